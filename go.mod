@@ -1,0 +1,3 @@
+module streamer
+
+go 1.26

@@ -1,0 +1,199 @@
+// Package events says what can happen to a tool call and how it is told:
+// event types, their JSON, subjects, and the words users read.
+//
+// It promises that an Event marshals to the same bytes every time, and that
+// unmarshalling what was marshalled gives the same Event. It knows nothing of
+// order, NATS or time; those who emit events do.
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Type names an event; it is the last token of the event's subject.
+type Type string
+
+// The event types.
+const (
+	RunStarted           Type = "run_started"
+	RunFinished          Type = "run_finished"
+	MessageStarted       Type = "message_started"
+	MessageFinished      Type = "message_finished"
+	AgentResponseChunk   Type = "agent_response_chunk"
+	PartFinished         Type = "part_finished"
+	ToolCallStart        Type = "tool_call_start"
+	ToolCallArgsDelta    Type = "tool_call_args_delta"
+	ToolCallArgsComplete Type = "tool_call_args_complete"
+	ToolCallAwaiting     Type = "tool_call_awaiting_input"
+	ToolCallProgress     Type = "tool_call_progress"
+	ToolCallResult       Type = "tool_call_result"
+	ToolCallLateResult   Type = "tool_call_late_result"
+	OrphanResult         Type = "orphan_result"
+	Rejected             Type = "rejected"
+
+	// Synthetic is no event of the schema: it stands for the synthetic tool
+	// result message that follows its tool_call_result on the subject
+	// toolcalls.<session>.synthetic; its body is Event.Message alone.
+	Synthetic Type = "synthetic"
+)
+
+// Status is the state of a call, or how a run ended.
+type Status string
+
+// The states of a call (the first three are open, the others terminal) and,
+// with Completed, Error and Cancelled, the ends of a run.
+const (
+	BuildingArgs  Status = "building_args"
+	ArgsComplete  Status = "args_complete"
+	AwaitingInput Status = "awaiting_input"
+	Completed     Status = "completed"
+	Error         Status = "error"
+	Denied        Status = "denied"
+	Cancelled     Status = "cancelled"
+	TimedOut      Status = "timeout"
+	// Interrupted is a run that stopped to wait for a person.
+	Interrupted Status = "interrupted"
+)
+
+// ID is an event id: the sequence of the input that caused the event, and the
+// place of the event among those the input caused. It is the same on every
+// replay of the log. The zero ID is before every event.
+type ID struct {
+	Seq uint64
+	N   int
+}
+
+// String gives the wire form "<seq>.<n>".
+func (id ID) String() string {
+	return strconv.FormatUint(id.Seq, 10) + "." + strconv.Itoa(id.N)
+}
+
+// After tells whether id comes later in its session's log than other.
+func (id ID) After(other ID) bool {
+	return id.Seq > other.Seq || id.Seq == other.Seq && id.N > other.N
+}
+
+// ParseID reads the wire form of an ID.
+func ParseID(s string) (ID, error) {
+	a, b, ok := strings.Cut(s, ".")
+	seq, err := strconv.ParseUint(a, 10, 64)
+	n, err2 := strconv.Atoi(b)
+	if !ok || err != nil || err2 != nil || n < 0 {
+		return ID{}, fmt.Errorf("events: event id %q is not <sequence>.<n>", s)
+	}
+	return ID{seq, n}, nil
+}
+
+// MarshalText gives the wire form.
+func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads the wire form.
+func (id *ID) UnmarshalText(b []byte) (err error) {
+	*id, err = ParseID(string(b))
+	return err
+}
+
+// Event is one message of the event log. Fields that do not apply to a type
+// are empty and left out of its JSON.
+type Event struct {
+	Type    Type   `json:"type"`
+	EventID ID     `json:"event_id"`
+	Session string `json:"session"`
+	Run     string `json:"run,omitempty"`
+
+	MessageID string          `json:"message_id,omitempty"`
+	Namespace string          `json:"namespace,omitempty"`
+	Choice    int             `json:"choice,omitempty"`
+	Index     json.RawMessage `json:"index,omitempty"` // as on the wire: a number or a string
+
+	Call          string `json:"call,omitempty"` // "<input sequence>.<k>", unique in the session
+	ID            string `json:"id,omitempty"`   // the provider's, or synthesised
+	IDSynthesized bool   `json:"id_synthesized,omitempty"`
+	UID           string `json:"uid,omitempty"` // ID, or ID~Call where the session had used ID before
+	ToolName      string `json:"tool_name,omitempty"`
+	Kind          string `json:"kind,omitempty"` // of a call: function, custom, mcp, server…; of content: text, reasoning; of a wait: why
+	Timestamp     Time   `json:"timestamp"`      // fold time
+
+	Role             string `json:"role,omitempty"`
+	ParentCall       string `json:"parent_call,omitempty"`
+	ProviderExecuted bool   `json:"provider_executed,omitempty"`
+	Deadline         *Time  `json:"deadline,omitempty"`
+
+	Part    int    `json:"part,omitempty"`    // counts the content parts of a message
+	Offset  *int   `json:"offset,omitempty"`  // bytes of text before Content or Args; of a rejected input: where
+	Content string `json:"content,omitempty"` // of agent_response_chunk
+	Args    string `json:"args,omitempty"`    // of tool_call_args_delta
+
+	ArgsText      *string         `json:"args_text,omitempty"` // raw, as the model wrote it
+	ToolArgs      json.RawMessage `json:"tool_args,omitempty"` // parsed; absent where invalid
+	ArgsValid     *bool           `json:"args_valid,omitempty"`
+	ArgsError     string          `json:"args_error,omitempty"` // what is wrong with invalid args, and where
+	DoubleEncoded bool            `json:"double_encoded,omitempty"`
+	By            string          `json:"by,omitempty"` // what completed the args: call, message, next, result, idle
+	ArgsRef       *Ref            `json:"args_ref,omitempty"`
+
+	InterruptID string   `json:"interrupt_id,omitempty"`
+	Progress    string   `json:"message,omitempty"`
+	Percent     *float64 `json:"percent,omitempty"`
+
+	Status        Status          `json:"status,omitempty"`
+	Synthetic     bool            `json:"synthetic,omitempty"`
+	Reason        *Reason         `json:"reason,omitempty"`
+	ToolResult    json.RawMessage `json:"tool_result,omitempty"` // a string, or whatever JSON the tool gave
+	ToolResultRef *Ref            `json:"tool_result_ref,omitempty"`
+	Conflict      bool            `json:"conflict,omitempty"` // another real result stands before this one
+	ArgsAnnounced *bool           `json:"args_complete,omitempty"`
+	DurationMS    *int64          `json:"duration_ms,omitempty"` // start → terminal
+	ArgsMS        *int64          `json:"args_ms,omitempty"`     // start → args complete
+	RunMS         *int64          `json:"run_ms,omitempty"`      // args complete → terminal
+
+	FinishReason string          `json:"finish_reason,omitempty"`
+	Usage        json.RawMessage `json:"usage,omitempty"`
+	Superseded   bool            `json:"superseded,omitempty"`
+	Pending      []string        `json:"pending,omitempty"` // of run_finished: calls that stay open
+
+	Input uint64 `json:"input,omitempty"` // of rejected: sequence of the input
+
+	// Message is the synthetic tool result, ready to append to the history in
+	// Shape. Only Type Synthetic has it.
+	Message json.RawMessage `json:"-"`
+	Shape   string          `json:"-"`
+	// Blobs are the large values this event refers to; they are stored before
+	// the event is.
+	Blobs []Blob `json:"-"`
+}
+
+// Reason says in a code and in words why a call, run or input ended as it did.
+type Reason struct {
+	Code Code   `json:"code"`
+	Text string `json:"text"`
+}
+
+// Body gives the bytes that stand in the event log: the event's JSON or, of a
+// synthetic message, that message. It does not fail: every field is of a kind
+// that marshals, and raw JSON is checked by whoever sets it.
+func (e *Event) Body() ([]byte, error) {
+	if e.Type == Synthetic {
+		return e.Message, nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		return nil, fmt.Errorf("events: %s %s: %w", e.Type, e.EventID, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Terminal tells whether a call in this state is over.
+func (s Status) Terminal() bool {
+	switch s {
+	case Completed, Error, Denied, Cancelled, TimedOut:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,94 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MaxToken is the length in bytes of the longest session token.
+const MaxToken = 256
+
+// Headers of stored events.
+const (
+	HeaderEventID = "Streamer-Event-Id" // ID.String()
+	HeaderCall    = "Streamer-Call"     // Event.Call, where it has one
+)
+
+const upperHex = "0123456789ABCDEF"
+
+// Token writes a session as one token of a subject or key: bytes outside
+// [A-Za-z0-9_-] become =XX in upper-case hex. It refuses an empty session and
+// one whose token is longer than MaxToken.
+func Token(session string) (string, error) {
+	if session == "" {
+		return "", errors.New("events: session is empty")
+	}
+	var b strings.Builder
+	for i := range len(session) {
+		if c := session[i]; plain(c) {
+			b.WriteByte(c)
+		} else {
+			b.WriteByte('=')
+			b.WriteByte(upperHex[c>>4])
+			b.WriteByte(upperHex[c&15])
+		}
+	}
+	if b.Len() > MaxToken {
+		return "", fmt.Errorf("events: session token of %d bytes is longer than %d", b.Len(), MaxToken)
+	}
+	return b.String(), nil
+}
+
+// ParseToken reads a token back into its session. A token that Token would
+// have written differently is refused with the right spelling.
+func ParseToken(token string) (string, error) {
+	if token == "" {
+		return "", errors.New("events: session token is empty")
+	}
+	var b strings.Builder
+	for i := 0; i < len(token); i++ {
+		if token[i] != '=' {
+			b.WriteByte(token[i])
+			continue
+		}
+		if i+2 >= len(token) || unhex(token[i+1]) < 0 || unhex(token[i+2]) < 0 {
+			return "", fmt.Errorf("events: session token %q: byte %d: = is not followed by two hex digits", token, i)
+		}
+		b.WriteByte(byte(unhex(token[i+1])<<4 | unhex(token[i+2])))
+		i += 2
+	}
+	session := b.String()
+	right, err := Token(session)
+	if err != nil {
+		return "", err
+	}
+	if right != token {
+		return "", fmt.Errorf("events: session token %q must be spelled %q", token, right)
+	}
+	return session, nil
+}
+
+// Subject gives the subject an event is stored under, for a session's token.
+func (e *Event) Subject(token string) string {
+	if e.Type == Synthetic {
+		return "toolcalls." + token + ".synthetic"
+	}
+	return "toolcalls." + token + ".event." + string(e.Type)
+}
+
+func plain(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+func unhex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	}
+	return -1
+}
