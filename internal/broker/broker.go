@@ -1,0 +1,115 @@
+// Package broker is everything NATS: it opens the connection or the embedded
+// server, makes and checks the streams, appends, reads, tails and saves.
+//
+// It promises:
+//   - A publish is sent again, the same bytes with the same condition, until
+//     it is stored or definitively refused; every Pub gets exactly one Ack. So
+//     a conditional append is stored at most once, whatever fails.
+//   - Inputs and events come in stream order, without gap or duplicate,
+//     through restarts of the server; what was lost is an error, never a gap.
+//   - Reads that decide anything are answered by the stream's leader. Even
+//     those can be stale after a change of leader: only the condition of an
+//     append is the truth.
+//
+// The order of several Pubs in flight at once is not kept: one in flight per
+// session keeps that session's order.
+package broker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Errors a caller branches on.
+var (
+	// ErrConflict is the refusal of a conditional publish: the chain or key is
+	// not where the condition says. After an uncertain first try it can also
+	// mean that this very publish is already stored: read before going on.
+	ErrConflict = errors.New("broker: condition refused")
+	// ErrTooLarge is a message above the server's or the stream's limit.
+	ErrTooLarge = errors.New("broker: message too large")
+	// ErrRefused is any other definitive refusal, such as a missing permission.
+	ErrRefused = errors.New("broker: publish refused")
+	// ErrClosed answers what was under way when the broker was closed.
+	ErrClosed = errors.New("broker: closed")
+	// ErrNotFound is a message, blob or event that is not stored (any more).
+	ErrNotFound = errors.New("broker: not found")
+	// ErrBackwards refuses a mark that is before the saved one.
+	ErrBackwards = errors.New("broker: mark would move back")
+)
+
+// Options say which server to use and what the streams are to be. The zero
+// value of each but DataDir is usable. What an existing stream has recorded
+// is adopted where an option is zero, and refused in words where it differs.
+type Options struct {
+	URL     string // comma-separated server URLs; "" runs the embedded server
+	Creds   string // credentials file
+	TLSCA   string // PEM file
+	TLSCert string // PEM file
+	TLSKey  string // PEM file
+
+	DataDir string // of the embedded server; one process at a time
+	// Listen is the embedded server's loopback address. If the port is taken
+	// another free one is used (Broker.URL tells). If "", only this process
+	// can connect.
+	Listen     string
+	SyncAlways bool // the embedded server syncs every message to disk, else once a second
+
+	Partitions int           // if zero, what is recorded, or 16
+	Replicas   int           // if zero, what the streams have, or 1
+	Memory     bool          // streams in memory; for tests
+	InputAge   time.Duration // retention of inputs; if zero, what the stream has, or 12 h
+	EventAge   time.Duration // retention of events; if zero, what the stream has, or 24 h
+	StateAge   time.Duration // life of a saved state; if zero, InputAge + EventAge + 1 h
+	Duplicates time.Duration // window of Nats-Msg-Id; if zero, what the stream has, or 2 min
+
+	Name string // of the connection; if "", "streamer"
+	// OnNotice is told of connection changes, retries and the embedded
+	// server's warnings, from any goroutine; err may be nil. It must not
+	// block. If nil, nobody is.
+	OnNotice func(msg string, err error)
+
+	// NoCondition leaves the conditions out of appends and saves. It is there
+	// for tests only: it shows that without them a second writer does harm.
+	NoCondition bool
+}
+
+// Broker is a connection with its streams. Its methods may be called from any
+// goroutine.
+type Broker struct {
+	opts       Options
+	partitions int
+	nc         *nats.Conn
+	js         jetstream.JetStream
+}
+
+// Open starts or reaches the server, makes the streams that are missing and
+// checks those that are there. It waits for the server as long as ctx allows;
+// ctx bounds Open only.
+func Open(ctx context.Context, opts Options) (*Broker, error) { return nil, errTODO }
+
+// Close answers every Pub still in flight with ErrClosed and shuts the
+// connection and the embedded server down. Reads must have been ended by
+// their contexts before.
+func (b *Broker) Close() error { return errTODO }
+
+// URL gives the address clients can connect to, without any password. It is
+// "" where only this process can.
+func (b *Broker) URL() string { return "" }
+
+// Partitions gives the number of partitions of the input stream.
+func (b *Broker) Partitions() int { return b.partitions }
+
+// MaxPayload gives the largest message in bytes the server takes, headers
+// included.
+func (b *Broker) MaxPayload() int { return 0 }
+
+// Ready tells whether the connection is up and every stream has a leader; the
+// error says in words what is not.
+func (b *Broker) Ready(ctx context.Context) error { return errTODO }
+
+var errTODO = errors.New("broker: not built yet")
