@@ -39,9 +39,9 @@ const (
 	Finish
 	// Usage: the token counts, as raw JSON. Usage.
 	Usage
-	// Done: nothing more comes for the message ([DONE], message_stop). Without
+	// Ended: nothing more comes for the message ([DONE], message_stop). Without
 	// Message it means every message of the Namespace that has its Finish.
-	Done
+	Ended
 	// Result: a tool result. ID, Call, Text or Content, Status, Name.
 	Result
 	// Human: a human message, which interrupts the calls before it. ID is the
@@ -91,6 +91,9 @@ type Chunk struct {
 	CallKind   string // function (also ""), custom, mcp, mcp_approval_request, server
 	Provider   bool   // executed by the provider
 	ParentCall string
+	// Final: the name is whole, and the id, if the wire has one, is here too
+	// (Anthropic, Gemini; not OpenAI, where both may come in pieces or late).
+	Final bool
 	// Object: Args is a whole JSON object which replaces what there was
 	// (rule R10); with Weak set only if no text fragment comes (Anthropic's
 	// input in content_block_start).
@@ -112,5 +115,5 @@ type Chunk struct {
 	Percent     float64
 	HasPercent  bool
 	Run         string
-	Repeated    bool
+	Repeated    bool // the wire repeats the whole history (LangGraph values, updates)
 }

@@ -158,10 +158,11 @@ type Event struct {
 
 	Input uint64 `json:"input,omitempty"` // of rejected: sequence of the input
 
-	// Message is the synthetic tool result, ready to append to the history in
-	// Shape. Only Type Synthetic has it.
+	// Message is the synthetic tool result, ready to append to a history in
+	// Shape; Text is the kind of sentence in it. Only Type Synthetic has them.
 	Message json.RawMessage `json:"-"`
 	Shape   string          `json:"-"`
+	Text    Text            `json:"-"`
 	// Blobs are the large values this event refers to; they are stored before
 	// the event is.
 	Blobs []Blob `json:"-"`
@@ -171,6 +172,8 @@ type Event struct {
 type Reason struct {
 	Code Code   `json:"code"`
 	Text string `json:"text"`
+	// Detail is what whoever caused it said, as it came.
+	Detail string `json:"detail,omitempty"`
 }
 
 // Body gives the bytes that stand in the event log: the event's JSON or, of a
@@ -187,6 +190,13 @@ func (e *Event) Body() ([]byte, error) {
 		return nil, fmt.Errorf("events: %s %s: %w", e.Type, e.EventID, err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Large makes a blob of a value and gives what stands for it.
+func (e *Event) Large(value []byte) *Ref {
+	b := NewBlob(value)
+	e.Blobs = append(e.Blobs, b)
+	return &b.Ref
 }
 
 // Terminal tells whether a call in this state is over.

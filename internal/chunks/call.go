@@ -1,0 +1,200 @@
+package chunks
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// Call is one call as far as the model has said it.
+type Call struct {
+	Index      string `json:"index,omitempty"` // raw JSON token, "" where the wire has none
+	ID         string `json:"id,omitempty"`
+	Name       string `json:"name,omitempty"`
+	Kind       string `json:"kind,omitempty"` // function (also ""), custom, mcp, server…
+	Provider   bool   `json:"provider,omitempty"`
+	ParentCall string `json:"parent,omitempty"`
+	Final      bool   `json:"final,omitempty"` // neither name nor id will change
+	// Text is the args so far, raw and valid UTF-8.
+	Text []byte `json:"text,omitempty"`
+	// Object: Text is an object the wire sent as such, not text of the model's.
+	Object bool `json:"object,omitempty"`
+	// Weak is an object that holds only if no text comes.
+	Weak string `json:"weak,omitempty"`
+	// Sealed: the args are complete; nothing is added any more.
+	Sealed bool   `json:"sealed,omitempty"`
+	Joiner Joiner `json:"joiner,omitzero"`
+
+	scan Scanner
+}
+
+// Resume makes a Call that was saved and loaded ready to go on.
+func (c *Call) Resume() {
+	c.scan = Scanner{}
+	c.scan.Write(string(c.Text))
+}
+
+// add puts a fragment of this call to it.
+func (c *Call) add(f *Chunk, id, name string, lim Limits) error {
+	if len(f.Args) > lim.ArgsBytes || !f.Object && len(c.Text)+len(f.Args) > lim.ArgsBytes && !c.resent(f.Args) {
+		return ErrArgs
+	}
+	if c.Sealed && !c.silent(f) {
+		return ErrEnd
+	}
+	if len(c.Name)+len(name) > lim.NameBytes {
+		return ErrName
+	}
+	c.identify(f, id, name)
+	switch {
+	case c.Sealed:
+	case f.Whole:
+		c.confirm(f)
+	case f.Object && f.Weak:
+		c.Weak = strings.Clone(f.Args)
+	case f.Object:
+		c.replace(f.Args, true)
+	default:
+		c.grow(f.Args)
+	}
+	return nil
+}
+
+// silent tells whether a fragment for a sealed call says nothing new.
+func (c *Call) silent(f *Chunk) bool {
+	return f.Whole || f.Object || f.Args == string(c.Text) || strings.TrimSpace(f.Args) == ""
+}
+
+// identify adopts id and name when they come, and joins a name that comes in
+// pieces; a name that comes again is a repeat.
+func (c *Call) identify(f *Chunk, id, name string) {
+	if c.ID == "" && id != "" {
+		c.ID = strings.Clone(id)
+	}
+	switch {
+	case name == "" || name == c.Name || c.Final:
+	case c.Name == "" || strings.HasPrefix(name, c.Name) && len(c.Text) == 0:
+		c.Name = strings.Clone(name)
+	case len(c.Text) == 0:
+		c.Name += name
+	}
+	if c.Kind == "" && f.CallKind != "" {
+		c.Kind = strings.Clone(f.CallKind)
+	}
+	if c.ParentCall == "" && f.ParentCall != "" {
+		c.ParentCall = strings.Clone(f.ParentCall)
+	}
+	c.Provider = c.Provider || f.Provider
+	c.Final = c.Final || f.Final
+}
+
+// grow appends a text fragment, or what a cumulative resend adds to the text.
+func (c *Call) grow(piece string) {
+	switch {
+	case c.resent(piece):
+		piece = piece[len(c.Text):]
+	case c.Placeholder() && startsValue(piece):
+		c.replace("", false)
+	case c.Object && strings.TrimSpace(piece) != "":
+		c.replace("", false)
+	}
+	piece = c.Joiner.Join(piece)
+	if piece == "" {
+		return
+	}
+	c.Text = append(c.Text, piece...)
+	c.scan.Write(piece)
+}
+
+// resent tells whether a fragment is the whole text so far and perhaps more:
+// a text that begins with a brace cannot go on with itself and still be JSON.
+// The one exception is {" which may go on with a key that begins with {".
+func (c *Call) resent(piece string) bool {
+	n := len(c.Text)
+	if n == 0 || len(piece) < n || c.Text[0] != '{' || piece[:n] != string(c.Text) {
+		return false
+	}
+	if n == 2 && c.Text[1] == '"' && len(piece) > 2 {
+		return piece[2] != ':' && piece[2] != ' '
+	}
+	return true
+}
+
+// confirm takes the args of a full message, unless those that were streamed
+// are whole themselves.
+func (c *Call) confirm(f *Chunk) {
+	if c.scan.Complete() && !c.Placeholder() || f.Args == "" {
+		return
+	}
+	c.replace(f.Args, f.Object)
+}
+
+func (c *Call) replace(text string, object bool) {
+	c.Text = append(c.Text[:0], text...)
+	c.Object = object
+	c.Joiner = Joiner{}
+	c.scan = Scanner{}
+	c.scan.Write(text)
+}
+
+// Seal says that the args are complete.
+func (c *Call) Seal() {
+	if c.Sealed {
+		return
+	}
+	if rest := c.Joiner.End(); rest != "" {
+		c.Text = append(c.Text, rest...)
+		c.scan.Write(rest)
+	}
+	if c.Weak != "" && c.Blank() {
+		c.replace(c.Weak, true)
+	}
+	c.Weak = ""
+	c.Sealed = true
+}
+
+// Blank tells whether no args came: none at all, or only white space.
+func (c *Call) Blank() bool { return c.scan.First() == 0 }
+
+// Placeholder tells whether the text is a bare {}, which some gateways send
+// before the args proper.
+func (c *Call) Placeholder() bool { return string(c.Text) == "{}" }
+
+// Whole tells whether the text is one complete JSON value.
+func (c *Call) Whole() bool { return c.scan.Complete() || c.Object }
+
+// growing tells whether the args have begun or may begin, and are not whole.
+func (c *Call) growing() bool { return !c.Sealed && !c.Whole() }
+
+// Args are the args of a call as one may use them.
+type Args struct {
+	JSON          []byte // nil where Valid is false
+	Valid         bool
+	DoubleEncoded bool   // the text was a JSON string that holds this object
+	Error         string // what is wrong, and at which byte
+}
+
+// Args reads the text: nothing at all and null are {}, as every provider means
+// it; a string that holds an object is that object. Free text (kind custom) is
+// valid as it is, and no JSON. Text that is no JSON is never repaired.
+func (c *Call) Args() Args {
+	switch {
+	case c.Kind == "custom":
+		return Args{Valid: true}
+	case c.Blank() || strings.TrimSpace(string(c.Text)) == "null":
+		return Args{JSON: []byte("{}"), Valid: true}
+	case !c.Whole():
+		if c.scan.Status() == Bad {
+			return Args{Error: c.scan.Err()}
+		}
+		return Args{Error: "args end in the middle of a JSON value"}
+	case c.scan.First() == '"':
+		inner := gjson.ParseBytes(c.Text).Str
+		var s Scanner
+		s.Write(inner)
+		if s.First() == '{' && s.Complete() {
+			return Args{JSON: []byte(inner), Valid: true, DoubleEncoded: true}
+		}
+	}
+	return Args{JSON: c.Text, Valid: true}
+}

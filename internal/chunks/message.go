@@ -1,0 +1,131 @@
+package chunks
+
+import (
+	"errors"
+	"strings"
+)
+
+// Limits bound what a Message takes.
+type Limits struct {
+	Calls     int // per message
+	ArgsBytes int // per call
+	NameBytes int // of an id or a name
+}
+
+// The errors of Add. The Message is as it was before the fragment.
+var (
+	ErrCalls = errors.New("chunks: too many calls in one message")
+	ErrArgs  = errors.New("chunks: args of a call are too long")
+	ErrName  = errors.New("chunks: id or name of a call is too long")
+	// ErrEnd is no limit: bytes came for a call whose args are complete.
+	ErrEnd = errors.New("chunks: bytes after the end of a call's args")
+)
+
+// Message assembles the calls of one message and choice from its fragments,
+// in the order they come. The zero value is ready. Its rules are about what
+// real providers send: an index is an opaque key, ids and names come late,
+// twice or never, and args may be resent whole.
+type Message struct {
+	Calls []Call `json:"calls,omitempty"` // in order of first appearance
+	// Latest is the position in Calls of the call that was touched last.
+	Latest int `json:"latest,omitempty"`
+}
+
+// Add puts a fragment where it belongs and gives the position of its call in
+// Calls, and whether the fragment opened it. An error leaves the Message as it
+// was.
+func (m *Message) Add(f *Chunk, lim Limits) (pos int, opened bool, err error) {
+	id, name := m.present(f.ID), m.present(f.Name)
+	if len(id) > lim.NameBytes || len(name) > lim.NameBytes {
+		return 0, false, ErrName
+	}
+	pos = m.find(f, id, name)
+	if pos < 0 {
+		if len(m.Calls) >= lim.Calls {
+			return 0, false, ErrCalls
+		}
+		if len(f.Args) > lim.ArgsBytes {
+			return 0, false, ErrArgs
+		}
+		m.Calls = append(m.Calls, Call{Index: strings.Clone(f.Index)})
+		pos, opened = len(m.Calls)-1, true
+	}
+	c := &m.Calls[pos]
+	if err := c.add(f, id, name, lim); err != nil {
+		return pos, false, err
+	}
+	m.Latest = pos
+	return pos, opened, nil
+}
+
+// ByID gives the position of the call with an id, or -1.
+func (m *Message) ByID(id string) int {
+	for i := len(m.Calls) - 1; i >= 0; i-- {
+		if m.Calls[i].ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// ByIndex gives the position of the latest call on an index, or -1.
+func (m *Message) ByIndex(index string) int {
+	for i := len(m.Calls) - 1; i >= 0; i-- {
+		if m.Calls[i].Index == index {
+			return i
+		}
+	}
+	return -1
+}
+
+// present makes "" of an id or name that stands for nothing: blank, or, while
+// a call is there, the word null.
+func (m *Message) present(s string) string {
+	if s == "" || strings.TrimSpace(s) == "" || s == "null" && len(m.Calls) > 0 {
+		return ""
+	}
+	return s
+}
+
+// find gives the call a fragment belongs to, or -1 where it opens one.
+func (m *Message) find(f *Chunk, id, name string) int {
+	if id != "" {
+		if i := m.ByID(id); i >= 0 {
+			return i
+		}
+	}
+	if f.Whole || len(m.Calls) == 0 {
+		return -1
+	}
+	if f.Index == "" {
+		return m.unlessOther(m.Latest, f, id, name)
+	}
+	if i := m.ByIndex(f.Index); i >= 0 {
+		return m.unlessOther(i, f, id, name)
+	}
+	// An index that drifts: a bare continuation on an index never seen goes on
+	// with the latest call while that one's JSON is incomplete.
+	if latest := &m.Calls[m.Latest]; id == "" && name == "" && latest.growing() {
+		return m.Latest
+	}
+	return -1
+}
+
+// unlessOther gives i, or -1 where the fragment cannot belong to that call.
+func (m *Message) unlessOther(i int, f *Chunk, id, name string) int {
+	c := &m.Calls[i]
+	full := c.Sealed || c.Whole()
+	switch {
+	case id != "" && c.ID != "" && id != c.ID && (name != "" || full):
+		return -1
+	case name != "" && full && (name != c.Name || id == "" && startsValue(f.Args)):
+		return -1
+	}
+	return i
+}
+
+// startsValue tells whether args begin a JSON value of their own.
+func startsValue(args string) bool {
+	s := strings.TrimLeft(args, " \t\r\n")
+	return s != "" && (s[0] == '{' || s[0] == '[' || s[0] == '"')
+}

@@ -1,0 +1,153 @@
+package lifecycle
+
+import (
+	"slices"
+
+	"streamer/internal/chunks"
+	"streamer/internal/events"
+)
+
+// Interrupt closes open calls because somebody said so. Empty fields do not
+// narrow; with all empty it means everything.
+type Interrupt struct {
+	Reason    string
+	IDs       []string // provider ids
+	Calls     []string // our own names
+	MessageID string
+	HasMsg    bool // MessageID is meant, even ""
+	Run       string
+}
+
+// Interrupt closes the calls it means. One of everything ends the run and
+// mutes the messages that were being built; one that names a run, message or
+// call that is over does nothing.
+func (st *Step) Interrupt(in Interrupt) {
+	s := st.State
+	in.Reason = st.brief(in.Reason)
+	if in.Run != "" && in.Run != s.LastRun {
+		return
+	}
+	for _, id := range in.IDs {
+		if m, i := st.find(id, "", ""); m != nil && (in.Run == "" || m.Run == in.Run) {
+			st.close(m, i, events.Cancelled, events.ByInterrupt, in.Reason)
+		}
+	}
+	for _, call := range in.Calls {
+		if m, i := st.find("", call, ""); m != nil {
+			st.close(m, i, events.Cancelled, events.ByInterrupt, in.Reason)
+		}
+	}
+	named := len(in.IDs)+len(in.Calls) > 0
+	if in.HasMsg {
+		st.closeCalls(func(m *Message, _ *Call) bool { return m.ID == in.MessageID }, events.ByInterrupt, in.Reason)
+		st.mute(func(m *Message) bool { return m.ID == in.MessageID })
+		named = true
+	}
+	if named {
+		st.sweep()
+		return
+	}
+	st.closeCalls(func(m *Message, _ *Call) bool { return in.Run == "" || m.Run == in.Run }, events.ByInterrupt, in.Reason)
+	st.mute(func(m *Message) bool { return in.Run == "" || m.Run == in.Run })
+	if s.Run != nil {
+		st.endRun(events.Cancelled, &events.Reason{Code: events.ByInterrupt, Text: runText(events.ByInterrupt), Detail: in.Reason})
+	}
+	st.sweep()
+}
+
+// closeCalls closes the open calls that match, in the order they began.
+func (st *Step) closeCalls(match func(*Message, *Call) bool, code events.Code, detail string) {
+	for _, m := range st.State.Messages {
+		for i, c := range m.Calls {
+			if !c.Status.Terminal() && match(m, c) {
+				st.close(m, i, events.Cancelled, code, detail)
+			}
+		}
+	}
+}
+
+// mute ends the messages that match and takes nothing more of them.
+func (st *Step) mute(match func(*Message) bool) {
+	for _, m := range slices.Clone(st.State.Messages) {
+		if m.Phase != Finished && match(m) {
+			st.State.Memory.mute(m.Namespace, m.ID)
+			st.over(m, true)
+		}
+	}
+}
+
+// human takes a human message: the calls before it will not be answered.
+func (st *Step) human(c *chunks.Chunk) {
+	mem := &st.State.Memory
+	if c.ID != "" && mem.sawMessage(c.ID) || c.ID == "" && c.Repeated {
+		return
+	}
+	mem.seeMessage(clone(c.ID), st.Rules.MaxClosed)
+	st.closeCalls(func(*Message, *Call) bool { return true }, events.ByNewMessage, "")
+	st.finalise(func(m *Message) bool { return m.Phase == Finishing })
+}
+
+// attempt takes the word that what is open was abandoned and is tried again.
+func (st *Step) attempt() {
+	run := st.State.LastRun
+	st.closeCalls(func(m *Message, _ *Call) bool { return m.Run == run }, events.BySuperseded, "")
+	st.abandon(func(m *Message) bool { return m.Run == run })
+}
+
+// failure takes the provider's word that it broke off in mid-message.
+func (st *Step) failure(c *chunks.Chunk) {
+	broken := func(m *Message) bool {
+		return m.Phase != Finished && m.Namespace == c.Namespace && (c.Message == "" || m.ID == c.Message)
+	}
+	detail := st.brief(c.Text)
+	st.closeCalls(func(m *Message, _ *Call) bool { return broken(m) }, events.BySuperseded, detail)
+	for _, m := range slices.Clone(st.State.Messages) {
+		if broken(m) {
+			m.Reason = "error"
+			st.over(m, true)
+		}
+	}
+	st.sweep()
+}
+
+// await marks calls that wait for a person.
+func (st *Step) await(c *chunks.Chunk) {
+	if c.ID != "" {
+		if m, i := st.find(c.ID, "", c.Namespace); m != nil {
+			st.wait(m, i, c)
+		}
+		return
+	}
+	for _, m := range st.State.Messages {
+		if !within(m.Namespace, c.Namespace) {
+			continue
+		}
+		for i := range m.Calls {
+			if !m.Asm.Calls[i].Provider {
+				st.wait(m, i, c)
+			}
+		}
+	}
+}
+
+// wait is the transition to awaiting_input. A call whose args are still on
+// their way does not wait for anybody yet.
+func (st *Step) wait(m *Message, i int, c *chunks.Chunk) {
+	call, said := m.Calls[i], &m.Asm.Calls[i]
+	if call.Status == events.BuildingArgs && said.Whole() {
+		st.complete(m, i, "next")
+	}
+	if call.Status != events.ArgsComplete && (call.Status != events.AwaitingInput || call.Wait == c.InterruptID) {
+		return
+	}
+	call.Status = events.AwaitingInput
+	call.Wait = clone(c.InterruptID)
+	st.arm(m, i)
+	e := st.emitCall(events.ToolCallAwaiting, m, i)
+	e.Kind, e.InterruptID, e.Deadline = clone(c.Why), call.Wait, at(call.Deadline)
+}
+
+// within tells whether a namespace is ns or below it.
+func within(namespace, ns string) bool {
+	return ns == "" || namespace == ns || len(namespace) > len(ns) && namespace[:len(ns)] == ns && namespace[len(ns)] == '|'
+}

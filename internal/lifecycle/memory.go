@@ -1,0 +1,210 @@
+package lifecycle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// Memory is what a session remembers of what is over: enough to know a late
+// result, a repeated history, an id used before. It is bounded; the oldest is
+// forgotten first.
+type Memory struct {
+	Closed   []Closed `json:"closed,omitempty"`
+	Messages []string `json:"messages,omitempty"` // ids of messages, human ones included
+	Orphans  []Result `json:"orphans,omitempty"`
+	Muted    []Muted  `json:"muted,omitempty"`
+
+	closed   map[string]int      // id → how many of Closed have it
+	messages map[string]struct{} // = Messages
+}
+
+// Closed is a call that is over.
+type Closed struct {
+	Call      string `json:"call"`
+	ID        string `json:"id"`
+	Name      string `json:"name,omitempty"`
+	UID       string `json:"uid,omitempty"`
+	Synth     bool   `json:"synth,omitempty"`
+	Message   string `json:"message,omitempty"`
+	Namespace string `json:"ns,omitempty"`
+	Choice    int    `json:"choice,omitempty"`
+	Index     string `json:"index,omitempty"`
+	Run       string `json:"run,omitempty"`
+	// Real is the digest of the real result, "" where there was none yet.
+	Real string `json:"real,omitempty"`
+}
+
+// Muted names a message of which nothing more is taken.
+type Muted struct {
+	Namespace string `json:"ns,omitempty"`
+	Message   string `json:"id,omitempty"`
+}
+
+const (
+	maxMuted       = 100
+	maxOrphanBytes = 1 << 20
+)
+
+func (m *Memory) resume() {
+	m.closed = make(map[string]int, len(m.Closed))
+	for _, c := range m.Closed {
+		m.closed[c.ID]++
+	}
+	m.messages = make(map[string]struct{}, len(m.Messages))
+	for _, id := range m.Messages {
+		m.messages[id] = struct{}{}
+	}
+}
+
+func (m *Memory) close(c Closed, limit int) {
+	if m.closed == nil {
+		m.resume()
+	}
+	m.Closed = append(m.Closed, c)
+	m.closed[c.ID]++
+	for len(m.Closed) > limit {
+		old := m.Closed[0].ID
+		if m.closed[old]--; m.closed[old] == 0 {
+			delete(m.closed, old)
+		}
+		m.Closed = m.Closed[1:]
+	}
+}
+
+// find gives the newest closed call with an id, narrowed to a namespace where
+// one of it has that, or nil.
+func (m *Memory) find(id, namespace string) *Closed {
+	if m.closed[id] == 0 {
+		return nil
+	}
+	var best *Closed
+	for i := len(m.Closed) - 1; i >= 0; i-- {
+		c := &m.Closed[i]
+		if c.ID == id && (best == nil || near(c.Namespace, namespace) > near(best.Namespace, namespace)) {
+			best = c
+		}
+	}
+	return best
+}
+
+// call gives the closed call of that name, or nil.
+func (m *Memory) call(call string) *Closed {
+	for i := len(m.Closed) - 1; i >= 0; i-- {
+		if m.Closed[i].Call == call {
+			return &m.Closed[i]
+		}
+	}
+	return nil
+}
+
+func (m *Memory) used(id string) bool { return m.closed[id] > 0 }
+
+func (m *Memory) sawMessage(id string) bool {
+	_, ok := m.messages[id]
+	return ok
+}
+
+func (m *Memory) seeMessage(id string, limit int) {
+	if id == "" || m.sawMessage(id) {
+		return
+	}
+	if m.messages == nil {
+		m.resume()
+	}
+	m.Messages = append(m.Messages, id)
+	m.messages[id] = struct{}{}
+	for len(m.Messages) > limit {
+		delete(m.messages, m.Messages[0])
+		m.Messages = m.Messages[1:]
+	}
+}
+
+func (m *Memory) mute(ns, id string) {
+	if m.muted(ns, id) {
+		return
+	}
+	m.Muted = append(m.Muted, Muted{ns, id})
+	if len(m.Muted) > maxMuted {
+		m.Muted = m.Muted[1:]
+	}
+}
+
+func (m *Memory) muted(ns, id string) bool {
+	for _, x := range m.Muted {
+		if x.Namespace == ns && x.Message == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Memory) unmute(ns, id string) {
+	for i, x := range m.Muted {
+		if x.Namespace == ns && x.Message == id {
+			m.Muted = append(m.Muted[:i:i], m.Muted[i+1:]...)
+			return
+		}
+	}
+}
+
+// remember keeps an orphan; false if the very same one is kept already.
+func (m *Memory) remember(r Result, limit int) bool {
+	for _, o := range m.Orphans {
+		if o.ID == r.ID && o.digest() == r.digest() {
+			return false
+		}
+	}
+	m.Orphans = append(m.Orphans, r)
+	size := 0
+	for _, o := range m.Orphans {
+		size += len(o.Content)
+	}
+	for len(m.Orphans) > limit || size > maxOrphanBytes && len(m.Orphans) > 1 {
+		size -= len(m.Orphans[0].Content)
+		m.Orphans = m.Orphans[1:]
+	}
+	return true
+}
+
+// adopt takes out the first orphan for a call that starts.
+func (m *Memory) adopt(id string) *Result {
+	for i, o := range m.Orphans {
+		if o.ID == id {
+			m.Orphans = append(m.Orphans[:i:i], m.Orphans[i+1:]...)
+			return &o
+		}
+	}
+	return nil
+}
+
+// digest tells real results apart; 16 bytes are enough to do so.
+func (r *Result) digest() string {
+	h := sha256.New()
+	h.Write([]byte(r.Status))
+	h.Write([]byte{0})
+	h.Write(r.Content)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// near counts the segments two namespaces share from the root, so that a
+// result of "a:1|tools:2" is nearer to a call of "a:1|agent:3" than to one of
+// "b:1|agent:4". The same namespace is nearest.
+func near(a, b string) int {
+	n := 0
+	for {
+		x, restA, moreA := strings.Cut(a, "|")
+		y, restB, moreB := strings.Cut(b, "|")
+		if x != y {
+			return n
+		}
+		n++
+		if !moreA || !moreB {
+			if moreA == moreB {
+				n++
+			}
+			return n
+		}
+		a, b = restA, restB
+	}
+}

@@ -1,0 +1,160 @@
+package lifecycle
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/events"
+)
+
+// resultOf makes a Result of a chunk.
+func resultOf(c *chunks.Chunk) Result {
+	r := Result{ID: clone(c.ID), Name: clone(c.Name), Namespace: clone(c.Namespace), Status: resultStatus(c.Status)}
+	if c.Content != "" {
+		r.Content = []byte(clone(c.Content))
+	} else {
+		var j chunks.Joiner
+		r.Content = quote(j.Join(c.Text) + j.End())
+	}
+	return r
+}
+
+func resultStatus(s string) events.Status {
+	switch s {
+	case "error":
+		return events.Error
+	case "denied":
+		return events.Denied
+	}
+	return events.Completed
+}
+
+// Result takes a tool result. call is our own name of the call where the
+// sender knows it, else "".
+func (st *Step) Result(r Result, call string) {
+	if m, i := st.find(r.ID, call, r.Namespace); m != nil {
+		st.receive(m, i, r)
+		return
+	}
+	if old := st.closed(r, call); old != nil {
+		st.late(old, r)
+		return
+	}
+	if st.State.Memory.remember(r, st.Rules.MaxOrphans) {
+		e := st.emit(events.OrphanResult)
+		e.ID, e.ToolName, e.Namespace = r.ID, r.Name, r.Namespace
+		e.Status, e.ToolResult = r.Status, r.Content
+	}
+}
+
+// receive gives an open call its result. One that overtakes the args waits
+// for them, unless they are plainly all there.
+func (st *Step) receive(m *Message, i int, r Result) {
+	c := m.Calls[i]
+	if c.Status != events.BuildingArgs {
+		st.terminal(m, i, r)
+		st.sweep()
+		return
+	}
+	if c.Result == nil {
+		c.Result = &r
+	}
+	if said := &m.Asm.Calls[i]; m.Phase == Finished || said.Whole() && !said.Placeholder() {
+		st.complete(m, i, "result")
+		st.sweep()
+	}
+}
+
+// find gives the open call that a result, interrupt or progress means: the one
+// named call, or the oldest open call of the newest message that uses id; of
+// several namespaces the one nearest to namespace.
+func (st *Step) find(id, call, namespace string) (found *Message, pos int) {
+	ms := st.State.Messages
+	for i := len(ms) - 1; i >= 0; i-- {
+		m := ms[i]
+		if found != nil && near(m.Namespace, namespace) <= near(found.Namespace, namespace) {
+			continue
+		}
+		for k, c := range m.Calls {
+			if c.Status.Terminal() {
+				continue
+			}
+			if call != "" && c.Call == call || call == "" && id != "" && (m.Asm.Calls[k].ID == id || c.ID == id || c.UID == id) {
+				found, pos = m, k
+				break
+			}
+		}
+	}
+	return found, pos
+}
+
+func (st *Step) closed(r Result, call string) *Closed {
+	if call != "" {
+		return st.State.Memory.call(call)
+	}
+	return st.State.Memory.find(r.ID, r.Namespace)
+}
+
+// late tells a real result that came after the call was closed; the same one
+// again is a redelivery and nothing.
+func (st *Step) late(old *Closed, r Result) {
+	d := r.digest()
+	if old.Real == d {
+		return
+	}
+	e := st.emit(events.ToolCallLateResult)
+	e.Run, e.MessageID, e.Namespace, e.Choice = old.Run, old.Message, old.Namespace, old.Choice
+	e.Call, e.ID, e.IDSynthesized, e.UID, e.ToolName = old.Call, old.ID, old.Synth, old.UID, old.Name
+	if old.Index != "" {
+		e.Index = []byte(old.Index)
+	}
+	e.Status, e.ToolResult, e.Conflict = r.Status, r.Content, old.Real != ""
+	if old.Real == "" {
+		old.Real = d
+	}
+}
+
+// confirm takes a call of a full message: it says again what was streamed, or
+// is over. False if it is a new one.
+func (st *Step) confirm(c *chunks.Chunk) bool {
+	for _, sameMessage := range []bool{true, false} {
+		for _, m := range st.State.Messages {
+			if sameMessage && (m.ID != c.Message || m.Namespace != c.Namespace) {
+				continue
+			}
+			if i := m.Asm.ByID(c.ID); c.ID != "" && i >= 0 {
+				st.again(m, i, c)
+				return true
+			}
+		}
+	}
+	old := st.State.Memory.find(c.ID, c.Namespace)
+	return c.ID != "" && old != nil &&
+		(old.Message == c.Message || st.State.Memory.sawMessage(c.Message) || c.Repeated || old.Run == st.State.LastRun && old.Name == c.Name)
+}
+
+// again completes a call that a full message repeats.
+func (st *Step) again(m *Message, i int, c *chunks.Chunk) {
+	if m.Calls[i].Status != events.BuildingArgs {
+		return
+	}
+	if _, _, err := m.Asm.Add(c, st.Rules.limits()); err != nil {
+		st.refuse(m, i, c, err)
+		return
+	}
+	st.complete(m, i, "message")
+}
+
+// Progress takes a sign of life from a tool: the deadline starts anew.
+func (st *Step) Progress(id, call, text string, percent float64, hasPercent bool) {
+	m, i := st.find(id, call, "")
+	if m == nil {
+		return
+	}
+	c := m.Calls[i]
+	st.tellStart(m, i, true)
+	st.arm(m, i)
+	e := st.emitCall(events.ToolCallProgress, m, i)
+	e.Progress, e.Deadline = clone(text), at(c.Deadline)
+	if hasPercent {
+		e.Percent = &percent
+	}
+}

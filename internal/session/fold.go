@@ -1,0 +1,198 @@
+// Package session is the pure function between the two logs: Fold takes a
+// session's state and one input, and appends the events that follow.
+//
+// It promises that the same inputs under the same rules give the same events,
+// whether folded in one go or resumed from a saved state after any input; that
+// no input stops a session; and that its work is linear in the bytes it reads.
+package session
+
+import (
+	"time"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode"
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+	"streamer/internal/patch"
+)
+
+// Kind is the last token of an input's subject.
+type Kind string
+
+// The kinds of inputs of a session.
+const (
+	Delta     Kind = "delta"
+	Result    Kind = "result"
+	Progress  Kind = "progress"
+	Interrupt Kind = "interrupt"
+	End       Kind = "end"
+	Clock     Kind = "clock"
+)
+
+// Kinds are those that clients publish.
+func Kinds() []Kind { return []Kind{Delta, Result, Progress, Interrupt, End} }
+
+// Rules are the settings the fold reads.
+type Rules = lifecycle.Rules
+
+// Input is one message of the input log.
+type Input struct {
+	Seq     uint64
+	At      time.Time // when it was stored
+	Session string
+	Kind    Kind
+	Format  string // header Streamer-Format
+	Data    []byte // must not change
+	// Rules in force at this place of the log; if nil, those before the first
+	// rules input.
+	Rules *Rules
+	// Refused says why the session token cannot be one; the input is then
+	// rejected on the chain of the token as it came, which is Session.
+	Refused string
+	// Reader is scratch space to use again; if nil, one is made.
+	Reader *decode.Reader
+}
+
+// State is what is known of a session after an input. The zero value is a
+// session nothing is known of.
+type State struct {
+	N    uint64          `json:"n"` // the last input folded
+	Read decode.Memory   `json:"read,omitzero"`
+	Life lifecycle.State `json:"life,omitzero"`
+}
+
+// Fold takes one input and appends the events that follow to dst.
+func Fold(dst []events.Event, s *State, in Input) []events.Event {
+	rules := in.Rules
+	if rules == nil {
+		r := lifecycle.DefaultRules()
+		rules = &r
+	}
+	at := events.At(in.At)
+	s.forget(at, rules)
+	from := len(dst)
+	step := lifecycle.New(dst, &s.Life, rules, in.Session, in.Seq, at, in.Kind == Clock)
+	if in.Refused != "" {
+		step.Reject(events.BadToken, 0, in.Refused)
+	} else {
+		feed(step, s, in)
+	}
+	s.N = in.Seq
+	dst = step.Done()
+	for i := from; i < len(dst); i++ {
+		furnish(&dst[i])
+	}
+	return dst
+}
+
+// forget drops everything of a session that has nothing open and was silent
+// for long.
+func (s *State) forget(at events.Time, rules *Rules) {
+	if s.Life.Idle() && s.Life.Last != 0 && at > s.Life.Last+events.Time(rules.Forget) {
+		*s = State{Life: lifecycle.State{Time: s.Life.Time}}
+	}
+}
+
+func feed(step *lifecycle.Step, s *State, in Input) {
+	switch in.Kind {
+	case Delta:
+		feedDelta(step, s, in)
+	case Result:
+		results, problem := decode.Result(in.Data)
+		step.Chunks(results)
+		reject(step, problem)
+	case Progress:
+		progress, problem := decode.Progress(in.Data)
+		if reject(step, problem) {
+			return
+		}
+		step.Chunks([]chunks.Chunk{progress})
+	case Interrupt:
+		body, problem := decode.Interrupt(in.Data)
+		if reject(step, problem) {
+			return
+		}
+		step.Interrupt(lifecycle.Interrupt{
+			Reason: body.Reason, IDs: body.ToolCallIDs, Calls: body.Calls,
+			MessageID: body.MessageID, HasMsg: body.HasMessageID, Run: body.Run,
+		})
+	case End:
+		reason, problem := decode.End(in.Data)
+		if reject(step, problem) {
+			return
+		}
+		step.End(events.Status(reason), "")
+	case Clock:
+		feedClock(step, in)
+	default:
+		step.Reject(events.BadShape, 0, "there is no input of kind "+string(in.Kind))
+	}
+}
+
+func feedDelta(step *lifecycle.Step, s *State, in Input) {
+	r := in.Reader
+	if r == nil {
+		r = new(decode.Reader)
+	}
+	r.Reset(&s.Read, in.Data, in.Format, decode.Limits{})
+	for r.Next() {
+		step.Shape = string(shape(s.Read.Format))
+		step.Chunks(r.Chunks())
+		reject(step, r.Problem())
+	}
+}
+
+func feedClock(step *lifecycle.Step, in Input) {
+	tick, problem := decode.Clock(in.Data)
+	if reject(step, problem) {
+		return
+	}
+	switch lifecycle.AlarmKind(tick.Kind) {
+	case lifecycle.Deadline:
+		step.Deadline(tick.Call)
+	case lifecycle.Flush:
+		step.Flush()
+	case lifecycle.RunIdle:
+		step.RunIdle()
+	}
+}
+
+func reject(step *lifecycle.Step, p *decode.Problem) bool {
+	if p == nil {
+		return false
+	}
+	step.Reject(events.Code(p.Code), p.Offset, p.Text)
+	return true
+}
+
+// shape is the history shape that goes with a stream format.
+func shape(format string) patch.Shape {
+	switch format {
+	case "langchain":
+		return patch.LangChain
+	case "anthropic":
+		return patch.Anthropic
+	}
+	return patch.OpenAI
+}
+
+// furnish gives an event what only this package can: the message of a
+// synthetic result, and references in place of large values.
+func furnish(e *events.Event) {
+	if e.Type == events.Synthetic {
+		m, err := patch.Synthetic(patch.Shape(e.Shape), patch.Call{ID: e.ID, Name: e.ToolName}, e.Text, e.Reason.Text)
+		if err != nil { // a shape is always one of patch's
+			m = []byte("{}")
+		}
+		e.Message = m
+		return
+	}
+	if e.ArgsText != nil && len(*e.ArgsText) > events.BlobChunk {
+		e.ArgsRef = e.Large([]byte(*e.ArgsText))
+		e.ArgsText, e.ToolArgs = nil, nil
+	}
+	if len(e.ToolResult) > events.BlobChunk {
+		e.ToolResultRef = e.Large(e.ToolResult)
+		e.ToolResult = nil
+	}
+}
