@@ -8,6 +8,9 @@
 package decode
 
 import (
+	"fmt"
+	"strings"
+
 	"streamer/internal/chunks"
 
 	"github.com/tidwall/gjson"
@@ -59,5 +62,108 @@ const (
 	surely
 )
 
+// Limits bound what a Reader holds.
+type Limits struct {
+	Event int // bytes of one stream event; if 0, 8 MiB
+}
+
+const defaultEvent = 8 << 20
+
+func (l Limits) event() int {
+	if l.Event <= 0 {
+		return defaultEvent
+	}
+	return l.Event
+}
+
+// Reader reads inputs, one after another. The zero value needs a Reset; it
+// holds scratch space and is worth using again. It is not safe for use by
+// several goroutines.
+type Reader struct {
+	mem     *Memory
+	limits  Limits
+	in      input
+	wrong   *Problem // with the whole input
+	out     []chunks.Chunk
+	problem *Problem
+	scratch []byte
+}
+
+const keptScratch = 1 << 20
+
+// Reset begins an input: one stream event as JSON, a JSON array of them,
+// NDJSON, or raw SSE text, which may be cut anywhere between inputs. The data
+// must not change until the next Reset; strings of the chunks may share it.
+//
+// A format that is not "" must be one of Names and is remembered in m. Else
+// the remembered one stands as long as events may be of it, and the format is
+// recognised where there is none or an event is surely of another.
+func (r *Reader) Reset(m *Memory, data []byte, format string, limits Limits) {
+	r.mem, r.limits = m, limits
+	r.out, r.problem, r.wrong = r.out[:0], nil, nil
+	if cap(r.scratch) > keptScratch {
+		r.scratch = nil
+	}
+	r.scratch = r.scratch[:0]
+	r.in = input{}
+	if format != "" {
+		if find(format) == nil {
+			r.wrong = &Problem{Code: BadFormat, Text: fmt.Sprintf("there is no format %q; the formats are %s", clip(format), strings.Join(Names(), ", "))}
+			return
+		}
+		m.Format = format
+	}
+	r.open(alias(data))
+}
+
+// Next goes to the next stream event of the input and tells whether there is
+// one. Chunks and Problem then speak of it.
+func (r *Reader) Next() bool {
+	r.out, r.problem = r.out[:0], nil
+	if r.wrong != nil {
+		r.problem, r.wrong = r.wrong, nil
+		return true
+	}
+	p, ok := r.pull()
+	if !ok {
+		return false
+	}
+	r.read(p)
+	return true
+}
+
+// Chunks gives what the current event says, in wire order. They hold until the
+// next call of Next, their strings until the next Reset.
+func (r *Reader) Chunks() []chunks.Chunk { return r.out }
+
+// Problem says what of the current event was not used, or is nil.
+func (r *Reader) Problem() *Problem { return r.problem }
+
 // emit appends a chunk to those of the current frame.
 func (r *Reader) emit(c chunks.Chunk) { r.out = append(r.out, c) }
+
+// read decodes one piece of the input.
+func (r *Reader) read(p piece) {
+	f, problem := p.frame()
+	if problem == nil {
+		problem = r.decode(f)
+	}
+	if problem != nil {
+		problem.Line = p.line
+		problem.Offset += p.base
+		r.problem = problem
+	}
+}
+
+func (r *Reader) decode(f Frame) *Problem {
+	fm, problem := r.recognise(f)
+	if fm != nil {
+		return fm.decode(r, f)
+	}
+	if f.Done {
+		// Any stream may end so, whether its format knows it or not.
+		r.emit(chunks.Chunk{Kind: chunks.Ended})
+		return nil
+	}
+	return problem
+}

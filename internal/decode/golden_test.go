@@ -1,0 +1,95 @@
+package decode
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"streamer/internal/chunks"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestGolden reads each testdata/<format>/*.jsonl, one input per line, and
+// compares its chunks, one per line, with the file *.chunks beside it.
+func TestGolden(t *testing.T) {
+	for _, name := range Names() {
+		files, err := filepath.Glob(filepath.Join("testdata", name, "*.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) == 0 {
+			t.Errorf("format %s has no streams in testdata/%s", name, name)
+		}
+		for _, file := range files {
+			t.Run(name+"/"+strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) { golden(t, file) })
+		}
+	}
+}
+
+func golden(t *testing.T, file string) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m Memory
+	var r Reader
+	var got strings.Builder
+	for line := range bytes.Lines(data) {
+		got.WriteString(transcript(&r, &m, bytes.TrimSpace(line), ""))
+	}
+	path := strings.TrimSuffix(file, ".jsonl") + ".chunks"
+	if *update {
+		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("%s\n got:\n%s\nwant:\n%s", file, got.String(), want)
+	}
+}
+
+// transcript reads one input and gives its chunks and problems as lines.
+func transcript(r *Reader, m *Memory, input []byte, format string) string {
+	var b strings.Builder
+	r.Reset(m, input, format, Limits{})
+	for r.Next() {
+		for _, c := range r.Chunks() {
+			b.WriteString(spell(c) + "\n")
+		}
+		if p := r.Problem(); p != nil {
+			fmt.Fprintf(&b, "problem %s at %d line %d: %s\n", p.Code, p.Offset, p.Line, p.Text)
+		}
+	}
+	return b.String()
+}
+
+var kindNames = [...]string{"start", "fragment", "seal", "next", "text", "reasoning", "part_end", "finish", "usage", "ended", "result", "human", "await", "progress", "run_start", "run_end", "attempt", "failure"}
+
+// spell writes a chunk on one line: its kind, then the fields that are set.
+func spell(c chunks.Chunk) string {
+	var b strings.Builder
+	b.WriteString(kindNames[c.Kind])
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		if f := v.Field(i); name != "Kind" && !f.IsZero() {
+			if f.Kind() == reflect.String {
+				fmt.Fprintf(&b, " %s=%q", name, f.String())
+			} else {
+				fmt.Fprintf(&b, " %s=%v", name, f.Interface())
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,264 @@
+package decode
+
+import (
+	"streamer/internal/chunks"
+
+	"github.com/tidwall/gjson"
+)
+
+// The OpenAI chat completion chunk, and what compatible servers (Mistral,
+// vLLM, Ollama's /v1, DeepSeek, Groq, OpenRouter…) make of it:
+// https://platform.openai.com/docs/api-reference/chat-streaming
+//
+//	{"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,
+//	 "delta":{"role"?,"content"?,"tool_calls"?:[{"index","id"?,"type"?,"function":{"name"?,"arguments"?}}]},
+//	 "finish_reason":null}],"usage"?:{…}}
+
+func claimsOpenAIChat(f Frame) claim {
+	if f.Done {
+		return perhaps
+	}
+	failed, typed := false, false
+	for m := members(f.JSON); m.next(); {
+		switch m.key {
+		case "object":
+			if m.value.Str == "chat.completion.chunk" || m.value.Str == "chat.completion" {
+				return surely
+			}
+		case "choices":
+			if isArray(m.value) {
+				return surely
+			}
+		case "error":
+			failed = present(m.value)
+		case "type":
+			typed = true
+		}
+	}
+	if failed && !typed {
+		return perhaps
+	}
+	return no
+}
+
+func decodeOpenAIChat(r *Reader, f Frame) *Problem {
+	if f.Done {
+		r.emit(chunks.Chunk{Kind: chunks.Ended})
+		return nil
+	}
+	var id, choices, usage, failure gjson.Result
+	for m := members(f.JSON); m.next(); {
+		switch m.key {
+		case "id":
+			id = m.value
+		case "choices":
+			choices = m.value
+		case "usage":
+			usage = m.value
+		case "error":
+			failure = m.value
+		case "x_groq":
+			if !present(usage) {
+				usage = member(m.value, "usage")
+			}
+		}
+	}
+	of := chunks.Chunk{Message: r.text(id)}
+	if present(choices) && !isArray(choices) {
+		return wrongType("choices", choices, "an array")
+	}
+	for e := elements(choices); e.next(); {
+		r.openAIChoice(of, e.value, present(failure))
+	}
+	if present(failure) {
+		of.Kind, of.Text = chunks.Failure, r.failureText(failure)
+		r.emit(of)
+	}
+	if isObject(usage) {
+		r.emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
+	}
+	return nil
+}
+
+// openAIChoice emits what a choice says. Where the provider failed, its finish
+// reason ("error") does not complete the args.
+func (r *Reader) openAIChoice(of chunks.Chunk, choice gjson.Result, failed bool) {
+	var delta, message, finish gjson.Result
+	for m := members(choice); m.next(); {
+		switch m.key {
+		case "index":
+			of.Choice = integer(m.value)
+		case "delta":
+			delta = m.value
+		case "message":
+			message = m.value
+		case "finish_reason":
+			finish = m.value
+		}
+	}
+	switch {
+	case isObject(delta):
+		r.openAIDelta(of, delta)
+	case isObject(message):
+		of.Whole = true
+		r.openAIDelta(of, message)
+	}
+	if reason := r.text(finish); reason != "" && !failed {
+		r.emit(chunks.Chunk{Kind: chunks.Finish, Message: of.Message, Choice: of.Choice,
+			Reason: reason, Truncated: truncates(reason)})
+	}
+}
+
+// truncates tells the finish and stop reasons of all providers of this shape
+// that mean that the model did not come to its end.
+func truncates(reason string) bool {
+	switch reason {
+	case "length", "max_tokens", "model_length", "content_filter":
+		return true
+	}
+	return false
+}
+
+// openAIDelta emits a delta, or a whole message where of.Whole is set.
+func (r *Reader) openAIDelta(of chunks.Chunk, delta gjson.Result) {
+	var role, content, reasoning, refusal, calls, legacy gjson.Result
+	for m := members(delta); m.next(); {
+		switch m.key {
+		case "role":
+			role = m.value
+		case "content":
+			content = m.value
+		case "reasoning_content", "reasoning":
+			// Some servers send both, with the same text.
+			if reasoning.Raw == "" || reasoning.Raw == "null" || reasoning.Raw == `""` {
+				reasoning = m.value
+			}
+		case "refusal":
+			refusal = m.value
+		case "tool_calls":
+			calls = m.value
+		case "function_call":
+			legacy = m.value
+		}
+	}
+	whole := of.Whole
+	of.Whole = false
+	if s := r.text(role); s != "" {
+		// Whether a role in a message that has finished begins another one
+		// under the same id, the wire does not say: Fresh stays unset.
+		r.emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Choice, Role: s})
+	}
+	r.content(of, chunks.Reasoning, reasoning)
+	r.content(of, chunks.Text, content)
+	r.content(of, chunks.Text, refusal)
+	of.Whole = whole
+	if isObject(calls) {
+		r.openAICall(of, calls)
+	}
+	for e := elements(calls); e.next(); {
+		r.openAICall(of, e.value)
+	}
+	if isObject(legacy) {
+		r.openAIFunction(of, legacy, "arguments")
+	}
+}
+
+// content emits text of a message: a string, or a list of parts as Mistral
+// sends them, {"type":"text","text"} and {"type":"thinking","thinking":[…]}.
+func (r *Reader) content(of chunks.Chunk, kind chunks.Kind, v gjson.Result) {
+	if of.Kind = kind; !isArray(v) {
+		if of.Text = r.text(v); of.Text != "" {
+			r.emit(of)
+		}
+		return
+	}
+	for e := elements(v); e.next(); {
+		for m := members(e.value); m.next(); {
+			switch m.key {
+			case "text":
+				if m.value.Type == gjson.String {
+					r.content(of, kind, m.value)
+				}
+			case "thinking":
+				for t := elements(m.value); t.next(); {
+					r.content(of, chunks.Reasoning, member(t.value, "text"))
+				}
+			}
+		}
+	}
+}
+
+// openAICall emits an entry of tool_calls, whatever of it is there.
+func (r *Reader) openAICall(of chunks.Chunk, call gjson.Result) {
+	var function, custom gjson.Result
+	for m := members(call); m.next(); {
+		switch m.key {
+		case "index":
+			if present(m.value) {
+				of.Index = m.value.Raw
+			}
+		case "id":
+			of.ID = r.text(m.value)
+		case "type":
+			if m.value.Str == "custom" {
+				of.CallKind = "custom"
+			}
+		case "function":
+			function = m.value
+		case "custom":
+			custom = m.value
+		}
+	}
+	if isObject(custom) {
+		of.CallKind = "custom"
+		r.openAIFunction(of, custom, "input")
+		return
+	}
+	r.openAIFunction(of, function, "arguments")
+}
+
+// openAIFunction emits a fragment from {"name","arguments"}, or the like. One
+// that says nothing at all is none.
+func (r *Reader) openAIFunction(of chunks.Chunk, function gjson.Result, args string) {
+	of.Kind = chunks.Fragment
+	for m := members(function); m.next(); {
+		switch m.key {
+		case "name":
+			of.Name = r.text(m.value)
+		case args:
+			if m.value.Type == gjson.JSON {
+				of.Object, of.Args = true, r.compact(m.value.Raw)
+			} else {
+				of.Args = r.text(m.value)
+			}
+		}
+	}
+	if of.ID != "" || of.Name != "" || of.Args != "" {
+		r.emit(of)
+	}
+}
+
+// failureText puts a provider's error in words: a string, or an object with a
+// message, a type or a code.
+func (r *Reader) failureText(v gjson.Result) string {
+	if !isObject(v) {
+		return r.text(v)
+	}
+	var message, kind, code gjson.Result
+	for m := members(v); m.next(); {
+		switch m.key {
+		case "message":
+			message = m.value
+		case "type":
+			kind = m.value
+		case "code":
+			code = m.value
+		}
+	}
+	for _, part := range [...]gjson.Result{message, kind, code} {
+		if s := r.text(part); s != "" {
+			return s
+		}
+	}
+	return v.Raw
+}
