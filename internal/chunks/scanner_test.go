@@ -102,6 +102,23 @@ func TestScanner(t *testing.T) {
 	}
 }
 
+// Every pair of bytes in a string, with so many more that a character can be
+// whole, alone and deep in ordinary text: accepted is what the standard library
+// takes for JSON and for UTF-8.
+func TestScannerPairsInStrings(t *testing.T) {
+	for pair := range 1 << 16 {
+		for _, rest := range []string{"", "\x80", "\xbf\xbf"} {
+			inner := string([]byte{byte(pair >> 8), byte(pair)}) + rest
+			for _, text := range []string{`["` + inner + `"]`, `["0123456789` + inner + `and so on"]`} {
+				want := utf8.ValidString(text) && json.Valid([]byte(text))
+				if got := scan(text); got.Complete != want {
+					t.Fatalf("%q: got %+v, want accepted %v", text, got, want)
+				}
+			}
+		}
+	}
+}
+
 // everySplit checks that where a text is cut in two does not matter, nor that
 // it comes byte by byte. A text above 4 KiB is cut at some 200 places only.
 func everySplit(t *testing.T, text string) {
