@@ -12,7 +12,7 @@ import (
 type input struct {
 	framing framing
 	data    string
-	at      int // of the next piece
+	at      int // of the next line
 	line    int // of the last line read; 1-based
 	events  walker
 	sse     sseEvent
@@ -21,7 +21,8 @@ type input struct {
 type framing uint8
 
 const (
-	nothing framing = iota
+	nothing    framing = iota
+	wholeEvent         // checked
 	oneEvent
 	arrayOfEvents
 	ndjson
@@ -35,23 +36,44 @@ type piece struct {
 	base  int // of the text in the input, 0 where it is put together
 	line  int
 	valid bool // it is known to be JSON in UTF-8
+
+	problem *Problem // instead of a text
 }
 
 // open finds out how the input is framed.
 func (r *Reader) open(data string) {
 	r.in = input{data: data}
-	in := &r.in
-	if r.mem.SSE.pending() || beginsSSE(data) {
-		in.framing = sseText
-		r.resumeSSE()
+	in, m := &r.in, &r.mem.SSE
+	if data == "" {
 		return
 	}
-	text := trim(data)
+	if m.CR && data[0] == '\n' {
+		in.at = 1
+	}
+	m.CR = false
+	if m.pending() {
+		if m.goesOn(data[in.at:]) {
+			in.framing = sseText
+			r.resume()
+			return
+		}
+		r.abandon()
+	}
+	if beginsSSE(data) {
+		in.framing = sseText
+		return
+	}
+	r.openJSON(trim(data))
+}
+
+// openJSON tells one event, an array of events, and a line for each.
+func (r *Reader) openJSON(text string) {
+	in := &r.in
 	switch {
 	case text == "":
 	case jsonText(text) && utf8.ValidString(text):
 		v := valueOf(text)
-		in.framing = oneEvent
+		in.framing = wholeEvent
 		if isArray(v) && !tuple(v) {
 			in.framing, in.events = arrayOfEvents, elements(v)
 		}
@@ -76,9 +98,11 @@ func severalLines(text string) bool {
 func (r *Reader) pull() (piece, bool) {
 	in := &r.in
 	switch in.framing {
-	case oneEvent:
+	case wholeEvent, oneEvent:
+		p := trimmed(in.data, 0, 0)
+		p.valid = in.framing == wholeEvent
 		in.framing = nothing
-		return trimmed(in.data, 0, 0), true
+		return p, true
 	case arrayOfEvents:
 		if !in.events.next() {
 			return piece{}, false
@@ -123,6 +147,9 @@ func trimmed(s string, base, line int) piece {
 // frame reads a piece. Offsets of the Problem count from the piece's text.
 func (p piece) frame() (Frame, *Problem) {
 	f := Frame{Name: p.name}
+	if p.problem != nil {
+		return f, p.problem
+	}
 	if p.text == "[DONE]" {
 		f.Done = true
 		return f, nil
