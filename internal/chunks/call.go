@@ -130,9 +130,10 @@ func (c *Call) confirm(f *Chunk) {
 }
 
 func (c *Call) replace(text string, object bool) {
+	c.Joiner = Joiner{}
+	text = c.Joiner.Join(text)
 	c.Text = append(c.Text[:0], text...)
 	c.Object = object
-	c.Joiner = Joiner{}
 	c.scan = Scanner{}
 	c.scan.Write(text)
 }
@@ -154,7 +155,7 @@ func (c *Call) Seal() {
 }
 
 // Blank tells whether no args came: none at all, or only white space.
-func (c *Call) Blank() bool { return c.scan.First() == 0 }
+func (c *Call) Blank() bool { return c.scan.First() == 0 && c.scan.Status() != Bad }
 
 // Placeholder tells whether the text is a bare {}, which some gateways send
 // before the args proper.

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 
 	"streamer/internal/chunks"
@@ -25,7 +26,7 @@ func (st *Step) tellStart(m *Message, i int, sure bool) {
 	c.Started = true
 	c.ID = said.ID
 	if c.Synth {
-		c.ID = "call_" + underscore(c.Call)
+		c.ID = SynthesizedID(c.Call)
 	}
 	c.UID = c.ID
 	if st.State.Memory.used(c.ID) || st.elsewhere(c) {
@@ -226,12 +227,8 @@ func quote(s string) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-func underscore(call string) string {
-	b := []byte(call)
-	for i := range b {
-		if b[i] == '.' {
-			b[i] = '_'
-		}
-	}
-	return string(b)
+// SynthesizedID is the id of a call to which the wire gives none, made of our
+// own name of the call so that it fits what every provider allows.
+func SynthesizedID(call string) string {
+	return "call_" + strings.ReplaceAll(call, ".", "_")
 }

@@ -1,0 +1,151 @@
+// Command streamer follows the tool calls in LLM streams: it reads stream
+// deltas from NATS, publishes what happens to each call, serves it to browsers,
+// and closes the calls nobody answers.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// stdio is what a command reads and writes besides files and the network.
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// command is one subcommand: one file, one line in commands.
+type command struct {
+	name, args, what string
+	run              func(ctx context.Context, io stdio, args []string) error
+}
+
+func commands() []command {
+	return []command{
+		{"demo", "[flags]", "serve, and play recorded sessions at the speed models stream", demo},
+		{"serve", "[flags]", "run worker and gateway, on an embedded NATS server or on a cluster", serve},
+		{"replay", "[flags] FILE", "publish a recorded stream to a session", replay},
+		{"interrupt", "[flags] SESSION", "close the open calls of a session", interrupt},
+		{"assemble", "[flags] [FILE]", "fold a recorded stream offline and print its calls", assemble},
+		{"version", "", "print the version", version},
+	}
+}
+
+// exit is an error that says how the process ends; what there was to say has
+// been said.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// The exit statuses.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+	exitInput  = 3 // parts of the input were unusable
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, stdio{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
+}
+
+// run runs the command that args name and gives the exit status.
+func run(ctx context.Context, io stdio, args []string) int {
+	if len(args) == 0 {
+		usage(io.err)
+		return exitUsage
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		usage(io.out)
+		return 0
+	case "-version", "--version":
+		args[0] = "version"
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return status(io, c, c.run(ctx, io, args[1:]))
+		}
+	}
+	fmt.Fprintf(io.err, "streamer: there is no command %q; `streamer help` lists them\n", args[0])
+	return exitUsage
+}
+
+func status(io stdio, c command, err error) int {
+	var code exit
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	}
+	fmt.Fprintf(io.err, "streamer %s: %v\n", c.name, err)
+	return exitFailed
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "streamer follows the tool calls in LLM streams.\n\nUsage:\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  streamer %-28s %s\n", c.name+" "+c.args, c.what)
+	}
+	fmt.Fprint(w, "\n`streamer COMMAND --help` gives the flags of a command.\n")
+}
+
+// flags makes the flag set of a command, whose help says what it is for.
+func flags(io stdio, name string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(io.err)
+	fs.Usage = func() {
+		for _, c := range commands() {
+			if c.name == name {
+				fmt.Fprintf(fs.Output(), "Usage: streamer %s %s\n\n%s%s.\n", c.name, c.args, strings.ToUpper(c.what[:1]), c.what[1:])
+			}
+		}
+		var any bool
+		fs.VisitAll(func(*flag.Flag) { any = true })
+		if any {
+			fmt.Fprint(fs.Output(), "\nFlags:\n\n")
+			fs.PrintDefaults()
+		}
+	}
+	return fs
+}
+
+// parse reads flags wherever they stand among the arguments and gives the
+// arguments.
+func parse(io stdio, fs *flag.FlagSet, args []string) ([]string, error) {
+	var rest []string
+	for _, a := range args {
+		if a == "-h" || a == "-help" || a == "--help" {
+			fs.SetOutput(io.out)
+		}
+	}
+	for {
+		if err := fs.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, err
+			}
+			return nil, exit(exitUsage)
+		}
+		args = fs.Args()
+		if len(args) == 0 {
+			return rest, nil
+		}
+		rest, args = append(rest, args[0]), args[1:]
+	}
+}
+
+// misused says on standard error how a command is used.
+func misused(io stdio, fs *flag.FlagSet, format string, args ...any) error {
+	fmt.Fprintf(io.err, "streamer %s: %s\n\n", fs.Name(), fmt.Sprintf(format, args...))
+	fs.Usage()
+	return exit(exitUsage)
+}

@@ -1,0 +1,161 @@
+package worker
+
+import (
+	"container/heap"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+)
+
+// alarms are when sessions want to hear from the clock, in memory or not.
+type alarms struct {
+	at    map[string]events.Time // by token: the one that holds
+	queue alarmQueue             // may hold some that no longer do
+}
+
+type alarm struct {
+	at    events.Time
+	token string
+}
+
+func (a *alarms) set(token string, at events.Time) {
+	if a.at[token] == at {
+		return
+	}
+	a.at[token] = at
+	heap.Push(&a.queue, alarm{at, token})
+}
+
+func (a *alarms) clear(token string) { delete(a.at, token) }
+
+// next gives the earliest alarm that holds, or false.
+func (a *alarms) next() (alarm, bool) {
+	for len(a.queue) > 0 {
+		if top := a.queue[0]; a.at[top.token] == top.at {
+			return top, true
+		}
+		heap.Pop(&a.queue)
+	}
+	return alarm{}, false
+}
+
+type alarmQueue []alarm
+
+func (q alarmQueue) Len() int           { return len(q) }
+func (q alarmQueue) Less(i, j int) bool { return q[i].at < q[j].at }
+func (q alarmQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+
+// Push and Pop are heap.Interface's.
+func (q *alarmQueue) Push(x any) { *q = append(*q, x.(alarm)) }
+
+// Pop removes the last.
+func (q *alarmQueue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
+
+// asked is a clock input that was appended and not folded yet.
+type asked struct {
+	alarm lifecycle.Alarm
+	tries int
+	again events.Time // when it may be asked for again
+}
+
+// ask is the Key of a clock input's publish.
+type ask struct{ token string }
+
+// askAgain is how long a clock input that changed nothing is waited for before
+// another is appended: a server's clock may be behind ours.
+const askAgain = 250 * time.Millisecond
+
+// wake sets the alarm of a session after its state changed.
+func (q *partition) wake(l *live) {
+	a, ok := l.state.Alarm(q.rules.inForce())
+	if !ok {
+		q.alarms.clear(l.token)
+		l.asked = asked{}
+		return
+	}
+	if l.asked.alarm != a {
+		l.asked = asked{alarm: a}
+	}
+	q.alarms.set(l.token, max(a.At, l.asked.again))
+}
+
+// setTimer makes t ring at the next alarm.
+func (q *partition) setTimer(t *time.Timer) {
+	d := time.Hour
+	if a, ok := q.alarms.next(); ok {
+		d = max(0, time.Until(a.at.Std()))
+		if d == 0 && !q.mayAsk(a.at) {
+			d = askAgain // wait until the log is read that far
+		}
+	}
+	t.Reset(d)
+}
+
+// mayAsk tells whether the log has been read past a moment: what it holds from
+// before then may make the alarm needless.
+func (q *partition) mayAsk(at events.Time) bool { return q.caughtUp || q.read >= at }
+
+// ring appends clock inputs for the alarms that are due. The fold decides what
+// comes of them; asking twice is harmless.
+func (q *partition) ring(ctx context.Context, now time.Time) error {
+	for {
+		a, ok := q.alarms.next()
+		if !ok || a.at > events.At(now) || !q.mayAsk(a.at) {
+			return nil
+		}
+		l, err := q.load(ctx, a.token)
+		if err != nil {
+			return err
+		}
+		due, ok := l.state.Alarm(q.rules.inForce())
+		switch {
+		case !ok:
+			q.alarms.clear(a.token)
+			continue
+		case max(due.At, l.asked.again) > events.At(now):
+			q.wake(l)
+			continue
+		}
+		if err := q.askClock(l, due, now); err != nil {
+			return err
+		}
+	}
+}
+
+// tick is a clock input.
+type tick struct {
+	Kind lifecycle.AlarmKind `json:"kind"`
+	Call string              `json:"call,omitempty"`
+	At   events.Time         `json:"at"`
+}
+
+func (q *partition) askClock(l *live, due lifecycle.Alarm, now time.Time) error {
+	data, err := json.Marshal(tick{due.Kind, due.Call, due.At})
+	if err != nil {
+		return fmt.Errorf("worker: clock input: %w", err)
+	}
+	if l.asked.alarm != due {
+		l.asked = asked{alarm: due}
+	}
+	id := fmt.Sprintf("%s:clock:%s:%s:%d:%d", l.token, due.Kind, due.Call, int64(due.At), l.asked.tries)
+	if l.asked.tries > 0 {
+		id += ":" + q.opts.Nonce // the first try of two owners is one input
+	}
+	l.asked.tries++
+	// The wait doubles up to a minute, so that a clock that is far off does
+	// not fill the log.
+	l.asked.again = events.At(now.Add(min(time.Minute, askAgain<<min(l.asked.tries-1, 8))))
+	q.alarms.set(l.token, l.asked.again)
+	p := q.log.ClockPub(l.token, id, data)
+	p.Key = ask{l.token}
+	q.log.Publish(p, q.acks)
+	return nil
+}

@@ -1,0 +1,168 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// outgoing is an event on its way to the log.
+type outgoing struct {
+	ID    events.ID         `json:"id"`
+	Type  events.Type       `json:"type"`
+	Call  string            `json:"call,omitempty"`
+	Trace map[string]string `json:"trace,omitempty"`
+	Body  []byte            `json:"body"`
+	Blobs []events.Blob     `json:"blobs,omitempty"`
+
+	session *live
+	blobs   int       // chunks that are not stored yet
+	at      time.Time // when it was acknowledged
+	seq     uint64
+}
+
+func (o *outgoing) size() int {
+	n := len(o.Body) + 256
+	for i := range o.Blobs {
+		n += len(o.Blobs[i].Data)
+	}
+	return n
+}
+
+// chunk is the Key of a publish that stores a piece of a blob of an event.
+type chunk struct{ of *outgoing }
+
+// queue takes the events an input gave that the chain does not have yet.
+func (q *partition) queue(l *live, out []events.Event, trace map[string]string) error {
+	for i := range out {
+		e := &out[i]
+		if !e.EventID.After(l.id) {
+			continue
+		}
+		body, err := e.Body()
+		if err != nil {
+			return err
+		}
+		o := &outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Trace: trace, Body: body, Blobs: e.Blobs, session: l}
+		l.queue = append(l.queue, o)
+		q.queued += o.size()
+		if len(l.queue) == 1 {
+			q.send(l)
+		}
+	}
+	return nil
+}
+
+// send publishes the first event of a session's queue, its blobs before it.
+// One publish is in flight per session.
+func (q *partition) send(l *live) {
+	if len(l.queue) == 0 {
+		return
+	}
+	o := l.queue[0]
+	for i := range o.Blobs {
+		for _, p := range q.log.BlobPubs(o.Blobs[i]) {
+			p.Key = chunk{o}
+			o.blobs++
+			q.log.Publish(p, q.acks)
+		}
+	}
+	if o.blobs == 0 {
+		q.append(o)
+	}
+}
+
+func (q *partition) append(o *outgoing) {
+	l := o.session
+	e := events.Event{Type: o.Type, EventID: o.ID, Call: o.Call}
+	p := q.log.EventPub(l.token, &e, o.Body, o.Trace, l.chain)
+	p.Key = o
+	q.log.Publish(p, q.acks)
+}
+
+// acked takes the outcome of any publish of the partition.
+func (q *partition) acked(ctx context.Context, a broker.Ack) error {
+	switch key := a.Pub.Key.(type) {
+	case *outgoing:
+		return q.appended(ctx, key, a)
+	case chunk:
+		if a.Err != nil {
+			return fmt.Errorf("worker: storing a blob of event %s: %w", key.of.ID, a.Err)
+		}
+		if key.of.blobs--; key.of.blobs == 0 && !key.of.session.gone {
+			q.append(key.of)
+		}
+	case *save:
+		return q.saved(ctx, key, a)
+	case ask:
+		if a.Err != nil {
+			return fmt.Errorf("worker: clock input for session %q: %w", key.token, a.Err)
+		}
+	case nil:
+		if a.Err != nil {
+			return fmt.Errorf("worker: publishing %s: %w", a.Pub.Subject, a.Err)
+		}
+	}
+	return nil
+}
+
+func (q *partition) appended(ctx context.Context, o *outgoing, a broker.Ack) error {
+	l := o.session
+	if l.gone {
+		return nil
+	}
+	switch {
+	case a.Err == nil:
+		l.chain, l.id = a.Seq, o.ID
+		q.shift(l, a.Seq)
+	case errors.Is(a.Err, broker.ErrConflict):
+		// Somebody else extended the chain, or a try of ours whose ack was
+		// lost did: what is there stands, and we go on behind it.
+		seq, id, err := q.log.ChainLast(ctx, l.token)
+		if err != nil {
+			return fmt.Errorf("worker: session %q: %w", l.token, err)
+		}
+		l.chain = seq
+		if id.After(l.id) {
+			l.id = id
+		}
+		for len(l.queue) > 0 && !l.queue[0].ID.After(l.id) {
+			q.shift(l, seq)
+		}
+	default:
+		return fmt.Errorf("worker: session %q: event %s: %w", l.token, o.ID, a.Err)
+	}
+	q.send(l)
+	return nil
+}
+
+// shift takes the first event off a session's queue: it is stored.
+func (q *partition) shift(l *live, seq uint64) {
+	o := l.queue[0]
+	l.queue[0] = nil
+	l.queue = l.queue[1:]
+	q.queued -= o.size()
+	o.at, o.seq = time.Now(), seq
+	l.acked = append(l.acked, *o)
+	if len(l.queue) == 0 {
+		l.queue = nil
+	}
+	q.trim(l, o.at)
+}
+
+// trim forgets acknowledged events that no power loss can take any more.
+func (q *partition) trim(l *live, now time.Time) {
+	n := 0
+	for n < len(l.acked) && now.Sub(l.acked[n].at) > q.opts.KeepAcked {
+		l.base = point{l.acked[n].seq, l.acked[n].ID}
+		n++
+	}
+	l.acked = l.acked[n:]
+	if len(l.acked) == 0 {
+		l.acked = nil
+	}
+}

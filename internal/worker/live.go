@@ -1,0 +1,167 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+	"streamer/internal/session"
+)
+
+// live is a session in memory.
+type live struct {
+	token   string
+	session string
+	refused string // why the token cannot be a session's
+	state   *session.State
+	touched time.Time
+
+	// The chain as we know it: its last message and event. Events up to id are
+	// stored, by us or by somebody else who folded the same.
+	chain uint64
+	id    events.ID
+	queue []*outgoing // events that are not stored yet, in order
+	acked []outgoing  // the last that were, as long as a power loss may take them
+	base  point       // of the event before acked and queue
+
+	rev    uint64 // of the saved state
+	save   *save  // under way
+	first  uint64 // first input that no acknowledged save covers, 0 if none
+	second uint64 // first input that the save under way does not cover
+	gone   bool   // dropped: acks that still come are nobody's
+	asked  asked
+}
+
+// point is a place in a chain.
+type point struct {
+	Seq uint64    `json:"seq"`
+	ID  events.ID `json:"id"`
+}
+
+// folded notes that an input changed the state.
+func (l *live) folded(seq uint64) {
+	l.touched = time.Now()
+	if l.first == 0 {
+		l.first = seq
+	}
+	if l.save != nil && l.second == 0 {
+		l.second = seq
+	}
+}
+
+// idle tells whether nothing of the session is only in memory.
+func (l *live) idle() bool {
+	return l.first == 0 && l.save == nil && len(l.queue) == 0
+}
+
+// record is a session as it is saved: the state after input N, the chain as it
+// was then, and the events the chain may lack.
+type record struct {
+	State  json.RawMessage `json:"state"`
+	Chain  point           `json:"chain"`
+	Base   point           `json:"base"`
+	Events []outgoing      `json:"events,omitempty"`
+}
+
+// load gives a session, reading it back if it is not in memory. What the saved
+// record holds and the chain lacks is queued again.
+func (q *partition) load(ctx context.Context, token string) (*live, error) {
+	if l := q.live[token]; l != nil {
+		return l, nil
+	}
+	l := &live{token: token, state: new(session.State), touched: time.Now()}
+	var err error
+	if l.session, err = events.ParseToken(token); err != nil {
+		l.session, l.refused = token, err.Error()
+	}
+	saved, ok, err := q.log.LoadState(ctx, q.p, token)
+	if err != nil {
+		return nil, fmt.Errorf("worker: session %q: %w", token, err)
+	}
+	if l.chain, l.id, err = q.log.ChainLast(ctx, token); err != nil {
+		return nil, fmt.Errorf("worker: session %q: %w", token, err)
+	}
+	l.base = point{l.chain, l.id}
+	if ok {
+		if err := q.restore(ctx, l, saved); err != nil {
+			return nil, err
+		}
+	}
+	if _, last, err := q.log.InputBounds(ctx); err != nil {
+		return nil, err
+	} else if err := q.pad(ctx, last, max(l.state.N, l.id.Seq)); err != nil {
+		return nil, err
+	}
+	q.live[token] = l
+	q.wake(l)
+	q.send(l)
+	return l, nil
+}
+
+func (q *partition) restore(ctx context.Context, l *live, saved broker.State) error {
+	var r record
+	if err := json.Unmarshal(saved.Data, &r); err != nil {
+		return fmt.Errorf("worker: session %q: saved state: %w", l.token, err)
+	}
+	state, err := session.Load(r.State)
+	if err != nil {
+		return fmt.Errorf("worker: session %q: %w", l.token, err)
+	}
+	l.state, l.rev = state, saved.Rev
+	if r.Base.ID.After(l.id) {
+		first, _, err := q.log.EventBounds(ctx)
+		if err != nil {
+			return err
+		}
+		if r.Base.Seq >= first {
+			return fmt.Errorf("%w: session %q: its chain ends at event %s, its saved state reaches back to %s", ErrLost, l.token, l.id, r.Base.ID)
+		}
+		l.id = r.Base.ID // the chain expired
+	}
+	for i := range r.Events {
+		if e := &r.Events[i]; e.ID.After(l.id) {
+			e.session = l
+			l.queue = append(l.queue, e)
+			q.queued += e.size()
+		}
+	}
+	return nil
+}
+
+// drop forgets a session that is in memory; it is loaded again on demand.
+func (q *partition) drop(l *live) {
+	l.gone = true
+	for _, e := range l.queue {
+		q.queued -= e.size()
+	}
+	delete(q.live, l.token)
+}
+
+// evict drops sessions that had no input for a while and are saved. Their
+// alarms stay set.
+func (q *partition) evict(now time.Time) {
+	for _, l := range q.live {
+		if l.idle() && now.Sub(l.touched) >= q.opts.EvictAfter {
+			q.drop(l)
+		}
+	}
+}
+
+// header is what a listing of states tells without their data.
+func (l *live) header(alarm lifecycle.Alarm, set bool) map[string]string {
+	h := map[string]string{headerInput: fmt.Sprint(l.state.N)}
+	if n := l.state.Life.Open(); n > 0 {
+		h[HeaderOpen] = fmt.Sprint(n)
+	}
+	if set {
+		h[headerWake] = fmt.Sprint(int64(alarm.At))
+	}
+	if len(l.queue) > 0 {
+		h[headerUnsent] = fmt.Sprint(len(l.queue))
+	}
+	return h
+}

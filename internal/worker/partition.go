@@ -1,0 +1,299 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/decode"
+	"streamer/internal/events"
+	"streamer/internal/session"
+
+	"github.com/rs/zerolog"
+)
+
+// partition is the state of one partition. The goroutine of run owns all of
+// it; others only send to its channels.
+type partition struct {
+	w    *Worker
+	log  Log
+	opts Options
+	z    zerolog.Logger
+	p    int
+
+	live   map[string]*live // sessions in memory, by token
+	alarms alarms
+	rules  rulesLog
+	mark   broker.Mark
+	rev    uint64 // of the mark
+	// pos: every input below it is folded.
+	pos      uint64
+	read     events.Time // stamp of the last input
+	caughtUp bool
+	queued   int // bytes of events not stored yet
+	skipped  int // inputs on subjects that are not theirs
+
+	acks   chan broker.Ack
+	inputs chan batch
+	lists  chan []listed
+	marked chan markAck
+
+	tasks   sync.WaitGroup // what run has started
+	marking bool
+	reader  decode.Reader
+	scratch []events.Event
+}
+
+// batch is some inputs on their way to the owner, who closes done when it is
+// through with them.
+type batch struct {
+	inputs   []broker.Input
+	next     uint64
+	caughtUp bool
+	done     chan struct{}
+}
+
+// acksRoom is enough that a publisher seldom waits to hand over an ack.
+const acksRoom = 4096
+
+func newPartition(w *Worker, p int) *partition {
+	return &partition{
+		w: w, log: w.Log, opts: w.Options.withDefaults(), p: p,
+		z:      w.Logger.With().Int("partition", p).Logger(),
+		live:   map[string]*live{},
+		alarms: alarms{at: map[string]events.Time{}},
+		acks:   make(chan broker.Ack, acksRoom),
+		inputs: make(chan batch),
+		lists:  make(chan []listed, 1),
+		marked: make(chan markAck, 1),
+	}
+}
+
+// run takes the partition over and carries it until ctx ends.
+func (q *partition) run(ctx context.Context) error {
+	if err := q.takeOver(ctx); err != nil {
+		return err
+	}
+	working, stop := context.WithCancel(ctx)
+	read := make(chan error, 1)
+	q.tasks.Go(func() { read <- q.log.Inputs(working, q.p, q.pos, q.hand(working)) })
+	err := q.loop(working, read)
+	stop()
+	if ctx.Err() != nil {
+		q.settle()
+	}
+	q.tasks.Wait()
+	return err
+}
+
+// hand gives the function that brings batches to the owner.
+func (q *partition) hand(ctx context.Context) func([]broker.Input, uint64, bool) error {
+	done := make(chan struct{}, 1)
+	return func(in []broker.Input, next uint64, caughtUp bool) error {
+		select {
+		case q.inputs <- batch{in, next, caughtUp, done}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+const (
+	listEvery  = time.Minute
+	settleTime = 5 * time.Second
+)
+
+func (q *partition) loop(ctx context.Context, read <-chan error) error {
+	save := time.NewTicker(q.opts.SaveEvery)
+	defer save.Stop()
+	list := time.NewTicker(listEvery)
+	defer list.Stop()
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
+	for {
+		inputs := q.inputs
+		if q.queued > q.opts.MaxQueued {
+			inputs = nil // first let what there is be stored
+		}
+		q.setTimer(alarm)
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err = <-read:
+			return q.readEnded(err)
+		case b := <-inputs:
+			err = q.take(ctx, b)
+		case a := <-q.acks:
+			err = q.acked(ctx, a)
+		case now := <-alarm.C:
+			err = q.ring(ctx, now)
+		case now := <-save.C:
+			q.save(now)
+			q.advance(ctx)
+			q.evict(now)
+		case <-list.C:
+			q.tasks.Go(func() { q.list(ctx) })
+		case l := <-q.lists:
+			err = q.listed(ctx, l)
+		case m := <-q.marked:
+			err = q.markSaved(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (q *partition) readEnded(err error) error {
+	if lost := (*broker.InputLostError)(nil); errors.As(err, &lost) && q.mark.Seq >= lost.First {
+		return fmt.Errorf("worker: fell behind the input log, start again from the mark: %w", err)
+	} else if lost != nil {
+		return fmt.Errorf("%w: partition %d: %w", ErrLost, q.p, err)
+	}
+	return fmt.Errorf("worker: reading inputs of partition %d: %w", q.p, err)
+}
+
+// takeOver reads the mark and the sessions with something open.
+func (q *partition) takeOver(ctx context.Context) error {
+	var err error
+	if q.mark, q.rev, err = q.log.LoadMark(ctx, q.p); err != nil {
+		return err
+	}
+	first, last, err := q.log.InputBounds(ctx)
+	if err != nil {
+		return err
+	}
+	if q.mark.Seq == 0 {
+		q.mark.Seq = 1
+		if q.rev, err = q.log.SaveMark(ctx, q.p, q.mark, q.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
+			return err
+		}
+	}
+	if q.mark.Seq < first && first > 1 {
+		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d", ErrLost, q.p, q.mark.Seq, first)
+	}
+	if err := q.rules.begin(q.mark); err != nil {
+		return err
+	}
+	q.pos = q.mark.Seq
+	l, top, err := q.states(ctx)
+	if err != nil {
+		return err
+	}
+	if err := q.pad(ctx, last, max(top, q.mark.Seq-1)); err != nil {
+		return err
+	}
+	return q.listed(ctx, l)
+}
+
+// pad appends inputs that say nothing until the input log is no shorter than
+// what was made of it: after a power loss it can be, and a new input must not
+// take the place of one that was folded.
+func (q *partition) pad(ctx context.Context, last, want uint64) error {
+	if last < want {
+		q.z.Warn().Uint64("seq", last).Uint64("want", want).Msg("the input log is shorter than what was folded of it; padding")
+	}
+	for n := 0; last < want; n++ {
+		data, err := q.rules.marshal()
+		if err != nil {
+			return err
+		}
+		ack := q.log.PublishWait(ctx, q.log.RulesPub(q.p, fmt.Sprintf("pad:%d:%s:%d:%d", q.p, q.opts.Nonce, want, n), data))
+		if ack.Err != nil {
+			return fmt.Errorf("worker: padding the input log: %w", ack.Err)
+		}
+		last = ack.Seq
+	}
+	return nil
+}
+
+// take folds a batch.
+func (q *partition) take(ctx context.Context, b batch) error {
+	for i := range b.inputs {
+		in := &b.inputs[i]
+		if in.Seq < q.pos {
+			continue
+		}
+		if err := q.input(ctx, in); err != nil {
+			return err
+		}
+		q.pos = in.Seq + 1
+		q.read = max(q.read, events.At(in.At))
+	}
+	q.pos = max(q.pos, b.next)
+	q.caughtUp = b.caughtUp
+	if b.caughtUp {
+		q.wantRules()
+	}
+	b.done <- struct{}{}
+	return nil
+}
+
+func (q *partition) input(ctx context.Context, in *broker.Input) error {
+	if in.Foreign {
+		q.skipped++
+		q.z.Warn().Uint64("seq", in.Seq).Str("subject", in.Subject).Int("skipped", q.skipped).Msg("input on a subject that is not its own skipped")
+		return nil
+	}
+	if in.Kind == broker.KindRules {
+		return q.rules.set(in)
+	}
+	l, err := q.load(ctx, in.Token)
+	if err != nil {
+		return err
+	}
+	if in.Seq <= l.state.N {
+		return nil
+	}
+	q.scratch = session.Fold(q.scratch[:0], l.state, session.Input{
+		Seq: in.Seq, At: in.At, Session: l.session, Kind: session.Kind(in.Kind), Refused: l.refused,
+		Format: in.Header.Get("Streamer-Format"), Data: in.Data, Rules: q.rules.inForce(), Reader: &q.reader,
+	})
+	l.folded(in.Seq)
+	if err := q.queue(l, q.scratch, trace(in.Header)); err != nil {
+		return err
+	}
+	q.wake(l)
+	return nil
+}
+
+// settle waits, at the end, for what is under way, saves what changed and
+// moves the mark: the next owner then has nothing to do again.
+func (q *partition) settle() {
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	step := func() bool {
+		select {
+		case a := <-q.acks:
+			return q.acked(ctx, a) == nil
+		case m := <-q.marked:
+			return q.markSaved(m) == nil
+		case <-ctx.Done():
+			return false
+		}
+	}
+	for q.queued > 0 {
+		if !step() {
+			return
+		}
+	}
+	q.save(time.Now())
+	for q.saving() > 0 || q.marking {
+		if !step() {
+			return
+		}
+	}
+	q.advance(ctx)
+	for q.marking && step() {
+	}
+}

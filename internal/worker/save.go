@@ -1,0 +1,257 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// Keys of the headers of a saved state.
+const (
+	// HeaderOpen is how many calls of the session are open; absent if none.
+	HeaderOpen   = "Open"
+	headerInput  = "Input"  // sequence of the last input folded
+	headerWake   = "Wake"   // when the session's next alarm is due, Unix milliseconds
+	headerUnsent = "Unsent" // how many events are not stored yet
+)
+
+// save is the saving of a session that is under way: first its blobs.
+type save struct {
+	session *live
+	pub     *broker.Pub
+	blobs   int
+	n       uint64 // the state is the one after this input
+	retry   bool   // the same state again, under another revision
+}
+
+// save begins to save every session that changed.
+func (q *partition) save(now time.Time) {
+	for _, l := range q.live {
+		q.trim(l, now)
+		if l.first != 0 && l.save == nil {
+			q.saveSession(l)
+		}
+	}
+}
+
+func (q *partition) saving() int {
+	n := 0
+	for _, l := range q.live {
+		if l.save != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (q *partition) saveSession(l *live) {
+	s := &save{session: l, n: l.state.N}
+	data, err := l.record()
+	if err != nil {
+		q.z.Error().Err(err).Str("session", l.token).Msg("state cannot be saved")
+		return
+	}
+	var blobs []*broker.Pub
+	alarm, set := l.state.Alarm(q.rules.inForce())
+	s.pub, blobs = q.log.SavePub(q.p, l.token, l.rev, l.header(alarm, set), data)
+	s.pub.Key = s
+	l.save, l.second, s.blobs = s, 0, len(blobs)
+	for _, b := range blobs {
+		b.Key = s
+		q.log.Publish(b, q.acks)
+	}
+	if s.blobs == 0 {
+		q.log.Publish(s.pub, q.acks)
+	}
+}
+
+// record gives the bytes that are saved.
+func (l *live) record() ([]byte, error) {
+	state, err := l.state.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	r := record{State: state, Chain: point{l.chain, l.id}, Base: l.base}
+	r.Events = append(r.Events, l.acked...)
+	for _, o := range l.queue {
+		r.Events = append(r.Events, *o)
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("worker: session %q: save state: %w", l.token, err)
+	}
+	return data, nil
+}
+
+// saved takes the outcome of saving, or of storing a piece of a large state.
+func (q *partition) saved(ctx context.Context, s *save, a broker.Ack) error {
+	l := s.session
+	if l.gone || l.save != s {
+		return nil
+	}
+	if a.Pub != s.pub {
+		if a.Err != nil {
+			return fmt.Errorf("worker: session %q: storing its state: %w", l.token, a.Err)
+		}
+		if s.blobs--; s.blobs == 0 {
+			q.log.Publish(s.pub, q.acks)
+		}
+		return nil
+	}
+	l.save = nil
+	switch {
+	case a.Err == nil:
+		l.rev = a.Seq
+		l.first, l.second = l.second, 0
+		return nil
+	case errors.Is(a.Err, broker.ErrConflict):
+		return q.contested(ctx, l, s)
+	}
+	return fmt.Errorf("worker: session %q: saving its state: %w", l.token, a.Err)
+}
+
+// contested settles that somebody else saved the session, or that a try of
+// ours did whose ack was lost. The newer state stands.
+func (q *partition) contested(ctx context.Context, l *live, s *save) error {
+	stored, ok, err := q.log.LoadState(ctx, q.p, l.token)
+	if err != nil {
+		return fmt.Errorf("worker: session %q: %w", l.token, err)
+	}
+	if !ok {
+		l.rev = 0 // the key is gone; the next save is a fresh one
+		return nil
+	}
+	n, err := strconv.ParseUint(stored.Header[headerInput], 10, 64)
+	if err != nil {
+		return fmt.Errorf("worker: session %q: saved state: header %s: %w", l.token, headerInput, err)
+	}
+	switch {
+	case n > l.state.N:
+		q.drop(l)
+		_, err = q.load(ctx, l.token)
+		return err
+	case n >= s.n:
+		l.rev = stored.Rev
+		l.first, l.second = l.second, 0
+	default:
+		l.rev = stored.Rev // ours is newer: the next save replaces it
+	}
+	return nil
+}
+
+// markAck is the outcome of saving the mark.
+type markAck struct {
+	mark broker.Mark
+	rev  uint64
+	err  error
+}
+
+// advance moves the mark to the first input that no saved state covers. It is
+// written after the saves it relies on, and is only a lower bound.
+func (q *partition) advance(ctx context.Context) {
+	if q.marking {
+		return
+	}
+	seq := q.pos
+	for _, l := range q.live {
+		if l.first != 0 {
+			seq = min(seq, l.first)
+		}
+	}
+	if seq <= q.mark.Seq {
+		return
+	}
+	m := broker.Mark{Seq: seq, Rules: q.rules.at(seq)}
+	q.marking = true
+	rev := q.rev
+	q.tasks.Go(func() {
+		newRev, err := q.log.SaveMark(ctx, q.p, m, rev)
+		q.marked <- markAck{m, newRev, err}
+	})
+}
+
+func (q *partition) markSaved(m markAck) error {
+	q.marking = false
+	switch {
+	case m.err == nil:
+		q.mark, q.rev = m.mark, m.rev
+		q.rules.forget(m.mark.Seq)
+	case errors.Is(m.err, broker.ErrConflict), errors.Is(m.err, broker.ErrBackwards):
+		// Another worker moved it. Ours is a lower bound as well; take its
+		// revision and go on.
+		ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+		defer cancel()
+		theirs, rev, err := q.log.LoadMark(ctx, q.p)
+		if err != nil {
+			return err
+		}
+		q.mark.Seq, q.rev = theirs.Seq, rev
+	case errors.Is(m.err, context.Canceled):
+	default:
+		return fmt.Errorf("worker: moving the mark of partition %d: %w", q.p, m.err)
+	}
+	return nil
+}
+
+// listed is what a listing says of a saved session.
+type listed struct {
+	token  string
+	wake   events.Time
+	unsent bool
+}
+
+// list reads the sessions of the partition that have something open, since a
+// listing can be stale and another worker may have saved meanwhile.
+func (q *partition) list(ctx context.Context) {
+	l, _, err := q.states(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			q.z.Warn().Err(err).Msg("saved states cannot be listed")
+		}
+		return
+	}
+	select {
+	case q.lists <- l:
+	case <-ctx.Done():
+	}
+}
+
+// states lists the saved sessions with something open, and gives the highest
+// input any of them was folded to.
+func (q *partition) states(ctx context.Context) (open []listed, top uint64, err error) {
+	err = q.log.ListStates(ctx, q.p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
+		if n, err := strconv.ParseUint(header[headerInput], 10, 64); err == nil {
+			top = max(top, n)
+		}
+		wake, err := strconv.ParseInt(header[headerWake], 10, 64)
+		if unsent := header[headerUnsent] != ""; err == nil || unsent {
+			open = append(open, listed{token, events.Time(wake), unsent})
+		}
+		return nil
+	})
+	return open, top, err
+}
+
+// listed sets the alarms of sessions that are not in memory, and loads those
+// with events to send.
+func (q *partition) listed(ctx context.Context, list []listed) error {
+	for _, s := range list {
+		if q.live[s.token] != nil {
+			continue
+		}
+		if s.unsent {
+			if _, err := q.load(ctx, s.token); err != nil {
+				return err
+			}
+			continue
+		}
+		q.alarms.set(s.token, s.wake)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+// Package worker carries inputs through the fold: it reads the input log,
+// folds each session's inputs in order, appends the events that follow to the
+// session's chain, saves states, and tells sessions the time by appending
+// clock inputs.
+//
+// It promises that the event log of a session is the fold of its inputs, each
+// event once and in order, whatever dies whenever, and however many workers
+// carry the same partition: safety comes from the conditions in the log, never
+// from who runs. One goroutine owns a partition and everything in it.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+	"streamer/internal/session"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+)
+
+// Log is what a worker needs of the broker.
+type Log interface {
+	Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []broker.Input, next uint64, caughtUp bool) error) error
+	InputBounds(ctx context.Context) (first, last uint64, err error)
+	EventBounds(ctx context.Context) (first, last uint64, err error)
+	ChainLast(ctx context.Context, token string) (seq uint64, id events.ID, err error)
+
+	Publish(p *broker.Pub, acks chan<- broker.Ack)
+	PublishWait(ctx context.Context, p *broker.Pub) broker.Ack
+	EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *broker.Pub
+	ClockPub(token, msgID string, data []byte) *broker.Pub
+	RulesPub(p int, msgID string, data []byte) *broker.Pub
+	BlobPubs(blob events.Blob) []*broker.Pub
+
+	LoadState(ctx context.Context, p int, token string) (s broker.State, ok bool, err error)
+	SavePub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *broker.Pub, blobs []*broker.Pub)
+	ListStates(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error
+	LoadMark(ctx context.Context, p int) (m broker.Mark, rev uint64, err error)
+	SaveMark(ctx context.Context, p int, m broker.Mark, rev uint64) (newRev uint64, err error)
+}
+
+// Options are the settings of a worker.
+type Options struct {
+	// Rules this instance wants in force; if nil, those before the first rules
+	// input.
+	Rules *session.Rules
+	// SaveEvery is how often changed states are saved. If zero, 1 s.
+	SaveEvery time.Duration
+	// EvictAfter is how long a session that is saved stays in memory without
+	// input. If zero, 1 min.
+	EvictAfter time.Duration
+	// KeepAcked is how long an acknowledged event is still saved with its
+	// session's state: at least what a power loss can take from the server. If
+	// zero, 2 s.
+	KeepAcked time.Duration
+	// MaxQueued bounds the bytes of events of a partition that are not stored
+	// yet; no input is read while there are more. If zero, 16 MiB.
+	MaxQueued int
+	// Nonce makes message ids of this instance unique. Required.
+	Nonce string
+}
+
+func (o Options) withDefaults() Options {
+	if o.Rules == nil {
+		r := lifecycle.DefaultRules()
+		o.Rules = &r
+	}
+	if o.SaveEvery <= 0 {
+		o.SaveEvery = time.Second
+	}
+	if o.EvictAfter <= 0 {
+		o.EvictAfter = time.Minute
+	}
+	if o.KeepAcked <= 0 {
+		o.KeepAcked = 2 * time.Second
+	}
+	if o.MaxQueued <= 0 {
+		o.MaxQueued = 16 << 20
+	}
+	return o
+}
+
+// ErrLost says that inputs expired before they were folded. Nothing closes the
+// calls in them silently; an operator has to.
+var ErrLost = errors.New("worker: inputs were lost before they were folded")
+
+// ErrVersion says that a newer fold is in force than this program knows.
+var ErrVersion = errors.New("worker: a newer fold version is in force than this program knows")
+
+// Worker carries partitions. Its zero value needs Log and Options.Nonce.
+type Worker struct {
+	Log     Log
+	Options Options
+	Logger  zerolog.Logger
+
+	mu      sync.Mutex // guards stopped, which Problem reads from elsewhere
+	stopped map[int]error
+}
+
+// Run carries the given partitions until ctx ends, and returns when all that
+// was under way is done with. A partition that fails is started again from its
+// mark; one that cannot go on (ErrLost, ErrVersion) stops alone, loudly, and
+// Problem tells.
+func (w *Worker) Run(ctx context.Context, partitions []int) error {
+	if w.Options.Nonce == "" {
+		return errors.New("worker: Options.Nonce is empty")
+	}
+	if r := w.Options.Rules; r != nil {
+		if err := r.Check(); err != nil {
+			return err
+		}
+	}
+	var wg sync.WaitGroup
+	for _, p := range partitions {
+		wg.Go(func() { w.keep(ctx, p) })
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+const restartAfter = time.Second
+
+// keep runs a partition again and again.
+func (w *Worker) keep(ctx context.Context, p int) {
+	for ctx.Err() == nil {
+		err := newPartition(w, p).run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, ErrLost) || errors.Is(err, ErrVersion) {
+			w.Logger.Error().Err(err).Int("partition", p).Msg("partition stopped")
+			w.stop(p, err)
+			return
+		}
+		w.Logger.Warn().Err(err).Int("partition", p).Msg("partition starts again")
+		select {
+		case <-ctx.Done():
+		case <-time.After(restartAfter):
+		}
+	}
+}
+
+func (w *Worker) stop(p int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped == nil {
+		w.stopped = map[int]error{}
+	}
+	w.stopped[p] = err
+}
+
+// Problem says which partitions stopped and why, or is nil.
+func (w *Worker) Problem() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for p, err := range w.stopped {
+		return fmt.Errorf("%d partitions stopped, partition %d: %w", len(w.stopped), p, err)
+	}
+	return nil
+}
+
+// trace gives the trace context of an input, to be carried by its events.
+func trace(h nats.Header) map[string]string {
+	var t map[string]string
+	for _, k := range [...]string{"traceparent", "tracestate"} {
+		if v := h[k]; len(v) == 1 {
+			if t == nil {
+				t = map[string]string{}
+			}
+			t[k] = v[0]
+		}
+	}
+	return t
+}
