@@ -2,16 +2,65 @@ package broker
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 
 	"streamer/internal/events"
 )
+
+// maxBlob bounds what is put together in memory because a reference says so.
+const maxBlob = 1 << 30
 
 // BlobPubs gives the publishes that store a blob. All of them must be stored
 // before an event or state that refers to the blob; they are published again
 // whenever it is referred to again, so that it never expires under a later
 // reference. They carry no condition: storing a chunk twice is harmless.
-func (b *Broker) BlobPubs(blob events.Blob) []*Pub { return nil }
+func (b *Broker) BlobPubs(blob events.Blob) []*Pub {
+	pubs := make([]*Pub, len(blob.Ref.Chunks))
+	for i, digest := range blob.Ref.Chunks {
+		pubs[i] = &Pub{Subject: rootBlobs + digest, Data: blob.Chunk(i)}
+	}
+	return pubs
+}
 
 // Blob reads a blob and checks its digests: ErrNotFound where a chunk has
 // expired.
-func (b *Broker) Blob(ctx context.Context, ref events.Ref) ([]byte, error) { return nil, errTODO }
+func (b *Broker) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
+	if want := (ref.Size + events.BlobChunk - 1) / events.BlobChunk; ref.Size < 0 || ref.Size > maxBlob || len(ref.Chunks) != want {
+		return nil, fmt.Errorf("broker: blob %.64q of %d bytes in %d chunks: no such blob can be", ref.SHA256, ref.Size, len(ref.Chunks))
+	}
+	var data []byte // grows with what is really there
+	whole := sha256.New()
+	for i, digest := range ref.Chunks {
+		chunk, err := b.chunk(ctx, digest)
+		if err != nil {
+			return nil, fmt.Errorf("broker: blob %.64q, chunk %d: %w", ref.SHA256, i, err)
+		}
+		whole.Write(chunk)
+		data = append(data, chunk...)
+	}
+	if got := hex.EncodeToString(whole.Sum(nil)); len(data) != ref.Size || got != ref.SHA256 {
+		return nil, fmt.Errorf("broker: blob %.64q: its chunks are %d bytes with digest %s, not %d", ref.SHA256, len(data), got, ref.Size)
+	}
+	return data, nil
+}
+
+// chunk reads a chunk by its name, which is its digest.
+func (b *Broker) chunk(ctx context.Context, digest string) ([]byte, error) {
+	// The name becomes part of a subject: nothing but a digest may get there.
+	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {
+		return nil, fmt.Errorf("%.64q is no digest", digest)
+	}
+	m, err := b.lastMessage(ctx, streamBlobs, rootBlobs+digest)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, fmt.Errorf("%w: chunk %s", ErrNotFound, digest)
+	}
+	if sum := sha256.Sum256(m.Data); hex.EncodeToString(sum[:]) != digest {
+		return nil, fmt.Errorf("chunk %s has another digest", digest)
+	}
+	return m.Data, nil
+}

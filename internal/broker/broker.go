@@ -18,10 +18,13 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Errors a caller branches on.
@@ -83,33 +86,101 @@ type Options struct {
 type Broker struct {
 	opts       Options
 	partitions int
-	nc         *nats.Conn
-	js         jetstream.JetStream
+	stateAge   time.Duration
+
+	embedded *embedded // nil where a URL was given
+	nc       *nats.Conn
+	pubs     *publisher
+	watches  *watches
+	again    *signal                // fires after every reconnection
+	denied   atomic.Pointer[string] // the subject the server last forbade
+
+	closing  sync.Once
+	closeErr error
 }
 
 // Open starts or reaches the server, makes the streams that are missing and
 // checks those that are there. It waits for the server as long as ctx allows;
 // ctx bounds Open only.
-func Open(ctx context.Context, opts Options) (*Broker, error) { return nil, errTODO }
+func Open(ctx context.Context, opts Options) (*Broker, error) {
+	b := &Broker{opts: opts, again: newSignal()}
+	b.watches = newWatches(b)
+	if err := b.open(ctx); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *Broker) open(ctx context.Context) (err error) {
+	if b.opts.URL == "" {
+		if b.embedded, err = startEmbedded(b.opts, b.notice); err != nil {
+			return err
+		}
+	}
+	if err := b.connect(ctx); err != nil {
+		return err
+	}
+	if b.pubs, err = newPublisher(b.nc, b.notice); err != nil {
+		return err
+	}
+	return b.makeStreams(ctx)
+}
 
 // Close answers every Pub still in flight with ErrClosed and shuts the
 // connection and the embedded server down. Reads must have been ended by
-// their contexts before.
-func (b *Broker) Close() error { return errTODO }
+// their contexts before. Closing twice is closing once.
+func (b *Broker) Close() error {
+	b.closing.Do(func() { b.closeErr = b.close() })
+	return b.closeErr
+}
+
+func (b *Broker) close() error {
+	if b.pubs != nil {
+		b.pubs.close()
+	}
+	if b.nc != nil {
+		b.nc.Close()
+	}
+	if b.embedded != nil { // last: everything else talks to it
+		return b.embedded.close()
+	}
+	return nil
+}
 
 // URL gives the address clients can connect to, without any password. It is
 // "" where only this process can.
-func (b *Broker) URL() string { return "" }
+func (b *Broker) URL() string {
+	if b.embedded != nil {
+		return b.embedded.url
+	}
+	return redacted(b.opts.URL)
+}
 
 // Partitions gives the number of partitions of the input stream.
 func (b *Broker) Partitions() int { return b.partitions }
 
 // MaxPayload gives the largest message in bytes the server takes, headers
 // included.
-func (b *Broker) MaxPayload() int { return 0 }
+func (b *Broker) MaxPayload() int { return int(b.nc.MaxPayload()) }
 
 // Ready tells whether the connection is up and every stream has a leader; the
 // error says in words what is not.
-func (b *Broker) Ready(ctx context.Context) error { return errTODO }
+func (b *Broker) Ready(ctx context.Context) error {
+	if s := b.nc.Status(); s != nats.CONNECTED {
+		return fmt.Errorf("broker: not connected to NATS: %s", strings.ToLower(s.String()))
+	}
+	for _, name := range streamNames {
+		// Only a leader answers.
+		if err := b.askOnce(ctx, apiStreamInfo+name, nil, &streamInfo{}); err != nil {
+			return fmt.Errorf("broker: stream %s does not answer: %w", name, err)
+		}
+	}
+	return nil
+}
 
-var errTODO = errors.New("broker: not built yet")
+func (b *Broker) notice(msg string, err error) {
+	if b.opts.OnNotice != nil {
+		b.opts.OnNotice(msg, err)
+	}
+}

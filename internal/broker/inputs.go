@@ -3,6 +3,8 @@ package broker
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,6 +36,17 @@ func (e *InputLostError) Error() string {
 	return fmt.Sprintf("broker: inputs from %d on are wanted, but the stream begins at %d", e.From, e.First)
 }
 
+// InputAheadError says that From is beyond the stream's end, Last: the stream
+// has lost its end, as a power failure can do.
+type InputAheadError struct {
+	From, Last uint64
+}
+
+// Error says what is missing.
+func (e *InputAheadError) Error() string {
+	return fmt.Sprintf("broker: inputs from %d on are wanted, but the stream ends at %d: its end was lost", e.From, e.Last)
+}
+
 // Inputs reads the inputs of a partition in stream order, without gap or
 // duplicate, from sequence from (at least 1) on and then for ever, through
 // restarts of the server.
@@ -46,14 +59,135 @@ func (e *InputLostError) Error() string {
 // tells that nothing more was waiting at the server after this batch; a
 // stream that is read to its end at the start is told with an empty batch.
 //
-// Inputs returns ctx's error, deliver's, or an *InputLostError where the
-// position is below the stream's first message.
+// Inputs returns ctx's error, deliver's, an *InputLostError where the position
+// is below the stream's first message, or an *InputAheadError where it is
+// above its last.
 func (b *Broker) Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []Input, next uint64, caughtUp bool) error) error {
-	return errTODO
+	r := &inputReader{b: b, partition: partition, last: max(from, 1) - 1, next: max(from, 1), deliver: deliver}
+	return b.read(ctx, reading{
+		stream:   streamInputs,
+		filter:   r.filter(),
+		position: r.position,
+		deliver:  r.take,
+		idle:     r.idle,
+	}, r.next)
+}
+
+// inputReader keeps the position of a partition in the stream all share.
+type inputReader struct {
+	b         *Broker
+	partition int
+	last      uint64 // every input of the partition up to it is delivered
+	next      uint64 // the position; at least last + 1
+	batch     []Input
+	deliver   func([]Input, uint64, bool) error
+}
+
+// filter is none where there is one partition: a filter that lets everything
+// through is ten times slower than none.
+func (r *inputReader) filter() string {
+	if r.b.partitions == 1 {
+		return ""
+	}
+	return partitionRoot(r.partition) + ">"
+}
+
+// position checks that the stream still has what is to be read next. A stale
+// answer that the stream ends earlier is given some time.
+func (r *inputReader) position(ctx context.Context, _ uint64) error {
+	for try := 0; ; try++ {
+		first, last, err := r.b.bounds(ctx, streamInputs)
+		switch {
+		case err != nil:
+			return err
+		case r.next < first:
+			return &InputLostError{From: r.next, First: first}
+		case r.next <= last+1:
+			return r.advance(ctx, last)
+		case try == 5:
+			return &InputAheadError{From: r.next, Last: last}
+		}
+		if err := r.b.again.pause(ctx, backoff(try)); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *inputReader) take(batch []stored, caughtUp bool) error {
+	if len(batch) == 0 { // read to the end at a consumer's start
+		return r.deliver(nil, r.next, caughtUp)
+	}
+	r.batch = r.batch[:0]
+	for _, m := range batch {
+		r.batch = append(r.batch, r.b.input(m, r.partition))
+	}
+	r.last = batch[len(batch)-1].seq
+	r.next = max(r.next, r.last+1)
+	return r.deliver(r.batch, r.next, caughtUp)
+}
+
+// idle tells where the position is, where other partitions have moved it.
+func (r *inputReader) idle(ctx context.Context) error {
+	before := r.next
+	_, last, err := r.b.bounds(ctx, streamInputs)
+	if err == nil {
+		err = r.advance(ctx, last)
+	}
+	if err != nil || r.next == before {
+		return err
+	}
+	return r.deliver(nil, r.next, true)
+}
+
+// advance moves the position behind last, the stream's end a moment ago, where
+// nothing of this partition is waiting before it. Both are asked of the
+// stream's leader: the consumer may live with a replica that lags behind.
+func (r *inputReader) advance(ctx context.Context, last uint64) error {
+	if last < r.next {
+		return nil
+	}
+	filter := r.filter()
+	if filter == "" {
+		filter = ">"
+	}
+	m, err := r.b.lastMessage(ctx, streamInputs, filter)
+	if err != nil {
+		return err
+	}
+	if m == nil || m.Sequence <= r.last {
+		r.next = last + 1
+	}
+	return nil
+}
+
+// input reads what the subject tells: _llm.<p>.<token>.<kind> or _llm.<p>.rules.
+func (b *Broker) input(m stored, partition int) Input {
+	in := Input{Seq: m.seq, At: m.at, Subject: m.subject, Header: m.header, Data: m.data, Partition: partition, Foreign: true}
+	p, rest, _ := strings.Cut(strings.TrimPrefix(m.subject, "_llm."), ".")
+	if p != strconv.Itoa(partition) {
+		return in
+	}
+	token, kind, more := strings.Cut(rest, ".")
+	switch {
+	case !more && token == KindRules:
+		in.Kind, in.Foreign = KindRules, false
+	case more && knownKind(kind):
+		in.Token, in.Kind = token, kind
+		in.Foreign = b.Partition(token) != partition
+	}
+	return in
+}
+
+func knownKind(kind string) bool {
+	switch kind {
+	case KindDelta, KindResult, KindProgress, KindInterrupt, KindEnd, KindClock:
+		return true
+	}
+	return false
 }
 
 // InputBounds gives the sequences of the first and the last input. In an
 // empty stream first is last + 1.
 func (b *Broker) InputBounds(ctx context.Context) (first, last uint64, err error) {
-	return 0, 0, errTODO
+	return b.bounds(ctx, streamInputs)
 }

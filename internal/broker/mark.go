@@ -1,8 +1,14 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
 )
 
 // Mark is a partition's low-water mark.
@@ -14,11 +20,45 @@ type Mark struct {
 // LoadMark reads the mark of a partition from its stream's leader; zeros if
 // there is none.
 func (b *Broker) LoadMark(ctx context.Context, p int) (m Mark, rev uint64, err error) {
-	return Mark{}, 0, errTODO
+	m, rev, _, err = b.loadMark(ctx, p)
+	return m, rev, err
+}
+
+func (b *Broker) loadMark(ctx context.Context, p int) (m Mark, rev uint64, raw []byte, err error) {
+	stored, err := b.lastMessage(ctx, streamMarks, rootMarks+strconv.Itoa(p))
+	if err != nil || stored == nil || deleted(stored.Header) {
+		return Mark{}, 0, nil, err
+	}
+	if err := json.Unmarshal(stored.Data, &m); err != nil {
+		return Mark{}, 0, nil, fmt.Errorf("broker: mark of partition %d: %w", p, err)
+	}
+	return m, stored.Sequence, stored.Data, nil
 }
 
 // SaveMark replaces the mark whose revision is rev (0: there is none):
 // ErrConflict where another stands there, ErrBackwards where m is before it.
 func (b *Broker) SaveMark(ctx context.Context, p int, m Mark, rev uint64) (newRev uint64, err error) {
-	return 0, errTODO
+	data, err := json.Marshal(m)
+	if err != nil {
+		return 0, fmt.Errorf("broker: mark of partition %d: %w", p, err)
+	}
+	old, at, _, err := b.loadMark(ctx, p)
+	switch {
+	case err != nil:
+		return 0, err
+	case at != rev:
+		return 0, fmt.Errorf("%w: the mark of partition %d has revision %d, not %d", ErrConflict, p, at, rev)
+	case m.Seq < old.Seq:
+		return 0, fmt.Errorf("%w: of partition %d from %d to %d", ErrBackwards, p, old.Seq, m.Seq)
+	}
+	pub := &Pub{Subject: rootMarks + strconv.Itoa(p), Header: nats.Header{headerPrev: {strconv.FormatUint(rev, 10)}}, Data: data}
+	ack := b.PublishWait(ctx, pub)
+	if !errors.Is(ack.Err, ErrConflict) {
+		return ack.Seq, ack.Err
+	}
+	// Perhaps by a first try of ours whose answer was lost.
+	if _, at, raw, err := b.loadMark(ctx, p); err == nil && at > rev && bytes.Equal(raw, data) {
+		return at, nil
+	}
+	return 0, ack.Err
 }

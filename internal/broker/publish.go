@@ -2,9 +2,23 @@ package broker
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
+
+// ackWait is how long the answer to a publish may take before the same is sent
+// again.
+const ackWait = 3 * time.Second
+
+// resendPace is the least time between two looks at what is due.
+const resendPace = 20 * time.Millisecond
 
 // Pub is a message to publish. It must not be changed until its Ack is there.
 type Pub struct {
@@ -28,8 +42,280 @@ type Ack struct {
 // refused, or closed. Until then it is sent again after every uncertain
 // outcome. It does not block; acks should have room for all its sender has in
 // flight, or their order is lost.
-func (b *Broker) Publish(p *Pub, acks chan<- Ack) {}
+func (b *Broker) Publish(p *Pub, acks chan<- Ack) { b.pubs.publish(p, acks) }
 
 // PublishWait sends p and waits for its outcome. If ctx ends before, p is sent
 // no more, Err is ctx's error and nobody knows whether p is stored.
-func (b *Broker) PublishWait(ctx context.Context, p *Pub) Ack { return Ack{Pub: p, Err: errTODO} }
+func (b *Broker) PublishWait(ctx context.Context, p *Pub) Ack {
+	acks := make(chan Ack, 1)
+	id := b.pubs.publish(p, acks)
+	select {
+	case a := <-acks:
+		return a
+	case <-ctx.Done():
+		b.pubs.forget(id)
+		return Ack{Pub: p, Err: ctx.Err()}
+	}
+}
+
+// publisher keeps what is in flight. Replies come to one inbox of its own: the
+// library's asynchronous publish drops acks without a word, fails all that is
+// pending at a disconnection, and retries out of order.
+type publisher struct {
+	nc     *nats.Conn
+	notice func(string, error)
+	inbox  string // with a dot at the end; the flight's number follows
+	sub    *nats.Subscription
+	wake   chan struct{} // there may be something to send again
+	done   chan struct{}
+	ended  sync.WaitGroup
+
+	mu      sync.Mutex
+	flights map[uint64]*flight
+	last    uint64
+	closed  bool
+}
+
+type flight struct {
+	msg  nats.Msg
+	pub  *Pub
+	acks chan<- Ack
+	no   uint64
+	try  int
+	due  time.Time // when it is sent again
+}
+
+func newPublisher(nc *nats.Conn, notice func(string, error)) (*publisher, error) {
+	p := &publisher{
+		nc: nc, notice: notice, inbox: nats.NewInbox() + ".",
+		wake: make(chan struct{}, 1), done: make(chan struct{}), flights: map[uint64]*flight{},
+	}
+	var err error
+	if p.sub, err = nc.Subscribe(p.inbox+"*", p.reply); err != nil {
+		return nil, fmt.Errorf("broker: subscribing to acknowledgements: %w", err)
+	}
+	p.sub.SetPendingLimits(-1, -1) // bounded by what is in flight
+	p.ended.Go(p.resendLoop)
+	return p, nil
+}
+
+func (p *publisher) publish(pub *Pub, acks chan<- Ack) (no uint64) {
+	f := &flight{pub: pub, acks: acks, due: time.Now().Add(ackWait)}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		answerTo(f, Ack{Err: ErrClosed})
+		return 0
+	}
+	p.last++
+	f.no = p.last
+	f.msg = nats.Msg{Subject: pub.Subject, Header: pub.Header, Data: pub.Data, Reply: p.inbox + strconv.FormatUint(f.no, 36)}
+	p.flights[f.no] = f
+	first := len(p.flights) == 1
+	p.mu.Unlock()
+	if first {
+		p.poke()
+	}
+	p.send(f)
+	return f.no
+}
+
+// send puts a flight on the wire. What cannot be said to have failed for good
+// waits for its next turn.
+func (p *publisher) send(f *flight) {
+	err := p.nc.PublishMsg(&f.msg)
+	switch {
+	case err == nil:
+	case errors.Is(err, nats.ErrMaxPayload):
+		p.finish(f.no, Ack{Err: fmt.Errorf("%w: %d bytes on %s, the server takes %d", ErrTooLarge, len(f.pub.Data), f.pub.Subject, p.nc.MaxPayload())})
+	case errors.Is(err, nats.ErrBadSubject), errors.Is(err, nats.ErrInvalidMsg), errors.Is(err, nats.ErrBadHeaderMsg), errors.Is(err, nats.ErrHeadersNotSupported):
+		p.finish(f.no, Ack{Err: fmt.Errorf("%w: %s: %w", ErrRefused, f.pub.Subject, err)})
+	default: // no connection, or a full buffer
+		p.later(f.no, err)
+	}
+}
+
+// reply hears an acknowledgement, a refusal, or that nobody listens.
+func (p *publisher) reply(m *nats.Msg) {
+	no, err := strconv.ParseUint(m.Subject[len(p.inbox):], 36, 64)
+	if err != nil {
+		return
+	}
+	if status := m.Header.Get("Status"); status != "" { // 503: the stream is offline or has no leader
+		p.later(no, nats.ErrNoResponders)
+		return
+	}
+	var ack struct {
+		failure
+		Stream    string `json:"stream"`
+		Seq       uint64 `json:"seq"`
+		Duplicate bool   `json:"duplicate"`
+	}
+	if err := json.Unmarshal(m.Data, &ack); err != nil {
+		p.later(no, fmt.Errorf("unreadable acknowledgement: %w", err))
+		return
+	}
+	switch e := ack.Err; {
+	case e == nil && ack.Seq > 0:
+		p.finish(no, Ack{Seq: ack.Seq, Duplicate: ack.Duplicate})
+	case e == nil:
+		p.later(no, errors.New("acknowledgement without a sequence"))
+	case e.ErrCode == codeWrongLastSequence:
+		p.finish(no, Ack{Err: fmt.Errorf("%w: %w", ErrConflict, e)})
+	case e.ErrCode == codeMessageTooLarge:
+		p.finish(no, Ack{Err: fmt.Errorf("%w: %w", ErrTooLarge, e)})
+	case e.uncertain():
+		p.later(no, e)
+	default:
+		p.finish(no, Ack{Err: fmt.Errorf("%w: %w", ErrRefused, e)})
+	}
+}
+
+// finish answers a flight, unless it is answered already.
+func (p *publisher) finish(no uint64, a Ack) {
+	p.mu.Lock()
+	f := p.flights[no]
+	delete(p.flights, no)
+	p.mu.Unlock()
+	if f != nil {
+		answerTo(f, a)
+	}
+}
+
+// answerTo never waits: one caller without room must not hold up the others.
+func answerTo(f *flight, a Ack) {
+	a.Pub = f.pub
+	select {
+	case f.acks <- a:
+	default:
+		go func() { f.acks <- a }()
+	}
+}
+
+// later lets a flight wait before it is sent again.
+func (p *publisher) later(no uint64, why error) {
+	p.mu.Lock()
+	f := p.flights[no]
+	var subject string
+	if f != nil {
+		f.due = time.Now().Add(backoff(f.try))
+		f.try++
+		subject = f.pub.Subject
+	}
+	tell := f != nil && f.try == 5
+	p.mu.Unlock()
+	if tell {
+		p.notice("publish on "+subject+" is not acknowledged yet", why)
+	}
+	p.poke()
+}
+
+func (p *publisher) forget(no uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.flights, no)
+}
+
+// forbid ends the flights on a subject the server does not let us publish on.
+func (p *publisher) forbid(subject string, why error) {
+	p.mu.Lock()
+	var nos []uint64
+	for no, f := range p.flights {
+		if f.pub.Subject == subject {
+			nos = append(nos, no)
+		}
+	}
+	p.mu.Unlock()
+	for _, no := range nos {
+		p.finish(no, Ack{Err: fmt.Errorf("%w: %w", ErrRefused, why)})
+	}
+}
+
+// resendAll makes everything in flight due: its acks are lost with the old
+// connection.
+func (p *publisher) resendAll() {
+	p.mu.Lock()
+	for _, f := range p.flights {
+		f.due = time.Time{}
+	}
+	p.mu.Unlock()
+	p.poke()
+}
+
+func (p *publisher) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// resendLoop sends again what is due.
+func (p *publisher) resendLoop() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-p.wake:
+		case <-timer.C:
+		}
+		due, next := p.due(time.Now())
+		for _, f := range due {
+			p.send(f)
+		}
+		if p.pause() != nil {
+			return
+		}
+		timer.Reset(next)
+	}
+}
+
+// pause keeps a crowd of failing flights from being looked at all the time.
+func (p *publisher) pause() error {
+	t := time.NewTimer(resendPace)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-p.done:
+		return ErrClosed
+	}
+}
+
+// due gives the flights to send again, oldest first, and the time until the
+// next are. Looking at all of them costs less than keeping them in order: it
+// happens at most every resendPace, and not at all where nothing is in flight.
+func (p *publisher) due(now time.Time) (due []*flight, next time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next = time.Hour
+	for _, f := range p.flights {
+		if wait := f.due.Sub(now); wait > 0 {
+			next = min(next, wait)
+			continue
+		}
+		due = append(due, f)
+		f.due = now.Add(ackWait)
+		next = min(next, ackWait)
+	}
+	slices.SortFunc(due, func(a, b *flight) int { return int(int64(a.no - b.no)) })
+	return due, next
+}
+
+func (p *publisher) close() {
+	p.mu.Lock()
+	left := p.flights
+	p.flights = map[uint64]*flight{}
+	wasClosed := p.closed
+	p.closed = true
+	p.mu.Unlock()
+	if wasClosed {
+		return
+	}
+	close(p.done)
+	p.ended.Wait()
+	for _, f := range left {
+		answerTo(f, Ack{Err: ErrClosed})
+	}
+}

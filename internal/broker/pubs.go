@@ -1,6 +1,9 @@
 package broker
 
 import (
+	"slices"
+	"strconv"
+
 	"streamer/internal/events"
 
 	"github.com/nats-io/nats.go"
@@ -17,22 +20,75 @@ const (
 	KindRules     = "rules"
 )
 
+// Headers of NATS, from its ADR-4, ADR-22 and ADR-43. The condition's header
+// is stored with the message, and so tells every reader what stands before it.
+const (
+	headerMsgID   = "Nats-Msg-Id"
+	headerPrev    = "Nats-Expected-Last-Subject-Sequence"
+	headerPrevOf  = "Nats-Expected-Last-Subject-Sequence-Subject"
+	headerTTL     = "Nats-TTL"
+	headerSeq     = "Nats-Sequence"
+	headerTime    = "Nats-Time-Stamp"
+	headerSubject = "Nats-Subject"
+)
+
+// maxTrace bounds a value of the trace context: it comes from outside, and
+// must not be what makes an event too large.
+const maxTrace = 1 << 10
+
 // EventPub appends an event to the chain of its session's token. Of e it uses
 // Type, EventID and Call; body is what e.Body gave. prev is the sequence of
 // the chain's last message, 0 if it is empty. trace is the trace context
 // (traceparent, tracestate, …) to carry.
 func (b *Broker) EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *Pub {
-	return nil
+	h := make(nats.Header, 4+len(trace))
+	for k, v := range trace {
+		if len(v) <= maxTrace {
+			h[k] = []string{v}
+		}
+	}
+	h[events.HeaderEventID] = []string{e.EventID.String()}
+	if e.Call != "" {
+		h[events.HeaderCall] = []string{e.Call}
+	}
+	if !b.opts.NoCondition {
+		h[headerPrev] = []string{strconv.FormatUint(prev, 10)}
+		// Always this same string: on replicated streams the server knows
+		// conditions in flight by it.
+		h[headerPrevOf] = []string{chain(token)}
+	}
+	// Published under a name of its own, so that subscribers of toolcalls.>
+	// never see an append that is refused.
+	return &Pub{Subject: "_" + e.Subject(token), Header: h, Data: body}
 }
+
+// chain is the filter over all events of a session.
+func chain(token string) string { return "toolcalls." + token + ".>" }
 
 // InputPub publishes an input as a client would, on llm.<token>.<kind>; kind
 // is one of the first five. msgID must be unique in the stream.
 func (b *Broker) InputPub(token, kind, msgID string, header nats.Header, data []byte) *Pub {
-	return nil
+	h := make(nats.Header, len(header)+1)
+	for k, v := range header {
+		h[k] = slices.Clone(v)
+	}
+	h[headerMsgID] = []string{msgID}
+	return &Pub{Subject: "llm." + token + "." + kind, Header: h, Data: data}
 }
 
 // ClockPub publishes a clock input of a session.
-func (b *Broker) ClockPub(token, msgID string, data []byte) *Pub { return nil }
+func (b *Broker) ClockPub(token, msgID string, data []byte) *Pub {
+	return b.ownInput(partitionRoot(b.Partition(token))+token+"."+KindClock, msgID, data)
+}
 
 // RulesPub publishes a change of settings of partition p.
-func (b *Broker) RulesPub(p int, msgID string, data []byte) *Pub { return nil }
+func (b *Broker) RulesPub(p int, msgID string, data []byte) *Pub {
+	return b.ownInput(partitionRoot(p)+KindRules, msgID, data)
+}
+
+func (b *Broker) ownInput(subject, msgID string, data []byte) *Pub {
+	return &Pub{Subject: subject, Header: nats.Header{headerMsgID: {msgID}}, Data: data}
+}
+
+// partitionRoot is what the subjects of a partition's inputs begin with.
+func partitionRoot(p int) string { return "_llm." + strconv.Itoa(p) + "." }

@@ -2,7 +2,23 @@ package broker
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
+
+	"streamer/internal/events"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Headers of saved states: the caller's own begin with stateHeader; stateRef
+// tells that the data is a reference to a blob.
+const (
+	stateHeader = "Streamer-State-"
+	stateRef    = "Streamer-Blob"
 )
 
 // State is the saved state of a session.
@@ -16,7 +32,22 @@ type State struct {
 // LoadState reads a session's state from its stream's leader; ok is false
 // where there is none. The blobs of a large one are read and checked.
 func (b *Broker) LoadState(ctx context.Context, p int, token string) (s State, ok bool, err error) {
-	return State{}, false, errTODO
+	m, err := b.lastMessage(ctx, streamStates, stateSubject(p, token))
+	if err != nil || m == nil || deleted(m.Header) {
+		return State{}, false, err
+	}
+	s = State{Rev: m.Sequence, At: m.Time, Header: stateHeaders(m.Header), Data: m.Data}
+	if m.Header.Get(stateRef) == "" {
+		return s, true, nil
+	}
+	var ref events.Ref
+	if err = json.Unmarshal(m.Data, &ref); err == nil {
+		s.Data, err = b.Blob(ctx, ref)
+	}
+	if err != nil {
+		return State{}, false, fmt.Errorf("broker: state of session %s: %w", token, err)
+	}
+	return s, true, nil
 }
 
 // SavePub saves a session's state where rev is the stored one's (0: there must
@@ -25,11 +56,70 @@ func (b *Broker) LoadState(ctx context.Context, p int, token string) (s State, o
 // back without the data; its keys are letters only. Data above 64 KiB goes
 // into blobs: these Pubs must be stored before pub is sent.
 func (b *Broker) SavePub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *Pub, blobs []*Pub) {
-	return nil, nil
+	h := nats.Header{}
+	for k, v := range header {
+		h[stateHeader+k] = []string{v}
+	}
+	if len(data) > events.BlobChunk {
+		blob := events.NewBlob(data)
+		blob.Ref.Preview = "" // nobody reads it
+		blobs = b.BlobPubs(blob)
+		data, _ = json.Marshal(blob.Ref) // strings and numbers: cannot fail
+		h[stateRef] = []string{"1"}
+	}
+	// The library's kv.Update would drop the TTL.
+	h[headerTTL] = []string{b.stateAge.Truncate(time.Second).String()}
+	if !b.opts.NoCondition {
+		h[headerPrev] = []string{strconv.FormatUint(rev, 10)}
+	}
+	return &Pub{Subject: stateSubject(p, token), Header: h, Data: data}, blobs
 }
 
 // ListStates gives what is known of every saved state of partition p, or of
-// all if p is negative, without its data. A listing can be stale.
+// all if p is negative, without its data. A listing can be stale, and gives a
+// state that is saved meanwhile twice.
 func (b *Broker) ListStates(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error {
-	return errTODO
+	r := reading{stream: streamStates, headers: true}
+	if p >= 0 {
+		r.filter = stateSubject(p, "*")
+	}
+	r.deliver = func(batch []stored, caughtUp bool) error {
+		for _, m := range batch {
+			if deleted(m.header) {
+				continue
+			}
+			token := m.subject[strings.LastIndexByte(m.subject, '.')+1:]
+			if err := fn(token, m.seq, stateHeaders(m.header), m.at); err != nil {
+				return err
+			}
+		}
+		if caughtUp {
+			return errStop
+		}
+		return nil
+	}
+	err := b.read(ctx, r, 1)
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+func stateSubject(p int, token string) string {
+	return rootStates + strconv.Itoa(p) + "." + token
+}
+
+func stateHeaders(h nats.Header) map[string]string {
+	own := map[string]string{}
+	for k, v := range h {
+		if name, ok := strings.CutPrefix(k, stateHeader); ok && len(v) > 0 {
+			own[name] = v[0]
+		}
+	}
+	return own
+}
+
+// deleted tells that a message of a KV bucket stands for a deleted key.
+func deleted(h nats.Header) bool {
+	return h.Get("KV-Operation") != "" || h.Get("Nats-Marker-Reason") != ""
 }

@@ -1,6 +1,25 @@
 package broker
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Bounds of what waits for one tail. Beyond them it reads the log again.
+const (
+	tailEvents = 512
+	tailBytes  = 1 << 20
+)
+
+// A republished event is delivered at most once, and the last one of a session
+// has none behind it that would show that it is missing: so the chain's end is
+// looked up now and then.
+const (
+	tailFirstCheck = time.Second // in a cluster a new subscription is known everywhere only after a moment
+	tailCheck      = 30 * time.Second
+)
 
 // Tail reads the events after sequence after, of one session or, with token
 // "", of all: first the history with live false, then once fn(Stored{}, true),
@@ -8,5 +27,171 @@ import "context"
 // comes twice. Tails of one session share a NATS subscription; a slow fn holds
 // up only its own. Tail returns fn's error or ctx's.
 func (b *Broker) Tail(ctx context.Context, token string, after uint64, fn func(s Stored, live bool) error) error {
-	return errTODO
+	if token == "" {
+		return b.tailAll(ctx, after, fn)
+	}
+	t := &tail{b: b, token: token, last: after, fn: fn, wake: make(chan struct{}, 1)}
+	// First listen, then read: what is stored meanwhile comes twice, not never.
+	w, err := b.watches.join(t)
+	if err != nil {
+		return err
+	}
+	defer b.watches.leave(t)
+	if err := b.flush(ctx); err != nil {
+		return err
+	}
+	if err := t.catchUp(ctx, false); err != nil {
+		return err
+	}
+	if err := fn(Stored{}, true); err != nil {
+		return err
+	}
+	return t.follow(ctx, w)
+}
+
+// tailAll reads the log itself: one consumer for everything is cheap.
+func (b *Broker) tailAll(ctx context.Context, after uint64, fn func(s Stored, live bool) error) error {
+	live := false
+	return b.read(ctx, eventReading("", func(batch []stored, caughtUp bool) error {
+		if err := eachEvent(batch, func(s Stored) error { return fn(s, live) }); err != nil {
+			return err
+		}
+		if !caughtUp || live {
+			return nil
+		}
+		live = true
+		return fn(Stored{}, true)
+	}), after+1)
+}
+
+// flush waits until the server has heard what was sent before. Where the
+// connection is lost there is nothing to wait for: tails read again after it
+// is back.
+func (b *Broker) flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if err := b.nc.FlushWithContext(ctx); b.nc.IsClosed() {
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	return nil
+}
+
+// tail is one reader of a session. fn and last belong to the goroutine that
+// called Tail; what waits for it is under mu.
+type tail struct {
+	b     *Broker
+	token string
+	last  uint64 // sequence of the last event given to fn
+	fn    func(Stored, bool) error
+	wake  chan struct{}
+
+	mu    sync.Mutex
+	queue []*Stored
+	bytes int
+	lost  bool // something did not come or had no room
+}
+
+// catchUp reads from the log what is behind last.
+func (t *tail) catchUp(ctx context.Context, live bool) error {
+	return t.b.Events(ctx, t.token, t.last, func(s Stored) error { return t.give(s, live) })
+}
+
+func (t *tail) give(s Stored, live bool) error {
+	t.last = s.Seq
+	return t.fn(s, live)
+}
+
+// follow gives what comes, and reads the log where something did not.
+func (t *tail) follow(ctx context.Context, w *watch) error {
+	check := time.NewTimer(tailFirstCheck)
+	defer check.Stop()
+	for {
+		select {
+		case <-t.wake:
+			if err := t.drain(ctx); err != nil {
+				return err
+			}
+		case <-check.C:
+			w.check(ctx, t.last)
+			check.Reset(tailCheck)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (t *tail) drain(ctx context.Context) error {
+	queue, lost := t.takeAll()
+	if lost {
+		return t.catchUp(ctx, true)
+	}
+	for _, s := range queue {
+		if s.Seq <= t.last {
+			continue
+		}
+		if s.linked && s.Prev > t.last {
+			if err := t.fill(ctx, s.Prev); err != nil {
+				return err
+			}
+		}
+		if s.Seq > t.last { // the log has given it already, mostly
+			if err := t.give(*s, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fill reads the log until it has reached seq. A replica may not have it yet.
+func (t *tail) fill(ctx context.Context, seq uint64) error {
+	for try := 0; ; try++ {
+		if err := t.catchUp(ctx, true); err != nil {
+			return err
+		}
+		if t.last >= seq {
+			return nil
+		}
+		if err := t.b.again.pause(ctx, backoff(try)); err != nil {
+			return err
+		}
+	}
+}
+
+// put queues an event without ever waiting.
+func (t *tail) put(s *Stored) {
+	t.mu.Lock()
+	switch {
+	case t.lost:
+	case len(t.queue) >= tailEvents || t.bytes > tailBytes:
+		t.queue, t.bytes, t.lost = nil, 0, true
+	default:
+		t.queue = append(t.queue, s)
+		t.bytes += len(s.Data)
+	}
+	t.mu.Unlock()
+	t.poke()
+}
+
+// lose lets the tail read the log again.
+func (t *tail) lose() {
+	t.mu.Lock()
+	t.queue, t.bytes, t.lost = nil, 0, true
+	t.mu.Unlock()
+	t.poke()
+}
+
+func (t *tail) takeAll() (queue []*Stored, lost bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	queue, lost = t.queue, t.lost
+	t.queue, t.bytes, t.lost = nil, 0, false
+	return queue, lost
+}
+
+func (t *tail) poke() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
 }

@@ -1,0 +1,168 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Subjects of the JetStream API; a stream's name follows. The requests are
+// made by hand because the library's reads go to any replica where a stream
+// allows that, and ours have to be answered by the leader.
+const (
+	apiStreamInfo     = "$JS.API.STREAM.INFO."
+	apiStreamCreate   = "$JS.API.STREAM.CREATE."
+	apiMsgGet         = "$JS.API.STREAM.MSG.GET."
+	apiConsumerCreate = "$JS.API.CONSUMER.CREATE."
+	apiConsumerDelete = "$JS.API.CONSUMER.DELETE."
+	apiConsumerNext   = "$JS.API.CONSUMER.MSG.NEXT."
+)
+
+// Error codes of the API, from the server's errors.json.
+const (
+	codeWrongLastSequence = 10071 // the condition does not hold
+	codeConditionInFlight = 10164 // another conditional publish is in flight: unknown whether it holds
+	codeMessageTooLarge   = 10054
+	codeMessageNotFound   = 10037
+	codeStreamNotFound    = 10059
+)
+
+// askTimeout bounds one try of a request.
+const askTimeout = 3 * time.Second
+
+// apiError is an error in an API's or a publish's answer.
+type apiError struct {
+	Code        int    `json:"code"` // as HTTP's
+	ErrCode     int    `json:"err_code"`
+	Description string `json:"description"`
+}
+
+func (e *apiError) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.ErrCode) }
+
+// uncertain tells that the same request may succeed later.
+func (e *apiError) uncertain() bool {
+	switch {
+	case e.ErrCode == codeConditionInFlight:
+		return true
+	case e.Code == 408, e.Code == 409, e.Code == 429:
+		return true
+	}
+	return e.Code >= 500
+}
+
+type answer interface{ refusal() *apiError }
+
+type failure struct {
+	Err *apiError `json:"error"`
+}
+
+func (f *failure) refusal() *apiError { return f.Err }
+
+type streamInfo struct {
+	failure
+	Config  jetstream.StreamConfig `json:"config"`
+	Created time.Time              `json:"created"`
+	State   struct {
+		First uint64 `json:"first_seq"`
+		Last  uint64 `json:"last_seq"`
+	} `json:"state"`
+}
+
+type storedMessage struct {
+	failure
+	Message struct {
+		Subject string    `json:"subject"`
+		Seq     uint64    `json:"seq"`
+		Header  []byte    `json:"hdrs"`
+		Data    []byte    `json:"data"`
+		Time    time.Time `json:"time"`
+	} `json:"message"`
+}
+
+// ask makes an API request and tries again after every uncertain outcome, as
+// long as ctx allows. A definitive refusal is an *apiError.
+func (b *Broker) ask(ctx context.Context, subject string, request any, a answer) error {
+	for try := 0; ; try++ {
+		err := b.askOnce(ctx, subject, request, a)
+		if err == nil || !b.worthRetry(ctx, subject, err) {
+			return err
+		}
+		if try == 3 {
+			b.notice("no answer from JetStream yet on "+subject, err)
+		}
+		if b.again.pause(ctx, backoff(try)) != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+func (b *Broker) worthRetry(ctx context.Context, subject string, err error) bool {
+	if refused := (*apiError)(nil); errors.As(err, &refused) {
+		return refused.uncertain()
+	}
+	if denied := b.denied.Load(); denied != nil && *denied == subject {
+		return false
+	}
+	return ctx.Err() == nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, errUnreadable)
+}
+
+var errUnreadable = errors.New("unreadable answer")
+
+func (b *Broker) askOnce(ctx context.Context, subject string, request any, a answer) error {
+	var body []byte
+	if request != nil {
+		body, _ = json.Marshal(request) // maps and structs of ours: cannot fail
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	reply, err := b.nc.RequestWithContext(ctx, subject, body)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(reply.Data, a); err != nil {
+		return fmt.Errorf("%w on %s: %w", errUnreadable, subject, err)
+	}
+	if refused := a.refusal(); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// bounds gives a stream's first and last sequence.
+func (b *Broker) bounds(ctx context.Context, stream string) (first, last uint64, err error) {
+	var info streamInfo
+	if err := b.ask(ctx, apiStreamInfo+stream, nil, &info); err != nil {
+		return 0, 0, fmt.Errorf("broker: stream %s: %w", stream, err)
+	}
+	return max(info.State.First, 1), info.State.Last, nil
+}
+
+// lastMessage reads the last message on a subject, which may be a wildcard,
+// from the stream's leader. It is nil where there is none.
+func (b *Broker) lastMessage(ctx context.Context, stream, subject string) (*nats.RawStreamMsg, error) {
+	return b.message(ctx, stream, map[string]any{"last_by_subj": subject})
+}
+
+func (b *Broker) message(ctx context.Context, stream string, which map[string]any) (*nats.RawStreamMsg, error) {
+	var got storedMessage
+	err := b.ask(ctx, apiMsgGet+stream, which, &got)
+	if refused := (*apiError)(nil); errors.As(err, &refused) && refused.ErrCode == codeMessageNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("broker: reading stream %s: %w", stream, err)
+	}
+	m := got.Message
+	header := nats.Header{}
+	if len(m.Header) > 0 {
+		if header, err = nats.DecodeHeadersMsg(m.Header); err != nil {
+			return nil, fmt.Errorf("broker: message %d of stream %s: %w", m.Seq, stream, err)
+		}
+	}
+	return &nats.RawStreamMsg{Subject: m.Subject, Sequence: m.Seq, Header: header, Data: m.Data, Time: m.Time}, nil
+}

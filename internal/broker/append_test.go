@@ -1,0 +1,206 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"streamer/internal/events"
+
+	"github.com/nats-io/nats.go"
+)
+
+func TestConditionalAppend(t *testing.T) {
+	b := start(t, Options{})
+	first := must(t, b, event(b, "s", 1, 0))
+	must(t, b, event(b, "other", 1, 0)) // another chain
+	second := must(t, b, event(b, "s", 2, first))
+	for _, prev := range []uint64{0, first, second + 5} {
+		if a := b.PublishWait(deadline(t), event(b, "s", 3, prev)); !errors.Is(a.Err, ErrConflict) {
+			t.Errorf("append behind %d where the chain ends at %d: got %+v, want ErrConflict", prev, second, a)
+		}
+	}
+	seq, id, err := b.ChainLast(deadline(t), "s")
+	if want := (events.ID{Seq: 2}); err != nil || seq != second || id != want {
+		t.Errorf("ChainLast: got %d, %v, %v, want %d, %v", seq, id, err, second, want)
+	}
+	if seq, id, err := b.ChainLast(deadline(t), "nobody"); seq != 0 || id != (events.ID{}) || err != nil {
+		t.Errorf("ChainLast of no session: got %d, %v, %v", seq, id, err)
+	}
+}
+
+// A stale writer can write nothing, and subscribers see what is stored, once,
+// with its sequence.
+func TestStaleWriter(t *testing.T) {
+	b := start(t, Options{Listen: "127.0.0.1:0"})
+	live, sub := listen(t, b)
+	defer live.Close()
+	last := grow(t, b, "s", 1, 3, 0)
+	if a := b.PublishWait(deadline(t), event(b, "s", 2, 1)); !errors.Is(a.Err, ErrConflict) {
+		t.Fatalf("stale writer: got %+v, want ErrConflict", a)
+	}
+	must(t, b, event(b, "s", 4, last))
+	for i := uint64(1); i <= 4; i++ {
+		m, err := sub.NextMsg(within)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintln(m.Subject, m.Header.Get(headerSeq), m.Header.Get(headerPrev), m.Header.Get(events.HeaderEventID), string(m.Data))
+		want := fmt.Sprintf("toolcalls.s.event.tool_call_args_delta %d %d %d.0 {\"n\":%d}\n", i, i-1, i, i)
+		if got != want {
+			t.Errorf("subscriber: got %s, want %s", got, want)
+		}
+	}
+}
+
+// The control of the test above: without conditions the stale writer's event
+// is stored, and everybody sees it twice.
+func TestStaleWriterWithoutCondition(t *testing.T) {
+	b := start(t, Options{Listen: "127.0.0.1:0", NoCondition: true})
+	live, sub := listen(t, b)
+	defer live.Close()
+	grow(t, b, "s", 1, 3, 0)
+	must(t, b, event(b, "s", 2, 1))
+	seen := map[string]int{}
+	for range 4 {
+		m, err := sub.NextMsg(within)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[m.Header.Get(events.HeaderEventID)]++
+	}
+	if seen["2.0"] != 2 {
+		t.Errorf("seen %v, want 2.0 twice", seen)
+	}
+}
+
+// listen subscribes as any client would.
+func listen(t *testing.T, b *Broker) (*nats.Conn, *nats.Subscription) {
+	t.Helper()
+	nc, err := nats.Connect(b.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub, err := nc.SubscribeSync("toolcalls.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return nc, sub
+}
+
+// The server is stopped and started again under load, three times. Every
+// append gets exactly one Ack, and every chain is whole: nothing stored twice,
+// nothing left out.
+func TestRestartUnderLoad(t *testing.T) {
+	const sessions, length, restarts = 40, 150, 3
+	s := newTestServer(t)
+	b := start(t, Options{URL: s.url()})
+	acks := make(chan Ack, sessions)
+	type chainEnd struct {
+		n    int
+		prev uint64
+	}
+	ends := map[string]*chainEnd{}
+	next := func(token string) {
+		p := event(b, token, ends[token].n+1, ends[token].prev)
+		p.Key = token
+		b.Publish(p, acks)
+	}
+	for i := range sessions {
+		token := fmt.Sprint("s", i)
+		ends[token] = &chainEnd{}
+		next(token)
+	}
+	conflicts := 0
+	for got, open := 0, sessions; open > 0; {
+		a := <-acks
+		token := a.Pub.Key.(string)
+		end := ends[token]
+		switch {
+		case a.Err == nil:
+			end.n, end.prev = end.n+1, a.Seq
+			got++
+		case errors.Is(a.Err, ErrConflict): // stored by a try whose answer was lost
+			conflicts++
+			seq, id, err := b.ChainLast(deadline(t), token)
+			if err != nil || int(id.Seq) != end.n+1 {
+				t.Fatalf("session %s: conflict behind %d, but the chain ends with %v, %v", token, end.n, id, err)
+			}
+			end.n, end.prev = end.n+1, seq
+			got++
+		default:
+			t.Fatal(a.Err)
+		}
+		if got%(sessions*length/(restarts+1)) == 0 && got < sessions*length {
+			s.stop()
+			s.start()
+		}
+		if end.n == length {
+			open--
+			continue
+		}
+		next(token)
+	}
+	select {
+	case a := <-acks:
+		t.Errorf("one Ack too many: %+v", a)
+	default:
+	}
+	wholeChains(t, b, sessions, length)
+	t.Logf("%d conflicts after lost answers", conflicts)
+}
+
+func wholeChains(t *testing.T, b *Broker, sessions, length int) {
+	t.Helper()
+	last := map[string]Stored{}
+	total := 0
+	err := b.Events(deadline(t), "", 0, func(s Stored) error {
+		total++
+		if before := last[s.Token]; s.Prev != before.Seq || s.ID.Seq != before.ID.Seq+1 {
+			t.Errorf("session %s: %v at %d behind %d follows %v at %d", s.Token, s.ID, s.Seq, s.Prev, before.ID, before.Seq)
+		}
+		last[s.Token] = s
+		return nil
+	})
+	if err != nil || total != sessions*length || len(last) != sessions {
+		t.Errorf("read %d events of %d sessions, %v, want %d of %d", total, len(last), err, sessions*length, sessions)
+	}
+}
+
+func BenchmarkAppend64Sessions(b *testing.B) {
+	br := start(b, Options{})
+	const sessions = 64
+	acks := make(chan Ack, sessions)
+	prev := map[string]uint64{}
+	body := make([]byte, 300)
+	e := &events.Event{Type: events.ToolCallArgsDelta, Call: "1.0"}
+	next := func(token string, n int) {
+		e := *e
+		e.EventID.Seq = uint64(n)
+		p := br.EventPub(token, &e, body, nil, prev[token])
+		p.Key = token
+		br.Publish(p, acks)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	sent := 0
+	for ; sent < min(sessions, b.N); sent++ {
+		next(fmt.Sprint("s", sent), sent+1)
+	}
+	for range b.N {
+		a := <-acks
+		if a.Err != nil {
+			b.Fatal(a.Err)
+		}
+		token := a.Pub.Key.(string)
+		prev[token] = a.Seq
+		if sent < b.N {
+			sent++
+			next(token, sent)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}

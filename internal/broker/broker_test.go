@@ -1,0 +1,351 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/events"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// within is how long a test waits for what must come.
+const within = 20 * time.Second
+
+// start opens a broker with an embedded server of its own.
+func start(t testing.TB, opts Options) *Broker {
+	t.Helper()
+	if opts.URL == "" && opts.DataDir == "" {
+		opts.DataDir = t.TempDir()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	b, err := Open(ctx, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// testServer is a NATS server of its own that can be stopped and started.
+type testServer struct {
+	t    testing.TB
+	opts *server.Options
+	*server.Server
+}
+
+func newTestServer(t testing.TB) *testServer {
+	host, port, err := listenOn("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &testServer{t: t, opts: serverOptions(Options{DataDir: t.TempDir()}, host, port)}
+	s.start()
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *testServer) start() {
+	s.t.Helper()
+	var err error
+	if s.Server, err = server.NewServer(s.opts.Clone()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(within) {
+		s.t.Fatal("the server did not start")
+	}
+}
+
+func (s *testServer) stop() {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
+func (s *testServer) url() string { return "nats://127.0.0.1:" + strconv.Itoa(s.opts.Port) }
+
+func deadline(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// must publishes and fails the test where that fails.
+func must(t testing.TB, b *Broker, p *Pub) uint64 {
+	t.Helper()
+	a := b.PublishWait(deadline(t), p)
+	if a.Err != nil {
+		t.Fatalf("publish on %s: %v", p.Subject, a.Err)
+	}
+	return a.Seq
+}
+
+// event makes the n-th event of a session's chain behind prev.
+func event(b *Broker, token string, n int, prev uint64) *Pub {
+	e := &events.Event{Type: events.ToolCallArgsDelta, EventID: events.ID{Seq: uint64(n)}, Call: "1.0"}
+	return b.EventPub(token, e, []byte(`{"n":`+strconv.Itoa(n)+`}`), nil, prev)
+}
+
+// grow appends n events to a session's chain, numbered from first on, and
+// gives the sequence of the last.
+func grow(t testing.TB, b *Broker, token string, first, n int, prev uint64) uint64 {
+	t.Helper()
+	for i := range n {
+		prev = must(t, b, event(b, token, first+i, prev))
+	}
+	return prev
+}
+
+func TestSubjects(t *testing.T) {
+	b := start(t, Options{})
+	p := b.Partition("s-1")
+	put := []struct{ pub, stored string }{
+		{"llm.s-1.delta", fmt.Sprintf("_llm.%d.s-1.delta", p)},
+		{"llm.s-1.result", fmt.Sprintf("_llm.%d.s-1.result", p)},
+		{"llm.s-1.progress", fmt.Sprintf("_llm.%d.s-1.progress", p)},
+		{"llm.s-1.interrupt", fmt.Sprintf("_llm.%d.s-1.interrupt", p)},
+		{"llm.s-1.end", fmt.Sprintf("_llm.%d.s-1.end", p)},
+		{"_llm.3.rules", "_llm.3.rules"},
+		{"_llm.3.s-1.clock", "_llm.3.s-1.clock"},
+		{"llm.a=2Eb.delta", fmt.Sprintf("_llm.%d.a=2Eb.delta", b.Partition("a=2Eb"))},
+	}
+	for _, c := range put {
+		seq := must(t, b, &Pub{Subject: c.pub, Data: []byte("x")})
+		m, err := b.message(deadline(t), streamInputs, map[string]any{"seq": seq})
+		if err != nil || m == nil || m.Subject != c.stored {
+			t.Errorf("published %s: got %+v, %v, want subject %s", c.pub, m, err, c.stored)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	if a := b.PublishWait(ctx, &Pub{Subject: "llm.s-1.clock"}); a.Err == nil {
+		t.Errorf("llm.s-1.clock was stored as %d: only streamer may write clock inputs", a.Seq)
+	}
+}
+
+func TestBuilders(t *testing.T) {
+	b := start(t, Options{})
+	e := &events.Event{Type: events.Synthetic, EventID: events.ID{Seq: 7, N: 2}, Call: "5.0"}
+	p := b.EventPub("s", e, []byte("{}"), map[string]string{"traceparent": "00-1", "tracestate": strings.Repeat("x", 2000)}, 41)
+	got := fmt.Sprint(p.Subject, p.Header)
+	want := "_toolcalls.s.synthetic" + fmt.Sprint(nats.Header{
+		"Nats-Expected-Last-Subject-Sequence":         {"41"},
+		"Nats-Expected-Last-Subject-Sequence-Subject": {"toolcalls.s.>"},
+		"Streamer-Call": {"5.0"}, "Streamer-Event-Id": {"7.2"}, "traceparent": {"00-1"},
+	})
+	if got != want {
+		t.Errorf("EventPub: got %s, want %s", got, want)
+	}
+	own := b.ClockPub("s", "s:clock:1", []byte("{}"))
+	if want := fmt.Sprintf("_llm.%d.s.clock", b.Partition("s")); own.Subject != want || own.Header.Get("Nats-Msg-Id") != "s:clock:1" {
+		t.Errorf("ClockPub: got %+v, want subject %s", own, want)
+	}
+	header := nats.Header{"Streamer-Format": {"openai"}}
+	in := b.InputPub("s", KindDelta, "s:delta:1", header, nil)
+	if in.Subject != "llm.s.delta" || in.Header.Get("Streamer-Format") != "openai" || len(header) != 1 {
+		t.Errorf("InputPub: got %+v; the caller's header is now %v", in, header)
+	}
+	first, again := must(t, b, in), b.PublishWait(deadline(t), in)
+	if again.Seq != first || !again.Duplicate {
+		t.Errorf("the same Nats-Msg-Id again: got %+v, want duplicate of %d", again, first)
+	}
+}
+
+func TestPartitionIsTheServers(t *testing.T) {
+	b := start(t, Options{Partitions: 13})
+	acks := make(chan Ack, 1000)
+	for i := range 1000 {
+		token := strings.Repeat("=E4_a-", i%9) + strconv.Itoa(i*7919)
+		b.Publish(&Pub{Subject: "llm." + token + ".end", Key: token}, acks)
+	}
+	tokens := map[uint64]string{}
+	for range 1000 {
+		a := <-acks
+		if a.Err != nil {
+			t.Fatal(a.Err)
+		}
+		tokens[a.Seq] = a.Pub.Key.(string)
+	}
+	seen := 0
+	err := b.read(deadline(t), reading{stream: streamInputs, deliver: func(batch []stored, caughtUp bool) error {
+		for _, m := range batch {
+			seen++
+			want := fmt.Sprintf("_llm.%d.%s.end", b.Partition(tokens[m.seq]), tokens[m.seq])
+			if m.subject != want {
+				t.Errorf("token %s: the server stored %s, want %s", tokens[m.seq], m.subject, want)
+			}
+		}
+		if seen == 1000 {
+			return errStop
+		}
+		return nil
+	}}, 1)
+	if !errors.Is(err, errStop) {
+		t.Fatal(err)
+	}
+}
+
+func TestOneProcessPerDirectory(t *testing.T) {
+	b := start(t, Options{})
+	dir := b.opts.DataDir
+	_, err := Open(deadline(t), Options{DataDir: dir})
+	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
+		t.Fatalf("got %v, want an error that names %s and process %d", err, dir, os.Getpid())
+	}
+	b.Close()
+	again, err := Open(deadline(t), Options{DataDir: dir})
+	if err != nil {
+		t.Fatalf("after Close: %v", err)
+	}
+	again.Close()
+}
+
+func TestRefusedInWords(t *testing.T) {
+	dir := t.TempDir()
+	b := start(t, Options{DataDir: dir, Partitions: 4, InputAge: time.Hour, EventAge: 3 * time.Hour})
+	b.Close()
+	for _, c := range []struct {
+		name string
+		opts Options
+		want string
+	}{
+		{"partitions", Options{Partitions: 8}, "made with 4 partitions, 8 are wanted"},
+		{"input retention", Options{InputAge: 2 * time.Hour}, "its retention is 1h0m0s, not 2h0m0s"},
+		{"storage", Options{Memory: true}, "its storage is File, not Memory"},
+		{"state outlives its blobs", Options{StateAge: 1000 * time.Hour}, "STREAMER_BLOBS keeps"},
+		{"listen", Options{Listen: "0.0.0.0:4222"}, "not on loopback"},
+	} {
+		c.opts.DataDir = dir
+		got, err := Open(deadline(t), c.opts)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
+		}
+		if got != nil {
+			got.Close()
+		}
+	}
+	adopted, err := Open(deadline(t), Options{DataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer adopted.Close()
+	if adopted.Partitions() != 4 || adopted.stateAge != 5*time.Hour {
+		t.Errorf("adopted %d partitions, state age %v, want 4, 5h", adopted.Partitions(), adopted.stateAge)
+	}
+	if _, err := Open(deadline(t), Options{DataDir: t.TempDir(), InputAge: 12 * time.Hour, EventAge: 12 * time.Hour}); err == nil || !strings.Contains(err.Error(), "must be kept at least 1h0m0s longer") {
+		t.Errorf("equal retentions: got %v", err)
+	}
+}
+
+func TestAnotherInputStreamIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	b := start(t, Options{DataDir: dir})
+	if _, err := b.nc.Request("$JS.API.STREAM.DELETE."+streamInputs, nil, within); err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	_, err := Open(deadline(t), Options{DataDir: dir})
+	if err == nil || !strings.Contains(err.Error(), "event ids would mean other inputs") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b := start(t, Options{Listen: l.Addr().String()})
+	if b.URL() == "" || b.URL() == "nats://"+l.Addr().String() {
+		t.Fatalf("URL is %q, want another port than %s", b.URL(), l.Addr())
+	}
+	nc, err := nats.Connect(b.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if err := b.Ready(deadline(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// Only the server may publish on toolcalls.>.
+func TestForbiddenSubject(t *testing.T) {
+	b := start(t, Options{})
+	a := b.PublishWait(deadline(t), &Pub{Subject: "toolcalls.s.event.x"})
+	if !errors.Is(a.Err, ErrRefused) {
+		t.Fatalf("got %v, want ErrRefused", a.Err)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	b := start(t, Options{})
+	a := b.PublishWait(deadline(t), &Pub{Subject: "llm.s.delta", Data: make([]byte, b.MaxPayload()+1)})
+	if !errors.Is(a.Err, ErrTooLarge) {
+		t.Fatalf("got %v, want ErrTooLarge", a.Err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	_, err := Open(ctx, Options{URL: "nats://me:secret@127.0.0.1:1"})
+	if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "secret") {
+		t.Fatalf("got %v, want a deadline, and no password", err)
+	}
+}
+
+func TestRedacted(t *testing.T) {
+	for in, want := range map[string]string{
+		"nats://a:4222":                   "nats://a:4222",
+		"nats://u:p@a:4222,nats://t@b":    "nats://redacted@a:4222,nats://redacted@b",
+		"u:p%zz@a:4222":                   "redacted@a:4222",
+		"tls://connect.example.com:4222 ": "tls://connect.example.com:4222 ",
+	} {
+		if got := redacted(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestCloseAnswersWhatIsInFlight(t *testing.T) {
+	s := newTestServer(t)
+	b := start(t, Options{URL: s.url()})
+	s.stop()
+	acks := make(chan Ack, 10)
+	for i := range 10 {
+		b.Publish(b.InputPub("s", KindEnd, strconv.Itoa(i), nil, nil), acks)
+	}
+	b.Close()
+	for range 10 {
+		if a := <-acks; !errors.Is(a.Err, ErrClosed) {
+			t.Errorf("got %v, want ErrClosed", a.Err)
+		}
+	}
+	if a := b.PublishWait(deadline(t), &Pub{Subject: "llm.s.end"}); !errors.Is(a.Err, ErrClosed) {
+		t.Errorf("after Close: got %v, want ErrClosed", a.Err)
+	}
+	s.start()
+}
+
+func TestStoreStaysInItsDirectory(t *testing.T) {
+	b := start(t, Options{})
+	if _, err := os.Stat(filepath.Join(b.opts.DataDir, "jetstream")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,124 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// connect reaches the server, waiting for it as long as ctx allows.
+func (b *Broker) connect(ctx context.Context) (err error) {
+	target := b.opts.URL
+	options := b.natsOptions()
+	if b.embedded != nil {
+		target = ""
+		options = append(options, nats.InProcessServer(b.embedded.server))
+	}
+	closed := make(chan struct{})
+	up := make(chan struct{}, 1)
+	options = append(options,
+		nats.ClosedHandler(func(*nats.Conn) { close(closed) }),
+		nats.ConnectHandler(func(*nats.Conn) { up <- struct{}{} }))
+	if b.nc, err = nats.Connect(target, options...); err != nil {
+		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
+	}
+	select {
+	case <-up:
+		return nil
+	case <-closed: // refused for good, such as by a wrong password
+		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), b.nc.LastError())
+	case <-ctx.Done():
+		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), errors.Join(ctx.Err(), b.nc.LastError()))
+	}
+}
+
+func (b *Broker) natsOptions() []nats.Option {
+	o := b.opts
+	name := o.Name
+	if name == "" {
+		name = "streamer"
+	}
+	options := []nats.Option{
+		nats.Name(name),
+		nats.MaxReconnects(-1), // the default of 60 closes the connection for good
+		nats.RetryOnFailedConnect(true),
+		nats.ReconnectWait(100 * time.Millisecond),
+		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		// What is published while there is no connection fails at once and is
+		// sent again by the publisher, instead of being replayed by the
+		// library when a partition may have moved on.
+		nats.ReconnectBufSize(-1),
+		nats.PingInterval(10 * time.Second), // a dead peer is noticed in 30 s, not in 6 min
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { b.notice("disconnected from NATS", err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.notice("cannot reconnect to NATS", err) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) { b.reconnected() }),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { b.asyncError(sub, err) }),
+	}
+	if o.Creds != "" {
+		options = append(options, nats.UserCredentials(o.Creds))
+	}
+	if o.TLSCA != "" {
+		options = append(options, nats.RootCAs(o.TLSCA))
+	}
+	if o.TLSCert != "" || o.TLSKey != "" {
+		options = append(options, nats.ClientCert(o.TLSCert, o.TLSKey))
+	}
+	return options
+}
+
+// reconnected wakes whoever lost something with the old connection: publishes
+// their acks, readers their consumers, tails what was republished meanwhile.
+func (b *Broker) reconnected() {
+	b.notice("reconnected to NATS", nil)
+	if b.pubs != nil {
+		b.pubs.resendAll()
+	}
+	b.again.fire()
+	b.watches.lostAll()
+}
+
+// asyncError hears what the server says about no request in particular.
+func (b *Broker) asyncError(sub *nats.Subscription, err error) {
+	switch {
+	case errors.Is(err, nats.ErrSlowConsumer) && sub != nil:
+		b.watches.lost(sub.Subject)
+	case errors.Is(err, nats.ErrPermissionViolation):
+		// There is no reply to a forbidden publish: without this it would be
+		// sent again for ever.
+		if subject, ok := forbidden(err.Error()); ok {
+			b.denied.Store(&subject)
+			if b.pubs != nil {
+				b.pubs.forbid(subject, err)
+			}
+		}
+	}
+	b.notice("NATS says", err)
+}
+
+// forbidden finds the subject in the server's words
+// `Permissions Violation for Publish to "subject"`.
+func forbidden(text string) (subject string, ok bool) {
+	_, rest, found := strings.Cut(text, `Publish to "`)
+	subject, _, closed := strings.Cut(rest, `"`)
+	return subject, found && closed
+}
+
+// redacted gives a list of URLs as it can be shown: without passwords and
+// tokens.
+func redacted(urls string) string {
+	list := strings.Split(urls, ",")
+	for i, s := range list {
+		if u, err := url.Parse(strings.TrimSpace(s)); err == nil && u.User != nil {
+			u.User = url.User("redacted")
+			list[i] = u.String()
+		} else if strings.Contains(s, "@") { // no URL, but perhaps a secret
+			list[i] = "redacted" + s[strings.LastIndex(s, "@"):]
+		}
+	}
+	return strings.Join(list, ",")
+}

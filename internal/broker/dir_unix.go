@@ -1,0 +1,52 @@
+//go:build linux || darwin || freebsd
+
+package broker
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// dirLock is the right to use a data directory. The kernel takes it back when
+// the process ends, however it ends.
+type dirLock struct{ file *os.File }
+
+// lockDir locks dir, or says which process has it.
+func lockDir(dir string) (*dirLock, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("broker: data directory: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		pid, _ := io.ReadAll(io.LimitReader(f, 32))
+		f.Close()
+		return nil, fmt.Errorf("broker: data directory %s is in use by process %s: two servers on one directory would corrupt it (%w)",
+			dir, strings.TrimSpace(string(pid)), err)
+	}
+	if err := f.Truncate(0); err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("broker: data directory: %w", err)
+	}
+	return &dirLock{f}, nil
+}
+
+// release gives the directory back. The file stays: removing it would let two
+// processes lock two files of one name.
+func (l *dirLock) release() error { return l.file.Close() }
+
+// freeBytes is what an ordinary user may still write to dir's disk.
+func freeBytes(dir string) int64 {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0
+	}
+	return int64(uint64(s.Bavail) * uint64(s.Bsize))
+}

@@ -1,0 +1,264 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+var errEnough = errors.New("enough")
+
+// collect reads a partition until enough says so.
+func collect(t *testing.T, b *Broker, p int, from uint64, enough func(all []Input, next uint64, caughtUp bool) bool) []Input {
+	t.Helper()
+	var all []Input
+	err := b.Inputs(deadline(t), p, from, func(batch []Input, next uint64, caughtUp bool) error {
+		if len(batch) > readBatch {
+			t.Errorf("a batch of %d inputs, want at most %d", len(batch), readBatch)
+		}
+		all = append(all, batch...)
+		if enough(all, next, caughtUp) {
+			return errEnough
+		}
+		return nil
+	})
+	if !errors.Is(err, errEnough) {
+		t.Fatalf("Inputs of partition %d from %d: %v after %d inputs", p, from, err, len(all))
+	}
+	return all
+}
+
+func untilCaughtUp(_ []Input, _ uint64, caughtUp bool) bool { return caughtUp }
+
+// fill publishes n inputs of a number of sessions.
+func fill(t testing.TB, b *Broker, n, sessions int, data []byte) {
+	t.Helper()
+	acks := make(chan Ack, n)
+	for i := range n {
+		b.Publish(b.InputPub("s"+strconv.Itoa(i%sessions), KindDelta, "m"+strconv.Itoa(i), nil, data), acks)
+	}
+	for range n {
+		if a := <-acks; a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	}
+}
+
+func TestInputs(t *testing.T) {
+	for _, partitions := range []int{1, 4} {
+		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
+			b := start(t, Options{Partitions: partitions})
+			fill(t, b, 3000, 50, []byte(`{}`))
+			total := 0
+			for p := range partitions {
+				all := collect(t, b, p, 1, untilCaughtUp)
+				total += len(all)
+				last := uint64(0)
+				for _, in := range all {
+					if in.Seq <= last || in.Foreign || in.Partition != p || in.Kind != KindDelta || b.Partition(in.Token) != p || string(in.Data) != `{}` || time.Since(in.At) > time.Minute {
+						t.Fatalf("partition %d: got %+v after sequence %d", p, in, last)
+					}
+					last = in.Seq
+				}
+				if len(all) < 2 {
+					continue
+				}
+				// From the middle on it is the second half.
+				half := all[len(all)/2:]
+				again := collect(t, b, p, half[0].Seq, untilCaughtUp)
+				if len(again) != len(half) || again[0].Seq != half[0].Seq {
+					t.Errorf("from %d: got %d inputs, want %d", half[0].Seq, len(again), len(half))
+				}
+			}
+			if total != 3000 {
+				t.Errorf("got %d inputs over all partitions, want 3000", total)
+			}
+		})
+	}
+}
+
+func TestInputKinds(t *testing.T) {
+	b := start(t, Options{Partitions: 4})
+	p := b.Partition("s")
+	wrong := (p + 1) % 4
+	for _, pub := range []*Pub{
+		b.InputPub("s", KindResult, "1", nats.Header{"Streamer-Format": {"x"}}, nil),
+		b.ClockPub("s", "2", nil),
+		b.RulesPub(p, "3", nil),
+		{Subject: fmt.Sprintf("_llm.%d.s.delta", wrong)},
+		{Subject: fmt.Sprintf("_llm.%d.s.nonsense", p)},
+		{Subject: fmt.Sprintf("_llm.%d.s.delta.more", p)},
+	} {
+		must(t, b, pub)
+	}
+	var got []string
+	for _, part := range []int{p, wrong} {
+		for _, in := range collect(t, b, part, 1, untilCaughtUp) {
+			got = append(got, fmt.Sprint(in.Seq, in.Token, in.Kind, in.Foreign, in.Header.Get("Streamer-Format")))
+		}
+	}
+	want := []string{"1 s result false x", "2 s clock false ", "3  rules false ", "5  true", "6  true", "4 s delta true"}
+	for i := range want {
+		want[i] = compact(want[i])
+	}
+	for i := range got {
+		got[i] = compact(got[i])
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func compact(s string) string {
+	out := ""
+	for _, r := range s {
+		if r != ' ' {
+			out += string(r)
+		}
+	}
+	return out
+}
+
+func TestInputsOfAnEmptyStreamThenLive(t *testing.T) {
+	b := start(t, Options{Partitions: 4})
+	p := b.Partition("s")
+	calls := 0
+	all := collect(t, b, p, 1, func(all []Input, next uint64, caughtUp bool) bool {
+		if calls++; calls == 1 {
+			if len(all) != 0 || next != 1 || !caughtUp {
+				t.Errorf("first call: got %d inputs, next %d, caught up %v, want none, 1, true", len(all), next, caughtUp)
+			}
+			b.Publish(b.InputPub("s", KindEnd, "1", nil, nil), make(chan Ack, 1))
+		}
+		return len(all) == 1
+	})
+	if all[0].Seq != 1 || all[0].Kind != KindEnd {
+		t.Errorf("got %+v", all[0])
+	}
+}
+
+// A partition's position passes what other partitions have put before the
+// stream's end, so that it is not lost where their messages are.
+func TestPositionOfAnIdlePartition(t *testing.T) {
+	b := start(t, Options{Partitions: 4})
+	fill(t, b, 10, 1, nil) // all of session s0
+	idle := (b.Partition("s0") + 1) % 4
+	collect(t, b, idle, 1, func(all []Input, next uint64, caughtUp bool) bool {
+		if len(all) != 0 || next != 11 || !caughtUp {
+			t.Errorf("got %d inputs, next %d, caught up %v, want none, 11, true", len(all), next, caughtUp)
+		}
+		return true
+	})
+	// The busy one's does not.
+	collect(t, b, b.Partition("s0"), 1, func(all []Input, next uint64, caughtUp bool) bool {
+		if next != uint64(len(all))+1 {
+			t.Errorf("after %d inputs: next is %d", len(all), next)
+		}
+		return caughtUp
+	})
+}
+
+func TestInputsLost(t *testing.T) {
+	b := start(t, Options{Partitions: 2})
+	fill(t, b, 10, 5, nil)
+	if _, err := b.nc.Request("$JS.API.STREAM.PURGE."+streamInputs, []byte(`{"seq":6}`), within); err != nil {
+		t.Fatal(err)
+	}
+	nothing := func([]Input, uint64, bool) error { return errEnough }
+	var lost *InputLostError
+	if err := b.Inputs(deadline(t), 0, 5, nothing); !errors.As(err, &lost) || lost.From != 5 || lost.First != 6 {
+		t.Errorf("from 5 where the stream begins at 6: got %v", err)
+	}
+	if err := b.Inputs(deadline(t), 0, 6, nothing); !errors.Is(err, errEnough) {
+		t.Errorf("from 6 where the stream begins at 6: got %v", err)
+	}
+	var ahead *InputAheadError
+	if err := b.Inputs(deadline(t), 0, 12, nothing); !errors.As(err, &ahead) || ahead.From != 12 || ahead.Last != 10 {
+		t.Errorf("from 12 where the stream ends at 10: got %v", err)
+	}
+	if first, last, err := b.InputBounds(deadline(t)); first != 6 || last != 10 || err != nil {
+		t.Errorf("bounds: got %d, %d, %v, want 6, 10", first, last, err)
+	}
+}
+
+func TestInputsEndWithTheirContext(t *testing.T) {
+	b := start(t, Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	err := b.Inputs(ctx, 0, 1, func([]Input, uint64, bool) error { cancel(); return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Large inputs come one after the other: neither the limit in bytes of a pull
+// nor one message above half of it stops the reader.
+func TestLargeInputs(t *testing.T) {
+	b := start(t, Options{Partitions: 1})
+	fill(t, b, 40, 3, make([]byte, 900<<10))
+	all := collect(t, b, 0, 1, untilCaughtUp)
+	if len(all) != 40 {
+		t.Errorf("got %d inputs, want 40", len(all))
+	}
+}
+
+// The server is stopped and started again while a partition is read: nothing
+// is left out and nothing comes twice.
+func TestInputsThroughRestarts(t *testing.T) {
+	s := newTestServer(t)
+	b := start(t, Options{URL: s.url(), Partitions: 2})
+	const n, restarts = 400, 3
+	acks := make(chan Ack, n)
+	send := func(from, to int) {
+		for i := from; i < to; i++ {
+			b.Publish(b.InputPub("s", KindDelta, fmt.Sprint("m", i), nil, nil), acks)
+		}
+	}
+	send(0, n/(restarts+1))
+	last := uint64(0)
+	restarted := 0
+	all := collect(t, b, b.Partition("s"), 1, func(all []Input, _ uint64, _ bool) bool {
+		for _, in := range all[last:] {
+			if in.Seq != last+1 {
+				t.Errorf("got sequence %d after %d", in.Seq, last)
+			}
+			last++
+		}
+		if len(all) == (restarted+1)*n/(restarts+1) && restarted < restarts {
+			restarted++
+			s.stop()
+			send(restarted*n/(restarts+1), (restarted+1)*n/(restarts+1))
+			s.start()
+		}
+		return len(all) == n
+	})
+	if len(all) != n || restarted != restarts {
+		t.Errorf("got %d inputs over %d restarts, want %d over %d", len(all), restarted, n, restarts)
+	}
+}
+
+func BenchmarkInputs(b *testing.B) {
+	br := start(b, Options{Partitions: 1})
+	const stored = 50_000
+	fill(b, br, stored, 1000, make([]byte, 300))
+	b.ReportAllocs()
+	b.ResetTimer()
+	for left := b.N; left > 0; {
+		n := 0
+		err := br.Inputs(context.Background(), 0, 1, func(batch []Input, _ uint64, caughtUp bool) error {
+			if n += len(batch); n >= left || caughtUp {
+				return errEnough
+			}
+			return nil
+		})
+		if !errors.Is(err, errEnough) {
+			b.Fatal(err)
+		}
+		left -= n
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "inputs/s")
+}

@@ -1,0 +1,46 @@
+package broker
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// signal tells any number of waiters that something happened.
+type signal struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+func newSignal() *signal { return &signal{ch: make(chan struct{})} }
+
+// next is closed the next time the signal fires.
+func (s *signal) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ch
+}
+
+func (s *signal) fire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.ch)
+	s.ch = make(chan struct{})
+}
+
+// pause waits for d, or less if ctx ends or the signal fires.
+func (s *signal) pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.next():
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// backoff is the pause before the n-th retry, counted from 0.
+func backoff(n int) time.Duration {
+	return min(20*time.Millisecond<<min(n, 10), 2*time.Second)
+}

@@ -1,0 +1,262 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The streams.
+const (
+	streamInputs = "LLM"
+	streamEvents = "TOOLCALLS"
+	streamBlobs  = "STREAMER_BLOBS"
+	streamStates = "KV_STREAMER_STATE"
+	streamMarks  = "KV_STREAMER_MARK"
+)
+
+var streamNames = [...]string{streamInputs, streamEvents, streamBlobs, streamStates, streamMarks}
+
+// Roots of the subjects in streams that are nobody's but ours.
+const (
+	rootBlobs  = "_blobs."
+	rootStates = "$KV.STREAMER_STATE."
+	rootMarks  = "$KV.STREAMER_MARK."
+)
+
+// Metadata of the streams: what must never change under a program that relies
+// on it.
+const (
+	metaPartitions = "streamer-partitions"
+	metaInputs     = "streamer-inputs-created" // of the event stream: which input stream its event ids count in
+)
+
+// Defaults, and what event retention must be longer than input retention.
+const (
+	defaultPartitions = 16
+	maxPartitions     = 1024
+	defaultInputAge   = 12 * time.Hour
+	defaultEventAge   = 24 * time.Hour
+	defaultDuplicates = 2 * time.Minute
+	ageMargin         = time.Hour
+)
+
+const leastPayload = 1 << 20
+
+// makeStreams creates what is missing and refuses, in words, what does not fit.
+func (b *Broker) makeStreams(ctx context.Context) error {
+	if err := b.checkServer(); err != nil {
+		return err
+	}
+	inputs, err := b.makeInputs(ctx)
+	if err != nil {
+		return err
+	}
+	stored, err := b.makeEvents(ctx, inputs)
+	if err != nil {
+		return err
+	}
+	in, out := inputs.Config.MaxAge, stored.Config.MaxAge
+	if out < in+ageMargin {
+		return fmt.Errorf("broker: events are kept for %v, inputs for %v: events must be kept at least %v longer, or a replay would tell them again", out, in, ageMargin)
+	}
+	b.stateAge = cmp.Or(b.opts.StateAge, in+out+ageMargin)
+	return b.makeOwn(ctx, out)
+}
+
+func (b *Broker) checkServer() error {
+	version := b.nc.ConnectedServerVersion()
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < 2 || major == 2 && minor < 14 {
+		return fmt.Errorf("broker: NATS server %q is too old: 2.14 or later is needed", version)
+	}
+	if got := b.nc.MaxPayload(); got < leastPayload {
+		return fmt.Errorf("broker: the NATS server's max_payload is %d bytes: at least %d are needed", got, leastPayload)
+	}
+	return nil
+}
+
+// makeInputs makes the input stream and adopts its number of partitions.
+func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
+	info, err := b.stream(ctx, streamInputs)
+	if err != nil {
+		return nil, err
+	}
+	want := b.opts.Partitions
+	if info != nil {
+		recorded, err := strconv.Atoi(info.Config.Metadata[metaPartitions])
+		if err != nil || recorded < 1 || recorded > maxPartitions {
+			return nil, fmt.Errorf("broker: stream %s is there, but records no number of partitions: it is not streamer's", streamInputs)
+		}
+		if want != 0 && want != recorded {
+			return nil, fmt.Errorf("broker: stream %s was made with %d partitions, %d are wanted: the number cannot change while its messages are kept", streamInputs, recorded, want)
+		}
+		want = recorded
+	}
+	b.partitions = cmp.Or(want, defaultPartitions)
+	if b.partitions < 1 || b.partitions > maxPartitions {
+		return nil, fmt.Errorf("broker: %d partitions: 1 to %d are possible", b.partitions, maxPartitions)
+	}
+	config := b.config(streamInputs, cmp.Or(b.opts.InputAge, defaultInputAge), "llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", "llm.*.end", "_llm.>")
+	config.SubjectTransform = &jetstream.SubjectTransformConfig{
+		Source:      "llm.*.*",
+		Destination: fmt.Sprintf("_llm.{{partition(%d,1)}}.{{wildcard(1)}}.{{wildcard(2)}}", b.partitions),
+	}
+	config.Duplicates = cmp.Or(b.opts.Duplicates, defaultDuplicates)
+	config.Metadata = map[string]string{metaPartitions: strconv.Itoa(b.partitions)}
+	return b.createOrCheck(ctx, info, config, b.opts.InputAge, b.opts.Duplicates)
+}
+
+// makeEvents makes the event stream, which belongs to one input stream for
+// good: its event ids count in that stream's sequences.
+func (b *Broker) makeEvents(ctx context.Context, inputs *streamInfo) (*streamInfo, error) {
+	info, err := b.stream(ctx, streamEvents)
+	if err != nil {
+		return nil, err
+	}
+	created := inputs.Created.UTC().Format(time.RFC3339Nano)
+	if info != nil && info.Config.Metadata[metaInputs] != created {
+		return nil, fmt.Errorf("broker: stream %s belongs to a stream %s created at %q, but this one was created at %q: event ids would mean other inputs",
+			streamEvents, streamInputs, info.Config.Metadata[metaInputs], created)
+	}
+	config := b.config(streamEvents, cmp.Or(b.opts.EventAge, defaultEventAge), "_toolcalls.>")
+	config.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "_toolcalls.>", Destination: "toolcalls.>"}
+	config.RePublish = &jetstream.RePublish{Source: "toolcalls.>", Destination: "toolcalls.>"}
+	config.AllowDirect = true
+	config.Duplicates = cmp.Or(b.opts.Duplicates, defaultDuplicates)
+	config.Metadata = map[string]string{metaInputs: created}
+	return b.createOrCheck(ctx, info, config, b.opts.EventAge, b.opts.Duplicates)
+}
+
+// makeOwn makes the streams of blobs, states and marks. States and marks are
+// ordinary KV buckets, readable with the usual tools.
+func (b *Broker) makeOwn(ctx context.Context, eventAge time.Duration) error {
+	blobs := b.config(streamBlobs, max(eventAge, b.stateAge)+ageMargin, rootBlobs+"*")
+	blobs.MaxMsgsPerSubject = 1
+	states := b.bucket(streamStates, rootStates+">")
+	states.AllowMsgTTL = true
+	for _, config := range []jetstream.StreamConfig{blobs, states, b.bucket(streamMarks, rootMarks+">")} {
+		info, err := b.stream(ctx, config.Name)
+		if err != nil {
+			return err
+		}
+		if info, err = b.createOrCheck(ctx, info, config, 0, 0); err != nil {
+			return err
+		}
+		if age := info.Config.MaxAge; age != 0 && age < config.MaxAge {
+			return fmt.Errorf("broker: stream %s keeps its messages for %v: %v are needed, or what refers to them outlives them", config.Name, age, config.MaxAge)
+		}
+	}
+	return nil
+}
+
+func (b *Broker) config(name string, age time.Duration, subjects ...string) jetstream.StreamConfig {
+	storage := jetstream.FileStorage
+	if b.opts.Memory {
+		storage = jetstream.MemoryStorage
+	}
+	return jetstream.StreamConfig{
+		Name: name, Subjects: subjects, MaxAge: age, Storage: storage,
+		Replicas: cmp.Or(b.opts.Replicas, 1), Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
+		MaxMsgs: -1, MaxBytes: -1, MaxMsgsPerSubject: -1, MaxConsumers: -1, MaxMsgSize: -1,
+	}
+}
+
+func (b *Broker) bucket(name, subjects string) jetstream.StreamConfig {
+	c := b.config(name, 0, subjects)
+	c.MaxMsgsPerSubject = 1
+	c.Discard = jetstream.DiscardNew
+	c.AllowRollup = true
+	c.DenyDelete = true
+	c.AllowDirect = true
+	return c
+}
+
+// stream gives a stream's information, nil where there is none.
+func (b *Broker) stream(ctx context.Context, name string) (*streamInfo, error) {
+	var info streamInfo
+	err := b.ask(ctx, apiStreamInfo+name, nil, &info)
+	if refused := (*apiError)(nil); errors.As(err, &refused) && refused.ErrCode == codeStreamNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("broker: stream %s: %w", name, err)
+	}
+	return &info, nil
+}
+
+// createOrCheck makes a stream, or checks the one that is there. age and
+// duplicates are what the caller insists on; zero adopts what is recorded.
+func (b *Broker) createOrCheck(ctx context.Context, info *streamInfo, want jetstream.StreamConfig, age, duplicates time.Duration) (*streamInfo, error) {
+	if info == nil {
+		info = &streamInfo{}
+		// Two processes that start at once both ask; the same config twice is
+		// no error, and another one is refused by the server.
+		if err := b.ask(ctx, apiStreamCreate+want.Name, want, info); err != nil {
+			return nil, fmt.Errorf("broker: creating stream %s: %w", want.Name, err)
+		}
+	}
+	if wrong := b.differences(info.Config, want, age, duplicates); len(wrong) > 0 {
+		return nil, fmt.Errorf("broker: stream %s is not as it is wanted: %s", want.Name, strings.Join(wrong, "; "))
+	}
+	return info, nil
+}
+
+// differences says in words how a stream differs from what it must be.
+func (b *Broker) differences(got, want jetstream.StreamConfig, age, duplicates time.Duration) (wrong []string) {
+	check := func(what string, got, want any) {
+		if got != want {
+			wrong = append(wrong, fmt.Sprintf("%s is %v, not %v", what, got, want))
+		}
+	}
+	slices.Sort(got.Subjects)
+	slices.Sort(want.Subjects)
+	check("its subjects", fmt.Sprint(got.Subjects), fmt.Sprint(want.Subjects))
+	check("its subject transform", transform(got.SubjectTransform), transform(want.SubjectTransform))
+	check("its republishing", republish(got.RePublish), republish(want.RePublish))
+	check("its retention policy", got.Retention, want.Retention)
+	check("its discard policy", got.Discard, want.Discard)
+	check("its limit of messages", got.MaxMsgs, want.MaxMsgs)
+	check("its limit of bytes", got.MaxBytes, want.MaxBytes)
+	check("its limit of messages per subject", got.MaxMsgsPerSubject, want.MaxMsgsPerSubject)
+	check("direct access", got.AllowDirect, want.AllowDirect)
+	check("TTL per message", got.AllowMsgTTL, want.AllowMsgTTL)
+	check("its storage", got.Storage, want.Storage)
+	if b.opts.Replicas != 0 {
+		check("its number of replicas", got.Replicas, want.Replicas)
+	}
+	if age != 0 {
+		check("its retention", got.MaxAge, age)
+	}
+	if duplicates != 0 {
+		check("its window of duplicates", got.Duplicates, duplicates)
+	}
+	for k, v := range want.Metadata {
+		check("its recorded "+k, got.Metadata[k], v)
+	}
+	return wrong
+}
+
+func transform(t *jetstream.SubjectTransformConfig) string {
+	if t == nil {
+		return "none"
+	}
+	return t.Source + " to " + t.Destination
+}
+
+func republish(r *jetstream.RePublish) string {
+	switch {
+	case r == nil:
+		return "none"
+	case r.HeadersOnly:
+		return r.Source + " to " + r.Destination + " without bodies"
+	}
+	return r.Source + " to " + r.Destination
+}
