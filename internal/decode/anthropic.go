@@ -180,15 +180,15 @@ func (r *Reader) anthropicStart(mem *AnthropicMemory, e anthropicEvent) *Problem
 	if mem.Kind == callBlock && mem.Block != e.index.Raw {
 		r.emit(chunks.Chunk{Kind: chunks.Next, Message: mem.Message, Index: e.index.Raw})
 	}
-	kind := r.anthropicBlock(chunks.Chunk{Message: mem.Message, Index: e.index.Raw, Part: integer(e.index)}, e.block)
+	kind, problem := r.anthropicBlock(chunks.Chunk{Message: mem.Message, Index: e.index.Raw, Part: integer(e.index)}, e.block)
 	mem.Block, mem.Kind = keep(e.index.Raw, keptID), kind
-	return nil
+	return problem
 }
 
 // anthropicBlock emits a block's beginning, or a whole block of a full message
 // (of.Whole), and tells its kind. The input of a beginning is {} and gives way
 // to deltas; where it is not empty and none come, it is the args.
-func (r *Reader) anthropicBlock(of chunks.Chunk, block gjson.Result) blockKind {
+func (r *Reader) anthropicBlock(of chunks.Chunk, block gjson.Result) (blockKind, *Problem) {
 	var kind, id, name, input, text, caller, use gjson.Result
 	for m := members(block); m.next(); {
 		switch m.key {
@@ -217,7 +217,7 @@ func (r *Reader) anthropicBlock(of chunks.Chunk, block gjson.Result) blockKind {
 		if c.Text != "" {
 			r.emit(c)
 		}
-		return partBlock
+		return partBlock, nil
 	case strings.HasSuffix(kind.Str, "tool_use"):
 		of.Kind, of.Part, of.Final = chunks.Fragment, 0, true
 		of.ID, of.Name = r.text(id), r.text(name)
@@ -227,11 +227,14 @@ func (r *Reader) anthropicBlock(of chunks.Chunk, block gjson.Result) blockKind {
 			of.Args, of.Object, of.Weak = args, true, !of.Whole
 		}
 		r.emit(of)
-		return callBlock
+		return callBlock, nil
 	case use.Type == gjson.String:
-		r.toolResult(block)
+		// Of a tool the provider ran; its call may be in an earlier message.
+		if problem := r.toolResult(resultFields(block)); problem != nil {
+			return otherBlock, problem
+		}
 	}
-	return otherBlock
+	return otherBlock, nil
 }
 
 func anthropicCallKind(block string) (kind string, provider bool) {
@@ -339,23 +342,23 @@ func appendMember(dst []byte, start int, m walker) []byte {
 
 // anthropicWhole reads a message that was not streamed.
 func (r *Reader) anthropicWhole(mem *AnthropicMemory, message gjson.Result) *Problem {
-	if problem := r.anthropicMessage(mem, message); problem != nil {
-		return problem
-	}
+	problem := r.anthropicMessage(mem, message)
 	mem.Usage = ""
 	r.anthropicEnding(mem, message, member(message, "usage"))
 	r.emit(chunks.Chunk{Kind: chunks.Ended, Message: mem.Message})
-	return nil
+	return problem
 }
 
 // anthropicBlocks emits the blocks of a full message.
-func (r *Reader) anthropicBlocks(message string, content gjson.Result) *Problem {
+func (r *Reader) anthropicBlocks(message string, content gjson.Result) (problem *Problem) {
 	i := 0
 	for e := elements(content); e.next(); i++ {
 		if !isObject(e.value) {
 			return wrongType("content", e.value, "a list of blocks")
 		}
-		r.anthropicBlock(chunks.Chunk{Message: message, Part: i, Whole: true}, e.value)
+		if _, p := r.anthropicBlock(chunks.Chunk{Message: message, Part: i, Whole: true}, e.value); p != nil && problem == nil {
+			problem = p
+		}
 	}
-	return nil
+	return problem
 }

@@ -52,7 +52,10 @@ func badUTF8(s string) int {
 	return len(s)
 }
 
-// wrongType says that a field is of another JSON type than it must be.
+// wrongType says that a field is missing, or of another JSON type than want.
 func wrongType(field string, v gjson.Result, want string) *Problem {
-	return &Problem{Code: BadShape, Text: fmt.Sprintf("%s is a %s, not %s", field, typeName(v), want)}
+	if v.Raw == "" {
+		return &Problem{Code: BadShape, Text: fmt.Sprintf("%s is missing; it must be %s", field, want)}
+	}
+	return &Problem{Code: BadShape, Text: fmt.Sprintf("%s is %s, not %s", field, typeName(v), want)}
 }

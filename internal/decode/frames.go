@@ -164,7 +164,7 @@ func (p piece) frame() (Frame, *Problem) {
 		f = unwrap(f)
 	}
 	if f.JSON.Type != gjson.JSON && !f.Done {
-		return f, &Problem{Code: BadShape, Text: fmt.Sprintf("the event is a %s, not an object", typeName(f.JSON))}
+		return f, &Problem{Code: BadShape, Text: fmt.Sprintf("the event is %s, not an object", typeName(f.JSON))}
 	}
 	return f, nil
 }

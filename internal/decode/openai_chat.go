@@ -18,7 +18,7 @@ func claimsOpenAIChat(f Frame) claim {
 	if f.Done {
 		return perhaps
 	}
-	failed, typed := false, false
+	failed, typed, empty := false, false, false
 	for m := members(f.JSON); m.next(); {
 		switch m.key {
 		case "object":
@@ -29,13 +29,14 @@ func claimsOpenAIChat(f Frame) claim {
 			if isArray(m.value) {
 				return surely
 			}
+			empty = m.value.Type == gjson.Null
 		case "error":
 			failed = present(m.value)
 		case "type":
 			typed = true
 		}
 	}
-	if failed && !typed {
+	if failed && !typed || empty {
 		return perhaps
 	}
 	return no

@@ -82,7 +82,7 @@ func describe(f Frame) string {
 	case isArray(f.JSON):
 		b.WriteString("an array")
 	case !isObject(f.JSON):
-		b.WriteString("a " + typeName(f.JSON))
+		b.WriteString(typeName(f.JSON))
 	default:
 		b.WriteString("an object with the keys")
 		n := 0
@@ -106,20 +106,20 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:clipped], "�") + "…"
 }
 
-// typeName names the JSON type of a value.
+// typeName names the JSON type of a value, with its article.
 func typeName(v gjson.Result) string {
 	switch v.Type {
 	case gjson.String:
-		return "string"
+		return "a string"
 	case gjson.Number:
-		return "number"
+		return "a number"
 	case gjson.True, gjson.False:
-		return "boolean"
+		return "a boolean"
 	case gjson.JSON:
 		if v.Raw[0] == '[' {
-			return "array"
+			return "an array"
 		}
-		return "object"
+		return "an object"
 	}
 	return "null"
 }

@@ -321,7 +321,10 @@ func (r *Reader) endSSE() (piece, bool) {
 	m.Data = append(m.Data, tail...)
 	switch {
 	case m.complete():
-		return r.dispatch(), true
+		line := m.Line // a comment may have begun behind it
+		p := r.dispatch()
+		m.Line = line
+		return p, true
 	case len(m.Data) > r.limits.event():
 		*m = SSEMemory{Skip: true, Line: []byte(":"), CR: m.CR}
 		return piece{problem: &Problem{Code: OverLimit, Text: fmt.Sprintf("a stream event is longer than %d bytes", r.limits.event())}}, true

@@ -1,0 +1,217 @@
+package decode
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// streams gives the events of the golden streams of a format: one JSON text,
+// or [DONE], each.
+func streams(t testing.TB, format string) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", format, "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no streams of %s: %v", format, err)
+	}
+	all := map[string][]string{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[file] = strings.Split(strings.TrimSpace(string(data)), "\n")
+	}
+	return all
+}
+
+// readAll reads inputs one after another with one Memory, which is saved as
+// JSON and loaded again between them.
+func readAll(t testing.TB, inputs ...string) string {
+	t.Helper()
+	var m Memory
+	var r Reader
+	var b strings.Builder
+	for _, input := range inputs {
+		b.WriteString(transcript(&r, &m, []byte(input), ""))
+		saved, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m = Memory{}
+		if err := json.Unmarshal(saved, &m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// framings are ways to write the same events as SSE text.
+var framings = map[string]func(i int, event string) string{
+	"plain":   func(_ int, e string) string { return "data: " + e + "\n\n" },
+	"no gap":  func(_ int, e string) string { return "data:" + e + "\n\n" },
+	"CRLF":    func(_ int, e string) string { return "event: x\r\ndata: " + e + "\r\n\r\n" },
+	"CR":      func(i int, e string) string { return fmt.Sprintf("id: %d\rdata: %s\r\r", i, e) },
+	"comment": func(_ int, e string) string { return ": PROCESSING\n\nretry: 5\ndata: " + e + "\n: more\n\n" },
+	"split": func(_ int, e string) string {
+		if i := strings.IndexByte(e, ':'); i > 0 {
+			e = e[:i] + "\ndata: " + e[i:]
+		}
+		return "data: " + e + "\n\n"
+	},
+}
+
+// problemFree leaves out what depends on the framing: places of problems.
+func problemFree(transcript string) string {
+	var b strings.Builder
+	for line := range strings.Lines(transcript) {
+		if strings.HasPrefix(line, "problem ") {
+			_, text, _ := strings.Cut(line, ": ")
+			line = "problem " + text
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+func TestFramingDoesNotMatter(t *testing.T) {
+	for _, format := range Names() {
+		for file, events := range streams(t, format) {
+			want := problemFree(readAll(t, events...))
+			check := func(how string, inputs ...string) {
+				t.Helper()
+				if got := problemFree(readAll(t, inputs...)); got != want {
+					t.Errorf("%s as %s\n got:\n%s\nwant:\n%s", file, how, got, want)
+				}
+			}
+			asJSON := events
+			if events[len(events)-1] == "[DONE]" {
+				asJSON = append([]string(nil), events...)
+				asJSON[len(events)-1] = `{"event":"","data":"[DONE]"}`
+			}
+			check("array", "[\n"+strings.Join(asJSON, " ,\n")+"]\n")
+			check("NDJSON", strings.Join(events, "\n")+"\n")
+			check("NDJSON with CRLF and blank lines", "\r\n"+strings.Join(events, "\r\n\r\n"))
+			for name, frame := range framings {
+				var inputs []string
+				for i, e := range events {
+					inputs = append(inputs, frame(i, e))
+				}
+				check("SSE "+name, strings.Join(inputs, ""))
+				check("SSE with a byte order mark "+name, bom+strings.Join(inputs, ""))
+				check("SSE event by event "+name, inputs...)
+				for i := range inputs {
+					inputs[i] = strings.TrimRight(inputs[i], "\r\n")
+				}
+				check("SSE event by event without its end "+name, inputs...)
+			}
+		}
+	}
+}
+
+func TestCutsDoNotMatter(t *testing.T) {
+	for _, format := range Names() {
+		for file, events := range streams(t, format) {
+			want := problemFree(readAll(t, events...))
+			for name, frame := range framings {
+				var text strings.Builder
+				text.WriteString(bom)
+				for i, e := range events {
+					text.WriteString(frame(i, e))
+				}
+				whole := text.String()
+				for cut := range len(whole) {
+					if got := problemFree(readAll(t, whole[:cut], whole[cut:])); got != want {
+						t.Fatalf("%s %s cut at %d (%q | %q)\n got:\n%s\nwant:\n%s", file, name, cut,
+							whole[max(0, cut-40):cut], whole[cut:min(len(whole), cut+40)], got, want)
+					}
+				}
+				if got := problemFree(readAll(t, strings.Split(whole, "")...)); got != want {
+					t.Fatalf("%s %s character by character\n got:\n%s\nwant:\n%s", file, name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestReadsOfAConnection reads a response as it came off a socket.
+func TestReadsOfAConnection(t *testing.T) {
+	data, err := os.ReadFile("testdata/quirks/109-sse-crlf-comments-bom.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reads []string
+	for line := range bytes.Lines(data) {
+		var read struct{ Read string }
+		if err := json.Unmarshal(line, &read); err != nil {
+			t.Fatal(err)
+		}
+		b, err := base64.StdEncoding.DecodeString(read.Read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reads = append(reads, string(b))
+	}
+	got := readAll(t, reads...)
+	if want := `Args="{\"t\":\"日本語 ✓ 😀\"}"`; !strings.Contains(got, want) || strings.Contains(got, "problem") {
+		t.Errorf("got\n%s\nwant it to have %s and no problem", got, want)
+	}
+}
+
+// TestCutEvents tells what goes on with an event that is cut from what stands
+// by itself, as the comment at the head of sse.go says.
+func TestCutEvents(t *testing.T) {
+	const event = `{"id":"c","choices":[{"delta":{"content":"x"}}]}`
+	text := `text Message="c" Text="x"` + "\n"
+	lost := "problem an event was cut off after"
+	for name, c := range map[string]struct {
+		inputs []string
+		want   string
+	}{
+		"JSON where a value may stand":        {[]string{`data: `, event, "\n\n"}, text},
+		"JSON as a member":                    {[]string{`data: {"id":"c","choices":[{"delta":`, `{"content":"x"}`, "}]}\n\n"}, text},
+		"JSON behind a text that was cut":     {[]string{`data: {"id":"c","choices":[{"delta":{"content":"ab`, event}, lost + " 44 bytes of data and never continued\n" + text},
+		"a field behind a text that was cut":  {[]string{`data: {"id":"c","choices":[{"delta":{"content":"ab`, "data: " + event + "\n\n"}, lost + " 44 bytes of data and never continued\n" + text},
+		"JSON behind a comment that was cut":  {[]string{": keep-ali", event}, text},
+		"JSON behind a name":                  {[]string{"event: x\n", event}, text},
+		"lines without their newlines":        {[]string{"event: error", `data: {"error":{"message":"x"}}`}, "failure Text=\"x\"\n"},
+		"a text that looks like a field":      {[]string{`data: {"id":"c","choices":[{"delta":{"content":"`, `data: x"}}]}`}, `text Message="c" Text="data: x"` + "\n"},
+		"NDJSON behind a text that was cut":   {[]string{`data: {"id":"`, event + "\n" + event}, lost + " 7 bytes of data and never continued\n" + text + text},
+		"DONE that was cut":                   {[]string{"data: [DO", "NE]", "\n\n"}, "ended\n"},
+		"data that is no JSON, then an event": {[]string{"data: hello wor", "ld\n\ndata: " + event}, "problem 'h' where a JSON value is expected\n" + text},
+		"nothing":                             {[]string{"", " \n", ": comment\n\n", "\r\n", "event: x\n\n", bom}, ""},
+	} {
+		if got := problemFree(readAll(t, c.inputs...)); got != c.want {
+			t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
+		}
+	}
+}
+
+func TestCutEventIsBounded(t *testing.T) {
+	var m Memory
+	var r Reader
+	problems := 0
+	for _, input := range []string{`data: {"id":"`, strings.Repeat("x", 60), strings.Repeat("y", 60), `"}` + "\n", "\n"} {
+		r.Reset(&m, []byte(input), "", Limits{Event: 100})
+		for r.Next() {
+			if p := r.Problem(); p == nil || p.Code != OverLimit {
+				t.Errorf("input %q: problem %v, want over_limit", input, p)
+			}
+			problems++
+		}
+		if n := len(m.SSE.Data) + len(m.SSE.Line); n > 100 {
+			t.Errorf("input %q: %d bytes are kept, want at most 100", input, n)
+		}
+	}
+	if problems != 1 {
+		t.Errorf("%d problems, want 1", problems)
+	}
+	if m.SSE.pending() {
+		t.Errorf("after the blank line %+v is left", m.SSE)
+	}
+}
