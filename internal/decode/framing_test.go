@@ -55,7 +55,7 @@ func readAll(t testing.TB, inputs ...string) string {
 var framings = map[string]func(i int, event string) string{
 	"plain":   func(_ int, e string) string { return "data: " + e + "\n\n" },
 	"no gap":  func(_ int, e string) string { return "data:" + e + "\n\n" },
-	"CRLF":    func(_ int, e string) string { return "event: x\r\ndata: " + e + "\r\n\r\n" },
+	"CRLF":    func(_ int, e string) string { return "id: x\r\ndata: " + e + "\r\n\r\n" },
 	"CR":      func(i int, e string) string { return fmt.Sprintf("id: %d\rdata: %s\r\r", i, e) },
 	"comment": func(_ int, e string) string { return ": PROCESSING\n\nretry: 5\ndata: " + e + "\n: more\n\n" },
 	"split": func(_ int, e string) string {
