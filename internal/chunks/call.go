@@ -164,6 +164,9 @@ func (c *Call) Placeholder() bool { return string(c.Text) == "{}" }
 // Whole tells whether the text is one complete JSON value.
 func (c *Call) Whole() bool { return c.scan.Complete() || c.Object }
 
+// Usable tells whether the args would be valid if nothing more came.
+func (c *Call) Usable() bool { return c.Whole() || c.Blank() || c.Kind == "custom" }
+
 // growing tells whether the args have begun or may begin, and are not whole.
 func (c *Call) growing() bool { return !c.Sealed && !c.Whole() }
 

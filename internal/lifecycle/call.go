@@ -142,7 +142,8 @@ func (st *Step) close(m *Message, i int, status events.Status, code events.Code,
 	st.tellStart(m, i, true)
 	st.flushCall(m, i)
 	c.Status = status
-	sort := events.TextFor(code, c.Usable)
+	// Args that are whole may have been acted on, even unannounced.
+	sort := events.TextFor(code, c.Usable || !announced && said.Whole())
 	text := st.Rules.sentence(sort, said.Name, c.ID)
 	e := st.emitCall(events.ToolCallResult, m, i)
 	e.Status, e.Synthetic, e.ArgsAnnounced = status, true, &announced

@@ -158,7 +158,9 @@ func (st *Step) settle(m *Message, pos int) {
 	}
 }
 
-// sealed takes the provider's word that a call has all its args.
+// sealed takes the provider's word that a call has all its args. Where they
+// are no JSON the finish reason has to say first whether the model was cut
+// off: providers end the block all the same.
 func (st *Step) sealed(c *chunks.Chunk) {
 	m := st.current(c)
 	if m == nil {
@@ -173,7 +175,7 @@ func (st *Step) sealed(c *chunks.Chunk) {
 	case len(m.Calls) > 0:
 		pos = m.Asm.Latest
 	}
-	if pos >= 0 {
+	if pos >= 0 && m.Asm.Calls[pos].Usable() {
 		st.complete(m, pos, "call")
 	}
 }
@@ -212,7 +214,7 @@ func (st *Step) finish(c *chunks.Chunk) {
 		m.Truncated = c.Truncated
 	}
 	for i := range m.Calls {
-		if said := &m.Asm.Calls[i]; said.Whole() || said.Blank() && !m.Truncated || said.Kind == "custom" {
+		if said := &m.Asm.Calls[i]; said.Usable() && (said.Whole() || !m.Truncated) {
 			st.complete(m, i, "message")
 		}
 	}

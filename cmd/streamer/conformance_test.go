@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"streamer/internal/decode"
+)
+
+// expected is an expected.json beside a recorded stream.
+type expected struct {
+	Format    string         `json:"format"`
+	Ambiguous bool           `json:"ambiguous"`
+	Calls     []expectedCall `json:"calls"`
+}
+
+type expectedCall struct {
+	ID        *string         `json:"id"`
+	Name      string          `json:"name"`
+	ArgsJSON  string          `json:"args_json"`
+	Args      any             `json:"args"`
+	ArgsValid bool            `json:"args_valid"`
+	Index     json.RawMessage `json:"index"`
+	Kind      string          `json:"kind"`
+	MessageID *string         `json:"message_id"`
+	Complete  bool            `json:"complete"`
+	NS        string          `json:"ns"`
+	Choice    int             `json:"choice_index"`
+}
+
+// corpora are the folders of recorded streams that assemble reads, with the
+// name of their format.
+var corpora = map[string]string{
+	"openai-chat": "openai-chat", "mistral": "openai-chat", "anthropic": "anthropic",
+	"langchain": "langchain", "langgraph": "langchain", "langgraph-sse": "langchain", "langgraph-partial": "langchain",
+}
+
+// TestQuirks: the quirk streams the project holds give exactly the expected
+// calls, with and without a named format.
+func TestQuirks(t *testing.T) {
+	conform(t, filepath.Join("..", "..", "internal", "decode", "testdata", "quirks"))
+}
+
+// TestCorpora: likewise for the recorded streams that are not the project's to
+// hold, where they are at hand.
+func TestCorpora(t *testing.T) {
+	root := os.Getenv("STREAMER_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared")
+	}
+	dir := filepath.Join(root, "formats", "corpus")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no recorded streams at %s; STREAMER_SHARED names their place", dir)
+	}
+	for folder := range corpora {
+		t.Run(folder, func(t *testing.T) { conform(t, filepath.Join(dir, folder)) })
+	}
+}
+
+func conform(t *testing.T, dir string) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no streams in %s: %v", dir, err)
+	}
+	for _, f := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".jsonl"), func(t *testing.T) {
+			var want expected
+			data, err := os.ReadFile(strings.TrimSuffix(f, ".jsonl") + ".expected.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(data, &want); err != nil {
+				t.Fatal(err)
+			}
+			format, ok := corpora[want.Format]
+			if want.Format == "openai-chat-bytes" {
+				format, ok = "openai-chat", true
+			}
+			if !ok {
+				t.Skipf("format %s is not one of %v", want.Format, decode.Names())
+			}
+			stream := readStream(t, f, want.Format)
+			for _, named := range []string{"", format} {
+				var out, complaints bytes.Buffer
+				args := []string{"assemble"}
+				if named != "" {
+					args = append(args, "--format", named)
+				}
+				run(context.Background(), stdio{bytes.NewReader(stream), &out, &complaints}, args)
+				if err := compare(out.Bytes(), want.Calls); err != nil {
+					t.Errorf("--format %q: %v\n%s", named, err, complaints.String())
+				}
+			}
+		})
+	}
+}
+
+// readStream reads a stream; one given in reads of bytes is joined.
+func readStream(t *testing.T, file, format string) []byte {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if format != "openai-chat-bytes" {
+		return data
+	}
+	var text []byte
+	for line := range bytes.Lines(data) {
+		var read struct{ Read string }
+		if err := json.Unmarshal(line, &read); err != nil {
+			t.Fatal(err)
+		}
+		b, err := base64.StdEncoding.DecodeString(read.Read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, b...)
+	}
+	return text
+}
+
+func compare(out []byte, want []expectedCall) error {
+	var got []assembled
+	for line := range bytes.Lines(out) {
+		var c assembled
+		if err := json.Unmarshal(line, &c); err != nil {
+			return err
+		}
+		got = append(got, c)
+	}
+	var wrong []string
+	if len(got) != len(want) {
+		wrong = append(wrong, fmt.Sprintf("%d calls, want %d", len(got), len(want)))
+	}
+	for i := range min(len(got), len(want)) {
+		wrong = append(wrong, compareCall(i, got[i], want[i])...)
+	}
+	if wrong != nil {
+		return fmt.Errorf("%s\n got %s", strings.Join(wrong, "\n"), out)
+	}
+	return nil
+}
+
+func compareCall(i int, got assembled, want expectedCall) (wrong []string) {
+	check := func(what string, got, want any) {
+		if !reflect.DeepEqual(got, want) {
+			wrong = append(wrong, fmt.Sprintf("call %d: %s is %#v, want %#v", i, what, got, want))
+		}
+	}
+	check("id_synthesized", got.IDSynthesized, want.ID == nil)
+	if want.ID != nil {
+		check("id", got.ID, *want.ID)
+	}
+	var args any
+	if err := json.Unmarshal(got.Args, &args); err != nil {
+		wrong = append(wrong, fmt.Sprintf("call %d: args: %v", i, err))
+	}
+	index := string(want.Index)
+	if index == "" {
+		index = "null"
+	}
+	kind := want.Kind
+	if kind == "unnamed" {
+		kind = got.Kind
+	}
+	check("name", got.Name, want.Name)
+	check("args_text", got.ArgsText, want.ArgsJSON)
+	check("args_valid", got.ArgsValid, want.ArgsValid)
+	if want.ArgsValid && want.Kind != "custom" {
+		check("args", args, want.Args)
+	}
+	check("index", string(got.Index), index)
+	check("kind", got.Kind, kind)
+	if want.MessageID != nil {
+		check("message_id", got.MessageID, *want.MessageID)
+	}
+	check("complete", got.Complete, want.Complete)
+	check("choice", got.Choice, want.Choice)
+	check("namespace", got.Namespace, want.NS)
+	return wrong
+}

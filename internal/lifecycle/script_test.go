@@ -1,0 +1,311 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"streamer/internal/chunks"
+	"streamer/internal/events"
+)
+
+var update = flag.Bool("update", false, "write what the scripts give into them")
+
+// TestScripts runs each testdata/*.txt: a line that is not indented is an
+// input, the indented lines below it are the events it must give.
+//
+//	at MS            fold time from here on
+//	rule NAME=VALUE  a setting, as its JSON field
+//	VERB k=v …       what is said; values with blanks stand in backquotes
+//
+// After each input the state is saved and loaded again, so every script also
+// says that a session resumes anywhere.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, f := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := runScript(t, string(want))
+			if *update {
+				if err := os.WriteFile(f, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != string(want) {
+				t.Errorf("%s\n%s", f, firstDifference(got, string(want)))
+			}
+		})
+	}
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range g {
+		if i >= len(w) || g[i] != w[i] {
+			line := ""
+			if i < len(w) {
+				line = w[i]
+			}
+			return fmt.Sprintf("line %d:\n got %s\nwant %s", i+1, g[i], line)
+		}
+	}
+	return fmt.Sprintf("line %d is missing: %s", len(g)+1, w[len(g)])
+}
+
+// player runs a script.
+type player struct {
+	t     *testing.T
+	state *State
+	rules Rules
+	now   events.Time
+	seq   uint64
+	ends  map[string]int // terminal events by call
+	told  map[string]bool
+}
+
+func runScript(t *testing.T, script string) string {
+	p := player{t: t, state: new(State), rules: DefaultRules(), ends: map[string]int{}, told: map[string]bool{}}
+	var out strings.Builder
+	for line := range strings.Lines(script) {
+		if strings.HasPrefix(line, "  ") {
+			continue
+		}
+		out.WriteString(line)
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		for _, e := range p.play(line) {
+			out.WriteString("  " + e + "\n")
+		}
+	}
+	return out.String()
+}
+
+func (p *player) play(line string) []string {
+	verb, args := words(p.t, line)
+	switch verb {
+	case "at":
+		ms, err := strconv.ParseInt(args[""], 10, 64)
+		if err != nil {
+			p.t.Fatalf("%s: %v", line, err)
+		}
+		p.now = events.Time(ms)
+		return nil
+	case "rule":
+		data, _ := json.Marshal(args)
+		for k, v := range args {
+			if _, err := strconv.Atoi(v); err == nil {
+				data = fmt.Appendf(nil, `{%q:%s}`, k, v)
+			}
+		}
+		if err := json.Unmarshal(data, &p.rules); err != nil {
+			p.t.Fatalf("%s: %v", line, err)
+		}
+		return nil
+	}
+	p.seq++
+	clock := verb == "deadline" || verb == "flush" || verb == "idle"
+	st := New(nil, p.state, &p.rules, "s", p.seq, p.now, clock)
+	st.Shape = "openai"
+	p.say(st, verb, args)
+	out := st.Done()
+	p.check(line, out)
+	p.reload()
+	lines := make([]string, len(out))
+	for i := range out {
+		lines[i] = describe(&out[i])
+	}
+	return lines
+}
+
+func (p *player) say(st *Step, verb string, a map[string]string) {
+	kinds := map[string]chunks.Kind{
+		"start": chunks.Start, "fragment": chunks.Fragment, "seal": chunks.Seal, "next": chunks.Next,
+		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
+		"usage": chunks.Usage, "ended": chunks.Ended, "result": chunks.Result, "human": chunks.Human,
+		"await": chunks.Await, "progress": chunks.Progress, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
+		"attempt": chunks.Attempt, "failure": chunks.Failure,
+	}
+	switch verb {
+	case "interrupt":
+		in := Interrupt{Reason: a["reason"], Run: a["run"], MessageID: a["msg"]}
+		_, in.HasMsg = a["msg"]
+		if a["id"] != "" {
+			in.IDs = strings.Split(a["id"], ",")
+		}
+		if a["call"] != "" {
+			in.Calls = strings.Split(a["call"], ",")
+		}
+		st.Interrupt(in)
+	case "end":
+		st.End(events.Status(a["status"]), "")
+	case "deadline":
+		st.Deadline(a["call"])
+	case "flush":
+		st.Flush()
+	case "idle":
+		st.RunIdle()
+	default:
+		kind, ok := kinds[verb]
+		if !ok {
+			p.t.Fatalf("there is no verb %q", verb)
+		}
+		choice, _ := strconv.Atoi(a["choice"])
+		part, _ := strconv.Atoi(a["part"])
+		_, repeated := a["repeated"]
+		_, whole := a["whole"]
+		_, object := a["object"]
+		_, weak := a["weak"]
+		_, provider := a["provider"]
+		_, final := a["final"]
+		_, fresh := a["fresh"]
+		_, truncated := a["truncated"]
+		st.Chunks([]chunks.Chunk{{
+			Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh,
+			Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], Provider: provider,
+			Object: object, Weak: weak, Whole: whole, Final: final, Part: part, Text: a["text"], Status: a["status"],
+			Truncated: truncated, Reason: a["reason"], Usage: a["usage"], Why: a["why"],
+			InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated,
+		}})
+	}
+}
+
+// check holds the invariants every event sequence obeys.
+func (p *player) check(line string, out []events.Event) {
+	for i := range out {
+		e := &out[i]
+		if e.EventID != (events.ID{Seq: p.seq, N: i}) {
+			p.t.Errorf("%s: event %d has id %s", line, i, e.EventID)
+		}
+		switch e.Type {
+		case events.ToolCallStart:
+			if p.told[e.Call] {
+				p.t.Errorf("%s: call %s started twice", line, e.Call)
+			}
+			p.told[e.Call] = true
+		case events.ToolCallResult:
+			if p.ends[e.Call]++; p.ends[e.Call] > 1 {
+				p.t.Errorf("%s: call %s has two results", line, e.Call)
+			}
+			fallthrough
+		case events.ToolCallArgsDelta, events.ToolCallArgsComplete, events.ToolCallProgress, events.ToolCallAwaiting:
+			if !p.told[e.Call] {
+				p.t.Errorf("%s: %s of call %s before its start", line, e.Type, e.Call)
+			}
+		}
+		if _, err := e.Body(); err != nil {
+			p.t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// reload saves the state and loads it again.
+func (p *player) reload() {
+	data, err := json.Marshal(p.state)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.state = new(State)
+	if err := json.Unmarshal(data, p.state); err != nil {
+		p.t.Fatal(err)
+	}
+	p.state.Resume()
+}
+
+// describe writes what matters of an event in a line.
+func describe(e *events.Event) string {
+	var b strings.Builder
+	b.WriteString(string(e.Type))
+	put := func(k, v string) {
+		if v != "" {
+			b.WriteString(" " + k + "=" + v)
+		}
+	}
+	put("run", e.Run)
+	put("msg", e.MessageID)
+	put("ns", e.Namespace)
+	put("call", e.Call)
+	put("id", e.ID)
+	if e.UID != e.ID {
+		put("uid", e.UID)
+	}
+	put("name", e.ToolName)
+	put("kind", e.Kind)
+	put("status", string(e.Status))
+	if e.Reason != nil {
+		put("reason", string(e.Reason.Code))
+		put("text", strconv.Quote(e.Reason.Text))
+		put("detail", e.Reason.Detail)
+	}
+	if e.Offset != nil && e.Type != events.Rejected {
+		put("offset", strconv.Itoa(*e.Offset))
+	}
+	put("content", e.Content)
+	put("args", e.Args)
+	if e.ArgsText != nil {
+		put("args_text", *e.ArgsText)
+		put("valid", strconv.FormatBool(*e.ArgsValid))
+	}
+	put("error", e.ArgsError)
+	put("by", e.By)
+	if !e.Synthetic {
+		put("result", string(e.ToolResult))
+	}
+	if e.Conflict {
+		put("conflict", "true")
+	}
+	if e.Deadline != nil {
+		put("deadline", strconv.FormatInt(int64(*e.Deadline), 10))
+	}
+	if e.DurationMS != nil {
+		put("ms", strconv.FormatInt(*e.DurationMS, 10))
+	}
+	put("finish", e.FinishReason)
+	put("usage", string(e.Usage))
+	if e.Superseded {
+		put("superseded", "true")
+	}
+	put("pending", strings.Join(e.Pending, ","))
+	put("message", e.Progress)
+	return b.String()
+}
+
+// words reads a line of a script.
+func words(t *testing.T, line string) (verb string, args map[string]string) {
+	verb, rest, _ := strings.Cut(line, " ")
+	args = map[string]string{}
+	for rest = strings.TrimSpace(rest); rest != ""; rest = strings.TrimSpace(rest) {
+		end := strings.IndexByte(rest, ' ')
+		if q := strings.IndexByte(rest, '`'); q >= 0 && (end < 0 || q < end) {
+			close := strings.IndexByte(rest[q+1:], '`')
+			if close < 0 {
+				t.Fatalf("%s: a backquote is open", line)
+			}
+			end = q + 1 + close + 1
+		}
+		if end < 0 || end > len(rest) {
+			end = len(rest)
+		}
+		word := strings.ReplaceAll(rest[:end], "`", "")
+		rest = rest[end:]
+		k, v, ok := strings.Cut(word, "=")
+		if !ok && verb == "at" {
+			k, v = "", word
+		}
+		args[k] = v
+	}
+	return verb, args
+}

@@ -1,0 +1,209 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/events"
+)
+
+// log is inputs as they stand in a session's log.
+type log []Input
+
+func (l *log) add(kind Kind, at int, data string) {
+	*l = append(*l, Input{
+		Seq: uint64(len(*l) + 1), At: time.UnixMilli(int64(at)), Session: "s", Kind: kind, Data: []byte(data),
+	})
+}
+
+// lines gives the log of a recorded stream, an input every 20 ms.
+func lines(t testing.TB, file string) log {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l log
+	at := 0
+	for line := range bytes.Lines(data) {
+		at += 20
+		l.add(Delta, at, string(line))
+	}
+	return l
+}
+
+func fold(l log) []string {
+	var s State
+	var out []events.Event
+	for _, in := range l {
+		out = Fold(out, &s, in)
+	}
+	return bodies(out)
+}
+
+func bodies(out []events.Event) []string {
+	b := make([]string, len(out))
+	for i := range out {
+		body, err := out[i].Body()
+		if err != nil {
+			panic(err)
+		}
+		b[i] = out[i].Subject("s") + " " + string(body)
+	}
+	return b
+}
+
+// foldResumed folds a log, saving and loading the state after each input.
+func foldResumed(t testing.TB, l log) []string {
+	s := new(State)
+	var out []events.Event
+	for _, in := range l {
+		out = Fold(out, s, in)
+		data, err := s.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err = Load(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bodies(out)
+}
+
+// TestResume: a session resumed from its saved state after any input gives
+// the same events.
+func TestResume(t *testing.T) {
+	for _, file := range streams(t) {
+		l := lines(t, file)
+		at := len(l) * 20
+		l.add(Result, at+10, `{"tool_call_id":"call_a","content":"ok"}`)
+		l.add(Clock, at+300, `{"kind":"flush"}`)
+		l.add(Interrupt, at+400, `{"reason":"user"}`)
+		want, got := fold(l), foldResumed(t, l)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: resumed:\n%s\nin one go:\n%s", file, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+func streams(t testing.TB) []string {
+	files, err := filepath.Glob(filepath.Join("..", "decode", "testdata", "quirks", "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no quirk streams", err)
+	}
+	return files
+}
+
+// TestEverythingEnds: whatever a stream was cut to, an end of the run closes
+// every call that started, each exactly once.
+func TestEverythingEnds(t *testing.T) {
+	for _, file := range streams(t) {
+		whole := lines(t, file)
+		for n := 0; n < len(whole); n += 1 + len(whole)/40 {
+			l := slices.Clone(whole[:n+1])
+			l.add(End, 100_000, `{"reason":"cancelled"}`)
+			if err := closed(l); err != nil {
+				t.Errorf("%s cut after %d: %v", file, n+1, err)
+			}
+		}
+	}
+}
+
+func closed(l log) error {
+	var s State
+	var out []events.Event
+	for _, in := range l {
+		out = Fold(out, &s, in)
+	}
+	started, ended := map[string]int{}, map[string]int{}
+	for i := range out {
+		switch e := &out[i]; e.Type {
+		case events.ToolCallStart:
+			started[e.Call]++
+		case events.ToolCallResult:
+			ended[e.Call]++
+			if next := i + 1; e.Synthetic && (next >= len(out) || out[next].Type != events.Synthetic || out[next].Call != e.Call) {
+				return fmt.Errorf("no synthetic message behind the result of %s", e.Call)
+			}
+		}
+	}
+	for call, n := range started {
+		if n != 1 || ended[call] != 1 {
+			return fmt.Errorf("call %s: %d starts, %d results", call, n, ended[call])
+		}
+	}
+	return nil
+}
+
+// TestRejected: bad input is named and does not stop the session.
+func TestRejected(t *testing.T) {
+	for _, c := range []struct {
+		name, data string
+		code       events.Code
+	}{
+		{"not JSON", `{"choices":[}`, events.BadJSON},
+		{"unknown format", `{"hello":"world"}`, events.BadFormat},
+		{"invalid UTF-8", "{\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}", events.BadUTF8},
+		{"nested", strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001), events.BadJSON},
+		{"a word", `hello`, events.BadJSON},
+	} {
+		var s State
+		out := Fold(nil, &s, Input{Seq: 1, At: time.UnixMilli(1), Session: "s", Kind: Delta, Data: []byte(c.data)})
+		if len(out) != 1 || out[0].Type != events.Rejected || out[0].Input != 1 {
+			t.Errorf("%s: events %v", c.name, bodies(out))
+			continue
+		}
+		if got := out[0].Reason.Code; got != c.code {
+			t.Errorf("%s: code %s (%s), want %s", c.name, got, out[0].Reason.Text, c.code)
+		}
+		out = Fold(nil, &s, Input{Seq: 2, At: time.UnixMilli(2), Session: "s", Kind: Delta,
+			Data: []byte(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hi"}}]}`)})
+		if len(out) != 3 || out[2].Content != "hi" {
+			t.Errorf("%s: the session does not go on: %v", c.name, bodies(out))
+		}
+	}
+}
+
+// TestLarge: a value above 64 KiB leaves the event for a blob.
+func TestLarge(t *testing.T) {
+	args := `{"x":"` + strings.Repeat("a", 200_000) + `"}`
+	quoted, _ := json.Marshal(args)
+	var l log
+	l.add(Delta, 1, `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":`+string(quoted)+`}}]},"finish_reason":"tool_calls"}]}`)
+	l.add(Result, 2, `{"tool_call_id":"c","content":`+string(quoted)+`}`)
+	var s State
+	var out []events.Event
+	for _, in := range l {
+		out = Fold(out, &s, in)
+	}
+	refs, told := 0, ""
+	for i := range out {
+		e := &out[i]
+		body, err := e.Body()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(body) > 100_000 {
+			t.Errorf("%s of %d bytes", e.Type, len(body))
+		}
+		told += e.Args
+		for _, ref := range []*events.Ref{e.ArgsRef, e.ToolResultRef} {
+			if ref == nil {
+				continue
+			}
+			refs++
+			if len(e.Blobs) != 1 || e.Blobs[0].Ref.SHA256 != ref.SHA256 || len(ref.Chunks) != 4 {
+				t.Errorf("%s: ref %+v, blobs %d", e.Type, ref, len(e.Blobs))
+			}
+		}
+	}
+	if refs != 2 || told != args {
+		t.Errorf("%d references, %d bytes told, want 2 and %d", refs, len(told), len(args))
+	}
+}
