@@ -1,0 +1,55 @@
+// What a screen reader hears: the start and end of calls, gathered so that a
+// burst is one sentence. Deltas and timers are never announced.
+
+import { terminal } from "./reduce.js";
+import { state as stateOf, duration, plural } from "./words.js";
+
+const GATHER = 1_200; // ms
+const NAMED = 3; // calls named one by one; more are counted
+
+// announcer writes into the two live regions. heard(call) is told each change
+// of a call; quiet makes it only remember, which is right for history.
+export function announcer(polite, assertive) {
+  const told = new Map(); // call → the status last told
+  let waiting = new Set(), timer = 0, open = 0;
+
+  function sentence(call) {
+    const name = call.tool || "a call";
+    if (!terminal(call.status)) return call.status === "awaiting_input" ? name + " waits for you" : name + " started";
+    const took = call.durationMs === undefined ? "" : " after " + duration(call.durationMs);
+    return name + " " + stateOf(call).word.toLowerCase() + took;
+  }
+
+  function speak() {
+    timer = 0;
+    const calls = [...waiting];
+    waiting = new Set();
+    let text = calls.length <= NAMED ? calls.map(sentence).join("; ") : counted(calls);
+    if (open > 0) text += "; " + open + " open";
+    polite.textContent = text + ".";
+  }
+
+  function counted(calls) {
+    const ended = calls.filter((c) => terminal(c.status)).length;
+    const begun = calls.length - ended;
+    return [begun && plural(begun, "call") + " started", ended && plural(ended, "call") + " ended"].filter(Boolean).join(", ");
+  }
+
+  return {
+    heard(call, openNow, quiet) {
+      open = openNow;
+      const stage = terminal(call.status) || call.status === "awaiting_input" ? call.status : "open";
+      if (told.get(call) === stage) return;
+      told.set(call, stage);
+      if (quiet) return;
+      waiting.add(call);
+      timer ||= setTimeout(speak, GATHER);
+    },
+    alarm(text) { assertive.textContent = text; },
+    clear() {
+      clearTimeout(timer);
+      timer = 0, waiting = new Set(), told.clear();
+      polite.textContent = assertive.textContent = "";
+    },
+  };
+}

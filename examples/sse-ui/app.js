@@ -1,0 +1,317 @@
+// The page: ties the stream, the state and what is drawn of it.
+
+import { subscribe } from "./sse.js";
+import { create, apply, terminal } from "./reduce.js";
+import { clock } from "./clock.js";
+import { timeline } from "./timeline.js";
+import { announcer } from "./announce.js";
+import { sessionList, sessionOf, hashOf, curl } from "./sessions.js";
+import { say, mark } from "./dom.js";
+import { bytes, plural, tally } from "./words.js";
+
+const FRAME = 8; // ms of drawing per animation frame
+const TICK = 100; // ms between looks at the timers
+const NEAR = 120; // px from the end of the page that still count as the end
+const GESTURE = 1_000; // ms in which scrolling still counts as a person's
+const UNCONFIRMED = 15_000; // ms until a stop may be asked for again
+const LOST = 3_000; // ms without a connection before it is an alarm
+
+const $ = (id) => document.getElementById(id);
+const main = $("main"), pill = $("pill"), stop = $("stop");
+const voice = announcer($("polite"), $("assertive"));
+const stopping = new Set(); // calls whose stop was asked for
+const view = timeline($("timeline"), {
+  stopping, stopCall,
+  link: (seq, what) => base() + "/events/" + seq + "/" + what,
+});
+
+let session = "", state = create(), time = clock(), stream = null;
+let connection = { name: "idle" }, changed = new Set(), traffic = { bytes: 0, unreadable: 0 };
+let following = true, touched = 0, lastY = 0;
+let drawing = 0, stopAsked = null, lostTimer = 0, known = null;
+
+const base = () => "/v1/sessions/" + encodeURIComponent(session);
+
+// ---- the stream
+
+function open(resume = "") {
+  stream?.close();
+  const mine = (stream = subscribe({
+    url: base() + "/events", lastEventId: resume,
+    // A stream that was closed for another may still have something in hand.
+    onFrame: (frame) => mine === stream && receive(frame),
+    onState: (s) => (mine ?? stream) === stream && connected(s),
+    onBytes: (n) => (traffic.bytes += n),
+    onDate: (ms) => time.date(ms, Date.now()),
+  }));
+}
+
+function receive({ event, data, id }) {
+  if (event.startsWith("stream.")) return;
+  let body;
+  try {
+    body = JSON.parse(data);
+  } catch {
+    traffic.unreadable++;
+    return;
+  }
+  if (body === null || typeof body !== "object") return void traffic.unreadable++;
+  const live = connection.name === "live";
+  if (live) time.event(Date.parse(body.timestamp) || 0, Date.now());
+  for (const record of apply(state, Number(id) || 0, body)) {
+    changed.add(record);
+    if (record.kind === "call") {
+      voice.heard(record, state.tally.open, !live || !following);
+      if (terminal(record.status)) stopping.delete(record);
+    }
+  }
+  if (live && body.type === "run_finished" && body.status === "error") voice.alarm("The run failed.");
+  redraw();
+}
+
+function connected(next) {
+  const before = connection.name;
+  const { attempt, why } = connection; // of the trouble so far, until it is over
+  if (next.name === "connecting") next = { attempt, why, ...next };
+  connection = next.name === "reconnecting" && !navigator.onLine ? { ...next, name: "offline" } : next;
+  if (next.name === "live" || next.name === "idle") clearTimeout(lostTimer);
+  else if (before === "live") lostTimer = setTimeout(voice.alarm, LOST, "Connection lost.");
+  drawConnection();
+  redraw();
+}
+
+// ---- drawing
+
+function redraw() {
+  drawing ||= requestAnimationFrame(draw);
+}
+
+function draw() {
+  drawing = 0;
+  const news = changed.size > 0;
+  const done = view.draw(state, changed, performance.now() + FRAME);
+  drawSummary();
+  drawStop();
+  view.tick(state.open, time.now(Date.now()));
+  toEnd();
+  if (!following && news) $("latest").hidden = false;
+  if (!done) redraw();
+}
+
+function toEnd() {
+  if (following) scrollTo(0, document.documentElement.scrollHeight);
+}
+
+function drawSummary() {
+  const empty = state.timeline.length === 0;
+  const words = tally(state.tally);
+  say($("summary"), words.length === 0 ? "" : plural(state.tally.calls, "call") + ": " + words.join(", "));
+  document.title = (state.tally.open > 0 ? "(" + state.tally.open + ") " : "") + (session ? session + " · " : "") + "streamer";
+  $("empty").hidden = session === "" || !empty || !["live", "catching-up", "ended"].includes(connection.name);
+  $("landing").hidden = session !== "";
+  $("loading").hidden = session === "" || !empty || connection.name !== "connecting";
+  if ($("numbers").open) drawNumbers();
+}
+
+const PILLS = {
+  idle: "No session", connecting: "Connecting", "catching-up": "Catching up", live: "Live", ended: "Ended",
+  gone: "History gone", refused: "Refused", offline: "Offline",
+};
+
+function drawConnection() {
+  const { name } = connection;
+  mark(pill, "connection", name);
+  mark(main, "stale", String(!["live", "catching-up", "idle", "ended"].includes(name)));
+  $("retry").hidden = name !== "reconnecting" && name !== "offline";
+  drawCountdown();
+  const [title, text, action] = trouble();
+  $("trouble").hidden = title === "";
+  say($("trouble-title"), title);
+  say($("trouble-text"), text);
+  say($("trouble-action"), action);
+}
+
+function drawCountdown() {
+  if (connection.name !== "reconnecting") return say($("pill-text"), PILLS[connection.name]);
+  const s = Math.max(0, Math.ceil((connection.at - Date.now()) / 1_000));
+  say($("pill-text"), s === 0 ? "Reconnecting" : "Reconnecting in " + s + " s");
+  $("pill-text").title = "Attempt " + connection.attempt + ": " + connection.why;
+}
+
+// trouble says what is wrong where the page cannot mend it alone, and what can be done.
+function trouble() {
+  const { name, status } = connection;
+  if (name === "gone") return ["Part of the history is gone", "The events after the last one shown here are no longer stored, so this view cannot be continued without a hole.", "Start from what is left"];
+  if (name === "refused" && (status === 401 || status === 403)) return ["You may not read this session", "The server answered " + status + ".", "Try again"];
+  if (name === "refused") return ["The server does not serve this session", "It answered " + status + ".", "Try again"];
+  if (name === "offline") return ["You are offline", "What is shown is the last that is known. The stream goes on by itself when the network is back.", ""];
+  if (connection.attempt >= 3 && (name === "reconnecting" || name === "connecting")) return ["The server cannot be reached", "What is shown is the last that is known: " + connection.why + ".", ""];
+  return ["", "", ""];
+}
+
+function drawNumbers() {
+  const c = state.counts;
+  const rows = [
+    [c.events, "events"], [bytes(traffic.bytes), "received"], [state.seq, "last sequence"], [c.duplicates, "duplicates"],
+    [c.gaps, "holes"], [c.afterEnd, "after their end"], [c.unknown, "of unknown type"], [traffic.unreadable, "unreadable"],
+  ];
+  say($("numbers-text"), rows.map(([n, what]) => n + " " + what).join(" · "));
+}
+
+function tick() {
+  if (connection.name === "reconnecting") drawCountdown();
+  if (document.hidden) return;
+  // What is not confirmed does not count on.
+  if (main.dataset.stale !== "true") view.tick(state.open, time.now(Date.now()));
+  if (stopAsked) drawStop();
+}
+
+// ---- stopping
+
+async function interrupt(body) {
+  const response = await fetch(base() + "/interrupt", {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ reason: "user", ...body }),
+  });
+  if (!response.ok) throw new Error("the server answered " + response.status);
+}
+
+async function stopAll() {
+  const run = state.run;
+  stopAsked = { run, at: Date.now() };
+  drawStop();
+  try {
+    await interrupt(run?.id ? { run: run.id } : {});
+  } catch (err) {
+    stopAsked = null;
+    complain("Nothing was stopped: " + err.message);
+  }
+  drawStop();
+}
+
+async function stopCall(call) {
+  stopping.add(call);
+  changed.add(call);
+  redraw();
+  try {
+    await interrupt({ calls: [call.call] });
+    setTimeout(() => forgive(call), UNCONFIRMED);
+  } catch (err) {
+    forgive(call);
+    complain((call.tool || "The call") + " was not stopped: " + err.message);
+  }
+}
+
+function forgive(call) {
+  if (!stopping.delete(call)) return;
+  changed.add(call);
+  redraw();
+}
+
+function drawStop() {
+  const going = state.open.size > 0 || state.run !== null;
+  if (stopAsked && (!going || stopAsked.run?.status)) stopAsked = null;
+  const late = stopAsked && Date.now() - stopAsked.at > UNCONFIRMED;
+  stop.hidden = !going || session === "";
+  stop.disabled = !!stopAsked && !late;
+  mark(stop, "asked", String(!!stopAsked));
+  say($("stop-text"), late ? "Not confirmed, stop again" : stopAsked ? "Stop requested" : "Stop");
+}
+
+let toastTimer = 0;
+function complain(text) {
+  say($("toast"), text);
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => say($("toast"), ""), 8_000);
+}
+
+// ---- sessions
+
+function choose() {
+  const next = sessionOf(location.hash);
+  if ($("sessions").matches(":popover-open")) $("sessions").hidePopover();
+  if (next === session && stream) return;
+  stream?.close();
+  stream = null, session = next;
+  reset();
+  say($("session-name"), session || "Choose a session");
+  say($("curl"), curl(session || "demo"));
+  connected({ name: "idle" });
+  if (session !== "") open();
+  list.look();
+}
+
+function reset() {
+  state = create(), time = clock(), changed = new Set(), stopAsked = null, following = true;
+  traffic = { bytes: 0, unreadable: 0 };
+  stopping.clear();
+  view.clear();
+  voice.clear();
+  $("latest").hidden = true;
+}
+
+const list = sessionList([$("picker-list"), $("landing-list")], {
+  watched: () => session === "" || $("sessions").matches(":popover-open"),
+  current: () => session,
+  onList(sessions) {
+    known = sessions;
+    say($("landing-text"), known === null ? "The list of sessions cannot be had just now."
+      : known.length === 0 ? "Nothing has happened yet. This would make something happen:" : "");
+    $("landing-curl").hidden = known === null || known.length > 0;
+    $("picker-none").hidden = known !== null && known.length > 0;
+  },
+});
+
+// ---- wiring
+
+const THEMES = ["auto", "light", "dark"];
+function theme(next) {
+  const root = document.documentElement;
+  if (next === "auto") delete root.dataset.theme;
+  else if (next) root.dataset.theme = next;
+  const now = root.dataset.theme ?? "auto";
+  say($("theme-text"), "Theme: " + now);
+  try {
+    if (next) localStorage.setItem("theme", next);
+  } catch {
+    // Not stored, then; it holds until the page is left.
+  }
+  return now;
+}
+
+$("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]));
+$("retry").addEventListener("click", () => stream?.retryNow());
+stop.addEventListener("click", stopAll);
+$("latest").addEventListener("click", () => {
+  following = true;
+  $("latest").hidden = true;
+  redraw();
+});
+$("trouble-action").addEventListener("click", () => {
+  if (connection.name === "gone") reset();
+  open(state.seq ? String(state.seq) : "");
+});
+$("numbers").addEventListener("toggle", drawSummary);
+$("sessions").addEventListener("toggle", (e) => e.newState === "open" && list.look());
+$("other").addEventListener("submit", (e) => {
+  e.preventDefault();
+  const name = $("other-name").value.trim();
+  if (name) location.hash = hashOf(name);
+});
+addEventListener("hashchange", choose);
+addEventListener("online", () => stream?.retryNow());
+addEventListener("offline", () => connected({ ...connection }));
+// Only a person's scrolling up ends the following: drawing moves the page too.
+for (const gesture of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+  addEventListener(gesture, () => (touched = performance.now()), { passive: true });
+}
+addEventListener("scroll", () => {
+  const root = document.documentElement;
+  const near = root.scrollHeight - innerHeight - scrollY < NEAR;
+  if (near) $("latest").hidden = true;
+  if (near || (scrollY < lastY && performance.now() - touched < GESTURE)) following = near;
+  lastY = scrollY;
+}, { passive: true });
+new ResizeObserver(toEnd).observe($("timeline"));
+setInterval(tick, TICK);
+theme();
+choose();

@@ -1,0 +1,41 @@
+// Making and changing elements, through textContent only.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+// el makes an element: attributes as they are written in HTML, on<event>
+// functions as listeners, false and null left out; children are nodes or text.
+export function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value !== false && value != null) node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.filter((c) => c != null));
+  return node;
+}
+
+// icon draws one of the symbols of the page's sprite; it says nothing to a screen reader.
+export function icon(name) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
+  svg.append(document.createElementNS(SVG, "use"));
+  setIcon(svg, name);
+  return svg;
+}
+
+export function setIcon(svg, name) {
+  const href = "#i-" + name;
+  if (svg.firstChild.getAttribute("href") !== href) svg.firstChild.setAttribute("href", href);
+}
+
+// say sets an element's text where it differs, and hides an element with nothing to say.
+export function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+  if (node.hidden !== (text === "")) node.hidden = text === "";
+}
+
+// mark sets a data attribute where it differs.
+export function mark(node, name, value) {
+  if (node.dataset[name] !== value) node.dataset[name] = value;
+}

@@ -1,0 +1,274 @@
+// The state of a session as a fold of its events. No DOM, no clock: the same
+// events give the same state, and an event seen twice counts once.
+
+const TERMINAL = new Set(["completed", "error", "denied", "cancelled", "timeout"]);
+const MAX_NOTICES = 500; // rejected inputs and orphans kept; later ones are counted
+
+export const terminal = (status) => TERMINAL.has(status);
+
+// create gives the state before the first event.
+//
+// timeline holds what the page shows, in order of first sight: items of kind
+// run, message, end (of a run) and notice, each with a unique key. A message's
+// blocks are its text and reasoning parts and, between them, groups of calls.
+export function create() {
+  return {
+    seq: 0, // of the last event folded
+    run: null, // the run that is going on
+    runs: new Map(), messages: new Map(), calls: new Map(),
+    open: new Set(), // calls without a terminal event
+    timeline: [],
+    tally: { calls: 0, open: 0, completed: 0, error: 0, denied: 0, cancelled: 0, timeout: 0 },
+    counts: { events: 0, duplicates: 0, unknown: 0, afterEnd: 0, gaps: 0, notices: 0 },
+  };
+}
+
+// apply folds the event with the given sequence (0: it has none) into state
+// and returns the records it changed: runs, messages, calls and timeline items.
+export function apply(state, seq, event) {
+  if (seq !== 0) {
+    if (seq <= state.seq) {
+      state.counts.duplicates++;
+      return [];
+    }
+    state.seq = seq;
+  }
+  state.counts.events++;
+  const rule = Object.hasOwn(rules, event.type) ? rules[event.type] : null;
+  if (rule) return rule(state, { ...event, seq, ms: Date.parse(event.timestamp) || 0 }).filter(Boolean);
+  state.counts.unknown++;
+  return [];
+}
+
+const rules = {
+  run_started(state, e) {
+    const run = runOf(state, e);
+    state.run = run;
+    return [run];
+  },
+  run_finished(state, e) {
+    const run = runOf(state, e);
+    if (run.status) return late(state);
+    Object.assign(run, { status: e.status ?? "completed", reason: e.reason, endedAt: e.ms });
+    if (state.run === run) state.run = null;
+    const pending = (e.pending ?? []).map((id) => state.calls.get(id)).filter(Boolean);
+    for (const call of pending) call.outside = true;
+    const item = { kind: "end", key: "end:" + run.id, run, pending: e.pending ?? [] };
+    state.timeline.push(item);
+    return [run, item, ...pending];
+  },
+
+  message_started(state, e) {
+    return [openMessage(state, e)];
+  },
+  message_finished(state, e) {
+    const message = messageOf(state, e);
+    Object.assign(message, { finished: true, finishReason: e.finish_reason ?? "", superseded: !!e.superseded });
+    if (e.usage) message.usage = e.usage;
+    for (const block of message.blocks) if (block.kind !== "calls") block.done = true;
+    return [message];
+  },
+  agent_response_chunk(state, e) {
+    const message = messageOf(state, e);
+    const part = partOf(message, e);
+    if (!append(part, e.content ?? "", e.offset)) state.counts.gaps++;
+    return [message];
+  },
+  part_finished(state, e) {
+    const message = messageOf(state, e);
+    partOf(message, e).done = true;
+    return [message];
+  },
+
+  tool_call_start(state, e) {
+    const call = callOf(state, e);
+    call.partial = false;
+    return touch(state, call, e, { startedAt: e.ms });
+  },
+  tool_call_args_delta(state, e) {
+    const call = callOf(state, e);
+    if (terminal(call.status) || call.argsDone) return late(state);
+    if (!append(call.args, e.args ?? "", e.offset)) state.counts.gaps++;
+    return [call, call.fresh && call.message];
+  },
+  tool_call_args_complete(state, e) {
+    const call = callOf(state, e);
+    if (terminal(call.status)) return late(state);
+    call.argsDone = true;
+    if (e.args_text !== undefined) call.args = { text: e.args_text, bytes: utf8(e.args_text), missing: 0 };
+    if (e.args_ref) call.argsRef = { ...e.args_ref, seq: e.seq };
+    Object.assign(call, { argsValid: e.args_valid !== false, argsError: e.args_error ?? "", by: e.by ?? "" });
+    return touch(state, call, e, { status: "args_complete", completeAt: e.ms });
+  },
+  tool_call_awaiting_input(state, e) {
+    return touch(state, callOf(state, e), e, { status: "awaiting_input", waitsFor: e.kind ?? "", interrupt: e.interrupt_id ?? "" });
+  },
+  tool_call_progress(state, e) {
+    return touch(state, callOf(state, e), e, { progress: { text: e.message ?? "", percent: e.percent } });
+  },
+  tool_call_result(state, e) {
+    const call = callOf(state, e);
+    if (terminal(call.status)) return late(state);
+    if (e.args_complete !== undefined) call.argsDone = e.args_complete;
+    state.open.delete(call);
+    state.tally.open--;
+    const status = terminal(e.status) ? e.status : "completed";
+    state.tally[status]++;
+    Object.assign(call, {
+      status, endedAt: e.ms, deadline: 0, progress: null, outcome: outcome(e),
+      synthetic: !!e.synthetic, reason: e.reason ?? null,
+      durationMs: e.duration_ms ?? (call.startedAt ? e.ms - call.startedAt : undefined),
+      argsMs: e.args_ms, runMs: e.run_ms,
+    });
+    return [call, call.fresh && call.message];
+  },
+  tool_call_late_result(state, e) {
+    const call = callOf(state, e);
+    call.late = { ...outcome(e), at: e.ms, status: e.status ?? "", conflict: !!e.conflict };
+    call.lateCount++;
+    return [call, call.fresh && call.message];
+  },
+  orphan_result(state, e) {
+    return notice(state, { what: "orphan", id: e.id ?? "", tool: e.tool_name ?? "", outcome: outcome(e), at: e.ms });
+  },
+  rejected(state, e) {
+    return notice(state, { what: "rejected", reason: e.reason, input: e.input, offset: e.offset, at: e.ms });
+  },
+};
+
+function outcome(e) {
+  return { value: e.tool_result, ref: e.tool_result_ref ?? null, seq: e.seq };
+}
+
+// late counts an event that came after what it belongs to was over.
+function late(state) {
+  state.counts.afterEnd++;
+  return [];
+}
+
+function notice(state, fields) {
+  state.counts.notices++;
+  if (state.counts.notices > MAX_NOTICES) return [];
+  const item = { kind: "notice", key: "notice:" + state.counts.notices, ...fields };
+  state.timeline.push(item);
+  return [item];
+}
+
+function runOf(state, e) {
+  const id = e.run ?? "";
+  let run = state.runs.get(id);
+  if (!run) {
+    run = { kind: "run", key: "run:" + id, id, startedAt: e.ms, endedAt: 0, status: "", reason: null };
+    state.runs.set(id, run);
+    state.timeline.push(run);
+  }
+  return run;
+}
+
+const messageKey = (e) => JSON.stringify([e.namespace ?? "", e.message_id ?? "", e.choice ?? 0]);
+
+// openMessage begins a message; ids repeat in real streams, so the newest of a
+// key is the one later events mean.
+function openMessage(state, e) {
+  const message = {
+    kind: "message", key: "message:" + state.timeline.length,
+    id: e.message_id ?? "", namespace: e.namespace ?? "", choice: e.choice ?? 0, role: e.role ?? "",
+    at: e.ms, blocks: [], finished: false, finishReason: "", superseded: false, usage: null,
+  };
+  state.messages.set(messageKey(e), message);
+  state.timeline.push(message);
+  return message;
+}
+
+function messageOf(state, e) {
+  return state.messages.get(messageKey(e)) ?? openMessage(state, e);
+}
+
+function partOf(message, e) {
+  const kind = e.kind === "reasoning" ? "reasoning" : "text";
+  const part = e.part ?? 0;
+  let block = message.blocks.find((b) => b.kind === kind && b.part === part);
+  if (!block) {
+    block = { kind, part, text: "", bytes: 0, missing: 0, done: false };
+    message.blocks.push(block);
+  }
+  return block;
+}
+
+function callOf(state, e) {
+  const key = e.call ?? "";
+  let call = state.calls.get(key);
+  if (call) {
+    call.fresh = false;
+    return call;
+  }
+  const message = messageOf(state, e);
+  call = {
+    kind: "call", key: "call:" + key, call: key, message, run: e.run ?? "", fresh: true,
+    id: e.id ?? "", uid: e.uid ?? "", synthesized: !!e.id_synthesized, tool: e.tool_name ?? "", namespace: e.namespace ?? "",
+    parent: e.parent_call ?? "", parentTool: state.calls.get(e.parent_call)?.tool ?? "", provider: !!e.provider_executed, type: e.kind ?? "",
+    status: "building_args", partial: true, startedAt: 0, completeAt: 0, endedAt: 0, deadline: 0, seenAt: e.ms,
+    args: { text: "", bytes: 0, missing: 0 }, argsDone: false, argsValid: true, argsError: "", argsRef: null, by: "",
+    waitsFor: "", interrupt: "", progress: null, outside: false,
+    outcome: null, synthetic: false, reason: null, durationMs: undefined, argsMs: undefined, runMs: undefined,
+    late: null, lateCount: 0,
+  };
+  state.calls.set(key, call);
+  state.open.add(call);
+  state.tally.calls++;
+  state.tally.open++;
+  const last = message.blocks.at(-1);
+  if (last?.kind === "calls") last.calls.push(call);
+  else message.blocks.push({ kind: "calls", calls: [call] });
+  return call;
+}
+
+// touch moves an open call on; a call that is over stays as it is.
+function touch(state, call, e, fields) {
+  if (terminal(call.status)) return late(state);
+  Object.assign(call, fields);
+  if (e.tool_name) call.tool = e.tool_name;
+  call.deadline = Date.parse(e.deadline) || 0;
+  if (call.deadline) call.deadlineFrom = e.ms;
+  return [call, call.fresh && call.message];
+}
+
+// append adds text that begins at the given byte offset. What is already there
+// is not added again; text beyond a hole is left out and the hole marked, so
+// that text is always a true beginning. It returns false at the first sight of
+// a hole.
+function append(into, text, offset = into.bytes) {
+  if (offset > into.bytes) {
+    const first = into.missing === 0;
+    into.missing = offset - into.bytes;
+    return !first;
+  }
+  const rest = offset === into.bytes ? text : cut(text, into.bytes - offset);
+  if (rest === "") return true;
+  into.text += rest;
+  into.bytes += utf8(rest);
+  into.missing = 0;
+  return true;
+}
+
+// cut leaves out the first n bytes of text.
+function cut(text, n) {
+  let i = 0;
+  for (const c of text) {
+    if (n <= 0) break;
+    n -= utf8(c);
+    i += c.length;
+  }
+  return text.slice(i);
+}
+
+// utf8 gives the length of a text in bytes.
+export function utf8(text) {
+  let n = text.length;
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (c < 0x80) continue;
+    n += c < 0x800 ? 1 : c >= 0xd800 && c < 0xdc00 ? 2 : c >= 0xdc00 && c < 0xe000 ? 0 : 2;
+  }
+  return n;
+}

@@ -1,0 +1,76 @@
+// The list of sessions: in the picker, and on the page while none is chosen.
+
+import { el, say } from "./dom.js";
+import { ago } from "./words.js";
+
+const EVERY = 10_000, EVERY_QUIET = 60_000; // ms between looks at the list
+const SHOWN = 200;
+
+// sessionOf reads the session out of the URL's fragment, "" where there is none.
+export function sessionOf(hash) {
+  const pair = hash.slice(1).split("&").find((p) => p.startsWith("session="));
+  try {
+    return decodeURIComponent(pair?.slice("session=".length) ?? "");
+  } catch {
+    return ""; // a broken escape names no session
+  }
+}
+
+export const hashOf = (session) => "#session=" + encodeURIComponent(session);
+
+// sessionList asks for the list, often while watched() says that somebody looks,
+// and fills every element of lists. onList(sessions | null) hears the result;
+// null means that it could not be had.
+export function sessionList(lists, { watched, current, onList }) {
+  let timer = 0, shown = "";
+
+  async function look() {
+    clearTimeout(timer);
+    if (!document.hidden) {
+      const sessions = await ask();
+      if (sessions) fill(sessions);
+      onList(sessions);
+    }
+    clearTimeout(timer);
+    timer = setTimeout(look, watched() ? EVERY : EVERY_QUIET);
+  }
+
+  function fill(sessions) {
+    const rows = sessions.slice(0, SHOWN).map((s) => ({ ...s, when: Date.parse(s.last) ? ago(Date.now() - Date.parse(s.last)) : "" }));
+    const key = JSON.stringify([rows, current()]);
+    if (key === shown) return;
+    shown = key;
+    for (const list of lists) list.replaceChildren(...rows.map(rowOf));
+  }
+
+  function rowOf({ session, when, open }) {
+    const badge = el("span", { class: "chip" });
+    say(badge, open > 0 ? open + " open" : "");
+    return el("li", {}, el("a", { href: hashOf(session), "aria-current": session === current() && "true" },
+      el("span", { class: "name" }, session), badge, el("span", { class: "when" }, when)));
+  }
+
+  document.addEventListener("visibilitychange", () => document.hidden || look());
+  look();
+  return { look };
+}
+
+async function ask() {
+  try {
+    const response = await fetch("/v1/sessions", { headers: { Accept: "application/json" }, cache: "no-store" });
+    if (!response.ok) return null;
+    const sessions = await response.json();
+    return Array.isArray(sessions) ? sessions.filter((s) => typeof s?.session === "string") : null;
+  } catch {
+    return null;
+  }
+}
+
+// curl is the command that would produce events in a session.
+export function curl(session) {
+  const call = { index: 0, id: "call_1", function: { name: "get_weather", arguments: '{"city":"Oslo"}' } };
+  const chunk = (delta, finish_reason) => ({ id: "msg_1", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] });
+  const body = [chunk({ role: "assistant", tool_calls: [call] }, null), chunk({}, "tool_calls")];
+  return "curl " + location.origin + "/v1/sessions/" + encodeURIComponent(session) + "/deltas \\\n" +
+    "  -H 'Content-Type: application/json' \\\n  -d '" + JSON.stringify(body).replaceAll("'", "'\\''") + "'";
+}

@@ -1,0 +1,166 @@
+// Server-sent events over fetch: a parser, and a subscription that reconnects.
+// The wire format is https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
+
+const MAX_FRAME = 16 << 20; // characters of one frame; more is no event stream of ours
+
+// parser returns {push(bytes)}. It calls on.frame({event, data, id}) for each
+// complete frame, on.comment(text) and on.retry(ms). Bytes may be cut anywhere.
+// push throws when a frame grows beyond MAX_FRAME.
+export function parser(on, lastId = "") {
+  const decoder = new TextDecoder();
+  let line = ""; // the unfinished line
+  let afterCR = false; // a CR ended the last line: an LF now belongs to it
+  let event = "", data = [], size = 0, id = lastId;
+
+  function field(name, value) {
+    if (name === "event") event = value;
+    else if (name === "data") data.push(value);
+    else if (name === "id" && !value.includes("\0")) id = value;
+    else if (name === "retry" && /^\d+$/.test(value)) on.retry?.(Number(value));
+  }
+
+  function endLine(text) {
+    if (text === "") {
+      if (data.length > 0) on.frame({ event: event || "message", data: data.join("\n"), id });
+      event = "", data = [], size = 0;
+      return;
+    }
+    size += text.length;
+    const colon = text.indexOf(":");
+    if (colon === 0) return on.comment?.(text.slice(1));
+    if (colon < 0) return field(text, "");
+    field(text.slice(0, colon), text.slice(colon + (text[colon + 1] === " " ? 2 : 1)));
+  }
+
+  return {
+    push(bytes) {
+      let text = decoder.decode(bytes, { stream: true });
+      if (text === "") return;
+      if (afterCR && text[0] === "\n") text = text.slice(1);
+      afterCR = text === "" ? false : text.endsWith("\r");
+      const breaks = /\r\n|\r|\n/g;
+      let from = 0;
+      for (let m; (m = breaks.exec(text)); from = breaks.lastIndex) {
+        endLine(line + text.slice(from, m.index));
+        line = "";
+      }
+      line += text.slice(from);
+      if (size + line.length > MAX_FRAME) throw new Error("sse: a frame is longer than " + MAX_FRAME);
+    },
+  };
+}
+
+// backoff gives the milliseconds to wait before the given attempt (from 1):
+// full jitter below a doubling ceiling, and never quite nothing.
+export function backoff(attempt, base, random = Math.random) {
+  const ceiling = Math.min(30_000, base * 2 ** Math.min(attempt - 1, 10));
+  return Math.max(250, Math.round(random() * ceiling));
+}
+
+// verdict says what an HTTP status means: "" to read on, "retry", or the state
+// in which the subscription stops.
+export function verdict(status) {
+  if (status === 204) return "ended";
+  if (status === 410) return "gone";
+  if (status >= 200 && status < 300) return "";
+  if (status === 408 || status === 425 || status === 429 || status >= 500) return "retry";
+  return "refused";
+}
+
+// subscribe reads url until close() is called or the server says it is over.
+//
+//   onFrame({event, data, id})  every frame, in order
+//   onState({name, ...})        connecting, catching-up, live, ended, gone,
+//                               refused {status}, reconnecting {attempt, at, why}
+//   onBytes(n), onDate(ms)      what arrived, and the server's Date header
+//
+// Silence of three heartbeats means a dead pipe. It resumes with Last-Event-ID.
+export function subscribe(options) {
+  const { url, onFrame, onState, onBytes, onDate, headers = {}, heartbeat = 15_000 } = options;
+  const get = options.fetch ?? globalThis.fetch.bind(globalThis);
+  let lastId = options.lastEventId ?? "";
+  let base = 2_000, attempt = 0, closed = false;
+  let abort = null, wake = null;
+
+  function onEvent(frame) {
+    lastId = frame.id;
+    if (frame.event === "stream.live") {
+      attempt = 0;
+      onState({ name: "live" });
+    }
+    onFrame(frame);
+  }
+
+  async function read(response, fed) {
+    const frames = parser({ frame: onEvent, retry: (ms) => (base = Math.min(Math.max(ms, 250), 60_000)) }, lastId);
+    const reader = response.body.getReader();
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      fed();
+      onBytes?.(value.length);
+      frames.push(value);
+      if (closed) return;
+    }
+  }
+
+  // once makes one connection and returns when it is over: {stop: state} or {why, after}.
+  async function once() {
+    abort = new AbortController();
+    let dog, silent = false;
+    const fed = () => {
+      clearTimeout(dog);
+      dog = setTimeout(() => { silent = true; abort.abort(); }, 3 * heartbeat);
+    };
+    fed();
+    try {
+      const send = { Accept: "text/event-stream", ...headers };
+      if (lastId !== "") send["Last-Event-ID"] = lastId;
+      const response = await get(url, { headers: send, cache: "no-store", signal: abort.signal });
+      const date = Date.parse(response.headers.get("date") ?? "");
+      if (date) onDate?.(date);
+      const what = verdict(response.status);
+      if (what === "retry") {
+        return { why: "the server answered " + response.status, after: Number(response.headers.get("retry-after")) * 1000 || 0 };
+      }
+      if (what !== "") return { stop: { name: what, status: response.status } };
+      onState({ name: "catching-up" });
+      await read(response, fed);
+      return { why: "the server closed the stream" };
+    } catch (err) {
+      return { why: silent ? "nothing was heard for " + (3 * heartbeat) / 1000 + " s" : err.message || "the network failed" };
+    } finally {
+      clearTimeout(dog);
+      abort.abort();
+    }
+  }
+
+  function pause(ms) {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      wake = () => { clearTimeout(timer); resolve(); };
+    });
+  }
+
+  async function run() {
+    while (!closed) {
+      onState({ name: "connecting" });
+      const over = await once();
+      if (closed) return;
+      if (over.stop) return onState(over.stop);
+      attempt++;
+      const wait = Math.max(backoff(attempt, base, options.random), Math.min(over.after ?? 0, 120_000));
+      onState({ name: "reconnecting", attempt, at: Date.now() + wait, why: over.why });
+      await pause(wait);
+    }
+  }
+
+  const finished = Promise.resolve().then(run); // after the caller holds what we return
+  return {
+    finished, // settles when the subscription has stopped for good
+    retryNow() { wake?.(); },
+    // drop ends the present connection, which then resumes: after sleep a pipe may be dead.
+    drop() { abort?.abort(); },
+    close() { closed = true; abort?.abort(); wake?.(); },
+  };
+}

@@ -1,0 +1,152 @@
+// The conversation: runs, messages and notices in order, each drawn once and
+// then changed only where its record changed.
+
+import { el, icon, say, mark } from "./dom.js";
+import { createCard, where } from "./card.js";
+import { duration, time, plural } from "./words.js";
+
+const ROLES = { assistant: "Assistant", ai: "Assistant", "": "Assistant", human: "You", user: "You", system: "System", tool: "Tool" };
+const RUN_ENDS = { completed: "Run completed", error: "Run failed", cancelled: "Run cancelled", interrupted: "Run paused, waiting for you" };
+const RUN_ICONS = { completed: "check", error: "cross", cancelled: "stop", interrupted: "hand" };
+const USUAL_ENDS = new Set(["", "stop", "tool_calls", "tool_use", "end_turn", "function_call", "completed", "STOP"]);
+
+// timeline draws into root. draw(state, changed, until) draws what is new and
+// what changed until the given time of performance.now(); it empties changed as
+// it goes and returns whether all is drawn.
+export function timeline(root, actions) {
+  const views = new Map(); // record → {node, update}
+  const cards = new Map(); // call → card
+  let drawn = 0;
+
+  function cardOf(call) {
+    let card = cards.get(call);
+    if (!card) cards.set(call, (card = createCard(call, actions)));
+    return card;
+  }
+
+  function make(item) {
+    if (item.kind === "run") return runStart(item);
+    if (item.kind === "message") return messageView(item, cardOf);
+    if (item.kind === "end") return runEnd(item);
+    return noticeView(item);
+  }
+
+  return {
+    draw(state, changed, until) {
+      while (drawn < state.timeline.length) {
+        if (performance.now() > until) return false;
+        const item = state.timeline[drawn++];
+        const view = make(item);
+        views.set(item, view);
+        changed.delete(item);
+        root.append(view.node);
+      }
+      for (const record of changed) {
+        if (performance.now() > until) return false;
+        changed.delete(record);
+        (cards.get(record) ?? views.get(record))?.update();
+      }
+      return true;
+    },
+    // tick moves the timers of the calls given.
+    tick(calls, now) {
+      for (const call of calls) cards.get(call)?.tick(now);
+    },
+    clear() {
+      root.replaceChildren();
+      views.clear(), cards.clear();
+      drawn = 0;
+    },
+  };
+}
+
+function runStart(run) {
+  const node = el("li", { class: "run", "data-run": run.id },
+    el("h2", {}, "Run"), el("time", {}, time(run.startedAt)), el("code", {}, run.id));
+  return { node, update() {} };
+}
+
+function runEnd({ run, pending }) {
+  const took = run.startedAt && run.endedAt > run.startedAt ? " after " + duration(run.endedAt - run.startedAt) : "";
+  const node = el("li", { class: "run-end", "data-status": run.status },
+    icon(RUN_ICONS[run.status] ?? "check"), el("strong", {}, RUN_ENDS[run.status] ?? "Run ended"), took,
+    run.reason?.text ? el("span", { class: "why" }, run.reason.text) : null,
+    pending.length > 0 ? el("span", { class: "why" }, plural(pending.length, "call") + " still waiting for a result from outside") : null);
+  return { node, update() {} };
+}
+
+function noticeView(n) {
+  let text, more = "";
+  if (n.what === "rejected") {
+    text = "An input was rejected: " + (n.reason?.text || n.reason?.code || "no reason given");
+    more = [n.reason?.code, n.input === undefined ? "" : "input " + n.input, n.offset === undefined ? "" : "byte " + n.offset].filter(Boolean).join(", ");
+  } else {
+    text = "A result came for a call that was never seen" + (n.tool ? ": " + n.tool : "");
+    more = n.id;
+  }
+  const node = el("li", { class: "notice", "data-notice": n.what }, icon("info"), el("span", {}, text), el("code", {}, more));
+  return { node, update() {} };
+}
+
+function messageView(message, cardOf) {
+  const who = message.namespace ? where(message.namespace) : ROLES[message.role] ?? message.role;
+  const role = el("span", { class: "role", title: message.namespace || null }, who);
+  const head = el("header", {}, role, el("time", {}, time(message.at)));
+  if (message.choice > 0) head.append(el("span", { class: "chip" }, "choice " + (message.choice + 1)));
+  const foot = el("p", { class: "foot", hidden: true });
+  const node = el("li", { class: "message", "data-message": message.id, "data-role": message.role || "assistant" }, head, foot);
+  if (message.namespace) node.classList.add("nested");
+  const blocks = [];
+
+  function update() {
+    for (let i = blocks.length; i < message.blocks.length; i++) {
+      const block = message.blocks[i];
+      blocks.push(block.kind === "calls" ? callsView(block, cardOf) : textView(block));
+      node.insertBefore(blocks[i].node, foot);
+    }
+    for (const b of blocks) b.update();
+    mark(node, "superseded", String(message.superseded));
+    say(foot, footOf(message));
+  }
+  update();
+  return { node, update };
+}
+
+function footOf(m) {
+  const said = [];
+  if (m.superseded) said.push("Replaced by a new attempt");
+  if (!USUAL_ENDS.has(m.finishReason)) said.push("Ended by “" + m.finishReason + "”");
+  const u = m.usage ?? {};
+  const taken = u.input_tokens ?? u.prompt_tokens, given = u.output_tokens ?? u.completion_tokens;
+  if (taken !== undefined && given !== undefined) said.push(taken + " tokens in, " + given + " out");
+  return said.join(" · ");
+}
+
+function callsView(block, cardOf) {
+  const node = el("div", { class: "calls" });
+  let shown = 0;
+  return {
+    node,
+    update() {
+      while (shown < block.calls.length) node.append(cardOf(block.calls[shown++]).node);
+    },
+  };
+}
+
+function textView(block) {
+  const text = document.createTextNode("");
+  const thought = block.kind === "reasoning";
+  const p = el("p", { class: "text" }, text);
+  const title = el("summary");
+  const node = thought ? el("details", { class: "reasoning" }, title, p) : p;
+  return {
+    node,
+    update() {
+      // Text only ever grows.
+      if (block.text.length > text.length) text.appendData(block.text.slice(text.length));
+      node.classList.toggle("live", !block.done);
+      if (thought) say(title, block.done ? "Reasoning" : "Reasoning…");
+      if (block.missing > 0) node.title = "Some of this text was missed";
+    },
+  };
+}

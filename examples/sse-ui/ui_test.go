@@ -1,0 +1,138 @@
+package sseui
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// budget is what the whole page may weigh on its way to a browser, in bytes.
+const budget = 60 << 10
+
+// TestModules runs the tests of the page's modules, which are node's.
+func TestModules(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed: the tests in test/*.test.mjs were not run")
+	}
+	files, err := filepath.Glob("test/*.test.mjs")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests found in test: %v", err)
+	}
+	out, err := exec.Command(node, append([]string{"--test"}, files...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("node --test %s: %v\n%s", strings.Join(files, " "), err, out)
+	}
+}
+
+func TestSize(t *testing.T) {
+	var packed bytes.Buffer
+	raw := 0
+	for name, data := range files(t) {
+		raw += len(data)
+		before := packed.Len()
+		w := gzip.NewWriter(&packed)
+		if _, err := w.Write(data); err != nil {
+			t.Fatalf("compressing %s: %v", name, err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatalf("compressing %s: %v", name, err)
+		}
+		t.Logf("%-14s %6d bytes, %6d compressed", name, len(data), packed.Len()-before)
+	}
+	t.Logf("%-14s %6d bytes, %6d compressed", "all", raw, packed.Len())
+	if packed.Len() >= budget {
+		t.Errorf("the page weighs %d bytes compressed, want less than %d", packed.Len(), budget)
+	}
+}
+
+// TestNothingInline holds the page to what the policy default-src 'self' allows.
+func TestNothingInline(t *testing.T) {
+	forbidden := []struct{ what, in, pattern string }{
+		{"an inline script", ".html .svg", `<script(>|\s[^>]*>)\s*[^<\s]`},
+		{"a script without a source", ".html .svg", `<script>`},
+		{"an inline style", ".html .svg", `<style|\sstyle\s*=`},
+		{"an inline handler", ".html .svg", `\son[a-z]+\s*=`},
+		{"a style attribute", ".js", `setAttribute\(\s*["']style|cssText`},
+		{"markup from a string", ".js", `innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|srcdoc`},
+		{"code from a string", ".js", `\beval\(|new Function`},
+		{"a data URL", ".html .css .js .svg", `["'(]data:[a-z]+/`},
+		{"a foreign address", ".html .css .js .svg", `(https?:)?//[a-z0-9-]+\.[a-z]`},
+		{"an import from elsewhere", ".css .js", `(?m)@import|^(import|export)\b.*from\s+["'][^.]|\bimport\(`},
+	}
+	// Names and references, not addresses anything is loaded from.
+	harmless := strings.NewReplacer(
+		"http://www.w3.org/2000/svg", "",
+		"https://html.spec.whatwg.org/multipage/server-sent-events.html", "",
+	)
+	for name, data := range files(t) {
+		text := harmless.Replace(string(data))
+		for _, f := range forbidden {
+			if !strings.Contains(f.in, filepath.Ext(name)) {
+				continue
+			}
+			if found := regexp.MustCompile(f.pattern).FindString(text); found != "" {
+				t.Errorf("%s holds %s: %q", name, f.what, found)
+			}
+		}
+	}
+}
+
+// TestLinks checks that all the page and its modules ask for is embedded.
+func TestLinks(t *testing.T) {
+	have := files(t)
+	link := regexp.MustCompile(`(?:from |src=|href=|import )"(?:\./)?([a-z]+\.[a-z]+)"`)
+	ids := regexp.MustCompile(`\$\("([a-z-]+)"\)`)
+	symbols := regexp.MustCompile(`(?:, |icon\()"(pen|run|hand|check|cross|deny|stop|clock|info|down|theme)"`)
+	page := string(have["index.html"])
+	checked := 0
+	for name, data := range have {
+		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
+			checked++
+			if _, ok := have[m[1]]; !ok {
+				t.Errorf("%s asks for %s, which is not embedded", name, m[1])
+			}
+		}
+		for _, m := range ids.FindAllStringSubmatch(string(data), -1) {
+			checked++
+			if !strings.Contains(page, `id="`+m[1]+`"`) {
+				t.Errorf("%s uses the element %s, which index.html does not have", name, m[1])
+			}
+		}
+		for _, m := range symbols.FindAllStringSubmatch(string(data), -1) {
+			checked++
+			if !strings.Contains(page, `id="i-`+m[1]+`"`) {
+				t.Errorf("%s uses the icon %s, which index.html does not have", name, m[1])
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("found %d links, ids and icons, want at least 50: the patterns no longer match", checked)
+	}
+}
+
+// files gives what is embedded by name.
+func files(t *testing.T) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	err := fs.WalkDir(Files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(Files, name)
+		all[name] = data
+		return err
+	})
+	if err != nil {
+		t.Fatalf("reading the embedded files: %v", err)
+	}
+	if len(all["index.html"]) == 0 {
+		t.Fatal("index.html is not embedded")
+	}
+	return all
+}

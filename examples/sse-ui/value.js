@@ -1,0 +1,72 @@
+// A box that shows a text that may still grow: arguments or a result. Only
+// what is new is drawn, JSON is coloured as it comes, and a long text begins
+// collapsed.
+
+import { el } from "./dom.js";
+import { highlighter } from "./json.js";
+import { bytes } from "./words.js";
+
+const MAX_COLOURED = 128 << 10; // characters; the rest is drawn plain
+
+// valueBox returns {node, show(text, json)}. Beyond limit characters the text
+// is collapsed behind a button.
+export function valueBox(label, limit) {
+  const pre = el("pre");
+  const scroller = el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, pre);
+  const more = el("button", { type: "button", class: "more", "aria-expanded": "false", hidden: true, onclick: toggle });
+  const node = el("div", { class: "value" }, scroller, more);
+  let text = "", json = false, drawn = 0, all = false;
+  let colours = null, last = null;
+
+  function clear() {
+    pre.replaceChildren();
+    drawn = 0, last = null, colours = null;
+  }
+
+  function piece(kind, part, goesOn) {
+    if (goesOn && last) last.lastChild.appendData(part);
+    else if (kind === "space" || kind === "plain") {
+      last = null;
+      pre.append(part);
+    } else {
+      last = el("span", { class: kind }, part);
+      pre.append(last);
+    }
+  }
+
+  function draw() {
+    const end = all ? text.length : Math.min(limit, text.length);
+    if (end > drawn) {
+      const coloured = json ? Math.max(drawn, Math.min(end, MAX_COLOURED)) : drawn;
+      if (coloured > drawn) {
+        colours ??= highlighter(piece);
+        colours.feed(text.slice(drawn, coloured));
+      }
+      if (end > coloured) piece("plain", text.slice(coloured, end));
+      drawn = end;
+    }
+    more.hidden = text.length <= limit;
+    if (!more.hidden) {
+      more.textContent = all ? "Show less" : "Show all " + bytes(text.length);
+      more.setAttribute("aria-expanded", String(all));
+    }
+    pre.classList.toggle("folded", drawn < text.length);
+  }
+
+  function toggle() {
+    all = !all;
+    if (!all) clear();
+    draw();
+  }
+
+  return {
+    node,
+    show(next, asJSON) {
+      if (next === text && asJSON === json) return;
+      // Text nearly always grows; anything else is drawn anew.
+      if (asJSON !== json || next.length < text.length || !next.startsWith(text)) clear();
+      text = next, json = asJSON;
+      draw();
+    },
+  };
+}

@@ -1,0 +1,77 @@
+// What the page says about states, times and sizes, and the icon for each state.
+
+const STATES = {
+  building_args: ["Arguments streaming", "pen"],
+  args_complete: ["Running", "run"],
+  awaiting_input: ["Waiting for you", "hand"],
+  completed: ["Succeeded", "check"],
+  error: ["Failed", "cross"],
+  denied: ["Denied", "deny"],
+  cancelled: ["Cancelled", "stop"],
+  timeout: ["Timed out", "clock"],
+};
+
+const BECAUSE = {
+  interrupt: "stopped",
+  new_message: "another message came",
+  run_error: "the run failed",
+  run_cancelled: "the run was cancelled",
+  superseded: "a new attempt replaced it",
+  args_timeout: "its arguments never ended",
+  result_timeout: "no result came",
+  expired: "too old to keep open",
+  lost: "its inputs were lost",
+};
+
+// state gives {word, icon, because} for a call.
+export function state(call) {
+  const [word, icon] = STATES[call.status] ?? [call.status, "run"];
+  const because = call.reason ? BECAUSE[call.reason.code] ?? call.reason.code ?? "" : call.status === "awaiting_input" ? call.waitsFor : "";
+  if (call.status === "args_complete" && call.outside) return { word: "Waiting for a result", icon: "hand", because };
+  return { word, icon, because };
+}
+
+// duration writes milliseconds as people say them: 840 ms, 3.2 s, 41 s, 2 min 05 s.
+export function duration(ms) {
+  ms = Math.max(0, ms);
+  if (ms < 1_000) return Math.round(ms) + " ms";
+  if (ms < 9_950) return (ms / 1_000).toFixed(1) + " s";
+  const s = Math.round(ms / 1_000);
+  if (s < 60) return s + " s";
+  if (s < 3_600) return Math.floor(s / 60) + " min " + String(s % 60).padStart(2, "0") + " s";
+  return Math.floor(s / 3_600) + " h " + String(Math.floor((s % 3_600) / 60)).padStart(2, "0") + " min";
+}
+
+// elapsed is duration for a timer that runs: it does not flicker between milliseconds.
+export function elapsed(ms) {
+  return ms < 9_950 ? (Math.max(0, ms) / 1_000).toFixed(1) + " s" : duration(ms);
+}
+
+export function bytes(n) {
+  if (n < 1_024) return n + " B";
+  if (n < 1_024 * 1_024) return (n / 1_024).toFixed(n < 10_240 ? 1 : 0) + " KB";
+  return (n / 1_024 / 1_024).toFixed(1) + " MB";
+}
+
+export function ago(ms) {
+  if (ms < 5_000) return "just now";
+  if (ms < 60_000) return Math.floor(ms / 1_000) + " s ago";
+  if (ms < 3_600_000) return Math.floor(ms / 60_000) + " min ago";
+  if (ms < 86_400_000) return Math.floor(ms / 3_600_000) + " h ago";
+  return Math.floor(ms / 86_400_000) + " d ago";
+}
+
+export function time(ms) {
+  return ms ? new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" }) : "";
+}
+
+export const plural = (n, one, many = one + "s") => n + " " + (n === 1 ? one : many);
+
+// tally says how the calls of a session stand, shortest first word first.
+export function tally(t) {
+  const parts = [
+    [t.open, "open"], [t.completed, "succeeded"], [t.error, "failed"],
+    [t.timeout, "timed out"], [t.cancelled, "cancelled"], [t.denied, "denied"],
+  ];
+  return parts.filter(([n]) => n > 0).map(([n, word]) => n + " " + word);
+}
