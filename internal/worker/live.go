@@ -15,8 +15,6 @@ import (
 // live is a session in memory.
 type live struct {
 	token   string
-	session string
-	refused string // why the token cannot be a session's
 	state   *session.State
 	touched time.Time
 
@@ -74,10 +72,6 @@ func (q *partition) load(ctx context.Context, token string) (*live, error) {
 		return l, nil
 	}
 	l := &live{token: token, state: new(session.State), touched: time.Now()}
-	var err error
-	if l.session, err = events.ParseToken(token); err != nil {
-		l.session, l.refused = token, err.Error()
-	}
 	saved, ok, err := q.log.LoadState(ctx, q.p, token)
 	if err != nil {
 		return nil, fmt.Errorf("worker: session %q: %w", token, err)

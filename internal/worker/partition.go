@@ -255,16 +255,29 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 	if in.Seq <= l.state.N {
 		return nil
 	}
-	q.scratch = session.Fold(q.scratch[:0], l.state, session.Input{
-		Seq: in.Seq, At: in.At, Session: l.session, Kind: session.Kind(in.Kind), Refused: l.refused,
-		Format: in.Header.Get("Streamer-Format"), Data: in.Data, Rules: q.rules.inForce(), Reader: &q.reader,
-	})
+	q.scratch = session.Fold(q.scratch[:0], l.state, sessionInput(in, q.rules.inForce(), &q.reader))
 	l.folded(in.Seq)
 	if err := q.queue(l, q.scratch, trace(in.Header)); err != nil {
 		return err
 	}
 	q.wake(l)
 	return nil
+}
+
+// HeaderFormat names the format of a delta's stream events.
+const HeaderFormat = "Streamer-Format"
+
+// sessionInput gives what the fold reads of a stored input.
+func sessionInput(in *broker.Input, rules *session.Rules, reader *decode.Reader) session.Input {
+	s := session.Input{
+		Seq: in.Seq, At: in.At, Kind: session.Kind(in.Kind), Data: in.Data,
+		Format: in.Header.Get(HeaderFormat), Rules: rules, Reader: reader,
+	}
+	var err error
+	if s.Session, err = events.ParseToken(in.Token); err != nil {
+		s.Session, s.Refused = in.Token, err.Error()
+	}
+	return s
 }
 
 // settle waits, at the end, for what is under way, saves what changed and

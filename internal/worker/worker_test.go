@@ -1,0 +1,223 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+
+	"github.com/rs/zerolog"
+)
+
+// house is a broker with a worker on it.
+type house struct {
+	t      *testing.T
+	broker *broker.Broker
+	n      int
+}
+
+func open(t *testing.T, opts broker.Options) *house {
+	t.Helper()
+	if opts.URL == "" {
+		opts.DataDir = t.TempDir()
+	}
+	if opts.Partitions == 0 {
+		opts.Partitions = 4
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	b, err := broker.Open(ctx, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return &house{t: t, broker: b}
+}
+
+// work runs a worker until the returned function is called.
+func (h *house) work(opts Options) (stop func()) {
+	if opts.Nonce == "" {
+		opts.Nonce = fmt.Sprint(time.Now().UnixNano())
+	}
+	w := &Worker{Log: h.broker, Options: opts, Logger: zerolog.New(zerolog.NewTestWriter(h.t)).Level(zerolog.InfoLevel)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
+	stopped := false
+	stop = func() {
+		if !stopped {
+			stopped = true
+			cancel()
+			<-done
+		}
+	}
+	h.t.Cleanup(stop)
+	return stop
+}
+
+func all(b *broker.Broker) []int {
+	p := make([]int, b.Partitions())
+	for i := range p {
+		p[i] = i
+	}
+	return p
+}
+
+func (h *house) publish(token, kind, data string) uint64 {
+	h.t.Helper()
+	h.n++
+	ctx, cancel := context.WithTimeout(h.t.Context(), 10*time.Second)
+	defer cancel()
+	a := h.broker.PublishWait(ctx, h.broker.InputPub(token, kind, fmt.Sprintf("%s:%s:%d", token, kind, h.n), nil, []byte(data)))
+	if a.Err != nil {
+		h.t.Fatal(a.Err)
+	}
+	return a.Seq
+}
+
+// wait reads the events of a session until one is of a type, and gives it.
+func (h *house) wait(token string, match func(broker.Stored) bool) broker.Stored {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
+	defer cancel()
+	var found broker.Stored
+	err := h.broker.Tail(ctx, token, 0, func(s broker.Stored, _ bool) error {
+		if s.Seq > 0 && match(s) {
+			found = s
+			return errRead
+		}
+		return nil
+	})
+	if found.Seq == 0 {
+		h.t.Fatalf("session %s: the event waited for did not come: %v", token, err)
+	}
+	return found
+}
+
+func ofType(t events.Type) func(broker.Stored) bool {
+	return func(s broker.Stored) bool { return s.Type == t }
+}
+
+// quiet waits until the events of all sessions are those the inputs give.
+func (h *house) quiet() Report {
+	h.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		r, err := Verify(h.t.Context(), h.broker)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if len(r.Differences) == 0 || time.Now().After(deadline) {
+			return r
+		}
+	}
+}
+
+const (
+	callDelta = `{"id":"m%d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_%d","function":{"name":"get_weather","arguments":"{\"city\":\"Paris\"}"}}]},"finish_reason":"tool_calls"}]}`
+	result    = `{"tool_call_id":"call_%d","content":"sunny"}`
+)
+
+func TestCallAndResult(t *testing.T) {
+	h := open(t, broker.Options{})
+	h.work(Options{})
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.wait("a", ofType(events.ToolCallArgsComplete))
+	h.publish("a", "result", fmt.Sprintf(result, 1))
+	e := h.wait("a", ofType(events.ToolCallResult))
+	if !bytes.Contains(e.Data, []byte(`"status":"completed"`)) {
+		t.Errorf("result is %s", e.Data)
+	}
+	if r := h.quiet(); len(r.Differences) > 0 || r.Sessions != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// short are rules under which calls time out soon.
+func short() *lifecycle.Rules {
+	r := lifecycle.DefaultRules()
+	r.ResultTimeout, r.ArgsTimeout = 300, 300
+	return &r
+}
+
+func TestTimeout(t *testing.T) {
+	h := open(t, broker.Options{})
+	stop := h.work(Options{Rules: short(), SaveEvery: 20 * time.Millisecond})
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1)) // before the rules are in force, perhaps
+	h.wait("a", ofType(events.ToolCallStart))
+	for i := range 20 {
+		h.publish(fmt.Sprintf("s%d", i), "delta", fmt.Sprintf(callDelta, 1, 1))
+	}
+	for i := range 20 {
+		token := fmt.Sprintf("s%d", i)
+		h.wait(token, ofType(events.Synthetic))
+	}
+	stop()
+	if r := h.quiet(); len(r.Differences) > 0 {
+		t.Errorf("%v", r.Differences)
+	}
+}
+
+// TestDeadlineAfterRestart: a call whose worker went away is closed by the
+// next, though nothing more is said of its session.
+func TestDeadlineAfterRestart(t *testing.T) {
+	h := open(t, broker.Options{})
+	rules := short()
+	stop := h.work(Options{Rules: rules, SaveEvery: 10 * time.Millisecond})
+	h.publish("warm", "delta", fmt.Sprintf(callDelta, 0, 0))
+	h.wait("warm", ofType(events.ToolCallStart))
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.wait("a", ofType(events.ToolCallArgsComplete))
+	stop()
+	h.work(Options{Rules: rules})
+	h.wait("a", ofType(events.Synthetic))
+}
+
+// TestTwoWorkers: two owners of every partition, with different settings,
+// give one log.
+func TestTwoWorkers(t *testing.T) {
+	h := open(t, broker.Options{})
+	fast := Options{SaveEvery: 10 * time.Millisecond, EvictAfter: time.Nanosecond}
+	one := h.work(fast)
+	fast.Rules = short()
+	two := h.work(fast)
+	quirks := streams(t)
+	for i, file := range quirks {
+		token := fmt.Sprintf("q%d", i)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+			if n < 50 {
+				h.publish(token, "delta", line)
+			}
+		}
+		h.publish(token, "interrupt", `{}`)
+	}
+	r := h.quiet()
+	for _, d := range r.Differences {
+		t.Error(d)
+	}
+	if r.Sessions != len(quirks) {
+		t.Errorf("%d sessions, want %d", r.Sessions, len(quirks))
+	}
+	one()
+	two()
+}
+
+func streams(t *testing.T) []string {
+	files, err := filepath.Glob(filepath.Join("..", "decode", "testdata", "quirks", "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no quirk streams", err)
+	}
+	return files
+}
