@@ -49,14 +49,15 @@ func (w *walker) next() bool {
 		return false
 	}
 	if w.raw[0] == '{' {
-		end := stringEnd(w.raw, i)
-		w.rawKey = w.raw[i:end]
-		w.key = keyText(w.rawKey)
+		end, plain := stringEnd(w.raw, i)
+		if w.rawKey = w.raw[i:end]; plain {
+			w.key = w.rawKey[1 : len(w.rawKey)-1]
+		} else {
+			w.key = gjson.Parse(w.rawKey).Str
+		}
 		i = w.separator(end)
 	}
-	end := valueEnd(w.raw, i)
-	w.value = valueOf(w.raw[i:end])
-	w.at = end
+	w.at = setValue(&w.value, w.raw, i)
 	return true
 }
 
@@ -69,29 +70,65 @@ func (w *walker) separator(i int) int {
 	return i
 }
 
-// valueEnd gives the end of the valid value that begins at i.
-func valueEnd(s string, i int) int {
+// setValue makes v the valid value that begins at i, and gives its end. Only
+// Type, Raw and Str are set; the other fields are never.
+func setValue(v *gjson.Result, s string, i int) int {
+	v.Str = ""
 	if i >= len(s) {
-		return len(s)
+		v.Type, v.Raw = gjson.Null, ""
+		return i
 	}
+	end := i
 	switch s[i] {
 	case '"':
-		return stringEnd(s, i)
+		plain := false
+		end, plain = stringEnd(s, i)
+		if v.Type = gjson.String; plain {
+			v.Str = s[i+1 : end-1]
+		}
 	case '{', '[':
-		return nestEnd(s, i)
+		end = nestEnd(s, i)
+		v.Type = gjson.JSON
+	default:
+		end = wordEnd(s, i)
+		v.Type = wordType(s[i])
 	}
+	v.Raw = s[i:end]
+	return end
+}
+
+// valueOf types a text that is one valid value.
+func valueOf(text string) (v gjson.Result) {
+	setValue(&v, text, 0)
+	return v
+}
+
+func wordEnd(s string, i int) int {
 	for i < len(s) && s[i] > ' ' && s[i] != ',' && s[i] != '}' && s[i] != ']' {
 		i++
 	}
 	return i
 }
 
+func wordType(c byte) gjson.Type {
+	switch c {
+	case 't':
+		return gjson.True
+	case 'f':
+		return gjson.False
+	case 'n':
+		return gjson.Null
+	}
+	return gjson.Number
+}
+
+// nestEnd gives the end of the object or array that begins at i.
 func nestEnd(s string, i int) int {
 	depth := 0
 	for i < len(s) {
 		switch s[i] {
 		case '"':
-			i = stringEnd(s, i)
+			i, _ = stringEnd(s, i)
 			continue
 		case '{', '[':
 			depth++
@@ -105,62 +142,47 @@ func nestEnd(s string, i int) int {
 	return len(s)
 }
 
+// shortString is how far a string is searched byte by byte. Most end before;
+// on long ones the vector instructions behind IndexByte pay.
+const shortString = 24
+
 // stringEnd gives the place behind the closing quote of the string whose
-// opening quote stands at i.
-func stringEnd(s string, i int) int {
-	for j := i + 1; j < len(s); {
-		n := strings.IndexByte(s[j:], '"')
-		if n < 0 {
-			return len(s)
-		}
-		j += n + 1
-		if !escapedAt(s, j-1, i+1) {
-			return j
+// opening quote stands at i, and whether the string is closed and has no
+// escapes.
+func stringEnd(s string, i int) (end int, plain bool) {
+	plain = true
+	j := i + 1
+	for stop := min(len(s), j+shortString); j < stop; j++ {
+		switch s[j] {
+		case '"':
+			return j + 1, plain
+		case '\\':
+			plain = false
+			j++
 		}
 	}
-	return len(s)
+	for from := j; j < len(s); {
+		n := strings.IndexByte(s[j:], '"')
+		if n < 0 {
+			break
+		}
+		j += n + 1
+		if !escapedAt(s, j-1, from) {
+			return j, plain && strings.IndexByte(s[from:j], '\\') < 0
+		}
+		plain = false
+	}
+	return len(s), false
 }
 
-// escapedAt tells whether an odd number of backslashes stands before i.
+// escapedAt tells whether an odd number of backslashes stands before i, from
+// the place from on, which is not escaped itself.
 func escapedAt(s string, i, from int) bool {
 	n := 0
 	for i--; i >= from && s[i] == '\\'; i-- {
 		n++
 	}
 	return n%2 == 1
-}
-
-// valueOf types a valid value.
-func valueOf(raw string) gjson.Result {
-	v := gjson.Result{Raw: raw}
-	if raw == "" {
-		return v
-	}
-	switch raw[0] {
-	case '"':
-		v.Type = gjson.String
-		if len(raw) >= 2 && strings.IndexByte(raw, '\\') < 0 {
-			v.Str = raw[1 : len(raw)-1]
-		}
-	case '{', '[':
-		v.Type = gjson.JSON
-	case 't':
-		v.Type = gjson.True
-	case 'f':
-		v.Type = gjson.False
-	case 'n':
-		v.Type = gjson.Null
-	default:
-		v.Type = gjson.Number
-	}
-	return v
-}
-
-func keyText(raw string) string {
-	if strings.IndexByte(raw, '\\') >= 0 {
-		return gjson.Parse(raw).Str
-	}
-	return raw[1 : len(raw)-1]
 }
 
 // member gives the value of a key of an object; the last one, where the key
@@ -201,7 +223,7 @@ func (r *Reader) compact(raw string) string {
 	for i := 0; i < len(raw); {
 		switch {
 		case raw[i] == '"':
-			i = stringEnd(raw, i)
+			i, _ = stringEnd(raw, i)
 		case raw[i] <= ' ':
 			r.scratch = append(r.scratch, raw[kept:i]...)
 			i++
