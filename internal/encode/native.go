@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+
+	"streamer/internal/events"
 )
 
 // native is the event log as it is, in the frames of
@@ -20,12 +22,12 @@ func (native) Open(dst []byte, o Opening) []byte {
 		dst = append(dst, '\n')
 	}
 	return control(dst, "open", struct {
-		Session     string `json:"session"`
-		From        uint64 `json:"from"`
-		First       uint64 `json:"first"`
-		Last        uint64 `json:"last"`
-		Now         any    `json:"now"`
-		HeartbeatMS int64  `json:"heartbeat_ms"`
+		Session     string      `json:"session"`
+		From        uint64      `json:"from"`
+		First       uint64      `json:"first"`
+		Last        uint64      `json:"last"`
+		Now         events.Time `json:"now"`
+		HeartbeatMS int64       `json:"heartbeat_ms"`
 	}{o.Session, o.From, o.First, o.Last, o.Now, o.HeartbeatMS})
 }
 
@@ -70,7 +72,7 @@ func control(dst []byte, name string, body any) []byte {
 func data(dst, body []byte) []byte {
 	for {
 		dst = append(dst, "data: "...)
-		i := bytes.IndexAny(body, "\r\n")
+		i := lineEnd(body)
 		if i < 0 {
 			dst = append(dst, body...)
 			return append(dst, '\n')
@@ -79,4 +81,17 @@ func data(dst, body []byte) []byte {
 		dst = append(dst, '\n')
 		body = body[i+1:]
 	}
+}
+
+// lineEnd finds the first CR or LF: two searches for a byte are many times
+// faster than one for either.
+func lineEnd(b []byte) int {
+	lf := bytes.IndexByte(b, '\n')
+	if lf >= 0 {
+		b = b[:lf]
+	}
+	if cr := bytes.IndexByte(b, '\r'); cr >= 0 {
+		return cr
+	}
+	return lf
 }

@@ -1,0 +1,282 @@
+package gateway
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"streamer/internal/events"
+
+	"github.com/rs/zerolog"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func TestIngest(t *testing.T) {
+	for _, c := range []struct {
+		path, body string
+		kind       string // stored as; "" where refused
+		stored     string // body stored; "" if as it came
+		status     int
+		words      string
+	}{
+		{"deltas", `{"choices":[]}`, "delta", "", 202, ""},
+		{"deltas", "data: {}\n\ndata: [DONE]\n\n", "delta", "", 202, ""},
+		{"deltas", "{}\n{}\n", "delta", "", 202, ""},
+		{"deltas", " \n", "", "", 400, "empty"},
+		{"results", ` {"tool_call_id":"x","content":"1"}`, "result", "", 202, ""},
+		{"results", `[{"type":"tool_result"}]`, "result", "", 202, ""},
+		{"results", `"x"`, "", "", 400, "not an object"},
+		{"results", `{"tool_call_id":"x",}`, "", "", 400, "at byte 21"},
+		{"results", ``, "", "", 400, "empty"},
+		{"progress", `{"tool_call_id":"x","percent":5}`, "progress", "", 202, ""},
+		{"progress", `[]`, "", "", 400, "not an object"},
+		{"progress", ``, "", "", 400, "empty"},
+		{"interrupt", `{"reason":"user"}`, "interrupt", "", 202, ""},
+		{"interrupt", ``, "interrupt", "{}", 202, ""},
+		{"interrupt", `{"reason":`, "", "", 400, "at byte 10"},
+		{"end", ``, "end", "{}", 202, ""},
+		{"end", `{"reason":"error"}`, "end", "", 202, ""},
+		{"end", `null`, "", "", 400, "not an object"},
+		{"end", `{"a":` + strings.Repeat("[", 20000), "", "", 400, "exceeded max depth"},
+		{"nothing", `{}`, "", "", 404, "there is nothing"},
+	} {
+		store := newMemory()
+		resp, body := do(t, "POST", serve(t, Options{}, store)+"/v1/sessions/a.b/"+c.path, c.body)
+		if resp.StatusCode != c.status || !strings.Contains(body, c.words) {
+			t.Errorf("%s %.60q: got %d %s, want %d with %q", c.path, c.body, resp.StatusCode, body, c.status, c.words)
+		}
+		if c.kind == "" {
+			if len(store.inputs) != 0 {
+				t.Errorf("%s %.60q: got %v stored, want nothing", c.path, c.body, store.inputs)
+			}
+			continue
+		}
+		if want := `{"session":"a.b","seq":1}` + "\n"; body != want {
+			t.Errorf("%s %q: got %s, want %s", c.path, c.body, body, want)
+		}
+		want := c.stored
+		if want == "" {
+			want = c.body
+		}
+		if in := store.inputs[0]; in.token != "a=2Eb" || in.kind != c.kind || in.data != want || !strings.HasPrefix(in.msgID, "a=2Eb:"+c.kind+":") || len(in.msgID) < 30 {
+			t.Errorf("%s %q: stored %+v", c.path, c.body, in)
+		}
+	}
+}
+
+func TestIngestHeaders(t *testing.T) {
+	store := newMemory()
+	url := serve(t, Options{}, store) + "/v1/sessions/s/deltas"
+	headers := []string{"Idempotency-Key: k 1", "Streamer-Format: openai.chat", "traceparent: 00-ab-cd-01", "tracestate: a=b", "Cookie: secret=1", "Nats-Msg-Id: x"}
+	for range 2 { // the second is the first again
+		resp, body := do(t, "POST", url, `{"n":1}`, headers...)
+		if resp.StatusCode != 202 || !strings.Contains(body, `"seq":1`) {
+			t.Fatalf("got %d %s", resp.StatusCode, body)
+		}
+	}
+	in := store.inputs[0]
+	if in.msgID != "s:delta:k 1" {
+		t.Errorf("message id: got %q", in.msgID)
+	}
+	got, _ := json.Marshal(in.header)
+	if want := `{"Streamer-Format":"openai.chat","Traceparent":"00-ab-cd-01","Tracestate":"a=b"}`; string(got) != want {
+		t.Errorf("headers passed on: got %s, want %s", got, want)
+	}
+	for _, bad := range []string{"Idempotency-Key: " + strings.Repeat("k", 600), "Idempotency-Key: caf\u00e9", "Streamer-Format: " + strings.Repeat("f", 600)} {
+		if resp, body := do(t, "POST", url, `{}`, bad); resp.StatusCode != 400 {
+			t.Errorf("%.40s: got %d %s, want 400", bad, resp.StatusCode, body)
+		}
+	}
+}
+
+func TestBodyLimit(t *testing.T) {
+	store := newMemory()
+	url := serve(t, Options{MaxBody: 1000}, store) + "/v1/sessions/s/deltas"
+	if resp, body := do(t, "POST", url, strings.Repeat("x", 1000)); resp.StatusCode != 202 {
+		t.Errorf("1000 bytes: got %d %s, want 202", resp.StatusCode, body)
+	}
+	if resp, body := do(t, "POST", url, strings.Repeat("x", 1001)); resp.StatusCode != 413 || !strings.Contains(body, "more than 1000 bytes") {
+		t.Errorf("1001 bytes: got %d %s, want 413", resp.StatusCode, body)
+	}
+	// The same where the length is not told beforehand.
+	req, _ := http.NewRequest("POST", url, io.MultiReader(strings.NewReader(strings.Repeat("x", 1001))))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil || resp.StatusCode != 413 {
+		t.Errorf("1001 bytes in chunks: got %v %v, want 413", resp, err)
+	}
+	if g := build(t, Options{}, store); g.opts.MaxBody != 1<<20-4<<10 {
+		t.Errorf("MaxBody: got %d, want 1 MiB less 4 KiB", g.opts.MaxBody)
+	}
+}
+
+func TestNotStored(t *testing.T) {
+	store := newMemory()
+	store.breakDown()
+	resp, body := do(t, "POST", serve(t, Options{}, store)+"/v1/sessions/s/end", "")
+	if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || strings.Contains(body, "disk") {
+		t.Errorf("got %d %s, want 503 without the cause", resp.StatusCode, body)
+	}
+}
+
+func TestMethods(t *testing.T) {
+	url := serve(t, Options{}, newMemory())
+	for _, c := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"POST", "/v1/sessions/s/events", 405, "GET, HEAD, OPTIONS"},
+		{"DELETE", "/v1/sessions", 405, "GET, HEAD, OPTIONS"},
+		{"GET", "/v1/sessions/s/interrupt", 405, "POST, OPTIONS"},
+		{"HEAD", "/v1/sessions/s/end", 405, "POST, OPTIONS"},
+		{"GET", "/v1/login", 405, "POST, OPTIONS"},
+		{"POST", "/healthz", 405, "GET, HEAD, OPTIONS"},
+		{"OPTIONS", "/v1/sessions", 204, "GET, HEAD, OPTIONS"},
+		{"GET", "/v2", 404, ""},
+		{"GET", "/", 404, ""},
+		{"PUT", "/", 404, ""},
+	} {
+		resp, body := do(t, c.method, url+c.path, "")
+		if resp.StatusCode != c.status || resp.Header.Get("Allow") != c.allow {
+			t.Errorf("%s %s: got %d, Allow %q, want %d, %q", c.method, c.path, resp.StatusCode, resp.Header.Get("Allow"), c.status, c.allow)
+		}
+		if c.status >= 400 && c.method != "HEAD" && !strings.HasPrefix(body, `{"error":"`) {
+			t.Errorf("%s %s: got %q, want a JSON error", c.method, c.path, body)
+		}
+	}
+}
+
+func TestSessions(t *testing.T) {
+	store := newMemory()
+	url := serve(t, Options{}, store) + "/v1/sessions"
+	if _, body := do(t, "GET", url, ""); body != "[]\n" {
+		t.Errorf("no sessions: got %s, want []", body)
+	}
+	store.info = []SessionInfo{{"old", at, 0}, {"new <1>", at.Add(1500 * time.Millisecond), 2}}
+	want := `[{"session":"new \u003c1\u003e","last":"2026-03-02T10:00:01.500Z","open":2},{"session":"old","last":"2026-03-02T10:00:00.000Z","open":0}]` + "\n"
+	if _, body := do(t, "GET", url, ""); body != want {
+		t.Errorf("got %s, want %s", body, want)
+	}
+	if _, body := do(t, "GET", url+"?limit=1", ""); strings.Count(body, "session") != 1 {
+		t.Errorf("limit=1: got %s", body)
+	}
+	for _, bad := range []string{"0", "-1", "x", "1001"} {
+		if resp, body := do(t, "GET", url+"?limit="+bad, ""); resp.StatusCode != 400 {
+			t.Errorf("limit=%s: got %d %s, want 400", bad, resp.StatusCode, body)
+		}
+	}
+}
+
+func TestEventParts(t *testing.T) {
+	store := newMemory()
+	large := `"` + strings.Repeat("long ", 40_000) + `"`
+	blob := events.NewBlob([]byte(large))
+	ref, _ := json.Marshal(blob.Ref)
+	store.blobs[blob.Ref.SHA256] = blob.Data
+	gone, _ := json.Marshal(events.NewBlob([]byte("gone")).Ref)
+	store.add("s", events.ToolCallArgsComplete, `{"args_text":"{\"a\": 1}"}`)
+	store.add("s", events.ToolCallResult, `{"tool_result":{"b":2}}`)
+	store.add("s", events.ToolCallResult, `{"tool_result_ref":`+string(ref)+`}`)
+	store.add("s", events.ToolCallArgsComplete, `{"args_ref":`+string(gone)+`}`)
+	store.add("s", events.Synthetic, `[1]`)
+	base := serve(t, Options{}, store) + "/v1/sessions/"
+	for _, c := range []struct {
+		path        string
+		status      int
+		contentType string
+		body        string
+	}{
+		{"s/events/1", 200, "application/json", `{"args_text":"{\"a\": 1}"}`},
+		{"s/events/1/args", 200, "text/plain; charset=utf-8", `{"a": 1}`},
+		{"s/events/1/result", 404, "application/json", ""},
+		{"s/events/2/result", 200, "application/json", `{"b":2}`},
+		{"s/events/3/result", 200, "application/json", large},
+		{"s/events/4/args", 410, "application/json", ""},
+		{"s/events/5/args", 404, "application/json", ""},
+		{"s/events/1/secrets", 404, "application/json", ""},
+		{"s/events/9/args", 404, "application/json", ""},
+		{"t/events/1/args", 404, "application/json", ""}, // another session's event
+		{"s/events/0/args", 400, "application/json", ""},
+		{"s/events/x/args", 400, "application/json", ""},
+	} {
+		resp, body := do(t, "GET", base+c.path, "")
+		if resp.StatusCode != c.status || resp.Header.Get("Content-Type") != c.contentType || c.body != "" && body != c.body {
+			t.Errorf("%s: got %d %s %.80s, want %d %s %.80s", c.path, resp.StatusCode, resp.Header.Get("Content-Type"), body, c.status, c.contentType, c.body)
+		}
+		if c.status == 200 {
+			if resp, _ := do(t, "GET", base+c.path, "", "If-None-Match: "+resp.Header.Get("ETag")); resp.StatusCode != 304 {
+				t.Errorf("%s again: got %d, want 304", c.path, resp.StatusCode)
+			}
+		}
+	}
+	if resp, body := do(t, "GET", base+"s/events/3/result", "", "Range: bytes=1-9"); resp.StatusCode != 206 || body != "long long" {
+		t.Errorf("range: got %d %q, want 206", resp.StatusCode, body)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	store := newMemory()
+	url := serve(t, Options{Exposed: true, Token: "0123456789abcdef"}, store)
+	probe := func(path string) (int, string) {
+		resp, body := do(t, "GET", url+path, "", "Host: 10.1.2.3.nip.io")
+		return resp.StatusCode, body
+	}
+	if status, body := probe("/readyz"); status != 200 {
+		t.Errorf("readyz: got %d %s, want 200", status, body)
+	}
+	store.breakDown()
+	if status, body := probe("/readyz"); status != 503 || body != `{"error":"the disk is full"}`+"\n" {
+		t.Errorf("readyz of a broken store: got %d %s, want 503 in words", status, body)
+	}
+	if status, body := probe("/healthz"); status != 200 {
+		t.Errorf("healthz: got %d %s, want 200", status, body)
+	}
+}
+
+func TestPage(t *testing.T) {
+	page := fstest.MapFS{
+		"index.html": {Data: []byte("<!doctype html>")},
+		"app.js":     {Data: []byte("1")},
+		"sub/a.css":  {Data: []byte("a{}")},
+	}
+	g, err := New(Options{Exposed: true, Token: "0123456789abcdef"}, newMemory(), page, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := serveHandler(t, g)
+	for path, want := range map[string]string{
+		"/": "text/html; charset=utf-8", "/index.html": "text/html; charset=utf-8",
+		"/app.js": "text/javascript; charset=utf-8", "/sub/a.css": "text/css; charset=utf-8",
+	} {
+		resp, _ := do(t, "GET", url+path, "")
+		h := resp.Header
+		if resp.StatusCode != 200 || h.Get("Content-Type") != want {
+			t.Errorf("%s: got %d %q, want %q", path, resp.StatusCode, h.Get("Content-Type"), want)
+		}
+		for name, want := range map[string]string{
+			"Content-Security-Policy": pagePolicy, "X-Content-Type-Options": "nosniff",
+			"Referrer-Policy": "no-referrer", "Cache-Control": "no-cache",
+		} {
+			if got := h.Get(name); got != want {
+				t.Errorf("%s: %s: got %q, want %q", path, name, got, want)
+			}
+		}
+		if resp, _ := do(t, "GET", url+path, "", "If-None-Match: "+h.Get("ETag")); resp.StatusCode != 304 {
+			t.Errorf("%s again: got %d, want 304", path, resp.StatusCode)
+		}
+	}
+	for _, path := range []string{"/sub/", "/sub", "/nothing", "/%2e%2e/go.mod", "/app.js/"} {
+		if resp, body := do(t, "GET", url+path, ""); resp.StatusCode != 404 {
+			t.Errorf("%s: got %d %s, want 404", path, resp.StatusCode, body)
+		}
+	}
+	if resp, body := do(t, "POST", url+"/", ""); resp.StatusCode != 405 {
+		t.Errorf("POST /: got %d %s, want 405", resp.StatusCode, body)
+	}
+}

@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"streamer/internal/encode"
+	"streamer/internal/events"
+)
+
+// headerFirst tells, beside a 410, the sequence of the log's first event.
+const headerFirst = "Streamer-First-Seq"
+
+const (
+	retryMin = 2 * time.Second // after which a client connects again,
+	retryVar = 3 * time.Second // and how much more at random
+	maxTypes = 32
+)
+
+// events opens the stream of a session.
+func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
+	session, token, err := sessionOf(r)
+	if err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	enc, err := encode.New(query.Get("protocol"))
+	if err != nil {
+		return refuse(http.StatusBadRequest, err.Error())
+	}
+	types, err := wantedTypes(query.Get("types"))
+	if err != nil {
+		return err
+	}
+	open, err := g.opening(w, r, session)
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancelCause(r.Context())
+	defer end(nil)
+	s := newStream(g, w, enc, end)
+	s.session, s.types, s.last = session, types, open.From
+	if err := g.streams.enter(s, end); err != nil {
+		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5)))
+		return refuse(http.StatusServiceUnavailable, notNow(err, g.opts.MaxClients))
+	}
+	defer g.streams.leave(s)
+	s.serve(ctx, r, token, open)
+	return nil
+}
+
+func notNow(err error, limit int) string {
+	if errors.Is(err, errFull) {
+		return fmt.Sprintf("%d streams are open, and more are not served; try again", limit)
+	}
+	return "the server is shutting down; try again"
+}
+
+// opening finds out where the client wants to go on and whether the log
+// reaches back to there.
+func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, session string) (encode.Opening, error) {
+	from, err := cursor(r)
+	if err != nil {
+		return encode.Opening{}, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
+	defer cancel()
+	first, last, err := g.store.EventBounds(ctx)
+	if err != nil {
+		return encode.Opening{}, fmt.Errorf("gateway: bounds of the event log: %w", err)
+	}
+	if from > last {
+		return encode.Opening{}, refuse(http.StatusBadRequest, fmt.Sprintf("the log ends at %d, before the cursor %d: it is the cursor of another log", last, from))
+	}
+	if from > 0 && from+1 < first {
+		w.Header().Set(headerFirst, strconv.FormatUint(first, 10))
+		return encode.Opening{}, refuse(http.StatusGone, fmt.Sprintf("events after %d are not stored any more: the log begins at %d; connect without a cursor to read what is left", from, first))
+	}
+	return encode.Opening{
+		Session: session, From: from, First: first, Last: last,
+		Now:         events.At(time.Now()),
+		HeartbeatMS: g.opts.Heartbeat.Milliseconds(),
+		RetryMS:     (retryMin + rand.N(retryVar)).Milliseconds(),
+	}, nil
+}
+
+// cursor reads the sequence the client has got to: the header, which a browser
+// sends by itself when it connects again, before the query it connected with
+// first. 0 is the beginning.
+func cursor(r *http.Request) (uint64, error) {
+	s := r.Header.Get("Last-Event-ID")
+	if s == "" {
+		s = r.URL.Query().Get("last_event_id")
+	}
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, refuse(http.StatusBadRequest, fmt.Sprintf("the cursor %.40q is not the id of an event", s))
+	}
+	return n, nil
+}
+
+// wantedTypes reads a list of event types; nil are all.
+func wantedTypes(list string) (map[events.Type]bool, error) {
+	if list == "" {
+		return nil, nil
+	}
+	names := strings.Split(list, ",")
+	if len(names) > maxTypes {
+		return nil, refuse(http.StatusBadRequest, fmt.Sprintf("types has more than %d names", maxTypes))
+	}
+	types := map[events.Type]bool{}
+	for _, name := range names {
+		types[events.Type(strings.TrimSpace(name))] = true
+	}
+	return types, nil
+}

@@ -1,0 +1,359 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"streamer/internal/events"
+
+	"github.com/rs/zerolog"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// The bytes on the wire, heads and all, from the first to the farewell of a
+// server that stops, with a heartbeat where nothing happens for 15 s.
+func TestStreamBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ln := newMemory(), newPipes()
+		stop := running(t, build(t, Options{}, store), ln)
+		store.add("a b", events.ToolCallStart, `{"type":"tool_call_start","id":"x"}`)
+		store.add("other", events.ToolCallStart, `{}`)
+		store.add("a b", events.Synthetic, `{"role":"tool"}`)
+		conn := ln.dial(t)
+		var got bytes.Buffer
+		read := make(chan error)
+		go func() { _, err := io.Copy(&got, conn); read <- err }()
+		io.WriteString(conn, "GET /v1/sessions/a%20b/events HTTP/1.0\r\nHost: localhost\r\n\r\n")
+		time.Sleep(14 * time.Second)
+		store.add("a b", events.ToolCallResult, `{"type":"tool_call_result"}`)
+		time.Sleep(31 * time.Second) // two heartbeats, counted from the event
+		if err := stop(); err != nil {
+			t.Fatalf("Run: %v", err)
+		}
+		<-read
+		text := regexp.MustCompile(`retry: [2-4]\d\d\d\n`).ReplaceAllString(got.String(), "retry: JITTER\n")
+		golden(t, "testdata/stream.http", strings.ReplaceAll(text, "\r\n", "\n"))
+	})
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s:\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+func TestHistoryThenLive(t *testing.T) {
+	store := newMemory()
+	store.some("s", 2)
+	url := serve(t, Options{}, store) + "/v1/sessions/s/events"
+	f := openStream(t, url)
+	f.want("stream.open", "1 tool_call_args_delta", "2 tool_call_args_delta", "stream.live")
+	store.add("t", events.ToolCallStart, `{}`)
+	store.add("s", events.ToolCallStart, `{}`)
+	f.want("4 tool_call_start")
+}
+
+// A session nobody has spoken in yet is waited for.
+func TestUnknownSession(t *testing.T) {
+	store := newMemory()
+	f := openStream(t, serve(t, Options{}, store)+"/v1/sessions/%E4%BD%A0%2F%20/events")
+	f.want("stream.open", "stream.live")
+	store.add("你/ ", events.RunStarted, `{}`)
+	f.want("1 run_started")
+}
+
+func TestResume(t *testing.T) {
+	store := newMemory()
+	store.some("s", 5)
+	url := serve(t, Options{}, store) + "/v1/sessions/s/events"
+	for _, c := range []struct {
+		query, header, first string
+	}{
+		{"", "", "1 tool_call_args_delta"},
+		{"?last_event_id=2", "", "3 tool_call_args_delta"},
+		{"", "Last-Event-ID: 3", "4 tool_call_args_delta"},
+		{"?last_event_id=1", "Last-Event-ID: 4", "5 tool_call_args_delta"}, // a browser's reconnect
+		{"?last_event_id=5", "", "stream.live"},
+		{"?last_event_id=0", "", "1 tool_call_args_delta"},
+	} {
+		headers := []string{}
+		if c.header != "" {
+			headers = append(headers, c.header)
+		}
+		f := openStream(t, url+c.query, headers...)
+		f.want("stream.open")
+		if got := f.next(); got != c.first {
+			t.Errorf("%q %q: got %q, want %q", c.query, c.header, got, c.first)
+		}
+	}
+}
+
+// However often a client is cut off, it sees each event once and in order.
+func TestResumeLosesNothing(t *testing.T) {
+	store := newMemory()
+	url := serve(t, Options{}, store) + "/v1/sessions/s/events"
+	go func() {
+		for range 100 {
+			store.some("s", 10)
+		}
+	}()
+	last, seen := "0", 0
+	for seen < 1000 {
+		f := openStream(t, url, "Last-Event-ID: "+last)
+		for range 37 {
+			id, _, isEvent := strings.Cut(f.next(), " ")
+			if !isEvent {
+				continue
+			}
+			if seen++; id != itoa(seen) {
+				t.Fatalf("after %s: got event %s, want %d", last, id, seen)
+			}
+			if last = id; seen == 1000 {
+				break
+			}
+		}
+	}
+}
+
+func TestRefusedStreams(t *testing.T) {
+	store := newMemory()
+	store.some("s", 10)
+	store.forget(6)
+	base := serve(t, Options{}, store) + "/v1/sessions/"
+	for _, c := range []struct {
+		path   string
+		status int
+		words  string
+	}{
+		{"s/events?last_event_id=3", 410, "the log begins at 6"},
+		{"s/events?last_event_id=4", 410, "the log begins at 6"},
+		{"s/events?last_event_id=11", 400, "the log ends at 10"},
+		{"s/events?last_event_id=x1", 400, `the cursor "x1" is not the id of an event`},
+		{"s/events?last_event_id=-1", 400, "is not the id"},
+		{"s/events?last_event_id=99999999999999999999", 400, "is not the id"},
+		{"s/events?protocol=nope", 400, "there are: native"},
+		{"s/events?types=" + strings.Repeat("a,", 40), 400, "more than 32"},
+		{strings.Repeat("s", 257) + "/events", 400, "longer than 256"},
+		{strings.Repeat("%20", 100) + "/events", 400, "longer than 256"},
+		{"%ff/events", 400, "not UTF-8"},
+		{"s/event", 404, "there is nothing at"},
+	} {
+		resp, body := do(t, "GET", base+c.path, "")
+		var told struct{ Error string }
+		err := json.Unmarshal([]byte(body), &told)
+		if resp.StatusCode != c.status || err != nil || !strings.Contains(told.Error, c.words) {
+			t.Errorf("%s: got %d %s, want %d with %q", c.path, resp.StatusCode, body, c.status, c.words)
+		}
+		if first := resp.Header.Get("Streamer-First-Seq"); (first == "6") != (c.status == 410) {
+			t.Errorf("%s: Streamer-First-Seq: got %q", c.path, first)
+		}
+	}
+	// The last cursor with nothing lost, and none at all, are fine.
+	openStream(t, base+"s/events?last_event_id=5").want("stream.open", "6 tool_call_args_delta")
+	openStream(t, base+"s/events").want("stream.open", "6 tool_call_args_delta")
+}
+
+func TestTypes(t *testing.T) {
+	store := newMemory()
+	store.add("s", events.ToolCallStart, `{}`)
+	store.add("s", events.ToolCallArgsDelta, `{}`)
+	store.add("s", events.ToolCallResult, `{}`)
+	store.add("s", events.Synthetic, `{}`)
+	f := openStream(t, serve(t, Options{}, store)+"/v1/sessions/s/events?types=tool_call_result,synthetic")
+	f.want("stream.open", "3 tool_call_result", "4 synthetic", "stream.live")
+}
+
+func TestStreamHead(t *testing.T) {
+	resp, body := do(t, "HEAD", serve(t, Options{}, newMemory())+"/v1/sessions/s/events", "")
+	if got := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || got != "text/event-stream" || body != "" {
+		t.Errorf("HEAD: got %d %q %q", resp.StatusCode, got, body)
+	}
+}
+
+func TestTooManyStreams(t *testing.T) {
+	store := newMemory()
+	url := serve(t, Options{MaxClients: 2}, store) + "/v1/sessions/s/events"
+	one := start(t, "GET", url, "")
+	openStream(t, url).want("stream.open")
+	resp, body := do(t, "GET", url, "")
+	if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || !strings.Contains(body, "2 streams are open") {
+		t.Errorf("third stream: got %d %s, want 503 with Retry-After", resp.StatusCode, body)
+	}
+	one.Body.Close()
+	for start(t, "GET", url, "").StatusCode != 200 { // as soon as the server has noticed
+	}
+}
+
+// The log becomes unreadable in the middle of a stream, and before one.
+func TestBrokenLog(t *testing.T) {
+	store := newMemory()
+	url := serve(t, Options{}, store) + "/v1/sessions/s/events"
+	f := openStream(t, url)
+	f.want("stream.open", "stream.live")
+	store.breakDown()
+	f.want("stream.end")
+	if _, err := f.r.ReadByte(); err != io.EOF {
+		t.Errorf("after stream.end: got %v, want EOF", err)
+	}
+	resp, body := do(t, "GET", url, "")
+	if resp.StatusCode != 503 || strings.Contains(body, "disk") {
+		t.Errorf("got %d %s, want 503 without the cause", resp.StatusCode, body)
+	}
+}
+
+// A client that stops reading is cut off ten seconds after the first write it
+// does not take; another of the same session sees everything meanwhile.
+func TestSlowClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ln := newMemory(), newPipes()
+		var log bytes.Buffer
+		g, err := New(Options{}, store, nil, zerolog.New(&log).Level(zerolog.WarnLevel))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := running(t, g, ln)
+		ask := func() net.Conn {
+			conn := ln.dial(t)
+			io.WriteString(conn, "GET /v1/sessions/s/events HTTP/1.0\r\nHost: localhost\r\n\r\n")
+			return conn
+		}
+		slow, quick := ask(), ask()
+		read := make(chan int)
+		go func() {
+			b, _ := io.ReadAll(quick)
+			read <- bytes.Count(b, []byte("\nid: "))
+		}()
+		buf := make([]byte, 1<<10)
+		slow.Read(buf) // it reads once, and no more
+		synctest.Wait()
+		began := time.Now()
+		store.some("s", 1000)
+		for open(g) == 2 {
+			time.Sleep(time.Second / 10)
+		}
+		if took := time.Since(began); took < 9*time.Second || took > 11*time.Second {
+			t.Errorf("the slow client was cut off after %v, want 10 s", took)
+		}
+		if err := stop(); err != nil {
+			t.Fatalf("Run: %v", err)
+		}
+		if got := <-read; got != 1000 {
+			t.Errorf("the quick client: got %d events, want 1000", got)
+		}
+		if n := strings.Count(log.String(), `"session":"s"`); n != 1 || !strings.Contains(log.String(), "slow client disconnected") {
+			t.Errorf("log: got %s, want one line about a slow client", &log)
+		}
+		slow.Close()
+	})
+}
+
+func open(g *Gateway) int {
+	g.streams.mu.Lock()
+	defer g.streams.mu.Unlock()
+	return len(g.streams.open)
+}
+
+// Streams end spread over half the grace period, each with a word; nothing is
+// left running when Run returns (the bubble would not end).
+func TestShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ln := newMemory(), newPipes()
+		store.some("s", 3)
+		g := build(t, Options{Grace: 10 * time.Second}, store)
+		stop := running(t, g, ln)
+		const n = 20
+		ended := make(chan time.Duration, n)
+		var began time.Time
+		for range n {
+			conn := ln.dial(t)
+			go func() {
+				b, _ := io.ReadAll(conn)
+				if !bytes.HasSuffix(b, []byte("event: stream.end\ndata: {\"reason\":\"shutdown\"}\n\n")) {
+					t.Errorf("end of stream: got %q", b)
+				}
+				ended <- time.Since(began)
+			}()
+			io.WriteString(conn, "GET /v1/sessions/s/events HTTP/1.0\r\nHost: localhost\r\n\r\n")
+		}
+		synctest.Wait()
+		began = time.Now()
+		if err := stop(); err != nil {
+			t.Fatalf("Run: %v", err)
+		}
+		first, last := time.Hour, time.Duration(0)
+		for range n {
+			d := <-ended
+			first, last = min(first, d), max(last, d)
+		}
+		if first == last || last > 6*time.Second {
+			t.Errorf("streams ended from %v to %v, want them spread over 5 s", first, last)
+		}
+	})
+}
+
+// A client that does not even take its farewell delays the end by the grace
+// period only.
+func TestShutdownWithStuckClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ln := newMemory(), newPipes()
+		g := build(t, Options{WriteTimeout: time.Hour}, store)
+		stop := running(t, g, ln)
+		conn := ln.dial(t)
+		io.WriteString(conn, "GET /v1/sessions/s/events HTTP/1.0\r\nHost: localhost\r\n\r\n")
+		synctest.Wait()
+		began := time.Now()
+		if err := stop(); err != nil {
+			t.Fatalf("Run: %v", err)
+		}
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("Run took %v to stop, want 5 s", took)
+		}
+	})
+}
+
+func TestRunOnClosedListener(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	if err := build(t, Options{}, newMemory()).Run(t.Context(), ln); err == nil || !strings.HasPrefix(err.Error(), "gateway: serve 127.0.0.1:") {
+		t.Errorf("Run: got %v, want why it could not serve", err)
+	}
+}
+
+// A client that sends its head slowly, or none, is cut off.
+func TestSlowHead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipes()
+		stop := running(t, build(t, Options{}, newMemory()), ln)
+		conn := ln.dial(t)
+		began := time.Now()
+		io.WriteString(conn, "GET / HTTP/1.1\r\nHost: local")
+		io.Copy(io.Discard, conn)
+		if took := time.Since(began); took < 14*time.Second || took > 16*time.Second {
+			t.Errorf("cut off after %v, want 15 s", took)
+		}
+		stop()
+	})
+}

@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"unicode/utf8"
+
+	"streamer/internal/events"
+)
+
+const maxHeaderValue = 512 // bytes of a header that is passed on
+
+// passed are the headers that go with an input.
+var passed = [...]string{"Streamer-Format", "Traceparent", "Tracestate"}
+
+// ingest stores a body, as it is, as an input of a kind.
+func (g *Gateway) ingest(kind string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		session, token, err := sessionOf(r)
+		if err != nil {
+			return err
+		}
+		msgID, err := messageID(r, token, kind)
+		if err != nil {
+			return err
+		}
+		header, err := passedHeaders(r)
+		if err != nil {
+			return err
+		}
+		body, err := g.readBody(w, r)
+		if err != nil {
+			return err
+		}
+		if body, err = checkBody(kind, body); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
+		defer cancel()
+		seq, err := g.store.Publish(ctx, token, kind, msgID, header, body)
+		if errors.Is(err, ErrTooLarge) {
+			return tooLarge(g.opts.MaxBody)
+		}
+		if err != nil {
+			g.log.Error().Err(err).Str("session", session).Str("kind", kind).Msg("input not stored")
+			w.Header().Set("Retry-After", "2")
+			return refuse(http.StatusServiceUnavailable, "the input is not known to be stored; send it again with the same Idempotency-Key")
+		}
+		reply(w, http.StatusAccepted, struct {
+			Session string `json:"session"`
+			Seq     uint64 `json:"seq"`
+		}{session, seq})
+		return nil
+	}
+}
+
+// sessionOf reads the session in the URL and gives its token too.
+func sessionOf(r *http.Request) (session, token string, err error) {
+	session = r.PathValue("session")
+	if !utf8.ValidString(session) {
+		return "", "", refuse(http.StatusBadRequest, fmt.Sprintf("session %q is not UTF-8", session))
+	}
+	if token, err = events.Token(session); err != nil {
+		return "", "", refuse(http.StatusBadRequest, err.Error())
+	}
+	return session, token, nil
+}
+
+// messageID makes the id by which the log knows a repeated input, from the
+// client's key or, so that our own retries count once, at random.
+func messageID(r *http.Request, token, kind string) (string, error) {
+	own := r.Header.Get("Idempotency-Key")
+	if own == "" {
+		own = rand.Text()
+	}
+	if len(own) > maxHeaderValue || !printable(own) {
+		return "", refuse(http.StatusBadRequest, fmt.Sprintf("Idempotency-Key is not 1 to %d printable ASCII characters", maxHeaderValue))
+	}
+	return token + ":" + kind + ":" + own, nil
+}
+
+func passedHeaders(r *http.Request) (map[string]string, error) {
+	header := map[string]string{}
+	for _, name := range passed {
+		v := r.Header.Get(name)
+		if v == "" {
+			continue
+		}
+		if len(v) > maxHeaderValue || !printable(v) {
+			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("%s is not 1 to %d printable ASCII characters", name, maxHeaderValue))
+		}
+		header[name] = v
+	}
+	return header, nil
+}
+
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > int64(g.opts.MaxBody) {
+		return nil, tooLarge(g.opts.MaxBody)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(g.opts.MaxBody)))
+	var over *http.MaxBytesError
+	if errors.As(err, &over) {
+		return nil, tooLarge(g.opts.MaxBody)
+	}
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the body did not come whole")
+	}
+	return body, nil
+}
+
+func tooLarge(limit int) error {
+	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes; send it in several", limit))
+}
+
+// checkBody refuses what certainly is no input. Deltas may be JSON, NDJSON or
+// the text of an SSE stream: whether they are is the fold's to judge. An empty
+// interrupt or end means {}.
+func checkBody(kind string, body []byte) ([]byte, error) {
+	text := bytes.TrimSpace(body)
+	if len(text) == 0 {
+		if kind == "interrupt" || kind == "end" {
+			return []byte("{}"), nil
+		}
+		return nil, refuse(http.StatusBadRequest, "the body is empty")
+	}
+	if kind == "delta" {
+		return body, nil
+	}
+	var raw json.RawMessage
+	err := json.Unmarshal(body, &raw)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, refuse(http.StatusBadRequest, fmt.Sprintf("the body is not JSON: %s at byte %d", syntax, syntax.Offset))
+	case err != nil:
+		return nil, refuse(http.StatusBadRequest, "the body is not JSON: "+err.Error())
+	case text[0] != '{' && (kind != "result" || text[0] != '['):
+		return nil, refuse(http.StatusBadRequest, "the body is JSON, but not an object")
+	}
+	return body, nil
+}

@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+// pagePolicy lets the page load and reach nothing but this server.
+const pagePolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+
+// asset is a file of the page, kept in memory.
+type asset struct {
+	contentType string
+	etag        string
+	data        []byte
+}
+
+// readPage reads all files of the page; after that no path a client asks for
+// ever reaches a file system.
+func readPage(page fs.FS) (map[string]asset, error) {
+	assets := map[string]asset{}
+	if page == nil {
+		return assets, nil
+	}
+	err := fs.WalkDir(page, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(page, name)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(data)
+		a := asset{contentType(name), `"` + hex.EncodeToString(sum[:12]) + `"`, data}
+		assets["/"+name] = a
+		if name == "index.html" {
+			assets["/"] = a
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gateway: page: %w", err)
+	}
+	return assets, nil
+}
+
+// contentType knows what a page is made of, the same on every machine.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js", ".mjs":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	case ".png":
+		return "image/png"
+	case ".json":
+		return "application/json"
+	case ".woff2":
+		return "font/woff2"
+	}
+	return "application/octet-stream"
+}
+
+func (g *Gateway) serveAsset(w http.ResponseWriter, r *http.Request) error {
+	a, ok := g.page[r.URL.Path]
+	if !ok {
+		return refuse(http.StatusNotFound, fmt.Sprintf("there is nothing at %s", strings.ToValidUTF8(r.URL.Path, "?")))
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		refuseMethod(w, r, "GET, HEAD")
+		return nil
+	}
+	h := w.Header()
+	h.Set("Content-Type", a.contentType)
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("ETag", a.etag)
+	h.Set("Cache-Control", "no-cache")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.data))
+	return nil
+}

@@ -1,0 +1,54 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	stdlog "log"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	idleTimeout    = 2 * time.Minute // of a connection between requests
+	maxHeaderBytes = 16 << 10
+)
+
+// Run serves ln until ctx ends, then ends the open streams spread over half of
+// Options.Grace (their clients resume elsewhere), lets requests finish within
+// all of it, and closes what is left. It returns when no request is served any
+// more: nil after ctx's end, or why it could not serve. It closes ln, and can
+// be called once.
+func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
+	srv := &http.Server{
+		Handler:           g,
+		ReadHeaderTimeout: g.opts.ReadTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          stdlog.New(g.log, "", 0),
+		// No ReadTimeout and no WriteTimeout: they would end every stream.
+		// Each request and each write sets its own.
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(ln) }()
+	select {
+	case err := <-served:
+		_ = srv.Close()
+		<-g.streams.drain(1)
+		return fmt.Errorf("gateway: serve %s: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	empty := g.streams.drain(max(g.opts.Grace/2, 1))
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opts.Grace)
+	defer cancel()
+	if err := srv.Shutdown(last); err != nil {
+		g.log.Warn().Err(err).Msg("connections closed after the grace period")
+		_ = srv.Close()
+	}
+	<-empty
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("gateway: serve %s: %w", ln.Addr(), err)
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"streamer/internal/events"
+)
+
+// memory is a Store in memory: a log of events of all sessions, and what was
+// published.
+type memory struct {
+	mu     sync.Mutex
+	first  uint64 // of the log; the events before it are forgotten
+	log    []entry
+	grown  chan struct{} // closed and replaced when the log grows
+	inputs []input
+	blobs  map[string][]byte
+	broken error // what every method answers, if set
+	info   []SessionInfo
+}
+
+type entry struct {
+	token string
+	Stored
+}
+
+type input struct {
+	token, kind, msgID string
+	header             map[string]string
+	data               string
+}
+
+func newMemory() *memory {
+	return &memory{first: 1, grown: make(chan struct{}), blobs: map[string][]byte{}}
+}
+
+// add appends an event to the log and gives its sequence.
+func (m *memory) add(session string, typ events.Type, data string) uint64 {
+	token, err := events.Token(session)
+	if err != nil {
+		panic(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seq := m.first + uint64(len(m.log))
+	m.log = append(m.log, entry{token, Stored{Seq: seq, Type: typ, Data: []byte(data)}})
+	close(m.grown)
+	m.grown = make(chan struct{})
+	return seq
+}
+
+// some appends n events of a few hundred bytes.
+func (m *memory) some(session string, n int) {
+	for i := range n {
+		m.add(session, events.ToolCallArgsDelta, fmt.Sprintf(`{"type":"tool_call_args_delta","n":%d,"args":"%s"}`, i, bytes.Repeat([]byte("x"), 300)))
+	}
+}
+
+// forget drops the events before first.
+func (m *memory) forget(first uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.log = m.log[first-m.first:]
+	m.first = first
+}
+
+func (m *memory) Tail(ctx context.Context, token string, after uint64, fn func(Stored, bool) error) error {
+	live := false
+	for at := after; ; {
+		m.mu.Lock()
+		broken, grown := m.broken, m.grown
+		at = max(at, m.first-1)
+		news := m.log[at-m.first+1:]
+		m.mu.Unlock()
+		if broken != nil {
+			return broken
+		}
+		for _, e := range news {
+			at = e.Seq
+			if e.token != token {
+				continue
+			}
+			if err := fn(e.Stored, live); err != nil {
+				return err
+			}
+		}
+		if !live {
+			live = true
+			if err := fn(Stored{}, true); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (m *memory) Publish(_ context.Context, token, kind, msgID string, header map[string]string, data []byte) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.broken != nil {
+		return 0, m.broken
+	}
+	i := slices.IndexFunc(m.inputs, func(in input) bool { return in.msgID == msgID })
+	if i < 0 {
+		m.inputs = append(m.inputs, input{token, kind, msgID, header, string(data)})
+		i = len(m.inputs) - 1
+	}
+	return uint64(i + 1), nil
+}
+
+func (m *memory) Sessions(_ context.Context, limit int) ([]SessionInfo, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.info[:min(limit, len(m.info))]), m.broken
+}
+
+func (m *memory) Event(_ context.Context, token string, seq uint64) (Stored, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.log {
+		if e.Seq == seq && e.token == token {
+			return e.Stored, m.broken
+		}
+	}
+	return Stored{}, ErrNotFound
+}
+
+func (m *memory) Blob(_ context.Context, ref events.Ref) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b, ok := m.blobs[ref.SHA256]
+	if !ok {
+		return nil, ErrNotFound
+	}
+	return b, m.broken
+}
+
+func (m *memory) EventBounds(context.Context) (first, last uint64, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.first, m.first + uint64(len(m.log)) - 1, m.broken
+}
+
+func (m *memory) Ready(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.broken
+}
+
+func (m *memory) MaxPayload() int { return 1 << 20 }
+
+func (m *memory) breakDown() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.broken = errors.New("the disk is full")
+	close(m.grown)
+	m.grown = make(chan struct{})
+}
+
+var at = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
