@@ -64,7 +64,7 @@ func decodeOpenAIChat(r *Reader, f Frame) *Problem {
 			}
 		}
 	}
-	of := chunks.Chunk{Message: r.text(id)}
+	of := choice{message: r.text(id)}
 	if present(choices) && !isArray(choices) {
 		return wrongType("choices", choices, "an array")
 	}
@@ -72,23 +72,29 @@ func decodeOpenAIChat(r *Reader, f Frame) *Problem {
 		r.openAIChoice(of, e.value, present(failure))
 	}
 	if present(failure) {
-		of.Kind, of.Text = chunks.Failure, r.failureText(failure)
-		r.emit(of)
+		r.emit(chunks.Chunk{Kind: chunks.Failure, Message: of.message, Text: r.failureText(failure)})
 	}
 	if isObject(usage) {
-		r.emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
+		r.emit(chunks.Chunk{Kind: chunks.Usage, Message: of.message, Usage: usage.Raw})
 	}
 	return nil
 }
 
+// choice says whose a chunk is.
+type choice struct {
+	message string
+	index   int
+	whole   bool // out of a message that was not streamed
+}
+
 // openAIChoice emits what a choice says. Where the provider failed, its finish
 // reason ("error") does not complete the args.
-func (r *Reader) openAIChoice(of chunks.Chunk, choice gjson.Result, failed bool) {
+func (r *Reader) openAIChoice(of choice, v gjson.Result, failed bool) {
 	var delta, message, finish gjson.Result
-	for m := members(choice); m.next(); {
+	for m := members(v); m.next(); {
 		switch m.key {
 		case "index":
-			of.Choice = integer(m.value)
+			of.index = integer(m.value)
 		case "delta":
 			delta = m.value
 		case "message":
@@ -101,11 +107,11 @@ func (r *Reader) openAIChoice(of chunks.Chunk, choice gjson.Result, failed bool)
 	case isObject(delta):
 		r.openAIDelta(of, delta)
 	case isObject(message):
-		of.Whole = true
+		of.whole = true
 		r.openAIDelta(of, message)
 	}
 	if reason := r.text(finish); reason != "" && !failed {
-		r.emit(chunks.Chunk{Kind: chunks.Finish, Message: of.Message, Choice: of.Choice,
+		r.emit(chunks.Chunk{Kind: chunks.Finish, Message: of.message, Choice: of.index,
 			Reason: reason, Truncated: truncates(reason)})
 	}
 }
@@ -120,8 +126,8 @@ func truncates(reason string) bool {
 	return false
 }
 
-// openAIDelta emits a delta, or a whole message where of.Whole is set.
-func (r *Reader) openAIDelta(of chunks.Chunk, delta gjson.Result) {
+// openAIDelta emits a delta, or a whole message.
+func (r *Reader) openAIDelta(of choice, delta gjson.Result) {
 	var role, content, reasoning, refusal, calls, legacy gjson.Result
 	for m := members(delta); m.next(); {
 		switch m.key {
@@ -142,17 +148,14 @@ func (r *Reader) openAIDelta(of chunks.Chunk, delta gjson.Result) {
 			legacy = m.value
 		}
 	}
-	whole := of.Whole
-	of.Whole = false
 	if s := r.text(role); s != "" {
 		// Whether a role in a message that has finished begins another one
 		// under the same id, the wire does not say: Fresh stays unset.
-		r.emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Choice, Role: s})
+		r.emit(chunks.Chunk{Kind: chunks.Start, Message: of.message, Choice: of.index, Role: s})
 	}
 	r.content(of, chunks.Reasoning, reasoning)
 	r.content(of, chunks.Text, content)
 	r.content(of, chunks.Text, refusal)
-	of.Whole = whole
 	if isObject(calls) {
 		r.openAICall(of, calls)
 	}
@@ -160,16 +163,16 @@ func (r *Reader) openAIDelta(of chunks.Chunk, delta gjson.Result) {
 		r.openAICall(of, e.value)
 	}
 	if isObject(legacy) {
-		r.openAIFunction(of, legacy, "arguments")
+		r.openAIFunction(of, legacy, "", "", "")
 	}
 }
 
 // content emits text of a message: a string, or a list of parts as Mistral
 // sends them, {"type":"text","text"} and {"type":"thinking","thinking":[…]}.
-func (r *Reader) content(of chunks.Chunk, kind chunks.Kind, v gjson.Result) {
-	if of.Kind = kind; !isArray(v) {
-		if of.Text = r.text(v); of.Text != "" {
-			r.emit(of)
+func (r *Reader) content(of choice, kind chunks.Kind, v gjson.Result) {
+	if !isArray(v) {
+		if s := r.text(v); s != "" {
+			r.emit(chunks.Chunk{Kind: kind, Message: of.message, Choice: of.index, Text: s})
 		}
 		return
 	}
@@ -190,19 +193,20 @@ func (r *Reader) content(of chunks.Chunk, kind chunks.Kind, v gjson.Result) {
 }
 
 // openAICall emits an entry of tool_calls, whatever of it is there.
-func (r *Reader) openAICall(of chunks.Chunk, call gjson.Result) {
-	var function, custom gjson.Result
+func (r *Reader) openAICall(of choice, call gjson.Result) {
+	var id, function, custom gjson.Result
+	index, kind := "", ""
 	for m := members(call); m.next(); {
 		switch m.key {
 		case "index":
 			if present(m.value) {
-				of.Index = m.value.Raw
+				index = m.value.Raw
 			}
 		case "id":
-			of.ID = r.text(m.value)
+			id = m.value
 		case "type":
 			if m.value.Str == "custom" {
-				of.CallKind = "custom"
+				kind = "custom"
 			}
 		case "function":
 			function = m.value
@@ -211,31 +215,35 @@ func (r *Reader) openAICall(of chunks.Chunk, call gjson.Result) {
 		}
 	}
 	if isObject(custom) {
-		of.CallKind = "custom"
-		r.openAIFunction(of, custom, "input")
+		r.openAIFunction(of, custom, index, r.text(id), "custom")
 		return
 	}
-	r.openAIFunction(of, function, "arguments")
+	r.openAIFunction(of, function, index, r.text(id), kind)
 }
 
-// openAIFunction emits a fragment from {"name","arguments"}, or the like. One
-// that says nothing at all is none.
-func (r *Reader) openAIFunction(of chunks.Chunk, function gjson.Result, args string) {
-	of.Kind = chunks.Fragment
+// openAIFunction emits a fragment from {"name","arguments"}, or of a custom
+// tool {"name","input"}. One that says nothing at all is none.
+func (r *Reader) openAIFunction(of choice, function gjson.Result, index, id, kind string) {
+	var name, args gjson.Result
 	for m := members(function); m.next(); {
 		switch m.key {
 		case "name":
-			of.Name = r.text(m.value)
-		case args:
-			if m.value.Type == gjson.JSON {
-				of.Object, of.Args = true, r.compact(m.value.Raw)
-			} else {
-				of.Args = r.text(m.value)
-			}
+			name = m.value
+		case "arguments", "input":
+			args = m.value
 		}
 	}
-	if of.ID != "" || of.Name != "" || of.Args != "" {
-		r.emit(of)
+	c := chunks.Chunk{
+		Kind: chunks.Fragment, Message: of.message, Choice: of.index, Whole: of.whole,
+		Index: index, ID: id, Name: r.text(name), CallKind: kind,
+	}
+	if c.Object = args.Type == gjson.JSON; c.Object {
+		c.Args = r.compact(args.Raw)
+	} else {
+		c.Args = r.text(args)
+	}
+	if c.ID != "" || c.Name != "" || c.Args != "" {
+		r.emit(c)
 	}
 }
 

@@ -99,6 +99,10 @@ func setValue(v *gjson.Result, s string, i int) int {
 
 // valueOf types a text that is one valid value.
 func valueOf(text string) (v gjson.Result) {
+	if text != "" && (text[0] == '{' || text[0] == '[') {
+		v.Type, v.Raw = gjson.JSON, text
+		return v
+	}
 	setValue(&v, text, 0)
 	return v
 }
