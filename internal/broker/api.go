@@ -89,10 +89,13 @@ type storedMessage struct {
 func (b *Broker) ask(ctx context.Context, subject string, request any, a answer) error {
 	for try := 0; ; try++ {
 		err := b.askOnce(ctx, subject, request, a)
-		if err == nil || !b.worthRetry(ctx, subject, err) {
+		if err == nil || !b.worthRetry(ctx, err) {
 			return err
 		}
-		if try == 3 {
+		if denied := b.denied.Load(); denied != nil && *denied == subject {
+			return fmt.Errorf("%w: no permission to publish on %s", ErrRefused, subject)
+		}
+		if try%10 == 3 {
 			b.notice("no answer from JetStream yet on "+subject, err)
 		}
 		if b.again.pause(ctx, backoff(try)) != nil {
@@ -101,12 +104,9 @@ func (b *Broker) ask(ctx context.Context, subject string, request any, a answer)
 	}
 }
 
-func (b *Broker) worthRetry(ctx context.Context, subject string, err error) bool {
+func (b *Broker) worthRetry(ctx context.Context, err error) bool {
 	if refused := (*apiError)(nil); errors.As(err, &refused) {
 		return refused.uncertain()
-	}
-	if denied := b.denied.Load(); denied != nil && *denied == subject {
-		return false
 	}
 	return ctx.Err() == nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, errUnreadable)
 }

@@ -153,6 +153,62 @@ func TestRestartUnderLoad(t *testing.T) {
 	t.Logf("%d conflicts after lost answers", conflicts)
 }
 
+// A publish that nobody takes is sent again until somebody does, and a
+// definitive refusal ends it.
+func TestPublishWaitsForItsStream(t *testing.T) {
+	b := start(t, Options{})
+	info, err := b.stream(deadline(t), streamBlobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.nc.Request("$JS.API.STREAM.DELETE."+streamBlobs, nil, within); err != nil {
+		t.Fatal(err)
+	}
+	acks := make(chan Ack, 2)
+	b.Publish(&Pub{Subject: rootBlobs + "x"}, acks)
+	b.Publish(&Pub{Subject: rootBlobs + "bad..subject"}, acks)
+	if a := <-acks; !errors.Is(a.Err, ErrRefused) {
+		t.Errorf("a bad subject: got %+v, want ErrRefused", a)
+	}
+	info.Config.MaxMsgSize = 10
+	if err := b.ask(deadline(t), apiStreamCreate+streamBlobs, info.Config, info); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-acks; a.Err != nil || a.Seq != 1 {
+		t.Errorf("got %+v, want sequence 1", a)
+	}
+	if a := b.PublishWait(deadline(t), &Pub{Subject: rootBlobs + "x", Data: make([]byte, 11)}); !errors.Is(a.Err, ErrTooLarge) {
+		t.Errorf("above the stream's limit: got %v, want ErrTooLarge", a.Err)
+	}
+}
+
+// An append whose answer was lost is sent again, and cannot be stored twice.
+func TestLostAnswer(t *testing.T) {
+	b := start(t, Options{})
+	acks := make(chan Ack, 10)
+	p := event(b, "s", 1, 0)
+	b.pubs.sub.Unsubscribe() // nobody hears the answer
+	b.Publish(p, acks)
+	for ctx := deadline(t); ; {
+		if seq, _, err := b.ChainLast(ctx, "s"); err != nil {
+			t.Fatal(err)
+		} else if seq == 1 {
+			break
+		}
+	}
+	var err error
+	if b.pubs.sub, err = b.nc.Subscribe(b.pubs.inbox+"*", b.pubs.reply); err != nil {
+		t.Fatal(err)
+	}
+	b.pubs.resendAll()
+	if a := <-acks; !errors.Is(a.Err, ErrConflict) || a.Pub != p {
+		t.Errorf("got %+v, want ErrConflict", a)
+	}
+	if _, last, err := b.EventBounds(deadline(t)); last != 1 || err != nil {
+		t.Errorf("%d events are stored, %v, want 1", last, err)
+	}
+}
+
 func wholeChains(t *testing.T, b *Broker, sessions, length int) {
 	t.Helper()
 	last := map[string]Stored{}

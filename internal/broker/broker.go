@@ -86,6 +86,8 @@ type Options struct {
 type Broker struct {
 	opts       Options
 	partitions int
+	inputAge   time.Duration
+	eventAge   time.Duration
 	stateAge   time.Duration
 
 	embedded *embedded // nil where a URL was given

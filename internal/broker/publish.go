@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -123,6 +124,11 @@ func (p *publisher) publish(pub *Pub, acks chan<- Ack) (no uint64) {
 // send puts a flight on the wire. What cannot be said to have failed for good
 // waits for its next turn.
 func (p *publisher) send(f *flight) {
+	// The server drops a publish on such a subject without a word.
+	if !publishable(f.pub.Subject) {
+		p.finish(f.no, Ack{Err: fmt.Errorf("%w: %q is no subject to publish on", ErrRefused, f.pub.Subject)})
+		return
+	}
 	err := p.nc.PublishMsg(&f.msg)
 	switch {
 	case err == nil:
@@ -133,6 +139,15 @@ func (p *publisher) send(f *flight) {
 	default: // no connection, or a full buffer
 		p.later(f.no, err)
 	}
+}
+
+// publishable tells whether a subject has neither empty tokens nor wildcards
+// nor bytes that end a protocol line.
+func publishable(subject string) bool {
+	if subject == "" || subject[0] == '.' || subject[len(subject)-1] == '.' {
+		return false
+	}
+	return !strings.ContainsAny(subject, " \t\r\n*>") && !strings.Contains(subject, "..")
 }
 
 // reply hears an acknowledgement, a refusal, or that nobody listens.

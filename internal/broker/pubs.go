@@ -36,14 +36,18 @@ const (
 // must not be what makes an event too large.
 const maxTrace = 1 << 10
 
+// traceHeaders are carried from an input to its events (W3C Trace Context and
+// Baggage); no other header of a client's may become one of ours.
+var traceHeaders = [...]string{"traceparent", "tracestate", "baggage"}
+
 // EventPub appends an event to the chain of its session's token. Of e it uses
 // Type, EventID and Call; body is what e.Body gave. prev is the sequence of
-// the chain's last message, 0 if it is empty. trace is the trace context
-// (traceparent, tracestate, …) to carry.
+// the chain's last message, 0 if it is empty. trace is the trace context to
+// carry: of its keys traceparent, tracestate and baggage count.
 func (b *Broker) EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *Pub {
 	h := make(nats.Header, 4+len(trace))
-	for k, v := range trace {
-		if len(v) <= maxTrace {
+	for _, k := range traceHeaders {
+		if v := trace[k]; v != "" && len(v) <= maxTrace {
 			h[k] = []string{v}
 		}
 	}

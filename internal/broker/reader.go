@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 )
 
 // How a reader pulls.
@@ -84,7 +83,8 @@ func (b *Broker) readOnce(ctx context.Context, r reading, next *uint64) error {
 		r.credit = readCredit
 	}
 	again := b.again.next() // before the consumer is made, or a reconnection could be missed
-	p := &pull{b: b, r: r, next: next, name: nuid.Next(), inbox: nats.NewInbox()}
+	p := &pull{b: b, r: r, next: next, inbox: nats.NewInbox()}
+	p.name = strings.TrimPrefix(p.inbox, nats.InboxPrefix)
 	// A channel with room for all that was asked for, and for the server's
 	// remarks: the library drops what has no room. Data that is dropped even so
 	// shows as a gap in the consumer's count.

@@ -67,9 +67,13 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 	if out < in+ageMargin {
 		return fmt.Errorf("broker: events are kept for %v, inputs for %v: events must be kept at least %v longer, or a replay would tell them again", out, in, ageMargin)
 	}
+	b.inputAge, b.eventAge = in, out
 	b.stateAge = cmp.Or(b.opts.StateAge, in+out+ageMargin)
 	return b.makeOwn(ctx, out)
 }
+
+// Retention tells how long inputs and events are kept.
+func (b *Broker) Retention() (inputs, events time.Duration) { return b.inputAge, b.eventAge }
 
 func (b *Broker) checkServer() error {
 	version := b.nc.ConnectedServerVersion()

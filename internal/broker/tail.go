@@ -25,7 +25,8 @@ const (
 // "", of all: first the history with live false, then once fn(Stored{}, true),
 // then what comes, for ever, with live true. No event is left out and none
 // comes twice. Tails of one session share a NATS subscription; a slow fn holds
-// up only its own. Tail returns fn's error or ctx's.
+// up only its own. after must not be beyond the log's end (EventBounds): what
+// is stored up to it is never given. Tail returns fn's error or ctx's.
 func (b *Broker) Tail(ctx context.Context, token string, after uint64, fn func(s Stored, live bool) error) error {
 	if token == "" {
 		return b.tailAll(ctx, after, fn)
