@@ -105,18 +105,16 @@ type Event struct {
 	Session string `json:"session"`
 	Run     string `json:"run,omitempty"`
 
-	MessageID string          `json:"message_id,omitempty"`
-	Namespace string          `json:"namespace,omitempty"`
-	Choice    int             `json:"choice,omitempty"`
-	Index     json.RawMessage `json:"index,omitempty"` // as on the wire: a number or a string
+	*Place // of events about a message or a call, else nil
 
-	Call          string `json:"call,omitempty"` // "<input sequence>.<k>", unique in the session
-	ID            string `json:"id,omitempty"`   // the provider's, or synthesised
-	IDSynthesized bool   `json:"id_synthesized,omitempty"`
-	UID           string `json:"uid,omitempty"` // ID, or ID~Call where the session had used ID before
-	ToolName      string `json:"tool_name,omitempty"`
-	Kind          string `json:"kind,omitempty"` // of a call: function, custom, mcp, server…; of content: text, reasoning; of a wait: why
-	Timestamp     Time   `json:"timestamp"`      // fold time
+	Index         json.RawMessage `json:"index,omitempty"` // of a call, as on the wire: a number or a string
+	Call          string          `json:"call,omitempty"`  // "<input sequence>.<k>", unique in the session
+	ID            string          `json:"id,omitempty"`    // the provider's, or synthesised
+	IDSynthesized bool            `json:"id_synthesized,omitempty"`
+	UID           string          `json:"uid,omitempty"` // ID, or ID~Call where the session had used ID before
+	ToolName      string          `json:"tool_name,omitempty"`
+	Kind          string          `json:"kind,omitempty"` // of a call: function, custom, mcp, server…; of content: text, reasoning; of a wait: why
+	Timestamp     Time            `json:"timestamp"`      // fold time
 
 	Role             string `json:"role,omitempty"`
 	ParentCall       string `json:"parent_call,omitempty"`
@@ -166,6 +164,13 @@ type Event struct {
 	// Blobs are the large values this event refers to; they are stored before
 	// the event is.
 	Blobs []Blob `json:"-"`
+}
+
+// Place says which message an event is about.
+type Place struct {
+	MessageID string `json:"message_id"`
+	Namespace string `json:"namespace"`
+	Choice    int    `json:"choice"`
 }
 
 // Reason says in a code and in words why a call, run or input ended as it did.

@@ -40,7 +40,7 @@ func (st *Step) Result(r Result, call string) {
 	}
 	if st.State.Memory.remember(r, st.Rules.MaxOrphans) {
 		e := st.emit(events.OrphanResult)
-		e.ID, e.ToolName, e.Namespace = r.ID, r.Name, r.Namespace
+		e.ID, e.ToolName, e.Place = r.ID, r.Name, &events.Place{Namespace: r.Namespace}
 		e.Status, e.ToolResult = r.Status, r.Content
 	}
 }
@@ -101,7 +101,7 @@ func (st *Step) late(old *Closed, r Result) {
 		return
 	}
 	e := st.emit(events.ToolCallLateResult)
-	e.Run, e.MessageID, e.Namespace, e.Choice = old.Run, old.Message, old.Namespace, old.Choice
+	e.Run, e.Place = old.Run, &events.Place{MessageID: old.Message, Namespace: old.Namespace, Choice: old.Choice}
 	e.Call, e.ID, e.IDSynthesized, e.UID, e.ToolName = old.Call, old.ID, old.Synth, old.UID, old.Name
 	if old.Index != "" {
 		e.Index = []byte(old.Index)

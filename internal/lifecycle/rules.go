@@ -72,17 +72,18 @@ type Millis int64
 // Std gives the duration.
 func (m Millis) Std() time.Duration { return time.Duration(m) * time.Millisecond }
 
-func millis(d time.Duration) Millis { return Millis(d.Milliseconds()) }
+// Of gives a duration in whole milliseconds.
+func Of(d time.Duration) Millis { return Millis(d.Milliseconds()) }
 
 // DefaultRules are the rules before the first rules input.
 func DefaultRules() Rules {
 	return Rules{
 		Version:       FoldVersion,
-		ArgsTimeout:   millis(2 * time.Minute),
-		ResultTimeout: millis(10 * time.Minute),
-		RunIdle:       millis(30 * time.Minute),
-		Expire:        millis(23 * time.Hour),
-		Forget:        millis(24 * time.Hour),
+		ArgsTimeout:   Of(2 * time.Minute),
+		ResultTimeout: Of(10 * time.Minute),
+		RunIdle:       Of(30 * time.Minute),
+		Expire:        Of(23 * time.Hour),
+		Forget:        Of(24 * time.Hour),
 		Deltas:        Coalesced,
 		Texts:         Coalesced,
 		DeltaEvery:    50,

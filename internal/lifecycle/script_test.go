@@ -235,8 +235,10 @@ func describe(e *events.Event) string {
 		}
 	}
 	put("run", e.Run)
-	put("msg", e.MessageID)
-	put("ns", e.Namespace)
+	if e.Place != nil {
+		put("msg", e.MessageID)
+		put("ns", e.Namespace)
+	}
 	put("call", e.Call)
 	put("id", e.ID)
 	if e.UID != e.ID {

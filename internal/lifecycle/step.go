@@ -196,7 +196,7 @@ func (st *Step) emit(t events.Type) *events.Event {
 // emitMessage appends an event about a message.
 func (st *Step) emitMessage(t events.Type, m *Message) *events.Event {
 	e := st.emit(t)
-	e.Run, e.MessageID, e.Namespace, e.Choice = m.Run, m.ID, m.Namespace, m.Choice
+	e.Run, e.Place = m.Run, &events.Place{MessageID: m.ID, Namespace: m.Namespace, Choice: m.Choice}
 	return e
 }
 

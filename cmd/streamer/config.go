@@ -1,0 +1,220 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/gateway"
+	"streamer/internal/lifecycle"
+)
+
+// natsFlags say which NATS a command speaks to.
+type natsFlags struct {
+	url, creds, ca, cert, key string
+	dataDir                   string
+}
+
+func (n *natsFlags) register(fs *flag.FlagSet) {
+	fs.StringVar(&n.url, "nats-url", "", "`URL`s of a NATS cluster, separated by commas; if empty, the embedded server")
+	fs.StringVar(&n.creds, "nats-creds", "", "credentials `file`")
+	fs.StringVar(&n.ca, "nats-tls-ca", "", "PEM `file` of the authorities to trust")
+	fs.StringVar(&n.cert, "nats-tls-cert", "", "PEM `file` of the client certificate")
+	fs.StringVar(&n.key, "nats-tls-key", "", "PEM `file` of the client certificate's key")
+	fs.StringVar(&n.dataDir, "data-dir", defaultDataDir(), "`directory` of the embedded server")
+}
+
+func (n *natsFlags) options() broker.Options {
+	return broker.Options{
+		URL: n.url, Creds: n.creds, TLSCA: n.ca, TLSCert: n.cert, TLSKey: n.key, DataDir: n.dataDir,
+	}
+}
+
+// urlFile is where a running server says how to reach it.
+const urlFile = "nats-url"
+
+// client gives the options to reach a server that runs already.
+func (n *natsFlags) client() broker.Options {
+	o := n.options()
+	if o.URL == "" {
+		o.URL = "nats://" + defaultNATS
+		if url, err := os.ReadFile(filepath.Join(n.dataDir, urlFile)); err == nil {
+			o.URL = strings.TrimSpace(string(url))
+		}
+	}
+	return o
+}
+
+const (
+	defaultNATS = "127.0.0.1:4222"
+	defaultHTTP = "127.0.0.1:8080"
+)
+
+// serveFlags are the settings of serve and demo.
+type serveFlags struct {
+	nats                natsFlags
+	natsListen          string
+	partitions, replica int
+	syncAlways          bool
+	inputAge, eventAge  time.Duration
+
+	httpListen, tokenFile string
+	hosts, origins        words
+	maxClients            int
+
+	rules               lifecycle.Rules
+	tools               toolTimeouts
+	deltas, texts       string
+	args, result        time.Duration
+	wait, idle          time.Duration
+	saveEvery, evict    time.Duration
+	logLevel, logFormat string
+}
+
+func (s *serveFlags) register(fs *flag.FlagSet) {
+	d := lifecycle.DefaultRules()
+	s.rules = d
+	s.nats.register(fs)
+	fs.StringVar(&s.natsListen, "nats-listen", defaultNATS, "loopback `address` of the embedded server; another free port is taken where it is in use")
+	fs.IntVar(&s.partitions, "partitions", 0, "`number` of partitions, fixed when the streams are made; if 0, what is recorded, or 16")
+	fs.IntVar(&s.replica, "replicas", 0, "`number` of replicas of the streams; if 0, what they have, or 1")
+	fs.BoolVar(&s.syncAlways, "sync-always", false, "the embedded server syncs every message to disk, not once a second")
+	fs.DurationVar(&s.inputAge, "input-age", 0, "retention of inputs; if 0, what the stream has, or 12h")
+	fs.DurationVar(&s.eventAge, "event-age", 0, "retention of events; if 0, what the stream has, or 24h")
+
+	fs.StringVar(&s.httpListen, "http-listen", defaultHTTP, "`address` of the page and the HTTP API; beyond loopback it needs --http-token-file")
+	fs.StringVar(&s.tokenFile, "http-token-file", "", "`file` with the token HTTP clients must show")
+	fs.Var(&s.hosts, "http-host", "`name` by which the HTTP API may be reached besides loopback; may be repeated")
+	fs.Var(&s.origins, "http-origin", "foreign `origin` whose pages may use the HTTP API; may be repeated")
+	fs.IntVar(&s.maxClients, "http-max-clients", 0, "open event streams at the most; if 0, 10,000")
+
+	fs.DurationVar(&s.args, "args-timeout", d.ArgsTimeout.Std(), "silence after which a call's args are given up")
+	fs.DurationVar(&s.result, "result-timeout", d.ResultTimeout.Std(), "time from complete args to the result after which a call is closed")
+	fs.DurationVar(&s.wait, "wait-timeout", 0, "time a call may wait for a person; if 0, until the event log would forget it")
+	fs.DurationVar(&s.idle, "run-idle", d.RunIdle.Std(), "silence after which a run is over")
+	fs.Var(&s.tools, "tool-timeout", "`PATTERN=DURATION`: the result timeout of the tools whose names match; may be repeated, the first match holds")
+	fs.StringVar(&s.rules.Lang, "lang", d.Lang, "language of the texts of closed calls: en, zh")
+	fs.StringVar(&s.deltas, "deltas", string(d.Deltas), "how args are told while they stream: coalesced, every, off")
+	fs.StringVar(&s.texts, "texts", string(d.Texts), "how the model's text is told: coalesced, every, off")
+
+	fs.DurationVar(&s.saveEvery, "save-every", time.Second, "how often changed sessions are saved")
+	fs.DurationVar(&s.evict, "evict-after", time.Minute, "how long a quiet, saved session stays in memory")
+	fs.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn, error")
+	fs.StringVar(&s.logFormat, "log-format", "text", "text, json")
+}
+
+// brokerOptions gives the settings of the broker.
+func (s *serveFlags) brokerOptions() broker.Options {
+	o := s.nats.options()
+	o.Listen, o.Partitions, o.Replicas, o.SyncAlways = s.natsListen, s.partitions, s.replica, s.syncAlways
+	o.InputAge, o.EventAge = s.inputAge, s.eventAge
+	return o
+}
+
+// expireMargin is how long before the event log forgets a call's start the
+// call is closed.
+const expireMargin = time.Hour
+
+// foldRules gives the settings of the fold, for logs of these retentions.
+func (s *serveFlags) foldRules(inputAge, eventAge time.Duration) (*lifecycle.Rules, error) {
+	r := s.rules
+	r.ArgsTimeout, r.ResultTimeout = lifecycle.Of(s.args), lifecycle.Of(s.result)
+	r.WaitTimeout, r.RunIdle = lifecycle.Of(s.wait), lifecycle.Of(s.idle)
+	r.Deltas, r.Texts, r.Tools = lifecycle.Deltas(s.deltas), lifecycle.Deltas(s.texts), s.tools
+	r.Expire, r.Forget = lifecycle.Of(eventAge-min(expireMargin, eventAge/10)), lifecycle.Of(eventAge)
+	deadlines := map[string]time.Duration{"--args-timeout": s.args, "--result-timeout": s.result, "--run-idle": s.idle}
+	for _, t := range s.tools {
+		deadlines["--tool-timeout "+t.Pattern] = t.ResultTimeout.Std()
+	}
+	var errs []error
+	for name, d := range deadlines {
+		if d > inputAge {
+			errs = append(errs, fmt.Errorf("%s is %s, longer than inputs are kept (%s)", name, d, inputAge))
+		}
+	}
+	if err := errors.Join(append(errs, r.Check())...); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// gatewayOptions gives the settings of the gateway.
+func (s *serveFlags) gatewayOptions() (gateway.Options, error) {
+	o := gateway.Options{Hosts: s.hosts, Origins: s.origins, MaxClients: s.maxClients}
+	host, _, err := net.SplitHostPort(s.httpListen)
+	if err != nil {
+		return o, fmt.Errorf("--http-listen: %w", err)
+	}
+	ip := net.ParseIP(host)
+	o.Exposed = host != "localhost" && (ip == nil || !ip.IsLoopback())
+	if s.tokenFile != "" {
+		token, err := os.ReadFile(s.tokenFile)
+		if err != nil {
+			return o, fmt.Errorf("--http-token-file: %w", err)
+		}
+		o.Token = strings.TrimSpace(string(token))
+	}
+	if o.Exposed && o.Token == "" {
+		return o, fmt.Errorf("--http-listen %s can be reached from other machines: give --http-token-file", s.httpListen)
+	}
+	return o, nil
+}
+
+// words is a flag that may be repeated.
+type words []string
+
+func (w *words) String() string { return strings.Join(*w, ",") }
+
+// Set adds a word.
+func (w *words) Set(s string) error {
+	*w = append(*w, s)
+	return nil
+}
+
+// toolTimeouts is a flag PATTERN=DURATION that may be repeated.
+type toolTimeouts []lifecycle.ToolRule
+
+func (t *toolTimeouts) String() string {
+	var b strings.Builder
+	for _, r := range *t {
+		fmt.Fprintf(&b, "%s=%s ", r.Pattern, r.ResultTimeout.Std())
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// Set adds a rule.
+func (t *toolTimeouts) Set(s string) error {
+	pattern, text, ok := strings.Cut(s, "=")
+	d, err := time.ParseDuration(text)
+	if !ok || err != nil || d <= 0 || pattern == "" {
+		return fmt.Errorf("%q is not PATTERN=DURATION, such as slow_*=30m", s)
+	}
+	*t = append(*t, lifecycle.ToolRule{Pattern: pattern, ResultTimeout: lifecycle.Of(d)})
+	return nil
+}
+
+// defaultDataDir is a directory of this user's for data that outlives a
+// restart.
+func defaultDataDir() string {
+	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
+		return filepath.Join(dir, "streamer")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), "streamer")
+	}
+	switch runtime.GOOS {
+	case "darwin":
+		return filepath.Join(home, "Library", "Application Support", "streamer")
+	case "windows":
+		return filepath.Join(home, "AppData", "Local", "streamer")
+	}
+	return filepath.Join(home, ".local", "share", "streamer")
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	sseui "streamer/examples/sse-ui"
+	"streamer/internal/broker"
+	"streamer/internal/gateway"
+	"streamer/internal/worker"
+
+	"github.com/nats-io/nuid"
+	"github.com/rs/zerolog"
+)
+
+func serve(ctx context.Context, std stdio, args []string) error {
+	fs := flags(std, "serve")
+	var s serveFlags
+	s.register(fs)
+	rest, err := parse(std, fs, args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return misused(std, fs, "there is no argument %q", rest[0])
+	}
+	h, err := open(ctx, std, &s)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	h.greet(std)
+	return h.run(ctx)
+}
+
+// house is everything that serve runs.
+type house struct {
+	flags   *serveFlags
+	log     zerolog.Logger
+	broker  *broker.Broker
+	worker  *worker.Worker
+	gateway *gateway.Gateway
+	ln      net.Listener
+}
+
+// openTime bounds how long the start may wait for NATS.
+const openTime = time.Minute
+
+// open makes the house, ready to run.
+func open(ctx context.Context, std stdio, s *serveFlags) (*house, error) {
+	log, err := logger(std, s.logLevel, s.logFormat)
+	if err != nil {
+		return nil, err
+	}
+	h := &house{flags: s, log: log}
+	if err := h.open(ctx); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *house) open(ctx context.Context) (err error) {
+	gatewayOptions, err := h.flags.gatewayOptions()
+	if err != nil {
+		return err
+	}
+	if h.ln, err = net.Listen("tcp", h.flags.httpListen); err != nil {
+		return fmt.Errorf("--http-listen: %w", err)
+	}
+	options := h.flags.brokerOptions()
+	options.OnNotice = func(msg string, err error) { h.log.Warn().Err(err).Msg(msg) }
+	opening, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
+	if h.broker, err = broker.Open(opening, options); err != nil {
+		return err
+	}
+	if h.flags.nats.url == "" {
+		if err := os.WriteFile(filepath.Join(h.flags.nats.dataDir, urlFile), []byte(h.broker.URL()+"\n"), 0o600); err != nil {
+			return fmt.Errorf("data directory: %w", err)
+		}
+	}
+	rules, err := h.flags.foldRules(h.broker.Retention())
+	if err != nil {
+		return err
+	}
+	h.worker = &worker.Worker{Log: h.broker, Logger: h.log, Options: worker.Options{
+		Rules: rules, SaveEvery: h.flags.saveEvery, EvictAfter: h.flags.evict, Nonce: nuid.Next(),
+	}}
+	h.gateway, err = gateway.New(gatewayOptions, store{h.broker, h.worker}, sseui.Files, h.log)
+	return err
+}
+
+// run runs worker and gateway until ctx ends or one of them cannot go on. The
+// gateway stops first, the worker then has all inputs there will be.
+func (h *house) run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	errs := make(chan error, 2)
+	wg.Go(func() {
+		defer stop()
+		errs <- h.gateway.Run(ctx, h.ln)
+	})
+	wg.Go(func() {
+		defer stop()
+		errs <- h.worker.Run(ctx, partitions(h.broker.Partitions()))
+	})
+	wg.Wait()
+	for range 2 {
+		if err := <-errs; err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *house) close() {
+	if h.ln != nil {
+		h.ln.Close()
+	}
+	if h.broker != nil {
+		if err := h.broker.Close(); err != nil {
+			h.log.Warn().Err(err).Msg("closing")
+		}
+	}
+}
+
+// page is the address of the page.
+func (h *house) page() string { return "http://" + h.ln.Addr().String() + "/" }
+
+func (h *house) greet(std stdio) {
+	fmt.Fprintf(std.out, "page      %s\n", h.page())
+	if h.flags.nats.url == "" {
+		fmt.Fprintf(std.out, "nats      %s\ndata      %s\n", h.broker.URL(), h.flags.nats.dataDir)
+	} else {
+		fmt.Fprintf(std.out, "nats      %s\n", h.broker.URL())
+	}
+	fmt.Fprint(std.out, "publish   llm.<session>.delta\nsubscribe toolcalls.>\n")
+}
+
+func partitions(n int) []int {
+	p := make([]int, n)
+	for i := range p {
+		p[i] = i
+	}
+	return p
+}
+
+func logger(std stdio, level, format string) (zerolog.Logger, error) {
+	l, err := zerolog.ParseLevel(level)
+	if err != nil || level == "" {
+		return zerolog.Nop(), fmt.Errorf("--log-level %q is not debug, info, warn or error", level)
+	}
+	switch format {
+	case "json":
+		return zerolog.New(std.err).Level(l).With().Timestamp().Logger(), nil
+	case "text":
+		w := zerolog.ConsoleWriter{Out: std.err, TimeFormat: time.TimeOnly, NoColor: true}
+		return zerolog.New(w).Level(l).With().Timestamp().Logger(), nil
+	}
+	return zerolog.Nop(), fmt.Errorf("--log-format %q is not text or json", format)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/gateway"
+	"streamer/internal/worker"
+
+	"github.com/nats-io/nats.go"
+)
+
+// store is the gateway's view of the broker.
+type store struct {
+	*broker.Broker
+	worker *worker.Worker
+}
+
+// Tail is gateway.Store's.
+func (s store) Tail(ctx context.Context, token string, after uint64, fn func(gateway.Stored, bool) error) error {
+	return s.Broker.Tail(ctx, token, after, func(e broker.Stored, live bool) error {
+		return fn(stored(e), live)
+	})
+}
+
+// Event is gateway.Store's.
+func (s store) Event(ctx context.Context, token string, seq uint64) (gateway.Stored, error) {
+	e, err := s.Broker.Event(ctx, token, seq)
+	return stored(e), missing(err)
+}
+
+// Blob is gateway.Store's.
+func (s store) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
+	b, err := s.Broker.Blob(ctx, ref)
+	return b, missing(err)
+}
+
+func stored(e broker.Stored) gateway.Stored {
+	return gateway.Stored{Seq: e.Seq, Type: e.Type, Data: e.Data, At: e.At}
+}
+
+func missing(err error) error {
+	if errors.Is(err, broker.ErrNotFound) {
+		return errors.Join(gateway.ErrNotFound, err)
+	}
+	return err
+}
+
+// Publish is gateway.Store's.
+func (s store) Publish(ctx context.Context, token, kind, msgID string, header map[string]string, data []byte) (uint64, error) {
+	h := make(nats.Header, len(header))
+	for k, v := range header {
+		h[k] = []string{v}
+	}
+	a := s.PublishWait(ctx, s.InputPub(token, kind, msgID, h, data))
+	if errors.Is(a.Err, broker.ErrTooLarge) {
+		return 0, errors.Join(gateway.ErrTooLarge, a.Err)
+	}
+	return a.Seq, a.Err
+}
+
+// Sessions lists the saved sessions, newest first.
+func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
+	var list []gateway.SessionInfo
+	err := s.ListStates(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
+		name, err := events.ParseToken(token)
+		if err != nil {
+			return nil // a rejected token has a chain, but is no session
+		}
+		open, err := strconv.Atoi(header[worker.HeaderOpen])
+		if err != nil {
+			open = 0
+		}
+		list = append(list, gateway.SessionInfo{Session: name, Last: at, Open: open})
+		return nil
+	})
+	slices.SortFunc(list, func(a, b gateway.SessionInfo) int { return b.Last.Compare(a.Last) })
+	return list[:min(limit, len(list))], err
+}
+
+// Ready is gateway.Store's: the streams answer, and no partition has stopped.
+func (s store) Ready(ctx context.Context) error {
+	return errors.Join(s.Broker.Ready(ctx), s.worker.Problem())
+}
