@@ -157,4 +157,3 @@ func held() (m runtime.MemStats) {
 	runtime.ReadMemStats(&m)
 	return m
 }
-
