@@ -24,8 +24,10 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var ref *refusal
 	switch {
 	case errors.As(err, &ref):
-		if ref.status == http.StatusUnauthorized || ref.status == http.StatusForbidden {
-			g.log.Warn().Str("path", r.URL.Path).Int("status", ref.status).Str("remote", r.RemoteAddr).Msg("refused: " + ref.text)
+		switch ref.status {
+		case http.StatusUnauthorized, http.StatusForbidden, http.StatusGone, http.StatusServiceUnavailable:
+			g.log.Warn().Str("path", r.URL.Path).Str("session", r.PathValue("session")).Int("status", ref.status).
+				Str("remote", r.RemoteAddr).Str("why", ref.text).Msg("request refused")
 		}
 		replyError(w, ref.status, ref.text)
 	case errors.Is(err, ErrNotFound):
