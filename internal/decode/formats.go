@@ -5,6 +5,7 @@ package decode
 var formats = [...]format{
 	{"openai-chat", claimsOpenAIChat, decodeOpenAIChat},
 	{"anthropic", claimsAnthropic, decodeAnthropic},
+	{"langchain", claimsLangChain, decodeLangChain},
 }
 
 // Names gives the names of the formats, as the header Streamer-Format takes

@@ -1,0 +1,208 @@
+package decode
+
+import (
+	"slices"
+	"strings"
+
+	"streamer/internal/chunks"
+
+	"github.com/tidwall/gjson"
+)
+
+// The server's stream_mode messages sends each message whole so far, again and
+// again, in messages/partial, and at last in messages/complete. What it says
+// that was not said before is its tail: texts only grow. So it is remembered
+// how much of each text was passed on, and what is emitted are deltas.
+//
+// The args so far are in tool_call_chunks, or, as raw text, in the blocks of
+// the content; those in tool_calls are a repaired parse of an incomplete text
+// and are taken only when the message is complete.
+
+// langPartials reads a list of messages.
+func (r *Reader) langPartials(ns string, list gjson.Result, complete bool) (first *Problem) {
+	if !isArray(list) {
+		return wrongType("the payload of messages/partial and messages/complete", list, "a list of messages")
+	}
+	for e := elements(list); e.next(); {
+		m := readLangMessage(e.value)
+		if m.kind != langAI && m.kind != langChunk {
+			if p := r.langMessage(langPlace{ns: ns}, e.value); p != nil && first == nil {
+				first = p
+			}
+			continue
+		}
+		r.langPartial(ns, &m, complete)
+	}
+	return first
+}
+
+func (r *Reader) langPartial(ns string, m *langFields, complete bool) {
+	mem := &r.mem.LangChain
+	id := r.text(m.id)
+	if known, _, ok := mem.find(ns, id); ok {
+		ns = known
+	}
+	p, known := mem.partial(id)
+	if complete && !known {
+		r.langWhole(langPlace{ns: ns}, m, true)
+		return
+	}
+	of := chunks.Chunk{Namespace: ns, Message: id}
+	p.at = 0
+	r.langSoFar(of, m, &p, complete)
+	if complete {
+		mem.forget(id)
+		r.langWhole(langPlace{ns: ns}, m, false)
+		return
+	}
+	mem.stream(ns, id, langSaid{text: true})
+	mem.setPartial(p)
+}
+
+// langSoFar emits what is new of a message.
+func (r *Reader) langSoFar(of chunks.Chunk, m *langFields, p *langPartialText, final bool) {
+	if isString(m.content) {
+		r.langGrown(of, chunks.Text, m.content, p, final)
+	}
+	pieces := elements(m.pieces)
+	some := pieces.next()
+	n := 0
+	for e := elements(m.content); e.next(); {
+		b := langBlockMembers(e.value)
+		of := of
+		of.Part = langPartOf(b.index)
+		switch b.kind.Str {
+		case "text", "output_text":
+			r.langGrown(of, chunks.Text, b.text, p, final)
+		case "thinking", "reasoning":
+			r.langGrown(of, chunks.Reasoning, b.thought, p, final)
+		case "tool_use", "tool_call_chunk":
+			if n++; !some {
+				r.langGrownCall(of, b.id, b.name, b.index, firstString(b.partial, b.args), p, final)
+			}
+		default:
+			p.at++
+		}
+	}
+	for ; some; some = pieces.next() {
+		b := langBlockMembers(pieces.value)
+		r.langGrownCall(of, b.id, b.name, b.index, b.args, p, final)
+		n++
+	}
+	if n > 0 {
+		return
+	}
+	for e := elements(m.calls); e.next(); {
+		b := langBlockMembers(e.value)
+		r.langGrownCall(of, b.id, b.name, b.index, gjson.Result{}, p, final)
+	}
+}
+
+func firstString(list ...gjson.Result) gjson.Result {
+	for _, v := range list {
+		if isString(v) {
+			return v
+		}
+	}
+	return gjson.Result{}
+}
+
+func (r *Reader) langGrown(of chunks.Chunk, kind chunks.Kind, v gjson.Result, p *langPartialText, final bool) {
+	if of.Text, _ = p.tail(r.text(v), false, final); of.Text != "" {
+		of.Kind = kind
+		r.emit(of)
+	}
+}
+
+func (r *Reader) langGrownCall(of chunks.Chunk, id, name, index, args gjson.Result, p *langPartialText, final bool) {
+	of.Kind, of.Part, of.ID, of.Name = chunks.Fragment, 0, r.text(id), r.text(name)
+	if present(index) {
+		of.Index = index.Raw
+	}
+	tail, opened := p.tail(r.text(args), true, final)
+	if of.Args = tail; tail == "" && !opened || of.ID == "" && of.Name == "" && tail == "" {
+		return
+	}
+	r.emit(of)
+}
+
+// langPartialText is how much of a message's texts was passed on, in bytes, in
+// the order they stand in: parts of the content, then calls.
+type langPartialText struct {
+	ID    string `json:"i"`
+	Parts []int  `json:"p,omitzero"`
+	Calls []int  `json:"c,omitzero"`
+
+	at, call int
+}
+
+const (
+	keptPartials = 16   // messages that grow at once
+	keptTexts    = 1024 // texts of one message; what is beyond them comes with the complete message
+)
+
+// tail gives what a text has beyond what was passed on, and whether it was not
+// seen before. A half of a surrogate pair at its end waits for the other half.
+func (p *langPartialText) tail(text string, call, final bool) (tail string, opened bool) {
+	list, at := &p.Parts, &p.at
+	if call {
+		list, at = &p.Calls, &p.call
+	}
+	i := *at
+	*at++
+	if i >= keptTexts {
+		return "", false
+	}
+	for i >= len(*list) {
+		*list, opened = append(*list, 0), true
+	}
+	end := len(text)
+	if n := strings.LastIndexByte(text, 0xED); !final && n >= 0 && n == len(text)-3 && text[n+1] >= 0xA0 {
+		end = n
+	}
+	from := (*list)[i]
+	if end <= from {
+		return "", opened
+	}
+	(*list)[i] = end
+	return text[from:end], opened
+}
+
+// partial gives a copy of what is remembered of a growing message.
+func (m *LangChainMemory) partial(id string) (p langPartialText, known bool) {
+	for _, p := range m.Partial {
+		if p.ID == id {
+			p.Parts, p.Calls = slices.Clone(p.Parts), slices.Clone(p.Calls)
+			return p, true
+		}
+	}
+	return langPartialText{ID: keep(id, keptID)}, false
+}
+
+// setPartial remembers p, as the latest; the oldest is forgotten.
+func (m *LangChainMemory) setPartial(p langPartialText) {
+	p.at, p.call = 0, 0
+	m.forget(p.ID)
+	m.Partial = append(m.Partial[max(0, len(m.Partial)-keptPartials+1):], p)
+}
+
+func (m *LangChainMemory) forget(id string) {
+	kept := make([]langPartialText, 0, len(m.Partial)+1)
+	for _, p := range m.Partial {
+		if p.ID != id {
+			kept = append(kept, p)
+		}
+	}
+	m.Partial = kept
+}
+
+// langPlaces reads messages/metadata: {message id: {"metadata":{…}}}.
+func (r *Reader) langPlaces(ns string, payload gjson.Result) {
+	for m := members(payload); m.next(); {
+		where := ns
+		if s := r.langCheckpoint(member(m.value, "metadata")); s != "" {
+			where = s
+		}
+		r.mem.LangChain.stream(where, m.key, langSaid{})
+	}
+}
