@@ -1,6 +1,6 @@
 // The page: ties the stream, the state and what is drawn of it.
 
-import { subscribe } from "./sse.js";
+import { subscribe, complaint } from "./sse.js";
 import { create, apply, terminal } from "./reduce.js";
 import { clock } from "./clock.js";
 import { timeline } from "./timeline.js";
@@ -27,8 +27,9 @@ const view = timeline($("timeline"), {
 
 let session = "", state = create(), time = clock(), stream = null;
 let connection = { name: "idle" }, changed = new Set(), traffic = { bytes: 0, unreadable: 0 };
+let history = { from: 0, last: 0 }; // the part of the log this connection began with
 let following = true, touched = 0, lastY = 0;
-let drawing = 0, stopAsked = null, lostTimer = 0, known = null;
+let drawing = 0, stopAsked = null, lostTimer = 0;
 
 const base = () => "/v1/sessions/" + encodeURIComponent(session);
 
@@ -42,12 +43,10 @@ function open(resume = "") {
     onFrame: (frame) => mine === stream && receive(frame),
     onState: (s) => (mine ?? stream) === stream && connected(s),
     onBytes: (n) => (traffic.bytes += n),
-    onDate: (ms) => time.date(ms, Date.now()),
   }));
 }
 
 function receive({ event, data, id }) {
-  if (event.startsWith("stream.")) return;
   let body;
   try {
     body = JSON.parse(data);
@@ -56,8 +55,9 @@ function receive({ event, data, id }) {
     return;
   }
   if (body === null || typeof body !== "object") return void traffic.unreadable++;
+  if (event.startsWith("stream.")) return control(event, body);
   const live = connection.name === "live";
-  if (live) time.event(Date.parse(body.timestamp) || 0, Date.now());
+  if (live) time.hear(Date.parse(body.timestamp), Date.now());
   for (const record of apply(state, Number(id) || 0, body)) {
     changed.add(record);
     if (record.kind === "call") {
@@ -67,6 +67,12 @@ function receive({ event, data, id }) {
   }
   if (live && body.type === "run_finished" && body.status === "error") voice.alarm("The run failed.");
   redraw();
+}
+
+function control(event, body) {
+  if (event !== "stream.open") return;
+  time.hear(Date.parse(body.now), Date.now());
+  history = { from: Math.max(body.from, body.first) || 0, last: body.last || 0 };
 }
 
 function connected(next) {
@@ -98,8 +104,9 @@ function draw() {
   if (!done) redraw();
 }
 
+// toEnd keeps the newest in sight. History is laid out once it is all there.
 function toEnd() {
-  if (following) scrollTo(0, document.documentElement.scrollHeight);
+  if (following && connection.name !== "catching-up") scrollTo(0, document.documentElement.scrollHeight);
 }
 
 function drawSummary() {
@@ -132,22 +139,30 @@ function drawConnection() {
 }
 
 function drawCountdown() {
+  if (connection.name === "catching-up") return say($("pill-text"), PILLS["catching-up"] + caughtUp());
   if (connection.name !== "reconnecting") return say($("pill-text"), PILLS[connection.name]);
   const s = Math.max(0, Math.ceil((connection.at - Date.now()) / 1_000));
   say($("pill-text"), s === 0 ? "Reconnecting" : "Reconnecting in " + s + " s");
   $("pill-text").title = "Attempt " + connection.attempt + ": " + connection.why;
 }
 
+function caughtUp() {
+  const { from, last } = history;
+  return last > from && state.seq > from ? " " + Math.min(99, Math.floor((100 * (state.seq - from)) / (last - from))) + " %" : "";
+}
+
 // trouble says what is wrong where the page cannot mend it alone, and what can be done.
 function trouble() {
-  const { name, status } = connection;
+  const { name, status, why } = connection;
   if (name === "gone") return ["Part of the history is gone", "The events after the last one shown here are no longer stored, so this view cannot be continued without a hole.", "Start from what is left"];
-  if (name === "refused" && (status === 401 || status === 403)) return ["You may not read this session", "The server answered " + status + ".", "Try again"];
-  if (name === "refused") return ["The server does not serve this session", "It answered " + status + ".", "Try again"];
+  if (name === "refused" && (status === 401 || status === 403)) return ["You may not read this session", sentence(why), "Try again"];
+  if (name === "refused") return ["The stream was refused", sentence(why), "Start over"];
   if (name === "offline") return ["You are offline", "What is shown is the last that is known. The stream goes on by itself when the network is back.", ""];
-  if (connection.attempt >= 3 && (name === "reconnecting" || name === "connecting")) return ["The server cannot be reached", "What is shown is the last that is known: " + connection.why + ".", ""];
+  if (connection.attempt >= 3 && (name === "reconnecting" || name === "connecting")) return ["The server cannot be reached", "Tried " + plural(connection.attempt, "time") + ", and it goes on: " + why + ". What is shown is the last that is known.", ""];
   return ["", "", ""];
 }
+
+const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
 
 function drawNumbers() {
   const c = state.counts;
@@ -159,7 +174,7 @@ function drawNumbers() {
 }
 
 function tick() {
-  if (connection.name === "reconnecting") drawCountdown();
+  if (connection.name === "reconnecting" || connection.name === "catching-up") drawCountdown();
   if (document.hidden) return;
   // What is not confirmed does not count on.
   if (main.dataset.stale !== "true") view.tick(state.open, time.now(Date.now()));
@@ -172,7 +187,7 @@ async function interrupt(body) {
   const response = await fetch(base() + "/interrupt", {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ reason: "user", ...body }),
   });
-  if (!response.ok) throw new Error("the server answered " + response.status);
+  if (!response.ok) throw new Error(await complaint(response));
 }
 
 async function stopAll() {
@@ -253,11 +268,10 @@ const list = sessionList([$("picker-list"), $("landing-list")], {
   watched: () => session === "" || $("sessions").matches(":popover-open"),
   current: () => session,
   onList(sessions) {
-    known = sessions;
-    say($("landing-text"), known === null ? "The list of sessions cannot be had just now."
-      : known.length === 0 ? "Nothing has happened yet. This would make something happen:" : "");
-    $("landing-curl").hidden = known === null || known.length > 0;
-    $("picker-none").hidden = known !== null && known.length > 0;
+    say($("landing-text"), sessions === null ? "The list of sessions cannot be had just now."
+      : sessions.length === 0 ? "Nothing has happened yet." : "");
+    $("landing-curl").hidden = sessions === null || sessions.length > 0;
+    $("picker-none").hidden = sessions !== null && sessions.length > 0;
   },
 });
 
@@ -287,7 +301,8 @@ $("latest").addEventListener("click", () => {
   redraw();
 });
 $("trouble-action").addEventListener("click", () => {
-  if (connection.name === "gone") reset();
+  // Only what is forbidden may be asked for again as it was.
+  if (connection.status !== 401 && connection.status !== 403) reset();
   open(state.seq ? String(state.seq) : "");
 });
 $("numbers").addEventListener("toggle", drawSummary);

@@ -127,7 +127,7 @@ export function createCard(call, actions) {
     const { outcome } = call;
     if (!outcome) return;
     const text = call.reason?.text ?? "";
-    note("reason", [text, call.reason?.detail ? "“" + call.reason.detail + "”" : ""].filter(Boolean).join(" "));
+    note("reason", [text, call.reason?.detail ? "Reason given: “" + call.reason.detail + "”." : ""].filter(Boolean).join(" "));
     // A synthetic result repeats the reason's sentence.
     if (!call.synthetic || !text) showResult("result", call.status === "error" ? "Error" : "Result", outcome, "result");
   }

@@ -57,6 +57,21 @@ export function backoff(attempt, base, random = Math.random) {
   return Math.max(250, Math.round(random() * ceiling));
 }
 
+// complaint gives the words of an answer that is an error: {"error": text} or
+// else its status.
+export async function complaint(response) {
+  const text = json(await response.text().catch(() => ""))?.error;
+  return typeof text === "string" ? text.slice(0, 400) : "the server answered " + response.status;
+}
+
+function json(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 // verdict says what an HTTP status means: "" to read on, "retry", or the state
 // in which the subscription stops.
 export function verdict(status) {
@@ -71,15 +86,17 @@ export function verdict(status) {
 //
 //   onFrame({event, data, id})  every frame, in order
 //   onState({name, ...})        connecting, catching-up, live, ended, gone,
-//                               refused {status}, reconnecting {attempt, at, why}
-//   onBytes(n), onDate(ms)      what arrived, and the server's Date header
+//                               refused (both with {status, why}), reconnecting
+//                               {attempt, at, why}
+//   onBytes(n)                  what arrived
 //
-// Silence of three heartbeats means a dead pipe. It resumes with Last-Event-ID.
+// It resumes with Last-Event-ID. Silence of three heartbeats, whose length in
+// ms stream.open tells, means a dead pipe.
 export function subscribe(options) {
-  const { url, onFrame, onState, onBytes, onDate, headers = {}, heartbeat = 15_000 } = options;
+  const { url, onFrame, onState, onBytes, headers = {} } = options;
   const get = options.fetch ?? globalThis.fetch.bind(globalThis);
   let lastId = options.lastEventId ?? "";
-  let base = 2_000, attempt = 0, closed = false;
+  let heartbeat = options.heartbeat ?? 15_000, base = 2_000, attempt = 0, closed = false;
   let abort = null, wake = null;
 
   function onEvent(frame) {
@@ -87,6 +104,9 @@ export function subscribe(options) {
     if (frame.event === "stream.live") {
       attempt = 0;
       onState({ name: "live" });
+    } else if (frame.event === "stream.open") {
+      const told = Number(json(frame.data)?.heartbeat_ms);
+      if (told > 0) heartbeat = Math.min(told, 300_000);
     }
     onFrame(frame);
   }
@@ -97,9 +117,9 @@ export function subscribe(options) {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      fed();
       onBytes?.(value.length);
       frames.push(value);
+      fed();
       if (closed) return;
     }
   }
@@ -117,13 +137,12 @@ export function subscribe(options) {
       const send = { Accept: "text/event-stream", ...headers };
       if (lastId !== "") send["Last-Event-ID"] = lastId;
       const response = await get(url, { headers: send, cache: "no-store", signal: abort.signal });
-      const date = Date.parse(response.headers.get("date") ?? "");
-      if (date) onDate?.(date);
       const what = verdict(response.status);
-      if (what === "retry") {
-        return { why: "the server answered " + response.status, after: Number(response.headers.get("retry-after")) * 1000 || 0 };
+      if (what !== "") {
+        const why = await complaint(response);
+        if (what !== "retry") return { stop: { name: what, status: response.status, why } };
+        return { why, after: Number(response.headers.get("retry-after")) * 1000 || 0 };
       }
-      if (what !== "") return { stop: { name: what, status: response.status } };
       onState({ name: "catching-up" });
       await read(response, fed);
       return { why: "the server closed the stream" };
@@ -159,8 +178,6 @@ export function subscribe(options) {
   return {
     finished, // settles when the subscription has stopped for good
     retryNow() { wake?.(); },
-    // drop ends the present connection, which then resumes: after sleep a pipe may be dead.
-    drop() { abort?.abort(); },
     close() { closed = true; abort?.abort(); wake?.(); },
   };
 }

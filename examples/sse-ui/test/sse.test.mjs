@@ -70,6 +70,15 @@ test("verdict: what a status means", () => {
   for (const [status, what] of Object.entries(want)) assert.equal(verdict(Number(status)), what, status);
 });
 
+// withAbort answers with a stream that fails when the request is given up, as fetch does.
+function withAbort(stream, signal) {
+  const reader = stream.getReader();
+  return new Response(new ReadableStream({
+    start: (c) => signal.addEventListener("abort", () => c.error(signal.reason)),
+    pull: async (c) => c.enqueue((await reader.read()).value),
+  }));
+}
+
 // follow runs a subscription against scripted answers and gives what it asked
 // for and what it said. An answer is a status, an Error, or the text of a stream.
 async function follow(answers, options = {}) {
@@ -78,6 +87,8 @@ async function follow(answers, options = {}) {
     asked.push(headers["Last-Event-ID"] ?? "");
     const answer = answers.shift();
     if (answer instanceof Error) throw answer;
+    if (answer instanceof Response) return answer;
+    if (answer instanceof ReadableStream) return withAbort(answer, signal);
     if (typeof answer === "number") return new Response(null, { status: answer });
     if (answer !== undefined) return new Response(answer);
     // Silence until the subscription gives up.
@@ -123,6 +134,19 @@ test("subscribe: silence of three heartbeats is a dead pipe", async () => {
   const { states } = await follow(answers, { more: { heartbeat: 5 }, onState: (s) => s.why && why.push(s.why) });
   assert.deepEqual(states, ["connecting", "catching-up", "reconnecting", "connecting", "ended"]);
   assert.match(why[0], /nothing was heard/);
+});
+
+test("subscribe: the server says how long a heartbeat is", async () => {
+  const why = [];
+  const stream = new ReadableStream({ start: (c) => c.enqueue(utf8('event: stream.open\ndata: {"heartbeat_ms":7}\n\n')) });
+  await follow([stream, 204], { onState: (s) => s.why && why.push(s.why) });
+  assert.deepEqual(why.slice(0, 1), ["nothing was heard for 0.021 s"]);
+});
+
+test("subscribe: a refusal brings the server's own words", async () => {
+  const heard = [];
+  await follow([new Response('{"error":"no entry"}', { status: 403 })], { onState: (s) => heard.push(s) });
+  assert.deepEqual(heard.at(-1), { name: "refused", status: 403, why: "no entry" });
 });
 
 test("subscribe: closed, it says nothing more", async () => {
