@@ -1,0 +1,128 @@
+package decode
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	textEvent = `{"id":"c","choices":[{"delta":{"content":"x"}}]}`
+	stopEvent = `{"type":"message_stop"}`
+)
+
+func TestFormatIsRemembered(t *testing.T) {
+	var m Memory
+	var r Reader
+	for i, step := range []struct{ input, header, format, want string }{
+		{`{"error":{"message":"x"}}`, "", "", "failure"}, // perhaps, and of one format only
+		{textEvent, "", "openai-chat", "text"},
+		{`{"error":{"message":"x"}}`, "", "openai-chat", "failure"},
+		{stopEvent, "", "anthropic", "ended"}, // surely of another
+		{"[DONE]", "", "anthropic", "ended"},
+		{`{"some":1,"thing":2}`, "", "anthropic", `problem unknown_format at 0 line 0: the event is neither of the format anthropic so far nor of another: it is an object with the keys "some" "thing"; the formats are ` + strings.Join(Names(), ", ")},
+		{`[1]`, "", "anthropic", "problem bad_shape at 1 line 0: the event is a number, not an object"},
+		{stopEvent, "openai-chat", "anthropic", "ended"}, // named, but surely of another
+		{textEvent, "openai", "anthropic", `problem unknown_format at 0 line 0: there is no format "openai"; the formats are ` + strings.Join(Names(), ", ")},
+		{"data: " + textEvent + "\n\ndata: " + stopEvent + "\n\n", "openai-chat", "anthropic", "text"},
+	} {
+		got := transcript(&r, &m, []byte(step.input), step.header)
+		if !strings.HasPrefix(got, step.want) || m.Format != step.format {
+			t.Errorf("step %d: %s\n got %s, format %q\nwant %s, format %q", i, step.input, got, m.Format, step.want, step.format)
+		}
+	}
+}
+
+func TestAmbiguousEventsNameTheFormats(t *testing.T) {
+	got := unrecognised(Frame{}, nil, []*format{&formats[0], &formats[1]})
+	want := "the event could be of several formats (openai-chat, anthropic); name one in the header Streamer-Format"
+	if got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// TestNoFormatClaimsAnothersEvents: an event of one format is surely of no
+// other.
+func TestNoFormatClaimsAnothersEvents(t *testing.T) {
+	for _, owner := range Names() {
+		for file, events := range streams(t, owner) {
+			for _, event := range events {
+				p := trimmed(event, 0, 0)
+				f, problem := p.frame()
+				if problem != nil {
+					continue
+				}
+				for i := range formats {
+					if name := formats[i].name; name != owner && formats[i].claims(f) == surely {
+						t.Errorf("%s: %s is surely %s, says %s", file, event, owner, name)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestMemoryIsSmallAndSaved(t *testing.T) {
+	if got, err := json.Marshal(Memory{}); err != nil || string(got) != "{}" {
+		t.Errorf("the zero Memory is %s, %v; want {}", got, err)
+	}
+	var m Memory
+	var r Reader
+	transcript(&r, &m, []byte("event: x\ndata: {\"cut\":\"\xf0\x9f"), "")
+	clone := m.Clone()
+	m.SSE.Data[0] = 'X'
+	if got := string(clone.SSE.Data); got != "{\"cut\":\"\xf0\x9f" || clone.SSE.Name != "x" {
+		t.Errorf("the clone keeps %q of event %q", got, clone.SSE.Name)
+	}
+}
+
+func TestDepthAndSize(t *testing.T) {
+	deep := func(n int) string {
+		return `{"choices":[{"delta":{"content":"x"}}],"d":` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}"
+	}
+	for name, c := range map[string]struct{ input, want string }{
+		"deep":                {deep(9_000), "text Text=\"x\"\n"},
+		"too deep":            {deep(10_001), "problem bad_json at 10042 line 0: arrays and objects are nested deeper than 10000\n"},
+		"far too deep":        {strings.Repeat("[", 1<<20), "problem bad_json at 10000 line 0: arrays and objects are nested deeper than 10000\n"},
+		"many events":         {"[" + strings.Repeat(textEvent+",", 20_000) + textEvent + "]", strings.Repeat("text Message=\"c\" Text=\"x\"\n", 20_001)},
+		"bad byte":            {"\n{\"choices\":[{\"delta\":{\"content\":\"a\xc3\x28\"}}]}", "problem bad_utf8 at 35 line 0: byte 0xc3 is not UTF-8\n"},
+		"bad line":            {textEvent + "\n{\"a\":tru}\n" + textEvent, "text Message=\"c\" Text=\"x\"\nproblem bad_json at 57 line 2: '}' where the rest of true is expected\ntext Message=\"c\" Text=\"x\"\n"},
+		"bad SSE event":       {": x\ndata: {\"a\":,}\n\ndata: " + textEvent + "\n\n", "problem bad_json at 15 line 2: ',' where a JSON value is expected\ntext Message=\"c\" Text=\"x\"\n"},
+		"broken pretty JSON":  {"{\n  \"a\": 1,\n  \"b\": \n}", "problem bad_json at 20 line 0: '}' where a JSON value is expected\n"},
+		"cut JSON":            {`{"choices":[`, "problem bad_json at 12 line 0: the JSON text ends before it is complete\n"},
+		"a scalar":            {`"data"`, "problem bad_shape at 0 line 0: the event is a string, not an object\n"},
+		"wrapped":             {`{"event":"x","id":"1","data":` + textEvent + `}`, "text Message=\"c\" Text=\"x\"\n"},
+		"wrapped, not":        {`{"event":"x","data":{},"more":1}`, "problem unknown_format"},
+		"batches of one kind": {"[" + textEvent + "," + textEvent + "]", "text Message=\"c\" Text=\"x\"\ntext Message=\"c\" Text=\"x\"\n"},
+	} {
+		var m Memory
+		var r Reader
+		got := transcript(&r, &m, []byte(c.input), "")
+		if got != c.want && !(strings.HasSuffix(c.want, "_format") && strings.HasPrefix(got, c.want)) {
+			t.Errorf("%s\n got %.300s\nwant %.300s", name, got, c.want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, want := range []string{"openai-chat", "anthropic"} {
+		if !slices.Contains(Names(), want) {
+			t.Errorf("%q is not among %q", want, Names())
+		}
+	}
+}
+
+// TestNothingIsAllocated: a delta costs no memory.
+func TestNothingIsAllocated(t *testing.T) {
+	var m Memory
+	var r Reader
+	data := []byte(textEvent)
+	if n := testing.AllocsPerRun(100, func() {
+		r.Reset(&m, data, "", Limits{})
+		for r.Next() {
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations per delta, want none", n)
+	}
+}
