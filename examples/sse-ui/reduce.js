@@ -3,21 +3,24 @@
 
 const TERMINAL = new Set(["completed", "error", "denied", "cancelled", "timeout"]);
 const MAX_NOTICES = 500; // rejected inputs and orphans kept; later ones are counted
+const MAX_ITEMS = 5_000; // of the timeline; beyond, the oldest finished ones are forgotten
+const FORGET = 500; // items forgotten at a time
 
 export const terminal = (status) => TERMINAL.has(status);
 
 // create gives the state before the first event.
 //
 // timeline holds what the page shows, in order of first sight: items of kind
-// run, message, end (of a run) and notice, each with a unique key. A message's
-// blocks are its text and reasoning parts and, between them, groups of calls.
+// run, message, end (of a run) and notice. A message's blocks are its text and
+// reasoning parts and, between them, groups of calls. What leaves the timeline
+// is listed in forgotten, for whoever draws it.
 export function create() {
   return {
     seq: 0, // of the last event folded
     run: null, // the run that is going on
     runs: new Map(), messages: new Map(), calls: new Map(),
     open: new Set(), // calls without a terminal event
-    timeline: [],
+    timeline: [], forgotten: [],
     tally: { calls: 0, open: 0, completed: 0, error: 0, denied: 0, cancelled: 0, timeout: 0 },
     counts: { events: 0, duplicates: 0, unknown: 0, afterEnd: 0, gaps: 0, notices: 0 },
   };
@@ -53,8 +56,8 @@ const rules = {
     if (state.run === run) state.run = null;
     const pending = (e.pending ?? []).map((id) => state.calls.get(id)).filter(Boolean);
     for (const call of pending) call.outside = true;
-    const item = { kind: "end", key: "end:" + run.id, run, pending: e.pending ?? [] };
-    state.timeline.push(item);
+    const item = { kind: "end", run, pending: e.pending ?? [] };
+    show(state, item);
     return [run, item, ...pending];
   },
 
@@ -123,10 +126,12 @@ const rules = {
     return [call, call.fresh && call.message];
   },
   tool_call_late_result(state, e) {
+    // Its call is over, whether or not its end is still stored.
+    if (!state.calls.has(e.call ?? "")) return rules.orphan_result(state, e);
     const call = callOf(state, e);
     call.late = { ...outcome(e), at: e.ms, status: e.status ?? "", conflict: !!e.conflict };
     call.lateCount++;
-    return [call, call.fresh && call.message];
+    return [call];
   },
   orphan_result(state, e) {
     return notice(state, { what: "orphan", id: e.id ?? "", tool: e.tool_name ?? "", outcome: outcome(e), at: e.ms });
@@ -149,18 +154,32 @@ function late(state) {
 function notice(state, fields) {
   state.counts.notices++;
   if (state.counts.notices > MAX_NOTICES) return [];
-  const item = { kind: "notice", key: "notice:" + state.counts.notices, ...fields };
-  state.timeline.push(item);
+  const item = { kind: "notice", ...fields };
+  show(state, item);
   return [item];
 }
+
+// show appends to the timeline, and keeps it bounded.
+function show(state, item) {
+  state.timeline.push(item);
+  if (state.timeline.length < MAX_ITEMS + FORGET) return;
+  const old = new Set(state.timeline.slice(0, -MAX_ITEMS).filter((i) => i !== state.run && !callsOf(i).some((c) => state.open.has(c))));
+  state.timeline = state.timeline.filter((i) => !old.has(i));
+  for (const i of old) for (const c of callsOf(i)) state.calls.delete(c.call);
+  for (const [key, m] of state.messages) if (old.has(m)) state.messages.delete(key);
+  for (const [key, r] of state.runs) if (old.has(r)) state.runs.delete(key);
+  state.forgotten.push(...old);
+}
+
+const callsOf = (item) => (item.blocks ?? []).flatMap((b) => b.calls ?? []);
 
 function runOf(state, e) {
   const id = e.run ?? "";
   let run = state.runs.get(id);
   if (!run) {
-    run = { kind: "run", key: "run:" + id, id, startedAt: e.ms, endedAt: 0, status: "", reason: null };
+    run = { kind: "run", id, startedAt: e.ms, endedAt: 0, status: "", reason: null };
     state.runs.set(id, run);
-    state.timeline.push(run);
+    show(state, run);
   }
   return run;
 }
@@ -171,12 +190,11 @@ const messageKey = (e) => JSON.stringify([e.namespace ?? "", e.message_id ?? "",
 // key is the one later events mean.
 function openMessage(state, e) {
   const message = {
-    kind: "message", key: "message:" + state.timeline.length,
-    id: e.message_id ?? "", namespace: e.namespace ?? "", choice: e.choice ?? 0, role: e.role ?? "",
+    kind: "message", id: e.message_id ?? "", namespace: e.namespace ?? "", choice: e.choice ?? 0, role: e.role ?? "",
     at: e.ms, blocks: [], finished: false, finishReason: "", superseded: false, usage: null,
   };
   state.messages.set(messageKey(e), message);
-  state.timeline.push(message);
+  show(state, message);
   return message;
 }
 
@@ -204,7 +222,7 @@ function callOf(state, e) {
   }
   const message = messageOf(state, e);
   call = {
-    kind: "call", key: "call:" + key, call: key, message, run: e.run ?? "", fresh: true,
+    kind: "call", call: key, message, run: e.run ?? "", fresh: true,
     id: e.id ?? "", uid: e.uid ?? "", synthesized: !!e.id_synthesized, tool: e.tool_name ?? "", namespace: e.namespace ?? "",
     parent: e.parent_call ?? "", parentTool: state.calls.get(e.parent_call)?.tool ?? "", provider: !!e.provider_executed, type: e.kind ?? "",
     status: "building_args", partial: true, startedAt: 0, completeAt: 0, endedAt: 0, deadline: 0, seenAt: e.ms,

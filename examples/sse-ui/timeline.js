@@ -31,8 +31,18 @@ export function timeline(root, actions) {
     return noticeView(item);
   }
 
+  function forget(item) {
+    const view = views.get(item);
+    if (!view) return;
+    view.node.remove();
+    views.delete(item);
+    drawn--;
+    for (const block of item.blocks ?? []) for (const call of block.calls ?? []) cards.delete(call);
+  }
+
   return {
     draw(state, changed, until) {
+      for (const item of state.forgotten.splice(0)) forget(item);
       while (drawn < state.timeline.length) {
         if (performance.now() > until) return false;
         const item = state.timeline[drawn++];

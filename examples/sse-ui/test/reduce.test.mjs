@@ -44,6 +44,11 @@ test("a late result stands beside the end, not in its place", () => {
   assert.deepEqual([c.status, c.late.value, c.late.conflict, c.lateCount], ["timeout", "ok", true, 1]);
 });
 
+test("a late result for a call no longer stored opens none", () => {
+  const s = fold({ type: "tool_call_late_result", call: "1.0", message_id: "m", tool_result: "ok" });
+  assert.deepEqual([s.open.size, s.timeline.map((i) => i.kind)], [0, ["notice"]]);
+});
+
 test("an event seen twice counts once", () => {
   const s = create();
   for (const seq of [5, 5, 6, 5, 6]) apply(s, seq, { ...delta("1.0", undefined, "x"), timestamp: at(0) });
@@ -108,6 +113,15 @@ test("runs begin, end, and name what they leave open", () => {
 test("rejected inputs and orphans are notices, and bounded", () => {
   const s = fold(...Array.from({ length: 600 }, () => ({ type: "rejected", reason: { code: "bad_json", text: "t" }, input: 3 })), { type: "orphan_result", id: "x" });
   assert.deepEqual([s.timeline.length, s.counts.notices], [500, 601]);
+});
+
+test("the timeline is bounded; what is open is never forgotten", () => {
+  const list = [start("open.0")];
+  for (let i = 0; i < 6000; i++) list.push({ type: "message_started", message_id: "m" + i }, start(i + ".0", { message_id: "m" + i }), result(i + ".0", "completed", { message_id: "m" + i }));
+  const s = fold(...list);
+  assert.ok(s.timeline.length <= 5501, "length " + s.timeline.length);
+  assert.equal(s.timeline.length + s.forgotten.length, 6001);
+  assert.deepEqual([s.timeline[0].blocks[0].calls[0].call, s.calls.has("0.0"), s.calls.has("5999.0"), s.tally.calls], ["open.0", false, true, 6001]);
 });
 
 test("every record changed is named, so that nothing else need be drawn", () => {
