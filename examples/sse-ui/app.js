@@ -28,6 +28,7 @@ const view = timeline($("timeline"), {
 let session = "", state = create(), time = clock(), stream = null;
 let connection = { name: "idle" }, changed = new Set(), traffic = { bytes: 0, unreadable: 0 };
 let history = { from: 0, last: 0 }; // the part of the log this connection began with
+let locked = false; // a token is needed before anything can be read
 let following = true, touched = 0, lastY = 0;
 let drawing = 0, stopAsked = null, lostTimer = 0;
 
@@ -80,6 +81,7 @@ function connected(next) {
   const { attempt, why } = connection; // of the trouble so far, until it is over
   if (next.name === "connecting") next = { attempt, why, ...next };
   connection = next.name === "reconnecting" && !navigator.onLine ? { ...next, name: "offline" } : next;
+  if (next.status === 401) locked = true;
   if (next.name === "live" || next.name === "idle") clearTimeout(lostTimer);
   else if (before === "live") lostTimer = setTimeout(voice.alarm, LOST, "Connection lost.");
   drawConnection();
@@ -136,6 +138,7 @@ function drawConnection() {
   say($("trouble-title"), title);
   say($("trouble-text"), text);
   say($("trouble-action"), action);
+  $("login").hidden = !locked;
 }
 
 function drawCountdown() {
@@ -154,8 +157,9 @@ function caughtUp() {
 // trouble says what is wrong where the page cannot mend it alone, and what can be done.
 function trouble() {
   const { name, status, why } = connection;
+  if (locked) return ["A token is needed", "This server shows its sessions to those who know its token.", ""];
   if (name === "gone") return ["Part of the history is gone", "The events after the last one shown here are no longer stored, so this view cannot be continued without a hole.", "Start from what is left"];
-  if (name === "refused" && (status === 401 || status === 403)) return ["You may not read this session", sentence(why), "Try again"];
+  if (name === "refused" && status === 403) return ["You may not read this session", sentence(why), "Try again"];
   if (name === "refused") return ["The stream was refused", sentence(why), "Start over"];
   if (name === "offline") return ["You are offline", "What is shown is the last that is known. The stream goes on by itself when the network is back.", ""];
   if (connection.attempt >= 3 && (name === "reconnecting" || name === "connecting")) return ["The server cannot be reached", "Tried " + plural(connection.attempt, "time") + ", and it goes on: " + why + ". What is shown is the last that is known.", ""];
@@ -232,6 +236,30 @@ function drawStop() {
   say($("stop-text"), late ? "Not confirmed, stop again" : stopAsked ? "Stop requested" : "Stop");
 }
 
+// ---- the token
+
+function lock(closed) {
+  if (locked === closed) return;
+  locked = closed;
+  drawConnection();
+}
+
+// login trades the token for a cookie, which the stream and everything else then show.
+async function login(token) {
+  try {
+    const response = await fetch("/v1/login", {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }),
+    });
+    if (!response.ok) throw new Error(await complaint(response));
+  } catch (err) {
+    return complain("Not signed in: " + err.message);
+  }
+  $("token").value = "";
+  lock(false);
+  list.look();
+  if (session !== "") open(state.seq ? String(state.seq) : "");
+}
+
 let toastTimer = 0;
 function complain(text) {
   say($("toast"), text);
@@ -267,7 +295,8 @@ function reset() {
 const list = sessionList([$("picker-list"), $("landing-list")], {
   watched: () => session === "" || $("sessions").matches(":popover-open"),
   current: () => session,
-  onList(sessions) {
+  onList(sessions, status) {
+    if (status === 401) lock(true);
     say($("landing-text"), sessions === null ? "The list of sessions cannot be had just now."
       : sessions.length === 0 ? "Nothing has happened yet." : "");
     $("landing-curl").hidden = sessions === null || sessions.length > 0;
@@ -302,7 +331,7 @@ $("latest").addEventListener("click", () => {
 });
 $("trouble-action").addEventListener("click", () => {
   // Only what is forbidden may be asked for again as it was.
-  if (connection.status !== 401 && connection.status !== 403) reset();
+  if (connection.status !== 403) reset();
   open(state.seq ? String(state.seq) : "");
 });
 $("numbers").addEventListener("toggle", drawSummary);
@@ -311,6 +340,10 @@ $("other").addEventListener("submit", (e) => {
   e.preventDefault();
   const name = $("other-name").value.trim();
   if (name) location.hash = hashOf(name);
+});
+$("login").addEventListener("submit", (e) => {
+  e.preventDefault();
+  login($("token").value);
 });
 addEventListener("hashchange", choose);
 addEventListener("online", () => stream?.retryNow());

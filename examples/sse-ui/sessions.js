@@ -19,17 +19,17 @@ export function sessionOf(hash) {
 export const hashOf = (session) => "#session=" + encodeURIComponent(session);
 
 // sessionList asks for the list, often while watched() says that somebody looks,
-// and fills every element of lists. onList(sessions | null) hears the result;
-// null means that it could not be had.
+// and fills every element of lists. onList(sessions, status) hears the result; null
+// for sessions means that they could not be had, and status is HTTP's or 0.
 export function sessionList(lists, { watched, current, onList }) {
   let timer = 0, shown = "";
 
   async function look() {
     clearTimeout(timer);
     if (!document.hidden) {
-      const sessions = await ask();
+      const { sessions, status } = await ask();
       if (sessions) fill(sessions);
-      onList(sessions);
+      onList(sessions, status);
     }
     clearTimeout(timer);
     timer = setTimeout(look, watched() ? EVERY : EVERY_QUIET);
@@ -56,13 +56,14 @@ export function sessionList(lists, { watched, current, onList }) {
 }
 
 async function ask() {
+  let status = 0;
   try {
     const response = await fetch("/v1/sessions", { headers: { Accept: "application/json" }, cache: "no-store" });
-    if (!response.ok) return null;
-    const sessions = await response.json();
-    return Array.isArray(sessions) ? sessions.filter((s) => typeof s?.session === "string") : null;
+    status = response.status;
+    const list = response.ok ? await response.json() : null;
+    return { status, sessions: Array.isArray(list) ? list.filter((s) => typeof s?.session === "string") : null };
   } catch {
-    return null;
+    return { status, sessions: null };
   }
 }
 

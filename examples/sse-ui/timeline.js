@@ -124,7 +124,7 @@ function messageView(message, cardOf) {
 
 function footOf(m) {
   const said = [];
-  if (m.superseded) said.push("Replaced by a new attempt");
+  if (m.superseded) said.push("Cut off before its end");
   if (!USUAL_ENDS.has(m.finishReason)) said.push("Ended by “" + m.finishReason + "”");
   const u = m.usage ?? {};
   const taken = u.input_tokens ?? u.prompt_tokens, given = u.output_tokens ?? u.completion_tokens;
