@@ -122,18 +122,31 @@ func decodeLangChain(r *Reader, f Frame) *Problem {
 
 // langTuple reads an event that is an array.
 func (r *Reader) langTuple(v gjson.Result) *Problem {
-	var parts [3]gjson.Result
-	n := 0
-	for e := elements(v); n < len(parts) && e.next(); n++ {
-		parts[n] = e.value
+	e := elements(v)
+	if !e.next() {
+		return nil
 	}
-	switch {
-	case n == 2 && isString(parts[0]):
-		return r.langEvent(parts[0].Str, "", parts[1])
-	case n == 3 && isArray(parts[0]) && isString(parts[1]):
-		return r.langEvent(parts[1].Str, r.langNamespace(parts[0]), parts[2])
+	ns := ""
+	if isArray(e.value) {
+		if ns = r.langNamespace(e.value); !e.next() {
+			return nil
+		}
 	}
-	return r.langMessages("", v)
+	if !isString(e.value) {
+		return r.langMessages("", v)
+	}
+	return r.langEvent(e.value.Str, ns, e.rest())
+}
+
+// rest gives the next value of an array or object, known to be its last one,
+// without looking for its end: payloads are long, and walked again anyway.
+// What stands behind its closing bracket no walker sees.
+func (w *walker) rest() gjson.Result {
+	i := w.separator(w.at)
+	if w.at == 0 || i >= len(w.raw) {
+		return gjson.Result{}
+	}
+	return valueOf(strings.TrimRight(w.raw[i:len(w.raw)-1], " \t\r\n"))
 }
 
 func (r *Reader) langParts(v gjson.Result) *Problem {
@@ -241,10 +254,7 @@ func (r *Reader) langMessages(ns string, payload gjson.Result) *Problem {
 		return nil
 	}
 	first := e.value
-	if !e.next() {
-		return r.langMessage(langPlace{ns: ns}, first)
-	}
-	if s := r.langCheckpoint(e.value); s != "" {
+	if s := r.langCheckpoint(e.rest()); s != "" {
 		ns = s
 	}
 	return r.langMessage(langPlace{ns: ns}, first)

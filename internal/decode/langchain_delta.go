@@ -30,6 +30,9 @@ func (r *Reader) langDelta(ns string, m *langFields) {
 		of.Whole = true
 		r.langCalls(of, m.calls)
 	}
+	if isObject(m.usage) {
+		m.usage = valueOf(r.langUsage(of.Namespace, of.Message, m.usage))
+	}
 	r.langFinish(of, end, m.usage)
 }
 

@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"streamer/internal/chunks"
 )
 
 // FuzzLangChain reads two events that the format is told to be of: nothing
-// panics, and the memory stays bounded.
+// panics, what is emitted says something, and the memory stays bounded.
 func FuzzLangChain(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "langchain", "*.jsonl"))
 	if err != nil || len(files) == 0 {
@@ -32,8 +34,11 @@ func FuzzLangChain(f *testing.F) {
 			r.Reset(&m, input, "langchain", Limits{})
 			for r.Next() {
 				for _, c := range r.Chunks() {
-					if c.Whole && c.Kind == 0 {
-						t.Errorf("%q: %+v: a chunk without a kind", input, c)
+					if c.Kind == chunks.Fragment && c.ID == "" && c.Name == "" && c.Args == "" {
+						t.Errorf("%q: %+v says nothing", input, c)
+					}
+					if c.Kind == chunks.Result && c.ID == "" && c.Call == "" {
+						t.Errorf("%q: %+v is a result of no call", input, c)
 					}
 				}
 			}

@@ -25,6 +25,7 @@ type langStreamed struct {
 	Said  bool   `json:"d,omitzero"` // it had content or calls
 	Calls bool   `json:"c,omitzero"`
 	Done  bool   `json:"e,omitzero"` // and it ended since
+	Usage string `json:"u,omitzero"` // raw, so far
 }
 
 const keptStreamed = 64
@@ -65,6 +66,9 @@ func (m *LangChainMemory) stream(ns, id string, said langSaid) string {
 	}
 	s := m.Streamed[i]
 	if said.text || said.calls {
+		if s.Done { // another message under the same id
+			s.Usage = ""
+		}
 		s.Said, s.Done = true, false
 	}
 	s.Calls = s.Calls || said.calls
