@@ -114,29 +114,36 @@ func TestFramingDoesNotMatter(t *testing.T) {
 	}
 }
 
+// TestCutsDoNotMatter cuts the beginning of each stream at every byte, and the
+// whole of it at some places and into single characters.
 func TestCutsDoNotMatter(t *testing.T) {
 	for _, format := range Names() {
 		for file, events := range streams(t, format) {
-			want := problemFree(readAll(t, events...))
 			for name, frame := range framings {
-				var text strings.Builder
-				text.WriteString(bom)
-				for i, e := range events {
-					text.WriteString(frame(i, e))
-				}
-				whole := text.String()
-				// Every byte of a stream of up to 3000; of a longer one, some.
-				for cut := 0; cut < len(whole); cut += 1 + len(whole)/3000*7 {
-					if got := problemFree(readAll(t, whole[:cut], whole[cut:])); got != want {
-						t.Fatalf("%s %s cut at %d (%q | %q)\n got:\n%s\nwant:\n%s", file, name, cut,
-							whole[max(0, cut-40):cut], whole[cut:min(len(whole), cut+40)], got, want)
-					}
-				}
-				if got := problemFree(readAll(t, strings.Split(whole, "")...)); got != want {
-					t.Fatalf("%s %s character by character\n got:\n%s\nwant:\n%s", file, name, got, want)
-				}
+				cutEverywhere(t, file+" "+name, events[:2], frame, 1)
+				cutEverywhere(t, file+" "+name, events, frame, 97)
 			}
 		}
+	}
+}
+
+func cutEverywhere(t *testing.T, what string, events []string, frame func(int, string) string, step int) {
+	t.Helper()
+	want := problemFree(readAll(t, events...))
+	var text strings.Builder
+	text.WriteString(bom)
+	for i, e := range events {
+		text.WriteString(frame(i, e))
+	}
+	whole := text.String()
+	for cut := 0; cut < len(whole); cut += step {
+		if got := problemFree(readAll(t, whole[:cut], whole[cut:])); got != want {
+			t.Fatalf("%s cut at %d (%q | %q)\n got:\n%s\nwant:\n%s", what, cut,
+				whole[max(0, cut-40):cut], whole[cut:min(len(whole), cut+40)], got, want)
+		}
+	}
+	if got := problemFree(readAll(t, strings.Split(whole, "")...)); got != want {
+		t.Fatalf("%s character by character\n got:\n%s\nwant:\n%s", what, got, want)
 	}
 }
 
