@@ -3,6 +3,8 @@ package broker
 import (
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 func TestParseAck(t *testing.T) {
@@ -31,6 +33,52 @@ func FuzzParseAck(f *testing.F) {
 			t.Errorf("%q: not read, but %+v", reply, pos)
 		}
 	})
+}
+
+// A message that was dropped on the way shows in the consumer's count.
+func TestReaderSeesAGap(t *testing.T) {
+	next, pending := uint64(10), uint64(0)
+	p := &pull{next: &next}
+	for _, c := range []struct {
+		reply string
+		want  error
+	}{
+		{"$JS.ACK.LLM.c.1.10.1.1.3", nil},
+		{"$JS.ACK.LLM.c.1.12.2.1.2", nil}, // 11 is another partition's
+		{"$JS.ACK.LLM.c.1.15.4.1.0", errAgain},
+	} {
+		if err := p.one(&nats.Msg{Reply: c.reply}, &pending); err != c.want {
+			t.Errorf("%s: got %v, want %v", c.reply, err, c.want)
+		}
+	}
+	if len(p.batch) != 2 || pending != 2 {
+		t.Errorf("read %d messages, %d pending, want 2, 2", len(p.batch), pending)
+	}
+}
+
+// The server's remarks: those that end a request give its credit back, and
+// those that end the consumer end it.
+func TestReaderHearsTheServer(t *testing.T) {
+	for _, c := range []struct {
+		status, left string
+		credit       int
+		want         error
+	}{
+		{"100", "", 100, nil},
+		{"408", "60", 40, nil},
+		{"409", "30", 70, nil}, // max_bytes reached
+		{"409", "", 100, errAgain},
+		{"503", "", 100, errAgain},
+	} {
+		p := &pull{credit: 100}
+		h := nats.Header{"Status": {c.status}}
+		if c.left != "" {
+			h.Set("Nats-Pending-Messages", c.left)
+		}
+		if err := p.remark(&nats.Msg{Header: h}); err != c.want || p.credit != c.credit {
+			t.Errorf("%s %s: got %v, credit %d, want %v, %d", c.status, c.left, err, p.credit, c.want, c.credit)
+		}
+	}
 }
 
 func TestForbiddenInWords(t *testing.T) {

@@ -127,15 +127,12 @@ func (t *tail) drain(ctx context.Context) error {
 		return t.catchUp(ctx, true)
 	}
 	for _, s := range queue {
-		if s.Seq <= t.last {
-			continue
-		}
 		if s.linked && s.Prev > t.last {
 			if err := t.fill(ctx, s.Prev); err != nil {
 				return err
 			}
 		}
-		if s.Seq > t.last { // the log has given it already, mostly
+		if s.Seq > t.last { // or the log has given it already
 			if err := t.give(*s, true); err != nil {
 				return err
 			}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"streamer/internal/events"
+
+	"github.com/nats-io/nats.go"
 )
 
 // follower runs a tail and hands on what it gives.
@@ -268,6 +270,13 @@ func TestForgedEvent(t *testing.T) {
 	if err := b.nc.Publish("toolcalls.s.event.tool_call_result", []byte("forged")); err != nil {
 		t.Fatal(err)
 	}
-	grow(t, b, "s", 1, 1, 0)
+	last := grow(t, b, "s", 1, 1, 0)
 	f.want(1, 1)
+	again := nats.NewMsg("toolcalls.s.event.tool_call_args_delta") // what came already
+	again.Header = nats.Header{headerSeq: {"1"}, headerTime: {"2026-01-02T03:04:05Z"}, headerPrev: {"0"}, events.HeaderEventID: {"1.0"}}
+	if err := b.nc.PublishMsg(again); err != nil {
+		t.Fatal(err)
+	}
+	grow(t, b, "s", 2, 1, last)
+	f.want(2, 2)
 }
