@@ -101,14 +101,14 @@ function draw() {
   drawSummary();
   drawStop();
   view.tick(state.open, time.now(Date.now()));
-  toEnd();
   if (!following && news) $("latest").hidden = false;
-  if (!done) redraw();
+  if (!done) return redraw();
+  toEnd();
 }
 
-// toEnd keeps the newest in sight. History is laid out once it is all there.
+// toEnd keeps the newest in sight, once all there is so far is drawn.
 function toEnd() {
-  if (following && connection.name !== "catching-up") scrollTo(0, document.documentElement.scrollHeight);
+  if (following && !drawing && connection.name !== "catching-up") scrollTo(0, document.documentElement.scrollHeight);
 }
 
 function drawSummary() {
