@@ -17,6 +17,7 @@ import (
 const (
 	apiStreamInfo     = "$JS.API.STREAM.INFO."
 	apiStreamCreate   = "$JS.API.STREAM.CREATE."
+	apiPurge          = "$JS.API.STREAM.PURGE."
 	apiMsgGet         = "$JS.API.STREAM.MSG.GET."
 	apiConsumerCreate = "$JS.API.CONSUMER.CREATE."
 	apiConsumerDelete = "$JS.API.CONSUMER.DELETE."

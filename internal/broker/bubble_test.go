@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -97,5 +98,32 @@ func TestStateAge(t *testing.T) {
 				t.Errorf("after another %v: got %v, %v, want %v", c.wait, ok, err, c.want)
 			}
 		}
+	})
+}
+
+// Who beats is there; who stops is not, when its time is over; who leaves is
+// not at once.
+func TestMembers(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *Broker) {
+		ctx := context.Background()
+		step := func(want string, do func() error) {
+			t.Helper()
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := b.Members(ctx); err != nil || fmt.Sprint(got) != want {
+				t.Errorf("got %v, %v, want %s", got, err, want)
+			}
+		}
+		beat := func(id string) func() error { return func() error { return b.Beat(ctx, id, 3*time.Second) } }
+		step("[]", func() error { return nil })
+		step("[w2]", beat("w2"))
+		step("[w1 w2]", beat("w1"))
+		time.Sleep(2 * time.Second) // of the bubble
+		step("[w1 w2]", beat("w1"))
+		time.Sleep(2 * time.Second)
+		step("[w1]", func() error { return nil })
+		step("[w1 w3]", beat("w3"))
+		step("[w3]", func() error { return b.Leave(ctx, "w1") })
 	})
 }

@@ -15,20 +15,22 @@ import (
 
 // The streams.
 const (
-	streamInputs = "LLM"
-	streamEvents = "TOOLCALLS"
-	streamBlobs  = "STREAMER_BLOBS"
-	streamStates = "KV_STREAMER_STATE"
-	streamMarks  = "KV_STREAMER_MARK"
+	streamInputs  = "LLM"
+	streamEvents  = "TOOLCALLS"
+	streamBlobs   = "STREAMER_BLOBS"
+	streamStates  = "KV_STREAMER_STATE"
+	streamMarks   = "KV_STREAMER_MARK"
+	streamMembers = "KV_STREAMER_MEMBER"
 )
 
-var streamNames = [...]string{streamInputs, streamEvents, streamBlobs, streamStates, streamMarks}
+var streamNames = [...]string{streamInputs, streamEvents, streamBlobs, streamStates, streamMarks, streamMembers}
 
 // Roots of the subjects in streams that are nobody's but ours.
 const (
-	rootBlobs  = "_blobs."
-	rootStates = "$KV.STREAMER_STATE."
-	rootMarks  = "$KV.STREAMER_MARK."
+	rootBlobs   = "_blobs."
+	rootStates  = "$KV.STREAMER_STATE."
+	rootMarks   = "$KV.STREAMER_MARK."
+	rootMembers = "$KV.STREAMER_MEMBER."
 )
 
 // Metadata of the streams: what must never change under a program that relies
@@ -139,14 +141,16 @@ func (b *Broker) makeEvents(ctx context.Context, inputs *streamInfo) (*streamInf
 	return b.createOrCheck(ctx, info, config, b.opts.EventAge, b.opts.Duplicates)
 }
 
-// makeOwn makes the streams of blobs, states and marks. States and marks are
-// ordinary KV buckets, readable with the usual tools.
+// makeOwn makes the streams of blobs, states, marks and members. All but the
+// first are ordinary KV buckets, readable with the usual tools.
 func (b *Broker) makeOwn(ctx context.Context, eventAge time.Duration) error {
 	blobs := b.config(streamBlobs, max(eventAge, b.stateAge)+ageMargin, rootBlobs+"*")
 	blobs.MaxMsgsPerSubject = 1
 	states := b.bucket(streamStates, rootStates+">")
 	states.AllowMsgTTL = true
-	for _, config := range []jetstream.StreamConfig{blobs, states, b.bucket(streamMarks, rootMarks+">")} {
+	members := b.bucket(streamMembers, rootMembers+">")
+	members.AllowMsgTTL = true
+	for _, config := range []jetstream.StreamConfig{blobs, states, members, b.bucket(streamMarks, rootMarks+">")} {
 		info, err := b.stream(ctx, config.Name)
 		if err != nil {
 			return err
