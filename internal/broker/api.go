@@ -109,7 +109,7 @@ func (b *Broker) worthRetry(ctx context.Context, err error) bool {
 	if refused := (*apiError)(nil); errors.As(err, &refused) {
 		return refused.uncertain()
 	}
-	return ctx.Err() == nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, errUnreadable)
+	return ctx.Err() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, errUnreadable)
 }
 
 var errUnreadable = errors.New("unreadable answer")
@@ -122,6 +122,9 @@ func (b *Broker) askOnce(ctx context.Context, subject string, request any, a ans
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	reply, err := b.nc.RequestWithContext(ctx, subject, body)
+	if errors.Is(err, nats.ErrConnectionClosed) {
+		return ErrClosed
+	}
 	if err != nil {
 		return err
 	}

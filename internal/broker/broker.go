@@ -13,6 +13,11 @@
 //
 // The order of several Pubs in flight at once is not kept: one in flight per
 // session keeps that session's order.
+//
+// What it relies on, and a server of one's own should enforce by permissions:
+// only streamer publishes on _llm.>, _toolcalls.>, _blobs.> and
+// $KV.STREAMER_*.>, and nobody on toolcalls.>, which the server itself
+// republishes. The embedded server enforces the last.
 package broker
 
 import (

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -264,6 +265,23 @@ func TestAnotherInputStreamIsRefused(t *testing.T) {
 	}
 }
 
+// Several processes may find an empty server at the same moment.
+func TestManyStartAtOnce(t *testing.T) {
+	s := newTestServer(t)
+	var started sync.WaitGroup
+	for range 5 {
+		started.Go(func() {
+			b, err := Open(deadline(t), Options{URL: s.url(), Partitions: 3})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			b.Close()
+		})
+	}
+	started.Wait()
+}
+
 func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -339,6 +357,12 @@ func TestCloseAnswersWhatIsInFlight(t *testing.T) {
 	}
 	if a := b.PublishWait(deadline(t), &Pub{Subject: "llm.s.end"}); !errors.Is(a.Err, ErrClosed) {
 		t.Errorf("after Close: got %v, want ErrClosed", a.Err)
+	}
+	if _, _, err := b.InputBounds(deadline(t)); !errors.Is(err, ErrClosed) {
+		t.Errorf("reading after Close: got %v, want ErrClosed", err)
+	}
+	if err := b.Tail(deadline(t), "s", 0, nil); err == nil {
+		t.Error("a tail after Close: got no error")
 	}
 	s.start()
 }

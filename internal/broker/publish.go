@@ -41,8 +41,8 @@ type Ack struct {
 
 // Publish sends p and puts exactly one Ack into acks: stored, definitively
 // refused, or closed. Until then it is sent again after every uncertain
-// outcome. It does not block; acks should have room for all its sender has in
-// flight, or their order is lost.
+// outcome. It waits for nothing but room in the connection's buffer. acks
+// should have room for all its sender has in flight, or their order is lost.
 func (b *Broker) Publish(p *Pub, acks chan<- Ack) { b.pubs.publish(p, acks) }
 
 // PublishWait sends p and waits for its outcome. If ctx ends before, p is sent

@@ -197,11 +197,10 @@ func (p *pull) run(ctx context.Context, again <-chan struct{}) error {
 		select {
 		case m := <-p.in:
 			silent = 0
-			n := len(p.batch)
 			if err := p.take(m); err != nil {
 				return err
 			}
-			if len(p.batch) > n {
+			if len(p.batch) > 0 { // no mere heartbeat
 				quiet = 0
 			}
 		case <-beat.C:
