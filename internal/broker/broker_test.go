@@ -311,6 +311,21 @@ func TestForbiddenSubject(t *testing.T) {
 	}
 }
 
+// A user who may not do what is needed is told so, instead of waiting for ever.
+func TestMissingPermission(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a request's time-out")
+	}
+	s := newTestServer(t)
+	s.stop()
+	s.opts.Users[0].Permissions.Publish.Deny = []string{"$JS.API.STREAM.CREATE.>"}
+	s.start()
+	_, err := Open(deadline(t), Options{URL: s.url()})
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no permission to publish on $JS.API.STREAM.CREATE.LLM") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestTooLarge(t *testing.T) {
 	b := start(t, Options{})
 	a := b.PublishWait(deadline(t), &Pub{Subject: "llm.s.delta", Data: make([]byte, b.MaxPayload()+1)})
