@@ -76,6 +76,8 @@ type serveFlags struct {
 	wait, idle          time.Duration
 	saveEvery, evict    time.Duration
 	logLevel, logFormat string
+
+	noCondition bool // no flag: the control of the crash tests
 }
 
 func (s *serveFlags) register(fs *flag.FlagSet) {
@@ -114,7 +116,7 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 func (s *serveFlags) brokerOptions() broker.Options {
 	o := s.nats.options()
 	o.Listen, o.Partitions, o.Replicas, o.SyncAlways = s.natsListen, s.partitions, s.replica, s.syncAlways
-	o.InputAge, o.EventAge = s.inputAge, s.eventAge
+	o.InputAge, o.EventAge, o.NoCondition = s.inputAge, s.eventAge, s.noCondition
 	return o
 }
 
