@@ -15,6 +15,11 @@ import (
 type alarms struct {
 	at    map[string]events.Time // by token: the one that holds
 	queue alarmQueue             // may hold some that no longer do
+	asked map[string]asked       // by token
+}
+
+func newAlarms() alarms {
+	return alarms{at: map[string]events.Time{}, asked: map[string]asked{}}
 }
 
 type alarm struct {
@@ -30,7 +35,20 @@ func (a *alarms) set(token string, at events.Time) {
 	heap.Push(&a.queue, alarm{at, token})
 }
 
-func (a *alarms) clear(token string) { delete(a.at, token) }
+func (a *alarms) clear(token string) {
+	delete(a.at, token)
+	delete(a.asked, token)
+}
+
+// again gives when an alarm may be asked for again, 0 if it was not.
+func (a *alarms) again(token string, due lifecycle.Alarm) events.Time {
+	was, ok := a.asked[token]
+	if ok && was.alarm != due {
+		delete(a.asked, token)
+		return 0
+	}
+	return was.again
+}
 
 // next gives the earliest alarm that holds, or false.
 func (a *alarms) next() (alarm, bool) {
@@ -59,7 +77,9 @@ func (q *alarmQueue) Pop() any {
 	return last
 }
 
-// asked is a clock input that was appended and not folded yet.
+// asked is a clock input that was appended for an alarm, which still stands.
+// It outlives the session's stay in memory: a second clock input needs another
+// message id than the first, or the server takes it for a retry.
 type asked struct {
 	alarm lifecycle.Alarm
 	tries int
@@ -78,13 +98,9 @@ func (q *partition) wake(l *live) {
 	a, ok := l.state.Alarm(q.rules.inForce())
 	if !ok {
 		q.alarms.clear(l.token)
-		l.asked = asked{}
 		return
 	}
-	if l.asked.alarm != a {
-		l.asked = asked{alarm: a}
-	}
-	q.alarms.set(l.token, max(a.At, l.asked.again))
+	q.alarms.set(l.token, max(a.At, q.alarms.again(l.token, a)))
 }
 
 // setTimer makes t ring at the next alarm.
@@ -120,7 +136,7 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 		case !ok:
 			q.alarms.clear(a.token)
 			continue
-		case max(due.At, l.asked.again) > events.At(now):
+		case max(due.At, q.alarms.again(a.token, due)) > events.At(now):
 			q.wake(l)
 			continue
 		}
@@ -142,18 +158,19 @@ func (q *partition) askClock(l *live, due lifecycle.Alarm, now time.Time) error 
 	if err != nil {
 		return fmt.Errorf("worker: clock input: %w", err)
 	}
-	if l.asked.alarm != due {
-		l.asked = asked{alarm: due}
-	}
-	id := fmt.Sprintf("%s:clock:%s:%s:%d:%d", l.token, due.Kind, due.Call, int64(due.At), l.asked.tries)
-	if l.asked.tries > 0 {
+	q.alarms.again(l.token, due) // forgets what was asked for another alarm
+	asked := q.alarms.asked[l.token]
+	id := fmt.Sprintf("%s:clock:%s:%s:%d:%d", l.token, due.Kind, due.Call, int64(due.At), asked.tries)
+	if asked.tries > 0 {
 		id += ":" + q.opts.Nonce // the first try of two owners is one input
 	}
-	l.asked.tries++
+	asked.alarm = due
+	asked.tries++
 	// The wait doubles up to a minute, so that a clock that is far off does
 	// not fill the log.
-	l.asked.again = events.At(now.Add(min(time.Minute, askAgain<<min(l.asked.tries-1, 8))))
-	q.alarms.set(l.token, l.asked.again)
+	asked.again = events.At(now.Add(min(time.Minute, askAgain<<min(asked.tries-1, 8))))
+	q.alarms.asked[l.token] = asked
+	q.alarms.set(l.token, asked.again)
 	p := q.log.ClockPub(l.token, id, data)
 	p.Key = ask{l.token}
 	q.log.Publish(p, q.acks)

@@ -31,7 +31,6 @@ type live struct {
 	first  uint64 // first input that no acknowledged save covers, 0 if none
 	second uint64 // first input that the save under way does not cover
 	gone   bool   // dropped: acks that still come are nobody's
-	asked  asked
 }
 
 // point is a place in a chain.

@@ -64,7 +64,7 @@ func newPartition(w *Worker, p int) *partition {
 		w: w, log: w.Log, opts: w.Options.withDefaults(), p: p,
 		z:      w.Logger.With().Int("partition", p).Logger(),
 		live:   map[string]*live{},
-		alarms: alarms{at: map[string]events.Time{}},
+		alarms: newAlarms(),
 		acks:   make(chan broker.Ack, acksRoom),
 		inputs: make(chan batch),
 		lists:  make(chan []listed, 1),
