@@ -1,9 +1,8 @@
 package chunks
 
 import (
+	"encoding/json"
 	"strings"
-
-	"github.com/tidwall/gjson"
 )
 
 // Call is one call as far as the model has said it.
@@ -193,7 +192,10 @@ func (c *Call) Args() Args {
 		}
 		return Args{Error: "args end in the middle of a JSON value"}
 	case c.scan.First() == '"':
-		inner := gjson.ParseBytes(c.Text).Str
+		var inner string
+		if json.Unmarshal(c.Text, &inner) != nil {
+			break
+		}
 		var s Scanner
 		s.Write(inner)
 		if s.First() == '{' && s.Complete() {
