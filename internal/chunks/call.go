@@ -18,6 +18,8 @@ type Call struct {
 	Text []byte `json:"text,omitempty"`
 	// Object: Text is an object the wire sent as such, not text of the model's.
 	Object bool `json:"object,omitempty"`
+	// Hold: Text is not told as it grows; an object will stand for it.
+	Hold bool `json:"hold,omitempty"`
 	// Weak is an object that holds only if no text comes.
 	Weak string `json:"weak,omitempty"`
 	// Sealed: the args are complete; nothing is added any more.
@@ -85,6 +87,7 @@ func (c *Call) identify(f *Chunk, id, name string) {
 	}
 	c.Provider = c.Provider || f.Provider
 	c.Final = c.Final || f.Final
+	c.Hold = c.Hold || f.Hold
 }
 
 // grow appends a text fragment, or what a cumulative resend adds to the text.
@@ -122,7 +125,8 @@ func (c *Call) resent(piece string) bool {
 // confirm takes the args of a full message, unless those that were streamed
 // are whole themselves.
 func (c *Call) confirm(f *Chunk) {
-	if c.scan.Complete() && !c.Placeholder() || f.Args == "" {
+	spelt := c.scan.Complete() && !c.Placeholder() && !(c.Hold && f.Object)
+	if spelt || f.Args == "" {
 		return
 	}
 	c.replace(f.Args, f.Object)

@@ -67,6 +67,9 @@ const (
 	// event). Text. Without Message it means every open message of the
 	// Namespace. Where the wire says that the run is over, use RunEnd.
 	Failure
+	// Rename: the message ID is called Message from here on (a framework gave
+	// it an id of its own before the provider's had come).
+	Rename
 )
 
 // Chunk is one thing a stream event says. A decoder gives them in wire order.
@@ -98,6 +101,9 @@ type Chunk struct {
 	// (rule R10); with Weak set only if no text fragment comes (Anthropic's
 	// input in content_block_start).
 	Object, Weak bool
+	// Hold: the text is not to be told as it grows, since an object will stand
+	// for it in the end; it counts where that object never comes.
+	Hold bool
 	// Whole: the fragment is a whole call out of a full message that may
 	// repeat one already streamed. It is matched by its id (in the message,
 	// then in the namespace) and confirms it; only an unseen one opens a call.

@@ -12,7 +12,10 @@ import (
 func (r *Reader) langDelta(ns string, m *langFields) {
 	end := r.langEnding(m)
 	of := chunks.Chunk{Namespace: ns, Choice: end.choice}
-	of.Message = r.mem.LangChain.stream(ns, r.text(m.id), langSays(m, end))
+	var was string
+	if of.Message, was = r.mem.LangChain.stream(ns, r.text(m.id), langSays(m, end)); was != "" {
+		r.emit(chunks.Chunk{Kind: chunks.Rename, Namespace: ns, Message: of.Message, ID: was})
+	}
 
 	pieces := elements(m.pieces)
 	some := pieces.next()

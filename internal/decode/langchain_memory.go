@@ -39,7 +39,8 @@ type langSaid struct {
 }
 
 // stream notes that a piece of a message came, and gives the id the message
-// goes by: the first one it said something under.
+// goes by: the first one it said something under, or the provider's where a
+// call goes on under that; was is then what it was called before.
 //
 // A framework that knows no better gives a message an id of its own, and goes
 // on under the provider's once that has come: langchain_core from the second
@@ -47,22 +48,25 @@ type langSaid struct {
 // with a new one for each. Such a piece is known by not beginning anything: it
 // goes on with a call, or only ends, under an id under which nothing was said
 // yet, while just one message of its namespace with a made-up id is open.
-func (m *LangChainMemory) stream(ns, id string, said langSaid) string {
+func (m *LangChainMemory) stream(ns, id string, said langSaid) (name, was string) {
 	if id == "" || len(id) > keptID || len(ns) > 4*keptID {
-		return id
+		return id, ""
 	}
 	i := m.index(ns, id)
 	if i < 0 || m.Streamed[i].ID == id && !m.Streamed[i].Said {
 		if j := m.continued(ns, id, said); j >= 0 {
 			s := m.Streamed[j]
 			s.Also, s.Done = strings.Clone(id), s.Done || said.ends
+			if said.calls && !madeUp(id) {
+				was, s.ID, s.Also = s.ID, s.Also, s.ID
+			}
 			m.set(j, s)
-			return s.ID
+			return s.ID, was
 		}
 	}
 	if i < 0 {
 		m.add(langStreamed{ID: strings.Clone(id), Namespace: strings.Clone(ns), Said: said.text || said.calls, Calls: said.calls, Done: said.ends})
-		return id
+		return id, ""
 	}
 	s := m.Streamed[i]
 	if said.text || said.calls {
@@ -76,7 +80,7 @@ func (m *LangChainMemory) stream(ns, id string, said langSaid) string {
 	if s != m.Streamed[i] {
 		m.set(i, s)
 	}
-	return s.ID
+	return s.ID, ""
 }
 
 // continued gives the place of the message that a piece under a new id goes on

@@ -16,7 +16,8 @@ import (
 //
 // The args so far are in tool_call_chunks, or, as raw text, in the blocks of
 // the content; those in tool_calls are a repaired parse of an incomplete text
-// and are taken only when the message is complete.
+// and are taken only when the message is complete: they are what the server
+// sends as the call then, and stand for the text (Hold).
 
 // langPartials reads a list of messages.
 func (r *Reader) langPartials(ns string, list gjson.Result, complete bool) (first *Problem) {
@@ -52,6 +53,7 @@ func (r *Reader) langPartial(ns string, m *langFields, complete bool) {
 	r.langSoFar(of, m, &p, complete)
 	if complete {
 		mem.forget(id)
+		m.pieces = gjson.Result{}
 		r.langWhole(langPlace{ns: ns}, m, false)
 		return
 	}
@@ -67,6 +69,8 @@ func (r *Reader) langSoFar(of chunks.Chunk, m *langFields, p *langPartialText, f
 	pieces := elements(m.pieces)
 	some := pieces.next()
 	n := 0
+	of.Hold = true
+	var indexes []gjson.Result // of the blocks; pieces bear one only where blocks do
 	for e := elements(m.content); e.next(); {
 		b := langBlockMembers(e.value)
 		of := of
@@ -77,6 +81,7 @@ func (r *Reader) langSoFar(of chunks.Chunk, m *langFields, p *langPartialText, f
 		case "thinking", "reasoning":
 			r.langGrown(of, chunks.Reasoning, b.thought, p, final)
 		case "tool_use", "tool_call_chunk":
+			indexes = append(indexes, b.index)
 			if n++; !some {
 				r.langGrownCall(of, b.id, b.name, b.index, firstString(b.partial, b.args), p, final)
 			}
@@ -84,9 +89,16 @@ func (r *Reader) langSoFar(of chunks.Chunk, m *langFields, p *langPartialText, f
 			p.at++
 		}
 	}
-	for ; some; some = pieces.next() {
+	for i := 0; some; some = pieces.next() {
 		b := langBlockMembers(pieces.value)
-		r.langGrownCall(of, b.id, b.name, b.index, b.args, p, final)
+		index := b.index
+		if i < len(indexes) {
+			index = indexes[i]
+		} else if present(b.id) {
+			index = gjson.Result{}
+		}
+		r.langGrownCall(of, b.id, b.name, index, b.args, p, final)
+		i++
 		n++
 	}
 	if n > 0 {

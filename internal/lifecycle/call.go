@@ -60,7 +60,7 @@ func (st *Step) tellArgs(m *Message, i int, all bool) {
 	switch {
 	case held <= 0 || !c.Started || c.Status != events.BuildingArgs || st.Rules.Deltas == Off:
 		return
-	case said.Object || said.Placeholder():
+	case said.Object || said.Placeholder() || said.Hold && !said.Sealed:
 		return // held back until it is sure what they are
 	case all || c.Sent == 0 || st.Rules.Deltas == Every:
 	case held < st.Rules.DeltaBytes && st.State.Time-c.SentAt < events.Time(st.Rules.DeltaEvery):

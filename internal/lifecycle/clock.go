@@ -55,7 +55,7 @@ func (s *State) Alarm(r *Rules) (Alarm, bool) {
 func (c *Call) held(m *Message, i int, r *Rules) bool {
 	said := &m.Asm.Calls[i]
 	return c.Status == events.BuildingArgs && c.Started && r.Deltas != Off &&
-		len(said.Text) > c.Sent && !said.Object && !said.Placeholder()
+		len(said.Text) > c.Sent && !said.Object && !said.Placeholder() && !said.Hold
 }
 
 // Deadline takes the clock's word that a call's time is over. Whether it still

@@ -83,8 +83,19 @@ func (st *Step) human(c *chunks.Chunk) {
 		return
 	}
 	mem.seeMessage(clone(c.ID), st.Rules.MaxClosed)
-	st.closeCalls(func(*Message, *Call) bool { return true }, events.ByNewMessage, "")
+	st.closeCalls(func(m *Message, _ *Call) bool { return !c.Repeated || !st.follows(m) }, events.ByNewMessage, "")
 	st.finalise(func(m *Message) bool { return m.Phase == Finishing })
+}
+
+// follows tells whether a repeated history has a message after the place that
+// is being taken.
+func (st *Step) follows(m *Message) bool {
+	for i := range st.rest {
+		if c := &st.rest[i]; c.Message != "" && c.Message == m.ID {
+			return true
+		}
+	}
+	return false
 }
 
 // attempt takes the word that what is open was abandoned and is tried again.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"streamer/internal/chunks"
 	"streamer/internal/events"
@@ -310,10 +311,28 @@ func (st *Step) over(m *Message, superseded bool) {
 	}
 	e := st.emitMessage(events.MessageFinished, m)
 	e.Role, e.FinishReason, e.Usage, e.Superseded = m.Role, m.Reason, m.Usage, superseded
-	if m.Namespace == "" && !superseded && !m.asked() {
+	if m.root() && !superseded && !m.asked() {
 		st.rooted = m
 	}
 }
+
+// rename gives open messages another id.
+func (st *Step) rename(c *chunks.Chunk) {
+	mem := &st.State.Memory
+	if mem.muted(c.Namespace, c.ID) {
+		mem.mute(clone(c.Namespace), clone(c.Message))
+	}
+	for _, m := range st.State.Messages {
+		if m.ID == c.ID && m.Namespace == c.Namespace && m.Phase != Finished {
+			m.ID = clone(c.Message)
+			mem.seeMessage(m.ID, st.Rules.MaxClosed)
+		}
+	}
+}
+
+// root tells whether the message is of the outermost agent: LangGraph gives
+// each of its nodes a namespace of one segment.
+func (m *Message) root() bool { return !strings.Contains(m.Namespace, "|") }
 
 // asked tells whether the message made a call for somebody else to run.
 func (m *Message) asked() bool {

@@ -24,6 +24,8 @@ type Step struct {
 
 	n int // events told by this input
 	k int // calls opened by it
+	// rest is what the stream event says after the chunk that is being taken.
+	rest []chunks.Chunk
 	// rooted: a root message was finished that may end the run.
 	rooted *Message
 }
@@ -45,6 +47,7 @@ func (st *Step) Chunks(frame []chunks.Chunk) {
 		if i < old && frame[i].Repeated {
 			continue
 		}
+		st.rest = frame[i+1:]
 		st.chunk(&frame[i])
 	}
 }
@@ -109,6 +112,8 @@ func (st *Step) chunk(c *chunks.Chunk) {
 		st.attempt()
 	case chunks.Failure:
 		st.failure(c)
+	case chunks.Rename:
+		st.rename(c)
 	}
 }
 

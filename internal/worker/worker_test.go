@@ -83,6 +83,20 @@ func (h *house) publish(token, kind, data string) uint64 {
 	return a.Seq
 }
 
+// ruled waits until each partition has its first rules input.
+func (h *house) ruled() {
+	h.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		_, last, err := h.broker.InputBounds(h.t.Context())
+		if err != nil || time.Now().After(deadline) {
+			h.t.Fatalf("the rules are not in the log: %v", err)
+		}
+		if last >= uint64(h.broker.Partitions()) {
+			return
+		}
+	}
+}
+
 // wait reads the events of a session until one is of a type, and gives it.
 func (h *house) wait(token string, match func(broker.Stored) bool) broker.Stored {
 	h.t.Helper()
@@ -151,8 +165,7 @@ func short() *lifecycle.Rules {
 func TestTimeout(t *testing.T) {
 	h := open(t, broker.Options{})
 	stop := h.work(Options{Rules: short(), SaveEvery: 20 * time.Millisecond})
-	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1)) // before the rules are in force, perhaps
-	h.wait("a", ofType(events.ToolCallStart))
+	h.ruled()
 	for i := range 20 {
 		h.publish(fmt.Sprintf("s%d", i), "delta", fmt.Sprintf(callDelta, 1, 1))
 	}
@@ -172,8 +185,7 @@ func TestDeadlineAfterRestart(t *testing.T) {
 	h := open(t, broker.Options{})
 	rules := short()
 	stop := h.work(Options{Rules: rules, SaveEvery: 10 * time.Millisecond})
-	h.publish("warm", "delta", fmt.Sprintf(callDelta, 0, 0))
-	h.wait("warm", ofType(events.ToolCallStart))
+	h.ruled()
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
 	stop()
