@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"strconv"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -238,13 +239,10 @@ func (r *Reader) anthropicBlock(of chunks.Chunk, block gjson.Result) (blockKind,
 }
 
 func anthropicCallKind(block string) (kind string, provider bool) {
-	switch block {
-	case "tool_use":
+	if block == "tool_use" {
 		return "", false
-	case "mcp_tool_use":
-		return "mcp", true
 	}
-	return "server", true
+	return "server", true // its connector for MCP runs with the provider too
 }
 
 func (r *Reader) anthropicDelta(mem *AnthropicMemory, e anthropicEvent) *Problem {
@@ -349,14 +347,15 @@ func (r *Reader) anthropicWhole(mem *AnthropicMemory, message gjson.Result) *Pro
 	return problem
 }
 
-// anthropicBlocks emits the blocks of a full message.
+// anthropicBlocks emits the blocks of a full message; the index of each is its
+// place.
 func (r *Reader) anthropicBlocks(message string, content gjson.Result) (problem *Problem) {
 	i := 0
 	for e := elements(content); e.next(); i++ {
 		if !isObject(e.value) {
 			return wrongType("content", e.value, "a list of blocks")
 		}
-		if _, p := r.anthropicBlock(chunks.Chunk{Message: message, Part: i, Whole: true}, e.value); p != nil && problem == nil {
+		if _, p := r.anthropicBlock(chunks.Chunk{Message: message, Index: strconv.Itoa(i), Part: i, Whole: true}, e.value); p != nil && problem == nil {
 			problem = p
 		}
 	}

@@ -163,7 +163,9 @@ func (p piece) frame() (Frame, *Problem) {
 	if f.Name == "" {
 		f = unwrap(f)
 	}
-	if f.JSON.Type != gjson.JSON && !f.Done {
+	// An event may say all it has to say by its name, and have null as data.
+	named := f.Name != "" && f.JSON.Type == gjson.Null
+	if f.JSON.Type != gjson.JSON && !f.Done && !named {
 		return f, &Problem{Code: BadShape, Text: fmt.Sprintf("the event is %s, not an object", typeName(f.JSON))}
 	}
 	return f, nil
