@@ -33,7 +33,7 @@ func TestBrowser(t *testing.T) {
 	home := serveHere(t)
 	for _, theme := range []string{"light", "dark"} {
 		t.Run(theme, func(t *testing.T) {
-			p := openTab(t, web, theme)
+			p := openTab(web, t, theme)
 			p.open(home, "browser-"+theme)
 			p.watch()
 			checkScreenshot(t, p.screenshot("closed-"+theme), theme)
@@ -66,7 +66,7 @@ func TestBrowserComplaints(t *testing.T) {
 		{`document.body.append(Object.assign(new Image(), {src: "/missing.png"}))`, "404"},
 	} {
 		t.Run(c.want, func(t *testing.T) {
-			p := openTab(t, web, "light")
+			p := openTab(web, t, "light")
 			p.open(home, "complaints")
 			p.do(c.script, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 				_, err := chromedp.Evaluate[chromedp.Void]("void "+c.script)(ctx, tab)
@@ -206,7 +206,7 @@ type webPage struct {
 }
 
 // openTab opens an empty tab and listens to its console.
-func openTab(t *testing.T, web context.Context, theme string) *webPage {
+func openTab(web context.Context, t *testing.T, theme string) *webPage {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(web)
 	t.Cleanup(cancel)

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -57,7 +58,7 @@ func TestLivePositionOfAnIdlePartition(t *testing.T) {
 			}
 			return nil
 		})
-		if err != errEnough || len(positions) != 2 {
+		if !errors.Is(err, errEnough) || len(positions) != 2 {
 			t.Errorf("positions %v, %v, want 1, then 11", positions, err)
 		}
 	})
@@ -78,7 +79,7 @@ func TestLongSilence(t *testing.T) {
 			at = batch[0].At
 			return errEnough
 		})
-		if err != errEnough || at.Sub(began) < time.Hour || at.Sub(began) > time.Hour+time.Second {
+		if !errors.Is(err, errEnough) || at.Sub(began) < time.Hour || at.Sub(began) > time.Hour+time.Second {
 			t.Errorf("got %v after %v, want an hour", err, at.Sub(began))
 		}
 	})

@@ -28,7 +28,7 @@ func lockDir(dir string) (*dirLock, error) {
 		return nil, fmt.Errorf("broker: data directory %s is in use by process %s: two servers on one directory would corrupt it (%w)",
 			dir, strings.TrimSpace(string(pid)), err)
 	}
-	if err := f.Truncate(0); err == nil {
+	if err = f.Truncate(0); err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	if err != nil {
@@ -48,5 +48,5 @@ func freeBytes(dir string) int64 {
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0
 	}
-	return int64(uint64(s.Bavail) * uint64(s.Bsize))
+	return int64(uint64(s.Bavail) * uint64(s.Bsize)) //nolint:unconvert // the types differ between systems
 }

@@ -119,7 +119,7 @@ func listenOn(addr string) (host string, port int, err error) {
 // free or already theirs.
 func storeLimit(dir string) int64 {
 	var used int64
-	filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil {
 				used += info.Size()

@@ -95,7 +95,7 @@ func newPublisher(nc *nats.Conn, notice func(string, error)) (*publisher, error)
 	if p.sub, err = nc.Subscribe(p.inbox+"*", p.reply); err != nil {
 		return nil, fmt.Errorf("broker: subscribing to acknowledgements: %w", err)
 	}
-	p.sub.SetPendingLimits(-1, -1) // bounded by what is in flight
+	_ = p.sub.SetPendingLimits(-1, -1) // bounded by what is in flight
 	p.ended.Go(p.resendLoop)
 	return p, nil
 }

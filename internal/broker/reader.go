@@ -165,7 +165,7 @@ func (p *pull) create(ctx context.Context) (pending uint64, err error) {
 // remove takes the consumer away without waiting; the server removes one that
 // is forgotten.
 func (p *pull) remove() {
-	p.b.nc.PublishRequest(apiConsumerDelete+p.r.stream+"."+p.name, nats.NewInbox(), nil)
+	_ = p.b.nc.PublishRequest(apiConsumerDelete+p.r.stream+"."+p.name, nats.NewInbox(), nil)
 }
 
 // request asks for more where less than half is under way.

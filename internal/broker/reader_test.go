@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func TestReaderSeesAGap(t *testing.T) {
 		{"$JS.ACK.LLM.c.1.12.2.1.2", nil}, // 11 is another partition's
 		{"$JS.ACK.LLM.c.1.15.4.1.0", errAgain},
 	} {
-		if err := p.one(&nats.Msg{Reply: c.reply}, &pending); err != c.want {
+		if err := p.one(&nats.Msg{Reply: c.reply}, &pending); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", c.reply, err, c.want)
 		}
 	}
@@ -75,7 +76,7 @@ func TestReaderHearsTheServer(t *testing.T) {
 		if c.left != "" {
 			h.Set("Nats-Pending-Messages", c.left)
 		}
-		if err := p.remark(&nats.Msg{Header: h}); err != c.want || p.credit != c.credit {
+		if err := p.remark(&nats.Msg{Header: h}); !errors.Is(err, c.want) || p.credit != c.credit {
 			t.Errorf("%s %s: got %v, credit %d, want %v, %d", c.status, c.left, err, p.credit, c.want, c.credit)
 		}
 	}

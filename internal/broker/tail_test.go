@@ -22,7 +22,7 @@ type follower struct {
 }
 
 func follow(t *testing.T, b *Broker, token string, after uint64) *follower {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	f := &follower{t: t, got: make(chan Stored, 10_000), live: make(chan struct{})}
 	var ended sync.WaitGroup
 	ended.Go(func() {
@@ -190,7 +190,7 @@ func TestSlowTail(t *testing.T) {
 	b := start(t, Options{})
 	quick := follow(t, b, "s", 0)
 	quick.waitLive()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	release, live := make(chan struct{}), make(chan struct{})
 	slow := make(chan error, 1)

@@ -242,11 +242,33 @@ func classify() (t [256]class) {
 		bytes string
 		class class
 	}{
-		{" ", space}, {"\t\n\r", lineWhite}, {`"`, quote}, {`\`, backslash}, {"/", slash},
-		{"{", braceOpen}, {"}", braceClose}, {"[", bracketOpen}, {"]", bracketClose},
-		{":", colon}, {",", comma}, {"-", minus}, {"+", plus}, {".", point}, {"0", zero},
-		{"a", letterA}, {"b", letterB}, {"cd", otherHex}, {"e", letterE}, {"E", capitalE}, {"f", letterF},
-		{"l", letterL}, {"n", letterN}, {"r", letterR}, {"s", letterS}, {"t", letterT}, {"u", letterU},
+		{" ", space},
+		{"\t\n\r", lineWhite},
+		{`"`, quote},
+		{`\`, backslash},
+		{"/", slash},
+		{"{", braceOpen},
+		{"}", braceClose},
+		{"[", bracketOpen},
+		{"]", bracketClose},
+		{":", colon},
+		{",", comma},
+		{"-", minus},
+		{"+", plus},
+		{".", point},
+		{"0", zero},
+		{"a", letterA},
+		{"b", letterB},
+		{"cd", otherHex},
+		{"e", letterE},
+		{"E", capitalE},
+		{"f", letterF},
+		{"l", letterL},
+		{"n", letterN},
+		{"r", letterR},
+		{"s", letterS},
+		{"t", letterT},
+		{"u", letterU},
 	} {
 		for i := range len(one.bytes) {
 			t[one.bytes[i]] = one.class

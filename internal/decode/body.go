@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tidwall/gjson"
 )
@@ -68,10 +69,8 @@ func (b *body) texts(field string, v gjson.Result) (list []string) {
 
 // oneOf checks a word against those that are allowed.
 func (b *body) oneOf(field, got string, allowed ...string) string {
-	for _, word := range allowed {
-		if got == word {
-			return got
-		}
+	if slices.Contains(allowed, got) {
+		return got
 	}
 	b.fail(&Problem{Code: BadShape, Text: fmt.Sprintf("%s is %q, not one of %q", field, clip(got), allowed)})
 	return ""

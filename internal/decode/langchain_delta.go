@@ -42,12 +42,16 @@ func (r *Reader) langDelta(ns string, m *langFields) {
 // langFinish emits the end of a message, and its usage behind it.
 func (r *Reader) langFinish(of chunks.Chunk, end langEnd, usage gjson.Result) {
 	if end.over {
-		r.emit(chunks.Chunk{Kind: chunks.Finish, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
-			Reason: end.reason, Truncated: end.truncated, Repeated: of.Repeated})
+		r.emit(chunks.Chunk{
+			Kind: chunks.Finish, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
+			Reason: end.reason, Truncated: end.truncated, Repeated: of.Repeated,
+		})
 	}
 	if isObject(usage) {
-		r.emit(chunks.Chunk{Kind: chunks.Usage, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
-			Usage: usage.Raw, Repeated: of.Repeated})
+		r.emit(chunks.Chunk{
+			Kind: chunks.Usage, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
+			Usage: usage.Raw, Repeated: of.Repeated,
+		})
 	}
 }
 

@@ -111,8 +111,10 @@ func (r *Reader) openAIChoice(of choice, v gjson.Result, failed bool) {
 		r.openAIDelta(of, message)
 	}
 	if reason := r.text(finish); reason != "" && !failed {
-		r.emit(chunks.Chunk{Kind: chunks.Finish, Message: of.message, Choice: of.index,
-			Reason: reason, Truncated: truncates(reason)})
+		r.emit(chunks.Chunk{
+			Kind: chunks.Finish, Message: of.message, Choice: of.index,
+			Reason: reason, Truncated: truncates(reason),
+		})
 	}
 }
 

@@ -78,10 +78,10 @@ func setValue(v *gjson.Result, s string, i int) int {
 		v.Type, v.Raw = gjson.Null, ""
 		return i
 	}
-	end := i
+	var end int
 	switch s[i] {
 	case '"':
-		plain := false
+		var plain bool
 		end, plain = stringEnd(s, i)
 		if v.Type = gjson.String; plain {
 			v.Str = s[i+1 : end-1]

@@ -114,8 +114,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 		return nil, tooLarge(g.opts.MaxBody)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(g.opts.MaxBody)))
-	var over *http.MaxBytesError
-	if errors.As(err, &over) {
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return nil, tooLarge(g.opts.MaxBody)
 	}
 	if err != nil {

@@ -47,9 +47,7 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 // current gives the newest message that a chunk's names mean and that is not
 // over, or nil.
 func (st *Step) current(c *chunks.Chunk) *Message {
-	ms := st.State.Messages
-	for i := len(ms) - 1; i >= 0; i-- {
-		m := ms[i]
+	for _, m := range slices.Backward(st.State.Messages) {
 		if m.ID == c.Message && m.Choice == c.Choice && m.Namespace == c.Namespace && m.Phase != Finished {
 			return m
 		}

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"slices"
+
 	"streamer/internal/chunks"
 	"streamer/internal/events"
 )
@@ -67,9 +69,7 @@ func (st *Step) receive(m *Message, i int, r Result) {
 // named call, or the oldest open call of the newest message that uses id; of
 // several namespaces the one nearest to namespace.
 func (st *Step) find(id, call, namespace string) (found *Message, pos int) {
-	ms := st.State.Messages
-	for i := len(ms) - 1; i >= 0; i-- {
-		m := ms[i]
+	for _, m := range slices.Backward(st.State.Messages) {
 		if found != nil && near(m.Namespace, namespace) <= near(found.Namespace, namespace) {
 			continue
 		}

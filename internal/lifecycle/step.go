@@ -122,9 +122,16 @@ func (st *Step) chunk(c *chunks.Chunk) {
 func (st *Step) tooLong(c *chunks.Chunk) string {
 	limit := st.Rules.MaxName
 	for _, f := range [...]struct{ name, value string }{
-		{"message id", c.Message}, {"run id", c.Run}, {"role", c.Role}, {"index", c.Index}, {"tool call id", c.ID},
-		{"kind of a call", c.CallKind}, {"parent call", c.ParentCall}, {"finish reason", c.Reason},
-		{"kind of a wait", c.Why}, {"interrupt id", c.InterruptID},
+		{"message id", c.Message},
+		{"run id", c.Run},
+		{"role", c.Role},
+		{"index", c.Index},
+		{"tool call id", c.ID},
+		{"kind of a call", c.CallKind},
+		{"parent call", c.ParentCall},
+		{"finish reason", c.Reason},
+		{"kind of a wait", c.Why},
+		{"interrupt id", c.InterruptID},
 	} {
 		if len(f.value) > limit {
 			return fmt.Sprintf("%s of %d bytes is longer than %d", f.name, len(f.value), limit)

@@ -162,8 +162,10 @@ func TestRejected(t *testing.T) {
 		if got := out[0].Reason.Code; got != c.code {
 			t.Errorf("%s: code %s (%s), want %s", c.name, got, out[0].Reason.Text, c.code)
 		}
-		out = Fold(nil, &s, Input{Seq: 2, At: time.UnixMilli(2), Session: "s", Kind: Delta,
-			Data: []byte(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hi"}}]}`)})
+		out = Fold(nil, &s, Input{
+			Seq: 2, At: time.UnixMilli(2), Session: "s", Kind: Delta,
+			Data: []byte(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hi"}}]}`),
+		})
 		if len(out) != 3 || out[2].Content != "hi" {
 			t.Errorf("%s: the session does not go on: %v", c.name, bodies(out))
 		}

@@ -27,7 +27,6 @@ type save struct {
 	pub     *broker.Pub
 	blobs   int
 	n       uint64 // the state is the one after this input
-	retry   bool   // the same state again, under another revision
 }
 
 // save begins to save every session that changed.
