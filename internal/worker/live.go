@@ -84,10 +84,14 @@ func (q *partition) load(ctx context.Context, token string) (*live, error) {
 			return nil, err
 		}
 	}
-	if _, last, err := q.log.InputBounds(ctx); err != nil {
-		return nil, err
-	} else if err := q.pad(ctx, last, max(l.state.N, l.id.Seq)); err != nil {
-		return nil, err
+	if want := max(l.state.N, l.id.Seq); want >= q.pos {
+		_, last, err := q.log.InputBounds(ctx)
+		if err == nil {
+			err = q.pad(ctx, last, want)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	q.live[token] = l
 	q.wake(l)

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+
+	"github.com/tidwall/gjson"
+)
+
+// BenchmarkBrowser measures the time from publishing a delta to its event at
+// an SSE client, at 1,000 deltas per second over 20 sessions, each watched by
+// one client, on the embedded server.
+func BenchmarkBrowser(b *testing.B) {
+	const sessions, rate = 20, 1000
+	s := serveFlags{}
+	std := stdio{nil, io.Discard, io.Discard}
+	fs := flags(std, "serve")
+	s.register(fs)
+	if _, err := parse(std, fs, []string{"--data-dir", b.TempDir(), "--http-listen", "127.0.0.1:0", "--nats-listen", "", "--texts", "every"}); err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	h, err := open(ctx, std, &s)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = h.run(ctx) })
+	defer func() { stop(); wg.Wait(); h.close() }()
+
+	got := make(chan time.Duration, 1<<16)
+	for i := range sessions {
+		wg.Go(func() { watch(ctx, h.page()+fmt.Sprintf("v1/sessions/b%d/events", i), got) })
+	}
+	acks := make(chan broker.Ack, 1<<14)
+	send := func(i int) {
+		token := fmt.Sprintf("b%d", (i+sessions)%sessions)
+		data := fmt.Sprintf(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"%d "}}]}`, time.Now().UnixNano())
+		h.broker.Publish(h.broker.InputPub(token, "delta", fmt.Sprintf("%s:%d", token, i), nil, []byte(data)), acks)
+	}
+	warm := time.After(time.Second) // the clients connect, the sessions load
+	for i := range sessions {
+		send(-sessions + i)
+	}
+	<-warm
+	for len(got) > 0 {
+		<-got
+	}
+	var delays []time.Duration
+	tick := time.NewTicker(time.Second / rate)
+	defer tick.Stop()
+	n := 0
+	for b.Loop() {
+		<-tick.C
+		send(n)
+		n++
+	}
+	for len(delays) < n {
+		select {
+		case d := <-got:
+			delays = append(delays, d)
+		case <-time.After(10 * time.Second):
+			b.Fatalf("%d of %d arrived", len(delays), n)
+		}
+	}
+	slices.Sort(delays)
+	b.ReportMetric(float64(delays[n/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(delays[n*99/100].Microseconds()), "p99-µs")
+}
+
+// watch reads an event stream and tells how old each text is that arrives.
+func watch(ctx context.Context, url string, got chan<- time.Duration) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return
+	}
+	defer res.Body.Close()
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		now := time.Now()
+		for word := range strings.FieldsSeq(gjson.Get(data, "content").Str) {
+			if sent, err := strconv.ParseInt(word, 10, 64); err == nil {
+				got <- now.Sub(time.Unix(0, sent))
+			}
+		}
+	}
+}
