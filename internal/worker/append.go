@@ -18,11 +18,11 @@ type outgoing struct {
 	Trace map[string]string `json:"trace,omitempty"`
 	Body  []byte            `json:"body"`
 	Blobs []events.Blob     `json:"blobs,omitempty"`
+	Seq   uint64            `json:"seq,omitempty"` // in the event log, once it is stored
 
 	session *live
 	blobs   int       // chunks that are not stored yet
 	at      time.Time // when it was acknowledged
-	seq     uint64
 }
 
 func (o *outgoing) size() int {
@@ -146,7 +146,7 @@ func (q *partition) shift(l *live, seq uint64) {
 	l.queue[0] = nil
 	l.queue = l.queue[1:]
 	q.queued -= o.size()
-	o.at, o.seq = time.Now(), seq
+	o.at, o.Seq = time.Now(), seq
 	l.acked = append(l.acked, *o)
 	if len(l.queue) == 0 {
 		l.queue = nil
@@ -158,7 +158,7 @@ func (q *partition) shift(l *live, seq uint64) {
 func (q *partition) trim(l *live, now time.Time) {
 	n := 0
 	for n < len(l.acked) && now.Sub(l.acked[n].at) > q.opts.KeepAcked {
-		l.base = point{l.acked[n].seq, l.acked[n].ID}
+		l.base = point{l.acked[n].Seq, l.acked[n].ID}
 		n++
 	}
 	l.acked = l.acked[n:]

@@ -119,11 +119,16 @@ func (q *partition) restore(ctx context.Context, l *live, saved broker.State) er
 		}
 		l.id = r.Base.ID // the chain expired
 	}
+	l.base = r.Base
 	for i := range r.Events {
-		if e := &r.Events[i]; e.ID.After(l.id) {
-			e.session = l
+		e := &r.Events[i]
+		e.session = l
+		if e.ID.After(l.id) {
 			l.queue = append(l.queue, e)
 			q.queued += e.size()
+		} else {
+			e.at = l.touched
+			l.acked = append(l.acked, *e)
 		}
 	}
 	return nil
@@ -150,7 +155,7 @@ func (q *partition) evict(now time.Time) {
 
 // header is what a listing of states tells without their data.
 func (l *live) header(alarm lifecycle.Alarm, set bool) map[string]string {
-	h := map[string]string{headerInput: fmt.Sprint(l.state.N)}
+	h := map[string]string{headerInput: fmt.Sprint(l.state.N), headerChain: fmt.Sprint(l.chain)}
 	if n := l.state.Life.Open(); n > 0 {
 		h[HeaderOpen] = fmt.Sprint(n)
 	}

@@ -246,7 +246,12 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 		return nil
 	}
 	if in.Kind == broker.KindRules {
-		return q.rules.set(in)
+		err := q.rules.set(in)
+		if err != nil && !errors.Is(err, ErrVersion) {
+			q.z.Warn().Err(err).Uint64("seq", in.Seq).Msg("rules input ignored")
+			return nil
+		}
+		return err
 	}
 	l, err := q.load(ctx, in.Token)
 	if err != nil {

@@ -43,29 +43,25 @@ func (r *rulesLog) begin(m broker.Mark) error {
 	return nil
 }
 
-// set takes a rules input. One that cannot be read changes nothing, here and
-// on every worker.
+// set takes a rules input. One that is refused changes nothing, here and on
+// every worker.
 func (r *rulesLog) set(in *broker.Input) error {
 	rules, err := parseRules(in.Data)
 	if err != nil {
-		if rules != nil { // readable, but of a newer version
-			return err
-		}
-		return nil
+		return err
 	}
 	r.places = append(r.places, place{in.Seq, events.At(in.At), rules, bytes.Clone(in.Data)})
 	return nil
 }
 
-// parseRules reads rules. It gives rules and ErrVersion where they are of a
-// newer fold.
+// parseRules reads rules; those of a newer fold are an ErrVersion.
 func parseRules(data []byte) (*session.Rules, error) {
 	rules := lifecycle.DefaultRules()
 	if err := json.Unmarshal(data, &rules); err != nil {
 		return nil, fmt.Errorf("worker: rules: %w", err)
 	}
 	if rules.Version > lifecycle.FoldVersion {
-		return &rules, fmt.Errorf("%w: version %d is in force, this program knows %d", ErrVersion, rules.Version, lifecycle.FoldVersion)
+		return nil, fmt.Errorf("%w: version %d is in force, this program knows %d", ErrVersion, rules.Version, lifecycle.FoldVersion)
 	}
 	if err := rules.Check(); err != nil {
 		return nil, err

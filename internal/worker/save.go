@@ -19,6 +19,7 @@ const (
 	headerInput  = "Input"  // sequence of the last input folded
 	headerWake   = "Wake"   // when the session's next alarm is due, Unix milliseconds
 	headerUnsent = "Unsent" // how many events are not stored yet
+	headerChain  = "Chain"  // sequence of the chain's last event
 )
 
 // save is the saving of a session that is under way: first its blobs.
@@ -200,9 +201,11 @@ func (q *partition) markSaved(m markAck) error {
 
 // listed is what a listing says of a saved session.
 type listed struct {
-	token  string
-	wake   events.Time
-	unsent bool
+	token string
+	wake  events.Time
+	// lacking: its chain lacks events that the saved state holds, unsent ones
+	// or such as the event log lost.
+	lacking bool
 }
 
 // list reads the sessions of the partition that have something open, since a
@@ -224,13 +227,19 @@ func (q *partition) list(ctx context.Context) {
 // states lists the saved sessions with something open, and gives the highest
 // input any of them was folded to.
 func (q *partition) states(ctx context.Context) (open []listed, top uint64, err error) {
+	_, end, err := q.log.EventBounds(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
 	err = q.log.ListStates(ctx, q.p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
 		if n, err := strconv.ParseUint(header[headerInput], 10, 64); err == nil {
 			top = max(top, n)
 		}
+		chain, _ := strconv.ParseUint(header[headerChain], 10, 64) // 0 where absent
+		lacking := header[headerUnsent] != "" || chain > end
 		wake, err := strconv.ParseInt(header[headerWake], 10, 64)
-		if unsent := header[headerUnsent] != ""; err == nil || unsent {
-			open = append(open, listed{token, events.Time(wake), unsent})
+		if err == nil || lacking {
+			open = append(open, listed{token, events.Time(wake), lacking})
 		}
 		return nil
 	})
@@ -244,7 +253,7 @@ func (q *partition) listed(ctx context.Context, list []listed) error {
 		if q.live[s.token] != nil {
 			continue
 		}
-		if s.unsent {
+		if s.lacking {
 			if _, err := q.load(ctx, s.token); err != nil {
 				return err
 			}

@@ -98,7 +98,7 @@ func refold(ctx context.Context, log Logs, p int, last uint64, want map[string][
 				return errRead
 			case in.Foreign:
 			case in.Kind == broker.KindRules:
-				if err := rules.set(in); err != nil {
+				if err := rules.set(in); errors.Is(err, ErrVersion) {
 					return err
 				}
 			default:

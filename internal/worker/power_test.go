@@ -1,0 +1,54 @@
+package worker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestPowerLoss: the server lost the last events it had acknowledged. The next
+// worker appends them again from the saved state, though the inputs they came
+// from are covered by the mark.
+func TestPowerLoss(t *testing.T) {
+	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
+	stop := h.work(Options{SaveEvery: 10 * time.Millisecond, KeepAcked: time.Minute})
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.wait("a", ofType(events.ToolCallArgsComplete))
+	h.publish("a", "result", fmt.Sprintf(result, 1))
+	last := h.wait("a", ofType(events.ToolCallResult))
+	stop()
+
+	nc, err := nats.Connect(h.broker.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "TOOLCALLS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seq := range []uint64{last.Seq, last.Prev} {
+		if err := stream.DeleteMsg(t.Context(), seq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.work(Options{})
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 2, 2)) // wakes the session
+	again := h.wait("a", ofType(events.ToolCallResult))
+	if string(again.Data) != string(last.Data) || again.Seq <= last.Seq {
+		t.Errorf("got %d %s\nwant %s", again.Seq, again.Data, last.Data)
+	}
+	if r := h.quiet(); len(r.Differences) > 0 {
+		t.Error(r.Differences)
+	}
+}
