@@ -3,9 +3,12 @@ package worker
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -232,4 +235,101 @@ func streams(t *testing.T) []string {
 		t.Fatal("no quirk streams", err)
 	}
 	return files
+}
+
+// TestResultBeforeDeadline: a result that stands in the log wins, though the
+// worker comes long after the deadline.
+func TestResultBeforeDeadline(t *testing.T) {
+	h := open(t, broker.Options{})
+	stop := h.work(Options{Rules: short()})
+	h.ruled()
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	done := h.wait("a", ofType(events.ToolCallArgsComplete))
+	stop()
+	h.publish("a", "result", fmt.Sprintf(result, 1))
+	<-time.After(time.Until(done.At.Add(short().ResultTimeout.Std()))) // the deadline
+	h.work(Options{Rules: short()})
+	e := h.wait("a", ofType(events.ToolCallResult))
+	if !bytes.Contains(e.Data, []byte(`"status":"completed"`)) {
+		t.Errorf("result is %s", e.Data)
+	}
+}
+
+// TestBusyPartition: deadlines are kept while inputs never stop coming.
+func TestBusyPartition(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 1})
+	h.work(Options{Rules: short()})
+	h.ruled()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		acks := make(chan broker.Ack, 64)
+		for n := 0; ; n++ {
+			data := fmt.Sprintf(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"%d"}}]}`, n)
+			h.broker.Publish(h.broker.InputPub("busy", "delta", fmt.Sprintf("busy:%d", n), nil, []byte(data)), acks)
+			if n >= cap(acks)-1 {
+				<-acks
+			}
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	}()
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.wait("a", ofType(events.Synthetic))
+	close(stop)
+	<-done
+}
+
+// TestBadTokens: a session token that is not written as it must be is
+// rejected, with the right spelling, on its own chain.
+func TestBadTokens(t *testing.T) {
+	h := open(t, broker.Options{})
+	h.work(Options{})
+	for token, words := range map[string]string{"=2e": "=2E", "é": "=C3=A9", "=4": "two hex digits", "=41": "must be spelled"} {
+		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
+		e := h.wait(token, ofType(events.Rejected))
+		if !bytes.Contains(e.Data, []byte(words)) || !bytes.Contains(e.Data, []byte("bad_session_token")) {
+			t.Errorf("%s: %s", token, e.Data)
+		}
+	}
+	if r := h.quiet(); len(r.Differences) > 0 {
+		t.Error(r.Differences)
+	}
+}
+
+// TestNewerFold: a partition in which a newer fold is in force stops and says
+// so; the others go on.
+func TestNewerFold(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 2})
+	rules := lifecycle.DefaultRules()
+	rules.Version = lifecycle.FoldVersion + 1
+	data, err := json.Marshal(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := h.broker.Partition("a")
+	if a := h.broker.PublishWait(t.Context(), h.broker.RulesPub(stopped, "newer", data)); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	w := &Worker{Log: h.broker, Options: Options{Nonce: "n"}, Logger: zerolog.Nop()}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
+	other := "b"
+	for n := 0; h.broker.Partition(other) == stopped; n++ {
+		other = fmt.Sprintf("b%d", n)
+	}
+	h.publish(other, "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.wait(other, ofType(events.ToolCallArgsComplete))
+	for deadline := time.Now().Add(10 * time.Second); w.Problem() == nil && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
+	if err := w.Problem(); !errors.Is(err, ErrVersion) {
+		t.Errorf("problem is %v", err)
+	}
+	cancel()
+	<-done
 }
