@@ -54,7 +54,7 @@ func (b *Broker) natsOptions() []nats.Option {
 		// library when a partition may have moved on.
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(10 * time.Second), // a dead peer is noticed in 30 s, not in 6 min
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { b.notice("disconnected from NATS", err) }),
+		nats.DisconnectErrHandler(b.disconnected),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.notice("cannot reconnect to NATS", err) }),
 		nats.ReconnectHandler(func(nc *nats.Conn) { b.reconnected() }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { b.asyncError(sub, err) }),
@@ -73,6 +73,14 @@ func (b *Broker) natsOptions() []nats.Option {
 
 // reconnected wakes whoever lost something with the old connection: publishes
 // their acks, readers their consumers, tails what was republished meanwhile.
+// disconnected tells of a connection that was lost; one that was closed has no
+// error.
+func (b *Broker) disconnected(_ *nats.Conn, err error) {
+	if err != nil {
+		b.notice("disconnected from NATS", err)
+	}
+}
+
 func (b *Broker) reconnected() {
 	b.notice("reconnected to NATS", nil)
 	if b.pubs != nil {
