@@ -19,7 +19,7 @@ const (
 	// message begins although its id may be the same, or absent.
 	Start Kind = iota
 	// Fragment: a piece of a tool call. Index, ID, Name, Args, CallKind,
-	// Provider, ParentCall, Whole, Object.
+	// Provider, ParentCall, Final, Opens, Whole, Object.
 	Fragment
 	// Seal: the provider says that a call's args are complete. Index or ID. A
 	// Seal that names no call of the message is nothing (a text block ended).
@@ -42,7 +42,8 @@ const (
 	// Ended: nothing more comes for the message ([DONE], message_stop). Without
 	// Message it means every message of the Namespace that has its Finish.
 	Ended
-	// Result: a tool result. ID, Call, Text or Content, Status, Name.
+	// Result: a tool result. ID, Call, Text or Content, Status, Name. Without
+	// ID and Call it means the oldest open call of that Name.
 	Result
 	// Human: a human message, which interrupts the calls before it. ID is the
 	// message's; a human message whose ID was seen before is history.
@@ -97,6 +98,10 @@ type Chunk struct {
 	// Final: the name is whole, and the id, if the wire has one, is here too
 	// (Anthropic, Gemini; not OpenAI, where both may come in pieces or late).
 	Final bool
+	// Opens: the fragment begins a call for certain, even one of the same name
+	// without an index or an id (Gemini). An id of the message still means the
+	// call that has it.
+	Opens bool
 	// Object: Args is a whole JSON object which replaces what there was
 	// (rule R10); with Weak set only if no text fragment comes (Anthropic's
 	// input in content_block_start).

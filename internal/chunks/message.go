@@ -94,7 +94,7 @@ func (m *Message) find(f *Chunk, id, name string) int {
 			return i
 		}
 	}
-	if f.Whole || len(m.Calls) == 0 {
+	if f.Whole || f.Opens || len(m.Calls) == 0 {
 		return -1
 	}
 	if f.Index == "" {

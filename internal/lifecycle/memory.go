@@ -88,6 +88,23 @@ func (m *Memory) find(id, namespace string) *Closed {
 	return best
 }
 
+// named gives the closed call that a result without an id belongs to, or nil:
+// the one that has had it, else the oldest of its tool that still lacks one.
+func (m *Memory) named(r *Result) (found *Closed) {
+	digest := r.digest()
+	for i := len(m.Closed) - 1; i >= 0; i-- {
+		c := &m.Closed[i]
+		switch {
+		case c.Name != r.Name || c.Namespace != r.Namespace:
+		case c.Real == digest:
+			return c
+		case c.Real == "":
+			found = c
+		}
+	}
+	return found
+}
+
 // call gives the closed call of that name, or nil.
 func (m *Memory) call(call string) *Closed {
 	for i := len(m.Closed) - 1; i >= 0; i-- {

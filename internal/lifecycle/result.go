@@ -30,8 +30,13 @@ func resultStatus(s string) events.Status {
 }
 
 // Result takes a tool result. call is our own name of the call where the
-// sender knows it, else "".
+// sender knows it, else "". One with neither that nor an id is known by its
+// tool: some wires have no ids.
 func (st *Step) Result(r Result, call string) {
+	if r.ID == "" && call == "" && r.Name != "" {
+		st.named(r)
+		return
+	}
 	if m, i := st.find(r.ID, call, r.Namespace); m != nil {
 		st.receive(m, i, r)
 		return
@@ -40,6 +45,29 @@ func (st *Step) Result(r Result, call string) {
 		st.late(old, r)
 		return
 	}
+	st.orphan(r)
+}
+
+// named takes a result that names its tool only. It is that of the oldest open
+// call of the newest message that has one of that name: the results of
+// parallel calls come in the order of the calls.
+func (st *Step) named(r Result) {
+	m, i := st.oldest(r.Namespace, func(m *Message, k int) bool {
+		return m.Asm.Calls[k].Name == r.Name && m.Calls[k].Result == nil
+	})
+	if m != nil {
+		st.receive(m, i, r)
+		return
+	}
+	if old := st.State.Memory.named(&r); old != nil {
+		st.late(old, r)
+		return
+	}
+	st.orphan(r)
+}
+
+// orphan tells a result of a call that was never seen, and remembers it.
+func (st *Step) orphan(r Result) {
 	if st.State.Memory.remember(r, st.Rules.MaxOrphans) {
 		e := st.emit(events.OrphanResult)
 		e.ID, e.ToolName, e.Place = r.ID, r.Name, &events.Place{Namespace: r.Namespace}
@@ -69,15 +97,21 @@ func (st *Step) receive(m *Message, i int, r Result) {
 // named call, or the oldest open call of the newest message that uses id; of
 // several namespaces the one nearest to namespace.
 func (st *Step) find(id, call, namespace string) (found *Message, pos int) {
+	return st.oldest(namespace, func(m *Message, k int) bool {
+		c := m.Calls[k]
+		return call != "" && c.Call == call || call == "" && id != "" && (m.Asm.Calls[k].ID == id || c.ID == id || c.UID == id)
+	})
+}
+
+// oldest gives the oldest open call that matches, of the newest message that
+// has one; of several namespaces the one nearest to namespace.
+func (st *Step) oldest(namespace string, match func(m *Message, k int) bool) (found *Message, pos int) {
 	for _, m := range slices.Backward(st.State.Messages) {
 		if found != nil && near(m.Namespace, namespace) <= near(found.Namespace, namespace) {
 			continue
 		}
 		for k, c := range m.Calls {
-			if c.Status.Terminal() {
-				continue
-			}
-			if call != "" && c.Call == call || call == "" && id != "" && (m.Asm.Calls[k].ID == id || c.ID == id || c.UID == id) {
+			if !c.Status.Terminal() && match(m, k) {
 				found, pos = m, k
 				break
 			}

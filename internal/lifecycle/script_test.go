@@ -171,12 +171,13 @@ func (p *player) say(st *Step, verb string, a map[string]string) {
 		_, weak := a["weak"]
 		_, provider := a["provider"]
 		_, final := a["final"]
+		_, opens := a["opens"]
 		_, fresh := a["fresh"]
 		_, truncated := a["truncated"]
 		st.Chunks([]chunks.Chunk{{
 			Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh,
 			Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], Provider: provider,
-			Object: object, Weak: weak, Whole: whole, Final: final, Part: part, Text: a["text"], Status: a["status"],
+			Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Part: part, Text: a["text"], Status: a["status"],
 			Truncated: truncated, Reason: a["reason"], Usage: a["usage"], Why: a["why"],
 			InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated,
 		}})
