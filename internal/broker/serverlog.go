@@ -15,8 +15,8 @@ type serverLog struct {
 	text   string
 }
 
-// expected begins a warning that says nothing: the password of the embedded
-// server's own user is random and never leaves the process.
+// expected begins a warning that says nothing here: the embedded server's one
+// user has no password, and is there to forbid a subject.
 const expected = "Plaintext passwords detected"
 
 func (l *serverLog) tell(format string, v []any) {
