@@ -30,10 +30,10 @@ import (
 // What the page says on the console, a violated policy for one, is a failure.
 func TestBrowser(t *testing.T) {
 	web := chromium(t)
-	home := serveHere(t)
+	home, _ := serveHere(t, t.TempDir(), "127.0.0.1:0")
 	for _, theme := range []string{"light", "dark"} {
 		t.Run(theme, func(t *testing.T) {
-			p := openTab(web, t, theme)
+			p := openTab(t, web, theme)
 			p.open(home, "browser-"+theme)
 			p.watch()
 			checkScreenshot(t, p.screenshot("closed-"+theme), theme)
@@ -57,7 +57,7 @@ func TestBrowser(t *testing.T) {
 // that the policy forbids, errors, and things that are not there.
 func TestBrowserComplaints(t *testing.T) {
 	web := chromium(t)
-	home := serveHere(t)
+	home, _ := serveHere(t, t.TempDir(), "127.0.0.1:0")
 	for _, c := range []struct{ script, want string }{
 		{`document.head.append(Object.assign(document.createElement("script"), {text: "1"}))`, "Content Security Policy"},
 		{`setTimeout(() => { throw new Error("thrown") })`, "thrown"},
@@ -66,7 +66,7 @@ func TestBrowserComplaints(t *testing.T) {
 		{`document.body.append(Object.assign(new Image(), {src: "/missing.png"}))`, "404"},
 	} {
 		t.Run(c.want, func(t *testing.T) {
-			p := openTab(web, t, "light")
+			p := openTab(t, web, "light")
 			p.open(home, "complaints")
 			p.do(c.script, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 				_, err := chromedp.Evaluate[chromedp.Void]("void "+c.script)(ctx, tab)
@@ -80,6 +80,31 @@ func TestBrowserComplaints(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBrowserResumes restarts the server under a page that watches a call:
+// the page says that what it shows is old, comes back by itself, and misses
+// nothing and shows nothing twice.
+func TestBrowserResumes(t *testing.T) {
+	web := chromium(t)
+	dir, listen := t.TempDir(), freePort(t)
+	home, stop := serveHere(t, dir, listen)
+	p := openTab(t, web, "light")
+	p.open(home, "resumes")
+	p.post("deltas", delta(`{"tool_calls":[{"index":0,"id":"call_w","function":{"name":"get_weather","arguments":"{\"city\":\"Os"}}]}`))
+	p.card("get_weather", "building_args", `"Os`)
+
+	stop()
+	p.wait("the page to know", `document.querySelector("#main").dataset.stale === "true"`)
+	serveHere(t, dir, listen)
+	p.post("deltas", delta(`{"tool_calls":[{"index":0,"function":{"arguments":"lo\"}"}}]},"finish_reason":"tool_calls"`))
+	p.post("results", `{"tool_call_id":"call_w","content":"-3 degrees"}`)
+	p.card("get_weather", "completed", "-3 degrees")
+	p.card("get_weather", "completed", `"Oslo"`)
+	p.wait("the page to trust itself", `document.querySelector("#main").dataset.stale === "false"`)
+	if got, want := p.cards(), "get_weather completed\n"; got != want {
+		t.Errorf("the page shows\n%swant\n%s", got, want)
 	}
 }
 
@@ -123,16 +148,16 @@ func delta(body string) string {
 	return `{"id":"msg_1","object":"chat.completion.chunk","choices":[{"index":0,"delta":` + body + `}]}`
 }
 
-// serveHere serves in this process until the test ends, and gives the address
-// of the page. Tools named slow_* have a second.
-func serveHere(t *testing.T) string {
+// serveHere serves in this process, and gives the address of the page. It ends
+// with the test, or with stop. Tools named slow_* have a second.
+func serveHere(t *testing.T, dir, listen string) (home string, stop func()) {
 	t.Helper()
 	std := stdio{strings.NewReader(""), io.Discard, t.Output()}
 	var s serveFlags
 	fs := flags(std, "serve")
 	s.register(fs)
 	if _, err := parse(std, fs, []string{
-		"--data-dir", t.TempDir(), "--partitions", "1", "--nats-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0",
+		"--data-dir", dir, "--partitions", "1", "--nats-listen", "127.0.0.1:0", "--http-listen", listen,
 		"--log-level", "error", "--tool-timeout", "slow_*=1s",
 	}); err != nil {
 		t.Fatal(err)
@@ -141,18 +166,19 @@ func serveHere(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- h.run(ctx) }()
-	t.Cleanup(func() {
-		stop()
+	stop = sync.OnceFunc(func() {
+		cancel()
 		if err := <-ended; err != nil {
 			t.Error("serve: ", err)
 		}
 		h.close()
 	})
+	t.Cleanup(stop)
 	ruled(t, h.broker)
-	return h.page()
+	return h.page(), stop
 }
 
 // chromium starts a browser with a new profile. Where there is none the test
@@ -206,7 +232,7 @@ type webPage struct {
 }
 
 // openTab opens an empty tab and listens to its console.
-func openTab(web context.Context, t *testing.T, theme string) *webPage {
+func openTab(t *testing.T, web context.Context, theme string) *webPage {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(web)
 	t.Cleanup(cancel)

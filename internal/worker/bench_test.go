@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -107,7 +108,7 @@ func count(b *testing.B, ctx context.Context, br *broker.Broker) {
 		}()
 	}
 	for range br.Partitions() {
-		if err := <-done; err != errRead {
+		if err := <-done; !errors.Is(err, errRead) {
 			b.Fatal(err)
 		}
 	}
