@@ -37,6 +37,7 @@ func TestBrowser(t *testing.T) {
 			p.open(home, "browser-"+theme)
 			p.watch()
 			checkScreenshot(t, p.screenshot("closed-"+theme), theme)
+			p.checkPhone()
 
 			// The page is a function of the log: read again, it is the same.
 			before := p.cards()
@@ -141,6 +142,22 @@ func (p *webPage) watch() {
 	if got, want := p.cards(), "get_weather completed\nslow_report timeout\nsearch_files cancelled\ndeploy cancelled\nread_page error\n"; got != want {
 		p.t.Errorf("the page shows\n%swant\n%s", got, want)
 	}
+}
+
+// checkPhone checks that nothing stands out of a phone's screen.
+func (p *webPage) checkPhone() {
+	p.t.Helper()
+	const width = 390
+	p.do("phone", chromedp.EmulateViewport(width, 844, chromedp.EmulateMobile))
+	p.wait("the phone's screen", fmt.Sprintf("screen.width === %d", width))
+	wide, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](fmt.Sprintf(`[...document.querySelectorAll("body *")]
+		.filter((e) => e.getBoundingClientRect().right > %d && !e.closest("pre, .scroll"))
+		.map((e) => e.tagName + "#" + e.id + "." + e.className).join(" ")`, width)))
+	if err != nil || wide != "" {
+		p.t.Errorf("on a screen of %d pixels these stand out to the right: %q %v", width, wide, err)
+	}
+	p.screenshot("phone-" + p.theme)
+	p.do("end of the phone", chromedp.ResetViewport())
 }
 
 // delta is a chunk of the one message.
