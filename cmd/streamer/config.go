@@ -77,7 +77,9 @@ type serveFlags struct {
 	saveEvery, evict    time.Duration
 	logLevel, logFormat string
 
-	noCondition bool // no flag: the control of the crash tests
+	// No flags: for the crash tests. noCondition leaves out what makes appends
+	// safe; greedy carries all partitions, whoever else does.
+	noCondition, greedy bool
 }
 
 func (s *serveFlags) register(fs *flag.FlagSet) {

@@ -22,8 +22,9 @@ import (
 	"streamer/internal/worker"
 )
 
-// childEnv makes the test binary a streamer process: "serve", or "control",
-// which appends without conditions.
+// childEnv makes the test binary a streamer process: "serve"; "greedy", which
+// carries all partitions whoever else does; or "control", which is greedy and
+// appends without conditions.
 const childEnv = "STREAMER_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	}
 	std := stdio{os.Stdin, os.Stdout, os.Stderr}
 	fs := flags(std, "serve")
-	s := serveFlags{noCondition: mode == "control"}
+	s := serveFlags{noCondition: mode == "control", greedy: mode != "serve"}
 	s.register(fs)
 	if _, err := parse(std, fs, os.Args[1:]); err != nil {
 		os.Exit(exitUsage)
@@ -133,16 +134,25 @@ func TestCrashEmbedded(t *testing.T) {
 
 // TestCrashTwoWorkers: two processes with different settings carry the same
 // partitions of one log; one after the other is killed, or frozen and woken.
-func TestCrashTwoWorkers(t *testing.T) {
+func TestCrashTwoWorkers(t *testing.T) { crashWorkers(t, "greedy", 2) }
+
+// TestCrashShared: three processes share the partitions, and take over from
+// each other.
+func TestCrashShared(t *testing.T) { crashWorkers(t, "serve", 3) }
+
+func crashWorkers(t *testing.T, mode string, n int) {
 	rnd := schedule(t)
 	b, url := server(t, broker.Options{})
-	life := func() *process { return start(t, "serve", settings(rnd, "--nats-url", url)...) }
-	owners := []*process{life(), life()}
+	life := func() *process { return start(t, mode, settings(rnd, "--nats-url", url)...) }
+	var owners []*process
+	for range n {
+		owners = append(owners, life())
+	}
 	ruled(t, b)
 	done := publishAll(t, b, rnd.Uint64())
 	for i := range lives(t, 10) {
 		time.Sleep(time.Duration(50+rnd.IntN(400)) * time.Millisecond)
-		p := owners[i%2]
+		p := owners[i%n]
 		if rnd.IntN(3) == 0 {
 			_ = p.cmd.Process.Signal(syscall.SIGSTOP)
 			time.Sleep(time.Duration(rnd.IntN(300)) * time.Millisecond)
@@ -150,7 +160,7 @@ func TestCrashTwoWorkers(t *testing.T) {
 			continue
 		}
 		p.kill()
-		owners[i%2] = life()
+		owners[i%n] = life()
 	}
 	<-done
 	quiet(t, b, owners[0].log)

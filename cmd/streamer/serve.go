@@ -110,7 +110,7 @@ func (h *house) run(ctx context.Context) error {
 	})
 	wg.Go(func() {
 		defer stop()
-		errs <- h.worker.Run(ctx, partitions(h.broker.Partitions()))
+		errs <- h.carry(ctx)
 	})
 	wg.Wait()
 	for range 2 {
@@ -119,6 +119,15 @@ func (h *house) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// carry carries this instance's share of the partitions.
+func (h *house) carry(ctx context.Context) error {
+	n := h.broker.Partitions()
+	if h.flags.greedy {
+		return h.worker.Run(ctx, partitions(n))
+	}
+	return h.worker.RunShared(ctx, h.broker, n)
 }
 
 func (h *house) close() {

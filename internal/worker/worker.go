@@ -109,13 +109,8 @@ type Worker struct {
 // mark; one that cannot go on (ErrLost, ErrVersion) stops alone, loudly, and
 // Problem tells.
 func (w *Worker) Run(ctx context.Context, partitions []int) error {
-	if w.Options.Nonce == "" {
-		return errors.New("worker: Options.Nonce is empty")
-	}
-	if r := w.Options.Rules; r != nil {
-		if err := r.Check(); err != nil {
-			return err
-		}
+	if err := w.check(); err != nil {
+		return err
 	}
 	var wg sync.WaitGroup
 	for _, p := range partitions {
@@ -123,6 +118,16 @@ func (w *Worker) Run(ctx context.Context, partitions []int) error {
 	}
 	wg.Wait()
 	return ctx.Err()
+}
+
+func (w *Worker) check() error {
+	if w.Options.Nonce == "" {
+		return errors.New("worker: Options.Nonce is empty")
+	}
+	if r := w.Options.Rules; r != nil {
+		return r.Check()
+	}
+	return nil
 }
 
 const restartAfter = time.Second

@@ -1,0 +1,112 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+
+	"github.com/rs/zerolog"
+)
+
+// TestShare: every partition has one owner, shares are even, and few move when
+// a worker leaves.
+func TestShare(t *testing.T) {
+	for workers := 1; workers <= 7; workers++ {
+		var ids []string
+		for i := range workers {
+			ids = append(ids, fmt.Sprintf("worker%d", i))
+		}
+		owners := map[int]string{}
+		for _, id := range ids {
+			mine := share(ids, id, 16)
+			if low := 16 - (workers-1)*int(math.Ceil(16/float64(workers))); len(mine) > int(math.Ceil(16/float64(workers))) || len(mine) < low {
+				t.Errorf("%d workers: %s has %v", workers, id, mine)
+			}
+			for _, p := range mine {
+				if owners[p] != "" {
+					t.Errorf("%d workers: partition %d has two owners", workers, p)
+				}
+				owners[p] = id
+			}
+		}
+		if len(owners) != 16 {
+			t.Errorf("%d workers: %d partitions have an owner", workers, len(owners))
+		}
+		if workers < 3 {
+			continue
+		}
+		moved := 0
+		for _, id := range ids[1:] {
+			for _, p := range share(ids[1:], id, 16) {
+				if owners[p] != id && owners[p] != ids[0] {
+					moved++
+				}
+			}
+		}
+		if moved > 8 {
+			t.Errorf("%d workers: %d partitions move that need not", workers, moved)
+		}
+	}
+}
+
+// TestSharedHandover: workers come and go cleanly while inputs come, and there
+// is one log.
+func TestSharedHandover(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 8})
+	share := func(id string) (stop func()) {
+		w := &Worker{Log: h.broker, Options: Options{Nonce: id, SaveEvery: 10 * time.Millisecond}, Logger: zerolog.Nop()}
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = w.RunShared(ctx, h.broker, h.broker.Partitions()) }()
+		stop = func() { cancel(); <-done }
+		h.t.Cleanup(stop)
+		return stop
+	}
+	members := func(want ...string) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; {
+			got, err := h.broker.Members(t.Context())
+			if err == nil && slices.Equal(got, want) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("members are %v (%v), want %v", got, err, want)
+			}
+		}
+	}
+	round := func(n int) {
+		for i := range 24 {
+			h.publish(fmt.Sprintf("s%d", i), "delta", fmt.Sprintf(callDelta, n, n))
+		}
+		for i := range 24 {
+			want := fmt.Sprintf(`"id":"call_%d"`, n)
+			h.wait(fmt.Sprintf("s%d", i), func(s broker.Stored) bool {
+				return s.Type == events.ToolCallArgsComplete && bytes.Contains(s.Data, []byte(want))
+			})
+		}
+	}
+	one := share("one")
+	members("one")
+	round(1)
+	two := share("two")
+	members("one", "two")
+	round(2)
+	one()
+	members("two")
+	round(3)
+	share("three")
+	members("three", "two")
+	round(4)
+	two()
+	round(5)
+	if r := h.quiet(); len(r.Differences) > 0 {
+		t.Error(r.Differences)
+	}
+}
