@@ -103,7 +103,7 @@ func opens(m *Message, c *chunks.Chunk) bool {
 }
 
 func (st *Step) add(m *Message, c *chunks.Chunk) {
-	if st.State.Open() >= st.Rules.MaxOpen && c.Name != "" && m.Asm.ByID(c.ID) < 0 {
+	if c.Name != "" && m.Asm.ByID(c.ID) < 0 && st.State.Open() >= st.Rules.MaxOpen {
 		st.Reject(events.OverLimit, 0, fmt.Sprintf("more than %d calls are open", st.Rules.MaxOpen))
 		return
 	}
