@@ -112,6 +112,27 @@ func TestDocumentedEvents(t *testing.T) {
 	same(t, "event types in the documentation", s.Properties["type"].Enum, names(shown))
 }
 
+// The documentation has the words users read, and every status and code.
+func TestDocumentedWords(t *testing.T) {
+	data, err := os.ReadFile("../../docs/events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for _, lang := range events.Langs {
+		for _, kind := range []events.Text{events.TextNewMessage, events.TextInterrupted, events.TextArgs, events.TextCancelled, events.TextTimeout} {
+			if s := events.Sentence(kind, lang); !strings.Contains(text, "| "+s+" |") {
+				t.Errorf("docs/events.md lacks the text %s, %s: %s", kind, lang, s)
+			}
+		}
+	}
+	for _, word := range slices.Concat(constants(t, "Status"), constants(t, "Code")) {
+		if !strings.Contains(text, "`"+word+"`") {
+			t.Errorf("docs/events.md does not mention %s", word)
+		}
+	}
+}
+
 // check checks the required fields and the words of an event.
 func (s *schema) check(t *testing.T, where string, line []byte) {
 	t.Helper()
