@@ -15,6 +15,10 @@ export function where(namespace) {
   return namespace.split("|").map((step) => step.split(":")[0]).join(" › ");
 }
 
+// agentOf gives the sub-agent a namespace is in, "" for the root graph: the last
+// step is the node that speaks.
+export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).join("|"));
+
 // createCard returns {node, update(), tick(now)}. actions has stopCall(call),
 // stopping (the set of calls whose stop was asked for) and link(seq, what).
 export function createCard(call, actions) {
@@ -85,7 +89,8 @@ export function createCard(call, actions) {
   let chipText = "";
   function updateChips() {
     const list = [];
-    if (call.namespace) list.push(["sub-agent " + where(call.namespace), call.namespace]);
+    const agent = agentOf(call.namespace);
+    if (agent) list.push(["sub-agent " + agent, call.namespace]);
     if (call.parentTool) list.push(["from " + call.parentTool, call.parent]);
     if (call.provider) list.push(["run by the provider", ""]);
     if (call.type && call.type !== "function" && call.type !== "server") list.push([call.type, ""]);

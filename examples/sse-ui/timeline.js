@@ -2,7 +2,7 @@
 // then changed only where its record changed.
 
 import { el, icon, say, mark } from "./dom.js";
-import { createCard, where } from "./card.js";
+import { createCard, where, agentOf } from "./card.js";
 import { duration, time, plural } from "./words.js";
 
 const ROLES = { assistant: "Assistant", ai: "Assistant", "": "Assistant", human: "You", user: "You", system: "System", tool: "Tool" };
@@ -105,7 +105,7 @@ function messageView(message, cardOf) {
   if (message.choice > 0) head.append(el("span", { class: "chip" }, "choice " + (message.choice + 1)));
   const foot = el("p", { class: "foot", hidden: true });
   const node = el("li", { class: "message", "data-message": message.id, "data-role": message.role || "assistant" }, head, foot);
-  if (message.namespace) node.classList.add("nested");
+  if (agentOf(message.namespace)) node.classList.add("nested");
   const blocks = [];
 
   function update() {
