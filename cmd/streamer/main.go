@@ -34,6 +34,7 @@ func commands() []command {
 		{"replay", "[flags] FILE", "publish a recorded stream to a session", replay},
 		{"interrupt", "[flags] SESSION", "close the open calls of a session", interrupt},
 		{"assemble", "[flags] [FILE]", "fold a recorded stream offline and print its calls", assemble},
+		{"verify", "[flags] [SESSION ...]", "fold the input log again and compare the result with the event log", verify},
 		{"version", "", "print the version", version},
 	}
 }

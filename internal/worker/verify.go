@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
-	"strings"
+	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/decode"
@@ -16,6 +17,7 @@ import (
 // Logs is what Verify reads.
 type Logs interface {
 	Partitions() int
+	Partition(token string) int
 	InputBounds(ctx context.Context) (first, last uint64, err error)
 	Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []broker.Input, next uint64, caughtUp bool) error) error
 	Events(ctx context.Context, token string, after uint64, fn func(broker.Stored) error) error
@@ -24,7 +26,10 @@ type Logs interface {
 
 // Report is what Verify found.
 type Report struct {
-	Sessions, Events, Inputs int
+	Sessions int // compared
+	Older    int // not compared: they began before the input log does
+	Inputs   int
+	Events   int
 	// Differences are the first of each session where there is one.
 	Differences []Difference
 }
@@ -39,110 +44,200 @@ type Difference struct {
 }
 
 func (d Difference) String() string {
-	return fmt.Sprintf("session %s, event %d:\n want %s\n got  %s", d.Token, d.Place, d.Want, d.Got)
+	or := func(s string) string {
+		if s == "" {
+			return "(nothing)"
+		}
+		return s
+	}
+	return fmt.Sprintf("session %s, event %d:\n  the inputs give %s\n  the log has     %s", d.Token, d.Place, or(d.Want), or(d.Got))
 }
 
-// Verify folds the whole input log again, apart from any saved state, and
-// compares the result with the event log: subjects, ids, bodies, chain links
-// and blobs. Nothing may be appended meanwhile, and both logs must begin where
-// the sessions do.
-func Verify(ctx context.Context, log Logs) (Report, error) {
-	var r Report
-	want := map[string][]string{}
-	_, last, err := log.InputBounds(ctx)
-	if err != nil {
-		return r, err
+// patience is how long Verify waits for events that a live worker may still
+// be storing.
+const patience = 5 * time.Second
+
+// Verify folds the input log again, apart from any saved state, and compares
+// what it gives with the event log: subjects, ids, bodies, chain links and
+// blobs. It takes the sessions of the given tokens, or all. On a live log it
+// compares what stood in the input log when it began.
+func Verify(ctx context.Context, log Logs, tokens ...string) (Report, error) {
+	v := verification{log: log, seed: maphash.MakeSeed(), only: map[string]bool{}}
+	for _, t := range tokens {
+		v.only[t] = true
 	}
-	for p := range log.Partitions() {
-		if err := refold(ctx, log, p, last, want, &r); err != nil {
-			return r, fmt.Errorf("worker: folding partition %d again: %w", p, err)
+	var err error
+	if v.first, v.last, err = log.InputBounds(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := v.refold(ctx); err != nil {
+		return Report{}, err
+	}
+	for deadline := time.Now().Add(patience); ; {
+		if err := v.read(ctx); err != nil {
+			return Report{}, err
+		}
+		wrong, lag := v.compare()
+		if !lag || time.Now().After(deadline) {
+			return v.report(ctx, wrong)
+		}
+		select {
+		case <-ctx.Done():
+			return Report{}, ctx.Err()
+		case <-time.After(patience / 20):
 		}
 	}
-	got := map[string][]string{}
-	prev := map[string]uint64{}
-	err = log.Events(ctx, "", 0, func(e broker.Stored) error {
-		line := describe(e.Subject, e.ID, e.Call, e.Data)
-		if e.Prev != prev[e.Token] {
-			line = fmt.Sprintf("%s (broken link: behind %d, says %d)", line, prev[e.Token], e.Prev)
-		}
-		prev[e.Token] = e.Seq
-		got[e.Token] = append(got[e.Token], line)
-		r.Events++
-		return nil
-	})
-	if err != nil {
-		return r, fmt.Errorf("worker: reading the event log: %w", err)
+}
+
+// verification compares hashes of events, of which there can be many.
+type verification struct {
+	log         Logs
+	seed        maphash.Seed
+	only        map[string]bool
+	first, last uint64 // of the input log
+
+	inputs, events int
+	want, got      map[string][]uint64
+	older          map[string]bool // sessions that began before the log
+	line           func(string)    // is told every event, in words
+}
+
+func (v *verification) takes(token string) bool { return len(v.only) == 0 || v.only[token] }
+
+// add notes an event that is wanted, or was got.
+func (v *verification) add(to map[string][]uint64, token, line string) {
+	to[token] = append(to[token], maphash.String(v.seed, line))
+	if v.line != nil {
+		v.line(line)
 	}
-	r.compare(want, got)
-	return r, nil
 }
 
 var errRead = errors.New("read")
 
-// refold folds the inputs of a partition up to last.
-func refold(ctx context.Context, log Logs, p int, last uint64, want map[string][]string, r *Report) error {
-	if last == 0 {
+func (v *verification) refold(ctx context.Context) error {
+	v.want, v.older, v.inputs = map[string][]uint64{}, map[string]bool{}, 0
+	if v.last < v.first {
 		return nil
 	}
-	var rules rulesLog
-	if err := rules.begin(broker.Mark{}); err != nil {
-		return err
+	for p := range v.log.Partitions() {
+		f := folding{v: v, states: map[string]*session.State{}}
+		if err := f.rules.begin(broker.Mark{}); err != nil {
+			return err
+		}
+		if err := v.log.Inputs(ctx, p, v.first, f.take(ctx)); !errors.Is(err, errRead) {
+			return fmt.Errorf("worker: folding partition %d again: %w", p, err)
+		}
 	}
-	states := map[string]*session.State{}
-	var reader decode.Reader
-	err := log.Inputs(ctx, p, 1, func(batch []broker.Input, next uint64, caughtUp bool) error {
+	return nil
+}
+
+// folding folds the inputs of a partition.
+type folding struct {
+	v      *verification
+	rules  rulesLog
+	ruled  bool // a rules input was seen
+	states map[string]*session.State
+	reader decode.Reader
+}
+
+func (f *folding) take(ctx context.Context) func([]broker.Input, uint64, bool) error {
+	return func(batch []broker.Input, next uint64, caughtUp bool) error {
 		for i := range batch {
-			in := &batch[i]
-			switch {
-			case in.Seq > last:
+			if batch[i].Seq > f.v.last {
 				return errRead
-			case in.Foreign:
-			case in.Kind == broker.KindRules:
-				if err := rules.set(in); errors.Is(err, ErrVersion) {
-					return err
-				}
-			default:
-				r.Inputs++
-				lines, err := foldOne(ctx, log, states, &reader, in, rules.inForce())
-				if err != nil {
-					return err
-				}
-				want[in.Token] = append(want[in.Token], lines...)
+			}
+			if err := f.input(ctx, &batch[i]); err != nil {
+				return err
 			}
 		}
-		if caughtUp || next > last {
+		if caughtUp || next > f.v.last {
 			return errRead
 		}
 		return nil
-	})
-	if errors.Is(err, errRead) {
-		return nil
 	}
-	return err
 }
 
-func foldOne(ctx context.Context, log Logs, states map[string]*session.State, reader *decode.Reader, in *broker.Input, rules *session.Rules) ([]string, error) {
-	s := states[in.Token]
-	if s == nil {
-		s = new(session.State)
-		states[in.Token] = s
-	}
-	out := session.Fold(nil, s, sessionInput(in, rules, reader))
-	lines := make([]string, len(out))
-	for i := range out {
-		e := &out[i]
-		body, err := e.Body()
-		if err != nil {
-			return nil, err
+func (f *folding) input(ctx context.Context, in *broker.Input) error {
+	switch {
+	case in.Foreign:
+		return nil
+	case in.Kind == broker.KindRules:
+		if err := f.rules.set(in); errors.Is(err, ErrVersion) {
+			return err
 		}
-		lines[i] = describe(e.Subject(in.Token), e.EventID, e.Call, body)
-		for _, b := range e.Blobs {
-			if _, err := log.Blob(ctx, b.Ref); err != nil {
-				lines[i] += fmt.Sprintf(" (blob: %v)", err)
+		if !f.ruled && f.v.first > 1 {
+			// Which rules held before this one is not in the log any more.
+			for token := range f.states {
+				f.v.older[token] = true
 			}
 		}
+		f.ruled = true
+		return nil
+	case !f.v.takes(in.Token):
+		return nil
 	}
-	return lines, nil
+	f.v.inputs++
+	s := f.states[in.Token]
+	if s == nil {
+		s = new(session.State)
+		f.states[in.Token] = s
+		f.v.want[in.Token] = nil
+	}
+	for _, e := range session.Fold(nil, s, sessionInput(in, f.rules.inForce(), &f.reader)) {
+		line, err := f.v.wanted(ctx, in.Token, &e)
+		if err != nil {
+			return err
+		}
+		f.v.add(f.v.want, in.Token, line)
+	}
+	return nil
+}
+
+// wanted writes an event as the log should have it, blobs included.
+func (v *verification) wanted(ctx context.Context, token string, e *events.Event) (string, error) {
+	body, err := e.Body()
+	if err != nil {
+		return "", err
+	}
+	line := describe(e.Subject(token), e.EventID, e.Call, body)
+	for _, b := range e.Blobs {
+		if _, err := v.log.Blob(ctx, b.Ref); errors.Is(err, broker.ErrNotFound) {
+			line += " (its blob " + b.Ref.SHA256 + " is missing)"
+		} else if err != nil {
+			return "", err
+		}
+	}
+	return line, nil
+}
+
+// read reads the event log, up to the events of the last input.
+func (v *verification) read(ctx context.Context) error {
+	v.got, v.events = map[string][]uint64{}, 0
+	prev := map[string]uint64{}
+	var begin uint64 // of the event log: what stood before it has expired
+	err := v.log.Events(ctx, "", 0, func(e broker.Stored) error {
+		if begin == 0 {
+			begin = e.Seq
+		}
+		if !v.takes(e.Token) || e.ID.Seq > v.last {
+			return nil
+		}
+		if e.ID.Seq < v.first {
+			v.older[e.Token] = true
+		}
+		line := describe(e.Subject, e.ID, e.Call, e.Data)
+		if e.Prev != prev[e.Token] && (prev[e.Token] != 0 || e.Prev >= begin) {
+			line = fmt.Sprintf("%s (a broken link: it stands behind %d and says %d)", line, prev[e.Token], e.Prev)
+		}
+		prev[e.Token] = e.Seq
+		v.add(v.got, e.Token, line)
+		v.events++
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("worker: reading the event log: %w", err)
+	}
+	return nil
 }
 
 // describe writes what must be equal of an event.
@@ -150,30 +245,75 @@ func describe(subject string, id events.ID, call string, body []byte) string {
 	return fmt.Sprintf("%s %s %s %s", subject, id, call, body)
 }
 
-func (r *Report) compare(want, got map[string][]string) {
-	tokens := map[string]bool{}
-	for t := range want {
-		tokens[t] = true
+// compare gives the sessions that differ, in order, and whether some only lack
+// events at their end.
+func (v *verification) compare() (wrong []string, lag bool) {
+	for token := range v.tokens() {
+		w, g := v.want[token], v.got[token]
+		if slices.Equal(w, g) {
+			continue
+		}
+		wrong = append(wrong, token)
+		lag = lag || len(g) < len(w) && slices.Equal(w[:len(g)], g)
 	}
-	for t := range got {
-		tokens[t] = true
-	}
-	r.Sessions = len(tokens)
-	for t := range tokens {
-		w, g := want[t], got[t]
-		for i := range max(len(w), len(g)) {
-			d := Difference{Token: t, Place: i}
-			if i < len(w) {
-				d.Want = w[i]
-			}
-			if i < len(g) {
-				d.Got = g[i]
-			}
-			if d.Want != d.Got {
-				r.Differences = append(r.Differences, d)
-				break
+	slices.Sort(wrong)
+	return wrong, lag
+}
+
+// tokens gives the sessions that are compared.
+func (v *verification) tokens() map[string]bool {
+	all := map[string]bool{}
+	for _, m := range []map[string][]uint64{v.want, v.got} {
+		for token := range m {
+			if !v.older[token] {
+				all[token] = true
 			}
 		}
 	}
-	slices.SortFunc(r.Differences, func(a, b Difference) int { return strings.Compare(a.Token, b.Token) })
+	return all
+}
+
+// spelt is how many differences are spelt out.
+const spelt = 20
+
+// report spells out the first difference of sessions that differ: it reads
+// them again, with their texts.
+func (v *verification) report(ctx context.Context, wrong []string) (Report, error) {
+	r := Report{Sessions: len(v.tokens()), Older: len(v.older), Inputs: v.inputs, Events: v.events}
+	for i, token := range wrong {
+		if i >= spelt {
+			r.Differences = append(r.Differences, Difference{Token: token, Want: "something else"})
+			continue
+		}
+		d, err := v.spell(ctx, token)
+		if err != nil {
+			return r, err
+		}
+		r.Differences = append(r.Differences, d)
+	}
+	return r, nil
+}
+
+func (v *verification) spell(ctx context.Context, token string) (Difference, error) {
+	var want, got []string
+	one := verification{log: v.log, seed: v.seed, only: map[string]bool{token: true}, first: v.first, last: v.last}
+	one.line = func(s string) { want = append(want, s) }
+	if err := one.refold(ctx); err != nil {
+		return Difference{}, err
+	}
+	one.line = func(s string) { got = append(got, s) }
+	if err := one.read(ctx); err != nil {
+		return Difference{}, err
+	}
+	d := Difference{Token: token}
+	for d.Place < min(len(want), len(got)) && want[d.Place] == got[d.Place] {
+		d.Place++
+	}
+	if d.Place < len(want) {
+		d.Want = want[d.Place]
+	}
+	if d.Place < len(got) {
+		d.Got = got[d.Place]
+	}
+	return d, nil
 }
