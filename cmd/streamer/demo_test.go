@@ -40,6 +40,27 @@ func TestDemoRecordings(t *testing.T) {
 	}
 }
 
+// TestDemoInterleaved: the args of the trip planner's parallel calls arrive in
+// turn, not one call after the other.
+func TestDemoInterleaved(t *testing.T) {
+	inputs, err := recording("trip-planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns, last := map[string]int{}, ""
+	for _, e := range rehearse("trip-planner", inputs) {
+		if e.Type == events.ToolCallArgsDelta && e.Call != last {
+			turns[e.ToolName]++
+			last = e.Call
+		}
+	}
+	for _, tool := range []string{"search_flights", "find_hotels", "get_weather"} {
+		if turns[tool] < 3 {
+			t.Errorf("%s: its args came in %d turns, want at least 3", tool, turns[tool])
+		}
+	}
+}
+
 // promised is what the demo's help says can be seen, each as a test of one
 // event.
 var promised = map[string]func(e *events.Event) bool{
