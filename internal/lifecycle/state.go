@@ -9,8 +9,6 @@
 package lifecycle
 
 import (
-	"encoding/json"
-
 	"streamer/internal/chunks"
 	"streamer/internal/events"
 )
@@ -47,9 +45,9 @@ type Message struct {
 	Calls     []*Call        `json:"calls,omitempty"` // beside Asm.Calls, same positions
 	Parts     Parts          `json:"parts,omitzero"`
 	// Phase: what the wire said of its end.
-	Phase  Phase           `json:"phase,omitempty"`
-	Reason string          `json:"reason,omitempty"` // the finish reason
-	Usage  json.RawMessage `json:"usage,omitempty"`
+	Phase  Phase  `json:"phase,omitempty"`
+	Reason string `json:"reason,omitempty"` // the finish reason
+	Usage  []byte `json:"usage,omitempty"`  // JSON, kept as Content is
 	// Truncated: the provider said that the model was cut off.
 	Truncated bool `json:"truncated,omitempty"`
 }
@@ -86,11 +84,13 @@ type Call struct {
 
 // Result is a tool result as it came.
 type Result struct {
-	ID        string          `json:"id,omitempty"`
-	Name      string          `json:"name,omitempty"`
-	Namespace string          `json:"ns,omitempty"`
-	Status    events.Status   `json:"status"`
-	Content   json.RawMessage `json:"content"`
+	ID        string        `json:"id,omitempty"`
+	Name      string        `json:"name,omitempty"`
+	Namespace string        `json:"ns,omitempty"`
+	Status    events.Status `json:"status"`
+	// Content is JSON. It is no RawMessage, since that is saved with other
+	// escapes than it came with, and a deep one not at all.
+	Content []byte `json:"content"`
 }
 
 // Resume makes a State that was loaded ready to go on.

@@ -1,0 +1,40 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestResumeContent: what a result or a usage says is saved byte for byte.
+func TestResumeContent(t *testing.T) {
+	const (
+		begin  = `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{"}}]}}]}`
+		finish = `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]},"finish_reason":"tool_calls"}]}`
+		usage  = `{"id":"m","object":"chat.completion.chunk","choices":[],"usage":{"of <a> & b": 1}}`
+	)
+	for name, content := range map[string]string{
+		"signs that are escaped in HTML": `"a<b & c>d"`,
+		"line separators":                "\"\u2028\u2029\"",
+		"an object":                      `{"a": [1, 2,  3], "b": "<"}`,
+		"as deep as a result may be":     strings.Repeat("[", 9_990) + strings.Repeat("]", 9_990),
+	} {
+		result := `{"tool_call_id":"c","content":` + content + `}`
+		var l log
+		l.add(Delta, 1, begin)
+		l.add(Delta, 2, usage)
+		l.add(Result, 3, result) // waits for the args
+		l.add(Result, 4, strings.Replace(result, `"c"`, `"o"`, 1))
+		l.add(Delta, 5, finish)
+		l.add(Clock, 300, `{"kind":"flush"}`)
+		l.add(Result, 301, result) // a redelivery
+		l.add(Result, 302, strings.Replace(result, `"c"`, `"o"`, 1))
+		want, got := fold(l), foldResumed(t, l)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: resumed:\n%.3000s\nin one go:\n%.3000s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if all := strings.Join(want, "\n"); strings.Contains(all, "tool_call_late_result") || strings.Count(all, "orphan_result ") != 1 {
+			t.Errorf("%s: a redelivery is told:\n%.3000s", name, all)
+		}
+	}
+}
