@@ -150,7 +150,7 @@ func (st *Step) late(old *Closed, r Result) {
 // is over. False if it is a new one.
 func (st *Step) confirm(c *chunks.Chunk) bool {
 	for _, sameMessage := range []bool{true, false} {
-		for _, m := range st.State.Messages {
+		for _, m := range slices.Backward(st.State.Messages) { // ids repeat: the newest is meant
 			if sameMessage && (m.ID != c.Message || m.Namespace != c.Namespace) {
 				continue
 			}
