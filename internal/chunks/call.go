@@ -93,8 +93,10 @@ func (c *Call) identify(f *Chunk, id, name string) {
 // grow appends a text fragment, or what a cumulative resend adds to the text.
 func (c *Call) grow(piece string) {
 	switch {
+	case c.Kind == "custom": // free text is what it is
 	case c.resent(piece):
 		piece = piece[len(c.Text):]
+		c.Joiner = Joiner{} // it has the half that waits, too
 	case c.Placeholder() && startsValue(piece):
 		c.replace("", false)
 	case c.Object && strings.TrimSpace(piece) != "":
@@ -123,9 +125,9 @@ func (c *Call) resent(piece string) bool {
 }
 
 // confirm takes the args of a full message, unless those that were streamed
-// are whole themselves.
+// are whole themselves, which nobody can tell of free text.
 func (c *Call) confirm(f *Chunk) {
-	spelt := c.scan.Complete() && !c.Placeholder() && !(c.Hold && f.Object)
+	spelt := c.Kind != "custom" && c.scan.Complete() && !c.Placeholder() && !(c.Hold && f.Object)
 	if spelt || f.Args == "" {
 		return
 	}

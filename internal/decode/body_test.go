@@ -18,6 +18,8 @@ func TestResult(t *testing.T) {
 		"Anthropic":           {`{"type":"tool_result","tool_use_id":"a","is_error":true}`, `result ID="a" Status="error"`},
 		"Anthropic message":   {`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"},{"type":"text","text":"y"},{"type":"tool_result","tool_use_id":"b","content":"z"}]}`, "result ID=\"a\" Text=\"x\" Status=\"success\"\nresult ID=\"b\" Text=\"z\" Status=\"success\""},
 		"Responses":           {`{"type":"function_call_output","id":"fc_1","call_id":"a","output":"x","status":"completed"}`, `result ID="a" Text="x" Status="success"`},
+		"approval":            {`{"type":"mcp_approval_response","approval_request_id":"a","approve":false,"reason":"no"}`, `result ID="a" Text="no" Status="denied"`},
+		"approval unsaid":     {`{"type":"mcp_approval_response","approval_request_id":"a"}`, "problem bad_shape at 0: approve is missing; it must be a boolean"},
 		"several":             {` [ {"tool_call_id":"a","content":"x"}, {"content":"y"}, {"tool_call_id":"c","content":null} ] `, "result ID=\"a\" Text=\"x\" Status=\"success\"\nresult ID=\"c\" Status=\"success\"\nproblem bad_shape at 0: result 1: the result names no call: tool_call_id is missing or empty"},
 		"empty":               {" \n", "problem bad_shape at 0: the result is empty"},
 		"no JSON":             {` {"a":x}`, "problem bad_json at 6: 'x' where a JSON value is expected"},

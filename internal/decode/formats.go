@@ -4,8 +4,10 @@ package decode
 // new format is one file, one line here, and one folder in testdata.
 var formats = [...]format{
 	{"openai-chat", claimsOpenAIChat, decodeOpenAIChat},
+	{"openai-responses", claimsResponses, decodeResponses},
 	{"anthropic", claimsAnthropic, decodeAnthropic},
 	{"langchain", claimsLangChain, decodeLangChain},
+	{"langgraph-protocol", claimsProtocol, decodeProtocol},
 }
 
 // Names gives the names of the formats, as the header Streamer-Format takes

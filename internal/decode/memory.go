@@ -9,7 +9,9 @@ type Memory struct {
 	Format    string          `json:"f,omitzero"` // the name of the recognised or named format
 	SSE       SSEMemory       `json:"s,omitzero"`
 	Anthropic AnthropicMemory `json:"a,omitzero"`
+	Responses ResponsesMemory `json:"or,omitzero"`
 	LangChain LangChainMemory `json:"l,omitzero"`
+	Protocol  ProtocolMemory  `json:"p,omitzero"`
 }
 
 // Clone gives a copy that shares nothing that either may change.

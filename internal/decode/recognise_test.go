@@ -35,7 +35,7 @@ func TestFormatIsRemembered(t *testing.T) {
 }
 
 func TestAmbiguousEventsNameTheFormats(t *testing.T) {
-	got := unrecognised(Frame{}, nil, []*format{&formats[0], &formats[1]})
+	got := unrecognised(Frame{}, nil, []*format{find("openai-chat"), find("anthropic")})
 	want := "the event could be of several formats (openai-chat, anthropic); name one in the header Streamer-Format"
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)

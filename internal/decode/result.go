@@ -17,6 +17,7 @@ import (
 //	{"role":"tool","tool_call_id","content"}                                   OpenAI chat
 //	{"type":"tool_result","tool_use_id","content"?,"is_error"?}                Anthropic, also inside a user message
 //	{"type":"function_call_output","call_id","output"}                         OpenAI Responses, custom tools too
+//	{"type":"mcp_approval_response","approval_request_id","approve","reason"?} likewise, the answer of a person
 //
 // It gives a Result chunk for each that is usable, and the first Problem.
 // Their strings may share memory with data.
@@ -100,6 +101,8 @@ func (r *Reader) result(v gjson.Result) *Problem {
 			return &Problem{Code: BadShape, Text: fmt.Sprintf("the message is of type %q, not tool", clip(b.kind.Str))}
 		}
 		return r.toolResult(resultFields(b.data))
+	case b.kind.Str == "mcp_approval_response":
+		return r.responsesApproval(v)
 	case b.role.Str == "user" && isArray(b.content):
 		return r.toolResults(b.content)
 	}

@@ -152,6 +152,7 @@ func (st *Step) close(m *Message, i int, status events.Status, code events.Code,
 	st.durations(e, c)
 	e = st.emitCall(events.Synthetic, m, i)
 	e.Shape, e.Text, e.Status = m.Shape, sort, status
+	e.Kind, e.ParentCall = said.Kind, said.ParentCall
 	e.Reason = &events.Reason{Code: code, Text: text}
 	st.forgetCall(m, i, "")
 }

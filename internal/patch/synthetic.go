@@ -17,13 +17,18 @@ const (
 	LangChain Shape = "langchain"
 	OpenAI    Shape = "openai"
 	Anthropic Shape = "anthropic"
+	Responses Shape = "responses"
 )
 
 // Shapes are all of them.
-func Shapes() []Shape { return []Shape{LangChain, OpenAI, Anthropic} }
+func Shapes() []Shape { return []Shape{LangChain, OpenAI, Anthropic, Responses} }
 
 // Call is the call a synthetic result answers.
-type Call struct{ ID, Name string }
+type Call struct {
+	ID, Name string
+	Kind     string // custom, mcp_approval_request…; "" and function are the usual one
+	Parent   string // the id of the call that made this one, "" for the model
+}
 
 // Synthetic gives the tool result for a call that was closed without one, as a
 // message ready to append to a history of that shape:
@@ -31,6 +36,7 @@ type Call struct{ ID, Name string }
 //	langchain  {"type":"tool","status":"error",…}, a ToolMessage
 //	openai     {"role":"tool",…}
 //	anthropic  {"role":"user","content":[{"type":"tool_result","is_error":true,…}]}
+//	responses  {"type":"function_call_output","call_id",…}, or what the call's kind takes
 //
 // It refuses a shape it does not know.
 func Synthetic(shape Shape, call Call, reason events.Text, text string) (json.RawMessage, error) {
@@ -46,6 +52,8 @@ func Synthetic(shape Shape, call Call, reason events.Text, text string) (json.Ra
 		return marshal(anthropicMessage{Role: "user", Content: []toolResult{{
 			Type: "tool_result", ToolUseID: call.ID, Content: text, IsError: true,
 		}}})
+	case Responses:
+		return responses(call, text)
 	}
 	return nil, fmt.Errorf("patch: unknown history shape %q (known: %v)", shape, Shapes())
 }

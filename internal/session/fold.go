@@ -168,8 +168,10 @@ func reject(step *lifecycle.Step, p *decode.Problem) bool {
 // shape is the history shape that goes with a stream format.
 func shape(format string) patch.Shape {
 	switch format {
-	case "langchain":
+	case "langchain", "langgraph-protocol":
 		return patch.LangChain
+	case "openai-responses":
+		return patch.Responses
 	case "anthropic":
 		return patch.Anthropic
 	}
@@ -180,7 +182,7 @@ func shape(format string) patch.Shape {
 // synthetic result, and references in place of large values.
 func furnish(e *events.Event) {
 	if e.Type == events.Synthetic {
-		m, err := patch.Synthetic(patch.Shape(e.Shape), patch.Call{ID: e.ID, Name: e.ToolName}, e.Text, e.Reason.Text)
+		m, err := patch.Synthetic(patch.Shape(e.Shape), patch.Call{ID: e.ID, Name: e.ToolName, Kind: e.Kind, Parent: e.ParentCall}, e.Text, e.Reason.Text)
 		if err != nil { // a shape is always one of patch's
 			m = []byte("{}")
 		}
