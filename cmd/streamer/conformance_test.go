@@ -39,9 +39,10 @@ type expectedCall struct {
 // corpora are the folders of recorded streams that assemble reads, with the
 // name of their format.
 var corpora = map[string]string{
-	"openai-chat": "openai-chat", "mistral": "openai-chat", "anthropic": "anthropic",
+	"openai-chat": "openai-chat", "mistral": "mistral", "anthropic": "anthropic",
 	"openai-responses": "openai-responses", "langgraph-protocol": "langgraph-protocol",
 	"langchain": "langchain", "langgraph": "langchain", "langgraph-sse": "langchain", "langgraph-partial": "langchain",
+	"gemini": "gemini", "gemini-interactions": "gemini-interactions", "ollama": "ollama", "cohere": "cohere",
 }
 
 // TestQuirks: the quirk streams the project holds give exactly the expected

@@ -8,6 +8,11 @@ var formats = [...]format{
 	{"anthropic", claimsAnthropic, decodeAnthropic},
 	{"langchain", claimsLangChain, decodeLangChain},
 	{"langgraph-protocol", claimsProtocol, decodeProtocol},
+	{"gemini", claimsGemini, decodeGemini},
+	{"gemini-interactions", claimsInteractions, decodeInteractions},
+	{"mistral", claimsMistral, decodeOpenAIChat},
+	{"ollama", claimsOllama, decodeOllama},
+	{"cohere", claimsCohere, decodeCohere},
 }
 
 // Names gives the names of the formats, as the header Streamer-Format takes

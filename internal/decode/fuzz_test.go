@@ -11,7 +11,7 @@ import (
 
 // FuzzReader reads anything, in two inputs.
 func FuzzReader(f *testing.F) {
-	files, _ := filepath.Glob("testdata/quirks/*.jsonl")
+	files, _ := filepath.Glob("testdata/*/*.jsonl")
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {

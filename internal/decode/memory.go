@@ -12,11 +12,17 @@ type Memory struct {
 	Responses ResponsesMemory `json:"or,omitzero"`
 	LangChain LangChainMemory `json:"l,omitzero"`
 	Protocol  ProtocolMemory  `json:"p,omitzero"`
+
+	Gemini       GeminiMemory       `json:"g,omitzero"`
+	Interactions InteractionsMemory `json:"gi,omitzero"`
+	Ollama       OllamaMemory       `json:"o,omitzero"`
+	Cohere       CohereMemory       `json:"c,omitzero"`
 }
 
 // Clone gives a copy that shares nothing that either may change.
 func (m Memory) Clone() Memory {
 	m.SSE.Line = slices.Clone(m.SSE.Line)
 	m.SSE.Data = slices.Clone(m.SSE.Data)
+	m.Gemini.Args = m.Gemini.Args.clone()
 	return m
 }

@@ -46,8 +46,9 @@ type Frame struct {
 // format is one provider's shape.
 type format struct {
 	name string
-	// claims tells whether a frame can be of this format: no, perhaps (it
-	// carries too little to tell), or surely.
+	// claims tells whether a frame can be of this format: no, only if the
+	// format is known already, perhaps (it carries too little to tell), or
+	// surely.
 	claims func(f Frame) claim
 	// decode emits the chunks of a frame. A Problem it returns has Offset and
 	// Line filled in by the Reader.
@@ -57,7 +58,8 @@ type format struct {
 type claim uint8
 
 const (
-	no claim = iota
+	no      claim = iota
+	ifKnown       // never a reason to take the format for that of the stream
 	perhaps
 	surely
 )

@@ -54,7 +54,8 @@ func TestNoFormatClaimsAnothersEvents(t *testing.T) {
 					continue
 				}
 				for i := range formats {
-					if name := formats[i].name; name != owner && formats[i].claims(f) == surely {
+					// What is named mistral is openai-chat where it is not named.
+					if name := formats[i].name; name != owner && owner != "mistral" && formats[i].claims(f) == surely {
 						t.Errorf("%s: %s is surely %s, says %s", file, event, owner, name)
 					}
 				}

@@ -17,6 +17,11 @@ import (
 //	{"role":"tool","tool_call_id","content"}                                   OpenAI chat
 //	{"type":"tool_result","tool_use_id","content"?,"is_error"?}                Anthropic, also inside a user message
 //	{"type":"function_call_output","call_id","output"}                         OpenAI Responses, custom tools too
+//	{"functionResponse":{"id"?,"name","response"}}                             Gemini, also inside a content's parts
+//	{"role":"tool","tool_name","content"}                                      Ollama
+//
+// The last two name no call where the wire has no ids: then they mean the
+// oldest open call of the tool.
 //	{"type":"mcp_approval_response","approval_request_id","approve","reason"?} likewise, the answer of a person
 //
 // It gives a Result chunk for each that is usable, and the first Problem.
@@ -52,6 +57,7 @@ type resultBody struct {
 	id, call, name                       gjson.Result
 	content, status, isError, kind, role gjson.Result
 	data, kwargs, path                   gjson.Result // of LangChain's wrappings
+	gemini, parts, tool                  gjson.Result // functionResponse, parts, and Ollama's tool_name
 }
 
 func resultFields(v gjson.Result) (b resultBody) {
@@ -77,6 +83,12 @@ func resultFields(v gjson.Result) (b resultBody) {
 			b.data = m.value
 		case "kwargs":
 			b.kwargs = m.value
+		case "functionResponse", "function_response":
+			b.gemini = m.value
+		case "parts":
+			b.parts = m.value
+		case "tool_name":
+			b.tool = m.value
 		case "id":
 			b.path = m.value
 		}
@@ -103,6 +115,12 @@ func (r *Reader) result(v gjson.Result) *Problem {
 		return r.toolResult(resultFields(b.data))
 	case b.kind.Str == "mcp_approval_response":
 		return r.responsesApproval(v)
+	case isObject(b.gemini):
+		return r.geminiResult(b.gemini)
+	case isArray(b.parts):
+		return r.geminiResults(b.parts)
+	case b.tool.Type == gjson.String && b.id.Raw == "":
+		return r.ollamaResult(v)
 	case b.role.Str == "user" && isArray(b.content):
 		return r.toolResults(b.content)
 	}
