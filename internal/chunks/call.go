@@ -23,7 +23,10 @@ type Call struct {
 	// Weak is an object that holds only if no text comes.
 	Weak string `json:"weak,omitempty"`
 	// Sealed: the args are complete; nothing is added any more.
-	Sealed bool   `json:"sealed,omitempty"`
+	Sealed bool `json:"sealed,omitempty"`
+	// Cut: a fragment was over the limit, so that the text has a hole or no
+	// end; nothing is added any more, and it is never valid.
+	Cut    bool   `json:"cut,omitempty"`
 	Joiner Joiner `json:"joiner,omitzero"`
 
 	scan Scanner
@@ -37,18 +40,19 @@ func (c *Call) Resume() {
 
 // add puts a fragment of this call to it.
 func (c *Call) add(f *Chunk, id, name string, lim Limits) error {
-	if len(f.Args) > lim.ArgsBytes || !f.Object && len(c.Text)+len(f.Args) > lim.ArgsBytes && !c.resent(f.Args) {
-		return ErrArgs
-	}
 	if c.Sealed && !c.silent(f) {
 		return ErrEnd
 	}
-	if len(c.Name)+len(name) > lim.NameBytes {
+	if !c.Sealed && c.overflows(f, lim) {
+		c.Cut = true
+		return ErrArgs
+	}
+	if name != c.Name && len(c.Name)+len(name) > lim.NameBytes {
 		return ErrName
 	}
 	c.identify(f, id, name)
 	switch {
-	case c.Sealed:
+	case c.Sealed, c.Cut:
 	case f.Whole:
 		c.confirm(f)
 	case f.Object && f.Weak:
@@ -59,6 +63,14 @@ func (c *Call) add(f *Chunk, id, name string, lim Limits) error {
 		c.grow(f.Args)
 	}
 	return nil
+}
+
+// overflows tells whether the args would be too long with a fragment.
+func (c *Call) overflows(f *Chunk, lim Limits) bool {
+	if f.Whole || f.Object || c.resent(f.Args) {
+		return len(f.Args) > lim.ArgsBytes
+	}
+	return len(c.Text)+len(f.Args) > lim.ArgsBytes
 }
 
 // silent tells whether a fragment for a sealed call says nothing new.
@@ -160,17 +172,17 @@ func (c *Call) Seal() {
 }
 
 // Blank tells whether no args came: none at all, or only white space.
-func (c *Call) Blank() bool { return c.scan.First() == 0 && c.scan.Status() != Bad }
+func (c *Call) Blank() bool { return c.scan.First() == 0 && c.scan.Status() != Bad && !c.Cut }
 
 // Placeholder tells whether the text is a bare {}, which some gateways send
 // before the args proper.
 func (c *Call) Placeholder() bool { return string(c.Text) == "{}" }
 
 // Whole tells whether the text is one complete JSON value.
-func (c *Call) Whole() bool { return c.scan.Complete() || c.Object }
+func (c *Call) Whole() bool { return (c.scan.Complete() || c.Object) && !c.Cut }
 
 // Usable tells whether the args would be valid if nothing more came.
-func (c *Call) Usable() bool { return c.Whole() || c.Blank() || c.Kind == "custom" }
+func (c *Call) Usable() bool { return c.Whole() || c.Blank() || c.Kind == "custom" && !c.Cut }
 
 // growing tells whether the args have begun or may begin, and are not whole.
 func (c *Call) growing() bool { return !c.Sealed && !c.Whole() }
@@ -188,6 +200,8 @@ type Args struct {
 // valid as it is, and no JSON. Text that is no JSON is never repaired.
 func (c *Call) Args() Args {
 	switch {
+	case c.Cut:
+		return Args{Error: "args are longer than the limit"}
 	case c.Kind == "custom":
 		return Args{Valid: true}
 	case c.Blank() || strings.TrimSpace(string(c.Text)) == "null":

@@ -12,7 +12,8 @@ type Limits struct {
 	NameBytes int // of an id or a name
 }
 
-// The errors of Add. The Message is as it was before the fragment.
+// The errors of Add. The Message is as it was before the fragment, but that a
+// call of which ErrArgs refuses a fragment is Cut.
 var (
 	ErrCalls = errors.New("chunks: too many calls in one message")
 	ErrArgs  = errors.New("chunks: args of a call are too long")
@@ -32,20 +33,20 @@ type Message struct {
 }
 
 // Add puts a fragment where it belongs and gives the position of its call in
-// Calls, and whether the fragment opened it. An error leaves the Message as it
-// was.
+// Calls, and whether the fragment opened it. With an error it gives the
+// position of the call the fragment was for, -1 where it has none.
 func (m *Message) Add(f *Chunk, lim Limits) (pos int, opened bool, err error) {
 	id, name := m.present(f.ID), m.present(f.Name)
 	if len(id) > lim.NameBytes || len(name) > lim.NameBytes {
-		return 0, false, ErrName
+		return -1, false, ErrName
 	}
 	pos = m.find(f, id, name)
 	if pos < 0 {
 		if len(m.Calls) >= lim.Calls {
-			return 0, false, ErrCalls
+			return -1, false, ErrCalls
 		}
 		if len(f.Args) > lim.ArgsBytes {
-			return 0, false, ErrArgs
+			return -1, false, ErrArgs
 		}
 		m.Calls = append(m.Calls, Call{Index: strings.Clone(f.Index)})
 		pos, opened = len(m.Calls)-1, true

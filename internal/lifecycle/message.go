@@ -137,7 +137,7 @@ func (st *Step) refuse(m *Message, pos int, c *chunks.Chunk, err error) {
 		code = events.BadShape
 	}
 	what := fmt.Sprintf("%v: message %q, index %s", err, m.ID, c.Index)
-	if pos < len(m.Calls) {
+	if pos >= 0 {
 		if call := m.Calls[pos]; !call.Over {
 			call.Over = true
 			st.Reject(code, 0, what)
