@@ -120,7 +120,10 @@ func showDemo(ctx context.Context, std stdio, s *serveFlags, speed time.Duration
 	if err := <-ended; err != nil {
 		return err
 	}
-	if errors.Is(played, context.Canceled) && ctx.Err() != nil {
+	if ctx.Err() != nil && errors.Is(played, context.Canceled) {
+		if once {
+			return errors.New("stopped before everything was played")
+		}
 		return nil // a person has seen enough
 	}
 	return played

@@ -94,9 +94,11 @@ func TestDemo(t *testing.T) {
 	var out, errs bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	code := run(ctx, stdio{strings.NewReader(""), &out, &errs}, []string{"demo", "--once", "--speed", "max",
+	code := run(ctx, stdio{strings.NewReader(""), &out, &errs}, []string{
+		"demo", "--once", "--speed", "max",
 		"--data-dir", dir, "--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
-		"--tool-timeout", "slow_*=400ms", "--args-timeout", "600ms", "--run-idle", "1s"})
+		"--tool-timeout", "slow_*=400ms", "--args-timeout", "600ms", "--run-idle", "1s",
+	})
 	if code != 0 {
 		t.Fatalf("exit status %d\n%s%s", code, &out, &errs)
 	}
@@ -110,6 +112,37 @@ func TestDemo(t *testing.T) {
 	for what := range unseen(t, dir) {
 		t.Errorf("not in the log: %s", what)
 	}
+}
+
+// TestDemoStopped: a demo that is to be shown once and is stopped before its
+// end has failed; one that a person leaves has not.
+func TestDemoStopped(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{nil, 0}, {[]string{"--once"}, exitFailed}} {
+		ctx, stop := context.WithCancel(t.Context())
+		args := append([]string{"demo", "--data-dir", t.TempDir(), "--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0"}, c.args...)
+		var errs bytes.Buffer
+		got := run(ctx, stdio{strings.NewReader(""), stopOn{"events", stop}, &errs}, args)
+		stop()
+		if got != c.want {
+			t.Errorf("demo %q, stopped: exit status %d, want %d\n%s", c.args, got, c.want, &errs)
+		}
+	}
+}
+
+// stopOn is an output that stops what writes a word to it.
+type stopOn struct {
+	word string
+	stop func()
+}
+
+func (s stopOn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(s.word)) {
+		s.stop()
+	}
+	return len(p), nil
 }
 
 // unseen gives what of promised the event log in dir does not have.
