@@ -76,15 +76,21 @@ func (st *Step) mute(match func(*Message) bool) {
 	}
 }
 
-// human takes a human message: the calls before it will not be answered.
+// human takes a human message: the calls before it will not be answered. In a
+// namespace it is the task of a subagent, and concerns that one only.
 func (st *Step) human(c *chunks.Chunk) {
 	mem := &st.State.Memory
-	if c.ID != "" && mem.sawMessage(c.ID) || c.ID == "" && c.Repeated {
+	id := clone(c.ID)
+	if c.ID != "" && c.Namespace != "" {
+		id = c.Namespace + "|" + c.ID
+	}
+	if id != "" && mem.sawMessage(id) || id == "" && c.Repeated {
 		return
 	}
-	mem.seeMessage(clone(c.ID), st.Rules.MaxClosed)
-	st.closeCalls(func(m *Message, _ *Call) bool { return !c.Repeated || !st.follows(m) }, events.ByNewMessage, "")
-	st.finalise(func(m *Message) bool { return m.Phase == Finishing })
+	mem.seeMessage(id, st.Rules.MaxClosed)
+	before := func(m *Message) bool { return within(m.Namespace, c.Namespace) && (!c.Repeated || !st.follows(m)) }
+	st.closeCalls(func(m *Message, _ *Call) bool { return before(m) }, events.ByNewMessage, "")
+	st.finalise(func(m *Message) bool { return m.Phase == Finishing && before(m) })
 }
 
 // follows tells whether a repeated history has a message after the place that
