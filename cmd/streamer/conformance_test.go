@@ -43,6 +43,7 @@ var corpora = map[string]string{
 	"openai-responses": "openai-responses", "langgraph-protocol": "langgraph-protocol",
 	"langchain": "langchain", "langgraph": "langchain", "langgraph-sse": "langchain", "langgraph-partial": "langchain",
 	"gemini": "gemini", "gemini-interactions": "gemini-interactions", "ollama": "ollama", "cohere": "cohere",
+	"bedrock": "bedrock", "vercel-ui": "vercel-ui", "ag-ui": "ag-ui",
 }
 
 // TestQuirks: the quirk streams the project holds give exactly the expected

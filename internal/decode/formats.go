@@ -13,6 +13,9 @@ var formats = [...]format{
 	{"mistral", claimsMistral, decodeOpenAIChat},
 	{"ollama", claimsOllama, decodeOllama},
 	{"cohere", claimsCohere, decodeCohere},
+	{"bedrock", claimsBedrock, decodeBedrock},
+	{"vercel-ui", claimsVercel, decodeVercel},
+	{"ag-ui", claimsAGUI, decodeAGUI},
 }
 
 // Names gives the names of the formats, as the header Streamer-Format takes

@@ -17,6 +17,10 @@ type Memory struct {
 	Interactions InteractionsMemory `json:"gi,omitzero"`
 	Ollama       OllamaMemory       `json:"o,omitzero"`
 	Cohere       CohereMemory       `json:"c,omitzero"`
+
+	Bedrock BedrockMemory `json:"b,omitzero"`
+	Vercel  VercelMemory  `json:"v,omitzero"`
+	AGUI    AGUIMemory    `json:"ag,omitzero"`
 }
 
 // Clone gives a copy that shares nothing that either may change.
@@ -24,5 +28,8 @@ func (m Memory) Clone() Memory {
 	m.SSE.Line = slices.Clone(m.SSE.Line)
 	m.SSE.Data = slices.Clone(m.SSE.Data)
 	m.Gemini.Args = m.Gemini.Args.clone()
+	m.Bedrock.Answer.Blocks = slices.Clone(m.Bedrock.Answer.Blocks)
+	m.Vercel.Parts = slices.Clone(m.Vercel.Parts)
+	m.AGUI = m.AGUI.clone()
 	return m
 }

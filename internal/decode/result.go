@@ -16,13 +16,14 @@ import (
 //	                                                                           as {type,data}, or as lc constructor
 //	{"role":"tool","tool_call_id","content"}                                   OpenAI chat
 //	{"type":"tool_result","tool_use_id","content"?,"is_error"?}                Anthropic, also inside a user message
+//	{"toolResult":{"toolUseId","content","status"?}}                           Bedrock Converse, likewise
 //	{"type":"function_call_output","call_id","output"}                         OpenAI Responses, custom tools too
+//	{"type":"mcp_approval_response","approval_request_id","approve","reason"?} likewise, the answer of a person
 //	{"functionResponse":{"id"?,"name","response"}}                             Gemini, also inside a content's parts
 //	{"role":"tool","tool_name","content"}                                      Ollama
 //
 // The last two name no call where the wire has no ids: then they mean the
 // oldest open call of the tool.
-//	{"type":"mcp_approval_response","approval_request_id","approve","reason"?} likewise, the answer of a person
 //
 // It gives a Result chunk for each that is usable, and the first Problem.
 // Their strings may share memory with data.
@@ -57,13 +58,14 @@ type resultBody struct {
 	id, call, name                       gjson.Result
 	content, status, isError, kind, role gjson.Result
 	data, kwargs, path                   gjson.Result // of LangChain's wrappings
+	bedrock                              gjson.Result // what stands under toolResult
 	gemini, parts, tool                  gjson.Result // functionResponse, parts, and Ollama's tool_name
 }
 
 func resultFields(v gjson.Result) (b resultBody) {
 	for m := members(v); m.next(); {
 		switch m.key {
-		case "tool_call_id", "tool_use_id", "call_id":
+		case "tool_call_id", "tool_use_id", "call_id", "toolUseId":
 			b.id, b.field = m.value, m.key
 		case "call":
 			b.call = m.value
@@ -83,6 +85,8 @@ func resultFields(v gjson.Result) (b resultBody) {
 			b.data = m.value
 		case "kwargs":
 			b.kwargs = m.value
+		case "toolResult":
+			b.bedrock = m.value
 		case "functionResponse", "function_response":
 			b.gemini = m.value
 		case "parts":
@@ -113,14 +117,16 @@ func (r *Reader) result(v gjson.Result) *Problem {
 			return &Problem{Code: BadShape, Text: fmt.Sprintf("the message is of type %q, not tool", clip(b.kind.Str))}
 		}
 		return r.toolResult(resultFields(b.data))
-	case b.kind.Str == "mcp_approval_response":
-		return r.responsesApproval(v)
+	case isObject(b.bedrock):
+		return r.toolResult(resultFields(b.bedrock))
 	case isObject(b.gemini):
 		return r.geminiResult(b.gemini)
 	case isArray(b.parts):
 		return r.geminiResults(b.parts)
 	case b.tool.Type == gjson.String && b.id.Raw == "":
 		return r.ollamaResult(v)
+	case b.kind.Str == "mcp_approval_response":
+		return r.responsesApproval(v)
 	case b.role.Str == "user" && isArray(b.content):
 		return r.toolResults(b.content)
 	}
@@ -139,7 +145,9 @@ func (r *Reader) toolResults(content gjson.Result) (first *Problem) {
 	found := false
 	for e := elements(content); e.next(); {
 		b := resultFields(e.value)
-		if b.kind.Str != "tool_result" {
+		if isObject(b.bedrock) {
+			b = resultFields(b.bedrock)
+		} else if b.kind.Str != "tool_result" {
 			continue
 		}
 		found = true

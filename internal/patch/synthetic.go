@@ -18,10 +18,11 @@ const (
 	OpenAI    Shape = "openai"
 	Anthropic Shape = "anthropic"
 	Responses Shape = "responses"
+	Bedrock   Shape = "bedrock"
 )
 
 // Shapes are all of them.
-func Shapes() []Shape { return []Shape{LangChain, OpenAI, Anthropic, Responses} }
+func Shapes() []Shape { return []Shape{LangChain, OpenAI, Anthropic, Responses, Bedrock} }
 
 // Call is the call a synthetic result answers.
 type Call struct {
@@ -37,6 +38,7 @@ type Call struct {
 //	openai     {"role":"tool",…}
 //	anthropic  {"role":"user","content":[{"type":"tool_result","is_error":true,…}]}
 //	responses  {"type":"function_call_output","call_id",…}, or what the call's kind takes
+//	bedrock    {"role":"user","content":[{"toolResult":{"status":"error",…}}]}
 //
 // It refuses a shape it does not know.
 func Synthetic(shape Shape, call Call, reason events.Text, text string) (json.RawMessage, error) {
@@ -54,6 +56,8 @@ func Synthetic(shape Shape, call Call, reason events.Text, text string) (json.Ra
 		}}})
 	case Responses:
 		return responses(call, text)
+	case Bedrock:
+		return bedrock(call, text)
 	}
 	return nil, fmt.Errorf("patch: unknown history shape %q (known: %v)", shape, Shapes())
 }

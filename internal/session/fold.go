@@ -174,6 +174,8 @@ func shape(format string) patch.Shape {
 		return patch.Responses
 	case "anthropic":
 		return patch.Anthropic
+	case "bedrock":
+		return patch.Bedrock
 	}
 	return patch.OpenAI
 }
