@@ -170,6 +170,8 @@ func (r *Reader) anthropicMessage(mem *AnthropicMemory, message gjson.Result) *P
 
 // keep clones a string that is remembered. A longer one than any provider
 // sends is cut, which keeps it apart from others well enough.
+//
+//nolint:unparam // the limit is read where it holds
 func keep(s string, limit int) string { return strings.Clone(s[:min(len(s), limit)]) }
 
 // anthropicStart begins a block. Blocks are sequential, so one that is still

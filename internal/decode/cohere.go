@@ -116,8 +116,10 @@ func (r *Reader) cohereCall(index, call gjson.Result, begins bool) *Problem {
 			function = m.value
 		}
 	}
-	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.mem.Cohere.Message, Index: index.Raw,
-		ID: r.text(id), Final: begins, Opens: begins}
+	c := chunks.Chunk{
+		Kind: chunks.Fragment, Message: r.mem.Cohere.Message, Index: index.Raw,
+		ID: r.text(id), Final: begins, Opens: begins,
+	}
 	for m := members(function); m.next(); {
 		switch m.key {
 		case "name":

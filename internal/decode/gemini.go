@@ -297,8 +297,10 @@ func (r *Reader) geminiCall(of choice, call gjson.Result, server bool) *Problem 
 		}
 	}
 	goesOn := more.Type == gjson.True
-	c := chunks.Chunk{Kind: chunks.Fragment, Message: of.message, Choice: of.index,
-		ID: r.text(id), Name: r.text(name), Final: true, Opens: true, Provider: server}
+	c := chunks.Chunk{
+		Kind: chunks.Fragment, Message: of.message, Choice: of.index,
+		ID: r.text(id), Name: r.text(name), Final: true, Opens: true, Provider: server,
+	}
 	if server {
 		c.CallKind = "server"
 	}

@@ -78,8 +78,10 @@ type object []struct {
 
 func TestPiecesMakeTheText(t *testing.T) {
 	args := object{
-		{"a", "x \"y\" \\ \n 日本"}, {"b", object{{"c", 1.5}, {"d d", []any{true, nil, "z", []any{1, []any{2}}}}, {"e", object{{"f", ""}}}}},
-		{"g", []any{object{{"h", "i"}}, object{{"h", "j"}, {"k", -1}}}}, {"l", false},
+		{"a", "x \"y\" \\ \n 日本"},
+		{"b", object{{"c", 1.5}, {"d d", []any{true, nil, "z", []any{1, []any{2}}}}, {"e", object{{"f", ""}}}}},
+		{"g", []any{object{{"h", "i"}}, object{{"h", "j"}, {"k", -1}}}},
+		{"l", false},
 	}
 	const want = `{"a":"x \"y\" \\ \n 日本","b":{"c":1.5,"d d":[true,null,"z",[1,[2]]],"e":{"f":""}},"g":[{"h":"i"},{"h":"j","k":-1}],"l":false}`
 	for _, underscores := range []bool{false, true} {
