@@ -59,7 +59,7 @@ func (r *Reader) open(data string) {
 		}
 		r.abandon()
 	}
-	if beginsSSE(data) {
+	if data[0] != '{' && data[0] != '[' && beginsSSE(data) {
 		in.framing = sseText
 		return
 	}
@@ -71,6 +71,8 @@ func (r *Reader) openJSON(text string) {
 	in := &r.in
 	switch {
 	case text == "":
+	case r.moulds.find(r.mem.Format, "", text):
+		in.framing = wholeEvent
 	case jsonText(text) && utf8.ValidString(text):
 		v := valueOf(text)
 		in.framing = wholeEvent
@@ -136,6 +138,9 @@ const bom = "\ufeff"
 
 // trim cuts white space, and a byte order mark at the beginning.
 func trim(s string) string {
+	if s != "" && (s[0] == '{' || s[0] == '[') && (s[len(s)-1] == '}' || s[len(s)-1] == ']') {
+		return s // as most are
+	}
 	return strings.Trim(strings.TrimPrefix(s, bom), " \t\r\n")
 }
 
@@ -162,10 +167,6 @@ func (p piece) frame() (Frame, *Problem) {
 	f.JSON = valueOf(p.text)
 	if f.Name == "" {
 		f = unwrap(f)
-	}
-	f, problem := openBytes(f)
-	if problem != nil {
-		return f, problem
 	}
 	// An event may say all it has to say by its name, and have null as data.
 	named := f.Name != "" && f.JSON.Type == gjson.Null

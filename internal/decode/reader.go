@@ -89,6 +89,7 @@ type Reader struct {
 	out     []chunks.Chunk
 	problem *Problem
 	scratch []byte
+	moulds  moulds
 }
 
 const keptScratch = 1 << 20
@@ -102,7 +103,7 @@ const keptScratch = 1 << 20
 // recognised where there is none or an event is surely of another.
 func (r *Reader) Reset(m *Memory, data []byte, format string, limits Limits) {
 	r.mem, r.limits = m, limits
-	r.out, r.problem, r.wrong = r.out[:0], nil, nil
+	r.out, r.problem, r.wrong, r.moulds.fit = r.out[:0], nil, nil, nil
 	if cap(r.scratch) > keptScratch {
 		r.scratch = nil
 	}
@@ -146,15 +147,21 @@ func (r *Reader) emit(c chunks.Chunk) { r.out = append(r.out, c) }
 
 // read decodes one piece of the input.
 func (r *Reader) read(p piece) {
+	if r.moulds.fit != nil || !p.valid && p.problem == nil && r.moulds.find(r.mem.Format, p.name, p.text) {
+		r.pour()
+		return
+	}
 	f, problem := p.frame()
 	if problem == nil {
 		problem = r.decode(f)
 	}
-	if problem != nil {
-		problem.Line = p.line
-		problem.Offset += p.base
-		r.problem = problem
+	if problem == nil {
+		r.learn(p, f)
+		return
 	}
+	problem.Line = p.line
+	problem.Offset += p.base
+	r.problem = problem
 }
 
 func (r *Reader) decode(f Frame) *Problem {
