@@ -50,6 +50,8 @@ type Message struct {
 	Usage  []byte `json:"usage,omitempty"`  // JSON, kept as Content is
 	// Truncated: the provider said that the model was cut off.
 	Truncated bool `json:"truncated,omitempty"`
+
+	place *events.Place // shared by the events of the message, and never changed
 }
 
 // Phase is how far a message is.
@@ -80,6 +82,8 @@ type Call struct {
 	Result   *Result       `json:"result,omitempty"` // waits for the args
 	Wait     string        `json:"wait,omitempty"`   // interrupt id it waits for
 	Over     bool          `json:"over,omitempty"`   // its args went over a limit, which was told
+
+	index []byte // JSON; shared by the events of the call, and never changed
 }
 
 // Result is a tool result as it came.

@@ -121,6 +121,10 @@ func (st *Step) chunk(c *chunks.Chunk) {
 // content and results have limits of their own.)
 func (st *Step) tooLong(c *chunks.Chunk) string {
 	limit := st.Rules.MaxName
+	if len(c.Message)+len(c.Run)+len(c.Role)+len(c.Index)+len(c.ID)+len(c.CallKind)+len(c.ParentCall)+len(c.Reason)+
+		len(c.Why)+len(c.InterruptID)+len(c.Namespace) <= limit && c.Usage == "" && c.Kind != chunks.Progress {
+		return "" // as in nearly all
+	}
 	for _, f := range [...]struct{ name, value string }{
 		{"message id", c.Message},
 		{"run id", c.Run},
@@ -208,7 +212,10 @@ func (st *Step) emit(t events.Type) *events.Event {
 // emitMessage appends an event about a message.
 func (st *Step) emitMessage(t events.Type, m *Message) *events.Event {
 	e := st.emit(t)
-	e.Run, e.Place = m.Run, &events.Place{MessageID: m.ID, Namespace: m.Namespace, Choice: m.Choice}
+	if m.place == nil || m.place.MessageID != m.ID {
+		m.place = &events.Place{MessageID: m.ID, Namespace: m.Namespace, Choice: m.Choice}
+	}
+	e.Run, e.Place = m.Run, m.place
 	return e
 }
 
@@ -219,7 +226,10 @@ func (st *Step) emitCall(t events.Type, m *Message, i int) *events.Event {
 	e.Call, e.ID, e.IDSynthesized, e.UID = c.Call, c.ID, c.Synth, c.UID
 	e.ToolName = said.Name
 	if said.Index != "" {
-		e.Index = []byte(said.Index)
+		if c.index == nil {
+			c.index = []byte(said.Index)
+		}
+		e.Index = c.index
 	}
 	return e
 }
