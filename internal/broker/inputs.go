@@ -160,6 +160,16 @@ func (r *inputReader) advance(ctx context.Context, last uint64) error {
 	return nil
 }
 
+// longestToken bounds a token that can be answered, even to refuse it: a line
+// of the protocol holds 4 KiB, and a condition names the token twice.
+const longestToken = 1 << 10
+
+// answerable tells whether events can be published under a token as it came: a
+// server lets tokens such as *x pass, which are no subject to publish on.
+func answerable(token string) bool {
+	return len(token) <= longestToken && publishable(token)
+}
+
 // input reads what the subject tells: _llm.<p>.<token>.<kind> or _llm.<p>.rules.
 func (b *Broker) input(m stored, partition int) Input {
 	in := Input{Seq: m.seq, At: m.at, Subject: m.subject, Header: m.header, Data: m.data, Partition: partition, Foreign: true}
@@ -173,7 +183,7 @@ func (b *Broker) input(m stored, partition int) Input {
 		in.Kind, in.Foreign = KindRules, false
 	case more && knownKind(kind):
 		in.Token, in.Kind = token, kind
-		in.Foreign = b.Partition(token) != partition
+		in.Foreign = b.Partition(token) != partition || !answerable(token)
 	}
 	return in
 }

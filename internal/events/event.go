@@ -212,3 +212,14 @@ func (s Status) Terminal() bool {
 	}
 	return false
 }
+
+// Quote writes a string as JSON, without escapes for HTML.
+func Quote(s string) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil { // a string always marshals
+		return json.RawMessage(`""`)
+	}
+	return bytes.TrimSpace(b.Bytes())
+}

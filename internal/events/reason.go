@@ -26,13 +26,12 @@ const (
 
 // Reasons for rejecting an input.
 const (
-	BadJSON      Code = "bad_json"
-	BadUTF8      Code = "bad_utf8"
-	BadFormat    Code = "unknown_format"
-	BadShape     Code = "bad_shape" // JSON, but not of the shape its format or subject asks for
-	BadToken     Code = "bad_session_token"
-	BadPartition Code = "wrong_partition"
-	OverLimit    Code = "over_limit"
+	BadJSON   Code = "bad_json"
+	BadUTF8   Code = "bad_utf8"
+	BadFormat Code = "unknown_format"
+	BadShape  Code = "bad_shape" // JSON, but not of the shape its format or subject asks for
+	BadToken  Code = "bad_session_token"
+	OverLimit Code = "over_limit"
 )
 
 // Text is a kind of sentence; several codes share one.

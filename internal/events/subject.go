@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxToken is the length in bytes of the longest session token.
@@ -18,11 +19,14 @@ const (
 const upperHex = "0123456789ABCDEF"
 
 // Token writes a session as one token of a subject or key: bytes outside
-// [A-Za-z0-9_-] become =XX in upper-case hex. It refuses an empty session and
-// one whose token is longer than MaxToken.
+// [A-Za-z0-9_-] become =XX in upper-case hex. It refuses a session that is
+// empty or not UTF-8, and one whose token is longer than MaxToken.
 func Token(session string) (string, error) {
 	if session == "" {
 		return "", errors.New("events: session is empty")
+	}
+	if !utf8.ValidString(session) {
+		return "", fmt.Errorf("events: session %q is not UTF-8", session)
 	}
 	var b strings.Builder
 	for i := range len(session) {

@@ -1,8 +1,6 @@
 package lifecycle
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -148,7 +146,7 @@ func (st *Step) close(m *Message, i int, status events.Status, code events.Code,
 	e := st.emitCall(events.ToolCallResult, m, i)
 	e.Status, e.Synthetic, e.ArgsAnnounced = status, true, &announced
 	e.Reason = &events.Reason{Code: code, Text: text, Detail: detail}
-	e.ToolResult = quote(text)
+	e.ToolResult = events.Quote(text)
 	st.durations(e, c)
 	e = st.emitCall(events.Synthetic, m, i)
 	e.Shape, e.Text, e.Status = m.Shape, sort, status
@@ -216,17 +214,6 @@ func at(t events.Time) *events.Time {
 		return nil
 	}
 	return &t
-}
-
-// quote writes a string as JSON, without escapes for HTML.
-func quote(s string) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil { // a string always marshals
-		return json.RawMessage(`""`)
-	}
-	return bytes.TrimSpace(b.Bytes())
 }
 
 // SynthesizedID is the id of a call to which the wire gives none, made of our

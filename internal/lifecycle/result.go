@@ -14,7 +14,7 @@ func resultOf(c *chunks.Chunk) Result {
 		r.Content = []byte(clone(c.Content))
 	} else {
 		var j chunks.Joiner
-		r.Content = quote(j.Join(c.Text) + j.End())
+		r.Content = events.Quote(j.Join(c.Text) + j.End())
 	}
 	return r
 }
@@ -87,7 +87,7 @@ func (st *Step) receive(m *Message, i int, r Result) {
 	if c.Result == nil {
 		c.Result = &r
 	}
-	if said := &m.Asm.Calls[i]; m.Phase == Finished || said.Whole() && !said.Placeholder() {
+	if said := &m.Asm.Calls[i]; m.Phase == Finished || said.Whole() {
 		st.complete(m, i, "result")
 		st.sweep()
 	}
@@ -174,7 +174,7 @@ func (st *Step) again(m *Message, i int, c *chunks.Chunk) {
 		st.refuse(m, i, c, err)
 		return
 	}
-	st.complete(m, i, "message")
+	st.complete(m, i, closer(c))
 }
 
 // Progress takes a sign of life from a tool: the deadline starts anew.

@@ -133,11 +133,27 @@ func (q *partition) appended(ctx context.Context, o *outgoing, a broker.Ack) err
 		for len(l.queue) > 0 && !l.queue[0].ID.After(l.id) {
 			q.shift(l, seq)
 		}
+	case errors.Is(a.Err, broker.ErrClosed):
+		return a.Err
 	default:
-		return fmt.Errorf("worker: session %q: event %s: %w", l.token, o.ID, a.Err)
+		// The server refuses it for good. The session stands still, with all
+		// it has to say kept in its state; the others do not.
+		q.z.Error().Err(a.Err).Str("session", l.token).Stringer("event", o.ID).Msg("event refused")
+		l.stuck = true
+		return nil
 	}
 	q.send(l)
 	return nil
+}
+
+// unstick tries again what was refused: permissions and limits change.
+func (q *partition) unstick() {
+	for _, l := range q.live {
+		if l.stuck {
+			l.stuck = false
+			q.send(l)
+		}
+	}
 }
 
 // shift takes the first event off a session's queue: it is stored.

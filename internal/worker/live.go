@@ -30,6 +30,7 @@ type live struct {
 	save   *save  // under way
 	first  uint64 // first input that no acknowledged save covers, 0 if none
 	second uint64 // first input that the save under way does not cover
+	stuck  bool   // its next event was refused for good
 	gone   bool   // dropped: acks that still come are nobody's
 }
 

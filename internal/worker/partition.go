@@ -142,6 +142,7 @@ func (q *partition) loop(ctx context.Context, read <-chan error) error {
 			q.advance(ctx)
 			q.evict(now)
 		case <-list.C:
+			q.unstick()
 			q.tasks.Go(func() { q.list(ctx) })
 		case l := <-q.lists:
 			err = q.listed(ctx, l)
@@ -180,7 +181,7 @@ func (q *partition) takeOver(ctx context.Context) error {
 		}
 	}
 	if q.mark.Seq < first && first > 1 {
-		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d", ErrLost, q.p, q.mark.Seq, first)
+		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d; `streamer mend` shows what can be done", ErrLost, q.p, q.mark.Seq, first)
 	}
 	if err := q.rules.begin(q.mark); err != nil {
 		return err

@@ -130,35 +130,52 @@ func (w *Worker) check() error {
 	return nil
 }
 
-const restartAfter = time.Second
+const (
+	restartAfter = time.Second
+	lookAgain    = 10 * time.Second
+)
 
-// keep runs a partition again and again.
+// keep runs a partition again and again. One that cannot go on is looked at
+// again now and then: an operator may have mended it.
 func (w *Worker) keep(ctx context.Context, p int) {
 	for ctx.Err() == nil {
 		err := newPartition(w, p).run(ctx)
-		if ctx.Err() != nil {
+		pause := restartAfter
+		switch {
+		case ctx.Err() != nil:
+			w.stop(p, nil)
 			return
+		case errors.Is(err, ErrLost) || errors.Is(err, ErrVersion):
+			if w.stop(p, err) {
+				w.Logger.Error().Err(err).Int("partition", p).Msg("partition stopped")
+			}
+			pause = lookAgain
+		default:
+			w.stop(p, nil)
+			w.Logger.Warn().Err(err).Int("partition", p).Msg("partition starts again")
 		}
-		if errors.Is(err, ErrLost) || errors.Is(err, ErrVersion) {
-			w.Logger.Error().Err(err).Int("partition", p).Msg("partition stopped")
-			w.stop(p, err)
-			return
-		}
-		w.Logger.Warn().Err(err).Int("partition", p).Msg("partition starts again")
 		select {
 		case <-ctx.Done():
-		case <-time.After(restartAfter):
+		case <-time.After(pause):
 		}
 	}
 }
 
-func (w *Worker) stop(p int, err error) {
+// stop notes why a partition stopped, nil that it did not, and tells whether
+// that is news.
+func (w *Worker) stop(p int, err error) (news bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err == nil {
+		delete(w.stopped, p)
+		return false
+	}
 	if w.stopped == nil {
 		w.stopped = map[int]error{}
 	}
+	news = w.stopped[p] == nil
 	w.stopped[p] = err
+	return news
 }
 
 // Problem says which partitions stopped and why, or is nil.

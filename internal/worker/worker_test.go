@@ -17,6 +17,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 )
 
@@ -286,14 +287,30 @@ func TestBusyPartition(t *testing.T) {
 // TestBadTokens: a session token that is not written as it must be is
 // rejected, with the right spelling, on its own chain.
 func TestBadTokens(t *testing.T) {
-	h := open(t, broker.Options{})
+	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
 	h.work(Options{})
-	for token, words := range map[string]string{"=2e": "=2E", "é": "=C3=A9", "=4": "two hex digits", "=41": "must be spelled"} {
+	for token, words := range map[string]string{"=2e": "=2E", "é": "=C3=A9", "=4": "two hex digits", "=41": "must be spelled", "=FF": "not UTF-8"} {
 		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
 		e := h.wait(token, ofType(events.Rejected))
 		if !bytes.Contains(e.Data, []byte(words)) || !bytes.Contains(e.Data, []byte("bad_session_token")) {
 			t.Errorf("%s: %s", token, e.Data)
 		}
+	}
+	// A token that cannot even be answered stops nobody.
+	nc, err := nats.Connect(h.broker.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	for _, token := range []string{"*x", ">y", strings.Repeat("z", 2000)} {
+		if err := nc.Publish("llm."+token+".delta", []byte("zz")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 16 { // every partition goes on
+		token := fmt.Sprintf("ok%d", i)
+		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
+		h.wait(token, ofType(events.ToolCallArgsComplete))
 	}
 	if r := h.quiet(); len(r.Differences) > 0 {
 		t.Error(r.Differences)
