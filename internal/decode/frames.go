@@ -168,6 +168,10 @@ func (p piece) frame() (Frame, *Problem) {
 	if f.Name == "" {
 		f = unwrap(f)
 	}
+	f, problem := openBytes(f)
+	if problem != nil {
+		return f, problem
+	}
 	// An event may say all it has to say by its name, and have null as data.
 	named := f.Name != "" && f.JSON.Type == gjson.Null
 	if f.JSON.Type != gjson.JSON && !f.Done && !named {

@@ -28,15 +28,15 @@ import (
 type hole uint8
 
 const (
-	literal   hole = iota // no hole
-	unread                // nothing reads it, whatever scalar it is
-	echo                  // the same, while there are args
-	args                  // becomes the Args of the chunk
-	text                  // becomes its Text
-	message               // the id of the message
-	namespace             //
-	index                 // of the call, or of the block
-	holes                 // how many kinds there are
+	noHole        hole = iota
+	holeUnread         // nothing reads it, whatever scalar it is
+	holeEcho           // the same, while there are args
+	holeArgs           // becomes the Args of the chunk
+	holeText           // becomes its Text
+	holeMessage        // the id of the message
+	holeNamespace      // of the message
+	holeIndex          // of the call, or of the block
+	holeKinds          // how many kinds there are
 )
 
 // mould is the text of a delta with holes.
@@ -69,7 +69,7 @@ type moulds struct {
 	list   []*mould // the most useful ones first
 	credit int      // streams that never repeat themselves must not make moulds all the time
 	fit    *mould   // what the next piece is known to fit
-	in     [holes]string
+	in     [holeKinds]string
 }
 
 // find looks for a mould that an event fits.
@@ -98,7 +98,7 @@ func (h *moulds) add(m *mould) {
 
 // fits tells whether an event fits, and gives what is in its holes: numbers as
 // they stand, strings with their quotes.
-func (m *mould) fits(event string, in *[holes]string) bool {
+func (m *mould) fits(event string, in *[holeKinds]string) bool {
 	at := 0
 	for i := range m.parts {
 		p := &m.parts[i]
@@ -115,7 +115,7 @@ func (m *mould) fits(event string, in *[holes]string) bool {
 		switch {
 		case end < 0:
 			return false
-		case p.hole <= echo:
+		case p.hole <= holeEcho:
 		case p.number:
 			in[p.hole] = event[at:end]
 		case end == at:
@@ -231,10 +231,10 @@ func (r *Reader) pour() {
 }
 
 // fill gives the chunk of the mould the values of an event.
-func (m *mould) fill(r *Reader, c *chunks.Chunk, in *[holes]string) {
+func (m *mould) fill(r *Reader, c *chunks.Chunk, in *[holeKinds]string) {
 	for i := range m.parts {
 		p := &m.parts[i]
-		if p.hole <= echo {
+		if p.hole <= holeEcho {
 			continue
 		}
 		v := gjson.Result{Type: gjson.String, Raw: in[p.hole]}
@@ -242,15 +242,15 @@ func (m *mould) fill(r *Reader, c *chunks.Chunk, in *[holes]string) {
 			v.Type = gjson.Number
 		}
 		switch p.hole {
-		case args:
+		case holeArgs:
 			c.Args = r.text(v)
-		case text:
+		case holeText:
 			c.Text = r.text(v)
-		case message:
+		case holeMessage:
 			c.Message = r.text(v)
-		case namespace:
+		case holeNamespace:
 			c.Namespace = r.text(v)
-		case index:
+		case holeIndex:
 			if c.Kind == chunks.Fragment {
 				c.Index = v.Raw
 			} else if m.format == "anthropic" {
@@ -298,7 +298,7 @@ func (r *Reader) learn(p piece, f Frame) {
 // proves tells whether the mould gives its own event back: there is nothing in
 // the chunk that it does not know the place of.
 func (m *mould) proves(r *Reader, event string, want *chunks.Chunk) bool {
-	var in [holes]string
+	var in [holeKinds]string
 	if !m.fits(event, &in) {
 		return false
 	}
@@ -313,19 +313,19 @@ func (m *mould) proves(r *Reader, event string, want *chunks.Chunk) bool {
 // caster finds the holes of an event.
 type caster struct {
 	event string
-	found []found
+	found []mouldHole
 	bad   bool // there is something that a mould could be wrong about
 }
 
-// found is a hole in an event: the digits of a number, the inside of a string.
-type found struct {
+// mouldHole is a hole in an event: the digits of a number, the inside of a string.
+type mouldHole struct {
 	from, to int
 	hole     hole
 	number   bool
 }
 
-// place is a value and where it stands in the event.
-type place struct {
+// mouldPlace is a value and where it stands in the event.
+type mouldPlace struct {
 	gjson.Result
 	at int
 }
@@ -333,13 +333,13 @@ type place struct {
 // cast finds the holes, for a format whose general decoder reads these places
 // and, of the texts among them, no others.
 func (k *caster) cast(format string, f Frame) (said langSaid, ok bool) {
-	at := place{valueOf(k.event), 0}
-	if !same(f.JSON.Raw, at.Raw) { // see unwrap
+	at := mouldPlace{valueOf(k.event), 0}
+	if !sameBytes(f.JSON.Raw, at.Raw) { // see unwrap
 		outer := k.list(at)
 		at = outer["data"]
-		k.scalar(outer["id"], unread)
+		k.scalar(outer["id"], holeUnread)
 	}
-	if !same(f.JSON.Raw, at.Raw) {
+	if !sameBytes(f.JSON.Raw, at.Raw) {
 		return said, false // what was read does not stand in the event as it is
 	}
 	switch format {
@@ -361,28 +361,28 @@ func (k *caster) cast(format string, f Frame) (said langSaid, ok bool) {
 	return said, k.sound()
 }
 
-// same tells whether a and b are the same bytes at the same place.
-func same(a, b string) bool {
+// sameBytes tells whether a and b are the same bytes at the same place.
+func sameBytes(a, b string) bool {
 	return len(a) == len(b) && unsafe.StringData(a) == unsafe.StringData(b)
 }
 
 // sound tells whether each hole is found once, and one with a text.
 func (k *caster) sound() bool {
-	var n [holes]int
+	var n [holeKinds]int
 	for _, f := range k.found {
 		n[f.hole]++
 	}
-	for h := args; h < holes; h++ {
+	for h := holeArgs; h < holeKinds; h++ {
 		k.bad = k.bad || n[h] > 1
 	}
-	return !k.bad && n[args]+n[text] == 1 && (n[echo] == 0 || n[args] == 1)
+	return !k.bad && n[holeArgs]+n[holeText] == 1 && (n[holeEcho] == 0 || n[holeArgs] == 1)
 }
 
 // mould makes a mould of the holes.
 func (k *caster) mould(c *chunks.Chunk) *mould {
 	event, at := strings.Clone(k.event), 0
 	m := new(mould)
-	slices.SortFunc(k.found, func(a, b found) int { return a.from - b.from })
+	slices.SortFunc(k.found, func(a, b mouldHole) int { return a.from - b.from })
 	for _, f := range k.found {
 		m.parts = append(m.parts, mouldPart{literal: event[at:f.from], hole: f.hole, number: f.number})
 		at = f.to
@@ -396,30 +396,30 @@ func (k *caster) mould(c *chunks.Chunk) *mould {
 }
 
 // list gives the members of an object.
-func (k *caster) list(v place) map[string]place {
-	list := map[string]place{}
+func (k *caster) list(v mouldPlace) map[string]mouldPlace {
+	list := map[string]mouldPlace{}
 	for m := members(v.Result); m.next(); {
 		// Which of two members of the same name counts is the decoder's affair.
 		if _, twice := list[m.key]; twice || len(list) == mouldKeys {
 			k.bad = true
 			break
 		}
-		list[strings.Clone(m.key)] = place{m.value, v.at + m.at - len(m.value.Raw)}
+		list[strings.Clone(m.key)] = mouldPlace{m.value, v.at + m.at - len(m.value.Raw)}
 	}
 	return list
 }
 
 // items gives the elements of an array.
-func (k *caster) items(v place) (list []place) {
+func (k *caster) items(v mouldPlace) (list []mouldPlace) {
 	for e := elements(v.Result); e.next(); {
-		list = append(list, place{e.value, v.at + e.at - len(e.value.Raw)})
+		list = append(list, mouldPlace{e.value, v.at + e.at - len(e.value.Raw)})
 	}
 	return list
 }
 
 // walk finds the holes in a value: paths are keys joined by dots, with a star
 // for the elements of an array.
-func (k *caster) walk(path string, v place, hole func(path string) hole) {
+func (k *caster) walk(path string, v mouldPlace, hole func(path string) hole) {
 	switch {
 	case isObject(v.Result):
 		seen := k.list(v)
@@ -446,50 +446,50 @@ func join(path, key string) string {
 }
 
 // scalar notes a hole where v is a value that can be in one.
-func (k *caster) scalar(v place, h hole) {
+func (k *caster) scalar(v mouldPlace, h hole) {
 	end := v.at + len(v.Raw)
 	switch {
-	case h == literal:
-	case v.Type == gjson.String && (h == unread || len(v.Raw) > 2):
-		k.found = append(k.found, found{v.at + 1, end - 1, h, false})
-	case v.Type == gjson.Number && (h == index || h == unread) && digitsEnd(k.event, v.at) == end:
-		k.found = append(k.found, found{v.at, end, h, true})
+	case h == noHole:
+	case v.Type == gjson.String && (h == holeUnread || len(v.Raw) > 2):
+		k.found = append(k.found, mouldHole{v.at + 1, end - 1, h, false})
+	case v.Type == gjson.Number && (h == holeIndex || h == holeUnread) && digitsEnd(k.event, v.at) == end:
+		k.found = append(k.found, mouldHole{v.at, end, h, true})
 	}
 }
 
 func openAIHole(path string) hole {
 	switch path {
 	case "id":
-		return message
+		return holeMessage
 	case "created", "model", "system_fingerprint", "service_tier", "provider", "obfuscation":
-		return unread
+		return holeUnread
 	case "choices.*.delta.content", "choices.*.delta.reasoning_content", "choices.*.delta.reasoning":
-		return text
+		return holeText
 	case "choices.*.delta.tool_calls.*.function.arguments":
-		return args
+		return holeArgs
 	case "choices.*.delta.tool_calls.*.index":
-		return index
+		return holeIndex
 	}
-	return literal
+	return noHole
 }
 
 func anthropicHole(path string) hole {
 	switch path {
 	case "delta.partial_json":
-		return args
+		return holeArgs
 	case "delta.text", "delta.thinking":
-		return text
+		return holeText
 	case "index":
-		return index
+		return holeIndex
 	}
-	return literal
+	return noHole
 }
 
 // langChain finds the message, and its metadata, in the forms of modes that
 // langDelta reads.
-func (k *caster) langChain(name string, v place) (said langSaid, ok bool) {
+func (k *caster) langChain(name string, v mouldPlace) (said langSaid, ok bool) {
 	mode, _, _ := strings.Cut(name, "|")
-	var above place
+	var above mouldPlace
 	switch {
 	case name != "":
 	case isArray(v.Result):
@@ -511,7 +511,7 @@ func (k *caster) langChain(name string, v place) (said langSaid, ok bool) {
 		}
 		msg = both[0]
 		if k.langMetadata(both[1]) {
-			k.walk("", above, func(string) hole { return unread })
+			k.walk("", above, func(string) hole { return holeUnread })
 		}
 	}
 	m := readLangMessage(msg.Result)
@@ -531,7 +531,7 @@ func (k *caster) langChain(name string, v place) (said langSaid, ok bool) {
 
 // langTuple gives the mode of an event that is an array, its payload, and the
 // namespace that stands before them, if one does.
-func (k *caster) langTuple(v place) (mode string, above, payload place) {
+func (k *caster) langTuple(v mouldPlace) (mode string, above, payload mouldPlace) {
 	list := k.items(v)
 	if len(list) == 3 && isArray(list[0].Result) {
 		above, list = list[0], list[1:]
@@ -547,35 +547,35 @@ func (k *caster) langTuple(v place) (mode string, above, payload place) {
 
 // langMetadata finds the namespace of a message in its metadata, and tells
 // whether there is one, which counts more than any that stands elsewhere.
-func (k *caster) langMetadata(v place) bool {
+func (k *caster) langMetadata(v mouldPlace) bool {
 	first, n := "checkpoint_ns", len(k.found)
 	if _, ok := k.list(v)["langgraph_checkpoint_ns"]; ok {
 		first = "langgraph_checkpoint_ns"
 	}
 	k.walk("", v, func(path string) hole {
 		if path == first {
-			return namespace
+			return holeNamespace
 		}
-		return unread
+		return holeUnread
 	})
-	return slices.ContainsFunc(k.found[n:], func(f found) bool { return f.hole == namespace })
+	return slices.ContainsFunc(k.found[n:], func(f mouldHole) bool { return f.hole == holeNamespace })
 }
 
 func langHole(path string) hole {
 	switch path {
 	case "id":
-		return message
+		return holeMessage
 	case "content", "content.*", "content.*.text", "content.*.thinking", "content.*.reasoning",
 		"content.*.reasoning_content", "content.*.reasoning_content.text", "content.*.reasoning.text",
 		"content.*.thinking.text", "additional_kwargs.reasoning_content":
-		return text
+		return holeText
 	case "tool_call_chunks.*.args":
-		return args
+		return holeArgs
 	case "tool_call_chunks.*.index":
-		return index
+		return holeIndex
 	case "content.*.partial_json", "content.*.input", "invalid_tool_calls.*.args",
 		"additional_kwargs.tool_calls.*.function.arguments":
-		return echo
+		return holeEcho
 	}
-	return literal
+	return noHole
 }
