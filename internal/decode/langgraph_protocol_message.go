@@ -248,15 +248,16 @@ func (r *Reader) protocolBlockEnd(of chunks.Chunk, open protocolOpen, d protocol
 		case strings.HasSuffix(kind, "tool_result"):
 			r.langBlockResult(of, d.content)
 		case strings.Contains(kind, "tool_") || kind == "input_json_delta":
-			r.protocolCallEnd(of, d.index, b)
+			r.protocolCallEnd(of, open.Block, d.index, b)
 		}
 	}
 	return nil
 }
 
 // protocolCallEnd emits a whole call. What LangChain JS makes of a provider's
-// block has the last fragment as input and the whole text as args.
-func (r *Reader) protocolCallEnd(of chunks.Chunk, index gjson.Result, b langBlockFields) {
+// block has the last fragment as input and the whole text as args. begun says
+// that the call's beginning was seen.
+func (r *Reader) protocolCallEnd(of chunks.Chunk, begun bool, index gjson.Result, b langBlockFields) {
 	of.Kind, of.Index, of.Whole = chunks.Fragment, rawIndex(index), true
 	of.ID, of.Name = r.text(b.id), r.text(b.name)
 	if strings.HasPrefix(b.kind.Str, "server_") || b.kind.Str == "mcp_tool_use" {
@@ -269,11 +270,15 @@ func (r *Reader) protocolCallEnd(of chunks.Chunk, index gjson.Result, b langBloc
 		of.Args, of.Object = r.compact(b.args.Raw), true
 	}
 	if of.ID != "" {
+		of.Final = of.Name != ""
 		r.emit(of)
 		return
 	}
 	// Without an id it cannot be matched but by its place.
 	of.Whole, of.Weak = false, of.Object
+	if begun {
+		of.Name = ""
+	}
 	if of.Object {
 		r.emit(of)
 	}

@@ -126,8 +126,17 @@ func (st *Step) add(m *Message, c *chunks.Chunk) {
 	st.tellStart(m, pos, false)
 	st.tellArgs(m, pos, false)
 	if c.Whole {
-		st.complete(m, pos, "message")
+		st.complete(m, pos, closer(c))
 	}
+}
+
+// closer tells what closes a call that comes whole: itself, where the format
+// gives its calls one by one, else the full message that it stands in.
+func closer(c *chunks.Chunk) string {
+	if c.Final {
+		return "call"
+	}
+	return "message"
 }
 
 // refuse tells, once per call, that a fragment was not taken.

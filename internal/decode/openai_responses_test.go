@@ -1,0 +1,88 @@
+package decode
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"streamer/internal/chunks"
+)
+
+// FuzzNamedFormats reads events that the formats are told to be of: nothing
+// panics, what is emitted says something, the memory stays bounded, and a copy
+// of it keeps what it had.
+func FuzzNamedFormats(f *testing.F) {
+	names := []string{"openai-responses", "langgraph-protocol"}
+	for i, name := range names {
+		for _, events := range streams(f, name) {
+			for j := range events {
+				f.Add(events[max(0, j-1)], events[j], uint8(i))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, first, second string, which uint8) {
+		var m Memory
+		var r Reader
+		name := names[int(which)%len(names)]
+		for _, input := range []string{first, second, first, second} {
+			before := m.Clone()
+			was, err := json.Marshal(before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Reset(&m, []byte(input), name, Limits{})
+			for r.Next() {
+				for _, c := range r.Chunks() {
+					checkChunk(t, input, c)
+				}
+			}
+			now, err := json.Marshal(before)
+			if err != nil || string(now) != string(was) {
+				t.Errorf("%s: %q: a copy of the memory was %s and is %s, %v", name, input, was, now, err)
+			}
+		}
+		if n := len(m.Protocol.Open); n > keptOpen {
+			t.Errorf("%q, %q: %d messages are remembered", first, second, n)
+		}
+		if n := len(m.Protocol.Failed); n > keptFailed {
+			t.Errorf("%q, %q: %d calls are remembered", first, second, n)
+		}
+	})
+}
+
+func checkChunk(t *testing.T, input string, c chunks.Chunk) {
+	t.Helper()
+	switch {
+	case c.Kind == chunks.Fragment && c.ID == "" && c.Name == "" && c.Args == "",
+		c.Kind == chunks.Result && c.ID == "" && c.Call == "",
+		(c.Kind == chunks.Text || c.Kind == chunks.Reasoning) && c.Text == "",
+		c.Kind == chunks.Usage && c.Usage == "":
+		t.Errorf("%q: %+v says nothing", input, c)
+	}
+}
+
+// TestProtocolMemoryIsBounded opens more messages, and fails more tools, than
+// are remembered.
+func TestProtocolMemoryIsBounded(t *testing.T) {
+	var m ProtocolMemory
+	long := strings.Repeat("x", keptID+1)
+	m.begin(protocolOpen{ID: long})
+	m.failed(long)
+	for i := range 2 * keptOpen {
+		id := numbers(i).Raw
+		m.begin(protocolOpen{Namespace: "agent:" + id, ID: id})
+		m.failed(id)
+	}
+	if len(m.Open) != keptOpen || len(m.Failed) != keptFailed {
+		t.Errorf("%d messages and %d calls are remembered, want %d and %d", len(m.Open), len(m.Failed), keptOpen, keptFailed)
+	}
+	last := numbers(2*keptOpen - 1).Raw
+	if i := m.find("agent:"+last, ""); i < 0 || m.Open[i].ID != last || !m.answered(last) || m.answered("0") {
+		t.Errorf("the latest are not those that are remembered: %+v", m)
+	}
+	m.drop(m.find("agent:"+last, ""))
+	m.retry(last)
+	if m.find("agent:"+last, "") >= 0 || m.answered(last) {
+		t.Errorf("%s is still remembered: %+v", last, m)
+	}
+}
