@@ -22,7 +22,7 @@ import (
 // messages are in ag_ui_snapshot.go.
 
 func claimsAGUI(f Frame) claim {
-	kind := member(f.JSON, "type").Str
+	kind := kindOf(f.JSON)
 	switch kind {
 	case "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED", "STATE_SNAPSHOT", "STATE_DELTA", "MESSAGES_SNAPSHOT":
 		return surely
@@ -140,7 +140,7 @@ func (g agui) closeChunks(e *aguiEvent) {
 		id = g.r.text(e.call)
 	}
 	g.mem.Lanes = slices.DeleteFunc(g.mem.Lanes, func(l AGUILane) bool {
-		if !l.Chunk || l.Namespace != g.ns || l.Kind.chunk() == e.kind && same(l.ID, id) {
+		if !l.Chunk || l.Namespace != g.ns || l.Kind.chunk() == e.kind && sameID(l.ID, id) {
 			return false
 		}
 		g.end(l)
@@ -148,8 +148,8 @@ func (g agui) closeChunks(e *aguiEvent) {
 	})
 }
 
-// same tells whether an id is that of an open lane; none means the open one.
-func same(lane, id string) bool { return id == "" || lane == id[:min(len(id), keptID)] }
+// sameID tells whether an id is that of an open lane; none means the open one.
+func sameID(lane, id string) bool { return id == "" || lane == id[:min(len(id), keptID)] }
 
 // end emits the end of what a lane carried.
 func (g agui) end(l AGUILane) {

@@ -91,7 +91,7 @@ func (m *AGUIMemory) close(l *AGUILane) {
 // chunks last.
 func (m *AGUIMemory) callLane(ns, id string) *AGUILane {
 	return m.find(func(l *AGUILane) bool {
-		return l.Kind.ofCall() && (id == "" && l.Chunk && l.Namespace == ns || id != "" && same(l.ID, id))
+		return l.Kind.ofCall() && (id == "" && l.Chunk && l.Namespace == ns || id != "" && sameID(l.ID, id))
 	})
 }
 
@@ -100,7 +100,7 @@ func (m *AGUIMemory) callLane(ns, id string) *AGUILane {
 func (m *AGUIMemory) lane(kind laneKind, ns, id string) *AGUILane {
 	return m.find(func(l *AGUILane) bool {
 		ours := l.Kind == kind || kind == textLane && l.Kind == mutedLane
-		return ours && l.Namespace == ns && same(l.ID, id)
+		return ours && l.Namespace == ns && sameID(l.ID, id)
 	})
 }
 

@@ -103,13 +103,15 @@ func bedrockEvent(f Frame) (kind string, payload gjson.Result) {
 				return inner.key, inner.value
 			}
 			return "", gjson.Result{}
-		case kind == "" && bedrockKind(m.key):
+		case m.key == "metadata":
 			kind, payload = m.key, m.value
+		case bedrockKind(m.key):
+			return m.key, m.value
 		case m.key != "p": // padding
 			alone = false
 		}
 	}
-	if kind == "metadata" && !alone { // a word that many use
+	if !alone { // metadata is a word that many use
 		return "", gjson.Result{}
 	}
 	return kind, payload
@@ -248,7 +250,15 @@ func (r *Reader) bedrockInput(c *chunks.Chunk, input gjson.Result) {
 }
 
 func (r *Reader) bedrockDelta(mem *BedrockMemory, e gjson.Result) *Problem {
-	index, delta := member(e, "contentBlockIndex"), member(e, "delta")
+	var index, delta gjson.Result
+	for m := members(e); m.next(); {
+		switch m.key {
+		case "contentBlockIndex":
+			index = m.value
+		case "delta":
+			delta = m.value
+		}
+	}
 	if !isObject(delta) {
 		return wrongType("contentBlockDelta.delta", delta, "an object")
 	}

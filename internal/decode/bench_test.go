@@ -12,6 +12,9 @@ func BenchmarkDelta(b *testing.B) {
 		"ollama":              `{"model":"qwen3:latest","created_at":"2026-08-07T06:08:11.017589Z","message":{"role":"assistant","content":" weather"},"done":false}`,
 		"openai-responses":    `{"type":"response.function_call_arguments.delta","item_id":"fc_08207efc227d586b016a85bfb3818881a2bee18ba0400fee86","output_index":1,"delta":"{\"city\": \"Pa","sequence_number":42,"obfuscation":"abcdef"}`,
 		"langgraph-protocol":  `{"type":"event","event_id":"12","seq":12,"method":"messages","params":{"namespace":["model_request:db60c136-bbdc-5c76-a665-4bd487797692"],"timestamp":1777587970722,"data":{"event":"content-block-delta","index":0,"delta":{"type":"block-delta","fields":{"type":"tool_call_chunk","id":"toolu_01RYpmgSmXeKZcyJWFNzNEt4","name":"calculator","args":"{\"expre"}},"run_id":"019de07f-de8b-737f-a872-e81aabb47645"}}}`,
+		"bedrock":             `{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"toolUse":{"input":"{\"city\": \"Pa"}},"p":"abcdefghijklmnopqrstuvwxyzABCDEFGH"}}`,
+		"vercel-ui":           `{"type":"tool-input-delta","toolCallId":"toolu_01U8pzAHj2vNdPCA2Kf8JjeN","inputTextDelta":"{\"city\": \"Pa"}`,
+		"ag-ui":               `{"type":"TOOL_CALL_ARGS","toolCallId":"call_u3QxWc5bVZr8","delta":"{\"city\": \"Pa"}`,
 		"cohere":              `{"type":"tool-call-delta","index":0,"delta":{"message":{"tool_calls":{"function":{"arguments":"{\"ci"}}}}}`,
 	} {
 		for framing, data := range map[string]string{"json": event, "sse": "event: x\ndata: " + event + "\n\n"} {

@@ -46,9 +46,11 @@ func claimsVercel(f Frame) claim {
 	if f.Done {
 		return perhaps
 	}
+	kind := kindOf(f.JSON)
 	var e vercelEvent
-	e.read(f.JSON)
-	kind := e.kind.Str
+	if !strings.HasPrefix(kind, "tool-input-") { // they are many, and surely ours
+		e.read(f.JSON)
+	}
 	switch {
 	case strings.HasPrefix(kind, "tool-input-"), strings.HasPrefix(kind, "tool-output-"), strings.HasPrefix(kind, "tool-approval-"),
 		kind == "start-step", kind == "finish-step", kind == "reset-step":
@@ -68,6 +70,16 @@ func claimsVercel(f Frame) claim {
 		return perhaps
 	}
 	return no
+}
+
+// kindOf gives an event's first member type, without looking further.
+func kindOf(v gjson.Result) string {
+	for m := members(v); m.next(); {
+		if m.key == "type" {
+			return m.value.Str
+		}
+	}
+	return ""
 }
 
 // when claims an event surely that has what only this format's have.
