@@ -34,6 +34,32 @@ func TestFormatIsRemembered(t *testing.T) {
 	}
 }
 
+// TestKnownFormats: some events are of a format only where the stream is known
+// to be of it, by its header or by what came before.
+func TestKnownFormats(t *testing.T) {
+	for _, c := range []struct{ before, header, input, format, want string }{
+		{"", "", textEvent, "openai-chat", "text"},
+		{"", "mistral", textEvent, "mistral", "text"},
+		{textEvent, "", "[DONE]", "openai-chat", "ended"},
+		{`{"candidates":[],"responseId":"r"}`, "", `{"error":{"message":"x"}}`, "gemini", `failure Text="x"`},
+		{`{"candidates":[],"responseId":"r"}`, "", `{"error":{"message":"x"},"type":"error"}`, "anthropic", `failure Text="x"`},
+		{"", "", `{"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED"}}`, "gemini", `failure Text="x"`},
+		{"", "ollama", `{"error":"x"}`, "ollama", `failure Text="x"`},
+		{"", "", `{"error":"x"}`, "", `failure Text="x"`},
+		{"", "cohere", `{"role":"tool","tool_call_id":"a","content":"x"}`, "cohere", `result ID="a"`},
+		{"", "", `{"role":"tool","tool_call_id":"a","content":"x"}`, "", "problem unknown_format"},
+		{"", "", `{"role":"tool","tool_name":"f","content":"x"}`, "ollama", `result Name="f"`},
+	} {
+		var m Memory
+		var r Reader
+		transcript(&r, &m, []byte(c.before), "")
+		got := transcript(&r, &m, []byte(c.input), c.header)
+		if !strings.HasPrefix(got, c.want) || m.Format != c.format {
+			t.Errorf("%s after %q, header %q\n got %s, format %q\nwant %s, format %q", c.input, c.before, c.header, got, m.Format, c.want, c.format)
+		}
+	}
+}
+
 func TestAmbiguousEventsNameTheFormats(t *testing.T) {
 	got := unrecognised(Frame{}, nil, []*format{find("openai-chat"), find("anthropic")})
 	want := "the event could be of several formats (openai-chat, anthropic); name one in the header Streamer-Format"
