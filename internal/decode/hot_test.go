@@ -84,28 +84,36 @@ func TestMouldsDoubted(t *testing.T) {
 	for name, pair := range map[string][2]string{
 		"a key twice": {
 			`{"choices":[{"delta":{"content":"a"},"delta":{"content":[{"type":"text","text":"a"}]}}]}`,
-			`{"choices":[{"delta":{"content":"b"},"delta":{"content":[{"type":"text","text":"a"}]}}]}`},
+			`{"choices":[{"delta":{"content":"b"},"delta":{"content":[{"type":"text","text":"a"}]}}]}`,
+		},
 		"a key like a path": {
 			`{"choices.*.delta.content":"a","choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}`,
-			`{"choices.*.delta.content":"b","choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}`},
+			`{"choices.*.delta.content":"b","choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}`,
+		},
 		"another type": {
 			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"},"delta":{"text":"a"}}`,
-			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"},"delta":{"text":"b"}}`},
+			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"},"delta":{"text":"b"}}`,
+		},
 		"two texts": {
 			`{"choices":[{"delta":{"content":"a","reasoning":"a"}}]}`,
-			`{"choices":[{"delta":{"content":"b","reasoning":"a"}}]}`},
+			`{"choices":[{"delta":{"content":"b","reasoning":"a"}}]}`,
+		},
 		"a block that is not read": {
 			`{"type":"AIMessageChunk","id":"m","content":[{"type":"x","text":"a"}],"additional_kwargs":{"reasoning_content":"a"},"tool_call_chunks":[]}`,
-			`{"type":"AIMessageChunk","id":"m","content":[{"type":"x","text":"b"}],"additional_kwargs":{"reasoning_content":"a"},"tool_call_chunks":[]}`},
+			`{"type":"AIMessageChunk","id":"m","content":[{"type":"x","text":"b"}],"additional_kwargs":{"reasoning_content":"a"},"tool_call_chunks":[]}`,
+		},
 		"a server's call without args": {
 			`{"type":"AIMessageChunk","id":"m","content":[{"type":"server_tool_use","partial_json":""}],"tool_call_chunks":[{"args":"a","index":0}]}`,
-			`{"type":"AIMessageChunk","id":"m","content":[{"type":"server_tool_use","partial_json":"x"}],"tool_call_chunks":[{"args":"a","index":0}]}`},
+			`{"type":"AIMessageChunk","id":"m","content":[{"type":"server_tool_use","partial_json":"x"}],"tool_call_chunks":[{"args":"a","index":0}]}`,
+		},
 		"messages that are sent whole": {
 			`{"event":"messages/partial","data":[{"type":"ai","id":"m","content":"a","tool_call_chunks":[]}]}`,
-			`{"event":"messages/partial","data":[{"type":"ai","id":"m","content":"ab","tool_call_chunks":[]}]}`},
+			`{"event":"messages/partial","data":[{"type":"ai","id":"m","content":"ab","tool_call_chunks":[]}]}`,
+		},
 		"a block of results": {
 			`{"type":"content_block_delta","index":3,"delta":{"partial_json":"a"}}`,
-			`{"type":"content_block_start","index":3,"content_block":{"type":"web_search_tool_result"}}`},
+			`{"type":"content_block_start","index":3,"content_block":{"type":"web_search_tool_result"}}`,
+		},
 	} {
 		var b both
 		for _, input := range []string{pair[0], pair[0], pair[1], pair[0], pair[1]} {
@@ -205,7 +213,7 @@ func FuzzHot(f *testing.F) {
 			return
 		}
 		var b both
-		for _, line := range strings.Split(lines, "\n") {
+		for line := range strings.SplitSeq(lines, "\n") {
 			i := min(int(at), len(line))
 			j := min(i+int(cut), len(line))
 			for _, input := range []string{line, line[:i] + insert + line[j:], line} {

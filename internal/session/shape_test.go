@@ -41,7 +41,7 @@ func TestSyntheticShape(t *testing.T) {
 				got += e
 			}
 		}
-		for _, part := range strings.Split(c.want, "|") {
+		for part := range strings.SplitSeq(c.want, "|") {
 			if !strings.Contains(got, part) {
 				t.Errorf("%s: %q\n got %q\nwant it to have %s", name, c.deltas, got, part)
 			}
