@@ -70,7 +70,7 @@ func (st *Step) closeCalls(match func(*Message, *Call) bool, code events.Code, d
 func (st *Step) mute(match func(*Message) bool) {
 	for _, m := range slices.Clone(st.State.Messages) {
 		if m.Phase != Finished && match(m) {
-			st.State.Memory.mute(m.Namespace, m.ID)
+			st.State.Memory.mute(m.Namespace, m.ID, st.State.Time)
 			st.over(m, true)
 		}
 	}

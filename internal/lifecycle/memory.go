@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"streamer/internal/events"
 )
 
 // Memory is what a session remembers of what is over: enough to know a late
@@ -39,11 +41,15 @@ type Closed struct {
 type Muted struct {
 	Namespace string `json:"ns,omitempty"`
 	Message   string `json:"id,omitempty"`
+	// Last is when something of it came last; of a message without an id.
+	Last events.Time `json:"last,omitempty"`
 }
 
 const (
 	maxMuted       = 100
 	maxOrphanBytes = 1 << 20
+
+	muteLapse events.Time = 2000 // ms
 )
 
 func (m *Memory) resume() {
@@ -137,21 +143,37 @@ func (m *Memory) seeMessage(id string, limit int) {
 	}
 }
 
-func (m *Memory) mute(ns, id string) {
-	if m.muted(ns, id) {
+func (m *Memory) mute(ns, id string, now events.Time) {
+	if m.muted(ns, id, now) {
 		return
 	}
-	m.Muted = append(m.Muted, Muted{ns, id})
+	mute := Muted{Namespace: ns, Message: id}
+	if id == "" {
+		mute.Last = now
+	}
+	m.Muted = append(m.Muted, mute)
 	if len(m.Muted) > maxMuted {
 		m.Muted = m.Muted[1:]
 	}
 }
 
-func (m *Memory) muted(ns, id string) bool {
-	for _, x := range m.Muted {
-		if x.Namespace == ns && x.Message == id {
-			return true
+// muted tells whether a chunk that comes now is of a message of which nothing
+// more is taken. Where the wire has no ids, and nothing that marks a beginning,
+// a silence is all that tells the next message from the rest of the muted one.
+func (m *Memory) muted(ns, id string, now events.Time) bool {
+	for i := range m.Muted {
+		x := &m.Muted[i]
+		if x.Namespace != ns || x.Message != id {
+			continue
 		}
+		if id == "" {
+			if now > x.Last+muteLapse {
+				m.unmute(ns, id)
+				return false
+			}
+			x.Last = now
+		}
+		return true
 	}
 	return false
 }

@@ -17,7 +17,7 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 		return m
 	}
 	s := st.State
-	if s.Memory.muted(c.Namespace, c.Message) {
+	if s.Memory.muted(c.Namespace, c.Message, s.Time) {
 		return nil
 	}
 	if len(s.Messages) >= st.Rules.MaxOpen {
@@ -326,8 +326,8 @@ func (st *Step) over(m *Message, superseded bool) {
 // rename gives open messages another id.
 func (st *Step) rename(c *chunks.Chunk) {
 	mem := &st.State.Memory
-	if mem.muted(c.Namespace, c.ID) {
-		mem.mute(clone(c.Namespace), clone(c.Message))
+	if mem.muted(c.Namespace, c.ID, st.State.Time) {
+		mem.mute(clone(c.Namespace), clone(c.Message), st.State.Time)
 	}
 	for _, m := range st.State.Messages {
 		if m.ID == c.ID && m.Namespace == c.Namespace && m.Phase != Finished {
