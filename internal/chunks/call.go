@@ -3,6 +3,7 @@ package chunks
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 )
 
 // Call is one call as far as the model has said it.
@@ -30,7 +31,12 @@ type Call struct {
 	Joiner Joiner `json:"joiner,omitzero"`
 
 	scan Scanner
+	kept int
 }
+
+// Kept gives how many bytes of Text are as they were before the last fragment,
+// or Seal: fewer than there were where another text took its place.
+func (c *Call) Kept() int { return c.kept }
 
 // Resume makes a Call that was saved and loaded ready to go on.
 func (c *Call) Resume() {
@@ -50,6 +56,7 @@ func (c *Call) add(f *Chunk, id, name string, lim Limits) error {
 	if name != c.Name && len(c.Name)+len(name) > lim.NameBytes {
 		return ErrName
 	}
+	c.kept = len(c.Text)
 	c.identify(f, id, name)
 	switch {
 	case c.Sealed, c.Cut:
@@ -149,14 +156,28 @@ func (c *Call) confirm(f *Chunk) {
 func (c *Call) replace(text string, object bool) {
 	c.Joiner = Joiner{}
 	text = c.Joiner.Join(text)
+	c.kept = common(c.Text, text)
 	c.Text = append(c.Text[:0], text...)
 	c.Object = object
 	c.scan = Scanner{}
 	c.scan.Write(text)
 }
 
+// common gives the length of what two texts begin with, in whole characters.
+func common(a []byte, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && n < len(b) && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return n
+}
+
 // Seal says that the args are complete.
 func (c *Call) Seal() {
+	c.kept = len(c.Text)
 	if c.Sealed {
 		return
 	}

@@ -38,11 +38,11 @@ func (st *Step) tellStart(m *Message, i int, sure bool) {
 	}
 }
 
-// elsewhere tells whether another open call has the id of c.
+// elsewhere tells whether another open call has the id of c, or is named so.
 func (st *Step) elsewhere(c *Call) bool {
 	for _, m := range st.State.Messages {
 		for _, other := range m.Calls {
-			if other != c && other.Started && other.ID == c.ID {
+			if other != c && other.Started && (other.ID == c.ID || other.UID == c.ID) {
 				return true
 			}
 		}
@@ -58,8 +58,10 @@ func (st *Step) tellArgs(m *Message, i int, all bool) {
 	switch {
 	case held <= 0 || !c.Started || c.Status != events.BuildingArgs || st.Rules.Deltas == Off:
 		return
-	case said.Object || said.Placeholder() || said.Hold && !said.Sealed:
+	case !said.Sealed && (said.Object || said.Placeholder() || said.Hold):
 		return // held back until it is sure what they are
+	case c.Sent == 0 && (said.Object || said.Placeholder()):
+		return // tool_call_args_complete says it all
 	case all || c.Sent == 0 || st.Rules.Deltas == Every:
 	case held < st.Rules.DeltaBytes && st.State.Time-c.SentAt < events.Time(st.Rules.DeltaEvery):
 		return
@@ -93,11 +95,9 @@ func (st *Step) complete(m *Message, i int, by string) {
 	if c.Status != events.BuildingArgs {
 		return
 	}
-	said.Seal()
+	st.seal(m, i)
 	st.tellStart(m, i, true)
-	if !said.Object {
-		st.tellArgs(m, i, true)
-	}
+	st.tellArgs(m, i, true)
 	c.Status = events.ArgsComplete
 	c.Complete = st.State.Time
 	args := said.Args()
@@ -158,10 +158,23 @@ func (st *Step) close(m *Message, i int, status events.Status, code events.Code,
 // flushCall tells what was held back of the args of a call that closes before
 // they are complete.
 func (st *Step) flushCall(m *Message, i int) {
-	if c, said := m.Calls[i], &m.Asm.Calls[i]; c.Status == events.BuildingArgs {
-		said.Seal()
+	if m.Calls[i].Status == events.BuildingArgs {
+		st.seal(m, i)
 		st.tellArgs(m, i, true)
 	}
+}
+
+// seal ends the args of a call.
+func (st *Step) seal(m *Message, i int) {
+	m.Asm.Calls[i].Seal()
+	st.resumeAt(m, i)
+}
+
+// resumeAt goes back to where the args that were told are still the text: the
+// next delta's offset says from where it holds.
+func (st *Step) resumeAt(m *Message, i int) {
+	c := m.Calls[i]
+	c.Sent = min(c.Sent, m.Asm.Calls[i].Kept())
 }
 
 func (st *Step) durations(e *events.Event, c *Call) {

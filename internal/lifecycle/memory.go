@@ -17,7 +17,7 @@ type Memory struct {
 	Orphans  []Result `json:"orphans,omitempty"`
 	Muted    []Muted  `json:"muted,omitempty"`
 
-	closed   map[string]int      // id → how many of Closed have it
+	closed   map[string]int      // id or uid → how many of Closed have it
 	messages map[string]struct{} // = Messages
 }
 
@@ -55,7 +55,7 @@ const (
 func (m *Memory) resume() {
 	m.closed = make(map[string]int, len(m.Closed))
 	for _, c := range m.Closed {
-		m.closed[c.ID]++
+		m.count(c, 1)
 	}
 	m.messages = make(map[string]struct{}, len(m.Messages))
 	for _, id := range m.Messages {
@@ -68,17 +68,27 @@ func (m *Memory) close(c Closed, limit int) {
 		m.resume()
 	}
 	m.Closed = append(m.Closed, c)
-	m.closed[c.ID]++
+	m.count(c, 1)
 	for len(m.Closed) > limit {
-		old := m.Closed[0].ID
-		if m.closed[old]--; m.closed[old] == 0 {
-			delete(m.closed, old)
-		}
+		m.count(m.Closed[0], -1)
 		m.Closed = m.Closed[1:]
 	}
 }
 
-// find gives the newest closed call with an id, narrowed to a namespace where
+// count notes that there is one more or less with the names of c.
+func (m *Memory) count(c Closed, by int) {
+	add := func(id string) {
+		if m.closed[id] += by; m.closed[id] == 0 {
+			delete(m.closed, id)
+		}
+	}
+	add(c.ID)
+	if c.UID != c.ID {
+		add(c.UID)
+	}
+}
+
+// find gives the newest closed call with an id or uid, narrowed to a namespace where
 // one of it has that, or nil.
 func (m *Memory) find(id, namespace string) *Closed {
 	if m.closed[id] == 0 {
@@ -87,7 +97,7 @@ func (m *Memory) find(id, namespace string) *Closed {
 	var best *Closed
 	for i := len(m.Closed) - 1; i >= 0; i-- {
 		c := &m.Closed[i]
-		if c.ID == id && (best == nil || near(c.Namespace, namespace) > near(best.Namespace, namespace)) {
+		if (c.ID == id || c.UID == id) && (best == nil || near(c.Namespace, namespace) > near(best.Namespace, namespace)) {
 			best = c
 		}
 	}

@@ -120,6 +120,7 @@ func (st *Step) add(m *Message, c *chunks.Chunk) {
 	if call.Status.Terminal() {
 		return
 	}
+	st.resumeAt(m, pos)
 	if call.Status == events.BuildingArgs {
 		st.arm(m, pos)
 	}

@@ -45,7 +45,7 @@ func (st *Step) Result(r Result, call string) {
 		st.late(old, r)
 		return
 	}
-	st.orphan(r)
+	st.orphan(r, call)
 }
 
 // named takes a result that names its tool only. It is that of the oldest open
@@ -63,12 +63,18 @@ func (st *Step) named(r Result) {
 		st.late(old, r)
 		return
 	}
-	st.orphan(r)
+	st.orphan(r, "")
 }
 
-// orphan tells a result of a call that was never seen, and remembers it.
-func (st *Step) orphan(r Result) {
-	if st.State.Memory.remember(r, st.Rules.MaxOrphans) {
+// orphan tells a result of a call that was never seen, and remembers it. One
+// that names the call as we do is of a call that is forgotten, and of no other
+// that may come with the same id.
+func (st *Step) orphan(r Result, call string) {
+	kept := r
+	if call != "" {
+		kept.ID += "~" + call
+	}
+	if st.State.Memory.remember(kept, st.Rules.MaxOrphans) {
 		e := st.emit(events.OrphanResult)
 		e.ID, e.ToolName, e.Place = r.ID, r.Name, &events.Place{Namespace: r.Namespace}
 		e.Status, e.ToolResult = r.Status, r.Content
@@ -76,7 +82,7 @@ func (st *Step) orphan(r Result) {
 }
 
 // receive gives an open call its result. One that overtakes the args waits
-// for them, unless they are plainly all there.
+// for them, unless they are plainly all there; another one then is late.
 func (st *Step) receive(m *Message, i int, r Result) {
 	c := m.Calls[i]
 	if c.Status != events.BuildingArgs {
@@ -84,9 +90,15 @@ func (st *Step) receive(m *Message, i int, r Result) {
 		st.sweep()
 		return
 	}
-	if c.Result == nil {
-		c.Result = &r
+	if c.Result != nil {
+		if c.Result.digest() != r.digest() {
+			st.tellStart(m, i, true)
+			e := st.emitCall(events.ToolCallLateResult, m, i)
+			e.Status, e.ToolResult, e.Conflict = r.Status, r.Content, true
+		}
+		return
 	}
+	c.Result = &r
 	if said := &m.Asm.Calls[i]; m.Phase == Finished || said.Whole() {
 		st.complete(m, i, "result")
 		st.sweep()
@@ -165,15 +177,17 @@ func (st *Step) confirm(c *chunks.Chunk) bool {
 		(old.Message == c.Message || st.State.Memory.sawMessage(c.Message) || c.Repeated || old.Run == st.State.LastRun && old.Name == c.Name)
 }
 
-// again completes a call that a full message repeats.
+// again completes a call that a full message repeats. Where the model was cut
+// off in its args, what the message has is some framework's guess at them.
 func (st *Step) again(m *Message, i int, c *chunks.Chunk) {
-	if m.Calls[i].Status != events.BuildingArgs {
+	if m.Calls[i].Status != events.BuildingArgs || m.Truncated && !m.Asm.Calls[i].Whole() {
 		return
 	}
 	if _, _, err := m.Asm.Add(c, st.Rules.limits()); err != nil {
 		st.refuse(m, i, c, err)
 		return
 	}
+	st.resumeAt(m, i)
 	st.complete(m, i, closer(c))
 }
 

@@ -73,10 +73,11 @@ type player struct {
 	seq   uint64
 	ends  map[string]int // terminal events by call
 	told  map[string]bool
+	args  map[string]string // what the deltas of a call add up to
 }
 
 func runScript(t *testing.T, script string) string {
-	p := player{t: t, state: new(State), rules: DefaultRules(), ends: map[string]int{}, told: map[string]bool{}}
+	p := player{t: t, state: new(State), rules: DefaultRules(), ends: map[string]int{}, told: map[string]bool{}, args: map[string]string{}}
 	var out strings.Builder
 	for line := range strings.Lines(script) {
 		if strings.HasPrefix(line, "  ") {
@@ -207,8 +208,26 @@ func (p *player) check(line string, out []events.Event) {
 				p.t.Errorf("%s: %s of call %s before its start", line, e.Type, e.Call)
 			}
 		}
+		p.checkArgs(line, e)
 		if _, err := e.Body(); err != nil {
 			p.t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// checkArgs holds that deltas, each put at its offset, add up to the args.
+func (p *player) checkArgs(line string, e *events.Event) {
+	sum, told := p.args[e.Call]
+	switch e.Type {
+	case events.ToolCallArgsDelta:
+		if *e.Offset > len(sum) {
+			p.t.Errorf("%s: delta of call %s at %d, behind %q", line, e.Call, *e.Offset, sum)
+			return
+		}
+		p.args[e.Call] = sum[:*e.Offset] + e.Args
+	case events.ToolCallArgsComplete:
+		if told && sum != *e.ArgsText {
+			p.t.Errorf("%s: deltas of call %s add up to %q, args_text is %q", line, e.Call, sum, *e.ArgsText)
 		}
 	}
 }
