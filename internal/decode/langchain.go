@@ -38,7 +38,7 @@ func langMode(name string) bool {
 
 func claimsLangChain(f Frame) claim {
 	switch {
-	case f.Done:
+	case f.Done, isProtocol(f.JSON): // which names its events after the same modes
 		return no
 	case f.Name != "":
 		return claimsLangEvent(f)

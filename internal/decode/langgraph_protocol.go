@@ -25,9 +25,32 @@ import (
 // JavaScript, and the next piece of it from Python: the assembler of calls
 // tells which.
 
+// isProtocol tells an event of the protocol by its envelope, and looks no
+// further than it must.
+func isProtocol(v gjson.Result) bool {
+	event := false
+	for m := members(v); m.next(); {
+		switch m.key {
+		case "type":
+			if event = m.value.Str == "event"; !event {
+				return false
+			}
+		case "method":
+			return event && isString(m.value)
+		case "event_id", "eventId", "seq":
+		default:
+			return false
+		}
+	}
+	return false
+}
+
 func claimsProtocol(f Frame) claim {
 	if f.Done {
 		return no
+	}
+	if isProtocol(f.JSON) {
+		return surely
 	}
 	var kind, method, id, result, message gjson.Result
 	for m := members(f.JSON); m.next(); {

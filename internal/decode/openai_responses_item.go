@@ -77,6 +77,9 @@ func (r *Reader) responsesItem(index, item gjson.Result, how itemHow) *Problem {
 	i := responsesItemFields(item)
 	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.mem.Responses.message(), Index: rawIndex(index), Final: true}
 	of.ID, of.Name = r.text(i.call), r.text(i.name)
+	if of.ID == "" { // the id to answer, which some servers leave out
+		of.ID = r.text(i.id)
+	}
 	switch i.kind.Str {
 	case "function_call":
 		of.ParentCall = r.text(member(i.caller, "caller_id"))
@@ -114,7 +117,7 @@ func (r *Reader) responsesItem(index, item gjson.Result, how itemHow) *Problem {
 		return nil
 	}
 	if of.ID == "" {
-		return &Problem{Code: BadShape, Text: "the item " + clip(i.kind.Str) + " has no id to answer: call_id is missing or empty"}
+		return &Problem{Code: BadShape, Text: "the item " + clip(i.kind.Str) + " has no id to answer: call_id and id are missing or empty"}
 	}
 	r.responsesCall(of, i, how)
 	return nil

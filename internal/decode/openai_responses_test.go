@@ -86,3 +86,27 @@ func TestProtocolMemoryIsBounded(t *testing.T) {
 		t.Errorf("%s is still remembered: %+v", last, m)
 	}
 }
+
+// TestProtocolOverSSE: the server names its events after their methods, some
+// of which are names of LangChain's too. Any of them may be the first.
+func TestProtocolOverSSE(t *testing.T) {
+	seen := 0
+	for file, events := range streams(t, "langgraph-protocol") {
+		for _, event := range events {
+			method := member(valueOf(event), "method").Str
+			if method == "" {
+				continue
+			}
+			seen++
+			var m Memory
+			var r Reader
+			transcript(&r, &m, []byte("event: "+method+"\ndata: "+event+"\nid: 1\n\n"), "")
+			if m.Format != "langgraph-protocol" {
+				t.Errorf("%s: event named %q: %s\nrecognised as %q", file, method, event, m.Format)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("there is no event")
+	}
+}
