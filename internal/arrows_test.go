@@ -32,7 +32,7 @@ func rooms() map[string]room {
 		"internal/session":   {core: true, may: "events chunks lifecycle decode patch"},
 		"internal/encode":    {core: true, may: "events"},
 		"internal/broker":    {may: "events nats.go nats-server"},
-		"internal/worker":    {may: "broker session lifecycle decode events nats.go zerolog"},
+		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go zerolog"},
 		"internal/gateway":   {may: "encode events patch zerolog"},
 		"examples/sse-ui":    {},
 		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker gateway examples/sse-ui nats.go nuid zerolog"},
