@@ -36,18 +36,23 @@ func (o *outgoing) size() int {
 // chunk is the Key of a publish that stores a piece of a blob of an event.
 type chunk struct{ of *outgoing }
 
-// queue takes the events an input gave that the chain does not have yet.
+// queue takes the events an input gave, to append those that the chain does
+// not have yet.
 func (q *partition) queue(l *live, out []events.Event, trace map[string]string) error {
 	for i := range out {
 		e := &out[i]
-		if !e.EventID.After(l.id) {
-			continue
-		}
 		body, err := e.Body()
 		if err != nil {
 			return err
 		}
 		o := &outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Trace: trace, Body: body, Blobs: e.Blobs, session: l}
+		if !e.EventID.After(l.id) {
+			// It is stored already, by an owner that may not have saved: keep
+			// it as long as a power loss may take it.
+			o.at, o.Seq = time.Now(), l.chain
+			l.acked = append(l.acked, *o)
+			continue
+		}
 		l.queue = append(l.queue, o)
 		q.queued += o.size()
 		if len(l.queue) == 1 {

@@ -79,7 +79,6 @@ func (q *partition) load(ctx context.Context, token string) (*live, error) {
 	if l.chain, l.id, err = q.log.ChainLast(ctx, token); err != nil {
 		return nil, fmt.Errorf("worker: session %q: %w", token, err)
 	}
-	l.base = point{l.chain, l.id}
 	if ok {
 		if err := q.restore(ctx, l, saved); err != nil {
 			return nil, err

@@ -224,26 +224,51 @@ func (q *partition) list(ctx context.Context) {
 	}
 }
 
-// states lists the saved sessions with something open, and gives the highest
-// input any of them was folded to.
+// lossWindow is how long before the newest saved state others were saved whose
+// last events a power loss may have taken: longer than a server keeps anything
+// unsynced.
+const lossWindow = 5 * time.Second
+
+// states lists the saved sessions with something open or lacking, and gives
+// the highest input any session was folded to.
 func (q *partition) states(ctx context.Context) (open []listed, top uint64, err error) {
-	_, end, err := q.log.EventBounds(ctx)
-	if err != nil {
-		return nil, 0, err
+	type session struct {
+		listed
+		chain uint64
+		at    time.Time
 	}
-	err = q.log.ListStates(ctx, q.p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
+	var all []session
+	var newest time.Time
+	err = q.log.ListStates(ctx, q.p, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		if n, err := strconv.ParseUint(header[headerInput], 10, 64); err == nil {
 			top = max(top, n)
 		}
-		chain, _ := strconv.ParseUint(header[headerChain], 10, 64) // 0 where absent
-		lacking := header[headerUnsent] != "" || chain > end
-		wake, err := strconv.ParseInt(header[headerWake], 10, 64)
-		if err == nil || lacking {
-			open = append(open, listed{token, events.Time(wake), lacking})
+		if at.After(newest) {
+			newest = at
 		}
+		s := session{listed: listed{token: token, lacking: header[headerUnsent] != ""}, at: at}
+		s.chain, _ = strconv.ParseUint(header[headerChain], 10, 64) // 0 where absent
+		wake, _ := strconv.ParseInt(header[headerWake], 10, 64)     // likewise
+		s.wake = events.Time(wake)
+		all = append(all, s)
 		return nil
 	})
-	return open, top, err
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, s := range all {
+		if !s.lacking && s.chain > 0 && newest.Sub(s.at) <= lossWindow {
+			there, _, err := q.log.ChainLast(ctx, s.token)
+			if err != nil {
+				return nil, 0, err
+			}
+			s.lacking = there < s.chain
+		}
+		if s.lacking || s.wake != 0 {
+			open = append(open, s.listed)
+		}
+	}
+	return open, top, nil
 }
 
 // listed sets the alarms of sessions that are not in memory, and loads those

@@ -1,0 +1,508 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/decode"
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+	"streamer/internal/session"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+)
+
+// The model runs the worker's own code, two owners of one partition, over two
+// logs in memory, and decides itself what happens next: which owner folds,
+// which publish arrives, arrives twice, or has its answer lost or late, who
+// saves, moves the mark, forgets, hears the clock, dies, or loses the end of
+// the event log in a power failure. Whatever the order, the event log must be
+// the fold of the inputs in the end.
+
+// TestModel runs random schedules; STREAMER_MODEL asks for more of them.
+func TestModel(t *testing.T) {
+	n := 1500
+	if s := os.Getenv("STREAMER_MODEL"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			t.Fatal("STREAMER_MODEL: ", err)
+		}
+	}
+	first := uint64(time.Now().UnixNano())
+	if s := os.Getenv("STREAMER_SEED"); s != "" {
+		first, n = 0, 1
+		var err error
+		if first, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal("STREAMER_SEED: ", err)
+		}
+	}
+	steps := 0
+	for i := range n {
+		m := newModel(first+uint64(i), true)
+		err := m.run()
+		steps += m.steps
+		if err != nil {
+			t.Fatalf("STREAMER_SEED=%d: %v", first+uint64(i), err)
+		}
+	}
+	t.Logf("%d schedules, %d steps", n, steps)
+}
+
+// TestModelControl: without the condition the model finds a schedule that goes
+// wrong. Were it not to, the test above would say nothing.
+func TestModelControl(t *testing.T) {
+	for i := range uint64(500) {
+		if newModel(i, false).run() != nil {
+			return
+		}
+	}
+	t.Error("500 schedules without conditions, and all is well")
+}
+
+type model struct {
+	rnd       *rand.Rand
+	condition bool
+	steps     int
+	now       time.Time
+
+	inputs []broker.Input
+	ids    map[string]uint64 // message ids of inputs
+	log    []stored          // the event log; a lost place has no token
+	states map[string]kept
+	past   []map[string]kept // for stale listings
+	mark   broker.Mark
+	rev    uint64
+
+	owners [2]*modelOwner
+	todo   []string // inputs that clients still publish
+}
+
+type stored struct {
+	token string
+	id    events.ID
+	line  string
+}
+
+type kept struct {
+	rev    uint64
+	header map[string]string
+	data   []byte
+}
+
+// modelOwner is an owner of the partition and what it has under way.
+type modelOwner struct {
+	m      *model
+	q      *partition
+	flying []*broker.Pub
+	acks   []broker.Ack
+}
+
+func newModel(seed uint64, condition bool) *model {
+	m := &model{
+		rnd: rand.New(rand.NewPCG(seed, 7)), condition: condition, now: time.UnixMilli(1_000_000),
+		ids: map[string]uint64{}, states: map[string]kept{},
+	}
+	rules, err := json.Marshal(modelRules())
+	if err != nil {
+		panic(err)
+	}
+	m.mark = broker.Mark{Seq: 1, Rules: rules}
+	for i := range 4 + m.rnd.IntN(8) {
+		n := m.rnd.IntN(3)
+		switch m.rnd.IntN(6) {
+		case 0:
+			m.todo = append(m.todo, "result "+fmt.Sprintf(result, n))
+		case 1:
+			m.todo = append(m.todo, "interrupt {}")
+		case 2:
+			m.todo = append(m.todo, `delta {"id":"t`+fmt.Sprint(i)+`","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hello"}}]}`)
+		default:
+			m.todo = append(m.todo, "delta "+fmt.Sprintf(callDelta, i, n))
+		}
+	}
+	return m
+}
+
+func (m *model) run() error {
+	for i := range m.owners {
+		if err := m.birth(i); err != nil {
+			return err
+		}
+	}
+	for range 60 + m.rnd.IntN(120) {
+		m.steps++
+		m.now = m.now.Add(time.Duration(m.rnd.IntN(60)) * time.Millisecond)
+		if err := m.step(); err != nil {
+			return err
+		}
+	}
+	return m.settle()
+}
+
+// step does one thing.
+func (m *model) step() error {
+	o := m.owners[m.rnd.IntN(2)]
+	switch m.rnd.IntN(16) {
+	case 0, 1:
+		m.client()
+		return nil
+	case 2, 3, 4:
+		return o.fold(1 + m.rnd.IntN(3))
+	case 5, 6, 7:
+		o.arrive()
+		return nil
+	case 8, 9, 10:
+		return o.hear()
+	case 11:
+		o.q.save(m.now)
+		return nil
+	case 12:
+		return o.moveMark()
+	case 13:
+		o.q.evict(time.Now().Add(time.Hour))
+		return nil
+	case 14:
+		return o.q.ring(context.Background(), m.now)
+	}
+	switch m.rnd.IntN(4) {
+	case 0:
+		return m.birth(m.rnd.IntN(2))
+	case 1:
+		return m.powerLoss()
+	case 2: // time passes: deadlines, silence
+		m.now = m.now.Add(time.Duration(m.rnd.IntN(2000)) * time.Millisecond)
+	}
+	return nil
+}
+
+// settle lets one owner finish what there is, and compares.
+func (m *model) settle() error {
+	for len(m.todo) > 0 {
+		m.client()
+	}
+	if err := m.birth(0); err != nil {
+		return err
+	}
+	o := m.owners[0]
+	m.past = nil // listings are fresh at last
+	if l, _, err := o.q.states(context.Background()); err != nil {
+		return err
+	} else if err := o.q.listed(context.Background(), l); err != nil {
+		return err
+	}
+	for range 2000 {
+		m.now = m.now.Add(50 * time.Millisecond)
+		if err := o.fold(len(m.inputs)); err != nil {
+			return err
+		}
+		if err := o.q.ring(context.Background(), m.now); err != nil {
+			return err
+		}
+		for len(o.flying) > 0 || len(o.acks) > 0 {
+			for len(o.flying) > 0 {
+				o.arrive()
+			}
+			if err := o.hear(); err != nil {
+				return err
+			}
+		}
+		if _, ok := o.q.alarms.next(); !ok && o.q.pos > uint64(len(m.inputs)) {
+			return m.compare()
+		}
+	}
+	return fmt.Errorf("it does not come to rest: %v", o.q.alarms.at)
+}
+
+// compare folds the inputs afresh and compares with the event log.
+func (m *model) compare() error {
+	want, got := map[string][]string{}, map[string][]string{}
+	states := map[string]*session.State{}
+	for i := range m.inputs {
+		in := &m.inputs[i]
+		if in.Kind == broker.KindRules {
+			continue
+		}
+		if states[in.Token] == nil {
+			states[in.Token] = new(session.State)
+		}
+		for _, e := range session.Fold(nil, states[in.Token], sessionInput(in, modelRules(), new(decode.Reader))) {
+			body, err := e.Body()
+			if err != nil {
+				return err
+			}
+			want[in.Token] = append(want[in.Token], e.EventID.String()+" "+string(body))
+		}
+	}
+	for _, s := range m.log {
+		if s.token != "" {
+			got[s.token] = append(got[s.token], s.line)
+		}
+	}
+	for _, token := range []string{"a", "b"} {
+		if !slices.Equal(want[token], got[token]) {
+			return fmt.Errorf("session %s:\nwant %q\ngot  %q", token, want[token], got[token])
+		}
+	}
+	return nil
+}
+
+// modelRules have short deadlines, and hold from before the first input.
+func modelRules() *session.Rules {
+	r := lifecycle.DefaultRules()
+	r.ArgsTimeout, r.ResultTimeout, r.RunIdle = 700, 700, 1500
+	return &r
+}
+
+// client publishes the next input.
+func (m *model) client() {
+	if len(m.todo) == 0 {
+		return
+	}
+	token := []string{"a", "b"}[m.rnd.IntN(2)]
+	in := m.todo[0]
+	m.todo = m.todo[1:]
+	kind, data, _ := strings.Cut(in, " ")
+	m.append(token, kind, []byte(data))
+}
+
+func (m *model) append(token, kind string, data []byte) uint64 {
+	seq := uint64(len(m.inputs) + 1)
+	m.inputs = append(m.inputs, broker.Input{Seq: seq, At: m.now, Token: token, Kind: kind, Data: data})
+	return seq
+}
+
+// birth makes an owner, or kills and replaces it: what it had under way may
+// still arrive, its answers are nobody's.
+func (m *model) birth(i int) error {
+	if old := m.owners[i]; old != nil {
+		for _, p := range old.flying {
+			if m.rnd.IntN(2) == 0 {
+				m.apply(p)
+			}
+		}
+	}
+	o := &modelOwner{m: m}
+	m.owners[i] = o
+	w := &Worker{Log: o, Options: Options{Nonce: fmt.Sprint("n", i, m.steps), KeepAcked: time.Hour, Rules: modelRules()}, Logger: zerolog.Nop()}
+	o.q = newPartition(w, 0)
+	if err := o.q.takeOver(context.Background()); err != nil {
+		return err
+	}
+	return nil
+}
+
+// powerLoss takes the end off the event log and kills both owners.
+func (m *model) powerLoss() error {
+	for i := len(m.log) - m.rnd.IntN(4); i >= 0 && i < len(m.log); {
+		m.log = m.log[:i]
+	}
+	for i := range m.owners {
+		if err := m.birth(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply does what a publish says and gives the answer.
+func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
+	token := p.Header.Get("token")
+	switch p.Subject {
+	case "event":
+		if prev, _ := m.last(token); m.condition && p.Header.Get("prev") != fmt.Sprint(prev) {
+			return 0, broker.ErrConflict
+		}
+		id, err := events.ParseID(p.Header.Get("id"))
+		if err != nil {
+			return 0, err
+		}
+		m.log = append(m.log, stored{token, id, id.String() + " " + string(p.Data)})
+		return uint64(len(m.log)), nil
+	case "state":
+		if m.condition && p.Header.Get("rev") != fmt.Sprint(m.states[token].rev) {
+			return 0, broker.ErrConflict
+		}
+		m.past = append(m.past, clone(m.states))
+		m.rev++
+		k := kept{rev: m.rev, data: p.Data}
+		if err := json.Unmarshal([]byte(p.Header.Get("header")), &k.header); err != nil {
+			return 0, err
+		}
+		m.states[token] = k
+		return m.rev, nil
+	}
+	if seq := m.ids[p.Header.Get("id")]; seq != 0 {
+		return seq, nil
+	}
+	seq = m.append(token, p.Subject, p.Data)
+	m.ids[p.Header.Get("id")] = seq
+	return seq, nil
+}
+
+func clone(states map[string]kept) map[string]kept {
+	c := make(map[string]kept, len(states))
+	for k, v := range states {
+		c[k] = v
+	}
+	return c
+}
+
+func (m *model) last(token string) (uint64, events.ID) {
+	for i := len(m.log) - 1; i >= 0; i-- {
+		if m.log[i].token == token {
+			return uint64(i + 1), m.log[i].id
+		}
+	}
+	return 0, events.ID{}
+}
+
+// fold gives the owner the next n inputs.
+func (o *modelOwner) fold(n int) error {
+	from := int(o.q.pos) - 1
+	to := min(from+n, len(o.m.inputs))
+	b := batch{next: uint64(to + 1), caughtUp: to == len(o.m.inputs), done: make(chan struct{}, 1)}
+	if from < to {
+		b.inputs = slices.Clone(o.m.inputs[from:to])
+	}
+	return o.q.take(context.Background(), b)
+}
+
+// arrive lets one publish reach the log: once, or, its answer lost, twice.
+func (o *modelOwner) arrive() {
+	if len(o.flying) == 0 {
+		return
+	}
+	// Map order must not decide: a seed is a schedule.
+	slices.SortStableFunc(o.flying, func(a, b *broker.Pub) int {
+		return strings.Compare(a.Subject+a.Header.Get("token")+a.Header.Get("id"), b.Subject+b.Header.Get("token")+b.Header.Get("id"))
+	})
+	i := o.m.rnd.IntN(len(o.flying))
+	p := o.flying[i]
+	seq, err := o.m.apply(p)
+	if o.m.rnd.IntN(5) == 0 {
+		return // the answer is lost: the same is sent again
+	}
+	o.flying = slices.Delete(o.flying, i, i+1)
+	o.acks = append(o.acks, broker.Ack{Pub: p, Seq: seq, Err: err})
+}
+
+// hear gives the owner one answer, not always the first.
+func (o *modelOwner) hear() error {
+	if len(o.acks) == 0 {
+		return nil
+	}
+	i := o.m.rnd.IntN(len(o.acks))
+	a := o.acks[i]
+	o.acks = slices.Delete(o.acks, i, i+1)
+	return o.q.acked(context.Background(), a)
+}
+
+func (o *modelOwner) moveMark() error {
+	o.q.advance(context.Background())
+	if !o.q.marking {
+		return nil
+	}
+	return o.q.markSaved(<-o.q.marked)
+}
+
+// What follows is the Log the owner sees.
+
+func (o *modelOwner) Inputs(context.Context, int, uint64, func([]broker.Input, uint64, bool) error) error {
+	return nil
+}
+
+func (o *modelOwner) InputBounds(context.Context) (first, last uint64, err error) {
+	return 1, uint64(len(o.m.inputs)), nil
+}
+
+func (o *modelOwner) EventBounds(context.Context) (first, last uint64, err error) {
+	return 1, uint64(len(o.m.log)), nil
+}
+
+func (o *modelOwner) ChainLast(_ context.Context, token string) (uint64, events.ID, error) {
+	seq, id := o.m.last(token)
+	return seq, id, nil
+}
+
+func (o *modelOwner) Publish(p *broker.Pub, _ chan<- broker.Ack) { o.flying = append(o.flying, p) }
+
+func (o *modelOwner) PublishWait(_ context.Context, p *broker.Pub) broker.Ack {
+	seq, err := o.m.apply(p)
+	return broker.Ack{Pub: p, Seq: seq, Err: err}
+}
+
+func (o *modelOwner) EventPub(token string, e *events.Event, body []byte, _ map[string]string, prev uint64) *broker.Pub {
+	return &broker.Pub{Subject: "event", Data: body, Header: header("token", token, "prev", fmt.Sprint(prev), "id", e.EventID.String())}
+}
+
+func (o *modelOwner) ClockPub(token, msgID string, data []byte) *broker.Pub {
+	return &broker.Pub{Subject: broker.KindClock, Data: data, Header: header("token", token, "id", msgID)}
+}
+
+func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
+	return &broker.Pub{Subject: broker.KindRules, Data: data, Header: header("id", msgID)}
+}
+
+func (o *modelOwner) BlobPubs(events.Blob) []*broker.Pub { return nil }
+
+func (o *modelOwner) LoadState(_ context.Context, _ int, token string) (broker.State, bool, error) {
+	k, ok := o.m.states[token]
+	return broker.State{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
+}
+
+func (o *modelOwner) SavePub(_ int, token string, rev uint64, h map[string]string, data []byte) (*broker.Pub, []*broker.Pub) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		panic(err)
+	}
+	return &broker.Pub{Subject: "state", Data: data, Header: header("token", token, "rev", fmt.Sprint(rev), "header", string(text))}, nil
+}
+
+// ListStates may tell what was, not what is.
+func (o *modelOwner) ListStates(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) error {
+	states := o.m.states
+	if n := len(o.m.past); n > 0 && o.m.rnd.IntN(4) == 0 {
+		states = o.m.past[n-1]
+	}
+	for _, token := range []string{"a", "b"} {
+		if k, ok := states[token]; ok {
+			if err := fn(token, k.rev, k.header, time.Time{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *modelOwner) LoadMark(context.Context, int) (broker.Mark, uint64, error) {
+	return o.m.mark, o.m.mark.Seq, nil
+}
+
+func (o *modelOwner) SaveMark(_ context.Context, _ int, mark broker.Mark, rev uint64) (uint64, error) {
+	switch {
+	case rev != o.m.mark.Seq:
+		return 0, broker.ErrConflict
+	case mark.Seq < o.m.mark.Seq:
+		return 0, broker.ErrBackwards
+	}
+	o.m.mark = mark
+	return mark.Seq, nil
+}
+
+func header(pairs ...string) nats.Header {
+	h := nats.Header{}
+	for i := 0; i < len(pairs); i += 2 {
+		h.Set(pairs[i], pairs[i+1])
+	}
+	return h
+}
