@@ -13,7 +13,8 @@ type Limits struct {
 }
 
 // The errors of Add. The Message is as it was before the fragment, but that a
-// call of which ErrArgs refuses a fragment is Cut.
+// call of which ErrArgs refuses a fragment is Cut, and that the rest of a call
+// that was refused is refused, too.
 var (
 	ErrCalls = errors.New("chunks: too many calls in one message")
 	ErrArgs  = errors.New("chunks: args of a call are too long")
@@ -30,6 +31,8 @@ type Message struct {
 	Calls []Call `json:"calls,omitempty"` // in order of first appearance
 	// Latest is the position in Calls of the call that was touched last.
 	Latest int `json:"latest,omitempty"`
+	// Lost: a call was refused, and what names no other goes on with it.
+	Lost bool `json:"lost,omitempty"`
 }
 
 // Add puts a fragment where it belongs and gives the position of its call in
@@ -38,15 +41,14 @@ type Message struct {
 func (m *Message) Add(f *Chunk, lim Limits) (pos int, opened bool, err error) {
 	id, name := m.present(f.ID), m.present(f.Name)
 	if len(id) > lim.NameBytes || len(name) > lim.NameBytes {
+		m.Lost = true
 		return -1, false, ErrName
 	}
 	pos = m.find(f, id, name)
 	if pos < 0 {
-		if len(m.Calls) >= lim.Calls {
-			return -1, false, ErrCalls
-		}
-		if len(f.Args) > lim.ArgsBytes {
-			return -1, false, ErrArgs
+		if err := m.refuses(f, id, name, lim); err != nil {
+			m.Lost = true
+			return -1, false, err
 		}
 		m.Calls = append(m.Calls, Call{Index: strings.Clone(f.Index)})
 		pos, opened = len(m.Calls)-1, true
@@ -56,7 +58,26 @@ func (m *Message) Add(f *Chunk, lim Limits) (pos int, opened bool, err error) {
 		return pos, false, err
 	}
 	m.Latest = pos
+	m.Lost = m.Lost && id == "" && name == ""
 	return pos, opened, nil
+}
+
+// refuses gives the reason why a fragment may not open a call.
+func (m *Message) refuses(f *Chunk, id, name string, lim Limits) error {
+	switch {
+	case len(m.Calls) >= lim.Calls || m.Lost && id == "" && name == "":
+		return ErrCalls
+	case len(f.Args) > lim.ArgsBytes:
+		return ErrArgs
+	}
+	return nil
+}
+
+// Drop takes back the call that Add has just opened.
+func (m *Message) Drop() {
+	m.Calls = m.Calls[:len(m.Calls)-1]
+	m.Latest = max(0, len(m.Calls)-1)
+	m.Lost = true
 }
 
 // ByID gives the position of the call with an id, or -1.
@@ -97,6 +118,12 @@ func (m *Message) find(f *Chunk, id, name string) int {
 	}
 	if f.Whole || f.Opens || len(m.Calls) == 0 {
 		return -1
+	}
+	if m.Lost && id == "" && name == "" {
+		if f.Index == "" {
+			return -1
+		}
+		return m.ByIndex(f.Index)
 	}
 	if f.Index == "" {
 		return m.unlessOther(m.Latest, f, id, name)

@@ -20,7 +20,7 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 	if s.Memory.muted(c.Namespace, c.Message, s.Time) {
 		return nil
 	}
-	if len(s.Messages) >= st.Rules.MaxOpen {
+	if len(s.Messages) >= st.Rules.MaxOpen && !st.makeRoom() {
 		st.Reject(events.OverLimit, 0, fmt.Sprintf("more than %d messages are open", st.Rules.MaxOpen))
 		return nil
 	}
@@ -42,6 +42,19 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 	e := st.emitMessage(events.MessageStarted, m)
 	e.Role = m.Role
 	return m
+}
+
+// makeRoom ends the oldest message that has no open call: some providers never
+// say that a message is over. False if there is none.
+func (st *Step) makeRoom() bool {
+	for _, m := range st.State.Messages {
+		if m.open() == 0 {
+			st.over(m, true)
+			st.sweep()
+			return true
+		}
+	}
+	return false
 }
 
 // current gives the newest message that a chunk's names mean and that is not
@@ -103,16 +116,17 @@ func opens(m *Message, c *chunks.Chunk) bool {
 }
 
 func (st *Step) add(m *Message, c *chunks.Chunk) {
-	if c.Name != "" && m.Asm.ByID(c.ID) < 0 && st.State.Open() >= st.Rules.MaxOpen {
-		st.Reject(events.OverLimit, 0, fmt.Sprintf("more than %d calls are open", st.Rules.MaxOpen))
-		return
-	}
 	pos, opened, err := m.Asm.Add(c, st.Rules.limits())
 	if err != nil {
 		st.refuse(m, pos, c, err)
 		return
 	}
 	if opened {
+		if st.State.Open() >= st.Rules.MaxOpen {
+			m.Asm.Drop()
+			st.Reject(events.OverLimit, 0, fmt.Sprintf("more than %d calls are open", st.Rules.MaxOpen))
+			return
+		}
 		m.Calls = append(m.Calls, &Call{Call: st.name(), Status: events.BuildingArgs, Begun: st.State.Time})
 		st.settle(m, pos)
 	}

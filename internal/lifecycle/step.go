@@ -122,7 +122,7 @@ func (st *Step) chunk(c *chunks.Chunk) {
 func (st *Step) tooLong(c *chunks.Chunk) string {
 	limit := st.Rules.MaxName
 	if len(c.Message)+len(c.Run)+len(c.Role)+len(c.Index)+len(c.ID)+len(c.CallKind)+len(c.ParentCall)+len(c.Reason)+
-		len(c.Why)+len(c.InterruptID)+len(c.Namespace) <= limit && c.Usage == "" && c.Kind != chunks.Progress {
+		len(c.Why)+len(c.InterruptID)+len(c.Namespace) <= limit && c.Usage == "" && c.Kind != chunks.Progress && c.Kind != chunks.Result {
 		return "" // as in nearly all
 	}
 	for _, f := range [...]struct{ name, value string }{
@@ -131,6 +131,7 @@ func (st *Step) tooLong(c *chunks.Chunk) string {
 		{"role", c.Role},
 		{"index", c.Index},
 		{"tool call id", c.ID},
+		{"name of our own of a call", c.Call},
 		{"kind of a call", c.CallKind},
 		{"parent call", c.ParentCall},
 		{"finish reason", c.Reason},
@@ -142,6 +143,8 @@ func (st *Step) tooLong(c *chunks.Chunk) string {
 		}
 	}
 	switch {
+	case c.Kind == chunks.Result && len(c.Name) > limit:
+		return fmt.Sprintf("tool name of %d bytes is longer than %d", len(c.Name), limit)
 	case len(c.Namespace) > 4*limit:
 		return fmt.Sprintf("namespace of %d bytes is longer than %d", len(c.Namespace), 4*limit)
 	case len(c.Usage) > st.Rules.MaxEventText:
