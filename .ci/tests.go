@@ -24,7 +24,7 @@ var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data`)
 var mustRun = []string{"TestBrowser", "TestModules", "TestArrows"}
 
 func main() {
-	cmd := exec.Command("go", "test", "-json", "-race", "-timeout", "8m", "./...")
+	cmd := exec.Command("go", "test", "-json", "-race", "-count=1", "-timeout", "8m", "./...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
