@@ -1,0 +1,176 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/decode"
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+)
+
+// wires are deltas of a call's args as they stand on the wire: the first
+// opens the call, the second carries a fragment of 4 bytes and is some 360 B
+// long (openai-chat), 99 B (anthropic), 429 B (langchain). # stands for the
+// number of message and call, @ for the fragment.
+var wires = map[string]struct{ open, delta, end string }{
+	"openai-chat": {
+		open:  `{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxY#","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_50cad350e4","choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_#","type":"function","function":{"name":"write_file","arguments":""}}],"refusal":null},"logprobs":null,"finish_reason":null}],"usage":null}`,
+		delta: `{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxY#","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_50cad350e4","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":@}}]},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"aB3dE5gH7jK9"}`,
+		end:   `{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxY#","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"tool_calls"}]}`,
+	},
+	"anthropic": {
+		open:  `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_#","name":"write_file","input":{}}}`,
+		delta: `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":@}}`,
+		end:   `{"type":"content_block_stop","index":0}`,
+	},
+	"langchain": {
+		open:  `[{"content":"","additional_kwargs":{},"response_metadata":{},"type":"AIMessageChunk","name":null,"id":"run--#","example":false,"tool_calls":[],"invalid_tool_calls":[],"usage_metadata":null,"tool_call_chunks":[{"name":"write_file","args":"","id":"call_#","index":0,"type":"tool_call_chunk"}]},{"langgraph_node":"agent","langgraph_step":1,"langgraph_checkpoint_ns":"agent:1"}]`,
+		delta: `[{"content":"","additional_kwargs":{},"response_metadata":{},"type":"AIMessageChunk","name":null,"id":"run--#","example":false,"tool_calls":[],"invalid_tool_calls":[],"usage_metadata":null,"tool_call_chunks":[{"name":null,"args":@,"id":null,"index":0,"type":"tool_call_chunk"}]},{"langgraph_node":"agent","langgraph_step":1,"langgraph_path":["__pregel_pull","agent"],"thread_id":"t-123","langgraph_checkpoint_ns":"agent:1"}]`,
+		end:   `[{"content":"","additional_kwargs":{},"response_metadata":{"finish_reason":"tool_calls"},"type":"AIMessageChunk","name":null,"id":"run--#","example":false,"tool_calls":[],"invalid_tool_calls":[],"usage_metadata":null,"tool_call_chunks":[]},{"langgraph_node":"agent","langgraph_step":1,"langgraph_checkpoint_ns":"agent:1"}]`,
+	},
+}
+
+var wireFormats = []string{"openai-chat", "anthropic", "langchain"}
+
+// fragments cuts args of a size into pieces of 4 bytes, as JSON strings.
+func fragments(size int) []string {
+	const words = "lorem ipsum dolor "
+	text := `{"text":"` + strings.Repeat(words, size/len(words)+1)
+	text = text[:size-2] + `"}`
+	list := make([]string, 0, size/4+1)
+	for ; text != ""; text = text[min(4, len(text)):] {
+		q, _ := json.Marshal(text[:min(4, len(text))])
+		list = append(list, string(q))
+	}
+	return list
+}
+
+// spell fills a wire in.
+func spell(wire string, n int, piece string) []byte {
+	return []byte(strings.Replace(strings.ReplaceAll(wire, "#", strconv.Itoa(n)), "@", piece, 1))
+}
+
+// callOn gives the inputs of a call with args of a size.
+func callOn(format string, n, size int) [][]byte {
+	w := wires[format]
+	inputs := [][]byte{spell(w.open, n, "")}
+	for _, p := range fragments(size) {
+		inputs = append(inputs, spell(w.delta, n, p))
+	}
+	return append(inputs, spell(w.end, n, ""))
+}
+
+// folder folds inputs as a worker does, using its scratch space again.
+type folder struct {
+	rules  lifecycle.Rules
+	reader decode.Reader
+	out    []events.Event
+	seq    uint64
+}
+
+func newFolder() *folder { return &folder{rules: lifecycle.DefaultRules()} }
+
+func (f *folder) fold(s *State, at time.Time, data []byte) {
+	f.seq++
+	f.out = Fold(f.out[:0], s, Input{Seq: f.seq, At: at, Session: "s", Kind: Delta, Data: data, Rules: &f.rules, Reader: &f.reader})
+}
+
+// every is the pace of a fast model: with the default rules, every second
+// delta is told.
+const every = 25 * time.Millisecond
+
+// BenchmarkFold is decode and fold, from raw bytes to state and events, per
+// delta: a call of a size in 4-byte fragments.
+func BenchmarkFold(b *testing.B) {
+	for _, format := range wireFormats {
+		for _, size := range []int{1 << 10, 16 << 10, 256 << 10, 1 << 20} {
+			b.Run(fmt.Sprintf("%s/args=%d", format, size), func(b *testing.B) { benchFold(b, format, 1, size) })
+		}
+	}
+}
+
+// BenchmarkSessions is the same over many sessions in turn.
+func BenchmarkSessions(b *testing.B) {
+	for _, format := range wireFormats {
+		for _, n := range []int{1, 100, 10_000} {
+			b.Run(fmt.Sprintf("%s/sessions=%d", format, n), func(b *testing.B) { benchFold(b, format, n, 1<<10) })
+		}
+	}
+}
+
+func benchFold(b *testing.B, format string, sessions, size int) {
+	inputs := callOn(format, 1, size)
+	states := make([]*State, sessions)
+	f := newFolder()
+	at := time.UnixMilli(0)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := 0; b.Loop(); i++ {
+		k, n := i%sessions, i/sessions%len(inputs)
+		if states[k] == nil || n == 0 {
+			states[k] = new(State)
+			states[k].Read.Format = format
+		}
+		at = at.Add(every / time.Duration(sessions))
+		f.fold(states[k], at, inputs[n])
+	}
+}
+
+// BenchmarkHeap measures what an open call keeps on the heap besides its args:
+// 10,000 calls, each alone in its session or many in one message.
+func BenchmarkHeap(b *testing.B) {
+	const calls = 10_000
+	for _, format := range wireFormats {
+		for _, sessions := range []int{calls, calls / 1000} {
+			b.Run(fmt.Sprintf("%s/sessions=%d", format, sessions), func(b *testing.B) {
+				for b.Loop() {
+					b.ReportMetric(float64(heapOf(format, sessions, calls/sessions))/calls, "B/call")
+				}
+			})
+		}
+	}
+}
+
+// heapOf gives the bytes of heap that sessions with some open calls each take.
+func heapOf(format string, sessions, calls int) uint64 {
+	index := map[string]string{"openai-chat": `"tool_calls":[{"index":`, "anthropic": `"index":`, "langchain": `"#","index":`}[format]
+	index = strings.ReplaceAll(index, "#", "call_#")
+	f := newFolder()
+	before := heap()
+	states := make([]State, sessions)
+	for i := range states {
+		for k := range calls {
+			open := strings.Replace(wires[format].open, index+"0", index+strconv.Itoa(k), 1)
+			if calls > 1 { // the message's id has to be one
+				open = strings.Replace(open, `"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxY#"`, `"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxY"`, 1)
+				open = strings.Replace(open, `"run--#"`, `"run--1"`, 1)
+			}
+			states[i].Read.Format = format
+			f.fold(&states[i], time.UnixMilli(0), spell(open, i*calls+k, ""))
+		}
+	}
+	f.out = nil
+	after := heap()
+	open := 0
+	for i := range states {
+		open += states[i].Life.Open()
+	}
+	if open != sessions*calls {
+		panic(fmt.Sprintf("%d calls are open, want %d", open, sessions*calls))
+	}
+	runtime.KeepAlive(f)
+	return after - before
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
