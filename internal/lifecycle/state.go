@@ -65,25 +65,26 @@ const (
 	Finished
 )
 
-// Call is what is known of a call besides what the model said of it.
+// Call is what is known of a call besides what the model said of it. There may
+// be many: its small fields stand together, to take no more room than they need.
 type Call struct {
 	Call     string        `json:"call"`
 	Status   events.Status `json:"status"`
 	ID       string        `json:"id,omitempty"` // once started: the provider's or synthesised
-	Synth    bool          `json:"synth,omitempty"`
 	UID      string        `json:"uid,omitempty"`
 	Begun    events.Time   `json:"begun"`              // its first fragment
+	Expires  events.Time   `json:"expires,omitempty"`  // by the rules in force when it began
 	Complete events.Time   `json:"complete,omitempty"` // when its args were
-	Usable   bool          `json:"usable,omitempty"`   // the complete args are valid
 	Deadline events.Time   `json:"deadline,omitempty"`
-	Started  bool          `json:"started,omitempty"`
 	Sent     int           `json:"sent,omitempty"` // bytes of args told
 	SentAt   events.Time   `json:"sent_at,omitempty"`
 	Result   *Result       `json:"result,omitempty"` // waits for the args
 	Wait     string        `json:"wait,omitempty"`   // interrupt id it waits for
-	Over     bool          `json:"over,omitempty"`   // its args went over a limit, which was told
-
-	index []byte // JSON; shared by the events of the call, and never changed
+	index    []byte        // JSON; shared by the events of the call, and never changed
+	Synth    bool          `json:"synth,omitempty"`
+	Usable   bool          `json:"usable,omitempty"` // the complete args are valid
+	Started  bool          `json:"started,omitempty"`
+	Over     bool          `json:"over,omitempty"` // its args went over a limit, which was told
 }
 
 // Result is a tool result as it came.
