@@ -301,12 +301,15 @@ func (m *model) birth(i int) error {
 	return nil
 }
 
-// powerLoss takes the end off the event log and kills both owners.
+// powerLoss takes the end off the event log and kills both owners. What was
+// under way goes with the server: a publish that survived it elsewhere would
+// carry a condition on a sequence that may be given out again.
 func (m *model) powerLoss() error {
 	for i := len(m.log) - m.rnd.IntN(4); i >= 0 && i < len(m.log); {
 		m.log = m.log[:i]
 	}
 	for i := range m.owners {
+		m.owners[i] = nil
 		if err := m.birth(i); err != nil {
 			return err
 		}
