@@ -12,7 +12,6 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/events"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 )
@@ -102,20 +101,7 @@ func TestMend(t *testing.T) {
 // purge takes the inputs before seq out of the log, as their age would.
 func purge(t *testing.T, h *house, seq uint64) {
 	t.Helper()
-	nc, err := nats.Connect(h.broker.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), "LLM")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Purge(t.Context(), jetstream.WithPurgeSequence(seq)); err != nil {
+	if err := h.stream("LLM").Purge(t.Context(), jetstream.WithPurgeSequence(seq)); err != nil {
 		t.Fatal(err)
 	}
 }

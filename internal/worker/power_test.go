@@ -7,9 +7,6 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // TestPowerLoss: the server lost the last events it had acknowledged. The next
@@ -24,19 +21,7 @@ func TestPowerLoss(t *testing.T) {
 	last := h.wait("a", ofType(events.ToolCallResult))
 	stop()
 
-	nc, err := nats.Connect(h.broker.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), "TOOLCALLS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := h.stream("TOOLCALLS")
 	for _, seq := range []uint64{last.Seq, last.Prev} {
 		if err := stream.DeleteMsg(t.Context(), seq); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"streamer/internal/lifecycle"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 )
 
@@ -85,6 +86,25 @@ func (h *house) publish(token, kind, data string) uint64 {
 		h.t.Fatal(a.Err)
 	}
 	return a.Seq
+}
+
+// stream reaches a stream of the broker's past it, as an operator would.
+func (h *house) stream(name string) jetstream.Stream {
+	h.t.Helper()
+	nc, err := nats.Connect(h.broker.URL())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	s, err := js.Stream(h.t.Context(), name)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return s
 }
 
 // ruled waits until each partition has its first rules input.
