@@ -201,7 +201,7 @@ func (st *Step) forgetCall(m *Message, i int, real string) {
 func (st *Step) arm(m *Message, i int) {
 	c, said := m.Calls[i], &m.Asm.Calls[i]
 	tool := st.Rules.tool(said.Name)
-	expiry := c.Begun + events.Time(st.Rules.Expire)
+	expiry := c.Expires
 	switch c.Status {
 	case events.BuildingArgs:
 		c.Deadline = min(expiry, st.State.Time+events.Time(tool.ArgsTimeout))

@@ -71,7 +71,7 @@ func (st *Step) Deadline(call string) {
 		return
 	}
 	switch {
-	case now >= c.Begun+events.Time(st.Rules.Expire):
+	case now >= c.Expires:
 		st.close(m, i, events.Cancelled, events.ByExpired, "")
 	case c.Status == events.BuildingArgs && said.Whole():
 		st.complete(m, i, "idle")

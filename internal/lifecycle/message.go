@@ -127,7 +127,10 @@ func (st *Step) add(m *Message, c *chunks.Chunk) {
 			st.Reject(events.OverLimit, 0, fmt.Sprintf("more than %d calls are open", st.Rules.MaxOpen))
 			return
 		}
-		m.Calls = append(m.Calls, &Call{Call: st.name(), Status: events.BuildingArgs, Begun: st.State.Time})
+		now := st.State.Time
+		m.Calls = append(m.Calls, &Call{
+			Call: st.name(), Status: events.BuildingArgs, Begun: now, Expires: now + events.Time(st.Rules.Expire),
+		})
 		st.settle(m, pos)
 	}
 	call := m.Calls[pos]
