@@ -7,8 +7,8 @@ import (
 	"streamer/internal/events"
 )
 
-// Interrupt closes open calls because somebody said so. Empty fields do not
-// narrow; with all empty it means everything.
+// Interrupt closes open calls because somebody said so. Each field that is
+// named narrows what it means; with all empty it means everything.
 type Interrupt struct {
 	Reason    string
 	IDs       []string // provider ids
@@ -18,41 +18,43 @@ type Interrupt struct {
 	Run       string
 }
 
-// Interrupt closes the calls it means. One of everything ends the run and
-// mutes the messages that were being built; one that names a run, message or
-// call that is over does nothing.
+// means tells whether an interrupt means calls of a message.
+func (in *Interrupt) means(m *Message) bool {
+	return (in.Run == "" || m.Run == in.Run) && (!in.HasMsg || m.ID == in.MessageID)
+}
+
+// Interrupt closes the calls it means. One that names no call mutes the
+// messages that are being built, too, and one that names no message either
+// ends the run. What is over takes no notice.
 func (st *Step) Interrupt(in Interrupt) {
-	s := st.State
 	in.Reason = st.brief(in.Reason)
-	if in.Run != "" && in.Run != s.LastRun {
-		return
-	}
-	for _, id := range in.IDs {
-		if m, i := st.find(id, "", ""); m != nil && (in.Run == "" || m.Run == in.Run) {
-			st.close(m, i, events.Cancelled, events.ByInterrupt, in.Reason)
-		}
-	}
-	for _, call := range in.Calls {
-		if m, i := st.find("", call, ""); m != nil {
-			st.close(m, i, events.Cancelled, events.ByInterrupt, in.Reason)
-		}
-	}
-	named := len(in.IDs)+len(in.Calls) > 0
-	if in.HasMsg {
-		st.closeCalls(func(m *Message, _ *Call) bool { return m.ID == in.MessageID }, events.ByInterrupt, in.Reason)
-		st.mute(func(m *Message) bool { return m.ID == in.MessageID })
-		named = true
-	}
-	if named {
+	if len(in.IDs)+len(in.Calls) > 0 {
+		st.interruptCalls(&in)
 		st.sweep()
 		return
 	}
-	st.closeCalls(func(m *Message, _ *Call) bool { return in.Run == "" || m.Run == in.Run }, events.ByInterrupt, in.Reason)
-	st.mute(func(m *Message) bool { return in.Run == "" || m.Run == in.Run })
-	if s.Run != nil {
+	st.closeCalls(func(m *Message, _ *Call) bool { return in.means(m) }, events.ByInterrupt, in.Reason)
+	st.mute(in.means)
+	if run := st.State.Run; run != nil && !in.HasMsg && (in.Run == "" || run.ID == in.Run) {
 		st.endRun(events.Cancelled, &events.Reason{Code: events.ByInterrupt, Text: runText(events.ByInterrupt), Detail: in.Reason})
 	}
 	st.sweep()
+}
+
+// interruptCalls closes the calls an interrupt names.
+func (st *Step) interruptCalls(in *Interrupt) {
+	closeFound := func(id, call string) {
+		m, i := st.oldest("", func(m *Message, k int) bool { return in.means(m) && m.has(k, id, call) })
+		if m != nil {
+			st.close(m, i, events.Cancelled, events.ByInterrupt, in.Reason)
+		}
+	}
+	for _, id := range in.IDs {
+		closeFound(id, "")
+	}
+	for _, call := range in.Calls {
+		closeFound("", call)
+	}
 }
 
 // closeCalls closes the open calls that match, in the order they began.

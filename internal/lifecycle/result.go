@@ -109,10 +109,17 @@ func (st *Step) receive(m *Message, i int, r Result) {
 // named call, or the oldest open call of the newest message that uses id; of
 // several namespaces the one nearest to namespace.
 func (st *Step) find(id, call, namespace string) (found *Message, pos int) {
-	return st.oldest(namespace, func(m *Message, k int) bool {
-		c := m.Calls[k]
-		return call != "" && c.Call == call || call == "" && id != "" && (m.Asm.Calls[k].ID == id || c.ID == id || c.UID == id)
-	})
+	return st.oldest(namespace, func(m *Message, k int) bool { return m.has(k, id, call) })
+}
+
+// has tells whether the call at k is the one of our own name or, without one,
+// of an id or uid.
+func (m *Message) has(k int, id, call string) bool {
+	c := m.Calls[k]
+	if call != "" {
+		return c.Call == call
+	}
+	return id != "" && (m.Asm.Calls[k].ID == id || c.ID == id || c.UID == id)
 }
 
 // oldest gives the oldest open call that matches, of the newest message that

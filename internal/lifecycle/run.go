@@ -13,6 +13,10 @@ func (st *Step) runStart(id string) {
 			return
 		}
 		// Another run begins; what the old one left open may still be answered.
+		// Messages that it breaks off have not said that they are complete.
+		for _, m := range s.Messages {
+			m.Truncated = m.Truncated || m.Phase == Building
+		}
 		st.endRun(events.Completed, nil)
 	}
 	if id != "" && s.LastRun == id {
