@@ -55,17 +55,22 @@ func TestQuirks(t *testing.T) {
 // TestCorpora: likewise for the recorded streams that are not the project's to
 // hold, where they are at hand.
 func TestCorpora(t *testing.T) {
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	dir := filepath.Join(root, "formats", "corpus")
+	dir := corpusDir()
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("no recorded streams at %s; STREAMER_SHARED names their place", dir)
 	}
 	for folder := range corpora {
 		t.Run(folder, func(t *testing.T) { conform(t, filepath.Join(dir, folder)) })
 	}
+}
+
+// corpusDir is where recorded streams lie, if they are at hand.
+func corpusDir() string {
+	root := os.Getenv("STREAMER_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared")
+	}
+	return filepath.Join(root, "formats", "corpus")
 }
 
 func conform(t *testing.T, dir string) {
