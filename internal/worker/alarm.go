@@ -173,6 +173,6 @@ func (q *partition) askClock(l *live, due lifecycle.Alarm, now time.Time) error 
 	q.alarms.set(l.token, asked.again)
 	p := q.log.ClockPub(l.token, id, data)
 	p.Key = ask{l.token}
-	q.log.Publish(p, q.acks)
+	q.publish(p)
 	return nil
 }

@@ -73,7 +73,7 @@ func (q *partition) send(l *live) {
 		for _, p := range q.log.BlobPubs(o.Blobs[i]) {
 			p.Key = chunk{o}
 			o.blobs++
-			q.log.Publish(p, q.acks)
+			q.publish(p)
 		}
 	}
 	if o.blobs == 0 {
@@ -86,11 +86,29 @@ func (q *partition) append(o *outgoing) {
 	e := events.Event{Type: o.Type, EventID: o.ID, Call: o.Call}
 	p := q.log.EventPub(l.token, &e, o.Body, o.Trace, l.chain)
 	p.Key = o
+	q.publish(p)
+}
+
+// publish sends anything of the partition's; its outcome comes to acked.
+func (q *partition) publish(p *broker.Pub) {
+	q.flying++
 	q.log.Publish(p, q.acks)
+}
+
+// abandon lets the outcomes that still come go to nobody: whoever hands them
+// over must not wait for ever.
+func (q *partition) abandon() {
+	n := q.flying
+	go func() {
+		for range n {
+			<-q.acks
+		}
+	}()
 }
 
 // acked takes the outcome of any publish of the partition.
 func (q *partition) acked(ctx context.Context, a broker.Ack) error {
+	q.flying--
 	switch key := a.Pub.Key.(type) {
 	case *outgoing:
 		return q.appended(ctx, key, a)

@@ -31,7 +31,7 @@ import (
 
 // TestModel runs random schedules; STREAMER_MODEL asks for more of them.
 func TestModel(t *testing.T) {
-	n := 1500
+	n := 500
 	if s := os.Getenv("STREAMER_MODEL"); s != "" {
 		var err error
 		if n, err = strconv.Atoi(s); err != nil {

@@ -34,6 +34,7 @@ type partition struct {
 	read     events.Time // stamp of the last input
 	caughtUp bool
 	queued   int // bytes of events not stored yet
+	flying   int // publishes without an outcome yet
 	skipped  int // inputs on subjects that are not theirs
 
 	acks   chan broker.Ack
@@ -86,6 +87,7 @@ func (q *partition) run(ctx context.Context) error {
 		q.settle()
 	}
 	q.tasks.Wait()
+	q.abandon()
 	return err
 }
 

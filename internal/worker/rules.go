@@ -129,5 +129,5 @@ func (q *partition) wantRules() {
 func (q *partition) publishRules(data []byte, nonce string) {
 	sum := sha256.Sum256(data)
 	id := fmt.Sprintf("rules:%d:%s:%s", q.p, hex.EncodeToString(sum[:8]), nonce)
-	q.log.Publish(q.log.RulesPub(q.p, id, data), q.acks)
+	q.publish(q.log.RulesPub(q.p, id, data))
 }

@@ -64,10 +64,10 @@ func (q *partition) saveSession(l *live) {
 	l.save, l.second, s.blobs = s, 0, len(blobs)
 	for _, b := range blobs {
 		b.Key = s
-		q.log.Publish(b, q.acks)
+		q.publish(b)
 	}
 	if s.blobs == 0 {
-		q.log.Publish(s.pub, q.acks)
+		q.publish(s.pub)
 	}
 }
 
@@ -100,7 +100,7 @@ func (q *partition) saved(ctx context.Context, s *save, a broker.Ack) error {
 			return fmt.Errorf("worker: session %q: storing its state: %w", l.token, a.Err)
 		}
 		if s.blobs--; s.blobs == 0 {
-			q.log.Publish(s.pub, q.acks)
+			q.publish(s.pub)
 		}
 		return nil
 	}
