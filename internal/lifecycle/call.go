@@ -101,7 +101,7 @@ func (st *Step) complete(m *Message, i int, by string) {
 	c.Status = events.ArgsComplete
 	c.Complete = st.State.Time
 	args := said.Args()
-	c.Usable = args.Valid
+	c.Usable, c.Args = args.Valid, fingerprint(args.JSON)
 	st.arm(m, i)
 	e := st.emitCall(events.ToolCallArgsComplete, m, i)
 	text := string(said.Text)
@@ -192,7 +192,7 @@ func (st *Step) forgetCall(m *Message, i int, real string) {
 	c.Deadline, c.Result = 0, nil
 	said.Text = nil
 	st.State.Memory.close(Closed{
-		Call: c.Call, ID: c.ID, Name: said.Name, UID: c.UID, Synth: c.Synth, Real: real, Run: m.Run,
+		Call: c.Call, ID: c.ID, Name: said.Name, UID: c.UID, Synth: c.Synth, Real: real, Run: m.Run, Args: c.Args,
 		Message: m.ID, Namespace: m.Namespace, Choice: m.Choice, Index: said.Index,
 	}, st.Rules.MaxClosed)
 }

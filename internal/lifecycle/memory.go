@@ -33,6 +33,8 @@ type Closed struct {
 	Choice    int    `json:"choice,omitempty"`
 	Index     string `json:"index,omitempty"`
 	Run       string `json:"run,omitempty"`
+	// Args is the fingerprint of its args, 0 where they were never complete.
+	Args uint64 `json:"args,omitempty"`
 	// Real is the digest of the real result, "" where there was none yet.
 	Real string `json:"real,omitempty"`
 }
@@ -102,6 +104,17 @@ func (m *Memory) find(id, namespace string) *Closed {
 		}
 	}
 	return best
+}
+
+// repeats tells whether a call of a full message, under an id of the message
+// that is not that of the call, is one that is closed.
+func (m *Memory) repeats(id string, same func(*Closed) bool) bool {
+	for i := len(m.Closed) - 1; m.closed[id] > 0 && i >= 0; i-- {
+		if c := &m.Closed[i]; c.ID == id && same(c) {
+			return true
+		}
+	}
+	return false
 }
 
 // named gives the closed call that a result without an id belongs to, or nil:

@@ -166,22 +166,29 @@ func (st *Step) late(old *Closed, r Result) {
 }
 
 // confirm takes a call of a full message: it says again what was streamed, or
-// is over. False if it is a new one.
+// is over. False if it is a new one: providers repeat ids, and frameworks
+// change those of messages, so that across messages the args must be the same.
 func (st *Step) confirm(c *chunks.Chunk) bool {
+	if c.ID == "" {
+		return false
+	}
+	args := fingerprint([]byte(c.Args))
+	same := func(known uint64, name string) bool { return name == c.Name && (known == 0 || known == args) }
 	for _, sameMessage := range []bool{true, false} {
 		for _, m := range slices.Backward(st.State.Messages) { // ids repeat: the newest is meant
 			if sameMessage && (m.ID != c.Message || m.Namespace != c.Namespace) {
 				continue
 			}
-			if i := m.Asm.ByID(c.ID); c.ID != "" && i >= 0 {
+			if i := m.Asm.ByID(c.ID); i >= 0 && (sameMessage || same(m.Calls[i].Args, m.Asm.Calls[i].Name)) {
 				st.again(m, i, c)
 				return true
 			}
 		}
 	}
-	old := st.State.Memory.find(c.ID, c.Namespace)
-	return c.ID != "" && old != nil &&
-		(old.Message == c.Message || st.State.Memory.sawMessage(c.Message) || c.Repeated || old.Run == st.State.LastRun && old.Name == c.Name)
+	seen := c.Message != "" && st.State.Memory.sawMessage(c.Message)
+	return st.State.Memory.repeats(c.ID, func(old *Closed) bool {
+		return seen || old.Message == c.Message || (c.Repeated || old.Run == st.State.LastRun) && same(old.Args, old.Name)
+	})
 }
 
 // again completes a call that a full message repeats. Where the model was cut

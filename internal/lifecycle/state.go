@@ -80,6 +80,7 @@ type Call struct {
 	SentAt   events.Time   `json:"sent_at,omitempty"`
 	Result   *Result       `json:"result,omitempty"` // waits for the args
 	Wait     string        `json:"wait,omitempty"`   // interrupt id it waits for
+	Args     uint64        `json:"args,omitempty"`   // the fingerprint of its complete args
 	index    []byte        // JSON; shared by the events of the call, and never changed
 	Synth    bool          `json:"synth,omitempty"`
 	Usable   bool          `json:"usable,omitempty"` // the complete args are valid
