@@ -27,6 +27,9 @@ type Pub struct {
 	Header  nats.Header
 	Data    []byte
 	Key     any // the caller's, untouched
+	// Epoch is the Broker's Epoch in which its condition was learned; 0 if that
+	// does not matter. In another one it is refused unsent, as a conflict.
+	Epoch uint64
 }
 
 // Ack is the outcome of a Pub.
@@ -44,6 +47,14 @@ type Ack struct {
 // outcome. It waits for nothing but room in the connection's buffer. acks
 // should have room for all its sender has in flight, or their order is lost.
 func (b *Broker) Publish(p *Pub, acks chan<- Ack) { b.pubs.publish(p, acks) }
+
+// Epoch counts the connections there were. What was read of the logs in an
+// earlier one may have been lost with its server.
+func (b *Broker) Epoch() uint64 {
+	b.pubs.mu.Lock()
+	defer b.pubs.mu.Unlock()
+	return b.pubs.epoch
+}
 
 // PublishWait sends p and waits for its outcome. If ctx ends before, p is sent
 // no more, Err is ctx's error and nobody knows whether p is stored.
@@ -72,6 +83,7 @@ type publisher struct {
 	ended  sync.WaitGroup
 
 	mu      sync.Mutex
+	epoch   uint64 // counts connections
 	flights map[uint64]*flight
 	last    uint64
 	closed  bool
@@ -89,7 +101,7 @@ type flight struct {
 func newPublisher(nc *nats.Conn, notice func(string, error)) (*publisher, error) {
 	p := &publisher{
 		nc: nc, notice: notice, inbox: nats.NewInbox() + ".",
-		wake: make(chan struct{}, 1), done: make(chan struct{}), flights: map[uint64]*flight{},
+		wake: make(chan struct{}, 1), done: make(chan struct{}), flights: map[uint64]*flight{}, epoch: 1,
 	}
 	var err error
 	if p.sub, err = nc.Subscribe(p.inbox+"*", p.reply); err != nil {
@@ -106,6 +118,11 @@ func (p *publisher) publish(pub *Pub, acks chan<- Ack) (no uint64) {
 	if p.closed {
 		p.mu.Unlock()
 		answerTo(f, Ack{Err: ErrClosed})
+		return 0
+	}
+	if pub.Epoch != 0 && pub.Epoch != p.epoch {
+		p.mu.Unlock()
+		answerTo(f, Ack{Err: errEpoch})
 		return 0
 	}
 	p.last++
@@ -247,15 +264,27 @@ func (p *publisher) forbid(subject string, why error) {
 }
 
 // resendAll makes everything in flight due: its acks are lost with the old
-// connection.
+// connection. What bears an Epoch is given back instead, as if refused: a server
+// that lost power gives sequences out again, and the old condition could then
+// hold for another event than the one it meant. Its sender reads the chain.
 func (p *publisher) resendAll() {
+	var back []uint64
 	p.mu.Lock()
-	for _, f := range p.flights {
+	p.epoch++
+	for no, f := range p.flights {
 		f.due = time.Time{}
+		if f.pub.Epoch != 0 {
+			back = append(back, no)
+		}
 	}
 	p.mu.Unlock()
+	for _, no := range back {
+		p.finish(no, Ack{Err: errEpoch})
+	}
 	p.poke()
 }
+
+var errEpoch = fmt.Errorf("%w, perhaps: the connection was lost since it was learned", ErrConflict)
 
 func (p *publisher) poke() {
 	select {

@@ -171,6 +171,7 @@ func (q *partition) askClock(l *live, due lifecycle.Alarm, now time.Time) error 
 	asked.again = events.At(now.Add(min(time.Minute, askAgain<<min(asked.tries-1, 8))))
 	q.alarms.asked[l.token] = asked
 	q.alarms.set(l.token, asked.again)
+	q.m.asked.Add(1)
 	p := q.log.ClockPub(l.token, id, data)
 	p.Key = ask{l.token}
 	q.publish(p)

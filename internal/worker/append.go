@@ -12,13 +12,15 @@ import (
 
 // outgoing is an event on its way to the log.
 type outgoing struct {
-	ID    events.ID         `json:"id"`
-	Type  events.Type       `json:"type"`
-	Call  string            `json:"call,omitempty"`
-	Trace map[string]string `json:"trace,omitempty"`
-	Body  []byte            `json:"body"`
-	Blobs []events.Blob     `json:"blobs,omitempty"`
-	Seq   uint64            `json:"seq,omitempty"` // in the event log, once it is stored
+	ID   events.ID   `json:"id"`
+	Type events.Type `json:"type"`
+	Call string      `json:"call,omitempty"`
+	// Status is a result's.
+	Status events.Status     `json:"status,omitempty"`
+	Trace  map[string]string `json:"trace,omitempty"`
+	Body   []byte            `json:"body"`
+	Blobs  []events.Blob     `json:"blobs,omitempty"`
+	Seq    uint64            `json:"seq,omitempty"` // in the event log, once it is stored
 
 	session *live
 	blobs   int       // chunks that are not stored yet
@@ -45,7 +47,7 @@ func (q *partition) queue(l *live, out []events.Event, trace map[string]string) 
 		if err != nil {
 			return err
 		}
-		o := &outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Trace: trace, Body: body, Blobs: e.Blobs, session: l}
+		o := &outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Status: e.Status, Trace: trace, Body: body, Blobs: e.Blobs, session: l}
 		if !e.EventID.After(l.id) {
 			// It is stored already, by an owner that may not have saved: keep
 			// it as long as a power loss may take it.
@@ -85,7 +87,7 @@ func (q *partition) append(o *outgoing) {
 	l := o.session
 	e := events.Event{Type: o.Type, EventID: o.ID, Call: o.Call}
 	p := q.log.EventPub(l.token, &e, o.Body, o.Trace, l.chain)
-	p.Key = o
+	p.Key, p.Epoch = o, l.epoch
 	q.publish(p)
 }
 
@@ -141,31 +143,64 @@ func (q *partition) appended(ctx context.Context, o *outgoing, a broker.Ack) err
 	switch {
 	case a.Err == nil:
 		l.chain, l.id = a.Seq, o.ID
+		q.m.stored(o)
 		q.shift(l, a.Seq)
 	case errors.Is(a.Err, broker.ErrConflict):
-		// Somebody else extended the chain, or a try of ours whose ack was
-		// lost did: what is there stands, and we go on behind it.
-		seq, id, err := q.log.ChainLast(ctx, l.token)
-		if err != nil {
-			return fmt.Errorf("worker: session %q: %w", l.token, err)
-		}
-		l.chain = seq
-		if id.After(l.id) {
-			l.id = id
-		}
-		for len(l.queue) > 0 && !l.queue[0].ID.After(l.id) {
-			q.shift(l, seq)
+		if err := q.adopt(ctx, l); err != nil {
+			return err
 		}
 	case errors.Is(a.Err, broker.ErrClosed):
 		return a.Err
 	default:
 		// The server refuses it for good. The session stands still, with all
 		// it has to say kept in its state; the others do not.
+		q.m.refused.Add(1)
 		q.z.Error().Err(a.Err).Str("session", l.token).Stringer("event", o.ID).Msg("event refused")
 		l.stuck = true
 		return nil
 	}
 	q.send(l)
+	return nil
+}
+
+// adopt reads where a session's chain ends and goes on behind that. Somebody
+// else may have extended it, or a try of ours whose ack was lost; or the server
+// lost what it had acknowledged: then that is appended again.
+func (q *partition) adopt(ctx context.Context, l *live) error {
+	l.epoch = q.log.Epoch()
+	seq, id, err := q.log.ChainLast(ctx, l.token)
+	if err != nil {
+		return fmt.Errorf("worker: session %q: %w", l.token, err)
+	}
+	l.chain = seq
+	if l.id.After(id) {
+		return q.again(l, id)
+	}
+	l.id = id
+	for len(l.queue) > 0 && !l.queue[0].ID.After(l.id) {
+		q.m.adopted.Add(1)
+		q.shift(l, seq)
+	}
+	return nil
+}
+
+// again queues the stored events that the chain lacks after id.
+func (q *partition) again(l *live, id events.ID) error {
+	if l.base.ID.After(id) {
+		return fmt.Errorf("worker: session %q: its chain ends at event %s, memory reaches back to %s", l.token, id, l.base.ID)
+	}
+	n := len(l.acked)
+	for n > 0 && l.acked[n-1].ID.After(id) {
+		n--
+	}
+	var queue []*outgoing
+	for i := range l.acked[n:] {
+		o := l.acked[n+i]
+		o.blobs = 0
+		q.queued += o.size()
+		queue = append(queue, &o)
+	}
+	l.acked, l.queue, l.id = l.acked[:n:n], append(queue, l.queue...), id
 	return nil
 }
 

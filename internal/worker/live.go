@@ -22,6 +22,7 @@ type live struct {
 	// stored, by us or by somebody else who folded the same.
 	chain uint64
 	id    events.ID
+	epoch uint64      // of the connection in which that was learned
 	queue []*outgoing // events that are not stored yet, in order
 	acked []outgoing  // the last that were, as long as a power loss may take them
 	base  point       // of the event before acked and queue
@@ -76,6 +77,7 @@ func (q *partition) load(ctx context.Context, token string) (*live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("worker: session %q: %w", token, err)
 	}
+	l.epoch = q.log.Epoch()
 	if l.chain, l.id, err = q.log.ChainLast(ctx, token); err != nil {
 		return nil, fmt.Errorf("worker: session %q: %w", token, err)
 	}
@@ -94,6 +96,7 @@ func (q *partition) load(ctx context.Context, token string) (*live, error) {
 		}
 	}
 	q.live[token] = l
+	delete(q.asleep, token)
 	q.wake(l)
 	q.send(l)
 	return l, nil
@@ -148,6 +151,9 @@ func (q *partition) drop(l *live) {
 func (q *partition) evict(now time.Time) {
 	for _, l := range q.live {
 		if l.idle() && now.Sub(l.touched) >= q.opts.EvictAfter {
+			if n := l.state.Life.Open(); n > 0 {
+				q.asleep[l.token] = n
+			}
 			q.drop(l)
 		}
 	}

@@ -84,6 +84,7 @@ type model struct {
 	rev    uint64
 
 	owners [2]*modelOwner
+	epoch  uint64
 	todo   []string // inputs that clients still publish
 }
 
@@ -110,7 +111,7 @@ type modelOwner struct {
 func newModel(seed uint64, condition bool) *model {
 	m := &model{
 		rnd: rand.New(rand.NewPCG(seed, 7)), condition: condition, now: time.UnixMilli(1_000_000),
-		ids: map[string]uint64{}, states: map[string]kept{},
+		ids: map[string]uint64{}, states: map[string]kept{}, epoch: 1,
 	}
 	rules, err := json.Marshal(modelRules())
 	if err != nil {
@@ -301,14 +302,20 @@ func (m *model) birth(i int) error {
 	return nil
 }
 
-// powerLoss takes the end off the event log and kills both owners. What was
-// under way goes with the server: a publish that survived it elsewhere would
-// carry a condition on a sequence that may be given out again.
+// powerLoss takes the end off the event log. The owners die with the server,
+// or live elsewhere and reconnect: then the broker gives what was under way
+// back to them.
 func (m *model) powerLoss() error {
 	for i := len(m.log) - m.rnd.IntN(4); i >= 0 && i < len(m.log); {
 		m.log = m.log[:i]
 	}
-	for i := range m.owners {
+	m.epoch++
+	survive := m.rnd.IntN(2) == 0
+	for i, o := range m.owners {
+		if survive {
+			o.reconnect()
+			continue
+		}
 		m.owners[i] = nil
 		if err := m.birth(i); err != nil {
 			return err
@@ -399,6 +406,17 @@ func (o *modelOwner) arrive() {
 	o.acks = append(o.acks, broker.Ack{Pub: p, Seq: seq, Err: err})
 }
 
+// reconnect gives back the appends that were under way; the rest is sent again.
+func (o *modelOwner) reconnect() {
+	o.flying = slices.DeleteFunc(o.flying, func(p *broker.Pub) bool {
+		if p.Subject != "event" {
+			return false
+		}
+		o.acks = append(o.acks, broker.Ack{Pub: p, Err: broker.ErrConflict})
+		return true
+	})
+}
+
 // hear gives the owner one answer, not always the first.
 func (o *modelOwner) hear() error {
 	if len(o.acks) == 0 {
@@ -437,7 +455,15 @@ func (o *modelOwner) ChainLast(_ context.Context, token string) (uint64, events.
 	return seq, id, nil
 }
 
-func (o *modelOwner) Publish(p *broker.Pub, _ chan<- broker.Ack) { o.flying = append(o.flying, p) }
+func (o *modelOwner) Epoch() uint64 { return o.m.epoch }
+
+func (o *modelOwner) Publish(p *broker.Pub, _ chan<- broker.Ack) {
+	if p.Epoch != 0 && p.Epoch != o.m.epoch {
+		o.acks = append(o.acks, broker.Ack{Pub: p, Err: broker.ErrConflict})
+		return
+	}
+	o.flying = append(o.flying, p)
+}
 
 func (o *modelOwner) PublishWait(_ context.Context, p *broker.Pub) broker.Ack {
 	seq, err := o.m.apply(p)

@@ -35,7 +35,9 @@ type partition struct {
 	caughtUp bool
 	queued   int // bytes of events not stored yet
 	flying   int // publishes without an outcome yet
-	skipped  int // inputs on subjects that are not theirs
+	m        *meters
+	// asleep are the open calls of sessions that are not in memory, by token.
+	asleep map[string]int
 
 	acks   chan broker.Ack
 	inputs chan batch
@@ -64,7 +66,9 @@ func newPartition(w *Worker, p int) *partition {
 	return &partition{
 		w: w, log: w.Log, opts: w.Options.withDefaults(), p: p,
 		z:      w.Logger.With().Int("partition", p).Logger(),
+		m:      w.metersOf(p),
 		live:   map[string]*live{},
+		asleep: map[string]int{},
 		alarms: newAlarms(),
 		acks:   make(chan broker.Ack, acksRoom),
 		inputs: make(chan batch),
@@ -75,6 +79,7 @@ func newPartition(w *Worker, p int) *partition {
 
 // run takes the partition over and carries it until ctx ends.
 func (q *partition) run(ctx context.Context) error {
+	q.m.begin(time.Now())
 	if err := q.takeOver(ctx); err != nil {
 		return err
 	}
@@ -143,6 +148,7 @@ func (q *partition) loop(ctx context.Context, read <-chan error) error {
 			q.save(now)
 			q.advance(ctx)
 			q.evict(now)
+			q.measure(now)
 		case <-list.C:
 			q.unstick()
 			q.tasks.Go(func() { q.list(ctx) })
@@ -235,6 +241,7 @@ func (q *partition) take(ctx context.Context, b batch) error {
 	}
 	q.pos = max(q.pos, b.next)
 	q.caughtUp = b.caughtUp
+	q.readUpTo()
 	if b.caughtUp {
 		q.wantRules()
 	}
@@ -244,8 +251,8 @@ func (q *partition) take(ctx context.Context, b batch) error {
 
 func (q *partition) input(ctx context.Context, in *broker.Input) error {
 	if in.Foreign {
-		q.skipped++
-		q.z.Warn().Uint64("seq", in.Seq).Str("subject", in.Subject).Int("skipped", q.skipped).Msg("input on a subject that is not its own skipped")
+		skipped := q.m.skipped.Add(1)
+		q.z.Warn().Uint64("seq", in.Seq).Str("subject", in.Subject).Uint64("skipped", skipped).Msg("input on a subject that is not its own skipped")
 		return nil
 	}
 	if in.Kind == broker.KindRules {
@@ -265,6 +272,7 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 	}
 	q.scratch = session.Fold(q.scratch[:0], l.state, sessionInput(in, q.rules.inForce(), &q.reader))
 	l.folded(in.Seq)
+	q.m.folded.Add(1)
 	if err := q.queue(l, q.scratch, trace(in.Header)); err != nil {
 		return err
 	}

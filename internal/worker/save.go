@@ -107,10 +107,12 @@ func (q *partition) saved(ctx context.Context, s *save, a broker.Ack) error {
 	l.save = nil
 	switch {
 	case a.Err == nil:
+		q.m.saves.Add(1)
 		l.rev = a.Seq
 		l.first, l.second = l.second, 0
 		return nil
 	case errors.Is(a.Err, broker.ErrConflict):
+		q.m.resaves.Add(1)
 		return q.contested(ctx, l, s)
 	}
 	return fmt.Errorf("worker: session %q: saving its state: %w", l.token, a.Err)
@@ -203,6 +205,7 @@ func (q *partition) markSaved(m markAck) error {
 type listed struct {
 	token string
 	wake  events.Time
+	open  int // calls
 	// lacking: its chain lacks events that the saved state holds, unsent ones
 	// or such as the event log lost.
 	lacking bool
@@ -250,6 +253,7 @@ func (q *partition) states(ctx context.Context) (open []listed, top uint64, err 
 		s.chain, _ = strconv.ParseUint(header[headerChain], 10, 64) // 0 where absent
 		wake, _ := strconv.ParseInt(header[headerWake], 10, 64)     // likewise
 		s.wake = events.Time(wake)
+		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
 		all = append(all, s)
 		return nil
 	})
@@ -275,7 +279,10 @@ func (q *partition) states(ctx context.Context) (open []listed, top uint64, err 
 // with events to send.
 func (q *partition) listed(ctx context.Context, list []listed) error {
 	for _, s := range list {
-		if q.live[s.token] != nil {
+		if l := q.live[s.token]; l != nil {
+			if err := q.mendTail(ctx, l, s); err != nil {
+				return err
+			}
 			continue
 		}
 		if s.lacking {
@@ -285,6 +292,22 @@ func (q *partition) listed(ctx context.Context, list []listed) error {
 			continue
 		}
 		q.alarms.set(s.token, s.wake)
+		if s.open > 0 {
+			q.asleep[s.token] = s.open
+		}
 	}
+	return nil
+}
+
+// mendTail appends again what the log lost of a session in memory that has
+// nothing under way: with something under way, the conflict tells.
+func (q *partition) mendTail(ctx context.Context, l *live, s listed) error {
+	if !s.lacking || len(l.queue) > 0 {
+		return nil
+	}
+	if err := q.adopt(ctx, l); err != nil {
+		return err
+	}
+	q.send(l)
 	return nil
 }

@@ -32,6 +32,7 @@ type Log interface {
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	ChainLast(ctx context.Context, token string) (seq uint64, id events.ID, err error)
 
+	Epoch() uint64
 	Publish(p *broker.Pub, acks chan<- broker.Ack)
 	PublishWait(ctx context.Context, p *broker.Pub) broker.Ack
 	EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *broker.Pub
@@ -100,8 +101,9 @@ type Worker struct {
 	Options Options
 	Logger  zerolog.Logger
 
-	mu      sync.Mutex // guards stopped, which Problem reads from elsewhere
+	mu      sync.Mutex // guards both maps, which Problem and Stats read from elsewhere
 	stopped map[int]error
+	meters  map[int]*meters
 }
 
 // Run carries the given partitions until ctx ends, and returns when all that
@@ -138,6 +140,8 @@ const (
 // keep runs a partition again and again. One that cannot go on is looked at
 // again now and then: an operator may have mended it.
 func (w *Worker) keep(ctx context.Context, p int) {
+	m := w.metersOf(p)
+	defer m.retire()
 	for ctx.Err() == nil {
 		err := newPartition(w, p).run(ctx)
 		pause := restartAfter
@@ -152,6 +156,7 @@ func (w *Worker) keep(ctx context.Context, p int) {
 			pause = lookAgain
 		default:
 			w.stop(p, nil)
+			m.restarts.Add(1)
 			w.Logger.Warn().Err(err).Int("partition", p).Msg("partition starts again")
 		}
 		select {
@@ -178,14 +183,15 @@ func (w *Worker) stop(p int, err error) (news bool) {
 	return news
 }
 
-// Problem says which partitions stopped and why, or is nil.
+// Problem says which partitions stopped and why, or that one is far behind, or
+// is nil.
 func (w *Worker) Problem() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for p, err := range w.stopped {
 		return fmt.Errorf("%d partitions stopped, partition %d: %w", len(w.stopped), p, err)
 	}
-	return nil
+	return w.late(time.Now())
 }
 
 // trace gives the trace context of an input, to be carried by its events.

@@ -1,0 +1,128 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+
+	"github.com/rs/zerolog"
+)
+
+// counting runs a worker whose Stats can be read, until the test ends.
+func (h *house) counting(opts Options) *Worker {
+	opts.Nonce = fmt.Sprint(time.Now().UnixNano())
+	w := &Worker{Log: h.broker, Options: opts, Logger: zerolog.Nop()}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
+	h.t.Cleanup(func() { cancel(); <-done })
+	return w
+}
+
+// until waits for stats that are as they should be.
+func (h *house) until(w *Worker, what string, right func(Stats) bool) Stats {
+	h.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		s := w.Stats()
+		if right(s) {
+			return s
+		}
+		if _, _, err := h.broker.InputBounds(h.t.Context()); err != nil || time.Now().After(deadline) {
+			h.t.Fatalf("%s: got %+v, %v", what, s, err)
+		}
+	}
+}
+
+func TestStats(t *testing.T) {
+	h := open(t, broker.Options{})
+	w := h.counting(Options{SaveEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond})
+	h.ruled()
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.publish("b", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.wait("b", ofType(events.ToolCallArgsComplete))
+	h.publish("a", "result", fmt.Sprintf(result, 1))
+	h.publish("c", "delta", `{"choices":`)
+	h.publish("c", "end", `{}`)
+	foreign := fmt.Sprintf("_llm.%d.a.delta", (h.broker.Partition("a")+1)%h.broker.Partitions())
+	if a := h.broker.PublishWait(t.Context(), &broker.Pub{Subject: foreign, Data: []byte("{}")}); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	// The call of b stays open, though its session leaves the memory.
+	s := h.until(w, "all is folded, stored and saved", func(s Stats) bool {
+		return s.Folded >= 5 && s.Skipped == 1 && s.Rejected == 1 && s.Sessions == 0 && s.Saves > 0 && s.Queued == 0
+	})
+	completed := s.Closed[slices.Index(Ends[:], events.Completed)]
+	if s.Started != 2 || completed != 1 || s.Open != 1 || s.Stuck != 0 || s.Restarts != 0 || s.Refused != 0 {
+		t.Errorf("two calls, one with a result: got %+v, want 2 started, 1 completed, 1 open", s)
+	}
+	if len(s.Carried) != h.broker.Partitions() || s.Carried[1].Partition != 1 {
+		t.Errorf("carried: got %+v, want partitions 0 to 3", s.Carried)
+	}
+	h.publish("b", "interrupt", `{}`)
+	s = h.until(w, "the call of b is closed", func(s Stats) bool { return s.Open == 0 })
+	if got := s.Closed[slices.Index(Ends[:], events.Cancelled)]; got != 1 {
+		t.Errorf("after an interrupt: got %d cancelled, want 1", got)
+	}
+	p := h.broker.Partition("b")
+	s = h.until(w, "the mark moves behind what is saved", func(s Stats) bool { return s.Carried[p].Mark == s.Carried[p].Next })
+	if err := w.Problem(); err != nil || s.Carried[p].Behind > farBehind {
+		t.Errorf("a worker that is up to date: got problem %v, %v behind", err, s.Carried[p].Behind)
+	}
+}
+
+// A call that was open before the worker came counts as open, though nothing
+// is said of its session.
+func TestStatsOfSleepingSessions(t *testing.T) {
+	h := open(t, broker.Options{})
+	stop := h.work(Options{SaveEvery: 10 * time.Millisecond})
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.wait("a", ofType(events.ToolCallArgsComplete))
+	stop()
+	w := h.counting(Options{SaveEvery: 10 * time.Millisecond})
+	h.until(w, "one open call, no session in memory", func(s Stats) bool { return s.Open == 1 && s.Sessions == 0 })
+}
+
+// A partition is behind while the stamp of what it reads is old and more is
+// waiting, or while its owner does not come round; one that is handed over is
+// nobody's.
+func TestBehind(t *testing.T) {
+	now := time.Now()
+	w := &Worker{}
+	m := w.metersOf(3)
+	for _, c := range []struct {
+		what        string
+		carried     bool
+		since, beat time.Duration // ago
+		problem     string
+	}{
+		{"nothing is known yet", true, 0, 0, ""},
+		{"read to the end", true, 0, time.Second, ""},
+		{"some seconds late", true, 30 * time.Second, time.Second, ""},
+		{"an hour late", true, time.Hour, time.Second, "partition 3 is 1h0m0s behind the input log"},
+		{"held up", true, 0, 2 * time.Minute, "partition 3 is 2m0s behind the input log"},
+		{"handed over", false, time.Hour, time.Hour, ""},
+	} {
+		ago := func(d time.Duration) int64 {
+			if d == 0 {
+				return 0
+			}
+			return now.Add(-d).UnixMilli()
+		}
+		m.carried.Store(c.carried)
+		m.since.Store(ago(c.since))
+		m.beat.Store(ago(c.beat))
+		got := ""
+		if err := w.late(now); err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, c.problem) || (got == "") != (c.problem == "") {
+			t.Errorf("%s: got %q, want %q", c.what, got, c.problem)
+		}
+	}
+}
