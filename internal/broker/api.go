@@ -56,13 +56,21 @@ func (e *apiError) uncertain() bool {
 	return e.Code >= 500
 }
 
-type answer interface{ refusal() *apiError }
+// answer is what a reply is read into. It is used again by every try, and a
+// reply that succeeds says nothing of errors: so what an earlier one refused
+// has to be forgotten first.
+type answer interface {
+	refusal() *apiError
+	forget()
+}
 
 type failure struct {
 	Err *apiError `json:"error"`
 }
 
 func (f *failure) refusal() *apiError { return f.Err }
+
+func (f *failure) forget() { f.Err = nil }
 
 type streamInfo struct {
 	failure
@@ -128,6 +136,7 @@ func (b *Broker) askOnce(ctx context.Context, subject string, request any, a ans
 	if err != nil {
 		return err
 	}
+	a.forget()
 	if err := json.Unmarshal(reply.Data, a); err != nil {
 		return fmt.Errorf("%w on %s: %w", errUnreadable, subject, err)
 	}

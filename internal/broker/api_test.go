@@ -1,0 +1,30 @@
+package broker
+
+import (
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+// A request that is refused for the moment is made again, and its success is
+// one, though it says nothing of errors.
+func TestRefusedForTheMoment(t *testing.T) {
+	b := start(t, Options{})
+	answers := []string{
+		`{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`,
+		`{"state":{"first_seq":3,"last_seq":7}}`,
+	}
+	asked := 0
+	sub, err := b.nc.Subscribe("api.test", func(m *nats.Msg) {
+		_ = m.Respond([]byte(answers[min(asked, 1)])) // the request is made again if it fails
+		asked++
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Unsubscribe()
+	var info streamInfo
+	if err := b.ask(deadline(t), "api.test", nil, &info); err != nil || info.State.Last != 7 {
+		t.Errorf("got last_seq %d and %v, want 7", info.State.Last, err)
+	}
+}
