@@ -1,0 +1,231 @@
+package chaos
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/worker"
+)
+
+// patience is how long all may take to become quiet after everything is
+// healed.
+const patience = 2 * time.Minute
+
+// settled waits until every call is closed, every run over, every input read
+// and the event log the fold of the inputs.
+func settled(t *testing.T, b *broker.Broker) worker.Report {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var r worker.Report
+	for _, wrong := range []func() ([]string, error){
+		func() ([]string, error) { return open(ctx, b) },
+		func() ([]string, error) { return unread(ctx, b) },
+		func() (list []string, err error) {
+			r, err = worker.Verify(ctx, b)
+			for _, d := range r.Differences {
+				list = append(list, d.String())
+			}
+			return list, err
+		},
+	} {
+		waitFor(t, ctx, wrong)
+	}
+	return r
+}
+
+func waitFor(t *testing.T, ctx context.Context, wrong func() ([]string, error)) {
+	t.Helper()
+	var last []string
+	for {
+		list, err := wrong()
+		switch {
+		case err == nil && len(list) == 0:
+			return
+		case err == nil:
+			last = list
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%d things are wrong after %v (%v):\n%s", len(last), patience, err, strings.Join(last[:min(5, len(last))], "\n"))
+		case <-time.After(200 * time.Millisecond): // between looks
+		}
+	}
+}
+
+// open lists the calls and runs that have no end.
+func open(ctx context.Context, b *broker.Broker) (list []string, err error) {
+	things := map[string]bool{}
+	err = eachEvent(ctx, b, func(s broker.Stored, e *events.Event) {
+		call, run := s.Token+" call "+e.Call, s.Token+" run "+e.Run
+		switch e.Type {
+		case events.ToolCallStart:
+			things[call] = true
+		case events.ToolCallResult:
+			delete(things, call)
+		case events.RunStarted:
+			things[run] = true
+		case events.RunFinished:
+			delete(things, run)
+		}
+	})
+	for k := range things {
+		list = append(list, k+" is open")
+	}
+	return list, err
+}
+
+// eachEvent reads the event log; e is nil for a synthetic message.
+func eachEvent(ctx context.Context, b *broker.Broker, fn func(s broker.Stored, e *events.Event)) error {
+	return b.Events(ctx, "", 0, func(s broker.Stored) error {
+		e := new(events.Event)
+		if s.Type != events.Synthetic {
+			if err := json.Unmarshal(s.Data, e); err != nil {
+				return fmt.Errorf("%s: %w", s.Data, err)
+			}
+		}
+		fn(s, e)
+		return nil
+	})
+}
+
+// unread lists the partitions whose mark is not past the last input.
+func unread(ctx context.Context, b *broker.Broker) (list []string, err error) {
+	_, last, err := b.InputBounds(ctx)
+	for p := range b.Partitions() {
+		m, _, err := b.LoadMark(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if m.Seq <= last {
+			list = append(list, fmt.Sprintf("the mark of partition %d is at %d of %d", p, m.Seq, last))
+		}
+	}
+	return list, err
+}
+
+// tally is what the logs hold.
+type tally struct {
+	calls, timeouts, cancelled int
+	repeated                   int // events whose id does not follow the one before
+	wrong                      []string
+}
+
+// count checks the event log without the fold: ids rise along each chain and
+// each link names the event before it; a call is opened once and closed once.
+func count(t *testing.T, b *broker.Broker) tally {
+	t.Helper()
+	var n tally
+	type chain struct {
+		seq uint64
+		id  events.ID
+	}
+	chains := map[string]chain{}
+	started, closed := map[string]int{}, map[string]int{}
+	note := func(format string, args ...any) { n.wrong = append(n.wrong, fmt.Sprintf(format, args...)) }
+	err := eachEvent(t.Context(), b, func(s broker.Stored, e *events.Event) {
+		last := chains[s.Token]
+		if s.Prev != last.seq {
+			note("event %d of session %s stands behind %d and says %d", s.Seq, s.Token, last.seq, s.Prev)
+		}
+		if !s.ID.After(last.id) {
+			n.repeated++
+			note("event %d of session %s has id %s behind %s", s.Seq, s.Token, s.ID, last.id)
+		}
+		chains[s.Token] = chain{s.Seq, s.ID}
+		switch call := s.Token + " " + e.Call; e.Type {
+		case events.ToolCallStart:
+			started[call]++
+		case events.ToolCallResult:
+			closed[call]++
+			n.calls++
+			switch e.Status {
+			case events.TimedOut:
+				n.timeouts++
+			case events.Cancelled:
+				n.cancelled++
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for call, k := range started {
+		if k != 1 || closed[call] != 1 {
+			note("call %s was started %d times and closed %d times", call, k, closed[call])
+		}
+	}
+	for call := range closed {
+		if started[call] == 0 {
+			note("call %s was closed and never started", call)
+		}
+	}
+	return n
+}
+
+var errEnd = errors.New("end of the log")
+
+// missing lists the acknowledged inputs that are not in the log exactly once.
+func missing(t *testing.T, b *broker.Broker, acked []string) (list []string) {
+	t.Helper()
+	there := map[string]int{}
+	for p := range b.Partitions() {
+		err := b.Inputs(t.Context(), p, 1, func(batch []broker.Input, _ uint64, caughtUp bool) error {
+			for _, in := range batch {
+				there[in.Header.Get("Nats-Msg-Id")]++
+			}
+			if caughtUp {
+				return errEnd
+			}
+			return nil
+		})
+		if !errors.Is(err, errEnd) {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range acked {
+		if there[id] != 1 {
+			list = append(list, fmt.Sprintf("input %s was acknowledged and is there %d times", id, there[id]))
+		}
+	}
+	return list
+}
+
+// logged reads the log of a program: what must not be in it, and how often
+// partitions started again.
+func logged(t *testing.T, p *process) (wrong []string, again map[string]int) {
+	t.Helper()
+	data, err := os.ReadFile(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again = map[string]int{}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, len(data)+1)
+	for lines.Scan() {
+		var line struct{ Level, Message, Error string }
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			if text := lines.Text(); strings.HasPrefix(text, "panic:") || strings.HasPrefix(text, "fatal error:") || strings.HasPrefix(text, "goroutine ") {
+				wrong = append(wrong, p.name+": "+text)
+			}
+			continue
+		}
+		switch {
+		case line.Level == "error":
+			wrong = append(wrong, p.name+": "+lines.Text())
+		case line.Message == "partition starts again":
+			again[line.Error]++
+		}
+	}
+	return wrong, again
+}

@@ -1,0 +1,134 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const size = 3 // servers, and streamers
+
+// cluster is three servers. What they say to each other goes through links.
+type cluster struct {
+	servers [size]*process
+	addrs   [size]string      // of clients
+	routes  [size][size]*link // from one server to another; nil to itself
+}
+
+// config is a server's. Routes and clients must not find a way around the
+// links: no server tells clients of the others, and the address it tells the
+// others leads nowhere.
+const config = `
+server_name: n%d
+listen: %s
+max_payload: 1MB
+jetstream {
+  store_dir: %q
+  sync_interval: 1s
+  max_memory_store: 256MB
+  max_file_store: 4GB
+}
+cluster {
+  name: chaos
+  listen: %s
+  advertise: "127.0.0.1:1"
+  no_advertise: true
+  routes: [%s]
+}
+`
+
+func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster {
+	ports := freePorts(t, 2*size)
+	c := new(cluster)
+	dir := t.TempDir()
+	for i := range size {
+		c.addrs[i] = ports[i]
+		var routes []string
+		for j := range size {
+			if i == j { // the server counts its routes to know the cluster's size
+				routes = append(routes, "nats://"+ports[size+i])
+				continue
+			}
+			c.routes[i][j] = newLink(t, ports[size+j])
+			routes = append(routes, "nats://"+c.routes[i][j].addr())
+		}
+		file := filepath.Join(dir, fmt.Sprintf("n%d.conf", i))
+		text := fmt.Sprintf(config, i, ports[i], filepath.Join(dir, fmt.Sprint("n", i)), ports[size+i], strings.Join(routes, ", "))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("server-%d", i)
+		c.servers[i] = &process{t: t, name: name, log: filepath.Join(logs, name+".log"), env: []string{skewEnv + "=" + skews[i]},
+			args: func() []string { return []string{binary, "-c", file} }}
+		c.servers[i].start()
+		t.Cleanup(func() { c.servers[i].end(syscall.SIGKILL) })
+	}
+	return c
+}
+
+// url leads to all servers, around the links.
+func (c *cluster) url() string { return "nats://" + strings.Join(c.addrs[:], ",nats://") }
+
+// isolate fails all links of a server to the others, or those to one.
+func (c *cluster) isolate(i int, others []int, stall bool) {
+	for _, j := range others {
+		c.routes[i][j].fail(stall)
+		c.routes[j][i].fail(stall)
+	}
+}
+
+func (c *cluster) heal() {
+	for i := range size {
+		for j := range size {
+			if i != j {
+				c.routes[i][j].heal()
+			}
+		}
+	}
+}
+
+// leader gives the server that leads a stream, or one of them.
+func (c *cluster) leader(nc *nats.Conn, stream string) int {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	reply, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+stream, nil)
+	if err != nil {
+		return 0
+	}
+	var info struct {
+		Cluster struct {
+			Leader string `json:"leader"`
+		} `json:"cluster"`
+	}
+	var i int
+	if json.Unmarshal(reply.Data, &info) != nil {
+		return 0
+	}
+	if _, err := fmt.Sscanf(info.Cluster.Leader, "n%d", &i); err != nil || i >= size {
+		return 0
+	}
+	return i
+}
+
+// freePorts gives addresses nobody listens on.
+func freePorts(t *testing.T, n int) []string {
+	var addrs []string
+	for range n { // all are held at once, or two could be the same
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		addrs = append(addrs, ln.Addr().String())
+	}
+	return addrs
+}
