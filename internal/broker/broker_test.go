@@ -349,9 +349,20 @@ func TestRedacted(t *testing.T) {
 		"nats://u:p@a:4222,nats://t@b":    "nats://redacted@a:4222,nats://redacted@b",
 		"u:p%zz@a:4222":                   "redacted@a:4222",
 		"tls://connect.example.com:4222 ": "tls://connect.example.com:4222 ",
+		"nats://u:sec,ret@a:4222":         "redacted,redacted@a:4222",
 	} {
 		if got := redacted(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+// The library quotes a URL that it cannot read, password and all.
+func TestUnreadableURL(t *testing.T) {
+	for _, in := range []string{"nats://u:sec%zzret@a:4222", "nats://u:sec/ret@a:4222", "nats://u:sec ret@a", "nats://b,nats://u:sec,ret@a:4222"} {
+		_, err := Open(deadline(t), Options{URL: in})
+		if err == nil || !strings.Contains(err.Error(), "cannot be read") || strings.Contains(err.Error(), "sec") || strings.Contains(err.Error(), "ret@") {
+			t.Errorf("%s: got %v, want that it cannot be read, and nothing of the password", in, err)
 		}
 	}
 }

@@ -14,6 +14,9 @@ import (
 // connect reaches the server, waiting for it as long as ctx allows.
 func (b *Broker) connect(ctx context.Context) (err error) {
 	target := b.opts.URL
+	if err := checkURLs(target); err != nil {
+		return err
+	}
 	options := b.natsOptions()
 	if b.embedded != nil {
 		target = ""
@@ -116,16 +119,35 @@ func forbidden(text string) (subject string, ok bool) {
 	return subject, found && closed
 }
 
+// checkURLs refuses what is no list of URLs, and shows nothing of it that may
+// be secret: the library's own error would quote all of it.
+func checkURLs(urls string) error {
+	for i, s := range strings.Split(urls, ",") {
+		s = strings.TrimSpace(s)
+		if !strings.Contains(s, "://") {
+			s = "nats://" + s // as the library does
+		}
+		if _, err := url.Parse(s); err != nil {
+			return fmt.Errorf("broker: NATS URL %d of %s cannot be read: in a user name or password, write characters other than letters and digits as %%XX", i+1, redacted(urls))
+		}
+	}
+	return nil
+}
+
 // redacted gives a list of URLs as it can be shown: without passwords and
 // tokens.
 func redacted(urls string) string {
 	list := strings.Split(urls, ",")
 	for i, s := range list {
-		if u, err := url.Parse(strings.TrimSpace(s)); err == nil && u.User != nil {
+		u, err := url.Parse(strings.TrimSpace(s))
+		switch at := strings.LastIndex(s, "@"); {
+		case err == nil && u.User != nil:
 			u.User = url.User("redacted")
 			list[i] = u.String()
-		} else if strings.Contains(s, "@") { // no URL, but perhaps a secret
-			list[i] = "redacted" + s[strings.LastIndex(s, "@"):]
+		case at >= 0: // no URL, but perhaps a secret
+			list[i] = "redacted" + s[at:]
+		case err != nil && strings.Contains(s, "://"): // or a half of one, if there was a comma in it
+			list[i] = "redacted"
 		}
 	}
 	return strings.Join(list, ",")
