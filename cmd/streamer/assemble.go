@@ -40,8 +40,9 @@ type assembled struct {
 }
 
 func assemble(_ context.Context, std stdio, args []string) error {
-	fs := flags(std, "assemble")
-	format := fs.String("format", "", "the `format` of the stream ("+strings.Join(decode.Names(), ", ")+"); recognised where it is not given")
+	fs := flags("assemble")
+	var format formatName
+	fs.Var(&format, "format", "the `format` of the stream ("+strings.Join(decode.Names(), ", ")+"); recognised where it is not given")
 	asEvents := fs.Bool("events", false, "print the lifecycle events instead of the calls")
 	files, err := parse(std, fs, args)
 	if err != nil {
@@ -59,7 +60,7 @@ func assemble(_ context.Context, std stdio, args []string) error {
 		defer f.Close()
 		in = f
 	}
-	a := assembly{format: *format}
+	a := assembly{format: string(format)}
 	if err := a.read(in); err != nil {
 		return err
 	}

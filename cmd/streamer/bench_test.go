@@ -25,7 +25,7 @@ func BenchmarkBrowser(b *testing.B) {
 	const sessions, rate = 20, 1000
 	s := serveFlags{}
 	std := stdio{nil, io.Discard, io.Discard}
-	fs := flags(std, "serve")
+	fs := flags("serve")
 	s.register(fs)
 	if _, err := parse(std, fs, []string{"--data-dir", b.TempDir(), "--http-listen", "127.0.0.1:0", "--nats-listen", "", "--texts", "every"}); err != nil {
 		b.Fatal(err)

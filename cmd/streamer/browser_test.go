@@ -171,7 +171,7 @@ func serveHere(t *testing.T, dir, listen string) (home string, stop func()) {
 	t.Helper()
 	std := stdio{strings.NewReader(""), io.Discard, t.Output()}
 	var s serveFlags
-	fs := flags(std, "serve")
+	fs := flags("serve")
 	s.register(fs)
 	if _, err := parse(std, fs, []string{
 		"--data-dir", dir, "--partitions", "1", "--nats-listen", "127.0.0.1:0", "--http-listen", listen,

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	std := stdio{os.Stdin, os.Stdout, os.Stderr}
-	fs := flags(std, "serve")
+	fs := flags("serve")
 	s := serveFlags{noCondition: mode == "control", greedy: mode != "serve"}
 	s.register(fs)
 	if _, err := parse(std, fs, os.Args[1:]); err != nil {

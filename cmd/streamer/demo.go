@@ -43,7 +43,7 @@ var demoDefaults = [...]struct{ flag, value string }{
 }
 
 func demo(ctx context.Context, std stdio, args []string) error {
-	fs := flags(std, "demo")
+	fs := flags("demo")
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), demoHelp)
 		fs.PrintDefaults()

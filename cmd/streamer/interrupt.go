@@ -12,7 +12,7 @@ import (
 )
 
 func interrupt(ctx context.Context, std stdio, args []string) error {
-	fs := flags(std, "interrupt")
+	fs := flags("interrupt")
 	var n natsFlags
 	n.register(fs)
 	var calls words

@@ -102,9 +102,8 @@ func usage(w io.Writer) {
 }
 
 // flags makes the flag set of a command, whose help says what it is for.
-func flags(io stdio, name string) *flag.FlagSet {
+func flags(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(io.err)
 	fs.Usage = func() {
 		for _, c := range commands() {
 			if c.name == name {
@@ -123,19 +122,19 @@ func flags(io stdio, name string) *flag.FlagSet {
 
 // parse reads flags wherever they stand among the arguments and gives the
 // arguments.
-func parse(io stdio, fs *flag.FlagSet, args []string) ([]string, error) {
+func parse(std stdio, fs *flag.FlagSet, args []string) ([]string, error) {
 	var rest []string
-	for _, a := range args {
-		if a == "-h" || a == "-help" || a == "--help" {
-			fs.SetOutput(io.out)
-		}
-	}
+	// Of itself the flag set would print all flags after each error, and the
+	// error would have scrolled away.
+	fs.SetOutput(io.Discard)
 	for {
-		if err := fs.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
-			}
-			return nil, exit(exitUsage)
+		switch err := fs.Parse(args); {
+		case errors.Is(err, flag.ErrHelp):
+			fs.SetOutput(std.out)
+			fs.Usage()
+			return nil, err
+		case err != nil:
+			return nil, misused(std, fs, "%v", err)
 		}
 		args = fs.Args()
 		if len(args) == 0 {
@@ -145,9 +144,14 @@ func parse(io stdio, fs *flag.FlagSet, args []string) ([]string, error) {
 	}
 }
 
-// misused says on standard error how a command is used.
-func misused(io stdio, fs *flag.FlagSet, format string, args ...any) error {
-	fmt.Fprintf(io.err, "streamer %s: %s\n\n", fs.Name(), fmt.Sprintf(format, args...))
-	fs.Usage()
+// misused says on standard error what is wrong with the arguments, and how the
+// command is used.
+func misused(std stdio, fs *flag.FlagSet, format string, args ...any) error {
+	fmt.Fprintf(std.err, "streamer %s: %s\n", fs.Name(), fmt.Sprintf(format, args...))
+	for _, c := range commands() {
+		if c.name == fs.Name() {
+			fmt.Fprintf(std.err, "usage: streamer %s %s; `streamer %s --help` gives the flags\n", c.name, c.args, c.name)
+		}
+	}
 	return exit(exitUsage)
 }

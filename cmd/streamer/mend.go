@@ -8,7 +8,7 @@ import (
 )
 
 func mend(ctx context.Context, std stdio, args []string) error {
-	fs := flags(std, "mend")
+	fs := flags("mend")
 	var n natsFlags
 	n.register(fs)
 	yes := fs.Bool("yes", false, "do it; without this flag, only say what would be done")

@@ -26,11 +26,12 @@ import (
 const perEvent = 30 * time.Millisecond
 
 func replay(ctx context.Context, std stdio, args []string) error {
-	fs := flags(std, "replay")
+	fs := flags("replay")
 	var n natsFlags
 	n.register(fs)
 	name := fs.String("session", "", "`session` to publish to (required)")
-	format := fs.String("format", "", "the `format` of the stream ("+strings.Join(decode.Names(), ", ")+"); recognised where it is not given")
+	var format formatName
+	fs.Var(&format, "format", "the `format` of the stream ("+strings.Join(decode.Names(), ", ")+"); recognised where it is not given")
 	speed := fs.String("speed", "1", "1 (as models stream), 10 or max")
 	files, err := parse(std, fs, args)
 	if err != nil {
@@ -64,8 +65,8 @@ func replay(ctx context.Context, std stdio, args []string) error {
 	}
 	defer b.Close()
 	r := replayer{b: b, token: token, nonce: nuid.Next(), pause: pause}
-	if *format != "" {
-		r.header = nats.Header{worker.HeaderFormat: {*format}}
+	if format != "" {
+		r.header = nats.Header{worker.HeaderFormat: {string(format)}}
 	}
 	if err := r.publish(ctx, in); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 )
 
 func serve(ctx context.Context, std stdio, args []string) error {
-	fs := flags(std, "serve")
+	fs := flags("serve")
 	var s serveFlags
 	s.register(fs)
 	rest, err := parse(std, fs, args)

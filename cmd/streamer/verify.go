@@ -9,7 +9,7 @@ import (
 )
 
 func verify(ctx context.Context, std stdio, args []string) error {
-	fs := flags(std, "verify")
+	fs := flags("verify")
 	var n natsFlags
 	n.register(fs)
 	sessions, err := parse(std, fs, args)

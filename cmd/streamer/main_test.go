@@ -1,0 +1,56 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is wrong with a command's arguments is said in the first line, with
+// exit status 2 and without a page of flags.
+func TestMisuse(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"", "streamer follows the tool calls in LLM streams."},
+		{"dmo", `streamer: there is no command "dmo"`},
+		{"serve --prot 1", "streamer serve: flag provided but not defined: -prot"},
+		{"serve --partitions x", `streamer serve: invalid value "x" for flag -partitions`},
+		{"serve --tool-timeout slow", "such as slow_*=30m"},
+		{"serve here", `streamer serve: there is no argument "here"`},
+		{"demo --speed 3", `streamer demo: --speed "3" is not 1, 10 or max`},
+		{"replay file", "streamer replay: --session is needed"},
+		{"replay --session s --format opanai file", "the formats are openai-chat, "},
+		{"assemble --format opanai file", "the formats are openai-chat, "},
+		{"assemble a b", "streamer assemble: one FILE at the most, not 2"},
+		{"interrupt", "streamer interrupt: one SESSION is needed, not 0"},
+		{"mend now", `streamer mend: there is no argument "now"`},
+	} {
+		var out, errs strings.Builder
+		got := run(t.Context(), stdio{strings.NewReader(""), &out, &errs}, strings.Fields(c.args))
+		first, rest, _ := strings.Cut(errs.String(), "\n")
+		if got != exitUsage || !strings.Contains(first, c.want) || out.Len() > 0 {
+			t.Errorf("%q: status %d, first line %q, standard output %q, want status 2 and %q", c.args, got, first, out.String(), c.want)
+		}
+		if c.args != "" && strings.Count(rest, "\n") > 1 {
+			t.Errorf("%q: %s", c.args, rest)
+		}
+	}
+}
+
+// Help is what was asked for: it stands on standard output, and is no failure.
+func TestHelp(t *testing.T) {
+	asked := []string{"help", "--help"}
+	for _, c := range commands() {
+		asked = append(asked, c.name+" --help", c.name+" -h")
+	}
+	for _, args := range asked {
+		if strings.HasPrefix(args, "version") {
+			continue // it has no flags
+		}
+		var out, errs strings.Builder
+		if got := run(t.Context(), stdio{strings.NewReader(""), &out, &errs}, strings.Fields(args)); got != 0 || errs.Len() > 0 {
+			t.Errorf("%q: status %d, standard error %q", args, got, errs.String())
+		}
+		if name := strings.Fields(args)[0]; name != "--help" && name != "help" && !strings.Contains(out.String(), "streamer "+name) {
+			t.Errorf("%q: %s", args, out.String())
+		}
+	}
+}
