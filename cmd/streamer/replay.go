@@ -79,7 +79,13 @@ func replay(ctx context.Context, std stdio, args []string) error {
 func dial(ctx context.Context, n natsFlags) (*broker.Broker, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	return broker.Open(ctx, n.client())
+	o := n.client()
+	o.Existing = true
+	b, err := broker.Open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("%w (--data-dir or --nats-url say where a streamer runs)", err)
+	}
+	return b, nil
 }
 
 // replayer publishes a recorded stream.

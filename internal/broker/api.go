@@ -31,6 +31,7 @@ const (
 	codeMessageTooLarge   = 10054
 	codeMessageNotFound   = 10037
 	codeStreamNotFound    = 10059
+	codeNotClustered      = 10074 // replicas are asked for, but the server is alone
 )
 
 // askTimeout bounds one try of a request.
@@ -50,6 +51,8 @@ func (e *apiError) uncertain() bool {
 	switch {
 	case e.ErrCode == codeConditionInFlight:
 		return true
+	case e.ErrCode == codeNotClustered: // has the status of a server's failure
+		return false
 	case e.Code == 408, e.Code == 409, e.Code == 429:
 		return true
 	}

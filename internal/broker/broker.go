@@ -75,6 +75,11 @@ type Options struct {
 	StateAge   time.Duration // life of a saved state; if zero, InputAge + EventAge + 1 h
 	Duplicates time.Duration // window of Nats-Msg-Id; if zero, what the stream has, or 2 min
 
+	// Existing is for tools beside a running streamer: the server and the
+	// streams have to be there already. Open waits for no server and makes no
+	// stream, which would have a tool's settings and not the operator's.
+	Existing bool
+
 	Name string // of the connection; if "", "streamer"
 	// OnNotice is told of connection changes, retries and the embedded
 	// server's warnings, from any goroutine; err may be nil. It must not

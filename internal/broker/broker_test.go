@@ -343,6 +343,42 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// A tool beside a running streamer is told at once that none runs, and makes
+// no streams of its own.
+func TestExisting(t *testing.T) {
+	if _, err := Open(deadline(t), Options{URL: "nats://127.0.0.1:1", Existing: true}); err == nil || !strings.Contains(err.Error(), "nothing answers on nats://127.0.0.1:1") {
+		t.Errorf("no server: got %v", err)
+	}
+	s := newTestServer(t)
+	if _, err := Open(deadline(t), Options{URL: s.url(), Existing: true}); err == nil || !strings.Contains(err.Error(), "no stream LLM on "+s.url()) {
+		t.Errorf("no streams: got %v", err)
+	}
+	b, err := Open(deadline(t), Options{URL: s.url(), Partitions: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	tool, err := Open(deadline(t), Options{URL: s.url(), Existing: true})
+	if err != nil || tool.Partitions() != 3 {
+		t.Fatalf("got %v, want a broker of 3 partitions", err)
+	}
+	tool.Close()
+}
+
+// What can never succeed is not tried for a minute.
+func TestHopeless(t *testing.T) {
+	s := newTestServer(t)
+	if _, err := Open(deadline(t), Options{URL: s.url(), Replicas: 3}); err == nil || !strings.Contains(err.Error(), "replicas > 1 not supported in non-clustered mode") {
+		t.Errorf("replicas on one server: got %v", err)
+	}
+	s.stop()
+	s.opts.JetStream = false
+	s.start()
+	if _, err := Open(deadline(t), Options{URL: s.url()}); err == nil || !strings.Contains(err.Error(), "without JetStream") {
+		t.Errorf("no JetStream: got %v", err)
+	}
+}
+
 func TestRedacted(t *testing.T) {
 	for in, want := range map[string]string{
 		"nats://a:4222":                   "nats://a:4222",

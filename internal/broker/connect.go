@@ -27,7 +27,9 @@ func (b *Broker) connect(ctx context.Context) (err error) {
 	options = append(options,
 		nats.ClosedHandler(func(*nats.Conn) { close(closed) }),
 		nats.ConnectHandler(func(*nats.Conn) { up <- struct{}{} }))
-	if b.nc, err = nats.Connect(target, options...); err != nil {
+	if b.nc, err = nats.Connect(target, options...); errors.Is(err, nats.ErrNoServers) {
+		return fmt.Errorf("broker: nothing answers on %s", redacted(target))
+	} else if err != nil {
 		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
 	}
 	select {
@@ -49,7 +51,7 @@ func (b *Broker) natsOptions() []nats.Option {
 	options := []nats.Option{
 		nats.Name(name),
 		nats.MaxReconnects(-1), // the default of 60 closes the connection for good
-		nats.RetryOnFailedConnect(true),
+		nats.RetryOnFailedConnect(!o.Existing),
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
 		// What is published while there is no connection fails at once and is

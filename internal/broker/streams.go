@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -54,7 +55,7 @@ const leastPayload = 1 << 20
 
 // makeStreams creates what is missing and refuses, in words, what does not fit.
 func (b *Broker) makeStreams(ctx context.Context) error {
-	if err := b.checkServer(); err != nil {
+	if err := b.checkServer(ctx); err != nil {
 		return err
 	}
 	inputs, err := b.makeInputs(ctx)
@@ -77,11 +78,17 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 // Retention tells how long inputs and events are kept.
 func (b *Broker) Retention() (inputs, events time.Duration) { return b.inputAge, b.eventAge }
 
-func (b *Broker) checkServer() error {
+func (b *Broker) checkServer(ctx context.Context) error {
 	version := b.nc.ConnectedServerVersion()
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < 2 || major == 2 && minor < 14 {
 		return fmt.Errorf("broker: NATS server %q is too old: 2.14 or later is needed", version)
+	}
+	if enabled, _ := b.nc.ConnectedServerJetStream(); !enabled {
+		// Another server of its cluster may have it, and answers then.
+		if err := b.askOnce(ctx, "$JS.API.INFO", nil, &failure{}); errors.Is(err, nats.ErrNoResponders) {
+			return errors.New("broker: the NATS server runs without JetStream: enable it (nats-server -js, or jetstream {} in its configuration)")
+		}
 	}
 	if got := b.nc.MaxPayload(); got < leastPayload {
 		return fmt.Errorf("broker: the NATS server's max_payload is %d bytes: at least %d are needed", got, leastPayload)
@@ -203,6 +210,9 @@ func (b *Broker) stream(ctx context.Context, name string) (*streamInfo, error) {
 // createOrCheck makes a stream, or checks the one that is there. age and
 // duplicates are what the caller insists on; zero adopts what is recorded.
 func (b *Broker) createOrCheck(ctx context.Context, info *streamInfo, want jetstream.StreamConfig, age, duplicates time.Duration) (*streamInfo, error) {
+	if info == nil && b.opts.Existing {
+		return nil, fmt.Errorf("broker: there is no stream %s on %s: no streamer has run there", want.Name, b.URL())
+	}
 	if info == nil {
 		info = &streamInfo{}
 		// Two processes that start at once both ask; the same config twice is
