@@ -107,6 +107,7 @@ func (b *Broker) ask(ctx context.Context, subject string, request any, a answer)
 		if denied := b.denied.Load(); denied != nil && *denied == subject {
 			return fmt.Errorf("%w: no permission to publish on %s", ErrRefused, subject)
 		}
+		b.counts.retried.Add(1)
 		if try%10 == 3 {
 			b.notice("no answer from JetStream yet on "+subject, err)
 		}
@@ -154,6 +155,10 @@ func (b *Broker) bounds(ctx context.Context, stream string) (first, last uint64,
 	var info streamInfo
 	if err := b.ask(ctx, apiStreamInfo+stream, nil, &info); err != nil {
 		return 0, 0, fmt.Errorf("broker: stream %s: %w", stream, err)
+	}
+	if stream == streamInputs && !info.Created.Equal(b.created) {
+		return 0, 0, fmt.Errorf("%w: stream %s was created at %s, that of the start at %s; event ids would mean other inputs",
+			ErrReplaced, stream, info.Created.Format(time.RFC3339), b.created.Format(time.RFC3339))
 	}
 	return max(info.State.First, 1), info.State.Last, nil
 }

@@ -46,6 +46,9 @@ var (
 	ErrClosed = errors.New("broker: closed")
 	// ErrNotFound is a message, blob or event that is not stored (any more).
 	ErrNotFound = errors.New("broker: not found")
+	// ErrReplaced says that the input stream is not the one there was at the
+	// start: somebody deleted that and made another.
+	ErrReplaced = errors.New("broker: the input stream was replaced")
 	// ErrBackwards refuses a mark that is before the saved one.
 	ErrBackwards = errors.New("broker: mark would move back")
 )
@@ -96,6 +99,7 @@ type Options struct {
 type Broker struct {
 	opts       Options
 	partitions int
+	created    time.Time // of the input stream
 	inputAge   time.Duration
 	eventAge   time.Duration
 	stateAge   time.Duration
@@ -104,7 +108,8 @@ type Broker struct {
 	nc       *nats.Conn
 	pubs     *publisher
 	watches  *watches
-	again    *signal                // fires after every reconnection
+	again    *signal // fires after every reconnection
+	counts   counts
 	denied   atomic.Pointer[string] // the subject the server last forbade
 
 	closing  sync.Once
@@ -133,7 +138,7 @@ func (b *Broker) open(ctx context.Context) (err error) {
 	if err := b.connect(ctx); err != nil {
 		return err
 	}
-	if b.pubs, err = newPublisher(b.nc, b.notice); err != nil {
+	if b.pubs, err = newPublisher(b.nc, b.notice, &b.counts.resent); err != nil {
 		return err
 	}
 	return b.makeStreams(ctx)
@@ -179,8 +184,8 @@ func (b *Broker) MaxPayload() int { return int(b.nc.MaxPayload()) }
 // Ready tells whether the connection is up and every stream has a leader; the
 // error says in words what is not.
 func (b *Broker) Ready(ctx context.Context) error {
-	if s := b.nc.Status(); s != nats.CONNECTED {
-		return fmt.Errorf("broker: not connected to NATS: %s", strings.ToLower(s.String()))
+	if !b.Connected() {
+		return fmt.Errorf("broker: not connected to NATS: %s", strings.ToLower(b.nc.Status().String()))
 	}
 	for _, name := range streamNames {
 		// Only a leader answers.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 	"time"
@@ -22,10 +23,10 @@ func (b *Broker) connect(ctx context.Context) (err error) {
 		target = ""
 		options = append(options, nats.InProcessServer(b.embedded.server))
 	}
-	closed := make(chan struct{})
+	refused := make(chan error, 1)
 	up := make(chan struct{}, 1)
 	options = append(options,
-		nats.ClosedHandler(func(*nats.Conn) { close(closed) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.unreachable(err, refused) }),
 		nats.ConnectHandler(func(*nats.Conn) { up <- struct{}{} }))
 	if b.nc, err = nats.Connect(target, options...); errors.Is(err, nats.ErrNoServers) {
 		return fmt.Errorf("broker: nothing answers on %s", redacted(target))
@@ -35,8 +36,8 @@ func (b *Broker) connect(ctx context.Context) (err error) {
 	select {
 	case <-up:
 		return nil
-	case <-closed: // refused for good, such as by a wrong password
-		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), b.nc.LastError())
+	case err := <-refused:
+		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
 	case <-ctx.Done():
 		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), errors.Join(ctx.Err(), b.nc.LastError()))
 	}
@@ -52,16 +53,18 @@ func (b *Broker) natsOptions() []nats.Option {
 		nats.Name(name),
 		nats.MaxReconnects(-1), // the default of 60 closes the connection for good
 		nats.RetryOnFailedConnect(!o.Existing),
-		nats.ReconnectWait(100 * time.Millisecond),
-		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		// Nor do credentials that are refused, which the default gives up at the
+		// second time: they are renewed, and accounts come back.
+		nats.IgnoreAuthErrorAbort(),
+		nats.CustomReconnectDelay(func(tries int) time.Duration { return backoff(tries) + rand.N(100*time.Millisecond) }),
 		// What is published while there is no connection fails at once and is
 		// sent again by the publisher, instead of being replayed by the
 		// library when a partition may have moved on.
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(10 * time.Second), // a dead peer is noticed in 30 s, not in 6 min
 		nats.DisconnectErrHandler(b.disconnected),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.notice("cannot reconnect to NATS", err) }),
 		nats.ReconnectHandler(func(nc *nats.Conn) { b.reconnected() }),
+		nats.LameDuckModeHandler(func(*nats.Conn) { b.notice("the NATS server is shutting down", nil) }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { b.asyncError(sub, err) }),
 	}
 	if o.Creds != "" {
@@ -76,17 +79,39 @@ func (b *Broker) natsOptions() []nats.Option {
 	return options
 }
 
-// reconnected wakes whoever lost something with the old connection: publishes
-// their acks, readers their consumers, tails what was republished meanwhile.
+// unreachable hears why a server could not be connected to. At the start a
+// refusal of the credentials is told to whoever waits on refused.
+func (b *Broker) unreachable(err error, refused chan<- error) {
+	b.notice("cannot connect to NATS", err)
+	if !unauthorised(err) {
+		return
+	}
+	b.counts.denied.Add(1)
+	select {
+	case refused <- err:
+	default:
+	}
+}
+
+// unauthorised tells whether a server does not know us, or not any more.
+func unauthorised(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
+		errors.Is(err, nats.ErrAuthRevoked) || errors.Is(err, nats.ErrAccountAuthExpired)
+}
+
 // disconnected tells of a connection that was lost; one that was closed has no
 // error.
 func (b *Broker) disconnected(_ *nats.Conn, err error) {
 	if err != nil {
+		b.counts.disconnected.Add(1)
 		b.notice("disconnected from NATS", err)
 	}
 }
 
+// reconnected wakes whoever lost something with the old connection: publishes
+// their acks, readers their consumers, tails what was republished meanwhile.
 func (b *Broker) reconnected() {
+	b.counts.reconnected.Add(1)
 	b.notice("reconnected to NATS", nil)
 	if b.pubs != nil {
 		b.pubs.resendAll()
@@ -98,9 +123,13 @@ func (b *Broker) reconnected() {
 // asyncError hears what the server says about no request in particular.
 func (b *Broker) asyncError(sub *nats.Subscription, err error) {
 	switch {
+	case unauthorised(err):
+		b.counts.denied.Add(1)
 	case errors.Is(err, nats.ErrSlowConsumer) && sub != nil:
+		b.counts.slow.Add(1)
 		b.watches.lost(sub.Subject)
 	case errors.Is(err, nats.ErrPermissionViolation):
+		b.counts.denied.Add(1)
 		// There is no reply to a forbidden publish: without this it would be
 		// sent again for ever.
 		if subject, ok := forbidden(err.Error()); ok {

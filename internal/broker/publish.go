@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -78,6 +79,7 @@ type publisher struct {
 	notice func(string, error)
 	inbox  string // with a dot at the end; the flight's number follows
 	sub    *nats.Subscription
+	resent *atomic.Uint64
 	wake   chan struct{} // there may be something to send again
 	done   chan struct{}
 	ended  sync.WaitGroup
@@ -98,9 +100,9 @@ type flight struct {
 	due  time.Time // when it is sent again
 }
 
-func newPublisher(nc *nats.Conn, notice func(string, error)) (*publisher, error) {
+func newPublisher(nc *nats.Conn, notice func(string, error), resent *atomic.Uint64) (*publisher, error) {
 	p := &publisher{
-		nc: nc, notice: notice, inbox: nats.NewInbox() + ".",
+		nc: nc, notice: notice, resent: resent, inbox: nats.NewInbox() + ".",
 		wake: make(chan struct{}, 1), done: make(chan struct{}), flights: map[uint64]*flight{}, epoch: 1,
 	}
 	var err error
@@ -305,6 +307,7 @@ func (p *publisher) resendLoop() {
 		case <-timer.C:
 		}
 		due, next := p.due(time.Now())
+		p.resent.Add(uint64(len(due)))
 		for _, f := range due {
 			p.send(f)
 		}

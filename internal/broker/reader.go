@@ -69,6 +69,7 @@ func (b *Broker) read(ctx context.Context, r reading, next uint64) error {
 		if !errors.Is(err, errAgain) {
 			return err
 		}
+		b.counts.remade.Add(1)
 		if next > before {
 			try = 0
 		}

@@ -70,7 +70,7 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 	if out < in+ageMargin {
 		return fmt.Errorf("broker: events are kept for %v, inputs for %v: events must be kept at least %v longer, or a replay would tell them again", out, in, ageMargin)
 	}
-	b.inputAge, b.eventAge = in, out
+	b.created, b.inputAge, b.eventAge = inputs.Created, in, out
 	b.stateAge = cmp.Or(b.opts.StateAge, in+out+ageMargin)
 	return b.makeOwn(ctx, out)
 }

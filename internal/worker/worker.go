@@ -108,8 +108,8 @@ type Worker struct {
 
 // Run carries the given partitions until ctx ends, and returns when all that
 // was under way is done with. A partition that fails is started again from its
-// mark; one that cannot go on (ErrLost, ErrVersion) stops alone, loudly, and
-// Problem tells.
+// mark; one that cannot go on (ErrLost, ErrVersion, broker.ErrReplaced) stops
+// alone, loudly, and Problem tells.
 func (w *Worker) Run(ctx context.Context, partitions []int) error {
 	if err := w.check(); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (w *Worker) keep(ctx context.Context, p int) {
 		case ctx.Err() != nil:
 			w.stop(p, nil)
 			return
-		case errors.Is(err, ErrLost) || errors.Is(err, ErrVersion):
+		case errors.Is(err, ErrLost) || errors.Is(err, ErrVersion) || errors.Is(err, broker.ErrReplaced):
 			if w.stop(p, err) {
 				w.Logger.Error().Err(err).Int("partition", p).Msg("partition stopped")
 			}
