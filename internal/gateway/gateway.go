@@ -95,6 +95,10 @@ type Options struct {
 	// "https://app.example.com".
 	Origins []string
 
+	// Metrics gives what GET /metrics tells besides the gateway's own numbers.
+	// If nil, nothing.
+	Metrics func(ctx context.Context) []Metric
+
 	MaxClients   int           // open streams; if zero, 10,000
 	MaxBody      int           // bytes of an input; if zero, the store's limit less 4 KiB
 	Heartbeat    time.Duration // silence before a heartbeat; if zero, 15 s
@@ -137,6 +141,7 @@ type Gateway struct {
 	page    map[string]asset
 	routes  *http.ServeMux
 	streams streams
+	counts  counts
 	buffers sync.Pool // of *[]byte, for frames on their way
 }
 
@@ -192,6 +197,7 @@ func (g *Gateway) newRoutes() *http.ServeMux {
 	for _, k := range kinds {
 		api("/v1/sessions/{session}/"+k.path, "POST", g.ingest(k.kind))
 	}
+	api("/metrics", "GET", g.metrics)
 	mux.HandleFunc("/v1/login", g.only("POST", g.checked(g.login)))
 	mux.HandleFunc("/healthz", g.only("GET", g.healthz))
 	mux.HandleFunc("/readyz", g.only("GET", g.readyz))
@@ -214,6 +220,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	g.routes.ServeHTTP(rec, r)
+	g.counts.answered(rec.status)
 	g.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", rec.status).
 		Int64("bytes", rec.bytes).Dur("took", time.Since(start)).Msg("request")
 }

@@ -90,6 +90,7 @@ func (s *stream) finish(ctx context.Context, r *http.Request, err error) {
 	failed := s.failed()
 	switch {
 	case errors.Is(failed, os.ErrDeadlineExceeded):
+		s.g.counts.slow.Add(1)
 		s.g.log.Warn().Str("session", s.session).Uint64("seq", s.sequence()).Msg("slow client disconnected")
 	case failed != nil || r.Context().Err() != nil:
 		s.g.log.Debug().Err(failed).Str("session", s.session).Uint64("seq", s.sequence()).Msg("client gone")

@@ -51,6 +51,12 @@ func (s *streams) leave(one *stream) {
 	}
 }
 
+func (s *streams) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
 func (s *streams) draining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
