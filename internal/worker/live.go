@@ -113,14 +113,23 @@ func (q *partition) restore(ctx context.Context, l *live, saved broker.State) er
 	}
 	l.state, l.rev = state, saved.Rev
 	if r.Base.ID.After(l.id) {
-		first, _, err := q.log.EventBounds(ctx)
+		var first uint64
+		err := q.believed(ctx, func() (ok bool, err error) {
+			l.epoch = q.log.Epoch()
+			if l.chain, l.id, err = q.log.ChainLast(ctx, l.token); err == nil {
+				first, _, err = q.log.EventBounds(ctx)
+			}
+			return !r.Base.ID.After(l.id) || r.Base.Seq < first, err
+		})
 		if err != nil {
 			return err
 		}
-		if r.Base.Seq >= first {
+		if r.Base.ID.After(l.id) && r.Base.Seq >= first {
 			return fmt.Errorf("%w: session %q: its chain ends at event %s, its saved state reaches back to %s", ErrLost, l.token, l.id, r.Base.ID)
 		}
-		l.id = r.Base.ID // the chain expired
+		if r.Base.ID.After(l.id) {
+			l.id = r.Base.ID // the chain expired
+		}
 	}
 	l.base = r.Base
 	for i := range r.Events {

@@ -210,6 +210,15 @@ func (q *partition) takeOver(ctx context.Context) error {
 // take the place of one that was folded.
 func (q *partition) pad(ctx context.Context, last, want uint64) error {
 	if last < want {
+		err := q.believed(ctx, func() (ok bool, err error) {
+			_, last, err = q.log.InputBounds(ctx)
+			return last >= want, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if last < want {
 		q.z.Warn().Uint64("seq", last).Uint64("want", want).Msg("the input log is shorter than what was folded of it; padding")
 	}
 	for n := 0; last < want; n++ {
@@ -224,6 +233,30 @@ func (q *partition) pad(ctx context.Context, last, want uint64) error {
 		last = ack.Seq
 	}
 	return nil
+}
+
+// How long an answer is asked for again that says that something is lost. A
+// server that was cut off from the others answers for some seconds as if it
+// still led them.
+const (
+	staleTime  = 5 * time.Second
+	staleEvery = 250 * time.Millisecond
+)
+
+// believed asks until the answer is good, or staleTime is over: then the bad
+// one holds.
+func (q *partition) believed(ctx context.Context, ask func() (good bool, err error)) error {
+	for end := time.Now().Add(staleTime); ; {
+		good, err := ask()
+		if err != nil || good || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(staleEvery):
+		}
+	}
 }
 
 // take folds a batch.

@@ -1,0 +1,69 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+
+	"github.com/rs/zerolog"
+)
+
+// outdated answers some reads as a server does that was cut off before
+// anything was stored, and does not know.
+type outdated struct {
+	*broker.Broker
+	chains, bounds atomic.Int32 // answers that are to be outdated
+}
+
+func (o *outdated) ChainLast(ctx context.Context, token string) (uint64, events.ID, error) {
+	if o.chains.Add(-1) >= 0 {
+		return 0, events.ID{}, nil
+	}
+	return o.Broker.ChainLast(ctx, token)
+}
+
+func (o *outdated) InputBounds(ctx context.Context) (first, last uint64, err error) {
+	if o.bounds.Add(-1) >= 0 {
+		return 1, 0, nil
+	}
+	return o.Broker.InputBounds(ctx)
+}
+
+// Answers of a server that does not know that it leads no more are not taken
+// for a loss: no partition stops, and the input log is not padded.
+func TestOutdatedAnswers(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 1})
+	// Saved at the end only, and with no event that the chain could lack.
+	options := Options{SaveEvery: time.Hour, KeepAcked: 1, Nonce: "one"}
+	stop := h.work(options)
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.wait("a", ofType(events.ToolCallArgsComplete))
+	stop()
+	_, before, err := h.broker.InputBounds(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	log := &outdated{Broker: h.broker}
+	log.chains.Store(2)
+	log.bounds.Store(3)
+	said := new(strings.Builder)
+	options.Nonce = "two"
+	w := &Worker{Log: log, Options: options, Logger: zerolog.New(zerolog.SyncWriter(said))}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = w.Run(ctx, []int{0}) }()
+	want := h.publish("a", "result", fmt.Sprintf(result, 1))
+	h.wait("a", ofType(events.ToolCallResult))
+	cancel()
+	<-done
+	if want != before+1 || strings.Contains(said.String(), "stopped") || strings.Contains(said.String(), "padding") {
+		t.Errorf("the result is input %d behind %d, and the worker said:\n%s", want, before, said)
+	}
+}
