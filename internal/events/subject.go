@@ -26,7 +26,7 @@ func Token(session string) (string, error) {
 		return "", errors.New("events: session is empty")
 	}
 	if !utf8.ValidString(session) {
-		return "", fmt.Errorf("events: session %q is not UTF-8", session)
+		return "", fmt.Errorf("events: session %q is not valid UTF-8", session)
 	}
 	var b strings.Builder
 	for i := range len(session) {

@@ -170,7 +170,7 @@ func (q *partition) evict(now time.Time) {
 
 // header is what a listing of states tells without their data.
 func (l *live) header(alarm lifecycle.Alarm, set bool) map[string]string {
-	h := map[string]string{headerInput: fmt.Sprint(l.state.N), headerChain: fmt.Sprint(l.chain)}
+	h := map[string]string{headerInput: fmt.Sprint(l.state.N), headerChain: l.id.String()}
 	if n := l.state.Life.Open(); n > 0 {
 		h[HeaderOpen] = fmt.Sprint(n)
 	}

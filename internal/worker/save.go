@@ -19,7 +19,7 @@ const (
 	headerInput  = "Input"  // sequence of the last input folded
 	headerWake   = "Wake"   // when the session's next alarm is due, Unix milliseconds
 	headerUnsent = "Unsent" // how many events are not stored yet
-	headerChain  = "Chain"  // sequence of the chain's last event
+	headerChain  = "Chain"  // id of the chain's last event
 )
 
 // save is the saving of a session that is under way: first its blobs.
@@ -237,7 +237,7 @@ const lossWindow = 5 * time.Second
 func (q *partition) states(ctx context.Context) (open []listed, top uint64, err error) {
 	type session struct {
 		listed
-		chain uint64
+		chain events.ID
 		at    time.Time
 	}
 	var all []session
@@ -250,8 +250,8 @@ func (q *partition) states(ctx context.Context) (open []listed, top uint64, err 
 			newest = at
 		}
 		s := session{listed: listed{token: token, lacking: header[headerUnsent] != ""}, at: at}
-		s.chain, _ = strconv.ParseUint(header[headerChain], 10, 64) // 0 where absent
-		wake, _ := strconv.ParseInt(header[headerWake], 10, 64)     // likewise
+		s.chain, _ = events.ParseID(header[headerChain])        // zero where absent
+		wake, _ := strconv.ParseInt(header[headerWake], 10, 64) // likewise
 		s.wake = events.Time(wake)
 		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
 		all = append(all, s)
@@ -261,12 +261,12 @@ func (q *partition) states(ctx context.Context) (open []listed, top uint64, err 
 		return nil, 0, err
 	}
 	for _, s := range all {
-		if !s.lacking && s.chain > 0 && newest.Sub(s.at) <= lossWindow {
-			there, _, err := q.log.ChainLast(ctx, s.token)
+		if !s.lacking && s.chain != (events.ID{}) && newest.Sub(s.at) <= lossWindow {
+			_, there, err := q.log.ChainLast(ctx, s.token)
 			if err != nil {
 				return nil, 0, err
 			}
-			s.lacking = there < s.chain
+			s.lacking = s.chain.After(there)
 		}
 		if s.lacking || s.wake != 0 {
 			open = append(open, s.listed)

@@ -309,7 +309,7 @@ func TestBusyPartition(t *testing.T) {
 func TestBadTokens(t *testing.T) {
 	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
 	h.work(Options{})
-	for token, words := range map[string]string{"=2e": "=2E", "é": "=C3=A9", "=4": "two hex digits", "=41": "must be spelled", "=FF": "not UTF-8"} {
+	for token, words := range map[string]string{"=2e": "=2E", "é": "=C3=A9", "=4": "two hex digits", "=41": "must be spelled", "=FF": "UTF-8"} {
 		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
 		e := h.wait(token, ofType(events.Rejected))
 		if !bytes.Contains(e.Data, []byte(words)) || !bytes.Contains(e.Data, []byte("bad_session_token")) {
