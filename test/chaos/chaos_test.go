@@ -177,7 +177,7 @@ func begin(t *testing.T, b *broker.Broker) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	waitFor(t, ctx, func() (list []string, err error) {
+	waitFor(t, ctx, b, func() (list []string, err error) {
 		_, last, err := b.InputBounds(ctx)
 		for p := range b.Partitions() {
 			m, _, err := b.LoadMark(ctx, p)

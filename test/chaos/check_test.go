@@ -39,12 +39,12 @@ func settled(t *testing.T, b *broker.Broker) worker.Report {
 			return list, err
 		},
 	} {
-		waitFor(t, ctx, wrong)
+		waitFor(t, ctx, b, wrong)
 	}
 	return r
 }
 
-func waitFor(t *testing.T, ctx context.Context, wrong func() ([]string, error)) {
+func waitFor(t *testing.T, ctx context.Context, b *broker.Broker, wrong func() ([]string, error)) {
 	t.Helper()
 	var last []string
 	for {
@@ -57,9 +57,41 @@ func waitFor(t *testing.T, ctx context.Context, wrong func() ([]string, error)) 
 		}
 		select {
 		case <-ctx.Done():
+			if len(last) > 0 {
+				tell(t, b, last[0])
+			}
 			t.Fatalf("%d things are wrong after %v (%v):\n%s", len(last), patience, err, strings.Join(last[:min(5, len(last))], "\n"))
 		case <-time.After(200 * time.Millisecond): // between looks
 		}
+	}
+}
+
+// tell logs the inputs and events of the session a text begins with.
+func tell(t *testing.T, b *broker.Broker, text string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	token, _, _ := strings.Cut(strings.TrimPrefix(text, "session "), " ")
+	token = strings.TrimSuffix(token, ",")
+	err := b.Inputs(ctx, b.Partition(token), 1, func(batch []broker.Input, _ uint64, caughtUp bool) error {
+		for _, in := range batch {
+			if in.Token == token || in.Kind == broker.KindRules {
+				t.Logf("input %d %s %s %.300s", in.Seq, in.At.Format(time.StampMilli), in.Kind, in.Data)
+			}
+		}
+		if caughtUp {
+			return errEnd
+		}
+		return nil
+	})
+	if !errors.Is(err, errEnd) {
+		t.Log(err)
+	}
+	err = b.Events(ctx, token, 0, func(s broker.Stored) error {
+		t.Logf("event %d %s behind %d: %.300s", s.Seq, s.ID, s.Prev, s.Data)
+		return nil
+	})
+	if err != nil {
+		t.Log(err)
 	}
 }
 

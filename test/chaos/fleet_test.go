@@ -51,7 +51,7 @@ func lives(binary, urls string, rnd *rand.Rand) func() []string {
 			"--http-listen", "127.0.0.1:0", "--log-level", "info", "--log-format", "json",
 			"--save-every", pick("20ms", "200ms", "1s"), "--evict-after", pick("1ms", "300ms", "5s"),
 			"--args-timeout", "2s", "--result-timeout", fmt.Sprintf("%dms", 1000+rnd.IntN(3000)),
-			"--run-idle", "6s", "--deltas", pick("coalesced", "every", "off"), "--lang", pick("en", "zh"),
+			"--wait-timeout", "4s", "--run-idle", "6s", "--deltas", pick("coalesced", "every", "off"), "--lang", pick("en", "zh"),
 		}
 	}
 }
