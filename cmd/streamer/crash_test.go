@@ -196,7 +196,7 @@ func server(t *testing.T, opts broker.Options) (*broker.Broker, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	return b, b.URL()
+	return b, b.OwnURL()
 }
 
 func reach(t *testing.T, url string) *broker.Broker {

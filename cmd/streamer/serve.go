@@ -82,7 +82,7 @@ func (h *house) open(ctx context.Context) (err error) {
 		return err
 	}
 	if h.flags.nats.url == "" {
-		if err := os.WriteFile(filepath.Join(h.flags.nats.dataDir, urlFile), []byte(h.broker.URL()+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(h.flags.nats.dataDir, urlFile), []byte(h.broker.OwnURL()+"\n"), 0o600); err != nil {
 			return fmt.Errorf("data directory: %w", err)
 		}
 	}

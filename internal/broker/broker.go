@@ -168,10 +168,25 @@ func (b *Broker) close() error {
 // URL gives the address clients can connect to, without any password. It is
 // "" where only this process can.
 func (b *Broker) URL() string {
-	if b.embedded != nil {
-		return b.embedded.url
+	if b.embedded == nil {
+		return redacted(b.opts.URL)
 	}
-	return redacted(b.opts.URL)
+	if b.embedded.address == "" {
+		return ""
+	}
+	return "nats://" + b.embedded.address
+}
+
+// OwnURL is URL with the right to publish what only streamer may. It is a
+// secret.
+func (b *Broker) OwnURL() string {
+	if b.embedded == nil {
+		return b.opts.URL
+	}
+	if b.embedded.address == "" {
+		return ""
+	}
+	return "nats://" + ownUser + ":" + b.embedded.password + "@" + b.embedded.address
 }
 
 // Partitions gives the number of partitions of the input stream.

@@ -302,12 +302,42 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// Only the server may publish on toolcalls.>.
+// Only the server may publish on toolcalls.>, and only streamer what it alone
+// may say.
 func TestForbiddenSubject(t *testing.T) {
-	b := start(t, Options{})
-	a := b.PublishWait(deadline(t), &Pub{Subject: "toolcalls.s.event.x"})
-	if !errors.Is(a.Err, ErrRefused) {
-		t.Fatalf("got %v, want ErrRefused", a.Err)
+	b := start(t, Options{Listen: "127.0.0.1:0"})
+	open := func(url string) *Broker {
+		other, err := Open(deadline(t), Options{URL: url, Existing: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { other.Close() })
+		return other
+	}
+	anybody, own := open(b.URL()), open(b.OwnURL())
+	for _, c := range []struct {
+		subject              string
+		byOwn, byAnybodyElse bool
+	}{
+		{"llm.s.delta", true, true},
+		{"toolcalls.s.event.x", false, false},
+		{"_toolcalls.s.event.x", true, false},
+		{"_llm.0.s.clock", true, false},
+		{rootBlobs + "x", true, false},
+		{rootStates + "0.s", true, false},
+		{rootMarks + "0", true, false},
+		{rootMembers + "x", true, false},
+	} {
+		for _, who := range []struct {
+			name    string
+			b       *Broker
+			allowed bool
+		}{{"the process", b, c.byOwn}, {"its URL", own, c.byOwn}, {"anybody", anybody, c.byAnybodyElse}} {
+			a := who.b.PublishWait(deadline(t), &Pub{Subject: c.subject})
+			if who.allowed && a.Err != nil || !who.allowed && !errors.Is(a.Err, ErrRefused) {
+				t.Errorf("%s on %s: got %v, want allowed %v", who.name, c.subject, a.Err, who.allowed)
+			}
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ func (b *Broker) connect(ctx context.Context) (err error) {
 	options := b.natsOptions()
 	if b.embedded != nil {
 		target = ""
-		options = append(options, nats.InProcessServer(b.embedded.server))
+		options = append(options, nats.InProcessServer(b.embedded.server), nats.UserInfo(ownUser, b.embedded.password))
 	}
 	refused := make(chan error, 1)
 	up := make(chan struct{}, 1)

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -17,14 +18,15 @@ const startTimeout = 2 * time.Minute
 
 // embedded is a NATS server in this process, and the lock on its directory.
 type embedded struct {
-	server *server.Server
-	lock   *dirLock
-	url    string // "" where only this process can connect
+	server   *server.Server
+	lock     *dirLock
+	address  string // "" where only this process can connect
+	password string // of ownUser, new at every start
 }
 
 // startEmbedded locks the data directory and starts a server on it. Anybody on
-// this machine may connect, and publish anything but toolcalls.>, which is
-// the server's own to republish.
+// this machine may connect and publish inputs, but nothing that only streamer
+// may say: a single forged event would break its session's chain.
 func startEmbedded(opts Options, notice func(string, error)) (*embedded, error) {
 	if opts.DataDir == "" {
 		return nil, errors.New("broker: the embedded server needs a data directory")
@@ -41,8 +43,10 @@ func startEmbedded(opts Options, notice func(string, error)) (*embedded, error) 
 	if err != nil {
 		return nil, err
 	}
-	e := &embedded{lock: lock}
-	if err := e.start(serverOptions(opts, host, port), notice); err != nil {
+	e := &embedded{lock: lock, password: rand.Text()}
+	o := serverOptions(opts, host, port)
+	o.NoAuthUser, o.Users = localUser, users(e.password)
+	if err := e.start(o, notice); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
@@ -60,7 +64,7 @@ func (e *embedded) start(o *server.Options, notice func(string, error)) (err err
 		return fmt.Errorf("broker: embedded server on %s did not start: %s", o.StoreDir, cmp.Or(log.last(), "no reason given"))
 	}
 	if !o.DontListen {
-		e.url = "nats://" + e.server.Addr().String()
+		e.address = e.server.Addr().String()
 	}
 	return nil
 }
@@ -83,11 +87,23 @@ func serverOptions(opts Options, host string, port int) *server.Options {
 		JetStreamMaxMemory: 1 << 30,
 		JetStreamMaxStore:  storeLimit(opts.DataDir),
 		MaxPayload:         1 << 20,
-		NoAuthUser:         "local",
-		Users: []*server.User{{
-			Username:    "local",
-			Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"toolcalls.>"}}},
-		}},
+	}
+}
+
+// The users of the embedded server: streamer itself, and everybody who does
+// not say who he is.
+const (
+	ownUser   = "streamer"
+	localUser = "local"
+)
+
+func users(password string) []*server.User {
+	deny := func(subjects ...string) *server.Permissions {
+		return &server.Permissions{Publish: &server.SubjectPermission{Deny: subjects}}
+	}
+	return []*server.User{
+		{Username: ownUser, Password: password, Permissions: deny("toolcalls.>")},
+		{Username: localUser, Permissions: deny("toolcalls.>", "_toolcalls.>", "_llm.>", rootBlobs+">", rootStates+">", rootMarks+">", rootMembers+">")},
 	}
 }
 
