@@ -2,12 +2,16 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"streamer/internal/broker"
 )
 
 // Members is who else carries partitions.
@@ -28,12 +32,19 @@ const (
 // live workers divide them evenly, and again when one comes, leaves or dies. A
 // wrong view of who is there costs time, never correctness: two owners of a
 // partition write one log. At the end it leaves when its partitions are
-// settled, so that their next owners begin at once where it ended.
+// settled, so that their next owners begin at once where it ended. A worker
+// that may not publish what workers do is refused at the start.
 func (w *Worker) RunShared(ctx context.Context, members Members, partitions int) error {
 	if err := w.check(); err != nil {
 		return err
 	}
 	o := owner{w: w, members: members, partitions: partitions, id: w.Options.Nonce, carried: map[int]*carried{}}
+	once, cancel := context.WithTimeout(ctx, beatBudget)
+	err := members.Beat(once, o.id, memberTTL)
+	cancel()
+	if errors.Is(err, broker.ErrRefused) { // and so would all that a worker has to say
+		return fmt.Errorf("worker: joining the workers: %w", err)
+	}
 	defer o.leave()
 	beating, stop := context.WithCancel(ctx)
 	defer stop()

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -108,5 +109,22 @@ func TestSharedHandover(t *testing.T) {
 	round(5)
 	if r := h.quiet(); len(r.Differences) > 0 {
 		t.Error(r.Differences)
+	}
+}
+
+// TestForbiddenWorker: who may only publish inputs is no worker, and is told so
+// at once.
+func TestForbiddenWorker(t *testing.T) {
+	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
+	anybody, err := broker.Open(t.Context(), broker.Options{URL: h.broker.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer anybody.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	w := &Worker{Log: anybody, Options: Options{Nonce: "anybody"}, Logger: zerolog.Nop()}
+	if err := w.RunShared(ctx, anybody, anybody.Partitions()); !errors.Is(err, broker.ErrRefused) {
+		t.Errorf("got %v, want ErrRefused", err)
 	}
 }
