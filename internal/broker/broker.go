@@ -72,7 +72,8 @@ type Options struct {
 
 	Partitions int           // if zero, what is recorded, or 16
 	Replicas   int           // if zero, what the streams have, or 1
-	Memory     bool          // streams in memory; for tests
+	Storage    string        // file or memory; if "", what the streams have, or file
+	MaxBytes   int64         // of inputs: more are refused until old ones go; if zero, what the stream has, or no limit
 	InputAge   time.Duration // retention of inputs; if zero, what the stream has, or 12 h
 	EventAge   time.Duration // retention of events; if zero, what the stream has, or 24 h
 	StateAge   time.Duration // life of a saved state; if zero, InputAge + EventAge + 1 h
@@ -100,6 +101,7 @@ type Broker struct {
 	opts       Options
 	partitions int
 	created    time.Time // of the input stream
+	warnings   []string
 	inputAge   time.Duration
 	eventAge   time.Duration
 	stateAge   time.Duration

@@ -226,7 +226,8 @@ func TestRefusedInWords(t *testing.T) {
 	}{
 		{"partitions", Options{Partitions: 8}, "made with 4 partitions, 8 are wanted"},
 		{"input retention", Options{InputAge: 2 * time.Hour}, "its retention is 1h0m0s, not 2h0m0s"},
-		{"storage", Options{Memory: true}, "its storage is File, not Memory"},
+		{"storage", Options{Storage: "memory"}, "its storage is File, not Memory"},
+		{"unknown storage", Options{Storage: "tape"}, `storage "tape" is neither file nor memory`},
 		{"state outlives its blobs", Options{StateAge: 1000 * time.Hour}, "STREAMER_BLOBS keeps"},
 		{"listen", Options{Listen: "0.0.0.0:4222"}, "not on loopback"},
 	} {

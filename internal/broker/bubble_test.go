@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // inBubble runs a test in fake time against a real embedded server.
 func inBubble(t *testing.T, opts Options, test func(t *testing.T, b *Broker)) {
 	opts.DataDir = t.TempDir()
-	opts.Memory = true // or hours of fake time would be thousands of syncs of a real disk
+	opts.Storage = "memory" // or hours of fake time would be thousands of syncs of a real disk
 	synctest.Test(t, func(t *testing.T) {
 		b, err := Open(context.Background(), opts)
 		if err != nil {

@@ -53,6 +53,12 @@ const (
 
 const leastPayload = 1 << 20
 
+// Storages.
+const (
+	storageFile   = "file"
+	storageMemory = "memory"
+)
+
 // makeStreams creates what is missing and refuses, in words, what does not fit.
 func (b *Broker) makeStreams(ctx context.Context) error {
 	if err := b.checkServer(ctx); err != nil {
@@ -72,17 +78,19 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 	}
 	b.created, b.inputAge, b.eventAge = inputs.Created, in, out
 	b.stateAge = cmp.Or(b.opts.StateAge, in+out+ageMargin)
-	return b.makeOwn(ctx, out)
+	if err := b.makeOwn(ctx, out); err != nil {
+		return err
+	}
+	b.warnings = b.weaknesses(inputs.Config, stored.Config)
+	return nil
 }
 
 // Retention tells how long inputs and events are kept.
 func (b *Broker) Retention() (inputs, events time.Duration) { return b.inputAge, b.eventAge }
 
 func (b *Broker) checkServer(ctx context.Context) error {
-	version := b.nc.ConnectedServerVersion()
-	var major, minor int
-	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < 2 || major == 2 && minor < 14 {
-		return fmt.Errorf("broker: NATS server %q is too old: 2.14 or later is needed", version)
+	if err := checkVersion(b.nc.ConnectedServerVersion()); err != nil {
+		return err
 	}
 	if enabled, _ := b.nc.ConnectedServerJetStream(); !enabled {
 		// Another server of its cluster may have it, and answers then.
@@ -96,10 +104,30 @@ func (b *Broker) checkServer(ctx context.Context) error {
 	return nil
 }
 
+// checkVersion refuses servers that lack what is relied on.
+func checkVersion(version string) error {
+	var major, minor int
+	lacks := "it is not known what it lacks"
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	switch {
+	case err != nil:
+	case major > 2 || major == 2 && minor >= 14:
+		return nil
+	case major < 2 || minor < 11:
+		lacks = "it has no condition over all subjects of a session, without which events could be stored twice, and no TTL per message (both since 2.11)"
+	default:
+		lacks = "a server that cannot write to its disk goes on voting, and what was acknowledged can be lost (until 2.14)"
+	}
+	return fmt.Errorf("broker: NATS server %q is too old: %s; 2.14 or later is needed", version, lacks)
+}
+
 // makeInputs makes the input stream and adopts its number of partitions.
 func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	info, err := b.stream(ctx, streamInputs)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.adoptStorage(info); err != nil {
 		return nil, err
 	}
 	want := b.opts.Partitions
@@ -124,6 +152,7 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	}
 	config.Duplicates = cmp.Or(b.opts.Duplicates, defaultDuplicates)
 	config.Metadata = map[string]string{metaPartitions: strconv.Itoa(b.partitions)}
+	b.limitBytes(&config, info)
 	return b.createOrCheck(ctx, info, config, b.opts.InputAge, b.opts.Duplicates)
 }
 
@@ -172,9 +201,39 @@ func (b *Broker) makeOwn(ctx context.Context, eventAge time.Duration) error {
 	return nil
 }
 
+// limitBytes sets how large the input stream may grow. A full one refuses new
+// inputs, and their publishers hear of it: to drop old ones could lose what was
+// acknowledged and is not folded yet.
+func (b *Broker) limitBytes(config *jetstream.StreamConfig, info *streamInfo) {
+	limit := b.opts.MaxBytes
+	if limit == 0 && info != nil {
+		limit = info.Config.MaxBytes
+	}
+	if limit > 0 {
+		config.MaxBytes, config.Discard = limit, jetstream.DiscardNew
+	}
+}
+
+// adoptStorage takes the storage of the input stream where none is wanted, so
+// that all streams have the same.
+func (b *Broker) adoptStorage(info *streamInfo) error {
+	switch b.opts.Storage {
+	case storageFile, storageMemory:
+		return nil
+	case "":
+	default:
+		return fmt.Errorf("broker: storage %q is neither %s nor %s", b.opts.Storage, storageFile, storageMemory)
+	}
+	b.opts.Storage = storageFile
+	if info != nil && info.Config.Storage == jetstream.MemoryStorage {
+		b.opts.Storage = storageMemory
+	}
+	return nil
+}
+
 func (b *Broker) config(name string, age time.Duration, subjects ...string) jetstream.StreamConfig {
 	storage := jetstream.FileStorage
-	if b.opts.Memory {
+	if b.opts.Storage == storageMemory {
 		storage = jetstream.MemoryStorage
 	}
 	return jetstream.StreamConfig{

@@ -1,0 +1,94 @@
+package broker
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What weakens a promise is said, and only that.
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		opts  Options
+		words []string // of each warning
+	}{
+		{"as it is made", Options{}, nil},
+		{"kept for hardly longer", Options{InputAge: time.Hour, EventAge: 2*time.Hour + time.Minute}, []string{"only 1h1m0s longer than inputs"}},
+		{"in memory", Options{Storage: "memory"}, []string{"when the server stops"}},
+	} {
+		got := start(t, c.opts).Warnings()
+		ok := len(got) == len(c.words)
+		for i := range min(len(got), len(c.words)) {
+			ok = ok && strings.Contains(got[i], c.words[i])
+		}
+		if !ok {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.words)
+		}
+	}
+}
+
+// Fewer replicas than a cluster could have are a weakness.
+func TestWarningOfReplicas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three servers take some seconds")
+	}
+	c := newCluster(t)
+	got := start(t, Options{URL: c.url(), Partitions: 1}).Warnings()
+	if want := `one replica in the cluster "c"`; len(got) != 1 || !strings.Contains(got[0], want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// An old server is told what it lacks.
+func TestVersions(t *testing.T) {
+	for version, want := range map[string]string{
+		"2.14.0": "", "2.15.2": "", "3.0.0-beta": "",
+		"2.12.4": "goes on voting", "2.10.22": "no condition over all subjects", "1.4.1": "no condition",
+		"": "not known", "dev": "not known",
+	} {
+		got := ""
+		if err := checkVersion(version); err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%q: got %q, want %q", version, got, want)
+		}
+	}
+}
+
+// A full input stream refuses what is new, and keeps what it has acknowledged;
+// what it was made with holds until it is said otherwise.
+func TestMaxBytes(t *testing.T) {
+	dir := t.TempDir()
+	b := start(t, Options{DataDir: dir, MaxBytes: 4 << 10})
+	must(t, b, b.InputPub("s", KindDelta, "1", nil, make([]byte, 3<<10)))
+	acks := make(chan Ack, 1)
+	b.Publish(b.InputPub("s", KindDelta, "2", nil, make([]byte, 3<<10)), acks)
+	eventually(t, b, "a full stream", func() bool { return b.Counts().Resent > 0 })
+	if first, last, err := b.InputBounds(deadline(t)); first != 1 || last != 1 || err != nil {
+		t.Errorf("a full stream: got %d to %d, %v, want 1 to 1", first, last, err)
+	}
+	b.Close()
+	if a := <-acks; !errors.Is(a.Err, ErrClosed) {
+		t.Errorf("got %v, want that it waits for room", a.Err)
+	}
+	b = start(t, Options{DataDir: dir})
+	b.Close()
+	_, err := Open(deadline(t), Options{DataDir: dir, MaxBytes: 8 << 10})
+	if err == nil || !strings.Contains(err.Error(), "its limit of bytes is 4096, not 8192") {
+		t.Errorf("another limit: got %v", err)
+	}
+}
+
+// Streams in memory are adopted, all of them.
+func TestStorageIsAdopted(t *testing.T) {
+	s := newTestServer(t)
+	start(t, Options{URL: s.url(), Storage: "memory", Partitions: 1})
+	start(t, Options{URL: s.url()})
+	_, err := Open(deadline(t), Options{URL: s.url(), Storage: "file"})
+	if err == nil || !strings.Contains(err.Error(), "its storage is Memory, not File") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}
