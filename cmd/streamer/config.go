@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -64,12 +63,16 @@ type serveFlags struct {
 	partitions, replica int
 	syncAlways          bool
 	inputAge, eventAge  time.Duration
+	storage             string
+	maxBytes            int64
 
 	httpListen, tokenFile string
 	hosts, origins        words
 	maxClients            int
 
+	given               func(fn func(*flag.Flag)) // the flags that were given
 	rules               lifecycle.Rules
+	rulesFile           string
 	tools               toolTimeouts
 	deltas, texts       string
 	args, result        time.Duration
@@ -84,7 +87,7 @@ type serveFlags struct {
 
 func (s *serveFlags) register(fs *flag.FlagSet) {
 	d := lifecycle.DefaultRules()
-	s.rules = d
+	s.rules, s.given = d, fs.Visit
 	s.nats.register(fs)
 	fs.StringVar(&s.natsListen, "nats-listen", defaultNATS, "loopback `address` of the embedded server; another free port is taken where it is in use")
 	fs.IntVar(&s.partitions, "partitions", 0, "`number` of partitions, fixed when the streams are made; if 0, what is recorded, or 16")
@@ -92,6 +95,8 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&s.syncAlways, "sync-always", false, "the embedded server syncs every message to disk, not once a second")
 	fs.DurationVar(&s.inputAge, "input-age", 0, "retention of inputs; if 0, what the stream has, or 12h")
 	fs.DurationVar(&s.eventAge, "event-age", 0, "retention of events; if 0, what the stream has, or 24h")
+	fs.StringVar(&s.storage, "storage", "", "of the streams: `file or memory`; if empty, what they have, or file; memory is lost when the server stops")
+	fs.Int64Var(&s.maxBytes, "max-bytes", 0, "`bytes` of inputs kept at the most; a full stream refuses new ones; if 0, what the stream has, or no limit")
 
 	fs.StringVar(&s.httpListen, "http-listen", defaultHTTP, "`address` of the page and the HTTP API; beyond loopback it needs --http-token-file")
 	fs.StringVar(&s.tokenFile, "http-token-file", "", "`file` with the token HTTP clients must show")
@@ -99,6 +104,7 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 	fs.Var(&s.origins, "http-origin", "foreign `origin` whose pages may use the HTTP API; may be repeated")
 	fs.IntVar(&s.maxClients, "http-max-clients", 0, "open event streams at the most; if 0, 10,000")
 
+	fs.StringVar(&s.rulesFile, "rules", "", "JSON `file` of settings, docs/operations.md has them all; a flag that is given wins over it")
 	fs.DurationVar(&s.args, "args-timeout", d.ArgsTimeout.Std(), "silence after which a call's args are given up")
 	fs.DurationVar(&s.result, "result-timeout", d.ResultTimeout.Std(), "time from complete args to the result after which a call is closed")
 	fs.DurationVar(&s.wait, "wait-timeout", 0, "time a call may wait for a person; if 0, until the event log would forget it")
@@ -118,35 +124,9 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 func (s *serveFlags) brokerOptions() broker.Options {
 	o := s.nats.options()
 	o.Listen, o.Partitions, o.Replicas, o.SyncAlways = s.natsListen, s.partitions, s.replica, s.syncAlways
+	o.Storage, o.MaxBytes = s.storage, s.maxBytes
 	o.InputAge, o.EventAge, o.NoCondition = s.inputAge, s.eventAge, s.noCondition
 	return o
-}
-
-// expireMargin is how long before the event log forgets a call's start the
-// call is closed.
-const expireMargin = time.Hour
-
-// foldRules gives the settings of the fold, for logs of these retentions.
-func (s *serveFlags) foldRules(inputAge, eventAge time.Duration) (*lifecycle.Rules, error) {
-	r := s.rules
-	r.ArgsTimeout, r.ResultTimeout = lifecycle.Of(s.args), lifecycle.Of(s.result)
-	r.WaitTimeout, r.RunIdle = lifecycle.Of(s.wait), lifecycle.Of(s.idle)
-	r.Deltas, r.Texts, r.Tools = lifecycle.Deltas(s.deltas), lifecycle.Deltas(s.texts), s.tools
-	r.Expire, r.Forget = lifecycle.Of(eventAge-min(expireMargin, eventAge/10)), lifecycle.Of(eventAge)
-	deadlines := map[string]time.Duration{"--args-timeout": s.args, "--result-timeout": s.result, "--run-idle": s.idle}
-	for _, t := range s.tools {
-		deadlines["--tool-timeout "+t.Pattern] = t.ResultTimeout.Std()
-	}
-	var errs []error
-	for name, d := range deadlines {
-		if d > inputAge {
-			errs = append(errs, fmt.Errorf("%s is %s, longer than inputs are kept (%s)", name, d, inputAge))
-		}
-	}
-	if err := errors.Join(append(errs, r.Check())...); err != nil {
-		return nil, err
-	}
-	return &r, nil
 }
 
 // gatewayOptions gives the settings of the gateway.

@@ -86,6 +86,9 @@ func (h *house) open(ctx context.Context) (err error) {
 			return fmt.Errorf("data directory: %w", err)
 		}
 	}
+	for _, w := range h.broker.Warnings() {
+		h.log.Warn().Str("why", w).Msg("weaker than it could be")
+	}
 	rules, err := h.flags.foldRules(h.broker.Retention())
 	if err != nil {
 		return err
