@@ -77,15 +77,16 @@ func (id ID) After(other ID) bool {
 	return id.Seq > other.Seq || id.Seq == other.Seq && id.N > other.N
 }
 
-// ParseID reads the wire form of an ID.
+// ParseID reads the wire form of an ID, and no other spelling of it.
 func ParseID(s string) (ID, error) {
 	a, b, ok := strings.Cut(s, ".")
 	seq, err := strconv.ParseUint(a, 10, 64)
 	n, err2 := strconv.Atoi(b)
-	if !ok || err != nil || err2 != nil || n < 0 {
+	id := ID{seq, n}
+	if !ok || err != nil || err2 != nil || n < 0 || id.String() != s {
 		return ID{}, fmt.Errorf("events: event id %q is not <sequence>.<n>", s)
 	}
-	return ID{seq, n}, nil
+	return id, nil
 }
 
 // MarshalText gives the wire form.

@@ -3,7 +3,11 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"streamer/internal/chunks"
@@ -100,12 +104,19 @@ func DefaultRules() Rules {
 	}
 }
 
+// maxRule bounds every number of the rules, so that no sum of them overflows
+// and no deadline leaves the years that RFC 3339 can spell: 68 years.
+const maxRule = math.MaxInt32 * 1000
+
 // Check says in words what is wrong with rules, field by field.
 func (r *Rules) Check() error {
 	var errs []error
 	positive := func(name string, v int64) {
-		if v <= 0 {
+		switch {
+		case v <= 0:
 			errs = append(errs, fmt.Errorf("lifecycle: rules: %s is %d, it must be positive", name, v))
+		case v > maxRule:
+			errs = append(errs, fmt.Errorf("lifecycle: rules: %s is %d, it must not be above %d", name, v, int64(maxRule)))
 		}
 	}
 	positive("args_timeout", int64(r.ArgsTimeout))
@@ -125,12 +136,18 @@ func (r *Rules) Check() error {
 	if r.MaxEventText < 64 {
 		errs = append(errs, fmt.Errorf("lifecycle: rules: max_event_text is %d, it must be at least 64", r.MaxEventText))
 	}
-	if r.WaitTimeout < 0 {
-		errs = append(errs, fmt.Errorf("lifecycle: rules: wait_timeout is %d, it must not be negative", r.WaitTimeout))
+	orNone := func(name string, v Millis) {
+		if v != 0 {
+			positive(name, int64(v))
+		}
 	}
-	for name, d := range map[string]Deltas{"deltas": r.Deltas, "texts": r.Texts} {
-		if d != Coalesced && d != Every && d != Off {
-			errs = append(errs, fmt.Errorf("lifecycle: rules: %s is %q, it must be coalesced, every or off", name, d))
+	orNone("wait_timeout", r.WaitTimeout)
+	for _, way := range []struct {
+		name string
+		is   Deltas
+	}{{"deltas", r.Deltas}, {"texts", r.Texts}} {
+		if way.is != Coalesced && way.is != Every && way.is != Off {
+			errs = append(errs, fmt.Errorf("lifecycle: rules: %s is %q, it must be coalesced, every or off", way.name, way.is))
 		}
 	}
 	if r.Lang != "en" && r.Lang != "zh" {
@@ -140,8 +157,24 @@ func (r *Rules) Check() error {
 		if _, err := path.Match(t.Pattern, ""); err != nil {
 			errs = append(errs, fmt.Errorf("lifecycle: rules: tool pattern %q: %w", t.Pattern, err))
 		}
+		orNone("args_timeout of tool "+t.Pattern, t.ArgsTimeout)
+		orNone("result_timeout of tool "+t.Pattern, t.ResultTimeout)
+		errs = append(errs, r.checkTemplate("of tool "+t.Pattern, t.Template))
+	}
+	for _, text := range slices.Sorted(maps.Keys(r.Templates)) {
+		errs = append(errs, r.checkTemplate(string(text), r.Templates[text]))
 	}
 	return errors.Join(errs...)
+}
+
+// checkTemplate holds that no name or id makes a sentence longer than an event
+// takes.
+func (r *Rules) checkTemplate(what, template string) error {
+	places := strings.Count(template, "{name}") + strings.Count(template, "{id}")
+	if n := len(template) + places*max(0, r.MaxName); n > r.MaxEventText {
+		return fmt.Errorf("lifecycle: rules: template %s may grow to %d bytes, which is more than max_event_text, %d", what, n, r.MaxEventText)
+	}
+	return nil
 }
 
 func (r *Rules) limits() chunks.Limits {
