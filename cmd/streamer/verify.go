@@ -41,7 +41,10 @@ func verify(ctx context.Context, std stdio, args []string) error {
 		fmt.Fprintf(std.out, "; %d sessions began before the input log does and were not compared", r.Older)
 	}
 	fmt.Fprintln(std.out)
-	if len(r.Differences) > 0 {
+	for _, token := range r.Unknown {
+		fmt.Fprintf(std.out, "there is nothing of session %s\n", token)
+	}
+	if len(r.Differences) > 0 || len(r.Unknown) > 0 {
 		return exit(exitFailed)
 	}
 	return nil

@@ -30,6 +30,7 @@ type Report struct {
 	Older    int // not compared: they began before the input log does
 	Inputs   int
 	Events   int
+	Unknown  []string // tokens that were asked for, and stand in neither log
 	// Differences are the first of each session where there is one.
 	Differences []Difference
 }
@@ -79,7 +80,9 @@ func Verify(ctx context.Context, log Logs, tokens ...string) (Report, error) {
 		}
 		wrong, lag := v.compare()
 		if !lag || time.Now().After(deadline) {
-			return v.report(ctx, wrong)
+			r, err := v.report(ctx, wrong)
+			r.Unknown = v.unknown(tokens)
+			return r, err
 		}
 		select {
 		case <-ctx.Done():
@@ -271,6 +274,17 @@ func (v *verification) tokens() map[string]bool {
 		}
 	}
 	return all
+}
+
+// unknown gives those of the tokens of which neither log knows.
+func (v *verification) unknown(tokens []string) (list []string) {
+	for _, t := range tokens {
+		_, folded := v.want[t]
+		if !folded && len(v.got[t]) == 0 && !v.older[t] {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // spelt is how many differences are spelt out.
