@@ -137,8 +137,9 @@ func (c *Call) resent(piece string) bool {
 	if n == 0 || len(piece) < n || c.Text[0] != '{' || piece[:n] != string(c.Text) {
 		return false
 	}
-	if n == 2 && c.Text[1] == '"' && len(piece) > 2 {
-		return piece[2] != ':' && piece[2] != ' '
+	if strings.TrimSpace(string(c.Text[1:])) == `"` {
+		rest := strings.TrimLeft(piece[n:], " \t\r\n")
+		return rest != "" && rest[0] != ':'
 	}
 	return true
 }
