@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,6 +85,31 @@ func TestStatsOfSleepingSessions(t *testing.T) {
 	stop()
 	w := h.counting(Options{SaveEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond})
 	h.until(w, "one open call, no session in memory", func(s Stats) bool { return s.Open == 1 && s.Sessions == 0 })
+}
+
+// An input stream that somebody deleted and made anew stops the partitions: its
+// numbers mean other inputs.
+func TestReplacedInputs(t *testing.T) {
+	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
+	w := h.counting(Options{SaveEvery: 10 * time.Millisecond})
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.wait("a", ofType(events.ToolCallArgsComplete))
+	js, s := h.jetStream(), h.stream("LLM")
+	if err := js.DeleteStream(t.Context(), "LLM"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), s.CachedInfo().Config); err != nil {
+		t.Fatal(err)
+	}
+	for by := time.Now().Add(20 * time.Second); ; {
+		s := w.Stats()
+		if err := w.Problem(); errors.Is(err, broker.ErrReplaced) && len(s.Carried) > 0 && s.Carried[0].Stopped {
+			return
+		} else if time.Now().After(by) {
+			t.Fatalf("got problem %v, %+v, want that the input stream was replaced", err, s)
+		}
+		_, _ = h.broker.Members(t.Context()) // a pause
+	}
 }
 
 // A partition is behind while the stamp of what it reads is old and more is

@@ -88,8 +88,8 @@ func (h *house) publish(token, kind, data string) uint64 {
 	return a.Seq
 }
 
-// stream reaches a stream of the broker's past it, as an operator would.
-func (h *house) stream(name string) jetstream.Stream {
+// jetStream reaches the broker's server past it, as an operator would.
+func (h *house) jetStream() jetstream.JetStream {
 	h.t.Helper()
 	nc, err := nats.Connect(h.broker.URL())
 	if err != nil {
@@ -100,7 +100,13 @@ func (h *house) stream(name string) jetstream.Stream {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	s, err := js.Stream(h.t.Context(), name)
+	return js
+}
+
+// stream reaches a stream likewise.
+func (h *house) stream(name string) jetstream.Stream {
+	h.t.Helper()
+	s, err := h.jetStream().Stream(h.t.Context(), name)
 	if err != nil {
 		h.t.Fatal(err)
 	}
