@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -40,7 +41,7 @@ func TestModel(t *testing.T) {
 	}
 	first := uint64(time.Now().UnixNano())
 	if s := os.Getenv("STREAMER_SEED"); s != "" {
-		first, n = 0, 1
+		n = 1
 		var err error
 		if first, err = strconv.ParseUint(s, 10, 64); err != nil {
 			t.Fatal("STREAMER_SEED: ", err)
@@ -342,7 +343,7 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 		if m.condition && p.Header.Get("rev") != fmt.Sprint(m.states[token].rev) {
 			return 0, broker.ErrConflict
 		}
-		m.past = append(m.past, clone(m.states))
+		m.past = append(m.past, maps.Clone(m.states))
 		m.rev++
 		k := kept{rev: m.rev, data: p.Data}
 		if err := json.Unmarshal([]byte(p.Header.Get("header")), &k.header); err != nil {
@@ -357,14 +358,6 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 	seq = m.append(token, p.Subject, p.Data)
 	m.ids[p.Header.Get("id")] = seq
 	return seq, nil
-}
-
-func clone(states map[string]kept) map[string]kept {
-	c := make(map[string]kept, len(states))
-	for k, v := range states {
-		c[k] = v
-	}
-	return c
 }
 
 func (m *model) last(token string) (uint64, events.ID) {
