@@ -289,7 +289,7 @@ func (m *model) birth(i int) error {
 	if old := m.owners[i]; old != nil {
 		for _, p := range old.flying {
 			if m.rnd.IntN(2) == 0 {
-				m.apply(p)
+				_, _ = m.apply(p) // nobody hears of it
 			}
 		}
 	}
