@@ -48,6 +48,7 @@ func TestChaos(t *testing.T) {
 	healed := time.Now()
 	r := settled(t, b)
 	t.Logf("quiet %.1f s after the last mishap%s", time.Since(healed).Seconds(), fate.told())
+	heard(t, crowd.readers)
 	n := count(t, b)
 	t.Logf("%d inputs published (%d answered as repetitions), %d in the log; %d sessions, %d events, %d calls, of which %d timed out and %d were cancelled",
 		len(crowd.acked), crowd.dups, r.Inputs, r.Sessions, r.Events, n.calls, n.timeouts, n.cancelled)
@@ -102,6 +103,7 @@ func TestControl(t *testing.T) {
 	crowd := newCrowd(t, brokers[0])
 	crowd.publish(publishing, 1)
 	crowd.wg.Wait()
+	crowd.readers.end()
 	stop()
 	for range brokers {
 		<-done

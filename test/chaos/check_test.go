@@ -44,6 +44,15 @@ func settled(t *testing.T, b *broker.Broker) worker.Report {
 	return r
 }
 
+// heard waits until every reader has heard its session, each event once.
+func heard(t *testing.T, r *readers) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	waitFor(t, ctx, r.b, func() ([]string, error) { return r.behind(ctx) })
+	t.Logf("%d sessions were read live, without a gap", r.end())
+}
+
 func waitFor(t *testing.T, ctx context.Context, b *broker.Broker, wrong func() ([]string, error)) {
 	t.Helper()
 	var last []string

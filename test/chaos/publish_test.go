@@ -19,6 +19,7 @@ const (
 	publishers = 10
 	between    = 25 * time.Millisecond // two inputs of a publisher, on average
 	quirkLines = 80                    // of a quirk stream, at the most
+	followed   = 5                     // every fifth conversation is also read
 )
 
 // input is one to publish.
@@ -27,9 +28,10 @@ type input struct{ kind, data string }
 // crowd publishes until it is told to stop, and remembers what was
 // acknowledged.
 type crowd struct {
-	t      *testing.T
-	b      *broker.Broker
-	quirks [][]string
+	t       *testing.T
+	b       *broker.Broker
+	quirks  [][]string
+	readers *readers
 
 	wg    sync.WaitGroup
 	mu    sync.Mutex
@@ -39,7 +41,7 @@ type crowd struct {
 
 // newCrowd reads the quirk streams.
 func newCrowd(t *testing.T, b *broker.Broker) *crowd {
-	c := &crowd{t: t, b: b}
+	c := &crowd{t: t, b: b, readers: newReaders(t, b)}
 	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "decode", "testdata", "quirks", "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no quirk streams", err)
@@ -64,6 +66,9 @@ func (c *crowd) publish(ctx context.Context, seed uint64) {
 			for n := 0; ctx.Err() == nil; n++ {
 				// Some conversations go on in a session there was before.
 				token := fmt.Sprintf("s%d-%d", i, n-rnd.IntN(min(n, 3)+1))
+				if n%followed == 0 {
+					c.readers.follow(token)
+				}
 				c.play(token, n, c.conversation(rnd), rnd)
 			}
 		})

@@ -1,0 +1,74 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"streamer/internal/broker"
+)
+
+// readers follow some sessions live all the time, as connections of browsers
+// do.
+type readers struct {
+	b    *broker.Broker
+	stop context.CancelFunc
+	ctx  context.Context
+	wg   sync.WaitGroup
+
+	mu    sync.Mutex
+	heard map[string][]uint64 // sequences of the events, by session
+}
+
+func newReaders(t *testing.T, b *broker.Broker) *readers {
+	r := &readers{b: b, heard: map[string][]uint64{}}
+	r.ctx, r.stop = context.WithCancel(t.Context())
+	return r
+}
+
+// follow begins to read a session, once.
+func (r *readers) follow(token string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.heard[token]; ok {
+		return
+	}
+	r.heard[token] = nil
+	r.wg.Go(func() {
+		_ = r.b.Tail(r.ctx, token, 0, func(s broker.Stored, _ bool) error { // ends with ctx
+			if s.Seq > 0 {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.heard[token] = append(r.heard[token], s.Seq)
+			}
+			return nil
+		})
+	})
+}
+
+// behind lists the readers that have not heard what the log holds, or more
+// than that.
+func (r *readers) behind(ctx context.Context) (list []string, err error) {
+	stored := map[string][]uint64{}
+	err = r.b.Events(ctx, "", 0, func(s broker.Stored) error {
+		stored[s.Token] = append(stored[s.Token], s.Seq)
+		return nil
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for token, heard := range r.heard {
+		if !slices.Equal(heard, stored[token]) {
+			list = append(list, fmt.Sprintf("%s is stored as %v, its reader heard %v", token, stored[token], heard))
+		}
+	}
+	return list, err
+}
+
+// end ends all readers.
+func (r *readers) end() int {
+	r.stop()
+	r.wg.Wait()
+	return len(r.heard)
+}
