@@ -349,7 +349,9 @@ func TestMissingPermission(t *testing.T) {
 	}
 	s := newTestServer(t)
 	s.stop()
-	s.opts.Users[0].Permissions.Publish.Deny = []string{"$JS.API.STREAM.CREATE.>"}
+	s.opts.NoAuthUser, s.opts.Users = localUser, []*server.User{{Username: localUser, Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.CREATE.>"}},
+	}}}
 	s.start()
 	_, err := Open(deadline(t), Options{URL: s.url()})
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no permission to publish on $JS.API.STREAM.CREATE.LLM") {

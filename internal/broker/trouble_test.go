@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
 
@@ -124,13 +125,12 @@ func TestCredentials(t *testing.T) {
 	s := newTestServer(t)
 	login := func(password string) {
 		s.stop()
-		s.opts.NoAuthUser = ""
-		s.opts.Users[0].Password = password
+		s.opts.Users = []*server.User{{Username: "us", Password: password}}
 		s.start()
 	}
 	login("right")
 	began := time.Now()
-	url := strings.Replace(s.url(), "nats://", "nats://local:wrong@", 1)
+	url := strings.Replace(s.url(), "nats://", "nats://us:wrong@", 1)
 	if _, err := Open(deadline(t), Options{URL: url}); !errors.Is(err, nats.ErrAuthorization) || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("wrong password: got %v, want that it is refused, without the password", err)
 	}
