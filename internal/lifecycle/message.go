@@ -336,9 +336,7 @@ func (st *Step) over(m *Message, superseded bool) {
 	}
 	e := st.emitMessage(events.MessageFinished, m)
 	e.Role, e.FinishReason, e.Usage, e.Superseded = m.Role, m.Reason, m.Usage, superseded
-	if m.root() && !superseded && !m.asked() {
-		st.rooted = m
-	}
+	m.Superseded = superseded
 }
 
 // rename gives open messages another id.
@@ -373,6 +371,12 @@ func (m *Message) asked() bool {
 func (st *Step) sweep() {
 	s := st.State
 	s.Messages = slices.DeleteFunc(s.Messages, func(m *Message) bool {
-		return m.Phase == Finished && m.open() == 0
+		if m.Phase != Finished || m.open() > 0 {
+			return false
+		}
+		if m.root() && !m.Superseded && !m.asked() {
+			st.rooted = m
+		}
+		return true
 	})
 }

@@ -62,13 +62,11 @@ func (st *Step) End(status events.Status, detail string) {
 func (st *Step) endRun(status events.Status, reason *events.Reason) {
 	s := st.State
 	run := s.Run.ID
-	st.rooted = nil
 	for _, m := range s.Messages {
 		if m.Run == run && m.Phase != Finished {
 			st.over(m, status == events.Error || status == events.Cancelled)
 		}
 	}
-	st.rooted = nil
 	e := st.emit(events.RunFinished)
 	e.Status, e.Reason = status, reason
 	for _, m := range s.Messages {
@@ -80,6 +78,7 @@ func (st *Step) endRun(status events.Status, reason *events.Reason) {
 	}
 	s.Run = nil
 	st.sweep()
+	st.rooted = nil // its messages end no other run
 }
 
 func runText(code events.Code) string {

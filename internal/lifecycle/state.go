@@ -50,6 +50,8 @@ type Message struct {
 	Usage  []byte `json:"usage,omitempty"`  // JSON, kept as Content is
 	// Truncated: the provider said that the model was cut off.
 	Truncated bool `json:"truncated,omitempty"`
+	// Superseded: it was broken off, and its end is not the run's.
+	Superseded bool `json:"superseded,omitempty"`
 
 	place *events.Place // shared by the events of the message, and never changed
 }

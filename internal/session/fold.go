@@ -88,7 +88,7 @@ func Fold(dst []events.Event, s *State, in Input) []events.Event {
 // forget drops everything of a session that has nothing open and was silent
 // for long.
 func (s *State) forget(at events.Time, rules *Rules) {
-	if s.Life.Idle() && s.Life.Last != 0 && at > s.Life.Last+events.Time(rules.Forget) {
+	if at = max(at, s.Life.Time); s.Life.Idle() && s.Life.Last != 0 && at > s.Life.Last+events.Time(rules.Forget) {
 		*s = State{Life: lifecycle.State{Time: s.Life.Time}}
 	}
 }
