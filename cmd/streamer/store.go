@@ -83,7 +83,8 @@ func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, 
 	return list[:min(limit, len(list))], err
 }
 
-// Ready is gateway.Store's: the streams answer, and no partition has stopped.
+// Ready is gateway.Store's: the streams answer, and no partition has stopped or
+// is far behind.
 func (s store) Ready(ctx context.Context) error {
 	return errors.Join(s.Broker.Ready(ctx), s.worker.Problem())
 }
