@@ -22,12 +22,17 @@ type natsFlags struct {
 }
 
 func (n *natsFlags) register(fs *flag.FlagSet) {
+	n.registerRemote(fs)
+	fs.StringVar(&n.dataDir, "data-dir", defaultDataDir(), "`directory` of the embedded server")
+}
+
+// registerRemote registers those of a command that knows no data directory.
+func (n *natsFlags) registerRemote(fs *flag.FlagSet) {
 	fs.StringVar(&n.url, "nats-url", "", "`URL`s of a NATS cluster, separated by commas; if empty, the embedded server")
 	fs.StringVar(&n.creds, "nats-creds", "", "credentials `file`")
 	fs.StringVar(&n.ca, "nats-tls-ca", "", "PEM `file` of the authorities to trust")
 	fs.StringVar(&n.cert, "nats-tls-cert", "", "PEM `file` of the client certificate")
 	fs.StringVar(&n.key, "nats-tls-key", "", "PEM `file` of the client certificate's key")
-	fs.StringVar(&n.dataDir, "data-dir", defaultDataDir(), "`directory` of the embedded server")
 }
 
 func (n *natsFlags) options() broker.Options {

@@ -35,6 +35,7 @@ func commands() []command {
 		{"interrupt", "[flags] SESSION", "close the open calls of a session", interrupt},
 		{"assemble", "[flags] [FILE]", "fold a recorded stream offline and print its calls", assemble},
 		{"verify", "[flags] [SESSION ...]", "fold the input log again and compare the result with the event log", verify},
+		{"bench", "[flags]", "measure speed, latency, memory and recovery, beside what the server alone does", bench},
 		{"mend", "[flags]", "close what inputs that expired unread left open", mend},
 		{"version", "", "print the version", version},
 	}
