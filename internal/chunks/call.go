@@ -198,7 +198,7 @@ func (c *Call) Blank() bool { return c.scan.First() == 0 && c.scan.Status() != B
 
 // Placeholder tells whether the text is a bare {}, which some gateways send
 // before the args proper.
-func (c *Call) Placeholder() bool { return string(c.Text) == "{}" }
+func (c *Call) Placeholder() bool { return len(c.Text) == 2 && string(c.Text) == "{}" }
 
 // Whole tells whether the text is one complete JSON value.
 func (c *Call) Whole() bool { return (c.scan.Complete() || c.Object) && !c.Cut }
