@@ -100,7 +100,8 @@ func TestMouldsDoubted(t *testing.T) {
 		},
 		"two indexes": {
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"a"}},{"index":0,"function":{"arguments":""}}]}}]}`,
-			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"a"}},{"index":5,"function":{"arguments":""}}]}}]}`},
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"a"}},{"index":5,"function":{"arguments":""}}]}}]}`,
+		},
 		"a block that is not read": {
 			`{"type":"AIMessageChunk","id":"m","content":[{"type":"x","text":"a"}],"additional_kwargs":{"reasoning_content":"a"},"tool_call_chunks":[]}`,
 			`{"type":"AIMessageChunk","id":"m","content":[{"type":"x","text":"b"}],"additional_kwargs":{"reasoning_content":"a"},"tool_call_chunks":[]}`,

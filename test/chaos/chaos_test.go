@@ -142,7 +142,7 @@ func logDir(t *testing.T) string {
 	if dir == "" {
 		return t.TempDir()
 	}
-	dir, err := os.MkdirTemp(dir, t.Name())
+	dir, err := os.MkdirTemp(dir, t.Name()) //nolint:usetesting // the logs outlive the test
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,8 +67,10 @@ func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster 
 			t.Fatal(err)
 		}
 		name := fmt.Sprintf("server-%d", i)
-		c.servers[i] = &process{t: t, name: name, log: filepath.Join(logs, name+".log"), env: []string{skewEnv + "=" + skews[i]},
-			args: func() []string { return []string{binary, "-c", file} }}
+		c.servers[i] = &process{
+			t: t, name: name, log: filepath.Join(logs, name+".log"), env: []string{skewEnv + "=" + skews[i]},
+			args: func() []string { return []string{binary, "-c", file} },
+		}
 		c.servers[i].start()
 		t.Cleanup(func() { c.servers[i].end(syscall.SIGKILL) })
 	}

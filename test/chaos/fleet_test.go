@@ -29,8 +29,10 @@ func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews 
 			urls = append(urls, "nats://"+f.links[i][j].addr())
 		}
 		name := fmt.Sprintf("streamer-%d", i)
-		f.workers[i] = &process{t: t, name: name, log: filepath.Join(logs, name+".log"), env: []string{skewEnv + "=" + skews[i]},
-			args: lives(binary, strings.Join(urls, ","), rand.New(rand.NewPCG(seed, uint64(100+i))))}
+		f.workers[i] = &process{
+			t: t, name: name, log: filepath.Join(logs, name+".log"), env: []string{skewEnv + "=" + skews[i]},
+			args: lives(binary, strings.Join(urls, ","), rand.New(rand.NewPCG(seed, uint64(100+i)))),
+		}
 	}
 	var wg sync.WaitGroup
 	for _, w := range f.workers { // at once: they make the streams

@@ -15,7 +15,7 @@ import (
 type readers struct {
 	b    *broker.Broker
 	stop context.CancelFunc
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // they begin at different times and end together
 	wg   sync.WaitGroup
 
 	mu    sync.Mutex

@@ -3,8 +3,8 @@ package chaos
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -38,7 +38,11 @@ func readSkew() (s int64) {
 // can be off. There is no other way to give one program another time: Go does
 // not ask libc for it, and time namespaces leave the wall clock alone.
 func skewOverlay(t *testing.T) string {
-	src := filepath.Join(runtime.GOROOT(), "src", "time")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
 	text, err := os.ReadFile(filepath.Join(src, "time.go"))
 	if err != nil {
 		t.Fatal(err)
