@@ -95,6 +95,7 @@ type rig struct {
 	broker *broker.Broker
 	nc     *nats.Conn // of the bare consumers
 	nonce  string     // in the sessions' names
+	paths  int        // measured so far; each has sessions of its own
 	undo   []func()
 }
 

@@ -172,7 +172,8 @@ func (r *rig) seen(prefix, what string) (count *atomic.Int64, stop func(), err e
 // until a subscriber has seen the end of every call. span is where they stand
 // in the log.
 func (r *rig) path(ctx context.Context, sessions int) (t throughput, span [2]uint64, err error) {
-	prefix := fmt.Sprintf("bench-%s-p%d-", r.nonce, sessions)
+	r.paths++
+	prefix := fmt.Sprintf("bench-%s-p%d-", r.nonce, r.paths)
 	_, before, err := r.broker.InputBounds(ctx)
 	if err != nil {
 		return t, span, err

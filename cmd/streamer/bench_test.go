@@ -103,3 +103,23 @@ func watch(ctx context.Context, url string, got chan<- time.Duration) {
 		}
 	}
 }
+
+// TestBench: a small run ends, prints one JSON object and has measured all.
+func TestBench(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	var out, said strings.Builder
+	args := []string{"bench", "--sessions", "100", "--inputs", "1000", "--duration", "1s", "--json"}
+	if got := run(t.Context(), stdio{nil, &out, &said}, args); got != 0 {
+		t.Fatalf("%q: got status %d, want 0: %s", args, got, said.String())
+	}
+	for _, path := range []string{
+		"few_sessions.inputs_per_s", "many_sessions.cpu_us_per_delta", "bare_count_inputs_per_s", "bare_pipeline_inputs_per_s",
+		"latency.p99_us", "bare_two_hops.p99_us", "bare_round_trip.p50_us", "open_sessions.opened_per_s", "open_sessions.recovery_ms",
+	} {
+		if got := gjson.Get(out.String(), path).Num; got <= 0 {
+			t.Errorf("%s: got %v, want more than 0, in %s", path, got, out.String())
+		}
+	}
+}
