@@ -35,6 +35,7 @@ func rooms() map[string]room {
 		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go zerolog"},
 		"internal/gateway":   {may: "encode events patch zerolog"},
 		"examples/sse-ui":    {},
+		"test/chaos":         {},
 		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker gateway examples/sse-ui nats.go nuid zerolog"},
 	}
 }
