@@ -89,6 +89,7 @@ type Reader struct {
 	out     []chunks.Chunk
 	problem *Problem
 	scratch []byte
+	halves  bool // a text of the event may hold half of a surrogate pair
 	moulds  moulds
 }
 
@@ -131,7 +132,11 @@ func (r *Reader) Next() bool {
 	if !ok {
 		return false
 	}
+	r.halves = false
 	r.read(p)
+	if r.halves {
+		r.out = whole(r.out)
+	}
 	return true
 }
 

@@ -40,7 +40,7 @@ func Result(data []byte) ([]chunks.Chunk, *Problem) {
 	v := valueOf(text)
 	if !isArray(v) {
 		problem := r.result(v)
-		return r.out, problem
+		return whole(r.out), problem
 	}
 	var first *Problem
 	for i, e := 0, elements(v); e.next(); i++ {
@@ -49,7 +49,7 @@ func Result(data []byte) ([]chunks.Chunk, *Problem) {
 			first = p
 		}
 	}
-	return r.out, first
+	return whole(r.out), first
 }
 
 // resultBody is what the shapes of a result have in common.

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -33,6 +34,7 @@ func (r *Reader) text(v gjson.Result) string {
 	start := len(r.scratch)
 	r.scratch = append(r.scratch, raw[:first]...)
 	r.scratch = unescape(r.scratch, raw[first:])
+	r.halves = r.halves || bytes.IndexByte(r.scratch[start:], 0xED) >= 0
 	// What was given out before stays whole: scratch only grows until Reset.
 	return alias(r.scratch[start:])
 }

@@ -209,3 +209,18 @@ func TestLarge(t *testing.T) {
 		t.Errorf("%d references, %d bytes told, want 2 and %d", refs, len(told), len(args))
 	}
 }
+
+// TestHalvesInNames: half a surrogate pair in an id or a name is replaced at
+// once, so that a resumed session knows the call by the same id.
+func TestHalvesInNames(t *testing.T) {
+	var l log
+	l.add(Delta, 1, `{"id":"m\ud83d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c\ud83d","function":{"name":"f\ude00","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
+	l.add(Result, 2, `{"tool_call_id":"c\ud83d","content":"ok"}`)
+	want, got := fold(l), foldResumed(t, l)
+	if !slices.Equal(got, want) {
+		t.Errorf("resumed:\n%s\nin one go:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if !strings.Contains(want[len(want)-1], `"status":"completed"`) || !strings.Contains(want[2], "\"id\":\"c\ufffd\"") {
+		t.Errorf("events are %q", want)
+	}
+}
