@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -210,19 +211,25 @@ func reach(t *testing.T, url string) *broker.Broker {
 	return b
 }
 
-// ruled waits until the settings of the first life are in force everywhere, or
-// calls would have the deadlines from before.
+// ruled waits until the settings of a first life are in force in every
+// partition, or calls there would have the deadlines from before.
 func ruled(t *testing.T, b *broker.Broker) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		_, last, err := b.InputBounds(t.Context())
-		if err == nil && last >= uint64(b.Partitions()) {
-			return
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	seen := errors.New("seen")
+	for p := range b.Partitions() {
+		err := b.Inputs(ctx, p, 1, func(batch []broker.Input, _ uint64, _ bool) error {
+			for i := range batch {
+				if batch[i].Kind == broker.KindRules {
+					return seen
+				}
+			}
+			return nil
+		})
+		if !errors.Is(err, seen) {
+			t.Fatalf("the settings are not in force in partition %d: %v", p, err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the settings are not in the log: %v", err)
-		}
-		time.Sleep(20 * time.Millisecond) // between polls
 	}
 }
 
