@@ -29,9 +29,6 @@ const (
 	Clock     Kind = "clock"
 )
 
-// Kinds are those that clients publish.
-func Kinds() []Kind { return []Kind{Delta, Result, Progress, Interrupt, End} }
-
 // Rules are the settings the fold reads.
 type Rules = lifecycle.Rules
 
