@@ -2,7 +2,7 @@ package patch
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 )
 
 // Repaired is what a repair gives.
@@ -42,6 +42,5 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	if err := o.Check(); err != nil {
 		return Repaired{}, err
 	}
-	o = o.orDefaults()
-	return Repaired{}, errors.New("patch: not yet")
+	return Repaired{}, fmt.Errorf("patch: not yet: %s", o.orDefaults().Output)
 }
