@@ -61,9 +61,7 @@ func assemble(_ context.Context, std stdio, args []string) error {
 		in = f
 	}
 	a := assembly{format: string(format)}
-	if err := a.read(in); err != nil {
-		return err
-	}
+	broken := a.read(in) // what was read until then is printed all the same
 	out := bufio.NewWriter(std.out)
 	if err := a.print(out, *asEvents); err != nil {
 		return err
@@ -71,7 +69,10 @@ func assemble(_ context.Context, std stdio, args []string) error {
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	return a.complain(std.err)
+	if err := a.complain(std.err); broken == nil {
+		return err
+	}
+	return broken
 }
 
 // assembly folds a recorded stream, one input per line, at a constant time.
@@ -85,26 +86,29 @@ type assembly struct {
 // maxLine bounds a line of a recorded stream, in bytes.
 const maxLine = 64 << 20
 
-func (a *assembly) read(in io.Reader) error {
+// read folds all lines. Where reading fails in the middle, what was read
+// before counts.
+func (a *assembly) read(in io.Reader) (broken error) {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	var n uint64
 	for {
 		line, err := readLine(lines)
+		if err != nil && !errors.Is(err, io.EOF) {
+			broken = fmt.Errorf("line %d: %w", n+1, err)
+			break
+		}
 		if len(line) > 0 {
 			n++
 			a.fold(n, session.Delta, line)
 		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
 		if err != nil {
-			return fmt.Errorf("line %d: %w", n+1, err)
+			break
 		}
 	}
 	// An SSE event that the end of the file cut off from its blank line.
 	a.fold(n, session.Delta, []byte("\n\n"))
 	a.fold(n+1, session.Clock, []byte(`{"kind":"flush"}`))
-	return nil
+	return broken
 }
 
 func readLine(r *bufio.Reader) ([]byte, error) {

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 const (
@@ -106,6 +108,26 @@ func (endless) Read(b []byte) (int, error) {
 		b[i] = ' '
 	}
 	return len(b), nil
+}
+
+// TestAssembleBrokenFile: where reading fails in the middle, what was read is
+// printed, and the failure is the exit status, with the line where it was.
+func TestAssembleBrokenFile(t *testing.T) {
+	for _, c := range []struct {
+		in, out string
+	}{
+		{lineBegin + "\n" + lineEnd + "\n", `"args_text":"{\"x\":1}"`},
+		{lineBegin + "\n" + lineEnd[:40], `"args_text":"{\"x\":"`},
+		{"", ""},
+	} {
+		var out, wrong bytes.Buffer
+		in := io.MultiReader(strings.NewReader(c.in), iotest.ErrReader(errBroken))
+		status := run(context.Background(), stdio{in, &out, &wrong}, []string{"assemble"})
+		want := fmt.Sprintf("line %d: %v", strings.Count(c.in, "\n")+1, errBroken)
+		if status != exitFailed || !strings.Contains(wrong.String(), want) || !strings.Contains(out.String(), c.out) {
+			t.Errorf("%q:\n got status %d, %q, %q\nwant %d, %q, %q", c.in, status, out.String(), wrong.String(), exitFailed, c.out, want)
+		}
+	}
 }
 
 // TestAssembleBrokenPipe: what cannot be written is an error.
