@@ -2,6 +2,7 @@ package chunks
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,8 @@ var (
 	ErrCalls = errors.New("chunks: too many calls in one message")
 	ErrArgs  = errors.New("chunks: args of a call are too long")
 	ErrName  = errors.New("chunks: id or name of a call is too long")
+	// ErrRest: the fragment goes on with a call that was refused.
+	ErrRest = errors.New("chunks: the rest of a call that was refused")
 	// ErrEnd is no limit: bytes came for a call whose args are complete.
 	ErrEnd = errors.New("chunks: bytes after the end of a call's args")
 )
@@ -33,7 +36,16 @@ type Message struct {
 	Latest int `json:"latest,omitempty"`
 	// Lost: a call was refused, and what names no other goes on with it.
 	Lost bool `json:"lost,omitempty"`
+	// LostAt are the indexes, or where those are missing the ids, of the calls
+	// that were refused last: what comes there without a name is their rest.
+	LostAt []string `json:"lost_at,omitempty"`
 }
+
+// keptLost and keptPlace bound LostAt.
+const (
+	keptLost  = 16
+	keptPlace = 1 << 10
+)
 
 // Add puts a fragment where it belongs and gives the position of its call in
 // Calls, and whether the fragment opened it. With an error it gives the
@@ -41,13 +53,16 @@ type Message struct {
 func (m *Message) Add(f *Chunk, lim Limits) (pos int, opened bool, err error) {
 	id, name := m.present(f.ID), m.present(f.Name)
 	if len(id) > lim.NameBytes || len(name) > lim.NameBytes {
-		m.Lost = true
+		m.Refuse(f)
 		return -1, false, ErrName
+	}
+	if m.rest(f, id, name) {
+		return -1, false, ErrRest
 	}
 	pos = m.find(f, id, name)
 	if pos < 0 {
 		if err := m.refuses(f, id, name, lim); err != nil {
-			m.Lost = true
+			m.Refuse(f)
 			return -1, false, err
 		}
 		m.Calls = append(m.Calls, Call{Index: strings.Clone(f.Index)})
@@ -59,13 +74,53 @@ func (m *Message) Add(f *Chunk, lim Limits) (pos int, opened bool, err error) {
 	}
 	m.Latest = pos
 	m.Lost = m.Lost && id == "" && name == ""
+	if name != "" && len(m.LostAt) > 0 {
+		m.goOn(place(f.Index, id))
+	}
 	return pos, opened, nil
+}
+
+// rest tells whether a fragment goes on with a call that was refused.
+func (m *Message) rest(f *Chunk, id, name string) bool {
+	return name == "" && len(m.LostAt) > 0 && slices.Contains(m.LostAt, place(f.Index, id)) && (id == "" || m.ByID(id) < 0)
+}
+
+// Refuse notes that the call that a fragment begins is refused: what goes on
+// with it is no other's.
+func (m *Message) Refuse(f *Chunk) { m.lose(place(f.Index, f.ID)) }
+
+func (m *Message) lose(place string) {
+	m.Lost = true
+	if place == "" || slices.Contains(m.LostAt, place) {
+		return
+	}
+	if len(m.LostAt) == keptLost {
+		m.LostAt = slices.Delete(m.LostAt, 0, 1)
+	}
+	m.LostAt = append(m.LostAt, strings.Clone(place))
+}
+
+// goOn notes that a call was named that goes on from here, at a place.
+func (m *Message) goOn(place string) {
+	if i := slices.Index(m.LostAt, place); i >= 0 {
+		m.LostAt = slices.Delete(m.LostAt, i, i+1)
+	}
+}
+
+// place names what the fragments of a call have in common.
+func place(index, id string) string {
+	if index != "" || id == "" {
+		return index
+	}
+	return "id " + id[:min(len(id), keptPlace)]
 }
 
 // refuses gives the reason why a fragment may not open a call.
 func (m *Message) refuses(f *Chunk, id, name string, lim Limits) error {
 	switch {
-	case len(m.Calls) >= lim.Calls || m.Lost && id == "" && name == "":
+	case m.Lost && id == "" && name == "":
+		return ErrRest
+	case len(m.Calls) >= lim.Calls:
 		return ErrCalls
 	case len(f.Args) > lim.ArgsBytes:
 		return ErrArgs
@@ -75,9 +130,10 @@ func (m *Message) refuses(f *Chunk, id, name string, lim Limits) error {
 
 // Drop takes back the call that Add has just opened.
 func (m *Message) Drop() {
+	last := &m.Calls[len(m.Calls)-1]
+	m.lose(place(last.Index, last.ID))
 	m.Calls = m.Calls[:len(m.Calls)-1]
 	m.Latest = max(0, len(m.Calls)-1)
-	m.Lost = true
 }
 
 // ByID gives the position of the call with an id, or -1.

@@ -124,7 +124,7 @@ func TestMessageLimits(t *testing.T) {
 	}{
 		{Chunk{Index: "0", ID: "a", Name: "f", Args: `{"x"`}, nil, `0 a f {"x";`},
 		{Chunk{Index: "1", ID: "long_", Name: "g"}, ErrName, `0 a f {"x";`},
-		{Chunk{Index: "1", Args: `{}`}, ErrCalls, `0 a f {"x";`}, // no drift: the rest of what was refused
+		{Chunk{Index: "1", Args: `{}`}, ErrRest, `0 a f {"x";`}, // no drift: the rest of what was refused
 		{Chunk{Index: "0", Args: `:1`}, nil, `0 a f {"x":1;`},
 		{Chunk{Index: "2", ID: "b", Name: "g", Args: `"123456789"`}, ErrArgs, `0 a f {"x":1;`},
 		{Chunk{Index: "2", ID: "b", Name: "g", Args: `12345`}, nil, `0 a f {"x":1;2 b g 12345;`},
@@ -132,6 +132,8 @@ func TestMessageLimits(t *testing.T) {
 		{Chunk{Index: "2", Args: `6789`}, ErrArgs, `0 a f {"x":1;2 b g 12345;`},
 		{Chunk{Index: "2", Args: `6`}, nil, `0 a f {"x":1;2 b g 12345;`}, // a hole is not bridged
 		{Chunk{Index: "0", Args: `}`}, nil, `0 a f {"x":1};2 b g 12345;`},
+		{Chunk{Index: "1", Args: `{}`}, ErrRest, `0 a f {"x":1};2 b g 12345;`}, // nor later
+		{Chunk{ID: "c", Args: `{}`}, ErrCalls, `0 a f {"x":1};2 b g 12345;`},
 	} {
 		if _, _, err := m.Add(&c.f, lim); !errors.Is(err, c.err) {
 			t.Errorf("%+v: error %v, want %v", c.f, err, c.err)

@@ -178,7 +178,7 @@ type Place struct {
 type Reason struct {
 	Code Code   `json:"code"`
 	Text string `json:"text"`
-	// Detail is what whoever caused it said, as it came.
+	// Detail is what whoever caused it said, as it came; at most 1 KiB of it.
 	Detail string `json:"detail,omitempty"`
 }
 

@@ -189,10 +189,14 @@ func (st *Step) durations(e *events.Event, c *Call) {
 // forgetCall moves a call that is over into memory.
 func (st *Step) forgetCall(m *Message, i int, real string) {
 	c, said := m.Calls[i], &m.Asm.Calls[i]
+	others := Digests("")
+	if c.Result != nil {
+		others = c.Result.Others
+	}
 	c.Deadline, c.Result = 0, nil
 	said.Text = nil
 	st.State.Memory.close(Closed{
-		Call: c.Call, ID: c.ID, Name: said.Name, UID: c.UID, Synth: c.Synth, Real: real, Run: m.Run, Args: c.Args,
+		Call: c.Call, ID: c.ID, Name: said.Name, UID: c.UID, Synth: c.Synth, Real: real, Others: others, Run: m.Run, Args: c.Args,
 		Message: m.ID, Namespace: m.Namespace, Choice: m.Choice, Index: said.Index,
 	}, st.Rules.MaxClosed)
 }

@@ -61,7 +61,7 @@ func (c *Call) held(m *Message, i int, r *Rules) bool {
 // Deadline takes the clock's word that a call's time is over. Whether it still
 // is, the state decides: a result that stands before this in the log has won.
 func (st *Step) Deadline(call string) {
-	m, i := st.find("", call, "")
+	m, i := st.find("", call, anywhere)
 	if m == nil {
 		return
 	}

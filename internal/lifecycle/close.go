@@ -44,7 +44,7 @@ func (st *Step) Interrupt(in Interrupt) {
 // interruptCalls closes the calls an interrupt names.
 func (st *Step) interruptCalls(in *Interrupt) {
 	closeFound := func(id, call string) {
-		m, i := st.oldest("", func(m *Message, k int) bool { return in.means(m) && m.has(k, id, call) })
+		m, i := st.oldest(anywhere, func(m *Message, k int) bool { return in.means(m) && m.has(k, id, call) })
 		if m != nil {
 			st.close(m, i, events.Cancelled, events.ByInterrupt, in.Reason)
 		}

@@ -37,6 +37,38 @@ type Closed struct {
 	Args uint64 `json:"args,omitempty"`
 	// Real is the digest of the real result, "" where there was none yet.
 	Real string `json:"real,omitempty"`
+	// Others are the digests of other results that were told, the last few.
+	Others Digests `json:"others,omitempty"`
+}
+
+// Digests are those of results that contradicted the one that counts, one
+// behind the other.
+type Digests string
+
+const (
+	digestLen = 32
+	maxOthers = 8 // that are remembered
+)
+
+func (d Digests) has(digest string) bool {
+	for ; len(d) >= digestLen; d = d[digestLen:] {
+		if string(d[:digestLen]) == digest {
+			return true
+		}
+	}
+	return false
+}
+
+// note adds a digest; false if it is there already.
+func (d *Digests) note(digest string) bool {
+	if d.has(digest) {
+		return false
+	}
+	if len(*d) >= maxOthers*digestLen {
+		*d = (*d)[digestLen:]
+	}
+	*d += Digests(digest)
+	return true
 }
 
 // Muted names a message of which nothing more is taken.
@@ -125,7 +157,7 @@ func (m *Memory) named(r *Result) (found *Closed) {
 		c := &m.Closed[i]
 		switch {
 		case c.Name != r.Name || c.Namespace != r.Namespace:
-		case c.Real == digest:
+		case c.Real == digest, c.Others.has(digest):
 			return c
 		case c.Real == "":
 			found = c
@@ -246,27 +278,37 @@ func (r *Result) digest() string {
 	h.Write([]byte(r.Status))
 	h.Write([]byte{0})
 	h.Write(r.Content)
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return hex.EncodeToString(h.Sum(nil)[:digestLen/2])
 }
 
-// near counts the segments two namespaces share from the root, so that a
-// result of "a:1|tools:2" is nearer to a call of "a:1|agent:3" than to one of
-// "b:1|agent:4". The same namespace is nearest.
+// near tells how near two namespaces are. Nearer is what shares more segments
+// from the root, so that a result of "a:1|tools:2" is nearer to a call of
+// "a:1|agent:3" than to one of "b:1|agent:4"; then what is as deep: one of
+// "tools:2" is nearer to a call of "agent:3" than to one below a subgraph. The
+// same namespace is nearest.
 func near(a, b string) int {
+	if a == b {
+		return segment * segment
+	}
 	n := 0
-	for {
-		x, restA, moreA := strings.Cut(a, "|")
-		y, restB, moreB := strings.Cut(b, "|")
+	for a != "" && b != "" {
+		x, restA, _ := strings.Cut(a, "|")
+		y, restB, _ := strings.Cut(b, "|")
 		if x != y {
-			return n
+			break
 		}
-		n++
-		if !moreA || !moreB {
-			if moreA == moreB {
-				n++
-			}
-			return n
-		}
+		n += segment
 		a, b = restA, restB
 	}
+	return n - max(depth(a)-depth(b), depth(b)-depth(a))
+}
+
+// segment is more than the segments of a namespace.
+const segment = 1 << 13
+
+func depth(namespace string) int {
+	if namespace == "" {
+		return 0
+	}
+	return strings.Count(namespace, "|") + 1
 }

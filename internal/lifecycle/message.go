@@ -148,6 +148,17 @@ func (st *Step) add(m *Message, c *chunks.Chunk) {
 	}
 }
 
+// lose takes a fragment that is refused out of hand: what goes on with it must
+// not be taken for another call.
+func (st *Step) lose(c *chunks.Chunk) {
+	if c.Kind != chunks.Fragment || c.Whole || len(c.Message) > st.Rules.MaxName {
+		return
+	}
+	if m := st.message(c); m != nil {
+		m.Asm.Refuse(c)
+	}
+}
+
 // closer tells what closes a call that comes whole: itself, where the format
 // gives its calls one by one, else the full message that it stands in.
 func closer(c *chunks.Chunk) string {
@@ -374,9 +385,30 @@ func (st *Step) sweep() {
 		if m.Phase != Finished || m.open() > 0 {
 			return false
 		}
-		if m.root() && !m.Superseded && !m.asked() {
-			st.rooted = m
-		}
+		st.left(m)
 		return true
 	})
+}
+
+// left takes notice of a message that is dropped: whether the run may end with
+// it. While one choice asked for calls, it does not end with the others.
+func (st *Step) left(m *Message) {
+	run := st.State.Run
+	switch {
+	case !m.root() || m.Superseded:
+	case m.asked():
+		if run != nil && run.ID == m.Run {
+			run.Asked = &Answer{m.Namespace, m.ID, m.Choice}
+		}
+		if st.rooted != nil && run != nil && run.Asked.beside(st.rooted) {
+			st.rooted = nil
+		}
+	case run == nil || !run.Asked.beside(m):
+		st.rooted = m
+	}
+}
+
+// beside tells whether a is another choice of the message m.
+func (a *Answer) beside(m *Message) bool {
+	return a != nil && a.Message == m.ID && a.Namespace == m.Namespace && a.Choice != m.Choice
 }

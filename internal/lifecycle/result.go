@@ -9,7 +9,7 @@ import (
 
 // resultOf makes a Result of a chunk.
 func resultOf(c *chunks.Chunk) Result {
-	r := Result{ID: clone(c.ID), Name: clone(c.Name), Namespace: clone(c.Namespace), Status: resultStatus(c.Status)}
+	r := Result{ID: clone(c.ID), Name: clone(c.Name), Namespace: clone(c.Namespace), Status: resultStatus(c.Status), repeated: c.Repeated}
 	if c.Content != "" {
 		r.Content = []byte(clone(c.Content))
 	} else {
@@ -37,7 +37,7 @@ func (st *Step) Result(r Result, call string) {
 		st.named(r)
 		return
 	}
-	if m, i := st.find(r.ID, call, r.Namespace); m != nil {
+	if m, i := st.find(r.ID, call, r.place()); m != nil && !st.answered(&r, m) {
 		st.receive(m, i, r)
 		return
 	}
@@ -48,11 +48,22 @@ func (st *Step) Result(r Result, call string) {
 	st.orphan(r, call)
 }
 
+// answered tells whether a result out of a repeated history is that of a call
+// that is over, and not of the open one that was found: the same id may be used
+// in other namespaces, to which a history is less near.
+func (st *Step) answered(r *Result, open *Message) bool {
+	if !r.repeated {
+		return false
+	}
+	old := st.State.Memory.find(r.ID, r.Namespace)
+	return old != nil && near(old.Namespace, r.Namespace) > near(open.Namespace, r.Namespace) && old.Real == r.digest()
+}
+
 // named takes a result that names its tool only. It is that of the oldest open
 // call of the newest message that has one of that name: the results of
 // parallel calls come in the order of the calls.
 func (st *Step) named(r Result) {
-	m, i := st.oldest(r.Namespace, func(m *Message, k int) bool {
+	m, i := st.oldest(r.place(), func(m *Message, k int) bool {
 		return m.Asm.Calls[k].Name == r.Name && m.Calls[k].Result == nil
 	})
 	if m != nil {
@@ -91,7 +102,7 @@ func (st *Step) receive(m *Message, i int, r Result) {
 		return
 	}
 	if c.Result != nil {
-		if c.Result.digest() != r.digest() {
+		if d := r.digest(); c.Result.digest() != d && c.Result.Others.note(d) {
 			st.tellStart(m, i, true)
 			e := st.emitCall(events.ToolCallLateResult, m, i)
 			e.Status, e.ToolResult, e.Conflict = r.Status, r.Content, true
@@ -103,6 +114,18 @@ func (st *Step) receive(m *Message, i int, r Result) {
 		st.complete(m, i, "result")
 		st.sweep()
 	}
+}
+
+// anywhere stands for a namespace that nobody gave.
+const anywhere = "\x00"
+
+// place gives the namespace that a result is of: where it has none, that is the
+// root only of a history that is repeated.
+func (r *Result) place() string {
+	if r.Namespace == "" && !r.repeated {
+		return anywhere
+	}
+	return r.Namespace
 }
 
 // find gives the open call that a result, interrupt or progress means: the one
@@ -126,6 +149,9 @@ func (m *Message) has(k int, id, call string) bool {
 // has one; of several namespaces the one nearest to namespace.
 func (st *Step) oldest(namespace string, match func(m *Message, k int) bool) (found *Message, pos int) {
 	for _, m := range slices.Backward(st.State.Messages) {
+		if found != nil && namespace == anywhere {
+			break
+		}
 		if found != nil && near(m.Namespace, namespace) <= near(found.Namespace, namespace) {
 			continue
 		}
@@ -150,7 +176,7 @@ func (st *Step) closed(r Result, call string) *Closed {
 // again is a redelivery and nothing.
 func (st *Step) late(old *Closed, r Result) {
 	d := r.digest()
-	if old.Real == d {
+	if old.Real == d || old.Real != "" && !old.Others.note(d) {
 		return
 	}
 	e := st.emit(events.ToolCallLateResult)
@@ -207,7 +233,7 @@ func (st *Step) again(m *Message, i int, c *chunks.Chunk) {
 
 // Progress takes a sign of life from a tool: the deadline starts anew.
 func (st *Step) Progress(id, call, text string, percent float64, hasPercent bool) {
-	m, i := st.find(id, call, "")
+	m, i := st.find(id, call, anywhere)
 	if m == nil {
 		return
 	}

@@ -54,7 +54,7 @@ type Rules struct {
 // ToolRule gives the tools whose names match a pattern their own deadlines and
 // words. The first that matches holds.
 type ToolRule struct {
-	Pattern       string `json:"pattern"` // as of path.Match: *, ?, [a-z]
+	Pattern       string `json:"pattern"` // *, ?, [a-z], as of path.Match; a slash is a character like any other
 	ArgsTimeout   Millis `json:"args_timeout,omitempty"`
 	ResultTimeout Millis `json:"result_timeout,omitempty"`
 	Template      string `json:"template,omitempty"`
@@ -185,7 +185,7 @@ func (r *Rules) limits() chunks.Limits {
 func (r *Rules) tool(name string) ToolRule {
 	t := ToolRule{ArgsTimeout: r.ArgsTimeout, ResultTimeout: r.ResultTimeout}
 	for _, own := range r.Tools {
-		if ok, err := path.Match(own.Pattern, name); err != nil || !ok {
+		if !own.matches(name) {
 			continue
 		}
 		if own.ArgsTimeout > 0 {
@@ -198,6 +198,14 @@ func (r *Rules) tool(name string) ToolRule {
 		break
 	}
 	return t
+}
+
+// matches tells whether the rule is for a tool. Names of tools are no paths:
+// those of MCP, server/tool, are matched by a star, too.
+func (t *ToolRule) matches(name string) bool {
+	const plain = "\x00" // which no name has
+	ok, err := path.Match(strings.ReplaceAll(t.Pattern, "/", plain), strings.ReplaceAll(name, "/", plain))
+	return err == nil && ok
 }
 
 // sentence gives the words for a call that is closed for a reason.

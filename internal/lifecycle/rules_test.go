@@ -71,6 +71,31 @@ func TestRulesJSON(t *testing.T) {
 	}
 }
 
+// TestToolPatterns: a star stands for any characters, those of MCP's names too.
+func TestToolPatterns(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"*", "server/tool", true},
+		{"*", "a/b/c", true},
+		{"server/*", "server/tool", true},
+		{"server/*", "server/a/b", true},
+		{"*/tool", "server/tool", true},
+		{"*tool", "server/tool", true},
+		{"server?tool", "server/tool", true},
+		{"server/*", "server", false},
+		{"server/*", "other/tool", false},
+		{"slow_*", "fast/slow_x", false},
+		{"[a-z]/x", "a/x", true},
+		{"*", "", true},
+	} {
+		if got := (&ToolRule{Pattern: c.pattern}).matches(c.name); got != c.want {
+			t.Errorf("pattern %q, tool %q: %v, want %v", c.pattern, c.name, got, c.want)
+		}
+	}
+}
+
 // TestToolRules: the first pattern that matches holds, for what it says.
 func TestToolRules(t *testing.T) {
 	r := DefaultRules()

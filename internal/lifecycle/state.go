@@ -31,6 +31,16 @@ type State struct {
 type Run struct {
 	ID   string `json:"id"`
 	Wire bool   `json:"wire,omitempty"` // the id is the wire's
+	// Asked is the answer that left last after it had asked for calls: the run
+	// goes on for it, whatever the other choices of its message say.
+	Asked *Answer `json:"asked,omitempty"`
+}
+
+// Answer names a choice of a message.
+type Answer struct {
+	Namespace string `json:"ns,omitempty"`
+	Message   string `json:"id,omitempty"`
+	Choice    int    `json:"choice,omitempty"`
 }
 
 // Message is one AI message and choice.
@@ -99,6 +109,10 @@ type Result struct {
 	// Content is JSON. It is no RawMessage, since that is saved with other
 	// escapes than it came with, and a deep one not at all.
 	Content []byte `json:"content"`
+	// Others are results that were told while this one waited for the args.
+	Others Digests `json:"others,omitempty"`
+
+	repeated bool // it comes out of a repeated history
 }
 
 // Resume makes a State that was loaded ready to go on.

@@ -74,6 +74,7 @@ func (st *Step) history(frame []chunks.Chunk) int {
 
 func (st *Step) chunk(c *chunks.Chunk) {
 	if what := st.tooLong(c); what != "" {
+		st.lose(c)
 		st.Reject(events.OverLimit, 0, what)
 		return
 	}
@@ -155,10 +156,14 @@ func (st *Step) tooLong(c *chunks.Chunk) string {
 	return ""
 }
 
-// brief keeps what was said of a failure within an event, and says so where
-// it cuts.
+// maxDetail bounds, in bytes, what an event repeats of the words that somebody
+// else found for an interrupt or a failure: it stands in every call's result.
+const maxDetail = 1 << 10
+
+// brief keeps what was said of an interrupt or a failure to maxDetail, and says
+// so where it cuts.
 func (st *Step) brief(s string) string {
-	limit := st.Rules.MaxEventText
+	limit := min(maxDetail, st.Rules.MaxEventText)
 	if len(s) <= limit {
 		return clone(s)
 	}
