@@ -28,7 +28,7 @@ func rooms() map[string]room {
 		"internal/chunks":    {core: true},
 		"internal/lifecycle": {core: true, may: "chunks events"},
 		"internal/decode":    {core: true, may: "chunks gjson"},
-		"internal/patch":     {core: true, may: "events gjson"},
+		"internal/patch":     {core: true, may: "chunks events gjson"},
 		"internal/session":   {core: true, may: "events chunks lifecycle decode patch"},
 		"internal/encode":    {core: true, may: "events"},
 		"internal/broker":    {may: "events nats.go nats-server"},

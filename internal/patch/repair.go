@@ -1,9 +1,6 @@
 package patch
 
-import (
-	"encoding/json"
-	"fmt"
-)
+import "encoding/json"
 
 // Repaired is what a repair gives.
 type Repaired struct {
@@ -42,5 +39,21 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	if err := o.Check(); err != nil {
 		return Repaired{}, err
 	}
-	return Repaired{}, fmt.Errorf("patch: not yet: %s", o.orDefaults().Output)
+	o = o.orDefaults()
+	d, err := parse(string(history), o.Limits)
+	if err != nil {
+		return Repaired{}, err
+	}
+	f, err := formatOf(shape, &d)
+	if err != nil {
+		return Repaired{}, err
+	}
+	h := newHistory(d, f, o)
+	if err := h.read(); err != nil {
+		return Repaired{}, err
+	}
+	h.match()
+	h.decide()
+	f.render(h)
+	return h.finish(history), nil
 }

@@ -12,7 +12,7 @@ func TestResponses(t *testing.T) {
 		"":                     `{"type":"function_call_output","call_id":"call_1","output":"cut <off>"}`,
 		"local_shell":          `{"type":"function_call_output","call_id":"call_1","output":"cut <off>"}`,
 		"custom":               `{"type":"custom_tool_call_output","call_id":"call_1","output":"cut <off>"}`,
-		"shell":                `{"type":"shell_call_output","call_id":"call_1","output":[{"stdout":"","stderr":"cut <off>","outcome":{"type":"exit","exit_code":1}}]}`,
+		"shell":                `{"type":"shell_call_output","call_id":"call_1","output":[{"stdout":"","stderr":"cut <off>","outcome":{"type":"timeout"}}]}`,
 		"apply_patch":          `{"type":"apply_patch_call_output","call_id":"call_1","output":"cut <off>","status":"failed"}`,
 		"tool_search":          `{"type":"tool_search_output","call_id":"call_1","execution":"client","status":"completed","tools":[]}`,
 		"mcp_approval_request": `{"type":"mcp_approval_response","approval_request_id":"call_1","approve":false,"reason":"cut <off>"}`,

@@ -55,7 +55,7 @@ func Synthetic(shape Shape, call Call, reason events.Text, text string) (json.Ra
 			Type: "tool_result", ToolUseID: call.ID, Content: text, IsError: true,
 		}}})
 	case Responses:
-		return responses(call, text)
+		return responses(call, json.RawMessage(quote(text)), false)
 	case Bedrock:
 		return bedrock(call, text)
 	}

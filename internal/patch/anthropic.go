@@ -1,0 +1,375 @@
+package patch
+
+import (
+	"slices"
+	"strings"
+)
+
+// anthropicFormat is a history of Anthropic's messages:
+// https://docs.anthropic.com/en/api/messages
+// The results of a turn stand first in the user's message right behind it.
+type anthropicFormat struct{}
+
+func (anthropicFormat) shape() Shape { return Anthropic }
+
+func (anthropicFormat) claims(l look) bool {
+	if !oneOf(l.role, "user assistant") {
+		return false
+	}
+	for block := range strings.FieldsSeq(l.blocks) {
+		if oneOf(block, "tool_use tool_result thinking redacted_thinking") || serverCall(block) || serverResult(block) {
+			return true
+		}
+	}
+	return false
+}
+
+func (anthropicFormat) fits(*call, *result) bool { return true }
+
+func (anthropicFormat) named(*call) bool { return true }
+
+func (f anthropicFormat) onlyResults(h *history, m int) bool {
+	return h.role[m] == user && allResults(member(h.at(m), "content"))
+}
+
+func allResults(content string) bool {
+	n := 0
+	for _, b := range elements(content) {
+		if text(member(b, "type")) != "tool_result" {
+			return false
+		}
+		n++
+	}
+	return n > 0
+}
+
+func (f anthropicFormat) read(h *history, m int) {
+	raw := h.at(m)
+	var role, content string
+	for name, v := range members(raw) {
+		switch name {
+		case "role":
+			role = text(v)
+		case "content":
+			content = v
+		}
+	}
+	switch role {
+	case "assistant":
+		f.readTurn(h, m, content)
+	case "user":
+		h.role[m] = user
+		for n, b := range elements(content) {
+			if r, ok := anthropicResult(n, b); ok {
+				h.addResult(m, r)
+			}
+		}
+	}
+}
+
+func (anthropicFormat) readTurn(h *history, m int, content string) {
+	h.addTurn(m)
+	for n, b := range elements(content) {
+		c := call{at: n}
+		kind := ""
+		signed := false
+		for name, v := range members(b) {
+			switch name {
+			case "type":
+				kind = text(v)
+			case "id":
+				c.id, c.idText = text(v), v
+			case "name":
+				c.name = text(v)
+			case "input":
+				c.args = v
+			case "toolset_name":
+				c.also = v
+			case "signature", "data":
+				signed = signed || text(v) != ""
+			}
+		}
+		switch kind {
+		case "tool_use":
+			c.judgeObject()
+			h.addCall(m, c)
+		case "thinking", "redacted_thinking":
+			t := &h.turns[len(h.turns)-1]
+			t.signed = t.signed || signed
+		}
+	}
+}
+
+func anthropicResult(n int, block string) (result, bool) {
+	r := result{block: n}
+	kind := ""
+	for name, v := range members(block) {
+		switch name {
+		case "type":
+			kind = text(v)
+		case "tool_use_id":
+			r.id = text(v)
+		case "content":
+			r.content = v
+		}
+	}
+	return r, kind == "tool_result"
+}
+
+func (f anthropicFormat) render(h *history) {
+	w := anthropicWriter{h: h, groups: h.groups()}
+	for m := range h.messages {
+		switch h.role[m] {
+		case assistant:
+			w.turn(m)
+		case user:
+			w.user(m)
+		default:
+			w.flush()
+			h.copy(m)
+		}
+	}
+	w.flush()
+	if *h.o.MergeRoles {
+		w.merge()
+	}
+}
+
+// anthropicWriter puts out a history of Anthropic's.
+type anthropicWriter struct {
+	h       *history
+	groups  [][]int
+	t, r    int      // the next turn, the next result
+	waiting []string // the results of the last turn, which go into the next user's message
+}
+
+// turn puts out an assistant's message and makes its results ready.
+func (w *anthropicWriter) turn(m int) {
+	w.flush()
+	h, t := w.h, w.t
+	w.t++
+	calls := h.calls[h.turns[t].from:h.turns[t].to]
+	raw := h.at(m)
+	if slices.ContainsFunc(calls, func(c call) bool { return c.changed() }) {
+		raw = anthropicCalls(raw, calls)
+	}
+	turn := &h.turns[t]
+	group := h.group(turn.from, turn.to, w.groups[t], func(r *result) bool { return r.message == m+1 && leads(h.at(m+1), r.block) })
+	for _, a := range group {
+		w.waiting = append(w.waiting, w.result(a))
+	}
+	raw = w.server(m, t, raw)
+	if blocks := member(raw, "content"); raw != h.at(m) && first(blocks, '[') == len(blocks) {
+		return // nothing is left of it
+	}
+	h.put(m, raw)
+}
+
+// leads tells whether nothing but results stand in front of a block.
+func leads(message string, block int) bool {
+	for n, b := range elements(member(message, "content")) {
+		if n >= block {
+			break
+		}
+		if text(member(b, "type")) != "tool_result" {
+			return false
+		}
+	}
+	return true
+}
+
+// anthropicCalls writes the changed calls of a message.
+func anthropicCalls(raw string, calls []call) string {
+	k := 0
+	return inside(raw, "content", func(content string) string {
+		return each(content, func(n int, block string) (string, bool) {
+			for k < len(calls) && calls[k].at < n {
+				k++
+			}
+			if k == len(calls) || calls[k].at != n {
+				return block, true
+			}
+			c := &calls[k]
+			if c.id2 != "" {
+				block = with(block, "id", quote(c.id2))
+			}
+			if c.name2 != "" {
+				block = with(block, "name", quote(c.name2))
+			}
+			if c.args2 != "" {
+				block = with(block, "input", c.args2)
+			}
+			return block, c.dropped == ""
+		})
+	})
+}
+
+// result writes a result block of a turn.
+func (w *anthropicWriter) result(a answerOf) string {
+	c := &w.h.calls[a.call]
+	if a.result >= 0 {
+		r := &w.h.results[a.result]
+		block := w.h.block(r)
+		if c.newID() != r.id {
+			block = with(block, "tool_use_id", quote(c.newID()))
+		}
+		return block
+	}
+	block := `{"type":"tool_result","tool_use_id":` + c.newIDText() + `,"content":` + c.content
+	if c.isError {
+		block += `,"is_error":true`
+	}
+	if c.also != "" {
+		block += `,"toolset_name":` + c.also
+	}
+	return block + "}"
+}
+
+// block gives the bytes of a result that is a block of a message.
+func (h *history) block(r *result) string {
+	for n, b := range elements(member(h.at(r.message), "content")) {
+		if n == r.block {
+			return b
+		}
+	}
+	return ""
+}
+
+// user puts out a user's message: the results that wait, then what is its own.
+func (w *anthropicWriter) user(m int) {
+	h := w.h
+	content := member(h.at(m), "content")
+	blocks := w.waiting
+	w.waiting = nil
+	if !strings.HasPrefix(content, "[") {
+		if len(blocks) == 0 {
+			h.copy(m)
+			return
+		}
+		if text(content) != "" {
+			blocks = append(blocks, textBlock(content))
+		}
+		h.put(m, with(h.at(m), "content", list(blocks)))
+		return
+	}
+	own, made := w.own(m, content)
+	if len(made) > 0 { // calls made for orphans stand between the two
+		w.waiting = blocks
+		w.flush()
+		blocks = nil
+		h.add(`{"role":"assistant","content":` + list(made) + `}`)
+	}
+	blocks = append(blocks, own...)
+	if len(blocks) == 0 && first(content, '[') < len(content) {
+		return // its results have gone
+	}
+	h.put(m, inside(h.at(m), "content", func(string) string { return same(content, blocks) }))
+}
+
+// own gives the blocks of a user's message that stay in it, and the calls that
+// are made for orphans among them.
+func (w *anthropicWriter) own(m int, content string) (own, made []string) {
+	h := w.h
+	var rest []string
+	for n, b := range elements(content) {
+		r := w.at(m, n)
+		if r == nil {
+			rest = append(rest, b)
+			continue
+		}
+		switch r.fate {
+		case kept:
+			rest = append(rest, b)
+		case noted, texted:
+			rest = append(rest, noteBlocks(h.note(r))...)
+		case adopted:
+			id := quote(adoptedID(r))
+			made = append(made, `{"type":"tool_use","id":`+id+`,"name":"unknown","input":{}}`)
+			own = append(own, with(b, "tool_use_id", id))
+		}
+	}
+	return append(own, rest...), made
+}
+
+// at gives the result that a block is, if it is one.
+func (w *anthropicWriter) at(m, block int) *result {
+	for results := w.h.results; w.r < len(results); w.r++ {
+		r := &results[w.r]
+		if r.message == m && r.block == block {
+			return r
+		}
+		if r.message > m || r.message == m && r.block > block {
+			break
+		}
+	}
+	return nil
+}
+
+func noteBlocks(content string) []string {
+	if strings.HasPrefix(content, `"`) {
+		return []string{textBlock(content)}
+	}
+	var blocks []string
+	for _, b := range elements(content) {
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// same gives a list of blocks, with the bytes it had where nothing changed.
+func same(content string, blocks []string) string {
+	n := 0
+	for i, b := range elements(content) {
+		if i >= len(blocks) || blocks[i] != b {
+			return list(blocks)
+		}
+		n++
+	}
+	if n != len(blocks) {
+		return list(blocks)
+	}
+	return content
+}
+
+// flush puts the results that wait into a message of their own.
+func (w *anthropicWriter) flush() {
+	if len(w.waiting) > 0 {
+		w.h.add(`{"role":"user","content":` + list(w.waiting) + `}`)
+		w.waiting = nil
+	}
+}
+
+// merge makes one message of neighbours that have one role.
+func (w *anthropicWriter) merge() {
+	h := w.h
+	var out []piece
+	roleOf := ""
+	for _, p := range h.out {
+		raw := h.text(p)
+		role := text(member(raw, "role"))
+		if len(out) == 0 || role != roleOf || role == "system" {
+			out = append(out, p)
+			roleOf = role
+			continue
+		}
+		last := &out[len(out)-1]
+		blocks := append(blocksOf(member(h.text(*last), "content")), blocksOf(member(raw, "content"))...)
+		last.text = with(h.text(*last), "content", list(blocks))
+		h.op(Op{Op: "roles_merged", Turn: -1, Message: p.message, Call: -1})
+	}
+	h.out = out
+}
+
+func blocksOf(content string) []string {
+	if !strings.HasPrefix(content, "[") {
+		if text(content) == "" {
+			return nil
+		}
+		return []string{textBlock(content)}
+	}
+	var blocks []string
+	for _, b := range elements(content) {
+		blocks = append(blocks, b)
+	}
+	return blocks
+}

@@ -1,0 +1,121 @@
+package patch
+
+import "strings"
+
+// Server tools are run by the provider; their results stand in the assistant's
+// own message: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/overview
+// One that was interrupted is refused, unless the provider is to go on with it.
+
+// serverCall tells whether a block is the call of a server tool.
+func serverCall(kind string) bool { return kind == "server_tool_use" || kind == "mcp_tool_use" }
+
+// serverResult tells whether a block is the result of a server tool.
+func serverResult(kind string) bool {
+	return strings.HasSuffix(kind, "_tool_result")
+}
+
+// serverTools are the names of server tools and the type of their results.
+func serverTools() map[string]string {
+	return map[string]string{
+		"web_search": "web_search", "web_fetch": "web_fetch", "code_execution": "code_execution",
+		"bash_code_execution": "bash_code_execution", "text_editor_code_execution": "text_editor_code_execution",
+		"tool_search_tool_regex": "tool_search", "tool_search_tool_bm25": "tool_search",
+	}
+}
+
+// server gives each server tool of message m that has no result one that says
+// so.
+func (w *anthropicWriter) server(m, t int, raw string) string {
+	h := w.h
+	if h.o.Server == "off" || !strings.Contains(raw, "tool_use") {
+		return raw
+	}
+	open := w.openServer(m, t)
+	if len(open) == 0 || w.goesOn(m) {
+		return raw
+	}
+	return inside(raw, "content", func(content string) string {
+		var blocks []string
+		for _, b := range elements(content) {
+			id := text(member(b, "id"))
+			if !open[id] || !serverCall(text(member(b, "type"))) {
+				blocks = append(blocks, b)
+				continue
+			}
+			if made := w.serverError(b); made != "" {
+				blocks = append(blocks, b, made)
+				h.op(Op{Op: "server_result_added", Turn: t, Message: m, Call: -1, ID: id, Name: text(member(b, "name"))})
+				continue
+			}
+			h.op(Op{Op: "call_dropped", Turn: t, Message: m, Call: -1, ID: id, Name: text(member(b, "name")), Why: "unknown_server_tool"})
+		}
+		return list(blocks)
+	})
+}
+
+// openServer gives the ids of the server tools of message m that have no
+// result there, nor in the next assistant's message.
+func (w *anthropicWriter) openServer(m, t int) map[string]bool {
+	h := w.h
+	var open map[string]bool
+	for _, b := range elements(member(h.at(m), "content")) {
+		if serverCall(text(member(b, "type"))) {
+			if open == nil {
+				open = map[string]bool{}
+			}
+			open[text(member(b, "id"))] = true
+		}
+	}
+	if open == nil {
+		return nil
+	}
+	messages := []int{m}
+	if t+1 < len(h.turns) {
+		messages = append(messages, h.turns[t+1].first)
+	}
+	for _, n := range messages {
+		for _, b := range elements(member(h.at(n), "content")) {
+			if serverResult(text(member(b, "type"))) {
+				delete(open, text(member(b, "tool_use_id")))
+			}
+		}
+	}
+	return open
+}
+
+// goesOn tells whether nothing follows message m but the results of its other
+// calls: the provider goes on with its tools.
+func (w *anthropicWriter) goesOn(m int) bool {
+	h := w.h
+	if m+1 == len(h.messages) {
+		return true
+	}
+	if m+2 < len(h.messages) || h.role[m+1] != user || !allResults(member(h.at(m+1), "content")) {
+		return false
+	}
+	for r := len(h.results) - 1; r >= 0 && h.results[r].message == m+1; r-- {
+		if f := h.results[r].fate; f != answers && f != dropped {
+			return false
+		}
+	}
+	return true
+}
+
+// serverError writes the result of a server tool that was interrupted, ""
+// where the type of its result is not known.
+func (w *anthropicWriter) serverError(block string) string {
+	id, name := member(block, "id"), text(member(block, "name"))
+	if id == "" {
+		id = `""`
+	}
+	if text(member(block, "type")) == "mcp_tool_use" {
+		said := w.h.said("interrupted", name, text(id))
+		return `{"type":"mcp_tool_result","tool_use_id":` + id + `,"is_error":true,"content":[` + textBlock(quote(said)) + `]}`
+	}
+	kind := serverTools()[name]
+	if kind == "" {
+		return ""
+	}
+	kind += "_tool_result"
+	return `{"type":"` + kind + `","tool_use_id":` + id + `,"content":{"type":"` + kind + `_error","error_code":"unavailable"}}`
+}

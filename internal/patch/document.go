@@ -1,0 +1,222 @@
+package patch
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"streamer/internal/chunks"
+
+	"github.com/tidwall/gjson"
+)
+
+// document is a history as text: messages, and what stands around them.
+type document struct {
+	text     string
+	messages []span
+	list     bool   // a JSON list, else one message a line
+	field    string // "messages" or "input" where the list is in an object
+	from, to int    // of the list's inside, or of all lines
+}
+
+// span is a part of the text.
+type span struct{ from, to int }
+
+func (d *document) at(m int) string { return d.text[d.messages[m].from:d.messages[m].to] }
+
+// parse finds the messages of a history.
+func parse(text string, limits Limits) (document, error) {
+	d := document{text: text}
+	if len(text) > limits.Bytes {
+		return d, fmt.Errorf("patch: the history has %d bytes, more than %d", len(text), limits.Bytes)
+	}
+	if !utf8.ValidString(text) {
+		return d, fmt.Errorf("patch: not UTF-8 at byte %d", badUTF8(text))
+	}
+	if err := shallow(text, limits.Depth); err != nil {
+		return d, err
+	}
+	start := blank(text, 0)
+	if start == len(text) {
+		return d, fmt.Errorf("patch: not a history: it is empty")
+	}
+	var err error
+	switch {
+	case text[start] == '[':
+		err = d.readList(start)
+	case text[start] == '{' && gjson.Valid(text):
+		err = d.readObject(start)
+	case text[start] == '{' && d.isLines():
+		err = d.readLines()
+	default:
+		err = broken(text, 0, "")
+	}
+	if err != nil {
+		return d, err
+	}
+	return d, d.check(limits)
+}
+
+// check looks at what a history must have: objects, and not too many.
+func (d *document) check(limits Limits) error {
+	if len(d.messages) > limits.Messages {
+		return fmt.Errorf("patch: the history has %d messages, more than %d", len(d.messages), limits.Messages)
+	}
+	for m := range d.messages {
+		if raw := d.at(m); raw[0] != '{' {
+			return fmt.Errorf("patch: not a history: message %d (byte %d) is %s, not an object", m, d.messages[m].from, kindOf(raw))
+		}
+	}
+	return nil
+}
+
+func (d *document) readList(start int) error {
+	if !gjson.Valid(d.text) {
+		return broken(d.text, 0, "")
+	}
+	d.list = true
+	d.from, d.to = start+1, strings.LastIndexByte(d.text, ']')
+	d.readItems(start, skip(d.text, start))
+	return nil
+}
+
+func (d *document) readItems(from, to int) {
+	list := d.text[from:to]
+	for i := first(list, '['); i < len(list); {
+		end := skip(list, i)
+		d.messages = append(d.messages, span{from + i, from + end})
+		i = next(list, end)
+	}
+}
+
+// readObject reads a request that holds the history, or a history of one line.
+func (d *document) readObject(start int) error {
+	object := d.text[start:skip(d.text, start)]
+	for _, field := range []string{"messages", "input"} {
+		list := member(object, field)
+		if list == "" {
+			continue
+		}
+		if list[0] != '[' {
+			return fmt.Errorf("patch: not a history: %q is %s, not a list", field, kindOf(list))
+		}
+		d.list, d.field = true, field
+		// list is a part of object, which is a part of text.
+		from := start + partOf(object, field)
+		d.from, d.to = from+1, from+len(list)-1
+		d.readItems(from, from+len(list))
+		return nil
+	}
+	if member(object, "role") == "" && member(object, "type") == "" {
+		return fmt.Errorf(`patch: not a history: the object has neither "messages" nor "input", and is no message either`)
+	}
+	return d.readLines()
+}
+
+// partOf gives the place of the value of the object's last member of that name.
+func partOf(object, name string) int {
+	at := 0
+	for i := first(object, '{'); i < len(object); {
+		end := skip(object, i)
+		from := blank(object, blank(object, end)+1)
+		if text(object[i:end]) == name {
+			at = from
+		}
+		i = next(object, skip(object, from))
+	}
+	return at
+}
+
+// isLines tells a history of one message a line from a broken object.
+func (d *document) isLines() bool {
+	line, rest, more := strings.Cut(strings.TrimLeft(d.text, " \n\t\r"), "\n")
+	return more && gjson.Valid(line) && strings.TrimSpace(rest) != ""
+}
+
+func (d *document) readLines() error {
+	d.to = len(d.text)
+	for at, number := 0, 1; at < len(d.text); number++ {
+		end := strings.IndexByte(d.text[at:], '\n')
+		if end < 0 {
+			end = len(d.text) - at
+		}
+		line := d.text[at : at+end]
+		if from := blank(line, 0); from < len(line) {
+			if !gjson.Valid(line) {
+				return broken(line, at, fmt.Sprintf("line %d: ", number))
+			}
+			d.messages = append(d.messages, span{at + from, at + from + len(strings.TrimRight(line[from:], " \t\r"))})
+		}
+		at += end + 1
+	}
+	return nil
+}
+
+// separator is what stands between two messages, where the history shows it.
+func (d *document) separator() string {
+	switch {
+	case len(d.messages) > 1:
+		return d.text[d.messages[0].to:d.messages[1].from]
+	case d.list:
+		return ","
+	}
+	return "\n"
+}
+
+// broken says what keeps text from being JSON, and where.
+func broken(text string, offset int, where string) error {
+	var s chunks.Scanner
+	if s.Write(text) == chunks.More {
+		return fmt.Errorf("patch: not a history: %sthe JSON text ends before it is complete, at byte %d", where, offset+len(text))
+	}
+	what, _, _ := strings.Cut(s.Err(), " at offset ")
+	return fmt.Errorf("patch: not a history: %s%s at byte %d", where, what, offset+s.Offset())
+}
+
+// shallow refuses text that is nested too deep, whether or not it is JSON.
+func shallow(text string, limit int) error {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			if depth++; depth > limit {
+				return fmt.Errorf("patch: the history is nested deeper than %d at byte %d", limit, i)
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+func badUTF8(s string) int {
+	for i, c := range s {
+		if c == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// kindOf says in words what a JSON value is.
+func kindOf(value string) string {
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}

@@ -1,0 +1,129 @@
+package patch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// format is what the rules need to know of a shape of histories.
+type format interface {
+	shape() Shape
+	// claims tells whether a message that looks like that is of this shape only.
+	claims(l look) bool
+	// read adds the turns, the calls and the results of message m.
+	read(h *history, m int)
+	// fits tells whether a result is of a kind that can answer a call.
+	fits(c *call, r *result) bool
+	// named tells whether a call has a name at all.
+	named(c *call) bool
+	// onlyResults tells whether a message holds results and nothing else.
+	onlyResults(h *history, m int) bool
+	// render puts out all messages, as was decided.
+	render(h *history)
+}
+
+// formats are the shapes that can be repaired; one is one file. What two of
+// them claim, the first gets.
+func formats() []format {
+	return []format{responsesFormat{}, langchainFormat{}, anthropicFormat{}, openAIFormat{}}
+}
+
+// Repairable are the shapes that Repair takes.
+func Repairable() []Shape {
+	var names []Shape
+	for _, f := range formats() {
+		names = append(names, f.shape())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// formatOf gives the format of that name, or the one that the messages show.
+func formatOf(shape Shape, d *document) (format, error) {
+	if shape == "" || shape == "auto" {
+		return recognise(d)
+	}
+	for _, f := range formats() {
+		if f.shape() == shape {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("patch: unknown history format %q (known: %v)", shape, Repairable())
+}
+
+// recognise finds the shape of a history: the first message that only one
+// shape has decides, and one of another shape is an error.
+func recognise(d *document) (format, error) {
+	var found format
+	where, all := 0, formats()
+	for m := range d.messages {
+		l := lookAt(d.at(m))
+		for _, f := range all {
+			if !f.claims(l) {
+				continue
+			}
+			if found != nil && found.shape() != f.shape() {
+				return nil, fmt.Errorf("patch: the format is ambiguous: message %d is of %s and message %d of %s: name one", where, found.shape(), m, f.shape())
+			}
+			if found == nil {
+				found, where = f, m
+			}
+			break
+		}
+	}
+	switch {
+	case found != nil:
+		return found, nil
+	case d.field == "input":
+		return responsesFormat{}, nil
+	}
+	return plain(d)
+}
+
+// look is what tells the shapes of a message apart.
+type look struct {
+	kind, role string // "type" and "role"
+	fields     string // the names of the fields that matter, in words
+	blocks     string // the types of the blocks of its content, in words
+}
+
+func lookAt(message string) look {
+	var l look
+	for name, v := range members(message) {
+		switch name {
+		case "type":
+			l.kind = text(v)
+		case "role":
+			l.role = text(v)
+		case "lc", "data", "kwargs", "call_id", "tool_calls", "tool_call_id":
+			if v != "null" {
+				l.fields += " " + name
+			}
+		case "content":
+			for _, block := range elements(v) {
+				if kind := text(member(block, "type")); kind != "text" {
+					l.blocks += " " + kind
+				}
+			}
+		}
+	}
+	return l
+}
+
+// plain is the shape of a history without anything that only one has: with
+// roles only it is the same in OpenAI's chat and Anthropic's messages, and
+// there is nothing to repair either.
+func plain(d *document) (format, error) {
+	for m := range d.messages {
+		if r := text(member(d.at(m), "role")); r == "" {
+			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %v)", m, Repairable())
+		}
+	}
+	return openAIFormat{}, nil
+}
+
+// oneOf tells whether a word is in a list of words.
+func oneOf(word, list string) bool {
+	return word != "" && strings.Contains(" "+list+" ", " "+word+" ")
+}

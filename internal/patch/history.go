@@ -1,0 +1,237 @@
+package patch
+
+import (
+	"fmt"
+	"strings"
+)
+
+// history is what the rules see of a history: turns with calls, results, and
+// everything else. A turn is an assistant message; in Responses it is an
+// unbroken run of items by the model.
+type history struct {
+	document
+
+	o            Options
+	provider     provider
+	placeholders []pattern
+	format       format
+
+	role    []role // of each message
+	turns   []turn
+	calls   []call
+	results []result
+	signed  []int // how many of the first turns are signed
+
+	ids   map[string]int // place in slots
+	slots []slot
+
+	ops []Op
+	out []piece
+}
+
+// role is what a message is to the rules.
+type role byte
+
+const (
+	other role = iota
+	user
+	assistant
+	tool // nothing but a result
+)
+
+type turn struct {
+	first, last int // messages
+	behind      int // the first message behind it that is not just a result
+	from, to    int // calls
+	signed      bool
+}
+
+// call is a tool call of a turn.
+type call struct {
+	turn, message, at int // at: which of its message's calls
+	id, idText, name  string
+	args              string // as they are written
+	kind              string // of a Responses item, or LangChain's "invalid"
+	view              int    // the places of a LangChain message that show it
+	also              string // a member that the result has to repeat, "" for none
+	broken            bool   // the args are no JSON
+	hosted            bool   // nobody but a screenshot answers it
+
+	first, last int // of its results, in order; -1 for none
+	same        int // the next call of the turn with its id, while it is open; -1
+
+	id2, name2, args2 string // what they become, "" for as they are
+	dropped           string // why, "" for not
+	answer            int    // the result that stays, -1 for none
+	content           string // of the result that is added, "" for none
+	reason            string
+	isError           bool
+	open              bool // it stays without a result, on request
+}
+
+// result is a tool result, wherever it stands.
+type result struct {
+	message, block int // block: which of its message's blocks
+	id, name, kind string
+	content        string // as it is written
+	fake           bool   // it says that there is no result
+	after          int    // the last turn that began in front of it, -1
+	call, next     int    // whose it is, and the call's next one; -1
+	fate           fate
+}
+
+// fate is what becomes of a result.
+type fate byte
+
+const (
+	orphan  fate = iota // there is no call
+	answers             // it stands behind its call's turn
+	noted               // it becomes a text at its place
+	dropped
+	kept    // at its place, whatever that is worth
+	texted  // an orphan as a text at its place
+	adopted // an orphan with a call made for it
+)
+
+// slot is what the matching knows of an id.
+type slot struct {
+	turn                      int // the last that used it, -1
+	head, tail                int // its calls that wait for a result
+	answered                  int // its last call that got one
+	firstCall, calls, results int
+	atFirst                   int // its calls in the turn of the first
+	early                     int // its last result that no call stood in front of
+}
+
+func newHistory(d document, f format, o Options) *history {
+	n := len(d.messages)
+	p := providerOf(o.Provider)
+	if o.IDs == "off" {
+		p.name, p.id, p.unique = "", nil, false
+	}
+	return &history{
+		document: d, o: o, provider: p, format: f,
+		placeholders: patterns(append(placeholders(), o.Placeholders...)),
+		role:         make([]role, n), ids: make(map[string]int, n/4),
+		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
+	}
+}
+
+// read indexes all messages.
+func (h *history) read() error {
+	for m := range h.messages {
+		h.format.read(h, m)
+		if n := len(h.turns); n > 0 && h.turns[n-1].to-h.turns[n-1].from > h.o.Limits.Calls {
+			return fmt.Errorf("patch: message %d: the turn has more than %d calls", m, h.o.Limits.Calls)
+		}
+	}
+	h.measure()
+	return nil
+}
+
+// measure notes what is asked for often.
+func (h *history) measure() {
+	h.signed = make([]int, len(h.turns)+1)
+	for i, t := range h.turns {
+		h.signed[i+1] = h.signed[i]
+		if t.signed {
+			h.signed[i+1]++
+		}
+		behind := t.last + 1
+		for behind < len(h.role) && h.role[behind] == tool {
+			behind++
+		}
+		h.turns[i].behind = behind
+	}
+}
+
+// addTurn begins a turn with message m.
+func (h *history) addTurn(m int) *turn {
+	h.role[m] = assistant
+	h.turns = append(h.turns, turn{first: m, last: m, from: len(h.calls), to: len(h.calls)})
+	return &h.turns[len(h.turns)-1]
+}
+
+// addCall adds a call of the last turn, in message m.
+func (h *history) addCall(m int, c call) {
+	t := &h.turns[len(h.turns)-1]
+	c.turn, c.message = len(h.turns)-1, m
+	c.first, c.last, c.same, c.answer = -1, -1, -1, -1
+	h.calls = append(h.calls, c)
+	t.to = len(h.calls)
+}
+
+func (h *history) addResult(m int, r result) {
+	r.message, r.after, r.call, r.next = m, len(h.turns)-1, -1, -1
+	r.fake = r.fake || h.isPlaceholder(r.content)
+	h.results = append(h.results, r)
+}
+
+// late tells whether another turn began between a result and its call's; where
+// late results are dropped, any other message makes it late.
+func (h *history) late(r *result) bool {
+	t := h.calls[r.call].turn
+	return r.after > t || h.o.Late == "drop" && r.message > h.turns[t].behind
+}
+
+// signedBetween tells whether reasoning that is bound to what stands before it
+// stands between a call's turn and a late result.
+func (h *history) signedBetween(c *call, after int) bool {
+	return h.signed[after+1] > h.signed[c.turn+1]
+}
+
+func (h *history) op(op Op) { h.ops = append(h.ops, op) }
+
+// callOp is an op about a call.
+func (h *history) callOp(what string, c *call) Op {
+	return Op{Op: what, Turn: c.turn, Message: c.message, Call: c.at, ID: c.newID(), Name: c.newName()}
+}
+
+// resultOp is an op about a result.
+func (h *history) resultOp(what string, r *result) Op {
+	op := Op{Op: what, Turn: -1, Message: r.message, Call: -1, ID: r.id, Name: r.name}
+	if r.call >= 0 {
+		c := &h.calls[r.call]
+		op.Turn, op.Call, op.ID, op.Name = c.turn, c.at, c.newID(), c.newName()
+	}
+	return op
+}
+
+func (c *call) newID() string {
+	if c.id2 != "" {
+		return c.id2
+	}
+	return c.id
+}
+
+// newIDText is the new id as a JSON string; one that stays keeps its bytes.
+func (c *call) newIDText() string {
+	if c.id2 != "" || !strings.HasPrefix(c.idText, `"`) {
+		return quote(c.newID())
+	}
+	return c.idText
+}
+
+func (c *call) newName() string {
+	if c.name2 != "" {
+		return c.name2
+	}
+	return c.name
+}
+
+// changed tells whether the call itself is written anew.
+func (c *call) changed() bool {
+	return c.id2 != "" || c.name2 != "" || c.args2 != "" || c.dropped != ""
+}
+
+// callsOf gives the calls in a message of a turn.
+func (h *history) callsOf(t *turn, m int) []call {
+	from, to := t.from, t.to
+	for from < to && h.calls[from].message < m {
+		from++
+	}
+	for to > from && h.calls[to-1].message > m {
+		to--
+	}
+	return h.calls[from:to]
+}

@@ -1,0 +1,162 @@
+package patch
+
+import "strings"
+
+// piece is a message of the output: one of the input, as it was or changed, or
+// a new one.
+type piece struct {
+	message int    // -1 for a new one
+	text    string // "" for one that is as it was
+}
+
+// copy puts out a message as it was.
+func (h *history) copy(m int) { h.out = append(h.out, piece{message: m}) }
+
+// add puts out a new message.
+func (h *history) add(text string) { h.out = append(h.out, piece{-1, text}) }
+
+// put puts out a message that may have changed.
+func (h *history) put(m int, now string) {
+	if now == h.at(m) {
+		now = ""
+	}
+	h.out = append(h.out, piece{m, now})
+}
+
+// text gives a message of the output.
+func (h *history) text(p piece) string {
+	if p.text == "" {
+		return h.at(p.message)
+	}
+	return p.text
+}
+
+// firstChange gives the index of the first message of the output that is not
+// what stood there, -1 if there is none.
+func (h *history) firstChange() int {
+	for i, p := range h.out {
+		if p.message != i || p.text != "" {
+			return i
+		}
+	}
+	if len(h.out) < len(h.messages) {
+		return len(h.out)
+	}
+	return -1
+}
+
+// full writes the output in the form of the input.
+func (h *history) full() []byte {
+	size := len(h.document.text)
+	for _, p := range h.out {
+		size += len(p.text) + 2
+	}
+	var b strings.Builder
+	b.Grow(size)
+	head, tail := h.from, h.to
+	if n := len(h.messages); n > 0 {
+		head, tail = h.messages[0].from, h.messages[n-1].to
+	}
+	b.WriteString(h.document.text[:head])
+	between := h.separator()
+	for i, p := range h.out {
+		if i > 0 {
+			if q := h.out[i-1]; q.message >= 0 && p.message == q.message+1 {
+				b.WriteString(h.document.text[h.messages[q.message].to:h.messages[p.message].from])
+			} else {
+				b.WriteString(between)
+			}
+		}
+		b.WriteString(h.text(p))
+	}
+	b.WriteString(h.document.text[tail:])
+	return []byte(b.String())
+}
+
+// script writes the output as steps from the input.
+func (h *history) script() []Edit {
+	steps := []Edit{}
+	for i := 0; i < len(h.out); i++ {
+		p := h.out[i]
+		switch {
+		case p.message < 0:
+			steps = append(steps, Edit{Insert: []byte(p.text)})
+		case p.text != "":
+			steps = append(steps, Edit{Replace: &Replacement{p.message, []byte(p.text)}})
+		default:
+			from := p.message
+			for i+1 < len(h.out) && h.out[i+1].text == "" && h.out[i+1].message == h.out[i].message+1 {
+				i++
+			}
+			steps = append(steps, Edit{Copy: &[2]int{from, h.out[i].message + 1}})
+		}
+	}
+	return steps
+}
+
+// finish makes the answer.
+func (h *history) finish(input []byte) Repaired {
+	first := h.firstChange()
+	r := Report{
+		Format: h.format.shape(), Profile: h.o.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
+		Ops: h.ops, FirstChange: first, ViolationsLeft: h.violations(),
+	}
+	r.Sendable = len(r.ViolationsLeft) == 0
+	if r.Ops == nil {
+		r.Ops = []Op{}
+	}
+	for c := range h.calls {
+		if call := &h.calls[c]; call.id2 != "" {
+			if r.IDs == nil {
+				r.IDs = map[string]string{}
+			}
+			r.IDs[call.id] = call.id2
+		}
+	}
+	r.SignedAfterChange = h.signedBehind(first)
+	switch {
+	case h.o.Output == "ops":
+		return Repaired{Script: h.script(), Report: r}
+	case h.o.Output == "check":
+		return Repaired{Report: r}
+	case first < 0:
+		return Repaired{History: input, Report: r}
+	}
+	return Repaired{History: h.full(), Report: r}
+}
+
+// signedBehind counts the turns with signed reasoning behind the first change.
+func (h *history) signedBehind(first int) int {
+	if first < 0 {
+		return 0
+	}
+	signed := map[int]bool{}
+	for _, t := range h.turns {
+		if t.signed {
+			signed[t.first] = true
+		}
+	}
+	n := 0
+	for _, p := range h.out[first:] {
+		if p.message >= 0 && signed[p.message] {
+			n++
+		}
+	}
+	return n
+}
+
+// violations are the rules that are still broken, since it was asked for.
+func (h *history) violations() []Violation {
+	left := []Violation{}
+	for c := range h.calls {
+		if call := &h.calls[c]; call.open {
+			left = append(left, Violation{call.message, "unanswered_call", call.newID()})
+		}
+	}
+	for r := range h.results {
+		if res := &h.results[r]; res.fate == kept {
+			left = append(left, Violation{res.message, "orphan_result", res.id})
+		}
+	}
+	return left
+}

@@ -1,0 +1,110 @@
+package patch
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+)
+
+// renameCalls gives an id to calls that have none, tells calls of one turn
+// apart that share one, and does what the provider wants of ids. Only calls in
+// front of a call, and those of its turn, have a say in its id.
+func (h *history) renameCalls() {
+	if h.o.Names == "fix" {
+		for c := range h.calls {
+			if call := &h.calls[c]; call.name == "" && h.format.named(call) {
+				call.name2 = "unknown"
+			}
+		}
+	}
+	ids := renaming{h: h, turn: -1, given: map[string]bool{}, inTurn: map[string]int{}, used: map[string]int{}}
+	for c := range h.calls {
+		if call := &h.calls[c]; call.dropped == "" {
+			ids.rename(call)
+		}
+	}
+}
+
+// renaming is the state of a walk over all calls.
+type renaming struct {
+	h      *history
+	turn   int
+	given  map[string]bool // the ids that calls got: of this turn or, where they are unique, of all
+	own    map[string]bool // the ids that the turn's calls came with, once one is to be avoided
+	inTurn map[string]int  // how often the turn has used an id
+	used   map[string]int  // how often any has, where ids are unique
+}
+
+func (n *renaming) rename(call *call) {
+	if n.turn != call.turn {
+		n.turn, n.own = call.turn, nil
+		clear(n.inTurn)
+		if !n.h.provider.unique {
+			clear(n.given)
+		}
+	}
+	id := call.id
+	if id == "" {
+		id = fmt.Sprintf("call_fix_%d_%d", call.turn, call.at)
+	}
+	now := n.unlike(id)
+	n.inTurn[id]++
+	n.given[now] = true
+	if n.h.provider.unique {
+		n.used[id]++
+	}
+	if now == call.id {
+		return
+	}
+	call.id2 = now
+	op := n.h.callOp("id_changed", call)
+	op.From, op.To = call.id, now
+	n.h.op(op)
+}
+
+// unlike gives the id or, where it is taken, a variant of it.
+func (n *renaming) unlike(id string) string {
+	for k := 1 + max(n.inTurn[id], n.used[id]); ; k++ {
+		if now := n.h.provider.variant(id, k); !n.taken(id, now) {
+			return now
+		}
+	}
+}
+
+// taken tells whether another call has the id that one of id is to get.
+func (n *renaming) taken(id, now string) bool {
+	if n.given[now] {
+		return true
+	}
+	if now == id {
+		return false
+	}
+	if n.own == nil {
+		n.own = map[string]bool{}
+		for _, c := range n.h.calls[n.h.turns[n.turn].from:n.h.turns[n.turn].to] {
+			n.own[c.id] = true
+		}
+	}
+	return n.own[now]
+}
+
+// variant is the id by the provider's rule, and for n above 1 another one.
+func (p provider) variant(id string, n int) string {
+	if n > 1 && p.name == "mistral" {
+		return mistralID(id + "#" + strconv.Itoa(n))
+	}
+	if n > 1 {
+		id += "_" + strconv.Itoa(n)
+	}
+	if p.id == nil {
+		return id
+	}
+	return p.id(id)
+}
+
+// hash names content that was dropped.
+func hash(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,342 @@
+package patch
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// responsesFormat is a list of input items of OpenAI's Responses:
+// https://platform.openai.com/docs/api-reference/responses/create
+// A turn is an unbroken run of items by the model.
+type responsesFormat struct{}
+
+func (responsesFormat) shape() Shape { return Responses }
+
+// answersTo gives the type of the item that answers a call of a type.
+func answersTo(kind string) string {
+	switch kind {
+	case "function_call", "custom_tool_call", "shell_call", "apply_patch_call", "computer_call", "tool_search_call":
+		return kind + "_output"
+	case "local_shell_call":
+		return "function_call_output" // what this kind is answered with in practice
+	}
+	return ""
+}
+
+// modelItems are the items by the model besides calls, messages and reasoning.
+const modelItems = "program program_output web_search_call file_search_call code_interpreter_call image_generation_call " +
+	"mcp_call mcp_list_tools mcp_approval_request compaction"
+
+// resultItems are the items that answer calls.
+const resultItems = "function_call_output custom_tool_call_output local_shell_call_output shell_call_output " +
+	"apply_patch_call_output computer_call_output tool_search_output tool_search_call_output"
+
+func (responsesFormat) claims(l look) bool {
+	if l.kind == "message" {
+		return !strings.Contains(l.blocks, "tool_use") && !strings.Contains(l.blocks, "tool_result")
+	}
+	return answersTo(l.kind) != "" || oneOf(l.kind, modelItems) || oneOf(l.kind, resultItems) ||
+		oneOf(l.kind, "reasoning item_reference mcp_approval_response") || oneOf("call_id", l.fields)
+}
+
+// fits tells whether a result is of a call's kind, or can be made so: results
+// of functions and of custom tools have the same fields.
+func (responsesFormat) fits(c *call, r *result) bool {
+	if r.kind == answersTo(c.kind) {
+		return true
+	}
+	switch c.kind {
+	case "local_shell_call":
+		return r.kind == "local_shell_call_output"
+	case "tool_search_call":
+		return r.kind == "tool_search_output"
+	case "function_call", "custom_tool_call":
+		return oneOf(r.kind, "function_call_output custom_tool_call_output")
+	}
+	return false
+}
+
+func (responsesFormat) named(c *call) bool {
+	return c.kind == "function_call" || c.kind == "custom_tool_call"
+}
+
+func (responsesFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
+
+func (f responsesFormat) read(h *history, m int) {
+	item := responsesItem(h.at(m))
+	switch {
+	case oneOf(item.kind, resultItems):
+		h.role[m] = tool
+		h.addResult(m, result{id: text(item.id), kind: item.kind, content: item.output})
+	case answersTo(item.kind) != "" && item.execution != "server":
+		f.extend(h, m)
+		h.addCall(m, item.call())
+	case item.role == "assistant", item.kind == "reasoning", answersTo(item.kind) != "", oneOf(item.kind, modelItems):
+		f.extend(h, m)
+	case item.role == "user":
+		h.role[m] = user
+	}
+}
+
+// extend makes item m part of a turn: of that in front of it, if nothing
+// stands between.
+func (responsesFormat) extend(h *history, m int) {
+	if m > 0 && h.role[m-1] == assistant {
+		h.role[m] = assistant
+		h.turns[len(h.turns)-1].last = m
+		return
+	}
+	h.addTurn(m)
+}
+
+// responsesFields are the fields of an item, as they are written.
+type responsesFields struct {
+	kind, role, execution, name   string
+	id, args, output, caller, any string
+}
+
+func responsesItem(raw string) responsesFields {
+	var f responsesFields
+	for name, v := range members(raw) {
+		switch name {
+		case "type":
+			f.kind = text(v)
+		case "role":
+			f.role = text(v)
+		case "execution":
+			f.execution = text(v)
+		case "name":
+			f.name = text(v)
+		case "call_id":
+			f.id = v
+		case "arguments":
+			f.args = v
+		case "output", "tools":
+			f.output = v
+		case "caller":
+			f.caller = v
+		case "input", "action", "operation":
+			f.any = v
+		case "id":
+			if f.id == "" {
+				f.id = v // a local_shell_call_output names its call so
+			}
+		}
+	}
+	return f
+}
+
+func (f responsesFields) call() call {
+	c := call{id: text(f.id), idText: f.id, name: f.name, kind: f.kind, args: f.any, also: f.caller, hosted: f.kind == "computer_call"}
+	if f.kind == "function_call" {
+		c.args = f.args
+		c.judge()
+	}
+	return c
+}
+
+func (f responsesFormat) render(h *history) {
+	groups := h.groups()
+	t, r := 0, 0
+	for m := 0; m < len(h.messages); m++ {
+		for r < len(h.results) && h.results[r].message < m {
+			r++
+		}
+		switch {
+		case t < len(h.turns) && h.turns[t].first == m:
+			w := responsesWriter{h: h, f: f, t: t, results: groups[t]}
+			w.turn()
+			m = h.turns[t].last
+			t++
+		case h.role[m] == tool && h.results[r].message == m:
+			h.putLoose(f, &h.results[r])
+		default:
+			h.copy(m)
+		}
+	}
+}
+
+// responsesWriter puts out one turn.
+type responsesWriter struct {
+	h       *history
+	f       responsesFormat
+	t       int
+	results []int
+}
+
+// turn puts out the items of a turn with their results: behind the whole turn,
+// if all of them stand there, else behind each group of calls.
+func (w *responsesWriter) turn() {
+	h, turn := w.h, &w.h.turns[w.t]
+	behind := func(r *result) bool { return r.message > turn.last && r.message < turn.behind }
+	if !h.provider.adjacent && w.allBehind(behind) {
+		w.items(turn.first, turn.last+1)
+		w.group(turn.from, turn.to, behind)
+		return
+	}
+	from, c := turn.first, turn.from
+	for c < turn.to {
+		next := c + 1
+		for next < turn.to && w.oneGroup(h.calls[next-1].message, h.calls[next].message) {
+			next++
+		}
+		to := h.calls[next-1].message + 1
+		w.items(from, to)
+		last := to == turn.last+1
+		w.group(c, next, func(r *result) bool { return behind(r) && (last || !h.provider.adjacent) })
+		from, c = to, next
+	}
+	w.items(from, turn.last+1)
+}
+
+// allBehind tells whether every call has its result right behind the turn.
+func (w *responsesWriter) allBehind(behind func(*result) bool) bool {
+	h, turn := w.h, &w.h.turns[w.t]
+	for c := turn.from; c < turn.to; c++ {
+		call := &h.calls[c]
+		if call.dropped != "" || call.open {
+			continue
+		}
+		if call.answer < 0 || !behind(&h.results[call.answer]) {
+			return false
+		}
+	}
+	return true
+}
+
+// oneGroup tells whether nothing but reasoning stands between two calls: a
+// result there would part the reasoning from its call.
+func (w *responsesWriter) oneGroup(from, to int) bool {
+	for m := from + 1; m < to; m++ {
+		if text(member(w.h.at(m), "type")) != "reasoning" {
+			return false
+		}
+	}
+	return true
+}
+
+// items puts out the items from one message to before another.
+func (w *responsesWriter) items(from, to int) {
+	h := w.h
+	for m := from; m < to; m++ {
+		calls := h.callsOf(&h.turns[w.t], m)
+		switch {
+		case len(calls) > 0 && calls[0].dropped != "":
+		case len(calls) > 0 && calls[0].changed():
+			h.put(m, responsesPatched(&calls[0], h.at(m)))
+		case w.loneReasoning(m):
+			h.op(Op{Op: "reasoning_dropped", Turn: w.t, Message: m, Call: -1, ID: text(member(h.at(m), "id")), Hash: hash(h.at(m))})
+		default:
+			h.copy(m)
+		}
+	}
+}
+
+// loneReasoning tells whether a reasoning item has lost the call it led to.
+func (w *responsesWriter) loneReasoning(m int) bool {
+	h, turn := w.h, &w.h.turns[w.t]
+	if text(member(h.at(m), "type")) != "reasoning" {
+		return false
+	}
+	lost := false
+	for n := m + 1; n <= turn.last; n++ {
+		calls := h.callsOf(turn, n)
+		switch {
+		case len(calls) > 0 && calls[0].dropped != "":
+			lost = true
+		case text(member(h.at(n), "type")) != "reasoning":
+			return false
+		}
+	}
+	return lost
+}
+
+func responsesPatched(c *call, item string) string {
+	if c.id2 != "" {
+		item = with(item, "call_id", quote(c.id2))
+	}
+	if c.name2 != "" {
+		item = with(item, "name", quote(c.name2))
+	}
+	if c.args2 != "" {
+		item = with(item, "arguments", c.args2)
+	}
+	return item
+}
+
+// group puts out the results of some of the turn's calls.
+func (w *responsesWriter) group(from, to int, inPlace func(*result) bool) {
+	h := w.h
+	var mine []int
+	for _, r := range w.results {
+		if c := h.results[r].call; from <= c && c < to {
+			mine = append(mine, r)
+		}
+	}
+	for _, a := range h.group(from, to, mine, inPlace) {
+		if a.result < 0 {
+			h.add(w.f.synthetic(&h.calls[a.call]))
+			continue
+		}
+		r := &h.results[a.result]
+		h.put(r.message, w.f.result(h, r))
+	}
+}
+
+// result writes a result with the id and the kind of its call.
+func (responsesFormat) result(h *history, r *result) string {
+	raw := h.at(r.message)
+	c := &h.calls[r.call]
+	if c.newID() != r.id {
+		field := "call_id"
+		if member(raw, field) == "" && member(raw, "id") != "" {
+			field = "id"
+		}
+		raw = with(raw, field, quote(c.newID()))
+	}
+	if oneOf(r.kind, "function_call_output custom_tool_call_output") && oneOf(c.kind, "function_call custom_tool_call") && r.kind != answersTo(c.kind) {
+		raw = with(raw, "type", quote(answersTo(c.kind)))
+		op := h.resultOp("result_retyped", r)
+		op.From, op.To = r.kind, answersTo(c.kind)
+		h.op(op)
+	}
+	return raw
+}
+
+// synthetic writes the new result of a call.
+func (responsesFormat) synthetic(c *call) string {
+	raw, err := responses(Call{
+		ID: c.newID(), Name: c.newName(), Kind: strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool"),
+	}, json.RawMessage(c.content), !c.isError)
+	if err != nil { // content is JSON
+		return `{}`
+	}
+	item := string(raw)
+	if c.id2 == "" && strings.HasPrefix(c.idText, `"`) {
+		item = with(item, "call_id", c.idText)
+	}
+	if c.also != "" {
+		item = with(item, "caller", c.also)
+	}
+	return item
+}
+
+func (responsesFormat) userText(_ *history, _ int, content string) string {
+	if strings.HasPrefix(content, "[") {
+		content = each(content, func(_ int, b string) (string, bool) {
+			if text(member(b, "type")) == "text" {
+				return with(b, "type", `"input_text"`), true
+			}
+			return b, true
+		})
+	}
+	return `{"type":"message","role":"user","content":` + content + `}`
+}
+
+func (responsesFormat) adopt(h *history, r *result) []string {
+	id := quote(adoptedID(r))
+	return []string{
+		`{"type":"function_call","call_id":` + id + `,"name":"unknown","arguments":"{}"}`,
+		with(with(h.at(r.message), "call_id", id), "type", `"function_call_output"`),
+	}
+}

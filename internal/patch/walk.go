@@ -1,0 +1,157 @@
+package patch
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// The functions here read JSON that is known to be valid, by offsets: what a
+// repair does not touch is neither decoded nor copied.
+
+// members gives the names and the values of a JSON object, and nothing for
+// another value.
+func members(object string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for i := first(object, '{'); i < len(object); {
+			end := skip(object, i)
+			from := blank(object, blank(object, end)+1)
+			to := skip(object, from)
+			if !yield(text(object[i:end]), object[from:to]) {
+				return
+			}
+			i = next(object, to)
+		}
+	}
+}
+
+// elements gives the values of a JSON array, and nothing for another value.
+func elements(array string) iter.Seq2[int, string] {
+	return func(yield func(n int, value string) bool) {
+		n := 0
+		for i := first(array, '['); i < len(array); n++ {
+			end := skip(array, i)
+			if !yield(n, array[i:end]) {
+				return
+			}
+			i = next(array, end)
+		}
+	}
+}
+
+// first gives the place of the first item of the array or object that s is,
+// len(s) where there is none.
+func first(s string, open byte) int {
+	i := blank(s, 0)
+	if i >= len(s) || s[i] != open {
+		return len(s)
+	}
+	i = blank(s, i+1)
+	if s[i] == ']' || s[i] == '}' {
+		return len(s)
+	}
+	return i
+}
+
+// next gives the place of the item behind the one that ends at i.
+func next(s string, i int) int {
+	i = blank(s, i)
+	if s[i] != ',' {
+		return len(s)
+	}
+	return blank(s, i+1)
+}
+
+// blank gives the place of the first byte from i on that is no white space.
+func blank(s string, i int) int {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skip gives the end of the value that begins at i.
+func skip(s string, i int) int {
+	switch s[i] {
+	case '"':
+		return skipString(s, i)
+	case '{', '[':
+		return skipNested(s, i)
+	}
+	for i < len(s) && strings.IndexByte(" \n\t\r,]}", s[i]) < 0 {
+		i++
+	}
+	return i
+}
+
+func skipString(s string, i int) int {
+	for i++; ; i++ {
+		n := strings.IndexByte(s[i:], '"')
+		i += n
+		escapes := 0
+		for s[i-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i + 1
+		}
+	}
+}
+
+func skipNested(s string, i int) int {
+	for depth := 0; ; i++ {
+		switch s[i] {
+		case '"':
+			i = skipString(s, i) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+}
+
+// member gives the value of a member, "" where there is none. Of several with
+// one name it is the last, as most readers have it.
+func member(object, name string) string {
+	found := ""
+	for n, v := range members(object) {
+		if n == name {
+			found = v
+		}
+	}
+	return found
+}
+
+// text gives the text of a JSON string, "" for null and for nothing, and any
+// other value as it is written.
+func text(value string) string {
+	switch {
+	case value == "" || value == "null":
+		return ""
+	case value[0] != '"':
+		return value
+	case strings.IndexByte(value, '\\') < 0:
+		return value[1 : len(value)-1]
+	}
+	return gjson.Parse(value).Str
+}
+
+// quote writes a JSON string.
+func quote(s string) string {
+	out, err := marshal(s)
+	if err != nil { // no string does that
+		return `""`
+	}
+	return string(out)
+}
+
+// join writes the JSON string that has the text head before that of the JSON
+// string value, whose bytes are kept.
+func join(head, value string) string {
+	h := quote(head)
+	return h[:len(h)-1] + value[1:]
+}
