@@ -1,0 +1,522 @@
+package patch_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"streamer/internal/patch"
+)
+
+// The validator says what a provider would refuse in a history. It is written
+// apart from the repair, shares nothing with it, and is plain and slow: what
+// both get wrong in the same way is what this cannot find.
+
+// violation is a broken rule and the index of the message that breaks it: for
+// a call without a result the first message that should have been one, in
+// Responses the call itself.
+type violation struct {
+	Message int
+	Rule    string
+}
+
+func (v violation) String() string { return fmt.Sprintf("%d:%s", v.Message, v.Rule) }
+
+type object = map[string]any
+
+// validate gives the rules that the messages break, in order: those of the
+// shape, and of the provider only what it says about the form of ids and about
+// adjacency.
+func validate(shape patch.Shape, provider string, messages []object) []violation {
+	v := validator{provider: provider}
+	switch shape {
+	case patch.OpenAI, patch.LangChain:
+		v.chat(shape, messages)
+	case patch.Anthropic:
+		v.anthropic(messages)
+	case patch.Responses:
+		v.responses(messages)
+	default:
+		panic("no rules for shape " + shape)
+	}
+	slices.SortFunc(v.found, func(a, b violation) int {
+		return cmp.Or(cmp.Compare(a.Message, b.Message), cmp.Compare(a.Rule, b.Rule))
+	})
+	return v.found
+}
+
+type validator struct {
+	provider string
+	found    []violation
+}
+
+func (v *validator) breaks(message int, rule string) {
+	v.found = append(v.found, violation{message, rule})
+}
+
+// seenCall is a call as any shape shows it.
+type seenCall struct {
+	id, name string
+	input    any
+}
+
+// idForms are the ids that providers take.
+var idForms = map[string]*regexp.Regexp{
+	"anthropic": regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+	"bedrock":   regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+	"gemini":    regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+	"mistral":   regexp.MustCompile(`^[a-zA-Z0-9]{9}$`),
+}
+
+// calls checks the calls of one message.
+func (v *validator) calls(at int, calls []seenCall) {
+	ids := map[string]int{}
+	again := false
+	for _, c := range calls {
+		ids[c.id]++
+		again = again || ids[c.id] > 1
+		if c.name == "" {
+			v.breaks(at, "empty_name")
+		}
+		form := idForms[v.provider]
+		switch {
+		case c.id == "":
+			v.breaks(at, "empty_call_id")
+		case form != nil && !form.MatchString(c.id):
+			v.breaks(at, "bad_id")
+		}
+	}
+	if again {
+		v.breaks(at, "duplicate_call_id")
+	}
+}
+
+// chat: the results of an assistant message are the tool messages directly
+// behind it, one for each call.
+func (v *validator) chat(shape patch.Shape, messages []object) {
+	open, closed := map[string]int{}, map[string]bool{}
+	end := func(at int) {
+		for _, n := range open {
+			for range n {
+				v.breaks(at, "unanswered_call")
+			}
+		}
+		open, closed = map[string]int{}, map[string]bool{}
+	}
+	for i, m := range messages {
+		kind, m := chatKind(shape, m)
+		if kind == "tool" {
+			id := str(m["tool_call_id"])
+			switch {
+			case open[id] > 0:
+				open[id]--
+				closed[id] = true
+			case closed[id]:
+				v.breaks(i, "duplicate_result")
+			default:
+				v.breaks(i, "orphan_result")
+			}
+			continue
+		}
+		end(i)
+		if kind == "assistant" {
+			calls := chatCalls(shape, m)
+			v.calls(i, calls)
+			for _, c := range calls {
+				open[c.id]++
+			}
+		}
+	}
+	end(len(messages))
+}
+
+// chatKind gives the role of a chat message, and the message out of the forms
+// in which LangChain writes it.
+func chatKind(shape patch.Shape, m object) (string, object) {
+	if shape == patch.OpenAI {
+		return str(m["role"]), m
+	}
+	kind := str(m["type"])
+	if data, ok := m["data"].(object); ok {
+		m = data
+	}
+	if kwargs, ok := m["kwargs"].(object); ok {
+		path := list(m["id"])
+		kind, m = str(path[len(path)-1]), kwargs
+	}
+	switch strings.TrimSuffix(kind, "Chunk") {
+	case "ai", "AIMessage", "assistant":
+		return "assistant", m
+	case "tool", "ToolMessage":
+		return "tool", m
+	}
+	return kind, m
+}
+
+// chatCalls gives the calls of an assistant message. LangChain shows one in
+// several places: those in the blocks of the content or in the provider's raw
+// form count where no other place has their id.
+func chatCalls(shape patch.Shape, m object) []seenCall {
+	var calls []seenCall
+	if shape == patch.OpenAI {
+		for _, c := range objects(m["tool_calls"]) {
+			calls = append(calls, openAICall(c))
+		}
+		return calls
+	}
+	for _, c := range append(objects(m["tool_calls"]), objects(m["invalid_tool_calls"])...) {
+		calls = append(calls, seenCall{str(c["id"]), str(c["name"]), c["args"]})
+	}
+	var more []seenCall
+	for _, c := range objects(m["content"]) {
+		switch c["type"] {
+		case "tool_use":
+			more = append(more, seenCall{str(c["id"]), str(c["name"]), c["input"]})
+		case "function_call":
+			more = append(more, seenCall{str(c["call_id"]), str(c["name"]), c["arguments"]})
+		}
+	}
+	if extra, ok := m["additional_kwargs"].(object); ok && len(calls) == 0 {
+		for _, c := range objects(extra["tool_calls"]) {
+			more = append(more, openAICall(c))
+		}
+	}
+	for _, c := range more {
+		if !slices.ContainsFunc(calls, func(o seenCall) bool { return o.id == c.id }) {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+func openAICall(c object) seenCall {
+	for _, kind := range []string{"function", "custom"} {
+		if f, ok := c[kind].(object); ok {
+			return seenCall{str(c["id"]), str(f["name"]), f["arguments"]}
+		}
+	}
+	return seenCall{str(c["id"]), str(c["name"]), nil}
+}
+
+// anthropic: the results of an assistant message are the first blocks of the
+// user's message directly behind it.
+func (v *validator) anthropic(messages []object) {
+	var open []seenCall
+	for i, m := range append(messages, nil) {
+		v.blocksOfUser(i, m, open)
+		open = nil
+		if m["role"] != "assistant" {
+			continue
+		}
+		for _, b := range objects(m["content"]) {
+			if b["type"] == "tool_use" {
+				open = append(open, seenCall{str(b["id"]), str(b["name"]), b["input"]})
+				if _, ok := b["input"].(object); !ok {
+					v.breaks(i, "input_not_object")
+				}
+			}
+		}
+		v.calls(i, open)
+		if !serverToolsDone(m, messages[i+1:]) {
+			v.breaks(i, "server_tool_unanswered")
+		}
+	}
+}
+
+// blocksOfUser checks the message behind calls, or behind none.
+func (v *validator) blocksOfUser(at int, m object, calls []seenCall) {
+	given := map[string]bool{}
+	other, late := false, false
+	if m["role"] == "user" {
+		for _, b := range objects(m["content"]) {
+			if b["type"] != "tool_result" {
+				other = true
+				continue
+			}
+			late = late || other
+			id := str(b["tool_use_id"])
+			switch known := slices.ContainsFunc(calls, func(c seenCall) bool { return c.id == id }); {
+			case given[id]:
+				v.breaks(at, "duplicate_result")
+			case !known:
+				v.breaks(at, "orphan_result")
+			}
+			given[id] = true
+		}
+	}
+	if late {
+		v.breaks(at, "result_not_first")
+	}
+	for _, c := range calls {
+		if !given[c.id] {
+			v.breaks(at, "unanswered_call")
+		}
+	}
+}
+
+// serverToolsDone tells whether every tool that the provider runs has its
+// result, in its own message or in the next one of the model. It may still run
+// while nothing but results of the client's tools stands behind it.
+func serverToolsDone(m object, rest []object) bool {
+	blocks := objects(m["content"])
+	next := slices.IndexFunc(rest, func(m object) bool { return m["role"] == "assistant" })
+	if next >= 0 {
+		blocks = append(blocks, objects(rest[next]["content"])...)
+	}
+	running := map[string]bool{}
+	for i, b := range blocks {
+		switch kind := str(b["type"]); {
+		case kind == "server_tool_use" || kind == "mcp_tool_use":
+			if i < len(objects(m["content"])) {
+				running[str(b["id"])] = true
+			}
+		case strings.HasSuffix(kind, "_tool_result"):
+			delete(running, str(b["tool_use_id"]))
+		}
+	}
+	return len(running) == 0 || len(rest) == 0 || len(rest) == 1 && onlyResults(rest[0])
+}
+
+func onlyResults(m object) bool {
+	blocks := objects(m["content"])
+	for _, b := range blocks {
+		if b["type"] != "tool_result" {
+			return false
+		}
+	}
+	return len(blocks) > 0 && m["role"] == "user"
+}
+
+// outputOf gives the kind of output that a Responses call takes.
+var outputOf = map[string]string{
+	"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output",
+	"shell_call": "shell_call_output", "apply_patch_call": "apply_patch_call_output",
+	"computer_call": "computer_call_output", "tool_search_call": "tool_search_output",
+	"local_shell_call": "local_shell_call_output", "mcp_approval_request": "mcp_approval_response",
+}
+
+// responses: an output stands anywhere behind its call.
+func (v *validator) responses(items []object) {
+	open, closed := map[string]int{}, map[string]string{}
+	for i, m := range items {
+		kind := str(m["type"])
+		switch {
+		case outputOf[kind] != "":
+			v.responsesCall(i, m, open, closed)
+		case kind == "reasoning":
+			if i+1 == len(items) || !ofModel(items[i+1]) {
+				v.breaks(i, "reasoning_without_item")
+			}
+		case isOutput(kind):
+			v.responsesOutput(i, items, open, closed)
+		}
+	}
+	for _, at := range open {
+		v.breaks(at, "unanswered_call")
+	}
+}
+
+func (v *validator) responsesCall(at int, m object, open map[string]int, closed map[string]string) {
+	kind, id := str(m["type"]), callID(m)
+	if kind == "tool_search_call" && m["execution"] == "server" {
+		return
+	}
+	name := str(m["name"])
+	if kind != "function_call" && kind != "custom_tool_call" {
+		name = "-" // its kind is its name
+	}
+	v.calls(at, []seenCall{{id: id, name: name}})
+	if before, ok := open[id]; ok {
+		v.breaks(before, "unanswered_call")
+	}
+	open[id] = at
+	delete(closed, id)
+}
+
+func (v *validator) responsesOutput(at int, items []object, open map[string]int, closed map[string]string) {
+	id := callID(items[at])
+	call, ok := open[id]
+	switch {
+	case ok && !fits(str(items[call]["type"]), str(items[at]["type"])):
+		v.breaks(at, "kind_mismatch")
+	case ok && id != "":
+		delete(open, id)
+		closed[id] = str(items[call]["type"])
+		if v.provider == "deepseek" && !adjacent(items[call:at]) {
+			v.breaks(at, "not_adjacent")
+		}
+	case closed[id] != "":
+		v.breaks(at, "duplicate_result")
+	default:
+		v.breaks(at, "orphan_result")
+	}
+}
+
+func fits(call, output string) bool {
+	return outputOf[call] == output || call == "local_shell_call" && output == "function_call_output"
+}
+
+func isOutput(kind string) bool {
+	for _, o := range outputOf {
+		if o == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// adjacent: from the call to its output there are only calls and outputs.
+func adjacent(items []object) bool {
+	for _, m := range items {
+		if kind := str(m["type"]); outputOf[kind] == "" && !isOutput(kind) && kind != "reasoning" {
+			return false
+		}
+	}
+	return true
+}
+
+// ofModel tells whether a Responses item is one that the model made.
+func ofModel(m object) bool {
+	kind := str(m["type"])
+	if kind == "" || kind == "message" {
+		return m["role"] == "assistant"
+	}
+	return !isOutput(kind)
+}
+
+func callID(m object) string {
+	for _, name := range []string{"call_id", "approval_request_id", "id"} {
+		if id, ok := m[name].(string); ok {
+			return id
+		}
+	}
+	return ""
+}
+
+func str(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+func list(v any) []any {
+	l, _ := v.([]any)
+	return l
+}
+
+func objects(v any) []object {
+	var out []object
+	for _, e := range list(v) {
+		if o, ok := e.(object); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// readJSON reads JSON with its numbers as they are written.
+func readJSON(t testing.TB, text []byte, into any) {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(into); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+}
+
+// messagesOf reads a JSON list of messages.
+func messagesOf(t testing.TB, text []byte) []object {
+	t.Helper()
+	var messages []object
+	readJSON(t, text, &messages)
+	return messages
+}
+
+// compact is JSON on one line, and what is no JSON as it is.
+func compact(text []byte) string {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return string(text)
+	}
+	return b.String()
+}
+
+// corpusCase is one file of the corpus of repairs.
+type corpusCase struct {
+	ID, Kind, Rule, Note string
+	Format               patch.Shape
+	Options              object
+	Input, Expected      json.RawMessage
+	InputRaw             string `json:"input_raw"`
+	ExpectedRaw          string `json:"expected_raw"`
+	Report               []string
+	Recommended          struct {
+		Options  object
+		Expected json.RawMessage
+		Report   []string
+	}
+	Violations map[string][][2]any
+}
+
+// corpus reads the corpus, which lies beside the repository or where
+// STREAMER_SHARED says, and skips the test where it does not.
+func corpus(t testing.TB) []corpusCase {
+	root := os.Getenv("STREAMER_SHARED")
+	if root == "" {
+		root = "../../../shared"
+	}
+	files, _ := filepath.Glob(filepath.Join(root, "patch/corpus/*.json"))
+	if len(files) == 0 {
+		t.Skipf("no corpus of repairs in %s/patch/corpus; STREAMER_SHARED names the place of shared", root)
+	}
+	cases := make([]corpusCase, len(files))
+	for i, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		readJSON(t, text, &cases[i])
+	}
+	return cases
+}
+
+// TestValidator: the corpus says of each of its histories what is wrong with
+// it.
+func TestValidator(t *testing.T) {
+	rules, histories := map[string]int{}, 0
+	for _, c := range corpus(t) {
+		for which, list := range c.Violations {
+			messages, options := c.Input, c.Options
+			switch which {
+			case "peer", "expected":
+				messages = c.Expected
+			case "recommended":
+				messages, options = c.Recommended.Expected, c.Recommended.Options
+			}
+			var want []violation
+			for _, w := range list {
+				at, err := w[0].(json.Number).Int64()
+				if err != nil {
+					t.Fatal(c.ID, err)
+				}
+				want = append(want, violation{int(at), w[1].(string)})
+				rules[w[1].(string)]++
+			}
+			slices.SortFunc(want, func(a, b violation) int {
+				return cmp.Or(cmp.Compare(a.Message, b.Message), cmp.Compare(a.Rule, b.Rule))
+			})
+			histories++
+			got := validate(c.Format, str(options["provider"]), messagesOf(t, messages))
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s %s\n in %s\n got %v\nwant %v", c.ID, which, compact(messages), got, want)
+			}
+		}
+	}
+	t.Logf("%d histories, %d rules: %v", histories, len(rules), rules)
+}
