@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -13,15 +12,12 @@ type anthropicFormat struct{}
 func (anthropicFormat) shape() Shape { return Anthropic }
 
 func (anthropicFormat) claims(l look) bool {
-	if !oneOf(l.role, "user assistant") {
-		return false
-	}
-	for block := range strings.FieldsSeq(l.blocks) {
-		if oneOf(block, "tool_use tool_result thinking redacted_thinking") || serverCall(block) || serverResult(block) {
-			return true
-		}
-	}
-	return false
+	return l.anthropic && oneOf(l.role, "user assistant")
+}
+
+// anthropicBlock tells whether a type of block is Anthropic's alone.
+func anthropicBlock(kind string) bool {
+	return oneOf(kind, "tool_use tool_result thinking redacted_thinking") || serverCall(kind) || serverResult(kind)
 }
 
 func (anthropicFormat) fits(*call, *result) bool { return true }
@@ -59,8 +55,11 @@ func (f anthropicFormat) read(h *history, m int) {
 		f.readTurn(h, m, content)
 	case "user":
 		h.role[m] = user
+		leads := true
 		for n, b := range elements(content) {
-			if r, ok := anthropicResult(n, b); ok {
+			r, ok := anthropicResult(n, b)
+			if leads = leads && ok; ok {
+				r.leads = leads
 				h.addResult(m, r)
 			}
 		}
@@ -101,7 +100,7 @@ func (anthropicFormat) readTurn(h *history, m int, content string) {
 }
 
 func anthropicResult(n int, block string) (result, bool) {
-	r := result{block: n}
+	r := result{block: n, raw: block}
 	kind := ""
 	for name, v := range members(block) {
 		switch name {
@@ -117,7 +116,7 @@ func anthropicResult(n int, block string) (result, bool) {
 }
 
 func (f anthropicFormat) render(h *history) {
-	w := anthropicWriter{h: h, groups: h.groups()}
+	w := anthropicWriter{h: h}
 	for m := range h.messages {
 		switch h.role[m] {
 		case assistant:
@@ -138,7 +137,6 @@ func (f anthropicFormat) render(h *history) {
 // anthropicWriter puts out a history of Anthropic's.
 type anthropicWriter struct {
 	h       *history
-	groups  [][]int
 	t, r    int      // the next turn, the next result
 	waiting []string // the results of the last turn, which go into the next user's message
 }
@@ -148,13 +146,12 @@ func (w *anthropicWriter) turn(m int) {
 	w.flush()
 	h, t := w.h, w.t
 	w.t++
-	calls := h.calls[h.turns[t].from:h.turns[t].to]
-	raw := h.at(m)
-	if slices.ContainsFunc(calls, func(c call) bool { return c.changed() }) {
-		raw = anthropicCalls(raw, calls)
-	}
 	turn := &h.turns[t]
-	group := h.group(turn.from, turn.to, w.groups[t], func(r *result) bool { return r.message == m+1 && leads(h.at(m+1), r.block) })
+	raw := h.at(m)
+	if h.changed(turn) {
+		raw = anthropicCalls(raw, h.calls[turn.from:turn.to])
+	}
+	group := h.group(turn.from, turn.to, func(r *result) bool { return r.message == m+1 && r.leads })
 	for _, a := range group {
 		w.waiting = append(w.waiting, w.result(a))
 	}
@@ -163,19 +160,6 @@ func (w *anthropicWriter) turn(m int) {
 		return // nothing is left of it
 	}
 	h.put(m, raw)
-}
-
-// leads tells whether nothing but results stand in front of a block.
-func leads(message string, block int) bool {
-	for n, b := range elements(member(message, "content")) {
-		if n >= block {
-			break
-		}
-		if text(member(b, "type")) != "tool_result" {
-			return false
-		}
-	}
-	return true
 }
 
 // anthropicCalls writes the changed calls of a message.
@@ -209,7 +193,7 @@ func (w *anthropicWriter) result(a answerOf) string {
 	c := &w.h.calls[a.call]
 	if a.result >= 0 {
 		r := &w.h.results[a.result]
-		block := w.h.block(r)
+		block := r.raw
 		if c.newID() != r.id {
 			block = with(block, "tool_use_id", quote(c.newID()))
 		}
@@ -223,16 +207,6 @@ func (w *anthropicWriter) result(a answerOf) string {
 		block += `,"toolset_name":` + c.also
 	}
 	return block + "}"
-}
-
-// block gives the bytes of a result that is a block of a message.
-func (h *history) block(r *result) string {
-	for n, b := range elements(member(h.at(r.message), "content")) {
-		if n == r.block {
-			return b
-		}
-	}
-	return ""
 }
 
 // user puts out a user's message: the results that wait, then what is its own.
@@ -342,20 +316,24 @@ func (w *anthropicWriter) flush() {
 // merge makes one message of neighbours that have one role.
 func (w *anthropicWriter) merge() {
 	h := w.h
-	var out []piece
-	roleOf := ""
-	for _, p := range h.out {
-		raw := h.text(p)
-		role := text(member(raw, "role"))
-		if len(out) == 0 || role != roleOf || role == "system" {
-			out = append(out, p)
-			roleOf = role
-			continue
+	out := make([]piece, 0, len(h.out))
+	for i := 0; i < len(h.out); {
+		p := h.out[i]
+		role := text(member(h.text(p), "role"))
+		n := i + 1
+		for n < len(h.out) && role != "system" && text(member(h.text(h.out[n]), "role")) == role {
+			h.op(Op{Op: "roles_merged", Turn: -1, Message: h.out[n].message, Call: -1})
+			n++
 		}
-		last := &out[len(out)-1]
-		blocks := append(blocksOf(member(h.text(*last), "content")), blocksOf(member(raw, "content"))...)
-		last.text = with(h.text(*last), "content", list(blocks))
-		h.op(Op{Op: "roles_merged", Turn: -1, Message: p.message, Call: -1})
+		if n > i+1 {
+			var blocks []string
+			for _, q := range h.out[i:n] {
+				blocks = append(blocks, blocksOf(member(h.text(q), "content"))...)
+			}
+			p.text = with(h.text(p), "content", list(blocks))
+		}
+		out = append(out, p)
+		i = n
 	}
 	h.out = out
 }

@@ -25,14 +25,13 @@ type loose interface {
 // renderFlat puts out every turn with its results behind it.
 func (h *history) renderFlat(f flat) {
 	t, r := 0, 0
-	groups := h.groups()
 	for m := range h.messages {
 		for r < len(h.results) && h.results[r].message < m {
 			r++
 		}
 		switch {
 		case t < len(h.turns) && h.turns[t].first == m:
-			h.putTurn(f, t, groups[t])
+			h.putTurn(f, t)
 			t++
 		case h.role[m] == tool && r < len(h.results) && h.results[r].message == m:
 			h.putLoose(f, &h.results[r])
@@ -42,40 +41,14 @@ func (h *history) renderFlat(f flat) {
 	}
 }
 
-// groups gives the results that stay, by turn, in the order in which they
-// stood.
-func (h *history) groups() [][]int {
-	groups := make([][]int, len(h.turns))
-	// One list holds them all.
-	all := make([]int, 0, len(h.results))
-	count := make([]int, len(h.turns)+1)
-	for r := range h.results {
-		if h.results[r].fate == answers {
-			count[h.calls[h.results[r].call].turn+1]++
-		}
-	}
-	for t := range h.turns {
-		count[t+1] += count[t]
-		groups[t] = all[count[t]:count[t]:count[t+1]]
-	}
-	for r := range h.results {
-		if h.results[r].fate == answers {
-			t := h.calls[h.results[r].call].turn
-			groups[t] = append(groups[t], r)
-		}
-	}
-	return groups
-}
-
-func (h *history) putTurn(f flat, t int, group []int) {
+func (h *history) putTurn(f flat, t int) {
 	turn := &h.turns[t]
-	calls := h.calls[turn.from:turn.to]
-	if slices.ContainsFunc(calls, func(c call) bool { return c.changed() }) {
-		h.put(turn.first, f.patched(h, turn.first, calls))
+	if h.changed(turn) {
+		h.put(turn.first, f.patched(h, turn.first, h.calls[turn.from:turn.to]))
 	} else {
 		h.copy(turn.first)
 	}
-	for _, a := range h.group(turn.from, turn.to, group, func(r *result) bool { return r.message > turn.first && r.message < turn.behind }) {
+	for _, a := range h.group(turn.from, turn.to, func(r *result) bool { return r.message > turn.first && r.message < turn.behind }) {
 		if a.result < 0 {
 			h.add(f.synthetic(h, &h.calls[a.call]))
 			continue
@@ -88,14 +61,20 @@ func (h *history) putTurn(f flat, t int, group []int) {
 // answerOf is a result of a turn's group: one that was there, or a new one.
 type answerOf struct{ call, result int }
 
-// group gives the results of calls, those there are and new ones, in the order
-// in which they are to stand, and tells those that have moved.
-func (h *history) group(from, to int, results []int, inPlace func(*result) bool) []answerOf {
-	var out []answerOf
-	for _, r := range results {
-		out = append(out, answerOf{h.results[r].call, r})
-		if !inPlace(&h.results[r]) {
-			h.op(h.resultOp("result_moved", &h.results[r]))
+// group gives the results of calls: those there are, in the order in which they
+// stood, and behind them the new ones. It tells those that have moved. The next
+// call of group overwrites what it gave.
+func (h *history) group(from, to int, inPlace func(*result) bool) []answerOf {
+	out := h.scratch[:0]
+	for c := from; c < to; c++ {
+		if r := h.calls[c].answer; r >= 0 {
+			out = append(out, answerOf{c, r})
+		}
+	}
+	slices.SortFunc(out, func(a, b answerOf) int { return a.result - b.result })
+	for _, a := range out {
+		if r := &h.results[a.result]; !inPlace(r) {
+			h.op(h.resultOp("result_moved", r))
 		}
 	}
 	for c := from; c < to; c++ {
@@ -106,6 +85,7 @@ func (h *history) group(from, to int, results []int, inPlace func(*result) bool)
 	if h.o.Order == "call" {
 		h.inCallOrder(out)
 	}
+	h.scratch = out
 	return out
 }
 

@@ -83,9 +83,9 @@ func recognise(d *document) (format, error) {
 
 // look is what tells the shapes of a message apart.
 type look struct {
-	kind, role string // "type" and "role"
-	fields     string // the names of the fields that matter, in words
-	blocks     string // the types of the blocks of its content, in words
+	kind, role            string // "type" and "role"
+	lc, callID, toolCalls bool   // it has the field of that name
+	anthropic             bool   // its content has a block that only Anthropic has
 }
 
 func lookAt(message string) look {
@@ -96,15 +96,15 @@ func lookAt(message string) look {
 			l.kind = text(v)
 		case "role":
 			l.role = text(v)
-		case "lc", "data", "kwargs", "call_id", "tool_calls", "tool_call_id":
-			if v != "null" {
-				l.fields += " " + name
-			}
+		case "lc":
+			l.lc = true
+		case "call_id":
+			l.callID = true
+		case "tool_calls":
+			l.toolCalls = true
 		case "content":
 			for _, block := range elements(v) {
-				if kind := text(member(block, "type")); kind != "text" {
-					l.blocks += " " + kind
-				}
+				l.anthropic = l.anthropic || anthropicBlock(text(member(block, "type")))
 			}
 		}
 	}

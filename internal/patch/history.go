@@ -2,6 +2,7 @@ package patch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,8 @@ type history struct {
 
 	ops []Op
 	out []piece
+
+	scratch []answerOf // of group
 }
 
 // role is what a message is to the rules.
@@ -74,6 +77,8 @@ type result struct {
 	message, block int // block: which of its message's blocks
 	id, name, kind string
 	content        string // as it is written
+	raw            string // the block that it is, where it is no message
+	leads          bool   // nothing but results stand in front of that block
 	fake           bool   // it says that there is no result
 	after          int    // the last turn that began in front of it, -1
 	call, next     int    // whose it is, and the call's next one; -1
@@ -226,12 +231,19 @@ func (c *call) changed() bool {
 
 // callsOf gives the calls in a message of a turn.
 func (h *history) callsOf(t *turn, m int) []call {
-	from, to := t.from, t.to
-	for from < to && h.calls[from].message < m {
-		from++
+	calls := h.calls[t.from:t.to]
+	by := func(c call, m int) int { return c.message - m }
+	from, _ := slices.BinarySearchFunc(calls, m, by)
+	to, _ := slices.BinarySearchFunc(calls, m+1, by)
+	return calls[from:to]
+}
+
+// changed tells whether a turn's calls are written anew.
+func (h *history) changed(t *turn) bool {
+	for c := t.from; c < t.to; c++ {
+		if h.calls[c].changed() {
+			return true
+		}
 	}
-	for to > from && h.calls[to-1].message > m {
-		to--
-	}
-	return h.calls[from:to]
+	return false
 }

@@ -17,7 +17,7 @@ const invalid = "invalid"
 func (langchainFormat) shape() Shape { return LangChain }
 
 func (langchainFormat) claims(l look) bool {
-	return oneOf("lc", l.fields) || l.role == "" && langchainRole(l.kind) != other ||
+	return l.lc || l.role == "" && langchainRole(l.kind) != other ||
 		l.role == "" && oneOf(l.kind, "system developer function remove chat SystemMessage FunctionMessage RemoveMessage ChatMessage")
 }
 

@@ -13,7 +13,7 @@ type openAIFormat struct{}
 func (openAIFormat) shape() Shape { return OpenAI }
 
 func (openAIFormat) claims(l look) bool {
-	return l.kind == "" && (oneOf(l.role, "tool developer function") || oneOf("tool_calls", l.fields))
+	return l.kind == "" && (oneOf(l.role, "tool developer function") || l.toolCalls)
 }
 
 func (openAIFormat) fits(*call, *result) bool { return true }

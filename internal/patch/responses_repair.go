@@ -33,10 +33,10 @@ const resultItems = "function_call_output custom_tool_call_output local_shell_ca
 
 func (responsesFormat) claims(l look) bool {
 	if l.kind == "message" {
-		return !strings.Contains(l.blocks, "tool_use") && !strings.Contains(l.blocks, "tool_result")
+		return !l.anthropic
 	}
 	return answersTo(l.kind) != "" || oneOf(l.kind, modelItems) || oneOf(l.kind, resultItems) ||
-		oneOf(l.kind, "reasoning item_reference mcp_approval_response") || oneOf("call_id", l.fields)
+		oneOf(l.kind, "reasoning item_reference mcp_approval_response") || l.callID
 }
 
 // fits tells whether a result is of a call's kind, or can be made so: results
@@ -136,7 +136,6 @@ func (f responsesFields) call() call {
 }
 
 func (f responsesFormat) render(h *history) {
-	groups := h.groups()
 	t, r := 0, 0
 	for m := 0; m < len(h.messages); m++ {
 		for r < len(h.results) && h.results[r].message < m {
@@ -144,7 +143,7 @@ func (f responsesFormat) render(h *history) {
 		}
 		switch {
 		case t < len(h.turns) && h.turns[t].first == m:
-			w := responsesWriter{h: h, f: f, t: t, results: groups[t]}
+			w := responsesWriter{h: h, f: f, t: t}
 			w.turn()
 			m = h.turns[t].last
 			t++
@@ -158,10 +157,11 @@ func (f responsesFormat) render(h *history) {
 
 // responsesWriter puts out one turn.
 type responsesWriter struct {
-	h       *history
-	f       responsesFormat
-	t       int
-	results []int
+	h *history
+	f responsesFormat
+	t int
+
+	alone map[int]bool // reasoning that has lost its call
 }
 
 // turn puts out the items of a turn with their results: behind the whole turn,
@@ -224,7 +224,7 @@ func (w *responsesWriter) items(from, to int) {
 		case len(calls) > 0 && calls[0].dropped != "":
 		case len(calls) > 0 && calls[0].changed():
 			h.put(m, responsesPatched(&calls[0], h.at(m)))
-		case w.loneReasoning(m):
+		case w.leftAlone(m):
 			h.op(Op{Op: "reasoning_dropped", Turn: w.t, Message: m, Call: -1, ID: text(member(h.at(m), "id")), Hash: hash(h.at(m))})
 		default:
 			h.copy(m)
@@ -232,23 +232,31 @@ func (w *responsesWriter) items(from, to int) {
 	}
 }
 
-// loneReasoning tells whether a reasoning item has lost the call it led to.
-func (w *responsesWriter) loneReasoning(m int) bool {
-	h, turn := w.h, &w.h.turns[w.t]
-	if text(member(h.at(m), "type")) != "reasoning" {
-		return false
+// leftAlone tells whether an item is reasoning that has lost the call it led
+// to: everything between it and the end of the turn is reasoning or was
+// dropped, and something was.
+func (w *responsesWriter) leftAlone(m int) bool {
+	if w.alone == nil {
+		w.alone = w.lone()
 	}
-	lost := false
-	for n := m + 1; n <= turn.last; n++ {
-		calls := h.callsOf(turn, n)
+	return w.alone[m]
+}
+
+func (w *responsesWriter) lone() map[int]bool {
+	h, turn := w.h, &w.h.turns[w.t]
+	alone, lost := map[int]bool{}, false
+	for m := turn.last; m >= turn.first; m-- {
+		calls := h.callsOf(turn, m)
 		switch {
 		case len(calls) > 0 && calls[0].dropped != "":
 			lost = true
-		case text(member(h.at(n), "type")) != "reasoning":
-			return false
+		case text(member(h.at(m), "type")) != "reasoning":
+			return alone
+		case lost:
+			alone[m] = true
 		}
 	}
-	return lost
+	return alone
 }
 
 func responsesPatched(c *call, item string) string {
@@ -267,13 +275,7 @@ func responsesPatched(c *call, item string) string {
 // group puts out the results of some of the turn's calls.
 func (w *responsesWriter) group(from, to int, inPlace func(*result) bool) {
 	h := w.h
-	var mine []int
-	for _, r := range w.results {
-		if c := h.results[r].call; from <= c && c < to {
-			mine = append(mine, r)
-		}
-	}
-	for _, a := range h.group(from, to, mine, inPlace) {
+	for _, a := range h.group(from, to, inPlace) {
 		if a.result < 0 {
 			h.add(w.f.synthetic(&h.calls[a.call]))
 			continue
