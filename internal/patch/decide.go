@@ -39,7 +39,7 @@ func (h *history) dropCalls() {
 	seen := map[key]bool{}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if call.hosted && call.first < 0 && h.o.Unanswerable == "drop" && !h.excused(call) {
+		if call.hosted && !h.hasResult(call) && h.o.Unanswerable == "drop" && !h.excused(call) {
 			h.drop(call, "unanswerable")
 			continue
 		}
@@ -47,7 +47,7 @@ func (h *history) dropCalls() {
 			continue
 		}
 		k := key{call.turn, call.id, call.name, call.args}
-		if seen[k] && call.first < 0 {
+		if seen[k] && !h.hasResult(call) {
 			h.drop(call, "duplicate_call")
 		}
 		seen[k] = true

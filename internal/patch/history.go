@@ -106,6 +106,7 @@ type slot struct {
 	firstCall, calls, results int
 	atFirst                   int // its calls in the turn of the first
 	early                     int // its last result that no call stood in front of
+	strays                    int // how many there are of these
 }
 
 func newHistory(d document, f format, o Options) *history {

@@ -91,6 +91,7 @@ func (h *history) take(r int) {
 		h.bind(r, s.answered)
 	case s.turn < 0:
 		s.early = r
+		s.strays++
 	}
 }
 
@@ -107,20 +108,32 @@ func (h *history) bind(r, c int) {
 }
 
 // rescue gives a result in front of its call to it, if it is the only one and
-// the call the first of that id, and the only one in its turn.
+// the call the first of that id, and the only one in its turn. Where late
+// results are noted, those behind the next turn have no say.
 func (h *history) rescue() {
 	if !*h.o.RescueEarly {
 		return
 	}
 	for i := range h.slots {
 		s := &h.slots[i]
-		if s.early < 0 || s.results != 1 || s.firstCall < 0 || s.atFirst != 1 {
+		if s.early < 0 || s.firstCall < 0 || s.atFirst != 1 {
 			continue
 		}
-		if c := s.firstCall; h.calls[c].first < 0 && h.format.fits(&h.calls[c], &h.results[s.early]) {
-			h.bind(s.early, c)
+		c := &h.calls[s.firstCall]
+		alone := s.results == 1
+		if h.o.Late == "note" {
+			alone = s.strays == 1
+		}
+		if alone && !h.hasResult(c) && h.format.fits(c, &h.results[s.early]) {
+			h.bind(s.early, s.firstCall)
 		}
 	}
+}
+
+// hasResult tells whether a call has a result; where late results are noted,
+// one that is not late.
+func (h *history) hasResult(c *call) bool {
+	return c.first >= 0 && (h.o.Late != "note" || h.results[c.first].after <= c.turn)
 }
 
 // gap gives the results between a turn and the next one.
