@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -400,6 +398,98 @@ func callID(m object) string {
 	return ""
 }
 
+// validateFor gives the rules that a provider has besides those of the shape,
+// and that the corpus says nothing of: the length of ids, that they are unique
+// in the history, the order of results, JSON as args, and the roles' order.
+func validateFor(shape patch.Shape, provider string, messages []object) []violation {
+	v := validator{provider: provider}
+	seen, before := map[string]bool{}, ""
+	for i, m := range messages {
+		calls := callsOf(shape, m)
+		for _, c := range calls {
+			if limit := idLimits[provider]; limit > 0 && len(c.id) > limit {
+				v.breaks(i, "long_id")
+			}
+			if (provider == "anthropic" || provider == "bedrock") && seen[c.id] {
+				v.breaks(i, "id_not_unique")
+			}
+			seen[c.id] = true
+			if text, ok := c.input.(string); ok && (shape == patch.OpenAI || shape == patch.Responses) && provider != "openai" && provider != "openai-chat40" && !json.Valid([]byte(text)) {
+				v.breaks(i, "args_not_json")
+			}
+		}
+		if (provider == "gemini" || provider == "mistral") && !inOrder(calls, resultsBehind(shape, messages[i+1:])) {
+			v.breaks(i, "results_not_in_order")
+		}
+		role := str(m["role"])
+		if provider == "bedrock" && shape == patch.Anthropic && role == before && role != "system" {
+			v.breaks(i, "roles_not_alternating")
+		}
+		before = role
+	}
+	return v.found
+}
+
+var idLimits = map[string]int{"openai": 64, "openai-chat40": 40}
+
+// callsOf gives the calls of a message of any shape.
+func callsOf(shape patch.Shape, m object) []seenCall {
+	switch shape {
+	case patch.OpenAI, patch.LangChain:
+		kind, m := chatKind(shape, m)
+		if kind == "assistant" {
+			return chatCalls(shape, m)
+		}
+	case patch.Anthropic:
+		var calls []seenCall
+		for _, b := range objects(m["content"]) {
+			if b["type"] == "tool_use" {
+				calls = append(calls, seenCall{str(b["id"]), str(b["name"]), b["input"]})
+			}
+		}
+		return calls
+	case patch.Responses:
+		if outputOf[str(m["type"])] != "" {
+			return []seenCall{{callID(m), str(m["name"]), m["arguments"]}}
+		}
+	}
+	return nil
+}
+
+// resultsBehind gives the ids of the results directly behind a message.
+func resultsBehind(shape patch.Shape, rest []object) []string {
+	var ids []string
+	for _, m := range rest {
+		switch shape {
+		case patch.OpenAI, patch.LangChain:
+			kind, m := chatKind(shape, m)
+			if kind != "tool" {
+				return ids
+			}
+			ids = append(ids, str(m["tool_call_id"]))
+		case patch.Anthropic:
+			for _, b := range objects(m["content"]) {
+				if b["type"] == "tool_result" {
+					ids = append(ids, str(b["tool_use_id"]))
+				}
+			}
+			return ids
+		default:
+			return ids
+		}
+	}
+	return ids
+}
+
+func inOrder(calls []seenCall, results []string) bool {
+	for i, c := range calls {
+		if i < len(results) && results[i] != c.id {
+			return false
+		}
+	}
+	return true
+}
+
 func str(v any) string {
 	s, _ := v.(string)
 	return s
@@ -445,45 +535,6 @@ func compact(text []byte) string {
 		return string(text)
 	}
 	return b.String()
-}
-
-// corpusCase is one file of the corpus of repairs.
-type corpusCase struct {
-	ID, Kind, Rule, Note string
-	Format               patch.Shape
-	Options              object
-	Input, Expected      json.RawMessage
-	InputRaw             string `json:"input_raw"`
-	ExpectedRaw          string `json:"expected_raw"`
-	Report               []string
-	Recommended          struct {
-		Options  object
-		Expected json.RawMessage
-		Report   []string
-	}
-	Violations map[string][][2]any
-}
-
-// corpus reads the corpus, which lies beside the repository or where
-// STREAMER_SHARED says, and skips the test where it does not.
-func corpus(t testing.TB) []corpusCase {
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = "../../../shared"
-	}
-	files, _ := filepath.Glob(filepath.Join(root, "patch/corpus/*.json"))
-	if len(files) == 0 {
-		t.Skipf("no corpus of repairs in %s/patch/corpus; STREAMER_SHARED names the place of shared", root)
-	}
-	cases := make([]corpusCase, len(files))
-	for i, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		readJSON(t, text, &cases[i])
-	}
-	return cases
 }
 
 // TestValidator: the corpus says of each of its histories what is wrong with
