@@ -214,16 +214,22 @@ func (h *history) outdated(c *call, rank int) bool {
 	return c.turn == len(h.turns)-1
 }
 
+// The reasons of results that are a tool's own.
+const (
+	given   = "given" // by the caller
+	fromLog = "log"   // of the session
+)
+
 // fill makes the content of a new result: what the caller gave, what the log
 // has, or a text that says why there is none.
 func (h *history) fill(c *call, rank int) {
 	logged, inLog := h.logged(c, rank)
-	switch given, ok := h.o.Results[c.id]; {
+	switch content, ok := h.o.Results[c.id]; {
 	case ok:
-		c.content, c.reason = asContent(string(given)), "given"
+		c.content, c.reason = asContent(string(content)), given
 		return
 	case inLog && logged.Content != nil:
-		c.content, c.reason, c.isError = asContent(string(logged.Content)), "log", logged.IsError
+		c.content, c.reason, c.isError = asContent(string(logged.Content)), fromLog, logged.IsError
 		return
 	}
 	reason := events.TextInterrupted

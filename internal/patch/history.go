@@ -69,7 +69,8 @@ type call struct {
 	content           string // of the result that is added, "" for none
 	reason            string
 	isError           bool
-	open              bool // it stays without a result, on request
+	parent            string // the id of the program that made it
+	open              bool   // it stays without a result, on request
 }
 
 // result is a tool result, wherever it stands.
@@ -224,6 +225,9 @@ func (c *call) newName() string {
 	}
 	return c.name
 }
+
+// real tells whether the result that is added is a tool's own.
+func (c *call) real() bool { return c.reason == given || c.reason == fromLog }
 
 // changed tells whether the call itself is written anew.
 func (c *call) changed() bool {

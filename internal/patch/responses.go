@@ -1,87 +1,131 @@
 package patch
 
-import (
-	"encoding/json"
-)
-
-// responsesOutput is an item of OpenAI's Responses that answers a call:
+// responsesFormat is a list of input items of OpenAI's Responses:
 // https://platform.openai.com/docs/api-reference/responses/create
-type responsesOutput struct {
-	Type   string  `json:"type"`
-	CallID string  `json:"call_id"`
-	Output any     `json:"output"`
-	Status string  `json:"status,omitempty"`
-	Caller *caller `json:"caller,omitempty"`
-}
+// A turn is an unbroken run of items by the model.
+type responsesFormat struct{}
 
-// caller is the program of the model's that made the call.
-type caller struct {
-	Type     string `json:"type"`
-	CallerID string `json:"caller_id"`
-}
+func (responsesFormat) shape() Shape { return Responses }
 
-type shellOutput struct {
-	Stdout  json.RawMessage `json:"stdout"`
-	Stderr  json.RawMessage `json:"stderr"`
-	Outcome shellOutcome    `json:"outcome"`
-}
-
-type shellOutcome struct {
-	Type     string `json:"type"`
-	ExitCode *int   `json:"exit_code,omitempty"`
-}
-
-type approvalResponse struct {
-	Type    string          `json:"type"`
-	Request string          `json:"approval_request_id"`
-	Approve bool            `json:"approve"`
-	Reason  json.RawMessage `json:"reason"`
-}
-
-type searchOutput struct {
-	Type      string   `json:"type"`
-	CallID    string   `json:"call_id"`
-	Execution string   `json:"execution"`
-	Status    string   `json:"status"`
-	Tools     []string `json:"tools"`
-}
-
-// responses gives the item that fits the kind of the call, with content as it
-// is written: text or blocks, and real if a tool gave it. A computer_call takes
-// nothing but a screenshot, which nobody can make up: the text it gets here,
-// the API refuses.
-func responses(call Call, content json.RawMessage, real bool) (json.RawMessage, error) {
-	out := responsesOutput{Type: "function_call_output", CallID: call.ID, Output: content}
-	if call.Parent != "" {
-		out.Caller = &caller{Type: "program", CallerID: call.Parent}
+// answersTo gives the type of the item that answers a call of a type.
+func answersTo(kind string) string {
+	switch kind {
+	case "function_call", "custom_tool_call", "shell_call", "apply_patch_call", "computer_call", "tool_search_call":
+		return kind + "_output"
+	case "local_shell_call":
+		return "function_call_output" // what this kind is answered with in practice
 	}
-	switch call.Kind {
-	case "custom":
-		out.Type = "custom_tool_call_output"
-	case "shell":
-		out.Type, out.Output = "shell_call_output", shell(content, real)
-	case "apply_patch":
-		out.Type, out.Status = "apply_patch_call_output", "failed"
-		if real {
-			out.Status = "completed"
-		}
-	case "tool_search":
-		return marshal(searchOutput{Type: "tool_search_output", CallID: call.ID, Execution: "client", Status: "completed", Tools: []string{}})
-	case "mcp_approval_request":
-		return marshal(approvalResponse{Type: "mcp_approval_response", Request: call.ID, Reason: content})
-	}
-	return marshal(out)
+	return ""
 }
 
-// shell gives the output of a shell call: what a command wrote, or why there
-// is nothing.
-func shell(content json.RawMessage, real bool) any {
-	empty := json.RawMessage(`""`)
+// modelItems are the items by the model besides calls, messages and reasoning.
+const modelItems = "program program_output web_search_call file_search_call code_interpreter_call image_generation_call " +
+	"mcp_call mcp_list_tools mcp_approval_request compaction"
+
+// resultItems are the items that answer calls.
+const resultItems = "function_call_output custom_tool_call_output local_shell_call_output shell_call_output " +
+	"apply_patch_call_output computer_call_output tool_search_output tool_search_call_output"
+
+func (responsesFormat) claims(l look) bool {
+	if l.kind == "message" {
+		return !l.anthropic
+	}
+	return answersTo(l.kind) != "" || oneOf(l.kind, modelItems) || oneOf(l.kind, resultItems) ||
+		oneOf(l.kind, "reasoning item_reference mcp_approval_response") || l.callID
+}
+
+// fits tells whether a result is of a call's kind, or can be made so: results
+// of functions and of custom tools have the same fields.
+func (responsesFormat) fits(c *call, r *result) bool {
+	if r.kind == answersTo(c.kind) {
+		return true
+	}
+	switch c.kind {
+	case "local_shell_call":
+		return r.kind == "local_shell_call_output"
+	case "tool_search_call":
+		return r.kind == "tool_search_output"
+	case "function_call", "custom_tool_call":
+		return oneOf(r.kind, "function_call_output custom_tool_call_output")
+	}
+	return false
+}
+
+func (responsesFormat) named(c *call) bool {
+	return c.kind == "function_call" || c.kind == "custom_tool_call"
+}
+
+func (responsesFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
+
+func (f responsesFormat) read(h *history, m int) {
+	item := responsesItem(h.at(m))
 	switch {
-	case len(content) > 0 && content[0] == '[':
-		return content
-	case real:
-		return []shellOutput{{Stdout: content, Stderr: empty, Outcome: shellOutcome{Type: "exit", ExitCode: new(int)}}}
+	case oneOf(item.kind, resultItems):
+		h.role[m] = tool
+		h.addResult(m, result{id: text(item.id), kind: item.kind, content: item.output})
+	case answersTo(item.kind) != "" && item.execution != "server":
+		f.extend(h, m)
+		h.addCall(m, item.call())
+	case item.role == "assistant", item.kind == "reasoning", answersTo(item.kind) != "", oneOf(item.kind, modelItems):
+		f.extend(h, m)
+	case item.role == "user":
+		h.role[m] = user
 	}
-	return []shellOutput{{Stdout: empty, Stderr: content, Outcome: shellOutcome{Type: "timeout"}}}
+}
+
+// extend makes item m part of a turn: of that in front of it, if nothing
+// stands between.
+func (responsesFormat) extend(h *history, m int) {
+	if m > 0 && h.role[m-1] == assistant {
+		h.role[m] = assistant
+		h.turns[len(h.turns)-1].last = m
+		return
+	}
+	h.addTurn(m)
+}
+
+// responsesFields are the fields of an item, as they are written.
+type responsesFields struct {
+	kind, role, execution, name   string
+	id, args, output, caller, any string
+}
+
+func responsesItem(raw string) responsesFields {
+	var f responsesFields
+	for name, v := range members(raw) {
+		switch name {
+		case "type":
+			f.kind = text(v)
+		case "role":
+			f.role = text(v)
+		case "execution":
+			f.execution = text(v)
+		case "name":
+			f.name = text(v)
+		case "call_id":
+			f.id = v
+		case "arguments":
+			f.args = v
+		case "output", "tools":
+			f.output = v
+		case "caller":
+			f.caller = v
+		case "input", "action", "operation":
+			f.any = v
+		case "id":
+			if f.id == "" {
+				f.id = v // a local_shell_call_output names its call so
+			}
+		}
+	}
+	return f
+}
+
+func (f responsesFields) call() call {
+	c := call{id: text(f.id), idText: f.id, name: f.name, kind: f.kind, args: f.any, also: f.caller, hosted: f.kind == "computer_call"}
+	if f.kind == "function_call" {
+		c.args = f.args
+		c.judge()
+	}
+	return c
 }

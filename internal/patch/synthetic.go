@@ -1,8 +1,13 @@
-// Package patch makes tool results where there are none.
+// Package patch makes tool results where there are none: one for a call that
+// was closed, and all that a history lacks.
+//
+// Repair is a pure function of a history and options: it reads no clock and no
+// chance, and the same input gives the same bytes everywhere. A message that
+// needs no change keeps its bytes, and a history that needs none is returned as
+// it came. Work and memory grow linearly with the input.
 package patch
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -41,61 +46,22 @@ type Call struct {
 //	bedrock    {"role":"user","content":[{"toolResult":{"status":"error",…}}]}
 //
 // It refuses a shape it does not know.
-func Synthetic(shape Shape, call Call, reason events.Text, text string) (json.RawMessage, error) {
+func Synthetic(shape Shape, of Call, reason events.Text, text string) (json.RawMessage, error) {
+	c := call{
+		id: of.ID, idText: quote(of.ID), name: of.Name, kind: of.Kind, parent: of.Parent,
+		content: quote(text), reason: string(reason), isError: true,
+	}
 	switch shape {
 	case LangChain:
-		return marshal(toolMessage{
-			Type: "tool", Content: text, ToolCallID: call.ID, Name: call.Name, Status: "error",
-			Extra: map[string]string{"synthetic_tool_result": string(reason)},
-		})
+		return json.RawMessage("{" + langchainFields(&c) + "}"), nil
 	case OpenAI:
-		return marshal(openAIMessage{Role: "tool", ToolCallID: call.ID, Content: text})
+		return json.RawMessage(openAIFormat{}.synthetic(nil, &c)), nil
 	case Anthropic:
-		return marshal(anthropicMessage{Role: "user", Content: []toolResult{{
-			Type: "tool_result", ToolUseID: call.ID, Content: text, IsError: true,
-		}}})
+		return json.RawMessage(`{"role":"user","content":[` + anthropicSynthetic(&c) + `]}`), nil
 	case Responses:
-		return responses(call, json.RawMessage(quote(text)), false)
+		return json.RawMessage(responsesSynthetic(&c)), nil
 	case Bedrock:
-		return bedrock(call, text)
+		return json.RawMessage(bedrockSynthetic(&c)), nil
 	}
 	return nil, fmt.Errorf("patch: unknown history shape %q (known: %v)", shape, Shapes())
-}
-
-type toolMessage struct {
-	Type       string            `json:"type"`
-	Content    string            `json:"content"`
-	ToolCallID string            `json:"tool_call_id"`
-	Name       string            `json:"name,omitempty"`
-	Status     string            `json:"status"`
-	Extra      map[string]string `json:"additional_kwargs"`
-}
-
-type openAIMessage struct {
-	Role       string `json:"role"`
-	ToolCallID string `json:"tool_call_id"`
-	Content    string `json:"content"`
-}
-
-type anthropicMessage struct {
-	Role    string       `json:"role"`
-	Content []toolResult `json:"content"`
-}
-
-type toolResult struct {
-	Type      string `json:"type"`
-	ToolUseID string `json:"tool_use_id"`
-	Content   string `json:"content"`
-	IsError   bool   `json:"is_error"`
-}
-
-// marshal is json.Marshal without escapes for HTML.
-func marshal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("patch: %w", err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

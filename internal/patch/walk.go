@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"encoding/json"
 	"iter"
 	"strings"
 
@@ -140,13 +141,15 @@ func text(value string) string {
 	return gjson.Parse(value).Str
 }
 
-// quote writes a JSON string.
+// quote writes a JSON string, without escapes for HTML.
 func quote(s string) string {
-	out, err := marshal(s)
-	if err != nil { // no string does that
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil { // no string does that
 		return `""`
 	}
-	return string(out)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // join writes the JSON string that has the text head before that of the JSON

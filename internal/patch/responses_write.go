@@ -1,139 +1,6 @@
 package patch
 
-import (
-	"encoding/json"
-	"strings"
-)
-
-// responsesFormat is a list of input items of OpenAI's Responses:
-// https://platform.openai.com/docs/api-reference/responses/create
-// A turn is an unbroken run of items by the model.
-type responsesFormat struct{}
-
-func (responsesFormat) shape() Shape { return Responses }
-
-// answersTo gives the type of the item that answers a call of a type.
-func answersTo(kind string) string {
-	switch kind {
-	case "function_call", "custom_tool_call", "shell_call", "apply_patch_call", "computer_call", "tool_search_call":
-		return kind + "_output"
-	case "local_shell_call":
-		return "function_call_output" // what this kind is answered with in practice
-	}
-	return ""
-}
-
-// modelItems are the items by the model besides calls, messages and reasoning.
-const modelItems = "program program_output web_search_call file_search_call code_interpreter_call image_generation_call " +
-	"mcp_call mcp_list_tools mcp_approval_request compaction"
-
-// resultItems are the items that answer calls.
-const resultItems = "function_call_output custom_tool_call_output local_shell_call_output shell_call_output " +
-	"apply_patch_call_output computer_call_output tool_search_output tool_search_call_output"
-
-func (responsesFormat) claims(l look) bool {
-	if l.kind == "message" {
-		return !l.anthropic
-	}
-	return answersTo(l.kind) != "" || oneOf(l.kind, modelItems) || oneOf(l.kind, resultItems) ||
-		oneOf(l.kind, "reasoning item_reference mcp_approval_response") || l.callID
-}
-
-// fits tells whether a result is of a call's kind, or can be made so: results
-// of functions and of custom tools have the same fields.
-func (responsesFormat) fits(c *call, r *result) bool {
-	if r.kind == answersTo(c.kind) {
-		return true
-	}
-	switch c.kind {
-	case "local_shell_call":
-		return r.kind == "local_shell_call_output"
-	case "tool_search_call":
-		return r.kind == "tool_search_output"
-	case "function_call", "custom_tool_call":
-		return oneOf(r.kind, "function_call_output custom_tool_call_output")
-	}
-	return false
-}
-
-func (responsesFormat) named(c *call) bool {
-	return c.kind == "function_call" || c.kind == "custom_tool_call"
-}
-
-func (responsesFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
-
-func (f responsesFormat) read(h *history, m int) {
-	item := responsesItem(h.at(m))
-	switch {
-	case oneOf(item.kind, resultItems):
-		h.role[m] = tool
-		h.addResult(m, result{id: text(item.id), kind: item.kind, content: item.output})
-	case answersTo(item.kind) != "" && item.execution != "server":
-		f.extend(h, m)
-		h.addCall(m, item.call())
-	case item.role == "assistant", item.kind == "reasoning", answersTo(item.kind) != "", oneOf(item.kind, modelItems):
-		f.extend(h, m)
-	case item.role == "user":
-		h.role[m] = user
-	}
-}
-
-// extend makes item m part of a turn: of that in front of it, if nothing
-// stands between.
-func (responsesFormat) extend(h *history, m int) {
-	if m > 0 && h.role[m-1] == assistant {
-		h.role[m] = assistant
-		h.turns[len(h.turns)-1].last = m
-		return
-	}
-	h.addTurn(m)
-}
-
-// responsesFields are the fields of an item, as they are written.
-type responsesFields struct {
-	kind, role, execution, name   string
-	id, args, output, caller, any string
-}
-
-func responsesItem(raw string) responsesFields {
-	var f responsesFields
-	for name, v := range members(raw) {
-		switch name {
-		case "type":
-			f.kind = text(v)
-		case "role":
-			f.role = text(v)
-		case "execution":
-			f.execution = text(v)
-		case "name":
-			f.name = text(v)
-		case "call_id":
-			f.id = v
-		case "arguments":
-			f.args = v
-		case "output", "tools":
-			f.output = v
-		case "caller":
-			f.caller = v
-		case "input", "action", "operation":
-			f.any = v
-		case "id":
-			if f.id == "" {
-				f.id = v // a local_shell_call_output names its call so
-			}
-		}
-	}
-	return f
-}
-
-func (f responsesFields) call() call {
-	c := call{id: text(f.id), idText: f.id, name: f.name, kind: f.kind, args: f.any, also: f.caller, hosted: f.kind == "computer_call"}
-	if f.kind == "function_call" {
-		c.args = f.args
-		c.judge()
-	}
-	return c
-}
+import "strings"
 
 func (f responsesFormat) render(h *history) {
 	t, r := 0, 0
@@ -277,7 +144,7 @@ func (w *responsesWriter) group(from, to int, inPlace func(*result) bool) {
 	h := w.h
 	for _, a := range h.group(from, to, inPlace) {
 		if a.result < 0 {
-			h.add(w.f.synthetic(&h.calls[a.call]))
+			h.add(responsesSynthetic(&h.calls[a.call]))
 			continue
 		}
 		r := &h.results[a.result]
@@ -303,24 +170,6 @@ func (responsesFormat) result(h *history, r *result) string {
 		h.op(op)
 	}
 	return raw
-}
-
-// synthetic writes the new result of a call.
-func (responsesFormat) synthetic(c *call) string {
-	raw, err := responses(Call{
-		ID: c.newID(), Name: c.newName(), Kind: strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool"),
-	}, json.RawMessage(c.content), !c.isError)
-	if err != nil { // content is JSON
-		return `{}`
-	}
-	item := string(raw)
-	if c.id2 == "" && strings.HasPrefix(c.idText, `"`) {
-		item = with(item, "call_id", c.idText)
-	}
-	if c.also != "" {
-		item = with(item, "caller", c.also)
-	}
-	return item
 }
 
 func (responsesFormat) userText(_ *history, _ int, content string) string {

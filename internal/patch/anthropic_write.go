@@ -1,0 +1,245 @@
+package patch
+
+import "strings"
+
+func (f anthropicFormat) render(h *history) {
+	w := anthropicWriter{h: h}
+	for m := range h.messages {
+		switch h.role[m] {
+		case assistant:
+			w.turn(m)
+		case user:
+			w.user(m)
+		default:
+			w.flush()
+			h.copy(m)
+		}
+	}
+	w.flush()
+	if *h.o.MergeRoles {
+		w.merge()
+	}
+}
+
+// anthropicWriter puts out a history of Anthropic's.
+type anthropicWriter struct {
+	h       *history
+	t, r    int      // the next turn, the next result
+	waiting []string // the results of the last turn, which go into the next user's message
+}
+
+// turn puts out an assistant's message and makes its results ready.
+func (w *anthropicWriter) turn(m int) {
+	w.flush()
+	h, t := w.h, w.t
+	w.t++
+	turn := &h.turns[t]
+	raw := h.at(m)
+	if h.changed(turn) {
+		raw = anthropicCalls(raw, h.calls[turn.from:turn.to])
+	}
+	group := h.group(turn.from, turn.to, func(r *result) bool { return r.message == m+1 && r.leads })
+	for _, a := range group {
+		w.waiting = append(w.waiting, w.result(a))
+	}
+	raw = w.server(m, t, raw)
+	if blocks := member(raw, "content"); raw != h.at(m) && first(blocks, '[') == len(blocks) {
+		return // nothing is left of it
+	}
+	h.put(m, raw)
+}
+
+// anthropicCalls writes the changed calls of a message.
+func anthropicCalls(raw string, calls []call) string {
+	k := 0
+	return inside(raw, "content", func(content string) string {
+		return each(content, func(n int, block string) (string, bool) {
+			for k < len(calls) && calls[k].at < n {
+				k++
+			}
+			if k == len(calls) || calls[k].at != n {
+				return block, true
+			}
+			c := &calls[k]
+			if c.id2 != "" {
+				block = with(block, "id", quote(c.id2))
+			}
+			if c.name2 != "" {
+				block = with(block, "name", quote(c.name2))
+			}
+			if c.args2 != "" {
+				block = with(block, "input", c.args2)
+			}
+			return block, c.dropped == ""
+		})
+	})
+}
+
+// result writes a result block of a turn.
+func (w *anthropicWriter) result(a answerOf) string {
+	c := &w.h.calls[a.call]
+	if a.result >= 0 {
+		r := &w.h.results[a.result]
+		block := r.raw
+		if c.newID() != r.id {
+			block = with(block, "tool_use_id", quote(c.newID()))
+		}
+		return block
+	}
+	return anthropicSynthetic(c)
+}
+
+// anthropicSynthetic writes the new result of a call, as a block.
+func anthropicSynthetic(c *call) string {
+	block := `{"type":"tool_result","tool_use_id":` + c.newIDText() + `,"content":` + c.content
+	if c.isError {
+		block += `,"is_error":true`
+	}
+	if c.also != "" {
+		block += `,"toolset_name":` + c.also
+	}
+	return block + "}"
+}
+
+// user puts out a user's message: the results that wait, then what is its own.
+func (w *anthropicWriter) user(m int) {
+	h := w.h
+	content := member(h.at(m), "content")
+	blocks := w.waiting
+	w.waiting = nil
+	if !strings.HasPrefix(content, "[") {
+		if len(blocks) == 0 {
+			h.copy(m)
+			return
+		}
+		if text(content) != "" {
+			blocks = append(blocks, textBlock(content))
+		}
+		h.put(m, with(h.at(m), "content", list(blocks)))
+		return
+	}
+	own, made := w.own(m, content)
+	if len(made) > 0 { // calls made for orphans stand between the two
+		w.waiting = blocks
+		w.flush()
+		blocks = nil
+		h.add(`{"role":"assistant","content":` + list(made) + `}`)
+	}
+	blocks = append(blocks, own...)
+	if len(blocks) == 0 && first(content, '[') < len(content) {
+		return // its results have gone
+	}
+	h.put(m, inside(h.at(m), "content", func(string) string { return same(content, blocks) }))
+}
+
+// own gives the blocks of a user's message that stay in it, and the calls that
+// are made for orphans among them.
+func (w *anthropicWriter) own(m int, content string) (own, made []string) {
+	h := w.h
+	var rest []string
+	for n, b := range elements(content) {
+		r := w.at(m, n)
+		if r == nil {
+			rest = append(rest, b)
+			continue
+		}
+		switch r.fate {
+		case kept:
+			rest = append(rest, b)
+		case noted, texted:
+			rest = append(rest, noteBlocks(h.note(r))...)
+		case adopted:
+			id := quote(adoptedID(r))
+			made = append(made, `{"type":"tool_use","id":`+id+`,"name":"unknown","input":{}}`)
+			own = append(own, with(b, "tool_use_id", id))
+		}
+	}
+	return append(own, rest...), made
+}
+
+// at gives the result that a block is, if it is one.
+func (w *anthropicWriter) at(m, block int) *result {
+	for results := w.h.results; w.r < len(results); w.r++ {
+		r := &results[w.r]
+		if r.message == m && r.block == block {
+			return r
+		}
+		if r.message > m || r.message == m && r.block > block {
+			break
+		}
+	}
+	return nil
+}
+
+func noteBlocks(content string) []string {
+	if strings.HasPrefix(content, `"`) {
+		return []string{textBlock(content)}
+	}
+	var blocks []string
+	for _, b := range elements(content) {
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// same gives a list of blocks, with the bytes it had where nothing changed.
+func same(content string, blocks []string) string {
+	n := 0
+	for i, b := range elements(content) {
+		if i >= len(blocks) || blocks[i] != b {
+			return list(blocks)
+		}
+		n++
+	}
+	if n != len(blocks) {
+		return list(blocks)
+	}
+	return content
+}
+
+// flush puts the results that wait into a message of their own.
+func (w *anthropicWriter) flush() {
+	if len(w.waiting) > 0 {
+		w.h.add(`{"role":"user","content":` + list(w.waiting) + `}`)
+		w.waiting = nil
+	}
+}
+
+// merge makes one message of neighbours that have one role.
+func (w *anthropicWriter) merge() {
+	h := w.h
+	out := make([]piece, 0, len(h.out))
+	for i := 0; i < len(h.out); {
+		p := h.out[i]
+		role := text(member(h.text(p), "role"))
+		n := i + 1
+		for n < len(h.out) && role != "system" && text(member(h.text(h.out[n]), "role")) == role {
+			h.op(Op{Op: "roles_merged", Turn: -1, Message: h.out[n].message, Call: -1})
+			n++
+		}
+		if n > i+1 {
+			var blocks []string
+			for _, q := range h.out[i:n] {
+				blocks = append(blocks, blocksOf(member(h.text(q), "content"))...)
+			}
+			p.text = with(h.text(p), "content", list(blocks))
+		}
+		out = append(out, p)
+		i = n
+	}
+	h.out = out
+}
+
+func blocksOf(content string) []string {
+	if !strings.HasPrefix(content, "[") {
+		if text(content) == "" {
+			return nil
+		}
+		return []string{textBlock(content)}
+	}
+	var blocks []string
+	for _, b := range elements(content) {
+		blocks = append(blocks, b)
+	}
+	return blocks
+}

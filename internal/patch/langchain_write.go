@@ -1,0 +1,197 @@
+package patch
+
+import "slices"
+
+func (f langchainFormat) patched(h *history, m int, calls []call) string {
+	raw := h.at(m)
+	body := langchainBody(raw)
+	if body.inner == "" {
+		return langchainPatched(raw, calls, h.o.Invalid == "convert")
+	}
+	return inside(raw, body.inner, func(fields string) string {
+		return langchainPatched(fields, calls, h.o.Invalid == "convert")
+	})
+}
+
+func langchainPatched(fields string, calls []call, convert bool) string {
+	converted := langchainConverted(calls, convert)
+	fields = edited(fields, func(name, v string) string {
+		switch name {
+		case "tool_calls":
+			return withElements(langchainList(v, calls, viewCalls), converted)
+		case "invalid_tool_calls":
+			if len(converted) > 0 {
+				return "[]"
+			}
+			return langchainList(v, calls, viewInvalid)
+		case "content":
+			return langchainList(v, calls, viewContent)
+		case "additional_kwargs":
+			return inside(v, "tool_calls", func(list string) string { return langchainList(list, calls, viewRaw) })
+		}
+		return v
+	})
+	if len(converted) > 0 && member(fields, "tool_calls") == "" {
+		fields = with(fields, "tool_calls", list(converted))
+	}
+	return fields
+}
+
+// langchainConverted gives the invalid calls as valid ones.
+func langchainConverted(calls []call, convert bool) []string {
+	var out []string
+	for _, c := range calls {
+		if convert && c.kind == invalid && c.dropped == "" && c.view&viewInvalid != 0 {
+			out = append(out, `{"name":`+quote(c.newName())+`,"args":{},"id":`+c.newIDText()+`,"type":"tool_call"}`)
+		}
+	}
+	return out
+}
+
+// withElements gives a list with more elements behind those it has.
+func withElements(array string, more []string) string {
+	if len(more) == 0 {
+		return array
+	}
+	var all []string
+	for _, e := range elements(array) {
+		all = append(all, e)
+	}
+	return list(slices.Concat(all, more))
+}
+
+// langchainList changes the calls in one of their views.
+func langchainList(array string, calls []call, view int) string {
+	queues := map[string][]int{}
+	for i := range calls {
+		if calls[i].view&view != 0 {
+			queues[calls[i].id] = append(queues[calls[i].id], i)
+		}
+	}
+	return each(array, func(_ int, element string) (string, bool) {
+		id, ok := langchainID(element, view)
+		queue := queues[id]
+		if !ok || len(queue) == 0 {
+			return element, true
+		}
+		queues[id] = queue[1:]
+		c := calls[queue[0]]
+		if c.view != view && view != viewCalls || c.kind == invalid && view != viewRaw {
+			c.args2 = "" // another view has the args
+		}
+		if c.dropped != "" {
+			return "", false
+		}
+		return langchainElement(&c, element, view), true
+	})
+}
+
+// langchainID gives the id of a call in a view.
+func langchainID(element string, view int) (string, bool) {
+	if view != viewContent {
+		return text(member(element, "id")), true
+	}
+	c, ok := langchainBlock(element)
+	return c.id, ok
+}
+
+// langchainElement writes a call in a view.
+func langchainElement(c *call, element string, view int) string {
+	if view == viewRaw {
+		return openAIPatched(c, element)
+	}
+	if c.id2 != "" {
+		field := "id"
+		if view == viewContent && member(element, "call_id") != "" {
+			field = "call_id"
+		}
+		element = with(element, field, quote(c.id2))
+	}
+	if c.name2 != "" {
+		element = with(element, "name", quote(c.name2))
+	}
+	if c.args2 != "" {
+		element = with(element, argsField(element), c.args2)
+	}
+	return element
+}
+
+// argsField is the field of a content block that holds the args.
+func argsField(block string) string {
+	switch text(member(block, "type")) {
+	case "tool_use":
+		return "input"
+	case "function_call":
+		return "arguments"
+	}
+	return "args"
+}
+
+func (f langchainFormat) render(h *history) { h.renderFlat(f) }
+
+func (langchainFormat) result(h *history, r *result) string {
+	raw := h.at(r.message)
+	if id := h.calls[r.call].newID(); id != r.id {
+		return langchainWith(raw, "tool_call_id", quote(id))
+	}
+	return raw
+}
+
+// langchainWith sets a field of a message, in whatever form.
+func langchainWith(raw, field, value string) string {
+	if body := langchainBody(raw); body.inner != "" {
+		return inside(raw, body.inner, func(fields string) string { return with(fields, field, value) })
+	}
+	return with(raw, field, value)
+}
+
+func (langchainFormat) synthetic(h *history, c *call) string {
+	return langchainNew(h.at(c.message), "tool", "ToolMessage", langchainFields(c))
+}
+
+// langchainFields writes the fields of the new result of a call.
+func langchainFields(c *call) string {
+	fields := `"type":"tool","content":` + c.content + `,"tool_call_id":` + c.newIDText()
+	if name := c.newName(); name != "" {
+		fields += `,"name":` + quote(name)
+	}
+	if c.isError {
+		fields += `,"status":"error"`
+	}
+	if !c.real() {
+		fields += `,"additional_kwargs":{"` + marker + `":` + quote(c.reason) + `}`
+	}
+	return fields
+}
+
+func (langchainFormat) userText(h *history, m int, content string) string {
+	return langchainNew(h.at(m), "human", "HumanMessage", `"type":"human","content":`+content)
+}
+
+func (langchainFormat) adopt(h *history, r *result) []string {
+	id := adoptedID(r)
+	raw := h.at(r.message)
+	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + quote(id) + `,"type":"tool_call"}`
+	return []string{
+		langchainNew(raw, "ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`),
+		langchainWith(raw, "tool_call_id", quote(id)),
+	}
+}
+
+// langchainNew writes a message in the form that another one has.
+func langchainNew(like, kind, class, fields string) string {
+	switch langchainBody(like).inner {
+	case "data":
+		return `{"type":"` + kind + `","data":{` + fields + `}}`
+	case "kwargs":
+		path := []string{}
+		for _, part := range elements(member(like, "id")) {
+			path = append(path, part)
+		}
+		if len(path) > 0 {
+			path[len(path)-1] = quote(class)
+		}
+		return `{"lc":1,"type":"constructor","id":` + list(path) + `,"kwargs":{` + fields + `}}`
+	}
+	return `{` + fields + `}`
+}
