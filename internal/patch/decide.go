@@ -139,15 +139,7 @@ func (h *history) hostedKept(c *call) bool { return c.hosted && h.o.Unanswerable
 
 // excused tells whether a call of the last turn is left as in flight.
 func (h *history) excused(c *call) bool {
-	if h.o.Tail != "leave" || c.turn != len(h.turns)-1 {
-		return false
-	}
-	for m := h.turns[c.turn].last + 1; m < len(h.role); m++ {
-		if h.role[m] != tool && !h.format.onlyResults(h, m) {
-			return false
-		}
-	}
-	return true
+	return h.inFlight && c.turn == len(h.turns)-1
 }
 
 // pending marks the last open call of each id that is not to be closed.

@@ -23,6 +23,8 @@ type history struct {
 	results []result
 	signed  []int // how many of the first turns are signed
 
+	inFlight bool // the last turn is left as it is
+
 	ids   map[string]int // place in slots
 	slots []slot
 
@@ -150,6 +152,16 @@ func (h *history) measure() {
 		}
 		h.turns[i].behind = behind
 	}
+	h.inFlight = h.o.Tail == "leave" && len(h.turns) > 0 && h.onlyResultsFrom(h.turns[len(h.turns)-1].last+1)
+}
+
+func (h *history) onlyResultsFrom(m int) bool {
+	for ; m < len(h.role); m++ {
+		if h.role[m] != tool && !h.format.onlyResults(h, m) {
+			return false
+		}
+	}
+	return true
 }
 
 // addTurn begins a turn with message m.
