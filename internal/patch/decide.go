@@ -22,9 +22,11 @@ func (h *history) decide() {
 	h.answer()
 	h.losers()
 	h.orphans()
-	for c := range h.calls {
-		if h.calls[c].dropped == "" {
-			h.mend(&h.calls[c])
+	for i := range h.calls {
+		if c := &h.calls[i]; c.dropped == "" && !(c.open && h.excused(c)) {
+			h.mend(c)
+		} else {
+			c.args2 = ""
 		}
 	}
 }
