@@ -25,7 +25,7 @@ func openBytes(f Frame) (Frame, *Problem) {
 		p.Text = "in what bytes holds: " + p.Text
 		return f, p
 	}
-	f.JSON = valueOf(inner)
+	f.JSON, f.Opened = valueOf(inner), true
 	if f.Name == "chunk" {
 		f.Name = ""
 	}

@@ -36,7 +36,10 @@ func claimsOpenAIChat(f Frame) claim {
 			typed = true
 		}
 	}
-	if failed && !typed || empty {
+	switch {
+	case failed && typed: // Anthropic's errors are so, and those of some proxies
+		return ifKnown
+	case failed, empty:
 		return perhaps
 	}
 	return no

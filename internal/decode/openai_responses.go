@@ -73,6 +73,8 @@ func claimsResponses(f Frame) claim {
 			return surely
 		case isString(message) && !present(failure) && !present(id):
 			return perhaps
+		case present(failure):
+			return ifKnown
 		}
 	case "keepalive":
 		if numbered {

@@ -41,6 +41,8 @@ type Frame struct {
 	Name string // of an SSE event, "" where there is none
 	JSON gjson.Result
 	Done bool // the literal [DONE]; JSON is empty
+	// Opened: it was packed as Bedrock packs the events of other formats.
+	Opened bool
 }
 
 // format is one provider's shape.
@@ -85,6 +87,7 @@ type Reader struct {
 	mem     *Memory
 	limits  Limits
 	in      input
+	named   bool     // the format of the input is given
 	wrong   *Problem // with the whole input
 	out     []chunks.Chunk
 	problem *Problem
@@ -99,8 +102,9 @@ const keptScratch = 1 << 20
 // NDJSON, or raw SSE text, which may be cut anywhere between inputs. The data
 // must not change until the next Reset; strings of the chunks may share it.
 //
-// A format that is not "" must be one of Names and is remembered in m. Else
-// the remembered one stands as long as events may be of it, and the format is
+// A format that is not "" must be one of Names and is remembered in m. All
+// events of the input are of it; one that cannot be is a Problem. Else the
+// remembered one stands as long as events may be of it, and the format is
 // recognised where there is none or an event is surely of another.
 func (r *Reader) Reset(m *Memory, data []byte, format string, limits Limits) {
 	r.mem, r.limits = m, limits
@@ -110,7 +114,8 @@ func (r *Reader) Reset(m *Memory, data []byte, format string, limits Limits) {
 	}
 	r.scratch = r.scratch[:0]
 	r.in = input{}
-	if format != "" {
+	r.named = format != ""
+	if r.named {
 		if find(format) == nil {
 			r.wrong = &Problem{Code: BadFormat, Text: fmt.Sprintf("there is no format %q; the formats are %s", clip(format), strings.Join(Names(), ", "))}
 			return

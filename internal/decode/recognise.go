@@ -16,10 +16,10 @@ func find(name string) *format {
 	return nil
 }
 
-// recognise picks the format of a frame: the remembered one where the frame
-// can be of it; else the one that surely claims it, which is remembered from
-// then on; else the only one that perhaps does. The Problem names the
-// candidates, or what the event has.
+// recognise picks the format of a frame: the named or remembered one where the
+// frame can be of it; else, unless one is named, the one that surely claims it,
+// which is remembered from then on, or the only one that perhaps does. The
+// Problem names the candidates, or what the event has.
 func (r *Reader) recognise(f Frame) (*format, *Problem) {
 	known := find(r.mem.Format)
 	if known != nil && known.claims(f) != no {
@@ -38,6 +38,10 @@ func (r *Reader) recognise(f Frame) (*format, *Problem) {
 		}
 	}
 	switch {
+	case len(sure) == 0 && keepsAlive(f):
+		return nil, nil
+	case r.named && !f.Opened:
+		return nil, foreign(f, known, sure)
 	case len(sure) == 1:
 		r.mem.Format = sure[0].name
 		return sure[0], nil
@@ -45,6 +49,30 @@ func (r *Reader) recognise(f Frame) (*format, *Problem) {
 		return maybe[0], nil
 	}
 	return nil, &Problem{Code: BadFormat, Text: unrecognised(f, known, append(sure, maybe...))}
+}
+
+// foreign says of what format an event is that cannot be of the named one.
+func foreign(f Frame, named *format, sure []*format) *Problem {
+	if len(sure) == 0 {
+		return &Problem{Code: BadFormat, Text: fmt.Sprintf("the event is not of the format %s, which is named for it: it is %s", named.name, describe(f))}
+	}
+	names := make([]string, len(sure))
+	for i, fm := range sure {
+		names[i] = fm.name
+	}
+	return &Problem{Code: BadFormat, Text: fmt.Sprintf("the event is of the format %s, not of %s, which is named for it", strings.Join(names, " or "), named.name)}
+}
+
+// keepsAlive tells an event that servers and proxies of any format send while
+// they have nothing to say.
+func keepsAlive(f Frame) bool {
+	for _, word := range [...]string{f.Name, kindOf(f.JSON)} {
+		switch word {
+		case "ping", "keepalive", "keep-alive", "keep_alive", "heartbeat":
+			return true
+		}
+	}
+	return false
 }
 
 // unrecognised says why an event has no format.

@@ -23,9 +23,15 @@ func TestFormatIsRemembered(t *testing.T) {
 		{"[DONE]", "", "anthropic", "ended"},
 		{`{"some":1,"thing":2}`, "", "anthropic", `problem unknown_format at 0 line 0: the event is neither of the format anthropic so far nor of another: it is an object with the keys "some" "thing"; the formats are ` + strings.Join(Names(), ", ")},
 		{`[1]`, "", "anthropic", "problem bad_shape at 1 line 0: the event is a number, not an object"},
-		{stopEvent, "openai-chat", "anthropic", "ended"}, // named, but surely of another
+		{stopEvent, "openai-chat", "openai-chat", "problem unknown_format at 0 line 0: the event is of the format anthropic, not of openai-chat, which is named for it\n"},
+		{`{"some":1}`, "openai-chat", "openai-chat", `problem unknown_format at 0 line 0: the event is not of the format openai-chat, which is named for it: it is an object with the keys "some"` + "\n"},
+		{`{"type":"ping"}`, "openai-chat", "openai-chat", ""},
+		{`{"type":"error","error":{"message":"x"}}`, "openai-chat", "openai-chat", "failure"},
+		{stopEvent, "", "anthropic", "ended"}, // named no more
 		{textEvent, "openai", "anthropic", `problem unknown_format at 0 line 0: there is no format "openai"; the formats are ` + strings.Join(Names(), ", ")},
-		{"data: " + textEvent + "\n\ndata: " + stopEvent + "\n\n", "openai-chat", "anthropic", "text"},
+		{"data: " + textEvent + "\n\ndata: " + stopEvent + "\n\n", "openai-chat", "openai-chat", "text Message=\"c\" Text=\"x\"\nproblem unknown_format at 62 line 3: the event is of the format anthropic"},
+		{`{"bytes":"eyJ0eXBlIjoibWVzc2FnZV9zdG9wIn0="}`, "bedrock", "anthropic", "ended"}, // what Bedrock packs is of another format
+
 	} {
 		got := transcript(&r, &m, []byte(step.input), step.header)
 		if !strings.HasPrefix(got, step.want) || m.Format != step.format {
