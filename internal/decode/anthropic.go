@@ -226,7 +226,11 @@ func (r *Reader) anthropicBlock(of chunks.Chunk, block gjson.Result) (blockKind,
 		of.ID, of.Name = r.text(id), r.text(name)
 		of.ParentCall = r.text(member(caller, "tool_id"))
 		of.CallKind, of.Provider = anthropicCallKind(kind.Str)
-		if args := r.compact(input.Raw); isObject(input) && (of.Whole || args != "{}") {
+		args := r.compact(input.Raw)
+		if isString(input) { // as proxies spell it that have only the text
+			args = r.text(input)
+		}
+		if (isObject(input) || isString(input) && jsonText(args)) && (of.Whole || args != "{}") {
 			of.Args, of.Object, of.Weak = args, true, !of.Whole
 		}
 		r.emit(of)
@@ -263,7 +267,11 @@ func (r *Reader) anthropicDelta(mem *AnthropicMemory, e anthropicEvent) *Problem
 			c.Kind, content = chunks.Reasoning, m.value
 		}
 	}
-	switch s := r.text(content); {
+	s := r.text(content)
+	if content.Type == gjson.JSON {
+		s = r.compact(content.Raw) // of a proxy that has parsed it
+	}
+	switch {
 	case s == "":
 	case c.Kind != chunks.Fragment:
 		c.Text, c.Part = s, integer(e.index)

@@ -104,6 +104,9 @@ func (r *Reader) cohereText(kind chunks.Kind, part int, v gjson.Result) {
 }
 
 func (r *Reader) cohereCall(index, call gjson.Result, begins bool) *Problem {
+	if e := elements(call); e.next() { // a list of one, of servers that imitate it
+		call = e.value
+	}
 	if !isObject(call) {
 		return wrongType("delta.message.tool_calls", call, "an object")
 	}

@@ -155,7 +155,7 @@ func (p piece) frame() (Frame, *Problem) {
 	if p.problem != nil {
 		return f, p.problem
 	}
-	if p.text == "[DONE]" {
+	if p.text == "[DONE]" || p.text == `"[DONE]"` {
 		f.Done = true
 		return f, nil
 	}

@@ -16,7 +16,8 @@ import (
 //	 ]},"finishReason"?,"index"?}],"usageMetadata"?,"responseId"?,"promptFeedback"?}
 //	{"error":{"code":503,"message","status":"UNAVAILABLE"}}
 //
-// Each member may also be spelled with underscores, as the Python SDK dumps
+// Code Assist has it all in {"response":{…},"traceId"?}. Each member may also be
+// spelled with underscores, as the Python SDK dumps
 // it. Results travel in a content of the client's,
 // {"role":"user","parts":[{"functionResponse":…}]}.
 //
@@ -41,7 +42,7 @@ type GeminiMemory struct {
 func claimsGemini(f Frame) claim {
 	known, typed := no, false
 	var failure gjson.Result
-	for m := members(f.JSON); m.next(); {
+	for m := members(geminiBody(f.JSON)); m.next(); {
 		switch m.key {
 		case "candidates":
 			if isArray(m.value) {
@@ -98,9 +99,22 @@ func geminiResponse(part gjson.Result) (found gjson.Result) {
 	return found
 }
 
+// geminiBody opens what Code Assist wraps a response in.
+func geminiBody(v gjson.Result) gjson.Result {
+	if m := members(v); m.next() && m.key == "response" && isObject(m.value) {
+		for in := members(m.value); in.next(); {
+			switch in.key {
+			case "candidates", "usageMetadata", "promptFeedback":
+				return m.value
+			}
+		}
+	}
+	return v
+}
+
 func decodeGemini(r *Reader, f Frame) *Problem {
 	var id, candidates, usage, feedback, failure, parts gjson.Result
-	for m := members(f.JSON); m.next(); {
+	for m := members(geminiBody(f.JSON)); m.next(); {
 		switch m.key {
 		case "responseId", "response_id":
 			id = m.value

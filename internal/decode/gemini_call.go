@@ -33,7 +33,7 @@ func (r *Reader) geminiCall(of choice, call gjson.Result, server bool) *Problem 
 		c.CallKind = "server"
 	}
 	switch {
-	case present(args) && !isObject(args):
+	case present(args) && !isObject(args) && !isString(args):
 		return wrongType("functionCall.args", args, "an object")
 	case c.Name == "" && present(args):
 		return wrongType("functionCall.name", name, "a string that is not empty")
@@ -51,8 +51,11 @@ func (r *Reader) geminiCall(of choice, call gjson.Result, server bool) *Problem 
 		return r.geminiPieces(of, pieces, goesOn)
 	}
 	c.Object, c.Args = true, "{}" // what no args at all mean
-	if isObject(args) {
+	switch {
+	case isObject(args):
 		c.Args = r.compact(args.Raw)
+	case isString(args): // of a layer that kept the text
+		c.Object, c.Args = false, r.text(args)
 	}
 	r.emit(c)
 	r.emit(chunks.Chunk{Kind: chunks.Seal, Message: of.message, Choice: of.index, ID: c.ID})

@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"strings"
+
 	"streamer/internal/chunks"
 
 	"github.com/tidwall/gjson"
@@ -13,6 +15,8 @@ import (
 //	{"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,
 //	 "delta":{"role"?,"content"?,"tool_calls"?:[{"index","id"?,"type"?,"function":{"name"?,"arguments"?}}]},
 //	 "finish_reason":null}],"usage"?:{…}}
+//	{"error":{"message","type","code"}} or, of vLLM, {"object":"error","message","type","code"} in the middle;
+//	OpenRouter also has the error in the choice, with the finish reason "error"
 
 func claimsOpenAIChat(f Frame) claim {
 	if f.Done {
@@ -22,7 +26,8 @@ func claimsOpenAIChat(f Frame) claim {
 	for m := members(f.JSON); m.next(); {
 		switch m.key {
 		case "object":
-			if m.value.Str == "chat.completion.chunk" || m.value.Str == "chat.completion" {
+			switch m.value.Str {
+			case "chat.completion.chunk", "chat.completion", "error":
 				return surely
 			}
 		case "choices":
@@ -61,6 +66,10 @@ func decodeOpenAIChat(r *Reader, f Frame) *Problem {
 			usage = m.value
 		case "error":
 			failure = m.value
+		case "object":
+			if m.value.Str == "error" {
+				failure = f.JSON
+			}
 		case "x_groq":
 			if !present(usage) {
 				usage = member(m.value, "usage")
@@ -93,9 +102,11 @@ type choice struct {
 // openAIChoice emits what a choice says. Where the provider failed, its finish
 // reason ("error") does not complete the args.
 func (r *Reader) openAIChoice(of choice, v gjson.Result, failed bool) {
-	var delta, message, finish gjson.Result
+	var delta, message, finish, failure gjson.Result
 	for m := members(v); m.next(); {
 		switch m.key {
+		case "error":
+			failure = m.value
 		case "index":
 			of.index = integer(m.value)
 		case "delta":
@@ -113,7 +124,13 @@ func (r *Reader) openAIChoice(of choice, v gjson.Result, failed bool) {
 		of.whole = true
 		r.openAIDelta(of, message)
 	}
-	if reason := r.text(finish); reason != "" && !failed {
+	switch reason := r.text(finish); {
+	case failed:
+	case present(failure):
+		r.emit(chunks.Chunk{Kind: chunks.Failure, Message: of.message, Text: r.failureText(failure)})
+	case reason == "error", reason == "network_error":
+		r.emit(chunks.Chunk{Kind: chunks.Failure, Message: of.message, Text: "the finish reason is " + reason})
+	case reason != "":
 		r.emit(chunks.Chunk{
 			Kind: chunks.Finish, Message: of.message, Choice: of.index,
 			Reason: reason, Truncated: truncates(reason),
@@ -125,10 +142,13 @@ func (r *Reader) openAIChoice(of choice, v gjson.Result, failed bool) {
 // that mean that the model did not come to its end.
 func truncates(reason string) bool {
 	switch reason {
-	case "length", "max_tokens", "model_length", "content_filter":
+	case "length", "max_tokens", "max_output_tokens", "model_length", // of the answer
+		"content_filter", "sensitive", // of somebody's mind
+		"insufficient_system_resource", "abort": // of the server
 		return true
 	}
-	return false
+	// Gemini's imitation says more: "content_filter: SAFETY".
+	return strings.HasPrefix(reason, "content_filter:") || strings.HasPrefix(reason, "function_call_filter:")
 }
 
 // openAIDelta emits a delta, or a whole message.
@@ -167,7 +187,8 @@ func (r *Reader) openAIDelta(of choice, delta gjson.Result) {
 	for e := elements(calls); e.next(); {
 		r.openAICall(of, e.value)
 	}
-	if isObject(legacy) {
+	// Some servers send both, for clients of either age.
+	if some := elements(calls); isObject(legacy) && !isObject(calls) && !some.next() {
 		r.openAIFunction(of, legacy, "", "", "")
 	}
 }

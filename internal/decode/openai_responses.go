@@ -86,7 +86,16 @@ func claimsResponses(f Frame) claim {
 
 // responsesEvent is an event's members, whatever its type.
 type responsesEvent struct {
-	index, part, delta, arguments, item, response, failure, message, code gjson.Result
+	index, itemID, part, delta, arguments, item, response, failure, message, code gjson.Result
+}
+
+// place gives what tells the item of an event from others: its output_index,
+// or, where a server leaves that out, its id.
+func (e *responsesEvent) place() gjson.Result {
+	if present(e.index) {
+		return e.index
+	}
+	return e.itemID
 }
 
 func decodeResponses(r *Reader, f Frame) *Problem {
@@ -102,11 +111,13 @@ func decodeResponses(r *Reader, f Frame) *Problem {
 			kind = m.value
 		case "output_index":
 			e.index = m.value
+		case "item_id":
+			e.itemID = m.value
 		case "content_index", "summary_index":
 			e.part = m.value
 		case "delta":
 			e.delta = m.value
-		case "arguments":
+		case "arguments", "input":
 			e.arguments = m.value
 		case "item":
 			e.item = m.value
@@ -142,20 +153,22 @@ func (r *Reader) responsesEvent(name string, e responsesEvent) *Problem {
 		return r.responsesStart(name, e.response)
 	case "completed", "incomplete", "failed", "cancelled":
 		return r.responsesEnd(name, e.response)
+	case "done": // so the Realtime API and some proxies end it, whatever its status
+		return r.responsesEnd(member(e.response, "status").Str, e.response)
 	case "output_item.added":
 		return r.responsesItem(e.index, e.item, itemBegins)
 	case "output_item.done":
 		return r.responsesItem(e.index, e.item, itemEnds)
 	case "function_call_arguments.delta", "mcp_call_arguments.delta", "custom_tool_call_input.delta":
-		return r.responsesDelta(name, chunks.Chunk{Kind: chunks.Fragment, Index: rawIndex(e.index)}, e.delta)
-	case "function_call_arguments.done", "mcp_call_arguments.done":
+		return r.responsesDelta(name, chunks.Chunk{Kind: chunks.Fragment, Index: rawIndex(e.place())}, e.delta)
+	case "function_call_arguments.done", "mcp_call_arguments.done", "custom_tool_call_input.done":
 		return r.responsesArgs(name, e)
 	case "output_text.delta", "refusal.delta":
-		return r.responsesDelta(name, chunks.Chunk{Kind: chunks.Text, Part: e.place()}, e.delta)
+		return r.responsesDelta(name, chunks.Chunk{Kind: chunks.Text, Part: e.number()}, e.delta)
 	case "reasoning_text.delta", "reasoning_summary_text.delta":
-		return r.responsesDelta(name, chunks.Chunk{Kind: chunks.Reasoning, Part: e.place()}, e.delta)
+		return r.responsesDelta(name, chunks.Chunk{Kind: chunks.Reasoning, Part: e.number()}, e.delta)
 	case "output_text.done", "refusal.done", "reasoning_text.done", "reasoning_summary_text.done":
-		r.emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.mem.Responses.message(), Part: e.place()})
+		r.emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.mem.Responses.message(), Part: e.number()})
 	}
 	return nil // of parts, annotations, and what the provider's own tools do
 }
@@ -171,8 +184,8 @@ func rawIndex(v gjson.Result) string {
 // partsOfItem is more parts than an item has.
 const partsOfItem = 1 << 12
 
-// place numbers a content part among all of the response.
-func (e *responsesEvent) place() int { return integer(e.index)*partsOfItem + integer(e.part) }
+// number numbers a content part among all of the response.
+func (e *responsesEvent) number() int { return integer(e.index)*partsOfItem + integer(e.part) }
 
 // responsesDelta emits a piece of args or of text.
 func (r *Reader) responsesDelta(name string, of chunks.Chunk, delta gjson.Result) *Problem {
@@ -196,19 +209,25 @@ func (r *Reader) responsesDelta(name string, of chunks.Chunk, delta gjson.Result
 // which counts where there were no deltas (LM Studio). Where deltas were lost,
 // and the text is no JSON, the end of the item puts it right.
 func (r *Reader) responsesArgs(name string, e responsesEvent) *Problem {
+	free := name == "custom_tool_call_input.done"
+	if free && !present(e.arguments) {
+		return nil
+	}
 	if !isString(e.arguments) {
 		return wrongType("arguments of response."+name, e.arguments, "a string")
 	}
-	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.mem.Responses.message(), Index: rawIndex(e.index)}
+	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.mem.Responses.message(), Index: rawIndex(e.place())}
 	args := r.text(e.arguments)
-	if strings.TrimSpace(args) != "" && !jsonText(args) {
+	if !free && strings.TrimSpace(args) != "" && !jsonText(args) {
 		return nil // the model was cut off
 	}
 	if args != "" {
 		c.Args, c.Object, c.Weak = args, true, true
 		r.emit(c)
 	}
-	r.emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Index: c.Index})
+	if !free { // whether free text lacks a piece, only the end of the item tells
+		r.emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Index: c.Index})
+	}
 	return nil
 }
 

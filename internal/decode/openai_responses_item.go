@@ -75,6 +75,9 @@ func (r *Reader) responsesItem(index, item gjson.Result, how itemHow) *Problem {
 		return wrongType("item", item, "an object")
 	}
 	i := responsesItemFields(item)
+	if !present(index) {
+		index = i.id
+	}
 	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.mem.Responses.message(), Index: rawIndex(index), Final: true}
 	of.ID, of.Name = r.text(i.call), r.text(i.name)
 	if of.ID == "" { // the id to answer, which some servers leave out
@@ -116,6 +119,7 @@ func (r *Reader) responsesItem(index, item gjson.Result, how itemHow) *Problem {
 		}
 		return nil
 	}
+	of.Final = of.Name != "" // where it is not there yet, the end of the item brings it
 	if of.ID == "" {
 		return &Problem{Code: BadShape, Text: "the item " + clip(i.kind.Str) + " has no id to answer: call_id and id are missing or empty"}
 	}

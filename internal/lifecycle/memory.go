@@ -23,7 +23,7 @@ type Memory struct {
 
 // Closed is a call that is over.
 type Closed struct {
-	Call      string `json:"call"`
+	Call      string `json:"call,omitempty"` // "" of one that is only known from a history
 	ID        string `json:"id"`
 	Name      string `json:"name,omitempty"`
 	UID       string `json:"uid,omitempty"`

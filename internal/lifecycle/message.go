@@ -101,11 +101,44 @@ func (st *Step) fragment(c *chunks.Chunk) {
 		m = nil
 	}
 	if m == nil {
+		m = st.goesOn(c)
+	}
+	if m == nil {
 		if m = st.message(c); m == nil {
 			return
 		}
 	}
 	st.add(m, c)
+}
+
+// goesOn finds the message that a bare fragment under an id never seen means:
+// some servers give each chunk an id of its own, or leave it out of all but the
+// first. It is the only one that is building a call in the namespace.
+func (st *Step) goesOn(c *chunks.Chunk) (found *Message) {
+	s := st.State
+	if c.ID != "" || c.Name != "" || c.Whole || c.Opens || s.Memory.sawMessage(c.Message) || s.Memory.muted(c.Namespace, c.Message, s.Time) {
+		return nil
+	}
+	for _, m := range s.Messages {
+		if m.Phase != Building || m.Namespace != c.Namespace || m.Choice != c.Choice || !m.building() {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = m
+	}
+	return found
+}
+
+// building tells whether some args are on their way.
+func (m *Message) building() bool {
+	for i, c := range m.Calls {
+		if c.Status == events.BuildingArgs && !m.Asm.Calls[i].Whole() {
+			return true
+		}
+	}
+	return false
 }
 
 // opens tells whether a fragment can only begin a call, and one that the

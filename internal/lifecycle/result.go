@@ -175,6 +175,10 @@ func (st *Step) closed(r Result, call string) *Closed {
 // late tells a real result that came after the call was closed; the same one
 // again is a redelivery and nothing.
 func (st *Step) late(old *Closed, r Result) {
+	if old.Call == "" {
+		st.told(old, r)
+		return
+	}
 	d := r.digest()
 	if old.Real == d || old.Real != "" && !old.Others.note(d) {
 		return

@@ -43,33 +43,14 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 // Chunks folds what one stream event says.
 func (st *Step) Chunks(frame []chunks.Chunk) {
 	old := st.history(frame)
+	past := st.past(frame)
 	for i := range frame {
-		if i < old && frame[i].Repeated {
+		if i < old && frame[i].Repeated || past[i] {
 			continue
 		}
 		st.rest = frame[i+1:]
 		st.chunk(&frame[i])
 	}
-}
-
-// history gives the place in a repeated history before which all is old: what
-// stands before a message that is remembered was seen and forgotten.
-func (st *Step) history(frame []chunks.Chunk) int {
-	last := -1
-	for i := range frame {
-		if c := &frame[i]; c.Repeated && c.Message != "" && st.State.Memory.sawMessage(c.Message) {
-			last = i
-		}
-	}
-	if last < 0 {
-		return 0
-	}
-	for i := range frame {
-		if frame[i].Message == frame[last].Message {
-			return i
-		}
-	}
-	return 0
 }
 
 func (st *Step) chunk(c *chunks.Chunk) {
