@@ -307,7 +307,7 @@ func (g agui) args(l *AGUILane, id string, delta gjson.Result) {
 	if l != nil {
 		c.Message = l.Message
 	} else {
-		c.Message = g.mem.place(g.ns).Message
+		c.Message, c.Opens = g.mem.place(g.ns).Message, true
 	}
 	g.r.emit(c)
 }

@@ -16,7 +16,9 @@ import (
 //	→ tool-input-available{toolCallId,toolName,input} → tool-output-available{toolCallId,output} → finish-step → finish → [DONE]
 //
 // and the parts of its fullStream, which name some fields otherwise and have
-// tool-input-end, tool-call, tool-result and tool-error.
+// tool-input-end, tool-call, tool-result and tool-error. Those of version 4,
+// tool-call-streaming-start, tool-call-delta{argsTextDelta}, tool-call{args} and
+// tool-result{result} between step-start and step-finish, are read, too.
 //
 // One stream is a run, one step an answer of the model: a message of its own,
 // all under the id of the UI message. A step's finish reason is only told at
@@ -65,7 +67,11 @@ func claimsVercel(f Frame) claim {
 		return when(isString(e.finish))
 	case kind == "error":
 		return when(isString(e.failure) && e.worded)
-	case kind == "abort", kind == "file", kind == "custom", kind == "raw", kind == "message-metadata", kind == "steering-message",
+	case kind == "tool-call-streaming-start", kind == "step-finish":
+		return surely
+	case kind == "tool-call-delta":
+		return when(isString(e.delta) && isString(e.call)) // Cohere's has an object
+	case kind == "abort", kind == "file", kind == "step-start", kind == "stream-start", kind == "response-metadata", kind == "custom", kind == "raw", kind == "message-metadata", kind == "steering-message",
 		strings.HasPrefix(kind, "data-"), strings.HasPrefix(kind, "source"):
 		return perhaps
 	}
@@ -101,7 +107,7 @@ func (e *vercelEvent) read(v gjson.Result) {
 	for m := members(v); m.next(); {
 		switch m.key {
 		case "type":
-			e.kind = m.value
+			e.kind = vercelKind(m.value)
 		case "messageId":
 			e.message = m.value
 		case "id":
@@ -110,11 +116,11 @@ func (e *vercelEvent) read(v gjson.Result) {
 			e.call = m.value
 		case "toolName":
 			e.name = m.value
-		case "delta", "inputTextDelta", "text":
+		case "delta", "inputTextDelta", "text", "argsTextDelta":
 			e.delta = m.value
-		case "input":
+		case "input", "args":
 			e.input = m.value
-		case "output":
+		case "output", "result":
 			e.output = m.value
 		case "errorText", "error":
 			e.failure, e.worded = m.value, m.key == "errorText"
@@ -136,6 +142,21 @@ func (e *vercelEvent) read(v gjson.Result) {
 			e.preliminary = m.value
 		}
 	}
+}
+
+// vercelKind gives the name that version 5 has for the kind of an event.
+func vercelKind(v gjson.Result) gjson.Result {
+	switch v.Str {
+	case "tool-call-streaming-start":
+		v.Str = "tool-input-start"
+	case "tool-call-delta":
+		v.Str = "tool-input-delta"
+	case "step-start":
+		v.Str = "start-step"
+	case "step-finish":
+		v.Str = "finish-step"
+	}
+	return v
 }
 
 func decodeVercel(r *Reader, f Frame) *Problem {
@@ -217,8 +238,7 @@ func vercelStop(mem *VercelMemory, reason string) chunks.Chunk {
 
 // vercelEnd ends a stream. Its usage is that of all its steps and is nobody's.
 func (r *Reader) vercelEnd(mem *VercelMemory, e *vercelEvent) {
-	e.usage = gjson.Result{}
-	r.vercelFinish(mem, e)
+	r.emit(vercelStop(mem, r.text(e.finish)))
 	status := "completed"
 	switch {
 	case e.finish.Str == "error":
@@ -310,7 +330,7 @@ func (r *Reader) vercelTool(mem *VercelMemory, e *vercelEvent) *Problem {
 			return wrongType("inputTextDelta", e.delta, "a string")
 		}
 		if s := r.text(e.delta); s != "" {
-			r.emit(chunks.Chunk{Kind: chunks.Fragment, Message: mem.Message, ID: id, Args: s})
+			r.emit(chunks.Chunk{Kind: chunks.Fragment, Message: mem.Message, ID: id, Args: s, Opens: true})
 		}
 	case "tool-input-end":
 		r.emit(chunks.Chunk{Kind: chunks.Seal, Message: mem.Message, ID: id})

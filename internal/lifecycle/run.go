@@ -13,10 +13,6 @@ func (st *Step) runStart(id string) {
 			return
 		}
 		// Another run begins; what the old one left open may still be answered.
-		// Messages that it breaks off have not said that they are complete.
-		for _, m := range s.Messages {
-			m.Truncated = m.Truncated || m.Phase == Building
-		}
 		st.endRun(events.Completed, nil)
 	}
 	if id != "" && s.LastRun == id {
@@ -64,6 +60,8 @@ func (st *Step) endRun(status events.Status, reason *events.Reason) {
 	run := s.Run.ID
 	for _, m := range s.Messages {
 		if m.Run == run && m.Phase != Finished {
+			// That the run is over does not say that the model came to its end.
+			m.Truncated = m.Truncated || m.Phase == Building
 			st.over(m, status == events.Error || status == events.Cancelled)
 		}
 	}
