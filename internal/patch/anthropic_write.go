@@ -149,7 +149,7 @@ func (w *anthropicWriter) own(m int, content string) (own, made []string) {
 		case noted, texted:
 			rest = append(rest, noteBlocks(h.note(r))...)
 		case adopted:
-			id := quote(adoptedID(r))
+			id := quote(r.id2)
 			made = append(made, `{"type":"tool_use","id":`+id+`,"name":"unknown","input":{}}`)
 			own = append(own, with(b, "tool_use_id", id))
 		}

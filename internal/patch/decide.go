@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"strconv"
 	"strings"
 
 	"streamer/internal/events"
@@ -12,13 +11,14 @@ import (
 // to be moved: with late results noted, the repair of the beginning of a
 // history is the beginning of its repair.
 func (h *history) decide() {
-	h.dropCalls()
-	h.renameCalls()
+	h.dropTwins()
 	for c := range h.calls {
 		if h.calls[c].dropped == "" {
 			h.choose(&h.calls[c])
 		}
 	}
+	h.dropUnanswerable()
+	h.renameCalls()
 	h.answer()
 	h.losers()
 	h.orphans()
@@ -31,9 +31,9 @@ func (h *history) decide() {
 	}
 }
 
-// dropCalls takes out calls that stand twice in a turn, the second without a
-// result of its own, and those no text can answer.
-func (h *history) dropCalls() {
+// dropTwins takes out calls that stand twice in a turn, the second without a
+// result of its own.
+func (h *history) dropTwins() {
 	type key struct {
 		turn           int
 		id, name, args string
@@ -41,10 +41,6 @@ func (h *history) dropCalls() {
 	seen := map[key]bool{}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if call.hosted && !h.hasResult(call) && h.o.Unanswerable == "drop" && !h.excused(call) {
-			h.drop(call, "unanswerable")
-			continue
-		}
 		if call.id == "" || h.slot(call.id).calls < 2 {
 			continue
 		}
@@ -53,6 +49,18 @@ func (h *history) dropCalls() {
 			h.drop(call, "duplicate_call")
 		}
 		seen[k] = true
+	}
+}
+
+// dropUnanswerable takes out calls without a result that no text can answer.
+func (h *history) dropUnanswerable() {
+	if h.o.Unanswerable != "drop" {
+		return
+	}
+	for c := range h.calls {
+		if call := &h.calls[c]; call.hosted && call.dropped == "" && call.answer < 0 && !h.excused(call) {
+			h.drop(call, "unanswerable")
+		}
 	}
 }
 
@@ -323,18 +331,10 @@ func (h *history) orphans() {
 		case "adopt":
 			res.fate = adopted
 			op := h.resultOp("orphan_adopted", res)
-			op.To = adoptedID(res)
+			op.To = res.id2
 			h.op(op)
 		}
 	}
-}
-
-// adoptedID is the id of an orphan and of the call that is made for it.
-func adoptedID(res *result) string {
-	if res.id != "" {
-		return res.id
-	}
-	return "call_fix_orphan_" + strconv.Itoa(res.message) + "_" + strconv.Itoa(res.block)
 }
 
 // mend says what else of a call has to change.

@@ -86,6 +86,7 @@ type result struct {
 	after          int    // the last turn that began in front of it, -1
 	call, next     int    // whose it is, and the call's next one; -1
 	fate           fate
+	id2            string // of an orphan and the call that is made for it
 }
 
 // fate is what becomes of a result.

@@ -169,7 +169,7 @@ func (langchainFormat) userText(h *history, m int, content string) string {
 }
 
 func (langchainFormat) adopt(h *history, r *result) []string {
-	id := adoptedID(r)
+	id := r.id2
 	raw := h.at(r.message)
 	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + quote(id) + `,"type":"tool_call"}`
 	return []string{

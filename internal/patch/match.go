@@ -19,10 +19,13 @@ func (h *history) match() {
 		h.take(r)
 	}
 	h.nameless()
-	h.rescue()
-	if h.o.Rebind == "single" {
+	if h.o.Late == "note" { // what a later turn calls has no say in a gap
 		h.rebind()
+		h.rescue()
+		return
 	}
+	h.rescue()
+	h.rebind()
 }
 
 func (h *history) slot(id string) *slot {
@@ -124,7 +127,7 @@ func (h *history) rescue() {
 		if h.o.Late == "note" {
 			alone = s.strays == 1
 		}
-		if alone && !h.hasResult(c) && h.format.fits(c, &h.results[s.early]) {
+		if alone && h.results[s.early].call < 0 && !h.hasResult(c) && h.format.fits(c, &h.results[s.early]) {
 			h.bind(s.early, s.firstCall)
 		}
 	}
@@ -133,7 +136,12 @@ func (h *history) rescue() {
 // hasResult tells whether a call has a result; where late results are noted,
 // one that is not late.
 func (h *history) hasResult(c *call) bool {
-	return c.first >= 0 && (h.o.Late != "note" || h.results[c.first].after <= c.turn)
+	for r := c.first; r >= 0; r = h.results[r].next {
+		if h.o.Late != "note" || h.results[r].after <= c.turn {
+			return true
+		}
+	}
+	return false
 }
 
 // gap gives the results between a turn and the next one.
@@ -193,10 +201,13 @@ func (h *history) pair(calls []int, t int) {
 // rebind gives the one result without a call in the gap behind a turn to the
 // turn's one call without a result.
 func (h *history) rebind() {
+	if h.o.Rebind != "single" {
+		return
+	}
 	for t, turn := range h.turns {
 		var open, stray []int
 		for c := turn.from; c < turn.to; c++ {
-			if h.calls[c].first < 0 {
+			if !h.hasResult(&h.calls[c]) {
 				open = append(open, c)
 			}
 		}

@@ -189,7 +189,7 @@ func (openAIFormat) userText(_ *history, _ int, content string) string {
 }
 
 func (openAIFormat) adopt(h *history, r *result) []string {
-	id := adoptedID(r)
+	id := r.id2
 	return []string{
 		`{"role":"assistant","content":null,"tool_calls":[{"id":` + quote(id) + `,"type":"function","function":{"name":` + quote(adoptedName(r)) + `,"arguments":"{}"}}]}`,
 		with(h.at(r.message), "tool_call_id", quote(id)),

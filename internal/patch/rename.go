@@ -18,11 +18,18 @@ func (h *history) renameCalls() {
 			}
 		}
 	}
-	ids := renaming{h: h, turn: -1, given: map[string]bool{}, inTurn: map[string]int{}, used: map[string]int{}}
+	ids := renaming{h: h, turn: len(h.turns), given: map[string]bool{}, inTurn: map[string]int{}, used: map[string]int{}}
+	r := 0
 	for c := range h.calls {
+		for ; r < len(h.results) && h.results[r].message < h.calls[c].message; r++ {
+			ids.adopt(&h.results[r])
+		}
 		if call := &h.calls[c]; call.dropped == "" {
 			ids.rename(call)
 		}
+	}
+	for ; r < len(h.results); r++ {
+		ids.adopt(&h.results[r])
 	}
 }
 
@@ -38,22 +45,14 @@ type renaming struct {
 
 func (n *renaming) rename(call *call) {
 	if n.turn != call.turn {
-		n.turn, n.own = call.turn, nil
-		clear(n.inTurn)
-		if !n.h.provider.unique {
-			clear(n.given)
-		}
+		n.begin(call.turn)
 	}
 	id := call.id
 	if id == "" {
 		id = fmt.Sprintf("call_fix_%d_%d", call.turn, call.at)
 	}
 	now := n.unlike(id)
-	n.inTurn[id]++
-	n.given[now] = true
-	if n.h.provider.unique {
-		n.used[id]++
-	}
+	n.give(id, now)
 	if now == call.id {
 		return
 	}
@@ -61,6 +60,40 @@ func (n *renaming) rename(call *call) {
 	op := n.h.callOp("id_changed", call)
 	op.From, op.To = call.id, now
 	n.h.op(op)
+}
+
+// adopt gives an orphan the id that it shares with the call made for it.
+func (n *renaming) adopt(res *result) {
+	if res.call >= 0 || n.h.o.Orphans != "adopt" {
+		return
+	}
+	id := res.id
+	if id == "" {
+		id = "call_fix_orphan_" + strconv.Itoa(res.message) + "_" + strconv.Itoa(res.block)
+	}
+	if turn := -1 - res.message; n.turn != turn { // those of one message share a turn
+		n.begin(turn)
+	}
+	res.id2 = n.unlike(id)
+	n.give(id, res.id2)
+}
+
+// begin begins a turn; one that is made for orphans is below 0.
+func (n *renaming) begin(turn int) {
+	n.turn, n.own = turn, nil
+	clear(n.inTurn)
+	if !n.h.provider.unique {
+		clear(n.given)
+	}
+}
+
+// give notes what a call with the id is called now.
+func (n *renaming) give(id, now string) {
+	n.inTurn[id]++
+	n.given[now] = true
+	if n.h.provider.unique {
+		n.used[id]++
+	}
 }
 
 // unlike gives the id or, where it is taken, a variant of it.
@@ -82,8 +115,10 @@ func (n *renaming) taken(id, now string) bool {
 	}
 	if n.own == nil {
 		n.own = map[string]bool{}
-		for _, c := range n.h.calls[n.h.turns[n.turn].from:n.h.turns[n.turn].to] {
-			n.own[c.id] = true
+		if n.turn >= 0 {
+			for _, c := range n.h.calls[n.h.turns[n.turn].from:n.h.turns[n.turn].to] {
+				n.own[c.id] = true
+			}
 		}
 	}
 	return n.own[now]

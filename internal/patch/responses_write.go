@@ -185,7 +185,7 @@ func (responsesFormat) userText(_ *history, _ int, content string) string {
 }
 
 func (responsesFormat) adopt(h *history, r *result) []string {
-	id := quote(adoptedID(r))
+	id := quote(r.id2)
 	return []string{
 		`{"type":"function_call","call_id":` + id + `,"name":"unknown","arguments":"{}"}`,
 		with(with(h.at(r.message), "call_id", id), "type", `"function_call_output"`),
