@@ -398,10 +398,12 @@ func callID(m object) string {
 	return ""
 }
 
-// validateFor gives the rules that a provider has besides those of the shape,
-// and that the corpus says nothing of: the length of ids, that they are unique
-// in the history, the order of results, JSON as args, and the roles' order.
-func validateFor(shape patch.Shape, provider string, messages []object) []violation {
+// validateFor gives the rules that are broken of those that a provider, or an
+// option, has besides those of the shape, and that the corpus says nothing of:
+// the length of ids, that they are unique in the history, the order of results,
+// JSON as args, and the order of roles.
+func validateFor(shape patch.Shape, o patch.Options, messages []object) []violation {
+	provider := o.Provider
 	v := validator{provider: provider}
 	seen, before := map[string]bool{}, ""
 	for i, m := range messages {
@@ -414,11 +416,11 @@ func validateFor(shape patch.Shape, provider string, messages []object) []violat
 				v.breaks(i, "id_not_unique")
 			}
 			seen[c.id] = true
-			if text, ok := c.input.(string); ok && (shape == patch.OpenAI || shape == patch.Responses) && provider != "openai" && provider != "openai-chat40" && !json.Valid([]byte(text)) {
+			if text, ok := c.input.(string); ok && (shape == patch.OpenAI || shape == patch.Responses) && provider != "openai" && provider != "openai-chat40" && (text == "null" || !json.Valid([]byte(text))) {
 				v.breaks(i, "args_not_json")
 			}
 		}
-		if (provider == "gemini" || provider == "mistral") && !inOrder(calls, resultsBehind(shape, messages[i+1:])) {
+		if (provider == "gemini" || provider == "mistral" || o.Order == "call") && !inOrder(calls, resultsBehind(shape, messages[i+1:])) {
 			v.breaks(i, "results_not_in_order")
 		}
 		role := str(m["role"])

@@ -1,0 +1,408 @@
+package patch_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/patch"
+)
+
+// TestProperties repairs random histories, with everything that was ever seen
+// to go wrong in one, in all shapes and under many options: the output is
+// valid, a fixpoint and prefix-stable, no real result is lost, a valid input
+// is left as it is, and the script leads to the same output. STREAMER_REPAIR
+// asks for more of them, STREAMER_SEED for the one that failed.
+func TestProperties(t *testing.T) {
+	n, seed := 2500, uint64(time.Now().UnixNano())
+	if s := os.Getenv("STREAMER_REPAIR"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			t.Fatal("STREAMER_REPAIR: ", err)
+		}
+	}
+	if s := os.Getenv("STREAMER_SEED"); s != "" {
+		n = 1
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal("STREAMER_SEED: ", err)
+		}
+	}
+	met := map[string]int{}
+	for i := range n {
+		r := rand.New(rand.NewPCG(seed+uint64(i), 0))
+		shape := []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses}[r.IntN(4)]
+		o := someOptions(r, shape)
+		s := someScenario(r, shape)
+		if failed(shape, s, o, met) == "" {
+			continue
+		}
+		s = shrink(s, func(less []event) bool { return failed(shape, less, o, nil) != "" })
+		t.Fatalf("STREAMER_SEED=%d options %s\ninput %s\n%s", seed+uint64(i), asJSON(o), render(shape, s), failed(shape, s, o, nil))
+	}
+	t.Logf("%d histories with %d kinds of ops: %v", n, len(met), met)
+	if os.Getenv("STREAMER_SEED") == "" && len(met) < 15 {
+		t.Errorf("%d histories met no more than %d kinds of ops: %v", n, len(met), met)
+	}
+}
+
+// shrink takes out of a scenario what it fails without.
+func shrink(s []event, fails func([]event) bool) []event {
+	for i := 0; i < len(s); {
+		if less := slices.Delete(slices.Clone(s), i, i+1); fails(less) {
+			s, i = less, 0
+			continue
+		}
+		for c := 0; c < len(s[i].calls); {
+			less := slices.Clone(s)
+			if less[i].calls = slices.Delete(slices.Clone(s[i].calls), c, c+1); fails(less) {
+				s = less
+				continue
+			}
+			c++
+		}
+		i++
+	}
+	return s
+}
+
+// failed says what is wrong with the repair of a scenario, "" for nothing.
+func failed(shape patch.Shape, s []event, o patch.Options, met map[string]int) (said string) {
+	p := &probe{}
+	defer func() {
+		if err := recover(); err != nil && err != any(p) {
+			p.Errorf("panic: %v", err)
+		}
+		said = p.said
+	}()
+	input := render(shape, s)
+	r := repair(p, shape, input, o)
+	for _, op := range r.Report.Ops {
+		if met != nil {
+			met[op.Op]++
+		}
+	}
+	checkFixpoint(p, shape, r.History, o)
+	checkValid(p, shape, r.History, o)
+	checkPrefixes(p, shape, input, o)
+	checkOutputs(p, shape, input, o, r)
+	checkKept(p, s, r)
+	messages := messagesOf(p, input)
+	broken := append(validate(shape, o.Provider, messages), validateFor(shape, o, messages)...)
+	if len(broken) == 0 && r.Report.Patched && !unsettled(shape, messages, o) {
+		p.Errorf("there is nothing wrong with it, and yet %v makes\n%s", kinds(r.Report), r.History)
+	}
+	return
+}
+
+// probe is a test that notes its first failure.
+type probe struct {
+	testing.TB
+	said string
+}
+
+func (p *probe) Helper() {}
+
+func (p *probe) Errorf(format string, args ...any) {
+	if p.said == "" {
+		p.said = fmt.Sprintf(format, args...)
+	}
+}
+
+func (p *probe) Fatalf(format string, args ...any) {
+	p.Errorf(format, args...)
+	panic(p)
+}
+
+func (p *probe) Fatal(args ...any) { p.Fatalf("%s", fmt.Sprint(args...)) }
+
+// unsettled tells whether a repair changes a history that breaks no rule: in
+// Responses an output has to stand behind its call, but is put behind it
+// before anything else is said, and in order where that is asked for; and calls
+// that are invalid are converted.
+func unsettled(shape patch.Shape, messages []object, o patch.Options) bool {
+	if shape == patch.Responses && o.Order == "call" {
+		return true
+	}
+	for i, m := range messages {
+		if shape == patch.LangChain && len(list(m["invalid_tool_calls"])) > 0 &&
+			(o.Invalid == "convert" || slices.Contains([]string{"anthropic", "bedrock", "gemini"}, o.Provider)) {
+			return true
+		}
+		if shape != patch.Responses || outputOf[str(m["type"])] == "" {
+			continue
+		}
+		outputs := false
+		for _, n := range messages[i+1:] {
+			if isOutput(str(n["type"])) {
+				if outputs = true; callID(n) == callID(m) {
+					break
+				}
+			} else if outputs || !ofModel(n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkOutputs: the other outputs say the same as the full one.
+func checkOutputs(t testing.TB, shape patch.Shape, input []byte, o patch.Options, full patch.Repaired) {
+	t.Helper()
+	o.Output = "check"
+	check := repair(t, shape, input, o)
+	o.Output = "ops"
+	ops := repair(t, shape, input, o)
+	if check.History != nil || check.Script != nil || !reflect.DeepEqual(check.Report, full.Report) || !reflect.DeepEqual(ops.Report, full.Report) {
+		t.Errorf("reports differ:\nfull  %s\nops   %s\ncheck %s", asJSON(full.Report), asJSON(ops.Report), asJSON(check.Report))
+	}
+	got := apply(t, input, ops.Script)
+	want := canonical(t, full.History)
+	if !slices.Equal(got, want) {
+		t.Errorf("the script %s gives\n%s\nand not\n%s", asJSON(ops.Script), got, want)
+	}
+	before, first := canonical(t, input), -1
+	for i := range max(len(before), len(want)) {
+		if i >= len(before) || i >= len(want) || before[i] != want[i] {
+			first = i
+			break
+		}
+	}
+	if first < full.Report.FirstChange && first >= 0 || full.Report.FirstChange < 0 && first >= 0 {
+		t.Errorf("first change at %d, and not at %d:\n%s\n%s", first, full.Report.FirstChange, before, want)
+	}
+	if full.Report.In != len(before) || full.Report.Out != len(want) {
+		t.Errorf("%d messages in and %d out, and not %d and %d", len(before), len(want), full.Report.In, full.Report.Out)
+	}
+}
+
+// apply does what a script says.
+func apply(t testing.TB, input []byte, script []patch.Edit) []string {
+	t.Helper()
+	messages := canonical(t, input)
+	var out []string
+	for _, e := range script {
+		switch {
+		case e.Copy != nil:
+			out = append(out, messages[e.Copy[0]:e.Copy[1]]...)
+		case e.Insert != nil:
+			out = append(out, canonical(t, slices.Concat([]byte("["), e.Insert, []byte("]")))...)
+		case e.Replace != nil:
+			out = append(out, canonical(t, slices.Concat([]byte("["), e.Replace.With, []byte("]")))...)
+		}
+	}
+	return out
+}
+
+// checkKept: what a tool said is in the output once, or in the report.
+func checkKept(t testing.TB, s []event, r patch.Repaired) {
+	t.Helper()
+	var dropped []byte
+	for _, op := range r.Report.Ops {
+		dropped = append(dropped, op.Dropped...)
+	}
+	for _, e := range s {
+		if e.kind != "result" || e.fake {
+			continue
+		}
+		mark := []byte(e.text)
+		if n, gone := bytes.Count(r.History, mark), bytes.Count(dropped, mark); n+gone != 1 {
+			t.Errorf("the result %s is %d times in the output and %d times in what was dropped\n%s\n%s", e.text, n, gone, r.History, asJSON(r.Report.Ops))
+		}
+	}
+}
+
+func asJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// someOptions are options that make sense for a shape.
+func someOptions(r *rand.Rand, shape patch.Shape) patch.Options {
+	o := patch.Options{Dropped: true}
+	for _, set := range []func(){
+		func() { o.Late = pick(r, "auto", "replace", "note", "note", "drop") },
+		func() { o.Orphans = pick(r, "drop", "text", "adopt") },
+		func() { o.Provider = pick(r, providersOf[shape]...) },
+		func() { o.Duplicates = pick(r, "first", "last") },
+		func() { o.Order = pick(r, "keep", "call") },
+		func() { o.Invalid = pick(r, "answer", "convert") },
+		func() { o.Lang = pick(r, "en", "zh") },
+		func() { o.Rebind = pick(r, "off", "off", "single") },
+	} {
+		if r.IntN(3) == 0 {
+			set()
+		}
+	}
+	if (o.Provider == "gemini" || o.Provider == "mistral") && o.Order == "keep" {
+		o.Order = ""
+	}
+	return o
+}
+
+// providersOf are the providers that take a shape.
+var providersOf = map[patch.Shape][]string{
+	patch.OpenAI:    {"generic", "openai", "openai-chat40", "gemini", "mistral", "deepseek"},
+	patch.LangChain: {"generic", "openai", "openai-chat40", "gemini", "mistral", "anthropic", "bedrock"},
+	patch.Anthropic: {"generic", "anthropic", "bedrock"},
+	patch.Responses: {"generic", "openai", "deepseek"},
+}
+
+func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
+
+// event is something that happens in a conversation, in no shape.
+type event struct {
+	kind   string // user, system, turn, result
+	text   string // what is said, or what a result says
+	signed bool   // a turn with reasoning that has a signature
+	server string // a tool that the provider runs in the turn: done, open, unknown, and its id
+	calls  []toolCall
+	id     string // of a result
+	name   string
+	sort   string // of a call or a result in Responses, "" for function
+	fake   bool   // a result that says that there is none
+	joined bool   // part of the message before, where a shape has that
+}
+
+type toolCall struct {
+	id, name, args, sort string
+	views                int // which of LangChain's further places show it too
+}
+
+// writer makes up a conversation.
+type writer struct {
+	*rand.Rand
+	shape  patch.Shape
+	events []event
+	later  []event // results that are still to come
+	made   int
+}
+
+func (w *writer) one(in int) bool { return w.IntN(in) == 0 }
+
+func (w *writer) next(what string) string {
+	w.made++
+	return fmt.Sprintf("%s-%d-", what, w.made)
+}
+
+func (w *writer) id() string {
+	if w.one(3) {
+		return pick(w.Rand, "a", "a", "b", "c", "", "fn.x:0", "123456789", strings.Repeat("long", 18))
+	}
+	return w.next("call")
+}
+
+func someScenario(r *rand.Rand, shape patch.Shape) []event {
+	w := &writer{Rand: r, shape: shape}
+	for n := 1 + r.IntN(7); n > 0; n-- {
+		switch {
+		case w.one(4):
+			w.say()
+		case w.one(8):
+			w.events = append(w.events, w.result(toolCall{id: w.id(), name: "x"}))
+		default:
+			w.turn()
+		}
+		w.late()
+	}
+	return w.events
+}
+
+func (w *writer) say() {
+	w.events = append(w.events, event{kind: pick(w.Rand, "user", "user", "user", "system"), text: w.next("said"), joined: w.one(3)})
+}
+
+// late brings some of the results that were kept back.
+func (w *writer) late() {
+	var still []event
+	for _, e := range w.later {
+		if w.one(2) {
+			w.events = append(w.events, e)
+		} else {
+			still = append(still, e)
+		}
+	}
+	w.later = still
+}
+
+// turn is one of the assistant, and what becomes of its calls.
+func (w *writer) turn() {
+	e := event{kind: "turn", signed: w.one(5), joined: w.one(2)}
+	if w.one(2) {
+		e.text = w.next("text")
+	}
+	if w.one(8) {
+		e.server = pick(w.Rand, "done ", "open ", "unknown ") + w.next("srvtoolu")
+	}
+	for n := w.IntN(5); n > 0; n-- {
+		c := toolCall{id: w.id(), name: pick(w.Rand, "x", "y", "x", "y", "x", "y", ""), args: fmt.Sprintf(`{"p":%d}`, w.IntN(2)), views: w.IntN(4)}
+		if w.one(8) {
+			c.args = pick(w.Rand, `{"p":`, "", "null", `"text"`)
+		}
+		if w.one(5) {
+			c.sort = pick(w.Rand, "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call")
+		}
+		e.calls = append(e.calls, c)
+	}
+	if len(e.calls) > 0 && w.one(12) { // in front of its call
+		w.events = append(w.events, w.result(e.calls[0]))
+	}
+	w.events = append(w.events, e)
+	order := w.Perm(len(e.calls))
+	if w.one(2) {
+		slices.Sort(order)
+	}
+	for _, i := range order {
+		w.answer(e.calls[i])
+		if w.one(12) {
+			w.say()
+		}
+	}
+}
+
+func (w *writer) answer(c toolCall) {
+	r := w.result(c)
+	fake := r
+	fake.fake, fake.text = true, pick(w.Rand, "aborted", "[Tool execution was interrupted]")
+	switch w.IntN(12) {
+	case 0: // never
+	case 1:
+		w.later = append(w.later, r)
+	case 2:
+		w.later = append(w.later, r)
+		w.events = append(w.events, fake)
+	case 3:
+		w.events = append(w.events, r, w.result(c))
+	case 4:
+		w.events = append(w.events, fake, r)
+	case 5:
+		r.id = w.id()
+		w.events = append(w.events, r)
+	case 6:
+		w.events = append(w.events, fake)
+	default:
+		w.events = append(w.events, r)
+	}
+}
+
+func (w *writer) result(c toolCall) event {
+	e := event{kind: "result", id: c.id, name: c.name, text: w.next("real"), sort: c.sort, joined: w.one(2)}
+	if w.one(3) {
+		e.name = ""
+	}
+	if w.one(12) {
+		e.sort = pick(w.Rand, "", "custom_tool_call", "apply_patch_call")
+	}
+	return e
+}
