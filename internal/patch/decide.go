@@ -17,6 +17,7 @@ func (h *history) decide() {
 			h.choose(&h.calls[c])
 		}
 	}
+	h.inFlight = h.inFlight && !h.speaksAtEnd()
 	h.dropUnanswerable()
 	h.renameCalls()
 	h.answer()
@@ -29,6 +30,18 @@ func (h *history) decide() {
 			c.args2 = ""
 		}
 	}
+}
+
+// speaksAtEnd tells whether a result behind the last turn becomes a text: then
+// the turn is not the last word, and will not be when this is repaired again.
+func (h *history) speaksAtEnd() bool {
+	stays := h.o.Orphans == "drop" || h.o.Orphans == "keep"
+	for r := len(h.results) - 1; r >= 0 && h.results[r].after == len(h.turns)-1; r-- {
+		if res := &h.results[r]; res.fate == noted || res.call < 0 && !stays {
+			return true
+		}
+	}
+	return false
 }
 
 // dropTwins takes out calls that stand twice in a turn, the second without a

@@ -26,8 +26,11 @@ func edited(object string, change func(name, value string) string) string {
 }
 
 // with gives a JSON object whose member has the value, behind all others where
-// it is new.
+// it is new. What is no object becomes one.
 func with(object, name, value string) string {
+	if i := blank(object, 0); i == len(object) || object[i] != '{' {
+		return "{" + quote(name) + ":" + value + "}"
+	}
 	found := false
 	object = edited(object, func(n, v string) string {
 		if n != name {

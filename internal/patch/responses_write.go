@@ -32,11 +32,13 @@ type responsesWriter struct {
 }
 
 // turn puts out the items of a turn with their results: behind the whole turn,
-// if all of them stand there, else behind each group of calls.
+// if all of them stand there or the turn goes on, else behind each group of
+// calls.
 func (w *responsesWriter) turn() {
 	h, turn := w.h, &w.h.turns[w.t]
 	behind := func(r *result) bool { return r.message > turn.last && r.message < turn.behind }
-	if !h.provider.adjacent && w.allBehind(behind) {
+	goesOn := h.inFlight && w.t == len(h.turns)-1
+	if !h.provider.adjacent && (goesOn || w.allBehind(behind)) {
 		w.items(turn.first, turn.last+1)
 		w.group(turn.from, turn.to, behind)
 		return
