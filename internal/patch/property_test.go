@@ -22,20 +22,7 @@ import (
 // is left as it is, and the script leads to the same output. STREAMER_REPAIR
 // asks for more of them, STREAMER_SEED for the one that failed.
 func TestProperties(t *testing.T) {
-	n, seed := 2500, uint64(time.Now().UnixNano())
-	if s := os.Getenv("STREAMER_REPAIR"); s != "" {
-		var err error
-		if n, err = strconv.Atoi(s); err != nil {
-			t.Fatal("STREAMER_REPAIR: ", err)
-		}
-	}
-	if s := os.Getenv("STREAMER_SEED"); s != "" {
-		n = 1
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatal("STREAMER_SEED: ", err)
-		}
-	}
+	n, seed := asked(t, 2000)
 	met := map[string]int{}
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed+uint64(i), 0))
@@ -52,6 +39,24 @@ func TestProperties(t *testing.T) {
 	if os.Getenv("STREAMER_SEED") == "" && len(met) < 15 {
 		t.Errorf("%d histories met no more than %d kinds of ops: %v", n, len(met), met)
 	}
+}
+
+// asked gives how many histories to try, and the seed of the first.
+func asked(t *testing.T, n int) (int, uint64) {
+	if s := os.Getenv("STREAMER_REPAIR"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			t.Fatal("STREAMER_REPAIR: ", err)
+		}
+	}
+	if s := os.Getenv("STREAMER_SEED"); s != "" {
+		seed, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatal("STREAMER_SEED: ", err)
+		}
+		return 1, seed
+	}
+	return n, uint64(time.Now().UnixNano())
 }
 
 // shrink takes out of a scenario what it fails without.
