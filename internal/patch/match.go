@@ -219,9 +219,9 @@ func (h *history) rebind() {
 		if len(open) != 1 || len(stray) != 1 || !h.format.fits(&h.calls[open[0]], &h.results[stray[0]]) {
 			continue
 		}
+		h.bind(stray[0], open[0])
 		op := h.resultOp("result_rebound", &h.results[stray[0]])
 		op.From, op.To = h.results[stray[0]].id, h.calls[open[0]].id
-		h.bind(stray[0], open[0])
 		h.op(op)
 	}
 }

@@ -106,7 +106,7 @@ func (h *history) finish(input []byte) Repaired {
 		r.Ops = []Op{}
 	}
 	for c := range h.calls {
-		if call := &h.calls[c]; call.id2 != "" {
+		if call := &h.calls[c]; call.id != "" && call.id2 != "" {
 			if r.IDs == nil {
 				r.IDs = map[string]string{}
 			}
