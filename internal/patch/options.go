@@ -153,6 +153,44 @@ func (o Options) Check() error {
 			return fmt.Errorf("patch: option results: the result of call %q is no JSON", id)
 		}
 	}
+	return o.checkProfile()
+}
+
+// checkProfile names the options that a profile leaves without effect.
+func (o Options) checkProfile() error {
+	p, ok := profileOf(o.Profile)
+	if !ok {
+		return nil
+	}
+	var idle []string
+	for _, c := range o.choices() {
+		if *c.value != "" && !oneOf(c.name, "profile lang output") {
+			idle = append(idle, c.name)
+		}
+	}
+	for _, given := range []struct {
+		name string
+		is   bool
+	}{
+		{"rescue_early", o.RescueEarly != nil},
+		{"merge_roles", o.MergeRoles != nil},
+		{"pending", len(o.Pending) > 0},
+		{"results", len(o.Results) > 0},
+		{"reasons", len(o.Reasons) > 0},
+		{"template", o.Template != ""},
+		{"placeholders", len(o.Placeholders) > 0},
+		{"the session's log", len(o.Log) > 0},
+	} {
+		if given.is {
+			idle = append(idle, given.name)
+		}
+	}
+	switch {
+	case len(idle) > 0:
+		return fmt.Errorf("patch: profile %s fixes how a history is repaired; without effect beside it: %s", p.name, strings.Join(idle, ", "))
+	case o.Lang != "" && !slices.Contains(p.langs, o.Lang):
+		return fmt.Errorf("patch: profile %s has texts in %s only, not in %q", p.name, strings.Join(p.langs, ", "), o.Lang)
+	}
 	return nil
 }
 

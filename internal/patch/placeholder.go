@@ -11,12 +11,9 @@ import (
 // others were found is in docs/repair.md.
 func placeholders() []string {
 	texts := []string{
-		"Tool call {name} with id {id} was cancelled - another message came in before it could be completed.",
-		"Tool call {name} with id {id} was canceled - another message came in before it could be completed.",
-		"Tool call {name} with id {id} could not be executed - arguments were malformed or truncated.",
+		wasCancelled, einoCanceled, einoCancelledZH, couldNotBeExecuted,
 		"Tool call {name} with id {id} did not complete - no result was recorded. It may have been cancelled or interrupted.",
 		"Tool call '{name}' with id '{id}' was interrupted before completion.",
-		"工具调用 {name}（ID 为 {id}）已被取消——在其完成之前收到了另一条消息。",
 		"[Tool call was interrupted and did not return a result.]",
 		"[Tool execution was interrupted]",
 		"[System: Tool execution skipped/interrupted by user. No result provided for tool '{name}'.]",

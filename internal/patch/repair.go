@@ -34,7 +34,7 @@ type Replacement struct {
 // of several shapes, and what is beyond the limits.
 //
 // The same input gives the same output everywhere; repairing the output
-// changes nothing.
+// changes nothing, unless a profile has another system's rules.
 func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	if err := o.Check(); err != nil {
 		return Repaired{}, err
@@ -48,9 +48,19 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	if err != nil {
 		return Repaired{}, err
 	}
+	theirs, profiled := profileOf(o.Profile)
+	if profiled {
+		if f, err = theirs.formatFor(f, &d); err != nil {
+			return Repaired{}, err
+		}
+	}
 	h := newHistory(d, f, o)
 	if err := h.read(); err != nil {
 		return Repaired{}, err
+	}
+	if profiled {
+		theirs.repair(h)
+		return h.finish(history), nil
 	}
 	h.match()
 	h.decide()

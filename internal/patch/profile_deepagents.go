@@ -1,0 +1,47 @@
+package patch
+
+import "streamer/internal/events"
+
+// The sentence of deepagents about args that are no JSON.
+const couldNotBeExecuted = "Tool call {name} with id {id} could not be executed - arguments were malformed or truncated."
+
+// deepagents is PatchToolCallsMiddleware of deepagents for Python, as of August
+// 2026: libs/deepagents/deepagents/middleware/patch_tool_calls.py in
+// https://github.com/langchain-ai/deepagents
+//
+// A result answers every call with its id, wherever the two stand. The invalid
+// calls are answered too. Results stay where and as they are.
+func deepagents() profile {
+	return profile{
+		name: "deepagents", shapes: []Shape{LangChain}, langs: []string{"en"},
+		decide: decideDeepagents,
+		result: func(h *history, c *call) string {
+			return langchainAnswer(h, c, c.namedUnknown(), c.newIDText())
+		},
+	}
+}
+
+func decideDeepagents(h *history) {
+	answered := make(map[string]bool, len(h.results))
+	for _, r := range h.results {
+		answered[r.id] = true
+	}
+	for i := range h.calls {
+		c := &h.calls[i]
+		switch none := c.idText == "" || c.idText == "null"; {
+		case none || answered[c.id]:
+		case c.view&viewCalls != 0:
+			h.close(c, events.TextNewMessage, filled(wasCancelled, c.namedUnknown(), c.id))
+		case c.view&viewInvalid != 0:
+			h.close(c, events.TextArgs, filled(couldNotBeExecuted, c.namedUnknown(), c.id))
+		}
+	}
+}
+
+// namedUnknown is the name that deepagents gives a call.
+func (c *call) namedUnknown() string {
+	if c.name == "" {
+		return "unknown"
+	}
+	return c.name
+}

@@ -1,0 +1,76 @@
+package patch
+
+import (
+	"cmp"
+	"strings"
+
+	"streamer/internal/events"
+)
+
+// deepagentsJS is the middleware of deepagents for JavaScript, as of August
+// 2026: libs/deepagents/src/middleware/patch_tool_calls.ts in
+// https://github.com/langchain-ai/deepagentsjs
+//
+// A result answers every call with its id that stands before it. A result whose
+// id no call has, anywhere, is taken out; and so is one with an empty id, though
+// it answers a call with an empty id.
+func deepagentsJS() profile {
+	return profile{
+		name: "deepagents-js", shapes: []Shape{LangChain}, langs: []string{"en"},
+		decide: decideDeepagentsJS,
+		result: func(h *history, c *call) string {
+			return langchainAnswer(h, c, c.name, c.idText)
+		},
+	}
+}
+
+func decideDeepagentsJS(h *history) {
+	last := make(map[string]int, len(h.results))
+	for i := range h.results {
+		last[h.resultIDJS(&h.results[i])] = h.results[i].message
+	}
+	called := make(map[string]bool, len(h.calls))
+	for i := range h.calls {
+		c := &h.calls[i]
+		if c.view&viewCalls == 0 {
+			continue
+		}
+		called[c.id] = true
+		if at, ok := last[idJS(c.idText)]; !ok || at < c.message {
+			h.close(c, events.TextNewMessage, filled(wasCancelled, c.name, textJS(c.idText)))
+		}
+	}
+	for i := range h.results {
+		if r := &h.results[i]; r.id == "" || !called[r.id] {
+			r.fate = dropped
+			h.dropResult(r, "orphan_dropped", "")
+		}
+	}
+}
+
+// idJS gives a name to an id as it is written: JavaScript tells the empty text,
+// null and nothing apart.
+func idJS(value string) string {
+	if strings.HasPrefix(value, `"`) {
+		return `"` + text(value)
+	}
+	return value
+}
+
+func (h *history) resultIDJS(r *result) string {
+	if r.id != "" {
+		return `"` + r.id
+	}
+	return idJS(member(langchainBody(h.at(r.message)).fields, "tool_call_id"))
+}
+
+// textJS is what a JavaScript template makes of a JSON value.
+func textJS(value string) string {
+	if value == "null" {
+		return value
+	}
+	if strings.HasPrefix(value, `"`) {
+		return text(value)
+	}
+	return cmp.Or(value, "undefined")
+}
