@@ -106,7 +106,7 @@ func (w *anthropicWriter) user(m int) {
 	h := w.h
 	content := member(h.at(m), "content")
 	blocks := w.waiting
-	w.waiting = nil
+	w.waiting = w.waiting[:0]
 	if !strings.HasPrefix(content, "[") {
 		if len(blocks) == 0 {
 			h.copy(m)
@@ -201,7 +201,7 @@ func same(content string, blocks []string) string {
 func (w *anthropicWriter) flush() {
 	if len(w.waiting) > 0 {
 		w.h.add(`{"role":"user","content":` + list(w.waiting) + `}`)
-		w.waiting = nil
+		w.waiting = w.waiting[:0]
 	}
 }
 

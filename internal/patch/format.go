@@ -125,5 +125,10 @@ func plain(d *document) (format, error) {
 
 // oneOf tells whether a word is in a list of words.
 func oneOf(word, list string) bool {
-	return word != "" && strings.Contains(" "+list+" ", " "+word+" ")
+	for w := range strings.SplitSeq(list, " ") {
+		if w == word && w != "" {
+			return true
+		}
+	}
+	return false
 }

@@ -32,6 +32,10 @@ type history struct {
 	out []piece
 
 	scratch []answerOf // of group
+	spare   []call     // of the calls of a LangChain message
+
+	formOf int // 1 + the LangChain message whose form is remembered
+	form   langchainForm
 }
 
 // role is what a message is to the rules.

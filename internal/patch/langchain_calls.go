@@ -24,7 +24,8 @@ func (langchainFormat) readTurn(h *history, m int, body langchainMessage) {
 		}
 	}
 	t.signed = t.signed || signedContent(seen.content)
-	for _, c := range seen.read() {
+	h.spare = seen.read(h.spare[:0])
+	for _, c := range h.spare {
 		h.addCall(m, c)
 	}
 }
@@ -54,9 +55,9 @@ func signedContent(content string) bool {
 type langchainViews struct{ calls, invalid, content, raw string }
 
 // read gives the calls of all views: the nth call of an id in one view is the
-// nth of that id in another.
-func (v langchainViews) read() []call {
-	var m merged
+// nth of that id in another. They are appended to an empty list.
+func (v langchainViews) read(calls []call) []call {
+	m := merged{calls: calls}
 	for _, e := range elements(v.calls) {
 		c := langchainCall(e, "args", true)
 		if !c.broken && strings.HasPrefix(c.args, `"`) && c.args2 != "{}" {

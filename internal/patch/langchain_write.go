@@ -146,7 +146,7 @@ func langchainWith(raw, field, value string) string {
 }
 
 func (langchainFormat) synthetic(h *history, c *call) string {
-	return langchainNew(h.at(c.message), "tool", "ToolMessage", langchainFields(c))
+	return h.formAt(c.message).write("tool", "ToolMessage", langchainFields(c))
 }
 
 // langchainFields writes the fields of the new result of a call.
@@ -180,14 +180,40 @@ func (langchainFormat) adopt(h *history, r *result) []string {
 
 // langchainNew writes a message in the form that another one has.
 func langchainNew(like, kind, class, fields string) string {
-	switch langchainBody(like).inner {
+	return langchainFormOf(like).write(kind, class, fields)
+}
+
+// langchainForm is one of the forms in which LangChain writes messages.
+type langchainForm struct {
+	inner string   // the member that holds the fields: "", "data" or "kwargs"
+	path  []string // of a constructor, as JSON
+}
+
+func langchainFormOf(raw string) langchainForm {
+	f := langchainForm{inner: langchainBody(raw).inner}
+	if f.inner == "kwargs" {
+		for _, part := range elements(member(raw, "id")) {
+			f.path = append(f.path, part)
+		}
+	}
+	return f
+}
+
+// formAt gives the form of message m, and remembers it: a message may have many
+// calls.
+func (h *history) formAt(m int) langchainForm {
+	if h.formOf != m+1 {
+		h.formOf, h.form = m+1, langchainFormOf(h.at(m))
+	}
+	return h.form
+}
+
+func (f langchainForm) write(kind, class, fields string) string {
+	switch f.inner {
 	case "data":
 		return `{"type":"` + kind + `","data":{` + fields + `}}`
 	case "kwargs":
-		path := []string{}
-		for _, part := range elements(member(like, "id")) {
-			path = append(path, part)
-		}
+		path := slices.Clone(f.path)
 		if len(path) > 0 {
 			path[len(path)-1] = quote(class)
 		}

@@ -113,5 +113,5 @@ func langchainAnswer(h *history, c *call, name, id string) string {
 	if id != "" {
 		fields += `,"tool_call_id":` + id
 	}
-	return langchainNew(h.at(c.message), "tool", "ToolMessage", fields)
+	return h.formAt(c.message).write("tool", "ToolMessage", fields)
 }

@@ -28,7 +28,8 @@ type responsesWriter struct {
 	f responsesFormat
 	t int
 
-	alone map[int]bool // reasoning that has lost its call
+	looked bool         // for reasoning that has lost its call
+	alone  map[int]bool // that is
 }
 
 // turn puts out the items of a turn with their results: behind the whole turn,
@@ -105,15 +106,16 @@ func (w *responsesWriter) items(from, to int) {
 // to: everything between it and the end of the turn is reasoning or was
 // dropped, and something was.
 func (w *responsesWriter) leftAlone(m int) bool {
-	if w.alone == nil {
-		w.alone = w.lone()
+	if !w.looked {
+		w.looked, w.alone = true, w.lone()
 	}
 	return w.alone[m]
 }
 
 func (w *responsesWriter) lone() map[int]bool {
 	h, turn := w.h, &w.h.turns[w.t]
-	alone, lost := map[int]bool{}, false
+	var alone map[int]bool
+	lost := false
 	for m := turn.last; m >= turn.first; m-- {
 		calls := h.callsOf(turn, m)
 		switch {
@@ -122,6 +124,9 @@ func (w *responsesWriter) lone() map[int]bool {
 		case text(member(h.at(m), "type")) != "reasoning":
 			return alone
 		case lost:
+			if alone == nil {
+				alone = map[int]bool{}
+			}
 			alone[m] = true
 		}
 	}
