@@ -14,25 +14,11 @@ import (
 
 // connect reaches the server, waiting for it as long as ctx allows.
 func (b *Broker) connect(ctx context.Context) (err error) {
-	if err := checkURLs(b.opts.URL); err != nil {
-		return err
-	}
-	b.nc, err = b.dial(ctx, func(err error) { b.notice("cannot connect to NATS", err) },
-		nats.DisconnectErrHandler(b.disconnected),
-		nats.ReconnectHandler(func(*nats.Conn) { b.reconnected() }),
-		nats.LameDuckModeHandler(func(*nats.Conn) { b.notice("the NATS server is shutting down", nil) }))
-	if err != nil {
-		return err
-	}
-	// It shares the fate of the other one, which is told of.
-	b.reads, err = b.dial(ctx, func(error) {}, nats.ReconnectHandler(func(*nats.Conn) { b.again.fire() }))
-	return err
-}
-
-// dial makes one connection; failed hears of every try that fails.
-func (b *Broker) dial(ctx context.Context, failed func(error), more ...nats.Option) (*nats.Conn, error) {
 	target := b.opts.URL
-	options := append(b.natsOptions(), more...)
+	if err := checkURLs(target); err != nil {
+		return err
+	}
+	options := b.natsOptions()
 	if b.embedded != nil {
 		target = ""
 		options = append(options, nats.InProcessServer(b.embedded.server), nats.UserInfo(ownUser, b.embedded.password))
@@ -40,23 +26,21 @@ func (b *Broker) dial(ctx context.Context, failed func(error), more ...nats.Opti
 	refused := make(chan error, 1)
 	up := make(chan struct{}, 1)
 	options = append(options,
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { failed(err); b.unreachable(err, refused) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.unreachable(err, refused) }),
 		nats.ConnectHandler(func(*nats.Conn) { up <- struct{}{} }))
-	nc, err := nats.Connect(target, options...)
-	if errors.Is(err, nats.ErrNoServers) {
-		return nil, fmt.Errorf("broker: nothing answers on %s", redacted(target))
+	if b.nc, err = nats.Connect(target, options...); errors.Is(err, nats.ErrNoServers) {
+		return fmt.Errorf("broker: nothing answers on %s", redacted(target))
 	} else if err != nil {
-		return nil, fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
+		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
 	}
 	select {
 	case <-up:
-		return nc, nil
-	case err = <-refused:
+		return nil
+	case err := <-refused:
+		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
 	case <-ctx.Done():
-		err = errors.Join(ctx.Err(), nc.LastError())
+		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), errors.Join(ctx.Err(), b.nc.LastError()))
 	}
-	nc.Close()
-	return nil, fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
 }
 
 func (b *Broker) natsOptions() []nats.Option {
@@ -78,6 +62,9 @@ func (b *Broker) natsOptions() []nats.Option {
 		// library when a partition may have moved on.
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(10 * time.Second), // a dead peer is noticed in 30 s, not in 6 min
+		nats.DisconnectErrHandler(b.disconnected),
+		nats.ReconnectHandler(func(nc *nats.Conn) { b.reconnected() }),
+		nats.LameDuckModeHandler(func(*nats.Conn) { b.notice("the NATS server is shutting down", nil) }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { b.asyncError(sub, err) }),
 	}
 	if o.Creds != "" {
@@ -95,6 +82,7 @@ func (b *Broker) natsOptions() []nats.Option {
 // unreachable hears why a server could not be connected to. At the start a
 // refusal of the credentials is told to whoever waits on refused.
 func (b *Broker) unreachable(err error, refused chan<- error) {
+	b.notice("cannot connect to NATS", err)
 	if !unauthorised(err) {
 		return
 	}

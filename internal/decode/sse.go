@@ -52,7 +52,7 @@ func (m *SSEMemory) complete() bool {
 	if !m.Has || m.Skip {
 		return false
 	}
-	if saysDone(trim(alias(m.Data))) {
+	if trim(alias(m.Data)) == "[DONE]" {
 		return true
 	}
 	return m.status() == chunks.Done && (m.scan.First() == '{' || m.scan.First() == '[')
