@@ -34,6 +34,7 @@ type expectedCall struct {
 	Complete  bool            `json:"complete"`
 	NS        *string         `json:"ns"`
 	Choice    *int            `json:"choice_index"`
+	Status    *string         `json:"status"`
 }
 
 // corpora are the folders of recorded streams that assemble reads, with the
@@ -193,6 +194,9 @@ func compareCall(i int, got assembled, want expectedCall) (wrong []string) {
 	check("complete", got.Complete, want.Complete)
 	if want.Choice != nil {
 		check("choice", got.Choice, *want.Choice)
+	}
+	if want.Status != nil {
+		check("status", string(got.Status), *want.Status)
 	}
 	if want.NS != nil {
 		check("namespace", got.Namespace, *want.NS)

@@ -200,7 +200,9 @@ func (m *Message) unlessOther(i int, f *Chunk, id, name string) int {
 	c := &m.Calls[i]
 	full := c.Sealed || c.Whole()
 	switch {
-	case id != "" && c.ID != "" && id != c.ID && (name != "" || full):
+	// Some servers change the id in mid-call; what says nothing but such an id
+	// begins no other one.
+	case id != "" && c.ID != "" && id != c.ID && (name != "" || full && strings.TrimSpace(f.Args) != ""):
 		return -1
 	case name != "" && full && (name != c.Name || id == "" && startsValue(f.Args)):
 		return -1

@@ -155,7 +155,7 @@ func (p piece) frame() (Frame, *Problem) {
 	if p.problem != nil {
 		return f, p.problem
 	}
-	if p.text == "[DONE]" || p.text == `"[DONE]"` {
+	if saysDone(p.text) {
 		f.Done = true
 		return f, nil
 	}
@@ -180,6 +180,9 @@ func (p piece) frame() (Frame, *Problem) {
 	return f, nil
 }
 
+// saysDone tells the end of a stream, as OpenAI says it; some quote it.
+func saysDone(text string) bool { return text == "[DONE]" || text == `"[DONE]"` }
+
 // unwrap opens {"event":NAME,"data":…}, perhaps with an "id", which is how a
 // server-sent event is written as JSON.
 func unwrap(f Frame) Frame {
@@ -198,7 +201,7 @@ func unwrap(f Frame) Frame {
 	if name.Type != gjson.String || data.Raw == "" {
 		return f
 	}
-	return Frame{Name: name.Str, JSON: data, Done: data.Raw == `"[DONE]"`}
+	return Frame{Name: name.Str, JSON: data, Done: saysDone(data.Raw)}
 }
 
 // tuple tells an array that is one event of LangGraph from an array of events:

@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,6 +21,43 @@ func streams(t testing.TB, format string) map[string][]string {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no streams of %s: %v", format, err)
 	}
+	return eventsOf(t, files)
+}
+
+// longQuirk is more bytes than a quirk needs that is not about its length.
+const longQuirk = 4 << 10
+
+// quirks gives those of the quirks of a format that are neither long nor SSE text.
+func quirks(t testing.TB, format string) map[string][]string {
+	t.Helper()
+	expectations, err := filepath.Glob(filepath.Join("testdata", "quirks", "*.expected.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, file := range expectations {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want struct{ Format string }
+		if err := json.Unmarshal(data, &want); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if want.Format == format {
+			files = append(files, strings.TrimSuffix(file, ".expected.json")+".jsonl")
+		}
+	}
+	all := eventsOf(t, files)
+	maps.DeleteFunc(all, func(_ string, events []string) bool {
+		text := strings.Join(events, "\n")
+		return len(text) > longQuirk || text[0] != '{' && text[0] != '['
+	})
+	return all
+}
+
+func eventsOf(t testing.TB, files []string) map[string][]string {
+	t.Helper()
 	all := map[string][]string{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -81,36 +120,44 @@ func problemFree(transcript string) string {
 
 func TestFramingDoesNotMatter(t *testing.T) {
 	for _, format := range Names() {
-		for file, events := range streams(t, format) {
-			want := problemFree(readAll(t, events...))
-			check := func(how string, inputs ...string) {
-				t.Helper()
-				if got := problemFree(readAll(t, inputs...)); got != want {
-					t.Errorf("%s as %s\n got:\n%s\nwant:\n%s", file, how, got, want)
-				}
-			}
-			asJSON := events
-			if events[len(events)-1] == "[DONE]" {
-				asJSON = append([]string(nil), events...)
-				asJSON[len(events)-1] = `{"event":"","data":"[DONE]"}`
-			}
-			check("array", "[\n"+strings.Join(asJSON, " ,\n")+"]\n")
-			check("NDJSON", strings.Join(events, "\n")+"\n")
-			check("NDJSON with CRLF and blank lines", "\r\n"+strings.Join(events, "\r\n\r\n"))
-			for name, frame := range framings {
-				var inputs []string
-				for i, e := range events {
-					inputs = append(inputs, frame(i, e))
-				}
-				check("SSE "+name, strings.Join(inputs, ""))
-				check("SSE with a byte order mark "+name, bom+strings.Join(inputs, ""))
-				check("SSE event by event "+name, inputs...)
-				for i := range inputs {
-					inputs[i] = strings.TrimRight(inputs[i], "\r\n")
-				}
-				check("SSE event by event without its end "+name, inputs...)
-			}
+		all := streams(t, format)
+		maps.Copy(all, quirks(t, format))
+		for file, events := range all {
+			anyFraming(t, file, events)
 		}
+	}
+}
+
+func anyFraming(t *testing.T, file string, events []string) {
+	t.Helper()
+	want := problemFree(readAll(t, events...))
+	check := func(how string, inputs ...string) {
+		t.Helper()
+		if got := problemFree(readAll(t, inputs...)); got != want {
+			t.Errorf("%s as %s\n got:\n%s\nwant:\n%s", file, how, got, want)
+		}
+	}
+	asJSON := slices.Clone(events)
+	for i, e := range asJSON {
+		if e == "[DONE]" {
+			asJSON[i] = `{"event":"","data":"[DONE]"}`
+		}
+	}
+	check("array", "[\n"+strings.Join(asJSON, " ,\n")+"]\n")
+	check("NDJSON", strings.Join(events, "\n")+"\n")
+	check("NDJSON with CRLF and blank lines", "\r\n"+strings.Join(events, "\r\n\r\n"))
+	for name, frame := range framings {
+		var inputs []string
+		for i, e := range events {
+			inputs = append(inputs, frame(i, e))
+		}
+		check("SSE "+name, strings.Join(inputs, ""))
+		check("SSE with a byte order mark "+name, bom+strings.Join(inputs, ""))
+		check("SSE event by event "+name, inputs...)
+		for i := range inputs {
+			inputs[i] = strings.TrimRight(inputs[i], "\r\n")
+		}
+		check("SSE event by event without its end "+name, inputs...)
 	}
 }
 
@@ -120,31 +167,40 @@ func TestCutsDoNotMatter(t *testing.T) {
 	for _, format := range Names() {
 		for file, events := range streams(t, format) {
 			for name, frame := range framings {
-				cutEverywhere(t, file+" "+name, events[:2], frame, 1)
+				cutEverywhere(t, file+" "+name, events[:min(2, len(events))], frame, 1)
 				cutEverywhere(t, file+" "+name, events, frame, 97)
 			}
+		}
+		for file, events := range quirks(t, format) {
+			cutSomewhere(t, file, events, framings["plain"], 41)
 		}
 	}
 }
 
 func cutEverywhere(t *testing.T, what string, events []string, frame func(int, string) string, step int) {
 	t.Helper()
-	want := problemFree(readAll(t, events...))
+	whole, want := cutSomewhere(t, what, events, frame, step)
+	if got := problemFree(readAll(t, strings.Split(whole, "")...)); got != want {
+		t.Fatalf("%s character by character\n got:\n%s\nwant:\n%s", what, got, want)
+	}
+}
+
+func cutSomewhere(t *testing.T, what string, events []string, frame func(int, string) string, step int) (whole, want string) {
+	t.Helper()
+	want = problemFree(readAll(t, events...))
 	var text strings.Builder
 	text.WriteString(bom)
 	for i, e := range events {
 		text.WriteString(frame(i, e))
 	}
-	whole := text.String()
+	whole = text.String()
 	for cut := 0; cut < len(whole); cut += step {
 		if got := problemFree(readAll(t, whole[:cut], whole[cut:])); got != want {
 			t.Fatalf("%s cut at %d (%q | %q)\n got:\n%s\nwant:\n%s", what, cut,
 				whole[max(0, cut-40):cut], whole[cut:min(len(whole), cut+40)], got, want)
 		}
 	}
-	if got := problemFree(readAll(t, strings.Split(whole, "")...)); got != want {
-		t.Fatalf("%s character by character\n got:\n%s\nwant:\n%s", what, got, want)
-	}
+	return whole, want
 }
 
 // TestReadsOfAConnection reads a response as it came off a socket.

@@ -52,7 +52,7 @@ func (m *SSEMemory) complete() bool {
 	if !m.Has || m.Skip {
 		return false
 	}
-	if trim(alias(m.Data)) == "[DONE]" {
+	if saysDone(trim(alias(m.Data))) {
 		return true
 	}
 	return m.status() == chunks.Done && (m.scan.First() == '{' || m.scan.First() == '[')

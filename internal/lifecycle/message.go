@@ -265,7 +265,8 @@ func (st *Step) next(c *chunks.Chunk) {
 }
 
 // finish takes the finish reason. Calls whose args are whole are complete;
-// others may still get the rest of them until the message is over.
+// others may still get the rest of them until the message is over, or all of
+// them, since some servers give the reason in each chunk.
 func (st *Step) finish(c *chunks.Chunk) {
 	m := st.current(c)
 	if m == nil {
@@ -284,7 +285,7 @@ func (st *Step) finish(c *chunks.Chunk) {
 		m.Truncated = c.Truncated
 	}
 	for i := range m.Calls {
-		if said := &m.Asm.Calls[i]; said.Usable() && (said.Whole() || !m.Truncated) {
+		if said := &m.Asm.Calls[i]; said.Whole() || !m.Truncated && said.Usable() && !said.Blank() {
 			st.complete(m, i, "message")
 		}
 	}

@@ -209,7 +209,7 @@ func (st *Step) confirm(c *chunks.Chunk) bool {
 			if sameMessage && (m.ID != c.Message || m.Namespace != c.Namespace) {
 				continue
 			}
-			if i := m.Asm.ByID(c.ID); i >= 0 && (sameMessage || same(m.Calls[i].Args, m.Asm.Calls[i].Name)) {
+			if i := m.Asm.ByID(c.ID); i >= 0 && (sameMessage || same(m.Calls[i].Args, m.Asm.Calls[i].Name) && !st.beside(c, m.ID)) {
 				st.again(m, i, c)
 				return true
 			}
@@ -217,8 +217,15 @@ func (st *Step) confirm(c *chunks.Chunk) bool {
 	}
 	seen := c.Message != "" && st.State.Memory.sawMessage(c.Message)
 	return st.State.Memory.repeats(c.ID, func(old *Closed) bool {
-		return seen || old.Message == c.Message || (c.Repeated || old.Run == st.State.LastRun) && same(old.Args, old.Name)
+		return seen || old.Message == c.Message ||
+			(c.Repeated || old.Run == st.State.LastRun) && same(old.Args, old.Name) && !st.beside(c, old.Message)
 	})
+}
+
+// beside tells whether a history has another message beside that of a call: then
+// it is not the same one under another id.
+func (st *Step) beside(c *chunks.Chunk, message string) bool {
+	return c.Message != message && slices.ContainsFunc(st.frame, func(o chunks.Chunk) bool { return o.Repeated && o.Message == message })
 }
 
 // again completes a call that a full message repeats. Where the model was cut

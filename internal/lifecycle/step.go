@@ -24,8 +24,9 @@ type Step struct {
 
 	n int // events told by this input
 	k int // calls opened by it
-	// rest is what the stream event says after the chunk that is being taken.
-	rest []chunks.Chunk
+	// frame is what the stream event says, rest of it what comes after the chunk
+	// that is being taken.
+	frame, rest []chunks.Chunk
 	// rooted: a root message was finished that may end the run.
 	rooted *Message
 }
@@ -44,6 +45,7 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 func (st *Step) Chunks(frame []chunks.Chunk) {
 	old := st.history(frame)
 	past := st.past(frame)
+	st.frame = frame
 	for i := range frame {
 		if i < old && frame[i].Repeated || past[i] {
 			continue
