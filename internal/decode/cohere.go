@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"strings"
+
 	"streamer/internal/chunks"
 
 	"github.com/tidwall/gjson"
@@ -15,7 +17,8 @@ import (
 //	→ citation-start|citation-end → message-end{delta:{finish_reason,usage,error?}}
 //
 // tool_calls is an object here, not a list. A call without args has no
-// tool-call-delta. Only message-start has the message's id.
+// tool-call-delta. Only message-start has the message's id. An answer that was
+// not streamed is {"id","finish_reason","message":{role,content,tool_plan,tool_calls},"usage"}.
 
 // CohereMemory is what the cohere format remembers between events.
 type CohereMemory struct {
@@ -23,9 +26,13 @@ type CohereMemory struct {
 }
 
 func claimsCohere(f Frame) claim {
-	var kind, delta, role, call gjson.Result
+	var kind, delta, role, call, message, finish gjson.Result
 	for m := members(f.JSON); m.next(); {
 		switch m.key {
+		case "message":
+			message = m.value
+		case "finish_reason":
+			finish = m.value
 		case "type":
 			kind = m.value
 		case "delta":
@@ -48,6 +55,9 @@ func claimsCohere(f Frame) claim {
 	case "debug":
 		return ifKnown
 	case "":
+		if isString(finish) && finish.Str == strings.ToUpper(finish.Str) && member(message, "role").Str == "assistant" {
+			return surely
+		}
 		if role.Str == "tool" && present(call) {
 			return ifKnown
 		}
@@ -56,9 +66,11 @@ func claimsCohere(f Frame) claim {
 }
 
 func decodeCohere(r *Reader, f Frame) *Problem {
-	var kind, id, index, delta gjson.Result
+	var kind, id, index, delta, answer gjson.Result
 	for m := members(f.JSON); m.next(); {
 		switch m.key {
+		case "message":
+			answer = m.value
 		case "type":
 			kind = m.value
 		case "id":
@@ -92,9 +104,30 @@ func decodeCohere(r *Reader, f Frame) *Problem {
 	case "message-end":
 		r.cohereEnd(delta)
 	case "":
+		if isObject(answer) {
+			r.cohereWhole(r.text(id), answer, f.JSON)
+			return nil
+		}
 		return r.toolResult(resultFields(f.JSON))
 	}
 	return nil
+}
+
+// cohereWhole reads an answer that was not streamed.
+func (r *Reader) cohereWhole(id string, message, end gjson.Result) {
+	mem := &r.mem.Cohere
+	mem.Message = keep(id, keptID)
+	r.emit(chunks.Chunk{Kind: chunks.Start, Message: mem.Message, Role: "assistant", Fresh: true})
+	r.cohereText(chunks.Reasoning, 0, member(message, "tool_plan"))
+	part := 0
+	for e := elements(member(message, "content")); e.next(); part++ {
+		r.cohereText(chunks.Reasoning, part, member(e.value, "thinking"))
+		r.cohereText(chunks.Text, part, member(e.value, "text"))
+	}
+	for e := elements(member(message, "tool_calls")); e.next(); {
+		r.openAICall(choice{message: mem.Message, whole: true}, e.value)
+	}
+	r.cohereEnd(end)
 }
 
 func (r *Reader) cohereText(kind chunks.Kind, part int, v gjson.Result) {

@@ -17,6 +17,7 @@ import (
 //	[mode, payload]                a list of modes
 //	[[ns, …], mode, payload]       the same with subgraphs
 //	{"type":mode,"ns":[…],"data"}  the parts of the SDK
+//	{"event":"on_…","data",…}      the events of astream_events (langchain_events.go)
 //	event: mode|ns|…, data         the server's SSE, which also has metadata, error, end and messages/partial
 //
 // A message's namespace is the whole checkpoint namespace of its metadata,
@@ -44,7 +45,7 @@ func claimsLangChain(f Frame) claim {
 		return claimsLangEvent(f)
 	case isArray(f.JSON):
 		return claimsLangTuple(f.JSON)
-	case langPart(f.JSON) || looksLangMessage(f.JSON):
+	case langPart(f.JSON) || looksLangMessage(f.JSON) || langTraced(f.JSON):
 		return surely
 	}
 	return no
@@ -63,10 +64,15 @@ func claimsLangEvent(f Frame) claim {
 		if isString(member(f.JSON, "error")) && !present(member(f.JSON, "type")) {
 			return surely
 		}
-	case "end", "events", "feedback", "heartbeat":
+	case "events":
+		if langTraced(f.JSON) {
+			return surely
+		}
+		return perhaps
+	case "end", "feedback", "heartbeat":
 		return perhaps
 	default:
-		if langMode(name) {
+		if langMode(name) || langTrace(name) && isObject(f.JSON) {
 			return surely
 		}
 	}
@@ -116,6 +122,9 @@ func decodeLangChain(r *Reader, f Frame) *Problem {
 	}
 	if langPart(f.JSON) {
 		return r.langParts(f.JSON)
+	}
+	if langTraced(f.JSON) {
+		return r.langTraces(f.JSON)
 	}
 	return r.langMessage(langPlace{}, f.JSON)
 }
@@ -210,12 +219,17 @@ func (r *Reader) langEvent(mode, ns string, payload gjson.Result) *Problem {
 		return r.langUpdates(ns, payload)
 	case "values":
 		return r.langValues(ns, payload)
+	case "events":
+		return r.langTraces(payload)
 	case "metadata":
 		r.langRun(payload)
 	case "error":
 		r.emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "error", Text: r.langError(payload)})
 	case "end":
 		r.emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "completed"})
+	}
+	if langTrace(mode) {
+		return r.langTold(mode, ns, payload)
 	}
 	return nil // custom, debug, tasks and checkpoints say nothing of calls
 }
