@@ -66,7 +66,7 @@ func (r *Reader) geminiPiece(a *GeminiArgs, piece gjson.Result) (string, *Proble
 		return "", nil // it was said why
 	}
 	var path, value gjson.Result
-	goesOn := false
+	goesOn, whole, unknown := false, false, ""
 	for m := members(piece); m.next(); {
 		switch m.key {
 		case "jsonPath", "json_path":
@@ -81,14 +81,24 @@ func (r *Reader) geminiPiece(a *GeminiArgs, piece gjson.Result) (string, *Proble
 			if value.Raw == "" {
 				value = valueOf("null")
 			}
+		case "structValue", "struct_value", "listValue", "list_value":
+			if m.value.Type == gjson.JSON {
+				value, whole = valueOf(r.compact(m.value.Raw)), true
+			}
 		case "willContinue", "will_continue":
 			goesOn = m.value.Type == gjson.True
+		default:
+			if present(m.value) && strings.HasSuffix(strings.ToLower(m.key), "value") {
+				unknown = m.key
+			}
 		}
 	}
-	if value.Raw == "" {
+	switch {
+	case value.Raw == "" && unknown != "":
+		return a.spoil(), &Problem{Code: BadShape, Text: fmt.Sprintf("functionCall.partialArgs: a value of the kind %q is not known", clip(unknown))}
+	case value.Raw == "":
 		return "", nil
-	}
-	if value.Type == gjson.JSON {
+	case value.Type == gjson.JSON && !whole:
 		return a.spoil(), wrongType("a value of functionCall.partialArgs", value, "a string, a number, a boolean or null")
 	}
 	var buffer [16]geminiStep

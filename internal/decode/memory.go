@@ -27,6 +27,7 @@ type Memory struct {
 func (m Memory) Clone() Memory {
 	m.SSE.Line = slices.Clone(m.SSE.Line)
 	m.SSE.Data = slices.Clone(m.SSE.Data)
+	m.Responses.Calls = slices.Clone(m.Responses.Calls)
 	m.Gemini.Args = m.Gemini.Args.clone()
 	m.Bedrock.Answer.Blocks = slices.Clone(m.Bedrock.Answer.Blocks)
 	m.Vercel.Parts = slices.Clone(m.Vercel.Parts)

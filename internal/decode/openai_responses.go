@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -24,6 +25,39 @@ import (
 type ResponsesMemory struct {
 	Message string `json:"m,omitzero"` // id of the response that began last
 	Open    bool   `json:"o,omitzero"` // it has not ended
+	// Calls are those of the response, the latest at the end.
+	Calls []ResponsesCall `json:"c,omitzero"`
+}
+
+// ResponsesCall is a call that was told.
+type ResponsesCall struct {
+	Index string `json:"i,omitzero"` // raw
+	ID    string `json:"d"`
+	Done  bool   `json:"e,omitzero"` // its item has ended
+}
+
+// keptCalls bounds the calls that are remembered of a response.
+const keptCalls = 128
+
+// settle gives the id that a call goes by: some servers make up another one for
+// the end of its item, or of its response. others are the ids in that end.
+func (m *ResponsesMemory) settle(index, id string, how itemHow, others func(id string) bool) string {
+	if len(id) > keptID || len(index) > keptID {
+		return id
+	}
+	at := slices.IndexFunc(m.Calls, func(c ResponsesCall) bool { return c.ID == id })
+	if at < 0 && how != itemBegins {
+		at = slices.IndexFunc(m.Calls, func(c ResponsesCall) bool {
+			return c.Index == index && (how == itemEnds && !c.Done || how > itemEnds && !others(c.ID))
+		})
+	}
+	if at < 0 {
+		m.Calls = append(room(m.Calls, keptCalls), ResponsesCall{Index: strings.Clone(index), ID: strings.Clone(id)})
+		at = len(m.Calls) - 1
+	}
+	c := &m.Calls[at]
+	c.Done = c.Done || how != itemBegins
+	return c.ID
 }
 
 // message gives the id of the response that events belong to.
@@ -156,9 +190,9 @@ func (r *Reader) responsesEvent(name string, e responsesEvent) *Problem {
 	case "done": // so the Realtime API and some proxies end it, whatever its status
 		return r.responsesEnd(member(e.response, "status").Str, e.response)
 	case "output_item.added":
-		return r.responsesItem(e.index, e.item, itemBegins)
+		return r.responsesItem(e.index, e.item, itemBegins, gjson.Result{})
 	case "output_item.done":
-		return r.responsesItem(e.index, e.item, itemEnds)
+		return r.responsesItem(e.index, e.item, itemEnds, gjson.Result{})
 	case "function_call_arguments.delta", "mcp_call_arguments.delta", "custom_tool_call_input.delta":
 		return r.responsesDelta(name, chunks.Chunk{Kind: chunks.Fragment, Index: rawIndex(e.place())}, e.delta)
 	case "function_call_arguments.done", "mcp_call_arguments.done", "custom_tool_call_input.done":
@@ -317,7 +351,7 @@ func (r *Reader) responsesOutput(status string, b responsesBody, texts bool) (fi
 	}
 	at := 0
 	for e := elements(b.output); e.next(); at++ {
-		if p := r.responsesItem(numbers(at), e.value, how); p != nil && first == nil {
+		if p := r.responsesItem(numbers(at), e.value, how, b.output); p != nil && first == nil {
 			first = p
 		}
 	}
@@ -330,7 +364,7 @@ func (r *Reader) responsesOutput(status string, b responsesBody, texts bool) (fi
 		r.emit(chunks.Chunk{Kind: chunks.Usage, Message: mem.Message, Usage: b.usage.Raw})
 	}
 	r.emit(chunks.Chunk{Kind: chunks.Ended, Message: mem.Message})
-	mem.Open = false
+	mem.Open, mem.Calls = false, nil
 	return first
 }
 
@@ -347,5 +381,5 @@ func (r *Reader) responsesFailure(failure, message, code gjson.Result) {
 	}
 	mem := &r.mem.Responses
 	r.emit(chunks.Chunk{Kind: chunks.Failure, Message: mem.message(), Text: text})
-	mem.Open = false
+	mem.Open, mem.Calls = false, nil
 }

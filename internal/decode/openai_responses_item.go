@@ -69,8 +69,9 @@ func numbers(n int) gjson.Result {
 }
 
 // responsesItem emits what an item says. What the provider's own tools do
-// without args (web_search_call, file_search_call…) is no call.
-func (r *Reader) responsesItem(index, item gjson.Result, how itemHow) *Problem {
+// without args (web_search_call, file_search_call…) is no call. The item may be
+// one of all that the end of a response repeats.
+func (r *Reader) responsesItem(index, item gjson.Result, how itemHow, all gjson.Result) *Problem {
 	if !isObject(item) {
 		return wrongType("item", item, "an object")
 	}
@@ -123,8 +124,23 @@ func (r *Reader) responsesItem(index, item gjson.Result, how itemHow) *Problem {
 	if of.ID == "" {
 		return &Problem{Code: BadShape, Text: "the item " + clip(i.kind.Str) + " has no id to answer: call_id and id are missing or empty"}
 	}
+	if how != itemWhole {
+		of.ID = r.mem.Responses.settle(of.Index, of.ID, how, func(id string) bool { return r.responsesHas(all, id) })
+	}
 	r.responsesCall(of, i, how)
 	return nil
+}
+
+// responsesHas tells whether a list of items has a call of an id.
+func (r *Reader) responsesHas(items gjson.Result, id string) bool {
+	for e := elements(items); e.next(); {
+		for m := members(e.value); m.next(); {
+			if (m.key == "call_id" || m.key == "id") && isString(m.value) && r.text(m.value) == id {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // responsesCall emits a call, and what its item says beyond it: the result of

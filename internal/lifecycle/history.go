@@ -31,7 +31,7 @@ func (st *Step) history(frame []chunks.Chunk) int {
 // first time: so a graph tells what a subgraph did that is not streamed.
 func (st *Step) past(frame []chunks.Chunk) map[int]bool {
 	s := st.State
-	if len(frame) < 2 || len(s.Messages)+len(s.Memory.Messages)+len(s.Memory.Closed) > 0 {
+	if len(s.Messages)+len(s.Memory.Messages)+len(s.Memory.Closed) > 0 {
 		return nil
 	}
 	turn := len(frame) - 1

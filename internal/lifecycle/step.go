@@ -44,10 +44,13 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 // Chunks folds what one stream event says.
 func (st *Step) Chunks(frame []chunks.Chunk) {
 	old := st.history(frame)
-	past := st.past(frame)
+	var past map[int]bool
+	if len(frame) > 1 {
+		past = st.past(frame)
+	}
 	st.frame = frame
 	for i := range frame {
-		if i < old && frame[i].Repeated || past[i] {
+		if i < old && frame[i].Repeated || past != nil && past[i] {
 			continue
 		}
 		st.rest = frame[i+1:]
