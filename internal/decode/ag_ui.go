@@ -42,6 +42,7 @@ type aguiEvent struct {
 	kind                                                            string
 	message, role, delta, call, name, parent, content, failure      gjson.Result
 	run, subagent, outcome, interrupt, input, messages, code, owner gjson.Result
+	raw                                                             gjson.Result
 }
 
 func (e *aguiEvent) read(v gjson.Result) {
@@ -81,6 +82,8 @@ func (e *aguiEvent) read(v gjson.Result) {
 			e.code = m.value
 		case "parentToolCallId":
 			e.owner = m.value
+		case "rawEvent":
+			e.raw = m.value
 		}
 	}
 }
@@ -294,7 +297,26 @@ func (g agui) openCall(e *aguiEvent, id string) *AGUILane {
 		Kind: chunks.Fragment, Namespace: g.ns, Message: message, ID: id,
 		Name: name, Final: name != "", ParentCall: p.Owner,
 	})
+	if args := g.rawArgs(e.raw, id); args != "" {
+		g.r.emit(chunks.Chunk{Kind: chunks.Fragment, Namespace: g.ns, Message: message, ID: id, Args: args, Object: true, Weak: true})
+	}
 	return g.mem.open(AGUILane{Kind: callLane, Namespace: g.ns, ID: id, Message: message})
+}
+
+// rawArgs gives the args that a call has in the event of LangGraph that its
+// start was made of. The adapter does not pass on those that come whole, so that
+// they count where no others come.
+func (g agui) rawArgs(raw gjson.Result, id string) string {
+	for e := elements(member(member(member(raw, "data"), "chunk"), "tool_calls")); e.next(); {
+		args := member(e.value, "args")
+		if !isObject(args) || g.r.text(member(e.value, "id")) != id {
+			continue
+		}
+		if s := g.r.compact(args.Raw); s != "{}" {
+			return s
+		}
+	}
+	return ""
 }
 
 // args emits a fragment of args; without a lane the call's start was lost.
