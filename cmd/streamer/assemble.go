@@ -227,7 +227,7 @@ func (c *assembled) completed(e *events.Event) {
 // building takes over what the state holds of a call whose args are not
 // complete.
 func (c *assembled) building(m *lifecycle.Message, call *lifecycle.Call, said *chunks.Call) {
-	c.ID, c.Name, c.Kind = said.ID, said.Name, said.Kind
+	c.ID, c.Name, c.Kind = said.ID, said.Name, said.Kind()
 	if c.ID == "" {
 		c.ID, c.IDSynthesized = lifecycle.SynthesizedID(call.Call), true
 	}
@@ -268,7 +268,7 @@ func (a *assembly) complain(w io.Writer) error {
 			continue
 		}
 		bad++
-		fmt.Fprintf(w, "streamer assemble: line %d, offset %d: %s: %s\n", e.Input, *e.Offset, e.Reason.Code, e.Reason.Text)
+		fmt.Fprintf(w, "streamer assemble: line %d, offset %d: %s: %s\n", e.Input, e.Offset.Bytes(), e.Reason.Code, e.Reason.Text)
 	}
 	if bad > 0 {
 		return exit(exitInput)

@@ -95,8 +95,8 @@ func (c *told) take(e *events.Event) error {
 	}
 	switch e.Type {
 	case events.ToolCallArgsDelta:
-		if *e.Offset != len(c.args) || c.complete > 0 {
-			return fmt.Errorf("a delta at %d behind %d bytes, complete %d", *e.Offset, len(c.args), c.complete)
+		if e.Offset.Bytes() != len(c.args) || c.complete > 0 {
+			return fmt.Errorf("a delta at %d behind %d bytes, complete %d", e.Offset.Bytes(), len(c.args), c.complete)
 		}
 		c.args += e.Args
 	case events.ToolCallArgsComplete:

@@ -4,39 +4,88 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Call is one call as far as the model has said it.
 type Call struct {
-	Index      string `json:"index,omitempty"` // raw JSON token, "" where the wire has none
-	ID         string `json:"id,omitempty"`
-	Name       string `json:"name,omitempty"`
-	Kind       string `json:"kind,omitempty"` // function (also ""), custom, mcp, server…
-	Provider   bool   `json:"provider,omitempty"`
-	ParentCall string `json:"parent,omitempty"`
-	Final      bool   `json:"final,omitempty"` // neither name nor id will change
-	// Text is the args so far, raw and valid UTF-8.
-	Text []byte `json:"text,omitempty"`
+	Index string `json:"index,omitempty"` // raw JSON token, "" where the wire has none
+	ID    string `json:"id,omitempty"`
+	Name  string `json:"name,omitempty"`
+	// Text is the args so far, raw and valid UTF-8. Bytes that stand in it are
+	// never changed: another text is another slice.
+	Text  []byte `json:"text,omitempty"`
+	*Rare        // nil for most
+
+	scan   Scanner
+	kept   uint32
+	Joiner Joiner `json:"joiner,omitzero"`
+
+	Provider bool `json:"provider,omitempty"`
+	Final    bool `json:"final,omitempty"` // neither name nor id will change
 	// Object: Text is an object the wire sent as such, not text of the model's.
 	Object bool `json:"object,omitempty"`
 	// Hold: Text is not told as it grows; an object will stand for it.
 	Hold bool `json:"hold,omitempty"`
-	// Weak is an object that holds only if no text comes.
-	Weak string `json:"weak,omitempty"`
 	// Sealed: the args are complete; nothing is added any more.
 	Sealed bool `json:"sealed,omitempty"`
 	// Cut: a fragment was over the limit, so that the text has a hole or no
 	// end; nothing is added any more, and it is never valid.
-	Cut    bool   `json:"cut,omitempty"`
-	Joiner Joiner `json:"joiner,omitzero"`
+	Cut bool `json:"cut,omitempty"`
+}
 
-	scan Scanner
-	kept int
+// Rare is what few calls have: there may be many calls.
+type Rare struct {
+	Kind       string `json:"kind,omitempty"` // custom, mcp, server…; "" for function
+	ParentCall string `json:"parent,omitempty"`
+	// Weak is an object that holds only if no text comes.
+	Weak string `json:"weak,omitempty"`
+}
+
+// Kind gives the kind of the call, "" for function.
+func (c *Call) Kind() string {
+	if c.Rare == nil {
+		return ""
+	}
+	return c.Rare.Kind
+}
+
+// ParentCall gives the id of the call that made this one, "" for none.
+func (c *Call) ParentCall() string {
+	if c.Rare == nil {
+		return ""
+	}
+	return c.Rare.ParentCall
+}
+
+func (c *Call) weak() string {
+	if c.Rare == nil {
+		return ""
+	}
+	return c.Rare.Weak
+}
+
+func (c *Call) rare() *Rare {
+	if c.Rare == nil {
+		c.Rare = new(Rare)
+	}
+	return c.Rare
+}
+
+// RawIndex gives the index as JSON; it must not be changed.
+func (c *Call) RawIndex() json.RawMessage {
+	return unsafe.Slice(unsafe.StringData(c.Index), len(c.Index))
+}
+
+// Piece gives a part of Text without a copy: it holds for ever, since bytes
+// that stand in Text are never changed.
+func (c *Call) Piece(from, to int) string {
+	return unsafe.String(unsafe.SliceData(c.Text[from:to]), to-from)
 }
 
 // Kept gives how many bytes of Text are as they were before the last fragment,
 // or Seal: fewer than there were where another text took its place.
-func (c *Call) Kept() int { return c.kept }
+func (c *Call) Kept() int { return int(c.kept) }
 
 // Resume makes a Call that was saved and loaded ready to go on.
 func (c *Call) Resume() {
@@ -56,14 +105,14 @@ func (c *Call) add(f *Chunk, id, name string, lim Limits) error {
 	if name != c.Name && len(c.Name)+len(name) > lim.NameBytes {
 		return ErrName
 	}
-	c.kept = len(c.Text)
+	c.kept = uint32(len(c.Text))
 	c.identify(f, id, name)
 	switch {
 	case c.Sealed, c.Cut:
 	case f.Whole:
 		c.confirm(f)
 	case f.Object && f.Weak:
-		c.Weak = strings.Clone(f.Args)
+		c.rare().Weak = strings.Clone(f.Args)
 	case f.Object:
 		c.replace(f.Args, true)
 	default:
@@ -98,11 +147,11 @@ func (c *Call) identify(f *Chunk, id, name string) {
 	case len(c.Text) == 0:
 		c.Name += name
 	}
-	if c.Kind == "" && f.CallKind != "" {
-		c.Kind = strings.Clone(f.CallKind)
+	if f.CallKind != "" && f.CallKind != "function" && c.Kind() == "" {
+		c.rare().Kind = strings.Clone(f.CallKind)
 	}
-	if c.ParentCall == "" && f.ParentCall != "" {
-		c.ParentCall = strings.Clone(f.ParentCall)
+	if f.ParentCall != "" && c.ParentCall() == "" {
+		c.rare().ParentCall = strings.Clone(f.ParentCall)
 	}
 	c.Provider = c.Provider || f.Provider
 	c.Final = c.Final || f.Final
@@ -112,7 +161,7 @@ func (c *Call) identify(f *Chunk, id, name string) {
 // grow appends a text fragment, or what a cumulative resend adds to the text.
 func (c *Call) grow(piece string) {
 	switch {
-	case c.Kind == "custom": // free text is what it is
+	case c.Kind() == "custom": // free text is what it is
 	case c.resent(piece):
 		piece = piece[len(c.Text):]
 		c.Joiner = Joiner{} // it has the half that waits, too
@@ -147,7 +196,7 @@ func (c *Call) resent(piece string) bool {
 // confirm takes the args of a full message, unless those that were streamed
 // are whole themselves, which nobody can tell of free text.
 func (c *Call) confirm(f *Chunk) {
-	spelt := c.Kind != "custom" && c.scan.Complete() && !c.Placeholder() && !(c.Hold && f.Object)
+	spelt := c.Kind() != "custom" && c.scan.Complete() && !c.Placeholder() && !(c.Hold && f.Object)
 	if spelt || f.Args == "" {
 		return
 	}
@@ -157,8 +206,8 @@ func (c *Call) confirm(f *Chunk) {
 func (c *Call) replace(text string, object bool) {
 	c.Joiner = Joiner{}
 	text = c.Joiner.Join(text)
-	c.kept = common(c.Text, text)
-	c.Text = append(c.Text[:0], text...)
+	c.kept = uint32(common(c.Text, text))
+	c.Text = []byte(text)
 	c.Object = object
 	c.scan = Scanner{}
 	c.scan.Write(text)
@@ -178,7 +227,7 @@ func common(a []byte, b string) int {
 
 // Seal says that the args are complete.
 func (c *Call) Seal() {
-	c.kept = len(c.Text)
+	c.kept = uint32(len(c.Text))
 	if c.Sealed {
 		return
 	}
@@ -186,10 +235,12 @@ func (c *Call) Seal() {
 		c.Text = append(c.Text, rest...)
 		c.scan.Write(rest)
 	}
-	if c.Weak != "" && c.Blank() {
-		c.replace(c.Weak, true)
+	if c.weak() != "" {
+		if c.Blank() {
+			c.replace(c.weak(), true)
+		}
+		c.Rare.Weak = ""
 	}
-	c.Weak = ""
 	c.Sealed = true
 }
 
@@ -204,7 +255,7 @@ func (c *Call) Placeholder() bool { return len(c.Text) == 2 && string(c.Text) ==
 func (c *Call) Whole() bool { return (c.scan.Complete() || c.Object) && !c.Cut }
 
 // Usable tells whether the args would be valid if nothing more came.
-func (c *Call) Usable() bool { return c.Whole() || c.Blank() || c.Kind == "custom" && !c.Cut }
+func (c *Call) Usable() bool { return c.Whole() || c.Blank() || c.Kind() == "custom" && !c.Cut }
 
 // growing tells whether the args have begun or may begin, and are not whole.
 func (c *Call) growing() bool { return !c.Sealed && !c.Whole() }
@@ -224,7 +275,7 @@ func (c *Call) Args() Args {
 	switch {
 	case c.Cut:
 		return Args{Error: "args are longer than the limit"}
-	case c.Kind == "custom":
+	case c.Kind() == "custom":
 		return Args{Valid: true}
 	case c.Blank() || strings.TrimSpace(string(c.Text)) == "null":
 		return Args{JSON: []byte("{}"), Valid: true}

@@ -173,7 +173,7 @@ func TestArgs(t *testing.T) {
 		{rule: "R16: cut off", text: `{"a":`, fault: "middle"},
 		{rule: "free text", kind: "custom", text: `{{x`},
 	} {
-		call := Call{Kind: c.kind}
+		call := Call{Rare: &Rare{Kind: c.kind}}
 		call.grow(c.text)
 		call.Seal()
 		got := call.Args()

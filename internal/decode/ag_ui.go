@@ -91,7 +91,7 @@ func (e *aguiEvent) read(v gjson.Result) {
 func decodeAGUI(r *Reader, f Frame) *Problem {
 	var e aguiEvent
 	e.read(f.JSON)
-	g := agui{r, &r.mem.AGUI, r.text(e.subagent)}
+	g := agui{r, partOf(&r.mem.AGUI), r.text(e.subagent)}
 	g.closeChunks(&e)
 	switch {
 	case strings.HasPrefix(e.kind, "TOOL_CALL_"):

@@ -115,7 +115,7 @@ func decodeAnthropic(r *Reader, f Frame) *Problem {
 			e.content = m.value
 		}
 	}
-	mem := &r.mem.Anthropic
+	mem := partOf(&r.mem.Anthropic)
 	switch e.kind.Str {
 	case "content_block_delta":
 		return r.anthropicDelta(mem, e)

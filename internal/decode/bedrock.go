@@ -143,7 +143,7 @@ func decodeBedrock(r *Reader, f Frame) *Problem {
 	if !isObject(e) {
 		return wrongType(kind, e, "an object")
 	}
-	mem := &r.mem.Bedrock
+	mem := partOf(&r.mem.Bedrock)
 	switch kind {
 	case "messageStart":
 		*mem = BedrockMemory{}
@@ -390,7 +390,7 @@ func (r *Reader) bedrockWhole(v gjson.Result) (first *Problem) {
 		return wrongType("content", content, "a list of blocks")
 	}
 	if answer {
-		r.mem.Bedrock = BedrockMemory{}
+		r.mem.Bedrock = nil
 		r.emit(chunks.Chunk{Kind: chunks.Start, Role: r.text(member(message, "role")), Fresh: true})
 	}
 	i := 0

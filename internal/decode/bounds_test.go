@@ -61,7 +61,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		if err != nil || len(saved) > 128<<10 {
 			t.Errorf("%s: %d bytes are remembered, %v", format, len(saved), err)
 		}
-		if n := len(m.AGUI.Lanes) + len(m.Vercel.Parts) + len(m.AGUI.Waiting); n < 10 {
+		if n := len(partOf(&m.AGUI).Lanes) + len(partOf(&m.Vercel).Parts) + len(partOf(&m.AGUI).Waiting); n < 10 {
 			t.Errorf("%s: only %d are remembered", format, n)
 		}
 	}

@@ -81,7 +81,7 @@ func decodeCohere(r *Reader, f Frame) *Problem {
 			delta = m.value
 		}
 	}
-	mem := &r.mem.Cohere
+	mem := partOf(&r.mem.Cohere)
 	if present(delta) && !isObject(delta) {
 		return wrongType("delta", delta, "an object")
 	}
@@ -132,7 +132,7 @@ func (r *Reader) cohereWhole(id string, message, end gjson.Result) {
 
 func (r *Reader) cohereText(kind chunks.Kind, part int, v gjson.Result) {
 	if s := r.text(v); s != "" {
-		r.emit(chunks.Chunk{Kind: kind, Message: r.mem.Cohere.Message, Part: part, Text: s})
+		r.emit(chunks.Chunk{Kind: kind, Message: partOf(&r.mem.Cohere).Message, Part: part, Text: s})
 	}
 }
 
@@ -153,7 +153,7 @@ func (r *Reader) cohereCall(index, call gjson.Result, begins bool) *Problem {
 		}
 	}
 	c := chunks.Chunk{
-		Kind: chunks.Fragment, Message: r.mem.Cohere.Message, Index: index.Raw,
+		Kind: chunks.Fragment, Message: partOf(&r.mem.Cohere).Message, Index: index.Raw,
 		ID: r.text(id), Final: begins, Opens: begins,
 	}
 	for m := members(function); m.next(); {
@@ -184,7 +184,7 @@ func (r *Reader) cohereEnd(delta gjson.Result) {
 			failure = m.value
 		}
 	}
-	message := r.mem.Cohere.Message
+	message := partOf(&r.mem.Cohere).Message
 	reason := r.text(finish)
 	if isObject(usage) {
 		r.emit(chunks.Chunk{Kind: chunks.Usage, Message: message, Usage: usage.Raw})

@@ -43,27 +43,37 @@ type piece struct {
 // open finds out how the input is framed.
 func (r *Reader) open(data string) {
 	r.in = input{data: data}
-	in, m := &r.in, &r.mem.SSE
-	if data == "" {
+	in := &r.in
+	if data == "" || r.goesOn(data) {
 		return
-	}
-	if m.CR && data[0] == '\n' {
-		in.at = 1
-	}
-	m.CR = false
-	if m.pending() {
-		if m.goesOn(data[in.at:]) {
-			in.framing = sseText
-			r.resume()
-			return
-		}
-		r.abandon()
 	}
 	if data[0] != '{' && data[0] != '[' && beginsSSE(data) {
 		in.framing = sseText
 		return
 	}
 	r.openJSON(trim(data))
+}
+
+// goesOn tells whether an input goes on with SSE text that the last one cut.
+func (r *Reader) goesOn(data string) bool {
+	in, m := &r.in, r.mem.SSE
+	if m == nil {
+		return false
+	}
+	if m.CR && data[0] == '\n' {
+		in.at = 1
+	}
+	m.CR = false
+	if !m.pending() {
+		return false
+	}
+	if !m.goesOn(data[in.at:]) {
+		r.abandon()
+		return false
+	}
+	in.framing = sseText
+	r.resume()
+	return true
 }
 
 // openJSON tells one event, an array of events, and a line for each.

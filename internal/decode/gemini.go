@@ -169,10 +169,10 @@ func countsTokens(usage gjson.Result) bool {
 // not, the one that is on its way.
 func (r *Reader) geminiFailure(id string, failure gjson.Result) {
 	if id == "" {
-		id = r.mem.Gemini.Message
+		id = partOf(&r.mem.Gemini).Message
 	}
 	r.emit(chunks.Chunk{Kind: chunks.Failure, Message: id, Text: r.failureText(failure)})
-	r.mem.Gemini = GeminiMemory{}
+	r.mem.Gemini = nil
 }
 
 // geminiBlocked reads the feedback on a prompt that gets no candidates.
@@ -192,7 +192,7 @@ func (r *Reader) geminiBlocked(of choice, feedback gjson.Result) {
 // response id or, without ids, by content behind a finish reason. All other
 // content goes on with the message there is, muted or not.
 func (r *Reader) geminiBegin(of choice) {
-	mem := &r.mem.Gemini
+	mem := partOf(&r.mem.Gemini)
 	if of.message != mem.Message {
 		*mem = GeminiMemory{Message: keep(of.message, keptID)}
 	}
@@ -238,7 +238,7 @@ func (r *Reader) geminiCandidate(of choice, v gjson.Result) (first *Problem) {
 // stays in the middle of what it says.
 func (r *Reader) geminiFinish(of choice, reason string) {
 	truncated := reason != "STOP" // all others are limits, filters and malformed calls
-	if mem := &r.mem.Gemini; mem.Open && mem.Choice == of.index {
+	if mem := partOf(&r.mem.Gemini); mem.Open && mem.Choice == of.index {
 		if truncated {
 			mem.Open, mem.Args = false, GeminiArgs{}
 		} else {
@@ -247,7 +247,7 @@ func (r *Reader) geminiFinish(of choice, reason string) {
 	}
 	r.emit(chunks.Chunk{Kind: chunks.Finish, Message: of.message, Choice: of.index, Reason: reason, Truncated: truncated})
 	if of.message == "" {
-		r.mem.Gemini.Begun = false
+		partOf(&r.mem.Gemini).Begun = false
 	}
 }
 

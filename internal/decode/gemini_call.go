@@ -41,7 +41,7 @@ func (r *Reader) geminiCall(of choice, call gjson.Result, server bool) *Problem 
 		return r.geminiPieces(of, pieces, goesOn)
 	}
 	r.geminiBegin(of)
-	mem := &r.mem.Gemini
+	mem := partOf(&r.mem.Gemini)
 	if mem.Open {
 		r.geminiCloseCall(of.message) // one call at a time: this one has all its args
 	}
@@ -65,7 +65,7 @@ func (r *Reader) geminiCall(of choice, call gjson.Result, server bool) *Problem 
 // geminiPieces takes pieces of the open call's args. One that cannot be put in
 // its place spoils the call: its text ends there and is never whole.
 func (r *Reader) geminiPieces(of choice, pieces gjson.Result, goesOn bool) (first *Problem) {
-	mem := &r.mem.Gemini
+	mem := partOf(&r.mem.Gemini)
 	if !mem.Open || mem.Choice != of.index {
 		if present(pieces) {
 			return &Problem{Code: BadShape, Text: "functionCall.partialArgs has pieces, but no call is open that they could be of"}
@@ -95,7 +95,7 @@ func (r *Reader) geminiPieces(of choice, pieces gjson.Result, goesOn bool) (firs
 
 // geminiCloseCall ends the open call: what its args have open is closed.
 func (r *Reader) geminiCloseCall(message string) {
-	mem := &r.mem.Gemini
+	mem := partOf(&r.mem.Gemini)
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: message, Choice: mem.Choice}
 	if !mem.Args.Spoilt {
 		c.Args = r.closeArgs(&mem.Args)

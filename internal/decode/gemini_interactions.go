@@ -71,7 +71,7 @@ func decodeInteractions(r *Reader, f Frame) *Problem {
 			e.failure = m.value
 		}
 	}
-	mem := &r.mem.Interactions
+	mem := partOf(&r.mem.Interactions)
 	switch e.kind.Str {
 	case "step.delta", "content.delta":
 		return r.interactionDelta(mem, e)

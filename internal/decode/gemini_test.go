@@ -120,8 +120,8 @@ func TestPiecesMakeTheText(t *testing.T) {
 		if got.String() != want {
 			t.Errorf("underscores %t\n got %s\nwant %s", underscores, got.String(), want)
 		}
-		if m.Gemini.Open || m.Gemini.Args.Levels != nil {
-			t.Errorf("after the end %+v is left", m.Gemini)
+		if partOf(&m.Gemini).Open || partOf(&m.Gemini).Args.Levels != nil {
+			t.Errorf("after the end %+v is left", partOf(&m.Gemini))
 		}
 	}
 }
@@ -142,8 +142,8 @@ func TestPiecesAreBounded(t *testing.T) {
 			problems++
 		}
 	}
-	if problems != 1 || !m.Gemini.Args.Spoilt || len(m.Gemini.Args.Levels) != 0 {
-		t.Errorf("%d problems, %d levels are kept; want 1, spoilt, and none", problems, len(m.Gemini.Args.Levels))
+	if problems != 1 || !partOf(&m.Gemini).Args.Spoilt || len(partOf(&m.Gemini).Args.Levels) != 0 {
+		t.Errorf("%d problems, %d levels are kept; want 1, spoilt, and none", problems, len(partOf(&m.Gemini).Args.Levels))
 	}
 	end := transcript(&r, &m, []byte(`{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}`), "")
 	if end != "seal\n" {

@@ -215,14 +215,14 @@ func (r *Reader) pour() {
 	m.fill(r, c, in)
 	switch m.format {
 	case "anthropic":
-		mem := &r.mem.Anthropic
+		mem := partOf(&r.mem.Anthropic)
 		c.Message = mem.Message
 		if c.Kind == chunks.Fragment && mem.Kind == otherBlock && mem.Block == c.Index {
 			r.out = r.out[:len(r.out)-1]
 		}
 	case "langchain":
 		var was string
-		if c.Message, was = r.mem.LangChain.stream(c.Namespace, c.Message, m.said); was != "" {
+		if c.Message, was = partOf(&r.mem.LangChain).stream(c.Namespace, c.Message, m.said); was != "" {
 			of := *c
 			*c = chunks.Chunk{Kind: chunks.Rename, Namespace: of.Namespace, Message: of.Message, ID: was}
 			r.emit(of)

@@ -237,7 +237,7 @@ func (r *Reader) langEvent(mode, ns string, payload gjson.Result) *Problem {
 // langRun reads {"run_id","attempt"}. An attempt beyond the one that was
 // remembered begins again what was open.
 func (r *Reader) langRun(v gjson.Result) {
-	mem := &r.mem.LangChain
+	mem := partOf(&r.mem.LangChain)
 	run, attempt := r.text(member(v, "run_id")), integer(member(v, "attempt"))
 	if run == mem.Run && attempt > max(mem.Attempt, 1) {
 		r.emit(chunks.Chunk{Kind: chunks.Attempt, Run: run})

@@ -13,7 +13,7 @@ func (r *Reader) langDelta(ns string, m *langFields) {
 	end := r.langEnding(m)
 	of := chunks.Chunk{Namespace: ns, Choice: end.choice}
 	var was string
-	if of.Message, was = r.mem.LangChain.stream(ns, r.text(m.id), langSays(m, end)); was != "" {
+	if of.Message, was = partOf(&r.mem.LangChain).stream(ns, r.text(m.id), langSays(m, end)); was != "" {
 		r.emit(chunks.Chunk{Kind: chunks.Rename, Namespace: ns, Message: of.Message, ID: was})
 	}
 

@@ -38,7 +38,7 @@ func (r *Reader) langPartials(ns string, list gjson.Result, complete bool) (firs
 }
 
 func (r *Reader) langPartial(ns string, m *langFields, complete bool) {
-	mem := &r.mem.LangChain
+	mem := partOf(&r.mem.LangChain)
 	id := r.text(m.id)
 	if known, _, ok := mem.find(ns, id); ok {
 		ns = known
@@ -215,6 +215,6 @@ func (r *Reader) langPlaces(ns string, payload gjson.Result) {
 		if s := r.langCheckpoint(member(m.value, "metadata")); s != "" {
 			where = s
 		}
-		r.mem.LangChain.stream(where, m.key, langSaid{})
+		partOf(&r.mem.LangChain).stream(where, m.key, langSaid{})
 	}
 }

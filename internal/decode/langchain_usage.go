@@ -11,7 +11,7 @@ import (
 // of it, which langchain_core adds up when it puts a message together: what a
 // provider counts at the beginning is not told again at the end.
 func (r *Reader) langUsage(ns, id string, usage gjson.Result) string {
-	mem := &r.mem.LangChain
+	mem := partOf(&r.mem.LangChain)
 	i := mem.index(ns, id)
 	if i < 0 {
 		return usage.Raw

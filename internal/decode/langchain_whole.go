@@ -19,7 +19,7 @@ func (r *Reader) langWhole(at langPlace, m *langFields, text bool) {
 	of := chunks.Chunk{Namespace: at.ns, Choice: end.choice, Repeated: at.repeated}
 	of.Message = r.text(m.id)
 	streamed := false
-	if ns, id, ok := r.mem.LangChain.find(at.ns, of.Message); ok {
+	if ns, id, ok := partOf(&r.mem.LangChain).find(at.ns, of.Message); ok {
 		of.Namespace, of.Message, streamed = ns, id, true
 	}
 	text = text && !at.repeated && !streamed
@@ -40,7 +40,7 @@ func (r *Reader) langWhole(at langPlace, m *langFields, text bool) {
 	}
 	end.over = true
 	r.langFinish(of, end, m.usage)
-	r.mem.LangChain.done(of.Namespace, of.Message)
+	partOf(&r.mem.LangChain).done(of.Namespace, of.Message)
 }
 
 // langWholeCalls emits the calls of a whole message. LangChain gives a call an

@@ -130,7 +130,7 @@ func (r *Reader) protocolEvent(method, ns string, data gjson.Result) *Problem {
 	}
 	n := len(r.out)
 	problem := r.protocolState(method, ns, data)
-	r.out = r.mem.Protocol.unanswered(r.out, n)
+	r.out = partOf(&r.mem.Protocol).unanswered(r.out, n)
 	return problem
 }
 
@@ -202,7 +202,7 @@ func (r *Reader) protocolInput(ns string, data gjson.Result) {
 			}
 		}
 	}
-	for ns != "" && !r.mem.LangChain.heard(ns) {
+	for ns != "" && !partOf(&r.mem.LangChain).heard(ns) {
 		ns = ns[:max(0, strings.LastIndexByte(ns, '|'))]
 	}
 	c.Namespace = ns
@@ -242,7 +242,7 @@ func (r *Reader) protocolTool(ns string, data gjson.Result) *Problem {
 	if c.ID == "" {
 		return wrongType("tool_call_id of tools", id, "a string")
 	}
-	mem := &r.mem.Protocol
+	mem := partOf(&r.mem.Protocol)
 	switch event.Str {
 	case "tool-started":
 		mem.retry(c.ID)

@@ -47,7 +47,7 @@ func protocolFields(data gjson.Result) (d protocolData) {
 // message; the others are of the one that is open in their namespace and run.
 func (r *Reader) protocolMessage(ns string, data gjson.Result) *Problem {
 	d := protocolFields(data)
-	mem := &r.mem.Protocol
+	mem := partOf(&r.mem.Protocol)
 	if d.event.Str == "message-start" {
 		r.protocolStart(ns, d)
 		return nil
@@ -90,13 +90,13 @@ func (r *Reader) protocolStart(ns string, d protocolData) {
 	if id == "" {
 		id = r.text(d.run)
 	}
-	r.mem.Protocol.begin(protocolOpen{
+	partOf(&r.mem.Protocol).begin(protocolOpen{
 		Namespace: ns, Run: r.text(d.run), ID: id, Call: r.text(d.call),
 		Silent: role != "" && role != "ai" && role != "assistant",
 	})
 	switch role {
 	case "", "ai", "assistant":
-		r.mem.LangChain.stream(ns, id, langSaid{text: true})
+		partOf(&r.mem.LangChain).stream(ns, id, langSaid{text: true})
 		r.emit(chunks.Chunk{Kind: chunks.Start, Namespace: ns, Message: id, Role: "assistant"})
 	case "human", "user":
 		if !strings.Contains(ns, "|") { // else it is what a subagent is given to do
@@ -111,7 +111,7 @@ func (r *Reader) protocolBlock(of chunks.Chunk, at int, d protocolData) *Problem
 	if !isObject(d.content) {
 		return wrongType("content of content-block-start", d.content, "an object")
 	}
-	mem := &r.mem.Protocol
+	mem := partOf(&r.mem.Protocol)
 	if at >= 0 {
 		if mem.Open[at].Silent {
 			return nil
@@ -180,7 +180,7 @@ func (r *Reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *Problem
 	if !isObject(d.delta) {
 		return wrongType("delta of content-block-delta", d.delta, "an object")
 	}
-	if at >= 0 && r.mem.Protocol.Open[at].Silent {
+	if at >= 0 && partOf(&r.mem.Protocol).Open[at].Silent {
 		return nil
 	}
 	var kind, text, fields gjson.Result
@@ -211,7 +211,7 @@ func (r *Reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *Problem
 		}
 	}
 	if len(r.out) > 0 {
-		r.mem.Protocol.said(at)
+		partOf(&r.mem.Protocol).said(at)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (r *Reader) protocolBlockEnd(of chunks.Chunk, open protocolOpen, d protocol
 	}
 	b := langBlockMembers(d.content)
 	if open.Silent {
-		if open.Call != "" && b.kind.Str == "text" && !r.mem.Protocol.answered(open.Call) {
+		if open.Call != "" && b.kind.Str == "text" && !partOf(&r.mem.Protocol).answered(open.Call) {
 			r.emit(chunks.Chunk{Kind: chunks.Result, Namespace: of.Namespace, ID: open.Call, Status: "success", Text: r.text(b.text)})
 		}
 		return nil
@@ -308,7 +308,7 @@ func (r *Reader) protocolServerResult(of chunks.Chunk, block gjson.Result) {
 }
 
 func (r *Reader) protocolFinish(of chunks.Chunk, d protocolData) {
-	r.mem.LangChain.done(of.Namespace, of.Message)
+	partOf(&r.mem.LangChain).done(of.Namespace, of.Message)
 	reason := r.text(d.reason)
 	c := of
 	c.Kind, c.Reason, c.Truncated = chunks.Finish, reason, langTruncates(reason)

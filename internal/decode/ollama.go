@@ -75,7 +75,7 @@ func decodeOllama(r *Reader, f Frame) *Problem {
 			role = m.value
 		}
 	}
-	mem := &r.mem.Ollama
+	mem := partOf(&r.mem.Ollama)
 	switch {
 	case present(failure):
 		r.emit(chunks.Chunk{Kind: chunks.Failure, Text: r.failureText(failure)})

@@ -202,7 +202,7 @@ func (r *Reader) responsesEvent(name string, e responsesEvent) *Problem {
 	case "reasoning_text.delta", "reasoning_summary_text.delta":
 		return r.responsesDelta(name, chunks.Chunk{Kind: chunks.Reasoning, Part: e.number()}, e.delta)
 	case "output_text.done", "refusal.done", "reasoning_text.done", "reasoning_summary_text.done":
-		r.emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.mem.Responses.message(), Part: e.number()})
+		r.emit(chunks.Chunk{Kind: chunks.PartEnd, Message: partOf(&r.mem.Responses).message(), Part: e.number()})
 	}
 	return nil // of parts, annotations, and what the provider's own tools do
 }
@@ -230,7 +230,7 @@ func (r *Reader) responsesDelta(name string, of chunks.Chunk, delta gjson.Result
 	if s == "" {
 		return nil
 	}
-	if of.Message = r.mem.Responses.message(); of.Kind == chunks.Fragment {
+	if of.Message = partOf(&r.mem.Responses).message(); of.Kind == chunks.Fragment {
 		of.Args = s
 	} else {
 		of.Text = s
@@ -250,7 +250,7 @@ func (r *Reader) responsesArgs(name string, e responsesEvent) *Problem {
 	if !isString(e.arguments) {
 		return wrongType("arguments of response."+name, e.arguments, "a string")
 	}
-	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.mem.Responses.message(), Index: rawIndex(e.place())}
+	c := chunks.Chunk{Kind: chunks.Fragment, Message: partOf(&r.mem.Responses).message(), Index: rawIndex(e.place())}
 	args := r.text(e.arguments)
 	if !free && strings.TrimSpace(args) != "" && !jsonText(args) {
 		return nil // the model was cut off
@@ -271,7 +271,7 @@ func (r *Reader) responsesStart(name string, response gjson.Result) *Problem {
 	if !isObject(response) {
 		return wrongType("response of response."+name, response, "an object")
 	}
-	mem := &r.mem.Responses
+	mem := partOf(&r.mem.Responses)
 	id := r.text(member(response, "id"))
 	if name != "created" && (mem.Open || mem.Message == id) {
 		return nil
@@ -313,7 +313,7 @@ func (r *Reader) responsesEnd(name string, response gjson.Result) *Problem {
 		return wrongType("response of response."+name, response, "an object")
 	}
 	b := responsesFields(response)
-	mem := &r.mem.Responses
+	mem := partOf(&r.mem.Responses)
 	if !mem.Open {
 		mem.Message = keep(r.text(b.id), keptID)
 		mem.Open = true
@@ -324,7 +324,7 @@ func (r *Reader) responsesEnd(name string, response gjson.Result) *Problem {
 // responsesWhole reads a response that was not streamed.
 func (r *Reader) responsesWhole(response gjson.Result) *Problem {
 	b := responsesFields(response)
-	mem := &r.mem.Responses
+	mem := partOf(&r.mem.Responses)
 	*mem = ResponsesMemory{Message: keep(r.text(b.id), keptID), Open: true}
 	r.emit(chunks.Chunk{Kind: chunks.Start, Message: mem.Message, Role: "assistant", Fresh: true})
 	return r.responsesOutput(b.status.Str, b, true)
@@ -333,7 +333,7 @@ func (r *Reader) responsesWhole(response gjson.Result) *Problem {
 // responsesOutput emits the items of a response and its end; of texts, which
 // were streamed, only where texts is set.
 func (r *Reader) responsesOutput(status string, b responsesBody, texts bool) (first *Problem) {
-	mem := &r.mem.Responses
+	mem := partOf(&r.mem.Responses)
 	if status == "failed" || status == "cancelled" {
 		message := gjson.Result{}
 		if !present(b.failure) {
@@ -379,7 +379,7 @@ func (r *Reader) responsesFailure(failure, message, code gjson.Result) {
 	if present(failure) {
 		text = r.failureText(failure)
 	}
-	mem := &r.mem.Responses
+	mem := partOf(&r.mem.Responses)
 	r.emit(chunks.Chunk{Kind: chunks.Failure, Message: mem.message(), Text: text})
 	mem.Open, mem.Calls = false, nil
 }

@@ -79,7 +79,7 @@ func (r *Reader) responsesItem(index, item gjson.Result, how itemHow, all gjson.
 	if !present(index) {
 		index = i.id
 	}
-	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.mem.Responses.message(), Index: rawIndex(index), Final: true}
+	of := chunks.Chunk{Kind: chunks.Fragment, Message: partOf(&r.mem.Responses).message(), Index: rawIndex(index), Final: true}
 	of.ID, of.Name = r.text(i.call), r.text(i.name)
 	if of.ID == "" { // the id to answer, which some servers leave out
 		of.ID = r.text(i.id)

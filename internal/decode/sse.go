@@ -150,16 +150,16 @@ type sseEvent struct {
 
 // abandon gives up the event that is cut.
 func (r *Reader) abandon() {
-	m := &r.mem.SSE
+	m := partOf(&r.mem.SSE)
 	if m.Has && !m.Skip {
 		r.wrong = &Problem{Code: BadJSON, Text: fmt.Sprintf("an event was cut off after %d bytes of data and never continued", len(m.Data))}
 	}
-	*m = SSEMemory{}
+	r.mem.SSE = nil
 }
 
 // resume begins to read SSE text where the last input left off.
 func (r *Reader) resume() {
-	m := &r.mem.SSE
+	m := partOf(&r.mem.SSE)
 	if len(m.Line) > 0 && string(m.Line) != "data:" && beginsField(r.in.data[r.in.at:]) != "" {
 		// Its newline was left out, or lost.
 		line := alias(m.Line)
@@ -170,7 +170,7 @@ func (r *Reader) resume() {
 
 // nextSSE reads lines up to the end of an event.
 func (r *Reader) nextSSE() (piece, bool) {
-	m, in := &r.mem.SSE, &r.in
+	m, in := partOf(&r.mem.SSE), &r.in
 	for {
 		start := in.at
 		line, ok := in.sseLine(m)
@@ -238,7 +238,7 @@ func (in *input) sseLine(m *SSEMemory) (string, bool) {
 
 // field takes a line that is not blank; start is its place in the input.
 func (r *Reader) field(line string, start int) {
-	m := &r.mem.SSE
+	m := partOf(&r.mem.SSE)
 	name, value, _ := strings.Cut(line, ":")
 	if m.Skip {
 		return
@@ -254,7 +254,7 @@ func (r *Reader) field(line string, start int) {
 // dataLine takes the value of a data field. The first one stays where it is in
 // the input, and is copied only if it is not the only one.
 func (r *Reader) dataLine(value string, start int) {
-	m, ev := &r.mem.SSE, &r.in.sse
+	m, ev := partOf(&r.mem.SSE), &r.in.sse
 	if strings.HasPrefix(value, " ") {
 		value, start = value[1:], start+1
 	}
@@ -269,13 +269,13 @@ func (r *Reader) dataLine(value string, start int) {
 
 // ownData copies into the Memory what stood in the input.
 func (r *Reader) ownData() {
-	r.mem.SSE.Data = append(r.mem.SSE.Data, r.in.sse.data...)
+	partOf(&r.mem.SSE).Data = append(partOf(&r.mem.SSE).Data, r.in.sse.data...)
 	r.in.sse.data = ""
 }
 
 // dispatch ends the event.
 func (r *Reader) dispatch() piece {
-	m, ev := &r.mem.SSE, &r.in.sse
+	m, ev := partOf(&r.mem.SSE), &r.in.sse
 	p := piece{name: m.Name, text: ev.data, base: ev.base, line: ev.line}
 	if len(m.Data) > 0 {
 		// The bytes are the chunks' from here on: the Memory lets go of them.
@@ -295,7 +295,7 @@ const lineLimit = 4 << 10
 // endSSE keeps what is left at the end of the input, and gives the event if
 // that is complete.
 func (r *Reader) endSSE() (piece, bool) {
-	m, in := &r.mem.SSE, &r.in
+	m, in := partOf(&r.mem.SSE), &r.in
 	tail := in.data[in.at:]
 	start := in.at
 	in.at, in.framing = len(in.data), nothing

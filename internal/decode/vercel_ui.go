@@ -166,7 +166,7 @@ func decodeVercel(r *Reader, f Frame) *Problem {
 	}
 	var e vercelEvent
 	e.read(f.JSON)
-	mem := &r.mem.Vercel
+	mem := partOf(&r.mem.Vercel)
 	switch kind := e.kind.Str; {
 	case strings.HasPrefix(kind, "tool-"):
 		return r.vercelTool(mem, &e)

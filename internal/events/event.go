@@ -123,7 +123,7 @@ type Event struct {
 	Deadline         *Time  `json:"deadline,omitempty"`
 
 	Part    int    `json:"part,omitempty"`    // counts the content parts of a message
-	Offset  *int   `json:"offset,omitempty"`  // bytes of text before Content or Args; of a rejected input: where
+	Offset  Offset `json:"offset,omitzero"`   // bytes of text before Content or Args; of a rejected input: where
 	Content string `json:"content,omitempty"` // of agent_response_chunk
 	Args    string `json:"args,omitempty"`    // of tool_call_args_delta
 
@@ -165,6 +165,31 @@ type Event struct {
 	// Blobs are the large values this event refers to; they are stored before
 	// the event is.
 	Blobs []Blob `json:"-"`
+}
+
+// Offset is a place in a text, in bytes. The zero Offset is none, and that of
+// the first byte is not zero.
+type Offset int
+
+// OffsetAt gives the Offset behind n bytes.
+func OffsetAt(n int) Offset { return Offset(n + 1) }
+
+// Bytes gives the bytes in front of the place.
+func (o Offset) Bytes() int { return int(o) - 1 }
+
+// MarshalJSON writes the bytes in front of the place.
+func (o Offset) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, int64(o.Bytes()), 10), nil
+}
+
+// UnmarshalJSON reads the bytes in front of the place.
+func (o *Offset) UnmarshalJSON(b []byte) error {
+	n, err := strconv.Atoi(string(b))
+	if err != nil || n < 0 {
+		return fmt.Errorf("events: offset %s is no number of bytes", b)
+	}
+	*o = OffsetAt(n)
+	return nil
 }
 
 // Place says which message an event is about.

@@ -26,12 +26,11 @@ func (st *Step) tellStart(m *Message, i int, sure bool) {
 	if c.Synth {
 		c.ID = SynthesizedID(c.Call)
 	}
-	c.UID = c.ID
 	if st.State.Memory.used(c.ID) || st.elsewhere(c) {
-		c.UID = c.ID + "~" + c.Call
+		c.rare().UID = c.ID + "~" + c.Call
 	}
 	e := st.emitCall(events.ToolCallStart, m, i)
-	e.Kind, e.ParentCall, e.ProviderExecuted = kind(said), said.ParentCall, said.Provider
+	e.Kind, e.ParentCall, e.ProviderExecuted = kind(said), said.ParentCall(), said.Provider
 	e.Deadline = at(c.Deadline)
 	if r := st.State.Memory.adopt(c.ID); r != nil {
 		c.Result = r
@@ -42,7 +41,7 @@ func (st *Step) tellStart(m *Message, i int, sure bool) {
 func (st *Step) elsewhere(c *Call) bool {
 	for _, m := range st.State.Messages {
 		for _, other := range m.Calls {
-			if other != c && other.Started && (other.ID == c.ID || other.UID == c.ID) {
+			if other != c && other.Started && (other.ID == c.ID || other.UID() == c.ID) {
 				return true
 			}
 		}
@@ -67,11 +66,10 @@ func (st *Step) tellArgs(m *Message, i int, all bool) {
 		return
 	}
 	for c.Sent < len(said.Text) {
-		piece := cut(said.Text[c.Sent:], st.Rules.MaxEventText)
+		n := len(cut(said.Text[c.Sent:], st.Rules.MaxEventText))
 		e := st.emitCall(events.ToolCallArgsDelta, m, i)
-		offset := c.Sent
-		e.Offset, e.Args = &offset, string(piece)
-		c.Sent += len(piece)
+		e.Offset, e.Args = events.OffsetAt(c.Sent), said.Piece(c.Sent, c.Sent+n)
+		c.Sent += n
 	}
 	c.SentAt = st.State.Time
 }
@@ -150,7 +148,7 @@ func (st *Step) close(m *Message, i int, status events.Status, code events.Code,
 	st.durations(e, c)
 	e = st.emitCall(events.Synthetic, m, i)
 	e.Shape, e.Text, e.Status = m.Shape, sort, status
-	e.Kind, e.ParentCall = said.Kind, said.ParentCall
+	e.Kind, e.ParentCall = said.Kind(), said.ParentCall()
 	e.Reason = &events.Reason{Code: code, Text: text}
 	st.forgetCall(m, i, "")
 }
@@ -196,7 +194,7 @@ func (st *Step) forgetCall(m *Message, i int, real string) {
 	c.Deadline, c.Result = 0, nil
 	said.Text = nil
 	st.State.Memory.close(Closed{
-		Call: c.Call, ID: c.ID, Name: said.Name, UID: c.UID, Synth: c.Synth, Real: real, Others: others, Run: m.Run, Args: c.Args,
+		Call: c.Call, ID: c.ID, Name: said.Name, UID: c.UID(), Synth: c.Synth, Real: real, Others: others, Run: m.Run, Args: c.Args,
 		Message: m.ID, Namespace: m.Namespace, Choice: m.Choice, Index: said.Index,
 	}, st.Rules.MaxClosed)
 }
@@ -220,10 +218,10 @@ func (st *Step) arm(m *Message, i int) {
 }
 
 func kind(c *chunks.Call) string {
-	if c.Kind == "" {
-		return "function"
+	if k := c.Kind(); k != "" {
+		return k
 	}
-	return c.Kind
+	return "function"
 }
 
 func at(t events.Time) *events.Time {

@@ -156,14 +156,14 @@ func (st *Step) wait(m *Message, i int, c *chunks.Chunk) {
 	if call.Status == events.BuildingArgs && said.Whole() {
 		st.complete(m, i, "next")
 	}
-	if call.Status != events.ArgsComplete && (call.Status != events.AwaitingInput || call.Wait == c.InterruptID) {
+	if call.Status != events.ArgsComplete && (call.Status != events.AwaitingInput || call.wait() == c.InterruptID) {
 		return
 	}
 	call.Status = events.AwaitingInput
-	call.Wait = clone(c.InterruptID)
+	call.rare().Wait = clone(c.InterruptID)
 	st.arm(m, i)
 	e := st.emitCall(events.ToolCallAwaiting, m, i)
-	e.Kind, e.InterruptID, e.Deadline = clone(c.Why), call.Wait, at(call.Deadline)
+	e.Kind, e.InterruptID, e.Deadline = clone(c.Why), call.wait(), at(call.Deadline)
 }
 
 // within tells whether a namespace is ns or below it.

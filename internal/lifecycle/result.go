@@ -142,7 +142,7 @@ func (m *Message) has(k int, id, call string) bool {
 	if call != "" {
 		return c.Call == call
 	}
-	return id != "" && (m.Asm.Calls[k].ID == id || c.ID == id || c.UID == id)
+	return id != "" && (m.Asm.Calls[k].ID == id || c.ID == id || c.UID() == id)
 }
 
 // oldest gives the oldest open call that matches, of the newest message that

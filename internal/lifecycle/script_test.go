@@ -220,11 +220,11 @@ func (p *player) checkArgs(line string, e *events.Event) {
 	sum, told := p.args[e.Call]
 	switch e.Type {
 	case events.ToolCallArgsDelta:
-		if *e.Offset > len(sum) {
-			p.t.Errorf("%s: delta of call %s at %d, behind %q", line, e.Call, *e.Offset, sum)
+		if e.Offset.Bytes() > len(sum) {
+			p.t.Errorf("%s: delta of call %s at %d, behind %q", line, e.Call, e.Offset.Bytes(), sum)
 			return
 		}
-		p.args[e.Call] = sum[:*e.Offset] + e.Args
+		p.args[e.Call] = sum[:e.Offset.Bytes()] + e.Args
 	case events.ToolCallArgsComplete:
 		if told && sum != *e.ArgsText {
 			p.t.Errorf("%s: deltas of call %s add up to %q, args_text is %q", line, e.Call, sum, *e.ArgsText)
@@ -272,8 +272,8 @@ func describe(e *events.Event) string {
 		put("text", strconv.Quote(e.Reason.Text))
 		put("detail", e.Reason.Detail)
 	}
-	if e.Offset != nil && e.Type != events.Rejected {
-		put("offset", strconv.Itoa(*e.Offset))
+	if e.Offset != 0 && e.Type != events.Rejected {
+		put("offset", strconv.Itoa(e.Offset.Bytes()))
 	}
 	put("content", e.Content)
 	put("args", e.Args)

@@ -83,7 +83,6 @@ type Call struct {
 	Call     string        `json:"call"`
 	Status   events.Status `json:"status"`
 	ID       string        `json:"id,omitempty"` // once started: the provider's or synthesised
-	UID      string        `json:"uid,omitempty"`
 	Begun    events.Time   `json:"begun"`              // its first fragment
 	Expires  events.Time   `json:"expires,omitempty"`  // by the rules in force when it began
 	Complete events.Time   `json:"complete,omitempty"` // when its args were
@@ -91,13 +90,40 @@ type Call struct {
 	Sent     int           `json:"sent,omitempty"` // bytes of args told
 	SentAt   events.Time   `json:"sent_at,omitempty"`
 	Result   *Result       `json:"result,omitempty"` // waits for the args
-	Wait     string        `json:"wait,omitempty"`   // interrupt id it waits for
 	Args     uint64        `json:"args,omitempty"`   // the fingerprint of its complete args
-	index    []byte        // JSON; shared by the events of the call, and never changed
+	*Rare                  // nil for most
 	Synth    bool          `json:"synth,omitempty"`
 	Usable   bool          `json:"usable,omitempty"` // the complete args are valid
 	Started  bool          `json:"started,omitempty"`
 	Over     bool          `json:"over,omitempty"` // its args went over a limit, which was told
+}
+
+// Rare is what few calls have.
+type Rare struct {
+	UID  string `json:"uid,omitempty"`  // "" for one that is the ID
+	Wait string `json:"wait,omitempty"` // interrupt id it waits for
+}
+
+// UID gives the name of a call that is its own in the session.
+func (c *Call) UID() string {
+	if c.Rare == nil || c.Rare.UID == "" {
+		return c.ID
+	}
+	return c.Rare.UID
+}
+
+func (c *Call) wait() string {
+	if c.Rare == nil {
+		return ""
+	}
+	return c.Rare.Wait
+}
+
+func (c *Call) rare() *Rare {
+	if c.Rare == nil {
+		c.Rare = new(Rare)
+	}
+	return c.Rare
 }
 
 // Result is a tool result as it came.

@@ -161,7 +161,7 @@ func (st *Step) brief(s string) string {
 func (st *Step) Reject(code events.Code, offset int, text string) {
 	e := st.emit(events.Rejected)
 	e.Reason = &events.Reason{Code: code, Text: text}
-	e.Offset = &offset
+	e.Offset = events.OffsetAt(offset)
 	e.Input = st.Seq
 }
 
@@ -217,13 +217,10 @@ func (st *Step) emitMessage(t events.Type, m *Message) *events.Event {
 func (st *Step) emitCall(t events.Type, m *Message, i int) *events.Event {
 	e := st.emitMessage(t, m)
 	said, c := &m.Asm.Calls[i], m.Calls[i]
-	e.Call, e.ID, e.IDSynthesized, e.UID = c.Call, c.ID, c.Synth, c.UID
+	e.Call, e.ID, e.IDSynthesized, e.UID = c.Call, c.ID, c.Synth, c.UID()
 	e.ToolName = said.Name
 	if said.Index != "" {
-		if c.index == nil {
-			c.index = []byte(said.Index)
-		}
-		e.Index = c.index
+		e.Index = said.RawIndex()
 	}
 	return e
 }

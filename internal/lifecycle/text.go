@@ -59,8 +59,7 @@ func (st *Step) tellText(m *Message, all bool) {
 	for len(p.Held) > 0 {
 		piece := cut(p.Held, st.Rules.MaxEventText)
 		e := st.emitMessage(events.AgentResponseChunk, m)
-		offset := p.Sent
-		e.Kind, e.Part, e.Offset, e.Content = p.Kind, p.N-1, &offset, string(piece)
+		e.Kind, e.Part, e.Offset, e.Content = p.Kind, p.N-1, events.OffsetAt(p.Sent), string(piece)
 		p.Sent += len(piece)
 		p.Held = p.Held[len(piece):]
 	}
@@ -85,8 +84,7 @@ func (st *Step) endPart(m *Message) {
 	st.tellText(m, true)
 	if st.Rules.Texts != Off {
 		e := st.emitMessage(events.PartFinished, m)
-		offset := p.Sent
-		e.Kind, e.Part, e.Offset = p.Kind, p.N-1, &offset
+		e.Kind, e.Part, e.Offset = p.Kind, p.N-1, events.OffsetAt(p.Sent)
 	}
 	*p = Parts{N: p.N}
 }
