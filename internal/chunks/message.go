@@ -65,7 +65,8 @@ func (m *Message) Add(f *Chunk, lim Limits) (pos int, opened bool, err error) {
 			m.Refuse(f)
 			return -1, false, err
 		}
-		m.Calls = append(m.Calls, Call{Index: strings.Clone(f.Index)})
+		m.grow()
+		m.Calls = append(m.Calls, Call{Index: strings.Clone(f.Index), Name: m.known(name)})
 		pos, opened = len(m.Calls)-1, true
 	}
 	c := &m.Calls[pos]
@@ -78,6 +79,22 @@ func (m *Message) Add(f *Chunk, lim Limits) (pos int, opened bool, err error) {
 		m.goOn(place(f.Index, id))
 	}
 	return pos, opened, nil
+}
+
+// grow makes room for a call, and for no more than an eighth besides: a call
+// takes more room than there is to spare where there are many.
+func (m *Message) grow() {
+	if n := len(m.Calls); n == cap(m.Calls) && n > 16 {
+		m.Calls = append(make([]Call, 0, n+n/8), m.Calls...)
+	}
+}
+
+// known gives a name that is kept already, where the latest call has it.
+func (m *Message) known(name string) string {
+	if n := len(m.Calls); name != "" && n > 0 && m.Calls[n-1].Name == name {
+		return m.Calls[n-1].Name
+	}
+	return ""
 }
 
 // rest tells whether a fragment goes on with a call that was refused.
