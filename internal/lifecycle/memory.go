@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"streamer/internal/events"
@@ -18,8 +19,12 @@ type Memory struct {
 	Muted    []Muted  `json:"muted,omitempty"`
 
 	closed   map[string]int      // id or uid → how many of Closed have it
-	messages map[string]struct{} // = Messages
+	messages map[string]struct{} // = Messages, where there are many
 }
+
+// few messages are looked through; a map of them would take more room than
+// all else of a session that has just begun.
+const few = 16
 
 // Closed is a call that is over.
 type Closed struct {
@@ -87,9 +92,17 @@ const (
 )
 
 func (m *Memory) resume() {
-	m.closed = make(map[string]int, len(m.Closed))
+	m.closed, m.messages = nil, nil
 	for _, c := range m.Closed {
 		m.count(c, 1)
+	}
+	m.look()
+}
+
+// look makes the map of many messages.
+func (m *Memory) look() {
+	if len(m.Messages) <= few {
+		return
 	}
 	m.messages = make(map[string]struct{}, len(m.Messages))
 	for _, id := range m.Messages {
@@ -98,9 +111,6 @@ func (m *Memory) resume() {
 }
 
 func (m *Memory) close(c Closed, limit int) {
-	if m.closed == nil {
-		m.resume()
-	}
 	m.Closed = append(m.Closed, c)
 	m.count(c, 1)
 	for len(m.Closed) > limit {
@@ -111,6 +121,9 @@ func (m *Memory) close(c Closed, limit int) {
 
 // count notes that there is one more or less with the names of c.
 func (m *Memory) count(c Closed, by int) {
+	if m.closed == nil {
+		m.closed = map[string]int{}
+	}
 	add := func(id string) {
 		if m.closed[id] += by; m.closed[id] == 0 {
 			delete(m.closed, id)
@@ -179,6 +192,9 @@ func (m *Memory) call(call string) *Closed {
 func (m *Memory) used(id string) bool { return m.closed[id] > 0 }
 
 func (m *Memory) sawMessage(id string) bool {
+	if m.messages == nil {
+		return slices.Contains(m.Messages, id)
+	}
 	_, ok := m.messages[id]
 	return ok
 }
@@ -187,11 +203,12 @@ func (m *Memory) seeMessage(id string, limit int) {
 	if id == "" || m.sawMessage(id) {
 		return
 	}
-	if m.messages == nil {
-		m.resume()
-	}
 	m.Messages = append(m.Messages, id)
-	m.messages[id] = struct{}{}
+	if m.messages == nil {
+		m.look()
+	} else {
+		m.messages[id] = struct{}{}
+	}
 	for len(m.Messages) > limit {
 		delete(m.messages, m.Messages[0])
 		m.Messages = m.Messages[1:]

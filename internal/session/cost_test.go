@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestAllocations: reading and folding a delta allocates nothing, save for the
-// events that are told and the text that grows. At a delta each millisecond
-// that is one event for 50 deltas.
+// TestAllocations: reading and folding a delta allocates nothing, told or not,
+// save for the text that grows. At the pace of the benchmarks every second
+// delta is told.
 func TestAllocations(t *testing.T) {
 	for _, format := range wireFormats {
 		const deltas = 2000
@@ -19,11 +19,24 @@ func TestAllocations(t *testing.T) {
 			s := new(State)
 			s.Read.Format = format
 			for i, in := range inputs {
-				f.fold(s, time.UnixMilli(int64(i)), in)
+				f.fold(s, time.UnixMilli(0).Add(time.Duration(i)*every), in)
 			}
 		}) / deltas
-		if got >= 0.1 {
-			t.Errorf("%s: %.3f allocations per delta, want less than 0.1", format, got)
+		if got >= 0.05 {
+			t.Errorf("%s: %.3f allocations per delta, want less than 0.05", format, got)
+		}
+	}
+}
+
+// TestRoom: an open call takes at most 350 B of heap besides its args, and a
+// session that has one call open at most 1.5 KiB.
+func TestRoom(t *testing.T) {
+	const calls = 10_000
+	for _, format := range wireFormats {
+		call := float64(heapOf(format, calls/1000, 1000)) / calls
+		session := float64(heapOf(format, calls, 1)) / calls
+		if call > 350 || session > 1536 {
+			t.Errorf("%s: %.0f B for an open call, want at most 350; %.0f B for a session with one, want at most 1536", format, call, session)
 		}
 	}
 }
