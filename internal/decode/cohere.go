@@ -115,7 +115,7 @@ func decodeCohere(r *Reader, f Frame) *Problem {
 
 // cohereWhole reads an answer that was not streamed.
 func (r *Reader) cohereWhole(id string, message, end gjson.Result) {
-	mem := &r.mem.Cohere
+	mem := partOf(&r.mem.Cohere)
 	mem.Message = keep(id, keptID)
 	r.emit(chunks.Chunk{Kind: chunks.Start, Message: mem.Message, Role: "assistant", Fresh: true})
 	r.cohereText(chunks.Reasoning, 0, member(message, "tool_plan"))

@@ -125,7 +125,7 @@ func (r *Reader) responsesItem(index, item gjson.Result, how itemHow, all gjson.
 		return &Problem{Code: BadShape, Text: "the item " + clip(i.kind.Str) + " has no id to answer: call_id and id are missing or empty"}
 	}
 	if how != itemWhole {
-		of.ID = r.mem.Responses.settle(of.Index, of.ID, how, func(id string) bool { return r.responsesHas(all, id) })
+		of.ID = partOf(&r.mem.Responses).settle(of.Index, of.ID, how, func(id string) bool { return r.responsesHas(all, id) })
 	}
 	r.responsesCall(of, i, how)
 	return nil
