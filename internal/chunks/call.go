@@ -62,7 +62,7 @@ func (c *Call) weak() string {
 	if c.Rare == nil {
 		return ""
 	}
-	return c.Rare.Weak
+	return c.Weak
 }
 
 func (c *Call) rare() *Rare {
@@ -239,7 +239,7 @@ func (c *Call) Seal() {
 		if c.Blank() {
 			c.replace(c.weak(), true)
 		}
-		c.Rare.Weak = ""
+		c.Weak = ""
 	}
 	c.Sealed = true
 }

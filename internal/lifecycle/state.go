@@ -82,7 +82,7 @@ const (
 type Call struct {
 	Call     string        `json:"call"`
 	Status   events.Status `json:"status"`
-	ID       string        `json:"id,omitempty"` // once started: the provider's or synthesised
+	ID       string        `json:"id,omitempty"`       // once started: the provider's or synthesised
 	Begun    events.Time   `json:"begun"`              // its first fragment
 	Expires  events.Time   `json:"expires,omitempty"`  // by the rules in force when it began
 	Complete events.Time   `json:"complete,omitempty"` // when its args were
@@ -116,7 +116,7 @@ func (c *Call) wait() string {
 	if c.Rare == nil {
 		return ""
 	}
-	return c.Rare.Wait
+	return c.Wait
 }
 
 func (c *Call) rare() *Rare {
