@@ -325,3 +325,28 @@ func TestProfileCorpus(t *testing.T) {
 		t.Errorf("the corpus has cases of %v only", seen)
 	}
 }
+
+// TestProfileLeft: what a system leaves that a provider refuses is in the
+// report, at its place in the input.
+func TestProfileLeft(t *testing.T) {
+	user, one := `{"role":"user","content":"hm"}`, einoTurn(einoCall("1", "x"))
+	for _, c := range []struct {
+		profile string
+		in      []string
+		want    string
+	}{
+		{"eino", []string{one, user}, `[]`},
+		{"eino", []string{user, one, user, einoTool("1")}, `[{"message":3,"rule":"duplicate_result","id":"1"}]`},
+		{"eino-0.8", []string{user, one, user, einoTool("1")}, `[{"message":3,"rule":"misplaced_result","id":"1"}]`},
+		{"eino", []string{einoTool("9"), one, einoTool("1")}, `[{"message":0,"rule":"orphan_result","id":"9"}]`},
+		{"eino", []string{einoTurn(einoCall("", ""))}, `[{"message":0,"rule":"empty_call_id"},{"message":0,"rule":"empty_name"}]`},
+		{"deepagents", []string{lcAI(lcCall("1", "x")), lcHuman, lcAI(lcCall("1", "x")), lcTool("1")}, `[{"message":0,"rule":"unanswered_call","id":"1"}]`},
+		{"sagents", []string{lcAI(lcCall("1", "x"), lcCall("1", "y"))}, `[{"message":0,"rule":"duplicate_call_id","id":"1"}]`},
+	} {
+		in := "[" + strings.Join(c.in, ",") + "]"
+		r := repair(t, "", []byte(in), patch.Options{Profile: c.profile})
+		if got := asJSON(r.Report.ViolationsLeft); got != c.want || r.Report.Sendable != (c.want == "[]") {
+			t.Errorf("profile %s, input %s\n got %s, sendable %v\nwant %s", c.profile, in, got, r.Report.Sendable, c.want)
+		}
+	}
+}

@@ -60,7 +60,10 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	}
 	if profiled {
 		theirs.repair(h)
-		return h.finish(history), nil
+		r := h.finish(history)
+		r.Report.ViolationsLeft, err = h.left()
+		r.Report.Sendable = len(r.Report.ViolationsLeft) == 0
+		return r, err
 	}
 	h.match()
 	h.decide()

@@ -9,7 +9,8 @@ type Report struct {
 	// Patched: the output differs from the input.
 	Patched bool `json:"patched"`
 	// Sendable: a provider of that format takes the output; not so where
-	// calls were left open on request.
+	// calls were left open on request, or a profile's system would have left
+	// something.
 	Sendable bool `json:"sendable"`
 	In       int  `json:"in"`  // messages in
 	Out      int  `json:"out"` // messages out
@@ -56,7 +57,10 @@ type Op struct {
 
 // Violation is a rule that the output breaks since it was asked for.
 type Violation struct {
-	Message int    `json:"message"` // index in the input
-	Rule    string `json:"rule"`    // unanswered_call or orphan_result
-	ID      string `json:"id,omitempty"`
+	Message int `json:"message"` // index in the input
+	// Rule is unanswered_call or orphan_result; of what a profile made it may be
+	// misplaced_result, duplicate_result, duplicate_call_id, empty_call_id,
+	// empty_name or server_tool_unanswered too.
+	Rule string `json:"rule"`
+	ID   string `json:"id,omitempty"`
 }

@@ -1,0 +1,99 @@
+package patch
+
+import "strings"
+
+// left says what a provider would refuse of what a profile made: all that the
+// recommended repair would still have to do about its calls and results.
+func (h *history) left() ([]Violation, error) {
+	again := newHistory(h.output(), h.format, Options{
+		Dangling: "leave", Orphans: "keep", Late: "replace", Args: "keep", Invalid: "answer", Limits: h.o.Limits,
+	}.orDefaults())
+	if err := again.read(); err != nil {
+		return nil, err
+	}
+	for r := range again.results {
+		again.results[r].fake = false // of two results of a call it is the second that is refused
+	}
+	again.match()
+	again.decide()
+	again.format.render(again)
+	found := again.unmended()
+	for i := range found {
+		found[i].Message = h.cameFrom(found[i].Message)
+	}
+	return found, nil
+}
+
+// unmended gives what a repair would have mended, under the ids as they are.
+func (h *history) unmended() []Violation {
+	found := []Violation{}
+	renamed := map[[2]int]string{}
+	for i := range h.calls {
+		c := &h.calls[i]
+		if c.id2 != "" {
+			renamed[[2]int{c.turn, c.at}] = c.id
+		}
+		if c.open {
+			found = append(found, Violation{c.message, "unanswered_call", c.id})
+		}
+	}
+	for i := range h.results {
+		if r := &h.results[i]; r.fate == kept {
+			found = append(found, Violation{r.message, "orphan_result", r.id})
+		}
+	}
+	for _, op := range h.ops {
+		rule := ruleOf(op)
+		if id, ok := renamed[[2]int{op.Turn, op.Call}]; ok {
+			op.ID = id
+		}
+		if rule != "" {
+			found = append(found, Violation{op.Message, rule, op.ID})
+		}
+	}
+	return found
+}
+
+// ruleOf gives the rule that a history broke for which the repair did that.
+func ruleOf(op Op) string {
+	switch op.Op {
+	case "result_moved":
+		return "misplaced_result"
+	case "result_dropped":
+		return "duplicate_result"
+	case "call_dropped":
+		return "duplicate_call_id"
+	case "id_changed":
+		if op.From == "" {
+			return "empty_call_id"
+		}
+		return "duplicate_call_id"
+	case "name_changed":
+		return "empty_name"
+	case "server_result_added":
+		return "server_tool_unanswered"
+	}
+	return ""
+}
+
+// output is the output as a history, one message a line.
+func (h *history) output() document {
+	var d document
+	var b strings.Builder
+	for _, p := range h.out {
+		from := b.Len()
+		b.WriteString(h.text(p))
+		d.messages = append(d.messages, span{from, b.Len()})
+		b.WriteByte('\n')
+	}
+	d.text = b.String()
+	return d
+}
+
+// cameFrom gives the index in the input of a message of the output; that of a
+// new one is that of the turn it stands behind.
+func (h *history) cameFrom(m int) int {
+	for ; m > 0 && h.out[m].message < 0; m-- {
+	}
+	return h.out[m].message
+}
