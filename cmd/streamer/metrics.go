@@ -25,6 +25,8 @@ func (h *house) metrics(ctx context.Context) []gateway.Metric {
 		gateway.Number("streamer_events_appended_total", "Events this process stored.", w.Appended),
 		gateway.Number("streamer_events_adopted_total", "Events found stored already, by another process or by a try whose answer was lost.", w.Adopted),
 		gateway.Number("streamer_events_refused_total", "Appends the server refused for good.", w.Refused),
+		gateway.Number("streamer_events_forged_total", "Times that a message no streamer wrote was found at a chain's end, and stepped over.", w.Forged),
+		gateway.Number("streamer_events_diverged_total", "Events found stored that are not what their inputs give.", w.Diverged),
 		gateway.Number("streamer_calls_started_total", "Calls whose start this process stored.", w.Started),
 		closed(w),
 		gateway.Number("streamer_calls_open", "Calls that are open, in the partitions this process carries.", w.Open),

@@ -96,7 +96,7 @@ func (h *house) open(ctx context.Context) (err error) {
 	h.worker = &worker.Worker{Log: h.broker, Logger: h.log, Options: worker.Options{
 		Rules: rules, SaveEvery: h.flags.saveEvery, EvictAfter: h.flags.evict, Nonce: nuid.Next(),
 	}}
-	gatewayOptions.Metrics = h.metrics
+	gatewayOptions.Metrics, gatewayOptions.Warnings = h.metrics, h.worker.Warnings
 	h.gateway, err = gateway.New(gatewayOptions, store{h.broker, h.worker}, sseui.Files, h.log)
 	return err
 }

@@ -20,12 +20,52 @@ func TestConditionalAppend(t *testing.T) {
 			t.Errorf("append behind %d where the chain ends at %d: got %+v, want ErrConflict", prev, second, a)
 		}
 	}
-	seq, id, err := b.ChainLast(deadline(t), "s")
-	if want := (events.ID{Seq: 2}); err != nil || seq != second || id != want {
-		t.Errorf("ChainLast: got %d, %v, %v, want %d, %v", seq, id, err, second, want)
+	seq, end, err := b.ChainLast(deadline(t), "s")
+	if want := (events.ID{Seq: 2}); err != nil || seq != second || end.ID != want {
+		t.Errorf("ChainLast: got %d, %v, %v, want %d, %v", seq, end.ID, err, second, want)
 	}
-	if seq, id, err := b.ChainLast(deadline(t), "nobody"); seq != 0 || id != (events.ID{}) || err != nil {
-		t.Errorf("ChainLast of no session: got %d, %v, %v", seq, id, err)
+	if seq, end, err := b.ChainLast(deadline(t), "nobody"); seq != 0 || end.ID != (events.ID{}) || err != nil {
+		t.Errorf("ChainLast of no session: got %d, %v, %v", seq, end.ID, err)
+	}
+}
+
+// Messages that somebody else put on a chain are no events: the chain ends with
+// the last one before them, appends stand behind them, a tail passes them over,
+// live and not, and only who reads the log sees them.
+func TestForged(t *testing.T) {
+	b := start(t, Options{})
+	live := follow(t, b, "s", 0)
+	everything := follow(t, b, "", 0)
+	live.waitLive()
+	everything.waitLive()
+	forge := func(h nats.Header) uint64 {
+		return must(t, b, &Pub{Subject: "_toolcalls.s.event.tool_call_result", Header: h, Data: []byte("{")})
+	}
+	early := forge(nil)
+	if seq, last, err := b.ChainLast(deadline(t), "s"); seq != early || last.Seq != 0 || err != nil {
+		t.Errorf("a chain of nothing else: got %d, %+v, %v, want %d and no event", seq, last, err, early)
+	}
+	first := must(t, b, event(b, "s", 1, early))
+	forge(nats.Header{events.HeaderEventID: {"9.0"}})
+	late := forge(nats.Header{events.HeaderEventID: {"?"}})
+	seq, last, err := b.ChainLast(deadline(t), "s")
+	if seq != late || last.Seq != first || err != nil {
+		t.Errorf("chain end: got %d, event %d, %v, want %d, event %d", seq, last.Seq, err, late, first)
+	}
+	if _, err := b.Event(deadline(t), "s", late); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a forged event by its sequence: got %v, want ErrNotFound", err)
+	}
+	must(t, b, event(b, "s", 2, late))
+	after := follow(t, b, "s", 0)
+	for _, f := range []*follower{live, everything, after} {
+		f.want(1, 2)
+	}
+	var told []string
+	if err := b.Events(deadline(t), "s", 0, func(s Stored) error { told = append(told, s.Forged); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 5 || told[0] == "" || told[1] != "" || told[2] != "stored without a condition" || told[3] == "" || told[4] != "" {
+		t.Errorf("Events: got %q, want that messages 1, 3 and 4 are forged", told)
 	}
 }
 
@@ -125,7 +165,8 @@ func TestRestartUnderLoad(t *testing.T) {
 			got++
 		case errors.Is(a.Err, ErrConflict): // the answer was lost: stored, or not
 			conflicts++
-			seq, id, err := b.ChainLast(deadline(t), token)
+			seq, last, err := b.ChainLast(deadline(t), token)
+			id := last.ID
 			if err != nil || int(id.Seq) != end.n+1 && int(id.Seq) != end.n {
 				t.Fatalf("session %s: conflict behind %d, but the chain ends with %v, %v", token, end.n, id, err)
 			}

@@ -137,7 +137,8 @@ func TestCluster(t *testing.T) {
 // append1 appends event n to a chain, unless another writer was first.
 func append1(ctx context.Context, b *Broker, token string, n int) error {
 	for {
-		seq, id, err := b.ChainLast(ctx, token)
+		seq, last, err := b.ChainLast(ctx, token)
+		id := last.ID
 		if err != nil || id.Seq >= uint64(n) {
 			return err
 		}

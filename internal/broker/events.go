@@ -25,19 +25,50 @@ type Stored struct {
 	At      time.Time // when the server stored it
 	Header  nats.Header
 	Data    []byte
+	// Forged says why the message is no event, "" if it is one. What streamer
+	// appends bears an id and the condition it was stored under; anything else
+	// on a chain was published by somebody who should not be allowed to.
+	Forged string
 
 	linked bool // Prev is known
 }
 
-// ChainLast gives sequence and id of the last event of a session, as its
-// stream's leader knows it; zeros if there is none.
-func (b *Broker) ChainLast(ctx context.Context, token string) (seq uint64, id events.ID, err error) {
-	m, err := b.lastMessage(ctx, streamEvents, chain(token))
-	if m == nil || err != nil {
-		return 0, events.ID{}, err
+// ChainLast reads where a session's chain ends from its stream's leader. seq is
+// that of the last message, 0 if there is none: what an append is conditioned
+// on. last is the last event, zero if there is none; its Seq is less than seq
+// where forged messages stand behind it.
+func (b *Broker) ChainLast(ctx context.Context, token string) (seq uint64, last Stored, err error) {
+	for try := 0; ; try++ {
+		m, err := b.lastMessage(ctx, streamEvents, chain(token))
+		if m == nil || err != nil {
+			return 0, Stored{}, err
+		}
+		last = b.storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
+		if last.Forged == "" {
+			return m.Sequence, last, nil
+		}
+		last, reached, err := b.lastGenuine(ctx, token, m.Sequence)
+		if err != nil || reached {
+			return m.Sequence, last, err
+		}
+		if err := b.again.pause(ctx, backoff(try)); err != nil {
+			return 0, Stored{}, err
+		}
 	}
-	s, err := storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
-	return s.Seq, s.ID, err
+}
+
+// lastGenuine reads a chain for its last event before sequence seq. reached is
+// false where the chain was not read up to there: a replica may lag, and what
+// it lacks must not be appended again.
+func (b *Broker) lastGenuine(ctx context.Context, token string, seq uint64) (last Stored, reached bool, err error) {
+	err = b.history(ctx, token, 0, func(s Stored) error {
+		reached = reached || s.Seq == seq
+		if s.Forged == "" && s.Seq < seq {
+			last = s
+		}
+		return nil
+	})
+	return last, reached, err
 }
 
 // Event reads one event of a session by its sequence: ErrNotFound if there is
@@ -49,19 +80,22 @@ func (b *Broker) Event(ctx context.Context, token string, seq uint64) (Stored, e
 			return Stored{}, err
 		}
 		if m != nil && sessionOf(m.Subject) == token {
-			return storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
+			s := b.storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
+			if s.Forged == "" {
+				return s, nil
+			}
 		}
 	}
 	return Stored{}, fmt.Errorf("%w: event %d of session %s", ErrNotFound, seq, token)
 }
 
 // Events reads the events after sequence after, of one session or, with token
-// "", of all, in order up to the log's present end. It returns fn's error or
-// ctx's.
+// "", of all, in order up to the log's present end. Forged messages are among
+// them, and say so. It returns fn's error or ctx's.
 func (b *Broker) Events(ctx context.Context, token string, after uint64, fn func(Stored) error) error {
 	if token != "" { // a consumer is dear where there is nothing to read
-		seq, _, err := b.ChainLast(ctx, token)
-		if err != nil || seq <= after {
+		m, err := b.lastMessage(ctx, streamEvents, chain(token))
+		if err != nil || m == nil || m.Sequence <= after {
 			return err
 		}
 	}
@@ -70,7 +104,7 @@ func (b *Broker) Events(ctx context.Context, token string, after uint64, fn func
 
 func (b *Broker) history(ctx context.Context, token string, after uint64, fn func(Stored) error) error {
 	err := b.read(ctx, eventReading(token, func(batch []stored, caughtUp bool) error {
-		if err := eachEvent(batch, fn); err != nil {
+		if err := b.eachEvent(batch, fn); err != nil {
 			return err
 		}
 		if caughtUp {
@@ -94,13 +128,9 @@ func eventReading(token string, deliver func([]stored, bool) error) reading {
 	return r
 }
 
-func eachEvent(batch []stored, fn func(Stored) error) error {
+func (b *Broker) eachEvent(batch []stored, fn func(Stored) error) error {
 	for _, m := range batch {
-		s, err := storedEvent(m)
-		if err != nil {
-			return err
-		}
-		if err := fn(s); err != nil {
+		if err := fn(b.storedEvent(m)); err != nil {
 			return err
 		}
 	}
@@ -108,21 +138,22 @@ func eachEvent(batch []stored, fn func(Stored) error) error {
 }
 
 // storedEvent reads subject and headers of a message of the event log.
-func storedEvent(m stored) (s Stored, err error) {
-	s = Stored{Seq: m.seq, At: m.at, Subject: m.subject, Token: sessionOf(m.subject), Header: m.header, Data: m.data}
+func (b *Broker) storedEvent(m stored) Stored {
+	s := Stored{Seq: m.seq, At: m.at, Subject: m.subject, Token: sessionOf(m.subject), Header: m.header, Data: m.data}
 	s.Type = events.Type(m.subject[strings.LastIndexByte(m.subject, '.')+1:])
 	s.Call = m.header.Get(events.HeaderCall)
+	var err error
 	if prev := m.header.Get(headerPrev); prev != "" {
 		s.Prev, err = strconv.ParseUint(prev, 10, 64)
 		s.linked = err == nil
 	}
-	if err == nil {
-		s.ID, err = events.ParseID(m.header.Get(events.HeaderEventID))
+	switch s.ID, err = events.ParseID(m.header.Get(events.HeaderEventID)); {
+	case err != nil:
+		s.Forged = "no event id: " + err.Error()
+	case !s.linked && !b.opts.NoCondition:
+		s.Forged = "stored without a condition"
 	}
-	if err != nil {
-		return s, fmt.Errorf("broker: message %d of stream %s on %s is no event: %w", m.seq, streamEvents, m.subject, err)
-	}
-	return s, nil
+	return s
 }
 
 // sessionOf gives the token in toolcalls.<token>.….

@@ -24,8 +24,8 @@ const (
 // Tail reads the events after sequence after, of one session or, with token
 // "", of all: first the history with live false, then once fn(Stored{}, true),
 // then what comes, for ever, with live true. No event is left out and none
-// comes twice. Tails of one session share a NATS subscription; a slow fn holds
-// up only its own. after must not be beyond the log's end (EventBounds): what
+// comes twice; forged messages are passed over. Tails of one session share a
+// NATS subscription; a slow fn holds up only its own. after must not be beyond the log's end (EventBounds): what
 // is stored up to it is never given. Tail returns fn's error or ctx's.
 func (b *Broker) Tail(ctx context.Context, token string, after uint64, fn func(s Stored, live bool) error) error {
 	if token == "" {
@@ -54,7 +54,12 @@ func (b *Broker) Tail(ctx context.Context, token string, after uint64, fn func(s
 func (b *Broker) tailAll(ctx context.Context, after uint64, fn func(s Stored, live bool) error) error {
 	live := false
 	return b.read(ctx, eventReading("", func(batch []stored, caughtUp bool) error {
-		if err := eachEvent(batch, func(s Stored) error { return fn(s, live) }); err != nil {
+		if err := b.eachEvent(batch, func(s Stored) error {
+			if s.Forged != "" {
+				return nil
+			}
+			return fn(s, live)
+		}); err != nil {
 			return err
 		}
 		if !caughtUp || live {
@@ -99,6 +104,9 @@ func (t *tail) catchUp(ctx context.Context, live bool) error {
 
 func (t *tail) give(s Stored, live bool) error {
 	t.last = s.Seq
+	if s.Forged != "" {
+		return nil
+	}
 	return t.fn(s, live)
 }
 

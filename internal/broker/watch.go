@@ -94,7 +94,7 @@ func (w *watch) lost() {
 // receive hands a republished event to every tail. It runs on the
 // subscription's goroutine and never waits.
 func (w *watch) receive(m *nats.Msg) {
-	s, ok := republished(m)
+	s, ok := w.b.republished(m)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen = max(w.seen, s.Seq)
@@ -109,7 +109,7 @@ func (w *watch) receive(m *nats.Msg) {
 
 // republished reads what the server adds to a republished message. ok is false
 // for anything that is none, or no event: the log decides.
-func republished(m *nats.Msg) (s Stored, ok bool) {
+func (b *Broker) republished(m *nats.Msg) (s Stored, ok bool) {
 	seq, err := strconv.ParseUint(m.Header.Get(headerSeq), 10, 64)
 	if err != nil {
 		return s, false
@@ -122,8 +122,8 @@ func republished(m *nats.Msg) (s Stored, ok bool) {
 	for _, k := range [...]string{headerSeq, headerTime, headerSubject, "Nats-Stream", "Nats-Last-Sequence"} {
 		delete(m.Header, k)
 	}
-	s, err = storedEvent(stored{seq, at, m.Subject, m.Header, m.Data})
-	return s, err == nil
+	s = b.storedEvent(stored{seq, at, m.Subject, m.Header, m.Data})
+	return s, s.Forged == ""
 }
 
 // check compares the chain's end with what has come, once for all tails of the

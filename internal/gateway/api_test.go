@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -222,13 +223,19 @@ func TestEventParts(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	store := newMemory()
-	url := serve(t, Options{Exposed: true, Token: "0123456789abcdef"}, store)
+	var warnings atomic.Pointer[[]string]
+	warnings.Store(new([]string))
+	url := serve(t, Options{Exposed: true, Token: "0123456789abcdef", Warnings: func() []string { return *warnings.Load() }}, store)
 	probe := func(path string) (int, string) {
 		resp, body := do(t, "GET", url+path, "", "Host: 10.1.2.3.nip.io")
 		return resp.StatusCode, body
 	}
-	if status, body := probe("/readyz"); status != 200 {
+	if status, body := probe("/readyz"); status != 200 || body != `{"status":"ready"}`+"\n" {
 		t.Errorf("readyz: got %d %s, want 200", status, body)
+	}
+	warnings.Store(&[]string{"something is odd"})
+	if status, body := probe("/readyz"); status != 200 || body != `{"status":"ready","warnings":["something is odd"]}`+"\n" {
+		t.Errorf("readyz with a warning: got %d %s, want 200 and the warning", status, body)
 	}
 	store.breakDown()
 	if status, body := probe("/readyz"); status != 503 || body != `{"error":"the disk is full"}`+"\n" {

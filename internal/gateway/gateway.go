@@ -95,6 +95,9 @@ type Options struct {
 	// "https://app.example.com".
 	Origins []string
 
+	// Warnings gives what GET /readyz tells beside that all works, in words; it
+	// must not wait. If nil, nothing.
+	Warnings func() []string
 	// Metrics gives what GET /metrics tells besides the gateway's own numbers.
 	// If nil, nothing.
 	Metrics func(ctx context.Context) []Metric

@@ -13,7 +13,8 @@ func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
 	}{"alive"})
 }
 
-// readyz says whether inputs and events can be stored and read.
+// readyz says whether inputs and events can be stored and read, and what
+// somebody should look at even so.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
@@ -25,7 +26,12 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 		replyError(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
+	var warnings []string
+	if g.opts.Warnings != nil {
+		warnings = g.opts.Warnings()
+	}
 	reply(w, http.StatusOK, struct {
-		Status string `json:"status"`
-	}{"ready"})
+		Status   string   `json:"status"`
+		Warnings []string `json:"warnings,omitempty"`
+	}{"ready", warnings})
 }

@@ -48,6 +48,7 @@ func (q *partition) queue(l *live, out []events.Event, trace map[string]string) 
 			return err
 		}
 		o := &outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Status: e.Status, Trace: trace, Body: body, Blobs: e.Blobs, session: l}
+		q.compare(o)
 		if !e.EventID.After(l.id) {
 			// It is stored already, by an owner that may not have saved: keep
 			// it as long as a power loss may take it.
@@ -168,18 +169,25 @@ func (q *partition) appended(ctx context.Context, o *outgoing, a broker.Ack) err
 // lost what it had acknowledged: then that is appended again.
 func (q *partition) adopt(ctx context.Context, l *live) error {
 	l.epoch = q.log.Epoch()
-	seq, id, err := q.log.ChainLast(ctx, l.token)
-	if err != nil {
-		return fmt.Errorf("worker: session %q: %w", l.token, err)
+	known := l.id
+	if err := q.chainEnd(ctx, l); err != nil {
+		return err
 	}
-	l.chain = seq
-	if l.id.After(id) {
+	if known.After(l.id) {
+		id := l.id
+		l.id, l.found = known, found{}
 		return q.again(l, id)
 	}
-	l.id = id
+	if l.id == known {
+		l.found = found{}
+	}
 	for len(l.queue) > 0 && !l.queue[0].ID.After(l.id) {
 		q.m.adopted.Add(1)
-		q.shift(l, seq)
+		q.compare(l.queue[0])
+		q.shift(l, l.chain)
+	}
+	if len(l.queue) > 0 {
+		q.compare(l.queue[0])
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type live struct {
 	queue []*outgoing // events that are not stored yet, in order
 	acked []outgoing  // the last that were, as long as a power loss may take them
 	base  point       // of the event before acked and queue
+	found found       // stored by somebody, and not folded by us yet
 
 	rev    uint64 // of the saved state
 	save   *save  // under way
@@ -78,8 +79,8 @@ func (q *partition) load(ctx context.Context, token string) (*live, error) {
 		return nil, fmt.Errorf("worker: session %q: %w", token, err)
 	}
 	l.epoch = q.log.Epoch()
-	if l.chain, l.id, err = q.log.ChainLast(ctx, token); err != nil {
-		return nil, fmt.Errorf("worker: session %q: %w", token, err)
+	if err := q.chainEnd(ctx, l); err != nil {
+		return nil, err
 	}
 	if ok {
 		if err := q.restore(ctx, l, saved); err != nil {
@@ -116,7 +117,7 @@ func (q *partition) restore(ctx context.Context, l *live, saved broker.State) er
 		var first uint64
 		err := q.believed(ctx, func() (ok bool, err error) {
 			l.epoch = q.log.Epoch()
-			if l.chain, l.id, err = q.log.ChainLast(ctx, l.token); err == nil {
+			if err = q.chainEnd(ctx, l); err == nil {
 				first, _, err = q.log.EventBounds(ctx)
 			}
 			return !r.Base.ID.After(l.id) || r.Base.Seq < first, err
@@ -132,9 +133,13 @@ func (q *partition) restore(ctx context.Context, l *live, saved broker.State) er
 		}
 	}
 	l.base = r.Base
+	if !l.found.id.After(l.base.ID) {
+		l.found = found{} // from before what can be folded again
+	}
 	for i := range r.Events {
 		e := &r.Events[i]
 		e.session = l
+		q.compare(e)
 		if e.ID.After(l.id) {
 			l.queue = append(l.queue, e)
 			q.queued += e.size()

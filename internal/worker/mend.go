@@ -89,6 +89,9 @@ func damages(ctx context.Context, log MendLog) ([]*Damage, error) {
 			d = &Damage{Token: s.Token}
 			byToken[s.Token] = d
 		}
+		if s.Forged != "" {
+			return nil
+		}
 		d.last = s
 		if s.Type == events.Synthetic {
 			return nil
@@ -174,13 +177,13 @@ func mendSession(ctx context.Context, log MendLog, loss Loss, d *Damage) error {
 	if err != nil {
 		name = d.Token
 	}
-	prev, id, err := log.ChainLast(ctx, d.Token)
+	prev, last, err := log.ChainLast(ctx, d.Token)
 	if err != nil {
 		return err
 	}
 	// The events take the place of those of the last lost input, behind all
 	// that is there.
-	id = next(id, loss.First-1)
+	id := next(last.ID, loss.First-1)
 	fresh := session.State{N: id.Seq, Read: state.Read}
 	fresh.Life.Time, fresh.Life.Last = max(d.at, state.Life.Time), state.Life.Last
 	fresh.Life.Memory = state.Life.Memory

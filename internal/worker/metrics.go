@@ -21,6 +21,8 @@ type Stats struct {
 	Appended uint64 // events stored
 	Adopted  uint64 // events found stored when ours was refused
 	Refused  uint64 // appends the server refused for good
+	Forged   uint64 // messages found at a chain's end that no worker wrote
+	Diverged uint64 // events found stored that are not what their inputs give
 	Started  uint64 // calls
 	Closed   [len(Ends)]uint64
 	Saves    uint64 // of sessions, acknowledged
@@ -52,6 +54,7 @@ type Carried struct {
 type meters struct {
 	folded, skipped, rejected, asked    atomic.Uint64
 	appended, adopted, refused, started atomic.Uint64
+	forged, diverged                    atomic.Uint64
 	saves, resaves, restarts            atomic.Uint64
 	closed                              [len(Ends)]atomic.Uint64
 
@@ -186,6 +189,8 @@ func (s *Stats) add(m *meters) {
 	s.Appended += m.appended.Load()
 	s.Adopted += m.adopted.Load()
 	s.Refused += m.refused.Load()
+	s.Forged += m.forged.Load()
+	s.Diverged += m.diverged.Load()
 	s.Started += m.started.Load()
 	s.Saves += m.saves.Load()
 	s.Resaves += m.resaves.Load()
@@ -197,6 +202,21 @@ func (s *Stats) add(m *meters) {
 	s.Stuck += int(m.stuck.Load())
 	s.Open += int(m.open.Load())
 	s.Queued += int(m.queued.Load())
+}
+
+// Warnings says what somebody should look at although all goes on.
+func (w *Worker) Warnings() (list []string) {
+	s := w.Stats()
+	if s.Forged > 0 {
+		list = append(list, fmt.Sprintf("%d times a forged message was stepped over in the event log: somebody else may publish on _toolcalls.>; `streamer verify` shows them", s.Forged))
+	}
+	if s.Diverged > 0 {
+		list = append(list, fmt.Sprintf("%d stored events are not what their inputs give; `streamer verify` shows the first of each session", s.Diverged))
+	}
+	if s.Stuck > 0 {
+		list = append(list, fmt.Sprintf("%d sessions stand still: NATS refuses their next event; the log says why", s.Stuck))
+	}
+	return list
 }
 
 // farBehind is how old what a partition folds may be before Problem tells.

@@ -27,8 +27,9 @@ import (
 // logs in memory, and decides itself what happens next: which owner folds,
 // which publish arrives, arrives twice, or has its answer lost or late, who
 // saves, moves the mark, forgets, hears the clock, dies, or loses the end of
-// the event log in a power failure. Whatever the order, the event log must be
-// the fold of the inputs in the end.
+// the event log in a power failure, or somebody forges a message in it.
+// Whatever the order, the events in the log must be the fold of the inputs in
+// the end.
 
 // TestModel runs random schedules; STREAMER_MODEL asks for more of them.
 func TestModel(t *testing.T) {
@@ -92,7 +93,11 @@ type model struct {
 type stored struct {
 	token string
 	id    events.ID
-	line  string
+	kind  events.Type
+	call  string
+	body  string
+
+	forged bool // no event: somebody else published it
 }
 
 type kept struct {
@@ -147,6 +152,11 @@ func (m *model) run() error {
 		if err := m.step(); err != nil {
 			return err
 		}
+		for _, o := range m.owners {
+			if n := o.q.m.diverged.Load(); n > 0 {
+				return fmt.Errorf("%d stored events are not what their inputs give", n)
+			}
+		}
 	}
 	return m.settle()
 }
@@ -181,6 +191,8 @@ func (m *model) step() error {
 		return m.birth(m.rnd.IntN(2))
 	case 1:
 		return m.powerLoss()
+	case 3:
+		m.log = append(m.log, stored{token: []string{"a", "b"}[m.rnd.IntN(2)], forged: true})
 	case 2: // time passes: deadlines, silence
 		m.now = m.now.Add(time.Duration(m.rnd.IntN(2000)) * time.Millisecond)
 	}
@@ -246,8 +258,8 @@ func (m *model) compare() error {
 		}
 	}
 	for _, s := range m.log {
-		if s.token != "" {
-			got[s.token] = append(got[s.token], s.line)
+		if s.token != "" && !s.forged {
+			got[s.token] = append(got[s.token], s.id.String()+" "+s.body)
 		}
 	}
 	for _, token := range []string{"a", "b"} {
@@ -330,14 +342,14 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 	token := p.Header.Get("token")
 	switch p.Subject {
 	case "event":
-		if prev, _ := m.last(token); m.condition && p.Header.Get("prev") != fmt.Sprint(prev) {
+		if prev, _, _ := m.last(token); m.condition && p.Header.Get("prev") != fmt.Sprint(prev) {
 			return 0, broker.ErrConflict
 		}
 		id, err := events.ParseID(p.Header.Get("id"))
 		if err != nil {
 			return 0, err
 		}
-		m.log = append(m.log, stored{token, id, id.String() + " " + string(p.Data)})
+		m.log = append(m.log, stored{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), string(p.Data), false})
 		return uint64(len(m.log)), nil
 	case "state":
 		if m.condition && p.Header.Get("rev") != fmt.Sprint(m.states[token].rev) {
@@ -360,13 +372,17 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 	return seq, nil
 }
 
-func (m *model) last(token string) (uint64, events.ID) {
-	for i := len(m.log) - 1; i >= 0; i-- {
-		if m.log[i].token == token {
-			return uint64(i + 1), m.log[i].id
+func (m *model) last(token string) (seq uint64, last broker.Stored, err error) {
+	for i, s := range m.log {
+		if s.token != token {
+			continue
+		}
+		seq = uint64(i + 1)
+		if !s.forged {
+			last = broker.Stored{Seq: seq, ID: s.id, Type: s.kind, Call: s.call, Data: []byte(s.body)}
 		}
 	}
-	return 0, events.ID{}
+	return seq, last, nil
 }
 
 // fold gives the owner the next n inputs.
@@ -443,9 +459,8 @@ func (o *modelOwner) EventBounds(context.Context) (first, last uint64, err error
 	return 1, uint64(len(o.m.log)), nil
 }
 
-func (o *modelOwner) ChainLast(_ context.Context, token string) (uint64, events.ID, error) {
-	seq, id := o.m.last(token)
-	return seq, id, nil
+func (o *modelOwner) ChainLast(_ context.Context, token string) (uint64, broker.Stored, error) {
+	return o.m.last(token)
 }
 
 func (o *modelOwner) Epoch() uint64 { return o.m.epoch }
@@ -464,7 +479,7 @@ func (o *modelOwner) PublishWait(_ context.Context, p *broker.Pub) broker.Ack {
 }
 
 func (o *modelOwner) EventPub(token string, e *events.Event, body []byte, _ map[string]string, prev uint64) *broker.Pub {
-	return &broker.Pub{Subject: "event", Data: body, Header: header("token", token, "prev", fmt.Sprint(prev), "id", e.EventID.String())}
+	return &broker.Pub{Subject: "event", Data: body, Header: header("token", token, "prev", fmt.Sprint(prev), "id", e.EventID.String(), "type", string(e.Type), "call", e.Call)}
 }
 
 func (o *modelOwner) ClockPub(token, msgID string, data []byte) *broker.Pub {

@@ -218,6 +218,9 @@ func (q *partition) pad(ctx context.Context, last, want uint64) error {
 			return err
 		}
 	}
+	if last < want && want-last > maxPad {
+		return fmt.Errorf("%w: the input log ends at %d, and was folded up to %d: more than a power loss takes; restore the stream of inputs", ErrLost, last, want)
+	}
 	if last < want {
 		q.z.Warn().Uint64("seq", last).Uint64("want", want).Msg("the input log is shorter than what was folded of it; padding")
 	}
@@ -234,6 +237,9 @@ func (q *partition) pad(ctx context.Context, last, want uint64) error {
 	}
 	return nil
 }
+
+// maxPad bounds the padding, which takes a round trip each.
+const maxPad = 1 << 20
 
 // How long an answer is asked for again that says that something is lost. A
 // server that was cut off from the others answers for some seconds as if it

@@ -262,11 +262,11 @@ func (q *partition) states(ctx context.Context) (open []listed, top uint64, err 
 	}
 	for _, s := range all {
 		if !s.lacking && s.chain != (events.ID{}) && newest.Sub(s.at) <= lossWindow {
-			_, there, err := q.log.ChainLast(ctx, s.token)
+			_, last, err := q.log.ChainLast(ctx, s.token)
 			if err != nil {
 				return nil, 0, err
 			}
-			s.lacking = s.chain.After(there)
+			s.lacking = s.chain.After(last.ID)
 		}
 		if s.lacking || s.wake != 0 {
 			open = append(open, s.listed)

@@ -222,7 +222,15 @@ func (v *verification) read(ctx context.Context) error {
 		if begin == 0 {
 			begin = e.Seq
 		}
-		if !v.takes(e.Token) || e.ID.Seq > v.last {
+		if !v.takes(e.Token) {
+			return nil
+		}
+		if e.Forged != "" {
+			v.add(v.got, e.Token, fmt.Sprintf("%s (message %d is forged, %s)", e.Subject, e.Seq, e.Forged))
+			prev[e.Token] = e.Seq
+			return nil
+		}
+		if e.ID.Seq > v.last {
 			return nil
 		}
 		if e.ID.Seq < v.first {

@@ -30,7 +30,7 @@ type Log interface {
 	Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []broker.Input, next uint64, caughtUp bool) error) error
 	InputBounds(ctx context.Context) (first, last uint64, err error)
 	EventBounds(ctx context.Context) (first, last uint64, err error)
-	ChainLast(ctx context.Context, token string) (seq uint64, id events.ID, err error)
+	ChainLast(ctx context.Context, token string) (seq uint64, last broker.Stored, err error)
 
 	Epoch() uint64
 	Publish(p *broker.Pub, acks chan<- broker.Ack)
