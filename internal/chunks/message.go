@@ -56,7 +56,7 @@ func (m *Message) Add(f *Chunk, lim Limits) (pos int, opened bool, err error) {
 		m.Refuse(f)
 		return -1, false, ErrName
 	}
-	if m.rest(f, id, name) {
+	if len(m.LostAt) > 0 && m.rest(f, id, name) {
 		return -1, false, ErrRest
 	}
 	pos = m.find(f, id, name)
@@ -99,7 +99,7 @@ func (m *Message) known(name string) string {
 
 // rest tells whether a fragment goes on with a call that was refused.
 func (m *Message) rest(f *Chunk, id, name string) bool {
-	return name == "" && len(m.LostAt) > 0 && slices.Contains(m.LostAt, place(f.Index, id)) && (id == "" || m.ByID(id) < 0)
+	return name == "" && slices.Contains(m.LostAt, place(f.Index, id)) && (id == "" || m.ByID(id) < 0)
 }
 
 // Refuse notes that the call that a fragment begins is refused: what goes on

@@ -87,12 +87,12 @@ type Reader struct {
 	mem     *Memory
 	limits  Limits
 	in      input
-	named   bool     // the format of the input is given
 	wrong   *Problem // with the whole input
 	out     []chunks.Chunk
 	problem *Problem
 	scratch []byte
 	halves  bool // a text of the event may hold half of a surrogate pair
+	named   bool // the format of the input is given
 	moulds  moulds
 }
 

@@ -45,10 +45,9 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 func (st *Step) Chunks(frame []chunks.Chunk) {
 	old := st.history(frame)
 	var past map[int]bool
-	if len(frame) > 1 {
+	if st.frame = frame; len(frame) > 1 {
 		past = st.past(frame)
 	}
-	st.frame = frame
 	for i := range frame {
 		if i < old && frame[i].Repeated || past != nil && past[i] {
 			continue
