@@ -217,7 +217,7 @@ func (h *history) logged(c *call, rank int) (Outcome, bool) {
 // placeholder in the history, and which may take its place.
 func (h *history) outdated(c *call, rank int) bool {
 	o, ok := h.logged(c, rank)
-	if !ok || o.Content == nil || !h.results[c.answer].fake {
+	if !ok || !o.real() || !h.results[c.answer].fake {
 		return false
 	}
 	switch h.o.Late {
@@ -243,7 +243,11 @@ func (h *history) fill(c *call, rank int) {
 	case ok:
 		c.content, c.reason = asContent(string(content)), given
 		return
-	case inLog && logged.Content != nil:
+	case inLog && logged.real():
+		if logged.Content == nil {
+			h.wanted = append(h.wanted, logged.At)
+			logged.Content = []byte(`""`)
+		}
 		c.content, c.reason, c.isError = asContent(string(logged.Content)), fromLog, logged.IsError
 		return
 	}

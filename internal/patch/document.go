@@ -28,7 +28,7 @@ func (d *document) at(m int) string { return d.text[d.messages[m].from:d.message
 func parse(text string, limits Limits) (document, error) {
 	d := document{text: text}
 	if len(text) > limits.Bytes {
-		return d, fmt.Errorf("patch: the history has %d bytes, more than %d", len(text), limits.Bytes)
+		return d, tooMuch("patch: the history has %d bytes, more than %d", len(text), limits.Bytes)
 	}
 	if !utf8.ValidString(text) {
 		return d, fmt.Errorf("patch: not UTF-8 at byte %d", badUTF8(text))
@@ -60,7 +60,7 @@ func parse(text string, limits Limits) (document, error) {
 // check looks at what a history must have: objects, and not too many.
 func (d *document) check(limits Limits) error {
 	if len(d.messages) > limits.Messages {
-		return fmt.Errorf("patch: the history has %d messages, more than %d", len(d.messages), limits.Messages)
+		return tooMuch("patch: the history has %d messages, more than %d", len(d.messages), limits.Messages)
 	}
 	for m := range d.messages {
 		if raw := d.at(m); raw[0] != '{' {
@@ -186,7 +186,7 @@ func shallow(text string, limit int) error {
 			}
 		case '{', '[':
 			if depth++; depth > limit {
-				return fmt.Errorf("patch: the history is nested deeper than %d at byte %d", limit, i)
+				return tooMuch("patch: the history is nested deeper than %d at byte %d", limit, i)
 			}
 		case '}', ']':
 			depth--

@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -28,8 +27,9 @@ type history struct {
 	ids   map[string]int // place in slots
 	slots []slot
 
-	ops []Op
-	out []piece
+	ops    []Op
+	out    []piece
+	wanted []uint64 // results of the log that are not at hand
 
 	scratch []answerOf // of group
 	spare   []call     // of the calls of a LangChain message
@@ -136,7 +136,7 @@ func (h *history) read() error {
 	for m := range h.messages {
 		h.format.read(h, m)
 		if n := len(h.turns); n > 0 && h.turns[n-1].to-h.turns[n-1].from > h.o.Limits.Calls {
-			return fmt.Errorf("patch: message %d: the turn has more than %d calls", m, h.o.Limits.Calls)
+			return tooMuch("patch: message %d: the turn has more than %d calls", m, h.o.Limits.Calls)
 		}
 	}
 	h.measure()

@@ -3,6 +3,7 @@ package patch
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -50,14 +51,6 @@ type Options struct {
 	Limits Limits `json:"-"`
 }
 
-// Outcome is what became of a call, by the event log of its session.
-type Outcome struct {
-	Name    string
-	Content json.RawMessage // the real result; nil where there is none
-	IsError bool            // the real result is an error
-	Reason  events.Text     // why there is none
-}
-
 // Limits bound what a repair takes; a zero is the default in the comment.
 type Limits struct {
 	Bytes    int // of the history; 64 MiB
@@ -65,6 +58,20 @@ type Limits struct {
 	Depth    int // of nesting, the list of messages included; 64
 	Calls    int // of one turn; 10,000
 }
+
+// ErrLimit is what the error of a Repair is (errors.Is) where the history is
+// beyond a limit.
+var ErrLimit = errors.New("patch: beyond a limit")
+
+// beyond is an ErrLimit in words.
+type beyond string
+
+func (b beyond) Error() string { return string(b) }
+
+// Is makes it an ErrLimit.
+func (b beyond) Is(target error) bool { return target == ErrLimit }
+
+func tooMuch(format string, args ...any) error { return beyond(fmt.Sprintf(format, args...)) }
 
 func (l Limits) orDefaults() Limits {
 	for _, d := range []struct {

@@ -116,13 +116,13 @@ func (h *history) finish(input []byte) Repaired {
 	r.SignedAfterChange = h.signedBehind(first)
 	switch {
 	case h.o.Output == "ops":
-		return Repaired{Script: h.script(), Report: r}
+		return Repaired{Script: h.script(), Report: r, Wanted: h.wanted}
 	case h.o.Output == "check":
-		return Repaired{Report: r}
+		return Repaired{Report: r, Wanted: h.wanted}
 	case first < 0:
 		return Repaired{History: input, Report: r}
 	}
-	return Repaired{History: h.full(), Report: r}
+	return Repaired{History: h.full(), Report: r, Wanted: h.wanted}
 }
 
 // signedBehind counts the turns with signed reasoning behind the first change.

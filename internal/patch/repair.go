@@ -11,6 +11,10 @@ type Repaired struct {
 	// Script leads from the input to the output, for the output ops.
 	Script []Edit
 	Report Report
+	// Wanted are the real results in the log, by Outcome.At, that the repair
+	// needs and has not got. Once they are put into Options.Log, the same
+	// repair gives the answer; this one has empty results in their place.
+	Wanted []uint64
 }
 
 // Edit is one step of an edit script; a step has one of the three. Applied to
@@ -31,7 +35,7 @@ type Replacement struct {
 // once. The input is a JSON list of messages, an object with such a list as
 // "messages" or "input", or one message a line; it is never modified. shape ""
 // is found out. It refuses, with the place, what is no history, what could be
-// of several shapes, and what is beyond the limits.
+// of several shapes, and what is beyond the limits (ErrLimit).
 //
 // The same input gives the same output everywhere; repairing the output
 // changes nothing, unless a profile has another system's rules.

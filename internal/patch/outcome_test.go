@@ -1,0 +1,145 @@
+package patch_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"streamer/internal/events"
+	"streamer/internal/patch"
+)
+
+// outcomes reads events, one a line, whose places are their lines.
+func outcomes(t *testing.T, lines ...string) *patch.Outcomes {
+	t.Helper()
+	var o patch.Outcomes
+	for i, line := range lines {
+		var e events.Event
+		if err := json.Unmarshal([]byte(`{"event_id":"1.0","session":"s",`+line[1:]), &e); err != nil {
+			t.Fatalf("event %d: %v", i+1, err)
+		}
+		o.Take(uint64(i+1), &e)
+	}
+	return &o
+}
+
+// written writes a log in one line.
+func written(log map[string][]patch.Outcome) string {
+	var list []string
+	for _, id := range slices.Sorted(maps.Keys(log)) {
+		for _, o := range log[id] {
+			s := id + "=" + o.Name + ":" + string(o.Reason) + string(o.Content)
+			if o.IsError {
+				s += "!"
+			}
+			if o.At != 0 {
+				s += fmt.Sprintf("@%d", o.At)
+			}
+			list = append(list, s)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// call writes an event about the call c of the tool f with id x.
+func call(typ events.Type, rest string) string {
+	return fmt.Sprintf(`{"type":%q,"call":"1.0","id":"x","uid":"x","tool_name":"f"%s}`, typ, rest)
+}
+
+// closed writes the synthetic end of a call.
+func closed(code events.Code, said string) string {
+	return call(events.ToolCallResult, fmt.Sprintf(`,"status":"cancelled","synthetic":true,"reason":{"code":%q,"text":%q},"tool_result":%q`, code, said, said))
+}
+
+func TestOutcomes(t *testing.T) {
+	start, whole := call(events.ToolCallStart, ""), call(events.ToolCallArgsComplete, `,"args_valid":true`)
+	malformed := call(events.ToolCallArgsComplete, `,"args_valid":false`)
+	cancelled := closed(events.ByInterrupt, "Tool call f with id x was cancelled before it was completed. It may have run in part.")
+	late := call(events.ToolCallLateResult, `,"status":"completed","tool_result":"late"`)
+	real := call(events.ToolCallResult, `,"status":"completed","tool_result":"42"`)
+	orphan := `{"type":"orphan_result","id":"y","status":"completed","tool_result":"lost"}`
+	for _, c := range []struct {
+		name, want string
+		log        []string
+	}{
+		{"nothing", ``, nil},
+		{"no call", ``, []string{`{"type":"run_started"}`}},
+		{"still open", `x=f:`, []string{start, whole}},
+		{"a result", `x=f:"42"`, []string{start, whole, real}},
+		{"only the end is in the log", `x=f:"42"`, []string{real}},
+		{"an error", `x=f:"no"!`, []string{call(events.ToolCallResult, `,"status":"error","tool_result":"no"`)}},
+		{"a rejection", `x=f:"Not on Sundays."!`, []string{call(events.ToolCallResult, `,"status":"denied","tool_result":"Not on Sundays."`)}},
+		{"a rejection without a word", `x=f:denied!`, []string{call(events.ToolCallResult, `,"status":"denied","tool_result":""`)}},
+		{"an empty result", `x=f:""`, []string{call(events.ToolCallResult, `,"status":"completed","tool_result":""`)}},
+		{"an object", `x=f:{"n": 1}`, []string{call(events.ToolCallResult, `,"status":"completed","tool_result":{"n": 1}`)}},
+		{"blocks of text", `x=f:"a\nb \ud83d"`, []string{call(events.ToolCallResult, `,"tool_result":[{"type":"text","text":"a"},{"text":"b \ud83d","type":"text"}]`)}},
+		{"other blocks", `x=f:[{"type":"text","text":"a"},{"type":"image","source":{}}]`, []string{call(events.ToolCallResult, `,"tool_result":[{"type":"text","text":"a"},{"type":"image","source":{}}]`)}},
+		{"no blocks", `x=f:[]`, []string{call(events.ToolCallResult, `,"tool_result":[]`)}},
+		{"a long result", `x=f:@2`, []string{start, call(events.ToolCallResult, `,"tool_result":"`+strings.Repeat("a", 2000)+`"`)}},
+		{"a result beside the log", `x=f:@2`, []string{start, call(events.ToolCallResult, `,"tool_result_ref":{"size":70000,"sha256":"","preview":"","chunks":[]}`)}},
+
+		{"an interrupt", `x=f:cancelled`, []string{start, whole, cancelled}},
+		{"a late result", `x=f:"late"`, []string{start, whole, cancelled, late}},
+		{"a second late result", `x=f:"late"`, []string{cancelled, late, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`)}},
+		{"another result behind the first", `x=f:"42"`, []string{real, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`)}},
+		{"another result in front of the first", `x=f:"42"`, []string{start, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`), real}},
+
+		{"a time-out", `x=f:timeout`, []string{closed(events.ByResultTimeout, "Tool call f with id x timed out: no result was received. It may or may not have run.")}},
+		{"the words decide, not the code", `x=f:args`, []string{closed(events.ByArgsTimeout, "Tool call f with id x was not run: its arguments were incomplete or malformed.")}},
+		{"whole args that were not announced", `x=f:timeout`, []string{closed(events.ByArgsTimeout, "Tool call f with id x timed out: no result was received. It may or may not have run.")}},
+		{"in Chinese", `x=f:new_message`, []string{closed(events.ByNewMessage, "工具调用 f（ID 为 x）已被取消 - 在其完成之前收到了另一条消息。")}},
+		{"words of the operator's", `x=f:cancelled`, []string{start, whole, closed(events.ByInterrupt, "Stop!")}},
+		{"words of the operator's, malformed args", `x=f:args`, []string{start, malformed, closed(events.ByInterrupt, "Stop!")}},
+		{"words of the operator's, args that were not announced", `x=f:cancelled`, []string{start, closed(events.ByInterrupt, "Stop!")}},
+		{"lost", `x=f:interrupted`, []string{closed(events.ByLost, "Tool call f with id x was interrupted: no result was recorded. It may or may not have run.")}},
+
+		{"an orphan", `y=:"lost"`, []string{orphan}},
+		{"an orphan whose call came", `y=f:`, []string{orphan, `{"type":"tool_call_start","call":"2.0","id":"y","uid":"y","tool_name":"f"}`}},
+		{"an id used again", `x=f:"42" x=g:cancelled x~9.0=g:cancelled`, []string{
+			start, real, `{"type":"tool_call_start","call":"9.0","id":"x","uid":"x~9.0","tool_name":"g"}`,
+			strings.NewReplacer(`"1.0"`, `"9.0"`, `"uid":"x"`, `"uid":"x~9.0"`, `"tool_name":"f"`, `"tool_name":"g"`, "call f", "call g").Replace(cancelled),
+		}},
+	} {
+		got := written(outcomes(t, c.log...).Log())
+		if got != c.want {
+			t.Errorf("%s:\n log  %s\n got  %s\n want %s", c.name, strings.Join(c.log, "\n      "), got, c.want)
+		}
+	}
+}
+
+// TestRepairFromLog: the log comes before the reasons, and what it has not at
+// hand is asked for.
+func TestRepairFromLog(t *testing.T) {
+	const head, tail = `[{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}}]}`, `]`
+	long := call(events.ToolCallResult, `,"tool_result":"`+strings.Repeat("a", 2000)+`"`)
+	for _, c := range []struct {
+		name, event, want string
+		wanted            int
+	}{
+		{"a reason", closed(events.ByResultTimeout, "Tool call f with id x timed out: no result was received. It may or may not have run."), `"Tool call f with id x timed out: no result was received. It may or may not have run."`, 0},
+		{"a result", call(events.ToolCallResult, `,"tool_result":{"n":1}`), `"{\"n\":1}"`, 0},
+		{"a result that is not at hand", long, `""`, 1},
+		{"open", call(events.ToolCallStart, ""), `"Tool call f with id x was interrupted: no result was recorded. It may or may not have run."`, 0},
+	} {
+		log := outcomes(t, c.event).Log()
+		got, err := patch.Repair(patch.OpenAI, []byte(head+tail), patch.Options{Log: log})
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		want := head + `,{"role":"tool","tool_call_id":"x","content":` + c.want + `}` + tail
+		if string(got.History) != want || len(got.Wanted) != c.wanted {
+			t.Errorf("%s:\n got  %s, wanted %d\n want %s, wanted %d", c.name, got.History, got.Wanted, want, c.wanted)
+		}
+		if c.wanted == 0 {
+			continue
+		}
+		log["x"][0].Content = json.RawMessage(`"here"`)
+		got, err = patch.Repair(patch.OpenAI, []byte(head+tail), patch.Options{Log: log})
+		if want := strings.Replace(want, `""`, `"here"`, 1); err != nil || string(got.History) != want || got.Wanted != nil {
+			t.Errorf("%s, the second time:\n got  %s, wanted %d, %v\n want %s", c.name, got.History, got.Wanted, err, want)
+		}
+	}
+}
