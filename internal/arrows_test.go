@@ -32,11 +32,12 @@ func rooms() map[string]room {
 		"internal/session":   {core: true, may: "events chunks lifecycle decode patch"},
 		"internal/encode":    {core: true, may: "events"},
 		"internal/broker":    {may: "events nats.go nats-server"},
+		"internal/repairs":   {may: "events patch"},
 		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go zerolog"},
-		"internal/gateway":   {may: "encode events patch zerolog"},
+		"internal/gateway":   {may: "encode events repairs zerolog"},
 		"examples/sse-ui":    {},
 		"test/chaos":         {},
-		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker gateway examples/sse-ui nats.go nuid zerolog"},
+		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker repairs gateway examples/sse-ui nats.go nuid zerolog"},
 	}
 }
 
@@ -47,6 +48,7 @@ func names() map[string]string {
 		"github.com/rs/zerolog":                    "zerolog",
 		"github.com/nats-io/nats.go":               "nats.go",
 		"github.com/nats-io/nats.go/jetstream":     "nats.go",
+		"github.com/nats-io/nats.go/micro":         "nats.go",
 		"github.com/nats-io/nats-server/v2/server": "nats-server",
 		"github.com/nats-io/nuid":                  "nuid",
 		"streamer/examples/sse-ui":                 "examples/sse-ui",
