@@ -1,0 +1,76 @@
+package broker
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+)
+
+// card is what a service tells of itself.
+type card struct {
+	micro.ServiceIdentity
+	started time.Time
+}
+
+func newCard(s Service) card {
+	return card{
+		ServiceIdentity: micro.ServiceIdentity{
+			Name: s.Name, ID: strings.ToLower(rand.Text()), Version: s.Version, Metadata: map[string]string{},
+		},
+		started: time.Now().UTC(),
+	}
+}
+
+// verbs are the questions about itself that a service answers, by subject: to
+// all services, to all of this name, and to this instance.
+func (l *listening) verbs() map[string]func() any {
+	all := map[string]func() any{}
+	for verb, tell := range map[string]func() any{
+		"PING": l.ping, "INFO": l.info, "STATS": l.statistics,
+	} {
+		subject := micro.APIPrefix + "." + verb
+		all[subject] = tell
+		all[subject+"."+l.Name] = tell
+		all[subject+"."+l.Name+"."+l.card.ID] = tell
+	}
+	return all
+}
+
+func (l *listening) ping() any {
+	return micro.Ping{ServiceIdentity: l.card.ServiceIdentity, Type: micro.PingResponseType}
+}
+
+func (l *listening) info() any {
+	return micro.Info{
+		ServiceIdentity: l.card.ServiceIdentity, Type: micro.InfoResponseType, Description: l.Description,
+		Endpoints: []micro.EndpointInfo{{
+			Name: l.Endpoint, Subject: l.Subject, QueueGroup: l.Name, Metadata: map[string]string{},
+		}},
+	}
+}
+
+func (l *listening) statistics() any {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.stats
+	return micro.Stats{
+		ServiceIdentity: l.card.ServiceIdentity, Type: micro.StatsResponseType, Started: l.card.started,
+		Endpoints: []*micro.EndpointStats{&now},
+	}
+}
+
+// tell answers a question.
+func (l *listening) tell(m *nats.Msg, what any) {
+	if !repliesTo(m.Reply) {
+		return
+	}
+	body, err := json.Marshal(what)
+	if err != nil { // structs of ours: cannot be
+		return
+	}
+	l.send(&nats.Msg{Subject: m.Reply, Data: body})
+}
