@@ -1,5 +1,5 @@
 // Package gateway is the HTTP side: it serves the events of a session as SSE,
-// takes inputs and interrupts, and shows the page.
+// takes inputs and interrupts, repairs histories, and shows the page.
 //
 // It promises:
 //   - A stream gives every event of its session after the client's cursor, in
@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/repairs"
 
 	"github.com/rs/zerolog"
 )
@@ -101,6 +102,9 @@ type Options struct {
 	// Metrics gives what GET /metrics tells besides the gateway's own numbers.
 	// If nil, nothing.
 	Metrics func(ctx context.Context) []Metric
+
+	// Repairs answers POST /v1/repair. If nil, there is no such thing.
+	Repairs *repairs.Desk
 
 	MaxClients   int           // open streams; if zero, 10,000
 	MaxBody      int           // bytes of an input; if zero, the store's limit less 4 KiB
@@ -199,6 +203,9 @@ func (g *Gateway) newRoutes() *http.ServeMux {
 	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)
 	for _, k := range kinds {
 		api("/v1/sessions/{session}/"+k.path, "POST", g.ingest(k.kind))
+	}
+	if g.opts.Repairs != nil {
+		api("/v1/repair", "POST", g.repair)
 	}
 	api("/metrics", "GET", g.metrics)
 	mux.HandleFunc("/v1/login", g.only("POST", g.checked(g.login)))
