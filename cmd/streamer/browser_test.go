@@ -167,16 +167,16 @@ func delta(body string) string {
 
 // serveHere serves in this process, and gives the address of the page. It ends
 // with the test, or with stop. Tools named slow_* have a second.
-func serveHere(t *testing.T, dir, listen string) (home string, stop func()) {
+func serveHere(t *testing.T, dir, listen string, more ...string) (home string, stop func()) {
 	t.Helper()
 	std := stdio{strings.NewReader(""), io.Discard, t.Output()}
 	var s serveFlags
 	fs := flags("serve")
 	s.register(fs)
-	if _, err := parse(std, fs, []string{
+	if _, err := parse(std, fs, append([]string{
 		"--data-dir", dir, "--partitions", "1", "--nats-listen", "127.0.0.1:0", "--http-listen", listen,
 		"--log-level", "error", "--tool-timeout", "slow_*=1s",
-	}); err != nil {
+	}, more...)); err != nil {
 		t.Fatal(err)
 	}
 	h, err := open(t.Context(), std, &s)

@@ -74,6 +74,8 @@ type serveFlags struct {
 	httpListen, tokenFile string
 	hosts, origins        words
 	maxClients            int
+	repairBytes           int
+	repairService         bool
 
 	given               func(fn func(*flag.Flag)) // the flags that were given
 	rules               lifecycle.Rules
@@ -108,6 +110,8 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 	fs.Var(&s.hosts, "http-host", "`name` by which the HTTP API may be reached besides loopback; may be repeated")
 	fs.Var(&s.origins, "http-origin", "foreign `origin` whose pages may use the HTTP API; may be repeated")
 	fs.IntVar(&s.maxClients, "http-max-clients", 0, "open event streams at the most; if 0, 10,000")
+	fs.IntVar(&s.repairBytes, "repair-bytes", 0, "`bytes` of a history to repair at the most, and of all that are under way; if 0, 64 MiB")
+	fs.BoolVar(&s.repairService, "repair-service", true, "repair histories on NATS too, on the subject streamer.repair")
 
 	fs.StringVar(&s.rulesFile, "rules", "", "JSON `file` of settings, docs/operations.md has them all; a flag that is given wins over it")
 	fs.DurationVar(&s.args, "args-timeout", d.ArgsTimeout.Std(), "silence after which a call's args are given up")

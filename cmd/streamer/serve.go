@@ -13,6 +13,7 @@ import (
 	sseui "streamer/examples/sse-ui"
 	"streamer/internal/broker"
 	"streamer/internal/gateway"
+	"streamer/internal/repairs"
 	"streamer/internal/worker"
 
 	"github.com/nats-io/nuid"
@@ -46,6 +47,7 @@ type house struct {
 	broker  *broker.Broker
 	worker  *worker.Worker
 	gateway *gateway.Gateway
+	desk    *repairs.Desk
 	ln      net.Listener
 }
 
@@ -97,17 +99,19 @@ func (h *house) open(ctx context.Context) (err error) {
 		Rules: rules, SaveEvery: h.flags.saveEvery, EvictAfter: h.flags.evict, Nonce: nuid.Next(),
 	}}
 	gatewayOptions.Metrics, gatewayOptions.Warnings = h.metrics, h.worker.Warnings
+	h.desk = &repairs.Desk{Log: sessionLog{h.broker}, MaxBytes: h.flags.repairBytes}
+	gatewayOptions.Repairs = h.desk
 	h.gateway, err = gateway.New(gatewayOptions, store{h.broker, h.worker}, sseui.Files, h.log)
 	return err
 }
 
-// run runs worker and gateway until ctx ends or one of them cannot go on. The
-// gateway stops first, the worker then has all inputs there will be.
+// run runs worker, gateway and service until ctx ends or one of them cannot go
+// on. The gateway stops first, the worker then has all inputs there will be.
 func (h *house) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
-	errs := make(chan error, 2)
+	errs := make(chan error, 3)
 	wg.Go(func() {
 		defer stop()
 		errs <- h.gateway.Run(ctx, h.ln)
@@ -116,9 +120,16 @@ func (h *house) run(ctx context.Context) error {
 		defer stop()
 		errs <- h.carry(ctx)
 	})
+	if h.flags.repairService {
+		wg.Go(func() {
+			defer stop()
+			errs <- h.broker.Serve(ctx, repairService(h.desk))
+		})
+	}
 	wg.Wait()
-	for range 2 {
-		if err := <-errs; err != nil && !errors.Is(err, context.Canceled) {
+	close(errs)
+	for err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
 			return err
 		}
 	}

@@ -6,12 +6,16 @@ import (
 	"runtime/debug"
 )
 
-// version prints what was built, as the Go toolchain recorded it.
+// version prints what was built.
 func version(_ context.Context, std stdio, _ []string) error {
-	v := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		v = info.Main.Version
-	}
-	_, err := fmt.Fprintf(std.out, "streamer %s\n", v)
+	_, err := fmt.Fprintf(std.out, "streamer %s\n", buildVersion())
 	return err
+}
+
+// buildVersion is what was built, as the Go toolchain recorded it.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
 }

@@ -29,7 +29,7 @@ type Desk struct {
 	Log Log
 
 	MaxBytes  int           // of a request; if zero, 64 MiB
-	MaxAtOnce int           // bytes of all requests under way; if zero, twice MaxBytes
+	MaxAtOnce int           // bytes of all requests under way; if zero, MaxBytes
 	Wait      time.Duration // for others to leave; if zero, 5 s
 	LogTime   time.Duration // for reading the log of a session; if zero, 10 s
 
@@ -77,11 +77,7 @@ func (d *Desk) Enter(ctx context.Context, bytes int) (leave func(), err error) {
 		return nil, d.TooLarge()
 	}
 	d.once.Do(func() {
-		atOnce := d.MaxAtOnce
-		if atOnce == 0 {
-			atOnce = 2 * d.Bound()
-		}
-		d.limit = newLimit(max(atOnce, d.Bound(), leastShare))
+		d.limit = newLimit(max(d.MaxAtOnce, d.Bound(), leastShare))
 	})
 	wait, cancel := context.WithTimeout(ctx, orDefault(d.Wait, 5*time.Second))
 	defer cancel()

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/repairs"
+)
+
+// sessionLog is the repairs' view of the broker.
+type sessionLog struct{ b *broker.Broker }
+
+// Events is repairs.Log's.
+func (l sessionLog) Events(ctx context.Context, token string, fn func(seq uint64, t events.Type, body []byte) error) error {
+	return l.b.Events(ctx, token, 0, func(e broker.Stored) error { return fn(e.Seq, e.Type, e.Data) })
+}
+
+// Event is repairs.Log's.
+func (l sessionLog) Event(ctx context.Context, token string, seq uint64) ([]byte, error) {
+	e, err := l.b.Event(ctx, token, seq)
+	return e.Data, gone(err)
+}
+
+// Blob is repairs.Log's.
+func (l sessionLog) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
+	data, err := l.b.Blob(ctx, ref)
+	return data, gone(err)
+}
+
+func gone(err error) error {
+	if errors.Is(err, broker.ErrNotFound) {
+		return errors.Join(repairs.ErrNotFound, err)
+	}
+	return err
+}
