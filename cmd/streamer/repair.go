@@ -121,8 +121,11 @@ func readOptions(s string, flags patch.Options) (o patch.Options, err error) {
 	}
 	if o, err = patch.ParseOptions(text); err == nil {
 		for _, f := range []struct{ to, from *string }{
-			{&o.Late, &flags.Late}, {&o.Provider, &flags.Provider}, {&o.Profile, &flags.Profile},
-			{&o.Lang, &flags.Lang}, {&o.Output, &flags.Output},
+			{&o.Late, &flags.Late},
+			{&o.Provider, &flags.Provider},
+			{&o.Profile, &flags.Profile},
+			{&o.Lang, &flags.Lang},
+			{&o.Output, &flags.Output},
 		} {
 			if *f.from != "" {
 				*f.to = *f.from

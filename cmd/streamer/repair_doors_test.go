@@ -156,7 +156,9 @@ func TestRepairFromLog(t *testing.T) {
 	history := unanswered("real", "large", "late", "stopped", "unknown")
 	want := history
 	for _, r := range [][2]string{
-		{"real", `"<42>"`}, {"large", `"` + large + `"`}, {"late", `"{\"n\":1.0}"`},
+		{"real", `"<42>"`},
+		{"large", `"` + large + `"`},
+		{"late", `"{\"n\":1.0}"`},
 		{"stopped", `"Tool call f with id stopped was cancelled before it was completed. It may have run in part."`},
 		{"unknown", strings.ReplaceAll(inWords, "id x", "id unknown")},
 	} {
@@ -246,7 +248,10 @@ func TestSemantic(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"v1.2.3", "1.2.3"},
 		{"v0.0.0-20261121063000-f2bcff4abcde+dirty", "0.0.0-20261121063000-f2bcff4abcde+dirty"},
-		{"(devel)", "0.0.0"}, {"unknown", "0.0.0"}, {"", "0.0.0"}, {"v1.2", "0.0.0"},
+		{"(devel)", "0.0.0"},
+		{"unknown", "0.0.0"},
+		{"", "0.0.0"},
+		{"v1.2", "0.0.0"},
 	} {
 		if got := semantic(c.in); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.in, got, c.want)

@@ -56,9 +56,9 @@ func (b *Broker) Serve(ctx context.Context, s Service) error {
 	// Requests outlive ctx, by the grace period.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	l := newListening(b, s, work)
+	l := newListening(b, s)
 	defer l.unsubscribe()
-	if err := l.subscribe(); err != nil {
+	if err := l.subscribe(work); err != nil {
 		return fmt.Errorf("broker: service %s: %w", s.Name, err)
 	}
 	<-ctx.Done()
@@ -81,7 +81,6 @@ type listening struct {
 	Service
 	b     *Broker
 	card  card
-	work  context.Context
 	slots chan struct{}
 
 	mu      sync.Mutex
@@ -91,14 +90,14 @@ type listening struct {
 	running sync.WaitGroup
 }
 
-func newListening(b *Broker, s Service, work context.Context) *listening {
-	l := &listening{Service: s, b: b, card: newCard(s), work: work, slots: make(chan struct{}, s.AtOnce)}
+func newListening(b *Broker, s Service) *listening {
+	l := &listening{Service: s, b: b, card: newCard(s), slots: make(chan struct{}, s.AtOnce)}
 	l.stats = micro.EndpointStats{Name: s.Endpoint, Subject: s.Subject, QueueGroup: s.Name}
 	return l
 }
 
-func (l *listening) subscribe() error {
-	sub, err := l.b.nc.QueueSubscribe(l.Subject, l.Name, l.take)
+func (l *listening) subscribe(work context.Context) error {
+	sub, err := l.b.nc.QueueSubscribe(l.Subject, l.Name, func(m *nats.Msg) { l.take(work, m) })
 	if err != nil {
 		return err
 	}
@@ -146,7 +145,7 @@ func (l *listening) close() {
 
 // take starts to answer a request. It is called by one goroutine and must not
 // block: what waits behind it would be dropped one day, without a word.
-func (l *listening) take(m *nats.Msg) {
+func (l *listening) take(work context.Context, m *nats.Msg) {
 	if !repliesTo(m.Reply) {
 		return
 	}
@@ -160,7 +159,7 @@ func (l *listening) take(m *nats.Msg) {
 	case l.slots <- struct{}{}:
 		l.running.Go(func() {
 			defer func() { <-l.slots }()
-			l.serve(m)
+			l.serve(work, m)
 		})
 	default:
 		l.refuse(m.Reply, statusBusy, fmt.Sprintf("%d requests are under way, and more are not taken; ask again", l.AtOnce))
@@ -168,9 +167,9 @@ func (l *listening) take(m *nats.Msg) {
 }
 
 // serve answers a request.
-func (l *listening) serve(m *nats.Msg) {
+func (l *listening) serve(work context.Context, m *nats.Msg) {
 	start := time.Now()
-	answer, err := l.Answer(l.work, m.Data, l.b.MaxPayload()-replyMargin)
+	answer, err := l.Answer(work, m.Data, l.b.MaxPayload()-replyMargin)
 	if err != nil {
 		code, text := l.Status(err)
 		l.refuse(m.Reply, code, text)

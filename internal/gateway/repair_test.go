@@ -44,10 +44,14 @@ func TestRepair(t *testing.T) {
 		status          int
 		want            string // of the answer, its beginning or, of a refusal, words in it
 	}{
-		{"a dangling call", url, `{"messages":` + repairHistory + `]}`, 200,
-			`{"messages":` + repairHistory + ",\n " + strings.Replace(repairResult, "%", repairUnknown, 1) + `],"report":{"format":"openai","patched":true,"sendable":true,"in":2,"out":3,`},
-		{"with a session", url, `{"session":"a b","format":"openai","messages":` + repairHistory + `]}`, 200,
-			`{"messages":` + repairHistory + ",\n " + strings.Replace(repairResult, "%", `"<42>"`, 1) + `],"report":`},
+		{
+			"a dangling call", url, `{"messages":` + repairHistory + `]}`, 200,
+			`{"messages":` + repairHistory + ",\n " + strings.Replace(repairResult, "%", repairUnknown, 1) + `],"report":{"format":"openai","patched":true,"sendable":true,"in":2,"out":3,`,
+		},
+		{
+			"with a session", url, `{"session":"a b","format":"openai","messages":` + repairHistory + `]}`, 200,
+			`{"messages":` + repairHistory + ",\n " + strings.Replace(repairResult, "%", `"<42>"`, 1) + `],"report":`,
+		},
 		{"nothing to do", url, `{"messages":[ ] }`, 200, `{"messages":[ ],"report":{"format":`},
 		{"the steps", url, `{"options":{"output":"ops"},"messages":` + repairHistory + `]}`, 200, `{"ops":[{"copy":[0,2]},{"insert":{"role":"tool"`},
 		{"no JSON", url, `{"messages":[}`, 400, `{"error":"the request is not JSON: invalid character '}' looking for beginning of value at byte 14"}`},

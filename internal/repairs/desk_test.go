@@ -163,7 +163,8 @@ func TestOutputs(t *testing.T) {
 // TestScript: the steps are those of patch, and messages keep their bytes.
 func TestScript(t *testing.T) {
 	steps := []patch.Edit{
-		{Copy: &[2]int{0, 7}}, {Insert: json.RawMessage("{ \"a\" :\"<\\u003c\" }")},
+		{Copy: &[2]int{0, 7}},
+		{Insert: json.RawMessage("{ \"a\" :\"<\\u003c\" }")},
 		{Replace: &patch.Replacement{Message: 7, With: json.RawMessage(`{"n": 1.0}`)}},
 	}
 	want := `[{"copy":[0,7]},{"insert":{ "a" :"<\u003c" }},{"replace":{"message":7,"with":{"n": 1.0}}}]`
