@@ -95,7 +95,8 @@ type Options struct {
 	NoCondition bool
 }
 
-// Broker is a connection with its streams. Its methods may be called from any
+// Broker is two connections with their streams: one reads in bulk, the other does
+// everything else. Its methods may be called from any
 // goroutine.
 type Broker struct {
 	opts       Options
@@ -108,6 +109,7 @@ type Broker struct {
 
 	embedded *embedded // nil where a URL was given
 	nc       *nats.Conn
+	reads    *nats.Conn // what readers pull: acks must not wait behind it
 	pubs     *publisher
 	watches  *watches
 	again    *signal // fires after every reconnection
@@ -158,8 +160,10 @@ func (b *Broker) close() error {
 	if b.pubs != nil {
 		b.pubs.close()
 	}
-	if b.nc != nil {
-		b.nc.Close()
+	for _, nc := range []*nats.Conn{b.reads, b.nc} {
+		if nc != nil {
+			nc.Close()
+		}
 	}
 	if b.embedded != nil { // last: everything else talks to it
 		return b.embedded.close()

@@ -14,11 +14,25 @@ import (
 
 // connect reaches the server, waiting for it as long as ctx allows.
 func (b *Broker) connect(ctx context.Context) (err error) {
-	target := b.opts.URL
-	if err := checkURLs(target); err != nil {
+	if err := checkURLs(b.opts.URL); err != nil {
 		return err
 	}
-	options := b.natsOptions()
+	b.nc, err = b.dial(ctx, func(err error) { b.notice("cannot connect to NATS", err) },
+		nats.DisconnectErrHandler(b.disconnected),
+		nats.ReconnectHandler(func(*nats.Conn) { b.reconnected() }),
+		nats.LameDuckModeHandler(func(*nats.Conn) { b.notice("the NATS server is shutting down", nil) }))
+	if err != nil {
+		return err
+	}
+	// It shares the fate of the other one, which is told of.
+	b.reads, err = b.dial(ctx, func(error) {}, nats.ReconnectHandler(func(*nats.Conn) { b.again.fire() }))
+	return err
+}
+
+// dial makes one connection; failed hears of every try that fails.
+func (b *Broker) dial(ctx context.Context, failed func(error), more ...nats.Option) (*nats.Conn, error) {
+	target := b.opts.URL
+	options := append(b.natsOptions(), more...)
 	if b.embedded != nil {
 		target = ""
 		options = append(options, nats.InProcessServer(b.embedded.server), nats.UserInfo(ownUser, b.embedded.password))
@@ -26,21 +40,23 @@ func (b *Broker) connect(ctx context.Context) (err error) {
 	refused := make(chan error, 1)
 	up := make(chan struct{}, 1)
 	options = append(options,
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.unreachable(err, refused) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { failed(err); b.unreachable(err, refused) }),
 		nats.ConnectHandler(func(*nats.Conn) { up <- struct{}{} }))
-	if b.nc, err = nats.Connect(target, options...); errors.Is(err, nats.ErrNoServers) {
-		return fmt.Errorf("broker: nothing answers on %s", redacted(target))
+	nc, err := nats.Connect(target, options...)
+	if errors.Is(err, nats.ErrNoServers) {
+		return nil, fmt.Errorf("broker: nothing answers on %s", redacted(target))
 	} else if err != nil {
-		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
+		return nil, fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
 	}
 	select {
 	case <-up:
-		return nil
-	case err := <-refused:
-		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
+		return nc, nil
+	case err = <-refused:
 	case <-ctx.Done():
-		return fmt.Errorf("broker: connecting to %s: %w", redacted(target), errors.Join(ctx.Err(), b.nc.LastError()))
+		err = errors.Join(ctx.Err(), nc.LastError())
 	}
+	nc.Close()
+	return nil, fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
 }
 
 func (b *Broker) natsOptions() []nats.Option {
@@ -62,9 +78,6 @@ func (b *Broker) natsOptions() []nats.Option {
 		// library when a partition may have moved on.
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(10 * time.Second), // a dead peer is noticed in 30 s, not in 6 min
-		nats.DisconnectErrHandler(b.disconnected),
-		nats.ReconnectHandler(func(nc *nats.Conn) { b.reconnected() }),
-		nats.LameDuckModeHandler(func(*nats.Conn) { b.notice("the NATS server is shutting down", nil) }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { b.asyncError(sub, err) }),
 	}
 	if o.Creds != "" {
@@ -82,7 +95,6 @@ func (b *Broker) natsOptions() []nats.Option {
 // unreachable hears why a server could not be connected to. At the start a
 // refusal of the credentials is told to whoever waits on refused.
 func (b *Broker) unreachable(err error, refused chan<- error) {
-	b.notice("cannot connect to NATS", err)
 	if !unauthorised(err) {
 		return
 	}

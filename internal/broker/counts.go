@@ -32,4 +32,6 @@ func (b *Broker) Counts() Counts {
 }
 
 // Connected tells whether there is a connection.
-func (b *Broker) Connected() bool { return b.nc.Status() == nats.CONNECTED }
+func (b *Broker) Connected() bool {
+	return b.nc.Status() == nats.CONNECTED && b.reads.Status() == nats.CONNECTED
+}

@@ -15,7 +15,7 @@ import (
 // How a reader pulls.
 const (
 	readBatch     = 500  // messages given to the caller at once, at most
-	readCredit    = 4000 // messages asked for and not yet read, at most
+	readCredit    = 1000 // messages asked for and not yet read, at most
 	readBytes     = 8 << 20
 	readHeartbeat = time.Second      // the server is heard at least so often
 	readSilence   = 3                // heartbeats missed before a consumer is given up
@@ -90,7 +90,7 @@ func (b *Broker) readOnce(ctx context.Context, r reading, next *uint64) error {
 	// remarks: the library drops what has no room. Data that is dropped even so
 	// shows as a gap in the consumer's count.
 	p.in = make(chan *nats.Msg, r.credit+256)
-	sub, err := b.nc.ChanSubscribe(p.inbox, p.in)
+	sub, err := b.reads.ChanSubscribe(p.inbox, p.in)
 	if err != nil {
 		return b.closedOr(ctx, err)
 	}
@@ -184,7 +184,7 @@ func (p *pull) request() error {
 		"idle_heartbeat": readHeartbeat,
 	})
 	p.credit += n
-	return p.b.nc.PublishRequest(apiConsumerNext+p.r.stream+"."+p.name, p.inbox, body)
+	return p.b.reads.PublishRequest(apiConsumerNext+p.r.stream+"."+p.name, p.inbox, body)
 }
 
 func (p *pull) run(ctx context.Context, again <-chan struct{}) error {
