@@ -109,7 +109,7 @@ func (b *Broker) ask(ctx context.Context, subject string, request any, a answer)
 		}
 		b.counts.retried.Add(1)
 		if try%10 == 3 {
-			b.notice("no answer from JetStream yet on "+subject, err)
+			b.trouble(noAnswer, "no answer from JetStream yet on "+subject, err)
 		}
 		if b.again.pause(ctx, backoff(try)) != nil {
 			return errors.Join(ctx.Err(), err)

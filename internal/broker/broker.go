@@ -114,6 +114,7 @@ type Broker struct {
 	watches  *watches
 	again    *signal // fires after every reconnection
 	counts   counts
+	hush     hush
 	denied   atomic.Pointer[string] // the subject the server last forbade
 
 	closing  sync.Once
@@ -142,7 +143,7 @@ func (b *Broker) open(ctx context.Context) (err error) {
 	if err := b.connect(ctx); err != nil {
 		return err
 	}
-	if b.pubs, err = newPublisher(b.nc, b.notice, &b.counts.resent); err != nil {
+	if b.pubs, err = newPublisher(b.nc, b.trouble, &b.counts.resent); err != nil {
 		return err
 	}
 	return b.makeStreams(ctx)

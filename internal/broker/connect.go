@@ -4,60 +4,103 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"net"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
-// connect reaches the server, waiting for it as long as ctx allows.
+// connect reaches the server, waiting for it as long as ctx allows. What no
+// waiting heals ends it at once.
 func (b *Broker) connect(ctx context.Context) (err error) {
 	if err := checkURLs(b.opts.URL); err != nil {
 		return err
 	}
-	b.nc, err = b.dial(ctx, func(err error) { b.notice("cannot connect to NATS", err) },
+	b.nc, err = b.dial(ctx,
 		nats.DisconnectErrHandler(b.disconnected),
 		nats.ReconnectHandler(func(*nats.Conn) { b.reconnected() }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.unreachable(err) }),
 		nats.LameDuckModeHandler(func(*nats.Conn) { b.notice("the NATS server is shutting down", nil) }))
 	if err != nil {
 		return err
 	}
 	// It shares the fate of the other one, which is told of.
-	b.reads, err = b.dial(ctx, func(error) {}, nats.ReconnectHandler(func(*nats.Conn) { b.again.fire() }))
+	b.reads, err = b.dial(ctx, nats.ReconnectHandler(func(*nats.Conn) { b.again.fire() }))
 	return err
 }
 
-// dial makes one connection; failed hears of every try that fails.
-func (b *Broker) dial(ctx context.Context, failed func(error), more ...nats.Option) (*nats.Conn, error) {
+// dial makes one connection.
+func (b *Broker) dial(ctx context.Context, more ...nats.Option) (*nats.Conn, error) {
 	target := b.opts.URL
 	options := append(b.natsOptions(), more...)
 	if b.embedded != nil {
 		target = ""
 		options = append(options, nats.InProcessServer(b.embedded.server), nats.UserInfo(ownUser, b.embedded.password))
 	}
-	refused := make(chan error, 1)
-	up := make(chan struct{}, 1)
-	options = append(options,
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { failed(err); b.unreachable(err, refused) }),
-		nats.ConnectHandler(func(*nats.Conn) { up <- struct{}{} }))
-	nc, err := nats.Connect(target, options...)
-	if errors.Is(err, nats.ErrNoServers) {
-		return nil, fmt.Errorf("broker: nothing answers on %s", redacted(target))
-	} else if err != nil {
-		return nil, fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
+	for try := 0; ; try++ {
+		nc, err := nats.Connect(target, options...)
+		if err == nil {
+			return nc, nil
+		}
+		err, hope := diagnose(target, options, err)
+		if err == errSilence { //nolint:errorlint // of a list it says which server
+			err = fmt.Errorf("broker: %w on %s", err, redacted(target))
+		} else {
+			err = fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
+		}
+		if b.opts.Existing || !hope {
+			return nil, err
+		}
+		b.unreachable(err)
+		if b.again.pause(ctx, backoff(try)) != nil {
+			return nil, fmt.Errorf("%w: %w", err, ctx.Err())
+		}
 	}
-	select {
-	case <-up:
-		return nc, nil
-	case err = <-refused:
-	case <-ctx.Done():
-		err = errors.Join(ctx.Err(), nc.LastError())
-	}
-	nc.Close()
-	return nil, fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
 }
+
+// diagnose asks each server of a list why it cannot be connected to, since the
+// library tells of the last only. There is hope while one of them may answer
+// later.
+func diagnose(target string, options []nats.Option, err error) (why error, hope bool) {
+	servers := strings.Split(target, ",")
+	if len(servers) == 1 {
+		if errors.Is(err, nats.ErrNoServers) {
+			err = errSilence // the library's words are of a list
+		}
+		return err, !hopeless(err)
+	}
+	errs := make([]error, len(servers))
+	var wg sync.WaitGroup
+	for i, s := range servers {
+		wg.Go(func() {
+			nc, err := nats.Connect(s, options...)
+			if err == nil { // it does answer now
+				nc.Close()
+				return
+			}
+			why, _ := diagnose(s, nil, err)
+			errs[i] = fmt.Errorf("%s: %w", redacted(s), why)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		hope = hope || err == nil || !hopeless(err)
+		switch {
+		case why == nil:
+			why = err
+		case err != nil:
+			why = fmt.Errorf("%w; %w", why, err)
+		}
+	}
+	return why, hope
+}
+
+var errSilence = errors.New("nothing answers")
 
 func (b *Broker) natsOptions() []nats.Option {
 	o := b.opts
@@ -68,7 +111,6 @@ func (b *Broker) natsOptions() []nats.Option {
 	options := []nats.Option{
 		nats.Name(name),
 		nats.MaxReconnects(-1), // the default of 60 closes the connection for good
-		nats.RetryOnFailedConnect(!o.Existing),
 		// Nor do credentials that are refused, which the default gives up at the
 		// second time: they are renewed, and accounts come back.
 		nats.IgnoreAuthErrorAbort(),
@@ -92,17 +134,17 @@ func (b *Broker) natsOptions() []nats.Option {
 	return options
 }
 
-// unreachable hears why a server could not be connected to. At the start a
-// refusal of the credentials is told to whoever waits on refused.
-func (b *Broker) unreachable(err error, refused chan<- error) {
-	if !unauthorised(err) {
-		return
-	}
-	b.counts.denied.Add(1)
-	select {
-	case refused <- err:
-	default:
-	}
+// unreachable hears why no server could be connected to.
+func (b *Broker) unreachable(err error) {
+	b.trouble(noConnection, "cannot connect to NATS", err)
+}
+
+// hopeless tells whether trying again cannot heal what kept us from a server:
+// it is not who we think it is, or does not know us, or a file cannot be read.
+func hopeless(err error) bool {
+	remote := (*net.OpError)(nil) // a server that does not take our certificate
+	return unauthorised(err) || errors.Is(err, nats.ErrTLS) || errors.As(err, &remote) && remote.Op == "remote error" ||
+		errors.Is(err, nats.ErrSecureConnWanted) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
 // unauthorised tells whether a server does not know us, or not any more.
@@ -116,6 +158,7 @@ func unauthorised(err error) bool {
 func (b *Broker) disconnected(_ *nats.Conn, err error) {
 	if err != nil {
 		b.counts.disconnected.Add(1)
+		b.hush.begin(time.Now())
 		b.notice("disconnected from NATS", err)
 	}
 }
@@ -124,6 +167,7 @@ func (b *Broker) disconnected(_ *nats.Conn, err error) {
 // their acks, readers their consumers, tails what was republished meanwhile.
 func (b *Broker) reconnected() {
 	b.counts.reconnected.Add(1)
+	b.hush.over()
 	b.notice("reconnected to NATS", nil)
 	if b.pubs != nil {
 		b.pubs.resendAll()
@@ -151,7 +195,11 @@ func (b *Broker) asyncError(sub *nats.Subscription, err error) {
 			}
 		}
 	}
-	b.notice("NATS says", err)
+	kind := err.Error()
+	if unauthorised(err) {
+		kind = refusedThere
+	}
+	b.trouble(kind, "NATS says", err)
 }
 
 // forbidden finds the subject in the server's words

@@ -75,14 +75,14 @@ func (b *Broker) PublishWait(ctx context.Context, p *Pub) Ack {
 // library's asynchronous publish drops acks without a word, fails all that is
 // pending at a disconnection, and retries out of order.
 type publisher struct {
-	nc     *nats.Conn
-	notice func(string, error)
-	inbox  string // with a dot at the end; the flight's number follows
-	sub    *nats.Subscription
-	resent *atomic.Uint64
-	wake   chan struct{} // there may be something to send again
-	done   chan struct{}
-	ended  sync.WaitGroup
+	nc      *nats.Conn
+	trouble func(kind, msg string, err error)
+	inbox   string // with a dot at the end; the flight's number follows
+	sub     *nats.Subscription
+	resent  *atomic.Uint64
+	wake    chan struct{} // there may be something to send again
+	done    chan struct{}
+	ended   sync.WaitGroup
 
 	mu      sync.Mutex
 	epoch   uint64 // counts connections
@@ -100,9 +100,9 @@ type flight struct {
 	due  time.Time // when it is sent again
 }
 
-func newPublisher(nc *nats.Conn, notice func(string, error), resent *atomic.Uint64) (*publisher, error) {
+func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), resent *atomic.Uint64) (*publisher, error) {
 	p := &publisher{
-		nc: nc, notice: notice, resent: resent, inbox: nats.NewInbox() + ".",
+		nc: nc, trouble: trouble, resent: resent, inbox: nats.NewInbox() + ".",
 		wake: make(chan struct{}, 1), done: make(chan struct{}), flights: map[uint64]*flight{}, epoch: 1,
 	}
 	var err error
@@ -239,7 +239,7 @@ func (p *publisher) later(no uint64, why error) {
 	tell := f != nil && f.try == 5
 	p.mu.Unlock()
 	if tell {
-		p.notice("publish on "+subject+" is not acknowledged yet", why)
+		p.trouble(noAck, "publish on "+subject+" is not acknowledged yet", why)
 	}
 	p.poke()
 }

@@ -117,7 +117,7 @@ func (b *Broker) closedOr(ctx context.Context, err error) error {
 	case b.nc.IsClosed():
 		return ErrClosed
 	case errors.As(err, &refused):
-		b.notice("cannot read yet", err)
+		b.trouble(noReading, "cannot read yet", err)
 	}
 	return errAgain
 }

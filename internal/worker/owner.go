@@ -84,11 +84,13 @@ type carried struct {
 func (o *owner) beat(ctx context.Context) {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
+	var told time.Time
 	for {
 		once, cancel := context.WithTimeout(ctx, beatBudget)
 		err := o.members.Beat(once, o.id, memberTTL)
 		cancel()
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && time.Since(told) >= tellAgain {
+			told = time.Now()
 			o.w.Logger.Warn().Err(err).Msg("heartbeat failed")
 		}
 		select {

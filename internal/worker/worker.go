@@ -135,6 +135,7 @@ func (w *Worker) check() error {
 const (
 	restartAfter = time.Second
 	lookAgain    = 10 * time.Second
+	tellAgain    = 30 * time.Second // what goes on failing is not logged each time
 )
 
 // keep runs a partition again and again. One that cannot go on is looked at
@@ -142,6 +143,7 @@ const (
 func (w *Worker) keep(ctx context.Context, p int) {
 	m := w.metersOf(p)
 	defer m.retire()
+	var told time.Time
 	for ctx.Err() == nil {
 		err := newPartition(w, p).run(ctx)
 		pause := restartAfter
@@ -157,7 +159,10 @@ func (w *Worker) keep(ctx context.Context, p int) {
 		default:
 			w.stop(p, nil)
 			m.restarts.Add(1)
-			w.Logger.Warn().Err(err).Int("partition", p).Msg("partition starts again")
+			if time.Since(told) >= tellAgain {
+				told = time.Now()
+				w.Logger.Warn().Err(err).Int("partition", p).Msg("partition starts again")
+			}
 		}
 		select {
 		case <-ctx.Done():
