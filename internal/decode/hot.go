@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -96,8 +97,8 @@ func (h *moulds) add(m *mould) {
 	h.list = append(h.list, m)
 }
 
-// fits tells whether an event fits, and gives what is in its holes: numbers as
-// they stand, strings with their quotes.
+// fits tells whether an event fits, and gives what is in its holes: an index as
+// it stands, the others without their quotes.
 func (m *mould) fits(event string, in *[holeKinds]string) bool {
 	at := 0
 	for i := range m.parts {
@@ -116,12 +117,12 @@ func (m *mould) fits(event string, in *[holeKinds]string) bool {
 		case end < 0:
 			return false
 		case p.hole <= holeEcho:
-		case p.number:
-			in[p.hole] = event[at:end]
 		case end == at:
 			return false // an empty text is none
-		default:
+		case p.hole == holeIndex && !p.number:
 			in[p.hole] = event[at-1 : end+1]
+		default:
+			in[p.hole] = event[at:end]
 		}
 		at = end
 	}
@@ -237,24 +238,21 @@ func (m *mould) fill(r *Reader, c *chunks.Chunk, in *[holeKinds]string) {
 		if p.hole <= holeEcho {
 			continue
 		}
-		v := gjson.Result{Type: gjson.String, Raw: in[p.hole]}
-		if p.number {
-			v.Type = gjson.Number
-		}
+		value := in[p.hole]
 		switch p.hole {
 		case holeArgs:
-			c.Args = r.text(v)
+			c.Args = r.plain(value)
 		case holeText:
-			c.Text = r.text(v)
+			c.Text = r.plain(value)
 		case holeMessage:
-			c.Message = r.text(v)
+			c.Message = r.plain(value)
 		case holeNamespace:
-			c.Namespace = r.text(v)
+			c.Namespace = r.plain(value)
 		case holeIndex:
 			if c.Kind == chunks.Fragment {
-				c.Index = v.Raw
+				c.Index = value
 			} else if m.format == "anthropic" {
-				c.Part = integer(v)
+				c.Part, _ = strconv.Atoi(value) // 0 where it is a string
 			}
 		}
 	}

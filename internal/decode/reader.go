@@ -133,12 +133,17 @@ func (r *Reader) Next() bool {
 		r.problem, r.wrong = r.wrong, nil
 		return true
 	}
-	p, ok := r.pull()
-	if !ok {
-		return false
-	}
 	r.halves = false
-	r.read(p)
+	if r.moulds.fit != nil { // the input is an event that open knows already
+		r.in.framing = nothing
+		r.pour()
+	} else {
+		p, ok := r.pull()
+		if !ok {
+			return false
+		}
+		r.read(p)
+	}
 	if r.halves {
 		r.out = whole(r.out)
 	}
@@ -157,7 +162,7 @@ func (r *Reader) emit(c chunks.Chunk) { r.out = append(r.out, c) }
 
 // read decodes one piece of the input.
 func (r *Reader) read(p piece) {
-	if r.moulds.fit != nil || !p.valid && p.problem == nil && r.moulds.find(r.mem.Format, p.name, p.text) {
+	if !p.valid && p.problem == nil && r.moulds.find(r.mem.Format, p.name, p.text) {
 		r.pour()
 		return
 	}

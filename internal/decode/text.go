@@ -26,7 +26,11 @@ func (r *Reader) text(v gjson.Result) string {
 	if len(v.Raw) < 2 {
 		return ""
 	}
-	raw := v.Raw[1 : len(v.Raw)-1]
+	return r.plain(v.Raw[1 : len(v.Raw)-1])
+}
+
+// plain gives the text of the inside of a JSON string, as text does.
+func (r *Reader) plain(raw string) string {
 	first := strings.IndexByte(raw, '\\')
 	if first < 0 {
 		return raw

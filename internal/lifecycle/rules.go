@@ -184,7 +184,8 @@ func (r *Rules) limits() chunks.Limits {
 // tool gives the deadlines and the template that hold for a tool.
 func (r *Rules) tool(name string) ToolRule {
 	t := ToolRule{ArgsTimeout: r.ArgsTimeout, ResultTimeout: r.ResultTimeout}
-	for _, own := range r.Tools {
+	for i := range r.Tools {
+		own := &r.Tools[i]
 		if !own.matches(name) {
 			continue
 		}

@@ -72,7 +72,7 @@ func Fold(dst []events.Event, s *State, in Input) []events.Event {
 	if in.Refused != "" {
 		step.Reject(events.BadToken, 0, in.Refused)
 	} else {
-		feed(step, s, in)
+		feed(step, s, &in)
 	}
 	s.N = in.Seq
 	dst = step.Done()
@@ -90,7 +90,7 @@ func (s *State) forget(at events.Time, rules *Rules) {
 	}
 }
 
-func feed(step *lifecycle.Step, s *State, in Input) {
+func feed(step *lifecycle.Step, s *State, in *Input) {
 	switch in.Kind {
 	case Delta:
 		feedDelta(step, s, in)
@@ -126,7 +126,7 @@ func feed(step *lifecycle.Step, s *State, in Input) {
 	}
 }
 
-func feedDelta(step *lifecycle.Step, s *State, in Input) {
+func feedDelta(step *lifecycle.Step, s *State, in *Input) {
 	r := in.Reader
 	if r == nil {
 		r = new(decode.Reader)
@@ -139,7 +139,7 @@ func feedDelta(step *lifecycle.Step, s *State, in Input) {
 	}
 }
 
-func feedClock(step *lifecycle.Step, in Input) {
+func feedClock(step *lifecycle.Step, in *Input) {
 	tick, problem := decode.Clock(in.Data)
 	if reject(step, problem) {
 		return
