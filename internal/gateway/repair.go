@@ -31,6 +31,7 @@ func (g *Gateway) repair(w http.ResponseWriter, r *http.Request) error {
 	defer leave()
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(repairTime))
+	_ = rc.SetWriteDeadline(time.Now().Add(2 * repairTime)) // of a refusal after all that
 	body, err := readSized(w, r, size)
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return refused(w, desk.TooLarge())

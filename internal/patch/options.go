@@ -46,7 +46,7 @@ type Options struct {
 	Output  string `json:"output,omitempty"`  // full, ops or check
 	Dropped bool   `json:"dropped,omitempty"` // put what was dropped into the report
 
-	Log map[string][]Outcome `json:"-"` // what a session's event log knows of a call id, oldest first
+	Log map[string][]Outcome `json:"-"` // what a session's event log knows of the calls of an id: one outcome each, oldest first
 
 	Limits Limits `json:"-"`
 }
