@@ -66,9 +66,9 @@ func repair(ctx context.Context, std stdio, args []string) error {
 func (r *repairing) register(fs *flag.FlagSet) {
 	o := &r.given
 	fs.StringVar(&r.options, "options", "", "options as a `JSON` object, or @FILE with one; docs/repair.md has them all; a flag that is given wins over it")
-	fs.Func("format", "the `format` of the history ("+joined(patch.Shapes())+"); recognised where it is not given", func(s string) error {
+	fs.Func("format", "the `format` of the history ("+joined(patch.Repairable())+"); recognised where it is not given", func(s string) error {
 		r.request.Format = patch.Shape(s)
-		return oneOf(s, patch.Shapes())
+		return oneOf(s, patch.Repairable())
 	})
 	fs.StringVar(&o.Late, "late", "", "what becomes of a result that stands behind a later turn: `auto, replace, note or drop`; note suits a history that was sent before")
 	fs.StringVar(&o.Provider, "provider", "", "the `provider` whose rules about ids and order hold: "+strings.TrimPrefix(joined(patch.Providers()), ", "))

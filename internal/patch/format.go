@@ -29,19 +29,22 @@ func formats() []format {
 	return []format{responsesFormat{}, langchainFormat{}, anthropicFormat{}, openAIFormat{}}
 }
 
-// Repairable are the shapes that Repair takes.
+// Auto is the shape that a history shows.
+const Auto Shape = "auto"
+
+// Repairable are the shapes that Repair takes, Auto first.
 func Repairable() []Shape {
 	var names []Shape
 	for _, f := range formats() {
 		names = append(names, f.shape())
 	}
 	slices.Sort(names)
-	return names
+	return append([]Shape{Auto}, names...)
 }
 
 // formatOf gives the format of that name, or the one that the messages show.
 func formatOf(shape Shape, d *document) (format, error) {
-	if shape == "" || shape == "auto" {
+	if shape == "" || shape == Auto {
 		return recognise(d)
 	}
 	for _, f := range formats() {
@@ -117,7 +120,7 @@ func lookAt(message string) look {
 func plain(d *document) (format, error) {
 	for m := range d.messages {
 		if r := text(member(d.at(m), "role")); r == "" {
-			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %v)", m, Repairable())
+			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %v)", m, Repairable()[1:])
 		}
 	}
 	return openAIFormat{}, nil

@@ -33,9 +33,10 @@ type Replacement struct {
 
 // Repair gives the history with every call answered, in the right place and
 // once. The input is a JSON list of messages, an object with such a list as
-// "messages" or "input", or one message a line; it is never modified. shape ""
-// is found out. It refuses, with the place, what is no history, what could be
-// of several shapes, and what is beyond the limits (ErrLimit).
+// "messages" or "input", or one message a line; it is never modified. The shape
+// is found out where it is "" or Auto. It refuses, with the place, what is no
+// history, what could be of several shapes, and what is beyond the limits
+// (ErrLimit).
 //
 // The same input gives the same output everywhere; repairing the output
 // changes nothing, unless a profile has another system's rules.

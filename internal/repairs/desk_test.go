@@ -193,7 +193,7 @@ func TestRefusals(t *testing.T) {
 		{`{"messages":[],"option":{}}`, 400, `unknown field "option" (known: format, messages, options, session)`},
 		{`{"Messages":[]}`, 400, `unknown field "Messages"`},
 		{`{"messages":[],"format":1}`, 400, `"format" is not a string`},
-		{`{"messages":[],"format":"opanai"}`, 400, `unknown format "opanai" (known: [langchain openai`},
+		{`{"messages":[],"format":"opanai"}`, 400, `unknown format "opanai" (known: [auto anthropic`},
 		{`{"messages":[],"options":{"lat":"note"}}`, 400, `unknown field "lat"`},
 		{`{"messages":[],"options":{"late":"never"}}`, 400, `option late: unknown word "never" (known: auto, replace, note, drop)`},
 		{`{"messages":[],"options":{"late":"` + long + `"}}`, 400, `…`},

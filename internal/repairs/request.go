@@ -50,8 +50,8 @@ func parse(body []byte) (r Request, err error) {
 			return r, refuse(statusBad, "%q is not a string", name)
 		}
 	}
-	if r.Format = patch.Shape(format); format != "" && !slices.Contains(patch.Shapes(), r.Format) {
-		return r, refuse(statusBad, "unknown format %.64q (known: %v)", format, patch.Shapes())
+	if r.Format = patch.Shape(format); format != "" && !slices.Contains(patch.Repairable(), r.Format) {
+		return r, refuse(statusBad, "unknown format %.64q (known: %v)", format, patch.Repairable())
 	}
 	if raw := in["options"]; raw != nil && string(raw) != "null" {
 		if r.Options, err = patch.ParseOptions(raw); err != nil {
