@@ -77,11 +77,8 @@ func (c *Call) RawIndex() json.RawMessage {
 	return unsafe.Slice(unsafe.StringData(c.Index), len(c.Index))
 }
 
-// Piece gives a part of Text without a copy: it holds for ever, since bytes
-// that stand in Text are never changed.
-func (c *Call) Piece(from, to int) string {
-	return unsafe.String(unsafe.SliceData(c.Text[from:to]), to-from)
-}
+// Shared gives bytes that are never changed, as those of Text, without a copy.
+func Shared(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // Kept gives how many bytes of Text are as they were before the last fragment,
 // or Seal: fewer than there were where another text took its place.

@@ -68,8 +68,12 @@ func (m *LangChainMemory) stream(ns, id string, said langSaid) (name, was string
 		m.add(langStreamed{ID: strings.Clone(id), Namespace: strings.Clone(ns), Said: said.text || said.calls, Calls: said.calls, Done: said.ends})
 		return id, ""
 	}
+	says := said.text || said.calls
+	if s := &m.Streamed[i]; (!says || s.Said && !s.Done) && (s.Calls || !said.calls) && (s.Done || !said.ends) {
+		return s.ID, "" // nothing new, as mostly
+	}
 	s := m.Streamed[i]
-	if said.text || said.calls {
+	if says {
 		if s.Done { // another message under the same id
 			s.Usage = ""
 		}
@@ -77,9 +81,7 @@ func (m *LangChainMemory) stream(ns, id string, said langSaid) (name, was string
 	}
 	s.Calls = s.Calls || said.calls
 	s.Done = s.Done || said.ends
-	if s != m.Streamed[i] {
-		m.set(i, s)
-	}
+	m.set(i, s)
 	return s.ID, ""
 }
 

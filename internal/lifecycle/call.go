@@ -66,10 +66,10 @@ func (st *Step) tellArgs(m *Message, i int, all bool) {
 		return
 	}
 	for c.Sent < len(said.Text) {
-		n := len(cut(said.Text[c.Sent:], st.Rules.MaxEventText))
+		piece := cut(said.Text[c.Sent:], st.Rules.MaxEventText)
 		e := st.emitCall(events.ToolCallArgsDelta, m, i)
-		e.Offset, e.Args = events.OffsetAt(c.Sent), said.Piece(c.Sent, c.Sent+n)
-		c.Sent += n
+		e.Offset, e.Args = events.OffsetAt(c.Sent), chunks.Shared(piece)
+		c.Sent += len(piece)
 	}
 	c.SentAt = st.State.Time
 }
@@ -102,7 +102,7 @@ func (st *Step) complete(m *Message, i int, by string) {
 	c.Usable, c.Args = args.Valid, fingerprint(args.JSON)
 	st.arm(m, i)
 	e := st.emitCall(events.ToolCallArgsComplete, m, i)
-	text := string(said.Text)
+	text := chunks.Shared(said.Text)
 	e.ArgsText, e.ToolArgs, e.ArgsValid = &text, args.JSON, &args.Valid
 	e.ArgsError, e.DoubleEncoded, e.By = args.Error, args.DoubleEncoded, by
 	e.Deadline = at(c.Deadline)

@@ -184,6 +184,14 @@ func (r *Rules) limits() chunks.Limits {
 // tool gives the deadlines and the template that hold for a tool.
 func (r *Rules) tool(name string) ToolRule {
 	t := ToolRule{ArgsTimeout: r.ArgsTimeout, ResultTimeout: r.ResultTimeout}
+	if len(r.Tools) > 0 { // for every fragment this is asked
+		r.own(&t, name)
+	}
+	return t
+}
+
+// own takes into t what the first rule says that is of the tool.
+func (r *Rules) own(t *ToolRule, name string) {
 	for i := range r.Tools {
 		own := &r.Tools[i]
 		if !own.matches(name) {
@@ -196,9 +204,8 @@ func (r *Rules) tool(name string) ToolRule {
 			t.ResultTimeout = own.ResultTimeout
 		}
 		t.Template = own.Template
-		break
+		return
 	}
-	return t
 }
 
 // matches tells whether the rule is for a tool. Names of tools are no paths:

@@ -12,7 +12,7 @@ type Parts struct {
 	Kind   string        `json:"kind,omitempty"` // of the open one, "" if none is
 	Wire   int           `json:"wire,omitempty"` // its number on the wire
 	Sent   int           `json:"sent,omitempty"` // bytes told
-	Held   []byte        `json:"held,omitempty"` // bytes not told yet
+	Held   []byte        `json:"held,omitempty"` // bytes not told yet; what stood before them is the events'
 	SentAt events.Time   `json:"sent_at,omitempty"`
 	Joiner chunks.Joiner `json:"joiner,omitzero"`
 }
@@ -38,8 +38,21 @@ func (st *Step) text(c *chunks.Chunk) {
 		*p = Parts{N: p.N + 1, Kind: kind, Wire: c.Part}
 		st.settle(m, -1)
 	}
-	p.Held = append(p.Held, p.Joiner.Join(c.Text)...)
+	p.hold(p.Joiner.Join(c.Text))
 	st.tellText(m, false)
+}
+
+// heldRoom is how much room content takes at once, in bytes.
+const heldRoom = 128
+
+// hold adds to the content that is not told yet. What was told is not written
+// over, since events share it.
+func (p *Parts) hold(text string) {
+	if len(p.Held)+len(text) > cap(p.Held) {
+		room := make([]byte, 0, len(p.Held)+max(heldRoom, len(text), len(p.Held)))
+		p.Held = append(room, p.Held...)
+	}
+	p.Held = append(p.Held, text...)
 }
 
 // tellText sends held content: the first at once, then as the rules ask.
@@ -59,11 +72,10 @@ func (st *Step) tellText(m *Message, all bool) {
 	for len(p.Held) > 0 {
 		piece := cut(p.Held, st.Rules.MaxEventText)
 		e := st.emitMessage(events.AgentResponseChunk, m)
-		e.Kind, e.Part, e.Offset, e.Content = p.Kind, p.N-1, events.OffsetAt(p.Sent), string(piece)
+		e.Kind, e.Part, e.Offset, e.Content = p.Kind, p.N-1, events.OffsetAt(p.Sent), chunks.Shared(piece)
 		p.Sent += len(piece)
 		p.Held = p.Held[len(piece):]
 	}
-	p.Held = nil
 	p.SentAt = st.State.Time
 }
 
@@ -80,7 +92,7 @@ func (st *Step) endPart(m *Message) {
 	if p.Kind == "" {
 		return
 	}
-	p.Held = append(p.Held, p.Joiner.End()...)
+	p.hold(p.Joiner.End())
 	st.tellText(m, true)
 	if st.Rules.Texts != Off {
 		e := st.emitMessage(events.PartFinished, m)

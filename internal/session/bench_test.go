@@ -16,23 +16,26 @@ import (
 
 // wires are deltas of a call's args as they stand on the wire: the first
 // opens the call, the second carries a fragment of 4 bytes and is some 360 B
-// long (openai-chat), 99 B (anthropic), 429 B (langchain). # stands for the
-// number of message and call, @ for the fragment.
-var wires = map[string]struct{ open, delta, end string }{
+// long (openai-chat), 99 B (anthropic), 429 B (langchain); text is a delta of
+// content. # stands for the number of message and call, @ for the fragment.
+var wires = map[string]struct{ open, delta, end, text string }{
 	"openai-chat": {
 		open:  `{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxY#","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_50cad350e4","choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_#","type":"function","function":{"name":"write_file","arguments":""}}],"refusal":null},"logprobs":null,"finish_reason":null}],"usage":null}`,
 		delta: `{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxY#","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_50cad350e4","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":@}}]},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"aB3dE5gH7jK9"}`,
 		end:   `{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxY#","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"tool_calls"}]}`,
+		text:  `{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxY#","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_50cad350e4","choices":[{"index":0,"delta":{"content":@},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"aB3dE5gH7jK9"}`,
 	},
 	"anthropic": {
 		open:  `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_#","name":"write_file","input":{}}}`,
 		delta: `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":@}}`,
 		end:   `{"type":"content_block_stop","index":0}`,
+		text:  `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":@}}`,
 	},
 	"langchain": {
 		open:  `[{"content":"","additional_kwargs":{},"response_metadata":{},"type":"AIMessageChunk","name":null,"id":"run--#","example":false,"tool_calls":[],"invalid_tool_calls":[],"usage_metadata":null,"tool_call_chunks":[{"name":"write_file","args":"","id":"call_#","index":0,"type":"tool_call_chunk"}]},{"langgraph_node":"agent","langgraph_step":1,"langgraph_checkpoint_ns":"agent:1"}]`,
 		delta: `[{"content":"","additional_kwargs":{},"response_metadata":{},"type":"AIMessageChunk","name":null,"id":"run--#","example":false,"tool_calls":[],"invalid_tool_calls":[],"usage_metadata":null,"tool_call_chunks":[{"name":null,"args":@,"id":null,"index":0,"type":"tool_call_chunk"}]},{"langgraph_node":"agent","langgraph_step":1,"langgraph_path":["__pregel_pull","agent"],"thread_id":"t-123","langgraph_checkpoint_ns":"agent:1"}]`,
 		end:   `[{"content":"","additional_kwargs":{},"response_metadata":{"finish_reason":"tool_calls"},"type":"AIMessageChunk","name":null,"id":"run--#","example":false,"tool_calls":[],"invalid_tool_calls":[],"usage_metadata":null,"tool_call_chunks":[]},{"langgraph_node":"agent","langgraph_step":1,"langgraph_checkpoint_ns":"agent:1"}]`,
+		text:  `[{"content":@,"additional_kwargs":{},"response_metadata":{},"type":"AIMessageChunk","name":null,"id":"run--#","example":false,"tool_calls":[],"invalid_tool_calls":[],"usage_metadata":null,"tool_call_chunks":[]},{"langgraph_node":"agent","langgraph_step":1,"langgraph_path":["__pregel_pull","agent"],"thread_id":"t-123","langgraph_checkpoint_ns":"agent:1"}]`,
 	},
 }
 
@@ -61,15 +64,20 @@ func spell(wire string, n int, piece string) []byte {
 // the fold that is measured, not the memory of the benchmark.
 func callOn(format string, n, size int) [][]byte {
 	w := wires[format]
-	inputs := [][]byte{spell(w.open, n, "")}
+	inputs := append([][]byte{spell(w.open, n, "")}, cut(w.delta, n, size)...)
+	return append(inputs, spell(w.end, n, ""))
+}
+
+// cut gives deltas that carry a text of a size.
+func cut(wire string, n, size int) (inputs [][]byte) {
 	spelt := map[string][]byte{}
 	for _, p := range fragments(size) {
 		if spelt[p] == nil {
-			spelt[p] = spell(w.delta, n, p)
+			spelt[p] = spell(wire, n, p)
 		}
 		inputs = append(inputs, spelt[p])
 	}
-	return append(inputs, spell(w.end, n, ""))
+	return inputs
 }
 
 // folder folds inputs as a worker does, using its scratch space again.
@@ -96,8 +104,15 @@ const every = 25 * time.Millisecond
 func BenchmarkFold(b *testing.B) {
 	for _, format := range wireFormats {
 		for _, size := range []int{1 << 10, 16 << 10, 256 << 10, 1 << 20} {
-			b.Run(fmt.Sprintf("%s/args=%d", format, size), func(b *testing.B) { benchFold(b, format, 1, size) })
+			b.Run(fmt.Sprintf("%s/args=%d", format, size), func(b *testing.B) { benchInputs(b, format, 1, callOn(format, 1, size)) })
 		}
+	}
+}
+
+// BenchmarkText is the same of content, 1 KiB of it in pieces of 4 bytes.
+func BenchmarkText(b *testing.B) {
+	for _, format := range wireFormats {
+		b.Run(format, func(b *testing.B) { benchInputs(b, format, 1, cut(wires[format].text, 1, 1<<10)) })
 	}
 }
 
@@ -105,13 +120,12 @@ func BenchmarkFold(b *testing.B) {
 func BenchmarkSessions(b *testing.B) {
 	for _, format := range wireFormats {
 		for _, n := range []int{1, 100, 10_000} {
-			b.Run(fmt.Sprintf("%s/sessions=%d", format, n), func(b *testing.B) { benchFold(b, format, n, 1<<10) })
+			b.Run(fmt.Sprintf("%s/sessions=%d", format, n), func(b *testing.B) { benchInputs(b, format, n, callOn(format, 1, 1<<10)) })
 		}
 	}
 }
 
-func benchFold(b *testing.B, format string, sessions, size int) {
-	inputs := callOn(format, 1, size)
+func benchInputs(b *testing.B, format string, sessions int, inputs [][]byte) {
 	states := make([]*State, sessions)
 	f := newFolder()
 	at := time.UnixMilli(0)
