@@ -20,8 +20,8 @@ import (
 var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data`)
 
 // mustRun are tests that have to be there and pass: the page in a browser, its
-// modules in node, and the map of the module.
-var mustRun = []string{"TestBrowser", "TestModules", "TestArrows"}
+// modules in node, the clients in the examples, and the map of the module.
+var mustRun = []string{"TestBrowser", "TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph", "TestArrows"}
 
 func main() {
 	cmd := exec.Command("go", "test", "-json", "-race", "-count=1", "-timeout", "8m", "./...")

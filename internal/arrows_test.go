@@ -36,6 +36,7 @@ func rooms() map[string]room {
 		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go zerolog"},
 		"internal/gateway":   {may: "encode events repairs zerolog"},
 		"examples/sse-ui":    {},
+		"examples/repair-go": {may: "nats.go"},
 		"test/chaos":         {},
 		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker repairs gateway examples/sse-ui nats.go nuid zerolog"},
 	}

@@ -1,0 +1,184 @@
+// Package examples_test runs the clients in the folders here against a streamer
+// of their own, as their users would.
+package examples_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// programs is a folder with the two commands that the tests run.
+var programs = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "streamer-examples")
+	if err != nil {
+		return "", err
+	}
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "streamer/cmd/streamer", "streamer/examples/repair-go")
+	build.Stderr = os.Stderr
+	return dir, build.Run()
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, _ := programs(); dir != "" {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// program gives the path of a command of this module.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := programs()
+	if err != nil {
+		t.Fatalf("building the commands: %v", err)
+	}
+	return filepath.Join(dir, name)
+}
+
+// serve starts streamer with its own NATS server, and gives the addresses that
+// it prints.
+func serve(t *testing.T) (http, url string) {
+	t.Helper()
+	cmd := exec.Command(program(t, "streamer"), "serve", "--data-dir", t.TempDir(), "--partitions", "1", "--log-level", "error",
+		"--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
+	cmd.Stderr = t.Output()
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // fails where it has ended, and Wait says why
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("streamer serve: %v", err)
+		}
+	})
+	for lines := bufio.NewScanner(out); url == "" && lines.Scan(); {
+		switch what, address, _ := strings.Cut(lines.Text(), " "); what {
+		case "page":
+			http = strings.TrimSpace(address)
+		case "nats":
+			url = strings.TrimSpace(address)
+		}
+	}
+	if http == "" || url == "" {
+		t.Fatalf("streamer serve prints no addresses: page %q, nats %q", http, url)
+	}
+	awaitService(t, url)
+	return http, url
+}
+
+// awaitService waits until the service on NATS listens.
+func awaitService(t *testing.T, url string) {
+	t.Helper()
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	for err = nats.ErrNoResponders; errors.Is(err, nats.ErrNoResponders); {
+		_, err = nc.Request("$SRV.PING.streamer-repair", nil, 10*time.Second)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a command and gives its output.
+func run(t *testing.T, cmd *exec.Cmd, input string) (out, said string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", cmd, err, &stdout, &stderr)
+	}
+	return stdout.String(), stderr.String()
+}
+
+// want fails where a command gave something else.
+func want(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s:\n got %s\nwant %s", what, got, want)
+	}
+}
+
+const (
+	history = `[{"role":"user","content":"<b> \ud83d"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"search","arguments":"{}"}}]},{"role":"user","content":"Never mind."}]` + "\n"
+	found   = `{"role":"tool","tool_call_id":"call_1","content":"Tool call search with id call_1 was interrupted: no result was recorded. It may or may not have run."},`
+)
+
+// repaired is the history with its result.
+func repaired() string {
+	at := strings.Index(history, `{"role":"user","content":"Never`)
+	return history[:at] + found + history[at:]
+}
+
+// TestRepairGo: the program asks the service on NATS, and gives what the
+// command gives.
+func TestRepairGo(t *testing.T) {
+	_, url := serve(t)
+	out, report := run(t, exec.Command(program(t, "repair-go"), "--nats", url), history)
+	want(t, "repair-go", out, repaired())
+	if !strings.Contains(report, `"op":"result_added"`) {
+		t.Errorf("repair-go: the report is %s", report)
+	}
+	out, _ = run(t, exec.Command(program(t, "repair-go"), "--nats", url), out)
+	want(t, "repair-go of what was repaired", out, repaired())
+	out, _ = run(t, exec.Command(program(t, "streamer"), "repair"), history)
+	want(t, "streamer repair", out, repaired())
+
+	refused := exec.Command(program(t, "repair-go"), "--nats", url)
+	refused.Stdin = strings.NewReader("[1]")
+	if said, err := refused.CombinedOutput(); err == nil || !strings.Contains(string(said), "422: ") {
+		t.Errorf("repair-go of a number: %v: %s", err, said)
+	}
+}
+
+// TestRepairPython: the client compiles, and does what its test says.
+func TestRepairPython(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not installed: repair-python was not run")
+	}
+	compiled := filepath.Join(t.TempDir(), "repair.pyc")
+	run(t, exec.Command(python, "-c", "import py_compile, sys; py_compile.compile('repair-python/repair.py', sys.argv[1], doraise=True)", compiled), "")
+	http, _ := serve(t)
+	cmd := exec.Command(python, "-B", "repair_test.py")
+	cmd.Dir, cmd.Env = "repair-python", append(os.Environ(), "STREAMER_URL="+http)
+	if _, said := run(t, cmd, ""); !strings.Contains(said, "\nOK") {
+		t.Errorf("repair_test.py says\n%s", said)
+	}
+}
+
+// TestRepairLangGraph: the middleware in agents of the real LangGraph.
+func TestRepairLangGraph(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed: langgraph-js was not run")
+	}
+	if _, err := os.Stat("langgraph-js/node_modules"); err != nil {
+		t.Skip("LangGraph is not installed: `npm ci` in examples/langgraph-js installs it")
+	}
+	http, _ := serve(t)
+	cmd := exec.Command(node, "--test", "--test-reporter=tap", "repair.test.js")
+	cmd.Dir, cmd.Env = "langgraph-js", append(os.Environ(), "STREAMER_URL="+http)
+	if out, _ := run(t, cmd, ""); !regexp.MustCompile(`(?m)^# pass [1-9]`).MatchString(out) || !strings.Contains(out, "\n# skipped 0\n") {
+		t.Errorf("repair.test.js says\n%s", out)
+	}
+}

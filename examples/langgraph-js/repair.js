@@ -1,0 +1,82 @@
+// Middleware for LangChain and LangGraph agents: streamer answers the tool
+// calls of the history that nobody answered, so that a provider takes it.
+//
+//   createAgent({ model, tools, middleware: [repairRequests()] })
+//
+// repairRequests repairs what is sent to the model, each time, and leaves the
+// stored history as it is. repairHistory repairs the stored history when a run
+// begins. They may stand beside each other.
+
+import { RemoveMessage, mapChatMessagesToStoredMessages, mapStoredMessagesToChatMessages } from "@langchain/core/messages";
+import { REMOVE_ALL_MESSAGES } from "@langchain/langgraph";
+import { createMiddleware } from "langchain";
+
+/**
+ * @typedef {object} Settings
+ * @property {string} [url] of streamer; http://127.0.0.1:8080
+ * @property {string} [token] that streamer asks for beyond loopback
+ * @property {string} [session] whose event log is asked first for results
+ * @property {object} [options] of the repair: docs/repair.md has them all
+ * @property {number} [timeout] in milliseconds; 10,000
+ */
+
+/**
+ * Repairs what is sent to the model. Late results become notes (`late: note`),
+ * so that a request begins as the one before it did.
+ * @param {Settings} [settings]
+ */
+export function repairRequests(settings) {
+  return createMiddleware({
+    name: "RepairRequests",
+    wrapModelCall: async (request, handler) => {
+      const { messages } = await repair(request.messages, { late: "note" }, settings);
+      return handler({ ...request, messages });
+    },
+  });
+}
+
+/**
+ * Repairs the stored history when a run begins: the whole list is replaced,
+ * and messages that were there keep their ids.
+ * @param {Settings} [settings]
+ */
+export function repairHistory(settings) {
+  return createMiddleware({
+    name: "RepairHistory",
+    beforeAgent: async (state) => {
+      const { messages, report } = await repair(state.messages, {}, settings);
+      if (report.patched) return { messages: [new RemoveMessage({ id: REMOVE_ALL_MESSAGES }), ...messages] };
+    },
+  });
+}
+
+/**
+ * Asks streamer for the steps that repair a history, and does them. Messages
+ * that need no change are the very same objects afterwards.
+ * @param {import("@langchain/core/messages").BaseMessage[]} messages
+ * @param {object} options
+ * @param {Settings} [settings]
+ */
+export async function repair(messages, options, settings = {}) {
+  const { url = "http://127.0.0.1:8080", token, session, timeout = 10_000 } = settings;
+  const response = await fetch(new URL("/v1/repair", url), {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) },
+    body: JSON.stringify({
+      format: "langchain",
+      session,
+      messages: mapChatMessagesToStoredMessages(messages),
+      options: { ...options, ...settings.options, output: "ops" },
+    }),
+    signal: AbortSignal.timeout(timeout),
+  });
+  if (!response.ok) throw new Error(`streamer: repair: ${response.status}: ${await response.text()}`);
+  const { ops, report } = await response.json();
+  return { messages: ops.flatMap((step) => apply(step, messages)), report };
+}
+
+/** Gives what a step appends to the repaired history. */
+function apply(step, messages) {
+  if (step.copy) return messages.slice(...step.copy);
+  return mapStoredMessagesToChatMessages([step.insert ?? step.replace.with]);
+}
