@@ -30,7 +30,7 @@ func main() {
 	if err == nil {
 		err = cmd.Start()
 	}
-	var r report
+	r := report{out: os.Stdout}
 	if err == nil {
 		err = errors.Join(r.read(out), cmd.Wait(), r.verdict())
 	}
@@ -48,6 +48,7 @@ type event struct {
 
 // report is what the tests have said.
 type report struct {
+	out     io.Writer
 	said    map[[2]string]*bytes.Buffer // by package and test, until it ends
 	passed  []string                    // names of tests
 	skipped []string                    // package, test and reason
@@ -70,7 +71,7 @@ func (r *report) take(e *event) {
 	key := [2]string{e.Package, e.Test}
 	switch e.Action {
 	case "build-output":
-		fmt.Print(e.Output)
+		fmt.Fprint(r.out, e.Output)
 	case "output":
 		if r.said[key] == nil {
 			r.said[key] = new(bytes.Buffer)
@@ -90,9 +91,9 @@ func (r *report) take(e *event) {
 func (r *report) end(e *event, said string) {
 	switch {
 	case e.Action == "fail":
-		fmt.Printf("%sFAIL %s %s (%.1f s)\n", said, e.Package, e.Test, e.Elapsed)
+		fmt.Fprintf(r.out, "%sFAIL %s %s (%.1f s)\n", said, e.Package, e.Test, e.Elapsed)
 	case e.Test == "" && e.Action == "pass":
-		fmt.Printf("ok   %s (%.1f s)\n", e.Package, e.Elapsed)
+		fmt.Fprintf(r.out, "ok   %s (%.1f s)\n", e.Package, e.Elapsed)
 	case e.Test != "" && e.Action == "pass":
 		r.passed = append(r.passed, e.Test)
 	case e.Test != "":
@@ -116,6 +117,6 @@ func (r *report) verdict() error {
 			errs = append(errs, fmt.Errorf("%s did not pass", name))
 		}
 	}
-	fmt.Printf("%d tests and subtests passed, %d were skipped because their recorded streams are not here\n", len(r.passed), absent)
+	fmt.Fprintf(r.out, "%d tests and subtests passed, %d were skipped because their recorded streams are not here\n", len(r.passed), absent)
 	return errors.Join(errs...)
 }
