@@ -31,7 +31,7 @@ type Report struct {
 // Op is one thing a repair did.
 type Op struct {
 	// Op is result_added, result_moved, result_dropped, result_replaced,
-	// result_retyped, result_rebound, late_note, orphan_dropped, orphan_kept, orphan_to_text,
+	// result_retyped, result_rebound, late_note, orphan_dropped, orphan_to_text,
 	// orphan_adopted, call_dropped, reasoning_dropped, server_result_added,
 	// id_changed, name_changed, args_changed, invalid_converted, roles_merged
 	// or reordered.
