@@ -15,7 +15,8 @@ import { createMiddleware } from "langchain";
  * @typedef {object} Settings
  * @property {string} [url] of streamer; http://127.0.0.1:8080
  * @property {string} [token] that streamer asks for beyond loopback
- * @property {string} [session] whose event log is asked first for results
+ * @property {(runtime) => string | undefined} [session] whose event log is asked first for results, as in
+ *   (runtime) => runtime.configurable?.thread_id
  * @property {object} [options] of the repair: docs/repair.md has them all
  * @property {number} [timeout] in milliseconds; 10,000
  */
@@ -29,7 +30,7 @@ export function repairRequests(settings) {
   return createMiddleware({
     name: "RepairRequests",
     wrapModelCall: async (request, handler) => {
-      const { messages } = await repair(request.messages, { late: "note" }, settings);
+      const { messages } = await repair(request.messages, { late: "note" }, settings, request.runtime);
       return handler({ ...request, messages });
     },
   });
@@ -43,8 +44,8 @@ export function repairRequests(settings) {
 export function repairHistory(settings) {
   return createMiddleware({
     name: "RepairHistory",
-    beforeAgent: async (state) => {
-      const { messages, report } = await repair(state.messages, {}, settings);
+    beforeAgent: async (state, runtime) => {
+      const { messages, report } = await repair(state.messages, {}, settings, runtime);
       if (report.patched) return { messages: [new RemoveMessage({ id: REMOVE_ALL_MESSAGES }), ...messages] };
     },
   });
@@ -56,15 +57,16 @@ export function repairHistory(settings) {
  * @param {import("@langchain/core/messages").BaseMessage[]} messages
  * @param {object} options
  * @param {Settings} [settings]
+ * @param {object} [runtime] of the middleware
  */
-export async function repair(messages, options, settings = {}) {
+export async function repair(messages, options, settings = {}, runtime = {}) {
   const { url = "http://127.0.0.1:8080", token, session, timeout = 10_000 } = settings;
   const response = await fetch(new URL("/v1/repair", url), {
     method: "POST",
     headers: { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) },
     body: JSON.stringify({
       format: "langchain",
-      session,
+      session: session?.(runtime),
       messages: mapChatMessagesToStoredMessages(messages),
       options: { ...options, ...settings.options, output: "ops" },
     }),

@@ -65,9 +65,11 @@ async function interrupted(...middleware) {
     { name: "search", description: "Searches.", schema: { type: "object", properties: {} } },
   );
   const agent = createAgent({ model, tools: [search], middleware, checkpointer: new MemorySaver() });
-  const thread = { configurable: { thread_id: "1" } };
+  const id = crypto.randomUUID();
+  const thread = { configurable: { thread_id: id } };
   await assert.rejects(agent.invoke({ messages: [new HumanMessage("search it")] }, { ...thread, signal: stop.signal }));
   return {
+    id,
     sent: model.sent,
     say: (text) => agent.invoke({ messages: [new HumanMessage(text)] }, thread),
     stored: async () => (await agent.graph.getState(thread)).values.messages,
@@ -130,6 +132,31 @@ test("a late result becomes a note, and other messages are the same objects", as
   assert.match(messages[5].text, /Late result of tool call search.*\nfound/);
   for (const i of [0, 1, 2, 3, 5]) assert.ok(messages.includes(history[i]), `message ${i} was copied`);
   assert.deepEqual(report.ops.map((o) => o.op), ["result_added", "late_note"]);
+});
+
+/** Puts a call with a result into the log of a session, and waits until the log tells of it. */
+async function logged(session, history) {
+  const base = `${settings.url.replace(/\/$/, "")}/v1/sessions/${session}`;
+  const put = async (kind, body) => {
+    const answer = await fetch(`${base}/${kind}`, { method: "POST", body: JSON.stringify(body) });
+    assert.equal(answer.status, 202);
+  };
+  const call = { index: 0, id: "call_1", function: { name: "search", arguments: "{}" } };
+  await put("deltas", { choices: [{ index: 0, delta: { tool_calls: [call] }, finish_reason: "tool_calls" }] });
+  await put("results", { tool_call_id: "call_1", content: "found after all" });
+  for (let known = false; !known; ) {
+    const { report } = await repair(history, {}, { ...settings, session: () => session });
+    known = report.ops[0].reason === "log";
+  }
+}
+
+test("the real result is taken out of the thread's event log", { timeout: 30_000 }, async () => {
+  const agent = await interrupted(repairHistory({ ...settings, session: (runtime) => runtime.configurable?.thread_id }));
+  await logged(agent.id, await agent.stored());
+  await agent.say("never mind");
+  const [, , result] = await agent.stored();
+  assert.equal(result.text, "found after all");
+  assert.notEqual(result.status, "error");
 });
 
 test("what cannot be done is said", async () => {
