@@ -33,14 +33,11 @@ func TestAllocations(t *testing.T) {
 }
 
 // TestRoom: an open call takes at most 350 B of heap besides its args, and a
-// session that has one call open at most 1.5 KiB.
+// session at most 1 KiB besides its calls.
 func TestRoom(t *testing.T) {
-	const calls = 10_000
 	for _, format := range wireFormats {
-		call := float64(heapOf(format, calls/1000, 1000)) / calls
-		session := float64(heapOf(format, calls, 1)) / calls
-		if call > 350 || session > 1536 {
-			t.Errorf("%s: %.0f B for an open call, want at most 350; %.0f B for a session with one, want at most 1536", format, call, session)
+		if call, session := roomOf(format); call > 350 || session > 1024 {
+			t.Errorf("%s: %.0f B for an open call, want at most 350; %.0f B for a session, want at most 1024", format, call, session)
 		}
 	}
 }
