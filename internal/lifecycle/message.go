@@ -392,7 +392,7 @@ func (st *Step) rename(c *chunks.Chunk) {
 	}
 	for _, m := range st.State.Messages {
 		if m.ID == c.ID && m.Namespace == c.Namespace && m.Phase != Finished {
-			m.ID = clone(c.Message)
+			m.ID, m.place = clone(c.Message), nil
 			mem.seeMessage(m.ID, st.Rules.MaxClosed)
 		}
 	}

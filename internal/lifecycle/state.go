@@ -43,27 +43,29 @@ type Answer struct {
 	Choice    int    `json:"choice,omitempty"`
 }
 
-// Message is one AI message and choice.
+// Message is one AI message and choice. What each delta asks for stands first
+// and together: where there are many sessions, what is far apart in memory is
+// what takes the time.
 type Message struct {
-	Namespace string         `json:"ns,omitempty"`
-	ID        string         `json:"id,omitempty"`
-	Choice    int            `json:"choice,omitempty"`
-	Role      string         `json:"role,omitempty"`
-	Run       string         `json:"run"`
-	Shape     string         `json:"shape,omitempty"` // of the history its tool results belong to
-	Asm       chunks.Message `json:"asm,omitzero"`
-	Calls     []*Call        `json:"calls,omitempty"` // beside Asm.Calls, same positions
-	Parts     Parts          `json:"parts,omitzero"`
+	Namespace string `json:"ns,omitempty"`
+	ID        string `json:"id,omitempty"`
+	Choice    int    `json:"choice,omitempty"`
 	// Phase: what the wire said of its end.
-	Phase  Phase  `json:"phase,omitempty"`
+	Phase Phase          `json:"phase,omitempty"`
+	Calls []*Call        `json:"calls,omitempty"` // beside Asm.Calls, same positions
+	Asm   chunks.Message `json:"asm,omitzero"`
+	Run   string         `json:"run"`
+	place *events.Place  // shared by the events of the message, and never changed; nil before the first
+
+	Parts  Parts  `json:"parts,omitzero"`
+	Role   string `json:"role,omitempty"`
+	Shape  string `json:"shape,omitempty"`  // of the history its tool results belong to
 	Reason string `json:"reason,omitempty"` // the finish reason
 	Usage  []byte `json:"usage,omitempty"`  // JSON, kept as Content is
 	// Truncated: the provider said that the model was cut off.
 	Truncated bool `json:"truncated,omitempty"`
 	// Superseded: it was broken off, and its end is not the run's.
 	Superseded bool `json:"superseded,omitempty"`
-
-	place *events.Place // shared by the events of the message, and never changed
 }
 
 // Phase is how far a message is.

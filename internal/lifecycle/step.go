@@ -186,29 +186,34 @@ func (st *Step) Done() []events.Event {
 	return st.Out
 }
 
-// emit appends an event with what all events have.
+// emit appends an event of the run that is going on.
 func (st *Step) emit(t events.Type) *events.Event {
+	if run := st.State.Run; run != nil {
+		return st.append(t, run.ID)
+	}
+	return st.append(t, "")
+}
+
+// append appends an event with what all events have.
+func (st *Step) append(t events.Type, run string) *events.Event {
 	st.Out = append(st.Out, events.Event{
 		Type:      t,
 		EventID:   events.ID{Seq: st.Seq, N: st.n},
 		Session:   st.Session,
+		Run:       run,
 		Timestamp: st.State.Time,
 	})
 	st.n++
-	e := &st.Out[len(st.Out)-1]
-	if run := st.State.Run; run != nil {
-		e.Run = run.ID
-	}
-	return e
+	return &st.Out[len(st.Out)-1]
 }
 
 // emitMessage appends an event about a message.
 func (st *Step) emitMessage(t events.Type, m *Message) *events.Event {
-	e := st.emit(t)
-	if m.place == nil || m.place.MessageID != m.ID {
+	if m.place == nil {
 		m.place = &events.Place{MessageID: m.ID, Namespace: m.Namespace, Choice: m.Choice}
 	}
-	e.Run, e.Place = m.Run, m.place
+	e := st.append(t, m.Run)
+	e.Place = m.place
 	return e
 }
 
