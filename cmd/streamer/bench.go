@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/lifecycle"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
@@ -18,43 +17,28 @@ import (
 )
 
 // benchTime bounds a whole run.
-const benchTime = 10 * time.Minute
+const benchTime = 30 * time.Minute
 
 // benchFlags say how much is measured.
 type benchFlags struct {
-	nats             natsFlags
-	inputs, sessions int
-	duration         time.Duration
-	json             bool
-}
-
-// measured is what bench found, in the units of its JSON names.
-type measured struct {
-	Few     throughput `json:"few_sessions"`
-	Many    throughput `json:"many_sessions"`
-	Count   float64    `json:"bare_count_inputs_per_s"`
-	Plain   float64    `json:"bare_pipeline_inputs_per_s"`
-	Ours    delays     `json:"latency"`
-	Hops    delays     `json:"bare_two_hops"`
-	Trip    delays     `json:"bare_round_trip"`
-	Open    openCost   `json:"open_sessions"`
-	OfCount float64    `json:"of_bare_count"`
-	OfPlain float64    `json:"of_bare_pipeline"`
-	Late    float64    `json:"p99_of_two_hops"`
-	LateRaw float64    `json:"p99_of_round_trip"`
-	Growth  float64    `json:"cpu_many_of_few"`
+	nats                                natsFlags
+	inputs, sessions, rounds, instances int
+	duration                            time.Duration
+	json                                bool
 }
 
 // bench measures the whole path on a NATS server, and what the server alone
-// does in the same run: on a machine with other work only the ratios of the
-// two mean something.
+// does in the same run, by turns: on a machine with other work only the ratios
+// of the two mean something.
 func bench(ctx context.Context, std stdio, args []string) error {
 	fs := flags("bench")
 	var f benchFlags
 	f.nats.registerRemote(fs)
-	fs.IntVar(&f.inputs, "inputs", 60_000, "`number` of deltas per measurement of throughput")
+	fs.IntVar(&f.inputs, "inputs", 100_000, "`number` of deltas and results per measurement of throughput")
 	fs.IntVar(&f.sessions, "sessions", 5_000, "`number` of sessions that are open at once")
-	fs.DurationVar(&f.duration, "duration", 5*time.Second, "how long latency is measured, at 1,000 deltas per second")
+	fs.IntVar(&f.rounds, "rounds", 3, "`number` of times each is measured, by turns; medians are printed")
+	fs.IntVar(&f.instances, "instances", 1, "also compare so many processes of `streamer serve` with one")
+	fs.DurationVar(&f.duration, "duration", 5*time.Second, "how long each latency is measured, at 1,000 deltas per second")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	rest, err := parse(std, fs, args)
 	switch {
@@ -62,8 +46,10 @@ func bench(ctx context.Context, std stdio, args []string) error {
 		return err
 	case len(rest) > 0:
 		return misused(std, fs, "there is no argument %q", rest[0])
-	case f.sessions < 100 || f.inputs < 3*f.sessions || f.duration < time.Second:
-		return misused(std, fs, "it takes at least 100 sessions, 3 inputs for each, and a duration of 1s")
+	case f.sessions < fewSessions || f.inputs < callInputs*f.sessions:
+		return misused(std, fs, "it takes at least %d sessions, and %d inputs for each: a call", fewSessions, callInputs)
+	case f.duration < time.Second || f.rounds < 1 || f.instances < 1:
+		return misused(std, fs, "it takes a duration of at least 1s, a round and an instance")
 	}
 	ctx, cancel := context.WithTimeout(ctx, benchTime)
 	defer cancel()
@@ -92,10 +78,12 @@ type rig struct {
 	flags  *benchFlags
 	say    func(what string)
 	log    zerolog.Logger
+	url    string
 	broker *broker.Broker
 	nc     *nats.Conn // of the bare consumers
 	nonce  string     // in the sessions' names
 	paths  int        // measured so far; each has sessions of its own
+	rules  *lifecycle.Rules
 	undo   []func()
 }
 
@@ -118,6 +106,7 @@ func (f *benchFlags) open(ctx context.Context, std stdio) (r *rig, err error) {
 	} else if options.URL, err = r.embed(); err != nil {
 		return r, err
 	}
+	r.url = options.URL
 	if r.broker, err = broker.Open(ctx, options); err != nil {
 		return r, err
 	}
@@ -166,20 +155,31 @@ func bareOptions(o broker.Options) []nats.Option {
 	return list
 }
 
-func (r *rig) measure(ctx context.Context) (m measured, err error) {
-	const few = 100
-	var span [2]uint64
+// fewSessions is what --sessions is compared with.
+const fewSessions = 100
+
+// measure does all rounds of throughput, then latency, then the rest.
+func (r *rig) measure(ctx context.Context) (measured, error) {
+	if err := r.rule(ctx, lifecycle.Off); err != nil {
+		return measured{}, err
+	}
+	var rounds [][4]throughput
+	for i := range r.flags.rounds {
+		r.say(fmt.Sprintf("throughput, round %d of %d ...", i+1, r.flags.rounds))
+		t, err := r.throughputs(ctx)
+		if err != nil {
+			return measured{}, fmt.Errorf("throughput: %w", errors.Join(err, context.Cause(ctx)))
+		}
+		rounds = append(rounds, t)
+	}
+	m := summary(rounds)
 	steps := []struct {
 		what string
 		do   func() error
 	}{
-		{"the whole path, few sessions", func() (err error) { m.Few, _, err = r.path(ctx, few); return err }},
-		{"the whole path, many sessions", func() (err error) { m.Many, span, err = r.path(ctx, r.flags.sessions); return err }},
-		{"a bare consumer of the same inputs", func() (err error) { m.Count, err = r.bare(ctx, span, 0); return err }},
-		{"a bare pipeline over the same inputs", func() (err error) { m.Plain, err = r.bare(ctx, span, 10); return err }},
-		{"latency", func() (err error) { m.Ours, err = r.latency(ctx); return err }},
-		{"latency of two bare hops", func() (err error) { m.Hops, m.Trip, err = r.bareLatency(ctx); return err }},
+		{"latency", func() error { return r.latencies(ctx, &m) }},
 		{"open sessions, and recovery", func() (err error) { m.Open, err = r.openSessions(ctx); return err }},
+		{"instances", func() (err error) { m.Instances, err = r.instances(ctx); return err }},
 	}
 	for _, s := range steps {
 		r.say(s.what + " ...")
@@ -187,33 +187,21 @@ func (r *rig) measure(ctx context.Context) (m measured, err error) {
 			return m, fmt.Errorf("%s: %w", s.what, errors.Join(err, context.Cause(ctx)))
 		}
 	}
-	m.OfCount, m.OfPlain = m.Many.Inputs/m.Count, m.Many.Inputs/m.Plain
-	m.Late, m.LateRaw = m.Ours.P99/m.Hops.P99, m.Ours.P99/m.Trip.P99
-	m.Growth = m.Many.CPU / m.Few.CPU
 	return m, nil
 }
 
-// print writes the table.
-func (m *measured) print(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	rate := func(what string, t throughput) {
-		fmt.Fprintf(w, "%s, %d sessions\t%.0f inputs/s\t%.0f events/s\t%.1f µs CPU per delta\n", what, t.Sessions, t.Inputs, t.Events, t.CPU)
+// throughputs measures each kind once: the whole path with few and with all
+// sessions at once, and two bare ones over the inputs of the latter.
+func (r *rig) throughputs(ctx context.Context) (t [4]throughput, err error) {
+	var span [2]uint64
+	if t[0], _, err = r.path(ctx, fewSessions); err == nil {
+		t[1], span, err = r.path(ctx, r.flags.sessions)
 	}
-	late := func(what string, d delays) {
-		fmt.Fprintf(w, "%s\tp50 %.0f µs\tp99 %.0f µs\tp99.9 %.0f µs\n", what, d.P50, d.P99, d.P999)
+	if err == nil {
+		t[2], err = r.bare(ctx, span, 0)
 	}
-	rate("whole path", m.Few)
-	rate("whole path", m.Many)
-	fmt.Fprintf(w, "bare consumer, counts only\t%.0f inputs/s\t\twhole path: %.2f of it\n", m.Count, m.OfCount)
-	fmt.Fprintf(w, "bare pipeline, a message per ten\t%.0f inputs/s\t\twhole path: %.2f of it\n", m.Plain, m.OfPlain)
-	fmt.Fprintf(w, "CPU per delta, many to few sessions\t%.2f\n", m.Growth)
-	late("delta to event, 1,000 deltas/s", m.Ours)
-	late("bare, stored twice", m.Hops)
-	late("bare, published and heard", m.Trip)
-	fmt.Fprintf(w, "p99, whole path to bare\t%.2f stored twice\t%.2f heard\n", m.Late, m.LateRaw)
-	fmt.Fprintf(w, "open sessions\t%d\t%.1f KiB of worker memory each\n", m.Open.Sessions, m.Open.Bytes/1024)
-	fmt.Fprintf(w, "opened cold\t%.0f sessions/s\n", m.Open.Rate)
-	fmt.Fprintf(w, "restart until caught up, alarms armed\t%.0f ms\t%.0f µs per open session\n", m.Open.Recovery, m.Open.Recovery*1000/float64(m.Open.Sessions))
-	fmt.Fprintln(w, "\nCPU is the whole process's: its own server where it runs one, connections and worker.")
-	return w.Flush()
+	if err == nil {
+		t[3], err = r.bare(ctx, span, 10)
+	}
+	return t, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -13,12 +14,12 @@ import (
 )
 
 // bare reads the inputs in span with the NATS library alone and, where every
-// is not 0, stores one plain message for so many of them. It gives inputs per
-// second, up to the last acknowledgement.
-func (r *rig) bare(ctx context.Context, span [2]uint64, every int) (float64, error) {
+// is not 0, stores one plain message for so many of them, up to the last
+// acknowledgement.
+func (r *rig) bare(ctx context.Context, span [2]uint64, every int) (t throughput, err error) {
 	js, undo, err := r.scratch(ctx)
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	defer undo()
 	name := "LLM"
@@ -26,12 +27,13 @@ func (r *rig) bare(ctx context.Context, span [2]uint64, every int) (float64, err
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: span[0],
 	})
 	if err != nil {
-		return 0, fmt.Errorf("consumer of stream %s: %w", name, err)
+		return t, fmt.Errorf("consumer of stream %s: %w", name, err)
 	}
 	body := make([]byte, 200)
 	done := make(chan error, 1)
 	var n atomic.Int64
-	start := time.Now()
+	runtime.GC()
+	cpu, start := cpuTime(), time.Now()
 	reading, err := consumer.Consume(func(m jetstream.Msg) {
 		meta, err := m.Metadata()
 		if err == nil && every > 0 && n.Load()%int64(every) == 0 {
@@ -46,37 +48,55 @@ func (r *rig) bare(ctx context.Context, span [2]uint64, every int) (float64, err
 		}
 	}, jetstream.PullMaxMessages(5000))
 	if err != nil {
-		return 0, fmt.Errorf("consumer of stream %s: %w", name, err)
+		return t, fmt.Errorf("consumer of stream %s: %w", name, err)
 	}
 	defer reading.Stop()
 	select {
 	case err := <-done:
 		if err != nil {
-			return 0, err
+			return t, err
 		}
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return t, ctx.Err()
 	}
 	select {
 	case <-js.PublishAsyncComplete():
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return t, ctx.Err()
 	}
-	return float64(n.Load()) / time.Since(start).Seconds(), nil
+	took, cpu, all := time.Since(start).Seconds(), cpuTime()-cpu, float64(n.Load())
+	t = throughput{Inputs: all / took, CPU: float64(cpu.Microseconds()) / all}
+	if every > 0 {
+		t.Events = t.Inputs / float64(every)
+	}
+	return t, nil
 }
 
 func (r *rig) scratchSubject(what string) string { return "bench." + r.nonce + "." + what }
 
-// scratch makes a stream for what bare pipelines store, which also republishes
-// it, as the event stream does. undo deletes it.
-func (r *rig) scratch(ctx context.Context) (js jetstream.JetStream, undo func(), err error) {
-	js, err = jetstream.New(r.nc, jetstream.WithPublishAsyncMaxPending(4000))
+func (r *rig) jetStream() (jetstream.JetStream, error) {
+	js, err := jetstream.New(r.nc, jetstream.WithPublishAsyncMaxPending(4000))
 	if err != nil {
-		return nil, nil, fmt.Errorf("JetStream: %w", err)
+		return nil, fmt.Errorf("JetStream: %w", err)
+	}
+	return js, nil
+}
+
+// scratch makes a stream for what bare pipelines store, with as many replicas
+// as the event stream has, which also republishes it, as that does. undo
+// deletes it.
+func (r *rig) scratch(ctx context.Context) (js jetstream.JetStream, undo func(), err error) {
+	if js, err = r.jetStream(); err != nil {
+		return nil, nil, err
+	}
+	like, err := js.Stream(ctx, "TOOLCALLS")
+	if err != nil {
+		return nil, nil, fmt.Errorf("stream TOOLCALLS: %w", err)
 	}
 	name := "BENCH-" + r.nonce
 	_, err = js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: name, Subjects: []string{r.scratchSubject("in"), r.scratchSubject("out")},
+		Storage: like.CachedInfo().Config.Storage, Replicas: like.CachedInfo().Config.Replicas,
 		RePublish: &jetstream.RePublish{Source: r.scratchSubject("out"), Destination: r.scratchSubject("stored")},
 	})
 	if err != nil {
@@ -89,18 +109,22 @@ func (r *rig) scratch(ctx context.Context) (js jetstream.JetStream, undo func(),
 	}, nil
 }
 
-// bareLatency measures the same way as latency does, without streamer: a
-// message that is stored, read by a consumer, stored again and heard; and a
-// message that is published and heard.
-func (r *rig) bareLatency(ctx context.Context) (hops, trip delays, err error) {
-	js, undo, err := r.scratch(ctx)
+// bareProbes are those of latency without streamer: a message that is stored,
+// read by a consumer, stored again and heard; one that is stored and heard;
+// and one that is only heard.
+func (r *rig) bareProbes(ctx context.Context) (list []*probe, undo func(), err error) {
+	js, remove, err := r.scratch(ctx)
 	if err != nil {
-		return hops, trip, err
+		return nil, nil, err
 	}
-	defer undo()
+	defer func() {
+		if err != nil {
+			remove()
+		}
+	}()
 	consumer, err := js.OrderedConsumer(ctx, "BENCH-"+r.nonce, jetstream.OrderedConsumerConfig{FilterSubjects: []string{r.scratchSubject("in")}})
 	if err != nil {
-		return hops, trip, fmt.Errorf("consumer: %w", err)
+		return nil, nil, fmt.Errorf("consumer: %w", err)
 	}
 	failed := make(chan error, 1)
 	reading, err := consumer.Consume(func(m jetstream.Msg) {
@@ -112,28 +136,29 @@ func (r *rig) bareLatency(ctx context.Context) (hops, trip delays, err error) {
 		}
 	})
 	if err != nil {
-		return hops, trip, fmt.Errorf("consumer: %w", err)
+		return nil, nil, fmt.Errorf("consumer: %w", err)
 	}
-	defer reading.Stop()
-	sent := func(m *nats.Msg) (int64, bool) { return stamp(string(m.Data)) }
-	now := func() []byte { return []byte("t" + strconv.FormatInt(time.Now().UnixNano(), 10)) }
-	hops, err = r.paced(ctx, r.scratchSubject("stored"), sent, func(int) error {
-		select {
-		case err := <-failed:
+	store := func(what string) func(int) error {
+		return func(int) error {
+			select {
+			case err := <-failed:
+				return err
+			default:
+			}
+			_, err := js.PublishAsync(r.scratchSubject(what), now())
 			return err
-		default:
 		}
-		_, err := js.PublishAsync(r.scratchSubject("in"), now())
-		return err
-	})
-	if err != nil {
-		return hops, trip, err
 	}
-	trip, err = r.paced(ctx, r.scratchSubject("heard"), sent, func(int) error {
-		return r.nc.Publish(r.scratchSubject("heard"), now())
-	})
-	return hops, trip, err
+	sent := func(m *nats.Msg) (int64, bool) { return stamp(string(m.Data)) }
+	return []*probe{
+		{subject: r.scratchSubject("stored"), sent: sent, publish: store("in")},
+		{subject: r.scratchSubject("stored"), sent: sent, publish: store("out")},
+		{subject: r.scratchSubject("heard"), sent: sent, publish: func(int) error { return r.nc.Publish(r.scratchSubject("heard"), now()) }},
+	}, func() { reading.Stop(); remove() }, nil
 }
+
+// now is a message that carries the time.
+func now() []byte { return []byte("t" + strconv.FormatInt(time.Now().UnixNano(), 10)) }
 
 // redactedURL leaves out what nobody else should read.
 func redactedURL(s string) string {

@@ -22,39 +22,36 @@ import (
 
 // throughput is how fast a log that waits is worked off.
 type throughput struct {
-	Sessions int     `json:"sessions"`
+	Sessions int     `json:"sessions_at_once,omitempty"`
 	Inputs   float64 `json:"inputs_per_s"`
 	Events   float64 `json:"events_per_s"`
-	CPU      float64 `json:"cpu_us_per_delta"`
+	CPU      float64 `json:"cpu_us_per_input"`
 }
 
-// delays are quantiles in microseconds.
-type delays struct {
-	P50  float64 `json:"p50_us"`
-	P99  float64 `json:"p99_us"`
-	P999 float64 `json:"p999_us"`
-}
-
-func quantiles(d []time.Duration) delays {
-	slices.Sort(d)
-	at := func(q float64) float64 { return float64(d[int(q*float64(len(d)-1))].Nanoseconds()) / 1000 }
-	return delays{at(0.5), at(0.99), at(0.999)}
-}
-
-// openCost is what sessions with an open call cost.
-type openCost struct {
-	Sessions int     `json:"sessions"`
-	Rate     float64 `json:"opened_per_s"`
-	Bytes    float64 `json:"bytes_per_session"`
-	Recovery float64 `json:"recovery_ms"`
-}
-
-// The deltas of a call, in OpenAI's shape: its start, args and its end.
+// The inputs of a call, in OpenAI's shape: its start, args, its end, and a
+// result.
 const (
-	benchDelta = `{"id":"chatcmpl-%s","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_50cad350e4","choices":[{"index":0,"delta":{%s},"logprobs":null,"finish_reason":%s}],"usage":null}`
-	benchStart = `"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_a","type":"function","function":{"name":"search","arguments":"{\"q\":\""}}]`
-	benchArgs  = `"tool_calls":[{"index":0,"function":{"arguments":"%s"}}]`
+	benchDelta  = `{"id":"chatcmpl-%s-%d","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_50cad350e4","choices":[{"index":0,"delta":{%s},"logprobs":null,"finish_reason":%s}],"usage":null}`
+	benchStart  = `"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":"search","arguments":"{\"q\":\""}}]`
+	benchArgs   = `"tool_calls":[{"index":0,"function":{"arguments":"%s"}}]`
+	benchResult = `{"tool_call_id":"call_%d","content":"ok"}`
+
+	callInputs = 20
 )
+
+// callInput gives kind and body of the i-th of the callInputs inputs of a
+// session's n-th call.
+func callInput(token string, n, i int) (kind, body string) {
+	switch i {
+	case 0:
+		return broker.KindDelta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchStart, n), "null")
+	case callInputs - 2:
+		return broker.KindDelta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchArgs, `\"}`), `"tool_calls"`)
+	case callInputs - 1:
+		return broker.KindResult, fmt.Sprintf(benchResult, n)
+	}
+	return broker.KindDelta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchArgs, "abcd"), "null")
+}
 
 // filling publishes inputs, many at once.
 type filling struct {
@@ -78,7 +75,7 @@ func (f *filling) take(ctx context.Context) error {
 	}
 }
 
-func (f *filling) delta(ctx context.Context, token, delta, finish string) error {
+func (f *filling) input(ctx context.Context, token, kind, body string) error {
 	for f.flying == benchWindow {
 		if err := f.take(ctx); err != nil {
 			return err
@@ -86,9 +83,8 @@ func (f *filling) delta(ctx context.Context, token, delta, finish string) error 
 	}
 	f.n++
 	f.flying++
-	data := fmt.Sprintf(benchDelta, token, delta, finish)
 	b := f.r.broker
-	b.Publish(b.InputPub(token, broker.KindDelta, fmt.Sprintf("%s:%d", token, f.n), nil, []byte(data)), f.acks)
+	b.Publish(b.InputPub(token, kind, fmt.Sprintf("%s:%d", token, f.n), nil, []byte(body)), f.acks)
 	return nil
 }
 
@@ -101,26 +97,44 @@ func (f *filling) flush(ctx context.Context) error {
 	return nil
 }
 
-// fill stores about as many inputs as were asked for: a call per session, the
-// deltas of all sessions in turn.
-func (r *rig) fill(ctx context.Context, prefix string, sessions int) (n int, err error) {
+// fill stores about as many inputs as were asked for, in as many sessions as
+// were asked for, each of which makes as many calls. atOnce of them take turns,
+// input by input; when these have made their calls come the next. So however
+// many are at it at once, the inputs, sessions, calls and events are the same.
+func (r *rig) fill(ctx context.Context, prefix string, atOnce int) (n, calls int, err error) {
 	f := r.filling()
-	each := r.flags.inputs / sessions
-	for i := range each {
-		delta, finish := fmt.Sprintf(benchArgs, "abcd"), "null"
-		switch i {
-		case 0:
-			delta = benchStart
-		case each - 1:
-			delta, finish = fmt.Sprintf(benchArgs, `\"}`), `"tool_calls"`
-		}
-		for s := range sessions {
-			if err := f.delta(ctx, prefix+strconv.Itoa(s), delta, finish); err != nil {
-				return f.n, err
+	each := r.flags.inputs / callInputs / r.flags.sessions
+	for first := 0; first < r.flags.sessions; first += atOnce {
+		for i := range each * callInputs {
+			for s := first; s < min(first+atOnce, r.flags.sessions); s++ {
+				token := prefix + strconv.Itoa(s)
+				kind, body := callInput(token, i/callInputs, i%callInputs)
+				if err := f.input(ctx, token, kind, body); err != nil {
+					return f.n, 0, err
+				}
 			}
 		}
 	}
-	return f.n, f.flush(ctx)
+	return f.n, each * r.flags.sessions, f.flush(ctx)
+}
+
+// rule puts rules into force for what is stored from now on. For throughput no
+// args are told while they stream: how many deltas share an event by default
+// depends on how fast they are stored, and so on all but the program.
+func (r *rig) rule(ctx context.Context, told lifecycle.Deltas) error {
+	rules := lifecycle.DefaultRules()
+	rules.Deltas = told
+	data, err := json.Marshal(rules)
+	if err != nil {
+		return fmt.Errorf("rules: %w", err)
+	}
+	for p := range r.broker.Partitions() {
+		if a := r.broker.PublishWait(ctx, r.broker.RulesPub(p, "rules:"+nuid.Next(), data)); a.Err != nil {
+			return fmt.Errorf("rules: %w", a.Err)
+		}
+	}
+	r.rules = &rules
+	return nil
 }
 
 // working is a worker that runs until stop returns.
@@ -130,23 +144,27 @@ type working struct {
 }
 
 func (r *rig) work(ctx context.Context, o worker.Options) working {
-	o.Nonce = nuid.Next()
+	o.Nonce, o.Rules = nuid.Next(), r.rules
 	w := &worker.Worker{Log: r.broker, Logger: r.log, Options: o}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = w.Run(ctx, partitions(r.broker.Partitions())) })
-	return working{w, func() { cancel(); wg.Wait() }}
+	return working{w, sync.OnceFunc(func() { cancel(); wg.Wait() })}
 }
 
 // until waits until done, and says what stopped the worker if it cannot be.
 func (w working) until(ctx context.Context, done func() bool) error {
+	return until(ctx, done, w.Problem)
+}
+
+func until(ctx context.Context, done func() bool, why func() error) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), w.Problem())
+			return errors.Join(ctx.Err(), why())
 		}
 	}
 	return nil
@@ -164,21 +182,21 @@ func (r *rig) seen(prefix, what string) (count *atomic.Int64, stop func(), err e
 	if err != nil {
 		return nil, nil, fmt.Errorf("subscribing: %w", err)
 	}
-	_ = sub.SetPendingLimits(-1, -1) // bounded by the number of sessions
+	_ = sub.SetPendingLimits(-1, -1) // bounded by the number of calls
 	return count, func() { _ = sub.Unsubscribe() }, r.nc.Flush()
 }
 
-// path stores inputs while nobody works, and measures how long a worker takes
-// until a subscriber has seen the end of every call. span is where they stand
-// in the log.
-func (r *rig) path(ctx context.Context, sessions int) (t throughput, span [2]uint64, err error) {
-	r.paths++
-	prefix := fmt.Sprintf("bench-%s-p%d-", r.nonce, r.paths)
+// path stores inputs while nobody works, and measures a worker from when it
+// has read its saved states until a subscriber has seen the end of every call.
+// CPU is counted until all is saved as well. span is where the inputs stand in
+// the log.
+func (r *rig) path(ctx context.Context, atOnce int) (t throughput, span [2]uint64, err error) {
+	prefix := r.prefix()
 	_, before, err := r.broker.InputBounds(ctx)
 	if err != nil {
 		return t, span, err
 	}
-	n, err := r.fill(ctx, prefix, sessions)
+	n, calls, err := r.fill(ctx, prefix, atOnce)
 	if err != nil {
 		return t, span, err
 	}
@@ -186,185 +204,38 @@ func (r *rig) path(ctx context.Context, sessions int) (t throughput, span [2]uin
 	if err != nil {
 		return t, span, err
 	}
-	count, unsubscribe, err := r.seen(prefix, "tool_call_args_complete")
+	count, unsubscribe, err := r.seen(prefix, "tool_call_result")
 	if err != nil {
 		return t, span, err
 	}
 	defer unsubscribe()
 	runtime.GC()
-	cpu, start := cpuTime(), time.Now()
 	w := r.work(ctx, worker.Options{})
 	defer w.stop()
-	if err := w.until(ctx, func() bool { return count.Load() >= int64(sessions) }); err != nil {
+	if err := w.until(ctx, func() bool { return w.Stats().Folded > 0 }); err != nil {
 		return t, span, err
 	}
-	took, cpu := time.Since(start), cpuTime()-cpu
+	cpu, start := cpuTime(), time.Now()
+	if err := w.until(ctx, func() bool { return count.Load() >= int64(calls) }); err != nil {
+		return t, span, err
+	}
+	took, events := time.Since(start), w.Stats().Appended
+	saved := func() bool {
+		return !slices.ContainsFunc(w.Stats().Carried, func(c worker.Carried) bool { return c.Mark <= last })
+	}
+	if err := w.until(ctx, saved); err != nil {
+		return t, span, err
+	}
+	cpu = cpuTime() - cpu
 	t = throughput{
-		Sessions: sessions, Inputs: float64(n) / took.Seconds(),
-		Events: float64(w.Stats().Appended) / took.Seconds(), CPU: float64(cpu.Microseconds()) / float64(n),
+		Sessions: atOnce, Inputs: float64(n) / took.Seconds(),
+		Events: float64(events) / took.Seconds(), CPU: float64(cpu.Microseconds()) / float64(n),
 	}
 	return t, [2]uint64{before + 1, last}, nil
 }
 
-const (
-	benchRate = 1000             // the pace of latency, per second
-	heardTime = 20 * time.Second // how late the last message may be heard
-)
-
-// latency measures from the publishing of a delta to its event at a
-// subscriber. Every delta is told, so that each has its event.
-func (r *rig) latency(ctx context.Context) (delays, error) {
-	const sessions = 100
-	rules := lifecycle.DefaultRules()
-	rules.Deltas = lifecycle.Every
-	w := r.work(ctx, worker.Options{Rules: &rules})
-	defer w.stop()
-	prefix := fmt.Sprintf("bench-%s-l", r.nonce)
-	count, unsubscribe, err := r.seen(prefix, "tool_call_start")
-	if err != nil {
-		return delays{}, err
-	}
-	defer unsubscribe()
-	f := r.filling()
-	for s := range sessions {
-		if err := f.delta(ctx, prefix+strconv.Itoa(s), benchStart, "null"); err != nil {
-			return delays{}, err
-		}
-	}
-	if err := w.until(ctx, func() bool { return count.Load() >= sessions }); err != nil {
-		return delays{}, err
-	}
-	return r.paced(ctx, "toolcalls.*.event.tool_call_args_delta",
-		func(m *nats.Msg) (int64, bool) {
-			var e struct{ Args string }
-			err := json.Unmarshal(m.Data, &e)
-			at, ok := stamp(e.Args)
-			return at, ok && err == nil
-		},
-		func(i int) error {
-			return f.delta(ctx, prefix+strconv.Itoa(i%sessions), fmt.Sprintf(benchArgs, "t"+strconv.FormatInt(time.Now().UnixNano(), 10)), "null")
-		})
-}
-
-// stamp reads the time that a delta's args carry.
-func stamp(s string) (int64, bool) {
-	if len(s) < 2 || s[0] != 't' {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(s[1:], 10, 64)
-	return n, err == nil
-}
-
-// paced publishes at the pace of benchRate, and measures when what carries
-// those stamps is heard on a subject.
-func (r *rig) paced(ctx context.Context, subject string, sent func(*nats.Msg) (int64, bool), publish func(i int) error) (delays, error) {
-	n := int(r.flags.duration.Seconds() * benchRate)
-	heard := make(chan time.Duration, n)
-	sub, err := r.nc.Subscribe(subject, func(m *nats.Msg) {
-		if at, ok := sent(m); ok {
-			select {
-			case heard <- time.Duration(time.Now().UnixNano() - at):
-			default: // somebody else's
-			}
-		}
-	})
-	if err != nil {
-		return delays{}, fmt.Errorf("subscribing: %w", err)
-	}
-	defer func() { _ = sub.Unsubscribe() }()
-	if err := r.nc.Flush(); err != nil {
-		return delays{}, fmt.Errorf("subscribing: %w", err)
-	}
-	tick := time.NewTicker(time.Second / benchRate)
-	defer tick.Stop()
-	for i := range n {
-		<-tick.C
-		if err := publish(i); err != nil {
-			return delays{}, err
-		}
-	}
-	late := time.After(heardTime)
-	all := make([]time.Duration, 0, n)
-	for len(all) < n {
-		select {
-		case d := <-heard:
-			all = append(all, d)
-		case <-ctx.Done():
-			return delays{}, ctx.Err()
-		case <-late:
-			return delays{}, fmt.Errorf("only %d of %d were heard", len(all), n)
-		}
-	}
-	return quantiles(all), nil
-}
-
-// openSessions opens a call in each of many sessions, measures what the worker
-// holds, and how long another takes to go on from there.
-func (r *rig) openSessions(ctx context.Context) (c openCost, err error) {
-	c.Sessions = r.flags.sessions
-	prefix := fmt.Sprintf("bench-%s-o", r.nonce)
-	f := r.filling()
-	for s := range c.Sessions {
-		if err := f.delta(ctx, prefix+strconv.Itoa(s), benchStart, "null"); err != nil {
-			return c, err
-		}
-	}
-	if err := f.flush(ctx); err != nil {
-		return c, err
-	}
-	count, unsubscribe, err := r.seen(prefix, "tool_call_start")
-	if err != nil {
-		return c, err
-	}
-	defer unsubscribe()
-	start := time.Now()
-	w := r.work(ctx, worker.Options{})
-	stop := sync.OnceFunc(func() { w.stop() })
-	defer stop()
-	if err := w.until(ctx, func() bool { return count.Load() >= int64(c.Sessions) }); err != nil {
-		return c, err
-	}
-	c.Rate = float64(c.Sessions) / time.Since(start).Seconds()
-	if err := w.until(ctx, func() bool { return w.Stats().Saves >= uint64(c.Sessions) }); err != nil {
-		return c, err
-	}
-	with := heap()
-	stop()
-	w.Worker = nil
-	c.Bytes = max(0, float64(with)-float64(heap())) / float64(c.Sessions)
-	took, err := r.recover(ctx, c.Sessions)
-	c.Recovery = float64(took.Microseconds()) / 1000
-	return c, err
-}
-
-// recover measures how long a new worker takes until it has read everything
-// and knows the open calls, whose alarms are then set.
-func (r *rig) recover(ctx context.Context, sessions int) (time.Duration, error) {
-	_, last, err := r.broker.InputBounds(ctx)
-	if err != nil {
-		return 0, err
-	}
-	start := time.Now()
-	w := r.work(ctx, worker.Options{SaveEvery: 20 * time.Millisecond}) // the pace at which it counts open calls
-	defer w.stop()
-	err = w.until(ctx, func() bool {
-		s := w.Stats()
-		if s.Open < sessions || len(s.Carried) < r.broker.Partitions() {
-			return false
-		}
-		for _, c := range s.Carried {
-			if c.Next <= last {
-				return false
-			}
-		}
-		return true
-	})
-	return time.Since(start), err
-}
-
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+// prefix is that of the names of sessions nobody used before.
+func (r *rig) prefix() string {
+	r.paths++
+	return fmt.Sprintf("bench-%s-%d-", r.nonce, r.paths)
 }

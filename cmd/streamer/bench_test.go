@@ -109,17 +109,55 @@ func TestBench(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
+	t.Setenv(childEnv, "serve") // of the instances it starts
 	var out, said strings.Builder
-	args := []string{"bench", "--sessions", "100", "--inputs", "1000", "--duration", "1s", "--json"}
+	args := []string{"bench", "--sessions", "100", "--inputs", "2000", "--rounds", "1", "--duration", "1s", "--instances", "2", "--json"}
 	if got := run(t.Context(), stdio{nil, &out, &said}, args); got != 0 {
 		t.Fatalf("%q: got status %d, want 0: %s", args, got, said.String())
 	}
 	for _, path := range []string{
-		"few_sessions.inputs_per_s", "many_sessions.cpu_us_per_delta", "bare_count_inputs_per_s", "bare_pipeline_inputs_per_s",
-		"latency.p99_us", "bare_two_hops.p99_us", "bare_round_trip.p50_us", "open_sessions.opened_per_s", "open_sessions.recovery_ms",
+		"few_sessions.inputs_per_s", "many_sessions.cpu_us_per_input", "bare_count.inputs_per_s", "bare_pipeline.inputs_per_s",
+		"few_of_bare_pipeline", "many_of_bare_pipeline", "cpu_many_of_few",
+		"latency.p99_us", "bare_two_hops.p99_us", "bare_stored_round_trip.p50_us", "bare_round_trip.p999_us",
+		"p99_of_stored_round_trip", "steady_state.states_per_s", "steady_state.bytes_per_state", "steady_state.marks_per_s",
+		"open_sessions.opened_per_s", "open_sessions.recovery_ms", "open_sessions.recovery_states_listed",
+		"instances.one_inputs_per_s", "instances.many_inputs_per_s",
 	} {
 		if got := gjson.Get(out.String(), path).Num; got <= 0 {
 			t.Errorf("%s: got %v, want more than 0, in %s", path, got, out.String())
+		}
+	}
+}
+
+// TestCallInputs: the deltas of a call of the bench are one, with valid args;
+// TestBench waits for its result.
+func TestCallInputs(t *testing.T) {
+	var lines strings.Builder
+	for n := range 3 {
+		for i := range callInputs {
+			if kind, body := callInput("s", n, i); kind == broker.KindDelta {
+				lines.WriteString(body + "\n")
+			}
+		}
+	}
+	var out, said strings.Builder
+	if got := run(t.Context(), stdio{strings.NewReader(lines.String()), &out, &said}, []string{"assemble", "--events"}); got != 0 {
+		t.Fatalf("assemble: got status %d: %s", got, said.String())
+	}
+	for what, want := range map[string]int{`"type":"tool_call_start"`: 3, `"type":"tool_call_args_complete"`: 3, `"args_valid":true`: 3} {
+		if got := strings.Count(out.String(), what); got != want {
+			t.Errorf("%s: got %d, want %d, in %s", what, got, want, out.String())
+		}
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		of   []float64
+		want float64
+	}{{[]float64{3}, 3}, {[]float64{5, 1, 2}, 2}, {[]float64{4, 1, 9, 2}, 3}} {
+		if got := median(c.of, func(v float64) float64 { return v }); got != c.want {
+			t.Errorf("%v: got %v, want %v", c.of, got, c.want)
 		}
 	}
 }

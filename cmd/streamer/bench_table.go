@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+)
+
+// measured is what bench found, in the units of its JSON names.
+type measured struct {
+	Few   throughput `json:"few_sessions"`
+	Many  throughput `json:"many_sessions"`
+	Count throughput `json:"bare_count"`
+	Plain throughput `json:"bare_pipeline"`
+	// Ratios, medians of the rounds': each is of two measurements in a row.
+	FewOfPlain  float64 `json:"few_of_bare_pipeline"`
+	ManyOfPlain float64 `json:"many_of_bare_pipeline"`
+	Growth      float64 `json:"cpu_many_of_few"`
+
+	Ours    delays  `json:"latency"`
+	Hops    delays  `json:"bare_two_hops"`
+	Trip    delays  `json:"bare_stored_round_trip"`
+	Heard   delays  `json:"bare_round_trip"`
+	Late    float64 `json:"p99_of_two_hops"`
+	LateOne float64 `json:"p99_of_stored_round_trip"`
+	Steady  steady  `json:"steady_state"`
+
+	Open      openCost  `json:"open_sessions"`
+	Instances instances `json:"instances"`
+}
+
+// summary takes the medians of the rounds of throughput, each of which measured
+// few, many, a bare count and a bare pipeline.
+func summary(rounds [][4]throughput) (m measured) {
+	for i, to := range []*throughput{&m.Few, &m.Many, &m.Count, &m.Plain} {
+		pick := func(of func(throughput) float64) float64 {
+			return median(rounds, func(r [4]throughput) float64 { return of(r[i]) })
+		}
+		to.Sessions = rounds[0][i].Sessions
+		to.Inputs = pick(func(t throughput) float64 { return t.Inputs })
+		to.Events = pick(func(t throughput) float64 { return t.Events })
+		to.CPU = pick(func(t throughput) float64 { return t.CPU })
+	}
+	m.FewOfPlain = median(rounds, func(r [4]throughput) float64 { return r[0].Inputs / r[3].Inputs })
+	m.ManyOfPlain = median(rounds, func(r [4]throughput) float64 { return r[1].Inputs / r[3].Inputs })
+	m.Growth = median(rounds, func(r [4]throughput) float64 { return r[1].CPU / r[0].CPU })
+	return m
+}
+
+func median[T any](all []T, of func(T) float64) float64 {
+	list := make([]float64, 0, len(all))
+	for _, v := range all {
+		list = append(list, of(v))
+	}
+	slices.Sort(list)
+	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+}
+
+// print writes the table.
+func (m *measured) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	rate := func(what string, t throughput) {
+		fmt.Fprintf(w, "%s, %d sessions at once\t%.0f inputs/s\t%.0f events/s\t%.1f µs CPU per input\n", what, t.Sessions, t.Inputs, t.Events, t.CPU)
+	}
+	late := func(what string, d delays) {
+		fmt.Fprintf(w, "%s\tp50 %.0f µs\tp99 %.0f µs\tp99.9 %.0f µs\n", what, d.P50, d.P99, d.P999)
+	}
+	rate("whole path", m.Few)
+	rate("whole path", m.Many)
+	fmt.Fprintf(w, "bare consumer, counts only\t%.0f inputs/s\t\t%.1f µs CPU per input\n", m.Count.Inputs, m.Count.CPU)
+	fmt.Fprintf(w, "bare pipeline, a message per ten\t%.0f inputs/s\t%.0f events/s\t%.1f µs CPU per input\n", m.Plain.Inputs, m.Plain.Events, m.Plain.CPU)
+	fmt.Fprintf(w, "whole path / bare pipeline, inputs/s\t%.2f (%d at once)\t%.2f (%d at once)\n", m.FewOfPlain, m.Few.Sessions, m.ManyOfPlain, m.Many.Sessions)
+	fmt.Fprintf(w, "CPU per input, %d / %d at once\t%.2f\n", m.Many.Sessions, m.Few.Sessions, m.Growth)
+	late("delta to event, 1,000/s", m.Ours)
+	late("bare: stored, read, stored, heard, 1,000/s", m.Hops)
+	late("bare: stored, heard, 1,000/s", m.Trip)
+	late("bare: heard, not stored, 1,000/s", m.Heard)
+	fmt.Fprintf(w, "p99, delta to event / bare\t%.2f (stored, heard)\t%.2f (stored, read, stored, heard)\n", m.LateOne, m.Late)
+	fmt.Fprintf(w, "written at 1,000 deltas/s, %d sessions\t%.0f states/s\t%.1f KiB each\t%.1f marks/s\n", m.Steady.Sessions, m.Steady.States, m.Steady.StateBytes/1024, m.Steady.Marks)
+	o := &m.Open
+	fmt.Fprintf(w, "open sessions\t%d\t%.1f KiB of worker memory each\n", o.Sessions, o.Bytes/1024)
+	fmt.Fprintf(w, "opened cold\t%.0f sessions/s\n", o.Rate)
+	fmt.Fprintf(w, "restart until all alarms are set\t%.0f ms\t%.0f µs per open session\t%d states listed, %d inputs read again\n", o.Recovery, o.Recovery*1000/float64(o.Sessions), o.Listed, o.Reread)
+	if i := m.Instances; i.Number > 1 {
+		fmt.Fprintf(w, "%d instances / one, inputs/s\t%.2f\t%.0f / %.0f\n", i.Number, i.Many/i.One, i.Many, i.One)
+		if cores := runtime.NumCPU(); cores < i.Number+2 {
+			fmt.Fprintf(w, "(%d cores: too few to tell, as the server and %d instances want one each)\n", cores, i.Number)
+		}
+	}
+	fmt.Fprintln(w, "\nCPU is the whole process's: its own server where it runs one, connections and worker.")
+	return w.Flush()
+}
