@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"time"
 
 	"streamer/internal/events"
@@ -48,6 +49,22 @@ func (a *alarms) again(token string, due lifecycle.Alarm) events.Time {
 		return 0
 	}
 	return was.again
+}
+
+// due gives the sessions whose alarms are due. It looks at no more of the
+// queue than is due and as much again: it is a heap.
+func (a *alarms) due(now events.Time) iter.Seq[string] {
+	return func(yield func(string) bool) { a.walk(0, now, yield) }
+}
+
+func (a *alarms) walk(i int, now events.Time, yield func(string) bool) bool {
+	if i >= len(a.queue) || a.queue[i].at > now {
+		return true
+	}
+	if top := a.queue[i]; a.at[top.token] == top.at && !yield(top.token) {
+		return false
+	}
+	return a.walk(2*i+1, now, yield) && a.walk(2*i+2, now, yield)
 }
 
 // next gives the earliest alarm that holds, or false.
@@ -107,26 +124,39 @@ func (q *partition) wake(l *live) {
 func (q *partition) setTimer(t *time.Timer) {
 	d := time.Hour
 	if a, ok := q.alarms.next(); ok {
-		d = max(0, time.Until(a.at.Std()))
-		if d == 0 && !q.mayAsk(a.at) {
+		now := time.Now()
+		d = max(0, a.at.Std().Sub(now))
+		if d == 0 && a.at > q.mayAsk(now) {
 			d = askAgain // wait until the log is read that far
 		}
 	}
 	t.Reset(d)
 }
 
-// mayAsk tells whether the log has been read past a moment: what it holds from
-// before then may make the alarm needless.
-func (q *partition) mayAsk(at events.Time) bool { return q.caughtUp || q.read >= at }
+// askBehind is how far the log must have been read past an alarm that is asked
+// for before the log's end is reached. The clock input comes to stand at that
+// end, and the session's own inputs on the way there make most of them
+// needless.
+const askBehind = time.Second
+
+// mayAsk gives the latest alarm that may be asked for now.
+func (q *partition) mayAsk(now time.Time) events.Time {
+	if q.caughtUp {
+		return events.At(now)
+	}
+	return min(events.At(now), q.read-events.Time(askBehind.Milliseconds()))
+}
 
 // ring appends clock inputs for the alarms that are due. The fold decides what
 // comes of them; asking twice is harmless.
 func (q *partition) ring(ctx context.Context, now time.Time) error {
+	defer q.forgetCold()
 	for {
 		a, ok := q.alarms.next()
-		if !ok || a.at > events.At(now) || !q.mayAsk(a.at) {
+		if !ok || a.at > q.mayAsk(now) {
 			return nil
 		}
+		q.prefetch(ctx, q.alarms.due(q.mayAsk(now)))
 		l, err := q.load(ctx, a.token)
 		if err != nil {
 			return err

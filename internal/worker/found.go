@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"streamer/internal/broker"
 	"streamer/internal/events"
 )
 
@@ -21,13 +22,19 @@ func sumOf(kind events.Type, call string, body []byte) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(string(kind)+"\x00"+call+"\x00"), body...))
 }
 
-// chainEnd reads where a session's chain ends. Messages behind its last event
-// that are none are stepped over, loudly: the next event stands behind them.
+// chainEnd reads where a session's chain ends.
 func (q *partition) chainEnd(ctx context.Context, l *live) error {
 	seq, last, err := q.log.ChainLast(ctx, l.token)
 	if err != nil {
 		return fmt.Errorf("worker: session %q: %w", l.token, err)
 	}
+	q.ends(l, seq, last)
+	return nil
+}
+
+// ends notes where a session's chain ends. Messages behind its last event that
+// are none are stepped over, loudly: the next event stands behind them.
+func (q *partition) ends(l *live, seq uint64, last broker.Stored) {
 	if seq != last.Seq {
 		q.m.forged.Add(1)
 		q.z.Error().Str("session", l.token).Uint64("event_seq", seq).Msg("forged message in the event log stepped over")
@@ -36,7 +43,6 @@ func (q *partition) chainEnd(ctx context.Context, l *live) error {
 	if last.ID != (events.ID{}) {
 		l.found = found{last.ID, sumOf(last.Type, last.Call, last.Data)}
 	}
-	return nil
 }
 
 // compare compares an event that the inputs gave with the one that was found

@@ -28,12 +28,13 @@ type live struct {
 	base  point       // of the event before acked and queue
 	found found       // stored by somebody, and not folded by us yet
 
-	rev    uint64 // of the saved state
-	save   *save  // under way
-	first  uint64 // first input that no acknowledged save covers, 0 if none
-	second uint64 // first input that the save under way does not cover
-	stuck  bool   // its next event was refused for good
-	gone   bool   // dropped: acks that still come are nobody's
+	rev    uint64    // of the saved state
+	save   *save     // under way
+	first  uint64    // first input that no acknowledged save covers, 0 if none
+	second uint64    // first input that the save under way does not cover
+	since  time.Time // the last save began, or the session changed first without one
+	stuck  bool      // its next event was refused for good
+	gone   bool      // dropped: acks that still come are nobody's
 }
 
 // point is a place in a chain.
@@ -46,7 +47,7 @@ type point struct {
 func (l *live) folded(seq uint64) {
 	l.touched = time.Now()
 	if l.first == 0 {
-		l.first = seq
+		l.first, l.since = seq, l.touched
 	}
 	if l.save != nil && l.second == 0 {
 		l.second = seq
@@ -74,27 +75,19 @@ func (q *partition) load(ctx context.Context, token string) (*live, error) {
 		return l, nil
 	}
 	l := &live{token: token, state: new(session.State), touched: time.Now()}
-	saved, ok, err := q.log.LoadState(ctx, q.p, token)
-	if err != nil {
-		return nil, fmt.Errorf("worker: session %q: %w", token, err)
+	c := q.takeCold(ctx, token)
+	if c.err != nil {
+		return nil, c.err
 	}
-	l.epoch = q.log.Epoch()
-	if err := q.chainEnd(ctx, l); err != nil {
+	l.epoch = c.epoch
+	q.ends(l, c.end, c.last)
+	if c.ok {
+		if err := q.restore(ctx, l, c.saved); err != nil {
+			return nil, err
+		}
+	}
+	if err := q.reach(ctx, max(l.state.N, l.id.Seq)); err != nil {
 		return nil, err
-	}
-	if ok {
-		if err := q.restore(ctx, l, saved); err != nil {
-			return nil, err
-		}
-	}
-	if want := max(l.state.N, l.id.Seq); want >= q.pos {
-		_, last, err := q.log.InputBounds(ctx)
-		if err == nil {
-			err = q.pad(ctx, last, want)
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	q.live[token] = l
 	delete(q.asleep, token)
@@ -160,10 +153,11 @@ func (q *partition) drop(l *live) {
 	delete(q.live, l.token)
 }
 
-// evict drops sessions that had no input for a while and are saved. Their
-// alarms stay set.
+// evict drops sessions that had no input for a while and are saved, and of
+// the others what no power loss can take any more. Alarms stay set.
 func (q *partition) evict(now time.Time) {
 	for _, l := range q.live {
+		q.trim(l, now)
 		if l.idle() && now.Sub(l.touched) >= q.opts.EvictAfter {
 			if n := l.state.Life.Open(); n > 0 {
 				q.asleep[l.token] = n

@@ -176,7 +176,7 @@ func (m *model) step() error {
 	case 8, 9, 10:
 		return o.hear()
 	case 11:
-		o.q.save(m.now)
+		o.save()
 		return nil
 	case 12:
 		return o.moveMark()
@@ -307,8 +307,9 @@ func (m *model) birth(i int) error {
 	}
 	o := &modelOwner{m: m}
 	m.owners[i] = o
-	w := &Worker{Log: o, Options: Options{Nonce: fmt.Sprint("n", i, m.steps), KeepAcked: time.Hour, Rules: modelRules()}, Logger: zerolog.Nop()}
+	w := &Worker{Log: o, Options: Options{Nonce: fmt.Sprint("n", i, m.steps), KeepAcked: 24 * time.Hour, Rules: modelRules()}, Logger: zerolog.Nop()}
 	o.q = newPartition(w, 0)
+	o.q.atOnce = 1 // a seed is a schedule
 	if err := o.q.takeOver(context.Background()); err != nil {
 		return err
 	}
@@ -437,6 +438,15 @@ func (o *modelOwner) hear() error {
 	return o.q.acked(context.Background(), a)
 }
 
+// save begins to save some of the sessions that changed.
+func (o *modelOwner) save() {
+	for _, token := range []string{"a", "b"} {
+		if l := o.q.live[token]; l != nil && l.first != 0 && l.save == nil && o.m.rnd.IntN(3) > 0 {
+			o.q.saveSession(l, o.m.now)
+		}
+	}
+}
+
 func (o *modelOwner) moveMark() error {
 	o.q.advance(context.Background())
 	if !o.q.marking {
@@ -460,7 +470,19 @@ func (o *modelOwner) EventBounds(context.Context) (first, last uint64, err error
 }
 
 func (o *modelOwner) ChainLast(_ context.Context, token string) (uint64, broker.Stored, error) {
-	return o.m.last(token)
+	seq, last, err := o.m.last(token)
+	o.meanwhile()
+	return seq, last, err
+}
+
+// meanwhile lets something of the other owner arrive: what was read is old when
+// it is used.
+func (o *modelOwner) meanwhile() {
+	for _, other := range o.m.owners {
+		if other != nil && other != o && o.m.rnd.IntN(4) == 0 {
+			other.arrive()
+		}
+	}
 }
 
 func (o *modelOwner) Epoch() uint64 { return o.m.epoch }
@@ -494,6 +516,7 @@ func (o *modelOwner) BlobPubs(events.Blob) []*broker.Pub { return nil }
 
 func (o *modelOwner) LoadState(_ context.Context, _ int, token string) (broker.State, bool, error) {
 	k, ok := o.m.states[token]
+	o.meanwhile()
 	return broker.State{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
 }
 

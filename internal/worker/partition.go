@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -25,6 +26,9 @@ type partition struct {
 	p    int
 
 	live   map[string]*live // sessions in memory, by token
+	cold   map[string]cold  // others, read for this turn only
+	atOnce int              // how many reads are under way at once
+	end    inputEnd         // where the input log ended in this turn
 	alarms alarms
 	rules  rulesLog
 	mark   broker.Mark
@@ -44,6 +48,7 @@ type partition struct {
 	lists  chan []listed
 	marked chan markAck
 
+	ticks   int
 	tasks   sync.WaitGroup // what run has started
 	marking bool
 	reader  decode.Reader
@@ -68,6 +73,8 @@ func newPartition(w *Worker, p int) *partition {
 		z:      w.Logger.With().Int("partition", p).Logger(),
 		m:      w.metersOf(p),
 		live:   map[string]*live{},
+		cold:   map[string]cold{},
+		atOnce: coldAtOnce,
 		asleep: map[string]int{},
 		alarms: newAlarms(),
 		acks:   make(chan broker.Ack, acksRoom),
@@ -115,13 +122,14 @@ func (q *partition) hand(ctx context.Context) func([]broker.Input, uint64, bool)
 }
 
 const (
+	saveParts  = 8 // looks for what is to be saved, in SaveEvery
 	listEvery  = time.Minute
 	settleTime = 5 * time.Second
 )
 
 func (q *partition) loop(ctx context.Context, read <-chan error) error {
-	save := time.NewTicker(q.opts.SaveEvery)
-	defer save.Stop()
+	tick := time.NewTicker(max(1, q.opts.SaveEvery/saveParts))
+	defer tick.Stop()
 	list := time.NewTicker(listEvery)
 	defer list.Stop()
 	alarm := time.NewTimer(time.Hour)
@@ -144,11 +152,8 @@ func (q *partition) loop(ctx context.Context, read <-chan error) error {
 			err = q.acked(ctx, a)
 		case now := <-alarm.C:
 			err = q.ring(ctx, now)
-		case now := <-save.C:
-			q.save(now)
-			q.advance(ctx)
-			q.evict(now)
-			q.measure(now)
+		case now := <-tick.C:
+			q.tick(ctx, now)
 		case <-list.C:
 			q.unstick()
 			q.tasks.Go(func() { q.list(ctx) })
@@ -160,6 +165,18 @@ func (q *partition) loop(ctx context.Context, read <-chan error) error {
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// tick saves what is due and, once in SaveEvery, looks after the rest. Neither
+// all sessions nor all partitions are saved at one moment: events would wait
+// behind that.
+func (q *partition) tick(ctx context.Context, now time.Time) {
+	q.save(now)
+	if q.ticks++; (q.ticks+q.p)%saveParts == 0 {
+		q.advance(ctx)
+		q.evict(now)
+		q.measure(now)
 	}
 }
 
@@ -238,6 +255,27 @@ func (q *partition) pad(ctx context.Context, last, want uint64) error {
 	return nil
 }
 
+// inputEnd is where the input log ended at a look, in an epoch.
+type inputEnd struct{ seq, epoch uint64 }
+
+// reach looks whether the input log is no shorter than what was made of it of
+// one session, and pads it where it is. One look does for all that a turn of
+// the owner loads, unless the connection is lost meanwhile.
+func (q *partition) reach(ctx context.Context, want uint64) error {
+	epoch := q.log.Epoch()
+	if want < q.pos || want <= q.end.seq && epoch == q.end.epoch {
+		return nil
+	}
+	_, last, err := q.log.InputBounds(ctx)
+	if err == nil {
+		err = q.pad(ctx, last, want)
+	}
+	if err == nil {
+		q.end = inputEnd{max(last, want), epoch}
+	}
+	return err
+}
+
 // maxPad bounds the padding, which takes a round trip each.
 const maxPad = 1 << 20
 
@@ -267,10 +305,14 @@ func (q *partition) believed(ctx context.Context, ask func() (good bool, err err
 
 // take folds a batch.
 func (q *partition) take(ctx context.Context, b batch) error {
+	defer q.forgetCold()
 	for i := range b.inputs {
 		in := &b.inputs[i]
 		if in.Seq < q.pos {
 			continue
+		}
+		if in.Kind != broker.KindRules && q.live[in.Token] == nil {
+			q.prefetch(ctx, sessionsOf(b.inputs[i:]))
 		}
 		if err := q.input(ctx, in); err != nil {
 			return err
@@ -286,6 +328,18 @@ func (q *partition) take(ctx context.Context, b batch) error {
 	}
 	b.done <- struct{}{}
 	return nil
+}
+
+// sessionsOf gives the sessions that inputs are of, some of them again.
+func sessionsOf(inputs []broker.Input) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range inputs {
+			in := &inputs[i]
+			if !in.Foreign && in.Kind != broker.KindRules && !yield(in.Token) {
+				return
+			}
+		}
+	}
 }
 
 func (q *partition) input(ctx context.Context, in *broker.Input) error {
@@ -355,7 +409,7 @@ func (q *partition) settle() {
 			return
 		}
 	}
-	q.save(time.Now())
+	q.saveAll(time.Now())
 	for q.saving() > 0 || q.marking {
 		if !step() {
 			return

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -30,12 +31,16 @@ type save struct {
 	n       uint64 // the state is the one after this input
 }
 
-// save begins to save every session that changed.
-func (q *partition) save(now time.Time) {
+// save begins to save the sessions that changed SaveEvery ago.
+func (q *partition) save(now time.Time) { q.saveOlder(now.Add(-q.opts.SaveEvery), now) }
+
+// saveAll begins to save every session that changed.
+func (q *partition) saveAll(now time.Time) { q.saveOlder(now, now) }
+
+func (q *partition) saveOlder(than, now time.Time) {
 	for _, l := range q.live {
-		q.trim(l, now)
-		if l.first != 0 && l.save == nil {
-			q.saveSession(l)
+		if l.first != 0 && l.save == nil && !l.since.After(than) {
+			q.saveSession(l, now)
 		}
 	}
 }
@@ -50,7 +55,9 @@ func (q *partition) saving() int {
 	return n
 }
 
-func (q *partition) saveSession(l *live) {
+func (q *partition) saveSession(l *live, now time.Time) {
+	q.trim(l, now)
+	l.since = now
 	s := &save{session: l, n: l.state.N}
 	data, err := l.record()
 	if err != nil {
@@ -260,13 +267,20 @@ func (q *partition) states(ctx context.Context) (open []listed, top uint64, err 
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, s := range all {
-		if !s.lacking && s.chain != (events.ID{}) && newest.Sub(s.at) <= lossWindow {
-			_, last, err := q.log.ChainLast(ctx, s.token)
-			if err != nil {
-				return nil, 0, err
-			}
+	fails := make([]error, len(all))
+	together(len(all), q.atOnce, func(i int) {
+		s := &all[i]
+		if s.lacking || s.chain == (events.ID{}) || newest.Sub(s.at) > lossWindow {
+			return
+		}
+		var last broker.Stored
+		if _, last, fails[i] = q.log.ChainLast(ctx, s.token); fails[i] == nil {
 			s.lacking = s.chain.After(last.ID)
+		}
+	})
+	for i, s := range all {
+		if fails[i] != nil {
+			return nil, 0, fails[i]
 		}
 		if s.lacking || s.wake != 0 {
 			open = append(open, s.listed)
@@ -278,7 +292,8 @@ func (q *partition) states(ctx context.Context) (open []listed, top uint64, err 
 // listed sets the alarms of sessions that are not in memory, and loads those
 // with events to send.
 func (q *partition) listed(ctx context.Context, list []listed) error {
-	for _, s := range list {
+	defer q.forgetCold()
+	for i, s := range list {
 		if l := q.live[s.token]; l != nil {
 			if err := q.mendTail(ctx, l, s); err != nil {
 				return err
@@ -286,6 +301,7 @@ func (q *partition) listed(ctx context.Context, list []listed) error {
 			continue
 		}
 		if s.lacking {
+			q.prefetch(ctx, lackingOf(list[i:]))
 			if _, err := q.load(ctx, s.token); err != nil {
 				return err
 			}
@@ -297,6 +313,17 @@ func (q *partition) listed(ctx context.Context, list []listed) error {
 		}
 	}
 	return nil
+}
+
+// lackingOf gives the sessions whose chains lack something.
+func lackingOf(list []listed) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, s := range list {
+			if s.lacking && !yield(s.token) {
+				return
+			}
+		}
+	}
 }
 
 // mendTail appends again what the log lost of a session in memory that has

@@ -52,7 +52,8 @@ type Options struct {
 	// Rules this instance wants in force; if nil, those before the first rules
 	// input.
 	Rules *session.Rules
-	// SaveEvery is how often changed states are saved. If zero, 1 s.
+	// SaveEvery is how long after a change a session's state is saved, at the
+	// earliest; an eighth of it later at the latest. If zero, 1 s.
 	SaveEvery time.Duration
 	// EvictAfter is how long a session that is saved stays in memory without
 	// input. If zero, 1 min.
