@@ -2,10 +2,14 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -219,6 +223,35 @@ func TestBrokenLog(t *testing.T) {
 	if resp.StatusCode != 503 || strings.Contains(body, "disk") {
 		t.Errorf("got %d %s, want 503 without the cause", resp.StatusCode, body)
 	}
+}
+
+// TestOutageLog: while the logs do not answer, a crowd of clients that come
+// back is one line in half a minute; another error is a line each time.
+func TestOutageLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		g, err := New(Options{}, newMemory(), nil, zerolog.New(&log))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fail := func(times int, err error) {
+			for range times {
+				w := httptest.NewRecorder()
+				g.fail(w, httptest.NewRequest("GET", "/v1/sessions/s/events", nil), err)
+				if w.Code != 503 {
+					t.Errorf("%v: got status %d, want 503", err, w.Code)
+				}
+			}
+		}
+		for range 3 {
+			fail(100, fmt.Errorf("bounds: %w", context.DeadlineExceeded))
+			time.Sleep(outageEvery) // of the bubble's time
+		}
+		fail(2, errors.New("something else"))
+		if got := strings.Count(log.String(), "\n"); got != 5 {
+			t.Errorf("got %d lines, want 3 and 2: %s", got, log.String())
+		}
+	})
 }
 
 // A client that stops reading is cut off ten seconds after the first write it

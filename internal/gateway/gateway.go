@@ -24,6 +24,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"streamer/internal/events"
@@ -149,7 +150,8 @@ type Gateway struct {
 	routes  *http.ServeMux
 	streams streams
 	counts  counts
-	buffers sync.Pool // of *[]byte, for frames on their way
+	outage  atomic.Int64 // when it was logged that the logs do not answer, Unix nanoseconds
+	buffers sync.Pool    // of *[]byte, for frames on their way
 }
 
 // New makes a gateway over store that shows page (none if nil) at /. It

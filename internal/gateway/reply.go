@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 )
 
 // refusal is an error that is told to the client as it is.
@@ -37,9 +38,25 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
 		// The client is gone; nobody would read an answer.
 	default:
-		g.log.Error().Err(err).Str("path", r.URL.Path).Msg("request failed")
+		g.failed(r, err)
 		w.Header().Set("Retry-After", "2")
 		replyError(w, http.StatusServiceUnavailable, "the logs cannot be reached just now; try again")
+	}
+}
+
+// outageEvery is how often it is logged that the logs do not answer: every
+// client that comes back would make a line.
+const outageEvery = 30 * time.Second
+
+// failed logs a request that could not be answered.
+func (g *Gateway) failed(r *http.Request, err error) {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		g.log.Error().Err(err).Str("path", r.URL.Path).Msg("request failed")
+		return
+	}
+	now := time.Now().UnixNano()
+	if last := g.outage.Load(); (last == 0 || now-last >= int64(outageEvery)) && g.outage.CompareAndSwap(last, now) {
+		g.log.Warn().Err(err).Str("path", r.URL.Path).Msg("the logs do not answer; requests fail")
 	}
 }
 

@@ -38,6 +38,7 @@ func TestChaos(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), d)
 	defer stop()
 	crowd := newCrowd(t, b)
+	crowd.browsers = newBrowsers(t, b, f)
 	crowd.publish(ctx, seed)
 	fate := fate{t: t, c: c, f: f, nc: connect(t, c), count: map[string]int{}}
 	fate.rage(ctx, rand.New(rand.NewPCG(seed, 1)))
@@ -48,7 +49,7 @@ func TestChaos(t *testing.T) {
 	healed := time.Now()
 	r := settled(t, b)
 	t.Logf("quiet %.1f s after the last mishap%s", time.Since(healed).Seconds(), fate.told())
-	heard(t, crowd.readers)
+	heard(t, crowd)
 	n := count(t, b)
 	t.Logf("%d inputs published (%d answered as repetitions), %d in the log; %d sessions, %d events, %d calls, of which %d timed out and %d were cancelled",
 		len(crowd.acked), crowd.dups, r.Inputs, r.Sessions, r.Events, n.calls, n.timeouts, n.cancelled)
@@ -121,7 +122,7 @@ func TestControl(t *testing.T) {
 
 // settings gives how long things are to happen, and the seed.
 func settings(t *testing.T) (d time.Duration, seed uint64) {
-	d, seed = 30*time.Second, uint64(time.Now().UnixNano())
+	d, seed = 20*time.Second, uint64(time.Now().UnixNano())
 	var err error
 	if s := os.Getenv("STREAMER_CHAOS"); s != "" {
 		if d, err = time.ParseDuration(s); err != nil {

@@ -44,13 +44,16 @@ func settled(t *testing.T, b *broker.Broker) worker.Report {
 	return r
 }
 
-// heard waits until every reader has heard its session, each event once.
-func heard(t *testing.T, r *readers) {
+// heard waits until every reader and browser has heard its session, each event
+// once.
+func heard(t *testing.T, c *crowd) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	waitFor(t, ctx, r.b, func() ([]string, error) { return r.behind(ctx) })
-	t.Logf("%d sessions were read live, without a gap", r.end())
+	waitFor(t, ctx, c.b, func() ([]string, error) { return c.readers.behind(ctx) })
+	waitFor(t, ctx, c.b, func() ([]string, error) { return c.browsers.behind(ctx) })
+	sessions, resumed := c.browsers.end()
+	t.Logf("%d sessions were read live, and %d by browsers with %d resumptions, without a gap", c.readers.end(), sessions, resumed)
 }
 
 func waitFor(t *testing.T, ctx context.Context, b *broker.Broker, wrong func() ([]string, error)) {

@@ -21,6 +21,8 @@ const size = 3 // servers, and streamers
 type cluster struct {
 	servers [size]*process
 	addrs   [size]string      // of clients
+	dirs    [size]string      // of their streams
+	bounded bool              // each directory is a small disk of its own
 	routes  [size][size]*link // from one server to another; nil to itself
 }
 
@@ -48,9 +50,11 @@ cluster {
 
 func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster {
 	ports := freePorts(t, 2*size)
-	c := new(cluster)
+	c := &cluster{bounded: true}
 	dir := t.TempDir()
 	for i := range size {
+		c.dirs[i] = filepath.Join(dir, fmt.Sprint("n", i))
+		c.bounded = smallDisk(t, c.dirs[i]) && c.bounded
 		c.addrs[i] = ports[i]
 		var routes []string
 		for j := range size {
@@ -62,7 +66,7 @@ func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster 
 			routes = append(routes, "nats://"+c.routes[i][j].addr())
 		}
 		file := filepath.Join(dir, fmt.Sprintf("n%d.conf", i))
-		text := fmt.Sprintf(config, i, ports[i], filepath.Join(dir, fmt.Sprint("n", i)), ports[size+i], strings.Join(routes, ", "))
+		text := fmt.Sprintf(config, i, ports[i], c.dirs[i], ports[size+i], strings.Join(routes, ", "))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -17,11 +17,13 @@ const partitions = 6
 // fleet is the streamers, each with links of its own to every server.
 type fleet struct {
 	workers [size]*process
+	http    [size]string      // where each serves, in all its lives
 	links   [size][size]*link // of a worker to a server
 }
 
 func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews [size]string) *fleet {
 	f := new(fleet)
+	ports := freePorts(t, size)
 	for i := range size {
 		var urls []string
 		for j := range size {
@@ -29,9 +31,10 @@ func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews 
 			urls = append(urls, "nats://"+f.links[i][j].addr())
 		}
 		name := fmt.Sprintf("streamer-%d", i)
+		f.http[i] = ports[i]
 		f.workers[i] = &process{
 			t: t, name: name, log: filepath.Join(logs, name+".log"), env: []string{skewEnv + "=" + skews[i]},
-			args: lives(binary, strings.Join(urls, ","), rand.New(rand.NewPCG(seed, uint64(100+i)))),
+			args: lives(binary, strings.Join(urls, ","), ports[i], rand.New(rand.NewPCG(seed, uint64(100+i)))),
 		}
 	}
 	var wg sync.WaitGroup
@@ -45,12 +48,12 @@ func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews 
 
 // lives gives the settings of one life after the other. Rules differ between
 // them, and how much is in memory and how much saved.
-func lives(binary, urls string, rnd *rand.Rand) func() []string {
+func lives(binary, urls, http string, rnd *rand.Rand) func() []string {
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	return func() []string {
 		return []string{
 			binary, "serve", "--nats-url", urls, "--replicas", fmt.Sprint(size), "--partitions", fmt.Sprint(partitions),
-			"--http-listen", "127.0.0.1:0", "--log-level", "info", "--log-format", "json",
+			"--http-listen", http, "--log-level", "info", "--log-format", "json",
 			"--save-every", pick("20ms", "200ms", "1s"), "--evict-after", pick("1ms", "300ms", "5s"),
 			"--args-timeout", "2s", "--result-timeout", fmt.Sprintf("%dms", 1000+rnd.IntN(3000)),
 			"--wait-timeout", "4s", "--run-idle", "6s", "--deltas", pick("coalesced", "every", "off"), "--lang", pick("en", "zh"),

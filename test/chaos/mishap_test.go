@@ -60,6 +60,9 @@ var mishaps = [...]mishap{
 	{"server isolated", 2, func(f *fate, p params) { f.isolate(p.a, 0, p.stall, p.long) }},
 	{"two servers apart", 2, func(f *fate, p params) { f.isolate(p.a, p.b-p.a, p.stall, p.long) }},
 	{"quorum lost", 1, func(f *fate, p params) { f.quorumLost(p.a, p.b, p.short) }},
+	{"all servers killed", 1, func(f *fate, p params) { f.allDown(p.short) }},
+	{"a server's disk set back", 2, func(f *fate, p params) { f.setBack(p.a, p.short) }},
+	{"a server's disk full", 2, func(f *fate, p params) { f.diskFull(p.a, p.short) }},
 }
 
 var streams = [...]string{"LLM", "TOOLCALLS", "KV_STREAMER_STATE", "KV_STREAMER_MARK", "KV_STREAMER_MEMBER", "STREAMER_BLOBS"}
@@ -138,6 +141,18 @@ func (f *fate) quorumLost(i, j int, d time.Duration) {
 	var wg sync.WaitGroup
 	for _, s := range []int{i, j} {
 		wg.Go(func() { f.restart(f.c.servers[s], syscall.SIGKILL, d) })
+	}
+	wg.Wait()
+}
+
+// allDown kills all servers at once, as when the power of all is lost and no
+// disk loses what it had.
+func (f *fate) allDown(d time.Duration) {
+	f.down.Lock()
+	defer f.down.Unlock()
+	var wg sync.WaitGroup
+	for _, s := range f.c.servers {
+		wg.Go(func() { f.restart(s, syscall.SIGKILL, d) })
 	}
 	wg.Wait()
 }

@@ -19,7 +19,7 @@ const (
 	publishers = 10
 	between    = 25 * time.Millisecond // two inputs of a publisher, on average
 	quirkLines = 80                    // of a quirk stream, at the most
-	followed   = 5                     // every fifth conversation is also read
+	followed   = 5                     // of five conversations one is also read, and one by a browser
 )
 
 // input is one to publish.
@@ -32,6 +32,8 @@ type crowd struct {
 	b       *broker.Broker
 	quirks  [][]string
 	readers *readers
+	// browsers is nil where there are no gateways.
+	browsers *browsers
 
 	wg    sync.WaitGroup
 	mu    sync.Mutex
@@ -66,8 +68,11 @@ func (c *crowd) publish(ctx context.Context, seed uint64) {
 			for n := 0; ctx.Err() == nil; n++ {
 				// Some conversations go on in a session there was before.
 				token := fmt.Sprintf("s%d-%d", i, n-rnd.IntN(min(n, 3)+1))
-				if n%followed == 0 {
+				switch {
+				case n%followed == 0:
 					c.readers.follow(token)
+				case n%followed == 1 && c.browsers != nil:
+					c.browsers.follow(token, rnd)
 				}
 				c.play(token, n, c.conversation(rnd), rnd)
 			}

@@ -51,11 +51,7 @@ func (r *readers) follow(token string) {
 // behind lists the readers that have not heard what the log holds, or more
 // than that.
 func (r *readers) behind(ctx context.Context) (list []string, err error) {
-	stored := map[string][]uint64{}
-	err = r.b.Events(ctx, "", 0, func(s broker.Stored) error {
-		stored[s.Token] = append(stored[s.Token], s.Seq)
-		return nil
-	})
+	stored, err := sequences(ctx, r.b)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for token, heard := range r.heard {
@@ -64,6 +60,16 @@ func (r *readers) behind(ctx context.Context) (list []string, err error) {
 		}
 	}
 	return list, err
+}
+
+// sequences gives those of the events in the log, by session.
+func sequences(ctx context.Context, b *broker.Broker) (map[string][]uint64, error) {
+	stored := map[string][]uint64{}
+	err := b.Events(ctx, "", 0, func(s broker.Stored) error {
+		stored[s.Token] = append(stored[s.Token], s.Seq)
+		return nil
+	})
+	return stored, err
 }
 
 // end ends all readers.

@@ -1,0 +1,137 @@
+package chaos
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+)
+
+// browsers follow some sessions as browsers do: by Server-Sent Events of any
+// gateway of the fleet, and, when that dies or is silent, of any again from the
+// last event they have seen.
+type browsers struct {
+	b        *broker.Broker
+	gateways []string
+	client   http.Client
+	stop     context.CancelFunc
+	ctx      context.Context //nolint:containedctx // they begin at different times and end together
+	wg       sync.WaitGroup
+
+	mu      sync.Mutex
+	heard   map[string][]uint64 // sequences of the events, by session
+	resumed int                 // connections that began behind an event
+}
+
+func newBrowsers(t *testing.T, b *broker.Broker, f *fleet) *browsers {
+	r := &browsers{b: b, gateways: f.http[:], heard: map[string][]uint64{}}
+	r.client.Transport = &http.Transport{ResponseHeaderTimeout: silence}
+	r.ctx, r.stop = context.WithCancel(t.Context())
+	return r
+}
+
+// silence is how long a browser waits for a gateway, which sends a heartbeat
+// every 15 s.
+const silence = 20 * time.Second
+
+// follow begins to read a session, once.
+func (r *browsers) follow(token string, rnd *rand.Rand) {
+	seed := rnd.Uint64()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.heard[token]; ok {
+		return
+	}
+	r.heard[token] = nil
+	r.wg.Go(func() {
+		rnd := rand.New(rand.NewPCG(seed, 300))
+		for r.ctx.Err() == nil {
+			r.connect(token, r.gateways[rnd.IntN(len(r.gateways))])
+			select {
+			case <-r.ctx.Done():
+			case <-time.After(50 * time.Millisecond): // the pace of trying again
+			}
+		}
+	})
+}
+
+// connect reads from one gateway until the connection ends or is silent.
+func (r *browsers) connect(token, gateway string) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+gateway+"/v1/sessions/"+token+"/events", nil)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	if n := len(r.heard[token]); n > 0 {
+		req.Header.Set("Last-Event-ID", strconv.FormatUint(r.heard[token][n-1], 10))
+		r.resumed++
+	}
+	r.mu.Unlock()
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return
+	}
+	silent := time.AfterFunc(silence, cancel)
+	defer silent.Stop()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 4<<20)
+	var id uint64
+	data := false
+	for lines.Scan() {
+		silent.Reset(silence)
+		switch line := lines.Text(); {
+		case strings.HasPrefix(line, "id:"):
+			id, _ = strconv.ParseUint(strings.TrimSpace(line[len("id:"):]), 10, 64) // 0 is none
+		case strings.HasPrefix(line, "data:"):
+			data = true
+		case line == "": // the frame is whole: only now it counts
+			if id > 0 && data {
+				r.hear(token, id)
+			}
+			id, data = 0, false
+		}
+	}
+}
+
+func (r *browsers) hear(token string, seq uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heard[token] = append(r.heard[token], seq)
+}
+
+// behind lists the browsers that have not heard what the log holds, or more
+// than that.
+func (r *browsers) behind(ctx context.Context) (list []string, err error) {
+	stored, err := sequences(ctx, r.b)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for token, heard := range r.heard {
+		if !slices.Equal(heard, stored[token]) {
+			list = append(list, fmt.Sprintf("%s is stored as %v, its browser heard %v", token, stored[token], heard))
+		}
+	}
+	return list, err
+}
+
+// end ends all browsers.
+func (r *browsers) end() (sessions, resumed int) {
+	r.stop()
+	r.wg.Wait()
+	r.client.CloseIdleConnections()
+	return len(r.heard), r.resumed
+}
