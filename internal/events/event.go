@@ -7,7 +7,6 @@
 package events
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -68,8 +67,11 @@ type ID struct {
 }
 
 // String gives the wire form "<seq>.<n>".
-func (id ID) String() string {
-	return strconv.FormatUint(id.Seq, 10) + "." + strconv.Itoa(id.N)
+func (id ID) String() string { return string(id.append(make([]byte, 0, 24))) }
+
+func (id ID) append(dst []byte) []byte {
+	dst = append(strconv.AppendUint(dst, id.Seq, 10), '.')
+	return strconv.AppendInt(dst, int64(id.N), 10)
 }
 
 // After tells whether id comes later in its session's log than other.
@@ -207,22 +209,6 @@ type Reason struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Body gives the bytes that stand in the event log: the event's JSON or, of a
-// synthetic message, that message. It does not fail: every field is of a kind
-// that marshals, and raw JSON is checked by whoever sets it.
-func (e *Event) Body() ([]byte, error) {
-	if e.Type == Synthetic {
-		return e.Message, nil
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e); err != nil {
-		return nil, fmt.Errorf("events: %s %s: %w", e.Type, e.EventID, err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
 // Large makes a blob of a value and gives what stands for it.
 func (e *Event) Large(value []byte) *Ref {
 	b := NewBlob(value)
@@ -237,15 +223,4 @@ func (s Status) Terminal() bool {
 		return true
 	}
 	return false
-}
-
-// Quote writes a string as JSON, without escapes for HTML.
-func Quote(s string) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil { // a string always marshals
-		return json.RawMessage(`""`)
-	}
-	return bytes.TrimSpace(b.Bytes())
 }

@@ -1,0 +1,300 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Body gives the bytes that stand in the event log: the event's JSON or, of a
+// synthetic message, that message. It does not fail: every field is of a kind
+// that marshals, and raw JSON is checked by whoever sets it.
+//
+// They are the bytes that encoding/json gives without escapes for HTML. That
+// would take several times as long, and every event is written once.
+func (e *Event) Body() ([]byte, error) {
+	if e.Type == Synthetic {
+		return e.Message, nil
+	}
+	w := writer{b: make([]byte, 0, 512+len(e.Content)+len(e.Args)+len(e.ToolArgs)+len(e.ToolResult))}
+	w.b = append(w.b, '{')
+	w.about(e)
+	w.said(e)
+	w.asked(e)
+	w.ended(e)
+	w.b = append(w.b, '}')
+	if w.err != nil {
+		return nil, fmt.Errorf("events: %s %s: %w", e.Type, e.EventID, w.err)
+	}
+	return w.b, nil
+}
+
+// about writes what the event is about.
+func (w *writer) about(e *Event) {
+	w.always("type", string(e.Type))
+	w.id("event_id", e.EventID)
+	w.always("session", e.Session)
+	w.text("run", e.Run)
+	if e.Place != nil {
+		w.always("message_id", e.MessageID)
+		w.always("namespace", e.Namespace)
+		w.number("choice", int64(e.Choice))
+	}
+	w.raw("index", e.Index)
+	w.text("call", e.Call)
+	w.text("id", e.ID)
+	w.flag("id_synthesized", e.IDSynthesized)
+	w.text("uid", e.UID)
+	w.text("tool_name", e.ToolName)
+	w.text("kind", e.Kind)
+	w.time("timestamp", &e.Timestamp)
+	w.text("role", e.Role)
+	w.text("parent_call", e.ParentCall)
+	w.flag("provider_executed", e.ProviderExecuted)
+	w.time("deadline", e.Deadline)
+}
+
+// said writes what the model said, and which part of it this is.
+func (w *writer) said(e *Event) {
+	if e.Part != 0 {
+		w.number("part", int64(e.Part))
+	}
+	if e.Offset != 0 {
+		w.number("offset", int64(e.Offset.Bytes()))
+	}
+	w.text("content", e.Content)
+	w.text("args", e.Args)
+	if e.ArgsText != nil {
+		w.always("args_text", *e.ArgsText)
+	}
+	w.raw("tool_args", e.ToolArgs)
+	w.answer("args_valid", e.ArgsValid)
+	w.text("args_error", e.ArgsError)
+	w.flag("double_encoded", e.DoubleEncoded)
+	w.text("by", e.By)
+	w.ref("args_ref", e.ArgsRef)
+}
+
+// asked writes what a call waits for or does.
+func (w *writer) asked(e *Event) {
+	w.text("interrupt_id", e.InterruptID)
+	w.text("message", e.Progress)
+	if e.Percent != nil {
+		b, err := json.Marshal(*e.Percent)
+		w.fail(err)
+		w.key("percent")
+		w.b = append(w.b, b...)
+	}
+}
+
+// ended writes how something ended.
+func (w *writer) ended(e *Event) {
+	w.text("status", string(e.Status))
+	w.flag("synthetic", e.Synthetic)
+	w.reason("reason", e.Reason)
+	w.raw("tool_result", e.ToolResult)
+	w.ref("tool_result_ref", e.ToolResultRef)
+	w.flag("conflict", e.Conflict)
+	w.answer("args_complete", e.ArgsAnnounced)
+	w.millis("duration_ms", e.DurationMS)
+	w.millis("args_ms", e.ArgsMS)
+	w.millis("run_ms", e.RunMS)
+	w.text("finish_reason", e.FinishReason)
+	w.raw("usage", e.Usage)
+	w.flag("superseded", e.Superseded)
+	if len(e.Pending) > 0 {
+		w.list("pending", e.Pending)
+	}
+	if e.Input != 0 {
+		w.key("input")
+		w.b = strconv.AppendUint(w.b, e.Input, 10)
+	}
+}
+
+// writer appends the members of a JSON object. Its methods are named for the
+// kinds of values; all but always, id, number and list leave out what is empty.
+type writer struct {
+	b   []byte
+	err error // the first
+}
+
+func (w *writer) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+func (w *writer) key(name string) {
+	if w.b[len(w.b)-1] != '{' {
+		w.b = append(w.b, ',')
+	}
+	w.b = append(w.b, '"')
+	w.b = append(w.b, name...)
+	w.b = append(w.b, '"', ':')
+}
+
+func (w *writer) always(name, s string) {
+	w.key(name)
+	w.b = appendQuoted(w.b, s)
+}
+
+func (w *writer) id(name string, id ID) {
+	w.key(name)
+	w.b = append(w.b, '"')
+	w.b = id.append(w.b)
+	w.b = append(w.b, '"')
+}
+
+func (w *writer) text(name, s string) {
+	if s != "" {
+		w.always(name, s)
+	}
+}
+
+func (w *writer) number(name string, n int64) {
+	w.key(name)
+	w.b = strconv.AppendInt(w.b, n, 10)
+}
+
+func (w *writer) millis(name string, n *int64) {
+	if n != nil {
+		w.number(name, *n)
+	}
+}
+
+func (w *writer) flag(name string, set bool) {
+	if set {
+		w.answer(name, &set)
+	}
+}
+
+func (w *writer) answer(name string, yes *bool) {
+	if yes != nil {
+		w.key(name)
+		w.b = strconv.AppendBool(w.b, *yes)
+	}
+}
+
+func (w *writer) time(name string, t *Time) {
+	if t != nil {
+		w.key(name)
+		w.b = append(w.b, '"')
+		w.b = t.Std().AppendFormat(w.b, timeLayout)
+		w.b = append(w.b, '"')
+	}
+}
+
+// raw writes JSON that is there already, without its white space.
+func (w *writer) raw(name string, value json.RawMessage) {
+	if len(value) == 0 {
+		return
+	}
+	w.key(name)
+	if len(value) == 1 && '0' <= value[0] && value[0] <= '9' { // nearly every index
+		w.b = append(w.b, value[0])
+		return
+	}
+	b := bytes.NewBuffer(w.b)
+	w.fail(json.Compact(b, value))
+	w.b = b.Bytes()
+}
+
+func (w *writer) list(name string, list []string) {
+	w.key(name)
+	w.b = append(w.b, '[')
+	for i, s := range list {
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		w.b = appendQuoted(w.b, s)
+	}
+	w.b = append(w.b, ']')
+}
+
+func (w *writer) reason(name string, r *Reason) {
+	if r == nil {
+		return
+	}
+	w.key(name)
+	w.b = append(w.b, '{')
+	w.always("code", string(r.Code))
+	w.always("text", r.Text)
+	w.text("detail", r.Detail)
+	w.b = append(w.b, '}')
+}
+
+func (w *writer) ref(name string, r *Ref) {
+	if r == nil {
+		return
+	}
+	w.key(name)
+	w.b = append(w.b, '{')
+	w.number("size", int64(r.Size))
+	w.always("sha256", r.SHA256)
+	w.always("preview", r.Preview)
+	if r.Chunks != nil {
+		w.list("chunks", r.Chunks)
+	} else {
+		w.key("chunks")
+		w.b = append(w.b, "null"...)
+	}
+	w.b = append(w.b, '}')
+}
+
+// Quote writes a string as JSON, without escapes for HTML.
+func Quote(s string) json.RawMessage { return appendQuoted(make([]byte, 0, len(s)+2), s) }
+
+// appendQuoted writes a string as encoding/json does without escapes for HTML:
+// what is no UTF-8 is replaced, and the line ends of JavaScript are escaped.
+func appendQuoted(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0 // of what is not written yet
+	for i := 0; i < len(s); {
+		if b := s[i]; b < utf8.RuneSelf {
+			if b < ' ' || b == '"' || b == '\\' {
+				dst = append(dst, s[start:i]...)
+				dst = appendEscaped(dst, b)
+				start = i + 1
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			dst = append(dst, s[start:i]...)
+			dst = append(dst, `\ufffd`...)
+			start = i + size
+		case r == '\u2028', r == '\u2029':
+			dst = append(dst, s[start:i]...)
+			dst = append(dst, `\u202`...)
+			dst = append(dst, hexDigits[r&0xf])
+			start = i + size
+		}
+		i += size
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+const hexDigits = "0123456789abcdef"
+
+func appendEscaped(dst []byte, b byte) []byte {
+	switch b {
+	case '"', '\\':
+		return append(dst, '\\', b)
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\f':
+		return append(dst, '\\', 'f')
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&0xf])
+}
