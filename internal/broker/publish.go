@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -179,6 +180,10 @@ func (p *publisher) reply(m *nats.Msg) {
 		p.later(no, nats.ErrNoResponders)
 		return
 	}
+	if seq, ok := plainAck(m.Data); ok {
+		p.finish(no, Ack{Seq: seq})
+		return
+	}
 	var ack struct {
 		failure
 		Stream    string `json:"stream"`
@@ -203,6 +208,27 @@ func (p *publisher) reply(m *nats.Msg) {
 	default:
 		p.finish(no, Ack{Err: fmt.Errorf("%w: %w", ErrRefused, e)})
 	}
+}
+
+// plainAck reads what nearly every answer is, and what servers write without
+// encoding/json as well: {"stream":"…","seq":…}, or with a domain between. All
+// else, a duplicate too, is not ok.
+func plainAck(data []byte) (seq uint64, ok bool) {
+	rest, ok := bytes.CutPrefix(data, []byte(`{"stream":"`))
+	if !ok || bytes.ContainsFunc(rest, func(r rune) bool { return r < ' ' || r == '\\' }) {
+		return 0, false
+	}
+	_, rest, _ = bytes.Cut(rest, []byte(`"`))
+	if domain, ok := bytes.CutPrefix(rest, []byte(`,"domain":"`)); ok {
+		_, rest, _ = bytes.Cut(domain, []byte(`"`))
+	}
+	rest, ok = bytes.CutPrefix(rest, []byte(`,"seq":`))
+	digits, end := bytes.CutSuffix(rest, []byte(`}`))
+	if !ok || !end || len(digits) == 0 || digits[0] == '0' {
+		return 0, false
+	}
+	seq, err := strconv.ParseUint(string(digits), 10, 64)
+	return seq, err == nil
 }
 
 // finish answers a flight, unless it is answered already.

@@ -46,20 +46,25 @@ var traceHeaders = [...]string{"traceparent", "tracestate", "baggage"}
 // carry: of its keys traceparent, tracestate and baggage count.
 func (b *Broker) EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *Pub {
 	h := make(nats.Header, 4+len(trace))
+	values := make([]string, 0, 4+len(traceHeaders)) // of all headers: one allocation
+	set := func(k, v string) {
+		values = append(values, v)
+		h[k] = values[len(values)-1 : len(values) : len(values)]
+	}
 	for _, k := range traceHeaders {
 		if v := trace[k]; v != "" && len(v) <= maxTrace {
-			h[k] = []string{v}
+			set(k, v)
 		}
 	}
-	h[events.HeaderEventID] = []string{e.EventID.String()}
+	set(events.HeaderEventID, e.EventID.String())
 	if e.Call != "" {
-		h[events.HeaderCall] = []string{e.Call}
+		set(events.HeaderCall, e.Call)
 	}
 	if !b.opts.NoCondition {
-		h[headerPrev] = []string{strconv.FormatUint(prev, 10)}
+		set(headerPrev, strconv.FormatUint(prev, 10))
 		// Always this same string: on replicated streams the server knows
 		// conditions in flight by it.
-		h[headerPrevOf] = []string{chain(token)}
+		set(headerPrevOf, chain(token))
 	}
 	// Published under a name of its own, so that subscribers of toolcalls.>
 	// never see an append that is refused.
