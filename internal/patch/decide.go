@@ -35,7 +35,7 @@ func (h *history) decide() {
 // speaksAtEnd tells whether a result behind the last turn becomes a text: then
 // the turn is not the last word, and will not be when this is repaired again.
 func (h *history) speaksAtEnd() bool {
-	stays := h.o.Orphans == "drop" || h.o.Orphans == "keep"
+	stays := !oneOf(h.o.Orphans, "text adopt")
 	for r := len(h.results) - 1; r >= 0 && h.results[r].after == len(h.turns)-1; r-- {
 		if res := &h.results[r]; res.fate == noted || res.call < 0 && !stays {
 			return true
@@ -143,7 +143,12 @@ func (h *history) answer() {
 		if c.dropped != "" || c.answer >= 0 && !h.outdated(c, rank[i]) {
 			continue
 		}
-		if pending[i] || c.answer < 0 && h.excused(c) || h.o.Dangling == "leave" || h.hostedKept(c) {
+		if c.inside {
+			continue
+		}
+		_, known := h.o.Results[c.id]
+		left := pending[i] || c.answer < 0 && h.excused(c) || h.o.Dangling == "leave"
+		if left && !known || h.hostedKept(c) {
 			c.open = c.answer < 0
 			continue
 		}
@@ -336,20 +341,20 @@ func (h *history) orphans() {
 		if res.call >= 0 {
 			continue
 		}
-		switch h.o.Orphans {
-		case "drop":
-			res.fate = dropped
-			h.dropResult(res, "orphan_dropped", "")
-		case "keep":
+		switch {
+		case h.o.Orphans == "keep", h.o.Orphans == "auto" && res.elsewhere:
 			res.fate = kept
-		case "text":
+		case h.o.Orphans == "text":
 			res.fate = texted
 			h.op(h.resultOp("orphan_to_text", res))
-		case "adopt":
+		case h.o.Orphans == "adopt":
 			res.fate = adopted
 			op := h.resultOp("orphan_adopted", res)
 			op.To = res.id2
 			h.op(op)
+		default:
+			res.fate = dropped
+			h.dropResult(res, "orphan_dropped", "")
 		}
 	}
 }

@@ -17,6 +17,8 @@ type document struct {
 	list     bool   // a JSON list, else one message a line
 	field    string // "messages" or "input" where the list is in an object
 	from, to int    // of the list's inside, or of all lines
+
+	continues bool // what it answers may stand in another history
 }
 
 // span is a part of the text.
@@ -101,6 +103,7 @@ func (d *document) readObject(start int) error {
 			return fmt.Errorf("patch: not a history: %q is %s, not a list", field, kindOf(list))
 		}
 		d.list, d.field = true, field
+		d.continues = field == "input" && (says(object, "previous_response_id") || says(object, "conversation"))
 		// list is a part of object, which is a part of text.
 		from := start + partOf(object, field)
 		d.from, d.to = from+1, from+len(list)-1
@@ -112,6 +115,9 @@ func (d *document) readObject(start int) error {
 	}
 	return d.readLines()
 }
+
+// says tells whether an object has a member that says something.
+func says(object, name string) bool { return text(member(object, name)) != "" }
 
 // partOf gives the place of the value of the object's last member of that name.
 func partOf(object, name string) int {

@@ -64,6 +64,7 @@ type call struct {
 	view              int    // the places of a LangChain message that show it
 	also              string // a member that the result has to repeat, "" for none
 	broken            bool   // the args are no JSON
+	inside            bool   // its result is a part of a user's message, and stays there
 	hosted            bool   // nobody but a screenshot answers it
 
 	first, last int // of its results, in order; -1 for none
@@ -86,6 +87,7 @@ type result struct {
 	content        string // as it is written
 	raw            string // the block that it is, where it is no message
 	leads          bool   // nothing but results stand in front of that block
+	elsewhere      bool   // its call may stand in another history
 	fake           bool   // it says that there is no result
 	after          int    // the last turn that began in front of it, -1
 	call, next     int    // whose it is, and the call's next one; -1
@@ -187,6 +189,7 @@ func (h *history) addCall(m int, c call) {
 
 func (h *history) addResult(m int, r result) {
 	r.message, r.after, r.call, r.next = m, len(h.turns)-1, -1, -1
+	r.elsewhere = h.continues
 	r.fake = r.fake || h.isPlaceholder(r.content)
 	h.results = append(h.results, r)
 }

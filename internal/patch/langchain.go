@@ -72,6 +72,29 @@ func (f langchainFormat) read(h *history, m int) {
 		f.readTurn(h, m, body)
 	case tool:
 		h.addResult(m, langchainResult(body.fields))
+	case user:
+		if strings.Contains(body.fields, `"tool_result"`) {
+			h.answerInside(member(body.fields, "content"))
+		}
+	}
+}
+
+// answerInside looks for results among the blocks of a user's message, where
+// Anthropic's adapter takes them too. They are left as they are: the calls of
+// the turn in front need no others.
+func (h *history) answerInside(content string) {
+	if len(h.turns) == 0 {
+		return
+	}
+	t := h.turns[len(h.turns)-1]
+	ids := map[string]bool{}
+	for n, b := range elements(content) {
+		if r, ok := anthropicResult(n, b); ok {
+			ids[r.id] = true
+		}
+	}
+	for c := t.from; c < t.to; c++ {
+		h.calls[c].inside = h.calls[c].inside || h.calls[c].id != "" && ids[h.calls[c].id]
 	}
 }
 

@@ -179,6 +179,11 @@ func langchainBlock(raw string) (call, bool) {
 		c.id = text(c.idText)
 		c.judge()
 		return c, true
+	case "custom_tool_call":
+		c := langchainCall(raw, "input", false)
+		c.idText = member(raw, "call_id")
+		c.id = text(c.idText)
+		return c, true
 	}
 	return call{}, false
 }

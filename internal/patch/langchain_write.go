@@ -41,7 +41,7 @@ func langchainPatched(fields string, calls []call, convert bool) string {
 func langchainConverted(calls []call, convert bool) []string {
 	var out []string
 	for _, c := range calls {
-		if convert && c.kind == invalid && c.dropped == "" && c.view&viewInvalid != 0 {
+		if convert && c.kind == invalid && c.dropped == "" {
 			out = append(out, `{"name":`+quote(c.newName())+`,"args":{},"id":`+c.newIDText()+`,"type":"tool_call"}`)
 		}
 	}

@@ -136,6 +136,9 @@ func (h *history) rescue() {
 // hasResult tells whether a call has a result; where late results are noted,
 // one that is not late.
 func (h *history) hasResult(c *call) bool {
+	if c.inside {
+		return true
+	}
 	for r := c.first; r >= 0; r = h.results[r].next {
 		if h.o.Late != "note" || h.results[r].after <= c.turn {
 			return true

@@ -16,11 +16,28 @@ func (h *history) note(r *result) string {
 	case strings.HasPrefix(r.content, "["):
 		blocks := []string{textBlock(quote(head))}
 		for _, b := range elements(r.content) {
-			blocks = append(blocks, b)
+			blocks = append(blocks, noteBlock(b))
 		}
 		return list(blocks)
+	case text(member(r.content, "type")) == screenshot:
+		return list([]string{textBlock(quote(head)), with(r.content, "type", `"input_image"`)})
 	}
-	return quote(head + "\n" + r.content)
+	return quote(head + "\n" + text(r.content))
+}
+
+// screenshot is the type of what answers a computer_call in Responses.
+const screenshot = "computer_screenshot"
+
+// noteBlock gives an element of a result's content as a block that a user's
+// message may have: what is a part of results only is told as text.
+func noteBlock(b string) string {
+	switch kind := text(member(b, "type")); {
+	case b[0] == '"':
+		return textBlock(b)
+	case kind == "" || kind == "tool_reference":
+		return textBlock(quote(b))
+	}
+	return b
 }
 
 func (h *history) noteHead(r *result) string {

@@ -63,11 +63,13 @@ func openAICall(n int, raw string) call {
 			c.id, c.idText = text(v), v
 		case "function":
 			c.name, c.args = text(member(v, "name")), member(v, "arguments")
-			c.judge()
 		case "custom":
 			c.kind = "custom"
 			c.name, c.args = text(member(v, "name")), member(v, "input")
 		}
+	}
+	if c.kind != "custom" {
+		c.judge()
 	}
 	return c
 }
@@ -159,15 +161,14 @@ func openAIPatched(c *call, element string) string {
 	if c.kind == "custom" {
 		field = "custom"
 	}
-	return inside(element, field, func(f string) string {
-		if c.name2 != "" {
-			f = with(f, "name", quote(c.name2))
-		}
-		if c.args2 != "" {
-			f = with(f, "arguments", c.args2)
-		}
-		return f
-	})
+	f := member(element, field)
+	if c.name2 != "" {
+		f = with(f, "name", quote(c.name2))
+	}
+	if c.args2 != "" {
+		f = with(f, "arguments", c.args2)
+	}
+	return with(element, field, f)
 }
 
 func (f openAIFormat) render(h *history) { h.renderFlat(f) }

@@ -21,7 +21,7 @@ type Options struct {
 
 	Dangling     string `json:"dangling,omitempty"`     // a call without a result: synthesize one, or leave it and say so
 	Late         string `json:"late,omitempty"`         // a result behind another assistant turn: auto, replace, note, drop
-	Orphans      string `json:"orphans,omitempty"`      // a result without a call: drop, keep, text, adopt
+	Orphans      string `json:"orphans,omitempty"`      // a result without a call: auto (drop, or keep where its call may be in an earlier response), drop, keep, text, adopt
 	Duplicates   string `json:"duplicates,omitempty"`   // of several real results: the first or the last
 	Order        string `json:"order,omitempty"`        // of a turn's results: keep, or that of the calls
 	Args         string `json:"args,omitempty"`         // args that are no JSON: fix them to {}, or keep
@@ -101,7 +101,7 @@ func (o *Options) choices() []choice {
 		{"profile", &o.Profile, append([]string{""}, Profiles()...)},
 		{"dangling", &o.Dangling, []string{"synthesize", "leave"}},
 		{"late", &o.Late, []string{"auto", "replace", "note", "drop"}},
-		{"orphans", &o.Orphans, []string{"drop", "keep", "text", "adopt"}},
+		{"orphans", &o.Orphans, []string{"auto", "drop", "keep", "text", "adopt"}},
 		{"duplicates", &o.Duplicates, []string{"first", "last"}},
 		{"order", &o.Order, []string{"keep", "call"}},
 		{"args", &o.Args, []string{"fix", "keep"}},

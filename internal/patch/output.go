@@ -106,7 +106,7 @@ func (h *history) finish(input []byte) Repaired {
 		r.Ops = []Op{}
 	}
 	for c := range h.calls {
-		if call := &h.calls[c]; call.id != "" && call.id2 != "" {
+		if call := &h.calls[c]; call.id != "" && call.newID() != call.id {
 			if r.IDs == nil {
 				r.IDs = map[string]string{}
 			}
@@ -154,7 +154,7 @@ func (h *history) violations() []Violation {
 		}
 	}
 	for r := range h.results {
-		if res := &h.results[r]; res.fate == kept {
+		if res := &h.results[r]; res.fate == kept && !res.elsewhere {
 			left = append(left, Violation{res.message, "orphan_result", res.id})
 		}
 	}

@@ -108,19 +108,22 @@ func (h *history) isPlaceholder(content string) bool {
 	return false
 }
 
-// onlyText gives the string in a list of one text block, and what is no such
-// list as it is.
+// onlyText gives the string in a list of one text block or string, and what is
+// no list as it is.
 func onlyText(content string) string {
 	if !strings.HasPrefix(content, "[") {
 		return content
 	}
 	found := ""
 	for n, block := range elements(content) {
-		if t := member(block, "text"); n == 0 && t != "" {
-			found = t
-			continue
+		t := block
+		if block[0] == '{' {
+			t = member(block, "text")
 		}
-		return ""
+		if n > 0 || t == "" {
+			return ""
+		}
+		found = t
 	}
 	return found
 }

@@ -51,14 +51,17 @@ func (n *renaming) rename(call *call) {
 	if id == "" {
 		id = fmt.Sprintf("call_fix_%d_%d", call.turn, call.at)
 	}
-	now := n.unlike(id)
+	now := id
+	if !call.inside { // its result would keep the old one
+		now = n.unlike(id)
+	}
 	n.give(id, now)
-	if now == call.id {
+	if now == call.id && call.idText != "" {
 		return
 	}
 	call.id2 = now
 	op := n.h.callOp("id_changed", call)
-	op.From, op.To = call.id, now
+	op.From, op.To = text(call.idText), now
 	n.h.op(op)
 }
 

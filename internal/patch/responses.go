@@ -60,14 +60,18 @@ func (responsesFormat) onlyResults(h *history, m int) bool { return h.role[m] ==
 func (f responsesFormat) read(h *history, m int) {
 	item := responsesItem(h.at(m))
 	switch {
+	case item.execution == "server": // a call of the provider's own, or its output
+		f.extend(h, m)
 	case oneOf(item.kind, resultItems):
 		h.role[m] = tool
-		h.addResult(m, result{id: text(item.id), kind: item.kind, content: item.output})
-	case answersTo(item.kind) != "" && item.execution != "server":
+		h.addResult(m, result{id: item.id(), kind: item.kind, content: item.output})
+	case answersTo(item.kind) != "":
 		f.extend(h, m)
 		h.addCall(m, item.call())
-	case item.role == "assistant", item.kind == "reasoning", answersTo(item.kind) != "", oneOf(item.kind, modelItems):
+	case item.role == "assistant", item.kind == "reasoning", oneOf(item.kind, modelItems):
 		f.extend(h, m)
+	case item.kind == "item_reference":
+		h.continues = true
 	case item.role == "user":
 		h.role[m] = user
 	}
@@ -86,8 +90,9 @@ func (responsesFormat) extend(h *history, m int) {
 
 // responsesFields are the fields of an item, as they are written.
 type responsesFields struct {
-	kind, role, execution, name   string
-	id, args, output, caller, any string
+	kind, role, execution, name string
+	callID, itemID              string
+	args, output, caller, any   string
 }
 
 func responsesItem(raw string) responsesFields {
@@ -103,7 +108,7 @@ func responsesItem(raw string) responsesFields {
 		case "name":
 			f.name = text(v)
 		case "call_id":
-			f.id = v
+			f.callID = v
 		case "arguments":
 			f.args = v
 		case "output", "tools":
@@ -113,16 +118,23 @@ func responsesItem(raw string) responsesFields {
 		case "input", "action", "operation":
 			f.any = v
 		case "id":
-			if f.id == "" {
-				f.id = v // a local_shell_call_output names its call so
-			}
+			f.itemID = v
 		}
 	}
 	return f
 }
 
+// id is what an item and its answer share. A local_shell_call_output has it as
+// its own id, and some clients write calls so.
+func (f responsesFields) id() string {
+	if f.callID == "" {
+		return text(f.itemID)
+	}
+	return text(f.callID)
+}
+
 func (f responsesFields) call() call {
-	c := call{id: text(f.id), idText: f.id, name: f.name, kind: f.kind, args: f.any, also: f.caller, hosted: f.kind == "computer_call"}
+	c := call{id: f.id(), idText: f.callID, name: f.name, kind: f.kind, args: f.any, also: f.caller, hosted: f.kind == "computer_call"}
 	if f.kind == "function_call" {
 		c.args = f.args
 		c.judge()

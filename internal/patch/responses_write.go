@@ -193,8 +193,9 @@ func (responsesFormat) userText(_ *history, _ int, content string) string {
 
 func (responsesFormat) adopt(h *history, r *result) []string {
 	id := quote(r.id2)
-	return []string{
-		`{"type":"function_call","call_id":` + id + `,"name":"unknown","arguments":"{}"}`,
-		with(with(h.at(r.message), "call_id", id), "type", `"function_call_output"`),
+	output := with(with(h.at(r.message), "call_id", id), "type", `"function_call_output"`)
+	if content := asContent(r.content); content != r.content {
+		output = with(output, "output", content) // another kind's, which a function does not give
 	}
+	return []string{`{"type":"function_call","call_id":` + id + `,"name":"unknown","arguments":"{}"}`, output}
 }
