@@ -80,6 +80,8 @@ func (anthropicFormat) readTurn(h *history, m int, content string) {
 				c.args = v
 			case "toolset_name":
 				c.also = v
+			case "caller":
+				c.parent = text(member(v, "tool_id"))
 			case "signature", "data":
 				signed = signed || text(v) != ""
 			}

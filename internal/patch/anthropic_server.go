@@ -27,11 +27,18 @@ func serverTools() map[string]string {
 // so.
 func (w *anthropicWriter) server(m, t int, raw string) string {
 	h := w.h
-	if h.o.Server == "off" || !strings.Contains(raw, "tool_use") {
+	if h.o.Server == "off" || !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
 		return raw
 	}
 	open := w.openServer(m, t)
-	if len(open) == 0 || w.goesOn(m) {
+	if len(open) == 0 {
+		return raw
+	}
+	if w.loops == nil {
+		w.loops = h.serverLoops()
+	}
+	w.loops.running(t, open)
+	if len(open) == 0 {
 		return raw
 	}
 	return inside(raw, "content", func(content string) string {
@@ -81,24 +88,6 @@ func (w *anthropicWriter) openServer(m, t int) map[string]bool {
 		}
 	}
 	return open
-}
-
-// goesOn tells whether nothing follows message m but the results of its other
-// calls: the provider goes on with its tools.
-func (w *anthropicWriter) goesOn(m int) bool {
-	h := w.h
-	if m+1 == len(h.messages) {
-		return true
-	}
-	if m+2 < len(h.messages) || h.role[m+1] != user || !allResults(member(h.at(m+1), "content")) {
-		return false
-	}
-	for r := len(h.results) - 1; r >= 0 && h.results[r].message == m+1; r-- {
-		if f := h.results[r].fate; f != answers && f != dropped {
-			return false
-		}
-	}
-	return true
 }
 
 // serverError writes the result of a server tool that was interrupted, ""

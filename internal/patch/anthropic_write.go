@@ -26,6 +26,7 @@ type anthropicWriter struct {
 	h       *history
 	t, r    int      // the next turn, the next result
 	waiting []string // the results of the last turn, which go into the next user's message
+	loops   *loops   // what goes on with a server tool, once one is open
 }
 
 // turn puts out an assistant's message and makes its results ready.
@@ -213,7 +214,7 @@ func (w *anthropicWriter) merge() {
 		p := h.out[i]
 		role := text(member(h.text(p), "role"))
 		n := i + 1
-		for n < len(h.out) && role != "system" && text(member(h.text(h.out[n]), "role")) == role {
+		for n < len(h.out) && oneOf(role, "user assistant") && text(member(h.text(h.out[n]), "role")) == role {
 			h.op(Op{Op: "roles_merged", Turn: -1, Message: h.out[n].message, Call: -1})
 			n++
 		}
