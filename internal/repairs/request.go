@@ -51,7 +51,7 @@ func parse(body []byte) (r Request, err error) {
 		}
 	}
 	if r.Format = patch.Shape(format); format != "" && !slices.Contains(patch.Repairable(), r.Format) {
-		return r, refuse(statusBad, "unknown format %.64q (known: %v)", format, patch.Repairable())
+		return r, refuse(statusBad, "unknown format %.64q (known: %s)", format, known())
 	}
 	if raw := in["options"]; raw != nil && string(raw) != "null" {
 		if r.Options, err = patch.ParseOptions(raw); err != nil {
@@ -61,10 +61,22 @@ func parse(body []byte) (r Request, err error) {
 	return r, nil
 }
 
+// known lists the formats there are.
+func known() string {
+	var names []string
+	for _, s := range patch.Repairable() {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
 // malformed says what keeps a body from being a request.
 func malformed(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return refuse(statusBad, "the request is not JSON: %s at byte %d", strings.TrimPrefix(syntax.Error(), "json: "), syntax.Offset)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return refuse(statusBad, "the request is not a JSON object but %s", e.Value)
 	}
 	return refuse(statusBad, "the request is not a JSON object: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
