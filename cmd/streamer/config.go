@@ -95,6 +95,8 @@ type serveFlags struct {
 func (s *serveFlags) register(fs *flag.FlagSet) {
 	d := lifecycle.DefaultRules()
 	s.rules, s.given = d, fs.Visit
+	s.deltas, s.texts, s.logLevel, s.logFormat = string(d.Deltas), string(d.Texts), "info", "text"
+	told := []string{string(lifecycle.Coalesced), string(lifecycle.Every), string(lifecycle.Off)}
 	s.nats.register(fs)
 	fs.StringVar(&s.natsListen, "nats-listen", defaultNATS, "loopback `address` of the embedded server; another free port is taken where it is in use")
 	fs.IntVar(&s.partitions, "partitions", 0, "`number` of partitions, fixed when the streams are made; if 0, what is recorded, or 16")
@@ -102,7 +104,7 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&s.syncAlways, "sync-always", false, "the embedded server syncs every message to disk, not once a second")
 	fs.DurationVar(&s.inputAge, "input-age", 0, "retention of inputs; if 0, what the stream has, or 12h")
 	fs.DurationVar(&s.eventAge, "event-age", 0, "retention of events; if 0, what the stream has, or 24h")
-	fs.StringVar(&s.storage, "storage", "", "of the streams: `file or memory`; if empty, what they have, or file; memory is lost when the server stops")
+	fs.Var(choice{&s.storage, []string{"file", "memory"}}, "storage", "of the streams: `file or memory`; if empty, what they have, or file; memory is lost when the server stops")
 	fs.Int64Var(&s.maxBytes, "max-bytes", 0, "`bytes` of inputs kept at the most; a full stream refuses new ones; if 0, what the stream has, or no limit")
 
 	fs.StringVar(&s.httpListen, "http-listen", defaultHTTP, "`address` of the page and the HTTP API; beyond loopback it needs --http-token-file")
@@ -119,14 +121,14 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 	fs.DurationVar(&s.wait, "wait-timeout", 0, "time a call may wait for a person; if 0, until the event log would forget it")
 	fs.DurationVar(&s.idle, "run-idle", d.RunIdle.Std(), "silence after which a run is over")
 	fs.Var(&s.tools, "tool-timeout", "`PATTERN=DURATION`: the result timeout of the tools whose names match; may be repeated, the first match holds")
-	fs.StringVar(&s.rules.Lang, "lang", d.Lang, "language of the texts of closed calls: en, zh")
-	fs.StringVar(&s.deltas, "deltas", string(d.Deltas), "how args are told while they stream: coalesced, every, off")
-	fs.StringVar(&s.texts, "texts", string(d.Texts), "how the model's text is told: coalesced, every, off")
+	fs.Var(choice{&s.rules.Lang, []string{"en", "zh"}}, "lang", "language of the texts of closed calls: `en or zh`")
+	fs.Var(choice{&s.deltas, told}, "deltas", "how args are told while they stream: `coalesced, every or off`")
+	fs.Var(choice{&s.texts, told}, "texts", "how the model's text is told: `coalesced, every or off`")
 
 	fs.DurationVar(&s.saveEvery, "save-every", time.Second, "how often changed sessions are saved")
 	fs.DurationVar(&s.evict, "evict-after", time.Minute, "how long a quiet, saved session stays in memory")
-	fs.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn, error")
-	fs.StringVar(&s.logFormat, "log-format", "text", "text, json")
+	fs.Var(choice{&s.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "`debug, info, warn or error`")
+	fs.Var(choice{&s.logFormat, []string{"text", "json"}}, "log-format", "`text or json`")
 }
 
 // brokerOptions gives the settings of the broker.
@@ -158,6 +160,28 @@ func (s *serveFlags) gatewayOptions() (gateway.Options, error) {
 		return o, fmt.Errorf("--http-listen %s can be reached from other machines: give --http-token-file", s.httpListen)
 	}
 	return o, nil
+}
+
+// choice is a flag that is one of some words.
+type choice struct {
+	to    *string
+	words []string
+}
+
+func (c choice) String() string {
+	if c.to == nil {
+		return ""
+	}
+	return *c.to
+}
+
+// Set takes one of the words.
+func (c choice) Set(s string) error {
+	if err := oneOf(s, c.words); err != nil {
+		return err
+	}
+	*c.to = s
+	return nil
 }
 
 // words is a flag that may be repeated.

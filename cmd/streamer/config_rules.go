@@ -98,7 +98,7 @@ func readRules(path string, r lifecycle.Rules) (lifecycle.Rules, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
-		return r, fmt.Errorf("%s: %w", path, err)
+		return r, fmt.Errorf("%s: %w", path, badRules(err, len(data)))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return r, fmt.Errorf("%s: there is more behind the object that ends at byte %d", path, d.InputOffset())
@@ -113,6 +113,22 @@ func readRules(path string, r lifecycle.Rules) (lifecycle.Rules, error) {
 		}
 	}
 	return r, nil
+}
+
+// badRules says in words why size bytes of JSON are no settings.
+func badRules(err error, size int) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the JSON object is not complete, it ends at byte %d", size)
+	}
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("not JSON at byte %d: %w", e.Offset, err)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field == "" {
+		return fmt.Errorf("a JSON object is wanted, not %s", e.Value)
+	} else if ok {
+		return fmt.Errorf("%s at byte %d cannot be %s: durations are in milliseconds, numbers are whole", e.Field, e.Offset, e.Value)
+	}
+	return err
 }
 
 // texts are the sentences that templates can replace.

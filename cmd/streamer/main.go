@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // stdio is what a command reads and writes besides files and the network.
@@ -69,8 +70,11 @@ func run(ctx context.Context, io stdio, args []string) int {
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
-		usage(io.out)
-		return 0
+		if len(args) == 1 {
+			usage(io.out)
+			return 0
+		}
+		args = []string{args[1], "--help"}
 	case "-version", "--version":
 		args[0] = "version"
 	}
@@ -136,14 +140,64 @@ func parse(std stdio, fs *flag.FlagSet, args []string) ([]string, error) {
 			fs.Usage()
 			return nil, err
 		case err != nil:
-			return nil, misused(std, fs, "%v", err)
+			return nil, misused(std, fs, "%v", wanted(fs, err))
 		}
 		args = fs.Args()
 		if len(args) == 0 {
+			if name := negative(fs); name != "" {
+				return nil, misused(std, fs, "--%s is below 0", name)
+			}
 			return rest, nil
 		}
 		rest, args = append(rest, args[0]), args[1:]
 	}
+}
+
+// wanted adds to a value that its flag does not take what it takes, where the
+// flag package says no more than "parse error".
+func wanted(fs *flag.FlagSet, err error) error {
+	fs.VisitAll(func(f *flag.Flag) {
+		if !strings.HasSuffix(err.Error(), " for flag -"+f.Name+": parse error") {
+			return
+		}
+		switch value(f).(type) {
+		case time.Duration:
+			err = fmt.Errorf("%w: a duration has units, such as 500ms, 90s, 10m or 12h", err)
+		case int, int64:
+			err = fmt.Errorf("%w: it is a whole number", err)
+		}
+	})
+	return err
+}
+
+// negative names a flag that was given a number below 0, or "": none has a use
+// for one.
+func negative(fs *flag.FlagSet) (name string) {
+	fs.Visit(func(f *flag.Flag) {
+		switch v := value(f).(type) {
+		case time.Duration:
+			if v < 0 {
+				name = f.Name
+			}
+		case int:
+			if v < 0 {
+				name = f.Name
+			}
+		case int64:
+			if v < 0 {
+				name = f.Name
+			}
+		}
+	})
+	return name
+}
+
+// value gives the value of a flag, nil where it has none of its own.
+func value(f *flag.Flag) any {
+	if g, ok := f.Value.(flag.Getter); ok {
+		return g.Get()
+	}
+	return nil
 }
 
 // misused says on standard error what is wrong with the arguments, and how the

@@ -13,6 +13,12 @@ func TestMisuse(t *testing.T) {
 		{"dmo", `streamer: there is no command "dmo"`},
 		{"serve --prot 1", "streamer serve: flag provided but not defined: -prot"},
 		{"serve --partitions x", `streamer serve: invalid value "x" for flag -partitions`},
+		{"serve --lang fr", `invalid value "fr" for flag -lang: there are en, zh`},
+		{"serve --log-level loud", "there are debug, info, warn, error"},
+		{"serve --args-timeout 5", "-args-timeout: parse error: a duration has units, such as "},
+		{"serve --args-timeout -5s", "--args-timeout is below 0"},
+		{"serve --repair-bytes -1", "--repair-bytes is below 0"},
+		{"help dmo", `streamer: there is no command "dmo"`},
 		{"serve --tool-timeout slow", "such as slow_*=30m"},
 		{"serve here", `streamer serve: there is no argument "here"`},
 		{"demo --speed 3", `streamer demo: --speed "3" is not 1, 10 or max`},
@@ -39,7 +45,7 @@ func TestMisuse(t *testing.T) {
 func TestHelp(t *testing.T) {
 	asked := []string{"help", "--help"}
 	for _, c := range commands() {
-		asked = append(asked, c.name+" --help", c.name+" -h")
+		asked = append(asked, c.name+" --help", c.name+" -h", "help "+c.name)
 	}
 	for _, args := range asked {
 		if strings.HasPrefix(args, "version") {

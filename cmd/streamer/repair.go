@@ -43,8 +43,8 @@ func repair(ctx context.Context, std stdio, args []string) error {
 	if len(files) > 1 {
 		return misused(std, fs, "one FILE at the most, not %d", len(files))
 	}
-	if r.bytes < 0 {
-		return misused(std, fs, "--max-bytes is not a size")
+	if err := r.alone(fs); err != nil {
+		return misused(std, fs, "%v", err)
 	}
 	if r.request.Options, err = readOptions(r.options, r.given); err != nil {
 		return misused(std, fs, "%v", err)
@@ -83,6 +83,23 @@ func (r *repairing) register(fs *flag.FlagSet) {
 	fs.IntVar(&r.bytes, "max-bytes", 0, "`bytes` of the history at the most; if 0, 64 MiB")
 	fs.StringVar(&r.request.Session, "session", "", "ask the event log of this `session` first: it may have the results, or the reasons why there are none")
 	r.nats.register(fs)
+}
+
+// alone refuses flags that ask for a log while no session is named: a variable
+// that was empty would otherwise leave the log unasked without a word.
+func (r *repairing) alone(fs *flag.FlagSet) (err error) {
+	if r.request.Session != "" {
+		return nil
+	}
+	fs.Visit(func(f *flag.Flag) {
+		switch {
+		case f.Name == "session":
+			err = errors.New("--session is empty")
+		case f.Name == "data-dir" || strings.HasPrefix(f.Name, "nats-"):
+			err = fmt.Errorf("--%s is of no use without --session", f.Name)
+		}
+	})
+	return err
 }
 
 func joined[S ~string](words []S) string {
@@ -160,7 +177,7 @@ func (r *repairing) run(ctx context.Context, std stdio, file string) (done patch
 		in = f
 	}
 	if r.request.Messages, err = readBounded(in, desk.Bound()); err != nil {
-		return done, err
+		return done, of(file, err)
 	}
 	if r.request.Session != "" {
 		b, err := dial(ctx, r.nats)
@@ -173,7 +190,19 @@ func (r *repairing) run(ctx context.Context, std stdio, file string) (done patch
 		}
 		desk.Log = sessionLog{b}
 	}
-	return desk.Repair(ctx, r.request)
+	done, err = desk.Repair(ctx, r.request)
+	if _, ok := errors.AsType[*repairs.Refusal](err); ok {
+		err = of(file, err)
+	}
+	return done, err
+}
+
+// of says which file an error is about, where one was named.
+func of(file string, err error) error {
+	if pathed, ok := errors.AsType[*os.PathError](err); file == "-" || ok && pathed.Path == file {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 // greet says where nothing is known of a session: its name may be wrong.

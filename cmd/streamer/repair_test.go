@@ -28,6 +28,7 @@ func TestRepair(t *testing.T) {
 		return file
 	}
 	file, options := keep("history.json", dangling+"]"), keep("options.json", `{"lang":"zh","reasons":{"x":"denied"}}`)
+	bad := keep("bad.json", "[7]")
 	report := filepath.Join(dir, "report.json")
 	for _, c := range []struct {
 		name, args, in string
@@ -67,6 +68,10 @@ func TestRepair(t *testing.T) {
 		{"missing options", "--options @" + filepath.Join(dir, "none") + " " + file, "", exitNoRepair, "", []string{"--options: ", "no such file"}},
 		{"a report that cannot be written", "--report " + dir + " " + file, "", exitNoRepair, "", []string{"is a directory"}},
 		{"two files", file + " " + file, "", exitNoRepair, "", []string{"one FILE at the most, not 2"}},
+		{"no history in a file", bad, "", exitNoRepair, "", []string{bad + ": not a history"}},
+		{"a size below 0", "--max-bytes -1", "", exitNoRepair, "", []string{"--max-bytes is below 0"}},
+		{"a session without a name", "--session= " + file, "", exitNoRepair, "", []string{"--session is empty"}},
+		{"a log and no session", "--nats-url nats://127.0.0.1:1 " + file, "", exitNoRepair, "", []string{"--nats-url is of no use without --session"}},
 		{"a session and nobody to ask", "--nats-url nats://127.0.0.1:1 --session s " + file, "", exitNoRepair, "", []string{"nothing answers on nats://127.0.0.1:1"}},
 	} {
 		var out, wrong bytes.Buffer
