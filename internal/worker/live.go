@@ -147,6 +147,9 @@ func (q *partition) restore(ctx context.Context, l *live, saved broker.State) er
 // drop forgets a session that is in memory; it is loaded again on demand.
 func (q *partition) drop(l *live) {
 	l.gone = true
+	if l.save != nil {
+		q.saveOver(l.save)
+	}
 	for _, e := range l.queue {
 		q.queued -= e.size()
 	}

@@ -39,7 +39,9 @@ type partition struct {
 	caughtUp bool
 	queued   int // bytes of events not stored yet
 	flying   int // publishes without an outcome yet
-	m        *meters
+	// Saves under way, and the bytes of their states.
+	saving, savingBytes int
+	m                   *meters
 	// asleep are the open calls of sessions that are not in memory, by token.
 	asleep map[string]int
 
@@ -366,7 +368,9 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 	q.scratch = session.Fold(q.scratch[:0], l.state, sessionInput(in, q.rules.inForce(), &q.reader))
 	l.folded(in.Seq)
 	q.m.folded.Add(1)
-	if err := q.queue(l, q.scratch, trace(in.Header)); err != nil {
+	err = q.queue(l, q.scratch, trace(in.Header))
+	clear(q.scratch) // which may hold a large value
+	if err != nil {
 		return err
 	}
 	q.wake(l)
@@ -409,10 +413,13 @@ func (q *partition) settle() {
 			return
 		}
 	}
-	q.saveAll(time.Now())
-	for q.saving() > 0 || q.marking {
+	left := q.saveAll(time.Now())
+	for q.saving > 0 || q.marking {
 		if !step() {
 			return
+		}
+		if left && q.savingBytes < maxSaving/2 {
+			left = q.saveAll(time.Now())
 		}
 	}
 	q.advance(ctx)

@@ -28,31 +28,39 @@ type save struct {
 	session *live
 	pub     *broker.Pub
 	blobs   int
+	bytes   int
 	n       uint64 // the state is the one after this input
 }
 
 // save begins to save the sessions that changed SaveEvery ago.
 func (q *partition) save(now time.Time) { q.saveOlder(now.Add(-q.opts.SaveEvery), now) }
 
-// saveAll begins to save every session that changed.
-func (q *partition) saveAll(now time.Time) { q.saveOlder(now, now) }
+// saveAll begins to save every session that changed, and tells whether some are
+// left for want of room.
+func (q *partition) saveAll(now time.Time) (left bool) { return q.saveOlder(now, now) }
 
-func (q *partition) saveOlder(than, now time.Time) {
+// maxSaving bounds the bytes of states on their way: after a burst all sessions
+// change at once, and each state is held until it is acknowledged.
+const maxSaving = 8 << 20
+
+func (q *partition) saveOlder(than, now time.Time) (left bool) {
 	for _, l := range q.live {
-		if l.first != 0 && l.save == nil && !l.since.After(than) {
-			q.saveSession(l, now)
+		if l.first == 0 || l.save != nil || l.since.After(than) {
+			continue
 		}
+		if q.savingBytes >= maxSaving {
+			return true
+		}
+		q.saveSession(l, now)
 	}
+	return false
 }
 
-func (q *partition) saving() int {
-	n := 0
-	for _, l := range q.live {
-		if l.save != nil {
-			n++
-		}
-	}
-	return n
+// saveOver notes that a save is over, however it ended.
+func (q *partition) saveOver(s *save) {
+	q.saving--
+	q.savingBytes -= s.bytes
+	s.session.save = nil
 }
 
 func (q *partition) saveSession(l *live, now time.Time) {
@@ -68,7 +76,9 @@ func (q *partition) saveSession(l *live, now time.Time) {
 	alarm, set := l.state.Alarm(q.rules.inForce())
 	s.pub, blobs = q.log.SavePub(q.p, l.token, l.rev, l.header(alarm, set), data)
 	s.pub.Key = s
-	l.save, l.second, s.blobs = s, 0, len(blobs)
+	l.save, l.second, s.blobs, s.bytes = s, 0, len(blobs), len(data)
+	q.saving++
+	q.savingBytes += s.bytes
 	for _, b := range blobs {
 		b.Key = s
 		q.publish(b)
@@ -111,7 +121,7 @@ func (q *partition) saved(ctx context.Context, s *save, a broker.Ack) error {
 		}
 		return nil
 	}
-	l.save = nil
+	q.saveOver(s)
 	switch {
 	case a.Err == nil:
 		q.m.saves.Add(1)

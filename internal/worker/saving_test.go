@@ -1,0 +1,47 @@
+package worker
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+)
+
+// TestSavingIsBounded: when many sessions change at once, no more states are
+// on their way than there is room for, and in the end all are saved.
+func TestSavingIsBounded(t *testing.T) {
+	const sessions = 60
+	m := newModel(1, true)
+	m.todo = nil
+	if err := m.birth(0); err != nil {
+		t.Fatal(err)
+	}
+	o := m.owners[0]
+	args := strings.Repeat("a", 400<<10)
+	for i := range sessions {
+		m.append(fmt.Sprint("s", i), broker.KindDelta, fmt.Appendf(nil, `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"%s"}}]},"finish_reason":null}]}`, args))
+	}
+	if err := o.fold(sessions); err != nil {
+		t.Fatal(err)
+	}
+	rounds := 0
+	for left := true; left; rounds++ {
+		left = o.q.saveAll(time.Now())
+		if got := o.q.savingBytes; got > maxSaving+2<<20 || left && got < maxSaving {
+			t.Fatalf("round %d: %d bytes are on their way, left %v, want about %d at the most", rounds, got, left, maxSaving)
+		}
+		for o.q.saving > 0 {
+			for len(o.flying) > 0 {
+				o.arrive()
+			}
+			if err := o.hear(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if rounds < 3 || len(m.states) != sessions || o.q.savingBytes != 0 {
+		t.Errorf("%d rounds saved %d states, %d bytes are still counted, want all %d in several rounds, and 0", rounds, len(m.states), o.q.savingBytes, sessions)
+	}
+}
