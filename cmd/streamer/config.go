@@ -126,7 +126,7 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 	fs.Var(choice{&s.texts, told}, "texts", "how the model's text is told: `coalesced, every or off`")
 
 	fs.DurationVar(&s.saveEvery, "save-every", time.Second, "how often changed sessions are saved")
-	fs.DurationVar(&s.evict, "evict-after", time.Minute, "how long a quiet, saved session stays in memory")
+	fs.DurationVar(&s.evict, "evict-after", time.Minute, "how long a quiet, saved session stays in memory; a tenth of it where a partition has more than 10,000 there")
 	fs.Var(choice{&s.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "`debug, info, warn or error`")
 	fs.Var(choice{&s.logFormat, []string{"text", "json"}}, "log-format", "`text or json`")
 }

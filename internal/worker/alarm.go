@@ -34,6 +34,29 @@ func (a *alarms) set(token string, at events.Time) {
 	}
 	a.at[token] = at
 	heap.Push(&a.queue, alarm{at, token})
+	if len(a.queue) > 2*len(a.at)+staleAlarms {
+		a.compact()
+	}
+}
+
+// staleAlarms is how many alarms that no longer hold the queue may have for
+// any number of sessions: a session that talks sets another with each input,
+// minutes ahead.
+const staleAlarms = 64
+
+// compact leaves in the queue the alarms that hold, each once, and gives up
+// room that is not needed.
+func (a *alarms) compact() {
+	kept := make(alarmQueue, 0, len(a.at)+staleAlarms)
+	seen := make(map[string]bool, len(a.at))
+	for _, e := range a.queue {
+		if a.at[e.token] == e.at && !seen[e.token] {
+			seen[e.token] = true
+			kept = append(kept, e)
+		}
+	}
+	a.queue = kept
+	heap.Init(&a.queue)
 }
 
 func (a *alarms) clear(token string) {

@@ -156,12 +156,20 @@ func (q *partition) drop(l *live) {
 	delete(q.live, l.token)
 }
 
+// crowded is how many sessions a partition keeps in memory before those that are
+// saved leave it sooner: after a burst they would take room for a minute.
+const crowded = 10_000
+
 // evict drops sessions that had no input for a while and are saved, and of
 // the others what no power loss can take any more. Alarms stay set.
 func (q *partition) evict(now time.Time) {
+	after := q.opts.EvictAfter
+	if len(q.live) > crowded {
+		after /= 10
+	}
 	for _, l := range q.live {
 		q.trim(l, now)
-		if l.idle() && now.Sub(l.touched) >= q.opts.EvictAfter {
+		if l.idle() && now.Sub(l.touched) >= after {
 			if n := l.state.Life.Open(); n > 0 {
 				q.asleep[l.token] = n
 			}

@@ -312,8 +312,14 @@ func (q *partition) listed(ctx context.Context, list []listed) error {
 		}
 		if s.lacking {
 			q.prefetch(ctx, lackingOf(list[i:]))
-			if _, err := q.load(ctx, s.token); err != nil {
+			l, err := q.load(ctx, s.token)
+			if err != nil {
 				return err
+			}
+			if len(l.queue) == 0 && l.save == nil {
+				// It lacks nothing any more: unless that is saved, every
+				// listing would load it again.
+				q.saveSession(l, time.Now())
 			}
 			continue
 		}

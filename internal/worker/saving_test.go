@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -43,5 +44,45 @@ func TestSavingIsBounded(t *testing.T) {
 	}
 	if rounds < 3 || len(m.states) != sessions || o.q.savingBytes != 0 {
 		t.Errorf("%d rounds saved %d states, %d bytes are still counted, want all %d in several rounds, and 0", rounds, len(m.states), o.q.savingBytes, sessions)
+	}
+}
+
+// TestSavedBeforeItsEvents: a session that was saved while its events were on
+// their way, and not touched since, is loaded by one listing and not by all
+// that follow.
+func TestSavedBeforeItsEvents(t *testing.T) {
+	m := newModel(1, true)
+	m.todo = nil
+	if err := m.birth(0); err != nil {
+		t.Fatal(err)
+	}
+	o := m.owners[0]
+	settle := func() {
+		for len(o.flying) > 0 || len(o.acks) > 0 {
+			for len(o.flying) > 0 {
+				o.arrive()
+			}
+			if err := o.hear(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	m.append("a", broker.KindDelta, fmt.Appendf(nil, callDelta, 1, 1))
+	if err := o.fold(1); err != nil {
+		t.Fatal(err)
+	}
+	o.q.saveAll(time.Now())
+	settle()
+	for i, want := range []bool{true, false} {
+		o.q.evict(time.Now().Add(time.Hour))
+		m.past = nil // listings are fresh
+		list, _, err := o.q.states(context.Background())
+		if err != nil || len(list) != 1 || list[0].lacking != want {
+			t.Fatalf("listing %d: got %+v, %v, want one session, lacking %v", i, list, err, want)
+		}
+		if err := o.q.listed(context.Background(), list); err != nil {
+			t.Fatal(err)
+		}
+		settle()
 	}
 }
