@@ -25,8 +25,8 @@ func TestAllocations(t *testing.T) {
 					f.fold(s, time.UnixMilli(0).Add(time.Duration(i)*every), in)
 				}
 			}) / deltas
-			if got >= 0.1 {
-				t.Errorf("%s, %s: %.3f allocations per delta, want less than 0.1", format, what, got)
+			if got >= 0.05 {
+				t.Errorf("%s, %s: %.3f allocations per delta, want less than 0.05", format, what, got)
 			}
 		}
 	}
