@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -45,15 +46,20 @@ func (n *natsFlags) options() broker.Options {
 const urlFile = "nats-url"
 
 // client gives the options to reach a server that runs already.
-func (n *natsFlags) client() broker.Options {
+func (n *natsFlags) client() (broker.Options, error) {
 	o := n.options()
-	if o.URL == "" {
-		o.URL = "nats://" + defaultNATS
-		if url, err := os.ReadFile(filepath.Join(n.dataDir, urlFile)); err == nil {
-			o.URL = strings.TrimSpace(string(url))
-		}
+	if o.URL != "" {
+		return o, nil
 	}
-	return o
+	switch url, err := os.ReadFile(filepath.Join(n.dataDir, urlFile)); {
+	case errors.Is(err, os.ErrNotExist):
+		o.URL = "nats://" + defaultNATS
+	case err != nil:
+		return o, fmt.Errorf("--data-dir: %w", err) // what listens at the default is another's
+	default:
+		o.URL = strings.TrimSpace(string(url))
+	}
+	return o, nil
 }
 
 const (

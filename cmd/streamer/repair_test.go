@@ -29,6 +29,10 @@ func TestRepair(t *testing.T) {
 	}
 	file, options := keep("history.json", dangling+"]"), keep("options.json", `{"lang":"zh","reasons":{"x":"denied"}}`)
 	bad := keep("bad.json", "[7]")
+	shut := filepath.Join(dir, "shut")
+	if err := os.MkdirAll(filepath.Join(shut, urlFile), 0o700); err != nil { // no file, so it cannot be read
+		t.Fatal(err)
+	}
 	report := filepath.Join(dir, "report.json")
 	for _, c := range []struct {
 		name, args, in string
@@ -72,6 +76,7 @@ func TestRepair(t *testing.T) {
 		{"a size below 0", "--max-bytes -1", "", exitNoRepair, "", []string{"--max-bytes is below 0"}},
 		{"a session without a name", "--session= " + file, "", exitNoRepair, "", []string{"--session is empty"}},
 		{"a log and no session", "--nats-url nats://127.0.0.1:1 " + file, "", exitNoRepair, "", []string{"--nats-url is of no use without --session"}},
+		{"a data directory that cannot be read", "--session s --data-dir " + shut + " " + file, "", exitNoRepair, "", []string{"--data-dir: ", urlFile}},
 		{"a session and nobody to ask", "--nats-url nats://127.0.0.1:1 --session s " + file, "", exitNoRepair, "", []string{"nothing answers on nats://127.0.0.1:1"}},
 	} {
 		var out, wrong bytes.Buffer

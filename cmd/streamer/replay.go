@@ -79,7 +79,10 @@ func replay(ctx context.Context, std stdio, args []string) error {
 func dial(ctx context.Context, n natsFlags) (*broker.Broker, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	o := n.client()
+	o, err := n.client()
+	if err != nil {
+		return nil, err
+	}
 	o.Existing = true
 	b, err := broker.Open(ctx, o)
 	if err != nil {
