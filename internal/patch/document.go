@@ -2,6 +2,7 @@ package patch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,6 +20,7 @@ type document struct {
 	from, to int    // of the list's inside, or of all lines
 
 	continues bool // what it answers may stand in another history
+	most      int  // messages
 }
 
 // span is a part of the text.
@@ -28,7 +30,7 @@ func (d *document) at(m int) string { return d.text[d.messages[m].from:d.message
 
 // parse finds the messages of a history.
 func parse(text string, limits Limits) (document, error) {
-	d := document{text: text}
+	d := document{text: text, most: limits.Messages}
 	if len(text) > limits.Bytes {
 		return d, tooMuch("patch: the history has %d bytes, more than %d", len(text), limits.Bytes)
 	}
@@ -56,21 +58,27 @@ func parse(text string, limits Limits) (document, error) {
 	if err != nil {
 		return d, err
 	}
-	return d, d.check(limits)
+	return d, nil
 }
 
-// check looks at what a history must have: objects, and not too many.
-func (d *document) check(limits Limits) error {
-	if len(d.messages) > limits.Messages {
-		return tooMuch("patch: the history has %d messages, more than %d", len(d.messages), limits.Messages)
+// add notes the next message, which has to be an object, and not too many.
+func (d *document) add(from, to int) error {
+	n := len(d.messages)
+	switch {
+	case n == d.most:
+		return tooMuch("patch: the history has more than %d messages", n)
+	case d.text[from] != '{':
+		return fmt.Errorf("patch: not a history: message %d (byte %d) is %s, not an object", n, from, kindOf(d.text[from:to]))
+	case n == sample: // the others may be as long as these
+		rest := (len(d.text) - from) / ((from-d.messages[0].from)/sample + 1)
+		d.messages = slices.Grow(d.messages, min(rest+rest/8, d.most))
 	}
-	for m := range d.messages {
-		if raw := d.at(m); raw[0] != '{' {
-			return fmt.Errorf("patch: not a history: message %d (byte %d) is %s, not an object", m, d.messages[m].from, kindOf(raw))
-		}
-	}
+	d.messages = append(d.messages, span{from, to})
 	return nil
 }
+
+// sample is the number of messages that tell how many there may be.
+const sample = 64
 
 func (d *document) readList(start int) error {
 	if !gjson.Valid(d.text) {
@@ -78,17 +86,19 @@ func (d *document) readList(start int) error {
 	}
 	d.list = true
 	d.from, d.to = start+1, strings.LastIndexByte(d.text, ']')
-	d.readItems(start, skip(d.text, start))
-	return nil
+	return d.readItems(start, skip(d.text, start))
 }
 
-func (d *document) readItems(from, to int) {
+func (d *document) readItems(from, to int) error {
 	list := d.text[from:to]
 	for i := first(list, '['); i < len(list); {
 		end := skip(list, i)
-		d.messages = append(d.messages, span{from + i, from + end})
+		if err := d.add(from+i, from+end); err != nil {
+			return err
+		}
 		i = next(list, end)
 	}
+	return nil
 }
 
 // readObject reads a request that holds the history, or a history of one line.
@@ -107,8 +117,7 @@ func (d *document) readObject(start int) error {
 		// list is a part of object, which is a part of text.
 		from := start + partOf(object, field)
 		d.from, d.to = from+1, from+len(list)-1
-		d.readItems(from, from+len(list))
-		return nil
+		return d.readItems(from, from+len(list))
 	}
 	if member(object, "role") == "" && member(object, "type") == "" {
 		return fmt.Errorf(`patch: not a history: the object has neither "messages" nor "input", and is no message either`)
@@ -151,7 +160,9 @@ func (d *document) readLines() error {
 			if !gjson.Valid(line) {
 				return broken(line, at, fmt.Sprintf("line %d: ", number))
 			}
-			d.messages = append(d.messages, span{at + from, at + from + len(strings.TrimRight(line[from:], " \t\r"))})
+			if err := d.add(at+from, at+from+len(strings.TrimRight(line[from:], " \t\r"))); err != nil {
+				return err
+			}
 		}
 		at += end + 1
 	}

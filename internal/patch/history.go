@@ -130,6 +130,7 @@ func newHistory(d document, f format, o Options) *history {
 		placeholders: patterns(append(placeholders(), o.Placeholders...)),
 		role:         make([]role, n), ids: make(map[string]int, n/4),
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
+		slots: make([]slot, 0, n/4),
 	}
 }
 

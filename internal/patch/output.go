@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"strings"
+	"unsafe"
+)
 
 // piece is a message of the output: one of the input, as it was or changed, or
 // a new one.
@@ -51,26 +54,24 @@ func (h *history) full() []byte {
 	for _, p := range h.out {
 		size += len(p.text) + 2
 	}
-	var b strings.Builder
-	b.Grow(size)
+	b := make([]byte, 0, size)
 	head, tail := h.from, h.to
 	if n := len(h.messages); n > 0 {
 		head, tail = h.messages[0].from, h.messages[n-1].to
 	}
-	b.WriteString(h.document.text[:head])
+	b = append(b, h.document.text[:head]...)
 	between := h.separator()
 	for i, p := range h.out {
 		if i > 0 {
 			if q := h.out[i-1]; q.message >= 0 && p.message == q.message+1 {
-				b.WriteString(h.document.text[h.messages[q.message].to:h.messages[p.message].from])
+				b = append(b, h.document.text[h.messages[q.message].to:h.messages[p.message].from]...)
 			} else {
-				b.WriteString(between)
+				b = append(b, between...)
 			}
 		}
-		b.WriteString(h.text(p))
+		b = append(b, h.text(p)...)
 	}
-	b.WriteString(h.document.text[tail:])
-	return []byte(b.String())
+	return append(b, h.document.text[tail:]...)
 }
 
 // script writes the output as steps from the input.
@@ -97,6 +98,7 @@ func (h *history) script() []Edit {
 // finish makes the answer.
 func (h *history) finish(input []byte) Repaired {
 	first := h.firstChange()
+	h.own()
 	r := Report{
 		Format: h.format.shape(), Profile: h.o.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
 		Ops: h.ops, FirstChange: first, ViolationsLeft: h.violations(),
@@ -110,7 +112,7 @@ func (h *history) finish(input []byte) Repaired {
 			if r.IDs == nil {
 				r.IDs = map[string]string{}
 			}
-			r.IDs[call.id] = call.id2
+			r.IDs[strings.Clone(call.id)] = strings.Clone(call.id2)
 		}
 	}
 	r.SignedAfterChange = h.signedBehind(first)
@@ -124,6 +126,20 @@ func (h *history) finish(input []byte) Repaired {
 	}
 	return Repaired{History: h.full(), Report: r, Wanted: h.wanted}
 }
+
+// own gives the ops texts of their own: the history's bytes are the caller's,
+// who may use them again.
+func (h *history) own() {
+	for i := range h.ops {
+		op := &h.ops[i]
+		op.ID, op.Name = strings.Clone(op.ID), strings.Clone(op.Name)
+		op.From, op.To = strings.Clone(op.From), strings.Clone(op.To)
+	}
+}
+
+// alias gives the bytes of b as a string without copying them; b must not be
+// changed while the string is in use.
+func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // signedBehind counts the turns with signed reasoning behind the first change.
 func (h *history) signedBehind(first int) int {
@@ -150,12 +166,12 @@ func (h *history) violations() []Violation {
 	left := []Violation{}
 	for c := range h.calls {
 		if call := &h.calls[c]; call.open {
-			left = append(left, Violation{call.message, "unanswered_call", call.newID()})
+			left = append(left, Violation{call.message, "unanswered_call", strings.Clone(call.newID())})
 		}
 	}
 	for r := range h.results {
 		if res := &h.results[r]; res.fate == kept && !res.elsewhere {
-			left = append(left, Violation{res.message, "orphan_result", res.id})
+			left = append(left, Violation{res.message, "orphan_result", strings.Clone(res.id)})
 		}
 	}
 	return left

@@ -45,7 +45,7 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 		return Repaired{}, err
 	}
 	o = o.orDefaults()
-	d, err := parse(string(history), o.Limits)
+	d, err := parse(alias(history), o.Limits)
 	if err != nil {
 		return Repaired{}, err
 	}
@@ -72,6 +72,7 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	}
 	h.match()
 	h.decide()
+	h.out = make([]piece, 0, len(h.messages)+len(h.messages)/8)
 	f.render(h)
 	return h.finish(history), nil
 }
