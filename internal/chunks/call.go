@@ -18,7 +18,7 @@ type Call struct {
 	*Rare        // nil for most
 
 	scan   Scanner
-	kept   uint32
+	kept   int
 	Joiner Joiner `json:"joiner,omitzero"`
 
 	Provider bool `json:"provider,omitempty"`
@@ -82,7 +82,7 @@ func Shared(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b))
 
 // Kept gives how many bytes of Text are as they were before the last fragment,
 // or Seal: fewer than there were where another text took its place.
-func (c *Call) Kept() int { return int(c.kept) }
+func (c *Call) Kept() int { return c.kept }
 
 // Resume makes a Call that was saved and loaded ready to go on.
 func (c *Call) Resume() {
@@ -102,7 +102,7 @@ func (c *Call) add(f *Chunk, id, name string, lim Limits) error {
 	if name != c.Name && len(c.Name)+len(name) > lim.NameBytes {
 		return ErrName
 	}
-	c.kept = uint32(len(c.Text))
+	c.kept = len(c.Text)
 	c.identify(f, id, name)
 	switch {
 	case c.Sealed, c.Cut:
@@ -203,7 +203,7 @@ func (c *Call) confirm(f *Chunk) {
 func (c *Call) replace(text string, object bool) {
 	c.Joiner = Joiner{}
 	text = c.Joiner.Join(text)
-	c.kept = uint32(common(c.Text, text))
+	c.kept = common(c.Text, text)
 	c.Text = []byte(text)
 	c.Object = object
 	c.scan = Scanner{}
@@ -224,7 +224,7 @@ func common(a []byte, b string) int {
 
 // Seal says that the args are complete.
 func (c *Call) Seal() {
-	c.kept = uint32(len(c.Text))
+	c.kept = len(c.Text)
 	if c.Sealed {
 		return
 	}
