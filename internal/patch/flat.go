@@ -1,6 +1,9 @@
 package patch
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // flat is a format in which a result is a message of its own.
 type flat interface {
@@ -74,7 +77,9 @@ func (h *history) group(from, to int, inPlace func(*result) bool) []answerOf {
 	slices.SortFunc(out, func(a, b answerOf) int { return a.result - b.result })
 	for _, a := range out {
 		if r := &h.results[a.result]; !inPlace(r) {
-			h.op(h.resultOp("result_moved", r))
+			op := h.resultOp("result_moved", r)
+			op.From, op.To = strconv.Itoa(r.message), strconv.Itoa(h.calls[a.call].message)
+			h.op(op)
 		}
 	}
 	for c := from; c < to; c++ {

@@ -39,8 +39,9 @@ type Op struct {
 	// Turn counts the assistant turns from 0; -1 for what belongs to none.
 	Turn int `json:"turn"`
 	// Message is the index in the input of the message it is about: that of
-	// the call for a result that was added, that of the result for one that
-	// was moved or dropped.
+	// the call for a result that was added or replaced, that of the result for
+	// one that was moved or dropped; -1 for a message that is new, where that
+	// was merged.
 	Message int `json:"message"`
 	// Call is the index of the call in its message, -1 for none.
 	Call   int    `json:"call"`
@@ -48,9 +49,12 @@ type Op struct {
 	Name   string `json:"name,omitempty"`
 	Reason string `json:"reason,omitempty"` // of a synthetic result; or "log" for one that the session's log held
 	Why    string `json:"why,omitempty"`    // of what was dropped: duplicate, superseded, late, duplicate_call, unanswerable, unknown_server_tool
-	From   string `json:"from,omitempty"`   // of what was changed
-	To     string `json:"to,omitempty"`
-	Hash   string `json:"hash,omitempty"` // of what was dropped: the first 16 hex digits of its SHA-256
+	// From and To are the id, the name or the type of what was changed; of a
+	// result that was moved, the indices in the input of the message it stood
+	// in and of the one with its call, behind which it stands now.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+	Hash string `json:"hash,omitempty"` // of what was dropped: the first 16 hex digits of its SHA-256
 	// Dropped is what was dropped, with Options.Dropped.
 	Dropped json.RawMessage `json:"dropped,omitempty"`
 }
