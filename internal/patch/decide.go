@@ -19,6 +19,7 @@ func (h *history) decide() {
 	}
 	h.inFlight = h.inFlight && !h.speaksAtEnd()
 	h.dropUnanswerable()
+	h.leaveOpen()
 	h.renameCalls()
 	h.answer()
 	h.losers()
@@ -134,22 +135,27 @@ func (h *history) bound(c *call, r int) bool {
 	return h.o.Late == "auto" && h.signedBetween(c, h.results[r].after)
 }
 
-// answer gives every call without a result a new one, or leaves it on request.
-func (h *history) answer() {
+// leaveOpen marks the calls that get no result, on request. One that is given
+// goes in all the same.
+func (h *history) leaveOpen() {
 	pending := h.pending()
-	rank := h.ranks()
 	for i := range h.calls {
 		c := &h.calls[i]
-		if c.dropped != "" || c.answer >= 0 && !h.outdated(c, rank[i]) {
-			continue
-		}
-		if c.inside {
+		if c.dropped != "" || c.inside || c.answer >= 0 {
 			continue
 		}
 		_, known := h.o.Results[c.id]
-		left := pending[i] || c.answer < 0 && h.excused(c) || h.o.Dangling == "leave"
-		if left && !known || h.hostedKept(c) {
-			c.open = c.answer < 0
+		c.held = !known && (pending[i] || h.excused(c))
+		c.open = c.held || !known && h.o.Dangling == "leave" || h.hostedKept(c)
+	}
+}
+
+// answer gives every other call without a result a new one.
+func (h *history) answer() {
+	rank := h.ranks()
+	for i := range h.calls {
+		c := &h.calls[i]
+		if c.dropped != "" || c.inside || c.open || c.answer >= 0 && !h.outdated(c, rank[i]) {
 			continue
 		}
 		h.fill(c, rank[i])
@@ -222,7 +228,7 @@ func (h *history) logged(c *call, rank int) (Outcome, bool) {
 // placeholder in the history, and which may take its place.
 func (h *history) outdated(c *call, rank int) bool {
 	o, ok := h.logged(c, rank)
-	if !ok || !o.real() || !h.results[c.answer].fake {
+	if !ok || !o.real() || !h.results[c.answer].fake || h.o.Dangling == "leave" || h.hostedKept(c) {
 		return false
 	}
 	switch h.o.Late {

@@ -65,6 +65,7 @@ type call struct {
 	also              string // a member that the result has to repeat, "" for none
 	broken            bool   // the args are no JSON
 	inside            bool   // its result is a part of a user's message, and stays there
+	held              bool   // it runs, or waits for a person
 	hosted            bool   // nobody but a screenshot answers it
 
 	first, last int // of its results, in order; -1 for none

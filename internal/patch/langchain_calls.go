@@ -58,7 +58,11 @@ type langchainViews struct{ calls, invalid, content, raw string }
 // nth of that id in another. They are appended to an empty list.
 func (v langchainViews) read(calls []call) []call {
 	m := merged{calls: calls}
-	for _, e := range elements(v.calls) {
+	for n, e := range elements(v.calls) {
+		if openAIStyle(e) {
+			m.add(viewCalls, openAICall(n, e))
+			continue
+		}
 		c := langchainCall(e, "args", true)
 		if !c.broken && strings.HasPrefix(c.args, `"`) && c.args2 != "{}" {
 			c.args2 = "" // LangChain's own adapters read the text of an object
@@ -80,6 +84,10 @@ func (v langchainViews) read(calls []call) []call {
 	}
 	return m.calls
 }
+
+// openAIStyle tells whether a call is written as OpenAI has it, which LangChain
+// reads as well where a message is a dictionary.
+func openAIStyle(call string) bool { return strings.HasPrefix(member(call, "function"), "{") }
 
 // merged are the calls of a message, each once.
 type merged struct {

@@ -97,7 +97,7 @@ func langchainID(element string, view int) (string, bool) {
 
 // langchainElement writes a call in a view.
 func langchainElement(c *call, element string, view int) string {
-	if view == viewRaw {
+	if view == viewRaw || view == viewCalls && openAIStyle(element) {
 		return openAIPatched(c, element)
 	}
 	if c.id2 != "" {

@@ -102,6 +102,9 @@ func (h *history) take(r int) {
 func (h *history) bind(r, c int) {
 	call := &h.calls[c]
 	h.results[r].call = c
+	if h.o.Template != "" && !h.results[r].fake {
+		h.results[r].fake = h.fromTemplate(call, h.results[r].content)
+	}
 	if call.last < 0 {
 		call.first = r
 	} else {

@@ -149,6 +149,9 @@ func (o Options) Check() error {
 		if p == "" || len(p) > maxTemplate {
 			return fmt.Errorf("patch: option placeholders[%d]: %d bytes, not 1 to %d", i, len(p), maxTemplate)
 		}
+		if strings.TrimSpace(strings.Join(parts(p), "")) == "" {
+			return fmt.Errorf("patch: option placeholders[%d]: nothing but places, which any result is", i)
+		}
 	}
 	for _, id := range sorted(o.Reasons) {
 		if !slices.Contains(reasons(), events.Text(o.Reasons[id])) {

@@ -50,9 +50,13 @@ type pattern []string
 func patterns(texts []string) []pattern {
 	var out []pattern
 	for _, t := range texts {
-		out = append(out, strings.Split(strings.ReplaceAll(t, "{name}", "{id}"), "{id}"))
+		out = append(out, parts(t))
 	}
 	return out
+}
+
+func parts(text string) pattern {
+	return strings.Split(strings.ReplaceAll(text, "{name}", "{id}"), "{id}")
 }
 
 func (p pattern) match(s string) bool {
@@ -108,6 +112,12 @@ func (h *history) isPlaceholder(content string) bool {
 	return false
 }
 
+// fromTemplate tells whether the content of a result is what an earlier repair
+// with this template gave the call.
+func (h *history) fromTemplate(c *call, content string) bool {
+	return text(onlyText(content)) == events.Fill(h.o.Template, c.name, c.id)
+}
+
 // onlyText gives the string in a list of one text block or string, and what is
 // no list as it is.
 func onlyText(content string) string {
@@ -119,6 +129,9 @@ func onlyText(content string) string {
 		t := block
 		if block[0] == '{' {
 			t = member(block, "text")
+		}
+		if t == "" && text(member(block, "stdout")) == "" { // of a shell call
+			t = member(block, "stderr")
 		}
 		if n > 0 || t == "" {
 			return ""

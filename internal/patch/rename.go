@@ -52,7 +52,7 @@ func (n *renaming) rename(call *call) {
 		id = fmt.Sprintf("call_fix_%d_%d", call.turn, call.at)
 	}
 	now := id
-	if !call.inside { // its result would keep the old one
+	if stays := call.id != "" && (call.inside || call.held); !stays { // else its result has the old one
 		now = n.unlike(id)
 	}
 	n.give(id, now)
