@@ -110,7 +110,7 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&s.syncAlways, "sync-always", false, "the embedded server syncs every message to disk, not once a second")
 	fs.DurationVar(&s.inputAge, "input-age", 0, "retention of inputs; if 0, what the stream has, or 12h")
 	fs.DurationVar(&s.eventAge, "event-age", 0, "retention of events; if 0, what the stream has, or 24h")
-	fs.Var(choice{&s.storage, []string{"file", "memory"}}, "storage", "of the streams: `file or memory`; if empty, what they have, or file; memory is lost when the server stops")
+	fs.Var(choice{&s.storage, []string{"file", "memory"}}, "storage", "`storage` of the streams, file or memory; if empty, what they have, or file; memory is lost when the server stops")
 	fs.Int64Var(&s.maxBytes, "max-bytes", 0, "`bytes` of inputs kept at the most; a full stream refuses new ones; if 0, what the stream has, or no limit")
 
 	fs.StringVar(&s.httpListen, "http-listen", defaultHTTP, "`address` of the page and the HTTP API; beyond loopback it needs --http-token-file")
@@ -127,14 +127,14 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 	fs.DurationVar(&s.wait, "wait-timeout", 0, "time a call may wait for a person; if 0, until the event log would forget it")
 	fs.DurationVar(&s.idle, "run-idle", d.RunIdle.Std(), "silence after which a run is over")
 	fs.Var(&s.tools, "tool-timeout", "`PATTERN=DURATION`: the result timeout of the tools whose names match; may be repeated, the first match holds")
-	fs.Var(choice{&s.rules.Lang, []string{"en", "zh"}}, "lang", "language of the texts of closed calls: `en or zh`")
-	fs.Var(choice{&s.deltas, told}, "deltas", "how args are told while they stream: `coalesced, every or off`")
-	fs.Var(choice{&s.texts, told}, "texts", "how the model's text is told: `coalesced, every or off`")
+	fs.Var(choice{&s.rules.Lang, []string{"en", "zh"}}, "lang", "`language` of the texts of closed calls: en or zh")
+	fs.Var(choice{&s.deltas, told}, "deltas", "`way` in which args are told while they stream: coalesced, every or off")
+	fs.Var(choice{&s.texts, told}, "texts", "`way` in which the model's text is told: coalesced, every or off")
 
 	fs.DurationVar(&s.saveEvery, "save-every", time.Second, "how often changed sessions are saved")
 	fs.DurationVar(&s.evict, "evict-after", time.Minute, "how long a quiet, saved session stays in memory; a tenth of it where a partition has more than 10,000 there")
-	fs.Var(choice{&s.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "`debug, info, warn or error`")
-	fs.Var(choice{&s.logFormat, []string{"text", "json"}}, "log-format", "`text or json`")
+	fs.Var(choice{&s.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "least `level` of what is logged: debug, info, warn or error")
+	fs.Var(choice{&s.logFormat, []string{"text", "json"}}, "log-format", "`format` of the log: text or json")
 }
 
 // brokerOptions gives the settings of the broker.

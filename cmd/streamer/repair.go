@@ -70,11 +70,11 @@ func (r *repairing) register(fs *flag.FlagSet) {
 		r.request.Format = patch.Shape(s)
 		return oneOf(s, patch.Repairable())
 	})
-	fs.StringVar(&o.Late, "late", "", "what becomes of a result that stands behind a later turn: `auto, replace, note or drop`; note suits a history that was sent before")
+	fs.StringVar(&o.Late, "late", "", "`way` to treat a result that stands behind a later turn: auto, replace, note or drop; note suits a history that was sent before")
 	fs.StringVar(&o.Provider, "provider", "", "the `provider` whose rules about ids and order hold: "+strings.TrimPrefix(joined(patch.Providers()), ", "))
 	fs.StringVar(&o.Profile, "profile", "", "repair exactly as another `system` does: "+joined(patch.Profiles()))
-	fs.StringVar(&o.Lang, "lang", "", "language of the texts: `en or zh`")
-	fs.StringVar(&o.Output, "output", "", "what to print: `full, ops or check`: the history, the steps that lead to it, or the report")
+	fs.StringVar(&o.Lang, "lang", "", "`language` of the texts: en or zh")
+	fs.StringVar(&o.Output, "output", "", "`kind` of output: full, the history; ops, the steps that lead to it; check, the report")
 	fs.BoolFunc("check", "print the report; exit status 1 where a repair would change something", func(string) error {
 		o.Output = "check"
 		return nil
