@@ -168,11 +168,11 @@ func TestCutsDoNotMatter(t *testing.T) {
 		for file, events := range streams(t, format) {
 			for name, frame := range framings {
 				cutEverywhere(t, file+" "+name, events[:min(2, len(events))], frame, 1)
-				cutEverywhere(t, file+" "+name, events, frame, 97)
+				cutEverywhere(t, file+" "+name, events, frame, 397)
 			}
 		}
 		for file, events := range quirks(t, format) {
-			cutSomewhere(t, file, events, framings["plain"], 41)
+			cutSomewhere(t, file, events, framings["plain"], 211)
 		}
 	}
 }

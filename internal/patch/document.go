@@ -52,6 +52,8 @@ func parse(text string, limits Limits) (document, error) {
 		err = d.readObject(start)
 	case text[start] == '{' && d.isLines():
 		err = d.readLines()
+	case gjson.Valid(text):
+		err = fmt.Errorf("patch: not a history: it is %s, not a list", kindOf(text[start:]))
 	default:
 		err = broken(text, 0, "")
 	}

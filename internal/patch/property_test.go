@@ -22,7 +22,7 @@ import (
 // is left as it is, and the script leads to the same output. STREAMER_REPAIR
 // asks for more of them, STREAMER_SEED for the one that failed.
 func TestProperties(t *testing.T) {
-	n, seed := asked(t, 2000)
+	n, seed := asked(t, 800)
 	met := map[string]int{}
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed+uint64(i), 0))
