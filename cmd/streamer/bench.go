@@ -23,6 +23,7 @@ const benchTime = 30 * time.Minute
 type benchFlags struct {
 	nats                                natsFlags
 	inputs, sessions, rounds, instances int
+	waiting                             int // sessions with an open call
 	duration                            time.Duration
 	json                                bool
 }
@@ -35,7 +36,8 @@ func bench(ctx context.Context, std stdio, args []string) error {
 	var f benchFlags
 	f.nats.registerRemote(fs)
 	fs.IntVar(&f.inputs, "inputs", 100_000, "`number` of deltas and results per measurement of throughput")
-	fs.IntVar(&f.sessions, "sessions", 5_000, "`number` of sessions that are open at once")
+	fs.IntVar(&f.sessions, "sessions", 5_000, "`number` of sessions that stream at once")
+	fs.IntVar(&f.waiting, "open", 5_000, "`number` of sessions with an open call whose memory and recovery are measured")
 	fs.IntVar(&f.rounds, "rounds", 3, "`number` of times each is measured, by turns; medians are printed")
 	fs.IntVar(&f.instances, "instances", 1, "also compare so many processes of `streamer serve` with one")
 	fs.DurationVar(&f.duration, "duration", 5*time.Second, "how long each latency is measured, at 1,000 deltas per second")
@@ -48,8 +50,8 @@ func bench(ctx context.Context, std stdio, args []string) error {
 		return misused(std, fs, "there is no argument %q", rest[0])
 	case f.sessions < fewSessions || f.inputs < callInputs*f.sessions:
 		return misused(std, fs, "it takes at least %d sessions, and %d inputs for each: a call", fewSessions, callInputs)
-	case f.duration < time.Second || f.rounds < 1 || f.instances < 1:
-		return misused(std, fs, "it takes a duration of at least 1s, a round and an instance")
+	case f.duration < time.Second || f.rounds < 1 || f.instances < 1 || f.waiting < 1:
+		return misused(std, fs, "it takes a duration of at least 1s, a round, an instance and an open session")
 	}
 	ctx, cancel := context.WithTimeout(ctx, benchTime)
 	defer cancel()

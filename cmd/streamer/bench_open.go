@@ -23,7 +23,7 @@ type openCost struct {
 // openSessions opens a call in each of many sessions, measures what the worker
 // holds, and how long another takes to go on from there.
 func (r *rig) openSessions(ctx context.Context) (c openCost, err error) {
-	c.Sessions = r.flags.sessions
+	c.Sessions = r.flags.waiting
 	prefix := r.prefix()
 	f := r.filling()
 	for s := range c.Sessions {

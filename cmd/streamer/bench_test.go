@@ -111,7 +111,7 @@ func TestBench(t *testing.T) {
 	}
 	t.Setenv(childEnv, "serve") // of the instances it starts
 	var out, said strings.Builder
-	args := []string{"bench", "--sessions", "100", "--inputs", "2000", "--rounds", "1", "--duration", "1s", "--instances", "2", "--json"}
+	args := []string{"bench", "--sessions", "100", "--inputs", "2000", "--rounds", "1", "--open", "100", "--duration", "1s", "--instances", "2", "--json"}
 	if got := run(t.Context(), stdio{nil, &out, &said}, args); got != 0 {
 		t.Fatalf("%q: got status %d, want 0: %s", args, got, said.String())
 	}

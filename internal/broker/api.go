@@ -31,6 +31,7 @@ const (
 	codeMessageTooLarge   = 10054
 	codeMessageNotFound   = 10037
 	codeStreamNotFound    = 10059
+	codeNoPeers           = 10005 // too few servers for the replicas: a cluster that begins does not know all yet
 	codeNotClustered      = 10074 // replicas are asked for, but the server is alone
 )
 
@@ -49,7 +50,7 @@ func (e *apiError) Error() string { return fmt.Sprintf("%s (%d)", e.Description,
 // uncertain tells that the same request may succeed later.
 func (e *apiError) uncertain() bool {
 	switch {
-	case e.ErrCode == codeConditionInFlight:
+	case e.ErrCode == codeConditionInFlight, e.ErrCode == codeNoPeers:
 		return true
 	case e.ErrCode == codeNotClustered: // has the status of a server's failure
 		return false

@@ -10,13 +10,17 @@ import (
 // one, though it says nothing of errors.
 func TestRefusedForTheMoment(t *testing.T) {
 	b := start(t, Options{})
-	answers := []string{
+	refusals := []string{
 		`{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`,
-		`{"state":{"first_seq":3,"last_seq":7}}`,
+		`{"error":{"code":400,"err_code":10005,"description":"no suitable peers for placement"}}`,
 	}
 	asked := 0
 	sub, err := b.nc.Subscribe("api.test", func(m *nats.Msg) {
-		_ = m.Respond([]byte(answers[min(asked, 1)])) // the request is made again if it fails
+		answer := `{"state":{"first_seq":3,"last_seq":7}}`
+		if asked < len(refusals) {
+			answer = refusals[asked]
+		}
+		_ = m.Respond([]byte(answer)) // the request is made again if it fails
 		asked++
 	})
 	if err != nil {
