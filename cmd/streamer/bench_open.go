@@ -16,6 +16,8 @@ type openCost struct {
 	Rate     float64 `json:"opened_per_s"`
 	Bytes    float64 `json:"bytes_per_session"`
 	Recovery float64 `json:"recovery_ms"`
+	CPU      float64 `json:"recovery_cpu_ms"`
+	First    float64 `json:"first_recovery_ms"`
 	Listed   uint64  `json:"recovery_states_listed"`
 	Reread   uint64  `json:"recovery_inputs_read"`
 }
@@ -58,11 +60,22 @@ func (r *rig) openSessions(ctx context.Context) (c openCost, err error) {
 	w.stop()
 	w.Worker = nil
 	c.Bytes = max(0, float64(with)-float64(heap())) / float64(c.Sessions)
-	return c, r.recover(ctx, &c)
+	var rounds []openCost
+	for range r.flags.rounds {
+		if err := r.recover(ctx, &c); err != nil {
+			return c, err
+		}
+		rounds = append(rounds, c)
+	}
+	c.First = rounds[0].Recovery
+	c.Recovery = median(rounds, func(c openCost) float64 { return c.Recovery })
+	c.CPU = median(rounds, func(c openCost) float64 { return c.CPU })
+	return c, nil
 }
 
 // recover measures how long a new worker takes until it has read everything
-// and knows the open calls, whose alarms are then set.
+// and knows the open calls, whose alarms are then set. The first after a burst
+// also sends what was saved before it was stored.
 func (r *rig) recover(ctx context.Context, c *openCost) error {
 	_, last, err := r.broker.InputBounds(ctx)
 	if err != nil {
@@ -77,7 +90,7 @@ func (r *rig) recover(ctx context.Context, c *openCost) error {
 		return err
 	}
 	c.Listed = states.CachedInfo().State.Msgs
-	start := time.Now()
+	cpu, start := cpuTime(), time.Now()
 	w := r.work(ctx, worker.Options{SaveEvery: 20 * time.Millisecond}) // the pace at which it counts open calls
 	defer w.stop()
 	err = w.until(ctx, func() bool {
@@ -93,6 +106,7 @@ func (r *rig) recover(ctx context.Context, c *openCost) error {
 		return true
 	})
 	c.Recovery = float64(time.Since(start).Microseconds()) / 1000
+	c.CPU = float64((cpuTime() - cpu).Microseconds()) / 1000
 	c.Reread = w.Stats().Folded
 	return err
 }

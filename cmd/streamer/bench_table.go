@@ -82,7 +82,7 @@ func (m *measured) print(out io.Writer) error {
 	o := &m.Open
 	fmt.Fprintf(w, "open sessions\t%d\t%.1f KiB of worker memory each\n", o.Sessions, o.Bytes/1024)
 	fmt.Fprintf(w, "opened cold\t%.0f sessions/s\n", o.Rate)
-	fmt.Fprintf(w, "restart until all alarms are set\t%.0f ms\t%.0f µs per open session\t%d states listed, %d inputs read again\n", o.Recovery, o.Recovery*1000/float64(o.Sessions), o.Listed, o.Reread)
+	fmt.Fprintf(w, "restart until all alarms are set\t%.0f ms (first: %.0f)\t%.0f µs CPU per open session\t%d states listed, %d inputs read again\n", o.Recovery, o.First, o.CPU*1000/float64(o.Sessions), o.Listed, o.Reread)
 	if i := m.Instances; i.Number > 1 {
 		fmt.Fprintf(w, "%d instances / one, inputs/s\t%.2f\t%.0f / %.0f\n", i.Number, i.Many/i.One, i.Many, i.One)
 		if cores := runtime.NumCPU(); cores < i.Number+2 {
