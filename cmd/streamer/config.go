@@ -131,7 +131,7 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 	fs.Var(choice{&s.deltas, told}, "deltas", "`way` in which args are told while they stream: coalesced, every or off")
 	fs.Var(choice{&s.texts, told}, "texts", "`way` in which the model's text is told: coalesced, every or off")
 
-	fs.DurationVar(&s.saveEvery, "save-every", time.Second, "how long after a change a session is saved; four times as long while behind the input log")
+	fs.DurationVar(&s.saveEvery, "save-every", time.Second, "how long after a change a session is saved")
 	fs.DurationVar(&s.evict, "evict-after", time.Minute, "how long a quiet, saved session stays in memory; a tenth of it where a partition has more than 10,000 there")
 	fs.Var(choice{&s.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "least `level` of what is logged: debug, info, warn or error")
 	fs.Var(choice{&s.logFormat, []string{"text", "json"}}, "log-format", "`format` of the log: text or json")
