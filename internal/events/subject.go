@@ -28,6 +28,9 @@ func Token(session string) (string, error) {
 	if !utf8.ValidString(session) {
 		return "", fmt.Errorf("events: session %q is not valid UTF-8", session)
 	}
+	if isPlain(session) && len(session) <= MaxToken {
+		return session, nil
+	}
 	var b strings.Builder
 	for i := range len(session) {
 		if c := session[i]; plain(c) {
@@ -49,6 +52,9 @@ func Token(session string) (string, error) {
 func ParseToken(token string) (string, error) {
 	if token == "" {
 		return "", errors.New("events: session token is empty")
+	}
+	if isPlain(token) {
+		return Token(token)
 	}
 	var b strings.Builder
 	for i := 0; i < len(token); i++ {
@@ -79,6 +85,16 @@ func (e *Event) Subject(token string) string {
 		return "toolcalls." + token + ".synthetic"
 	}
 	return "toolcalls." + token + ".event." + string(e.Type)
+}
+
+// isPlain tells whether all bytes stand for themselves, as in most names.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if !plain(s[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func plain(c byte) bool {
