@@ -39,9 +39,16 @@ func (a *alarms) set(token string, at events.Time) {
 	}
 }
 
+// sooner sets an alarm unless one is set already that rings before it. Most
+// inputs put their session's alarm off: it is looked at again when it rings.
+func (a *alarms) sooner(token string, at events.Time) {
+	if was, ok := a.at[token]; !ok || at < was {
+		a.set(token, at)
+	}
+}
+
 // staleAlarms is how many alarms that no longer hold the queue may have for
-// any number of sessions: a session that talks sets another with each input,
-// minutes ahead.
+// any number of sessions.
 const staleAlarms = 64
 
 // compact leaves in the queue the alarms that hold, each once, and gives up
@@ -133,14 +140,28 @@ type ask struct{ token string }
 // another is appended: a server's clock may be behind ours.
 const askAgain = 250 * time.Millisecond
 
-// wake sets the alarm of a session after its state changed.
+// wake sees to it that the alarm of a session rings, after its state changed.
 func (q *partition) wake(l *live) {
+	if at, ok := q.alarmOf(l); ok {
+		q.alarms.sooner(l.token, at)
+	}
+}
+
+// rearm sets a session's alarm to just when it is due.
+func (q *partition) rearm(l *live) {
+	if at, ok := q.alarmOf(l); ok {
+		q.alarms.set(l.token, at)
+	}
+}
+
+// alarmOf gives when a session's alarm is due; if it wants none, none is left.
+func (q *partition) alarmOf(l *live) (at events.Time, ok bool) {
 	a, ok := l.state.Alarm(q.rules.inForce())
 	if !ok {
 		q.alarms.clear(l.token)
-		return
+		return 0, false
 	}
-	q.alarms.set(l.token, max(a.At, q.alarms.again(l.token, a)))
+	return max(a.At, q.alarms.again(l.token, a)), true
 }
 
 // setTimer makes t ring at the next alarm.
@@ -190,7 +211,7 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 			q.alarms.clear(a.token)
 			continue
 		case max(due.At, q.alarms.again(a.token, due)) > events.At(now):
-			q.wake(l)
+			q.rearm(l)
 			continue
 		}
 		if err := q.askClock(l, due, now); err != nil {

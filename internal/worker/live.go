@@ -173,6 +173,7 @@ func (q *partition) evict(now time.Time) {
 			if n := l.state.Life.Open(); n > 0 {
 				q.asleep[l.token] = n
 			}
+			q.rearm(l)
 			q.drop(l)
 		}
 	}
