@@ -32,8 +32,19 @@ type save struct {
 	n       uint64 // the state is the one after this input
 }
 
+// saveBehind is how many times SaveEvery is waited while the partition is
+// behind: then saves are what it can do without, and a state that is saved is
+// soon old.
+const saveBehind = 4
+
 // save begins to save the sessions that changed SaveEvery ago.
-func (q *partition) save(now time.Time) { q.saveOlder(now.Add(-q.opts.SaveEvery), now) }
+func (q *partition) save(now time.Time) {
+	age := q.opts.SaveEvery
+	if !q.caughtUp {
+		age *= saveBehind
+	}
+	q.saveOlder(now.Add(-age), now)
+}
 
 // saveAll begins to save every session that changed, and tells whether some are
 // left for want of room.
