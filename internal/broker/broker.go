@@ -95,9 +95,8 @@ type Options struct {
 	NoCondition bool
 }
 
-// Broker is two connections with their streams: one reads in bulk, the other does
-// everything else. Its methods may be called from any
-// goroutine.
+// Broker is two connections with their streams: one reads in bulk, the other
+// does everything else. Its methods may be called from any goroutine.
 type Broker struct {
 	opts       Options
 	partitions int
@@ -112,6 +111,7 @@ type Broker struct {
 	reads    *nats.Conn // what readers pull: acks must not wait behind it
 	pubs     *publisher
 	watches  *watches
+	sweep    *sweep
 	again    *signal // fires after every reconnection
 	counts   counts
 	hush     hush
@@ -146,7 +146,11 @@ func (b *Broker) open(ctx context.Context) (err error) {
 	if b.pubs, err = newPublisher(b.nc, b.trouble, &b.counts.resent); err != nil {
 		return err
 	}
-	return b.makeStreams(ctx)
+	if err := b.makeStreams(ctx); err != nil {
+		return err
+	}
+	b.sweep = newSweep(b)
+	return nil
 }
 
 // Close answers every Pub still in flight with ErrClosed and shuts the

@@ -13,13 +13,14 @@ type Counts struct {
 	Resent       uint64 // publishes sent again because their outcome was not known
 	Retried      uint64 // requests to JetStream tried again
 	Remade       uint64 // consumers that were lost and made again
+	Swept        uint64 // times one consumer read for many partitions that were far behind
 	Slow         uint64 // subscriptions that dropped messages
 	Denied       uint64 // permissions or credentials that were refused
 }
 
 // counts are Counts that grow, from any goroutine.
 type counts struct {
-	disconnected, reconnected, resent, retried, remade, slow, denied atomic.Uint64
+	disconnected, reconnected, resent, retried, remade, swept, slow, denied atomic.Uint64
 }
 
 // Counts tells what has happened so far.
@@ -27,7 +28,7 @@ func (b *Broker) Counts() Counts {
 	c := &b.counts
 	return Counts{
 		Disconnected: c.disconnected.Load(), Reconnected: c.reconnected.Load(), Resent: c.resent.Load(),
-		Retried: c.retried.Load(), Remade: c.remade.Load(), Slow: c.slow.Load(), Denied: c.denied.Load(),
+		Retried: c.retried.Load(), Remade: c.remade.Load(), Swept: c.swept.Load(), Slow: c.slow.Load(), Denied: c.denied.Load(),
 	}
 }
 

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -63,22 +64,35 @@ func (e *InputAheadError) Error() string {
 // is below the stream's first message, or an *InputAheadError where it is
 // above its last.
 func (b *Broker) Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []Input, next uint64, caughtUp bool) error) error {
+	b.sweep.count(1)
+	defer b.sweep.count(-1)
 	r := &inputReader{b: b, partition: partition, last: max(from, 1) - 1, next: max(from, 1), deliver: deliver}
-	return b.read(ctx, reading{
-		stream:   streamInputs,
-		filter:   r.filter(),
-		position: r.position,
-		deliver:  r.take,
-		idle:     r.idle,
-	}, r.next)
+	for {
+		err := b.read(ctx, reading{
+			stream:   streamInputs,
+			filter:   r.filter(),
+			position: r.position,
+			deliver:  func(batch []stored, caughtUp bool) error { return r.take(ctx, batch, caughtUp) },
+			idle:     r.idle,
+		}, r.next)
+		if !errors.Is(err, errBehind) {
+			return err
+		}
+		if err := r.ride(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // inputReader keeps the position of a partition in the stream all share.
 type inputReader struct {
 	b         *Broker
 	partition int
-	last      uint64 // every input of the partition up to it is delivered
-	next      uint64 // the position; at least last + 1
+	last      uint64    // every input of the partition up to it is delivered
+	next      uint64    // the position; at least last + 1
+	looked    time.Time // when the stream's bounds were asked for
+	seen      uint64    // the position then
+	rider     *rider    // in a sweep; nil where it reads alone
 	batch     []Input
 	deliver   func([]Input, uint64, bool) error
 }
@@ -103,6 +117,10 @@ func (r *inputReader) position(ctx context.Context, _ uint64) error {
 		case r.next < first:
 			return &InputLostError{From: r.next, First: first}
 		case r.next <= last+1:
+			r.looked, r.seen = time.Now(), r.next
+			if r.rider = r.b.sweep.board(r.partition, r.next, last); r.rider != nil {
+				return errBehind
+			}
 			return r.advance(ctx, last)
 		case try == 5:
 			return &InputAheadError{From: r.next, Last: last}
@@ -113,7 +131,7 @@ func (r *inputReader) position(ctx context.Context, _ uint64) error {
 	}
 }
 
-func (r *inputReader) take(batch []stored, caughtUp bool) error {
+func (r *inputReader) take(ctx context.Context, batch []stored, caughtUp bool) error {
 	if len(batch) == 0 { // read to the end at a consumer's start
 		return r.deliver(nil, r.next, caughtUp)
 	}
@@ -123,7 +141,68 @@ func (r *inputReader) take(batch []stored, caughtUp bool) error {
 	}
 	r.last = batch[len(batch)-1].seq
 	r.next = max(r.next, r.last+1)
-	return r.deliver(r.batch, r.next, caughtUp)
+	if err := r.deliver(r.batch, r.next, caughtUp); err != nil || caughtUp {
+		return err
+	}
+	return r.look(ctx)
+}
+
+// lookEvery is how often a reader that is behind looks where the stream begins
+// and ends.
+const lookEvery = 200 * time.Millisecond
+
+// look tells, now and then, whether a reader that is behind boards a sweep, and
+// whether inputs are lost: what expires before a consumer comes to it, that
+// passes over without a word.
+func (r *inputReader) look(ctx context.Context) error {
+	if time.Since(r.looked) < lookEvery {
+		return nil
+	}
+	first, last, err := r.b.bounds(ctx, streamInputs)
+	if err != nil {
+		return err
+	}
+	if r.seen < first {
+		return &InputLostError{From: r.seen, First: first}
+	}
+	r.looked, r.seen = time.Now(), r.next
+	if r.rider != nil {
+		return nil
+	}
+	if r.rider = r.b.sweep.board(r.partition, r.next, last); r.rider != nil {
+		return errBehind
+	}
+	return nil
+}
+
+// ride takes what a sweep brings, until it is over.
+func (r *inputReader) ride(ctx context.Context) error {
+	rider := r.rider
+	defer func() {
+		r.rider = nil
+		r.b.sweep.leave(rider)
+	}()
+	for {
+		select {
+		case p, ok := <-rider.in:
+			if !ok {
+				r.next = max(r.next, rider.end)
+				return nil
+			}
+			for len(p.batch) > 0 && p.batch[0].seq < r.next {
+				p.batch = p.batch[1:] // boarded further on
+			}
+			if len(p.batch) == 0 {
+				continue
+			}
+			if err := r.take(ctx, p.batch, false); err != nil {
+				return err
+			}
+			r.next = max(r.next, p.next)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // idle tells where the position is, where other partitions have moved it.
