@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// How much garbage may wait to be collected: up to gcMost percent of what is
+// in use while that is not much, and never less than the runtime's own 100.
+const (
+	gcMost  = 400
+	gcRoom  = 256 << 20 // bytes, above which it is less than gcMost
+	gcEvery = time.Second
+)
+
+// paceGC lets the garbage collector run less often than it does by itself: a
+// server and a worker in one process make much garbage and keep little, and a
+// third of their time went into looking for it. An environment that sets GOGC
+// decides itself, and GOMEMLIMIT holds in any case.
+func paceGC(ctx context.Context) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	tick := time.NewTicker(gcEvery)
+	defer tick.Stop()
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	for now := 0; ; {
+		metrics.Read(live)
+		if want := gcPercent(live[0].Value.Uint64()); want > now+now/8 || want < now-now/8 {
+			debug.SetGCPercent(want)
+			now = want
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func gcPercent(live uint64) int {
+	return int(min(gcMost, max(100, 100*gcRoom/max(1, live))))
+}
