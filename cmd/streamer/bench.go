@@ -21,11 +21,11 @@ const benchTime = 30 * time.Minute
 
 // benchFlags say how much is measured.
 type benchFlags struct {
-	nats                                natsFlags
-	inputs, sessions, rounds, instances int
-	waiting                             int // sessions with an open call
-	duration                            time.Duration
-	json                                bool
+	nats                                         natsFlags
+	inputs, perCall, sessions, rounds, instances int
+	waiting                                      int // sessions with an open call
+	duration                                     time.Duration
+	json                                         bool
 }
 
 // bench measures the whole path on a NATS server, and what the server alone
@@ -35,11 +35,12 @@ func bench(ctx context.Context, std stdio, args []string) error {
 	fs := flags("bench")
 	var f benchFlags
 	f.nats.registerRemote(fs)
-	fs.IntVar(&f.inputs, "inputs", 100_000, "`number` of deltas and results per measurement of throughput")
-	fs.IntVar(&f.sessions, "sessions", 5_000, "`number` of sessions that stream at once")
+	fs.IntVar(&f.inputs, "inputs", 300_000, "`number` of deltas and results per measurement of throughput")
+	fs.IntVar(&f.perCall, "call", 60, "`number` of those that a call takes")
+	fs.IntVar(&f.sessions, "sessions", 1_000, "`number` of sessions that stream at once")
 	fs.IntVar(&f.waiting, "open", 5_000, "`number` of sessions with an open call whose memory and recovery are measured")
 	fs.IntVar(&f.rounds, "rounds", 3, "`number` of times each is measured, by turns; medians are printed")
-	fs.IntVar(&f.instances, "instances", 1, "also compare so many processes of `streamer serve` with one")
+	fs.IntVar(&f.instances, "instances", 1, "also compare this `number` of processes of streamer serve with one")
 	fs.DurationVar(&f.duration, "duration", 5*time.Second, "how long each latency is measured, at 1,000 deltas per second")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	rest, err := parse(std, fs, args)
@@ -48,8 +49,10 @@ func bench(ctx context.Context, std stdio, args []string) error {
 		return err
 	case len(rest) > 0:
 		return misused(std, fs, "there is no argument %q", rest[0])
-	case f.sessions < fewSessions || f.inputs < callInputs*f.sessions:
-		return misused(std, fs, "it takes at least %d sessions, and %d inputs for each: a call", fewSessions, callInputs)
+	case f.perCall < fewestInputs:
+		return misused(std, fs, "--call %d: a call takes at least %d inputs", f.perCall, fewestInputs)
+	case f.sessions < fewSessions || f.inputs < f.perCall*f.sessions:
+		return misused(std, fs, "it takes at least %d sessions, and %d inputs for each: a call", fewSessions, f.perCall)
 	case f.duration < time.Second || f.rounds < 1 || f.instances < 1 || f.waiting < 1:
 		return misused(std, fs, "it takes a duration of at least 1s, a round, an instance and an open session")
 	}
@@ -59,12 +62,10 @@ func bench(ctx context.Context, std stdio, args []string) error {
 }
 
 func (f *benchFlags) run(ctx context.Context, std stdio) error {
-	b, err := f.open(ctx, std)
-	if err != nil {
-		return err
+	if f.nats.url != "" {
+		fmt.Fprintln(std.err, "warning: this writes sessions named bench-… to "+redactedURL(f.nats.url)+" and carries all partitions; do not run it beside a streamer that works")
 	}
-	defer b.close()
-	m, err := b.measure(ctx)
+	m, err := f.measure(ctx, std)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,6 @@ func (f *benchFlags) run(ctx context.Context, std stdio) error {
 // kind of connection.
 type rig struct {
 	flags  *benchFlags
-	say    func(what string)
 	log    zerolog.Logger
 	url    string
 	broker *broker.Broker
@@ -92,7 +92,7 @@ type rig struct {
 // open reaches the server given, or starts one on loopback, in a temporary
 // directory.
 func (f *benchFlags) open(ctx context.Context, std stdio) (r *rig, err error) {
-	r = &rig{flags: f, nonce: nuid.Next(), say: func(what string) { fmt.Fprintln(std.err, what) }}
+	r = &rig{flags: f, nonce: nuid.Next()}
 	defer func() {
 		if err != nil {
 			r.close()
@@ -103,10 +103,10 @@ func (f *benchFlags) open(ctx context.Context, std stdio) (r *rig, err error) {
 	}
 	options := f.nats.options()
 	options.OnNotice = func(msg string, err error) { r.log.Warn().Err(err).Msg(msg) }
-	if options.URL != "" {
-		r.say("warning: this writes sessions named bench-… to " + redactedURL(options.URL) + " and carries all partitions; do not run it beside a streamer that works")
-	} else if options.URL, err = r.embed(); err != nil {
-		return r, err
+	if options.URL == "" {
+		if options.URL, err = r.embed(); err != nil {
+			return r, err
+		}
 	}
 	r.url = options.URL
 	if r.broker, err = broker.Open(ctx, options); err != nil {
@@ -160,50 +160,55 @@ func bareOptions(o broker.Options) []nats.Option {
 // fewSessions is what --sessions is compared with.
 const fewSessions = 100
 
-// measure does all rounds of throughput, then latency, then the rest.
-func (r *rig) measure(ctx context.Context) (measured, error) {
-	if err := r.rule(ctx, lifecycle.Off); err != nil {
-		return measured{}, err
-	}
-	var rounds [][4]throughput
-	for i := range r.flags.rounds {
-		r.say(fmt.Sprintf("throughput, round %d of %d ...", i+1, r.flags.rounds))
-		t, err := r.throughputs(ctx)
+// measure measures one thing after the other, where no server is given each on
+// one that has no past: what it holds of the last one would slow down the next.
+func (f *benchFlags) measure(ctx context.Context, std stdio) (m measured, err error) {
+	on := func(what string, do func(r *rig) error) {
 		if err != nil {
-			return measured{}, fmt.Errorf("throughput: %w", errors.Join(err, context.Cause(ctx)))
+			return
 		}
-		rounds = append(rounds, t)
-	}
-	m := summary(rounds)
-	steps := []struct {
-		what string
-		do   func() error
-	}{
-		{"latency", func() error { return r.latencies(ctx, &m) }},
-		{"open sessions, and recovery", func() (err error) { m.Open, err = r.openSessions(ctx); return err }},
-		{"instances", func() (err error) { m.Instances, err = r.instances(ctx); return err }},
-	}
-	for _, s := range steps {
-		r.say(s.what + " ...")
-		if err := s.do(); err != nil {
-			return m, fmt.Errorf("%s: %w", s.what, errors.Join(err, context.Cause(ctx)))
+		fmt.Fprintln(std.err, what+" ...")
+		if err = f.on(ctx, std, do); err != nil {
+			err = fmt.Errorf("%s: %w", what, errors.Join(err, context.Cause(ctx)))
 		}
 	}
-	return m, nil
+	var late delayed
+	on("latency", func(r *rig) error { return r.latencies(ctx, &late) })
+	rounds := make([]round, f.rounds)
+	for i := range rounds {
+		n, t := fmt.Sprintf("throughput, round %d of %d", i+1, f.rounds), &rounds[i]
+		on(n+", few sessions", func(r *rig) (err error) { t.few, _, err = r.path(ctx, fewSessions); return err })
+		on(n, func(r *rig) error { return r.throughputs(ctx, t) })
+	}
+	m = summary(rounds)
+	m.delayed = late
+	on("open sessions, and recovery", func(r *rig) (err error) { m.Open, err = r.openSessions(ctx); return err })
+	on("instances", func(r *rig) (err error) { m.Instances, err = r.instances(ctx); return err })
+	return m, err
 }
 
-// throughputs measures each kind once: the whole path with few and with all
-// sessions at once, and two bare ones over the inputs of the latter.
-func (r *rig) throughputs(ctx context.Context) (t [4]throughput, err error) {
+// on does something on a rig of its own.
+func (f *benchFlags) on(ctx context.Context, std stdio, do func(r *rig) error) error {
+	r, err := f.open(ctx, std)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	if err := r.rule(ctx, lifecycle.Off); err != nil {
+		return err
+	}
+	return do(r)
+}
+
+// throughputs measures the whole path with all sessions at once, and two bare
+// ones over the same inputs.
+func (r *rig) throughputs(ctx context.Context, t *round) (err error) {
 	var span [2]uint64
-	if t[0], _, err = r.path(ctx, fewSessions); err == nil {
-		t[1], span, err = r.path(ctx, r.flags.sessions)
+	if t.many, span, err = r.path(ctx, r.flags.sessions); err == nil {
+		t.count, err = r.bare(ctx, span, 0)
 	}
 	if err == nil {
-		t[2], err = r.bare(ctx, span, 0)
+		t.plain, err = r.bare(ctx, span, 10)
 	}
-	if err == nil {
-		t[3], err = r.bare(ctx, span, 10)
-	}
-	return t, err
+	return err
 }

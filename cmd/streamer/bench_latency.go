@@ -58,7 +58,7 @@ type probe struct {
 // stored, read by a consumer, stored again and heard; stored and heard; and
 // only heard. All at the same pace, on the same server, with the same kind of
 // storage.
-func (r *rig) latencies(ctx context.Context, m *measured) error {
+func (r *rig) latencies(ctx context.Context, m *delayed) error {
 	ours, stop, err := r.ourProbe(ctx)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (r *rig) ourProbe(ctx context.Context) (p *probe, stop func(), err error) {
 	token := func(i int) string { return prefix + strconv.Itoa(i%latencySessions) }
 	for s := range latencySessions {
 		if err == nil {
-			_, body := callInput(token(s), 0, 0)
+			_, body := callInput(token(s), 0, 0, fewestInputs)
 			err = f.input(ctx, token(s), broker.KindDelta, body)
 		}
 	}

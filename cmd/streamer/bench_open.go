@@ -30,7 +30,7 @@ func (r *rig) openSessions(ctx context.Context) (c openCost, err error) {
 	f := r.filling()
 	for s := range c.Sessions {
 		token := prefix + strconv.Itoa(s)
-		_, body := callInput(token, 0, 0)
+		_, body := callInput(token, 0, 0, fewestInputs)
 		if err := f.input(ctx, token, broker.KindDelta, body); err != nil {
 			return c, err
 		}

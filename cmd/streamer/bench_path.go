@@ -36,18 +36,18 @@ const (
 	benchArgs   = `"tool_calls":[{"index":0,"function":{"arguments":"%s"}}]`
 	benchResult = `{"tool_call_id":"call_%d","content":"ok"}`
 
-	callInputs = 20
+	fewestInputs = 3 // of a call
 )
 
-// callInput gives kind and body of the i-th of the callInputs inputs of a
-// session's n-th call.
-func callInput(token string, n, i int) (kind, body string) {
+// callInput gives kind and body of the i-th of the inputs of a session's n-th
+// call, of which there are so many.
+func callInput(token string, n, i, of int) (kind, body string) {
 	switch i {
 	case 0:
 		return broker.KindDelta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchStart, n), "null")
-	case callInputs - 2:
+	case of - 2:
 		return broker.KindDelta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchArgs, `\"}`), `"tool_calls"`)
-	case callInputs - 1:
+	case of - 1:
 		return broker.KindResult, fmt.Sprintf(benchResult, n)
 	}
 	return broker.KindDelta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchArgs, "abcd"), "null")
@@ -103,12 +103,13 @@ func (f *filling) flush(ctx context.Context) error {
 // many are at it at once, the inputs, sessions, calls and events are the same.
 func (r *rig) fill(ctx context.Context, prefix string, atOnce int) (n, calls int, err error) {
 	f := r.filling()
-	each := r.flags.inputs / callInputs / r.flags.sessions
+	of := r.flags.perCall
+	each := r.flags.inputs / of / r.flags.sessions
 	for first := 0; first < r.flags.sessions; first += atOnce {
-		for i := range each * callInputs {
+		for i := range each * of {
 			for s := first; s < min(first+atOnce, r.flags.sessions); s++ {
 				token := prefix + strconv.Itoa(s)
-				kind, body := callInput(token, i/callInputs, i%callInputs)
+				kind, body := callInput(token, i/of, i%of, of)
 				if err := f.input(ctx, token, kind, body); err != nil {
 					return f.n, 0, err
 				}

@@ -19,6 +19,14 @@ type measured struct {
 	ManyOfPlain float64 `json:"many_of_bare_pipeline"`
 	Growth      float64 `json:"cpu_many_of_few"`
 
+	delayed
+
+	Open      openCost  `json:"open_sessions"`
+	Instances instances `json:"instances"`
+}
+
+// delayed is what latency found.
+type delayed struct {
 	Ours    delays  `json:"latency"`
 	Hops    delays  `json:"bare_two_hops"`
 	Trip    delays  `json:"bare_stored_round_trip"`
@@ -26,26 +34,34 @@ type measured struct {
 	Late    float64 `json:"p99_of_two_hops"`
 	LateOne float64 `json:"p99_of_stored_round_trip"`
 	Steady  steady  `json:"steady_state"`
-
-	Open      openCost  `json:"open_sessions"`
-	Instances instances `json:"instances"`
 }
 
-// summary takes the medians of the rounds of throughput, each of which measured
-// few, many, a bare count and a bare pipeline.
-func summary(rounds [][4]throughput) (m measured) {
-	for i, to := range []*throughput{&m.Few, &m.Many, &m.Count, &m.Plain} {
-		pick := func(of func(throughput) float64) float64 {
-			return median(rounds, func(r [4]throughput) float64 { return of(r[i]) })
+// round is what one round of throughput found.
+type round struct {
+	few, many    throughput // the whole path
+	count, plain throughput // bare
+}
+
+// summary takes the medians of the rounds of throughput.
+func summary(rounds []round) (m measured) {
+	of := func(pick func(round) throughput) throughput {
+		over := func(value func(throughput) float64) float64 {
+			return median(rounds, func(r round) float64 { return value(pick(r)) })
 		}
-		to.Sessions = rounds[0][i].Sessions
-		to.Inputs = pick(func(t throughput) float64 { return t.Inputs })
-		to.Events = pick(func(t throughput) float64 { return t.Events })
-		to.CPU = pick(func(t throughput) float64 { return t.CPU })
+		return throughput{
+			Sessions: pick(rounds[0]).Sessions,
+			Inputs:   over(func(t throughput) float64 { return t.Inputs }),
+			Events:   over(func(t throughput) float64 { return t.Events }),
+			CPU:      over(func(t throughput) float64 { return t.CPU }),
+		}
 	}
-	m.FewOfPlain = median(rounds, func(r [4]throughput) float64 { return r[0].Inputs / r[3].Inputs })
-	m.ManyOfPlain = median(rounds, func(r [4]throughput) float64 { return r[1].Inputs / r[3].Inputs })
-	m.Growth = median(rounds, func(r [4]throughput) float64 { return r[1].CPU / r[0].CPU })
+	m.Few = of(func(r round) throughput { return r.few })
+	m.Many = of(func(r round) throughput { return r.many })
+	m.Count = of(func(r round) throughput { return r.count })
+	m.Plain = of(func(r round) throughput { return r.plain })
+	m.FewOfPlain = median(rounds, func(r round) float64 { return r.few.Inputs / r.plain.Inputs })
+	m.ManyOfPlain = median(rounds, func(r round) float64 { return r.many.Inputs / r.plain.Inputs })
+	m.Growth = median(rounds, func(r round) float64 { return r.many.CPU / r.few.CPU })
 	return m
 }
 

@@ -111,7 +111,7 @@ func TestBench(t *testing.T) {
 	}
 	t.Setenv(childEnv, "serve") // of the instances it starts
 	var out, said strings.Builder
-	args := []string{"bench", "--sessions", "100", "--inputs", "2000", "--rounds", "1", "--open", "100", "--duration", "1s", "--instances", "2", "--json"}
+	args := []string{"bench", "--sessions", "100", "--inputs", "2000", "--call", "20", "--rounds", "1", "--open", "100", "--duration", "1s", "--instances", "2", "--json"}
 	if got := run(t.Context(), stdio{nil, &out, &said}, args); got != 0 {
 		t.Fatalf("%q: got status %d, want 0: %s", args, got, said.String())
 	}
@@ -134,8 +134,8 @@ func TestBench(t *testing.T) {
 func TestCallInputs(t *testing.T) {
 	var lines strings.Builder
 	for n := range 3 {
-		for i := range callInputs {
-			if kind, body := callInput("s", n, i); kind == broker.KindDelta {
+		for i := range 5 {
+			if kind, body := callInput("s", n, i, 5); kind == broker.KindDelta {
 				lines.WriteString(body + "\n")
 			}
 		}
