@@ -178,7 +178,9 @@ func (b *Broker) reconnected() {
 
 // asyncError hears what the server says about no request in particular.
 func (b *Broker) asyncError(sub *nats.Subscription, err error) {
-	switch {
+	switch broken := (*net.OpError)(nil); {
+	case errors.As(err, &broken):
+		return // the connection is lost, which is told when the library has noticed
 	case unauthorised(err):
 		b.counts.denied.Add(1)
 	case errors.Is(err, nats.ErrSlowConsumer) && sub != nil:
