@@ -3,10 +3,8 @@ package chaos
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -116,16 +114,10 @@ func (r *browsers) hear(token string, seq uint64) {
 
 // behind lists the browsers that have not heard what the log holds, or more
 // than that.
-func (r *browsers) behind(ctx context.Context) (list []string, err error) {
-	stored, err := sequences(ctx, r.b)
+func (r *browsers) behind(ctx context.Context) ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for token, heard := range r.heard {
-		if !slices.Equal(heard, stored[token]) {
-			list = append(list, fmt.Sprintf("%s is stored as %v, its browser heard %v", token, stored[token], heard))
-		}
-	}
-	return list, err
+	return differing(ctx, r.b, "browser", r.heard)
 }
 
 // end ends all browsers.

@@ -50,13 +50,18 @@ func (r *readers) follow(token string) {
 
 // behind lists the readers that have not heard what the log holds, or more
 // than that.
-func (r *readers) behind(ctx context.Context) (list []string, err error) {
-	stored, err := sequences(ctx, r.b)
+func (r *readers) behind(ctx context.Context) ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for token, heard := range r.heard {
+	return differing(ctx, r.b, "reader", r.heard)
+}
+
+// differing compares what was heard of each session with what is stored of it.
+func differing(ctx context.Context, b *broker.Broker, who string, heard map[string][]uint64) (list []string, err error) {
+	stored, err := sequences(ctx, b)
+	for token, heard := range heard {
 		if !slices.Equal(heard, stored[token]) {
-			list = append(list, fmt.Sprintf("%s is stored as %v, its reader heard %v", token, stored[token], heard))
+			list = append(list, fmt.Sprintf("%s is stored as %v, its %s heard %v", token, stored[token], who, heard))
 		}
 	}
 	return list, err
