@@ -92,7 +92,8 @@ type inputReader struct {
 	next      uint64    // the position; at least last + 1
 	looked    time.Time // when the stream's bounds were asked for
 	seen      uint64    // the position then
-	rider     *rider    // in a sweep; nil where it reads alone
+	pace      time.Duration
+	rider     *rider // in a sweep; nil where it reads alone
 	batch     []Input
 	deliver   func([]Input, uint64, bool) error
 }
@@ -117,7 +118,7 @@ func (r *inputReader) position(ctx context.Context, _ uint64) error {
 		case r.next < first:
 			return &InputLostError{From: r.next, First: first}
 		case r.next <= last+1:
-			r.looked, r.seen = time.Now(), r.next
+			r.looked, r.seen, r.pace = time.Now(), r.next, lookFirst
 			if r.rider = r.b.sweep.board(r.partition, r.next, last); r.rider != nil {
 				return errBehind
 			}
@@ -147,17 +148,22 @@ func (r *inputReader) take(ctx context.Context, batch []stored, caughtUp bool) e
 	return r.look(ctx)
 }
 
-// lookEvery is how often a reader that is behind looks where the stream begins
-// and ends.
-const lookEvery = 200 * time.Millisecond
+// How often a reader that is behind looks where the stream begins and ends:
+// soon after it began, when others may have come that could share a sweep, and
+// then less and less often.
+const (
+	lookFirst = 10 * time.Millisecond
+	lookEvery = 200 * time.Millisecond
+)
 
 // look tells, now and then, whether a reader that is behind boards a sweep, and
 // whether inputs are lost: what expires before a consumer comes to it, that
 // passes over without a word.
 func (r *inputReader) look(ctx context.Context) error {
-	if time.Since(r.looked) < lookEvery {
+	if time.Since(r.looked) < r.pace {
 		return nil
 	}
+	r.pace = min(2*r.pace, lookEvery)
 	first, last, err := r.b.bounds(ctx, streamInputs)
 	if err != nil {
 		return err

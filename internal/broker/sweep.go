@@ -184,13 +184,7 @@ func (s *sweep) deal(batch []stored, caughtUp bool) error {
 	s.next = next // who boards from now on and wants some of these makes us rewind
 	riders := slices.Clone(s.riders)
 	s.mu.Unlock()
-	parts := make([][]stored, len(riders))
-	for _, m := range batch {
-		if p := partitionOf(m.subject); p < len(parts) && riders[p] != nil {
-			parts[p] = append(parts[p], m)
-		}
-	}
-	for p, mine := range parts {
+	for p, mine := range byPartition(batch, riders) {
 		if len(mine) > 0 {
 			s.give(riders[p], part{mine, next})
 		}
@@ -199,6 +193,26 @@ func (s *sweep) deal(batch []stored, caughtUp bool) error {
 		return errStop
 	}
 	return nil
+}
+
+// byPartition gives the messages of each rider.
+func byPartition(batch []stored, riders []*rider) [][]stored {
+	of, size := make([]int, len(batch)), make([]int, len(riders))
+	for i := range batch {
+		if of[i] = partitionOf(batch[i].subject); of[i] < len(riders) {
+			size[of[i]]++
+		}
+	}
+	parts := make([][]stored, len(riders))
+	for i, m := range batch {
+		if p := of[i]; p < len(riders) && riders[p] != nil {
+			if parts[p] == nil {
+				parts[p] = make([]stored, 0, size[p])
+			}
+			parts[p] = append(parts[p], m)
+		}
+	}
+	return parts
 }
 
 // give hands over a part, unless the rider takes nothing for too long.
