@@ -203,7 +203,7 @@ func server(t *testing.T, opts broker.Options) (*broker.Broker, string) {
 func reach(t *testing.T, url string) *broker.Broker {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	b, err := broker.Open(ctx, broker.Options{URL: url})
+	b, err := broker.Open(ctx, broker.Options{URL: url, Partitions: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,7 @@ const (
 	codeMessageTooLarge   = 10054
 	codeMessageNotFound   = 10037
 	codeStreamNotFound    = 10059
+	codeStreamOther       = 10058 // there is one of that name with another config
 	codeNoPeers           = 10005 // too few servers for the replicas: a cluster that begins does not know all yet
 	codeNotClustered      = 10074 // replicas are asked for, but the server is alone
 )

@@ -376,6 +376,27 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// Of those that start together some find a stream that was not there a moment
+// ago: they take it as it is, or say how it differs from what they want.
+func TestStartTogether(t *testing.T) {
+	for range 10 {
+		s := newTestServer(t)
+		var starts sync.WaitGroup
+		for _, partitions := range []int{0, 4, 0, 4} {
+			starts.Go(func() {
+				b, err := Open(deadline(t), Options{URL: s.url(), Partitions: partitions})
+				if err == nil {
+					b.Close()
+				} else if partitions == 0 || !strings.Contains(err.Error(), "was made with 16 partitions, 4 are wanted") {
+					t.Errorf("%d partitions wanted: %v", partitions, err)
+				}
+			})
+		}
+		starts.Wait()
+		s.stop()
+	}
+}
+
 // A tool beside a running streamer is told at once that none runs, and makes
 // no streams of its own.
 func TestExisting(t *testing.T) {

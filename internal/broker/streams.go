@@ -64,6 +64,16 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 	if err := b.checkServer(ctx); err != nil {
 		return err
 	}
+	for given, try := b.opts, 0; ; try++ {
+		err := b.tryStreams(ctx)
+		if refused := (*apiError)(nil); !errors.As(err, &refused) || refused.ErrCode != codeStreamOther || try == 3 {
+			return err
+		}
+		b.opts = given // another process made it since we looked: now it is there
+	}
+}
+
+func (b *Broker) tryStreams(ctx context.Context) error {
 	inputs, err := b.makeInputs(ctx)
 	if err != nil {
 		return err
