@@ -37,7 +37,7 @@ func bench(ctx context.Context, std stdio, args []string) error {
 	var f benchFlags
 	f.nats.registerRemote(fs)
 	fs.IntVar(&f.inputs, "inputs", 300_000, "`number` of deltas and results per measurement of throughput")
-	fs.IntVar(&f.perCall, "call", 100, "`number` of those that a call takes")
+	fs.IntVar(&f.perCall, "call", 100, "`number` of inputs that a call takes, its result among them")
 	fs.IntVar(&f.sessions, "sessions", 1_000, "`number` of sessions that stream at once")
 	fs.IntVar(&f.waiting, "open", 5_000, "`number` of sessions with an open call whose memory and recovery are measured")
 	fs.IntVar(&f.rounds, "rounds", 3, "`number` of times each is measured, by turns; medians are printed")
@@ -53,9 +53,9 @@ func bench(ctx context.Context, std stdio, args []string) error {
 	case f.perCall < fewestInputs:
 		return misused(std, fs, "--call %d: a call takes at least %d inputs", f.perCall, fewestInputs)
 	case f.sessions < fewSessions || f.inputs < f.perCall*f.sessions:
-		return misused(std, fs, "it takes at least %d sessions, and %d inputs for each: a call", fewSessions, f.perCall)
+		return misused(std, fs, "--sessions must be at least %d, and --inputs at least %d for each of them: a call", fewSessions, f.perCall)
 	case f.duration < time.Second || f.rounds < 1 || f.instances < 1 || f.waiting < 1:
-		return misused(std, fs, "it takes a duration of at least 1s, a round, an instance and an open session")
+		return misused(std, fs, "--duration must be at least 1s, and --rounds, --instances and --open at least 1")
 	}
 	ctx, cancel := context.WithTimeout(ctx, benchTime)
 	defer cancel()

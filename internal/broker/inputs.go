@@ -119,8 +119,8 @@ func (r *inputReader) position(ctx context.Context, _ uint64) error {
 			return &InputLostError{From: r.next, First: first}
 		case r.next <= last+1:
 			r.looked, r.seen, r.pace = time.Now(), r.next, lookFirst
-			if r.rider = r.b.sweep.board(r.partition, r.next, last); r.rider != nil {
-				return errBehind
+			if err := r.board(last); err != nil {
+				return err
 			}
 			return r.advance(ctx, last)
 		case try == 5:
@@ -140,12 +140,26 @@ func (r *inputReader) take(ctx context.Context, batch []stored, caughtUp bool) e
 	for _, m := range batch {
 		r.batch = append(r.batch, r.b.input(m, r.partition))
 	}
+	// What is that old may have expired before the consumer came to it.
+	old := r.b.inputAge > 0 && time.Since(batch[0].at) > r.b.inputAge/2
+	look := old || !caughtUp && time.Since(r.looked) >= r.pace
+	var end uint64
+	if look {
+		var err error
+		if end, err = r.look(ctx); err != nil {
+			return err
+		}
+	}
 	r.last = batch[len(batch)-1].seq
 	r.next = max(r.next, r.last+1)
-	if err := r.deliver(r.batch, r.next, caughtUp); err != nil || caughtUp {
+	if err := r.deliver(r.batch, r.next, caughtUp); err != nil || !look {
 		return err
 	}
-	return r.look(ctx)
+	r.seen = r.next
+	if r.rider == nil && !caughtUp {
+		return r.board(end)
+	}
+	return nil
 }
 
 // How often a reader that is behind looks where the stream begins and ends:
@@ -156,25 +170,19 @@ const (
 	lookEvery = 200 * time.Millisecond
 )
 
-// look tells, now and then, whether a reader that is behind boards a sweep, and
-// whether inputs are lost: what expires before a consumer comes to it, that
-// passes over without a word.
-func (r *inputReader) look(ctx context.Context) error {
-	if time.Since(r.looked) < r.pace {
-		return nil
-	}
-	r.pace = min(2*r.pace, lookEvery)
+// look tells whether inputs are lost since the last look: a consumer passes
+// over what has expired. It gives the stream's last sequence.
+func (r *inputReader) look(ctx context.Context) (last uint64, err error) {
 	first, last, err := r.b.bounds(ctx, streamInputs)
-	if err != nil {
-		return err
+	if err == nil && r.seen < first {
+		err = &InputLostError{From: r.seen, First: first}
 	}
-	if r.seen < first {
-		return &InputLostError{From: r.seen, First: first}
-	}
-	r.looked, r.seen = time.Now(), r.next
-	if r.rider != nil {
-		return nil
-	}
+	r.looked, r.pace = time.Now(), min(2*r.pace, lookEvery)
+	return last, err
+}
+
+// board ends a reader that a sweep takes along.
+func (r *inputReader) board(last uint64) error {
 	if r.rider = r.b.sweep.board(r.partition, r.next, last); r.rider != nil {
 		return errBehind
 	}
@@ -193,7 +201,8 @@ func (r *inputReader) ride(ctx context.Context) error {
 		case p, ok := <-rider.in:
 			if !ok {
 				r.next = max(r.next, rider.end)
-				return nil
+				_, err := r.look(ctx)
+				return err
 			}
 			for len(p.batch) > 0 && p.batch[0].seq < r.next {
 				p.batch = p.batch[1:] // boarded further on

@@ -186,6 +186,28 @@ func TestInputsLost(t *testing.T) {
 	}
 }
 
+// TestLostWhileReading: what expires before a reader comes to it is missed, and
+// nothing behind it is delivered.
+func TestLostWhileReading(t *testing.T) {
+	b := start(t, Options{Partitions: 2})
+	fill(t, b, 5000, 5, make([]byte, 2000))
+	b.inputAge = 2 // so that all of them are old
+	p := b.Partition("s0")
+	last := uint64(0)
+	err := b.Inputs(deadline(t), p, 1, func(batch []Input, _ uint64, caughtUp bool) error {
+		if caughtUp {
+			return errEnough
+		}
+		last = batch[len(batch)-1].Seq
+		_, err := b.nc.Request("$JS.API.STREAM.PURGE."+streamInputs, []byte(`{"seq":4000}`), within)
+		return err
+	})
+	var lost *InputLostError
+	if !errors.As(err, &lost) || lost.First != 4000 || lost.From != last+1 {
+		t.Errorf("got %v after %d, want that inputs from there to 4000 are lost", err, last)
+	}
+}
+
 func TestInputsEndWithTheirContext(t *testing.T) {
 	b := start(t, Options{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -167,30 +167,3 @@ func TestSweepOverBeforeItRewinds(t *testing.T) {
 		t.Errorf("got that it has everything before %d, want nothing", r.end)
 	}
 }
-
-// TestLostWhileReading: what expires before a reader that is behind comes to it
-// is missed, also where the reader goes on.
-func TestLostWhileReading(t *testing.T) {
-	b := start(t, Options{Partitions: 2})
-	fill(t, b, 5000, 5, make([]byte, 2000))
-	p := b.Partition("s0")
-	purged := false
-	err := b.Inputs(deadline(t), p, 1, func(_ []Input, _ uint64, caughtUp bool) error {
-		if !purged {
-			purged = true
-			_, err := b.nc.Request("$JS.API.STREAM.PURGE."+streamInputs, []byte(`{"seq":4000}`), within)
-			if err != nil {
-				return err
-			}
-		}
-		time.Sleep(lookEvery) // an owner that works
-		if caughtUp {
-			return errEnough
-		}
-		return nil
-	})
-	var lost *InputLostError
-	if !errors.As(err, &lost) || lost.First != 4000 {
-		t.Errorf("got %v, want that inputs before 4000 are lost", err)
-	}
-}
