@@ -13,7 +13,7 @@ import (
 const (
 	// sweepFrom is how many inputs, of all partitions, a partition is behind at
 	// least that boards a sweep.
-	sweepFrom = 10_000
+	sweepFrom = 2_000
 	// sweepSpan is how far partitions may be apart that one sweep takes along:
 	// what the hindmost has not read yet is read once more for it.
 	sweepSpan = 20_000
