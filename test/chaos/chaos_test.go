@@ -34,6 +34,13 @@ func TestChaos(t *testing.T) {
 	f := newFleet(t, programs.streamer, logs, c, seed, workerSkews)
 	b := reach(t, c, broker.Options{})
 	begin(t, b)
+	t.Cleanup(func() {
+		for _, p := range append(c.servers[:], f.workers[:]...) {
+			if t.Failed() {
+				t.Log(p.name, p.falls())
+			}
+		}
+	})
 
 	ctx, stop := context.WithTimeout(t.Context(), d)
 	defer stop()

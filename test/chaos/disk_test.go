@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -53,35 +52,19 @@ func (f *fate) diskFull(i int, d time.Duration) {
 		return
 	}
 	f.alone(func() {
-		p, filler := f.c.servers[i], filepath.Join(f.c.dirs[i], "filler")
-		err := fillUp(filler)
+		p := f.c.servers[i]
+		undo, err := fillUp(f.c.dirs[i])
+		if err != nil {
+			f.note("filled", err)
+			return
+		}
 		time.Sleep(time.Second + d)
 		p.end(syscall.SIGKILL)
-		if rm := os.Remove(filler); err == nil {
-			err = rm
-		}
+		err = undo()
 		p.start()
 		f.inStep()
 		f.note("filled", err)
 	})
-}
-
-// fillUp writes a file until there is no room.
-func fillUp(name string) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	block := make([]byte, 1<<16)
-	for {
-		if _, err := file.Write(block); err != nil {
-			if strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
-				return nil
-			}
-			return err
-		}
-	}
 }
 
 // clearDir empties a directory, which may be a mount.

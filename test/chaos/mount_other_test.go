@@ -2,6 +2,11 @@
 
 package chaos
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 func smallDisk(*testing.T, string) bool { return false }
+
+func fillUp(string) (func() error, error) { return nil, errors.New("no such disk") }
