@@ -66,7 +66,7 @@ func TestRepair(t *testing.T) {
 		{"no history to check", "--check", "[7]", exitNoRepair, "", []string{"not a history"}},
 		{"too large", "--max-bytes 50 " + file, "", exitNoRepair, "", []string{"more than 50 bytes"}},
 		{"another format", "--format opanai " + file, "", exitNoRepair, "", []string{"there are auto, anthropic, langchain, openai, responses"}},
-		{"an unknown option", `--options {"lat":1} ` + file, "", exitNoRepair, "", []string{`unknown field "lat"`}},
+		{"an unknown option", `--options {"lat":1} ` + file, "", exitNoRepair, "", []string{`unknown option "lat" (known: provider, profile, dangling`}},
 		{"an unknown word", "--late never " + file, "", exitNoRepair, "", []string{`option late: unknown word "never" (known: auto, replace, note, drop)`}},
 		{"a missing file", filepath.Join(dir, "none"), "", exitNoRepair, "", []string{"no such file"}},
 		{"missing options", "--options @" + filepath.Join(dir, "none") + " " + file, "", exitNoRepair, "", []string{"--options: ", "no such file"}},

@@ -52,7 +52,7 @@ func formatOf(shape Shape, d *document) (format, error) {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf("patch: unknown history format %q (known: %v)", shape, Repairable())
+	return nil, fmt.Errorf("patch: unknown history format %q (known: %s)", shape, listed(Repairable()))
 }
 
 // recognise finds the shape of a history: the first message that only one
@@ -120,7 +120,7 @@ func lookAt(message string) look {
 func plain(d *document) (format, error) {
 	for m := range d.messages {
 		if r := text(member(d.at(m), "role")); r == "" {
-			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %v)", m, Repairable()[1:])
+			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, listed(Repairable()[1:]))
 		}
 	}
 	return openAIFormat{}, nil

@@ -1,11 +1,9 @@
 package patch
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -117,29 +115,11 @@ func (o *Options) choices() []choice {
 	}
 }
 
-// ParseOptions reads options from JSON; a field or a word that does not exist
-// is an error that names it and what there is. Empty text gives the defaults.
-func ParseOptions(text []byte) (Options, error) {
-	var o Options
-	if len(bytes.TrimSpace(text)) == 0 {
-		return o, nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&o); err != nil {
-		return Options{}, fmt.Errorf("patch: options: %w", err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return Options{}, fmt.Errorf("patch: options: something follows the JSON object at byte %d", dec.InputOffset())
-	}
-	return o, o.Check()
-}
-
 // Check names the first option that has no meaning.
 func (o Options) Check() error {
 	for _, c := range o.choices() {
 		if *c.value != "" && !slices.Contains(c.words, *c.value) {
-			return fmt.Errorf("patch: option %s: unknown word %q (known: %s)", c.name, *c.value, strings.TrimPrefix(strings.Join(c.words, ", "), ", "))
+			return fmt.Errorf("patch: option %s: unknown word %q (known: %s)", c.name, *c.value, strings.TrimPrefix(listed(c.words), ", "))
 		}
 	}
 	if len(o.Template) > maxTemplate {
@@ -155,7 +135,7 @@ func (o Options) Check() error {
 	}
 	for _, id := range sorted(o.Reasons) {
 		if !slices.Contains(reasons(), events.Text(o.Reasons[id])) {
-			return fmt.Errorf("patch: option reasons: unknown reason %q of call %q (known: %v)", o.Reasons[id], id, reasons())
+			return fmt.Errorf("patch: option reasons: unknown reason %q of call %q (known: %s)", o.Reasons[id], id, listed(reasons()))
 		}
 	}
 	for _, id := range sorted(o.Results) {

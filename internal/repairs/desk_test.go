@@ -194,7 +194,7 @@ func TestRefusals(t *testing.T) {
 		{`{"Messages":[]}`, 400, `unknown field "Messages"`},
 		{`{"messages":[],"format":1}`, 400, `"format" is not a string`},
 		{`{"messages":[],"format":"opanai"}`, 400, `unknown format "opanai" (known: auto, anthropic, `},
-		{`{"messages":[],"options":{"lat":"note"}}`, 400, `unknown field "lat"`},
+		{`{"messages":[],"options":{"lat":"note"}}`, 400, `unknown option "lat" (known: provider, profile, dangling`},
 		{`{"messages":[],"options":{"late":"never"}}`, 400, `option late: unknown word "never" (known: auto, replace, note, drop)`},
 		{`{"messages":[],"options":{"late":"` + long + `"}}`, 400, `…`},
 		{`{"messages":[],"session":"` + long + `"}`, 400, `session: session token of`},
