@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"streamer/internal/events"
 	"streamer/internal/session"
@@ -27,7 +28,7 @@ func interrupt(ctx context.Context, std stdio, args []string) error {
 	}
 	token, err := events.Token(rest[0])
 	if err != nil {
-		return err
+		return misused(std, fs, "session: %s", strings.TrimPrefix(err.Error(), "events: "))
 	}
 	b, err := dial(ctx, n)
 	if err != nil {

@@ -27,6 +27,11 @@ func TestMisuse(t *testing.T) {
 		{"assemble --format opanai file", "the formats are openai-chat, "},
 		{"assemble a b", "streamer assemble: one FILE at the most, not 2"},
 		{"interrupt", "streamer interrupt: one SESSION is needed, not 0"},
+		{"interrupt " + strings.Repeat("x", 300), "streamer interrupt: session: session token of 300 bytes is longer than 256"},
+		{"verify s " + strings.Repeat("x", 300), "streamer verify: session: session token of 300 bytes is longer than 256"},
+		{"bench --call 2", "--call 2: a call takes at least 3 inputs"},
+		{"bench --inputs 1000", "--sessions must be at least 100, and --inputs at least 100 for each of them"},
+		{"bench --rounds 0", "--rounds, --instances and --open at least 1"},
 		{"mend now", `streamer mend: there is no argument "now"`},
 	} {
 		var out, errs strings.Builder

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -161,7 +162,7 @@ func readBounded(in io.Reader, limit int) ([]byte, error) {
 	if err == nil && len(text) > limit {
 		err = fmt.Errorf("there are more than %d bytes", limit)
 	}
-	return text, err
+	return bytes.TrimPrefix(text, []byte("\ufeff")), err // as some editors begin a file
 }
 
 // run reads a history and repairs it.

@@ -42,6 +42,7 @@ func TestRepair(t *testing.T) {
 	}{
 		{"standard input", "", dangling + "]", 0, answered, nil},
 		{"a file", file, "", 0, answered, nil},
+		{"with a byte order mark", "", "\ufeff" + dangling + "]", 0, answered, nil},
 		{"standard input by name", "-", dangling + "]", 0, answered, nil},
 		{"nothing to do", "", answered + "\n", 0, answered + "\n", nil},
 		{"lines", "", "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",\"content\":\"b\"}\n", 0, "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",\"content\":\"b\"}\n", nil},

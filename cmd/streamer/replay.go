@@ -48,7 +48,7 @@ func replay(ctx context.Context, std stdio, args []string) error {
 	}
 	token, err := events.Token(*name)
 	if err != nil {
-		return err
+		return misused(std, fs, "session: %s", strings.TrimPrefix(err.Error(), "events: "))
 	}
 	in := std.in
 	if files[0] != "-" {
@@ -71,7 +71,11 @@ func replay(ctx context.Context, std stdio, args []string) error {
 	if err := r.publish(ctx, in); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "%d inputs published to session %s\n", r.n, *name)
+	what := "inputs"
+	if r.n == 1 {
+		what = "input"
+	}
+	fmt.Fprintf(std.out, "%d %s published to session %s\n", r.n, what, *name)
 	return nil
 }
 

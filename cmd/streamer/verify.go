@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"streamer/internal/events"
 	"streamer/internal/worker"
@@ -20,7 +21,7 @@ func verify(ctx context.Context, std stdio, args []string) error {
 	for _, s := range sessions {
 		token, err := events.Token(s)
 		if err != nil {
-			return err
+			return misused(std, fs, "session: %s", strings.TrimPrefix(err.Error(), "events: "))
 		}
 		tokens = append(tokens, token)
 	}

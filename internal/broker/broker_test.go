@@ -457,6 +457,14 @@ func TestUnreadableURL(t *testing.T) {
 	}
 }
 
+// Nobody waits for a server whose URL no library can speak to.
+func TestUnknownScheme(t *testing.T) {
+	_, err := Open(deadline(t), Options{URL: "nats://a:4222,http://u:secret@b:4222"})
+	if err == nil || !strings.Contains(err.Error(), "NATS URL 2 of") || !strings.Contains(err.Error(), "begins with http://, not with nats://") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v, want that http:// is none of NATS, and no password", err)
+	}
+}
+
 func TestCloseAnswersWhatIsInFlight(t *testing.T) {
 	s := newTestServer(t)
 	b := start(t, Options{URL: s.url()})

@@ -220,8 +220,14 @@ func checkURLs(urls string) error {
 		if !strings.Contains(s, "://") {
 			s = "nats://" + s // as the library does
 		}
-		if _, err := url.Parse(s); err != nil {
+		u, err := url.Parse(s)
+		if err != nil {
 			return fmt.Errorf("broker: NATS URL %d of %s cannot be read: in a user name or password, write characters other than letters and digits as %%XX", i+1, redacted(urls))
+		}
+		switch u.Scheme {
+		case "nats", "tls", "ws", "wss":
+		default:
+			return fmt.Errorf("broker: NATS URL %d of %s begins with %s://, not with nats://, tls://, ws:// or wss://", i+1, redacted(urls), u.Scheme)
 		}
 	}
 	return nil

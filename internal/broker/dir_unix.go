@@ -25,8 +25,8 @@ func lockDir(dir string) (*dirLock, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		pid, _ := io.ReadAll(io.LimitReader(f, 32))
 		f.Close()
-		return nil, fmt.Errorf("broker: data directory %s is in use by process %s: two servers on one directory would corrupt it (%w)",
-			dir, strings.TrimSpace(string(pid)), err)
+		return nil, fmt.Errorf("broker: data directory %s is in use by process %s: two servers on one directory would corrupt it; stop that one, or take another directory (--data-dir)",
+			dir, strings.TrimSpace(string(pid)))
 	}
 	if err = f.Truncate(0); err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
