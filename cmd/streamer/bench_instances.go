@@ -11,11 +11,14 @@ import (
 	"time"
 )
 
-// instances is how fast several processes work a log off together, and one.
+// instances is how fast several processes work a log off together, and one, and
+// the CPU they and the server take for it.
 type instances struct {
-	Number int     `json:"number"`
-	One    float64 `json:"one_inputs_per_s"`
-	Many   float64 `json:"many_inputs_per_s"`
+	Number  int     `json:"number"`
+	One     float64 `json:"one_inputs_per_s"`
+	Many    float64 `json:"many_inputs_per_s"`
+	OneCPU  float64 `json:"one_cpu_us_per_input"`
+	ManyCPU float64 `json:"many_cpu_us_per_input"`
 }
 
 // instances compares processes of `streamer serve` that share the partitions
@@ -25,7 +28,7 @@ func (r *rig) instances(ctx context.Context) (i instances, err error) {
 	if i.Number < 2 {
 		return i, nil
 	}
-	var rounds [][2]float64
+	var rounds [][2]throughput
 	for range r.flags.rounds {
 		one, err := r.shared(ctx, 1)
 		if err != nil {
@@ -35,58 +38,95 @@ func (r *rig) instances(ctx context.Context) (i instances, err error) {
 		if err != nil {
 			return i, err
 		}
-		rounds = append(rounds, [2]float64{one, many})
+		rounds = append(rounds, [2]throughput{one, many})
 	}
-	i.One = median(rounds, func(r [2]float64) float64 { return r[0] })
-	i.Many = median(rounds, func(r [2]float64) float64 { return r[1] })
+	i.One = median(rounds, func(r [2]throughput) float64 { return r[0].Inputs })
+	i.Many = median(rounds, func(r [2]throughput) float64 { return r[1].Inputs })
+	i.OneCPU = median(rounds, func(r [2]throughput) float64 { return r[0].CPU })
+	i.ManyCPU = median(rounds, func(r [2]throughput) float64 { return r[1].CPU })
 	return i, nil
 }
 
 // shared stores inputs while nobody works, and measures from the first event
-// that n processes store until the end of every call.
-func (r *rig) shared(ctx context.Context, n int) (rate float64, err error) {
+// that n processes store until the end of every call. CPU is also that of their
+// start and end.
+func (r *rig) shared(ctx context.Context, n int) (t throughput, err error) {
 	prefix := r.prefix()
 	inputs, calls, err := r.fill(ctx, prefix, r.flags.sessions)
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	count, unsubscribe, err := r.seen(prefix, "tool_call_result")
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	defer unsubscribe()
 	began, unsubscribe2, err := r.seen(prefix, "run_started")
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	defer unsubscribe2()
-	var dead atomic.Pointer[error]
-	for range n {
-		stop, err := r.instance(&dead)
-		if err != nil {
-			return 0, err
-		}
-		defer stop()
+	server := cpuTime()
+	all, err := r.crew(n)
+	defer all.end()
+	if err != nil {
+		return t, err
 	}
-	why := func() error {
-		if err := dead.Load(); err != nil {
-			return *err
-		}
-		return nil
-	}
-	if err := until(ctx, func() bool { return began.Load() > 0 || dead.Load() != nil }, why); err != nil {
-		return 0, err
+	if err := until(ctx, func() bool { return began.Load() > 0 || all.why() != nil }, all.why); err != nil {
+		return t, err
 	}
 	start := time.Now()
-	if err := until(ctx, func() bool { return count.Load() >= int64(calls) || dead.Load() != nil }, why); err != nil {
-		return 0, err
+	if err := until(ctx, func() bool { return count.Load() >= int64(calls) || all.why() != nil }, all.why); err != nil {
+		return t, err
 	}
-	return float64(inputs) / time.Since(start).Seconds(), why()
+	t.Inputs = float64(inputs) / time.Since(start).Seconds()
+	if err := all.why(); err != nil {
+		return t, err
+	}
+	cpu := all.end()
+	cpu += cpuTime() - server
+	t.CPU = float64(cpu.Microseconds()) / float64(inputs)
+	return t, nil
+}
+
+// crew is some processes of `streamer serve`.
+type crew struct {
+	stops []func() time.Duration
+	dead  atomic.Pointer[error] // what ended one of them
+}
+
+// crew starts n processes; those that are started before an error are in it.
+func (r *rig) crew(n int) (*crew, error) {
+	c := new(crew)
+	for range n {
+		stop, err := r.instance(&c.dead)
+		if err != nil {
+			return c, err
+		}
+		c.stops = append(c.stops, stop)
+	}
+	return c, nil
+}
+
+func (c *crew) why() error {
+	if err := c.dead.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// end stops them, and tells the CPU they took.
+func (c *crew) end() (cpu time.Duration) {
+	for _, stop := range c.stops {
+		cpu += stop()
+	}
+	c.stops = nil
+	return cpu
 }
 
 // instance runs this program as `streamer serve`. What ends it before stop is
-// put into dead.
-func (r *rig) instance(dead *atomic.Pointer[error]) (stop func(), err error) {
+// put into dead; stop tells the CPU it took.
+func (r *rig) instance(dead *atomic.Pointer[error]) (stop func() time.Duration, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("this program: %w", err)
@@ -106,7 +146,7 @@ func (r *rig) instance(dead *atomic.Pointer[error]) (stop func(), err error) {
 		err := fmt.Errorf("an instance ended: %w: %s", cmd.Wait(), said.String())
 		dead.CompareAndSwap(nil, &err)
 	}()
-	return func() {
+	return func() time.Duration {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		select {
 		case <-ended:
@@ -114,6 +154,7 @@ func (r *rig) instance(dead *atomic.Pointer[error]) (stop func(), err error) {
 			_ = cmd.Process.Kill()
 			<-ended
 		}
+		return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}, nil
 }
 

@@ -101,6 +101,7 @@ func (m *measured) print(out io.Writer) error {
 	fmt.Fprintf(w, "restart until all alarms are set\t%.0f ms (first: %.0f)\t%.0f µs CPU per open session\t%d states listed, %d inputs read again\n", o.Recovery, o.First, o.CPU*1000/float64(o.Sessions), o.Listed, o.Reread)
 	if i := m.Instances; i.Number > 1 {
 		fmt.Fprintf(w, "%d instances / one, inputs/s\t%.2f\t%.0f / %.0f\n", i.Number, i.Many/i.One, i.Many, i.One)
+		fmt.Fprintf(w, "%d instances / one, CPU per input\t%.2f\t%.1f / %.1f µs, server included\n", i.Number, i.ManyCPU/i.OneCPU, i.ManyCPU, i.OneCPU)
 		if cores := runtime.NumCPU(); cores < i.Number+2 {
 			fmt.Fprintf(w, "(%d cores: too few to tell, as the server and %d instances want one each)\n", cores, i.Number)
 		}

@@ -121,7 +121,7 @@ func TestBench(t *testing.T) {
 		"latency.p99_us", "bare_two_hops.p99_us", "bare_stored_round_trip.p50_us", "bare_round_trip.p999_us",
 		"p99_of_stored_round_trip", "steady_state.states_per_s", "steady_state.bytes_per_state", "steady_state.marks_per_s",
 		"open_sessions.opened_per_s", "open_sessions.recovery_ms", "open_sessions.recovery_cpu_ms", "open_sessions.recovery_states_listed",
-		"instances.one_inputs_per_s", "instances.many_inputs_per_s",
+		"instances.one_inputs_per_s", "instances.many_inputs_per_s", "instances.one_cpu_us_per_input", "instances.many_cpu_us_per_input",
 	} {
 		if got := gjson.Get(out.String(), path).Num; got <= 0 {
 			t.Errorf("%s: got %v, want more than 0, in %s", path, got, out.String())
