@@ -36,7 +36,7 @@ func bench(ctx context.Context, std stdio, args []string) error {
 	fs := flags("bench")
 	var f benchFlags
 	f.nats.registerRemote(fs)
-	fs.IntVar(&f.inputs, "inputs", 300_000, "`number` of deltas and results per measurement of throughput")
+	fs.IntVar(&f.inputs, "inputs", 600_000, "`number` of deltas and results per measurement of throughput")
 	fs.IntVar(&f.perCall, "call", 100, "`number` of inputs that a call takes, its result among them")
 	fs.IntVar(&f.sessions, "sessions", 1_000, "`number` of sessions that stream at once")
 	fs.IntVar(&f.waiting, "open", 5_000, "`number` of sessions with an open call whose memory and recovery are measured")
