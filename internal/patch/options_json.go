@@ -50,9 +50,8 @@ func badOptions(err error, size int) error {
 
 // optionNames are those of the options that JSON can set.
 func optionNames() (names []string) {
-	t := reflect.TypeFor[Options]()
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "-" {
+	for field := range reflect.TypeFor[Options]().Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "-" {
 			names = append(names, name)
 		}
 	}

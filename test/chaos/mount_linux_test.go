@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -35,7 +36,7 @@ func fillUp(dir string) (undo func() error, err error) {
 		return syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, sized(bytes))
 	}
 	err = syscall.EINVAL
-	for try := 0; err == syscall.EINVAL && try < 1000; try++ { // what is in it has grown meanwhile
+	for try := 0; errors.Is(err, syscall.EINVAL) && try < 1000; try++ { // what is in it has grown meanwhile
 		var fs syscall.Statfs_t
 		if err := syscall.Statfs(dir, &fs); err != nil {
 			return nil, err
