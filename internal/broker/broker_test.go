@@ -182,7 +182,7 @@ func TestPartitionIsTheServers(t *testing.T) {
 		tokens[a.Seq] = a.Pub.Key.(string)
 	}
 	seen := 0
-	err := b.read(deadline(t), reading{stream: streamInputs, deliver: func(batch []stored, caughtUp bool) error {
+	err := b.read(deadline(t), reading{stream: streamInputs, deliver: func(batch []stored, _ uint64) error {
 		for _, m := range batch {
 			seen++
 			want := fmt.Sprintf("_llm.%d.%s.end", b.Partition(tokens[m.seq]), tokens[m.seq])

@@ -103,11 +103,11 @@ func (b *Broker) Events(ctx context.Context, token string, after uint64, fn func
 }
 
 func (b *Broker) history(ctx context.Context, token string, after uint64, fn func(Stored) error) error {
-	err := b.read(ctx, eventReading(token, func(batch []stored, caughtUp bool) error {
+	err := b.read(ctx, eventReading(token, func(batch []stored, pending uint64) error {
 		if err := b.eachEvent(batch, fn); err != nil {
 			return err
 		}
-		if caughtUp {
+		if pending == 0 {
 			return errStop
 		}
 		return nil
@@ -120,7 +120,7 @@ func (b *Broker) history(ctx context.Context, token string, after uint64, fn fun
 
 // eventReading asks for little ahead: many clients read histories at once, and
 // most are short.
-func eventReading(token string, deliver func([]stored, bool) error) reading {
+func eventReading(token string, deliver func([]stored, uint64) error) reading {
 	r := reading{stream: streamEvents, credit: 512, deliver: deliver}
 	if token != "" {
 		r.filter = chain(token)

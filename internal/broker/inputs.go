@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,18 +68,19 @@ func (b *Broker) Inputs(ctx context.Context, partition int, from uint64, deliver
 	b.sweep.count(1)
 	defer b.sweep.count(-1)
 	r := &inputReader{b: b, partition: partition, last: max(from, 1) - 1, next: max(from, 1), deliver: deliver}
+	alone := reading{
+		stream:   streamInputs,
+		filter:   r.filter(),
+		position: r.position,
+		deliver:  func(batch []stored, pending uint64) error { return r.alone(ctx, batch, pending) },
+		idle:     r.idle,
+	}
 	for {
-		err := b.read(ctx, reading{
-			stream:   streamInputs,
-			filter:   r.filter(),
-			position: r.position,
-			deliver:  func(batch []stored, caughtUp bool) error { return r.take(ctx, batch, caughtUp) },
-			idle:     r.idle,
-		}, r.next)
-		if !errors.Is(err, errBehind) {
-			return err
+		err := b.read(ctx, alone, r.next)
+		if on, ok := errors.AsType[*boarded](err); ok {
+			err = r.ride(ctx, on.rider)
 		}
-		if err := r.ride(ctx); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -90,13 +92,16 @@ type inputReader struct {
 	partition int
 	last      uint64    // every input of the partition up to it is delivered
 	next      uint64    // the position; at least last + 1
-	looked    time.Time // when the stream's bounds were asked for
-	seen      uint64    // the position then
-	pace      time.Duration
-	rider     *rider // in a sweep; nil where it reads alone
+	fresh     time.Time // the next input was stored later than this; zero if not known
 	batch     []Input
 	deliver   func([]Input, uint64, bool) error
 }
+
+// boarded ends a consumer of a partition that a sweep takes along.
+type boarded struct{ rider *rider }
+
+// Error is never seen.
+func (*boarded) Error() string { return "broker: far behind" }
 
 // filter is none where there is one partition: a filter that lets everything
 // through is ten times slower than none.
@@ -111,6 +116,7 @@ func (r *inputReader) filter() string {
 // answer that the stream ends earlier is given some time.
 func (r *inputReader) position(ctx context.Context, _ uint64) error {
 	for try := 0; ; try++ {
+		now := time.Now()
 		first, last, err := r.b.bounds(ctx, streamInputs)
 		switch {
 		case err != nil:
@@ -118,11 +124,7 @@ func (r *inputReader) position(ctx context.Context, _ uint64) error {
 		case r.next < first:
 			return &InputLostError{From: r.next, First: first}
 		case r.next <= last+1:
-			r.looked, r.seen, r.pace = time.Now(), r.next, lookFirst
-			if err := r.board(last); err != nil {
-				return err
-			}
-			return r.advance(ctx, last)
+			return r.advance(ctx, last, now)
 		case try == 5:
 			return &InputAheadError{From: r.next, Last: last}
 		}
@@ -132,88 +134,72 @@ func (r *inputReader) position(ctx context.Context, _ uint64) error {
 	}
 }
 
-func (r *inputReader) take(ctx context.Context, batch []stored, caughtUp bool) error {
-	if len(batch) == 0 { // read to the end at a consumer's start
-		return r.deliver(nil, r.next, caughtUp)
-	}
-	r.batch = r.batch[:0]
-	for _, m := range batch {
-		r.batch = append(r.batch, r.b.input(m, r.partition))
-	}
-	// What is that old may have expired before the consumer came to it.
-	old := r.b.inputAge > 0 && time.Since(batch[0].at) > r.b.inputAge/2
-	look := old || !caughtUp && time.Since(r.looked) >= r.pace
-	var end uint64
-	if look {
-		var err error
-		if end, err = r.look(ctx); err != nil {
+// alone takes what the partition's own consumer brings.
+func (r *inputReader) alone(ctx context.Context, batch []stored, pending uint64) error {
+	if len(batch) > 0 {
+		if err := r.intact(ctx); err != nil {
 			return err
 		}
 	}
-	r.last = batch[len(batch)-1].seq
-	r.next = max(r.next, r.last+1)
-	if err := r.deliver(r.batch, r.next, caughtUp); err != nil || !look {
-		return err
+	if len(batch) > 0 || pending == 0 {
+		if err := r.take(batch, r.next, pending == 0); err != nil {
+			return err
+		}
 	}
-	r.seen = r.next
-	if r.rider == nil && !caughtUp {
-		return r.board(end)
+	if rider := r.b.sweep.board(r.partition, r.next, pending); rider != nil {
+		return &boarded{rider}
 	}
 	return nil
 }
 
-// How often a reader that is behind looks where the stream begins and ends:
-// soon after it began, when others may have come that could share a sweep, and
-// then less and less often.
-const (
-	lookFirst = 10 * time.Millisecond
-	lookEvery = 200 * time.Millisecond
-)
+// expiryMargin is how much younger than what expires an input is taken to be old:
+// the server's clock is not ours.
+const expiryMargin = 10 * time.Minute
 
-// look tells whether inputs are lost since the last look: a consumer passes
-// over what has expired. It gives the stream's last sequence.
-func (r *inputReader) look(ctx context.Context) (last uint64, err error) {
-	first, last, err := r.b.bounds(ctx, streamInputs)
-	if err == nil && r.seen < first {
-		err = &InputLostError{From: r.seen, First: first}
+// intact tells whether none has expired of the inputs that were not delivered
+// yet: a consumer passes over those in silence.
+func (r *inputReader) intact(ctx context.Context) error {
+	if age := r.b.inputAge; age == 0 || time.Since(r.fresh) < age-min(age/2, expiryMargin) {
+		return nil
 	}
-	r.looked, r.pace = time.Now(), min(2*r.pace, lookEvery)
-	return last, err
+	first, _, err := r.b.bounds(ctx, streamInputs)
+	if err == nil && r.next < first {
+		return &InputLostError{From: r.next, First: first}
+	}
+	return err
 }
 
-// board ends a reader that a sweep takes along.
-func (r *inputReader) board(last uint64) error {
-	if r.rider = r.b.sweep.board(r.partition, r.next, last); r.rider != nil {
-		return errBehind
+// take delivers what is new of a batch, behind which the partition has nothing
+// below next.
+func (r *inputReader) take(batch []stored, next uint64, caughtUp bool) error {
+	r.batch = r.batch[:0]
+	for _, m := range batch {
+		if m.seq >= r.next {
+			r.batch = append(r.batch, r.b.input(m, r.partition))
+		}
 	}
-	return nil
+	if n := len(r.batch); n > 0 {
+		r.last, r.fresh = r.batch[n-1].Seq, r.batch[n-1].At
+	}
+	r.next = max(r.next, r.last+1, next)
+	return r.deliver(r.batch, r.next, caughtUp)
 }
 
 // ride takes what a sweep brings, until it is over.
-func (r *inputReader) ride(ctx context.Context) error {
-	rider := r.rider
-	defer func() {
-		r.rider = nil
-		r.b.sweep.leave(rider)
-	}()
+func (r *inputReader) ride(ctx context.Context, on *rider) error {
+	defer r.b.sweep.leave(on)
 	for {
 		select {
-		case p, ok := <-rider.in:
+		case p, ok := <-on.in:
 			if !ok {
-				r.next = max(r.next, rider.end)
-				_, err := r.look(ctx)
-				return err
+				return nil
 			}
-			for len(p.batch) > 0 && p.batch[0].seq < r.next {
-				p.batch = p.batch[1:] // boarded further on
-			}
-			if len(p.batch) == 0 {
+			if p.next <= r.next { // boarded further on
 				continue
 			}
-			if err := r.take(ctx, p.batch, false); err != nil {
+			if err := r.take(p.batch, p.next, false); err != nil {
 				return err
 			}
-			r.next = max(r.next, p.next)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -222,10 +208,10 @@ func (r *inputReader) ride(ctx context.Context) error {
 
 // idle tells where the position is, where other partitions have moved it.
 func (r *inputReader) idle(ctx context.Context) error {
-	before := r.next
+	before, now := r.next, time.Now()
 	_, last, err := r.b.bounds(ctx, streamInputs)
 	if err == nil {
-		err = r.advance(ctx, last)
+		err = r.advance(ctx, last, now)
 	}
 	if err != nil || r.next == before {
 		return err
@@ -233,24 +219,18 @@ func (r *inputReader) idle(ctx context.Context) error {
 	return r.deliver(nil, r.next, true)
 }
 
-// advance moves the position behind last, the stream's end a moment ago, where
+// advance moves the position behind last, the stream's end at a moment, where
 // nothing of this partition is waiting before it. Both are asked of the
 // stream's leader: the consumer may live with a replica that lags behind.
-func (r *inputReader) advance(ctx context.Context, last uint64) error {
-	if last < r.next {
-		return nil
-	}
-	filter := r.filter()
-	if filter == "" {
-		filter = ">"
-	}
-	m, err := r.b.lastMessage(ctx, streamInputs, filter)
-	if err != nil {
-		return err
-	}
-	if m == nil || m.Sequence <= r.last {
+func (r *inputReader) advance(ctx context.Context, last uint64, at time.Time) error {
+	if last >= r.next {
+		m, err := r.b.lastMessage(ctx, streamInputs, cmp.Or(r.filter(), ">"))
+		if err != nil || m != nil && m.Sequence > r.last {
+			return err
+		}
 		r.next = last + 1
 	}
+	r.fresh = at
 	return nil
 }
 

@@ -208,6 +208,33 @@ func TestLostWhileReading(t *testing.T) {
 	}
 }
 
+// TestQuietIsNoLoss: what expires of other partitions while one has nothing to
+// read is no loss to it.
+func TestQuietIsNoLoss(t *testing.T) {
+	b := start(t, Options{Partitions: 2})
+	b.inputAge = 1 // so that every input is taken for an old one
+	quiet := 1 - b.Partition("s0")
+	token := ""
+	for i := 0; token == "" || b.Partition(token) != quiet; i++ {
+		token = fmt.Sprint("q", i)
+	}
+	all := collect(t, b, quiet, 1, func(all []Input, next uint64, _ bool) bool {
+		switch next {
+		case 1:
+			fill(t, b, 10, 1, nil)
+		case 11: // they are passed, and expire
+			if err := b.ask(deadline(t), apiPurge+streamInputs, map[string]any{"seq": 11}, &failure{}); err != nil {
+				t.Error(err)
+			}
+			must(t, b, b.InputPub(token, KindEnd, "end", nil, nil))
+		}
+		return len(all) > 0
+	})
+	if len(all) != 1 || all[0].Seq != 11 {
+		t.Errorf("got %+v, want the one input of the partition", all)
+	}
+}
+
 func TestInputsEndWithTheirContext(t *testing.T) {
 	b := start(t, Options{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -38,9 +38,9 @@ type reading struct {
 	// position, where set, checks the next sequence against the stream's
 	// bounds before each consumer is made.
 	position func(ctx context.Context, next uint64) error
-	// deliver gets what is waiting, in order. caughtUp tells that nothing was
-	// waiting at the server behind it.
-	deliver func(batch []stored, caughtUp bool) error
+	// deliver gets what is waiting, in order, and how much more was waiting at
+	// the server behind it; at a consumer's start, what is waiting in all.
+	deliver func(batch []stored, pending uint64) error
 	// idle, where set, is called now and then where caught up.
 	idle func(ctx context.Context) error
 }
@@ -100,11 +100,9 @@ func (b *Broker) readOnce(ctx context.Context, r reading, next *uint64) error {
 		return b.closedOr(ctx, err)
 	}
 	defer p.remove()
-	if pending == 0 {
-		p.caughtUp = true
-		if err := r.deliver(nil, true); err != nil {
-			return err
-		}
+	p.caughtUp = pending == 0
+	if err := r.deliver(nil, pending); err != nil {
+		return err
 	}
 	return p.run(ctx, again)
 }
@@ -241,7 +239,7 @@ func (p *pull) take(m *nats.Msg) error {
 	if len(p.batch) > 0 {
 		p.caughtUp = pending == 0
 		*p.next = p.batch[len(p.batch)-1].seq + 1
-		if err := p.r.deliver(p.batch, p.caughtUp); err != nil {
+		if err := p.r.deliver(p.batch, pending); err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ func (b *Broker) ListStates(ctx context.Context, p int, fn func(token string, re
 	if p >= 0 {
 		r.filter = stateSubject(p, "*")
 	}
-	r.deliver = func(batch []stored, caughtUp bool) error {
+	r.deliver = func(batch []stored, pending uint64) error {
 		for _, m := range batch {
 			if deleted(m.header) {
 				continue
@@ -93,7 +93,7 @@ func (b *Broker) ListStates(ctx context.Context, p int, fn func(token string, re
 				return err
 			}
 		}
-		if caughtUp {
+		if pending == 0 {
 			return errStop
 		}
 		return nil

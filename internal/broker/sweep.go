@@ -11,43 +11,58 @@ import (
 )
 
 const (
-	// sweepFrom is how many inputs, of all partitions, a partition is behind at
-	// least that boards a sweep.
+	// sweepFrom is about how many inputs all partitions are behind when one
+	// boards a sweep, by what is waiting for that one.
 	sweepFrom = 2_000
 	// sweepSpan is how far partitions may be apart that one sweep takes along:
 	// what the hindmost has not read yet is read once more for it.
 	sweepSpan = 20_000
+	// sweepTell is after how many inputs, none of them its own, a partition is
+	// told how far the sweep has come.
+	sweepTell = 5_000
 	// sweepGather is how long a sweep waits for others before it begins. Those
 	// who take partitions over together come at nearly the same time.
 	sweepGather = 20 * time.Millisecond
-	// sweepPatience is how long it waits for one that takes nothing. Its owner
-	// may wait for events to be stored; the others must not.
+	// sweepPatience is how long it waits for those that take nothing. Their
+	// owners may wait for events to be stored; the others must not.
 	sweepPatience = 250 * time.Millisecond
-	sweepCredit   = 4 * readCredit
-	sweepRoom     = 4 // parts on their way to one partition
+	// sweepSilence is how long a sweep may bring nothing.
+	sweepSilence = 5 * time.Second
+	sweepCredit  = 4 * readCredit
+	sweepRoom    = 4 // parts on their way to one partition
+
+	// How long a partition reads alone after a sweep that had too few aboard,
+	// and after one that broke off or could not wait for it.
+	restFew    = 500 * time.Millisecond
+	restBroken = time.Minute
 )
 
-// errBehind ends a reader that is far behind, for a sweep to take it along.
-var errBehind = errors.New("broker: far behind")
-
-// errRewind ends the consumer of a sweep that somebody boarded behind it.
-var errRewind = errors.New("broker: from further back")
+// What ends a sweep's consumer.
+var (
+	errRewind = errors.New("broker: somebody boarded further back")
+	errFew    = errors.New("broker: too few aboard")
+	errSwept  = errors.New("broker: the sweep is at the end")
+)
 
 // sweep reads the inputs of many partitions with one consumer without a filter,
 // while they are far behind. A consumer with a filter looks at every message it
 // passes, and for the server 16 of them cost several times what one costs that
 // takes all. At the stream's end filters cost nothing: there a sweep is over,
-// and each partition reads on by itself.
+// and each partition reads on by itself. So it does wherever something is
+// wrong, and finds what it is.
 type sweep struct {
-	b    *Broker
-	from uint64 // sweepFrom
+	b       *Broker
+	from    uint64        // sweepFrom
+	silence time.Duration // sweepSilence
 
 	mu      sync.Mutex
-	readers int      // partitions that are read, here or alone
-	riders  []*rider // by partition, nil where it reads alone
-	aboard  int      // riders that are not nil
-	next    uint64   // riders have got, or will not get, every input below it
-	rewind  bool     // next was set back
+	readers int         // partitions that are read, here or alone
+	riders  []*rider    // by partition, nil where it reads alone
+	alone   []time.Time // by partition: until when it does not board
+	aboard  int         // riders that are not nil
+	next    uint64      // of the next input that is read
+	top     uint64      // the highest position from which somebody boarded
+	rewind  bool        // next was set back
 	stop    context.CancelFunc
 }
 
@@ -56,17 +71,18 @@ type rider struct {
 	partition int
 	in        chan part     // closed where it must go on alone
 	left      chan struct{} // closed when it takes nothing more
-	end       uint64        // valid when in is closed: it got every input below it
+	told      uint64        // next of the last part
 }
 
-// part is what a partition has in some messages in a row.
+// part is what a partition has among some inputs in a row.
 type part struct {
 	batch []stored
 	next  uint64 // it has no other below this
 }
 
 func newSweep(b *Broker) *sweep {
-	return &sweep{b: b, from: sweepFrom, riders: make([]*rider, b.partitions)}
+	n := b.partitions
+	return &sweep{b: b, from: sweepFrom, silence: sweepSilence, riders: make([]*rider, n), alone: make([]time.Time, n)}
 }
 
 // count notes that one more, or one fewer, partition is read.
@@ -76,57 +92,62 @@ func (s *sweep) count(n int) {
 	s.readers += n
 }
 
-// board takes a partition along that wants inputs from next on, and gives nil
-// where it should read alone: where it is not behind, where this process reads
-// too few partitions for one consumer to be cheaper, or where the others are
-// elsewhere in the stream.
-func (s *sweep) board(partition int, next, last uint64) *rider {
-	if next+s.from > last {
+// board takes a partition along that wants inputs from next on, of which so
+// many are waiting. It gives nil where the partition should read alone: where
+// it is not behind, where this process reads too few partitions for one
+// consumer to be cheaper, where the others are elsewhere in the stream, or
+// where it did not go well a while ago.
+func (s *sweep) board(partition int, next, waiting uint64) *rider {
+	if waiting*uint64(len(s.riders)) < s.from {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.readers < 2 || 2*s.readers <= len(s.riders) || s.riders[partition] != nil:
+	case s.readers < 2 || s.few(s.readers) || s.riders[partition] != nil || time.Now().Before(s.alone[partition]):
 		return nil
 	case s.stop == nil:
 		var ctx context.Context
 		ctx, s.stop = context.WithCancel(context.Background())
-		s.next = next
+		s.next, s.top, s.rewind = next, next, false
 		go s.run(ctx)
 	case next+sweepSpan < s.next || s.next+sweepSpan < next:
 		return nil
 	case next < s.next:
 		s.next, s.rewind = next, true
 	}
-	r := &rider{partition: partition, in: make(chan part, sweepRoom), left: make(chan struct{})}
+	s.top = max(s.top, next)
+	r := &rider{partition: partition, in: make(chan part, sweepRoom), left: make(chan struct{}), told: next}
 	s.riders[partition] = r
 	s.aboard++
 	return r
 }
 
+// few tells whether n consumers with filters are cheaper than one without.
+func (s *sweep) few(n int) bool { return 2*n <= len(s.riders) }
+
 // leave lets a partition go. Who reads it calls it once.
 func (s *sweep) leave(r *rider) {
 	close(r.left)
-	s.drop(r)
+	s.drop(r, 0)
 }
 
-func (s *sweep) drop(r *rider) {
+// drop takes a partition no further, and has it read alone for a while.
+func (s *sweep) drop(r *rider, rest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.riders[r.partition] != r {
 		return
 	}
 	s.riders[r.partition] = nil
+	s.alone[r.partition] = time.Now().Add(rest)
 	if s.aboard--; s.aboard == 0 && s.stop != nil {
 		s.stop()
 	}
 }
 
-// run reads until the stream's end, or nobody is aboard, or something is
-// wrong: then each reads alone, and finds what it is.
+// run reads until the stream's end, or few are aboard, or something is wrong.
 func (s *sweep) run(ctx context.Context) {
-	defer s.over()
 	s.b.counts.swept.Add(1)
 	gather := time.NewTimer(sweepGather)
 	defer gather.Stop()
@@ -134,26 +155,45 @@ func (s *sweep) run(ctx context.Context) {
 	case <-gather.C:
 	case <-ctx.Done():
 	}
-	for err := errRewind; errors.Is(err, errRewind); {
-		s.mu.Lock()
-		from := s.next
-		s.rewind = false
-		s.mu.Unlock()
-		err = s.b.read(ctx, reading{stream: streamInputs, credit: sweepCredit, position: s.position, deliver: s.deal}, from)
+	silence := time.AfterFunc(s.silence, s.stop)
+	defer silence.Stop()
+	r := reading{stream: streamInputs, credit: sweepCredit, position: s.position}
+	r.deliver = func(batch []stored, pending uint64) error {
+		if len(batch) > 0 {
+			silence.Reset(s.silence)
+		}
+		return s.deal(ctx, batch, pending)
 	}
+	err := errRewind
+	for errors.Is(err, errRewind) {
+		err = s.b.read(ctx, r, s.begin())
+	}
+	s.over(err)
+}
+
+// begin gives where to read from.
+func (s *sweep) begin() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rewind = false
+	return s.next
 }
 
 // over lets all go.
-func (s *sweep) over() {
+func (s *sweep) over(err error) {
+	rest := restBroken
+	switch {
+	case errors.Is(err, errSwept):
+		rest = 0
+	case errors.Is(err, errFew):
+		rest = restFew
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for p, r := range s.riders {
 		if r != nil {
-			if !s.rewind { // else it may have boarded further back
-				r.end = s.next
-			}
 			close(r.in)
-			s.riders[p] = nil
+			s.riders[p], s.alone[p] = nil, time.Now().Add(rest)
 		}
 	}
 	s.aboard = 0
@@ -161,38 +201,76 @@ func (s *sweep) over() {
 	s.stop = nil
 }
 
-// position ends the sweep where the stream no longer has what is to be read.
+// position ends the sweep where the stream no longer has what is to be read, or
+// has lost its end: who has come further would take new inputs for old ones.
 func (s *sweep) position(ctx context.Context, next uint64) error {
 	first, last, err := s.b.bounds(ctx, streamInputs)
-	if err == nil && (next < first || next > last) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil && (next < first || max(next, s.top) > last+1) {
 		return errStop
 	}
 	return err
 }
 
 // deal gives each partition what is its own.
-func (s *sweep) deal(batch []stored, caughtUp bool) error {
-	if len(batch) == 0 {
-		return errStop
-	}
-	next := batch[len(batch)-1].seq + 1
+func (s *sweep) deal(ctx context.Context, batch []stored, pending uint64) error {
 	s.mu.Lock()
+	riders, from := slices.Clone(s.riders), s.next
+	next := from + uint64(len(batch))
+	if n := len(batch); n > 0 {
+		next = batch[n-1].seq + 1
+	}
 	if s.rewind {
 		s.mu.Unlock()
 		return errRewind
 	}
+	if s.few(s.aboard) {
+		s.mu.Unlock()
+		return errFew
+	}
 	s.next = next // who boards from now on and wants some of these makes us rewind
-	riders := slices.Clone(s.riders)
 	s.mu.Unlock()
-	for p, mine := range byPartition(batch, riders) {
-		if len(mine) > 0 {
-			s.give(riders[p], part{mine, next})
+	if next-from != uint64(len(batch)) { // some are no longer there
+		if first, _, err := s.b.bounds(ctx, streamInputs); err != nil || first > from {
+			return errors.Join(errStop, err)
 		}
 	}
-	if caughtUp {
-		return errStop
+	s.giveAll(riders, batch, next, pending == 0)
+	if pending == 0 {
+		return errSwept
 	}
 	return nil
+}
+
+// giveAll hands over the parts of a batch, empty ones now and then and at the
+// end.
+func (s *sweep) giveAll(riders []*rider, batch []stored, next uint64, end bool) {
+	patience, stop := context.WithTimeout(context.Background(), sweepPatience)
+	defer stop()
+	parts := byPartition(batch, riders)
+	for p, r := range riders {
+		if r != nil && (end || len(parts[p]) > 0 || next >= r.told+sweepTell) {
+			s.give(patience, r, part{parts[p], next})
+		}
+	}
+}
+
+// give hands over a part, unless the rider takes nothing for too long.
+func (s *sweep) give(patience context.Context, r *rider, p part) {
+	r.told = p.next
+	select {
+	case r.in <- p:
+		return
+	default:
+	}
+	select {
+	case r.in <- p:
+	case <-r.left:
+	case <-patience.Done():
+		s.drop(r, restBroken)
+		close(r.in)
+	}
 }
 
 // byPartition gives the messages of each rider.
@@ -215,30 +293,12 @@ func byPartition(batch []stored, riders []*rider) [][]stored {
 	return parts
 }
 
-// give hands over a part, unless the rider takes nothing for too long.
-func (s *sweep) give(r *rider, p part) {
-	select {
-	case r.in <- p:
-		return
-	default:
-	}
-	patience := time.NewTimer(sweepPatience)
-	defer patience.Stop()
-	select {
-	case r.in <- p:
-	case <-r.left:
-	case <-patience.C:
-		s.drop(r)
-		close(r.in)
-	}
-}
-
 // partitionOf reads the partition of a stored input's subject; what has none is
 // in a partition that nobody has.
 func partitionOf(subject string) int {
-	text, _, _ := strings.Cut(strings.TrimPrefix(subject, "_llm."), ".")
+	text, _, dotted := strings.Cut(strings.TrimPrefix(subject, "_llm."), ".")
 	p, err := strconv.Atoi(text)
-	if err != nil || p < 0 || len(text) > 1 && text[0] == '0' || text[0] == '+' {
+	if err != nil || p < 0 || !dotted || text != strconv.Itoa(p) {
 		return 1 << 30
 	}
 	return p

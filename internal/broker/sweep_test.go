@@ -3,11 +3,15 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 )
 
 // ofPartition gives the sequences of a partition's inputs from one on.
@@ -156,14 +160,181 @@ func shake(ctx context.Context, b *Broker) {
 	}
 }
 
-// TestSweepOverBeforeItRewinds: who boards further back, and is let go before
-// the sweep came there, has got nothing.
-func TestSweepOverBeforeItRewinds(t *testing.T) {
-	s := newSweep(&Broker{partitions: 2})
-	s.from, s.readers, s.next, s.stop = 0, 2, 50, func() {}
-	r := s.board(0, 40, 100)
-	s.over()
-	if _, open := <-r.in; open || r.end != 0 {
-		t.Errorf("got that it has everything before %d, want nothing", r.end)
+// TestSweepPassesWhatIsDeleted: a message that somebody deleted by hand is no
+// loss to anybody.
+func TestSweepPassesWhatIsDeleted(t *testing.T) {
+	b, all := swept(t, 2, 5000)
+	for p := range all {
+		gone := len(all[p]) / 2
+		err := b.ask(deadline(t), "$JS.API.STREAM.MSG.DELETE."+streamInputs, map[string]any{"seq": all[p][gone]}, &failure{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[p] = slices.Delete(all[p], gone, gone+1)
+	}
+	readTogether(t, b, all, []uint64{1, 1}, func(int) {})
+	if c := b.Counts().Swept; c != 1 {
+		t.Errorf("got %d sweeps, want one that goes on", c)
+	}
+}
+
+// TestSweepMisses: where inputs expire before a sweep comes to them, every
+// partition that it took along stops, and gets nothing from behind them.
+func TestSweepMisses(t *testing.T) {
+	const first = 15_000
+	b, all := swept(t, 4, 20_000)
+	var purge sync.Once
+	var reads sync.WaitGroup
+	for p := range all {
+		reads.Go(func() {
+			last := uint64(0)
+			err := b.Inputs(deadline(t), p, 1, func(batch []Input, _ uint64, caughtUp bool) error {
+				if len(batch) > 0 {
+					last = batch[len(batch)-1].Seq
+				}
+				if b.Counts().Swept > 0 {
+					purge.Do(func() {
+						if err := b.ask(deadline(t), apiPurge+streamInputs, map[string]any{"seq": first}, &failure{}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				if caughtUp {
+					return errEnough
+				}
+				return nil
+			})
+			var lost *InputLostError
+			if !errors.As(err, &lost) || lost.First != first || lost.From <= last || last >= first {
+				t.Errorf("partition %d: got %v after %d, want that inputs from there to %d are lost", p, err, last, first)
+			}
+		})
+	}
+	reads.Wait()
+}
+
+// TestSweepNeedsMost: where few partitions are behind, each reads alone, though
+// the process reads all of them.
+func TestSweepNeedsMost(t *testing.T) {
+	b, all := swept(t, 4, 8000)
+	end := all[0][len(all[0])-1]
+	readTogether(t, b, all, []uint64{1, end + 1, end + 1, end + 1}, func(int) {})
+
+	s, riders := aboard(4, 1)
+	batch := []stored{{seq: 1, subject: "_llm.0.s.delta"}}
+	s.leave(riders[3])
+	if err := s.deal(deadline(t), batch, 1); err != nil {
+		t.Errorf("with three of four aboard: %v", err)
+	}
+	s.leave(riders[2])
+	if err := s.deal(deadline(t), batch, 1); !errors.Is(err, errFew) {
+		t.Errorf("with two of four aboard: got %v, want %v", err, errFew)
+	}
+}
+
+// TestSweepRefused: where the server lets nobody read without a filter, the
+// partitions read on alone, and try no more for a while.
+func TestSweepRefused(t *testing.T) {
+	s := newTestServer(t)
+	s.stop()
+	s.opts.NoAuthUser = localUser
+	s.opts.Users = []*server.User{{Username: localUser, Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Deny: []string{apiConsumerCreate + streamInputs + ".*"}},
+	}}}
+	s.start()
+	b := start(t, Options{URL: s.url(), Partitions: 2})
+	fill(t, b, 4000, 97, []byte(`{}`))
+	b.sweep.from, b.sweep.silence = 10, 100*time.Millisecond
+	var reads sync.WaitGroup
+	for p := range 2 {
+		reads.Go(func() { collect(t, b, p, 1, untilCaughtUp) })
+	}
+	reads.Wait()
+	if c := b.Counts().Swept; c != 1 {
+		t.Errorf("got %d sweeps, want one", c)
+	}
+}
+
+// aboard gives a sweep that stands still, and those that it takes along.
+func aboard(partitions int, next uint64) (*sweep, []*rider) {
+	s := newSweep(&Broker{partitions: partitions})
+	s.readers, s.next, s.stop = partitions, next, func() {}
+	var riders []*rider
+	for p := range partitions {
+		riders = append(riders, s.board(p, next, sweepFrom))
+	}
+	return s, riders
+}
+
+// TestSweepTells: a partition that has nothing among many inputs hears how far
+// the sweep has come, and where it ends.
+func TestSweepTells(t *testing.T) {
+	s, riders := aboard(2, 1)
+	for seq := uint64(1); seq <= sweepTell+2; seq++ {
+		s.giveAll(riders, []stored{{seq: seq, subject: "_llm.1.s.delta"}}, seq+1, seq == sweepTell+2)
+		if got := len((<-riders[1].in).batch); got != 1 {
+			t.Fatalf("got %d inputs, want each", got)
+		}
+	}
+	for _, want := range []uint64{sweepTell + 1, sweepTell + 3} {
+		if p := <-riders[0].in; len(p.batch) != 0 || p.next != want {
+			t.Errorf("got %d inputs up to %d, want none up to %d", len(p.batch), p.next, want)
+		}
+	}
+}
+
+// TestSweepWaitsOnce: however many take nothing, the others wait for them
+// together, and who was left behind does not board again at once, which would
+// take all the others back.
+func TestSweepWaitsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, riders := aboard(8, 1)
+		began := time.Now()
+		for seq := range uint64(sweepRoom + 1) {
+			var batch []stored
+			for p := range riders {
+				batch = append(batch, stored{seq: seq, subject: fmt.Sprintf("_llm.%d.s.delta", p)})
+			}
+			s.giveAll(riders, batch, seq+1, false)
+		}
+		if took := time.Since(began); took != sweepPatience {
+			t.Errorf("waited for %v, want %v", took, sweepPatience)
+		}
+		s.stop = func() {}
+		if s.board(0, 1, sweepFrom) != nil {
+			t.Error("who took nothing boards again at once")
+		}
+		time.Sleep(restBroken)
+		if s.board(0, 1, sweepFrom) == nil {
+			t.Error("who took nothing never boards again")
+		}
+	})
+}
+
+// TestSweepOfALostEnd: somebody has come further than the stream reaches now,
+// and would miss what is stored there.
+func TestSweepOfALostEnd(t *testing.T) {
+	b := start(t, Options{Partitions: 2})
+	fill(t, b, 10, 2, nil)
+	s, _ := aboard(2, 1)
+	s.b = b
+	if err := s.position(deadline(t), 11); err != nil {
+		t.Errorf("got %v at the end of the stream", err)
+	}
+	s.top = 12
+	if err := s.position(deadline(t), 1); !errors.Is(err, errStop) {
+		t.Errorf("got %v where somebody is behind the end, want %v", err, errStop)
+	}
+}
+
+func TestPartitionOf(t *testing.T) {
+	for subject, want := range map[string]int{
+		"_llm.0.s.delta": 0, "_llm.15.s.delta": 15, "_llm.7.rules": 7,
+		"_llm.-0.s.delta": 1 << 30, "_llm.+1.s.delta": 1 << 30, "_llm.01.s.delta": 1 << 30,
+		"_llm.1": 1 << 30, "_llm..s.delta": 1 << 30, "_llm.x.s.delta": 1 << 30, "_llm.99999999999999999999.s.delta": 1 << 30,
+	} {
+		if got := partitionOf(subject); got != want {
+			t.Errorf("%s: got partition %d, want %d", subject, got, want)
+		}
 	}
 }

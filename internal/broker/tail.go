@@ -53,7 +53,7 @@ func (b *Broker) Tail(ctx context.Context, token string, after uint64, fn func(s
 // tailAll reads the log itself: one consumer for everything is cheap.
 func (b *Broker) tailAll(ctx context.Context, after uint64, fn func(s Stored, live bool) error) error {
 	live := false
-	return b.read(ctx, eventReading("", func(batch []stored, caughtUp bool) error {
+	return b.read(ctx, eventReading("", func(batch []stored, pending uint64) error {
 		if err := b.eachEvent(batch, func(s Stored) error {
 			if s.Forged != "" {
 				return nil
@@ -62,7 +62,7 @@ func (b *Broker) tailAll(ctx context.Context, after uint64, fn func(s Stored, li
 		}); err != nil {
 			return err
 		}
-		if !caughtUp || live {
+		if pending > 0 || live {
 			return nil
 		}
 		live = true

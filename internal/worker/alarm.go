@@ -210,7 +210,7 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 		case !ok:
 			q.alarms.clear(a.token)
 			continue
-		case max(due.At, q.alarms.again(a.token, due)) > events.At(now):
+		case max(due.At, q.alarms.again(a.token, due)) > q.mayAsk(now):
 			q.rearm(l)
 			continue
 		}

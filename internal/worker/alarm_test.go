@@ -3,8 +3,12 @@ package worker
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	"streamer/internal/broker"
 	"streamer/internal/events"
+
+	"github.com/rs/zerolog"
 )
 
 // TestAlarmsAreBounded: sessions that set their alarms anew with each input
@@ -33,5 +37,39 @@ func TestAlarmsAreBounded(t *testing.T) {
 	}
 	if e, ok := a.next(); ok {
 		t.Errorf("got %+v, want no more alarms than sessions", e)
+	}
+}
+
+// TestAlarmPutOffWhileBehind: an alarm that was put off, and would be due by
+// the clock but not by what is read of the log, is not asked for.
+func TestAlarmPutOffWhileBehind(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 1})
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	q := newPartition(&Worker{Log: h.broker, Options: Options{Nonce: "n", Rules: short()}, Logger: zerolog.Nop()}, 0)
+	defer q.abandon()
+	if err := q.takeOver(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := batch{inputs: h.inputs(t.Context(), 1), next: 2, done: make(chan struct{}, 1)}
+	if err := q.take(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	due, ok := q.live["a"].state.Alarm(q.rules.inForce())
+	if !ok {
+		t.Fatal("an open call wants no alarm")
+	}
+	for _, step := range []struct {
+		what     string
+		caughtUp bool
+		asked    uint64
+	}{{"behind", false, 0}, {"caught up", true, 1}} {
+		q.alarms.set("a", 1)
+		q.caughtUp = step.caughtUp
+		if err := q.ring(t.Context(), due.At.Std().Add(time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		if got := q.m.asked.Load(); got != step.asked {
+			t.Errorf("%s: asked for %d clock inputs, want %d", step.what, got, step.asked)
+		}
 	}
 }
