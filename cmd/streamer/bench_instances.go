@@ -29,16 +29,15 @@ func (r *rig) instances(ctx context.Context) (i instances, err error) {
 		return i, nil
 	}
 	var rounds [][2]throughput
-	for range r.flags.rounds {
-		one, err := r.shared(ctx, 1)
-		if err != nil {
-			return i, err
+	for round := range r.flags.rounds {
+		var of [2]throughput // one, many
+		for turn := range of {
+			which := (round + turn) % 2 // who comes first, by turns
+			if of[which], err = r.shared(ctx, [2]int{1, i.Number}[which]); err != nil {
+				return i, err
+			}
 		}
-		many, err := r.shared(ctx, i.Number)
-		if err != nil {
-			return i, err
-		}
-		rounds = append(rounds, [2]throughput{one, many})
+		rounds = append(rounds, of)
 	}
 	i.One = median(rounds, func(r [2]throughput) float64 { return r[0].Inputs })
 	i.Many = median(rounds, func(r [2]throughput) float64 { return r[1].Inputs })
@@ -91,19 +90,25 @@ func (r *rig) shared(ctx context.Context, n int) (t throughput, err error) {
 
 // crew is some processes of `streamer serve`.
 type crew struct {
-	stops []func() time.Duration
-	dead  atomic.Pointer[error] // what ended one of them
+	all  []hand
+	dead atomic.Pointer[error] // what ended one of them
+}
+
+// hand is one of them.
+type hand struct {
+	*exec.Cmd
+	ended chan struct{}
 }
 
 // crew starts n processes; those that are started before an error are in it.
 func (r *rig) crew(n int) (*crew, error) {
 	c := new(crew)
 	for range n {
-		stop, err := r.instance(&c.dead)
+		p, err := r.instance(&c.dead)
 		if err != nil {
 			return c, err
 		}
-		c.stops = append(c.stops, stop)
+		c.all = append(c.all, p)
 	}
 	return c, nil
 }
@@ -115,48 +120,50 @@ func (c *crew) why() error {
 	return nil
 }
 
-// end stops them, and tells the CPU they took.
+// end stops them together, so that none takes over what another leaves, and
+// tells the CPU they took.
 func (c *crew) end() (cpu time.Duration) {
-	for _, stop := range c.stops {
-		cpu += stop()
+	for _, p := range c.all {
+		_ = p.Process.Signal(os.Interrupt) // it may have ended
 	}
-	c.stops = nil
+	settled := time.After(settleInstance)
+	for _, p := range c.all {
+		select {
+		case <-p.ended:
+		case <-settled:
+			settled = time.After(0) // nor are the others waited for
+			_ = p.Process.Kill()
+			<-p.ended
+		}
+		cpu += p.ProcessState.UserTime() + p.ProcessState.SystemTime()
+	}
+	c.all = nil
 	return cpu
 }
 
-// instance runs this program as `streamer serve`. What ends it before stop is
-// put into dead; stop tells the CPU it took.
-func (r *rig) instance(dead *atomic.Pointer[error]) (stop func() time.Duration, err error) {
+// settleInstance is how long instances may take to save and leave.
+const settleInstance = 15 * time.Second
+
+// instance runs this program as `streamer serve`. What ends it is put into
+// dead.
+func (r *rig) instance(dead *atomic.Pointer[error]) (p hand, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("this program: %w", err)
+		return p, fmt.Errorf("this program: %w", err)
 	}
 	f := &r.flags.nats
-	cmd := exec.Command(self, "serve", "--nats-url", r.url, "--nats-creds", f.creds,
+	p = hand{ended: make(chan struct{}), Cmd: exec.Command(self, "serve", "--nats-url", r.url, "--nats-creds", f.creds,
 		"--nats-tls-ca", f.ca, "--nats-tls-cert", f.cert, "--nats-tls-key", f.key,
-		"--partitions", strconv.Itoa(r.broker.Partitions()), "--http-listen", "127.0.0.1:0", "--deltas", "off", "--log-level", "error")
+		"--partitions", strconv.Itoa(r.broker.Partitions()), "--http-listen", "127.0.0.1:0", "--deltas", "off", "--log-level", "error")}
 	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", self, err)
+	p.Stderr = &said
+	if err := p.Start(); err != nil {
+		return p, fmt.Errorf("starting %s: %w", self, err)
 	}
-	ended := make(chan struct{})
 	go func() {
-		defer close(ended)
-		err := fmt.Errorf("an instance ended: %w: %s", cmd.Wait(), said.String())
+		defer close(p.ended)
+		err := fmt.Errorf("an instance ended: %w: %s", p.Wait(), said.String())
 		dead.CompareAndSwap(nil, &err)
 	}()
-	return func() time.Duration {
-		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
-		select {
-		case <-ended:
-		case <-time.After(settleInstance):
-			_ = cmd.Process.Kill()
-			<-ended
-		}
-		return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	}, nil
+	return p, nil
 }
-
-// settleInstance is how long an instance may take to save and leave.
-const settleInstance = 15 * time.Second

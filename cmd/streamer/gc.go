@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -26,10 +28,11 @@ func paceGC(ctx context.Context) {
 	}
 	tick := time.NewTicker(gcEvery)
 	defer tick.Stop()
+	room := gcRoomIn(memoryLimit)
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	for now := 0; ; {
 		metrics.Read(live)
-		if want := gcPercent(live[0].Value.Uint64()); want > now+now/8 || want < now-now/8 {
+		if want := gcPercent(live[0].Value.Uint64(), room); want > now+now/8 || want < now-now/8 {
 			debug.SetGCPercent(want)
 			now = want
 		}
@@ -41,6 +44,24 @@ func paceGC(ctx context.Context) {
 	}
 }
 
-func gcPercent(live uint64) int {
-	return int(min(gcMost, max(100, 100*gcRoom/max(1, live))))
+// gcPercent is the garbage, as a part of what is in use, that fits into room.
+func gcPercent(live, room uint64) int {
+	return int(min(gcMost, max(100, 100*room/max(1, live))))
+}
+
+// memoryLimit is where Linux says how much a container may use.
+const memoryLimit = "/sys/fs/cgroup/memory.max"
+
+// gcRoomIn is the room there is where a file tells a limit: an eighth of it at
+// most.
+func gcRoomIn(file string) uint64 {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return gcRoom
+	}
+	limit, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil { // "max"
+		return gcRoom
+	}
+	return min(gcRoom, limit/8)
 }

@@ -70,6 +70,9 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 			return err
 		}
 		b.opts = given // another process made it since we looked: now it is there
+		if err := b.again.pause(ctx, backoff(try)); err != nil {
+			return err
+		}
 	}
 }
 

@@ -32,15 +32,18 @@ type save struct {
 	n       uint64 // the state is the one after this input
 }
 
-// saveBehind is how many times SaveEvery is waited while the partition is
-// behind: then saves are what it can do without, and a state that is saved is
-// soon old.
-const saveBehind = 4
+// A partition that is saveLate behind, as after an outage, waits saveBehind
+// times SaveEvery: saves are what it can do without then, and a state that is
+// saved is soon old.
+const (
+	saveLate   = 5 * time.Second
+	saveBehind = 4
+)
 
 // save begins to save the sessions that changed SaveEvery ago.
 func (q *partition) save(now time.Time) {
 	age := q.opts.SaveEvery
-	if !q.caughtUp {
+	if !q.caughtUp && now.Sub(q.read.Std()) > saveLate {
 		age *= saveBehind
 	}
 	q.saveOlder(now.Add(-age), now)
