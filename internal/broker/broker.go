@@ -77,7 +77,7 @@ type Options struct {
 	InputAge   time.Duration // retention of inputs; if zero, what the stream has, or 12 h
 	EventAge   time.Duration // retention of events; if zero, what the stream has, or 24 h
 	StateAge   time.Duration // life of a saved state; if zero, InputAge + EventAge + 1 h
-	Duplicates time.Duration // window of Nats-Msg-Id; if zero, what the stream has, or 2 min
+	Duplicates time.Duration // window of Nats-Msg-Id; if zero, what the stream has, or 2 min, or the age if that is less
 
 	// Existing is for tools beside a running streamer: the server and the
 	// streams have to be there already. Open waits for no server and makes no

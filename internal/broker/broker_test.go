@@ -359,6 +359,16 @@ func TestMissingPermission(t *testing.T) {
 	}
 }
 
+// TestShortRetention: ids are remembered no longer than the inputs are kept,
+// where that is shorter than by default.
+func TestShortRetention(t *testing.T) {
+	b := start(t, Options{InputAge: time.Minute})
+	info, err := b.stream(deadline(t), streamInputs)
+	if err != nil || info.Config.Duplicates != time.Minute {
+		t.Errorf("got %v and a window of %v, want 1m", err, info.Config.Duplicates)
+	}
+}
+
 func TestTooLarge(t *testing.T) {
 	b := start(t, Options{})
 	a := b.PublishWait(deadline(t), &Pub{Subject: "llm.s.delta", Data: make([]byte, b.MaxPayload()+1)})

@@ -103,6 +103,18 @@ type boarded struct{ rider *rider }
 // Error is never seen.
 func (*boarded) Error() string { return "broker: far behind" }
 
+// InputPosition gives where a partition stands of which every input below next
+// has been delivered: further on, where only other partitions have anything
+// there.
+func (b *Broker) InputPosition(ctx context.Context, partition int, next uint64) (uint64, error) {
+	r := &inputReader{b: b, partition: partition, last: next - 1, next: next}
+	_, last, err := b.bounds(ctx, streamInputs)
+	if err == nil {
+		err = r.advance(ctx, last, time.Now())
+	}
+	return r.next, err
+}
+
 // filter is none where there is one partition: a filter that lets everything
 // through is ten times slower than none.
 func (r *inputReader) filter() string {

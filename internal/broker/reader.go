@@ -319,4 +319,4 @@ func parseAck(reply string) (pos ackPosition, ok bool) {
 }
 
 // idlePace is the number of heartbeats between two calls of reading.idle.
-const idlePace = 15
+const idlePace = 5

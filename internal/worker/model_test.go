@@ -461,6 +461,10 @@ func (o *modelOwner) Inputs(context.Context, int, uint64, func([]broker.Input, u
 	return nil
 }
 
+func (o *modelOwner) InputPosition(_ context.Context, _ int, next uint64) (uint64, error) {
+	return next, nil
+}
+
 func (o *modelOwner) InputBounds(context.Context) (first, last uint64, err error) {
 	return 1, uint64(len(o.m.inputs)), nil
 }

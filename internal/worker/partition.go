@@ -422,6 +422,11 @@ func (q *partition) settle() {
 			left = q.saveAll(time.Now())
 		}
 	}
+	// Where the mark ends must not expire before the next owner comes, only
+	// because the last inputs were those of other partitions.
+	if pos, err := q.log.InputPosition(ctx, q.p, q.pos); err == nil {
+		q.pos = pos
+	}
 	q.advance(ctx)
 	for q.marking && step() {
 	}

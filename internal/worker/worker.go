@@ -29,6 +29,7 @@ import (
 type Log interface {
 	Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []broker.Input, next uint64, caughtUp bool) error) error
 	InputBounds(ctx context.Context) (first, last uint64, err error)
+	InputPosition(ctx context.Context, partition int, next uint64) (uint64, error)
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	ChainLast(ctx context.Context, token string) (seq uint64, last broker.Stored, err error)
 

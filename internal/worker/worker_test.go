@@ -376,3 +376,20 @@ func TestNewerFold(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// TestNothingExpiresOfTheOthers: a partition that ends while others were busy
+// has its mark behind their inputs, or these would be missed when they expire.
+func TestNothingExpiresOfTheOthers(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 4})
+	stop := h.work(Options{Rules: short()})
+	h.ruled() // and so read to the end, everywhere
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	last := h.publish("a", "result", fmt.Sprintf(result, 1))
+	h.wait("a", ofType(events.ToolCallResult))
+	stop()
+	for p := range 4 {
+		if m, _, err := h.broker.LoadMark(t.Context(), p); err != nil || m.Seq <= last {
+			t.Errorf("partition %d: got %v and a mark at %d, want it behind %d", p, err, m.Seq, last)
+		}
+	}
+}
