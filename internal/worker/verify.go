@@ -67,10 +67,11 @@ func Verify(ctx context.Context, log Logs, tokens ...string) (Report, error) {
 	for _, t := range tokens {
 		v.only[t] = true
 	}
-	var err error
-	if v.first, v.last, err = log.InputBounds(ctx); err != nil {
+	first, last, err := log.InputBounds(ctx)
+	if err != nil {
 		return Report{}, err
 	}
+	v.first, v.last = slices.Repeat([]uint64{first}, log.Partitions()), last
 	if err := v.refold(ctx); err != nil {
 		return Report{}, err
 	}
@@ -94,10 +95,11 @@ func Verify(ctx context.Context, log Logs, tokens ...string) (Report, error) {
 
 // verification compares hashes of events, of which there can be many.
 type verification struct {
-	log         Logs
-	seed        maphash.Seed
-	only        map[string]bool
-	first, last uint64 // of the input log
+	log   Logs
+	seed  maphash.Seed
+	only  map[string]bool
+	first []uint64 // input that is folded, by partition
+	last  uint64   // of the input log
 
 	inputs, events int
 	want, got      map[string][]uint64
@@ -119,17 +121,32 @@ var errRead = errors.New("read")
 
 func (v *verification) refold(ctx context.Context) error {
 	v.want, v.older, v.inputs = map[string][]uint64{}, map[string]bool{}, 0
-	if v.last < v.first {
-		return nil
+	for p := range v.first {
+		if err := v.refoldOne(ctx, p); err != nil {
+			return fmt.Errorf("worker: folding partition %d again: %w", p, err)
+		}
 	}
-	for p := range v.log.Partitions() {
-		f := folding{v: v, states: map[string]*session.State{}}
+	return nil
+}
+
+// refoldOne folds a partition again. Inputs that expire meanwhile are no fault:
+// it begins behind them, further each time, as more may expire before it reads.
+func (v *verification) refoldOne(ctx context.Context, p int) error {
+	for v.first[p] <= v.last {
+		f := folding{v: v, first: v.first[p], states: map[string]*session.State{}}
 		if err := f.rules.begin(broker.Mark{}); err != nil {
 			return err
 		}
-		if err := v.log.Inputs(ctx, p, v.first, f.take(ctx)); !errors.Is(err, errRead) {
-			return fmt.Errorf("worker: folding partition %d again: %w", p, err)
+		err := v.log.Inputs(ctx, p, f.first, f.take(ctx))
+		if errors.Is(err, errRead) {
+			break
 		}
+		lost := (*broker.InputLostError)(nil)
+		if !errors.As(err, &lost) {
+			return err
+		}
+		f.forget()
+		v.first[p] = lost.First + (lost.First - v.first[p])
 	}
 	return nil
 }
@@ -137,10 +154,21 @@ func (v *verification) refold(ctx context.Context) error {
 // folding folds the inputs of a partition.
 type folding struct {
 	v      *verification
+	first  uint64 // input
 	rules  rulesLog
 	ruled  bool // a rules input was seen
+	inputs int
 	states map[string]*session.State
 	reader decode.Reader
+}
+
+// forget takes back what was folded.
+func (f *folding) forget() {
+	f.v.inputs -= f.inputs
+	for token := range f.states {
+		delete(f.v.want, token)
+		delete(f.v.older, token)
+	}
 }
 
 func (f *folding) take(ctx context.Context) func([]broker.Input, uint64, bool) error {
@@ -168,7 +196,7 @@ func (f *folding) input(ctx context.Context, in *broker.Input) error {
 		if err := f.rules.set(in); errors.Is(err, ErrVersion) {
 			return err
 		}
-		if !f.ruled && f.v.first > 1 {
+		if !f.ruled && f.first > 1 {
 			// Which rules held before this one is not in the log any more.
 			for token := range f.states {
 				f.v.older[token] = true
@@ -180,6 +208,7 @@ func (f *folding) input(ctx context.Context, in *broker.Input) error {
 		return nil
 	}
 	f.v.inputs++
+	f.inputs++
 	s := f.states[in.Token]
 	if s == nil {
 		s = new(session.State)
@@ -233,7 +262,7 @@ func (v *verification) read(ctx context.Context) error {
 		if e.ID.Seq > v.last {
 			return nil
 		}
-		if e.ID.Seq < v.first {
+		if e.ID.Seq < v.first[v.log.Partition(e.Token)] {
 			v.older[e.Token] = true
 		}
 		line := describe(e.Subject, e.ID, e.Call, e.Data)
@@ -318,7 +347,7 @@ func (v *verification) report(ctx context.Context, wrong []string) (Report, erro
 
 func (v *verification) spell(ctx context.Context, token string) (Difference, error) {
 	var want, got []string
-	one := verification{log: v.log, seed: v.seed, only: map[string]bool{token: true}, first: v.first, last: v.last}
+	one := verification{log: v.log, seed: v.seed, only: map[string]bool{token: true}, first: slices.Clone(v.first), last: v.last}
 	one.line = func(s string) { want = append(want, s) }
 	if err := one.refold(ctx); err != nil {
 		return Difference{}, err
