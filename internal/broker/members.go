@@ -47,3 +47,13 @@ func (b *Broker) Members(ctx context.Context) ([]string, error) {
 	slices.Sort(ids)
 	return ids, nil
 }
+
+// LastBeat tells which beat of a worker is its last, as a number that grows
+// from beat to beat; 0 if there is none.
+func (b *Broker) LastBeat(ctx context.Context, id string) (uint64, error) {
+	m, err := b.lastMessage(ctx, streamMembers, rootMembers+id)
+	if err != nil || m == nil {
+		return 0, err
+	}
+	return m.Sequence, nil
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,6 +20,7 @@ type Members interface {
 	Beat(ctx context.Context, id string, ttl time.Duration) error
 	Leave(ctx context.Context, id string) error
 	Members(ctx context.Context) ([]string, error)
+	LastBeat(ctx context.Context, id string) (uint64, error)
 }
 
 const (
@@ -38,7 +40,7 @@ func (w *Worker) RunShared(ctx context.Context, members Members, partitions int)
 	if err := w.check(); err != nil {
 		return err
 	}
-	o := owner{w: w, members: members, partitions: partitions, id: w.Options.Nonce, carried: map[int]*carried{}}
+	o := owner{w: w, members: members, partitions: partitions, id: w.Options.Nonce, carried: map[int]*carried{}, pulses: map[string]pulse{}}
 	once, cancel := context.WithTimeout(ctx, beatBudget)
 	err := members.Beat(once, o.id, memberTTL)
 	cancel()
@@ -72,6 +74,14 @@ type owner struct {
 	id         string
 	carried    map[int]*carried
 	seen       []string // the members at the last look
+	pulses     map[string]pulse
+}
+
+// pulse is what was seen of another member's beats.
+type pulse struct {
+	last    uint64 // beat
+	at      time.Time
+	stopped bool
 }
 
 // carried is a partition that runs.
@@ -110,6 +120,7 @@ func (o *owner) look(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	ids = o.beating(ctx, ids, time.Now())
 	if !slices.Contains(ids, o.id) { // our first beat is on its way, or ended
 		ids = append(ids, o.id)
 	}
@@ -131,6 +142,35 @@ func (o *owner) look(ctx context.Context) {
 			o.carry(ctx, p)
 		}
 	}
+}
+
+// beating leaves out the members that do not beat any more. The server lets
+// their last beats expire; but one that has caught up with the others' log may
+// never do so, and nobody would carry the partitions of those who are gone.
+func (o *owner) beating(ctx context.Context, ids []string, now time.Time) []string {
+	maps.DeleteFunc(o.pulses, func(id string, _ pulse) bool { return !slices.Contains(ids, id) })
+	return slices.DeleteFunc(ids, func(id string) bool {
+		p, known := o.pulses[id]
+		if id == o.id || known && now.Sub(p.at) < memberTTL {
+			return p.stopped
+		}
+		last, err := o.lastBeat(ctx, id)
+		if err != nil {
+			return p.stopped
+		}
+		stopped := known && last == p.last
+		if stopped && !p.stopped {
+			o.w.Logger.Warn().Str("worker", id).Msg("a worker that does not beat any more is still listed; it is not counted")
+		}
+		o.pulses[id] = pulse{last, now, stopped}
+		return stopped
+	})
+}
+
+func (o *owner) lastBeat(ctx context.Context, id string) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, beatBudget)
+	defer cancel()
+	return o.members.LastBeat(ctx, id)
 }
 
 func (o *owner) carry(ctx context.Context, p int) {

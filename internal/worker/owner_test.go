@@ -112,6 +112,28 @@ func TestSharedHandover(t *testing.T) {
 	}
 }
 
+// TestGhost: what the server never lets expire of a worker that is gone keeps
+// no partition from being carried.
+func TestGhost(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 8})
+	for i := range 3 {
+		if err := h.broker.Beat(t.Context(), fmt.Sprint("ghost", i), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 24 {
+		h.publish(fmt.Sprint("s", i), "delta", fmt.Sprintf(callDelta, 1, 1))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	defer func() { cancel(); <-done }()
+	w := &Worker{Log: h.broker, Options: Options{Nonce: "one"}, Logger: zerolog.Nop()}
+	go func() { defer close(done); _ = w.RunShared(ctx, h.broker, h.broker.Partitions()) }()
+	for i := range 24 {
+		h.wait(fmt.Sprint("s", i), ofType(events.ToolCallArgsComplete))
+	}
+}
+
 // TestForbiddenWorker: who may only publish inputs is no worker, and is told so
 // at once.
 func TestForbiddenWorker(t *testing.T) {
