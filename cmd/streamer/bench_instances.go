@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -100,6 +102,8 @@ type hand struct {
 	ended chan struct{}
 }
 
+var errByItself = errors.New("without an error")
+
 // crew starts n processes; those that are started before an error are in it.
 func (r *rig) crew(n int) (*crew, error) {
 	c := new(crew)
@@ -162,7 +166,7 @@ func (r *rig) instance(dead *atomic.Pointer[error]) (p hand, err error) {
 	}
 	go func() {
 		defer close(p.ended)
-		err := fmt.Errorf("an instance ended: %w: %s", p.Wait(), said.String())
+		err := fmt.Errorf("an instance ended: %w: %s", cmp.Or(p.Wait(), errByItself), said.String())
 		dead.CompareAndSwap(nil, &err)
 	}()
 	return p, nil

@@ -93,6 +93,7 @@ type inputReader struct {
 	last      uint64    // every input of the partition up to it is delivered
 	next      uint64    // the position; at least last + 1
 	fresh     time.Time // the next input was stored later than this; zero if not known
+	caughtUp  bool      // as it was delivered last
 	batch     []Input
 	deliver   func([]Input, uint64, bool) error
 }
@@ -105,13 +106,10 @@ func (*boarded) Error() string { return "broker: far behind" }
 
 // InputPosition gives where a partition stands of which every input below next
 // has been delivered: further on, where only other partitions have anything
-// there.
+// there. It returns an *InputLostError as Inputs does.
 func (b *Broker) InputPosition(ctx context.Context, partition int, next uint64) (uint64, error) {
 	r := &inputReader{b: b, partition: partition, last: next - 1, next: next}
-	_, last, err := b.bounds(ctx, streamInputs)
-	if err == nil {
-		err = r.advance(ctx, last, time.Now())
-	}
+	_, err := r.advance(ctx)
 	return r.next, err
 }
 
@@ -128,17 +126,10 @@ func (r *inputReader) filter() string {
 // answer that the stream ends earlier is given some time.
 func (r *inputReader) position(ctx context.Context, _ uint64) error {
 	for try := 0; ; try++ {
-		now := time.Now()
-		first, last, err := r.b.bounds(ctx, streamInputs)
-		switch {
-		case err != nil:
+		_, err := r.advance(ctx)
+		ahead := (*InputAheadError)(nil)
+		if !errors.As(err, &ahead) || try == 5 {
 			return err
-		case r.next < first:
-			return &InputLostError{From: r.next, First: first}
-		case r.next <= last+1:
-			return r.advance(ctx, last, now)
-		case try == 5:
-			return &InputAheadError{From: r.next, Last: last}
 		}
 		if err := r.b.again.pause(ctx, backoff(try)); err != nil {
 			return err
@@ -149,7 +140,7 @@ func (r *inputReader) position(ctx context.Context, _ uint64) error {
 // alone takes what the partition's own consumer brings.
 func (r *inputReader) alone(ctx context.Context, batch []stored, pending uint64) error {
 	if len(batch) > 0 {
-		if err := r.intact(ctx); err != nil {
+		if err := r.intact(ctx, batch); err != nil {
 			return err
 		}
 	}
@@ -164,19 +155,39 @@ func (r *inputReader) alone(ctx context.Context, batch []stored, pending uint64)
 	return nil
 }
 
-// expiryMargin is how much younger than what expires an input is taken to be old:
-// the server's clock is not ours.
-const expiryMargin = 10 * time.Minute
+// What expires is asked for before it is that old, since clocks differ; and an
+// input that is nearly that old may be the first that the consumer's replica
+// still has, though the stream's leader has more.
+const (
+	expiryMargin = 10 * time.Minute
+	expiryEdge   = 10 * time.Second
+)
 
-// intact tells whether none has expired of the inputs that were not delivered
-// yet: a consumer passes over those in silence.
-func (r *inputReader) intact(ctx context.Context) error {
-	if age := r.b.inputAge; age == 0 || time.Since(r.fresh) < age-min(age/2, expiryMargin) {
+// old tells whether what was stored at a moment has expired, or will within a
+// margin.
+func (b *Broker) old(at time.Time, margin time.Duration) bool {
+	return b.inputAge > 0 && time.Since(at) > b.inputAge-min(b.inputAge/2, margin)
+}
+
+// intact tells whether none has expired of the inputs between those that were
+// delivered and those that came: a consumer passes over them in silence.
+func (r *inputReader) intact(ctx context.Context, batch []stored) error {
+	if !r.b.old(r.fresh, expiryMargin) {
+		return nil
+	}
+	next := r.next
+	for len(batch) > 0 && batch[0].seq == next {
+		next, batch = next+1, batch[1:]
+	}
+	if len(batch) == 0 {
 		return nil
 	}
 	first, _, err := r.b.bounds(ctx, streamInputs)
-	if err == nil && r.next < first {
-		return &InputLostError{From: r.next, First: first}
+	if err == nil && r.b.old(batch[0].at, expiryEdge) {
+		first = max(first, batch[0].seq)
+	}
+	if err == nil && next < first {
+		return &InputLostError{From: next, First: first}
 	}
 	return err
 }
@@ -193,7 +204,7 @@ func (r *inputReader) take(batch []stored, next uint64, caughtUp bool) error {
 	if n := len(r.batch); n > 0 {
 		r.last, r.fresh = r.batch[n-1].Seq, r.batch[n-1].At
 	}
-	r.next = max(r.next, r.last+1, next)
+	r.next, r.caughtUp = max(r.next, r.last+1, next), caughtUp
 	return r.deliver(r.batch, r.next, caughtUp)
 }
 
@@ -218,32 +229,42 @@ func (r *inputReader) ride(ctx context.Context, on *rider) error {
 	}
 }
 
-// idle tells where the position is, where other partitions have moved it.
+// idle tells where the position is, where other partitions have moved it, and
+// that nothing is waiting, where what was waiting has been deleted.
 func (r *inputReader) idle(ctx context.Context) error {
-	before, now := r.next, time.Now()
-	_, last, err := r.b.bounds(ctx, streamInputs)
-	if err == nil {
-		err = r.advance(ctx, last, now)
+	before := r.next
+	clear, err := r.advance(ctx)
+	if ahead := (*InputAheadError)(nil); errors.As(err, &ahead) {
+		return nil // a stale answer; else the consumer is lost as well
 	}
-	if err != nil || r.next == before {
+	if err != nil || !clear || r.next == before && r.caughtUp {
 		return err
 	}
-	return r.deliver(nil, r.next, true)
+	return r.take(nil, r.next, true)
 }
 
-// advance moves the position behind last, the stream's end at a moment, where
-// nothing of this partition is waiting before it. Both are asked of the
-// stream's leader: the consumer may live with a replica that lags behind.
-func (r *inputReader) advance(ctx context.Context, last uint64, at time.Time) error {
-	if last >= r.next {
+// advance moves the position behind the stream's end where nothing of this
+// partition is waiting before it; then it is clear. All is asked of the stream's
+// leader: the consumer may live with a replica that lags behind.
+func (r *inputReader) advance(ctx context.Context) (clear bool, err error) {
+	now := time.Now()
+	first, last, err := r.b.bounds(ctx, streamInputs)
+	switch {
+	case err != nil:
+		return false, err
+	case r.next < first:
+		return false, &InputLostError{From: r.next, First: first}
+	case r.next > last+1:
+		return false, &InputAheadError{From: r.next, Last: last}
+	case r.next <= last:
 		m, err := r.b.lastMessage(ctx, streamInputs, cmp.Or(r.filter(), ">"))
 		if err != nil || m != nil && m.Sequence > r.last {
-			return err
+			return false, err
 		}
 		r.next = last + 1
 	}
-	r.fresh = at
-	return nil
+	r.fresh = now
+	return true, nil
 }
 
 // longestToken bounds a token that can be answered, even to refuse it: a line

@@ -191,7 +191,6 @@ func TestInputsLost(t *testing.T) {
 func TestLostWhileReading(t *testing.T) {
 	b := start(t, Options{Partitions: 2})
 	fill(t, b, 5000, 5, make([]byte, 2000))
-	b.inputAge = 2 // so that all of them are old
 	p := b.Partition("s0")
 	last := uint64(0)
 	err := b.Inputs(deadline(t), p, 1, func(batch []Input, _ uint64, caughtUp bool) error {
@@ -199,12 +198,77 @@ func TestLostWhileReading(t *testing.T) {
 			return errEnough
 		}
 		last = batch[len(batch)-1].Seq
+		b.inputAge = 1 // so that all of them are old
 		_, err := b.nc.Request("$JS.API.STREAM.PURGE."+streamInputs, []byte(`{"seq":4000}`), within)
 		return err
 	})
 	var lost *InputLostError
 	if !errors.As(err, &lost) || lost.First != 4000 || lost.From != last+1 {
 		t.Errorf("got %v after %d, want that inputs from there to 4000 are lost", err, last)
+	}
+}
+
+// TestLostWhileQuiet: what came and expired while nobody looked, as in a machine
+// that slept, is missed by whoever looks where a partition stands.
+func TestLostWhileQuiet(t *testing.T) {
+	b := start(t, Options{Partitions: 2})
+	fill(t, b, 100, 5, nil)
+	p := b.Partition("s0")
+	if err := b.ask(deadline(t), apiPurge+streamInputs, map[string]any{"seq": 101}, &failure{}); err != nil {
+		t.Fatal(err)
+	}
+	nothing := func([]Input, uint64, bool) error { t.Error("something is delivered"); return nil }
+	r := &inputReader{b: b, partition: p, last: 3, next: 4, caughtUp: true, deliver: nothing}
+	_, err := b.InputPosition(deadline(t), p, 4)
+	for _, err := range []error{err, r.idle(deadline(t)), r.position(deadline(t), 4)} {
+		var lost *InputLostError
+		if !errors.As(err, &lost) || lost.From != 4 || lost.First != 101 {
+			t.Errorf("got %v, want that inputs from 4 to 101 are lost", err)
+		}
+	}
+}
+
+// TestWaitingIsDeleted: a partition whose waiting inputs somebody deletes has
+// caught up, though no input tells so.
+func TestWaitingIsDeleted(t *testing.T) {
+	b := start(t, Options{Partitions: 2})
+	fill(t, b, 8000, 5, nil)
+	p := b.Partition("s0")
+	purged := false
+	collect(t, b, p, 1, func(_ []Input, next uint64, caughtUp bool) bool {
+		if !purged {
+			purged = true
+			if err := b.ask(deadline(t), apiPurge+streamInputs, map[string]any{"filter": partitionRoot(p) + ">"}, &failure{}); err != nil {
+				t.Error(err)
+			}
+		}
+		return caughtUp && next == 8001
+	})
+}
+
+// TestInHandIsNotLost: what was on its way to the reader when it expired is
+// none the worse.
+func TestInHandIsNotLost(t *testing.T) {
+	b := start(t, Options{Partitions: 1})
+	b.inputAge = 1 // so that all of them are old
+	fill(t, b, 10, 5, nil)
+	if err := b.ask(deadline(t), apiPurge+streamInputs, map[string]any{"seq": 8}, &failure{}); err != nil {
+		t.Fatal(err)
+	}
+	r := &inputReader{b: b, last: 3, next: 4}
+	for _, step := range []struct {
+		batch []stored
+		from  uint64 // what is missed, if not 0
+	}{
+		{[]stored{{seq: 4}, {seq: 5}}, 0},
+		{[]stored{{seq: 4}, {seq: 8}}, 5},
+		{[]stored{{seq: 8}}, 4},
+	} {
+		err := r.intact(deadline(t), step.batch)
+		lost := (*InputLostError)(nil)
+		if errors.As(err, &lost) != (step.from != 0) || lost != nil && (lost.From != step.from || lost.First != 8) {
+			t.Errorf("%+v behind 3 in a stream that begins at 8: got %v, want that those from %d on are lost", step.batch, err, step.from)
+		}
 	}
 }
 

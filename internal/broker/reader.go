@@ -41,7 +41,7 @@ type reading struct {
 	// deliver gets what is waiting, in order, and how much more was waiting at
 	// the server behind it; at a consumer's start, what is waiting in all.
 	deliver func(batch []stored, pending uint64) error
-	// idle, where set, is called now and then where caught up.
+	// idle, where set, is called now and then where nothing comes.
 	idle func(ctx context.Context) error
 }
 
@@ -100,7 +100,6 @@ func (b *Broker) readOnce(ctx context.Context, r reading, next *uint64) error {
 		return b.closedOr(ctx, err)
 	}
 	defer p.remove()
-	p.caughtUp = pending == 0
 	if err := r.deliver(nil, pending); err != nil {
 		return err
 	}
@@ -122,16 +121,15 @@ func (b *Broker) closedOr(ctx context.Context, err error) error {
 
 // pull is one consumer and what it has been asked for.
 type pull struct {
-	b        *Broker
-	r        reading
-	next     *uint64 // sequence to read
-	name     string
-	inbox    string
-	in       chan *nats.Msg
-	count    uint64 // messages the consumer has delivered
-	credit   int    // messages it may still deliver
-	caughtUp bool
-	batch    []stored
+	b      *Broker
+	r      reading
+	next   *uint64 // sequence to read
+	name   string
+	inbox  string
+	in     chan *nats.Msg
+	count  uint64 // messages the consumer has delivered
+	credit int    // messages it may still deliver
+	batch  []stored
 }
 
 // create makes the consumer and gives what is waiting for it.
@@ -206,7 +204,7 @@ func (p *pull) run(ctx context.Context, again <-chan struct{}) error {
 			if silent++; silent > readSilence {
 				return errAgain
 			}
-			if quiet++; p.r.idle != nil && p.caughtUp && quiet%idlePace == 1 {
+			if quiet++; p.r.idle != nil && quiet%idlePace == 1 {
 				if err := p.r.idle(ctx); err != nil {
 					return err
 				}
@@ -237,7 +235,6 @@ func (p *pull) take(m *nats.Msg) error {
 	}
 	// What came in order before a break counts.
 	if len(p.batch) > 0 {
-		p.caughtUp = pending == 0
 		*p.next = p.batch[len(p.batch)-1].seq + 1
 		if err := p.r.deliver(p.batch, pending); err != nil {
 			return err

@@ -25,15 +25,16 @@ const (
 	sweepGather = 20 * time.Millisecond
 	// sweepPatience is how long it waits for those that take nothing. Their
 	// owners may wait for events to be stored; the others must not.
-	sweepPatience = 250 * time.Millisecond
+	sweepPatience = time.Second
 	// sweepSilence is how long a sweep may bring nothing.
 	sweepSilence = 5 * time.Second
 	sweepCredit  = 4 * readCredit
 	sweepRoom    = 4 // parts on their way to one partition
 
 	// How long a partition reads alone after a sweep that had too few aboard,
-	// and after one that broke off or could not wait for it.
-	restFew    = 500 * time.Millisecond
+	// after one that could not wait for it, and after one that broke off.
+	restFew    = 2 * time.Second
+	restLate   = 5 * time.Second
 	restBroken = time.Minute
 )
 
@@ -61,7 +62,7 @@ type sweep struct {
 	alone   []time.Time // by partition: until when it does not board
 	aboard  int         // riders that are not nil
 	next    uint64      // of the next input that is read
-	top     uint64      // the highest position from which somebody boarded
+	top     uint64      // nobody has come further than this or next
 	rewind  bool        // next was set back
 	stop    context.CancelFunc
 }
@@ -111,9 +112,12 @@ func (s *sweep) board(partition int, next, waiting uint64) *rider {
 		ctx, s.stop = context.WithCancel(context.Background())
 		s.next, s.top, s.rewind = next, next, false
 		go s.run(ctx)
+	case s.aboard == 0: // it ends
+		return nil
 	case next+sweepSpan < s.next || s.next+sweepSpan < next:
 		return nil
 	case next < s.next:
+		s.top = max(s.top, s.next)
 		s.next, s.rewind = next, true
 	}
 	s.top = max(s.top, next)
@@ -148,13 +152,20 @@ func (s *sweep) drop(r *rider, rest time.Duration) {
 
 // run reads until the stream's end, or few are aboard, or something is wrong.
 func (s *sweep) run(ctx context.Context) {
-	s.b.counts.swept.Add(1)
 	gather := time.NewTimer(sweepGather)
 	defer gather.Stop()
 	select {
 	case <-gather.C:
 	case <-ctx.Done():
 	}
+	s.mu.Lock()
+	few := s.few(s.aboard)
+	s.mu.Unlock()
+	if few {
+		s.over(errFew)
+		return
+	}
+	s.b.counts.swept.Add(1)
 	silence := time.AfterFunc(s.silence, s.stop)
 	defer silence.Stop()
 	r := reading{stream: streamInputs, credit: sweepCredit, position: s.position}
@@ -232,7 +243,8 @@ func (s *sweep) deal(ctx context.Context, batch []stored, pending uint64) error 
 	s.next = next // who boards from now on and wants some of these makes us rewind
 	s.mu.Unlock()
 	if next-from != uint64(len(batch)) { // some are no longer there
-		if first, _, err := s.b.bounds(ctx, streamInputs); err != nil || first > from {
+		first, _, err := s.b.bounds(ctx, streamInputs)
+		if err != nil || first > from || s.b.old(batch[0].at, expiryEdge) {
 			return errors.Join(errStop, err)
 		}
 	}
@@ -268,7 +280,7 @@ func (s *sweep) give(patience context.Context, r *rider, p part) {
 	case r.in <- p:
 	case <-r.left:
 	case <-patience.Done():
-		s.drop(r, restBroken)
+		s.drop(r, restLate)
 		close(r.in)
 	}
 }

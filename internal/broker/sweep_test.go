@@ -109,6 +109,9 @@ func TestSweepLeavesBehind(t *testing.T) {
 			done[p].Do(others.Done)
 		}
 	})
+	if c := b.Counts().Swept; c == 0 {
+		t.Error("got no sweep")
+	}
 }
 
 // TestSweepAnyWay: wherever the partitions begin, however their owners dawdle
@@ -219,6 +222,9 @@ func TestSweepNeedsMost(t *testing.T) {
 	b, all := swept(t, 4, 8000)
 	end := all[0][len(all[0])-1]
 	readTogether(t, b, all, []uint64{1, end + 1, end + 1, end + 1}, func(int) {})
+	if c := b.Counts().Swept; c != 0 {
+		t.Errorf("got %d sweeps for one partition, want none", c)
+	}
 
 	s, riders := aboard(4, 1)
 	batch := []stored{{seq: 1, subject: "_llm.0.s.delta"}}
@@ -258,11 +264,12 @@ func TestSweepRefused(t *testing.T) {
 // aboard gives a sweep that stands still, and those that it takes along.
 func aboard(partitions int, next uint64) (*sweep, []*rider) {
 	s := newSweep(&Broker{partitions: partitions})
-	s.readers, s.next, s.stop = partitions, next, func() {}
+	s.readers, s.next, s.stop, s.aboard = partitions, next, func() {}, 1 // somebody else, for the moment
 	var riders []*rider
 	for p := range partitions {
 		riders = append(riders, s.board(p, next, sweepFrom))
 	}
+	s.aboard--
 	return s, riders
 }
 
@@ -300,11 +307,11 @@ func TestSweepWaitsOnce(t *testing.T) {
 		if took := time.Since(began); took != sweepPatience {
 			t.Errorf("waited for %v, want %v", took, sweepPatience)
 		}
-		s.stop = func() {}
 		if s.board(0, 1, sweepFrom) != nil {
 			t.Error("who took nothing boards again at once")
 		}
-		time.Sleep(restBroken)
+		time.Sleep(restLate)
+		s.aboard++ // somebody else
 		if s.board(0, 1, sweepFrom) == nil {
 			t.Error("who took nothing never boards again")
 		}
@@ -321,8 +328,13 @@ func TestSweepOfALostEnd(t *testing.T) {
 	if err := s.position(deadline(t), 11); err != nil {
 		t.Errorf("got %v at the end of the stream", err)
 	}
-	s.top = 12
-	if err := s.position(deadline(t), 1); !errors.Is(err, errStop) {
+	s.next = 12 // and those who are aboard
+	s.alone[1] = time.Time{}
+	s.leave(s.riders[1])
+	if s.board(1, 5, sweepFrom) == nil || !s.rewind {
+		t.Error("a partition that is further back does not make the sweep go back")
+	}
+	if err := s.position(deadline(t), 5); !errors.Is(err, errStop) {
 		t.Errorf("got %v where somebody is behind the end, want %v", err, errStop)
 	}
 }

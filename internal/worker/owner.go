@@ -130,12 +130,11 @@ func (o *owner) look(ctx context.Context) {
 		o.w.Logger.Info().Int("workers", len(ids)).Ints("partitions", share(ids, o.id, o.partitions)).Msg("carrying partitions")
 	}
 	mine := share(ids, o.id, o.partitions)
-	for p, c := range o.carried {
-		if !slices.Contains(mine, p) {
-			c.stop()
-			<-c.done
-			delete(o.carried, p)
-		}
+	theirs := maps.Clone(o.carried)
+	maps.DeleteFunc(theirs, func(p int, _ *carried) bool { return slices.Contains(mine, p) })
+	end(theirs)
+	for p := range theirs {
+		delete(o.carried, p)
 	}
 	for _, p := range mine {
 		if o.carried[p] == nil && ctx.Err() == nil {
@@ -173,6 +172,16 @@ func (o *owner) lastBeat(ctx context.Context, id string) (uint64, error) {
 	return o.members.LastBeat(ctx, id)
 }
 
+// end settles partitions, all at the same time.
+func end(all map[int]*carried) {
+	for _, c := range all {
+		c.stop()
+	}
+	for _, c := range all {
+		<-c.done
+	}
+}
+
 func (o *owner) carry(ctx context.Context, p int) {
 	ctx, stop := context.WithCancel(ctx)
 	c := &carried{stop: stop, done: make(chan struct{})}
@@ -185,12 +194,7 @@ func (o *owner) carry(ctx context.Context, p int) {
 
 // leave waits until all partitions are settled and takes the beat back.
 func (o *owner) leave() {
-	for _, c := range o.carried {
-		c.stop()
-	}
-	for _, c := range o.carried {
-		<-c.done
-	}
+	end(o.carried)
 	ctx, cancel := context.WithTimeout(context.Background(), beatBudget)
 	defer cancel()
 	if err := o.members.Leave(ctx, o.id); err != nil {

@@ -57,7 +57,7 @@ type partition struct {
 	scratch []events.Event
 }
 
-// batch is some inputs on their way to the owner, who closes done when it is
+// batch is some inputs on their way to the owner, who says on done when it is
 // through with them.
 type batch struct {
 	inputs   []broker.Input
@@ -408,7 +408,7 @@ func (q *partition) settle() {
 			return false
 		}
 	}
-	for q.queued > 0 {
+	for q.queued > 0 && q.flying > 0 { // else they stand still, and are saved
 		if !step() {
 			return
 		}

@@ -50,7 +50,7 @@ func (q *partition) save(now time.Time) {
 }
 
 // saveAll begins to save every session that changed, and tells whether some are
-// left for want of room.
+// left, for want of room or since they changed again.
 func (q *partition) saveAll(now time.Time) (left bool) { return q.saveOlder(now, now) }
 
 // maxSaving bounds the bytes of states on their way: after a burst all sessions
@@ -59,7 +59,11 @@ const maxSaving = 8 << 20
 
 func (q *partition) saveOlder(than, now time.Time) (left bool) {
 	for _, l := range q.live {
-		if l.first == 0 || l.save != nil || l.since.After(than) {
+		if l.first == 0 || l.since.After(than) {
+			continue
+		}
+		if l.save != nil {
+			left = left || l.second != 0
 			continue
 		}
 		if q.savingBytes >= maxSaving {
@@ -337,7 +341,7 @@ func (q *partition) listed(ctx context.Context, list []listed) error {
 			}
 			continue
 		}
-		q.alarms.set(s.token, s.wake)
+		q.alarms.sooner(s.token, s.wake) // a listing can be stale
 		if s.open > 0 {
 			q.asleep[s.token] = s.open
 		}
