@@ -52,8 +52,7 @@ func gcPercent(live, room uint64) int {
 // memoryLimit is where Linux says how much a container may use.
 const memoryLimit = "/sys/fs/cgroup/memory.max"
 
-// gcRoomIn is the room there is where a file tells a limit: an eighth of it at
-// most.
+// gcRoomIn is the room there is where a file tells a limit: an eighth of it.
 func gcRoomIn(file string) uint64 {
 	text, err := os.ReadFile(file)
 	if err != nil {

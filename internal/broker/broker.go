@@ -103,6 +103,7 @@ type Broker struct {
 	created    time.Time // of the input stream
 	warnings   []string
 	inputAge   time.Duration
+	replicated bool // the inputs
 	eventAge   time.Duration
 	stateAge   time.Duration
 

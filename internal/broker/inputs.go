@@ -79,6 +79,8 @@ func (b *Broker) Inputs(ctx context.Context, partition int, from uint64, deliver
 		err := b.read(ctx, alone, r.next)
 		if on, ok := errors.AsType[*boarded](err); ok {
 			err = r.ride(ctx, on.rider)
+		} else if errors.Is(err, errMissed) {
+			err = b.again.pause(ctx, missedPause)
 		}
 		if err != nil {
 			return err
@@ -94,9 +96,17 @@ type inputReader struct {
 	next      uint64    // the position; at least last + 1
 	fresh     time.Time // the next input was stored later than this; zero if not known
 	caughtUp  bool      // as it was delivered last
+	looked    look
 	batch     []Input
 	deliver   func([]Input, uint64, bool) error
 }
+
+// errMissed ends a consumer whose replica lacks what the stream has.
+var errMissed = errors.New("broker: a replica lacks inputs")
+
+// missedPause is how long it is waited before another is made, which may live
+// elsewhere. Until then the inputs are there, or gone everywhere.
+const missedPause = 250 * time.Millisecond
 
 // boarded ends a consumer of a partition that a sweep takes along.
 type boarded struct{ rider *rider }
@@ -156,8 +166,8 @@ func (r *inputReader) alone(ctx context.Context, batch []stored, pending uint64)
 }
 
 // What expires is asked for before it is that old, since clocks differ; and an
-// input that is nearly that old may be the first that the consumer's replica
-// still has, though the stream's leader has more.
+// input that is nearly that old may be the first that a consumer's replica still
+// has, though the stream's leader has more.
 const (
 	expiryMargin = 10 * time.Minute
 	expiryEdge   = 10 * time.Second
@@ -170,7 +180,8 @@ func (b *Broker) old(at time.Time, margin time.Duration) bool {
 }
 
 // intact tells whether none has expired of the inputs between those that were
-// delivered and those that came: a consumer passes over them in silence.
+// delivered and those that came: a consumer passes over them in silence. It
+// gives errMissed where only the consumer's replica lacks some.
 func (r *inputReader) intact(ctx context.Context, batch []stored) error {
 	if !r.b.old(r.fresh, expiryMargin) {
 		return nil
@@ -182,14 +193,20 @@ func (r *inputReader) intact(ctx context.Context, batch []stored) error {
 	if len(batch) == 0 {
 		return nil
 	}
+	m, err := r.b.message(ctx, streamInputs, map[string]any{"seq": next, "next_by_subj": cmp.Or(r.filter(), ">")})
+	if err != nil {
+		return err
+	}
 	first, _, err := r.b.bounds(ctx, streamInputs)
-	if err == nil && r.b.old(batch[0].at, expiryEdge) {
-		first = max(first, batch[0].seq)
-	}
-	if err == nil && next < first {
+	switch {
+	case err != nil:
+		return err
+	case next < first:
 		return &InputLostError{From: next, First: first}
+	case m != nil && m.Sequence < batch[0].seq:
+		return errMissed
 	}
-	return err
+	return nil
 }
 
 // take delivers what is new of a batch, behind which the partition has nothing
@@ -243,11 +260,25 @@ func (r *inputReader) idle(ctx context.Context) error {
 	return r.take(nil, r.next, true)
 }
 
+// look is where the stream ended at a moment, when the partition had been read
+// up to an input.
+type look struct {
+	at         time.Time
+	read, last uint64
+}
+
+// staleLeader is longer than a server that was cut off from the others answers
+// as if it still led them.
+const staleLeader = 5 * time.Second
+
 // advance moves the position behind the stream's end where nothing of this
 // partition is waiting before it; then it is clear. All is asked of the stream's
-// leader: the consumer may live with a replica that lags behind.
+// leader: the consumer may live with a replica that lags behind. Where there are
+// replicas, one who led them earlier may say that nothing is waiting: so the
+// position moves only to where the stream ended so long before that he led it
+// then.
 func (r *inputReader) advance(ctx context.Context) (clear bool, err error) {
-	now := time.Now()
+	now := look{at: time.Now(), read: r.last}
 	first, last, err := r.b.bounds(ctx, streamInputs)
 	switch {
 	case err != nil:
@@ -256,14 +287,26 @@ func (r *inputReader) advance(ctx context.Context) (clear bool, err error) {
 		return false, &InputLostError{From: r.next, First: first}
 	case r.next > last+1:
 		return false, &InputAheadError{From: r.next, Last: last}
-	case r.next <= last:
-		m, err := r.b.lastMessage(ctx, streamInputs, cmp.Or(r.filter(), ">"))
-		if err != nil || m != nil && m.Sequence > r.last {
-			return false, err
-		}
-		r.next = last + 1
+	case r.next == last+1:
+		r.fresh = now.at
+		return true, nil
 	}
-	r.fresh = now
+	m, err := r.b.lastMessage(ctx, streamInputs, cmp.Or(r.filter(), ">"))
+	if err != nil || m != nil && m.Sequence > r.last {
+		return false, err
+	}
+	now.last = last
+	to := now
+	if r.b.replicated {
+		if r.looked.read == r.last && now.at.Sub(r.looked.at) < staleLeader {
+			return false, nil
+		}
+		to, r.looked = r.looked, now
+		if to.at.IsZero() || to.read != r.last {
+			return false, nil
+		}
+	}
+	r.next, r.fresh = max(r.next, to.last+1), to.at
 	return true, nil
 }
 

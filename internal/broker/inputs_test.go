@@ -272,6 +272,42 @@ func TestInHandIsNotLost(t *testing.T) {
 	}
 }
 
+// TestOutdatedLeader: where there are replicas, what the stream's leader says of
+// a partition moves its position only to where the stream ended so long ago that
+// no other led it then.
+func TestOutdatedLeader(t *testing.T) {
+	b := start(t, Options{Partitions: 2})
+	fill(t, b, 10, 1, nil)
+	b.replicated = true
+	r := &inputReader{b: b, partition: 1 - b.Partition("s0"), next: 1, caughtUp: true, deliver: func([]Input, uint64, bool) error { return nil }}
+	idle := func(want uint64) {
+		t.Helper()
+		if err := r.idle(deadline(t)); err != nil || r.next != want {
+			t.Errorf("got %v and position %d, want %d", err, r.next, want)
+		}
+	}
+	idle(1)
+	fill(t, b, 20, 1, nil) // 10 of them are new
+	idle(1)
+	r.looked.at = r.looked.at.Add(-staleLeader)
+	idle(11)
+	idle(11)
+	r.looked.at = r.looked.at.Add(-staleLeader)
+	idle(21)
+}
+
+// TestReplicaLacksInputs: what the leader still has, and a consumer on another
+// replica passes over, is asked for again.
+func TestReplicaLacksInputs(t *testing.T) {
+	b := start(t, Options{Partitions: 1})
+	b.inputAge = 1 // so that all of them are old
+	fill(t, b, 10, 5, nil)
+	r := &inputReader{b: b, last: 3, next: 4}
+	if err := r.intact(deadline(t), []stored{{seq: 8}}); !errors.Is(err, errMissed) {
+		t.Errorf("got %v, want %v", err, errMissed)
+	}
+}
+
 // TestQuietIsNoLoss: what expires of other partitions while one has nothing to
 // read is no loss to it.
 func TestQuietIsNoLoss(t *testing.T) {

@@ -204,7 +204,8 @@ func (p *pull) run(ctx context.Context, again <-chan struct{}) error {
 			if silent++; silent > readSilence {
 				return errAgain
 			}
-			if quiet++; p.r.idle != nil && quiet%idlePace == 1 {
+			// Only where nothing is in hand: it would be taken for missing.
+			if quiet++; p.r.idle != nil && quiet%idlePace == 2 && len(p.in) == 0 {
 				if err := p.r.idle(ctx); err != nil {
 					return err
 				}

@@ -89,7 +89,7 @@ func (b *Broker) tryStreams(ctx context.Context) error {
 	if out < in+ageMargin {
 		return fmt.Errorf("broker: events are kept for %v, inputs for %v: events must be kept at least %v longer, or a replay would tell them again", out, in, ageMargin)
 	}
-	b.created, b.inputAge, b.eventAge = inputs.Created, in, out
+	b.created, b.inputAge, b.eventAge, b.replicated = inputs.Created, in, out, inputs.Config.Replicas > 1
 	b.stateAge = cmp.Or(b.opts.StateAge, in+out+ageMargin)
 	if err := b.makeOwn(ctx, out); err != nil {
 		return err

@@ -31,8 +31,9 @@ const (
 	sweepCredit  = 4 * readCredit
 	sweepRoom    = 4 // parts on their way to one partition
 
-	// How long a partition reads alone after a sweep that had too few aboard,
-	// after one that could not wait for it, and after one that broke off.
+	// How long a partition reads alone after a sweep that had too few aboard or
+	// broke off, after one that could not wait for it, and after one that brought
+	// nothing.
 	restFew    = 2 * time.Second
 	restLate   = 5 * time.Second
 	restBroken = time.Minute
@@ -105,7 +106,7 @@ func (s *sweep) board(partition int, next, waiting uint64) *rider {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.readers < 2 || s.few(s.readers) || s.riders[partition] != nil || time.Now().Before(s.alone[partition]):
+	case s.few(s.readers) || s.riders[partition] != nil || time.Now().Before(s.alone[partition]):
 		return nil
 	case s.stop == nil:
 		var ctx context.Context
@@ -127,8 +128,10 @@ func (s *sweep) board(partition int, next, waiting uint64) *rider {
 	return r
 }
 
-// few tells whether n consumers with filters are cheaper than one without.
-func (s *sweep) few(n int) bool { return 2*n <= len(s.riders) }
+// few tells whether n consumers with filters are cheaper than one without, which
+// brings what belongs to others as well. As measured, that is so below a third
+// of all partitions.
+func (s *sweep) few(n int) bool { return n < max(2, len(s.riders)/3) }
 
 // leave lets a partition go. Who reads it calls it once.
 func (s *sweep) leave(r *rider) {
@@ -162,16 +165,18 @@ func (s *sweep) run(ctx context.Context) {
 	few := s.few(s.aboard)
 	s.mu.Unlock()
 	if few {
-		s.over(errFew)
+		s.over(restFew)
 		return
 	}
 	s.b.counts.swept.Add(1)
 	silence := time.AfterFunc(s.silence, s.stop)
 	defer silence.Stop()
 	r := reading{stream: streamInputs, credit: sweepCredit, position: s.position}
+	rest := restBroken // where it brings nothing at all
 	r.deliver = func(batch []stored, pending uint64) error {
 		if len(batch) > 0 {
 			silence.Reset(s.silence)
+			rest = restFew
 		}
 		return s.deal(ctx, batch, pending)
 	}
@@ -179,7 +184,10 @@ func (s *sweep) run(ctx context.Context) {
 	for errors.Is(err, errRewind) {
 		err = s.b.read(ctx, r, s.begin())
 	}
-	s.over(err)
+	if errors.Is(err, errSwept) {
+		rest = 0
+	}
+	s.over(rest)
 }
 
 // begin gives where to read from.
@@ -190,15 +198,8 @@ func (s *sweep) begin() uint64 {
 	return s.next
 }
 
-// over lets all go.
-func (s *sweep) over(err error) {
-	rest := restBroken
-	switch {
-	case errors.Is(err, errSwept):
-		rest = 0
-	case errors.Is(err, errFew):
-		rest = restFew
-	}
+// over lets all go, to read alone for a while at least.
+func (s *sweep) over(rest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for p, r := range s.riders {

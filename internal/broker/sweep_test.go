@@ -83,13 +83,17 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepIsOnlyForMost: where this process reads half of the partitions, one
-// consumer for all would bring as much that nobody wants.
-func TestSweepIsOnlyForMost(t *testing.T) {
-	b, all := swept(t, 4, 500)
-	readTogether(t, b, all[:2], []uint64{1, 1}, func(int) {})
+// TestSweepIsOnlyForMany: where this process reads few of the partitions, one
+// consumer for all would bring too much that nobody wants.
+func TestSweepIsOnlyForMany(t *testing.T) {
+	b, all := swept(t, 12, 1000)
+	readTogether(t, b, all[:3], []uint64{1, 1, 1}, func(int) {})
 	if c := b.Counts().Swept; c != 0 {
 		t.Errorf("got %d sweeps, want none", c)
+	}
+	readTogether(t, b, all[:4], []uint64{1, 1, 1, 1}, func(int) {})
+	if c := b.Counts().Swept; c == 0 {
+		t.Error("got no sweep of a third of them")
 	}
 }
 
@@ -216,9 +220,9 @@ func TestSweepMisses(t *testing.T) {
 	reads.Wait()
 }
 
-// TestSweepNeedsMost: where few partitions are behind, each reads alone, though
+// TestSweepNeedsMany: where few partitions are behind, each reads alone, though
 // the process reads all of them.
-func TestSweepNeedsMost(t *testing.T) {
+func TestSweepNeedsMany(t *testing.T) {
 	b, all := swept(t, 4, 8000)
 	end := all[0][len(all[0])-1]
 	readTogether(t, b, all, []uint64{1, end + 1, end + 1, end + 1}, func(int) {})
@@ -226,15 +230,17 @@ func TestSweepNeedsMost(t *testing.T) {
 		t.Errorf("got %d sweeps for one partition, want none", c)
 	}
 
-	s, riders := aboard(4, 1)
+	s, riders := aboard(12, 1)
 	batch := []stored{{seq: 1, subject: "_llm.0.s.delta"}}
-	s.leave(riders[3])
-	if err := s.deal(deadline(t), batch, 1); err != nil {
-		t.Errorf("with three of four aboard: %v", err)
+	for _, r := range riders[4:] {
+		s.leave(r)
 	}
-	s.leave(riders[2])
+	if err := s.deal(deadline(t), batch, 1); err != nil {
+		t.Errorf("with a third aboard: %v", err)
+	}
+	s.leave(riders[3])
 	if err := s.deal(deadline(t), batch, 1); !errors.Is(err, errFew) {
-		t.Errorf("with two of four aboard: got %v, want %v", err, errFew)
+		t.Errorf("with fewer aboard: got %v, want %v", err, errFew)
 	}
 }
 

@@ -48,11 +48,11 @@ func (w *Worker) RunShared(ctx context.Context, members Members, partitions int)
 		return fmt.Errorf("worker: joining the workers: %w", err)
 	}
 	defer o.leave()
-	beating, stop := context.WithCancel(ctx)
-	defer stop()
+	// It beats until all is settled, or others would take over meanwhile.
+	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var beats sync.WaitGroup
 	beats.Go(func() { o.beat(beating) })
-	defer beats.Wait()
+	defer func() { end(o.carried); stop(); beats.Wait() }()
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for {
@@ -130,16 +130,16 @@ func (o *owner) look(ctx context.Context) {
 		o.w.Logger.Info().Int("workers", len(ids)).Ints("partitions", share(ids, o.id, o.partitions)).Msg("carrying partitions")
 	}
 	mine := share(ids, o.id, o.partitions)
+	for _, p := range mine {
+		if o.carried[p] == nil && ctx.Err() == nil {
+			o.carry(ctx, p)
+		}
+	}
 	theirs := maps.Clone(o.carried)
 	maps.DeleteFunc(theirs, func(p int, _ *carried) bool { return slices.Contains(mine, p) })
 	end(theirs)
 	for p := range theirs {
 		delete(o.carried, p)
-	}
-	for _, p := range mine {
-		if o.carried[p] == nil && ctx.Err() == nil {
-			o.carry(ctx, p)
-		}
 	}
 }
 
@@ -148,13 +148,15 @@ func (o *owner) look(ctx context.Context) {
 // never do so, and nobody would carry the partitions of those who are gone.
 func (o *owner) beating(ctx context.Context, ids []string, now time.Time) []string {
 	maps.DeleteFunc(o.pulses, func(id string, _ pulse) bool { return !slices.Contains(ids, id) })
+	mute := false // nobody answers
 	return slices.DeleteFunc(ids, func(id string) bool {
 		p, known := o.pulses[id]
-		if id == o.id || known && now.Sub(p.at) < memberTTL {
+		if id == o.id || mute || known && now.Sub(p.at) < memberTTL {
 			return p.stopped
 		}
 		last, err := o.lastBeat(ctx, id)
 		if err != nil {
+			mute = true
 			return p.stopped
 		}
 		stopped := known && last == p.last
@@ -192,9 +194,8 @@ func (o *owner) carry(ctx context.Context, p int) {
 	}()
 }
 
-// leave waits until all partitions are settled and takes the beat back.
+// leave takes the beat back.
 func (o *owner) leave() {
-	end(o.carried)
 	ctx, cancel := context.WithTimeout(context.Background(), beatBudget)
 	defer cancel()
 	if err := o.members.Leave(ctx, o.id); err != nil {

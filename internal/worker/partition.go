@@ -147,7 +147,7 @@ func (q *partition) loop(ctx context.Context, read <-chan error) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case err = <-read:
-			return q.readEnded(err)
+			return q.readEnded(ctx, err)
 		case b := <-inputs:
 			err = q.take(ctx, b)
 		case a := <-q.acks:
@@ -182,13 +182,18 @@ func (q *partition) tick(ctx context.Context, now time.Time) {
 	}
 }
 
-func (q *partition) readEnded(err error) error {
-	if lost := (*broker.InputLostError)(nil); errors.As(err, &lost) && q.mark.Seq >= lost.First {
-		return fmt.Errorf("worker: fell behind the input log, start again from the mark: %w", err)
-	} else if lost != nil {
-		return fmt.Errorf("%w: partition %d: %w", ErrLost, q.p, err)
+// readEnded says why no more inputs come. What is lost is lost only where the
+// saved mark says so: another owner may have moved it on.
+func (q *partition) readEnded(ctx context.Context, err error) error {
+	lost := (*broker.InputLostError)(nil)
+	if !errors.As(err, &lost) {
+		return fmt.Errorf("worker: reading inputs of partition %d: %w", q.p, err)
 	}
-	return fmt.Errorf("worker: reading inputs of partition %d: %w", q.p, err)
+	mark, _, failed := q.log.LoadMark(ctx, q.p)
+	if failed != nil || mark.Seq >= lost.First {
+		return fmt.Errorf("worker: fell behind the input log, start again from the mark: %w", errors.Join(err, failed))
+	}
+	return fmt.Errorf("%w: partition %d: %w", ErrLost, q.p, err)
 }
 
 // takeOver reads the mark and the sessions with something open.
@@ -413,13 +418,15 @@ func (q *partition) settle() {
 			return
 		}
 	}
-	left := q.saveAll(time.Now())
-	for q.saving > 0 || q.marking {
-		if !step() {
-			return
-		}
-		if left && q.savingBytes < maxSaving/2 {
-			left = q.saveAll(time.Now())
+	for range 2 { // some changed while they were being saved
+		left := q.saveAll(time.Now())
+		for q.saving > 0 || q.marking {
+			if !step() {
+				return
+			}
+			if left && q.savingBytes < maxSaving/2 {
+				left = q.saveAll(time.Now())
+			}
 		}
 	}
 	// Where the mark ends must not expire before the next owner comes, only
@@ -427,7 +434,9 @@ func (q *partition) settle() {
 	if pos, err := q.log.InputPosition(ctx, q.p, q.pos); err == nil {
 		q.pos = pos
 	}
-	q.advance(ctx)
-	for q.marking && step() {
+	for range 2 { // the first may meet one of ours that was on its way
+		q.advance(ctx)
+		for q.marking && step() {
+		}
 	}
 }

@@ -50,7 +50,7 @@ func (q *partition) save(now time.Time) {
 }
 
 // saveAll begins to save every session that changed, and tells whether some are
-// left, for want of room or since they changed again.
+// left for want of room.
 func (q *partition) saveAll(now time.Time) (left bool) { return q.saveOlder(now, now) }
 
 // maxSaving bounds the bytes of states on their way: after a burst all sessions
@@ -59,11 +59,7 @@ const maxSaving = 8 << 20
 
 func (q *partition) saveOlder(than, now time.Time) (left bool) {
 	for _, l := range q.live {
-		if l.first == 0 || l.since.After(than) {
-			continue
-		}
-		if l.save != nil {
-			left = left || l.second != 0
+		if l.first == 0 || l.save != nil || l.since.After(than) {
 			continue
 		}
 		if q.savingBytes >= maxSaving {

@@ -129,6 +129,9 @@ func (v *verification) refold(ctx context.Context) error {
 	return nil
 }
 
+// farthest bounds how many inputs are left out because they may expire soon.
+const farthest = 1000
+
 // refoldOne folds a partition again. Inputs that expire meanwhile are no fault:
 // it begins behind them, further each time, as more may expire before it reads.
 func (v *verification) refoldOne(ctx context.Context, p int) error {
@@ -146,7 +149,7 @@ func (v *verification) refoldOne(ctx context.Context, p int) error {
 			return err
 		}
 		f.forget()
-		v.first[p] = lost.First + (lost.First - v.first[p])
+		v.first[p] = lost.First + min(lost.First-v.first[p], farthest)
 	}
 	return nil
 }
