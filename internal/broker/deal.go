@@ -1,0 +1,107 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// part is what a partition has among some inputs in a row.
+type part struct {
+	batch []stored
+	next  uint64 // it has no other below this
+}
+
+// deal gives each partition what is its own.
+func (s *sweep) deal(ctx context.Context, batch []stored, pending uint64) error {
+	s.mu.Lock()
+	riders, from := slices.Clone(s.riders), s.next
+	next := from + uint64(len(batch))
+	if n := len(batch); n > 0 {
+		next = batch[n-1].seq + 1
+	}
+	if s.rewind {
+		s.mu.Unlock()
+		return errRewind
+	}
+	if s.few(s.aboard) {
+		s.mu.Unlock()
+		return errFew
+	}
+	s.next = next // who boards from now on and wants some of these makes us rewind
+	s.mu.Unlock()
+	if next-from != uint64(len(batch)) { // some are no longer there
+		first, _, err := s.b.bounds(ctx, streamInputs)
+		if err != nil || first > from || s.b.old(batch[0].at, expiryEdge) {
+			return errors.Join(errStop, err)
+		}
+	}
+	s.giveAll(riders, batch, next, pending == 0)
+	if pending == 0 {
+		return errSwept
+	}
+	return nil
+}
+
+// giveAll hands over the parts of a batch, empty ones now and then and at the
+// end.
+func (s *sweep) giveAll(riders []*rider, batch []stored, next uint64, end bool) {
+	patience, stop := context.WithTimeout(context.Background(), sweepPatience)
+	defer stop()
+	parts := byPartition(batch, riders)
+	for p, r := range riders {
+		if r != nil && (end || len(parts[p]) > 0 || next >= r.told+sweepTell) {
+			s.give(patience, r, part{parts[p], next})
+		}
+	}
+}
+
+// give hands over a part, unless the rider takes nothing for too long.
+func (s *sweep) give(patience context.Context, r *rider, p part) {
+	r.told = p.next
+	select {
+	case r.in <- p:
+		return
+	default:
+	}
+	select {
+	case r.in <- p:
+	case <-r.left:
+	case <-patience.Done():
+		s.drop(r, restLate)
+		close(r.in)
+	}
+}
+
+// byPartition gives the messages of each rider.
+func byPartition(batch []stored, riders []*rider) [][]stored {
+	of, size := make([]int, len(batch)), make([]int, len(riders))
+	for i := range batch {
+		if of[i] = partitionOf(batch[i].subject); of[i] < len(riders) {
+			size[of[i]]++
+		}
+	}
+	parts := make([][]stored, len(riders))
+	for i, m := range batch {
+		if p := of[i]; p < len(riders) && riders[p] != nil {
+			if parts[p] == nil {
+				parts[p] = make([]stored, 0, size[p])
+			}
+			parts[p] = append(parts[p], m)
+		}
+	}
+	return parts
+}
+
+// partitionOf reads the partition of a stored input's subject; what has none is
+// in a partition that nobody has.
+func partitionOf(subject string) int {
+	text, _, dotted := strings.Cut(strings.TrimPrefix(subject, "_llm."), ".")
+	p, err := strconv.Atoi(text)
+	if err != nil || p < 0 || !dotted || text != strconv.Itoa(p) {
+		return 1 << 30
+	}
+	return p
+}

@@ -1,0 +1,60 @@
+package broker
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Input is one message of the input log.
+type Input struct {
+	Seq       uint64
+	At        time.Time // when the server stored it
+	Token     string    // of the session, as it came; "" for KindRules
+	Kind      string    // "" if the subject is none of the contract's
+	Partition int
+	// Foreign tells that the message is in a partition its token does not
+	// belong to, or on no subject of the contract: skip and count it.
+	Foreign bool
+	Subject string
+	Header  nats.Header
+	Data    []byte
+}
+
+// longestToken bounds a token that can be answered, even to refuse it: a line
+// of the protocol holds 4 KiB, and a condition names the token twice.
+const longestToken = 1 << 10
+
+// answerable tells whether events can be published under a token as it came: a
+// server lets tokens such as *x pass, which are no subject to publish on.
+func answerable(token string) bool {
+	return len(token) <= longestToken && publishable(token)
+}
+
+// input reads what the subject tells: _llm.<p>.<token>.<kind> or _llm.<p>.rules.
+func (b *Broker) input(m stored, partition int) Input {
+	in := Input{Seq: m.seq, At: m.at, Subject: m.subject, Header: m.header, Data: m.data, Partition: partition, Foreign: true}
+	p, rest, _ := strings.Cut(strings.TrimPrefix(m.subject, "_llm."), ".")
+	if p != strconv.Itoa(partition) {
+		return in
+	}
+	token, kind, more := strings.Cut(rest, ".")
+	switch {
+	case !more && token == KindRules:
+		in.Kind, in.Foreign = KindRules, false
+	case more && knownKind(kind):
+		in.Token, in.Kind = token, kind
+		in.Foreign = b.Partition(token) != partition || !answerable(token)
+	}
+	return in
+}
+
+func knownKind(kind string) bool {
+	switch kind {
+	case KindDelta, KindResult, KindProgress, KindInterrupt, KindEnd, KindClock:
+		return true
+	}
+	return false
+}
