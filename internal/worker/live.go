@@ -62,7 +62,7 @@ func (l *live) idle() bool {
 // record is a session as it is saved: the state after input N, the chain as it
 // was then, and the events the chain may lack.
 type record struct {
-	State  json.RawMessage `json:"state"`
+	State  json.RawMessage `json:"state,omitempty"`
 	Chain  point           `json:"chain"`
 	Base   point           `json:"base"`
 	Events []outgoing      `json:"events,omitempty"`
