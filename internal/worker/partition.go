@@ -37,8 +37,10 @@ type partition struct {
 	pos      uint64
 	read     events.Time // stamp of the last input
 	caughtUp bool
-	queued   int // bytes of events not stored yet
-	flying   int // publishes without an outcome yet
+	begun    time.Time
+	going    bool // it works: what had stopped it is over
+	queued   int  // bytes of events not stored yet
+	flying   int  // publishes without an outcome yet
 	// Saves under way, and the bytes of their states.
 	saving, savingBytes int
 	m                   *meters
@@ -88,7 +90,8 @@ func newPartition(w *Worker, p int) *partition {
 
 // run takes the partition over and carries it until ctx ends.
 func (q *partition) run(ctx context.Context) error {
-	q.m.begin(time.Now())
+	q.begun = time.Now()
+	q.m.begin(q.begun)
 	if err := q.takeOver(ctx); err != nil {
 		return err
 	}
@@ -179,6 +182,20 @@ func (q *partition) tick(ctx context.Context, now time.Time) {
 		q.advance(ctx)
 		q.evict(now)
 		q.measure(now)
+		if now.Sub(q.begun) >= q.opts.LookAgain {
+			q.goOn()
+		}
+	}
+}
+
+// goOn notes that the partition works, whatever had stopped it before.
+func (q *partition) goOn() {
+	if q.going {
+		return
+	}
+	q.going = true
+	if q.w.stop(q.p, nil) {
+		q.z.Info().Msg("partition goes on")
 	}
 }
 
@@ -331,6 +348,7 @@ func (q *partition) take(ctx context.Context, b batch) error {
 	q.caughtUp = b.caughtUp
 	q.readUpTo()
 	if b.caughtUp {
+		q.goOn()
 		q.wantRules()
 	}
 	b.done <- struct{}{}

@@ -66,6 +66,9 @@ type Options struct {
 	// MaxQueued bounds the bytes of events of a partition that are not stored
 	// yet; no input is read while there are more. If zero, 16 MiB.
 	MaxQueued int
+	// LookAgain is how long a partition that stopped waits until it looks whether
+	// somebody mended it. If zero, 10 s.
+	LookAgain time.Duration
 	// Nonce makes message ids of this instance unique. Required.
 	Nonce string
 }
@@ -86,6 +89,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxQueued <= 0 {
 		o.MaxQueued = 16 << 20
+	}
+	if o.LookAgain <= 0 {
+		o.LookAgain = 10 * time.Second
 	}
 	return o
 }
@@ -136,7 +142,6 @@ func (w *Worker) check() error {
 
 const (
 	restartAfter = time.Second
-	lookAgain    = 10 * time.Second
 	tellAgain    = 30 * time.Second // what goes on failing is not logged each time
 )
 
@@ -145,19 +150,19 @@ const (
 func (w *Worker) keep(ctx context.Context, p int) {
 	m := w.metersOf(p)
 	defer m.retire()
+	defer w.stop(p, nil)
 	var told time.Time
 	for ctx.Err() == nil {
 		err := newPartition(w, p).run(ctx)
 		pause := restartAfter
 		switch {
 		case ctx.Err() != nil:
-			w.stop(p, nil)
 			return
 		case errors.Is(err, ErrLost) || errors.Is(err, ErrVersion) || errors.Is(err, broker.ErrReplaced):
 			if w.stop(p, err) {
 				w.Logger.Error().Err(err).Int("partition", p).Msg("partition stopped")
 			}
-			pause = lookAgain
+			pause = w.Options.withDefaults().LookAgain
 		default:
 			w.stop(p, nil)
 			m.restarts.Add(1)
@@ -173,21 +178,21 @@ func (w *Worker) keep(ctx context.Context, p int) {
 	}
 }
 
-// stop notes why a partition stopped, nil that it did not, and tells whether
+// stop notes why a partition stopped, nil that it goes on, and tells whether
 // that is news.
 func (w *Worker) stop(p int, err error) (news bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	was := w.stopped[p]
 	if err == nil {
 		delete(w.stopped, p)
-		return false
+		return was != nil
 	}
 	if w.stopped == nil {
 		w.stopped = map[int]error{}
 	}
-	news = w.stopped[p] == nil
 	w.stopped[p] = err
-	return news
+	return was == nil
 }
 
 // Problem says which partitions stopped and why, or that one is far behind, or
