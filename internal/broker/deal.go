@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // part is what a partition has among some inputs in a row.
@@ -16,22 +14,10 @@ type part struct {
 
 // deal gives each partition what is its own.
 func (s *sweep) deal(ctx context.Context, batch []stored, pending uint64) error {
-	s.mu.Lock()
-	riders, from := slices.Clone(s.riders), s.next
-	next := from + uint64(len(batch))
-	if n := len(batch); n > 0 {
-		next = batch[n-1].seq + 1
+	riders, from, next, err := s.move(batch)
+	if err != nil {
+		return err
 	}
-	if s.rewind {
-		s.mu.Unlock()
-		return errRewind
-	}
-	if s.few(s.aboard) {
-		s.mu.Unlock()
-		return errFew
-	}
-	s.next = next // who boards from now on and wants some of these makes us rewind
-	s.mu.Unlock()
 	if next-from != uint64(len(batch)) { // some are no longer there
 		first, _, err := s.b.bounds(ctx, streamInputs)
 		if err != nil || first > from || s.b.old(batch[0].at, expiryEdge) {
@@ -43,6 +29,24 @@ func (s *sweep) deal(ctx context.Context, batch []stored, pending uint64) error 
 		return errSwept
 	}
 	return nil
+}
+
+// move moves the sweep behind a batch, and gives who is aboard. Who boards from
+// then on and wants some of the batch makes it rewind.
+func (s *sweep) move(batch []stored) (riders []*rider, from, next uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.rewind:
+		return nil, 0, 0, errRewind
+	case s.few(s.aboard):
+		return nil, 0, 0, errFew
+	}
+	from = s.next
+	if n := len(batch); n > 0 {
+		s.next = batch[n-1].seq + 1
+	}
+	return slices.Clone(s.riders), from, s.next, nil
 }
 
 // giveAll hands over the parts of a batch, empty ones now and then and at the
@@ -79,7 +83,7 @@ func (s *sweep) give(patience context.Context, r *rider, p part) {
 func byPartition(batch []stored, riders []*rider) [][]stored {
 	of, size := make([]int, len(batch)), make([]int, len(riders))
 	for i := range batch {
-		if of[i] = partitionOf(batch[i].subject); of[i] < len(riders) {
+		if of[i], _ = partitionOf(batch[i].subject); of[i] < len(riders) {
 			size[of[i]]++
 		}
 	}
@@ -93,15 +97,4 @@ func byPartition(batch []stored, riders []*rider) [][]stored {
 		}
 	}
 	return parts
-}
-
-// partitionOf reads the partition of a stored input's subject; what has none is
-// in a partition that nobody has.
-func partitionOf(subject string) int {
-	text, _, dotted := strings.Cut(strings.TrimPrefix(subject, "_llm."), ".")
-	p, err := strconv.Atoi(text)
-	if err != nil || p < 0 || !dotted || text != strconv.Itoa(p) {
-		return 1 << 30
-	}
-	return p
 }

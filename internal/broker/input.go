@@ -36,8 +36,8 @@ func answerable(token string) bool {
 // input reads what the subject tells: _llm.<p>.<token>.<kind> or _llm.<p>.rules.
 func (b *Broker) input(m stored, partition int) Input {
 	in := Input{Seq: m.seq, At: m.at, Subject: m.subject, Header: m.header, Data: m.data, Partition: partition, Foreign: true}
-	p, rest, _ := strings.Cut(strings.TrimPrefix(m.subject, "_llm."), ".")
-	if p != strconv.Itoa(partition) {
+	p, rest := partitionOf(m.subject)
+	if p != partition {
 		return in
 	}
 	token, kind, more := strings.Cut(rest, ".")
@@ -49,6 +49,17 @@ func (b *Broker) input(m stored, partition int) Input {
 		in.Foreign = b.Partition(token) != partition || !answerable(token)
 	}
 	return in
+}
+
+// partitionOf reads the partition of a stored input's subject, and gives the
+// rest; what has none is in a partition that nobody has.
+func partitionOf(subject string) (partition int, rest string) {
+	text, rest, dotted := strings.Cut(strings.TrimPrefix(subject, "_llm."), ".")
+	p, err := strconv.Atoi(text)
+	if err != nil || p < 0 || !dotted || text != strconv.Itoa(p) {
+		return 1 << 30, ""
+	}
+	return p, rest
 }
 
 func knownKind(kind string) bool {

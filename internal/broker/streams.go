@@ -163,7 +163,7 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 		Source:      "llm.*.*",
 		Destination: fmt.Sprintf("_llm.{{partition(%d,1)}}.{{wildcard(1)}}.{{wildcard(2)}}", b.partitions),
 	}
-	config.Duplicates = cmp.Or(b.opts.Duplicates, min(defaultDuplicates, config.MaxAge)) // the server allows no longer one
+	config.Duplicates = b.duplicates(config.MaxAge)
 	config.Metadata = map[string]string{metaPartitions: strconv.Itoa(b.partitions)}
 	b.limitBytes(&config, info)
 	return b.createOrCheck(ctx, info, config, b.opts.InputAge, b.opts.Duplicates)
@@ -185,7 +185,7 @@ func (b *Broker) makeEvents(ctx context.Context, inputs *streamInfo) (*streamInf
 	config.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "_toolcalls.>", Destination: "toolcalls.>"}
 	config.RePublish = &jetstream.RePublish{Source: "toolcalls.>", Destination: "toolcalls.>"}
 	config.AllowDirect = true
-	config.Duplicates = cmp.Or(b.opts.Duplicates, min(defaultDuplicates, config.MaxAge)) // the server allows no longer one
+	config.Duplicates = b.duplicates(config.MaxAge)
 	config.Metadata = map[string]string{metaInputs: created}
 	return b.createOrCheck(ctx, info, config, b.opts.EventAge, b.opts.Duplicates)
 }
@@ -212,6 +212,12 @@ func (b *Broker) makeOwn(ctx context.Context, eventAge time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// duplicates is for how long ids are remembered of what is kept for age: the
+// server allows no longer one.
+func (b *Broker) duplicates(age time.Duration) time.Duration {
+	return cmp.Or(b.opts.Duplicates, min(defaultDuplicates, age))
 }
 
 // limitBytes sets how large the input stream may grow. A full one refuses new

@@ -351,7 +351,7 @@ func TestPartitionOf(t *testing.T) {
 		"_llm.-0.s.delta": 1 << 30, "_llm.+1.s.delta": 1 << 30, "_llm.01.s.delta": 1 << 30,
 		"_llm.1": 1 << 30, "_llm..s.delta": 1 << 30, "_llm.x.s.delta": 1 << 30, "_llm.99999999999999999999.s.delta": 1 << 30,
 	} {
-		if got := partitionOf(subject); got != want {
+		if got, _ := partitionOf(subject); got != want {
 			t.Errorf("%s: got partition %d, want %d", subject, got, want)
 		}
 	}
