@@ -135,12 +135,14 @@ func (o *owner) look(ctx context.Context) {
 			o.carry(ctx, p)
 		}
 	}
-	theirs := maps.Clone(o.carried)
-	maps.DeleteFunc(theirs, func(p int, _ *carried) bool { return slices.Contains(mine, p) })
-	end(theirs)
-	for p := range theirs {
-		delete(o.carried, p)
+	theirs := map[int]*carried{}
+	for p, c := range o.carried {
+		if !slices.Contains(mine, p) {
+			theirs[p] = c
+			delete(o.carried, p)
+		}
 	}
+	end(theirs)
 }
 
 // beating leaves out the members that do not beat any more. The server lets

@@ -37,10 +37,8 @@ type partition struct {
 	pos      uint64
 	read     events.Time // stamp of the last input
 	caughtUp bool
-	begun    time.Time
-	going    bool // it works: what had stopped it is over
-	queued   int  // bytes of events not stored yet
-	flying   int  // publishes without an outcome yet
+	queued   int // bytes of events not stored yet
+	flying   int // publishes without an outcome yet
 	// Saves under way, and the bytes of their states.
 	saving, savingBytes int
 	m                   *meters
@@ -90,8 +88,7 @@ func newPartition(w *Worker, p int) *partition {
 
 // run takes the partition over and carries it until ctx ends.
 func (q *partition) run(ctx context.Context) error {
-	q.begun = time.Now()
-	q.m.begin(q.begun)
+	q.m.begin(time.Now())
 	if err := q.takeOver(ctx); err != nil {
 		return err
 	}
@@ -182,20 +179,9 @@ func (q *partition) tick(ctx context.Context, now time.Time) {
 		q.advance(ctx)
 		q.evict(now)
 		q.measure(now)
-		if now.Sub(q.begun) >= q.opts.LookAgain {
-			q.goOn()
+		if (q.caughtUp || q.read > 0) && q.w.stop(q.p, nil) { // it works, whatever had stopped it before
+			q.z.Info().Msg("partition goes on")
 		}
-	}
-}
-
-// goOn notes that the partition works, whatever had stopped it before.
-func (q *partition) goOn() {
-	if q.going {
-		return
-	}
-	q.going = true
-	if q.w.stop(q.p, nil) {
-		q.z.Info().Msg("partition goes on")
 	}
 }
 
@@ -348,7 +334,6 @@ func (q *partition) take(ctx context.Context, b batch) error {
 	q.caughtUp = b.caughtUp
 	q.readUpTo()
 	if b.caughtUp {
-		q.goOn()
 		q.wantRules()
 	}
 	b.done <- struct{}{}
@@ -436,16 +421,8 @@ func (q *partition) settle() {
 			return
 		}
 	}
-	for range 2 { // some changed while they were being saved
-		left := q.saveAll(time.Now())
-		for q.saving > 0 || q.marking {
-			if !step() {
-				return
-			}
-			if left && q.savingBytes < maxSaving/2 {
-				left = q.saveAll(time.Now())
-			}
-		}
+	if !q.saveRest(step) {
+		return
 	}
 	// Where the mark ends must not expire before the next owner comes, only
 	// because the last inputs were those of other partitions.
@@ -457,4 +434,20 @@ func (q *partition) settle() {
 		for q.marking && step() {
 		}
 	}
+}
+
+// saveRest saves all that changed. step waits for an outcome, if there is time.
+func (q *partition) saveRest(step func() bool) bool {
+	for range 2 { // some changed while they were being saved
+		left := q.saveAll(time.Now())
+		for q.saving > 0 || q.marking {
+			if !step() {
+				return false
+			}
+			if left && q.savingBytes < maxSaving/2 {
+				left = q.saveAll(time.Now())
+			}
+		}
+	}
+	return true
 }

@@ -142,6 +142,7 @@ func (v *verification) refoldOne(ctx context.Context, p int) error {
 		}
 		err := v.log.Inputs(ctx, p, f.first, f.take(ctx))
 		if errors.Is(err, errRead) {
+			v.inputs += f.inputs
 			break
 		}
 		lost := (*broker.InputLostError)(nil)
@@ -167,7 +168,6 @@ type folding struct {
 
 // forget takes back what was folded.
 func (f *folding) forget() {
-	f.v.inputs -= f.inputs
 	for token := range f.states {
 		delete(f.v.want, token)
 		delete(f.v.older, token)
@@ -210,7 +210,6 @@ func (f *folding) input(ctx context.Context, in *broker.Input) error {
 	case !f.v.takes(in.Token):
 		return nil
 	}
-	f.v.inputs++
 	f.inputs++
 	s := f.states[in.Token]
 	if s == nil {
