@@ -53,8 +53,8 @@ func ParseToken(token string) (string, error) {
 	if token == "" {
 		return "", errors.New("events: session token is empty")
 	}
-	if isPlain(token) {
-		return Token(token)
+	if isPlain(token) && len(token) <= MaxToken {
+		return token, nil
 	}
 	var b strings.Builder
 	for i := 0; i < len(token); i++ {
