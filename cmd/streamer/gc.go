@@ -19,8 +19,8 @@ const (
 )
 
 // paceGC lets the garbage collector run less often than it does by itself: a
-// server and a worker in one process make much garbage and keep little, and a
-// third of their time went into looking for it. An environment that sets GOGC
+// server and a worker in one process make much garbage and keep little, and
+// much of their time went into looking for it. An environment that sets GOGC
 // decides itself, and GOMEMLIMIT holds in any case.
 func paceGC(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {

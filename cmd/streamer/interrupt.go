@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
-	"streamer/internal/events"
 	"streamer/internal/session"
 
 	"github.com/nats-io/nuid"
@@ -26,9 +24,9 @@ func interrupt(ctx context.Context, std stdio, args []string) error {
 	if len(rest) != 1 {
 		return misused(std, fs, "one SESSION is needed, not %d", len(rest))
 	}
-	token, err := events.Token(rest[0])
+	token, err := tokenOf(std, fs, rest[0])
 	if err != nil {
-		return misused(std, fs, "session: %s", strings.TrimPrefix(err.Error(), "events: "))
+		return err
 	}
 	b, err := dial(ctx, n)
 	if err != nil {

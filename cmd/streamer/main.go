@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"streamer/internal/events"
 )
 
 // stdio is what a command reads and writes besides files and the network.
@@ -199,6 +201,15 @@ func value(f *flag.Flag) any {
 		return g.Get()
 	}
 	return nil
+}
+
+// tokenOf gives the token of a session that an argument names.
+func tokenOf(std stdio, fs *flag.FlagSet, session string) (string, error) {
+	token, err := events.Token(session)
+	if err != nil {
+		return "", misused(std, fs, "session: %s", strings.TrimPrefix(err.Error(), "events: "))
+	}
+	return token, nil
 }
 
 // misused says on standard error what is wrong with the arguments, and how the

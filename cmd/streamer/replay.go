@@ -13,7 +13,6 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/decode"
-	"streamer/internal/events"
 	"streamer/internal/session"
 	"streamer/internal/worker"
 
@@ -46,9 +45,9 @@ func replay(ctx context.Context, std stdio, args []string) error {
 	case *name == "":
 		return misused(std, fs, "--session is needed")
 	}
-	token, err := events.Token(*name)
+	token, err := tokenOf(std, fs, *name)
 	if err != nil {
-		return misused(std, fs, "session: %s", strings.TrimPrefix(err.Error(), "events: "))
+		return err
 	}
 	in := std.in
 	if files[0] != "-" {

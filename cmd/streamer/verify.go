@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"streamer/internal/events"
 	"streamer/internal/worker"
 )
 
@@ -19,9 +17,9 @@ func verify(ctx context.Context, std stdio, args []string) error {
 	}
 	var tokens []string
 	for _, s := range sessions {
-		token, err := events.Token(s)
+		token, err := tokenOf(std, fs, s)
 		if err != nil {
-			return misused(std, fs, "session: %s", strings.TrimPrefix(err.Error(), "events: "))
+			return err
 		}
 		tokens = append(tokens, token)
 	}
