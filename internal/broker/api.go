@@ -81,10 +81,15 @@ type streamInfo struct {
 	failure
 	Config  jetstream.StreamConfig `json:"config"`
 	Created time.Time              `json:"created"`
-	State   struct {
-		First uint64 `json:"first_seq"`
-		Last  uint64 `json:"last_seq"`
-	} `json:"state"`
+	State   bounds                 `json:"state"`
+}
+
+// bounds are a stream's first and last sequence. In an empty stream First is
+// Last + 1.
+type bounds struct {
+	First  uint64    `json:"first_seq"`
+	Last   uint64    `json:"last_seq"`
+	LastAt time.Time `json:"last_ts"` // when the last was stored
 }
 
 type storedMessage struct {
@@ -152,17 +157,18 @@ func (b *Broker) askOnce(ctx context.Context, subject string, request any, a ans
 	return nil
 }
 
-// bounds gives a stream's first and last sequence.
-func (b *Broker) bounds(ctx context.Context, stream string) (first, last uint64, err error) {
+// bounds asks a stream's leader for its bounds.
+func (b *Broker) bounds(ctx context.Context, stream string) (bounds, error) {
 	var info streamInfo
 	if err := b.ask(ctx, apiStreamInfo+stream, nil, &info); err != nil {
-		return 0, 0, fmt.Errorf("broker: stream %s: %w", stream, err)
+		return bounds{}, fmt.Errorf("broker: stream %s: %w", stream, err)
 	}
 	if stream == streamInputs && !info.Created.Equal(b.created) {
-		return 0, 0, fmt.Errorf("%w: stream %s was created at %s, that of the start at %s; event ids would mean other inputs",
+		return bounds{}, fmt.Errorf("%w: stream %s was created at %s, that of the start at %s; event ids would mean other inputs",
 			ErrReplaced, stream, info.Created.Format(time.RFC3339), b.created.Format(time.RFC3339))
 	}
-	return max(info.State.First, 1), info.State.Last, nil
+	info.State.First = max(info.State.First, 1)
+	return info.State, nil
 }
 
 // lastMessage reads the last message on a subject, which may be a wildcard,

@@ -10,6 +10,7 @@ import (
 type part struct {
 	batch []stored
 	next  uint64 // it has no other below this
+	read  Witness
 }
 
 // deal gives each partition what is its own.
@@ -19,8 +20,8 @@ func (s *sweep) deal(ctx context.Context, batch []stored, pending uint64) error 
 		return err
 	}
 	if next-from != uint64(len(batch)) { // some are no longer there
-		first, _, err := s.b.bounds(ctx, streamInputs)
-		if err != nil || first > from || s.b.old(batch[0].at, expiryEdge) {
+		state, err := s.b.bounds(ctx, streamInputs)
+		if err != nil || state.First > from || s.b.old(batch[0].at, expiryEdge) {
 			return errors.Join(errStop, err)
 		}
 	}
@@ -45,6 +46,7 @@ func (s *sweep) move(batch []stored) (riders []*rider, from, next uint64, err er
 	from = s.next
 	if n := len(batch); n > 0 {
 		s.next = batch[n-1].seq + 1
+		s.read = Witness{batch[n-1].seq, batch[n-1].at}
 	}
 	return slices.Clone(s.riders), from, s.next, nil
 }
@@ -54,10 +56,14 @@ func (s *sweep) move(batch []stored) (riders []*rider, from, next uint64, err er
 func (s *sweep) giveAll(riders []*rider, batch []stored, next uint64, end bool) {
 	patience, stop := context.WithTimeout(context.Background(), sweepPatience)
 	defer stop()
+	var read Witness
+	if n := len(batch); n > 0 {
+		read = Witness{batch[n-1].seq, batch[n-1].at}
+	}
 	parts := byPartition(batch, riders)
 	for p, r := range riders {
 		if r != nil && (end || len(parts[p]) > 0 || next >= r.told+sweepTell) {
-			s.give(patience, r, part{parts[p], next})
+			s.give(patience, r, part{parts[p], next, read})
 		}
 	}
 }

@@ -166,5 +166,6 @@ func sessionOf(subject string) string {
 // EventBounds gives the sequences of the first and the last event. In an empty
 // log first is last + 1.
 func (b *Broker) EventBounds(ctx context.Context) (first, last uint64, err error) {
-	return b.bounds(ctx, streamEvents)
+	state, err := b.bounds(ctx, streamEvents)
+	return state.First, state.Last, err
 }

@@ -20,7 +20,8 @@ import (
 //
 // Inputs returns ctx's error, deliver's, an *InputLostError where the position
 // is below the stream's first message, or an *InputAheadError where it is
-// above its last.
+// above its last, or an *InputRewoundError where the stream has other inputs
+// than those that were delivered.
 func (b *Broker) Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []Input, next uint64, caughtUp bool) error) error {
 	b.sweep.count(1)
 	defer b.sweep.count(-1)
@@ -54,6 +55,7 @@ type inputReader struct {
 	fresh     time.Time // the next input was stored later than this; zero if not known
 	caughtUp  bool      // as it was delivered last
 	looked    look
+	read      Witness // the last input known below next, of any partition
 	batch     []Input
 	deliver   func([]Input, uint64, bool) error
 }
@@ -109,6 +111,7 @@ func (r *inputReader) take(batch []stored, next uint64, caughtUp bool) error {
 	}
 	if n := len(r.batch); n > 0 {
 		r.last, r.fresh = r.batch[n-1].Seq, r.batch[n-1].At
+		r.saw(Witness{r.last, r.fresh})
 	}
 	r.next, r.caughtUp = max(r.next, r.last+1, next), caughtUp
 	return r.deliver(r.batch, r.next, caughtUp)
@@ -126,6 +129,7 @@ func (r *inputReader) ride(ctx context.Context, on *rider) error {
 			if p.next <= r.next { // boarded further on
 				continue
 			}
+			r.saw(p.read)
 			if err := r.take(p.batch, p.next, false); err != nil {
 				return err
 			}

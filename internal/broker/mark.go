@@ -6,15 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
 )
 
-// Mark is a partition's low-water mark.
+// Mark is a partition's checkpoint.
 type Mark struct {
-	Seq   uint64          `json:"seq"`             // first input not covered by saved states
-	Rules json.RawMessage `json:"rules,omitempty"` // the rules in force there
+	Seq     uint64          `json:"seq"`               // first input not covered by saved states
+	Rules   json.RawMessage `json:"rules,omitempty"`   // the rules in force there
+	Read    Witness         `json:"read,omitzero"`     // the last input that was folded when the mark was written
+	Rewinds Rewinds         `json:"rewinds,omitempty"` // of the input log
 }
 
 // LoadMark reads the mark of a partition from its stream's leader; zeros if
@@ -36,7 +39,8 @@ func (b *Broker) loadMark(ctx context.Context, p int) (m Mark, rev uint64, raw [
 }
 
 // SaveMark replaces the mark whose revision is rev (0: there is none):
-// ErrConflict where another stands there, ErrBackwards where m is before it.
+// ErrConflict where another stands there, ErrBackwards where m is before it
+// without recording a rewind that the stored one lacks.
 func (b *Broker) SaveMark(ctx context.Context, p int, m Mark, rev uint64) (newRev uint64, err error) {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -48,7 +52,7 @@ func (b *Broker) SaveMark(ctx context.Context, p int, m Mark, rev uint64) (newRe
 		return 0, err
 	case at != rev:
 		return 0, fmt.Errorf("%w: the mark of partition %d has revision %d, not %d", ErrConflict, p, at, rev)
-	case m.Seq < old.Seq:
+	case m.Seq < old.Seq && slices.Equal(m.Rewinds, old.Rewinds):
 		return 0, fmt.Errorf("%w: of partition %d from %d to %d", ErrBackwards, p, old.Seq, m.Seq)
 	}
 	pub := &Pub{Subject: rootMarks + strconv.Itoa(p), Header: nats.Header{headerPrev: {strconv.FormatUint(rev, 10)}}, Data: data}

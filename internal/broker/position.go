@@ -33,7 +33,8 @@ func (e *InputAheadError) Error() string {
 // InputBounds gives the sequences of the first and the last input. In an
 // empty stream first is last + 1.
 func (b *Broker) InputBounds(ctx context.Context) (first, last uint64, err error) {
-	return b.bounds(ctx, streamInputs)
+	state, err := b.bounds(ctx, streamInputs)
+	return state.First, state.Last, err
 }
 
 // InputPosition gives where a partition stands of which every input below next
@@ -45,19 +46,43 @@ func (b *Broker) InputPosition(ctx context.Context, partition int, next uint64) 
 	return r.next, err
 }
 
-// position checks that the stream still has what is to be read next. A stale
-// answer that the stream ends earlier is given some time.
+// saw notes an input below the position.
+func (r *inputReader) saw(w Witness) {
+	if w.Seq > r.read.Seq {
+		r.read = w
+	}
+}
+
+// position checks that the stream still has what was read and what is to be
+// read next. A stale answer that the stream ends earlier is given some time.
 func (r *inputReader) position(ctx context.Context, _ uint64) error {
 	for try := 0; ; try++ {
-		_, err := r.advance(ctx)
-		ahead := (*InputAheadError)(nil)
-		if !errors.As(err, &ahead) || try == 5 {
+		err := r.rewound(ctx)
+		if err == nil {
+			_, err = r.advance(ctx)
+		}
+		_, ahead := errors.AsType[*InputAheadError](err)
+		_, rewound := errors.AsType[*InputRewoundError](err)
+		if !ahead && !rewound || try == 5 {
 			return err
 		}
 		if err := r.b.again.pause(ctx, backoff(try)); err != nil {
 			return err
 		}
 	}
+}
+
+// rewound returns an *InputRewoundError where the stream has another input than
+// the one that was read.
+func (r *inputReader) rewound(ctx context.Context) error {
+	if r.read.Seq == 0 {
+		return nil
+	}
+	same, err := r.b.witnessed(ctx, r.read)
+	if err == nil && !same {
+		return &InputRewoundError{Seq: r.read.Seq}
+	}
+	return err
 }
 
 // idle tells where the position is, where other partitions have moved it, and
@@ -79,6 +104,7 @@ func (r *inputReader) idle(ctx context.Context) error {
 type look struct {
 	at         time.Time
 	read, last uint64
+	stored     time.Time // when last was
 }
 
 // staleLeader is longer than a server that was cut off from the others answers
@@ -93,7 +119,8 @@ const staleLeader = 5 * time.Second
 // then.
 func (r *inputReader) advance(ctx context.Context) (clear bool, err error) {
 	now := look{at: time.Now(), read: r.last}
-	first, last, err := r.b.bounds(ctx, streamInputs)
+	state, err := r.b.bounds(ctx, streamInputs)
+	first, last := state.First, state.Last
 	switch {
 	case err != nil:
 		return false, err
@@ -109,7 +136,7 @@ func (r *inputReader) advance(ctx context.Context) (clear bool, err error) {
 	if err != nil || m != nil && m.Sequence > r.last {
 		return false, err
 	}
-	now.last = last
+	now.last, now.stored = last, state.LastAt
 	to := now
 	if r.b.replicated {
 		if r.looked.read == r.last && now.at.Sub(r.looked.at) < staleLeader {
@@ -121,6 +148,7 @@ func (r *inputReader) advance(ctx context.Context) (clear bool, err error) {
 		}
 	}
 	r.next, r.fresh = max(r.next, to.last+1), to.at
+	r.saw(Witness{to.last, to.stored})
 	return true, nil
 }
 
@@ -156,12 +184,12 @@ func (r *inputReader) intact(ctx context.Context, batch []stored) error {
 	if err != nil {
 		return err
 	}
-	first, _, err := r.b.bounds(ctx, streamInputs)
+	state, err := r.b.bounds(ctx, streamInputs)
 	switch {
 	case err != nil:
 		return err
-	case next < first:
-		return &InputLostError{From: next, First: first}
+	case next < state.First:
+		return &InputLostError{From: next, First: state.First}
 	case m != nil && m.Sequence < batch[0].seq:
 		return errMissed
 	}

@@ -34,6 +34,9 @@ type reading struct {
 	filter  string // "" for everything; never several: that is 60 times slower
 	headers bool   // without bodies
 	credit  int    // if zero, readCredit
+	// since, where set, begins with what was stored then or later, instead of
+	// with a sequence.
+	since time.Time
 
 	// position, where set, checks the next sequence against the stream's
 	// bounds before each consumer is made.
@@ -146,6 +149,9 @@ func (p *pull) create(ctx context.Context) (pending uint64, err error) {
 		Replicas:      1,
 		// Longer than any pause of a reader that is held up and comes back.
 		InactiveThreshold: 5 * time.Minute,
+	}
+	if *p.next == 0 && !p.r.since.IsZero() {
+		config.DeliverPolicy, config.OptStartSeq, config.OptStartTime = jetstream.DeliverByStartTimePolicy, 0, &p.r.since
 	}
 	subject := apiConsumerCreate + p.r.stream + "." + p.name
 	if p.r.filter != "" {

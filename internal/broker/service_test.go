@@ -163,8 +163,8 @@ func TestServeReplies(t *testing.T) {
 	ask(t, nc, "echo.say", "all before this is taken")
 	stop()
 	for _, stream := range []string{streamInputs, streamEvents, streamBlobs} {
-		if first, last, err := b.bounds(deadline(t), stream); err != nil || last >= first {
-			t.Errorf("stream %s: from %d to %d, %v, want nothing in it", stream, first, last, err)
+		if s, err := b.bounds(deadline(t), stream); err != nil || s.Last >= s.First {
+			t.Errorf("stream %s: %+v, %v, want nothing in it", stream, s, err)
 		}
 	}
 	for _, reply := range []string{"_INBOX.a.b", "_R_.x", "my.inbox.1"} {

@@ -62,6 +62,7 @@ type sweep struct {
 	next    uint64      // of the next input that is read
 	top     uint64      // nobody has come further than this or next
 	rewind  bool        // next was set back
+	read    Witness     // the last input that was read
 	stop    context.CancelFunc
 }
 
@@ -102,7 +103,7 @@ func (s *sweep) board(partition int, next, waiting uint64) *rider {
 	case s.stop == nil:
 		var ctx context.Context
 		ctx, s.stop = context.WithCancel(context.Background())
-		s.next, s.top, s.rewind = next, next, false
+		s.next, s.top, s.rewind, s.read = next, next, false, Witness{}
 		go s.run(ctx)
 	case s.aboard == 0: // it ends
 		return nil
@@ -207,11 +208,21 @@ func (s *sweep) over(rest time.Duration) {
 // position ends the sweep where the stream no longer has what is to be read, or
 // has lost its end: who has come further would take new inputs for old ones.
 func (s *sweep) position(ctx context.Context, next uint64) error {
-	first, last, err := s.b.bounds(ctx, streamInputs)
+	state, err := s.b.bounds(ctx, streamInputs)
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil && (next < first || max(next, s.top) > last+1) {
+	top, read := s.top, s.read
+	s.mu.Unlock()
+	if next < state.First || max(next, top) > state.Last+1 {
 		return errStop
 	}
-	return err
+	if read.Seq == 0 {
+		return nil
+	}
+	if same, err := s.b.witnessed(ctx, read); err != nil || !same {
+		return errors.Join(errStop, err)
+	}
+	return nil
 }

@@ -1,0 +1,98 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"streamer/internal/events"
+)
+
+// FirstEvent reads the oldest event of a session that is in the log, zero if
+// there is none.
+func (b *Broker) FirstEvent(ctx context.Context, token string) (Stored, error) {
+	for seq := uint64(1); ; {
+		m, err := b.message(ctx, streamEvents, map[string]any{"seq": seq, "next_by_subj": chain(token)})
+		if err != nil || m == nil {
+			return Stored{}, err
+		}
+		s := b.storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
+		if s.Forged == "" {
+			return s, nil
+		}
+		seq = m.Sequence + 1
+	}
+}
+
+// LastEvent reads the newest event of all sessions, zero if there is none.
+func (b *Broker) LastEvent(ctx context.Context) (Stored, error) {
+	m, err := b.lastMessage(ctx, streamEvents, "toolcalls.>")
+	if err != nil || m == nil {
+		return Stored{}, err
+	}
+	s := b.storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
+	if s.Forged != "" {
+		return Stored{}, nil
+	}
+	return s, nil
+}
+
+// TopEvent returns the highest event id of a partition's sessions among the
+// events stored since t.
+func (b *Broker) TopEvent(ctx context.Context, p int, t time.Time) (top events.ID, err error) {
+	err = b.waiting(ctx, reading{stream: streamEvents, headers: true, since: t}, func(m stored) error {
+		s := b.storedEvent(m)
+		if s.Forged == "" && s.ID.After(top) && b.Partition(s.Token) == p {
+			top = s.ID
+		}
+		return nil
+	})
+	return top, err
+}
+
+// OpenEvents returns how many calls and runs of each session have begun and not
+// ended, as the subjects of the event log count them. Sessions with none are
+// left out.
+func (b *Broker) OpenEvents(ctx context.Context) (map[string]int, error) {
+	open := map[string]int{}
+	for _, count := range []struct {
+		of   events.Type
+		sign int
+	}{{events.ToolCallStart, 1}, {events.ToolCallResult, -1}, {events.RunStarted, 1}, {events.RunFinished, -1}} {
+		err := b.subjects(ctx, "toolcalls.*.event."+string(count.of), func(subject string, n int) {
+			open[sessionOf(subject)] += count.sign * n
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for token, n := range open {
+		if n <= 0 {
+			delete(open, token)
+		}
+	}
+	return open, nil
+}
+
+// subjects counts the messages of each subject of the event stream, a page of
+// subjects at a time.
+func (b *Broker) subjects(ctx context.Context, filter string, fn func(subject string, n int)) error {
+	for offset := 0; ; {
+		var page struct {
+			failure
+			Total int `json:"total"`
+			State struct {
+				Subjects map[string]int `json:"subjects"`
+			} `json:"state"`
+		}
+		if err := b.ask(ctx, apiStreamInfo+streamEvents, map[string]any{"subjects_filter": filter, "offset": offset}, &page); err != nil {
+			return fmt.Errorf("broker: subjects of stream %s: %w", streamEvents, err)
+		}
+		for subject, n := range page.State.Subjects {
+			fn(subject, n)
+		}
+		if offset += len(page.State.Subjects); len(page.State.Subjects) == 0 || offset >= page.Total {
+			return nil
+		}
+	}
+}
