@@ -24,17 +24,22 @@ func (b *Broker) FirstEvent(ctx context.Context, token string) (Stored, error) {
 	}
 }
 
-// LastEvent reads the newest event of all sessions, zero if there is none.
-func (b *Broker) LastEvent(ctx context.Context) (Stored, error) {
-	m, err := b.lastMessage(ctx, streamEvents, "toolcalls.>")
-	if err != nil || m == nil {
-		return Stored{}, err
+// RecentEvents reads the events stored last, up to d before the newest, and
+// returns those with the highest id of each partition.
+func (b *Broker) RecentEvents(ctx context.Context, d time.Duration) (map[int]Stored, error) {
+	tops := map[int]Stored{}
+	state, err := b.bounds(ctx, streamEvents)
+	if err != nil || state.Last < state.First {
+		return tops, err
 	}
-	s := b.storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
-	if s.Forged != "" {
-		return Stored{}, nil
-	}
-	return s, nil
+	err = b.waiting(ctx, reading{stream: streamEvents, headers: true, since: state.LastAt.Add(-d)}, func(m stored) error {
+		s := b.storedEvent(m)
+		if p := b.Partition(s.Token); s.Forged == "" && s.ID.After(tops[p].ID) {
+			tops[p] = s
+		}
+		return nil
+	})
+	return tops, err
 }
 
 // TopEvent returns the highest event id of a partition's sessions among the

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -52,7 +51,7 @@ func (b *Broker) SaveMark(ctx context.Context, p int, m Mark, rev uint64) (newRe
 		return 0, err
 	case at != rev:
 		return 0, fmt.Errorf("%w: the mark of partition %d has revision %d, not %d", ErrConflict, p, at, rev)
-	case m.Seq < old.Seq && slices.Equal(m.Rewinds, old.Rewinds):
+	case m.Seq < old.Seq && m.Rewinds.Equal(old.Rewinds):
 		return 0, fmt.Errorf("%w: of partition %d from %d to %d", ErrBackwards, p, old.Seq, m.Seq)
 	}
 	pub := &Pub{Subject: rootMarks + strconv.Itoa(p), Header: nats.Header{headerPrev: {strconv.FormatUint(rev, 10)}}, Data: data}

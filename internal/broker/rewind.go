@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -19,8 +20,9 @@ type Witness struct {
 // it. Inputs from From on were stored since; they count as inputs By further
 // on, behind all that were folded before.
 type Rewind struct {
-	From uint64 `json:"from"`
-	By   uint64 `json:"by"`
+	From   uint64    `json:"from"`
+	By     uint64    `json:"by"`
+	Before time.Time `json:"before,omitzero"` // when the last input before From was stored
 }
 
 // Rewinds are the rewinds of a partition's input log, oldest first. The zero
@@ -52,9 +54,15 @@ func (r Rewinds) Stored(n uint64) (seq uint64, ok bool) {
 	return n, true
 }
 
+// Equal reports whether both number the inputs in the same way.
+func (r Rewinds) Equal(o Rewinds) bool {
+	return slices.EqualFunc(r, o, func(a, b Rewind) bool { return a.From == b.From && a.By == b.By })
+}
+
 // Add returns r with a rewind after which the inputs from from on count behind
-// top. Rewinds of inputs that are lost themselves are left out.
-func (r Rewinds) Add(from, top uint64) Rewinds {
+// top. before is when the last input before them was stored. Rewinds of inputs
+// that are lost themselves are left out.
+func (r Rewinds) Add(from, top uint64, before time.Time) Rewinds {
 	var kept Rewinds
 	top = max(top, r.Effective(from-1))
 	for _, old := range r {
@@ -63,7 +71,7 @@ func (r Rewinds) Add(from, top uint64) Rewinds {
 			kept = append(kept, old)
 		}
 	}
-	return append(kept, Rewind{From: from, By: top + 1 - min(from, top+1)})
+	return append(kept, Rewind{From: from, By: top + 1 - min(from, top+1), Before: before})
 }
 
 // InputRewoundError says that the input log was rewound: at Seq it has another
@@ -117,6 +125,16 @@ func (b *Broker) InputAfter(ctx context.Context, t time.Time) (seq uint64, err e
 // RulesInputs reads the changes of settings of a partition that are in the log.
 func (b *Broker) RulesInputs(ctx context.Context, p int, fn func(*Input) error) error {
 	return b.inputs(ctx, p, partitionRoot(p)+KindRules, fn)
+}
+
+// LastRules reads the last change of settings of a partition; ok is false where
+// the log has none.
+func (b *Broker) LastRules(ctx context.Context, p int) (in Input, ok bool, err error) {
+	m, err := b.lastMessage(ctx, streamInputs, partitionRoot(p)+KindRules)
+	if err != nil || m == nil {
+		return Input{}, false, err
+	}
+	return b.input(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data}, p), true, nil
 }
 
 // SessionInputs reads the inputs of a session that are in the log.

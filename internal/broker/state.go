@@ -75,6 +75,16 @@ func (b *Broker) SavePub(p int, token string, rev uint64, header map[string]stri
 	return &Pub{Subject: stateSubject(p, token), Header: h, Data: data}, blobs
 }
 
+// LastState returns the revision of the state of partition p that was saved last,
+// from its stream's leader: a listing that does not reach it is stale.
+func (b *Broker) LastState(ctx context.Context, p int) (rev uint64, err error) {
+	m, err := b.lastMessage(ctx, streamStates, stateSubject(p, "*"))
+	if err != nil || m == nil || deleted(m.Header) {
+		return 0, err
+	}
+	return m.Sequence, nil
+}
+
 // ListStates gives what is known of every saved state of partition p, or of
 // all if p is negative, without its data. A listing can be stale, and gives a
 // state that is saved meanwhile twice.

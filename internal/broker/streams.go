@@ -98,6 +98,10 @@ func (b *Broker) tryStreams(ctx context.Context) error {
 	return nil
 }
 
+// Replicated reports whether the input log has replicas: a server that led
+// them earlier may answer for some seconds as if it still did.
+func (b *Broker) Replicated() bool { return b.replicated }
+
 // Retention tells how long inputs and events are kept.
 func (b *Broker) Retention() (inputs, events time.Duration) { return b.inputAge, b.eventAge }
 

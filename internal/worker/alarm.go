@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -202,6 +203,10 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 		}
 		q.prefetch(ctx, q.alarms.due(q.mayAsk(now)))
 		l, err := q.load(ctx, a.token)
+		if errors.Is(err, errHeld) {
+			q.alarms.clear(a.token)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -247,7 +252,9 @@ func (q *partition) askClock(l *live, due lifecycle.Alarm, now time.Time) error 
 	q.alarms.set(l.token, asked.again)
 	q.m.asked.Add(1)
 	p := q.log.ClockPub(l.token, id, data)
-	p.Key = ask{l.token}
+	// What is under way when the connection is lost would be the first input
+	// after an outage, before the results that were kept from being stored.
+	p.Key, p.Epoch = ask{l.token}, q.log.Epoch()
 	q.publish(p)
 	return nil
 }

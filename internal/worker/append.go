@@ -35,6 +35,14 @@ func (o *outgoing) size() int {
 	return n
 }
 
+func newOutgoing(l *live, e *events.Event, trace map[string]string) (*outgoing, error) {
+	body, err := e.Body()
+	if err != nil {
+		return nil, err
+	}
+	return &outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Status: e.Status, Trace: trace, Body: body, Blobs: e.Blobs, session: l}, nil
+}
+
 // chunk is the Key of a publish that stores a piece of a blob of an event.
 type chunk struct{ of *outgoing }
 
@@ -42,14 +50,12 @@ type chunk struct{ of *outgoing }
 // not have yet.
 func (q *partition) queue(l *live, out []events.Event, trace map[string]string) error {
 	for i := range out {
-		e := &out[i]
-		body, err := e.Body()
+		o, err := newOutgoing(l, &out[i], trace)
 		if err != nil {
 			return err
 		}
-		o := &outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Status: e.Status, Trace: trace, Body: body, Blobs: e.Blobs, session: l}
 		q.compare(o)
-		if !e.EventID.After(l.id) {
+		if !o.ID.After(l.id) {
 			// It is stored already, by an owner that may not have saved: keep
 			// it as long as a power loss may take it.
 			o.at, o.Seq = time.Now(), l.chain
@@ -125,6 +131,9 @@ func (q *partition) acked(ctx context.Context, a broker.Ack) error {
 	case *save:
 		return q.saved(ctx, key, a)
 	case ask:
+		if errors.Is(a.Err, broker.ErrConflict) {
+			return nil // the connection was lost before it was stored: asked again later
+		}
 		if a.Err != nil {
 			return fmt.Errorf("worker: clock input for session %q: %w", key.token, a.Err)
 		}
@@ -143,9 +152,11 @@ func (q *partition) appended(ctx context.Context, o *outgoing, a broker.Ack) err
 	}
 	switch {
 	case a.Err == nil:
-		l.chain, l.id = a.Seq, o.ID
+		l.chain, l.id, l.fresh = a.Seq, o.ID, false
 		q.m.stored(o)
 		q.shift(l, a.Seq)
+	case errors.Is(a.Err, broker.ErrConflict) && l.fresh:
+		return q.conflicted(ctx, l)
 	case errors.Is(a.Err, broker.ErrConflict):
 		if err := q.adopt(ctx, l); err != nil {
 			return err
@@ -192,10 +203,14 @@ func (q *partition) adopt(ctx context.Context, l *live) error {
 	return nil
 }
 
+// errShort is returned where the event log lost events of a session in memory
+// that are not kept: the partition begins again and folds their inputs again.
+var errShort = errors.New("worker: the event log lost events")
+
 // again queues the stored events that the chain lacks after id.
 func (q *partition) again(l *live, id events.ID) error {
 	if l.base.ID.After(id) {
-		return fmt.Errorf("worker: session %q: its chain ends at event %s, memory reaches back to %s", l.token, id, l.base.ID)
+		return fmt.Errorf("%w: session %q: its chain ends at event %s, memory reaches back to %s", errShort, l.token, id, l.base.ID)
 	}
 	n := len(l.acked)
 	for n > 0 && l.acked[n-1].ID.After(id) {

@@ -20,12 +20,17 @@ type cold struct {
 	epoch uint64 // in which the end of the chain was read
 	end   uint64 // sequence of the chain's last message
 	last  broker.Stored
+	left  *evicted // where it stood when it left memory, if that still holds
 	err   error
 }
 
-// readCold asks for a session's saved state, and then where its chain ends.
+// readCold asks for a session's saved state, and then where its chain ends,
+// unless that is known.
 func (q *partition) readCold(ctx context.Context, token string) (c cold) {
-	if c.saved, c.ok, c.err = q.log.LoadState(ctx, q.p, token); c.err == nil {
+	c.saved, c.ok, c.err = q.log.LoadState(ctx, q.p, token)
+	if left, ok := q.evicted[token]; ok && c.err == nil && left.rev == c.saved.Rev && left.epoch == q.log.Epoch() {
+		c.left = &left
+	} else if c.err == nil {
 		c.epoch = q.log.Epoch()
 		c.end, c.last, c.err = q.log.ChainLast(ctx, token)
 	}
@@ -50,7 +55,7 @@ func (q *partition) prefetch(ctx context.Context, tokens iter.Seq[string]) {
 	var wanted []string
 	for token := range tokens {
 		_, read := q.cold[token]
-		known := read || q.live[token] != nil
+		known := read || q.live[token] != nil || q.held[token] != nil || !q.known.has(token)
 		if known && len(wanted) == 0 {
 			return
 		}
@@ -72,7 +77,6 @@ func (q *partition) prefetch(ctx context.Context, tokens iter.Seq[string]) {
 // forgetCold forgets what was read and not used.
 func (q *partition) forgetCold() {
 	clear(q.cold)
-	q.end = inputEnd{}
 }
 
 // takeCold gives what was read of a session, or reads it now. It is given

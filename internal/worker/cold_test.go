@@ -69,29 +69,29 @@ func TestColdTogether(t *testing.T) {
 
 	for _, step := range []struct {
 		what string
-		do   func(*partition, []listed) error
+		do   func(*partition, listing) error
 	}{
-		{"a look at their chains", func(q *partition, _ []listed) error { _, _, err := q.states(ctx); return err }},
-		{"alarms that are due", func(q *partition, open []listed) error {
+		{"a look at their chains", func(q *partition, l listing) error { _, err := q.open(ctx, l.saved); return err }},
+		{"alarms that are due", func(q *partition, open listing) error {
 			q.caughtUp, q.pos = true, sessions+1
 			if err := q.listed(ctx, open); err != nil {
 				return err
 			}
 			return q.ring(ctx, time.Now().Add(time.Hour))
 		}},
-		{"chains that lack something", func(q *partition, open []listed) error {
-			for i := range open {
-				open[i].lacking = true
+		{"chains that lack something", func(q *partition, open listing) error {
+			for i := range open.open {
+				open.open[i].lacking = true
 			}
 			return q.listed(ctx, open)
 		}},
 	} {
-		open, _, err := partitionOn(h.broker).states(ctx)
-		if err != nil || len(open) != sessions {
-			t.Fatalf("got %v and %d saved sessions, want %d", err, len(open), sessions)
+		open := listingOf(t, partitionOn(h.broker))
+		if len(open.open) != sessions {
+			t.Fatalf("got %d saved sessions, want %d", len(open.open), sessions)
 		}
 		q := partitionOn(newCrowd(h.broker, sessions))
-		err = q.rules.begin(broker.Mark{})
+		err := q.rules.begin(broker.Mark{})
 		if err == nil {
 			err = step.do(q, open)
 		}
@@ -100,6 +100,19 @@ func TestColdTogether(t *testing.T) {
 		}
 		q.abandon()
 	}
+}
+
+// listingOf lists the saved sessions of a partition.
+func listingOf(t *testing.T, q *partition) listing {
+	t.Helper()
+	l, err := q.snapshots(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.open, err = q.open(t.Context(), l.saved); err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // inputs reads the first n inputs of partition 0.

@@ -40,7 +40,7 @@ func (q *partition) ends(l *live, seq uint64, last broker.Stored) {
 		q.z.Error().Str("session", l.token).Uint64("event_seq", seq).Msg("forged message in the event log stepped over")
 	}
 	l.chain, l.id, l.found = seq, last.ID, found{}
-	if last.ID != (events.ID{}) {
+	if _, stored := q.rewinds.Stored(last.ID.Seq); stored && last.ID != (events.ID{}) {
 		l.found = found{last.ID, sumOf(last.Type, last.Call, last.Data)}
 	}
 }

@@ -28,6 +28,8 @@ type live struct {
 	base  point       // of the event before acked and queue
 	found found       // stored by somebody, and not folded by us yet
 
+	at     time.Time // when the last input folded was stored
+	fresh  bool      // taken to be new: nothing was read of it, and nothing is stored yet
 	rev    uint64    // of the saved state
 	save   *save     // under way
 	first  uint64    // first input that no acknowledged save covers, 0 if none
@@ -44,8 +46,13 @@ type point struct {
 }
 
 // folded notes that an input changed the state.
-func (l *live) folded(seq uint64) {
-	l.touched = time.Now()
+func (l *live) folded(in *broker.Input) {
+	l.touched, l.at = time.Now(), in.At
+	l.changed(in.Seq)
+}
+
+// changed notes that the state is another since the input stored at seq.
+func (l *live) changed(seq uint64) {
 	if l.first == 0 {
 		l.first, l.since = seq, l.touched
 	}
@@ -68,80 +75,38 @@ type record struct {
 	Events []outgoing      `json:"events,omitempty"`
 }
 
-// load gives a session, reading it back if it is not in memory. What the saved
-// record holds and the chain lacks is queued again.
+// load returns a session, reading it back if it is not in memory. What the saved
+// record holds and the chain lacks is queued again. A session of which nothing
+// is known to be stored is taken to be new; a conflict shows where that is
+// wrong. It returns errHeld for a session that only an operator can close.
 func (q *partition) load(ctx context.Context, token string) (*live, error) {
+	return q.loadFrom(ctx, token, false)
+}
+
+// loadFrom is load. behind says that inputs below the position may be missing
+// from the snapshot.
+func (q *partition) loadFrom(ctx context.Context, token string, behind bool) (*live, error) {
 	if l := q.live[token]; l != nil {
 		return l, nil
 	}
-	l := &live{token: token, state: new(session.State), touched: time.Now()}
-	c := q.takeCold(ctx, token)
-	if c.err != nil {
-		return nil, c.err
+	if q.held[token] != nil {
+		return nil, errHeld
 	}
-	l.epoch = c.epoch
-	q.ends(l, c.end, c.last)
-	if c.ok {
-		if err := q.restore(ctx, l, c.saved); err != nil {
+	l := &live{token: token, state: new(session.State), touched: time.Now()}
+	if q.known.has(token) {
+		if err := q.restore(ctx, l, q.takeCold(ctx, token), behind); err != nil {
 			return nil, err
 		}
-	}
-	if err := q.reach(ctx, max(l.state.N, l.id.Seq)); err != nil {
-		return nil, err
+	} else {
+		l.epoch, l.fresh = q.log.Epoch(), true
+		q.known.add(token)
 	}
 	q.live[token] = l
 	delete(q.asleep, token)
+	delete(q.evicted, token)
 	q.wake(l)
 	q.send(l)
 	return l, nil
-}
-
-func (q *partition) restore(ctx context.Context, l *live, saved broker.State) error {
-	var r record
-	if err := json.Unmarshal(saved.Data, &r); err != nil {
-		return fmt.Errorf("worker: session %q: saved state: %w", l.token, err)
-	}
-	state, err := session.Load(r.State)
-	if err != nil {
-		return fmt.Errorf("worker: session %q: %w", l.token, err)
-	}
-	l.state, l.rev = state, saved.Rev
-	if r.Base.ID.After(l.id) {
-		var first uint64
-		err := q.believed(ctx, func() (ok bool, err error) {
-			l.epoch = q.log.Epoch()
-			if err = q.chainEnd(ctx, l); err == nil {
-				first, _, err = q.log.EventBounds(ctx)
-			}
-			return !r.Base.ID.After(l.id) || r.Base.Seq < first, err
-		})
-		if err != nil {
-			return err
-		}
-		if r.Base.ID.After(l.id) && r.Base.Seq >= first {
-			return fmt.Errorf("%w: session %q: its chain ends at event %s, its saved state reaches back to %s", ErrLost, l.token, l.id, r.Base.ID)
-		}
-		if r.Base.ID.After(l.id) {
-			l.id = r.Base.ID // the chain expired
-		}
-	}
-	l.base = r.Base
-	if !l.found.id.After(l.base.ID) {
-		l.found = found{} // from before what can be folded again
-	}
-	for i := range r.Events {
-		e := &r.Events[i]
-		e.session = l
-		q.compare(e)
-		if e.ID.After(l.id) {
-			l.queue = append(l.queue, e)
-			q.queued += e.size()
-		} else {
-			e.at = l.touched
-			l.acked = append(l.acked, *e)
-		}
-	}
-	return nil
 }
 
 // drop forgets a session that is in memory; it is loaded again on demand.
@@ -175,6 +140,7 @@ func (q *partition) evict(now time.Time) {
 			}
 			q.rearm(l)
 			q.drop(l)
+			q.remember(l)
 		}
 	}
 }
@@ -182,6 +148,9 @@ func (q *partition) evict(now time.Time) {
 // header is what a listing of states tells without their data.
 func (l *live) header(alarm lifecycle.Alarm, set bool) map[string]string {
 	h := map[string]string{headerInput: fmt.Sprint(l.state.N), headerChain: l.id.String()}
+	if !l.at.IsZero() {
+		h[headerAt] = fmt.Sprint(l.at.UnixNano())
+	}
 	if n := l.state.Life.Open(); n > 0 {
 		h[HeaderOpen] = fmt.Sprint(n)
 	}

@@ -20,16 +20,14 @@ import (
 type MendLog interface {
 	Log
 	Partitions() int
-	Partition(token string) int
-	Events(ctx context.Context, token string, after uint64, fn func(broker.Stored) error) error
 }
 
-// Loss is a partition whose inputs expired before they were folded, and what
-// mending it would do.
+// Loss is a partition whose inputs expired before they were folded, or that has
+// sessions whose snapshots were lost, and what mending it would do.
 type Loss struct {
 	Partition int
 	Mark      uint64 // folded up to here
-	First     uint64 // the input log begins here
+	First     uint64 // the input log begins here; 0 where no input was lost
 	Sessions  []Damage
 }
 
@@ -46,21 +44,36 @@ type Damage struct {
 	at   events.Time
 }
 
-// Losses finds the partitions that stopped because inputs were lost, and the
-// calls in them that nothing would ever close. It changes nothing.
+// Losses finds the partitions that stopped because inputs were lost, the sessions
+// that are held because their snapshots were, and the calls in them that nothing
+// would ever close. It changes nothing.
 func Losses(ctx context.Context, log MendLog) ([]Loss, error) {
 	first, _, err := log.InputBounds(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var losses []Loss
+	held := map[string]bool{}
 	for p := range log.Partitions() {
 		m, _, err := log.LoadMark(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		if m.Seq != 0 && m.Seq < first && first > 1 {
+		n := len(held)
+		err = log.ListStates(ctx, p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
+			if _, is := header[headerHeld]; is {
+				held[token] = true
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case m.Seq != 0 && m.Seq < first && first > 1:
 			losses = append(losses, Loss{Partition: p, Mark: m.Seq, First: first})
+		case len(held) > n:
+			losses = append(losses, Loss{Partition: p, Mark: m.Seq})
 		}
 	}
 	if losses == nil {
@@ -70,9 +83,14 @@ func Losses(ctx context.Context, log MendLog) ([]Loss, error) {
 	if err != nil {
 		return nil, err
 	}
+	for token := range held { // what was open may have ended since
+		if !slices.ContainsFunc(open, func(d *Damage) bool { return d.Token == token }) {
+			open = append(open, &Damage{Token: token})
+		}
+	}
 	for i := range losses {
 		for _, d := range open {
-			if log.Partition(d.Token) == losses[i].Partition {
+			if log.Partition(d.Token) == losses[i].Partition && (losses[i].First != 0 || held[d.Token]) {
 				losses[i].Sessions = append(losses[i].Sessions, *d)
 			}
 		}
@@ -89,26 +107,14 @@ func damages(ctx context.Context, log MendLog) ([]*Damage, error) {
 			d = &Damage{Token: s.Token}
 			byToken[s.Token] = d
 		}
-		if s.Forged != "" {
-			return nil
-		}
-		d.last = s
-		if s.Type == events.Synthetic {
-			return nil
-		}
-		var e events.Event
-		if err := json.Unmarshal(s.Data, &e); err != nil {
-			return fmt.Errorf("event %d: %w", s.Seq, err)
-		}
-		d.take(e)
-		return nil
+		return d.event(s)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("worker: reading the event log: %w", err)
 	}
 	var list []*Damage
 	for _, d := range byToken {
-		if len(d.Calls) > 0 || d.Run != "" || len(d.Muted) > 0 {
+		if !d.empty() {
 			list = append(list, d)
 		}
 	}
@@ -116,6 +122,26 @@ func damages(ctx context.Context, log MendLog) ([]*Damage, error) {
 		return int(a.last.Seq) - int(b.last.Seq)
 	})
 	return list, nil
+}
+
+// empty reports whether nothing of the session is open.
+func (d *Damage) empty() bool { return len(d.Calls) == 0 && d.Run == "" && len(d.Muted) == 0 }
+
+// event takes a message of the session's event log.
+func (d *Damage) event(s broker.Stored) error {
+	if s.Forged != "" {
+		return nil
+	}
+	d.last = s
+	if s.Type == events.Synthetic {
+		return nil
+	}
+	var e events.Event
+	if err := json.Unmarshal(s.Data, &e); err != nil {
+		return fmt.Errorf("worker: event %d: %w", s.Seq, err)
+	}
+	d.take(e)
+	return nil
 }
 
 func (d *Damage) take(e events.Event) {
@@ -152,6 +178,9 @@ func Mend(ctx context.Context, log MendLog, loss Loss) error {
 			return fmt.Errorf("worker: mending session %s: %w", loss.Sessions[i].Token, err)
 		}
 	}
+	if loss.First == 0 {
+		return nil
+	}
 	if err := freshen(ctx, log, loss); err != nil {
 		return err
 	}
@@ -183,17 +212,8 @@ func mendSession(ctx context.Context, log MendLog, loss Loss, d *Damage) error {
 	}
 	// The events take the place of those of the last lost input, behind all
 	// that is there.
-	id := next(last.ID, loss.First-1)
-	fresh := session.State{N: id.Seq, Read: state.Read}
-	fresh.Life.Time, fresh.Life.Last = max(d.at, state.Life.Time), state.Life.Last
-	fresh.Life.Memory = state.Life.Memory
-	fresh.Life.Memory.Muted = append(slices.Clone(state.Life.Memory.Muted), d.Muted...)
-	for _, c := range d.Calls {
-		fresh.Life.Memory.Closed = append(fresh.Life.Memory.Closed, lifecycle.Closed{
-			Call: c.Call, ID: c.ID, Name: c.ToolName, UID: c.UID, Synth: c.IDSynthesized, Run: c.Run,
-			Message: c.MessageID, Namespace: c.Namespace, Choice: c.Choice, Index: string(c.Index),
-		})
-	}
+	id := next(last.ID, max(loss.First, 1)-1)
+	fresh := d.fresh(&state, id.Seq)
 	for _, e := range d.ends(name, fresh.Life.Time, shapes(&state)) {
 		e.EventID = id
 		body, err := e.Body()
@@ -210,7 +230,24 @@ func mendSession(ctx context.Context, log MendLog, loss Loss, d *Damage) error {
 		prev = a.Seq
 		id.N++
 	}
-	return saveFresh(ctx, log, loss.Partition, d.Token, rev, &fresh, point{prev, events.ID{Seq: id.Seq, N: id.N - 1}})
+	return saveFresh(ctx, log, loss.Partition, d.Token, rev, fresh, point{prev, events.ID{Seq: id.Seq, N: id.N - 1}})
+}
+
+// fresh returns the state of a session, after the input n, in which nothing is
+// open and the messages that were being built are muted. It keeps what old
+// remembers.
+func (d *Damage) fresh(old *session.State, n uint64) *session.State {
+	s := &session.State{N: n, Read: old.Read}
+	s.Life.Time, s.Life.Last = max(d.at, old.Life.Time), old.Life.Last
+	s.Life.Memory = old.Life.Memory
+	s.Life.Memory.Muted = append(slices.Clone(old.Life.Memory.Muted), d.Muted...)
+	for _, c := range d.Calls {
+		s.Life.Memory.Closed = append(s.Life.Memory.Closed, lifecycle.Closed{
+			Call: c.Call, ID: c.ID, Name: c.ToolName, UID: c.UID, Synth: c.IDSynthesized, Run: c.Run,
+			Message: c.MessageID, Namespace: c.Namespace, Choice: c.Choice, Index: string(c.Index),
+		})
+	}
+	return s
 }
 
 // next gives the first free event id that is of input seq or later.
@@ -269,13 +306,9 @@ func savedState(ctx context.Context, log MendLog, p int, token string) (session.
 	if err != nil || !ok {
 		return session.State{}, 0, err
 	}
-	var r record
-	if err := json.Unmarshal(saved.Data, &r); err != nil {
-		return session.State{}, 0, err
-	}
-	state, err := session.Load(r.State)
-	if err != nil {
-		return session.State{}, 0, err
+	_, state, err := readSnapshot(&saved)
+	if err != nil { // damaged: nothing is known of it but where it is
+		return session.State{}, saved.Rev, nil //nolint:nilerr // the fresh state takes its place
 	}
 	return *state, saved.Rev, nil
 }

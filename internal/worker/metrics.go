@@ -28,6 +28,9 @@ type Stats struct {
 	Saves    uint64 // of sessions, acknowledged
 	Resaves  uint64 // saves that found another worker's
 	Restarts uint64 // of partitions, after an error
+	Damaged  uint64 // checkpoints and snapshots found missing, unreadable or outdated
+	Refolded uint64 // sessions whose inputs were folded again because of that
+	Rewinds  uint64 // of the input log, recorded by this worker
 
 	Sessions int // in memory
 	Stuck    int // of these, such whose next event was refused
@@ -56,6 +59,7 @@ type meters struct {
 	appended, adopted, refused, started atomic.Uint64
 	forged, diverged                    atomic.Uint64
 	saves, resaves, restarts            atomic.Uint64
+	damaged, refolded, rewinds          atomic.Uint64
 	closed                              [len(Ends)]atomic.Uint64
 
 	carried                       atomic.Bool
@@ -195,6 +199,9 @@ func (s *Stats) add(m *meters) {
 	s.Saves += m.saves.Load()
 	s.Resaves += m.resaves.Load()
 	s.Restarts += m.restarts.Load()
+	s.Damaged += m.damaged.Load()
+	s.Refolded += m.refolded.Load()
+	s.Rewinds += m.rewinds.Load()
 	for i := range m.closed {
 		s.Closed[i] += m.closed[i].Load()
 	}

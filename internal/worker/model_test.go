@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -84,6 +85,12 @@ type model struct {
 	past   []map[string]kept // for stale listings
 	mark   broker.Mark
 	rev    uint64
+	// markRev is the revision of mark.
+	markRev uint64
+	// rewound are the times at which the input log lost its end.
+	rewound []time.Time
+	// powered: the event log lost its end.
+	powered bool
 
 	owners [2]*modelOwner
 	epoch  uint64
@@ -98,6 +105,7 @@ type stored struct {
 	body  string
 
 	forged bool // no event: somebody else published it
+	at     time.Time
 }
 
 type kept struct {
@@ -123,7 +131,8 @@ func newModel(seed uint64, condition bool) *model {
 	if err != nil {
 		panic(err)
 	}
-	m.mark = broker.Mark{Seq: 1, Rules: rules}
+	m.append("", broker.KindRules, rules)
+	m.mark = broker.Mark{Seq: 2, Rules: rules}
 	for i := range 4 + m.rnd.IntN(8) {
 		n := m.rnd.IntN(3)
 		switch m.rnd.IntN(6) {
@@ -161,9 +170,24 @@ func (m *model) run() error {
 	return m.settle()
 }
 
-// step does one thing.
+// step does one thing. An owner that finds that another recorded a rewind begins
+// again.
 func (m *model) step() error {
-	o := m.owners[m.rnd.IntN(2)]
+	i := m.rnd.IntN(2)
+	err := m.act(m.owners[i])
+	if startsAgain(err) {
+		return m.birth(i)
+	}
+	return err
+}
+
+// startsAgain reports whether an owner begins again after an error, as keep lets
+// it.
+func startsAgain(err error) bool {
+	return errors.Is(err, errRewinds) || errors.Is(err, errShort) || errors.Is(err, broker.ErrConflict)
+}
+
+func (m *model) act(o *modelOwner) error {
 	switch m.rnd.IntN(16) {
 	case 0, 1:
 		m.client()
@@ -176,8 +200,7 @@ func (m *model) step() error {
 	case 8, 9, 10:
 		return o.hear()
 	case 11:
-		o.save()
-		return nil
+		return o.save()
 	case 12:
 		return o.moveMark()
 	case 13:
@@ -186,11 +209,15 @@ func (m *model) step() error {
 	case 14:
 		return o.q.ring(context.Background(), m.now)
 	}
-	switch m.rnd.IntN(4) {
+	switch m.rnd.IntN(6) {
 	case 0:
 		return m.birth(m.rnd.IntN(2))
 	case 1:
 		return m.powerLoss()
+	case 4:
+		return m.rewind()
+	case 5:
+		return m.loseSnapshot()
 	case 3:
 		m.log = append(m.log, stored{token: []string{"a", "b"}[m.rnd.IntN(2)], forged: true})
 	case 2: // time passes: deadlines, silence
@@ -209,32 +236,33 @@ func (m *model) settle() error {
 	}
 	o := m.owners[0]
 	m.past = nil // listings are fresh at last
-	if l, _, err := o.q.states(context.Background()); err != nil {
-		return err
-	} else if err := o.q.listed(context.Background(), l); err != nil {
+	if err := o.list(); err != nil {
 		return err
 	}
 	for range 2000 {
-		m.now = m.now.Add(50 * time.Millisecond)
-		if err := o.fold(len(m.inputs)); err != nil {
+		o = m.owners[0]
+		err := o.work()
+		if startsAgain(err) {
+			err = m.birth(0)
+			m.past = nil
+		}
+		if err != nil {
 			return err
 		}
-		if err := o.q.ring(context.Background(), m.now); err != nil {
-			return err
-		}
-		for len(o.flying) > 0 || len(o.acks) > 0 {
-			for len(o.flying) > 0 {
-				o.arrive()
-			}
-			if err := o.hear(); err != nil {
+		if len(o.q.held) > 0 {
+			if err := m.recover(); err != nil {
 				return err
 			}
+			continue
 		}
 		if _, ok := o.q.alarms.next(); !ok && o.q.pos > uint64(len(m.inputs)) {
+			if len(m.rewound) > 0 {
+				return m.consistent()
+			}
 			return m.compare()
 		}
 	}
-	return fmt.Errorf("it does not come to rest: %v", o.q.alarms.at)
+	return fmt.Errorf("it does not come to rest: position %d, %d inputs, alarms %v", o.q.pos, len(m.inputs), o.q.alarms.at)
 }
 
 // compare folds the inputs afresh and compares with the event log.
@@ -249,7 +277,7 @@ func (m *model) compare() error {
 		if states[in.Token] == nil {
 			states[in.Token] = new(session.State)
 		}
-		for _, e := range session.Fold(nil, states[in.Token], sessionInput(in, modelRules(), new(decode.Reader))) {
+		for _, e := range session.Fold(nil, states[in.Token], sessionInput(in, in.Seq, modelRules(), new(decode.Reader))) {
 			body, err := e.Body()
 			if err != nil {
 				return err
@@ -310,16 +338,18 @@ func (m *model) birth(i int) error {
 	w := &Worker{Log: o, Options: Options{Nonce: fmt.Sprint("n", i, m.steps), KeepAcked: 24 * time.Hour, Rules: modelRules()}, Logger: zerolog.Nop()}
 	o.q = newPartition(w, 0)
 	o.q.atOnce = 1 // a seed is a schedule
-	if err := o.q.takeOver(context.Background()); err != nil {
-		return err
+	err := o.q.takeOver(context.Background())
+	if startsAgain(err) {
+		return m.birth(i)
 	}
-	return nil
+	return err
 }
 
 // powerLoss takes the end off the event log. The owners die with the server,
 // or live elsewhere and reconnect: then the broker gives what was under way
 // back to them.
 func (m *model) powerLoss() error {
+	m.powered = true
 	for i := len(m.log) - m.rnd.IntN(4); i >= 0 && i < len(m.log); {
 		m.log = m.log[:i]
 	}
@@ -338,6 +368,170 @@ func (m *model) powerLoss() error {
 	return nil
 }
 
+// rewind takes the end off the input log, as a power loss or restored files do.
+// Clients do not wait: some publish before an owner looks at the log again.
+func (m *model) rewind() error {
+	cut := max(1, len(m.inputs)-m.rnd.IntN(4))
+	m.inputs = m.inputs[:cut]
+	maps.DeleteFunc(m.ids, func(_ string, seq uint64) bool { return seq > uint64(cut) })
+	m.rewound = append(m.rewound, m.now)
+	m.now = m.now.Add(time.Second)
+	for range m.rnd.IntN(4) {
+		m.now = m.now.Add(time.Millisecond)
+		m.client()
+	}
+	m.epoch++
+	for _, o := range m.owners {
+		o.reconnect()
+	}
+	survive := m.rnd.IntN(2) == 0
+	for i, o := range m.owners {
+		if survive && !o.rewound() {
+			continue
+		}
+		m.owners[i] = nil
+		if err := m.birth(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewound reports whether the reader of an owner sees that the log was rewound.
+func (o *modelOwner) rewound() bool {
+	last := o.q.last
+	if o.q.pos > uint64(len(o.m.inputs))+1 {
+		return true
+	}
+	return last.Seq > 0 && !o.m.inputs[last.Seq-1].At.Equal(last.At)
+}
+
+// loseSnapshot damages a snapshot, deletes it or sets it back, while no owner
+// lives.
+func (m *model) loseSnapshot() error {
+	for _, token := range []string{"a", "b"} {
+		old := kept{}
+		for _, p := range m.past {
+			if k, ok := p[token]; ok && m.rnd.IntN(3) == 0 {
+				old = k
+			}
+		}
+		k, ok := m.states[token]
+		switch m.rnd.IntN(4) {
+		case 0:
+			delete(m.states, token)
+		case 1:
+			if ok {
+				k.data = k.data[:len(k.data)/2]
+				m.states[token] = k
+			}
+		case 2:
+			if old.rev != 0 {
+				m.states[token] = old
+			}
+		}
+	}
+	m.past = nil
+	for i := range m.owners {
+		m.owners[i] = nil
+	}
+	for i := range m.owners {
+		if err := m.birth(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recover closes the sessions that are held, as an operator does, and lets an
+// owner begin again.
+func (m *model) recover() error {
+	ctx := context.Background()
+	m.past = nil // listings are fresh
+	losses, err := Losses(ctx, m.owners[0])
+	if err != nil {
+		return err
+	}
+	if len(m.rewound) == 0 {
+		return fmt.Errorf("sessions are held though their inputs are all there: %s", m.owners[0].reasons())
+	}
+	for _, l := range losses {
+		if err := Mend(ctx, m.owners[0], l); err != nil {
+			return err
+		}
+	}
+	if len(losses) == 0 {
+		return fmt.Errorf("sessions are held, and nothing is to be recovered: %s", m.owners[0].reasons())
+	}
+	m.past = nil
+	return m.birth(0)
+}
+
+// work lets the owner do all there is to do.
+func (o *modelOwner) work() error {
+	o.m.now = o.m.now.Add(50 * time.Millisecond)
+	if err := o.fold(len(o.m.inputs)); err != nil {
+		return err
+	}
+	if err := o.q.ring(context.Background(), o.m.now); err != nil {
+		return err
+	}
+	for len(o.flying) > 0 || len(o.acks) > 0 {
+		for len(o.flying) > 0 {
+			o.arrive()
+		}
+		if err := o.hear(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reasons says why sessions are held.
+func (o *modelOwner) reasons() (s string) {
+	for token, h := range o.q.held {
+		s += token + ": " + h.reason + "; "
+	}
+	return s
+}
+
+// consistent checks the event log where inputs were lost after they were folded:
+// ids grow, each call that starts ends once, and every delta that was stored
+// since counts.
+func (m *model) consistent() error {
+	last, open := map[string]events.ID{}, map[string]int{}
+	seen := map[string]map[uint64]bool{"a": {}, "b": {}}
+	for _, s := range m.log {
+		if s.token == "" || s.forged {
+			continue
+		}
+		if !s.id.After(last[s.token]) {
+			return fmt.Errorf("session %s: event %s stands behind %s", s.token, s.id, last[s.token])
+		}
+		last[s.token] = s.id
+		seen[s.token][s.id.Seq] = true
+		switch call := s.token + " " + s.call; s.kind {
+		case events.ToolCallStart:
+			open[call] += 100
+		case events.ToolCallResult:
+			open[call]++
+		}
+	}
+	for call, n := range open {
+		if n != 101 && !m.powered {
+			return fmt.Errorf("call %s: %d starts and %d results, want one of each", call, n/100, n%100)
+		}
+	}
+	for i := range m.inputs {
+		in := &m.inputs[i]
+		n := m.mark.Rewinds.Effective(in.Seq)
+		if in.Kind == broker.KindDelta && in.At.After(m.rewound[0]) && !seen[in.Token][n] {
+			return fmt.Errorf("session %s: input %d, numbered %d and stored after the log was rewound, gave no event", in.Token, in.Seq, n)
+		}
+	}
+	return nil
+}
+
 // apply does what a publish says and gives the answer.
 func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 	token := p.Header.Get("token")
@@ -350,7 +544,7 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		m.log = append(m.log, stored{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), string(p.Data), false})
+		m.log = append(m.log, stored{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), string(p.Data), false, m.now})
 		return uint64(len(m.log)), nil
 	case "state":
 		if m.condition && p.Header.Get("rev") != fmt.Sprint(m.states[token].rev) {
@@ -380,7 +574,7 @@ func (m *model) last(token string) (seq uint64, last broker.Stored, err error) {
 		}
 		seq = uint64(i + 1)
 		if !s.forged {
-			last = broker.Stored{Seq: seq, ID: s.id, Type: s.kind, Call: s.call, Data: []byte(s.body)}
+			last = m.event(i)
 		}
 	}
 	return seq, last, nil
@@ -419,7 +613,7 @@ func (o *modelOwner) arrive() {
 // reconnect gives back the appends that were under way; the rest is sent again.
 func (o *modelOwner) reconnect() {
 	o.flying = slices.DeleteFunc(o.flying, func(p *broker.Pub) bool {
-		if p.Subject != "event" {
+		if p.Epoch == 0 {
 			return false
 		}
 		o.acks = append(o.acks, broker.Ack{Pub: p, Err: broker.ErrConflict})
@@ -439,12 +633,16 @@ func (o *modelOwner) hear() error {
 }
 
 // save begins to save some of the sessions that changed.
-func (o *modelOwner) save() {
+func (o *modelOwner) save() error {
+	if o.m.rnd.IntN(3) == 0 {
+		return o.q.checkFresh(context.Background(), time.Now())
+	}
 	for _, token := range []string{"a", "b"} {
-		if l := o.q.live[token]; l != nil && l.first != 0 && l.save == nil && o.m.rnd.IntN(3) > 0 {
+		if l := o.q.live[token]; l != nil && l.first != 0 && l.save == nil && !l.fresh && o.m.rnd.IntN(3) > 0 {
 			o.q.saveSession(l, o.m.now)
 		}
 	}
+	return nil
 }
 
 func (o *modelOwner) moveMark() error {
@@ -459,6 +657,129 @@ func (o *modelOwner) moveMark() error {
 
 func (o *modelOwner) Inputs(context.Context, int, uint64, func([]broker.Input, uint64, bool) error) error {
 	return nil
+}
+
+func (o *modelOwner) Partition(string) int { return 0 }
+
+func (o *modelOwner) Partitions() int { return 1 }
+
+func (o *modelOwner) Replicated() bool { return false }
+
+func (o *modelOwner) Input(_ context.Context, seq uint64) (in broker.Input, ok bool, err error) {
+	if seq == 0 || seq > uint64(len(o.m.inputs)) {
+		return in, false, nil
+	}
+	return o.m.inputs[seq-1], true, nil
+}
+
+func (o *modelOwner) InputAfter(_ context.Context, t time.Time) (uint64, error) {
+	for i := range o.m.inputs {
+		if o.m.inputs[i].At.After(t) {
+			return uint64(i + 1), nil
+		}
+	}
+	return uint64(len(o.m.inputs) + 1), nil
+}
+
+func (o *modelOwner) SessionInputs(_ context.Context, token string, fn func(*broker.Input) error) error {
+	for i := range o.m.inputs {
+		if in := &o.m.inputs[i]; in.Token == token && in.Kind != broker.KindRules {
+			if err := fn(in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *modelOwner) RulesInputs(_ context.Context, _ int, fn func(*broker.Input) error) error {
+	for i := range o.m.inputs {
+		if in := &o.m.inputs[i]; in.Kind == broker.KindRules {
+			if err := fn(in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *modelOwner) LastRules(ctx context.Context, p int) (last broker.Input, ok bool, err error) {
+	err = o.RulesInputs(ctx, p, func(in *broker.Input) error { last, ok = *in, true; return nil })
+	return last, ok, err
+}
+
+func (m *model) event(i int) broker.Stored {
+	s := m.log[i]
+	e := broker.Stored{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: []byte(s.body)}
+	if s.forged {
+		e.Forged = "by the model"
+	}
+	return e
+}
+
+func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn func(broker.Stored) error) error {
+	for i := range o.m.log {
+		if e := o.m.event(i); e.Seq > after && e.Token != "" && (token == "" || e.Token == token) {
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *modelOwner) FirstEvent(_ context.Context, token string) (broker.Stored, error) {
+	for i := range o.m.log {
+		if e := o.m.event(i); e.Token == token && e.Forged == "" {
+			return e, nil
+		}
+	}
+	return broker.Stored{}, nil
+}
+
+func (o *modelOwner) TopEvent(context.Context, int, time.Time) (top events.ID, err error) {
+	for i := range o.m.log {
+		if e := o.m.event(i); e.Token != "" && e.Forged == "" && e.ID.After(top) {
+			top = e.ID
+		}
+	}
+	return top, nil
+}
+
+func (o *modelOwner) RecentEvents(context.Context, time.Duration) (map[int]broker.Stored, error) {
+	var top broker.Stored
+	for i := range o.m.log {
+		if e := o.m.event(i); e.Token != "" && e.Forged == "" && e.ID.After(top.ID) {
+			top = e
+		}
+	}
+	return map[int]broker.Stored{0: top}, nil
+}
+
+func (o *modelOwner) OpenEvents(context.Context) (map[string]int, error) {
+	open := map[string]int{}
+	for _, s := range o.m.log {
+		switch s.kind {
+		case events.ToolCallStart, events.RunStarted:
+			open[s.token]++
+		case events.ToolCallResult, events.RunFinished:
+			open[s.token]--
+		}
+	}
+	maps.DeleteFunc(open, func(_ string, n int) bool { return n <= 0 })
+	return open, nil
+}
+
+// list lets the owner take a listing.
+func (o *modelOwner) list() error {
+	l, err := o.q.snapshots(context.Background())
+	if err == nil {
+		l.open, err = o.q.open(context.Background(), l.saved)
+	}
+	if err != nil {
+		return err
+	}
+	return o.q.listed(context.Background(), l)
 }
 
 func (o *modelOwner) InputPosition(_ context.Context, _ int, next uint64) (uint64, error) {
@@ -532,6 +853,13 @@ func (o *modelOwner) SavePub(_ int, token string, rev uint64, h map[string]strin
 	return &broker.Pub{Subject: "state", Data: data, Header: header("token", token, "rev", fmt.Sprint(rev), "header", string(text))}, nil
 }
 
+func (o *modelOwner) LastState(context.Context, int) (rev uint64, err error) {
+	for _, k := range o.m.states {
+		rev = max(rev, k.rev)
+	}
+	return rev, nil
+}
+
 // ListStates may tell what was, not what is.
 func (o *modelOwner) ListStates(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) error {
 	states := o.m.states
@@ -549,18 +877,19 @@ func (o *modelOwner) ListStates(_ context.Context, _ int, fn func(string, uint64
 }
 
 func (o *modelOwner) LoadMark(context.Context, int) (broker.Mark, uint64, error) {
-	return o.m.mark, o.m.mark.Seq, nil
+	return o.m.mark, o.m.markRev, nil
 }
 
 func (o *modelOwner) SaveMark(_ context.Context, _ int, mark broker.Mark, rev uint64) (uint64, error) {
 	switch {
-	case rev != o.m.mark.Seq:
+	case rev != o.m.markRev:
 		return 0, broker.ErrConflict
-	case mark.Seq < o.m.mark.Seq:
+	case mark.Seq < o.m.mark.Seq && mark.Rewinds.Equal(o.m.mark.Rewinds):
 		return 0, broker.ErrBackwards
 	}
 	o.m.mark = mark
-	return mark.Seq, nil
+	o.m.markRev++
+	return o.m.markRev, nil
 }
 
 func header(pairs ...string) nats.Header {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,17 +26,24 @@ type partition struct {
 	z    zerolog.Logger
 	p    int
 
-	live   map[string]*live // sessions in memory, by token
-	cold   map[string]cold  // others, read for this turn only
-	atOnce int              // how many reads are under way at once
-	end    inputEnd         // where the input log ended in this turn
-	alarms alarms
-	rules  rulesLog
-	mark   broker.Mark
-	rev    uint64 // of the mark
+	live    map[string]*live // sessions in memory, by token
+	cold    map[string]cold  // others, read for this turn only
+	atOnce  int              // how many reads are under way at once
+	known   knownTokens
+	evicted map[string]evicted // where sessions stood when they left memory
+	held    map[string]*held   // sessions that only an operator can close
+	alarms  alarms
+	rules   rulesLog
+	past    *rulesLog // those before the mark; nil if not read yet
+	mark    broker.Mark
+	rev     uint64 // of the mark
+	rewinds broker.Rewinds
+	genuine uint64 // inputs folded under numbers up to it are still in the log
+	epoch   uint64 // in which the input log was found to be the same
 	// pos: every input below it is folded.
 	pos      uint64
-	read     events.Time // stamp of the last input
+	last     broker.Witness // the last input folded
+	read     events.Time    // stamp of the last input
 	caughtUp bool
 	queued   int // bytes of events not stored yet
 	flying   int // publishes without an outcome yet
@@ -47,7 +55,7 @@ type partition struct {
 
 	acks   chan broker.Ack
 	inputs chan batch
-	lists  chan []listed
+	lists  chan listing
 	marked chan markAck
 
 	ticks   int
@@ -77,11 +85,12 @@ func newPartition(w *Worker, p int) *partition {
 		live:   map[string]*live{},
 		cold:   map[string]cold{},
 		atOnce: coldAtOnce,
+		known:  newKnownTokens(), evicted: map[string]evicted{}, held: map[string]*held{},
 		asleep: map[string]int{},
 		alarms: newAlarms(),
 		acks:   make(chan broker.Ack, acksRoom),
 		inputs: make(chan batch),
-		lists:  make(chan []listed, 1),
+		lists:  make(chan listing, 1),
 		marked: make(chan markAck, 1),
 	}
 }
@@ -155,9 +164,12 @@ func (q *partition) loop(ctx context.Context, read <-chan error) error {
 		case now := <-alarm.C:
 			err = q.ring(ctx, now)
 		case now := <-tick.C:
-			q.tick(ctx, now)
+			err = q.tick(ctx, now)
 		case <-list.C:
 			q.unstick()
+			if err = q.release(ctx); err != nil {
+				break
+			}
 			q.tasks.Go(func() { q.list(ctx) })
 		case l := <-q.lists:
 			err = q.listed(ctx, l)
@@ -173,7 +185,10 @@ func (q *partition) loop(ctx context.Context, read <-chan error) error {
 // tick saves what is due and, once in SaveEvery, looks after the rest. Neither
 // all sessions nor all partitions are saved at one moment: events would wait
 // behind that.
-func (q *partition) tick(ctx context.Context, now time.Time) {
+func (q *partition) tick(ctx context.Context, now time.Time) error {
+	if err := q.checkFresh(ctx, now.Add(-q.opts.SaveEvery)); err != nil {
+		return err
+	}
 	q.save(now)
 	if q.ticks++; (q.ticks+q.p)%saveParts == 0 {
 		q.advance(ctx)
@@ -183,6 +198,7 @@ func (q *partition) tick(ctx context.Context, now time.Time) {
 			q.z.Info().Msg("partition goes on")
 		}
 	}
+	return nil
 }
 
 // readEnded says why no more inputs come. What is lost is lost only where the
@@ -201,16 +217,49 @@ func (q *partition) readEnded(ctx context.Context, err error) error {
 
 // takeOver reads the mark and the sessions with something open.
 func (q *partition) takeOver(ctx context.Context) error {
-	var err error
+	q.epoch = q.log.Epoch()
+	if err := q.loadMark(ctx); err != nil {
+		return err
+	}
+	if err := q.rules.begin(q.mark); err != nil {
+		return err
+	}
+	q.rewinds = q.mark.Rewinds
+	l, err := q.snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	if err := q.checkRewound(ctx, l.saved); err != nil {
+		return err
+	}
+	q.pos = q.mark.Seq
+	if l.open, err = q.open(ctx, l.saved); err != nil {
+		return err
+	}
+	if err := q.listed(ctx, l); err != nil {
+		return err
+	}
+	if err := q.checkOpen(ctx, l.saved); err != nil {
+		return err
+	}
+	return q.askRules(ctx)
+}
+
+// loadMark reads the mark, and begins one where there is none. Where it was lost
+// the log is folded from its first input on: snapshots say what of it is folded
+// already.
+func (q *partition) loadMark(ctx context.Context) (err error) {
 	if q.mark, q.rev, err = q.log.LoadMark(ctx, q.p); err != nil {
 		return err
 	}
-	first, last, err := q.log.InputBounds(ctx)
+	first, _, err := q.log.InputBounds(ctx)
 	if err != nil {
 		return err
 	}
 	if q.mark.Seq == 0 {
-		q.mark.Seq = 1
+		if q.mark, err = q.freshMark(ctx, first); err != nil {
+			return err
+		}
 		if q.rev, err = q.log.SaveMark(ctx, q.p, q.mark, q.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
 			return err
 		}
@@ -218,76 +267,32 @@ func (q *partition) takeOver(ctx context.Context) error {
 	if q.mark.Seq < first && first > 1 {
 		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d; `streamer mend` shows what can be done", ErrLost, q.p, q.mark.Seq, first)
 	}
-	if err := q.rules.begin(q.mark); err != nil {
-		return err
-	}
-	q.pos = q.mark.Seq
-	l, top, err := q.states(ctx)
-	if err != nil {
-		return err
-	}
-	if err := q.pad(ctx, last, max(top, q.mark.Seq-1)); err != nil {
-		return err
-	}
-	return q.listed(ctx, l)
-}
-
-// pad appends inputs that say nothing until the input log is no shorter than
-// what was made of it: after a power loss it can be, and a new input must not
-// take the place of one that was folded.
-func (q *partition) pad(ctx context.Context, last, want uint64) error {
-	if last < want {
-		err := q.believed(ctx, func() (ok bool, err error) {
-			_, last, err = q.log.InputBounds(ctx)
-			return last >= want, err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if last < want && want-last > maxPad {
-		return fmt.Errorf("%w: the input log ends at %d, and was folded up to %d: more than a power loss takes; restore the stream of inputs", ErrLost, last, want)
-	}
-	if last < want {
-		q.z.Warn().Uint64("seq", last).Uint64("want", want).Msg("the input log is shorter than what was folded of it; padding")
-	}
-	for n := 0; last < want; n++ {
-		data, err := q.rules.marshal()
-		if err != nil {
-			return err
-		}
-		ack := q.log.PublishWait(ctx, q.log.RulesPub(q.p, fmt.Sprintf("pad:%d:%s:%d:%d", q.p, q.opts.Nonce, want, n), data))
-		if ack.Err != nil {
-			return fmt.Errorf("worker: padding the input log: %w", ack.Err)
-		}
-		last = ack.Seq
-	}
 	return nil
 }
 
-// inputEnd is where the input log ended at a look, in an epoch.
-type inputEnd struct{ seq, epoch uint64 }
-
-// reach looks whether the input log is no shorter than what was made of it of
-// one session, and pads it where it is. One look does for all that a turn of
-// the owner loads, unless the connection is lost meanwhile.
-func (q *partition) reach(ctx context.Context, want uint64) error {
-	epoch := q.log.Epoch()
-	if want < q.pos || want <= q.end.seq && epoch == q.end.epoch {
-		return nil
+// freshMark returns the mark of a partition that has none: at the first input,
+// under the first rules that the log has.
+func (q *partition) freshMark(ctx context.Context, first uint64) (broker.Mark, error) {
+	m := broker.Mark{Seq: first}
+	if first == 1 {
+		return m, nil
 	}
-	_, last, err := q.log.InputBounds(ctx)
-	if err == nil {
-		err = q.pad(ctx, last, want)
+	q.m.damaged.Add(1)
+	q.z.Error().Uint64("seq", first).Msg("the checkpoint is missing; folding from the first input in the log")
+	err := q.log.RulesInputs(ctx, q.p, func(in *broker.Input) error {
+		if _, err := parseRules(in.Data); err != nil {
+			return nil
+		}
+		m.Rules = bytes.Clone(in.Data)
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
 	}
-	if err == nil {
-		q.end = inputEnd{max(last, want), epoch}
-	}
-	return err
+	return m, err
 }
 
-// maxPad bounds the padding, which takes a round trip each.
-const maxPad = 1 << 20
+var errEnough = errors.New("enough")
 
 // How long an answer is asked for again that says that something is lost. A
 // server that was cut off from the others answers for some seconds as if it
@@ -298,11 +303,11 @@ const (
 )
 
 // believed asks until the answer is good, or staleTime is over: then the bad
-// one holds.
+// one holds. A stream without replicas has no outdated leader.
 func (q *partition) believed(ctx context.Context, ask func() (good bool, err error)) error {
 	for end := time.Now().Add(staleTime); ; {
 		good, err := ask()
-		if err != nil || good || time.Now().After(end) {
+		if err != nil || good || !q.log.Replicated() || time.Now().After(end) {
 			return err
 		}
 		select {
@@ -316,6 +321,9 @@ func (q *partition) believed(ctx context.Context, ask func() (good bool, err err
 // take folds a batch.
 func (q *partition) take(ctx context.Context, b batch) error {
 	defer q.forgetCold()
+	if err := q.sameLog(ctx); err != nil {
+		return err
+	}
 	for i := range b.inputs {
 		in := &b.inputs[i]
 		if in.Seq < q.pos {
@@ -327,14 +335,14 @@ func (q *partition) take(ctx context.Context, b batch) error {
 		if err := q.input(ctx, in); err != nil {
 			return err
 		}
-		q.pos = in.Seq + 1
+		q.pos, q.last = in.Seq+1, broker.Witness{Seq: in.Seq, At: in.At}
 		q.read = max(q.read, events.At(in.At))
 	}
 	q.pos = max(q.pos, b.next)
 	q.caughtUp = b.caughtUp
 	q.readUpTo()
 	if b.caughtUp {
-		q.wantRules()
+		q.repeatRules()
 	}
 	b.done <- struct{}{}
 	return nil
@@ -367,14 +375,19 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 		return err
 	}
 	l, err := q.load(ctx, in.Token)
+	if errors.Is(err, errHeld) {
+		q.hold(in)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	if in.Seq <= l.state.N {
+	n := q.rewinds.Effective(in.Seq)
+	if n <= l.state.N {
 		return nil
 	}
-	q.scratch = session.Fold(q.scratch[:0], l.state, sessionInput(in, q.rules.inForce(), &q.reader))
-	l.folded(in.Seq)
+	q.scratch = session.Fold(q.scratch[:0], l.state, sessionInput(in, n, q.rules.inForce(), &q.reader))
+	l.folded(in)
 	q.m.folded.Add(1)
 	err = q.queue(l, q.scratch, trace(in.Header))
 	clear(q.scratch) // which may hold a large value
@@ -388,10 +401,10 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 // HeaderFormat names the format of a delta's stream events.
 const HeaderFormat = "Streamer-Format"
 
-// sessionInput gives what the fold reads of a stored input.
-func sessionInput(in *broker.Input, rules *session.Rules, reader *decode.Reader) session.Input {
+// sessionInput returns what the fold reads of a stored input that has number n.
+func sessionInput(in *broker.Input, n uint64, rules *session.Rules, reader *decode.Reader) session.Input {
 	s := session.Input{
-		Seq: in.Seq, At: in.At, Kind: session.Kind(in.Kind), Data: in.Data,
+		Seq: n, At: in.At, Kind: session.Kind(in.Kind), Data: in.Data,
 		Format: in.Header.Get(HeaderFormat), Rules: rules, Reader: reader,
 	}
 	var err error
@@ -421,7 +434,7 @@ func (q *partition) settle() {
 			return
 		}
 	}
-	if !q.saveRest(step) {
+	if q.checkFresh(ctx, time.Now()) != nil || !q.saveRest(step) {
 		return
 	}
 	// Where the mark ends must not expire before the next owner comes, only

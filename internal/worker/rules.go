@@ -2,9 +2,11 @@ package worker
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,7 +19,6 @@ import (
 // rulesLog is the rules of a partition as the log has them, from the mark on.
 type rulesLog struct {
 	places []place // oldest first; the last is in force
-	wanted bool    // ours were asked for, or are in force: never again
 }
 
 // place is where rules came into force.
@@ -73,14 +74,19 @@ func (r *rulesLog) last() *place { return &r.places[len(r.places)-1] }
 
 func (r *rulesLog) inForce() *session.Rules { return r.last().rules }
 
-// at gives the rules in force for the input seq.
-func (r *rulesLog) at(seq uint64) json.RawMessage {
+// at returns the rules in force for the input seq, as the log has them.
+func (r *rulesLog) at(seq uint64) json.RawMessage { return r.placeOf(seq).raw }
+
+// before returns the rules in force for the input seq.
+func (r *rulesLog) before(seq uint64) *session.Rules { return r.placeOf(seq).rules }
+
+func (r *rulesLog) placeOf(seq uint64) *place {
 	for i := len(r.places) - 1; i > 0; i-- {
 		if r.places[i].seq < seq {
-			return r.places[i].raw
+			return &r.places[i]
 		}
 	}
-	return r.places[0].raw
+	return &r.places[0]
 }
 
 // forget drops the rules that no input from seq on was folded under.
@@ -90,44 +96,47 @@ func (r *rulesLog) forget(seq uint64) {
 	}
 }
 
-// marshal gives the rules in force as an input that changes nothing.
-func (r *rulesLog) marshal() ([]byte, error) {
-	if raw := r.last().raw; raw != nil {
-		return raw, nil
-	}
-	data, err := json.Marshal(r.inForce())
-	if err != nil {
-		return nil, fmt.Errorf("worker: rules: %w", err)
-	}
-	return data, nil
-}
-
 // repeatEvery is how often the rules in force are said again, so that the log
 // can be folded from any place after one.
 const repeatEvery = time.Hour
 
-// wantRules asks, once, for this instance's settings where others are in
-// force, and repeats those in force now and then. It never answers another
-// worker's change: two instances with different settings must not quarrel.
-func (q *partition) wantRules() {
-	r := &q.rules
-	last := r.last()
-	if !r.wanted {
-		r.wanted = true
-		ours, err := json.Marshal(q.opts.Rules)
-		theirs, err2 := json.Marshal(r.inForce())
-		if err == nil && err2 == nil && !bytes.Equal(ours, theirs) {
-			q.publishRules(ours, q.opts.Nonce)
-			return
+// askRules asks, once, for this instance's settings where others are in force at
+// the end of the log, and returns when they are stored there. It never answers
+// another worker's change: two instances with different settings must not
+// quarrel.
+func (q *partition) askRules(ctx context.Context) error {
+	in, ok, err := q.log.LastRules(ctx, q.p)
+	if err != nil {
+		return err
+	}
+	theirs := q.rules.inForce()
+	if ok && in.Seq >= q.pos {
+		if theirs, err = parseRules(in.Data); errors.Is(err, ErrVersion) {
+			return err
 		}
 	}
+	ours, err := json.Marshal(q.opts.Rules)
+	if err != nil {
+		return fmt.Errorf("worker: rules: %w", err)
+	}
+	if data, err := json.Marshal(theirs); err == nil && bytes.Equal(ours, data) {
+		return nil
+	}
+	if a := q.log.PublishWait(ctx, q.rulesPub(ours, q.opts.Nonce)); a.Err != nil {
+		return fmt.Errorf("worker: asking for the settings of this instance: %w", a.Err)
+	}
+	return nil
+}
+
+// repeatRules says the rules in force again now and then.
+func (q *partition) repeatRules() {
+	last := q.rules.last()
 	if last.raw != nil && q.read > last.at+events.Time(repeatEvery.Milliseconds()) && last.at != 0 {
-		q.publishRules(last.raw, fmt.Sprint(int64(q.read)/repeatEvery.Milliseconds()))
+		q.publish(q.rulesPub(last.raw, fmt.Sprint(int64(q.read)/repeatEvery.Milliseconds())))
 	}
 }
 
-func (q *partition) publishRules(data []byte, nonce string) {
+func (q *partition) rulesPub(data []byte, nonce string) *broker.Pub {
 	sum := sha256.Sum256(data)
-	id := fmt.Sprintf("rules:%d:%s:%s", q.p, hex.EncodeToString(sum[:8]), nonce)
-	q.publish(q.log.RulesPub(q.p, id, data))
+	return q.log.RulesPub(q.p, fmt.Sprintf("rules:%d:%s:%s", q.p, hex.EncodeToString(sum[:8]), nonce), data)
 }

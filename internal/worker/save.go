@@ -17,7 +17,8 @@ import (
 const (
 	// HeaderOpen is how many calls of the session are open; absent if none.
 	HeaderOpen   = "Open"
-	headerInput  = "Input"  // sequence of the last input folded
+	headerInput  = "Input"  // number of the last input folded
+	headerAt     = "At"     // when that was stored, Unix nanoseconds
 	headerWake   = "Wake"   // when the session's next alarm is due, Unix milliseconds
 	headerUnsent = "Unsent" // how many events are not stored yet
 	headerChain  = "Chain"  // id of the chain's last event
@@ -59,7 +60,7 @@ const maxSaving = 8 << 20
 
 func (q *partition) saveOlder(than, now time.Time) (left bool) {
 	for _, l := range q.live {
-		if l.first == 0 || l.save != nil || l.since.After(than) {
+		if l.first == 0 || l.save != nil || l.since.After(than) || l.fresh {
 			continue
 		}
 		if q.savingBytes >= maxSaving {
@@ -89,7 +90,7 @@ func (q *partition) saveSession(l *live, now time.Time) {
 	var blobs []*broker.Pub
 	alarm, set := l.state.Alarm(q.rules.inForce())
 	s.pub, blobs = q.log.SavePub(q.p, l.token, l.rev, l.header(alarm, set), data)
-	s.pub.Key = s
+	s.pub.Key, s.pub.Epoch = s, q.log.Epoch()
 	l.save, l.second, s.blobs, s.bytes = s, 0, len(blobs), len(data)
 	q.saving++
 	q.savingBytes += s.bytes
@@ -163,14 +164,19 @@ func (q *partition) contested(ctx context.Context, l *live, s *save) error {
 		l.rev = 0 // the key is gone; the next save is a fresh one
 		return nil
 	}
+	if _, held := stored.Header[headerHeld]; held || l.fresh {
+		return q.conflicted(ctx, l)
+	}
 	n, err := strconv.ParseUint(stored.Header[headerInput], 10, 64)
-	if err != nil {
-		return fmt.Errorf("worker: session %q: saved state: header %s: %w", l.token, headerInput, err)
+	if err != nil { // damaged: ours replaces it
+		q.damaged(l.token, fmt.Errorf("header %s: %w", headerInput, err))
 	}
 	switch {
 	case n > l.state.N:
 		q.drop(l)
-		_, err = q.load(ctx, l.token)
+		if _, err = q.load(ctx, l.token); errors.Is(err, errHeld) {
+			return nil
+		}
 		return err
 	case n >= s.n:
 		l.rev = stored.Rev
@@ -188,8 +194,9 @@ type markAck struct {
 	err  error
 }
 
-// advance moves the mark to the first input that no saved state covers. It is
-// written after the saves it relies on, and is only a lower bound.
+// advance moves the mark to the first input that no saved state covers, or whose
+// events are not all stored. It is written after the saves it relies on, and is
+// only a lower bound.
 func (q *partition) advance(ctx context.Context) {
 	if q.marking {
 		return
@@ -199,17 +206,56 @@ func (q *partition) advance(ctx context.Context) {
 		if l.first != 0 {
 			seq = min(seq, l.first)
 		}
+		if n, ok := q.unsent(l); ok {
+			seq = min(seq, n)
+		}
+	}
+	for _, h := range q.held {
+		if h.first != 0 {
+			seq = min(seq, h.first)
+		}
 	}
 	if seq <= q.mark.Seq {
 		return
 	}
-	m := broker.Mark{Seq: seq, Rules: q.rules.at(seq)}
+	m := broker.Mark{Seq: seq, Rules: q.rules.at(seq), Read: q.last, Rewinds: q.rewinds}
 	q.marking = true
 	rev := q.rev
 	q.tasks.Go(func() {
-		newRev, err := q.log.SaveMark(ctx, q.p, m, rev)
+		m, newRev, err := q.saveMark(ctx, m, rev)
 		q.marked <- markAck{m, newRev, err}
 	})
+}
+
+// unsent returns the input whose events are appended next. The mark does not pass
+// it: were the snapshot lost that holds them, nothing would show that they are
+// missing. Events that the server refuses for good do not hold the mark.
+func (q *partition) unsent(l *live) (seq uint64, ok bool) {
+	if l.stuck {
+		return 0, false
+	}
+	for _, o := range l.queue {
+		if seq, ok = q.rewinds.Stored(o.ID.Seq); ok {
+			return seq, true
+		}
+	}
+	return 0, false
+}
+
+// saveMark writes a mark. Where it is behind all that was folded, because other
+// partitions have the inputs before it, it identifies the last of those.
+func (q *partition) saveMark(ctx context.Context, m broker.Mark, rev uint64) (broker.Mark, uint64, error) {
+	if below := m.Seq - 1; below > m.Read.Seq {
+		in, ok, err := q.log.Input(ctx, below)
+		if err != nil {
+			return m, 0, err
+		}
+		if ok {
+			m.Read = broker.Witness{Seq: below, At: in.At}
+		}
+	}
+	newRev, err := q.log.SaveMark(ctx, q.p, m, rev)
+	return m, newRev, err
 }
 
 func (q *partition) markSaved(m markAck) error {
@@ -227,6 +273,9 @@ func (q *partition) markSaved(m markAck) error {
 		if err != nil {
 			return err
 		}
+		if !theirs.Rewinds.Equal(q.rewinds) {
+			return errRewinds
+		}
 		q.mark.Seq, q.rev = theirs.Seq, rev
 	case errors.Is(m.err, context.Canceled):
 	default:
@@ -238,17 +287,32 @@ func (q *partition) markSaved(m markAck) error {
 // listed is what a listing says of a saved session.
 type listed struct {
 	token string
+	n     uint64    // of the last input folded
+	at    time.Time // when that was stored
+	saved time.Time
+	chain events.ID
 	wake  events.Time
-	open  int // calls
+	open  int    // calls
+	held  string // why the session is held, "" if it is not
 	// lacking: its chain lacks events that the saved state holds, unsent ones
-	// or such as the event log lost.
+	// or such as the event log lost; or it has later ones than the state.
 	lacking bool
+}
+
+// listing is all saved sessions of a partition, and of these the ones with
+// something open or lacking.
+type listing struct {
+	saved, open []listed
+	whole       bool // no snapshot is newer than those it has
 }
 
 // list reads the sessions of the partition that have something open, since a
 // listing can be stale and another worker may have saved meanwhile.
 func (q *partition) list(ctx context.Context) {
-	l, _, err := q.states(ctx)
+	l, err := q.snapshots(ctx)
+	if err == nil {
+		l.open, err = q.open(ctx, l.saved)
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			q.z.Warn().Err(err).Msg("saved states cannot be listed")
@@ -261,43 +325,45 @@ func (q *partition) list(ctx context.Context) {
 	}
 }
 
+// snapshots lists the saved sessions.
+func (q *partition) snapshots(ctx context.Context) (l listing, err error) {
+	last, err := q.log.LastState(ctx, q.p)
+	if err != nil {
+		return l, err
+	}
+	var top uint64
+	err = q.log.ListStates(ctx, q.p, func(token string, rev uint64, header map[string]string, at time.Time) error {
+		top = max(top, rev)
+		s := listed{token: token, saved: at, at: savedAt(header), held: header[headerHeld], lacking: header[headerUnsent] != ""}
+		s.n, _ = strconv.ParseUint(header[headerInput], 10, 64) // zero where absent
+		s.chain, _ = events.ParseID(header[headerChain])        // likewise
+		wake, _ := strconv.ParseInt(header[headerWake], 10, 64) // likewise
+		s.wake = events.Time(wake)
+		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
+		l.saved = append(l.saved, s)
+		return nil
+	})
+	l.whole = top >= last
+	return l, err
+}
+
 // lossWindow is how long before the newest saved state others were saved whose
 // last events a power loss may have taken: longer than a server keeps anything
 // unsynced.
 const lossWindow = 5 * time.Second
 
-// states lists the saved sessions with something open or lacking, and gives
-// the highest input any session was folded to.
-func (q *partition) states(ctx context.Context) (open []listed, top uint64, err error) {
-	type session struct {
-		listed
-		chain events.ID
-		at    time.Time
-	}
-	var all []session
+// open returns the saved sessions with something open or lacking.
+func (q *partition) open(ctx context.Context, saved []listed) (open []listed, err error) {
 	var newest time.Time
-	err = q.log.ListStates(ctx, q.p, func(token string, _ uint64, header map[string]string, at time.Time) error {
-		if n, err := strconv.ParseUint(header[headerInput], 10, 64); err == nil {
-			top = max(top, n)
+	for i := range saved {
+		if saved[i].saved.After(newest) {
+			newest = saved[i].saved
 		}
-		if at.After(newest) {
-			newest = at
-		}
-		s := session{listed: listed{token: token, lacking: header[headerUnsent] != ""}, at: at}
-		s.chain, _ = events.ParseID(header[headerChain])        // zero where absent
-		wake, _ := strconv.ParseInt(header[headerWake], 10, 64) // likewise
-		s.wake = events.Time(wake)
-		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
-		all = append(all, s)
-		return nil
-	})
-	if err != nil {
-		return nil, 0, err
 	}
-	fails := make([]error, len(all))
-	together(len(all), q.atOnce, func(i int) {
-		s := &all[i]
-		if s.lacking || s.chain == (events.ID{}) || newest.Sub(s.at) > lossWindow {
+	fails := make([]error, len(saved))
+	together(len(saved), q.atOnce, func(i int) {
+		s := &saved[i]
+		if s.lacking || s.chain == (events.ID{}) || newest.Sub(s.saved) > lossWindow {
 			return
 		}
 		var last broker.Stored
@@ -305,22 +371,34 @@ func (q *partition) states(ctx context.Context) (open []listed, top uint64, err 
 			s.lacking = s.chain.After(last.ID)
 		}
 	})
-	for i, s := range all {
+	for i, s := range saved {
 		if fails[i] != nil {
-			return nil, 0, fails[i]
+			return nil, fails[i]
 		}
-		if s.lacking || s.wake != 0 {
-			open = append(open, s.listed)
+		if s.lacking || s.wake != 0 || s.held != "" {
+			open = append(open, s)
 		}
 	}
-	return open, top, nil
+	return open, nil
 }
 
 // listed sets the alarms of sessions that are not in memory, and loads those
 // with events to send.
-func (q *partition) listed(ctx context.Context, list []listed) error {
+func (q *partition) listed(ctx context.Context, all listing) error {
 	defer q.forgetCold()
+	q.known.whole = all.whole
+	for i := range all.saved {
+		q.known.add(all.saved[i].token)
+	}
+	list := all.open
 	for i, s := range list {
+		if s.held != "" {
+			if q.held[s.token] == nil && q.live[s.token] == nil {
+				q.held[s.token] = &held{reason: s.held}
+				q.reportHeld()
+			}
+			continue
+		}
 		if l := q.live[s.token]; l != nil {
 			if err := q.mendTail(ctx, l, s); err != nil {
 				return err
@@ -330,6 +408,9 @@ func (q *partition) listed(ctx context.Context, list []listed) error {
 		if s.lacking {
 			q.prefetch(ctx, lackingOf(list[i:]))
 			l, err := q.load(ctx, s.token)
+			if errors.Is(err, errHeld) {
+				continue
+			}
 			if err != nil {
 				return err
 			}

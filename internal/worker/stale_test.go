@@ -36,7 +36,7 @@ func (o *outdated) InputBounds(ctx context.Context) (first, last uint64, err err
 }
 
 // Answers of a server that does not know that it leads no more are not taken
-// for a loss: no partition stops, and the input log is not padded.
+// for a loss: no partition stops, and no rewind is recorded.
 func TestOutdatedAnswers(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	// Saved at the end only, and with no event that the chain could lack.
@@ -63,7 +63,7 @@ func TestOutdatedAnswers(t *testing.T) {
 	h.wait("a", ofType(events.ToolCallResult))
 	cancel()
 	<-done
-	if want != before+1 || strings.Contains(said.String(), "stopped") || strings.Contains(said.String(), "padding") {
+	if want != before+1 || strings.Contains(said.String(), "stopped") || strings.Contains(said.String(), "shorter") {
 		t.Errorf("the result is input %d behind %d, and the worker said:\n%s", want, before, said)
 	}
 }

@@ -217,7 +217,7 @@ func (f *folding) input(ctx context.Context, in *broker.Input) error {
 		f.states[in.Token] = s
 		f.v.want[in.Token] = nil
 	}
-	for _, e := range session.Fold(nil, s, sessionInput(in, f.rules.inForce(), &f.reader)) {
+	for _, e := range session.Fold(nil, s, sessionInput(in, in.Seq, f.rules.inForce(), &f.reader)) {
 		line, err := f.v.wanted(ctx, in.Token, &e)
 		if err != nil {
 			return err

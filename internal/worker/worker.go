@@ -29,6 +29,18 @@ import (
 type Log interface {
 	Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []broker.Input, next uint64, caughtUp bool) error) error
 	InputBounds(ctx context.Context) (first, last uint64, err error)
+	Partition(token string) int
+	Replicated() bool
+	Input(ctx context.Context, seq uint64) (in broker.Input, ok bool, err error)
+	InputAfter(ctx context.Context, t time.Time) (seq uint64, err error)
+	SessionInputs(ctx context.Context, token string, fn func(*broker.Input) error) error
+	RulesInputs(ctx context.Context, p int, fn func(*broker.Input) error) error
+	LastRules(ctx context.Context, p int) (in broker.Input, ok bool, err error)
+	Events(ctx context.Context, token string, after uint64, fn func(broker.Stored) error) error
+	FirstEvent(ctx context.Context, token string) (broker.Stored, error)
+	TopEvent(ctx context.Context, p int, since time.Time) (events.ID, error)
+	RecentEvents(ctx context.Context, d time.Duration) (map[int]broker.Stored, error)
+	OpenEvents(ctx context.Context) (map[string]int, error)
 	InputPosition(ctx context.Context, partition int, next uint64) (uint64, error)
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	ChainLast(ctx context.Context, token string) (seq uint64, last broker.Stored, err error)
@@ -44,6 +56,7 @@ type Log interface {
 	LoadState(ctx context.Context, p int, token string) (s broker.State, ok bool, err error)
 	SavePub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *broker.Pub, blobs []*broker.Pub)
 	ListStates(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error
+	LastState(ctx context.Context, p int) (rev uint64, err error)
 	LoadMark(ctx context.Context, p int) (m broker.Mark, rev uint64, err error)
 	SaveMark(ctx context.Context, p int, m broker.Mark, rev uint64) (newRev uint64, err error)
 }
@@ -109,9 +122,14 @@ type Worker struct {
 	Options Options
 	Logger  zerolog.Logger
 
-	mu      sync.Mutex // guards both maps, which Problem and Stats read from elsewhere
+	mu      sync.Mutex // guards the maps, which Problem and Stats read from elsewhere
 	stopped map[int]error
+	held    map[int]error
 	meters  map[int]*meters
+
+	reading sync.Mutex // guards what partitions that are taken over together read once
+	recent  recent
+	opened  opened
 }
 
 // Run carries the given partitions until ctx ends, and returns when all that
@@ -203,7 +221,22 @@ func (w *Worker) Problem() error {
 	for p, err := range w.stopped {
 		return fmt.Errorf("%d partitions stopped, partition %d: %w", len(w.stopped), p, err)
 	}
+	for _, err := range w.held {
+		return err
+	}
 	return w.late(time.Now())
+}
+
+// hold notes why sessions of a partition are held, nil that none is.
+func (w *Worker) hold(p int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held == nil {
+		w.held = map[int]error{}
+	}
+	if w.held[p] = err; err == nil {
+		delete(w.held, p)
+	}
 }
 
 // trace gives the trace context of an input, to be carried by its events.

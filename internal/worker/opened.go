@@ -1,0 +1,72 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// opened is how many calls and runs of each session are open, as one reading of
+// the event log's subjects found.
+type opened struct {
+	at time.Time
+	of map[string]int
+}
+
+// openedFor is how long such a reading is used: partitions that are taken over
+// together share one.
+const openedFor = 5 * time.Second
+
+// openEvents returns how many calls and runs of each session are open.
+func (w *Worker) openEvents(ctx context.Context) (map[string]int, error) {
+	w.reading.Lock()
+	defer w.reading.Unlock()
+	if w.opened.of == nil || time.Since(w.opened.at) > openedFor {
+		of, err := w.Log.OpenEvents(ctx)
+		if err != nil {
+			return nil, err
+		}
+		w.opened = opened{time.Now(), of}
+		time.AfterFunc(2*openedFor, w.forgetOpened)
+	}
+	return w.opened.of, nil
+}
+
+// forgetOpened gives up the room of a reading that is no longer used.
+func (w *Worker) forgetOpened() {
+	w.reading.Lock()
+	defer w.reading.Unlock()
+	w.opened = opened{}
+}
+
+// checkOpen loads the sessions that have calls or runs open in the event log and
+// no snapshot that says so: it was lost, or is older than the events. Most of
+// them are folded again.
+func (q *partition) checkOpen(ctx context.Context, saved []listed) error {
+	defer q.forgetCold()
+	all, err := q.w.openEvents(ctx)
+	if err != nil {
+		return err
+	}
+	noted := make(map[string]bool, len(saved))
+	for i := range saved {
+		s := &saved[i]
+		noted[s.token] = s.wake != 0 || s.held != ""
+	}
+	var lacking []string
+	for token := range all {
+		if !noted[token] && q.log.Partition(token) == q.p {
+			lacking = append(lacking, token)
+			q.known.add(token)
+		}
+	}
+	slices.Sort(lacking)
+	for i, token := range lacking {
+		q.prefetch(ctx, slices.Values(lacking[i:]))
+		if _, err := q.load(ctx, token); err != nil && !errors.Is(err, errHeld) {
+			return err
+		}
+	}
+	return nil
+}
