@@ -107,6 +107,7 @@ func (w *writer) ended(e *Event) {
 	if len(e.Pending) > 0 {
 		w.list("pending", e.Pending)
 	}
+	w.target("target", e.Target)
 	if e.Input != 0 {
 		w.key("input")
 		w.b = strconv.AppendUint(w.b, e.Input, 10)
@@ -222,6 +223,26 @@ func (w *writer) reason(name string, r *Reason) {
 	w.always("code", string(r.Code))
 	w.always("text", r.Text)
 	w.text("detail", r.Detail)
+	w.b = append(w.b, '}')
+}
+
+func (w *writer) target(name string, t *Target) {
+	if t == nil {
+		return
+	}
+	w.key(name)
+	w.b = append(w.b, '{')
+	if len(t.ToolCallIDs) > 0 {
+		w.list("tool_call_ids", t.ToolCallIDs)
+	}
+	if len(t.Calls) > 0 {
+		w.list("calls", t.Calls)
+	}
+	w.text("message_id", t.MessageID)
+	w.text("run", t.Run)
+	if t.More != 0 {
+		w.number("more", int64(t.More))
+	}
 	w.b = append(w.b, '}')
 }
 

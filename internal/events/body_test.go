@@ -73,6 +73,7 @@ func FuzzBody(f *testing.F) {
 	f.Add("\xf0\x9f", []byte("nul"), int64(0))
 	f.Fuzz(func(t *testing.T, s string, raw []byte, n int64) {
 		sameBody(t, &Event{Type: Type(s), EventID: ID{uint64(n), int(n)}, Session: s, Args: s, ArgsText: &s, ToolResult: raw, Index: raw, Input: uint64(n)})
+		sameBody(t, &Event{Kind: s, Target: &Target{ToolCallIDs: []string{s, ""}, Calls: []string{s}, MessageID: s, Run: s, More: int(n)}})
 		sameBody(t, &Event{Content: s, Reason: &Reason{Detail: s}, Pending: []string{s, ""}, ArgsRef: &Ref{Preview: s, Size: int(n)}})
 		if got, err := json.Marshal(s); err != nil || !strings.ContainsAny(s, "<>&") && string(Quote(s)) != string(got) {
 			t.Errorf("%q is quoted %s, want %s, %v", s, Quote(s), got, err)

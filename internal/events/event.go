@@ -33,12 +33,22 @@ const (
 	ToolCallLateResult   Type = "tool_call_late_result"
 	OrphanResult         Type = "orphan_result"
 	Rejected             Type = "rejected"
+	Unmatched            Type = "unmatched"
 
 	// Synthetic is no event of the schema: it stands for the synthetic tool
 	// result message that follows its tool_call_result on the subject
 	// toolcalls.<session>.synthetic; its body is Event.Message alone.
 	Synthetic Type = "synthetic"
 )
+
+// Types returns every type a stored message may have, Synthetic included.
+func Types() []Type {
+	return []Type{
+		RunStarted, RunFinished, MessageStarted, MessageFinished, AgentResponseChunk, PartFinished,
+		ToolCallStart, ToolCallArgsDelta, ToolCallArgsComplete, ToolCallAwaiting, ToolCallProgress, ToolCallResult,
+		ToolCallLateResult, OrphanResult, Rejected, Unmatched, Synthetic,
+	}
+}
 
 // Status is the state of a call, or how a run ended.
 type Status string
@@ -116,7 +126,7 @@ type Event struct {
 	IDSynthesized bool            `json:"id_synthesized,omitempty"`
 	UID           string          `json:"uid,omitempty"` // ID, or ID~Call where the session had used ID before
 	ToolName      string          `json:"tool_name,omitempty"`
-	Kind          string          `json:"kind,omitempty"` // of a call: function, custom, mcp, server…; of content: text, reasoning; of a wait: why
+	Kind          string          `json:"kind,omitempty"` // of a call: function, custom, mcp, server…; of content: text, reasoning; of a wait: why; of unmatched: progress, interrupt
 	Timestamp     Time            `json:"timestamp"`      // fold time
 
 	Role             string `json:"role,omitempty"`
@@ -157,7 +167,8 @@ type Event struct {
 	Superseded   bool            `json:"superseded,omitempty"`
 	Pending      []string        `json:"pending,omitempty"` // of run_finished: calls that stay open
 
-	Input uint64 `json:"input,omitempty"` // of rejected: sequence of the input
+	Target *Target `json:"target,omitempty"` // of unmatched
+	Input  uint64  `json:"input,omitempty"`  // of rejected and unmatched: sequence of the input
 
 	// Message is the synthetic tool result, ready to append to a history in
 	// Shape; Text is the kind of sentence in it. Only Type Synthetic has them.
@@ -207,6 +218,16 @@ type Reason struct {
 	Text string `json:"text"`
 	// Detail is what whoever caused it said, as it came; at most 1 KiB of it.
 	Detail string `json:"detail,omitempty"`
+}
+
+// Target is what an input named and what was not found open, in the fields of an
+// interrupt.
+type Target struct {
+	ToolCallIDs []string `json:"tool_call_ids,omitempty"`
+	Calls       []string `json:"calls,omitempty"`
+	MessageID   string   `json:"message_id,omitempty"`
+	Run         string   `json:"run,omitempty"`
+	More        int      `json:"more,omitempty"` // calls that are left out of the lists
 }
 
 // Large makes a blob of a value and gives what stands for it.

@@ -32,6 +32,8 @@ const (
 	BadShape  Code = "bad_shape" // JSON, but not of the shape its format or subject asks for
 	BadToken  Code = "bad_session_token"
 	OverLimit Code = "over_limit"
+	// CallClosed: args came for a call that was closed before they were complete.
+	CallClosed Code = "call_closed"
 )
 
 // Text is a kind of sentence; several codes share one.

@@ -63,6 +63,7 @@ func TestSchemaFields(t *testing.T) {
 	s := readSchema(t)
 	same(t, "fields of an event", fields(reflect.TypeFor[events.Event]()), names(s.Properties))
 	same(t, "fields of a reason", fields(reflect.TypeFor[events.Reason]()), names(s.Defs["reason"].Properties))
+	same(t, "fields of a target", fields(reflect.TypeFor[events.Target]()), names(s.Defs["target"].Properties))
 	same(t, "fields of a reference", fields(reflect.TypeFor[events.Ref]()), names(s.Defs["ref"].Properties))
 }
 
@@ -71,6 +72,11 @@ func TestSchemaFields(t *testing.T) {
 func TestSchemaWords(t *testing.T) {
 	s := readSchema(t)
 	types := constants(t, "Type")
+	var listed []string
+	for _, typ := range events.Types() {
+		listed = append(listed, string(typ))
+	}
+	same(t, "types that are listed", types, listed)
 	types = slices.DeleteFunc(types, func(w string) bool { return w == string(events.Synthetic) })
 	same(t, "event types", types, s.Properties["type"].Enum)
 	same(t, "statuses", constants(t, "Status"), s.Properties["status"].Enum)
