@@ -107,7 +107,7 @@ func accumulate(b *testing.B, w wire, read reader, size int) {
 // streamer is this project: decoding, the state machine, and the events that
 // follow, at a delta each 25 ms, so that every second one is told.
 func streamer(format string) reader {
-	rules := lifecycle.DefaultRules()
+	rules := lifecycle.NewRules()
 	var scratch decode.Reader
 	var out []events.Event
 	return func(lines [][]byte) (args string, err error) {

@@ -126,7 +126,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 }
 
 func (a *assembly) fold(n uint64, kind session.Kind, data []byte) {
-	rules := lifecycle.DefaultRules()
+	rules := lifecycle.NewRules()
 	a.events = session.Fold(a.events, &a.state, session.Input{
 		Seq: n, At: time.Unix(0, 0), Session: "assemble", Kind: kind,
 		Format: a.format, Data: data, Rules: &rules, Reader: &a.reader,

@@ -123,7 +123,7 @@ func (r *rig) fill(ctx context.Context, prefix string, atOnce int) (n, calls int
 // args are told while they stream: how many deltas share an event by default
 // depends on how fast they are stored, and so on all but the program.
 func (r *rig) rule(ctx context.Context, told lifecycle.Deltas) error {
-	rules := lifecycle.DefaultRules()
+	rules := lifecycle.NewRules()
 	rules.Deltas = told
 	data, err := json.Marshal(rules)
 	if err != nil {

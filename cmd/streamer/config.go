@@ -99,7 +99,7 @@ type serveFlags struct {
 }
 
 func (s *serveFlags) register(fs *flag.FlagSet) {
-	d := lifecycle.DefaultRules()
+	d := lifecycle.NewRules()
 	s.rules, s.given = d, fs.Visit
 	s.deltas, s.texts, s.logLevel, s.logFormat = string(d.Deltas), string(d.Texts), "info", "text"
 	told := []string{string(lifecycle.Coalesced), string(lifecycle.Every), string(lifecycle.Off)}

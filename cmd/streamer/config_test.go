@@ -38,7 +38,7 @@ func TestDefaultRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := lifecycle.DefaultRules()
+	want := lifecycle.NewRules()
 	if g, w := marshalled(t, got), marshalled(t, &want); g != w {
 		t.Errorf("got %s, want %s", g, w)
 	}
@@ -63,7 +63,7 @@ func TestRulesFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := lifecycle.DefaultRules()
+	want := lifecycle.NewRules()
 	want.ArgsTimeout, want.RunIdle, want.MaxArgs, want.Expire = 5000, 300_000, 1000, 3_600_000
 	want.Templates = map[events.Text]string{events.TextCancelled: "{name} is off"}
 	want.Tools = []lifecycle.ToolRule{

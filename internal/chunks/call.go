@@ -29,10 +29,24 @@ type Call struct {
 	Hold bool `json:"hold,omitempty"`
 	// Sealed: the args are complete; nothing is added any more.
 	Sealed bool `json:"sealed,omitempty"`
+	// Closed: the call is over though its args were not complete.
+	Closed Closing `json:"closed,omitempty"`
 	// Cut: a fragment was over the limit, so that the text has a hole or no
 	// end; nothing is added any more, and it is never valid.
 	Cut bool `json:"cut,omitempty"`
 }
+
+// Closing is how far the args were when a call was closed from outside.
+type Closing uint8
+
+// The ways.
+const (
+	NotClosed Closing = iota
+	// ClosedWhole: the text was one complete JSON value, or what would do as one.
+	ClosedWhole
+	// ClosedShort: the text ended in the middle. The model goes on with it.
+	ClosedShort
+)
 
 // Rare is what few calls have: there may be many calls.
 type Rare struct {
@@ -93,6 +107,9 @@ func (c *Call) Resume() {
 // add puts a fragment of this call to it.
 func (c *Call) add(f *Chunk, id, name string, lim Limits) error {
 	if c.Sealed && !c.silent(f) {
+		if c.Closed != NotClosed {
+			return ErrClosed
+		}
 		return ErrEnd
 	}
 	if !c.Sealed && c.overflows(f, lim) {
@@ -241,6 +258,15 @@ func (c *Call) Seal() {
 	c.Sealed = true
 }
 
+// Close ends a call from outside, before its args were complete. What still
+// comes for it is refused with ErrClosed.
+func (c *Call) Close() {
+	c.Closed = ClosedShort
+	if c.Whole() {
+		c.Closed = ClosedWhole
+	}
+}
+
 // Blank tells whether no args came: none at all, or only white space.
 func (c *Call) Blank() bool { return c.scan.First() == 0 && c.scan.Status() != Bad && !c.Cut }
 
@@ -255,7 +281,7 @@ func (c *Call) Whole() bool { return (c.scan.Complete() || c.Object) && !c.Cut }
 func (c *Call) Usable() bool { return c.Whole() || c.Blank() || c.Kind() == "custom" && !c.Cut }
 
 // growing tells whether the args have begun or may begin, and are not whole.
-func (c *Call) growing() bool { return !c.Sealed && !c.Whole() }
+func (c *Call) growing() bool { return c.Closed == ClosedShort || !c.Sealed && !c.Whole() }
 
 // Args are the args of a call as one may use them.
 type Args struct {

@@ -24,6 +24,8 @@ var (
 	ErrRest = errors.New("chunks: the rest of a call that was refused")
 	// ErrEnd is no limit: bytes came for a call whose args are complete.
 	ErrEnd = errors.New("chunks: bytes after the end of a call's args")
+	// ErrClosed: bytes came for a call that was closed before its args were complete.
+	ErrClosed = errors.New("chunks: bytes of a call that was closed")
 )
 
 // Message assembles the calls of one message and choice from its fragments,
@@ -215,7 +217,7 @@ func (m *Message) find(f *Chunk, id, name string) int {
 // unlessOther gives i, or -1 where the fragment cannot belong to that call.
 func (m *Message) unlessOther(i int, f *Chunk, id, name string) int {
 	c := &m.Calls[i]
-	full := c.Sealed || c.Whole()
+	full := c.Closed != ClosedShort && (c.Sealed || c.Whole())
 	switch {
 	// Some servers change the id in mid-call; what says nothing but such an id
 	// begins no other one.
@@ -223,8 +225,17 @@ func (m *Message) unlessOther(i int, f *Chunk, id, name string) int {
 		return -1
 	case name != "" && full && (name != c.Name || id == "" && startsValue(f.Args)):
 		return -1
+	// How far the text would be by now is not known of a call that was closed in
+	// the middle: only a brace begins the args of another one.
+	case name != "" && id == "" && c.Closed == ClosedShort && startsObject(f.Args):
+		return -1
 	}
 	return i
+}
+
+// startsObject reports whether args begin with an object.
+func startsObject(args string) bool {
+	return strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{")
 }
 
 // startsValue tells whether args begin a JSON value of their own.

@@ -1,8 +1,11 @@
 package decode
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,6 +41,12 @@ func TestResult(t *testing.T) {
 		"is_error is a word":  {`{"type":"tool_result","tool_use_id":"a","is_error":"no"}`, "problem bad_shape at 0: is_error is a string, not a boolean"},
 		"another message":     {`{"type":"human","data":{"content":"x"}}`, `problem bad_shape at 0: the message is of type "human", not tool`},
 		"another constructor": {`{"lc":1,"type":"constructor","id":["AIMessage"],"kwargs":{}}`, `problem bad_shape at 0: the message is a "AIMessage", not a ToolMessage`},
+		"native, empty":       {`{"tool_call_id":"a"}`, `result ID="a" Status="success"`},
+		"native, metadata":    {`{"tool_call_id":"a","content":"x","took_ms":5}`, `result ID="a" Text="x" Status="success"`},
+		"native, misspelt":    {`{"tool_call_id":"a","Content":"x"}`, `problem bad_shape at 0: the result has no field "Content"; did you mean content? Its fields are tool_call_id, call, content, status, name`},
+		"native, no content":  {`{"tool_call_id":"a","text":"x"}`, `problem bad_shape at 0: content is missing, and the result has no field "text"; its fields are tool_call_id, call, content, status, name`},
+		"native, other case":  {`{"tool_call_id":"a","content":"x","STATUS":"error"}`, `problem bad_shape at 0: the result has no field "STATUS"; did you mean status? Its fields are tool_call_id, call, content, status, name`},
+		"native, twice":       {`[{"tool_call_id":"a","content":"x","content":"y"},{"tool_call_id":"b","content":"z"}]`, "result ID=\"b\" Text=\"z\" Status=\"success\"\nproblem bad_shape at 0: result 0: the result has content twice"},
 		"user without result": {`{"role":"user","content":[{"type":"text","text":"x"}]}`, "problem bad_shape at 0: the user message has no tool_result block"},
 	} {
 		var b strings.Builder
@@ -69,6 +78,11 @@ func TestProgress(t *testing.T) {
 		`{"message":"x"}`:                                      "the progress names no call: tool_call_id is missing or empty",
 		`{"tool_call_id":"a","percent":"50"}`:                  "percent is a string, not a number",
 		`{"tool_call_id":"a","percent":1e999}`:                 "percent is 1e999, which is no usable number",
+		`{"tool_call_id":"a","percent":100}`:                   `progress ID="a" Percent=100 HasPercent=true`,
+		`{"tool_call_id":"a","percent":100.5}`:                 "percent is 100.5, not a number from 0 to 100",
+		`{"tool_call_id":"a","percent":-1}`:                    "percent is -1, not a number from 0 to 100",
+		`{"tool_call_id":"a","percent":NaN}`:                   "'N' where a JSON value is expected",
+		`{"toolCallId":"a"}`:                                   `the progress names no call: tool_call_id is missing or empty; the progress has no field "toolCallId"; did you mean tool_call_id? Its fields are tool_call_id, call, message, percent`,
 		`[]`:                                                   "the progress is an array, not an object",
 		``:                                                     "the progress is empty",
 	} {
@@ -83,37 +97,76 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// TestInterrupt: only an empty body, {} and a lone reason name nothing.
 func TestInterrupt(t *testing.T) {
 	for in, want := range map[string]InterruptBody{
-		"":   {},
-		"{}": {},
-		`{"reason":"stop","tool_call_ids":["a","b"],"calls":["3.0"],"message_id":"","run":"r"}`: {Reason: "stop", ToolCallIDs: []string{"a", "b"}, Calls: []string{"3.0"}, HasMessageID: true, Run: "r"},
-		`{"message_id":null,"calls":null}`: {},
+		"":                  {},
+		" \n":               {},
+		"{}":                {},
+		`{"reason":"stop"}`: {Reason: "stop"},
+		`{"reason":""}`:     {},
+		`{"reason":"stop","tool_call_ids":["a","b"],"calls":["3.0"],"message_id":"m","run":"r"}`: {Reason: "stop", ToolCallIDs: []string{"a", "b"}, Calls: []string{"3.0"}, MessageID: "m", HasMessageID: true, Run: "r"},
+		`{"call":"3.0"}`:       {Calls: []string{"3.0"}},
+		`{"tool_call_id":"a"}`: {ToolCallIDs: []string{"a"}},
+		`{"call":"3.0","calls":["4.0"],"tool_call_ids":["a"],"tool_call_id":"b"}`: {Calls: []string{"3.0", "4.0"}, ToolCallIDs: []string{"a", "b"}},
+		`{"\u0063alls":["3.0"]}`: {Calls: []string{"3.0"}},
 	} {
 		if got, problem := Interrupt([]byte(in)); problem != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s\n got %+v, problem %v\nwant %+v", in, got, problem, want)
 		}
 	}
+	const fields = "Its fields are reason, tool_call_ids, tool_call_id, calls, call, message_id, run"
 	for in, want := range map[string]string{
-		`{"tool_call_ids":"a"}`: "tool_call_ids is a string, not a list of strings",
-		`{"calls":["a",1]}`:     "calls[1] is a number, not a string",
-		`{"run":{}}`:            "run is an object, not a string",
-		`7`:                     "the interrupt is a number, not an object",
+		`{"tool_call_ids":"a"}`:               "tool_call_ids is a string, not a list of strings",
+		`{"tool_call_id":["a"]}`:              "tool_call_id is an array, not a string",
+		`{"call":7}`:                          "call is a number, not a string",
+		`{"call":""}`:                         "call is empty; it must name what to close, or be left out",
+		`{"calls":["a",1]}`:                   "calls[1] is a number, not a string",
+		`{"calls":["a",""]}`:                  "calls[1] is empty; it must name what to close, or be left out",
+		`{"calls":[]}`:                        "calls is an empty list; it must name what to close, or be left out",
+		`{"calls":null}`:                      "calls is null, not a list of strings",
+		`{"tool_call_ids":[]}`:                "tool_call_ids is an empty list; it must name what to close, or be left out",
+		`{"run":null}`:                        "run is null, not a string",
+		`{"run":{}}`:                          "run is an object, not a string",
+		`{"run":""}`:                          "run is empty; it must name what to close, or be left out",
+		`{"message_id":""}`:                   "message_id is empty; it must name what to close, or be left out",
+		`{"reason":null}`:                     "reason is null, not a string",
+		`{"reason":{"text":"x"}}`:             "reason is an object, not a string",
+		`{"run_id":"x"}`:                      `the interrupt has no field "run_id"; did you mean run? ` + fields,
+		`{"Calls":["x"]}`:                     `the interrupt has no field "Calls"; did you mean calls? ` + fields,
+		`{"reason":"user","toolCallIds":[]}`:  `the interrupt has no field "toolCallIds"; did you mean tool_call_ids? ` + fields,
+		`{"":1}`:                              `the interrupt has no field ""; did you mean run? ` + fields,
+		`{"calls":["3.0"],"calls":["4.0"]}`:   "the interrupt has calls twice",
+		`{"reason":"a","reason":"b"}`:         "the interrupt has reason twice",
+		`7`:                                   "the interrupt is a number, not an object",
+		`null`:                                "the interrupt is null, not an object",
+		`[]`:                                  "the interrupt is an array, not an object",
+		`{"calls":["3.0"]`:                    "the JSON text ends before it is complete",
+		`{"calls":[` + names(1001) + `]}`:     "calls has more than 1000 elements; send several interrupts",
+		`{"calls":["3.0"],"tool_call_id":[]}`: "tool_call_id is an array, not a string",
 	} {
-		if _, problem := Interrupt([]byte(in)); words(problem) != want {
-			t.Errorf("%s\n got %q\nwant %q", in, words(problem), want)
+		got, problem := Interrupt([]byte(in))
+		if words(problem) != want || !reflect.DeepEqual(got, InterruptBody{}) {
+			t.Errorf("%.80s\n got %q and %+v\nwant %q and nothing", in, words(problem), got, want)
 		}
 	}
 }
 
+// names returns n strings of JSON.
+func names(n int) string { return strings.TrimSuffix(strings.Repeat(`"x",`, n), ",") }
+
 func TestEnd(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                       "completed",
-		"{}":                     "completed",
-		`{"reason":null}`:        "completed",
-		`{"reason":"error"}`:     "error",
-		`{"reason":"cancelled"}`: "cancelled",
-		`{"reason":"done"}`:      `reason is "done", not one of ["completed" "error" "cancelled"]`,
+		"":                                 "completed",
+		"{}":                               "completed",
+		`{"reason":"error"}`:               "error",
+		`{"reason":"cancelled"}`:           "cancelled",
+		`{"reason":null}`:                  "reason is null, not a string",
+		`{"reason":""}`:                    `reason is "", not one of ["completed" "error" "cancelled"]`,
+		`{"reason":"done"}`:                `reason is "done", not one of ["completed" "error" "cancelled"]`,
+		`{"reason":"error","run":"r"}`:     `the end has no field "run"; did you mean reason? Its fields are reason`,
+		`{"status":"error"}`:               `the end has no field "status"; did you mean reason? Its fields are reason`,
+		`{"reason":"error","reason":"ok"}`: "the end has reason twice",
 	} {
 		got, problem := End([]byte(in))
 		if problem != nil {
@@ -123,6 +176,40 @@ func TestEnd(t *testing.T) {
 			t.Errorf("%s\n got %q\nwant %q", in, got, want)
 		}
 	}
+}
+
+// FuzzInterrupt: a body that names nothing and is used is empty, {} or a lone
+// reason, and whatever is used names no more than it holds.
+func FuzzInterrupt(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", `{"reason":"user"}`, `{"call":"3.0"}`, `{"calls":[]}`, `{"calls":null}`, `{"Calls":["x"]}`, `{"run_id":"x"}`,
+		`{"calls":["3.0"],"tool_call_ids":["a","b"],"message_id":"m","run":"r"}`, `{"\u0072un":"r"}`, `{"run":"\ud800"}`, `{"reason":"a","reason":"b"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		in, problem := Interrupt(data)
+		if problem != nil {
+			if problem.Text == "" || !reflect.DeepEqual(in, InterruptBody{}) {
+				t.Errorf("%q: problem %+v beside %+v", data, problem, in)
+			}
+			return
+		}
+		var fields map[string]any
+		if len(bytes.TrimSpace(data)) > 0 {
+			if err := json.Unmarshal(data, &fields); err != nil {
+				t.Fatalf("%q is used and no JSON object: %v", data, err)
+			}
+		}
+		delete(fields, "reason")
+		everything := len(in.ToolCallIDs)+len(in.Calls) == 0 && !in.HasMessageID && in.Run == ""
+		if everything != (len(fields) == 0) {
+			t.Errorf("%q: everything is %v, with the fields %v beside the reason", data, everything, fields)
+		}
+		if slices.Contains(in.ToolCallIDs, "") || slices.Contains(in.Calls, "") || in.HasMessageID != (in.MessageID != "") {
+			t.Errorf("%q: names nothing in %+v", data, in)
+		}
+	})
 }
 
 func TestClock(t *testing.T) {

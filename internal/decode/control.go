@@ -11,11 +11,32 @@ import (
 )
 
 // Progress reads {"tool_call_id","call"?,"message"?,"percent"?}: a tool is
-// alive. Either tool_call_id or call must be there.
+// alive. Either tool_call_id or call must be there, and percent is a number from
+// 0 to 100.
 func Progress(data []byte) (chunks.Chunk, *Problem) {
 	b := body{r: new(Reader)}
+	v := b.open(data, "progress", false)
+	c := b.progress(v)
+	if c.ID == "" && c.Call == "" {
+		fields := []string{"tool_call_id", "call", "message", "percent"}
+		text := noTarget
+		if unknown, ok := stray(v, fields); ok {
+			text += "; " + noField("progress", unknown, fields)
+		}
+		b.fail(&Problem{Code: BadShape, Text: text})
+	}
+	if c.HasPercent && (c.Percent < 0 || c.Percent > 100) {
+		b.fail(&Problem{Code: BadShape, Text: fmt.Sprintf("percent is %v, not a number from 0 to 100", c.Percent)})
+	}
+	return c, b.problem
+}
+
+const noTarget = "the progress names no call: tool_call_id is missing or empty"
+
+// progress reads the members of a progress.
+func (b *body) progress(v gjson.Result) chunks.Chunk {
 	c := chunks.Chunk{Kind: chunks.Progress}
-	for m := members(b.open(data, "progress", false)); m.next(); {
+	for m := members(v); m.next(); {
 		switch m.key {
 		case "tool_call_id":
 			c.ID = b.text(m.key, m.value)
@@ -27,10 +48,7 @@ func Progress(data []byte) (chunks.Chunk, *Problem) {
 			c.Percent, c.HasPercent = b.number(m.key, m.value)
 		}
 	}
-	if c.ID == "" && c.Call == "" {
-		b.fail(&Problem{Code: BadShape, Text: "the progress names no call: tool_call_id is missing or empty"})
-	}
-	return c, b.problem
+	return c
 }
 
 // number gives a member that is a number, and whether it is there.
@@ -50,50 +68,65 @@ func (b *body) number(field string, v gjson.Result) (float64, bool) {
 	return n, true
 }
 
-// InterruptBody is what an interrupt closes: everything where nothing is named.
+// InterruptBody is the content of an interrupt: it closes what it names, and
+// everything where it names nothing.
 type InterruptBody struct {
 	Reason       string
 	ToolCallIDs  []string
 	Calls        []string
 	MessageID    string
-	HasMessageID bool // "" is a message too: that of a wire without ids
+	HasMessageID bool // InterruptV1 reads "" as the message of a wire without ids
 	Run          string
 }
 
-// Interrupt reads {"reason"?,"tool_call_ids"?,"calls"?,"message_id"?,"run"?}.
-// An empty body interrupts everything.
+// Interrupt reads an interrupt:
+//
+//	{"reason"?,"tool_call_ids"?,"tool_call_id"?,"calls"?,"call"?,"message_id"?,"run"?}
+//
+// The singular of a list is a list of one. Only an empty body, {} and a lone
+// reason close everything. A target that is null or empty, and a field that is
+// unknown or stands twice, is a Problem: the sender meant to name something.
 func Interrupt(data []byte) (InterruptBody, *Problem) {
 	b := body{r: new(Reader)}
 	var in InterruptBody
-	for m := members(b.open(data, "interrupt", true)); m.next(); {
+	v := b.open(data, "interrupt", true)
+	b.only(v, "interrupt", "reason", "tool_call_ids", "tool_call_id", "calls", "call", "message_id", "run")
+	for m := members(v); m.next(); {
 		switch m.key {
 		case "reason":
-			in.Reason = b.text(m.key, m.value)
+			in.Reason = b.word(m.key, m.value)
 		case "tool_call_ids":
-			in.ToolCallIDs = b.texts(m.key, m.value)
+			in.ToolCallIDs = append(in.ToolCallIDs, b.targets(m.key, m.value)...)
+		case "tool_call_id":
+			in.ToolCallIDs = append(in.ToolCallIDs, b.target(m.key, m.value))
 		case "calls":
-			in.Calls = b.texts(m.key, m.value)
+			in.Calls = append(in.Calls, b.targets(m.key, m.value)...)
+		case "call":
+			in.Calls = append(in.Calls, b.target(m.key, m.value))
 		case "message_id":
-			in.MessageID, in.HasMessageID = b.text(m.key, m.value), present(m.value)
+			in.MessageID, in.HasMessageID = b.target(m.key, m.value), true
 		case "run":
-			in.Run = b.text(m.key, m.value)
+			in.Run = b.target(m.key, m.value)
 		}
 	}
-	return in, b.problem
+	if b.problem != nil {
+		return InterruptBody{}, b.problem
+	}
+	return in, nil
 }
 
 // End reads {"reason"?: "completed","error","cancelled"}: the run is over.
-// Without a reason, or a body, it has completed.
+// Without a reason, or a body, it has completed. Other fields and other reasons
+// are a Problem.
 func End(data []byte) (string, *Problem) {
 	b := body{r: new(Reader)}
-	reason := ""
-	for m := members(b.open(data, "end", true)); m.next(); {
+	v := b.open(data, "end", true)
+	b.only(v, "end", "reason")
+	reason := "completed"
+	for m := members(v); m.next(); {
 		if m.key == "reason" {
-			reason = b.text(m.key, m.value)
+			reason = b.word(m.key, m.value)
 		}
-	}
-	if reason == "" {
-		reason = "completed"
 	}
 	return b.oneOf("reason", reason, "completed", "error", "cancelled"), b.problem
 }

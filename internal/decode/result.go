@@ -25,9 +25,14 @@ import (
 // The last two name no call where the wire has no ids: then they mean the
 // oldest open call of the tool.
 //
-// It gives a Result chunk for each that is usable, and the first Problem.
-// Their strings may share memory with data.
-func Result(data []byte) ([]chunks.Chunk, *Problem) {
+// It returns a Result chunk for each that is usable, and the first Problem.
+// Their strings may share memory with data. What of the native shape would close
+// a call with a result that was not meant is a Problem: see checkNative.
+func Result(data []byte) ([]chunks.Chunk, *Problem) { return results(data, checkNative) }
+
+// results reads one result or an array of them; those that check refuses are
+// not used.
+func results(data []byte, check func(gjson.Result) *Problem) ([]chunks.Chunk, *Problem) {
 	text := trim(alias(data))
 	if text == "" {
 		return nil, &Problem{Code: BadShape, Text: "the result is empty"}
@@ -37,14 +42,20 @@ func Result(data []byte) ([]chunks.Chunk, *Problem) {
 		return nil, p
 	}
 	var r Reader
+	one := func(v gjson.Result) *Problem {
+		if p := check(v); p != nil {
+			return p
+		}
+		return r.result(v)
+	}
 	v := valueOf(text)
 	if !isArray(v) {
-		problem := r.result(v)
+		problem := one(v)
 		return whole(r.out), problem
 	}
 	var first *Problem
 	for i, e := 0, elements(v); e.next(); i++ {
-		if p := r.result(e.value); p != nil && first == nil {
+		if p := one(e.value); p != nil && first == nil {
 			p.Text = fmt.Sprintf("result %d: %s", i, p.Text)
 			first = p
 		}

@@ -146,6 +146,9 @@ func (st *Step) close(m *Message, i int, status events.Status, code events.Code,
 	e.Reason = &events.Reason{Code: code, Text: text, Detail: detail}
 	e.ToolResult = events.Quote(text)
 	st.durations(e, c)
+	if !announced && st.Rules.Strict() {
+		said.Close()
+	}
 	e = st.emitCall(events.Synthetic, m, i)
 	e.Shape, e.Text, e.Status = m.Shape, sort, status
 	e.Kind, e.ParentCall = said.Kind(), said.ParentCall()

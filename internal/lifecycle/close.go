@@ -7,8 +7,8 @@ import (
 	"streamer/internal/events"
 )
 
-// Interrupt closes open calls because somebody said so. Each field that is
-// named narrows what it means; with all empty it means everything.
+// Interrupt is a request to close open calls. Each field that is set narrows
+// what it closes; with all empty it closes everything.
 type Interrupt struct {
 	Reason    string
 	IDs       []string // provider ids
@@ -18,14 +18,14 @@ type Interrupt struct {
 	Run       string
 }
 
-// means tells whether an interrupt means calls of a message.
+// means reports whether an interrupt covers calls of a message.
 func (in *Interrupt) means(m *Message) bool {
 	return (in.Run == "" || m.Run == in.Run) && (!in.HasMsg || m.ID == in.MessageID)
 }
 
-// Interrupt closes the calls it means. One that names no call mutes the
+// Interrupt closes the calls it covers. One that names no call mutes the
 // messages that are being built, too, and one that names no message either
-// ends the run. What is over takes no notice.
+// ends the run. What it names and does not find open is reported.
 func (st *Step) Interrupt(in Interrupt) {
 	in.Reason = st.brief(in.Reason)
 	if len(in.IDs)+len(in.Calls) > 0 {
@@ -33,28 +33,49 @@ func (st *Step) Interrupt(in Interrupt) {
 		st.sweep()
 		return
 	}
+	from := len(st.Out)
 	st.closeCalls(func(m *Message, _ *Call) bool { return in.means(m) }, events.ByInterrupt, in.Reason)
 	st.mute(in.means)
 	if run := st.State.Run; run != nil && !in.HasMsg && (in.Run == "" || run.ID == in.Run) {
 		st.endRun(events.Cancelled, &events.Reason{Code: events.ByInterrupt, Text: runText(events.ByInterrupt), Detail: in.Reason})
+	}
+	if len(st.Out) == from && (in.HasMsg || in.Run != "") {
+		st.unmatched(interruptKind, in.target(nil, nil))
 	}
 	st.sweep()
 }
 
 // interruptCalls closes the calls an interrupt names.
 func (st *Step) interruptCalls(in *Interrupt) {
-	closeFound := func(id, call string) {
-		m, i := st.oldest(anywhere, func(m *Message, k int) bool { return in.means(m) && m.has(k, id, call) })
-		if m != nil {
-			st.close(m, i, events.Cancelled, events.ByInterrupt, in.Reason)
+	var ids, calls []string // those that name no open call
+	from := len(st.Out)
+	for _, id := range in.IDs {
+		if !st.interruptCall(in, id, "", from) {
+			ids = append(ids, id)
 		}
 	}
-	for _, id := range in.IDs {
-		closeFound(id, "")
-	}
 	for _, call := range in.Calls {
-		closeFound("", call)
+		if !st.interruptCall(in, "", call, from) {
+			calls = append(calls, call)
+		}
 	}
+	if len(ids)+len(calls) > 0 {
+		st.unmatched(interruptKind, in.target(ids, calls))
+	}
+}
+
+// interruptCall closes the call that an id or our own name of it means. It
+// reports whether the call was open when the interrupt came: the events from
+// position from on are the interrupt's, and a call may be named twice.
+func (st *Step) interruptCall(in *Interrupt, id, call string, from int) bool {
+	m, i := st.oldest(anywhere, func(m *Message, k int) bool { return in.means(m) && m.has(k, id, call) })
+	if m != nil {
+		st.close(m, i, events.Cancelled, events.ByInterrupt, in.Reason)
+		return true
+	}
+	return slices.ContainsFunc(st.Out[from:], func(e events.Event) bool {
+		return e.Type == events.ToolCallResult && (call != "" && e.Call == call || id != "" && (e.ID == id || e.UID == id))
+	})
 }
 
 // closeCalls closes the open calls that match, in the order they began.

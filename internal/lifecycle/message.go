@@ -131,10 +131,12 @@ func (st *Step) goesOn(c *chunks.Chunk) (found *Message) {
 	return found
 }
 
-// building tells whether some args are on their way.
+// building reports whether some args are on their way, of a call that was closed
+// in the middle of them too.
 func (m *Message) building() bool {
 	for i, c := range m.Calls {
-		if c.Status == events.BuildingArgs && !m.Asm.Calls[i].Whole() {
+		said := &m.Asm.Calls[i]
+		if said.Closed == chunks.ClosedShort || c.Status == events.BuildingArgs && !said.Whole() {
 			return true
 		}
 	}
@@ -208,6 +210,9 @@ func (st *Step) refuse(m *Message, pos int, c *chunks.Chunk, err error) {
 		code = events.BadShape
 	}
 	what := fmt.Sprintf("%v: message %q, index %s", err, m.ID, c.Index)
+	if errors.Is(err, chunks.ErrClosed) {
+		code, what = events.CallClosed, m.closedText(pos)
+	}
 	if pos >= 0 {
 		if call := m.Calls[pos]; !call.Over {
 			call.Over = true
@@ -216,6 +221,12 @@ func (st *Step) refuse(m *Message, pos int, c *chunks.Chunk, err error) {
 		return
 	}
 	st.Reject(code, 0, what)
+}
+
+// closedText says of which call args came after it was closed.
+func (m *Message) closedText(pos int) string {
+	c, said := m.Calls[pos], &m.Asm.Calls[pos]
+	return fmt.Sprintf("args came for call %s (id %q, tool %q) after it was closed; they are not used", c.Call, c.ID, said.Name)
 }
 
 // settle makes the calls before and beside pos final: the model goes on with

@@ -242,11 +242,12 @@ func (st *Step) again(m *Message, i int, c *chunks.Chunk) {
 	st.complete(m, i, closer(c))
 }
 
-// Progress takes a sign of life from a tool: the deadline starts anew.
-func (st *Step) Progress(id, call, text string, percent float64, hasPercent bool) {
+// Progress takes a sign of life from a tool: the deadline starts anew. It
+// reports whether the call is open.
+func (st *Step) Progress(id, call, text string, percent float64, hasPercent bool) (open bool) {
 	m, i := st.find(id, call, anywhere)
 	if m == nil {
-		return
+		return false
 	}
 	c := m.Calls[i]
 	st.tellStart(m, i, true)
@@ -256,4 +257,5 @@ func (st *Step) Progress(id, call, text string, percent float64, hasPercent bool
 	if hasPercent {
 		e.Percent = &percent
 	}
+	return true
 }

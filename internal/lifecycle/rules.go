@@ -15,13 +15,18 @@ import (
 )
 
 // FoldVersion is the version of the fold this program knows. It grows when the
-// same inputs would give other events.
-const FoldVersion = 1
+// same inputs would give other events; rules of an older version keep their
+// events. Since version 2 the bodies of control inputs are read strictly, what
+// finds nothing open is reported, and so is the rest of a call that was closed.
+const FoldVersion = 2
+
+// firstVersion is the version of the rules before the first rules input.
+const firstVersion = 1
 
 // Rules are the settings the fold reads. They are inputs themselves: a log
 // folded under the rules in force at each place gives the same events anywhere.
 // Durations are in milliseconds in JSON. DefaultRules are in force before the
-// first rules input and never change.
+// first rules input and never change; NewRules are the settings of this program.
 type Rules struct {
 	Version int `json:"version"`
 
@@ -79,10 +84,21 @@ func (m Millis) Std() time.Duration { return time.Duration(m) * time.Millisecond
 // Of gives a duration in whole milliseconds.
 func Of(d time.Duration) Millis { return Millis(d.Milliseconds()) }
 
+// NewRules returns the default settings under the newest fold version.
+func NewRules() Rules {
+	r := DefaultRules()
+	r.Version = FoldVersion
+	return r
+}
+
+// Strict reports whether control inputs are read strictly and what finds nothing
+// open is reported.
+func (r *Rules) Strict() bool { return r.Version >= 2 }
+
 // DefaultRules are the rules before the first rules input.
 func DefaultRules() Rules {
 	return Rules{
-		Version:       FoldVersion,
+		Version:       firstVersion,
 		ArgsTimeout:   Of(2 * time.Minute),
 		ResultTimeout: Of(10 * time.Minute),
 		RunIdle:       Of(30 * time.Minute),

@@ -77,7 +77,7 @@ type player struct {
 }
 
 func runScript(t *testing.T, script string) string {
-	p := player{t: t, state: new(State), rules: DefaultRules(), ends: map[string]int{}, told: map[string]bool{}, args: map[string]string{}}
+	p := player{t: t, state: new(State), rules: NewRules(), ends: map[string]int{}, told: map[string]bool{}, args: map[string]string{}}
 	var out strings.Builder
 	for line := range strings.Lines(script) {
 		if strings.HasPrefix(line, "  ") {
@@ -159,6 +159,8 @@ func (p *player) say(st *Step, verb string, a map[string]string) {
 		st.Flush()
 	case "idle":
 		st.RunIdle()
+	case "alive":
+		st.ProgressInput(&chunks.Chunk{Kind: chunks.Progress, ID: a["id"], Call: a["call"], Text: a["text"]})
 	default:
 		kind, ok := kinds[verb]
 		if !ok {
@@ -302,6 +304,10 @@ func describe(e *events.Event) string {
 	}
 	put("pending", strings.Join(e.Pending, ","))
 	put("message", e.Progress)
+	if e.Target != nil {
+		target, _ := json.Marshal(e.Target)
+		put("target", string(target))
+	}
 	return b.String()
 }
 

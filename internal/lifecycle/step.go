@@ -147,8 +147,10 @@ const maxDetail = 1 << 10
 
 // brief keeps what was said of an interrupt or a failure to maxDetail, and says
 // so where it cuts.
-func (st *Step) brief(s string) string {
-	limit := min(maxDetail, st.Rules.MaxEventText)
+func (st *Step) brief(s string) string { return shorten(s, min(maxDetail, st.Rules.MaxEventText)) }
+
+// shorten returns a copy of s, cut to limit bytes with a note where it is longer.
+func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return clone(s)
 	}

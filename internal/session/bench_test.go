@@ -88,7 +88,7 @@ type folder struct {
 	seq    uint64
 }
 
-func newFolder() *folder { return &folder{rules: lifecycle.DefaultRules()} }
+func newFolder() *folder { return &folder{rules: lifecycle.NewRules()} }
 
 func (f *folder) fold(s *State, at time.Time, data []byte) {
 	f.seq++

@@ -9,7 +9,6 @@ package session
 import (
 	"time"
 
-	"streamer/internal/chunks"
 	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
@@ -94,31 +93,8 @@ func feed(step *lifecycle.Step, s *State, in *Input) {
 	switch in.Kind {
 	case Delta:
 		feedDelta(step, s, in)
-	case Result:
-		results, problem := decode.Result(in.Data)
-		step.Chunks(results)
-		reject(step, problem)
-	case Progress:
-		progress, problem := decode.Progress(in.Data)
-		if reject(step, problem) {
-			return
-		}
-		step.Chunks([]chunks.Chunk{progress})
-	case Interrupt:
-		body, problem := decode.Interrupt(in.Data)
-		if reject(step, problem) {
-			return
-		}
-		step.Interrupt(lifecycle.Interrupt{
-			Reason: body.Reason, IDs: body.ToolCallIDs, Calls: body.Calls,
-			MessageID: body.MessageID, HasMsg: body.HasMessageID, Run: body.Run,
-		})
-	case End:
-		reason, problem := decode.End(in.Data)
-		if reject(step, problem) {
-			return
-		}
-		step.End(events.Status(reason), "")
+	case Result, Progress, Interrupt, End:
+		feedControl(step, in)
 	case Clock:
 		feedClock(step, in)
 	default:

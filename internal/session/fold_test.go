@@ -12,14 +12,16 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/lifecycle"
 )
 
 // log is inputs as they stand in a session's log.
 type log []Input
 
 func (l *log) add(kind Kind, at int, data string) {
+	rules := lifecycle.NewRules()
 	*l = append(*l, Input{
-		Seq: uint64(len(*l) + 1), At: time.UnixMilli(int64(at)), Session: "s", Kind: kind, Data: []byte(data),
+		Seq: uint64(len(*l) + 1), At: time.UnixMilli(int64(at)), Session: "s", Kind: kind, Data: []byte(data), Rules: &rules,
 	})
 }
 

@@ -300,7 +300,7 @@ func (m *model) compare() error {
 
 // modelRules have short deadlines, and hold from before the first input.
 func modelRules() *session.Rules {
-	r := lifecycle.DefaultRules()
+	r := lifecycle.NewRules()
 	r.ArgsTimeout, r.ResultTimeout, r.RunIdle = 700, 700, 1500
 	return &r
 }

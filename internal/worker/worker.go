@@ -88,7 +88,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Rules == nil {
-		r := lifecycle.DefaultRules()
+		r := lifecycle.NewRules()
 		o.Rules = &r
 	}
 	if o.SaveEvery <= 0 {

@@ -1,0 +1,68 @@
+package lifecycle
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/events"
+)
+
+// Kinds of inputs that may be unmatched.
+const (
+	progressKind  = "progress"
+	interruptKind = "interrupt"
+)
+
+// Bounds of what an event repeats of the names that were not found.
+const (
+	maxMissing     = 16  // calls
+	maxMissingName = 256 // bytes of a name
+)
+
+// ProgressInput takes a progress input. Unlike a progress inside a delta, it is
+// reported where its call is not open.
+func (st *Step) ProgressInput(c *chunks.Chunk) {
+	if what := st.tooLong(c); what != "" {
+		st.Reject(events.OverLimit, 0, what)
+		return
+	}
+	if st.Progress(c.ID, c.Call, c.Text, c.Percent, c.HasPercent) {
+		return
+	}
+	var t events.Target
+	t.ToolCallIDs, t.Calls, t.More = missing(present(c.ID), present(c.Call))
+	st.unmatched(progressKind, &t)
+}
+
+func present(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
+
+// unmatched reports that an input named what is not open.
+func (st *Step) unmatched(kind string, target *events.Target) {
+	if !st.Rules.Strict() {
+		return
+	}
+	e := st.emit(events.Unmatched)
+	e.Kind, e.Target, e.Input = kind, target, st.Seq
+}
+
+// target returns what an interrupt named, with those of its calls that were not
+// found.
+func (in *Interrupt) target(ids, calls []string) *events.Target {
+	t := &events.Target{MessageID: shorten(in.MessageID, maxMissingName), Run: shorten(in.Run, maxMissingName)}
+	t.ToolCallIDs, t.Calls, t.More = missing(ids, calls)
+	return t
+}
+
+// missing returns the first names of calls, and how many there are besides.
+func missing(ids, calls []string) (firstIDs, firstCalls []string, more int) {
+	for _, id := range ids[:min(len(ids), maxMissing)] {
+		firstIDs = append(firstIDs, shorten(id, maxMissingName))
+	}
+	for _, call := range calls[:min(len(calls), maxMissing-len(firstIDs))] {
+		firstCalls = append(firstCalls, shorten(call, maxMissingName))
+	}
+	return firstIDs, firstCalls, len(ids) + len(calls) - len(firstIDs) - len(firstCalls)
+}

@@ -1,0 +1,140 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+)
+
+const twoCalls = `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[` +
+	`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"call_2","function":{"name":"g","arguments":"{}"}}]}}]}`
+
+// after returns the types of the events that an input causes in a session with
+// two open calls, and the first rejected or unmatched event among them.
+func after(kind Kind, data string, rules *Rules) (types []events.Type, report *events.Event) {
+	var s State
+	out := Fold(nil, &s, Input{Seq: 1, At: time.UnixMilli(1), Session: "s", Kind: Delta, Data: []byte(twoCalls), Rules: rules})
+	out = Fold(out[:0], &s, Input{Seq: 2, At: time.UnixMilli(2), Session: "s", Kind: kind, Data: []byte(data), Rules: rules})
+	for i := range out {
+		types = append(types, out[i].Type)
+		if report == nil && (out[i].Type == events.Rejected || out[i].Type == events.Unmatched) {
+			report = &out[i]
+		}
+	}
+	return types, report
+}
+
+// TestInterruptBodies: a body that is not what it should be closes nothing, and
+// Check refuses it with the text of the rejected event.
+func TestInterruptBodies(t *testing.T) {
+	rules := lifecycle.NewRules()
+	for _, data := range []string{
+		`{"calls":[]}`, `{"calls":null}`, `{"tool_call_ids":[]}`, `{"run":null}`, `{"run_id":"x"}`, `{"Calls":["x"]}`, `{"message_id":""}`,
+		`{"call":""}`, `{"calls":"1.0"}`, `{"reason":"a","reason":"b"}`, `{"reason":7}`, `null`, `[]`, `{"calls":["1.0"],"Calls":["1.1"]}`, `{"x":1}`,
+	} {
+		types, report := after(Interrupt, data, &rules)
+		if !slices.Equal(types, []events.Type{events.Rejected}) || report.Reason.Code != events.BadShape {
+			t.Errorf("%s: events %v, want one rejected with bad_shape", data, types)
+			continue
+		}
+		if err := Check(Interrupt, []byte(data)); err == nil || err.Error() != report.Reason.Text {
+			t.Errorf("%s: Check returns %v, the event has %q", data, err, report.Reason.Text)
+		}
+	}
+	for data, want := range map[string]int{
+		``: 2, `{}`: 2, `{"reason":"user"}`: 2, `{"call":"1.0"}`: 1, `{"tool_call_id":"call_2"}`: 1, `{"calls":["1.0","1.1"]}`: 2,
+		`{"calls":["1.0"],"tool_call_ids":["call_1"]}`: 1, `{"message_id":"m"}`: 2, `{"run":"1.0"}`: 2, `{"run":"0.0"}`: 0, `{"call":"call_1"}`: 0,
+	} {
+		types, report := after(Interrupt, data, &rules)
+		got := 0
+		for _, typ := range types {
+			if typ == events.ToolCallResult {
+				got++
+			}
+		}
+		if got != want || (report != nil) != (want == 0) || want == 0 && (report.Type != events.Unmatched || report.Input != 2) {
+			t.Errorf("%s closes %d calls, want %d: %v", data, got, want, types)
+		}
+		if err := Check(Interrupt, []byte(data)); err != nil {
+			t.Errorf("%s: Check returns %v", data, err)
+		}
+	}
+}
+
+// TestControlBodies: the other inputs that clients write by hand.
+func TestControlBodies(t *testing.T) {
+	rules := lifecycle.NewRules()
+	for _, c := range []struct {
+		kind Kind
+		data string
+		want events.Type // of the first event
+		text string
+	}{
+		{Progress, `{"tool_call_id":"call_1","percent":50}`, events.ToolCallProgress, ""},
+		{Progress, `{"tool_call_id":"call_1","percent":101}`, events.Rejected, "percent is 101, not a number from 0 to 100"},
+		{Progress, `{"tool_call_id":"call_1","percent":"50"}`, events.Rejected, "percent is a string, not a number"},
+		{Progress, `{"tool_call_id":"call_1","percent":NaN}`, events.Rejected, "'N' where a JSON value is expected"},
+		{Progress, `{"percent":50}`, events.Rejected, "the progress names no call"},
+		{Progress, `{"tool_call_id":"call_9"}`, events.Unmatched, ""},
+		{End, `{"reason":"error"}`, events.ToolCallResult, ""},
+		{End, `{"reason":"failed"}`, events.Rejected, `reason is "failed"`},
+		{End, `{"status":"error"}`, events.Rejected, `the end has no field "status"`},
+		{Result, `{"tool_call_id":"call_1","Content":"x"}`, events.Rejected, `the result has no field "Content"`},
+		{Result, `{"tool_call_id":"call_1","content":"x"}`, events.ToolCallArgsComplete, ""},
+	} {
+		types, report := after(c.kind, c.data, &rules)
+		var first events.Type
+		if len(types) > 0 {
+			first = types[0]
+		}
+		if first != c.want {
+			t.Errorf("%s %s: events %v, want first %q", c.kind, c.data, types, c.want)
+			continue
+		}
+		err := Check(c.kind, []byte(c.data))
+		if (err != nil) != (c.want == events.Rejected) {
+			t.Errorf("%s %s: Check returns %v", c.kind, c.data, err)
+		}
+		if c.want == events.Rejected && (!strings.Contains(report.Reason.Text, c.text) || !strings.Contains(err.Error(), report.Reason.Text)) {
+			t.Errorf("%s %s: rejected with %q, refused with %q, want %q", c.kind, c.data, report.Reason.Text, err, c.text)
+		}
+	}
+}
+
+// TestOldVersion: a log that was folded under fold version 1, which is in force
+// before the first rules input, too, gives the events it gave.
+func TestOldVersion(t *testing.T) {
+	old := lifecycle.DefaultRules()
+	if old.Version != 1 {
+		t.Fatalf("the rules before the first rules input have version %d", old.Version)
+	}
+	for _, rules := range []*Rules{&old, nil} {
+		for _, data := range []string{`{"call":"1.0"}`, `{"calls":[]}`, `{"calls":null}`, `{"run":null}`, `{"run_id":"x"}`, `{"Calls":["x"]}`} {
+			types, report := after(Interrupt, data, rules)
+			if report != nil || len(types) == 0 || types[len(types)-1] != events.RunFinished {
+				t.Errorf("interrupt %s: events %v, want everything closed", data, types)
+			}
+		}
+		for _, c := range []struct {
+			kind Kind
+			data string
+			want events.Type
+		}{
+			{Interrupt, `{"message_id":""}`, ""},
+			{Interrupt, `{"calls":["9.9"]}`, ""},
+			{Interrupt, `{"run":"9.9"}`, ""},
+			{Progress, `{"tool_call_id":"call_9"}`, ""},
+			{Progress, `{"tool_call_id":"call_1","percent":250}`, events.ToolCallProgress},
+			{End, `{"status":"error"}`, events.ToolCallArgsComplete},
+		} {
+			types, report := after(c.kind, c.data, rules)
+			if report != nil || (len(types) > 0) != (c.want != "") || len(types) > 0 && types[0] != c.want {
+				t.Errorf("%s %s: events %v, want first %q", c.kind, c.data, types, c.want)
+			}
+		}
+	}
+}
