@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"streamer/internal/encode"
 	"streamer/internal/events"
+	"streamer/internal/nearest"
 )
 
 // headerFirst tells, beside a 410, the sequence of the log's first event.
@@ -117,9 +119,18 @@ func wantedTypes(list string) (map[events.Type]bool, error) {
 	if len(names) > maxTypes {
 		return nil, refuse(http.StatusBadRequest, fmt.Sprintf("types has more than %d names", maxTypes))
 	}
+	var known []string
+	for _, t := range events.Types() {
+		known = append(known, string(t))
+	}
 	types := map[events.Type]bool{}
 	for _, name := range names {
-		types[events.Type(strings.TrimSpace(name))] = true
+		name = strings.TrimSpace(name)
+		if !slices.Contains(known, name) {
+			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("types has %.40q, which is no event type; did you mean %s? The types are %s",
+				name, nearest.Name(name, known), strings.Join(known, ", ")))
+		}
+		types[events.Type(name)] = true
 	}
 	return types, nil
 }

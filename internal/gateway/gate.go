@@ -73,6 +73,9 @@ func (g gate) checkOrigin(w http.ResponseWriter, r *http.Request, origin string)
 	// Whether by http or https is not known behind a proxy, so the scheme is
 	// left aside; the Host is one of ours by now.
 	u, err := url.Parse(origin)
+	if err == nil && u.Host != "" && !strings.EqualFold(u.Scheme+"://"+u.Host, origin) {
+		return refuse(http.StatusForbidden, fmt.Sprintf("origin %q is malformed: it must be scheme://host or scheme://host:port and nothing more", origin))
+	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !strings.EqualFold(u.Host, r.Host) {
 		return refuse(http.StatusForbidden, fmt.Sprintf("origin %q is not allowed (option --http-origin)", origin))
 	}

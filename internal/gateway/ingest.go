@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"streamer/internal/events"
+	"streamer/internal/session"
 )
 
 const maxHeaderValue = 512 // bytes of a header that is passed on
@@ -127,30 +127,18 @@ func tooLarge(limit int) error {
 	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes; send it in several", limit))
 }
 
-// checkBody refuses what certainly is no input. Deltas may be JSON, NDJSON or
-// the text of an SSE stream: whether they are is the fold's to judge. An empty
-// interrupt or end means {}.
+// checkBody refuses a body that the fold would reject, with the same text.
+// Deltas may be JSON, NDJSON or the text of an SSE stream, cut anywhere: only the
+// fold can judge them. An empty interrupt or end means {}.
 func checkBody(kind string, body []byte) ([]byte, error) {
-	text := bytes.TrimSpace(body)
-	if len(text) == 0 {
+	if len(bytes.TrimSpace(body)) == 0 {
 		if kind == "interrupt" || kind == "end" {
 			return []byte("{}"), nil
 		}
 		return nil, refuse(http.StatusBadRequest, "the body is empty")
 	}
-	if kind == "delta" {
-		return body, nil
-	}
-	var raw json.RawMessage
-	err := json.Unmarshal(body, &raw)
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return nil, refuse(http.StatusBadRequest, fmt.Sprintf("the body is not JSON: %s at byte %d", syntax, syntax.Offset))
-	case err != nil:
-		return nil, refuse(http.StatusBadRequest, "the body is not JSON: "+err.Error())
-	case text[0] != '{' && (kind != "result" || text[0] != '['):
-		return nil, refuse(http.StatusBadRequest, "the body is JSON, but not an object")
+	if err := session.Check(session.Kind(kind), body); err != nil {
+		return nil, refuse(http.StatusBadRequest, err.Error())
 	}
 	return body, nil
 }
