@@ -66,6 +66,8 @@ function receive({ event, data, id }) {
       if (terminal(record.status)) stopping.delete(record);
     }
   }
+  // A stop that came too late: its call shows how it ended.
+  if (body.type === "unmatched") for (const name of body.target?.calls ?? []) forgive(state.calls.get(name));
   if (live && body.type === "run_finished" && body.status === "error") voice.alarm("The run failed.");
   redraw();
 }

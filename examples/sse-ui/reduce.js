@@ -2,7 +2,7 @@
 // events give the same state, and an event seen twice counts once.
 
 const TERMINAL = new Set(["completed", "error", "denied", "cancelled", "timeout"]);
-const MAX_NOTICES = 500; // rejected inputs and orphans kept; later ones are counted
+const MAX_NOTICES = 500; // rejected and unmatched inputs and orphans kept; later ones are counted
 const MAX_ITEMS = 5_000; // of the timeline; beyond, the oldest finished ones are forgotten
 const FORGET = 500; // items forgotten at a time
 
@@ -138,6 +138,9 @@ const rules = {
   },
   rejected(state, e) {
     return notice(state, { what: "rejected", reason: e.reason, input: e.input, offset: e.offset, at: e.ms });
+  },
+  unmatched(state, e) {
+    return notice(state, { what: "unmatched", of: e.kind ?? "", target: e.target ?? {}, input: e.input, at: e.ms });
   },
 };
 

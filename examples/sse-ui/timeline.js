@@ -90,12 +90,24 @@ function noticeView(n) {
   if (n.what === "rejected") {
     text = "An input was rejected: " + (n.reason?.text || n.reason?.code || "no reason given");
     more = [n.reason?.code, n.input === undefined ? "" : "input " + n.input, n.offset === undefined ? "" : "byte " + n.offset].filter(Boolean).join(", ");
+  } else if (n.what === "unmatched") {
+    text = (n.of === "progress" ? "A progress report" : "A stop") + " named nothing that is open";
+    more = targetOf(n.target);
   } else {
     text = "A result came for a call that was never seen" + (n.tool ? ": " + n.tool : "");
     more = n.id;
   }
   const node = el("li", { class: "notice", "data-notice": n.what }, icon("info"), el("span", {}, text), el("code", {}, more));
   return { node, update() {} };
+}
+
+// targetOf writes what an input named.
+function targetOf(t) {
+  const names = [...(t.tool_call_ids ?? []), ...(t.calls ?? [])];
+  if (t.more) names.push(t.more + " more");
+  if (t.message_id) names.push("message " + t.message_id);
+  if (t.run) names.push("run " + t.run);
+  return names.join(", ");
 }
 
 function messageView(message, cardOf) {

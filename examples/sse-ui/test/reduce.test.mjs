@@ -110,6 +110,12 @@ test("runs begin, end, and name what they leave open", () => {
   assert.deepEqual(s.timeline.map((i) => i.kind), ["run", "message", "end"]);
 });
 
+test("what an input named and is not open is a notice", () => {
+  const s = fold({ type: "unmatched", kind: "interrupt", target: { calls: ["9.9"], run: "7.0" }, input: 3 });
+  const [n] = s.timeline;
+  assert.deepEqual([n.kind, n.what, n.of, n.target.calls, s.counts.unknown], ["notice", "unmatched", "interrupt", ["9.9"], 0]);
+});
+
 test("rejected inputs and orphans are notices, and bounded", () => {
   const s = fold(...Array.from({ length: 600 }, () => ({ type: "rejected", reason: { code: "bad_json", text: "t" }, input: 3 })), { type: "orphan_result", id: "x" });
   assert.deepEqual([s.timeline.length, s.counts.notices], [500, 601]);
