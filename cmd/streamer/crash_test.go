@@ -26,8 +26,8 @@ import (
 )
 
 // childEnv makes the test binary a streamer process: "serve"; "greedy", which
-// carries all partitions whoever else does; or "control", which is greedy and
-// appends without conditions.
+// carries all partitions whoever else does; "control", which is greedy and
+// appends without conditions; or "command", which is the program itself.
 const childEnv = "STREAMER_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	std := stdio{os.Stdin, os.Stdout, os.Stderr}
+	if mode == "command" {
+		os.Exit(run(context.Background(), std, os.Args[1:]))
+	}
 	fs := flags("serve")
 	s := serveFlags{noCondition: mode == "control", greedy: mode != "serve"}
 	s.register(fs)

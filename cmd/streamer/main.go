@@ -35,7 +35,7 @@ func commands() []command {
 		{"demo", "[flags]", "serve, and play recorded sessions at the speed models stream", demo},
 		{"serve", "[flags]", "run worker and gateway, on an embedded NATS server or on a cluster", serve},
 		{"replay", "[flags] FILE", "publish a recorded stream to a session", replay},
-		{"interrupt", "[flags] SESSION", "close the open calls of a session", interrupt},
+		{"interrupt", "[flags] SESSION", "close the open calls of a session, and print which", interrupt},
 		{"repair", "[flags] [FILE]", "answer the calls of a history that nobody answered, and put every result in its place", repair},
 		{"assemble", "[flags] [FILE]", "fold a recorded stream offline and print its calls", assemble},
 		{"verify", "[flags] [SESSION ...]", "fold the input log again and compare the result with the event log", verify},
@@ -55,7 +55,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 const (
 	exitFailed = 1
 	exitUsage  = 2
-	exitInput  = 3 // parts of the input were unusable
+	exitInput  = 3 // parts of the input were unusable, or named what is not open
 )
 
 func main() {
@@ -107,6 +107,8 @@ func usage(w io.Writer) {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  streamer %-28s %s\n", c.name+" "+c.args, c.what)
 	}
+	fmt.Fprint(w, "\nThe exit status is 0; 1 where a command failed; 2 where its arguments are wrong; 3 where parts of\n"+
+		"its input could not be used, or named a call that is not open. That of repair is in its help.\n")
 	fmt.Fprint(w, "\n`streamer COMMAND --help` gives the flags of a command.\n")
 }
 
