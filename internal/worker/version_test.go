@@ -1,0 +1,61 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+)
+
+// TestOlderFold: what was folded under the rules of an older version stays as it
+// is, and the settings of this version are in force from where a worker puts
+// them into the log.
+func TestOlderFold(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 1})
+	old := lifecycle.DefaultRules() // in force before the first rules input
+	stop := h.work(Options{Rules: &old})
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.publish("a", "interrupt", `{"calls":["9.9"]}`)
+	h.publish("a", "interrupt", `{"calls":[]}`)
+	h.wait("a", ofType(events.RunFinished))
+	stop()
+
+	h.work(Options{})
+	h.firstRules(0)
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 2, 2))
+	h.publish("a", "interrupt", `{"calls":[]}`)
+	if e := h.wait("a", ofType(events.Rejected)); !bytes.Contains(e.Data, []byte("calls is an empty list")) {
+		t.Errorf("rejected: %s", e.Data)
+	}
+	seq := h.publish("a", "interrupt", `{"calls":["9.9"]}`)
+	if e := h.wait("a", ofType(events.Unmatched)); e.ID.Seq != seq || !bytes.Contains(e.Data, []byte(`"target":{"calls":["9.9"]},"input":`)) {
+		t.Errorf("unmatched, for input %d: %s", seq, e.Data)
+	}
+	if r := h.quiet(); len(r.Differences) > 0 || r.Sessions != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// firstRules waits until a partition has a rules input.
+func (h *house) firstRules(partition int) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
+	defer cancel()
+	err := h.broker.Inputs(ctx, partition, 1, func(batch []broker.Input, _ uint64, _ bool) error {
+		for i := range batch {
+			if batch[i].Kind == broker.KindRules {
+				return errRead
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, errRead) {
+		h.t.Fatalf("no rules input in partition %d: %v", partition, err)
+	}
+}
