@@ -52,7 +52,7 @@ func TestColdTogether(t *testing.T) {
 	for i := range sessions {
 		h.publish(fmt.Sprint("s", i), "delta", fmt.Sprintf(callDelta, 1, 1))
 	}
-	rules := lifecycle.NewRules()
+	rules := lifecycle.DefaultRules()
 	partitionOn := func(log Log) *partition {
 		return newPartition(&Worker{Log: log, Options: Options{Nonce: "cold", Rules: &rules}, Logger: zerolog.Nop()}, 0)
 	}

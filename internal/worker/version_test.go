@@ -18,15 +18,15 @@ import (
 // them into the log.
 func TestOlderFold(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
-	old := lifecycle.DefaultRules() // in force before the first rules input
-	stop := h.work(Options{Rules: &old})
+	stop := h.work(Options{}) // under the rules before the first rules input
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.publish("a", "interrupt", `{"calls":["9.9"]}`)
 	h.publish("a", "interrupt", `{"calls":[]}`)
 	h.wait("a", ofType(events.RunFinished))
 	stop()
 
-	h.work(Options{})
+	rules := lifecycle.NewRules()
+	h.work(Options{Rules: &rules})
 	h.firstRules(0)
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 2, 2))
 	h.publish("a", "interrupt", `{"calls":[]}`)

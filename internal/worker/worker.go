@@ -88,7 +88,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Rules == nil {
-		r := lifecycle.NewRules()
+		r := lifecycle.DefaultRules()
 		o.Rules = &r
 	}
 	if o.SaveEvery <= 0 {

@@ -187,7 +187,7 @@ func TestCallAndResult(t *testing.T) {
 
 // short are rules under which calls time out soon.
 func short() *lifecycle.Rules {
-	r := lifecycle.NewRules()
+	r := lifecycle.DefaultRules()
 	r.ResultTimeout, r.ArgsTimeout = 300, 300
 	return &r
 }
@@ -347,7 +347,7 @@ func TestBadTokens(t *testing.T) {
 // so; the others go on.
 func TestNewerFold(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 2})
-	rules := lifecycle.NewRules()
+	rules := lifecycle.DefaultRules()
 	rules.Version = lifecycle.FoldVersion + 1
 	data, err := json.Marshal(rules)
 	if err != nil {
