@@ -9,18 +9,21 @@ import (
 )
 
 // FirstEvent reads the oldest event of a session that is in the log, zero if
-// there is none.
+// there is none. Its Prev is not 0 where it was not the session's first.
 func (b *Broker) FirstEvent(ctx context.Context, token string) (Stored, error) {
-	for seq := uint64(1); ; {
+	for seq, forged := uint64(1), uint64(0); ; {
 		m, err := b.message(ctx, streamEvents, map[string]any{"seq": seq, "next_by_subj": chain(token)})
 		if err != nil || m == nil {
 			return Stored{}, err
 		}
 		s := b.storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
 		if s.Forged == "" {
+			if s.Prev == forged {
+				s.Prev = 0
+			}
 			return s, nil
 		}
-		seq = m.Sequence + 1
+		seq, forged = m.Sequence+1, m.Sequence
 	}
 }
 

@@ -250,7 +250,8 @@ func (m *model) settle() error {
 			return err
 		}
 		if len(o.q.held) > 0 {
-			if err := m.recover(); err != nil {
+			// The other owner may be writing still.
+			if err := m.recover(); err != nil && !startsAgain(err) {
 				return err
 			}
 			continue

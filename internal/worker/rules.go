@@ -111,8 +111,11 @@ func (q *partition) askRules(ctx context.Context) error {
 	}
 	theirs := q.rules.inForce()
 	if ok && in.Seq >= q.pos {
-		if theirs, err = parseRules(in.Data); errors.Is(err, ErrVersion) {
+		switch last, err := parseRules(in.Data); {
+		case errors.Is(err, ErrVersion):
 			return err
+		case err == nil: // one that is refused changes nothing
+			theirs = last
 		}
 	}
 	ours, err := json.Marshal(q.opts.Rules)
