@@ -116,6 +116,7 @@ type Broker struct {
 	again    *signal // fires after every reconnection
 	counts   counts
 	hush     hush
+	outage   outage
 	denied   atomic.Pointer[string] // the subject the server last forbade
 
 	closing  sync.Once

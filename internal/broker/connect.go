@@ -158,6 +158,7 @@ func unauthorised(err error) bool {
 func (b *Broker) disconnected(_ *nats.Conn, err error) {
 	if err != nil {
 		b.counts.disconnected.Add(1)
+		b.outage.begin(time.Now())
 		b.hush.begin(time.Now())
 		b.notice("disconnected from NATS", err)
 	}
@@ -167,6 +168,7 @@ func (b *Broker) disconnected(_ *nats.Conn, err error) {
 // their acks, readers their consumers, tails what was republished meanwhile.
 func (b *Broker) reconnected() {
 	b.counts.reconnected.Add(1)
+	b.outage.end(time.Now())
 	b.hush.over()
 	b.notice("reconnected to NATS", nil)
 	if b.pubs != nil {

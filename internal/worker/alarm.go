@@ -184,8 +184,26 @@ func (q *partition) setTimer(t *time.Timer) {
 // needless.
 const askBehind = time.Second
 
-// mayAsk gives the latest alarm that may be asked for now.
+// grace returns when an alarm may be asked for that became due while inputs could
+// not be stored, 0 if now. What the clock closes then could not help it.
+func (q *partition) grace(due lifecycle.Alarm, now time.Time) events.Time {
+	from, until := q.log.Outage()
+	if from.IsZero() || due.Kind == lifecycle.Flush || due.At < events.At(from) {
+		return 0
+	}
+	end := until.Add(min(until.Sub(from), max(0, q.opts.Grace)))
+	if !now.Before(end) {
+		return 0
+	}
+	return events.At(end) + 1
+}
+
+// mayAsk gives the latest alarm that may be asked for now. While inputs cannot be
+// stored that is none.
 func (q *partition) mayAsk(now time.Time) events.Time {
+	if from, until := q.log.Outage(); !from.IsZero() && until.IsZero() {
+		return 0
+	}
 	if q.caughtUp {
 		return events.At(now)
 	}
@@ -217,6 +235,10 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 			continue
 		case max(due.At, q.alarms.again(a.token, due)) > q.mayAsk(now):
 			q.rearm(l)
+			continue
+		}
+		if until := q.grace(due, now); until > 0 {
+			q.alarms.set(a.token, until)
 			continue
 		}
 		if err := q.askClock(l, due, now); err != nil {

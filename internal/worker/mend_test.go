@@ -39,9 +39,7 @@ func TestMend(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
 	defer func() { cancel(); <-done }()
-	for deadline := time.Now().Add(10 * time.Second); w.Problem() == nil && time.Now().Before(deadline); {
-		runtime.Gosched()
-	}
+	h.settled(w)
 	if err := w.Problem(); !errors.Is(err, ErrLost) {
 		t.Fatalf("problem is %v", err)
 	}

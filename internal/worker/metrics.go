@@ -63,6 +63,7 @@ type meters struct {
 	closed                              [len(Ends)]atomic.Uint64
 
 	carried                       atomic.Bool
+	settled                       atomic.Bool // taken over, with the settings in force that its instance wants
 	sessions, stuck, open, queued atomic.Int64
 	mark, next                    atomic.Uint64
 	// since is the stamp of the input read last, or when reading was held up,
@@ -94,6 +95,7 @@ func (m *meters) begin(now time.Time) {
 // retire notes that somebody else carries the partition.
 func (m *meters) retire() {
 	m.carried.Store(false)
+	m.settled.Store(false)
 	for _, g := range []*atomic.Int64{&m.sessions, &m.stuck, &m.open, &m.queued, &m.since, &m.beat} {
 		g.Store(0)
 	}

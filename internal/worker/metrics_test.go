@@ -23,6 +23,7 @@ func (h *house) counting(opts Options) *Worker {
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
 	h.t.Cleanup(func() { cancel(); <-done })
+	h.settled(w)
 	return w
 }
 

@@ -664,6 +664,8 @@ func (o *modelOwner) Partition(string) int { return 0 }
 
 func (o *modelOwner) Partitions() int { return 1 }
 
+func (o *modelOwner) Outage() (from, until time.Time) { return from, until }
+
 func (o *modelOwner) Replicated() bool { return false }
 
 func (o *modelOwner) Input(_ context.Context, seq uint64) (in broker.Input, ok bool, err error) {

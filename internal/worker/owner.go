@@ -135,6 +135,7 @@ func (o *owner) look(ctx context.Context) {
 			o.carry(ctx, p)
 		}
 	}
+	o.w.begun.Store(true)
 	theirs := map[int]*carried{}
 	for p, c := range o.carried {
 		if !slices.Contains(mine, p) {
@@ -190,6 +191,7 @@ func (o *owner) carry(ctx context.Context, p int) {
 	ctx, stop := context.WithCancel(ctx)
 	c := &carried{stop: stop, done: make(chan struct{})}
 	o.carried[p] = c
+	o.w.metersOf(p).begin(time.Now())
 	go func() {
 		defer close(c.done)
 		o.w.keep(ctx, p)

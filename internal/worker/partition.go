@@ -101,6 +101,7 @@ func (q *partition) run(ctx context.Context) error {
 	if err := q.takeOver(ctx); err != nil {
 		return err
 	}
+	q.m.settled.Store(true)
 	working, stop := context.WithCancel(ctx)
 	read := make(chan error, 1)
 	q.tasks.Go(func() { read <- q.log.Inputs(working, q.p, q.pos, q.hand(working)) })

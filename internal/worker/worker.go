@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"streamer/internal/broker"
@@ -31,6 +32,7 @@ type Log interface {
 	InputBounds(ctx context.Context) (first, last uint64, err error)
 	Partition(token string) int
 	Replicated() bool
+	Outage() (from, until time.Time)
 	Input(ctx context.Context, seq uint64) (in broker.Input, ok bool, err error)
 	InputAfter(ctx context.Context, t time.Time) (seq uint64, err error)
 	SessionInputs(ctx context.Context, token string, fn func(*broker.Input) error) error
@@ -79,6 +81,10 @@ type Options struct {
 	// MaxQueued bounds the bytes of events of a partition that are not stored
 	// yet; no input is read while there are more. If zero, 16 MiB.
 	MaxQueued int
+	// Grace bounds how long after an outage of the log deadlines that passed
+	// meanwhile are left to results that could not be published; as long as the
+	// outage lasted if that is less. If zero, 10 s; if negative, not at all.
+	Grace time.Duration
 	// LookAgain is how long a partition that stopped waits until it looks whether
 	// somebody mended it. If zero, 10 s.
 	LookAgain time.Duration
@@ -103,6 +109,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxQueued <= 0 {
 		o.MaxQueued = 16 << 20
 	}
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second
+	}
 	if o.LookAgain <= 0 {
 		o.LookAgain = 10 * time.Second
 	}
@@ -126,6 +135,7 @@ type Worker struct {
 	stopped map[int]error
 	held    map[int]error
 	meters  map[int]*meters
+	begun   atomic.Bool // which partitions it carries is known
 
 	reading sync.Mutex // guards what partitions that are taken over together read once
 	recent  recent
@@ -141,6 +151,10 @@ func (w *Worker) Run(ctx context.Context, partitions []int) error {
 		return err
 	}
 	var wg sync.WaitGroup
+	for _, p := range partitions {
+		w.metersOf(p).begin(time.Now())
+	}
+	w.begun.Store(true)
 	for _, p := range partitions {
 		wg.Go(func() { w.keep(ctx, p) })
 	}
@@ -213,9 +227,12 @@ func (w *Worker) stop(p int, err error) (news bool) {
 	return was == nil
 }
 
-// Problem says which partitions stopped and why, or that one is far behind, or
-// is nil.
+// Problem returns why the worker is not ready: it is taking partitions over, one
+// stopped or is far behind, or a session is held. It is nil if it is ready.
 func (w *Worker) Problem() error {
+	if err := w.settling(); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for p, err := range w.stopped {

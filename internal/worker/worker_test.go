@@ -56,6 +56,7 @@ func (h *house) work(opts Options) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
+	h.settled(w)
 	stopped := false
 	stop = func() {
 		if !stopped {
@@ -66,6 +67,16 @@ func (h *house) work(opts Options) (stop func()) {
 	}
 	h.t.Cleanup(stop)
 	return stop
+}
+
+// settled waits until a worker has taken all partitions over.
+func (h *house) settled(w *Worker) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
+	defer cancel()
+	if err := w.WaitSettled(ctx, h.broker.Partitions()); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 func all(b *broker.Broker) []int {
