@@ -111,7 +111,7 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 	fs.DurationVar(&s.inputAge, "input-age", 0, "retention of inputs; if 0, what the stream has, or 12h")
 	fs.DurationVar(&s.eventAge, "event-age", 0, "retention of events; if 0, what the stream has, or 24h")
 	fs.Var(choice{&s.storage, []string{"file", "memory"}}, "storage", "`storage` of the streams, file or memory; if empty, what they have, or file; memory is lost when the server stops")
-	fs.Int64Var(&s.maxBytes, "max-bytes", 0, "`bytes` of inputs kept at the most; a full stream refuses new ones; if 0, what the stream has, or no limit")
+	fs.Int64Var(&s.maxBytes, "max-bytes", 0, "maximum `bytes` of inputs kept; a full stream refuses new ones; more than the stream has raises its limit; if 0, what the stream has, or no limit")
 
 	fs.StringVar(&s.httpListen, "http-listen", defaultHTTP, "`address` of the page and the HTTP API; beyond loopback it needs --http-token-file")
 	fs.StringVar(&s.tokenFile, "http-token-file", "", "`file` with the token HTTP clients must show")

@@ -50,6 +50,7 @@ func (h *house) metrics(ctx context.Context) []gateway.Metric {
 		gateway.Number("streamer_sweeps_total", "Times one consumer read for many partitions that were far behind.", c.Swept),
 		gateway.Number("streamer_slow_consumers_total", "Subscriptions that dropped messages; they read the log again.", c.Slow),
 		gateway.Number("streamer_nats_denied_total", "Refusals by NATS for want of a permission, or of valid credentials.", c.Denied),
+		gateway.Number("streamer_nats_server_restarts_total", "Restarts of the embedded NATS server after a write error, such as a full disk.", c.Restarted),
 	)
 }
 

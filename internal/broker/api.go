@@ -17,6 +17,7 @@ import (
 const (
 	apiStreamInfo     = "$JS.API.STREAM.INFO."
 	apiStreamCreate   = "$JS.API.STREAM.CREATE."
+	apiStreamUpdate   = "$JS.API.STREAM.UPDATE."
 	apiPurge          = "$JS.API.STREAM.PURGE."
 	apiMsgGet         = "$JS.API.STREAM.MSG.GET."
 	apiConsumerCreate = "$JS.API.CONSUMER.CREATE."
@@ -33,6 +34,8 @@ const (
 	codeStreamNotFound    = 10059
 	codeStreamOther       = 10058 // there is one of that name with another config
 	codeNoPeers           = 10005 // too few servers for the replicas: a cluster that begins does not know all yet
+	codeNoResources       = 10023 // the server's limit of storage is reached
+	codeStoreFailed       = 10077 // the description says why
 	codeNotClustered      = 10074 // replicas are asked for, but the server is alone
 )
 
@@ -59,6 +62,12 @@ func (e *apiError) uncertain() bool {
 		return true
 	}
 	return e.Code >= 500
+}
+
+// full reports whether the stream refuses a message because it has as many
+// bytes as it may have. The description is the one sign of that.
+func (e *apiError) full() bool {
+	return e.ErrCode == codeStoreFailed && e.Description == "maximum bytes exceeded"
 }
 
 // answer is what a reply is read into. It is used again by every try, and a
@@ -89,6 +98,7 @@ type streamInfo struct {
 type bounds struct {
 	First  uint64    `json:"first_seq"`
 	Last   uint64    `json:"last_seq"`
+	Bytes  int64     `json:"bytes"`
 	LastAt time.Time `json:"last_ts"` // when the last was stored
 }
 

@@ -23,8 +23,6 @@ package broker
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +40,9 @@ var (
 	ErrTooLarge = errors.New("broker: message too large")
 	// ErrRefused is any other definitive refusal, such as a missing permission.
 	ErrRefused = errors.New("broker: publish refused")
+	// ErrFull is the refusal of a stream that has as many bytes as it may have,
+	// where Pub.RefuseFull asks for it.
+	ErrFull = errors.New("broker: stream is full")
 	// ErrClosed answers what was under way when the broker was closed.
 	ErrClosed = errors.New("broker: closed")
 	// ErrNotFound is a message, blob or event that is not stored (any more).
@@ -116,7 +117,7 @@ type Broker struct {
 	again    *signal // fires after every reconnection
 	counts   counts
 	hush     hush
-	outage   outage
+	down     downtime
 	denied   atomic.Pointer[string] // the subject the server last forbade
 
 	closing  sync.Once
@@ -138,7 +139,7 @@ func Open(ctx context.Context, opts Options) (*Broker, error) {
 
 func (b *Broker) open(ctx context.Context) (err error) {
 	if b.opts.URL == "" {
-		if b.embedded, err = startEmbedded(b.opts, b.notice); err != nil {
+		if b.embedded, err = startEmbedded(b.opts, b.notice, &b.counts.restarted); err != nil {
 			return err
 		}
 	}
@@ -208,21 +209,6 @@ func (b *Broker) Partitions() int { return b.partitions }
 // MaxPayload gives the largest message in bytes the server takes, headers
 // included.
 func (b *Broker) MaxPayload() int { return int(b.nc.MaxPayload()) }
-
-// Ready tells whether the connection is up and every stream has a leader; the
-// error says in words what is not.
-func (b *Broker) Ready(ctx context.Context) error {
-	if !b.Connected() {
-		return fmt.Errorf("broker: not connected to NATS: %s", strings.ToLower(b.nc.Status().String()))
-	}
-	for _, name := range streamNames {
-		// Only a leader answers.
-		if err := b.askOnce(ctx, apiStreamInfo+name, nil, &streamInfo{}); err != nil {
-			return fmt.Errorf("broker: stream %s does not answer: %w", name, err)
-		}
-	}
-	return nil
-}
 
 func (b *Broker) notice(msg string, err error) {
 	if b.opts.OnNotice != nil {

@@ -40,7 +40,7 @@ func (b *Broker) dial(ctx context.Context, more ...nats.Option) (*nats.Conn, err
 	options := append(b.natsOptions(), more...)
 	if b.embedded != nil {
 		target = ""
-		options = append(options, nats.InProcessServer(b.embedded.server), nats.UserInfo(ownUser, b.embedded.password))
+		options = append(options, nats.InProcessServer(b.embedded), nats.UserInfo(ownUser, b.embedded.password))
 	}
 	for try := 0; ; try++ {
 		nc, err := nats.Connect(target, options...)
@@ -158,7 +158,7 @@ func unauthorised(err error) bool {
 func (b *Broker) disconnected(_ *nats.Conn, err error) {
 	if err != nil {
 		b.counts.disconnected.Add(1)
-		b.outage.begin(time.Now())
+		b.down.begin(time.Now())
 		b.hush.begin(time.Now())
 		b.notice("disconnected from NATS", err)
 	}
@@ -168,7 +168,7 @@ func (b *Broker) disconnected(_ *nats.Conn, err error) {
 // their acks, readers their consumers, tails what was republished meanwhile.
 func (b *Broker) reconnected() {
 	b.counts.reconnected.Add(1)
-	b.outage.end(time.Now())
+	b.down.end(time.Now())
 	b.hush.over()
 	b.notice("reconnected to NATS", nil)
 	if b.pubs != nil {

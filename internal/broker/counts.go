@@ -16,11 +16,12 @@ type Counts struct {
 	Swept        uint64 // times one consumer read for many partitions that were far behind
 	Slow         uint64 // subscriptions that dropped messages
 	Denied       uint64 // permissions or credentials that were refused
+	Restarted    uint64 // restarts of the embedded server after a write error
 }
 
 // counts are Counts that grow, from any goroutine.
 type counts struct {
-	disconnected, reconnected, resent, retried, remade, swept, slow, denied atomic.Uint64
+	disconnected, reconnected, resent, retried, remade, swept, slow, denied, restarted atomic.Uint64
 }
 
 // Counts tells what has happened so far.
@@ -29,6 +30,7 @@ func (b *Broker) Counts() Counts {
 	return Counts{
 		Disconnected: c.disconnected.Load(), Reconnected: c.reconnected.Load(), Resent: c.resent.Load(),
 		Retried: c.retried.Load(), Remade: c.remade.Load(), Swept: c.swept.Load(), Slow: c.slow.Load(), Denied: c.denied.Load(),
+		Restarted: c.restarted.Load(),
 	}
 }
 

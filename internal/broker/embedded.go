@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -18,16 +20,15 @@ const startTimeout = 2 * time.Minute
 
 // embedded is a NATS server in this process, and the lock on its directory.
 type embedded struct {
-	server   *server.Server
+	*restarter
 	lock     *dirLock
-	address  string // "" where only this process can connect
-	password string // of ownUser, new at every start
+	password string // of ownUser, new at every start of this process
 }
 
 // startEmbedded locks the data directory and starts a server on it. Anybody on
 // this machine may connect and publish inputs, but nothing that only streamer
 // may say: a single forged event would break its session's chain.
-func startEmbedded(opts Options, notice func(string, error)) (*embedded, error) {
+func startEmbedded(opts Options, notice func(string, error), restarts *atomic.Uint64) (*embedded, error) {
 	if opts.DataDir == "" {
 		return nil, errors.New("broker: the embedded server needs a data directory")
 	}
@@ -43,29 +44,40 @@ func startEmbedded(opts Options, notice func(string, error)) (*embedded, error) 
 	if err != nil {
 		return nil, err
 	}
-	e := &embedded{lock: lock, password: rand.Text()}
-	o := serverOptions(opts, host, port)
-	o.NoAuthUser, o.Users = localUser, users(e.password)
-	if err := e.start(o, notice); err != nil {
+	address := ""
+	if host != "" {
+		address = net.JoinHostPort(host, strconv.Itoa(port))
+	}
+	e := &embedded{restarter: newRestarter(opts.DataDir, address, notice, restarts), lock: lock, password: rand.Text()}
+	e.launch = func() error {
+		o := serverOptions(opts, host, port)
+		o.NoAuthUser, o.Users = localUser, users(e.password)
+		return e.start(o, notice)
+	}
+	if err := e.launch(); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
+	e.watching.Go(e.watch)
 	return e, nil
 }
 
-func (e *embedded) start(o *server.Options, notice func(string, error)) (err error) {
-	if e.server, err = server.NewServer(o); err != nil {
+// start starts a server. The one before must have ended.
+func (e *embedded) start(o *server.Options, notice func(string, error)) error {
+	s, err := server.NewServer(o)
+	if err != nil {
 		return fmt.Errorf("broker: embedded server: %w", err)
 	}
-	log := &serverLog{notice: notice}
-	e.server.SetLoggerV2(log, false, false, false)
-	e.server.Start()
-	// ReadyForConnections alone does not tell whether JetStream came up.
-	if !e.server.ReadyForConnections(startTimeout) || !e.server.JetStreamEnabled() {
+	log := &serverLog{notice: notice, broken: e.onWriteError(), limited: e.limitReached}
+	s.SetLoggerV2(log, false, false, false)
+	s.Start()
+	// ReadyForConnections alone does not report whether JetStream came up.
+	if !s.ReadyForConnections(startTimeout) || !s.JetStreamEnabled() {
+		s.Shutdown()
+		s.WaitForShutdown()
 		return fmt.Errorf("broker: embedded server on %s did not start: %s", o.StoreDir, cmp.Or(log.last(), "no reason given"))
 	}
-	if !o.DontListen {
-		e.address = e.server.Addr().String()
-	}
+	e.limit.Store(o.JetStreamMaxStore)
+	e.running.Store(s)
 	return nil
 }
 
@@ -131,8 +143,8 @@ func listenOn(addr string) (host string, port int, err error) {
 	return host, l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// storeLimit lets the streams have three quarters of the disk space that is
-// free or already theirs.
+// storeLimit returns the number of bytes the streams in dir may take. It is read
+// at a start of the server, and again where the server has reached it.
 func storeLimit(dir string) int64 {
 	var used int64
 	_ = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
@@ -143,13 +155,21 @@ func storeLimit(dir string) int64 {
 		}
 		return nil
 	})
-	return max((freeBytes(dir)+used)/4*3, 1<<30)
+	return shareOf(used, freeBytes(dir))
+}
+
+// shareOf returns three quarters of the space that is free or already used by
+// the streams, and at least what they use and half of the free space: other
+// programs may have taken the rest of the disk since. The server refuses
+// inputs and events at this limit and takes them again below it, which is
+// cheaper than a full disk. The limit is never 0, which the server takes for no
+// limit.
+func shareOf(used, free int64) int64 {
+	return max((used+free)/4*3, used+free/2, 1)
 }
 
 func (e *embedded) close() error {
-	if e.server != nil {
-		e.server.Shutdown()
-		e.server.WaitForShutdown()
-	}
+	e.endRestarts()
+	e.stop()
 	return e.lock.release()
 }

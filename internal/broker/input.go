@@ -1,9 +1,11 @@
 package broker
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 )
@@ -23,19 +25,30 @@ type Input struct {
 	Data    []byte
 }
 
+// subjectProbe is where probes are stored: in no partition, and so in the log of
+// none. Only where there is one partition, which is read without a filter, they
+// are delivered, as KindProbe and Foreign.
+const subjectProbe = "_llm.probe"
+
 // longestToken bounds a token that can be answered, even to refuse it: a line
 // of the protocol holds 4 KiB, and a condition names the token twice.
 const longestToken = 1 << 10
 
-// answerable tells whether events can be published under a token as it came: a
-// server lets tokens such as *x pass, which are no subject to publish on.
+// answerable reports whether events can be published under a token as it came,
+// and the session's event log read by it. A server lets tokens such as *x pass,
+// which are no subject to publish on, and bytes that are not UTF-8, which no
+// request in JSON can name: reads would be of another token.
 func answerable(token string) bool {
-	return len(token) <= longestToken && publishable(token)
+	return len(token) <= longestToken && publishable(token) && utf8.ValidString(token)
 }
 
 // input reads what the subject tells: _llm.<p>.<token>.<kind> or _llm.<p>.rules.
 func (b *Broker) input(m stored, partition int) Input {
 	in := Input{Seq: m.seq, At: m.at, Subject: m.subject, Header: m.header, Data: m.data, Partition: partition, Foreign: true}
+	if m.subject == subjectProbe {
+		in.Kind = KindProbe
+		return in
+	}
 	p, rest := partitionOf(m.subject)
 	if p != partition {
 		return in
@@ -49,6 +62,17 @@ func (b *Broker) input(m stored, partition int) Input {
 		in.Foreign = b.Partition(token) != partition || !answerable(token)
 	}
 	return in
+}
+
+// IsInput reports whether the message at a sequence of the input log is an input
+// of a session and kind. It reports true where there is no message any more:
+// then whatever was there has been read.
+func (b *Broker) IsInput(ctx context.Context, seq uint64, token, kind string) (bool, error) {
+	m, err := b.message(ctx, streamInputs, map[string]any{"seq": seq})
+	if err != nil || m == nil {
+		return err == nil, err
+	}
+	return m.Subject == partitionRoot(b.Partition(token))+token+"."+kind, nil
 }
 
 // partitionOf reads the partition of a stored input's subject, and gives the

@@ -1,61 +1,148 @@
 package broker
 
 import (
-	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// outage is the last time during which inputs could not be stored, as far as
-// this process knows.
+// outages are the streams whose publishes are not stored, from the first that
+// is not until the next that is. The zero value has none.
+type outages struct {
+	of [6]outage // in the order of outageStreams
+}
+
+// outageStreams are the streams this process publishes to: the roots of their
+// subjects, and their content as an operator reads it.
+var outageStreams = [...]struct{ content, root, alias string }{
+	{"inputs", "llm.", "_llm."},
+	{"events", "_toolcalls.", ""},
+	{"large values", rootBlobs, ""},
+	{"saved states", rootStates, ""},
+	{"marks", rootMarks, ""},
+	{"heartbeats", rootMembers, ""},
+}
+
+// outageInputs is the index of the stream of inputs.
+const outageInputs = 0
+
+// outage is the state of one stream.
 type outage struct {
-	mu          sync.Mutex
-	from, until time.Time // until is zero while it lasts
+	lasts atomic.Bool // whether the rest is set; read at every acknowledgement
+
+	mu    sync.Mutex
+	since time.Time // the first publish that is not stored
+	seen  time.Time // the last one
+	size  int       // its bytes
+	why   error
 }
 
-// begin notes that inputs cannot be stored since t.
-func (o *outage) begin(t time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.from.IsZero() || !o.until.IsZero() {
-		o.from, o.until = t, time.Time{}
-	}
-}
+const (
+	// outageAfter is how long an outage lasts before it is a problem: changes of
+	// leader and restarts of a server take some seconds.
+	outageAfter = 5 * time.Second
+	// outageFresh is how long an outage is believed in without another publish
+	// that is not stored. Whatever is in flight is sent again more often.
+	outageFresh = 3 * ackWait
+)
 
-// end notes that inputs can be stored again since t.
-func (o *outage) end(t time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.from.IsZero() && o.until.IsZero() {
-		o.until = t
-	}
-}
+var errSilentAck = errors.New("no acknowledgement")
 
-// Outage returns the last time during which inputs could not be stored: since
-// when, and until when, which is zero while that lasts. Both are zero where
-// there was none. Of the embedded server it includes the time since it was
-// stopped.
-func (b *Broker) Outage() (from, until time.Time) {
-	b.outage.mu.Lock()
-	defer b.outage.mu.Unlock()
-	return b.outage.from, b.outage.until
-}
-
-// wasDown begins an outage at the time the embedded server stored its last
-// message: no client could publish since.
-func (b *Broker) wasDown(ctx context.Context) error {
-	var last time.Time
-	for _, name := range streamNames {
-		state, err := b.bounds(ctx, name)
-		if err != nil {
-			return err
-		}
-		if state.LastAt.After(last) {
-			last = state.LastAt
+// streamOf returns the index of the stream a subject belongs to, or -1.
+func streamOf(subject string) int {
+	for i := range outageStreams {
+		s := &outageStreams[i]
+		if strings.HasPrefix(subject, s.root) || s.alias != "" && strings.HasPrefix(subject, s.alias) {
+			return i
 		}
 	}
-	if !last.IsZero() && last.Unix() > 0 {
-		b.outage.begin(last)
+	return -1
+}
+
+// failed notes that a publish of so many bytes is not stored.
+func (o *outages) failed(subject string, size int, why error, now time.Time) {
+	i := streamOf(subject)
+	if i < 0 {
+		return
 	}
-	return nil
+	s := &o.of[i]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.lasts.Load() || now.Sub(s.seen) > outageFresh {
+		s.since = now
+	}
+	s.seen, s.size, s.why = now, size, why
+	s.lasts.Store(true)
+}
+
+// stored notes that a publish is stored.
+func (o *outages) stored(subject string) {
+	if i := streamOf(subject); i >= 0 && o.of[i].lasts.Load() {
+		o.of[i].lasts.Store(false)
+	}
+}
+
+// problem returns what has not been stored for a while and why, or nil.
+func (o *outages) problem(now time.Time) error {
+	var all []error
+	for i := range o.of {
+		s := &o.of[i]
+		if !s.lasts.Load() {
+			continue
+		}
+		s.mu.Lock()
+		d := now.Sub(s.since)
+		if d >= outageAfter && now.Sub(s.seen) <= outageFresh {
+			all = append(all, fmt.Errorf("broker: no %s stored for %v: %w", outageStreams[i].content, d.Round(time.Second), explained(s.why)))
+		}
+		s.mu.Unlock()
+	}
+	return errors.Join(all...)
+}
+
+// explained adds to a refusal what to do about it.
+func explained(why error) error {
+	refused, ok := errors.AsType[*apiError](why)
+	switch {
+	case !ok:
+		return why
+	case refused.full():
+		return fmt.Errorf("%w; %s", why, fullAdvice)
+	case refused.ErrCode == codeNoResources:
+		return fmt.Errorf("%w: the streams have reached the server's limit of storage; they store again when old messages expire or the disk has more room", why)
+	}
+	return why
+}
+
+// fullAdvice is when an input stream that is full takes inputs again.
+const fullAdvice = "the input log is full and takes inputs again when old ones expire, or with a larger --max-bytes"
+
+// maxProbe bounds a probe's bytes.
+const maxProbe = 64 << 10
+
+// probe keeps a message on its way to the input log after a publish that
+// nobody sends again. Its acknowledgement ends the outage, and until then it
+// shows that the outage lasts. It is as large as the publish that failed, which
+// a full stream would refuse too. Workers skip it.
+func (p *publisher) probe(subject string) {
+	if streamOf(subject) != outageInputs {
+		return
+	}
+	p.mu.Lock()
+	pending := p.flights[p.probing] != nil
+	p.mu.Unlock()
+	if pending {
+		return
+	}
+	s := &p.outages.of[outageInputs]
+	s.mu.Lock()
+	size := min(s.size, maxProbe)
+	s.mu.Unlock()
+	no := p.publish(&Pub{Subject: subjectProbe, Data: make([]byte, size)}, make(chan Ack, 1))
+	p.mu.Lock()
+	p.probing = no
+	p.mu.Unlock()
 }

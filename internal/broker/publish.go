@@ -2,6 +2,7 @@ package broker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,9 @@ type Pub struct {
 	Header  nats.Header
 	Data    []byte
 	Key     any // the caller's, untouched
+	// RefuseFull makes a stream that is full an outcome, ErrFull, instead of
+	// something to wait for.
+	RefuseFull bool
 	// Epoch is the Broker's Epoch in which its condition was learned; 0 if that
 	// does not matter. In another one it is refused unsent, as a conflict.
 	Epoch uint64
@@ -39,8 +43,8 @@ type Ack struct {
 	Pub       *Pub
 	Seq       uint64 // in its stream, where Err is nil
 	Duplicate bool   // the Nats-Msg-Id was known: Seq is the first one's
-	// Err is nil, or Is one of ErrConflict, ErrTooLarge, ErrRefused, ErrClosed
-	// (nobody knows whether it is stored).
+	// Err is nil, or Is one of ErrConflict, ErrTooLarge, ErrRefused, ErrFull,
+	// ErrClosed (it is unknown whether it is stored).
 	Err error
 }
 
@@ -67,8 +71,8 @@ func (b *Broker) PublishWait(ctx context.Context, p *Pub) Ack {
 	case a := <-acks:
 		return a
 	case <-ctx.Done():
-		b.pubs.forget(id)
-		return Ack{Pub: p, Err: ctx.Err()}
+		why := b.pubs.giveUp(id)
+		return Ack{Pub: p, Err: errors.Join(ctx.Err(), why)}
 	}
 }
 
@@ -81,6 +85,7 @@ type publisher struct {
 	inbox   string // with a dot at the end; the flight's number follows
 	sub     *nats.Subscription
 	resent  *atomic.Uint64
+	outages outages
 	wake    chan struct{} // there may be something to send again
 	done    chan struct{}
 	ended   sync.WaitGroup
@@ -89,6 +94,7 @@ type publisher struct {
 	epoch   uint64 // counts connections
 	flights map[uint64]*flight
 	last    uint64
+	probing uint64 // the last probe's flight
 	closed  bool
 }
 
@@ -98,7 +104,9 @@ type flight struct {
 	acks chan<- Ack
 	no   uint64
 	try  int
+	sent time.Time // for the first time
 	due  time.Time // when it is sent again
+	why  error     // it is not stored yet, as far as that is known
 }
 
 func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), resent *atomic.Uint64) (*publisher, error) {
@@ -116,7 +124,8 @@ func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), rese
 }
 
 func (p *publisher) publish(pub *Pub, acks chan<- Ack) (no uint64) {
-	f := &flight{pub: pub, acks: acks, due: time.Now().Add(ackWait)}
+	now := time.Now()
+	f := &flight{pub: pub, acks: acks, sent: now, due: now.Add(ackWait)}
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -201,6 +210,8 @@ func (p *publisher) reply(m *nats.Msg) {
 		p.later(no, errors.New("acknowledgement without a sequence"))
 	case e.ErrCode == codeWrongLastSequence:
 		p.finish(no, Ack{Err: fmt.Errorf("%w: %w", ErrConflict, e)})
+	case e.full():
+		p.full(no, e)
 	case e.ErrCode == codeMessageTooLarge:
 		p.finish(no, Ack{Err: fmt.Errorf("%w: %w", ErrTooLarge, e)})
 	case e.uncertain():
@@ -237,9 +248,30 @@ func (p *publisher) finish(no uint64, a Ack) {
 	f := p.flights[no]
 	delete(p.flights, no)
 	p.mu.Unlock()
-	if f != nil {
-		answerTo(f, a)
+	if f == nil {
+		return
 	}
+	if a.Err == nil {
+		p.outages.stored(f.pub.Subject)
+	}
+	answerTo(f, a)
+}
+
+// full handles the refusal of a stream that is full.
+func (p *publisher) full(no uint64, why error) {
+	p.mu.Lock()
+	f := p.flights[no]
+	refuse := f != nil && f.pub.RefuseFull
+	if refuse {
+		f.why = why
+	}
+	p.mu.Unlock()
+	if !refuse {
+		p.later(no, why)
+		return
+	}
+	_ = p.giveUp(no) // which returns why
+	answerTo(f, Ack{Err: fmt.Errorf("%w: %w", ErrFull, why)})
 }
 
 // answerTo never waits: one caller without room must not hold up the others.
@@ -260,7 +292,9 @@ func (p *publisher) later(no uint64, why error) {
 	if f != nil {
 		f.due = time.Now().Add(backoff(f.try))
 		f.try++
+		f.why = why
 		subject = f.pub.Subject
+		p.outages.failed(subject, len(f.pub.Data), why, time.Now())
 	}
 	tell := f != nil && f.try == 5
 	p.mu.Unlock()
@@ -270,10 +304,24 @@ func (p *publisher) later(no uint64, why error) {
 	p.poke()
 }
 
-func (p *publisher) forget(no uint64) {
+// giveUpSign is how long a publish must have waited for its answer for the lack
+// of one to mean anything. Callers also give up because they are gone.
+const giveUpSign = time.Second
+
+// giveUp sends a flight no more and returns why it is not stored, nil if that
+// is unknown.
+func (p *publisher) giveUp(no uint64) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	f := p.flights[no]
 	delete(p.flights, no)
+	p.mu.Unlock()
+	now := time.Now()
+	if f == nil || f.why == nil && now.Sub(f.sent) < giveUpSign {
+		return nil
+	}
+	p.outages.failed(f.pub.Subject, len(f.pub.Data), cmp.Or(f.why, errSilentAck), now)
+	p.probe(f.pub.Subject)
+	return f.why
 }
 
 // forbid ends the flights on a subject the server does not let us publish on.
@@ -367,6 +415,9 @@ func (p *publisher) due(now time.Time) (due []*flight, next time.Duration) {
 		if wait := f.due.Sub(now); wait > 0 {
 			next = min(next, wait)
 			continue
+		}
+		if !f.due.IsZero() { // else the connection was lost
+			p.outages.failed(f.pub.Subject, len(f.pub.Data), cmp.Or(f.why, errSilentAck), now)
 		}
 		due = append(due, f)
 		f.due = now.Add(ackWait)

@@ -18,6 +18,7 @@ const (
 	KindEnd       = "end"
 	KindClock     = "clock"
 	KindRules     = "rules"
+	KindProbe     = "probe" // of no session; it changes nothing
 )
 
 // Headers of NATS, from its ADR-4, ADR-22 and ADR-43. The condition's header

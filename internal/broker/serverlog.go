@@ -10,9 +10,41 @@ import (
 // serverLog hands the embedded server's warnings and errors on, and drops the
 // rest.
 type serverLog struct {
-	notice func(string, error)
-	mu     sync.Mutex
-	text   string
+	notice  func(string, error)
+	broken  func(error) // called with the write error that a stream keeps
+	limited func()      // called when the limit of storage refuses a message
+	mu      sync.Mutex
+	text    string
+}
+
+// Texts of the server. There is no other sign within the process that a stream
+// takes no more messages; TestDiskFull fails where a version changes them.
+const (
+	textWriteError = "critical write error"
+	textNoRight    = "disabling JetStream" // the data directory is not writable
+	textLimit      = "resource limits exceeded for server"
+	textNotStored  = "failed to store a msg" // once for each message
+)
+
+// watch calls broken and limited where a line says so.
+func (l *serverLog) watch(format string, v []any) {
+	text := fmt.Sprintf(format, v...)
+	switch {
+	case strings.Contains(strings.ToLower(text), textWriteError), strings.Contains(text, textNoRight):
+		l.broken(cause(text, v))
+	case strings.Contains(text, textLimit):
+		l.limited()
+	}
+}
+
+// cause returns the error among the values of a line, or all of the line.
+func cause(text string, v []any) error {
+	for _, x := range v {
+		if err, ok := x.(error); ok {
+			return err
+		}
+	}
+	return errors.New(text)
 }
 
 // expected begins a warning that says nothing here: the embedded server's one
@@ -21,7 +53,7 @@ const expected = "Plaintext passwords detected"
 
 func (l *serverLog) tell(format string, v []any) {
 	text := fmt.Sprintf(format, v...)
-	if strings.HasPrefix(text, expected) {
+	if strings.HasPrefix(text, expected) || strings.Contains(text, textNotStored) {
 		return
 	}
 	l.mu.Lock()
@@ -37,8 +69,13 @@ func (l *serverLog) last() string {
 	return l.text
 }
 
-func (l *serverLog) Warnf(format string, v ...any)  { l.tell(format, v) }
-func (l *serverLog) Errorf(format string, v ...any) { l.tell(format, v) }
+// Warnf reports a warning.
+func (l *serverLog) Warnf(format string, v ...any) { l.tell(format, v); l.watch(format, v) }
+
+// Errorf reports an error.
+func (l *serverLog) Errorf(format string, v ...any) { l.tell(format, v); l.watch(format, v) }
+
+// Fatalf reports an error that ends the server.
 func (l *serverLog) Fatalf(format string, v ...any) { l.tell(format, v) }
 func (l *serverLog) Noticef(string, ...any)         {}
 func (l *serverLog) Debugf(string, ...any)          {}

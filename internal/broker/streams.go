@@ -170,6 +170,9 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	config.Duplicates = b.duplicates(config.MaxAge)
 	config.Metadata = map[string]string{metaPartitions: strconv.Itoa(b.partitions)}
 	b.limitBytes(&config, info)
+	if info, err = b.raiseBytes(ctx, info); err != nil {
+		return nil, err
+	}
 	return b.createOrCheck(ctx, info, config, b.opts.InputAge, b.opts.Duplicates)
 }
 
@@ -235,6 +238,21 @@ func (b *Broker) limitBytes(config *jetstream.StreamConfig, info *streamInfo) {
 	if limit > 0 {
 		config.MaxBytes, config.Discard = limit, jetstream.DiscardNew
 	}
+}
+
+// raiseBytes updates a bounded input stream where more bytes are wanted: it is
+// what an operator can do about a full one. Fewer are refused by createOrCheck.
+func (b *Broker) raiseBytes(ctx context.Context, info *streamInfo) (*streamInfo, error) {
+	if info == nil || info.Config.MaxBytes <= 0 || b.opts.MaxBytes <= info.Config.MaxBytes {
+		return info, nil
+	}
+	config := info.Config
+	config.MaxBytes = b.opts.MaxBytes
+	raised := &streamInfo{}
+	if err := b.ask(ctx, apiStreamUpdate+streamInputs, config, raised); err != nil {
+		return nil, fmt.Errorf("broker: raising the limit of stream %s to %d bytes: %w", streamInputs, config.MaxBytes, err)
+	}
+	return raised, nil
 }
 
 // adoptStorage takes the storage of the input stream where none is wanted, so

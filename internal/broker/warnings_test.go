@@ -76,9 +76,13 @@ func TestMaxBytes(t *testing.T) {
 	}
 	b = start(t, Options{DataDir: dir})
 	b.Close()
-	_, err := Open(deadline(t), Options{DataDir: dir, MaxBytes: 8 << 10})
-	if err == nil || !strings.Contains(err.Error(), "its limit of bytes is 4096, not 8192") {
-		t.Errorf("another limit: got %v", err)
+	_, err := Open(deadline(t), Options{DataDir: dir, MaxBytes: 2 << 10})
+	if err == nil || !strings.Contains(err.Error(), "its limit of bytes is 4096, not 2048") {
+		t.Errorf("a lower limit: got %v", err)
+	}
+	b = start(t, Options{DataDir: dir, MaxBytes: 8 << 10})
+	if seq := must(t, b, b.InputPub("s", KindDelta, "2", nil, make([]byte, 3<<10))); seq != 2 {
+		t.Errorf("with a higher limit: got sequence %d, want 2", seq)
 	}
 }
 

@@ -362,6 +362,9 @@ func sessionsOf(inputs []broker.Input) iter.Seq[string] {
 }
 
 func (q *partition) input(ctx context.Context, in *broker.Input) error {
+	if in.Kind == broker.KindProbe {
+		return nil
+	}
 	if in.Foreign {
 		skipped := q.m.skipped.Add(1)
 		q.z.Warn().Uint64("seq", in.Seq).Str("subject", in.Subject).Uint64("skipped", skipped).Msg("input on a subject that is not its own skipped")
