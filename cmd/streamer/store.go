@@ -11,8 +11,6 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/gateway"
 	"streamer/internal/worker"
-
-	"github.com/nats-io/nats.go"
 )
 
 // store is the gateway's view of the broker.
@@ -49,19 +47,6 @@ func missing(err error) error {
 		return errors.Join(gateway.ErrNotFound, err)
 	}
 	return err
-}
-
-// Publish is gateway.Store's.
-func (s store) Publish(ctx context.Context, token, kind, msgID string, header map[string]string, data []byte) (uint64, error) {
-	h := make(nats.Header, len(header))
-	for k, v := range header {
-		h[k] = []string{v}
-	}
-	a := s.PublishWait(ctx, s.InputPub(token, kind, msgID, h, data))
-	if errors.Is(a.Err, broker.ErrTooLarge) {
-		return 0, errors.Join(gateway.ErrTooLarge, a.Err)
-	}
-	return a.Seq, a.Err
 }
 
 // Sessions lists the saved sessions, newest first.

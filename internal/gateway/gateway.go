@@ -40,6 +40,9 @@ var (
 	ErrNotFound = errors.New("gateway: not found")
 	// ErrTooLarge is an input above the store's limit.
 	ErrTooLarge = errors.New("gateway: too large")
+	// ErrFull is an input that is not stored because the log has as many bytes
+	// as it may have.
+	ErrFull = errors.New("gateway: input log is full")
 )
 
 // Store is what the gateway needs of the two logs. Its methods are called from

@@ -44,13 +44,8 @@ func (g *Gateway) ingest(kind string) handler {
 		ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 		defer cancel()
 		seq, err := g.store.Publish(ctx, token, kind, msgID, header, body)
-		if errors.Is(err, ErrTooLarge) {
-			return tooLarge(g.opts.MaxBody)
-		}
 		if err != nil {
-			g.log.Error().Err(err).Str("session", session).Str("kind", kind).Msg("input not stored")
-			w.Header().Set("Retry-After", "2")
-			return refuse(http.StatusServiceUnavailable, "the input is not known to be stored; send it again with the same Idempotency-Key")
+			return g.notStored(w, session, kind, err)
 		}
 		reply(w, http.StatusAccepted, struct {
 			Session string `json:"session"`
@@ -58,6 +53,20 @@ func (g *Gateway) ingest(kind string) handler {
 		}{session, seq})
 		return nil
 	}
+}
+
+// notStored returns the answer to an input that the store did not take.
+func (g *Gateway) notStored(w http.ResponseWriter, session, kind string, err error) error {
+	if errors.Is(err, ErrTooLarge) {
+		return tooLarge(g.opts.MaxBody)
+	}
+	g.log.Error().Err(err).Str("session", session).Str("kind", kind).Msg("input not stored")
+	if errors.Is(err, ErrFull) {
+		w.Header().Set("Retry-After", "30")
+		return refuse(http.StatusServiceUnavailable, "the input is not stored: the input log is full; it takes inputs again when old ones expire, or with a larger --max-bytes")
+	}
+	w.Header().Set("Retry-After", "2")
+	return refuse(http.StatusServiceUnavailable, "the input is not known to be stored; send it again with the same Idempotency-Key")
 }
 
 // sessionOf reads the session in the URL and gives its token too.
