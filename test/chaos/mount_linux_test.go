@@ -32,18 +32,20 @@ func smallDisk(t *testing.T, dir string) bool {
 // fillUp takes all room that is left from such a file system, until the
 // function that it gives is called.
 func fillUp(dir string) (undo func() error, err error) {
-	resize := func(bytes int64) error {
-		return syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, sized(bytes))
-	}
 	err = syscall.EINVAL
 	for try := 0; errors.Is(err, syscall.EINVAL) && try < 1000; try++ { // what is in it has grown meanwhile
 		var fs syscall.Statfs_t
 		if err := syscall.Statfs(dir, &fs); err != nil {
 			return nil, err
 		}
-		err = resize(int64(fs.Blocks-fs.Bfree) * fs.Bsize)
+		err = resize(dir, int64(fs.Blocks-fs.Bfree)*fs.Bsize)
 	}
-	return func() error { return resize(roomy) }, err
+	return func() error { return resize(dir, roomy) }, err
+}
+
+// resize makes such a file system as large as so many bytes.
+func resize(dir string, bytes int64) error {
+	return syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, sized(bytes))
 }
 
 func sized(bytes int64) string { return fmt.Sprintf("size=%d", bytes) }
