@@ -20,7 +20,7 @@ func (h *house) metrics(ctx context.Context) []gateway.Metric {
 	list := []gateway.Metric{
 		gateway.Number("streamer_inputs_folded_total", "Inputs folded, those folded again after a restart too.", w.Folded),
 		gateway.Number("streamer_inputs_rejected_total", "Inputs that could not be used and became a rejected event.", w.Rejected),
-		gateway.Number("streamer_inputs_skipped_total", "Inputs skipped because they stood on a subject that is not their own.", w.Skipped),
+		gateway.Number("streamer_inputs_skipped_total", "Inputs skipped because they stood on a subject that is not their own, or no server can answer.", w.Skipped),
 		gateway.Number("streamer_clock_inputs_total", "Clock inputs asked for, because a deadline or a pause was due.", w.Asked),
 		gateway.Number("streamer_events_appended_total", "Events this process stored.", w.Appended),
 		gateway.Number("streamer_events_adopted_total", "Events found stored already, by another process or by a try whose answer was lost.", w.Adopted),
@@ -31,7 +31,7 @@ func (h *house) metrics(ctx context.Context) []gateway.Metric {
 		closed(w),
 		gateway.Number("streamer_calls_open", "Calls that are open, in the partitions this process carries.", w.Open),
 		gateway.Number("streamer_sessions_in_memory", "Sessions in memory.", w.Sessions),
-		gateway.Number("streamer_sessions_stuck", "Sessions whose next event the server refused; tried again every minute.", w.Stuck),
+		gateway.Number("streamer_sessions_stuck", "Sessions whose next event the server refused for good, tried again every minute, or again and again.", w.Stuck),
 		gateway.Number("streamer_queued_bytes", "Bytes of events that are not stored yet.", w.Queued),
 		gateway.Number("streamer_saves_total", "Saved states of sessions.", w.Saves),
 		gateway.Number("streamer_save_conflicts_total", "Saves that found the state of another process, or of a try whose answer was lost.", w.Resaves),

@@ -87,7 +87,8 @@ func (b *Broker) LastState(ctx context.Context, p int) (rev uint64, err error) {
 
 // ListStates gives what is known of every saved state of partition p, or of
 // all if p is negative, without its data. A listing can be stale, and gives a
-// state that is saved meanwhile twice.
+// state that is saved meanwhile twice. It leaves out tokens whose inputs are
+// skipped: their states cannot be read.
 func (b *Broker) ListStates(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error {
 	r := reading{stream: streamStates, headers: true}
 	if p >= 0 {
@@ -99,6 +100,9 @@ func (b *Broker) ListStates(ctx context.Context, p int, fn func(token string, re
 				continue
 			}
 			token := m.subject[strings.LastIndexByte(m.subject, '.')+1:]
+			if !answerable(token) {
+				continue
+			}
 			if err := fn(token, m.seq, stateHeaders(m.header), m.at); err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package worker
 import (
 	"container/heap"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -165,15 +166,19 @@ func (q *partition) alarmOf(l *live) (at events.Time, ok bool) {
 	return max(a.At, q.alarms.again(l.token, a)), true
 }
 
-// setTimer makes t ring at the next alarm.
+// setTimer makes t fire at the next alarm or end of a pause.
 func (q *partition) setTimer(t *time.Timer) {
 	d := time.Hour
+	if !q.paused.first.IsZero() {
+		d = max(0, time.Until(q.paused.first))
+	}
 	if a, ok := q.alarms.next(); ok {
 		now := time.Now()
-		d = max(0, a.at.Std().Sub(now))
-		if d == 0 && a.at > q.mayAsk(now) {
-			d = askAgain // wait until the log is read that far
+		alarm := max(0, a.at.Std().Sub(now))
+		if alarm == 0 && a.at > q.mayAsk(now) {
+			alarm = askAgain // wait until the log is read that far
 		}
+		d = min(d, alarm)
 	}
 	t.Reset(d)
 }
@@ -263,7 +268,10 @@ func (q *partition) askClock(l *live, due lifecycle.Alarm, now time.Time) error 
 	asked := q.alarms.asked[l.token]
 	id := fmt.Sprintf("%s:clock:%s:%s:%d:%d", l.token, due.Kind, due.Call, int64(due.At), asked.tries)
 	if asked.tries > 0 {
-		id += ":" + q.opts.Nonce // the first try of two owners is one input
+		// The first try of two owners is one input. Another one has an id that
+		// nobody can have used: message ids are one space for all publishers, and
+		// the first may have been swallowed by another's message.
+		id += ":" + rand.Text()
 	}
 	asked.alarm = due
 	asked.tries++

@@ -152,15 +152,21 @@ func (q *partition) appended(ctx context.Context, o *outgoing, a broker.Ack) err
 	}
 	switch {
 	case a.Err == nil:
-		l.chain, l.id, l.fresh = a.Seq, o.ID, false
+		l.chain, l.id, l.fresh, l.futile = a.Seq, o.ID, false, 0
 		q.m.stored(o)
 		q.shift(l, a.Seq)
 	case errors.Is(a.Err, broker.ErrConflict) && l.fresh:
 		return q.conflicted(ctx, l)
 	case errors.Is(a.Err, broker.ErrConflict):
+		was := l.chain
 		if err := q.adopt(ctx, l); err != nil {
 			return err
 		}
+		if l.chain == was && l.epoch == a.Pub.Epoch && len(l.queue) > 0 {
+			q.futile(l, o.ID, a.Err)
+			return nil
+		}
+		l.futile = 0
 	case errors.Is(a.Err, broker.ErrClosed):
 		return a.Err
 	default:

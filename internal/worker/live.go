@@ -36,6 +36,7 @@ type live struct {
 	second uint64    // first input that the save under way does not cover
 	since  time.Time // the last save began, or the session changed first without one
 	stuck  bool      // its next event was refused for good
+	futile int       // appends in a row whose refusal taught nothing
 	gone   bool      // dropped: acks that still come are nobody's
 }
 

@@ -147,7 +147,7 @@ func (q *partition) measure(now time.Time) {
 	}
 	for _, l := range q.live {
 		open += l.state.Life.Open()
-		if l.stuck {
+		if l.stuck || l.futile >= futileTold {
 			stuck++
 		}
 	}

@@ -33,6 +33,7 @@ type partition struct {
 	evicted map[string]evicted // where sessions stood when they left memory
 	held    map[string]*held   // sessions that only an operator can close
 	alarms  alarms
+	paused  paused
 	rules   rulesLog
 	past    *rulesLog // those before the mark; nil if not read yet
 	mark    broker.Mark
@@ -163,6 +164,7 @@ func (q *partition) loop(ctx context.Context, read <-chan error) error {
 		case a := <-q.acks:
 			err = q.acked(ctx, a)
 		case now := <-alarm.C:
+			q.resume(now)
 			err = q.ring(ctx, now)
 		case now := <-tick.C:
 			err = q.tick(ctx, now)
@@ -334,7 +336,7 @@ func (q *partition) take(ctx context.Context, b batch) error {
 			q.prefetch(ctx, sessionsOf(b.inputs[i:]))
 		}
 		if err := q.input(ctx, in); err != nil {
-			return err
+			return fmt.Errorf("worker: input %d: %w", in.Seq, err)
 		}
 		q.pos, q.last = in.Seq+1, broker.Witness{Seq: in.Seq, At: in.At}
 		q.read = max(q.read, events.At(in.At))

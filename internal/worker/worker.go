@@ -134,6 +134,7 @@ type Worker struct {
 	mu      sync.Mutex // guards the maps, which Problem and Stats read from elsewhere
 	stopped map[int]error
 	held    map[int]error
+	failing map[int]*failing
 	meters  map[int]*meters
 	begun   atomic.Bool // which partitions it carries is known
 
@@ -172,35 +173,35 @@ func (w *Worker) check() error {
 	return nil
 }
 
-const (
-	restartAfter = time.Second
-	tellAgain    = 30 * time.Second // what goes on failing is not logged each time
-)
-
-// keep runs a partition again and again. One that cannot go on is looked at
-// again now and then: an operator may have mended it.
+// keep runs a partition again and again, after a growing pause where it fails
+// without getting on. One that cannot go on is looked at again now and then: an
+// operator may have mended it.
 func (w *Worker) keep(ctx context.Context, p int) {
 	m := w.metersOf(p)
 	defer m.retire()
+	defer w.recovered(p)
 	defer w.stop(p, nil)
 	var told time.Time
 	for ctx.Err() == nil {
+		w.begins(p, time.Now())
 		err := newPartition(w, p).run(ctx)
-		pause := restartAfter
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return
-		case errors.Is(err, ErrLost) || errors.Is(err, ErrVersion) || errors.Is(err, broker.ErrReplaced):
+		}
+		pause := w.Options.withDefaults().LookAgain
+		if stops(err) {
 			if w.stop(p, err) {
 				w.Logger.Error().Err(err).Int("partition", p).Msg("partition stopped")
 			}
-			pause = w.Options.withDefaults().LookAgain
-		default:
+		} else {
 			w.stop(p, nil)
 			m.restarts.Add(1)
+			row := w.failed(p, err, time.Now())
+			pause = pauseAfter(row)
 			if time.Since(told) >= tellAgain {
 				told = time.Now()
-				w.Logger.Warn().Err(err).Int("partition", p).Msg("partition starts again")
+				w.Logger.Warn().Err(err).Int("partition", p).Int("in_a_row", row).Uint64("seq", m.next.Load()).
+					Dur("pause", pause).Msg("partition starts again")
 			}
 		}
 		select {
@@ -228,7 +229,8 @@ func (w *Worker) stop(p int, err error) (news bool) {
 }
 
 // Problem returns why the worker is not ready: it is taking partitions over, one
-// stopped or is far behind, or a session is held. It is nil if it is ready.
+// stopped, fails again and again or is far behind, or a session is held. It is
+// nil if it is ready.
 func (w *Worker) Problem() error {
 	if err := w.settling(); err != nil {
 		return err
@@ -241,7 +243,11 @@ func (w *Worker) Problem() error {
 	for _, err := range w.held {
 		return err
 	}
-	return w.late(time.Now())
+	now := time.Now()
+	if err := w.problems(now); err != nil {
+		return err
+	}
+	return w.late(now)
 }
 
 // hold notes why sessions of a partition are held, nil that none is.

@@ -1,0 +1,126 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"streamer/internal/broker"
+
+	"github.com/rs/zerolog"
+)
+
+// unreadable is a log whose marks cannot be read, or whose reads wait.
+type unreadable struct {
+	Log
+	heals atomic.Bool
+	reads atomic.Int32
+}
+
+var errUnreadable = errors.New("checkpoint cannot be read")
+
+func (u *unreadable) LoadMark(ctx context.Context, _ int) (broker.Mark, uint64, error) {
+	u.reads.Add(1)
+	if !u.heals.Load() {
+		return broker.Mark{}, 0, errUnreadable
+	}
+	<-ctx.Done()
+	return broker.Mark{}, 0, ctx.Err()
+}
+
+// A partition that fails again and again is started after a growing pause,
+// logged at intervals, and a problem with its reason until it has run for a
+// while.
+func TestFailingPartition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, out := new(unreadable), new(strings.Builder)
+		w := &Worker{Log: log, Options: Options{Nonce: "n"}, Logger: zerolog.New(out)}
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = w.Run(ctx, []int{5}) }()
+		defer func() { cancel(); <-done }()
+
+		synctest.Wait()
+		if err := w.Problem(); err != nil {
+			t.Errorf("after one failure: got %v, want no problem", err)
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if got := log.reads.Load(); got < 20 || got > 30 {
+			t.Errorf("in ten minutes: got %d starts, want pauses that grow to half a minute", got)
+		}
+		if err := w.Problem(); !errors.Is(err, errUnreadable) || !strings.Contains(err.Error(), "partition 5 failed") {
+			t.Errorf("got problem %v, want the partition and %v", err, errUnreadable)
+		}
+		if got := strings.Count(out.String(), "partition starts again"); got < 10 || got > 22 {
+			t.Errorf("got %d lines in the log, want at most one in half a minute:\n%s", got, out)
+		}
+		log.heals.Store(true)
+		time.Sleep(restartMost + restartCalm)
+		synctest.Wait()
+		if err := w.Problem(); err != nil && strings.Contains(err.Error(), "failed") {
+			t.Errorf("after a minute of work: got %v, want that it is over", err)
+		}
+	})
+}
+
+// Failures are in a row where neither the mark moved nor a run lasted.
+func TestFailuresInARow(t *testing.T) {
+	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	w := new(Worker)
+	m := w.metersOf(0)
+	why := errors.New("why")
+	run := func(d time.Duration, want int) {
+		t.Helper()
+		w.begins(0, now)
+		now = now.Add(d)
+		if got := w.failed(0, why, now); got != want {
+			t.Errorf("got %d failures in a row, want %d", got, want)
+		}
+	}
+	run(time.Second, 1)
+	run(time.Second, 2)
+	run(time.Second, 3)
+	if w.problems(now) == nil {
+		t.Error("three in a row: got no problem")
+	}
+	m.mark.Store(7)
+	if err := w.problems(now); err != nil {
+		t.Errorf("the mark moved: got %v, want no problem", err)
+	}
+	run(time.Second, 1)
+	run(restartCalm, 1)
+	run(time.Second, 2)
+	for row, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 6: restartMost, 1000: restartMost} {
+		if got := pauseAfter(row); got != want {
+			t.Errorf("after %d failures: got a pause of %v, want %v", row, got, want)
+		}
+	}
+}
+
+// The error of an input that cannot be folded names the input.
+func TestFailureNamesTheInput(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 1})
+	seq := h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	q := newPartition(&Worker{Log: &unloadable{h.broker}, Options: Options{Nonce: "n"}, Logger: zerolog.Nop()}, 0)
+	defer q.abandon()
+	if err := q.takeOver(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := q.take(t.Context(), batch{inputs: h.inputs(t.Context(), int(seq)), next: seq + 1, done: make(chan struct{}, 1)})
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("input %d", seq)) || !strings.Contains(err.Error(), `"a"`) {
+		t.Errorf("got %v, want the input and the session", err)
+	}
+}
+
+// unloadable is a log whose saved states cannot be read.
+type unloadable struct{ *broker.Broker }
+
+func (unloadable) LoadState(context.Context, int, string) (broker.State, bool, error) {
+	return broker.State{}, false, errUnreadable
+}
