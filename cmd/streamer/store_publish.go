@@ -20,7 +20,7 @@ var errTaken = errors.New("messages of other sessions or kinds bear the input's 
 // Publish is gateway.Store's. Message ids are one space for all publishers of
 // the stream: the server takes an input for a repetition of whatever message
 // bears its id, also one on another session's subject. Such an input is stored
-// under the id with the sequence of that message added, which gives the same id
+// under the id with the sequence of that message added, which is the same id
 // for the same request again.
 func (s store) Publish(ctx context.Context, token, kind, msgID string, header map[string]string, data []byte) (uint64, error) {
 	h := make(nats.Header, len(header))

@@ -21,8 +21,8 @@ var outageStreams = [...]struct{ content, root, alias string }{
 	{"inputs", "llm.", "_llm."},
 	{"events", "_toolcalls.", ""},
 	{"large values", rootBlobs, ""},
-	{"saved states", rootStates, ""},
-	{"marks", rootMarks, ""},
+	{"snapshots", rootStates, ""},
+	{"checkpoints", rootMarks, ""},
 	{"heartbeats", rootMembers, ""},
 }
 
@@ -123,8 +123,8 @@ const fullAdvice = "the input log is full and takes inputs again when old ones e
 // maxProbe bounds a probe's bytes.
 const maxProbe = 64 << 10
 
-// probe keeps a message on its way to the input log after a publish that
-// nobody sends again. Its acknowledgement ends the outage, and until then it
+// probe keeps a message on its way to the input log after a publish that is
+// not sent again. Its acknowledgement ends the outage, and until then it
 // shows that the outage lasts. It is as large as the publish that failed, which
 // a full stream would refuse too. Workers skip it.
 func (p *publisher) probe(subject string) {

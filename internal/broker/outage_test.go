@@ -27,7 +27,7 @@ func TestOutage(t *testing.T) {
 		{"long", errSilentAck, []time.Duration{0, 3 * time.Second, 6 * time.Second}, "", 7 * time.Second, "no events stored for 7s: no acknowledgement"},
 		{"over", errSilentAck, []time.Duration{0, 3 * time.Second, 6 * time.Second}, subject, 7 * time.Second, ""},
 		{"another stream stores", errSilentAck, []time.Duration{0, 6 * time.Second}, "llm.s.delta", 7 * time.Second, "no events"},
-		{"nobody tries any more", errSilentAck, []time.Duration{0, 6 * time.Second}, "", 20 * time.Second, ""},
+		{"no publish any more", errSilentAck, []time.Duration{0, 6 * time.Second}, "", 20 * time.Second, ""},
 		{"another one", errSilentAck, []time.Duration{0, time.Minute}, "", 61 * time.Second, ""},
 		{"full", full, []time.Duration{0, 6 * time.Second}, "", 7 * time.Second, "larger --max-bytes"},
 		{"limit", limit, []time.Duration{0, 6 * time.Second}, "", 7 * time.Second, "limit of storage"},

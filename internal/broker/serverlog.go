@@ -26,7 +26,7 @@ const (
 	textNotStored  = "failed to store a msg" // once for each message
 )
 
-// watch calls broken and limited where a line says so.
+// watch calls broken and limited where a line reports a write error or the limit.
 func (l *serverLog) watch(format string, v []any) {
 	text := fmt.Sprintf(format, v...)
 	switch {

@@ -269,7 +269,7 @@ func (q *partition) askClock(l *live, due lifecycle.Alarm, now time.Time) error 
 	id := fmt.Sprintf("%s:clock:%s:%s:%d:%d", l.token, due.Kind, due.Call, int64(due.At), asked.tries)
 	if asked.tries > 0 {
 		// The first try of two owners is one input. Another one has an id that
-		// nobody can have used: message ids are one space for all publishers, and
+		// cannot be guessed: message ids are one space for all publishers, and
 		// the first may have been swallowed by another's message.
 		id += ":" + rand.Text()
 	}

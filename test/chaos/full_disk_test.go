@@ -42,7 +42,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	acked := posts.end()
 	undo := s.fill(t)
-	s.awaitReady(t, http.StatusServiceUnavailable, "no space left on device") // nobody publishes
+	s.awaitReady(t, http.StatusServiceUnavailable, "no space left on device") // though idle
 	if err := undo(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 // TestStoreLimit: the streams of a process that began on a nearly full disk
-// reach the limit it set then. It refuses inputs and says why; with more room
+// reach the limit it set then. It refuses inputs with the reason; with more room
 // it takes them again by itself.
 func TestStoreLimit(t *testing.T) {
 	if testing.Short() {
