@@ -146,7 +146,7 @@ func (b *Broker) open(ctx context.Context) (err error) {
 	if err := b.connect(ctx); err != nil {
 		return err
 	}
-	if b.pubs, err = newPublisher(b.nc, b.trouble, &b.counts.resent); err != nil {
+	if b.pubs, err = newPublisher(b.nc, b.trouble, &b.counts.resent, &b.down); err != nil {
 		return err
 	}
 	if err := b.makeStreams(ctx); err != nil {

@@ -12,7 +12,8 @@ import (
 // outages are the streams whose publishes are not stored, from the first that
 // is not until the next that is. The zero value has none.
 type outages struct {
-	of [6]outage // in the order of outageStreams
+	of   [6]outage // in the order of outageStreams
+	down *downtime // is told of those of the inputs
 }
 
 // outageStreams are the streams this process publishes to: the roots of their
@@ -74,6 +75,9 @@ func (o *outages) failed(subject string, size int, why error, now time.Time) {
 	if !s.lasts.Load() || now.Sub(s.seen) > outageFresh {
 		s.since = now
 	}
+	if i == outageInputs {
+		o.down.begin(now)
+	}
 	s.seen, s.size, s.why = now, size, why
 	s.lasts.Store(true)
 }
@@ -82,6 +86,9 @@ func (o *outages) failed(subject string, size int, why error, now time.Time) {
 func (o *outages) stored(subject string) {
 	if i := streamOf(subject); i >= 0 && o.of[i].lasts.Load() {
 		o.of[i].lasts.Store(false)
+		if i == outageInputs {
+			o.down.end(time.Now())
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func TestOutage(t *testing.T) {
 		{"full", full, []time.Duration{0, 6 * time.Second}, "", 7 * time.Second, "larger --max-bytes"},
 		{"limit", limit, []time.Duration{0, 6 * time.Second}, "", 7 * time.Second, "limit of storage"},
 	} {
-		var o outages
+		o := outages{down: new(downtime)}
 		for _, d := range c.failed {
 			o.failed(subject, 1, c.why, began.Add(d))
 		}

@@ -109,10 +109,11 @@ type flight struct {
 	why  error     // it is not stored yet, as far as that is known
 }
 
-func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), resent *atomic.Uint64) (*publisher, error) {
+func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), resent *atomic.Uint64, down *downtime) (*publisher, error) {
 	p := &publisher{
 		nc: nc, trouble: trouble, resent: resent, inbox: nats.NewInbox() + ".",
 		wake: make(chan struct{}, 1), done: make(chan struct{}), flights: map[uint64]*flight{}, epoch: 1,
+		outages: outages{down: down},
 	}
 	var err error
 	if p.sub, err = nc.Subscribe(p.inbox+"*", p.reply); err != nil {

@@ -232,9 +232,14 @@ func (w *Worker) stop(p int, err error) (news bool) {
 // stopped, fails again and again or is far behind, or a session is held. It is
 // nil if it is ready.
 func (w *Worker) Problem() error {
-	if err := w.settling(); err != nil {
+	if err := w.hindered(); err != nil {
 		return err
 	}
+	return w.settling()
+}
+
+// hindered returns which partitions do not get on, and why, or nil.
+func (w *Worker) hindered() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for p, err := range w.stopped {
