@@ -51,8 +51,12 @@ func mend(ctx context.Context, std stdio, args []string) error {
 
 // tell says what mending would do.
 func tell(std stdio, loss worker.Loss) {
-	fmt.Fprintf(std.out, "partition %d is folded up to input %d, the input log begins at %d: what is between is lost\n",
-		loss.Partition, loss.Mark, loss.First)
+	if loss.First == 0 {
+		fmt.Fprintf(std.out, "partition %d has %d sessions whose snapshots were lost and that cannot be folded again\n", loss.Partition, len(loss.Sessions))
+	} else {
+		fmt.Fprintf(std.out, "partition %d is folded up to input %d, the input log begins at %d: what is between is lost\n",
+			loss.Partition, loss.Mark, loss.First)
+	}
 	for _, d := range loss.Sessions {
 		fmt.Fprintf(std.out, "  session %s\n", d.Token)
 		for _, c := range d.Calls {
@@ -65,5 +69,7 @@ func tell(std stdio, loss worker.Loss) {
 			fmt.Fprintf(std.out, "    end run %s\n", d.Run)
 		}
 	}
-	fmt.Fprintf(std.out, "  go on at input %d\n", loss.First)
+	if loss.First != 0 {
+		fmt.Fprintf(std.out, "  go on at input %d\n", loss.First)
+	}
 }

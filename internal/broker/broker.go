@@ -153,6 +153,9 @@ func (b *Broker) open(ctx context.Context) (err error) {
 		return err
 	}
 	b.sweep = newSweep(b)
+	if b.embedded != nil {
+		return b.forgetMembers(ctx)
+	}
 	return nil
 }
 

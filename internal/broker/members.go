@@ -27,6 +27,16 @@ func (b *Broker) Leave(ctx context.Context, id string) error {
 	return nil
 }
 
+// forgetMembers takes back the beats of workers of an embedded server that was
+// killed: nobody else is connected to the one that starts.
+func (b *Broker) forgetMembers(ctx context.Context) error {
+	var done failure
+	if err := b.ask(ctx, apiPurge+streamMembers, nil, &done); err != nil {
+		return fmt.Errorf("broker: forgetting workers that are gone: %w", err)
+	}
+	return nil
+}
+
 // Members gives the ids of the workers that are there, in order. It is meant
 // to be polled: watching a KV bucket is blind for some 16 s after a restart of
 // the server. A wrong answer costs time, never correctness.

@@ -145,6 +145,8 @@ func (q *partition) loop(ctx context.Context, read <-chan error) error {
 	defer tick.Stop()
 	list := time.NewTicker(listEvery)
 	defer list.Stop()
+	look := time.NewTicker(q.opts.LookAgain)
+	defer look.Stop()
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {
@@ -168,11 +170,10 @@ func (q *partition) loop(ctx context.Context, read <-chan error) error {
 			err = q.ring(ctx, now)
 		case now := <-tick.C:
 			err = q.tick(ctx, now)
+		case <-look.C:
+			err = q.release(ctx)
 		case <-list.C:
 			q.unstick()
-			if err = q.release(ctx); err != nil {
-				break
-			}
 			q.tasks.Go(func() { q.list(ctx) })
 		case l := <-q.lists:
 			err = q.listed(ctx, l)

@@ -85,8 +85,8 @@ type Options struct {
 	// meanwhile are left to results that could not be published; as long as the
 	// outage lasted if that is less. If zero, 10 s; if negative, not at all.
 	Grace time.Duration
-	// LookAgain is how long a partition that stopped waits until it looks whether
-	// somebody mended it. If zero, 10 s.
+	// LookAgain is how often a partition that stopped, or has sessions that are
+	// held, looks whether an operator has recovered it. If zero, 10 s.
 	LookAgain time.Duration
 	// Nonce makes message ids of this instance unique. Required.
 	Nonce string
