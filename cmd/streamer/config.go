@@ -42,9 +42,6 @@ func (n *natsFlags) options() broker.Options {
 	}
 }
 
-// urlFile is where a running server says how to reach it.
-const urlFile = "nats-url"
-
 // client gives the options to reach a server that runs already.
 func (n *natsFlags) client() (broker.Options, error) {
 	o := n.options()

@@ -193,6 +193,9 @@ func TestCrashControl(t *testing.T) {
 func server(t *testing.T, opts broker.Options) (*broker.Broker, string) {
 	opts.DataDir, opts.Listen, opts.Partitions = t.TempDir(), freePort(t), 4
 	b, err := broker.Open(t.Context(), opts)
+	if err == nil {
+		err = b.Admit()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ const (
 	apiPurge          = "$JS.API.STREAM.PURGE."
 	apiMsgGet         = "$JS.API.STREAM.MSG.GET."
 	apiConsumerCreate = "$JS.API.CONSUMER.CREATE."
+	apiConsumerInfo   = "$JS.API.CONSUMER.INFO."
 	apiConsumerDelete = "$JS.API.CONSUMER.DELETE."
 	apiConsumerNext   = "$JS.API.CONSUMER.MSG.NEXT."
 )
@@ -33,6 +34,7 @@ const (
 	codeStreamNotFound    = 10059
 	codeStreamOther       = 10058 // there is one of that name with another config
 	codeNoPeers           = 10005 // too few servers for the replicas: a cluster that begins does not know all yet
+	codeNoJetStream       = 10039 // not enabled for the account
 	codeNotClustered      = 10074 // replicas are asked for, but the server is alone
 )
 
@@ -53,7 +55,7 @@ func (e *apiError) uncertain() bool {
 	switch {
 	case e.ErrCode == codeConditionInFlight, e.ErrCode == codeNoPeers:
 		return true
-	case e.ErrCode == codeNotClustered: // has the status of a server's failure
+	case e.ErrCode == codeNotClustered, e.ErrCode == codeNoJetStream: // have the status of a server's failure
 		return false
 	case e.Code == 408, e.Code == 409, e.Code == 429:
 		return true

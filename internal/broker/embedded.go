@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -18,15 +21,19 @@ const startTimeout = 2 * time.Minute
 
 // embedded is a NATS server in this process, and the lock on its directory.
 type embedded struct {
-	server   *server.Server
-	lock     *dirLock
-	address  string // "" where only this process can connect
-	password string // of ownUser, new at every start
+	server  *server.Server
+	lock    *dirLock
+	address string // "" where only this process can connect
+	own     string // password of ownUser, new at every start
+	agent   string // password of agentUser
+
+	mu       sync.Mutex // guards what follows, and the end of the server
+	admitted bool
+	closed   bool
 }
 
-// startEmbedded locks the data directory and starts a server on it. Anybody on
-// this machine may connect and publish inputs, but nothing that only streamer
-// may say: a single forged event would break its session's chain.
+// startEmbedded locks the data directory and starts a server on it. The server
+// does not listen for clients before admit.
 func startEmbedded(opts Options, notice func(string, error)) (*embedded, error) {
 	if opts.DataDir == "" {
 		return nil, errors.New("broker: the embedded server needs a data directory")
@@ -43,13 +50,27 @@ func startEmbedded(opts Options, notice func(string, error)) (*embedded, error) 
 	if err != nil {
 		return nil, err
 	}
-	e := &embedded{lock: lock, password: rand.Text()}
-	o := serverOptions(opts, host, port)
-	o.NoAuthUser, o.Users = localUser, users(e.password)
-	if err := e.start(o, notice); err != nil {
+	e := &embedded{lock: lock, own: rand.Text(), agent: cmp.Or(opts.AgentPassword, rand.Text())}
+	if host != "" {
+		e.address = net.JoinHostPort(host, strconv.Itoa(port))
+	}
+	if err := e.prepare(opts, host, port, notice); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
+}
+
+// prepare starts the server with its accounts.
+func (e *embedded) prepare(opts Options, host string, port int, notice func(string, error)) error {
+	o := serverOptions(opts, host, port)
+	o.DontListen = true
+	if err := e.isolate(o, opts.Shared); err != nil {
+		return err
+	}
+	if err := adoptStreams(o.StoreDir); err != nil {
+		return err
+	}
+	return e.start(o, notice)
 }
 
 func (e *embedded) start(o *server.Options, notice func(string, error)) (err error) {
@@ -63,9 +84,37 @@ func (e *embedded) start(o *server.Options, notice func(string, error)) (err err
 	if !e.server.ReadyForConnections(startTimeout) || !e.server.JetStreamEnabled() {
 		return fmt.Errorf("broker: embedded server on %s did not start: %s", o.StoreDir, cmp.Or(log.last(), "no reason given"))
 	}
-	if !o.DontListen {
-		e.address = e.server.Addr().String()
+	return nil
+}
+
+// url returns the address with a user's credentials, if any, or "" where only
+// this process can connect.
+func (e *embedded) url(user, password string) string {
+	if e.address == "" {
+		return ""
 	}
+	u := url.URL{Scheme: "nats", Host: e.address}
+	if user != "" {
+		u.User = url.UserPassword(user, password)
+	}
+	return u.String()
+}
+
+// admit starts to listen for clients, once.
+func (e *embedded) admit() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.closed:
+		return ErrClosed
+	case e.address == "" || e.admitted:
+		return nil
+	}
+	e.server.AcceptLoop(make(chan struct{})) // returns when it listens
+	if e.server.Addr() == nil {
+		return fmt.Errorf("broker: the embedded server cannot listen on %s, which was free at the start: another program may have taken the port since", e.address)
+	}
+	e.admitted = true
 	return nil
 }
 
@@ -74,7 +123,6 @@ func serverOptions(opts Options, host string, port int) *server.Options {
 		ServerName: "streamer",
 		Host:       host,
 		Port:       port,
-		DontListen: host == "",
 		NoSigs:     true, // signals are the program's
 		NoLog:      true, // serverLog is set instead
 		JetStream:  true,
@@ -87,23 +135,6 @@ func serverOptions(opts Options, host string, port int) *server.Options {
 		JetStreamMaxMemory: 1 << 30,
 		JetStreamMaxStore:  storeLimit(opts.DataDir),
 		MaxPayload:         1 << 20,
-	}
-}
-
-// The users of the embedded server: streamer itself, and everybody who does
-// not say who he is.
-const (
-	ownUser   = "streamer"
-	localUser = "local"
-)
-
-func users(password string) []*server.User {
-	deny := func(subjects ...string) *server.Permissions {
-		return &server.Permissions{Publish: &server.SubjectPermission{Deny: subjects}}
-	}
-	return []*server.User{
-		{Username: ownUser, Password: password, Permissions: deny("toolcalls.>")},
-		{Username: localUser, Permissions: deny("toolcalls.>", "_toolcalls.>", "_llm.>", rootBlobs+">", rootStates+">", rootMarks+">", rootMembers+">")},
 	}
 }
 
@@ -147,6 +178,9 @@ func storeLimit(dir string) int64 {
 }
 
 func (e *embedded) close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
 	if e.server != nil {
 		e.server.Shutdown()
 		e.server.WaitForShutdown()
