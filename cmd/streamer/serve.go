@@ -75,7 +75,8 @@ func (h *house) open(ctx context.Context) (err error) {
 		return fmt.Errorf("--http-listen: %w", err)
 	}
 	options := h.flags.brokerOptions()
-	options.AgentPassword = agentPassword(h.flags.nats.dataDir)
+	options.OwnPassword = password(h.flags.nats.dataDir, urlFile)
+	options.AgentPassword = password(h.flags.nats.dataDir, agentURLFile)
 	options.OnNotice = func(msg string, err error) { h.log.Warn().Err(err).Msg(msg) }
 	opening, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()

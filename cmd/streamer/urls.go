@@ -20,17 +20,22 @@ const (
 // writeURLs writes the files, which only this user can read.
 func writeURLs(dir string, b *broker.Broker) error {
 	for name, u := range map[string]string{urlFile: b.OwnURL(), agentURLFile: b.AgentURL()} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(u+"\n"), 0o600); err != nil {
+		path := filepath.Join(dir, name)
+		err := os.WriteFile(path+".new", []byte(u+"\n"), 0o600)
+		if err == nil {
+			err = os.Rename(path+".new", path) // a process that is killed here loses no password
+		}
+		if err != nil {
 			return fmt.Errorf("data directory: %w", err)
 		}
 	}
 	return nil
 }
 
-// agentPassword returns the password in the agents' URL that an earlier process
-// wrote, so that it stays the same, or "" if there is none.
-func agentPassword(dir string) string {
-	text, err := os.ReadFile(filepath.Join(dir, agentURLFile))
+// password returns that in a file which an earlier process wrote, or "" if there
+// is none. It stays the same from start to start, so that clients can reconnect.
+func password(dir, file string) string {
+	text, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
 		return ""
 	}

@@ -70,8 +70,9 @@ type Options struct {
 	// Admit on. If the port is taken at the start another free one is used, which
 	// Broker.URL returns. If "", only this process can connect.
 	Listen string
-	// AgentPassword is that of the embedded server's user for trusted agents; if
-	// "", a new one.
+	// OwnPassword and AgentPassword are those of the embedded server's users for
+	// streamer itself and for trusted agents; if "", new ones.
+	OwnPassword   string
 	AgentPassword string
 	SyncAlways    bool // the embedded server syncs every message to disk, else once a second
 

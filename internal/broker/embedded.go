@@ -24,7 +24,7 @@ type embedded struct {
 	server  *server.Server
 	lock    *dirLock
 	address string // "" where only this process can connect
-	own     string // password of ownUser, new at every start
+	own     string // password of ownUser
 	agent   string // password of agentUser
 
 	mu       sync.Mutex // guards what follows, and the end of the server
@@ -50,7 +50,7 @@ func startEmbedded(opts Options, notice func(string, error)) (*embedded, error) 
 	if err != nil {
 		return nil, err
 	}
-	e := &embedded{lock: lock, own: rand.Text(), agent: cmp.Or(opts.AgentPassword, rand.Text())}
+	e := &embedded{lock: lock, own: cmp.Or(opts.OwnPassword, rand.Text()), agent: cmp.Or(opts.AgentPassword, rand.Text())}
 	if host != "" {
 		e.address = net.JoinHostPort(host, strconv.Itoa(port))
 	}
