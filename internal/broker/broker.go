@@ -48,6 +48,9 @@ var (
 	ErrClosed = errors.New("broker: closed")
 	// ErrNotFound is a message, blob or event that is not stored (any more).
 	ErrNotFound = errors.New("broker: not found")
+	// ErrDamaged is a snapshot, checkpoint or blob in whose place something else
+	// is stored, or that cannot be read. The error names it.
+	ErrDamaged = errors.New("broker: damaged")
 	// ErrReplaced says that the input stream is not the one there was at the
 	// start: somebody deleted that and made another.
 	ErrReplaced = errors.New("broker: the input stream was replaced")

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -99,11 +100,14 @@ func (q *partition) load(ctx context.Context, token string) (*live, error) {
 func (q *partition) restore(ctx context.Context, l *live, saved broker.State) error {
 	var r record
 	if err := json.Unmarshal(saved.Data, &r); err != nil {
-		return fmt.Errorf("worker: session %q: saved state: %w", l.token, err)
+		return fmt.Errorf("%w: snapshot of session %q: %w", broker.ErrDamaged, l.token, err)
 	}
 	state, err := session.Load(r.State)
-	if err != nil {
+	if errors.Is(err, session.ErrVersion) {
 		return fmt.Errorf("worker: session %q: %w", l.token, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: snapshot of session %q: %w", broker.ErrDamaged, l.token, err)
 	}
 	l.state, l.rev = state, saved.Rev
 	if r.Base.ID.After(l.id) {

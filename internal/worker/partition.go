@@ -50,6 +50,8 @@ type partition struct {
 	lists  chan []listed
 	marked chan markAck
 
+	skipTold time.Time // when a skipped input was logged
+
 	ticks   int
 	tasks   sync.WaitGroup // what run has started
 	marking bool
@@ -354,8 +356,7 @@ func sessionsOf(inputs []broker.Input) iter.Seq[string] {
 
 func (q *partition) input(ctx context.Context, in *broker.Input) error {
 	if in.Foreign {
-		skipped := q.m.skipped.Add(1)
-		q.z.Warn().Uint64("seq", in.Seq).Str("subject", in.Subject).Uint64("skipped", skipped).Msg("input on a subject that is not its own skipped")
+		q.skip(in)
 		return nil
 	}
 	if in.Kind == broker.KindRules {
@@ -383,6 +384,16 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 	}
 	q.wake(l)
 	return nil
+}
+
+// skip counts an input on a subject that is not its own, and logs one at most
+// once per interval.
+func (q *partition) skip(in *broker.Input) {
+	skipped := q.m.skipped.Add(1)
+	if now := time.Now(); now.Sub(q.skipTold) >= tellAgain {
+		q.skipTold = now
+		q.z.Warn().Uint64("seq", in.Seq).Str("subject", in.Subject).Uint64("skipped", skipped).Msg("input on a subject that is not its own skipped")
+	}
 }
 
 // HeaderFormat names the format of a delta's stream events.

@@ -165,7 +165,7 @@ func (q *partition) contested(ctx context.Context, l *live, s *save) error {
 	}
 	n, err := strconv.ParseUint(stored.Header[headerInput], 10, 64)
 	if err != nil {
-		return fmt.Errorf("worker: session %q: saved state: header %s: %w", l.token, headerInput, err)
+		return fmt.Errorf("%w: snapshot of session %q: header %s: %w", broker.ErrDamaged, l.token, headerInput, err)
 	}
 	switch {
 	case n > l.state.N:
