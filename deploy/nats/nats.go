@@ -1,13 +1,18 @@
 // Package nats holds the configuration of NATS servers that streamer uses. The
-// embedded server is started with the accounts in it, so that what they allow
-// is tested wherever streamer is.
+// embedded server is started with the exports and imports in it, so that what
+// they allow is tested wherever streamer is.
 package nats
 
-import _ "embed" // for Accounts
+import _ "embed" // for the files
 
-// Accounts is accounts.conf: the accounts of streamer and of its clients, with
-// the variables STREAMER_USERS, APP_USERS and APP_LIMITS in place of users and
-// limits.
+// Exports is exports.conf, the part of the account STREAMER that says what other
+// accounts may import.
 //
-//go:embed accounts.conf
-var Accounts string
+//go:embed exports.conf
+var Exports string
+
+// Imports is imports.conf, the part of the account APP that says what clients
+// reach.
+//
+//go:embed imports.conf
+var Imports string

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	deploy "streamer/deploy/nats"
 
@@ -25,29 +24,33 @@ const (
 // accountOwn is the account that has the streams.
 const accountOwn = "STREAMER"
 
-// clientLimits bound the clients' account, the subscriptions those of each
-// connection.
-const clientLimits = "APP_LIMITS: {max_connections: 10000, max_subscriptions: 10000}\n"
+// accounts is the configuration of both accounts, without their users. The
+// subscriptions are those of each connection.
+const accounts = `accounts {
+  STREAMER {
+    jetstream: enabled
+    users: [%s]
+    %s
+  }
+  APP {
+    users: [%s]
+    limits {max_connections: 10000, max_subscriptions: 10000}
+    %s
+  }
+}`
 
 // isolate configures the accounts of a server. With shared, clients are in the
 // account of the streams.
 func (e *embedded) isolate(o *server.Options, shared bool) error {
-	local := denying(localUser, "", "toolcalls.>")
-	own := []string{denying(ownUser, e.own, "toolcalls.>"), agent(e.agent)}
-	clients := []string{local}
+	own, clients := denying(ownUser, e.own, "toolcalls.>")+"\n"+agent(e.agent), denying(localUser, "", "toolcalls.>")
 	if shared {
-		own, clients = append(own, local), nil
+		own, clients = own+"\n"+clients, ""
 	}
-	text := userList("STREAMER_USERS", own) + userList("APP_USERS", clients) + clientLimits + deploy.Accounts
-	if err := o.ProcessConfigString(text); err != nil {
+	if err := o.ProcessConfigString(fmt.Sprintf(accounts, own, deploy.Exports, clients, deploy.Imports)); err != nil {
 		return fmt.Errorf("broker: accounts of the embedded server: %w", err)
 	}
 	o.NoAuthUser = localUser
 	return nil
-}
-
-func userList(name string, users []string) string {
-	return name + ": [\n" + strings.Join(users, "\n") + "\n]\n"
 }
 
 // denying returns a user that may not publish on a subject.

@@ -169,6 +169,11 @@ func (b *Broker) open(ctx context.Context) (err error) {
 	if b.opts.Existing {
 		return nil
 	}
+	if b.embedded == nil {
+		if w := b.sharedAccount(ctx); w != "" {
+			b.warnings = append(b.warnings, w)
+		}
+	}
 	return b.serveConsumers()
 }
 
