@@ -95,8 +95,10 @@ func apiAttacks(api string, reachable bool) (list []attack) {
 		}
 	}
 	return append(list,
-		attack{name: "republish to internal subjects", subject: api + "STREAM.CREATE.EVIL", harms: reachable,
-			body: `{"name":"EVIL","subjects":["evil.*"],"storage":"memory","republish":{"src":"evil.*","dest":"_llm.{{wildcard(1)}}"}}`},
+		attack{
+			name: "republish to internal subjects", subject: api + "STREAM.CREATE.EVIL", harms: reachable,
+			body: `{"name":"EVIL","subjects":["evil.*"],"storage":"memory","republish":{"src":"evil.*","dest":"_llm.{{wildcard(1)}}"}}`,
+		},
 		attack{name: "names of streams", subject: api + "STREAM.NAMES"},
 		attack{name: "names of consumers", subject: api + "CONSUMER.NAMES.TOOLCALLS"})
 }
