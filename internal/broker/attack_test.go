@@ -262,7 +262,51 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// The control of the test above: in an account that clients share with
+// What a client has delivered on toolcalls.> reaches subscribers in its own
+// account only, and lacks the header by which they know what is republished.
+func TestForgedLiveEvents(t *testing.T) {
+	b := start(t, Options{Listen: "127.0.0.1:0"})
+	seed(t, b)
+	nc, _ := client(t, b)
+	const forged = "toolcalls.target.event.forged"
+	inside, outside := subscribe(t, b.OwnURL()), subscribe(t, b.URL())
+	for _, a := range []attack{
+		{subject: "llm.attack.interrupt", reply: forged},
+		{subject: "$JS.API.DIRECT.GET.TOOLCALLS", reply: forged, body: `{"seq":1}`},
+		{subject: "$JS.API.STREAM.INFO.TOOLCALLS", reply: forged},
+	} {
+		a.launch(t, nc)
+		m, err := outside.NextMsg(within)
+		if err != nil {
+			t.Fatalf("%s: %v", a.subject, err)
+		}
+		if m.Subject != forged || m.Header.Get(headerSubject) == forged {
+			t.Errorf("%s: got %s with %v, want another %s", a.subject, m.Subject, m.Header, headerSubject)
+		}
+	}
+	must(t, b, event(b, "honest", 1, 0))
+	for _, sub := range []*nats.Subscription{inside, outside} {
+		m, err := sub.NextMsg(within)
+		if err != nil || m.Subject != "toolcalls.honest.event.tool_call_args_delta" || m.Header.Get(headerSubject) != m.Subject {
+			t.Errorf("got %v, %v, want the honest event first", m, err)
+		}
+	}
+}
+
+func subscribe(t *testing.T, url string) *nats.Subscription {
+	t.Helper()
+	nc := connect(t, url)
+	sub, err := nc.SubscribeSync("toolcalls.>")
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sub
+}
+
+// The control of TestAttacks: in an account that clients share with
 // streamer, attacks work.
 func TestAttacksInOneAccount(t *testing.T) {
 	open := func() (*Broker, *nats.Conn, string) {

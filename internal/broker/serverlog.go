@@ -15,8 +15,8 @@ type serverLog struct {
 	text   string
 }
 
-// expected begins a warning that says nothing here: the embedded server's one
-// user has no password, and is there to forbid a subject.
+// expected begins a warning that does not apply: the embedded server's passwords
+// are in no configuration file.
 const expected = "Plaintext passwords detected"
 
 func (l *serverLog) tell(format string, v []any) {
