@@ -32,10 +32,11 @@ func rooms() map[string]room {
 		"internal/patch":     {core: true, may: "chunks events gjson"},
 		"internal/session":   {core: true, may: "events chunks lifecycle decode patch"},
 		"internal/encode":    {core: true, may: "events"},
-		"internal/broker":    {may: "events nats.go nats-server"},
+		"internal/broker":    {may: "events deploy/nats nats.go nats-server"},
 		"internal/repairs":   {may: "events patch"},
 		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go zerolog"},
 		"internal/gateway":   {may: "encode events repairs session nearest zerolog"},
+		"deploy/nats":        {},
 		"examples/sse-ui":    {},
 		"examples/repair-go": {may: "nats.go"},
 		"test/chaos":         {},
@@ -53,6 +54,7 @@ func names() map[string]string {
 		"github.com/nats-io/nats.go/micro":         "nats.go",
 		"github.com/nats-io/nats-server/v2/server": "nats-server",
 		"github.com/nats-io/nuid":                  "nuid",
+		"streamer/deploy/nats":                     "deploy/nats",
 		"streamer/examples/sse-ui":                 "examples/sse-ui",
 	}
 }

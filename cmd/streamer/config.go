@@ -42,9 +42,6 @@ func (n *natsFlags) options() broker.Options {
 	}
 }
 
-// urlFile is where a running server says how to reach it.
-const urlFile = "nats-url"
-
 // client gives the options to reach a server that runs already.
 func (n *natsFlags) client() (broker.Options, error) {
 	o := n.options()
@@ -93,9 +90,10 @@ type serveFlags struct {
 	saveEvery, evict    time.Duration
 	logLevel, logFormat string
 
-	// No flags: for the crash tests. noCondition leaves out what makes appends
-	// safe; greedy carries all partitions, whoever else does.
-	noCondition, greedy bool
+	// No flags: for tests. noCondition leaves out what makes appends safe; greedy
+	// carries all partitions, whoever else does; shared puts clients into the
+	// account of the streams.
+	noCondition, greedy, shared bool
 }
 
 func (s *serveFlags) register(fs *flag.FlagSet) {
@@ -143,6 +141,7 @@ func (s *serveFlags) brokerOptions() broker.Options {
 	o.Listen, o.Partitions, o.Replicas, o.SyncAlways = s.natsListen, s.partitions, s.replica, s.syncAlways
 	o.Storage, o.MaxBytes = s.storage, s.maxBytes
 	o.InputAge, o.EventAge, o.NoCondition = s.inputAge, s.eventAge, s.noCondition
+	o.Shared = s.shared
 	return o
 }
 

@@ -126,7 +126,7 @@ func TestCrashEmbedded(t *testing.T) {
 		return start(t, "serve", settings(rnd, "--data-dir", dir, "--nats-listen", port)...)
 	}
 	p := life()
-	b := reach(t, "nats://"+port)
+	b := reach(t, ownURL(t, dir))
 	ruled(t, b)
 	done := publishAll(t, b, rnd.Uint64())
 	for range lives(t, 8) {
@@ -196,11 +196,27 @@ func TestCrashControl(t *testing.T) {
 func server(t *testing.T, opts broker.Options) (*broker.Broker, string) {
 	opts.DataDir, opts.Listen, opts.Partitions = t.TempDir(), freePort(t), 4
 	b, err := broker.Open(t.Context(), opts)
+	if err == nil {
+		err = b.Admit()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
 	return b, b.OwnURL()
+}
+
+// ownURL returns the URL that a process writes to its data directory.
+func ownURL(t *testing.T, dir string) string {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		text, err := os.ReadFile(filepath.Join(dir, urlFile))
+		if err == nil && bytes.HasSuffix(text, []byte("\n")) {
+			return strings.TrimSpace(string(text))
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
 }
 
 func reach(t *testing.T, url string) *broker.Broker {

@@ -52,6 +52,7 @@ func (h *house) metrics(ctx context.Context) []gateway.Metric {
 		gateway.Number("streamer_consumers_remade_total", "Consumers that were lost and made again.", c.Remade),
 		gateway.Number("streamer_sweeps_total", "Times one consumer read for many partitions that were far behind.", c.Swept),
 		gateway.Number("streamer_slow_consumers_total", "Subscriptions that dropped messages; they read the log again.", c.Slow),
+		gateway.Number("streamer_foreign_messages_total", "Times that something was found on an internal subject that is not streamer's, or not what streamer stored there.", c.Foreign),
 		gateway.Number("streamer_nats_denied_total", "Refusals by NATS for want of a permission, or of valid credentials.", c.Denied),
 		gateway.Number("streamer_nats_server_restarts_total", "Restarts of the embedded NATS server after a write error, such as a full disk.", c.Restarted),
 	)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -77,6 +75,8 @@ func (h *house) open(ctx context.Context) (err error) {
 		return fmt.Errorf("--http-listen: %w", err)
 	}
 	options := h.flags.brokerOptions()
+	options.OwnPassword = password(h.flags.nats.dataDir, urlFile)
+	options.AgentPassword = password(h.flags.nats.dataDir, agentURLFile)
 	options.OnNotice = func(msg string, err error) { h.log.Warn().Err(err).Msg(msg) }
 	opening, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
@@ -84,9 +84,12 @@ func (h *house) open(ctx context.Context) (err error) {
 		return err
 	}
 	if h.flags.nats.url == "" {
-		if err := os.WriteFile(filepath.Join(h.flags.nats.dataDir, urlFile), []byte(h.broker.OwnURL()+"\n"), 0o600); err != nil {
-			return fmt.Errorf("data directory: %w", err)
+		if err := writeURLs(h.flags.nats.dataDir, h.broker); err != nil {
+			return err
 		}
+	}
+	if err := h.broker.Admit(); err != nil {
+		return err
 	}
 	for _, w := range h.broker.Warnings() {
 		h.log.Warn().Str("why", w).Msg("weaker than it could be")

@@ -21,6 +21,7 @@ const (
 	apiPurge          = "$JS.API.STREAM.PURGE."
 	apiMsgGet         = "$JS.API.STREAM.MSG.GET."
 	apiConsumerCreate = "$JS.API.CONSUMER.CREATE."
+	apiConsumerInfo   = "$JS.API.CONSUMER.INFO."
 	apiConsumerDelete = "$JS.API.CONSUMER.DELETE."
 	apiConsumerNext   = "$JS.API.CONSUMER.MSG.NEXT."
 )
@@ -36,6 +37,7 @@ const (
 	codeNoPeers           = 10005 // too few servers for the replicas: a cluster that begins does not know all yet
 	codeNoResources       = 10023 // the server's limit of storage is reached
 	codeStoreFailed       = 10077 // the description says why
+	codeNoJetStream       = 10039 // not enabled for the account
 	codeNotClustered      = 10074 // replicas are asked for, but the server is alone
 )
 
@@ -56,7 +58,7 @@ func (e *apiError) uncertain() bool {
 	switch {
 	case e.ErrCode == codeConditionInFlight, e.ErrCode == codeNoPeers:
 		return true
-	case e.ErrCode == codeNotClustered: // has the status of a server's failure
+	case e.ErrCode == codeNotClustered, e.ErrCode == codeNoJetStream: // have the status of a server's failure
 		return false
 	case e.Code == 408, e.Code == 409, e.Code == 429:
 		return true

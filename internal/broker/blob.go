@@ -25,7 +25,7 @@ func (b *Broker) BlobPubs(blob events.Blob) []*Pub {
 }
 
 // Blob reads a blob and checks its digests: ErrNotFound where a chunk has
-// expired.
+// expired, ErrDamaged where another value is stored in its place.
 func (b *Broker) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
 	if want := (ref.Size + events.BlobChunk - 1) / events.BlobChunk; ref.Size < 0 || ref.Size > maxBlob || len(ref.Chunks) != want {
 		return nil, fmt.Errorf("broker: blob %.64q of %d bytes in %d chunks: no such blob can be", ref.SHA256, ref.Size, len(ref.Chunks))
@@ -60,7 +60,7 @@ func (b *Broker) chunk(ctx context.Context, digest string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: chunk %s", ErrNotFound, digest)
 	}
 	if sum := sha256.Sum256(m.Data); hex.EncodeToString(sum[:]) != digest {
-		return nil, fmt.Errorf("chunk %s has another digest", digest)
+		return nil, b.damaged("chunk "+digest, m.Subject, m.Sequence, "the stored value has another digest")
 	}
 	return m.Data, nil
 }

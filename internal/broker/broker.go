@@ -14,10 +14,12 @@
 // The order of several Pubs in flight at once is not kept: one in flight per
 // session keeps that session's order.
 //
-// What it relies on, and a server of one's own should enforce by permissions:
-// only streamer publishes on _llm.>, _toolcalls.>, _blobs.> and
-// $KV.STREAMER_*.>, and nobody on toolcalls.>, which the server itself
-// republishes. The embedded server enforces the last.
+// It relies on an account that only streamer, and agents trusted as it is, have
+// users in: only streamer publishes on _llm.>, _toolcalls.>, _blobs.> and
+// $KV.STREAMER_*.>, and only the server on toolcalls.>, where it republishes
+// what is stored. Permissions do not enforce that in an account shared with
+// clients, because a server writes acknowledgements to any reply subject. The
+// embedded server has such an account, with the configuration in deploy/nats.
 package broker
 
 import (
@@ -47,6 +49,9 @@ var (
 	ErrClosed = errors.New("broker: closed")
 	// ErrNotFound is a message, blob or event that is not stored (any more).
 	ErrNotFound = errors.New("broker: not found")
+	// ErrDamaged is a snapshot, checkpoint or blob in whose place something else
+	// is stored, or that cannot be read. The error names it.
+	ErrDamaged = errors.New("broker: damaged")
 	// ErrReplaced says that the input stream is not the one there was at the
 	// start: somebody deleted that and made another.
 	ErrReplaced = errors.New("broker: the input stream was replaced")
@@ -65,11 +70,15 @@ type Options struct {
 	TLSKey  string // PEM file
 
 	DataDir string // of the embedded server; one process at a time
-	// Listen is the embedded server's loopback address. If the port is taken
-	// another free one is used (Broker.URL tells). If "", only this process
-	// can connect.
-	Listen     string
-	SyncAlways bool // the embedded server syncs every message to disk, else once a second
+	// Listen is the embedded server's loopback address, on which it listens from
+	// Admit on. If the port is taken at the start another free one is used, which
+	// Broker.URL returns. If "", only this process can connect.
+	Listen string
+	// OwnPassword and AgentPassword are those of the embedded server's users for
+	// streamer itself and for trusted agents; if "", new ones.
+	OwnPassword   string
+	AgentPassword string
+	SyncAlways    bool // the embedded server syncs every message to disk, else once a second
 
 	Partitions int           // if zero, what is recorded, or 16
 	Replicas   int           // if zero, what the streams have, or 1
@@ -94,6 +103,9 @@ type Options struct {
 	// NoCondition leaves the conditions out of appends and saves. It is there
 	// for tests only: it shows that without them a second writer does harm.
 	NoCondition bool
+	// Shared puts the clients of the embedded server into the account of the
+	// streams. It is there for tests only: it shows what the accounts prevent.
+	Shared bool
 }
 
 // Broker is two connections with their streams: one reads in bulk, the other
@@ -114,11 +126,14 @@ type Broker struct {
 	pubs     *publisher
 	watches  *watches
 	sweep    *sweep
-	again    *signal // fires after every reconnection
-	counts   counts
-	hush     hush
-	down     downtime
-	denied   atomic.Pointer[string] // the subject the server last forbade
+	// consumers answers clients that create consumers; nil in tools.
+	consumers       *consumerGate
+	clientConsumers int     // how many there may be of the event stream
+	again           *signal // fires after every reconnection
+	counts          counts
+	hush            hush
+	down            downtime
+	denied          atomic.Pointer[string] // the subject the server last forbade
 
 	closing  sync.Once
 	closeErr error
@@ -128,7 +143,7 @@ type Broker struct {
 // checks those that are there. It waits for the server as long as ctx allows;
 // ctx bounds Open only.
 func Open(ctx context.Context, opts Options) (*Broker, error) {
-	b := &Broker{opts: opts, again: newSignal()}
+	b := &Broker{opts: opts, again: newSignal(), clientConsumers: clientConsumers}
 	b.watches = newWatches(b)
 	if err := b.open(ctx); err != nil {
 		b.Close()
@@ -153,10 +168,17 @@ func (b *Broker) open(ctx context.Context) (err error) {
 		return err
 	}
 	b.sweep = newSweep(b)
-	if b.embedded != nil {
-		return b.forgetMembers(ctx)
+	if b.opts.Existing {
+		return nil
 	}
-	return nil
+	if b.embedded != nil {
+		if err := b.forgetMembers(ctx); err != nil {
+			return err
+		}
+	} else if w := b.sharedAccount(ctx); w != "" {
+		b.warnings = append(b.warnings, w)
+	}
+	return b.serveConsumers()
 }
 
 // Close answers every Pub still in flight with ErrClosed and shuts the
@@ -176,10 +198,22 @@ func (b *Broker) close() error {
 			nc.Close()
 		}
 	}
+	if b.consumers != nil {
+		b.consumers.close()
+	}
 	if b.embedded != nil { // last: everything else talks to it
 		return b.embedded.close()
 	}
 	return nil
+}
+
+// Admit lets the embedded server listen for clients, which until then only this
+// process can reach. Calling it again, or with another server, does nothing.
+func (b *Broker) Admit() error {
+	if b.embedded == nil {
+		return nil
+	}
+	return b.embedded.admit()
 }
 
 // URL gives the address clients can connect to, without any password. It is
@@ -188,22 +222,26 @@ func (b *Broker) URL() string {
 	if b.embedded == nil {
 		return redacted(b.opts.URL)
 	}
-	if b.embedded.address == "" {
-		return ""
-	}
-	return "nats://" + b.embedded.address
+	return b.embedded.url("", "")
 }
 
-// OwnURL is URL with the right to publish what only streamer may. It is a
-// secret.
+// OwnURL is URL with the rights of streamer itself. It is a secret.
 func (b *Broker) OwnURL() string {
 	if b.embedded == nil {
 		return b.opts.URL
 	}
-	if b.embedded.address == "" {
+	return b.embedded.url(ownUser, b.embedded.own)
+}
+
+// AgentURL is URL with the rights of a trusted agent: it publishes inputs in the
+// account of the streams, which is cheaper than from the account of clients. Its
+// acknowledgements can reach every subject there, so it is a secret. It is ""
+// where the server is not embedded.
+func (b *Broker) AgentURL() string {
+	if b.embedded == nil {
 		return ""
 	}
-	return "nats://" + ownUser + ":" + b.embedded.password + "@" + b.embedded.address
+	return b.embedded.url(agentUser, b.embedded.agent)
 }
 
 // Partitions gives the number of partitions of the input stream.

@@ -31,6 +31,9 @@ func start(t testing.TB, opts Options) *Broker {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	b, err := Open(ctx, opts)
+	if err == nil {
+		err = b.Admit()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,42 +306,79 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// Only the server may publish on toolcalls.>, and only streamer what it alone
-// may say.
+// Only the server may publish on toolcalls.>. A client without credentials
+// reaches nothing of the streams' account but what is imported, and a trusted
+// agent publishes inputs only.
 func TestForbiddenSubject(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
-	open := func(url string) *Broker {
-		other, err := Open(deadline(t), Options{URL: url, Existing: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { other.Close() })
-		return other
+	own, err := Open(deadline(t), Options{URL: b.OwnURL(), Existing: true})
+	if err != nil {
+		t.Fatal(err)
 	}
-	anybody, own := open(b.URL()), open(b.OwnURL())
+	defer own.Close()
+	client, agent := connect(t, b.URL()), connect(t, b.AgentURL())
 	for _, c := range []struct {
-		subject              string
-		byOwn, byAnybodyElse bool
+		subject                 string
+		byOwn, byAgent, byOther bool
 	}{
-		{"llm.s.delta", true, true},
-		{"toolcalls.s.event.x", false, false},
-		{"_toolcalls.s.event.x", true, false},
-		{"_llm.0.s.clock", true, false},
-		{rootBlobs + "x", true, false},
-		{rootStates + "0.s", true, false},
-		{rootMarks + "0", true, false},
-		{rootMembers + "x", true, false},
+		{"llm.s.delta", true, true, true},
+		{"toolcalls.s.event.x", false, false, false},
+		{"_toolcalls.s.event.x", true, false, false},
+		{"_llm.0.s.clock", true, false, false},
+		{rootBlobs + "x", true, false, false},
+		{rootStates + "0.s", true, false, false},
+		{rootMarks + "0", true, false, false},
+		{rootMembers + "x", true, false, false},
 	} {
-		for _, who := range []struct {
-			name    string
-			b       *Broker
-			allowed bool
-		}{{"the process", b, c.byOwn}, {"its URL", own, c.byOwn}, {"anybody", anybody, c.byAnybodyElse}} {
-			a := who.b.PublishWait(deadline(t), &Pub{Subject: c.subject})
-			if who.allowed && a.Err != nil || !who.allowed && !errors.Is(a.Err, ErrRefused) {
-				t.Errorf("%s on %s: got %v, want allowed %v", who.name, c.subject, a.Err, who.allowed)
+		for name, b := range map[string]*Broker{"the process": b, "its URL": own} {
+			if a := b.PublishWait(deadline(t), &Pub{Subject: c.subject}); c.byOwn && a.Err != nil || !c.byOwn && !errors.Is(a.Err, ErrRefused) {
+				t.Errorf("%s on %s: got %v, want allowed %v", name, c.subject, a.Err, c.byOwn)
 			}
 		}
+		if got := acknowledged(t, agent, c.subject); got != c.byAgent {
+			t.Errorf("a trusted agent on %s: stored %v, want %v", c.subject, got, c.byAgent)
+		}
+		if got := acknowledged(t, client, c.subject); got != c.byOther {
+			t.Errorf("a client on %s: stored %v, want %v", c.subject, got, c.byOther)
+		}
+	}
+}
+
+// connect connects to a URL until the test ends.
+func connect(t testing.TB, url string, options ...nats.Option) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(url, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// acknowledged publishes, and reports whether a stream has stored the message.
+// A publish that is not allowed has no answer: the request after it, which has
+// one, shows that the server has read it.
+func acknowledged(t testing.TB, nc *nats.Conn, subject string) bool {
+	t.Helper()
+	sub, err := nc.SubscribeSync(nc.NewInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Unsubscribe()
+	if err := nc.PublishRequest(subject, sub.Subject, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	fence(t, nc)
+	m, err := sub.NextMsg(100 * time.Millisecond)
+	return err == nil && strings.Contains(string(m.Data), `"seq"`)
+}
+
+// fence waits until the server has read what was published before, and a stream
+// has stored it.
+func fence(t testing.TB, nc *nats.Conn) {
+	t.Helper()
+	if _, err := nc.RequestWithContext(deadline(t), "llm.fence.end", nil); err != nil {
+		t.Fatal(err)
 	}
 }
 

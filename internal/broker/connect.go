@@ -40,7 +40,7 @@ func (b *Broker) dial(ctx context.Context, more ...nats.Option) (*nats.Conn, err
 	options := append(b.natsOptions(), more...)
 	if b.embedded != nil {
 		target = ""
-		options = append(options, nats.InProcessServer(b.embedded), nats.UserInfo(ownUser, b.embedded.password))
+		options = append(options, nats.InProcessServer(b.embedded), nats.UserInfo(ownUser, b.embedded.own))
 	}
 	for try := 0; ; try++ {
 		nc, err := nats.Connect(target, options...)
@@ -102,6 +102,10 @@ func diagnose(target string, options []nats.Option, err error) (why error, hope 
 
 var errSilence = errors.New("nothing answers")
 
+// inboxPrefix is that of our own inboxes: a trusted agent in our account may
+// subscribe to _INBOX.>, and must not see what we read.
+const inboxPrefix = "_INBOX_STREAMER"
+
 func (b *Broker) natsOptions() []nats.Option {
 	o := b.opts
 	name := o.Name
@@ -110,6 +114,7 @@ func (b *Broker) natsOptions() []nats.Option {
 	}
 	options := []nats.Option{
 		nats.Name(name),
+		nats.CustomInboxPrefix(inboxPrefix),
 		nats.MaxReconnects(-1), // the default of 60 closes the connection for good
 		// Nor do credentials that are refused, which the default gives up at the
 		// second time: they are renewed, and accounts come back.

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,13 +23,17 @@ const startTimeout = 2 * time.Minute
 // embedded is a NATS server in this process, and the lock on its directory.
 type embedded struct {
 	*restarter
-	lock     *dirLock
-	password string // of ownUser, new at every start of this process
+	lock  *dirLock
+	own   string // password of ownUser
+	agent string // password of agentUser
+
+	admission sync.Mutex // guards what follows, and the start and end of servers
+	admitted  bool
+	closed    bool
 }
 
-// startEmbedded locks the data directory and starts a server on it. Anybody on
-// this machine may connect and publish inputs, but nothing that only streamer
-// may say: a single forged event would break its session's chain.
+// startEmbedded locks the data directory and starts a server on it. The server
+// does not listen for clients before admit.
 func startEmbedded(opts Options, notice func(string, error), restarts *atomic.Uint64) (*embedded, error) {
 	if opts.DataDir == "" {
 		return nil, errors.New("broker: the embedded server needs a data directory")
@@ -48,12 +54,11 @@ func startEmbedded(opts Options, notice func(string, error), restarts *atomic.Ui
 	if host != "" {
 		address = net.JoinHostPort(host, strconv.Itoa(port))
 	}
-	e := &embedded{restarter: newRestarter(opts.DataDir, address, notice, restarts), lock: lock, password: rand.Text()}
-	e.launch = func() error {
-		o := serverOptions(opts, host, port)
-		o.NoAuthUser, o.Users = localUser, users(e.password)
-		return e.start(o, notice)
+	e := &embedded{
+		restarter: newRestarter(opts.DataDir, address, notice, restarts), lock: lock,
+		own: cmp.Or(opts.OwnPassword, rand.Text()), agent: cmp.Or(opts.AgentPassword, rand.Text()),
 	}
+	e.launch = func() error { return e.prepare(opts, host, port, notice) }
 	if err := e.launch(); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
@@ -61,7 +66,25 @@ func startEmbedded(opts Options, notice func(string, error), restarts *atomic.Ui
 	return e, nil
 }
 
-// start starts a server. The one before must have ended.
+// prepare starts a server with its accounts. The one before must have ended; if
+// clients were admitted to that, they are to this one.
+func (e *embedded) prepare(opts Options, host string, port int, notice func(string, error)) error {
+	e.admission.Lock()
+	defer e.admission.Unlock()
+	o := serverOptions(opts, host, port)
+	o.DontListen = true
+	if err := e.isolate(o, opts.Shared); err != nil {
+		return err
+	}
+	if err := adoptStreams(o.StoreDir); err != nil {
+		return err
+	}
+	if err := e.start(o, notice); err != nil || !e.admitted {
+		return err
+	}
+	return e.listen()
+}
+
 func (e *embedded) start(o *server.Options, notice func(string, error)) error {
 	s, err := server.NewServer(o)
 	if err != nil {
@@ -81,12 +104,51 @@ func (e *embedded) start(o *server.Options, notice func(string, error)) error {
 	return nil
 }
 
+// url returns the address with a user's credentials, if any, or "" where only
+// this process can connect.
+func (e *embedded) url(user, password string) string {
+	if e.address == "" {
+		return ""
+	}
+	u := url.URL{Scheme: "nats", Host: e.address}
+	if user != "" {
+		u.User = url.UserPassword(user, password)
+	}
+	return u.String()
+}
+
+// admit starts to listen for clients, once.
+func (e *embedded) admit() error {
+	e.admission.Lock()
+	defer e.admission.Unlock()
+	switch {
+	case e.closed:
+		return ErrClosed
+	case e.address == "" || e.admitted:
+		return nil
+	}
+	e.admitted = true
+	if e.running.Load() == nil { // the next one listens
+		return nil
+	}
+	return e.listen()
+}
+
+// listen lets the server that runs listen for clients.
+func (e *embedded) listen() error {
+	s := e.running.Load()
+	s.AcceptLoop(make(chan struct{})) // returns when it listens
+	if s.Addr() == nil {
+		return fmt.Errorf("broker: the embedded server cannot listen on %s, which was free at the start: another program may have taken the port since", e.address)
+	}
+	return nil
+}
+
 func serverOptions(opts Options, host string, port int) *server.Options {
 	return &server.Options{
 		ServerName: "streamer",
 		Host:       host,
 		Port:       port,
-		DontListen: host == "",
 		NoSigs:     true, // signals are the program's
 		NoLog:      true, // serverLog is set instead
 		JetStream:  true,
@@ -99,23 +161,6 @@ func serverOptions(opts Options, host string, port int) *server.Options {
 		JetStreamMaxMemory: 1 << 30,
 		JetStreamMaxStore:  storeLimit(opts.DataDir),
 		MaxPayload:         1 << 20,
-	}
-}
-
-// The users of the embedded server: streamer itself, and everybody who does
-// not say who he is.
-const (
-	ownUser   = "streamer"
-	localUser = "local"
-)
-
-func users(password string) []*server.User {
-	deny := func(subjects ...string) *server.Permissions {
-		return &server.Permissions{Publish: &server.SubjectPermission{Deny: subjects}}
-	}
-	return []*server.User{
-		{Username: ownUser, Password: password, Permissions: deny("toolcalls.>")},
-		{Username: localUser, Permissions: deny("toolcalls.>", "_toolcalls.>", "_llm.>", rootBlobs+">", rootStates+">", rootMarks+">", rootMembers+">")},
 	}
 }
 
@@ -170,6 +215,9 @@ func shareOf(used, free int64) int64 {
 
 func (e *embedded) close() error {
 	e.endRestarts()
+	e.admission.Lock()
+	defer e.admission.Unlock()
+	e.closed = true
 	e.stop()
 	return e.lock.release()
 }

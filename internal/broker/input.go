@@ -17,8 +17,9 @@ type Input struct {
 	Token     string    // of the session, as it came; "" for KindRules
 	Kind      string    // "" if the subject is none of the contract's
 	Partition int
-	// Foreign tells that the message is in a partition its token does not
-	// belong to, or on no subject of the contract: skip and count it.
+	// Foreign reports that the message is in a partition its token does not
+	// belong to, on no subject of the contract, or on one of streamer's own and
+	// not written by it: skip and count it.
 	Foreign bool
 	Subject string
 	Header  nats.Header
@@ -56,10 +57,10 @@ func (b *Broker) input(m stored, partition int) Input {
 	token, kind, more := strings.Cut(rest, ".")
 	switch {
 	case !more && token == KindRules:
-		in.Kind, in.Foreign = KindRules, false
+		in.Kind, in.Foreign = KindRules, !b.ours(m)
 	case more && knownKind(kind):
 		in.Token, in.Kind = token, kind
-		in.Foreign = b.Partition(token) != partition || !answerable(token)
+		in.Foreign = b.Partition(token) != partition || !answerable(token) || kind == KindClock && !b.ours(m)
 	}
 	return in
 }
@@ -73,6 +74,15 @@ func (b *Broker) IsInput(ctx context.Context, seq uint64, token, kind string) (b
 		return err == nil, err
 	}
 	return m.Subject == partitionRoot(b.Partition(token))+token+"."+kind, nil
+}
+
+// ours reports whether streamer wrote an input that only it may write.
+func (b *Broker) ours(m stored) bool {
+	if own(m.header, ownInput) {
+		return true
+	}
+	b.ignored("foreign input", m.subject, m.seq)
+	return false
 }
 
 // partitionOf reads the partition of a stored input's subject, and gives the

@@ -20,7 +20,7 @@ type Mark struct {
 }
 
 // LoadMark reads the mark of a partition from its stream's leader; zeros if
-// there is none.
+// there is none. With ErrDamaged, rev is that of what is stored in its place.
 func (b *Broker) LoadMark(ctx context.Context, p int) (m Mark, rev uint64, err error) {
 	m, rev, _, err = b.loadMark(ctx, p)
 	return m, rev, err
@@ -31,15 +31,28 @@ func (b *Broker) loadMark(ctx context.Context, p int) (m Mark, rev uint64, raw [
 	if err != nil || stored == nil || deleted(stored.Header) {
 		return Mark{}, 0, nil, err
 	}
-	if err := json.Unmarshal(stored.Data, &m); err != nil {
-		return Mark{}, 0, nil, fmt.Errorf("broker: mark of partition %d: %w", p, err)
+	if m, err = parseMark(stored); err != nil {
+		return Mark{}, stored.Sequence, nil, b.damaged(fmt.Sprintf("checkpoint of partition %d", p), stored.Subject, stored.Sequence, err)
 	}
 	return m, stored.Sequence, stored.Data, nil
 }
 
+func parseMark(stored *nats.RawStreamMsg) (m Mark, err error) {
+	if !own(stored.Header, ownCheckpoint) {
+		return Mark{}, errors.New(notOwn)
+	}
+	d := json.NewDecoder(bytes.NewReader(stored.Data))
+	d.DisallowUnknownFields() // those of an acknowledgement, for one
+	if err := d.Decode(&m); err != nil {
+		return Mark{}, err
+	}
+	return m, nil
+}
+
 // SaveMark replaces the mark whose revision is rev (0: there is none):
 // ErrConflict where another stands there, ErrBackwards where m is before it
-// without recording a rewind that the stored one lacks.
+// without recording a rewind that the stored one lacks. It replaces a damaged
+// one too, where rev is that which LoadMark returned with ErrDamaged.
 func (b *Broker) SaveMark(ctx context.Context, p int, m Mark, rev uint64) (newRev uint64, err error) {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -47,7 +60,7 @@ func (b *Broker) SaveMark(ctx context.Context, p int, m Mark, rev uint64) (newRe
 	}
 	old, at, _, err := b.loadMark(ctx, p)
 	switch {
-	case err != nil:
+	case err != nil && (at != rev || !errors.Is(err, ErrDamaged)):
 		return 0, err
 	case at != rev:
 		return 0, fmt.Errorf("%w: the mark of partition %d has revision %d, not %d", ErrConflict, p, at, rev)

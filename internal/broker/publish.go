@@ -111,7 +111,7 @@ type flight struct {
 
 func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), resent *atomic.Uint64, down *downtime) (*publisher, error) {
 	p := &publisher{
-		nc: nc, trouble: trouble, resent: resent, inbox: nats.NewInbox() + ".",
+		nc: nc, trouble: trouble, resent: resent, inbox: nc.NewInbox() + ".",
 		wake: make(chan struct{}, 1), done: make(chan struct{}), flights: map[uint64]*flight{}, epoch: 1,
 		outages: outages{down: down},
 	}

@@ -87,8 +87,8 @@ func (b *Broker) readOnce(ctx context.Context, r reading, next *uint64) error {
 		r.credit = readCredit
 	}
 	again := b.again.next() // before the consumer is made, or a reconnection could be missed
-	p := &pull{b: b, r: r, next: next, inbox: nats.NewInbox()}
-	p.name = strings.TrimPrefix(p.inbox, nats.InboxPrefix)
+	p := &pull{b: b, r: r, next: next, inbox: b.reads.NewInbox()}
+	p.name = strings.TrimPrefix(p.inbox, inboxPrefix+".")
 	// A channel with room for all that was asked for, and for the server's
 	// remarks: the library drops what has no room. Data that is dropped even so
 	// shows as a gap in the consumer's count.
@@ -168,7 +168,7 @@ func (p *pull) create(ctx context.Context) (pending uint64, err error) {
 // remove takes the consumer away without waiting; the server removes one that
 // is forgotten.
 func (p *pull) remove() {
-	_ = p.b.nc.PublishRequest(apiConsumerDelete+p.r.stream+"."+p.name, nats.NewInbox(), nil)
+	_ = p.b.nc.PublishRequest(apiConsumerDelete+p.r.stream+"."+p.name, p.b.nc.NewInbox(), nil)
 }
 
 // request asks for more where less than half is under way.

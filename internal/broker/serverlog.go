@@ -47,8 +47,8 @@ func cause(text string, v []any) error {
 	return errors.New(text)
 }
 
-// expected begins a warning that says nothing here: the embedded server's one
-// user has no password, and is there to forbid a subject.
+// expected begins a warning that does not apply: the embedded server's passwords
+// are in no configuration file.
 const expected = "Plaintext passwords detected"
 
 func (l *serverLog) tell(format string, v []any) {

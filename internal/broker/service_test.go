@@ -56,10 +56,11 @@ func serving(t *testing.T, b *Broker, s Service) (stop func()) {
 	}
 }
 
-// stranger connects as anybody on the machine can.
+// stranger connects to the account of the services, where a requester's reply
+// subject is not rewritten.
 func stranger(t *testing.T, b *Broker) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(b.URL())
+	nc, err := nats.Connect(b.OwnURL())
 	if err != nil {
 		t.Fatal(err)
 	}

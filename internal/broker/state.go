@@ -30,24 +30,39 @@ type State struct {
 }
 
 // LoadState reads a session's state from its stream's leader; ok is false
-// where there is none. The blobs of a large one are read and checked.
+// where there is none. The blobs of a large one are read and checked. With
+// ErrDamaged, s.Rev and s.At are those of what is stored in its place.
 func (b *Broker) LoadState(ctx context.Context, p int, token string) (s State, ok bool, err error) {
 	m, err := b.lastMessage(ctx, streamStates, stateSubject(p, token))
 	if err != nil || m == nil || deleted(m.Header) {
 		return State{}, false, err
 	}
-	s = State{Rev: m.Sequence, At: m.Time, Header: stateHeaders(m.Header), Data: m.Data}
+	s = State{Rev: m.Sequence, At: m.Time}
+	what := "snapshot of session " + token
+	if !own(m.Header, ownSnapshot) {
+		return s, false, b.damaged(what, m.Subject, m.Sequence, notOwn)
+	}
+	data, err := b.stateData(ctx, m)
+	switch {
+	case errors.Is(err, errUnreadable), errors.Is(err, ErrNotFound), errors.Is(err, ErrDamaged):
+		return s, false, b.damaged(what, m.Subject, m.Sequence, err)
+	case err != nil:
+		return State{}, false, fmt.Errorf("broker: %s: %w", what, err)
+	}
+	s.Header, s.Data = stateHeaders(m.Header), data
+	return s, true, nil
+}
+
+// stateData returns the data of a stored state, which is perhaps in blobs.
+func (b *Broker) stateData(ctx context.Context, m *nats.RawStreamMsg) ([]byte, error) {
 	if m.Header.Get(stateRef) == "" {
-		return s, true, nil
+		return m.Data, nil
 	}
 	var ref events.Ref
-	if err = json.Unmarshal(m.Data, &ref); err == nil {
-		s.Data, err = b.Blob(ctx, ref)
+	if err := json.Unmarshal(m.Data, &ref); err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	if err != nil {
-		return State{}, false, fmt.Errorf("broker: state of session %s: %w", token, err)
-	}
-	return s, true, nil
+	return b.Blob(ctx, ref)
 }
 
 // SavePub saves a session's state where rev is the stored one's (0: there must
@@ -88,7 +103,8 @@ func (b *Broker) LastState(ctx context.Context, p int) (rev uint64, err error) {
 // ListStates gives what is known of every saved state of partition p, or of
 // all if p is negative, without its data. A listing can be stale, and gives a
 // state that is saved meanwhile twice. It leaves out tokens whose inputs are
-// skipped: their states cannot be read.
+// skipped: their states cannot be read. Where something is stored in place of a
+// state, header is nil.
 func (b *Broker) ListStates(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error {
 	r := reading{stream: streamStates, headers: true}
 	if p >= 0 {
@@ -103,7 +119,12 @@ func (b *Broker) ListStates(ctx context.Context, p int, fn func(token string, re
 			if !answerable(token) {
 				continue
 			}
-			if err := fn(token, m.seq, stateHeaders(m.header), m.at); err != nil {
+			header := stateHeaders(m.header)
+			if !own(m.header, ownSnapshot) {
+				b.ignored(m.subject, m.subject, m.seq)
+				header = nil
+			}
+			if err := fn(token, m.seq, header, m.at); err != nil {
 				return err
 			}
 		}

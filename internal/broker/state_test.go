@@ -172,7 +172,7 @@ func TestBlob(t *testing.T) {
 	}
 	// Bytes that are not what their name says.
 	must(t, b, &Pub{Subject: pubs[0].Subject, Data: []byte("forged")})
-	if _, err := b.Blob(deadline(t), blob.Ref); err == nil || !strings.Contains(err.Error(), "chunk 0: chunk "+blob.Ref.Chunks[0]+" has another digest") {
+	if _, err := b.Blob(deadline(t), blob.Ref); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "chunk "+blob.Ref.Chunks[0]+": message") {
 		t.Errorf("a forged chunk: got %v", err)
 	}
 }

@@ -297,11 +297,13 @@ func (b *Broker) bucket(name, subjects string) jetstream.StreamConfig {
 // stream gives a stream's information, nil where there is none.
 func (b *Broker) stream(ctx context.Context, name string) (*streamInfo, error) {
 	var info streamInfo
-	err := b.ask(ctx, apiStreamInfo+name, nil, &info)
-	if refused := (*apiError)(nil); errors.As(err, &refused) && refused.ErrCode == codeStreamNotFound {
+	err, refused := b.ask(ctx, apiStreamInfo+name, nil, &info), (*apiError)(nil)
+	switch {
+	case errors.As(err, &refused) && refused.ErrCode == codeStreamNotFound:
 		return nil, nil
-	}
-	if err != nil {
+	case errors.As(err, &refused) && refused.ErrCode == codeNoJetStream:
+		return nil, errors.New("broker: the account of this NATS user has no JetStream, so it is not the account of the streams: connect as streamer's own user; the URL for an embedded server is in the file nats-url in its data directory")
+	case err != nil:
 		return nil, fmt.Errorf("broker: stream %s: %w", name, err)
 	}
 	return &info, nil

@@ -36,8 +36,30 @@ func TestWarningOfReplicas(t *testing.T) {
 	}
 	c := newCluster(t)
 	got := start(t, Options{URL: c.url(), Partitions: 1}).Warnings()
-	if want := `one replica in the cluster "c"`; len(got) != 1 || !strings.Contains(got[0], want) {
-		t.Errorf("got %q, want %q", got, want)
+	if want := `one replica in the cluster "c"`; len(got) != 2 || !strings.Contains(got[0], want) {
+		t.Errorf("got %q, want %q first", got, want)
+	}
+}
+
+// Clients in the account of the streams are a weakness, where there are some.
+func TestWarningOfSharedAccount(t *testing.T) {
+	s := newTestServer(t)
+	got := start(t, Options{URL: s.url(), Partitions: 1}).Warnings()
+	if want := "default account $G"; len(got) != 1 || !strings.Contains(got[0], want) || !strings.Contains(got[0], "deploy/nats") {
+		t.Errorf("a server without accounts: got %q, want %q and the remedy", got, want)
+	}
+	b := start(t, Options{Listen: "127.0.0.1:0"})
+	if got := b.Warnings(); len(got) != 0 {
+		t.Errorf("the embedded server: got %q, want none", got)
+	}
+	connect(t, b.URL())
+	if got := start(t, Options{URL: b.OwnURL()}).Warnings(); len(got) != 0 {
+		t.Errorf("clients in an account of theirs: got %q, want none", got)
+	}
+	connect(t, b.AgentURL())
+	got = start(t, Options{URL: b.OwnURL()}).Warnings()
+	if want := "other users (agent) are connected to the account STREAMER"; len(got) != 1 || !strings.Contains(got[0], want) {
+		t.Errorf("an agent in the account of the streams: got %q, want %q", got, want)
 	}
 }
 

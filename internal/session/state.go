@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"streamer/internal/lifecycle"
@@ -22,6 +23,9 @@ func (s *State) Marshal() ([]byte, error) {
 	return b, nil
 }
 
+// ErrVersion is a state that a newer fold version wrote.
+var ErrVersion = errors.New("session: a newer fold version")
+
 // Load gives the state that Marshal saved, ready to go on.
 func Load(data []byte) (*State, error) {
 	v := saved{State: new(State)}
@@ -29,7 +33,7 @@ func Load(data []byte) (*State, error) {
 		return nil, fmt.Errorf("session: load state: %w", err)
 	}
 	if v.Version > lifecycle.FoldVersion {
-		return nil, fmt.Errorf("session: load state: it was saved by fold version %d, this program knows %d", v.Version, lifecycle.FoldVersion)
+		return nil, fmt.Errorf("%w: load state: it was saved by fold version %d, this program knows %d", ErrVersion, v.Version, lifecycle.FoldVersion)
 	}
 	v.Life.Resume()
 	return v.State, nil

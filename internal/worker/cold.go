@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -21,13 +22,18 @@ type cold struct {
 	end   uint64 // sequence of the chain's last message
 	last  broker.Stored
 	left  *evicted // where it stood when it left memory, if that still holds
-	err   error
+	// damaged is why what is stored in place of its snapshot is none.
+	damaged error
+	err     error
 }
 
 // readCold asks for a session's saved state, and then where its chain ends,
 // unless that is known.
 func (q *partition) readCold(ctx context.Context, token string) (c cold) {
 	c.saved, c.ok, c.err = q.log.LoadState(ctx, q.p, token)
+	if errors.Is(c.err, broker.ErrDamaged) {
+		c.damaged, c.err = c.err, nil
+	}
 	if left, ok := q.evicted[token]; ok && c.err == nil && left.rev == c.saved.Rev && left.epoch == q.log.Epoch() {
 		c.left = &left
 	} else if c.err == nil {

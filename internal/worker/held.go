@@ -60,7 +60,7 @@ func (q *partition) release(ctx context.Context) error {
 	for token := range q.held {
 		saved, ok, err := q.log.LoadState(ctx, q.p, token)
 		if err != nil {
-			return nil //nolint:nilerr // asked again later
+			return nil //nolint:nilerr // a damaged one is no fresh one, and the rest is asked again
 		}
 		if _, still := saved.Header[headerHeld]; ok && !still {
 			return fmt.Errorf("worker: session %q is no longer held", token)

@@ -303,6 +303,9 @@ func shapes(s *session.State) map[string]string {
 
 func savedState(ctx context.Context, log MendLog, p int, token string) (session.State, uint64, error) {
 	saved, ok, err := log.LoadState(ctx, p, token)
+	if errors.Is(err, broker.ErrDamaged) {
+		return session.State{}, saved.Rev, nil
+	}
 	if err != nil || !ok {
 		return session.State{}, 0, err
 	}

@@ -59,6 +59,8 @@ type partition struct {
 	lists  chan listing
 	marked chan markAck
 
+	skipTold time.Time // when a skipped input was logged
+
 	ticks   int
 	tasks   sync.WaitGroup // what run has started
 	marking bool
@@ -225,9 +227,6 @@ func (q *partition) takeOver(ctx context.Context) error {
 	if err := q.loadMark(ctx); err != nil {
 		return err
 	}
-	if err := q.rules.begin(q.mark); err != nil {
-		return err
-	}
 	q.rewinds = q.mark.Rewinds
 	l, err := q.snapshots(ctx)
 	if err != nil {
@@ -249,24 +248,28 @@ func (q *partition) takeOver(ctx context.Context) error {
 	return q.askRules(ctx)
 }
 
-// loadMark reads the mark, and begins one where there is none. Where it was lost
-// the log is folded from its first input on: snapshots say what of it is folded
-// already.
+// loadMark reads the mark and the rules in it, and begins one where there is
+// none. Where it was lost the log is folded from its first input on: snapshots
+// say what of it is folded already.
 func (q *partition) loadMark(ctx context.Context) (err error) {
-	if q.mark, q.rev, err = q.log.LoadMark(ctx, q.p); err != nil {
+	q.mark, q.rev, err = q.log.LoadMark(ctx, q.p)
+	if err == nil {
+		err = q.rules.begin(q.mark)
+	}
+	lost := errors.Is(err, broker.ErrDamaged)
+	if err != nil && !lost {
 		return err
 	}
 	first, _, err := q.log.InputBounds(ctx)
 	if err != nil {
 		return err
 	}
-	if q.mark.Seq == 0 {
-		if q.mark, err = q.freshMark(ctx, first); err != nil {
-			return err
+	if lost || q.mark.Seq == 0 {
+		if lost || first > 1 {
+			q.m.damaged.Add(1)
+			q.z.Error().Uint64("seq", first).Msg("the checkpoint is missing or damaged; folding from the first input in the log")
 		}
-		if q.rev, err = q.log.SaveMark(ctx, q.p, q.mark, q.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
-			return err
-		}
+		return q.beginMark(ctx, first)
 	}
 	if q.mark.Seq < first && first > 1 {
 		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d; `streamer mend` shows what can be done", ErrLost, q.p, q.mark.Seq, first)
@@ -274,26 +277,26 @@ func (q *partition) loadMark(ctx context.Context) (err error) {
 	return nil
 }
 
-// freshMark returns the mark of a partition that has none: at the first input,
-// under the first rules that the log has.
-func (q *partition) freshMark(ctx context.Context, first uint64) (broker.Mark, error) {
-	m := broker.Mark{Seq: first}
-	if first == 1 {
-		return m, nil
+// beginMark writes the mark of a partition that has none: at the first input,
+// under the rules of that time, or the first that the log still has.
+func (q *partition) beginMark(ctx context.Context, first uint64) (err error) {
+	q.mark = broker.Mark{Seq: first}
+	if first > 1 {
+		err = q.log.RulesInputs(ctx, q.p, func(in *broker.Input) error {
+			if _, err := parseRules(in.Data); err != nil {
+				return nil //nolint:nilerr // refused, as when it is read
+			}
+			q.mark.Rules = bytes.Clone(in.Data)
+			return errEnough
+		})
 	}
-	q.m.damaged.Add(1)
-	q.z.Error().Uint64("seq", first).Msg("the checkpoint is missing; folding from the first input in the log")
-	err := q.log.RulesInputs(ctx, q.p, func(in *broker.Input) error {
-		if _, err := parseRules(in.Data); err != nil {
-			return nil
-		}
-		m.Rules = bytes.Clone(in.Data)
-		return errEnough
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
 	}
-	return m, err
+	if q.rev, err = q.log.SaveMark(ctx, q.p, q.mark, q.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
+		return err
+	}
+	return q.rules.begin(q.mark)
 }
 
 var errEnough = errors.New("enough")
@@ -369,8 +372,7 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 		return nil
 	}
 	if in.Foreign {
-		skipped := q.m.skipped.Add(1)
-		q.z.Warn().Uint64("seq", in.Seq).Str("subject", in.Subject).Uint64("skipped", skipped).Msg("input on a subject that is not its own skipped")
+		q.skip(in)
 		return nil
 	}
 	if in.Kind == broker.KindRules {
@@ -403,6 +405,16 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 	}
 	q.wake(l)
 	return nil
+}
+
+// skip counts an input on a subject that is not its own, and logs one at most
+// once per interval.
+func (q *partition) skip(in *broker.Input) {
+	skipped := q.m.skipped.Add(1)
+	if now := time.Now(); now.Sub(q.skipTold) >= tellAgain {
+		q.skipTold = now
+		q.z.Warn().Uint64("seq", in.Seq).Str("subject", in.Subject).Uint64("skipped", skipped).Msg("input on a subject that is not its own skipped")
+	}
 }
 
 // HeaderFormat names the format of a delta's stream events.

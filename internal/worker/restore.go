@@ -38,10 +38,18 @@ func (q *partition) restore(ctx context.Context, l *live, c cold, behind bool) e
 			return err
 		}
 	}
-	if !c.ok {
+	if !c.ok && c.damaged == nil {
 		return q.unsaved(ctx, l, behind)
 	}
-	r, state, err := readSnapshot(&c.saved)
+	var r record
+	var state *session.State
+	err := c.damaged
+	if err == nil {
+		r, state, err = readSnapshot(&c.saved)
+	}
+	if errors.Is(err, session.ErrVersion) {
+		return fmt.Errorf("worker: session %q: %w", l.token, err)
+	}
 	if err != nil {
 		q.damaged(l.token, err)
 		return q.refold(ctx, l)

@@ -37,8 +37,11 @@ func (r *rulesLog) begin(m broker.Mark) error {
 		return nil
 	}
 	rules, err := parseRules(m.Rules)
-	if err != nil {
+	if errors.Is(err, ErrVersion) {
 		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%w: rules of the checkpoint: %w", broker.ErrDamaged, err)
 	}
 	r.places = []place{{rules: rules, raw: m.Rules}}
 	return nil
@@ -55,7 +58,8 @@ func (r *rulesLog) set(in *broker.Input) error {
 	return nil
 }
 
-// parseRules reads rules; those of a newer fold are an ErrVersion.
+// parseRules reads rules; those of a newer fold are an ErrVersion. A field that
+// this fold version does not have is refused: such rules are not streamer's.
 func parseRules(data []byte) (*session.Rules, error) {
 	rules := lifecycle.DefaultRules()
 	if err := json.Unmarshal(data, &rules); err != nil {
@@ -63,6 +67,11 @@ func parseRules(data []byte) (*session.Rules, error) {
 	}
 	if rules.Version > lifecycle.FoldVersion {
 		return nil, fmt.Errorf("%w: version %d is in force, this program knows %d", ErrVersion, rules.Version, lifecycle.FoldVersion)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(new(session.Rules)); err != nil {
+		return nil, fmt.Errorf("worker: rules: %w", err)
 	}
 	if err := rules.Check(); err != nil {
 		return nil, err

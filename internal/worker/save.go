@@ -270,6 +270,10 @@ func (q *partition) markSaved(m markAck) error {
 		ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 		defer cancel()
 		theirs, rev, err := q.log.LoadMark(ctx, q.p)
+		if errors.Is(err, broker.ErrDamaged) {
+			q.rev = rev // the next one takes its place
+			return nil
+		}
 		if err != nil {
 			return err
 		}

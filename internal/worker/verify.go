@@ -237,6 +237,8 @@ func (v *verification) wanted(ctx context.Context, token string, e *events.Event
 	for _, b := range e.Blobs {
 		if _, err := v.log.Blob(ctx, b.Ref); errors.Is(err, broker.ErrNotFound) {
 			line += " (its blob " + b.Ref.SHA256 + " is missing)"
+		} else if errors.Is(err, broker.ErrDamaged) {
+			line += " (its blob " + b.Ref.SHA256 + " is damaged)"
 		} else if err != nil {
 			return "", err
 		}

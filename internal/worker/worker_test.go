@@ -40,6 +40,9 @@ func open(t *testing.T, opts broker.Options) *house {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	b, err := broker.Open(ctx, opts)
+	if err == nil {
+		err = b.Admit()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +105,7 @@ func (h *house) publish(token, kind, data string) uint64 {
 // jetStream reaches the broker's server past it, as an operator would.
 func (h *house) jetStream() jetstream.JetStream {
 	h.t.Helper()
-	nc, err := nats.Connect(h.broker.URL())
+	nc, err := nats.Connect(h.broker.OwnURL())
 	if err != nil {
 		h.t.Fatal(err)
 	}

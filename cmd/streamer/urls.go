@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"streamer/internal/broker"
+)
+
+// Files of the data directory with the URLs of the running embedded server: the
+// one for streamer's own commands, and the one for agents that are trusted.
+const (
+	urlFile      = "nats-url"
+	agentURLFile = "nats-agent-url"
+)
+
+// writeURLs writes the files, which only this user can read.
+func writeURLs(dir string, b *broker.Broker) error {
+	for name, u := range map[string]string{urlFile: b.OwnURL(), agentURLFile: b.AgentURL()} {
+		path := filepath.Join(dir, name)
+		err := os.WriteFile(path+".new", []byte(u+"\n"), 0o600)
+		if err == nil {
+			err = os.Rename(path+".new", path) // a process that is killed here loses no password
+		}
+		if err != nil {
+			return fmt.Errorf("data directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// password returns that in a file which an earlier process wrote, or "" if there
+// is none. It stays the same from start to start, so that clients can reconnect.
+func password(dir, file string) string {
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return ""
+	}
+	u, err := url.Parse(strings.TrimSpace(string(text)))
+	if err != nil {
+		return ""
+	}
+	password, _ := u.User.Password()
+	return password
+}

@@ -1,0 +1,330 @@
+// Package nats_test tries the configuration in this folder on real servers, role
+// by role.
+package nats_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const within = 30 * time.Second
+
+// passwords sets the environment that the files name.
+func passwords(t *testing.T) {
+	for _, name := range []string{"STREAMER", "AGENT", "FRONTEND", "SUBSCRIBER", "ROUTE"} {
+		t.Setenv(name+"_PASSWORD", "password-of-"+strings.ToLower(name))
+	}
+}
+
+// load reads a configuration file. Only addresses and the directory of the store
+// are the test's.
+func load(t *testing.T, file string) *server.Options {
+	t.Helper()
+	o := &server.Options{}
+	if err := o.ProcessConfigFile(file); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	o.Host, o.Port, o.StoreDir, o.NoSigs, o.NoLog = "127.0.0.1", server.RANDOM_PORT, t.TempDir(), true, true
+	o.SyncAlways = false // which the test need not wait for
+	return o
+}
+
+func run(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	return s
+}
+
+// address returns the URL of a server for a user.
+func address(s *server.Server, user string) string {
+	return fmt.Sprintf("nats://%s:password-of-%s@%s", user, user, s.Addr())
+}
+
+// role is a client with the rights of a user.
+type role struct {
+	name   string
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	denied chan error
+}
+
+func newRole(t *testing.T, s *server.Server, name string) *role {
+	t.Helper()
+	r := &role{name: name, denied: make(chan error, 1)}
+	var err error
+	r.nc, err = nats.Connect(address(s, name), nats.PermissionErrOnSubscribe(true),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			select {
+			case r.denied <- err:
+			default:
+			}
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.nc.Close)
+	if r.js, err = jetstream.New(r.nc); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// request publishes, and returns why there is no answer other than an error.
+func (r *role) request(subject, body string) error {
+	in := make(chan *nats.Msg, 1)
+	sub, err := r.nc.ChanSubscribe(r.nc.NewInbox(), in)
+	if err != nil {
+		return err
+	}
+	defer sub.Unsubscribe()
+	if err := r.nc.PublishRequest(subject, sub.Subject, []byte(body)); err != nil {
+		return err
+	}
+	select {
+	case m := <-in:
+		if len(m.Data) == 0 || strings.Contains(string(m.Data), `"error"`) {
+			return fmt.Errorf("refused: %v %s", m.Header, m.Data)
+		}
+		return nil
+	case err := <-r.denied:
+		return err
+	case <-time.After(within):
+		return errors.New("no answer")
+	}
+}
+
+// listen subscribes, and returns why the server does not allow it.
+func (r *role) listen(subject string) error {
+	sub, err := r.nc.SubscribeSync(subject)
+	if err != nil {
+		return err
+	}
+	defer sub.Unsubscribe()
+	if err := r.nc.Flush(); err != nil {
+		return err
+	}
+	if _, err = sub.NextMsg(10 * time.Millisecond); errors.Is(err, nats.ErrPermissionViolation) {
+		<-r.denied
+		return err
+	}
+	return nil
+}
+
+// read reads the first event with a durable consumer, acknowledges it, and
+// reads it again with an ordered one.
+func (r *role) read() error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	watched := make(chan struct{})
+	go func() { // a request that is not allowed has no answer
+		defer close(watched)
+		select {
+		case <-r.denied:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	defer func() { cancel(); <-watched }()
+	name := "reader-" + r.name
+	c, err := r.js.CreateOrUpdateConsumer(ctx, "TOOLCALLS", jetstream.ConsumerConfig{Durable: name, AckPolicy: jetstream.AckExplicitPolicy})
+	if err != nil {
+		return err
+	}
+	m, err := c.Next(jetstream.FetchContext(ctx))
+	if err != nil {
+		return err
+	}
+	if err := m.DoubleAck(ctx); err != nil {
+		return err
+	}
+	if err := r.js.DeleteConsumer(ctx, "TOOLCALLS", name); err != nil {
+		return err
+	}
+	ordered, err := r.js.OrderedConsumer(ctx, "TOOLCALLS", jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return err
+	}
+	_, err = ordered.Next(jetstream.FetchContext(ctx))
+	return err
+}
+
+// right is something to try, and the roles that may do it.
+type right struct {
+	what string
+	try  func(*role) error
+	of   string
+}
+
+func rights() []right {
+	publish := func(subject, of string) right {
+		return right{"publish " + subject, func(r *role) error { return r.request(subject, "{}") }, of}
+	}
+	listen := func(subject, of string) right {
+		return right{"subscribe to " + subject, func(r *role) error { return r.listen(subject) }, of}
+	}
+	push := `{"stream_name":"TOOLCALLS","config":{"name":"push","ack_policy":"none","deliver_subject":"toolcalls.x"}}`
+	return []right{
+		publish("llm.s.delta", "agent"), publish("llm.s.result", "agent"), publish("llm.s.progress", "agent"),
+		publish("llm.s.interrupt", "agent frontend"), publish("llm.s.end", "agent"),
+		publish("llm.s.clock", ""), publish("_llm.0.rules", ""), publish("_llm.0.s.clock", ""), publish("_toolcalls.s.event.x", ""),
+		publish("toolcalls.s.event.x", ""), publish("_blobs.x", ""), publish("$KV.STREAMER_STATE.0.s", ""), publish("$KV.STREAMER_MARK.0", ""),
+		publish("$JS.API.STREAM.PURGE.LLM", ""), publish("$JS.API.STREAM.DELETE.TOOLCALLS", ""), publish("$JS.API.STREAM.INFO.LLM", ""),
+		publish("$JS.API.STREAM.NAMES", ""), publish("streamer.repair", ""), publish("streamer.api.STREAM.PURGE.TOOLCALLS", ""),
+		publish("$JS.API.STREAM.INFO.TOOLCALLS", "subscriber"),
+		{"create a push consumer", func(r *role) error { return r.request("$JS.API.CONSUMER.CREATE.TOOLCALLS.push", push) }, ""},
+		{"read TOOLCALLS", (*role).read, "subscriber"},
+		listen("toolcalls.>", "agent frontend subscriber"), listen(">", ""), listen("_llm.>", ""), listen("llm.>", ""), listen("_INBOX_STREAMER.>", ""),
+	}
+}
+
+// tryRoles tries everything as each role of the account APP. servers are one or
+// more of the same cluster.
+func tryRoles(t *testing.T, servers []*server.Server, replicas int) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	b, err := broker.Open(ctx, broker.Options{URL: address(servers[0], "streamer"), Partitions: 2, Replicas: replicas, InputAge: time.Hour, EventAge: 4 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if w := b.Warnings(); len(w) != 0 {
+		t.Errorf("warnings: got %q, want none", w)
+	}
+	e := &events.Event{Type: events.ToolCallStart, EventID: events.ID{Seq: 1}}
+	if a := b.PublishWait(ctx, b.EventPub("s", e, []byte("{}"), nil, 0)); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	own := newRole(t, servers[0], "streamer")
+	before := sizes(t, own)
+	for i, name := range []string{"agent", "frontend", "subscriber"} {
+		r := newRole(t, servers[i%len(servers)], name)
+		for _, c := range rights() {
+			allowed := slices.Contains(strings.Fields(c.of), name)
+			if err := c.try(r); (err == nil) != allowed {
+				t.Errorf("%s: %s: got %v, want allowed %v", name, c.what, err, allowed)
+			}
+		}
+	}
+	if got := sizes(t, own); got != before {
+		t.Errorf("the streams: got %s, want %s", got, before)
+	}
+	if _, last, err := b.InputBounds(ctx); last != 6 || err != nil { // five of the agent, one of the frontend
+		t.Errorf("the inputs end at %d, %v, want 6", last, err)
+	}
+	live(t, b, newRole(t, servers[len(servers)-1], "frontend"))
+}
+
+// live checks that a client gets the events that are stored from now on, with
+// the headers by which it knows them.
+func live(t *testing.T, b *broker.Broker, r *role) {
+	t.Helper()
+	sub, err := r.nc.SubscribeSync("toolcalls.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	for prev, n := uint64(0), 1; ; n++ { // in a cluster another server knows the subscription after a moment
+		e := &events.Event{Type: events.ToolCallStart, EventID: events.ID{Seq: uint64(n)}}
+		a := b.PublishWait(ctx, b.EventPub("live", e, []byte("{}"), nil, prev))
+		if a.Err != nil {
+			t.Fatal(a.Err)
+		}
+		prev = a.Seq
+		m, err := sub.NextMsg(100 * time.Millisecond)
+		if errors.Is(err, nats.ErrTimeout) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Header.Get("Nats-Subject") != m.Subject || m.Header.Get("Nats-Sequence") == "" {
+			t.Errorf("got %s with header %v, want its subject and sequence", m.Subject, m.Header)
+		}
+		return
+	}
+}
+
+// sizes returns how much is in each stream but that of the inputs.
+func sizes(t *testing.T, own *role) (text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	for _, name := range []string{"TOOLCALLS", "STREAMER_BLOBS", "KV_STREAMER_STATE", "KV_STREAMER_MARK", "KV_STREAMER_MEMBER"} {
+		s, err := own.js.Stream(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += fmt.Sprintf(" %s %d to %d", name, s.CachedInfo().State.FirstSeq, s.CachedInfo().State.LastSeq)
+	}
+	return text
+}
+
+// TestServer tries the configuration of one server.
+func TestServer(t *testing.T) {
+	passwords(t)
+	s := run(t, load(t, "server.conf"))
+	if !s.ReadyForConnections(within) {
+		t.Fatal("the server did not start")
+	}
+	if nc, err := nats.Connect("nats://" + s.Addr().String()); err == nil {
+		nc.Close()
+		t.Error("a client without credentials is let in")
+	}
+	tryRoles(t, []*server.Server{s}, 1)
+}
+
+// TestCluster tries the configuration of three.
+func TestCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three servers take some seconds")
+	}
+	passwords(t)
+	var ports [3]int
+	var routes []string
+	for i := range ports {
+		ports[i] = freePort(t)
+		routes = append(routes, fmt.Sprintf("'nats-route://route:password-of-route@127.0.0.1:%d'", ports[i]))
+	}
+	t.Setenv("NATS_ROUTES", "["+strings.Join(routes, ", ")+"]")
+	var servers []*server.Server
+	for i, port := range ports {
+		t.Setenv("NATS_NAME", fmt.Sprint("nats-", i+1))
+		o := load(t, "cluster.conf")
+		o.Cluster.Host, o.Cluster.Port = "127.0.0.1", port
+		servers = append(servers, run(t, o))
+	}
+	for _, s := range servers {
+		if !s.ReadyForConnections(within) {
+			t.Fatal("a server did not start")
+		}
+	}
+	tryRoles(t, servers, 3)
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}

@@ -1,0 +1,173 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// clientAPI is the root under which clients of another account create consumers
+// of the event stream, in place of that of the JetStream API.
+const (
+	clientAPI = "streamer.api."
+	serverAPI = "$JS.API."
+)
+
+// Bounds of the consumers that clients create.
+const (
+	clientConsumers  = 1000    // of the event stream, ours included
+	clientAckPending = 100_000 // of one consumer
+	clientWaiting    = 10_000  // pull requests of one consumer
+	consumersAtOnce  = 16      // requests under way
+)
+
+// Error codes of refusals, from the server's errors.json.
+const (
+	codeBadRequest       = 10003
+	codeTooManyConsumers = 10026
+	codeUnavailable      = 10008
+)
+
+// consumerGate answers requests that create consumers of the event stream.
+// Clients of another account cannot reach the API itself for them: it would let
+// them have events delivered to any subject of our account.
+type consumerGate struct {
+	b     *Broker
+	slots chan struct{}
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
+}
+
+// serveConsumers answers until the connection is closed. Of all processes on
+// the same streams one answers each request.
+func (b *Broker) serveConsumers() error {
+	g := &consumerGate{b: b, slots: make(chan struct{}, consumersAtOnce)}
+	b.consumers = g
+	for _, subject := range [...]string{"CONSUMER.CREATE." + streamEvents, "CONSUMER.CREATE." + streamEvents + ".>", "CONSUMER.DURABLE.CREATE." + streamEvents + ".*"} {
+		if _, err := b.nc.QueueSubscribe(clientAPI+subject, "streamer", g.take); err != nil {
+			return fmt.Errorf("broker: subscribing to %s: %w", clientAPI+subject, err)
+		}
+	}
+	return nil
+}
+
+// take starts to answer a request, where enough others are finished.
+func (g *consumerGate) take(m *nats.Msg) {
+	if !repliesTo(m.Reply) {
+		return
+	}
+	g.slots <- struct{}{}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
+	g.running.Go(func() {
+		defer func() { <-g.slots }()
+		g.answer(m)
+	})
+}
+
+// answer passes the request to the API and the answer back, or refuses it.
+func (g *consumerGate) answer(m *nats.Msg) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	reply, err := g.create(ctx, m)
+	if err != nil {
+		refused := (*apiError)(nil)
+		if !errors.As(err, &refused) {
+			refused = &apiError{Code: 503, ErrCode: codeUnavailable, Description: "streamer: no answer from JetStream: ask again"}
+		}
+		reply, _ = json.Marshal(map[string]any{ // cannot fail
+			"type":  server.JSApiConsumerCreateResponseType,
+			"error": refused,
+		})
+	}
+	if err := g.b.nc.Publish(m.Reply, reply); err != nil && !g.b.nc.IsClosed() {
+		g.b.notice("an answer to a client that creates a consumer was not sent", err)
+	}
+}
+
+func (g *consumerGate) create(ctx context.Context, m *nats.Msg) ([]byte, error) {
+	var request server.CreateConsumerRequest
+	d := json.NewDecoder(bytes.NewReader(m.Data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&request); err != nil {
+		return nil, refuseConsumer("the request cannot be read: %v", err)
+	}
+	if err := checkConsumer(&request.Config); err != nil {
+		return nil, err
+	}
+	if err := g.room(ctx, &request); err != nil {
+		return nil, err
+	}
+	reply, err := g.b.nc.RequestWithContext(ctx, serverAPI+strings.TrimPrefix(m.Subject, clientAPI), m.Data)
+	if err != nil {
+		return nil, err
+	}
+	return reply.Data, nil
+}
+
+// checkConsumer refuses a consumer that would publish in our account or hold
+// more memory than a client needs.
+func checkConsumer(c *server.ConsumerConfig) error {
+	switch {
+	case c.DeliverSubject != "" || c.DeliverGroup != "":
+		return refuseConsumer("push consumers (deliver_subject %q) are not available in this account: create a pull consumer", c.DeliverSubject)
+	case c.Direct || c.Sourcing:
+		return refuseConsumer("consumers of other streams (direct, sourcing) are not available in this account: create a pull consumer")
+	case c.MaxAckPending < 0 || c.MaxAckPending > clientAckPending:
+		return refuseConsumer("max_ack_pending is %d: 0 to %d are possible in this account", c.MaxAckPending, clientAckPending)
+	case c.MaxWaiting < 0 || c.MaxWaiting > clientWaiting:
+		return refuseConsumer("max_waiting is %d: 0 to %d are possible in this account", c.MaxWaiting, clientWaiting)
+	}
+	return nil
+}
+
+// room refuses a consumer that is one too many. One that exists may be created
+// again.
+func (g *consumerGate) room(ctx context.Context, request *server.CreateConsumerRequest) error {
+	var info struct {
+		failure
+		State struct {
+			Consumers int `json:"consumer_count"`
+		} `json:"state"`
+	}
+	err := g.b.askOnce(ctx, apiStreamInfo+streamEvents, nil, &info)
+	if err != nil || info.State.Consumers < g.b.clientConsumers {
+		return err
+	}
+	name := request.Config.Name
+	if name == "" {
+		name = request.Config.Durable
+	}
+	if name != "" && publishable(name) && !strings.Contains(name, ".") {
+		if err := g.b.askOnce(ctx, apiConsumerInfo+streamEvents+"."+name, nil, &failure{}); err == nil {
+			return nil
+		}
+	}
+	return &apiError{Code: 400, ErrCode: codeTooManyConsumers, Description: fmt.Sprintf(
+		"streamer: stream %s has %d consumers, and clients may create no more: delete those that are not used", streamEvents, info.State.Consumers)}
+}
+
+func refuseConsumer(format string, args ...any) error {
+	return &apiError{Code: 400, ErrCode: codeBadRequest, Description: "streamer: " + fmt.Sprintf(format, args...)}
+}
+
+// close waits until no request is under way. The connection is closed, so that
+// none takes long.
+func (g *consumerGate) close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.running.Wait()
+}

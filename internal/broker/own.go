@@ -1,0 +1,38 @@
+package broker
+
+import (
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+)
+
+// A server writes the acknowledgement of a publish to any reply subject, so that
+// a client of our account can store one on an internal subject. Acknowledgements
+// have no headers; all that streamer writes there has one.
+const (
+	ownInput      = headerMsgID // of clock and rules inputs
+	ownSnapshot   = headerTTL
+	ownCheckpoint = headerPrev
+	ownHeartbeat  = headerTTL
+)
+
+// own reports whether a message on an internal subject has the header that
+// streamer writes there.
+func own(h nats.Header, header string) bool { return len(h[header]) > 0 }
+
+// ignored counts and reports a message on an internal subject that streamer did
+// not write. kind distinguishes what is reported once per interval.
+func (b *Broker) ignored(kind, subject string, seq uint64) {
+	b.counts.foreign.Add(1)
+	b.trouble(kind, "message that streamer did not write ignored",
+		fmt.Errorf("message %d on %s: another client can publish in streamer's NATS account", seq, subject))
+}
+
+// damaged counts a message in place of one that is needed, and returns the error
+// that names it.
+func (b *Broker) damaged(what, subject string, seq uint64, why any) error {
+	b.counts.foreign.Add(1)
+	return fmt.Errorf("%w: %s: message %d on %s: %v", ErrDamaged, what, seq, subject, why)
+}
+
+const notOwn = "streamer did not write it; another client can publish in its NATS account"

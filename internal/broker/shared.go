@@ -1,0 +1,82 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Subjects on which a server tells a client about itself and its account.
+const (
+	sysUserInfo    = "$SYS.REQ.USER.INFO"
+	sysConnections = "$SYS.REQ.ACCOUNT.PING.CONNZ"
+)
+
+const (
+	sharedWait  = 300 * time.Millisecond // for the servers of a cluster, whose number is not known
+	sharedNames = 5                      // users that a warning names
+)
+
+// sharedAccount returns a warning where clients have users in the account of the
+// streams, or "". It returns "" too where the server does not answer.
+func (b *Broker) sharedAccount(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	var info struct {
+		failure
+		Data server.UserInfo `json:"data"`
+	}
+	if b.askOnce(ctx, sysUserInfo, nil, &info) != nil {
+		return ""
+	}
+	const harm = "a server writes acknowledgements to any reply subject, so that a client which may publish anything can overwrite snapshots and events; " +
+		"give streamer an account of its own, as deploy/nats/accounts.conf does"
+	if info.Data.Account == server.DEFAULT_GLOBAL_ACCOUNT {
+		return fmt.Sprintf("the streams are in the default account %s, which clients share: %s", info.Data.Account, harm)
+	}
+	others := b.otherUsers(ctx, info.Data.UserID)
+	if len(others) == 0 {
+		return ""
+	}
+	names := strings.Join(others[:min(len(others), sharedNames)], ", ")
+	return fmt.Sprintf("other users (%s) are connected to the account %s of the streams: unless they are trusted as streamer is, %s", names, cmp.Or(info.Data.AccountName, info.Data.Account), harm)
+}
+
+// otherUsers lists the users with connections to our account, but for one.
+func (b *Broker) otherUsers(ctx context.Context, own string) []string {
+	sub, err := b.nc.SubscribeSync(b.nc.NewInbox())
+	if err != nil {
+		return nil
+	}
+	defer sub.Unsubscribe()
+	if b.nc.PublishRequest(sysConnections, sub.Subject, []byte(`{"auth":true}`)) != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, sharedWait)
+	defer cancel()
+	found := map[string]bool{}
+	for {
+		m, err := sub.NextMsgWithContext(ctx)
+		if err != nil { // all that come have come
+			return slices.Sorted(maps.Keys(found))
+		}
+		var answer struct {
+			Data server.Connz `json:"data"`
+		}
+		if json.Unmarshal(m.Data, &answer) != nil {
+			continue
+		}
+		for _, c := range answer.Data.Conns {
+			if c.AuthorizedUser != own {
+				found[c.AuthorizedUser] = true
+			}
+		}
+	}
+}
