@@ -56,6 +56,7 @@ func openAttacked(t *testing.T, shared bool) *attacked {
 			t.Error(err)
 		}
 	})
+	<-h.opened
 	a := &attacked{house: h, t: t, client: jetStreamAt(t, h.broker.URL()), own: jetStreamAt(t, h.broker.OwnURL())}
 	a.publish("delta", attackedCalls)
 	a.publish("result", fmt.Sprintf(attackedResult, "large", strings.Repeat("large ", 20_000)))

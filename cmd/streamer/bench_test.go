@@ -38,6 +38,7 @@ func BenchmarkBrowser(b *testing.B) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = h.run(ctx) })
 	defer func() { stop(); wg.Wait(); h.close() }()
+	<-h.opened
 
 	got := make(chan time.Duration, 1<<16)
 	for i := range sessions {

@@ -194,7 +194,7 @@ func serveHere(t *testing.T, dir, listen string, more ...string) (home string, s
 		h.close()
 	})
 	t.Cleanup(stop)
-	ruled(t, h.broker)
+	<-h.opened
 	return h.page(), stop
 }
 

@@ -107,6 +107,11 @@ func showDemo(ctx context.Context, std stdio, s *serveFlags, speed time.Duration
 		defer stop()
 		ended <- h.run(running)
 	}()
+	select {
+	case <-h.opened:
+	case <-running.Done():
+		return <-ended
+	}
 	stage.announce(std.out, h)
 	played := stage.play(running)
 	if played == nil {

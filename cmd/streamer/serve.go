@@ -34,7 +34,7 @@ func serve(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	defer h.close()
-	h.greet(std)
+	h.admitted = func() { h.greet(std) }
 	return h.run(ctx)
 }
 
@@ -47,6 +47,9 @@ type house struct {
 	gateway *gateway.Gateway
 	desk    *repairs.Desk
 	ln      net.Listener
+	// opened is closed when inputs are taken, and admitted, if set, called then.
+	opened   chan struct{}
+	admitted func()
 }
 
 // openTime bounds how long the start may wait for NATS.
@@ -58,7 +61,7 @@ func open(ctx context.Context, std stdio, s *serveFlags) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{flags: s, log: log}
+	h := &house{flags: s, log: log, opened: make(chan struct{})}
 	if err := h.open(ctx); err != nil {
 		h.close()
 		return nil, err
@@ -88,9 +91,6 @@ func (h *house) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := h.broker.Admit(); err != nil {
-		return err
-	}
 	for _, w := range h.broker.Warnings() {
 		h.log.Warn().Str("why", w).Msg("weaker than it could be")
 	}
@@ -104,7 +104,7 @@ func (h *house) open(ctx context.Context) (err error) {
 	gatewayOptions.Metrics, gatewayOptions.Warnings = h.metrics, h.worker.Warnings
 	h.desk = &repairs.Desk{Log: sessionLog{h.broker}, MaxBytes: h.flags.repairBytes}
 	gatewayOptions.Repairs = h.desk
-	h.gateway, err = gateway.New(gatewayOptions, store{h.broker, h.worker}, sseui.Files, h.log)
+	h.gateway, err = gateway.New(gatewayOptions, store{h.broker, h.worker, h.opened}, sseui.Files, h.log)
 	return err
 }
 
@@ -114,7 +114,7 @@ func (h *house) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
-	errs := make(chan error, 3)
+	errs := make(chan error, 4)
 	wg.Go(func() {
 		defer stop()
 		errs <- h.gateway.Run(ctx, h.ln)
@@ -122,6 +122,12 @@ func (h *house) run(ctx context.Context) error {
 	wg.Go(func() {
 		defer stop()
 		errs <- h.carry(ctx)
+	})
+	wg.Go(func() {
+		if err := h.admit(ctx); err != nil {
+			errs <- err
+			stop()
+		}
 	})
 	if h.flags.repairService {
 		wg.Go(func() {
@@ -135,6 +141,35 @@ func (h *house) run(ctx context.Context) error {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			return err
 		}
+	}
+	return nil
+}
+
+// admitAfter bounds how long inputs wait for partitions that do not get on.
+const admitAfter = time.Minute
+
+// admit opens for inputs when the settings of this instance are in force: over
+// HTTP and, where the server is embedded, over NATS. Nobody can publish on the
+// embedded server before all partitions are taken over.
+func (h *house) admit(ctx context.Context) error {
+	all := 0
+	if h.flags.nats.url == "" && !h.flags.greedy {
+		all = h.broker.Partitions()
+	}
+	settling, cancel := context.WithTimeout(ctx, admitAfter)
+	defer cancel()
+	if err := h.worker.WaitSettled(settling, all); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		h.log.Warn().Err(h.worker.Problem()).Msg("open for inputs, although not all partitions are taken over")
+	}
+	if err := h.broker.Admit(); err != nil {
+		return err
+	}
+	close(h.opened)
+	if h.admitted != nil {
+		h.admitted()
 	}
 	return nil
 }

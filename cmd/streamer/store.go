@@ -17,6 +17,7 @@ import (
 type store struct {
 	*broker.Broker
 	worker *worker.Worker
+	opened <-chan struct{} // closed when inputs are taken
 }
 
 // Tail is gateway.Store's.
@@ -71,5 +72,13 @@ func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, 
 // Ready is gateway.Store's: the streams answer, and no partition has stopped or
 // is far behind.
 func (s store) Ready(ctx context.Context) error {
-	return errors.Join(s.Broker.Ready(ctx), s.worker.Problem())
+	if err := errors.Join(s.Broker.Ready(ctx), s.worker.Problem()); err != nil {
+		return err
+	}
+	select {
+	case <-s.opened:
+		return nil
+	default:
+		return gateway.ErrNotOpen
+	}
 }

@@ -21,8 +21,13 @@ var errTaken = errors.New("messages of other sessions or kinds bear the input's 
 // the stream: the server takes an input for a repetition of whatever message
 // bears its id, also one on another session's subject. Such an input is stored
 // under the id with the sequence of that message added, which is the same id
-// for the same request again.
+// for the same request again. An input that comes before inputs are taken waits.
 func (s store) Publish(ctx context.Context, token, kind, msgID string, header map[string]string, data []byte) (uint64, error) {
+	select {
+	case <-s.opened:
+	case <-ctx.Done():
+		return 0, gateway.ErrNotOpen
+	}
 	h := make(nats.Header, len(header))
 	for k, v := range header {
 		h[k] = []string{v}

@@ -38,6 +38,9 @@ func TestURLFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := h.broker.Admit(); err != nil {
+			t.Fatal(err)
+		}
 		js := jetStreamAt(t, strings.TrimSpace(string(agent)))
 		if _, err := js.Publish(t.Context(), "llm.s.delta", []byte("{}")); err != nil {
 			t.Errorf("an agent publishes: %v", err)

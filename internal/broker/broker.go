@@ -172,7 +172,7 @@ func (b *Broker) open(ctx context.Context) (err error) {
 		return nil
 	}
 	if b.embedded != nil {
-		if err := b.forgetMembers(ctx); err != nil {
+		if err := errors.Join(b.wasDown(ctx), b.forgetMembers(ctx)); err != nil {
 			return err
 		}
 	} else if w := b.sharedAccount(ctx); w != "" {
@@ -213,7 +213,11 @@ func (b *Broker) Admit() error {
 	if b.embedded == nil {
 		return nil
 	}
-	return b.embedded.admit()
+	err := b.embedded.admit()
+	if err == nil {
+		b.down.end(time.Now())
+	}
+	return err
 }
 
 // URL gives the address clients can connect to, without any password. It is

@@ -42,8 +42,11 @@ func (b *Broker) Outage() (from, until time.Time) {
 }
 
 // wasDown begins an outage at the time the embedded server stored its last
-// message: no client could publish since.
+// message: no client could publish since, nor can any before Admit.
 func (b *Broker) wasDown(ctx context.Context) error {
+	if b.opts.Listen == "" {
+		return nil
+	}
 	var last time.Time
 	for _, name := range streamNames {
 		state, err := b.bounds(ctx, name)

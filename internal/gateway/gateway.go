@@ -43,6 +43,8 @@ var (
 	// ErrFull is an input that is not stored because the log has as many bytes
 	// as it may have.
 	ErrFull = errors.New("gateway: input log is full")
+	// ErrNotOpen is an input that came before inputs are taken.
+	ErrNotOpen = errors.New("gateway: not open for inputs yet")
 )
 
 // Store is what the gateway needs of the two logs. Its methods are called from

@@ -66,6 +66,9 @@ func (g *Gateway) notStored(w http.ResponseWriter, session, kind string, err err
 		return refuse(http.StatusServiceUnavailable, "the input is not stored: the input log is full; it takes inputs again when old ones expire, or with a larger --max-bytes")
 	}
 	w.Header().Set("Retry-After", "2")
+	if errors.Is(err, ErrNotOpen) {
+		return refuse(http.StatusServiceUnavailable, "the input is not stored: partitions are still being taken over; /readyz says when inputs are taken")
+	}
 	return refuse(http.StatusServiceUnavailable, "the input is not known to be stored; send it again with the same Idempotency-Key")
 }
 
