@@ -236,7 +236,7 @@ func (m *model) settle() error {
 	}
 	o := m.owners[0]
 	m.past = nil // listings are fresh at last
-	if err := o.list(); err != nil {
+	if err := o.list(); err != nil && !startsAgain(err) {
 		return err
 	}
 	for range 2000 {
