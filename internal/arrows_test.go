@@ -34,7 +34,7 @@ func rooms() map[string]room {
 		"internal/encode":    {core: true, may: "events"},
 		"internal/broker":    {may: "events deploy/nats nats.go nats-server"},
 		"internal/repairs":   {may: "events patch"},
-		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go zerolog"},
+		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go s2 zerolog"},
 		"internal/gateway":   {may: "encode events repairs session nearest zerolog"},
 		"deploy/nats":        {},
 		"examples/sse-ui":    {},
@@ -55,6 +55,7 @@ func names() map[string]string {
 		"github.com/nats-io/nats-server/v2/server": "nats-server",
 		"github.com/nats-io/nuid":                  "nuid",
 		"streamer/deploy/nats":                     "deploy/nats",
+		"github.com/klauspost/compress/s2":         "s2",
 		"streamer/examples/sse-ui":                 "examples/sse-ui",
 	}
 }

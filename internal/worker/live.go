@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -42,8 +41,8 @@ type live struct {
 
 // point is a place in a chain.
 type point struct {
-	Seq uint64    `json:"seq"`
-	ID  events.ID `json:"id"`
+	Seq uint64
+	ID  events.ID
 }
 
 // folded notes that an input changed the state.
@@ -65,15 +64,6 @@ func (l *live) changed(seq uint64) {
 // idle tells whether nothing of the session is only in memory.
 func (l *live) idle() bool {
 	return l.first == 0 && l.save == nil && len(l.queue) == 0
-}
-
-// record is a session as it is saved: the state after input N, the chain as it
-// was then, and the events the chain may lack.
-type record struct {
-	State  json.RawMessage `json:"state,omitempty"`
-	Chain  point           `json:"chain"`
-	Base   point           `json:"base"`
-	Events []outgoing      `json:"events,omitempty"`
 }
 
 // load returns a session, reading it back if it is not in memory. What the saved

@@ -775,7 +775,7 @@ func (o *modelOwner) OpenEvents(context.Context) (map[string]int, error) {
 
 // list lets the owner take a listing.
 func (o *modelOwner) list() error {
-	l, err := o.q.snapshots(context.Background())
+	l, err := o.q.listSnapshots(context.Background())
 	if err == nil {
 		l.open, err = o.q.open(context.Background(), l.saved)
 	}

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -54,9 +53,13 @@ func (q *partition) save(now time.Time) {
 // left for want of room.
 func (q *partition) saveAll(now time.Time) (left bool) { return q.saveOlder(now, now) }
 
-// maxSaving bounds the bytes of states on their way: after a burst all sessions
-// change at once, and each state is held until it is acknowledged.
-const maxSaving = 8 << 20
+// maxSaving bounds the bytes of snapshots of a partition that are being written:
+// after a burst all sessions change at once, and each snapshot is held until it
+// is acknowledged. Each counts savingCost bytes besides its own.
+const (
+	maxSaving  = 4 << 20
+	savingCost = 1 << 10 // headers and bookkeeping
+)
 
 func (q *partition) saveOlder(than, now time.Time) (left bool) {
 	for _, l := range q.live {
@@ -82,7 +85,7 @@ func (q *partition) saveSession(l *live, now time.Time) {
 	q.trim(l, now)
 	l.since = now
 	s := &save{session: l, n: l.state.N}
-	data, err := l.record()
+	data, err := l.snapshot(&q.snapshots)
 	if err != nil {
 		q.z.Error().Err(err).Str("session", l.token).Msg("state cannot be saved")
 		return
@@ -91,7 +94,7 @@ func (q *partition) saveSession(l *live, now time.Time) {
 	alarm, set := l.state.Alarm(q.rules.inForce())
 	s.pub, blobs = q.log.SavePub(q.p, l.token, l.rev, l.header(alarm, set), data)
 	s.pub.Key, s.pub.Epoch = s, q.log.Epoch()
-	l.save, l.second, s.blobs, s.bytes = s, 0, len(blobs), len(data)
+	l.save, l.second, s.blobs, s.bytes = s, 0, len(blobs), len(data)+savingCost
 	q.saving++
 	q.savingBytes += s.bytes
 	for _, b := range blobs {
@@ -103,25 +106,23 @@ func (q *partition) saveSession(l *live, now time.Time) {
 	}
 }
 
-// record gives the bytes that are saved.
-func (l *live) record() ([]byte, error) {
+// snapshot returns the stored form of the session as it is now.
+func (l *live) snapshot(e *snapshotEncoder) ([]byte, error) {
 	state, err := l.state.Marshal()
 	if err != nil {
 		return nil, err
 	}
-	r := record{Chain: point{l.chain, l.id}, Base: l.base}
+	r := record{State: state, Chain: point{l.chain, l.id}, Base: l.base}
+	r.Events = make([]outgoing, 0, len(l.acked)+len(l.queue))
 	r.Events = append(r.Events, l.acked...)
 	for _, o := range l.queue {
 		r.Events = append(r.Events, *o)
 	}
-	rest, err := json.Marshal(r)
+	data, err := e.encode(&r)
 	if err != nil {
-		return nil, fmt.Errorf("worker: session %q: save state: %w", l.token, err)
+		return nil, fmt.Errorf("worker: session %q: %w", l.token, err)
 	}
-	// The state goes in as it is: json.Marshal would read and copy it again.
-	data := make([]byte, 0, len(`{"state":,`)+len(state)+len(rest))
-	data = append(append(append(data, `{"state":`...), state...), ',')
-	return append(data, rest[1:]...), nil
+	return data, nil
 }
 
 // saved takes the outcome of saving, or of storing a piece of a large state.
@@ -313,7 +314,7 @@ type listing struct {
 // list reads the sessions of the partition that have something open, since a
 // listing can be stale and another worker may have saved meanwhile.
 func (q *partition) list(ctx context.Context) {
-	l, err := q.snapshots(ctx)
+	l, err := q.listSnapshots(ctx)
 	if err == nil {
 		l.open, err = q.open(ctx, l.saved)
 	}
@@ -329,8 +330,8 @@ func (q *partition) list(ctx context.Context) {
 	}
 }
 
-// snapshots lists the saved sessions.
-func (q *partition) snapshots(ctx context.Context) (l listing, err error) {
+// listSnapshots lists the saved sessions.
+func (q *partition) listSnapshots(ctx context.Context) (l listing, err error) {
 	last, err := q.log.LastState(ctx, q.p)
 	if err != nil {
 		return l, err
