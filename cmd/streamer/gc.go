@@ -11,10 +11,11 @@ import (
 )
 
 // Bounds of the garbage that waits to be collected: up to gcMost percent of the
-// live heap while that is small, and never less than the runtime's own 100.
+// live heap while that is small, and never less than gcLeast.
 const (
 	gcMost  = 400
-	gcRoom  = 256 << 20 // bytes, above which it is less than gcMost
+	gcLeast = 50
+	gcRoom  = 192 << 20 // bytes, above which it is less than gcMost
 	gcEvery = time.Second
 )
 
@@ -75,7 +76,7 @@ func paceGC(ctx context.Context, limit uint64) {
 
 // gcPercent returns the garbage, as a part of the live heap, that fits into room.
 func gcPercent(live, room uint64) int {
-	return int(min(gcMost, max(100, 100*room/max(1, live))))
+	return int(min(gcMost, max(gcLeast, 100*room/max(1, live))))
 }
 
 // roomIn returns the room for garbage under a limit: an eighth of it.

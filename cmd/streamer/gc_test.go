@@ -14,10 +14,10 @@ func TestGCPercent(t *testing.T) {
 	}{
 		{0, gcRoom, gcMost},
 		{10 << 20, gcRoom, gcMost},
-		{128 << 20, gcRoom, 200},
-		{10 << 30, gcRoom, 100},
+		{128 << 20, gcRoom, 150},
+		{10 << 30, gcRoom, gcLeast},
 		{32 << 20, 64 << 20, 200},
-		{32 << 20, 1, 100},
+		{32 << 20, 1, gcLeast},
 	} {
 		if got := gcPercent(c.live, c.room); got != c.want {
 			t.Errorf("%d bytes in use, room for %d: got %d %%, want %d", c.live, c.room, got, c.want)

@@ -264,6 +264,7 @@ func (q *partition) trim(l *live, now time.Time) {
 		l.base = point{l.acked[n].Seq, l.acked[n].ID}
 		n++
 	}
+	clear(l.acked[:n]) // or the array would hold their bodies
 	l.acked = l.acked[n:]
 	if len(l.acked) == 0 {
 		l.acked = nil

@@ -30,6 +30,7 @@ type save struct {
 	blobs   int
 	bytes   int
 	n       uint64 // the state is the one after this input
+	unsent  bool   // with events that are not stored yet
 }
 
 // A partition that is saveLate behind, as after an outage, waits saveBehind
@@ -57,14 +58,17 @@ func (q *partition) saveAll(now time.Time) (left bool) { return q.saveOlder(now,
 // after a burst all sessions change at once, and each snapshot is held until it
 // is acknowledged. Each counts savingCost bytes besides its own.
 const (
-	maxSaving  = 4 << 20
+	maxSaving  = 1 << 20
 	savingCost = 1 << 10 // headers and bookkeeping
 )
 
 func (q *partition) saveOlder(than, now time.Time) (left bool) {
 	for _, l := range q.live {
-		if l.first == 0 || l.save != nil || l.since.After(than) || l.fresh {
+		if !l.dirty() || l.save != nil || l.since.After(than) || l.fresh {
 			continue
+		}
+		if len(l.queue) > 0 && than.Before(now) && l.since.After(than.Add(-q.opts.SaveEvery)) {
+			continue // its events are stored in a moment: one snapshot then is enough
 		}
 		if q.savingBytes >= maxSaving {
 			return true
@@ -84,7 +88,7 @@ func (q *partition) saveOver(s *save) {
 func (q *partition) saveSession(l *live, now time.Time) {
 	q.trim(l, now)
 	l.since = now
-	s := &save{session: l, n: l.state.N}
+	s := &save{session: l, n: l.state.N, unsent: len(l.queue) > 0}
 	data, err := l.snapshot(&q.snapshots)
 	if err != nil {
 		q.z.Error().Err(err).Str("session", l.token).Msg("state cannot be saved")
@@ -144,7 +148,7 @@ func (q *partition) saved(ctx context.Context, s *save, a broker.Ack) error {
 	switch {
 	case a.Err == nil:
 		q.m.saves.Add(1)
-		l.rev = a.Seq
+		l.rev, l.unsent = a.Seq, s.unsent
 		l.first, l.second = l.second, 0
 		return nil
 	case errors.Is(a.Err, broker.ErrConflict):
@@ -180,7 +184,7 @@ func (q *partition) contested(ctx context.Context, l *live, s *save) error {
 		}
 		return err
 	case n >= s.n:
-		l.rev = stored.Rev
+		l.rev, l.unsent = stored.Rev, stored.Header[headerUnsent] != ""
 		l.first, l.second = l.second, 0
 	default:
 		l.rev = stored.Rev // ours is newer: the next save replaces it

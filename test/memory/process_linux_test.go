@@ -126,11 +126,15 @@ func (p *process) metric(name string) float64 {
 	return 0
 }
 
-// memory is the memory of a process in bytes, as the kernel counts it.
-type memory struct{ resident, peak uint64 }
+// memory is the memory of a process in bytes, as the kernel counts it, and the
+// processor time it has taken.
+type memory struct {
+	resident, peak uint64
+	cpu            time.Duration
+}
 
 func (m memory) String() string {
-	return fmt.Sprintf("resident %d MB, peak %d MB", m.resident/1e6, m.peak/1e6)
+	return fmt.Sprintf("resident %d MB, peak %d MB, %.0f s of processor time", m.resident/1e6, m.peak/1e6, m.cpu.Seconds())
 }
 
 func (p *process) memory() memory {
@@ -150,7 +154,30 @@ func (p *process) memory() memory {
 		}
 		return n << 10
 	}
-	return memory{read("VmRSS"), read("VmHWM")}
+	return memory{read("VmRSS"), read("VmHWM"), p.cpu()}
+}
+
+// tick is the unit of processor time in /proc, which is the same on all Linux.
+const tick = 10 * time.Millisecond
+
+// cpu returns the processor time of the process and its kernel: the 14th and
+// 15th field of /proc/<pid>/stat, of which the second may have spaces in it.
+func (p *process) cpu() time.Duration {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var sum time.Duration
+	for _, f := range fields[11:13] {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		sum += time.Duration(n) * tick
+	}
+	return sum
 }
 
 // client connects to the embedded server as its clients do.
