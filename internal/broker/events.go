@@ -103,7 +103,7 @@ func (b *Broker) Events(ctx context.Context, token string, after uint64, fn func
 }
 
 func (b *Broker) history(ctx context.Context, token string, after uint64, fn func(Stored) error) error {
-	err := b.read(ctx, eventReading(token, func(batch []stored, pending uint64) error {
+	r := eventReading(token, func(batch []stored, pending uint64) error {
 		if err := b.eachEvent(batch, fn); err != nil {
 			return err
 		}
@@ -111,7 +111,11 @@ func (b *Broker) history(ctx context.Context, token string, after uint64, fn fun
 			return errStop
 		}
 		return nil
-	}), after+1)
+	})
+	if token == "" {
+		r.credit = sweepCredit // tools read the whole log, one at a time
+	}
+	err := b.read(ctx, r, after+1)
 	if errors.Is(err, errStop) {
 		return nil
 	}

@@ -39,6 +39,9 @@ type save struct {
 const (
 	saveLate   = 5 * time.Second
 	saveBehind = 4
+	// saveUnsent is how many times SaveEvery a snapshot is put off for events that
+	// are not stored yet.
+	saveUnsent = 7
 )
 
 // save begins to save the sessions that changed SaveEvery ago.
@@ -67,8 +70,8 @@ func (q *partition) saveOlder(than, now time.Time) (left bool) {
 		if !l.dirty() || l.save != nil || l.since.After(than) || l.fresh {
 			continue
 		}
-		if len(l.queue) > 0 && than.Before(now) && l.since.After(than.Add(-q.opts.SaveEvery)) {
-			continue // its events are stored in a moment: one snapshot then is enough
+		if len(l.queue) > 0 && than.Before(now) && l.since.After(than.Add(-saveUnsent*q.opts.SaveEvery)) {
+			continue // when its events are stored, one snapshot is enough
 		}
 		if q.savingBytes >= maxSaving {
 			return true
