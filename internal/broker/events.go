@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -103,23 +102,11 @@ func (b *Broker) Events(ctx context.Context, token string, after uint64, fn func
 }
 
 func (b *Broker) history(ctx context.Context, token string, after uint64, fn func(Stored) error) error {
-	r := eventReading(token, func(batch []stored, pending uint64) error {
-		if err := b.eachEvent(batch, fn); err != nil {
-			return err
-		}
-		if pending == 0 {
-			return errStop
-		}
-		return nil
-	})
+	r := eventReading(token, nil)
 	if token == "" {
 		r.credit = sweepCredit // tools read the whole log, one at a time
 	}
-	err := b.read(ctx, r, after+1)
-	if errors.Is(err, errStop) {
-		return nil
-	}
-	return err
+	return b.readToEnd(ctx, r, after+1, func(m stored) error { return fn(b.storedEvent(m)) })
 }
 
 // eventReading asks for little ahead: many clients read histories at once, and

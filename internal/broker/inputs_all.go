@@ -15,11 +15,15 @@ import (
 // log are not delivered.
 func (b *Broker) AllInputs(ctx context.Context, from uint64, deliver func(batch []Input, next uint64) error) error {
 	a := allInputs{b: b, next: max(from, 1), deliver: deliver}
-	err := b.read(ctx, reading{
-		stream: streamInputs, credit: sweepCredit,
-		position: func(ctx context.Context, next uint64) error { return a.present(ctx, next) },
-		deliver:  func(batch []stored, pending uint64) error { return a.take(ctx, batch, pending) },
-	}, a.next)
+	r := reading{stream: streamInputs, credit: sweepCredit, position: a.present}
+	e := end{b: b, r: r, next: a.next}
+	r.idle = e.reached
+	r.deliver = func(batch []stored, pending uint64) error {
+		err := a.take(ctx, batch, pending)
+		e.next, e.asked = a.next, false
+		return err
+	}
+	err := b.read(ctx, r, a.next)
 	if errors.Is(err, errStop) {
 		return nil
 	}

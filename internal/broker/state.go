@@ -79,29 +79,16 @@ func tokenOf(subject string) string { return subject[strings.LastIndexByte(subje
 // why the blobs of a state cannot be read. A state that is saved meanwhile comes
 // twice, the later one last.
 func (b *Broker) AllStates(ctx context.Context, fn func(token string, s State, wrong error) error) error {
-	r := reading{stream: streamStates}
-	r.deliver = func(batch []stored, pending uint64) error {
-		for _, m := range batch {
-			if deleted(m.header) {
-				continue
-			}
-			s, wrong := b.state(ctx, m)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err := fn(tokenOf(m.subject), s, wrong); err != nil {
-				return err
-			}
+	return b.readToEnd(ctx, reading{stream: streamStates}, 1, func(m stored) error {
+		if deleted(m.header) {
+			return nil
 		}
-		if pending == 0 {
-			return errStop
+		s, wrong := b.state(ctx, m)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		return nil
-	}
-	if err := b.read(ctx, r, 1); !errors.Is(err, errStop) {
-		return err
-	}
-	return nil
+		return fn(tokenOf(m.subject), s, wrong)
+	})
 }
 
 // StateAge returns how long a saved state is kept after it was written.
@@ -152,34 +139,21 @@ func (b *Broker) ListStates(ctx context.Context, p int, fn func(token string, re
 	if p >= 0 {
 		r.filter = stateSubject(p, "*")
 	}
-	r.deliver = func(batch []stored, pending uint64) error {
-		for _, m := range batch {
-			if deleted(m.header) {
-				continue
-			}
-			token := tokenOf(m.subject)
-			if !answerable(token) {
-				continue
-			}
-			header := stateHeaders(m.header)
-			if !own(m.header, ownSnapshot) {
-				b.ignored(m.subject, m.subject, m.seq)
-				header = nil
-			}
-			if err := fn(token, m.seq, header, m.at); err != nil {
-				return err
-			}
+	return b.readToEnd(ctx, r, 1, func(m stored) error {
+		if deleted(m.header) {
+			return nil
 		}
-		if pending == 0 {
-			return errStop
+		token := tokenOf(m.subject)
+		if !answerable(token) {
+			return nil
 		}
-		return nil
-	}
-	err := b.read(ctx, r, 1)
-	if errors.Is(err, errStop) {
-		return nil
-	}
-	return err
+		header := stateHeaders(m.header)
+		if !own(m.header, ownSnapshot) {
+			b.ignored(m.subject, m.subject, m.seq)
+			header = nil
+		}
+		return fn(token, m.seq, header, m.at)
+	})
 }
 
 func stateSubject(p int, token string) string {
