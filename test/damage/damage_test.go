@@ -1,14 +1,12 @@
 package damage
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // data is a copy of a data directory that is damaged.
@@ -75,9 +73,8 @@ func (d *data) flipped(file string) {
 	d.must(os.WriteFile(file, content, 0o600))
 }
 
-func (d *data) flippedFirst(name string) { d.flipped(d.blocks(name)[0]) }
-
-func (d *data) flippedNewest(name string) {
+// flippedMiddle flips a bit in the middle of the newest block of a stream.
+func (d *data) flippedMiddle(name string) {
 	all := d.blocks(name)
 	d.flipped(all[len(all)-1])
 }
@@ -98,27 +95,5 @@ func (d *data) removed(file string) {
 	err := os.Remove(file)
 	if !os.IsNotExist(err) {
 		d.must(err)
-	}
-}
-
-// purge removes all messages of a stream, over the API.
-func (in *instance) purge(name string) {
-	ctx, cancel := context.WithTimeout(in.t.Context(), 10*time.Second)
-	defer cancel()
-	s, err := in.connect().Stream(ctx, name)
-	if err == nil {
-		err = s.Purge(ctx)
-	}
-	if err != nil {
-		in.t.Fatal(err)
-	}
-}
-
-// remove deletes a stream, over the API.
-func (in *instance) remove(name string) {
-	ctx, cancel := context.WithTimeout(in.t.Context(), 10*time.Second)
-	defer cancel()
-	if err := in.connect().DeleteStream(ctx, name); err != nil {
-		in.t.Fatal(err)
 	}
 }

@@ -1,67 +1,157 @@
 package damage
 
 import (
+	"context"
 	"os"
 	"path/filepath"
-	"strings"
-	"testing"
+	"time"
 )
 
 // row is one damage and what has to come of it. The table of docs/operations.md
 // has the same rows.
 type row struct {
-	stream, damage string
+	what, damage string
 
-	while   []stop             // how the process ended before the files are damaged; if empty, it was killed
-	do      []func(*data)      // damages to files, each on a copy of its own
-	running func(in *instance) // a damage while it runs, in place of do
+	do      []func(*data) // damages to files of a process that was killed, each on a copy of its own
+	also    bool          // do is done on the files of a process that was stopped cleanly too
+	running func(*run)    // a damage while it runs, in place of do
 
 	refused string // the start is refused with this text
-	down    string // /readyz says this until the process is started again
-	mends   bool   // it goes on after `streamer mend --yes`
+	down    string // /readyz has this until the process is started again
+	mends   bool   // `streamer mend --yes` may have to be run
 	says    string // its log has this
 	lost    some   // sessions whose events from before the damage may be missing
 	differ  some   // sessions that `streamer verify` may name
-	large   bool   // on streams with two blocks
-	short   bool   // also with -short
+	blocks  bool   // on streams with two blocks
+	short   bool   // is also run with -short
 }
 
-func rowsX() (all []row) {
-	for _, s := range []string{inputStream, eventStream, stateStream, markStream, memberStream, blobStream} {
-		add := func(r row) { r.stream = s; all = append(all, r) }
-		add(row{damage: "deleted", do: []func(*data){func(d *data) { d.deleted(s) }}})
-		add(row{damage: "rolled back", do: []func(*data){func(d *data) { d.rolledBack(s) }}})
-		add(row{damage: "truncated", while: []stop{killed, cleanly}, do: []func(*data){func(d *data) { d.truncated(s, 7) }, func(d *data) { d.truncated(s, 0) }}})
-		add(row{damage: "flipped", while: []stop{killed, cleanly}, do: []func(*data){func(d *data) { d.flippedNewest(s) }, func(d *data) { d.flippedLast(s) }}})
-		add(row{damage: "meta.inf", do: []func(*data){func(d *data) { d.flipped(filepath.Join(d.stream(s), "meta.inf")) }}})
-		add(row{damage: "index.db", while: []stop{cleanly}, do: []func(*data){func(d *data) { d.removed(filepath.Join(d.stream(s), "msgs", "index.db")) }, func(d *data) { d.flipped(filepath.Join(d.stream(s), "msgs", "index.db")) }}})
-		add(row{damage: "purged", running: func(in *instance) { in.purge(s) }})
-		add(row{damage: "deleted running", running: func(in *instance) { in.remove(s) }, down: "stream " + s})
+// rows returns the table.
+func rows() []row {
+	table := []row{
+		{what: inputStream, damage: "deleted", do: deleted(inputStream), refused: "stream LLM is missing", short: true},
+		{what: inputStream, damage: "`meta.inf` damaged", do: damagedMeta(inputStream), refused: "stream LLM is missing"},
+		{what: inputStream, damage: "deleted while it runs", running: removed(inputStream), down: "stream LLM", refused: "stream LLM is missing"},
+		{what: inputStream, damage: "purged while it runs", running: purged(inputStream), mends: true},
+		{what: inputStream, damage: "rolled back", do: rolledBack(inputStream), says: shorter, short: true},
+		{what: inputStream, damage: "truncated", do: truncated(inputStream), also: true, differ: ofLate},
+		{what: inputStream, damage: "bit flipped", do: flipped(inputStream), also: true, differ: ofLate},
+		{what: inputStream, damage: "bit flipped in its first block", do: flippedFirst(inputStream), also: true, differ: anything, blocks: true},
+		{what: inputStream, damage: "`index.db` lost", do: lostIndex(inputStream), also: true},
+
+		{what: eventStream, damage: "purged while it runs", running: purged(eventStream), lost: anything, differ: anything},
+		{what: eventStream, damage: "bit flipped", do: flipped(eventStream), also: true, lost: oneOf, differ: oneOf, short: true},
+		{what: eventStream, damage: "bit flipped in its first block", do: flippedFirst(eventStream), also: true, lost: oneOf, differ: oneOf, blocks: true},
+
+		{what: stateStream, damage: "a key deleted while it runs", running: deletedKeys(stateStream)},
+		{what: markStream, damage: "a key deleted while it runs", running: deletedKeys(markStream)},
+
+		{what: "`jetstream/`", damage: "deleted", do: []func(*data){func(d *data) { d.must(os.RemoveAll(filepath.Join(d.dir, "jetstream"))) }}, lost: anything},
+		{what: "`nats-url`", damage: "deleted", do: []func(*data){func(d *data) { d.removed(filepath.Join(d.dir, "nats-url")) }}},
+		{what: "`lock`", damage: "deleted", do: []func(*data){func(d *data) { d.removed(filepath.Join(d.dir, "lock")) }}},
 	}
-	return all
+	// What can be made again from the other streams.
+	for _, s := range []string{eventStream, stateStream, markStream, memberStream, blobStream} {
+		lost := none
+		if s == blobStream {
+			lost = ofLarge
+		}
+		table = append(table,
+			row{what: s, damage: "deleted", do: deleted(s), differ: lost, short: s == stateStream || s == eventStream},
+			row{what: s, damage: "`meta.inf` damaged", do: damagedMeta(s), differ: lost},
+			row{what: s, damage: "deleted while it runs", running: removed(s), down: "stream " + s, differ: lost},
+			row{what: s, damage: "rolled back", do: rolledBack(s), differ: lost, short: s == stateStream},
+			row{what: s, damage: "truncated", do: truncated(s), also: true, differ: lost},
+			row{what: s, damage: "`index.db` lost", do: lostIndex(s), also: true},
+		)
+		if s != eventStream {
+			table = append(table,
+				row{what: s, damage: "purged while it runs", running: purged(s), differ: lost, short: s == blobStream},
+				row{what: s, damage: "bit flipped", do: flipped(s), also: true, differ: lost})
+		}
+	}
+	return table
 }
 
-func TestDamage(t *testing.T) {
-	f := newFixture(t, os.Getenv("BLOCKS") != "")
-	rs := rowsX()
-	for i := range rs {
-		r := &rs[i]
-		if r.running != nil {
-			t.Run(strings.ReplaceAll(r.stream+" "+r.damage, " ", "_"), func(t *testing.T) {
-				t.Parallel()
-				f.damaged(t, r, killed, nil)
-			})
-			continue
+// shorter is logged where the input log was rewound.
+const shorter = "the input log came back shorter"
+
+func deleted(stream string) []func(*data) { return []func(*data){func(d *data) { d.deleted(stream) }} }
+
+func rolledBack(stream string) []func(*data) {
+	return []func(*data){func(d *data) { d.rolledBack(stream) }}
+}
+
+func truncated(stream string) []func(*data) {
+	return []func(*data){func(d *data) { d.truncated(stream, 7) }, func(d *data) { d.truncated(stream, 0) }}
+}
+
+func flipped(stream string) []func(*data) {
+	return []func(*data){func(d *data) { d.flippedMiddle(stream) }, func(d *data) { d.flippedLast(stream) }}
+}
+
+func flippedFirst(stream string) []func(*data) {
+	return []func(*data){func(d *data) { d.flipped(d.blocks(stream)[0]) }}
+}
+
+func damagedMeta(stream string) []func(*data) {
+	return []func(*data){
+		func(d *data) { d.flipped(filepath.Join(d.stream(stream), "meta.inf")) },
+		func(d *data) { d.removed(filepath.Join(d.stream(stream), "meta.inf")) },
+		func(d *data) { d.flipped(filepath.Join(d.stream(stream), "meta.sum")) },
+	}
+}
+
+func lostIndex(stream string) []func(*data) {
+	file := func(d *data) string { return filepath.Join(d.stream(stream), "msgs", "index.db") }
+	return []func(*data){
+		func(d *data) { d.removed(file(d)) },
+		func(d *data) { d.flipped(file(d)) },
+	}
+}
+
+// purged removes all messages of a stream, over the API.
+func purged(stream string) func(*run) {
+	return func(u *run) {
+		ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second)
+		defer cancel()
+		s, err := u.in.connect().Stream(ctx, stream)
+		if err == nil {
+			err = s.Purge(ctx)
 		}
-		if r.while == nil {
-			r.while = []stop{killed}
+		if err != nil {
+			u.t.Fatal(err)
 		}
-		for _, how := range r.while {
-			for i, do := range r.do {
-				t.Run(strings.ReplaceAll(r.stream+" "+r.damage+" "+string(how)+" "+string(rune('0'+i)), " ", "_"), func(t *testing.T) {
-					t.Parallel()
-					f.damaged(t, r, how, do)
-				})
+	}
+}
+
+// removed deletes a stream, over the API.
+func removed(stream string) func(*run) {
+	return func(u *run) {
+		ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second)
+		defer cancel()
+		if err := u.in.connect().DeleteStream(ctx, stream); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+}
+
+// deletedKeys deletes every key of a bucket, as `nats kv del` does.
+func deletedKeys(stream string) func(*run) {
+	return func(u *run) {
+		ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second)
+		defer cancel()
+		bucket, err := u.in.connect().KeyValue(ctx, stream[len("KV_"):])
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		keys, err := bucket.Keys(ctx)
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		for _, key := range keys {
+			if err := bucket.Delete(ctx, key); err != nil {
+				u.t.Fatal(err)
 			}
 		}
 	}
