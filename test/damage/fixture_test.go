@@ -2,6 +2,7 @@ package damage
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -37,7 +39,10 @@ func newFixture(t *testing.T, blocks bool) *fixture {
 	in.copyTo(f.early)
 	in.publishAll(f.all, func(t *talk) []input { return t.late })
 	in.settled(js)
-	f.events = readEvents(t, js)
+	var err error
+	if f.events, err = in.events(js); err != nil {
+		t.Fatal(err)
+	}
 	if n := len(unclosed(f.events)); n != open(f.all) {
 		t.Fatalf("%d calls are open in the scenario, want %d\n%s", n, open(f.all), in.log.text())
 	}
@@ -90,28 +95,35 @@ func (in *instance) settled(js jetstream.JetStream) {
 // unsaved lists the sessions with inputs that neither a snapshot nor a
 // checkpoint covers.
 func (in *instance) unsaved(js jetstream.JetStream) (list []string) {
-	last, partition := map[string]uint64{}, map[string]string{}
-	for _, m := range read(in.t, js, inputStream, false) {
+	ctx := in.t.Context()
+	inputs, err1 := read(ctx, js, inputStream, false)
+	states, err2 := read(ctx, js, stateStream, true)
+	checkpoints, err3 := read(ctx, js, markStream, true)
+	if err := errors.Join(err1, err2, err3); err != nil { // the server may just be started again
+		return []string{err.Error()}
+	}
+	last, partition := map[string]time.Time{}, map[string]string{}
+	for _, m := range inputs {
 		if parts := strings.Split(m.subject, "."); len(parts) == 4 { // _llm.<partition>.<session>.<kind>
-			last[parts[2]], partition[parts[2]] = m.seq, parts[1]
+			last[parts[2]], partition[parts[2]] = m.at, parts[1]
 		}
 	}
-	saved := map[string]uint64{}
-	for _, m := range read(in.t, js, stateStream, true) {
-		n, _ := strconv.ParseUint(m.header.Get("Streamer-State-Input"), 10, 64)
-		saved[m.subject[strings.LastIndexByte(m.subject, '.')+1:]] = n
+	saved := map[string]time.Time{}
+	for _, m := range states {
+		ns, _ := strconv.ParseInt(m.header.Get("Streamer-State-At"), 10, 64) // none is long ago
+		saved[m.subject[strings.LastIndexByte(m.subject, '.')+1:]] = time.Unix(0, ns)
 	}
-	marks := map[string]uint64{}
-	for _, m := range read(in.t, js, markStream, true) {
-		var mark struct{ Seq uint64 }
-		if err := json.Unmarshal(m.data, &mark); err != nil {
+	marks := map[string]time.Time{}
+	for _, m := range checkpoints {
+		var mark struct{ Read struct{ At time.Time } }
+		if err := json.Unmarshal(m.data, &mark); err != nil && len(m.data) > 0 {
 			in.t.Fatalf("checkpoint %s: %v", m.subject, err)
 		}
-		marks[m.subject[strings.LastIndexByte(m.subject, '.')+1:]] = mark.Seq
+		marks[m.subject[strings.LastIndexByte(m.subject, '.')+1:]] = mark.Read.At
 	}
-	for session, seq := range last {
-		if saved[session] < seq || marks[partition[session]] <= seq {
-			list = append(list, fmt.Sprintf("session %s has input %d, its snapshot %d, its partition's checkpoint %d", session, seq, saved[session], marks[partition[session]]))
+	for session, at := range last {
+		if saved[session].Before(at) || marks[partition[session]].Before(at) {
+			list = append(list, fmt.Sprintf("session %s has an input of %v, its snapshot is of %v, its partition's checkpoint of %v", session, at, saved[session], marks[partition[session]]))
 		}
 	}
 	return list

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -26,7 +25,7 @@ const (
 // connect opens a connection to an instance's server, with all rights.
 func (in *instance) connect() jetstream.JetStream {
 	in.t.Helper()
-	nc, err := nats.Connect(in.url(), nats.MaxReconnects(0))
+	nc, err := nats.Connect(in.url(), nats.MaxReconnects(-1), nats.ReconnectWait(between))
 	if err != nil {
 		in.t.Fatal(err)
 	}
@@ -41,6 +40,7 @@ func (in *instance) connect() jetstream.JetStream {
 // message is a stored one.
 type message struct {
 	seq     uint64
+	at      time.Time
 	subject string
 	header  nats.Header
 	data    []byte
@@ -48,9 +48,8 @@ type message struct {
 
 // read returns what is in a stream, the last of each subject only where last is
 // set.
-func read(t *testing.T, js jetstream.JetStream, stream string, last bool) (list []message) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+func read(ctx context.Context, js jetstream.JetStream, stream string, last bool) (list []message, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	config := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}
 	if last {
@@ -58,53 +57,50 @@ func read(t *testing.T, js jetstream.JetStream, stream string, last bool) (list 
 	}
 	c, err := js.OrderedConsumer(ctx, stream, config)
 	if err != nil {
-		t.Fatalf("stream %s: %v", stream, err)
+		return nil, fmt.Errorf("stream %s: %w", stream, err)
 	}
 	if info, err := c.Info(ctx); err != nil || info.NumPending == 0 {
-		if err != nil {
-			t.Fatalf("stream %s: %v", stream, err)
-		}
-		return nil
+		return nil, err
 	}
 	messages, err := c.Messages()
 	if err != nil {
-		t.Fatalf("stream %s: %v", stream, err)
+		return nil, fmt.Errorf("stream %s: %w", stream, err)
 	}
 	defer messages.Stop()
 	for next := uint64(1); ; {
 		m, err := messages.Next(jetstream.NextMaxWait(time.Second))
 		if errors.Is(err, nats.ErrTimeout) {
-			if !another(ctx, t, js, stream, next) {
-				return list // the server counts damaged messages as waiting
+			// The server counts damaged messages as waiting.
+			if more, err := another(ctx, js, stream, next); err != nil || !more {
+				return list, err
 			}
 			continue
 		}
 		if err != nil {
-			t.Fatalf("stream %s: %v", stream, err)
+			return nil, fmt.Errorf("stream %s: %w", stream, err)
 		}
 		meta, err := m.Metadata()
 		if err != nil {
-			t.Fatal(err)
+			return nil, fmt.Errorf("stream %s: %w", stream, err)
 		}
-		list = append(list, message{meta.Sequence.Stream, m.Subject(), m.Headers(), m.Data()})
+		list = append(list, message{meta.Sequence.Stream, meta.Timestamp, m.Subject(), m.Headers(), m.Data()})
 		if next = meta.Sequence.Stream + 1; meta.NumPending == 0 {
-			return list
+			return list, nil
 		}
 	}
 }
 
 // another reports whether a stream has a message that can be read at a sequence
 // or behind it.
-func another(ctx context.Context, t *testing.T, js jetstream.JetStream, stream string, next uint64) bool {
-	t.Helper()
+func another(ctx context.Context, js jetstream.JetStream, stream string, next uint64) (bool, error) {
 	s, err := js.Stream(ctx, stream)
 	if err == nil {
 		_, err = s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(">"))
 	}
-	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		t.Fatalf("stream %s: %v", stream, err)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
 	}
-	return err == nil
+	return err == nil, err
 }
 
 // event is a message of the event log.
@@ -122,21 +118,33 @@ type event struct {
 	Result  json.RawMessage `json:"tool_result"`
 }
 
-// readEvents returns the event log.
-func readEvents(t *testing.T, js jetstream.JetStream) (list []event) {
-	t.Helper()
-	for _, m := range read(t, js, eventStream, false) {
+// events returns the event log.
+func (in *instance) events(js jetstream.JetStream) (list []event, err error) {
+	stored, err := read(in.t.Context(), js, eventStream, false)
+	for _, m := range stored {
 		parts := strings.SplitN(m.subject, ".", 3)
 		if len(parts) != 3 || parts[0] != "toolcalls" {
-			t.Errorf("message %d of %s stands on %q", m.seq, eventStream, m.subject)
-			continue
+			return nil, fmt.Errorf("message %d of %s stands on %q", m.seq, eventStream, m.subject)
 		}
 		e := event{seq: m.seq, session: parts[1], synthetic: parts[2] == "synthetic", line: fmt.Sprintf("%s %s %s", m.subject, m.header.Get("Streamer-Event-Id"), m.data)}
 		if err := json.Unmarshal(m.data, &e); err != nil && !e.synthetic {
-			t.Errorf("message %d of %s: %v", m.seq, eventStream, err)
+			return nil, fmt.Errorf("message %d of %s: %w", m.seq, eventStream, err)
 		}
 		e.EventID = m.header.Get("Streamer-Event-Id")
 		list = append(list, e)
 	}
-	return list
+	return list, err
+}
+
+// waitEvents waits until nothing is wrong in the event log, and returns it.
+func (in *instance) waitEvents(js jetstream.JetStream, what string, until func(string, func() []string), wrong func([]event) []string) (log []event) {
+	in.t.Helper()
+	until(what, func() []string {
+		var err error
+		if log, err = in.events(js); err != nil { // the server may just be started again
+			return []string{err.Error()}
+		}
+		return wrong(log)
+	})
+	return log
 }

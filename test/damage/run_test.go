@@ -111,14 +111,14 @@ func (u *run) finish() {
 			return []string{"results are not answered"}
 		}
 	})
-	u.until("results", func() []string { return unanswered(readEvents(u.t, js), u.before.all) })
+	u.in.waitEvents(js, "results", u.until, func(log []event) []string { return unanswered(log, u.before.all) })
 	u.in.publishAll(u.before.all, func(*talk) []input { return []input{{"interrupt", "close", "{}"}} })
-	u.until("interrupts", func() []string { return unclosed(readEvents(u.t, js)) })
+	u.in.waitEvents(js, "interrupts", u.until, unclosed)
 	u.until("snapshots", func() []string { return u.in.unsaved(js) })
 	if open := u.in.openListed(); open != 0 {
 		u.t.Errorf("the list of sessions has %d calls open, want none", open)
 	}
-	log := readEvents(u.t, js)
+	log := u.in.waitEvents(js, "the event log", u.until, unclosed)
 	u.verify()
 	u.end()
 	u.check(log)
