@@ -40,6 +40,7 @@ func rooms() map[string]room {
 		"examples/sse-ui":    {},
 		"examples/repair-go": {may: "nats.go"},
 		"test/chaos":         {},
+		"test/damage":        {},
 		"test/memory":        {},
 		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker repairs gateway examples/sse-ui nats.go nuid zerolog"},
 	}

@@ -31,11 +31,15 @@ type State struct {
 
 // LoadState reads a session's state from its stream's leader; ok is false
 // where there is none. The blobs of a large one are read and checked. With
-// ErrDamaged, s.Rev and s.At are those of what is stored in its place.
+// ErrDamaged, and where the key was deleted, s.Rev and s.At are those of what is
+// stored in its place.
 func (b *Broker) LoadState(ctx context.Context, p int, token string) (s State, ok bool, err error) {
 	m, err := b.lastMessage(ctx, streamStates, stateSubject(p, token))
-	if err != nil || m == nil || deleted(m.Header) {
+	if err != nil || m == nil {
 		return State{}, false, err
+	}
+	if deleted(m.Header) {
+		return State{Rev: m.Sequence, At: m.Time}, false, nil
 	}
 	s, err = b.state(ctx, stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
 	return s, err == nil, err

@@ -169,7 +169,7 @@ func (q *partition) contested(ctx context.Context, l *live, s *save) error {
 		return fmt.Errorf("worker: session %q: %w", l.token, err)
 	}
 	if !ok {
-		l.rev = 0 // the key is gone; the next save is a fresh one
+		l.rev = stored.Rev // the key is gone; the next save is a fresh one
 		return nil
 	}
 	if _, held := stored.Header[headerHeld]; held || l.fresh {

@@ -51,7 +51,7 @@ type message struct {
 func read(ctx context.Context, js jetstream.JetStream, stream string, last bool) (list []message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	config := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}
+	config := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy, InactiveThreshold: 5 * time.Second}
 	if last {
 		config.DeliverPolicy, config.FilterSubjects = jetstream.DeliverLastPerSubjectPolicy, []string{">"}
 	}

@@ -12,8 +12,8 @@ import (
 type row struct {
 	what, damage string
 
-	do      []func(*data) // damages to files of a process that was killed, each on a copy of its own
-	also    bool          // do is done on the files of a process that was stopped cleanly too
+	do      []func(*data) // damages to files, each on a copy of its own
+	after   []stop        // how the process ended whose files they are; if empty, it was killed
 	running func(*run)    // a damage while it runs, in place of do
 
 	refused string // the start is refused with this text
@@ -34,14 +34,14 @@ func rows() []row {
 		{what: inputStream, damage: "deleted while it runs", running: removed(inputStream), down: "stream LLM", refused: "stream LLM is missing"},
 		{what: inputStream, damage: "purged while it runs", running: purged(inputStream), mends: true},
 		{what: inputStream, damage: "rolled back", do: rolledBack(inputStream), says: shorter, short: true},
-		{what: inputStream, damage: "truncated", do: truncated(inputStream), also: true, differ: ofLate},
-		{what: inputStream, damage: "bit flipped", do: flipped(inputStream), also: true, differ: ofLate},
-		{what: inputStream, damage: "bit flipped in its first block", do: flippedFirst(inputStream), also: true, differ: anything, blocks: true},
-		{what: inputStream, damage: "`index.db` lost", do: lostIndex(inputStream), also: true},
+		{what: inputStream, damage: "truncated", do: truncated(inputStream), after: eitherEnd(), differ: ofLate},
+		{what: inputStream, damage: "bit flipped", do: flipped(inputStream), after: eitherEnd(), differ: ofLate},
+		{what: inputStream, damage: "bit flipped in its first block", do: flippedFirst(inputStream), after: eitherEnd(), differ: anything, blocks: true},
+		{what: inputStream, damage: "`index.db` lost", do: lostIndex(inputStream), after: []stop{cleanly}},
 
 		{what: eventStream, damage: "purged while it runs", running: purged(eventStream), lost: anything, differ: anything},
-		{what: eventStream, damage: "bit flipped", do: flipped(eventStream), also: true, lost: oneOf, differ: oneOf, short: true},
-		{what: eventStream, damage: "bit flipped in its first block", do: flippedFirst(eventStream), also: true, lost: oneOf, differ: oneOf, blocks: true},
+		{what: eventStream, damage: "bit flipped", do: flipped(eventStream), after: eitherEnd(), lost: oneOf, differ: oneOf, short: true},
+		{what: eventStream, damage: "bit flipped in its first block", do: flippedFirst(eventStream), after: eitherEnd(), lost: oneOf, differ: oneOf, blocks: true},
 
 		{what: stateStream, damage: "a key deleted while it runs", running: deletedKeys(stateStream)},
 		{what: markStream, damage: "a key deleted while it runs", running: deletedKeys(markStream)},
@@ -61,13 +61,13 @@ func rows() []row {
 			row{what: s, damage: "`meta.inf` damaged", do: damagedMeta(s), differ: lost},
 			row{what: s, damage: "deleted while it runs", running: removed(s), down: "stream " + s, differ: lost},
 			row{what: s, damage: "rolled back", do: rolledBack(s), differ: lost, short: s == stateStream},
-			row{what: s, damage: "truncated", do: truncated(s), also: true, differ: lost},
-			row{what: s, damage: "`index.db` lost", do: lostIndex(s), also: true},
+			row{what: s, damage: "truncated", do: truncated(s), after: eitherEnd(), differ: lost},
+			row{what: s, damage: "`index.db` lost", do: lostIndex(s), after: []stop{cleanly}},
 		)
 		if s != eventStream {
 			table = append(table,
 				row{what: s, damage: "purged while it runs", running: purged(s), differ: lost, short: s == blobStream},
-				row{what: s, damage: "bit flipped", do: flipped(s), also: true, differ: lost})
+				row{what: s, damage: "bit flipped", do: flipped(s), after: eitherEnd(), differ: lost})
 		}
 	}
 	return table
@@ -75,6 +75,8 @@ func rows() []row {
 
 // shorter is logged where the input log was rewound.
 const shorter = "the input log came back shorter"
+
+func eitherEnd() []stop { return []stop{killed, cleanly} }
 
 func deleted(stream string) []func(*data) { return []func(*data){func(d *data) { d.deleted(stream) }} }
 

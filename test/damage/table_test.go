@@ -41,10 +41,13 @@ func (f *fixture) plays(r *row) map[string]func(*testing.T) {
 		return map[string]func(*testing.T){name: func(t *testing.T) { f.damaged(t, r, killed, nil) }}
 	}
 	all := map[string]func(*testing.T){}
-	for i, do := range r.do {
-		all[fmt.Sprintf("%s/%s_%d", name, killed, i)] = func(t *testing.T) { f.damaged(t, r, killed, do) }
-		if r.also {
-			all[fmt.Sprintf("%s/%s_%d", name, cleanly, i)] = func(t *testing.T) { f.damaged(t, r, cleanly, do) }
+	after := r.after
+	if after == nil {
+		after = []stop{killed}
+	}
+	for _, how := range after {
+		for i, do := range r.do {
+			all[fmt.Sprintf("%s/%s_%d", name, how, i)] = func(t *testing.T) { f.damaged(t, r, how, do) }
 		}
 	}
 	return all
