@@ -759,17 +759,23 @@ func (o *modelOwner) RecentEvents(context.Context, time.Duration) (map[int]broke
 	return map[int]broker.Stored{0: top}, nil
 }
 
-func (o *modelOwner) OpenEvents(context.Context) (map[string]int, error) {
-	open := map[string]int{}
+func (o *modelOwner) OpenEvents(context.Context) (map[string]broker.Opened, error) {
+	open := map[string]broker.Opened{}
 	for _, s := range o.m.log {
+		n := open[s.token]
 		switch s.kind {
-		case events.ToolCallStart, events.RunStarted:
-			open[s.token]++
-		case events.ToolCallResult, events.RunFinished:
-			open[s.token]--
+		case events.ToolCallStart:
+			n.Calls++
+		case events.ToolCallResult:
+			n.Calls--
+		case events.RunStarted:
+			n.Runs++
+		case events.RunFinished:
+			n.Runs--
 		}
+		open[s.token] = n
 	}
-	maps.DeleteFunc(open, func(_ string, n int) bool { return n <= 0 })
+	maps.DeleteFunc(open, func(_ string, n broker.Opened) bool { return n.Calls <= 0 && n.Runs <= 0 })
 	return open, nil
 }
 

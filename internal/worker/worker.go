@@ -42,7 +42,7 @@ type Log interface {
 	FirstEvent(ctx context.Context, token string) (broker.Stored, error)
 	TopEvent(ctx context.Context, p int, since time.Time) (events.ID, error)
 	RecentEvents(ctx context.Context, d time.Duration) (map[int]broker.Stored, error)
-	OpenEvents(ctx context.Context) (map[string]int, error)
+	OpenEvents(ctx context.Context) (map[string]broker.Opened, error)
 	InputPosition(ctx context.Context, partition int, next uint64) (uint64, error)
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	ChainLast(ctx context.Context, token string) (seq uint64, last broker.Stored, err error)
