@@ -66,10 +66,11 @@ func TestTable(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(text), "\n## Damaged files\n")
 	section, _, _ = strings.Cut(section, "\n## ")
+	_, section, _ = strings.Cut(section, "\n|---") // behind the head of the table
 	var got []string
 	for line := range strings.Lines(section) {
 		cells := strings.Split(line, "|")
-		if len(cells) < 4 || strings.HasPrefix(cells[1], "--") || strings.TrimSpace(cells[1]) == "" {
+		if len(cells) < 6 || strings.HasPrefix(cells[1], "--") {
 			continue
 		}
 		for what := range strings.SplitSeq(cells[1], ",") {
