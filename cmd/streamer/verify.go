@@ -69,6 +69,9 @@ func printReport(out io.Writer, r *worker.Report) {
 	if r.Older > 0 {
 		fmt.Fprintf(out, "; %d sessions began before the input log does and were not compared", r.Older)
 	}
+	if r.Lost > 0 {
+		fmt.Fprintf(out, "; %d sessions have events of inputs that the input log lost and were not compared", r.Lost)
+	}
 	fmt.Fprintln(out)
 	for _, token := range r.Unknown {
 		fmt.Fprintf(out, "there is nothing of session %s\n", token)

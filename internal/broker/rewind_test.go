@@ -97,7 +97,7 @@ func TestEventEnds(t *testing.T) {
 		t.Errorf("the highest id: got %v, %v, want that of input 3", top, err)
 	}
 	open, err := b.OpenEvents(deadline(t))
-	if err != nil || open["a"] != 2 || open["b"] != 1 || len(open) != 2 {
+	if err != nil || open["a"].Calls != 2 || open["b"].Calls != 1 || len(open) != 2 {
 		t.Errorf("open: got %v, %v, want 2 calls of a and 1 of b", open, err)
 	}
 }
