@@ -20,7 +20,8 @@ type Mark struct {
 }
 
 // LoadMark reads the mark of a partition from its stream's leader; zeros if
-// there is none. With ErrDamaged, rev is that of what is stored in its place.
+// there is none. rev is also that of a deletion, or with ErrDamaged of what is
+// stored in its place: it is the condition of the next SaveMark.
 func (b *Broker) LoadMark(ctx context.Context, p int) (m Mark, rev uint64, err error) {
 	m, rev, _, err = b.loadMark(ctx, p)
 	return m, rev, err
@@ -28,8 +29,11 @@ func (b *Broker) LoadMark(ctx context.Context, p int) (m Mark, rev uint64, err e
 
 func (b *Broker) loadMark(ctx context.Context, p int) (m Mark, rev uint64, raw []byte, err error) {
 	stored, err := b.lastMessage(ctx, streamMarks, rootMarks+strconv.Itoa(p))
-	if err != nil || stored == nil || deleted(stored.Header) {
+	if err != nil || stored == nil {
 		return Mark{}, 0, nil, err
+	}
+	if deleted(stored.Header) {
+		return Mark{}, stored.Sequence, nil, nil
 	}
 	if m, err = parseMark(stored); err != nil {
 		return Mark{}, stored.Sequence, nil, b.damaged(fmt.Sprintf("checkpoint of partition %d", p), stored.Subject, stored.Sequence, err)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"streamer/internal/events"
+
+	"github.com/nats-io/nats.go"
 )
 
 // ack is an acknowledgement, as a server writes it to any reply subject.
@@ -60,6 +62,27 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// Where a snapshot or checkpoint was deleted, the revision of the deletion is the
+// one that the next is written over.
+func TestDeleted(t *testing.T) {
+	b := start(t, Options{})
+	deletion := func(subject string) uint64 {
+		return must(t, b, &Pub{Subject: subject, Header: nats.Header{"KV-Operation": {"DEL"}}})
+	}
+	states, marks := deletion(stateSubject(3, "s")), deletion(rootMarks+"3")
+	if s, ok, err := b.LoadState(deadline(t), 3, "s"); ok || s.Rev != states || err != nil {
+		t.Errorf("LoadState: got %+v, %v, %v, want none at revision %d", s, ok, err, states)
+	}
+	pub, _ := b.SavePub(3, "s", states, nil, []byte("fresh"))
+	must(t, b, pub)
+	if m, rev, err := b.LoadMark(deadline(t), 3); m.Seq != 0 || rev != marks || err != nil {
+		t.Errorf("LoadMark: got %+v, %d, %v, want none at revision %d", m, rev, err, marks)
+	}
+	if _, err := b.SaveMark(deadline(t), 3, Mark{Seq: 7}, marks); err != nil {
+		t.Errorf("a checkpoint over a deletion: %v", err)
+	}
+}
+
 // A checkpoint that has the header and other fields is damaged too, and so is a
 // snapshot that refers to blobs which are not there or not what it says.
 func TestUnreadable(t *testing.T) {
@@ -93,6 +116,12 @@ func TestUnreadable(t *testing.T) {
 	must(t, b, blobs[0])
 	if err := load(); err != nil {
 		t.Errorf("the blob written again: %v", err)
+	}
+	pub.Data = []byte(`{"size":1}`)
+	pub.Header.Del(headerPrev)
+	must(t, b, pub)
+	if err := load(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a reference that no blob can have: got %v, want ErrDamaged", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

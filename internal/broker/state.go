@@ -30,14 +30,18 @@ type State struct {
 }
 
 // LoadState reads a session's state from its stream's leader; ok is false
-// where there is none. The blobs of a large one are read and checked. With
-// ErrDamaged, s.Rev and s.At are those of what is stored in its place.
+// where there is none. The blobs of a large one are read and checked. s.Rev and
+// s.At are also those of a deletion, or with ErrDamaged of what is stored in its
+// place.
 func (b *Broker) LoadState(ctx context.Context, p int, token string) (s State, ok bool, err error) {
 	m, err := b.lastMessage(ctx, streamStates, stateSubject(p, token))
-	if err != nil || m == nil || deleted(m.Header) {
+	if err != nil || m == nil {
 		return State{}, false, err
 	}
 	s = State{Rev: m.Sequence, At: m.Time}
+	if deleted(m.Header) {
+		return s, false, nil
+	}
 	what := "snapshot of session " + token
 	if !own(m.Header, ownSnapshot) {
 		return s, false, b.damaged(what, m.Subject, m.Sequence, notOwn)
@@ -65,8 +69,8 @@ func (b *Broker) stateData(ctx context.Context, m *nats.RawStreamMsg) ([]byte, e
 	return b.Blob(ctx, ref)
 }
 
-// SavePub saves a session's state where rev is the stored one's (0: there must
-// be none); the Ack's Seq is the new revision, its Err Is ErrConflict where
+// SavePub saves a session's state where rev is that of what is stored (0: there
+// must be nothing); the Ack's Seq is the new revision, its Err Is ErrConflict where
 // the revision is another. header is a small free map that ListStates gives
 // back without the data; its keys are letters only. Data above 64 KiB goes
 // into blobs: these Pubs must be stored before pub is sent.
