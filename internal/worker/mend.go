@@ -307,7 +307,7 @@ func savedState(ctx context.Context, log MendLog, p int, token string) (session.
 		return session.State{}, saved.Rev, nil
 	}
 	if err != nil || !ok {
-		return session.State{}, 0, err
+		return session.State{}, saved.Rev, err
 	}
 	_, state, err := readSnapshot(&saved)
 	if err != nil { // damaged: nothing is known of it but where it is
