@@ -71,16 +71,16 @@ func TestChaos(t *testing.T) {
 	kept := crowd.kept(fate.lost)
 	t.Logf("%d inputs published (%d answered as repetitions) and %d by clients, %d in the log; %d sessions, %d events (%d of them compared with their inputs), %d calls, of which %d timed out and %d were cancelled",
 		len(crowd.acked), crowd.dups, len(book.entries), len(there), n.sessions, n.events, r.Events, n.calls, n.timeouts, n.cancelled)
-	if len(fate.lost) > 0 {
-		t.Logf("the input stream was put back %d times: of %d inputs acknowledged meanwhile %d are lost; mend closed %d sessions that were held: %v",
-			len(fate.lost), len(crowd.acked)-len(kept), crowd.lost(there), len(op.closed), op.sessions())
-	}
-	wrong := append(append(n.wrong, missing(there, kept)...), fate.reached(t)...)
-	uncounted, err := book.uncounted(t.Context(), b, there, fate.lost)
+	audit, err := book.audit(t.Context(), b, there, fate.lost)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong = append(wrong, uncounted...)
+	if len(fate.lost) > 0 {
+		t.Logf("the input stream was put back %d times: %d acknowledged inputs are lost, and %d of clients, of which %d had been folded; mend closed %d sessions that were held",
+			len(fate.lost), crowd.lost(there), audit.lost, audit.folded, len(op.closed))
+	}
+	wrong := append(append(n.wrong, missing(there, kept)...), fate.reached(t)...)
+	wrong = append(wrong, audit.wrong...)
 	if held := op.sessions(); len(held) > 0 && len(fate.lost) == 0 {
 		wrong = append(wrong, fmt.Sprintf("sessions were held although no input was lost: %v", held))
 	}

@@ -116,22 +116,31 @@ func (e effects) count(s broker.Stored, event *events.Event) {
 	}
 }
 
-// uncounted lists the inputs of the ledger that did not count exactly once. One
-// that the input log does not have may have been lost, if it was acknowledged
-// in such a time; one that was published again after the log was put back may
-// count twice.
-func (l *ledger) uncounted(ctx context.Context, b *broker.Broker, there map[string]int, losses spans) (list []string, err error) {
+// balance is what the ledger found.
+type balance struct {
+	lost, folded int      // inputs that are lost, and of these those that had their effect
+	wrong        []string // inputs that do not count once
+}
+
+// audit compares the ledger with the event log: each input counts exactly once.
+// One that the input log does not have may have been lost, if it was
+// acknowledged in such a time; one that was published again after the log was
+// put back may count twice.
+func (l *ledger) audit(ctx context.Context, b *broker.Broker, there map[string]int, losses spans) (r balance, err error) {
 	found := effects{}
 	err = eachEvent(ctx, b, found.count)
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, e := range l.entries {
-		if e.mark == "" || there[e.msgID] == 0 && losses.cover(e.acked) {
+		if e.mark == "" {
+			continue
+		}
+		if there[e.msgID] == 0 && losses.cover(e.acked) {
+			r.lost++
+			r.folded += min(1, found[e.token+" "+e.mark])
 			continue
 		}
 		if n, most := found[e.token+" "+e.mark], 1+losses.within(e.begun, e.acked); n < 1 || n > most {
-			list = append(list, fmt.Sprintf("session %s, input %s, acknowledged at %s, counts %d times", e.token, e.msgID, e.acked.Format(time.StampMilli), n))
+			r.wrong = append(r.wrong, fmt.Sprintf("session %s, input %s, acknowledged at %s, counts %d times", e.token, e.msgID, e.acked.Format(time.StampMilli), n))
 		}
 	}
-	return list, err
+	return r, err
 }
