@@ -5,7 +5,7 @@ import "fmt"
 // excuses are the errors that streamers have to log about what a run did to
 // them.
 func (f *fate) excuses() (list []string) {
-	if f.damaged || f.forged {
+	if f.damaged || f.forged || len(f.lost) > 0 { // with its inputs, what was folded and not saved is lost
 		list = append(list,
 			"snapshot damaged; folding the session again from its inputs",
 			"snapshot damaged; writing it again from memory",
