@@ -34,12 +34,14 @@ func rooms() map[string]room {
 		"internal/encode":    {core: true, may: "events"},
 		"internal/broker":    {may: "events deploy/nats nats.go nats-server"},
 		"internal/repairs":   {may: "events patch"},
-		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go zerolog"},
+		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go s2 zerolog"},
 		"internal/gateway":   {may: "encode events repairs session nearest zerolog"},
 		"deploy/nats":        {},
 		"examples/sse-ui":    {},
 		"examples/repair-go": {may: "nats.go"},
 		"test/chaos":         {},
+		"test/damage":        {},
+		"test/memory":        {},
 		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker repairs gateway examples/sse-ui nats.go nuid zerolog"},
 	}
 }
@@ -55,6 +57,7 @@ func names() map[string]string {
 		"github.com/nats-io/nats-server/v2/server": "nats-server",
 		"github.com/nats-io/nuid":                  "nuid",
 		"streamer/deploy/nats":                     "deploy/nats",
+		"github.com/klauspost/compress/s2":         "s2",
 		"streamer/examples/sse-ui":                 "examples/sse-ui",
 	}
 }

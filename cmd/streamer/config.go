@@ -88,6 +88,8 @@ type serveFlags struct {
 	args, result        time.Duration
 	wait, idle          time.Duration
 	saveEvery, evict    time.Duration
+	grace               time.Duration
+	resident            int
 	logLevel, logFormat string
 
 	// No flags: for tests. noCondition leaves out what makes appends safe; greedy
@@ -130,7 +132,9 @@ func (s *serveFlags) register(fs *flag.FlagSet) {
 	fs.Var(choice{&s.texts, told}, "texts", "`way` in which the model's text is told: coalesced, every or off")
 
 	fs.DurationVar(&s.saveEvery, "save-every", time.Second, "how long after a change a session is saved")
-	fs.DurationVar(&s.evict, "evict-after", time.Minute, "how long a quiet, saved session stays in memory; a tenth of it where a partition has more than 10,000 there")
+	fs.DurationVar(&s.grace, "outage-grace", 10*time.Second, "how long, at most, deadlines that passed while inputs could not be stored are put off when they can; as long as that lasted if it is less")
+	fs.DurationVar(&s.evict, "evict-after", time.Minute, "how long a quiet, saved session stays in memory")
+	fs.IntVar(&s.resident, "max-resident", 0, "`number` of sessions in memory beyond which saved ones leave it after 2 s without input, the quietest first; if 0, 20,000")
 	fs.Var(choice{&s.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "least `level` of what is logged: debug, info, warn or error")
 	fs.Var(choice{&s.logFormat, []string{"text", "json"}}, "log-format", "`format` of the log: text or json")
 }

@@ -220,9 +220,19 @@ func ownURL(t *testing.T, dir string) string {
 }
 
 func reach(t *testing.T, url string) *broker.Broker {
+	return reachWith(t, broker.Options{URL: url, Partitions: 4})
+}
+
+// reachAny reaches streams of any number of partitions.
+func reachAny(t *testing.T, url string) *broker.Broker {
+	return reachWith(t, broker.Options{URL: url})
+}
+
+func reachWith(t *testing.T, opts broker.Options) *broker.Broker {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	b, err := broker.Open(ctx, broker.Options{URL: url, Partitions: 4})
+	b, err := broker.Open(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

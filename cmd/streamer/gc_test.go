@@ -1,9 +1,10 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
+	"math"
+	"runtime/debug"
 	"testing"
+	"testing/fstest"
 )
 
 func TestGCPercent(t *testing.T) {
@@ -13,10 +14,10 @@ func TestGCPercent(t *testing.T) {
 	}{
 		{0, gcRoom, gcMost},
 		{10 << 20, gcRoom, gcMost},
-		{128 << 20, gcRoom, 200},
-		{10 << 30, gcRoom, 100},
+		{128 << 20, gcRoom, 150},
+		{10 << 30, gcRoom, gcLeast},
 		{32 << 20, 64 << 20, 200},
-		{32 << 20, 1, 100},
+		{32 << 20, 1, gcLeast},
 	} {
 		if got := gcPercent(c.live, c.room); got != c.want {
 			t.Errorf("%d bytes in use, room for %d: got %d %%, want %d", c.live, c.room, got, c.want)
@@ -24,18 +25,39 @@ func TestGCPercent(t *testing.T) {
 	}
 }
 
-// TestGCRoom: in a container with little memory little garbage may wait.
-func TestGCRoom(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "memory.max")
-	if got := gcRoomIn(file); got != gcRoom {
-		t.Errorf("without a limit: got %d, want %d", got, gcRoom)
+// TestRoomIn checks that little garbage waits where there is little memory.
+func TestRoomIn(t *testing.T) {
+	for limit, want := range map[uint64]uint64{0: gcRoom, 128 << 20: 16 << 20, 1 << 40: gcRoom} {
+		if got := roomIn(limit); got != want {
+			t.Errorf("limit %d: got %d, want %d", limit, got, want)
+		}
 	}
-	for text, want := range map[string]uint64{"max\n": gcRoom, "134217728\n": 16 << 20, "1099511627776\n": gcRoom} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+}
+
+func TestSoftLimit(t *testing.T) {
+	for container, want := range map[uint64]uint64{1: 1, 40 << 20: 20 << 20, 128 << 20: 96 << 20, 1000 << 20: 900 << 20} {
+		if got := softLimit(container); got != want {
+			t.Errorf("container with %d bytes: got %d, want %d", container, got, want)
 		}
-		if got := gcRoomIn(file); got != want {
-			t.Errorf("limit %q: got %d, want %d", text, got, want)
-		}
+	}
+}
+
+// TestBoundMemory checks that a container's limit becomes the runtime's, and
+// that the environment wins over it.
+func TestBoundMemory(t *testing.T) {
+	was := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(was)
+	container := fstest.MapFS{"sys/fs/cgroup/memory.max": &fstest.MapFile{Data: []byte("1048576000\n")}}
+	t.Setenv("GOMEMLIMIT", "")
+	if got := boundMemory(fstest.MapFS{}); got != 0 {
+		t.Errorf("no container: got a limit of %d, want none", got)
+	}
+	if got, want := boundMemory(container), uint64(900<<20); got != want || debug.SetMemoryLimit(-1) != int64(want) {
+		t.Errorf("container: got %d, and the runtime has %d, want %d", got, debug.SetMemoryLimit(-1), want)
+	}
+	t.Setenv("GOMEMLIMIT", "2GiB") // the runtime has read it by itself when it started
+	debug.SetMemoryLimit(2 << 30)
+	if got, want := boundMemory(container), uint64(2<<30); got != want || debug.SetMemoryLimit(-1) != int64(want) {
+		t.Errorf("GOMEMLIMIT: got %d, and the runtime has %d, want %d", got, debug.SetMemoryLimit(-1), want)
 	}
 }

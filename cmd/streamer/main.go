@@ -61,7 +61,7 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	go paceGC(ctx)
+	go paceGC(ctx, boundMemory(os.DirFS("/")))
 	os.Exit(run(ctx, stdio{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +100,8 @@ func (h *house) open(ctx context.Context) (err error) {
 		return err
 	}
 	h.worker = &worker.Worker{Log: h.broker, Logger: h.log, Options: worker.Options{
-		Rules: rules, SaveEvery: h.flags.saveEvery, EvictAfter: h.flags.evict, Nonce: nuid.Next(),
+		Rules: rules, SaveEvery: h.flags.saveEvery, EvictAfter: h.flags.evict, MaxResident: h.flags.resident, Nonce: nuid.Next(),
+		Grace: cmp.Or(h.flags.grace, -1),
 	}}
 	gatewayOptions.Metrics, gatewayOptions.Warnings = h.metrics, h.worker.Warnings
 	h.desk = &repairs.Desk{Log: sessionLog{h.broker}, MaxBytes: h.flags.repairBytes}

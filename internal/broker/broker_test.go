@@ -256,16 +256,31 @@ func TestRefusedInWords(t *testing.T) {
 	}
 }
 
+// Events belong to one input stream: a start without it is refused and makes
+// none in its place, and a start with another one is refused as well.
 func TestAnotherInputStreamIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	b := start(t, Options{DataDir: dir})
-	if _, err := b.nc.Request("$JS.API.STREAM.DELETE."+streamInputs, nil, within); err != nil {
-		t.Fatal(err)
+	missing, another := t.TempDir(), t.TempDir()
+	for _, dir := range []string{missing, another} {
+		b := start(t, Options{DataDir: dir})
+		if _, err := b.nc.Request("$JS.API.STREAM.DELETE."+streamInputs, nil, within); err != nil {
+			t.Fatal(err)
+		}
+		if dir == another {
+			if _, err := b.makeInputs(deadline(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.Close()
 	}
-	b.Close()
-	_, err := Open(deadline(t), Options{DataDir: dir})
-	if err == nil || !strings.Contains(err.Error(), "event ids would mean other inputs") {
-		t.Fatalf("got %v", err)
+	for _, c := range []struct{ dir, want string }{
+		{missing, "stream LLM is missing in data directory " + missing},
+		{missing, "stream LLM is missing in data directory " + missing}, // and none was made
+		{another, "event ids would mean other inputs"},
+	} {
+		_, err := Open(deadline(t), Options{DataDir: c.dir})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "restore stream LLM") {
+			t.Errorf("got %v, want %q and what to do", err, c.want)
+		}
 	}
 }
 

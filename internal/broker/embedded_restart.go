@@ -27,9 +27,10 @@ type restarter struct {
 	limit    atomic.Int64                  // JetStreamMaxStore of the last server
 	restarts *atomic.Uint64
 
-	mu     sync.Mutex
-	broken error // why the server stores nothing, or why none runs; nil if neither
-	ended  int   // servers that have ended
+	mu      sync.Mutex
+	broken  error // why the server stores nothing, or why none runs; nil if neither
+	ended   int   // servers that have ended
+	damaged bool  // a message was damaged on the disk
 
 	wake     chan struct{} // the server reported something to look at
 	done     chan struct{} // closed when there are to be no more restarts
@@ -74,18 +75,7 @@ func (r *restarter) onWriteError() func(error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	server := r.ended
-	return func(err error) {
-		r.mu.Lock()
-		first := r.broken == nil && r.ended == server
-		if first {
-			r.broken = err
-		}
-		r.mu.Unlock()
-		if first {
-			r.notice("the embedded NATS server cannot write to "+r.dir+"; it is started again when there is room", err)
-			r.poke()
-		}
-	}
+	return func(err error) { r.fail(server, err) }
 }
 
 // limitReached notes that the server refuses messages at its limit of storage.
@@ -102,8 +92,11 @@ func (r *restarter) poke() {
 func (r *restarter) problem() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.broken == nil {
+	switch {
+	case r.broken == nil:
 		return nil
+	case r.damaged:
+		return fmt.Errorf("broker: %w; the embedded NATS server is started again without the message", r.broken)
 	}
 	return fmt.Errorf("broker: the embedded NATS server stores nothing: %w; it is started again when there is room in %s", r.broken, r.dir)
 }

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"streamer/internal/events"
@@ -58,27 +59,44 @@ func (b *Broker) TopEvent(ctx context.Context, p int, t time.Time) (top events.I
 	return top, err
 }
 
+// Opened counts what of a session has begun and not ended.
+type Opened struct{ Calls, Runs int }
+
 // OpenEvents returns how many calls and runs of each session have begun and not
 // ended, as the subjects of the event log count them. Sessions with none are
 // left out.
-func (b *Broker) OpenEvents(ctx context.Context) (map[string]int, error) {
+func (b *Broker) OpenEvents(ctx context.Context) (map[string]Opened, error) {
+	calls, err := b.openOf(ctx, events.ToolCallStart, events.ToolCallResult)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := b.openOf(ctx, events.RunStarted, events.RunFinished)
+	if err != nil {
+		return nil, err
+	}
+	open := make(map[string]Opened, len(runs))
+	for token, n := range calls {
+		open[token] = Opened{Calls: n}
+	}
+	for token, n := range runs {
+		open[token] = Opened{Calls: calls[token], Runs: n}
+	}
+	return open, nil
+}
+
+// openOf counts by session what has begun with one type of event and not ended
+// with another.
+func (b *Broker) openOf(ctx context.Context, begin, end events.Type) (map[string]int, error) {
 	open := map[string]int{}
-	for _, count := range []struct {
-		of   events.Type
-		sign int
-	}{{events.ToolCallStart, 1}, {events.ToolCallResult, -1}, {events.RunStarted, 1}, {events.RunFinished, -1}} {
-		err := b.subjects(ctx, "toolcalls.*.event."+string(count.of), func(subject string, n int) {
-			open[sessionOf(subject)] += count.sign * n
+	for of, sign := range map[events.Type]int{begin: 1, end: -1} {
+		err := b.subjects(ctx, "toolcalls.*.event."+string(of), func(subject string, n int) {
+			open[sessionOf(subject)] += sign * n
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	for token, n := range open {
-		if n <= 0 {
-			delete(open, token)
-		}
-	}
+	maps.DeleteFunc(open, func(_ string, n int) bool { return n <= 0 })
 	return open, nil
 }
 

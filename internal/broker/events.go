@@ -40,6 +40,9 @@ type Stored struct {
 func (b *Broker) ChainLast(ctx context.Context, token string) (seq uint64, last Stored, err error) {
 	for try := 0; ; try++ {
 		m, err := b.lastMessage(ctx, streamEvents, chain(token))
+		if m == nil && err == nil {
+			m, err = b.noEnd(ctx, token)
+		}
 		if m == nil || err != nil {
 			return 0, Stored{}, err
 		}
@@ -55,6 +58,29 @@ func (b *Broker) ChainLast(ctx context.Context, token string) (seq uint64, last 
 			return 0, Stored{}, err
 		}
 	}
+}
+
+// errBadEnd is returned where the last event of a session cannot be read.
+var errBadEnd = errors.New("broker: damaged on the disk")
+
+// noEnd returns errBadEnd where a session whose last event
+// cannot be read has others: the server reports a message that is damaged on the
+// disk as none, and would take the session's first event again. It returns the
+// last event where one was stored meanwhile.
+func (b *Broker) noEnd(ctx context.Context, token string) (*nats.RawStreamMsg, error) {
+	m, err := b.message(ctx, streamEvents, map[string]any{"seq": 1, "next_by_subj": chain(token)})
+	if err != nil || m == nil {
+		return nil, err
+	}
+	if m, err = b.lastMessage(ctx, streamEvents, chain(token)); err != nil || m != nil {
+		return m, err
+	}
+	err = fmt.Errorf("%w: the last event of session %s in stream %s cannot be read", errBadEnd, token, streamEvents)
+	if b.embedded != nil {
+		b.embedded.drop(err)
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w; stop the NATS server, remove index.db of that stream and start it: it then drops what is damaged, and streamer appends it again", err)
 }
 
 // lastGenuine reads a chain for its last event before sequence seq. reached is
@@ -103,19 +129,11 @@ func (b *Broker) Events(ctx context.Context, token string, after uint64, fn func
 }
 
 func (b *Broker) history(ctx context.Context, token string, after uint64, fn func(Stored) error) error {
-	err := b.read(ctx, eventReading(token, func(batch []stored, pending uint64) error {
-		if err := b.eachEvent(batch, fn); err != nil {
-			return err
-		}
-		if pending == 0 {
-			return errStop
-		}
-		return nil
-	}), after+1)
-	if errors.Is(err, errStop) {
-		return nil
+	r := eventReading(token, nil)
+	if token == "" {
+		r.credit = sweepCredit // tools read the whole log, one at a time
 	}
-	return err
+	return b.readToEnd(ctx, r, after+1, func(m stored) error { return fn(b.storedEvent(m)) })
 }
 
 // eventReading asks for little ahead: many clients read histories at once, and

@@ -20,8 +20,8 @@ type Mark struct {
 }
 
 // LoadMark reads the mark of a partition from its stream's leader; zeros if
-// there is none. rev is also that of a deletion, or with ErrDamaged of what is
-// stored in its place: it is the condition of the next SaveMark.
+// there is none. With ErrDamaged, and where the key was deleted, rev is that of
+// what is stored in its place.
 func (b *Broker) LoadMark(ctx context.Context, p int) (m Mark, rev uint64, err error) {
 	m, rev, _, err = b.loadMark(ctx, p)
 	return m, rev, err

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"streamer/internal/events"
-
-	"github.com/nats-io/nats.go"
 )
 
 // ack is an acknowledgement, as a server writes it to any reply subject.
@@ -59,27 +57,6 @@ func TestDamaged(t *testing.T) {
 	}
 	if _, err := b.SaveMark(deadline(t), 3, Mark{Seq: 7}, marks); err != nil {
 		t.Errorf("a checkpoint over the damaged one: %v", err)
-	}
-}
-
-// Where a snapshot or checkpoint was deleted, the revision of the deletion is the
-// one that the next is written over.
-func TestDeleted(t *testing.T) {
-	b := start(t, Options{})
-	deletion := func(subject string) uint64 {
-		return must(t, b, &Pub{Subject: subject, Header: nats.Header{"KV-Operation": {"DEL"}}})
-	}
-	states, marks := deletion(stateSubject(3, "s")), deletion(rootMarks+"3")
-	if s, ok, err := b.LoadState(deadline(t), 3, "s"); ok || s.Rev != states || err != nil {
-		t.Errorf("LoadState: got %+v, %v, %v, want none at revision %d", s, ok, err, states)
-	}
-	pub, _ := b.SavePub(3, "s", states, nil, []byte("fresh"))
-	must(t, b, pub)
-	if m, rev, err := b.LoadMark(deadline(t), 3); m.Seq != 0 || rev != marks || err != nil {
-		t.Errorf("LoadMark: got %+v, %d, %v, want none at revision %d", m, rev, err, marks)
-	}
-	if _, err := b.SaveMark(deadline(t), 3, Mark{Seq: 7}, marks); err != nil {
-		t.Errorf("a checkpoint over a deletion: %v", err)
 	}
 }
 

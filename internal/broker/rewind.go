@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -152,23 +151,9 @@ func (b *Broker) inputs(ctx context.Context, p int, filter string, fn func(*Inpu
 
 // waiting reads what is in a stream up to its present end.
 func (b *Broker) waiting(ctx context.Context, r reading, fn func(stored) error) error {
-	r.deliver = func(batch []stored, pending uint64) error {
-		for _, m := range batch {
-			if err := fn(m); err != nil {
-				return err
-			}
-		}
-		if pending == 0 {
-			return errStop
-		}
-		return nil
-	}
-	from := uint64(1)
+	next := uint64(1)
 	if !r.since.IsZero() {
-		from = 0
+		next = 0
 	}
-	if err := b.read(ctx, r, from); !errors.Is(err, errStop) {
-		return err
-	}
-	return nil
+	return b.readToEnd(ctx, r, next, fn)
 }

@@ -30,47 +30,76 @@ type State struct {
 }
 
 // LoadState reads a session's state from its stream's leader; ok is false
-// where there is none. The blobs of a large one are read and checked. s.Rev and
-// s.At are also those of a deletion, or with ErrDamaged of what is stored in its
-// place.
+// where there is none. The blobs of a large one are read and checked. With
+// ErrDamaged, and where the key was deleted, s.Rev and s.At are those of what is
+// stored in its place.
 func (b *Broker) LoadState(ctx context.Context, p int, token string) (s State, ok bool, err error) {
 	m, err := b.lastMessage(ctx, streamStates, stateSubject(p, token))
 	if err != nil || m == nil {
 		return State{}, false, err
 	}
-	s = State{Rev: m.Sequence, At: m.Time}
 	if deleted(m.Header) {
-		return s, false, nil
+		return State{Rev: m.Sequence, At: m.Time}, false, nil
 	}
-	what := "snapshot of session " + token
-	if !own(m.Header, ownSnapshot) {
-		return s, false, b.damaged(what, m.Subject, m.Sequence, notOwn)
+	s, err = b.state(ctx, stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
+	return s, err == nil, err
+}
+
+// state reads what is stored of a session, and the blobs it refers to. With
+// ErrDamaged, Rev and At are those of what is stored in its place.
+func (b *Broker) state(ctx context.Context, m stored) (State, error) {
+	s := State{Rev: m.seq, At: m.at}
+	what := "snapshot of session " + tokenOf(m.subject)
+	if !own(m.header, ownSnapshot) {
+		return s, b.damaged(what, m.subject, m.seq, notOwn)
 	}
 	data, err := b.stateData(ctx, m)
 	switch {
 	case errors.Is(err, errUnreadable), errors.Is(err, ErrNotFound), errors.Is(err, ErrDamaged):
-		return s, false, b.damaged(what, m.Subject, m.Sequence, err)
+		return s, b.damaged(what, m.subject, m.seq, err)
 	case err != nil:
-		return State{}, false, fmt.Errorf("broker: %s: %w", what, err)
+		return State{}, fmt.Errorf("broker: %s: %w", what, err)
 	}
-	s.Header, s.Data = stateHeaders(m.Header), data
-	return s, true, nil
+	s.Header, s.Data = stateHeaders(m.header), data
+	return s, nil
 }
 
 // stateData returns the data of a stored state, which is perhaps in blobs.
-func (b *Broker) stateData(ctx context.Context, m *nats.RawStreamMsg) ([]byte, error) {
-	if m.Header.Get(stateRef) == "" {
-		return m.Data, nil
+func (b *Broker) stateData(ctx context.Context, m stored) ([]byte, error) {
+	if m.header.Get(stateRef) == "" {
+		return m.data, nil
 	}
 	var ref events.Ref
-	if err := json.Unmarshal(m.Data, &ref); err != nil {
+	if err := json.Unmarshal(m.data, &ref); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return b.Blob(ctx, ref)
 }
 
-// SavePub saves a session's state where rev is that of what is stored (0: there
-// must be nothing); the Ack's Seq is the new revision, its Err Is ErrConflict where
+// tokenOf returns the token at the end of a state's subject.
+func tokenOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
+
+// AllStates reads the saved states of all partitions with one consumer. wrong is
+// why the blobs of a state cannot be read. A state that is saved meanwhile comes
+// twice, the later one last.
+func (b *Broker) AllStates(ctx context.Context, fn func(token string, s State, wrong error) error) error {
+	return b.readToEnd(ctx, reading{stream: streamStates}, 1, func(m stored) error {
+		if deleted(m.header) {
+			return nil
+		}
+		s, wrong := b.state(ctx, m)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fn(tokenOf(m.subject), s, wrong)
+	})
+}
+
+// StateAge returns how long a saved state is kept after it was written.
+func (b *Broker) StateAge() time.Duration { return b.stateAge }
+
+// SavePub saves a session's state where rev is the stored one's (0: there must
+// be none); the Ack's Seq is the new revision, its Err Is ErrConflict where
 // the revision is another. header is a small free map that ListStates gives
 // back without the data; its keys are letters only. Data above 64 KiB goes
 // into blobs: these Pubs must be stored before pub is sent.
@@ -114,34 +143,21 @@ func (b *Broker) ListStates(ctx context.Context, p int, fn func(token string, re
 	if p >= 0 {
 		r.filter = stateSubject(p, "*")
 	}
-	r.deliver = func(batch []stored, pending uint64) error {
-		for _, m := range batch {
-			if deleted(m.header) {
-				continue
-			}
-			token := m.subject[strings.LastIndexByte(m.subject, '.')+1:]
-			if !answerable(token) {
-				continue
-			}
-			header := stateHeaders(m.header)
-			if !own(m.header, ownSnapshot) {
-				b.ignored(m.subject, m.subject, m.seq)
-				header = nil
-			}
-			if err := fn(token, m.seq, header, m.at); err != nil {
-				return err
-			}
+	return b.readToEnd(ctx, r, 1, func(m stored) error {
+		if deleted(m.header) {
+			return nil
 		}
-		if pending == 0 {
-			return errStop
+		token := tokenOf(m.subject)
+		if !answerable(token) {
+			return nil
 		}
-		return nil
-	}
-	err := b.read(ctx, r, 1)
-	if errors.Is(err, errStop) {
-		return nil
-	}
-	return err
+		header := stateHeaders(m.header)
+		if !own(m.header, ownSnapshot) {
+			b.ignored(m.subject, m.subject, m.seq)
+			header = nil
+		}
+		return fn(token, m.seq, header, m.at)
+	})
 }
 
 func stateSubject(p int, token string) string {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"streamer/internal/events"
+
+	"github.com/nats-io/nats.go"
 )
 
 func TestState(t *testing.T) {
@@ -174,5 +176,34 @@ func TestBlob(t *testing.T) {
 	must(t, b, &Pub{Subject: pubs[0].Subject, Data: []byte("forged")})
 	if _, err := b.Blob(deadline(t), blob.Ref); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "chunk "+blob.Ref.Chunks[0]+": message") {
 		t.Errorf("a forged chunk: got %v", err)
+	}
+}
+
+// A key that was deleted, as `nats kv del` does, is written again: what stands
+// in its place has a revision.
+func TestDeletedKeys(t *testing.T) {
+	b := start(t, Options{})
+	state := func(rev uint64) *Pub {
+		pub, _ := b.SavePub(3, "s", rev, nil, []byte("state"))
+		return pub
+	}
+	must(t, b, state(0))
+	if _, err := b.SaveMark(deadline(t), 3, Mark{Seq: 1}, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range []string{stateSubject(3, "s"), rootMarks + "3"} {
+		must(t, b, &Pub{Subject: subject, Header: nats.Header{"KV-Operation": {"DEL"}}})
+	}
+	s, ok, err := b.LoadState(deadline(t), 3, "s")
+	if ok || err != nil {
+		t.Fatalf("LoadState: got %+v, %v, %v, want none", s, ok, err)
+	}
+	must(t, b, state(s.Rev))
+	m, rev, err := b.LoadMark(deadline(t), 3)
+	if m.Seq != 0 || err != nil {
+		t.Fatalf("LoadMark: got %+v, %v, want none", m, err)
+	}
+	if _, err := b.SaveMark(deadline(t), 3, Mark{Seq: 2}, rev); err != nil {
+		t.Errorf("SaveMark behind a deleted one: %v", err)
 	}
 }

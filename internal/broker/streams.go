@@ -77,6 +77,9 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 }
 
 func (b *Broker) tryStreams(ctx context.Context) error {
+	if err := b.refuseOrphans(ctx); err != nil {
+		return err
+	}
 	inputs, err := b.makeInputs(ctx)
 	if err != nil {
 		return err
@@ -176,6 +179,30 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	return b.createOrCheck(ctx, info, config, b.opts.InputAge, b.opts.Duplicates)
 }
 
+// refuseOrphans refuses to make an input stream beside events of another one. It
+// would take the place of the missing one, which could not be restored then.
+func (b *Broker) refuseOrphans(ctx context.Context) error {
+	inputs, err := b.stream(ctx, streamInputs)
+	if err != nil || inputs != nil {
+		return err
+	}
+	stored, err := b.stream(ctx, streamEvents)
+	if err != nil || stored == nil {
+		return err
+	}
+	if inputs, err = b.stream(ctx, streamInputs); err != nil || inputs != nil {
+		return err // another process made both since
+	}
+	where := b.URL()
+	if b.embedded != nil {
+		where = "data directory " + b.opts.DataDir
+	}
+	return fmt.Errorf("broker: stream %s is missing in %s, but stream %s is there, whose event ids refer to its inputs: %s", streamInputs, where, streamEvents, restoreInputs)
+}
+
+// restoreInputs is what to do where the input stream is not that of the events.
+const restoreInputs = "restore stream " + streamInputs + " with its meta.inf and meta.sum from a backup, or delete all streams of streamer to begin anew"
+
 // makeEvents makes the event stream, which belongs to one input stream for
 // good: its event ids count in that stream's sequences.
 func (b *Broker) makeEvents(ctx context.Context, inputs *streamInfo) (*streamInfo, error) {
@@ -185,8 +212,8 @@ func (b *Broker) makeEvents(ctx context.Context, inputs *streamInfo) (*streamInf
 	}
 	created := inputs.Created.UTC().Format(time.RFC3339Nano)
 	if info != nil && info.Config.Metadata[metaInputs] != created {
-		return nil, fmt.Errorf("broker: stream %s belongs to a stream %s created at %q, but this one was created at %q: event ids would mean other inputs",
-			streamEvents, streamInputs, info.Config.Metadata[metaInputs], created)
+		return nil, fmt.Errorf("broker: stream %s belongs to a stream %s created at %q, but this one was created at %q: event ids would mean other inputs; %s",
+			streamEvents, streamInputs, info.Config.Metadata[metaInputs], created, restoreInputs)
 	}
 	config := b.config(streamEvents, cmp.Or(b.opts.EventAge, defaultEventAge), "_toolcalls.>")
 	config.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "_toolcalls.>", Destination: "toolcalls.>"}

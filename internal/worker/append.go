@@ -12,15 +12,15 @@ import (
 
 // outgoing is an event on its way to the log.
 type outgoing struct {
-	ID   events.ID   `json:"id"`
-	Type events.Type `json:"type"`
-	Call string      `json:"call,omitempty"`
+	ID   events.ID
+	Type events.Type
+	Call string
 	// Status is a result's.
-	Status events.Status     `json:"status,omitempty"`
-	Trace  map[string]string `json:"trace,omitempty"`
-	Body   []byte            `json:"body"`
-	Blobs  []events.Blob     `json:"blobs,omitempty"`
-	Seq    uint64            `json:"seq,omitempty"` // in the event log, once it is stored
+	Status events.Status
+	Trace  map[string]string
+	Body   []byte
+	Blobs  []events.Blob
+	Seq    uint64 // in the event log, once it is stored
 
 	session *live
 	blobs   int       // chunks that are not stored yet
@@ -264,6 +264,7 @@ func (q *partition) trim(l *live, now time.Time) {
 		l.base = point{l.acked[n].Seq, l.acked[n].ID}
 		n++
 	}
+	clear(l.acked[:n]) // or the array would hold their bodies
 	l.acked = l.acked[n:]
 	if len(l.acked) == 0 {
 		l.acked = nil

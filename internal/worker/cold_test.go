@@ -105,7 +105,7 @@ func TestColdTogether(t *testing.T) {
 // listingOf lists the saved sessions of a partition.
 func listingOf(t *testing.T, q *partition) listing {
 	t.Helper()
-	l, err := q.snapshots(t.Context())
+	l, err := q.listSnapshots(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

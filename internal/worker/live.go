@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -35,6 +34,7 @@ type live struct {
 	first  uint64    // first input that no acknowledged save covers, 0 if none
 	second uint64    // first input that the save under way does not cover
 	since  time.Time // the last save began, or the session changed first without one
+	unsent bool      // its snapshot says that events of it are not stored
 	stuck  bool      // its next event was refused for good
 	futile int       // appends in a row whose refusal taught nothing
 	gone   bool      // dropped: acks that still come are nobody's
@@ -42,8 +42,8 @@ type live struct {
 
 // point is a place in a chain.
 type point struct {
-	Seq uint64    `json:"seq"`
-	ID  events.ID `json:"id"`
+	Seq uint64
+	ID  events.ID
 }
 
 // folded notes that an input changed the state.
@@ -62,18 +62,16 @@ func (l *live) changed(seq uint64) {
 	}
 }
 
-// idle tells whether nothing of the session is only in memory.
-func (l *live) idle() bool {
-	return l.first == 0 && l.save == nil && len(l.queue) == 0
+// dirty reports whether the session needs another snapshot: for its state, or
+// because the one it has says that events are unsent, which are stored now. The
+// next owner of the partition would load the session for their sake.
+func (l *live) dirty() bool {
+	return l.first != 0 || l.unsent && len(l.queue) == 0
 }
 
-// record is a session as it is saved: the state after input N, the chain as it
-// was then, and the events the chain may lack.
-type record struct {
-	State  json.RawMessage `json:"state,omitempty"`
-	Chain  point           `json:"chain"`
-	Base   point           `json:"base"`
-	Events []outgoing      `json:"events,omitempty"`
+// idle reports whether nothing of the session is only in memory.
+func (l *live) idle() bool {
+	return !l.dirty() && l.save == nil && len(l.queue) == 0
 }
 
 // load returns a session, reading it back if it is not in memory. What the saved
@@ -120,30 +118,6 @@ func (q *partition) drop(l *live) {
 		q.queued -= e.size()
 	}
 	delete(q.live, l.token)
-}
-
-// crowded is how many sessions a partition keeps in memory before those that are
-// saved leave it sooner: after a burst they would take room for a minute.
-const crowded = 10_000
-
-// evict drops sessions that had no input for a while and are saved, and of
-// the others what no power loss can take any more. Alarms stay set.
-func (q *partition) evict(now time.Time) {
-	after := q.opts.EvictAfter
-	if len(q.live) > crowded {
-		after /= 10
-	}
-	for _, l := range q.live {
-		q.trim(l, now)
-		if l.idle() && now.Sub(l.touched) >= after {
-			if n := l.state.Life.Open(); n > 0 {
-				q.asleep[l.token] = n
-			}
-			q.rearm(l)
-			q.drop(l)
-			q.remember(l)
-		}
-	}
 }
 
 // header is what a listing of states tells without their data.

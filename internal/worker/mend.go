@@ -318,7 +318,7 @@ func savedState(ctx context.Context, log MendLog, p int, token string) (session.
 
 func saveFresh(ctx context.Context, log MendLog, p int, token string, rev uint64, s *session.State, chain point) error {
 	l := live{token: token, state: s, chain: chain.Seq, id: chain.ID, base: chain}
-	data, err := l.record()
+	data, err := l.snapshot(new(snapshotEncoder))
 	if err != nil {
 		return err
 	}

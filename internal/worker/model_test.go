@@ -236,7 +236,7 @@ func (m *model) settle() error {
 	}
 	o := m.owners[0]
 	m.past = nil // listings are fresh at last
-	if err := o.list(); err != nil {
+	if err := o.list(); err != nil && !startsAgain(err) {
 		return err
 	}
 	for range 2000 {
@@ -759,23 +759,29 @@ func (o *modelOwner) RecentEvents(context.Context, time.Duration) (map[int]broke
 	return map[int]broker.Stored{0: top}, nil
 }
 
-func (o *modelOwner) OpenEvents(context.Context) (map[string]int, error) {
-	open := map[string]int{}
+func (o *modelOwner) OpenEvents(context.Context) (map[string]broker.Opened, error) {
+	open := map[string]broker.Opened{}
 	for _, s := range o.m.log {
+		n := open[s.token]
 		switch s.kind {
-		case events.ToolCallStart, events.RunStarted:
-			open[s.token]++
-		case events.ToolCallResult, events.RunFinished:
-			open[s.token]--
+		case events.ToolCallStart:
+			n.Calls++
+		case events.ToolCallResult:
+			n.Calls--
+		case events.RunStarted:
+			n.Runs++
+		case events.RunFinished:
+			n.Runs--
 		}
+		open[s.token] = n
 	}
-	maps.DeleteFunc(open, func(_ string, n int) bool { return n <= 0 })
+	maps.DeleteFunc(open, func(_ string, n broker.Opened) bool { return n.Calls <= 0 && n.Runs <= 0 })
 	return open, nil
 }
 
 // list lets the owner take a listing.
 func (o *modelOwner) list() error {
-	l, err := o.q.snapshots(context.Background())
+	l, err := o.q.listSnapshots(context.Background())
 	if err == nil {
 		l.open, err = o.q.open(context.Background(), l.saved)
 	}

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"streamer/internal/broker"
 )
 
 // opened is how many calls and runs of each session are open, as one reading of
 // the event log's subjects found.
 type opened struct {
 	at time.Time
-	of map[string]int
+	of map[string]broker.Opened
 }
 
 // openedFor is how long such a reading is used: partitions that are taken over
@@ -19,7 +21,7 @@ type opened struct {
 const openedFor = 5 * time.Second
 
 // openEvents returns how many calls and runs of each session are open.
-func (w *Worker) openEvents(ctx context.Context) (map[string]int, error) {
+func (w *Worker) openEvents(ctx context.Context) (map[string]broker.Opened, error) {
 	w.reading.Lock()
 	defer w.reading.Unlock()
 	if w.opened.of == nil || time.Since(w.opened.at) > openedFor {
@@ -40,9 +42,9 @@ func (w *Worker) forgetOpened() {
 	w.opened = opened{}
 }
 
-// checkOpen loads the sessions that have calls or runs open in the event log and
-// no snapshot that says so: it was lost, or is older than the events. Most of
-// them are folded again.
+// checkOpen loads the sessions of which the event log and the snapshot do not
+// have the same open: the snapshot was lost, or is older than the events. Most
+// of them are folded again.
 func (q *partition) checkOpen(ctx context.Context, saved []listed) error {
 	defer q.forgetCold()
 	all, err := q.w.openEvents(ctx)
@@ -52,18 +54,23 @@ func (q *partition) checkOpen(ctx context.Context, saved []listed) error {
 	noted := make(map[string]bool, len(saved))
 	for i := range saved {
 		s := &saved[i]
-		noted[s.token] = s.wake != 0 || s.held != ""
+		noted[s.token] = s.held != "" || s.open == all[s.token].Calls && (s.wake != 0 || all[s.token].Runs == 0)
 	}
-	var lacking []string
-	for token := range all {
-		if !noted[token] && q.log.Partition(token) == q.p {
-			lacking = append(lacking, token)
-			q.known.add(token)
+	var differ []string
+	for i := range saved {
+		if !noted[saved[i].token] {
+			differ = append(differ, saved[i].token)
 		}
 	}
-	slices.Sort(lacking)
-	for i, token := range lacking {
-		q.prefetch(ctx, slices.Values(lacking[i:]))
+	for token := range all {
+		if _, listed := noted[token]; !listed && q.log.Partition(token) == q.p {
+			differ = append(differ, token)
+		}
+	}
+	slices.Sort(differ)
+	for i, token := range differ {
+		q.known.add(token)
+		q.prefetch(ctx, slices.Values(differ[i:]))
 		if _, err := q.load(ctx, token); err != nil && !errors.Is(err, errHeld) {
 			return err
 		}

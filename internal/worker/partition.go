@@ -66,6 +66,8 @@ type partition struct {
 	marking bool
 	reader  decode.Reader
 	scratch []events.Event
+	// snapshots encodes those of this partition.
+	snapshots snapshotEncoder
 }
 
 // batch is some inputs on their way to the owner, who says on done when it is
@@ -228,7 +230,7 @@ func (q *partition) takeOver(ctx context.Context) error {
 		return err
 	}
 	q.rewinds = q.mark.Rewinds
-	l, err := q.snapshots(ctx)
+	l, err := q.listSnapshots(ctx)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -108,7 +107,7 @@ func (q *partition) emitAgain(ctx context.Context, l *live, r record) error {
 
 // readSnapshot reads a saved record and the state in it.
 func readSnapshot(saved *broker.State) (r record, s *session.State, err error) {
-	if err := json.Unmarshal(saved.Data, &r); err != nil {
+	if r, err = decodeSnapshot(saved.Data); err != nil {
 		return r, nil, err
 	}
 	s, err = session.Load(r.State)

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -31,6 +30,7 @@ type save struct {
 	blobs   int
 	bytes   int
 	n       uint64 // the state is the one after this input
+	unsent  bool   // with events that are not stored yet
 }
 
 // A partition that is saveLate behind, as after an outage, waits saveBehind
@@ -39,6 +39,9 @@ type save struct {
 const (
 	saveLate   = 5 * time.Second
 	saveBehind = 4
+	// saveUnsent is how many times SaveEvery a snapshot is put off for events that
+	// are not stored yet.
+	saveUnsent = 7
 )
 
 // save begins to save the sessions that changed SaveEvery ago.
@@ -54,14 +57,21 @@ func (q *partition) save(now time.Time) {
 // left for want of room.
 func (q *partition) saveAll(now time.Time) (left bool) { return q.saveOlder(now, now) }
 
-// maxSaving bounds the bytes of states on their way: after a burst all sessions
-// change at once, and each state is held until it is acknowledged.
-const maxSaving = 8 << 20
+// maxSaving bounds the bytes of snapshots of a partition that are being written:
+// after a burst all sessions change at once, and each snapshot is held until it
+// is acknowledged. Each counts savingCost bytes besides its own.
+const (
+	maxSaving  = 1 << 20
+	savingCost = 1 << 10 // headers and bookkeeping
+)
 
 func (q *partition) saveOlder(than, now time.Time) (left bool) {
 	for _, l := range q.live {
-		if l.first == 0 || l.save != nil || l.since.After(than) || l.fresh {
+		if !l.dirty() || l.save != nil || l.since.After(than) || l.fresh {
 			continue
+		}
+		if len(l.queue) > 0 && than.Before(now) && l.since.After(than.Add(-saveUnsent*q.opts.SaveEvery)) {
+			continue // when its events are stored, one snapshot is enough
 		}
 		if q.savingBytes >= maxSaving {
 			return true
@@ -81,8 +91,8 @@ func (q *partition) saveOver(s *save) {
 func (q *partition) saveSession(l *live, now time.Time) {
 	q.trim(l, now)
 	l.since = now
-	s := &save{session: l, n: l.state.N}
-	data, err := l.record()
+	s := &save{session: l, n: l.state.N, unsent: len(l.queue) > 0}
+	data, err := l.snapshot(&q.snapshots)
 	if err != nil {
 		q.z.Error().Err(err).Str("session", l.token).Msg("state cannot be saved")
 		return
@@ -91,7 +101,7 @@ func (q *partition) saveSession(l *live, now time.Time) {
 	alarm, set := l.state.Alarm(q.rules.inForce())
 	s.pub, blobs = q.log.SavePub(q.p, l.token, l.rev, l.header(alarm, set), data)
 	s.pub.Key, s.pub.Epoch = s, q.log.Epoch()
-	l.save, l.second, s.blobs, s.bytes = s, 0, len(blobs), len(data)
+	l.save, l.second, s.blobs, s.bytes = s, 0, len(blobs), len(data)+savingCost
 	q.saving++
 	q.savingBytes += s.bytes
 	for _, b := range blobs {
@@ -103,25 +113,23 @@ func (q *partition) saveSession(l *live, now time.Time) {
 	}
 }
 
-// record gives the bytes that are saved.
-func (l *live) record() ([]byte, error) {
+// snapshot returns the stored form of the session as it is now.
+func (l *live) snapshot(e *snapshotEncoder) ([]byte, error) {
 	state, err := l.state.Marshal()
 	if err != nil {
 		return nil, err
 	}
-	r := record{Chain: point{l.chain, l.id}, Base: l.base}
+	r := record{State: state, Chain: point{l.chain, l.id}, Base: l.base}
+	r.Events = make([]outgoing, 0, len(l.acked)+len(l.queue))
 	r.Events = append(r.Events, l.acked...)
 	for _, o := range l.queue {
 		r.Events = append(r.Events, *o)
 	}
-	rest, err := json.Marshal(r)
+	data, err := e.encode(&r)
 	if err != nil {
-		return nil, fmt.Errorf("worker: session %q: save state: %w", l.token, err)
+		return nil, fmt.Errorf("worker: session %q: %w", l.token, err)
 	}
-	// The state goes in as it is: json.Marshal would read and copy it again.
-	data := make([]byte, 0, len(`{"state":,`)+len(state)+len(rest))
-	data = append(append(append(data, `{"state":`...), state...), ',')
-	return append(data, rest[1:]...), nil
+	return data, nil
 }
 
 // saved takes the outcome of saving, or of storing a piece of a large state.
@@ -143,7 +151,7 @@ func (q *partition) saved(ctx context.Context, s *save, a broker.Ack) error {
 	switch {
 	case a.Err == nil:
 		q.m.saves.Add(1)
-		l.rev = a.Seq
+		l.rev, l.unsent = a.Seq, s.unsent
 		l.first, l.second = l.second, 0
 		return nil
 	case errors.Is(a.Err, broker.ErrConflict):
@@ -183,7 +191,7 @@ func (q *partition) contested(ctx context.Context, l *live, s *save) error {
 		}
 		return err
 	case n >= s.n:
-		l.rev = stored.Rev
+		l.rev, l.unsent = stored.Rev, stored.Header[headerUnsent] != ""
 		l.first, l.second = l.second, 0
 	default:
 		l.rev = stored.Rev // ours is newer: the next save replaces it
@@ -317,7 +325,7 @@ type listing struct {
 // list reads the sessions of the partition that have something open, since a
 // listing can be stale and another worker may have saved meanwhile.
 func (q *partition) list(ctx context.Context) {
-	l, err := q.snapshots(ctx)
+	l, err := q.listSnapshots(ctx)
 	if err == nil {
 		l.open, err = q.open(ctx, l.saved)
 	}
@@ -333,8 +341,8 @@ func (q *partition) list(ctx context.Context) {
 	}
 }
 
-// snapshots lists the saved sessions.
-func (q *partition) snapshots(ctx context.Context) (l listing, err error) {
+// listSnapshots lists the saved sessions.
+func (q *partition) listSnapshots(ctx context.Context) (l listing, err error) {
 	last, err := q.log.LastState(ctx, q.p)
 	if err != nil {
 		return l, err

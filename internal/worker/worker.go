@@ -42,7 +42,7 @@ type Log interface {
 	FirstEvent(ctx context.Context, token string) (broker.Stored, error)
 	TopEvent(ctx context.Context, p int, since time.Time) (events.ID, error)
 	RecentEvents(ctx context.Context, d time.Duration) (map[int]broker.Stored, error)
-	OpenEvents(ctx context.Context) (map[string]int, error)
+	OpenEvents(ctx context.Context) (map[string]broker.Opened, error)
 	InputPosition(ctx context.Context, partition int, next uint64) (uint64, error)
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	ChainLast(ctx context.Context, token string) (seq uint64, last broker.Stored, err error)
@@ -74,12 +74,15 @@ type Options struct {
 	// EvictAfter is how long a session that is saved stays in memory without
 	// input. If zero, 1 min.
 	EvictAfter time.Duration
+	// MaxResident is the number of sessions beyond which those that are saved and
+	// had no input for KeepAcked leave memory at once. If zero, 20,000.
+	MaxResident int
 	// KeepAcked is how long an acknowledged event is still saved with its
 	// session's state: at least what a power loss can take from the server. If
 	// zero, 2 s.
 	KeepAcked time.Duration
 	// MaxQueued bounds the bytes of events of a partition that are not stored
-	// yet; no input is read while there are more. If zero, 16 MiB.
+	// yet; no input is read while there are more. If zero, 2 MiB.
 	MaxQueued int
 	// Grace bounds how long after an outage of the log deadlines that passed
 	// meanwhile are left to results that could not be published; as long as the
@@ -103,11 +106,14 @@ func (o Options) withDefaults() Options {
 	if o.EvictAfter <= 0 {
 		o.EvictAfter = time.Minute
 	}
+	if o.MaxResident <= 0 {
+		o.MaxResident = 20_000
+	}
 	if o.KeepAcked <= 0 {
 		o.KeepAcked = 2 * time.Second
 	}
 	if o.MaxQueued <= 0 {
-		o.MaxQueued = 16 << 20
+		o.MaxQueued = 2 << 20
 	}
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second

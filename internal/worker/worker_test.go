@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -381,9 +380,7 @@ func TestNewerFold(t *testing.T) {
 	}
 	h.publish(other, "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait(other, ofType(events.ToolCallArgsComplete))
-	for deadline := time.Now().Add(10 * time.Second); w.Problem() == nil && time.Now().Before(deadline); {
-		runtime.Gosched()
-	}
+	h.settled(w)
 	if err := w.Problem(); !errors.Is(err, ErrVersion) {
 		t.Errorf("problem is %v", err)
 	}

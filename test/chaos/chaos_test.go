@@ -69,8 +69,8 @@ func TestChaos(t *testing.T) {
 	heard(t, crowd)
 	n, there := count(t, b), stored(t, b)
 	kept := crowd.kept(fate.lost)
-	t.Logf("%d inputs published (%d answered as repetitions) and %d by clients, %d in the log; %d sessions, %d events (%d of them compared with their inputs), %d calls, of which %d timed out and %d were cancelled",
-		len(crowd.acked), crowd.dups, len(book.entries), len(there), n.sessions, n.events, r.Events, n.calls, n.timeouts, n.cancelled)
+	t.Logf("%d inputs published (%d answered as repetitions) and %d by clients, %d in the log; %d sessions (%d compared with their inputs, %d of which inputs were lost), %d events, %d calls, of which %d timed out and %d were cancelled",
+		len(crowd.acked), crowd.dups, len(book.entries), len(there), n.sessions, r.Sessions, r.Lost, n.events, n.calls, n.timeouts, n.cancelled)
 	audit, err := book.audit(t.Context(), b, there, fate.lost)
 	if err != nil {
 		t.Fatal(err)

@@ -4,8 +4,9 @@
 // stream are disturbed at random moments. Both logs are checked afterwards:
 // every input that was acknowledged and not lost with a stream that was put back
 // counts once, each call is closed once, events are stored once and linked, and
-// live readers, some of them by Server-Sent Events, have every event once. Where
-// no input was lost the event log is the fold of the input log, byte for byte.
+// live readers, some of them by Server-Sent Events, have every event once. The
+// event log is the fold of the input log, byte for byte, but for sessions that
+// lost inputs.
 //
 // `go test ./test/chaos` does it for 20 seconds. STREAMER_CHAOS=5m sets another
 // duration. STREAMER_SEED=n repeats what is done and published; the state of the

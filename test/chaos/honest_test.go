@@ -17,23 +17,28 @@ type honest struct {
 	// forged: acknowledgements were stored on internal subjects.
 	forged bool
 	blobs  atomic.Int64 // large values that an acknowledgement has replaced
+	// By session: the last event, and the acknowledgement behind it or 0.
+	last, behind map[string]uint64
 }
 
 // isAck reports whether a message is the acknowledgement of an input.
 func isAck(data []byte) bool { return bytes.HasPrefix(data, []byte(`{"stream":"LLM"`)) }
 
-// Events leaves out acknowledgements. The event behind one is linked to it.
+// Events leaves out acknowledgements. The event behind one is linked to it. A
+// reading that begins behind another goes on from that.
 func (h *honest) Events(ctx context.Context, token string, after uint64, fn func(broker.Stored) error) error {
-	last, behind := map[string]uint64{}, map[string]uint64{} // by session: the last event, and the acknowledgement behind it
+	if after == 0 {
+		h.last, h.behind = map[string]uint64{}, map[string]uint64{}
+	}
 	return h.Broker.Events(ctx, token, after, func(s broker.Stored) error {
 		if h.forged && isAck(s.Data) {
-			behind[s.Token] = s.Seq
+			h.behind[s.Token] = s.Seq
 			return nil
 		}
-		if s.Prev != 0 && s.Prev == behind[s.Token] {
-			s.Prev = last[s.Token]
+		if s.Prev != 0 && s.Prev == h.behind[s.Token] {
+			s.Prev = h.last[s.Token]
 		}
-		last[s.Token], behind[s.Token] = s.Seq, 0
+		h.last[s.Token], h.behind[s.Token] = s.Seq, 0
 		return fn(s)
 	})
 }

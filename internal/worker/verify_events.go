@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"streamer/internal/broker"
+)
+
+// progressEvery is after how many messages progress is reported.
+const progressEvery = 1000
+
+// readEvents reads the event log from where it was read to before, and takes the
+// events of the inputs that were folded.
+func (c *comparison) readEvents(ctx context.Context) error {
+	first, last, err := c.Log.EventBounds(ctx)
+	if err != nil {
+		return fmt.Errorf("worker: reading the event log: %w", err)
+	}
+	n, from := 0, max(c.read+1, first)
+	err = c.Log.Events(ctx, "", c.read, func(e broker.Stored) error {
+		if c.begin == 0 {
+			c.begin = e.Seq
+		}
+		c.read = e.Seq
+		if n++; n%progressEvery == 0 {
+			c.progress("events", e.Seq+1-from, max(last, e.Seq)+1-from)
+		}
+		if c.takes(e.Token) {
+			c.event(&e)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("worker: reading the event log: %w", err)
+	}
+	c.progress("events", last+1-from, last+1-from)
+	return nil
+}
+
+// event takes one message of the event log.
+func (c *comparison) event(e *broker.Stored) {
+	l := line{subject: e.Subject, id: e.ID, call: e.Call, body: e.Data}
+	p := c.Log.Partition(e.Token)
+	input, there := c.rewinds[p].Stored(e.ID.Seq)
+	if e.Forged != "" {
+		l = line{subject: e.Subject, remark: fmt.Sprintf(" (message %d is forged, %s)", e.Seq, e.Forged)}
+	} else if there && input > c.last {
+		return
+	}
+	s := c.session(e.Token)
+	if e.Forged == "" {
+		if e.Prev != s.prev && (s.prev != 0 || e.Prev >= c.begin) {
+			l.remark = fmt.Sprintf(" (a broken link: it stands behind %d and says %d)", s.prev, e.Prev)
+		}
+		s.lost = s.lost || !there
+		s.older = s.older || there && input < c.first
+		if there && input < c.marks[p] {
+			s.covered, s.at = e.ID, e.At
+		}
+		c.events++
+	}
+	s.prev = e.Seq
+	s.got.add(l.hash(c.seed))
+	c.spell(e.Token, l, gotSide)
+}
+
+// loadMarks loads the checkpoint of each partition, and the rewinds in it. They are loaded before the
+// events and the snapshots are read, which can then only be newer.
+func (c *comparison) loadMarks(ctx context.Context) error {
+	c.marks = make([]uint64, c.Log.Partitions())
+	c.rewinds = make([]broker.Rewinds, c.Log.Partitions())
+	for p := range c.marks {
+		m, _, err := c.Log.LoadMark(ctx, p)
+		if err != nil && !errors.Is(err, broker.ErrDamaged) {
+			return err
+		}
+		c.marks[p], c.rewinds[p] = m.Seq, m.Rewinds
+	}
+	return nil
+}
+
+// spelt is how many differences are spelt out.
+const spelt = 20
+
+// The two lists of a spelling.
+const (
+	wantedSide = iota
+	gotSide
+)
+
+// spelling is a session whose events are kept in words: those that the inputs
+// give, and those of the log, up to the first that differs.
+type spelling struct {
+	lines [2][]string
+	found bool
+	Difference
+}
+
+// spell adds an event to a session that is spelt out. What is equal on both
+// sides is not kept.
+func (c *comparison) spell(token string, l line, side int) {
+	s := c.spelled[token]
+	if s == nil || s.found {
+		return
+	}
+	if side == wantedSide {
+		s.lines[side] = append(s.lines[side], l.String())
+		return
+	}
+	want, got := "", l.String()
+	if s.Place < len(s.lines[wantedSide]) {
+		want = s.lines[wantedSide][s.Place]
+		s.lines[wantedSide][s.Place] = ""
+	}
+	if want == got {
+		s.Place++
+		return
+	}
+	s.found, s.Want, s.Got = true, want, got
+}
+
+// differences spells out the first difference of the sessions that differ: it
+// reads both logs again for their sake.
+func (c *comparison) differences(ctx context.Context, wrong []string) ([]Difference, error) {
+	if len(wrong) == 0 {
+		return nil, nil
+	}
+	again := newComparison(Verification{Log: c.Log, Progress: c.Progress}, c.first, c.last, wrong[:min(spelt, len(wrong))])
+	again.marks, again.rewinds = c.marks, c.rewinds
+	again.spelled = map[string]*spelling{}
+	for token := range again.only {
+		again.spelled[token] = &spelling{Difference: Difference{Token: token}}
+	}
+	if err := again.fold(ctx); err != nil {
+		return nil, err
+	}
+	if err := again.readEvents(ctx); err != nil {
+		return nil, err
+	}
+	var list []Difference
+	for _, token := range wrong {
+		s := again.spelled[token]
+		if s == nil {
+			list = append(list, Difference{Token: token, Want: "something else"})
+			continue
+		}
+		if want := s.lines[wantedSide]; !s.found && s.Place < len(want) {
+			s.Want = want[s.Place]
+		}
+		list = append(list, s.Difference)
+	}
+	return list, nil
+}

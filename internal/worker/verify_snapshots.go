@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/session"
+)
+
+// confirmed is how many sessions without a usable snapshot are looked at again,
+// one by one: where there are more, it is no coincidence.
+const confirmed = 100
+
+// snapshotBatch is how many snapshots are decoded at once.
+const snapshotBatch = 100
+
+// keptSnapshot is a snapshot as it is stored.
+type keptSnapshot struct {
+	token string
+	state broker.State
+	wrong error // why its blobs cannot be read
+}
+
+// unreadable returns the sessions of which the checkpoint says that a snapshot
+// covers their events, and that have none, or one that cannot be loaded or is
+// older than those events. Snapshots that were kept for as long as they are kept
+// at all may be gone.
+func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
+	usable := newVerdicts()
+	reading, l := newLanes(ctx, func(_ context.Context, k keptSnapshot) error {
+		usable.set(k.token, c.usable(k))
+		return nil
+	})
+	n := uint64(0)
+	err := c.Log.AllStates(reading, func(token string, s broker.State, wrong error) error {
+		if c.takes(token) {
+			l.add(c.Log.Partition(token), keptSnapshot{token, s, wrong})
+		}
+		if n++; n%snapshotBatch == 0 {
+			l.flush()
+			c.progress("snapshots", n, 0)
+		}
+		return nil
+	})
+	if failed := l.wait(); err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("worker: reading the snapshots: %w", err)
+	}
+	list := c.lacking(usable.of)
+	if len(list) > confirmed {
+		return list, nil
+	}
+	return c.confirm(ctx, list)
+}
+
+// lacking returns the sessions that need a snapshot and have none that is usable.
+func (c *comparison) lacking(verdicts map[string]string) (list []Unreadable) {
+	kept := time.Now().Add(-c.Log.StateAge())
+	c.each(func(token string, s *compared) {
+		if s.covered == (events.ID{}) || s.at.Before(kept) {
+			return
+		}
+		why, found := verdicts[token]
+		if !found {
+			why = "there is none"
+		}
+		if why != "" {
+			list = append(list, Unreadable{token, why})
+		}
+	})
+	slices.SortFunc(list, func(a, b Unreadable) int { return cmp.Compare(a.Token, b.Token) })
+	return list
+}
+
+// confirm reads the snapshots of the sessions again from the stream's leader: a
+// replica can lag, and a worker may have written them meanwhile.
+func (c *comparison) confirm(ctx context.Context, list []Unreadable) (still []Unreadable, err error) {
+	for _, u := range list {
+		s, ok, err := c.Log.LoadState(ctx, c.Log.Partition(u.Token), u.Token)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		u.Why = "there is none"
+		if ok || err != nil {
+			u.Why = c.usable(keptSnapshot{u.Token, s, err})
+		}
+		if u.Why != "" {
+			still = append(still, u)
+		}
+	}
+	return still, nil
+}
+
+// usable returns why a worker could not go on from a snapshot, "" if it could.
+func (c *comparison) usable(k keptSnapshot) string {
+	if k.wrong != nil {
+		return k.wrong.Error()
+	}
+	r, err := decodeSnapshot(k.state.Data)
+	if err != nil {
+		return err.Error()
+	}
+	state, err := session.Load(r.State)
+	if err != nil {
+		return err.Error()
+	}
+	s := c.parts[c.Log.Partition(k.token)].sessions[k.token]
+	if s != nil && state.N < s.covered.Seq {
+		return fmt.Sprintf("it ends at input %d, the checkpoint relies on one that reaches event %s", state.N, s.covered)
+	}
+	return ""
+}
+
+// verdicts are what was found of snapshots, by token.
+type verdicts struct {
+	mu sync.Mutex
+	of map[string]string
+}
+
+func newVerdicts() *verdicts { return &verdicts{of: map[string]string{}} }
+
+// set notes the verdict of a session's snapshot; a later one replaces it.
+func (v *verdicts) set(token, why string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.of[token] = why
+}

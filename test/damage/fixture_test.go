@@ -1,0 +1,151 @@
+package damage
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// fixture is the data directory of a scenario, at three moments.
+type fixture struct {
+	all    []talk
+	early  string  // copied while it ran, before the late inputs
+	killed string  // after the late inputs, and kill -9
+	clean  string  // the same after SIGTERM
+	events []event // the log of killed and clean
+}
+
+// newFixture plays the scenario. Where blocks is set, one more session makes
+// the streams of inputs and events so large that they have a second block.
+func newFixture(t *testing.T, blocks bool) *fixture {
+	t.Helper()
+	f := &fixture{all: scenario(), early: t.TempDir(), killed: t.TempDir(), clean: t.TempDir()}
+	in := launch(t, f.killed)
+	js := in.connect()
+	in.publishAll(f.all, func(t *talk) []input { return t.early })
+	if blocks {
+		in.publishAll([]talk{filler()}, func(t *talk) []input { return t.early })
+	}
+	in.settled(js)
+	in.copyTo(f.early)
+	in.publishAll(f.all, func(t *talk) []input { return t.late })
+	in.settled(js)
+	var err error
+	if f.events, err = in.events(js); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(unclosed(f.events)); n != open(f.all) {
+		t.Fatalf("%d calls are open in the scenario, want %d\n%s", n, open(f.all), in.log.text())
+	}
+	in.copyTo(f.clean)
+	in.end(syscall.SIGKILL)
+	end := launch(t, f.clean)
+	end.settled(end.connect())
+	end.end(syscall.SIGTERM)
+	return f
+}
+
+// filler is a session with 9 MiB of text.
+func filler() talk {
+	t := talk{session: "filler"}
+	for i := range 12 {
+		t.early = append(t.early, t.delta("text-"+strconv.Itoa(i), fmt.Sprintf(`{"content":%q}`, strings.Repeat("filler ", 110_000))))
+	}
+	return t
+}
+
+// publishAll publishes inputs of all sessions, each session's in order.
+func (in *instance) publishAll(all []talk, which func(*talk) []input) {
+	in.t.Helper()
+	errs := make(chan error, len(all))
+	for i := range all {
+		go func() { errs <- in.publishEach(all[i].session, which(&all[i])) }()
+	}
+	for range all {
+		if err := <-errs; err != nil {
+			in.t.Errorf("%v\n%s", err, in.log.text())
+		}
+	}
+}
+
+func (in *instance) publishEach(session string, inputs []input) error {
+	for _, i := range inputs {
+		if err := in.publish(session, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settled waits until every input is covered by a snapshot and a checkpoint.
+func (in *instance) settled(js jetstream.JetStream) {
+	in.t.Helper()
+	waitFor(in.t, in, "snapshots and checkpoints", func() []string { return in.unsaved(js) })
+}
+
+// unsaved lists the sessions with inputs that neither a snapshot nor a
+// checkpoint covers.
+func (in *instance) unsaved(js jetstream.JetStream) (list []string) {
+	ctx := in.t.Context()
+	inputs, err1 := read(ctx, js, inputStream, false)
+	states, err2 := read(ctx, js, stateStream, true)
+	checkpoints, err3 := read(ctx, js, markStream, true)
+	if err := errors.Join(err1, err2, err3); err != nil { // the server may just be started again
+		return []string{err.Error()}
+	}
+	last, partition := map[string]time.Time{}, map[string]string{}
+	for _, m := range inputs {
+		if parts := strings.Split(m.subject, "."); len(parts) == 4 { // _llm.<partition>.<session>.<kind>
+			last[parts[2]], partition[parts[2]] = m.at, parts[1]
+		}
+	}
+	saved := map[string]time.Time{}
+	for _, m := range states {
+		ns, _ := strconv.ParseInt(m.header.Get("Streamer-State-At"), 10, 64) // none is long ago
+		saved[m.subject[strings.LastIndexByte(m.subject, '.')+1:]] = time.Unix(0, ns)
+	}
+	marks := map[string]time.Time{}
+	for _, m := range checkpoints {
+		var mark struct{ Read struct{ At time.Time } }
+		if err := json.Unmarshal(m.data, &mark); err != nil && len(m.data) > 0 {
+			in.t.Fatalf("checkpoint %s: %v", m.subject, err)
+		}
+		marks[m.subject[strings.LastIndexByte(m.subject, '.')+1:]] = mark.Read.At
+	}
+	for session, at := range last {
+		if saved[session].Before(at) || marks[partition[session]].Before(at) {
+			list = append(list, fmt.Sprintf("session %s has an input of %v, its snapshot is of %v, its partition's checkpoint of %v", session, at, saved[session], marks[partition[session]]))
+		}
+	}
+	return list
+}
+
+// copyTo copies the data directory as it is at one moment.
+func (in *instance) copyTo(dir string) {
+	in.t.Helper()
+	in.signal(syscall.SIGSTOP)
+	err := os.CopyFS(dir, os.DirFS(in.dir))
+	in.signal(syscall.SIGCONT)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+}
+
+// streamDir returns the directory of a stream.
+func streamDir(t *testing.T, dir, stream string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "jetstream", "jetstream", "*", "streams", stream))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the directory of stream %s: %q %v", stream, found, err)
+	}
+	return found[0]
+}

@@ -1,0 +1,97 @@
+package damage
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// answer is a response of the HTTP API; status 0 means that none came.
+type answer struct {
+	status int
+	body   []byte
+}
+
+func (a answer) String() string { return fmt.Sprintf("%d %s", a.status, bytes.TrimSpace(a.body)) }
+
+func (in *instance) get(path string) answer {
+	req, err := http.NewRequestWithContext(in.t.Context(), http.MethodGet, in.page+path, nil)
+	if err != nil {
+		return answer{body: []byte(err.Error())}
+	}
+	return respond(req)
+}
+
+func respond(req *http.Request) answer {
+	client := http.Client{Timeout: 10 * time.Second}
+	r, err := client.Do(req)
+	if err != nil {
+		return answer{body: []byte(err.Error())}
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return answer{body: []byte(err.Error())}
+	}
+	return answer{r.StatusCode, body}
+}
+
+// publish posts an input until it is answered 202. Only 503 and a broken
+// connection are tried again.
+func (in *instance) publish(session string, i input) error {
+	for end := time.Now().Add(patience); ; {
+		req, err := http.NewRequestWithContext(in.t.Context(), http.MethodPost, in.page+"/v1/sessions/"+url.PathEscape(session)+"/"+i.kind, strings.NewReader(i.body))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Idempotency-Key", i.key)
+		a := respond(req)
+		if a.status == http.StatusAccepted {
+			return nil
+		}
+		if a.status != 0 && a.status != http.StatusServiceUnavailable || time.Now().After(end) || !in.runs() {
+			return fmt.Errorf("input %s of session %s is answered %v", i.key, session, a)
+		}
+		time.Sleep(between) // between tries
+	}
+}
+
+// ready returns what /readyz says is wrong.
+func (in *instance) ready() (problem string) {
+	if a := in.get("/readyz"); a.status != http.StatusOK {
+		return a.String()
+	}
+	return ""
+}
+
+// openCalls returns the number that GET /metrics has as streamer_calls_open.
+func (in *instance) openCalls() float64 {
+	for line := range strings.Lines(string(in.get("/metrics").body)) {
+		if value, ok := strings.CutPrefix(line, "streamer_calls_open "); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err == nil {
+				return n
+			}
+		}
+	}
+	return -1
+}
+
+// openListed returns how many calls the list of sessions has as open.
+func (in *instance) openListed() (n int) {
+	var list []struct{ Open int }
+	a := in.get("/v1/sessions")
+	if err := json.Unmarshal(a.body, &list); err != nil {
+		in.t.Fatalf("the list of sessions: %v: %v", a, err)
+	}
+	for _, s := range list {
+		n += s.Open
+	}
+	return n
+}

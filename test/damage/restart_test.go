@@ -1,0 +1,93 @@
+package damage
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// TestResultsAfterRewind: the files of the input log are put back to a state of
+// a few seconds before, in which none of twenty open calls had begun. The
+// results that are posted as soon as the port is open are events all the same,
+// though their inputs have sequences that others had.
+func TestResultsAfterRewind(t *testing.T) {
+	dir, early := t.TempDir(), t.TempDir()
+	var all []talk
+	for i := range 20 {
+		one := talk{session: fmt.Sprintf("open-%d", i)}
+		one.late = one.opens("c1", small)
+		one.waits("c1")
+		all = append(all, one)
+	}
+	before := talk{session: "before"}
+	before.early = append(before.opens("c1", small), before.result("c1"))
+
+	in := launch(t, dir)
+	js := in.connect()
+	in.publishAll([]talk{before}, func(t *talk) []input { return t.early })
+	in.settled(js)
+	in.copyTo(early)
+	in.publishAll(all, func(t *talk) []input { return t.late })
+	in.settled(js)
+	in.end(syscall.SIGKILL)
+	(&data{t: t, dir: dir, early: early}).rolledBack(inputStream)
+
+	in = launch(t, dir)
+	js = in.connect()
+	in.publishAll(all, func(t *talk) []input { return t.rest })
+	wait := func(what string, wrong func() []string) { waitFor(t, in, what, wrong) }
+	log := in.waitEvents(js, "results", wait, func(log []event) []string { return append(unanswered(log, all), unclosed(log)...) })
+	for _, e := range log {
+		if e.Type == "tool_call_result" && e.Status != "completed" {
+			t.Errorf("call %s of session %s is %s, want completed", e.Call, e.session, e.Status)
+		}
+	}
+	for _, wrong := range disorder(nil, log) {
+		t.Error(wrong)
+	}
+	in.end(syscall.SIGTERM)
+}
+
+// TestOpenAfterLostSnapshots: the bucket with the snapshots is lost, or damaged.
+// After the start the open calls are counted and listed, and an interrupt closes
+// them.
+func TestOpenAfterLostSnapshots(t *testing.T) {
+	f := newFixture(t, false)
+	for name, do := range map[string]func(*data){
+		"deleted":   func(d *data) { d.deleted(stateStream) },
+		"truncated": func(d *data) { d.truncated(stateStream, 0) },
+		"flipped":   func(d *data) { d.flippedMiddle(stateStream) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &data{t: t, dir: t.TempDir(), early: f.early}
+			if err := os.CopyFS(d.dir, os.DirFS(f.killed)); err != nil {
+				t.Fatal(err)
+			}
+			do(d)
+			in := launch(t, d.dir)
+			in.waitOpen(open(f.all))
+			in.publishAll(f.all, func(*talk) []input { return []input{{"interrupt", "close", "{}"}} })
+			js := in.connect()
+			in.waitEvents(js, "interrupts", func(what string, wrong func() []string) { waitFor(t, in, what, wrong) }, unclosed)
+			in.waitOpen(0)
+			in.end(syscall.SIGTERM)
+		})
+	}
+}
+
+// waitOpen waits until the metrics and the list of sessions have so many open
+// calls.
+func (in *instance) waitOpen(want int) {
+	in.t.Helper()
+	waitFor(in.t, in, "open calls", func() (wrong []string) {
+		if got := in.openCalls(); got != float64(want) {
+			wrong = append(wrong, fmt.Sprintf("streamer_calls_open is %v, want %d", got, want))
+		}
+		if got := in.openListed(); got != want {
+			wrong = append(wrong, fmt.Sprintf("the list of sessions has %d open calls, want %d", got, want))
+		}
+		return wrong
+	})
+}

@@ -1,0 +1,160 @@
+package damage
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// row is one damage and what has to come of it. The table of docs/operations.md
+// has the same rows.
+type row struct {
+	what, damage string
+
+	do      []func(*data) // damages to files, each on a copy of its own
+	after   []stop        // how the process ended whose files they are; if empty, it was killed
+	running func(*run)    // a damage while it runs, in place of do
+
+	refused string // the start is refused with this text
+	down    string // /readyz has this until the process is started again
+	mends   bool   // `streamer mend --yes` may have to be run
+	says    string // its log has this
+	lost    some   // sessions whose events from before the damage may be missing
+	differ  some   // sessions that `streamer verify` may name
+	blocks  bool   // on streams with two blocks
+	short   bool   // is also run with -short
+}
+
+// rows returns the table.
+func rows() []row {
+	table := []row{
+		{what: inputStream, damage: "deleted", do: deleted(inputStream), refused: "stream LLM is missing", short: true},
+		{what: inputStream, damage: "`meta.inf` damaged", do: damagedMeta(inputStream), refused: "stream LLM is missing"},
+		{what: inputStream, damage: "deleted while it runs", running: removed(inputStream), down: "stream LLM", refused: "stream LLM is missing"},
+		{what: inputStream, damage: "purged while it runs", running: purged(inputStream), mends: true},
+		{what: inputStream, damage: "rolled back", do: rolledBack(inputStream), says: shorter, short: true},
+		{what: inputStream, damage: "truncated", do: truncated(inputStream), after: eitherEnd(), differ: ofLate},
+		{what: inputStream, damage: "bit flipped", do: flipped(inputStream), after: eitherEnd(), differ: ofLate},
+		{what: inputStream, damage: "bit flipped in its first block", do: flippedFirst(inputStream), after: eitherEnd(), differ: anything, blocks: true},
+		{what: inputStream, damage: "`index.db` lost", do: lostIndex(inputStream), after: []stop{cleanly}},
+
+		{what: eventStream, damage: "purged while it runs", running: purged(eventStream), lost: anything, differ: anything},
+		{what: eventStream, damage: "bit flipped", do: flipped(eventStream), after: eitherEnd(), lost: oneOf, differ: oneOf, short: true},
+		{what: eventStream, damage: "bit flipped in its first block", do: flippedFirst(eventStream), after: eitherEnd(), lost: oneOf, differ: oneOf, blocks: true},
+
+		{what: stateStream, damage: "a key deleted while it runs", running: deletedKeys(stateStream)},
+		{what: markStream, damage: "a key deleted while it runs", running: deletedKeys(markStream)},
+
+		{what: "`jetstream/`", damage: "deleted", do: []func(*data){func(d *data) { d.must(os.RemoveAll(filepath.Join(d.dir, "jetstream"))) }}, lost: anything},
+		{what: "`nats-url`", damage: "deleted", do: []func(*data){func(d *data) { d.removed(filepath.Join(d.dir, "nats-url")) }}},
+		{what: "`lock`", damage: "deleted", do: []func(*data){func(d *data) { d.removed(filepath.Join(d.dir, "lock")) }}},
+	}
+	// What can be made again from the other streams.
+	for _, s := range []string{eventStream, stateStream, markStream, memberStream, blobStream} {
+		lost := none
+		if s == blobStream {
+			lost = ofLarge
+		}
+		table = append(table,
+			row{what: s, damage: "deleted", do: deleted(s), differ: lost, short: s == stateStream || s == eventStream},
+			row{what: s, damage: "`meta.inf` damaged", do: damagedMeta(s), differ: lost},
+			row{what: s, damage: "deleted while it runs", running: removed(s), down: "stream " + s, differ: lost},
+			row{what: s, damage: "rolled back", do: rolledBack(s), differ: lost, short: s == stateStream},
+			row{what: s, damage: "truncated", do: truncated(s), after: eitherEnd(), differ: lost},
+			row{what: s, damage: "`index.db` lost", do: lostIndex(s), after: []stop{cleanly}},
+		)
+		if s != eventStream {
+			table = append(table,
+				row{what: s, damage: "purged while it runs", running: purged(s), differ: lost, short: s == blobStream},
+				row{what: s, damage: "bit flipped", do: flipped(s), after: eitherEnd(), differ: lost})
+		}
+	}
+	return table
+}
+
+// shorter is logged where the input log was rewound.
+const shorter = "the input log came back shorter"
+
+func eitherEnd() []stop { return []stop{killed, cleanly} }
+
+func deleted(stream string) []func(*data) { return []func(*data){func(d *data) { d.deleted(stream) }} }
+
+func rolledBack(stream string) []func(*data) {
+	return []func(*data){func(d *data) { d.rolledBack(stream) }}
+}
+
+func truncated(stream string) []func(*data) {
+	return []func(*data){func(d *data) { d.truncated(stream, 7) }, func(d *data) { d.truncated(stream, 0) }}
+}
+
+func flipped(stream string) []func(*data) {
+	return []func(*data){func(d *data) { d.flippedMiddle(stream) }, func(d *data) { d.flippedLast(stream) }}
+}
+
+func flippedFirst(stream string) []func(*data) {
+	return []func(*data){func(d *data) { d.flipped(d.blocks(stream)[0]) }}
+}
+
+func damagedMeta(stream string) []func(*data) {
+	return []func(*data){
+		func(d *data) { d.flipped(filepath.Join(d.stream(stream), "meta.inf")) },
+		func(d *data) { d.removed(filepath.Join(d.stream(stream), "meta.inf")) },
+		func(d *data) { d.flipped(filepath.Join(d.stream(stream), "meta.sum")) },
+	}
+}
+
+func lostIndex(stream string) []func(*data) {
+	file := func(d *data) string { return filepath.Join(d.stream(stream), "msgs", "index.db") }
+	return []func(*data){
+		func(d *data) { d.removed(file(d)) },
+		func(d *data) { d.flipped(file(d)) },
+	}
+}
+
+// purged removes all messages of a stream, over the API.
+func purged(stream string) func(*run) {
+	return func(u *run) {
+		ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second)
+		defer cancel()
+		s, err := u.in.connect().Stream(ctx, stream)
+		if err == nil {
+			err = s.Purge(ctx)
+		}
+		if err != nil {
+			u.t.Fatal(err)
+		}
+	}
+}
+
+// removed deletes a stream, over the API.
+func removed(stream string) func(*run) {
+	return func(u *run) {
+		ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second)
+		defer cancel()
+		if err := u.in.connect().DeleteStream(ctx, stream); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+}
+
+// deletedKeys deletes every key of a bucket, as `nats kv del` does.
+func deletedKeys(stream string) func(*run) {
+	return func(u *run) {
+		ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second)
+		defer cancel()
+		bucket, err := u.in.connect().KeyValue(ctx, stream[len("KV_"):])
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		keys, err := bucket.Keys(ctx)
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		for _, key := range keys {
+			if err := bucket.Delete(ctx, key); err != nil {
+				u.t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package damage
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDamage plays every row of the table.
+func TestDamage(t *testing.T) {
+	plain, blocks := newFixture(t, false), (*fixture)(nil)
+	if !testing.Short() {
+		blocks = newFixture(t, true)
+	}
+	table := rows()
+	for i := range table {
+		r := &table[i]
+		if testing.Short() && !r.short {
+			continue
+		}
+		f := plain
+		if r.blocks {
+			f = blocks
+		}
+		for name, play := range f.plays(r) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				play(t)
+			})
+		}
+	}
+}
+
+// plays returns the tests of a row.
+func (f *fixture) plays(r *row) map[string]func(*testing.T) {
+	name := strings.NewReplacer(" ", "_", "`", "", "/", "").Replace(r.what + " " + r.damage)
+	if r.running != nil {
+		return map[string]func(*testing.T){name: func(t *testing.T) { f.damaged(t, r, killed, nil) }}
+	}
+	all := map[string]func(*testing.T){}
+	after := r.after
+	if after == nil {
+		after = []stop{killed}
+	}
+	for _, how := range after {
+		for i, do := range r.do {
+			all[fmt.Sprintf("%s/%s_%d", name, how, i)] = func(t *testing.T) { f.damaged(t, r, how, do) }
+		}
+	}
+	return all
+}
+
+// TestTable holds the table of docs/operations.md to the rows here.
+func TestTable(t *testing.T) {
+	var want []string
+	table := rows()
+	for i := range table {
+		want = append(want, table[i].what+", "+table[i].damage)
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Damaged files\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, section, _ = strings.Cut(section, "\n|---") // behind the head of the table
+	var got []string
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 6 || strings.HasPrefix(cells[1], "--") {
+			continue
+		}
+		for what := range strings.SplitSeq(cells[1], ",") {
+			for damage := range strings.SplitSeq(cells[2], ",") {
+				what, damage := strings.TrimSpace(what), strings.TrimSpace(damage)
+				if name := strings.Trim(what, "`"); !strings.ContainsAny(name, "/-") && name != "lock" {
+					what = name
+				}
+				got = append(got, what+", "+damage)
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	for _, name := range want {
+		if !slices.Contains(got, name) {
+			t.Errorf("docs/operations.md, Damaged files, has no row %q", name)
+		}
+	}
+	for i, name := range got {
+		if !slices.Contains(want, name) {
+			t.Errorf("docs/operations.md, Damaged files, has the row %q that no test plays", name)
+		}
+		if i > 0 && got[i-1] == name {
+			t.Errorf("docs/operations.md, Damaged files, has the row %q twice", name)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package memory
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// number returns a setting of the environment.
+func number(t *testing.T, name string, unset int) int {
+	t.Helper()
+	s := os.Getenv(name)
+	if s == "" {
+		return unset
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		t.Fatalf("%s=%s: want a whole number of at least 1", name, s)
+	}
+	return n
+}
+
+func optIn(t *testing.T) {
+	t.Helper()
+	if os.Getenv("STREAMER_MEMORY") == "" {
+		t.Skip("a measurement of minutes; STREAMER_MEMORY=1 runs it")
+	}
+}
+
+const delta = `{"id":"chatcmpl-%s","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_50cad350e4","choices":[{"index":0,"delta":{%s},"logprobs":null,"finish_reason":%s}],"usage":null}`
+
+// call returns the bodies of the deltas of a call: its start, args, and its end.
+func call(message string) []string {
+	return []string{
+		fmt.Sprintf(delta, message, `"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_`+message+`","type":"function","function":{"name":"search","arguments":"{\"q\":\""}}]`, "null"),
+		fmt.Sprintf(delta, message, `"tool_calls":[{"index":0,"function":{"arguments":"what there is to be found about tool calls\"}"}}]`, "null"),
+		fmt.Sprintf(delta, message, "", `"tool_calls"`),
+	}
+}
+
+// TestOpenSessions measures many sessions with an open call each: the peak while
+// they are opened, and the memory after a restart. STREAMER_MEMORY_SESSIONS is
+// their number.
+func TestOpenSessions(t *testing.T) {
+	optIn(t)
+	n := number(t, "STREAMER_MEMORY_SESSIONS", 60_000)
+	program := build(t)
+	p := program.start()
+	t.Logf("idle: %v", p.memory())
+	began := time.Now()
+	err := publish(p.client(), func(yield func(input) bool) {
+		for s := range n {
+			name := fmt.Sprintf("thread-%d", s)
+			for i, body := range call(name) {
+				if !yield(input{"llm." + name + ".delta", fmt.Sprintf("%s:delta:%d", name, i), body}) {
+					return
+				}
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("published after %.1f s: %v", time.Since(began).Seconds(), p.memory())
+	p.untilOpen(n)
+	t.Logf("%d calls open after %.1f s: %v", n, time.Since(began).Seconds(), p.memory())
+	p.untilEvicted()
+	t.Logf("none resident after %.1f s: %v", time.Since(began).Seconds(), p.memory())
+	p.stop()
+	began = time.Now()
+	p = program.start()
+	p.untilOpen(n)
+	t.Logf("restarted after %.1f s: %v", time.Since(began).Seconds(), p.memory())
+	settle := time.NewTimer(10 * time.Second) // the runtime returns memory by and by
+	defer settle.Stop()
+	<-settle.C
+	t.Logf("10 s later: %v", p.memory())
+}
+
+func (p *process) untilOpen(n int) {
+	p.t.Helper()
+	p.until(fmt.Sprint(n, " calls open"), 5*time.Minute, func() bool { return p.metric("calls_open") >= float64(n) })
+}
+
+func (p *process) untilEvicted() {
+	p.t.Helper()
+	p.until("empty", 5*time.Minute, func() bool { return p.metric("sessions_in_memory") == 0 })
+}
+
+// TestShortSessions measures sessions that come, make a call and end, one after
+// the other, for STREAMER_MEMORY_MINUTES: memory should not grow with their
+// number.
+func TestShortSessions(t *testing.T) {
+	optIn(t)
+	minutes := number(t, "STREAMER_MEMORY_MINUTES", 5)
+	rate := number(t, "STREAMER_MEMORY_RATE", 100) // sessions in a second
+	p := build(t).start()
+	js := p.client()
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for i := range minutes * 60 {
+		err := publish(js, func(yield func(input) bool) {
+			for s := range rate {
+				name := fmt.Sprintf("short-%d-%d", i, s)
+				for k, body := range call(name) {
+					if !yield(input{"llm." + name + ".delta", fmt.Sprintf("%s:delta:%d", name, k), body}) {
+						return
+					}
+				}
+				result := `{"tool_call_id":"call_` + name + `","content":"found"}`
+				if !yield(input{"llm." + name + ".result", name + ":result", result}) || !yield(input{"llm." + name + ".end", name + ":end", "{}"}) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%30 == 0 {
+			t.Logf("%3d s, %d sessions, %.0f of them resident: %v", i, (i+1)*rate, p.metric("sessions_in_memory"), p.memory())
+		}
+		<-second.C
+	}
+	t.Logf("end: %v", p.memory())
+}

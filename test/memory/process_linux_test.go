@@ -1,0 +1,230 @@
+package memory
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// program is the program under measurement and its data directory.
+type program struct {
+	t           *testing.T
+	binary, dir string
+}
+
+// process is one run of it.
+type process struct {
+	program
+	cmd  *exec.Cmd
+	log  *bytes.Buffer
+	page string // address of the HTTP API
+}
+
+func build(t *testing.T) program {
+	t.Helper()
+	p := program{t, filepath.Join(t.TempDir(), "streamer"), t.TempDir()}
+	if text, err := exec.Command("go", "build", "-o", p.binary, "streamer/cmd/streamer").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, text)
+	}
+	return p
+}
+
+// startTime bounds how long a process may take until it serves.
+const startTime = time.Minute
+
+// start runs the program until the test ends or stop is called. flags stand in
+// STREAMER_MEMORY_FLAGS too, to compare settings.
+func (p program) start(flags ...string) *process {
+	p.t.Helper()
+	flags = append(flags, strings.Fields(os.Getenv("STREAMER_MEMORY_FLAGS"))...)
+	args := append([]string{"serve", "--data-dir", p.dir, "--nats-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--log-level", "warn"}, flags...)
+	run := &process{program: p, cmd: exec.Command(p.binary, args...), log: new(bytes.Buffer)}
+	out, err := run.cmd.StdoutPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	run.cmd.Stderr = run.log
+	if err := run.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(run.stop)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		p.t.Fatalf("serve: %v\n%s", err, run.log)
+	}
+	run.page = strings.TrimSpace(strings.TrimPrefix(line, "page"))
+	run.until("ready", startTime, func() bool {
+		reply, err := http.Get(run.page + "readyz")
+		if err != nil {
+			return false
+		}
+		reply.Body.Close()
+		return reply.StatusCode == http.StatusOK
+	})
+	return run
+}
+
+// stop ends the process in order.
+func (p *process) stop() {
+	if p.cmd.ProcessState != nil {
+		return
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("serve: %v\n%s", err, p.log)
+	}
+}
+
+// pace is how often something is looked at that takes seconds.
+const pace = 50 * time.Millisecond
+
+// until waits until something has happened.
+func (p *process) until(what string, within time.Duration, done func() bool) {
+	p.t.Helper()
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for end := time.Now().Add(within); !done(); <-tick.C {
+		if time.Now().After(end) {
+			p.t.Fatalf("not %s after %v\n%s", what, within, p.log)
+		}
+	}
+}
+
+// metric reads a number of /metrics.
+func (p *process) metric(name string) float64 {
+	p.t.Helper()
+	reply, err := http.Get(p.page + "metrics")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	lines := bufio.NewScanner(reply.Body)
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), "streamer_"+name+" "); ok {
+			n, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			return n
+		}
+	}
+	p.t.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+// memory is the memory of a process in bytes, as the kernel counts it, and the
+// processor time it has taken.
+type memory struct {
+	resident, peak uint64
+	cpu            time.Duration
+}
+
+func (m memory) String() string {
+	return fmt.Sprintf("resident %d MB, peak %d MB, %.0f s of processor time", m.resident/1e6, m.peak/1e6, m.cpu.Seconds())
+}
+
+func (p *process) memory() memory {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	read := func(name string) uint64 {
+		found := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(text)
+		if found == nil {
+			p.t.Fatalf("no %s in %s", name, text)
+		}
+		n, err := strconv.ParseUint(string(found[1]), 10, 64)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return n << 10
+	}
+	return memory{read("VmRSS"), read("VmHWM"), p.cpu()}
+}
+
+// tick is the unit of processor time in /proc, which is the same on all Linux.
+const tick = 10 * time.Millisecond
+
+// cpu returns the processor time of the process and its kernel: the 14th and
+// 15th field of /proc/<pid>/stat, of which the second may have spaces in it.
+func (p *process) cpu() time.Duration {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var sum time.Duration
+	for _, f := range fields[11:13] {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		sum += time.Duration(n) * tick
+	}
+	return sum
+}
+
+// client connects to the embedded server as its clients do.
+func (p *process) client() nats.JetStreamContext {
+	p.t.Helper()
+	url, err := os.ReadFile(filepath.Join(p.dir, "nats-url"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	nc, err := nats.Connect(strings.TrimSpace(string(url)))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(nc.Close)
+	js, err := nc.JetStream(nats.PublishAsyncMaxPending(1000))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return js
+}
+
+// input is one message of the input log.
+type input struct{ subject, id, body string }
+
+// publish appends inputs to the input log, many at once, and waits until all
+// are acknowledged.
+func publish(js nats.JetStreamContext, inputs iter.Seq[input]) error {
+	var futures []nats.PubAckFuture
+	settle := func(n int) error {
+		for ; len(futures) > n; futures = futures[1:] {
+			select {
+			case <-futures[0].Ok():
+			case err := <-futures[0].Err():
+				return err
+			}
+		}
+		return nil
+	}
+	for in := range inputs {
+		f, err := js.PublishAsync(in.subject, []byte(in.body), nats.MsgId(in.id))
+		if err != nil {
+			return errors.Join(err, settle(0))
+		}
+		futures = append(futures, f)
+		if err := settle(900); err != nil {
+			return err
+		}
+	}
+	return settle(0)
+}
