@@ -25,10 +25,11 @@ func (b *Broker) BlobPubs(blob events.Blob) []*Pub {
 }
 
 // Blob reads a blob and checks its digests: ErrNotFound where a chunk has
-// expired, ErrDamaged where another value is stored in its place.
+// expired, ErrDamaged where another value is stored in its place or no blob can
+// have such a reference.
 func (b *Broker) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
 	if want := (ref.Size + events.BlobChunk - 1) / events.BlobChunk; ref.Size < 0 || ref.Size > maxBlob || len(ref.Chunks) != want {
-		return nil, fmt.Errorf("broker: blob %.64q of %d bytes in %d chunks: no such blob can be", ref.SHA256, ref.Size, len(ref.Chunks))
+		return nil, fmt.Errorf("%w: blob %.64q of %d bytes in %d chunks: no such blob can be", ErrDamaged, ref.SHA256, ref.Size, len(ref.Chunks))
 	}
 	var data []byte // grows with what is really there
 	whole := sha256.New()
@@ -41,7 +42,7 @@ func (b *Broker) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
 		data = append(data, chunk...)
 	}
 	if got := hex.EncodeToString(whole.Sum(nil)); len(data) != ref.Size || got != ref.SHA256 {
-		return nil, fmt.Errorf("broker: blob %.64q: its chunks are %d bytes with digest %s, not %d", ref.SHA256, len(data), got, ref.Size)
+		return nil, fmt.Errorf("%w: blob %.64q: its chunks are %d bytes with digest %s, not %d", ErrDamaged, ref.SHA256, len(data), got, ref.Size)
 	}
 	return data, nil
 }
@@ -50,7 +51,7 @@ func (b *Broker) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
 func (b *Broker) chunk(ctx context.Context, digest string) ([]byte, error) {
 	// The name becomes part of a subject: nothing but a digest may get there.
 	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {
-		return nil, fmt.Errorf("%.64q is no digest", digest)
+		return nil, fmt.Errorf("%w: %.64q is no digest", ErrDamaged, digest)
 	}
 	m, err := b.lastMessage(ctx, streamBlobs, rootBlobs+digest)
 	if err != nil {

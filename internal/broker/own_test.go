@@ -94,6 +94,12 @@ func TestUnreadable(t *testing.T) {
 	if err := load(); err != nil {
 		t.Errorf("the blob written again: %v", err)
 	}
+	pub.Data = []byte(`{"size":1}`)
+	pub.Header.Del(headerPrev)
+	must(t, b, pub)
+	if err := load(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a reference that no blob can have: got %v, want ErrDamaged", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := b.LoadState(ctx, 0, "s"); err == nil || errors.Is(err, ErrDamaged) {

@@ -168,8 +168,8 @@ func TestBlob(t *testing.T) {
 	} {
 		ref := events.NewBlob(blob.Data).Ref
 		wrong(&ref)
-		if got, err := b.Blob(deadline(t), ref); err == nil {
-			t.Errorf("%s: got %d bytes and no error", name, len(got))
+		if got, err := b.Blob(deadline(t), ref); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: got %d bytes and %v, want ErrDamaged", name, len(got), err)
 		}
 	}
 	// Bytes that are not what their name says.

@@ -129,6 +129,13 @@ func (q *partition) damaged(token string, err error) {
 	q.z.Error().Err(err).Str("session", token).Msg("snapshot damaged; folding the session again from its inputs")
 }
 
+// overwritten reports a snapshot that cannot be read and is written again from
+// memory.
+func (q *partition) overwritten(token string, err error) {
+	q.m.damaged.Add(1)
+	q.z.Error().Err(err).Str("session", token).Msg("snapshot damaged; writing it again from memory")
+}
+
 // chainShort reports whether the event log ends before what the snapshot can
 // append again, and has not merely expired.
 func (q *partition) chainShort(ctx context.Context, l *live, base point) (short bool, err error) {

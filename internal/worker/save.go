@@ -165,11 +165,15 @@ func (q *partition) saved(ctx context.Context, s *save, a broker.Ack) error {
 // ours did whose ack was lost. The newer state stands.
 func (q *partition) contested(ctx context.Context, l *live, s *save) error {
 	stored, ok, err := q.log.LoadState(ctx, q.p, l.token)
+	if errors.Is(err, broker.ErrDamaged) {
+		q.overwritten(l.token, err)
+		err = nil
+	}
 	if err != nil {
 		return fmt.Errorf("worker: session %q: %w", l.token, err)
 	}
 	if !ok {
-		l.rev = stored.Rev // the key is gone; the next save is a fresh one
+		l.rev = stored.Rev // deleted or damaged: ours takes its place
 		return nil
 	}
 	if _, held := stored.Header[headerHeld]; held || l.fresh {
@@ -177,7 +181,7 @@ func (q *partition) contested(ctx context.Context, l *live, s *save) error {
 	}
 	n, err := strconv.ParseUint(stored.Header[headerInput], 10, 64)
 	if err != nil { // damaged: ours replaces it
-		q.damaged(l.token, fmt.Errorf("header %s: %w", headerInput, err))
+		q.overwritten(l.token, fmt.Errorf("header %s: %w", headerInput, err))
 	}
 	switch {
 	case n > l.state.N:

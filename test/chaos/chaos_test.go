@@ -47,30 +47,44 @@ func TestChaos(t *testing.T) {
 	crowd := newCrowd(t, b)
 	crowd.browsers = newBrowsers(t, b, f)
 	crowd.publish(ctx, seed)
-	fate := fate{t: t, c: c, f: f, nc: connect(t, c), count: map[string]int{}}
+	book := &ledger{t: t}
+	book.publish(ctx, c.clientURL(), seed, func(token string) {
+		crowd.tokens.add(token)
+		crowd.readers.follow(token)
+	})
+	fate := &fate{
+		t: t, c: c, f: f, plan: newPlan(t, seed), tokens: &crowd.tokens, count: map[string]int{},
+		nc: connect(t, c.url()), outside: connect(t, c.clientURL()),
+	}
 	fate.rage(ctx, rand.New(rand.NewPCG(seed, 1)))
 	c.heal()
 	f.heal()
 	crowd.wg.Wait()
+	book.wg.Wait()
 
 	healed := time.Now()
-	r := settled(t, b)
+	op := &operator{t: t, streamer: programs.streamer, url: c.url(), closed: map[string]bool{}}
+	r := settled(t, fate, b, op)
 	t.Logf("quiet %.1f s after the last mishap%s", time.Since(healed).Seconds(), fate.told())
 	heard(t, crowd)
-	n := count(t, b)
-	t.Logf("%d inputs published (%d answered as repetitions), %d in the log; %d sessions, %d events, %d calls, of which %d timed out and %d were cancelled",
-		len(crowd.acked), crowd.dups, r.Inputs, r.Sessions, r.Events, n.calls, n.timeouts, n.cancelled)
-	wrong := append(n.wrong, missing(t, b, crowd.acked)...)
-	for _, p := range append(c.servers[:], f.workers[:]...) {
-		wrong = append(wrong, p.falls()...)
+	n, there := count(t, b), stored(t, b)
+	kept := crowd.kept(fate.lost)
+	t.Logf("%d inputs published (%d answered as repetitions) and %d by clients, %d in the log; %d sessions (%d compared with their inputs, %d of which inputs were lost), %d events, %d calls, of which %d timed out and %d were cancelled",
+		len(crowd.acked), crowd.dups, len(book.entries), len(there), n.sessions, r.Sessions, r.Lost, n.events, n.calls, n.timeouts, n.cancelled)
+	audit, err := book.audit(t.Context(), b, there, fate.lost)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, p := range f.workers {
-		w, again := logged(t, p)
-		wrong = append(wrong, w...)
-		for why, n := range again {
-			t.Logf("%s: partitions started again %d times: %s", p.name, n, why)
-		}
+	if len(fate.lost) > 0 {
+		t.Logf("the input stream was put back %d times: %d acknowledged inputs are lost, and %d of clients, of which %d had been folded; mend closed %d sessions that were held",
+			len(fate.lost), crowd.lost(there), audit.lost, audit.folded, len(op.closed))
 	}
+	wrong := append(append(n.wrong, missing(there, kept)...), fate.reached(t)...)
+	wrong = append(wrong, audit.wrong...)
+	if held := op.sessions(); len(held) > 0 && len(fate.lost) == 0 {
+		wrong = append(wrong, fmt.Sprintf("sessions were held although no input was lost: %v", held))
+	}
+	wrong = append(wrong, fate.logs()...)
 	for i, w := range wrong {
 		if i == 20 {
 			t.Errorf("and %d more", len(wrong)-i)
@@ -172,8 +186,8 @@ func reach(t *testing.T, c *cluster, o broker.Options) *broker.Broker {
 	return b
 }
 
-func connect(t *testing.T, c *cluster) *nats.Conn {
-	nc, err := nats.Connect(c.url(), nats.MaxReconnects(-1))
+func connect(t *testing.T, url string) *nats.Conn {
+	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
 	if err != nil {
 		t.Fatal(err)
 	}

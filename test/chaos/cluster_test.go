@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	deploy "streamer/deploy/nats"
+
 	"github.com/nats-io/nats.go"
 )
 
@@ -28,7 +30,8 @@ type cluster struct {
 
 // config is a server's. Routes and clients must not find a way around the
 // links: no server tells clients of the others, and the address it tells the
-// others leads nowhere.
+// others leads nowhere. The streams have an account of their own, as in
+// deploy/nats; clients without credentials are in the other one.
 const config = `
 server_name: n%d
 listen: %s
@@ -46,7 +49,25 @@ cluster {
   no_advertise: true
   routes: [%s]
 }
+accounts {
+  STREAMER {
+    jetstream: enabled
+    users: [{user: streamer, password: secret, permissions: {publish: {deny: ["toolcalls.>"]}}}]
+    %s
+  }
+  APP {
+    users: [{user: client, password: client}]
+    %s
+  }
+}
+no_auth_user: client
 `
+
+// ownUser is the user of the streams' account in a URL.
+const ownUser = "streamer:secret@"
+
+// store is the directory of the streams of an account below a server's.
+func store(dir, account string) string { return filepath.Join(dir, "jetstream", account) }
 
 func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster {
 	ports := freePorts(t, 2*size)
@@ -66,7 +87,7 @@ func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster 
 			routes = append(routes, "nats://"+c.routes[i][j].addr())
 		}
 		file := filepath.Join(dir, fmt.Sprintf("n%d.conf", i))
-		text := fmt.Sprintf(config, i, ports[i], c.dirs[i], ports[size+i], strings.Join(routes, ", "))
+		text := fmt.Sprintf(config, i, ports[i], c.dirs[i], ports[size+i], strings.Join(routes, ", "), deploy.Exports, deploy.Imports)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +102,15 @@ func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster 
 	return c
 }
 
-// url leads to all servers, around the links.
-func (c *cluster) url() string { return "nats://" + strings.Join(c.addrs[:], ",nats://") }
+// url leads to all servers, around the links, and to the account of the streams.
+func (c *cluster) url() string { return c.urls(ownUser) }
+
+// clientURL is url for clients, which have the other account.
+func (c *cluster) clientURL() string { return c.urls("") }
+
+func (c *cluster) urls(user string) string {
+	return "nats://" + user + strings.Join(c.addrs[:], ",nats://"+user)
+}
 
 // isolate fails all links of a server to the others, or those to one.
 func (c *cluster) isolate(i int, others []int, stall bool) {

@@ -28,7 +28,7 @@ func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews 
 		var urls []string
 		for j := range size {
 			f.links[i][j] = newLink(t, c.addrs[j])
-			urls = append(urls, "nats://"+f.links[i][j].addr())
+			urls = append(urls, "nats://"+ownUser+f.links[i][j].addr())
 		}
 		name := fmt.Sprintf("streamer-%d", i)
 		f.http[i] = ports[i]

@@ -246,7 +246,7 @@ func (s *single) check(t *testing.T, acked []string) {
 	if out, err := exec.CommandContext(ctx, s.streamer, "verify", "--data-dir", s.data()).CombinedOutput(); err != nil {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
-	for _, m := range missing(t, b, acked) {
+	for _, m := range missing(stored(t, b), acked) {
 		t.Error(m)
 	}
 	t.Logf("%d inputs acknowledged, %d in the log, %d events", len(acked), r.Inputs, r.Events)

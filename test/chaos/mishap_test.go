@@ -19,13 +19,20 @@ type fate struct {
 	t *testing.T
 	c *cluster
 	f *fleet
-	// nc is its own connection, to ask who leads.
-	nc *nats.Conn
+	// nc is its own connection to the account of the streams; outside is one of
+	// a client.
+	nc, outside *nats.Conn
+	tokens      *tokens
+	plan        plan
 
 	mu    sync.Mutex
 	count map[string]int
-	net   sync.Mutex // one mishap of the network between servers at a time
-	down  sync.Mutex // and one server down, but for quorum
+	lost  spans // times whose inputs may be lost
+	// damaged: snapshots or checkpoints were; forged: a client in the account of
+	// the streams had acknowledgements stored there.
+	damaged, forged bool
+	net             sync.Mutex // one mishap of the network between servers at a time
+	down            sync.Mutex // and one server down, but for quorum
 }
 
 // mishap is something that happens for a while, and is over when it returns.
@@ -33,6 +40,7 @@ type mishap struct {
 	name   string
 	weight int
 	do     func(f *fate, p params)
+	loses  bool // inputs that were acknowledged
 }
 
 // params are the random choices of a mishap, made beforehand so that a seed
@@ -43,27 +51,36 @@ type params struct {
 	long  time.Duration // at times longer than the ownership's time-out of 3 s
 	stall bool
 	name  string // of a stream
+	seed  uint64 // of what else is random
 }
 
 var mishaps = [...]mishap{
-	{"worker killed", 8, func(f *fate, p params) { f.restart(f.f.workers[p.a], syscall.SIGKILL, p.short) }},
-	{"worker restarted", 3, func(f *fate, p params) { f.restart(f.f.workers[p.a], syscall.SIGTERM, p.short/4) }},
-	{"worker frozen", 6, func(f *fate, p params) { f.freeze(f.f.workers[p.a], p.long) }},
-	{"worker cut off", 4, func(f *fate, p params) { f.cutOff(p.a, []int{0, 1, 2}, p.stall, p.long) }},
-	{"worker cut off from a server", 3, func(f *fate, p params) { f.cutOff(p.a, []int{p.b}, p.stall, p.long) }},
-	{"server killed", 4, func(f *fate, p params) { f.serverDown(p.a, syscall.SIGKILL, p.short) }},
-	{"server restarted", 2, func(f *fate, p params) { f.serverDown(p.a, syscall.SIGTERM, p.short) }},
-	{"leader killed", 4, func(f *fate, p params) { f.serverDown(f.c.leader(f.nc, p.name), syscall.SIGKILL, p.short) }},
-	{"leader frozen", 3, func(f *fate, p params) { f.freeze(f.c.servers[f.c.leader(f.nc, p.name)], p.long) }},
-	{"leader steps down", 3, func(f *fate, p params) { f.stepDown(p.name) }},
-	{"leader isolated", 3, func(f *fate, p params) { f.isolate(f.c.leader(f.nc, p.name), 0, p.stall, p.long) }},
-	{"server isolated", 2, func(f *fate, p params) { f.isolate(p.a, 0, p.stall, p.long) }},
-	{"two servers apart", 2, func(f *fate, p params) { f.isolate(p.a, p.b-p.a, p.stall, p.long) }},
-	{"quorum lost", 1, func(f *fate, p params) { f.quorumLost(p.a, p.b, p.short) }},
-	{"all servers killed", 1, func(f *fate, p params) { f.allDown(p.short) }},
-	{"a server's disk set back", 2, func(f *fate, p params) { f.setBack(p.a, p.short) }},
-	{"a server's disk full", 2, func(f *fate, p params) { f.diskFull(p.a, p.short) }},
+	{name: "worker killed", weight: 8, do: func(f *fate, p params) { f.restart(f.f.workers[p.a], syscall.SIGKILL, p.short) }},
+	{name: "worker restarted", weight: 3, do: func(f *fate, p params) { f.restart(f.f.workers[p.a], syscall.SIGTERM, p.short/4) }},
+	{name: "worker frozen", weight: 6, do: func(f *fate, p params) { f.freeze(f.f.workers[p.a], p.long) }},
+	{name: "worker cut off", weight: 4, do: func(f *fate, p params) { f.cutOff(p.a, []int{0, 1, 2}, p.stall, p.long) }},
+	{name: "worker cut off from a server", weight: 3, do: func(f *fate, p params) { f.cutOff(p.a, []int{p.b}, p.stall, p.long) }},
+	{name: "server killed", weight: 4, do: func(f *fate, p params) { f.serverDown(p.a, syscall.SIGKILL, p.short) }},
+	{name: "server restarted", weight: 2, do: func(f *fate, p params) { f.serverDown(p.a, syscall.SIGTERM, p.short) }},
+	{name: "leader killed", weight: 4, do: func(f *fate, p params) { f.serverDown(f.c.leader(f.nc, p.name), syscall.SIGKILL, p.short) }},
+	{name: "leader frozen", weight: 3, do: func(f *fate, p params) { f.freeze(f.c.servers[f.c.leader(f.nc, p.name)], p.long) }},
+	{name: "leader steps down", weight: 3, do: func(f *fate, p params) { f.stepDown(p.name) }},
+	{name: "leader isolated", weight: 3, do: func(f *fate, p params) { f.isolate(f.c.leader(f.nc, p.name), 0, p.stall, p.long) }},
+	{name: "server isolated", weight: 2, do: func(f *fate, p params) { f.isolate(p.a, 0, p.stall, p.long) }},
+	{name: "two servers apart", weight: 2, do: func(f *fate, p params) { f.isolate(p.a, p.b-p.a, p.stall, p.long) }},
+	{name: "quorum lost", weight: 1, do: func(f *fate, p params) { f.quorumLost(p.a, p.b, p.short) }},
+	{name: "all servers killed", weight: 1, do: func(f *fate, p params) { f.allDown(p.short) }},
+	{name: "a server's disk set back", weight: 2, do: func(f *fate, p params) { f.setBack(p.a, p.short) }},
+	{name: "a server's disk full", weight: 2, do: func(f *fate, p params) { f.diskFull(p.a, p.short) }},
+	{name: "snapshots damaged", weight: 3, do: func(f *fate, p params) { f.damageKeys("STREAMER_STATE", p) }},
+	{name: "checkpoints damaged", weight: 2, do: func(f *fate, p params) { f.damageKeys("STREAMER_MARK", p) }},
+	{name: "a server's snapshots flipped", weight: 1, do: func(f *fate, p params) { f.flip(p.a, p) }},
+	{name: "acknowledgements to another account", weight: 2, do: func(f *fate, p params) { f.forge(f.outside, outsider, p) }},
+	{name: "acknowledgements within the account", weight: 2, do: func(f *fate, p params) { f.forge(f.nc, insider, p) }},
+	{name: rolledBack, weight: 1, do: func(f *fate, p params) { f.rollBack(p.short) }, loses: true},
 }
+
+const rolledBack = "input stream put back"
 
 var streams = [...]string{"LLM", "TOOLCALLS", "KV_STREAMER_STATE", "KV_STREAMER_MARK", "KV_STREAMER_MEMBER", "STREAMER_BLOBS"}
 
@@ -74,7 +91,7 @@ func (f *fate) rage(ctx context.Context, rnd *rand.Rand) {
 	defer wg.Wait()
 	room := make(chan struct{}, 3)
 	for {
-		m, p := draw(rnd)
+		m, p := f.plan.draw(rnd)
 		select {
 		case <-ctx.Done():
 			return
@@ -95,21 +112,31 @@ func (f *fate) rage(ctx context.Context, rnd *rand.Rand) {
 	}
 }
 
-func draw(rnd *rand.Rand) (mishap, params) {
+// draw returns the next mishap and its choices.
+func (p *plan) draw(rnd *rand.Rand) (mishap, params) {
+	from := p.usual
+	if len(p.often) > 0 && rnd.IntN(2) == 0 {
+		from = p.often
+	}
 	sum := 0
-	for _, m := range mishaps {
+	for _, m := range from {
 		sum += m.weight
 	}
 	n, at := rnd.IntN(sum), 0
-	for n >= mishaps[at].weight {
-		n -= mishaps[at].weight
+	for n >= from[at].weight {
+		n -= from[at].weight
 		at++
 	}
+	return from[at], choose(rnd)
+}
+
+func choose(rnd *rand.Rand) params {
 	p := params{a: rnd.IntN(size), stall: rnd.IntN(2) == 0, name: streams[rnd.IntN(len(streams))]}
 	p.b = (p.a + 1 + rnd.IntN(size-1)) % size
 	p.short = time.Duration(rnd.IntN(3000)) * time.Millisecond
 	p.long = time.Duration(200+rnd.IntN(7000)) * time.Millisecond
-	return mishaps[at], p
+	p.seed = rnd.Uint64()
+	return p
 }
 
 // restart ends a process and starts its next life after a pause.

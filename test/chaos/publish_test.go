@@ -34,11 +34,39 @@ type crowd struct {
 	readers *readers
 	// browsers is nil where there are no gateways.
 	browsers *browsers
+	tokens   tokens
 
 	wg    sync.WaitGroup
 	mu    sync.Mutex
-	acked []string // Nats-Msg-Id
-	dups  int      // answered as a repetition
+	acked []acked
+	dups  int // answered as a repetition
+}
+
+// acked is an input that was acknowledged.
+type acked struct {
+	id string // Nats-Msg-Id
+	at time.Time
+}
+
+// kept returns the ids of the inputs that were acknowledged at a time in which
+// none was lost.
+func (c *crowd) kept(lost spans) (ids []string) {
+	for _, a := range c.acked {
+		if !lost.cover(a.at) {
+			ids = append(ids, a.id)
+		}
+	}
+	return ids
+}
+
+// lost counts the acknowledged inputs that are not in the log.
+func (c *crowd) lost(there map[string]int) (n int) {
+	for _, a := range c.acked {
+		if there[a.id] == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // newCrowd reads the quirk streams.
@@ -74,6 +102,7 @@ func (c *crowd) publish(ctx context.Context, seed uint64) {
 				case n%followed == 1 && c.browsers != nil:
 					c.browsers.follow(token, rnd)
 				}
+				c.tokens.add(token)
 				c.play(token, n, c.conversation(rnd), rnd)
 			}
 		})
@@ -94,7 +123,7 @@ func (c *crowd) play(token string, n int, inputs []input, rnd *rand.Rand) {
 			return
 		}
 		c.mu.Lock()
-		c.acked = append(c.acked, id)
+		c.acked = append(c.acked, acked{id, time.Now()})
 		if a.Duplicate {
 			c.dups++
 		}

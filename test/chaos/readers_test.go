@@ -71,7 +71,9 @@ func differing(ctx context.Context, b *broker.Broker, who string, heard map[stri
 func sequences(ctx context.Context, b *broker.Broker) (map[string][]uint64, error) {
 	stored := map[string][]uint64{}
 	err := b.Events(ctx, "", 0, func(s broker.Stored) error {
-		stored[s.Token] = append(stored[s.Token], s.Seq)
+		if !isAck(s.Data) {
+			stored[s.Token] = append(stored[s.Token], s.Seq)
+		}
 		return nil
 	})
 	return stored, err

@@ -1,0 +1,125 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Sessions of clients that name internal subjects for the acknowledgements of
+// their inputs: one in the account of clients, one in that of the streams.
+const (
+	outsider = "outsider"
+	insider  = "insider"
+	// canary- and the session are part of the subjects that nothing but such an
+	// acknowledgement is stored on.
+	canary = "canary-"
+)
+
+// forge publishes inputs and names internal subjects for their
+// acknowledgements: those of snapshots, checkpoints, settings, large values and
+// events that are in use, and one of each kind that is not.
+func (f *fate) forge(nc *nats.Conn, session string, p params) {
+	f.mu.Lock()
+	f.forged = f.forged || session == insider
+	f.mu.Unlock()
+	rnd := rand.New(rand.NewPCG(p.seed, 5))
+	replies := append(f.internal(rnd), canaries(canary+session)...)
+	for _, reply := range replies {
+		if err := nc.PublishRequest("llm."+session+".interrupt", reply, []byte("{}")); err != nil {
+			f.note("forged", err)
+			return
+		}
+		time.Sleep(time.Duration(rnd.Int64N(int64(p.short/8) + 1))) // they are to meet different moments
+	}
+	if err := nc.FlushTimeout(time.Second); err != nil {
+		f.note("forged", err)
+	}
+}
+
+// internal are subjects of each kind that have something stored, or are about
+// to.
+func (f *fate) internal(rnd *rand.Rand) (list []string) {
+	for _, stream := range []string{"KV_STREAMER_STATE", "STREAMER_BLOBS"} {
+		subjects, err := f.subjects(stream)
+		if err != nil {
+			f.note("listed", err)
+		}
+		for range min(2, len(subjects)) {
+			list = append(list, subjects[rnd.IntN(len(subjects))])
+		}
+	}
+	p := strconv.Itoa(rnd.IntN(partitions))
+	list = append(list, "$KV.STREAMER_MARK."+p, "_llm."+p+".rules")
+	for range 2 {
+		if token := f.tokens.random(rnd); token != "" {
+			list = append(list, "_toolcalls."+token+".x")
+		}
+	}
+	return list
+}
+
+// canaries are subjects of each kind that nothing is stored on.
+func canaries(name string) []string {
+	return []string{
+		"$KV.STREAMER_STATE.0." + name, "$KV.STREAMER_MARK." + name, "_llm.0." + name + ".clock", "_llm." + name + ".rules",
+		"_blobs." + name, "_toolcalls." + name + ".x",
+	}
+}
+
+// subjects lists those that a stream has messages on.
+func (f *fate) subjects(stream string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	reply, err := f.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+stream, []byte(`{"subjects_filter":">"}`))
+	if err != nil {
+		return nil, err
+	}
+	var info struct {
+		Error *struct {
+			Description string `json:"description"`
+		} `json:"error"`
+		State struct {
+			Subjects map[string]uint64 `json:"subjects"`
+		} `json:"state"`
+	}
+	if err := json.Unmarshal(reply.Data, &info); err != nil {
+		return nil, err
+	}
+	if info.Error != nil {
+		return nil, fmt.Errorf("subjects of stream %s: %s", stream, info.Error.Description)
+	}
+	return slices.Sorted(maps.Keys(info.State.Subjects)), nil
+}
+
+// reached lists what acknowledgements of clients in their own account have
+// stored on internal subjects. It is to be nothing, and those of a client in the
+// account of the streams show that it would be found.
+func (f *fate) reached(t *testing.T) (list []string) {
+	control := !f.forged
+	for _, stream := range streams {
+		subjects, err := f.subjects(stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range subjects {
+			if strings.Contains(s, canary+outsider) {
+				list = append(list, fmt.Sprintf("stream %s has a message on %s: a client of another account stored it", stream, s))
+			}
+			control = control || strings.Contains(s, canary+insider)
+		}
+	}
+	if !control {
+		list = append(list, "of the acknowledgements that a client in the account of the streams stored there, none was found")
+	}
+	return list
+}

@@ -1,0 +1,147 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// damageKeys deletes or overwrites some values of a bucket, or all of them.
+func (f *fate) damageKeys(bucket string, p params) {
+	rnd := rand.New(rand.NewPCG(p.seed, 6))
+	stream := "KV_" + bucket
+	f.mu.Lock()
+	f.damaged = true
+	f.mu.Unlock()
+	if rnd.IntN(4) == 0 {
+		f.note("purged", f.ask("$JS.API.STREAM.PURGE."+stream, ""))
+		return
+	}
+	for range 1 + rnd.IntN(8) {
+		subjects, err := f.subjects(stream)
+		if err != nil || len(subjects) == 0 {
+			f.note("damaged", errors.Join(err, errNothing))
+			return
+		}
+		if err := f.damageKey(stream, subjects[rnd.IntN(len(subjects))], rnd.IntN(len(damages)+1)); err != nil {
+			f.note("damaged", err)
+		}
+		time.Sleep(time.Duration(rnd.Int64N(int64(p.short/8) + 1))) // they are to meet different moments
+	}
+}
+
+var errNothing = errors.New("nothing is stored")
+
+// damages are values that take the place of another. Those that are own have
+// the header by which streamer knows what it has written.
+var damages = [...]struct {
+	own    bool
+	header nats.Header
+	body   string
+}{
+	{false, nats.Header{"KV-Operation": {"DEL"}}, ""},
+	{false, nats.Header{"KV-Operation": {"PURGE"}, "Nats-Rollup": {"sub"}}, ""},
+	{false, nil, ""},
+	{false, nil, "garbage"},
+	{true, nil, "\x00\xff"},
+	{true, nil, "{}"},
+	{true, nats.Header{"Streamer-Blob": {"1"}}, `{"sha256":"0"}`},
+}
+
+// damageKey replaces the value of one key, or deletes it without a trace.
+func (f *fate) damageKey(stream, subject string, way int) error {
+	if way == len(damages) {
+		return f.ask("$JS.API.STREAM.PURGE."+stream, fmt.Sprintf(`{"filter":%q}`, subject))
+	}
+	d := damages[way]
+	m := &nats.Msg{Subject: subject, Header: maps.Clone(d.header), Data: []byte(d.body)}
+	if m.Header == nil {
+		m.Header = nats.Header{}
+	}
+	switch {
+	case d.own && stream == "KV_STREAMER_STATE":
+		m.Header.Set("Nats-TTL", "1h")
+	case d.own:
+		rev, err := f.revision(stream, subject)
+		if err != nil {
+			return err
+		}
+		m.Header.Set("Nats-Expected-Last-Subject-Sequence", strconv.FormatUint(rev, 10))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, err := f.nc.RequestMsgWithContext(ctx, m) // one that is refused was overtaken by streamer
+	return err
+}
+
+// revision reads the sequence of the value of a key.
+func (f *fate) revision(stream, subject string) (uint64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	reply, err := f.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, fmt.Appendf(nil, `{"last_by_subj":%q}`, subject))
+	if err != nil {
+		return 0, err
+	}
+	var got struct {
+		Message struct {
+			Seq uint64 `json:"seq"`
+		} `json:"message"`
+	}
+	err = json.Unmarshal(reply.Data, &got)
+	return got.Message.Seq, err
+}
+
+// ask sends a request to the API of streams.
+func (f *fate) ask(subject, body string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	reply, err := f.nc.RequestWithContext(ctx, subject, []byte(body))
+	if err == nil && strings.Contains(string(reply.Data), `"error"`) {
+		err = fmt.Errorf("%s: %s", subject, reply.Data)
+	}
+	return err
+}
+
+// flip changes a byte in the files of the snapshots of one server while it is
+// down.
+func (f *fate) flip(i int, p params) {
+	rnd := rand.New(rand.NewPCG(p.seed, 7))
+	f.alone(func() {
+		f.mu.Lock()
+		f.damaged = true
+		f.mu.Unlock()
+		f.c.servers[i].end(syscall.SIGKILL)
+		f.note("flipped", flipIn(filepath.Join(streamsOf(f.c.dirs[i]), "KV_STREAMER_STATE", "msgs"), rnd))
+		f.c.servers[i].start()
+		f.inStep()
+	})
+}
+
+// flipIn changes a byte in the middle half of a block file of a directory.
+func flipIn(dir string, rnd *rand.Rand) error {
+	blocks, err := filepath.Glob(filepath.Join(dir, "*.blk"))
+	if err != nil || len(blocks) == 0 {
+		return errors.Join(err, errNothing)
+	}
+	file := blocks[rnd.IntN(len(blocks))]
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if len(data) < 4 {
+		return errNothing
+	}
+	data[len(data)/4+rnd.IntN(len(data)/2)] ^= 0x41
+	return os.WriteFile(file, data, 0o600)
+}

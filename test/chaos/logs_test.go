@@ -1,0 +1,46 @@
+package chaos
+
+import "fmt"
+
+// excuses are the errors that streamers have to log about what a run did to
+// them.
+func (f *fate) excuses() (list []string) {
+	if f.damaged || f.forged || len(f.lost) > 0 { // with its inputs, what was folded and not saved is lost
+		list = append(list,
+			"snapshot damaged; folding the session again from its inputs",
+			"snapshot damaged; writing it again from memory",
+			"the checkpoint is missing or damaged; folding from the first input in the log",
+			"the snapshot is older than what was folded; folding the inputs since again")
+	}
+	if f.forged {
+		list = append(list, "forged message in the event log stepped over")
+	}
+	if len(f.lost) > 0 {
+		list = append(list, "snapshot lost and not to be made again; the session is held until `streamer mend --yes` closes its open calls")
+	}
+	return list
+}
+
+// logs lists what must not be in the logs of the processes, and reports how
+// often partitions started again and damage was found.
+func (f *fate) logs() (wrong []string) {
+	ignored := 0
+	for _, p := range append(f.c.servers[:], f.f.workers[:]...) {
+		wrong = append(wrong, p.falls()...)
+	}
+	for _, p := range f.f.workers {
+		r := logged(f.t, p, f.excuses())
+		wrong = append(wrong, r.wrong...)
+		ignored += r.ignored
+		for why, n := range r.again {
+			f.t.Logf("%s: partitions started again %d times: %s", p.name, n, why)
+		}
+		for what, n := range r.excused {
+			f.t.Logf("%s: %d times: %s", p.name, n, what)
+		}
+	}
+	if f.forged && ignored == 0 {
+		wrong = append(wrong, fmt.Sprintf("a client in the account of the streams stored acknowledgements there, and no streamer reported one (%d calls of it)", f.count["acknowledgements within the account"]))
+	}
+	return wrong
+}

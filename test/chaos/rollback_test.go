@@ -1,0 +1,127 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// span is a time.
+type span struct{ from, until time.Time }
+
+// spans are the times in which inputs were acknowledged that may be lost.
+type spans []span
+
+// cover reports whether t is in one of them.
+func (s spans) cover(t time.Time) bool { return s.within(t, t) > 0 }
+
+// within counts those that have a moment in common with the time from begun to
+// acked.
+func (s spans) within(begun, acked time.Time) (n int) {
+	for _, one := range s {
+		if !acked.Before(one.from) && !begun.After(one.until) {
+			n++
+		}
+	}
+	return n
+}
+
+// lossPause is how long no server runs after the last was killed:
+// acknowledgements that are under way then are received before it ends.
+const lossPause = 500 * time.Millisecond
+
+// rollBack stops all servers and puts the files of the input stream back to a
+// copy that is up to some seconds old, those of all replicas: what an operator
+// does who restores one stream from a copy of its files. Everything else keeps
+// what it has. Publishers and streamers go on meanwhile.
+func (f *fate) rollBack(d time.Duration) {
+	f.alone(func() {
+		dirs, err := f.inputDirs()
+		if err != nil {
+			f.note("rolled back", err)
+			return
+		}
+		lost := span{from: time.Now()}
+		if err = f.copyFrozen(dirs); err == nil {
+			time.Sleep(lossPause + d)
+			f.all(func(i int) { f.c.servers[i].end(syscall.SIGKILL) })
+			for _, dir := range dirs {
+				err = errors.Join(err, clearDir(dir), os.CopyFS(dir, os.DirFS(dir+copied)))
+			}
+			time.Sleep(lossPause)
+			lost.until = time.Now()
+			f.all(func(i int) { f.c.servers[i].start() })
+			f.inStep()
+			f.mu.Lock()
+			f.lost = append(f.lost, lost)
+			f.mu.Unlock()
+		}
+		for _, dir := range dirs {
+			err = errors.Join(err, os.RemoveAll(dir+copied))
+		}
+		if err != nil {
+			f.t.Error(err)
+		}
+	})
+}
+
+// copied is the suffix of a directory's copy.
+const copied = ".copy"
+
+// copyFrozen copies directories of the servers at one moment of all of them.
+func (f *fate) copyFrozen(dirs []string) (err error) {
+	for _, s := range f.c.servers {
+		s.signal(syscall.SIGSTOP)
+		defer s.signal(syscall.SIGCONT)
+	}
+	for _, dir := range dirs {
+		err = errors.Join(err, os.CopyFS(dir+copied, os.DirFS(dir)))
+	}
+	return err
+}
+
+// all does something with every server at once.
+func (f *fate) all(do func(i int)) {
+	var wg sync.WaitGroup
+	for i := range f.c.servers {
+		wg.Go(func() { do(i) })
+	}
+	wg.Wait()
+}
+
+// inputDirs are the directories of the input stream: its messages and its log of
+// replication, of each server.
+func (f *fate) inputDirs() (dirs []string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	reply, err := f.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO.LLM", nil)
+	if err != nil {
+		return nil, err
+	}
+	var info struct {
+		Cluster struct {
+			Group string `json:"raft_group"`
+		} `json:"cluster"`
+	}
+	if err := json.Unmarshal(reply.Data, &info); err != nil {
+		return nil, err
+	}
+	for _, dir := range f.c.dirs {
+		dirs = append(dirs, filepath.Join(streamsOf(dir), "LLM"), filepath.Join(store(dir, "$SYS"), "_js_", info.Cluster.Group))
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(dir); err != nil {
+			return nil, err
+		}
+	}
+	return dirs, nil
+}
+
+// streamsOf is the directory of the streams of streamer's account below a
+// server's.
+func streamsOf(dir string) string { return filepath.Join(store(dir, "STREAMER"), "streams") }

@@ -1,0 +1,29 @@
+package chaos
+
+import (
+	"math/rand/v2"
+	"sync"
+)
+
+// tokens are the sessions that inputs were published in, the newest last.
+type tokens struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (t *tokens) add(token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.list = append(t.list, token)
+}
+
+// random returns one of the newest, "" if there is none.
+func (t *tokens) random(rnd *rand.Rand) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	newest := t.list[max(0, len(t.list)-2*publishers):]
+	if len(newest) == 0 {
+		return ""
+	}
+	return newest[rnd.IntN(len(newest))]
+}
