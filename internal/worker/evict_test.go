@@ -86,9 +86,14 @@ func TestSnapshotWaitsForEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := m.owners[0].q
-	m.append("a", broker.KindDelta, fmt.Appendf(nil, callDelta, 1, 1))
-	if err := m.owners[0].fold(1); err != nil {
-		t.Fatal(err)
+	for i := range 2 { // the first makes the session known
+		m.owners[0].settle(t)
+		q.saveAll(time.Now())
+		m.owners[0].settle(t)
+		m.append("a", broker.KindDelta, fmt.Appendf(nil, callDelta, i, i))
+		if err := m.owners[0].fold(1); err != nil {
+			t.Fatal(err)
+		}
 	}
 	q.caughtUp = true
 	began, every := q.live["a"].since, q.opts.SaveEvery
