@@ -201,7 +201,7 @@ func (q *partition) giveUp(ctx context.Context, l *live, old *session.State, why
 	if !d.empty() {
 		return q.holdSession(ctx, l, why)
 	}
-	q.z.Warn().Str("session", l.token).Str("why", why).Msg("session begun afresh: nothing of it was open")
+	q.sampled.Warn().Str("session", l.token).Str("why", why).Msg("session begun afresh: nothing of it was open")
 	l.state = d.fresh(old, max(l.id.Seq, old.N))
 	l.base, l.found = point{l.chain, l.id}, found{}
 	return q.replay(ctx, l, replaying{})

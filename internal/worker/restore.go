@@ -69,7 +69,7 @@ func (q *partition) restore(ctx context.Context, l *live, c cold, behind bool) e
 	q.resend(l, r)
 	if outdated := q.outdated(l); outdated {
 		q.m.damaged.Add(1)
-		q.z.Error().Str("session", l.token).Uint64("seq", l.state.N).Stringer("event", l.id).Msg("the snapshot is older than what was folded; folding the inputs since again")
+		q.sampled.Error().Str("session", l.token).Uint64("seq", l.state.N).Stringer("event", l.id).Msg("the snapshot is older than what was folded; folding the inputs since again")
 	} else if !behind {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (q *partition) restore(ctx context.Context, l *live, c cold, behind bool) e
 // again. Otherwise they stay lost, and the session goes on.
 func (q *partition) emitAgain(ctx context.Context, l *live, r record) error {
 	q.m.damaged.Add(1)
-	q.z.Error().Str("session", l.token).Stringer("event", l.id).Stringer("want", r.Base.ID).Msg("the event log lost events of a session")
+	q.sampled.Error().Str("session", l.token).Stringer("event", l.id).Stringer("want", r.Base.ID).Msg("the event log lost events of a session")
 	saved, err := l.state.Marshal()
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (q *partition) emitAgain(ctx context.Context, l *live, r record) error {
 	l.state, l.at = new(session.State), time.Time{}
 	err = q.replay(ctx, l, replaying{upTo: state.N, saved: saved})
 	if errors.Is(err, errUnlike) {
-		q.z.Error().Str("session", l.token).Msg("its inputs in the log do not give what was saved; the lost events stay lost")
+		q.sampled.Error().Str("session", l.token).Msg("its inputs in the log do not give what was saved; the lost events stay lost")
 		l.state, l.at, l.queue, l.id = state, at, nil, r.Base.ID
 		q.resend(l, r)
 		err = nil
@@ -126,14 +126,14 @@ func savedAt(header map[string]string) time.Time {
 // damaged reports a snapshot that cannot be read.
 func (q *partition) damaged(token string, err error) {
 	q.m.damaged.Add(1)
-	q.z.Error().Err(err).Str("session", token).Msg("snapshot damaged; folding the session again from its inputs")
+	q.sampled.Error().Err(err).Str("session", token).Msg("snapshot damaged; folding the session again from its inputs")
 }
 
 // overwritten reports a snapshot that cannot be read and is written again from
 // memory.
 func (q *partition) overwritten(token string, err error) {
 	q.m.damaged.Add(1)
-	q.z.Error().Err(err).Str("session", token).Msg("snapshot damaged; writing it again from memory")
+	q.sampled.Error().Err(err).Str("session", token).Msg("snapshot damaged; writing it again from memory")
 }
 
 // chainShort reports whether the event log ends before what the snapshot can
