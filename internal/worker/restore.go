@@ -25,24 +25,13 @@ func (q *partition) restore(ctx context.Context, l *live, c cold, behind bool) e
 		q.held[l.token] = &held{reason: reason}
 		return errHeld
 	}
-	l.rev = c.saved.Rev
-	if c.left != nil {
-		l.epoch, l.chain, l.id, l.found = c.left.epoch, c.left.chain, c.left.id, c.left.found
-	} else {
-		l.epoch = c.epoch
-		q.ends(l, c.end, c.last)
-	}
-	if c.last.ID != (events.ID{}) {
-		if err := q.verify(ctx, eventEvidence(&c.last)); err != nil {
-			return err
-		}
+	if err := q.findHead(ctx, l, c); err != nil {
+		return err
 	}
 	if !c.ok && c.damaged == nil {
 		return q.unsaved(ctx, l, behind)
 	}
-	var r record
-	var state *session.State
-	err := c.damaged
+	r, state, err := record{}, (*session.State)(nil), c.damaged
 	if err == nil {
 		r, state, err = readSnapshot(&c.saved)
 	}
@@ -54,8 +43,30 @@ func (q *partition) restore(ctx context.Context, l *live, c cold, behind bool) e
 		return q.refold(ctx, l)
 	}
 	l.state, l.at = state, savedAt(c.saved.Header)
+	return q.continueFrom(ctx, l, &c.saved, r, behind)
+}
+
+// findHead notes where a session's log ends, and checks that the input log still
+// has the input of its last event.
+func (q *partition) findHead(ctx context.Context, l *live, c cold) error {
+	l.rev = c.saved.Rev
+	if c.left != nil {
+		l.epoch, l.chain, l.id, l.found = c.left.epoch, c.left.chain, c.left.id, c.left.found
+		return nil
+	}
+	l.epoch = c.epoch
+	q.ends(l, c.end, c.last)
+	if c.last.ID == (events.ID{}) {
+		return nil
+	}
+	return q.verify(ctx, eventEvidence(&c.last))
+}
+
+// continueFrom brings a session whose snapshot was read to where the partition
+// stands.
+func (q *partition) continueFrom(ctx context.Context, l *live, saved *broker.State, r record, behind bool) error {
 	if !l.at.IsZero() {
-		if err := q.verify(ctx, evidence{n: state.N, token: l.token, at: l.at}); err != nil {
+		if err := q.verify(ctx, evidence{n: l.state.N, token: l.token, at: l.at}); err != nil {
 			return err
 		}
 	}
@@ -67,19 +78,21 @@ func (q *partition) restore(ctx context.Context, l *live, c cold, behind bool) e
 		return q.emitAgain(ctx, l, r)
 	}
 	q.resend(l, r)
-	if outdated := q.outdated(l); outdated {
+	if q.outdated(l) {
 		q.m.damaged.Add(1)
 		q.sampled.Error().Str("session", l.token).Uint64("seq", l.state.N).Stringer("event", l.id).Msg("the snapshot is older than what was folded; folding the inputs since again")
 	} else if !behind {
 		return nil
 	}
 	err = q.replay(ctx, l, replaying{})
-	if errors.Is(err, errUnlike) {
-		if _, state, err = readSnapshot(&c.saved); err == nil {
-			return q.giveUp(ctx, l, state, "its inputs since the snapshot do not give the events that are stored")
-		}
+	if !errors.Is(err, errUnlike) {
+		return err
 	}
-	return err
+	_, state, err := readSnapshot(saved) // as it was before the replay
+	if err != nil {
+		return err
+	}
+	return q.giveUp(ctx, l, state, "its inputs since the snapshot do not give the events that are stored")
 }
 
 // emitAgain folds a session again whose events the event log lost, if its inputs
