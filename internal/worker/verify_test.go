@@ -44,7 +44,7 @@ func TestVerifyWhileInputsExpire(t *testing.T) {
 	}
 	e := &expiring{h.broker, h.stream("LLM"), 1}
 	r, err := Verify(t.Context(), e)
-	if err != nil || len(r.Differences) > 0 || r.Older == 0 || r.Sessions+r.Older != 20 || r.Inputs != r.Sessions {
+	if err != nil || len(r.Differences) > 0 || r.Older == 0 || r.Sessions+r.Older != 20 || r.Inputs < r.Sessions { // the clock may have spoken, too
 		t.Errorf("got %+v, %v, want no difference, some older sessions, and the others compared", r, err)
 	}
 }
