@@ -1,14 +1,18 @@
 package worker
 
 import (
+	"context"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/events"
 
 	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 )
 
 // TestDamagedUnderOwner: where the snapshot of a resident session, or the
@@ -46,4 +50,96 @@ func TestDamagedUnderOwner(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOpenedSinceLastReading: a call that another worker opened a moment ago, of
+// a session whose snapshot was deleted, is closed by the worker that takes its
+// partition over, though that has just read for another partition which calls
+// are open.
+func TestOpenedSinceLastReading(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 2})
+	token := "a"
+	for h.broker.Partition(token) != 0 {
+		token += "a"
+	}
+	rules := short()
+	rules.ResultTimeout = 1500
+	options := Options{Rules: rules, SaveEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, Nonce: "first"}
+	first := &Worker{Log: h.broker, Options: options, Logger: zerolog.Nop()}
+	options.Nonce = "second"
+	second := &Worker{Log: h.broker, Options: options, Logger: zerolog.Nop()}
+	run := func(w *Worker, partition int) (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = w.Run(ctx, []int{partition}) }() // it ends when it is stopped
+		if err := w.WaitSettled(ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		return func() { cancel(); <-done }
+	}
+	stop := run(first, 0)
+	defer run(second, 1)() // it reads which calls are open
+	seq := h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.wait(token, ofType(events.ToolCallArgsComplete))
+	h.until(first, "the checkpoint covers the call", func(Stats) bool {
+		m, _, err := h.broker.LoadMark(t.Context(), 0)
+		return err == nil && m.Seq > seq
+	})
+	stop()
+	deletion := &broker.Pub{Subject: "$KV.STREAMER_STATE.0." + token, Header: nats.Header{"KV-Operation": {"DEL"}}}
+	if a := h.broker.PublishWait(t.Context(), deletion); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	defer run(second, 0)()
+	h.wait(token, ofType(events.ToolCallResult))
+}
+
+// otherEpoch answers one read of an input as a log does that was rewound while
+// the connection was lost.
+type otherEpoch struct {
+	*broker.Broker
+	input atomic.Uint64 // its sequence; 0 when it was read
+	epoch atomic.Uint64
+}
+
+func (o *otherEpoch) Epoch() uint64 { return o.Broker.Epoch() + o.epoch.Load() }
+
+func (o *otherEpoch) Input(ctx context.Context, seq uint64) (broker.Input, bool, error) {
+	in, ok, err := o.Broker.Input(ctx, seq)
+	if ok && o.input.CompareAndSwap(seq, 0) {
+		o.epoch.Add(1)
+		in.At = in.At.Add(time.Hour)
+	}
+	return in, ok, err
+}
+
+// TestCheckpointOfOneEpoch: a checkpoint does not identify an input by what was
+// read after the connection was lost.
+func TestCheckpointOfOneEpoch(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 2})
+	log := &otherEpoch{Broker: h.broker}
+	token := "a"
+	for h.broker.Partition(token) != 1 {
+		token += "a"
+	}
+	w := &Worker{Log: log, Options: Options{Nonce: "one", SaveEvery: 10 * time.Millisecond}, Logger: zerolog.Nop()}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = w.Run(ctx, []int{0}) }() // it ends when it is stopped
+	if err := w.WaitSettled(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	seq := h.publish(token, "end", "{}") // of the other partition
+	log.input.Store(seq)
+	h.until(w, "the input was asked for in another epoch", func(Stats) bool { return log.input.Load() == 0 })
+	h.publish(token, "end", "{}") // so that the position moves
+	h.until(w, "the checkpoint is behind the input", func(Stats) bool {
+		m, _, err := h.broker.LoadMark(t.Context(), 0)
+		if err == nil && m.Read.At.After(time.Now().Add(time.Minute)) {
+			t.Fatalf("the checkpoint identifies input %d by what was read in another epoch", m.Read.Seq)
+		}
+		return err == nil && m.Seq > seq
+	})
+	cancel()
+	<-done
 }

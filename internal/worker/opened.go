@@ -12,24 +12,26 @@ import (
 // opened is how many calls and runs of each session are open, as one reading of
 // the event log's subjects found.
 type opened struct {
-	at time.Time
+	at time.Time // when the reading began
 	of map[string]broker.Opened
 }
 
-// openedFor is how long such a reading is used: partitions that are taken over
-// together share one.
+// openedFor is how long such a reading is kept at least.
 const openedFor = 5 * time.Second
 
-// openEvents returns how many calls and runs of each session are open.
-func (w *Worker) openEvents(ctx context.Context) (map[string]broker.Opened, error) {
+// openEvents returns how many calls and runs of each session are open, as read
+// since a time. Partitions that are taken over together share a reading. An older
+// one lacks what an earlier owner opened since and its checkpoint covers.
+func (w *Worker) openEvents(ctx context.Context, since time.Time) (map[string]broker.Opened, error) {
 	w.reading.Lock()
 	defer w.reading.Unlock()
-	if w.opened.of == nil || time.Since(w.opened.at) > openedFor {
+	if w.opened.of == nil || w.opened.at.Before(since) {
+		at := time.Now()
 		of, err := w.Log.OpenEvents(ctx)
 		if err != nil {
 			return nil, err
 		}
-		w.opened = opened{time.Now(), of}
+		w.opened = opened{at, of}
 		time.AfterFunc(2*openedFor, w.forgetOpened)
 	}
 	return w.opened.of, nil
@@ -44,10 +46,10 @@ func (w *Worker) forgetOpened() {
 
 // checkOpen loads the sessions of which the event log and the snapshot do not
 // have the same open: the snapshot was lost, or is older than the events. Most
-// of them are folded again.
-func (q *partition) checkOpen(ctx context.Context, saved []listed) error {
+// of them are folded again. since is before the checkpoint was read.
+func (q *partition) checkOpen(ctx context.Context, saved []listed, since time.Time) error {
 	defer q.forgetCold()
-	all, err := q.w.openEvents(ctx)
+	all, err := q.w.openEvents(ctx, since)
 	if err != nil {
 		return err
 	}

@@ -225,6 +225,7 @@ func (q *partition) readEnded(ctx context.Context, err error) error {
 
 // takeOver reads the mark and the sessions with something open.
 func (q *partition) takeOver(ctx context.Context) error {
+	began := time.Now()
 	q.epoch = q.log.Epoch()
 	if err := q.loadMark(ctx); err != nil {
 		return err
@@ -244,7 +245,7 @@ func (q *partition) takeOver(ctx context.Context) error {
 	if err := q.listed(ctx, l); err != nil {
 		return err
 	}
-	if err := q.checkOpen(ctx, l.saved); err != nil {
+	if err := q.checkOpen(ctx, l.saved, began); err != nil {
 		return err
 	}
 	return q.askRules(ctx)

@@ -210,7 +210,7 @@ type markAck struct {
 // events are not all stored. It is written after the saves it relies on, and is
 // only a lower bound.
 func (q *partition) advance(ctx context.Context) {
-	if q.marking {
+	if q.marking || q.epoch != q.log.Epoch() { // in another one the log may have been rewound
 		return
 	}
 	seq := q.pos
@@ -232,9 +232,9 @@ func (q *partition) advance(ctx context.Context) {
 	}
 	m := broker.Mark{Seq: seq, Rules: q.rules.at(seq), Read: q.last, Rewinds: q.rewinds}
 	q.marking = true
-	rev := q.rev
+	rev, epoch := q.rev, q.epoch
 	q.tasks.Go(func() {
-		m, newRev, err := q.saveMark(ctx, m, rev)
+		m, newRev, err := q.saveMark(ctx, m, rev, epoch)
 		q.marked <- markAck{m, newRev, err}
 	})
 }
@@ -254,13 +254,21 @@ func (q *partition) unsent(l *live) (seq uint64, ok bool) {
 	return 0, false
 }
 
+// errNewEpoch is returned for a checkpoint that is not written because the
+// connection was lost meanwhile.
+var errNewEpoch = errors.New("worker: the connection was lost before the checkpoint was written")
+
 // saveMark writes a mark. Where it is behind all that was folded, because other
-// partitions have the inputs before it, it identifies the last of those.
-func (q *partition) saveMark(ctx context.Context, m broker.Mark, rev uint64) (broker.Mark, uint64, error) {
+// partitions have the inputs before it, it identifies the last of those. Read in
+// a later epoch, that could be an input that took its place after a rewind.
+func (q *partition) saveMark(ctx context.Context, m broker.Mark, rev, epoch uint64) (broker.Mark, uint64, error) {
 	if below := m.Seq - 1; below > m.Read.Seq {
 		in, ok, err := q.log.Input(ctx, below)
 		if err != nil {
 			return m, 0, err
+		}
+		if q.log.Epoch() != epoch {
+			return m, 0, errNewEpoch
 		}
 		if ok {
 			m.Read = broker.Witness{Seq: below, At: in.At}
@@ -293,7 +301,7 @@ func (q *partition) markSaved(m markAck) error {
 			return errRewinds
 		}
 		q.mark.Seq, q.rev = theirs.Seq, rev
-	case errors.Is(m.err, context.Canceled):
+	case errors.Is(m.err, context.Canceled), errors.Is(m.err, errNewEpoch):
 	default:
 		return fmt.Errorf("worker: moving the mark of partition %d: %w", q.p, m.err)
 	}
