@@ -154,15 +154,43 @@ func (q *partition) rewind(ctx context.Context, known []evidence, from uint64) e
 	}
 	m := q.mark
 	m.Rewinds, m.Read = q.rewinds.Add(first, top+rewindMargin, before.At), broker.Witness{}
-	m.Seq = min(m.Seq, first)
+	lower := m.Seq > first
+	if lower {
+		m.Seq = first
+		if m.Rules, err = q.rulesBefore(ctx, first); err != nil {
+			return err
+		}
+	}
 	rev, err := q.log.SaveMark(ctx, q.p, m, q.rev)
 	if err != nil {
 		return fmt.Errorf("worker: recording that the input log of partition %d was rewound: %w", q.p, err)
 	}
 	q.mark, q.rev, q.rewinds, q.genuine = m, rev, m.Rewinds, 0
+	if lower {
+		if err := q.rules.begin(m); err != nil {
+			return err
+		}
+	}
 	q.m.rewinds.Add(1)
 	q.z.Warn().Uint64("seq", first).Uint64("folded", top).Msg("the input log came back shorter than what was folded of it; inputs stored since are numbered behind that")
 	return nil
+}
+
+// rulesBefore returns the rules in force for the input seq, as the log has them
+// now: a change of settings that it lost is not in force for inputs stored
+// since. Where no change before seq is left of a log that begins later, those of
+// the checkpoint hold.
+func (q *partition) rulesBefore(ctx context.Context, seq uint64) (json.RawMessage, error) {
+	q.past = nil
+	past, err := q.pastRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first, _, err := q.log.InputBounds(ctx)
+	if raw := past.at(seq); raw != nil || first <= 1 {
+		return raw, err
+	}
+	return q.mark.Rules, err
 }
 
 // firstNew returns the sequence of the first input that was stored after the

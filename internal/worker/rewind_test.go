@@ -1,0 +1,89 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+
+	"github.com/rs/zerolog"
+)
+
+// directory is a data directory on which a broker and a worker run now and then.
+type directory struct {
+	t   *testing.T
+	dir string
+}
+
+// run runs a worker with the given rules while do is called.
+func (d directory) run(rules *lifecycle.Rules, do func(h *house)) {
+	d.t.Helper()
+	b, err := broker.Open(d.t.Context(), broker.Options{DataDir: d.dir, Partitions: 1})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.Admit(); err != nil {
+		d.t.Fatal(err)
+	}
+	h := &house{t: d.t, broker: b}
+	w := &Worker{Log: b, Options: Options{Nonce: fmt.Sprint(time.Now().UnixNano()), Rules: rules}, Logger: zerolog.Nop()}
+	ctx, cancel := context.WithCancel(d.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = w.Run(ctx, []int{0}) }() // it ends when it is stopped
+	defer func() { cancel(); <-done }()
+	h.settled(w)
+	do(h)
+}
+
+// inputs is the directory of the input stream.
+func (d directory) inputs() string {
+	return filepath.Join(d.dir, "jetstream", "jetstream", "STREAMER", "streams", "LLM")
+}
+
+// TestRulesLostInRewind: a change of settings that the input log lost is not in
+// force for the inputs that were stored since. The worker that wants it asks for
+// it again.
+func TestRulesLostInRewind(t *testing.T) {
+	d := directory{t, t.TempDir()}
+	call := func(token string) func(h *house) {
+		return func(h *house) {
+			h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
+			h.wait(token, ofType(events.ToolCallArgsComplete))
+		}
+	}
+	before, lost := lifecycle.DefaultRules(), lifecycle.DefaultRules()
+	before.ResultTimeout, lost.ResultTimeout = 3600_000, 7200_000
+	d.run(&before, call("a"))
+	saved := t.TempDir()
+	if err := os.CopyFS(saved, os.DirFS(d.inputs())); err != nil {
+		t.Fatal(err)
+	}
+	d.run(&lost, call("b"))
+	if err := os.RemoveAll(d.inputs()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(d.inputs(), os.DirFS(saved)); err != nil {
+		t.Fatal(err)
+	}
+	d.run(&lost, func(h *house) {
+		call("c")(h)
+		in, ok, err := h.broker.LastRules(t.Context(), 0)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		if rules, err := parseRules(in.Data); err != nil || rules.ResultTimeout != lost.ResultTimeout {
+			t.Errorf("the last change of settings in the log is %s, %v, want that of the worker", in.Data, err)
+		}
+		r := h.quiet()
+		if len(r.Differences) > 0 || r.Sessions != 2 || r.Lost != 1 {
+			t.Errorf("got %v, %d sessions compared and %d not, want two without difference, and the lost one", r.Differences, r.Sessions, r.Lost)
+		}
+	})
+}
