@@ -14,8 +14,8 @@ import (
 // live heap while that is small, and never less than gcLeast.
 const (
 	gcMost  = 400
-	gcLeast = 50
-	gcRoom  = 192 << 20 // bytes, above which it is less than gcMost
+	gcLeast = 30
+	gcRoom  = 160 << 20 // bytes, above which it is less than gcMost
 	gcEvery = time.Second
 )
 

@@ -14,7 +14,7 @@ func TestGCPercent(t *testing.T) {
 	}{
 		{0, gcRoom, gcMost},
 		{10 << 20, gcRoom, gcMost},
-		{128 << 20, gcRoom, 150},
+		{128 << 20, gcRoom, 125},
 		{10 << 30, gcRoom, gcLeast},
 		{32 << 20, 64 << 20, 200},
 		{32 << 20, 1, gcLeast},

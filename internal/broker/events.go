@@ -136,12 +136,16 @@ func (b *Broker) history(ctx context.Context, token string, after uint64, fn fun
 	return b.readToEnd(ctx, r, after+1, func(m stored) error { return fn(b.storedEvent(m)) })
 }
 
-// eventReading asks for little ahead: many clients read histories at once, and
-// most are short.
+// tailRead is how many bytes of a session's history are asked for at once, and
+// so what a reader that does not read has buffered, twice.
+const tailRead = 256 << 10
+
+// eventReading asks for little ahead: many clients read histories at once, most
+// are short, and some stop reading.
 func eventReading(token string, deliver func([]stored, uint64) error) reading {
 	r := reading{stream: streamEvents, credit: 512, deliver: deliver}
 	if token != "" {
-		r.filter = chain(token)
+		r.filter, r.bytes = chain(token), tailRead
 	}
 	return r
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,7 @@ type reading struct {
 	filter  string // "" for everything; never several: that is 60 times slower
 	headers bool   // without bodies
 	credit  int    // if zero, readCredit
+	bytes   int    // asked for at once; if zero, readBytes
 	// since, where set, begins with what was stored then or later, instead of
 	// with a sequence.
 	since time.Time
@@ -83,9 +85,7 @@ func (b *Broker) read(ctx context.Context, r reading, next uint64) error {
 }
 
 func (b *Broker) readOnce(ctx context.Context, r reading, next *uint64) error {
-	if r.credit == 0 {
-		r.credit = readCredit
-	}
+	r.credit, r.bytes = cmp.Or(r.credit, readCredit), cmp.Or(r.bytes, readBytes)
 	again := b.again.next() // before the consumer is made, or a reconnection could be missed
 	p := &pull{b: b, r: r, next: next, inbox: b.reads.NewInbox()}
 	p.name = strings.TrimPrefix(p.inbox, inboxPrefix+".")
@@ -132,7 +132,10 @@ type pull struct {
 	in     chan *nats.Msg
 	count  uint64 // messages the consumer has delivered
 	credit int    // messages it may still deliver
-	batch  []stored
+	asked  uint64 // count at the last request
+	// large: the next message is larger than all that is asked for at once.
+	large bool
+	batch []stored
 }
 
 // create makes the consumer and gives what is waiting for it.
@@ -171,21 +174,25 @@ func (p *pull) remove() {
 	_ = p.b.nc.PublishRequest(apiConsumerDelete+p.r.stream+"."+p.name, p.b.nc.NewInbox(), nil)
 }
 
-// request asks for more where less than half is under way.
+// request asks for more where less than half is under way. A message that is
+// larger than what is asked for at once is asked for alone, or it would never be
+// delivered.
 func (p *pull) request() error {
-	if p.credit > p.r.credit/2 {
+	n, bytes := p.r.credit-p.credit, p.r.bytes
+	switch {
+	case p.large && p.credit > 0, p.credit > p.r.credit/2:
 		return nil
+	case p.large:
+		n, bytes = 1, 2*p.b.MaxPayload()
 	}
-	n := p.r.credit - p.credit
 	body, _ := json.Marshal(map[string]any{ // cannot fail
-		"batch": n,
-		// Above the largest message: what is larger than max_bytes alone would
-		// never be delivered.
-		"max_bytes":      max(readBytes, 2*p.b.MaxPayload()),
+		"batch":          n,
+		"max_bytes":      bytes,
 		"expires":        readExpiry,
 		"idle_heartbeat": readHeartbeat,
 	})
 	p.credit += n
+	p.asked = p.count
 	return p.b.reads.PublishRequest(apiConsumerNext+p.r.stream+"."+p.name, p.inbox, body)
 }
 
@@ -261,6 +268,7 @@ func (p *pull) one(m *nats.Msg, pending *uint64) error {
 	}
 	p.count = pos.count
 	p.credit--
+	p.large = false
 	*pending = pos.pending
 	p.batch = append(p.batch, stored{pos.seq, pos.at, m.Subject, m.Header, m.Data})
 	return nil
@@ -278,10 +286,15 @@ func (p *pull) remark(m *nats.Msg) error {
 			return errAgain
 		}
 		p.credit -= left
+		p.large = p.large || m.Header.Get("Description") == tooLarge && p.count == p.asked
 		return nil
 	}
 	return errAgain
 }
+
+// tooLarge is what the server says of a request that ends because the next
+// message is larger than the bytes that are left of it.
+const tooLarge = "Message Size Exceeds MaxBytes"
 
 // ackPosition is what the reply subject of a delivered message tells.
 type ackPosition struct {

@@ -99,11 +99,21 @@ func (b *Broker) Input(ctx context.Context, seq uint64) (in Input, ok bool, err 
 // witnessed reports whether the log still has the input that was read. Of one
 // that was deleted or has expired nothing else is known.
 func (b *Broker) witnessed(ctx context.Context, w Witness) (bool, error) {
-	m, err := b.message(ctx, streamInputs, map[string]any{"seq": w.Seq})
-	if err != nil || m == nil {
-		return true, err
+	which := map[string]any{"seq": w.Seq}
+	m, err := b.message(ctx, streamInputs, which)
+	if err == nil && m == nil {
+		// It was deleted, or is beyond the end; and there one may be stored any
+		// moment.
+		state, failed := b.bounds(ctx, streamInputs)
+		if failed != nil || w.Seq > state.Last {
+			return false, failed
+		}
+		m, err = b.message(ctx, streamInputs, which)
 	}
-	return m.Time.Equal(w.At), nil
+	if err != nil {
+		return false, err
+	}
+	return m == nil || m.Time.Equal(w.At), nil
 }
 
 // InputAfter returns the sequence of the first input stored after t, or the

@@ -91,10 +91,13 @@ func TestSweepIsOnlyForMany(t *testing.T) {
 	if c := b.Counts().Swept; c != 0 {
 		t.Errorf("got %d sweeps, want none", c)
 	}
-	readTogether(t, b, all[:4], []uint64{1, 1, 1, 1}, func(int) {})
-	if c := b.Counts().Swept; c == 0 {
-		t.Error("got no sweep of a third of them")
+	for range 10 { // they have to begin at nearly the same time
+		readTogether(t, b, all[:4], []uint64{1, 1, 1, 1}, func(int) {})
+		if b.Counts().Swept > 0 {
+			return
+		}
 	}
+	t.Error("got no sweep of a third of them")
 }
 
 // TestSweepLeavesBehind: a partition whose owner takes nothing holds up no

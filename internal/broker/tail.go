@@ -10,7 +10,7 @@ import (
 // Bounds of what waits for one tail. Beyond them it reads the log again.
 const (
 	tailEvents = 512
-	tailBytes  = 1 << 20
+	tailBytes  = 256 << 10
 )
 
 // A republished event is delivered at most once, and the last one of a session

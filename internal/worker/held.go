@@ -31,7 +31,7 @@ func (q *partition) holdSession(ctx context.Context, l *live, why string) error 
 		return fmt.Errorf("worker: session %q: holding it: %w", l.token, a.Err)
 	}
 	q.held[l.token] = &held{reason: why}
-	q.z.Error().Str("session", l.token).Str("why", why).Msg("snapshot lost and not to be made again; the session is held until `streamer mend --yes` closes its open calls")
+	q.sampled.Error().Str("session", l.token).Str("why", why).Msg("snapshot lost and not to be made again; the session is held until `streamer mend --yes` closes its open calls")
 	q.reportHeld()
 	return errHeld
 }

@@ -24,7 +24,9 @@ type partition struct {
 	log  Log
 	opts Options
 	z    zerolog.Logger
-	p    int
+	// sampled logs what can happen to all sessions at once, at most so often.
+	sampled zerolog.Logger
+	p       int
 
 	live    map[string]*live // sessions in memory, by token
 	cold    map[string]cold  // others, read for this turn only
@@ -79,18 +81,23 @@ type batch struct {
 	done     chan struct{}
 }
 
+// sampledBurst is how many lines about sessions whose state was lost a partition
+// logs in an interval; metrics count all.
+const sampledBurst = 10
+
 // acksRoom is enough that a publisher seldom waits to hand over an ack.
 const acksRoom = 4096
 
 func newPartition(w *Worker, p int) *partition {
 	return &partition{
 		w: w, log: w.Log, opts: w.Options.withDefaults(), p: p,
-		z:      w.Logger.With().Int("partition", p).Logger(),
-		m:      w.metersOf(p),
-		live:   map[string]*live{},
-		cold:   map[string]cold{},
-		atOnce: coldAtOnce,
-		known:  newKnownTokens(), evicted: map[string]evicted{}, held: map[string]*held{},
+		z:       w.Logger.With().Int("partition", p).Logger(),
+		sampled: w.Logger.With().Int("partition", p).Logger().Sample(&zerolog.BurstSampler{Burst: sampledBurst, Period: tellAgain}),
+		m:       w.metersOf(p),
+		live:    map[string]*live{},
+		cold:    map[string]cold{},
+		atOnce:  coldAtOnce,
+		known:   newKnownTokens(), evicted: map[string]evicted{}, held: map[string]*held{},
 		asleep: map[string]int{},
 		alarms: newAlarms(),
 		acks:   make(chan broker.Ack, acksRoom),

@@ -47,6 +47,7 @@ type replaying struct {
 
 	q       *partition
 	l       *live
+	end     uint64 // inputs from it on are read again
 	rules   *rulesLog
 	reader  decode.Reader
 	reached bool // the last stored event is among what the inputs give
@@ -59,7 +60,10 @@ type replaying struct {
 // chain lacks are queued. It returns errUnlike where the inputs do not give what
 // r asks for.
 func (q *partition) replay(ctx context.Context, l *live, r replaying) (err error) {
-	r.q, r.l = q, l
+	r.q, r.l, r.end = q, l, q.pos
+	if n, ok := q.rewinds.Stored(r.upTo); ok {
+		r.end = max(r.end, n+1) // the snapshot may be ahead of the position
+	}
 	if r.rules, err = q.pastRules(ctx); err != nil {
 		return err
 	}
@@ -103,7 +107,7 @@ func (q *partition) lostInputs(ctx context.Context, l *live) (lost bool, err err
 
 func (r *replaying) input(in *broker.Input) error {
 	q, l := r.q, r.l
-	if in.Seq >= q.pos || r.unlike {
+	if in.Seq >= r.end || r.unlike {
 		return errEnough
 	}
 	n := q.rewinds.Effective(in.Seq)
@@ -197,7 +201,7 @@ func (q *partition) giveUp(ctx context.Context, l *live, old *session.State, why
 	if !d.empty() {
 		return q.holdSession(ctx, l, why)
 	}
-	q.z.Warn().Str("session", l.token).Str("why", why).Msg("session begun afresh: nothing of it was open")
+	q.sampled.Warn().Str("session", l.token).Str("why", why).Msg("session begun afresh: nothing of it was open")
 	l.state = d.fresh(old, max(l.id.Seq, old.N))
 	l.base, l.found = point{l.chain, l.id}, found{}
 	return q.replay(ctx, l, replaying{})

@@ -25,24 +25,13 @@ func (q *partition) restore(ctx context.Context, l *live, c cold, behind bool) e
 		q.held[l.token] = &held{reason: reason}
 		return errHeld
 	}
-	l.rev = c.saved.Rev
-	if c.left != nil {
-		l.epoch, l.chain, l.id, l.found = c.left.epoch, c.left.chain, c.left.id, c.left.found
-	} else {
-		l.epoch = c.epoch
-		q.ends(l, c.end, c.last)
-	}
-	if c.last.ID != (events.ID{}) {
-		if err := q.verify(ctx, eventEvidence(&c.last)); err != nil {
-			return err
-		}
+	if err := q.findHead(ctx, l, c); err != nil {
+		return err
 	}
 	if !c.ok && c.damaged == nil {
 		return q.unsaved(ctx, l, behind)
 	}
-	var r record
-	var state *session.State
-	err := c.damaged
+	r, state, err := record{}, (*session.State)(nil), c.damaged
 	if err == nil {
 		r, state, err = readSnapshot(&c.saved)
 	}
@@ -54,8 +43,30 @@ func (q *partition) restore(ctx context.Context, l *live, c cold, behind bool) e
 		return q.refold(ctx, l)
 	}
 	l.state, l.at = state, savedAt(c.saved.Header)
+	return q.continueFrom(ctx, l, &c.saved, r, behind)
+}
+
+// findHead notes where a session's log ends, and checks that the input log still
+// has the input of its last event.
+func (q *partition) findHead(ctx context.Context, l *live, c cold) error {
+	l.rev = c.saved.Rev
+	if c.left != nil {
+		l.epoch, l.chain, l.id, l.found = c.left.epoch, c.left.chain, c.left.id, c.left.found
+		return nil
+	}
+	l.epoch = c.epoch
+	q.ends(l, c.end, c.last)
+	if c.last.ID == (events.ID{}) {
+		return nil
+	}
+	return q.verify(ctx, eventEvidence(&c.last))
+}
+
+// continueFrom brings a session whose snapshot was read to where the partition
+// stands.
+func (q *partition) continueFrom(ctx context.Context, l *live, saved *broker.State, r record, behind bool) error {
 	if !l.at.IsZero() {
-		if err := q.verify(ctx, evidence{n: state.N, token: l.token, at: l.at}); err != nil {
+		if err := q.verify(ctx, evidence{n: l.state.N, token: l.token, at: l.at}); err != nil {
 			return err
 		}
 	}
@@ -67,19 +78,21 @@ func (q *partition) restore(ctx context.Context, l *live, c cold, behind bool) e
 		return q.emitAgain(ctx, l, r)
 	}
 	q.resend(l, r)
-	if outdated := q.outdated(l); outdated {
+	if q.outdated(l) {
 		q.m.damaged.Add(1)
-		q.z.Error().Str("session", l.token).Uint64("seq", l.state.N).Stringer("event", l.id).Msg("the snapshot is older than what was folded; folding the inputs since again")
+		q.sampled.Error().Str("session", l.token).Uint64("seq", l.state.N).Stringer("event", l.id).Msg("the snapshot is older than what was folded; folding the inputs since again")
 	} else if !behind {
 		return nil
 	}
 	err = q.replay(ctx, l, replaying{})
-	if errors.Is(err, errUnlike) {
-		if _, state, err = readSnapshot(&c.saved); err == nil {
-			return q.giveUp(ctx, l, state, "its inputs since the snapshot do not give the events that are stored")
-		}
+	if !errors.Is(err, errUnlike) {
+		return err
 	}
-	return err
+	_, state, err := readSnapshot(saved) // as it was before the replay
+	if err != nil {
+		return err
+	}
+	return q.giveUp(ctx, l, state, "its inputs since the snapshot do not give the events that are stored")
 }
 
 // emitAgain folds a session again whose events the event log lost, if its inputs
@@ -87,7 +100,7 @@ func (q *partition) restore(ctx context.Context, l *live, c cold, behind bool) e
 // again. Otherwise they stay lost, and the session goes on.
 func (q *partition) emitAgain(ctx context.Context, l *live, r record) error {
 	q.m.damaged.Add(1)
-	q.z.Error().Str("session", l.token).Stringer("event", l.id).Stringer("want", r.Base.ID).Msg("the event log lost events of a session")
+	q.sampled.Error().Str("session", l.token).Stringer("event", l.id).Stringer("want", r.Base.ID).Msg("the event log lost events of a session")
 	saved, err := l.state.Marshal()
 	if err != nil {
 		return err
@@ -97,7 +110,7 @@ func (q *partition) emitAgain(ctx context.Context, l *live, r record) error {
 	l.state, l.at = new(session.State), time.Time{}
 	err = q.replay(ctx, l, replaying{upTo: state.N, saved: saved})
 	if errors.Is(err, errUnlike) {
-		q.z.Error().Str("session", l.token).Msg("its inputs in the log do not give what was saved; the lost events stay lost")
+		q.sampled.Error().Str("session", l.token).Msg("its inputs in the log do not give what was saved; the lost events stay lost")
 		l.state, l.at, l.queue, l.id = state, at, nil, r.Base.ID
 		q.resend(l, r)
 		err = nil
@@ -126,14 +139,14 @@ func savedAt(header map[string]string) time.Time {
 // damaged reports a snapshot that cannot be read.
 func (q *partition) damaged(token string, err error) {
 	q.m.damaged.Add(1)
-	q.z.Error().Err(err).Str("session", token).Msg("snapshot damaged; folding the session again from its inputs")
+	q.sampled.Error().Err(err).Str("session", token).Msg("snapshot damaged; folding the session again from its inputs")
 }
 
 // overwritten reports a snapshot that cannot be read and is written again from
 // memory.
 func (q *partition) overwritten(token string, err error) {
 	q.m.damaged.Add(1)
-	q.z.Error().Err(err).Str("session", token).Msg("snapshot damaged; writing it again from memory")
+	q.sampled.Error().Err(err).Str("session", token).Msg("snapshot damaged; writing it again from memory")
 }
 
 // chainShort reports whether the event log ends before what the snapshot can

@@ -77,7 +77,16 @@ func (q *partition) stillHas(ctx context.Context, e *evidence) (bool, error) {
 	}
 	if !ok {
 		_, last, err := q.log.InputBounds(ctx)
-		return seq <= last, err
+		if err != nil || seq > last {
+			return false, err
+		}
+		// It was deleted, or one was stored there since it was asked for.
+		if in, ok, err = q.log.Input(ctx, seq); err != nil {
+			return false, err
+		}
+	}
+	if !ok {
+		return true, nil
 	}
 	switch {
 	case e.token != "" && in.Token != e.token:

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +20,10 @@ import (
 
 // programEnv is the path of the program that TestMain builds.
 const programEnv = "STREAMER_TEST_PROGRAM"
+
+// atOnce is how many rows are played at once where -parallel is not given: they
+// wait most of the time.
+const atOnce = "8"
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
@@ -35,6 +40,10 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	os.Setenv(programEnv, program)
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
 

@@ -12,6 +12,7 @@ import (
 // results that are posted as soon as the port is open are events all the same,
 // though their inputs have sequences that others had.
 func TestResultsAfterRewind(t *testing.T) {
+	t.Parallel()
 	dir, early := t.TempDir(), t.TempDir()
 	var all []talk
 	for i := range 20 {
@@ -53,6 +54,7 @@ func TestResultsAfterRewind(t *testing.T) {
 // After the start the open calls are counted and listed, and an interrupt closes
 // them.
 func TestOpenAfterLostSnapshots(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, false)
 	for name, do := range map[string]func(*data){
 		"deleted":   func(d *data) { d.deleted(stateStream) },

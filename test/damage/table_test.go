@@ -11,6 +11,7 @@ import (
 
 // TestDamage plays every row of the table.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	plain, blocks := newFixture(t, false), (*fixture)(nil)
 	if !testing.Short() {
 		blocks = newFixture(t, true)

@@ -2,8 +2,10 @@ package memory
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -124,4 +126,42 @@ func TestShortSessions(t *testing.T) {
 		<-second.C
 	}
 	t.Logf("end: %v", p.memory())
+}
+
+// TestSilentReaders measures readers of a long history that connect and do not
+// read. STREAMER_MEMORY_MB is the length of the history, STREAMER_MEMORY_READERS
+// the number of readers.
+func TestSilentReaders(t *testing.T) {
+	optIn(t)
+	mb, readers := number(t, "STREAMER_MEMORY_MB", 100), number(t, "STREAMER_MEMORY_READERS", 20)
+	program := build(t)
+	p := program.start("--texts", "every")
+	text := strings.Repeat("x", 500_000)
+	err := publish(p.client(), func(yield func(input) bool) {
+		for i := range 2 * mb {
+			body := fmt.Sprintf(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"%s"}}]}`, text)
+			if !yield(input{"llm.long.delta", fmt.Sprint("long:", i), body}) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.until("stored", 5*time.Minute, func() bool { return p.metric("inputs_folded_total") >= float64(2*mb) && p.metric("queued_bytes") == 0 })
+	p.stop() // so that only the readers are measured
+	p = program.start("--texts", "every")
+	t.Logf("%d MB of events stored, no reader: %v", mb, p.memory())
+	for range readers {
+		c, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(p.page, "http://"), "/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := fmt.Fprint(c, "GET /v1/sessions/long/events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.until("disconnected", time.Minute, func() bool { return p.metric("sse_slow_disconnects_total") >= float64(readers) })
+	t.Logf("%d readers that read nothing: %v", readers, p.memory())
 }

@@ -1,0 +1,109 @@
+package worker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// TestMaxResident checks that no more quiet sessions stay in memory than are
+// wanted, though none of them is old, and that those that left go on.
+func TestMaxResident(t *testing.T) {
+	const sessions, most = 60, 10
+	h := open(t, broker.Options{})
+	w := h.counting(Options{SaveEvery: 10 * time.Millisecond, KeepAcked: 20 * time.Millisecond, EvictAfter: time.Hour, MaxResident: most})
+	for i := range sessions {
+		h.publish(fmt.Sprint("s", i), "delta", fmt.Sprintf(callDelta, 1, 1))
+	}
+	for i := range sessions {
+		h.wait(fmt.Sprint("s", i), ofType(events.ToolCallArgsComplete))
+	}
+	h.until(w, "few sessions in memory, and all calls open", func(s Stats) bool { return s.Sessions <= most && s.Open == sessions })
+	for i := range sessions {
+		h.publish(fmt.Sprint("s", i), "result", fmt.Sprintf(result, 1))
+	}
+	for i := range sessions {
+		h.wait(fmt.Sprint("s", i), ofType(events.ToolCallResult))
+	}
+	if r := h.quiet(); !r.Faultless() || r.Sessions != sessions {
+		t.Errorf("got %+v, want %d sessions without a fault", r, sessions)
+	}
+}
+
+// TestEvictQuietest checks which sessions leave where there are too many: those
+// without input for longest, and none whose timer is due soon.
+func TestEvictQuietest(t *testing.T) {
+	m := newModel(1, true)
+	m.todo = nil
+	if err := m.birth(0); err != nil {
+		t.Fatal(err)
+	}
+	q := m.owners[0].q
+	for i := range 6 {
+		m.append(fmt.Sprint("s", i), broker.KindDelta, fmt.Appendf(nil, callDelta, 1, 1))
+	}
+	if err := m.owners[0].fold(6); err != nil {
+		t.Fatal(err)
+	}
+	m.owners[0].settle(t)
+	q.saveAll(time.Now())
+	m.owners[0].settle(t)
+	q.opts.EvictAfter, q.opts.KeepAcked, q.opts.MaxResident = 24*time.Hour, time.Second, 3
+	last := time.UnixMilli(int64(q.live["s0"].state.Life.Time)).Add(-time.Hour) // no timer of theirs is due soon then
+	for i := range 6 {
+		q.live[fmt.Sprint("s", i)].touched = last.Add(time.Duration(-i) * time.Minute / 6)
+	}
+	q.evict(last.Add(q.opts.KeepAcked))
+	for i := range 6 {
+		token := fmt.Sprint("s", i)
+		if _, resident := q.live[token]; resident != (i < 3) {
+			t.Errorf("session %s: resident is %v, want those with the last inputs to stay", token, resident)
+		}
+	}
+	for _, l := range q.live {
+		at, ok := q.alarmOf(l)
+		if !ok {
+			t.Fatal("a session with an open call has no timer")
+		}
+		q.opts.MaxResident = 1
+		q.evict(at.Std().Add(-timerSoon / 2))
+		break
+	}
+	if len(q.live) != 3 {
+		t.Errorf("%d sessions are left when their timers are due soon, want all 3", len(q.live))
+	}
+}
+
+// TestSnapshotWaitsForEvents checks that a snapshot is put off while events of
+// the session are on their way, but not for ever.
+func TestSnapshotWaitsForEvents(t *testing.T) {
+	m := newModel(1, true)
+	m.todo = nil
+	if err := m.birth(0); err != nil {
+		t.Fatal(err)
+	}
+	q := m.owners[0].q
+	for i := range 2 { // the first makes the session known
+		m.owners[0].settle(t)
+		q.saveAll(time.Now())
+		m.owners[0].settle(t)
+		m.append("a", broker.KindDelta, fmt.Appendf(nil, callDelta, i, i))
+		if err := m.owners[0].fold(1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q.caughtUp = true
+	began, every := q.live["a"].since, q.opts.SaveEvery
+	for _, c := range []struct {
+		after time.Duration
+		want  int
+	}{{every + 1, 0}, {saveUnsent * every, 0}, {(saveUnsent + 1) * every, 1}} {
+		q.save(began.Add(c.after))
+		if q.saving != c.want {
+			t.Errorf("after %v with unsent events: %d snapshots are being written, want %d", c.after, q.saving, c.want)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+)
+
+// growing is a log in which inputs are stored right after one was asked for.
+type growing struct {
+	Log
+	grow func()
+}
+
+func (g *growing) Input(ctx context.Context, seq uint64) (broker.Input, bool, error) {
+	in, ok, err := g.Log.Input(ctx, seq)
+	if g.grow != nil {
+		g.grow()
+		g.grow = nil
+	}
+	return in, ok, err
+}
+
+// An input that the log lost is not taken for one that was deleted, only because
+// another is stored under its sequence while it is asked for.
+func TestRewoundWhileInputsCome(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 1, Listen: "127.0.0.1:0"})
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	log := &growing{Log: h.broker, grow: func() {
+		h.publish("a", "delta", fmt.Sprintf(callDelta, 2, 2))
+		h.publish("a", "delta", fmt.Sprintf(callDelta, 3, 3))
+	}}
+	q := newPartition(&Worker{Log: log}, 0)
+	lost := evidence{n: 3, token: "a", at: time.Now().Add(-time.Minute)}
+	if good, err := q.unrewound(t.Context(), lost); good || err != nil || q.genuine != 0 {
+		t.Errorf("an input of a minute ago, where another is: got %v, %v, want that the log was rewound", good, err)
+	}
+	if err := h.stream("LLM").DeleteMsg(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if good, err := q.unrewound(t.Context(), evidence{n: 2, token: "a", at: lost.at}); !good || err != nil {
+		t.Errorf("an input that was deleted: got %v, %v, want that it proves nothing", good, err)
+	}
+}
