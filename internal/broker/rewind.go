@@ -53,6 +53,18 @@ func (r Rewinds) Stored(n uint64) (seq uint64, ok bool) {
 	return n, true
 }
 
+// Newer reports whether r has a rewind that was recorded after all of o.
+func (r Rewinds) Newer(o Rewinds) bool { return r.last() > o.last() }
+
+// last returns the number of the first input after the last rewind, 0 if there
+// is none. It grows with each.
+func (r Rewinds) last() uint64 {
+	if len(r) == 0 {
+		return 0
+	}
+	return r[len(r)-1].From + r[len(r)-1].By
+}
+
 // Equal reports whether both number the inputs in the same way.
 func (r Rewinds) Equal(o Rewinds) bool {
 	return slices.EqualFunc(r, o, func(a, b Rewind) bool { return a.From == b.From && a.By == b.By })

@@ -23,6 +23,9 @@ func TestRewinds(t *testing.T) {
 			if got := next.Effective(from); got <= top {
 				t.Fatalf("seed %d: %v: input %d is numbered %d, want it behind %d", seed, next, from, got, top)
 			}
+			if !next.Newer(r) || r.Newer(next) {
+				t.Fatalf("seed %d: %v is not newer than %v", seed, next, r)
+			}
 			if got, want := next.Effective(from-1), r.Effective(from-1); got != want {
 				t.Fatalf("seed %d: %v: input %d is numbered %d, was %d", seed, next, from-1, got, want)
 			}

@@ -242,6 +242,9 @@ func (q *partition) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := q.recallRewinds(ctx, l.rewinds); err != nil {
+		return err
+	}
 	if err := q.checkRewound(ctx, l.saved); err != nil {
 		return err
 	}

@@ -97,6 +97,20 @@ func (q *partition) stillHas(ctx context.Context, e *evidence) (bool, error) {
 	return !in.At.After(e.until), nil
 }
 
+// recallRewinds takes the rewinds that snapshots record where the checkpoint
+// lacks them, because it was lost. Without them the inputs stored since would
+// be folded again, under other numbers.
+func (q *partition) recallRewinds(ctx context.Context, recorded broker.Rewinds) (err error) {
+	if !recorded.Newer(q.rewinds) {
+		return nil
+	}
+	q.mark.Rewinds, q.rewinds = recorded, recorded
+	if q.rev, err = q.log.SaveMark(ctx, q.p, q.mark, q.rev); err != nil {
+		return fmt.Errorf("worker: recording the rewinds of partition %d again: %w", q.p, err)
+	}
+	return nil
+}
+
 // checkRewound compares the input log with the newest of what was made of it,
 // and records a rewind where the log came back shorter.
 func (q *partition) checkRewound(ctx context.Context, saved []listed) error {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -21,6 +22,9 @@ const (
 	headerWake   = "Wake"   // when the session's next alarm is due, Unix milliseconds
 	headerUnsent = "Unsent" // how many events are not stored yet
 	headerChain  = "Chain"  // id of the chain's last event
+	// headerRewinds is the partition's broker.Rewinds; absent if none. They are
+	// in the checkpoint too, which can be lost.
+	headerRewinds = "Rewinds"
 )
 
 // save is the saving of a session that is under way: first its blobs.
@@ -99,7 +103,12 @@ func (q *partition) saveSession(l *live, now time.Time) {
 	}
 	var blobs []*broker.Pub
 	alarm, set := l.state.Alarm(q.rules.inForce())
-	s.pub, blobs = q.log.SavePub(q.p, l.token, l.rev, l.header(alarm, set), data)
+	header := l.header(alarm, set)
+	if len(q.rewinds) > 0 {
+		rewinds, _ := json.Marshal(q.rewinds) // numbers and times: cannot fail
+		header[headerRewinds] = string(rewinds)
+	}
+	s.pub, blobs = q.log.SavePub(q.p, l.token, l.rev, header, data)
 	s.pub.Key, s.pub.Epoch = s, q.log.Epoch()
 	l.save, l.second, s.blobs, s.bytes = s, 0, len(blobs), len(data)+savingCost
 	q.saving++
@@ -327,7 +336,8 @@ type listed struct {
 // something open or lacking.
 type listing struct {
 	saved, open []listed
-	whole       bool // no snapshot is newer than those it has
+	whole       bool           // no snapshot is newer than those it has
+	rewinds     broker.Rewinds // the newest that are recorded
 }
 
 // list reads the sessions of the partition that have something open, since a
@@ -365,6 +375,10 @@ func (q *partition) listSnapshots(ctx context.Context) (l listing, err error) {
 		s.wake = events.Time(wake)
 		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
 		l.saved = append(l.saved, s)
+		var rewinds broker.Rewinds
+		if text := header[headerRewinds]; text != "" && json.Unmarshal([]byte(text), &rewinds) == nil && rewinds.Newer(l.rewinds) {
+			l.rewinds = rewinds
+		}
 		return nil
 	})
 	l.whole = top >= last
