@@ -60,7 +60,11 @@ func interrupt(ctx context.Context, std stdio, args []string) error {
 		fmt.Fprintf(std.out, "interrupt published to session %s as input %d\n", rest[0], a.Seq)
 		return nil
 	}
-	o := newOutcome(a.Seq, calls)
+	number := a.Seq // of its events: another one where the log was rewound
+	if m, _, err := b.LoadMark(ctx, b.Partition(token)); err == nil {
+		number = m.Rewinds.Effective(a.Seq)
+	}
+	o := newOutcome(number, calls)
 	if err := o.await(ctx, b, token, from, *wait); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -21,9 +20,9 @@ func FoldedIn(snapshot broker.State) (Folded, error) {
 	if err != nil {
 		return Folded{}, fmt.Errorf("worker: snapshot: header %s: %w", headerInput, err)
 	}
-	var r record
-	if err := json.Unmarshal(snapshot.Data, &r); err != nil {
-		return Folded{}, fmt.Errorf("worker: snapshot: %w", err)
+	r, err := decodeSnapshot(snapshot.Data)
+	if err != nil {
+		return Folded{}, fmt.Errorf("worker: %w", err)
 	}
 	f := Folded{Input: n, Last: r.Chain.ID}
 	for i := range r.Events {
