@@ -3,7 +3,7 @@
 // sessions, and with clients that do not read. It measures the process from
 // outside, as its operator would.
 //
-// The measurements run only where STREAMER_MEMORY is set, and on Linux only. They
+// The measurements take minutes: they are built with the tag memory, on Linux. They
 // print what they find and assert nothing about it. docs/performance.md says how
 // to run them.
 package memory

@@ -1,3 +1,5 @@
+//go:build memory
+
 package memory
 
 import (
@@ -24,13 +26,6 @@ func number(t *testing.T, name string, unset int) int {
 	return n
 }
 
-func optIn(t *testing.T) {
-	t.Helper()
-	if os.Getenv("STREAMER_MEMORY") == "" {
-		t.Skip("a measurement of minutes; STREAMER_MEMORY=1 runs it")
-	}
-}
-
 const delta = `{"id":"chatcmpl-%s","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_50cad350e4","choices":[{"index":0,"delta":{%s},"logprobs":null,"finish_reason":%s}],"usage":null}`
 
 // call returns the bodies of the deltas of a call: its start, args, and its end.
@@ -46,7 +41,6 @@ func call(message string) []string {
 // they are opened, and the memory after a restart. STREAMER_MEMORY_SESSIONS is
 // their number.
 func TestOpenSessions(t *testing.T) {
-	optIn(t)
 	n := number(t, "STREAMER_MEMORY_SESSIONS", 60_000)
 	program := build(t)
 	p := program.start()
@@ -95,7 +89,6 @@ func (p *process) untilEvicted() {
 // the other, for STREAMER_MEMORY_MINUTES: memory should not grow with their
 // number.
 func TestShortSessions(t *testing.T) {
-	optIn(t)
 	minutes := number(t, "STREAMER_MEMORY_MINUTES", 5)
 	rate := number(t, "STREAMER_MEMORY_RATE", 100) // sessions in a second
 	p := build(t).start()
@@ -132,7 +125,6 @@ func TestShortSessions(t *testing.T) {
 // read. STREAMER_MEMORY_MB is the length of the history, STREAMER_MEMORY_READERS
 // the number of readers.
 func TestSilentReaders(t *testing.T) {
-	optIn(t)
 	mb, readers := number(t, "STREAMER_MEMORY_MB", 100), number(t, "STREAMER_MEMORY_READERS", 20)
 	program := build(t)
 	p := program.start("--texts", "every")
