@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"streamer/internal/events"
+
+	"github.com/nats-io/nats.go"
 )
 
 // FirstEvent reads the oldest event of a session that is in the log, zero if
@@ -29,7 +31,8 @@ func (b *Broker) FirstEvent(ctx context.Context, token string) (Stored, error) {
 }
 
 // RecentEvents reads the events stored last, up to d before the newest, and
-// returns those with the highest id of each partition.
+// returns those with the highest id of each partition, with their bodies: one
+// can be stored long after its input.
 func (b *Broker) RecentEvents(ctx context.Context, d time.Duration) (map[int]Stored, error) {
 	tops := map[int]Stored{}
 	state, err := b.bounds(ctx, streamEvents)
@@ -43,6 +46,15 @@ func (b *Broker) RecentEvents(ctx context.Context, d time.Duration) (map[int]Sto
 		}
 		return nil
 	})
+	for p, s := range tops {
+		if err != nil {
+			break
+		}
+		var m *nats.RawStreamMsg
+		if m, err = b.message(ctx, streamEvents, map[string]any{"seq": s.Seq}); m != nil {
+			tops[p] = b.storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
+		}
+	}
 	return tops, err
 }
 

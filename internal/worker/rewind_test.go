@@ -126,3 +126,50 @@ func TestRulesLostInRewind(t *testing.T) {
 		}
 	})
 }
+
+// TestEventStoredAfterRewind: an event of a lost input that was stored after the
+// log was rewound does not make the inputs that were stored before it old.
+func TestEventStoredAfterRewind(t *testing.T) {
+	d := directory{t, t.TempDir()}
+	rules := lifecycle.DefaultRules()
+	call := func(h *house, token string) broker.Stored {
+		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
+		return h.wait(token, ofType(events.ToolCallArgsComplete))
+	}
+	d.run(&rules, func(h *house) { call(h, "a") })
+	var last broker.Stored
+	d.rewind(func() {
+		d.run(&rules, func(h *house) {
+			for i := range 5 { // so that the new input is stored before its place
+				h.publish("b", "progress", fmt.Sprintf(`{"tool_call_id":"none%d"}`, i))
+			}
+			last = call(h, "b")
+		})
+	})
+
+	b, err := broker.Open(t.Context(), broker.Options{DataDir: d.dir, Partitions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, broker: b}
+	h.publish("c", "delta", fmt.Sprintf(callDelta, 1, 1))
+	late := events.Event{Type: events.ToolCallProgress, EventID: events.ID{Seq: last.ID.Seq, N: last.ID.N + 1}}
+	for _, p := range []*broker.Pub{
+		b.EventPub("b", &late, last.Data, nil, last.Seq),
+		// Nothing else says when the lost input was stored.
+		{Subject: "$KV.STREAMER_STATE.0.b", Header: nats.Header{"KV-Operation": {"DEL"}}},
+		{Subject: "$KV.STREAMER_MARK.0", Header: nats.Header{"KV-Operation": {"DEL"}}},
+	} {
+		if a := b.PublishWait(t.Context(), p); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.run(&rules, func(h *house) {
+		if e := h.wait("c", ofType(events.ToolCallArgsComplete)); e.ID.Seq <= last.ID.Seq {
+			t.Errorf("the event of the new input has id %s, want it behind %s", e.ID, last.ID)
+		}
+	})
+}
