@@ -7,7 +7,7 @@ type anthropicFormat struct{}
 
 func (anthropicFormat) shape() Shape { return Anthropic }
 
-func (anthropicFormat) claims(l look) bool {
+func (anthropicFormat) claims(l traits) bool {
 	return l.anthropic && oneOf(l.role, "user assistant")
 }
 
@@ -16,9 +16,9 @@ func anthropicBlock(kind string) bool {
 	return oneOf(kind, "tool_use tool_result thinking redacted_thinking") || serverCall(kind) || serverResult(kind)
 }
 
-func (anthropicFormat) fits(*call, *result) bool { return true }
+func (anthropicFormat) canAnswer(*call, *result) bool { return true }
 
-func (anthropicFormat) named(*call) bool { return true }
+func (anthropicFormat) hasName(*call) bool { return true }
 
 func (f anthropicFormat) onlyResults(h *history, m int) bool {
 	return h.role[m] == user && allResults(member(h.at(m), "content"))
@@ -55,7 +55,7 @@ func (f anthropicFormat) read(h *history, m int) {
 		for n, b := range elements(content) {
 			r, ok := anthropicResult(n, b)
 			if leads = leads && ok; ok {
-				r.leads = leads
+				r.leading = leads
 				h.addResult(m, r)
 			}
 		}
@@ -79,7 +79,7 @@ func (anthropicFormat) readTurn(h *history, m int, content string) {
 			case "input":
 				c.args = v
 			case "toolset_name":
-				c.also = v
+				c.repeated = v
 			case "caller":
 				c.parent = text(member(v, "tool_id"))
 			case "signature", "data":
@@ -88,7 +88,7 @@ func (anthropicFormat) readTurn(h *history, m int, content string) {
 		}
 		switch kind {
 		case "tool_use":
-			c.judgeObject()
+			c.checkObjectArgs()
 			h.addCall(m, c)
 		case "thinking", "redacted_thinking":
 			t := &h.turns[len(h.turns)-1]

@@ -53,7 +53,7 @@ func (h *history) onlyResultsBehind(t int) bool {
 		}
 	}
 	for r, to := h.gap(t); r < to; r++ {
-		if f := h.results[r].fate; f != answers && f != dropped {
+		if f := h.results[r].disposition; f != answering && f != dropped {
 			return false
 		}
 	}
@@ -62,7 +62,7 @@ func (h *history) onlyResultsBehind(t int) bool {
 
 // running takes out of the server tools of a turn, which have no result there,
 // those that got one as they went on, and those that may still go on.
-func (l *loops) running(t int, open map[string]bool) {
+func (l *loops) removeRunning(t int, open map[string]bool) {
 	for id := range open {
 		answered, ok := l.answered[id]
 		switch {

@@ -25,23 +25,23 @@ func serverTools() map[string]string {
 
 // server gives each server tool of message m that has no result one that says
 // so.
-func (w *anthropicWriter) server(m, t int, raw string) string {
+func (w *anthropicWriter) addServerResults(m, t int, raw string) string {
 	h := w.h
-	if h.o.Server == "off" || !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
+	if h.opts.Server == "off" || !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
 		return raw
 	}
-	open := w.openServer(m, t)
+	open := w.unansweredServerCalls(m, t)
 	if len(open) == 0 {
 		return raw
 	}
 	if w.loops == nil {
 		w.loops = h.serverLoops()
 	}
-	w.loops.running(t, open)
+	w.loops.removeRunning(t, open)
 	if len(open) == 0 {
 		return raw
 	}
-	return inside(raw, "content", func(content string) string {
+	return editMember(raw, "content", func(content string) string {
 		var blocks []string
 		for _, b := range elements(content) {
 			id := text(member(b, "id"))
@@ -62,7 +62,7 @@ func (w *anthropicWriter) server(m, t int, raw string) string {
 
 // openServer gives the ids of the server tools of message m that have no
 // result there, nor in the next assistant's message.
-func (w *anthropicWriter) openServer(m, t int) map[string]bool {
+func (w *anthropicWriter) unansweredServerCalls(m, t int) map[string]bool {
 	h := w.h
 	var open map[string]bool
 	for _, b := range elements(member(h.at(m), "content")) {
@@ -98,7 +98,7 @@ func (w *anthropicWriter) serverError(block string) string {
 		id = `""`
 	}
 	if text(member(block, "type")) == "mcp_tool_use" {
-		said := w.h.said("interrupted", name, text(id))
+		said := w.h.syntheticText("interrupted", name, text(id))
 		return `{"type":"mcp_tool_result","tool_use_id":` + id + `,"is_error":true,"content":[` + textBlock(quote(said)) + `]}`
 	}
 	kind := serverTools()[name]

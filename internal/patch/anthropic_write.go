@@ -16,8 +16,8 @@ func (f anthropicFormat) render(h *history) {
 		}
 	}
 	w.flush()
-	if *h.o.MergeRoles {
-		w.merge()
+	if *h.opts.MergeRoles {
+		w.mergeRoles()
 	}
 }
 
@@ -25,7 +25,7 @@ func (f anthropicFormat) render(h *history) {
 type anthropicWriter struct {
 	h       *history
 	t, r    int      // the next turn, the next result
-	waiting []string // the results of the last turn, which go into the next user's message
+	results []string // the results of the last turn, which go into the next user's message
 	loops   *loops   // what goes on with a server tool, once one is open
 }
 
@@ -39,11 +39,11 @@ func (w *anthropicWriter) turn(m int) {
 	if h.changed(turn) {
 		raw = anthropicCalls(raw, h.calls[turn.from:turn.to])
 	}
-	group := h.group(turn.from, turn.to, func(r *result) bool { return r.message == m+1 && r.leads })
+	group := h.answers(turn.from, turn.to, func(r *result) bool { return r.message == m+1 && r.leading })
 	for _, a := range group {
-		w.waiting = append(w.waiting, w.result(a))
+		w.results = append(w.results, w.result(a))
 	}
-	raw = w.server(m, t, raw)
+	raw = w.addServerResults(m, t, raw)
 	if blocks := member(raw, "content"); raw != h.at(m) && first(blocks, '[') == len(blocks) {
 		return // nothing is left of it
 	}
@@ -53,8 +53,8 @@ func (w *anthropicWriter) turn(m int) {
 // anthropicCalls writes the changed calls of a message.
 func anthropicCalls(raw string, calls []call) string {
 	k := 0
-	return inside(raw, "content", func(content string) string {
-		return each(content, func(n int, block string) (string, bool) {
+	return editMember(raw, "content", func(content string) string {
+		return editElements(content, func(n int, block string) (string, bool) {
 			for k < len(calls) && calls[k].at < n {
 				k++
 			}
@@ -62,14 +62,14 @@ func anthropicCalls(raw string, calls []call) string {
 				return block, true
 			}
 			c := &calls[k]
-			if c.id2 != "" {
-				block = with(block, "id", quote(c.id2))
+			if c.changedID != "" {
+				block = setMember(block, "id", quote(c.changedID))
 			}
-			if c.name2 != "" {
-				block = with(block, "name", quote(c.name2))
+			if c.changedName != "" {
+				block = setMember(block, "name", quote(c.changedName))
 			}
-			if c.args2 != "" {
-				block = with(block, "input", c.args2)
+			if c.changedArgs != "" {
+				block = setMember(block, "input", c.changedArgs)
 			}
 			return block, c.dropped == ""
 		})
@@ -77,13 +77,13 @@ func anthropicCalls(raw string, calls []call) string {
 }
 
 // result writes a result block of a turn.
-func (w *anthropicWriter) result(a answerOf) string {
+func (w *anthropicWriter) result(a answer) string {
 	c := &w.h.calls[a.call]
 	if a.result >= 0 {
 		r := &w.h.results[a.result]
 		block := r.raw
-		if c.newID() != r.id {
-			block = with(block, "tool_use_id", quote(c.newID()))
+		if c.finalID() != r.id {
+			block = setMember(block, "tool_use_id", quote(c.finalID()))
 		}
 		return block
 	}
@@ -92,12 +92,12 @@ func (w *anthropicWriter) result(a answerOf) string {
 
 // anthropicSynthetic writes the new result of a call, as a block.
 func anthropicSynthetic(c *call) string {
-	block := `{"type":"tool_result","tool_use_id":` + c.newIDText() + `,"content":` + c.content
+	block := `{"type":"tool_result","tool_use_id":` + c.finalIDText() + `,"content":` + c.content
 	if c.isError {
 		block += `,"is_error":true`
 	}
-	if c.also != "" {
-		block += `,"toolset_name":` + c.also
+	if c.repeated != "" {
+		block += `,"toolset_name":` + c.repeated
 	}
 	return block + "}"
 }
@@ -106,8 +106,8 @@ func anthropicSynthetic(c *call) string {
 func (w *anthropicWriter) user(m int) {
 	h := w.h
 	content := member(h.at(m), "content")
-	blocks := w.waiting
-	w.waiting = w.waiting[:0]
+	blocks := w.results
+	w.results = w.results[:0]
 	if !strings.HasPrefix(content, "[") {
 		if len(blocks) == 0 {
 			h.copy(m)
@@ -116,12 +116,12 @@ func (w *anthropicWriter) user(m int) {
 		if text(content) != "" {
 			blocks = append(blocks, textBlock(content))
 		}
-		h.put(m, with(h.at(m), "content", list(blocks)))
+		h.put(m, setMember(h.at(m), "content", list(blocks)))
 		return
 	}
-	own, made := w.own(m, content)
+	own, made := w.ownBlocks(m, content)
 	if len(made) > 0 { // calls made for orphans stand between the two
-		w.waiting = blocks
+		w.results = blocks
 		w.flush()
 		blocks = nil
 		h.add(`{"role":"assistant","content":` + list(made) + `}`)
@@ -130,36 +130,36 @@ func (w *anthropicWriter) user(m int) {
 	if len(blocks) == 0 && first(content, '[') < len(content) {
 		return // its results have gone
 	}
-	h.put(m, inside(h.at(m), "content", func(string) string { return same(content, blocks) }))
+	h.put(m, editMember(h.at(m), "content", func(string) string { return unchangedOr(content, blocks) }))
 }
 
 // own gives the blocks of a user's message that stay in it, and the calls that
 // are made for orphans among them.
-func (w *anthropicWriter) own(m int, content string) (own, made []string) {
+func (w *anthropicWriter) ownBlocks(m int, content string) (own, made []string) {
 	h := w.h
 	var rest []string
 	for n, b := range elements(content) {
-		r := w.at(m, n)
+		r := w.resultAt(m, n)
 		if r == nil {
 			rest = append(rest, b)
 			continue
 		}
-		switch r.fate {
+		switch r.disposition {
 		case kept:
 			rest = append(rest, b)
-		case noted, texted:
+		case asNote, asText:
 			rest = append(rest, noteBlocks(h.note(r))...)
 		case adopted:
-			id := quote(r.id2)
+			id := quote(r.changedID)
 			made = append(made, `{"type":"tool_use","id":`+id+`,"name":"unknown","input":{}}`)
-			own = append(own, with(b, "tool_use_id", id))
+			own = append(own, setMember(b, "tool_use_id", id))
 		}
 	}
 	return append(own, rest...), made
 }
 
 // at gives the result that a block is, if it is one.
-func (w *anthropicWriter) at(m, block int) *result {
+func (w *anthropicWriter) resultAt(m, block int) *result {
 	for results := w.h.results; w.r < len(results); w.r++ {
 		r := &results[w.r]
 		if r.message == m && r.block == block {
@@ -184,7 +184,7 @@ func noteBlocks(content string) []string {
 }
 
 // same gives a list of blocks, with the bytes it had where nothing changed.
-func same(content string, blocks []string) string {
+func unchangedOr(content string, blocks []string) string {
 	n := 0
 	for i, b := range elements(content) {
 		if i >= len(blocks) || blocks[i] != b {
@@ -200,14 +200,14 @@ func same(content string, blocks []string) string {
 
 // flush puts the results that wait into a message of their own.
 func (w *anthropicWriter) flush() {
-	if len(w.waiting) > 0 {
-		w.h.add(`{"role":"user","content":` + list(w.waiting) + `}`)
-		w.waiting = w.waiting[:0]
+	if len(w.results) > 0 {
+		w.h.add(`{"role":"user","content":` + list(w.results) + `}`)
+		w.results = w.results[:0]
 	}
 }
 
 // merge makes one message of neighbours that have one role.
-func (w *anthropicWriter) merge() {
+func (w *anthropicWriter) mergeRoles() {
 	h := w.h
 	out := make([]piece, 0, len(h.out))
 	for i := 0; i < len(h.out); {
@@ -223,7 +223,7 @@ func (w *anthropicWriter) merge() {
 			for _, q := range h.out[i:n] {
 				blocks = append(blocks, blocksOf(member(h.text(q), "content"))...)
 			}
-			p.text = with(h.text(p), "content", list(blocks))
+			p.text = setMember(h.text(p), "content", list(blocks))
 		}
 		out = append(out, p)
 		i = n

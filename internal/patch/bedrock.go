@@ -4,6 +4,6 @@ package patch
 // Bedrock's Converse takes.
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolResultBlock.html
 func bedrockSynthetic(c *call) string {
-	return `{"role":"user","content":[{"toolResult":{"toolUseId":` + c.newIDText() +
+	return `{"role":"user","content":[{"toolResult":{"toolUseId":` + c.finalIDText() +
 		`,"content":[{"text":` + c.content + `}],"status":"error"}}]}`
 }

@@ -19,8 +19,8 @@ type document struct {
 	field    string // "messages" or "input" where the list is in an object
 	from, to int    // of the list's inside, or of all lines
 
-	continues bool // what it answers may stand in another history
-	most      int  // messages
+	continues   bool // what it answers may stand in another history
+	maxMessages int  // messages
 }
 
 // span is a part of the text.
@@ -30,14 +30,14 @@ func (d *document) at(m int) string { return d.text[d.messages[m].from:d.message
 
 // parse finds the messages of a history.
 func parse(text string, limits Limits) (document, error) {
-	d := document{text: text, most: limits.Messages}
+	d := document{text: text, maxMessages: limits.Messages}
 	if len(text) > limits.Bytes {
-		return d, tooMuch("patch: the history has %d bytes, more than %d", len(text), limits.Bytes)
+		return d, overLimit("patch: the history has %d bytes, more than %d", len(text), limits.Bytes)
 	}
 	if !utf8.ValidString(text) {
 		return d, fmt.Errorf("patch: not UTF-8 at byte %d", badUTF8(text))
 	}
-	if err := shallow(text, limits.Depth); err != nil {
+	if err := checkDepth(text, limits.Depth); err != nil {
 		return d, err
 	}
 	start := blank(text, 0)
@@ -53,9 +53,9 @@ func parse(text string, limits Limits) (document, error) {
 	case text[start] == '{' && d.isLines():
 		err = d.readLines()
 	case gjson.Valid(text):
-		err = fmt.Errorf("patch: not a history: it is %s, not a list", kindOf(text[start:]))
+		err = fmt.Errorf("patch: not a history: it is %s, not a list", describeKind(text[start:]))
 	default:
-		err = broken(text, 0, "")
+		err = syntaxError(text, 0, "")
 	}
 	if err != nil {
 		return d, err
@@ -67,13 +67,13 @@ func parse(text string, limits Limits) (document, error) {
 func (d *document) add(from, to int) error {
 	n := len(d.messages)
 	switch {
-	case n == d.most:
-		return tooMuch("patch: the history has more than %d messages", n)
+	case n == d.maxMessages:
+		return overLimit("patch: the history has more than %d messages", n)
 	case d.text[from] != '{':
-		return fmt.Errorf("patch: not a history: message %d (byte %d) is %s, not an object", n, from, kindOf(d.text[from:to]))
+		return fmt.Errorf("patch: not a history: message %d (byte %d) is %s, not an object", n, from, describeKind(d.text[from:to]))
 	case n == sample: // the others may be as long as these
 		rest := (len(d.text) - from) / ((from-d.messages[0].from)/sample + 1)
-		d.messages = slices.Grow(d.messages, min(rest+rest/8, d.most))
+		d.messages = slices.Grow(d.messages, min(rest+rest/8, d.maxMessages))
 	}
 	d.messages = append(d.messages, span{from, to})
 	return nil
@@ -84,7 +84,7 @@ const sample = 64
 
 func (d *document) readList(start int) error {
 	if !gjson.Valid(d.text) {
-		return broken(d.text, 0, "")
+		return syntaxError(d.text, 0, "")
 	}
 	d.list = true
 	d.from, d.to = start+1, strings.LastIndexByte(d.text, ']')
@@ -112,12 +112,12 @@ func (d *document) readObject(start int) error {
 			continue
 		}
 		if list[0] != '[' {
-			return fmt.Errorf("patch: not a history: %q is %s, not a list", field, kindOf(list))
+			return fmt.Errorf("patch: not a history: %q is %s, not a list", field, describeKind(list))
 		}
 		d.list, d.field = true, field
-		d.continues = field == "input" && (says(object, "previous_response_id") || says(object, "conversation"))
+		d.continues = field == "input" && (hasText(object, "previous_response_id") || hasText(object, "conversation"))
 		// list is a part of object, which is a part of text.
-		from := start + partOf(object, field)
+		from := start + memberOffset(object, field)
 		d.from, d.to = from+1, from+len(list)-1
 		return d.readItems(from, from+len(list))
 	}
@@ -128,10 +128,10 @@ func (d *document) readObject(start int) error {
 }
 
 // says tells whether an object has a member that says something.
-func says(object, name string) bool { return text(member(object, name)) != "" }
+func hasText(object, name string) bool { return text(member(object, name)) != "" }
 
 // partOf gives the place of the value of the object's last member of that name.
-func partOf(object, name string) int {
+func memberOffset(object, name string) int {
 	at := 0
 	for i := first(object, '{'); i < len(object); {
 		end := skip(object, i)
@@ -160,7 +160,7 @@ func (d *document) readLines() error {
 		line := d.text[at : at+end]
 		if from := blank(line, 0); from < len(line) {
 			if !gjson.Valid(line) {
-				return broken(line, at, fmt.Sprintf("line %d: ", number))
+				return syntaxError(line, at, fmt.Sprintf("line %d: ", number))
 			}
 			if err := d.add(at+from, at+from+len(strings.TrimRight(line[from:], " \t\r"))); err != nil {
 				return err
@@ -183,7 +183,7 @@ func (d *document) separator() string {
 }
 
 // broken says what keeps text from being JSON, and where.
-func broken(text string, offset int, where string) error {
+func syntaxError(text string, offset int, where string) error {
 	var s chunks.Scanner
 	if s.Write(text) == chunks.More {
 		return fmt.Errorf("patch: not a history: %sthe JSON text ends before it is complete, at byte %d", where, offset+len(text))
@@ -193,7 +193,7 @@ func broken(text string, offset int, where string) error {
 }
 
 // shallow refuses text that is nested too deep, whether or not it is JSON.
-func shallow(text string, limit int) error {
+func checkDepth(text string, limit int) error {
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -205,7 +205,7 @@ func shallow(text string, limit int) error {
 			}
 		case '{', '[':
 			if depth++; depth > limit {
-				return tooMuch("patch: the history is nested deeper than %d at byte %d", limit, i)
+				return overLimit("patch: the history is nested deeper than %d at byte %d", limit, i)
 			}
 		case '}', ']':
 			depth--
@@ -224,7 +224,7 @@ func badUTF8(s string) int {
 }
 
 // kindOf says in words what a JSON value is.
-func kindOf(value string) string {
+func describeKind(value string) string {
 	switch value[0] {
 	case '{':
 		return "an object"

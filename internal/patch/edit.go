@@ -4,7 +4,7 @@ import "strings"
 
 // edited gives a JSON object in which change has had a look at the value of
 // every member; all other bytes are kept.
-func edited(object string, change func(name, value string) string) string {
+func editMembers(object string, change func(name, value string) string) string {
 	var b strings.Builder
 	kept := 0
 	for i := first(object, '{'); i < len(object); {
@@ -27,12 +27,12 @@ func edited(object string, change func(name, value string) string) string {
 
 // with gives a JSON object whose member has the value, behind all others where
 // it is new. What is no object becomes one.
-func with(object, name, value string) string {
+func setMember(object, name, value string) string {
 	if i := blank(object, 0); i == len(object) || object[i] != '{' {
 		return "{" + quote(name) + ":" + value + "}"
 	}
 	found := false
-	object = edited(object, func(n, v string) string {
+	object = editMembers(object, func(n, v string) string {
 		if n != name {
 			return v
 		}
@@ -53,8 +53,8 @@ func with(object, name, value string) string {
 
 // inside gives a JSON object in which the value of one member is changed,
 // where there is one.
-func inside(object, name string, change func(value string) string) string {
-	return edited(object, func(n, v string) string {
+func editMember(object, name string, change func(value string) string) string {
+	return editMembers(object, func(n, v string) string {
 		if n != name {
 			return v
 		}
@@ -64,7 +64,7 @@ func inside(object, name string, change func(value string) string) string {
 
 // each gives a JSON array in which change has had a look at every element and
 // may have taken it out.
-func each(array string, change func(n int, element string) (string, bool)) string {
+func editElements(array string, change func(n int, element string) (string, bool)) string {
 	var kept []string
 	same, dropped := true, false
 	for n, e := range elements(array) {
@@ -82,11 +82,11 @@ func each(array string, change func(n int, element string) (string, bool)) strin
 	case dropped:
 		return list(kept)
 	}
-	return spliced(array, kept)
+	return replaceElements(array, kept)
 }
 
 // spliced puts as many elements as the array has in their places.
-func spliced(array string, now []string) string {
+func replaceElements(array string, now []string) string {
 	var b strings.Builder
 	at, n := 0, 0
 	for i := first(array, '['); i < len(array); n++ {

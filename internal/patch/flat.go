@@ -37,7 +37,7 @@ func (h *history) renderFlat(f flat) {
 			h.putTurn(f, t)
 			t++
 		case h.role[m] == tool && r < len(h.results) && h.results[r].message == m:
-			h.putLoose(f, &h.results[r])
+			h.putInPlace(f, &h.results[r])
 		default:
 			h.copy(m)
 		}
@@ -51,7 +51,7 @@ func (h *history) putTurn(f flat, t int) {
 	} else {
 		h.copy(turn.first)
 	}
-	for _, a := range h.group(turn.from, turn.to, func(r *result) bool { return r.message > turn.first && r.message < turn.behind }) {
+	for _, a := range h.answers(turn.from, turn.to, func(r *result) bool { return r.message > turn.first && r.message < turn.resultsEnd }) {
 		if a.result < 0 {
 			h.add(f.synthetic(h, &h.calls[a.call]))
 			continue
@@ -62,19 +62,19 @@ func (h *history) putTurn(f flat, t int) {
 }
 
 // answerOf is a result of a turn's group: one that was there, or a new one.
-type answerOf struct{ call, result int }
+type answer struct{ call, result int }
 
 // group gives the results of calls: those there are, in the order in which they
 // stood, and behind them the new ones. It tells those that have moved. The next
 // call of group overwrites what it gave.
-func (h *history) group(from, to int, inPlace func(*result) bool) []answerOf {
-	out := h.scratch[:0]
+func (h *history) answers(from, to int, inPlace func(*result) bool) []answer {
+	out := h.answerBuffer[:0]
 	for c := from; c < to; c++ {
 		if r := h.calls[c].answer; r >= 0 {
-			out = append(out, answerOf{c, r})
+			out = append(out, answer{c, r})
 		}
 	}
-	slices.SortFunc(out, func(a, b answerOf) int { return a.result - b.result })
+	slices.SortFunc(out, func(a, b answer) int { return a.result - b.result })
 	for _, a := range out {
 		if r := &h.results[a.result]; !inPlace(r) {
 			op := h.resultOp("result_moved", r)
@@ -84,19 +84,19 @@ func (h *history) group(from, to int, inPlace func(*result) bool) []answerOf {
 	}
 	for c := from; c < to; c++ {
 		if h.calls[c].content != "" {
-			out = append(out, answerOf{c, -1})
+			out = append(out, answer{c, -1})
 		}
 	}
-	if h.o.Order == "call" {
-		h.inCallOrder(out)
+	if h.opts.Order == "call" {
+		h.sortByCall(out)
 	}
-	h.scratch = out
+	h.answerBuffer = out
 	return out
 }
 
-func (h *history) inCallOrder(group []answerOf) {
-	byCall := func(a, b answerOf) int { return a.call - b.call }
-	var real []answerOf
+func (h *history) sortByCall(group []answer) {
+	byCall := func(a, b answer) int { return a.call - b.call }
+	var real []answer
 	for _, a := range group {
 		if a.result >= 0 {
 			real = append(real, a)
@@ -110,11 +110,11 @@ func (h *history) inCallOrder(group []answerOf) {
 }
 
 // putLoose puts out a result that stays at its place, as what it has become.
-func (h *history) putLoose(f loose, r *result) {
-	switch r.fate {
+func (h *history) putInPlace(f loose, r *result) {
+	switch r.disposition {
 	case kept:
 		h.copy(r.message)
-	case noted, texted:
+	case asNote, asText:
 		h.put(r.message, f.userText(h, r.message, h.note(r)))
 	case adopted:
 		made := f.adopt(h, r)

@@ -10,13 +10,13 @@ import (
 type format interface {
 	shape() Shape
 	// claims tells whether a message that looks like that is of this shape only.
-	claims(l look) bool
+	claims(l traits) bool
 	// read adds the turns, the calls and the results of message m.
 	read(h *history, m int)
 	// fits tells whether a result is of a kind that can answer a call.
-	fits(c *call, r *result) bool
+	canAnswer(c *call, r *result) bool
 	// named tells whether a call has a name at all.
-	named(c *call) bool
+	hasName(c *call) bool
 	// onlyResults tells whether a message holds results and nothing else.
 	onlyResults(h *history, m int) bool
 	// render puts out all messages, as was decided.
@@ -45,23 +45,23 @@ func Repairable() []Shape {
 // formatOf gives the format of that name, or the one that the messages show.
 func formatOf(shape Shape, d *document) (format, error) {
 	if shape == "" || shape == Auto {
-		return recognise(d)
+		return detectFormat(d)
 	}
 	for _, f := range formats() {
 		if f.shape() == shape {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf("patch: unknown history format %q (known: %s)", shape, listed(Repairable()))
+	return nil, fmt.Errorf("patch: unknown history format %q (known: %s)", shape, wordList(Repairable()))
 }
 
 // recognise finds the shape of a history: the first message that only one
 // shape has decides, and one of another shape is an error.
-func recognise(d *document) (format, error) {
+func detectFormat(d *document) (format, error) {
 	var found format
 	where, all := 0, formats()
 	for m := range d.messages {
-		l := lookAt(d.at(m))
+		l := traitsOf(d.at(m))
 		for _, f := range all {
 			if !f.claims(l) {
 				continue
@@ -81,18 +81,18 @@ func recognise(d *document) (format, error) {
 	case d.field == "input":
 		return responsesFormat{}, nil
 	}
-	return plain(d)
+	return plainFormat(d)
 }
 
 // look is what tells the shapes of a message apart.
-type look struct {
+type traits struct {
 	kind, role            string // "type" and "role"
 	lc, callID, toolCalls bool   // it has the field of that name
 	anthropic             bool   // its content has a block that only Anthropic has
 }
 
-func lookAt(message string) look {
-	var l look
+func traitsOf(message string) traits {
+	var l traits
 	for name, v := range members(message) {
 		switch name {
 		case "type":
@@ -117,10 +117,10 @@ func lookAt(message string) look {
 // plain is the shape of a history without anything that only one has: with
 // roles only it is the same in OpenAI's chat and Anthropic's messages, and
 // there is nothing to repair either.
-func plain(d *document) (format, error) {
+func plainFormat(d *document) (format, error) {
 	for m := range d.messages {
 		if r := text(member(d.at(m), "role")); r == "" {
-			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, listed(Repairable()[1:]))
+			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, wordList(Repairable()[1:]))
 		}
 	}
 	return openAIFormat{}, nil

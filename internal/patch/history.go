@@ -11,7 +11,7 @@ import (
 type history struct {
 	document
 
-	o            Options
+	opts         Options
 	provider     provider
 	placeholders []pattern
 	format       format
@@ -24,15 +24,15 @@ type history struct {
 
 	inFlight bool // the last turn is left as it is
 
-	ids   map[string]int // place in slots
-	slots []slot
+	idIndex map[string]int // place in slots
+	ids     []idState
 
 	ops    []Op
 	out    []piece
 	wanted []uint64 // results of the log that are not at hand
 
-	scratch []answerOf // of group
-	spare   []call     // of the calls of a LangChain message
+	answerBuffer []answer // of group
+	callBuffer   []call   // of the calls of a LangChain message
 
 	formOf int // 1 + the LangChain message whose form is remembered
 	form   langchainForm
@@ -50,7 +50,7 @@ const (
 
 type turn struct {
 	first, last int // messages
-	behind      int // the first message behind it that is not just a result
+	resultsEnd  int // the first message behind it that is not just a result
 	from, to    int // calls
 	signed      bool
 }
@@ -62,23 +62,23 @@ type call struct {
 	args              string // as they are written
 	kind              string // of a Responses item, or LangChain's "invalid"
 	view              int    // the places of a LangChain message that show it
-	also              string // a member that the result has to repeat, "" for none
+	repeated          string // a member that the result has to repeat, "" for none
 	broken            bool   // the args are no JSON
-	inside            bool   // its result is a part of a user's message, and stays there
-	held              bool   // it runs, or waits for a person
-	hosted            bool   // nobody but a screenshot answers it
+	answeredInside    bool   // its result is a part of a user's message, and stays there
+	pending           bool   // it runs, or waits for a person
+	needsScreenshot   bool   // nobody but a screenshot answers it
 
-	first, last int // of its results, in order; -1 for none
-	same        int // the next call of the turn with its id, while it is open; -1
+	firstResult, lastResult int // of its results, in order; -1 for none
+	nextOpen                int // the next call of the turn with its id, while it is open; -1
 
-	id2, name2, args2 string // what they become, "" for as they are
-	dropped           string // why, "" for not
-	answer            int    // the result that stays, -1 for none
-	content           string // of the result that is added, "" for none
-	reason            string
-	isError           bool
-	parent            string // the id of the program that made it
-	open              bool   // it stays without a result, on request
+	changedID, changedName, changedArgs string // what they become, "" for as they are
+	dropped                             string // why, "" for not
+	answer                              int    // the result that stays, -1 for none
+	content                             string // of the result that is added, "" for none
+	reason                              string
+	isError                             bool
+	parent                              string // the id of the program that made it
+	leftOpen                            bool   // it stays without a result, on request
 }
 
 // result is a tool result, wherever it stands.
@@ -87,37 +87,37 @@ type result struct {
 	id, name, kind string
 	content        string // as it is written
 	raw            string // the block that it is, where it is no message
-	leads          bool   // nothing but results stand in front of that block
-	elsewhere      bool   // its call may stand in another history
-	fake           bool   // it says that there is no result
+	leading        bool   // nothing but results stand in front of that block
+	external       bool   // its call may stand in another history
+	placeholder    bool   // it says that there is no result
 	after          int    // the last turn that began in front of it, -1
 	call, next     int    // whose it is, and the call's next one; -1
-	fate           fate
-	id2            string // of an orphan and the call that is made for it
+	disposition    disposition
+	changedID      string // of an orphan and the call that is made for it
 }
 
 // fate is what becomes of a result.
-type fate byte
+type disposition byte
 
 const (
-	orphan  fate = iota // there is no call
-	answers             // it stands behind its call's turn
-	noted               // it becomes a text at its place
+	orphan    disposition = iota // there is no call
+	answering                    // it stands behind its call's turn
+	asNote                       // it becomes a text at its place
 	dropped
 	kept    // at its place, whatever that is worth
-	texted  // an orphan as a text at its place
+	asText  // an orphan as a text at its place
 	adopted // an orphan with a call made for it
 )
 
 // slot is what the matching knows of an id.
-type slot struct {
+type idState struct {
 	turn                      int // the last that used it, -1
 	head, tail                int // its calls that wait for a result
 	answered                  int // its last call that got one
 	firstCall, calls, results int
-	atFirst                   int // its calls in the turn of the first
-	early                     int // its last result that no call stood in front of
-	strays                    int // how many there are of these
+	inFirstTurn               int // its calls in the turn of the first
+	lastEarly                 int // its last result that no call stood in front of
+	earlyResults              int // how many there are of these
 }
 
 func newHistory(d document, f format, o Options) *history {
@@ -127,11 +127,11 @@ func newHistory(d document, f format, o Options) *history {
 		p.name, p.id, p.unique = "", nil, false
 	}
 	return &history{
-		document: d, o: o, provider: p, format: f,
-		placeholders: patterns(append(placeholders(), o.Placeholders...)),
-		role:         make([]role, n), ids: make(map[string]int, n/4),
+		document: d, opts: o, provider: p, format: f,
+		placeholders: compilePatterns(append(placeholders(), o.Placeholders...)),
+		role:         make([]role, n), idIndex: make(map[string]int, n/4),
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
-		slots: make([]slot, 0, n/4),
+		ids: make([]idState, 0, n/4),
 	}
 }
 
@@ -139,16 +139,16 @@ func newHistory(d document, f format, o Options) *history {
 func (h *history) read() error {
 	for m := range h.messages {
 		h.format.read(h, m)
-		if n := len(h.turns); n > 0 && h.turns[n-1].to-h.turns[n-1].from > h.o.Limits.Calls {
-			return tooMuch("patch: message %d: the turn has more than %d calls", m, h.o.Limits.Calls)
+		if n := len(h.turns); n > 0 && h.turns[n-1].to-h.turns[n-1].from > h.opts.Limits.Calls {
+			return overLimit("patch: message %d: the turn has more than %d calls", m, h.opts.Limits.Calls)
 		}
 	}
-	h.measure()
+	h.indexTurns()
 	return nil
 }
 
 // measure notes what is asked for often.
-func (h *history) measure() {
+func (h *history) indexTurns() {
 	h.signed = make([]int, len(h.turns)+1)
 	for i, t := range h.turns {
 		h.signed[i+1] = h.signed[i]
@@ -159,9 +159,9 @@ func (h *history) measure() {
 		for behind < len(h.role) && h.role[behind] == tool {
 			behind++
 		}
-		h.turns[i].behind = behind
+		h.turns[i].resultsEnd = behind
 	}
-	h.inFlight = h.o.Tail == "leave" && len(h.turns) > 0 && h.onlyResultsFrom(h.turns[len(h.turns)-1].last+1)
+	h.inFlight = h.opts.Tail == "leave" && len(h.turns) > 0 && h.onlyResultsFrom(h.turns[len(h.turns)-1].last+1)
 }
 
 func (h *history) onlyResultsFrom(m int) bool {
@@ -184,15 +184,15 @@ func (h *history) addTurn(m int) *turn {
 func (h *history) addCall(m int, c call) {
 	t := &h.turns[len(h.turns)-1]
 	c.turn, c.message = len(h.turns)-1, m
-	c.first, c.last, c.same, c.answer = -1, -1, -1, -1
+	c.firstResult, c.lastResult, c.nextOpen, c.answer = -1, -1, -1, -1
 	h.calls = append(h.calls, c)
 	t.to = len(h.calls)
 }
 
 func (h *history) addResult(m int, r result) {
 	r.message, r.after, r.call, r.next = m, len(h.turns)-1, -1, -1
-	r.elsewhere = h.continues
-	r.fake = r.fake || h.isPlaceholder(r.content)
+	r.external = h.continues
+	r.placeholder = r.placeholder || h.isPlaceholder(r.content)
 	h.results = append(h.results, r)
 }
 
@@ -200,7 +200,7 @@ func (h *history) addResult(m int, r result) {
 // late results are dropped, any other message makes it late.
 func (h *history) late(r *result) bool {
 	t := h.calls[r.call].turn
-	return r.after > t || h.o.Late == "drop" && r.message > h.turns[t].behind
+	return r.after > t || h.opts.Late == "drop" && r.message > h.turns[t].resultsEnd
 }
 
 // signedBetween tells whether reasoning that is bound to what stands before it
@@ -213,7 +213,7 @@ func (h *history) op(op Op) { h.ops = append(h.ops, op) }
 
 // callOp is an op about a call.
 func (h *history) callOp(what string, c *call) Op {
-	return Op{Op: what, Turn: c.turn, Message: c.message, Call: c.at, ID: c.newID(), Name: c.newName()}
+	return Op{Op: what, Turn: c.turn, Message: c.message, Call: c.at, ID: c.finalID(), Name: c.finalName()}
 }
 
 // resultOp is an op about a result.
@@ -221,39 +221,39 @@ func (h *history) resultOp(what string, r *result) Op {
 	op := Op{Op: what, Turn: -1, Message: r.message, Call: -1, ID: r.id, Name: r.name}
 	if r.call >= 0 {
 		c := &h.calls[r.call]
-		op.Turn, op.Call, op.ID, op.Name = c.turn, c.at, c.newID(), c.newName()
+		op.Turn, op.Call, op.ID, op.Name = c.turn, c.at, c.finalID(), c.finalName()
 	}
 	return op
 }
 
-func (c *call) newID() string {
-	if c.id2 != "" {
-		return c.id2
+func (c *call) finalID() string {
+	if c.changedID != "" {
+		return c.changedID
 	}
 	return c.id
 }
 
 // newIDText is the new id as a JSON string; one that stays keeps its bytes.
-func (c *call) newIDText() string {
-	if c.id2 != "" || !strings.HasPrefix(c.idText, `"`) {
-		return quote(c.newID())
+func (c *call) finalIDText() string {
+	if c.changedID != "" || !strings.HasPrefix(c.idText, `"`) {
+		return quote(c.finalID())
 	}
 	return c.idText
 }
 
-func (c *call) newName() string {
-	if c.name2 != "" {
-		return c.name2
+func (c *call) finalName() string {
+	if c.changedName != "" {
+		return c.changedName
 	}
 	return c.name
 }
 
 // real tells whether the result that is added is a tool's own.
-func (c *call) real() bool { return c.reason == given || c.reason == fromLog }
+func (c *call) real() bool { return c.reason == reasonGiven || c.reason == reasonLog }
 
 // changed tells whether the call itself is written anew.
 func (c *call) changed() bool {
-	return c.id2 != "" || c.name2 != "" || c.args2 != "" || c.dropped != ""
+	return c.changedID != "" || c.changedName != "" || c.changedArgs != "" || c.dropped != ""
 }
 
 // callsOf gives the calls in a message of a turn.

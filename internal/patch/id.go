@@ -20,13 +20,13 @@ func atMost(n int) func(string) string {
 
 // plain64 is ^[a-zA-Z0-9_-]{1,64}$.
 func plain64(id string) string {
-	if len(id) <= 64 && strings.IndexFunc(id, odd) < 0 {
+	if len(id) <= 64 && strings.IndexFunc(id, isSpecial) < 0 {
 		return id
 	}
 	return hashed(id, 64)
 }
 
-func odd(r rune) bool {
+func isSpecial(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 }
 
@@ -34,7 +34,7 @@ func odd(r rune) bool {
 // what it was.
 func hashed(id string, n int) string {
 	clean := strings.Map(func(r rune) rune {
-		if odd(r) {
+		if isSpecial(r) {
 			return '_'
 		}
 		return r
@@ -46,7 +46,7 @@ func hashed(id string, n int) string {
 // mistralID is nine letters and digits, which Mistral's API insists on: the
 // last nine digits, the lowest first, of the hash in base 62.
 func mistralID(id string) string {
-	if len(id) == 9 && strings.IndexFunc(id, func(r rune) bool { return odd(r) || r == '_' || r == '-' }) < 0 {
+	if len(id) == 9 && strings.IndexFunc(id, func(r rune) bool { return isSpecial(r) || r == '_' || r == '-' }) < 0 {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

@@ -13,7 +13,7 @@ const invalid = "invalid"
 
 func (langchainFormat) shape() Shape { return LangChain }
 
-func (langchainFormat) claims(l look) bool {
+func (langchainFormat) claims(l traits) bool {
 	return l.lc || l.role == "" && langchainRole(l.kind) != other ||
 		l.role == "" && oneOf(l.kind, "system developer function remove chat SystemMessage FunctionMessage RemoveMessage ChatMessage")
 }
@@ -31,9 +31,9 @@ func langchainRole(kind string) role {
 	return other
 }
 
-func (langchainFormat) fits(*call, *result) bool { return true }
+func (langchainFormat) canAnswer(*call, *result) bool { return true }
 
-func (langchainFormat) named(*call) bool { return true }
+func (langchainFormat) hasName(*call) bool { return true }
 
 func (langchainFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
@@ -94,7 +94,7 @@ func (h *history) answerInside(content string) {
 		}
 	}
 	for c := t.from; c < t.to; c++ {
-		h.calls[c].inside = h.calls[c].inside || h.calls[c].id != "" && ids[h.calls[c].id]
+		h.calls[c].answeredInside = h.calls[c].answeredInside || h.calls[c].id != "" && ids[h.calls[c].id]
 	}
 }
 
@@ -109,7 +109,7 @@ func langchainResult(fields string) result {
 		case "content":
 			r.content = v
 		case "additional_kwargs":
-			r.fake = member(v, marker) != ""
+			r.placeholder = member(v, marker) != ""
 		}
 	}
 	return r

@@ -24,8 +24,8 @@ func (langchainFormat) readTurn(h *history, m int, body langchainMessage) {
 		}
 	}
 	t.signed = t.signed || signedContent(seen.content)
-	h.spare = seen.read(h.spare[:0])
-	for _, c := range h.spare {
+	h.callBuffer = seen.read(h.callBuffer[:0])
+	for _, c := range h.callBuffer {
 		h.addCall(m, c)
 	}
 }
@@ -64,8 +64,8 @@ func (v langchainViews) read(calls []call) []call {
 			continue
 		}
 		c := langchainCall(e, "args", true)
-		if !c.broken && strings.HasPrefix(c.args, `"`) && c.args2 != "{}" {
-			c.args2 = "" // LangChain's own adapters read the text of an object
+		if !c.broken && strings.HasPrefix(c.args, `"`) && c.changedArgs != "{}" {
+			c.changedArgs = "" // LangChain's own adapters read the text of an object
 		}
 		m.add(viewCalls, c)
 	}
@@ -165,7 +165,7 @@ func langchainCall(raw, args string, object bool) call {
 		}
 	}
 	if object {
-		c.judgeObject()
+		c.checkObjectArgs()
 	}
 	return c
 }
@@ -185,7 +185,7 @@ func langchainBlock(raw string) (call, bool) {
 		c := langchainCall(raw, "arguments", false)
 		c.idText = member(raw, "call_id")
 		c.id = text(c.idText)
-		c.judge()
+		c.checkArgs()
 		return c, true
 	case "custom_tool_call":
 		c := langchainCall(raw, "input", false)
@@ -198,11 +198,11 @@ func langchainBlock(raw string) (call, bool) {
 
 // judgeObject looks at args that have to be an object; one that is the text of
 // an object becomes that.
-func (c *call) judgeObject() {
+func (c *call) checkObjectArgs() {
 	if strings.HasPrefix(c.args, "{") {
 		return
 	}
-	c.args2 = "{}"
+	c.changedArgs = "{}"
 	if !strings.HasPrefix(c.args, `"`) {
 		return
 	}
@@ -211,6 +211,6 @@ func (c *call) judgeObject() {
 	case !isJSON(c.args):
 		c.broken = inner != "" && inner != "null"
 	case strings.HasPrefix(inner, "{"):
-		c.args2 = inner
+		c.changedArgs = inner
 	}
 }

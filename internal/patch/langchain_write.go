@@ -6,16 +6,16 @@ func (f langchainFormat) patched(h *history, m int, calls []call) string {
 	raw := h.at(m)
 	body := langchainBody(raw)
 	if body.inner == "" {
-		return langchainPatched(raw, calls, h.o.Invalid == "convert")
+		return langchainPatched(raw, calls, h.opts.Invalid == "convert")
 	}
-	return inside(raw, body.inner, func(fields string) string {
-		return langchainPatched(fields, calls, h.o.Invalid == "convert")
+	return editMember(raw, body.inner, func(fields string) string {
+		return langchainPatched(fields, calls, h.opts.Invalid == "convert")
 	})
 }
 
 func langchainPatched(fields string, calls []call, convert bool) string {
 	converted := langchainConverted(calls, convert)
-	fields = edited(fields, func(name, v string) string {
+	fields = editMembers(fields, func(name, v string) string {
 		switch name {
 		case "tool_calls":
 			return withElements(langchainList(v, calls, viewCalls), converted)
@@ -27,12 +27,12 @@ func langchainPatched(fields string, calls []call, convert bool) string {
 		case "content":
 			return langchainList(v, calls, viewContent)
 		case "additional_kwargs":
-			return inside(v, "tool_calls", func(list string) string { return langchainList(list, calls, viewRaw) })
+			return editMember(v, "tool_calls", func(list string) string { return langchainList(list, calls, viewRaw) })
 		}
 		return v
 	})
 	if len(converted) > 0 && member(fields, "tool_calls") == "" {
-		fields = with(fields, "tool_calls", list(converted))
+		fields = setMember(fields, "tool_calls", list(converted))
 	}
 	return fields
 }
@@ -42,7 +42,7 @@ func langchainConverted(calls []call, convert bool) []string {
 	var out []string
 	for _, c := range calls {
 		if convert && c.kind == invalid && c.dropped == "" {
-			out = append(out, `{"name":`+quote(c.newName())+`,"args":{},"id":`+c.newIDText()+`,"type":"tool_call"}`)
+			out = append(out, `{"name":`+quote(c.finalName())+`,"args":{},"id":`+c.finalIDText()+`,"type":"tool_call"}`)
 		}
 	}
 	return out
@@ -68,7 +68,7 @@ func langchainList(array string, calls []call, view int) string {
 			queues[calls[i].id] = append(queues[calls[i].id], i)
 		}
 	}
-	return each(array, func(_ int, element string) (string, bool) {
+	return editElements(array, func(_ int, element string) (string, bool) {
 		id, ok := langchainID(element, view)
 		queue := queues[id]
 		if !ok || len(queue) == 0 {
@@ -77,7 +77,7 @@ func langchainList(array string, calls []call, view int) string {
 		queues[id] = queue[1:]
 		c := calls[queue[0]]
 		if c.view != view && view != viewCalls || c.kind == invalid && view != viewRaw {
-			c.args2 = "" // another view has the args
+			c.changedArgs = "" // another view has the args
 		}
 		if c.dropped != "" {
 			return "", false
@@ -100,18 +100,18 @@ func langchainElement(c *call, element string, view int) string {
 	if view == viewRaw || view == viewCalls && openAIStyle(element) {
 		return openAIPatched(c, element)
 	}
-	if c.id2 != "" {
+	if c.changedID != "" {
 		field := "id"
 		if view == viewContent && member(element, "call_id") != "" {
 			field = "call_id"
 		}
-		element = with(element, field, quote(c.id2))
+		element = setMember(element, field, quote(c.changedID))
 	}
-	if c.name2 != "" {
-		element = with(element, "name", quote(c.name2))
+	if c.changedName != "" {
+		element = setMember(element, "name", quote(c.changedName))
 	}
-	if c.args2 != "" {
-		element = with(element, argsField(element), c.args2)
+	if c.changedArgs != "" {
+		element = setMember(element, argsField(element), c.changedArgs)
 	}
 	return element
 }
@@ -131,7 +131,7 @@ func (f langchainFormat) render(h *history) { h.renderFlat(f) }
 
 func (langchainFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
-	if id := h.calls[r.call].newID(); id != r.id {
+	if id := h.calls[r.call].finalID(); id != r.id {
 		return langchainWith(raw, "tool_call_id", quote(id))
 	}
 	return raw
@@ -140,9 +140,9 @@ func (langchainFormat) result(h *history, r *result) string {
 // langchainWith sets a field of a message, in whatever form.
 func langchainWith(raw, field, value string) string {
 	if body := langchainBody(raw); body.inner != "" {
-		return inside(raw, body.inner, func(fields string) string { return with(fields, field, value) })
+		return editMember(raw, body.inner, func(fields string) string { return setMember(fields, field, value) })
 	}
-	return with(raw, field, value)
+	return setMember(raw, field, value)
 }
 
 func (langchainFormat) synthetic(h *history, c *call) string {
@@ -151,8 +151,8 @@ func (langchainFormat) synthetic(h *history, c *call) string {
 
 // langchainFields writes the fields of the new result of a call.
 func langchainFields(c *call) string {
-	fields := `"type":"tool","content":` + c.content + `,"tool_call_id":` + c.newIDText()
-	if name := c.newName(); name != "" {
+	fields := `"type":"tool","content":` + c.content + `,"tool_call_id":` + c.finalIDText()
+	if name := c.finalName(); name != "" {
 		fields += `,"name":` + quote(name)
 	}
 	if c.isError {
@@ -169,7 +169,7 @@ func (langchainFormat) userText(h *history, m int, content string) string {
 }
 
 func (langchainFormat) adopt(h *history, r *result) []string {
-	id := r.id2
+	id := r.changedID
 	raw := h.at(r.message)
 	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + quote(id) + `,"type":"tool_call"}`
 	return []string{

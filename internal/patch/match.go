@@ -9,54 +9,54 @@ func (h *history) match() {
 	r := 0
 	for t := range h.turns {
 		for ; r < len(h.results) && h.results[r].after < t; r++ {
-			h.take(r)
+			h.assign(r)
 		}
 		for c := h.turns[t].from; c < h.turns[t].to; c++ {
-			h.wait(c)
+			h.enqueue(c)
 		}
 	}
 	for ; r < len(h.results); r++ {
-		h.take(r)
+		h.assign(r)
 	}
-	h.nameless()
-	if h.o.Late == "note" { // what a later turn calls has no say in a gap
-		h.rebind()
-		h.rescue()
+	h.matchWithoutIDs()
+	if h.opts.Late == "note" { // what a later turn calls has no say in a gap
+		h.rebindSingle()
+		h.matchEarly()
 		return
 	}
-	h.rescue()
-	h.rebind()
+	h.matchEarly()
+	h.rebindSingle()
 }
 
-func (h *history) slot(id string) *slot {
-	i, ok := h.ids[id]
+func (h *history) idOf(id string) *idState {
+	i, ok := h.idIndex[id]
 	if !ok {
-		i = len(h.slots)
-		h.ids[id] = i
-		h.slots = append(h.slots, slot{turn: -1, head: -1, tail: -1, answered: -1, firstCall: -1, early: -1})
+		i = len(h.ids)
+		h.idIndex[id] = i
+		h.ids = append(h.ids, idState{turn: -1, head: -1, tail: -1, answered: -1, firstCall: -1, lastEarly: -1})
 	}
-	return &h.slots[i]
+	return &h.ids[i]
 }
 
 // wait puts a call into the queue of its id.
-func (h *history) wait(c int) {
+func (h *history) enqueue(c int) {
 	call := &h.calls[c]
 	if call.id == "" {
 		return
 	}
-	s := h.slot(call.id)
+	s := h.idOf(call.id)
 	s.calls++
 	if s.firstCall < 0 {
 		s.firstCall = c
 	}
 	if h.calls[s.firstCall].turn == call.turn {
-		s.atFirst++
+		s.inFirstTurn++
 	}
 	if s.turn != call.turn {
 		s.turn, s.head, s.tail, s.answered = call.turn, -1, -1, -1
 	}
 	if s.tail >= 0 {
-		h.calls[s.tail].same = c
+		h.calls[s.tail].nextOpen = c
 	} else {
 		s.head = c
 	}
@@ -64,23 +64,23 @@ func (h *history) wait(c int) {
 }
 
 // take gives a result to the first call in the queue of its id that it fits.
-func (h *history) take(r int) {
+func (h *history) assign(r int) {
 	res := &h.results[r]
 	if res.id == "" {
 		return
 	}
-	s := h.slot(res.id)
+	s := h.idOf(res.id)
 	s.results++
 	before := -1
-	for c := s.head; c >= 0; before, c = c, h.calls[c].same {
-		if !h.format.fits(&h.calls[c], res) {
+	for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
+		if !h.format.canAnswer(&h.calls[c], res) {
 			continue
 		}
-		after := h.calls[c].same
+		after := h.calls[c].nextOpen
 		if before < 0 {
 			s.head = after
 		} else {
-			h.calls[before].same = after
+			h.calls[before].nextOpen = after
 		}
 		if s.tail == c {
 			s.tail = before
@@ -90,11 +90,11 @@ func (h *history) take(r int) {
 		return
 	}
 	switch {
-	case s.answered >= 0 && h.format.fits(&h.calls[s.answered], res):
+	case s.answered >= 0 && h.format.canAnswer(&h.calls[s.answered], res):
 		h.bind(r, s.answered)
 	case s.turn < 0:
-		s.early = r
-		s.strays++
+		s.lastEarly = r
+		s.earlyResults++
 	}
 }
 
@@ -102,36 +102,36 @@ func (h *history) take(r int) {
 func (h *history) bind(r, c int) {
 	call := &h.calls[c]
 	h.results[r].call = c
-	if h.o.Template != "" && !h.results[r].fake {
-		h.results[r].fake = h.fromTemplate(call, h.results[r].content)
+	if h.opts.Template != "" && !h.results[r].placeholder {
+		h.results[r].placeholder = h.matchesTemplate(call, h.results[r].content)
 	}
-	if call.last < 0 {
-		call.first = r
+	if call.lastResult < 0 {
+		call.firstResult = r
 	} else {
-		h.results[call.last].next = r
+		h.results[call.lastResult].next = r
 	}
-	call.last = r
+	call.lastResult = r
 }
 
 // rescue gives a result in front of its call to it, if it is the only one and
 // the call the first of that id, and the only one in its turn. Where late
 // results are noted, those behind the next turn have no say.
-func (h *history) rescue() {
-	if !*h.o.RescueEarly {
+func (h *history) matchEarly() {
+	if !*h.opts.RescueEarly {
 		return
 	}
-	for i := range h.slots {
-		s := &h.slots[i]
-		if s.early < 0 || s.firstCall < 0 || s.atFirst != 1 {
+	for i := range h.ids {
+		s := &h.ids[i]
+		if s.lastEarly < 0 || s.firstCall < 0 || s.inFirstTurn != 1 {
 			continue
 		}
 		c := &h.calls[s.firstCall]
 		alone := s.results == 1
-		if h.o.Late == "note" {
-			alone = s.strays == 1
+		if h.opts.Late == "note" {
+			alone = s.earlyResults == 1
 		}
-		if alone && h.results[s.early].call < 0 && !h.hasResult(c) && h.format.fits(c, &h.results[s.early]) {
-			h.bind(s.early, s.firstCall)
+		if alone && h.results[s.lastEarly].call < 0 && !h.hasResult(c) && h.format.canAnswer(c, &h.results[s.lastEarly]) {
+			h.bind(s.lastEarly, s.firstCall)
 		}
 	}
 }
@@ -139,11 +139,11 @@ func (h *history) rescue() {
 // hasResult tells whether a call has a result; where late results are noted,
 // one that is not late.
 func (h *history) hasResult(c *call) bool {
-	if c.inside {
+	if c.answeredInside {
 		return true
 	}
-	for r := c.first; r >= 0; r = h.results[r].next {
-		if h.o.Late != "note" || h.results[r].after <= c.turn {
+	for r := c.firstResult; r >= 0; r = h.results[r].next {
+		if h.opts.Late != "note" || h.results[r].after <= c.turn {
 			return true
 		}
 	}
@@ -161,7 +161,7 @@ func (h *history) gap(t int) (from, to int) {
 // nameless pairs the calls without an id and the results without one in the
 // gap behind their turn: by name where a name has as many results as calls, and
 // by place where the results have no names and there is one for every call.
-func (h *history) nameless() {
+func (h *history) matchWithoutIDs() {
 	for t, turn := range h.turns {
 		var calls []int
 		for c := turn.from; c < turn.to; c++ {
@@ -170,12 +170,12 @@ func (h *history) nameless() {
 			}
 		}
 		if len(calls) > 0 {
-			h.pair(calls, t)
+			h.pairWithoutIDs(calls, t)
 		}
 	}
 }
 
-func (h *history) pair(calls []int, t int) {
+func (h *history) pairWithoutIDs(calls []int, t int) {
 	wanting, results := map[string]int{}, map[string][]int{}
 	for _, c := range calls {
 		wanting[h.calls[c].name]++
@@ -195,7 +195,7 @@ func (h *history) pair(calls []int, t int) {
 		}
 		queue := results[name]
 		if byPlace || len(queue) > 0 {
-			if h.format.fits(&h.calls[c], &h.results[queue[0]]) {
+			if h.format.canAnswer(&h.calls[c], &h.results[queue[0]]) {
 				h.bind(queue[0], c)
 			}
 			results[name] = queue[1:]
@@ -206,8 +206,8 @@ func (h *history) pair(calls []int, t int) {
 
 // rebind gives the one result without a call in the gap behind a turn to the
 // turn's one call without a result.
-func (h *history) rebind() {
-	if h.o.Rebind != "single" {
+func (h *history) rebindSingle() {
+	if h.opts.Rebind != "single" {
 		return
 	}
 	for t, turn := range h.turns {
@@ -222,7 +222,7 @@ func (h *history) rebind() {
 				stray = append(stray, r)
 			}
 		}
-		if len(open) != 1 || len(stray) != 1 || !h.format.fits(&h.calls[open[0]], &h.results[stray[0]]) {
+		if len(open) != 1 || len(stray) != 1 || !h.format.canAnswer(&h.calls[open[0]], &h.results[stray[0]]) {
 			continue
 		}
 		h.bind(stray[0], open[0])

@@ -12,13 +12,13 @@ type openAIFormat struct{}
 
 func (openAIFormat) shape() Shape { return OpenAI }
 
-func (openAIFormat) claims(l look) bool {
+func (openAIFormat) claims(l traits) bool {
 	return l.kind == "" && (oneOf(l.role, "tool developer function") || l.toolCalls)
 }
 
-func (openAIFormat) fits(*call, *result) bool { return true }
+func (openAIFormat) canAnswer(*call, *result) bool { return true }
 
-func (openAIFormat) named(*call) bool { return true }
+func (openAIFormat) hasName(*call) bool { return true }
 
 func (openAIFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
@@ -69,22 +69,22 @@ func openAICall(n int, raw string) call {
 		}
 	}
 	if c.kind != "custom" {
-		c.judge()
+		c.checkArgs()
 	}
 	return c
 }
 
 // judge looks at args that are the text of a JSON value.
-func (c *call) judge() {
+func (c *call) checkArgs() {
 	if !strings.HasPrefix(c.args, `"`) && c.args != "" && c.args != "null" {
 		return // some servers send the object itself
 	}
 	if c.args == "" || c.args == "null" || strings.TrimSpace(c.args[1:len(c.args)-1]) == "null" {
-		c.args2 = `"{}"`
+		c.changedArgs = `"{}"`
 		return
 	}
 	if !isJSON(c.args) {
-		c.args2, c.broken = `"{}"`, true
+		c.changedArgs, c.broken = `"{}"`, true
 	}
 }
 
@@ -143,18 +143,18 @@ func escaped(s string) string {
 
 // patched writes the calls of a message as was decided.
 func (openAIFormat) patched(h *history, m int, calls []call) string {
-	return inside(h.at(m), "tool_calls", func(list string) string {
-		return each(list, func(n int, element string) (string, bool) {
+	return editMember(h.at(m), "tool_calls", func(list string) string {
+		return editElements(list, func(n int, element string) (string, bool) {
 			return openAIPatched(&calls[n], element), calls[n].dropped == ""
 		})
 	})
 }
 
 func openAIPatched(c *call, element string) string {
-	if c.id2 != "" {
-		element = with(element, "id", quote(c.id2))
+	if c.changedID != "" {
+		element = setMember(element, "id", quote(c.changedID))
 	}
-	if c.name2 == "" && c.args2 == "" {
+	if c.changedName == "" && c.changedArgs == "" {
 		return element
 	}
 	field := "function"
@@ -162,27 +162,27 @@ func openAIPatched(c *call, element string) string {
 		field = "custom"
 	}
 	f := member(element, field)
-	if c.name2 != "" {
-		f = with(f, "name", quote(c.name2))
+	if c.changedName != "" {
+		f = setMember(f, "name", quote(c.changedName))
 	}
-	if c.args2 != "" {
-		f = with(f, "arguments", c.args2)
+	if c.changedArgs != "" {
+		f = setMember(f, "arguments", c.changedArgs)
 	}
-	return with(element, field, f)
+	return setMember(element, field, f)
 }
 
 func (f openAIFormat) render(h *history) { h.renderFlat(f) }
 
 func (openAIFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
-	if id := h.calls[r.call].newID(); id != r.id {
-		raw = with(raw, "tool_call_id", quote(id))
+	if id := h.calls[r.call].finalID(); id != r.id {
+		raw = setMember(raw, "tool_call_id", quote(id))
 	}
 	return raw
 }
 
 func (openAIFormat) synthetic(_ *history, c *call) string {
-	return `{"role":"tool","tool_call_id":` + c.newIDText() + `,"content":` + c.content + `}`
+	return `{"role":"tool","tool_call_id":` + c.finalIDText() + `,"content":` + c.content + `}`
 }
 
 func (openAIFormat) userText(_ *history, _ int, content string) string {
@@ -190,9 +190,9 @@ func (openAIFormat) userText(_ *history, _ int, content string) string {
 }
 
 func (openAIFormat) adopt(h *history, r *result) []string {
-	id := r.id2
+	id := r.changedID
 	return []string{
 		`{"role":"assistant","content":null,"tool_calls":[{"id":` + quote(id) + `,"type":"function","function":{"name":` + quote(adoptedName(r)) + `,"arguments":"{}"}}]}`,
-		with(h.at(r.message), "tool_call_id", quote(id)),
+		setMember(h.at(r.message), "tool_call_id", quote(id)),
 	}
 }

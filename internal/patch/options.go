@@ -62,14 +62,14 @@ type Limits struct {
 var ErrLimit = errors.New("patch: beyond a limit")
 
 // beyond is an ErrLimit in words.
-type beyond string
+type limitError string
 
-func (b beyond) Error() string { return string(b) }
+func (b limitError) Error() string { return string(b) }
 
 // Is makes it an ErrLimit.
-func (b beyond) Is(target error) bool { return target == ErrLimit }
+func (b limitError) Is(target error) bool { return target == ErrLimit }
 
-func tooMuch(format string, args ...any) error { return beyond(fmt.Sprintf(format, args...)) }
+func overLimit(format string, args ...any) error { return limitError(fmt.Sprintf(format, args...)) }
 
 func (l Limits) orDefaults() Limits {
 	for _, d := range []struct {
@@ -119,7 +119,7 @@ func (o *Options) choices() []choice {
 func (o Options) Check() error {
 	for _, c := range o.choices() {
 		if *c.value != "" && !slices.Contains(c.words, *c.value) {
-			return fmt.Errorf("patch: option %s: unknown word %q (known: %s)", c.name, *c.value, strings.TrimPrefix(listed(c.words), ", "))
+			return fmt.Errorf("patch: option %s: unknown word %q (known: %s)", c.name, *c.value, strings.TrimPrefix(wordList(c.words), ", "))
 		}
 	}
 	if len(o.Template) > maxTemplate {
@@ -129,16 +129,16 @@ func (o Options) Check() error {
 		if p == "" || len(p) > maxTemplate {
 			return fmt.Errorf("patch: option placeholders[%d]: %d bytes, not 1 to %d", i, len(p), maxTemplate)
 		}
-		if strings.TrimSpace(strings.Join(parts(p), "")) == "" {
+		if strings.TrimSpace(strings.Join(compilePattern(p), "")) == "" {
 			return fmt.Errorf("patch: option placeholders[%d]: nothing but places, which any result is", i)
 		}
 	}
-	for _, id := range sorted(o.Reasons) {
+	for _, id := range sortedKeys(o.Reasons) {
 		if !slices.Contains(reasons(), events.Text(o.Reasons[id])) {
-			return fmt.Errorf("patch: option reasons: unknown reason %q of call %q (known: %s)", o.Reasons[id], id, listed(reasons()))
+			return fmt.Errorf("patch: option reasons: unknown reason %q of call %q (known: %s)", o.Reasons[id], id, wordList(reasons()))
 		}
 	}
-	for _, id := range sorted(o.Results) {
+	for _, id := range sortedKeys(o.Results) {
 		if !json.Valid(o.Results[id]) {
 			return fmt.Errorf("patch: option results: the result of call %q is no JSON", id)
 		}
@@ -158,7 +158,7 @@ func (o Options) checkProfile() error {
 			idle = append(idle, c.name)
 		}
 	}
-	for _, given := range []struct {
+	for _, reasonGiven := range []struct {
 		name string
 		is   bool
 	}{
@@ -171,8 +171,8 @@ func (o Options) checkProfile() error {
 		{"placeholders", len(o.Placeholders) > 0},
 		{"the session's log", len(o.Log) > 0},
 	} {
-		if given.is {
-			idle = append(idle, given.name)
+		if reasonGiven.is {
+			idle = append(idle, reasonGiven.name)
 		}
 	}
 	switch {
@@ -214,7 +214,7 @@ func (o Options) orDefaults() Options {
 	return o
 }
 
-func sorted[V any](m map[string]V) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

@@ -20,7 +20,7 @@ func ParseOptions(text []byte) (Options, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&o); err != nil {
-		return Options{}, fmt.Errorf("patch: options: %w", badOptions(err, len(text)))
+		return Options{}, fmt.Errorf("patch: options: %w", optionsError(err, len(text)))
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return Options{}, fmt.Errorf("patch: options: something follows the JSON object at byte %d", dec.InputOffset())
@@ -29,7 +29,7 @@ func ParseOptions(text []byte) (Options, error) {
 }
 
 // badOptions says in words why size bytes of JSON are no options.
-func badOptions(err error, size int) error {
+func optionsError(err error, size int) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the JSON object is not complete, it ends at byte %d", size)
 	}
@@ -39,11 +39,11 @@ func badOptions(err error, size int) error {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field == "" {
 		return fmt.Errorf("a JSON object is wanted, not %s", article(e.Value))
 	} else if ok {
-		return fmt.Errorf("%s at byte %d is %s, but takes %s", e.Field, e.Offset, article(e.Value), jsonOf(e.Type))
+		return fmt.Errorf("%s at byte %d is %s, but takes %s", e.Field, e.Offset, article(e.Value), jsonKind(e.Type))
 	}
 	// The library has no type for this one.
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("unknown option %s (known: %s)", field, listed(optionNames()))
+		return fmt.Errorf("unknown option %s (known: %s)", field, wordList(optionNames()))
 	}
 	return err
 }
@@ -59,7 +59,7 @@ func optionNames() (names []string) {
 }
 
 // jsonOf names what JSON a Go type takes.
-func jsonOf(t reflect.Type) string {
+func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
@@ -79,7 +79,7 @@ func article(kind string) string {
 }
 
 // listed joins words as a sentence has them.
-func listed[T ~string](words []T) string {
+func wordList[T ~string](words []T) string {
 	var b strings.Builder
 	for i, w := range words {
 		if i > 0 {

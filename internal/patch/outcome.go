@@ -31,17 +31,17 @@ const (
 // Outcomes collects what the events of one session say of its calls. The zero
 // value has seen no event.
 type Outcomes struct {
-	calls   map[string]*told // by the calls' own names
-	order   []*told          // as the calls began
-	orphans map[string]*told // results whose call was never seen, by id
+	calls   map[string]*callState // by the calls' own names
+	order   []*callState          // as the calls began
+	orphans map[string]*callState // results whose call was never seen, by id
 }
 
 // told is what was told of a call.
-type told struct {
+type callState struct {
 	Outcome
 	call, id, uid string
-	announced     bool // args were complete
-	usable        bool // and are JSON
+	argsComplete  bool // args were complete
+	argsValid     bool // and are JSON
 }
 
 // Take takes the next event of the session's log and its place there, which is
@@ -49,41 +49,41 @@ type told struct {
 // tells that there is the call.
 func (o *Outcomes) Take(at uint64, e *events.Event) {
 	if e.Type == events.OrphanResult {
-		o.orphan(at, e)
+		o.takeOrphan(at, e)
 		return
 	}
 	if e.Call == "" {
 		return
 	}
-	t := o.get(e)
+	t := o.record(e)
 	switch e.Type {
 	case events.ToolCallArgsComplete:
-		t.announced, t.usable = true, e.ArgsValid != nil && *e.ArgsValid
+		t.argsComplete, t.argsValid = true, e.ArgsValid != nil && *e.ArgsValid
 	case events.ToolCallResult:
 		if e.Synthetic {
-			t.Reason = t.why(e)
+			t.Reason = t.reasonOf(e)
 		} else {
-			t.answer(at, e)
+			t.setResult(at, e)
 		}
 	case events.ToolCallLateResult:
 		if !e.Conflict && !t.real() {
-			t.answer(at, e)
+			t.setResult(at, e)
 		}
 	}
 }
 
 // get gives what is told of an event's call.
-func (o *Outcomes) get(e *events.Event) *told {
+func (o *Outcomes) record(e *events.Event) *callState {
 	t := o.calls[e.Call]
 	if t == nil {
 		if o.calls == nil {
-			o.calls = map[string]*told{}
+			o.calls = map[string]*callState{}
 		}
 		if len(o.order) == maxOutcomes {
 			delete(o.calls, o.order[0].call)
 			o.order = o.order[1:]
 		}
-		t = &told{call: e.Call}
+		t = &callState{call: e.Call}
 		o.calls[e.Call] = t
 		o.order = append(o.order, t)
 	}
@@ -93,22 +93,22 @@ func (o *Outcomes) get(e *events.Event) *told {
 
 // orphan takes a result whose call was not seen: the model's stream may have
 // gone another way. Of several with an id, the first counts.
-func (o *Outcomes) orphan(at uint64, e *events.Event) {
+func (o *Outcomes) takeOrphan(at uint64, e *events.Event) {
 	if e.ID == "" || o.orphans[e.ID] != nil || len(o.orphans) == maxOutcomes {
 		return
 	}
 	if o.orphans == nil {
-		o.orphans = map[string]*told{}
+		o.orphans = map[string]*callState{}
 	}
-	t := &told{id: e.ID}
+	t := &callState{id: e.ID}
 	t.Name = e.ToolName
-	t.answer(at, e)
+	t.setResult(at, e)
 	o.orphans[e.ID] = t
 }
 
 // answer is the real result. A rejection that says nothing is a reason, and
 // no result.
-func (t *told) answer(at uint64, e *events.Event) {
+func (t *callState) setResult(at uint64, e *events.Event) {
 	t.Content, t.At, t.IsError, t.Reason = nil, 0, e.Status == events.Error || e.Status == events.Denied, ""
 	switch {
 	case e.ToolResultRef != nil || len(e.ToolResult) > maxAtHand:
@@ -126,12 +126,12 @@ func ResultOf(e *events.Event) json.RawMessage {
 	if len(e.ToolResult) == 0 {
 		return json.RawMessage(`""`)
 	}
-	return joined(e.ToolResult)
+	return joinTextBlocks(e.ToolResult)
 }
 
 // joined gives the text of a list of text blocks, a line each, and any other
 // value as it is.
-func joined(content json.RawMessage) json.RawMessage {
+func joinTextBlocks(content json.RawMessage) json.RawMessage {
 	var lines []string
 	for _, block := range elements(string(content)) {
 		text, count := member(block, "text"), 0
@@ -151,7 +151,7 @@ func joined(content json.RawMessage) json.RawMessage {
 
 // why gives the sentence that the call was closed with. The event has its
 // words, which tell more than the code where the args were not announced.
-func (t *told) why(e *events.Event) events.Text {
+func (t *callState) reasonOf(e *events.Event) events.Text {
 	if e.Reason == nil {
 		return events.TextInterrupted
 	}
@@ -164,7 +164,7 @@ func (t *told) why(e *events.Event) events.Text {
 	}
 	// Words of an operator's own. That a call was not run is said only of
 	// args that are known to be no JSON.
-	return events.TextFor(e.Reason.Code, t.usable || !t.announced)
+	return events.TextFor(e.Reason.Code, t.argsValid || !t.argsComplete)
 }
 
 // Log gives what is known, as Options.Log takes it: by the id of the call, and

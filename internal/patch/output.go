@@ -98,9 +98,9 @@ func (h *history) script() []Edit {
 // finish makes the answer.
 func (h *history) finish(input []byte) Repaired {
 	first := h.firstChange()
-	h.own()
+	h.cloneOps()
 	r := Report{
-		Format: h.format.shape(), Profile: h.o.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
+		Format: h.format.shape(), Profile: h.opts.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
 		Ops: h.ops, FirstChange: first, ViolationsLeft: h.violations(),
 	}
 	r.Sendable = len(r.ViolationsLeft) == 0
@@ -108,18 +108,18 @@ func (h *history) finish(input []byte) Repaired {
 		r.Ops = []Op{}
 	}
 	for c := range h.calls {
-		if call := &h.calls[c]; call.id != "" && call.newID() != call.id {
+		if call := &h.calls[c]; call.id != "" && call.finalID() != call.id {
 			if r.IDs == nil {
 				r.IDs = map[string]string{}
 			}
-			r.IDs[strings.Clone(call.id)] = strings.Clone(call.id2)
+			r.IDs[strings.Clone(call.id)] = strings.Clone(call.changedID)
 		}
 	}
 	r.SignedAfterChange = h.signedBehind(first)
 	switch {
-	case h.o.Output == "ops":
+	case h.opts.Output == "ops":
 		return Repaired{Script: h.script(), Report: r, Wanted: h.wanted}
-	case h.o.Output == "check":
+	case h.opts.Output == "check":
 		return Repaired{Report: r, Wanted: h.wanted}
 	case first < 0:
 		return Repaired{History: input, Report: r}
@@ -129,7 +129,7 @@ func (h *history) finish(input []byte) Repaired {
 
 // own gives the ops texts of their own: the history's bytes are the caller's,
 // who may use them again.
-func (h *history) own() {
+func (h *history) cloneOps() {
 	for i := range h.ops {
 		op := &h.ops[i]
 		op.ID, op.Name = strings.Clone(op.ID), strings.Clone(op.Name)
@@ -139,7 +139,7 @@ func (h *history) own() {
 
 // alias gives the bytes of b as a string without copying them; b must not be
 // changed while the string is in use.
-func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // signedBehind counts the turns with signed reasoning behind the first change.
 func (h *history) signedBehind(first int) int {
@@ -165,12 +165,12 @@ func (h *history) signedBehind(first int) int {
 func (h *history) violations() []Violation {
 	left := []Violation{}
 	for c := range h.calls {
-		if call := &h.calls[c]; call.open {
-			left = append(left, Violation{call.message, "unanswered_call", strings.Clone(call.newID())})
+		if call := &h.calls[c]; call.leftOpen {
+			left = append(left, Violation{call.message, "unanswered_call", strings.Clone(call.finalID())})
 		}
 	}
 	for r := range h.results {
-		if res := &h.results[r]; res.fate == kept && !res.elsewhere {
+		if res := &h.results[r]; res.disposition == kept && !res.external {
 			left = append(left, Violation{res.message, "orphan_result", strings.Clone(res.id)})
 		}
 	}

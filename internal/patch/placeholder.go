@@ -47,15 +47,15 @@ func placeholders() []string {
 // pattern is a text with places, as the parts around these.
 type pattern []string
 
-func patterns(texts []string) []pattern {
+func compilePatterns(texts []string) []pattern {
 	var out []pattern
 	for _, t := range texts {
-		out = append(out, parts(t))
+		out = append(out, compilePattern(t))
 	}
 	return out
 }
 
-func parts(text string) pattern {
+func compilePattern(text string) pattern {
 	return strings.Split(strings.ReplaceAll(text, "{name}", "{id}"), "{id}")
 }
 
@@ -80,7 +80,7 @@ func (p pattern) match(s string) bool {
 
 // begins tells whether a text that begins with s, of which no more is known,
 // could match.
-func (p pattern) begins(s string) bool {
+func (p pattern) mayMatchPrefix(s string) bool {
 	return strings.HasPrefix(p[0], s) || strings.HasPrefix(s, p[0])
 }
 
@@ -90,14 +90,14 @@ const maxPlaceholder = 2 * maxTemplate
 // isPlaceholder tells whether the content of a result, as it is written, is a
 // text that says that there is none.
 func (h *history) isPlaceholder(content string) bool {
-	content = onlyText(content)
+	content = singleText(content)
 	if len(content) < 2 || len(content) > maxPlaceholder || content[0] != '"' {
 		return false
 	}
 	plain, _, escaped := strings.Cut(content[1:len(content)-1], `\`)
 	said := ""
 	for _, p := range h.placeholders {
-		if !p.begins(plain) {
+		if !p.mayMatchPrefix(plain) {
 			continue
 		}
 		if said == "" {
@@ -114,13 +114,13 @@ func (h *history) isPlaceholder(content string) bool {
 
 // fromTemplate tells whether the content of a result is what an earlier repair
 // with this template gave the call.
-func (h *history) fromTemplate(c *call, content string) bool {
-	return text(onlyText(content)) == events.Fill(h.o.Template, c.name, c.id)
+func (h *history) matchesTemplate(c *call, content string) bool {
+	return text(singleText(content)) == events.Fill(h.opts.Template, c.name, c.id)
 }
 
 // onlyText gives the string in a list of one text block or string, and what is
 // no list as it is.
-func onlyText(content string) string {
+func singleText(content string) string {
 	if !strings.HasPrefix(content, "[") {
 		return content
 	}

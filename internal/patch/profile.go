@@ -65,7 +65,7 @@ func (p profile) repair(h *history) {
 		for r < len(h.results) && h.results[r].message < m {
 			r++
 		}
-		if h.role[m] == tool && h.results[r].fate == dropped {
+		if h.role[m] == tool && h.results[r].disposition == dropped {
 			continue
 		}
 		h.copy(m)
@@ -82,7 +82,7 @@ func (p profile) repair(h *history) {
 }
 
 // close answers a call.
-func (h *history) close(c *call, reason events.Text, content string) {
+func (h *history) closeCall(c *call, reason events.Text, content string) {
 	c.reason, c.content = string(reason), quote(content)
 	op := h.callOp("result_added", c)
 	op.Reason = c.reason
@@ -102,7 +102,7 @@ func (h *history) lastResults() map[string]int {
 const wasCancelled = "Tool call {name} with id {id} was cancelled - another message came in before it could be completed."
 
 // filled puts a name and an id into a sentence, the empty ones too.
-func filled(sentence, name, id string) string {
+func fillAll(sentence, name, id string) string {
 	return strings.NewReplacer("{name}", name, "{id}", id).Replace(sentence)
 }
 

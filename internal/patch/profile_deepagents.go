@@ -16,7 +16,7 @@ func deepagents() profile {
 		name: "deepagents", shapes: []Shape{LangChain}, langs: []string{"en"},
 		decide: decideDeepagents,
 		result: func(h *history, c *call) string {
-			return langchainAnswer(h, c, c.namedUnknown(), c.newIDText())
+			return langchainAnswer(h, c, c.namedUnknown(), c.finalIDText())
 		},
 	}
 }
@@ -31,9 +31,9 @@ func decideDeepagents(h *history) {
 		switch none := c.idText == "" || c.idText == "null"; {
 		case none || answered[c.id]:
 		case c.view&viewCalls != 0:
-			h.close(c, events.TextNewMessage, filled(wasCancelled, c.namedUnknown(), c.id))
+			h.closeCall(c, events.TextNewMessage, fillAll(wasCancelled, c.namedUnknown(), c.id))
 		case c.view&viewInvalid != 0:
-			h.close(c, events.TextArgs, filled(couldNotBeExecuted, c.namedUnknown(), c.id))
+			h.closeCall(c, events.TextArgs, fillAll(couldNotBeExecuted, c.namedUnknown(), c.id))
 		}
 	}
 }

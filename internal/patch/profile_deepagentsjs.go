@@ -37,12 +37,12 @@ func decideDeepagentsJS(h *history) {
 		}
 		called[c.id] = true
 		if at, ok := last[idJS(c.idText)]; !ok || at < c.message {
-			h.close(c, events.TextNewMessage, filled(wasCancelled, c.name, textJS(c.idText)))
+			h.closeCall(c, events.TextNewMessage, fillAll(wasCancelled, c.name, textJS(c.idText)))
 		}
 	}
 	for i := range h.results {
 		if r := &h.results[i]; r.id == "" || !called[r.id] {
-			r.fate = dropped
+			r.disposition = dropped
 			h.dropResult(r, "orphan_dropped", "")
 		}
 	}

@@ -40,7 +40,7 @@ func decideEino(h *history) {
 		}
 		for i := turn.from; i < turn.to; i++ {
 			if c := &h.calls[i]; !has(behind, c.id, t) {
-				h.close(c, events.TextNewMessage, filled(einoSentence(h.o.Lang, einoCanceled), c.name, c.id))
+				h.closeCall(c, events.TextNewMessage, fillAll(einoSentence(h.opts.Lang, einoCanceled), c.name, c.id))
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func decideEino08(h *history) {
 	for i := range h.calls {
 		c := &h.calls[i]
 		if at, ok := last[c.id]; !ok || at < c.message {
-			h.close(c, events.TextNewMessage, filled(einoSentence(h.o.Lang, wasCancelled), c.name, c.id))
+			h.closeCall(c, events.TextNewMessage, fillAll(einoSentence(h.opts.Lang, wasCancelled), c.name, c.id))
 		}
 	}
 }
@@ -70,11 +70,11 @@ func einoSentence(lang, english string) string {
 
 func einoResult(h *history, c *call) string {
 	if h.format.shape() == Anthropic {
-		return `{"role":"user","content":[{"type":"tool_result","tool_use_id":` + c.newIDText() + `,"content":` + c.content + `}]}`
+		return `{"role":"user","content":[{"type":"tool_result","tool_use_id":` + c.finalIDText() + `,"content":` + c.content + `}]}`
 	}
 	message := `{"role":"tool","content":` + c.content
 	if c.id != "" {
-		message += `,"tool_call_id":` + c.newIDText()
+		message += `,"tool_call_id":` + c.finalIDText()
 	}
 	if c.name != "" {
 		message += `,"` + einoNameField(h.at(c.message)) + `":` + quote(c.name)

@@ -4,41 +4,41 @@ import "strings"
 
 // left says what a provider would refuse of what a profile made: all that the
 // recommended repair would still have to do about its calls and results.
-func (h *history) left() ([]Violation, error) {
+func (h *history) remainingViolations() ([]Violation, error) {
 	again := newHistory(h.output(), h.format, Options{
-		Dangling: "leave", Orphans: "keep", Late: "replace", Args: "keep", Invalid: "answer", Limits: h.o.Limits,
+		Dangling: "leave", Orphans: "keep", Late: "replace", Args: "keep", Invalid: "answer", Limits: h.opts.Limits,
 	}.orDefaults())
 	if err := again.read(); err != nil {
 		return nil, err
 	}
 	for r := range again.results {
-		again.results[r].fake = false // of two results of a call it is the second that is refused
+		again.results[r].placeholder = false // of two results of a call it is the second that is refused
 	}
 	again.match()
 	again.decide()
 	again.format.render(again)
-	found := again.unmended()
+	found := again.repairedViolations()
 	for i := range found {
-		found[i].Message = h.cameFrom(found[i].Message)
+		found[i].Message = h.inputIndex(found[i].Message)
 	}
 	return found, nil
 }
 
 // unmended gives what a repair would have mended, under the ids as they are.
-func (h *history) unmended() []Violation {
+func (h *history) repairedViolations() []Violation {
 	found := []Violation{}
 	renamed := map[[2]int]string{}
 	for i := range h.calls {
 		c := &h.calls[i]
-		if c.id2 != "" {
+		if c.changedID != "" {
 			renamed[[2]int{c.turn, c.at}] = c.id
 		}
-		if c.open {
+		if c.leftOpen {
 			found = append(found, Violation{c.message, "unanswered_call", c.id})
 		}
 	}
 	for i := range h.results {
-		if r := &h.results[i]; r.fate == kept {
+		if r := &h.results[i]; r.disposition == kept {
 			found = append(found, Violation{r.message, "orphan_result", r.id})
 		}
 	}
@@ -92,7 +92,7 @@ func (h *history) output() document {
 
 // cameFrom gives the index in the input of a message of the output; that of a
 // new one is that of the turn it stands behind.
-func (h *history) cameFrom(m int) int {
+func (h *history) inputIndex(m int) int {
 	for ; m > 0 && h.out[m].message < 0; m-- {
 	}
 	return h.out[m].message

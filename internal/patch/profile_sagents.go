@@ -14,7 +14,7 @@ func sagents() profile {
 		name: "sagents", shapes: []Shape{LangChain}, langs: []string{"en"},
 		decide: decideSagents,
 		result: func(h *history, c *call) string {
-			return langchainAnswer(h, c, c.name, c.newIDText())
+			return langchainAnswer(h, c, c.name, c.finalIDText())
 		},
 	}
 }
@@ -27,7 +27,7 @@ func decideSagents(h *history) {
 			continue
 		}
 		if at, ok := last[c.id]; !ok || at < c.message {
-			h.close(c, events.TextNewMessage, filled(wasCancelled, c.name, c.id))
+			h.closeCall(c, events.TextNewMessage, fillAll(wasCancelled, c.name, c.id))
 		}
 	}
 }

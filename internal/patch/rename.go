@@ -11,14 +11,14 @@ import (
 // apart that share one, and does what the provider wants of ids. Only calls in
 // front of a call, and those of its turn, have a say in its id.
 func (h *history) renameCalls() {
-	if h.o.Names == "fix" {
+	if h.opts.Names == "fix" {
 		for c := range h.calls {
-			if call := &h.calls[c]; call.name == "" && h.format.named(call) {
-				call.name2 = "unknown"
+			if call := &h.calls[c]; call.name == "" && h.format.hasName(call) {
+				call.changedName = "unknown"
 			}
 		}
 	}
-	ids := renaming{h: h, turn: len(h.turns), given: map[string]bool{}, inTurn: map[string]int{}, used: map[string]int{}}
+	ids := renamer{h: h, turn: len(h.turns), taken: map[string]bool{}, inTurn: map[string]int{}, used: map[string]int{}}
 	r := 0
 	for c := range h.calls {
 		for ; r < len(h.results) && h.results[r].message < h.calls[c].message; r++ {
@@ -34,40 +34,40 @@ func (h *history) renameCalls() {
 }
 
 // renaming is the state of a walk over all calls.
-type renaming struct {
-	h      *history
-	turn   int
-	given  map[string]bool // the ids that calls got: of this turn or, where they are unique, of all
-	own    map[string]bool // the ids that the turn's calls came with, once one is to be avoided
-	inTurn map[string]int  // how often the turn has used an id
-	used   map[string]int  // how often any has, where ids are unique
+type renamer struct {
+	h       *history
+	turn    int
+	taken   map[string]bool // the ids that calls got: of this turn or, where they are unique, of all
+	turnIDs map[string]bool // the ids that the turn's calls came with, once one is to be avoided
+	inTurn  map[string]int  // how often the turn has used an id
+	used    map[string]int  // how often any has, where ids are unique
 }
 
-func (n *renaming) rename(call *call) {
+func (n *renamer) rename(call *call) {
 	if n.turn != call.turn {
-		n.begin(call.turn)
+		n.startTurn(call.turn)
 	}
 	id := call.id
 	if id == "" {
 		id = fmt.Sprintf("call_fix_%d_%d", call.turn, call.at)
 	}
 	now := id
-	if stays := call.id != "" && (call.inside || call.held); !stays { // else its result has the old one
-		now = n.unlike(id)
+	if stays := call.id != "" && (call.answeredInside || call.pending); !stays { // else its result has the old one
+		now = n.uniqueID(id)
 	}
-	n.give(id, now)
+	n.record(id, now)
 	if now == call.id && call.idText != "" {
 		return
 	}
-	call.id2 = now
+	call.changedID = now
 	op := n.h.callOp("id_changed", call)
 	op.From, op.To = text(call.idText), now
 	n.h.op(op)
 }
 
 // adopt gives an orphan the id that it shares with the call made for it.
-func (n *renaming) adopt(res *result) {
-	if res.call >= 0 || n.h.o.Orphans != "adopt" {
+func (n *renamer) adopt(res *result) {
+	if res.call >= 0 || n.h.opts.Orphans != "adopt" {
 		return
 	}
 	id := res.id
@@ -75,56 +75,56 @@ func (n *renaming) adopt(res *result) {
 		id = "call_fix_orphan_" + strconv.Itoa(res.message) + "_" + strconv.Itoa(res.block)
 	}
 	if turn := -1 - res.message; n.turn != turn { // those of one message share a turn
-		n.begin(turn)
+		n.startTurn(turn)
 	}
-	res.id2 = n.unlike(id)
-	n.give(id, res.id2)
+	res.changedID = n.uniqueID(id)
+	n.record(id, res.changedID)
 }
 
 // begin begins a turn; one that is made for orphans is below 0.
-func (n *renaming) begin(turn int) {
-	n.turn, n.own = turn, nil
+func (n *renamer) startTurn(turn int) {
+	n.turn, n.turnIDs = turn, nil
 	clear(n.inTurn)
 	if !n.h.provider.unique {
-		clear(n.given)
+		clear(n.taken)
 	}
 }
 
 // give notes what a call with the id is called now.
-func (n *renaming) give(id, now string) {
+func (n *renamer) record(id, now string) {
 	n.inTurn[id]++
-	n.given[now] = true
+	n.taken[now] = true
 	if n.h.provider.unique {
 		n.used[id]++
 	}
 }
 
 // unlike gives the id or, where it is taken, a variant of it.
-func (n *renaming) unlike(id string) string {
+func (n *renamer) uniqueID(id string) string {
 	for k := 1 + max(n.inTurn[id], n.used[id]); ; k++ {
-		if now := n.h.provider.variant(id, k); !n.taken(id, now) {
+		if now := n.h.provider.variant(id, k); !n.isTaken(id, now) {
 			return now
 		}
 	}
 }
 
 // taken tells whether another call has the id that one of id is to get.
-func (n *renaming) taken(id, now string) bool {
-	if n.given[now] {
+func (n *renamer) isTaken(id, now string) bool {
+	if n.taken[now] {
 		return true
 	}
 	if now == id {
 		return false
 	}
-	if n.own == nil {
-		n.own = map[string]bool{}
+	if n.turnIDs == nil {
+		n.turnIDs = map[string]bool{}
 		if n.turn >= 0 {
 			for _, c := range n.h.calls[n.h.turns[n.turn].from:n.h.turns[n.turn].to] {
-				n.own[c.id] = true
+				n.turnIDs[c.id] = true
 			}
 		}
 	}
-	return n.own[now]
+	return n.turnIDs[now]
 }
 
 // variant is the id by the provider's rule, and for n above 1 another one.

@@ -45,7 +45,7 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 		return Repaired{}, err
 	}
 	o = o.orDefaults()
-	d, err := parse(alias(history), o.Limits)
+	d, err := parse(unsafeString(history), o.Limits)
 	if err != nil {
 		return Repaired{}, err
 	}
@@ -66,7 +66,7 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	if profiled {
 		theirs.repair(h)
 		r := h.finish(history)
-		r.Report.ViolationsLeft, err = h.left()
+		r.Report.ViolationsLeft, err = h.remainingViolations()
 		r.Report.Sendable = len(r.Report.ViolationsLeft) == 0
 		return r, err
 	}

@@ -26,7 +26,7 @@ const modelItems = "program program_output web_search_call file_search_call code
 const resultItems = "function_call_output custom_tool_call_output local_shell_call_output shell_call_output " +
 	"apply_patch_call_output computer_call_output tool_search_output tool_search_call_output"
 
-func (responsesFormat) claims(l look) bool {
+func (responsesFormat) claims(l traits) bool {
 	if l.kind == "message" {
 		return !l.anthropic
 	}
@@ -36,7 +36,7 @@ func (responsesFormat) claims(l look) bool {
 
 // fits tells whether a result is of a call's kind, or can be made so: results
 // of functions and of custom tools have the same fields.
-func (responsesFormat) fits(c *call, r *result) bool {
+func (responsesFormat) canAnswer(c *call, r *result) bool {
 	if r.kind == answersTo(c.kind) {
 		return true
 	}
@@ -51,7 +51,7 @@ func (responsesFormat) fits(c *call, r *result) bool {
 	return false
 }
 
-func (responsesFormat) named(c *call) bool {
+func (responsesFormat) hasName(c *call) bool {
 	return c.kind == "function_call" || c.kind == "custom_tool_call"
 }
 
@@ -61,15 +61,15 @@ func (f responsesFormat) read(h *history, m int) {
 	item := responsesItem(h.at(m))
 	switch {
 	case item.execution == "server": // a call of the provider's own, or its output
-		f.extend(h, m)
+		f.extendTurn(h, m)
 	case oneOf(item.kind, resultItems):
 		h.role[m] = tool
 		h.addResult(m, result{id: item.id(), kind: item.kind, content: item.output})
 	case answersTo(item.kind) != "":
-		f.extend(h, m)
+		f.extendTurn(h, m)
 		h.addCall(m, item.call())
 	case item.role == "assistant", item.kind == "reasoning", oneOf(item.kind, modelItems):
-		f.extend(h, m)
+		f.extendTurn(h, m)
 	case item.kind == "item_reference":
 		h.continues = true
 	case item.role == "user":
@@ -79,7 +79,7 @@ func (f responsesFormat) read(h *history, m int) {
 
 // extend makes item m part of a turn: of that in front of it, if nothing
 // stands between.
-func (responsesFormat) extend(h *history, m int) {
+func (responsesFormat) extendTurn(h *history, m int) {
 	if m > 0 && h.role[m-1] == assistant {
 		h.role[m] = assistant
 		h.turns[len(h.turns)-1].last = m
@@ -134,10 +134,10 @@ func (f responsesFields) id() string {
 }
 
 func (f responsesFields) call() call {
-	c := call{id: f.id(), idText: f.callID, name: f.name, kind: f.kind, args: f.any, also: f.caller, hosted: f.kind == "computer_call"}
+	c := call{id: f.id(), idText: f.callID, name: f.name, kind: f.kind, args: f.any, repeated: f.caller, needsScreenshot: f.kind == "computer_call"}
 	if f.kind == "function_call" {
 		c.args = f.args
-		c.judge()
+		c.checkArgs()
 	}
 	return c
 }

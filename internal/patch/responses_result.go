@@ -8,12 +8,12 @@ import "strings"
 // A computer_call takes nothing but a screenshot, which nobody can make up: the
 // text it gets here, the API refuses.
 func responsesSynthetic(c *call) string {
-	id, rest := c.newIDText(), ""
+	id, rest := c.finalIDText(), ""
 	switch {
 	case c.parent != "":
 		rest = `,"caller":{"type":"program","caller_id":` + quote(c.parent) + `}`
-	case c.also != "":
-		rest = `,"caller":` + c.also
+	case c.repeated != "":
+		rest = `,"caller":` + c.repeated
 	}
 	output := func(kind, output string) string {
 		return `{"type":"` + kind + `","call_id":` + id + `,"output":` + output + rest + `}`

@@ -15,7 +15,7 @@ func (f responsesFormat) render(h *history) {
 			m = h.turns[t].last
 			t++
 		case h.role[m] == tool && h.results[r].message == m:
-			h.putLoose(f, &h.results[r])
+			h.putInPlace(f, &h.results[r])
 		default:
 			h.copy(m)
 		}
@@ -28,8 +28,8 @@ type responsesWriter struct {
 	f responsesFormat
 	t int
 
-	looked bool         // for reasoning that has lost its call
-	alone  map[int]bool // that is
+	searched      bool         // for reasoning that has lost its call
+	loneReasoning map[int]bool // that is
 }
 
 // turn puts out the items of a turn with their results: behind the whole turn,
@@ -37,9 +37,9 @@ type responsesWriter struct {
 // calls.
 func (w *responsesWriter) turn() {
 	h, turn := w.h, &w.h.turns[w.t]
-	behind := func(r *result) bool { return r.message > turn.last && r.message < turn.behind }
+	behind := func(r *result) bool { return r.message > turn.last && r.message < turn.resultsEnd }
 	goesOn := h.inFlight && w.t == len(h.turns)-1
-	if !h.provider.adjacent && (goesOn || w.allBehind(behind)) {
+	if !h.provider.adjacent && (goesOn || w.allResultsFollow(behind)) {
 		w.items(turn.first, turn.last+1)
 		w.group(turn.from, turn.to, behind)
 		return
@@ -47,7 +47,7 @@ func (w *responsesWriter) turn() {
 	from, c := turn.first, turn.from
 	for c < turn.to {
 		next := c + 1
-		for next < turn.to && w.oneGroup(h.calls[next-1].message, h.calls[next].message) {
+		for next < turn.to && w.sameGroup(h.calls[next-1].message, h.calls[next].message) {
 			next++
 		}
 		to := h.calls[next-1].message + 1
@@ -60,11 +60,11 @@ func (w *responsesWriter) turn() {
 }
 
 // allBehind tells whether every call has its result right behind the turn.
-func (w *responsesWriter) allBehind(behind func(*result) bool) bool {
+func (w *responsesWriter) allResultsFollow(behind func(*result) bool) bool {
 	h, turn := w.h, &w.h.turns[w.t]
 	for c := turn.from; c < turn.to; c++ {
 		call := &h.calls[c]
-		if call.dropped != "" || call.open {
+		if call.dropped != "" || call.leftOpen {
 			continue
 		}
 		if call.answer < 0 || !behind(&h.results[call.answer]) {
@@ -76,7 +76,7 @@ func (w *responsesWriter) allBehind(behind func(*result) bool) bool {
 
 // oneGroup tells whether nothing but reasoning stands between two calls: a
 // result there would part the reasoning from its call.
-func (w *responsesWriter) oneGroup(from, to int) bool {
+func (w *responsesWriter) sameGroup(from, to int) bool {
 	for m := from + 1; m < to; m++ {
 		if text(member(w.h.at(m), "type")) != "reasoning" {
 			return false
@@ -94,7 +94,7 @@ func (w *responsesWriter) items(from, to int) {
 		case len(calls) > 0 && calls[0].dropped != "":
 		case len(calls) > 0 && calls[0].changed():
 			h.put(m, responsesPatched(&calls[0], h.at(m)))
-		case w.leftAlone(m):
+		case w.isLoneReasoning(m):
 			h.op(Op{Op: "reasoning_dropped", Turn: w.t, Message: m, Call: -1, ID: text(member(h.at(m), "id")), Hash: hash(h.at(m))})
 		default:
 			h.copy(m)
@@ -105,14 +105,14 @@ func (w *responsesWriter) items(from, to int) {
 // leftAlone tells whether an item is reasoning that has lost the call it led
 // to: everything between it and the end of the turn is reasoning or was
 // dropped, and something was.
-func (w *responsesWriter) leftAlone(m int) bool {
-	if !w.looked {
-		w.looked, w.alone = true, w.lone()
+func (w *responsesWriter) isLoneReasoning(m int) bool {
+	if !w.searched {
+		w.searched, w.loneReasoning = true, w.findLoneReasoning()
 	}
-	return w.alone[m]
+	return w.loneReasoning[m]
 }
 
-func (w *responsesWriter) lone() map[int]bool {
+func (w *responsesWriter) findLoneReasoning() map[int]bool {
 	h, turn := w.h, &w.h.turns[w.t]
 	var alone map[int]bool
 	lost := false
@@ -134,14 +134,14 @@ func (w *responsesWriter) lone() map[int]bool {
 }
 
 func responsesPatched(c *call, item string) string {
-	if c.id2 != "" {
-		item = with(item, "call_id", quote(c.id2))
+	if c.changedID != "" {
+		item = setMember(item, "call_id", quote(c.changedID))
 	}
-	if c.name2 != "" {
-		item = with(item, "name", quote(c.name2))
+	if c.changedName != "" {
+		item = setMember(item, "name", quote(c.changedName))
 	}
-	if c.args2 != "" {
-		item = with(item, "arguments", c.args2)
+	if c.changedArgs != "" {
+		item = setMember(item, "arguments", c.changedArgs)
 	}
 	return item
 }
@@ -149,7 +149,7 @@ func responsesPatched(c *call, item string) string {
 // group puts out the results of some of the turn's calls.
 func (w *responsesWriter) group(from, to int, inPlace func(*result) bool) {
 	h := w.h
-	for _, a := range h.group(from, to, inPlace) {
+	for _, a := range h.answers(from, to, inPlace) {
 		if a.result < 0 {
 			h.add(responsesSynthetic(&h.calls[a.call]))
 			continue
@@ -163,15 +163,15 @@ func (w *responsesWriter) group(from, to int, inPlace func(*result) bool) {
 func (responsesFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
 	c := &h.calls[r.call]
-	if c.newID() != r.id {
+	if c.finalID() != r.id {
 		field := "call_id"
 		if member(raw, field) == "" && member(raw, "id") != "" {
 			field = "id"
 		}
-		raw = with(raw, field, quote(c.newID()))
+		raw = setMember(raw, field, quote(c.finalID()))
 	}
 	if oneOf(r.kind, "function_call_output custom_tool_call_output") && oneOf(c.kind, "function_call custom_tool_call") && r.kind != answersTo(c.kind) {
-		raw = with(raw, "type", quote(answersTo(c.kind)))
+		raw = setMember(raw, "type", quote(answersTo(c.kind)))
 		op := h.resultOp("result_retyped", r)
 		op.From, op.To = r.kind, answersTo(c.kind)
 		h.op(op)
@@ -181,9 +181,9 @@ func (responsesFormat) result(h *history, r *result) string {
 
 func (responsesFormat) userText(_ *history, _ int, content string) string {
 	if strings.HasPrefix(content, "[") {
-		content = each(content, func(_ int, b string) (string, bool) {
+		content = editElements(content, func(_ int, b string) (string, bool) {
 			if text(member(b, "type")) == "text" {
-				return with(b, "type", `"input_text"`), true
+				return setMember(b, "type", `"input_text"`), true
 			}
 			return b, true
 		})
@@ -192,10 +192,10 @@ func (responsesFormat) userText(_ *history, _ int, content string) string {
 }
 
 func (responsesFormat) adopt(h *history, r *result) []string {
-	id := quote(r.id2)
-	output := with(with(h.at(r.message), "call_id", id), "type", `"function_call_output"`)
-	if content := asContent(r.content); content != r.content {
-		output = with(output, "output", content) // another kind's, which a function does not give
+	id := quote(r.changedID)
+	output := setMember(setMember(h.at(r.message), "call_id", id), "type", `"function_call_output"`)
+	if content := contentOf(r.content); content != r.content {
+		output = setMember(output, "output", content) // another kind's, which a function does not give
 	}
 	return []string{`{"type":"function_call","call_id":` + id + `,"name":"unknown","arguments":"{}"}`, output}
 }

@@ -63,5 +63,5 @@ func Synthetic(shape Shape, of Call, reason events.Text, text string) (json.RawM
 	case Bedrock:
 		return json.RawMessage(bedrockSynthetic(&c)), nil
 	}
-	return nil, fmt.Errorf("patch: unknown history shape %q (known: %s)", shape, listed(Shapes()))
+	return nil, fmt.Errorf("patch: unknown history shape %q (known: %s)", shape, wordList(Shapes()))
 }
