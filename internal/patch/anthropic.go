@@ -1,5 +1,7 @@
 package patch
 
+import "strings"
+
 // anthropicFormat is a history of Anthropic's messages:
 // https://docs.anthropic.com/en/api/messages
 // The results of a turn stand first in the user's message right behind it.
@@ -111,4 +113,247 @@ func anthropicResult(n int, block string) (result, bool) {
 		}
 	}
 	return r, kind == "tool_result"
+}
+
+func (f anthropicFormat) render(h *history) {
+	w := anthropicWriter{h: h}
+	for m := range h.messages {
+		switch h.role[m] {
+		case assistant:
+			w.turn(m)
+		case user:
+			w.user(m)
+		default:
+			w.flush()
+			h.copy(m)
+		}
+	}
+	w.flush()
+	if *h.opts.MergeRoles {
+		w.mergeRoles()
+	}
+}
+
+// anthropicWriter puts out a history of Anthropic's.
+type anthropicWriter struct {
+	h       *history
+	t, r    int      // the next turn, the next result
+	results []string // the results of the last turn, which go into the next user's message
+	loops   *loops   // what goes on with a server tool, once one is open
+}
+
+// turn puts out an assistant's message and makes its results ready.
+func (w *anthropicWriter) turn(m int) {
+	w.flush()
+	h, t := w.h, w.t
+	w.t++
+	turn := &h.turns[t]
+	raw := h.at(m)
+	if h.changed(turn) {
+		raw = anthropicCalls(raw, h.calls[turn.from:turn.to])
+	}
+	group := h.answers(turn.from, turn.to, func(r *result) bool { return r.message == m+1 && r.leading })
+	for _, a := range group {
+		w.results = append(w.results, w.result(a))
+	}
+	raw = w.addServerResults(m, t, raw)
+	if blocks := member(raw, "content"); raw != h.at(m) && first(blocks, '[') == len(blocks) {
+		return // nothing is left of it
+	}
+	h.put(m, raw)
+}
+
+// anthropicCalls writes the changed calls of a message.
+func anthropicCalls(raw string, calls []call) string {
+	k := 0
+	return editMember(raw, "content", func(content string) string {
+		return editElements(content, func(n int, block string) (string, bool) {
+			for k < len(calls) && calls[k].at < n {
+				k++
+			}
+			if k == len(calls) || calls[k].at != n {
+				return block, true
+			}
+			c := &calls[k]
+			if c.changedID != "" {
+				block = setMember(block, "id", quote(c.changedID))
+			}
+			if c.changedName != "" {
+				block = setMember(block, "name", quote(c.changedName))
+			}
+			if c.changedArgs != "" {
+				block = setMember(block, "input", c.changedArgs)
+			}
+			return block, c.dropped == ""
+		})
+	})
+}
+
+// result writes a result block of a turn.
+func (w *anthropicWriter) result(a answer) string {
+	c := &w.h.calls[a.call]
+	if a.result >= 0 {
+		r := &w.h.results[a.result]
+		block := r.raw
+		if c.finalID() != r.id {
+			block = setMember(block, "tool_use_id", quote(c.finalID()))
+		}
+		return block
+	}
+	return anthropicSynthetic(c)
+}
+
+// anthropicSynthetic writes the new result of a call, as a block.
+func anthropicSynthetic(c *call) string {
+	block := `{"type":"tool_result","tool_use_id":` + c.finalIDText() + `,"content":` + c.content
+	if c.isError {
+		block += `,"is_error":true`
+	}
+	if c.repeated != "" {
+		block += `,"toolset_name":` + c.repeated
+	}
+	return block + "}"
+}
+
+// user puts out a user's message: the results that wait, then what is its own.
+func (w *anthropicWriter) user(m int) {
+	h := w.h
+	content := member(h.at(m), "content")
+	blocks := w.results
+	w.results = w.results[:0]
+	if !strings.HasPrefix(content, "[") {
+		if len(blocks) == 0 {
+			h.copy(m)
+			return
+		}
+		if text(content) != "" {
+			blocks = append(blocks, textBlock(content))
+		}
+		h.put(m, setMember(h.at(m), "content", list(blocks)))
+		return
+	}
+	own, made := w.ownBlocks(m, content)
+	if len(made) > 0 { // calls made for orphans stand between the two
+		w.results = blocks
+		w.flush()
+		blocks = nil
+		h.add(`{"role":"assistant","content":` + list(made) + `}`)
+	}
+	blocks = append(blocks, own...)
+	if len(blocks) == 0 && first(content, '[') < len(content) {
+		return // its results have gone
+	}
+	h.put(m, editMember(h.at(m), "content", func(string) string { return unchangedOr(content, blocks) }))
+}
+
+// own gives the blocks of a user's message that stay in it, and the calls that
+// are made for orphans among them.
+func (w *anthropicWriter) ownBlocks(m int, content string) (own, made []string) {
+	h := w.h
+	var rest []string
+	for n, b := range elements(content) {
+		r := w.resultAt(m, n)
+		if r == nil {
+			rest = append(rest, b)
+			continue
+		}
+		switch r.disposition {
+		case kept:
+			rest = append(rest, b)
+		case asNote, asText:
+			rest = append(rest, noteBlocks(h.note(r))...)
+		case adopted:
+			id := quote(r.changedID)
+			made = append(made, `{"type":"tool_use","id":`+id+`,"name":"unknown","input":{}}`)
+			own = append(own, setMember(b, "tool_use_id", id))
+		}
+	}
+	return append(own, rest...), made
+}
+
+// at gives the result that a block is, if it is one.
+func (w *anthropicWriter) resultAt(m, block int) *result {
+	for results := w.h.results; w.r < len(results); w.r++ {
+		r := &results[w.r]
+		if r.message == m && r.block == block {
+			return r
+		}
+		if r.message > m || r.message == m && r.block > block {
+			break
+		}
+	}
+	return nil
+}
+
+func noteBlocks(content string) []string {
+	if strings.HasPrefix(content, `"`) {
+		return []string{textBlock(content)}
+	}
+	var blocks []string
+	for _, b := range elements(content) {
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// same gives a list of blocks, with the bytes it had where nothing changed.
+func unchangedOr(content string, blocks []string) string {
+	n := 0
+	for i, b := range elements(content) {
+		if i >= len(blocks) || blocks[i] != b {
+			return list(blocks)
+		}
+		n++
+	}
+	if n != len(blocks) {
+		return list(blocks)
+	}
+	return content
+}
+
+// flush puts the results that wait into a message of their own.
+func (w *anthropicWriter) flush() {
+	if len(w.results) > 0 {
+		w.h.add(`{"role":"user","content":` + list(w.results) + `}`)
+		w.results = w.results[:0]
+	}
+}
+
+// merge makes one message of neighbours that have one role.
+func (w *anthropicWriter) mergeRoles() {
+	h := w.h
+	out := make([]piece, 0, len(h.out))
+	for i := 0; i < len(h.out); {
+		p := h.out[i]
+		role := text(member(h.text(p), "role"))
+		n := i + 1
+		for n < len(h.out) && oneOf(role, "user assistant") && text(member(h.text(h.out[n]), "role")) == role {
+			h.op(Op{Op: "roles_merged", Turn: -1, Message: h.out[n].message, Call: -1})
+			n++
+		}
+		if n > i+1 {
+			var blocks []string
+			for _, q := range h.out[i:n] {
+				blocks = append(blocks, blocksOf(member(h.text(q), "content"))...)
+			}
+			p.text = setMember(h.text(p), "content", list(blocks))
+		}
+		out = append(out, p)
+		i = n
+	}
+	h.out = out
+}
+
+func blocksOf(content string) []string {
+	if !strings.HasPrefix(content, "[") {
+		if text(content) == "" {
+			return nil
+		}
+		return []string{textBlock(content)}
+	}
+	var blocks []string
+	for _, b := range elements(content) {
+		blocks = append(blocks, b)
+	}
+	return blocks
 }

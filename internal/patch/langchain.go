@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // langchainFormat is a history of LangChain's messages, in one of three forms:
 // flat ({"type":"ai","content",…}), as messages_to_dict writes them
@@ -117,3 +120,223 @@ func langchainResult(fields string) result {
 
 // marker is the field by which a synthetic result is known.
 const marker = "synthetic_tool_result"
+
+func (f langchainFormat) patched(h *history, m int, calls []call) string {
+	raw := h.at(m)
+	body := langchainBody(raw)
+	if body.inner == "" {
+		return langchainPatched(raw, calls, h.opts.Invalid == "convert")
+	}
+	return editMember(raw, body.inner, func(fields string) string {
+		return langchainPatched(fields, calls, h.opts.Invalid == "convert")
+	})
+}
+
+func langchainPatched(fields string, calls []call, convert bool) string {
+	converted := langchainConverted(calls, convert)
+	fields = editMembers(fields, func(name, v string) string {
+		switch name {
+		case "tool_calls":
+			return withElements(langchainList(v, calls, viewCalls), converted)
+		case "invalid_tool_calls":
+			if len(converted) > 0 {
+				return "[]"
+			}
+			return langchainList(v, calls, viewInvalid)
+		case "content":
+			return langchainList(v, calls, viewContent)
+		case "additional_kwargs":
+			return editMember(v, "tool_calls", func(list string) string { return langchainList(list, calls, viewRaw) })
+		}
+		return v
+	})
+	if len(converted) > 0 && member(fields, "tool_calls") == "" {
+		fields = setMember(fields, "tool_calls", list(converted))
+	}
+	return fields
+}
+
+// langchainConverted gives the invalid calls as valid ones.
+func langchainConverted(calls []call, convert bool) []string {
+	var out []string
+	for _, c := range calls {
+		if convert && c.kind == invalid && c.dropped == "" {
+			out = append(out, `{"name":`+quote(c.finalName())+`,"args":{},"id":`+c.finalIDText()+`,"type":"tool_call"}`)
+		}
+	}
+	return out
+}
+
+// withElements gives a list with more elements behind those it has.
+func withElements(array string, more []string) string {
+	if len(more) == 0 {
+		return array
+	}
+	var all []string
+	for _, e := range elements(array) {
+		all = append(all, e)
+	}
+	return list(slices.Concat(all, more))
+}
+
+// langchainList changes the calls in one of their views.
+func langchainList(array string, calls []call, view int) string {
+	queues := map[string][]int{}
+	for i := range calls {
+		if calls[i].view&view != 0 {
+			queues[calls[i].id] = append(queues[calls[i].id], i)
+		}
+	}
+	return editElements(array, func(_ int, element string) (string, bool) {
+		id, ok := langchainID(element, view)
+		queue := queues[id]
+		if !ok || len(queue) == 0 {
+			return element, true
+		}
+		queues[id] = queue[1:]
+		c := calls[queue[0]]
+		if c.view != view && view != viewCalls || c.kind == invalid && view != viewRaw {
+			c.changedArgs = "" // another view has the args
+		}
+		if c.dropped != "" {
+			return "", false
+		}
+		return langchainElement(&c, element, view), true
+	})
+}
+
+// langchainID gives the id of a call in a view.
+func langchainID(element string, view int) (string, bool) {
+	if view != viewContent {
+		return text(member(element, "id")), true
+	}
+	c, ok := langchainBlock(element)
+	return c.id, ok
+}
+
+// langchainElement writes a call in a view.
+func langchainElement(c *call, element string, view int) string {
+	if view == viewRaw || view == viewCalls && openAIStyle(element) {
+		return openAIPatched(c, element)
+	}
+	if c.changedID != "" {
+		field := "id"
+		if view == viewContent && member(element, "call_id") != "" {
+			field = "call_id"
+		}
+		element = setMember(element, field, quote(c.changedID))
+	}
+	if c.changedName != "" {
+		element = setMember(element, "name", quote(c.changedName))
+	}
+	if c.changedArgs != "" {
+		element = setMember(element, argsField(element), c.changedArgs)
+	}
+	return element
+}
+
+// argsField is the field of a content block that holds the args.
+func argsField(block string) string {
+	switch text(member(block, "type")) {
+	case "tool_use":
+		return "input"
+	case "function_call":
+		return "arguments"
+	}
+	return "args"
+}
+
+func (f langchainFormat) render(h *history) { h.renderFlat(f) }
+
+func (langchainFormat) result(h *history, r *result) string {
+	raw := h.at(r.message)
+	if id := h.calls[r.call].finalID(); id != r.id {
+		return langchainWith(raw, "tool_call_id", quote(id))
+	}
+	return raw
+}
+
+// langchainWith sets a field of a message, in whatever form.
+func langchainWith(raw, field, value string) string {
+	if body := langchainBody(raw); body.inner != "" {
+		return editMember(raw, body.inner, func(fields string) string { return setMember(fields, field, value) })
+	}
+	return setMember(raw, field, value)
+}
+
+func (langchainFormat) synthetic(h *history, c *call) string {
+	return h.formAt(c.message).write("tool", "ToolMessage", langchainFields(c))
+}
+
+// langchainFields writes the fields of the new result of a call.
+func langchainFields(c *call) string {
+	fields := `"type":"tool","content":` + c.content + `,"tool_call_id":` + c.finalIDText()
+	if name := c.finalName(); name != "" {
+		fields += `,"name":` + quote(name)
+	}
+	if c.isError {
+		fields += `,"status":"error"`
+	}
+	if !c.real() {
+		fields += `,"additional_kwargs":{"` + marker + `":` + quote(c.reason) + `}`
+	}
+	return fields
+}
+
+func (langchainFormat) userText(h *history, m int, content string) string {
+	return langchainNew(h.at(m), "human", "HumanMessage", `"type":"human","content":`+content)
+}
+
+func (langchainFormat) adopt(h *history, r *result) []string {
+	id := r.changedID
+	raw := h.at(r.message)
+	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + quote(id) + `,"type":"tool_call"}`
+	return []string{
+		langchainNew(raw, "ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`),
+		langchainWith(raw, "tool_call_id", quote(id)),
+	}
+}
+
+// langchainNew writes a message in the form that another one has.
+func langchainNew(like, kind, class, fields string) string {
+	return langchainFormOf(like).write(kind, class, fields)
+}
+
+// langchainForm is one of the forms in which LangChain writes messages.
+type langchainForm struct {
+	inner string   // the member that holds the fields: "", "data" or "kwargs"
+	path  []string // of a constructor, as JSON
+}
+
+func langchainFormOf(raw string) langchainForm {
+	f := langchainForm{inner: langchainBody(raw).inner}
+	if f.inner == "kwargs" {
+		for _, part := range elements(member(raw, "id")) {
+			f.path = append(f.path, part)
+		}
+	}
+	return f
+}
+
+// formAt gives the form of message m, and remembers it: a message may have many
+// calls.
+func (h *history) formAt(m int) langchainForm {
+	if h.formOf != m+1 {
+		h.formOf, h.form = m+1, langchainFormOf(h.at(m))
+	}
+	return h.form
+}
+
+func (f langchainForm) write(kind, class, fields string) string {
+	switch f.inner {
+	case "data":
+		return `{"type":"` + kind + `","data":{` + fields + `}}`
+	case "kwargs":
+		path := slices.Clone(f.path)
+		if len(path) > 0 {
+			path[len(path)-1] = quote(class)
+		}
+		return `{"lc":1,"type":"constructor","id":` + list(path) + `,"kwargs":{` + fields + `}}`
+	}
+	return `{` + fields + `}`
+}
