@@ -5,7 +5,7 @@ import "strings"
 // anthropicFormat is a history of Anthropic's messages:
 // https://docs.anthropic.com/en/api/messages
 // The results of a turn stand first in the user's message right behind it.
-type anthropicFormat struct{}
+type anthropicFormat struct{ commonFormat }
 
 func (anthropicFormat) shape() Shape { return Anthropic }
 
@@ -17,10 +17,6 @@ func (anthropicFormat) claims(l traits) bool {
 func anthropicBlock(kind string) bool {
 	return oneOf(kind, "tool_use tool_result thinking redacted_thinking") || serverCall(kind) || serverResult(kind)
 }
-
-func (anthropicFormat) canAnswer(*call, *result) bool { return true }
-
-func (anthropicFormat) hasName(*call) bool { return true }
 
 func (f anthropicFormat) onlyResults(h *history, m int) bool {
 	return h.role[m] == user && allResults(member(h.at(m), "content"))
@@ -175,16 +171,7 @@ func anthropicCalls(raw string, calls []call) string {
 				return block, true
 			}
 			c := &calls[k]
-			if c.changedID != "" {
-				block = setMember(block, "id", quote(c.changedID))
-			}
-			if c.changedName != "" {
-				block = setMember(block, "name", quote(c.changedName))
-			}
-			if c.changedArgs != "" {
-				block = setMember(block, "input", c.changedArgs)
-			}
-			return block, c.dropped == ""
+			return c.rewritten(block, "id", "name", "input"), c.dropped == ""
 		})
 	})
 }
@@ -201,6 +188,10 @@ func (w *anthropicWriter) result(a answer) string {
 		return block
 	}
 	return anthropicSynthetic(c)
+}
+
+func (anthropicFormat) message(c *call) string {
+	return `{"role":"user","content":[` + anthropicSynthetic(c) + `]}`
 }
 
 // anthropicSynthetic writes the new result of a call, as a block.

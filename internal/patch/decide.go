@@ -244,8 +244,8 @@ func (h *history) replaceable(c *call, rank int) bool {
 
 // The reasons of results that are a tool's own.
 const (
-	reasonGiven   = "given" // by the caller
-	reasonLog = "log"   // of the session
+	reasonGiven = "given" // by the caller
+	reasonLog   = "log"   // of the session
 )
 
 // fill makes the content of a new result: what the caller gave, what the log

@@ -5,36 +5,34 @@ import (
 	"strconv"
 )
 
-// flat is a format in which a result is a message of its own.
-type flat interface {
-	loose
-	// patched writes message m of a turn, some of whose calls have changed.
-	patched(h *history, m int, calls []call) string
-	// result writes a result that answers a call.
+// messageFormat is a format in which a result is a message of its own.
+type messageFormat interface {
+	historyFormat
+	// putTurn writes a turn and its results to the output.
+	putTurn(h *history, t int)
+	// result returns the message of an existing result that answers a call.
 	result(h *history, r *result) string
-	// synthetic writes the new result of a call.
+	// synthetic returns the message of a call's new result.
 	synthetic(h *history, c *call) string
-}
-
-// loose is a format in which what is no result any more is a message.
-type loose interface {
-	format
-	// userText writes a user's message in the manner of message m.
+	// userText returns a user's message in the form of message m.
 	userText(h *history, m int, content string) string
-	// adopt writes a turn with a call for an orphan, and the orphan.
-	adopt(h *history, r *result) []string
+	// adopt returns a turn with a call that is made for an orphan, and the
+	// orphan with the id of that call.
+	adopt(h *history, r *result) (turn, result string)
 }
 
-// renderFlat puts out every turn with its results behind it.
-func (h *history) renderFlat(f flat) {
+// renderMessages writes all messages to the output, each turn with its results
+// directly behind it.
+func (h *history) renderMessages(f messageFormat) {
 	t, r := 0, 0
-	for m := range h.messages {
+	for m := 0; m < len(h.messages); m++ {
 		for r < len(h.results) && h.results[r].message < m {
 			r++
 		}
 		switch {
 		case t < len(h.turns) && h.turns[t].first == m:
-			h.putTurn(f, t)
+			f.putTurn(h, t)
+			m = h.turns[t].last
 			t++
 		case h.role[m] == tool && r < len(h.results) && h.results[r].message == m:
 			h.putInPlace(f, &h.results[r])
@@ -44,14 +42,22 @@ func (h *history) renderFlat(f flat) {
 	}
 }
 
-func (h *history) putTurn(f flat, t int) {
+// putMessageTurn writes a turn of one message, and its results. rewrite returns
+// the message with the calls that changed.
+func (h *history) putMessageTurn(f messageFormat, t int, rewrite func(h *history, m int, calls []call) string) {
 	turn := &h.turns[t]
 	if h.changed(turn) {
-		h.put(turn.first, f.patched(h, turn.first, h.calls[turn.from:turn.to]))
+		h.put(turn.first, rewrite(h, turn.first, h.calls[turn.from:turn.to]))
 	} else {
 		h.copy(turn.first)
 	}
-	for _, a := range h.answers(turn.from, turn.to, func(r *result) bool { return r.message > turn.first && r.message < turn.resultsEnd }) {
+	h.putResults(f, turn.from, turn.to, func(r *result) bool { return r.message > turn.first && r.message < turn.resultsEnd })
+}
+
+// putResults writes the results of some calls. inPlace reports whether a
+// result need not move.
+func (h *history) putResults(f messageFormat, from, to int, inPlace func(*result) bool) {
+	for _, a := range h.answers(from, to, inPlace) {
 		if a.result < 0 {
 			h.add(f.synthetic(h, &h.calls[a.call]))
 			continue
@@ -110,15 +116,15 @@ func (h *history) sortByCall(group []answer) {
 }
 
 // putLoose puts out a result that stays at its place, as what it has become.
-func (h *history) putInPlace(f loose, r *result) {
+func (h *history) putInPlace(f messageFormat, r *result) {
 	switch r.disposition {
 	case kept:
 		h.copy(r.message)
 	case asNote, asText:
 		h.put(r.message, f.userText(h, r.message, h.note(r)))
 	case adopted:
-		made := f.adopt(h, r)
-		h.add(made[0])
-		h.put(r.message, made[1])
+		turn, result := f.adopt(h, r)
+		h.add(turn)
+		h.put(r.message, result)
 	}
 }

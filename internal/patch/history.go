@@ -14,7 +14,7 @@ type history struct {
 	opts         Options
 	provider     provider
 	placeholders []pattern
-	format       format
+	format       historyFormat
 
 	role    []role // of each message
 	turns   []turn
@@ -120,7 +120,7 @@ type idState struct {
 	earlyResults              int // how many there are of these
 }
 
-func newHistory(d document, f format, o Options) *history {
+func newHistory(d document, f historyFormat, o Options) *history {
 	n := len(d.messages)
 	p := providerOf(o.Provider)
 	if o.IDs == "off" {
@@ -254,6 +254,22 @@ func (c *call) real() bool { return c.reason == reasonGiven || c.reason == reaso
 // changed tells whether the call itself is written anew.
 func (c *call) changed() bool {
 	return c.changedID != "" || c.changedName != "" || c.changedArgs != "" || c.dropped != ""
+}
+
+// rewritten returns the JSON object of the call, or of a part of it, with what
+// changed. id, name and args are the names of the object's members, "" for one
+// that the object does not have.
+func (c *call) rewritten(object, id, name, args string) string {
+	if id != "" && c.changedID != "" {
+		object = setMember(object, id, quote(c.changedID))
+	}
+	if name != "" && c.changedName != "" {
+		object = setMember(object, name, quote(c.changedName))
+	}
+	if args != "" && c.changedArgs != "" {
+		object = setMember(object, args, c.changedArgs)
+	}
+	return object
 }
 
 // callsOf gives the calls in a message of a turn.

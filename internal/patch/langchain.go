@@ -9,7 +9,7 @@ import (
 // flat ({"type":"ai","content",…}), as messages_to_dict writes them
 // ({"type","data":{…}}), and as dumps does ({"lc":1,"id":[…],"kwargs":{…}}):
 // https://python.langchain.com/api_reference/core/messages.html
-type langchainFormat struct{}
+type langchainFormat struct{ commonFormat }
 
 // invalid is the kind of a call that LangChain could not parse.
 const invalid = "invalid"
@@ -33,12 +33,6 @@ func langchainRole(kind string) role {
 	}
 	return other
 }
-
-func (langchainFormat) canAnswer(*call, *result) bool { return true }
-
-func (langchainFormat) hasName(*call) bool { return true }
-
-func (langchainFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
 // langchainMessage is a message in any of the forms.
 type langchainMessage struct {
@@ -121,7 +115,7 @@ func langchainResult(fields string) result {
 // marker is the field by which a synthetic result is known.
 const marker = "synthetic_tool_result"
 
-func (f langchainFormat) patched(h *history, m int, calls []call) string {
+func langchainTurn(h *history, m int, calls []call) string {
 	raw := h.at(m)
 	body := langchainBody(raw)
 	if body.inner == "" {
@@ -219,20 +213,11 @@ func langchainElement(c *call, element string, view int) string {
 	if view == viewRaw || view == viewCalls && openAIStyle(element) {
 		return openAIPatched(c, element)
 	}
-	if c.changedID != "" {
-		field := "id"
-		if view == viewContent && member(element, "call_id") != "" {
-			field = "call_id"
-		}
-		element = setMember(element, field, quote(c.changedID))
+	id := "id"
+	if view == viewContent && member(element, "call_id") != "" {
+		id = "call_id"
 	}
-	if c.changedName != "" {
-		element = setMember(element, "name", quote(c.changedName))
-	}
-	if c.changedArgs != "" {
-		element = setMember(element, argsField(element), c.changedArgs)
-	}
-	return element
+	return c.rewritten(element, id, "name", argsField(element))
 }
 
 // argsField is the field of a content block that holds the args.
@@ -246,7 +231,9 @@ func argsField(block string) string {
 	return "args"
 }
 
-func (f langchainFormat) render(h *history) { h.renderFlat(f) }
+func (f langchainFormat) render(h *history) { h.renderMessages(f) }
+
+func (f langchainFormat) putTurn(h *history, t int) { h.putMessageTurn(f, t, langchainTurn) }
 
 func (langchainFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
@@ -268,6 +255,8 @@ func (langchainFormat) synthetic(h *history, c *call) string {
 	return h.formAt(c.message).write("tool", "ToolMessage", langchainFields(c))
 }
 
+func (langchainFormat) message(c *call) string { return "{" + langchainFields(c) + "}" }
+
 // langchainFields writes the fields of the new result of a call.
 func langchainFields(c *call) string {
 	fields := `"type":"tool","content":` + c.content + `,"tool_call_id":` + c.finalIDText()
@@ -287,14 +276,11 @@ func (langchainFormat) userText(h *history, m int, content string) string {
 	return langchainNew(h.at(m), "human", "HumanMessage", `"type":"human","content":`+content)
 }
 
-func (langchainFormat) adopt(h *history, r *result) []string {
-	id := r.changedID
-	raw := h.at(r.message)
-	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + quote(id) + `,"type":"tool_call"}`
-	return []string{
-		langchainNew(raw, "ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`),
-		langchainWith(raw, "tool_call_id", quote(id)),
-	}
+func (langchainFormat) adopt(h *history, r *result) (turn, result string) {
+	id, raw := quote(r.changedID), h.at(r.message)
+	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + id + `,"type":"tool_call"}`
+	turn = langchainNew(raw, "ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`)
+	return turn, langchainWith(raw, "tool_call_id", id)
 }
 
 // langchainNew writes a message in the form that another one has.

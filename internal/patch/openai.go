@@ -8,19 +8,13 @@ import (
 
 // openAIFormat is a history of OpenAI's chat completions, which most others
 // take too: https://platform.openai.com/docs/api-reference/chat/create
-type openAIFormat struct{}
+type openAIFormat struct{ commonFormat }
 
 func (openAIFormat) shape() Shape { return OpenAI }
 
 func (openAIFormat) claims(l traits) bool {
 	return l.kind == "" && (oneOf(l.role, "tool developer function") || l.toolCalls)
 }
-
-func (openAIFormat) canAnswer(*call, *result) bool { return true }
-
-func (openAIFormat) hasName(*call) bool { return true }
-
-func (openAIFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
 func (f openAIFormat) read(h *history, m int) {
 	var role, calls, content, id, name string
@@ -142,7 +136,7 @@ func escaped(s string) string {
 }
 
 // patched writes the calls of a message as was decided.
-func (openAIFormat) patched(h *history, m int, calls []call) string {
+func openAITurn(h *history, m int, calls []call) string {
 	return editMember(h.at(m), "tool_calls", func(list string) string {
 		return editElements(list, func(n int, element string) (string, bool) {
 			return openAIPatched(&calls[n], element), calls[n].dropped == ""
@@ -151,9 +145,7 @@ func (openAIFormat) patched(h *history, m int, calls []call) string {
 }
 
 func openAIPatched(c *call, element string) string {
-	if c.changedID != "" {
-		element = setMember(element, "id", quote(c.changedID))
-	}
+	element = c.rewritten(element, "id", "", "")
 	if c.changedName == "" && c.changedArgs == "" {
 		return element
 	}
@@ -161,17 +153,12 @@ func openAIPatched(c *call, element string) string {
 	if c.kind == "custom" {
 		field = "custom"
 	}
-	f := member(element, field)
-	if c.changedName != "" {
-		f = setMember(f, "name", quote(c.changedName))
-	}
-	if c.changedArgs != "" {
-		f = setMember(f, "arguments", c.changedArgs)
-	}
-	return setMember(element, field, f)
+	return setMember(element, field, c.rewritten(member(element, field), "", "name", "arguments"))
 }
 
-func (f openAIFormat) render(h *history) { h.renderFlat(f) }
+func (f openAIFormat) render(h *history) { h.renderMessages(f) }
+
+func (f openAIFormat) putTurn(h *history, t int) { h.putMessageTurn(f, t, openAITurn) }
 
 func (openAIFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
@@ -181,7 +168,9 @@ func (openAIFormat) result(h *history, r *result) string {
 	return raw
 }
 
-func (openAIFormat) synthetic(_ *history, c *call) string {
+func (f openAIFormat) synthetic(_ *history, c *call) string { return f.message(c) }
+
+func (openAIFormat) message(c *call) string {
 	return `{"role":"tool","tool_call_id":` + c.finalIDText() + `,"content":` + c.content + `}`
 }
 
@@ -189,10 +178,8 @@ func (openAIFormat) userText(_ *history, _ int, content string) string {
 	return `{"role":"user","content":` + content + `}`
 }
 
-func (openAIFormat) adopt(h *history, r *result) []string {
-	id := r.changedID
-	return []string{
-		`{"role":"assistant","content":null,"tool_calls":[{"id":` + quote(id) + `,"type":"function","function":{"name":` + quote(adoptedName(r)) + `,"arguments":"{}"}}]}`,
-		setMember(h.at(r.message), "tool_call_id", quote(id)),
-	}
+func (openAIFormat) adopt(h *history, r *result) (turn, result string) {
+	id := quote(r.changedID)
+	turn = `{"role":"assistant","content":null,"tool_calls":[{"id":` + id + `,"type":"function","function":{"name":` + quote(adoptedName(r)) + `,"arguments":"{}"}}]}`
+	return turn, setMember(h.at(r.message), "tool_call_id", id)
 }

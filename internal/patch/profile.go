@@ -47,7 +47,7 @@ func profileOf(name string) (profile, bool) {
 
 // formatFor gives the format in which a profile reads a history. One without
 // messages is of any.
-func (p profile) formatFor(f format, d *document) (format, error) {
+func (p profile) formatFor(f historyFormat, d *document) (historyFormat, error) {
 	switch {
 	case slices.Contains(p.shapes, f.shape()):
 		return f, nil

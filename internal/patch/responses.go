@@ -5,7 +5,7 @@ import "strings"
 // responsesFormat is a list of input items of OpenAI's Responses:
 // https://platform.openai.com/docs/api-reference/responses/create
 // A turn is an unbroken run of items by the model.
-type responsesFormat struct{}
+type responsesFormat struct{ commonFormat }
 
 func (responsesFormat) shape() Shape { return Responses }
 
@@ -56,8 +56,6 @@ func (responsesFormat) canAnswer(c *call, r *result) bool {
 func (responsesFormat) hasName(c *call) bool {
 	return c.kind == "function_call" || c.kind == "custom_tool_call"
 }
-
-func (responsesFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
 func (f responsesFormat) read(h *history, m int) {
 	item := responsesItem(h.at(m))
@@ -144,25 +142,14 @@ func (f responsesFields) call() call {
 	return c
 }
 
-func (f responsesFormat) render(h *history) {
-	t, r := 0, 0
-	for m := 0; m < len(h.messages); m++ {
-		for r < len(h.results) && h.results[r].message < m {
-			r++
-		}
-		switch {
-		case t < len(h.turns) && h.turns[t].first == m:
-			w := responsesWriter{h: h, f: f, t: t}
-			w.turn()
-			m = h.turns[t].last
-			t++
-		case h.role[m] == tool && h.results[r].message == m:
-			h.putInPlace(f, &h.results[r])
-		default:
-			h.copy(m)
-		}
-	}
+func (f responsesFormat) render(h *history) { h.renderMessages(f) }
+
+func (f responsesFormat) putTurn(h *history, t int) {
+	w := responsesWriter{h: h, f: f, t: t}
+	w.turn()
 }
+
+func (f responsesFormat) synthetic(_ *history, c *call) string { return f.message(c) }
 
 // responsesWriter puts out one turn.
 type responsesWriter struct {
@@ -183,7 +170,7 @@ func (w *responsesWriter) turn() {
 	goesOn := h.inFlight && w.t == len(h.turns)-1
 	if !h.provider.adjacent && (goesOn || w.allResultsFollow(behind)) {
 		w.items(turn.first, turn.last+1)
-		w.group(turn.from, turn.to, behind)
+		h.putResults(w.f, turn.from, turn.to, behind)
 		return
 	}
 	from, c := turn.first, turn.from
@@ -195,7 +182,7 @@ func (w *responsesWriter) turn() {
 		to := h.calls[next-1].message + 1
 		w.items(from, to)
 		last := to == turn.last+1
-		w.group(c, next, func(r *result) bool { return behind(r) && (last || !h.provider.adjacent) })
+		h.putResults(w.f, c, next, func(r *result) bool { return behind(r) && (last || !h.provider.adjacent) })
 		from, c = to, next
 	}
 	w.items(from, turn.last+1)
@@ -235,7 +222,7 @@ func (w *responsesWriter) items(from, to int) {
 		switch {
 		case len(calls) > 0 && calls[0].dropped != "":
 		case len(calls) > 0 && calls[0].changed():
-			h.put(m, responsesPatched(&calls[0], h.at(m)))
+			h.put(m, calls[0].rewritten(h.at(m), "call_id", "name", "arguments"))
 		case w.isLoneReasoning(m):
 			h.op(Op{Op: "reasoning_dropped", Turn: w.t, Message: m, Call: -1, ID: text(member(h.at(m), "id")), Hash: hash(h.at(m))})
 		default:
@@ -275,32 +262,6 @@ func (w *responsesWriter) findLoneReasoning() map[int]bool {
 	return alone
 }
 
-func responsesPatched(c *call, item string) string {
-	if c.changedID != "" {
-		item = setMember(item, "call_id", quote(c.changedID))
-	}
-	if c.changedName != "" {
-		item = setMember(item, "name", quote(c.changedName))
-	}
-	if c.changedArgs != "" {
-		item = setMember(item, "arguments", c.changedArgs)
-	}
-	return item
-}
-
-// group puts out the results of some of the turn's calls.
-func (w *responsesWriter) group(from, to int, inPlace func(*result) bool) {
-	h := w.h
-	for _, a := range h.answers(from, to, inPlace) {
-		if a.result < 0 {
-			h.add(responsesSynthetic(&h.calls[a.call]))
-			continue
-		}
-		r := &h.results[a.result]
-		h.put(r.message, w.f.result(h, r))
-	}
-}
-
 // result writes a result with the id and the kind of its call.
 func (responsesFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
@@ -333,13 +294,13 @@ func (responsesFormat) userText(_ *history, _ int, content string) string {
 	return `{"type":"message","role":"user","content":` + content + `}`
 }
 
-func (responsesFormat) adopt(h *history, r *result) []string {
+func (responsesFormat) adopt(h *history, r *result) (turn, result string) {
 	id := quote(r.changedID)
 	output := setMember(setMember(h.at(r.message), "call_id", id), "type", `"function_call_output"`)
 	if content := contentOf(r.content); content != r.content {
 		output = setMember(output, "output", content) // another kind's, which a function does not give
 	}
-	return []string{`{"type":"function_call","call_id":` + id + `,"name":"unknown","arguments":"{}"}`, output}
+	return `{"type":"function_call","call_id":` + id + `,"name":"unknown","arguments":"{}"}`, output
 }
 
 // responsesSynthetic writes the new result of a call: the item of OpenAI's
@@ -347,7 +308,7 @@ func (responsesFormat) adopt(h *history, r *result) []string {
 // https://platform.openai.com/docs/api-reference/responses/create
 // A computer_call takes nothing but a screenshot, which nobody can make up: the
 // text it gets here, the API refuses.
-func responsesSynthetic(c *call) string {
+func (responsesFormat) message(c *call) string {
 	id, rest := c.finalIDText(), ""
 	switch {
 	case c.parent != "":

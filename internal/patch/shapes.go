@@ -6,73 +6,114 @@ import (
 	"strings"
 )
 
-// format is what the rules need to know of a shape of histories.
+// Shape is the format of a history.
+type Shape string
+
+// The shapes that synthetic results are written in.
+const (
+	LangChain Shape = "langchain"
+	OpenAI    Shape = "openai"
+	Anthropic Shape = "anthropic"
+	Responses Shape = "responses"
+	Bedrock   Shape = "bedrock"
+)
+
+// Auto makes Repair detect the shape from the messages.
+const Auto Shape = "auto"
+
+// shapes lists the formats; each is one file. Where two of them claim a
+// message, the first one gets it.
+var shapes = [...]format{
+	responsesFormat{},
+	langchainFormat{},
+	anthropicFormat{},
+	openAIFormat{},
+	bedrockFormat{},
+}
+
+// format writes synthetic results of one shape.
 type format interface {
 	shape() Shape
-	// claims tells whether a message that looks like that is of this shape only.
-	claims(l traits) bool
-	// read adds the turns, the calls and the results of message m.
+	// message returns the synthetic result of a call as a message.
+	message(c *call) string
+}
+
+// historyFormat is a format whose histories can be repaired.
+type historyFormat interface {
+	format
+	// claims reports whether only this shape has messages with these traits.
+	claims(t traits) bool
+	// read adds the turn, the calls and the results of message m.
 	read(h *history, m int)
-	// fits tells whether a result is of a kind that can answer a call.
+	// canAnswer reports whether a result is of a kind that answers the call.
 	canAnswer(c *call, r *result) bool
-	// named tells whether a call has a name at all.
+	// hasName reports whether calls of the call's kind have a name.
 	hasName(c *call) bool
-	// onlyResults tells whether a message holds results and nothing else.
+	// onlyResults reports whether a message consists of results only.
 	onlyResults(h *history, m int) bool
-	// render puts out all messages, as was decided.
+	// render writes all messages to the output.
 	render(h *history)
 }
 
-// formats are the shapes that can be repaired; one is one file. What two of
-// them claim, the first gets.
-func formats() []format {
-	return []format{responsesFormat{}, langchainFormat{}, anthropicFormat{}, openAIFormat{}}
+// commonFormat has what holds for most formats: a result can answer any call,
+// every call has a name, and a result is a message of its own.
+type commonFormat struct{}
+
+func (commonFormat) canAnswer(*call, *result) bool { return true }
+
+func (commonFormat) hasName(*call) bool { return true }
+
+func (commonFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
+
+// Shapes returns all shapes that Synthetic writes, sorted.
+func Shapes() []Shape {
+	var names []Shape
+	for _, f := range shapes {
+		names = append(names, f.shape())
+	}
+	slices.Sort(names)
+	return names
 }
 
-// Auto is the shape that a history shows.
-const Auto Shape = "auto"
-
-// Repairable are the shapes that Repair takes, Auto first.
+// Repairable returns the shapes that Repair accepts: Auto, then the others,
+// sorted.
 func Repairable() []Shape {
 	var names []Shape
-	for _, f := range formats() {
-		names = append(names, f.shape())
+	for _, f := range shapes {
+		if _, ok := f.(historyFormat); ok {
+			names = append(names, f.shape())
+		}
 	}
 	slices.Sort(names)
 	return append([]Shape{Auto}, names...)
 }
 
 // formatOf gives the format of that name, or the one that the messages show.
-func formatOf(shape Shape, d *document) (format, error) {
+func formatOf(shape Shape, d *document) (historyFormat, error) {
 	if shape == "" || shape == Auto {
 		return detectFormat(d)
 	}
-	for _, f := range formats() {
-		if f.shape() == shape {
-			return f, nil
+	for _, f := range shapes {
+		if known, ok := f.(historyFormat); ok && f.shape() == shape {
+			return known, nil
 		}
 	}
 	return nil, fmt.Errorf("patch: unknown history format %q (known: %s)", shape, wordList(Repairable()))
 }
 
-// recognise finds the shape of a history: the first message that only one
-// shape has decides, and one of another shape is an error.
-func detectFormat(d *document) (format, error) {
-	var found format
-	where, all := 0, formats()
+// detectFormat returns the format that the messages show: that of the first
+// message which only one shape has. A message of another shape is an error.
+func detectFormat(d *document) (historyFormat, error) {
+	var found historyFormat
+	where := 0
 	for m := range d.messages {
-		l := traitsOf(d.at(m))
-		for _, f := range all {
-			if !f.claims(l) {
-				continue
-			}
-			if found != nil && found.shape() != f.shape() {
-				return nil, fmt.Errorf("patch: the format is ambiguous: message %d is of %s and message %d of %s: name one", where, found.shape(), m, f.shape())
-			}
-			if found == nil {
-				found, where = f, m
-			}
-			break
+		f := claimant(traitsOf(d.at(m)))
+		switch {
+		case f == nil:
+		case found == nil:
+			found, where = f, m
+		case found.shape() != f.shape():
+			return nil, fmt.Errorf("patch: the format is ambiguous: message %d is of %s and message %d of %s: name one", where, found.shape(), m, f.shape())
 		}
 	}
 	switch {
@@ -82,6 +123,17 @@ func detectFormat(d *document) (format, error) {
 		return responsesFormat{}, nil
 	}
 	return plainFormat(d)
+}
+
+// claimant returns the first format that claims a message with these traits,
+// nil if none does.
+func claimant(t traits) historyFormat {
+	for _, f := range shapes {
+		if known, ok := f.(historyFormat); ok && known.claims(t) {
+			return known
+		}
+	}
+	return nil
 }
 
 // look is what tells the shapes of a message apart.
@@ -117,7 +169,7 @@ func traitsOf(message string) traits {
 // plain is the shape of a history without anything that only one has: with
 // roles only it is the same in OpenAI's chat and Anthropic's messages, and
 // there is nothing to repair either.
-func plainFormat(d *document) (format, error) {
+func plainFormat(d *document) (historyFormat, error) {
 	for m := range d.messages {
 		if r := text(member(d.at(m), "role")); r == "" {
 			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, wordList(Repairable()[1:]))

@@ -14,21 +14,6 @@ import (
 	"streamer/internal/events"
 )
 
-// Shape is the shape of a history. The list of shapes is Shapes.
-type Shape string
-
-// The shapes.
-const (
-	LangChain Shape = "langchain"
-	OpenAI    Shape = "openai"
-	Anthropic Shape = "anthropic"
-	Responses Shape = "responses"
-	Bedrock   Shape = "bedrock"
-)
-
-// Shapes are all of them.
-func Shapes() []Shape { return []Shape{LangChain, OpenAI, Anthropic, Responses, Bedrock} }
-
 // Call is the call a synthetic result answers.
 type Call struct {
 	ID, Name string
@@ -51,17 +36,10 @@ func Synthetic(shape Shape, of Call, reason events.Text, text string) (json.RawM
 		id: of.ID, idText: quote(of.ID), name: of.Name, kind: of.Kind, parent: of.Parent,
 		content: quote(text), reason: string(reason), isError: true,
 	}
-	switch shape {
-	case LangChain:
-		return json.RawMessage("{" + langchainFields(&c) + "}"), nil
-	case OpenAI:
-		return json.RawMessage(openAIFormat{}.synthetic(nil, &c)), nil
-	case Anthropic:
-		return json.RawMessage(`{"role":"user","content":[` + anthropicSynthetic(&c) + `]}`), nil
-	case Responses:
-		return json.RawMessage(responsesSynthetic(&c)), nil
-	case Bedrock:
-		return json.RawMessage(bedrockSynthetic(&c)), nil
+	for _, f := range shapes {
+		if f.shape() == shape {
+			return json.RawMessage(f.message(&c)), nil
+		}
 	}
 	return nil, fmt.Errorf("patch: unknown history shape %q (known: %s)", shape, wordList(Shapes()))
 }
