@@ -2,9 +2,9 @@ package patch
 
 import "strings"
 
-// anthropicFormat is a history of Anthropic's messages:
+// anthropicFormat is a history of Anthropic's messages. The results of a turn come
+// first in the user's message that directly follows it.
 // https://docs.anthropic.com/en/api/messages
-// The results of a turn stand first in the user's message right behind it.
 type anthropicFormat struct{ commonFormat }
 
 func (anthropicFormat) shape() Shape { return Anthropic }
@@ -13,7 +13,7 @@ func (anthropicFormat) claims(l traits) bool {
 	return l.anthropic && oneOf(l.role, "user assistant")
 }
 
-// anthropicBlock tells whether a type of block is Anthropic's alone.
+// anthropicBlock reports whether only Anthropic has blocks of this type.
 func anthropicBlock(kind string) bool {
 	return oneOf(kind, "tool_use tool_result thinking redacted_thinking") || serverCall(kind) || serverResult(kind)
 }
@@ -22,6 +22,7 @@ func (f anthropicFormat) onlyResults(h *history, m int) bool {
 	return h.role[m] == user && allResults(member(h.at(m), "content"))
 }
 
+// allResults reports whether content is a list of tool results only.
 func allResults(content string) bool {
 	n := 0
 	for _, b := range elements(content) {
@@ -60,6 +61,7 @@ func (f anthropicFormat) read(h *history, m int) {
 	}
 }
 
+// readTurn reads an assistant's message.
 func (anthropicFormat) readTurn(h *history, m int, content string) {
 	h.addTurn(m)
 	for n, b := range elements(content) {
@@ -95,6 +97,8 @@ func (anthropicFormat) readTurn(h *history, m int, content string) {
 	}
 }
 
+// anthropicResult reads block n of a user's message and reports whether it is a
+// tool result.
 func anthropicResult(n int, block string) (result, bool) {
 	r := result{block: n, raw: block}
 	kind := ""
@@ -130,15 +134,15 @@ func (f anthropicFormat) render(h *history) {
 	}
 }
 
-// anthropicWriter puts out a history of Anthropic's.
+// anthropicWriter writes a history of Anthropic's messages.
 type anthropicWriter struct {
 	h       *history
 	t, r    int      // the next turn, the next result
-	results []string // the results of the last turn, which go into the next user's message
-	loops   *loops   // what goes on with a server tool, once one is open
+	results []string // results of the last turn, for the next user's message
+	loops   *loops   // set when a server tool without a result is found
 }
 
-// turn puts out an assistant's message and makes its results ready.
+// turn writes an assistant's message and keeps its results for the next message.
 func (w *anthropicWriter) turn(m int) {
 	w.flush()
 	h, t := w.h, w.t
@@ -154,12 +158,12 @@ func (w *anthropicWriter) turn(m int) {
 	}
 	raw = w.addServerResults(m, t, raw)
 	if blocks := member(raw, "content"); raw != h.at(m) && first(blocks, '[') == len(blocks) {
-		return // nothing is left of it
+		return // all of its blocks were dropped
 	}
 	h.put(m, raw)
 }
 
-// anthropicCalls writes the changed calls of a message.
+// anthropicCalls returns a message with its changed calls.
 func anthropicCalls(raw string, calls []call) string {
 	k := 0
 	return editMember(raw, "content", func(content string) string {
@@ -176,7 +180,7 @@ func anthropicCalls(raw string, calls []call) string {
 	})
 }
 
-// result writes a result block of a turn.
+// result returns the result block for an answer.
 func (w *anthropicWriter) result(a answer) string {
 	c := &w.h.calls[a.call]
 	if a.result >= 0 {
@@ -194,7 +198,7 @@ func (anthropicFormat) message(c *call) string {
 	return `{"role":"user","content":[` + anthropicSynthetic(c) + `]}`
 }
 
-// anthropicSynthetic writes the new result of a call, as a block.
+// anthropicSynthetic returns the new result of a call as a block.
 func anthropicSynthetic(c *call) string {
 	block := `{"type":"tool_result","tool_use_id":` + c.finalIDText() + `,"content":` + c.content
 	if c.isError {
@@ -206,7 +210,7 @@ func anthropicSynthetic(c *call) string {
 	return block + "}"
 }
 
-// user puts out a user's message: the results that wait, then what is its own.
+// user writes a user's message: the results of the last turn, then its own blocks.
 func (w *anthropicWriter) user(m int) {
 	h := w.h
 	content := member(h.at(m), "content")
@@ -224,7 +228,7 @@ func (w *anthropicWriter) user(m int) {
 		return
 	}
 	own, made := w.ownBlocks(m, content)
-	if len(made) > 0 { // calls made for orphans stand between the two
+	if len(made) > 0 { // calls made for orphans come between the two
 		w.results = blocks
 		w.flush()
 		blocks = nil
@@ -232,13 +236,13 @@ func (w *anthropicWriter) user(m int) {
 	}
 	blocks = append(blocks, own...)
 	if len(blocks) == 0 && first(content, '[') < len(content) {
-		return // its results have gone
+		return // all of its results moved or were dropped
 	}
 	h.put(m, editMember(h.at(m), "content", func(string) string { return unchangedOr(content, blocks) }))
 }
 
-// own gives the blocks of a user's message that stay in it, and the calls that
-// are made for orphans among them.
+// ownBlocks returns the blocks that stay in a user's message, and the calls that
+// are made for its orphans.
 func (w *anthropicWriter) ownBlocks(m int, content string) (own, made []string) {
 	h := w.h
 	var rest []string
@@ -262,7 +266,8 @@ func (w *anthropicWriter) ownBlocks(m int, content string) (own, made []string) 
 	return append(own, rest...), made
 }
 
-// at gives the result that a block is, if it is one.
+// resultAt returns the result in a block of message m, nil if the block is not a
+// result.
 func (w *anthropicWriter) resultAt(m, block int) *result {
 	for results := w.h.results; w.r < len(results); w.r++ {
 		r := &results[w.r]
@@ -276,6 +281,7 @@ func (w *anthropicWriter) resultAt(m, block int) *result {
 	return nil
 }
 
+// noteBlocks returns the content of a note as blocks.
 func noteBlocks(content string) []string {
 	if strings.HasPrefix(content, `"`) {
 		return []string{textBlock(content)}
@@ -287,7 +293,8 @@ func noteBlocks(content string) []string {
 	return blocks
 }
 
-// same gives a list of blocks, with the bytes it had where nothing changed.
+// unchangedOr returns content if it has these blocks, and a new list of them
+// otherwise.
 func unchangedOr(content string, blocks []string) string {
 	n := 0
 	for i, b := range elements(content) {
@@ -302,7 +309,7 @@ func unchangedOr(content string, blocks []string) string {
 	return content
 }
 
-// flush puts the results that wait into a message of their own.
+// flush writes the results of the last turn as a message of their own.
 func (w *anthropicWriter) flush() {
 	if len(w.results) > 0 {
 		w.h.add(`{"role":"user","content":` + list(w.results) + `}`)
@@ -310,7 +317,7 @@ func (w *anthropicWriter) flush() {
 	}
 }
 
-// merge makes one message of neighbours that have one role.
+// mergeRoles merges consecutive messages of one role.
 func (w *anthropicWriter) mergeRoles() {
 	h := w.h
 	out := make([]piece, 0, len(h.out))
@@ -335,6 +342,7 @@ func (w *anthropicWriter) mergeRoles() {
 	h.out = out
 }
 
+// blocksOf returns the content of a message as blocks.
 func blocksOf(content string) []string {
 	if !strings.HasPrefix(content, "[") {
 		if text(content) == "" {

@@ -2,19 +2,19 @@ package patch
 
 import "strings"
 
-// Server tools are run by the provider; their results stand in the assistant's
-// own message: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/overview
-// One that was interrupted is refused, unless the provider is to go on with it.
+// The provider runs server tools itself. Their results are in the assistant's
+// message: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/overview
+// The API refuses a server tool without a result, unless it can still continue.
 
-// serverCall tells whether a block is the call of a server tool.
+// serverCall reports whether a block is the call of a server tool.
 func serverCall(kind string) bool { return kind == "server_tool_use" || kind == "mcp_tool_use" }
 
-// serverResult tells whether a block is the result of a server tool.
+// serverResult reports whether a block is the result of a server tool.
 func serverResult(kind string) bool {
 	return strings.HasSuffix(kind, "_tool_result")
 }
 
-// serverTools are the names of server tools and the type of their results.
+// serverTools returns the type prefix of the results of each server tool.
 func serverTools() map[string]string {
 	return map[string]string{
 		"web_search": "web_search", "web_fetch": "web_fetch", "code_execution": "code_execution",
@@ -23,8 +23,8 @@ func serverTools() map[string]string {
 	}
 }
 
-// server gives each server tool of message m that has no result one that says
-// so.
+// addServerResults returns message m with an error for each server tool that has no
+// result.
 func (w *anthropicWriter) addServerResults(m, t int, raw string) string {
 	h := w.h
 	if h.opts.Server == "off" || !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
@@ -60,8 +60,8 @@ func (w *anthropicWriter) addServerResults(m, t int, raw string) string {
 	})
 }
 
-// openServer gives the ids of the server tools of message m that have no
-// result there, nor in the next assistant's message.
+// unansweredServerCalls returns the ids of the server tools of message m that have
+// no result in it or in the next assistant's message.
 func (w *anthropicWriter) unansweredServerCalls(m, t int) map[string]bool {
 	h := w.h
 	var open map[string]bool
@@ -90,16 +90,16 @@ func (w *anthropicWriter) unansweredServerCalls(m, t int) map[string]bool {
 	return open
 }
 
-// serverError writes the result of a server tool that was interrupted, ""
-// where the type of its result is not known.
+// serverError returns the error result of an interrupted server tool, "" if the
+// type of its result is unknown.
 func (w *anthropicWriter) serverError(block string) string {
 	id, name := member(block, "id"), text(member(block, "name"))
 	if id == "" {
 		id = `""`
 	}
 	if text(member(block, "type")) == "mcp_tool_use" {
-		said := w.h.syntheticText("interrupted", name, text(id))
-		return `{"type":"mcp_tool_result","tool_use_id":` + id + `,"is_error":true,"content":[` + textBlock(quote(said)) + `]}`
+		reason := w.h.syntheticText("interrupted", name, text(id))
+		return `{"type":"mcp_tool_result","tool_use_id":` + id + `,"is_error":true,"content":[` + textBlock(quote(reason)) + `]}`
 	}
 	kind := serverTools()[name]
 	if kind == "" {
@@ -109,19 +109,20 @@ func (w *anthropicWriter) serverError(block string) string {
 	return `{"type":"` + kind + `","tool_use_id":` + id + `,"content":{"type":"` + kind + `_error","error_code":"unavailable"}}`
 }
 
-// A server tool that runs code may call the client's tools and go on with what
-// they gave: its result then stands behind as many turns as it takes, with
-// nothing but tool results between them.
+// A server tool that runs code may call the client's tools and continue with
+// their results. Its own result then follows any number of turns later, with
+// only tool results between those turns.
 // https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/programmatic-tool-calling
 
-// loops says which turns go on with the one in front of them.
+// loops describes which turns continue the previous one.
 type loops struct {
-	last     []int          // by turn: the last one that is reached through results only
-	end      int            // the last turn, if it is one whose results the provider waits for; -1
-	called   map[string]int // by the id of a server tool: the last turn in which it calls a tool
-	answered map[string]int // by the id of a server tool: the last turn that has its result
+	last     []int          // by turn: the last turn that continues it
+	end      int            // the last turn if only results follow it, otherwise -1
+	called   map[string]int // by id of a server tool: the last turn in which it calls a tool
+	answered map[string]int // by id of a server tool: the last turn with its result
 }
 
+// serverLoops returns the loops of the history.
 func (h *history) serverLoops() *loops {
 	n := len(h.turns)
 	l := &loops{last: make([]int, n), end: -1, called: map[string]int{}, answered: map[string]int{}}
@@ -149,8 +150,8 @@ func (h *history) serverLoops() *loops {
 	return l
 }
 
-// onlyResultsBehind tells whether nothing but results of calls will stand
-// between a turn and the next one, or the end.
+// onlyResultsBehind reports whether the output has only results of calls between a
+// turn and the next one, or the end.
 func (h *history) onlyResultsBehind(t int) bool {
 	next := len(h.messages)
 	if t+1 < len(h.turns) {
@@ -169,8 +170,8 @@ func (h *history) onlyResultsBehind(t int) bool {
 	return true
 }
 
-// running takes out of the server tools of a turn, which have no result there,
-// those that got one as they went on, and those that may still go on.
+// removeRunning removes from the open server tools of turn t those that got a
+// result in a later turn that continues it, and those that may still continue.
 func (l *loops) removeRunning(t int, open map[string]bool) {
 	for id := range open {
 		answered, ok := l.answered[id]

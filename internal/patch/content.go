@@ -6,23 +6,23 @@ import (
 	"streamer/internal/events"
 )
 
-// ranks counts, for each call, the calls behind it that have its id: the log
-// and the history may begin at different places, but end at the same.
+// ranks returns for each call the number of later calls with its id. The log and
+// the history may begin at different places, but end at the same one.
 func (h *history) ranks() []int {
 	ranks := make([]int, len(h.calls))
 	if len(h.opts.Log) == 0 {
 		return ranks
 	}
-	behind := map[string]int{}
+	later := map[string]int{}
 	for c := len(h.calls) - 1; c >= 0; c-- {
 		id := h.calls[c].id
-		ranks[c] = behind[id]
-		behind[id]++
+		ranks[c] = later[id]
+		later[id]++
 	}
 	return ranks
 }
 
-// logged gives what the session's log knows of a call.
+// logged returns the outcome of a call in the session's log.
 func (h *history) logged(c *call, rank int) (Outcome, bool) {
 	outcomes := h.opts.Log[c.id]
 	if rank >= len(outcomes) {
@@ -32,8 +32,8 @@ func (h *history) logged(c *call, rank int) (Outcome, bool) {
 	return o, o.Name == "" || c.name == "" || o.Name == c.name
 }
 
-// outdated tells whether the log has a real result for a call that has only a
-// placeholder in the history, and which may take its place.
+// replaceable reports whether the log has a real result for a call whose result in
+// the history is a placeholder, and whether the options allow replacing it.
 func (h *history) replaceable(c *call, rank int) bool {
 	o, ok := h.logged(c, rank)
 	if !ok || !o.real() || !h.results[c.answer].placeholder || h.opts.Dangling == "leave" || h.keptUnanswerable(c) {
@@ -50,12 +50,13 @@ func (h *history) replaceable(c *call, rank int) bool {
 
 // The reasons of results that are a tool's own.
 const (
+	// The reasons of results that are a tool's own.
 	reasonGiven = "given" // by the caller
 	reasonLog   = "log"   // of the session
 )
 
-// fill makes the content of a new result: what the caller gave, what the log
-// has, or a text that says why there is none.
+// fillContent sets the content of a call's new result: the result from the options,
+// the result from the log, or a text with the reason why there is none.
 func (h *history) fillContent(c *call, rank int) {
 	logged, inLog := h.logged(c, rank)
 	switch content, ok := h.opts.Results[c.id]; {
@@ -71,9 +72,9 @@ func (h *history) fillContent(c *call, rank int) {
 		return
 	}
 	reason := events.TextInterrupted
-	switch said, ok := h.opts.Reasons[c.id]; {
+	switch word, ok := h.opts.Reasons[c.id]; {
 	case ok:
-		reason = events.Text(said)
+		reason = events.Text(word)
 	case inLog && logged.Reason != "":
 		reason = logged.Reason
 	case c.broken:
@@ -83,7 +84,7 @@ func (h *history) fillContent(c *call, rank int) {
 	c.content = quote(h.syntheticText(reason, c.finalName(), c.finalID()))
 }
 
-// said is the text of a synthetic result.
+// syntheticText returns the text of a synthetic result.
 func (h *history) syntheticText(reason events.Text, name, id string) string {
 	template := h.opts.Template
 	if template == "" {
@@ -92,8 +93,8 @@ func (h *history) syntheticText(reason events.Text, name, id string) string {
 	return events.Fill(template, name, id)
 }
 
-// asContent gives a JSON value as the content of a result: text and lists of
-// blocks are that, anything else is the text it is written as.
+// contentOf returns a JSON value as the content of a result. A string or a list of
+// typed blocks stays; any other value becomes a string with its JSON.
 func contentOf(value string) string {
 	value = strings.TrimSpace(value)
 	if strings.HasPrefix(value, `"`) {

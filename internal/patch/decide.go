@@ -1,9 +1,9 @@
 package patch
 
-// decide says of every call and every result what becomes of it. A decision
-// about a turn looks at nothing behind the next one, unless a late result is
-// to be moved: with late results noted, the repair of the beginning of a
-// history is the beginning of its repair.
+// decide decides about every call and every result. A decision about a turn depends
+// only on messages before the end of the next turn, unless a late result moves. If
+// late results become notes, the repair of a prefix is therefore a prefix of the
+// repair.
 func (h *history) decide() {
 	h.dropDuplicateCalls()
 	for c := range h.calls {
@@ -27,20 +27,20 @@ func (h *history) decide() {
 	}
 }
 
-// speaksAtEnd tells whether a result behind the last turn becomes a text: then
-// the turn is not the last word, and will not be when this is repaired again.
+// endsWithText reports whether a result behind the last turn becomes a text. The
+// turn is then not the end of the history, and its calls are not in flight.
 func (h *history) endsWithText() bool {
-	stays := !oneOf(h.opts.Orphans, "text adopt")
+	orphansStay := !oneOf(h.opts.Orphans, "text adopt")
 	for r := len(h.results) - 1; r >= 0 && h.results[r].after == len(h.turns)-1; r-- {
-		if res := &h.results[r]; res.disposition == asNote || res.call < 0 && !stays {
+		if res := &h.results[r]; res.disposition == asNote || res.call < 0 && !orphansStay {
 			return true
 		}
 	}
 	return false
 }
 
-// dropTwins takes out calls that stand twice in a turn, the second without a
-// result of its own.
+// dropDuplicateCalls drops calls that are twice in a turn and have no result of
+// their own.
 func (h *history) dropDuplicateCalls() {
 	type key struct {
 		turn           int
@@ -60,7 +60,7 @@ func (h *history) dropDuplicateCalls() {
 	}
 }
 
-// dropUnanswerable takes out calls without a result that no text can answer.
+// dropUnanswerable drops calls without a result that text cannot answer.
 func (h *history) dropUnanswerable() {
 	if h.opts.Unanswerable != "drop" {
 		return
@@ -72,6 +72,7 @@ func (h *history) dropUnanswerable() {
 	}
 }
 
+// drop drops a call.
 func (h *history) drop(c *call, why string) {
 	c.dropped = why
 	op := h.callOp("call_dropped", c)
@@ -79,7 +80,7 @@ func (h *history) drop(c *call, why string) {
 	h.op(op)
 }
 
-// choose picks the result that stays of those a call has.
+// chooseResult selects the result that stays among those of a call.
 func (h *history) chooseResult(c *call) {
 	real, placeholder, late := -1, -1, -1
 	for r := c.firstResult; r >= 0; r = h.results[r].next {
@@ -102,8 +103,8 @@ func (h *history) chooseResult(c *call) {
 		c.answer = placeholder
 	}
 	if c.answer < 0 && c.firstResult >= 0 && late < 0 {
-		// Nothing but placeholders that stand too late: one is moved, unless
-		// nothing behind the next turn may matter.
+		// All results are late placeholders. One of them moves, unless the
+		// decision must not depend on messages after the next turn.
 		if h.opts.Late != "note" && h.opts.Late != "drop" && !h.immovable(c, c.firstResult) {
 			c.answer = c.firstResult
 		}
@@ -113,7 +114,7 @@ func (h *history) chooseResult(c *call) {
 	}
 }
 
-// chooseLate decides about a real result behind another turn.
+// chooseLate decides about a real result after another turn.
 func (h *history) chooseLate(c *call, late int) {
 	switch {
 	case h.opts.Late == "drop":
@@ -124,13 +125,14 @@ func (h *history) chooseLate(c *call, late int) {
 	}
 }
 
-// bound tells whether a late result cannot be moved.
+// immovable reports whether a late result cannot move because signed reasoning is
+// in between.
 func (h *history) immovable(c *call, r int) bool {
 	return h.opts.Late == "auto" && h.signedBetween(c, h.results[r].after)
 }
 
-// leaveOpen marks the calls that get no result, on request. One that is given
-// goes in all the same.
+// markLeftOpen pending the calls that stay open as requested. A result from the
+// options closes a call in any case.
 func (h *history) markLeftOpen() {
 	pending := h.pendingCalls()
 	for i := range h.calls {
@@ -144,7 +146,7 @@ func (h *history) markLeftOpen() {
 	}
 }
 
-// answer gives every other call without a result a new one.
+// addResults adds a new result for every other call without one.
 func (h *history) addResults() {
 	rank := h.ranks()
 	for i := range h.calls {
@@ -163,24 +165,25 @@ func (h *history) addResults() {
 	}
 }
 
+// keptUnanswerable reports whether a call stays open because text cannot answer it.
 func (h *history) keptUnanswerable(c *call) bool {
 	return c.needsScreenshot && h.opts.Unanswerable == "keep"
 }
 
-// excused tells whether a call of the last turn is left as in flight.
+// keptInFlight reports whether a call of the last turn stays open as in flight.
 func (h *history) keptInFlight(c *call) bool {
 	return h.inFlight && c.turn == len(h.turns)-1
 }
 
-// pending marks the last open call of each id that is not to be closed.
+// pendingCalls returns the last open call of each id in Options.Pending.
 func (h *history) pendingCalls() map[int]bool {
-	marks := map[int]bool{}
+	pending := map[int]bool{}
 	last := map[string]int{}
 	for _, id := range h.opts.Pending {
 		last[id] = -1
 	}
 	if len(last) == 0 {
-		return marks
+		return pending
 	}
 	for c := range h.calls {
 		call := &h.calls[c]
@@ -189,13 +192,13 @@ func (h *history) pendingCalls() map[int]bool {
 		}
 	}
 	for _, c := range last {
-		marks[c] = true
+		pending[c] = true
 	}
-	return marks
+	return pending
 }
 
-// losers drops the results that another one of their call has beaten, and
-// tells the late ones that become notes.
+// dropUnchosen drops the results that were not chosen for their call, and reports
+// the late ones that become notes.
 func (h *history) dropUnchosen() {
 	for r := range h.results {
 		res := &h.results[r]
@@ -213,7 +216,7 @@ func (h *history) dropUnchosen() {
 	}
 }
 
-// why says what beat a result.
+// dropReason returns the reason why a result of a call is dropped.
 func (h *history) dropReason(c *call, res *result) string {
 	switch {
 	case res.placeholder:
@@ -224,8 +227,9 @@ func (h *history) dropReason(c *call, res *result) string {
 	return "duplicate"
 }
 
-func (h *history) dropResult(res *result, what, why string) {
-	op := h.resultOp(what, res)
+// dropResult adds an op about a dropped result to the report.
+func (h *history) dropResult(res *result, name, why string) {
+	op := h.resultOp(name, res)
 	op.Why, op.Hash = why, hash(res.content)
 	if h.opts.Dropped && res.content != "" {
 		op.Dropped = []byte(res.content)
@@ -233,7 +237,7 @@ func (h *history) dropResult(res *result, what, why string) {
 	h.op(op)
 }
 
-// orphans decides about results without a call.
+// decideOrphans decides about the results without a call.
 func (h *history) decideOrphans() {
 	for r := range h.results {
 		res := &h.results[r]
@@ -258,7 +262,8 @@ func (h *history) decideOrphans() {
 	}
 }
 
-// mend says what else of a call has to change.
+// repairCall reports the changes of the call itself, and reverts those that the
+// options exclude.
 func (h *history) repairCall(c *call) {
 	if c.changedName != "" {
 		op := h.callOp("name_changed", c)

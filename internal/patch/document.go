@@ -11,21 +11,22 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// document is a history as text: messages, and what stands around them.
+// document is the text of a history: its messages, and the text around them.
 type document struct {
 	text     string
 	messages []span
-	list     bool   // a JSON list, else one message a line
-	field    string // "messages" or "input" where the list is in an object
-	from, to int    // of the list's inside, or of all lines
+	list     bool   // a JSON list, otherwise one message per line
+	field    string // "messages" or "input" if the list is in an object
+	from, to int    // the inside of the list, or all lines
 
-	continues   bool // what it answers may stand in another history
-	maxMessages int  // messages
+	continues   bool // it continues another history, which may have the calls of its results
+	maxMessages int
 }
 
 // span is a part of the text.
 type span struct{ from, to int }
 
+// at returns the text of message m.
 func (d *document) at(m int) string { return d.text[d.messages[m].from:d.messages[m].to] }
 
 // parse finds the messages of a history.
@@ -63,7 +64,7 @@ func parse(text string, limits Limits) (document, error) {
 	return d, nil
 }
 
-// add notes the next message, which has to be an object, and not too many.
+// add adds the next message. A value that is not an object is an error.
 func (d *document) add(from, to int) error {
 	n := len(d.messages)
 	switch {
@@ -71,7 +72,7 @@ func (d *document) add(from, to int) error {
 		return overLimit("patch: the history has more than %d messages", n)
 	case d.text[from] != '{':
 		return fmt.Errorf("patch: not a history: message %d (byte %d) is %s, not an object", n, from, describeKind(d.text[from:to]))
-	case n == sample: // the others may be as long as these
+	case n == sample: // estimates the number of messages from the length of the first ones
 		rest := (len(d.text) - from) / ((from-d.messages[0].from)/sample + 1)
 		d.messages = slices.Grow(d.messages, min(rest+rest/8, d.maxMessages))
 	}
@@ -79,9 +80,10 @@ func (d *document) add(from, to int) error {
 	return nil
 }
 
-// sample is the number of messages that tell how many there may be.
+// sample is the number of messages from which the total is estimated.
 const sample = 64
 
+// readList reads a JSON list of messages.
 func (d *document) readList(start int) error {
 	if !gjson.Valid(d.text) {
 		return syntaxError(d.text, 0, "")
@@ -91,6 +93,7 @@ func (d *document) readList(start int) error {
 	return d.readItems(start, skip(d.text, start))
 }
 
+// readItems reads the messages in the list from one offset to another.
 func (d *document) readItems(from, to int) error {
 	list := d.text[from:to]
 	for i := first(list, '['); i < len(list); {
@@ -103,7 +106,7 @@ func (d *document) readItems(from, to int) error {
 	return nil
 }
 
-// readObject reads a request that holds the history, or a history of one line.
+// readObject reads a request that contains the history, or a history of one line.
 func (d *document) readObject(start int) error {
 	object := d.text[start:skip(d.text, start)]
 	for _, field := range []string{"messages", "input"} {
@@ -116,21 +119,22 @@ func (d *document) readObject(start int) error {
 		}
 		d.list, d.field = true, field
 		d.continues = field == "input" && (hasText(object, "previous_response_id") || hasText(object, "conversation"))
-		// list is a part of object, which is a part of text.
+		// list is a substring of object, which is a substring of text.
 		from := start + memberOffset(object, field)
 		d.from, d.to = from+1, from+len(list)-1
 		return d.readItems(from, from+len(list))
 	}
 	if member(object, "role") == "" && member(object, "type") == "" {
-		return fmt.Errorf(`patch: not a history: the object has neither "messages" nor "input", and is no message either`)
+		return fmt.Errorf(`patch: not a history: the object has neither "messages" nor "input", and is not a message`)
 	}
 	return d.readLines()
 }
 
-// says tells whether an object has a member that says something.
+// hasText reports whether an object has a member that is neither null nor "".
 func hasText(object, name string) bool { return text(member(object, name)) != "" }
 
-// partOf gives the place of the value of the object's last member of that name.
+// memberOffset returns the offset of the value of the object's last member of that
+// name.
 func memberOffset(object, name string) int {
 	at := 0
 	for i := first(object, '{'); i < len(object); {
@@ -144,12 +148,14 @@ func memberOffset(object, name string) int {
 	return at
 }
 
-// isLines tells a history of one message a line from a broken object.
+// isLines reports whether the text is one message per line and not an incomplete
+// object.
 func (d *document) isLines() bool {
 	line, rest, more := strings.Cut(strings.TrimLeft(d.text, " \n\t\r"), "\n")
 	return more && gjson.Valid(line) && strings.TrimSpace(rest) != ""
 }
 
+// readLines reads one message per line.
 func (d *document) readLines() error {
 	d.to = len(d.text)
 	for at, number := 0, 1; at < len(d.text); number++ {
@@ -171,7 +177,7 @@ func (d *document) readLines() error {
 	return nil
 }
 
-// separator is what stands between two messages, where the history shows it.
+// separator returns the text between two messages.
 func (d *document) separator() string {
 	switch {
 	case len(d.messages) > 1:
@@ -182,7 +188,7 @@ func (d *document) separator() string {
 	return "\n"
 }
 
-// broken says what keeps text from being JSON, and where.
+// syntaxError returns an error with the place where text is not JSON.
 func syntaxError(text string, offset int, where string) error {
 	var s chunks.Scanner
 	if s.Write(text) == chunks.More {
@@ -192,7 +198,8 @@ func syntaxError(text string, offset int, where string) error {
 	return fmt.Errorf("patch: not a history: %s%s at byte %d", where, what, offset+s.Offset())
 }
 
-// shallow refuses text that is nested too deep, whether or not it is JSON.
+// checkDepth returns an error if text, which may not be JSON, is nested more than
+// limit levels deep.
 func checkDepth(text string, limit int) error {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -214,6 +221,7 @@ func checkDepth(text string, limit int) error {
 	return nil
 }
 
+// badUTF8 returns the offset of the first byte that is not UTF-8.
 func badUTF8(s string) int {
 	for i, c := range s {
 		if c == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {
@@ -223,7 +231,7 @@ func badUTF8(s string) int {
 	return len(s)
 }
 
-// kindOf says in words what a JSON value is.
+// describeKind returns a description of the kind of a JSON value.
 func describeKind(value string) string {
 	switch value[0] {
 	case '{':

@@ -2,8 +2,8 @@ package patch
 
 import "strings"
 
-// edited gives a JSON object in which change has had a look at the value of
-// every member; all other bytes are kept.
+// editMembers returns a JSON object with the value that change returns for each
+// member. All other bytes stay.
 func editMembers(object string, change func(name, value string) string) string {
 	var b strings.Builder
 	kept := 0
@@ -25,8 +25,8 @@ func editMembers(object string, change func(name, value string) string) string {
 	return b.String()
 }
 
-// with gives a JSON object whose member has the value, behind all others where
-// it is new. What is no object becomes one.
+// setMember returns a JSON object in which the member has the value. A new member
+// is appended. A value that is not an object becomes one.
 func setMember(object, name, value string) string {
 	if i := blank(object, 0); i == len(object) || object[i] != '{' {
 		return "{" + quote(name) + ":" + value + "}"
@@ -51,8 +51,8 @@ func setMember(object, name, value string) string {
 	return head + comma + quote(name) + ":" + value + object[len(head):]
 }
 
-// inside gives a JSON object in which the value of one member is changed,
-// where there is one.
+// editMember returns a JSON object in which change has replaced the value of one
+// member, if there is one.
 func editMember(object, name string, change func(value string) string) string {
 	return editMembers(object, func(n, v string) string {
 		if n != name {
@@ -62,8 +62,8 @@ func editMember(object, name string, change func(value string) string) string {
 	})
 }
 
-// each gives a JSON array in which change has had a look at every element and
-// may have taken it out.
+// editElements returns a JSON array with what change returns for each element. An
+// element is removed if the second value is false.
 func editElements(array string, change func(n int, element string) (string, bool)) string {
 	var kept []string
 	same, dropped := true, false
@@ -85,7 +85,7 @@ func editElements(array string, change func(n int, element string) (string, bool
 	return replaceElements(array, kept)
 }
 
-// spliced puts as many elements as the array has in their places.
+// replaceElements returns the array with its elements replaced by as many others.
 func replaceElements(array string, now []string) string {
 	var b strings.Builder
 	at, n := 0, 0
@@ -99,5 +99,5 @@ func replaceElements(array string, now []string) string {
 	return b.String()
 }
 
-// list writes a JSON array.
+// list returns a JSON array of raw values.
 func list(values []string) string { return "[" + strings.Join(values, ",") + "]" }

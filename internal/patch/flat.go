@@ -67,12 +67,12 @@ func (h *history) putResults(f messageFormat, from, to int, inPlace func(*result
 	}
 }
 
-// answerOf is a result of a turn's group: one that was there, or a new one.
+// answer is a result of a turn: an existing one, or a new one if result is -1.
 type answer struct{ call, result int }
 
-// group gives the results of calls: those there are, in the order in which they
-// stood, and behind them the new ones. It tells those that have moved. The next
-// call of group overwrites what it gave.
+// answers returns the results of calls: the existing ones in their order, then the
+// new ones. It reports those that move. The next call of answers overwrites the
+// returned slice.
 func (h *history) answers(from, to int, inPlace func(*result) bool) []answer {
 	out := h.answerBuffer[:0]
 	for c := from; c < to; c++ {
@@ -100,6 +100,7 @@ func (h *history) answers(from, to int, inPlace func(*result) bool) []answer {
 	return out
 }
 
+// sortByCall sorts answers by their calls.
 func (h *history) sortByCall(group []answer) {
 	byCall := func(a, b answer) int { return a.call - b.call }
 	var real []answer
@@ -115,7 +116,7 @@ func (h *history) sortByCall(group []answer) {
 	slices.SortStableFunc(group, byCall)
 }
 
-// putLoose puts out a result that stays at its place, as what it has become.
+// putInPlace writes a result that stays at its place, in the form that was decided.
 func (h *history) putInPlace(f messageFormat, r *result) {
 	switch r.disposition {
 	case kept:

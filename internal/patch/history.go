@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// history is what the rules see of a history: turns with calls, results, and
-// everything else. A turn is an assistant message; in Responses it is an
-// unbroken run of items by the model.
+// history is the state of one repair: the turns with their calls, the results and
+// the output. A turn is an assistant message; in Responses it is an unbroken run of
+// items by the model.
 type history struct {
 	document
 
@@ -20,106 +20,108 @@ type history struct {
 	turns   []turn
 	calls   []call
 	results []result
-	signed  []int // how many of the first turns are signed
+	signed  []int // signed[i] is the number of signed turns among the first i
 
-	inFlight bool // the last turn is left as it is
+	inFlight bool // the open calls of the last turn stay open
 
-	idIndex map[string]int // place in slots
+	idIndex map[string]int // index in ids
 	ids     []idState
 
 	ops    []Op
 	out    []piece
-	wanted []uint64 // results of the log that are not at hand
+	wanted []uint64 // results whose content the log does not include
 
-	answerBuffer []answer // of group
-	callBuffer   []call   // of the calls of a LangChain message
+	answerBuffer []answer // reused by answers
+	callBuffer   []call   // reused for the calls of a LangChain message
 
-	formOf int // 1 + the LangChain message whose form is remembered
+	formOf int // 1 + the index of the LangChain message whose form is cached
 	form   langchainForm
 }
 
-// role is what a message is to the rules.
+// role is the role of a message.
 type role byte
 
 const (
 	other role = iota
 	user
 	assistant
-	tool // nothing but a result
+	tool // a result and nothing else
 )
 
+// turn is one turn of the assistant.
 type turn struct {
-	first, last int // messages
-	resultsEnd  int // the first message behind it that is not just a result
-	from, to    int // calls
+	first, last int // its messages
+	resultsEnd  int // the first message after it that is not a result
+	from, to    int // its calls, to exclusive
 	signed      bool
 }
 
-// call is a tool call of a turn.
+// call is a tool call of a turn, and what the repair decided about it.
 type call struct {
-	turn, message, at int // at: which of its message's calls
+	turn, message, at int // at is its index among the calls of its message
 	id, idText, name  string
-	args              string // as they are written
-	kind              string // of a Responses item, or LangChain's "invalid"
-	view              int    // the places of a LangChain message that show it
-	repeated          string // a member that the result has to repeat, "" for none
-	broken            bool   // the args are no JSON
-	answeredInside    bool   // its result is a part of a user's message, and stays there
-	pending           bool   // it runs, or waits for a person
-	needsScreenshot   bool   // nobody but a screenshot answers it
+	args              string // raw JSON
+	kind              string // type of a Responses item, "custom", or LangChain's "invalid"
+	view              int    // views of a LangChain message that contain it, as bits
+	repeated          string // raw value of a member that the result must repeat, "" for none
+	broken            bool   // the args are not JSON
+	answeredInside    bool   // its result is part of a user's message, and stays there
+	pending           bool   // it runs, or waits for a person, and keeps its id
+	needsScreenshot   bool   // only a screenshot answers it
 
-	firstResult, lastResult int // of its results, in order; -1 for none
-	nextOpen                int // the next call of the turn with its id, while it is open; -1
+	firstResult, lastResult int // list of its results in order, -1 for none
+	nextOpen                int // next open call of the turn with its id, -1 for none
 
-	changedID, changedName, changedArgs string // what they become, "" for as they are
-	dropped                             string // why, "" for not
-	answer                              int    // the result that stays, -1 for none
-	content                             string // of the result that is added, "" for none
+	changedID, changedName, changedArgs string // new values, "" for unchanged
+	dropped                             string // reason for dropping the call, "" if it stays
+	answer                              int    // the existing result that stays, -1 for none
+	content                             string // raw content of the new result, "" for none
 	reason                              string
 	isError                             bool
-	parent                              string // the id of the program that made it
-	leftOpen                            bool   // it stays without a result, on request
+	parent                              string // the id of the program that made the call
+	leftOpen                            bool   // it stays without a result, as requested
 }
 
-// result is a tool result, wherever it stands.
+// result is a tool result anywhere in the history.
 type result struct {
-	message, block int // block: which of its message's blocks
+	message, block int // block is its index among the blocks of its message
 	id, name, kind string
-	content        string // as it is written
-	raw            string // the block that it is, where it is no message
-	leading        bool   // nothing but results stand in front of that block
-	external       bool   // its call may stand in another history
-	placeholder    bool   // it says that there is no result
-	after          int    // the last turn that began in front of it, -1
-	call, next     int    // whose it is, and the call's next one; -1
+	content        string // raw JSON
+	raw            string // the raw block, if it is not a message
+	leading        bool   // only results precede the block in its message
+	external       bool   // its call may be in another history
+	placeholder    bool   // its text stands for a missing result
+	after          int    // the last turn before it, -1 for none
+	call, next     int    // its call and the next result of that call, -1 for none
 	disposition    disposition
-	changedID      string // of an orphan and the call that is made for it
+	changedID      string // id of an orphan and of the call that is made for it
 }
 
-// fate is what becomes of a result.
+// disposition is what the repair does with a result.
 type disposition byte
 
 const (
-	orphan    disposition = iota // there is no call
-	answering                    // it stands behind its call's turn
-	asNote                       // it becomes a text at its place
+	orphan    disposition = iota // not decided: no call was found
+	answering                    // goes behind its call's turn
+	asNote                       // becomes a text at its place, because it is late
 	dropped
-	kept    // at its place, whatever that is worth
-	asText  // an orphan as a text at its place
-	adopted // an orphan with a call made for it
+	kept    // stays unchanged at its place
+	asText  // becomes a text at its place, because it is an orphan
+	adopted // an orphan for which a call is made
 )
 
-// slot is what the matching knows of an id.
+// idState is the state of the matching for one id.
 type idState struct {
-	turn                      int // the last that used it, -1
-	head, tail                int // its calls that wait for a result
-	answered                  int // its last call that got one
+	turn                      int // last turn with a call of this id, -1 for none
+	head, tail                int // list of that turn's calls without a result
+	answered                  int // last call that got a result
 	firstCall, calls, results int
-	inFirstTurn               int // its calls in the turn of the first
-	lastEarly                 int // its last result that no call stood in front of
-	earlyResults              int // how many there are of these
+	inFirstTurn               int // number of calls in the turn of the first call
+	lastEarly                 int // last result that precedes all calls of this id
+	earlyResults              int // number of such results
 }
 
+// newHistory returns the state of a repair that has not read any message.
 func newHistory(d document, f historyFormat, o Options) *history {
 	n := len(d.messages)
 	p := providerOf(o.Provider)
@@ -135,7 +137,7 @@ func newHistory(d document, f historyFormat, o Options) *history {
 	}
 }
 
-// read indexes all messages.
+// read reads all messages.
 func (h *history) read() error {
 	for m := range h.messages {
 		h.format.read(h, m)
@@ -147,7 +149,7 @@ func (h *history) read() error {
 	return nil
 }
 
-// measure notes what is asked for often.
+// indexTurns computes what the decisions look up often.
 func (h *history) indexTurns() {
 	h.signed = make([]int, len(h.turns)+1)
 	for i, t := range h.turns {
@@ -155,15 +157,16 @@ func (h *history) indexTurns() {
 		if t.signed {
 			h.signed[i+1]++
 		}
-		behind := t.last + 1
-		for behind < len(h.role) && h.role[behind] == tool {
-			behind++
+		end := t.last + 1
+		for end < len(h.role) && h.role[end] == tool {
+			end++
 		}
-		h.turns[i].resultsEnd = behind
+		h.turns[i].resultsEnd = end
 	}
 	h.inFlight = h.opts.Tail == "leave" && len(h.turns) > 0 && h.onlyResultsFrom(h.turns[len(h.turns)-1].last+1)
 }
 
+// onlyResultsFrom reports whether the messages from m on are results only.
 func (h *history) onlyResultsFrom(m int) bool {
 	for ; m < len(h.role); m++ {
 		if h.role[m] != tool && !h.format.onlyResults(h, m) {
@@ -180,7 +183,7 @@ func (h *history) addTurn(m int) *turn {
 	return &h.turns[len(h.turns)-1]
 }
 
-// addCall adds a call of the last turn, in message m.
+// addCall adds a call in message m to the last turn.
 func (h *history) addCall(m int, c call) {
 	t := &h.turns[len(h.turns)-1]
 	c.turn, c.message = len(h.turns)-1, m
@@ -189,6 +192,7 @@ func (h *history) addCall(m int, c call) {
 	t.to = len(h.calls)
 }
 
+// addResult adds a result in message m.
 func (h *history) addResult(m int, r result) {
 	r.message, r.after, r.call, r.next = m, len(h.turns)-1, -1, -1
 	r.external = h.continues
@@ -196,29 +200,30 @@ func (h *history) addResult(m int, r result) {
 	h.results = append(h.results, r)
 }
 
-// late tells whether another turn began between a result and its call's; where
-// late results are dropped, any other message makes it late.
+// late reports whether another turn began between a result and its call's turn. If
+// late results are dropped, any message in between makes a result late.
 func (h *history) late(r *result) bool {
 	t := h.calls[r.call].turn
 	return r.after > t || h.opts.Late == "drop" && r.message > h.turns[t].resultsEnd
 }
 
-// signedBetween tells whether reasoning that is bound to what stands before it
-// stands between a call's turn and a late result.
+// signedBetween reports whether a turn with signed reasoning is between a call's
+// turn and a late result.
 func (h *history) signedBetween(c *call, after int) bool {
 	return h.signed[after+1] > h.signed[c.turn+1]
 }
 
+// op adds an op to the report.
 func (h *history) op(op Op) { h.ops = append(h.ops, op) }
 
-// callOp is an op about a call.
-func (h *history) callOp(what string, c *call) Op {
-	return Op{Op: what, Turn: c.turn, Message: c.message, Call: c.at, ID: c.finalID(), Name: c.finalName()}
+// callOp returns an op about a call.
+func (h *history) callOp(name string, c *call) Op {
+	return Op{Op: name, Turn: c.turn, Message: c.message, Call: c.at, ID: c.finalID(), Name: c.finalName()}
 }
 
-// resultOp is an op about a result.
-func (h *history) resultOp(what string, r *result) Op {
-	op := Op{Op: what, Turn: -1, Message: r.message, Call: -1, ID: r.id, Name: r.name}
+// resultOp returns an op about a result.
+func (h *history) resultOp(name string, r *result) Op {
+	op := Op{Op: name, Turn: -1, Message: r.message, Call: -1, ID: r.id, Name: r.name}
 	if r.call >= 0 {
 		c := &h.calls[r.call]
 		op.Turn, op.Call, op.ID, op.Name = c.turn, c.at, c.finalID(), c.finalName()
@@ -226,6 +231,7 @@ func (h *history) resultOp(what string, r *result) Op {
 	return op
 }
 
+// finalID returns the id of the call in the output.
 func (c *call) finalID() string {
 	if c.changedID != "" {
 		return c.changedID
@@ -233,7 +239,8 @@ func (c *call) finalID() string {
 	return c.id
 }
 
-// newIDText is the new id as a JSON string; one that stays keeps its bytes.
+// finalIDText returns the final id as a JSON string. An unchanged id keeps its
+// bytes.
 func (c *call) finalIDText() string {
 	if c.changedID != "" || !strings.HasPrefix(c.idText, `"`) {
 		return quote(c.finalID())
@@ -241,6 +248,7 @@ func (c *call) finalIDText() string {
 	return c.idText
 }
 
+// finalName returns the name of the call in the output.
 func (c *call) finalName() string {
 	if c.changedName != "" {
 		return c.changedName
@@ -248,16 +256,16 @@ func (c *call) finalName() string {
 	return c.name
 }
 
-// real tells whether the result that is added is a tool's own.
+// real reports whether the new result is a tool's own.
 func (c *call) real() bool { return c.reason == reasonGiven || c.reason == reasonLog }
 
-// changed tells whether the call itself is written anew.
+// changed reports whether the call itself differs in the output.
 func (c *call) changed() bool {
 	return c.changedID != "" || c.changedName != "" || c.changedArgs != "" || c.dropped != ""
 }
 
-// rewritten returns the JSON object of the call, or of a part of it, with what
-// changed. id, name and args are the names of the object's members, "" for one
+// rewritten returns the JSON object of the call, or a part of it, with the changed
+// values. id, name and args are the names of the object's members, "" for a member
 // that the object does not have.
 func (c *call) rewritten(object, id, name, args string) string {
 	if id != "" && c.changedID != "" {
@@ -272,7 +280,7 @@ func (c *call) rewritten(object, id, name, args string) string {
 	return object
 }
 
-// callsOf gives the calls in a message of a turn.
+// callsOf returns the calls in message m of a turn.
 func (h *history) callsOf(t *turn, m int) []call {
 	calls := h.calls[t.from:t.to]
 	by := func(c call, m int) int { return c.message - m }
@@ -281,7 +289,7 @@ func (h *history) callsOf(t *turn, m int) []call {
 	return calls[from:to]
 }
 
-// changed tells whether a turn's calls are written anew.
+// changed reports whether a call of the turn differs in the output.
 func (h *history) changed(t *turn) bool {
 	for c := t.from; c < t.to; c++ {
 		if h.calls[c].changed() {

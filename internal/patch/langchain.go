@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// langchainFormat is a history of LangChain's messages, in one of three forms:
-// flat ({"type":"ai","content",…}), as messages_to_dict writes them
-// ({"type","data":{…}}), and as dumps does ({"lc":1,"id":[…],"kwargs":{…}}):
+// langchainFormat is a history of LangChain's messages in one of three forms: flat
+// ({"type":"ai","content",…}), from messages_to_dict ({"type","data":{…}}), or from
+// dumps ({"lc":1,"id":[…],"kwargs":{…}}).
 // https://python.langchain.com/api_reference/core/messages.html
 type langchainFormat struct{ commonFormat }
 
@@ -21,7 +21,7 @@ func (langchainFormat) claims(l traits) bool {
 		l.role == "" && oneOf(l.kind, "system developer function remove chat SystemMessage FunctionMessage RemoveMessage ChatMessage")
 }
 
-// langchainRole gives the role of a message type or class.
+// langchainRole returns the role of a message type or class.
 func langchainRole(kind string) role {
 	switch strings.TrimSuffix(kind, "Chunk") {
 	case "ai", "AIMessage", "assistant":
@@ -41,6 +41,7 @@ type langchainMessage struct {
 	fields string
 }
 
+// langchainBody reads the form and the fields of a message.
 func langchainBody(raw string) langchainMessage {
 	m := langchainMessage{fields: raw}
 	class := ""
@@ -76,9 +77,9 @@ func (f langchainFormat) read(h *history, m int) {
 	}
 }
 
-// answerInside looks for results among the blocks of a user's message, where
-// Anthropic's adapter takes them too. They are left as they are: the calls of
-// the turn in front need no others.
+// answerInside finds results among the blocks of a user's message, which
+// Anthropic's adapter accepts too. They stay unchanged and answer the calls of the
+// preceding turn.
 func (h *history) answerInside(content string) {
 	if len(h.turns) == 0 {
 		return
@@ -95,6 +96,7 @@ func (h *history) answerInside(content string) {
 	}
 }
 
+// langchainResult reads a tool message.
 func langchainResult(fields string) result {
 	var r result
 	for name, v := range members(fields) {
@@ -112,9 +114,10 @@ func langchainResult(fields string) result {
 	return r
 }
 
-// marker is the field by which a synthetic result is known.
+// marker is the field that identifies a synthetic result.
 const marker = "synthetic_tool_result"
 
+// langchainTurn returns message m with its changed calls.
 func langchainTurn(h *history, m int, calls []call) string {
 	raw := h.at(m)
 	body := langchainBody(raw)
@@ -126,6 +129,7 @@ func langchainTurn(h *history, m int, calls []call) string {
 	})
 }
 
+// langchainPatched returns the fields of a message with its changed calls.
 func langchainPatched(fields string, calls []call, convert bool) string {
 	converted := langchainConverted(calls, convert)
 	fields = editMembers(fields, func(name, v string) string {
@@ -150,7 +154,8 @@ func langchainPatched(fields string, calls []call, convert bool) string {
 	return fields
 }
 
-// langchainConverted gives the invalid calls as valid ones.
+// langchainConverted returns the invalid calls as valid ones, if they are to be
+// converted.
 func langchainConverted(calls []call, convert bool) []string {
 	var out []string
 	for _, c := range calls {
@@ -161,7 +166,7 @@ func langchainConverted(calls []call, convert bool) []string {
 	return out
 }
 
-// withElements gives a list with more elements behind those it has.
+// withElements returns a list with more elements appended.
 func withElements(array string, more []string) string {
 	if len(more) == 0 {
 		return array
@@ -173,7 +178,7 @@ func withElements(array string, more []string) string {
 	return list(slices.Concat(all, more))
 }
 
-// langchainList changes the calls in one of their views.
+// langchainList returns the calls of one view with their changes.
 func langchainList(array string, calls []call, view int) string {
 	queues := map[string][]int{}
 	for i := range calls {
@@ -190,7 +195,7 @@ func langchainList(array string, calls []call, view int) string {
 		queues[id] = queue[1:]
 		c := calls[queue[0]]
 		if c.view != view && view != viewCalls || c.kind == invalid && view != viewRaw {
-			c.changedArgs = "" // another view has the args
+			c.changedArgs = "" // the args are in another view
 		}
 		if c.dropped != "" {
 			return "", false
@@ -199,7 +204,8 @@ func langchainList(array string, calls []call, view int) string {
 	})
 }
 
-// langchainID gives the id of a call in a view.
+// langchainID returns the id of a call in a view, and whether the element is a
+// call.
 func langchainID(element string, view int) (string, bool) {
 	if view != viewContent {
 		return text(member(element, "id")), true
@@ -208,7 +214,7 @@ func langchainID(element string, view int) (string, bool) {
 	return c.id, ok
 }
 
-// langchainElement writes a call in a view.
+// langchainElement returns a call in a view with its changes.
 func langchainElement(c *call, element string, view int) string {
 	if view == viewRaw || view == viewCalls && openAIStyle(element) {
 		return openAIPatched(c, element)
@@ -220,7 +226,7 @@ func langchainElement(c *call, element string, view int) string {
 	return c.rewritten(element, id, "name", argsField(element))
 }
 
-// argsField is the field of a content block that holds the args.
+// argsField returns the name of the member of a content block that has the args.
 func argsField(block string) string {
 	switch text(member(block, "type")) {
 	case "tool_use":
@@ -243,7 +249,7 @@ func (langchainFormat) result(h *history, r *result) string {
 	return raw
 }
 
-// langchainWith sets a field of a message, in whatever form.
+// langchainWith returns a message of any form with a field set.
 func langchainWith(raw, field, value string) string {
 	if body := langchainBody(raw); body.inner != "" {
 		return editMember(raw, body.inner, func(fields string) string { return setMember(fields, field, value) })
@@ -257,7 +263,7 @@ func (langchainFormat) synthetic(h *history, c *call) string {
 
 func (langchainFormat) message(c *call) string { return "{" + langchainFields(c) + "}" }
 
-// langchainFields writes the fields of the new result of a call.
+// langchainFields returns the fields of the new result of a call.
 func langchainFields(c *call) string {
 	fields := `"type":"tool","content":` + c.content + `,"tool_call_id":` + c.finalIDText()
 	if name := c.finalName(); name != "" {
@@ -283,17 +289,18 @@ func (langchainFormat) adopt(h *history, r *result) (turn, result string) {
 	return turn, langchainWith(raw, "tool_call_id", id)
 }
 
-// langchainNew writes a message in the form that another one has.
-func langchainNew(like, kind, class, fields string) string {
-	return langchainFormOf(like).write(kind, class, fields)
+// langchainNew returns a new message in the form of another one.
+func langchainNew(model, kind, class, fields string) string {
+	return langchainFormOf(model).write(kind, class, fields)
 }
 
-// langchainForm is one of the forms in which LangChain writes messages.
+// langchainForm is one of the forms of LangChain's messages.
 type langchainForm struct {
 	inner string   // the member that holds the fields: "", "data" or "kwargs"
-	path  []string // of a constructor, as JSON
+	path  []string // class path of a constructor, as raw JSON
 }
 
+// langchainFormOf returns the form of a message.
 func langchainFormOf(raw string) langchainForm {
 	f := langchainForm{inner: langchainBody(raw).inner}
 	if f.inner == "kwargs" {
@@ -304,8 +311,8 @@ func langchainFormOf(raw string) langchainForm {
 	return f
 }
 
-// formAt gives the form of message m, and remembers it: a message may have many
-// calls.
+// formAt returns the form of message m. It caches the form, because a message may
+// have many calls.
 func (h *history) formAt(m int) langchainForm {
 	if h.formOf != m+1 {
 		h.formOf, h.form = m+1, langchainFormOf(h.at(m))
@@ -313,6 +320,7 @@ func (h *history) formAt(m int) langchainForm {
 	return h.form
 }
 
+// write returns a message of this form.
 func (f langchainForm) write(kind, class, fields string) string {
 	switch f.inner {
 	case "data":

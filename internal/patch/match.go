@@ -2,9 +2,9 @@ package patch
 
 import "slices"
 
-// match finds the call of each result, in order: a result answers the oldest
-// open call with its id of the last turn that used the id. A turn that uses an
-// id again shadows the calls of older turns.
+// match assigns each result to a call, in order. A result answers the oldest open
+// call with its id in the last turn that used the id: a turn that uses an id again
+// hides the calls of older turns.
 func (h *history) match() {
 	r := 0
 	for t := range h.turns {
@@ -19,7 +19,7 @@ func (h *history) match() {
 		h.assign(r)
 	}
 	h.matchWithoutIDs()
-	if h.opts.Late == "note" { // what a later turn calls has no say in a gap
+	if h.opts.Late == "note" { // the matching between two turns must not depend on later turns
 		h.rebindSingle()
 		h.matchEarly()
 		return
@@ -28,6 +28,7 @@ func (h *history) match() {
 	h.rebindSingle()
 }
 
+// idOf returns the state of an id.
 func (h *history) idOf(id string) *idState {
 	i, ok := h.idIndex[id]
 	if !ok {
@@ -38,7 +39,7 @@ func (h *history) idOf(id string) *idState {
 	return &h.ids[i]
 }
 
-// wait puts a call into the queue of its id.
+// enqueue adds a call to the open calls of its id.
 func (h *history) enqueue(c int) {
 	call := &h.calls[c]
 	if call.id == "" {
@@ -63,7 +64,7 @@ func (h *history) enqueue(c int) {
 	s.tail = c
 }
 
-// take gives a result to the first call in the queue of its id that it fits.
+// assign binds a result to the first open call of its id that it can answer.
 func (h *history) assign(r int) {
 	res := &h.results[r]
 	if res.id == "" {
@@ -98,7 +99,7 @@ func (h *history) assign(r int) {
 	}
 }
 
-// bind makes a result one of a call's.
+// bind adds a result to the results of a call.
 func (h *history) bind(r, c int) {
 	call := &h.calls[c]
 	h.results[r].call = c
@@ -113,9 +114,9 @@ func (h *history) bind(r, c int) {
 	call.lastResult = r
 }
 
-// rescue gives a result in front of its call to it, if it is the only one and
-// the call the first of that id, and the only one in its turn. Where late
-// results are noted, those behind the next turn have no say.
+// matchEarly binds a result that precedes its call, if it is the only result of its
+// id and the call is the first of that id and the only one in its turn. If late
+// results become notes, results after the next turn are not counted.
 func (h *history) matchEarly() {
 	if !*h.opts.RescueEarly {
 		return
@@ -126,18 +127,18 @@ func (h *history) matchEarly() {
 			continue
 		}
 		c := &h.calls[s.firstCall]
-		alone := s.results == 1
+		only := s.results == 1
 		if h.opts.Late == "note" {
-			alone = s.earlyResults == 1
+			only = s.earlyResults == 1
 		}
-		if alone && h.results[s.lastEarly].call < 0 && !h.hasResult(c) && h.format.canAnswer(c, &h.results[s.lastEarly]) {
+		if only && h.results[s.lastEarly].call < 0 && !h.hasResult(c) && h.format.canAnswer(c, &h.results[s.lastEarly]) {
 			h.bind(s.lastEarly, s.firstCall)
 		}
 	}
 }
 
-// hasResult tells whether a call has a result; where late results are noted,
-// one that is not late.
+// hasResult reports whether a call has a result. If late results become notes, they
+// are not counted.
 func (h *history) hasResult(c *call) bool {
 	if c.answeredInside {
 		return true
@@ -150,7 +151,7 @@ func (h *history) hasResult(c *call) bool {
 	return false
 }
 
-// gap gives the results between a turn and the next one.
+// gap returns the results between a turn and the next one.
 func (h *history) gap(t int) (from, to int) {
 	by := func(r result, t int) int { return r.after - t }
 	from, _ = slices.BinarySearchFunc(h.results, t, by)
@@ -158,9 +159,9 @@ func (h *history) gap(t int) (from, to int) {
 	return from, to
 }
 
-// nameless pairs the calls without an id and the results without one in the
-// gap behind their turn: by name where a name has as many results as calls, and
-// by place where the results have no names and there is one for every call.
+// matchWithoutIDs binds calls and results without an id that are between the same
+// two turns: by name if a name has as many results as calls, and by position if no
+// result has a name and each call has one.
 func (h *history) matchWithoutIDs() {
 	for t, turn := range h.turns {
 		var calls []int
@@ -175,43 +176,44 @@ func (h *history) matchWithoutIDs() {
 	}
 }
 
+// pairWithoutIDs binds the results without an id behind turn t to calls.
 func (h *history) pairWithoutIDs(calls []int, t int) {
-	wanting, results := map[string]int{}, map[string][]int{}
+	open, results := map[string]int{}, map[string][]int{}
 	for _, c := range calls {
-		wanting[h.calls[c].name]++
+		open[h.calls[c].name]++
 	}
 	for r, to := h.gap(t); r < to; r++ {
 		if res := &h.results[r]; res.id == "" {
 			results[res.name] = append(results[res.name], r)
 		}
 	}
-	byPlace := len(results) == 1 && len(results[""]) == len(calls)
+	byPosition := len(results) == 1 && len(results[""]) == len(calls)
 	for _, c := range calls {
 		name := h.calls[c].name
-		if byPlace {
+		if byPosition {
 			name = ""
-		} else if name == "" || wanting[name] != len(results[name]) {
+		} else if name == "" || open[name] != len(results[name]) {
 			continue
 		}
 		queue := results[name]
-		if byPlace || len(queue) > 0 {
+		if byPosition || len(queue) > 0 {
 			if h.format.canAnswer(&h.calls[c], &h.results[queue[0]]) {
 				h.bind(queue[0], c)
 			}
 			results[name] = queue[1:]
-			wanting[name]--
+			open[name]--
 		}
 	}
 }
 
-// rebind gives the one result without a call in the gap behind a turn to the
-// turn's one call without a result.
+// rebindSingle binds the only result without a call behind a turn to the only call
+// of that turn without a result.
 func (h *history) rebindSingle() {
 	if h.opts.Rebind != "single" {
 		return
 	}
 	for t, turn := range h.turns {
-		var open, stray []int
+		var open, orphans []int
 		for c := turn.from; c < turn.to; c++ {
 			if !h.hasResult(&h.calls[c]) {
 				open = append(open, c)
@@ -219,15 +221,15 @@ func (h *history) rebindSingle() {
 		}
 		for r, to := h.gap(t); r < to && len(open) == 1; r++ {
 			if h.results[r].call < 0 {
-				stray = append(stray, r)
+				orphans = append(orphans, r)
 			}
 		}
-		if len(open) != 1 || len(stray) != 1 || !h.format.canAnswer(&h.calls[open[0]], &h.results[stray[0]]) {
+		if len(open) != 1 || len(orphans) != 1 || !h.format.canAnswer(&h.calls[open[0]], &h.results[orphans[0]]) {
 			continue
 		}
-		h.bind(stray[0], open[0])
-		op := h.resultOp("result_rebound", &h.results[stray[0]])
-		op.From, op.To = h.results[stray[0]].id, h.calls[open[0]].id
+		h.bind(orphans[0], open[0])
+		op := h.resultOp("result_rebound", &h.results[orphans[0]])
+		op.From, op.To = h.results[orphans[0]].id, h.calls[open[0]].id
 		h.op(op)
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"streamer/internal/chunks"
 )
 
-// openAIFormat is a history of OpenAI's chat completions, which most others
-// take too: https://platform.openai.com/docs/api-reference/chat/create
+// openAIFormat is a history of OpenAI's chat completions, which most other
+// providers accept too.
+// https://platform.openai.com/docs/api-reference/chat/create
 type openAIFormat struct{ commonFormat }
 
 func (openAIFormat) shape() Shape { return OpenAI }
@@ -49,6 +50,7 @@ func (f openAIFormat) read(h *history, m int) {
 	}
 }
 
+// openAICall reads call n of a message.
 func openAICall(n int, raw string) call {
 	c := call{at: n}
 	for field, v := range members(raw) {
@@ -68,10 +70,10 @@ func openAICall(n int, raw string) call {
 	return c
 }
 
-// judge looks at args that are the text of a JSON value.
+// checkArgs checks args that must be a string with JSON.
 func (c *call) checkArgs() {
 	if !strings.HasPrefix(c.args, `"`) && c.args != "" && c.args != "null" {
-		return // some servers send the object itself
+		return // some servers send the object instead of a string
 	}
 	if c.args == "" || c.args == "null" || strings.TrimSpace(c.args[1:len(c.args)-1]) == "null" {
 		c.changedArgs = `"{}"`
@@ -82,7 +84,8 @@ func (c *call) checkArgs() {
 	}
 }
 
-// signedBlocks tells whether reasoning is bound to what stands before it.
+// signedBlocks reports whether a list of reasoning blocks has a signed one, which
+// the provider may bind to the preceding messages.
 func signedBlocks(blocks string) bool {
 	for _, b := range elements(blocks) {
 		for field, v := range members(b) {
@@ -94,14 +97,14 @@ func signedBlocks(blocks string) bool {
 	return false
 }
 
-// isJSON tells whether the text of a JSON string is one JSON value, without
-// making that text.
+// isJSON reports whether a JSON string contains one JSON value, without decoding
+// the string.
 func isJSON(quoted string) bool {
 	var s chunks.Scanner
 	for rest := quoted[1 : len(quoted)-1]; rest != ""; {
-		plain, escape, any := strings.Cut(rest, `\`)
+		plain, escape, found := strings.Cut(rest, `\`)
 		s.Write(plain)
-		if !any {
+		if !found {
 			break
 		}
 		s.Write(escaped(escape))
@@ -112,8 +115,8 @@ func isJSON(quoted string) bool {
 	return s.Complete()
 }
 
-// escaped gives the character of an escape; all that are not ASCII are the
-// same to a JSON text.
+// escaped returns the character of an escape sequence. All characters beyond ASCII
+// are equivalent to a JSON scanner, so it returns one of them.
 func escaped(s string) string {
 	switch s[0] {
 	case 'b':
@@ -135,7 +138,7 @@ func escaped(s string) string {
 	return s[:1]
 }
 
-// patched writes the calls of a message as was decided.
+// openAITurn returns message m with its changed calls.
 func openAITurn(h *history, m int, calls []call) string {
 	return editMember(h.at(m), "tool_calls", func(list string) string {
 		return editElements(list, func(n int, element string) (string, bool) {
@@ -144,6 +147,7 @@ func openAITurn(h *history, m int, calls []call) string {
 	})
 }
 
+// openAIPatched returns a call with its changes.
 func openAIPatched(c *call, element string) string {
 	element = c.rewritten(element, "id", "", "")
 	if c.changedName == "" && c.changedArgs == "" {

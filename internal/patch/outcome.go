@@ -7,46 +7,46 @@ import (
 	"streamer/internal/events"
 )
 
-// Outcome is what became of a call, by the event log of its session. One with
-// neither a result nor a reason is of a call that is still open.
+// Outcome is the outcome of a call according to the event log of its session. An
+// open call has neither a result nor a reason.
 type Outcome struct {
 	Name    string
 	Content json.RawMessage // the real result, a string or other JSON
 	IsError bool            // the real result is an error
-	// At is where the log has the real result, in the words of whoever read
-	// the log, if Content is not at hand; 0 where there is none.
+	// At is the position of the real result in the log, as passed to Take, if
+	// Content is not included. 0 means no such result.
 	At     uint64
-	Reason events.Text // why there is no real result
+	Reason events.Text // reason why there is no real result
 }
 
-// real tells whether the call has a real result.
+// real reports whether the call has a real result.
 func (o *Outcome) real() bool { return o.Content != nil || o.At != 0 }
 
-// Bounds of what Outcomes keeps.
+// Limits of Outcomes.
 const (
-	maxOutcomes = 200_000 // calls, and results without one; the oldest are forgotten
-	maxAtHand   = 1 << 10 // bytes of a result that is kept itself
+	maxOutcomes = 200_000 // calls, and as many results without a call; the oldest calls are forgotten
+	maxContent  = 1 << 10 // bytes of a result whose content is kept
 )
 
-// Outcomes collects what the events of one session say of its calls. The zero
-// value has seen no event.
+// Outcomes collects the outcomes of a session's calls from its events. The zero
+// value is empty and ready to use.
 type Outcomes struct {
-	calls   map[string]*callState // by the calls' own names
-	order   []*callState          // as the calls began
-	orphans map[string]*callState // results whose call was never seen, by id
+	calls   map[string]*callState // by Event.Call
+	order   []*callState          // in the order of the calls' first events
+	orphans map[string]*callState // orphan results, by id
 }
 
-// told is what was told of a call.
+// callState is the outcome of a call so far.
 type callState struct {
 	Outcome
 	call, id, uid string
-	argsComplete  bool // args were complete
-	argsValid     bool // and are JSON
+	argsComplete  bool // an event reported complete args
+	argsValid     bool // those args are JSON
 }
 
-// Take takes the next event of the session's log and its place there, which is
-// not 0. An event that says nothing of how a call ended is welcome too: it
-// tells that there is the call.
+// Take adds the next event of the session's log. at is its position there and is
+// not 0. Events that do not end a call are useful too: they show that the call
+// exists.
 func (o *Outcomes) Take(at uint64, e *events.Event) {
 	if e.Type == events.OrphanResult {
 		o.takeOrphan(at, e)
@@ -72,7 +72,7 @@ func (o *Outcomes) Take(at uint64, e *events.Event) {
 	}
 }
 
-// get gives what is told of an event's call.
+// record returns the state of an event's call.
 func (o *Outcomes) record(e *events.Event) *callState {
 	t := o.calls[e.Call]
 	if t == nil {
@@ -91,8 +91,8 @@ func (o *Outcomes) record(e *events.Event) *callState {
 	return t
 }
 
-// orphan takes a result whose call was not seen: the model's stream may have
-// gone another way. Of several with an id, the first counts.
+// takeOrphan adds a result whose call is not in the log, for example because
+// another process received the model's stream. The first result of an id counts.
 func (o *Outcomes) takeOrphan(at uint64, e *events.Event) {
 	if e.ID == "" || o.orphans[e.ID] != nil || len(o.orphans) == maxOutcomes {
 		return
@@ -106,12 +106,12 @@ func (o *Outcomes) takeOrphan(at uint64, e *events.Event) {
 	o.orphans[e.ID] = t
 }
 
-// answer is the real result. A rejection that says nothing is a reason, and
-// no result.
+// setResult sets the real result. A rejection without a text is a reason and not a
+// result.
 func (t *callState) setResult(at uint64, e *events.Event) {
 	t.Content, t.At, t.IsError, t.Reason = nil, 0, e.Status == events.Error || e.Status == events.Denied, ""
 	switch {
-	case e.ToolResultRef != nil || len(e.ToolResult) > maxAtHand:
+	case e.ToolResultRef != nil || len(e.ToolResult) > maxContent:
 		t.At = at
 	case e.Status == events.Denied && text(string(e.ToolResult)) == "":
 		t.Reason = events.TextDenied
@@ -120,8 +120,8 @@ func (t *callState) setResult(at uint64, e *events.Event) {
 	}
 }
 
-// ResultOf gives the real result in an event as Outcome.Content: a list of
-// nothing but text, which each provider writes in its own way, is that text.
+// ResultOf returns the real result of an event as Outcome.Content. A list of text
+// blocks, which each provider writes differently, becomes one string.
 func ResultOf(e *events.Event) json.RawMessage {
 	if len(e.ToolResult) == 0 {
 		return json.RawMessage(`""`)
@@ -129,8 +129,8 @@ func ResultOf(e *events.Event) json.RawMessage {
 	return joinTextBlocks(e.ToolResult)
 }
 
-// joined gives the text of a list of text blocks, a line each, and any other
-// value as it is.
+// joinTextBlocks returns the text of a list of text blocks, one line per block, and
+// any other value unchanged.
 func joinTextBlocks(content json.RawMessage) json.RawMessage {
 	var lines []string
 	for _, block := range elements(string(content)) {
@@ -149,26 +149,26 @@ func joinTextBlocks(content json.RawMessage) json.RawMessage {
 	return json.RawMessage(`"` + strings.Join(lines, `\n`) + `"`)
 }
 
-// why gives the sentence that the call was closed with. The event has its
-// words, which tell more than the code where the args were not announced.
+// reasonOf returns the reason for which the call was closed. The text of the event
+// is more precise than the code if the args were not reported complete.
 func (t *callState) reasonOf(e *events.Event) events.Text {
 	if e.Reason == nil {
 		return events.TextInterrupted
 	}
 	for _, lang := range events.Langs {
-		for _, sort := range reasons() {
-			if e.Reason.Text == events.Fill(events.Sentence(sort, lang), e.ToolName, e.ID) {
-				return sort
+		for _, reason := range reasons() {
+			if e.Reason.Text == events.Fill(events.Sentence(reason, lang), e.ToolName, e.ID) {
+				return reason
 			}
 		}
 	}
-	// Words of an operator's own. That a call was not run is said only of
-	// args that are known to be no JSON.
+	// The operator configured the text. Only args that are known to be invalid
+	// prove that the call was not run.
 	return events.TextFor(e.Reason.Code, t.argsValid || !t.argsComplete)
 }
 
-// Log gives what is known, as Options.Log takes it: by the id of the call, and
-// by its uid where that is another.
+// Log returns the outcomes for Options.Log: by the id of the call, and also by its
+// uid if that differs.
 func (o *Outcomes) Log() map[string][]Outcome {
 	log := make(map[string][]Outcome, len(o.order)+len(o.orphans))
 	for _, t := range o.order {

@@ -2,8 +2,9 @@ package patch
 
 import "strings"
 
-// left says what a provider would refuse of what a profile made: all that the
-// recommended repair would still have to do about its calls and results.
+// remainingViolations returns the rules of the provider that the output of a
+// profile breaks: everything about calls and results that the recommended repair
+// would still change.
 func (h *history) remainingViolations() ([]Violation, error) {
 	again := newHistory(h.output(), h.format, Options{
 		Dangling: "leave", Orphans: "keep", Late: "replace", Args: "keep", Invalid: "answer", Limits: h.opts.Limits,
@@ -12,7 +13,7 @@ func (h *history) remainingViolations() ([]Violation, error) {
 		return nil, err
 	}
 	for r := range again.results {
-		again.results[r].placeholder = false // of two results of a call it is the second that is refused
+		again.results[r].placeholder = false // of two results of a call, the second one is refused
 	}
 	again.match()
 	again.decide()
@@ -24,7 +25,8 @@ func (h *history) remainingViolations() ([]Violation, error) {
 	return found, nil
 }
 
-// unmended gives what a repair would have mended, under the ids as they are.
+// repairedViolations returns the violations that a repair removed, with the
+// original ids.
 func (h *history) repairedViolations() []Violation {
 	found := []Violation{}
 	renamed := map[[2]int]string{}
@@ -54,7 +56,7 @@ func (h *history) repairedViolations() []Violation {
 	return found
 }
 
-// ruleOf gives the rule that a history broke for which the repair did that.
+// ruleOf returns the rule that a history broke if a repair made this change.
 func ruleOf(op Op) string {
 	switch op.Op {
 	case "result_moved":
@@ -76,7 +78,7 @@ func ruleOf(op Op) string {
 	return ""
 }
 
-// output is the output as a history, one message a line.
+// output returns the output as a history with one message per line.
 func (h *history) output() document {
 	var d document
 	var b strings.Builder
@@ -90,8 +92,8 @@ func (h *history) output() document {
 	return d
 }
 
-// cameFrom gives the index in the input of a message of the output; that of a
-// new one is that of the turn it stands behind.
+// inputIndex returns the index in the input of a message of the output. For a new
+// message it is the index of its turn.
 func (h *history) inputIndex(m int) int {
 	for ; m > 0 && h.out[m].message < 0; m-- {
 	}

@@ -6,9 +6,9 @@ import "streamer/internal/events"
 // 2026: lib/sagents/middleware/patch_tool_calls.ex in
 // https://github.com/sagents-ai/sagents
 //
-// A result answers every call with its id that stands before it. Its messages
-// are read and written in LangChain's shape. A call without an id, for which
-// sagents raises an error, is left as it is.
+// A result answers every preceding call with its id. Messages are read and written
+// in LangChain's shape. A call without an id, for which sagents raises an error,
+// stays unchanged.
 func sagents() profile {
 	return profile{
 		name: "sagents", shapes: []Shape{LangChain}, langs: []string{"en"},
@@ -19,6 +19,7 @@ func sagents() profile {
 	}
 }
 
+// decideSagents answers the calls without a later result.
 func decideSagents(h *history) {
 	last := h.lastResults()
 	for i := range h.calls {

@@ -2,29 +2,31 @@ package patch
 
 import "strings"
 
-// responsesFormat is a list of input items of OpenAI's Responses:
+// responsesFormat is a list of input items of OpenAI's Responses API. A turn is an
+// unbroken run of items by the model.
 // https://platform.openai.com/docs/api-reference/responses/create
-// A turn is an unbroken run of items by the model.
 type responsesFormat struct{ commonFormat }
 
 func (responsesFormat) shape() Shape { return Responses }
 
-// answersTo gives the type of the item that answers a call of a type.
+// answersTo returns the type of the item that answers a call of a type, "" if the
+// type is not a call.
 func answersTo(kind string) string {
 	switch kind {
 	case "function_call", "custom_tool_call", "shell_call", "apply_patch_call", "computer_call", "tool_search_call":
 		return kind + "_output"
 	case "local_shell_call":
-		return "function_call_output" // what this kind is answered with in practice
+		return "function_call_output" // the type that clients use in practice
 	}
 	return ""
 }
 
-// modelItems are the items by the model besides calls, messages and reasoning.
+// modelItems are the types of the model's items other than calls, messages and
+// reasoning.
 const modelItems = "program program_output web_search_call file_search_call code_interpreter_call image_generation_call " +
 	"mcp_call mcp_list_tools mcp_approval_request compaction"
 
-// resultItems are the items that answer calls.
+// resultItems are the types of the items that answer calls.
 const resultItems = "function_call_output custom_tool_call_output local_shell_call_output shell_call_output " +
 	"apply_patch_call_output computer_call_output tool_search_output tool_search_call_output"
 
@@ -36,8 +38,9 @@ func (responsesFormat) claims(l traits) bool {
 		oneOf(l.kind, "reasoning item_reference mcp_approval_response") || l.callID
 }
 
-// fits tells whether a result is of a call's kind, or can be made so: results
-// of functions and of custom tools have the same fields.
+// canAnswer reports whether a result has the kind that the call requires, or a kind
+// that can be changed to it: results of functions and custom tools have the same
+// fields.
 func (responsesFormat) canAnswer(c *call, r *result) bool {
 	if r.kind == answersTo(c.kind) {
 		return true
@@ -60,7 +63,7 @@ func (responsesFormat) hasName(c *call) bool {
 func (f responsesFormat) read(h *history, m int) {
 	item := responsesItem(h.at(m))
 	switch {
-	case item.execution == "server": // a call of the provider's own, or its output
+	case item.execution == "server": // a call that the provider ran itself, or its output
 		f.extendTurn(h, m)
 	case oneOf(item.kind, resultItems):
 		h.role[m] = tool
@@ -77,8 +80,8 @@ func (f responsesFormat) read(h *history, m int) {
 	}
 }
 
-// extend makes item m part of a turn: of that in front of it, if nothing
-// stands between.
+// extendTurn adds item m to the turn before it, or begins a turn if another item is
+// in between.
 func (responsesFormat) extendTurn(h *history, m int) {
 	if m > 0 && h.role[m-1] == assistant {
 		h.role[m] = assistant
@@ -88,13 +91,14 @@ func (responsesFormat) extendTurn(h *history, m int) {
 	h.addTurn(m)
 }
 
-// responsesFields are the fields of an item, as they are written.
+// responsesFields has the fields of an item as raw JSON.
 type responsesFields struct {
 	kind, role, execution, name string
 	callID, itemID              string
 	args, output, caller, any   string
 }
 
+// responsesItem reads an item.
 func responsesItem(raw string) responsesFields {
 	var f responsesFields
 	for name, v := range members(raw) {
@@ -124,8 +128,8 @@ func responsesItem(raw string) responsesFields {
 	return f
 }
 
-// id is what an item and its answer share. A local_shell_call_output has it as
-// its own id, and some clients write calls so.
+// id returns the id that an item and its answer share. A local_shell_call_output
+// has it in its own id, and some clients write calls in this way.
 func (f responsesFields) id() string {
 	if f.callID == "" {
 		return text(f.itemID)
@@ -133,6 +137,7 @@ func (f responsesFields) id() string {
 	return text(f.callID)
 }
 
+// call returns the call of an item.
 func (f responsesFields) call() call {
 	c := call{id: f.id(), idText: f.callID, name: f.name, kind: f.kind, args: f.any, repeated: f.caller, needsScreenshot: f.kind == "computer_call"}
 	if f.kind == "function_call" {
@@ -151,24 +156,24 @@ func (f responsesFormat) putTurn(h *history, t int) {
 
 func (f responsesFormat) synthetic(_ *history, c *call) string { return f.message(c) }
 
-// responsesWriter puts out one turn.
+// responsesWriter writes one turn.
 type responsesWriter struct {
 	h *history
 	f responsesFormat
 	t int
 
-	searched      bool         // for reasoning that has lost its call
-	loneReasoning map[int]bool // that is
+	searched      bool         // loneReasoning is set
+	loneReasoning map[int]bool // reasoning items whose call was dropped
 }
 
-// turn puts out the items of a turn with their results: behind the whole turn,
-// if all of them stand there or the turn goes on, else behind each group of
-// calls.
+// turn writes the items of a turn with their results. The results follow the whole
+// turn if all of them are there or the turn is in flight. Otherwise they follow
+// each group of calls.
 func (w *responsesWriter) turn() {
 	h, turn := w.h, &w.h.turns[w.t]
 	behind := func(r *result) bool { return r.message > turn.last && r.message < turn.resultsEnd }
-	goesOn := h.inFlight && w.t == len(h.turns)-1
-	if !h.provider.adjacent && (goesOn || w.allResultsFollow(behind)) {
+	inFlight := h.inFlight && w.t == len(h.turns)-1
+	if !h.provider.adjacent && (inFlight || w.allResultsFollow(behind)) {
 		w.items(turn.first, turn.last+1)
 		h.putResults(w.f, turn.from, turn.to, behind)
 		return
@@ -188,7 +193,8 @@ func (w *responsesWriter) turn() {
 	w.items(from, turn.last+1)
 }
 
-// allBehind tells whether every call has its result right behind the turn.
+// allResultsFollow reports whether every call has its result directly behind the
+// turn.
 func (w *responsesWriter) allResultsFollow(behind func(*result) bool) bool {
 	h, turn := w.h, &w.h.turns[w.t]
 	for c := turn.from; c < turn.to; c++ {
@@ -203,8 +209,8 @@ func (w *responsesWriter) allResultsFollow(behind func(*result) bool) bool {
 	return true
 }
 
-// oneGroup tells whether nothing but reasoning stands between two calls: a
-// result there would part the reasoning from its call.
+// sameGroup reports whether only reasoning is between two calls. A result there
+// would separate the reasoning from its call.
 func (w *responsesWriter) sameGroup(from, to int) bool {
 	for m := from + 1; m < to; m++ {
 		if text(member(w.h.at(m), "type")) != "reasoning" {
@@ -214,7 +220,7 @@ func (w *responsesWriter) sameGroup(from, to int) bool {
 	return true
 }
 
-// items puts out the items from one message to before another.
+// items writes the items from one message up to another, exclusive.
 func (w *responsesWriter) items(from, to int) {
 	h := w.h
 	for m := from; m < to; m++ {
@@ -231,9 +237,8 @@ func (w *responsesWriter) items(from, to int) {
 	}
 }
 
-// leftAlone tells whether an item is reasoning that has lost the call it led
-// to: everything between it and the end of the turn is reasoning or was
-// dropped, and something was.
+// isLoneReasoning reports whether an item is reasoning whose call was dropped: only
+// reasoning and dropped calls are between it and the end of the turn.
 func (w *responsesWriter) isLoneReasoning(m int) bool {
 	if !w.searched {
 		w.searched, w.loneReasoning = true, w.findLoneReasoning()
@@ -241,9 +246,10 @@ func (w *responsesWriter) isLoneReasoning(m int) bool {
 	return w.loneReasoning[m]
 }
 
+// findLoneReasoning returns the reasoning items of the turn whose call was dropped.
 func (w *responsesWriter) findLoneReasoning() map[int]bool {
 	h, turn := w.h, &w.h.turns[w.t]
-	var alone map[int]bool
+	var lone map[int]bool
 	lost := false
 	for m := turn.last; m >= turn.first; m-- {
 		calls := h.callsOf(turn, m)
@@ -251,18 +257,18 @@ func (w *responsesWriter) findLoneReasoning() map[int]bool {
 		case len(calls) > 0 && calls[0].dropped != "":
 			lost = true
 		case text(member(h.at(m), "type")) != "reasoning":
-			return alone
+			return lone
 		case lost:
-			if alone == nil {
-				alone = map[int]bool{}
+			if lone == nil {
+				lone = map[int]bool{}
 			}
-			alone[m] = true
+			lone[m] = true
 		}
 	}
-	return alone
+	return lone
 }
 
-// result writes a result with the id and the kind of its call.
+// result returns a result with the id and the kind of its call.
 func (responsesFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
 	c := &h.calls[r.call]
@@ -298,16 +304,14 @@ func (responsesFormat) adopt(h *history, r *result) (turn, result string) {
 	id := quote(r.changedID)
 	output := setMember(setMember(h.at(r.message), "call_id", id), "type", `"function_call_output"`)
 	if content := contentOf(r.content); content != r.content {
-		output = setMember(output, "output", content) // another kind's, which a function does not give
+		output = setMember(output, "output", content) // the output of another kind of call
 	}
 	return `{"type":"function_call","call_id":` + id + `,"name":"unknown","arguments":"{}"}`, output
 }
 
-// responsesSynthetic writes the new result of a call: the item of OpenAI's
-// Responses that fits its kind.
+// message returns the item that answers the kind of call. A computer_call accepts
+// only a screenshot, so the API refuses the text that it gets here.
 // https://platform.openai.com/docs/api-reference/responses/create
-// A computer_call takes nothing but a screenshot, which nobody can make up: the
-// text it gets here, the API refuses.
 func (responsesFormat) message(c *call) string {
 	id, rest := c.finalIDText(), ""
 	switch {
@@ -339,8 +343,8 @@ func (responsesFormat) message(c *call) string {
 	return output("function_call_output", c.content)
 }
 
-// shell gives the output of a shell call: what a command wrote, or why there
-// is nothing.
+// shell returns the output of a shell call: what a command wrote, or the reason why
+// there is no result.
 func shell(c *call) string {
 	switch {
 	case strings.HasPrefix(c.content, "["):

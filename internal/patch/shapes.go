@@ -88,7 +88,7 @@ func Repairable() []Shape {
 	return append([]Shape{Auto}, names...)
 }
 
-// formatOf gives the format of that name, or the one that the messages show.
+// formatOf returns the format of that name, or the one that the messages show.
 func formatOf(shape Shape, d *document) (historyFormat, error) {
 	if shape == "" || shape == Auto {
 		return detectFormat(d)
@@ -136,13 +136,14 @@ func claimant(t traits) historyFormat {
 	return nil
 }
 
-// look is what tells the shapes of a message apart.
+// traits are the features of a message by which its shape is detected.
 type traits struct {
 	kind, role            string // "type" and "role"
-	lc, callID, toolCalls bool   // it has the field of that name
-	anthropic             bool   // its content has a block that only Anthropic has
+	lc, callID, toolCalls bool   // it has a field of that name
+	anthropic             bool   // its content has a block of a type that only Anthropic has
 }
 
+// traitsOf returns the traits of a message.
 func traitsOf(message string) traits {
 	var l traits
 	for name, v := range members(message) {
@@ -166,9 +167,9 @@ func traitsOf(message string) traits {
 	return l
 }
 
-// plain is the shape of a history without anything that only one has: with
-// roles only it is the same in OpenAI's chat and Anthropic's messages, and
-// there is nothing to repair either.
+// plainFormat returns the format of a history without any feature of a single
+// shape. A history that only has roles is the same in OpenAI's chat and Anthropic's
+// messages, and needs no repair.
 func plainFormat(d *document) (historyFormat, error) {
 	for m := range d.messages {
 		if r := text(member(d.at(m), "role")); r == "" {
@@ -178,7 +179,7 @@ func plainFormat(d *document) (historyFormat, error) {
 	return openAIFormat{}, nil
 }
 
-// oneOf tells whether a word is in a list of words.
+// oneOf reports whether a word is in a list of words separated by spaces.
 func oneOf(word, list string) bool {
 	for w := range strings.SplitSeq(list, " ") {
 		if w == word && w != "" {
