@@ -22,7 +22,7 @@ func readDocument(t *testing.T) string {
 	return string(text)
 }
 
-// TestReadme: what README.md shows of a repair is what it gives.
+// TestReadme checks that the repair shown in README.md is correct.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -40,8 +40,8 @@ func TestReadme(t *testing.T) {
 
 var example = regexp.MustCompile("(?ms)^```repair\n(.*?)^```$")
 
-// TestDocumentedExamples runs the examples in docs/repair.md, which are cases
-// as the scripts have them: what they show is what a repair gives.
+// TestDocumentedExamples checks the examples in docs/repair.md, which have the
+// format of the scripts.
 func TestDocumentedExamples(t *testing.T) {
 	text, shown := readDocument(t), 0
 	now := example.ReplaceAllStringFunc(text, func(block string) string {
@@ -54,7 +54,7 @@ func TestDocumentedExamples(t *testing.T) {
 		return "```repair\n" + got + "```"
 	})
 	if shown < 21 {
-		t.Errorf("%d examples in %s, want one for each of 21 rules at the least", shown, document)
+		t.Errorf("%d examples in %s, want at least one for each of 21 rules", shown, document)
 	}
 	if *update {
 		if err := os.WriteFile(document, []byte(now), 0o644); err != nil {
@@ -63,10 +63,10 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 }
 
-// TestDocumentedReport: what the reports of the scripts say is in the tables of
-// docs/repair.md, and what these name does happen.
+// TestDocumentedReport checks that docs/repair.md names every word of the scripts'
+// reports, and that the scripts have every op it names.
 func TestDocumentedReport(t *testing.T) {
-	said := map[string]bool{"result_replaced": true, "log": true} // of a session's log, which no script has
+	used := map[string]bool{"result_replaced": true, "log": true} // need a session's log, which scripts do not have
 	words := regexp.MustCompile(`(?m)^(\w+) turn=|why=(\w+)|reason=(\w+)|"rule":"(\w+)"`)
 	files, err := filepath.Glob("testdata/repair/*.txt")
 	if err != nil || len(files) == 0 {
@@ -78,7 +78,7 @@ func TestDocumentedReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range words.FindAllStringSubmatch(string(text), -1) {
-			said[strings.Join(m[1:], "")] = true
+			used[strings.Join(m[1:], "")] = true
 		}
 	}
 	text := readDocument(t)
@@ -92,21 +92,22 @@ func TestDocumentedReport(t *testing.T) {
 		}
 	}
 	if len(named) < 15 {
-		t.Fatalf("%d ops in the table, and there are more", len(named))
+		t.Fatalf("%d ops in the table, want at least 15", len(named))
 	}
 	for op := range named {
-		if !said[op] {
+		if !used[op] {
 			t.Errorf("%s names the op %s, which no script has", document, op)
 		}
 	}
-	for word := range said {
+	for word := range used {
 		if !named[word] && !strings.Contains(text, "`"+word+"`") {
 			t.Errorf("%s does not name %s", document, word)
 		}
 	}
 }
 
-// TestDocumentedLinks: a link within docs/repair.md leads to a heading.
+// TestDocumentedLinks checks that every link within a page about repair leads to a
+// heading.
 func TestDocumentedLinks(t *testing.T) {
 	text := readDocument(t)
 	var anchors []string
