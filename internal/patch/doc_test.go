@@ -11,11 +11,16 @@ import (
 	"streamer/internal/patch"
 )
 
-const document = "../../docs/repair.md"
+// The pages about repair.
+const (
+	docs        = "../../docs/"
+	reference   = "repair.md"
+	profilePage = "repair-profiles.md"
+)
 
-func readDocument(t *testing.T) string {
+func readPage(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(document)
+	text, err := os.ReadFile(docs + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,25 +45,27 @@ func TestReadme(t *testing.T) {
 
 var example = regexp.MustCompile("(?ms)^```repair\n(.*?)^```$")
 
-// TestDocumentedExamples checks the examples in docs/repair.md, which have the
-// format of the scripts.
+// TestDocumentedExamples checks the examples in the pages about repair, which
+// have the format of the scripts.
 func TestDocumentedExamples(t *testing.T) {
-	text, shown := readDocument(t), 0
-	now := example.ReplaceAllStringFunc(text, func(block string) string {
-		shown++
-		want := example.FindStringSubmatch(block)[1]
-		got := runScript(t, want)
-		if !*update && got != want {
-			t.Errorf("%s\n got %s\nwant %s", document, got, want)
+	for page, least := range map[string]int{reference: 21, profilePage: 1} {
+		text, shown := readPage(t, page), 0
+		now := example.ReplaceAllStringFunc(text, func(block string) string {
+			shown++
+			want := example.FindStringSubmatch(block)[1]
+			got := runScript(t, want)
+			if !*update && got != want {
+				t.Errorf("%s\n got %s\nwant %s", page, got, want)
+			}
+			return "```repair\n" + got + "```"
+		})
+		if shown < least {
+			t.Errorf("%d examples in %s, want at least %d", shown, page, least)
 		}
-		return "```repair\n" + got + "```"
-	})
-	if shown < 21 {
-		t.Errorf("%d examples in %s, want at least one for each of 21 rules", shown, document)
-	}
-	if *update {
-		if err := os.WriteFile(document, []byte(now), 0o644); err != nil {
-			t.Fatal(err)
+		if *update {
+			if err := os.WriteFile(docs+page, []byte(now), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
@@ -81,7 +88,7 @@ func TestDocumentedReport(t *testing.T) {
 			used[strings.Join(m[1:], "")] = true
 		}
 	}
-	text := readDocument(t)
+	text := readPage(t, reference)
 	_, ops, _ := strings.Cut(text, "| `op` |")
 	ops, _, _ = strings.Cut(ops, "\n\n")
 	named := map[string]bool{}
@@ -96,32 +103,39 @@ func TestDocumentedReport(t *testing.T) {
 	}
 	for op := range named {
 		if !used[op] {
-			t.Errorf("%s names the op %s, which no script has", document, op)
+			t.Errorf("%s names the op %s, which no script has", reference, op)
 		}
 	}
 	for word := range used {
 		if !named[word] && !strings.Contains(text, "`"+word+"`") {
-			t.Errorf("%s does not name %s", document, word)
+			t.Errorf("%s does not name %s", reference, word)
 		}
 	}
 }
 
-// TestDocumentedLinks checks that every link within a page about repair leads to a
-// heading.
+// TestDocumentedLinks checks that every link within and between the pages about
+// repair leads to a heading.
 func TestDocumentedLinks(t *testing.T) {
-	text := readDocument(t)
-	var anchors []string
-	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
-		plain := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
-		anchors = append(anchors, strings.ReplaceAll(plain, " ", "-"))
+	headings := map[string][]string{}
+	for _, page := range []string{reference, profilePage} {
+		for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(readPage(t, page), -1) {
+			plain := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+			headings[page] = append(headings[page], strings.ReplaceAll(plain, " ", "-"))
+		}
 	}
-	links := regexp.MustCompile(`\]\(#([^)]*)\)`).FindAllStringSubmatch(text, -1)
-	if len(links) == 0 {
-		t.Error("no links found")
-	}
-	for _, m := range links {
-		if !slices.Contains(anchors, m[1]) {
-			t.Errorf("%s links to #%s, and its headings are %v", document, m[1], anchors)
+	for page := range headings {
+		links := regexp.MustCompile(`\]\((repair[a-z-]*\.md)?#([^)]*)\)`).FindAllStringSubmatch(readPage(t, page), -1)
+		if len(links) == 0 {
+			t.Errorf("no links in %s", page)
+		}
+		for _, m := range links {
+			target := page
+			if m[1] != "" {
+				target = m[1]
+			}
+			if !slices.Contains(headings[target], m[2]) {
+				t.Errorf("%s links to %s#%s, whose headings are %v", page, target, m[2], headings[target])
+			}
 		}
 	}
 }
