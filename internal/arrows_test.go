@@ -25,24 +25,25 @@ type room struct {
 func rooms() map[string]room {
 	return map[string]room{
 		"internal/events":    {core: true},
+		"internal/inputs":    {core: true},
 		"internal/chunks":    {core: true},
 		"internal/nearest":   {core: true},
 		"internal/lifecycle": {core: true, may: "chunks events"},
 		"internal/decode":    {core: true, may: "chunks nearest gjson"},
 		"internal/patch":     {core: true, may: "chunks events gjson"},
-		"internal/session":   {core: true, may: "events chunks lifecycle decode patch"},
+		"internal/session":   {core: true, may: "events inputs chunks lifecycle decode patch"},
 		"internal/encode":    {core: true, may: "events"},
-		"internal/broker":    {may: "events deploy/nats nats.go nats-server"},
+		"internal/broker":    {may: "events inputs deploy/nats nats.go nats-server"},
 		"internal/repairs":   {may: "events patch"},
-		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go s2 zerolog"},
-		"internal/gateway":   {may: "encode events repairs session nearest zerolog"},
+		"internal/worker":    {may: "broker session lifecycle decode patch events inputs nats.go s2 zerolog"},
+		"internal/gateway":   {may: "encode events inputs repairs session nearest zerolog"},
 		"deploy/nats":        {},
 		"examples/sse-ui":    {},
 		"examples/repair-go": {may: "nats.go"},
 		"test/chaos":         {},
 		"test/damage":        {},
 		"test/memory":        {},
-		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker repairs gateway examples/sse-ui nats.go nuid zerolog"},
+		"cmd/streamer":       {may: "events inputs chunks lifecycle decode patch session encode broker worker repairs gateway examples/sse-ui nats.go nuid zerolog"},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/session"
 )
@@ -60,7 +61,7 @@ func assemble(_ context.Context, std stdio, args []string) error {
 		defer f.Close()
 		in = f
 	}
-	a := assembly{format: string(format)}
+	a := assembly{header: inputs.Header{inputs.HeaderFormat: {string(format)}}}
 	broken := a.read(in) // what was read until then is printed all the same
 	out := bufio.NewWriter(std.out)
 	if err := a.print(out, *asEvents); err != nil {
@@ -77,7 +78,7 @@ func assemble(_ context.Context, std stdio, args []string) error {
 
 // assembly folds a recorded stream, one input per line, at a constant time.
 type assembly struct {
-	format string
+	header inputs.Header
 	state  session.State
 	events []events.Event
 	reader decode.Reader
@@ -99,15 +100,15 @@ func (a *assembly) read(in io.Reader) (broken error) {
 		}
 		if len(line) > 0 {
 			n++
-			a.fold(n, session.Delta, line)
+			a.fold(n, inputs.Delta, line)
 		}
 		if err != nil {
 			break
 		}
 	}
 	// An SSE event that the end of the file cut off from its blank line.
-	a.fold(n, session.Delta, []byte("\n\n"))
-	a.fold(n+1, session.Clock, []byte(`{"kind":"flush"}`))
+	a.fold(n, inputs.Delta, []byte("\n\n"))
+	a.fold(n+1, inputs.Clock, []byte(`{"kind":"flush"}`))
 	return broken
 }
 
@@ -125,12 +126,11 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-func (a *assembly) fold(n uint64, kind session.Kind, data []byte) {
+func (a *assembly) fold(n uint64, kind inputs.Kind, data []byte) {
 	rules := lifecycle.NewRules()
-	a.events = session.Fold(a.events, &a.state, session.Input{
-		Seq: n, At: time.Unix(0, 0), Session: "assemble", Kind: kind,
-		Format: a.format, Data: data, Rules: &rules, Reader: &a.reader,
-	})
+	a.events = session.Fold(a.events, &a.state, session.Input{Rules: &rules, Reader: &a.reader, Input: inputs.Input{
+		Seq: n, At: time.Unix(0, 0), Token: "assemble", Kind: kind, Header: a.header, Data: data,
+	}})
 }
 
 func (a *assembly) print(w io.Writer, asEvents bool) error {

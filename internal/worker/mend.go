@@ -129,9 +129,6 @@ func (d *Damage) empty() bool { return len(d.Calls) == 0 && d.Run == "" && len(d
 
 // event takes a message of the session's event log.
 func (d *Damage) event(s broker.Stored) error {
-	if s.Forged != "" {
-		return nil
-	}
 	d.last = s
 	if s.Type == events.Synthetic {
 		return nil
