@@ -2,8 +2,9 @@
 // there are, the headers that clients set, and the trace context that goes from
 // an input to its events.
 //
-// It promises nothing on order, duplicates or crashes: it holds no state. An
-// Input is a value; whoever reads it must not change its Header or Data.
+// The package holds no state and makes no promise on order, duplicates or
+// crashes: package inputlog does. An Input is a value that its readers share: they
+// do not change its Header or Data.
 package inputs
 
 import "time"
