@@ -7,228 +7,233 @@ import (
 	"unsafe"
 )
 
-// Call is one call as far as the model has said it.
-type Call struct {
+// Assembly is one call as far as the model has written it.
+type Assembly struct {
 	Index string `json:"index,omitempty"` // raw JSON token, "" where the wire has none
-	ID    string `json:"id,omitempty"`
+	ID    string `json:"id,omitempty"`    // the provider's
 	Name  string `json:"name,omitempty"`
-	// Text is the args so far, raw and valid UTF-8. Bytes that stand in it are
-	// never changed: another text is another slice.
+	// Text is the args so far, raw and in valid UTF-8. Its bytes are never
+	// changed, because events share them: another text is another slice.
 	Text  []byte `json:"text,omitempty"`
-	*Rare        // nil for most
+	*Rare        // nil for most calls
 
 	scan   Scanner
 	kept   int
 	Joiner Joiner `json:"joiner,omitzero"`
 
-	Provider bool `json:"provider,omitempty"`
-	Final    bool `json:"final,omitempty"` // neither name nor id will change
-	// Object: Text is an object the wire sent as such, not text of the model's.
+	Provider bool `json:"provider,omitempty"` // executed by the provider
+	Final    bool `json:"final,omitempty"`    // neither name nor id will change
+	// Object: Text is an object that the wire sent as an object, not as text.
 	Object bool `json:"object,omitempty"`
-	// Hold: Text is not told as it grows; an object will stand for it.
+	// Hold: Text is not emitted as it grows, because an object will replace it.
 	Hold bool `json:"hold,omitempty"`
-	// Sealed: the args are complete; nothing is added any more.
+	// Sealed: the args are complete. Later fragments add nothing.
 	Sealed bool `json:"sealed,omitempty"`
-	// Closed: the call is over though its args were not complete.
+	// Closed: the call was closed before its args were complete.
 	Closed Closing `json:"closed,omitempty"`
-	// Cut: a fragment was over the limit, so that the text has a hole or no
-	// end; nothing is added any more, and it is never valid.
+	// Cut: a fragment exceeded the limit, so the text has a gap or no end.
+	// Later fragments add nothing, and the args are never valid.
 	Cut bool `json:"cut,omitempty"`
 }
 
-// Closing is how far the args were when a call was closed from outside.
+// Closing states how far the args were when Close closed a call.
 type Closing uint8
 
-// The ways.
+// The values of Closing.
 const (
 	NotClosed Closing = iota
-	// ClosedWhole: the text was one complete JSON value, or what would do as one.
+	// ClosedWhole: the text was one complete JSON value, or an object of the
+	// wire.
 	ClosedWhole
-	// ClosedShort: the text ended in the middle. The model goes on with it.
+	// ClosedShort: the text was incomplete. Later fragments continue this call.
 	ClosedShort
 )
 
-// Rare is what few calls have: there may be many calls.
+// Rare holds the fields that few calls have. A session can have many calls, so
+// each call pays for one pointer only.
 type Rare struct {
 	Kind       string `json:"kind,omitempty"` // custom, mcp, server…; "" for function
 	ParentCall string `json:"parent,omitempty"`
-	// Weak is an object that holds only if no text comes.
+	// Weak is an object that counts only where no text comes.
 	Weak string `json:"weak,omitempty"`
 }
 
-// Kind gives the kind of the call, "" for function.
-func (c *Call) Kind() string {
-	if c.Rare == nil {
+// Kind returns the kind of the call, "" for function.
+func (a *Assembly) Kind() string {
+	if a.Rare == nil {
 		return ""
 	}
-	return c.Rare.Kind
+	return a.Rare.Kind
 }
 
-// ParentCall gives the id of the call that made this one, "" for none.
-func (c *Call) ParentCall() string {
-	if c.Rare == nil {
+// ParentCall returns the id of the call that made this one, "" for none.
+func (a *Assembly) ParentCall() string {
+	if a.Rare == nil {
 		return ""
 	}
-	return c.Rare.ParentCall
+	return a.Rare.ParentCall
 }
 
-func (c *Call) weak() string {
-	if c.Rare == nil {
+func (a *Assembly) weak() string {
+	if a.Rare == nil {
 		return ""
 	}
-	return c.Weak
+	return a.Weak
 }
 
-func (c *Call) rare() *Rare {
-	if c.Rare == nil {
-		c.Rare = new(Rare)
+func (a *Assembly) rare() *Rare {
+	if a.Rare == nil {
+		a.Rare = new(Rare)
 	}
-	return c.Rare
+	return a.Rare
 }
 
-// RawIndex gives the index as JSON; it must not be changed.
-func (c *Call) RawIndex() json.RawMessage {
-	return unsafe.Slice(unsafe.StringData(c.Index), len(c.Index))
+// RawIndex returns the index as JSON. The caller must not change it.
+func (a *Assembly) RawIndex() json.RawMessage {
+	return unsafe.Slice(unsafe.StringData(a.Index), len(a.Index))
 }
 
-// Shared gives bytes that are never changed, as those of Text, without a copy.
+// Shared returns b as a string without a copy. The bytes must never change, as
+// those of Assembly.Text.
 func Shared(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// Kept gives how many bytes of Text are as they were before the last fragment,
-// or Seal: fewer than there were where another text took its place.
-func (c *Call) Kept() int { return c.kept }
+// Kept returns how many leading bytes of Text are the same as before the last
+// fragment or Seal. It is less than the former length where another text
+// replaced the former one.
+func (a *Assembly) Kept() int { return a.kept }
 
-// Resume makes a Call that was saved and loaded ready to go on.
-func (c *Call) Resume() {
-	c.scan = Scanner{}
-	c.scan.Write(string(c.Text))
+// Resume restores what JSON does not hold. It must be called after loading.
+func (a *Assembly) Resume() {
+	a.scan = Scanner{}
+	a.scan.Write(string(a.Text))
 }
 
-// add puts a fragment of this call to it.
-func (c *Call) add(f *Chunk, id, name string, lim Limits) error {
-	if c.Sealed && !c.silent(f) {
-		if c.Closed != NotClosed {
+// add applies a fragment of this call.
+func (a *Assembly) add(f *Chunk, id, name string, lim Limits) error {
+	if a.Sealed && !a.addsNothing(f) {
+		if a.Closed != NotClosed {
 			return ErrClosed
 		}
 		return ErrEnd
 	}
-	if !c.Sealed && c.overflows(f, lim) {
-		c.Cut = true
+	if !a.Sealed && a.overflows(f, lim) {
+		a.Cut = true
 		return ErrArgs
 	}
-	if name != c.Name && len(c.Name)+len(name) > lim.NameBytes {
+	if name != a.Name && len(a.Name)+len(name) > lim.NameBytes {
 		return ErrName
 	}
-	c.kept = len(c.Text)
-	c.identify(f, id, name)
+	a.kept = len(a.Text)
+	a.identify(f, id, name)
 	switch {
-	case c.Sealed, c.Cut:
+	case a.Sealed, a.Cut:
 	case f.Whole:
-		c.confirm(f)
+		a.confirm(f)
 	case f.Object && f.Weak:
-		c.rare().Weak = strings.Clone(f.Args)
+		a.rare().Weak = strings.Clone(f.Args)
 	case f.Object:
-		c.replace(f.Args, true)
+		a.replace(f.Args, true)
 	default:
-		c.grow(f.Args)
+		a.grow(f.Args)
 	}
 	return nil
 }
 
-// overflows tells whether the args would be too long with a fragment.
-func (c *Call) overflows(f *Chunk, lim Limits) bool {
-	if f.Whole || f.Object || c.resent(f.Args) {
+// overflows reports whether the args would exceed the limit with a fragment.
+func (a *Assembly) overflows(f *Chunk, lim Limits) bool {
+	if f.Whole || f.Object || a.resends(f.Args) {
 		return len(f.Args) > lim.ArgsBytes
 	}
-	return len(c.Text)+len(f.Args) > lim.ArgsBytes
+	return len(a.Text)+len(f.Args) > lim.ArgsBytes
 }
 
-// silent tells whether a fragment for a sealed call says nothing new.
-func (c *Call) silent(f *Chunk) bool {
-	return f.Whole || f.Object || f.Args == string(c.Text) || strings.TrimSpace(f.Args) == ""
+// addsNothing reports whether a fragment for a sealed call has no new bytes.
+func (a *Assembly) addsNothing(f *Chunk) bool {
+	return f.Whole || f.Object || f.Args == string(a.Text) || strings.TrimSpace(f.Args) == ""
 }
 
-// identify adopts id and name when they come, and joins a name that comes in
-// pieces; a name that comes again is a repeat.
-func (c *Call) identify(f *Chunk, id, name string) {
-	if c.ID == "" && id != "" {
-		c.ID = strings.Clone(id)
+// identify adopts id, name and the other fields that identify a call. It joins a
+// name that comes in pieces and ignores a repeated one.
+func (a *Assembly) identify(f *Chunk, id, name string) {
+	if a.ID == "" && id != "" {
+		a.ID = strings.Clone(id)
 	}
 	switch {
-	case name == "" || name == c.Name || c.Final:
-	case c.Name == "" || strings.HasPrefix(name, c.Name) && len(c.Text) == 0:
-		c.Name = strings.Clone(name)
-	case len(c.Text) == 0:
-		c.Name += name
+	case name == "" || name == a.Name || a.Final:
+	case a.Name == "" || strings.HasPrefix(name, a.Name) && len(a.Text) == 0:
+		a.Name = strings.Clone(name)
+	case len(a.Text) == 0:
+		a.Name += name
 	}
-	if f.CallKind != "" && f.CallKind != "function" && c.Kind() == "" {
-		c.rare().Kind = strings.Clone(f.CallKind)
+	if f.CallKind != "" && f.CallKind != "function" && a.Kind() == "" {
+		a.rare().Kind = strings.Clone(f.CallKind)
 	}
-	if f.ParentCall != "" && c.ParentCall() == "" {
-		c.rare().ParentCall = strings.Clone(f.ParentCall)
+	if f.ParentCall != "" && a.ParentCall() == "" {
+		a.rare().ParentCall = strings.Clone(f.ParentCall)
 	}
-	c.Provider = c.Provider || f.Provider
-	c.Final = c.Final || f.Final
-	c.Hold = c.Hold || f.Hold
+	a.Provider = a.Provider || f.Provider
+	a.Final = a.Final || f.Final
+	a.Hold = a.Hold || f.Hold
 }
 
 // grow appends a text fragment, or what a cumulative resend adds to the text.
-func (c *Call) grow(piece string) {
+func (a *Assembly) grow(piece string) {
 	switch {
-	case c.Kind() == "custom": // free text is what it is
-	case c.resent(piece):
-		piece = piece[len(c.Text):]
-		c.Joiner = Joiner{} // it has the half that waits, too
-	case c.Placeholder() && startsValue(piece):
-		c.replace("", false)
-	case c.Object && strings.TrimSpace(piece) != "":
-		c.replace("", false)
+	case a.Kind() == "custom": // free text is never a resend or a placeholder
+	case a.resends(piece):
+		piece = piece[len(a.Text):]
+		a.Joiner = Joiner{} // the resend includes the waiting half
+	case a.Placeholder() && beginsValue(piece):
+		a.replace("", false)
+	case a.Object && strings.TrimSpace(piece) != "":
+		a.replace("", false)
 	}
-	piece = c.Joiner.Join(piece)
+	piece = a.Joiner.Join(piece)
 	if piece == "" {
 		return
 	}
-	c.Text = append(c.Text, piece...)
-	c.scan.Write(piece)
+	a.Text = append(a.Text, piece...)
+	a.scan.Write(piece)
 }
 
-// resent tells whether a fragment is the whole text so far and perhaps more:
-// a text that begins with a brace cannot go on with itself and still be JSON.
-// The one exception is {" which may go on with a key that begins with {".
-func (c *Call) resent(piece string) bool {
-	n := len(c.Text)
-	if n == 0 || len(piece) < n || c.Text[0] != '{' || piece[:n] != string(c.Text) {
+// resends reports whether a fragment repeats the whole text so far and perhaps
+// adds to it. A text that begins with a brace cannot continue with itself and
+// remain JSON, except {" where a key may begin with {".
+func (a *Assembly) resends(piece string) bool {
+	n := len(a.Text)
+	if n == 0 || len(piece) < n || a.Text[0] != '{' || piece[:n] != string(a.Text) {
 		return false
 	}
-	if strings.TrimSpace(string(c.Text[1:])) == `"` {
+	if strings.TrimSpace(string(a.Text[1:])) == `"` {
 		rest := strings.TrimLeft(piece[n:], " \t\r\n")
 		return rest != "" && rest[0] != ':'
 	}
 	return true
 }
 
-// confirm takes the args of a full message, unless those that were streamed
-// are whole themselves, which nobody can tell of free text.
-func (c *Call) confirm(f *Chunk) {
-	spelt := c.Kind() != "custom" && c.scan.Complete() && !c.Placeholder() && !(c.Hold && f.Object)
-	if spelt || f.Args == "" {
+// confirm adopts the args of a full message, unless the streamed args are whole
+// themselves. Free text has no sign that it is whole.
+func (a *Assembly) confirm(f *Chunk) {
+	whole := a.Kind() != "custom" && a.scan.Complete() && !a.Placeholder() && !(a.Hold && f.Object)
+	if whole || f.Args == "" {
 		return
 	}
-	c.replace(f.Args, f.Object)
+	a.replace(f.Args, f.Object)
 }
 
-func (c *Call) replace(text string, object bool) {
-	c.Joiner = Joiner{}
-	text = c.Joiner.Join(text)
-	c.kept = common(c.Text, text)
-	c.Text = []byte(text)
-	c.Object = object
-	c.scan = Scanner{}
-	c.scan.Write(text)
+func (a *Assembly) replace(text string, object bool) {
+	a.Joiner = Joiner{}
+	text = a.Joiner.Join(text)
+	a.kept = commonPrefix(a.Text, text)
+	a.Text = []byte(text)
+	a.Object = object
+	a.scan = Scanner{}
+	a.scan.Write(text)
 }
 
-// common gives the length of what two texts begin with, in whole characters.
-func common(a []byte, b string) int {
+// commonPrefix returns the length of the common prefix of two texts, in whole
+// characters.
+func commonPrefix(a []byte, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -239,77 +244,78 @@ func common(a []byte, b string) int {
 	return n
 }
 
-// Seal says that the args are complete.
-func (c *Call) Seal() {
-	c.kept = len(c.Text)
-	if c.Sealed {
+// Seal completes the args. Later fragments add nothing.
+func (a *Assembly) Seal() {
+	a.kept = len(a.Text)
+	if a.Sealed {
 		return
 	}
-	if rest := c.Joiner.End(); rest != "" {
-		c.Text = append(c.Text, rest...)
-		c.scan.Write(rest)
+	if rest := a.Joiner.End(); rest != "" {
+		a.Text = append(a.Text, rest...)
+		a.scan.Write(rest)
 	}
-	if c.weak() != "" {
-		if c.Blank() {
-			c.replace(c.weak(), true)
+	if a.weak() != "" {
+		if a.Blank() {
+			a.replace(a.weak(), true)
 		}
-		c.Weak = ""
+		a.Weak = ""
 	}
-	c.Sealed = true
+	a.Sealed = true
 }
 
-// Close ends a call from outside, before its args were complete. What still
-// comes for it is refused with ErrClosed.
-func (c *Call) Close() {
-	c.Closed = ClosedShort
-	if c.Whole() {
-		c.Closed = ClosedWhole
+// Close records that the call was closed before its args were complete. Later
+// fragments are refused with ErrClosed. Seal must come first.
+func (a *Assembly) Close() {
+	a.Closed = ClosedShort
+	if a.Whole() {
+		a.Closed = ClosedWhole
 	}
 }
 
-// Blank tells whether no args came: none at all, or only white space.
-func (c *Call) Blank() bool { return c.scan.First() == 0 && c.scan.Status() != Bad && !c.Cut }
+// Blank reports whether no args came, or only white space.
+func (a *Assembly) Blank() bool { return a.scan.First() == 0 && a.scan.Status() != Bad && !a.Cut }
 
-// Placeholder tells whether the text is a bare {}, which some gateways send
-// before the args proper.
-func (c *Call) Placeholder() bool { return len(c.Text) == 2 && string(c.Text) == "{}" }
+// Placeholder reports whether the text is a bare {}, which some gateways send
+// before the actual args.
+func (a *Assembly) Placeholder() bool { return len(a.Text) == 2 && string(a.Text) == "{}" }
 
-// Whole tells whether the text is one complete JSON value.
-func (c *Call) Whole() bool { return (c.scan.Complete() || c.Object) && !c.Cut }
+// Whole reports whether the text is one complete JSON value.
+func (a *Assembly) Whole() bool { return (a.scan.Complete() || a.Object) && !a.Cut }
 
-// Usable tells whether the args would be valid if nothing more came.
-func (c *Call) Usable() bool { return c.Whole() || c.Blank() || c.Kind() == "custom" && !c.Cut }
+// Usable reports whether the args would be valid if no fragment followed.
+func (a *Assembly) Usable() bool { return a.Whole() || a.Blank() || a.Kind() == "custom" && !a.Cut }
 
-// growing tells whether the args have begun or may begin, and are not whole.
-func (c *Call) growing() bool { return c.Closed == ClosedShort || !c.Sealed && !c.Whole() }
+// growing reports whether more args are to come: they have not begun, or they
+// are incomplete. It includes a call that Close closed in the middle of its args.
+func (a *Assembly) growing() bool { return a.Closed == ClosedShort || !a.Sealed && !a.Whole() }
 
-// Args are the args of a call as one may use them.
+// Args are the args of a call in the form that a tool receives.
 type Args struct {
-	JSON          []byte // nil where Valid is false
+	JSON          []byte // nil where Valid is false, and for free text
 	Valid         bool
 	DoubleEncoded bool   // the text was a JSON string that holds this object
 	Error         string // what is wrong, and at which byte
 }
 
-// Args reads the text: nothing at all and null are {}, as every provider means
-// it; a string that holds an object is that object. Free text (kind custom) is
-// valid as it is, and no JSON. Text that is no JSON is never repaired.
-func (c *Call) Args() Args {
+// Args parses the text. Blank text and null are {}, as every provider means it.
+// A string that holds an object is that object. Free text (kind custom) is valid
+// and has no JSON. Text that is not JSON is never repaired.
+func (a *Assembly) Args() Args {
 	switch {
-	case c.Cut:
+	case a.Cut:
 		return Args{Error: "args are longer than the limit"}
-	case c.Kind() == "custom":
+	case a.Kind() == "custom":
 		return Args{Valid: true}
-	case c.Blank() || strings.TrimSpace(string(c.Text)) == "null":
+	case a.Blank() || strings.TrimSpace(string(a.Text)) == "null":
 		return Args{JSON: []byte("{}"), Valid: true}
-	case !c.Whole():
-		if c.scan.Status() == Bad {
-			return Args{Error: c.scan.Err()}
+	case !a.Whole():
+		if a.scan.Status() == Bad {
+			return Args{Error: a.scan.Err()}
 		}
 		return Args{Error: "args end in the middle of a JSON value"}
-	case c.scan.First() == '"':
+	case a.scan.First() == '"':
 		var inner string
-		if json.Unmarshal(c.Text, &inner) != nil {
+		if json.Unmarshal(a.Text, &inner) != nil {
 			break
 		}
 		var s Scanner
@@ -318,5 +324,5 @@ func (c *Call) Args() Args {
 			return Args{JSON: []byte(inner), Valid: true, DoubleEncoded: true}
 		}
 	}
-	return Args{JSON: c.Text, Valid: true}
+	return Args{JSON: a.Text, Valid: true}
 }

@@ -2,9 +2,8 @@ package chunks
 
 import "testing"
 
-// TestTextOfACall puts fragments together that a plain concatenation would
-// get wrong.
-func TestTextOfACall(t *testing.T) {
+// TestAssemblyText checks fragments that a plain concatenation would get wrong.
+func TestAssemblyText(t *testing.T) {
 	limits := Limits{Calls: 10, ArgsBytes: 1 << 10, NameBytes: 64}
 	for name, c := range map[string]struct {
 		kind   string
@@ -12,16 +11,16 @@ func TestTextOfACall(t *testing.T) {
 		whole  string // of a full message at the end, "" for none
 		want   string
 	}{
-		"pieces":                        {"", []string{`{"a"`, `:1}`}, "", `{"a":1}`},
-		"the whole text so far":         {"", []string{`{"a"`, `{"a":`, `{"a":1}`}, "", `{"a":1}`},
-		"likewise with a cut character": {"", []string{"{\"a\":\"\xed\xa0\xbd", `{"a":"😀`, `{"a":"😀"}`}, "", `{"a":"😀"}`},
-		"a piece was lost":              {"", []string{`{"a"`, `1}`}, `{"a":1}`, `{"a":1}`},
-		"a full message says it again":  {"", []string{`{"a": 1}`}, `{"a":1}`, `{"a": 1}`},
-		"free text with braces":         {"custom", []string{"{", "{", "{x}}}"}, "", "{{{x}}}"},
-		"free text like a placeholder":  {"custom", []string{"{}", "{}"}, "", "{}{}"},
-		"free text, a piece was lost":   {"custom", []string{"4"}, "42", "42"},
+		"pieces":                {"", []string{`{"a"`, `:1}`}, "", `{"a":1}`},
+		"the whole text so far": {"", []string{`{"a"`, `{"a":`, `{"a":1}`}, "", `{"a":1}`},
+		"the whole text so far, with a cut character": {"", []string{"{\"a\":\"\xed\xa0\xbd", `{"a":"😀`, `{"a":"😀"}`}, "", `{"a":"😀"}`},
+		"a piece was lost":                            {"", []string{`{"a"`, `1}`}, `{"a":1}`, `{"a":1}`},
+		"a full message repeats it":                   {"", []string{`{"a": 1}`}, `{"a":1}`, `{"a": 1}`},
+		"free text with braces":                       {"custom", []string{"{", "{", "{x}}}"}, "", "{{{x}}}"},
+		"free text like a placeholder":                {"custom", []string{"{}", "{}"}, "", "{}{}"},
+		"free text, a piece was lost":                 {"custom", []string{"4"}, "42", "42"},
 	} {
-		var m Message
+		var m plain
 		add := func(f Chunk) {
 			t.Helper()
 			if _, _, err := m.Add(&f, limits); err != nil {
