@@ -266,10 +266,10 @@ func TestProfileShapes(t *testing.T) {
 		history string
 		want    string
 	}{
-		{"deepagents", "", openai, "patch: profile deepagents: it repairs histories of [langchain], and this one is of openai"},
-		{"sagents", patch.Responses, `[{"type":"message"}]`, "patch: profile sagents: it repairs histories of [langchain], and this one is of responses"},
-		{"eino", "", langchain, "patch: profile eino: it repairs histories of [openai anthropic], and this one is of langchain"},
-		{"eino-0.8", patch.Anthropic, `[{"role":"user"}]`, "patch: profile eino-0.8: it repairs histories of [openai], and this one is of anthropic"},
+		{"deepagents", "", openai, "patch: profile deepagents repairs histories of [langchain], and this one is of openai"},
+		{"sagents", patch.Responses, `[{"type":"message"}]`, "patch: profile sagents repairs histories of [langchain], and this one is of responses"},
+		{"eino", "", langchain, "patch: profile eino repairs histories of [openai anthropic], and this one is of langchain"},
+		{"eino-0.8", patch.Anthropic, `[{"role":"user"}]`, "patch: profile eino-0.8 repairs histories of [openai], and this one is of anthropic"},
 		{"deepagents-js", "", "[]", ""},
 		{"eino", "", openai, ""},
 	} {
