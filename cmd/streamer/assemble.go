@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"streamer/internal/chunks"
 	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -178,9 +177,9 @@ func (a *assembly) calls() []*assembled {
 		}
 	}
 	for _, m := range a.state.Life.Messages {
-		for i, c := range m.Calls {
-			if c.Status == events.BuildingArgs {
-				get(c.Call).building(m, c, &m.Asm.Calls[i])
+		for i := range m.Calls {
+			if c := &m.Calls[i]; c.State.Status == events.BuildingArgs {
+				get(c.State.Call).building(m, c)
 			}
 		}
 	}
@@ -226,20 +225,20 @@ func (c *assembled) completed(e *events.Event) {
 
 // building takes over what the state holds of a call whose args are not
 // complete.
-func (c *assembled) building(m *lifecycle.Message, call *lifecycle.Call, said *chunks.Call) {
-	c.ID, c.Name, c.Kind = said.ID, said.Name, said.Kind()
+func (c *assembled) building(m *lifecycle.Message, call *lifecycle.Call) {
+	c.ID, c.Name, c.Kind = call.ID, call.Name, call.Kind()
 	if c.ID == "" {
-		c.ID, c.IDSynthesized = lifecycle.SynthesizedID(call.Call), true
+		c.ID, c.IDSynthesized = lifecycle.SynthesizedID(call.State.Call), true
 	}
 	if c.Kind == "" {
 		c.Kind = "function"
 	}
 	c.Choice, c.MessageID, c.Namespace = m.Choice, m.ID, m.Namespace
-	if said.Index != "" {
-		c.Index = json.RawMessage(said.Index)
+	if call.Index != "" {
+		c.Index = json.RawMessage(call.Index)
 	}
-	args := said.Args()
-	c.ArgsText, c.Args, c.ArgsValid = string(said.Text), args.JSON, args.Valid
+	args := call.Args()
+	c.ArgsText, c.Args, c.ArgsValid = string(call.Text), args.JSON, args.Valid
 }
 
 func compareCalls(x, y string) int {

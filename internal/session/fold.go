@@ -101,7 +101,7 @@ func feedClock(step *lifecycle.Step, in *Input) {
 	if reject(step, problem) {
 		return
 	}
-	switch lifecycle.AlarmKind(tick.Kind) {
+	switch lifecycle.TimerKind(tick.Kind) {
 	case lifecycle.Deadline:
 		step.Deadline(tick.Call)
 	case lifecycle.Flush:
