@@ -36,7 +36,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return refuse(http.StatusBadRequest, err.Error())
 	}
-	types, err := wantedTypes(query.Get("types"))
+	types, err := parseTypes(query.Get("types"))
 	if err != nil {
 		return err
 	}
@@ -48,17 +48,17 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	defer end(nil)
 	s := newStream(g, w, enc, end)
 	s.session, s.types, s.last = session, types, open.From
-	if err := g.streams.enter(s, end); err != nil {
+	if err := g.streams.add(s, end); err != nil {
 		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5)))
-		return refuse(http.StatusServiceUnavailable, notNow(err, g.opts.MaxClients))
+		return refuse(http.StatusServiceUnavailable, unavailableText(err, g.opts.MaxClients))
 	}
-	defer g.streams.leave(s)
+	defer g.streams.remove(s)
 	s.serve(ctx, r, token, open)
 	return nil
 }
 
-func notNow(err error, limit int) string {
-	if errors.Is(err, errFull) {
+func unavailableText(err error, limit int) string {
+	if errors.Is(err, errTooManyStreams) {
 		return fmt.Sprintf("%d streams are open, and more are not served; try again", limit)
 	}
 	return "the server is shutting down; try again"
@@ -67,7 +67,7 @@ func notNow(err error, limit int) string {
 // opening finds out where the client wants to go on and whether the log
 // reaches back to there.
 func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, session string) (encode.Opening, error) {
-	from, err := cursor(r)
+	from, err := parseCursor(r)
 	if err != nil {
 		return encode.Opening{}, err
 	}
@@ -95,7 +95,7 @@ func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, session string
 // cursor reads the sequence the client has got to: the header, which a browser
 // sends by itself when it connects again, before the query it connected with
 // first. 0 is the beginning.
-func cursor(r *http.Request) (uint64, error) {
+func parseCursor(r *http.Request) (uint64, error) {
 	s := r.Header.Get("Last-Event-ID")
 	if s == "" {
 		s = r.URL.Query().Get("last_event_id")
@@ -111,7 +111,7 @@ func cursor(r *http.Request) (uint64, error) {
 }
 
 // wantedTypes reads a list of event types; nil are all.
-func wantedTypes(list string) (map[events.Type]bool, error) {
+func parseTypes(list string) (map[events.Type]bool, error) {
 	if list == "" {
 		return nil, nil
 	}

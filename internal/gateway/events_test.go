@@ -249,7 +249,7 @@ func TestOutageLog(t *testing.T) {
 		}
 		for range 3 {
 			fail(100, fmt.Errorf("bounds: %w", context.DeadlineExceeded))
-			time.Sleep(outageEvery) // of the bubble's time
+			time.Sleep(outageLogInterval) // of the bubble's time
 		}
 		fail(2, errors.New("something else"))
 		if got := strings.Count(log.String(), "\n"); got != 5 {

@@ -137,17 +137,17 @@ func orDefault[T int | time.Duration](v, def T) T {
 
 // Gateway is an http.Handler. It serves until Run, if that is called, stops.
 type Gateway struct {
-	opts    Options
-	store   Store
-	log     zerolog.Logger
-	gate    gate
-	key     key
-	page    map[string]asset
-	routes  *http.ServeMux
-	streams streams
-	counts  counts
-	outage  atomic.Int64 // when it was logged that the logs do not answer, Unix nanoseconds
-	buffers sync.Pool    // of *[]byte, for frames on their way
+	opts         Options
+	store        Store
+	log          zerolog.Logger
+	access       access
+	auth         auth
+	page         map[string]asset
+	routes       *http.ServeMux
+	streams      streams
+	counts       counts
+	outageLogged atomic.Int64 // when it was logged that the logs do not answer, Unix nanoseconds
+	buffers      sync.Pool    // of *[]byte, for frames on their way
 }
 
 // New makes a gateway over store that shows page (none if nil) at /. It
@@ -163,7 +163,7 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	if opts.MaxBody <= 0 {
 		return nil, fmt.Errorf("gateway: a body limit of %d bytes (the store takes %d) leaves no room for inputs", opts.MaxBody, store.MaxPayload())
 	}
-	gate, err := newGate(opts)
+	access, err := newAccess(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{opts: opts, store: store, log: log, gate: gate, key: newKey(opts.Token), page: assets}
+	g := &Gateway{opts: opts, store: store, log: log, access: access, auth: newAuth(opts.Token), page: assets}
 	g.streams.max = opts.MaxClients
 	g.buffers.New = func() any { return new([]byte) }
 	g.routes = g.newRoutes()
@@ -196,7 +196,7 @@ var kinds = [...]struct {
 func (g *Gateway) newRoutes() *http.ServeMux {
 	mux := http.NewServeMux()
 	api := func(path, methods string, h handler) {
-		mux.HandleFunc(path, g.only(methods, g.guarded(h)))
+		mux.HandleFunc(path, g.onlyMethod(methods, g.withAuth(h)))
 	}
 	api("/v1/sessions", "GET", g.sessions)
 	api("/v1/sessions/{session}/events", "GET", g.events)
@@ -209,10 +209,10 @@ func (g *Gateway) newRoutes() *http.ServeMux {
 		api("/v1/repair", "POST", g.repair)
 	}
 	api("/metrics", "GET", g.metrics)
-	mux.HandleFunc("/v1/login", g.only("POST", g.checked(g.login)))
-	mux.HandleFunc("/healthz", g.only("GET", g.healthz))
-	mux.HandleFunc("/readyz", g.only("GET", g.readyz))
-	mux.HandleFunc("/", g.checked(g.serveAsset))
+	mux.HandleFunc("/v1/login", g.onlyMethod("POST", g.withAccess(g.login)))
+	mux.HandleFunc("/healthz", g.onlyMethod("GET", g.healthz))
+	mux.HandleFunc("/readyz", g.onlyMethod("GET", g.readyz))
+	mux.HandleFunc("/", g.withAccess(g.serveAsset))
 	return mux
 }
 
@@ -231,13 +231,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	g.routes.ServeHTTP(rec, r)
-	g.counts.answered(rec.status)
+	g.counts.countStatus(rec.status)
 	g.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", rec.status).
 		Int64("bytes", rec.bytes).Dur("took", time.Since(start)).Msg("request")
 }
 
 // only refuses other methods than the named one; HEAD goes where GET goes.
-func (g *Gateway) only(method string, h http.HandlerFunc) http.HandlerFunc {
+func (g *Gateway) onlyMethod(method string, h http.HandlerFunc) http.HandlerFunc {
 	allow := method + ", OPTIONS"
 	if method == "GET" {
 		allow = "GET, HEAD, OPTIONS"
@@ -271,9 +271,9 @@ func refuseMethod(w http.ResponseWriter, r *http.Request, allow string) {
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 // checked lets h serve what comes from where it may.
-func (g *Gateway) checked(h handler) http.HandlerFunc {
+func (g *Gateway) withAccess(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := g.gate.check(w, r); err != nil {
+		if err := g.access.check(w, r); err != nil {
 			g.fail(w, r, err)
 			return
 		}
@@ -284,9 +284,9 @@ func (g *Gateway) checked(h handler) http.HandlerFunc {
 }
 
 // guarded lets h serve what besides shows the token, where there is one.
-func (g *Gateway) guarded(h handler) http.HandlerFunc {
-	return g.checked(func(w http.ResponseWriter, r *http.Request) error {
-		if err := g.key.check(w, r); err != nil {
+func (g *Gateway) withAuth(h handler) http.HandlerFunc {
+	return g.withAccess(func(w http.ResponseWriter, r *http.Request) error {
+		if err := g.auth.check(w, r); err != nil {
 			return err
 		}
 		return h(w, r)

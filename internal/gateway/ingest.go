@@ -28,7 +28,7 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 		if err != nil {
 			return err
 		}
-		header, err := passedHeaders(r)
+		header, err := forwardedHeaders(r)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 		defer cancel()
 		seq, err := g.store.Publish(ctx, token, kind, msgID, header, body)
 		if err != nil {
-			return g.notStored(w, session, kind, err)
+			return g.publishError(w, session, kind, err)
 		}
 		reply(w, http.StatusAccepted, struct {
 			Session string `json:"session"`
@@ -54,7 +54,7 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 }
 
 // notStored returns the answer to an input that the store did not take.
-func (g *Gateway) notStored(w http.ResponseWriter, session string, kind inputs.Kind, err error) error {
+func (g *Gateway) publishError(w http.ResponseWriter, session string, kind inputs.Kind, err error) error {
 	if errors.Is(err, ErrTooLarge) {
 		return tooLarge(g.opts.MaxBody)
 	}
@@ -97,7 +97,7 @@ func messageID(r *http.Request, token string, kind inputs.Kind) (string, error) 
 
 // passedHeaders returns the headers that go with an input, under the names that
 // HTTP has for them.
-func passedHeaders(r *http.Request) (inputs.Header, error) {
+func forwardedHeaders(r *http.Request) (inputs.Header, error) {
 	header := inputs.Header{}
 	for _, name := range inputs.Headers() {
 		name = http.CanonicalHeaderKey(name)

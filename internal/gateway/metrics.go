@@ -33,7 +33,7 @@ type counts struct {
 	answers [600]atomic.Uint64 // by status
 }
 
-func (c *counts) answered(status int) {
+func (c *counts) countStatus(status int) {
 	if status > 0 && status < len(c.answers) { // 0: the client left before
 		c.answers[status].Add(1)
 	}
@@ -42,7 +42,7 @@ func (c *counts) answered(status int) {
 // metrics tells what there is to measure, in the text format of Prometheus
 // (prometheus.io/docs/instrumenting/exposition_formats).
 func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
-	families := g.measure()
+	families := g.ownMetrics()
 	if g.opts.Metrics != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 		defer cancel()
@@ -61,7 +61,7 @@ func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 }
 
 // measure gives the gateway's own numbers.
-func (g *Gateway) measure() []Metric {
+func (g *Gateway) ownMetrics() []Metric {
 	answers := Metric{Name: "streamer_http_requests_total", Help: "HTTP requests answered, by status; an event stream counts when it ends."}
 	for status := range g.counts.answers {
 		if n := g.counts.answers[status].Load(); n > 0 {

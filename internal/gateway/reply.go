@@ -40,7 +40,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
 		// The client is gone; nobody would read an answer.
 	default:
-		g.failed(r, err)
+		g.logFailure(r, err)
 		w.Header().Set("Retry-After", "2")
 		replyError(w, http.StatusServiceUnavailable, "the logs cannot be reached just now; try again")
 	}
@@ -48,16 +48,16 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // outageEvery is how often it is logged that the logs do not answer: every
 // client that comes back would make a line.
-const outageEvery = 30 * time.Second
+const outageLogInterval = 30 * time.Second
 
 // failed logs a request that could not be answered.
-func (g *Gateway) failed(r *http.Request, err error) {
+func (g *Gateway) logFailure(r *http.Request, err error) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		g.log.Error().Err(err).Str("path", r.URL.Path).Msg("request failed")
 		return
 	}
 	now := time.Now().UnixNano()
-	if last := g.outage.Load(); (last == 0 || now-last >= int64(outageEvery)) && g.outage.CompareAndSwap(last, now) {
+	if last := g.outageLogged.Load(); (last == 0 || now-last >= int64(outageLogInterval)) && g.outageLogged.CompareAndSwap(last, now) {
 		g.log.Warn().Err(err).Str("path", r.URL.Path).Msg("the logs do not answer; requests fail")
 	}
 }

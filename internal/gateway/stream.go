@@ -20,7 +20,7 @@ const (
 	keptBuffer = 4 * fullBuffer
 )
 
-var errOver = errors.New("gateway: the stream is over")
+var errStreamClosed = errors.New("gateway: the stream is over")
 
 // stream is one connection. Its tail appends frames to pending; whoever holds
 // writing takes all of pending and writes it at once, so that what comes
@@ -41,9 +41,9 @@ type stream struct {
 	scheduled bool       // somebody will write pending
 	last      uint64     // sequence of the last event appended
 
-	writing chan struct{} // full while somebody writes; guards the two below
-	err     error         // of the first failed write, or that the stream is over: no more are tried
-	heart   *time.Timer
+	writing        chan struct{} // full while somebody writes; guards the two below
+	err            error         // of the first failed write, or that the stream is over: no more are tried
+	heartbeatTimer *time.Timer
 }
 
 func newStream(g *Gateway, w http.ResponseWriter, enc encode.Encoder, end context.CancelCauseFunc) *stream {
@@ -53,9 +53,9 @@ func newStream(g *Gateway, w http.ResponseWriter, enc encode.Encoder, end contex
 // hold waits for the write under way, and so at most the write time-out. It is
 // a channel and no mutex because waiting for a client is a wait that a test's
 // clock has to see.
-func (s *stream) hold() { s.writing <- struct{}{} }
+func (s *stream) lockWriter() { s.writing <- struct{}{} }
 
-func (s *stream) release() { <-s.writing }
+func (s *stream) unlockWriter() { <-s.writing }
 
 // serve runs the stream until its client goes, is too slow, or is sent away.
 func (s *stream) serve(ctx context.Context, r *http.Request, token string, open encode.Opening) {
@@ -70,24 +70,24 @@ func (s *stream) serve(ctx context.Context, r *http.Request, token string, open 
 	// From here on reading only serves to see the client go: no deadline.
 	_ = s.rc.SetReadDeadline(time.Time{})
 	defer s.stop()
-	err := s.begin(open)
+	err := s.sendOpening(open)
 	if err == nil {
-		err = s.g.store.Tail(ctx, token, open.From, s.take)
+		err = s.g.store.Tail(ctx, token, open.From, s.append)
 	}
 	s.finish(ctx, r, err)
 }
 
 // begin tells the client that it is connected, before the log is read.
-func (s *stream) begin(open encode.Opening) error {
-	s.hold()
-	defer s.release()
-	s.heart = time.AfterFunc(s.g.opts.Heartbeat, s.beat)
-	return s.put(s.enc.Open(nil, open))
+func (s *stream) sendOpening(open encode.Opening) error {
+	s.lockWriter()
+	defer s.unlockWriter()
+	s.heartbeatTimer = time.AfterFunc(s.g.opts.Heartbeat, s.heartbeat)
+	return s.write(s.enc.Open(nil, open))
 }
 
 // finish says why the stream ends: to the client where it is there to hear it.
 func (s *stream) finish(ctx context.Context, r *http.Request, err error) {
-	failed := s.failed()
+	failed := s.writeError()
 	switch {
 	case errors.Is(failed, os.ErrDeadlineExceeded):
 		s.g.counts.slow.Add(1)
@@ -95,16 +95,16 @@ func (s *stream) finish(ctx context.Context, r *http.Request, err error) {
 	case failed != nil || r.Context().Err() != nil:
 		s.g.log.Debug().Err(failed).Str("session", s.session).Uint64("seq", s.sequence()).Msg("client gone")
 	case errors.Is(context.Cause(ctx), errShutdown):
-		s.goodbye(encode.Shutdown)
+		s.sendEnd(encode.Shutdown)
 	default:
 		s.g.log.Error().Err(err).Str("session", s.session).Uint64("seq", s.sequence()).Msg("event log cannot be read")
-		s.goodbye(encode.Unavailable)
+		s.sendEnd(encode.Unavailable)
 	}
 }
 
 // take is called by the tail with each event, and once with none when the
 // history is done. It waits only where fullBuffer bytes are left unread.
-func (s *stream) take(e events.Record, _ bool) error {
+func (s *stream) append(e events.Record, _ bool) error {
 	if e.Seq > 0 && s.types != nil && !s.types[e.Type] {
 		return nil
 	}
@@ -138,8 +138,8 @@ func (s *stream) buffer() *[]byte {
 
 // flush writes what is pending.
 func (s *stream) flush() error {
-	s.hold()
-	defer s.release()
+	s.lockWriter()
+	defer s.unlockWriter()
 	s.mu.Lock()
 	buf := s.pending
 	s.pending, s.scheduled = nil, false
@@ -147,7 +147,7 @@ func (s *stream) flush() error {
 	if buf == nil {
 		return s.err
 	}
-	err := s.put(*buf)
+	err := s.write(*buf)
 	if cap(*buf) <= keptBuffer {
 		*buf = (*buf)[:0]
 		s.g.buffers.Put(buf)
@@ -157,19 +157,19 @@ func (s *stream) flush() error {
 
 // beat breaks a silence, unless a write is under way: that ends it anyway, or
 // the client is slow, and more bytes would not help.
-func (s *stream) beat() {
+func (s *stream) heartbeat() {
 	select {
 	case s.writing <- struct{}{}:
-		defer s.release()
+		defer s.unlockWriter()
 	default:
 		return
 	}
-	_ = s.put(s.enc.Heartbeat(nil)) // its error ends the stream
+	_ = s.write(s.enc.Heartbeat(nil)) // its error ends the stream
 }
 
 // put writes frames to the client; writing is held. After an error, which ends
 // the stream, it writes no more.
-func (s *stream) put(frames []byte) error {
+func (s *stream) write(frames []byte) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -183,34 +183,34 @@ func (s *stream) put(frames []byte) error {
 		s.end(err)
 		return err
 	}
-	s.heart.Reset(s.g.opts.Heartbeat)
+	s.heartbeatTimer.Reset(s.g.opts.Heartbeat)
 	return nil
 }
 
 // goodbye writes what is pending and the last frame.
-func (s *stream) goodbye(why encode.Ending) {
+func (s *stream) sendEnd(why encode.Ending) {
 	if s.flush() != nil {
 		return
 	}
-	s.hold()
-	defer s.release()
-	_ = s.put(s.enc.End(nil, why)) // nobody is left to tell
+	s.lockWriter()
+	defer s.unlockWriter()
+	_ = s.write(s.enc.End(nil, why)) // nobody is left to tell
 }
 
 // stop waits for the write under way and lets no other begin: after it the
 // ResponseWriter is the server's again.
 func (s *stream) stop() {
-	s.hold()
-	defer s.release()
+	s.lockWriter()
+	defer s.unlockWriter()
 	if s.err == nil {
-		s.err = errOver
+		s.err = errStreamClosed
 	}
-	s.heart.Stop()
+	s.heartbeatTimer.Stop()
 }
 
-func (s *stream) failed() error {
-	s.hold()
-	defer s.release()
+func (s *stream) writeError() error {
+	s.lockWriter()
+	defer s.unlockWriter()
 	return s.err
 }
 

@@ -55,15 +55,15 @@ func TestNothingIsWrittenAfterStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newStream(build(t, Options{}, newMemory()), w, enc, func(error) {})
-		if err := s.begin(encode.Opening{}); err != nil {
+		if err := s.sendOpening(encode.Opening{}); err != nil {
 			t.Fatal(err)
 		}
 		s.stop()
 		before := w.Body.Len()
-		if err := s.take(events.Record{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}, true); err != nil {
+		if err := s.append(events.Record{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}, true); err != nil {
 			t.Errorf("take: %v", err)
 		}
-		s.beat()
+		s.heartbeat()
 		time.Sleep(time.Minute)
 		if got := w.Body.Len(); got != before || before == 0 {
 			t.Errorf("body: got %d bytes after stop, want the %d before it", got, before)

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	errFull     = errors.New("gateway: too many streams")
-	errShutdown = errors.New("gateway: shutting down")
+	errTooManyStreams = errors.New("gateway: too many streams")
+	errShutdown       = errors.New("gateway: shutting down")
 )
 
 // streams are the open ones: counted, so that there are not too many, and
@@ -26,14 +26,14 @@ type streams struct {
 
 // enter counts a stream in, or says why not. end is called when it has to
 // end before its client does.
-func (s *streams) enter(one *stream, end context.CancelCauseFunc) error {
+func (s *streams) add(one *stream, end context.CancelCauseFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
 		return errShutdown
 	}
 	if len(s.open) >= s.max {
-		return errFull
+		return errTooManyStreams
 	}
 	if s.open == nil {
 		s.open = map[*stream]context.CancelCauseFunc{}
@@ -42,7 +42,7 @@ func (s *streams) enter(one *stream, end context.CancelCauseFunc) error {
 	return nil
 }
 
-func (s *streams) leave(one *stream) {
+func (s *streams) remove(one *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, one)

@@ -13,25 +13,25 @@ import (
 // from where it does. Any web page can make a browser send requests to
 // loopback, and by pointing its own name there (DNS rebinding) read the
 // answers too: the Host header then bears the page's name.
-type gate struct {
+type access struct {
 	hosts   map[string]bool
 	origins map[string]bool
 	exposed bool
 }
 
-func newGate(opts Options) (gate, error) {
-	g := gate{hosts: map[string]bool{"localhost": true}, origins: map[string]bool{}, exposed: opts.Exposed}
+func newAccess(opts Options) (access, error) {
+	g := access{hosts: map[string]bool{"localhost": true}, origins: map[string]bool{}, exposed: opts.Exposed}
 	for _, h := range opts.Hosts {
 		name := hostName(h)
 		if name == "" || strings.ContainsAny(h, "/* ") {
-			return gate{}, fmt.Errorf("gateway: host %q is no host name", h)
+			return access{}, fmt.Errorf("gateway: host %q is no host name", h)
 		}
 		g.hosts[name] = true
 	}
 	for _, o := range opts.Origins {
 		u, err := url.Parse(o)
 		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != strings.ToLower(o) {
-			return gate{}, fmt.Errorf("gateway: origin %q is not of the form https://app.example.com", o)
+			return access{}, fmt.Errorf("gateway: origin %q is not of the form https://app.example.com", o)
 		}
 		g.origins[strings.ToLower(o)] = true
 	}
@@ -40,7 +40,7 @@ func newGate(opts Options) (gate, error) {
 
 // check refuses what may not come in, and tells browsers which foreign origin
 // may read the answer.
-func (g gate) check(w http.ResponseWriter, r *http.Request) error {
+func (g access) check(w http.ResponseWriter, r *http.Request) error {
 	if !g.hostAllowed(r.Host) {
 		return refuse(http.StatusForbidden, fmt.Sprintf("this server is not reached as %q (option --http-host)", r.Host))
 	}
@@ -63,7 +63,7 @@ func (g gate) check(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (g gate) checkOrigin(w http.ResponseWriter, r *http.Request, origin string) error {
+func (g access) checkOrigin(w http.ResponseWriter, r *http.Request, origin string) error {
 	if g.origins[strings.ToLower(origin)] {
 		w.Header().Set("Access-Control-Allow-Origin", origin)
 		w.Header().Set("Access-Control-Allow-Credentials", "true")
@@ -82,7 +82,7 @@ func (g gate) checkOrigin(w http.ResponseWriter, r *http.Request, origin string)
 	return nil
 }
 
-func (g gate) hostAllowed(host string) bool {
+func (g access) hostAllowed(host string) bool {
 	name := hostName(host)
 	if g.hosts[name] || strings.HasSuffix(name, ".localhost") {
 		return true
@@ -104,7 +104,7 @@ func hostName(host string) string {
 
 // preflight answers what a browser asks before it lets a foreign page send.
 func (g *Gateway) preflight(w http.ResponseWriter, r *http.Request, allow string) {
-	if err := g.gate.check(w, r); err != nil {
+	if err := g.access.check(w, r); err != nil {
 		g.fail(w, r, err)
 		return
 	}
