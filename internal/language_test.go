@@ -20,7 +20,7 @@ import (
 func pendingLanguage() []string {
 	return []string{
 		"CHANGELOG.md", "README.md", "bench", "cmd/streamer", "docs", "examples", "internal/broker", "internal/chunks",
-		"internal/decode", "internal/encode", "internal/events", "internal/gateway", "internal/lifecycle",
+		"internal/decode", "internal/events", "internal/lifecycle",
 		"internal/repair", "internal/repairs", "internal/session", "internal/worker", "test",
 	}
 }

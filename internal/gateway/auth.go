@@ -13,15 +13,16 @@ import (
 
 const cookieName = "streamer"
 
-// key is the token clients must show. EventSource can send no header, so a
-// page that knows the token trades it for a cookie; that holds a keyed digest
-// and not the token itself. The zero key lets all in.
+// auth checks the token. EventSource cannot send headers, so a page exchanges the
+// token for a cookie. The cookie contains a keyed digest and not the token. The
+// zero value accepts every request.
 type auth struct {
 	set    bool
-	token  [sha256.Size]byte // digest, so that all comparisons take the same time
+	token  [sha256.Size]byte // digest, so that comparisons take constant time
 	cookie string
 }
 
+// newAuth returns the check for a token.
 func newAuth(token string) auth {
 	if token == "" {
 		return auth{}
@@ -31,29 +32,31 @@ func newAuth(token string) auth {
 	return auth{set: true, token: sha256.Sum256([]byte(token)), cookie: hex.EncodeToString(mac.Sum(nil))}
 }
 
-func (k auth) check(w http.ResponseWriter, r *http.Request) error {
-	if !k.set {
+// check refuses a request without the token or the cookie.
+func (a auth) check(w http.ResponseWriter, r *http.Request) error {
+	if !a.set {
 		return nil
 	}
-	if auth := r.Header.Get("Authorization"); auth != "" {
-		scheme, token, _ := strings.Cut(auth, " ")
-		if strings.EqualFold(scheme, "Bearer") && k.matches(strings.TrimSpace(token)) {
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, token, _ := strings.Cut(header, " ")
+		if strings.EqualFold(scheme, "Bearer") && a.matches(strings.TrimSpace(token)) {
 			return nil
 		}
-	} else if c, err := r.Cookie(cookieName); err == nil && subtle.ConstantTimeCompare([]byte(c.Value), []byte(k.cookie)) == 1 {
+	} else if c, err := r.Cookie(cookieName); err == nil && subtle.ConstantTimeCompare([]byte(c.Value), []byte(a.cookie)) == 1 {
 		return nil
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="streamer"`)
-	return refuse(http.StatusUnauthorized, "a valid token is needed: Authorization: Bearer …, or the cookie of POST /v1/login")
+	return refuse(http.StatusUnauthorized, "a valid token is required: Authorization: Bearer …, or the cookie of POST /v1/login")
 }
 
-func (k auth) matches(token string) bool {
+// matches reports whether a token is the right one.
+func (a auth) matches(token string) bool {
 	sum := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(sum[:], k.token[:]) == 1
+	return subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1
 }
 
-// login sets the cookie for who knows the token. Where none is needed it
-// sets none.
+// login sets the cookie if the body has the token. Without authentication it sets
+// none.
 func (g *Gateway) login(w http.ResponseWriter, r *http.Request) error {
 	if !g.auth.set {
 		w.WriteHeader(http.StatusNoContent)

@@ -16,16 +16,17 @@ import (
 	"streamer/internal/nearest"
 )
 
-// headerFirst tells, beside a 410, the sequence of the log's first event.
+// headerFirst is the header of a 410 answer with the sequence of the log's first
+// event.
 const headerFirst = "Streamer-First-Seq"
 
 const (
-	retryMin = 2 * time.Second // after which a client connects again,
-	retryVar = 3 * time.Second // and how much more at random
+	retryMin = 2 * time.Second // minimum reconnection delay of a client
+	retryVar = 3 * time.Second // maximum random addition to it
 	maxTypes = 32
 )
 
-// events opens the stream of a session.
+// events streams the events of a session.
 func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	session, token, err := sessionOf(r)
 	if err != nil {
@@ -57,15 +58,16 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// unavailableText returns the reason why a stream cannot be opened.
 func unavailableText(err error, limit int) string {
 	if errors.Is(err, errTooManyStreams) {
-		return fmt.Sprintf("%d streams are open, and more are not served; try again", limit)
+		return fmt.Sprintf("%d streams are open, which is the maximum; try again", limit)
 	}
 	return "the server is shutting down; try again"
 }
 
-// opening finds out where the client wants to go on and whether the log
-// reaches back to there.
+// opening reads the client's cursor and checks that the log still has the events
+// after it.
 func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, session string) (encode.Opening, error) {
 	from, err := parseCursor(r)
 	if err != nil {
@@ -92,9 +94,9 @@ func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, session string
 	}, nil
 }
 
-// cursor reads the sequence the client has got to: the header, which a browser
-// sends by itself when it connects again, before the query it connected with
-// first. 0 is the beginning.
+// parseCursor returns the sequence of the last event that the client has, 0 for
+// none. The header, which a browser sends when it reconnects, takes precedence over
+// the query of its first request.
 func parseCursor(r *http.Request) (uint64, error) {
 	s := r.Header.Get("Last-Event-ID")
 	if s == "" {
@@ -110,7 +112,7 @@ func parseCursor(r *http.Request) (uint64, error) {
 	return n, nil
 }
 
-// wantedTypes reads a list of event types; nil are all.
+// parseTypes reads a list of event types. nil means all types.
 func parseTypes(list string) (map[events.Type]bool, error) {
 	if list == "" {
 		return nil, nil
@@ -127,7 +129,7 @@ func parseTypes(list string) (map[events.Type]bool, error) {
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		if !slices.Contains(known, name) {
-			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("types has %.40q, which is no event type; did you mean %s? The types are %s",
+			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("types has %.40q, which is not an event type; did you mean %s? The types are %s",
 				name, nearest.Name(name, known), strings.Join(known, ", ")))
 		}
 		types[events.Type(name)] = true

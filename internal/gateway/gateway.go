@@ -1,19 +1,19 @@
-// Package gateway is the HTTP side: it serves the events of a session as SSE,
-// takes inputs and interrupts, repairs histories, and shows the page.
+// Package gateway serves the HTTP API: it streams the events of a session as SSE,
+// accepts inputs and interrupts, repairs histories, and serves the page.
 //
 // It promises:
-//   - A stream gives every event of its session after the client's cursor, in
-//     the order of the log and without duplicate, first those stored, then
-//     those that come. A cursor the log no longer reaches back to is refused,
-//     never skipped over.
-//   - A client that does not read is disconnected within the write time-out
-//     and resumes where it was; it holds up nobody else.
-//   - An input is answered 202 after it is stored, and forwarded as it came.
-//   - A web page of another origin can neither read nor write, also when it
-//     reaches a gateway on loopback or plays tricks with DNS.
-//   - Bodies, headers, waiting and the number of streams are bounded.
+//   - A stream has every event of its session after the client's cursor, in the
+//     order of the log and without duplicates: first the stored events, then new
+//     ones. A cursor whose next events are no longer in the log is refused.
+//   - A client that does not read is disconnected within the write timeout and
+//     can resume. It delays no other client.
+//   - An input is answered with 202 after it is stored. Its body is stored
+//     unchanged.
+//   - A web page of another origin can neither read nor write, even if it reaches
+//     a gateway on loopback through DNS rebinding.
+//   - Bodies, headers, waiting times and the number of streams are bounded.
 //
-// A crash loses nothing: the gateway keeps no state but open connections.
+// A crash loses nothing, because open connections are the gateway's only state.
 package gateway
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Gateway is an http.Handler. It serves until Run, if that is called, stops.
+// Gateway is an http.Handler. If Run is called, it serves until Run returns.
 type Gateway struct {
 	opts         Options
 	store        Store
@@ -39,12 +39,12 @@ type Gateway struct {
 	routes       *http.ServeMux
 	streams      streams
 	counts       counts
-	outageLogged atomic.Int64 // when it was logged that the logs do not answer, Unix nanoseconds
-	buffers      sync.Pool    // of *[]byte, for frames on their way
+	outageLogged atomic.Int64 // time of the last log message about unavailable logs, Unix nanoseconds
+	buffers      sync.Pool    // *[]byte with frames to be written
 }
 
-// New makes a gateway over store that shows page (none if nil) at /. It
-// refuses to be exposed without a token.
+// New returns a gateway over store that serves page (no page if nil) at /. An
+// exposed gateway without a token is an error.
 func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, error) {
 	if opts.Exposed && opts.Token == "" {
 		return nil, errors.New("gateway: listening beyond loopback needs a token")
@@ -54,7 +54,7 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	}
 	opts = opts.withDefaults(store.MaxPayload())
 	if opts.MaxBody <= 0 {
-		return nil, fmt.Errorf("gateway: a body limit of %d bytes (the store takes %d) leaves no room for inputs", opts.MaxBody, store.MaxPayload())
+		return nil, fmt.Errorf("gateway: a body limit of %d bytes (the store takes %d) leaves no space for inputs", opts.MaxBody, store.MaxPayload())
 	}
 	access, err := newAccess(opts)
 	if err != nil {
@@ -71,14 +71,14 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	return g, nil
 }
 
-// ServeHTTP answers a request and logs one line about it.
+// ServeHTTP answers a request and logs it.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	rec := &recorder{ResponseWriter: w}
 	rc := http.NewResponseController(w)
 	// A connection keeps its deadlines from one request to the next, so each
-	// begins with its own. Recorders and other writers without deadlines are
-	// served without.
+	// request sets its own. Writers without deadlines, such as recorders, are
+	// served without them.
 	_ = rc.SetReadDeadline(start.Add(g.opts.ReadTimeout))
 	_ = rc.SetWriteDeadline(start.Add(g.opts.ReadTimeout + g.opts.StoreTimeout + g.opts.WriteTimeout))
 	h := rec.Header()

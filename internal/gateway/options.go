@@ -7,43 +7,44 @@ import (
 	"streamer/internal/repairs"
 )
 
-// Options are the gateway's settings. The zero value serves loopback names
-// without authentication.
+// Options are the gateway's settings. The zero value serves loopback names without
+// authentication.
 type Options struct {
-	// Exposed says that others than this machine can connect. Then a Token is
-	// required, and a Host that is an IP address is accepted.
+	// Exposed means that other machines can connect. Then a Token is required,
+	// and a Host that is an IP address is accepted.
 	Exposed bool
-	// Token is what clients must show, at least 16 bytes. If "", all may in.
+	// Token must be sent by clients and has at least 16 bytes. If "", no
+	// authentication is required.
 	Token string
-	// Hosts are the names, without port, by which the gateway may be reached
-	// besides loopback ones.
+	// Hosts are the accepted names of the gateway, without port, in addition to
+	// loopback names.
 	Hosts []string
-	// Origins are the foreign origins that may read and write, such as
+	// Origins are the other origins that may read and write, such as
 	// "https://app.example.com".
 	Origins []string
 
-	// Warnings gives what GET /readyz tells beside that all works, in words; it
-	// must not wait. If nil, nothing.
+	// Warnings returns the warnings for GET /readyz. It must not block. If nil,
+	// there are none.
 	Warnings func() []string
-	// Metrics gives what GET /metrics tells besides the gateway's own numbers.
-	// If nil, nothing.
+	// Metrics returns the metrics for GET /metrics in addition to the gateway's
+	// own. If nil, there are none.
 	Metrics func(ctx context.Context) []Metric
 
-	// Repairs answers POST /v1/repair. If nil, there is no such thing.
+	// Repairs answers POST /v1/repair. If nil, the path does not exist.
 	Repairs *repairs.Desk
 
-	MaxClients   int           // open streams; if zero, 10,000
-	MaxBody      int           // bytes of an input; if zero, the store's limit less 4 KiB
-	Heartbeat    time.Duration // silence before a heartbeat; if zero, 15 s
-	WriteTimeout time.Duration // for one write to a client; if zero, 10 s
-	ReadTimeout  time.Duration // for a request's headers, and for its body; if zero, 15 s
-	StoreTimeout time.Duration // for one question to the store; if zero, 10 s
-	Grace        time.Duration // in which open streams are ended when Run stops; if zero, 5 s
+	MaxClients   int           // maximum number of open streams; if zero, 10,000
+	MaxBody      int           // maximum size of an input in bytes; if zero, the store's limit minus 4 KiB
+	Heartbeat    time.Duration // interval without data before a heartbeat; if zero, 15 s
+	WriteTimeout time.Duration // timeout of one write to a client; if zero, 10 s
+	ReadTimeout  time.Duration // timeout of a request's headers, and of its body; if zero, 15 s
+	StoreTimeout time.Duration // timeout of one request to the store; if zero, 10 s
+	Grace        time.Duration // time for shutdown when Run stops; if zero, 5 s
 }
 
 const (
 	minToken      = 16
-	payloadMargin = 4 << 10 // what the headers of an input take at most
+	payloadMargin = 4 << 10 // maximum size of an input's headers
 )
 
 func (o Options) withDefaults(maxPayload int) Options {

@@ -8,8 +8,7 @@ import (
 	"streamer/internal/inputs"
 )
 
-// kinds are the inputs there are: the word in the URL, and the kind in the
-// subject.
+// kinds lists the inputs: the last part of the path, and the kind.
 var kinds = [...]struct {
 	path string
 	kind inputs.Kind
@@ -21,8 +20,8 @@ var kinds = [...]struct {
 	{"end", inputs.End},
 }
 
-// newRoutes lists what there is. Methods are checked by us and not by the
-// mux, whose refusals are no JSON.
+// newRoutes returns the routes. The handlers check methods themselves, because the
+// mux does not answer with JSON.
 func (g *Gateway) newRoutes() *http.ServeMux {
 	mux := http.NewServeMux()
 	api := func(path, methods string, h handler) {
@@ -46,7 +45,8 @@ func (g *Gateway) newRoutes() *http.ServeMux {
 	return mux
 }
 
-// only refuses other methods than the named one; HEAD goes where GET goes.
+// onlyMethod returns a handler that refuses other methods than the given one. HEAD
+// is accepted where GET is.
 func (g *Gateway) onlyMethod(method string, h http.HandlerFunc) http.HandlerFunc {
 	allow := method + ", OPTIONS"
 	if method == "GET" {
@@ -71,16 +71,16 @@ func (g *Gateway) onlyMethod(method string, h http.HandlerFunc) http.HandlerFunc
 	}
 }
 
+// refuseMethod answers a request with a method that is not allowed.
 func refuseMethod(w http.ResponseWriter, r *http.Request, allow string) {
 	w.Header().Set("Allow", allow)
 	replyError(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is not allowed here, only %s", r.Method, strings.Split(allow, ",")[0]))
 }
 
-// handler serves a request that may come in; what it returns is told to the
-// client.
+// handler serves a request that passed the checks. Its error is sent to the client.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// checked lets h serve what comes from where it may.
+// withAccess returns a handler that serves requests from allowed hosts and origins.
 func (g *Gateway) withAccess(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := g.access.check(w, r); err != nil {
@@ -93,7 +93,7 @@ func (g *Gateway) withAccess(h handler) http.HandlerFunc {
 	}
 }
 
-// guarded lets h serve what besides shows the token, where there is one.
+// withAuth returns a handler that in addition requires the token, if there is one.
 func (g *Gateway) withAuth(h handler) http.HandlerFunc {
 	return g.withAccess(func(w http.ResponseWriter, r *http.Request) error {
 		if err := g.auth.check(w, r); err != nil {
