@@ -19,7 +19,7 @@ import (
 // whose language is not checked yet.
 func pendingLanguage() []string {
 	return []string{
-		"CHANGELOG.md", "README.md", "bench", "cmd/streamer", "docs", "examples", "internal/broker", "internal/chunks",
+		"CHANGELOG.md", "bench", "cmd/streamer", "docs", "examples", "internal/broker", "internal/chunks",
 		"internal/decode", "internal/encode", "internal/events", "internal/gateway", "internal/lifecycle", "internal/patch",
 		"internal/repair", "internal/repairs", "internal/session", "internal/worker", "test",
 	}
