@@ -19,9 +19,21 @@ import (
 // whose language is not checked yet.
 func pendingLanguage() []string {
 	return []string{
-		"CHANGELOG.md", "README.md", "bench", "cmd/streamer", "docs", "examples", "internal/broker", "internal/chunks",
-		"internal/decode", "internal/events", "internal/lifecycle",
-		"internal/repair", "internal/repairs", "internal/session", "internal/worker", "test",
+		"CHANGELOG.md",
+		"bench",
+		"cmd/streamer",
+		"docs",
+		"examples",
+		"internal/broker",
+		"internal/chunks",
+		"internal/decode",
+		"internal/events",
+		"internal/lifecycle",
+		"internal/repair",
+		"internal/repairs",
+		"internal/session",
+		"internal/worker",
+		"test",
 	}
 }
 
