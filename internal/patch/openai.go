@@ -13,8 +13,8 @@ type openAIFormat struct{ commonFormat }
 
 func (openAIFormat) shape() Shape { return OpenAI }
 
-func (openAIFormat) claims(l traits) bool {
-	return l.kind == "" && (oneOf(l.role, "tool developer function") || l.toolCalls)
+func (openAIFormat) claims(t traits) bool {
+	return t.kind == "" && (oneOf(t.role, "tool developer function") || t.toolCalls)
 }
 
 func (f openAIFormat) read(h *history, m int) {
