@@ -25,11 +25,12 @@ type room struct {
 func rooms() map[string]room {
 	return map[string]room{
 		"internal/events":    {core: true},
-		"internal/chunks":    {core: true},
+		"internal/jsonscan":  {core: true},
+		"internal/chunks":    {core: true, may: "jsonscan"},
 		"internal/nearest":   {core: true},
 		"internal/lifecycle": {core: true, may: "chunks events"},
-		"internal/decode":    {core: true, may: "chunks nearest gjson"},
-		"internal/patch":     {core: true, may: "chunks events gjson"},
+		"internal/decode":    {core: true, may: "chunks jsonscan nearest gjson"},
+		"internal/patch":     {core: true, may: "events jsonscan gjson"},
 		"internal/session":   {core: true, may: "events chunks lifecycle decode patch"},
 		"internal/encode":    {core: true, may: "events"},
 		"internal/broker":    {may: "events deploy/nats nats.go nats-server"},

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 	"unsafe"
+
+	"streamer/internal/jsonscan"
 )
 
 // Call is one call as far as the model has said it.
@@ -17,7 +19,7 @@ type Call struct {
 	Text  []byte `json:"text,omitempty"`
 	*Rare        // nil for most
 
-	scan   Scanner
+	scan   jsonscan.Scanner
 	kept   int
 	Joiner Joiner `json:"joiner,omitzero"`
 
@@ -100,7 +102,7 @@ func (c *Call) Kept() int { return c.kept }
 
 // Resume makes a Call that was saved and loaded ready to go on.
 func (c *Call) Resume() {
-	c.scan = Scanner{}
+	c.scan = jsonscan.Scanner{}
 	c.scan.Write(string(c.Text))
 }
 
@@ -223,7 +225,7 @@ func (c *Call) replace(text string, object bool) {
 	c.kept = common(c.Text, text)
 	c.Text = []byte(text)
 	c.Object = object
-	c.scan = Scanner{}
+	c.scan = jsonscan.Scanner{}
 	c.scan.Write(text)
 }
 
@@ -268,7 +270,7 @@ func (c *Call) Close() {
 }
 
 // Blank tells whether no args came: none at all, or only white space.
-func (c *Call) Blank() bool { return c.scan.First() == 0 && c.scan.Status() != Bad && !c.Cut }
+func (c *Call) Blank() bool { return c.scan.First() == 0 && c.scan.Status() != jsonscan.Bad && !c.Cut }
 
 // Placeholder tells whether the text is a bare {}, which some gateways send
 // before the args proper.
@@ -303,8 +305,8 @@ func (c *Call) Args() Args {
 	case c.Blank() || strings.TrimSpace(string(c.Text)) == "null":
 		return Args{JSON: []byte("{}"), Valid: true}
 	case !c.Whole():
-		if c.scan.Status() == Bad {
-			return Args{Error: c.scan.Err()}
+		if c.scan.Status() == jsonscan.Bad {
+			return Args{Error: c.scan.Err().Error()}
 		}
 		return Args{Error: "args end in the middle of a JSON value"}
 	case c.scan.First() == '"':
@@ -312,7 +314,7 @@ func (c *Call) Args() Args {
 		if json.Unmarshal(c.Text, &inner) != nil {
 			break
 		}
-		var s Scanner
+		var s jsonscan.Scanner
 		s.Write(inner)
 		if s.First() == '{' && s.Complete() {
 			return Args{JSON: []byte(inner), Valid: true, DoubleEncoded: true}

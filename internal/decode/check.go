@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"streamer/internal/chunks"
+	"streamer/internal/jsonscan"
 
 	"github.com/tidwall/gjson"
 )
@@ -19,25 +19,21 @@ func checkJSON(text string) *Problem {
 	if jsonText(text) {
 		return nil
 	}
-	var s chunks.Scanner
-	switch s.Write(text) {
-	case chunks.Done, chunks.May:
+	err := jsonscan.Check(text)
+	if err == nil {
 		return nil
-	case chunks.More:
-		return &Problem{Code: BadJSON, Offset: len(text), Text: "the JSON text ends before it is complete"}
 	}
-	what, _, _ := strings.Cut(s.Err(), " at offset ")
-	return &Problem{Code: BadJSON, Offset: s.Offset(), Text: what}
+	return &Problem{Code: BadJSON, Offset: err.Offset, Text: err.Msg}
 }
 
 // jsonText tells whether text is one JSON value, nested no deeper than
-// chunks.MaxDepth. gjson is several times as fast as the Scanner, but checks
+// jsonscan.MaxDepth. gjson is several times as fast as the Scanner, but checks
 // by recursion: it gets only what cannot be too deep.
 func jsonText(text string) bool {
-	if strings.Count(text, "{")+strings.Count(text, "[") <= chunks.MaxDepth {
+	if strings.Count(text, "{")+strings.Count(text, "[") <= jsonscan.MaxDepth {
 		return gjson.Valid(text)
 	}
-	var s chunks.Scanner
+	var s jsonscan.Scanner
 	s.Write(text)
 	return s.Complete()
 }

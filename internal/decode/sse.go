@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"streamer/internal/chunks"
+	"streamer/internal/jsonscan"
 )
 
 // Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
@@ -35,7 +35,7 @@ type SSEMemory struct {
 	CR   bool   `json:"r,omitzero"` // the last byte was a carriage return: a newline that follows ends nothing
 	Skip bool   `json:"k,omitzero"` // the event was too long: drop the rest of it
 
-	scan chunks.Scanner // follows Data; made anew after loading
+	scan jsonscan.Scanner // follows Data; made anew after loading
 }
 
 func (m *SSEMemory) pending() bool {
@@ -43,7 +43,7 @@ func (m *SSEMemory) pending() bool {
 }
 
 // status follows Data to its end.
-func (m *SSEMemory) status() chunks.Status {
+func (m *SSEMemory) status() jsonscan.Status {
 	return m.scan.Write(alias(m.Data[m.scan.Offset():]))
 }
 
@@ -55,7 +55,7 @@ func (m *SSEMemory) complete() bool {
 	if saysDone(trim(alias(m.Data))) {
 		return true
 	}
-	return m.status() == chunks.Done && (m.scan.First() == '{' || m.scan.First() == '[')
+	return m.status() == jsonscan.Done && (m.scan.First() == '{' || m.scan.First() == '[')
 }
 
 // takes tells whether the data can go on with text.
@@ -66,7 +66,7 @@ func (m *SSEMemory) takes(text string) bool {
 		scan.Write("\n")
 	}
 	first, _, _ := strings.Cut(text, "\n")
-	return scan.Write(strings.TrimSuffix(first, "\r")) != chunks.Bad
+	return scan.Write(strings.TrimSuffix(first, "\r")) != jsonscan.Bad
 }
 
 // goesOn tells whether an input belongs to the event that is cut.

@@ -3,7 +3,7 @@ package patch
 import (
 	"strings"
 
-	"streamer/internal/chunks"
+	"streamer/internal/jsonscan"
 )
 
 // openAIFormat is a history of OpenAI's chat completions, which most others
@@ -103,7 +103,7 @@ func signedBlocks(blocks string) bool {
 // isJSON tells whether the text of a JSON string is one JSON value, without
 // making that text.
 func isJSON(quoted string) bool {
-	var s chunks.Scanner
+	var s jsonscan.Scanner
 	for rest := quoted[1 : len(quoted)-1]; rest != ""; {
 		plain, escape, any := strings.Cut(rest, `\`)
 		s.Write(plain)

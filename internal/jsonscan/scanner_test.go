@@ -1,4 +1,4 @@
-package chunks
+package jsonscan
 
 import (
 	"encoding/json"
@@ -21,7 +21,14 @@ type seen struct {
 }
 
 func observe(s *Scanner) seen {
-	return seen{s.Status(), s.Offset(), s.DoneAt(), s.Depth(), s.First(), s.Complete(), s.Err()}
+	return seen{s.Status(), s.Offset(), s.DoneAt(), s.Depth(), s.First(), s.Complete(), errText(s)}
+}
+
+func errText(s *Scanner) string {
+	if err := s.Err(); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 func scan(pieces ...string) seen {

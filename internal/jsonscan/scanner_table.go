@@ -1,4 +1,4 @@
-package chunks
+package jsonscan
 
 // state says where in the grammar a Scanner is. In the table of steps it may
 // also be an action: a step that depends on the nesting.

@@ -1,15 +1,38 @@
-package chunks
+package jsonscan
 
 import "strconv"
 
-// Err says what is wrong, in words and with the offset, or "" unless Bad.
-func (s *Scanner) Err() string {
-	if s.state != failed {
-		return ""
-	}
-	return s.fault() + " at offset " + strconv.Itoa(s.off)
+// SyntaxError describes why a text is not JSON.
+type SyntaxError struct {
+	Msg    string
+	Offset int // in bytes, of the offending byte, or of the end of the text
 }
 
+// Error returns the message and the offset.
+func (e *SyntaxError) Error() string { return e.Msg + " at offset " + strconv.Itoa(e.Offset) }
+
+// Check returns what prevents text from being exactly one JSON value in UTF-8,
+// or nil.
+func Check(text string) *SyntaxError {
+	var s Scanner
+	switch s.Write(text) {
+	case Done, May:
+		return nil
+	case More:
+		return &SyntaxError{Msg: "the JSON text ends before it is complete", Offset: len(text)}
+	}
+	return s.Err()
+}
+
+// Err returns the error of a text that is Bad, and nil for any other.
+func (s *Scanner) Err() *SyntaxError {
+	if s.state != failed {
+		return nil
+	}
+	return &SyntaxError{Msg: s.fault(), Offset: s.off}
+}
+
+// fault describes the offending byte. The texts are part of events.
 func (s *Scanner) fault() string {
 	b, in := s.wrong.byte, s.wrong.state
 	opens := b == '{' || b == '['
@@ -26,7 +49,7 @@ func (s *Scanner) fault() string {
 	return show(b) + " where " + s.wanted(in) + " is expected"
 }
 
-// wanted names what could have come in a state.
+// wanted describes the bytes that a state allows.
 func (s *Scanner) wanted(in state) string {
 	if want := wants[in]; want != "" {
 		return want
@@ -37,8 +60,8 @@ func (s *Scanner) wanted(in state) string {
 	return "a comma or ]"
 }
 
-// wants holds what each state waits for; where nothing is entered it is a
-// comma or the end of the array or object. It is never changed.
+// wants describes the bytes that each state allows. A state without an entry
+// allows a comma or the end of the array or object. It is never changed.
 var wants = [states]string{
 	atStart:       "a JSON value",
 	wantValue:     "a JSON value",
@@ -68,7 +91,7 @@ var wants = [states]string{
 	inNul:         "the rest of null",
 }
 
-// show writes a byte so that a person can read it in any encoding.
+// show returns a byte in printable ASCII.
 func show(b byte) string {
 	if b < 0x20 || b >= 0x7F {
 		const digits = "0123456789ABCDEF"

@@ -1,4 +1,4 @@
-package chunks
+package jsonscan
 
 import (
 	"math/bits"
@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is the deepest nesting of arrays and objects a Scanner takes.
-// Anything deeper is Bad.
+// MaxDepth is the maximum nesting of arrays and objects. A Scanner reports
+// deeper text as Bad.
 const MaxDepth = 10_000
 
-// Status says what the text so far is.
+// Status is the state of the text that a Scanner has read.
 type Status uint8
 
 // The statuses.
@@ -21,7 +21,7 @@ const (
 	Bad                // no JSON text begins like this
 )
 
-// String gives the status as a word in lower case.
+// String returns the status as a word in lower case.
 func (s Status) String() string {
 	if int(s) < len(statusWords) {
 		return statusWords[s]
@@ -31,40 +31,40 @@ func (s Status) String() string {
 
 var statusWords = [...]string{More: "more", May: "may", Done: "done", Bad: "bad"}
 
-// Scanner follows a JSON text (RFC 8259, strict, in valid UTF-8) that comes in
-// pieces. It answers after each piece whether the text is complete, at a flat
-// cost per byte and without keeping the text. A byte order mark is Bad.
+// Scanner scans a JSON text (RFC 8259, strict, in valid UTF-8) that arrives in
+// pieces. After each piece it reports whether the text is complete. The cost
+// per byte is constant, and the text is not stored. A byte order mark is Bad.
 //
-// The zero value is ready. A Scanner is a value: after a plain assignment both
-// copies can go on for themselves, at any depth. It allocates nothing up to a
-// depth of 64, and beyond that 16 bytes per 32 levels at most.
+// The zero value is ready to use. A Scanner is a value: after a plain
+// assignment both copies can be used independently. It allocates nothing up to
+// a depth of 64, and beyond that at most 16 bytes per 32 levels.
 type Scanner struct {
 	off   int    // bytes consumed; when Bad, where the offending byte is
-	end   int    // just behind the first complete value; 0 if there is none yet
-	open  uint64 // the innermost `held` levels, one bit each, 1 for an object; the lowest bit is the innermost
+	end   int    // just after the first complete value; 0 if there is none yet
+	open  uint64 // the innermost held levels, one bit each, 1 for an object; the lowest bit is the innermost
 	outer *outer // the levels around those
 	depth uint16
 	held  uint8
 	state state
 	inKey bool // the string that is open is a key
 	first byte
-	// What was wrong: the byte at off, and the state it came in.
+	// The byte at off that was not allowed, and the state before it.
 	wrong struct {
 		byte  byte
 		state state
 	}
 }
 
-// outer keeps 32 levels that do not fit into Scanner.open. It is never changed
-// once made, so that copies of a Scanner can share it.
+// outer holds 32 levels that do not fit into Scanner.open. It is immutable, so
+// copies of a Scanner can share it.
 type outer struct {
 	open uint32
 	next *outer
 }
 
-// Write consumes the next piece, which may be cut at any byte, also inside an
-// escape or a character, and gives the status of the text so far. Once Bad, it
-// stays Bad and consumes nothing.
+// Write consumes the next piece and returns the status of the text so far. A
+// piece may be cut at any byte, also inside an escape or a character. After the
+// status Bad, Write consumes nothing and the status stays Bad.
 func (s *Scanner) Write(text string) Status {
 	st := s.state
 	if st == failed {
@@ -94,15 +94,15 @@ func (s *Scanner) Write(text string) Status {
 	return s.Status()
 }
 
-// begin notes the first byte that is no white space.
+// begin records the first byte that is not white space.
 func (s *Scanner) begin(text string) {
 	if rest := strings.TrimLeft(text, " \t\r\n"); rest != "" {
 		s.first = rest[0]
 	}
 }
 
-// act takes the steps that depend on the nesting, or change it: it gives the
-// state behind the byte at offset at, or nowhere.
+// act performs a step that depends on the nesting or changes it. It returns the
+// state after the byte at offset at, or nowhere.
 func (s *Scanner) act(a state, at int) state {
 	switch a {
 	case openKey:
@@ -137,7 +137,7 @@ func (s *Scanner) act(a state, at int) state {
 	}
 }
 
-// endValue gives the state behind a value that ended just before offset end.
+// endValue returns the state after a value that ended just before offset end.
 func (s *Scanner) endValue(end int) state {
 	if s.depth > 0 {
 		return afterValue
@@ -150,8 +150,8 @@ func (s *Scanner) push(kind uint64, next state) state {
 	if s.depth == MaxDepth {
 		return nowhere
 	}
-	// Half of the word moves out, not all of it, so that a text which goes up
-	// and down around the boundary does not allocate each time.
+	// Only half of the word moves out, so that a text whose depth varies around
+	// the boundary does not allocate each time.
 	if s.held == 64 {
 		s.outer = &outer{open: uint32(s.open >> 32), next: s.outer}
 		s.held = 32
@@ -182,7 +182,7 @@ func (s *Scanner) fail(in state, b byte, i int) {
 	s.state = failed
 }
 
-// Status gives the status of the text so far.
+// Status returns the status of the text so far.
 func (s *Scanner) Status() Status {
 	switch s.state {
 	case afterAll:
@@ -197,20 +197,19 @@ func (s *Scanner) Status() Status {
 	return More
 }
 
-// Complete tells whether the text so far is one complete JSON value: Done or May.
+// Complete reports whether the text so far is one complete JSON value: Done or May.
 func (s *Scanner) Complete() bool {
 	st := s.Status()
 	return st == Done || st == May
 }
 
-// Offset gives the number of bytes consumed. When Bad it is the offset of the
-// offending byte.
+// Offset returns the number of bytes consumed. For a Bad text it is the offset
+// of the offending byte.
 func (s *Scanner) Offset() int { return s.off }
 
-// DoneAt gives the offset just behind the first complete value, or -1 if there
-// is none. It stays when what follows makes the text Bad. A top-level number
-// is complete only when white space follows: before, it may grow, and a number
-// that other bytes run into was never one.
+// DoneAt returns the offset just after the first complete value, or -1 if there
+// is none. It does not change when later bytes make the text Bad. A top-level
+// number is complete only when white space follows, because it may grow.
 func (s *Scanner) DoneAt() int {
 	if s.end == 0 {
 		return -1
@@ -218,16 +217,16 @@ func (s *Scanner) DoneAt() int {
 	return s.end
 }
 
-// First gives the first byte that is no white space ('{' for an object), or 0
-// if there is none yet. A text that begins with a NUL byte also gives 0, and is
-// Bad.
+// First returns the first byte that is not white space ('{' for an object), or
+// 0 if there is none yet. It also returns 0 for a text that begins with a NUL
+// byte, which is Bad.
 func (s *Scanner) First() byte { return s.first }
 
-// Depth gives the number of arrays and objects that are open.
+// Depth returns the number of arrays and objects that are open.
 func (s *Scanner) Depth() int { return int(s.depth) }
 
-// skipPlain gives the offset of the first byte from i on that is not certainly
-// an ordinary part of a string: a quote, a backslash, a control byte, a broken
+// skipPlain returns the offset of the first byte from i on that may not be an
+// ordinary part of a string: a quote, a backslash, a control byte, an invalid
 // or cut character, or one of the last seven bytes.
 func skipPlain(text string, i int) int {
 	for len(text)-i >= 8 {
@@ -251,9 +250,9 @@ func skipPlain(text string, i int) int {
 	return i
 }
 
-// specialBytes marks, in the highest bit of each byte, what is no plain ASCII
-// part of a string. The lowest mark is exact; one above it may be false,
-// because of a borrow.
+// specialBytes sets the highest bit of each byte that is not a plain ASCII part
+// of a string. The lowest bit set is exact. A higher one may be false, because
+// of a borrow.
 func specialBytes(w uint64) uint64 {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	quote := w ^ ones*'"'
@@ -261,7 +260,7 @@ func specialBytes(w uint64) uint64 {
 	return ((quote - ones) | (slash - ones) | (w - ones*0x20) | w) & highs
 }
 
-// load8 reads eight bytes, the first into the lowest; compilers make one load of it.
+// load8 returns eight bytes, the first as the lowest. Compilers make one load of it.
 func load8(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |

@@ -1,4 +1,4 @@
-package chunks
+package jsonscan
 
 import (
 	"encoding/hex"
