@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// shared gives a path in the directory of recorded data and third-party
+// shared returns a path in the directory of recorded data and third-party
 // suites, which lies beside the repository or where STREAMER_SHARED says, and
 // skips the test where it is absent.
 func shared(t *testing.T, elem ...string) string {

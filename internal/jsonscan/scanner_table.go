@@ -1,12 +1,12 @@
 package jsonscan
 
-// state says where in the grammar a Scanner is. In the table of steps it may
-// also be an action: a step that depends on the nesting.
+// state is the position of a Scanner in the grammar. In the table of steps it
+// may also be an action: a step that depends on the nesting.
 type state uint8
 
-// The states. No step leads back to the start, so there its number, which is
-// what the table holds where nothing was entered, means that a byte has no
-// place.
+// The states. No step leads back to the start. Its number, which the table holds
+// for every step that is not entered, therefore means that a byte is not
+// allowed.
 const (
 	atStart state = iota
 	wantValue
@@ -18,15 +18,15 @@ const (
 	afterAll
 
 	inString
-	inEscape // behind a backslash
-	hex4     // so many hex digits must come
+	inEscape // after a backslash
+	hex4     // this many hex digits must follow
 	hex3
 	hex2
 	hex1
-	rune1 // so many bytes 80..BF must come
+	rune1 // this many bytes 80..BF must follow
 	rune2
 	rune3
-	afterE0 // the bytes behind these are restricted further
+	afterE0 // the bytes after these are restricted further
 	afterED
 	afterF0
 	afterF4
@@ -121,11 +121,11 @@ const (
 	never // C0, C1, F5 to FF
 )
 
-// steps holds, for a state and the class of the next byte, the next state or
-// an action. It is never changed.
+// steps holds the next state, or an action, for each state and class of the next
+// byte. It is immutable.
 var steps = grammar()
 
-// classes holds the class of each byte. It is never changed.
+// classes holds the class of each byte. It is immutable.
 var classes = classify()
 
 // grammar is RFC 8259, section 2 to 7, and the table of well-formed UTF-8 in
