@@ -3,7 +3,7 @@ package patch
 import (
 	"strings"
 
-	"streamer/internal/chunks"
+	"streamer/internal/jsonscan"
 )
 
 // checkArgs checks args that must be a string with JSON.
@@ -42,7 +42,7 @@ func (c *call) checkObjectArgs() {
 // isJSON reports whether a JSON string contains one JSON value, without decoding
 // the string.
 func isJSON(quoted string) bool {
-	var s chunks.Scanner
+	var s jsonscan.Scanner
 	for rest := quoted[1 : len(quoted)-1]; rest != ""; {
 		plain, escape, found := strings.Cut(rest, `\`)
 		s.Write(plain)
