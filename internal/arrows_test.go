@@ -33,16 +33,16 @@ func rooms() map[string]room {
 		"internal/session":   {core: true, may: "events chunks lifecycle decode patch"},
 		"internal/encode":    {core: true, may: "events"},
 		"internal/broker":    {may: "events deploy/nats nats.go nats-server"},
-		"internal/repairs":   {may: "events patch"},
+		"internal/repair":    {may: "events patch"},
 		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go s2 zerolog"},
-		"internal/gateway":   {may: "encode events repairs session nearest zerolog"},
+		"internal/gateway":   {may: "encode events repair session nearest zerolog"},
 		"deploy/nats":        {},
 		"examples/sse-ui":    {},
 		"examples/repair-go": {may: "nats.go"},
 		"test/chaos":         {},
 		"test/damage":        {},
 		"test/memory":        {},
-		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker repairs gateway examples/sse-ui nats.go nuid zerolog"},
+		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker repair gateway examples/sse-ui nats.go nuid zerolog"},
 	}
 }
 

@@ -36,7 +36,7 @@ func commands() []command {
 		{"serve", "[flags]", "run worker and gateway, on an embedded NATS server or on a cluster", serve},
 		{"replay", "[flags] FILE", "publish a recorded stream to a session", replay},
 		{"interrupt", "[flags] SESSION", "close the open calls of a session, and print which", interrupt},
-		{"repair", "[flags] [FILE]", "answer the calls of a history that nobody answered, and put every result in its place", repair},
+		{"repair", "[flags] [FILE]", "answer the calls of a history that nobody answered, and put every result in its place", runRepair},
 		{"assemble", "[flags] [FILE]", "fold a recorded stream offline and print its calls", assemble},
 		{"verify", "[flags] [SESSION ...]", "fold the input log again and compare the result with the event log", verify},
 		{"bench", "[flags]", "measure speed, latency, memory and recovery, beside what the server alone does", bench},

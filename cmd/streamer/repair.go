@@ -14,7 +14,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/patch"
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 )
 
 // The exit statuses of repair besides 0.
@@ -26,14 +26,14 @@ const (
 // repairing is the settings of repair.
 type repairing struct {
 	nats    natsFlags
-	request repairs.Request
+	request repair.Request
 	options string        // as they are given
 	given   patch.Options // by flags of their own
 	report  string
 	bytes   int
 }
 
-func repair(ctx context.Context, std stdio, args []string) error {
+func runRepair(ctx context.Context, std stdio, args []string) error {
 	r := repairing{}
 	fs := flags("repair")
 	r.register(fs)
@@ -167,7 +167,7 @@ func readBounded(in io.Reader, limit int) ([]byte, error) {
 
 // run reads a history and repairs it.
 func (r *repairing) run(ctx context.Context, std stdio, file string) (done patch.Repaired, err error) {
-	desk := repairs.Desk{MaxBytes: r.bytes, LogTime: 30 * time.Second}
+	service := repair.Service{MaxBytes: r.bytes, LogTime: 30 * time.Second}
 	in := std.in
 	if file != "-" {
 		f, err := os.Open(file)
@@ -177,7 +177,7 @@ func (r *repairing) run(ctx context.Context, std stdio, file string) (done patch
 		defer f.Close()
 		in = f
 	}
-	if r.request.Messages, err = readBounded(in, desk.Bound()); err != nil {
+	if r.request.Messages, err = readBounded(in, service.Bound()); err != nil {
 		return done, of(file, err)
 	}
 	if r.request.Session != "" {
@@ -189,10 +189,10 @@ func (r *repairing) run(ctx context.Context, std stdio, file string) (done patch
 		if err := r.greet(ctx, std, b); err != nil {
 			return done, err
 		}
-		desk.Log = sessionLog{b}
+		service.Log = sessionLog{b}
 	}
-	done, err = desk.Repair(ctx, r.request)
-	if _, ok := errors.AsType[*repairs.Refusal](err); ok {
+	done, err = service.Repair(ctx, r.request)
+	if _, ok := errors.AsType[*repair.Refusal](err); ok {
 		err = of(file, err)
 	}
 	return done, err
@@ -221,7 +221,7 @@ func (r *repairing) greet(ctx context.Context, std stdio, b *broker.Broker) erro
 
 // print writes what was asked for.
 func (r *repairing) print(std stdio, done patch.Repaired) error {
-	report, err := repairs.Report(done.Report)
+	report, err := repair.Report(done.Report)
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (r *repairing) print(std stdio, done patch.Repaired) error {
 	out := done.History
 	switch r.request.Options.Output {
 	case "ops":
-		out = append(repairs.Script(done.Script), '\n')
+		out = append(repair.Script(done.Script), '\n')
 	case "check":
 		out = report
 	}

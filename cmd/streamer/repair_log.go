@@ -6,24 +6,24 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 )
 
 // sessionLog is the repairs' view of the broker.
 type sessionLog struct{ b *broker.Broker }
 
-// Events is repairs.Log's.
+// Events is repair.Log's.
 func (l sessionLog) Events(ctx context.Context, token string, fn func(seq uint64, t events.Type, body []byte) error) error {
 	return l.b.Events(ctx, token, 0, func(e broker.Stored) error { return fn(e.Seq, e.Type, e.Data) })
 }
 
-// Event is repairs.Log's.
+// Event is repair.Log's.
 func (l sessionLog) Event(ctx context.Context, token string, seq uint64) ([]byte, error) {
 	e, err := l.b.Event(ctx, token, seq)
 	return e.Data, gone(err)
 }
 
-// Blob is repairs.Log's.
+// Blob is repair.Log's.
 func (l sessionLog) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
 	data, err := l.b.Blob(ctx, ref)
 	return data, gone(err)
@@ -31,7 +31,7 @@ func (l sessionLog) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
 
 func gone(err error) error {
 	if errors.Is(err, broker.ErrNotFound) {
-		return errors.Join(repairs.ErrNotFound, err)
+		return errors.Join(repair.ErrNotFound, err)
 	}
 	return err
 }

@@ -7,26 +7,26 @@ import (
 	"strings"
 
 	"streamer/internal/broker"
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 )
 
 // repairService answers histories on NATS, as POST /v1/repair does.
-func repairService(desk *repairs.Desk) broker.Service {
+func repairService(service *repair.Service) broker.Service {
 	return broker.Service{
 		Name: "streamer-repair", Endpoint: "repair", Subject: "streamer.repair",
 		Version:     semantic(buildVersion()),
 		Description: "Repairs histories with unanswered tool calls",
 		Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
-			leave, err := desk.Enter(ctx, len(request))
+			leave, err := service.Enter(ctx, len(request))
 			if err != nil {
 				return nil, err
 			}
 			defer leave()
-			answer, err := desk.Within(ctx, request, limit)
+			answer, err := service.Within(ctx, request, limit)
 			return answer.Bytes(), err
 		},
 		Status: func(err error) (int, string) {
-			if refused, ok := errors.AsType[*repairs.Refusal](err); ok {
+			if refused, ok := errors.AsType[*repair.Refusal](err); ok {
 				return refused.Status, refused.Text
 			}
 			return 503, "the event log cannot be read just now; ask again"

@@ -12,7 +12,7 @@ import (
 	sseui "streamer/examples/sse-ui"
 	"streamer/internal/broker"
 	"streamer/internal/gateway"
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 	"streamer/internal/worker"
 
 	"github.com/nats-io/nuid"
@@ -46,7 +46,7 @@ type house struct {
 	broker  *broker.Broker
 	worker  *worker.Worker
 	gateway *gateway.Gateway
-	desk    *repairs.Desk
+	repairs *repair.Service
 	ln      net.Listener
 	// opened is closed when inputs are taken, and admitted, if set, called then.
 	opened   chan struct{}
@@ -104,8 +104,8 @@ func (h *house) open(ctx context.Context) (err error) {
 		Grace: cmp.Or(h.flags.grace, -1),
 	}}
 	gatewayOptions.Metrics, gatewayOptions.Warnings = h.metrics, h.worker.Warnings
-	h.desk = &repairs.Desk{Log: sessionLog{h.broker}, MaxBytes: h.flags.repairBytes}
-	gatewayOptions.Repairs = h.desk
+	h.repairs = &repair.Service{Log: sessionLog{h.broker}, MaxBytes: h.flags.repairBytes}
+	gatewayOptions.Repairs = h.repairs
 	h.gateway, err = gateway.New(gatewayOptions, store{h.broker, h.worker, h.opened}, sseui.Files, h.log)
 	return err
 }
@@ -134,7 +134,7 @@ func (h *house) run(ctx context.Context) error {
 	if h.flags.repairService {
 		wg.Go(func() {
 			defer stop()
-			errs <- h.broker.Serve(ctx, repairService(h.desk))
+			errs <- h.broker.Serve(ctx, repairService(h.repairs))
 		})
 	}
 	wg.Wait()

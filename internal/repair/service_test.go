@@ -1,4 +1,4 @@
-package repairs
+package repair
 
 import (
 	"bytes"
@@ -101,7 +101,7 @@ func TestAnswer(t *testing.T) {
 		closed(5, "huge", `"status":"completed","tool_result_ref":`+huge),
 		closed(6, "stopped", `"status":"cancelled","synthetic":true,"reason":{"code":"interrupt","text":"Tool call f with id stopped was cancelled before it was completed. It may have run in part."}`),
 	}}
-	desk := &Desk{Log: log}
+	service := &Service{Log: log}
 	preview := strings.Repeat("b", 255)
 	for _, c := range []struct{ name, history, rest, want string }{
 		{"nobody knows", asking("x"), ``, answered(asking("x"), "x", unknownWords)},
@@ -121,7 +121,7 @@ func TestAnswer(t *testing.T) {
 		if !strings.HasSuffix(strings.TrimSpace(history), "]") {
 			history += "]"
 		}
-		a, err := desk.Answer(t.Context(), []byte(`{"messages":`+history+c.rest+`}`))
+		a, err := service.Answer(t.Context(), []byte(`{"messages":`+history+c.rest+`}`))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -136,7 +136,7 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 	log.asked = nil
-	if _, err := desk.Answer(t.Context(), []byte(`{"session":"s","messages":`+asking("real", "stopped")+`]}`)); err != nil || log.asked != nil {
+	if _, err := service.Answer(t.Context(), []byte(`{"session":"s","messages":`+asking("real", "stopped")+`]}`)); err != nil || log.asked != nil {
 		t.Errorf("nothing had to be fetched: asked for %d, %v", log.asked, err)
 	}
 }
@@ -149,7 +149,7 @@ func TestOutputs(t *testing.T) {
 		{"ops", `{"ops":[{"copy":[0,1]},{"insert":{"role":"tool","tool_call_id":"x","content":` + unknownWords + `}}],"report":{`},
 		{"check", `{"report":{`},
 	} {
-		a, err := new(Desk).Answer(t.Context(), []byte(`{"options":{"output":"`+c.output+`"},"messages":`+history+`}`))
+		a, err := new(Service).Answer(t.Context(), []byte(`{"options":{"output":"`+c.output+`"},"messages":`+history+`}`))
 		var b bytes.Buffer
 		if err == nil {
 			_, err = a.WriteTo(&b)
@@ -205,7 +205,7 @@ func TestRefusals(t *testing.T) {
 		{`{"messages":[{"role":"user","content":"a"}, 7]}`, 422, "message 1 (byte 32) is a number, not an object"},
 		{`{"messages":[{"role":"user","content":` + deep + `}]}`, 413, "nested deeper than 64 at byte "},
 	} {
-		a, err := new(Desk).Answer(t.Context(), []byte(c.body))
+		a, err := new(Service).Answer(t.Context(), []byte(c.body))
 		var r *Refusal
 		if !errors.As(err, &r) || r.Status != c.status || !strings.Contains(r.Text, c.words) || len(r.Text) > 2*maxWords {
 			t.Errorf("%.100s:\n got  %.300s, %v\n want %d, %s", c.body, a.Bytes(), err, c.status, c.words)
@@ -230,7 +230,7 @@ func TestWithin(t *testing.T) {
 		{`{"output":"ops"}`, `use HTTP`, 100},
 		{`{"output":"check"}`, `use HTTP`, 100},
 	} {
-		a, err := new(Desk).Within(t.Context(), []byte(`{"messages":`+history+`,"options":`+c.options+`}`), c.limit)
+		a, err := new(Service).Within(t.Context(), []byte(`{"messages":`+history+`,"options":`+c.options+`}`), c.limit)
 		var r *Refusal
 		switch {
 		case errors.As(err, &r):
@@ -251,7 +251,7 @@ func TestBrokenLog(t *testing.T) {
 		{broken: broken},
 		{bodies: []string{`{"type":"tool_call_result","args_valid":7}`}},
 	} {
-		_, err := (&Desk{Log: log}).Answer(t.Context(), body)
+		_, err := (&Service{Log: log}).Answer(t.Context(), body)
 		var r *Refusal
 		if err == nil || errors.As(err, &r) || log.broken != nil && !errors.Is(err, broken) {
 			t.Errorf("%+v: got %v, want an error of the log's", log, err)
@@ -263,7 +263,7 @@ func TestBrokenLog(t *testing.T) {
 // ever.
 func TestEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &Desk{MaxBytes: 10 << 20, MaxAtOnce: 16 << 20, Wait: 5 * time.Second}
+		d := &Service{MaxBytes: 10 << 20, MaxAtOnce: 16 << 20, Wait: 5 * time.Second}
 		enter := func(bytes int) (func(), error) { return d.Enter(t.Context(), bytes) }
 		if _, err := enter(10<<20 + 1); err == nil || !strings.Contains(err.Error(), "more than 10485760 bytes") {
 			t.Fatalf("too large: %v", err)

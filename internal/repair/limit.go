@@ -1,4 +1,4 @@
-package repairs
+package repair
 
 import (
 	"context"

@@ -1,13 +1,13 @@
-// Package repairs answers requests to repair a history, through whichever door
+// Package repair answers requests to repair a history, through whichever door
 // they come: it reads the request, asks the event log of the session, and
 // writes the answer. The repair itself is patch's.
 //
 // It promises that an answer has the messages of the request byte for byte,
 // but for those the repair changed, and that the requests under way never hold
-// more than Desk.MaxAtOnce bytes of histories together: others wait a bounded
+// more than Service.MaxAtOnce bytes of histories together: others wait a bounded
 // time and are refused then. It writes nothing anywhere, so that a request may
 // be repeated.
-package repairs
+package repair
 
 import (
 	"context"
@@ -21,9 +21,9 @@ import (
 	"streamer/internal/patch"
 )
 
-// Desk takes requests from any goroutine. The zero value takes those that name
+// Service takes requests from any goroutine. The zero value takes those that name
 // no session.
-type Desk struct {
+type Service struct {
 	// Log is asked about the calls of a session. If nil, a request that names
 	// one is refused.
 	Log Log
@@ -63,25 +63,25 @@ const (
 const leastShare = 1 << 20
 
 // Bound gives the largest request in bytes.
-func (d *Desk) Bound() int {
-	if d.MaxBytes <= 0 {
+func (s *Service) Bound() int {
+	if s.MaxBytes <= 0 {
 		return 64 << 20
 	}
-	return d.MaxBytes
+	return s.MaxBytes
 }
 
 // Enter waits until a request of that many bytes may be held in memory. Its
 // holder calls leave, once, when the answer is sent.
-func (d *Desk) Enter(ctx context.Context, bytes int) (leave func(), err error) {
-	if bytes > d.Bound() {
-		return nil, d.TooLarge()
+func (s *Service) Enter(ctx context.Context, bytes int) (leave func(), err error) {
+	if bytes > s.Bound() {
+		return nil, s.TooLarge()
 	}
-	d.once.Do(func() {
-		d.limit = newLimit(max(d.MaxAtOnce, d.Bound(), leastShare))
+	s.once.Do(func() {
+		s.limit = newLimit(max(s.MaxAtOnce, s.Bound(), leastShare))
 	})
-	wait, cancel := context.WithTimeout(ctx, orDefault(d.Wait, 5*time.Second))
+	wait, cancel := context.WithTimeout(ctx, orDefault(s.Wait, 5*time.Second))
 	defer cancel()
-	leave, err = d.limit.take(wait, max(bytes, leastShare))
+	leave, err = s.limit.take(wait, max(bytes, leastShare))
 	if err != nil && ctx.Err() == nil {
 		return nil, refuse(statusOverloaded, "too many histories are being repaired just now; try again")
 	}
@@ -89,18 +89,18 @@ func (d *Desk) Enter(ctx context.Context, bytes int) (leave func(), err error) {
 }
 
 // TooLarge is the refusal of a request that is larger than Bound.
-func (d *Desk) TooLarge() error {
-	return refuse(statusTooLarge, "the request has more than %d bytes", d.Bound())
+func (s *Service) TooLarge() error {
+	return refuse(statusTooLarge, "the request has more than %d bytes", s.Bound())
 }
 
 // Answer answers a request as it stands in a body. What is wrong with it is a
 // Refusal; any other error is the log's.
-func (d *Desk) Answer(ctx context.Context, body []byte) (Answer, error) {
+func (s *Service) Answer(ctx context.Context, body []byte) (Answer, error) {
 	r, err := parse(body)
 	if err != nil {
 		return Answer{}, err
 	}
-	done, err := d.Repair(ctx, r)
+	done, err := s.Repair(ctx, r)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -110,14 +110,14 @@ func (d *Desk) Answer(ctx context.Context, body []byte) (Answer, error) {
 // Within is Answer for a door that takes at most limit bytes. Where the
 // repaired history is larger and was not asked for in so many words, the
 // answer has the steps that lead to it.
-func (d *Desk) Within(ctx context.Context, body []byte, limit int) (Answer, error) {
+func (s *Service) Within(ctx context.Context, body []byte, limit int) (Answer, error) {
 	r, err := parse(body)
 	if err != nil {
 		return Answer{}, err
 	}
 	explicit := r.Options.Output != ""
 	for {
-		done, err := d.Repair(ctx, r)
+		done, err := s.Repair(ctx, r)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -136,9 +136,9 @@ func (d *Desk) Within(ctx context.Context, body []byte, limit int) (Answer, erro
 
 // Repair repairs a history. What is wrong with it is a Refusal that names the
 // place in the history.
-func (d *Desk) Repair(ctx context.Context, r Request) (patch.Repaired, error) {
+func (s *Service) Repair(ctx context.Context, r Request) (patch.Repaired, error) {
 	o := r.Options
-	o.Limits.Bytes = d.Bound()
+	o.Limits.Bytes = s.Bound()
 	if err := o.Check(); err != nil {
 		return patch.Repaired{}, refuse(statusBad, "%s", words(err))
 	}
@@ -149,12 +149,12 @@ func (d *Desk) Repair(ctx context.Context, r Request) (patch.Repaired, error) {
 	if err != nil {
 		return patch.Repaired{}, refuse(statusBad, "session: %s", strings.TrimPrefix(err.Error(), "events: "))
 	}
-	if d.Log == nil {
+	if s.Log == nil {
 		return patch.Repaired{}, refuse(statusBad, "session: there is no event log here")
 	}
-	ctx, cancel := context.WithTimeout(ctx, orDefault(d.LogTime, 10*time.Second))
+	ctx, cancel := context.WithTimeout(ctx, orDefault(s.LogTime, 10*time.Second))
 	defer cancel()
-	known, err := read(ctx, d.Log, token)
+	known, err := read(ctx, s.Log, token)
 	if err != nil {
 		return patch.Repaired{}, err
 	}
@@ -163,7 +163,7 @@ func (d *Desk) Repair(ctx context.Context, r Request) (patch.Repaired, error) {
 	if err != nil || len(done.Wanted) == 0 {
 		return done, err
 	}
-	if err := fetch(ctx, d.Log, token, o.Log, done.Wanted); err != nil {
+	if err := fetch(ctx, s.Log, token, o.Log, done.Wanted); err != nil {
 		return patch.Repaired{}, err
 	}
 	return repair(&r, o)

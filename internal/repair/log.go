@@ -1,4 +1,4 @@
-package repairs
+package repair
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 )
 
 // ErrNotFound is an event or blob that is not stored, or not any more.
-var ErrNotFound = errors.New("repairs: not found")
+var ErrNotFound = errors.New("repair: not found")
 
-// Log is what the desk needs of the event log. A token is what events.Token
+// Log is what the service needs of the event log. A token is what events.Token
 // makes of a session.
 type Log interface {
 	// Events calls fn with the events of a session, in order, up to the log's
@@ -42,7 +42,7 @@ func read(ctx context.Context, log Log, token string) (map[string][]patch.Outcom
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("repairs: reading the events of session %s: %w", token, err)
+		return nil, fmt.Errorf("repair: reading the events of session %s: %w", token, err)
 	}
 	return known.Log(), nil
 }
@@ -61,7 +61,7 @@ func fetch(ctx context.Context, log Log, token string, known map[string][]patch.
 		}
 		content, err := result(ctx, log, token, seq, room)
 		if err != nil {
-			return fmt.Errorf("repairs: the result in event %d of session %s: %w", seq, token, err)
+			return fmt.Errorf("repair: the result in event %d of session %s: %w", seq, token, err)
 		}
 		got[seq] = content
 		room -= len(content)

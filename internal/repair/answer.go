@@ -1,4 +1,4 @@
-package repairs
+package repair
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func Report(r patch.Report) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(r); err != nil {
-		return nil, fmt.Errorf("repairs: report: %w", err)
+		return nil, fmt.Errorf("repair: report: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
