@@ -40,7 +40,7 @@ func commands() []command {
 		{"assemble", "[flags] [FILE]", "fold a recorded stream offline and print its calls", assemble},
 		{"verify", "[flags] [SESSION ...]", "fold the input log again and compare the result with the event log", verify},
 		{"bench", "[flags]", "measure speed, latency, memory and recovery, beside what the server alone does", bench},
-		{"mend", "[flags]", "close what inputs that expired unread left open", mend},
+		{"recover", "[flags]", "close the calls and runs that lost inputs left open", runRecover},
 		{"version", "", "print the version", version},
 	}
 }

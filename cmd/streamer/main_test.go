@@ -32,7 +32,7 @@ func TestMisuse(t *testing.T) {
 		{"bench --call 2", "--call 2: a call takes at least 3 inputs"},
 		{"bench --inputs 1000", "--sessions must be at least 100, and --inputs at least 100 for each of them"},
 		{"bench --rounds 0", "--rounds, --instances and --open at least 1"},
-		{"mend now", `streamer mend: there is no argument "now"`},
+		{"recover now", `streamer recover: there is no argument "now"`},
 	} {
 		var out, errs strings.Builder
 		got := run(t.Context(), stdio{strings.NewReader(""), &out, &errs}, strings.Fields(c.args))
