@@ -42,7 +42,11 @@ func rooms() map[string]room {
 		"test/chaos":         {},
 		"test/damage":        {},
 		"test/memory":        {},
-		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker repair gateway examples/sse-ui nats.go nuid zerolog"},
+		"internal/app":       {may: "events lifecycle session broker worker repair patch gateway examples/sse-ui nats.go nuid zerolog"},
+		"internal/bench":     {may: "lifecycle broker worker nats.go nuid zerolog"},
+		"internal/demo":      {may: "app events lifecycle session broker"},
+		"test/e2e":           {},
+		"cmd/streamer":       {may: "app bench demo repair worker broker patch lifecycle decode events"},
 	}
 }
 
