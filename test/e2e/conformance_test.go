@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -105,7 +104,11 @@ func conform(t *testing.T, dir string) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := compare(a.Calls(), want.Calls); err != nil {
+				var out bytes.Buffer
+				if err := app.WriteCalls(&out, a.Calls()); err != nil {
+					t.Fatal(err)
+				}
+				if err := compare(out.Bytes(), want.Calls); err != nil {
 					t.Errorf("format %q: %v", named, err)
 				}
 			}
@@ -138,7 +141,15 @@ func readStream(t *testing.T, file, format string) []byte {
 	return text
 }
 
-func compare(got []*session.AssembledCall, want []expectedCall) error {
+func compare(out []byte, want []expectedCall) error {
+	var got []session.AssembledCall
+	for line := range bytes.Lines(out) {
+		var c session.AssembledCall
+		if err := json.Unmarshal(line, &c); err != nil {
+			return err
+		}
+		got = append(got, c)
+	}
 	var wrong []string
 	if len(got) != len(want) {
 		wrong = append(wrong, fmt.Sprintf("%d calls, want %d", len(got), len(want)))
@@ -147,14 +158,12 @@ func compare(got []*session.AssembledCall, want []expectedCall) error {
 		wrong = append(wrong, compareCall(i, got[i], want[i])...)
 	}
 	if wrong != nil {
-		var out bytes.Buffer
-		err := app.WriteCalls(&out, got)
-		return errors.Join(fmt.Errorf("%s\n got %s", strings.Join(wrong, "\n"), &out), err)
+		return fmt.Errorf("%s\n got %s", strings.Join(wrong, "\n"), out)
 	}
 	return nil
 }
 
-func compareCall(i int, got *session.AssembledCall, want expectedCall) (wrong []string) {
+func compareCall(i int, got session.AssembledCall, want expectedCall) (wrong []string) {
 	check := func(what string, got, want any) {
 		if !reflect.DeepEqual(got, want) {
 			wrong = append(wrong, fmt.Sprintf("call %d: %s is %#v, want %#v", i, what, got, want))
