@@ -68,7 +68,7 @@ func TestRepair(t *testing.T) {
 		{"too large", "--max-bytes 50 " + file, "", exitNoRepair, "", []string{"more than 50 bytes"}},
 		{"another format", "--format opanai " + file, "", exitNoRepair, "", []string{"need auto, anthropic, langchain, openai or responses"}},
 		{"an unknown option", `--options {"lat":1} ` + file, "", exitNoRepair, "", []string{`unknown option "lat" (known: provider, profile, dangling`}},
-		{"an unknown word", "--late never " + file, "", exitNoRepair, "", []string{`option late: unknown word "never" (known: auto, replace, note, drop)`}},
+		{"an unknown word", "--late never " + file, "", exitNoRepair, "", []string{`option late: unknown value "never" (known: auto, replace, note, drop)`}},
 		{"a missing file", filepath.Join(dir, "none"), "", exitNoRepair, "", []string{"no such file"}},
 		{"missing options", "--options @" + filepath.Join(dir, "none") + " " + file, "", exitNoRepair, "", []string{"--options: ", "no such file"}},
 		{"a report that cannot be written", "--report " + dir + " " + file, "", exitNoRepair, "", []string{"is a directory"}},

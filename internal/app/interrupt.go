@@ -8,6 +8,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 
 	"github.com/nats-io/nuid"
@@ -42,7 +43,7 @@ func (i *Interrupt) Body() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("interrupt: %w", err)
 	}
-	return data, session.Check(session.Interrupt, data)
+	return data, session.Check(inputs.Interrupt, data)
 }
 
 // Publish publishes the interrupt and returns its sequence in the input log.
@@ -51,8 +52,8 @@ func (i *Interrupt) Publish(ctx context.Context, b *broker.Broker, token string)
 	if err != nil {
 		return 0, err
 	}
-	id := fmt.Sprintf("%s:%s:cli-%s", token, session.Interrupt, nuid.Next())
-	a := b.PublishWait(ctx, b.InputPub(token, string(session.Interrupt), id, nil, body))
+	id := fmt.Sprintf("%s:%s:cli-%s", token, inputs.Interrupt, nuid.Next())
+	a := b.PublishWait(ctx, b.InputPub(token, inputs.Interrupt, id, nil, body))
 	return a.Seq, a.Err
 }
 

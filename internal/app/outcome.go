@@ -77,7 +77,7 @@ func (o *Outcome) await(ctx context.Context, b *broker.Broker, token string, fro
 			cancel(errComplete)
 		}
 	})
-	err := b.Tail(waiting, token, from, func(e broker.Stored, _ bool) error { return o.take(&e) })
+	err := b.Tail(waiting, token, from, func(e events.Record, _ bool) error { return o.take(&e) })
 	why := context.Cause(waiting)
 	cancel(nil)
 	wg.Wait()
@@ -94,7 +94,7 @@ func (o *Outcome) await(ctx context.Context, b *broker.Broker, token string, fro
 
 // take records an event of the session. It returns errComplete if no event of
 // the interrupt can follow.
-func (o *Outcome) take(s *broker.Stored) error {
+func (o *Outcome) take(s *events.Record) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if s.Seq == 0 { // the end of the history

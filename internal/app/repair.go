@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/events"
 	"streamer/internal/patch"
 	"streamer/internal/repair"
 )
@@ -67,6 +68,18 @@ func (r *Repair) Run(ctx context.Context, stdin io.Reader, file string, warnings
 		err = inFile(file, err)
 	}
 	return done, err
+}
+
+// useLog sets the log of service to the event log of b. It reports whether the
+// event log has events of the session.
+func useLog(ctx context.Context, service *repair.Service, b *broker.Broker, session string) (known bool, err error) {
+	token, err := events.Token(session)
+	if err != nil {
+		return false, err
+	}
+	service.Log = b
+	seq, _, err := b.ChainLast(ctx, token)
+	return seq != 0, err
 }
 
 // readFile reads a file of at most limit bytes; - is stdin, unless that is nil.

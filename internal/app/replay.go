@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/session"
-	"streamer/internal/worker"
+	"streamer/internal/inputs"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 )
 
@@ -74,21 +72,21 @@ func (r *Replayer) delta(ctx context.Context, data []byte) error {
 			return ctx.Err()
 		}
 	}
-	return r.Input(ctx, session.Delta, data)
+	return r.Input(ctx, inputs.Delta, data)
 }
 
 // Input publishes one input and waits until it is stored.
-func (r *Replayer) Input(ctx context.Context, kind session.Kind, data []byte) error {
+func (r *Replayer) Input(ctx context.Context, kind inputs.Kind, data []byte) error {
 	if r.nonce == "" {
 		r.nonce = nuid.Next()
 	}
 	r.count++
-	var header nats.Header
+	var header inputs.Header
 	if r.Format != "" {
-		header = nats.Header{worker.HeaderFormat: {r.Format}}
+		header = inputs.Header{inputs.HeaderFormat: {r.Format}}
 	}
 	id := fmt.Sprintf("%s:%s:replay-%s-%d", r.Token, kind, r.nonce, r.count)
-	a := r.Broker.PublishWait(ctx, r.Broker.InputPub(r.Token, string(kind), id, header, data))
+	a := r.Broker.PublishWait(ctx, r.Broker.InputPub(r.Token, kind, id, header, data))
 	if a.Err != nil {
 		return fmt.Errorf("input %d: %w", r.count, a.Err)
 	}

@@ -64,7 +64,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	workerOptions := s.config.Worker
 	workerOptions.Rules, workerOptions.Nonce = rules, nuid.Next()
 	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
-	s.repairs = &repair.Service{Log: sessionLog{s.Broker}, MaxBytes: s.config.RepairBytes}
+	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
 	options.Metrics, options.Warnings, options.Repairs = s.metrics, s.Worker.Warnings, s.repairs
 	s.gateway, err = gateway.New(options, store{s.Broker, s.Worker, s.opened}, sseui.Files, s.log)
 	return err

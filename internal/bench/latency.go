@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"streamer/internal/broker"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/worker"
 
@@ -122,7 +122,7 @@ func (r *rig) ourProbe(ctx context.Context) (p *probe, stop func(), err error) {
 	for s := range latencySessions {
 		if err == nil {
 			_, body := callInput(token(s), 0, 0, MinPerCall)
-			err = f.input(ctx, token(s), broker.KindDelta, body)
+			err = f.input(ctx, token(s), inputs.Delta, body)
 		}
 	}
 	if err == nil {
@@ -142,7 +142,7 @@ func (r *rig) ourProbe(ctx context.Context) (p *probe, stop func(), err error) {
 		},
 		publish: func(i int) error {
 			args := fmt.Sprintf(argsDelta, "t"+strconv.FormatInt(time.Now().UnixNano(), 10))
-			return f.input(ctx, token(i), broker.KindDelta, fmt.Sprintf(chunk, token(i), 0, args, "null"))
+			return f.input(ctx, token(i), inputs.Delta, fmt.Sprintf(chunk, token(i), 0, args, "null"))
 		},
 	}, w.stop, nil
 }

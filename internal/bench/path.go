@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/worker"
 
@@ -39,16 +40,16 @@ const (
 
 // callInput returns kind and body of input i of the n-th call of a session. The
 // call has that many inputs.
-func callInput(token string, n, i, of int) (kind, body string) {
+func callInput(token string, n, i, of int) (kind inputs.Kind, body string) {
 	switch i {
 	case 0:
-		return broker.KindDelta, fmt.Sprintf(chunk, token, n, fmt.Sprintf(callStart, n), "null")
+		return inputs.Delta, fmt.Sprintf(chunk, token, n, fmt.Sprintf(callStart, n), "null")
 	case of - 2:
-		return broker.KindDelta, fmt.Sprintf(chunk, token, n, fmt.Sprintf(argsDelta, `\"}`), `"tool_calls"`)
+		return inputs.Delta, fmt.Sprintf(chunk, token, n, fmt.Sprintf(argsDelta, `\"}`), `"tool_calls"`)
 	case of - 1:
-		return broker.KindResult, fmt.Sprintf(resultBody, n)
+		return inputs.Result, fmt.Sprintf(resultBody, n)
 	}
-	return broker.KindDelta, fmt.Sprintf(chunk, token, n, fmt.Sprintf(argsDelta, "abcd"), "null")
+	return inputs.Delta, fmt.Sprintf(chunk, token, n, fmt.Sprintf(argsDelta, "abcd"), "null")
 }
 
 // filler publishes inputs without waiting for each acknowledgement.
@@ -76,7 +77,7 @@ func (f *filler) take(ctx context.Context) error {
 }
 
 // input publishes an input. It waits if too many are pending.
-func (f *filler) input(ctx context.Context, token, kind, body string) error {
+func (f *filler) input(ctx context.Context, token string, kind inputs.Kind, body string) error {
 	for f.pending == maxPending {
 		if err := f.take(ctx); err != nil {
 			return err

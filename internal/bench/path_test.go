@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
@@ -19,8 +19,8 @@ func TestCallInputs(t *testing.T) {
 		for i := range 5 {
 			kind, body := callInput("s", n, i, 5)
 			seq++
-			list = session.Fold(list, &state, session.Input{Seq: seq, At: time.Unix(0, 0), Session: "s", Kind: session.Kind(kind), Data: []byte(body)})
-			if want := map[bool]string{false: broker.KindDelta, true: broker.KindResult}[i == 4]; kind != want {
+			list = session.Fold(list, &state, session.Input{Input: inputs.Input{Seq: seq, At: time.Unix(0, 0), Token: "s", Kind: kind, Data: []byte(body)}})
+			if want := map[bool]inputs.Kind{false: inputs.Delta, true: inputs.Result}[i == 4]; kind != want {
 				t.Errorf("input %d: got kind %s, want %s", i, kind, want)
 			}
 		}

@@ -95,18 +95,18 @@ func (r *Result) Print(out io.Writer) error {
 	late("bare: stored, heard, 1,000/s", r.Trip)
 	late("bare: heard, not stored, 1,000/s", r.Heard)
 	fmt.Fprintf(w, "p99, delta to event / bare\t%.2f (stored, heard)\t%.2f (stored, read, stored, heard)\n", r.LateOne, r.Late)
-	fmt.Fprintf(w, "written at 1,000 deltas/s, %d sessions\t%.0f states/s\t%.1f KiB each\t%.1f marks/s\n", r.Steady.Sessions, r.Steady.States, r.Steady.StateBytes/1024, r.Steady.Marks)
+	fmt.Fprintf(w, "written at 1,000 deltas/s, %d sessions\t%.0f snapshots/s\t%.1f KiB each\t%.1f checkpoints/s\n", r.Steady.Sessions, r.Steady.States, r.Steady.StateBytes/1024, r.Steady.Marks)
 	o := &r.Open
 	fmt.Fprintf(w, "open sessions\t%d\t%.1f KiB of worker memory each\n", o.Sessions, o.Bytes/1024)
-	fmt.Fprintf(w, "opened cold\t%.0f sessions/s\n", o.Rate)
-	fmt.Fprintf(w, "restart until all alarms are set\t%.0f ms (first: %.0f)\t%.0f µs CPU per open session\t%d states listed, %d inputs read again\n", o.Recovery, o.First, o.CPU*1000/float64(o.Sessions), o.Listed, o.Reread)
+	fmt.Fprintf(w, "opened without a snapshot\t%.0f sessions/s\n", o.Rate)
+	fmt.Fprintf(w, "restart until all timers are set\t%.0f ms (first: %.0f)\t%.0f µs CPU per open session\t%d snapshots listed, %d inputs read again\n", o.Recovery, o.First, o.CPU*1000/float64(o.Sessions), o.Listed, o.Reread)
 	if i := r.Instances; i.Number > 1 {
 		fmt.Fprintf(w, "%d instances / one, inputs/s\t%.2f\t%.0f / %.0f\n", i.Number, i.Many/i.One, i.Many, i.One)
 		fmt.Fprintf(w, "%d instances / one, CPU per input\t%.2f\t%.1f / %.1f µs, server included\n", i.Number, i.ManyCPU/i.OneCPU, i.ManyCPU, i.OneCPU)
 		if cores := runtime.NumCPU(); cores < i.Number+2 {
-			fmt.Fprintf(w, "(%d cores: too few to tell, as the server and %d instances want one each)\n", cores, i.Number)
+			fmt.Fprintf(w, "(%d cores: too few for a comparison, because the server and each of %d instances need one)\n", cores, i.Number)
 		}
 	}
-	fmt.Fprintln(w, "\nCPU is the whole process's: its own server where it runs one, connections and worker.")
+	fmt.Fprintln(w, "\nCPU is that of the whole process: connections, worker and, without --nats-url, the server.")
 	return w.Flush()
 }

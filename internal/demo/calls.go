@@ -29,7 +29,7 @@ func (l *callLog) read(ctx context.Context, b *broker.Broker, name string) error
 	if err != nil {
 		return err
 	}
-	return b.Events(ctx, token, l.seq, func(stored broker.Stored) error {
+	return b.Events(ctx, token, l.seq, func(stored events.Record) error {
 		l.seq = stored.Seq
 		if stored.Type != events.ToolCallStart && stored.Type != events.ToolCallResult {
 			return nil

@@ -23,7 +23,7 @@ const Contents = `  trip-planner   OpenAI chat: reasoning and text, three parall
   code-review    Anthropic: a tool that the provider runs, a test run that fails,
                  args cut off by max_tokens, a call that is denied
   data-analyst   LangGraph: two sub-agents at once, and a call that waits for a
-                 person, who approves it
+                 person, and is approved
   support-desk   LangGraph: a new human message cancels two running calls, one of
                  which gets its result late; then the whole session is stopped
   night-report   OpenAI chat: the stream stops in the middle of the args

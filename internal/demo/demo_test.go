@@ -163,7 +163,7 @@ func unseen(t *testing.T, dir string) map[string]func(*events.Event) bool {
 	}
 	defer b.Close()
 	missing := maps.Clone(promised)
-	err = b.Events(t.Context(), "", 0, func(s broker.Stored) error {
+	err = b.Events(t.Context(), "", 0, func(s events.Record) error {
 		if s.Type == events.Synthetic {
 			return nil
 		}

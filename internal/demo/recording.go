@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
@@ -23,7 +24,7 @@ func names() []string {
 // recorded is one line of a recorded session.
 type recorded struct {
 	At   int64           `json:"at"`   // milliseconds since the session's start
-	Kind session.Kind    `json:"kind"` // delta, result, progress, interrupt or end
+	Kind inputs.Kind     `json:"kind"` // delta, result, progress, interrupt or end
 	Data json.RawMessage `json:"data"`
 }
 
@@ -45,13 +46,13 @@ func recording(name string) ([]recorded, error) {
 }
 
 // fold folds a recorded session offline and returns its events.
-func fold(name string, inputs []recorded) []events.Event {
+func fold(name string, list []recorded) []events.Event {
 	var s session.State
 	var out []events.Event
-	for i, in := range inputs {
-		out = session.Fold(out, &s, session.Input{
-			Seq: uint64(i + 1), At: time.UnixMilli(in.At), Session: name, Kind: in.Kind, Data: in.Data,
-		})
+	for i, in := range list {
+		out = session.Fold(out, &s, session.Input{Input: inputs.Input{
+			Seq: uint64(i + 1), At: time.UnixMilli(in.At), Token: name, Kind: in.Kind, Data: in.Data,
+		}})
 	}
 	return out
 }

@@ -5,53 +5,59 @@ import (
 	"strconv"
 )
 
-// flat is a format in which a result is a message of its own.
-type flat interface {
-	loose
-	// patched writes message m of a turn, some of whose calls have changed.
-	patched(h *history, m int, calls []call) string
-	// result writes a result that answers a call.
+// messageFormat is a format in which a result is a message of its own.
+type messageFormat interface {
+	historyFormat
+	// putTurn writes a turn and its results to the output.
+	putTurn(h *history, t int)
+	// result returns the message of an existing result that answers a call.
 	result(h *history, r *result) string
-	// synthetic writes the new result of a call.
+	// synthetic returns the message of a call's new result.
 	synthetic(h *history, c *call) string
-}
-
-// loose is a format in which what is no result any more is a message.
-type loose interface {
-	format
-	// userText writes a user's message in the manner of message m.
+	// userText returns a user's message in the form of message m.
 	userText(h *history, m int, content string) string
-	// adopt writes a turn with a call for an orphan, and the orphan.
-	adopt(h *history, r *result) []string
+	// adopt returns a turn with a call that is made for an orphan, and the
+	// orphan with the id of that call.
+	adopt(h *history, r *result) (turn, result string)
 }
 
-// renderFlat puts out every turn with its results behind it.
-func (h *history) renderFlat(f flat) {
+// renderMessages writes all messages to the output, each turn with its results
+// directly behind it.
+func (h *history) renderMessages(f messageFormat) {
 	t, r := 0, 0
-	for m := range h.messages {
+	for m := 0; m < len(h.messages); m++ {
 		for r < len(h.results) && h.results[r].message < m {
 			r++
 		}
 		switch {
 		case t < len(h.turns) && h.turns[t].first == m:
-			h.putTurn(f, t)
+			f.putTurn(h, t)
+			m = h.turns[t].last
 			t++
 		case h.role[m] == tool && r < len(h.results) && h.results[r].message == m:
-			h.putLoose(f, &h.results[r])
+			h.putInPlace(f, &h.results[r])
 		default:
 			h.copy(m)
 		}
 	}
 }
 
-func (h *history) putTurn(f flat, t int) {
+// putMessageTurn writes a turn of one message, and its results. rewrite returns
+// the message with the calls that changed.
+func (h *history) putMessageTurn(f messageFormat, t int, rewrite func(h *history, m int, calls []call) string) {
 	turn := &h.turns[t]
 	if h.changed(turn) {
-		h.put(turn.first, f.patched(h, turn.first, h.calls[turn.from:turn.to]))
+		h.put(turn.first, rewrite(h, turn.first, h.calls[turn.from:turn.to]))
 	} else {
 		h.copy(turn.first)
 	}
-	for _, a := range h.group(turn.from, turn.to, func(r *result) bool { return r.message > turn.first && r.message < turn.behind }) {
+	h.putResults(f, turn.from, turn.to, func(r *result) bool { return r.message > turn.first && r.message < turn.resultsEnd })
+}
+
+// putResults writes the results of some calls. inPlace reports whether a
+// result need not move.
+func (h *history) putResults(f messageFormat, from, to int, inPlace func(*result) bool) {
+	for _, a := range h.answers(from, to, inPlace) {
 		if a.result < 0 {
 			h.add(f.synthetic(h, &h.calls[a.call]))
 			continue
@@ -61,20 +67,20 @@ func (h *history) putTurn(f flat, t int) {
 	}
 }
 
-// answerOf is a result of a turn's group: one that was there, or a new one.
-type answerOf struct{ call, result int }
+// answer is a result of a turn: an existing one, or a new one if result is -1.
+type answer struct{ call, result int }
 
-// group gives the results of calls: those there are, in the order in which they
-// stood, and behind them the new ones. It tells those that have moved. The next
-// call of group overwrites what it gave.
-func (h *history) group(from, to int, inPlace func(*result) bool) []answerOf {
-	out := h.scratch[:0]
+// answers returns the results of calls: the existing ones in their order, then the
+// new ones. It reports those that move. The next call of answers overwrites the
+// returned slice.
+func (h *history) answers(from, to int, inPlace func(*result) bool) []answer {
+	out := h.answerBuffer[:0]
 	for c := from; c < to; c++ {
 		if r := h.calls[c].answer; r >= 0 {
-			out = append(out, answerOf{c, r})
+			out = append(out, answer{c, r})
 		}
 	}
-	slices.SortFunc(out, func(a, b answerOf) int { return a.result - b.result })
+	slices.SortFunc(out, func(a, b answer) int { return a.result - b.result })
 	for _, a := range out {
 		if r := &h.results[a.result]; !inPlace(r) {
 			op := h.resultOp("result_moved", r)
@@ -84,19 +90,20 @@ func (h *history) group(from, to int, inPlace func(*result) bool) []answerOf {
 	}
 	for c := from; c < to; c++ {
 		if h.calls[c].content != "" {
-			out = append(out, answerOf{c, -1})
+			out = append(out, answer{c, -1})
 		}
 	}
-	if h.o.Order == "call" {
-		h.inCallOrder(out)
+	if h.opts.Order == "call" {
+		h.sortByCall(out)
 	}
-	h.scratch = out
+	h.answerBuffer = out
 	return out
 }
 
-func (h *history) inCallOrder(group []answerOf) {
-	byCall := func(a, b answerOf) int { return a.call - b.call }
-	var real []answerOf
+// sortByCall sorts answers by their calls.
+func (h *history) sortByCall(group []answer) {
+	byCall := func(a, b answer) int { return a.call - b.call }
+	var real []answer
 	for _, a := range group {
 		if a.result >= 0 {
 			real = append(real, a)
@@ -109,16 +116,16 @@ func (h *history) inCallOrder(group []answerOf) {
 	slices.SortStableFunc(group, byCall)
 }
 
-// putLoose puts out a result that stays at its place, as what it has become.
-func (h *history) putLoose(f loose, r *result) {
-	switch r.fate {
+// putInPlace writes a result that stays at its place, in the form that was decided.
+func (h *history) putInPlace(f messageFormat, r *result) {
+	switch r.disposition {
 	case kept:
 		h.copy(r.message)
-	case noted, texted:
+	case asNote, asText:
 		h.put(r.message, f.userText(h, r.message, h.note(r)))
 	case adopted:
-		made := f.adopt(h, r)
-		h.add(made[0])
-		h.put(r.message, made[1])
+		turn, result := f.adopt(h, r)
+		h.add(turn)
+		h.put(r.message, result)
 	}
 }

@@ -2,43 +2,45 @@ package patch
 
 import "strings"
 
-// left says what a provider would refuse of what a profile made: all that the
-// recommended repair would still have to do about its calls and results.
-func (h *history) left() ([]Violation, error) {
+// remainingViolations returns the rules of the provider that the output of a
+// profile breaks: everything about calls and results that the recommended repair
+// would still change.
+func (h *history) remainingViolations() ([]Violation, error) {
 	again := newHistory(h.output(), h.format, Options{
-		Dangling: "leave", Orphans: "keep", Late: "replace", Args: "keep", Invalid: "answer", Limits: h.o.Limits,
+		Dangling: "leave", Orphans: "keep", Late: "replace", Args: "keep", Invalid: "answer", Limits: h.opts.Limits,
 	}.orDefaults())
 	if err := again.read(); err != nil {
 		return nil, err
 	}
 	for r := range again.results {
-		again.results[r].fake = false // of two results of a call it is the second that is refused
+		again.results[r].placeholder = false // of two results of a call, the second one is refused
 	}
 	again.match()
 	again.decide()
 	again.format.render(again)
-	found := again.unmended()
+	found := again.repairedViolations()
 	for i := range found {
-		found[i].Message = h.cameFrom(found[i].Message)
+		found[i].Message = h.inputIndex(found[i].Message)
 	}
 	return found, nil
 }
 
-// unmended gives what a repair would have mended, under the ids as they are.
-func (h *history) unmended() []Violation {
+// repairedViolations returns the violations that a repair removed, with the
+// original ids.
+func (h *history) repairedViolations() []Violation {
 	found := []Violation{}
 	renamed := map[[2]int]string{}
 	for i := range h.calls {
 		c := &h.calls[i]
-		if c.id2 != "" {
+		if c.changedID != "" {
 			renamed[[2]int{c.turn, c.at}] = c.id
 		}
-		if c.open {
+		if c.leftOpen {
 			found = append(found, Violation{c.message, "unanswered_call", c.id})
 		}
 	}
 	for i := range h.results {
-		if r := &h.results[i]; r.fate == kept {
+		if r := &h.results[i]; r.disposition == kept {
 			found = append(found, Violation{r.message, "orphan_result", r.id})
 		}
 	}
@@ -54,7 +56,7 @@ func (h *history) unmended() []Violation {
 	return found
 }
 
-// ruleOf gives the rule that a history broke for which the repair did that.
+// ruleOf returns the rule that a history broke if a repair made this change.
 func ruleOf(op Op) string {
 	switch op.Op {
 	case "result_moved":
@@ -76,7 +78,7 @@ func ruleOf(op Op) string {
 	return ""
 }
 
-// output is the output as a history, one message a line.
+// output returns the output as a history with one message per line.
 func (h *history) output() document {
 	var d document
 	var b strings.Builder
@@ -90,9 +92,9 @@ func (h *history) output() document {
 	return d
 }
 
-// cameFrom gives the index in the input of a message of the output; that of a
-// new one is that of the turn it stands behind.
-func (h *history) cameFrom(m int) int {
+// inputIndex returns the index in the input of a message of the output. For a new
+// message it is the index of its turn.
+func (h *history) inputIndex(m int) int {
 	for ; m > 0 && h.out[m].message < 0; m-- {
 	}
 	return h.out[m].message

@@ -10,12 +10,12 @@ import (
 	"streamer/internal/patch"
 )
 
-// Answer is what a repair gave, as JSON in pieces: the largest of them may be
-// the request's own bytes.
+// Answer is the answer to a request, as JSON in pieces. A piece may share its
+// bytes with the request, so that a large history is not copied.
 type Answer [][]byte
 
-// answer writes {"messages","report"}, {"ops","report"} or {"report"}, by the
-// output that was asked for.
+// answer returns {"messages","report"}, {"ops","report"} or {"report"}, depending
+// on the output that the request asks for.
 func answer(r Request, done patch.Repaired) (Answer, error) {
 	report, err := Report(done.Report)
 	if err != nil {
@@ -31,7 +31,7 @@ func answer(r Request, done patch.Repaired) (Answer, error) {
 	return append(Answer{[]byte(`{"messages":`), done.History, []byte(",")}, end...), nil
 }
 
-// Report writes a report as JSON.
+// Report returns a report as JSON.
 func Report(r patch.Report) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -42,8 +42,8 @@ func Report(r patch.Report) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Script writes an edit script as a JSON list. Messages in it keep their bytes,
-// white space too, which encoding/json would leave out.
+// Script returns an edit script as a JSON list. Its messages keep their bytes,
+// including white space, which encoding/json would remove.
 func Script(steps []patch.Edit) []byte {
 	b := []byte{'['}
 	for i, s := range steps {
@@ -72,7 +72,7 @@ func Script(steps []patch.Edit) []byte {
 	return append(b, ']')
 }
 
-// Len is the number of bytes.
+// Len returns the number of bytes.
 func (a Answer) Len() (n int) {
 	for _, piece := range a {
 		n += len(piece)
@@ -80,10 +80,10 @@ func (a Answer) Len() (n int) {
 	return n
 }
 
-// Bytes gives the whole.
+// Bytes returns the whole answer.
 func (a Answer) Bytes() []byte { return bytes.Join(a, nil) }
 
-// WriteTo writes the whole.
+// WriteTo writes the whole answer to w.
 func (a Answer) WriteTo(w io.Writer) (n int64, err error) {
 	for _, piece := range a {
 		m, err := w.Write(piece)

@@ -5,24 +5,23 @@ import (
 	"sync"
 )
 
-// limit is an amount of bytes to be had. Who comes first gets his share first,
-// however large it is.
+// limit is a FIFO byte-weighted semaphore: a large request is served before the
+// smaller ones behind it.
 type limit struct {
-	turn chan struct{} // whoever takes from free holds it
-	back chan struct{} // bytes were given back
+	turn     chan struct{} // held by the request that waits for bytes
+	released chan struct{} // signals that bytes were released
 
 	mu   sync.Mutex
 	free int
 }
 
 func newLimit(bytes int) *limit {
-	l := &limit{turn: make(chan struct{}, 1), back: make(chan struct{}, 1), free: bytes}
-	return l
+	return &limit{turn: make(chan struct{}, 1), released: make(chan struct{}, 1), free: bytes}
 }
 
-// take waits for bytes, which are not more than there are; leave gives them
-// back.
-func (l *limit) take(ctx context.Context, bytes int) (leave func(), err error) {
+// acquire waits for bytes, which must not exceed the limit. The caller calls
+// release, once or more often, to return them.
+func (l *limit) acquire(ctx context.Context, bytes int) (release func(), err error) {
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -31,7 +30,7 @@ func (l *limit) take(ctx context.Context, bytes int) (leave func(), err error) {
 	defer func() { <-l.turn }()
 	for !l.change(-bytes) {
 		select {
-		case <-l.back:
+		case <-l.released:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -39,13 +38,14 @@ func (l *limit) take(ctx context.Context, bytes int) (leave func(), err error) {
 	return sync.OnceFunc(func() {
 		l.change(bytes)
 		select {
-		case l.back <- struct{}{}:
-		default: // it is known already
+		case l.released <- struct{}{}:
+		default: // the signal is pending already
 		}
 	}), nil
 }
 
-// change takes bytes where there are enough, or gives some back.
+// change adds bytes to the free ones. It returns false, and changes nothing, if
+// there would be fewer than none.
 func (l *limit) change(bytes int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

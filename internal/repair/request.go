@@ -12,10 +12,10 @@ import (
 
 // Request asks for the repair of a history. Its JSON is an object:
 //
-//	format    the shape of the history (patch.Shapes); if absent, it is found out
-//	messages  the history: a list, or an object that has it as "messages" or "input"
+//	format    the shape of the history (patch.Shape); if absent, it is recognised
+//	messages  the history: a list, or an object with the list as "messages" or "input"
 //	options   patch.Options; if absent, the defaults
-//	session   the session whose event log is asked first; if absent, none
+//	session   the session whose event log is searched first; if absent, none
 type Request struct {
 	Format   patch.Shape
 	Messages json.RawMessage
@@ -23,11 +23,11 @@ type Request struct {
 	Session  string
 }
 
-// fields are the names there are.
-var fields = [...]string{"format", "messages", "options", "session"}
+// fields returns the names of a request's fields.
+func fields() []string { return []string{"format", "messages", "options", "session"} }
 
-// parse reads a request. Nothing in it is overlooked: what it misspells would
-// otherwise be repaired by other rules than were asked for.
+// parse parses a request. It refuses unknown fields: a misspelt option would
+// otherwise silently select another repair.
 func parse(body []byte) (r Request, err error) {
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(body, &in); err != nil {
@@ -37,8 +37,8 @@ func parse(body []byte) (r Request, err error) {
 		return r, refuse(statusBad, "the request is null, not an object")
 	}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		if !slices.Contains(fields[:], name) {
-			return r, refuse(statusBad, "the request has an unknown field %.64q (known: %s)", name, strings.Join(fields[:], ", "))
+		if !slices.Contains(fields(), name) {
+			return r, refuse(statusBad, "the request has an unknown field %.64q (known: %s)", name, strings.Join(fields(), ", "))
 		}
 	}
 	if r.Messages = in["messages"]; r.Messages == nil {
@@ -55,13 +55,13 @@ func parse(body []byte) (r Request, err error) {
 	}
 	if raw := in["options"]; raw != nil && string(raw) != "null" {
 		if r.Options, err = patch.ParseOptions(raw); err != nil {
-			return r, refuse(statusBad, "%s", words(err))
+			return r, refuse(statusBad, "%s", text(err))
 		}
 	}
 	return r, nil
 }
 
-// known lists the formats there are.
+// known returns the names of the formats as a list.
 func known() string {
 	var names []string
 	for _, s := range patch.Repairable() {
@@ -70,7 +70,7 @@ func known() string {
 	return strings.Join(names, ", ")
 }
 
-// malformed says what keeps a body from being a request.
+// malformed returns the refusal of a body that is not a JSON object.
 func malformed(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return refuse(statusBad, "the request is not JSON: %s at byte %d", strings.TrimPrefix(syntax.Error(), "json: "), syntax.Offset)

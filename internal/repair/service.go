@@ -1,12 +1,12 @@
-// Package repair answers requests to repair a history, through whichever door
-// they come: it reads the request, asks the event log of the session, and
-// writes the answer. The repair itself is patch's.
+// Package repair is the repair service: it parses a request to repair a history,
+// searches the event log of the session, repairs with package patch and returns
+// the answer. HTTP, NATS and the command line use it.
 //
-// It promises that an answer has the messages of the request byte for byte,
-// but for those the repair changed, and that the requests under way never hold
-// more than Service.MaxAtOnce bytes of histories together: others wait a bounded
-// time and are refused then. It writes nothing anywhere, so that a request may
-// be repeated.
+// An answer has the messages of the request byte for byte, except those that the
+// repair changed. The requests in progress never hold more than
+// Service.MaxAtOnce bytes of histories together; a request beyond that waits for a
+// bounded time and is then refused. The service stores nothing, so that a request
+// can be repeated.
 package repair
 
 import (
@@ -21,24 +21,24 @@ import (
 	"streamer/internal/patch"
 )
 
-// Service takes requests from any goroutine. The zero value takes those that name
-// no session.
+// Service answers requests from any goroutine. The zero value answers requests
+// without a session.
 type Service struct {
-	// Log is asked about the calls of a session. If nil, a request that names
-	// one is refused.
+	// Log is the event log that is searched for the calls of a session. If nil,
+	// requests with a session are refused.
 	Log Log
 
-	MaxBytes  int           // of a request; if zero, 64 MiB
-	MaxAtOnce int           // bytes of all requests under way; if zero, MaxBytes
-	Wait      time.Duration // for others to leave; if zero, 5 s
-	LogTime   time.Duration // for reading the log of a session; if zero, 10 s
+	MaxBytes  int           // maximum size of a request; if zero, 64 MiB
+	MaxAtOnce int           // maximum size of all requests in progress; if zero, MaxBytes
+	Wait      time.Duration // maximum wait for other requests; if zero, 5 s
+	LogTime   time.Duration // maximum time to read the log of a session; if zero, 10 s
 
 	once  sync.Once
 	limit *limit
 }
 
-// Refusal is a request that is not answered because of what it is, or of how
-// many there are. Status is HTTP's: 400, 413, 422 or 503.
+// Refusal is the error for a request that is invalid, too large or one of too
+// many. Status is an HTTP status: 400, 413, 422 or 503.
 type Refusal struct {
 	Status int
 	Text   string
@@ -52,17 +52,17 @@ func refuse(status int, format string, args ...any) error {
 
 // The statuses of a Refusal.
 const (
-	statusBad        = 400 // the request is not one
+	statusBad        = 400 // not a request
 	statusTooLarge   = 413
-	statusNoHistory  = 422 // the request is one, its messages are no history
+	statusNoHistory  = 422 // a request whose messages are not a history
 	statusOverloaded = 503
 )
 
-// leastShare is what a request counts for at least: it needs memory besides
-// its bytes.
+// leastShare is the minimum number of bytes that a request counts as, because it
+// needs memory besides its own bytes.
 const leastShare = 1 << 20
 
-// Bound gives the largest request in bytes.
+// Bound returns the maximum size of a request in bytes.
 func (s *Service) Bound() int {
 	if s.MaxBytes <= 0 {
 		return 64 << 20
@@ -70,8 +70,8 @@ func (s *Service) Bound() int {
 	return s.MaxBytes
 }
 
-// Enter waits until a request of that many bytes may be held in memory. Its
-// holder calls leave, once, when the answer is sent.
+// Enter waits until a request of that many bytes can be held in memory. The caller
+// calls leave after it has sent the answer.
 func (s *Service) Enter(ctx context.Context, bytes int) (leave func(), err error) {
 	if bytes > s.Bound() {
 		return nil, s.TooLarge()
@@ -81,20 +81,20 @@ func (s *Service) Enter(ctx context.Context, bytes int) (leave func(), err error
 	})
 	wait, cancel := context.WithTimeout(ctx, orDefault(s.Wait, 5*time.Second))
 	defer cancel()
-	leave, err = s.limit.take(wait, max(bytes, leastShare))
+	leave, err = s.limit.acquire(wait, max(bytes, leastShare))
 	if err != nil && ctx.Err() == nil {
 		return nil, refuse(statusOverloaded, "too many histories are being repaired just now; try again")
 	}
 	return leave, err
 }
 
-// TooLarge is the refusal of a request that is larger than Bound.
+// TooLarge returns the refusal of a request that is larger than Bound.
 func (s *Service) TooLarge() error {
 	return refuse(statusTooLarge, "the request has more than %d bytes", s.Bound())
 }
 
-// Answer answers a request as it stands in a body. What is wrong with it is a
-// Refusal; any other error is the log's.
+// Answer answers the request in body. The error is a Refusal if the request is at
+// fault, and otherwise an error of the log.
 func (s *Service) Answer(ctx context.Context, body []byte) (Answer, error) {
 	r, err := parse(body)
 	if err != nil {
@@ -107,9 +107,9 @@ func (s *Service) Answer(ctx context.Context, body []byte) (Answer, error) {
 	return answer(r, done)
 }
 
-// Within is Answer for a door that takes at most limit bytes. Where the
-// repaired history is larger and was not asked for in so many words, the
-// answer has the steps that lead to it.
+// Within is Answer for a transport of at most limit bytes per answer. If the
+// repaired history is larger and the request does not ask for it explicitly, the
+// answer has the edit script instead.
 func (s *Service) Within(ctx context.Context, body []byte, limit int) (Answer, error) {
 	r, err := parse(body)
 	if err != nil {
@@ -134,13 +134,13 @@ func (s *Service) Within(ctx context.Context, body []byte, limit int) (Answer, e
 	}
 }
 
-// Repair repairs a history. What is wrong with it is a Refusal that names the
-// place in the history.
+// Repair repairs a history. If the history is at fault, the error is a Refusal that
+// names the place.
 func (s *Service) Repair(ctx context.Context, r Request) (patch.Repaired, error) {
 	o := r.Options
 	o.Limits.Bytes = s.Bound()
 	if err := o.Check(); err != nil {
-		return patch.Repaired{}, refuse(statusBad, "%s", words(err))
+		return patch.Repaired{}, refuse(statusBad, "%s", text(err))
 	}
 	if r.Session == "" {
 		return repair(&r, o)
@@ -173,21 +173,21 @@ func repair(r *Request, o patch.Options) (patch.Repaired, error) {
 	done, err := patch.Repair(r.Format, r.Messages, o)
 	switch {
 	case errors.Is(err, patch.ErrLimit):
-		return done, refuse(statusTooLarge, "%s", words(err))
+		return done, refuse(statusTooLarge, "%s", text(err))
 	case err != nil:
-		return done, refuse(statusNoHistory, "%s", words(err))
+		return done, refuse(statusNoHistory, "%s", text(err))
 	}
 	return done, nil
 }
 
-// maxWords bounds the words about a request, which may quote it.
-const maxWords = 1 << 10
+// maxText bounds the text of a refusal, which may quote the request, in bytes.
+const maxText = 1 << 10
 
-// words are an error's, without the name of the package it is from.
-func words(err error) string {
+// text returns the text of an error of package patch.
+func text(err error) string {
 	s := strings.TrimPrefix(err.Error(), "patch: ")
-	if len(s) > maxWords {
-		s = strings.ToValidUTF8(s[:maxWords], "") + "…"
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "…"
 	}
 	return s
 }

@@ -15,46 +15,46 @@ import (
 	"streamer/internal/patch"
 )
 
-// memory is a Log in memory: the events of session s.
+// memory is a Log in memory. It has the events of session s.
 type memory struct {
 	bodies []string
 	blobs  map[string][]byte
-	broken error // what every method answers, if set
-	asked  []uint64
+	broken error    // returned by every method, if set
+	asked  []uint64 // events that were read
 }
 
-func (m *memory) Events(_ context.Context, token string, fn func(uint64, events.Type, []byte) error) error {
+func (m *memory) Events(_ context.Context, token string, _ uint64, fn func(events.Record) error) error {
 	for i, body := range m.bodies {
 		var e struct{ Type events.Type }
 		if token != "s" || json.Unmarshal([]byte(body), &e) != nil {
 			break
 		}
-		if err := fn(uint64(i+1), e.Type, []byte(body)); err != nil {
+		if err := fn(events.Record{Seq: uint64(i + 1), Type: e.Type, Data: []byte(body)}); err != nil {
 			return err
 		}
 	}
 	return m.broken
 }
 
-func (m *memory) Event(_ context.Context, _ string, seq uint64) ([]byte, error) {
+func (m *memory) Event(_ context.Context, _ string, seq uint64) (events.Record, error) {
 	m.asked = append(m.asked, seq)
-	return []byte(m.bodies[seq-1]), m.broken
+	return events.Record{Seq: seq, Data: []byte(m.bodies[seq-1])}, m.broken
 }
 
 func (m *memory) Blob(_ context.Context, ref events.Ref) ([]byte, error) {
 	b, ok := m.blobs[ref.SHA256]
 	if !ok {
-		return nil, ErrNotFound
+		return nil, events.ErrNotFound
 	}
 	return b, m.broken
 }
 
-// closed is the end of call id, the n-th of the session.
+// closed returns the result of call id, the n-th of the session.
 func closed(n int, id, rest string) string {
 	return fmt.Sprintf(`{"type":"tool_call_result","event_id":"%d.0","session":"s","call":"%d.0","id":%q,"uid":%q,"tool_name":"f","timestamp":"2026-03-02T10:00:00.000Z",%s}`, n, n, id, id, rest)
 }
 
-// asking is a history with calls that nobody answered.
+// asking returns a history, without its last bracket, with unanswered calls.
 func asking(ids ...string) string {
 	var calls []string
 	for _, id := range ids {
@@ -63,7 +63,7 @@ func asking(ids ...string) string {
 	return `[{"role":"assistant","content":null,"tool_calls":[` + strings.Join(calls, ",") + `]}`
 }
 
-// answered is that history with answers.
+// answered returns such a history with results.
 func answered(history string, idsAndContents ...string) string {
 	for i := 0; i < len(idsAndContents); i += 2 {
 		history += fmt.Sprintf(`,{"role":"tool","tool_call_id":%q,"content":%s}`, idsAndContents[i], idsAndContents[i+1])
@@ -71,9 +71,9 @@ func answered(history string, idsAndContents ...string) string {
 	return history + "]"
 }
 
-const unknownWords = `"Tool call f with id x was interrupted: no result was recorded. It may or may not have run."`
+const noResult = `"Tool call f with id x was interrupted: no result was recorded. It may or may not have run."`
 
-// messages gives the member messages of an answer, byte for byte.
+// messages returns the field messages of an answer, byte for byte.
 func messages(t *testing.T, answer []byte) string {
 	t.Helper()
 	var in map[string]json.RawMessage
@@ -83,7 +83,7 @@ func messages(t *testing.T, answer []byte) string {
 	return string(in["messages"])
 }
 
-// TestAnswer: what comes out, as the log and the options have it.
+// TestAnswer checks the results that the log and the options give.
 func TestAnswer(t *testing.T) {
 	big := events.NewBlob(events.Quote(strings.Repeat("b", 100_000)))
 	ref, err := json.Marshal(big.Ref)
@@ -104,9 +104,9 @@ func TestAnswer(t *testing.T) {
 	service := &Service{Log: log}
 	preview := strings.Repeat("b", 255)
 	for _, c := range []struct{ name, history, rest, want string }{
-		{"nobody knows", asking("x"), ``, answered(asking("x"), "x", unknownWords)},
-		{"not of that session", asking("x"), `,"session":"s"`, answered(asking("x"), "x", unknownWords)},
-		{"of no session", asking("real"), ``, answered(asking("real"), "real", strings.Replace(unknownWords, "id x", "id real", 1))},
+		{"no result known", asking("x"), ``, answered(asking("x"), "x", noResult)},
+		{"not of that session", asking("x"), `,"session":"s"`, answered(asking("x"), "x", noResult)},
+		{"of no session", asking("real"), ``, answered(asking("real"), "real", strings.Replace(noResult, "id x", "id real", 1))},
 		{"nothing to do, odd bytes", " [ {\"role\":\"user\" ,\"content\":\"\\ud800 <&> \\u003c\",\"n\":1.0e3,\"n\":2}\n\t] ", ``, " [ {\"role\":\"user\" ,\"content\":\"\\ud800 <&> \\u003c\",\"n\":1.0e3,\"n\":2}\n\t] "},
 		{"a result", asking("real"), `,"session":"s"`, answered(asking("real"), "real", `"{\"n\": 1.50, \"s\":\"<&>\"}"`)},
 		{"a result that has to be fetched", asking("middling"), `,"session":"s"`, answered(asking("middling"), "middling", middling)},
@@ -141,12 +141,12 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestOutputs: each output has its own members, and no other.
+// TestOutputs: each output has its own fields.
 func TestOutputs(t *testing.T) {
 	history := asking("x") + "\n]"
 	for _, c := range []struct{ output, want string }{
-		{"full", `{"messages":` + asking("x") + `,{"role":"tool","tool_call_id":"x","content":` + unknownWords + "}\n],\"report\":{"},
-		{"ops", `{"ops":[{"copy":[0,1]},{"insert":{"role":"tool","tool_call_id":"x","content":` + unknownWords + `}}],"report":{`},
+		{"full", `{"messages":` + asking("x") + `,{"role":"tool","tool_call_id":"x","content":` + noResult + "}\n],\"report\":{"},
+		{"ops", `{"ops":[{"copy":[0,1]},{"insert":{"role":"tool","tool_call_id":"x","content":` + noResult + `}}],"report":{`},
 		{"check", `{"report":{`},
 	} {
 		a, err := new(Service).Answer(t.Context(), []byte(`{"options":{"output":"`+c.output+`"},"messages":`+history+`}`))
@@ -160,7 +160,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestScript: the steps are those of patch, and messages keep their bytes.
+// TestScript: messages in an edit script keep their bytes.
 func TestScript(t *testing.T) {
 	steps := []patch.Edit{
 		{Copy: &[2]int{0, 7}},
@@ -176,7 +176,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// TestRefusals: what is wrong is said, with its place, and whose fault it is.
+// TestRefusals: a refusal has the right status and names what is wrong and where.
 func TestRefusals(t *testing.T) {
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
 	long := strings.Repeat("é", 10_000)
@@ -195,7 +195,7 @@ func TestRefusals(t *testing.T) {
 		{`{"messages":[],"format":1}`, 400, `"format" is not a string`},
 		{`{"messages":[],"format":"opanai"}`, 400, `unknown format "opanai" (known: auto, anthropic, `},
 		{`{"messages":[],"options":{"lat":"note"}}`, 400, `unknown option "lat" (known: provider, profile, dangling`},
-		{`{"messages":[],"options":{"late":"never"}}`, 400, `option late: unknown word "never" (known: auto, replace, note, drop)`},
+		{`{"messages":[],"options":{"late":"never"}}`, 400, `option late: unknown value "never" (known: auto, replace, note, drop)`},
 		{`{"messages":[],"options":{"late":"` + long + `"}}`, 400, `…`},
 		{`{"messages":[],"session":"` + long + `"}`, 400, `session: session token of`},
 		{`{"messages":[],"session":"s"}`, 400, `session: there is no event log here`},
@@ -207,14 +207,14 @@ func TestRefusals(t *testing.T) {
 	} {
 		a, err := new(Service).Answer(t.Context(), []byte(c.body))
 		var r *Refusal
-		if !errors.As(err, &r) || r.Status != c.status || !strings.Contains(r.Text, c.words) || len(r.Text) > 2*maxWords {
+		if !errors.As(err, &r) || r.Status != c.status || !strings.Contains(r.Text, c.words) || len(r.Text) > 2*maxText {
 			t.Errorf("%.100s:\n got  %.300s, %v\n want %d, %s", c.body, a.Bytes(), err, c.status, c.words)
 		}
 	}
 }
 
-// TestWithin: an answer that does not fit becomes the steps that lead to it,
-// unless the caller said what it wants.
+// TestWithin: an answer that is too large becomes the edit script, unless the
+// request names its output.
 func TestWithin(t *testing.T) {
 	history := `[{"role":"user","content":"` + strings.Repeat("a", 5000) + `"},` + asking("x")[1:] + "]"
 	for _, c := range []struct {
@@ -243,7 +243,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestBrokenLog: trouble with the log is no refusal, and nothing is guessed.
+// TestBrokenLog: an error of the log is not a refusal, and there is no answer.
 func TestBrokenLog(t *testing.T) {
 	body := []byte(`{"session":"s","messages":` + asking("x") + `]}`)
 	broken := errors.New("no leader")
@@ -259,8 +259,8 @@ func TestBrokenLog(t *testing.T) {
 	}
 }
 
-// TestEnter: what is under way is bounded, others wait in turn, and not for
-// ever.
+// TestEnter: the bytes in progress are bounded. Further requests wait in order, for
+// a bounded time.
 func TestEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &Service{MaxBytes: 10 << 20, MaxAtOnce: 16 << 20, Wait: 5 * time.Second}
@@ -276,10 +276,10 @@ func TestEnter(t *testing.T) {
 		if _, err := enter(7 << 20); !errors.As(err, &r) || r.Status != 503 {
 			t.Fatalf("more than there is: %v, want a refusal with 503", err)
 		}
-		gone, cancel := context.WithCancel(t.Context())
+		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := d.Enter(gone, 7<<20); !errors.Is(err, context.Canceled) {
-			t.Fatalf("a requester who is gone: %v", err)
+		if _, err := d.Enter(cancelled, 7<<20); !errors.Is(err, context.Canceled) {
+			t.Fatalf("a request that is cancelled: %v", err)
 		}
 		entered := make(chan func())
 		go func() {
@@ -291,7 +291,7 @@ func TestEnter(t *testing.T) {
 		}()
 		synctest.Wait()
 		first()
-		first() // twice is once
+		first() // the second call has no effect
 		second := <-entered
 		third, err := enter(9 << 20)
 		if err != nil {

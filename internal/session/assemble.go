@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"streamer/internal/chunks"
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 )
 
@@ -46,22 +46,22 @@ type AssembledCall struct {
 // Line folds the next line.
 func (a *Assembly) Line(data []byte) {
 	a.lines++
-	a.fold(a.lines, Delta, data)
+	a.fold(a.lines, inputs.Delta, data)
 }
 
 // End folds the end of the stream: it completes an SSE event without its blank
 // line, and flushes held text.
 func (a *Assembly) End() {
-	a.fold(a.lines, Delta, []byte("\n\n"))
-	a.fold(a.lines+1, Clock, []byte(`{"kind":"flush"}`))
+	a.fold(a.lines, inputs.Delta, []byte("\n\n"))
+	a.fold(a.lines+1, inputs.Clock, []byte(`{"kind":"flush"}`))
 }
 
-func (a *Assembly) fold(seq uint64, kind Kind, data []byte) {
+func (a *Assembly) fold(seq uint64, kind inputs.Kind, data []byte) {
 	rules := lifecycle.NewRules()
-	a.Events = Fold(a.Events, &a.state, Input{
-		Seq: seq, At: time.Unix(0, 0), Session: "assemble", Kind: kind,
-		Format: a.Format, Data: data, Rules: &rules, Reader: &a.reader,
-	})
+	a.Events = Fold(a.Events, &a.state, Input{Rules: &rules, Reader: &a.reader, Input: inputs.Input{
+		Seq: seq, At: time.Unix(0, 0), Token: "assemble", Kind: kind,
+		Header: inputs.Header{inputs.HeaderFormat: {a.Format}}, Data: data,
+	}})
 }
 
 // Calls returns the calls in the order in which they began. A call whose args are
@@ -82,9 +82,9 @@ func (a *Assembly) Calls() []*AssembledCall {
 		}
 	}
 	for _, m := range a.state.Life.Messages {
-		for i, c := range m.Calls {
-			if c.Status == events.BuildingArgs {
-				get(c.Call).building(m, c, &m.Asm.Calls[i])
+		for i := range m.Calls {
+			if c := &m.Calls[i]; c.State.Status == events.BuildingArgs {
+				get(c.State.Call).building(m, c)
 			}
 		}
 	}
@@ -130,20 +130,20 @@ func (c *AssembledCall) completed(e *events.Event) {
 }
 
 // building adopts what the state holds of a call with incomplete args.
-func (c *AssembledCall) building(m *lifecycle.Message, call *lifecycle.Call, asm *chunks.Call) {
-	c.ID, c.Name, c.Kind = asm.ID, asm.Name, asm.Kind()
+func (c *AssembledCall) building(m *lifecycle.Message, call *lifecycle.Call) {
+	c.ID, c.Name, c.Kind = call.ID, call.Name, call.Kind()
 	if c.ID == "" {
-		c.ID, c.IDSynthesized = lifecycle.SynthesizedID(call.Call), true
+		c.ID, c.IDSynthesized = lifecycle.SynthesizedID(call.State.Call), true
 	}
 	if c.Kind == "" {
 		c.Kind = "function"
 	}
 	c.Choice, c.MessageID, c.Namespace = m.Choice, m.ID, m.Namespace
-	if asm.Index != "" {
-		c.Index = json.RawMessage(asm.Index)
+	if call.Index != "" {
+		c.Index = json.RawMessage(call.Index)
 	}
-	args := asm.Args()
-	c.ArgsText, c.Args, c.ArgsValid = string(asm.Text), args.JSON, args.Valid
+	args := call.Args()
+	c.ArgsText, c.Args, c.ArgsValid = string(call.Text), args.JSON, args.Valid
 }
 
 // compareCalls compares two calls by the sequence of their input, then by their

@@ -1,6 +1,7 @@
-// Package bench measures streamer's fold beside what others do with the same
-// bytes. It is a module of its own, so that theirs never become dependencies.
-package bench
+// Package compare compares the speed of streamer's fold with that of other
+// libraries on the same bytes. It is a module of its own, so that these libraries
+// are no dependencies of streamer.
+package compare
 
 import (
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/session"
 
@@ -20,8 +22,8 @@ import (
 	"github.com/openai/openai-go/v3"
 )
 
-// wire is a stream of one call: how it opens, a delta, in which @ stands for a
-// fragment of the args, and how it ends.
+// wire is a stream of one call: its beginning, a delta, in which @ stands for a
+// fragment of the args, and its end.
 type wire struct{ open, delta, end string }
 
 var (
@@ -38,7 +40,7 @@ var (
 	}
 )
 
-// events gives the stream of a call whose args have a size, in fragments of 4
+// events returns the stream of a call with args of that size, in fragments of 4
 // bytes, and the args.
 func (w wire) events(size int) (lines [][]byte, args string) {
 	const words = "lorem ipsum dolor "
@@ -49,8 +51,8 @@ func (w wire) events(size int) (lines [][]byte, args string) {
 		}
 	}
 	add(w.open)
-	// Equal deltas share their bytes: an input that comes from a socket stands
-	// in the cache.
+	// Equal deltas share their bytes, because an input from a socket is in the
+	// cache.
 	spelt := map[string][]byte{}
 	for rest := args; rest != ""; rest = rest[min(4, len(rest)):] {
 		piece := rest[:min(4, len(rest))]
@@ -67,7 +69,7 @@ func (w wire) events(size int) (lines [][]byte, args string) {
 // A reader takes a stream from its bytes to the args of its call.
 type reader func(lines [][]byte) (args string, err error)
 
-// BenchmarkAccumulate gives the time and the allocations per delta.
+// BenchmarkAccumulate measures the time and the allocations per delta.
 func BenchmarkAccumulate(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -104,10 +106,11 @@ func accumulate(b *testing.B, w wire, read reader, size int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// streamer is this project: decoding, the state machine, and the events that
-// follow, at a delta each 25 ms, so that every second one is told.
+// streamer reads with this project: decoding, the state machine, and the events that
+// follow, at one delta per 25 ms, so that every second delta gives an event.
 func streamer(format string) reader {
 	rules := lifecycle.NewRules()
+	header := inputs.Header{inputs.HeaderFormat: {format}}
 	var scratch decode.Reader
 	var out []events.Event
 	return func(lines [][]byte) (args string, err error) {
@@ -115,9 +118,9 @@ func streamer(format string) reader {
 		at := time.UnixMilli(0)
 		for i, line := range lines {
 			at = at.Add(25 * time.Millisecond)
-			out = session.Fold(out[:0], &s, session.Input{
-				Seq: uint64(i + 1), At: at, Session: "s", Kind: session.Delta, Format: format, Data: line, Rules: &rules, Reader: &scratch,
-			})
+			out = session.Fold(out[:0], &s, session.Input{Rules: &rules, Reader: &scratch, Input: inputs.Input{
+				Seq: uint64(i + 1), At: at, Token: "s", Kind: inputs.Delta, Header: header, Data: line,
+			}})
 			for k := range out {
 				if e := &out[k]; e.Type == events.ToolCallArgsComplete {
 					args = wholeArgs(e)
@@ -128,7 +131,7 @@ func streamer(format string) reader {
 	}
 }
 
-// wholeArgs gives the args of an event, out of its blobs where they are large.
+// wholeArgs returns the args of an event, from its blobs if they are large.
 func wholeArgs(e *events.Event) string {
 	if e.ArgsText != nil {
 		return *e.ArgsText

@@ -1,4 +1,4 @@
-module streamer/bench
+module streamer/test/compare
 
 go 1.26.0
 
@@ -54,4 +54,4 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
-replace streamer => ../
+replace streamer => ../../

@@ -22,6 +22,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/worker"
 )
@@ -245,9 +246,9 @@ func awaitRules(t *testing.T, b *broker.Broker) {
 	defer cancel()
 	seen := errors.New("seen")
 	for p := range b.Partitions() {
-		err := b.Inputs(ctx, p, 1, func(batch []broker.Input, _ uint64, _ bool) error {
+		err := b.Inputs(ctx, p, 1, func(batch []inputs.Input, _ uint64, _ bool) error {
 			for i := range batch {
-				if batch[i].Kind == broker.KindRules {
+				if batch[i].Kind == inputs.Rules {
 					return seen
 				}
 			}
@@ -268,12 +269,12 @@ func publishAll(t *testing.T, b *broker.Broker, nonce uint64) <-chan struct{} {
 		t.Fatal("no quirk streams", err)
 	}
 	var wg sync.WaitGroup
-	play := func(token string, inputs []string) {
+	play := func(token string, list []string) {
 		wg.Go(func() {
-			for i, in := range inputs {
+			for i, in := range list {
 				kind, data, _ := strings.Cut(in, " ")
 				id := fmt.Sprintf("%s:%s:%d-%d", token, kind, nonce, i)
-				if a := b.PublishWait(t.Context(), b.InputPub(token, kind, id, nil, []byte(data))); a.Err != nil {
+				if a := b.PublishWait(t.Context(), b.InputPub(token, inputs.Kind(kind), id, nil, []byte(data))); a.Err != nil {
 					t.Errorf("%s %d: %v", token, i, a.Err)
 					return
 				}
@@ -350,7 +351,7 @@ func settled(t *testing.T, b *broker.Broker, log *bytes.Buffer) {
 	})
 	t.Logf("%d inputs, %d sessions, %d events", r.Inputs, r.Sessions, r.Events)
 	timeouts := 0
-	err := b.Events(t.Context(), "", 0, func(s broker.Stored) error {
+	err := b.Events(t.Context(), "", 0, func(s events.Record) error {
 		if s.Type == events.ToolCallResult && bytes.Contains(s.Data, []byte(`"status":"timeout"`)) {
 			timeouts++
 		}
@@ -386,7 +387,7 @@ func waitFor(t *testing.T, log *bytes.Buffer, wrong func() ([]string, error)) {
 // openItems returns the calls without a result and the runs without an end.
 func openItems(ctx context.Context, b *broker.Broker) ([]string, error) {
 	items := map[string]bool{}
-	err := b.Events(ctx, "", 0, func(s broker.Stored) error {
+	err := b.Events(ctx, "", 0, func(s events.Record) error {
 		if s.Type == events.Synthetic {
 			return nil
 		}

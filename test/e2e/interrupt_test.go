@@ -84,7 +84,7 @@ func TestInterruptUnread(t *testing.T) {
 // events returns the events of session s.
 func (d served) events() (list []events.Event) {
 	d.t.Helper()
-	err := d.b.Events(d.t.Context(), "s", 0, func(s broker.Stored) error {
+	err := d.b.Events(d.t.Context(), "s", 0, func(s events.Record) error {
 		var e events.Event
 		if s.Type == events.Synthetic {
 			return nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/broker"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go"
 )
@@ -61,9 +61,9 @@ func (d served) publish(subject, msgID string) uint64 {
 func (d served) inputs(token, kind string) (n int) {
 	d.t.Helper()
 	enough := errors.New("enough")
-	err := d.b.Inputs(d.t.Context(), 0, 1, func(batch []broker.Input, _ uint64, caughtUp bool) error {
+	err := d.b.Inputs(d.t.Context(), 0, 1, func(batch []inputs.Input, _ uint64, caughtUp bool) error {
 		for _, in := range batch {
-			if in.Token == token && in.Kind == kind {
+			if in.Token == token && in.Kind == inputs.Kind(kind) {
 				n++
 			}
 		}

@@ -113,7 +113,7 @@ func (d served) until(typ events.Type, n int) {
 	ctx, cancel := context.WithTimeout(d.t.Context(), 30*time.Second)
 	defer cancel()
 	seen := errors.New("seen")
-	err := d.b.Tail(ctx, "s", 0, func(e broker.Stored, _ bool) error {
+	err := d.b.Tail(ctx, "s", 0, func(e events.Record, _ bool) error {
 		if e.Type == typ {
 			n--
 		}
