@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 )
 
 // Options are the gateway's settings. The zero value serves loopback names without
@@ -31,7 +31,7 @@ type Options struct {
 	Metrics func(ctx context.Context) []Metric
 
 	// Repairs answers POST /v1/repair. If nil, the path does not exist.
-	Repairs *repairs.Desk
+	Repairs *repair.Service
 
 	MaxClients   int           // maximum number of open streams; if zero, 10,000
 	MaxBody      int           // maximum size of an input in bytes; if zero, the store's limit minus 4 KiB

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 )
 
 // repairTime is the timeout for receiving a history, and for sending one.
@@ -66,7 +66,7 @@ func readSized(w http.ResponseWriter, r *http.Request, size int) ([]byte, error)
 
 // refusalOf converts a refusal of the repair service.
 func refusalOf(w http.ResponseWriter, err error) error {
-	ref, ok := errors.AsType[*repairs.Refusal](err)
+	ref, ok := errors.AsType[*repair.Refusal](err)
 	if !ok {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 )
 
 const (
@@ -40,8 +40,8 @@ func (l oneEvent) Blob(context.Context, events.Ref) ([]byte, error) { return nil
 // TestRepair checks the answers to repairs.
 func TestRepair(t *testing.T) {
 	log := oneEvent(`{"type":"tool_call_result","event_id":"1.0","call":"1.0","id":"x","tool_name":"f","status":"completed","tool_result":"<42>"}`)
-	url := serve(t, Options{Repairs: &repairs.Desk{Log: log, MaxBytes: 1000}}, newMemory()) + "/v1/repair"
-	broken := serve(t, Options{Repairs: &repairs.Desk{Log: oneEvent("")}}, newMemory()) + "/v1/repair"
+	url := serve(t, Options{Repairs: &repair.Service{Log: log, MaxBytes: 1000}}, newMemory()) + "/v1/repair"
+	broken := serve(t, Options{Repairs: &repair.Service{Log: oneEvent("")}}, newMemory()) + "/v1/repair"
 	for _, c := range []struct {
 		name, url, body string
 		status          int
@@ -77,7 +77,7 @@ func TestRepair(t *testing.T) {
 // TestRepairNeedsAccess checks that a repair needs the token, because it can read a
 // session's results, and that the path does not exist without a service.
 func TestRepairNeedsAccess(t *testing.T) {
-	opts := Options{Token: "0123456789abcdef", Repairs: &repairs.Desk{}}
+	opts := Options{Token: "0123456789abcdef", Repairs: &repair.Service{}}
 	url := serve(t, opts, newMemory()) + "/v1/repair"
 	none := serve(t, Options{}, newMemory()) + "/v1/repair"
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func TestRepairNeedsAccess(t *testing.T) {
 
 // TestRepairUnsized checks the size limit of a body without a Content-Length.
 func TestRepairUnsized(t *testing.T) {
-	url := serve(t, Options{Repairs: &repairs.Desk{MaxBytes: 1000}}, newMemory()) + "/v1/repair"
+	url := serve(t, Options{Repairs: &repair.Service{MaxBytes: 1000}}, newMemory()) + "/v1/repair"
 	for _, c := range []struct{ size, status int }{{500, 200}, {5000, 413}} {
 		body := `{"messages":[{"role":"user","content":"` + strings.Repeat("a", c.size) + `"}]}`
 		req, err := http.NewRequestWithContext(t.Context(), "POST", url, io.MultiReader(strings.NewReader(body)))
@@ -120,7 +120,7 @@ func TestRepairUnsized(t *testing.T) {
 // TestRepairBusy checks that concurrent histories are limited, and that a request
 // which waits too long is refused.
 func TestRepairBusy(t *testing.T) {
-	service := &repairs.Desk{MaxBytes: 1 << 20, MaxAtOnce: 1 << 20, Wait: time.Millisecond}
+	service := &repair.Service{MaxBytes: 1 << 20, MaxAtOnce: 1 << 20, Wait: time.Millisecond}
 	url := serve(t, Options{Repairs: service}, newMemory()) + "/v1/repair"
 	leave, err := service.Enter(t.Context(), 1<<20)
 	if err != nil {
