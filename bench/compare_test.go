@@ -12,6 +12,7 @@ import (
 
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/session"
 
@@ -108,6 +109,7 @@ func accumulate(b *testing.B, w wire, read reader, size int) {
 // follow, at a delta each 25 ms, so that every second one is told.
 func streamer(format string) reader {
 	rules := lifecycle.NewRules()
+	header := inputs.Header{inputs.HeaderFormat: {format}}
 	var scratch decode.Reader
 	var out []events.Event
 	return func(lines [][]byte) (args string, err error) {
@@ -115,9 +117,9 @@ func streamer(format string) reader {
 		at := time.UnixMilli(0)
 		for i, line := range lines {
 			at = at.Add(25 * time.Millisecond)
-			out = session.Fold(out[:0], &s, session.Input{
-				Seq: uint64(i + 1), At: at, Session: "s", Kind: session.Delta, Format: format, Data: line, Rules: &rules, Reader: &scratch,
-			})
+			out = session.Fold(out[:0], &s, session.Input{Rules: &rules, Reader: &scratch, Input: inputs.Input{
+				Seq: uint64(i + 1), At: at, Token: "s", Kind: inputs.Delta, Header: header, Data: line,
+			}})
 			for k := range out {
 				if e := &out[k]; e.Type == events.ToolCallArgsComplete {
 					args = wholeArgs(e)

@@ -31,7 +31,7 @@ func transition() map[string][]string {
 func pending() []string {
 	return []string{
 		"internal/app", "internal/bench", "internal/broker/brokertest", "internal/broker/eventlog", "internal/broker/inputlog",
-		"internal/decode/<family>", "internal/decode/wire", "internal/demo", "internal/inputs", "internal/jsonscan", "internal/repair",
+		"internal/decode/<family>", "internal/decode/wire", "internal/demo", "internal/jsonscan", "internal/repair",
 	}
 }
 

@@ -19,9 +19,23 @@ import (
 // whose language is not checked yet.
 func pendingLanguage() []string {
 	return []string{
-		"CHANGELOG.md", "bench", "cmd/streamer", "docs", "examples", "internal/broker", "internal/chunks",
-		"internal/decode", "internal/encode", "internal/events", "internal/gateway", "internal/lifecycle", "internal/patch",
-		"internal/repair", "internal/repairs", "internal/session", "internal/worker", "test",
+		"CHANGELOG.md",
+		"bench",
+		"cmd/streamer",
+		"docs",
+		"examples",
+		"internal/broker",
+		"internal/chunks",
+		"internal/decode",
+		"internal/encode",
+		"internal/events",
+		"internal/gateway",
+		"internal/lifecycle",
+		"internal/repair",
+		"internal/repairs",
+		"internal/session",
+		"internal/worker",
+		"test",
 	}
 }
 

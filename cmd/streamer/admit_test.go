@@ -13,6 +13,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -93,7 +94,7 @@ func TestDeadlineAfterOutage(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		token := fmt.Sprintf("s%d", i)
-		if a := b.PublishWait(ctx, b.InputPub(token, kind, token+kind, nil, []byte(body))); a.Err != nil {
+		if a := b.PublishWait(ctx, b.InputPub(token, inputs.Kind(kind), token+kind, nil, []byte(body))); a.Err != nil {
 			t.Errorf("session %s: %v", token, a.Err)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"streamer/internal/chunks"
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/session"
 )
@@ -60,7 +60,7 @@ func assemble(_ context.Context, std stdio, args []string) error {
 		defer f.Close()
 		in = f
 	}
-	a := assembly{format: string(format)}
+	a := assembly{header: inputs.Header{inputs.HeaderFormat: {string(format)}}}
 	broken := a.read(in) // what was read until then is printed all the same
 	out := bufio.NewWriter(std.out)
 	if err := a.print(out, *asEvents); err != nil {
@@ -77,7 +77,7 @@ func assemble(_ context.Context, std stdio, args []string) error {
 
 // assembly folds a recorded stream, one input per line, at a constant time.
 type assembly struct {
-	format string
+	header inputs.Header
 	state  session.State
 	events []events.Event
 	reader decode.Reader
@@ -99,15 +99,15 @@ func (a *assembly) read(in io.Reader) (broken error) {
 		}
 		if len(line) > 0 {
 			n++
-			a.fold(n, session.Delta, line)
+			a.fold(n, inputs.Delta, line)
 		}
 		if err != nil {
 			break
 		}
 	}
 	// An SSE event that the end of the file cut off from its blank line.
-	a.fold(n, session.Delta, []byte("\n\n"))
-	a.fold(n+1, session.Clock, []byte(`{"kind":"flush"}`))
+	a.fold(n, inputs.Delta, []byte("\n\n"))
+	a.fold(n+1, inputs.Clock, []byte(`{"kind":"flush"}`))
 	return broken
 }
 
@@ -125,12 +125,11 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-func (a *assembly) fold(n uint64, kind session.Kind, data []byte) {
+func (a *assembly) fold(n uint64, kind inputs.Kind, data []byte) {
 	rules := lifecycle.NewRules()
-	a.events = session.Fold(a.events, &a.state, session.Input{
-		Seq: n, At: time.Unix(0, 0), Session: "assemble", Kind: kind,
-		Format: a.format, Data: data, Rules: &rules, Reader: &a.reader,
-	})
+	a.events = session.Fold(a.events, &a.state, session.Input{Rules: &rules, Reader: &a.reader, Input: inputs.Input{
+		Seq: n, At: time.Unix(0, 0), Token: "assemble", Kind: kind, Header: a.header, Data: data,
+	}})
 }
 
 func (a *assembly) print(w io.Writer, asEvents bool) error {
@@ -178,9 +177,9 @@ func (a *assembly) calls() []*assembled {
 		}
 	}
 	for _, m := range a.state.Life.Messages {
-		for i, c := range m.Calls {
-			if c.Status == events.BuildingArgs {
-				get(c.Call).building(m, c, &m.Asm.Calls[i])
+		for i := range m.Calls {
+			if c := &m.Calls[i]; c.State.Status == events.BuildingArgs {
+				get(c.State.Call).building(m, c)
 			}
 		}
 	}
@@ -226,20 +225,20 @@ func (c *assembled) completed(e *events.Event) {
 
 // building takes over what the state holds of a call whose args are not
 // complete.
-func (c *assembled) building(m *lifecycle.Message, call *lifecycle.Call, said *chunks.Call) {
-	c.ID, c.Name, c.Kind = said.ID, said.Name, said.Kind()
+func (c *assembled) building(m *lifecycle.Message, call *lifecycle.Call) {
+	c.ID, c.Name, c.Kind = call.ID, call.Name, call.Kind()
 	if c.ID == "" {
-		c.ID, c.IDSynthesized = lifecycle.SynthesizedID(call.Call), true
+		c.ID, c.IDSynthesized = lifecycle.SynthesizedID(call.State.Call), true
 	}
 	if c.Kind == "" {
 		c.Kind = "function"
 	}
 	c.Choice, c.MessageID, c.Namespace = m.Choice, m.ID, m.Namespace
-	if said.Index != "" {
-		c.Index = json.RawMessage(said.Index)
+	if call.Index != "" {
+		c.Index = json.RawMessage(call.Index)
 	}
-	args := said.Args()
-	c.ArgsText, c.Args, c.ArgsValid = string(said.Text), args.JSON, args.Valid
+	args := call.Args()
+	c.ArgsText, c.Args, c.ArgsValid = string(call.Text), args.JSON, args.Valid
 }
 
 func compareCalls(x, y string) int {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"streamer/internal/broker"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/worker"
 
@@ -124,7 +124,7 @@ func (r *rig) ourProbe(ctx context.Context) (p *probe, stop func(), err error) {
 	for s := range latencySessions {
 		if err == nil {
 			_, body := callInput(token(s), 0, 0, fewestInputs)
-			err = f.input(ctx, token(s), broker.KindDelta, body)
+			err = f.input(ctx, token(s), inputs.Delta, body)
 		}
 	}
 	if err == nil {
@@ -144,7 +144,7 @@ func (r *rig) ourProbe(ctx context.Context) (p *probe, stop func(), err error) {
 		},
 		publish: func(i int) error {
 			args := fmt.Sprintf(benchArgs, "t"+strconv.FormatInt(time.Now().UnixNano(), 10))
-			return f.input(ctx, token(i), broker.KindDelta, fmt.Sprintf(benchDelta, token(i), 0, args, "null"))
+			return f.input(ctx, token(i), inputs.Delta, fmt.Sprintf(benchDelta, token(i), 0, args, "null"))
 		},
 	}, w.stop, nil
 }

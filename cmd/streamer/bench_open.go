@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"streamer/internal/broker"
+	"streamer/internal/inputs"
 	"streamer/internal/worker"
 )
 
@@ -31,7 +31,7 @@ func (r *rig) openSessions(ctx context.Context) (c openCost, err error) {
 	for s := range c.Sessions {
 		token := prefix + strconv.Itoa(s)
 		_, body := callInput(token, 0, 0, fewestInputs)
-		if err := f.input(ctx, token, broker.KindDelta, body); err != nil {
+		if err := f.input(ctx, token, inputs.Delta, body); err != nil {
 			return c, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/worker"
 
@@ -41,16 +42,16 @@ const (
 
 // callInput gives kind and body of the i-th of the inputs of a session's n-th
 // call, of which there are so many.
-func callInput(token string, n, i, of int) (kind, body string) {
+func callInput(token string, n, i, of int) (kind inputs.Kind, body string) {
 	switch i {
 	case 0:
-		return broker.KindDelta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchStart, n), "null")
+		return inputs.Delta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchStart, n), "null")
 	case of - 2:
-		return broker.KindDelta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchArgs, `\"}`), `"tool_calls"`)
+		return inputs.Delta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchArgs, `\"}`), `"tool_calls"`)
 	case of - 1:
-		return broker.KindResult, fmt.Sprintf(benchResult, n)
+		return inputs.Result, fmt.Sprintf(benchResult, n)
 	}
-	return broker.KindDelta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchArgs, "abcd"), "null")
+	return inputs.Delta, fmt.Sprintf(benchDelta, token, n, fmt.Sprintf(benchArgs, "abcd"), "null")
 }
 
 // filling publishes inputs, many at once.
@@ -75,7 +76,7 @@ func (f *filling) take(ctx context.Context) error {
 	}
 }
 
-func (f *filling) input(ctx context.Context, token, kind, body string) error {
+func (f *filling) input(ctx context.Context, token string, kind inputs.Kind, body string) error {
 	for f.flying == benchWindow {
 		if err := f.take(ctx); err != nil {
 			return err

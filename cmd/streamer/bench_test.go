@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/inputs"
 
 	"github.com/tidwall/gjson"
 )
@@ -136,7 +137,7 @@ func TestCallInputs(t *testing.T) {
 	var lines strings.Builder
 	for n := range 3 {
 		for i := range 5 {
-			if kind, body := callInput("s", n, i, 5); kind == broker.KindDelta {
+			if kind, body := callInput("s", n, i, 5); kind == inputs.Delta {
 				lines.WriteString(body + "\n")
 			}
 		}

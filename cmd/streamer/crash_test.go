@@ -22,6 +22,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/worker"
 )
 
@@ -250,7 +251,7 @@ func ruled(t *testing.T, b *broker.Broker) {
 	for p := range b.Partitions() {
 		err := b.Inputs(ctx, p, 1, func(batch []broker.Input, _ uint64, _ bool) error {
 			for i := range batch {
-				if batch[i].Kind == broker.KindRules {
+				if batch[i].Kind == inputs.Rules {
 					return seen
 				}
 			}
@@ -270,12 +271,12 @@ func publishAll(t *testing.T, b *broker.Broker, nonce uint64) <-chan struct{} {
 		t.Fatal("no quirk streams", err)
 	}
 	var wg sync.WaitGroup
-	play := func(token string, inputs []string) {
+	play := func(token string, list []string) {
 		wg.Go(func() {
-			for i, in := range inputs {
+			for i, in := range list {
 				kind, data, _ := strings.Cut(in, " ")
 				id := fmt.Sprintf("%s:%s:%d-%d", token, kind, nonce, i)
-				if a := b.PublishWait(t.Context(), b.InputPub(token, kind, id, nil, []byte(data))); a.Err != nil {
+				if a := b.PublishWait(t.Context(), b.InputPub(token, inputs.Kind(kind), id, nil, []byte(data))); a.Err != nil {
 					t.Errorf("%s %d: %v", token, i, a.Err)
 					return
 				}

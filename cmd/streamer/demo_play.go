@@ -16,6 +16,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 
 	"github.com/nats-io/nuid"
@@ -31,7 +32,7 @@ var demoSessions = [...]string{"trip-planner", "code-review", "data-analyst", "s
 // recorded is one line of a recorded session: an input, and when it came.
 type recorded struct {
 	At   int64           `json:"at"`   // milliseconds since the session's start
-	Kind session.Kind    `json:"kind"` // delta, result, progress, interrupt or end
+	Kind inputs.Kind     `json:"kind"` // delta, result, progress, interrupt or end
 	Data json.RawMessage `json:"data"`
 }
 
@@ -54,13 +55,13 @@ func recording(name string) ([]recorded, error) {
 
 // rehearse folds a recorded session offline, with no clock, and gives its
 // events.
-func rehearse(name string, inputs []recorded) []events.Event {
+func rehearse(name string, lines []recorded) []events.Event {
 	var s session.State
 	var out []events.Event
-	for i, in := range inputs {
-		out = session.Fold(out, &s, session.Input{
-			Seq: uint64(i + 1), At: time.UnixMilli(in.At), Session: name, Kind: in.Kind, Data: in.Data,
-		})
+	for i, in := range lines {
+		out = session.Fold(out, &s, session.Input{Input: inputs.Input{
+			Seq: uint64(i + 1), At: time.UnixMilli(in.At), Token: name, Kind: in.Kind, Data: in.Data,
+		}})
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/session"
 )
@@ -58,7 +59,7 @@ func followRules(ctx context.Context, b *broker.Broker, p int, ours []byte) erro
 	}
 	err = b.Inputs(ctx, p, max(mark.Seq, first), func(batch []broker.Input, _ uint64, caughtUp bool) error {
 		for _, in := range batch {
-			if in.Kind == broker.KindRules {
+			if in.Kind == inputs.Rules {
 				last = bytes.Clone(in.Data)
 			}
 		}

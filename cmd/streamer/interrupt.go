@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 
 	"github.com/nats-io/nuid"
@@ -39,7 +40,7 @@ func interrupt(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := session.Check(session.Interrupt, body); err != nil {
+	if err := session.Check(inputs.Interrupt, body); err != nil {
 		return misused(std, fs, "--call: %v", err)
 	}
 	b, err := dial(ctx, n)
@@ -51,8 +52,8 @@ func interrupt(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	id := fmt.Sprintf("%s:%s:cli-%s", token, session.Interrupt, nuid.Next())
-	a := b.PublishWait(ctx, b.InputPub(token, string(session.Interrupt), id, nil, body))
+	id := fmt.Sprintf("%s:%s:cli-%s", token, inputs.Interrupt, nuid.Next())
+	a := b.PublishWait(ctx, b.InputPub(token, inputs.Interrupt, id, nil, body))
 	if a.Err != nil {
 		return a.Err
 	}

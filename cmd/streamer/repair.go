@@ -189,7 +189,7 @@ func (r *repairing) run(ctx context.Context, std stdio, file string) (done patch
 		if err := r.greet(ctx, std, b); err != nil {
 			return done, err
 		}
-		desk.Log = sessionLog{b}
+		desk.Log = b
 	}
 	done, err = desk.Repair(ctx, r.request)
 	if _, ok := errors.AsType[*repairs.Refusal](err); ok {

@@ -13,10 +13,8 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/decode"
-	"streamer/internal/session"
-	"streamer/internal/worker"
+	"streamer/internal/inputs"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 )
 
@@ -65,7 +63,7 @@ func replay(ctx context.Context, std stdio, args []string) error {
 	defer b.Close()
 	r := replayer{b: b, token: token, nonce: nuid.Next(), pause: pause}
 	if format != "" {
-		r.header = nats.Header{worker.HeaderFormat: {string(format)}}
+		r.header = inputs.Header{inputs.HeaderFormat: {string(format)}}
 	}
 	if err := r.publish(ctx, in); err != nil {
 		return err
@@ -98,7 +96,7 @@ func dial(ctx context.Context, n natsFlags) (*broker.Broker, error) {
 type replayer struct {
 	b            *broker.Broker
 	token, nonce string
-	header       nats.Header
+	header       inputs.Header
 	pause        time.Duration
 	n            int
 }
@@ -144,14 +142,14 @@ func (r *replayer) send(ctx context.Context, data []byte) error {
 		}
 	}
 	r.n++
-	return r.input(ctx, session.Delta, data)
+	return r.input(ctx, inputs.Delta, data)
 }
 
 // input stores one input. Its message id has a nonce: the same file can be
 // replayed again, but a retry is one input.
-func (r *replayer) input(ctx context.Context, kind session.Kind, data []byte) error {
+func (r *replayer) input(ctx context.Context, kind inputs.Kind, data []byte) error {
 	id := fmt.Sprintf("%s:%s:replay-%s-%d", r.token, kind, r.nonce, r.n)
-	a := r.b.PublishWait(ctx, r.b.InputPub(r.token, string(kind), id, r.header, data))
+	a := r.b.PublishWait(ctx, r.b.InputPub(r.token, kind, id, r.header, data))
 	if a.Err != nil {
 		return fmt.Errorf("input %d: %w", r.n, a.Err)
 	}

@@ -104,7 +104,7 @@ func (h *house) open(ctx context.Context) (err error) {
 		Grace: cmp.Or(h.flags.grace, -1),
 	}}
 	gatewayOptions.Metrics, gatewayOptions.Warnings = h.metrics, h.worker.Warnings
-	h.desk = &repairs.Desk{Log: sessionLog{h.broker}, MaxBytes: h.flags.repairBytes}
+	h.desk = &repairs.Desk{Log: h.broker, MaxBytes: h.flags.repairBytes}
 	gatewayOptions.Repairs = h.desk
 	h.gateway, err = gateway.New(gatewayOptions, store{h.broker, h.worker, h.opened}, sseui.Files, h.log)
 	return err

@@ -20,36 +20,6 @@ type store struct {
 	opened <-chan struct{} // closed when inputs are taken
 }
 
-// Tail is gateway.Store's.
-func (s store) Tail(ctx context.Context, token string, after uint64, fn func(gateway.Stored, bool) error) error {
-	return s.Broker.Tail(ctx, token, after, func(e broker.Stored, live bool) error {
-		return fn(stored(e), live)
-	})
-}
-
-// Event is gateway.Store's.
-func (s store) Event(ctx context.Context, token string, seq uint64) (gateway.Stored, error) {
-	e, err := s.Broker.Event(ctx, token, seq)
-	return stored(e), missing(err)
-}
-
-// Blob is gateway.Store's.
-func (s store) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
-	b, err := s.Broker.Blob(ctx, ref)
-	return b, missing(err)
-}
-
-func stored(e broker.Stored) gateway.Stored {
-	return gateway.Stored{Seq: e.Seq, Type: e.Type, Data: e.Data, At: e.At}
-}
-
-func missing(err error) error {
-	if errors.Is(err, broker.ErrNotFound) {
-		return errors.Join(gateway.ErrNotFound, err)
-	}
-	return err
-}
-
 // Sessions lists the saved sessions, newest first.
 func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
 	var list []gateway.SessionInfo

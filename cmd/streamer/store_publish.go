@@ -7,8 +7,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/gateway"
-
-	"github.com/nats-io/nats.go"
+	"streamer/internal/inputs"
 )
 
 // maxTaken bounds the ids that are tried for one input.
@@ -22,18 +21,14 @@ var errTaken = errors.New("messages of other sessions or kinds bear the input's 
 // bears its id, also one on another session's subject. Such an input is stored
 // under the id with the sequence of that message added, which is the same id
 // for the same request again. An input that comes before inputs are taken waits.
-func (s store) Publish(ctx context.Context, token, kind, msgID string, header map[string]string, data []byte) (uint64, error) {
+func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
 	select {
 	case <-s.opened:
 	case <-ctx.Done():
 		return 0, gateway.ErrNotOpen
 	}
-	h := make(nats.Header, len(header))
-	for k, v := range header {
-		h[k] = []string{v}
-	}
 	for range maxTaken {
-		p := s.InputPub(token, kind, msgID, h, data)
+		p := s.InputPub(token, kind, msgID, header, data)
 		p.RefuseFull = true
 		a := s.PublishWait(ctx, p)
 		if a.Err != nil || !a.Duplicate {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go"
 )
@@ -63,7 +64,7 @@ func (d doors) inputs(token, kind string) (n int) {
 	enough := errors.New("enough")
 	err := d.b.Inputs(d.t.Context(), 0, 1, func(batch []broker.Input, _ uint64, caughtUp bool) error {
 		for _, in := range batch {
-			if in.Token == token && in.Kind == kind {
+			if in.Token == token && in.Kind == inputs.Kind(kind) {
 				n++
 			}
 		}

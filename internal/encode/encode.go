@@ -14,13 +14,6 @@ import (
 	"streamer/internal/events"
 )
 
-// Event is a stored event on its way to a client.
-type Event struct {
-	Seq  uint64 // its place in the event log, the cursor to resume after
-	Type events.Type
-	Data []byte // the body as stored: JSON
-}
-
 // Opening tells a client where its stream begins.
 type Opening struct {
 	Session     string
@@ -45,7 +38,7 @@ const (
 // where the server ends the stream. Each appends to dst and gives the result.
 type Encoder interface {
 	Open(dst []byte, o Opening) []byte
-	Event(dst []byte, e Event) []byte
+	Event(dst []byte, e events.Record) []byte
 	Live(dst []byte, last uint64) []byte
 	Heartbeat(dst []byte) []byte
 	End(dst []byte, why Ending) []byte

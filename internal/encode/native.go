@@ -31,7 +31,7 @@ func (native) Open(dst []byte, o Opening) []byte {
 	}{o.Session, o.From, o.First, o.Last, o.Now, o.HeartbeatMS})
 }
 
-func (native) Event(dst []byte, e Event) []byte {
+func (native) Event(dst []byte, e events.Record) []byte {
 	dst = append(dst, "id: "...)
 	dst = strconv.AppendUint(dst, e.Seq, 10)
 	dst = append(dst, "\nevent: "...)

@@ -85,7 +85,7 @@ func TestIngest(t *testing.T) {
 		if want == "" {
 			want = c.body
 		}
-		if in := store.inputs[0]; in.token != "a=2Eb" || in.kind != c.kind || in.data != want || !strings.HasPrefix(in.msgID, "a=2Eb:"+c.kind+":") || len(in.msgID) < 30 {
+		if in := store.inputs[0]; in.token != "a=2Eb" || string(in.kind) != c.kind || in.data != want || !strings.HasPrefix(in.msgID, "a=2Eb:"+c.kind+":") || len(in.msgID) < 30 {
 			t.Errorf("%s %q: stored %+v", c.path, c.body, in)
 		}
 	}
@@ -106,7 +106,7 @@ func TestIngestHeaders(t *testing.T) {
 		t.Errorf("message id: got %q", in.msgID)
 	}
 	got, _ := json.Marshal(in.header)
-	if want := `{"Streamer-Format":"openai.chat","Traceparent":"00-ab-cd-01","Tracestate":"a=b"}`; string(got) != want {
+	if want := `{"Streamer-Format":["openai.chat"],"Traceparent":["00-ab-cd-01"],"Tracestate":["a=b"]}`; string(got) != want {
 		t.Errorf("headers passed on: got %s, want %s", got, want)
 	}
 	for _, bad := range []string{"Idempotency-Key: " + strings.Repeat("k", 600), "Idempotency-Key: caf\u00e9", "Streamer-Format: " + strings.Repeat("f", 600)} {

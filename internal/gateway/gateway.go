@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/repairs"
 
 	"github.com/rs/zerolog"
@@ -36,8 +37,6 @@ import (
 // Errors a Store answers with where the gateway is to tell more than that
 // something failed.
 var (
-	// ErrNotFound is an event or blob that is not stored, or not any more.
-	ErrNotFound = errors.New("gateway: not found")
 	// ErrTooLarge is an input above the store's limit.
 	ErrTooLarge = errors.New("gateway: too large")
 	// ErrFull is an input that is not stored because the log has as many bytes
@@ -51,17 +50,17 @@ var (
 // many goroutines. A token is what events.Token makes of a session.
 type Store interface {
 	// Tail calls fn with the events of a session after sequence after: the
-	// history with live false, then once fn(Stored{}, true), then what comes.
+	// history with live false, then once fn(events.Record{}, true), then what comes.
 	// It returns fn's error or ctx's; any other means the log cannot be read.
-	Tail(ctx context.Context, token string, after uint64, fn func(e Stored, live bool) error) error
+	Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error
 	// Publish stores an input of a kind (delta, result, progress, interrupt,
 	// end) and gives its sequence. The same msgID twice is stored once.
-	Publish(ctx context.Context, token, kind, msgID string, header map[string]string, data []byte) (seq uint64, err error)
+	Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, err error)
 	// Sessions lists at most limit sessions that have events, newest first.
 	Sessions(ctx context.Context, limit int) ([]SessionInfo, error)
-	// Event reads one event of a session.
-	Event(ctx context.Context, token string, seq uint64) (Stored, error)
-	// Blob reads a large value.
+	// Event reads one event of a session: events.ErrNotFound if it is not stored.
+	Event(ctx context.Context, token string, seq uint64) (events.Record, error)
+	// Blob reads a large value: events.ErrNotFound if it is not stored.
 	Blob(ctx context.Context, ref events.Ref) ([]byte, error)
 	// EventBounds gives the sequences of the first and last event of the log;
 	// of an empty log first is last + 1.
@@ -70,14 +69,6 @@ type Store interface {
 	Ready(ctx context.Context) error
 	// MaxPayload is the largest input in bytes, headers included.
 	MaxPayload() int
-}
-
-// Stored is a message of the event log.
-type Stored struct {
-	Seq  uint64
-	Type events.Type // events.Synthetic for a synthetic message
-	Data []byte      // JSON; not changed after it was handed over
-	At   time.Time
 }
 
 // SessionInfo is a line in the list of sessions.
@@ -189,12 +180,15 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 
 // kinds are the inputs there are: the word in the URL, and the kind in the
 // subject.
-var kinds = [...]struct{ path, kind string }{
-	{"deltas", "delta"},
-	{"results", "result"},
-	{"progress", "progress"},
-	{"interrupt", "interrupt"},
-	{"end", "end"},
+var kinds = [...]struct {
+	path string
+	kind inputs.Kind
+}{
+	{"deltas", inputs.Delta},
+	{"results", inputs.Result},
+	{"progress", inputs.Progress},
+	{"interrupt", inputs.Interrupt},
+	{"end", inputs.End},
 }
 
 // newRoutes lists what there is. Methods are checked by us and not by the

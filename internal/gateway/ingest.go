@@ -11,16 +11,14 @@ import (
 	"unicode/utf8"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
 const maxHeaderValue = 512 // bytes of a header that is passed on
 
-// passed are the headers that go with an input.
-var passed = [...]string{"Streamer-Format", "Traceparent", "Tracestate"}
-
 // ingest stores a body, as it is, as an input of a kind.
-func (g *Gateway) ingest(kind string) handler {
+func (g *Gateway) ingest(kind inputs.Kind) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		session, token, err := sessionOf(r)
 		if err != nil {
@@ -56,11 +54,11 @@ func (g *Gateway) ingest(kind string) handler {
 }
 
 // notStored returns the answer to an input that the store did not take.
-func (g *Gateway) notStored(w http.ResponseWriter, session, kind string, err error) error {
+func (g *Gateway) notStored(w http.ResponseWriter, session string, kind inputs.Kind, err error) error {
 	if errors.Is(err, ErrTooLarge) {
 		return tooLarge(g.opts.MaxBody)
 	}
-	g.log.Error().Err(err).Str("session", session).Str("kind", kind).Msg("input not stored")
+	g.log.Error().Err(err).Str("session", session).Str("kind", string(kind)).Msg("input not stored")
 	if errors.Is(err, ErrFull) {
 		w.Header().Set("Retry-After", "30")
 		return refuse(http.StatusServiceUnavailable, "the input is not stored: the input log is full; it takes inputs again when old ones expire, or with a larger --max-bytes")
@@ -86,7 +84,7 @@ func sessionOf(r *http.Request) (session, token string, err error) {
 
 // messageID makes the id by which the log knows a repeated input, from the
 // client's key or, so that our own retries count once, at random.
-func messageID(r *http.Request, token, kind string) (string, error) {
+func messageID(r *http.Request, token string, kind inputs.Kind) (string, error) {
 	own := r.Header.Get("Idempotency-Key")
 	if own == "" {
 		own = rand.Text()
@@ -94,12 +92,15 @@ func messageID(r *http.Request, token, kind string) (string, error) {
 	if len(own) > maxHeaderValue || !printable(own) {
 		return "", refuse(http.StatusBadRequest, fmt.Sprintf("Idempotency-Key is not 1 to %d printable ASCII characters", maxHeaderValue))
 	}
-	return token + ":" + kind + ":" + own, nil
+	return token + ":" + string(kind) + ":" + own, nil
 }
 
-func passedHeaders(r *http.Request) (map[string]string, error) {
-	header := map[string]string{}
-	for _, name := range passed {
+// passedHeaders returns the headers that go with an input, under the names that
+// HTTP has for them.
+func passedHeaders(r *http.Request) (inputs.Header, error) {
+	header := inputs.Header{}
+	for _, name := range inputs.Headers() {
+		name = http.CanonicalHeaderKey(name)
 		v := r.Header.Get(name)
 		if v == "" {
 			continue
@@ -107,7 +108,7 @@ func passedHeaders(r *http.Request) (map[string]string, error) {
 		if len(v) > maxHeaderValue || !printable(v) {
 			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("%s is not 1 to %d printable ASCII characters", name, maxHeaderValue))
 		}
-		header[name] = v
+		header[name] = []string{v}
 	}
 	return header, nil
 }
@@ -142,14 +143,14 @@ func tooLarge(limit int) error {
 // checkBody refuses a body that the fold would reject, with the same text.
 // Deltas may be JSON, NDJSON or the text of an SSE stream, cut anywhere: only the
 // fold can judge them. An empty interrupt or end means {}.
-func checkBody(kind string, body []byte) ([]byte, error) {
+func checkBody(kind inputs.Kind, body []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
-		if kind == "interrupt" || kind == "end" {
+		if kind == inputs.Interrupt || kind == inputs.End {
 			return []byte("{}"), nil
 		}
 		return nil, refuse(http.StatusBadRequest, "the body is empty")
 	}
-	if err := session.Check(session.Kind(kind), body); err != nil {
+	if err := session.Check(kind, body); err != nil {
 		return nil, refuse(http.StatusBadRequest, err.Error())
 	}
 	return body, nil

@@ -94,7 +94,7 @@ func (g *Gateway) part(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case ref != nil:
 		value, err = g.store.Blob(ctx, *ref)
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, events.ErrNotFound) {
 			return refuse(http.StatusGone, fmt.Sprintf("the %s of event %d is not stored any more", name, e.Seq))
 		}
 		if err != nil {
@@ -107,18 +107,18 @@ func (g *Gateway) part(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (g *Gateway) stored(ctx context.Context, r *http.Request) (Stored, error) {
+func (g *Gateway) stored(ctx context.Context, r *http.Request) (events.Record, error) {
 	_, token, err := sessionOf(r)
 	if err != nil {
-		return Stored{}, err
+		return events.Record{}, err
 	}
 	seq, err := strconv.ParseUint(r.PathValue("seq"), 10, 64)
 	if err != nil || seq == 0 {
-		return Stored{}, refuse(http.StatusBadRequest, "the sequence is not a positive number")
+		return events.Record{}, refuse(http.StatusBadRequest, "the sequence is not a positive number")
 	}
 	e, err := g.store.Event(ctx, token, seq)
 	if err != nil {
-		return Stored{}, fmt.Errorf("gateway: event %d: %w", seq, err)
+		return events.Record{}, fmt.Errorf("gateway: event %d: %w", seq, err)
 	}
 	return e, nil
 }

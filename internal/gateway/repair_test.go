@@ -21,19 +21,21 @@ const (
 // oneEvent is a repairs.Log with one event, of session "a b".
 type oneEvent string
 
-func (l oneEvent) Events(_ context.Context, token string, fn func(uint64, events.Type, []byte) error) error {
+func (l oneEvent) Events(_ context.Context, token string, _ uint64, fn func(events.Record) error) error {
 	if token != "a=20b" {
 		return nil
 	}
 	if l == "" {
 		return io.ErrUnexpectedEOF
 	}
-	return fn(1, events.ToolCallResult, []byte(l))
+	return fn(events.Record{Seq: 1, Type: events.ToolCallResult, Data: []byte(l)})
 }
 
-func (l oneEvent) Event(context.Context, string, uint64) ([]byte, error) { return []byte(l), nil }
+func (l oneEvent) Event(context.Context, string, uint64) (events.Record, error) {
+	return events.Record{Data: []byte(l)}, nil
+}
 
-func (l oneEvent) Blob(context.Context, events.Ref) ([]byte, error) { return nil, repairs.ErrNotFound }
+func (l oneEvent) Blob(context.Context, events.Ref) ([]byte, error) { return nil, events.ErrNotFound }
 
 func TestRepair(t *testing.T) {
 	log := oneEvent(`{"type":"tool_call_result","event_id":"1.0","call":"1.0","id":"x","tool_name":"f","status":"completed","tool_result":"<42>"}`)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"streamer/internal/events"
 )
 
 // refusal is an error that is told to the client as it is.
@@ -31,7 +33,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 				Str("remote", r.RemoteAddr).Str("why", ref.text).Msg("request refused")
 		}
 		replyError(w, ref.status, ref.text)
-	case errors.Is(err, ErrNotFound):
+	case errors.Is(err, events.ErrNotFound):
 		replyError(w, http.StatusNotFound, "there is no such event, or not any more")
 	case errors.Is(err, ErrTooLarge):
 		replyError(w, http.StatusRequestEntityTooLarge, "the event log's server does not take a message this large")

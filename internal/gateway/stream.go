@@ -104,14 +104,14 @@ func (s *stream) finish(ctx context.Context, r *http.Request, err error) {
 
 // take is called by the tail with each event, and once with none when the
 // history is done. It waits only where fullBuffer bytes are left unread.
-func (s *stream) take(e Stored, _ bool) error {
+func (s *stream) take(e events.Record, _ bool) error {
 	if e.Seq > 0 && s.types != nil && !s.types[e.Type] {
 		return nil
 	}
 	s.mu.Lock()
 	buf := s.buffer()
 	if e.Seq > 0 {
-		*buf = s.enc.Event(*buf, encode.Event{Seq: e.Seq, Type: e.Type, Data: e.Data})
+		*buf = s.enc.Event(*buf, e)
 		s.last = e.Seq
 	} else {
 		*buf = s.enc.Live(*buf, s.last)

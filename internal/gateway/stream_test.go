@@ -19,8 +19,8 @@ type metered struct {
 	taken atomic.Int64
 }
 
-func (m *metered) Tail(ctx context.Context, token string, after uint64, fn func(Stored, bool) error) error {
-	return m.memory.Tail(ctx, token, after, func(e Stored, live bool) error {
+func (m *metered) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error) error {
+	return m.memory.Tail(ctx, token, after, func(e events.Record, live bool) error {
 		m.taken.Add(int64(len(e.Data)))
 		return fn(e, live)
 	})
@@ -60,7 +60,7 @@ func TestNothingIsWrittenAfterStop(t *testing.T) {
 		}
 		s.stop()
 		before := w.Body.Len()
-		if err := s.take(Stored{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}, true); err != nil {
+		if err := s.take(events.Record{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}, true); err != nil {
 			t.Errorf("take: %v", err)
 		}
 		s.beat()

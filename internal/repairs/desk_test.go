@@ -23,28 +23,28 @@ type memory struct {
 	asked  []uint64
 }
 
-func (m *memory) Events(_ context.Context, token string, fn func(uint64, events.Type, []byte) error) error {
+func (m *memory) Events(_ context.Context, token string, _ uint64, fn func(events.Record) error) error {
 	for i, body := range m.bodies {
 		var e struct{ Type events.Type }
 		if token != "s" || json.Unmarshal([]byte(body), &e) != nil {
 			break
 		}
-		if err := fn(uint64(i+1), e.Type, []byte(body)); err != nil {
+		if err := fn(events.Record{Seq: uint64(i + 1), Type: e.Type, Data: []byte(body)}); err != nil {
 			return err
 		}
 	}
 	return m.broken
 }
 
-func (m *memory) Event(_ context.Context, _ string, seq uint64) ([]byte, error) {
+func (m *memory) Event(_ context.Context, _ string, seq uint64) (events.Record, error) {
 	m.asked = append(m.asked, seq)
-	return []byte(m.bodies[seq-1]), m.broken
+	return events.Record{Seq: seq, Data: []byte(m.bodies[seq-1])}, m.broken
 }
 
 func (m *memory) Blob(_ context.Context, ref events.Ref) ([]byte, error) {
 	b, ok := m.blobs[ref.SHA256]
 	if !ok {
-		return nil, ErrNotFound
+		return nil, events.ErrNotFound
 	}
 	return b, m.broken
 }

@@ -10,35 +10,32 @@ import (
 	"streamer/internal/patch"
 )
 
-// ErrNotFound is an event or blob that is not stored, or not any more.
-var ErrNotFound = errors.New("repairs: not found")
-
 // Log is what the desk needs of the event log. A token is what events.Token
 // makes of a session.
 type Log interface {
-	// Events calls fn with the events of a session, in order, up to the log's
-	// present end. It returns fn's error or ctx's.
-	Events(ctx context.Context, token string, fn func(seq uint64, t events.Type, body []byte) error) error
-	// Event gives the body of one event.
-	Event(ctx context.Context, token string, seq uint64) ([]byte, error)
-	// Blob reads a large value.
+	// Events calls fn with the events of a session after sequence after, in
+	// order, up to the log's present end. It returns fn's error or ctx's.
+	Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error
+	// Event reads one event: events.ErrNotFound if it is not stored.
+	Event(ctx context.Context, token string, seq uint64) (events.Record, error)
+	// Blob reads a large value: events.ErrNotFound if it is not stored.
 	Blob(ctx context.Context, ref events.Ref) ([]byte, error)
 }
 
 // read collects what the log knows of the calls of a session.
 func read(ctx context.Context, log Log, token string) (map[string][]patch.Outcome, error) {
 	var known patch.Outcomes
-	err := log.Events(ctx, token, func(seq uint64, t events.Type, body []byte) error {
-		switch t {
+	err := log.Events(ctx, token, 0, func(r events.Record) error {
+		switch r.Type {
 		case events.ToolCallStart, events.ToolCallArgsComplete, events.ToolCallResult, events.ToolCallLateResult, events.OrphanResult:
 		default:
 			return nil
 		}
 		var e events.Event
-		if err := json.Unmarshal(body, &e); err != nil {
-			return fmt.Errorf("event %d: %w", seq, err)
+		if err := json.Unmarshal(r.Data, &e); err != nil {
+			return fmt.Errorf("event %d: %w", r.Seq, err)
 		}
-		known.Take(seq, &e)
+		known.Take(r.Seq, &e)
 		return nil
 	})
 	if err != nil {
@@ -79,15 +76,15 @@ func fetch(ctx context.Context, log Log, token string, known map[string][]patch.
 // result reads the result in an event. Where it is not to be had, what stands
 // in its place says so.
 func result(ctx context.Context, log Log, token string, seq uint64, room int) (json.RawMessage, error) {
-	body, err := log.Event(ctx, token, seq)
-	if errors.Is(err, ErrNotFound) { // it was there a moment ago
+	r, err := log.Event(ctx, token, seq)
+	if errors.Is(err, events.ErrNotFound) { // it was there a moment ago
 		return events.Quote("[The result is not stored any more.]"), nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	var e events.Event
-	if err := json.Unmarshal(body, &e); err != nil {
+	if err := json.Unmarshal(r.Data, &e); err != nil {
 		return nil, err
 	}
 	if ref := e.ToolResultRef; ref != nil {
@@ -95,7 +92,7 @@ func result(ctx context.Context, log Log, token string, seq uint64, room int) (j
 			return instead(ref, "too large to stand here"), nil
 		}
 		e.ToolResult, err = log.Blob(ctx, *ref)
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, events.ErrNotFound) {
 			return instead(ref, "not stored any more"), nil
 		}
 		if err != nil {

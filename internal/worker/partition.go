@@ -12,6 +12,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 
 	"github.com/rs/zerolog"
@@ -349,7 +350,7 @@ func (q *partition) take(ctx context.Context, b batch) error {
 		if in.Seq < q.pos {
 			continue
 		}
-		if in.Kind != broker.KindRules && q.live[in.Token] == nil {
+		if in.Kind != inputs.Rules && q.live[in.Token] == nil {
 			q.prefetch(ctx, sessionsOf(b.inputs[i:]))
 		}
 		if err := q.input(ctx, in); err != nil {
@@ -369,11 +370,11 @@ func (q *partition) take(ctx context.Context, b batch) error {
 }
 
 // sessionsOf gives the sessions that inputs are of, some of them again.
-func sessionsOf(inputs []broker.Input) iter.Seq[string] {
+func sessionsOf(list []broker.Input) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for i := range inputs {
-			in := &inputs[i]
-			if !in.Foreign && in.Kind != broker.KindRules && !yield(in.Token) {
+		for i := range list {
+			in := &list[i]
+			if !in.Foreign && in.Kind != inputs.Rules && !yield(in.Token) {
 				return
 			}
 		}
@@ -381,14 +382,14 @@ func sessionsOf(inputs []broker.Input) iter.Seq[string] {
 }
 
 func (q *partition) input(ctx context.Context, in *broker.Input) error {
-	if in.Kind == broker.KindProbe {
+	if in.Kind == inputs.Probe {
 		return nil
 	}
 	if in.Foreign {
 		q.skip(in)
 		return nil
 	}
-	if in.Kind == broker.KindRules {
+	if in.Kind == inputs.Rules {
 		err := q.rules.set(in)
 		if err != nil && !errors.Is(err, ErrVersion) {
 			q.z.Warn().Err(err).Uint64("seq", in.Seq).Msg("rules input ignored")
@@ -411,7 +412,7 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 	q.scratch = session.Fold(q.scratch[:0], l.state, sessionInput(in, n, q.rules.inForce(), &q.reader))
 	l.folded(in)
 	q.m.folded.Add(1)
-	err = q.queue(l, q.scratch, trace(in.Header))
+	err = q.queue(l, q.scratch, in.Trace())
 	clear(q.scratch) // which may hold a large value
 	if err != nil {
 		return err
@@ -430,19 +431,10 @@ func (q *partition) skip(in *broker.Input) {
 	}
 }
 
-// HeaderFormat names the format of a delta's stream events.
-const HeaderFormat = "Streamer-Format"
-
 // sessionInput returns what the fold reads of a stored input that has number n.
 func sessionInput(in *broker.Input, n uint64, rules *session.Rules, reader *decode.Reader) session.Input {
-	s := session.Input{
-		Seq: n, At: in.At, Kind: session.Kind(in.Kind), Data: in.Data,
-		Format: in.Header.Get(HeaderFormat), Rules: rules, Reader: reader,
-	}
-	var err error
-	if s.Session, err = events.ParseToken(in.Token); err != nil {
-		s.Session, s.Refused = in.Token, err.Error()
-	}
+	s := session.Input{Input: *in, Rules: rules, Reader: reader}
+	s.Seq = n
 	return s
 }
 

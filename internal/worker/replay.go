@@ -96,7 +96,7 @@ func (q *partition) lostInputs(ctx context.Context, l *live) (lost bool, err err
 	}
 	err = q.log.Events(ctx, l.token, 0, func(s broker.Stored) error {
 		_, ok := q.rewinds.Stored(s.ID.Seq)
-		lost = lost || s.Forged == "" && s.ID.Seq > l.state.N && !ok
+		lost = lost || s.ID.Seq > l.state.N && !ok
 		return nil
 	})
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *replaying) input(in *broker.Input) error {
 	out := session.Fold(nil, l.state, sessionInput(in, n, r.rules.before(in.Seq), &r.reader))
 	l.at = in.At
 	for i := range out {
-		if err := r.event(&out[i], trace(in.Header)); err != nil {
+		if err := r.event(&out[i], in.Trace()); err != nil {
 			return err
 		}
 	}

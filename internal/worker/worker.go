@@ -22,7 +22,6 @@ import (
 	"streamer/internal/lifecycle"
 	"streamer/internal/session"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 )
 
@@ -271,18 +270,4 @@ func (w *Worker) hold(p int, err error) {
 	if w.held[p] = err; err == nil {
 		delete(w.held, p)
 	}
-}
-
-// trace gives the trace context of an input, to be carried by its events.
-func trace(h nats.Header) map[string]string {
-	var t map[string]string
-	for _, k := range [...]string{"traceparent", "tracestate"} {
-		if v := h[k]; len(v) == 1 {
-			if t == nil {
-				t = map[string]string{}
-			}
-			t[k] = v[0]
-		}
-	}
-	return t
 }

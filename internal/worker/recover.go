@@ -129,9 +129,6 @@ func (d *Damage) empty() bool { return len(d.Calls) == 0 && d.Run == "" && len(d
 
 // event takes a message of the session's event log.
 func (d *Damage) event(s broker.Stored) error {
-	if s.Forged != "" {
-		return nil
-	}
 	d.last = s
 	if s.Type == events.Synthetic {
 		return nil
@@ -295,7 +292,7 @@ func shapes(s *session.State) map[string]string {
 	known := map[string]string{}
 	for _, m := range s.Life.Messages {
 		for _, c := range m.Calls {
-			known[c.Call] = m.Shape
+			known[c.State.Call] = m.Shape
 		}
 	}
 	return known
@@ -322,7 +319,7 @@ func saveFresh(ctx context.Context, log MendLog, p int, token string, rev uint64
 	if err != nil {
 		return err
 	}
-	pub, blobs := log.SavePub(p, token, rev, l.header(lifecycle.Alarm{}, false), data)
+	pub, blobs := log.SavePub(p, token, rev, l.header(lifecycle.Timer{}, false), data)
 	for _, b := range append(blobs, pub) {
 		if a := log.PublishWait(ctx, b); a.Err != nil {
 			return a.Err

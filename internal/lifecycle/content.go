@@ -5,28 +5,26 @@ import (
 	"streamer/internal/events"
 )
 
-// Parts is the content of a message as far as it is told: one part at a time
-// is open, text or reasoning.
+// Parts is the content of a message. One part at a time is open, text or
+// reasoning.
 type Parts struct {
-	N      int           `json:"n,omitempty"`    // parts begun
-	Kind   string        `json:"kind,omitempty"` // of the open one, "" if none is
+	N      int           `json:"n,omitempty"`    // parts that began
+	Kind   string        `json:"kind,omitempty"` // of the open part, "" if there is none
 	Wire   int           `json:"wire,omitempty"` // its number on the wire
-	Sent   int           `json:"sent,omitempty"` // bytes told
-	Held   []byte        `json:"held,omitempty"` // bytes not told yet; what stood before them is the events'
+	Sent   int           `json:"sent,omitempty"` // bytes that were emitted
+	Held   []byte        `json:"held,omitempty"` // bytes not emitted yet; events share those before them
 	SentAt events.Time   `json:"sent_at,omitempty"`
 	Joiner chunks.Joiner `json:"joiner,omitzero"`
 }
 
-// text takes a piece of content.
+// text applies a piece of content.
 func (st *Step) text(c *chunks.Chunk) {
 	if c.Text == "" {
 		return
 	}
-	m := st.current(c)
+	m := st.message(c)
 	if m == nil {
-		if m = st.message(c); m == nil {
-			return
-		}
+		return
 	}
 	kind := "text"
 	if c.Kind == chunks.Reasoning {
@@ -36,27 +34,28 @@ func (st *Step) text(c *chunks.Chunk) {
 	if p.Kind != kind || p.Wire != c.Part {
 		st.endPart(m)
 		*p = Parts{N: p.N + 1, Kind: kind, Wire: c.Part}
-		st.settle(m, -1)
+		st.startOthers(m, -1)
 	}
 	p.hold(p.Joiner.Join(c.Text))
-	st.tellText(m, false)
+	st.emitText(m, false)
 }
 
-// heldRoom is how much room content takes at once, in bytes.
-const heldRoom = 128
+// heldSize is the least capacity of held content, in bytes.
+const heldSize = 128
 
-// hold adds to the content that is not told yet. What was told is not written
-// over, since events share it.
+// hold adds to the content that is not emitted yet. It never overwrites emitted
+// bytes, because events share them.
 func (p *Parts) hold(text string) {
 	if len(p.Held)+len(text) > cap(p.Held) {
-		room := make([]byte, 0, len(p.Held)+max(heldRoom, len(text), len(p.Held)))
-		p.Held = append(room, p.Held...)
+		held := make([]byte, 0, len(p.Held)+max(heldSize, len(text), len(p.Held)))
+		p.Held = append(held, p.Held...)
 	}
 	p.Held = append(p.Held, text...)
 }
 
-// tellText sends held content: the first at once, then as the rules ask.
-func (st *Step) tellText(m *Message, all bool) {
+// emitText emits held content: the first at once, then as the rules ask, or all
+// of it.
+func (st *Step) emitText(m *Message, all bool) {
 	p := &m.Parts
 	switch {
 	case len(p.Held) == 0:
@@ -70,7 +69,7 @@ func (st *Step) tellText(m *Message, all bool) {
 		return
 	}
 	for len(p.Held) > 0 {
-		piece := cut(p.Held, st.Rules.MaxEventText)
+		piece := prefix(p.Held, st.Rules.MaxEventText)
 		e := st.emitMessage(events.AgentResponseChunk, m)
 		e.Kind, e.Part, e.Offset, e.Content = p.Kind, p.N-1, events.OffsetAt(p.Sent), chunks.Shared(piece)
 		p.Sent += len(piece)
@@ -79,21 +78,21 @@ func (st *Step) tellText(m *Message, all bool) {
 	p.SentAt = st.State.Time
 }
 
-// partEnd takes the end of a content part.
+// partEnd applies the end of a content part.
 func (st *Step) partEnd(c *chunks.Chunk) {
 	if m := st.current(c); m != nil && m.Parts.Wire == c.Part {
 		st.endPart(m)
 	}
 }
 
-// endPart tells that the open part, if any, is over.
+// endPart emits the end of the open part, if there is one.
 func (st *Step) endPart(m *Message) {
 	p := &m.Parts
 	if p.Kind == "" {
 		return
 	}
 	p.hold(p.Joiner.End())
-	st.tellText(m, true)
+	st.emitText(m, true)
 	if st.Rules.Texts != Off {
 		e := st.emitMessage(events.PartFinished, m)
 		e.Kind, e.Part, e.Offset = p.Kind, p.N-1, events.OffsetAt(p.Sent)
