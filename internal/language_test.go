@@ -22,7 +22,7 @@ func pendingLanguage() []string {
 		"CHANGELOG.md",
 		"bench",
 		"cmd/streamer",
-		"docs",
+		"docs/gateway.md",
 		"examples",
 		"internal/broker",
 		"internal/chunks",
