@@ -28,7 +28,6 @@ func pendingLanguage() []string {
 		"internal/chunks",
 		"internal/decode",
 		"internal/encode",
-		"internal/events",
 		"internal/gateway",
 		"internal/lifecycle",
 		"internal/repair",
