@@ -23,7 +23,6 @@ func pendingLanguage() []string {
 		"bench",
 		"cmd/streamer",
 		"docs/gateway.md",
-		"examples",
 		"internal/broker",
 		"internal/chunks",
 		"internal/decode",
