@@ -37,7 +37,7 @@ func mend(ctx context.Context, std stdio, args []string) error {
 		if !*yes {
 			continue
 		}
-		if err := worker.Mend(ctx, b, loss); err != nil {
+		if err := worker.Recover(ctx, b, loss); err != nil {
 			return err
 		}
 		fmt.Fprintf(std.out, "partition %d is mended; its worker goes on within 10 s\n", loss.Partition)
@@ -55,18 +55,18 @@ func tell(std stdio, loss worker.Loss) {
 		fmt.Fprintf(std.out, "partition %d has %d sessions whose snapshots were lost and that cannot be folded again\n", loss.Partition, len(loss.Sessions))
 	} else {
 		fmt.Fprintf(std.out, "partition %d is folded up to input %d, the input log begins at %d: what is between is lost\n",
-			loss.Partition, loss.Mark, loss.First)
+			loss.Partition, loss.Checkpoint, loss.First)
 	}
 	for _, d := range loss.Sessions {
 		fmt.Fprintf(std.out, "  session %s\n", d.Token)
-		for _, c := range d.Calls {
-			fmt.Fprintf(std.out, "    close call %s (%s, id %s) as lost\n", c.Call, c.ToolName, c.ID)
+		for _, c := range d.Open.Calls() {
+			fmt.Fprintf(std.out, "    close call %s (%s, id %s) as lost\n", c.Start.Call, c.Start.ToolName, c.Start.ID)
 		}
-		for _, m := range d.Muted {
-			fmt.Fprintf(std.out, "    take nothing more of message %q\n", m.Message)
+		for _, m := range d.Open.Building() {
+			fmt.Fprintf(std.out, "    take nothing more of message %q\n", m.MessageID)
 		}
-		if d.Run != "" {
-			fmt.Fprintf(std.out, "    end run %s\n", d.Run)
+		if d.Open.Run != "" {
+			fmt.Fprintf(std.out, "    end run %s\n", d.Open.Run)
 		}
 	}
 	if loss.First != 0 {
