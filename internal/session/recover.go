@@ -33,7 +33,7 @@ func Recover(dst []events.Event, s *State, r Recovery) []events.Event {
 	}
 	from := len(dst)
 	dst = s.Life.Recover(dst, rules, lifecycle.Recovery{
-		Session: r.Session, Next: r.Next, Open: &r.Open, Shape: string(shape(s.Read.Format)),
+		Session: r.Session, Next: r.Next, Open: &r.Open, Shape: s.Read.Shape(),
 	})
 	s.N = r.Next.Seq
 	for i := from; i < len(dst); i++ {
