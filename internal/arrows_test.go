@@ -20,7 +20,6 @@ import (
 func transition() map[string][]string {
 	return map[string][]string{
 		"internal/gateway": {"internal/session"},
-		"internal/patch":   {"internal/chunks"},
 		"internal/worker":  {"internal/broker", "internal/decode", "internal/lifecycle", "internal/patch", "nats.go"},
 	}
 }
@@ -29,7 +28,6 @@ func transition() map[string][]string {
 func pending() []string {
 	return []string{
 		"internal/broker/brokertest", "internal/broker/eventlog", "internal/broker/inputlog",
-		"internal/decode/<family>", "internal/decode/wire", "internal/jsonscan",
 	}
 }
 
