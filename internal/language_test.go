@@ -27,9 +27,6 @@ func pendingLanguage() []string {
 		"internal/lifecycle",
 		"internal/session",
 		"internal/worker",
-		"test/chaos",
-		"test/damage",
-		"test/memory",
 	}
 }
 
