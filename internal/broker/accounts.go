@@ -71,7 +71,7 @@ func agent(password string) string {
 // the account that has them now.
 func adoptStreams(store string) error {
 	was, is := filepath.Join(store, server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT), filepath.Join(store, server.JetStreamStoreDir, accountOwn)
-	if _, err := os.Stat(filepath.Join(was, "streams", streamInputs)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(was, "streams", StreamInputs)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if _, err := os.Stat(is); err == nil {

@@ -22,17 +22,17 @@ func TestAdoptStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, before, before.InputPub("s", inputs.Delta, "1", nil, []byte("kept")))
+	must(t, before, input("s", inputs.Delta, "1", []byte("kept")))
 	before.Close()
 	s.stop()
 
 	b := start(t, Options{DataDir: dir})
-	if _, last, err := b.InputBounds(deadline(t)); last != 1 || err != nil || b.Partitions() != 3 {
-		t.Errorf("got %d inputs in %d partitions, %v, want 1 in 3", last, b.Partitions(), err)
+	if got, err := b.Bounds(deadline(t), StreamInputs); got.Last != 1 || err != nil || b.Partitions() != 3 {
+		t.Errorf("got %d inputs in %d partitions, %v, want 1 in 3", got.Last, b.Partitions(), err)
 	}
 	b.Close()
 
-	again := filepath.Join(dir, "jetstream", server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT, "streams", streamInputs)
+	again := filepath.Join(dir, "jetstream", server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT, "streams", StreamInputs)
 	if err := os.MkdirAll(again, 0o700); err != nil {
 		t.Fatal(err)
 	}

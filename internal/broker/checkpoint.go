@@ -11,73 +11,74 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Mark is a partition's checkpoint.
-type Mark struct {
-	Seq     uint64          `json:"seq"`               // first input not covered by saved states
+// Checkpoint is the position from which a partition is folded again.
+type Checkpoint struct {
+	Seq     uint64          `json:"seq"`               // first input that the snapshots do not cover
 	Rules   json.RawMessage `json:"rules,omitempty"`   // the rules in force there
-	Read    Witness         `json:"read,omitzero"`     // the last input that was folded when the mark was written
+	Read    Witness         `json:"read,omitzero"`     // the last input that was folded when the checkpoint was written
 	Rewinds Rewinds         `json:"rewinds,omitempty"` // of the input log
 }
 
-// LoadMark reads the mark of a partition from its stream's leader; zeros if
-// there is none. With ErrDamaged, and where the key was deleted, rev is that of
-// what is stored in its place.
-func (b *Broker) LoadMark(ctx context.Context, p int) (m Mark, rev uint64, err error) {
-	m, rev, _, err = b.loadMark(ctx, p)
-	return m, rev, err
+// LoadCheckpoint reads the checkpoint of a partition from its stream's leader;
+// zeros if there is none. With ErrDamaged, and where the key was deleted, rev is
+// the revision of the message stored in its place.
+func (b *Broker) LoadCheckpoint(ctx context.Context, p int) (c Checkpoint, rev uint64, err error) {
+	c, rev, _, err = b.loadCheckpoint(ctx, p)
+	return c, rev, err
 }
 
-func (b *Broker) loadMark(ctx context.Context, p int) (m Mark, rev uint64, raw []byte, err error) {
-	stored, err := b.lastMessage(ctx, streamMarks, rootMarks+strconv.Itoa(p))
-	if err != nil || stored == nil {
-		return Mark{}, 0, nil, err
+func (b *Broker) loadCheckpoint(ctx context.Context, p int) (c Checkpoint, rev uint64, raw []byte, err error) {
+	m, err := b.LastMessage(ctx, streamCheckpoints, rootCheckpoints+strconv.Itoa(p))
+	if err != nil || m == nil {
+		return Checkpoint{}, 0, nil, err
 	}
-	if deleted(stored.Header) {
-		return Mark{}, stored.Sequence, nil, nil
+	if deleted(m.Header) {
+		return Checkpoint{}, m.Seq, nil, nil
 	}
-	if m, err = parseMark(stored); err != nil {
-		return Mark{}, stored.Sequence, nil, b.damaged(fmt.Sprintf("checkpoint of partition %d", p), stored.Subject, stored.Sequence, err)
+	if c, err = parseCheckpoint(m); err != nil {
+		return Checkpoint{}, m.Seq, nil, b.damaged(fmt.Sprintf("checkpoint of partition %d", p), m.Subject, m.Seq, err)
 	}
-	return m, stored.Sequence, stored.Data, nil
+	return c, m.Seq, m.Data, nil
 }
 
-func parseMark(stored *nats.RawStreamMsg) (m Mark, err error) {
-	if !own(stored.Header, ownCheckpoint) {
-		return Mark{}, errors.New(notOwn)
+func parseCheckpoint(m *Message) (c Checkpoint, err error) {
+	if !own(m.Header, ownCheckpoint) {
+		return Checkpoint{}, errors.New(notOwn)
 	}
-	d := json.NewDecoder(bytes.NewReader(stored.Data))
-	d.DisallowUnknownFields() // those of an acknowledgement, for one
-	if err := d.Decode(&m); err != nil {
-		return Mark{}, err
+	d := json.NewDecoder(bytes.NewReader(m.Data))
+	d.DisallowUnknownFields() // for example those of an acknowledgement
+	if err := d.Decode(&c); err != nil {
+		return Checkpoint{}, err
 	}
-	return m, nil
+	return c, nil
 }
 
-// SaveMark replaces the mark whose revision is rev (0: there is none):
-// ErrConflict where another stands there, ErrBackwards where m is before it
-// without recording a rewind that the stored one lacks. It replaces a damaged
-// one too, where rev is that which LoadMark returned with ErrDamaged.
-func (b *Broker) SaveMark(ctx context.Context, p int, m Mark, rev uint64) (newRev uint64, err error) {
-	data, err := json.Marshal(m)
+// WriteCheckpoint replaces the checkpoint whose revision is rev (0: there is
+// none). It returns ErrConflict where another one is stored, and ErrBackwards
+// where c is before it without recording a rewind that the stored one lacks. It
+// replaces a damaged one too, where rev is the revision that LoadCheckpoint
+// returned with ErrDamaged.
+func (b *Broker) WriteCheckpoint(ctx context.Context, p int, c Checkpoint, rev uint64) (newRev uint64, err error) {
+	data, err := json.Marshal(c)
 	if err != nil {
-		return 0, fmt.Errorf("broker: mark of partition %d: %w", p, err)
+		return 0, fmt.Errorf("broker: checkpoint of partition %d: %w", p, err)
 	}
-	old, at, _, err := b.loadMark(ctx, p)
+	old, at, _, err := b.loadCheckpoint(ctx, p)
 	switch {
 	case err != nil && (at != rev || !errors.Is(err, ErrDamaged)):
 		return 0, err
 	case at != rev:
-		return 0, fmt.Errorf("%w: the mark of partition %d has revision %d, not %d", ErrConflict, p, at, rev)
-	case m.Seq < old.Seq && m.Rewinds.Equal(old.Rewinds):
-		return 0, fmt.Errorf("%w: of partition %d from %d to %d", ErrBackwards, p, old.Seq, m.Seq)
+		return 0, fmt.Errorf("%w: the checkpoint of partition %d has revision %d, not %d", ErrConflict, p, at, rev)
+	case c.Seq < old.Seq && c.Rewinds.Equal(old.Rewinds):
+		return 0, fmt.Errorf("%w: of partition %d from %d to %d", ErrBackwards, p, old.Seq, c.Seq)
 	}
-	pub := &Pub{Subject: rootMarks + strconv.Itoa(p), Header: nats.Header{headerPrev: {strconv.FormatUint(rev, 10)}}, Data: data}
+	pub := &Pub{Subject: rootCheckpoints + strconv.Itoa(p), Header: nats.Header{HeaderPrev: {strconv.FormatUint(rev, 10)}}, Data: data}
 	ack := b.PublishWait(ctx, pub)
 	if !errors.Is(ack.Err, ErrConflict) {
 		return ack.Seq, ack.Err
 	}
-	// Perhaps by a first try of ours whose answer was lost.
-	if _, at, raw, err := b.loadMark(ctx, p); err == nil && at > rev && bytes.Equal(raw, data) {
+	// The conflict may be with an earlier try of this call whose ack was lost.
+	if _, at, raw, err := b.loadCheckpoint(ctx, p); err == nil && at > rev && bytes.Equal(raw, data) {
 		return at, nil
 	}
 	return 0, ack.Err

@@ -6,65 +6,67 @@ import (
 	"time"
 )
 
-// hush keeps the log short while something is wrong with NATS: a line for each
-// kind of trouble when it begins, and one every hushFor while it lasts.
-type hush struct {
-	mu   sync.Mutex
-	down bool                 // there was a connection, and it is lost
-	told map[string]time.Time // by kind, in the last hushFor
+// noticeLimit bounds the notices while a problem with NATS lasts: one for each
+// kind of problem when it begins, and one per noticeInterval.
+type noticeLimit struct {
+	mu           sync.Mutex
+	disconnected bool                 // there was a connection, and it is lost
+	noticed      map[string]time.Time // by kind, in the last noticeInterval
 }
 
 const (
-	hushFor   = 30 * time.Second
-	hushKinds = 64 // told in that time; more are kept quiet
+	noticeInterval = 30 * time.Second
+	noticeKinds    = 64 // maximum number of kinds noticed in that time; others are left out
 )
 
-// The kinds of trouble. What the server says by itself is a kind of its own.
+// The kinds of problems. Each error that the server sends without a request is a
+// kind of its own.
 const (
-	noConnection = "no connection"
-	refusedThere = "refused" // what waiting does not heal
-	noAnswer     = "no answer"
-	noReading    = "no reading"
-	noAck        = "no acknowledgement"
+	noConnection  = "no connection"
+	accessRefused = "refused" // waiting does not help
+	noAnswer      = "no answer"
+	noReading     = "no reading"
+	noAck         = "no acknowledgement"
 )
 
-// begin notes that the connection is lost, which is told.
-func (h *hush) begin(now time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.down = true
-	h.told = map[string]time.Time{noConnection: now}
+// connectionLost notes that the connection is lost and that a notice says so.
+func (l *noticeLimit) connectionLost(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.disconnected = true
+	l.noticed = map[string]time.Time{noConnection: now}
 }
 
-// over notes that there is a connection.
-func (h *hush) over() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.down, h.told = false, nil
+// connected notes that there is a connection.
+func (l *noticeLimit) connected() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.disconnected, l.noticed = false, nil
 }
 
-// worth tells whether trouble of a kind is to be told now. What only follows
-// from a lost connection is not.
-func (h *hush) worth(kind string, now time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.down && kind != noConnection && kind != refusedThere {
+// allow reports whether to notice a problem of a kind now. A consequence of a
+// lost connection is not noticed.
+func (l *noticeLimit) allow(kind string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.disconnected && kind != noConnection && kind != accessRefused {
 		return false
 	}
-	maps.DeleteFunc(h.told, func(_ string, at time.Time) bool { return now.Sub(at) >= hushFor })
-	if _, known := h.told[kind]; known || len(h.told) >= hushKinds {
+	maps.DeleteFunc(l.noticed, func(_ string, at time.Time) bool { return now.Sub(at) >= noticeInterval })
+	if _, known := l.noticed[kind]; known || len(l.noticed) >= noticeKinds {
 		return false
 	}
-	if h.told == nil {
-		h.told = map[string]time.Time{}
+	if l.noticed == nil {
+		l.noticed = map[string]time.Time{}
 	}
-	h.told[kind] = now
+	l.noticed[kind] = now
 	return true
 }
 
-// trouble is told of what goes on happening.
-func (b *Broker) trouble(kind, msg string, err error) {
-	if b.hush.worth(kind, time.Now()) {
+// report calls OnNotice with a recurring problem, at most once per interval for
+// each kind.
+func (b *Broker) report(kind, msg string, err error) {
+	if b.notices.allow(kind, time.Now()) {
 		b.notice(msg, err)
 	}
 }

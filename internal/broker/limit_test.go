@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-func TestHush(t *testing.T) {
-	var h hush
+func TestNoticeLimit(t *testing.T) {
+	var h noticeLimit
 	at := time.Unix(1000, 0)
 	for i, c := range []struct {
 		after time.Duration
@@ -25,15 +25,15 @@ func TestHush(t *testing.T) {
 		{0, noAnswer, true}, // the connection is there
 		{time.Second, noAnswer, false},
 		{0, noAck, true},
-		{hushFor, noAnswer, true},
+		{noticeInterval, noAnswer, true},
 		{0, "lost", false},
 		{0, noConnection, false}, // "disconnected" was told
 		{0, noAck, false},
-		{time.Second, refusedThere, true},
-		{time.Second, refusedThere, false},
-		{hushFor, noConnection, true},
+		{time.Second, accessRefused, true},
+		{time.Second, accessRefused, false},
+		{noticeInterval, noConnection, true},
 		{time.Second, noConnection, false},
-		{hushFor, noAck, false},
+		{noticeInterval, noAck, false},
 		{0, "back", false},
 		{0, noAck, true},
 	} {
@@ -41,11 +41,11 @@ func TestHush(t *testing.T) {
 		got := false
 		switch c.do {
 		case "lost":
-			h.begin(at)
+			h.connectionLost(at)
 		case "back":
-			h.over()
+			h.connected()
 		default:
-			got = h.worth(c.do, at)
+			got = h.allow(c.do, at)
 		}
 		if got != c.want {
 			t.Errorf("step %d, %s: got %v, want %v", i, c.do, got, c.want)
@@ -53,12 +53,12 @@ func TestHush(t *testing.T) {
 	}
 	told := 0
 	for i := range 1000 {
-		if h.worth(fmt.Sprint(i), at) {
+		if h.allow(fmt.Sprint(i), at) {
 			told++
 		}
 	}
-	if told >= hushKinds {
-		t.Errorf("of 1000 kinds %d were told at once, want less than %d", told, hushKinds)
+	if told >= noticeKinds {
+		t.Errorf("of 1000 kinds %d were told at once, want less than %d", told, noticeKinds)
 	}
 }
 
@@ -90,11 +90,11 @@ func TestOutageIsTwoLines(t *testing.T) {
 	eventually(t, b, "disconnected", func() bool { return !b.Connected() })
 	acks := make(chan Ack, 50)
 	for i := range cap(acks) {
-		b.Publish(b.InputPub("s", inputs.End, fmt.Sprint(i), nil, nil), acks)
+		b.Publish(input("s", inputs.End, fmt.Sprint(i), nil), acks)
 	}
 	asked := make(chan error, 5)
 	for range cap(asked) {
-		go func() { _, _, err := b.InputBounds(deadline(t)); asked <- err }()
+		go func() { _, err := b.Bounds(deadline(t), StreamInputs); asked <- err }()
 	}
 	eventually(t, b, "tried again and again", func() bool { c := b.Counts(); return c.Resent > 300 && c.Retried > 20 })
 	s.start()

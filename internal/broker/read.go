@@ -15,57 +15,61 @@ import (
 
 // How a reader pulls.
 const (
-	readBatch     = 500  // messages given to the caller at once, at most
-	readCredit    = 1000 // messages asked for and not yet read, at most
+	readBatch = 500 // maximum number of messages in one batch
+	// ReadCredit is the default of Reading.Credit.
+	ReadCredit    = 1000
 	readBytes     = 8 << 20
-	readHeartbeat = time.Second      // the server is heard at least so often
-	readSilence   = 3                // heartbeats missed before a consumer is given up
+	readHeartbeat = time.Second      // interval of the server's heartbeats
+	readSilence   = 3                // missed heartbeats after which a consumer is replaced
 	readExpiry    = 30 * time.Second // of one pull request
 )
 
-// errAgain ends a consumer whose successor goes on from the same place.
+// errAgain ends a consumer that is replaced by another from the same position.
 var errAgain = errors.New("broker: consumer lost")
 
-// errStop ends a read from within.
-var errStop = errors.New("broker: end of reading")
+// ErrStop is what the functions of a Reading return to end a read that was
+// successful.
+var ErrStop = errors.New("broker: end of reading")
 
-// reading says what to read of a stream.
-type reading struct {
-	stream  string
-	filter  string // "" for everything; never several: that is 60 times slower
-	headers bool   // without bodies
-	credit  int    // if zero, readCredit
-	bytes   int    // asked for at once; if zero, readBytes
-	// since, where set, begins with what was stored then or later, instead of
-	// with a sequence.
-	since time.Time
-
-	// position, where set, checks the next sequence against the stream's
-	// bounds before each consumer is made.
-	position func(ctx context.Context, next uint64) error
-	// deliver gets what is waiting, in order, and how much more was waiting at
-	// the server behind it; at a consumer's start, what is waiting in all.
-	deliver func(batch []stored, pending uint64) error
-	// idle, where set, is called now and then where nothing comes.
-	idle func(ctx context.Context) error
+// Message is one message of a stream.
+type Message struct {
+	Seq     uint64
+	At      time.Time // when the server stored it
+	Subject string
+	Header  nats.Header
+	Data    []byte
 }
 
-// stored is one message of a stream.
-type stored struct {
-	seq     uint64
-	at      time.Time
-	subject string
-	header  nats.Header
-	data    []byte
+// Reading selects what to read of a stream, and receives it.
+type Reading struct {
+	Stream      string
+	Filter      string // "" reads everything; never several filters, which are 60 times slower
+	HeadersOnly bool   // leaves the bodies out
+	Credit      int    // maximum number of messages requested and not yet read; if zero, ReadCredit
+	Bytes       int    // requested at once; if zero, 8 MiB
+	// Since, if set, starts with the messages stored then or later, where the
+	// sequence to read is 0.
+	Since time.Time
+
+	// Position, if set, checks the next sequence against the stream's bounds
+	// before each consumer is created.
+	Position func(ctx context.Context, next uint64) error
+	// Deliver receives the messages that have arrived, in order, and the number of
+	// messages waiting at the server after them. When a consumer starts, the batch
+	// is empty and pending counts all that is waiting.
+	Deliver func(batch []Message, pending uint64) error
+	// Idle, if set, is called every few seconds while nothing arrives.
+	Idle func(ctx context.Context) error
 }
 
-// read reads a stream from sequence next on, for ever, with one consumer after
-// the other: a consumer without acks is only a cursor, and dies with its
-// server. It returns ctx's error or that of one of r's functions.
-func (b *Broker) read(ctx context.Context, r reading, next uint64) error {
+// Read reads a stream from sequence next on, without end, with one consumer
+// after the other: a consumer without acks is only a cursor, and ends with its
+// server. No message is left out or delivered twice. Read returns ctx's error or
+// the error of one of r's functions.
+func (b *Broker) Read(ctx context.Context, r Reading, next uint64) error {
 	for try := 0; ; try++ {
-		if r.position != nil {
-			if err := r.position(ctx, next); err != nil {
+		if r.Position != nil {
+			if err := r.Position(ctx, next); err != nil {
 				return err
 			}
 		}
@@ -78,21 +82,22 @@ func (b *Broker) read(ctx context.Context, r reading, next uint64) error {
 		if next > before {
 			try = 0
 		}
-		if b.again.pause(ctx, backoff(try)) != nil {
+		if b.Backoff(ctx, try) != nil {
 			return ctx.Err()
 		}
 	}
 }
 
-func (b *Broker) readOnce(ctx context.Context, r reading, next *uint64) error {
-	r.credit, r.bytes = cmp.Or(r.credit, readCredit), cmp.Or(r.bytes, readBytes)
-	again := b.again.next() // before the consumer is made, or a reconnection could be missed
+// readOnce reads with one consumer, until that is lost.
+func (b *Broker) readOnce(ctx context.Context, r Reading, next *uint64) error {
+	r.Credit, r.Bytes = cmp.Or(r.Credit, ReadCredit), cmp.Or(r.Bytes, readBytes)
+	again := b.again.next() // before the consumer is created, or a reconnection could be missed
 	p := &pull{b: b, r: r, next: next, inbox: b.reads.NewInbox()}
 	p.name = strings.TrimPrefix(p.inbox, inboxPrefix+".")
-	// A channel with room for all that was asked for, and for the server's
-	// remarks: the library drops what has no room. Data that is dropped even so
-	// shows as a gap in the consumer's count.
-	p.in = make(chan *nats.Msg, r.credit+256)
+	// The channel has capacity for all requested messages and for the server's
+	// status messages: the library drops what exceeds the capacity. A dropped
+	// message shows as a gap in the consumer's count.
+	p.in = make(chan *nats.Msg, r.Credit+256)
 	sub, err := b.reads.ChanSubscribe(p.inbox, p.in)
 	if err != nil {
 		return b.closedOr(ctx, err)
@@ -103,13 +108,13 @@ func (b *Broker) readOnce(ctx context.Context, r reading, next *uint64) error {
 		return b.closedOr(ctx, err)
 	}
 	defer p.remove()
-	if err := r.deliver(nil, pending); err != nil {
+	if err := r.Deliver(nil, pending); err != nil {
 		return err
 	}
 	return p.run(ctx, again)
 }
 
-// closedOr gives the error that ends a reader for good, or errAgain.
+// closedOr returns the error that ends a reader for good, or errAgain.
 func (b *Broker) closedOr(ctx context.Context, err error) error {
 	switch refused := (*apiError)(nil); {
 	case ctx.Err() != nil:
@@ -117,15 +122,15 @@ func (b *Broker) closedOr(ctx context.Context, err error) error {
 	case b.nc.IsClosed():
 		return ErrClosed
 	case errors.As(err, &refused):
-		b.trouble(noReading, "cannot read yet", err)
+		b.report(noReading, "cannot read yet", err)
 	}
 	return errAgain
 }
 
-// pull is one consumer and what it has been asked for.
+// pull is one consumer and its requests.
 type pull struct {
 	b      *Broker
-	r      reading
+	r      Reading
 	next   *uint64 // sequence to read
 	name   string
 	inbox  string
@@ -135,10 +140,10 @@ type pull struct {
 	asked  uint64 // count at the last request
 	// large: the next message is larger than all that is asked for at once.
 	large bool
-	batch []stored
+	batch []Message
 }
 
-// create makes the consumer and gives what is waiting for it.
+// create creates the consumer and returns the number of messages waiting for it.
 func (p *pull) create(ctx context.Context) (pending uint64, err error) {
 	config := jetstream.ConsumerConfig{
 		Name:          p.name,
@@ -146,41 +151,41 @@ func (p *pull) create(ctx context.Context) (pending uint64, err error) {
 		OptStartSeq:   *p.next,
 		AckPolicy:     jetstream.AckNonePolicy,
 		MaxDeliver:    -1,
-		FilterSubject: p.r.filter,
-		HeadersOnly:   p.r.headers,
+		FilterSubject: p.r.Filter,
+		HeadersOnly:   p.r.HeadersOnly,
 		MemoryStorage: true,
 		Replicas:      1,
 		// Longer than any pause of a reader that is held up and comes back.
 		InactiveThreshold: 5 * time.Minute,
 	}
-	if *p.next == 0 && !p.r.since.IsZero() {
-		config.DeliverPolicy, config.OptStartSeq, config.OptStartTime = jetstream.DeliverByStartTimePolicy, 0, &p.r.since
+	if *p.next == 0 && !p.r.Since.IsZero() {
+		config.DeliverPolicy, config.OptStartSeq, config.OptStartTime = jetstream.DeliverByStartTimePolicy, 0, &p.r.Since
 	}
-	subject := apiConsumerCreate + p.r.stream + "." + p.name
-	if p.r.filter != "" {
-		subject += "." + p.r.filter
+	subject := apiConsumerCreate + p.r.Stream + "." + p.name
+	if p.r.Filter != "" {
+		subject += "." + p.r.Filter
 	}
 	var info struct {
 		failure
 		Pending uint64 `json:"num_pending"`
 	}
-	err = p.b.ask(ctx, subject, map[string]any{"stream_name": p.r.stream, "config": config}, &info)
+	err = p.b.ask(ctx, subject, map[string]any{"stream_name": p.r.Stream, "config": config}, &info)
 	return info.Pending, err
 }
 
-// remove takes the consumer away without waiting; the server removes one that
-// is forgotten.
+// remove deletes the consumer without waiting: the server deletes an inactive
+// one by itself.
 func (p *pull) remove() {
-	_ = p.b.nc.PublishRequest(apiConsumerDelete+p.r.stream+"."+p.name, p.b.nc.NewInbox(), nil)
+	_ = p.b.nc.PublishRequest(apiConsumerDelete+p.r.Stream+"."+p.name, p.b.nc.NewInbox(), nil)
 }
 
-// request asks for more where less than half is under way. A message that is
-// larger than what is asked for at once is asked for alone, or it would never be
-// delivered.
+// request requests more messages when less than half of the credit is used. A
+// message that is larger than the bytes of a request is requested alone, or it
+// would never be delivered.
 func (p *pull) request() error {
-	n, bytes := p.r.credit-p.credit, p.r.bytes
+	n, bytes := p.r.Credit-p.credit, p.r.Bytes
 	switch {
-	case p.large && p.credit > 0, p.credit > p.r.credit/2:
+	case p.large && p.credit > 0, p.credit > p.r.Credit/2:
 		return nil
 	case p.large:
 		n, bytes = 1, 2*p.b.MaxPayload()
@@ -193,7 +198,7 @@ func (p *pull) request() error {
 	})
 	p.credit += n
 	p.asked = p.count
-	return p.b.reads.PublishRequest(apiConsumerNext+p.r.stream+"."+p.name, p.inbox, body)
+	return p.b.reads.PublishRequest(apiConsumerNext+p.r.Stream+"."+p.name, p.inbox, body)
 }
 
 func (p *pull) run(ctx context.Context, again <-chan struct{}) error {
@@ -210,16 +215,16 @@ func (p *pull) run(ctx context.Context, again <-chan struct{}) error {
 			if err := p.take(m); err != nil {
 				return err
 			}
-			if len(p.batch) > 0 { // no mere heartbeat
+			if len(p.batch) > 0 { // else a heartbeat
 				quiet = 0
 			}
 		case <-beat.C:
 			if silent++; silent > readSilence {
 				return errAgain
 			}
-			// Only where nothing is in hand: it would be taken for missing.
-			if quiet++; p.r.idle != nil && quiet%idlePace == 2 && len(p.in) == 0 {
-				if err := p.r.idle(ctx); err != nil {
+			// Only while nothing has arrived: it would look like a missing message.
+			if quiet++; p.r.Idle != nil && quiet%idlePace == 2 && len(p.in) == 0 {
+				if err := p.r.Idle(ctx); err != nil {
 					return err
 				}
 			}
@@ -231,7 +236,7 @@ func (p *pull) run(ctx context.Context, again <-chan struct{}) error {
 	}
 }
 
-// take reads m and what waits behind it, and delivers it.
+// take reads m and the messages that have arrived after it, and delivers them.
 func (p *pull) take(m *nats.Msg) error {
 	p.batch = p.batch[:0]
 	var pending uint64
@@ -247,21 +252,21 @@ func (p *pull) take(m *nats.Msg) error {
 		}
 		break
 	}
-	// What came in order before a break counts.
+	// The messages before a gap are in order.
 	if len(p.batch) > 0 {
-		*p.next = p.batch[len(p.batch)-1].seq + 1
-		if err := p.r.deliver(p.batch, pending); err != nil {
+		*p.next = p.batch[len(p.batch)-1].Seq + 1
+		if err := p.r.Deliver(p.batch, pending); err != nil {
 			return err
 		}
 	}
 	return broken
 }
 
-// one reads a message or a remark of the server's.
+// one reads a message or a status message.
 func (p *pull) one(m *nats.Msg, pending *uint64) error {
 	pos, ok := parseAck(m.Reply)
 	if !ok {
-		return p.remark(m)
+		return p.status(m)
 	}
 	if pos.count != p.count+1 || pos.seq < *p.next {
 		return errAgain
@@ -270,13 +275,13 @@ func (p *pull) one(m *nats.Msg, pending *uint64) error {
 	p.credit--
 	p.large = false
 	*pending = pos.pending
-	p.batch = append(p.batch, stored{pos.seq, pos.at, m.Subject, m.Header, m.Data})
+	p.batch = append(p.batch, Message{pos.seq, pos.at, m.Subject, m.Header, m.Data})
 	return nil
 }
 
-// remark reads a status message: 100 is a heartbeat; 404, 408 and one kind of
+// status reads a status message: 100 is a heartbeat; 404, 408 and one kind of
 // 409 end a request; the others end the consumer.
-func (p *pull) remark(m *nats.Msg) error {
+func (p *pull) status(m *nats.Msg) error {
 	switch m.Header.Get("Status") {
 	case "100":
 		return nil
@@ -292,11 +297,11 @@ func (p *pull) remark(m *nats.Msg) error {
 	return errAgain
 }
 
-// tooLarge is what the server says of a request that ends because the next
-// message is larger than the bytes that are left of it.
+// tooLarge is the server's description of a request that ends because the next
+// message is larger than the remaining bytes of the request.
 const tooLarge = "Message Size Exceeds MaxBytes"
 
-// ackPosition is what the reply subject of a delivered message tells.
+// ackPosition is the content of the reply subject of a delivered message.
 type ackPosition struct {
 	seq     uint64 // in the stream
 	count   uint64 // in the consumer
@@ -335,5 +340,5 @@ func parseAck(reply string) (pos ackPosition, ok bool) {
 	return ackPosition{seq, count, time.Unix(0, at).UTC(), pending}, true
 }
 
-// idlePace is the number of heartbeats between two calls of reading.idle.
+// idlePace is the number of heartbeats between two calls of Reading.Idle.
 const idlePace = 5

@@ -76,7 +76,7 @@ func TestReaderHearsTheServer(t *testing.T) {
 		if c.left != "" {
 			h.Set("Nats-Pending-Messages", c.left)
 		}
-		if err := p.remark(&nats.Msg{Header: h}); !errors.Is(err, c.want) || p.credit != c.credit {
+		if err := p.status(&nats.Msg{Header: h}); !errors.Is(err, c.want) || p.credit != c.credit {
 			t.Errorf("%s %s: got %v, credit %d, want %v, %d", c.status, c.left, err, p.credit, c.want, c.credit)
 		}
 	}

@@ -1,65 +1,81 @@
 package broker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 )
 
-// readToEnd reads a stream from sequence next on, up to its present end. r's
-// deliver is left to it.
+// ReadToEnd reads a stream from sequence next on, up to its present end. deliver
+// receives the messages in batches, which are never empty; the slice is reused
+// after it returns. r.Deliver and r.Idle are not used. A deliver that returns
+// ErrStop ends the read without an error.
 //
-// The server counts a message that is damaged on its disk among what is
-// waiting, and never delivers it. Where nothing comes although something is
-// waiting, the stream's leader is asked whether it has another message.
-func (b *Broker) readToEnd(ctx context.Context, r reading, next uint64, fn func(stored) error) error {
+// The server counts a message that is damaged on its disk as waiting, and never
+// delivers it. So where nothing arrives although something is waiting, the
+// stream's leader is asked whether it has another message.
+func (b *Broker) ReadToEnd(ctx context.Context, r Reading, next uint64, deliver func(batch []Message) error) error {
 	e := end{b: b, r: r, next: next}
-	r.deliver = func(batch []stored, pending uint64) error {
-		for i := range batch {
-			if err := fn(batch[i]); err != nil {
+	r.Deliver = func(batch []Message, pending uint64) error {
+		if n := len(batch); n > 0 {
+			if err := deliver(batch); err != nil {
 				return err
 			}
-			e.next, e.asked = batch[i].seq+1, false
+			e.next, e.asked = batch[n-1].Seq+1, false
 		}
 		if pending == 0 {
-			return errStop
+			return ErrStop
 		}
 		return nil
 	}
-	r.idle = e.reached
-	if err := b.read(ctx, r, next); !errors.Is(err, errStop) {
+	r.Idle = e.reached
+	if err := b.Read(ctx, r, next); !errors.Is(err, ErrStop) {
 		return err
 	}
 	return nil
 }
 
-// end looks for the end of a stream that is read.
+// Each returns a function for ReadToEnd that calls fn with each message.
+func Each(fn func(Message) error) func(batch []Message) error {
+	return func(batch []Message) error {
+		for i := range batch {
+			if err := fn(batch[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// end detects the end of a stream that is being read.
 type end struct {
 	b     *Broker
-	r     reading
-	next  uint64 // sequence to read; 0 where r.since says where to begin
+	r     Reading
+	next  uint64 // sequence to read; 0 where r.Since is where to start
 	asked bool   // the leader had no other message
 }
 
-// reached returns errStop where the stream has no other message. Where there
-// are replicas, an outdated leader may answer for some seconds: it is asked
-// twice, at two calls, which are longer apart.
+// reached returns ErrStop if the stream has no other message. Where there are
+// replicas, an outdated leader may answer for some seconds: it is asked in two
+// calls, which are longer apart.
 func (e *end) reached(ctx context.Context) error {
-	which := map[string]any{"seq": e.next, "next_by_subj": cmp.Or(e.r.filter, ">")}
-	if e.next == 0 {
-		delete(which, "seq")
-		which["start_time"] = e.r.since
-	}
-	m, err := e.b.message(ctx, e.r.stream, which)
+	m, err := e.after(ctx)
 	switch {
 	case err != nil:
 		return err
 	case m != nil:
 		e.asked = false
 	case e.asked || !e.b.replicated:
-		return errStop
+		return ErrStop
 	default:
 		e.asked = true
 	}
 	return nil
+}
+
+// after returns the next message to read, nil if there is none.
+func (e *end) after(ctx context.Context) (*Message, error) {
+	if e.next > 0 {
+		return e.b.NextMessage(ctx, e.r.Stream, e.r.Filter, e.next)
+	}
+	return e.b.message(ctx, e.r.Stream, map[string]any{"start_time": e.r.Since, "next_by_subj": everything(e.r.Filter)})
 }

@@ -14,167 +14,169 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Headers of saved states: the caller's own begin with stateHeader; stateRef
-// tells that the data is a reference to a blob.
+// Headers of snapshots: the names of the caller's own begin with snapshotHeader;
+// with snapshotRef, the data is a reference to a blob.
 const (
-	stateHeader = "Streamer-State-"
-	stateRef    = "Streamer-Blob"
+	snapshotHeader = "Streamer-Snapshot-"
+	snapshotRef    = "Streamer-Blob"
 )
 
-// State is the saved state of a session.
-type State struct {
-	Rev    uint64 // to give to the next SavePub
+// Snapshot is the stored state of a session.
+type Snapshot struct {
+	Rev    uint64 // the condition of the next SnapshotPub
 	At     time.Time
-	Header map[string]string // as given to SavePub
+	Header map[string]string // as passed to SnapshotPub
 	Data   []byte
 }
 
-// LoadState reads a session's state from its stream's leader; ok is false
-// where there is none. The blobs of a large one are read and checked. With
-// ErrDamaged, and where the key was deleted, s.Rev and s.At are those of what is
-// stored in its place.
-func (b *Broker) LoadState(ctx context.Context, p int, token string) (s State, ok bool, err error) {
-	m, err := b.lastMessage(ctx, streamStates, stateSubject(p, token))
+// LoadSnapshot reads a session's snapshot from its stream's leader; ok is false
+// if there is none. The blobs of a large one are read and checked. With
+// ErrDamaged, and where the key was deleted, s.Rev and s.At are those of the
+// message stored in its place.
+func (b *Broker) LoadSnapshot(ctx context.Context, p int, token string) (s Snapshot, ok bool, err error) {
+	m, err := b.LastMessage(ctx, streamSnapshots, snapshotSubject(p, token))
 	if err != nil || m == nil {
-		return State{}, false, err
+		return Snapshot{}, false, err
 	}
 	if deleted(m.Header) {
-		return State{Rev: m.Sequence, At: m.Time}, false, nil
+		return Snapshot{Rev: m.Seq, At: m.At}, false, nil
 	}
-	s, err = b.state(ctx, stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
+	s, err = b.snapshot(ctx, m)
 	return s, err == nil, err
 }
 
-// state reads what is stored of a session, and the blobs it refers to. With
-// ErrDamaged, Rev and At are those of what is stored in its place.
-func (b *Broker) state(ctx context.Context, m stored) (State, error) {
-	s := State{Rev: m.seq, At: m.at}
-	what := "snapshot of session " + tokenOf(m.subject)
-	if !own(m.header, ownSnapshot) {
-		return s, b.damaged(what, m.subject, m.seq, notOwn)
+// snapshot reads a stored snapshot, and the blobs it refers to. With ErrDamaged,
+// Rev and At are those of the message stored in its place.
+func (b *Broker) snapshot(ctx context.Context, m *Message) (Snapshot, error) {
+	s := Snapshot{Rev: m.Seq, At: m.At}
+	what := "snapshot of session " + tokenOf(m.Subject)
+	if !own(m.Header, ownSnapshot) {
+		return s, b.damaged(what, m.Subject, m.Seq, notOwn)
 	}
-	data, err := b.stateData(ctx, m)
+	data, err := b.snapshotData(ctx, m)
 	switch {
 	case errors.Is(err, errUnreadable), errors.Is(err, events.ErrNotFound), errors.Is(err, ErrDamaged):
-		return s, b.damaged(what, m.subject, m.seq, err)
+		return s, b.damaged(what, m.Subject, m.Seq, err)
 	case err != nil:
-		return State{}, fmt.Errorf("broker: %s: %w", what, err)
+		return Snapshot{}, fmt.Errorf("broker: %s: %w", what, err)
 	}
-	s.Header, s.Data = stateHeaders(m.header), data
+	s.Header, s.Data = snapshotHeaders(m.Header), data
 	return s, nil
 }
 
-// stateData returns the data of a stored state, which is perhaps in blobs.
-func (b *Broker) stateData(ctx context.Context, m stored) ([]byte, error) {
-	if m.header.Get(stateRef) == "" {
-		return m.data, nil
+// snapshotData returns the data of a stored snapshot, which may be in blobs.
+func (b *Broker) snapshotData(ctx context.Context, m *Message) ([]byte, error) {
+	if m.Header.Get(snapshotRef) == "" {
+		return m.Data, nil
 	}
 	var ref events.Ref
-	if err := json.Unmarshal(m.data, &ref); err != nil {
+	if err := json.Unmarshal(m.Data, &ref); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return b.Blob(ctx, ref)
 }
 
-// tokenOf returns the token at the end of a state's subject.
+// tokenOf returns the token at the end of a snapshot's subject.
 func tokenOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
-// AllStates reads the saved states of all partitions with one consumer. wrong is
-// why the blobs of a state cannot be read. A state that is saved meanwhile comes
-// twice, the later one last.
-func (b *Broker) AllStates(ctx context.Context, fn func(token string, s State, wrong error) error) error {
-	return b.readToEnd(ctx, reading{stream: streamStates}, 1, func(m stored) error {
-		if deleted(m.header) {
+// AllSnapshots reads the snapshots of all partitions with one consumer. wrong is
+// the reason why a snapshot or its blobs cannot be read. A snapshot that is
+// written meanwhile is read twice, the later one last.
+func (b *Broker) AllSnapshots(ctx context.Context, fn func(token string, s Snapshot, wrong error) error) error {
+	return b.ReadToEnd(ctx, Reading{Stream: streamSnapshots}, 1, Each(func(m Message) error {
+		if deleted(m.Header) {
 			return nil
 		}
-		s, wrong := b.state(ctx, m)
+		s, wrong := b.snapshot(ctx, &m)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fn(tokenOf(m.subject), s, wrong)
-	})
+		return fn(tokenOf(m.Subject), s, wrong)
+	}))
 }
 
-// StateAge returns how long a saved state is kept after it was written.
-func (b *Broker) StateAge() time.Duration { return b.stateAge }
+// SnapshotAge returns for how long a snapshot is kept after it was written.
+func (b *Broker) SnapshotAge() time.Duration { return b.snapshotAge }
 
-// SavePub saves a session's state where rev is the stored one's (0: there must
-// be none); the Ack's Seq is the new revision, its Err Is ErrConflict where
-// the revision is another. header is a small free map that ListStates gives
-// back without the data; its keys are letters only. Data above 64 KiB goes
-// into blobs: these Pubs must be stored before pub is sent.
-func (b *Broker) SavePub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *Pub, blobs []*Pub) {
+// SnapshotPub returns the publish that writes a session's snapshot where rev is
+// the stored revision (0: there is none). The Ack's Seq is the new revision, its
+// Err Is ErrConflict where the revision is another. header is a small map that
+// ListSnapshots returns without the data; its keys have letters only. Data above
+// 64 KiB is stored in blobs: these Pubs must be stored before pub is sent.
+func (b *Broker) SnapshotPub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *Pub, blobs []*Pub) {
 	h := nats.Header{}
 	for k, v := range header {
-		h[stateHeader+k] = []string{v}
+		h[snapshotHeader+k] = []string{v}
 	}
 	if len(data) > events.BlobChunk {
 		blob := events.NewBlob(data)
-		blob.Ref.Preview = "" // nobody reads it
+		blob.Ref.Preview = "" // never shown
 		blobs = b.BlobPubs(blob)
 		data, _ = json.Marshal(blob.Ref) // strings and numbers: cannot fail
-		h[stateRef] = []string{"1"}
+		h[snapshotRef] = []string{"1"}
 	}
 	// The library's kv.Update would drop the TTL.
-	h[headerTTL] = []string{b.stateAge.Truncate(time.Second).String()}
+	h[headerTTL] = []string{b.snapshotAge.Truncate(time.Second).String()}
 	if !b.opts.NoCondition {
-		h[headerPrev] = []string{strconv.FormatUint(rev, 10)}
+		h[HeaderPrev] = []string{strconv.FormatUint(rev, 10)}
 	}
-	return &Pub{Subject: stateSubject(p, token), Header: h, Data: data}, blobs
+	return &Pub{Subject: snapshotSubject(p, token), Header: h, Data: data}, blobs
 }
 
-// LastState returns the revision of the state of partition p that was saved last,
-// from its stream's leader: a listing that does not reach it is stale.
-func (b *Broker) LastState(ctx context.Context, p int) (rev uint64, err error) {
-	m, err := b.lastMessage(ctx, streamStates, stateSubject(p, "*"))
+// LastSnapshot returns the revision of the snapshot of partition p that was
+// written last, from its stream's leader: a listing that does not include it is
+// stale.
+func (b *Broker) LastSnapshot(ctx context.Context, p int) (rev uint64, err error) {
+	m, err := b.LastMessage(ctx, streamSnapshots, snapshotSubject(p, "*"))
 	if err != nil || m == nil || deleted(m.Header) {
 		return 0, err
 	}
-	return m.Sequence, nil
+	return m.Seq, nil
 }
 
-// ListStates gives what is known of every saved state of partition p, or of
-// all if p is negative, without its data. A listing can be stale, and gives a
-// state that is saved meanwhile twice. It leaves out tokens whose inputs are
-// skipped: their states cannot be read. Where something is stored in place of a
-// state, header is nil.
-func (b *Broker) ListStates(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error {
-	r := reading{stream: streamStates, headers: true}
+// ListSnapshots calls fn with the headers of every snapshot of partition p, or of
+// all partitions if p is negative. A listing can be stale, and includes a
+// snapshot that is written meanwhile twice. It leaves out tokens whose inputs are
+// skipped: their snapshots cannot be read. Where something else is stored in
+// place of a snapshot, header is nil.
+func (b *Broker) ListSnapshots(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error {
+	r := Reading{Stream: streamSnapshots, HeadersOnly: true}
 	if p >= 0 {
-		r.filter = stateSubject(p, "*")
+		r.Filter = snapshotSubject(p, "*")
 	}
-	return b.readToEnd(ctx, r, 1, func(m stored) error {
-		if deleted(m.header) {
+	return b.ReadToEnd(ctx, r, 1, Each(func(m Message) error {
+		if deleted(m.Header) {
 			return nil
 		}
-		token := tokenOf(m.subject)
-		if !answerable(token) {
+		token := tokenOf(m.Subject)
+		if !Answerable(token) {
 			return nil
 		}
-		header := stateHeaders(m.header)
-		if !own(m.header, ownSnapshot) {
-			b.ignored(m.subject, m.subject, m.seq)
+		header := snapshotHeaders(m.Header)
+		if !own(m.Header, ownSnapshot) {
+			b.ignored(m.Subject, m.Subject, m.Seq)
 			header = nil
 		}
-		return fn(token, m.seq, header, m.at)
-	})
+		return fn(token, m.Seq, header, m.At)
+	}))
 }
 
-func stateSubject(p int, token string) string {
-	return rootStates + strconv.Itoa(p) + "." + token
+func snapshotSubject(p int, token string) string {
+	return rootSnapshots + strconv.Itoa(p) + "." + token
 }
 
-func stateHeaders(h nats.Header) map[string]string {
+// snapshotHeaders returns the headers that were passed to SnapshotPub.
+func snapshotHeaders(h nats.Header) map[string]string {
 	own := map[string]string{}
 	for k, v := range h {
-		if name, ok := strings.CutPrefix(k, stateHeader); ok && len(v) > 0 {
+		if name, ok := strings.CutPrefix(k, snapshotHeader); ok && len(v) > 0 {
 			own[name] = v[0]
 		}
 	}
 	return own
 }
 
-// deleted tells that a message of a KV bucket stands for a deleted key.
+// deleted reports whether a message of a KV bucket represents a deleted key.
 func deleted(h nats.Header) bool {
 	return h.Get("KV-Operation") != "" || h.Get("Nats-Marker-Reason") != ""
 }

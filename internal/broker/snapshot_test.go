@@ -16,24 +16,24 @@ import (
 )
 
 func TestState(t *testing.T) {
-	b := start(t, Options{StateAge: 5 * time.Hour})
-	if _, ok, err := b.LoadState(deadline(t), 3, "s"); ok || err != nil {
+	b := start(t, Options{SnapshotAge: 5 * time.Hour})
+	if _, ok, err := b.LoadSnapshot(deadline(t), 3, "s"); ok || err != nil {
 		t.Errorf("nothing saved: got %v, %v", ok, err)
 	}
-	pub, blobs := b.SavePub(3, "s", 0, map[string]string{"Open": "2"}, []byte("one"))
+	pub, blobs := b.SnapshotPub(3, "s", 0, map[string]string{"Open": "2"}, []byte("one"))
 	if len(blobs) != 0 || pub.Header.Get(headerTTL) != "5h0m0s" {
 		t.Errorf("got %d blobs, TTL %q, want none, 5h0m0s", len(blobs), pub.Header.Get(headerTTL))
 	}
 	rev := must(t, b, pub)
 	for _, stale := range []uint64{0, rev + 1} {
-		pub, _ := b.SavePub(3, "s", stale, nil, []byte("stale"))
+		pub, _ := b.SnapshotPub(3, "s", stale, nil, []byte("stale"))
 		if a := b.PublishWait(deadline(t), pub); !errors.Is(a.Err, ErrConflict) {
 			t.Errorf("saving over revision %d where %d is stored: got %+v, want ErrConflict", stale, rev, a)
 		}
 	}
-	pub, _ = b.SavePub(3, "s", rev, map[string]string{"Open": "1", "Wake": "17"}, []byte("two"))
+	pub, _ = b.SnapshotPub(3, "s", rev, map[string]string{"Open": "1", "Wake": "17"}, []byte("two"))
 	rev = must(t, b, pub)
-	s, ok, err := b.LoadState(deadline(t), 3, "s")
+	s, ok, err := b.LoadSnapshot(deadline(t), 3, "s")
 	if !ok || err != nil || s.Rev != rev || string(s.Data) != "two" || fmt.Sprint(s.Header) != "map[Open:1 Wake:17]" || time.Since(s.At) > time.Minute {
 		t.Errorf("got %+v, %v, %v, want two at revision %d", s, ok, err, rev)
 	}
@@ -43,26 +43,26 @@ func TestLargeState(t *testing.T) {
 	b := start(t, Options{})
 	data := make([]byte, 3*events.BlobChunk+1000)
 	rand.NewChaCha8([32]byte{1}).Read(data)
-	pub, blobs := b.SavePub(0, "s", 0, map[string]string{"Open": "1"}, data)
+	pub, blobs := b.SnapshotPub(0, "s", 0, map[string]string{"Open": "1"}, data)
 	if len(blobs) != 4 || len(pub.Data) > 1000 {
 		t.Fatalf("got %d blobs and %d bytes, want 4 and few", len(blobs), len(pub.Data))
 	}
 	for _, p := range append(blobs, pub) {
 		must(t, b, p)
 	}
-	s, ok, err := b.LoadState(deadline(t), 0, "s")
+	s, ok, err := b.LoadSnapshot(deadline(t), 0, "s")
 	if !ok || err != nil || !bytes.Equal(s.Data, data) || fmt.Sprint(s.Header) != "map[Open:1]" {
 		t.Errorf("got %d bytes, header %v, %v, %v, want %d", len(s.Data), s.Header, ok, err, len(data))
 	}
 }
 
 func TestStateExpires(t *testing.T) {
-	b := start(t, Options{StateAge: time.Second}) // the shortest there is
-	pub, _ := b.SavePub(0, "s", 0, nil, []byte("x"))
+	b := start(t, Options{SnapshotAge: time.Second}) // the shortest there is
+	pub, _ := b.SnapshotPub(0, "s", 0, nil, []byte("x"))
 	must(t, b, pub)
 	ctx := deadline(t)
 	for {
-		_, ok, err := b.LoadState(ctx, 0, "s")
+		_, ok, err := b.LoadSnapshot(ctx, 0, "s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestStateExpires(t *testing.T) {
 		}
 	}
 	// It can be saved afresh.
-	pub, _ = b.SavePub(0, "s", 0, nil, []byte("y"))
+	pub, _ = b.SnapshotPub(0, "s", 0, nil, []byte("y"))
 	must(t, b, pub)
 }
 
@@ -83,14 +83,14 @@ func TestListStates(t *testing.T) {
 	want := map[string]uint64{}
 	for i := range 20 {
 		token := fmt.Sprint("s", i)
-		pub, _ := b.SavePub(i%4, token, 0, map[string]string{"Open": fmt.Sprint(i)}, make([]byte, 1000))
+		pub, _ := b.SnapshotPub(i%4, token, 0, map[string]string{"Open": fmt.Sprint(i)}, make([]byte, 1000))
 		want[token] = must(t, b, pub)
 	}
-	pub, _ := b.SavePub(1, "s1", want["s1"], map[string]string{"Open": "1"}, nil)
+	pub, _ := b.SnapshotPub(1, "s1", want["s1"], map[string]string{"Open": "1"}, nil)
 	want["s1"] = must(t, b, pub)
 	for p := -1; p < 4; p++ {
 		n := 0
-		err := b.ListStates(deadline(t), p, func(token string, rev uint64, header map[string]string, at time.Time) error {
+		err := b.ListSnapshots(deadline(t), p, func(token string, rev uint64, header map[string]string, at time.Time) error {
 			n++
 			if rev != want[token] || "s"+header["Open"] != token || at.IsZero() {
 				t.Errorf("partition %d: got %s, revision %d, header %v, want revision %d", p, token, rev, header, want[token])
@@ -105,36 +105,36 @@ func TestListStates(t *testing.T) {
 			t.Errorf("partition %d: got %d states, %v, want %d", p, n, err, expected)
 		}
 	}
-	if err := b.ListStates(deadline(t), -1, func(string, uint64, map[string]string, time.Time) error { return errEnough }); !errors.Is(err, errEnough) {
+	if err := b.ListSnapshots(deadline(t), -1, func(string, uint64, map[string]string, time.Time) error { return errEnough }); !errors.Is(err, errEnough) {
 		t.Errorf("got %v, want fn's error", err)
 	}
 }
 
 func TestMark(t *testing.T) {
 	b := start(t, Options{})
-	if m, rev, err := b.LoadMark(deadline(t), 2); m.Seq != 0 || rev != 0 || err != nil {
+	if m, rev, err := b.LoadCheckpoint(deadline(t), 2); m.Seq != 0 || rev != 0 || err != nil {
 		t.Errorf("nothing saved: got %+v, %d, %v", m, rev, err)
 	}
 	rules := json.RawMessage(`{"v":1}`)
-	first, err := b.SaveMark(deadline(t), 2, Mark{Seq: 10, Rules: rules}, 0)
+	first, err := b.WriteCheckpoint(deadline(t), 2, Checkpoint{Seq: 10, Rules: rules}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.SaveMark(deadline(t), 2, Mark{Seq: 12}, 0); !errors.Is(err, ErrConflict) {
+	if _, err := b.WriteCheckpoint(deadline(t), 2, Checkpoint{Seq: 12}, 0); !errors.Is(err, ErrConflict) {
 		t.Errorf("with a stale revision: got %v, want ErrConflict", err)
 	}
-	if _, err := b.SaveMark(deadline(t), 2, Mark{Seq: 9}, first); !errors.Is(err, ErrBackwards) {
+	if _, err := b.WriteCheckpoint(deadline(t), 2, Checkpoint{Seq: 9}, first); !errors.Is(err, ErrBackwards) {
 		t.Errorf("from 10 to 9: got %v, want ErrBackwards", err)
 	}
-	second, err := b.SaveMark(deadline(t), 2, Mark{Seq: 11, Rules: rules}, first)
+	second, err := b.WriteCheckpoint(deadline(t), 2, Checkpoint{Seq: 11, Rules: rules}, first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, rev, err := b.LoadMark(deadline(t), 2)
+	m, rev, err := b.LoadCheckpoint(deadline(t), 2)
 	if m.Seq != 11 || string(m.Rules) != `{"v":1}` || rev != second || err != nil {
 		t.Errorf("got %+v, revision %d, %v, want 11 at %d", m, rev, err, second)
 	}
-	if _, rev, err := b.LoadMark(deadline(t), 3); rev != 0 || err != nil {
+	if _, rev, err := b.LoadCheckpoint(deadline(t), 3); rev != 0 || err != nil {
 		t.Errorf("another partition: got revision %d, %v", rev, err)
 	}
 }
@@ -184,26 +184,26 @@ func TestBlob(t *testing.T) {
 func TestDeletedKeys(t *testing.T) {
 	b := start(t, Options{})
 	state := func(rev uint64) *Pub {
-		pub, _ := b.SavePub(3, "s", rev, nil, []byte("state"))
+		pub, _ := b.SnapshotPub(3, "s", rev, nil, []byte("state"))
 		return pub
 	}
 	must(t, b, state(0))
-	if _, err := b.SaveMark(deadline(t), 3, Mark{Seq: 1}, 0); err != nil {
+	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 1}, 0); err != nil {
 		t.Fatal(err)
 	}
-	for _, subject := range []string{stateSubject(3, "s"), rootMarks + "3"} {
+	for _, subject := range []string{snapshotSubject(3, "s"), rootCheckpoints + "3"} {
 		must(t, b, &Pub{Subject: subject, Header: nats.Header{"KV-Operation": {"DEL"}}})
 	}
-	s, ok, err := b.LoadState(deadline(t), 3, "s")
+	s, ok, err := b.LoadSnapshot(deadline(t), 3, "s")
 	if ok || err != nil {
 		t.Fatalf("LoadState: got %+v, %v, %v, want none", s, ok, err)
 	}
 	must(t, b, state(s.Rev))
-	m, rev, err := b.LoadMark(deadline(t), 3)
+	m, rev, err := b.LoadCheckpoint(deadline(t), 3)
 	if m.Seq != 0 || err != nil {
 		t.Fatalf("LoadMark: got %+v, %v, want none", m, err)
 	}
-	if _, err := b.SaveMark(deadline(t), 3, Mark{Seq: 2}, rev); err != nil {
+	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 2}, rev); err != nil {
 		t.Errorf("SaveMark behind a deleted one: %v", err)
 	}
 }

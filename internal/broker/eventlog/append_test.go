@@ -1,4 +1,4 @@
-package broker
+package eventlog
 
 import (
 	"errors"
@@ -6,27 +6,29 @@ import (
 	"slices"
 	"testing"
 
+	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 
 	"github.com/nats-io/nats.go"
 )
 
 func TestConditionalAppend(t *testing.T) {
-	b := start(t, Options{})
+	b := start(t, broker.Options{})
 	first := must(t, b, event(b, "s", 1, 0))
 	must(t, b, event(b, "other", 1, 0)) // another chain
 	second := must(t, b, event(b, "s", 2, first))
 	for _, prev := range []uint64{0, first, second + 5} {
-		if a := b.PublishWait(deadline(t), event(b, "s", 3, prev)); !errors.Is(a.Err, ErrConflict) {
-			t.Errorf("append behind %d where the chain ends at %d: got %+v, want ErrConflict", prev, second, a)
+		if a := b.PublishWait(brokertest.Deadline(t), event(b, "s", 3, prev)); !errors.Is(a.Err, broker.ErrConflict) {
+			t.Errorf("append behind %d where the chain ends at %d: got %+v, want broker.ErrConflict", prev, second, a)
 		}
 	}
-	seq, end, err := b.ChainLast(deadline(t), "s")
+	seq, end, err := b.Head(brokertest.Deadline(t), "s")
 	if want := (events.ID{Seq: 2}); err != nil || seq != second || end.ID != want {
-		t.Errorf("ChainLast: got %d, %v, %v, want %d, %v", seq, end.ID, err, second, want)
+		t.Errorf("Head: got %d, %v, %v, want %d, %v", seq, end.ID, err, second, want)
 	}
-	if seq, end, err := b.ChainLast(deadline(t), "nobody"); seq != 0 || end.ID != (events.ID{}) || err != nil {
-		t.Errorf("ChainLast of no session: got %d, %v, %v", seq, end.ID, err)
+	if seq, end, err := b.Head(brokertest.Deadline(t), "nobody"); seq != 0 || end.ID != (events.ID{}) || err != nil {
+		t.Errorf("Head of no session: got %d, %v, %v", seq, end.ID, err)
 	}
 }
 
@@ -34,26 +36,26 @@ func TestConditionalAppend(t *testing.T) {
 // the last one before them, appends stand behind them, a tail passes them over,
 // live and not, and only who reads the log sees them.
 func TestForged(t *testing.T) {
-	b := start(t, Options{})
+	b := start(t, broker.Options{})
 	live := follow(t, b, "s", 0)
 	everything := follow(t, b, "", 0)
 	live.waitLive()
 	everything.waitLive()
 	forge := func(h nats.Header) uint64 {
-		return must(t, b, &Pub{Subject: "_toolcalls.s.event.tool_call_result", Header: h, Data: []byte("{")})
+		return must(t, b, &broker.Pub{Subject: "_toolcalls.s.event.tool_call_result", Header: h, Data: []byte("{")})
 	}
 	early := forge(nil)
-	if seq, last, err := b.ChainLast(deadline(t), "s"); seq != early || last.Seq != 0 || err != nil {
+	if seq, last, err := b.Head(brokertest.Deadline(t), "s"); seq != early || last.Seq != 0 || err != nil {
 		t.Errorf("a chain of nothing else: got %d, %+v, %v, want %d and no event", seq, last, err, early)
 	}
 	first := must(t, b, event(b, "s", 1, early))
 	forge(nats.Header{events.HeaderEventID: {"9.0"}})
 	late := forge(nats.Header{events.HeaderEventID: {"?"}})
-	seq, last, err := b.ChainLast(deadline(t), "s")
+	seq, last, err := b.Head(brokertest.Deadline(t), "s")
 	if seq != late || last.Seq != first || err != nil {
 		t.Errorf("chain end: got %d, event %d, %v, want %d, event %d", seq, last.Seq, err, late, first)
 	}
-	if _, err := b.Event(deadline(t), "s", late); !errors.Is(err, events.ErrNotFound) {
+	if _, err := b.Event(brokertest.Deadline(t), "s", late); !errors.Is(err, events.ErrNotFound) {
 		t.Errorf("a forged event by its sequence: got %v, want ErrNotFound", err)
 	}
 	must(t, b, event(b, "s", 2, late))
@@ -62,14 +64,14 @@ func TestForged(t *testing.T) {
 		f.want(1, 2)
 	}
 	var genuine []uint64
-	if err := b.Events(deadline(t), "s", 0, func(r events.Record) error { genuine = append(genuine, r.ID.Seq); return nil }); err != nil {
+	if err := b.Events(brokertest.Deadline(t), "s", 0, func(r events.Record) error { genuine = append(genuine, r.ID.Seq); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if want := []uint64{1, 2}; !slices.Equal(genuine, want) {
 		t.Errorf("Events: got ids %v, want %v", genuine, want)
 	}
 	var told []string
-	if err := b.Messages(deadline(t), "s", 0, func(m Message) error { told = append(told, m.Forged); return nil }); err != nil {
+	if err := b.Entries(brokertest.Deadline(t), "s", 0, func(m Entry) error { told = append(told, m.Forged); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(told) != 5 || told[0] == "" || told[1] != "" || told[2] != "stored without a condition" || told[3] == "" || told[4] != "" {
@@ -80,20 +82,20 @@ func TestForged(t *testing.T) {
 // A stale writer can write nothing, and subscribers see what is stored, once,
 // with its sequence.
 func TestStaleWriter(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, broker.Options{Listen: "127.0.0.1:0"})
 	live, sub := listen(t, b)
 	defer live.Close()
 	last := grow(t, b, "s", 1, 3, 0)
-	if a := b.PublishWait(deadline(t), event(b, "s", 2, 1)); !errors.Is(a.Err, ErrConflict) {
-		t.Fatalf("stale writer: got %+v, want ErrConflict", a)
+	if a := b.PublishWait(brokertest.Deadline(t), event(b, "s", 2, 1)); !errors.Is(a.Err, broker.ErrConflict) {
+		t.Fatalf("stale writer: got %+v, want broker.ErrConflict", a)
 	}
 	must(t, b, event(b, "s", 4, last))
 	for i := uint64(1); i <= 4; i++ {
-		m, err := sub.NextMsg(within)
+		m, err := sub.NextMsg(brokertest.Within)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := fmt.Sprintln(m.Subject, m.Header.Get(headerSeq), m.Header.Get(headerPrev), m.Header.Get(events.HeaderEventID), string(m.Data))
+		got := fmt.Sprintln(m.Subject, m.Header.Get(headerSeq), m.Header.Get(broker.HeaderPrev), m.Header.Get(events.HeaderEventID), string(m.Data))
 		want := fmt.Sprintf("toolcalls.s.event.tool_call_args_delta %d %d %d.0 {\"n\":%d}\n", i, i-1, i, i)
 		if got != want {
 			t.Errorf("subscriber: got %s, want %s", got, want)
@@ -104,14 +106,14 @@ func TestStaleWriter(t *testing.T) {
 // The control of the test above: without conditions the stale writer's event
 // is stored, and everybody sees it twice.
 func TestStaleWriterWithoutCondition(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0", NoCondition: true})
+	b := start(t, broker.Options{Listen: "127.0.0.1:0", NoCondition: true})
 	live, sub := listen(t, b)
 	defer live.Close()
 	grow(t, b, "s", 1, 3, 0)
 	must(t, b, event(b, "s", 2, 1))
 	seen := map[string]int{}
 	for range 4 {
-		m, err := sub.NextMsg(within)
+		m, err := sub.NextMsg(brokertest.Within)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +125,7 @@ func TestStaleWriterWithoutCondition(t *testing.T) {
 }
 
 // listen subscribes as any client would.
-func listen(t *testing.T, b *Broker) (*nats.Conn, *nats.Subscription) {
+func listen(t *testing.T, b testLog) (*nats.Conn, *nats.Subscription) {
 	t.Helper()
 	nc, err := nats.Connect(b.URL())
 	if err != nil {
@@ -144,9 +146,9 @@ func listen(t *testing.T, b *Broker) (*nats.Conn, *nats.Subscription) {
 // nothing left out.
 func TestRestartUnderLoad(t *testing.T) {
 	const sessions, length, restarts = 40, 150, 3
-	s := newTestServer(t)
-	b := start(t, Options{URL: s.url()})
-	acks := make(chan Ack, sessions)
+	s := brokertest.NewServer(t)
+	b := start(t, broker.Options{URL: s.URL()})
+	acks := make(chan broker.Ack, sessions)
 	type chainEnd struct {
 		n    int
 		prev uint64
@@ -171,9 +173,9 @@ func TestRestartUnderLoad(t *testing.T) {
 		case a.Err == nil:
 			end.n, end.prev = end.n+1, a.Seq
 			got++
-		case errors.Is(a.Err, ErrConflict): // the answer was lost: stored, or not
+		case errors.Is(a.Err, broker.ErrConflict): // the answer was lost: stored, or not
 			conflicts++
-			seq, last, err := b.ChainLast(deadline(t), token)
+			seq, last, err := b.Head(brokertest.Deadline(t), token)
 			id := last.ID
 			if err != nil || int(id.Seq) != end.n+1 && int(id.Seq) != end.n {
 				t.Fatalf("session %s: conflict behind %d, but the chain ends with %v, %v", token, end.n, id, err)
@@ -184,8 +186,8 @@ func TestRestartUnderLoad(t *testing.T) {
 			t.Fatal(a.Err)
 		}
 		if got%(sessions*length/(restarts+1)) == 0 && got < sessions*length {
-			s.stop()
-			s.start()
+			s.Stop()
+			s.Start()
 		}
 		if end.n == length {
 			open--
@@ -202,69 +204,11 @@ func TestRestartUnderLoad(t *testing.T) {
 	t.Logf("%d conflicts after lost answers", conflicts)
 }
 
-// A publish that nobody takes is sent again until somebody does, and a
-// definitive refusal ends it.
-func TestPublishWaitsForItsStream(t *testing.T) {
-	b := start(t, Options{})
-	info, err := b.stream(deadline(t), streamBlobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.nc.Request("$JS.API.STREAM.DELETE."+streamBlobs, nil, within); err != nil {
-		t.Fatal(err)
-	}
-	acks := make(chan Ack, 2)
-	b.Publish(&Pub{Subject: rootBlobs + "x"}, acks)
-	b.Publish(&Pub{Subject: rootBlobs + "bad..subject"}, acks)
-	if a := <-acks; !errors.Is(a.Err, ErrRefused) {
-		t.Errorf("a bad subject: got %+v, want ErrRefused", a)
-	}
-	info.Config.MaxMsgSize = 10
-	if err := b.ask(deadline(t), apiStreamCreate+streamBlobs, info.Config, info); err != nil {
-		t.Fatal(err)
-	}
-	if a := <-acks; a.Err != nil || a.Seq != 1 {
-		t.Errorf("got %+v, want sequence 1", a)
-	}
-	if a := b.PublishWait(deadline(t), &Pub{Subject: rootBlobs + "x", Data: make([]byte, 11)}); !errors.Is(a.Err, ErrTooLarge) {
-		t.Errorf("above the stream's limit: got %v, want ErrTooLarge", a.Err)
-	}
-}
-
-// An append whose answer was lost is sent again, and cannot be stored twice.
-func TestLostAnswer(t *testing.T) {
-	b := start(t, Options{})
-	acks := make(chan Ack, 10)
-	p := event(b, "s", 1, 0)
-	answers, err := b.reads.SubscribeSync(b.pubs.inbox + "*")
-	if err == nil {
-		err = b.reads.Flush()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.pubs.sub.Unsubscribe() // who asked hears no answer
-	b.Publish(p, acks)
-	if _, err := answers.NextMsgWithContext(deadline(t)); err != nil {
-		t.Fatal(err)
-	}
-	if b.pubs.sub, err = b.nc.Subscribe(b.pubs.inbox+"*", b.pubs.reply); err != nil {
-		t.Fatal(err)
-	}
-	b.pubs.resendAll()
-	if a := <-acks; !errors.Is(a.Err, ErrConflict) || a.Pub != p {
-		t.Errorf("got %+v, want ErrConflict", a)
-	}
-	if _, last, err := b.EventBounds(deadline(t)); last != 1 || err != nil {
-		t.Errorf("%d events are stored, %v, want 1", last, err)
-	}
-}
-
-func wholeChains(t *testing.T, b *Broker, sessions, length int) {
+func wholeChains(t *testing.T, b testLog, sessions, length int) {
 	t.Helper()
-	last := map[string]Stored{}
+	last := map[string]events.Record{}
 	total := 0
-	err := b.Events(deadline(t), "", 0, func(s Stored) error {
+	err := b.Events(brokertest.Deadline(t), "", 0, func(s events.Record) error {
 		total++
 		if before := last[s.Token]; s.Prev != before.Seq || s.ID.Seq != before.ID.Seq+1 {
 			t.Errorf("session %s: %v at %d behind %d follows %v at %d", s.Token, s.ID, s.Seq, s.Prev, before.ID, before.Seq)
@@ -278,9 +222,9 @@ func wholeChains(t *testing.T, b *Broker, sessions, length int) {
 }
 
 func BenchmarkAppend64Sessions(b *testing.B) {
-	br := start(b, Options{})
+	br := start(b, broker.Options{})
 	const sessions = 64
-	acks := make(chan Ack, sessions)
+	acks := make(chan broker.Ack, sessions)
 	prev := map[string]uint64{}
 	body := make([]byte, 300)
 	e := &events.Event{Type: events.ToolCallArgsDelta, Call: "1.0"}

@@ -1,88 +1,99 @@
-package broker
+package eventlog
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"time"
 
+	"streamer/internal/broker"
 	"streamer/internal/events"
-
-	"github.com/nats-io/nats.go"
 )
 
 // FirstEvent reads the oldest event of a session that is in the log, zero if
 // there is none. Its Prev is not 0 where it was not the session's first.
-func (b *Broker) FirstEvent(ctx context.Context, token string) (Stored, error) {
+func (l *Log) FirstEvent(ctx context.Context, token string) (events.Record, error) {
 	for seq, forged := uint64(1), uint64(0); ; {
-		m, err := b.message(ctx, streamEvents, map[string]any{"seq": seq, "next_by_subj": chain(token)})
+		m, err := l.b.NextMessage(ctx, broker.StreamEvents, filterOf(token), seq)
 		if err != nil || m == nil {
-			return Stored{}, err
+			return events.Record{}, err
 		}
-		s := b.logged(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
-		if s.Forged == "" {
-			if s.Prev == forged {
-				s.Prev = 0
+		if e := l.entry(m); e.Forged == "" {
+			if e.Prev == forged {
+				e.Prev = 0
 			}
-			return s.Record, nil
+			return e.Record, nil
 		}
-		seq, forged = m.Sequence+1, m.Sequence
+		seq, forged = m.Seq+1, m.Seq
 	}
 }
 
 // RecentEvents reads the events stored last, up to d before the newest, and
-// returns those with the highest id of each partition, with their bodies: one
+// returns the one with the highest id of each partition, with its body: an event
 // can be stored long after its input.
-func (b *Broker) RecentEvents(ctx context.Context, d time.Duration) (map[int]Stored, error) {
-	tops := map[int]Stored{}
-	state, err := b.bounds(ctx, streamEvents)
-	if err != nil || state.Last < state.First {
+func (l *Log) RecentEvents(ctx context.Context, d time.Duration) (map[int]events.Record, error) {
+	tops := map[int]events.Record{}
+	bounds, err := l.b.Bounds(ctx, broker.StreamEvents)
+	if err != nil || bounds.Last < bounds.First {
 		return tops, err
 	}
-	err = b.waiting(ctx, reading{stream: streamEvents, headers: true, since: state.LastAt.Add(-d)}, func(m stored) error {
-		s := b.logged(m)
-		if p := b.Partition(s.Token); s.Forged == "" && s.ID.After(tops[p].ID) {
-			tops[p] = s.Record
+	err = l.since(ctx, bounds.LastAt.Add(-d), func(e events.Record) {
+		if p := l.b.Partition(e.Token); e.ID.After(tops[p].ID) {
+			tops[p] = e
 		}
-		return nil
 	})
-	for p, s := range tops {
+	if err != nil {
+		return tops, err
+	}
+	for p, e := range tops {
+		m, err := l.b.MessageAt(ctx, broker.StreamEvents, e.Seq)
 		if err != nil {
-			break
+			return tops, err
 		}
-		var m *nats.RawStreamMsg
-		if m, err = b.message(ctx, streamEvents, map[string]any{"seq": s.Seq}); m != nil {
-			tops[p] = b.logged(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data}).Record
+		if m != nil {
+			tops[p] = l.entry(m).Record
 		}
 	}
-	return tops, err
+	return tops, nil
 }
 
 // TopEvent returns the highest event id of a partition's sessions among the
 // events stored since t.
-func (b *Broker) TopEvent(ctx context.Context, p int, t time.Time) (top events.ID, err error) {
-	err = b.waiting(ctx, reading{stream: streamEvents, headers: true, since: t}, func(m stored) error {
-		s := b.logged(m)
-		if s.Forged == "" && s.ID.After(top) && b.Partition(s.Token) == p {
-			top = s.ID
+func (l *Log) TopEvent(ctx context.Context, p int, t time.Time) (top events.ID, err error) {
+	err = l.since(ctx, t, func(e events.Record) {
+		if e.ID.After(top) && l.b.Partition(e.Token) == p {
+			top = e.ID
 		}
-		return nil
 	})
 	return top, err
 }
 
-// Opened counts what of a session has begun and not ended.
+// since calls fn with the events stored since t, or with all if t is zero, without
+// their bodies.
+func (l *Log) since(ctx context.Context, t time.Time, fn func(events.Record)) error {
+	r := broker.Reading{Stream: broker.StreamEvents, HeadersOnly: true, Since: t}
+	next := uint64(0) // Since is where to start
+	if t.IsZero() {
+		next = 1
+	}
+	return l.b.ReadToEnd(ctx, r, next, broker.Each(func(m broker.Message) error {
+		if e := l.entry(&m); e.Forged == "" {
+			fn(e.Record)
+		}
+		return nil
+	}))
+}
+
+// Opened is the number of items of a session that have begun and not ended.
 type Opened struct{ Calls, Runs int }
 
 // OpenEvents returns how many calls and runs of each session have begun and not
-// ended, as the subjects of the event log count them. Sessions with none are
-// left out.
-func (b *Broker) OpenEvents(ctx context.Context) (map[string]Opened, error) {
-	calls, err := b.openOf(ctx, events.ToolCallStart, events.ToolCallResult)
+// ended, by the subjects of the event log. It leaves out sessions with none.
+func (l *Log) OpenEvents(ctx context.Context) (map[string]Opened, error) {
+	calls, err := l.openOf(ctx, events.ToolCallStart, events.ToolCallResult)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := b.openOf(ctx, events.RunStarted, events.RunFinished)
+	runs, err := l.openOf(ctx, events.RunStarted, events.RunFinished)
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +107,11 @@ func (b *Broker) OpenEvents(ctx context.Context) (map[string]Opened, error) {
 	return open, nil
 }
 
-// openOf counts by session what has begun with one type of event and not ended
-// with another.
-func (b *Broker) openOf(ctx context.Context, begin, end events.Type) (map[string]int, error) {
+// openOf counts by session the events of one type without one of the other.
+func (l *Log) openOf(ctx context.Context, begin, end events.Type) (map[string]int, error) {
 	open := map[string]int{}
 	for of, sign := range map[events.Type]int{begin: 1, end: -1} {
-		err := b.subjects(ctx, "toolcalls.*.event."+string(of), func(subject string, n int) {
+		err := l.b.Subjects(ctx, broker.StreamEvents, "toolcalls.*.event."+string(of), func(subject string, n int) {
 			open[sessionOf(subject)] += sign * n
 		})
 		if err != nil {
@@ -110,27 +120,4 @@ func (b *Broker) openOf(ctx context.Context, begin, end events.Type) (map[string
 	}
 	maps.DeleteFunc(open, func(_ string, n int) bool { return n <= 0 })
 	return open, nil
-}
-
-// subjects counts the messages of each subject of the event stream, a page of
-// subjects at a time.
-func (b *Broker) subjects(ctx context.Context, filter string, fn func(subject string, n int)) error {
-	for offset := 0; ; {
-		var page struct {
-			failure
-			Total int `json:"total"`
-			State struct {
-				Subjects map[string]int `json:"subjects"`
-			} `json:"state"`
-		}
-		if err := b.ask(ctx, apiStreamInfo+streamEvents, map[string]any{"subjects_filter": filter, "offset": offset}, &page); err != nil {
-			return fmt.Errorf("broker: subjects of stream %s: %w", streamEvents, err)
-		}
-		for subject, n := range page.State.Subjects {
-			fn(subject, n)
-		}
-		if offset += len(page.State.Subjects); len(page.State.Subjects) == 0 || offset >= page.Total {
-			return nil
-		}
-	}
 }

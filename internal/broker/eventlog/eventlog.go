@@ -1,187 +1,191 @@
-package broker
+// Package eventlog appends the events of sessions under a condition, and reads
+// and follows them.
+//
+// It promises:
+//   - An append is stored only as the next event of its session's event log: it
+//     names the session's last event, and the server refuses it where another
+//     event is the last. So the same event is stored at most once, whatever fails
+//     and however many processes append.
+//   - Events of a session are read in the order of the log, without gap or
+//     duplicate, through restarts of the server.
+//   - A message that streamer did not append is skipped by every reader, and never
+//     ends a session.
+//   - A crash of a reading process loses nothing: a reader resumes after any
+//     sequence.
+package eventlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go"
 )
 
-// Stored is one event of the event log.
-type Stored = events.Record
+// Log is the event log of one broker. A process has one for each broker, because
+// tails of one session share a subscription. Its methods may be called from any
+// goroutine.
+type Log struct {
+	b       *broker.Broker
+	watches watches
+}
 
-// Message is one message of the event log. It is an event unless it is forged.
-type Message struct {
+// New returns the event log of b.
+func New(b *broker.Broker) *Log {
+	l := &Log{b: b}
+	l.watches.l = l
+	return l
+}
+
+// Entry is one message of the event log. It is an event unless it is forged.
+type Entry struct {
 	events.Record
 	Subject string
-	// Forged is the reason why the message is no event, "" if it is one. An
-	// event has an id and the condition under which it was stored. A message
-	// without them was published by a client that should not have the permission.
+	// Forged is the reason why the message is no event, "" if it is one. An event
+	// has an id and the condition under which it was stored. A message without
+	// them was published by a client that should not have the permission.
 	Forged string
 
 	linked bool // Prev is known
 }
 
-// ChainLast reads where a session's chain ends from its stream's leader. seq is
-// that of the last message, 0 if there is none: what an append is conditioned
-// on. last is the last event, zero if there is none; its Seq is less than seq
-// where forged messages stand behind it.
-func (b *Broker) ChainLast(ctx context.Context, token string) (seq uint64, last Stored, err error) {
-	for try := 0; ; try++ {
-		m, err := b.lastMessage(ctx, streamEvents, chain(token))
-		if m == nil && err == nil {
-			m, err = b.noEnd(ctx, token)
-		}
-		if m == nil || err != nil {
-			return 0, Stored{}, err
-		}
-		if end := b.logged(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data}); end.Forged == "" {
-			return m.Sequence, end.Record, nil
-		}
-		last, reached, err := b.lastGenuine(ctx, token, m.Sequence)
-		if err != nil || reached {
-			return m.Sequence, last, err
-		}
-		if err := b.again.pause(ctx, backoff(try)); err != nil {
-			return 0, Stored{}, err
-		}
-	}
-}
+// filterOf returns the filter over all events of a session.
+func filterOf(token string) string { return "toolcalls." + token + ".>" }
 
-// errBadEnd is returned where the last event of a session cannot be read.
-var errBadEnd = errors.New("broker: damaged on the disk")
-
-// noEnd returns errBadEnd where a session whose last event
-// cannot be read has others: the server reports a message that is damaged on the
-// disk as none, and would take the session's first event again. It returns the
-// last event where one was stored meanwhile.
-func (b *Broker) noEnd(ctx context.Context, token string) (*nats.RawStreamMsg, error) {
-	m, err := b.message(ctx, streamEvents, map[string]any{"seq": 1, "next_by_subj": chain(token)})
-	if err != nil || m == nil {
-		return nil, err
-	}
-	if m, err = b.lastMessage(ctx, streamEvents, chain(token)); err != nil || m != nil {
-		return m, err
-	}
-	err = fmt.Errorf("%w: the last event of session %s in stream %s cannot be read", errBadEnd, token, streamEvents)
-	if b.embedded != nil {
-		b.embedded.drop(err)
-		return nil, err
-	}
-	return nil, fmt.Errorf("%w; stop the NATS server, remove index.db of that stream and start it: it then drops what is damaged, and streamer appends it again", err)
-}
-
-// lastGenuine reads a chain for its last event before sequence seq. reached is
-// false where the chain was not read up to there: a replica may lag, and what
-// it lacks must not be appended again.
-func (b *Broker) lastGenuine(ctx context.Context, token string, seq uint64) (last Stored, reached bool, err error) {
-	err = b.history(ctx, token, 0, func(m Message) error {
-		reached = reached || m.Seq == seq
-		if m.Forged == "" && m.Seq < seq {
-			last = m.Record
-		}
-		return nil
-	})
-	return last, reached, err
-}
-
-// Event reads one event of a session by its sequence: events.ErrNotFound if there is
-// none, or it is another session's.
-func (b *Broker) Event(ctx context.Context, token string, seq uint64) (Stored, error) {
-	if seq > 0 { // the server takes 0 for no sequence at all
-		m, err := b.message(ctx, streamEvents, map[string]any{"seq": seq})
-		if err != nil {
-			return Stored{}, err
-		}
-		if m != nil && sessionOf(m.Subject) == token {
-			if s := b.logged(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data}); s.Forged == "" {
-				return s.Record, nil
-			}
-		}
-	}
-	return Stored{}, fmt.Errorf("%w: event %d of session %s", events.ErrNotFound, seq, token)
-}
-
-// Events reads the events after sequence after, of one session or, with token
-// "", of all, in order up to the log's present end. Forged messages are skipped.
-// It returns fn's error or ctx's.
-func (b *Broker) Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error {
-	return b.Messages(ctx, token, after, func(m Message) error {
-		if m.Forged != "" {
-			return nil
-		}
-		return fn(m.Record)
-	})
-}
-
-// Messages reads what Events reads, and the forged messages too.
-func (b *Broker) Messages(ctx context.Context, token string, after uint64, fn func(Message) error) error {
-	if token != "" { // a consumer is dear where there is nothing to read
-		m, err := b.lastMessage(ctx, streamEvents, chain(token))
-		if err != nil || m == nil || m.Sequence <= after {
-			return err
-		}
-	}
-	return b.history(ctx, token, after, fn)
-}
-
-func (b *Broker) history(ctx context.Context, token string, after uint64, fn func(Message) error) error {
-	r := eventReading(token, nil)
-	if token == "" {
-		r.credit = sweepCredit // tools read the whole log, one at a time
-	}
-	return b.readToEnd(ctx, r, after+1, func(m stored) error { return fn(b.logged(m)) })
-}
-
-// tailRead is how many bytes of a session's history are asked for at once, and
-// so what a reader that does not read has buffered, twice.
-const tailRead = 256 << 10
-
-// eventReading asks for little ahead: many clients read histories at once, most
-// are short, and some stop reading.
-func eventReading(token string, deliver func([]stored, uint64) error) reading {
-	r := reading{stream: streamEvents, credit: 512, deliver: deliver}
-	if token != "" {
-		r.filter, r.bytes = chain(token), tailRead
-	}
-	return r
-}
-
-// logged reads subject and headers of a message of the event log.
-func (b *Broker) logged(m stored) Message {
-	s := Message{Subject: m.subject, Record: events.Record{
-		Seq: m.seq, At: m.at, Token: sessionOf(m.subject), Call: m.header.Get(events.HeaderCall), Data: m.data,
-		Type: events.Type(m.subject[strings.LastIndexByte(m.subject, '.')+1:]),
-	}}
-	var err error
-	if prev := m.header.Get(headerPrev); prev != "" {
-		s.Prev, err = strconv.ParseUint(prev, 10, 64)
-		s.linked = err == nil
-	}
-	switch s.ID, err = events.ParseID(m.header.Get(events.HeaderEventID)); {
-	case err != nil:
-		s.Forged = "no event id: " + err.Error()
-	case !s.linked && !b.opts.NoCondition:
-		s.Forged = "stored without a condition"
-	}
-	return s
-}
-
-// sessionOf gives the token in toolcalls.<token>.….
+// sessionOf returns the token in toolcalls.<token>.….
 func sessionOf(subject string) string {
 	_, rest, _ := strings.Cut(subject, ".")
 	token, _, _ := strings.Cut(rest, ".")
 	return token
 }
 
-// EventBounds gives the sequences of the first and the last event. In an empty
+// EventPub returns the publish that appends an event to the event log of its
+// session's token. Of e it uses Type, EventID and Call; body is what e.Body
+// returned. prev is the sequence of the session's last message, 0 if there is
+// none. trace is the trace context of the input: only the keys in
+// inputs.TraceHeaders count.
+func (l *Log) EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *broker.Pub {
+	h := make(nats.Header, 4+len(trace))
+	values := make([]string, 0, 4+len(trace)) // of all headers: one allocation
+	set := func(k, v string) {
+		values = append(values, v)
+		h[k] = values[len(values)-1 : len(values) : len(values)]
+	}
+	for _, k := range inputs.TraceHeaders() {
+		if v := trace[k]; v != "" && len(v) <= inputs.MaxTrace {
+			set(k, v)
+		}
+	}
+	set(events.HeaderEventID, e.EventID.String())
+	if e.Call != "" {
+		set(events.HeaderCall, e.Call)
+	}
+	if l.b.Conditional() {
+		set(broker.HeaderPrev, strconv.FormatUint(prev, 10))
+		// Always this same string: replicated streams identify the conditions in
+		// flight by it.
+		set(broker.HeaderPrevOf, filterOf(token))
+	}
+	// Published on a subject of its own, so that subscribers of toolcalls.> never
+	// see an append that is refused.
+	return &broker.Pub{Subject: "_" + e.Subject(token), Header: h, Data: body}
+}
+
+// entry parses the subject and headers of a message of the event log.
+func (l *Log) entry(m *broker.Message) Entry {
+	e := Entry{Subject: m.Subject, Record: events.Record{
+		Seq: m.Seq, At: m.At, Token: sessionOf(m.Subject), Call: m.Header.Get(events.HeaderCall), Data: m.Data,
+		Type: events.Type(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]),
+	}}
+	var err error
+	if prev := m.Header.Get(broker.HeaderPrev); prev != "" {
+		e.Prev, err = strconv.ParseUint(prev, 10, 64)
+		e.linked = err == nil
+	}
+	switch e.ID, err = events.ParseID(m.Header.Get(events.HeaderEventID)); {
+	case err != nil:
+		e.Forged = "no event id: " + err.Error()
+	case !e.linked && l.b.Conditional():
+		e.Forged = "stored without a condition"
+	}
+	return e
+}
+
+// Event reads one event of a session by its sequence: events.ErrNotFound if there
+// is none, or it is another session's.
+func (l *Log) Event(ctx context.Context, token string, seq uint64) (events.Record, error) {
+	m, err := l.b.MessageAt(ctx, broker.StreamEvents, seq)
+	if err != nil {
+		return events.Record{}, err
+	}
+	if m != nil && sessionOf(m.Subject) == token {
+		if e := l.entry(m); e.Forged == "" {
+			return e.Record, nil
+		}
+	}
+	return events.Record{}, fmt.Errorf("%w: event %d of session %s", events.ErrNotFound, seq, token)
+}
+
+// Events reads the events after sequence after, of one session or, with token
+// "", of all, in order up to the log's present end. It skips forged messages. It
+// returns fn's error or ctx's.
+func (l *Log) Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error {
+	return l.Entries(ctx, token, after, func(e Entry) error {
+		if e.Forged != "" {
+			return nil
+		}
+		return fn(e.Record)
+	})
+}
+
+// Entries reads what Events reads, and the forged messages too.
+func (l *Log) Entries(ctx context.Context, token string, after uint64, fn func(Entry) error) error {
+	if token != "" { // a consumer is expensive where there is nothing to read
+		m, err := l.b.LastMessage(ctx, broker.StreamEvents, filterOf(token))
+		if err != nil || m == nil || m.Seq <= after {
+			return err
+		}
+	}
+	return l.history(ctx, token, after, fn)
+}
+
+// allCredit is the number of messages that a reader of the whole log requests:
+// only tools do that, one at a time.
+const allCredit = 4 * broker.ReadCredit
+
+func (l *Log) history(ctx context.Context, token string, after uint64, fn func(Entry) error) error {
+	r := readingOf(token)
+	if token == "" {
+		r.Credit = allCredit
+	}
+	return l.b.ReadToEnd(ctx, r, after+1, broker.Each(func(m broker.Message) error { return fn(l.entry(&m)) }))
+}
+
+// Limits of one read of a history. Many clients read histories at once, most
+// histories are short, and some clients stop reading. A reader that stops has
+// buffered at most twice tailRead bytes.
+const (
+	tailCredit = 512
+	tailRead   = 256 << 10
+)
+
+// readingOf returns the reading of the events of a session, or of all.
+func readingOf(token string) broker.Reading {
+	r := broker.Reading{Stream: broker.StreamEvents, Credit: tailCredit}
+	if token != "" {
+		r.Filter, r.Bytes = filterOf(token), tailRead
+	}
+	return r
+}
+
+// EventBounds returns the sequences of the first and the last event. In an empty
 // log first is last + 1.
-func (b *Broker) EventBounds(ctx context.Context) (first, last uint64, err error) {
-	state, err := b.bounds(ctx, streamEvents)
-	return state.First, state.Last, err
+func (l *Log) EventBounds(ctx context.Context) (first, last uint64, err error) {
+	bounds, err := l.b.Bounds(ctx, broker.StreamEvents)
+	return bounds.First, bounds.Last, err
 }

@@ -1,4 +1,4 @@
-package broker
+package eventlog
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,7 +29,8 @@ func TestSilentReaders(t *testing.T) {
 		meantime = 100 // events while they do not read
 		size     = 30 << 10
 	)
-	b := start(t, Options{})
+	server := brokertest.NewServer(t)
+	b := start(t, broker.Options{URL: server.URL()})
 	body := []byte(strings.Repeat("x", size))
 	write := func(first, last, prev uint64) uint64 {
 		for i := first; i <= last; i++ {
@@ -37,12 +40,12 @@ func TestSilentReaders(t *testing.T) {
 		return prev
 	}
 	last := write(1, n, 0)
-	before := b.reads.Stats().InBytes
+	before := sent(t, server)
 	release, silent, done := make(chan struct{}), make(chan struct{}, readers), make(chan error, readers)
 	for range readers {
 		go func() {
 			next := uint64(1)
-			done <- b.Tail(deadline(t), "s", 0, func(s Stored, _ bool) error {
+			done <- b.Tail(brokertest.Deadline(t), "s", 0, func(s events.Record, _ bool) error {
 				if s.Seq == 0 { // the history is read
 					return nil
 				}
@@ -63,12 +66,12 @@ func TestSilentReaders(t *testing.T) {
 	for range readers {
 		<-silent
 	}
-	untilServed(t, b, streamEvents)
-	if got := b.reads.Stats().InBytes - before; got > readers*silentMost {
+	untilServed(t, b)
+	if got := sent(t, server) - before; got > readers*silentMost {
 		t.Errorf("%d readers have %d bytes buffered, want at most %d", readers, got, readers*silentMost)
 	}
 	write(n+1, n+meantime, last)
-	if err := b.nc.FlushWithContext(deadline(t)); err != nil { // what is republished has come
+	if err := b.Flush(brokertest.Deadline(t)); err != nil { // the republished events have arrived
 		t.Fatal(err)
 	}
 	for got := range queuedBytes(b, "s") {
@@ -85,7 +88,7 @@ func TestSilentReaders(t *testing.T) {
 }
 
 // queuedBytes yields the bytes that wait for each tail of a session.
-func queuedBytes(b *Broker, token string) iter.Seq[int] {
+func queuedBytes(b testLog, token string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		b.watches.mu.Lock()
 		defer b.watches.mu.Unlock()
@@ -100,16 +103,29 @@ func queuedBytes(b *Broker, token string) iter.Seq[int] {
 	}
 }
 
-// untilServed waits until no consumer of a stream has a request that the server
-// can answer, and all answers have arrived.
-func untilServed(t *testing.T, b *Broker, stream string) {
+// sent returns the number of bytes that a server has sent to its clients.
+func sent(t *testing.T, s *brokertest.Server) (bytes int64) {
 	t.Helper()
-	js, err := jetstream.New(b.nc)
+	conns, err := s.Connz(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := deadline(t)
-	s, err := js.Stream(ctx, stream)
+	for _, c := range conns.Conns {
+		bytes += c.OutBytes
+	}
+	return bytes
+}
+
+// untilServed waits until no consumer of the event stream has a request that the
+// server can answer.
+func untilServed(t *testing.T, b testLog) {
+	t.Helper()
+	js, err := jetstream.New(brokertest.Connect(t, b.Broker))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := brokertest.Deadline(t)
+	s, err := js.Stream(ctx, broker.StreamEvents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,15 +139,12 @@ func untilServed(t *testing.T, b *Broker, stream string) {
 			t.Fatal(err)
 		}
 	}
-	if err := b.reads.FlushWithContext(ctx); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestLargeEventInHistory checks that an event larger than what a history is
 // asked for at once is delivered, with those before and behind it.
 func TestLargeEventInHistory(t *testing.T) {
-	b := start(t, Options{})
+	b := start(t, broker.Options{})
 	var last uint64
 	sizes := []int{100, 3 * tailRead, 100, 3 * tailRead, 3 * tailRead, 100}
 	for i, size := range sizes {
@@ -141,7 +154,7 @@ func TestLargeEventInHistory(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var got []int
-	err := b.Tail(ctx, "s", 0, func(s Stored, _ bool) error {
+	err := b.Tail(ctx, "s", 0, func(s events.Record, _ bool) error {
 		if s.Seq == 0 {
 			return errEnough
 		}

@@ -1,46 +1,48 @@
-package broker
+package eventlog
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
+	"streamer/internal/broker"
 	"streamer/internal/events"
 )
 
-// Bounds of what waits for one tail. Beyond them it reads the log again.
+// Limits of the events that wait for one tail. Above them it reads the log again.
 const (
 	tailEvents = 512
 	tailBytes  = 256 << 10
 )
 
-// A republished event is delivered at most once, and the last one of a session
-// has none behind it that would show that it is missing: so the chain's end is
-// looked up now and then.
+// A republished event is delivered at most once, and no later event shows that
+// the last one of a session is missing. So a tail compares the session's head
+// with what has arrived from time to time.
 const (
-	tailFirstCheck = time.Second // in a cluster a new subscription is known everywhere only after a moment
+	tailFirstCheck = time.Second // in a cluster, a new subscription takes a moment to be known everywhere
 	tailCheck      = 30 * time.Second
 )
 
 // Tail reads the events after sequence after, of one session or, with token
-// "", of all: first the history with live false, then once fn(events.Record{}, true),
-// then what comes, for ever, with live true. No event is left out and none
-// comes twice; forged messages are passed over. Tails of one session share a
-// NATS subscription; a slow fn holds up only its own. after must not be beyond the log's end (EventBounds): what
-// is stored up to it is never given. Tail returns fn's error or ctx's.
-func (b *Broker) Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error {
+// "", of all: first the history with live false, then once
+// fn(events.Record{}, true), then new events, without end, with live true. No
+// event is left out or read twice; forged messages are skipped. Tails of one
+// session share a NATS subscription; a slow fn delays only its own tail. after
+// must not be beyond the log's end (EventBounds): events that are stored up to it
+// are never read. Tail returns fn's error or ctx's.
+func (l *Log) Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error {
 	if token == "" {
-		return b.tailAll(ctx, after, fn)
+		return l.tailAll(ctx, after, fn)
 	}
-	t := &tail{b: b, token: token, last: after, fn: fn, wake: make(chan struct{}, 1)}
-	// First listen, then read: what is stored meanwhile comes twice, not never.
-	w, err := b.watches.join(t)
+	t := &tail{l: l, token: token, last: after, fn: fn, wake: make(chan struct{}, 1)}
+	// Subscribe before reading: an event stored meanwhile then arrives twice, and
+	// never not at all.
+	w, err := l.watches.join(t)
 	if err != nil {
 		return err
 	}
-	defer b.watches.leave(t)
-	if err := b.flush(ctx); err != nil {
+	defer l.watches.leave(t)
+	if err := l.b.Flush(ctx); err != nil {
 		return err
 	}
 	if err := t.catchUp(ctx, false); err != nil {
@@ -53,12 +55,13 @@ func (b *Broker) Tail(ctx context.Context, token string, after uint64, fn func(e
 }
 
 // tailAll reads the log itself: one consumer for everything is cheap.
-func (b *Broker) tailAll(ctx context.Context, after uint64, fn func(e events.Record, live bool) error) error {
+func (l *Log) tailAll(ctx context.Context, after uint64, fn func(e events.Record, live bool) error) error {
 	live := false
-	return b.read(ctx, eventReading("", func(batch []stored, pending uint64) error {
-		for _, m := range batch {
-			if s := b.logged(m); s.Forged == "" {
-				if err := fn(s.Record, live); err != nil {
+	r := readingOf("")
+	r.Deliver = func(batch []broker.Message, pending uint64) error {
+		for i := range batch {
+			if e := l.entry(&batch[i]); e.Forged == "" {
+				if err := fn(e.Record, live); err != nil {
 					return err
 				}
 			}
@@ -68,50 +71,40 @@ func (b *Broker) tailAll(ctx context.Context, after uint64, fn func(e events.Rec
 		}
 		live = true
 		return fn(events.Record{}, true)
-	}), after+1)
-}
-
-// flush waits until the server has heard what was sent before. Where the
-// connection is lost there is nothing to wait for: tails read again after it
-// is back.
-func (b *Broker) flush(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	if err := b.nc.FlushWithContext(ctx); b.nc.IsClosed() {
-		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
-	return nil
+	return l.b.Read(ctx, r, after+1)
 }
 
-// tail is one reader of a session. fn and last belong to the goroutine that
-// called Tail; what waits for it is under mu.
+// tail is one reader of a session. The goroutine that called Tail owns fn and
+// last; mu guards the events that wait for it.
 type tail struct {
-	b     *Broker
+	l     *Log
 	token string
-	last  uint64 // sequence of the last event given to fn
+	last  uint64 // sequence of the last event passed to fn
 	fn    func(events.Record, bool) error
 	wake  chan struct{}
 
 	mu    sync.Mutex
-	queue []*Message
+	queue []*Entry
 	bytes int
-	lost  bool // something did not come or had no room
+	lost  bool // an event did not arrive or exceeded the limits
 }
 
-// catchUp reads from the log what is behind last.
+// catchUp reads the events after last from the log.
 func (t *tail) catchUp(ctx context.Context, live bool) error {
-	return t.b.Messages(ctx, t.token, t.last, func(s Message) error { return t.give(s, live) })
+	return t.l.Entries(ctx, t.token, t.last, func(e Entry) error { return t.pass(&e, live) })
 }
 
-func (t *tail) give(s Message, live bool) error {
-	t.last = s.Seq
-	if s.Forged != "" {
+// pass passes an event to fn.
+func (t *tail) pass(e *Entry, live bool) error {
+	t.last = e.Seq
+	if e.Forged != "" {
 		return nil
 	}
-	return t.fn(s.Record, live)
+	return t.fn(e.Record, live)
 }
 
-// follow gives what comes, and reads the log where something did not.
+// follow passes on the events that arrive, and reads the log where some did not.
 func (t *tail) follow(ctx context.Context, w *watch) error {
 	check := time.NewTimer(tailFirstCheck)
 	defer check.Stop()
@@ -130,19 +123,20 @@ func (t *tail) follow(ctx context.Context, w *watch) error {
 	}
 }
 
+// drain passes on the events that wait.
 func (t *tail) drain(ctx context.Context) error {
 	queue, lost := t.takeAll()
 	if lost {
 		return t.catchUp(ctx, true)
 	}
-	for _, s := range queue {
-		if s.linked && s.Prev > t.last {
-			if err := t.fill(ctx, s.Prev); err != nil {
+	for _, e := range queue {
+		if e.linked && e.Prev > t.last {
+			if err := t.fill(ctx, e.Prev); err != nil {
 				return err
 			}
 		}
-		if s.Seq > t.last { // or the log has given it already
-			if err := t.give(*s, true); err != nil {
+		if e.Seq > t.last { // else it was read from the log
+			if err := t.pass(e, true); err != nil {
 				return err
 			}
 		}
@@ -159,28 +153,28 @@ func (t *tail) fill(ctx context.Context, seq uint64) error {
 		if t.last >= seq {
 			return nil
 		}
-		if err := t.b.again.pause(ctx, backoff(try)); err != nil {
+		if err := t.l.b.Backoff(ctx, try); err != nil {
 			return err
 		}
 	}
 }
 
-// put queues an event without ever waiting.
-func (t *tail) put(s *Message) {
+// put queues an event. It never blocks.
+func (t *tail) put(e *Entry) {
 	t.mu.Lock()
 	switch {
 	case t.lost:
 	case len(t.queue) >= tailEvents || t.bytes > tailBytes:
 		t.queue, t.bytes, t.lost = nil, 0, true
 	default:
-		t.queue = append(t.queue, s)
-		t.bytes += len(s.Data)
+		t.queue = append(t.queue, e)
+		t.bytes += len(e.Data)
 	}
 	t.mu.Unlock()
 	t.poke()
 }
 
-// lose lets the tail read the log again.
+// lose makes the tail read the log again.
 func (t *tail) lose() {
 	t.mu.Lock()
 	t.queue, t.bytes, t.lost = nil, 0, true
@@ -188,7 +182,8 @@ func (t *tail) lose() {
 	t.poke()
 }
 
-func (t *tail) takeAll() (queue []*Message, lost bool) {
+// takeAll empties the queue.
+func (t *tail) takeAll() (queue []*Entry, lost bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	queue, lost = t.queue, t.lost

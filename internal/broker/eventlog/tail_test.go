@@ -1,4 +1,4 @@
-package broker
+package eventlog
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 
 	"github.com/nats-io/nats.go"
@@ -16,18 +18,18 @@ import (
 // follower runs a tail and hands on what it gives.
 type follower struct {
 	t    *testing.T
-	got  chan Stored
+	got  chan events.Record
 	live chan struct{}
 	stop func()
 }
 
-func follow(t *testing.T, b *Broker, token string, after uint64) *follower {
+func follow(t *testing.T, b testLog, token string, after uint64) *follower {
 	ctx, cancel := context.WithCancel(t.Context())
-	f := &follower{t: t, got: make(chan Stored, 10_000), live: make(chan struct{})}
+	f := &follower{t: t, got: make(chan events.Record, 10_000), live: make(chan struct{})}
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		isLive := false
-		err := b.Tail(ctx, token, after, func(s Stored, live bool) error {
+		err := b.Tail(ctx, token, after, func(s events.Record, live bool) error {
 			switch {
 			case s.Seq == 0:
 				isLive = true
@@ -52,7 +54,7 @@ func (f *follower) waitLive() {
 	f.t.Helper()
 	select {
 	case <-f.live:
-	case <-time.After(within):
+	case <-time.After(brokertest.Within):
 		f.t.Fatal("the tail never went live")
 	}
 }
@@ -66,7 +68,7 @@ func (f *follower) want(first, last int) {
 			if s.ID != (events.ID{Seq: uint64(i)}) {
 				f.t.Fatalf("got event %v at %d, want %d.0", s.ID, s.Seq, i)
 			}
-		case <-time.After(within):
+		case <-time.After(brokertest.Within):
 			f.t.Fatalf("event %d.0 never came", i)
 		}
 	}
@@ -75,7 +77,7 @@ func (f *follower) want(first, last int) {
 func TestTail(t *testing.T) {
 	for _, token := range []string{"s", ""} {
 		t.Run(fmt.Sprintf("session %q", token), func(t *testing.T) {
-			b := start(t, Options{})
+			b := start(t, broker.Options{})
 			last := grow(t, b, "s", 1, 5, 0)
 			f := follow(t, b, token, 0)
 			f.waitLive()
@@ -95,22 +97,22 @@ func TestTail(t *testing.T) {
 }
 
 // What a tail gives is the same whether it came live or from the log.
-func TestTailGivesWhatIsStored(t *testing.T) {
-	b := start(t, Options{})
+func TestTailIsTheSameAsTheLog(t *testing.T) {
+	b := start(t, broker.Options{})
 	f := follow(t, b, "s", 0)
 	f.waitLive()
 	e := &events.Event{Type: events.Synthetic, EventID: events.ID{Seq: 3, N: 1}, Call: "2.0"}
 	must(t, b, b.EventPub("s", e, []byte("{}"), map[string]string{"traceparent": "00-ab"}, 0))
 	live := <-f.got
-	var logged Stored
-	if err := b.Events(deadline(t), "s", 0, func(s Stored) error { logged = s; return nil }); err != nil {
+	var logged events.Record
+	if err := b.Events(brokertest.Deadline(t), "s", 0, func(s events.Record) error { logged = s; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	read, err := b.Event(deadline(t), "s", live.Seq)
+	read, err := b.Event(brokertest.Deadline(t), "s", live.Seq)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]Stored{"live": live, "read alone": read} {
+	for name, s := range map[string]events.Record{"live": live, "read alone": read} {
 		if got, want := fmt.Sprintf("%+v", s), fmt.Sprintf("%+v", logged); got != want {
 			t.Errorf("%s: got %s, the log has %s", name, got, want)
 		}
@@ -122,32 +124,32 @@ func TestTailGivesWhatIsStored(t *testing.T) {
 		token string
 		seq   uint64
 	}{{"other", live.Seq}, {"s", live.Seq + 1}, {"s", 0}} {
-		if _, err := b.Event(deadline(t), c.token, c.seq); !errors.Is(err, events.ErrNotFound) {
+		if _, err := b.Event(brokertest.Deadline(t), c.token, c.seq); !errors.Is(err, events.ErrNotFound) {
 			t.Errorf("event %d of %s: got %v, want ErrNotFound", c.seq, c.token, err)
 		}
 	}
 }
 
-// cut takes a session's subscription away and gives it back after between: the
-// messages of between are what core NATS may drop.
-func cut(t *testing.T, b *Broker, token string, between func()) {
+// cut closes a session's subscription, calls between, and subscribes again: core
+// NATS may drop the messages of that time.
+func cut(t *testing.T, b testLog, token string, between func()) {
 	t.Helper()
 	b.watches.mu.Lock()
 	defer b.watches.mu.Unlock()
 	w := b.watches.of[token]
-	w.sub.Unsubscribe()
+	w.sub.Close()
 	between()
 	var err error
-	if w.sub, err = b.nc.Subscribe(chain(token), w.receive); err != nil {
-		t.Fatal(err)
+	if w.sub, err = b.Subscribe(filterOf(token), w.receive, w.lost); err == nil {
+		err = b.Flush(brokertest.Deadline(t))
 	}
-	if err := b.nc.Flush(); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestTailFillsAGap(t *testing.T) {
-	b := start(t, Options{})
+	b := start(t, broker.Options{})
 	f := follow(t, b, "s", 0)
 	f.waitLive()
 	last := grow(t, b, "s", 1, 2, 0)
@@ -158,7 +160,7 @@ func TestTailFillsAGap(t *testing.T) {
 }
 
 func TestTailMissesNoLastEvent(t *testing.T) {
-	b := start(t, Options{})
+	b := start(t, broker.Options{})
 	f := follow(t, b, "s", 0)
 	f.waitLive()
 	last := grow(t, b, "s", 1, 2, 0)
@@ -168,16 +170,16 @@ func TestTailMissesNoLastEvent(t *testing.T) {
 }
 
 func TestTailThroughARestart(t *testing.T) {
-	s := newTestServer(t)
-	b := start(t, Options{URL: s.url()})
-	other := start(t, Options{URL: s.url()})
+	s := brokertest.NewServer(t)
+	b := start(t, broker.Options{URL: s.URL()})
+	other := start(t, broker.Options{URL: s.URL()})
 	f := follow(t, b, "s", 0)
 	f.waitLive()
 	last := grow(t, b, "s", 1, 3, 0)
 	f.want(1, 3)
 	for round := range 3 {
-		s.stop()
-		s.start()
+		s.Stop()
+		s.Start()
 		// The writer may be back before the tail is.
 		last = grow(t, other, "s", 4+3*round, 3, last)
 		f.want(4+3*round, 6+3*round)
@@ -187,7 +189,7 @@ func TestTailThroughARestart(t *testing.T) {
 // A tail whose reader is slow holds up nobody, and loses nothing.
 func TestSlowTail(t *testing.T) {
 	const n = 3 * tailEvents
-	b := start(t, Options{})
+	b := start(t, broker.Options{})
 	quick := follow(t, b, "s", 0)
 	quick.waitLive()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -196,7 +198,7 @@ func TestSlowTail(t *testing.T) {
 	slow := make(chan error, 1)
 	last := 0
 	go func() {
-		slow <- b.Tail(ctx, "s", 0, func(s Stored, _ bool) error {
+		slow <- b.Tail(ctx, "s", 0, func(s events.Record, _ bool) error {
 			if s.Seq == 0 {
 				close(live)
 				return nil
@@ -225,7 +227,7 @@ func TestSlowTail(t *testing.T) {
 		if !errors.Is(err, errEnough) {
 			t.Error(err)
 		}
-	case <-time.After(within):
+	case <-time.After(brokertest.Within):
 		t.Fatal("the slow tail never ended")
 	}
 	quick.stop()
@@ -237,22 +239,22 @@ func TestSlowTail(t *testing.T) {
 }
 
 func TestTailReturnsItsReadersError(t *testing.T) {
-	b := start(t, Options{})
+	b := start(t, broker.Options{})
 	grow(t, b, "s", 1, 1, 0)
 	for _, token := range []string{"s", ""} {
-		if err := b.Tail(deadline(t), token, 0, func(Stored, bool) error { return errEnough }); !errors.Is(err, errEnough) {
+		if err := b.Tail(brokertest.Deadline(t), token, 0, func(events.Record, bool) error { return errEnough }); !errors.Is(err, errEnough) {
 			t.Errorf("token %q: got %v", token, err)
 		}
 	}
 }
 
 func TestEventBounds(t *testing.T) {
-	b := start(t, Options{})
-	if first, last, err := b.EventBounds(deadline(t)); first != 1 || last != 0 || err != nil {
+	b := start(t, broker.Options{})
+	if first, last, err := b.EventBounds(brokertest.Deadline(t)); first != 1 || last != 0 || err != nil {
 		t.Errorf("an empty log: got %d, %d, %v, want 1, 0", first, last, err)
 	}
 	grow(t, b, "s", 1, 3, 0)
-	if first, last, err := b.EventBounds(deadline(t)); first != 1 || last != 3 || err != nil {
+	if first, last, err := b.EventBounds(brokertest.Deadline(t)); first != 1 || last != 3 || err != nil {
 		t.Errorf("got %d, %d, %v, want 1, 3", first, last, err)
 	}
 }
@@ -260,21 +262,19 @@ func TestEventBounds(t *testing.T) {
 // Whatever is published under the name of events, readers of a session get
 // only what the log has.
 func TestForgedEvent(t *testing.T) {
-	s := newTestServer(t)
-	s.stop()
-	s.opts.Users, s.opts.NoAuthUser = nil, "" // a server that forbids nothing
-	s.start()
-	b := start(t, Options{URL: s.url()})
+	s := brokertest.NewServer(t)
+	b := start(t, broker.Options{URL: s.URL()}) // a server that forbids nothing
+	nc := brokertest.Connect(t, b.Broker)
 	f := follow(t, b, "s", 0)
 	f.waitLive()
-	if err := b.nc.Publish("toolcalls.s.event.tool_call_result", []byte("forged")); err != nil {
+	if err := nc.Publish("toolcalls.s.event.tool_call_result", []byte("forged")); err != nil {
 		t.Fatal(err)
 	}
 	last := grow(t, b, "s", 1, 1, 0)
 	f.want(1, 1)
 	again := nats.NewMsg("toolcalls.s.event.tool_call_args_delta") // what came already
-	again.Header = nats.Header{headerSeq: {"1"}, headerTime: {"2026-01-02T03:04:05Z"}, headerPrev: {"0"}, events.HeaderEventID: {"1.0"}}
-	if err := b.nc.PublishMsg(again); err != nil {
+	again.Header = nats.Header{headerSeq: {"1"}, headerTime: {"2026-01-02T03:04:05Z"}, broker.HeaderPrev: {"0"}, events.HeaderEventID: {"1.0"}}
+	if err := nc.PublishMsg(again); err != nil {
 		t.Fatal(err)
 	}
 	grow(t, b, "s", 2, 1, last)

@@ -1,4 +1,4 @@
-package broker
+package eventlog
 
 import (
 	"context"
@@ -7,40 +7,49 @@ import (
 	"sync"
 	"time"
 
+	"streamer/internal/broker"
+
 	"github.com/nats-io/nats.go"
 )
 
-// watches are the sessions somebody tails: one NATS subscription each.
+// Headers that the server adds to a republished message.
+const (
+	headerSeq  = "Nats-Sequence"
+	headerTime = "Nats-Time-Stamp"
+)
+
+// watches are the sessions that have tails, with one NATS subscription each.
 type watches struct {
-	b  *Broker
+	l  *Log
 	mu sync.Mutex
 	of map[string]*watch // by token
 }
 
-// watch is one session's subscription to what the server republishes.
+// watch is one session's subscription to the events that the server republishes.
 type watch struct {
-	b     *Broker
+	l     *Log
 	token string
-	sub   *nats.Subscription
+	sub   *broker.Subscription
 
 	mu      sync.Mutex
 	tails   map[*tail]struct{}
-	seen    uint64 // the last sequence that came
+	seen    uint64 // the last sequence that arrived
 	checked time.Time
 }
 
-func newWatches(b *Broker) *watches { return &watches{b: b, of: map[string]*watch{}} }
-
-// join adds a tail to its session's watch, which begins with its first.
+// join adds a tail to the watch of its session, and starts that for the first.
 func (ws *watches) join(t *tail) (*watch, error) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	w := ws.of[t.token]
 	if w == nil {
-		w = &watch{b: ws.b, token: t.token, tails: map[*tail]struct{}{}}
+		w = &watch{l: ws.l, token: t.token, tails: map[*tail]struct{}{}}
 		var err error
-		if w.sub, err = ws.b.nc.Subscribe(chain(t.token), w.receive); err != nil {
-			return nil, fmt.Errorf("broker: watching session %s: %w", t.token, err)
+		if w.sub, err = ws.l.b.Subscribe(filterOf(t.token), w.receive, w.lost); err != nil {
+			return nil, fmt.Errorf("eventlog: watching session %s: %w", t.token, err)
+		}
+		if ws.of == nil {
+			ws.of = map[string]*watch{}
 		}
 		ws.of[t.token] = w
 	}
@@ -50,7 +59,7 @@ func (ws *watches) join(t *tail) (*watch, error) {
 	return w, nil
 }
 
-// leave takes a tail away, and the subscription with the last.
+// leave removes a tail, and the subscription with the last one.
 func (ws *watches) leave(t *tail) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -60,29 +69,12 @@ func (ws *watches) leave(t *tail) {
 	left := len(w.tails)
 	w.mu.Unlock()
 	if left == 0 {
-		w.sub.Unsubscribe()
+		w.sub.Close()
 		delete(ws.of, t.token)
 	}
 }
 
-// lostAll lets every tail read the log again.
-func (ws *watches) lostAll() {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	for _, w := range ws.of {
-		w.lost()
-	}
-}
-
-// lost tells that messages of a subscription were dropped.
-func (ws *watches) lost(subject string) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	if w := ws.of[sessionOf(subject)]; w != nil {
-		w.lost()
-	}
-}
-
+// lost makes every tail read the log again.
 func (w *watch) lost() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,39 +83,39 @@ func (w *watch) lost() {
 	}
 }
 
-// receive hands a republished event to every tail. It runs on the
-// subscription's goroutine and never waits.
+// receive passes a republished event to every tail. It runs on the
+// subscription's goroutine and never blocks.
 func (w *watch) receive(m *nats.Msg) {
-	s, ok := w.b.republished(m)
+	e, ok := w.l.republished(m)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seen = max(w.seen, s.Seq)
+	w.seen = max(w.seen, e.Seq)
 	for t := range w.tails {
 		if ok {
-			t.put(&s)
+			t.put(&e)
 		} else {
 			t.lose()
 		}
 	}
 }
 
-// republished reads what the server adds to a republished message. ok is false
-// for anything that is none, or no event: the log decides.
-func (b *Broker) republished(m *nats.Msg) (s Message, ok bool) {
+// republished parses a republished message. ok is false for any other message,
+// and for one that is no event: the tails then read the log.
+func (l *Log) republished(m *nats.Msg) (e Entry, ok bool) {
 	seq, err := strconv.ParseUint(m.Header.Get(headerSeq), 10, 64)
 	if err != nil {
-		return s, false
+		return e, false
 	}
 	at, err := time.Parse(time.RFC3339Nano, m.Header.Get(headerTime))
 	if err != nil {
-		return s, false
+		return e, false
 	}
-	s = b.logged(stored{seq, at, m.Subject, m.Header, m.Data})
-	return s, s.Forged == ""
+	e = l.entry(&broker.Message{Seq: seq, At: at, Subject: m.Subject, Header: m.Header, Data: m.Data})
+	return e, e.Forged == ""
 }
 
-// check compares the chain's end with what has come, once for all tails of the
-// session, and lets them read again where something is missing.
+// check compares the session's head with what has arrived, once for all tails of
+// the session, and makes them read again where an event is missing.
 func (w *watch) check(ctx context.Context, last uint64) {
 	w.mu.Lock()
 	due := time.Since(w.checked) > tailCheck/2
@@ -134,10 +126,10 @@ func (w *watch) check(ctx context.Context, last uint64) {
 	if !due {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, broker.AskTimeout)
 	defer cancel()
-	seq, _, err := w.b.ChainLast(ctx, w.token)
-	if err != nil { // the next check will tell
+	seq, _, err := w.l.Head(ctx, w.token)
+	if err != nil { // the next check will find out
 		return
 	}
 	w.mu.Lock()

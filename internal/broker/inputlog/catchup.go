@@ -1,228 +1,232 @@
-package broker
+package inputlog
 
 import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"streamer/internal/broker"
 )
 
 const (
-	// sweepFrom is about how many inputs all partitions are behind when one
-	// boards a sweep, by what is waiting for that one.
-	sweepFrom = 2_000
-	// sweepSpan is how far partitions may be apart that one sweep takes along:
-	// what the hindmost has not read yet is read once more for it.
-	sweepSpan = 20_000
-	// sweepTell is after how many inputs, none of them its own, a partition is
-	// told how far the sweep has come.
-	sweepTell = 5_000
-	// sweepGather is how long a sweep waits for others before it begins. Those
-	// who take partitions over together come at nearly the same time.
-	sweepGather = 20 * time.Millisecond
-	// sweepPatience is how long it waits for those that take nothing. Their
-	// owners may wait for events to be stored; the others must not.
-	sweepPatience = time.Second
-	// sweepSilence is how long a sweep may bring nothing.
-	sweepSilence = 5 * time.Second
-	sweepCredit  = 4 * readCredit
-	sweepRoom    = 4 // parts on their way to one partition
+	// catchUpFrom is the number of inputs that all partitions together must be
+	// behind for one to join the catch-up reader, estimated from the inputs
+	// waiting for that one.
+	catchUpFrom = 2_000
+	// catchUpSpan is the maximum distance between the positions of partitions that
+	// read together: the inputs that the last one lacks are read again for it.
+	catchUpSpan = 20_000
+	// progressEvery is the number of inputs of other partitions after which a
+	// member receives a position without inputs.
+	progressEvery = 5_000
+	// gatherTime is how long the reader waits for other partitions before it
+	// starts. Partitions that are taken over together join at nearly the same time.
+	gatherTime = 20 * time.Millisecond
+	// dispatchTimeout is how long it waits for members that receive nothing. Their
+	// owners may wait for events to be stored; the others must go on.
+	dispatchTimeout = time.Second
+	// catchUpSilence is the maximum time for which it may read nothing.
+	catchUpSilence = 5 * time.Second
+	catchUpCredit  = 4 * broker.ReadCredit
+	memberParts    = 4 // capacity of a member's queue
 
-	// How long a partition reads alone after a sweep that had too few aboard or
-	// broke off, after one that could not wait for it, and after one that brought
-	// nothing.
-	restFew    = 2 * time.Second
-	restLate   = 5 * time.Second
-	restBroken = time.Minute
+	// How long a partition reads alone after a run that had too few members or was
+	// interrupted, after one that could not wait for the partition, and after one
+	// that read nothing.
+	pauseFew    = 2 * time.Second
+	pauseLate   = 5 * time.Second
+	pauseBroken = time.Minute
 )
 
-// What ends a sweep's consumer.
+// Errors that end the consumer of the catch-up reader.
 var (
-	errRewind = errors.New("broker: somebody boarded further back")
-	errFew    = errors.New("broker: too few aboard")
-	errSwept  = errors.New("broker: the sweep is at the end")
+	errBack = errors.New("inputlog: a partition joined further back")
+	errFew  = errors.New("inputlog: too few members")
+	errDone = errors.New("inputlog: the catch-up reader is at the end")
 )
 
-// sweep reads the inputs of many partitions with one consumer without a filter,
-// while they are far behind. A consumer with a filter looks at every message it
-// passes, and for the server 16 of them cost several times what one costs that
-// takes all. At the stream's end filters cost nothing: there a sweep is over,
-// and each partition reads on by itself. So it does wherever something is
-// wrong, and finds what it is.
-type sweep struct {
-	b       *Broker
-	from    uint64        // sweepFrom
-	silence time.Duration // sweepSilence
+// catchUp is the shared catch-up reader: one consumer without a filter that reads
+// the inputs of many partitions while they are far behind. A consumer with a
+// filter looks at every message it passes, and for the server 16 of them cost
+// several times as much as one that delivers everything. At the stream's end
+// filters cost nothing: there the run ends, and each partition reads on alone. A
+// partition also reads alone after any problem, and reports what it is.
+type catchUp struct {
+	l       *Log
+	from    uint64        // catchUpFrom
+	silence time.Duration // catchUpSilence
+	runs    atomic.Uint64
 
 	mu      sync.Mutex
 	readers int         // partitions that are read, here or alone
-	riders  []*rider    // by partition, nil where it reads alone
-	alone   []time.Time // by partition: until when it does not board
-	aboard  int         // riders that are not nil
-	next    uint64      // of the next input that is read
-	top     uint64      // nobody has come further than this or next
-	rewind  bool        // next was set back
-	read    Witness     // the last input that was read
+	members []*member   // by partition, nil where it reads alone
+	alone   []time.Time // by partition: until when it does not join
+	joined  int         // members that are not nil
+	next    uint64      // sequence of the next input to read
+	top     uint64      // no member is further on than this or next
+	back    bool        // next was set back
+	read    broker.Witness
 	stop    context.CancelFunc
 }
 
-// rider is a partition that a sweep takes along.
-type rider struct {
+// member is a partition that joined the catch-up reader.
+type member struct {
 	partition int
-	in        chan part     // closed where it must go on alone
-	left      chan struct{} // closed when it takes nothing more
-	told      uint64        // next of the last part
+	in        chan part     // closed where it must read on alone
+	left      chan struct{} // closed when it receives nothing more
+	sent      uint64        // next of the last part
 }
 
-func newSweep(b *Broker) *sweep {
-	n := b.partitions
-	return &sweep{b: b, from: sweepFrom, silence: sweepSilence, riders: make([]*rider, n), alone: make([]time.Time, n)}
+func newCatchUp(l *Log, partitions int) *catchUp {
+	return &catchUp{l: l, from: catchUpFrom, silence: catchUpSilence, members: make([]*member, partitions), alone: make([]time.Time, partitions)}
 }
 
-// count notes that one more, or one fewer, partition is read.
-func (s *sweep) count(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.readers += n
+// count adds n to the number of partitions that are read.
+func (c *catchUp) count(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readers += n
 }
 
-// board takes a partition along that wants inputs from next on, of which so
-// many are waiting. It gives nil where the partition should read alone: where
-// it is not behind, where this process reads too few partitions for one
-// consumer to be cheaper, where the others are elsewhere in the stream, or
-// where it did not go well a while ago.
-func (s *sweep) board(partition int, next, waiting uint64) *rider {
-	if waiting*uint64(len(s.riders)) < s.from {
+// join adds a partition whose next input is next and which has waiting inputs at
+// the server. It returns nil if the partition should read alone: it is not far
+// behind, this process reads too few partitions for one consumer to be cheaper,
+// the other members are elsewhere in the stream, or the last run failed recently.
+func (c *catchUp) join(partition int, next, waiting uint64) *member {
+	if waiting*uint64(len(c.members)) < c.from {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
-	case s.few(s.readers) || s.riders[partition] != nil || time.Now().Before(s.alone[partition]):
+	case c.few(c.readers) || c.members[partition] != nil || time.Now().Before(c.alone[partition]):
 		return nil
-	case s.stop == nil:
+	case c.stop == nil:
 		var ctx context.Context
-		ctx, s.stop = context.WithCancel(context.Background())
-		s.next, s.top, s.rewind, s.read = next, next, false, Witness{}
-		go s.run(ctx)
-	case s.aboard == 0: // it ends
+		ctx, c.stop = context.WithCancel(context.Background())
+		c.next, c.top, c.back, c.read = next, next, false, broker.Witness{}
+		go c.run(ctx)
+	case c.joined == 0: // the run is ending
 		return nil
-	case next+sweepSpan < s.next || s.next+sweepSpan < next:
+	case next+catchUpSpan < c.next || c.next+catchUpSpan < next:
 		return nil
-	case next < s.next:
-		s.top = max(s.top, s.next)
-		s.next, s.rewind = next, true
+	case next < c.next:
+		c.top = max(c.top, c.next)
+		c.next, c.back = next, true
 	}
-	s.top = max(s.top, next)
-	r := &rider{partition: partition, in: make(chan part, sweepRoom), left: make(chan struct{}), told: next}
-	s.riders[partition] = r
-	s.aboard++
-	return r
+	c.top = max(c.top, next)
+	m := &member{partition: partition, in: make(chan part, memberParts), left: make(chan struct{}), sent: next}
+	c.members[partition] = m
+	c.joined++
+	return m
 }
 
-// few tells whether n consumers with filters are cheaper than one without, which
-// brings what belongs to others as well. As measured, that is so below a third
-// of all partitions.
-func (s *sweep) few(n int) bool { return n < max(2, len(s.riders)/3) }
+// few reports whether n consumers with filters are cheaper than one without,
+// which also reads the inputs of other partitions. By measurement, that is so
+// below a third of all partitions.
+func (c *catchUp) few(n int) bool { return n < max(2, len(c.members)/3) }
 
-// leave lets a partition go. Who reads it calls it once.
-func (s *sweep) leave(r *rider) {
-	close(r.left)
-	s.drop(r, 0)
+// leave removes a member. The partition's reader calls it once.
+func (c *catchUp) leave(m *member) {
+	close(m.left)
+	c.drop(m, 0)
 }
 
-// drop takes a partition no further, and has it read alone for a while.
-func (s *sweep) drop(r *rider, rest time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.riders[r.partition] != r {
+// drop removes a member, which then reads alone for a while.
+func (c *catchUp) drop(m *member, pause time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.members[m.partition] != m {
 		return
 	}
-	s.riders[r.partition] = nil
-	s.alone[r.partition] = time.Now().Add(rest)
-	if s.aboard--; s.aboard == 0 && s.stop != nil {
-		s.stop()
+	c.members[m.partition] = nil
+	c.alone[m.partition] = time.Now().Add(pause)
+	if c.joined--; c.joined == 0 && c.stop != nil {
+		c.stop()
 	}
 }
 
-// run reads until the stream's end, or few are aboard, or something is wrong.
-func (s *sweep) run(ctx context.Context) {
-	gather := time.NewTimer(sweepGather)
+// run reads until the stream's end, or there are few members, or a problem.
+func (c *catchUp) run(ctx context.Context) {
+	gather := time.NewTimer(gatherTime)
 	defer gather.Stop()
 	select {
 	case <-gather.C:
 	case <-ctx.Done():
 	}
-	s.mu.Lock()
-	few := s.few(s.aboard)
-	s.mu.Unlock()
+	c.mu.Lock()
+	few := c.few(c.joined)
+	c.mu.Unlock()
 	if few {
-		s.over(restFew)
+		c.end(pauseFew)
 		return
 	}
-	s.b.counts.swept.Add(1)
-	silence := time.AfterFunc(s.silence, s.stop)
+	c.runs.Add(1)
+	silence := time.AfterFunc(c.silence, c.stop)
 	defer silence.Stop()
-	r := reading{stream: streamInputs, credit: sweepCredit, position: s.position}
-	rest := restBroken // where it brings nothing at all
-	r.deliver = func(batch []stored, pending uint64) error {
+	r := broker.Reading{Stream: broker.StreamInputs, Credit: catchUpCredit, Position: c.position}
+	pause := pauseBroken // where it reads nothing at all
+	r.Deliver = func(batch []broker.Message, pending uint64) error {
 		if len(batch) > 0 {
-			silence.Reset(s.silence)
-			rest = restFew
+			silence.Reset(c.silence)
+			pause = pauseFew
 		}
-		return s.deal(ctx, batch, pending)
+		return c.dispatch(ctx, batch, pending)
 	}
-	err := errRewind
-	for errors.Is(err, errRewind) {
-		err = s.b.read(ctx, r, s.begin())
+	err := errBack
+	for errors.Is(err, errBack) {
+		err = c.l.b.Read(ctx, r, c.begin())
 	}
-	if errors.Is(err, errSwept) {
-		rest = 0
+	if errors.Is(err, errDone) {
+		pause = 0
 	}
-	s.over(rest)
+	c.end(pause)
 }
 
-// begin gives where to read from.
-func (s *sweep) begin() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rewind = false
-	return s.next
+// begin returns the sequence to read from.
+func (c *catchUp) begin() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.back = false
+	return c.next
 }
 
-// over lets all go, to read alone for a while at least.
-func (s *sweep) over(rest time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for p, r := range s.riders {
-		if r != nil {
-			close(r.in)
-			s.riders[p], s.alone[p] = nil, time.Now().Add(rest)
+// end lets all members read alone, for pause at least.
+func (c *catchUp) end(pause time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for p, m := range c.members {
+		if m != nil {
+			close(m.in)
+			c.members[p], c.alone[p] = nil, time.Now().Add(pause)
 		}
 	}
-	s.aboard = 0
-	s.stop()
-	s.stop = nil
+	c.joined = 0
+	c.stop()
+	c.stop = nil
 }
 
-// position ends the sweep where the stream no longer has what is to be read, or
-// has lost its end: who has come further would take new inputs for old ones.
-func (s *sweep) position(ctx context.Context, next uint64) error {
-	state, err := s.b.bounds(ctx, streamInputs)
+// position ends the run where the stream no longer has the inputs to be read, or
+// has lost its end: a member that is further on would take new inputs for old
+// ones.
+func (c *catchUp) position(ctx context.Context, next uint64) error {
+	bounds, err := c.l.b.Bounds(ctx, broker.StreamInputs)
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	top, read := s.top, s.read
-	s.mu.Unlock()
-	if next < state.First || max(next, top) > state.Last+1 {
-		return errStop
+	c.mu.Lock()
+	top, read := c.top, c.read
+	c.mu.Unlock()
+	if next < bounds.First || max(next, top) > bounds.Last+1 {
+		return broker.ErrStop
 	}
 	if read.Seq == 0 {
 		return nil
 	}
-	if same, err := s.b.witnessed(ctx, read); err != nil || !same {
-		return errors.Join(errStop, err)
+	if same, err := c.l.has(ctx, read); err != nil || !same {
+		return errors.Join(broker.ErrStop, err)
 	}
 	return nil
 }

@@ -1,7 +1,8 @@
-package broker
+package inputlog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,7 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
+	"streamer/internal/inputs"
+
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 )
 
 // ofPartition gives the sequences of a partition's inputs from one on.
@@ -22,9 +28,9 @@ func ofPartition(all [][]uint64, p int, from uint64) []uint64 {
 
 // swept fills a broker whose partitions are far behind from ten inputs on, and
 // gives the sequences of each partition, read alone.
-func swept(t *testing.T, partitions, n int) (*Broker, [][]uint64) {
+func behind(t *testing.T, partitions, n int) (testLog, [][]uint64) {
 	t.Helper()
-	b := start(t, Options{Partitions: partitions})
+	b := start(t, broker.Options{Partitions: partitions})
 	fill(t, b, n, 97, []byte(`{}`))
 	all := make([][]uint64, partitions)
 	for p := range all {
@@ -32,23 +38,23 @@ func swept(t *testing.T, partitions, n int) (*Broker, [][]uint64) {
 			all[p] = append(all[p], in.Seq)
 		}
 	}
-	if c := b.Counts().Swept; c != 0 {
+	if c := b.CatchUps(); c != 0 {
 		t.Fatalf("got %d sweeps where partitions were read one by one, want none", c)
 	}
-	b.sweep.from = 10
+	b.catchUp.from = 10
 	return b, all
 }
 
 // readTogether reads all partitions at once, each from its place, until it is
 // caught up. pause is called with each batch.
-func readTogether(t *testing.T, b *Broker, all [][]uint64, from []uint64, pause func(p int)) {
+func readTogether(t *testing.T, b testLog, all [][]uint64, from []uint64, pause func(p int)) {
 	t.Helper()
 	var reads sync.WaitGroup
 	for p := range all {
 		reads.Go(func() {
 			var got []uint64
 			last := from[p]
-			err := b.Inputs(deadline(t), p, from[p], func(batch []Input, next uint64, caughtUp bool) error {
+			err := b.Inputs(brokertest.Deadline(t), p, from[p], func(batch []inputs.Input, next uint64, caughtUp bool) error {
 				pause(p)
 				for _, in := range batch {
 					got = append(got, in.Seq)
@@ -73,37 +79,37 @@ func readTogether(t *testing.T, b *Broker, all [][]uint64, from []uint64, pause 
 	reads.Wait()
 }
 
-// TestSweep: partitions that are far behind together are read by one consumer,
+// TestCatchUp: partitions that are far behind together are read by one consumer,
 // and each gets what it gets alone.
-func TestSweep(t *testing.T) {
-	b, all := swept(t, 4, 5000)
+func TestCatchUp(t *testing.T) {
+	b, all := behind(t, 4, 5000)
 	readTogether(t, b, all, []uint64{1, 1, 1, 1}, func(int) {})
-	if c := b.Counts().Swept; c == 0 {
+	if c := b.CatchUps(); c == 0 {
 		t.Error("got no sweep")
 	}
 }
 
-// TestSweepIsOnlyForMany: where this process reads few of the partitions, one
+// TestCatchUpIsOnlyForMany: where this process reads few of the partitions, one
 // consumer for all would bring too much that nobody wants.
-func TestSweepIsOnlyForMany(t *testing.T) {
-	b, all := swept(t, 12, 1000)
+func TestCatchUpIsOnlyForMany(t *testing.T) {
+	b, all := behind(t, 12, 1000)
 	readTogether(t, b, all[:3], []uint64{1, 1, 1}, func(int) {})
-	if c := b.Counts().Swept; c != 0 {
+	if c := b.CatchUps(); c != 0 {
 		t.Errorf("got %d sweeps, want none", c)
 	}
 	for range 10 { // they have to begin at nearly the same time
 		readTogether(t, b, all[:4], []uint64{1, 1, 1, 1}, func(int) {})
-		if b.Counts().Swept > 0 {
+		if b.CatchUps() > 0 {
 			return
 		}
 	}
 	t.Error("got no sweep of a third of them")
 }
 
-// TestSweepLeavesBehind: a partition whose owner takes nothing holds up no
+// TestCatchUpDropsAStalledMember: a partition whose owner takes nothing holds up no
 // other, and gets all of its inputs later.
-func TestSweepLeavesBehind(t *testing.T) {
-	b, all := swept(t, 4, 20_000)
+func TestCatchUpDropsAStalledMember(t *testing.T) {
+	b, all := behind(t, 4, 20_000)
 	var others sync.WaitGroup
 	others.Add(3)
 	done := [4]sync.Once{}
@@ -116,17 +122,18 @@ func TestSweepLeavesBehind(t *testing.T) {
 			done[p].Do(others.Done)
 		}
 	})
-	if c := b.Counts().Swept; c == 0 {
+	if c := b.CatchUps(); c == 0 {
 		t.Error("got no sweep")
 	}
 }
 
-// TestSweepAnyWay: wherever the partitions begin, however their owners dawdle
+// TestCatchUpUnderDisturbance: wherever the partitions begin, however their owners dawdle
 // and whatever happens to the connection, each gets its inputs, once and in
 // order.
-func TestSweepAnyWay(t *testing.T) {
+func TestCatchUpUnderDisturbance(t *testing.T) {
 	const n = 4000
-	b, all := swept(t, 6, n)
+	b, all := behind(t, 6, n)
+	nc := brokertest.Connect(t, b.Broker)
 	for seed := range uint64(12) {
 		from := make([]uint64, len(all))
 		dice := make([]*rand.Rand, len(all))
@@ -138,75 +145,86 @@ func TestSweepAnyWay(t *testing.T) {
 			}
 		}
 		ctx, stop := context.WithCancel(context.Background())
-		var shaken sync.WaitGroup
-		shaken.Go(func() { shake(ctx, b) })
+		var disturbed sync.WaitGroup
+		disturbed.Go(func() { disturb(ctx, t, nc) })
 		readTogether(t, b, all, from, func(p int) {
 			if dice[p].IntN(4) == 0 {
 				time.Sleep(time.Duration(dice[p].IntN(int(5 * time.Millisecond)))) // an owner that works
 			}
 		})
 		stop()
-		shaken.Wait()
+		disturbed.Wait()
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if c := b.Counts().Swept; c == 0 {
+	if c := b.CatchUps(); c == 0 {
 		t.Error("got no sweep")
 	}
 }
 
-// shake has all consumers made again, again and again.
-func shake(ctx context.Context, b *Broker) {
+// disturb deletes all consumers every 30 ms, so that their readers create others.
+func disturb(ctx context.Context, t *testing.T, nc *nats.Conn) {
 	tick := time.NewTicker(30 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			b.again.fire()
+			deleteConsumers(t, nc)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// TestSweepPassesWhatIsDeleted: a message that somebody deleted by hand is no
+// deleteConsumers deletes the consumers of the input stream.
+func deleteConsumers(t *testing.T, nc *nats.Conn) {
+	t.Helper()
+	var list struct {
+		Consumers []string `json:"consumers"`
+	}
+	if err := json.Unmarshal(brokertest.Request(t, nc, "$JS.API.CONSUMER.NAMES."+broker.StreamInputs, "{}"), &list); err != nil {
+		t.Error(err)
+	}
+	for _, name := range list.Consumers {
+		// It fails where the reader deleted the consumer first.
+		_, _ = nc.Request("$JS.API.CONSUMER.DELETE."+broker.StreamInputs+"."+name, nil, brokertest.Within)
+	}
+}
+
+// TestCatchUpSkipsDeletedInputs: a message that somebody deleted by hand is no
 // loss to anybody.
-func TestSweepPassesWhatIsDeleted(t *testing.T) {
-	b, all := swept(t, 2, 5000)
+func TestCatchUpSkipsDeletedInputs(t *testing.T) {
+	b, all := behind(t, 2, 5000)
+	nc := brokertest.Connect(t, b.Broker)
 	for p := range all {
 		gone := len(all[p]) / 2
-		err := b.ask(deadline(t), "$JS.API.STREAM.MSG.DELETE."+streamInputs, map[string]any{"seq": all[p][gone]}, &failure{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		brokertest.Request(t, nc, "$JS.API.STREAM.MSG.DELETE."+broker.StreamInputs, fmt.Sprintf(`{"seq":%d}`, all[p][gone]))
 		all[p] = slices.Delete(all[p], gone, gone+1)
 	}
 	readTogether(t, b, all, []uint64{1, 1}, func(int) {})
-	if c := b.Counts().Swept; c != 1 {
+	if c := b.CatchUps(); c != 1 {
 		t.Errorf("got %d sweeps, want one that goes on", c)
 	}
 }
 
-// TestSweepMisses: where inputs expire before a sweep comes to them, every
+// TestCatchUpReportsLostInputs: where inputs expire before a sweep comes to them, every
 // partition that it took along stops, and gets nothing from behind them.
-func TestSweepMisses(t *testing.T) {
+func TestCatchUpReportsLostInputs(t *testing.T) {
 	const first = 15_000
-	b, all := swept(t, 4, 20_000)
-	var purge sync.Once
+	b, all := behind(t, 4, 20_000)
+	var once sync.Once
 	var reads sync.WaitGroup
 	for p := range all {
 		reads.Go(func() {
 			last := uint64(0)
-			err := b.Inputs(deadline(t), p, 1, func(batch []Input, _ uint64, caughtUp bool) error {
+			err := b.Inputs(brokertest.Deadline(t), p, 1, func(batch []inputs.Input, _ uint64, caughtUp bool) error {
 				if len(batch) > 0 {
 					last = batch[len(batch)-1].Seq
 				}
-				if b.Counts().Swept > 0 {
-					purge.Do(func() {
-						if err := b.ask(deadline(t), apiPurge+streamInputs, map[string]any{"seq": first}, &failure{}); err != nil {
-							t.Error(err)
-						}
+				if b.CatchUps() > 0 {
+					once.Do(func() {
+						purge(t, b, fmt.Sprintf(`{"seq":%d}`, first))
 					})
 				}
 				if caughtUp {
@@ -214,7 +232,7 @@ func TestSweepMisses(t *testing.T) {
 				}
 				return nil
 			})
-			var lost *InputLostError
+			var lost *LostError
 			if !errors.As(err, &lost) || lost.First != first || lost.From <= last || last >= first {
 				t.Errorf("partition %d: got %v after %d, want that inputs from there to %d are lost", p, err, last, first)
 			}
@@ -223,128 +241,128 @@ func TestSweepMisses(t *testing.T) {
 	reads.Wait()
 }
 
-// TestSweepNeedsMany: where few partitions are behind, each reads alone, though
+// TestCatchUpNeedsMany: where few partitions are behind, each reads alone, though
 // the process reads all of them.
-func TestSweepNeedsMany(t *testing.T) {
-	b, all := swept(t, 4, 8000)
+func TestCatchUpNeedsMany(t *testing.T) {
+	b, all := behind(t, 4, 8000)
 	end := all[0][len(all[0])-1]
 	readTogether(t, b, all, []uint64{1, end + 1, end + 1, end + 1}, func(int) {})
-	if c := b.Counts().Swept; c != 0 {
+	if c := b.CatchUps(); c != 0 {
 		t.Errorf("got %d sweeps for one partition, want none", c)
 	}
 
-	s, riders := aboard(12, 1)
-	batch := []stored{{seq: 1, subject: "_llm.0.s.delta"}}
-	for _, r := range riders[4:] {
+	s, members := joined(12, 1)
+	batch := []broker.Message{{Seq: 1, Subject: "_llm.0.s.delta"}}
+	for _, r := range members[4:] {
 		s.leave(r)
 	}
-	if err := s.deal(deadline(t), batch, 1); err != nil {
+	if err := s.dispatch(brokertest.Deadline(t), batch, 1); err != nil {
 		t.Errorf("with a third aboard: %v", err)
 	}
-	s.leave(riders[3])
-	if err := s.deal(deadline(t), batch, 1); !errors.Is(err, errFew) {
+	s.leave(members[3])
+	if err := s.dispatch(brokertest.Deadline(t), batch, 1); !errors.Is(err, errFew) {
 		t.Errorf("with fewer aboard: got %v, want %v", err, errFew)
 	}
 }
 
-// TestSweepRefused: where the server lets nobody read without a filter, the
+// TestCatchUpWithoutPermission: where the server lets nobody read without a filter, the
 // partitions read on alone, and try no more for a while.
-func TestSweepRefused(t *testing.T) {
-	s := newTestServer(t)
-	s.stop()
-	s.opts.NoAuthUser = localUser
-	s.opts.Users = []*server.User{{Username: localUser, Permissions: &server.Permissions{
-		Publish: &server.SubjectPermission{Deny: []string{apiConsumerCreate + streamInputs + ".*"}},
+func TestCatchUpWithoutPermission(t *testing.T) {
+	s := brokertest.NewServer(t)
+	s.Stop()
+	s.Options.NoAuthUser = "local"
+	s.Options.Users = []*server.User{{Username: "local", Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Deny: []string{"$JS.API.CONSUMER.CREATE." + broker.StreamInputs + ".*"}},
 	}}}
-	s.start()
-	b := start(t, Options{URL: s.url(), Partitions: 2})
+	s.Start()
+	b := start(t, broker.Options{URL: s.URL(), Partitions: 2})
 	fill(t, b, 4000, 97, []byte(`{}`))
-	b.sweep.from, b.sweep.silence = 10, 100*time.Millisecond
+	b.catchUp.from, b.catchUp.silence = 10, 100*time.Millisecond
 	var reads sync.WaitGroup
 	for p := range 2 {
 		reads.Go(func() { collect(t, b, p, 1, untilCaughtUp) })
 	}
 	reads.Wait()
-	if c := b.Counts().Swept; c != 1 {
+	if c := b.CatchUps(); c != 1 {
 		t.Errorf("got %d sweeps, want one", c)
 	}
 }
 
 // aboard gives a sweep that stands still, and those that it takes along.
-func aboard(partitions int, next uint64) (*sweep, []*rider) {
-	s := newSweep(&Broker{partitions: partitions})
-	s.readers, s.next, s.stop, s.aboard = partitions, next, func() {}, 1 // somebody else, for the moment
-	var riders []*rider
+func joined(partitions int, next uint64) (*catchUp, []*member) {
+	s := newCatchUp(nil, partitions)
+	s.readers, s.next, s.stop, s.joined = partitions, next, func() {}, 1 // somebody else, for the moment
+	var members []*member
 	for p := range partitions {
-		riders = append(riders, s.board(p, next, sweepFrom))
+		members = append(members, s.join(p, next, catchUpFrom))
 	}
-	s.aboard--
-	return s, riders
+	s.joined--
+	return s, members
 }
 
-// TestSweepTells: a partition that has nothing among many inputs hears how far
+// TestCatchUpReportsProgress: a partition that has nothing among many inputs hears how far
 // the sweep has come, and where it ends.
-func TestSweepTells(t *testing.T) {
-	s, riders := aboard(2, 1)
-	for seq := uint64(1); seq <= sweepTell+2; seq++ {
-		s.giveAll(riders, []stored{{seq: seq, subject: "_llm.1.s.delta"}}, seq+1, seq == sweepTell+2)
-		if got := len((<-riders[1].in).batch); got != 1 {
+func TestCatchUpReportsProgress(t *testing.T) {
+	s, members := joined(2, 1)
+	for seq := uint64(1); seq <= progressEvery+2; seq++ {
+		s.sendAll(members, []broker.Message{{Seq: seq, Subject: "_llm.1.s.delta"}}, seq+1, seq == progressEvery+2)
+		if got := len((<-members[1].in).batch); got != 1 {
 			t.Fatalf("got %d inputs, want each", got)
 		}
 	}
-	for _, want := range []uint64{sweepTell + 1, sweepTell + 3} {
-		if p := <-riders[0].in; len(p.batch) != 0 || p.next != want {
+	for _, want := range []uint64{progressEvery + 1, progressEvery + 3} {
+		if p := <-members[0].in; len(p.batch) != 0 || p.next != want {
 			t.Errorf("got %d inputs up to %d, want none up to %d", len(p.batch), p.next, want)
 		}
 	}
 }
 
-// TestSweepWaitsOnce: however many take nothing, the others wait for them
+// TestCatchUpWaitsOnce: however many take nothing, the others wait for them
 // together, and who was left behind does not board again at once, which would
 // take all the others back.
-func TestSweepWaitsOnce(t *testing.T) {
+func TestCatchUpWaitsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, riders := aboard(8, 1)
+		s, members := joined(8, 1)
 		began := time.Now()
-		for seq := range uint64(sweepRoom + 1) {
-			var batch []stored
-			for p := range riders {
-				batch = append(batch, stored{seq: seq, subject: fmt.Sprintf("_llm.%d.s.delta", p)})
+		for seq := range uint64(memberParts + 1) {
+			var batch []broker.Message
+			for p := range members {
+				batch = append(batch, broker.Message{Seq: seq, Subject: fmt.Sprintf("_llm.%d.s.delta", p)})
 			}
-			s.giveAll(riders, batch, seq+1, false)
+			s.sendAll(members, batch, seq+1, false)
 		}
-		if took := time.Since(began); took != sweepPatience {
-			t.Errorf("waited for %v, want %v", took, sweepPatience)
+		if took := time.Since(began); took != dispatchTimeout {
+			t.Errorf("waited for %v, want %v", took, dispatchTimeout)
 		}
-		if s.board(0, 1, sweepFrom) != nil {
+		if s.join(0, 1, catchUpFrom) != nil {
 			t.Error("who took nothing boards again at once")
 		}
-		time.Sleep(restLate)
-		s.aboard++ // somebody else
-		if s.board(0, 1, sweepFrom) == nil {
+		time.Sleep(pauseLate)
+		s.joined++ // somebody else
+		if s.join(0, 1, catchUpFrom) == nil {
 			t.Error("who took nothing never boards again")
 		}
 	})
 }
 
-// TestSweepOfALostEnd: somebody has come further than the stream reaches now,
+// TestCatchUpOfALostEnd: somebody has come further than the stream reaches now,
 // and would miss what is stored there.
-func TestSweepOfALostEnd(t *testing.T) {
-	b := start(t, Options{Partitions: 2})
+func TestCatchUpOfALostEnd(t *testing.T) {
+	b := start(t, broker.Options{Partitions: 2})
 	fill(t, b, 10, 2, nil)
-	s, _ := aboard(2, 1)
-	s.b = b
-	if err := s.position(deadline(t), 11); err != nil {
+	s, _ := joined(2, 1)
+	s.l = b.Log
+	if err := s.position(brokertest.Deadline(t), 11); err != nil {
 		t.Errorf("got %v at the end of the stream", err)
 	}
 	s.next = 12 // and those who are aboard
 	s.alone[1] = time.Time{}
-	s.leave(s.riders[1])
-	if s.board(1, 5, sweepFrom) == nil || !s.rewind {
+	s.leave(s.members[1])
+	if s.join(1, 5, catchUpFrom) == nil || !s.back {
 		t.Error("a partition that is further back does not make the sweep go back")
 	}
-	if err := s.position(deadline(t), 5); !errors.Is(err, errStop) {
-		t.Errorf("got %v where somebody is behind the end, want %v", err, errStop)
+	if err := s.position(brokertest.Deadline(t), 5); !errors.Is(err, broker.ErrStop) {
+		t.Errorf("got %v where somebody is behind the end, want %v", err, broker.ErrStop)
 	}
 }
 

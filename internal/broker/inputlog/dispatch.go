@@ -1,105 +1,113 @@
-package broker
+package inputlog
 
 import (
 	"context"
 	"errors"
 	"slices"
+
+	"streamer/internal/broker"
 )
 
-// part is what a partition has among some inputs in a row.
+// part is a partition's share of consecutive inputs.
 type part struct {
-	batch []stored
-	next  uint64 // it has no other below this
-	read  Witness
+	batch []broker.Message
+	next  uint64 // the partition has no other input below this
+	read  broker.Witness
 }
 
-// deal gives each partition what is its own.
-func (s *sweep) deal(ctx context.Context, batch []stored, pending uint64) error {
-	riders, from, next, err := s.move(batch)
+// dispatch sends each member its part of a batch.
+func (c *catchUp) dispatch(ctx context.Context, batch []broker.Message, pending uint64) error {
+	members, from, next, err := c.move(batch)
 	if err != nil {
 		return err
 	}
-	if next-from != uint64(len(batch)) { // some are no longer there
-		state, err := s.b.bounds(ctx, streamInputs)
-		if err != nil || state.First > from || s.b.old(batch[0].at, expiryEdge) {
-			return errors.Join(errStop, err)
+	if next-from != uint64(len(batch)) { // some are no longer stored
+		bounds, err := c.l.b.Bounds(ctx, broker.StreamInputs)
+		if err != nil || bounds.First > from || c.l.expired(batch[0].At, expiryEdge) {
+			return errors.Join(broker.ErrStop, err)
 		}
 	}
-	s.giveAll(riders, batch, next, pending == 0)
+	c.sendAll(members, batch, next, pending == 0)
 	if pending == 0 {
-		return errSwept
+		return errDone
 	}
 	return nil
 }
 
-// move moves the sweep behind a batch, and gives who is aboard. Who boards from
-// then on and wants some of the batch makes it rewind.
-func (s *sweep) move(batch []stored) (riders []*rider, from, next uint64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// move sets the next sequence after a batch and returns the members. A partition
+// that joins later and lacks some of the batch sets the sequence back.
+func (c *catchUp) move(batch []broker.Message) (members []*member, from, next uint64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
-	case s.rewind:
-		return nil, 0, 0, errRewind
-	case s.few(s.aboard):
+	case c.back:
+		return nil, 0, 0, errBack
+	case c.few(c.joined):
 		return nil, 0, 0, errFew
 	}
-	from = s.next
+	from = c.next
 	if n := len(batch); n > 0 {
-		s.next = batch[n-1].seq + 1
-		s.read = Witness{batch[n-1].seq, batch[n-1].at}
+		c.next = batch[n-1].Seq + 1
+		c.read = witness(batch)
 	}
-	return slices.Clone(s.riders), from, s.next, nil
+	return slices.Clone(c.members), from, c.next, nil
 }
 
-// giveAll hands over the parts of a batch, empty ones now and then and at the
-// end.
-func (s *sweep) giveAll(riders []*rider, batch []stored, next uint64, end bool) {
-	patience, stop := context.WithTimeout(context.Background(), sweepPatience)
-	defer stop()
-	var read Witness
-	if n := len(batch); n > 0 {
-		read = Witness{batch[n-1].seq, batch[n-1].at}
+// witness returns the last input of a batch, zero if it is empty.
+func witness(batch []broker.Message) broker.Witness {
+	if len(batch) == 0 {
+		return broker.Witness{}
 	}
-	parts := byPartition(batch, riders)
-	for p, r := range riders {
-		if r != nil && (end || len(parts[p]) > 0 || next >= r.told+sweepTell) {
-			s.give(patience, r, part{parts[p], next, read})
+	last := &batch[len(batch)-1]
+	return broker.Witness{Seq: last.Seq, At: last.At}
+}
+
+// sendAll sends the parts of a batch, with empty ones from time to time and at
+// the end.
+func (c *catchUp) sendAll(members []*member, batch []broker.Message, next uint64, end bool) {
+	timeout, stop := context.WithTimeout(context.Background(), dispatchTimeout)
+	defer stop()
+	read := witness(batch)
+	parts := byPartition(batch, members)
+	for p, m := range members {
+		if m != nil && (end || len(parts[p]) > 0 || next >= m.sent+progressEvery) {
+			c.send(timeout, m, part{parts[p], next, read})
 		}
 	}
 }
 
-// give hands over a part, unless the rider takes nothing for too long.
-func (s *sweep) give(patience context.Context, r *rider, p part) {
-	r.told = p.next
+// send sends a part, or drops a member that does not receive it in time.
+func (c *catchUp) send(timeout context.Context, m *member, p part) {
+	m.sent = p.next
 	select {
-	case r.in <- p:
+	case m.in <- p:
 		return
 	default:
 	}
 	select {
-	case r.in <- p:
-	case <-r.left:
-	case <-patience.Done():
-		s.drop(r, restLate)
-		close(r.in)
+	case m.in <- p:
+	case <-m.left:
+	case <-timeout.Done():
+		c.drop(m, pauseLate)
+		close(m.in)
 	}
 }
 
-// byPartition gives the messages of each rider.
-func byPartition(batch []stored, riders []*rider) [][]stored {
-	of, size := make([]int, len(batch)), make([]int, len(riders))
+// byPartition returns the messages of each member.
+func byPartition(batch []broker.Message, members []*member) [][]broker.Message {
+	of, size := make([]int, len(batch)), make([]int, len(members))
 	for i := range batch {
-		if of[i], _ = partitionOf(batch[i].subject); of[i] < len(riders) {
+		if of[i], _ = partitionOf(batch[i].Subject); of[i] < len(members) {
 			size[of[i]]++
 		}
 	}
-	parts := make([][]stored, len(riders))
-	for i, m := range batch {
-		if p := of[i]; p < len(riders) && riders[p] != nil {
+	parts := make([][]broker.Message, len(members))
+	for i := range batch {
+		if p := of[i]; p < len(members) && members[p] != nil {
 			if parts[p] == nil {
-				parts[p] = make([]stored, 0, size[p])
+				parts[p] = make([]broker.Message, 0, size[p])
 			}
-			parts[p] = append(parts[p], m)
+			parts[p] = append(parts[p], batch[i])
 		}
 	}
 	return parts

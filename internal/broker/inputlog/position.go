@@ -1,4 +1,4 @@
-package broker
+package inputlog
 
 import (
 	"cmp"
@@ -6,92 +6,91 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"streamer/internal/broker"
 )
 
-// InputLostError says that inputs from From on are no longer in the stream,
-// whose first is First.
-type InputLostError struct {
+// LostError reports that inputs from From on are no longer in the log, whose
+// first input is First.
+type LostError struct {
 	From, First uint64
 }
 
-// Error says what is lost.
-func (e *InputLostError) Error() string {
-	return fmt.Sprintf("broker: inputs from %d on are wanted, but the stream begins at %d", e.From, e.First)
+// Error returns the text with both sequences.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("inputlog: inputs from %d on are wanted, but the log begins at %d", e.From, e.First)
 }
 
-// InputAheadError says that From is beyond the stream's end, Last: the stream
-// has lost its end, as a power failure can do.
-type InputAheadError struct {
+// AheadError reports that From is beyond the log's last input, Last: the log has
+// lost its end, as a power failure can do.
+type AheadError struct {
 	From, Last uint64
 }
 
-// Error says what is missing.
-func (e *InputAheadError) Error() string {
-	return fmt.Sprintf("broker: inputs from %d on are wanted, but the stream ends at %d: its end was lost", e.From, e.Last)
+// Error returns the text with both sequences.
+func (e *AheadError) Error() string {
+	return fmt.Sprintf("inputlog: inputs from %d on are wanted, but the log ends at %d: its end was lost", e.From, e.Last)
 }
 
-// InputBounds gives the sequences of the first and the last input. In an
-// empty stream first is last + 1.
-func (b *Broker) InputBounds(ctx context.Context) (first, last uint64, err error) {
-	state, err := b.bounds(ctx, streamInputs)
-	return state.First, state.Last, err
-}
-
-// InputPosition gives where a partition stands of which every input below next
-// has been delivered: further on, where only other partitions have anything
-// there. It returns an *InputLostError as Inputs does.
-func (b *Broker) InputPosition(ctx context.Context, partition int, next uint64) (uint64, error) {
-	r := &inputReader{b: b, partition: partition, last: next - 1, next: next}
+// InputPosition returns the position of a partition of which every input below
+// next has been delivered. It is further on where only other partitions have
+// inputs there. It returns a *LostError as Inputs does.
+func (l *Log) InputPosition(ctx context.Context, partition int, next uint64) (uint64, error) {
+	r := &reader{l: l, partition: partition, last: next - 1, next: next}
 	_, err := r.advance(ctx)
 	return r.next, err
 }
 
 // saw notes an input below the position.
-func (r *inputReader) saw(w Witness) {
+func (r *reader) saw(w broker.Witness) {
 	if w.Seq > r.read.Seq {
 		r.read = w
 	}
 }
 
-// position checks that the stream still has what was read and what is to be
-// read next. A stale answer that the stream ends earlier is given some time.
-func (r *inputReader) position(ctx context.Context, _ uint64) error {
+// positionTries is the number of answers that must agree that the log lost its
+// end: an outdated leader can report an earlier end.
+const positionTries = 6
+
+// position checks that the log still has the input that was read last and the
+// one to be read next.
+func (r *reader) position(ctx context.Context, _ uint64) error {
 	for try := 0; ; try++ {
 		err := r.rewound(ctx)
 		if err == nil {
 			_, err = r.advance(ctx)
 		}
-		_, ahead := errors.AsType[*InputAheadError](err)
-		_, rewound := errors.AsType[*InputRewoundError](err)
-		if !ahead && !rewound || try == 5 {
+		_, ahead := errors.AsType[*AheadError](err)
+		_, rewound := errors.AsType[*RewoundError](err)
+		if !ahead && !rewound || try == positionTries-1 {
 			return err
 		}
-		if err := r.b.again.pause(ctx, backoff(try)); err != nil {
+		if err := r.l.b.Backoff(ctx, try); err != nil {
 			return err
 		}
 	}
 }
 
-// rewound returns an *InputRewoundError where the stream has another input than
-// the one that was read.
-func (r *inputReader) rewound(ctx context.Context) error {
+// rewound returns a *RewoundError if the log has another input than the one that
+// was read.
+func (r *reader) rewound(ctx context.Context) error {
 	if r.read.Seq == 0 {
 		return nil
 	}
-	same, err := r.b.witnessed(ctx, r.read)
+	same, err := r.l.has(ctx, r.read)
 	if err == nil && !same {
-		return &InputRewoundError{Seq: r.read.Seq}
+		return &RewoundError{Seq: r.read.Seq}
 	}
 	return err
 }
 
-// idle tells where the position is, where other partitions have moved it, and
-// that nothing is waiting, where what was waiting has been deleted.
-func (r *inputReader) idle(ctx context.Context) error {
+// idle delivers an empty batch where the position moved because of other
+// partitions, or where the inputs that were waiting have been deleted.
+func (r *reader) idle(ctx context.Context) error {
 	before := r.next
 	clear, err := r.advance(ctx)
-	if ahead := (*InputAheadError)(nil); errors.As(err, &ahead) {
-		return nil // a stale answer; else the consumer is lost as well
+	if ahead := (*AheadError)(nil); errors.As(err, &ahead) {
+		return nil // an outdated answer; else the consumer is lost as well
 	}
 	if err != nil || !clear || r.next == before && r.caughtUp {
 		return err
@@ -99,46 +98,46 @@ func (r *inputReader) idle(ctx context.Context) error {
 	return r.take(nil, r.next, true)
 }
 
-// look is where the stream ended at a moment, when the partition had been read
-// up to an input.
+// look is the end of the stream at a moment when the partition had been read up
+// to an input.
 type look struct {
 	at         time.Time
 	read, last uint64
-	stored     time.Time // when last was
+	stored     time.Time // when last was stored
 }
 
-// staleLeader is longer than a server that was cut off from the others answers
-// as if it still led them.
+// staleLeader is longer than the time for which a server that was separated from
+// the others answers as if it still were the leader.
 const staleLeader = 5 * time.Second
 
-// advance moves the position behind the stream's end where nothing of this
-// partition is waiting before it; then it is clear. All is asked of the stream's
-// leader: the consumer may live with a replica that lags behind. Where there are
-// replicas, one who led them earlier may say that nothing is waiting: so the
-// position moves only to where the stream ended so long before that he led it
-// then.
-func (r *inputReader) advance(ctx context.Context) (clear bool, err error) {
+// advance moves the position after the stream's end where no input of this
+// partition is waiting before it; clear reports that. The stream's leader answers
+// all requests: the consumer may be on a replica that lags behind. Where there
+// are replicas, a former leader may answer that nothing is waiting. So the
+// position moves only to where the stream ended so long before that it still was
+// the leader then.
+func (r *reader) advance(ctx context.Context) (clear bool, err error) {
 	now := look{at: time.Now(), read: r.last}
-	state, err := r.b.bounds(ctx, streamInputs)
-	first, last := state.First, state.Last
+	bounds, err := r.l.b.Bounds(ctx, broker.StreamInputs)
+	first, last := bounds.First, bounds.Last
 	switch {
 	case err != nil:
 		return false, err
 	case r.next < first:
-		return false, &InputLostError{From: r.next, First: first}
+		return false, &LostError{From: r.next, First: first}
 	case r.next > last+1:
-		return false, &InputAheadError{From: r.next, Last: last}
+		return false, &AheadError{From: r.next, Last: last}
 	case r.next == last+1:
 		r.fresh = now.at
 		return true, nil
 	}
-	m, err := r.b.lastMessage(ctx, streamInputs, cmp.Or(r.filter(), ">"))
-	if err != nil || m != nil && m.Sequence > r.last {
+	m, err := r.l.b.LastMessage(ctx, broker.StreamInputs, cmp.Or(r.filter(), ">"))
+	if err != nil || m != nil && m.Seq > r.last {
 		return false, err
 	}
-	now.last, now.stored = last, state.LastAt
+	now.last, now.stored = last, bounds.LastAt
 	to := now
-	if r.b.replicated {
+	if r.l.replicated {
 		if r.looked.read == r.last && now.at.Sub(r.looked.at) < staleLeader {
 			return false, nil
 		}
@@ -148,49 +147,49 @@ func (r *inputReader) advance(ctx context.Context) (clear bool, err error) {
 		}
 	}
 	r.next, r.fresh = max(r.next, to.last+1), to.at
-	r.saw(Witness{to.last, to.stored})
+	r.saw(broker.Witness{Seq: to.last, At: to.stored})
 	return true, nil
 }
 
-// What expires is asked for before it is that old, since clocks differ; and an
-// input that is nearly that old may be the first that a consumer's replica still
-// has, though the stream's leader has more.
+// Margins of the retention. An input counts as expired before it is that old,
+// since clocks differ. An input that is nearly that old may be the first that a
+// consumer's replica still has, although the stream's leader has earlier ones.
 const (
 	expiryMargin = 10 * time.Minute
 	expiryEdge   = 10 * time.Second
 )
 
-// old tells whether what was stored at a moment has expired, or will within a
-// margin.
-func (b *Broker) old(at time.Time, margin time.Duration) bool {
-	return b.inputAge > 0 && time.Since(at) > b.inputAge-min(b.inputAge/2, margin)
+// expired reports whether an input that was stored at a moment has expired, or
+// will within a margin.
+func (l *Log) expired(at time.Time, margin time.Duration) bool {
+	return l.age > 0 && time.Since(at) > l.age-min(l.age/2, margin)
 }
 
-// intact tells whether none has expired of the inputs between those that were
-// delivered and those that came: a consumer passes over them in silence. It
-// gives errMissed where only the consumer's replica lacks some.
-func (r *inputReader) intact(ctx context.Context, batch []stored) error {
-	if !r.b.old(r.fresh, expiryMargin) {
+// intact checks that no input has expired between those that were delivered and
+// a batch: a consumer skips expired inputs without an error. It returns errMissed
+// where only the consumer's replica lacks some.
+func (r *reader) intact(ctx context.Context, batch []broker.Message) error {
+	if !r.l.expired(r.fresh, expiryMargin) {
 		return nil
 	}
 	next := r.next
-	for len(batch) > 0 && batch[0].seq == next {
+	for len(batch) > 0 && batch[0].Seq == next {
 		next, batch = next+1, batch[1:]
 	}
 	if len(batch) == 0 {
 		return nil
 	}
-	m, err := r.b.message(ctx, streamInputs, map[string]any{"seq": next, "next_by_subj": cmp.Or(r.filter(), ">")})
+	m, err := r.l.b.NextMessage(ctx, broker.StreamInputs, r.filter(), next)
 	if err != nil {
 		return err
 	}
-	state, err := r.b.bounds(ctx, streamInputs)
+	bounds, err := r.l.b.Bounds(ctx, broker.StreamInputs)
 	switch {
 	case err != nil:
 		return err
-	case next < state.First:
-		return &InputLostError{From: next, First: state.First}
-	case m != nil && m.Sequence < batch[0].seq:
+	case next < bounds.First:
+		return &LostError{From: next, First: bounds.First}
+	case m != nil && m.Seq < batch[0].Seq:
 		return errMissed
 	}
 	return nil

@@ -1,44 +1,46 @@
-package broker
+package inputlog
 
 import (
 	"context"
 	"errors"
 	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/inputs"
 )
 
 // Inputs reads the inputs of a partition in stream order, without gap or
-// duplicate, from sequence from (at least 1) on and then for ever, through
-// restarts of the server.
+// duplicate, from sequence from (at least 1) on, without end, through restarts
+// of the server.
 //
-// deliver gets what is waiting, at most 500 inputs, without delay; the slice
-// is reused after it returns, the messages are not. next is a position:
-// every input of this partition below it has been delivered. It can be ahead
-// of the last input, because other partitions share the stream, and moves on
-// now and then (with an empty batch) where the partition is idle. caughtUp
-// tells that nothing more was waiting at the server after this batch; a
-// stream that is read to its end at the start is told with an empty batch.
+// deliver receives the inputs that have arrived, at most 500, without delay; the
+// slice is reused after it returns, the inputs are not. next is a position: every
+// input of this partition below it has been delivered. It can be ahead of the
+// last input, because other partitions share the stream, and moves on from time
+// to time (with an empty batch) while the partition is idle. caughtUp reports
+// that nothing more was waiting at the server after this batch; where the stream
+// has nothing to read at the start, an empty batch reports it.
 //
-// Inputs returns ctx's error, deliver's, an *InputLostError where the position
-// is below the stream's first message, or an *InputAheadError where it is
-// above its last, or an *InputRewoundError where the stream has other inputs
-// than those that were delivered.
-func (b *Broker) Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []Input, next uint64, caughtUp bool) error) error {
-	b.sweep.count(1)
-	defer b.sweep.count(-1)
-	r := &inputReader{b: b, partition: partition, last: max(from, 1) - 1, next: max(from, 1), deliver: deliver}
-	alone := reading{
-		stream:   streamInputs,
-		filter:   r.filter(),
-		position: r.position,
-		deliver:  func(batch []stored, pending uint64) error { return r.alone(ctx, batch, pending) },
-		idle:     r.idle,
+// Inputs returns ctx's error, deliver's error, a *LostError where the position is
+// below the stream's first message, an *AheadError where it is above its last, or
+// a *RewoundError where the stream has other inputs than were delivered.
+func (l *Log) Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []inputs.Input, next uint64, caughtUp bool) error) error {
+	l.catchUp.count(1)
+	defer l.catchUp.count(-1)
+	r := &reader{l: l, partition: partition, last: max(from, 1) - 1, next: max(from, 1), deliver: deliver}
+	alone := broker.Reading{
+		Stream:   broker.StreamInputs,
+		Filter:   r.filter(),
+		Position: r.position,
+		Deliver:  func(batch []broker.Message, pending uint64) error { return r.alone(ctx, batch, pending) },
+		Idle:     r.idle,
 	}
 	for {
-		err := b.read(ctx, alone, r.next)
-		if on, ok := errors.AsType[*boarded](err); ok {
-			err = r.ride(ctx, on.rider)
+		err := l.b.Read(ctx, alone, r.next)
+		if joined, ok := errors.AsType[*errJoined](err); ok {
+			err = r.follow(ctx, joined.member)
 		} else if errors.Is(err, errMissed) {
-			err = b.again.pause(ctx, missedPause)
+			err = l.b.Pause(ctx, missedPause)
 		}
 		if err != nil {
 			return err
@@ -46,44 +48,46 @@ func (b *Broker) Inputs(ctx context.Context, partition int, from uint64, deliver
 	}
 }
 
-// inputReader keeps the position of a partition in the stream all share.
-type inputReader struct {
-	b         *Broker
+// reader keeps the position of a partition in the stream that all partitions
+// share.
+type reader struct {
+	l         *Log
 	partition int
 	last      uint64    // every input of the partition up to it is delivered
 	next      uint64    // the position; at least last + 1
 	fresh     time.Time // the next input was stored later than this; zero if not known
-	caughtUp  bool      // as it was delivered last
+	caughtUp  bool      // as delivered last
 	looked    look
-	read      Witness // the last input known below next, of any partition
-	batch     []Input
-	deliver   func([]Input, uint64, bool) error
+	read      broker.Witness // the last input known below next, of any partition
+	batch     []inputs.Input
+	deliver   func([]inputs.Input, uint64, bool) error
 }
 
-// errMissed ends a consumer whose replica lacks what the stream has.
-var errMissed = errors.New("broker: a replica lacks inputs")
+// errMissed ends a consumer whose replica lacks messages of the stream.
+var errMissed = errors.New("inputlog: a replica lacks inputs")
 
-// missedPause is how long it is waited before another is made, which may live
-// elsewhere. Until then the inputs are there, or gone everywhere.
+// missedPause is the pause before the next consumer, which may be placed on
+// another replica. By then that one has the inputs, or no server has them.
 const missedPause = 250 * time.Millisecond
 
-// boarded ends a consumer of a partition that a sweep takes along.
-type boarded struct{ rider *rider }
+// errJoined ends the consumer of a partition that joined the shared catch-up
+// reader.
+type errJoined struct{ member *member }
 
-// Error is never seen.
-func (*boarded) Error() string { return "broker: far behind" }
+// Error is never shown.
+func (*errJoined) Error() string { return "inputlog: joined the shared catch-up reader" }
 
-// filter is none where there is one partition: a filter that lets everything
-// through is ten times slower than none.
-func (r *inputReader) filter() string {
-	if r.b.partitions == 1 {
+// filter returns the filter of the partition's consumer. It is "" where there is
+// one partition: a filter that matches everything is ten times slower than none.
+func (r *reader) filter() string {
+	if r.l.b.Partitions() == 1 {
 		return ""
 	}
 	return partitionRoot(r.partition) + ">"
 }
 
-// alone takes what the partition's own consumer brings.
-func (r *inputReader) alone(ctx context.Context, batch []stored, pending uint64) error {
+// alone takes a batch of the partition's own consumer.
+func (r *reader) alone(ctx context.Context, batch []broker.Message, pending uint64) error {
 	if len(batch) > 0 {
 		if err := r.intact(ctx, batch); err != nil {
 			return err
@@ -94,39 +98,39 @@ func (r *inputReader) alone(ctx context.Context, batch []stored, pending uint64)
 			return err
 		}
 	}
-	if rider := r.b.sweep.board(r.partition, r.next, pending); rider != nil {
-		return &boarded{rider}
+	if m := r.l.catchUp.join(r.partition, r.next, pending); m != nil {
+		return &errJoined{m}
 	}
 	return nil
 }
 
-// take delivers what is new of a batch, behind which the partition has nothing
-// below next.
-func (r *inputReader) take(batch []stored, next uint64, caughtUp bool) error {
+// take delivers the new inputs of a batch. After the batch, the partition has
+// nothing below next.
+func (r *reader) take(batch []broker.Message, next uint64, caughtUp bool) error {
 	r.batch = r.batch[:0]
-	for _, m := range batch {
-		if m.seq >= r.next {
-			r.batch = append(r.batch, r.b.input(m, r.partition))
+	for i := range batch {
+		if batch[i].Seq >= r.next {
+			r.batch = append(r.batch, r.l.input(&batch[i], r.partition))
 		}
 	}
 	if n := len(r.batch); n > 0 {
 		r.last, r.fresh = r.batch[n-1].Seq, r.batch[n-1].At
-		r.saw(Witness{r.last, r.fresh})
+		r.saw(broker.Witness{Seq: r.last, At: r.fresh})
 	}
 	r.next, r.caughtUp = max(r.next, r.last+1, next), caughtUp
 	return r.deliver(r.batch, r.next, caughtUp)
 }
 
-// ride takes what a sweep brings, until it is over.
-func (r *inputReader) ride(ctx context.Context, on *rider) error {
-	defer r.b.sweep.leave(on)
+// follow delivers what the shared catch-up reader dispatches, until that ends.
+func (r *reader) follow(ctx context.Context, m *member) error {
+	defer r.l.catchUp.leave(m)
 	for {
 		select {
-		case p, ok := <-on.in:
+		case p, ok := <-m.in:
 			if !ok {
 				return nil
 			}
-			if p.next <= r.next { // boarded further on
+			if p.next <= r.next { // the partition joined further on
 				continue
 			}
 			r.saw(p.read)

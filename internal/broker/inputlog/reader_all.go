@@ -1,78 +1,59 @@
-package broker
+package inputlog
 
 import (
 	"context"
-	"errors"
+
+	"streamer/internal/broker"
+	"streamer/internal/inputs"
 )
 
 // AllInputs reads the inputs of all partitions with one consumer, in stream
 // order, from sequence from (at least 1) to the present end of the log. deliver
-// gets them with the sequence up to which the log is read; the slice is used
-// again after it returns, the messages are not.
+// receives them with the sequence after the last that was read; the slice is
+// reused after it returns, the inputs are not.
 //
-// AllInputs returns ctx's error, deliver's, or an *InputLostError where inputs
-// expired before they were read. Inputs that were deleted from the midst of the
+// AllInputs returns ctx's error, deliver's error, or a *LostError where inputs
+// expired before they were read. Inputs that were deleted from the middle of the
 // log are not delivered.
-func (b *Broker) AllInputs(ctx context.Context, from uint64, deliver func(batch []Input, next uint64) error) error {
-	a := allInputs{b: b, next: max(from, 1), deliver: deliver}
-	r := reading{stream: streamInputs, credit: sweepCredit, position: a.present}
-	e := end{b: b, r: r, next: a.next}
-	r.idle = e.reached
-	r.deliver = func(batch []stored, pending uint64) error {
-		err := a.take(ctx, batch, pending)
-		e.next, e.asked = a.next, false
-		return err
-	}
-	err := b.read(ctx, r, a.next)
-	if errors.Is(err, errStop) {
-		return nil
-	}
-	return err
+func (l *Log) AllInputs(ctx context.Context, from uint64, deliver func(batch []inputs.Input, next uint64) error) error {
+	a := allReader{l: l, next: max(from, 1), deliver: deliver}
+	r := broker.Reading{Stream: broker.StreamInputs, Credit: catchUpCredit, Position: a.present}
+	return l.b.ReadToEnd(ctx, r, a.next, func(batch []broker.Message) error { return a.take(ctx, batch) })
 }
 
-// allInputs is a reader of the whole input log.
-type allInputs struct {
-	b       *Broker
+// allReader reads the whole input log.
+type allReader struct {
+	l       *Log
 	next    uint64 // sequence to read
-	batch   []Input
-	deliver func([]Input, uint64) error
+	batch   []inputs.Input
+	deliver func([]inputs.Input, uint64) error
 }
 
-// present checks that the log still has what is to be read.
-func (a *allInputs) present(ctx context.Context, next uint64) error {
-	state, err := a.b.bounds(ctx, streamInputs)
+// present checks that the log still has the inputs to be read.
+func (a *allReader) present(ctx context.Context, next uint64) error {
+	bounds, err := a.l.b.Bounds(ctx, broker.StreamInputs)
 	switch {
 	case err != nil:
 		return err
-	case next > state.Last: // the end, perhaps of an empty log
-		return errStop
-	case next < state.First:
-		return &InputLostError{From: next, First: state.First}
+	case next > bounds.Last: // the end, perhaps of an empty log
+		return broker.ErrStop
+	case next < bounds.First:
+		return &LostError{From: next, First: bounds.First}
 	}
 	return nil
 }
 
-func (a *allInputs) take(ctx context.Context, batch []stored, pending uint64) error {
-	if n := len(batch); n > 0 {
-		if end := batch[n-1].seq + 1; end-a.next != uint64(n) { // some are not there
-			if err := a.present(ctx, a.next); err != nil {
-				return err
-			}
-		}
-	}
-	a.batch = a.batch[:0]
-	for _, m := range batch {
-		p, _ := partitionOf(m.subject)
-		a.batch = append(a.batch, a.b.input(m, p))
-		a.next = m.seq + 1
-	}
-	if len(batch) > 0 {
-		if err := a.deliver(a.batch, a.next); err != nil {
+func (a *allReader) take(ctx context.Context, batch []broker.Message) error {
+	if after := batch[len(batch)-1].Seq + 1; after-a.next != uint64(len(batch)) { // some are missing
+		if err := a.present(ctx, a.next); err != nil {
 			return err
 		}
 	}
-	if pending == 0 {
-		return errStop
+	a.batch = a.batch[:0]
+	for i := range batch {
+		p, _ := partitionOf(batch[i].Subject)
+		a.batch = append(a.batch, a.l.input(&batch[i], p))
+		a.next = batch[i].Seq + 1
 	}
-	return nil
+	return a.deliver(a.batch, a.next)
 }

@@ -1,4 +1,4 @@
-package broker
+package eventlog
 
 import (
 	"bytes"
@@ -8,6 +8,10 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
+	"streamer/internal/events"
 )
 
 // A message that is damaged on the disk is left out, and what reads up to the
@@ -17,7 +21,7 @@ func TestReadToEndDamaged(t *testing.T) {
 		t.Run(strconv.Itoa(damaged), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			b := start(t, Options{DataDir: dir})
+			b := start(t, broker.Options{DataDir: dir})
 			var prev uint64
 			for n := 1; n <= 3; n++ {
 				p := event(b, "s", n, prev)
@@ -27,18 +31,18 @@ func TestReadToEndDamaged(t *testing.T) {
 			if err := b.Close(); err != nil {
 				t.Fatal(err)
 			}
-			flip(t, dir, streamEvents, []byte{'b', 'o', 'd', 'y', byte('0' + damaged)})
+			flip(t, dir, broker.StreamEvents, []byte{'b', 'o', 'd', 'y', byte('0' + damaged)})
 
-			b = start(t, Options{DataDir: dir})
+			b = start(t, broker.Options{DataDir: dir})
 			var got []uint64
-			err := b.Events(deadline(t), "", 0, func(s Stored) error {
-				got = append(got, s.ID.Seq)
+			err := b.Events(brokertest.Deadline(t), "", 0, func(e events.Record) error {
+				got = append(got, e.ID.Seq)
 				return nil
 			})
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("Events: got %v, %v, want %v", got, err, want)
 			}
-			tops, err := b.RecentEvents(deadline(t), time.Minute)
+			tops, err := b.RecentEvents(brokertest.Deadline(t), time.Minute)
 			if top := tops[b.Partition("s")].ID.Seq; err != nil || top != want[1] {
 				t.Errorf("RecentEvents: got event %d, %v, want %d", top, err, want[1])
 			}
