@@ -11,8 +11,8 @@ import (
 	"streamer/internal/events"
 )
 
-// TestDocumentedWords: docs/repair.md has every option with its words and its
-// default, every provider with what it changes, and every text.
+// TestDocumentedWords checks that docs/repair.md has every option with its values
+// and its default, every provider with its effects, and every text.
 func TestDocumentedWords(t *testing.T) {
 	page, err := os.ReadFile("../../docs/repair.md")
 	if err != nil {
@@ -32,7 +32,7 @@ func TestDocumentedWords(t *testing.T) {
 	}
 }
 
-// optionRows are the beginnings of the rows about options.
+// optionRows returns the beginnings of the rows about options.
 func optionRows() (rows []string) {
 	var o Options
 	full := Options{}.orDefaults()
@@ -56,7 +56,7 @@ func optionRows() (rows []string) {
 	return rows
 }
 
-// providerRows are the beginnings of the rows about providers.
+// providerRows returns the beginnings of the rows about providers.
 func providerRows() (rows []string) {
 	for _, name := range Providers() {
 		o := Options{Provider: name}.orDefaults()
@@ -65,7 +65,7 @@ func providerRows() (rows []string) {
 	return rows
 }
 
-// reasonRows are the rows about the texts of our own.
+// reasonRows returns the rows about the texts of this package.
 func reasonRows() (rows []string) {
 	for _, r := range reasons() {
 		rows = append(rows, fmt.Sprintf("| `%s` | `%s` | `%s` |", r, events.Sentence(r, "en"), events.Sentence(r, "zh")))
@@ -73,8 +73,7 @@ func reasonRows() (rows []string) {
 	return rows
 }
 
-// ours tells whether a placeholder is one of our own texts that no other
-// system writes.
+// ours reports whether only this package writes the text.
 func ours(text string) bool {
 	for _, r := range reasons() {
 		for _, lang := range events.Langs {

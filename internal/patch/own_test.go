@@ -7,8 +7,8 @@ import (
 	"streamer/internal/patch"
 )
 
-// TestOwnBytes: what a repair gives does not change with the bytes of the
-// input, which the caller may use again.
+// TestOwnBytes checks that the result of a repair does not share memory with the
+// input, which the caller may reuse.
 func TestOwnBytes(t *testing.T) {
 	const history = `[{"role":"tool","tool_call_id":"call_0","content":"stray"},` +
 		`{"role":"assistant","tool_calls":[{"id":"call:1","type":"function","function":{"name":"look","arguments":""}},` +
@@ -24,7 +24,7 @@ func TestOwnBytes(t *testing.T) {
 		copy(input, bytes.Repeat([]byte{'!'}, len(input)))
 		want := repair(t, patch.OpenAI, []byte(history), o)
 		if got, want := asJSON(r), asJSON(want); got != want {
-			t.Errorf("%s, output %s, its bytes used again\n got %s\nwant %s", history, output, got, want)
+			t.Errorf("%s, output %s, with the input overwritten\n got %s\nwant %s", history, output, got, want)
 		}
 	}
 }

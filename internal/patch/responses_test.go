@@ -6,7 +6,7 @@ import (
 	"streamer/internal/events"
 )
 
-// TestResponses: each kind of call takes an output of its own.
+// TestResponses checks that each kind of call gets its own kind of output.
 func TestResponses(t *testing.T) {
 	for kind, want := range map[string]string{
 		"":                     `{"type":"function_call_output","call_id":"call_1","output":"cut <off>"}`,
@@ -25,6 +25,6 @@ func TestResponses(t *testing.T) {
 	got, err := Synthetic(Responses, Call{ID: "call_1", Parent: "call_p"}, events.Text("timeout"), "x")
 	want := `{"type":"function_call_output","call_id":"call_1","output":"x","caller":{"type":"program","caller_id":"call_p"}}`
 	if err != nil || string(got) != want {
-		t.Errorf("of a program\n got %s, %v\nwant %s", got, err, want)
+		t.Errorf("a call of a program\n got %s, %v\nwant %s", got, err, want)
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"streamer/internal/patch"
 )
 
-// The validator says what a provider would refuse in a history. It is written
-// apart from the repair, shares nothing with it, and is plain and slow: what
-// both get wrong in the same way is what this cannot find.
+// The validator finds what a provider would refuse in a history. It shares no
+// code with the repair and is simple and slow. It cannot find an error that both
+// have in common.
 
-// violation is a broken rule and the index of the message that breaks it: for
-// a call without a result the first message that should have been one, in
-// Responses the call itself.
+// violation is a broken rule and the index of the message that breaks it. For a
+// call without a result this is the first message that should be a result; in
+// Responses it is the call itself.
 type violation struct {
 	Message int
 	Rule    string
@@ -29,9 +29,8 @@ func (v violation) String() string { return fmt.Sprintf("%d:%s", v.Message, v.Ru
 
 type object = map[string]any
 
-// validate gives the rules that the messages break, in order: those of the
-// shape, and of the provider only what it says about the form of ids and about
-// adjacency.
+// validate returns the rules that the messages break, in order: those of the shape,
+// and those of the provider about the form of ids and about adjacency.
 func validate(shape patch.Shape, provider string, messages []object) []violation {
 	v := validator{provider: provider}
 	switch shape {
@@ -59,13 +58,13 @@ func (v *validator) breaks(message int, rule string) {
 	v.found = append(v.found, violation{message, rule})
 }
 
-// seenCall is a call as any shape shows it.
+// seenCall is a call in any shape.
 type seenCall struct {
 	id, name string
 	input    any
 }
 
-// idForms are the ids that providers take.
+// idForms has the valid ids of providers.
 var idForms = map[string]*regexp.Regexp{
 	"anthropic": regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
 	"bedrock":   regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
@@ -96,8 +95,8 @@ func (v *validator) calls(at int, calls []seenCall) {
 	}
 }
 
-// chat: the results of an assistant message are the tool messages directly
-// behind it, one for each call.
+// chat checks that the results of an assistant's message directly follow it, one
+// for each call.
 func (v *validator) chat(shape patch.Shape, messages []object) {
 	open, closed := map[string]int{}, map[string]bool{}
 	end := func(at int) {
@@ -135,8 +134,8 @@ func (v *validator) chat(shape patch.Shape, messages []object) {
 	end(len(messages))
 }
 
-// chatKind gives the role of a chat message, and the message out of the forms
-// in which LangChain writes it.
+// chatKind returns the role of a chat message and its fields, for all of
+// LangChain's forms.
 func chatKind(shape patch.Shape, m object) (string, object) {
 	if shape == patch.OpenAI {
 		return str(m["role"]), m
@@ -158,9 +157,8 @@ func chatKind(shape patch.Shape, m object) (string, object) {
 	return kind, m
 }
 
-// chatCalls gives the calls of an assistant message. LangChain shows one in
-// several places: those in the blocks of the content or in the provider's raw
-// form count where no other place has their id.
+// chatCalls returns the calls of an assistant's message. In LangChain, calls in
+// content blocks or in the provider's raw form count if no other view has their id.
 func chatCalls(shape patch.Shape, m object) []seenCall {
 	var calls []seenCall
 	if shape == patch.OpenAI {
@@ -203,8 +201,8 @@ func openAICall(c object) seenCall {
 	return seenCall{str(c["id"]), str(c["name"]), nil}
 }
 
-// anthropic: the results of an assistant message are the first blocks of the
-// user's message directly behind it.
+// anthropic checks that the results of an assistant's message are the first blocks
+// of the user's message that directly follows it.
 func (v *validator) anthropic(messages []object) {
 	var open []seenCall
 	for i, m := range append(messages, nil) {
@@ -228,9 +226,9 @@ func (v *validator) anthropic(messages []object) {
 	}
 }
 
-// blocksOfUser checks the message behind calls, or behind none.
+// blocksOfUser checks the message after a turn, whose calls may be empty.
 func (v *validator) blocksOfUser(at int, m object, calls []seenCall) {
-	given := map[string]bool{}
+	answered := map[string]bool{}
 	other, late := false, false
 	if m["role"] == "user" {
 		for _, b := range objects(m["content"]) {
@@ -241,27 +239,27 @@ func (v *validator) blocksOfUser(at int, m object, calls []seenCall) {
 			late = late || other
 			id := str(b["tool_use_id"])
 			switch known := slices.ContainsFunc(calls, func(c seenCall) bool { return c.id == id }); {
-			case given[id]:
+			case answered[id]:
 				v.breaks(at, "duplicate_result")
 			case !known:
 				v.breaks(at, "orphan_result")
 			}
-			given[id] = true
+			answered[id] = true
 		}
 	}
 	if late {
 		v.breaks(at, "result_not_first")
 	}
 	for _, c := range calls {
-		if !given[c.id] {
+		if !answered[c.id] {
 			v.breaks(at, "unanswered_call")
 		}
 	}
 }
 
-// serverToolsDone tells whether every tool that the provider runs has its
-// result, in its own message or in the next one of the model. It may still run
-// while nothing but results of the client's tools stands behind it.
+// serverToolsDone reports whether every server tool has its result, in its own
+// message or in the model's next one. A tool may still run while only results of
+// client tools follow.
 func serverToolsDone(m object, rest []object) bool {
 	blocks := objects(m["content"])
 	next := slices.IndexFunc(rest, func(m object) bool { return m["role"] == "assistant" })
@@ -292,7 +290,7 @@ func onlyResults(m object) bool {
 	return len(blocks) > 0 && m["role"] == "user"
 }
 
-// outputOf gives the kind of output that a Responses call takes.
+// outputOf has the type of output for each type of Responses call.
 var outputOf = map[string]string{
 	"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output",
 	"shell_call": "shell_call_output", "apply_patch_call": "apply_patch_call_output",
@@ -300,7 +298,7 @@ var outputOf = map[string]string{
 	"local_shell_call": "local_shell_call_output", "mcp_approval_request": "mcp_approval_response",
 }
 
-// responses: an output stands anywhere behind its call.
+// responses checks that an output follows its call, at any distance.
 func (v *validator) responses(items []object) {
 	open, closed := map[string]int{}, map[string]string{}
 	for i, m := range items {
@@ -328,7 +326,7 @@ func (v *validator) responsesCall(at int, m object, open map[string]int, closed 
 	}
 	name := str(m["name"])
 	if kind != "function_call" && kind != "custom_tool_call" {
-		name = "-" // its kind is its name
+		name = "-" // these types have no name
 	}
 	v.calls(at, []seenCall{{id: id, name: name}})
 	if before, ok := open[id]; ok {
@@ -370,7 +368,8 @@ func isOutput(kind string) bool {
 	return false
 }
 
-// adjacent: from the call to its output there are only calls and outputs.
+// adjacent reports whether only calls, outputs and reasoning are between a call and
+// its output.
 func adjacent(items []object) bool {
 	for _, m := range items {
 		if kind := str(m["type"]); outputOf[kind] == "" && !isOutput(kind) && kind != "reasoning" {
@@ -380,7 +379,7 @@ func adjacent(items []object) bool {
 	return true
 }
 
-// ofModel tells whether a Responses item is one that the model made.
+// ofModel reports whether the model made a Responses item.
 func ofModel(m object) bool {
 	kind := str(m["type"])
 	if kind == "" || kind == "message" {
@@ -398,10 +397,9 @@ func callID(m object) string {
 	return ""
 }
 
-// validateFor gives the rules that are broken of those that a provider, or an
-// option, has besides those of the shape, and that the corpus says nothing of:
-// the length of ids, that they are unique in the history, the order of results,
-// JSON as args, and the order of roles.
+// validateFor returns the broken rules of a provider or an option that the corpus
+// does not cover: the length of ids, their uniqueness in the history, the order of
+// results, JSON args, and alternating roles.
 func validateFor(shape patch.Shape, o patch.Options, messages []object) []violation {
 	provider := o.Provider
 	v := validator{provider: provider}
@@ -434,7 +432,7 @@ func validateFor(shape patch.Shape, o patch.Options, messages []object) []violat
 
 var idLimits = map[string]int{"openai": 64, "openai-chat40": 40}
 
-// callsOf gives the calls of a message of any shape.
+// callsOf returns the calls of a message of any shape.
 func callsOf(shape patch.Shape, m object) []seenCall {
 	switch shape {
 	case patch.OpenAI, patch.LangChain:
@@ -458,7 +456,7 @@ func callsOf(shape patch.Shape, m object) []seenCall {
 	return nil
 }
 
-// resultsBehind gives the ids of the results directly behind a message.
+// resultsBehind returns the ids of the results that directly follow a message.
 func resultsBehind(shape patch.Shape, rest []object) []string {
 	var ids []string
 	for _, m := range rest {
@@ -512,7 +510,7 @@ func objects(v any) []object {
 	return out
 }
 
-// readJSON reads JSON with its numbers as they are written.
+// readJSON reads JSON and keeps numbers as text.
 func readJSON(t testing.TB, text []byte, into any) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -530,7 +528,7 @@ func messagesOf(t testing.TB, text []byte) []object {
 	return messages
 }
 
-// compact is JSON on one line, and what is no JSON as it is.
+// compact returns JSON on one line, and text that is not JSON unchanged.
 func compact(text []byte) string {
 	var b bytes.Buffer
 	if json.Compact(&b, text) != nil {
@@ -539,8 +537,8 @@ func compact(text []byte) string {
 	return b.String()
 }
 
-// TestValidator: the corpus says of each of its histories what is wrong with
-// it.
+// TestValidator checks the validator against the violations that the corpus lists
+// for each history.
 func TestValidator(t *testing.T) {
 	rules, histories := map[string]int{}, 0
 	for _, c := range corpus(t) {
@@ -574,7 +572,7 @@ func TestValidator(t *testing.T) {
 	t.Logf("%d histories, %d rules: %v", histories, len(rules), rules)
 }
 
-// TestValidatorRules: each rule alone, of the shape and of the provider.
+// TestValidatorRules checks each rule of the shapes and providers alone.
 func TestValidatorRules(t *testing.T) {
 	oCall := func(id string) string {
 		return `{"id":"` + id + `","type":"function","function":{"name":"x","arguments":"{}"}}`

@@ -74,7 +74,7 @@ func (a *alarms) clear(token string) {
 }
 
 // again gives when an alarm may be asked for again, 0 if it was not.
-func (a *alarms) again(token string, due lifecycle.Alarm) events.Time {
+func (a *alarms) again(token string, due lifecycle.Timer) events.Time {
 	was, ok := a.asked[token]
 	if ok && was.alarm != due {
 		delete(a.asked, token)
@@ -130,7 +130,7 @@ func (q *alarmQueue) Pop() any {
 // It outlives the session's stay in memory: a second clock input needs another
 // message id than the first, or the server takes it for a retry.
 type asked struct {
-	alarm lifecycle.Alarm
+	alarm lifecycle.Timer
 	tries int
 	again events.Time // when it may be asked for again
 }
@@ -158,7 +158,7 @@ func (q *partition) rearm(l *live) {
 
 // alarmOf gives when a session's alarm is due; if it wants none, none is left.
 func (q *partition) alarmOf(l *live) (at events.Time, ok bool) {
-	a, ok := l.state.Alarm(q.rules.inForce())
+	a, ok := l.state.Timer(q.rules.inForce())
 	if !ok {
 		q.alarms.clear(l.token)
 		return 0, false
@@ -191,7 +191,7 @@ const askBehind = time.Second
 
 // grace returns when an alarm may be asked for that became due while inputs could
 // not be stored, 0 if now. What the clock closes then could not help it.
-func (q *partition) grace(due lifecycle.Alarm, now time.Time) events.Time {
+func (q *partition) grace(due lifecycle.Timer, now time.Time) events.Time {
 	from, until := q.log.Outage()
 	if from.IsZero() || due.Kind == lifecycle.Flush || due.At < events.At(from) {
 		return 0
@@ -233,7 +233,7 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		due, ok := l.state.Alarm(q.rules.inForce())
+		due, ok := l.state.Timer(q.rules.inForce())
 		switch {
 		case !ok:
 			q.alarms.clear(a.token)
@@ -254,12 +254,12 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 
 // tick is a clock input.
 type tick struct {
-	Kind lifecycle.AlarmKind `json:"kind"`
+	Kind lifecycle.TimerKind `json:"kind"`
 	Call string              `json:"call,omitempty"`
 	At   events.Time         `json:"at"`
 }
 
-func (q *partition) askClock(l *live, due lifecycle.Alarm, now time.Time) error {
+func (q *partition) askClock(l *live, due lifecycle.Timer, now time.Time) error {
 	data, err := json.Marshal(tick{due.Kind, due.Call, due.At})
 	if err != nil {
 		return fmt.Errorf("worker: clock input: %w", err)

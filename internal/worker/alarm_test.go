@@ -54,7 +54,7 @@ func TestAlarmPutOffWhileBehind(t *testing.T) {
 	if err := q.take(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	due, ok := q.live["a"].state.Alarm(q.rules.inForce())
+	due, ok := q.live["a"].state.Timer(q.rules.inForce())
 	if !ok {
 		t.Fatal("an open call wants no alarm")
 	}

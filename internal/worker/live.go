@@ -121,7 +121,7 @@ func (q *partition) drop(l *live) {
 }
 
 // header is what a listing of states tells without their data.
-func (l *live) header(alarm lifecycle.Alarm, set bool) map[string]string {
+func (l *live) header(alarm lifecycle.Timer, set bool) map[string]string {
 	h := map[string]string{headerInput: fmt.Sprint(l.state.N), headerChain: l.id.String()}
 	if !l.at.IsZero() {
 		h[headerAt] = fmt.Sprint(l.at.UnixNano())

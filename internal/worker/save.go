@@ -102,7 +102,7 @@ func (q *partition) saveSession(l *live, now time.Time) {
 		return
 	}
 	var blobs []*broker.Pub
-	alarm, set := l.state.Alarm(q.rules.inForce())
+	alarm, set := l.state.Timer(q.rules.inForce())
 	header := l.header(alarm, set)
 	if len(q.rewinds) > 0 {
 		rewinds, _ := json.Marshal(q.rewinds) // numbers and times: cannot fail
