@@ -7,26 +7,37 @@ import (
 	"strconv"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/gateway"
+	"streamer/internal/inputs"
 	"streamer/internal/worker"
 )
 
 // store is the gateway's view of the broker.
 type store struct {
-	*broker.Broker
+	*Broker
 	worker *worker.Worker
-	opened <-chan struct{} // closed when inputs are taken
+	opened <-chan struct{} // closed when inputs are accepted
 }
 
-// Sessions lists the saved sessions, newest first.
+// Publish stores an input. An input that arrives before inputs are accepted
+// waits.
+func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
+	select {
+	case <-s.opened:
+	case <-ctx.Done():
+		return 0, gateway.ErrNotOpen
+	}
+	return s.Append(ctx, token, kind, msgID, header, data)
+}
+
+// Sessions lists the sessions that have a snapshot, newest first.
 func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
 	var list []gateway.SessionInfo
-	err := s.ListStates(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
+	err := s.ListSnapshots(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		name, err := events.ParseToken(token)
 		if err != nil {
-			return nil // a rejected token has a chain, but is no session
+			return nil // a rejected token has events, but is no session
 		}
 		open, err := strconv.Atoi(header[worker.HeaderOpen])
 		if err != nil {
@@ -39,8 +50,8 @@ func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, 
 	return list[:min(limit, len(list))], err
 }
 
-// Ready is gateway.Store's: the streams answer, and no partition has stopped or
-// is far behind.
+// Ready returns nil if the streams answer and no partition has stopped or is far
+// behind.
 func (s store) Ready(ctx context.Context) error {
 	if err := errors.Join(s.Broker.Ready(ctx), s.worker.Problem()); err != nil {
 		return err

@@ -34,17 +34,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Errors a Store answers with where the gateway is to tell more than that
-// something failed.
-var (
-	// ErrTooLarge is an input above the store's limit.
-	ErrTooLarge = errors.New("gateway: too large")
-	// ErrFull is an input that is not stored because the log has as many bytes
-	// as it may have.
-	ErrFull = errors.New("gateway: input log is full")
-	// ErrNotOpen is an input that came before inputs are taken.
-	ErrNotOpen = errors.New("gateway: not open for inputs yet")
-)
+// ErrNotOpen is what a Store returns for an input that arrives before inputs are
+// accepted.
+var ErrNotOpen = errors.New("gateway: not open for inputs yet")
 
 // Store is what the gateway needs of the two logs. Its methods are called from
 // many goroutines. A token is what events.Token makes of a session.
@@ -55,6 +47,8 @@ type Store interface {
 	Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error
 	// Publish stores an input of a kind (delta, result, progress, interrupt,
 	// end) and gives its sequence. The same msgID twice is stored once.
+	// The error Is inputs.ErrTooLarge, inputs.ErrFull or ErrNotOpen where that is
+	// the reason.
 	Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, err error)
 	// Sessions lists at most limit sessions that have events, newest first.
 	Sessions(ctx context.Context, limit int) ([]SessionInfo, error)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 )
 
 // refusal is an error that is told to the client as it is.
@@ -35,7 +36,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 		replyError(w, ref.status, ref.text)
 	case errors.Is(err, events.ErrNotFound):
 		replyError(w, http.StatusNotFound, "there is no such event, or not any more")
-	case errors.Is(err, ErrTooLarge):
+	case errors.Is(err, inputs.ErrTooLarge):
 		replyError(w, http.StatusRequestEntityTooLarge, "the event log's server does not take a message this large")
 	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
 		// The client is gone; nobody would read an answer.
