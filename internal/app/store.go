@@ -13,31 +13,31 @@ import (
 	"streamer/internal/worker"
 )
 
-// store is the gateway's view of the broker.
+// store implements gateway.Store.
 type store struct {
 	*Broker
 	worker *worker.Worker
 	opened <-chan struct{} // closed when inputs are accepted
 }
 
-// Publish stores an input. An input that arrives before inputs are accepted
-// waits.
+// Publish stores an input and returns its sequence. It waits until inputs are
+// accepted.
 func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
 	select {
 	case <-s.opened:
+		return s.Append(ctx, token, kind, msgID, header, data)
 	case <-ctx.Done():
 		return 0, gateway.ErrNotOpen
 	}
-	return s.Append(ctx, token, kind, msgID, header, data)
 }
 
-// Sessions lists the sessions that have a snapshot, newest first.
+// Sessions returns at most limit sessions that have a snapshot, newest first.
 func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
 	var list []gateway.SessionInfo
 	err := s.ListSnapshots(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		name, err := events.ParseToken(token)
 		if err != nil {
-			return nil // a rejected token has events, but is no session
+			return nil // a rejected token has an event log, but is not a session
 		}
 		open, err := strconv.Atoi(header[worker.HeaderOpen])
 		if err != nil {
@@ -50,8 +50,8 @@ func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, 
 	return list[:min(limit, len(list))], err
 }
 
-// Ready returns nil if the streams answer and no partition has stopped or is far
-// behind.
+// Ready returns an error if the streams do not answer, a partition has stopped or
+// is far behind, or inputs are not accepted yet.
 func (s store) Ready(ctx context.Context) error {
 	if err := errors.Join(s.Broker.Ready(ctx), s.worker.Problem()); err != nil {
 		return err
