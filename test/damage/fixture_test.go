@@ -112,7 +112,7 @@ func (in *instance) uncovered(js jetstream.JetStream) (list []string) {
 	}
 	saved := map[string]time.Time{}
 	for _, m := range states {
-		ns, _ := strconv.ParseInt(m.header.Get("Streamer-State-At"), 10, 64) // an absent header is the zero time
+		ns, _ := strconv.ParseInt(m.header.Get("Streamer-Snapshot-At"), 10, 64) // an absent header is the zero time
 		saved[m.subject[strings.LastIndexByte(m.subject, '.')+1:]] = time.Unix(0, ns)
 	}
 	positions := map[string]time.Time{}

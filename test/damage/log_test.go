@@ -16,8 +16,8 @@ import (
 const (
 	inputStream      = "LLM"
 	eventStream      = "TOOLCALLS"
-	snapshotStream   = "KV_STREAMER_STATE"
-	checkpointStream = "KV_STREAMER_MARK"
+	snapshotStream   = "KV_STREAMER_SNAPSHOT"
+	checkpointStream = "KV_STREAMER_CHECKPOINT"
 	memberStream     = "KV_STREAMER_MEMBER"
 	blobStream       = "STREAMER_BLOBS"
 )

@@ -84,7 +84,7 @@ func (p *process) untilOpen(n int) {
 // untilEvicted waits until no session is resident.
 func (p *process) untilEvicted() {
 	p.t.Helper()
-	p.until("without resident sessions", 5*time.Minute, func() bool { return p.metric("sessions_in_memory") == 0 })
+	p.until("without resident sessions", 5*time.Minute, func() bool { return p.metric("sessions_resident") == 0 })
 }
 
 // TestShortSessions measures sessions that begin, make a call and end, for
@@ -116,7 +116,7 @@ func TestShortSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%30 == 0 {
-			t.Logf("%3d s, %d sessions, %.0f of them resident: %v", i, (i+1)*rate, p.metric("sessions_in_memory"), p.memory())
+			t.Logf("%3d s, %d sessions, %.0f of them resident: %v", i, (i+1)*rate, p.metric("sessions_resident"), p.memory())
 		}
 		<-second.C
 	}
