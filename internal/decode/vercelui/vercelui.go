@@ -276,12 +276,20 @@ func (m *Decoder) open(id string) int {
 // part gives the number of the part with an id, which begins where it is not
 // open.
 func (m *Decoder) part(id string) int {
+	if n := m.openPart(id); n > 0 {
+		return n
+	}
+	return m.open(id)
+}
+
+// openPart returns the number of the open part with an id, or 0.
+func (m *Decoder) openPart(id string) int {
 	for i := len(m.Parts) - 1; i >= 0; i-- {
 		if m.Parts[i].ID == id[:min(len(id), wire.MaxID)] {
 			return m.Parts[i].Number
 		}
 	}
-	return m.open(id)
+	return 0
 }
 
 // end closes the part with an id and gives its number, 0 where none is open.
