@@ -141,7 +141,11 @@ func (r *Reader) decode(f wire.Frame) *wire.Problem {
 // fill emits the chunk of an event that fits a template. It reports whether the
 // event needs no decoding.
 func (r *Reader) fill(format wire.Format) bool {
-	r.filled = r.templates.Fill(&r.w, r.state.decoder(format))
+	d := r.state.current()
+	if d == nil {
+		d = r.state.decoder(format)
+	}
+	r.filled = r.templates.Fill(&r.w, d)
 	return r.filled
 }
 

@@ -143,8 +143,9 @@ func TestTemplates(t *testing.T) {
 				n++
 			}
 		}
-		if n < 2*usableTexts-2 && !strings.HasSuffix(name, "SSE") { // an open string cuts the event that follows
-			t.Errorf("%s: %d of %d deltas are filled from templates, want %d", name, n, 2*len(slotTexts()), 2*usableTexts-2)
+		// The first delta may begin a message. In SSE, an open string cuts the event that follows.
+		if n < 2*usableTexts-3 && !strings.HasSuffix(name, "SSE") {
+			t.Errorf("%s: %d of %d deltas are filled from templates, want %d", name, n, 2*len(slotTexts()), 2*usableTexts-3)
 		}
 	}
 	for _, name := range Names() {

@@ -25,6 +25,7 @@ const (
 	maxEvent     = 4 << 10 // bytes of an event that may become a template
 	price        = 8       // cost of a new template, in credit; each event adds one
 	maxCredit    = 8 * price
+	debt         = 32 * price // after a template that does not reproduce its own event
 )
 
 // Cache holds the templates of the events that were decoded last. The zero
@@ -75,7 +76,6 @@ func (c *Cache) Fill(w *wire.Writer, d wire.Decoder) bool {
 
 // add adds a template in place of the least useful one.
 func (c *Cache) add(t *template) {
-	c.credit -= price
 	if len(c.list) == maxTemplates {
 		c.list = c.list[:maxTemplates-1]
 	}

@@ -21,29 +21,21 @@ type Event struct {
 // Learn makes a template of an event, if its chunk is one piece of text or of
 // the args of a call that exists. The Writer holds the chunks of the event. The
 // Decoder is the one that has decoded it.
+//
+// An attempt costs several times as much as decoding, and is paid for even if it
+// fails. After one that fails late, the Cache learns nothing for a while.
 func (c *Cache) Learn(e Event, w *wire.Writer, d wire.Decoder) {
 	if !c.MayLearn(e.Text, w) {
 		return
 	}
-	templated, ok := e.Format.(wire.Templated)
-	if !ok {
-		return
-	}
-	finder := wire.NewSlotFinder(e.Text)
-	at, ok := e.Place(finder, e.Frame)
-	if !ok {
-		return
-	}
-	note, ok := templated.FindSlots(finder, e.Frame, at)
-	slots, complete := finder.Found()
-	if !ok || !complete {
-		return
-	}
-	t := newTemplate(e.Text, slots, &w.Since(0)[0])
-	t.format, t.formatName, t.name, t.note = e.Format, e.Format.Name(), strings.Clone(e.Name), note
-	_, t.fills = d.(wire.Filler)
-	if t.reproduces(w, e.Text, d) {
+	c.credit -= price
+	t := newTemplate(e, w, d)
+	switch {
+	case t == nil:
+	case t.reproduces(w, e.Text, d):
 		c.add(t)
+	default:
+		c.credit = -debt
 	}
 }
 
@@ -74,22 +66,50 @@ func (t *template) reproduces(w *wire.Writer, event string, d wire.Decoder) bool
 	return w.Len() == n+1 && w.Since(0)[n] == w.Since(0)[n-1]
 }
 
-// newTemplate returns a template of an event with slots and the chunk c. The
-// message, the id of the call, the text and the args are values of slots or
-// of the Decoder's state, and never literal.
-func newTemplate(event string, slots []wire.FoundSlot, c *chunks.Chunk) *template {
-	event, at := strings.Clone(event), 0
-	t := new(template)
+// newTemplate returns a template of an event, or nil if it has not the slots for
+// one.
+func newTemplate(e Event, w *wire.Writer, d wire.Decoder) *template {
+	templated, ok := e.Format.(wire.Templated)
+	if !ok {
+		return nil
+	}
+	finder := wire.NewSlotFinder(e.Text)
+	at, ok := e.Place(finder, e.Frame)
+	if !ok {
+		return nil
+	}
+	note, ok := templated.FindSlots(finder, e.Frame, at)
+	slots, complete := finder.Found()
+	if !ok || !complete {
+		return nil
+	}
+	t := &template{
+		format: e.Format, formatName: e.Format.Name(), name: strings.Clone(e.Name),
+		chunk: literal(&w.Since(0)[0]), note: note,
+	}
+	t.cut(strings.Clone(e.Text), slots)
+	_, t.fills = d.(wire.Filler)
+	return t
+}
+
+// cut cuts the text of an event at its slots.
+func (t *template) cut(event string, slots []wire.FoundSlot) {
+	at := 0
 	for _, f := range slots {
 		t.parts = append(t.parts, part{literal: event[at:f.From], slot: f.Slot, number: f.Number})
 		at = f.To
 	}
 	t.tail = event[at:]
-	t.chunk = chunks.Chunk{
+}
+
+// literal returns the fields of a chunk that are the same for all events of a
+// template. The message, the id of the call, the text and the args are values
+// of slots or of the Decoder's state.
+func literal(c *chunks.Chunk) chunks.Chunk {
+	return chunks.Chunk{
 		Kind: c.Kind, Namespace: strings.Clone(c.Namespace), Choice: c.Choice,
 		Index: strings.Clone(c.Index), Part: c.Part,
 		Name: strings.Clone(c.Name), CallKind: strings.Clone(c.CallKind),
 		Provider: c.Provider, Final: c.Final, Opens: c.Opens,
 	}
-	return t
 }
