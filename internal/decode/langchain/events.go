@@ -15,13 +15,13 @@ import (
 //
 // Of the other events, those of chains repeat the messages of their models.
 
-// langTraced tells such an event.
-func langTraced(v jsonscan.Value) bool {
+// isTrace tells such an event.
+func isTrace(v jsonscan.Value) bool {
 	name, data := false, false
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "event":
-			if name = langTrace(m.Value.Str); !name {
+			if name = isTraceName(m.Value.Str); !name {
 				return false
 			}
 		case "data":
@@ -31,10 +31,10 @@ func langTraced(v jsonscan.Value) bool {
 	return name && data
 }
 
-func langTrace(name string) bool { return strings.HasPrefix(name, "on_") }
+func isTraceName(name string) bool { return strings.HasPrefix(name, "on_") }
 
-// langTraces reads an event with its name in it.
-func (r reader) langTraces(v jsonscan.Value) *wire.Problem {
+// trace reads an event with its name in it.
+func (r reader) trace(v jsonscan.Value) *wire.Problem {
 	var name, data, metadata jsonscan.Value
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
@@ -46,23 +46,23 @@ func (r reader) langTraces(v jsonscan.Value) *wire.Problem {
 			metadata = m.Value
 		}
 	}
-	return r.langTold(name.Str, r.langCheckpoint(metadata), data)
+	return r.traceData(name.Str, r.checkpointNamespace(metadata), data)
 }
 
-// langTold reads the data of an event. The output of a model is the whole
+// traceData reads the data of an event. The output of a model is the whole
 // message, even where it has the shape of a piece.
-func (r reader) langTold(name, ns string, data jsonscan.Value) *wire.Problem {
+func (r reader) traceData(name, ns string, data jsonscan.Value) *wire.Problem {
 	chunk, output := data.Member("chunk"), data.Member("output")
 	switch {
 	case name == "on_chat_model_stream" && chunk.IsObject():
-		return r.langMessage(langPlace{ns: ns}, chunk)
-	case name == "on_chat_model_end" && output.IsObject() && looksLangMessage(output):
-		if m := readLangMessage(output); m.kind == langAI || m.kind == langChunk {
-			r.langWhole(langPlace{ns: ns}, &m, true)
+		return r.message(place{ns: ns}, chunk)
+	case name == "on_chat_model_end" && output.IsObject() && looksLikeMessage(output):
+		if m := readMessage(output); m.kind == kindAI || m.kind == kindAIChunk {
+			r.wholeMessage(place{ns: ns}, &m, true)
 		}
-	case name == "on_tool_end" && output.IsObject() && looksLangMessage(output):
-		if m := readLangMessage(output); m.kind == langTool {
-			return r.langResult(langPlace{ns: ns}, &m)
+	case name == "on_tool_end" && output.IsObject() && looksLikeMessage(output):
+		if m := readMessage(output); m.kind == kindTool {
+			return r.resultMessage(place{ns: ns}, &m)
 		}
 	}
 	return nil

@@ -24,11 +24,11 @@ import (
 // the node in JavaScript and lacks it in Python. Only updates and values, which
 // have no metadata, go by the latter.
 
-// langModes are the modes of a stream that are no messages.
-var langModes = [...]string{"updates", "values", "custom", "debug", "tasks", "checkpoints"}
+// modes are the modes of a stream that are no messages.
+var modes = [...]string{"updates", "values", "custom", "debug", "tasks", "checkpoints"}
 
-func langMode(name string) bool {
-	for _, m := range langModes {
+func isMode(name string) bool {
+	for _, m := range modes {
 		if name == m {
 			return true
 		}
@@ -41,18 +41,18 @@ func claims(f wire.Frame) wire.Claim {
 	case f.Done, isProtocol(f.JSON): // which names its events after the same modes
 		return wire.No
 	case f.Name != "":
-		return claimsLangEvent(f)
+		return claimsEvent(f)
 	case f.JSON.IsArray():
-		return claimsLangTuple(f.JSON)
-	case langPart(f.JSON) || looksLangMessage(f.JSON) || langTraced(f.JSON):
+		return claimsTuple(f.JSON)
+	case isPart(f.JSON) || looksLikeMessage(f.JSON) || isTrace(f.JSON):
 		return wire.Surely
 	}
 	return wire.No
 }
 
-// claimsLangEvent knows the server's events by their names, and by their data
+// claimsEvent knows the server's events by their names, and by their data
 // where other formats have events of that name.
-func claimsLangEvent(f wire.Frame) wire.Claim {
+func claimsEvent(f wire.Frame) wire.Claim {
 	name, _, _ := strings.Cut(f.Name, "|")
 	switch name {
 	case "metadata":
@@ -64,22 +64,22 @@ func claimsLangEvent(f wire.Frame) wire.Claim {
 			return wire.Surely
 		}
 	case "events":
-		if langTraced(f.JSON) {
+		if isTrace(f.JSON) {
 			return wire.Surely
 		}
 		return wire.Perhaps
 	case "end", "feedback", "heartbeat":
 		return wire.Perhaps
 	default:
-		if langMode(name) || langTrace(name) && f.JSON.IsObject() {
+		if isMode(name) || isTraceName(name) && f.JSON.IsObject() {
 			return wire.Surely
 		}
 	}
 	return wire.No
 }
 
-// claimsLangTuple looks no further than it must: a payload is long.
-func claimsLangTuple(v jsonscan.Value) wire.Claim {
+// claimsTuple looks no further than it must: a payload is long.
+func claimsTuple(v jsonscan.Value) wire.Claim {
 	e := v.Elements()
 	if !e.Next() {
 		return wire.No
@@ -88,19 +88,19 @@ func claimsLangTuple(v jsonscan.Value) wire.Claim {
 	if first.IsArray() && e.Next() {
 		first = e.Value
 	}
-	if first.IsString() && langMode(first.Str) || first.IsObject() && looksLangMessage(first) {
+	if first.IsString() && isMode(first.Str) || first.IsObject() && looksLikeMessage(first) {
 		return wire.Surely
 	}
 	return wire.No
 }
 
-// langPart tells {"type":mode,"ns":[…],"data":…}.
-func langPart(v jsonscan.Value) bool {
+// isPart tells {"type":mode,"ns":[…],"data":…}.
+func isPart(v jsonscan.Value) bool {
 	mode, ns := false, false
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
-			mode = langMode(m.Value.Str)
+			mode = isMode(m.Value.Str)
 		case "ns":
 			ns = m.Value.IsArray()
 		case "data", "interrupts":
@@ -114,39 +114,39 @@ func langPart(v jsonscan.Value) bool {
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	if f.Name != "" {
 		mode, ns, _ := strings.Cut(f.Name, "|")
-		return r.langEvent(mode, ns, f.JSON)
+		return r.event(mode, ns, f.JSON)
 	}
 	if f.JSON.IsArray() {
-		return r.langTuple(f.JSON)
+		return r.tuple(f.JSON)
 	}
-	if langPart(f.JSON) {
-		return r.langParts(f.JSON)
+	if isPart(f.JSON) {
+		return r.part(f.JSON)
 	}
-	if langTraced(f.JSON) {
-		return r.langTraces(f.JSON)
+	if isTrace(f.JSON) {
+		return r.trace(f.JSON)
 	}
-	return r.langMessage(langPlace{}, f.JSON)
+	return r.message(place{}, f.JSON)
 }
 
-// langTuple reads an event that is an array.
-func (r reader) langTuple(v jsonscan.Value) *wire.Problem {
+// tuple reads an event that is an array.
+func (r reader) tuple(v jsonscan.Value) *wire.Problem {
 	e := v.Elements()
 	if !e.Next() {
 		return nil
 	}
 	ns := ""
 	if e.Value.IsArray() {
-		if ns = r.langNamespace(e.Value); !e.Next() {
+		if ns = r.namespace(e.Value); !e.Next() {
 			return nil
 		}
 	}
 	if !e.Value.IsString() {
-		return r.langMessages("", v)
+		return r.messageMode("", v)
 	}
-	return r.langEvent(e.Value.Str, ns, e.Rest())
+	return r.event(e.Value.Str, ns, e.Rest())
 }
 
-func (r reader) langParts(v jsonscan.Value) *wire.Problem {
+func (r reader) part(v jsonscan.Value) *wire.Problem {
 	var mode, ns, data, interrupts jsonscan.Value
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
@@ -160,16 +160,16 @@ func (r reader) langParts(v jsonscan.Value) *wire.Problem {
 			interrupts = m.Value
 		}
 	}
-	namespace := r.langNamespace(ns)
-	problem := r.langEvent(mode.Str, namespace, data)
+	namespace := r.namespace(ns)
+	problem := r.event(mode.Str, namespace, data)
 	if e := interrupts.Elements(); e.Next() && !data.Member(interruptKey).Present() {
-		r.langInterrupts(namespace, interrupts)
+		r.interrupts(namespace, interrupts)
 	}
 	return problem
 }
 
-// langNamespace joins the parts of a namespace: "a:1|b:2".
-func (r reader) langNamespace(list jsonscan.Value) string {
+// namespace joins the parts of a namespace: "a:1|b:2".
+func (r reader) namespace(list jsonscan.Value) string {
 	e := list.Elements()
 	if !e.Next() {
 		return ""
@@ -181,61 +181,60 @@ func (r reader) langNamespace(list jsonscan.Value) string {
 	return ns
 }
 
-// langEvent reads the payload of a mode, or of a server's event.
-func (r reader) langEvent(mode, ns string, payload jsonscan.Value) *wire.Problem {
+// event reads the payload of a mode, or of a server's event.
+func (r reader) event(mode, ns string, payload jsonscan.Value) *wire.Problem {
 	switch mode {
 	case "messages", "messages-tuple":
-		return r.langMessages(ns, payload)
+		return r.messageMode(ns, payload)
 	case "messages/partial":
-		return r.langPartials(ns, payload, false)
+		return r.partials(ns, payload, false)
 	case "messages/complete":
-		return r.langPartials(ns, payload, true)
+		return r.partials(ns, payload, true)
 	case "messages/metadata":
-		r.langPlaces(ns, payload)
+		r.messageMetadata(ns, payload)
 	case "updates":
-		return r.langUpdates(ns, payload)
+		return r.updates(ns, payload)
 	case "values":
-		return r.langValues(ns, payload)
+		return r.values(ns, payload)
 	case "events":
-		return r.langTraces(payload)
+		return r.trace(payload)
 	case "metadata":
-		r.langRun(payload)
+		r.runMetadata(payload)
 	case "error":
-		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "error", Text: r.langError(payload)})
+		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "error", Text: r.errorText(payload)})
 	case "end":
 		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "completed"})
 	}
-	if langTrace(mode) {
-		return r.langTold(mode, ns, payload)
+	if isTraceName(mode) {
+		return r.traceData(mode, ns, payload)
 	}
 	return nil // custom, debug, tasks and checkpoints say nothing of calls
 }
 
-// langRun reads {"run_id","attempt"}. An attempt beyond the one that was
+// runMetadata reads {"run_id","attempt"}. An attempt beyond the one that was
 // remembered begins again what was open.
-func (r reader) langRun(v jsonscan.Value) {
-	mem := &r.d.Messages
+func (r reader) runMetadata(v jsonscan.Value) {
 	run, attempt := r.Text(v.Member("run_id")), v.Member("attempt").Int()
-	if run == mem.Run && attempt > max(mem.Attempt, 1) {
+	if run == r.d.Messages.Run && attempt > max(r.d.Messages.Attempt, 1) {
 		r.Emit(chunks.Chunk{Kind: chunks.Attempt, Run: run})
-		mem.Streamed, mem.Partial = nil, nil
+		r.d.Messages.Streamed, r.d.Messages.Partial = nil, nil
 	}
-	mem.Run, mem.Attempt = wire.Keep(run), attempt
+	r.d.Messages.Run, r.d.Messages.Attempt = wire.Keep(run), attempt
 	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: run})
 }
 
-// langError reads {"error":"ValueError","message":"…"}.
-func (r reader) langError(v jsonscan.Value) string {
+// errorText reads {"error":"ValueError","message":"…"}.
+func (r reader) errorText(v jsonscan.Value) string {
 	if s := r.Text(v.Member("message")); s != "" {
 		return s
 	}
 	return r.FailureText(v.Member("error"))
 }
 
-// langMessages reads [message, metadata], a list of messages, or one message.
-func (r reader) langMessages(ns string, payload jsonscan.Value) *wire.Problem {
+// messageMode reads [message, metadata], a list of messages, or one message.
+func (r reader) messageMode(ns string, payload jsonscan.Value) *wire.Problem {
 	if payload.IsObject() {
-		return r.langMessage(langPlace{ns: ns}, payload)
+		return r.message(place{ns: ns}, payload)
 	}
 	if !payload.IsArray() {
 		return wire.WrongType("the payload of messages", payload, "a message and its metadata")
@@ -245,14 +244,14 @@ func (r reader) langMessages(ns string, payload jsonscan.Value) *wire.Problem {
 		return nil
 	}
 	first := e.Value
-	if s := r.langCheckpoint(e.Rest()); s != "" {
+	if s := r.checkpointNamespace(e.Rest()); s != "" {
 		ns = s
 	}
-	return r.langMessage(langPlace{ns: ns}, first)
+	return r.message(place{ns: ns}, first)
 }
 
-// langCheckpoint gives the checkpoint namespace of a message's metadata.
-func (r reader) langCheckpoint(metadata jsonscan.Value) (ns string) {
+// checkpointNamespace gives the checkpoint namespace of a message's metadata.
+func (r reader) checkpointNamespace(metadata jsonscan.Value) (ns string) {
 	for m := metadata.Members(); m.Next(); {
 		switch m.Key {
 		case "langgraph_checkpoint_ns":
@@ -264,31 +263,31 @@ func (r reader) langCheckpoint(metadata jsonscan.Value) (ns string) {
 	return ns
 }
 
-// langPlace is where a message was found.
-type langPlace struct {
+// place is where a message was found.
+type place struct {
 	ns string
 	// repeated: updates and values repeat the history, and a text that was
 	// streamed is not said again.
 	repeated bool
 }
 
-// langMessage emits what a message says.
-func (r reader) langMessage(at langPlace, v jsonscan.Value) *wire.Problem {
-	m := readLangMessage(v)
+// message emits what a message says.
+func (r reader) message(at place, v jsonscan.Value) *wire.Problem {
+	m := readMessage(v)
 	switch m.kind {
-	case langChunk:
+	case kindAIChunk:
 		if !at.repeated {
-			r.langDelta(at.ns, &m)
+			r.delta(at.ns, &m)
 			return nil
 		}
-		r.langWhole(at, &m, true)
-	case langAI:
-		r.langWhole(at, &m, true)
-	case langTool:
-		return r.langResult(at, &m)
-	case langHuman:
-		r.langHuman(at, &m)
-	case langNone:
+		r.wholeMessage(at, &m, true)
+	case kindAI:
+		r.wholeMessage(at, &m, true)
+	case kindTool:
+		return r.resultMessage(at, &m)
+	case kindHuman:
+		r.human(at, &m)
+	case kindNone:
 		return wire.WrongShape("the message is of type %q, which LangChain does not have", wire.Clip(m.class))
 	}
 	return nil

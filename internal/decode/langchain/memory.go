@@ -13,13 +13,13 @@ type messages struct {
 	Run     string `json:"r,omitzero"`
 	Attempt int    `json:"a,omitzero"` // of Run
 	// Streamed are the messages streamed last, the latest at the end.
-	Streamed []langStreamed `json:"s,omitzero"`
+	Streamed []streamedMessage `json:"s,omitzero"`
 	// Partial are the messages that the server sends whole again and again.
-	Partial []langPartialText `json:"p,omitzero"`
+	Partial []partialText `json:"p,omitzero"`
 }
 
-// langStreamed is a message that is or was streamed.
-type langStreamed struct {
+// streamedMessage is a message that is or was streamed.
+type streamedMessage struct {
 	ID        string `json:"i"`
 	Namespace string `json:"n,omitzero"`
 	// Also is another id that the same message goes on under.
@@ -30,10 +30,10 @@ type langStreamed struct {
 	Usage string `json:"u,omitzero"` // raw, so far
 }
 
-const keptStreamed = 64
+const maxStreamed = 64
 
-// langSaid sums up what a piece of a message says.
-type langSaid struct {
+// summary sums up what a piece of a message says.
+type summary struct {
 	text  bool
 	calls bool // there are pieces of calls
 	opens bool // one of which has an id or a name
@@ -50,7 +50,7 @@ type langSaid struct {
 // with a new one for each. Such a piece is known by not beginning anything: it
 // goes on with a call, or only ends, under an id under which nothing was said
 // yet, while just one message of its namespace with a made-up id is open.
-func (m *messages) stream(ns, id string, said langSaid) (name, was string) {
+func (m *messages) stream(ns, id string, said summary) (name, was string) {
 	if id == "" || len(id) > wire.MaxID || len(ns) > 4*wire.MaxID {
 		return id, ""
 	}
@@ -67,7 +67,7 @@ func (m *messages) stream(ns, id string, said langSaid) (name, was string) {
 		}
 	}
 	if i < 0 {
-		m.add(langStreamed{ID: strings.Clone(id), Namespace: strings.Clone(ns), Said: said.text || said.calls, Calls: said.calls, Done: said.ends})
+		m.add(streamedMessage{ID: strings.Clone(id), Namespace: strings.Clone(ns), Said: said.text || said.calls, Calls: said.calls, Done: said.ends})
 		return id, ""
 	}
 	says := said.text || said.calls
@@ -89,7 +89,7 @@ func (m *messages) stream(ns, id string, said langSaid) (name, was string) {
 
 // continued gives the place of the message that a piece under a new id goes on
 // with, or -1.
-func (m *messages) continued(ns, id string, said langSaid) int {
+func (m *messages) continued(ns, id string, said summary) int {
 	goesOn := said.calls && !said.opens
 	onlyEnds := said.ends && !said.text && !said.calls
 	if !goesOn && !onlyEnds {
@@ -138,7 +138,7 @@ func (m *messages) find(ns, id string) (namespace, first string, ok bool) {
 		return "", "", false
 	}
 	for i := len(m.Streamed) - 1; i >= 0; i-- {
-		if s := &m.Streamed[i]; (s.ID == id || s.Also == id) && langWithin(s.Namespace, ns) {
+		if s := &m.Streamed[i]; (s.ID == id || s.Also == id) && within(s.Namespace, ns) {
 			return s.Namespace, s.ID, true
 		}
 	}
@@ -154,18 +154,18 @@ func (m *messages) done(ns, id string) {
 	}
 }
 
-func (m *messages) set(i int, s langStreamed) {
+func (m *messages) set(i int, s streamedMessage) {
 	m.Streamed = slices.Clone(m.Streamed)
 	m.Streamed[i] = s
 }
 
 // add notes a new message; the oldest is forgotten.
-func (m *messages) add(s langStreamed) {
-	old := m.Streamed[max(0, len(m.Streamed)-keptStreamed+1):]
+func (m *messages) add(s streamedMessage) {
+	old := m.Streamed[max(0, len(m.Streamed)-maxStreamed+1):]
 	m.Streamed = append(slices.Clip(old), s)
 }
 
-// langWithin tells whether a namespace is ns or below it.
-func langWithin(namespace, ns string) bool {
+// within tells whether a namespace is ns or below it.
+func within(namespace, ns string) bool {
 	return ns == "" || strings.HasPrefix(namespace, ns) && (len(namespace) == len(ns) || namespace[len(ns)] == '|')
 }

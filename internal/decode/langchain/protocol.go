@@ -110,7 +110,7 @@ func (r reader) decodeProtocol(f wire.Frame) *wire.Problem {
 		if !data.IsObject() {
 			return wire.WrongType("params.data", data, "an object")
 		}
-		return r.protocolEvent(method.Str, r.langNamespace(namespace), data)
+		return r.protocolEvent(method.Str, r.namespace(namespace), data)
 	}
 	return nil // checkpoints, tasks and custom say nothing of calls
 }
@@ -137,19 +137,19 @@ func (r reader) protocolEvent(method, ns string, data jsonscan.Value) *wire.Prob
 // protocolState reads values, or an update, which is {"node","values"}.
 func (r reader) protocolState(method, ns string, data jsonscan.Value) *wire.Problem {
 	if method == "values" {
-		return r.langValues(ns, data)
+		return r.values(ns, data)
 	}
 	node, update := data.Member("node"), data.Member("values")
 	switch {
 	case update.Raw == "":
-		return r.langUpdates(ns, data)
+		return r.updates(ns, data)
 	case node.Str == interruptKey:
-		r.langInterrupts(ns, update)
+		r.interrupts(ns, update)
 		return nil
 	case update.IsArray():
-		return r.langUpdates(ns, data)
+		return r.updates(ns, data)
 	}
-	return r.langKeys(ns, update)
+	return r.stateKeys(ns, update)
 }
 
 // protocolLife takes the state of a graph. That of the root is the run's; a
@@ -212,7 +212,7 @@ func (r reader) protocolInput(ns string, data jsonscan.Value) {
 // heard tells whether a message was streamed in a namespace or below it.
 func (m *messages) heard(ns string) bool {
 	for i := range m.Streamed {
-		if langWithin(m.Streamed[i].Namespace, ns) {
+		if within(m.Streamed[i].Namespace, ns) {
 			return true
 		}
 	}
@@ -242,10 +242,9 @@ func (r reader) protocolTool(ns string, data jsonscan.Value) *wire.Problem {
 	if c.ID == "" {
 		return wire.WrongType("tool_call_id of tools", id, "a string")
 	}
-	mem := &r.d.Streams
 	switch event.Str {
 	case "tool-started":
-		mem.retry(c.ID)
+		r.d.Streams.retry(c.ID)
 	case "tool-output-delta":
 		c.Text = r.Text(delta)
 		if delta.IsNested() {
@@ -261,7 +260,7 @@ func (r reader) protocolTool(ns string, data jsonscan.Value) *wire.Problem {
 		}
 	case "tool-error":
 		// A ToolMessage that says so in the framework's words may follow.
-		mem.failed(c.ID)
+		r.d.Streams.failed(c.ID)
 		c.Kind, c.Name, c.Status, c.Text = chunks.Result, r.Text(name), "error", r.Text(message)
 	default:
 		return nil
@@ -272,9 +271,9 @@ func (r reader) protocolTool(ns string, data jsonscan.Value) *wire.Problem {
 
 // protocolOutput emits a tool's output that is a ToolMessage.
 func (r reader) protocolOutput(ns string, output jsonscan.Value) bool {
-	if !output.IsObject() || !looksLangMessage(output) {
+	if !output.IsObject() || !looksLikeMessage(output) {
 		return false
 	}
-	m := readLangMessage(output)
-	return m.kind == langTool && r.langResult(langPlace{ns: ns}, &m) == nil
+	m := readMessage(output)
+	return m.kind == kindTool && r.resultMessage(place{ns: ns}, &m) == nil
 }

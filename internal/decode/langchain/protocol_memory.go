@@ -30,8 +30,8 @@ type protocolOpen struct {
 }
 
 const (
-	keptOpen   = 64
-	keptFailed = 64
+	maxOpen   = 64
+	maxFailed = 64
 )
 
 // find gives the place of the message that an event belongs to, or -1.
@@ -54,7 +54,7 @@ func (m *protocol) begin(o protocolOpen) {
 	if i := m.find(o.Namespace, o.Run); i >= 0 {
 		m.drop(i)
 	}
-	old := m.Open[max(0, len(m.Open)-keptOpen+1):]
+	old := m.Open[max(0, len(m.Open)-maxOpen+1):]
 	m.Open = append(slices.Clip(old), o)
 }
 
@@ -84,7 +84,7 @@ func (m *protocol) failed(call string) {
 	if len(call) > wire.MaxID || m.answered(call) {
 		return
 	}
-	old := m.Failed[max(0, len(m.Failed)-keptFailed+1):]
+	old := m.Failed[max(0, len(m.Failed)-maxFailed+1):]
 	m.Failed = append(slices.Clip(old), strings.Clone(call))
 }
 

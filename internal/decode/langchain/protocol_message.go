@@ -47,15 +47,14 @@ func protocolFields(data jsonscan.Value) (d protocolData) {
 // message; the others are of the one that is open in their namespace and run.
 func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 	d := protocolFields(data)
-	mem := &r.d.Streams
 	if d.event.Str == "message-start" {
 		r.protocolStart(ns, d)
 		return nil
 	}
-	at := mem.find(ns, r.Text(d.run))
+	at := r.d.Streams.find(ns, r.Text(d.run))
 	var open protocolOpen
 	if at >= 0 {
-		open = mem.Open[at]
+		open = r.d.Streams.Open[at]
 	}
 	of := chunks.Chunk{Namespace: ns, Message: open.ID}
 	switch d.event.Str {
@@ -66,7 +65,7 @@ func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 	case "content-block-finish":
 		return r.protocolBlockEnd(of, open, d)
 	case "message-finish":
-		mem.drop(at)
+		r.d.Streams.drop(at)
 		if !open.Silent {
 			r.protocolFinish(of, d)
 		}
@@ -76,7 +75,7 @@ func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 			r.Emit(of)
 		}
 	case "error":
-		mem.drop(at)
+		r.d.Streams.drop(at)
 		of.Kind, of.Text = chunks.Failure, r.Text(d.message)
 		r.Emit(of)
 	}
@@ -96,7 +95,7 @@ func (r reader) protocolStart(ns string, d protocolData) {
 	})
 	switch role {
 	case "", "ai", "assistant":
-		r.d.Messages.stream(ns, id, langSaid{text: true})
+		r.d.Messages.stream(ns, id, summary{text: true})
 		r.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: ns, Message: id, Role: "assistant"})
 	case "human", "user":
 		if !strings.Contains(ns, "|") { // else it is what a subagent is given to do
@@ -111,12 +110,11 @@ func (r reader) protocolBlock(of chunks.Chunk, at int, d protocolData) *wire.Pro
 	if !d.content.IsObject() {
 		return wire.WrongType("content of content-block-start", d.content, "an object")
 	}
-	mem := &r.d.Streams
 	if at >= 0 {
-		if mem.Open[at].Silent {
+		if r.d.Streams.Open[at].Silent {
 			return nil
 		}
-		if mem.Open[at].Block {
+		if r.d.Streams.Open[at].Block {
 			of := of
 			of.Kind, of.Index = chunks.Next, wire.RawIndex(d.index)
 			r.Emit(of)
@@ -128,14 +126,14 @@ func (r reader) protocolBlock(of chunks.Chunk, at int, d protocolData) *wire.Pro
 	for _, c := range r.Since(n) {
 		said = said || c.Text != "" || c.Args != ""
 	}
-	mem.block(at, call, said)
+	r.d.Streams.block(at, call, said)
 	return nil
 }
 
 // protocolContent emits the beginning of a block, or a piece of one, and tells
 // whether it is a call. An input that is an object gives way to args.
 func (r reader) protocolContent(of chunks.Chunk, index, block jsonscan.Value) bool {
-	b := langBlockMembers(block)
+	b := readBlock(block)
 	switch b.kind.Str {
 	case "text":
 		of.Kind, of.Text = chunks.Text, r.Text(b.text)
@@ -151,7 +149,7 @@ func (r reader) protocolContent(of chunks.Chunk, index, block jsonscan.Value) bo
 	return false
 }
 
-func (r reader) protocolCall(of chunks.Chunk, index jsonscan.Value, b langBlockFields) {
+func (r reader) protocolCall(of chunks.Chunk, index jsonscan.Value, b blockFields) {
 	of.Kind, of.Index = chunks.Fragment, wire.RawIndex(index)
 	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
 	of.Final = of.ID != "" && of.Name != ""
@@ -206,7 +204,7 @@ func (r reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *wire.Pro
 		}
 	case "block-delta":
 		of.Part = 0
-		if f := langBlockMembers(fields); strings.Contains(f.kind.Str, "tool_call") {
+		if f := readBlock(fields); strings.Contains(f.kind.Str, "tool_call") {
 			r.protocolCall(of, d.index, f)
 		}
 	}
@@ -221,7 +219,7 @@ func (r reader) protocolBlockEnd(of chunks.Chunk, open protocolOpen, d protocolD
 	if !d.content.IsObject() {
 		return wire.WrongType("content of content-block-finish", d.content, "an object")
 	}
-	b := langBlockMembers(d.content)
+	b := readBlock(d.content)
 	if open.Silent {
 		if open.Call != "" && b.kind.Str == "text" && !r.d.Streams.answered(open.Call) {
 			r.Emit(chunks.Chunk{Kind: chunks.Result, Namespace: of.Namespace, ID: open.Call, Status: "success", Text: r.Text(b.text)})
@@ -239,14 +237,14 @@ func (r reader) protocolBlockEnd(of chunks.Chunk, open protocolOpen, d protocolD
 		// The args are no JSON; whether because the model was cut off, the
 		// reason of the message tells.
 		if !open.Said {
-			r.protocolCall(of, d.index, langBlockFields{kind: jsonscan.Value{Str: "tool_call"}, id: b.id, name: b.name, args: b.args})
+			r.protocolCall(of, d.index, blockFields{kind: jsonscan.Value{Str: "tool_call"}, id: b.id, name: b.name, args: b.args})
 		}
 	case "server_tool_result":
 		r.protocolServerResult(of, d.content)
 	default:
 		switch {
 		case strings.HasSuffix(kind, "tool_result"):
-			r.langBlockResult(of, d.content)
+			r.blockResult(of, d.content)
 		case strings.Contains(kind, "tool_") || kind == "input_json_delta":
 			r.protocolCallEnd(of, open.Block, d.index, b)
 		}
@@ -257,7 +255,7 @@ func (r reader) protocolBlockEnd(of chunks.Chunk, open protocolOpen, d protocolD
 // protocolCallEnd emits a whole call. What LangChain JS makes of a provider's
 // block has the last fragment as input and the whole text as args. begun says
 // that the call's beginning was seen.
-func (r reader) protocolCallEnd(of chunks.Chunk, begun bool, index jsonscan.Value, b langBlockFields) {
+func (r reader) protocolCallEnd(of chunks.Chunk, begun bool, index jsonscan.Value, b blockFields) {
 	of.Kind, of.Index, of.Whole = chunks.Fragment, wire.RawIndex(index), true
 	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
 	if strings.HasPrefix(b.kind.Str, "server_") || b.kind.Str == "mcp_tool_use" {
@@ -311,7 +309,7 @@ func (r reader) protocolFinish(of chunks.Chunk, d protocolData) {
 	r.d.Messages.done(of.Namespace, of.Message)
 	reason := r.Text(d.reason)
 	c := of
-	c.Kind, c.Reason, c.Truncated = chunks.Finish, reason, langTruncates(reason)
+	c.Kind, c.Reason, c.Truncated = chunks.Finish, reason, truncates(reason)
 	r.Emit(c)
 	if d.usage.IsObject() {
 		c = of

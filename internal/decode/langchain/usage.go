@@ -8,16 +8,15 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// langUsage gives the usage of a message so far. Its pieces each tell a share
+// totalUsage gives the usage of a message so far. Its pieces each tell a share
 // of it, which langchain_core adds up when it puts a message together: what a
 // provider counts at the beginning is not told again at the end.
-func (r reader) langUsage(ns, id string, usage jsonscan.Value) string {
-	mem := &r.d.Messages
-	i := mem.index(ns, id)
+func (r reader) totalUsage(ns, id string, usage jsonscan.Value) string {
+	i := r.d.Messages.index(ns, id)
 	if i < 0 {
 		return usage.Raw
 	}
-	s, sum := mem.Streamed[i], usage.Raw
+	s, sum := r.d.Messages.Streamed[i], usage.Raw
 	if s.Usage != "" {
 		sum = r.Build(func(dst []byte) []byte {
 			return addUsage(dst, jsonscan.ValueOf(s.Usage), usage, 0)
@@ -25,7 +24,7 @@ func (r reader) langUsage(ns, id string, usage jsonscan.Value) string {
 	}
 	if len(sum) <= wire.MaxUsage {
 		s.Usage = strings.Clone(sum)
-		mem.set(i, s)
+		r.d.Messages.set(i, s)
 	}
 	return sum
 }
