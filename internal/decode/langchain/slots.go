@@ -130,12 +130,13 @@ func saidOf(note uint8) summary {
 	return summary{text: note&noteText != 0, calls: note&noteCalls != 0, opens: note&noteOpens != 0, ends: note&noteEnds != 0}
 }
 
-// Fill emits the chunk of a piece of a message, and the new name of the message
-// where it has changed.
-func (d *Decoder) Fill(w *wire.Writer, note uint8, c chunks.Chunk) {
-	var was string
-	if c.Message, was = d.Messages.stream(c.Namespace, c.Message, saidOf(note)); was != "" {
-		w.Emit(chunks.Chunk{Kind: chunks.Rename, Namespace: c.Namespace, Message: c.Message, ID: was})
+// Fill completes the chunk of a piece of a message. Where the message has a new
+// name, it emits that before the chunk.
+func (d *Decoder) Fill(w *wire.Writer, note uint8, c *chunks.Chunk) bool {
+	name, was := d.Messages.stream(c.Namespace, c.Message, saidOf(note))
+	c.Message = name
+	if was != "" {
+		w.EmitBeforeLast(chunks.Chunk{Kind: chunks.Rename, Namespace: c.Namespace, Message: name, ID: was})
 	}
-	w.Emit(c)
+	return true
 }

@@ -50,12 +50,20 @@ func (d *Decoder) open(id string) int {
 // part returns the number of the part with an id. It begins the part where it is
 // not open.
 func (d *Decoder) part(id string) int {
+	if n := d.openPart(id); n > 0 {
+		return n
+	}
+	return d.open(id)
+}
+
+// openPart returns the number of the open part with an id, or 0.
+func (d *Decoder) openPart(id string) int {
 	for i := len(d.Parts) - 1; i >= 0; i-- {
 		if d.Parts[i].ID == id[:min(len(id), wire.MaxID)] {
 			return d.Parts[i].Number
 		}
 	}
-	return d.open(id)
+	return 0
 }
 
 // end closes the part with an id and returns its number, or 0 where it is not open.
