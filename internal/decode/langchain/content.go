@@ -8,15 +8,15 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// wanted says what of a message's content is wanted.
+// wanted selects the chunks of a content.
 type wanted struct {
-	text  bool // text and reasoning; a repeated message has said it already
-	calls bool // calls for the client to run; tool_call_chunks has them too, and goes first
+	text  bool // text and reasoning, which a repeated message has emitted already
+	calls bool // calls for the client to run; tool_call_chunks has precedence
 	whole bool // the blocks are whole, not pieces
 }
 
-// content emits content: a string, or a list of strings and of blocks, be
-// they LangChain's own (version v1) or the provider's, which it passes on:
+// content emits content: a string, or a list of strings and of blocks. Blocks are
+// LangChain's own (version v1) or those of the provider:
 // https://docs.langchain.com/oss/python/langchain/messages#content-block-reference
 func (r reader) content(of chunks.Chunk, content jsonscan.Value, want wanted) {
 	if content.IsString() {
@@ -32,6 +32,7 @@ func (r reader) content(of chunks.Chunk, content jsonscan.Value, want wanted) {
 	}
 }
 
+// text emits text or reasoning.
 func (r reader) text(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want wanted) {
 	if !want.text {
 		return
@@ -42,7 +43,7 @@ func (r reader) text(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want w
 	}
 }
 
-// blockFields are the members of a block, whatever its type.
+// blockFields is the members of a block of any type.
 type blockFields struct {
 	kind, id, name, index, text, thought, args, input, partial, use jsonscan.Value
 }
@@ -75,6 +76,7 @@ func readBlock(block jsonscan.Value) (b blockFields) {
 	return b
 }
 
+// block emits the content of a block.
 func (r reader) block(of chunks.Chunk, block jsonscan.Value, want wanted) {
 	b := readBlock(block)
 	of.Part = partNumber(b.index)
@@ -103,8 +105,8 @@ func (r reader) block(of chunks.Chunk, block jsonscan.Value, want wanted) {
 	}
 }
 
-// blockCall emits a call that a block carries. An input that is an object
-// gives way to text, which follows in pieces.
+// blockCall emits the call of a block. Text that follows in pieces replaces an input
+// that is an object.
 func (r reader) blockCall(of chunks.Chunk, b blockFields, want wanted) {
 	of.Kind, of.Part, of.Whole = chunks.Fragment, 0, want.whole
 	if b.index.Present() {
@@ -127,8 +129,8 @@ func (r reader) blockCall(of chunks.Chunk, b blockFields, want wanted) {
 	}
 }
 
-// blockResult emits the result of a call that the provider ran. What is
-// not in the shape of a result is passed over: the model has read it.
+// blockResult emits the result of a call that the provider ran. A block without the
+// shape of a result is skipped, because the model has read it.
 func (r reader) blockResult(of chunks.Chunk, block jsonscan.Value) {
 	n := r.Len()
 	if r.ToolResult(wire.ReadResult(block)) != nil {
@@ -140,8 +142,8 @@ func (r reader) blockResult(of chunks.Chunk, block jsonscan.Value) {
 	}
 }
 
-// partNumber gives the number of a content part: an index is a number, or a
-// word that ends in one ("lc_txt_0").
+// partNumber returns the number of a content part. An index is a number, or a string
+// that ends in a number ("lc_txt_0").
 func partNumber(index jsonscan.Value) int {
 	if index.IsString() {
 		return jsonscan.Value{Kind: jsonscan.Number, Raw: index.Str[strings.LastIndexByte(index.Str, '_')+1:]}.Int()

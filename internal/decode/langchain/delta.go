@@ -5,9 +5,8 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// delta emits a piece of an AI message. Its tool_calls are what a
-// best-effort parse makes of that piece alone, and count only where there is
-// no member tool_call_chunks.
+// delta emits a piece of an AI message. Its tool_calls are a best-effort parse of that
+// piece alone. They are read only where there is no member tool_call_chunks.
 func (r reader) delta(ns string, m *fields) {
 	end := r.readEnd(m)
 	of := chunks.Chunk{Namespace: ns, Choice: end.choice}
@@ -38,7 +37,7 @@ func (r reader) delta(ns string, m *fields) {
 	r.finish(of, end, m.usage)
 }
 
-// finish emits the end of a message, and its usage behind it.
+// finish emits the end of a message and then its usage.
 func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
 	if end.over {
 		r.Emit(chunks.Chunk{
@@ -54,8 +53,8 @@ func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
 	}
 }
 
-// callPiece emits {"index","id","name","args"}, an entry of tool_call_chunks.
-// One that says nothing at all is none.
+// callPiece emits {"index","id","name","args"}, an entry of tool_call_chunks. An empty
+// entry is skipped.
 func (r reader) callPiece(of chunks.Chunk, piece jsonscan.Value) {
 	of.Kind = chunks.Fragment
 	for m := piece.Members(); m.Next(); {
@@ -81,18 +80,18 @@ func (r reader) callPiece(of chunks.Chunk, piece jsonscan.Value) {
 	}
 }
 
-// summarize sums up what a piece of a message says, for the memory of ids.
+// summarize returns the summary of a piece of a message.
 func summarize(m *fields, end messageEnd) summary {
-	said := summary{ends: end.over}
+	s := summary{ends: end.over}
 	for e := m.pieces.Elements(); e.Next(); {
-		said.calls = true
+		s.calls = true
 		if e.Value.Member("id").IsString() || e.Value.Member("name").IsString() {
-			said.opens = true
+			s.opens = true
 		}
 	}
-	said.text = m.content.IsString() && len(m.content.Raw) > 2
+	s.text = m.content.IsString() && len(m.content.Raw) > 2
 	if e := m.content.Elements(); e.Next() {
-		said.text = true
+		s.text = true
 	}
-	return said
+	return s
 }

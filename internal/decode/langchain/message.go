@@ -8,26 +8,26 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// A LangChain message has one of these shapes; that of a message in the
-// middle of a stream differs from a whole one by tool_call_chunks, or by its
-// name where that is said in full:
+// A LangChain message has one of these shapes. A piece of a message differs from a
+// whole message by tool_call_chunks, or by the name AIMessageChunk:
 //
-//	{"type":"AIMessageChunk","content","tool_call_chunks",…}    Python's server; JavaScript's says "ai"
+//	{"type":"AIMessageChunk","content","tool_call_chunks",…}    the server of Python; that of JavaScript has "ai"
 //	{"lc":1,"type":"constructor","id":[…,"AIMessageChunk"],"kwargs":{…}}
 //	{"type":"AIMessageChunk","data":{…}}
 
+// messageKind is the kind of a message.
 type messageKind uint8
 
 const (
 	kindNone    messageKind = iota // no message
-	kindOther                      // of the system, a removal…
+	kindOther                      // of the system, a removal and others
 	kindAI                         // whole
-	kindAIChunk                    // a piece of one
+	kindAIChunk                    // a piece of a message
 	kindTool
 	kindHuman
 )
 
-// fields are the members of a message that matter.
+// fields is the members of a message that are read.
 type fields struct {
 	kind  messageKind
 	class string // AIMessageChunk, ai…
@@ -54,8 +54,8 @@ func readMessage(v jsonscan.Value) fields {
 	return m
 }
 
-// readFields reads the members of a message, and gives the object that has
-// them in its stead, if there is one.
+// readFields returns the members of a message, and the inner object that contains the
+// members instead, if there is one.
 func readFields(v jsonscan.Value) (m fields, inner jsonscan.Value) {
 	m.body = v
 	for w := v.Members(); w.Next(); {
@@ -89,6 +89,7 @@ func readFields(v jsonscan.Value) (m fields, inner jsonscan.Value) {
 	return m, inner
 }
 
+// kindOf returns the kind of a message with a type or class name.
 func kindOf(name string) messageKind {
 	switch name {
 	case "ai", "AIMessage":
@@ -108,7 +109,8 @@ func kindOf(name string) messageKind {
 	return kindNone
 }
 
-// looksLikeMessage tells a message from any other object, as soon as it can.
+// looksLikeMessage reports whether v is a message. It reads no more members than it
+// needs.
 func looksLikeMessage(v jsonscan.Value) bool {
 	var kind, content, own bool
 	for m := v.Members(); m.Next(); {
@@ -136,7 +138,7 @@ func looksLikeMessage(v jsonscan.Value) bool {
 	return kind && content
 }
 
-// messageEnd is how a message says that it is over.
+// messageEnd is the end of a message.
 type messageEnd struct {
 	over      bool
 	reason    string
@@ -145,7 +147,7 @@ type messageEnd struct {
 	thoughts  jsonscan.Value // additional_kwargs.reasoning_content
 }
 
-// readEnd reads response_metadata and additional_kwargs.
+// readEnd returns the end in response_metadata and additional_kwargs.
 func (r reader) readEnd(m *fields) (end messageEnd) {
 	var reason, stop, status jsonscan.Value
 	for w := m.meta.Members(); w.Next(); {
@@ -156,7 +158,7 @@ func (r reader) readEnd(m *fields) (end messageEnd) {
 			stop = w.Value
 		case "status":
 			status = w.Value
-		case "completion": // which of n answers, in JavaScript
+		case "completion": // the number of the choice, in JavaScript
 			end.choice = w.Value.Int()
 		}
 	}
@@ -184,7 +186,8 @@ func (r reader) readEnd(m *fields) (end messageEnd) {
 	return end
 }
 
-// truncates knows the words of all providers, which LangChain passes on.
+// truncates reports whether a finish reason means that the answer is incomplete.
+// LangChain passes on the reasons of all providers.
 func truncates(reason string) bool {
 	if wire.Truncates(reason) || wire.AnthropicTruncates(reason) {
 		return true
@@ -209,8 +212,8 @@ func (r reader) resultMessage(at place, m *fields) *wire.Problem {
 	return nil
 }
 
-// human emits a human message of the conversation. What a subgraph is
-// given as its task is a human message too, but nobody interrupts by it.
+// human emits a human message of the conversation. The task of a subgraph is a human
+// message too, but it does not interrupt anything.
 func (r reader) human(at place, m *fields) {
 	if strings.Contains(at.ns, "|") || at.repeated && at.ns != "" {
 		return

@@ -6,12 +6,12 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// interruptKey is the key under which updates and values tell that the graph
-// waits for a person: [{"value":…,"id":"…"}], or [] at a breakpoint.
+// interruptKey is the key of the interrupts in updates and values:
+// [{"value":…,"id":"…"}], or [] at a breakpoint.
 const interruptKey = "__interrupt__"
 
-// updates reads {node: update, …}, where an update is what a node wrote to
-// the state, or a list of such.
+// updates reads {node: update, …}. An update is the part of the state that a node
+// wrote, or a list of updates.
 func (r reader) updates(ns string, payload jsonscan.Value) *wire.Problem {
 	return r.stateMembers(ns, payload, func(node jsonscan.Value) *wire.Problem {
 		if !node.IsArray() {
@@ -59,8 +59,8 @@ func (r reader) stateKeys(ns string, update jsonscan.Value) (first *wire.Problem
 	return first
 }
 
-// stateKey reads what stands under one key of the state: messages, one message,
-// or something that is none of our business.
+// stateKey reads the value of one key of the state: messages, one message, or any
+// other value, which is skipped.
 func (r reader) stateKey(ns string, value jsonscan.Value) (first *wire.Problem) {
 	at := place{ns: ns, repeated: true}
 	if value.IsObject() && looksLikeMessage(value) {
@@ -77,24 +77,24 @@ func (r reader) stateKey(ns string, value jsonscan.Value) (first *wire.Problem) 
 	return first
 }
 
-// interrupts emits what the graph waits for. A subgraph that waits does
-// not end the run: its siblings go on, and the root tells the end.
+// interrupts emits the interrupts of a graph. An interrupt of a subgraph does not end
+// the run, because its siblings continue. The root emits the end.
 func (r reader) interrupts(ns string, list jsonscan.Value) {
-	wait := chunks.Chunk{Kind: chunks.Await, Namespace: ns, Why: "interrupt"}
+	of := chunks.Chunk{Kind: chunks.Await, Namespace: ns, Why: "interrupt"}
 	n := r.Len()
 	for e := list.Elements(); e.Next(); {
-		r.interrupt(wait, e.Value)
+		r.interrupt(of, e.Value)
 	}
 	if r.Len() == n {
-		r.Emit(wait)
+		r.Emit(of)
 	}
 	if ns == "" {
 		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "interrupted"})
 	}
 }
 
-// interrupt reads {"value","id","ns"?}; the value is the application's own,
-// and may say which call it is about.
+// interrupt emits {"value","id","ns"?}. The application defines the value, which may
+// name a call.
 func (r reader) interrupt(of chunks.Chunk, v jsonscan.Value) {
 	for m := v.Members(); m.Next(); {
 		switch m.Key {

@@ -5,14 +5,14 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// wholeMessage emits an AI message that is whole: one that was not streamed, or
-// one that confirms what was. It counts for the namespace it was streamed in,
-// where that is known, and its text is not said again.
+// wholeMessage emits a whole AI message: one that was not streamed, or one that
+// confirms a streamed message. It belongs to the namespace in which it was streamed,
+// and the text of a streamed message is not emitted again.
 //
-// The args of a message put together from pieces are in tool_call_chunks, as
-// the model spelled them; those in tool_calls are parsed, and where the model
-// was cut off in the middle, repaired: of a streamed message that was, its
-// calls are what was streamed.
+// The args of a message that was joined from pieces are in tool_call_chunks, as the
+// model wrote them. The args in tool_calls are parsed and, where the answer is
+// truncated, repaired. They are therefore not read in a streamed message that is
+// truncated.
 func (r reader) wholeMessage(at place, m *fields, text bool) {
 	end := r.readEnd(m)
 	of := chunks.Chunk{Namespace: at.ns, Choice: end.choice, Repeated: at.repeated}
@@ -35,16 +35,16 @@ func (r reader) wholeMessage(at place, m *fields, text bool) {
 		r.wholeCalls(of, m, at.repeated || streamed)
 	}
 	if at.repeated && !streamed && r.Len() == n {
-		return // the history of a thread: nothing is open that this could end
+		return // a message of the history, of which nothing is open
 	}
 	end.over = true
 	r.finish(of, end, m.usage)
 	r.d.Messages.done(of.Namespace, of.Message)
 }
 
-// wholeCalls emits the calls of a whole message. LangChain gives a call an
-// id where the provider has none; one without is a tool of the provider's that
-// lost its id, and cannot be told from what was streamed before.
+// wholeCalls emits the calls of a whole message. LangChain generates an id where the
+// provider has none. A call without an id is a call that the provider runs. In a
+// repeated message it cannot be matched with a streamed call, so it is dropped.
 func (r reader) wholeCalls(of chunks.Chunk, m *fields, again bool) {
 	n := r.Len()
 	pieces := m.pieces.Elements()

@@ -7,15 +7,16 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// What astream_events and streamEvents give, and a server in its mode events:
+// The events of astream_events and streamEvents, and of a server in its mode events:
 // https://docs.langchain.com/oss/python/langchain/models#streaming-events
 //
 //	{"event":"on_chat_model_stream","run_id","metadata":{…},"data":{"chunk":{…}}} …
 //	→ {"event":"on_chat_model_end",…,"data":{"output":{…}}} → {"event":"on_tool_end",…,"data":{"output":{…}}}
 //
-// Of the other events, those of chains repeat the messages of their models.
+// The other events are not read: the events of chains repeat the messages of their
+// models.
 
-// isTrace tells such an event.
+// isTrace reports whether v is such an event.
 func isTrace(v jsonscan.Value) bool {
 	name, data := false, false
 	for m := v.Members(); m.Next(); {
@@ -31,9 +32,10 @@ func isTrace(v jsonscan.Value) bool {
 	return name && data
 }
 
+// isTraceName reports whether name is the name of such an event.
 func isTraceName(name string) bool { return strings.HasPrefix(name, "on_") }
 
-// trace reads an event with its name in it.
+// trace reads an event that contains its name.
 func (r reader) trace(v jsonscan.Value) *wire.Problem {
 	var name, data, metadata jsonscan.Value
 	for m := v.Members(); m.Next(); {
@@ -49,8 +51,8 @@ func (r reader) trace(v jsonscan.Value) *wire.Problem {
 	return r.traceData(name.Str, r.checkpointNamespace(metadata), data)
 }
 
-// traceData reads the data of an event. The output of a model is the whole
-// message, even where it has the shape of a piece.
+// traceData reads the data of an event. The output of a model is the whole message,
+// even where it has the shape of a piece.
 func (r reader) traceData(name, ns string, data jsonscan.Value) *wire.Problem {
 	chunk, output := data.Member("chunk"), data.Member("output")
 	switch {
