@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 	"unsafe"
+
+	"streamer/internal/jsonscan"
 )
 
 // Assembly is one call as far as the model has written it.
@@ -17,7 +19,7 @@ type Assembly struct {
 	Text  []byte `json:"text,omitempty"`
 	*Rare        // nil for most calls
 
-	scan   Scanner
+	scan   jsonscan.Scanner
 	kept   int
 	Joiner Joiner `json:"joiner,omitzero"`
 
@@ -104,7 +106,7 @@ func (a *Assembly) Kept() int { return a.kept }
 
 // Resume restores what JSON does not hold. It must be called after loading.
 func (a *Assembly) Resume() {
-	a.scan = Scanner{}
+	a.scan = jsonscan.Scanner{}
 	a.scan.Write(string(a.Text))
 }
 
@@ -227,7 +229,7 @@ func (a *Assembly) replace(text string, object bool) {
 	a.kept = commonPrefix(a.Text, text)
 	a.Text = []byte(text)
 	a.Object = object
-	a.scan = Scanner{}
+	a.scan = jsonscan.Scanner{}
 	a.scan.Write(text)
 }
 
@@ -273,7 +275,9 @@ func (a *Assembly) Close() {
 }
 
 // Blank reports whether no args came, or only white space.
-func (a *Assembly) Blank() bool { return a.scan.First() == 0 && a.scan.Status() != Bad && !a.Cut }
+func (a *Assembly) Blank() bool {
+	return a.scan.First() == 0 && a.scan.Status() != jsonscan.Bad && !a.Cut
+}
 
 // Placeholder reports whether the text is a bare {}, which some gateways send
 // before the actual args.
@@ -309,8 +313,8 @@ func (a *Assembly) Args() Args {
 	case a.Blank() || strings.TrimSpace(string(a.Text)) == "null":
 		return Args{JSON: []byte("{}"), Valid: true}
 	case !a.Whole():
-		if a.scan.Status() == Bad {
-			return Args{Error: a.scan.Err()}
+		if a.scan.Status() == jsonscan.Bad {
+			return Args{Error: a.scan.Err().Error()}
 		}
 		return Args{Error: "args end in the middle of a JSON value"}
 	case a.scan.First() == '"':
@@ -318,7 +322,7 @@ func (a *Assembly) Args() Args {
 		if json.Unmarshal(a.Text, &inner) != nil {
 			break
 		}
-		var s Scanner
+		var s jsonscan.Scanner
 		s.Write(inner)
 		if s.First() == '{' && s.Complete() {
 			return Args{JSON: []byte(inner), Valid: true, DoubleEncoded: true}

@@ -29,7 +29,7 @@ import (
 
 	"streamer/internal/events"
 	"streamer/internal/inputs"
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 
 	"github.com/rs/zerolog"
 )
@@ -101,7 +101,7 @@ type Options struct {
 	Metrics func(ctx context.Context) []Metric
 
 	// Repairs answers POST /v1/repair. If nil, there is no such thing.
-	Repairs *repairs.Desk
+	Repairs *repair.Service
 
 	MaxClients   int           // open streams; if zero, 10,000
 	MaxBody      int           // bytes of an input; if zero, the store's limit less 4 KiB

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 )
 
 // repairTime is how long a history may be on its way, in each direction.
@@ -16,15 +16,15 @@ const repairTime = time.Minute
 // repair repairs a history. It waits for its share of the memory before the
 // body is read.
 func (g *Gateway) repair(w http.ResponseWriter, r *http.Request) error {
-	desk := g.opts.Repairs
-	size := desk.Bound()
+	service := g.opts.Repairs
+	size := service.Bound()
 	if r.ContentLength > int64(size) {
-		return refused(w, desk.TooLarge())
+		return refused(w, service.TooLarge())
 	}
 	if r.ContentLength >= 0 {
 		size = int(r.ContentLength)
 	}
-	leave, err := desk.Enter(r.Context(), size)
+	leave, err := service.Enter(r.Context(), size)
 	if err != nil {
 		return refused(w, err)
 	}
@@ -34,12 +34,12 @@ func (g *Gateway) repair(w http.ResponseWriter, r *http.Request) error {
 	_ = rc.SetWriteDeadline(time.Now().Add(2 * repairTime)) // of a refusal after all that
 	body, err := readSized(w, r, size)
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
-		return refused(w, desk.TooLarge())
+		return refused(w, service.TooLarge())
 	}
 	if err != nil {
 		return refuse(http.StatusBadRequest, "the body did not come whole")
 	}
-	answer, err := desk.Answer(r.Context(), body)
+	answer, err := service.Answer(r.Context(), body)
 	if err != nil {
 		return refused(w, err)
 	}
@@ -64,9 +64,9 @@ func readSized(w http.ResponseWriter, r *http.Request, size int) ([]byte, error)
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, int64(size)))
 }
 
-// refused makes a refusal of ours of the desk's.
+// refused makes a refusal of ours of the service's.
 func refused(w http.ResponseWriter, err error) error {
-	ref, ok := errors.AsType[*repairs.Refusal](err)
+	ref, ok := errors.AsType[*repair.Refusal](err)
 	if !ok {
 		return err
 	}

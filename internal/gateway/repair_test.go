@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 	repairUnknown = `"Tool call f with id x was interrupted: no result was recorded. It may or may not have run."`
 )
 
-// oneEvent is a repairs.Log with one event, of session "a b".
+// oneEvent is a repair.Log with one event, of session "a b".
 type oneEvent string
 
 func (l oneEvent) Events(_ context.Context, token string, _ uint64, fn func(events.Record) error) error {
@@ -39,8 +39,8 @@ func (l oneEvent) Blob(context.Context, events.Ref) ([]byte, error) { return nil
 
 func TestRepair(t *testing.T) {
 	log := oneEvent(`{"type":"tool_call_result","event_id":"1.0","call":"1.0","id":"x","tool_name":"f","status":"completed","tool_result":"<42>"}`)
-	url := serve(t, Options{Repairs: &repairs.Desk{Log: log, MaxBytes: 1000}}, newMemory()) + "/v1/repair"
-	broken := serve(t, Options{Repairs: &repairs.Desk{Log: oneEvent("")}}, newMemory()) + "/v1/repair"
+	url := serve(t, Options{Repairs: &repair.Service{Log: log, MaxBytes: 1000}}, newMemory()) + "/v1/repair"
+	broken := serve(t, Options{Repairs: &repair.Service{Log: oneEvent("")}}, newMemory()) + "/v1/repair"
 	for _, c := range []struct {
 		name, url, body string
 		status          int
@@ -74,9 +74,9 @@ func TestRepair(t *testing.T) {
 }
 
 // TestRepairGuarded: who may not read sessions may not have their results put
-// into a history; and where there is no desk, there is no such path.
+// into a history; and where there is no service, there is no such path.
 func TestRepairGuarded(t *testing.T) {
-	opts := Options{Token: "0123456789abcdef", Repairs: &repairs.Desk{}}
+	opts := Options{Token: "0123456789abcdef", Repairs: &repair.Service{}}
 	url := serve(t, opts, newMemory()) + "/v1/repair"
 	none := serve(t, Options{}, newMemory()) + "/v1/repair"
 	for _, c := range []struct {
@@ -88,7 +88,7 @@ func TestRepairGuarded(t *testing.T) {
 		{"the token", "POST", url, "Authorization: Bearer 0123456789abcdef", 200},
 		{"another site", "POST", url, "Origin: https://evil.example", 403},
 		{"another method", "GET", url, "Authorization: Bearer 0123456789abcdef", 405},
-		{"no desk", "POST", none, "A: b", 404},
+		{"no service", "POST", none, "A: b", 404},
 	} {
 		if resp, body := do(t, c.method, c.url, `{"messages":[]}`, c.header); resp.StatusCode != c.status {
 			t.Errorf("%s: got %d %s, want %d", c.name, resp.StatusCode, body, c.status)
@@ -98,7 +98,7 @@ func TestRepairGuarded(t *testing.T) {
 
 // TestRepairUnsized: a body that does not say how long it is, is bounded too.
 func TestRepairUnsized(t *testing.T) {
-	url := serve(t, Options{Repairs: &repairs.Desk{MaxBytes: 1000}}, newMemory()) + "/v1/repair"
+	url := serve(t, Options{Repairs: &repair.Service{MaxBytes: 1000}}, newMemory()) + "/v1/repair"
 	for _, c := range []struct{ size, status int }{{500, 200}, {5000, 413}} {
 		body := `{"messages":[{"role":"user","content":"` + strings.Repeat("a", c.size) + `"}]}`
 		req, err := http.NewRequestWithContext(t.Context(), "POST", url, io.MultiReader(strings.NewReader(body)))
@@ -119,9 +119,9 @@ func TestRepairUnsized(t *testing.T) {
 // TestRepairBusy: histories that are under way are bounded together; who waits
 // in vain is told to come again.
 func TestRepairBusy(t *testing.T) {
-	desk := &repairs.Desk{MaxBytes: 1 << 20, MaxAtOnce: 1 << 20, Wait: time.Millisecond}
-	url := serve(t, Options{Repairs: desk}, newMemory()) + "/v1/repair"
-	leave, err := desk.Enter(t.Context(), 1<<20)
+	service := &repair.Service{MaxBytes: 1 << 20, MaxAtOnce: 1 << 20, Wait: time.Millisecond}
+	url := serve(t, Options{Repairs: service}, newMemory()) + "/v1/repair"
+	leave, err := service.Enter(t.Context(), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

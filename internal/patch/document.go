@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"streamer/internal/chunks"
+	"streamer/internal/jsonscan"
 
 	"github.com/tidwall/gjson"
 )
@@ -190,12 +190,12 @@ func (d *document) separator() string {
 
 // syntaxError returns an error with the place where text is not JSON.
 func syntaxError(text string, offset int, where string) error {
-	var s chunks.Scanner
-	if s.Write(text) == chunks.More {
-		return fmt.Errorf("patch: not a history: %sthe JSON text ends before it is complete, at byte %d", where, offset+len(text))
+	err := jsonscan.Check(text)
+	at := " at byte "
+	if err.Offset == len(text) { // the text ends too early
+		at = "," + at
 	}
-	what, _, _ := strings.Cut(s.Err(), " at offset ")
-	return fmt.Errorf("patch: not a history: %s%s at byte %d", where, what, offset+s.Offset())
+	return fmt.Errorf("patch: not a history: %s%s%s%d", where, err.Msg, at, offset+err.Offset)
 }
 
 // checkDepth returns an error if text, which may not be JSON, is nested more than

@@ -3,7 +3,7 @@ package patch
 import (
 	"strings"
 
-	"streamer/internal/chunks"
+	"streamer/internal/jsonscan"
 )
 
 // openAIFormat is a history of OpenAI's chat completions, which most other
@@ -100,7 +100,7 @@ func signedBlocks(blocks string) bool {
 // isJSON reports whether a JSON string contains one JSON value, without decoding
 // the string.
 func isJSON(quoted string) bool {
-	var s chunks.Scanner
+	var s jsonscan.Scanner
 	for rest := quoted[1 : len(quoted)-1]; rest != ""; {
 		plain, escape, found := strings.Cut(rest, `\`)
 		s.Write(plain)

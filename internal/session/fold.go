@@ -30,7 +30,7 @@ type Input struct {
 // session nothing is known of.
 type State struct {
 	N    uint64          `json:"n"` // the last input folded
-	Read decode.Memory   `json:"read,omitzero"`
+	Read decode.State    `json:"read,omitzero"`
 	Life lifecycle.State `json:"life,omitzero"`
 }
 
@@ -90,7 +90,7 @@ func feedDelta(step *lifecycle.Step, s *State, in *Input) {
 	}
 	r.Reset(&s.Read, in.Data, in.Format(), decode.Limits{})
 	for r.Next() {
-		step.Shape = string(shape(s.Read.Format))
+		step.Shape = r.Shape()
 		step.Chunks(r.Chunks())
 		reject(step, r.Problem())
 	}
@@ -117,21 +117,6 @@ func reject(step *lifecycle.Step, p *decode.Problem) bool {
 	}
 	step.Reject(events.Code(p.Code), p.Offset, p.Text)
 	return true
-}
-
-// shape is the history shape that goes with a stream format.
-func shape(format string) patch.Shape {
-	switch format {
-	case "langchain", "langgraph-protocol":
-		return patch.LangChain
-	case "openai-responses":
-		return patch.Responses
-	case "anthropic":
-		return patch.Anthropic
-	case "bedrock":
-		return patch.Bedrock
-	}
-	return patch.OpenAI
 }
 
 // furnish gives an event what only this package can: the message of a

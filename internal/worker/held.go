@@ -24,14 +24,14 @@ type held struct {
 }
 
 // holdSession notes in place of its snapshot that a session is held, so that
-// every owner and `streamer mend` see it.
+// every owner and `streamer recover` see it.
 func (q *partition) holdSession(ctx context.Context, l *live, why string) error {
 	pub, _ := q.log.SavePub(q.p, l.token, l.rev, map[string]string{headerHeld: why}, nil)
 	if a := q.log.PublishWait(ctx, pub); a.Err != nil {
 		return fmt.Errorf("worker: session %q: holding it: %w", l.token, a.Err)
 	}
 	q.held[l.token] = &held{reason: why}
-	q.sampled.Error().Str("session", l.token).Str("why", why).Msg("snapshot lost and not to be made again; the session is held until `streamer mend --yes` closes its open calls")
+	q.sampled.Error().Str("session", l.token).Str("why", why).Msg("snapshot lost and not to be made again; the session is held until `streamer recover --yes` closes its open calls")
 	q.reportHeld()
 	return errHeld
 }
@@ -48,7 +48,7 @@ func (q *partition) hold(in *broker.Input) {
 func (q *partition) reportHeld() {
 	var err error
 	for token, h := range q.held {
-		err = fmt.Errorf("%d sessions of partition %d are held, session %s: its snapshot was lost, %s; `streamer mend` shows what can be done", len(q.held), q.p, token, h.reason)
+		err = fmt.Errorf("%d sessions of partition %d are held, session %s: its snapshot was lost, %s; `streamer recover` shows what can be done", len(q.held), q.p, token, h.reason)
 		break
 	}
 	q.w.hold(q.p, err)

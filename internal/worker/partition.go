@@ -286,7 +286,7 @@ func (q *partition) loadMark(ctx context.Context) (err error) {
 		return q.beginMark(ctx, first)
 	}
 	if q.mark.Seq < first && first > 1 {
-		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d; `streamer mend` shows what can be done", ErrLost, q.p, q.mark.Seq, first)
+		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d; `streamer recover` shows what can be done", ErrLost, q.p, q.mark.Seq, first)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type operator struct {
 	closed   map[string]bool // sessions
 }
 
-// attend runs `streamer mend` where it did not lately, and with --yes where it
+// attend runs `streamer recover` where it did not lately, and with --yes where it
 // names sessions.
 func (o *operator) attend(ctx context.Context) {
 	if time.Since(o.asked) < 2*time.Second {
@@ -45,7 +45,7 @@ func (o *operator) attend(ctx context.Context) {
 }
 
 func (o *operator) mend(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, o.streamer, append([]string{"mend", "--nats-url", o.url}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, o.streamer, append([]string{"recover", "--nats-url", o.url}, args...)...).CombinedOutput()
 	return string(out), err
 }
 

@@ -18,7 +18,7 @@ type row struct {
 
 	refused string // the start is refused with this text
 	down    string // /readyz has this until the process is started again
-	mends   bool   // `streamer mend --yes` may have to be run
+	mends   bool   // `streamer recover --yes` may have to be run
 	says    string // its log has this
 	lost    some   // sessions whose events from before the damage may be missing
 	differ  some   // sessions that `streamer verify` may name

@@ -125,12 +125,12 @@ func (u *run) finish() {
 }
 
 // until waits until nothing is wrong and the process is ready. Where /readyz
-// names `streamer mend`, it is run.
+// names `streamer recover`, it is run.
 func (u *run) until(what string, wrong func() []string) {
 	u.t.Helper()
 	waitFor(u.t, u.in, what, func() []string {
 		p := u.in.ready()
-		if strings.Contains(p, "streamer mend") && !u.mended {
+		if strings.Contains(p, "streamer recover") && !u.mended {
 			u.mend()
 		}
 		if p != "" {
@@ -140,18 +140,18 @@ func (u *run) until(what string, wrong func() []string) {
 	})
 }
 
-// mend runs `streamer mend`, first without --yes.
+// mend runs `streamer recover`, first without --yes.
 func (u *run) mend() {
 	u.t.Helper()
 	u.mended = true
 	if !u.row.mends {
 		u.t.Errorf("it has to be mended: %s\n%s", u.in.ready(), u.in.log.text())
 	}
-	if status, text := command(u.t, u.dir, "mend"); status != 1 || !strings.Contains(text, "--yes") {
-		u.t.Errorf("streamer mend: exit status %d\n%s", status, text)
+	if status, text := command(u.t, u.dir, "recover"); status != 1 || !strings.Contains(text, "--yes") {
+		u.t.Errorf("streamer recover: exit status %d\n%s", status, text)
 	}
-	if status, text := command(u.t, u.dir, "mend", "--yes"); status != 0 {
-		u.t.Errorf("streamer mend --yes: exit status %d\n%s", status, text)
+	if status, text := command(u.t, u.dir, "recover", "--yes"); status != 0 {
+		u.t.Errorf("streamer recover --yes: exit status %d\n%s", status, text)
 	}
 }
 
