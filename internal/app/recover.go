@@ -22,7 +22,7 @@ func Recover(ctx context.Context, w io.Writer, b *broker.Broker, change bool) (l
 		if !change {
 			continue
 		}
-		if err := worker.Mend(ctx, b, loss); err != nil {
+		if err := worker.Recover(ctx, b, loss); err != nil {
 			return true, err
 		}
 		fmt.Fprintf(w, "partition %d is recovered; its worker goes on within 10 s\n", loss.Partition)
@@ -35,18 +35,18 @@ func printLoss(w io.Writer, loss worker.Loss) {
 		fmt.Fprintf(w, "partition %d has %d sessions whose snapshots were lost and that cannot be folded again\n", loss.Partition, len(loss.Sessions))
 	} else {
 		fmt.Fprintf(w, "partition %d is folded up to input %d, the input log begins at %d: what is between is lost\n",
-			loss.Partition, loss.Mark, loss.First)
+			loss.Partition, loss.Checkpoint, loss.First)
 	}
 	for _, d := range loss.Sessions {
 		fmt.Fprintf(w, "  session %s\n", d.Token)
-		for _, c := range d.Calls {
-			fmt.Fprintf(w, "    close call %s (%s, id %s) as lost\n", c.Call, c.ToolName, c.ID)
+		for _, c := range d.Open.Calls() {
+			fmt.Fprintf(w, "    close call %s (%s, id %s) as lost\n", c.Start.Call, c.Start.ToolName, c.Start.ID)
 		}
-		for _, m := range d.Muted {
-			fmt.Fprintf(w, "    take nothing more of message %q\n", m.Message)
+		for _, m := range d.Open.Building() {
+			fmt.Fprintf(w, "    take nothing more of message %q\n", m.MessageID)
 		}
-		if d.Run != "" {
-			fmt.Fprintf(w, "    end run %s\n", d.Run)
+		if d.Open.Run != "" {
+			fmt.Fprintf(w, "    end run %s\n", d.Open.Run)
 		}
 	}
 	if loss.First != 0 {

@@ -163,7 +163,7 @@ func TestArgs(t *testing.T) {
 	for _, c := range []struct {
 		rule, kind, text string
 		json             string // "" where there is none
-		double           bool
+		object, double   bool
 		fault            string
 	}{
 		{rule: "JSON as it stands", text: ` {"a": 1.50}`, json: ` {"a": 1.50}`},
@@ -176,9 +176,14 @@ func TestArgs(t *testing.T) {
 		{rule: "R15: no JSON", text: `{a}`, fault: "1"},
 		{rule: "R16: cut off", text: `{"a":`, fault: "middle"},
 		{rule: "free text", kind: "custom", text: `{{x`},
+		{rule: "an object of the wire that is not JSON", object: true, text: `ls -l`, fault: "offset 0"},
 	} {
 		call := Assembly{Rare: &Rare{Kind: c.kind}}
-		call.grow(c.text)
+		if c.object {
+			call.replace(c.text, true)
+		} else {
+			call.grow(c.text)
+		}
 		call.Seal()
 		got := call.Args()
 		if valid := c.fault == ""; got.Valid != valid || string(got.JSON) != c.json || got.DoubleEncoded != c.double || !strings.Contains(got.Error, c.fault) {

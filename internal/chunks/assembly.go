@@ -312,7 +312,7 @@ func (a *Assembly) Args() Args {
 		return Args{Valid: true}
 	case a.Blank() || strings.TrimSpace(string(a.Text)) == "null":
 		return Args{JSON: []byte("{}"), Valid: true}
-	case !a.Whole():
+	case !a.scan.Complete(): // an object of the wire too: some are free text
 		if a.scan.Status() == jsonscan.Bad {
 			return Args{Error: a.scan.Err().Error()}
 		}

@@ -97,12 +97,7 @@ func (r *Reader) Problem() *wire.Problem { return r.problem }
 
 // Shape returns the name of the history shape that synthetic results have in a
 // session of the current format.
-func (r *Reader) Shape() string {
-	if f := find(r.state.Format); f != nil {
-		return f.Shape()
-	}
-	return formats[0].Shape()
-}
+func (r *Reader) Shape() string { return r.state.Shape() }
 
 // read decodes one piece of the input.
 func (r *Reader) read(p piece) {

@@ -20,6 +20,15 @@ type State struct {
 	Decoders []FormatDecoder `json:"d,omitempty"`
 }
 
+// Shape returns the name of the history shape that synthetic results have in a
+// session of the current format.
+func (s *State) Shape() string {
+	if f := find(s.Format); f != nil {
+		return f.Shape()
+	}
+	return formats[0].Shape()
+}
+
 // FormatDecoder is the Decoder of a format.
 type FormatDecoder struct {
 	Format  string       `json:"f"`

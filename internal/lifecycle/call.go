@@ -113,12 +113,15 @@ func holdsArgs(c *Call, r *Rules) bool {
 		len(c.Text) > c.State.Sent && !c.Object && !c.Placeholder() && !c.Hold
 }
 
+// plainKind is the kind of most calls in events.
+const plainKind = "function"
+
 // kind returns the kind of a call as events have it.
 func kind(c *Call) string {
 	if k := c.Kind(); k != "" {
 		return k
 	}
-	return "function"
+	return plainKind
 }
 
 // at returns an optional time of an event: nil for 0.

@@ -11,6 +11,7 @@ import (
 func (st *Step) complete(m *Message, c *Call, r Result) {
 	e := st.endCall(m, c, r.Status, r.digest())
 	e.ToolResult = r.Content
+	st.setDurations(e, &c.State)
 	c.Text = nil
 }
 
@@ -28,6 +29,9 @@ func (st *Step) close(m *Message, c *Call, status events.Status, code events.Cod
 	e.Synthetic = true
 	e.Reason = &events.Reason{Code: code, Text: text, Detail: detail}
 	e.ToolResult = events.Quote(text)
+	if code != events.ByLost { // lost inputs leave unknown how long the call took
+		st.setDurations(e, &c.State)
+	}
 	if building && st.Rules.Strict() {
 		c.Close()
 	}
@@ -56,7 +60,6 @@ func (st *Step) endCall(m *Message, c *Call, status events.Status, real string) 
 	}, st.Rules.MaxClosed)
 	e := st.emitCall(events.ToolCallResult, m, c)
 	e.Status, e.ArgsAnnounced = status, &announced
-	st.setDurations(e, s)
 	return e
 }
 

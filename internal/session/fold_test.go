@@ -119,11 +119,13 @@ func TestEverythingEnds(t *testing.T) {
 }
 
 func closed(l log) error {
-	var s State
-	var out []events.Event
-	for _, in := range l {
-		out = Fold(out, &s, in)
-	}
+	_, out := foldAll(l)
+	return eachClosedOnce(out)
+}
+
+// eachClosedOnce returns an error where a call that started has not exactly one
+// result, or a synthetic result is not followed by its message.
+func eachClosedOnce(out []events.Event) error {
 	started, ended := map[string]int{}, map[string]int{}
 	for i := range out {
 		switch e := &out[i]; e.Type {
@@ -172,6 +174,19 @@ func TestRejected(t *testing.T) {
 		if len(out) != 3 || out[2].Content != "hi" {
 			t.Errorf("%s: the session does not go on: %v", c.name, bodies(out))
 		}
+	}
+}
+
+// TestFreeTextOfUnknownCall checks the input of a custom tool whose item never
+// came: the kind of the call is unknown, and its args are no JSON.
+func TestFreeTextOfUnknownCall(t *testing.T) {
+	var l log
+	l.add(inputs.Delta, 1, `{"type":"response.created","response":{"id":"r"}}`)
+	l.add(inputs.Delta, 2, `{"type":"response.custom_tool_call_input.done","item_id":"x","output_index":0,"input":"ls -l"}`)
+	l.add(inputs.Delta, 3, `{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`)
+	all := strings.Join(fold(l), "\n")
+	if !strings.Contains(all, `"args_text":"ls -l","args_valid":false`) {
+		t.Errorf("events are\n%s", all)
 	}
 }
 

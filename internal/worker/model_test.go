@@ -458,7 +458,7 @@ func (m *model) recover() error {
 		return fmt.Errorf("sessions are held though their inputs are all there: %s", m.owners[0].reasons())
 	}
 	for _, l := range losses {
-		if err := Mend(ctx, m.owners[0], l); err != nil {
+		if err := Recover(ctx, m.owners[0], l); err != nil {
 			return err
 		}
 	}

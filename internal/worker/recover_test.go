@@ -44,10 +44,10 @@ func TestMend(t *testing.T) {
 		t.Fatalf("problem is %v", err)
 	}
 	losses, err := Losses(t.Context(), h.broker)
-	if err != nil || len(losses) != 1 || len(losses[0].Sessions) != 1 || len(losses[0].Sessions[0].Calls) != 2 {
+	if err != nil || len(losses) != 1 || len(losses[0].Sessions) != 1 || len(losses[0].Sessions[0].Open.Calls()) != 2 {
 		t.Fatalf("losses %+v, %v", losses, err)
 	}
-	if err := Mend(t.Context(), h.broker, losses[0]); err != nil {
+	if err := Recover(t.Context(), h.broker, losses[0]); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := Losses(t.Context(), h.broker); err != nil || again != nil {

@@ -193,16 +193,17 @@ func (q *partition) pastRules(ctx context.Context) (*rulesLog, error) {
 // giveUp begins a session afresh that cannot be folded again, if nothing of it
 // is open, and holds it otherwise. What old remembers is kept.
 func (q *partition) giveUp(ctx context.Context, l *live, old *session.State, why string) error {
-	d := Damage{Token: l.token}
-	err := q.log.Events(ctx, l.token, 0, d.event)
+	lost := LostSession{Token: l.token}
+	err := q.log.Events(ctx, l.token, 0, lost.add)
 	if err != nil {
 		return fmt.Errorf("worker: session %q: %w", l.token, err)
 	}
-	if !d.empty() {
+	if !lost.Open.Empty() {
 		return q.holdSession(ctx, l, why)
 	}
 	q.sampled.Warn().Str("session", l.token).Str("why", why).Msg("session begun afresh: nothing of it was open")
-	l.state = d.fresh(old, max(l.id.Seq, old.N))
+	session.Recover(nil, old, session.Recovery{Next: events.ID{Seq: max(l.id.Seq, old.N)}, Open: lost.Open})
+	l.state = old
 	l.base, l.found = point{l.chain, l.id}, found{}
 	return q.replay(ctx, l, replaying{})
 }
