@@ -25,9 +25,6 @@ func pendingLanguage() []string {
 		"internal/decode",
 		"internal/session",
 		"internal/worker",
-		"test/chaos",
-		"test/damage",
-		"test/memory",
 	}
 }
 
