@@ -19,7 +19,6 @@ import (
 // whose language is not checked yet.
 func pendingLanguage() []string {
 	return []string{
-		"internal/app/metrics.go",
 		"internal/broker",
 		"internal/decode",
 		"internal/session",
