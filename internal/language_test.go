@@ -20,15 +20,10 @@ import (
 func pendingLanguage() []string {
 	return []string{
 		"CHANGELOG.md",
-		"docs",
-		"examples",
 		"internal/app/metrics.go",
 		"internal/broker",
 		"internal/chunks",
 		"internal/decode",
-		"internal/encode",
-		"internal/events",
-		"internal/gateway",
 		"internal/lifecycle",
 		"internal/session",
 		"internal/worker",

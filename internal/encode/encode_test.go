@@ -12,6 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// TestNativeBytes checks the bytes of each method.
 func TestNativeBytes(t *testing.T) {
 	e, err := New("native")
 	if err != nil {
@@ -29,6 +30,7 @@ func TestNativeBytes(t *testing.T) {
 	golden(t, "testdata/native.sse", b)
 }
 
+// golden compares bytes with a golden file.
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
@@ -45,16 +47,19 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
+// TestNewNamesProtocols checks the default protocol and the error for an unknown
+// one.
 func TestNewNamesProtocols(t *testing.T) {
 	if _, err := New(""); err != nil {
 		t.Errorf("New(\"\"): %v", err)
 	}
 	_, err := New("nativ")
-	if err == nil || !strings.Contains(err.Error(), `"nativ" (there are: native)`) {
-		t.Errorf("New(nativ): got %v, want an error that names native", err)
+	if err == nil || !strings.Contains(err.Error(), `"nativ" (known: native)`) {
+		t.Errorf("New(nativ): got %v, want an error that lists native", err)
 	}
 }
 
+// TestNativeAllocatesNothing checks that encoding an event does not allocate.
 func TestNativeAllocatesNothing(t *testing.T) {
 	e, _ := New("native")
 	dst := make([]byte, 0, 4096)
@@ -64,8 +69,8 @@ func TestNativeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// However a body is written, a client reads back one frame with the same id,
-// type and, but for the kind of its line ends, the same data.
+// FuzzNativeFrame checks that a client reads any body as one frame with the same
+// data, except for the kind of line ends.
 func FuzzNativeFrame(f *testing.F) {
 	f.Add(uint64(1), []byte(`{"a":1}`))
 	f.Add(uint64(2), []byte("{\n\n\r\"a\"\r\n:1}\n"))
@@ -81,7 +86,7 @@ func FuzzNativeFrame(f *testing.F) {
 			if d, ok := strings.CutPrefix(line, "data: "); ok {
 				data = append(data, d)
 			} else if i > 1 {
-				t.Fatalf("%q: line %d is no data: %q", body, i, line)
+				t.Fatalf("%q: line %d is not data: %q", body, i, line)
 			}
 		}
 		want := strings.ReplaceAll(string(body), "\r", "\n")

@@ -13,16 +13,16 @@ import (
 	"streamer/internal/inputs"
 )
 
-// memory is a Store in memory: a log of events of all sessions, and what was
-// published.
+// memory is a Store in memory: an event log of all sessions, and the published
+// inputs.
 type memory struct {
 	mu     sync.Mutex
-	first  uint64 // of the log; the events before it are forgotten
+	first  uint64 // first sequence of the log
 	log    []entry
-	grown  chan struct{} // closed and replaced when the log grows
+	grown  chan struct{} // closed and replaced when an event is added
 	inputs []input
 	blobs  map[string][]byte
-	broken error // what every method answers, if set
+	broken error // returned by every method, if set
 	info   []SessionInfo
 }
 
@@ -43,7 +43,7 @@ func newMemory() *memory {
 	return &memory{first: 1, grown: make(chan struct{}), blobs: map[string][]byte{}}
 }
 
-// add appends an event to the log and gives its sequence.
+// add appends an event to the log and returns its sequence.
 func (m *memory) add(session string, typ events.Type, data string) uint64 {
 	token, err := events.Token(session)
 	if err != nil {
@@ -65,7 +65,7 @@ func (m *memory) some(session string, n int) {
 	}
 }
 
-// forget drops the events before first.
+// forget removes the events before first.
 func (m *memory) forget(first uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,12 +79,12 @@ func (m *memory) Tail(ctx context.Context, token string, after uint64, fn func(e
 		m.mu.Lock()
 		broken, grown := m.broken, m.grown
 		at = max(at, m.first-1)
-		news := m.log[at-m.first+1:]
+		added := m.log[at-m.first+1:]
 		m.mu.Unlock()
 		if broken != nil {
 			return broken
 		}
-		for _, e := range news {
+		for _, e := range added {
 			at = e.Seq
 			if e.token != token {
 				continue
@@ -162,6 +162,7 @@ func (m *memory) Ready(context.Context) error {
 
 func (m *memory) MaxPayload() int { return 1 << 20 }
 
+// breakDown makes every method fail.
 func (m *memory) breakDown() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

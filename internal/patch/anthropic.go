@@ -9,8 +9,8 @@ type anthropicFormat struct{ commonFormat }
 
 func (anthropicFormat) shape() Shape { return Anthropic }
 
-func (anthropicFormat) claims(l traits) bool {
-	return l.anthropic && oneOf(l.role, "user assistant")
+func (anthropicFormat) claims(t traits) bool {
+	return t.anthropic && oneOf(t.role, "user assistant")
 }
 
 // anthropicBlock reports whether only Anthropic has blocks of this type.
@@ -50,11 +50,11 @@ func (f anthropicFormat) read(h *history, m int) {
 		f.readTurn(h, m, content)
 	case "user":
 		h.role[m] = user
-		leads := true
+		leading := true
 		for n, b := range elements(content) {
 			r, ok := anthropicResult(n, b)
-			if leads = leads && ok; ok {
-				r.leading = leads
+			if leading = leading && ok; ok {
+				r.leading = leading
 				h.addResult(m, r)
 			}
 		}
@@ -227,12 +227,12 @@ func (w *anthropicWriter) user(m int) {
 		h.put(m, setMember(h.at(m), "content", list(blocks)))
 		return
 	}
-	own, made := w.ownBlocks(m, content)
-	if len(made) > 0 { // calls made for orphans come between the two
+	own, calls := w.ownBlocks(m, content)
+	if len(calls) > 0 { // the calls made for orphans come before their results
 		w.results = blocks
 		w.flush()
 		blocks = nil
-		h.add(`{"role":"assistant","content":` + list(made) + `}`)
+		h.add(`{"role":"assistant","content":` + list(calls) + `}`)
 	}
 	blocks = append(blocks, own...)
 	if len(blocks) == 0 && first(content, '[') < len(content) {
@@ -243,7 +243,7 @@ func (w *anthropicWriter) user(m int) {
 
 // ownBlocks returns the blocks that stay in a user's message, and the calls that
 // are made for its orphans.
-func (w *anthropicWriter) ownBlocks(m int, content string) (own, made []string) {
+func (w *anthropicWriter) ownBlocks(m int, content string) (own, calls []string) {
 	h := w.h
 	var rest []string
 	for n, b := range elements(content) {
@@ -256,14 +256,14 @@ func (w *anthropicWriter) ownBlocks(m int, content string) (own, made []string) 
 		case kept:
 			rest = append(rest, b)
 		case asNote, asText:
-			rest = append(rest, noteBlocks(h.note(r))...)
+			rest = append(rest, blocksOf(h.note(r))...)
 		case adopted:
 			id := quote(r.changedID)
-			made = append(made, `{"type":"tool_use","id":`+id+`,"name":"unknown","input":{}}`)
+			calls = append(calls, `{"type":"tool_use","id":`+id+`,"name":"unknown","input":{}}`)
 			own = append(own, setMember(b, "tool_use_id", id))
 		}
 	}
-	return append(own, rest...), made
+	return append(own, rest...), calls
 }
 
 // resultAt returns the result in a block of message m, nil if the block is not a
@@ -279,18 +279,6 @@ func (w *anthropicWriter) resultAt(m, block int) *result {
 		}
 	}
 	return nil
-}
-
-// noteBlocks returns the content of a note as blocks.
-func noteBlocks(content string) []string {
-	if strings.HasPrefix(content, `"`) {
-		return []string{textBlock(content)}
-	}
-	var blocks []string
-	for _, b := range elements(content) {
-		blocks = append(blocks, b)
-	}
-	return blocks
 }
 
 // unchangedOr returns content if it has these blocks, and a new list of them
@@ -350,9 +338,5 @@ func blocksOf(content string) []string {
 		}
 		return []string{textBlock(content)}
 	}
-	var blocks []string
-	for _, b := range elements(content) {
-		blocks = append(blocks, b)
-	}
-	return blocks
+	return elementList(content)
 }

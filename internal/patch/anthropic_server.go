@@ -49,8 +49,8 @@ func (w *anthropicWriter) addServerResults(m, t int, raw string) string {
 				blocks = append(blocks, b)
 				continue
 			}
-			if made := w.serverError(b); made != "" {
-				blocks = append(blocks, b, made)
+			if result := w.serverError(b); result != "" {
+				blocks = append(blocks, b, result)
 				h.op(Op{Op: "server_result_added", Turn: t, Message: m, Call: -1, ID: id, Name: text(member(b, "name"))})
 				continue
 			}
@@ -163,7 +163,7 @@ func (h *history) onlyResultsBehind(t int) bool {
 		}
 	}
 	for r, to := h.gap(t); r < to; r++ {
-		if f := h.results[r].disposition; f != answering && f != dropped {
+		if d := h.results[r].disposition; d != answering && d != dropped {
 			return false
 		}
 	}

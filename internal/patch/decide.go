@@ -131,7 +131,7 @@ func (h *history) immovable(c *call, r int) bool {
 	return h.opts.Late == "auto" && h.signedBetween(c, h.results[r].after)
 }
 
-// markLeftOpen pending the calls that stay open as requested. A result from the
+// markLeftOpen marks the calls that stay open as requested. A result from the
 // options closes a call in any case.
 func (h *history) markLeftOpen() {
 	pending := h.pendingCalls()

@@ -16,9 +16,9 @@ const invalid = "invalid"
 
 func (langchainFormat) shape() Shape { return LangChain }
 
-func (langchainFormat) claims(l traits) bool {
-	return l.lc || l.role == "" && langchainRole(l.kind) != other ||
-		l.role == "" && oneOf(l.kind, "system developer function remove chat SystemMessage FunctionMessage RemoveMessage ChatMessage")
+func (langchainFormat) claims(t traits) bool {
+	return t.lc || t.role == "" && langchainRole(t.kind) != other ||
+		t.role == "" && oneOf(t.kind, "system developer function remove chat SystemMessage FunctionMessage RemoveMessage ChatMessage")
 }
 
 // langchainRole returns the role of a message type or class.
@@ -171,11 +171,7 @@ func withElements(array string, more []string) string {
 	if len(more) == 0 {
 		return array
 	}
-	var all []string
-	for _, e := range elements(array) {
-		all = append(all, e)
-	}
-	return list(slices.Concat(all, more))
+	return list(append(elementList(array), more...))
 }
 
 // langchainList returns the calls of one view with their changes.
@@ -304,9 +300,7 @@ type langchainForm struct {
 func langchainFormOf(raw string) langchainForm {
 	f := langchainForm{inner: langchainBody(raw).inner}
 	if f.inner == "kwargs" {
-		for _, part := range elements(member(raw, "id")) {
-			f.path = append(f.path, part)
-		}
+		f.path = elementList(member(raw, "id"))
 	}
 	return f
 }

@@ -30,27 +30,6 @@ func (langchainFormat) readTurn(h *history, m int, body langchainMessage) {
 	}
 }
 
-// signedContent reports whether content has signed reasoning.
-func signedContent(content string) bool {
-	for _, b := range elements(content) {
-		signed := false
-		for name, v := range members(b) {
-			switch name {
-			case "type":
-				signed = signed || text(v) == "redacted_thinking"
-			case "signature":
-				signed = signed || text(v) != ""
-			case "reasoning_content", "extras":
-				signed = signed || text(member(v, "signature")) != ""
-			}
-		}
-		if signed && oneOf(text(member(b, "type")), "thinking redacted_thinking reasoning_content reasoning") {
-			return true
-		}
-	}
-	return false
-}
-
 // langchainViews has the lists of a message that contain its calls.
 type langchainViews struct{ calls, invalid, content, raw string }
 
@@ -199,23 +178,4 @@ func langchainBlock(raw string) (call, bool) {
 		return c, true
 	}
 	return call{}, false
-}
-
-// checkObjectArgs checks args that must be an object. A string with an object
-// becomes the object.
-func (c *call) checkObjectArgs() {
-	if strings.HasPrefix(c.args, "{") {
-		return
-	}
-	c.changedArgs = "{}"
-	if !strings.HasPrefix(c.args, `"`) {
-		return
-	}
-	inner := strings.TrimSpace(text(c.args))
-	switch {
-	case !isJSON(c.args):
-		c.broken = inner != "" && inner != "null"
-	case strings.HasPrefix(inner, "{"):
-		c.changedArgs = inner
-	}
 }

@@ -1,11 +1,5 @@
 package patch
 
-import (
-	"strings"
-
-	"streamer/internal/jsonscan"
-)
-
 // openAIFormat is a history of OpenAI's chat completions, which most other
 // providers accept too.
 // https://platform.openai.com/docs/api-reference/chat/create
@@ -13,8 +7,8 @@ type openAIFormat struct{ commonFormat }
 
 func (openAIFormat) shape() Shape { return OpenAI }
 
-func (openAIFormat) claims(l traits) bool {
-	return l.kind == "" && (oneOf(l.role, "tool developer function") || l.toolCalls)
+func (openAIFormat) claims(t traits) bool {
+	return t.kind == "" && (oneOf(t.role, "tool developer function") || t.toolCalls)
 }
 
 func (f openAIFormat) read(h *history, m int) {
@@ -68,74 +62,6 @@ func openAICall(n int, raw string) call {
 		c.checkArgs()
 	}
 	return c
-}
-
-// checkArgs checks args that must be a string with JSON.
-func (c *call) checkArgs() {
-	if !strings.HasPrefix(c.args, `"`) && c.args != "" && c.args != "null" {
-		return // some servers send the object instead of a string
-	}
-	if c.args == "" || c.args == "null" || strings.TrimSpace(c.args[1:len(c.args)-1]) == "null" {
-		c.changedArgs = `"{}"`
-		return
-	}
-	if !isJSON(c.args) {
-		c.changedArgs, c.broken = `"{}"`, true
-	}
-}
-
-// signedBlocks reports whether a list of reasoning blocks has a signed one, which
-// the provider may bind to the preceding messages.
-func signedBlocks(blocks string) bool {
-	for _, b := range elements(blocks) {
-		for field, v := range members(b) {
-			if oneOf(field, "signature data") && text(v) != "" || field == "type" && text(v) == "redacted_thinking" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isJSON reports whether a JSON string contains one JSON value, without decoding
-// the string.
-func isJSON(quoted string) bool {
-	var s jsonscan.Scanner
-	for rest := quoted[1 : len(quoted)-1]; rest != ""; {
-		plain, escape, found := strings.Cut(rest, `\`)
-		s.Write(plain)
-		if !found {
-			break
-		}
-		s.Write(escaped(escape))
-		if rest = escape[1:]; escape[0] == 'u' {
-			rest = escape[5:]
-		}
-	}
-	return s.Complete()
-}
-
-// escaped returns the character of an escape sequence. All characters beyond ASCII
-// are equivalent to a JSON scanner, so it returns one of them.
-func escaped(s string) string {
-	switch s[0] {
-	case 'b':
-		return "\b"
-	case 'f':
-		return "\f"
-	case 'n':
-		return "\n"
-	case 'r':
-		return "\r"
-	case 't':
-		return "\t"
-	case 'u':
-		if r := text(`"\` + s[:5] + `"`); len(r) == 1 {
-			return r
-		}
-		return "é"
-	}
-	return s[:1]
 }
 
 // openAITurn returns message m with its changed calls.

@@ -30,12 +30,12 @@ const modelItems = "program program_output web_search_call file_search_call code
 const resultItems = "function_call_output custom_tool_call_output local_shell_call_output shell_call_output " +
 	"apply_patch_call_output computer_call_output tool_search_output tool_search_call_output"
 
-func (responsesFormat) claims(l traits) bool {
-	if l.kind == "message" {
-		return !l.anthropic
+func (responsesFormat) claims(t traits) bool {
+	if t.kind == "message" {
+		return !t.anthropic
 	}
-	return answersTo(l.kind) != "" || oneOf(l.kind, modelItems) || oneOf(l.kind, resultItems) ||
-		oneOf(l.kind, "reasoning item_reference mcp_approval_response") || l.callID
+	return answersTo(t.kind) != "" || oneOf(t.kind, modelItems) || oneOf(t.kind, resultItems) ||
+		oneOf(t.kind, "reasoning item_reference mcp_approval_response") || t.callID
 }
 
 // canAnswer reports whether a result has the kind that the call requires, or a kind
@@ -95,7 +95,7 @@ func (responsesFormat) extendTurn(h *history, m int) {
 type responsesFields struct {
 	kind, role, execution, name string
 	callID, itemID              string
-	args, output, caller, any   string
+	args, output, caller, input string
 }
 
 // responsesItem reads an item.
@@ -120,7 +120,7 @@ func responsesItem(raw string) responsesFields {
 		case "caller":
 			f.caller = v
 		case "input", "action", "operation":
-			f.any = v
+			f.input = v
 		case "id":
 			f.itemID = v
 		}
@@ -139,7 +139,7 @@ func (f responsesFields) id() string {
 
 // call returns the call of an item.
 func (f responsesFields) call() call {
-	c := call{id: f.id(), idText: f.callID, name: f.name, kind: f.kind, args: f.any, repeated: f.caller, needsScreenshot: f.kind == "computer_call"}
+	c := call{id: f.id(), idText: f.callID, name: f.name, kind: f.kind, args: f.input, repeated: f.caller, needsScreenshot: f.kind == "computer_call"}
 	if f.kind == "function_call" {
 		c.args = f.args
 		c.checkArgs()

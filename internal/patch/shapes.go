@@ -145,26 +145,26 @@ type traits struct {
 
 // traitsOf returns the traits of a message.
 func traitsOf(message string) traits {
-	var l traits
+	var t traits
 	for name, v := range members(message) {
 		switch name {
 		case "type":
-			l.kind = text(v)
+			t.kind = text(v)
 		case "role":
-			l.role = text(v)
+			t.role = text(v)
 		case "lc":
-			l.lc = true
+			t.lc = true
 		case "call_id":
-			l.callID = true
+			t.callID = true
 		case "tool_calls":
-			l.toolCalls = true
+			t.toolCalls = true
 		case "content":
 			for _, block := range elements(v) {
-				l.anthropic = l.anthropic || anthropicBlock(text(member(block, "type")))
+				t.anthropic = t.anthropic || anthropicBlock(text(member(block, "type")))
 			}
 		}
 	}
-	return l
+	return t
 }
 
 // plainFormat returns the format of a history without any feature of a single

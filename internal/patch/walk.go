@@ -40,6 +40,15 @@ func elements(array string) iter.Seq2[int, string] {
 	}
 }
 
+// elementList returns the values of a JSON array, nil for another value.
+func elementList(array string) []string {
+	var list []string
+	for _, e := range elements(array) {
+		list = append(list, e)
+	}
+	return list
+}
+
 // first returns the offset of the first item of the array or object s, len(s) if
 // there is none.
 func first(s string, open byte) int {

@@ -17,8 +17,9 @@ func serveHandler(t *testing.T, h http.Handler) string {
 	return srv.URL
 }
 
-// Who may come in from where. HERE stands for the server's own host and port.
-func TestGate(t *testing.T) {
+// TestAccess checks which requests are allowed. HERE is the server's own host and
+// port.
+func TestAccess(t *testing.T) {
 	local := Options{}
 	named := Options{Hosts: []string{"Streamer.Example.com"}, Origins: []string{"https://app.example.com"}}
 	exposed := Options{Exposed: true, Token: "0123456789abcdef"}
@@ -92,7 +93,7 @@ func TestGate(t *testing.T) {
 			t.Errorf("%s: Access-Control-Allow-Origin: %q", c.name, allowed)
 		}
 	}
-	// SSE and the page stand behind the same gate.
+	// The same checks apply to SSE and the page.
 	url := serve(t, local, newMemory())
 	for _, path := range []string{"/", "/v1/sessions/s/events", "/v1/login"} {
 		method := "GET"
@@ -107,6 +108,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestPreflight checks the answers to OPTIONS requests.
 func TestPreflight(t *testing.T) {
 	url := serve(t, Options{Origins: []string{"https://app.example.com"}, Token: "0123456789abcdef"}, newMemory()) + "/v1/sessions/s/interrupt"
 	resp, _ := do(t, "OPTIONS", url, "", "Origin: https://app.example.com", "Access-Control-Request-Method: POST")
@@ -120,6 +122,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
+// TestToken checks authentication by token and by cookie.
 func TestToken(t *testing.T) {
 	const token = "correct horse battery"
 	var log bytes.Buffer
@@ -183,23 +186,24 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// TestNewRefuses checks that invalid options are refused.
 func TestNewRefuses(t *testing.T) {
 	for _, c := range []struct {
-		opts  Options
-		words string
+		opts Options
+		text string
 	}{
 		{Options{Exposed: true}, "needs a token"},
 		{Options{Token: "short"}, "fewer than 16"},
-		{Options{Hosts: []string{"http://x"}}, "no host name"},
-		{Options{Hosts: []string{"*"}}, "no host name"},
-		{Options{Hosts: []string{""}}, "no host name"},
+		{Options{Hosts: []string{"http://x"}}, "is not a host name"},
+		{Options{Hosts: []string{"*"}}, "is not a host name"},
+		{Options{Hosts: []string{""}}, "is not a host name"},
 		{Options{Origins: []string{"app.example.com"}}, "not of the form"},
 		{Options{Origins: []string{"https://app.example.com/"}}, "not of the form"},
 		{Options{Origins: []string{"*"}}, "not of the form"},
-		{Options{MaxBody: -1}, "leaves no room"},
+		{Options{MaxBody: -1}, "leaves no space"},
 	} {
-		if _, err := New(c.opts, newMemory(), nil, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), c.words) {
-			t.Errorf("%+v: got %v, want an error with %q", c.opts, err, c.words)
+		if _, err := New(c.opts, newMemory(), nil, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%+v: got %v, want an error with %q", c.opts, err, c.text)
 		}
 	}
 }

@@ -9,40 +9,41 @@ import (
 	"strings"
 )
 
-// gate decides by Host, Origin and Sec-Fetch-Site whether a request may come
-// from where it does. Any web page can make a browser send requests to
-// loopback, and by pointing its own name there (DNS rebinding) read the
-// answers too: the Host header then bears the page's name.
-type gate struct {
+// access decides by Host, Origin and Sec-Fetch-Site which requests are allowed. Any
+// web page can make a browser send requests to loopback. With a DNS name that
+// resolves to loopback (DNS rebinding) it can also read the answers. The Host
+// header then has that name.
+type access struct {
 	hosts   map[string]bool
 	origins map[string]bool
 	exposed bool
 }
 
-func newGate(opts Options) (gate, error) {
-	g := gate{hosts: map[string]bool{"localhost": true}, origins: map[string]bool{}, exposed: opts.Exposed}
+// newAccess returns the rules for the hosts and origins of the options.
+func newAccess(opts Options) (access, error) {
+	g := access{hosts: map[string]bool{"localhost": true}, origins: map[string]bool{}, exposed: opts.Exposed}
 	for _, h := range opts.Hosts {
 		name := hostName(h)
 		if name == "" || strings.ContainsAny(h, "/* ") {
-			return gate{}, fmt.Errorf("gateway: host %q is no host name", h)
+			return access{}, fmt.Errorf("gateway: host %q is not a host name", h)
 		}
 		g.hosts[name] = true
 	}
 	for _, o := range opts.Origins {
 		u, err := url.Parse(o)
 		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != strings.ToLower(o) {
-			return gate{}, fmt.Errorf("gateway: origin %q is not of the form https://app.example.com", o)
+			return access{}, fmt.Errorf("gateway: origin %q is not of the form https://app.example.com", o)
 		}
 		g.origins[strings.ToLower(o)] = true
 	}
 	return g, nil
 }
 
-// check refuses what may not come in, and tells browsers which foreign origin
-// may read the answer.
-func (g gate) check(w http.ResponseWriter, r *http.Request) error {
+// check refuses a request that is not allowed. It sets the headers that let an
+// allowed foreign origin read the answer.
+func (g access) check(w http.ResponseWriter, r *http.Request) error {
 	if !g.hostAllowed(r.Host) {
-		return refuse(http.StatusForbidden, fmt.Sprintf("this server is not reached as %q (option --http-host)", r.Host))
+		return refuse(http.StatusForbidden, fmt.Sprintf("host %q is not allowed (option --http-host)", r.Host))
 	}
 	w.Header().Add("Vary", "Origin")
 	origins := r.Header.Values("Origin")
@@ -53,7 +54,7 @@ func (g gate) check(w http.ResponseWriter, r *http.Request) error {
 		return g.checkOrigin(w, r, origins[0])
 	}
 	if strings.HasPrefix(r.URL.Path, "/v1/") {
-		// A browser sends no Origin with images, scripts and navigation.
+		// Browsers send no Origin for images, scripts and navigation.
 		switch site := r.Header.Get("Sec-Fetch-Site"); site {
 		case "", "none", "same-origin":
 		default:
@@ -63,18 +64,20 @@ func (g gate) check(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (g gate) checkOrigin(w http.ResponseWriter, r *http.Request, origin string) error {
+// checkOrigin refuses a request from an origin that is neither configured nor the
+// gateway's own.
+func (g access) checkOrigin(w http.ResponseWriter, r *http.Request, origin string) error {
 	if g.origins[strings.ToLower(origin)] {
 		w.Header().Set("Access-Control-Allow-Origin", origin)
 		w.Header().Set("Access-Control-Allow-Credentials", "true")
 		w.Header().Set("Access-Control-Expose-Headers", headerFirst+", Retry-After")
 		return nil
 	}
-	// Whether by http or https is not known behind a proxy, so the scheme is
-	// left aside; the Host is one of ours by now.
+	// Behind a proxy the scheme is unknown, so it is not compared. The Host has
+	// been checked before.
 	u, err := url.Parse(origin)
 	if err == nil && u.Host != "" && !strings.EqualFold(u.Scheme+"://"+u.Host, origin) {
-		return refuse(http.StatusForbidden, fmt.Sprintf("origin %q is malformed: it must be scheme://host or scheme://host:port and nothing more", origin))
+		return refuse(http.StatusForbidden, fmt.Sprintf("origin %q is malformed: it must be scheme://host or scheme://host:port", origin))
 	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !strings.EqualFold(u.Host, r.Host) {
 		return refuse(http.StatusForbidden, fmt.Sprintf("origin %q is not allowed (option --http-origin)", origin))
@@ -82,18 +85,19 @@ func (g gate) checkOrigin(w http.ResponseWriter, r *http.Request, origin string)
 	return nil
 }
 
-func (g gate) hostAllowed(host string) bool {
+// hostAllowed reports whether a Host is a name or an address of the gateway.
+func (g access) hostAllowed(host string) bool {
 	name := hostName(host)
 	if g.hosts[name] || strings.HasSuffix(name, ".localhost") {
 		return true
 	}
-	// Nobody can point an address elsewhere, so one is safe where others are
-	// to connect at all.
+	// DNS cannot redirect an IP address, so any address is safe if other
+	// machines may connect.
 	ip, err := netip.ParseAddr(name)
 	return err == nil && (ip.IsLoopback() || g.exposed)
 }
 
-// hostName gives a Host without port, brackets, case and final dot.
+// hostName returns a Host in lower case without port, brackets and final dot.
 func hostName(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -102,9 +106,10 @@ func hostName(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// preflight answers what a browser asks before it lets a foreign page send.
+// preflight answers an OPTIONS request, which a browser sends before a request of a
+// foreign page.
 func (g *Gateway) preflight(w http.ResponseWriter, r *http.Request, allow string) {
-	if err := g.gate.check(w, r); err != nil {
+	if err := g.access.check(w, r); err != nil {
 		g.fail(w, r, err)
 		return
 	}
