@@ -24,9 +24,6 @@ func pendingLanguage() []string {
 		"internal/broker",
 		"internal/decode",
 		"internal/worker",
-		"test/chaos",
-		"test/damage",
-		"test/memory",
 	}
 }
 

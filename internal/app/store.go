@@ -13,20 +13,20 @@ import (
 	"streamer/internal/worker"
 )
 
-// store is the gateway's view of the broker.
+// store implements gateway.Store.
 type store struct {
 	*broker.Broker
 	worker *worker.Worker
-	opened <-chan struct{} // closed when inputs are taken
+	opened <-chan struct{} // closed when inputs are accepted
 }
 
-// Sessions lists the saved sessions, newest first.
+// Sessions returns at most limit sessions that have a snapshot, newest first.
 func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
 	var list []gateway.SessionInfo
 	err := s.ListStates(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		name, err := events.ParseToken(token)
 		if err != nil {
-			return nil // a rejected token has a chain, but is no session
+			return nil // a rejected token has an event log, but is not a session
 		}
 		open, err := strconv.Atoi(header[worker.HeaderOpen])
 		if err != nil {
@@ -39,8 +39,8 @@ func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, 
 	return list[:min(limit, len(list))], err
 }
 
-// Ready is gateway.Store's: the streams answer, and no partition has stopped or
-// is far behind.
+// Ready returns an error if the streams do not answer, a partition has stopped or
+// is far behind, or inputs are not accepted yet.
 func (s store) Ready(ctx context.Context) error {
 	if err := errors.Join(s.Broker.Ready(ctx), s.worker.Problem()); err != nil {
 		return err

@@ -10,24 +10,26 @@ import (
 	"streamer/internal/inputs"
 )
 
-// maxTaken bounds the ids that are tried for one input.
-const maxTaken = 8
+// maxIDs bounds the message ids that are tried for one input.
+const maxIDs = 8
 
-// errTaken is an input whose message ids have all been used by others.
-var errTaken = errors.New("messages of other sessions or kinds bear the input's Nats-Msg-Id")
+// errIDsUsed is the error for an input whose message ids are all in use.
+var errIDsUsed = errors.New("messages of other sessions or kinds have the input's Nats-Msg-Id")
 
-// Publish is gateway.Store's. Message ids are one space for all publishers of
-// the stream: the server takes an input for a repetition of whatever message
-// bears its id, also one on another session's subject. Such an input is stored
-// under the id with the sequence of that message added, which is the same id
-// for the same request again. An input that comes before inputs are taken waits.
+// Publish stores an input and returns its sequence. It waits until inputs are
+// accepted.
+//
+// All publishers of the stream share the message ids: the server treats an input
+// as a repetition of any message with its id, even on the subject of another
+// session. Publish then adds the sequence of that message to the id and tries
+// again. A repeated request arrives at the same id.
 func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
 	select {
 	case <-s.opened:
 	case <-ctx.Done():
 		return 0, gateway.ErrNotOpen
 	}
-	for range maxTaken {
+	for range maxIDs {
 		p := s.InputPub(token, kind, msgID, header, data)
 		p.RefuseFull = true
 		a := s.PublishWait(ctx, p)
@@ -42,10 +44,10 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 		}
 		msgID = fmt.Sprintf("%s~%d", msgID, a.Seq)
 	}
-	return 0, fmt.Errorf("%w: %.80q", errTaken, msgID)
+	return 0, fmt.Errorf("%w: %.80q", errIDsUsed, msgID)
 }
 
-// refused returns err as the gateway knows it.
+// refused adds the error of package gateway for an error of the broker.
 func refused(err error) error {
 	switch {
 	case errors.Is(err, broker.ErrTooLarge):

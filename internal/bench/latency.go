@@ -31,10 +31,10 @@ func quantiles(d []time.Duration) Quantiles {
 // Steady is what a worker writes besides events while deltas arrive at the rate
 // of the measurement and each gives an event.
 type Steady struct {
-	Sessions   int     `json:"sessions"`
-	States     float64 `json:"states_per_s"`
-	StateBytes float64 `json:"bytes_per_state"`
-	Marks      float64 `json:"marks_per_s"`
+	Sessions      int     `json:"sessions"`
+	Snapshots     float64 `json:"states_per_s"`
+	SnapshotBytes float64 `json:"bytes_per_state"`
+	Checkpoints   float64 `json:"marks_per_s"`
 }
 
 const (
@@ -199,8 +199,8 @@ func (r *rig) paced(ctx context.Context, p *probe) error {
 
 // written is what a worker has written so far besides events.
 type written struct {
-	states, marks uint64  // messages
-	stateSize     float64 // bytes of a snapshot, on average
+	snapshots, checkpoints uint64  // messages
+	snapshotSize           float64 // bytes of a snapshot, on average
 }
 
 func (r *rig) written(ctx context.Context) (w written, err error) {
@@ -210,9 +210,9 @@ func (r *rig) written(ctx context.Context) (w written, err error) {
 	}
 	for name, take := range map[string]func(last, messages, bytes uint64){
 		"KV_STREAMER_STATE": func(last, messages, bytes uint64) {
-			w.states, w.stateSize = last, float64(bytes)/float64(max(1, messages))
+			w.snapshots, w.snapshotSize = last, float64(bytes)/float64(max(1, messages))
 		},
-		"KV_STREAMER_MARK": func(last, _, _ uint64) { w.marks = last },
+		"KV_STREAMER_MARK": func(last, _, _ uint64) { w.checkpoints = last },
 	} {
 		s, err := js.Stream(ctx, name)
 		if err != nil {
@@ -226,7 +226,7 @@ func (r *rig) written(ctx context.Context) (w written, err error) {
 
 func (w written) since(before written, seconds float64) Steady {
 	return Steady{
-		Sessions: latencySessions, States: float64(w.states-before.states) / seconds,
-		StateBytes: w.stateSize, Marks: float64(w.marks-before.marks) / seconds,
+		Sessions: latencySessions, Snapshots: float64(w.snapshots-before.snapshots) / seconds,
+		SnapshotBytes: w.snapshotSize, Checkpoints: float64(w.checkpoints-before.checkpoints) / seconds,
 	}
 }

@@ -95,7 +95,7 @@ func (r *Result) Print(out io.Writer) error {
 	late("bare: stored, heard, 1,000/s", r.Trip)
 	late("bare: heard, not stored, 1,000/s", r.Heard)
 	fmt.Fprintf(w, "p99, delta to event / bare\t%.2f (stored, heard)\t%.2f (stored, read, stored, heard)\n", r.LateOne, r.Late)
-	fmt.Fprintf(w, "written at 1,000 deltas/s, %d sessions\t%.0f snapshots/s\t%.1f KiB each\t%.1f checkpoints/s\n", r.Steady.Sessions, r.Steady.States, r.Steady.StateBytes/1024, r.Steady.Marks)
+	fmt.Fprintf(w, "written at 1,000 deltas/s, %d sessions\t%.0f snapshots/s\t%.1f KiB each\t%.1f checkpoints/s\n", r.Steady.Sessions, r.Steady.Snapshots, r.Steady.SnapshotBytes/1024, r.Steady.Checkpoints)
 	o := &r.Open
 	fmt.Fprintf(w, "open sessions\t%d\t%.1f KiB of worker memory each\n", o.Sessions, o.Bytes/1024)
 	fmt.Fprintf(w, "opened without a snapshot\t%.0f sessions/s\n", o.Rate)

@@ -21,28 +21,28 @@ type access struct {
 
 // newAccess returns the rules for the hosts and origins of the options.
 func newAccess(opts Options) (access, error) {
-	g := access{hosts: map[string]bool{"localhost": true}, origins: map[string]bool{}, exposed: opts.Exposed}
+	a := access{hosts: map[string]bool{"localhost": true}, origins: map[string]bool{}, exposed: opts.Exposed}
 	for _, h := range opts.Hosts {
 		name := hostName(h)
 		if name == "" || strings.ContainsAny(h, "/* ") {
 			return access{}, fmt.Errorf("gateway: host %q is not a host name", h)
 		}
-		g.hosts[name] = true
+		a.hosts[name] = true
 	}
 	for _, o := range opts.Origins {
 		u, err := url.Parse(o)
 		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != strings.ToLower(o) {
 			return access{}, fmt.Errorf("gateway: origin %q is not of the form https://app.example.com", o)
 		}
-		g.origins[strings.ToLower(o)] = true
+		a.origins[strings.ToLower(o)] = true
 	}
-	return g, nil
+	return a, nil
 }
 
 // check refuses a request that is not allowed. It sets the headers that let an
 // allowed foreign origin read the answer.
-func (g access) check(w http.ResponseWriter, r *http.Request) error {
-	if !g.hostAllowed(r.Host) {
+func (a access) check(w http.ResponseWriter, r *http.Request) error {
+	if !a.hostAllowed(r.Host) {
 		return refuse(http.StatusForbidden, fmt.Sprintf("host %q is not allowed (option --http-host)", r.Host))
 	}
 	w.Header().Add("Vary", "Origin")
@@ -51,7 +51,7 @@ func (g access) check(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusForbidden, "more than one Origin")
 	}
 	if len(origins) == 1 {
-		return g.checkOrigin(w, r, origins[0])
+		return a.checkOrigin(w, r, origins[0])
 	}
 	if strings.HasPrefix(r.URL.Path, "/v1/") {
 		// Browsers send no Origin for images, scripts and navigation.
@@ -66,8 +66,8 @@ func (g access) check(w http.ResponseWriter, r *http.Request) error {
 
 // checkOrigin refuses a request from an origin that is neither configured nor the
 // gateway's own.
-func (g access) checkOrigin(w http.ResponseWriter, r *http.Request, origin string) error {
-	if g.origins[strings.ToLower(origin)] {
+func (a access) checkOrigin(w http.ResponseWriter, r *http.Request, origin string) error {
+	if a.origins[strings.ToLower(origin)] {
 		w.Header().Set("Access-Control-Allow-Origin", origin)
 		w.Header().Set("Access-Control-Allow-Credentials", "true")
 		w.Header().Set("Access-Control-Expose-Headers", headerFirst+", Retry-After")
@@ -86,15 +86,15 @@ func (g access) checkOrigin(w http.ResponseWriter, r *http.Request, origin strin
 }
 
 // hostAllowed reports whether a Host is a name or an address of the gateway.
-func (g access) hostAllowed(host string) bool {
+func (a access) hostAllowed(host string) bool {
 	name := hostName(host)
-	if g.hosts[name] || strings.HasSuffix(name, ".localhost") {
+	if a.hosts[name] || strings.HasSuffix(name, ".localhost") {
 		return true
 	}
 	// DNS cannot redirect an IP address, so any address is safe if other
 	// machines may connect.
 	ip, err := netip.ParseAddr(name)
-	return err == nil && (ip.IsLoopback() || g.exposed)
+	return err == nil && (ip.IsLoopback() || a.exposed)
 }
 
 // hostName returns a Host in lower case without port, brackets and final dot.

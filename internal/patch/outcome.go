@@ -13,7 +13,7 @@ type Outcome struct {
 	Name    string
 	Content json.RawMessage // the real result, a string or other JSON
 	IsError bool            // the real result is an error
-	// At is the position of the real result in the log, as passed to Take, if
+	// At is the position of the real result in the log, as passed to Add, if
 	// Content is not included. 0 means no such result.
 	At     uint64
 	Reason events.Text // reason why there is no real result
@@ -44,10 +44,10 @@ type callState struct {
 	argsValid     bool // those args are JSON
 }
 
-// Take adds the next event of the session's log. at is its position there and is
+// Add adds the next event of the session's log. at is its position there and is
 // not 0. Events that do not end a call are useful too: they show that the call
 // exists.
-func (o *Outcomes) Take(at uint64, e *events.Event) {
+func (o *Outcomes) Add(at uint64, e *events.Event) {
 	if e.Type == events.OrphanResult {
 		o.takeOrphan(at, e)
 		return

@@ -21,7 +21,7 @@ func outcomes(t *testing.T, lines ...string) *patch.Outcomes {
 		if err := json.Unmarshal([]byte(`{"event_id":"1.0","session":"s",`+line[1:]), &e); err != nil {
 			t.Fatalf("event %d: %v", i+1, err)
 		}
-		o.Take(uint64(i+1), &e)
+		o.Add(uint64(i+1), &e)
 	}
 	return &o
 }

@@ -7,7 +7,7 @@ type provider struct {
 	merge                bool   // default of Options.MergeRoles
 	id                   func(id string) string
 	unique               bool // ids must be unique in the whole history
-	adjacent             bool // Responses: outputs must directly follow their calls
+	adjacent             bool // Responses: outputs must be next to their calls
 }
 
 // providers lists the providers. The first has no rules of its own. docs/repair.md

@@ -34,7 +34,7 @@ func read(ctx context.Context, log Log, token string) (map[string][]patch.Outcom
 		if err := json.Unmarshal(r.Data, &e); err != nil {
 			return fmt.Errorf("event %d: %w", r.Seq, err)
 		}
-		known.Take(r.Seq, &e)
+		known.Add(r.Seq, &e)
 		return nil
 	})
 	if err != nil {
