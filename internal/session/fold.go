@@ -21,9 +21,6 @@ import (
 	"streamer/internal/patch"
 )
 
-// Rules are the settings of the fold.
-type Rules = lifecycle.Rules
-
 // Input is an input with the rules in force at its position in the log.
 type Input struct {
 	inputs.Input

@@ -41,4 +41,4 @@ func Load(data []byte) (*State, error) {
 
 // Timer returns the earliest clock input that the session needs. It reports false
 // where it needs none.
-func (s *State) Timer(r *Rules) (lifecycle.Timer, bool) { return s.Life.Timer(r) }
+func (s *State) Timer(r *Rules) (Timer, bool) { return s.Life.Timer(r) }
