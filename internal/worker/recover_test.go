@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/session"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -104,5 +106,24 @@ func purge(t *testing.T, h *house, seq uint64) {
 	t.Helper()
 	if err := h.stream("LLM").Purge(t.Context(), jetstream.WithPurgeSequence(seq)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestRecoverRules checks that Recover uses the rules of the checkpoint, and the
+// defaults where they cannot be read.
+func TestRecoverRules(t *testing.T) {
+	for rules, want := range map[string]string{
+		`{"lang":"zh"}`:   "zh",
+		``:                "en",
+		`{"lang":"none"}`: "en",
+	} {
+		got, err := rulesAt(broker.Mark{Seq: 1, Rules: json.RawMessage(rules)})
+		if err != nil || got.Lang != want {
+			t.Errorf("%q: got %+v, %v, want the language %s", rules, got, err, want)
+		}
+	}
+	newer := fmt.Sprintf(`{"version":%d}`, session.FoldVersion+1)
+	if _, err := rulesAt(broker.Mark{Seq: 1, Rules: json.RawMessage(newer)}); !errors.Is(err, ErrVersion) {
+		t.Errorf("rules of a newer version: got %v, want ErrVersion", err)
 	}
 }
