@@ -21,7 +21,6 @@ func pendingLanguage() []string {
 	return []string{
 		"internal/broker",
 		"internal/decode",
-		"internal/session",
 		"internal/worker",
 	}
 }
