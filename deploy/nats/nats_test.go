@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/events"
 
@@ -184,7 +185,7 @@ func rights() []right {
 		publish("llm.s.delta", "agent"), publish("llm.s.result", "agent"), publish("llm.s.progress", "agent"),
 		publish("llm.s.interrupt", "agent frontend"), publish("llm.s.end", "agent"),
 		publish("llm.s.clock", ""), publish("_llm.0.rules", ""), publish("_llm.0.s.clock", ""), publish("_toolcalls.s.event.x", ""),
-		publish("toolcalls.s.event.x", ""), publish("_blobs.x", ""), publish("$KV.STREAMER_STATE.0.s", ""), publish("$KV.STREAMER_MARK.0", ""),
+		publish("toolcalls.s.event.x", ""), publish("_blobs.x", ""), publish("$KV.STREAMER_SNAPSHOT.0.s", ""), publish("$KV.STREAMER_CHECKPOINT.0", ""),
 		publish("$JS.API.STREAM.PURGE.LLM", ""), publish("$JS.API.STREAM.DELETE.TOOLCALLS", ""), publish("$JS.API.STREAM.INFO.LLM", ""),
 		publish("$JS.API.STREAM.NAMES", ""), publish("streamer.repair", ""), publish("streamer.api.STREAM.PURGE.TOOLCALLS", ""),
 		publish("$JS.API.STREAM.INFO.TOOLCALLS", "subscriber"),
@@ -199,7 +200,7 @@ func rights() []right {
 func tryRoles(t *testing.T, servers []*server.Server, replicas int) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	b, err := broker.Open(ctx, broker.Options{URL: address(servers[0], "streamer"), Partitions: 2, Replicas: replicas, InputAge: time.Hour, EventAge: 4 * time.Hour})
+	b, err := app.OpenBroker(ctx, broker.Options{URL: address(servers[0], "streamer"), Partitions: 2, Replicas: replicas, InputAge: time.Hour, EventAge: 4 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +234,7 @@ func tryRoles(t *testing.T, servers []*server.Server, replicas int) {
 
 // live checks that a client gets the events that are stored from now on, with
 // the headers by which it knows them.
-func live(t *testing.T, b *broker.Broker, r *role) {
+func live(t *testing.T, b *app.Broker, r *role) {
 	t.Helper()
 	sub, err := r.nc.SubscribeSync("toolcalls.>")
 	if err != nil {
@@ -267,7 +268,7 @@ func sizes(t *testing.T, own *role) (text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	for _, name := range []string{"TOOLCALLS", "STREAMER_BLOBS", "KV_STREAMER_STATE", "KV_STREAMER_MARK", "KV_STREAMER_MEMBER"} {
+	for _, name := range []string{"TOOLCALLS", "STREAMER_BLOBS", "KV_STREAMER_SNAPSHOT", "KV_STREAMER_CHECKPOINT", "KV_STREAMER_MEMBER"} {
 		s, err := own.js.Stream(ctx, name)
 		if err != nil {
 			t.Fatal(err)

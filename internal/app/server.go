@@ -10,7 +10,6 @@ import (
 	"time"
 
 	sseui "streamer/examples/sse-ui"
-	"streamer/internal/broker"
 	"streamer/internal/gateway"
 	"streamer/internal/repair"
 	"streamer/internal/worker"
@@ -21,7 +20,7 @@ import (
 
 // Server is a worker, a gateway and the repair service on one broker.
 type Server struct {
-	Broker *broker.Broker
+	Broker *Broker
 	Worker *worker.Worker
 
 	config   Config
@@ -78,7 +77,7 @@ func (s *Server) openBroker(ctx context.Context) (err error) {
 	o.OnNotice = func(msg string, err error) { s.log.Warn().Err(err).Msg(msg) }
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
-	if s.Broker, err = broker.Open(ctx, o); err != nil {
+	if s.Broker, err = OpenBroker(ctx, o); err != nil {
 		return err
 	}
 	if s.Embedded() {

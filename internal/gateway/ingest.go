@@ -55,11 +55,11 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 
 // publishError returns the answer for an input that the store did not accept.
 func (g *Gateway) publishError(w http.ResponseWriter, session string, kind inputs.Kind, err error) error {
-	if errors.Is(err, ErrTooLarge) {
+	if errors.Is(err, inputs.ErrTooLarge) {
 		return tooLarge(g.opts.MaxBody)
 	}
 	g.log.Error().Err(err).Str("session", session).Str("kind", string(kind)).Msg("input not stored")
-	if errors.Is(err, ErrFull) {
+	if errors.Is(err, inputs.ErrFull) {
 		w.Header().Set("Retry-After", "30")
 		return refuse(http.StatusServiceUnavailable, "the input is not stored: the input log is full; it accepts inputs again when old ones expire, or with a larger --max-bytes")
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/inputs"
 )
@@ -30,7 +31,7 @@ type input struct{ kind, data string }
 // acknowledged.
 type crowd struct {
 	t       *testing.T
-	b       *broker.Broker
+	b       *app.Broker
 	quirks  [][]string
 	readers *readers
 	// browsers is nil where there are no gateways.
@@ -71,7 +72,7 @@ func (c *crowd) lost(there map[string]int) (n int) {
 }
 
 // newCrowd reads the quirk streams.
-func newCrowd(t *testing.T, b *broker.Broker) *crowd {
+func newCrowd(t *testing.T, b *app.Broker) *crowd {
 	c := &crowd{t: t, b: b, readers: newReaders(t, b)}
 	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "decode", "testdata", "quirks", "*.jsonl"))
 	if err != nil || len(files) == 0 {

@@ -110,7 +110,7 @@ func (in *instance) unsaved(js jetstream.JetStream) (list []string) {
 	}
 	saved := map[string]time.Time{}
 	for _, m := range states {
-		ns, _ := strconv.ParseInt(m.header.Get("Streamer-State-At"), 10, 64) // none is long ago
+		ns, _ := strconv.ParseInt(m.header.Get("Streamer-Snapshot-At"), 10, 64) // none is long ago
 		saved[m.subject[strings.LastIndexByte(m.subject, '.')+1:]] = time.Unix(0, ns)
 	}
 	marks := map[string]time.Time{}

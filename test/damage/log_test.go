@@ -16,8 +16,8 @@ import (
 const (
 	inputStream  = "LLM"
 	eventStream  = "TOOLCALLS"
-	stateStream  = "KV_STREAMER_STATE"
-	markStream   = "KV_STREAMER_MARK"
+	stateStream  = "KV_STREAMER_SNAPSHOT"
+	markStream   = "KV_STREAMER_CHECKPOINT"
 	memberStream = "KV_STREAMER_MEMBER"
 	blobStream   = "STREAMER_BLOBS"
 )

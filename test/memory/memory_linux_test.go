@@ -82,7 +82,7 @@ func (p *process) untilOpen(n int) {
 
 func (p *process) untilEvicted() {
 	p.t.Helper()
-	p.until("empty", 5*time.Minute, func() bool { return p.metric("sessions_in_memory") == 0 })
+	p.until("empty", 5*time.Minute, func() bool { return p.metric("sessions_resident") == 0 })
 }
 
 // TestShortSessions measures sessions that come, make a call and end, one after
@@ -114,7 +114,7 @@ func TestShortSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%30 == 0 {
-			t.Logf("%3d s, %d sessions, %.0f of them resident: %v", i, (i+1)*rate, p.metric("sessions_in_memory"), p.memory())
+			t.Logf("%3d s, %d sessions, %.0f of them resident: %v", i, (i+1)*rate, p.metric("sessions_resident"), p.memory())
 		}
 		<-second.C
 	}
