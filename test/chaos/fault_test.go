@@ -54,6 +54,7 @@ type params struct {
 	seed  uint64 // for further random choices
 }
 
+// faults lists the faults. A fault with a higher weight is chosen more often.
 var faults = [...]fault{
 	{name: "worker killed", weight: 8, do: func(f *faultInjector, p params) { f.restart(f.f.workers[p.a], syscall.SIGKILL, p.short) }},
 	{name: "worker restarted", weight: 3, do: func(f *faultInjector, p params) { f.restart(f.f.workers[p.a], syscall.SIGTERM, p.short/4) }},
@@ -80,8 +81,10 @@ var faults = [...]fault{
 	{name: rolledBack, weight: 1, do: func(f *faultInjector, p params) { f.rollBack(p.short) }, loses: true},
 }
 
+// rolledBack is the name of the only fault that loses inputs.
 const rolledBack = "input stream rolled back"
 
+// streams lists the streams of streamer.
 var streams = [...]string{"LLM", "TOOLCALLS", "KV_STREAMER_SNAPSHOT", "KV_STREAMER_CHECKPOINT", "KV_STREAMER_MEMBER", "STREAMER_BLOBS"}
 
 // run injects faults until ctx ends, up to three at the same time, and returns when
