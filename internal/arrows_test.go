@@ -19,8 +19,7 @@ import (
 // under way.
 func transition() map[string][]string {
 	return map[string][]string{
-		"internal/gateway": {"internal/session"},
-		"internal/worker":  {"internal/broker", "internal/decode", "internal/lifecycle", "internal/patch", "nats.go"},
+		"internal/worker": {"internal/broker", "internal/decode", "internal/lifecycle", "internal/patch", "nats.go"},
 	}
 }
 
