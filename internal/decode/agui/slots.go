@@ -7,20 +7,20 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a delta. The note is the kind of the lane that
+// FindSlots finds the slots of a delta. The note is the kind of the item that
 // the delta continues, and noteChunk.
 func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
-	var kind laneKind
+	var kind itemKind
 	switch name := wire.TypeOf(f.JSON); name {
 	case "TOOL_CALL_ARGS", "TOOL_CALL_CHUNK":
 		s.Walk(at, callSlot)
-		kind = callLane
+		kind = callItem
 	case "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK":
 		s.Walk(at, textSlot)
-		kind = textLane
+		kind = textItem
 	case "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "THINKING_TEXT_MESSAGE_CONTENT":
 		s.Walk(at, textSlot)
-		kind = reasoningLane
+		kind = reasoningItem
 	default:
 		return 0, false
 	}
@@ -31,7 +31,7 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note u
 	return note, true
 }
 
-// noteChunk is the bit of a note for an event that opens its lane itself.
+// noteChunk is the bit of a note for an event that opens its item itself.
 const noteChunk = 1 << 7
 
 func callSlot(path string) wire.Slot {
@@ -66,33 +66,33 @@ func anySlot(path string) wire.Slot {
 	return wire.NoSlot
 }
 
-// Fill completes the chunk of a delta whose lane is open, where the event
-// closes no other lane.
+// Fill completes the chunk of a delta whose item is open, where the event
+// closes no other item.
 func (d *Decoder) Fill(_ *wire.Writer, note uint8, c *chunks.Chunk) bool {
-	kind, chunk := laneKind(note&^noteChunk), note&noteChunk != 0
+	kind, chunk := itemKind(note&^noteChunk), note&noteChunk != 0
 	id := c.Message
-	if kind == callLane {
+	if kind == callItem {
 		id = c.ID
 	}
-	for i := range d.Lanes {
-		l := &d.Lanes[i]
+	for i := range d.Items {
+		l := &d.Items[i]
 		if l.Chunk && l.Namespace == c.Namespace && !(chunk && l.Kind.chunk() == kind.chunk() && sameID(l.ID, id)) {
 			return false
 		}
 	}
-	if kind == callLane {
-		return fillCall(c, d.callLane(c.Namespace, id), chunk)
+	if kind == callItem {
+		return fillCall(c, d.findCall(c.Namespace, id), chunk)
 	}
-	l := d.lane(kind, c.Namespace, id)
-	if l == nil || l.Kind == mutedLane {
+	l := d.findContent(kind, c.Namespace, id)
+	if l == nil || l.Kind == mutedItem {
 		return false
 	}
 	c.Message = l.Message
 	return true
 }
 
-func fillCall(c *chunks.Chunk, l *AGUILane, chunk bool) bool {
-	if l == nil || l.Kind == repeatLane {
+func fillCall(c *chunks.Chunk, l *Item, chunk bool) bool {
+	if l == nil || l.Kind == repeatedCall {
 		return false
 	}
 	c.Message, c.Opens = l.Message, false

@@ -9,7 +9,7 @@ import (
 
 // FindSlots finds the slots of a contentBlockDelta.
 func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
-	kind, _ := bedrockEvent(f)
+	kind, _ := readEvent(f)
 	s.Walk(at, slot)
 	return 0, kind == "contentBlockDelta" && s.Has(wire.BlockSlot)
 }

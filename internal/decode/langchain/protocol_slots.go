@@ -50,7 +50,7 @@ func (d *protocolDecoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	if at < 0 || d.Streams.Open[at].Silent {
 		return false
 	}
-	d.Streams.said(at)
+	d.Streams.streamed(at)
 	c.Message, c.Run = d.Streams.Open[at].ID, ""
 	return true
 }

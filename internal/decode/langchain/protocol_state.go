@@ -8,9 +8,8 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// protocol is what the langgraph-protocol format remembers between
-// events. Its slices are never written to once they are set, so that copies
-// may share them.
+// protocol is the state of the format langgraph-protocol. Its slices are never written
+// to once they are set, so that copies may share them.
 type protocol struct {
 	// Open are the messages being streamed, the latest at the end.
 	Open []protocolOpen `json:"o,omitzero"`
@@ -23,18 +22,19 @@ type protocolOpen struct {
 	Namespace string `json:"n,omitzero"`
 	Run       string `json:"r,omitzero"` // of the model, not of the graph
 	ID        string `json:"i,omitzero"`
-	Call      string `json:"c,omitzero"` // that a tool's message answers
-	Silent    bool   `json:"s,omitzero"` // it is not the model's
+	Call      string `json:"c,omitzero"` // the call whose result the message of a tool contains
+	Silent    bool   `json:"s,omitzero"` // the message is not the model's, and is not emitted
 	Block     bool   `json:"b,omitzero"` // its latest block is a call
-	Said      bool   `json:"d,omitzero"` // something of that block was streamed
+	Streamed  bool   `json:"d,omitzero"` // some content of that block was emitted
 }
 
+// The bounds of the state.
 const (
-	keptOpen   = 64
-	keptFailed = 64
+	maxOpen   = 64
+	maxFailed = 64
 )
 
-// find gives the place of the message that an event belongs to, or -1.
+// find returns the index of the message to which an event belongs, or -1.
 func (m *protocol) find(ns, run string) int {
 	for i := len(m.Open) - 1; i >= 0; i-- {
 		if o := &m.Open[i]; o.Namespace == ns && (o.Run == run || o.Run == "" || run == "") {
@@ -44,8 +44,8 @@ func (m *protocol) find(ns, run string) int {
 	return -1
 }
 
-// begin notes a message. The one before it in the same place is over; the
-// oldest of too many is forgotten.
+// begin adds a message. It removes the message before it in the same namespace and run,
+// and the oldest message where there are too many.
 func (m *protocol) begin(o protocolOpen) {
 	if len(o.Namespace) > 4*wire.MaxID || len(o.ID) > wire.MaxID || len(o.Run) > wire.MaxID || len(o.Call) > wire.MaxID {
 		return
@@ -54,48 +54,49 @@ func (m *protocol) begin(o protocolOpen) {
 	if i := m.find(o.Namespace, o.Run); i >= 0 {
 		m.drop(i)
 	}
-	old := m.Open[max(0, len(m.Open)-keptOpen+1):]
+	old := m.Open[max(0, len(m.Open)-maxOpen+1):]
 	m.Open = append(slices.Clip(old), o)
 }
 
+// drop removes a message.
 func (m *protocol) drop(i int) {
 	if i >= 0 {
 		m.Open = slices.Delete(slices.Clone(m.Open), i, i+1)
 	}
 }
 
-// block notes that a block began, and whether with some of its content.
-func (m *protocol) block(i int, call, said bool) {
-	if i >= 0 && (m.Open[i].Block != call || m.Open[i].Said != said) {
+// block records the beginning of a block, and whether some of its content was emitted.
+func (m *protocol) block(i int, call, streamed bool) {
+	if i >= 0 && (m.Open[i].Block != call || m.Open[i].Streamed != streamed) {
 		m.Open = slices.Clone(m.Open)
-		m.Open[i].Block, m.Open[i].Said = call, said
+		m.Open[i].Block, m.Open[i].Streamed = call, streamed
 	}
 }
 
-// said notes that something of the block was streamed.
-func (m *protocol) said(i int) {
+// streamed records that some content of the block was emitted.
+func (m *protocol) streamed(i int) {
 	if i >= 0 {
 		m.block(i, m.Open[i].Block, true)
 	}
 }
 
-// failed notes that a tool failed.
+// failed records the failure of a tool.
 func (m *protocol) failed(call string) {
 	if len(call) > wire.MaxID || m.answered(call) {
 		return
 	}
-	old := m.Failed[max(0, len(m.Failed)-keptFailed+1):]
+	old := m.Failed[max(0, len(m.Failed)-maxFailed+1):]
 	m.Failed = append(slices.Clip(old), strings.Clone(call))
 }
 
-// retry notes that a tool runs again.
+// retry records that a tool runs again.
 func (m *protocol) retry(call string) {
 	if i := slices.Index(m.Failed, call); i >= 0 {
 		m.Failed = slices.Delete(slices.Clone(m.Failed), i, i+1)
 	}
 }
 
-// answered tells whether it was told that the tool of a call failed.
+// answered reports whether the failure of the tool of a call was emitted.
 func (m *protocol) answered(call string) bool { return slices.Contains(m.Failed, call) }
 
 // hasResult reports whether a chunk is a result of a call that has one already.

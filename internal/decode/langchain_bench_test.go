@@ -1,60 +1,9 @@
 package decode
 
-import (
-	"bytes"
-	"os"
-	"path/filepath"
-	"testing"
+import "testing"
 
-	"streamer/internal/chunks"
-	"streamer/internal/decode/langchain"
-)
-
-// FuzzLangChain reads two events that the format is told to be of: nothing
-// panics, what is emitted says something, and the memory stays bounded.
-func FuzzLangChain(f *testing.F) {
-	files, err := filepath.Glob(filepath.Join("testdata", "langchain", "*.jsonl"))
-	if err != nil || len(files) == 0 {
-		f.Fatalf("no streams: %v", err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		before := []byte("{}")
-		for line := range bytes.Lines(data) {
-			f.Add(before, bytes.TrimSpace(line))
-			before = bytes.TrimSpace(line)
-		}
-	}
-	f.Fuzz(func(t *testing.T, first, second []byte) {
-		var m State
-		var r Reader
-		for _, input := range [][]byte{first, second, first} {
-			r.Reset(&m, input, "langchain", Limits{})
-			for r.Next() {
-				for _, c := range r.Chunks() {
-					if c.Kind == chunks.Fragment && c.ID == "" && c.Name == "" && c.Args == "" {
-						t.Errorf("%q: %+v says nothing", input, c)
-					}
-					if c.Kind == chunks.Result && c.ID == "" && c.Call == "" {
-						t.Errorf("%q: %+v is a result of no call", input, c)
-					}
-				}
-			}
-		}
-		if n := len(decoderOf[*langchain.Decoder](&m).Messages.Streamed); n > 64 {
-			t.Errorf("%q, %q: %d messages are remembered", first, second, n)
-		}
-		if n := len(decoderOf[*langchain.Decoder](&m).Messages.Partial); n > 16 {
-			t.Errorf("%q, %q: %d growing messages are remembered", first, second, n)
-		}
-	})
-}
-
-// BenchmarkLangChain reads one delta of a call: as the server sends it, and as
-// LangGraph yields it in JavaScript.
+// BenchmarkLangChain reads a delta of a call as the server sends it, and as LangGraph
+// emits it in JavaScript.
 func BenchmarkLangChain(b *testing.B) {
 	const metadata = `{"tags":["seq:step:2"],"ls_integration":"langchain_chat_model","langgraph_step":1,"langgraph_node":"agent","langgraph_triggers":["branch:to:agent"],"langgraph_path":["__pregel_pull","agent"],"langgraph_checkpoint_ns":"agent:b4f38439-b49c-5830-b673-f484d9928e61","checkpoint_ns":"agent:b4f38439-b49c-5830-b673-f484d9928e61","ls_provider":"openai","ls_model_name":"gpt-4o","ls_model_type":"chat"}`
 	const pieces = `"content":"","additional_kwargs":{},"response_metadata":{"model_provider":"openai"},"tool_calls":[],"invalid_tool_calls":[{"name":"","args":"on","error":"Malformed args.","type":"invalid_tool_call"}],"id":"chatcmpl-C1KMEUDb1vVwsROQUCZTgG6A6vtWo","tool_call_chunks":[{"args":"\"Paris\"","index":0,"type":"tool_call_chunk"}]`
