@@ -23,7 +23,6 @@ func pendingLanguage() []string {
 		"internal/app/metrics.go",
 		"internal/broker",
 		"internal/chunks",
-		"internal/decode",
 		"internal/lifecycle",
 		"internal/session",
 		"internal/worker",
