@@ -91,7 +91,7 @@ func TestNoFormatClaimsAnothersEvents(t *testing.T) {
 				for i := range formats {
 					// What is named mistral is openai-chat where it is not named.
 					if name := formats[i].Name(); name != owner && owner != "mistral" && formats[i].Claims(f) == wire.Surely {
-						t.Errorf("%s: %s is surely %s, says %s", file, event, owner, name)
+						t.Errorf("%s: %s is of %s, and %s claims it", file, event, owner, name)
 					}
 				}
 			}

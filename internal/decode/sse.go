@@ -59,8 +59,8 @@ func (m *SSE) complete() bool {
 	return m.status() == jsonscan.Done && (m.scan.First() == '{' || m.scan.First() == '[')
 }
 
-// takes reports whether text can continue the data.
-func (m *SSE) takes(text string) bool {
+// accepts reports whether text can continue the data.
+func (m *SSE) accepts(text string) bool {
 	m.status()
 	scan := m.scan
 	if m.Has && !m.Open {
@@ -79,11 +79,11 @@ func (m *SSE) continues(data string) bool {
 	case m.Skip:
 		return false
 	case m.Open || string(m.Line) == "data:":
-		return m.takes(data)
+		return m.accepts(data)
 	case isJSON:
 		return false
 	case len(m.Line) == 0 && field == "data":
-		return m.takes(strings.TrimPrefix(data, "data:"))
+		return m.accepts(strings.TrimPrefix(data, "data:"))
 	}
 	return true
 }
