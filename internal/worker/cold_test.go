@@ -18,13 +18,13 @@ import (
 // crowd is a log that says where chains end only once so many ask at the same
 // time.
 type crowd struct {
-	*broker.Broker
+	*testBroker
 	missing atomic.Int32
 	all     chan struct{}
 }
 
-func newCrowd(b *broker.Broker, n int32) *crowd {
-	c := &crowd{Broker: b, all: make(chan struct{})}
+func newCrowd(b *testBroker, n int32) *crowd {
+	c := &crowd{testBroker: b, all: make(chan struct{})}
 	c.missing.Store(n)
 	return c
 }
@@ -35,7 +35,7 @@ func (c *crowd) ChainLast(ctx context.Context, token string) (uint64, broker.Sto
 	}
 	select {
 	case <-c.all:
-		return c.Broker.ChainLast(ctx, token)
+		return c.testBroker.ChainLast(ctx, token)
 	case <-ctx.Done():
 		return 0, broker.Stored{}, errors.New("nobody else asks")
 	}

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 )
 
 // opened is how many calls and runs of each session are open, as one reading of
 // the event log's subjects found.
 type opened struct {
 	at time.Time // when the reading began
-	of map[string]broker.Opened
+	of map[string]eventlog.Opened
 }
 
 // openedFor is how long such a reading is kept at least.
@@ -22,7 +22,7 @@ const openedFor = 5 * time.Second
 // openEvents returns how many calls and runs of each session are open, as read
 // since a time. Partitions that are taken over together share a reading. An older
 // one lacks what an earlier owner opened since and its checkpoint covers.
-func (w *Worker) openEvents(ctx context.Context, since time.Time) (map[string]broker.Opened, error) {
+func (w *Worker) openEvents(ctx context.Context, since time.Time) (map[string]eventlog.Opened, error) {
 	w.reading.Lock()
 	defer w.reading.Unlock()
 	if w.opened.of == nil || w.opened.at.Before(since) {

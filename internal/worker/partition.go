@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/inputlog"
 	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -220,7 +221,7 @@ func (q *partition) tick(ctx context.Context, now time.Time) error {
 // readEnded says why no more inputs come. What is lost is lost only where the
 // saved mark says so: another owner may have moved it on.
 func (q *partition) readEnded(ctx context.Context, err error) error {
-	lost := (*broker.InputLostError)(nil)
+	lost := (*inputlog.LostError)(nil)
 	if !errors.As(err, &lost) {
 		return fmt.Errorf("worker: reading inputs of partition %d: %w", q.p, err)
 	}

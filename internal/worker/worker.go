@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
 	"streamer/internal/session"
@@ -41,7 +42,7 @@ type Log interface {
 	FirstEvent(ctx context.Context, token string) (broker.Stored, error)
 	TopEvent(ctx context.Context, p int, since time.Time) (events.ID, error)
 	RecentEvents(ctx context.Context, d time.Duration) (map[int]broker.Stored, error)
-	OpenEvents(ctx context.Context) (map[string]broker.Opened, error)
+	OpenEvents(ctx context.Context) (map[string]eventlog.Opened, error)
 	InputPosition(ctx context.Context, partition int, next uint64) (uint64, error)
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	ChainLast(ctx context.Context, token string) (seq uint64, last broker.Stored, err error)
