@@ -25,8 +25,7 @@ func transition() map[string][]string {
 
 // pending lists packages of the table that do not exist yet.
 func pending() []string {
-	return []string{
-	}
+	return []string{}
 }
 
 // impure returns the packages of the standard library that the core does not
