@@ -20,7 +20,6 @@ import (
 func pendingLanguage() []string {
 	return []string{
 		"internal/broker",
-		"internal/decode",
 		"internal/worker",
 	}
 }
