@@ -27,7 +27,7 @@ type Outcome struct {
 	rejected string         // why the interrupt was rejected; "" if it was not
 }
 
-// Print writes what the interrupt closed, a line each.
+// Print writes a line for each call or run that the interrupt closed.
 func (o *Outcome) Print(w io.Writer, session string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
