@@ -80,7 +80,7 @@ func TestChaos(t *testing.T) {
 		t.Logf("the input stream was rolled back %d times: %d acknowledged inputs were lost, and %d of clients, of which %d had been folded; recover closed %d held sessions",
 			len(inj.lost), convs.lost(inLog), audit.lost, audit.folded, len(op.closed))
 	}
-	wrong := append(append(n.wrong, missing(inLog, kept)...), inj.leaked(t)...)
+	wrong := append(append(n.wrong, missing(inLog, kept)...), inj.leaked(t, b)...)
 	wrong = append(wrong, audit.wrong...)
 	if held := op.sessions(); len(held) > 0 && len(inj.lost) == 0 {
 		wrong = append(wrong, fmt.Sprintf("sessions were held although no input was lost: %v", held))
