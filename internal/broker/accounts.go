@@ -35,13 +35,9 @@ const accounts = `accounts {
   }
 }`
 
-// isolate configures the accounts of a server. With shared, clients are in the
-// account of the streams.
-func (e *embedded) isolate(o *server.Options, shared bool) error {
+// isolate configures the accounts of a server.
+func (e *embedded) isolate(o *server.Options) error {
 	own, clients := denying(ownUser, e.own, "toolcalls.>")+"\n"+agent(e.agent), denying(localUser, "", "toolcalls.>")
-	if shared {
-		own, clients = own+"\n"+clients, ""
-	}
 	if err := o.ProcessConfigString(fmt.Sprintf(accounts, own, deploy.Exports, clients, deploy.Imports)); err != nil {
 		return fmt.Errorf("broker: accounts of the embedded server: %w", err)
 	}

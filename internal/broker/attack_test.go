@@ -310,7 +310,7 @@ func subscribe(t *testing.T, url string) *nats.Subscription {
 // The control of TestAttacks: in an account that clients share with
 // streamer, attacks work.
 func TestAttacksInOneAccount(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0", Shared: true, Storage: "memory"})
+	b := start(t, Options{URL: newTestServer(t).url(), Storage: "memory"}) // a server without accounts
 	seed(t, b)
 	nc, delivered := client(t, b)
 	for _, a := range attacks(b, delivered) {

@@ -97,13 +97,6 @@ type Options struct {
 	// server's warnings, from any goroutine; err may be nil. It must not
 	// block. If nil, nobody is.
 	OnNotice func(msg string, err error)
-
-	// NoCondition leaves the conditions out of appends and saves. It is there
-	// for tests only: it shows that without them a second writer does harm.
-	NoCondition bool
-	// Shared puts the clients of the embedded server into the account of the
-	// streams. It is there for tests only: it shows what the accounts prevent.
-	Shared bool
 }
 
 // Broker is two connections with their streams: one reads in bulk, the other
@@ -249,9 +242,6 @@ func (b *Broker) Partitions() int { return b.partitions }
 // MaxPayload gives the largest message in bytes the server takes, headers
 // included.
 func (b *Broker) MaxPayload() int { return int(b.nc.MaxPayload()) }
-
-// Conditional reports whether appends carry conditions. Only tests leave them out.
-func (b *Broker) Conditional() bool { return !b.opts.NoCondition }
 
 func (b *Broker) notice(msg string, err error) {
 	if b.opts.OnNotice != nil {

@@ -73,7 +73,7 @@ func (e *embedded) prepare(opts Options, host string, port int, notice func(stri
 	defer e.admission.Unlock()
 	o := serverOptions(opts, host, port)
 	o.DontListen = true
-	if err := e.isolate(o, opts.Shared); err != nil {
+	if err := e.isolate(o); err != nil {
 		return err
 	}
 	if err := refuseEarlierDirectory(o.StoreDir); err != nil {

@@ -106,11 +106,14 @@ func TestStaleWriter(t *testing.T) {
 // The control of the test above: without conditions the stale writer's event
 // is stored, and everybody sees it twice.
 func TestStaleWriterWithoutCondition(t *testing.T) {
-	b := start(t, broker.Options{Listen: "127.0.0.1:0", NoCondition: true})
+	b := start(t, broker.Options{})
 	live, sub := listen(t, b)
 	defer live.Close()
 	grow(t, b, "s", 1, 3, 0)
-	must(t, b, event(b, "s", 2, 1))
+	again := event(b, "s", 2, 1)
+	again.Header.Del(broker.HeaderPrev)
+	again.Header.Del(broker.HeaderPrevOf)
+	must(t, b, again)
 	seen := map[string]int{}
 	for range 4 {
 		m, err := sub.NextMsg(brokertest.Within)
