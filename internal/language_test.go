@@ -20,8 +20,6 @@ import (
 func pendingLanguage() []string {
 	return []string{
 		"CHANGELOG.md",
-		"internal/app/metrics.go",
-		"internal/broker",
 		"internal/chunks",
 		"internal/decode",
 		"internal/lifecycle",
