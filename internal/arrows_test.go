@@ -19,15 +19,13 @@ import (
 // under way.
 func transition() map[string][]string {
 	return map[string][]string{
-		"internal/gateway": {"internal/session"},
-		"internal/worker":  {"internal/broker", "internal/decode", "internal/lifecycle", "internal/patch", "nats.go"},
+		"internal/worker": {"internal/broker", "internal/decode", "internal/lifecycle", "internal/patch", "nats.go"},
 	}
 }
 
 // pending lists packages of the table that do not exist yet.
 func pending() []string {
-	return []string{
-	}
+	return []string{}
 }
 
 // impure returns the packages of the standard library that the core does not

@@ -12,6 +12,7 @@ import (
 	sseui "streamer/examples/sse-ui"
 	"streamer/internal/gateway"
 	"streamer/internal/repair"
+	"streamer/internal/session"
 	"streamer/internal/worker"
 
 	"github.com/nats-io/nuid"
@@ -64,7 +65,8 @@ func (s *Server) open(ctx context.Context) (err error) {
 	workerOptions.Rules, workerOptions.Nonce = rules, nuid.Next()
 	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
 	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
-	options.Metrics, options.Warnings, options.Repairs = s.metrics, s.Worker.Warnings, s.repairs
+	options.Check, options.Repairs = session.Check, s.repairs
+	options.Metrics, options.Warnings = s.metrics, s.Worker.Warnings
 	s.gateway, err = gateway.New(options, store{s.Broker, s.Worker, s.opened}, sseui.Files, s.log)
 	return err
 }

@@ -193,8 +193,8 @@ type tally struct {
 	wrong                      []string
 }
 
-// count checks the event log without the fold: ids rise along each chain and
-// each link names the event before it, or an acknowledgement between both; a call
+// count checks the event log without the fold: ids rise along the log of each
+// session, and each link names the event before it, or an acknowledgement between both; a call
 // is opened once and closed once.
 func count(t *testing.T, b *app.Broker) tally {
 	t.Helper()

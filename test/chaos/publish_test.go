@@ -27,8 +27,7 @@ const (
 // input is one to publish.
 type input struct{ kind, data string }
 
-// crowd publishes until it is told to stop, and remembers what was
-// acknowledged.
+// crowd publishes until it is stopped, and records the acknowledged inputs.
 type crowd struct {
 	t       *testing.T
 	b       *app.Broker

@@ -366,10 +366,15 @@ func settled(t *testing.T, b *app.Broker, log *bytes.Buffer) {
 	}
 }
 
+// patience bounds how long the logs may take to be right. It is longer than the
+// minute after which a worker lists the open sessions again: the list of a
+// takeover can be stale.
+const patience = 150 * time.Second
+
 // waitFor waits until wrong returns nothing.
 func waitFor(t *testing.T, log *bytes.Buffer, wrong func() ([]string, error)) {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		list, err := wrong()
 		if err != nil {
