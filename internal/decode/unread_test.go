@@ -26,8 +26,7 @@ import (
 func TestUnreadSlots(t *testing.T) {
 	for _, format := range formats {
 		if _, ok := format.(wire.Templated); !ok {
-			t.Errorf("the format %s declares no slots", format.Name())
-			continue
+			continue // TestTemplates checks that the formats of repeatingStreams declare slots
 		}
 		values := sourceValues(t, format)
 		for _, stream := range deltaStreams(t, format.Name()) {

@@ -424,7 +424,7 @@ func openItems(ctx context.Context, b *app.Broker) ([]string, error) {
 func unread(ctx context.Context, b *app.Broker) (behind []string, err error) {
 	_, last, err := b.InputBounds(ctx)
 	for p := range b.Partitions() {
-		m, _, err := b.LoadMark(ctx, p)
+		m, _, err := b.LoadCheckpoint(ctx, p)
 		if err != nil {
 			return nil, err
 		}
