@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"streamer/internal/app"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/worker"
@@ -154,11 +155,11 @@ func open(ctx context.Context, b *app.Broker) (list []string, err error) {
 	return list, err
 }
 
-// eachEvent calls fn for each event of the log. e is empty for a synthetic message
-// and for an acknowledgement.
+// eachEvent calls fn for each message of the event log. e is empty for a synthetic
+// message and for an acknowledgement.
 func eachEvent(ctx context.Context, b *app.Broker, fn func(s events.Record, e *events.Event)) error {
-	return b.Events(ctx, "", 0, func(s events.Record) error {
-		e := new(events.Event)
+	return b.Entries(ctx, "", 0, func(entry eventlog.Entry) error {
+		s, e := entry.Record, new(events.Event)
 		if s.Type != events.Synthetic && !isAck(s.Data) {
 			if err := json.Unmarshal(s.Data, e); err != nil {
 				return fmt.Errorf("%s: %w", s.Data, err)

@@ -8,6 +8,7 @@ import (
 
 	"streamer/internal/app"
 	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 )
 
@@ -26,23 +27,23 @@ type genuine struct {
 // isAck reports whether a message is the acknowledgement of an input.
 func isAck(data []byte) bool { return bytes.HasPrefix(data, []byte(`{"stream":"LLM"`)) }
 
-// Events skips acknowledgements. An event after an acknowledgement refers to the
-// acknowledgement, and Events replaces that by the previous event. A call with
+// Entries skips acknowledgements. An event after an acknowledgement refers to the
+// acknowledgement, and Entries replaces that by the previous event. A call with
 // after above 0 continues the previous call.
-func (g *genuine) Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error {
+func (g *genuine) Entries(ctx context.Context, token string, after uint64, fn func(eventlog.Entry) error) error {
 	if after == 0 {
 		g.last, g.ack = map[string]uint64{}, map[string]uint64{}
 	}
-	return g.Broker.Events(ctx, token, after, func(s events.Record) error {
-		if g.forged && isAck(s.Data) {
-			g.ack[s.Token] = s.Seq
+	return g.Broker.Entries(ctx, token, after, func(e eventlog.Entry) error {
+		if g.forged && isAck(e.Data) {
+			g.ack[e.Token] = e.Seq
 			return nil
 		}
-		if s.Prev != 0 && s.Prev == g.ack[s.Token] {
-			s.Prev = g.last[s.Token]
+		if e.Prev != 0 && e.Prev == g.ack[e.Token] {
+			e.Prev = g.last[e.Token]
 		}
-		g.last[s.Token], g.ack[s.Token] = s.Seq, 0
-		return fn(s)
+		g.last[e.Token], g.ack[e.Token] = e.Seq, 0
+		return fn(e)
 	})
 }
 

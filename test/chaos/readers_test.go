@@ -72,9 +72,7 @@ func differing(ctx context.Context, b *app.Broker, client string, received map[s
 func sequences(ctx context.Context, b *app.Broker) (map[string][]uint64, error) {
 	stored := map[string][]uint64{}
 	err := b.Events(ctx, "", 0, func(s events.Record) error {
-		if !isAck(s.Data) {
-			stored[s.Token] = append(stored[s.Token], s.Seq)
-		}
+		stored[s.Token] = append(stored[s.Token], s.Seq)
 		return nil
 	})
 	return stored, err
