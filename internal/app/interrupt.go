@@ -68,7 +68,7 @@ func (i *Interrupt) Run(ctx context.Context, b *Broker, token string, limit time
 		return nil, err
 	}
 	// Events are numbered by another sequence if the input log was rewound.
-	if m, _, err := b.LoadMark(ctx, b.Partition(token)); err == nil {
+	if m, _, err := b.LoadCheckpoint(ctx, b.Partition(token)); err == nil {
 		seq = m.Rewinds.Effective(seq)
 	}
 	o := &Outcome{seq: seq, calls: i.Calls}

@@ -143,7 +143,7 @@ func (o *Outcome) awaitSnapshot(ctx context.Context, b *Broker, token string) bo
 		case <-tick.C:
 		}
 		// After an error the events decide, or the next snapshot does.
-		snapshot, ok, err := b.LoadState(ctx, b.Partition(token), token)
+		snapshot, ok, err := b.LoadSnapshot(ctx, b.Partition(token), token)
 		if err != nil || !ok {
 			continue
 		}

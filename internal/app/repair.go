@@ -79,7 +79,7 @@ func useLog(ctx context.Context, service *repair.Service, b *Broker, session str
 		return false, err
 	}
 	service.Log = b
-	seq, _, err := b.ChainLast(ctx, token)
+	seq, _, err := b.Head(ctx, token)
 	return seq != 0, err
 }
 

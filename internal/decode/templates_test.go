@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -231,6 +232,36 @@ func TestTemplatesDecoys(t *testing.T) {
 			if differ, _ := b.read(input, ""); differ != "" {
 				t.Errorf("%s: %s", name, differ)
 			}
+		}
+	}
+}
+
+// TestTemplatesInterleaved reads the events of all streams of a format in random
+// order, so that deltas meet states in which they begin, or belong to, another
+// message, block or call.
+func TestTemplatesInterleaved(t *testing.T) {
+	const inputs = 2000
+	for _, format := range Names() {
+		random, b := rand.New(rand.NewPCG(1, 2)), newReaders()
+		var events []string
+		for _, stream := range deltaStreams(t, format) {
+			events = append(events, stream...)
+		}
+		n := 0
+		for range inputs {
+			event := events[random.IntN(len(events))]
+			for range 1 + random.IntN(3) {
+				differ, filled := b.read(event, format)
+				if differ != "" {
+					t.Fatalf("%s: %s", format, differ)
+				}
+				if filled {
+					n++
+				}
+			}
+		}
+		if n == 0 {
+			t.Errorf("%s: no event is filled from a template", format)
 		}
 	}
 }

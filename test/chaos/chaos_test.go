@@ -11,6 +11,7 @@ import (
 
 	"streamer/internal/app"
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/worker"
 
 	"github.com/nats-io/nats.go"
@@ -110,12 +111,12 @@ func TestControl(t *testing.T) {
 	defer cancel()
 	var brokers []*app.Broker
 	for range 2 {
-		brokers = append(brokers, openBroker(t, c, broker.Options{Replicas: size, Partitions: partitions, NoCondition: true}))
+		brokers = append(brokers, openBroker(t, c, broker.Options{Replicas: size, Partitions: partitions}))
 	}
 	running, stop := context.WithCancel(ctx)
 	done := make(chan struct{}, len(brokers))
 	for i, b := range brokers {
-		w := &worker.Worker{Log: b, Logger: zerolog.Nop(), Options: worker.Options{Nonce: strconv.Itoa(i)}}
+		w := &worker.Worker{Log: unguarded{b, brokertest.Unguard(b.Broker)}, Logger: zerolog.Nop(), Options: worker.Options{Nonce: strconv.Itoa(i)}}
 		go func() {
 			_ = w.Run(running, []int{0, 1, 2, 3, 4, 5}) // ends when it is stopped
 			done <- struct{}{}
@@ -140,6 +141,12 @@ func TestControl(t *testing.T) {
 		t.Errorf("%d of %d sessions differ and %d of %d events are repeated: want some of both, because appends have no condition", len(r.Differences), r.Sessions, n.repeated, r.Events)
 	}
 	t.Logf("%d of %d sessions differ, %d of %d events are repeated", len(r.Differences), r.Sessions, n.repeated, r.Events)
+}
+
+// unguarded is a broker that publishes as if without conditions.
+type unguarded struct {
+	*app.Broker
+	brokertest.Unguarded
 }
 
 // settings returns the duration of the test and the seed.
