@@ -19,7 +19,6 @@ import (
 // whose language is not checked yet.
 func pendingLanguage() []string {
 	return []string{
-		"internal/broker",
 		"internal/worker",
 	}
 }
