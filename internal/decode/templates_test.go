@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,7 +162,7 @@ func TestTemplates(t *testing.T) {
 // TestTemplatesDecoys checks that a value which looks like the text of a delta,
 // but is not the one that the decoder reads, is no slot.
 func TestTemplatesDecoys(t *testing.T) {
-	for name, pair := range map[string][2]string{
+	for name, inputs := range map[string][]string{
 		"a key twice": {
 			`{"choices":[{"delta":{"content":"a"},"delta":{"content":[{"type":"text","text":"a"}]}}]}`,
 			`{"choices":[{"delta":{"content":"b"},"delta":{"content":[{"type":"text","text":"a"}]}}]}`,
@@ -218,9 +219,35 @@ func TestTemplatesDecoys(t *testing.T) {
 			`{"type":"TOOL_CALL_CHUNK","toolCallId":"a","toolCallName":"f","delta":"x"}`,
 			`{"type":"TOOL_CALL_CHUNK","toolCallId":"b","toolCallName":"f","delta":"x"}`,
 		},
+		"a chunk of a call that began without chunks": {
+			`{"type":"TOOL_CALL_START","toolCallId":"b","toolCallName":"f"}`,
+			`{"type":"TOOL_CALL_CHUNK","toolCallId":"b","delta":"x"}`,
+			`{"type":"TOOL_CALL_CHUNK","toolCallId":"a","toolCallName":"f"}`,
+			`{"type":"TOOL_CALL_CHUNK","toolCallId":"b","delta":"x"}`,
+		},
 		"args that a text interrupts": {
 			`{"type":"TOOL_CALL_CHUNK","toolCallId":"a","delta":"x"}`,
 			`{"type":"TEXT_MESSAGE_CHUNK","messageId":"a","delta":"x"}`,
+		},
+		"a message that ends and continues in chunks": {
+			`{"type":"TEXT_MESSAGE_CONTENT","messageId":"a","delta":"x"}`,
+			`{"type":"TEXT_MESSAGE_END","messageId":"a"}`,
+			`{"type":"TEXT_MESSAGE_CHUNK","messageId":"a","delta":"x"}`,
+		},
+		"a call that a run repeats": {
+			`{"type":"TOOL_CALL_START","toolCallId":"a","toolCallName":"f"}`,
+			`{"type":"TOOL_CALL_ARGS","toolCallId":"a","delta":"x"}`,
+			`{"type":"TOOL_CALL_ARGS","toolCallId":"a","delta":"x"}`,
+			`{"type":"RUN_FINISHED","outcome":{"type":"interrupt","interrupts":[{"id":"i","toolCallId":"a"}]}}`,
+		},
+		"a block whose end repeats what was streamed": {
+			`{"type":"event","method":"messages","params":{"data":{"event":"content-block-delta","index":0,"delta":{"type":"text-delta","text":"x"}}}}`,
+			`{"type":"event","method":"messages","params":{"data":{"event":"message-start","id":"m"}}}`,
+			`{"type":"event","method":"messages","params":{"data":{"event":"content-block-delta","index":0,"delta":{"type":"text-delta","text":"x"}}}}`,
+			`{"type":"event","method":"messages","params":{"data":{"event":"content-block-delta","index":0,"delta":{"type":"text-delta","text":"x"}}}}`,
+			`{"type":"event","method":"messages","params":{"data":{"event":"content-block-start","index":1,"content":{"type":"text","text":""}}}}`,
+			`{"type":"event","method":"messages","params":{"data":{"event":"content-block-delta","index":1,"delta":{"type":"text-delta","text":"x"}}}}`,
+			`{"type":"event","method":"messages","params":{"data":{"event":"content-block-finish","index":1,"content":{"type":"text","text":"x"}}}}`,
 		},
 		"another response": {
 			`{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"responseId":"a"}`,
@@ -228,7 +255,7 @@ func TestTemplatesDecoys(t *testing.T) {
 		},
 	} {
 		b := newReaders()
-		for _, input := range []string{pair[0], pair[0], pair[1], pair[0], pair[1]} {
+		for _, input := range slices.Concat(inputs[:1], inputs, inputs) {
 			if differ, _ := b.read(input, ""); differ != "" {
 				t.Errorf("%s: %s", name, differ)
 			}

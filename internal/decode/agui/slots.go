@@ -75,29 +75,30 @@ func (d *Decoder) Fill(_ *wire.Writer, note uint8, c *chunks.Chunk) bool {
 		id = c.ID
 	}
 	for i := range d.Items {
-		l := &d.Items[i]
-		if l.Chunk && l.Namespace == c.Namespace && !(chunk && l.Kind.chunk() == kind.chunk() && sameID(l.ID, id)) {
+		item := &d.Items[i]
+		continued := chunk && item.Kind.chunk() == kind.chunk() && sameID(item.ID, id)
+		if item.Chunk && item.Namespace == c.Namespace && !continued {
 			return false
 		}
 	}
 	if kind == callItem {
 		return fillCall(c, d.findCall(c.Namespace, id), chunk)
 	}
-	l := d.findContent(kind, c.Namespace, id)
-	if l == nil || l.Kind == mutedItem {
+	item := d.findContent(kind, c.Namespace, id)
+	if item == nil || item.Kind == mutedItem {
 		return false
 	}
-	c.Message = l.Message
+	c.Message = item.Message
 	return true
 }
 
-func fillCall(c *chunks.Chunk, l *Item, chunk bool) bool {
-	if l == nil || l.Kind == repeatedCall {
+func fillCall(c *chunks.Chunk, call *Item, chunk bool) bool {
+	if call == nil || call.Kind == repeatedCall {
 		return false
 	}
-	c.Message, c.Opens = l.Message, false
+	c.Message = call.Message
 	if chunk {
-		c.ID = l.ID
+		c.ID = call.ID
 	}
 	return true
 }
