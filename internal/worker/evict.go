@@ -12,28 +12,28 @@ import (
 // first. Only a session with a snapshot of its present state is dropped; its
 // timer stays set.
 func (q *partition) evict(now time.Time) {
-	var quiet []*live
-	for _, l := range q.live {
-		q.trim(l, now)
-		switch age := now.Sub(l.touched); {
-		case !l.idle():
+	var quiet []*resident
+	for _, s := range q.sessions.resident {
+		s.log.trim(now, q.opts.KeepAcked)
+		switch age := now.Sub(s.touched); {
+		case !s.idle():
 		case age >= q.opts.EvictAfter:
-			q.unload(l)
-		case age >= q.opts.KeepAcked: // or busy sessions would come and go
-			quiet = append(quiet, l)
+			q.unload(s)
+		case age >= q.opts.KeepAcked: // or busy sessions would leave and return
+			quiet = append(quiet, s)
 		}
 	}
 	surplus := q.surplus()
 	if surplus == 0 {
 		return
 	}
-	slices.SortFunc(quiet, func(a, b *live) int { return a.touched.Compare(b.touched) })
+	slices.SortFunc(quiet, func(a, b *resident) int { return a.touched.Compare(b.touched) })
 	soon := events.At(now.Add(timerSoon))
-	for _, l := range quiet {
-		if at, ok := q.alarmOf(l); ok && at < soon {
+	for _, s := range quiet {
+		if at, ok := q.clock.due(s, q.rules.inForce()); ok && at < soon {
 			continue // it would be loaded again for that
 		}
-		if q.unload(l); surplus == 1 {
+		if q.unload(s); surplus == 1 {
 			return
 		}
 		surplus--
@@ -46,8 +46,8 @@ const timerSoon = 10 * time.Second
 // surplus returns how many sessions the partition should drop so that the worker
 // has MaxResident: each partition drops in proportion to what it has.
 func (q *partition) surplus() int {
-	own := len(q.live)
-	q.m.sessions.Store(int64(own))
+	own := len(q.sessions.resident)
+	q.status.sessions.Store(int64(own))
 	all := q.w.resident()
 	if all <= q.opts.MaxResident {
 		return 0
@@ -58,20 +58,18 @@ func (q *partition) surplus() int {
 // resident returns how many sessions all partitions have in memory, as of when
 // each of them last counted.
 func (w *Worker) resident() (n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, m := range w.meters {
-		n += int(m.sessions.Load())
+	for _, st := range w.statuses.all() {
+		n += int(st.sessions.Load())
 	}
 	return n
 }
 
-// unload drops a session and keeps what is needed to wake it.
-func (q *partition) unload(l *live) {
-	if n := l.state.Life.Open(); n > 0 {
-		q.asleep[l.token] = n
+// unload drops a session and keeps what is needed to load it in time.
+func (q *partition) unload(s *resident) {
+	if n := s.state.Life.Open(); n > 0 {
+		q.sessions.open[s.token] = n
 	}
-	q.rearm(l)
-	q.drop(l)
-	q.remember(l)
+	q.clock.rearm(s, q.rules.inForce())
+	q.drop(s)
+	q.sessions.remember(s)
 }

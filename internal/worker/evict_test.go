@@ -49,22 +49,22 @@ func TestEvictQuietest(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.owners[0].settle(t)
-	q.saveAll(time.Now())
+	q.writeAll(time.Now())
 	m.owners[0].settle(t)
 	q.opts.EvictAfter, q.opts.KeepAcked, q.opts.MaxResident = 24*time.Hour, time.Second, 3
-	last := time.UnixMilli(int64(q.live["s0"].state.Life.Time)).Add(-time.Hour) // no timer of theirs is due soon then
+	last := time.UnixMilli(int64(q.sessions.resident["s0"].state.Life.Time)).Add(-time.Hour) // no timer of theirs is due soon then
 	for i := range 6 {
-		q.live[fmt.Sprint("s", i)].touched = last.Add(time.Duration(-i) * time.Minute / 6)
+		q.sessions.resident[fmt.Sprint("s", i)].touched = last.Add(time.Duration(-i) * time.Minute / 6)
 	}
 	q.evict(last.Add(q.opts.KeepAcked))
 	for i := range 6 {
 		token := fmt.Sprint("s", i)
-		if _, resident := q.live[token]; resident != (i < 3) {
+		if _, resident := q.sessions.resident[token]; resident != (i < 3) {
 			t.Errorf("session %s: resident is %v, want those with the last inputs to stay", token, resident)
 		}
 	}
-	for _, l := range q.live {
-		at, ok := q.alarmOf(l)
+	for _, l := range q.sessions.resident {
+		at, ok := q.clock.due(l, q.rules.inForce())
 		if !ok {
 			t.Fatal("a session with an open call has no timer")
 		}
@@ -72,8 +72,8 @@ func TestEvictQuietest(t *testing.T) {
 		q.evict(at.Std().Add(-timerSoon / 2))
 		break
 	}
-	if len(q.live) != 3 {
-		t.Errorf("%d sessions are left when their timers are due soon, want all 3", len(q.live))
+	if len(q.sessions.resident) != 3 {
+		t.Errorf("%d sessions are left when their timers are due soon, want all 3", len(q.sessions.resident))
 	}
 }
 
@@ -88,22 +88,22 @@ func TestSnapshotWaitsForEvents(t *testing.T) {
 	q := m.owners[0].q
 	for i := range 2 { // the first makes the session known
 		m.owners[0].settle(t)
-		q.saveAll(time.Now())
+		q.writeAll(time.Now())
 		m.owners[0].settle(t)
 		m.append("a", broker.KindDelta, fmt.Appendf(nil, callDelta, i, i))
 		if err := m.owners[0].fold(1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	q.caughtUp = true
-	began, every := q.live["a"].since, q.opts.SaveEvery
+	q.reading.caughtUp = true
+	began, every := q.sessions.resident["a"].snapshot.since, q.opts.SaveEvery
 	for _, c := range []struct {
 		after time.Duration
 		want  int
-	}{{every + 1, 0}, {saveUnsent * every, 0}, {(saveUnsent + 1) * every, 1}} {
-		q.save(began.Add(c.after))
-		if q.saving != c.want {
-			t.Errorf("after %v with unsent events: %d snapshots are being written, want %d", c.after, q.saving, c.want)
+	}{{every + 1, 0}, {snapshotUnsent * every, 0}, {(snapshotUnsent + 1) * every, 1}} {
+		q.writeDue(began.Add(c.after))
+		if q.snapshots.writing != c.want {
+			t.Errorf("after %v with unsent events: %d snapshots are being written, want %d", c.after, q.snapshots.writing, c.want)
 		}
 	}
 }

@@ -317,8 +317,8 @@ func savedState(ctx context.Context, log MendLog, p int, token string) (session.
 }
 
 func saveFresh(ctx context.Context, log MendLog, p int, token string, rev uint64, s *session.State, chain point) error {
-	l := live{token: token, state: s, chain: chain.Seq, id: chain.ID, base: chain}
-	data, err := l.snapshot(new(snapshotEncoder))
+	l := resident{token: token, state: s, log: eventLog{seq: chain.Seq, id: chain.ID, base: chain}}
+	data, err := l.encode(new(snapshotEncoder))
 	if err != nil {
 		return err
 	}

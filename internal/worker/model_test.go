@@ -120,6 +120,11 @@ type modelOwner struct {
 	q      *partition
 	flying []*broker.Pub
 	acks   []broker.Ack
+	// operations are those that were started and did not run yet, and finished
+	// those whose results the owner did not take yet.
+	operations []func()
+	finished   []finished
+	atOnce     bool // operations run as soon as they are started
 }
 
 func newModel(seed uint64, condition bool) *model {
@@ -162,7 +167,7 @@ func (m *model) run() error {
 			return err
 		}
 		for _, o := range m.owners {
-			if n := o.q.m.diverged.Load(); n > 0 {
+			if n := o.q.status.diverged.Load(); n > 0 {
 				return fmt.Errorf("%d stored events are not what their inputs give", n)
 			}
 		}
@@ -188,7 +193,7 @@ func startsAgain(err error) bool {
 }
 
 func (m *model) act(o *modelOwner) error {
-	switch m.rnd.IntN(16) {
+	switch m.rnd.IntN(22) {
 	case 0, 1:
 		m.client()
 		return nil
@@ -208,6 +213,11 @@ func (m *model) act(o *modelOwner) error {
 		return nil
 	case 14:
 		return o.q.ring(context.Background(), m.now)
+	case 15, 16, 17:
+		o.operate()
+		return nil
+	case 18, 19, 20:
+		return o.finish()
 	}
 	switch m.rnd.IntN(6) {
 	case 0:
@@ -256,14 +266,14 @@ func (m *model) settle() error {
 			}
 			continue
 		}
-		if _, ok := o.q.alarms.next(); !ok && o.q.pos > uint64(len(m.inputs)) {
+		if _, ok := o.q.clock.next(); !ok && o.q.reading.pos > uint64(len(m.inputs)) && len(o.q.loads.of) == 0 {
 			if len(m.rewound) > 0 {
 				return m.consistent()
 			}
 			return m.compare()
 		}
 	}
-	return fmt.Errorf("it does not come to rest: position %d, %d inputs, alarms %v", o.q.pos, len(m.inputs), o.q.alarms.at)
+	return fmt.Errorf("it does not come to rest: position %d, %d inputs, %d sessions being loaded, timers %v", o.q.reading.pos, len(m.inputs), len(o.q.loads.of), o.q.clock.at)
 }
 
 // compare folds the inputs afresh and compares with the event log.
@@ -330,7 +340,12 @@ func (m *model) birth(i int) error {
 	if old := m.owners[i]; old != nil {
 		for _, p := range old.flying {
 			if m.rnd.IntN(2) == 0 {
-				_, _ = m.apply(p) // nobody hears of it
+				_, _ = m.apply(p) // its outcome is lost
+			}
+		}
+		for _, run := range old.operations {
+			if m.rnd.IntN(2) == 0 {
+				run() // its result is lost
 			}
 		}
 	}
@@ -338,12 +353,53 @@ func (m *model) birth(i int) error {
 	m.owners[i] = o
 	w := &Worker{Log: o, Options: Options{Nonce: fmt.Sprint("n", i, m.steps), KeepAcked: 24 * time.Hour, Rules: modelRules()}, Logger: zerolog.Nop()}
 	o.q = newPartition(w, 0)
-	o.q.atOnce = 1 // a seed is a schedule
-	err := o.q.takeOver(context.Background())
+	o.schedule()
+	o.atOnce = true
+	err := o.q.takeOver(context.Background(), context.Background())
+	o.atOnce = false
 	if startsAgain(err) {
 		return m.birth(i)
 	}
 	return err
+}
+
+// schedule makes the operations of the owner wait until the model runs them. A
+// seed is a schedule: together runs one call at a time as well.
+func (o *modelOwner) schedule() {
+	spawn := func(run func()) {
+		if o.atOnce {
+			run()
+			return
+		}
+		o.operations = append(o.operations, run)
+	}
+	o.q.atOnce = 1
+	for _, group := range []*operations{&o.q.loads.operations, &o.q.heads, &o.q.chores} {
+		group.spawn = spawn
+	}
+}
+
+// operate runs one operation that was started, not always the first.
+func (o *modelOwner) operate() {
+	if len(o.operations) == 0 {
+		return
+	}
+	i := o.m.rnd.IntN(len(o.operations))
+	run := o.operations[i]
+	o.operations = slices.Delete(o.operations, i, i+1)
+	run()
+	o.finished = append(o.finished, <-o.q.done)
+}
+
+// finish lets the owner take the result of one operation, not always the first.
+func (o *modelOwner) finish() error {
+	if len(o.finished) == 0 {
+		return nil
+	}
+	i := o.m.rnd.IntN(len(o.finished))
+	f := o.finished[i]
+	o.finished = slices.Delete(o.finished, i, i+1)
+	return o.q.complete(context.Background(), f)
 }
 
 // powerLoss takes the end off the event log. The owners die with the server,
@@ -400,8 +456,8 @@ func (m *model) rewind() error {
 
 // rewound reports whether the reader of an owner sees that the log was rewound.
 func (o *modelOwner) rewound() bool {
-	last := o.q.last
-	if o.q.pos > uint64(len(o.m.inputs))+1 {
+	last := o.q.reading.last
+	if o.q.reading.pos > uint64(len(o.m.inputs))+1 {
 		return true
 	}
 	return last.Seq > 0 && !o.m.inputs[last.Seq-1].At.Equal(last.At)
@@ -477,9 +533,20 @@ func (o *modelOwner) work() error {
 	if err := o.q.ring(context.Background(), o.m.now); err != nil {
 		return err
 	}
-	for len(o.flying) > 0 || len(o.acks) > 0 {
+	return o.drain()
+}
+
+// drain lets everything arrive and finish that the owner has under way.
+func (o *modelOwner) drain() error {
+	for len(o.flying)+len(o.acks)+len(o.operations)+len(o.finished) > 0 {
 		for len(o.flying) > 0 {
 			o.arrive()
+		}
+		for len(o.operations) > 0 {
+			o.operate()
+		}
+		if err := o.finish(); err != nil {
+			return err
 		}
 		if err := o.hear(); err != nil {
 			return err
@@ -583,7 +650,10 @@ func (m *model) last(token string) (seq uint64, last broker.Stored, err error) {
 
 // fold gives the owner the next n inputs.
 func (o *modelOwner) fold(n int) error {
-	from := int(o.q.pos) - 1
+	if o.q.reading.held != nil {
+		return nil // the reader waits until the owner has taken the last batch
+	}
+	from := int(o.q.reading.pos) - 1
 	to := min(from+n, len(o.m.inputs))
 	b := batch{next: uint64(to + 1), caughtUp: to == len(o.m.inputs), done: make(chan struct{}, 1)}
 	if from < to {
@@ -636,11 +706,13 @@ func (o *modelOwner) hear() error {
 // save begins to save some of the sessions that changed.
 func (o *modelOwner) save() error {
 	if o.m.rnd.IntN(3) == 0 {
-		return o.q.checkFresh(context.Background(), time.Now())
+		o.q.checkFresh(context.Background(), time.Now())
+		return nil
 	}
 	for _, token := range []string{"a", "b"} {
-		if l := o.q.live[token]; l != nil && l.first != 0 && l.save == nil && !l.fresh && o.m.rnd.IntN(3) > 0 {
-			o.q.saveSession(l, o.m.now)
+		s := o.q.sessions.resident[token]
+		if s != nil && s.snapshot.first != 0 && s.snapshot.write == nil && !s.fresh && o.m.rnd.IntN(3) > 0 {
+			o.q.writeSnapshot(s, o.m.now)
 		}
 	}
 	return nil
@@ -648,10 +720,7 @@ func (o *modelOwner) save() error {
 
 func (o *modelOwner) moveMark() error {
 	o.q.advance(context.Background())
-	if !o.q.marking {
-		return nil
-	}
-	return o.q.markSaved(<-o.q.marked)
+	return nil
 }
 
 // What follows is the Log the owner sees.
@@ -781,14 +850,12 @@ func (o *modelOwner) OpenEvents(context.Context) (map[string]broker.Opened, erro
 
 // list lets the owner take a listing.
 func (o *modelOwner) list() error {
-	l, err := o.q.listSnapshots(context.Background())
-	if err == nil {
-		l.open, err = o.q.open(context.Background(), l.saved)
-	}
+	l, err := o.q.lister().list(context.Background())
 	if err != nil {
 		return err
 	}
-	return o.q.listed(context.Background(), l)
+	o.q.listed(context.Background(), l)
+	return nil
 }
 
 func (o *modelOwner) InputPosition(_ context.Context, _ int, next uint64) (uint64, error) {

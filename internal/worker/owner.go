@@ -99,7 +99,7 @@ func (o *owner) beat(ctx context.Context) {
 		once, cancel := context.WithTimeout(ctx, beatBudget)
 		err := o.members.Beat(once, o.id, memberTTL)
 		cancel()
-		if err != nil && ctx.Err() == nil && time.Since(told) >= tellAgain {
+		if err != nil && ctx.Err() == nil && time.Since(told) >= logInterval {
 			told = time.Now()
 			o.w.Logger.Warn().Err(err).Msg("heartbeat failed")
 		}
@@ -191,7 +191,7 @@ func (o *owner) carry(ctx context.Context, p int) {
 	ctx, stop := context.WithCancel(ctx)
 	c := &carried{stop: stop, done: make(chan struct{})}
 	o.carried[p] = c
-	o.w.metersOf(p).begin(time.Now())
+	o.w.statuses.of(p).begin(time.Now())
 	go func() {
 		defer close(c.done)
 		o.w.keep(ctx, p)

@@ -16,24 +16,25 @@ import (
 	"streamer/internal/session"
 )
 
-// rulesLog is the rules of a partition as the log has them, from the mark on.
+// rulesLog is the rules of a partition as the log has them, from the checkpoint
+// on.
 type rulesLog struct {
-	places []place // oldest first; the last is in force
+	changes []rulesChange // oldest first; the last is in force
 }
 
-// place is where rules came into force.
-type place struct {
+// rulesChange is the input from which rules are in force.
+type rulesChange struct {
 	seq   uint64
 	at    events.Time
 	rules *session.Rules
 	raw   json.RawMessage // nil for those before the first rules input
 }
 
-// begin takes the rules in force at the mark.
+// begin takes the rules in force at the checkpoint.
 func (r *rulesLog) begin(m broker.Mark) error {
 	if len(m.Rules) == 0 {
 		d := lifecycle.DefaultRules()
-		r.places = []place{{rules: &d}}
+		r.changes = []rulesChange{{rules: &d}}
 		return nil
 	}
 	rules, err := parseRules(m.Rules)
@@ -43,7 +44,7 @@ func (r *rulesLog) begin(m broker.Mark) error {
 	if err != nil {
 		return fmt.Errorf("%w: rules of the checkpoint: %w", broker.ErrDamaged, err)
 	}
-	r.places = []place{{rules: rules, raw: m.Rules}}
+	r.changes = []rulesChange{{rules: rules, raw: m.Rules}}
 	return nil
 }
 
@@ -54,7 +55,7 @@ func (r *rulesLog) set(in *broker.Input) error {
 	if err != nil {
 		return err
 	}
-	r.places = append(r.places, place{in.Seq, events.At(in.At), rules, bytes.Clone(in.Data)})
+	r.changes = append(r.changes, rulesChange{in.Seq, events.At(in.At), rules, bytes.Clone(in.Data)})
 	return nil
 }
 
@@ -79,47 +80,69 @@ func parseRules(data []byte) (*session.Rules, error) {
 	return &rules, nil
 }
 
-func (r *rulesLog) last() *place { return &r.places[len(r.places)-1] }
+func (r *rulesLog) last() *rulesChange { return &r.changes[len(r.changes)-1] }
 
 func (r *rulesLog) inForce() *session.Rules { return r.last().rules }
 
 // at returns the rules in force for the input seq, as the log has them.
-func (r *rulesLog) at(seq uint64) json.RawMessage { return r.placeOf(seq).raw }
+func (r *rulesLog) at(seq uint64) json.RawMessage { return r.changeBefore(seq).raw }
 
 // before returns the rules in force for the input seq.
-func (r *rulesLog) before(seq uint64) *session.Rules { return r.placeOf(seq).rules }
+func (r *rulesLog) before(seq uint64) *session.Rules { return r.changeBefore(seq).rules }
 
-func (r *rulesLog) placeOf(seq uint64) *place {
-	for i := len(r.places) - 1; i > 0; i-- {
-		if r.places[i].seq < seq {
-			return &r.places[i]
+func (r *rulesLog) changeBefore(seq uint64) *rulesChange {
+	for i := len(r.changes) - 1; i > 0; i-- {
+		if r.changes[i].seq < seq {
+			return &r.changes[i]
 		}
 	}
-	return &r.places[0]
+	return &r.changes[0]
 }
 
 // forget drops the rules that no input from seq on was folded under.
 func (r *rulesLog) forget(seq uint64) {
-	for len(r.places) > 1 && r.places[1].seq < seq {
-		r.places = r.places[1:]
+	for len(r.changes) > 1 && r.changes[1].seq < seq {
+		r.changes = r.changes[1:]
 	}
 }
 
-// repeatEvery is how often the rules in force are said again, so that the log
-// can be folded from any place after one.
+// readRules reads all changes of settings of a partition that are in the log.
+func readRules(ctx context.Context, log Log, partition int) (*rulesLog, error) {
+	past := new(rulesLog)
+	if err := past.begin(broker.Mark{}); err != nil {
+		return nil, err
+	}
+	first, _, err := log.InputBounds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = log.RulesInputs(ctx, partition, func(in *broker.Input) error {
+		if err := past.set(in); errors.Is(err, ErrVersion) {
+			return err
+		}
+		if len(past.changes) == 2 && first > 1 {
+			past.changes[0].rules = past.changes[1].rules // as repeated
+		}
+		return nil
+	})
+	return past, err
+}
+
+// repeatEvery is how often the rules in force are repeated, so that the log can
+// be folded from any position after one.
 const repeatEvery = time.Hour
 
 // askRules asks, once, for this instance's settings where others are in force at
 // the end of the log, and returns when they are stored there. It never answers
-// another worker's change: two instances with different settings must not
-// quarrel.
+// another worker's change: two instances with different settings would then
+// answer each other for ever.
 func (q *partition) askRules(ctx context.Context) error {
 	in, ok, err := q.log.LastRules(ctx, q.p)
 	if err != nil {
 		return err
 	}
 	theirs := q.rules.inForce()
-	if ok && in.Seq >= q.pos {
+	if ok && in.Seq >= q.reading.pos {
 		switch last, err := parseRules(in.Data); {
 		case errors.Is(err, ErrVersion):
 			return err
@@ -140,11 +163,11 @@ func (q *partition) askRules(ctx context.Context) error {
 	return nil
 }
 
-// repeatRules says the rules in force again now and then.
+// repeatRules repeats the rules in force once in repeatEvery.
 func (q *partition) repeatRules() {
-	last := q.rules.last()
-	if last.raw != nil && q.read > last.at+events.Time(repeatEvery.Milliseconds()) && last.at != 0 {
-		q.publish(q.rulesPub(last.raw, fmt.Sprint(int64(q.read)/repeatEvery.Milliseconds())))
+	last, read := q.rules.last(), q.reading.at
+	if last.raw != nil && read > last.at+events.Time(repeatEvery.Milliseconds()) && last.at != 0 {
+		q.appender.publish(q.rulesPub(last.raw, fmt.Sprint(int64(read)/repeatEvery.Milliseconds())))
 	}
 }
 

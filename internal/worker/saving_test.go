@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -37,21 +38,22 @@ func TestSavingIsBounded(t *testing.T) {
 	}
 	rounds := 0
 	for left := true; left; rounds++ {
-		left = o.q.saveAll(time.Now())
-		if got := o.q.savingBytes; got > maxSaving+1<<20 || left && got < maxSaving {
-			t.Fatalf("round %d: %d bytes are on their way, left %v, want about %d at the most", rounds, got, left, maxSaving)
+		left = o.q.writeAll(time.Now())
+		if got := o.q.snapshots.bytes; got > maxWriting+1<<20 || left && got < maxWriting {
+			t.Fatalf("round %d: %d bytes are on their way, left %v, want about %d at the most", rounds, got, left, maxWriting)
 		}
-		for o.q.saving > 0 {
+		for o.q.snapshots.writing > 0 {
 			for len(o.flying) > 0 {
 				o.arrive()
 			}
-			if err := o.hear(); err != nil {
+			o.operate()
+			if err := errors.Join(o.finish(), o.hear()); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if rounds < 3 || len(m.states) != sessions || o.q.savingBytes != 0 {
-		t.Errorf("%d rounds saved %d states, %d bytes are still counted, want all %d in several rounds, and 0", rounds, len(m.states), o.q.savingBytes, sessions)
+	if rounds < 3 || len(m.states) != sessions || o.q.snapshots.bytes != 0 {
+		t.Errorf("%d rounds saved %d states, %d bytes are still counted, want all %d in several rounds, and 0", rounds, len(m.states), o.q.snapshots.bytes, sessions)
 	}
 }
 
@@ -83,10 +85,10 @@ func TestSavedBeforeItsEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 			o.arriveOnce(t) // the first event shows that the session is new
-			o.q.saveAll(time.Now())
+			o.q.writeAll(time.Now())
 			o.settle(t)
 			o.q.evict(time.Now().Add(time.Hour))
-			if o.q.live["a"] == nil {
+			if o.q.sessions.resident["a"] == nil {
 				t.Fatal("the session left memory before its snapshot was written again")
 			}
 			if died {
@@ -95,7 +97,7 @@ func TestSavedBeforeItsEvents(t *testing.T) {
 				}
 				o = m.owners[0]
 			} else {
-				o.q.saveAll(time.Now())
+				o.q.writeAll(time.Now())
 				o.settle(t)
 			}
 			for i, want := range []bool{died, false} {
@@ -105,9 +107,7 @@ func TestSavedBeforeItsEvents(t *testing.T) {
 				if len(list.open) != 1 || list.open[0].lacking != want {
 					t.Fatalf("listing %d: got %+v, want one session, lacking %v", i, list.open, want)
 				}
-				if err := o.q.listed(context.Background(), list); err != nil {
-					t.Fatal(err)
-				}
+				o.q.listed(context.Background(), list)
 				o.settle(t)
 			}
 		})
@@ -117,12 +117,7 @@ func TestSavedBeforeItsEvents(t *testing.T) {
 // settle lets everything arrive that the owner published.
 func (o *modelOwner) settle(t *testing.T) {
 	t.Helper()
-	for len(o.flying) > 0 || len(o.acks) > 0 {
-		for len(o.flying) > 0 {
-			o.arrive()
-		}
-		if err := o.hear(); err != nil {
-			t.Fatal(err)
-		}
+	if err := o.drain(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -18,50 +18,12 @@ import (
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/events"
 	"streamer/internal/lifecycle"
 	"streamer/internal/session"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 )
-
-// Log is what a worker needs of the broker.
-type Log interface {
-	Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []broker.Input, next uint64, caughtUp bool) error) error
-	InputBounds(ctx context.Context) (first, last uint64, err error)
-	Partition(token string) int
-	Replicated() bool
-	Outage() (from, until time.Time)
-	Input(ctx context.Context, seq uint64) (in broker.Input, ok bool, err error)
-	InputAfter(ctx context.Context, t time.Time) (seq uint64, err error)
-	SessionInputs(ctx context.Context, token string, fn func(*broker.Input) error) error
-	RulesInputs(ctx context.Context, p int, fn func(*broker.Input) error) error
-	LastRules(ctx context.Context, p int) (in broker.Input, ok bool, err error)
-	Events(ctx context.Context, token string, after uint64, fn func(broker.Stored) error) error
-	FirstEvent(ctx context.Context, token string) (broker.Stored, error)
-	TopEvent(ctx context.Context, p int, since time.Time) (events.ID, error)
-	RecentEvents(ctx context.Context, d time.Duration) (map[int]broker.Stored, error)
-	OpenEvents(ctx context.Context) (map[string]broker.Opened, error)
-	InputPosition(ctx context.Context, partition int, next uint64) (uint64, error)
-	EventBounds(ctx context.Context) (first, last uint64, err error)
-	ChainLast(ctx context.Context, token string) (seq uint64, last broker.Stored, err error)
-
-	Epoch() uint64
-	Publish(p *broker.Pub, acks chan<- broker.Ack)
-	PublishWait(ctx context.Context, p *broker.Pub) broker.Ack
-	EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *broker.Pub
-	ClockPub(token, msgID string, data []byte) *broker.Pub
-	RulesPub(p int, msgID string, data []byte) *broker.Pub
-	BlobPubs(blob events.Blob) []*broker.Pub
-
-	LoadState(ctx context.Context, p int, token string) (s broker.State, ok bool, err error)
-	SavePub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *broker.Pub, blobs []*broker.Pub)
-	ListStates(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error
-	LastState(ctx context.Context, p int) (rev uint64, err error)
-	LoadMark(ctx context.Context, p int) (m broker.Mark, rev uint64, err error)
-	SaveMark(ctx context.Context, p int, m broker.Mark, rev uint64) (newRev uint64, err error)
-}
 
 // Options are the settings of a worker.
 type Options struct {
@@ -131,35 +93,32 @@ var ErrLost = errors.New("worker: inputs were lost before they were folded")
 // ErrVersion says that a newer fold is in force than this program knows.
 var ErrVersion = errors.New("worker: a newer fold version is in force than this program knows")
 
-// Worker carries partitions. Its zero value needs Log and Options.Nonce.
+// Worker carries partitions. Log and Options.Nonce are required.
 type Worker struct {
 	Log     Log
 	Options Options
 	Logger  zerolog.Logger
 
-	mu      sync.Mutex // guards the maps, which Problem and Stats read from elsewhere
-	stopped map[int]error
-	held    map[int]error
-	failing map[int]*failing
-	meters  map[int]*meters
-	begun   atomic.Bool // which partitions it carries is known
+	statuses statuses
+	begun    atomic.Bool // its partitions are known
 
-	reading sync.Mutex // guards what partitions that are taken over together read once
-	recent  recent
-	opened  opened
+	// Partitions that are taken over together share these readings.
+	recent    shared[map[int]broker.Stored]
+	opened    shared[map[string]broker.Opened]
+	takeovers atomic.Int32 // under way
 }
 
-// Run carries the given partitions until ctx ends, and returns when all that
-// was under way is done with. A partition that fails is started again from its
-// mark; one that cannot go on (ErrLost, ErrVersion, broker.ErrReplaced) stops
-// alone, loudly, and Problem tells.
+// Run carries the given partitions until ctx ends, and returns when every
+// goroutine that it started has ended. A partition that fails is started again
+// from its checkpoint. One that cannot go on (ErrLost, ErrVersion,
+// broker.ErrReplaced) stops alone, and Problem reports it.
 func (w *Worker) Run(ctx context.Context, partitions []int) error {
 	if err := w.check(); err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
 	for _, p := range partitions {
-		w.metersOf(p).begin(time.Now())
+		w.statuses.of(p).begin(time.Now())
 	}
 	w.begun.Store(true)
 	for _, p := range partitions {
@@ -179,34 +138,35 @@ func (w *Worker) check() error {
 	return nil
 }
 
-// keep runs a partition again and again, after a growing pause where it fails
-// without getting on. One that cannot go on is looked at again now and then: an
-// operator may have mended it.
+// keep runs a partition until ctx ends. After a failure it starts the partition
+// again; the pause grows while the partition fails without progress. A partition
+// that cannot go on is tried again at intervals, because an operator may have
+// recovered it.
 func (w *Worker) keep(ctx context.Context, p int) {
-	m := w.metersOf(p)
-	defer m.retire()
-	defer w.recovered(p)
-	defer w.stop(p, nil)
-	var told time.Time
+	st := w.statuses.of(p)
+	defer st.retire()
+	defer st.failing.Store(nil)
+	defer st.stop(nil)
+	var logged time.Time
 	for ctx.Err() == nil {
-		w.begins(p, time.Now())
+		st.runs(time.Now())
 		err := newPartition(w, p).run(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		pause := w.Options.withDefaults().LookAgain
 		if stops(err) {
-			if w.stop(p, err) {
+			if st.stop(err) {
 				w.Logger.Error().Err(err).Int("partition", p).Msg("partition stopped")
 			}
 		} else {
-			w.stop(p, nil)
-			m.restarts.Add(1)
-			row := w.failed(p, err, time.Now())
+			st.stop(nil)
+			st.restarts.Add(1)
+			row := st.failed(err, time.Now())
 			pause = pauseAfter(row)
-			if time.Since(told) >= tellAgain {
-				told = time.Now()
-				w.Logger.Warn().Err(err).Int("partition", p).Int("in_a_row", row).Uint64("seq", m.next.Load()).
+			if time.Since(logged) >= logInterval {
+				logged = time.Now()
+				w.Logger.Warn().Err(err).Int("partition", p).Int("in_a_row", row).Uint64("seq", st.next.Load()).
 					Dur("pause", pause).Msg("partition starts again")
 			}
 		}
@@ -217,26 +177,9 @@ func (w *Worker) keep(ctx context.Context, p int) {
 	}
 }
 
-// stop notes why a partition stopped, nil that it goes on, and tells whether
-// that is news.
-func (w *Worker) stop(p int, err error) (news bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	was := w.stopped[p]
-	if err == nil {
-		delete(w.stopped, p)
-		return was != nil
-	}
-	if w.stopped == nil {
-		w.stopped = map[int]error{}
-	}
-	w.stopped[p] = err
-	return was == nil
-}
-
-// Problem returns why the worker is not ready: it is taking partitions over, one
-// stopped, fails again and again or is far behind, or a session is held. It is
-// nil if it is ready.
+// Problem returns why the worker is not ready, nil if it is. It is not ready
+// while it takes partitions over, and where one stopped, fails repeatedly or is
+// far behind, or a session is held.
 func (w *Worker) Problem() error {
 	if err := w.hindered(); err != nil {
 		return err
@@ -244,36 +187,34 @@ func (w *Worker) Problem() error {
 	return w.settling()
 }
 
-// hindered returns which partitions do not get on, and why, or nil.
+// hindered returns which partitions make no progress and why, nil if all do.
 func (w *Worker) hindered() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for p, err := range w.stopped {
-		return fmt.Errorf("%d partitions stopped, partition %d: %w", len(w.stopped), p, err)
+	stopped, first := 0, error(nil)
+	var held error
+	for p, st := range w.statuses.all() {
+		if why := st.stopped.Load(); why != nil {
+			if stopped++; first == nil {
+				first = fmt.Errorf("partition %d: %w", p, why.err)
+			}
+		}
+		if why := st.held.Load(); why != nil && held == nil {
+			held = why.err
+		}
 	}
-	for _, err := range w.held {
-		return err
+	switch {
+	case stopped > 0:
+		return fmt.Errorf("%d partitions stopped, %w", stopped, first)
+	case held != nil:
+		return held
 	}
 	now := time.Now()
-	if err := w.problems(now); err != nil {
+	if err := w.failures(now); err != nil {
 		return err
 	}
 	return w.late(now)
 }
 
-// hold notes why sessions of a partition are held, nil that none is.
-func (w *Worker) hold(p int, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.held == nil {
-		w.held = map[int]error{}
-	}
-	if w.held[p] = err; err == nil {
-		delete(w.held, p)
-	}
-}
-
-// trace gives the trace context of an input, to be carried by its events.
+// trace returns the trace context of an input, which its events carry.
 func trace(h nats.Header) map[string]string {
 	var t map[string]string
 	for _, k := range [...]string{"traceparent", "tracestate"} {

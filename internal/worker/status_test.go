@@ -119,7 +119,7 @@ func TestReplacedInputs(t *testing.T) {
 func TestBehind(t *testing.T) {
 	now := time.Now()
 	w := &Worker{}
-	m := w.metersOf(3)
+	m := w.statuses.of(3)
 	for _, c := range []struct {
 		what        string
 		carried     bool

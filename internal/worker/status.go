@@ -2,6 +2,8 @@ package worker
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -52,9 +54,9 @@ type Carried struct {
 	Stopped   bool          // it cannot go on
 }
 
-// meters are what one partition counts. Its owner alone writes them, without
-// waiting for those who read.
-type meters struct {
+// status is the state of a partition as other goroutines see it. One goroutine
+// writes it, without waiting for readers. It outlives the partition's restarts.
+type status struct {
 	folded, skipped, rejected, asked    atomic.Uint64
 	appended, adopted, refused, started atomic.Uint64
 	forged, diverged                    atomic.Uint64
@@ -63,37 +65,88 @@ type meters struct {
 	closed                              [len(Ends)]atomic.Uint64
 
 	carried                       atomic.Bool
-	settled                       atomic.Bool // taken over, with the settings in force that its instance wants
+	settled                       atomic.Bool // taken over, and the settings of its instance are in force
 	sessions, stuck, open, queued atomic.Int64
-	mark, next                    atomic.Uint64
-	// since is the stamp of the input read last, or when reading was held up,
-	// in Unix milliseconds; 0 where the log is read to its end. beat is when
-	// the owner last came round.
+	checkpoint, next              atomic.Uint64
+	// since is the timestamp of the oldest input that is not folded, or when
+	// reading stopped, in Unix milliseconds; 0 where the log is folded to its
+	// end. beat is when the owner last updated the status.
 	since, beat atomic.Int64
+
+	stopped atomic.Pointer[problem] // why it cannot go on
+	held    atomic.Pointer[problem] // why sessions of it are held
+	failing atomic.Pointer[failing] // its failures in a row
 }
 
-// metersOf gives a partition's meters, which outlive its restarts.
-func (w *Worker) metersOf(p int) *meters {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.meters == nil {
-		w.meters = map[int]*meters{}
+// problem is the reason of a status.
+type problem struct{ err error }
+
+// stop sets why the partition stopped, nil if it runs, and reports whether it
+// ran before, or had stopped before.
+func (s *status) stop(err error) (changed bool) {
+	if err == nil {
+		return s.stopped.Load() != nil && s.stopped.Swap(nil) != nil
 	}
-	if w.meters[p] == nil {
-		w.meters[p] = &meters{}
+	return s.stopped.Swap(&problem{err}) == nil
+}
+
+// hold sets why sessions of the partition are held, nil if none is.
+func (s *status) hold(err error) {
+	if err == nil {
+		s.held.Store(nil)
+		return
 	}
-	return w.meters[p]
+	s.held.Store(&problem{err})
+}
+
+// statuses are the statuses of partitions. The map is replaced, never changed,
+// so that it can be read at any time. The zero value is empty.
+type statuses struct {
+	current atomic.Pointer[map[int]*status]
+}
+
+// of returns the status of a partition and adds it where it is missing.
+func (s *statuses) of(p int) *status {
+	for {
+		old := s.current.Load()
+		next := map[int]*status{}
+		if old != nil {
+			if st := (*old)[p]; st != nil {
+				return st
+			}
+			maps.Copy(next, *old)
+		}
+		next[p] = new(status)
+		if s.current.CompareAndSwap(old, &next) {
+			return next[p]
+		}
+	}
+}
+
+// all returns the statuses in the order of their partitions.
+func (s *statuses) all() iter.Seq2[int, *status] {
+	return func(yield func(int, *status) bool) {
+		current := s.current.Load()
+		if current == nil {
+			return
+		}
+		for _, p := range slices.Sorted(maps.Keys(*current)) {
+			if !yield(p, (*current)[p]) {
+				return
+			}
+		}
+	}
 }
 
 // begin notes that the partition is taken over: until its log is read, it is
 // behind.
-func (m *meters) begin(now time.Time) {
+func (m *status) begin(now time.Time) {
 	m.carried.Store(true)
 	m.since.CompareAndSwap(0, now.UnixMilli())
 }
 
 // retire notes that somebody else carries the partition.
-func (m *meters) retire() {
+func (m *status) retire() {
 	m.carried.Store(false)
 	m.settled.Store(false)
 	for _, g := range []*atomic.Int64{&m.sessions, &m.stuck, &m.open, &m.queued, &m.since, &m.beat} {
@@ -103,7 +156,7 @@ func (m *meters) retire() {
 
 // behind is how old what the partition folds now is: the time since the stamp
 // of its last input where more is waiting, else since its owner came round.
-func (m *meters) behind(now time.Time) time.Duration {
+func (m *status) behind(now time.Time) time.Duration {
 	at := m.since.Load()
 	if at == 0 {
 		at = m.beat.Load()
@@ -115,7 +168,7 @@ func (m *meters) behind(now time.Time) time.Duration {
 }
 
 // stored counts an event that this worker stored.
-func (m *meters) stored(o *outgoing) {
+func (m *status) stored(o *outgoing) {
 	m.appended.Add(1)
 	switch o.Type {
 	case events.ToolCallStart:
@@ -129,65 +182,24 @@ func (m *meters) stored(o *outgoing) {
 	}
 }
 
-// readUpTo notes how far the log is read.
-func (q *partition) readUpTo() {
-	q.m.next.Store(q.pos)
-	at := int64(q.read)
-	if q.caughtUp {
-		at = 0
-	}
-	q.m.since.Store(at)
-}
-
-// measure reads off what is too dear to count with each input.
-func (q *partition) measure(now time.Time) {
-	open, stuck := 0, 0
-	for _, n := range q.asleep {
-		open += n
-	}
-	for _, l := range q.live {
-		open += l.state.Life.Open()
-		if l.stuck || l.futile >= futileTold {
-			stuck++
-		}
-	}
-	m := q.m
-	m.sessions.Store(int64(len(q.live)))
-	m.stuck.Store(int64(stuck))
-	m.open.Store(int64(open))
-	m.queued.Store(int64(q.queued))
-	m.mark.Store(q.mark.Seq)
-	m.next.Store(q.pos)
-	m.beat.Store(now.UnixMilli())
-	switch full := q.queued > q.opts.MaxQueued; {
-	case full:
-		m.since.CompareAndSwap(0, now.UnixMilli())
-	case q.caughtUp:
-		m.since.Store(0)
-	}
-}
-
-// Stats tells what the worker has done and holds. It may be called from
-// anywhere, and waits for nobody.
+// Stats returns what the worker has done and what it holds. It may be called from
+// any goroutine and never waits.
 func (w *Worker) Stats() Stats {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var s Stats
 	now := time.Now()
-	for p, m := range w.meters {
-		s.add(m)
-		if m.carried.Load() {
+	for p, st := range w.statuses.all() {
+		s.add(st)
+		if st.carried.Load() {
 			s.Carried = append(s.Carried, Carried{
-				Partition: p, Mark: m.mark.Load(), Next: m.next.Load(),
-				Behind: m.behind(now), Stopped: w.stopped[p] != nil,
+				Partition: p, Mark: st.checkpoint.Load(), Next: st.next.Load(),
+				Behind: st.behind(now), Stopped: st.stopped.Load() != nil,
 			})
 		}
 	}
-	slices.SortFunc(s.Carried, func(a, b Carried) int { return a.Partition - b.Partition })
 	return s
 }
 
-func (s *Stats) add(m *meters) {
+func (s *Stats) add(m *status) {
 	s.Folded += m.folded.Load()
 	s.Skipped += m.skipped.Load()
 	s.Rejected += m.rejected.Load()
@@ -228,15 +240,15 @@ func (w *Worker) Warnings() (list []string) {
 	return list
 }
 
-// farBehind is how old what a partition folds may be before Problem tells.
+// farBehind is the age of what a partition folds from which it is a problem.
 const farBehind = time.Minute
 
-// late says which partition is far behind, or is nil. w.mu is held.
+// late returns which partition is furthest behind, or nil if none is far behind.
 func (w *Worker) late(now time.Time) error {
-	limit := max(farBehind, 3*w.Options.SaveEvery) // an owner comes round with each save
+	limit := max(farBehind, 3*w.Options.SaveEvery) // an owner updates its status with each snapshot
 	worst, most := -1, limit
-	for p, m := range w.meters {
-		if d := m.behind(now); m.carried.Load() && d > most {
+	for p, st := range w.statuses.all() {
+		if d := st.behind(now); st.carried.Load() && d > most {
 			worst, most = p, d
 		}
 	}

@@ -16,13 +16,13 @@ import (
 // order.
 func TestAlarmsAreBounded(t *testing.T) {
 	const sessions = 500
-	a := newAlarms()
+	a := newTimers()
 	for round := range 200 {
 		for s := range sessions {
 			// Now and then an alarm comes back to where it was.
 			a.set(fmt.Sprint(s), events.Time(1000+round%7*sessions+s))
 		}
-		if got := len(a.queue); got > 2*sessions+staleAlarms+1 {
+		if got := len(a.queue); got > 2*sessions+staleTimers+1 {
 			t.Fatalf("round %d: got %d alarms in the queue of %d sessions", round, got, sessions)
 		}
 	}
@@ -46,15 +46,14 @@ func TestAlarmPutOffWhileBehind(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	q := newPartition(&Worker{Log: h.broker, Options: Options{Nonce: "n", Rules: short()}, Logger: zerolog.Nop()}, 0)
-	defer q.abandon()
-	if err := q.takeOver(t.Context()); err != nil {
+	if err := q.takeOver(t.Context(), t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b := batch{inputs: h.inputs(t.Context(), 1), next: 2, done: make(chan struct{}, 1)}
 	if err := q.take(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	due, ok := q.live["a"].state.Alarm(q.rules.inForce())
+	due, ok := q.sessions.resident["a"].state.Alarm(q.rules.inForce())
 	if !ok {
 		t.Fatal("an open call wants no alarm")
 	}
@@ -63,12 +62,12 @@ func TestAlarmPutOffWhileBehind(t *testing.T) {
 		caughtUp bool
 		asked    uint64
 	}{{"behind", false, 0}, {"caught up", true, 1}} {
-		q.alarms.set("a", 1)
-		q.caughtUp = step.caughtUp
+		q.clock.set("a", 1)
+		q.reading.caughtUp = step.caughtUp
 		if err := q.ring(t.Context(), due.At.Std().Add(time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
-		if got := q.m.asked.Load(); got != step.asked {
+		if got := q.status.asked.Load(); got != step.asked {
 			t.Errorf("%s: asked for %d clock inputs, want %d", step.what, got, step.asked)
 		}
 	}

@@ -1,0 +1,122 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+)
+
+// errRewinds is returned where the partition has to start again, because the
+// input log was rewound or may have been.
+var errRewinds = errors.New("worker: the input log may have been rewound")
+
+// mayFold reports whether inputs may be folded now. In each new connection epoch
+// the input log is first compared with what was folded of it, because the server
+// may have lost its end. While that or the recording of a rewind is under way,
+// nothing is folded.
+func (q *partition) mayFold(ctx context.Context) (bool, error) {
+	h := &q.history
+	if h.found != nil || h.checking {
+		return false, nil
+	}
+	if h.epoch == q.log.Epoch() {
+		return true, nil
+	}
+	if q.aheadOfInputs() {
+		return false, errRewinds
+	}
+	h.checking, h.genuine = true, 0
+	check := logCheck{inputCheck: q.inputCheck(), survey: q.survey(), checkpoints: q.log, epoch: q.log.Epoch(), evidence: q.residentEvidence()}
+	q.chores.start(ctx, func(ctx context.Context) completion { return check.run(ctx) })
+	return false, nil
+}
+
+// aheadOfInputs reports whether a resident session has events of inputs that were
+// not read yet. Loading it decides what they are.
+func (q *partition) aheadOfInputs() bool {
+	for _, s := range q.sessions.resident {
+		if s.log.id.Seq > s.state.N {
+			return true
+		}
+	}
+	return false
+}
+
+// residentEvidence returns the last inputs that resident sessions folded.
+func (q *partition) residentEvidence() []evidence {
+	var known []evidence
+	for _, s := range q.sessions.resident {
+		if !s.at.IsZero() {
+			known = append(known, evidence{n: s.state.N, token: s.token, at: s.at})
+		}
+	}
+	return known
+}
+
+// logCheck is the operation that compares the input log with what was folded of
+// it, and its outcome.
+type logCheck struct {
+	inputCheck
+	survey
+	checkpoints Checkpoints
+	epoch       uint64 // of the connection when it began
+	evidence    []evidence
+	err         error // errRewinds where the log is not the same
+}
+
+func (c logCheck) run(ctx context.Context) *logCheck {
+	c.err = c.compare(ctx)
+	return &c
+}
+
+func (c *logCheck) compare(ctx context.Context) error {
+	m, _, err := c.checkpoints.LoadMark(ctx, c.partition)
+	if err != nil {
+		return err
+	}
+	if !m.Rewinds.Equal(c.inputCheck.rewinds) {
+		return errRewinds
+	}
+	known, err := c.folded(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if known = append(known, c.evidence...); len(known) == 0 {
+		return nil
+	}
+	top := slices.MaxFunc(known, func(a, b evidence) int { return cmp.Compare(a.n, b.n) })
+	if same, err := c.intact(ctx, top); err != nil || !same {
+		return cmp.Or(err, errRewinds)
+	}
+	return nil
+}
+
+func (c *logCheck) apply(ctx context.Context, q *partition) error {
+	h := &q.history
+	h.checking = false
+	switch {
+	case c.err != nil:
+		return c.err
+	case q.aheadOfInputs():
+		return errRewinds
+	case c.epoch == q.log.Epoch(): // else it is checked again
+		h.epoch, h.genuine = c.epoch, c.genuine
+	}
+	return q.proceed(ctx)
+}
+
+// proceed continues with what waited until inputs may be folded.
+func (q *partition) proceed(ctx context.Context) error {
+	if ok, err := q.mayFold(ctx); !ok {
+		return err
+	}
+	ready := q.loads.ready
+	q.loads.ready = nil
+	for _, l := range ready {
+		if err := l.apply(ctx, q); err != nil {
+			return err
+		}
+	}
+	return q.takeHeld(ctx)
+}
