@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"streamer/internal/broker"
 )
 
 // errRewinds is returned where the partition has to start again, because the
@@ -27,7 +29,7 @@ func (q *partition) mayFold(ctx context.Context) (bool, error) {
 		return false, errRewinds
 	}
 	h.checking, h.genuine = true, 0
-	check := logCheck{inputCheck: q.inputCheck(), survey: q.survey(), checkpoints: q.log, epoch: q.log.Epoch(), evidence: q.residentEvidence()}
+	check := logCheck{inputCheck: q.inputCheck(), survey: q.survey(), checkpoints: q.log, epoch: q.log.Epoch(), evidence: q.residentEvidence(), read: q.lastRead()}
 	q.chores.start(ctx, func(ctx context.Context) completion { return check.run(ctx) })
 	return false, nil
 }
@@ -54,6 +56,16 @@ func (q *partition) residentEvidence() []evidence {
 	return known
 }
 
+// lastRead returns the last input that was read. It and those before it may wait
+// for their sessions, or for the log to be checked.
+func (q *partition) lastRead() broker.Witness {
+	if b := q.reading.held.inputs; len(b) > 0 {
+		in := &b[len(b)-1]
+		return broker.Witness{Seq: in.Seq, At: in.At}
+	}
+	return q.reading.last
+}
+
 // logCheck is the operation that compares the input log with what was folded of
 // it, and its outcome.
 type logCheck struct {
@@ -62,6 +74,7 @@ type logCheck struct {
 	checkpoints Checkpoints
 	epoch       uint64 // of the connection when it began
 	evidence    []evidence
+	read        broker.Witness
 	err         error // errRewinds where the log is not the same
 }
 
@@ -82,11 +95,27 @@ func (c *logCheck) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if known = append(known, c.evidence...); len(known) == 0 {
+	if known = append(known, c.evidence...); len(known) > 0 {
+		top := slices.MaxFunc(known, func(a, b evidence) int { return cmp.Compare(a.n, b.n) })
+		if same, err := c.intact(ctx, top); err != nil || !same {
+			return cmp.Or(err, errRewinds)
+		}
+	}
+	return c.compareRead(ctx)
+}
+
+// compareRead checks that the input log has what was read of it before. That may
+// have been after the log was rewound, and shows nothing of what was folded.
+func (c *logCheck) compareRead(ctx context.Context) error {
+	if c.read.Seq == 0 {
 		return nil
 	}
-	top := slices.MaxFunc(known, func(a, b evidence) int { return cmp.Compare(a.n, b.n) })
-	if same, err := c.intact(ctx, top); err != nil || !same {
+	same := false
+	err := confirm(ctx, c.log.Replicated(), func() (_ bool, err error) {
+		same, err = c.has(ctx, &evidence{n: c.inputCheck.rewinds.Effective(c.read.Seq), at: c.read.At})
+		return same, err
+	})
+	if err != nil || !same {
 		return cmp.Or(err, errRewinds)
 	}
 	return nil

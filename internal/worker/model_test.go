@@ -650,7 +650,7 @@ func (m *model) last(token string) (seq uint64, last broker.Stored, err error) {
 
 // fold gives the owner the next n inputs.
 func (o *modelOwner) fold(n int) error {
-	if o.q.reading.held != nil {
+	if o.q.reading.waits() {
 		return nil // the reader waits until the owner has taken the last batch
 	}
 	from := int(o.q.reading.pos) - 1

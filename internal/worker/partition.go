@@ -58,8 +58,11 @@ type inputPosition struct {
 	last     broker.Witness // the last input that was read
 	at       events.Time    // the latest timestamp of those
 	caughtUp bool           // the log is read to its end
-	held     *batch         // waits until inputs may be folded
+	held     batch          // waits until inputs may be folded
 }
+
+// waits reports whether a batch waits until inputs may be folded.
+func (r *inputPosition) waits() bool { return r.held.done != nil }
 
 // batch is some inputs on their way to the owner, who sends to done when they are
 // taken.
@@ -289,11 +292,12 @@ func (q *partition) retryRefused() {
 
 // take folds a batch, or keeps it until inputs may be folded.
 func (q *partition) take(ctx context.Context, b batch) error {
+	r := &q.reading
+	r.held = b // mayFold checks it
 	if ok, err := q.mayFold(ctx); !ok {
-		q.reading.held = &b
 		return err
 	}
-	r := &q.reading
+	r.held = batch{}
 	for i := range b.inputs {
 		in := &b.inputs[i]
 		if in.Seq < r.pos {
@@ -317,12 +321,10 @@ func (q *partition) take(ctx context.Context, b batch) error {
 
 // takeHeld folds the batch that waits until inputs may be folded.
 func (q *partition) takeHeld(ctx context.Context) error {
-	b := q.reading.held
-	if b == nil {
+	if !q.reading.waits() {
 		return nil
 	}
-	q.reading.held = nil
-	return q.take(ctx, *b)
+	return q.take(ctx, q.reading.held)
 }
 
 func (q *partition) input(ctx context.Context, in *broker.Input) error {
