@@ -1,6 +1,6 @@
-// Command tests runs the module's tests with the race detector, prints what
-// failed, and lets no test be skipped but those of recorded streams that are
-// not there.
+// Command tests runs the module's tests with the race detector and prints those
+// that failed. A skipped test is an error, unless it needs recorded streams that
+// are not available.
 package main
 
 import (
@@ -16,12 +16,17 @@ import (
 	"strings"
 )
 
-// mayBeAbsent are the words of the tests that want recorded streams.
+// mayBeAbsent matches the reasons of tests that need recorded streams.
 var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data`)
 
-// mustRun are tests that have to be there and pass: the page in a browser, its
-// modules in node, the clients in the examples, and the map of the module.
-var mustRun = []string{"TestBrowser", "TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph", "TestArrows"}
+// mustRun are tests that must exist and pass: in test/e2e the page in a browser
+// and the crash tests with their control, in examples the modules of the page in
+// node and the clients, in internal the allowed imports and the language.
+var mustRun = []string{
+	"TestBrowser", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
+	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
+	"TestArrows", "TestLanguage",
+}
 
 func main() {
 	cmd := exec.Command("go", "test", "-json", "-race", "-count=1", "-timeout", "8m", "./...")
@@ -46,16 +51,17 @@ type event struct {
 	Elapsed                       float64 // seconds
 }
 
-// report is what the tests have said.
+// report collects the results of the tests.
 type report struct {
 	out     io.Writer
-	said    map[[2]string]*bytes.Buffer // by package and test, until it ends
+	output  map[[2]string]*bytes.Buffer // by package and test, until it ends
 	passed  []string                    // names of tests
 	skipped []string                    // package, test and reason
 }
 
+// read reads the output of `go test -json`.
 func (r *report) read(in io.Reader) error {
-	r.said = map[[2]string]*bytes.Buffer{}
+	r.output = map[[2]string]*bytes.Buffer{}
 	for d := json.NewDecoder(in); ; {
 		var e event
 		if err := d.Decode(&e); errors.Is(err, io.EOF) {
@@ -67,41 +73,42 @@ func (r *report) read(in io.Reader) error {
 	}
 }
 
+// take records one line.
 func (r *report) take(e *event) {
 	key := [2]string{e.Package, e.Test}
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
 	case "output":
-		if r.said[key] == nil {
-			r.said[key] = new(bytes.Buffer)
+		if r.output[key] == nil {
+			r.output[key] = new(bytes.Buffer)
 		}
-		r.said[key].WriteString(e.Output)
+		r.output[key].WriteString(e.Output)
 	case "pass", "fail", "skip":
-		said := r.said[key]
-		delete(r.said, key)
-		if said == nil {
-			said = new(bytes.Buffer)
+		text := r.output[key]
+		delete(r.output, key)
+		if text == nil {
+			text = new(bytes.Buffer)
 		}
-		r.end(e, said.String())
+		r.end(e, text.String())
 	}
 }
 
-// end takes the end of a test, or of a package, whose Test is empty.
-func (r *report) end(e *event, said string) {
+// end records the end of a test, or of a package if Test is empty.
+func (r *report) end(e *event, text string) {
 	switch {
 	case e.Action == "fail":
-		fmt.Fprintf(r.out, "%sFAIL %s %s (%.1f s)\n", said, e.Package, e.Test, e.Elapsed)
+		fmt.Fprintf(r.out, "%sFAIL %s %s (%.1f s)\n", text, e.Package, e.Test, e.Elapsed)
 	case e.Test == "" && e.Action == "pass":
 		fmt.Fprintf(r.out, "ok   %s (%.1f s)\n", e.Package, e.Elapsed)
 	case e.Test != "" && e.Action == "pass":
 		r.passed = append(r.passed, e.Test)
 	case e.Test != "":
-		r.skipped = append(r.skipped, e.Package+" "+e.Test+": "+strings.TrimSpace(said))
+		r.skipped = append(r.skipped, e.Package+" "+e.Test+": "+strings.TrimSpace(text))
 	}
 }
 
-// verdict is an error where a test did not run that has to.
+// verdict returns an error if a test was skipped or did not pass.
 func (r *report) verdict() error {
 	var errs []error
 	absent := 0
@@ -117,6 +124,6 @@ func (r *report) verdict() error {
 			errs = append(errs, fmt.Errorf("%s did not pass", name))
 		}
 	}
-	fmt.Fprintf(r.out, "%d tests and subtests passed, %d were skipped because their recorded streams are not here\n", len(r.passed), absent)
+	fmt.Fprintf(r.out, "%d tests and subtests passed, %d were skipped because their recorded streams are not available\n", len(r.passed), absent)
 	return errors.Join(errs...)
 }

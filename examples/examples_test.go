@@ -1,5 +1,5 @@
-// Package examples_test runs the clients in the folders here against a streamer
-// of their own, as their users would.
+// Package examples_test runs the example clients in the subdirectories against
+// a running streamer, as their users do.
 package examples_test
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// programs is a folder with the two commands that the tests run.
+// programs returns a directory with the two commands that the tests run.
 var programs = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "streamer-examples")
 	if err != nil {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program gives the path of a command of this module.
+// program returns the path of a command of this module.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	dir, err := programs()
@@ -48,8 +48,8 @@ func program(t *testing.T, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// serve starts streamer with its own NATS server, and gives the addresses that
-// it prints.
+// serve starts streamer with an embedded NATS server, and returns the addresses
+// that it prints.
 func serve(t *testing.T) (http, url string) {
 	t.Helper()
 	cmd := exec.Command(program(t, "streamer"), "serve", "--data-dir", t.TempDir(), "--partitions", "1", "--log-level", "error",
@@ -63,7 +63,7 @@ func serve(t *testing.T) (http, url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // fails where it has ended, and Wait says why
+		_ = cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended; Wait returns the reason
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("streamer serve: %v", err)
 		}
@@ -83,7 +83,7 @@ func serve(t *testing.T) (http, url string) {
 	return http, url
 }
 
-// awaitService waits until the service on NATS listens.
+// awaitService waits until the repair service on NATS answers.
 func awaitService(t *testing.T, url string) {
 	t.Helper()
 	nc, err := nats.Connect(url)
@@ -99,8 +99,8 @@ func awaitService(t *testing.T, url string) {
 	}
 }
 
-// run runs a command and gives its output.
-func run(t *testing.T, cmd *exec.Cmd, input string) (out, said string) {
+// run runs a command and returns its standard output and standard error.
+func run(t *testing.T, cmd *exec.Cmd, input string) (out, errout string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &stdout, &stderr
@@ -110,7 +110,7 @@ func run(t *testing.T, cmd *exec.Cmd, input string) (out, said string) {
 	return stdout.String(), stderr.String()
 }
 
-// want fails where a command gave something else.
+// want reports an error if got differs from want.
 func want(t *testing.T, what, got, want string) {
 	t.Helper()
 	if got != want {
@@ -123,14 +123,14 @@ const (
 	found   = `{"role":"tool","tool_call_id":"call_1","content":"Tool call search with id call_1 was interrupted: no result was recorded. It may or may not have run."},`
 )
 
-// repaired is the history with its result.
+// repaired returns the history with its result.
 func repaired() string {
 	at := strings.Index(history, `{"role":"user","content":"Never`)
 	return history[:at] + found + history[at:]
 }
 
-// TestRepairGo: the program asks the service on NATS, and gives what the
-// command gives.
+// TestRepairGo checks that the Go client, which uses the repair service on NATS,
+// prints the same as the command.
 func TestRepairGo(t *testing.T) {
 	_, url := serve(t)
 	out, report := run(t, exec.Command(program(t, "repair-go"), "--nats", url), history)
@@ -139,18 +139,19 @@ func TestRepairGo(t *testing.T) {
 		t.Errorf("repair-go: the report is %s", report)
 	}
 	out, _ = run(t, exec.Command(program(t, "repair-go"), "--nats", url), out)
-	want(t, "repair-go of what was repaired", out, repaired())
+	want(t, "repair-go of a repaired history", out, repaired())
 	out, _ = run(t, exec.Command(program(t, "streamer"), "repair"), history)
 	want(t, "streamer repair", out, repaired())
 
 	refused := exec.Command(program(t, "repair-go"), "--nats", url)
 	refused.Stdin = strings.NewReader("[1]")
-	if said, err := refused.CombinedOutput(); err == nil || !strings.Contains(string(said), "422: ") {
-		t.Errorf("repair-go of a number: %v: %s", err, said)
+	if out, err := refused.CombinedOutput(); err == nil || !strings.Contains(string(out), "422: ") {
+		t.Errorf("repair-go of a number: %v: %s", err, out)
 	}
 }
 
-// TestRepairPython: the client compiles, and does what its test says.
+// TestRepairPython checks that the Python client compiles and passes its own
+// tests.
 func TestRepairPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -161,12 +162,12 @@ func TestRepairPython(t *testing.T) {
 	http, _ := serve(t)
 	cmd := exec.Command(python, "-B", "repair_test.py")
 	cmd.Dir, cmd.Env = "repair-python", append(os.Environ(), "STREAMER_URL="+http)
-	if _, said := run(t, cmd, ""); !strings.Contains(said, "\nOK") {
-		t.Errorf("repair_test.py says\n%s", said)
+	if _, errout := run(t, cmd, ""); !strings.Contains(errout, "\nOK") {
+		t.Errorf("repair_test.py prints\n%s", errout)
 	}
 }
 
-// TestRepairLangGraph: the middleware in agents of the real LangGraph.
+// TestRepairLangGraph checks the middleware in agents of the real LangGraph.
 func TestRepairLangGraph(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -179,6 +180,6 @@ func TestRepairLangGraph(t *testing.T) {
 	cmd := exec.Command(node, "--test", "--test-reporter=tap", "repair.test.js")
 	cmd.Dir, cmd.Env = "langgraph-js", append(os.Environ(), "STREAMER_URL="+http)
 	if out, _ := run(t, cmd, ""); !regexp.MustCompile(`(?m)^# pass [1-9]`).MatchString(out) || !strings.Contains(out, "\n# skipped 0\n") {
-		t.Errorf("repair.test.js says\n%s", out)
+		t.Errorf("repair.test.js prints\n%s", out)
 	}
 }

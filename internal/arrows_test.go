@@ -15,63 +15,32 @@ import (
 	"testing"
 )
 
-// room is what a package may know of the world.
-type room struct {
-	core bool   // a pure function of its input
-	may  string // what it may import besides the standard library, in short
-}
-
-// rooms is the map of the module: arrows only go down.
-func rooms() map[string]room {
-	return map[string]room{
-		"internal/events":    {core: true},
-		"internal/chunks":    {core: true},
-		"internal/nearest":   {core: true},
-		"internal/lifecycle": {core: true, may: "chunks events"},
-		"internal/decode":    {core: true, may: "chunks nearest gjson"},
-		"internal/patch":     {core: true, may: "chunks events gjson"},
-		"internal/session":   {core: true, may: "events chunks lifecycle decode patch"},
-		"internal/encode":    {core: true, may: "events"},
-		"internal/broker":    {may: "events deploy/nats nats.go nats-server"},
-		"internal/repairs":   {may: "events patch"},
-		"internal/worker":    {may: "broker session lifecycle decode patch events nats.go s2 zerolog"},
-		"internal/gateway":   {may: "encode events repairs session nearest zerolog"},
-		"deploy/nats":        {},
-		"examples/sse-ui":    {},
-		"examples/repair-go": {may: "nats.go"},
-		"test/chaos":         {},
-		"test/damage":        {},
-		"test/memory":        {},
-		"cmd/streamer":       {may: "events chunks lifecycle decode patch session encode broker worker repairs gateway examples/sse-ui nats.go nuid zerolog"},
+// transition holds the imports that packages lose in a restructuring that is
+// under way.
+func transition() map[string][]string {
+	return map[string][]string{
+		"internal/gateway": {"internal/session"},
+		"internal/worker":  {"internal/broker", "internal/decode", "internal/lifecycle", "internal/patch", "nats.go"},
 	}
 }
 
-// names shortens the import paths that the table speaks of.
-func names() map[string]string {
-	return map[string]string{
-		"github.com/tidwall/gjson":                 "gjson",
-		"github.com/rs/zerolog":                    "zerolog",
-		"github.com/nats-io/nats.go":               "nats.go",
-		"github.com/nats-io/nats.go/jetstream":     "nats.go",
-		"github.com/nats-io/nats.go/micro":         "nats.go",
-		"github.com/nats-io/nats-server/v2/server": "nats-server",
-		"github.com/nats-io/nuid":                  "nuid",
-		"streamer/deploy/nats":                     "deploy/nats",
-		"github.com/klauspost/compress/s2":         "s2",
-		"streamer/examples/sse-ui":                 "examples/sse-ui",
+// pending lists packages of the table that do not exist yet.
+func pending() []string {
+	return []string{
+		"internal/broker/brokertest", "internal/broker/eventlog", "internal/broker/inputlog",
 	}
 }
 
-// impure are the parts of the standard library, each with all below it, that
-// the core does not import: with none of them it can neither wait nor reach
-// anything, nor can a run of it differ from the next.
+// impure returns the packages of the standard library that the core does not
+// import, each with all packages below it. Without them the core cannot block,
+// do I/O or depend on chance.
 func impure() []string {
 	return []string{
 		"context", "crypto/rand", "database", "io/ioutil", "log", "math/rand", "net", "os", "plugin", "runtime", "sync", "syscall", "testing",
 	}
 }
 
-// clocks are the functions that read the clock, wait, or write to the terminal.
+// clocks returns the functions that read the clock, wait, or use the terminal.
 func clocks() map[string][]string {
 	return map[string][]string{
 		"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
@@ -79,72 +48,81 @@ func clocks() map[string][]string {
 	}
 }
 
-// TestArrows holds every package of the module to its room.
+// TestArrows checks the imports of every package against the tables of
+// docs/design.md, section Packages.
 func TestArrows(t *testing.T) {
-	seen := map[string]int{}
+	tab, seen := readTable(t), map[int]bool{}
+	reported := map[string]bool{}
 	eachFile(t, func(dir string, fset *token.FileSet, file *ast.File) {
-		r, ok := rooms()[dir]
-		if !ok && seen[dir] == 0 {
-			t.Errorf("%s is not on the map: say in rooms what it may import", dir)
-		}
-		seen[dir]++
-		if ok {
-			for _, o := range offences(r, fset, file) {
-				t.Error(o)
+		i := tab.find(dir)
+		seen[i] = true
+		if i < 0 && transition()[dir] == nil {
+			if !reported[dir] {
+				t.Errorf("%s: docs/design.md does not list this package: add it to a table of the section Packages", dir)
 			}
+			reported[dir] = true
+			return
+		}
+		for _, o := range offences(tab, dir, fset, file) {
+			t.Error(o)
 		}
 	})
-	for dir := range rooms() {
-		if seen[dir] == 0 {
-			t.Errorf("%s is on the map and has no files: was it renamed?", dir)
+	for i, r := range tab {
+		if !seen[i] && !r.planned && modules()[r.packages[0]] == "" && !slices.Contains(pending(), r.packages[0]) {
+			t.Errorf("docs/design.md lists %s, which has no Go files: was it renamed?", r.packages[0])
 		}
 	}
 }
 
-// TestArrowsNotice checks that what must not be is seen.
-func TestArrowsNotice(t *testing.T) {
-	core, shell := room{core: true, may: "events gjson"}, room{may: "events zerolog"}
+// TestArrowsReport checks that offences are reported.
+func TestArrowsReport(t *testing.T) {
+	const core, shell = "internal/encode", "internal/worker"
+	tab := table{
+		{packages: []string{"internal/events"}},
+		{packages: []string{core}, may: []string{"events", "gjson"}},
+		{packages: []string{shell}, may: []string{"events", "zerolog"}},
+	}
 	for _, c := range []struct {
-		in   room
+		in   string
 		src  string
-		want string // of the one offence; "" for none
+		want string // part of the only offence; "" for none
 	}{
 		{core, `import "strings"`, ""},
 		{core, `import "time"; const d = time.Second`, ""},
 		{core, `import "streamer/internal/events"`, ""},
 		{core, `import "github.com/tidwall/gjson"`, ""},
-		{core, `import "context"`, `imports "context", and the core`},
-		{core, `import "net/http"`, `imports "net/http", and the core`},
-		{core, `import _ "sync/atomic"`, `imports "sync/atomic", and the core`},
+		{core, `import "context"`, `imports "context": the core`},
+		{core, `import "net/http"`, `imports "net/http": the core`},
+		{core, `import _ "sync/atomic"`, `imports "sync/atomic": the core`},
 		{core, `import "network"`, ""},
-		{core, `import "time"; var now = time.Now()`, `uses time.Now, and the core`},
-		{core, `import "time"; var now = time.Now`, `uses time.Now, and the core`},
-		{core, `import clock "time"; func f() { <-clock.After(1) }`, `uses time.After, and the core`},
+		{core, `import "time"; var now = time.Now()`, `uses time.Now: the core`},
+		{core, `import "time"; var now = time.Now`, `uses time.Now: the core`},
+		{core, `import clock "time"; func f() { <-clock.After(1) }`, `uses time.After: the core`},
 		{core, `import . "time"`, `imports all names of "time"`},
-		{core, `import "fmt"; func f() { fmt.Println() }`, `uses fmt.Println, and the core`},
-		{core, `import "streamer/internal/broker"`, `imports "streamer/internal/broker", which its room`},
-		{core, `import "github.com/nats-io/nats.go"`, `imports "github.com/nats-io/nats.go", which its room`},
-		{core, `import "github.com/rs/zerolog"`, `imports "github.com/rs/zerolog", which its room`},
+		{core, `import "fmt"; func f() { fmt.Println() }`, `uses fmt.Println: the core`},
+		{core, `import "streamer/internal/broker"`, `imports "streamer/internal/broker", which docs/design.md does not allow`},
+		{core, `import "github.com/nats-io/nats.go"`, `imports "github.com/nats-io/nats.go", which docs/design.md does not allow`},
+		{core, `import "github.com/rs/zerolog"`, `imports "github.com/rs/zerolog", which docs/design.md does not allow`},
 		{shell, `import "context"; import "time"; var now = time.Now()`, ""},
-		{shell, `import "streamer/internal/session"`, `imports "streamer/internal/session", which its room`},
-		{shell, `import "example.org/unheard/of"`, `imports "example.org/unheard/of", which its room`},
+		{shell, `import "streamer/internal/session"`, `imports "streamer/internal/session", which docs/design.md does not allow`},
+		{shell, `import "example.org/unknown"`, `imports "example.org/unknown", which docs/design.md does not allow`},
 	} {
 		fset := token.NewFileSet()
 		file, err := parser.ParseFile(fset, "x.go", "package x; "+c.src, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatalf("%s: %v", c.src, err)
 		}
-		got := offences(c.in, fset, file)
+		got := offences(tab, c.in, fset, file)
 		switch {
 		case c.want == "" && len(got) > 0:
 			t.Errorf("%s: got %q, want no offence", c.src, got)
 		case c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)):
-			t.Errorf("%s: got %q, want one that says %q", c.src, got, c.want)
+			t.Errorf("%s: got %q, want one with %q", c.src, got, c.want)
 		}
 	}
 }
 
-// eachFile gives every Go file of the module that is no test.
+// eachFile calls fn for every Go file of the module that is not a test.
 func eachFile(t *testing.T, fn func(dir string, fset *token.FileSet, file *ast.File)) {
 	t.Helper()
 	root := os.DirFS("..")
@@ -171,33 +149,35 @@ func eachFile(t *testing.T, fn func(dir string, fset *token.FileSet, file *ast.F
 	}
 }
 
-// offences says what in a file its room does not allow, and where.
-func offences(r room, fset *token.FileSet, file *ast.File) []string {
+// offences returns a line for each import and each use in file that the table
+// does not allow to the package in dir.
+func offences(tab table, dir string, fset *token.FileSet, file *ast.File) []string {
 	var found []string
 	report := func(at token.Pos, format string, args ...any) {
 		found = append(found, fmt.Sprintf("%s: %s", fset.Position(at), fmt.Sprintf(format, args...)))
 	}
-	local := map[string]string{} // the name a file uses → the package watched
+	core := tab.core(dir)
+	local := map[string]string{} // identifier in the file → import path of clocks
 	for _, imp := range file.Imports {
 		p, err := strconv.Unquote(imp.Path.Value)
 		if err != nil {
 			report(imp.Pos(), "imports %s: %v", imp.Path.Value, err)
 			continue
 		}
-		if !r.allows(p) {
-			report(imp.Pos(), "imports %q, which its room does not allow (%s)", p, r.may)
+		if target := short(p); target != "" && !tab.allows(dir, target) && !slices.Contains(transition()[dir], target) {
+			report(imp.Pos(), "imports %q, which docs/design.md does not allow to %s", p, dir)
 		}
-		if r.core && isImpure(p) {
-			report(imp.Pos(), "imports %q, and the core neither waits nor reaches anything", p)
+		if core && isImpure(p) {
+			report(imp.Pos(), "imports %q: the core does no I/O and does not wait", p)
 		}
-		if _, watched := clocks()[p]; !r.core || !watched {
+		if _, watched := clocks()[p]; !core || !watched {
 			continue
 		}
 		switch {
 		case imp.Name == nil:
 			local[p] = p
 		case imp.Name.Name == ".":
-			report(imp.Pos(), "imports all names of %q, so that its uses cannot be seen", p)
+			report(imp.Pos(), "imports all names of %q, which hides their uses", p)
 		default:
 			local[imp.Name.Name] = p
 		}
@@ -205,7 +185,7 @@ func offences(r room, fset *token.FileSet, file *ast.File) []string {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
 			if x, ok := sel.X.(*ast.Ident); ok && slices.Contains(clocks()[local[x.Name]], sel.Sel.Name) {
-				report(sel.Pos(), "uses %s.%s, and the core is told the time and prints nothing", local[x.Name], sel.Sel.Name)
+				report(sel.Pos(), "uses %s.%s: the core reads no clock and prints nothing", local[x.Name], sel.Sel.Name)
 			}
 		}
 		return true
@@ -213,19 +193,25 @@ func offences(r room, fset *token.FileSet, file *ast.File) []string {
 	return found
 }
 
-// allows tells whether a package of this room may import p.
-func (r room) allows(p string) bool {
-	first, _, _ := strings.Cut(p, "/")
-	if first != "streamer" && !strings.Contains(first, ".") {
-		return true // the standard library
+// short returns the name that the table uses for an import path: a directory
+// of the module, the short name of an external module or, if it is unknown, the
+// path itself. It returns "" for the standard library.
+func short(p string) string {
+	if dir, ok := strings.CutPrefix(p, "streamer/"); ok {
+		return dir
 	}
-	short, ok := names()[p]
-	if !ok {
-		short = strings.TrimPrefix(p, "streamer/internal/")
+	if first, _, _ := strings.Cut(p, "/"); !strings.Contains(first, ".") {
+		return ""
 	}
-	return slices.Contains(strings.Fields(r.may), short)
+	for name, module := range modules() {
+		if p == module || strings.HasPrefix(p, module+"/") {
+			return name
+		}
+	}
+	return p
 }
 
+// isImpure reports whether p is one of the packages of impure or below one.
 func isImpure(p string) bool {
 	return slices.ContainsFunc(impure(), func(root string) bool {
 		return p == root || strings.HasPrefix(p, root+"/")

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"streamer/internal/app"
 )
 
 const (
@@ -18,23 +20,22 @@ const (
 	lineEnd   = `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]},"finish_reason":"tool_calls"}]}`
 )
 
-// TestAssemble: what is read, what is printed, what is complained of, and the
-// exit status.
+// TestAssemble checks output, errors and exit status.
 func TestAssemble(t *testing.T) {
 	const whole = `"args_text":"{\"x\":1}","args":{"x":1},"args_valid":true`
 	for _, c := range []struct {
 		name, in   string
 		status     int
-		out, wrong []string // what they must hold; nothing where empty
+		out, wrong []string // parts of output and standard error, which are empty if nil
 	}{
 		{"lines of JSON", lineBegin + "\n" + lineEnd + "\n", 0, []string{whole, `"complete":true`, `"status":"args_complete"`}, nil},
 		{"no line end", lineBegin + "\n" + lineEnd, 0, []string{whole}, nil},
-		{"line ends of Windows, a blank line", lineBegin + "\r\n\r\n" + lineEnd + "\r\n", 0, []string{whole}, nil},
+		{"CRLF line ends, a blank line", lineBegin + "\r\n\r\n" + lineEnd + "\r\n", 0, []string{whole}, nil},
 		{"SSE", "data: " + lineBegin + "\n\ndata: " + lineEnd + "\n\ndata: [DONE]\n\n", 0, []string{whole}, nil},
 		{"SSE that ends early", "data: " + lineBegin + "\n\ndata: " + lineEnd, 0, []string{whole}, nil},
 		{"nothing", "", 0, nil, nil},
 		{"cut off", lineBegin + "\n", 0, []string{`"complete":false`, `"status":"building_args"`, `"args_text":"{\"x\":"`}, nil},
-		{"a line that is no JSON", lineBegin + "\n{\"id\":x}\n" + lineEnd, exitInput, []string{whole}, []string{"streamer assemble: line 2, offset 6: bad_json: "}},
+		{"a line that is not JSON", lineBegin + "\n{\"id\":x}\n" + lineEnd, exitInput, []string{whole}, []string{"streamer assemble: line 2, offset 6: bad_json: "}},
 		{"invalid UTF-8", lineBegin + "\n{\"id\":\"\xff\"}\n" + lineEnd, exitInput, []string{whole}, []string{"line 2, offset 7: bad_utf8: "}},
 		{"an unknown format", `{"hello":"world"}`, exitInput, nil, []string{"line 1, offset 0: unknown_format: "}},
 	} {
@@ -44,23 +45,23 @@ func TestAssemble(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", c.name, status, c.status)
 		}
 		holds(t, c.name+": output", out.String(), c.out)
-		holds(t, c.name+": complaints", wrong.String(), c.wrong)
+		holds(t, c.name+": standard error", wrong.String(), c.wrong)
 	}
 }
 
 func holds(t *testing.T, what, got string, want []string) {
 	t.Helper()
 	if len(want) == 0 && got != "" {
-		t.Errorf("%s: %q, want nothing", what, got)
+		t.Errorf("%s: got %q, want nothing", what, got)
 	}
 	for _, w := range want {
 		if !strings.Contains(got, w) {
-			t.Errorf("%s: %q, want it to hold %q", what, got, w)
+			t.Errorf("%s: got %q, want %q in it", what, got, w)
 		}
 	}
 }
 
-// TestAssembleFiles: a file, and what is none.
+// TestAssembleFiles checks the argument FILE.
 func TestAssembleFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.jsonl")
@@ -76,7 +77,7 @@ func TestAssembleFiles(t *testing.T) {
 		{"a file", []string{file}, 0, nil},
 		{"a missing file", []string{filepath.Join(dir, "none")}, exitFailed, []string{"none", "no such file"}},
 		{"a directory", []string{dir}, exitFailed, []string{"is a directory"}},
-		{"two files", []string{file, file}, exitUsage, []string{"one FILE at the most, not 2"}},
+		{"two files", []string{file, file}, exitUsage, []string{"got 2 files: need at most one FILE"}},
 		{"an unknown format", []string{"--format", "morse", file}, exitUsage, []string{"morse"}},
 	} {
 		var out, wrong bytes.Buffer
@@ -88,13 +89,13 @@ func TestAssembleFiles(t *testing.T) {
 	}
 }
 
-// TestAssembleLongLine: a line is bounded, and said to be too long.
+// TestAssembleLongLine: the length of a line is bounded.
 func TestAssembleLongLine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("64 MiB are read")
 	}
 	var out, wrong bytes.Buffer
-	in := io.LimitReader(endless{}, maxLine+1<<20)
+	in := io.LimitReader(endless{}, app.MaxLine+1<<20)
 	status := run(context.Background(), stdio{in, &out, &wrong}, []string{"assemble"})
 	if want := "line 1: longer than 67108864 bytes"; status != exitFailed || !strings.Contains(wrong.String(), want) {
 		t.Errorf("status %d, %q, want %d and %q", status, wrong.String(), exitFailed, want)
@@ -110,8 +111,8 @@ func (endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAssembleBrokenFile: where reading fails in the middle, what was read is
-// printed, and the failure is the exit status, with the line where it was.
+// TestAssembleBrokenFile: if reading fails, the calls of the lines before are
+// printed, and the error names the line.
 func TestAssembleBrokenFile(t *testing.T) {
 	for _, c := range []struct {
 		in, out string
@@ -130,7 +131,7 @@ func TestAssembleBrokenFile(t *testing.T) {
 	}
 }
 
-// TestAssembleBrokenPipe: what cannot be written is an error.
+// TestAssembleBrokenPipe: a failed write is an error.
 func TestAssembleBrokenPipe(t *testing.T) {
 	var wrong bytes.Buffer
 	status := run(context.Background(), stdio{strings.NewReader(lineBegin), broken{}, &wrong}, []string{"assemble"})

@@ -1,246 +1,155 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"flag"
-	"fmt"
-	"net"
-	"os"
-	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
-	"streamer/internal/gateway"
 	"streamer/internal/lifecycle"
 )
 
-// natsFlags say which NATS a command speaks to.
-type natsFlags struct {
-	url, creds, ca, cert, key string
-	dataDir                   string
+// remoteFlags registers the flags that name a NATS cluster.
+func remoteFlags(fs *flag.FlagSet, o *broker.Options) {
+	fs.StringVar(&o.URL, "nats-url", "", "comma-separated `URL`s of a NATS cluster; if empty, the embedded server")
+	fs.StringVar(&o.Creds, "nats-creds", "", "credentials `file`")
+	fs.StringVar(&o.TLSCA, "nats-tls-ca", "", "PEM `file` of the certificate authorities to trust")
+	fs.StringVar(&o.TLSCert, "nats-tls-cert", "", "PEM `file` of the client certificate")
+	fs.StringVar(&o.TLSKey, "nats-tls-key", "", "PEM `file` of the client certificate's key")
 }
 
-func (n *natsFlags) register(fs *flag.FlagSet) {
-	n.registerRemote(fs)
-	fs.StringVar(&n.dataDir, "data-dir", defaultDataDir(), "`directory` of the embedded server")
+// natsFlags registers the flags that name a NATS cluster or an embedded server.
+func natsFlags(fs *flag.FlagSet, o *broker.Options) {
+	remoteFlags(fs, o)
+	fs.StringVar(&o.DataDir, "data-dir", app.DefaultDataDir(), "data `directory` of the embedded server")
 }
 
-// registerRemote registers those of a command that knows no data directory.
-func (n *natsFlags) registerRemote(fs *flag.FlagSet) {
-	fs.StringVar(&n.url, "nats-url", "", "`URL`s of a NATS cluster, separated by commas; if empty, the embedded server")
-	fs.StringVar(&n.creds, "nats-creds", "", "credentials `file`")
-	fs.StringVar(&n.ca, "nats-tls-ca", "", "PEM `file` of the authorities to trust")
-	fs.StringVar(&n.cert, "nats-tls-cert", "", "PEM `file` of the client certificate")
-	fs.StringVar(&n.key, "nats-tls-key", "", "PEM `file` of the client certificate's key")
-}
-
-func (n *natsFlags) options() broker.Options {
-	return broker.Options{
-		URL: n.url, Creds: n.creds, TLSCA: n.ca, TLSCert: n.cert, TLSKey: n.key, DataDir: n.dataDir,
-	}
-}
-
-// client gives the options to reach a server that runs already.
-func (n *natsFlags) client() (broker.Options, error) {
-	o := n.options()
-	if o.URL != "" {
-		return o, nil
-	}
-	switch url, err := os.ReadFile(filepath.Join(n.dataDir, urlFile)); {
-	case errors.Is(err, os.ErrNotExist):
-		o.URL = "nats://" + defaultNATS
-	case err != nil:
-		return o, fmt.Errorf("--data-dir: %w", err) // what listens at the default is another's
-	default:
-		o.URL = strings.TrimSpace(string(url))
-	}
-	return o, nil
-}
-
-const (
-	defaultNATS = "127.0.0.1:4222"
-	defaultHTTP = "127.0.0.1:8080"
-)
-
-// serveFlags are the settings of serve and demo.
+// serveFlags are the flags of serve and demo.
 type serveFlags struct {
-	nats                natsFlags
-	natsListen          string
-	partitions, replica int
-	syncAlways          bool
-	inputAge, eventAge  time.Duration
-	storage             string
-	maxBytes            int64
-
-	httpListen, tokenFile string
-	hosts, origins        words
-	maxClients            int
-	repairBytes           int
-	repairService         bool
-
-	given               func(fn func(*flag.Flag)) // the flags that were given
-	rules               lifecycle.Rules
-	rulesFile           string
-	tools               toolTimeouts
-	deltas, texts       string
+	fs                  *flag.FlagSet
+	config              app.Config
+	grace               time.Duration
+	tools               []lifecycle.ToolRule
 	args, result        time.Duration
 	wait, idle          time.Duration
-	saveEvery, evict    time.Duration
-	grace               time.Duration
-	resident            int
 	logLevel, logFormat string
-
-	// No flags: for tests. noCondition leaves out what makes appends safe; greedy
-	// carries all partitions, whoever else does; shared puts clients into the
-	// account of the streams.
-	noCondition, greedy, shared bool
 }
 
-func (s *serveFlags) register(fs *flag.FlagSet) {
-	d := lifecycle.NewRules()
-	s.rules, s.given = d, fs.Visit
-	s.deltas, s.texts, s.logLevel, s.logFormat = string(d.Deltas), string(d.Texts), "info", "text"
-	told := []string{string(lifecycle.Coalesced), string(lifecycle.Every), string(lifecycle.Off)}
-	s.nats.register(fs)
-	fs.StringVar(&s.natsListen, "nats-listen", defaultNATS, "loopback `address` of the embedded server; another free port is taken where it is in use")
-	fs.IntVar(&s.partitions, "partitions", 0, "`number` of partitions, fixed when the streams are made; if 0, what is recorded, or 16")
-	fs.IntVar(&s.replica, "replicas", 0, "`number` of replicas of the streams; if 0, what they have, or 1")
-	fs.BoolVar(&s.syncAlways, "sync-always", false, "the embedded server syncs every message to disk, not once a second")
-	fs.DurationVar(&s.inputAge, "input-age", 0, "retention of inputs; if 0, what the stream has, or 12h")
-	fs.DurationVar(&s.eventAge, "event-age", 0, "retention of events; if 0, what the stream has, or 24h")
-	fs.Var(choice{&s.storage, []string{"file", "memory"}}, "storage", "`storage` of the streams, file or memory; if empty, what they have, or file; memory is lost when the server stops")
-	fs.Int64Var(&s.maxBytes, "max-bytes", 0, "maximum `bytes` of inputs kept; a full stream refuses new ones; more than the stream has raises its limit; if 0, what the stream has, or no limit")
-
-	fs.StringVar(&s.httpListen, "http-listen", defaultHTTP, "`address` of the page and the HTTP API; beyond loopback it needs --http-token-file")
-	fs.StringVar(&s.tokenFile, "http-token-file", "", "`file` with the token HTTP clients must show")
-	fs.Var(&s.hosts, "http-host", "`name` by which the HTTP API may be reached besides loopback; may be repeated")
-	fs.Var(&s.origins, "http-origin", "foreign `origin` whose pages may use the HTTP API; may be repeated")
-	fs.IntVar(&s.maxClients, "http-max-clients", 0, "open event streams at the most; if 0, 10,000")
-	fs.IntVar(&s.repairBytes, "repair-bytes", 0, "`bytes` of a history to repair at the most, and of all that are under way; if 0, 64 MiB")
-	fs.BoolVar(&s.repairService, "repair-service", true, "repair histories on NATS too, on the subject streamer.repair")
-
-	fs.StringVar(&s.rulesFile, "rules", "", "JSON `file` of settings, docs/operations.md has them all; a flag that is given wins over it")
-	fs.DurationVar(&s.args, "args-timeout", d.ArgsTimeout.Std(), "silence after which a call's args are given up")
-	fs.DurationVar(&s.result, "result-timeout", d.ResultTimeout.Std(), "time from complete args to the result after which a call is closed")
-	fs.DurationVar(&s.wait, "wait-timeout", 0, "time a call may wait for a person; if 0, until the event log would forget it")
-	fs.DurationVar(&s.idle, "run-idle", d.RunIdle.Std(), "silence after which a run is over")
-	fs.Var(&s.tools, "tool-timeout", "`PATTERN=DURATION`: the result timeout of the tools whose names match; may be repeated, the first match holds")
-	fs.Var(choice{&s.rules.Lang, []string{"en", "zh"}}, "lang", "`language` of the texts of closed calls: en or zh")
-	fs.Var(choice{&s.deltas, told}, "deltas", "`way` in which args are told while they stream: coalesced, every or off")
-	fs.Var(choice{&s.texts, told}, "texts", "`way` in which the model's text is told: coalesced, every or off")
-
-	fs.DurationVar(&s.saveEvery, "save-every", time.Second, "how long after a change a session is saved")
-	fs.DurationVar(&s.grace, "outage-grace", 10*time.Second, "how long, at most, deadlines that passed while inputs could not be stored are put off when they can; as long as that lasted if it is less")
-	fs.DurationVar(&s.evict, "evict-after", time.Minute, "how long a quiet, saved session stays in memory")
-	fs.IntVar(&s.resident, "max-resident", 0, "`number` of sessions in memory beyond which saved ones leave it after 2 s without input, the quietest first; if 0, 20,000")
-	fs.Var(choice{&s.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "least `level` of what is logged: debug, info, warn or error")
-	fs.Var(choice{&s.logFormat, []string{"text", "json"}}, "log-format", "`format` of the log: text or json")
+func newServeFlags(fs *flag.FlagSet) *serveFlags {
+	s := &serveFlags{fs: fs, config: app.NewConfig(), logLevel: "info", logFormat: "text"}
+	natsFlags(fs, &s.config.Broker)
+	s.broker()
+	s.gateway()
+	s.rules()
+	s.worker()
+	return s
 }
 
-// brokerOptions gives the settings of the broker.
-func (s *serveFlags) brokerOptions() broker.Options {
-	o := s.nats.options()
-	o.Listen, o.Partitions, o.Replicas, o.SyncAlways = s.natsListen, s.partitions, s.replica, s.syncAlways
-	o.Storage, o.MaxBytes = s.storage, s.maxBytes
-	o.InputAge, o.EventAge, o.NoCondition = s.inputAge, s.eventAge, s.noCondition
-	o.Shared = s.shared
-	return o
+func (s *serveFlags) broker() {
+	fs, o := s.fs, &s.config.Broker
+	fs.StringVar(&o.Listen, "nats-listen", o.Listen, "loopback `address` of the embedded server; if its port is in use, a free port is used")
+	fs.IntVar(&o.Partitions, "partitions", 0, "`number` of partitions, fixed when the streams are created; if 0, the recorded number, or 16")
+	fs.IntVar(&o.Replicas, "replicas", 0, "`number` of replicas of the streams; if 0, the number they have, or 1")
+	fs.BoolVar(&o.SyncAlways, "sync-always", false, "the embedded server syncs each message to disk, instead of once a second")
+	fs.DurationVar(&o.InputAge, "input-age", 0, "retention of inputs; if 0, the retention of the stream, or 12h")
+	fs.DurationVar(&o.EventAge, "event-age", 0, "retention of events; if 0, the retention of the stream, or 24h")
+	fs.Var(choice[string]{&o.Storage, []string{"file", "memory"}}, "storage", "`storage` of the streams, file or memory; if empty, the storage they have, or file; memory is lost when the server stops")
+	fs.Int64Var(&o.MaxBytes, "max-bytes", 0, "maximum size of all inputs in `bytes`; a full stream rejects new inputs; a larger value than the stream has raises its limit; if 0, the limit of the stream, or none")
 }
 
-// gatewayOptions gives the settings of the gateway.
-func (s *serveFlags) gatewayOptions() (gateway.Options, error) {
-	o := gateway.Options{Hosts: s.hosts, Origins: s.origins, MaxClients: s.maxClients}
-	host, _, err := net.SplitHostPort(s.httpListen)
-	if err != nil {
-		return o, fmt.Errorf("--http-listen: %w", err)
-	}
-	ip := net.ParseIP(host)
-	o.Exposed = host != "localhost" && (ip == nil || !ip.IsLoopback())
-	if s.tokenFile != "" {
-		token, err := os.ReadFile(s.tokenFile)
-		if err != nil {
-			return o, fmt.Errorf("--http-token-file: %w", err)
-		}
-		o.Token = strings.TrimSpace(string(token))
-	}
-	if o.Exposed && o.Token == "" {
-		return o, fmt.Errorf("--http-listen %s can be reached from other machines: give --http-token-file", s.httpListen)
-	}
-	return o, nil
+func (s *serveFlags) gateway() {
+	fs, c := s.fs, &s.config
+	fs.StringVar(&c.HTTPListen, "http-listen", c.HTTPListen, "`address` of the page and the HTTP API; an address beyond loopback needs --http-token-file")
+	fs.StringVar(&c.TokenFile, "http-token-file", "", "`file` with the token that HTTP clients must send")
+	listFlag(fs, &c.Gateway.Hosts, "http-host", "host `name` under which the HTTP API can be reached besides loopback; may be repeated")
+	listFlag(fs, &c.Gateway.Origins, "http-origin", "foreign `origin` whose pages may use the HTTP API; may be repeated")
+	fs.IntVar(&c.Gateway.MaxClients, "http-max-clients", 0, "maximum `number` of concurrent event streams; if 0, 10,000")
+	fs.IntVar(&c.RepairBytes, "repair-bytes", 0, "maximum size in `bytes` of a history to repair, and of all histories that are repaired at once; if 0, 64 MiB")
+	fs.BoolVar(&c.RepairNATS, "repair-service", c.RepairNATS, "also repair histories on NATS, on the subject streamer.repair")
 }
 
-// choice is a flag that is one of some words.
-type choice struct {
-	to    *string
-	words []string
+func (s *serveFlags) rules() {
+	fs, r := s.fs, &s.config.Rules.Base
+	deltas := []lifecycle.Deltas{lifecycle.Coalesced, lifecycle.Every, lifecycle.Off}
+	fs.StringVar(&s.config.Rules.File, "rules", "", "JSON `file` of settings, which docs/operations.md lists; flags that are given win over it")
+	fs.DurationVar(&s.args, "args-timeout", r.ArgsTimeout.Std(), "silence after which a call with incomplete args is closed")
+	fs.DurationVar(&s.result, "result-timeout", r.ResultTimeout.Std(), "time from complete args after which a call without a result is closed")
+	fs.DurationVar(&s.wait, "wait-timeout", 0, "time after which a call that waits for a person is closed; if 0, shortly before its start leaves the event log")
+	fs.DurationVar(&s.idle, "run-idle", r.RunIdle.Std(), "silence after which a run ends")
+	fs.Func("tool-timeout", "`PATTERN=DURATION`: result timeout of the tools whose names match; may be repeated, the first match counts", s.addTool)
+	fs.Var(choice[string]{&r.Lang, []string{"en", "zh"}}, "lang", "`language` of the texts of closed calls: en or zh")
+	fs.Var(choice[lifecycle.Deltas]{&r.Deltas, deltas}, "deltas", "`mode` of events about streaming args: coalesced, every or off")
+	fs.Var(choice[lifecycle.Deltas]{&r.Texts, deltas}, "texts", "`mode` of events about the model's text: coalesced, every or off")
 }
 
-func (c choice) String() string {
-	if c.to == nil {
-		return ""
-	}
-	return *c.to
-}
-
-// Set takes one of the words.
-func (c choice) Set(s string) error {
-	if err := oneOf(s, c.words); err != nil {
-		return err
-	}
-	*c.to = s
-	return nil
-}
-
-// words is a flag that may be repeated.
-type words []string
-
-func (w *words) String() string { return strings.Join(*w, ",") }
-
-// Set adds a word.
-func (w *words) Set(s string) error {
-	*w = append(*w, s)
-	return nil
-}
-
-// toolTimeouts is a flag PATTERN=DURATION that may be repeated.
-type toolTimeouts []lifecycle.ToolRule
-
-func (t *toolTimeouts) String() string {
-	var b strings.Builder
-	for _, r := range *t {
-		fmt.Fprintf(&b, "%s=%s ", r.Pattern, r.ResultTimeout.Std())
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// Set adds a rule.
-func (t *toolTimeouts) Set(s string) error {
-	pattern, text, ok := strings.Cut(s, "=")
+// addTool appends the rule of a --tool-timeout.
+func (s *serveFlags) addTool(rule string) error {
+	pattern, text, ok := strings.Cut(rule, "=")
 	d, err := time.ParseDuration(text)
 	if !ok || err != nil || d <= 0 || pattern == "" {
-		return fmt.Errorf("%q is not PATTERN=DURATION, such as slow_*=30m", s)
+		return errors.New("need PATTERN=DURATION, such as slow_*=30m")
 	}
-	*t = append(*t, lifecycle.ToolRule{Pattern: pattern, ResultTimeout: lifecycle.Of(d)})
+	s.tools = append(s.tools, lifecycle.ToolRule{Pattern: pattern, ResultTimeout: lifecycle.Of(d)})
 	return nil
 }
 
-// defaultDataDir is a directory of this user's for data that outlives a
-// restart.
-func defaultDataDir() string {
-	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
-		return filepath.Join(dir, "streamer")
-	}
-	home, err := os.UserHomeDir()
+func (s *serveFlags) worker() {
+	fs, o := s.fs, &s.config.Worker
+	fs.DurationVar(&o.SaveEvery, "save-every", o.SaveEvery, "time from a change of a session to its next snapshot")
+	fs.DurationVar(&s.grace, "outage-grace", o.Grace, "maximum time by which deadlines that passed while inputs could not be stored are postponed; shorter if the outage was shorter")
+	fs.DurationVar(&o.EvictAfter, "evict-after", o.EvictAfter, "time without input after which a session with a current snapshot leaves memory")
+	fs.IntVar(&o.MaxResident, "max-resident", 0, "`number` of sessions in memory above which sessions with a current snapshot leave it after 2 s without input, the longest idle first; if 0, 20,000")
+	fs.Var(choice[string]{&s.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "minimum log `level`: debug, info, warn or error")
+	fs.Var(choice[string]{&s.logFormat, []string{"text", "json"}}, "log-format", "log `format`: text or json")
+}
+
+// open opens the server that the flags configure.
+func (s *serveFlags) open(ctx context.Context, std stdio) (*app.Server, error) {
+	log, err := app.Logger(std.err, s.logLevel, s.logFormat)
 	if err != nil {
-		return filepath.Join(os.TempDir(), "streamer")
+		return nil, err
 	}
-	switch runtime.GOOS {
-	case "darwin":
-		return filepath.Join(home, "Library", "Application Support", "streamer")
-	case "windows":
-		return filepath.Join(home, "AppData", "Local", "streamer")
-	}
-	return filepath.Join(home, ".local", "share", "streamer")
+	return app.Open(ctx, s.configuration(), log)
+}
+
+// configuration returns the configuration after the flags were parsed.
+func (s *serveFlags) configuration() app.Config {
+	c := s.config
+	c.Worker.Grace = cmp.Or(s.grace, -1) // the worker's 0 is its default
+	r := &c.Rules.Base
+	r.ArgsTimeout, r.ResultTimeout = lifecycle.Of(s.args), lifecycle.Of(s.result)
+	r.WaitTimeout, r.RunIdle = lifecycle.Of(s.wait), lifecycle.Of(s.idle)
+	r.Tools = s.tools
+	flags := *r
+	c.Rules.Override = func(r *lifecycle.Rules) { s.override(r, &flags) }
+	return c
+}
+
+// override sets in r the settings of the flags that were given. Their patterns
+// of tools come first, because the first match counts.
+func (s *serveFlags) override(r, flags *lifecycle.Rules) {
+	r.Tools = slices.Concat(flags.Tools, r.Tools)
+	s.fs.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "args-timeout":
+			r.ArgsTimeout = flags.ArgsTimeout
+		case "result-timeout":
+			r.ResultTimeout = flags.ResultTimeout
+		case "wait-timeout":
+			r.WaitTimeout = flags.WaitTimeout
+		case "run-idle":
+			r.RunIdle = flags.RunIdle
+		case "lang":
+			r.Lang = flags.Lang
+		case "deltas":
+			r.Deltas = flags.Deltas
+		case "texts":
+			r.Texts = flags.Texts
+		}
+	})
 }

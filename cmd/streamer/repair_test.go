@@ -17,7 +17,7 @@ const (
 	lateNote = `{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"assistant","content":"a"},{"role":"tool","tool_call_id":"x","content":"b"}`
 )
 
-// TestRepair: what goes in, what comes out, and the exit status.
+// TestRepair checks output, errors and exit status.
 func TestRepair(t *testing.T) {
 	dir := t.TempDir()
 	keep := func(name, text string) string {
@@ -30,7 +30,7 @@ func TestRepair(t *testing.T) {
 	file, options := keep("history.json", dangling+"]"), keep("options.json", `{"lang":"zh","reasons":{"x":"denied"}}`)
 	bad := keep("bad.json", "[7]")
 	shut := filepath.Join(dir, "shut")
-	if err := os.MkdirAll(filepath.Join(shut, urlFile), 0o700); err != nil { // no file, so it cannot be read
+	if err := os.MkdirAll(filepath.Join(shut, "nats-url"), 0o700); err != nil { // a directory, so it cannot be read
 		t.Fatal(err)
 	}
 	report := filepath.Join(dir, "report.json")
@@ -38,7 +38,7 @@ func TestRepair(t *testing.T) {
 		name, args, in string
 		status         int
 		out            string   // all of it
-		wrong          []string // of standard error; nothing where empty
+		wrong          []string // parts of standard error, which is empty if nil
 	}{
 		{"standard input", "", dangling + "]", 0, answered, nil},
 		{"a file", file, "", 0, answered, nil},
@@ -49,9 +49,9 @@ func TestRepair(t *testing.T) {
 		{"a request", "", `{"model":"m", "messages": ` + dangling + "] }\n", 0, `{"model":"m", "messages": ` + answered + " }\n", nil},
 		{"the format", "--format openai " + file, "", 0, answered, nil},
 		{"a check", "--check " + file, "", exitWouldChange, inReport, nil},
-		{"a check of what is whole", "--check", answered, 0, strings.NewReplacer(`"patched":true`, `"patched":false`, `"in":2`, `"in":3`, `"ops":[{"op":"result_added","turn":0,"message":1,"call":0,"id":"x","name":"f","reason":"interrupted"}]`, `"ops":[]`, `"first_change":2`, `"first_change":-1`).Replace(inReport), nil},
-		{"the steps", "--output ops " + file, "", 0, `[{"copy":[0,2]},{"insert":{"role":"tool","tool_call_id":"x","content":` + inWords + "}}]\n", nil},
-		{"a report beside", "--report - " + file, "", 0, answered, []string{inReport}},
+		{"a check of a complete history", "--check", answered, 0, strings.NewReplacer(`"patched":true`, `"patched":false`, `"in":2`, `"in":3`, `"ops":[{"op":"result_added","turn":0,"message":1,"call":0,"id":"x","name":"f","reason":"interrupted"}]`, `"ops":[]`, `"first_change":2`, `"first_change":-1`).Replace(inReport), nil},
+		{"the edits", "--output ops " + file, "", 0, `[{"copy":[0,2]},{"insert":{"role":"tool","tool_call_id":"x","content":` + inWords + "}}]\n", nil},
+		{"a report on standard error", "--report - " + file, "", 0, answered, []string{inReport}},
 		{"a report in a file", "--report " + report + " " + file, "", 0, answered, nil},
 		{"options", `--options {"reasons":{"x":"timeout"}} ` + file, "", 0, strings.Replace(answered, inWords, `"Tool call f with id x timed out: no result was received. It may or may not have run."`, 1), nil},
 		{"options in a file", "--options @" + options + " " + file, "", 0, strings.Replace(answered, inWords, `"工具调用 f（ID 为 x）未执行：它被拒绝了。"`, 1), nil},
@@ -66,19 +66,19 @@ func TestRepair(t *testing.T) {
 		{"nothing", "", "", exitNoRepair, "", []string{"not a history: it is empty"}},
 		{"no history to check", "--check", "[7]", exitNoRepair, "", []string{"not a history"}},
 		{"too large", "--max-bytes 50 " + file, "", exitNoRepair, "", []string{"more than 50 bytes"}},
-		{"another format", "--format opanai " + file, "", exitNoRepair, "", []string{"there are auto, anthropic, langchain, openai, responses"}},
+		{"another format", "--format opanai " + file, "", exitNoRepair, "", []string{"need auto, anthropic, langchain, openai or responses"}},
 		{"an unknown option", `--options {"lat":1} ` + file, "", exitNoRepair, "", []string{`unknown option "lat" (known: provider, profile, dangling`}},
-		{"an unknown word", "--late never " + file, "", exitNoRepair, "", []string{`option late: unknown word "never" (known: auto, replace, note, drop)`}},
+		{"an unknown word", "--late never " + file, "", exitNoRepair, "", []string{`option late: unknown value "never" (known: auto, replace, note, drop)`}},
 		{"a missing file", filepath.Join(dir, "none"), "", exitNoRepair, "", []string{"no such file"}},
 		{"missing options", "--options @" + filepath.Join(dir, "none") + " " + file, "", exitNoRepair, "", []string{"--options: ", "no such file"}},
 		{"a report that cannot be written", "--report " + dir + " " + file, "", exitNoRepair, "", []string{"is a directory"}},
-		{"two files", file + " " + file, "", exitNoRepair, "", []string{"one FILE at the most, not 2"}},
+		{"two files", file + " " + file, "", exitNoRepair, "", []string{"got 2 files: need at most one FILE"}},
 		{"no history in a file", bad, "", exitNoRepair, "", []string{bad + ": not a history"}},
-		{"a size below 0", "--max-bytes -1", "", exitNoRepair, "", []string{"--max-bytes is below 0"}},
-		{"a session without a name", "--session= " + file, "", exitNoRepair, "", []string{"--session is empty"}},
-		{"a log and no session", "--nats-url nats://127.0.0.1:1 " + file, "", exitNoRepair, "", []string{"--nats-url is of no use without --session"}},
-		{"a data directory that cannot be read", "--session s --data-dir " + shut + " " + file, "", exitNoRepair, "", []string{"--data-dir: ", urlFile}},
-		{"a session and nobody to ask", "--nats-url nats://127.0.0.1:1 --session s " + file, "", exitNoRepair, "", []string{"nothing answers on nats://127.0.0.1:1"}},
+		{"a size below 0", "--max-bytes -1", "", exitNoRepair, "", []string{"invalid --max-bytes -1: need at least 0"}},
+		{"a session without a name", "--session= " + file, "", exitNoRepair, "", []string{"invalid --session: empty"}},
+		{"a log and no session", "--nats-url nats://127.0.0.1:1 " + file, "", exitNoRepair, "", []string{"invalid --nats-url: need --session with it"}},
+		{"a data directory that cannot be read", "--session s --data-dir " + shut + " " + file, "", exitNoRepair, "", []string{"--data-dir: ", "nats-url"}},
+		{"a session and no server", "--nats-url nats://127.0.0.1:1 --session s " + file, "", exitNoRepair, "", []string{"nothing answers on nats://127.0.0.1:1"}},
 	} {
 		var out, wrong bytes.Buffer
 		status := run(t.Context(), stdio{strings.NewReader(c.in), &out, &wrong}, append([]string{"repair"}, strings.Fields(c.args)...))
@@ -92,8 +92,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestRepairBrokenPipe: what cannot be written is an error, and no finding of a
-// check.
+// TestRepairBrokenPipe: a failed write is an error, not the result of a check.
 func TestRepairBrokenPipe(t *testing.T) {
 	for _, args := range [][]string{{"repair"}, {"repair", "--check"}} {
 		var wrong bytes.Buffer
@@ -104,7 +103,7 @@ func TestRepairBrokenPipe(t *testing.T) {
 	}
 }
 
-// TestRepairEndless: no more is read than may be.
+// TestRepairEndless: the size of the input is bounded.
 func TestRepairEndless(t *testing.T) {
 	var wrong bytes.Buffer
 	status := run(t.Context(), stdio{endless{}, io.Discard, &wrong}, []string{"repair", "--max-bytes", "100000"})

@@ -1,11 +1,11 @@
-// Middleware for LangChain and LangGraph agents: streamer answers the tool
-// calls of the history that nobody answered, so that a provider takes it.
+// Middleware for LangChain and LangGraph agents: streamer adds results for the
+// tool calls of the history that have none, so that a provider accepts it.
 //
 //   createAgent({ model, tools, middleware: [repairRequests()] })
 //
-// repairRequests repairs what is sent to the model, each time, and leaves the
-// stored history as it is. repairHistory repairs the stored history when a run
-// begins. They may stand beside each other.
+// repairRequests repairs each request to the model and does not change the
+// stored history. repairHistory repairs the stored history when a run begins.
+// Both can be used together.
 
 import { RemoveMessage, mapChatMessagesToStoredMessages, mapStoredMessagesToChatMessages } from "@langchain/core/messages";
 import { REMOVE_ALL_MESSAGES } from "@langchain/langgraph";
@@ -14,16 +14,16 @@ import { createMiddleware } from "langchain";
 /**
  * @typedef {object} Settings
  * @property {string} [url] of streamer; http://127.0.0.1:8080
- * @property {string} [token] that streamer asks for beyond loopback
- * @property {(runtime) => string | undefined} [session] whose event log is asked first for results, as in
+ * @property {string} [token] that streamer requires beyond loopback
+ * @property {(runtime) => string | undefined} [session] whose event log has real results, for example
  *   (runtime) => runtime.configurable?.thread_id
- * @property {object} [options] of the repair: docs/repair.md has them all
+ * @property {object} [options] of the repair, see docs/repair.md
  * @property {number} [timeout] in milliseconds; 10,000
  */
 
 /**
- * Repairs what is sent to the model. Late results become notes (`late: note`),
- * so that a request begins as the one before it did.
+ * Repairs each request to the model. Late results become notes (`late: note`),
+ * so that a request begins with the same messages as the previous one.
  * @param {Settings} [settings]
  */
 export function repairRequests(settings) {
@@ -37,8 +37,8 @@ export function repairRequests(settings) {
 }
 
 /**
- * Repairs the stored history when a run begins: the whole list is replaced,
- * and messages that were there keep their ids.
+ * Repairs the stored history when a run begins. It replaces the whole list;
+ * existing messages keep their ids.
  * @param {Settings} [settings]
  */
 export function repairHistory(settings) {
@@ -52,8 +52,8 @@ export function repairHistory(settings) {
 }
 
 /**
- * Asks streamer for the steps that repair a history, and does them. Messages
- * that need no change are the very same objects afterwards.
+ * Requests the steps that repair a history from streamer, and applies them.
+ * Messages that need no change stay the same objects.
  * @param {import("@langchain/core/messages").BaseMessage[]} messages
  * @param {object} options
  * @param {Settings} [settings]
@@ -77,7 +77,7 @@ export async function repair(messages, options, settings = {}, runtime = {}) {
   return { messages: ops.flatMap((step) => apply(step, messages)), report };
 }
 
-/** Gives what a step appends to the repaired history. */
+/** Returns the messages that a step appends to the repaired history. */
 function apply(step, messages) {
   if (step.copy) return messages.slice(...step.copy);
   return mapStoredMessagesToChatMessages([step.insert ?? step.replace.with]);

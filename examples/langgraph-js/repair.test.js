@@ -1,4 +1,4 @@
-// What the middleware does in real agents. STREAMER_URL is a running streamer.
+// Tests of the middleware in real agents. STREAMER_URL is a running streamer.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -13,7 +13,7 @@ import { repair, repairHistory, repairRequests } from "./repair.js";
 
 const settings = { url: process.env.STREAMER_URL ?? "http://127.0.0.1:8080" };
 
-/** A model that refuses what a provider refuses, and keeps what it was sent. */
+/** A model that refuses what a provider refuses, and records its requests. */
 class StrictModel extends BaseChatModel {
   sent = [];
 
@@ -37,7 +37,7 @@ class StrictModel extends BaseChatModel {
   }
 }
 
-/** Throws unless each call has one result, directly behind its message. */
+/** Throws unless each call has one result, directly after its message. */
 function validate(messages) {
   let open = [];
   for (const m of messages) {
@@ -52,7 +52,7 @@ function validate(messages) {
   if (open.length > 0) throw new Error(`400: no result for ${open}`);
 }
 
-/** An agent whose person presses stop while its tool runs. */
+/** An agent that is stopped while its tool runs. */
 async function interrupted(...middleware) {
   const model = new StrictModel();
   const stop = new AbortController();
@@ -60,7 +60,7 @@ async function interrupted(...middleware) {
     () => {
       if (stop.signal.aborted) return "found";
       stop.abort();
-      return new Promise(() => {}); // and is never heard of again
+      return new Promise(() => {}); // and never returns
     },
     { name: "search", description: "Searches.", schema: { type: "object", properties: {} } },
   );
@@ -85,7 +85,7 @@ test("without a repair the thread is lost", async () => {
   await assert.rejects(agent.say("hello?"), /400: no result for call_1/);
 });
 
-test("requests are repaired, what is stored is not", async () => {
+test("requests are repaired, the stored history is not", async () => {
   const agent = await interrupted(repairRequests(settings));
   await agent.say("never mind");
   await agent.say("go on");
@@ -99,7 +99,7 @@ test("requests are repaired, what is stored is not", async () => {
   assert.deepEqual(content(third.slice(0, second.length)), content(second));
 });
 
-test("the stored history is repaired, and ids stay", async () => {
+test("the stored history is repaired and keeps its ids", async () => {
   const agent = await interrupted(repairHistory(settings));
   const before = await agent.stored();
   await agent.say("never mind");
@@ -110,7 +110,7 @@ test("the stored history is repaired, and ids stay", async () => {
   assert.deepEqual((await agent.stored()).slice(0, 5).map((m) => m.id), after.map((m) => m.id));
 });
 
-test("both beside each other, in an agent that goes on calling tools", async () => {
+test("both together, in an agent that continues to call tools", async () => {
   const agent = await interrupted(repairHistory(settings), repairRequests(settings));
   assert.equal((await agent.say("never mind")).messages.at(-1).text, "Answer to: never mind");
   assert.equal((await agent.say("search again")).messages.at(-1).text, "Answer to: found");
@@ -134,7 +134,7 @@ test("a late result becomes a note, and other messages are the same objects", as
   assert.deepEqual(report.ops.map((o) => o.op), ["result_added", "late_note"]);
 });
 
-/** Puts a call with a result into the log of a session, and waits until the log tells of it. */
+/** Publishes a call with a result to a session, and waits for the event of the result. */
 async function logged(session, history) {
   const base = `${settings.url.replace(/\/$/, "")}/v1/sessions/${session}`;
   const put = async (kind, body) => {
@@ -150,7 +150,7 @@ async function logged(session, history) {
   }
 }
 
-test("the real result is taken out of the thread's event log", { timeout: 30_000 }, async () => {
+test("the real result comes from the thread's event log", { timeout: 30_000 }, async () => {
   const agent = await interrupted(repairHistory({ ...settings, session: (runtime) => runtime.configurable?.thread_id }));
   await logged(agent.id, await agent.stored());
   await agent.say("never mind");
@@ -159,7 +159,7 @@ test("the real result is taken out of the thread's event log", { timeout: 30_000
   assert.notEqual(result.status, "error");
 });
 
-test("what cannot be done is said", async () => {
+test("errors are reported", async () => {
   await assert.rejects(repair([new HumanMessage("x")], { late: "soon" }, settings), /streamer: repair: 400.*soon/s);
   await assert.rejects(repair([], {}, { url: "http://127.0.0.1:1" }), /fetch failed/);
 });

@@ -1,10 +1,10 @@
-// Command repair-go shows how a program in Go has a history repaired: it asks
-// streamer's service on NATS for the steps, and applies them to the messages
-// it has. Those that need no change are never copied and keep their bytes.
+// Command repair-go shows how a Go program repairs a history: it requests the
+// steps of the repair from the repair service on NATS, and applies them to its
+// messages. Messages that need no change keep their bytes.
 //
 //	repair-go --nats nats://127.0.0.1:4222 < history.json > repaired.json
 //
-// Where a process is welcome, the command does the same in a line:
+// A program that may start processes can run the command instead:
 //
 //	out, err := exec.Command("streamer", "repair", "--late", "note", "history.json").Output()
 package main
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// run repairs a JSON list of messages, and writes the report beside it.
+// run reads a JSON list of messages, and writes the repaired list and the report.
 func run(url string, in io.Reader, out, report io.Writer) error {
 	var messages []json.RawMessage
 	if err := json.NewDecoder(in).Decode(&messages); err != nil {
@@ -44,28 +44,29 @@ func run(url string, in io.Reader, out, report io.Writer) error {
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	repaired, told, err := Repair(ctx, nc, messages, map[string]any{"late": "note"})
+	repaired, summary, err := Repair(ctx, nc, messages, map[string]any{"late": "note"})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(report, "%s\n", told)
+	fmt.Fprintf(report, "%s\n", summary)
 	return encode(out, repaired)
 }
 
-// Repair asks for the steps that repair messages, and gives the repaired list
-// and the report. docs/repair.md has the options and the report's fields.
+// Repair requests the steps that repair messages, and returns the repaired list
+// and the report. docs/repair.md describes the options and the fields of the
+// report.
 func Repair(ctx context.Context, nc *nats.Conn, messages []json.RawMessage, options map[string]any) ([]json.RawMessage, json.RawMessage, error) {
 	options["output"] = "ops"
 	var request bytes.Buffer
 	if err := encode(&request, map[string]any{"messages": messages, "options": options}); err != nil {
 		return nil, nil, err
 	}
-	if most := nc.MaxPayload(); int64(request.Len()) > most {
-		return nil, nil, fmt.Errorf("the request has %d bytes and NATS takes %d: use POST /v1/repair", request.Len(), most)
+	if limit := nc.MaxPayload(); int64(request.Len()) > limit {
+		return nil, nil, fmt.Errorf("the request has %d bytes, NATS accepts %d: use POST /v1/repair", request.Len(), limit)
 	}
 	m, err := nc.RequestWithContext(ctx, "streamer.repair", request.Bytes())
 	if err != nil {
-		return nil, nil, fmt.Errorf("asking streamer: %w", err)
+		return nil, nil, fmt.Errorf("requesting the repair: %w", err)
 	}
 	if code := m.Header.Get("Nats-Service-Error-Code"); code != "" {
 		return nil, nil, fmt.Errorf("streamer: %s: %s", code, m.Header.Get("Nats-Service-Error"))
@@ -75,19 +76,21 @@ func Repair(ctx context.Context, nc *nats.Conn, messages []json.RawMessage, opti
 		Report json.RawMessage
 	}
 	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return nil, nil, fmt.Errorf("the answer: %w", err)
+		return nil, nil, fmt.Errorf("parsing the answer: %w", err)
 	}
 	repaired, err := apply(answer.Ops, messages)
 	return repaired, answer.Report, err
 }
 
-// step is one of: messages that stay, a new one, a changed one.
+// step is one of: a range of messages to copy, a message to insert, a message
+// that replaces another.
 type step struct {
 	Copy    *[2]int
 	Insert  json.RawMessage
 	Replace *struct{ With json.RawMessage }
 }
 
+// apply returns the messages after the steps.
 func apply(steps []step, messages []json.RawMessage) (repaired []json.RawMessage, err error) {
 	for i, s := range steps {
 		switch {
@@ -106,8 +109,7 @@ func apply(steps []step, messages []json.RawMessage) (repaired []json.RawMessage
 	return repaired, nil
 }
 
-// encode writes JSON without the escapes for HTML that Marshal would put into
-// the messages.
+// encode writes JSON without the escapes for HTML that json.Marshal adds.
 func encode(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -1,4 +1,4 @@
-"""Has a history repaired by streamer, over NATS; over HTTP where it is too large for that.
+"""Repairs a history with streamer, over NATS, or over HTTP if the history is too large for NATS.
 
     pip install nats-py
     python3 repair.py --nats nats://127.0.0.1:4222 < history.json > repaired.json
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 
-HEADERS = 4 << 10  # what the headers of a message on NATS may take, in bytes
+HEADERS = 4 << 10  # maximum size of the headers of a NATS message, in bytes
 
 
 class RepairError(Exception):
-    """Says why streamer did not repair a history; code is as HTTP's."""
+    """The reason why streamer did not repair a history. code is an HTTP status."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(f"streamer: repair: {code}: {text}")
@@ -44,10 +44,10 @@ async def repair(
     http: str = "http://127.0.0.1:8080",
     timeout: float = 30,
 ) -> tuple[list[Message], dict[str, Any]]:
-    """Gives the repaired messages and the report. docs/repair.md has the options and the report's fields.
+    """Returns the repaired messages and the report. docs/repair.md describes the options and the fields of the report.
 
-    Messages that need no change are the very same objects. With a session its event log is asked first. The timeout is
-    in seconds. Raises RepairError where streamer refuses.
+    Messages that need no change stay the same objects. With a session, real results come from its event log. The
+    timeout is in seconds. Raises RepairError if streamer refuses.
     """
     request = {"messages": messages, "options": {**(options or {}), "output": "ops"}, "session": session}
     body = json.dumps(request).encode()
@@ -80,12 +80,12 @@ def over_http(url: str, body: bytes, timeout: float) -> dict[str, Any]:
 
 
 def apply(steps: list[dict[str, Any]], messages: list[Message]) -> list[Message]:
-    """Does the steps of an answer."""
+    """Returns the messages after the steps of an answer."""
     repaired: list[Message] = []
     for step in steps:
         if "copy" in step:
-            first, behind = step["copy"]
-            repaired += messages[first:behind]
+            start, end = step["copy"]
+            repaired += messages[start:end]
         elif "replace" in step:
             repaired.append(step["replace"]["with"])
         else:

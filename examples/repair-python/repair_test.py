@@ -1,4 +1,4 @@
-"""What repair.py does. STREAMER_URL is a running streamer; NATS is played by a class, so that nothing is installed."""
+"""Tests of repair.py. STREAMER_URL is a running streamer. A class replaces NATS, so that nothing has to be installed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ HISTORY = [
 
 
 class Nats:
-    """A connection behind which streamer's HTTP door stands."""
+    """A NATS connection that forwards requests to streamer over HTTP."""
 
     def __init__(self, max_payload: int = 1 << 20, error: int = 0) -> None:
-        self.max_payload, self.error, self.asked = max_payload, error, 0
+        self.max_payload, self.error, self.requests = max_payload, error, 0
 
     async def request(self, subject: str, body: bytes, timeout: float) -> SimpleNamespace:
         assert subject == "streamer.repair", subject
-        self.asked += 1
+        self.requests += 1
         if self.error:
             return SimpleNamespace(headers={"Nats-Service-Error-Code": str(self.error), "Nats-Service-Error": "no"}, data=b"")
         return SimpleNamespace(headers=None, data=json.dumps(repair.over_http(HTTP, body, timeout)).encode())
@@ -45,12 +45,12 @@ class Repair(unittest.IsolatedAsyncioTestCase):
     async def test_over_nats(self) -> None:
         nc = Nats()
         self.check(*await repair.repair(nc, HISTORY, http="http://127.0.0.1:1"))
-        self.assertEqual(nc.asked, 1)
+        self.assertEqual(nc.requests, 1)
 
     async def test_too_large_for_nats(self) -> None:
         nc = Nats(max_payload=4200)
         self.check(*await repair.repair(nc, HISTORY, http=HTTP))
-        self.assertEqual(nc.asked, 0)
+        self.assertEqual(nc.requests, 0)
 
     async def test_answer_too_large_for_nats(self) -> None:
         self.check(*await repair.repair(Nats(error=413), HISTORY, http=HTTP))

@@ -1,16 +1,17 @@
-// What a screen reader hears: the start and end of calls, gathered so that a
-// burst is one sentence. Deltas and timers are never announced.
+// Announcements for screen readers: the start and end of calls, collected so
+// that a burst is one sentence. Deltas and timers are never announced.
 
 import { terminal } from "./reduce.js";
 import { state as stateOf, duration, plural } from "./words.js";
 
 const GATHER = 1_200; // ms
-const NAMED = 3; // calls named one by one; more are counted
+const NAMED = 3; // maximum number of calls that are named; more are counted
 
-// announcer writes into the two live regions. heard(call) is told each change
-// of a call; quiet makes it only remember, which is right for history.
+// announcer writes into the two live regions. heard(call) receives each change
+// of a call. With quiet, it records the change without announcing it, as for
+// history.
 export function announcer(polite, assertive) {
-  const told = new Map(); // call → the status last told
+  const told = new Map(); // call → the status announced last
   let waiting = new Set(), timer = 0, open = 0;
 
   function sentence(call) {

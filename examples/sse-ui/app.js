@@ -1,4 +1,4 @@
-// The page: ties the stream, the state and what is drawn of it.
+// The page: connects the stream, the state and the views.
 
 import { subscribe, complaint } from "./sse.js";
 import { create, apply, terminal } from "./reduce.js";
@@ -10,16 +10,16 @@ import { say, mark } from "./dom.js";
 import { bytes, plural, tally } from "./words.js";
 
 const FRAME = 8; // ms of drawing per animation frame
-const TICK = 100; // ms between looks at the timers
-const NEAR = 120; // px from the end of the page that still count as the end
-const GESTURE = 1_000; // ms in which scrolling still counts as a person's
-const UNCONFIRMED = 15_000; // ms until a stop may be asked for again
-const LOST = 3_000; // ms without a connection before it is an alarm
+const TICK = 100; // ms between updates of the timers
+const NEAR = 120; // px from the end of the page that count as the end
+const GESTURE = 1_000; // ms after a gesture in which scrolling is attributed to it
+const UNCONFIRMED = 15_000; // ms until a stop can be requested again
+const LOST = 3_000; // ms without a connection before it is shown as a fault
 
 const $ = (id) => document.getElementById(id);
 const main = $("main"), pill = $("pill"), stop = $("stop");
 const voice = announcer($("polite"), $("assertive"));
-const stopping = new Set(); // calls whose stop was asked for
+const stopping = new Set(); // calls whose stop was requested
 const view = timeline($("timeline"), {
   stopping, stopCall,
   link: (seq, what) => base() + "/events/" + seq + "/" + what,
@@ -27,8 +27,8 @@ const view = timeline($("timeline"), {
 
 let session = "", state = create(), time = clock(), stream = null;
 let connection = { name: "idle" }, changed = new Set(), traffic = { bytes: 0, unreadable: 0 };
-let history = { from: 0, last: 0 }; // the part of the log this connection began with
-let locked = false; // a token is needed before anything can be read
+let history = { from: 0, last: 0 }; // the part of the log with which this connection began
+let locked = false; // a token is required
 let following = true, touched = 0, lastY = 0;
 let drawing = 0, stopAsked = null, lostTimer = 0;
 
@@ -40,7 +40,7 @@ function open(resume = "") {
   stream?.close();
   const mine = (stream = subscribe({
     url: base() + "/events", lastEventId: resume,
-    // A stream that was closed for another may still have something in hand.
+    // A stream that was closed can still deliver a frame.
     onFrame: (frame) => mine === stream && receive(frame),
     onState: (s) => (mine ?? stream) === stream && connected(s),
     onBytes: (n) => (traffic.bytes += n),
@@ -66,7 +66,7 @@ function receive({ event, data, id }) {
       if (terminal(record.status)) stopping.delete(record);
     }
   }
-  // A stop that came too late: its call shows how it ended.
+  // The stop came too late; its call shows the outcome.
   if (body.type === "unmatched") for (const name of body.target?.calls ?? []) forgive(state.calls.get(name));
   if (live && body.type === "run_finished" && body.status === "error") voice.alarm("The run failed.");
   redraw();
@@ -80,7 +80,7 @@ function control(event, body) {
 
 function connected(next) {
   const before = connection.name;
-  const { attempt, why } = connection; // of the trouble so far, until it is over
+  const { attempt, why } = connection; // of the current fault, until the connection is back
   if (next.name === "connecting") next = { attempt, why, ...next };
   connection = next.name === "reconnecting" && !navigator.onLine ? { ...next, name: "offline" } : next;
   if (next.status === 401) locked = true;
@@ -108,7 +108,7 @@ function draw() {
   toEnd();
 }
 
-// toEnd keeps the newest in sight, once all there is so far is drawn.
+// toEnd scrolls to the newest item when all items are drawn.
 function toEnd() {
   if (following && !drawing && connection.name !== "catching-up") scrollTo(0, document.documentElement.scrollHeight);
 }
@@ -156,7 +156,7 @@ function caughtUp() {
   return last > from && state.seq > from ? " " + Math.min(99, Math.floor((100 * (state.seq - from)) / (last - from))) + " %" : "";
 }
 
-// trouble says what is wrong where the page cannot mend it alone, and what can be done.
+// trouble shows a fault that the page cannot repair itself, and the remedy.
 function trouble() {
   const { name, status, why } = connection;
   if (locked) return ["A token is needed", "This server shows its sessions to those who know its token.", ""];
@@ -182,7 +182,7 @@ function drawNumbers() {
 function tick() {
   if (connection.name === "reconnecting" || connection.name === "catching-up") drawCountdown();
   if (document.hidden) return;
-  // What is not confirmed does not count on.
+  // Timers do not advance while the state is unconfirmed.
   if (main.dataset.stale !== "true") view.tick(state.open, time.now(Date.now()));
   if (stopAsked) drawStop();
 }
@@ -246,7 +246,7 @@ function lock(closed) {
   drawConnection();
 }
 
-// login trades the token for a cookie, which the stream and everything else then show.
+// login exchanges the token for a cookie, which all later requests carry.
 async function login(token) {
   try {
     const response = await fetch("/v1/login", {
@@ -318,7 +318,7 @@ function theme(next) {
   try {
     if (next) localStorage.setItem("theme", next);
   } catch {
-    // Not stored, then; it holds until the page is left.
+    // Storage is forbidden: the theme applies until the page is left.
   }
   return now;
 }
@@ -332,7 +332,7 @@ $("latest").addEventListener("click", () => {
   redraw();
 });
 $("trouble-action").addEventListener("click", () => {
-  // Only what is forbidden may be asked for again as it was.
+  // Only a forbidden request can be repeated unchanged.
   if (connection.status !== 403) reset();
   open(state.seq ? String(state.seq) : "");
 });
@@ -350,7 +350,7 @@ $("login").addEventListener("submit", (e) => {
 addEventListener("hashchange", choose);
 addEventListener("online", () => stream?.retryNow());
 addEventListener("offline", () => connected({ ...connection }));
-// Only a person's scrolling up ends the following: drawing moves the page too.
+// Only scrolling by a gesture ends the following, because drawing moves the page too.
 for (const gesture of ["wheel", "touchmove", "keydown", "pointerdown"]) {
   addEventListener(gesture, () => (touched = performance.now()), { passive: true });
 }

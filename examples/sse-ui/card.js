@@ -9,18 +9,18 @@ import { state, duration, elapsed, bytes, time } from "./words.js";
 const ARGS_SHOWN = 16 << 10; // characters before a button
 const RESULT_SHOWN = 4 << 10;
 
-// where writes a namespace as people read it: the graph's names, without the
+// where returns a namespace for display: the names of the graph, without the
 // ids that LangGraph appends to them.
 export function where(namespace) {
   return namespace.split("|").map((step) => step.split(":")[0]).join(" › ");
 }
 
-// agentOf gives the sub-agent a namespace is in, "" for the root graph: the last
-// step is the node that speaks.
+// agentOf returns the sub-agent of a namespace, "" for the root graph. The last
+// step is the node that produces the message.
 export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).join("|"));
 
 // createCard returns {node, update(), tick(now)}. actions has stopCall(call),
-// stopping (the set of calls whose stop was asked for) and link(seq, what).
+// stopping (the set of calls whose stop was requested) and link(seq, what).
 export function createCard(call, actions) {
   const title = "card-" + call.call;
   const symbol = icon("run");
@@ -39,7 +39,7 @@ export function createCard(call, actions) {
       el("div", { class: "side" }, timer, exact, stop)),
     chips, body, left);
 
-  // The parts of the body are made when there is something to put in them.
+  // The parts of the body are created when they have content.
   const parts = {};
   const order = ["args", "argsNote", "progress", "countdown", "reason", "result", "late", "details"];
   function part(which, make) {
@@ -133,7 +133,7 @@ export function createCard(call, actions) {
     if (!outcome) return;
     const text = call.reason?.text ?? "";
     note("reason", [text, call.reason?.detail ? "Reason given: “" + call.reason.detail + "”." : ""].filter(Boolean).join(" "));
-    // A synthetic result repeats the reason's sentence.
+    // A synthetic result repeats the text of the reason.
     if (!call.synthetic || !text) showResult("result", call.status === "error" ? "Error" : "Result", outcome, "result");
   }
 
@@ -180,7 +180,7 @@ export function createCard(call, actions) {
   return { node, update, tick };
 }
 
-// details gives the ids and times of a call, filled when it is opened.
+// details returns the ids and times of a call, filled when it is opened.
 function details(call) {
   const list = el("dl");
   const node = el("details", { class: "details", ontoggle: () => node.open && node.refresh() }, el("summary", {}, "Details"), list);

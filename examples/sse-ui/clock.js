@@ -1,9 +1,9 @@
-// The server's clock, as far as it can be known here: timers then agree with
-// the times in events, whatever this machine thinks the time is.
+// An estimate of the server's clock: timers then agree with the times in
+// events, even if the clock of this machine is wrong.
 
-// clock returns an estimate that starts at this machine's time. What the server
-// stamps now was stamped before it arrived, so the largest difference heard is
-// the nearest.
+// clock returns an estimate that starts at this machine's time. A timestamp of
+// the server is older than its arrival, so the largest difference seen is the
+// most accurate.
 export function clock() {
   let offset = -Infinity;
   return {

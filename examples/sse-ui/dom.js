@@ -1,9 +1,9 @@
-// Making and changing elements, through textContent only.
+// Creating and changing elements, through textContent only.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// el makes an element: attributes as they are written in HTML, on<event>
-// functions as listeners, false and null left out; children are nodes or text.
+// el creates an element: attributes as in HTML, on<event> functions as
+// listeners, without those that are false or null; children are nodes or text.
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -14,7 +14,7 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-// icon draws one of the symbols of the page's sprite; it says nothing to a screen reader.
+// icon returns a symbol of the page's sprite, hidden from screen readers.
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", "icon");
@@ -29,13 +29,13 @@ export function setIcon(svg, name) {
   if (svg.firstChild.getAttribute("href") !== href) svg.firstChild.setAttribute("href", href);
 }
 
-// say sets an element's text where it differs, and hides an element with nothing to say.
+// say sets an element's text if it differs, and hides an element without text.
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
   if (node.hidden !== (text === "")) node.hidden = text === "";
 }
 
-// mark sets a data attribute where it differs.
+// mark sets a data attribute if it differs.
 export function mark(node, name, value) {
   if (node.dataset[name] !== value) node.dataset[name] = value;
 }

@@ -1,27 +1,28 @@
-// Package sseui is the page that shows tool calls as they happen: plain HTML,
-// CSS and ES modules that need no build and load nothing from anywhere else.
+// Package sseui embeds the page that shows tool calls as they happen: plain
+// HTML, CSS and ES modules, without a build step and without foreign resources.
 //
-// It promises to work under the policy default-src 'self', served from / of
-// the gateway whose API it reads, and to keep these attributes for tests that
-// drive a browser:
+// The page promises to work under the policy default-src 'self', served from /
+// of the gateway whose API it reads, and to keep these attributes for tests in
+// a browser:
 //
 //	.card[data-call][data-tool][data-state][data-open]  a call: its id in the session, the tool,
 //	                                                    its state as events name it, true or false
-//	.card .elapsed, .stop-call, .result, .late, .reason its time, stop button, and how it ended
+//	.card .elapsed, .stop-call, .result, .late, .reason its time, stop button, and outcome
 //	#pill[data-connection]                              idle, connecting, catching-up, live,
 //	                                                    reconnecting, offline, gone, refused, ended
-//	#main[data-stale]                                   true while what is shown is unconfirmed
+//	#main[data-stale]                                   true while the content is unconfirmed
 //	#stop[data-asked]                                   true from the click to the confirming event
 //	.message[data-message][data-role]                   a message
-//	.run[data-run], .run-end[data-status]               where a run begins and ends
+//	.run[data-run], .run-end[data-status]               the start and the end of a run
 //	.notice[data-notice]                                rejected or orphan
 //	html[data-theme]                                    light or dark, absent for auto
-//	#polite, #assertive                                 what a screen reader hears
+//	#polite, #assertive                                 the text for screen readers
 package sseui
 
 import "embed"
 
-// Files are what the gateway serves, by the path in the page's own links.
+// Files holds the files that the gateway serves, by the path in the links of the
+// page.
 //
 //go:embed index.html *.css *.js *.svg
 var Files embed.FS

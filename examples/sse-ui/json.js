@@ -1,10 +1,10 @@
-// An incremental JSON highlighter: fed any cut of a text it emits the same
-// pieces, laid out over lines, never parsing twice. It keeps every character
-// outside white space as the model wrote it, so large numbers and doubled keys
-// survive, and it marks what is no JSON instead of mending it.
+// An incremental JSON highlighter: it emits the same pieces for any cut of a
+// text, laid out over lines, and parses each character once. It keeps every
+// character outside white space as the model wrote it, so large numbers and
+// repeated keys survive, and it marks invalid JSON instead of correcting it.
 
 const WORDS = ["true", "false", "null"];
-const MAX_INDENT = 24; // levels drawn; deeper ones stay, without more white space
+const MAX_INDENT = 24; // levels of indentation; deeper levels get no more white space
 
 // highlighter returns {feed(text), inString, whole}. emit(kind, text, more) is
 // called per piece; more means it continues the piece before. Kinds: key,
@@ -12,9 +12,9 @@ const MAX_INDENT = 24; // levels drawn; deeper ones stay, without more white spa
 export function highlighter(emit) {
   const stack = []; // "{" or "[" for each open value
   let want = "value"; // value, first-key, key, colon, first-value, comma, end
-  let token = ""; // the kind of the token we are inside of
+  let token = ""; // the kind of the current token
   let escaped = false;
-  let word = ""; // as far as it came
+  let word = ""; // the characters of it so far
   let run = "", runKind = "", runMore = false;
 
   function flush() {
@@ -91,7 +91,7 @@ export function highlighter(emit) {
     return WORDS.some((w) => w.startsWith(word + c));
   }
 
-  // inside takes a character of the token we are in; false if it begins something else.
+  // inside consumes a character of the current token; false if the token has ended before it.
   function inside(c) {
     if (token === "string" || token === "key") {
       put(token, c, true);
@@ -120,7 +120,7 @@ export function highlighter(emit) {
         else begin(c);
       }
       flush();
-      // What comes next may continue the piece just emitted.
+      // The next character may continue the piece just emitted.
       runMore = true;
     },
     get inString() { return token === "string" || token === "key"; },
@@ -128,7 +128,7 @@ export function highlighter(emit) {
   };
 }
 
-// looksLikeJSON tells whether a text is worth highlighting: an object or array.
+// looksLikeJSON reports whether a text begins as an object or array, and is highlighted.
 export function looksLikeJSON(text) {
   return /^\s*[[{]/.test(text);
 }

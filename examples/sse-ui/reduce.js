@@ -2,22 +2,22 @@
 // events give the same state, and an event seen twice counts once.
 
 const TERMINAL = new Set(["completed", "error", "denied", "cancelled", "timeout"]);
-const MAX_NOTICES = 500; // rejected and unmatched inputs and orphans kept; later ones are counted
-const MAX_ITEMS = 5_000; // of the timeline; beyond, the oldest finished ones are forgotten
+const MAX_NOTICES = 500; // maximum number of rejected and unmatched inputs and orphans kept; later ones are counted
+const MAX_ITEMS = 5_000; // maximum length of the timeline; beyond it, the oldest finished items are forgotten
 const FORGET = 500; // items forgotten at a time
 
 export const terminal = (status) => TERMINAL.has(status);
 
-// create gives the state before the first event.
+// create returns the state before the first event.
 //
-// timeline holds what the page shows, in order of first sight: items of kind
-// run, message, end (of a run) and notice. A message's blocks are its text and
-// reasoning parts and, between them, groups of calls. What leaves the timeline
-// is listed in forgotten, for whoever draws it.
+// timeline holds the items of the page, in the order of their first event, of
+// kind run, message, end (of a run) and notice. The blocks of a message are its
+// text and reasoning parts and, between them, groups of calls. Items that leave
+// the timeline are listed in forgotten, for the view.
 export function create() {
   return {
     seq: 0, // of the last event folded
-    run: null, // the run that is going on
+    run: null, // the current run
     runs: new Map(), messages: new Map(), calls: new Map(),
     open: new Set(), // calls without a terminal event
     timeline: [], forgotten: [],
@@ -126,7 +126,7 @@ const rules = {
     return [call, call.fresh && call.message];
   },
   tool_call_late_result(state, e) {
-    // Its call is over, whether or not its end is still stored.
+    // Its call has ended, whether or not the event of its end is still stored.
     if (!state.calls.has(e.call ?? "")) return rules.orphan_result(state, e);
     const call = callOf(state, e);
     call.late = { ...outcome(e), at: e.ms, status: e.status ?? "", conflict: !!e.conflict };
@@ -148,7 +148,7 @@ function outcome(e) {
   return { value: e.tool_result, ref: e.tool_result_ref ?? null, seq: e.seq };
 }
 
-// late counts an event that came after what it belongs to was over.
+// late counts an event that arrived after its call or message had ended.
 function late(state) {
   state.counts.afterEnd++;
   return [];
@@ -162,7 +162,7 @@ function notice(state, fields) {
   return [item];
 }
 
-// show appends to the timeline, and keeps it bounded.
+// show appends to the timeline and bounds its length.
 function show(state, item) {
   state.timeline.push(item);
   if (state.timeline.length < MAX_ITEMS + FORGET) return;
@@ -189,8 +189,8 @@ function runOf(state, e) {
 
 const messageKey = (e) => JSON.stringify([e.namespace ?? "", e.message_id ?? "", e.choice ?? 0]);
 
-// openMessage begins a message; ids repeat in real streams, so the newest of a
-// key is the one later events mean.
+// openMessage begins a message. Ids repeat in real streams: later events refer
+// to the newest message of a key.
 function openMessage(state, e) {
   const message = {
     kind: "message", id: e.message_id ?? "", namespace: e.namespace ?? "", choice: e.choice ?? 0, role: e.role ?? "",
@@ -244,7 +244,7 @@ function callOf(state, e) {
   return call;
 }
 
-// touch moves an open call on; a call that is over stays as it is.
+// touch updates an open call; a call that has ended is not changed.
 function touch(state, call, e, fields) {
   if (terminal(call.status)) return late(state);
   Object.assign(call, fields);
@@ -254,10 +254,9 @@ function touch(state, call, e, fields) {
   return [call, call.fresh && call.message];
 }
 
-// append adds text that begins at the given byte offset. What is already there
-// is not added again; text beyond a hole is left out and the hole marked, so
-// that text is always a true beginning. It returns false at the first sight of
-// a hole.
+// append adds text that begins at the given byte offset. It skips bytes that are
+// present already. It leaves out text after a gap and records the gap, so that
+// the text is always a true prefix. It returns false at the first gap.
 function append(into, text, offset = into.bytes) {
   if (offset > into.bytes) {
     const first = into.missing === 0;
@@ -272,7 +271,7 @@ function append(into, text, offset = into.bytes) {
   return true;
 }
 
-// cut leaves out the first n bytes of text.
+// cut returns text without its first n bytes.
 function cut(text, n) {
   let i = 0;
   for (const c of text) {
@@ -283,7 +282,7 @@ function cut(text, n) {
   return text.slice(i);
 }
 
-// utf8 gives the length of a text in bytes.
+// utf8 returns the length of a text in bytes.
 export function utf8(text) {
   let n = text.length;
   for (let i = 0; i < text.length; i++) {

@@ -1,26 +1,26 @@
-// The list of sessions: in the picker, and on the page while none is chosen.
+// The list of sessions: in the picker, and on the page if no session is chosen.
 
 import { el, say } from "./dom.js";
 import { ago } from "./words.js";
 
-const EVERY = 10_000, EVERY_QUIET = 60_000; // ms between looks at the list
+const EVERY = 10_000, EVERY_QUIET = 60_000; // ms between requests of the list
 const SHOWN = 200;
 
-// sessionOf reads the session out of the URL's fragment, "" where there is none.
+// sessionOf returns the session in the URL's fragment, "" if there is none.
 export function sessionOf(hash) {
   const pair = hash.slice(1).split("&").find((p) => p.startsWith("session="));
   try {
     return decodeURIComponent(pair?.slice("session=".length) ?? "");
   } catch {
-    return ""; // a broken escape names no session
+    return ""; // an invalid escape names no session
   }
 }
 
 export const hashOf = (session) => "#session=" + encodeURIComponent(session);
 
-// sessionList asks for the list, often while watched() says that somebody looks,
-// and fills every element of lists. onList(sessions, status) hears the result; null
-// for sessions means that they could not be had, and status is HTTP's or 0.
+// sessionList requests the list, more often while watched() is true, and fills
+// every element of lists. onList(sessions, status) receives the result; sessions
+// is null if the request failed, and status is the HTTP status or 0.
 export function sessionList(lists, { watched, current, onList }) {
   let timer = 0, shown = "";
 
@@ -67,7 +67,7 @@ async function ask() {
   }
 }
 
-// curl is the command that would produce events in a session.
+// curl returns a command that produces events in a session.
 export function curl(session) {
   const call = { index: 0, id: "call_1", function: { name: "get_weather", arguments: '{"city":"Oslo"}' } };
   const chunk = (delta, finish_reason) => ({ id: "msg_1", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] });

@@ -1,7 +1,7 @@
 // Server-sent events over fetch: a parser, and a subscription that reconnects.
 // The wire format is https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
 
-const MAX_FRAME = 16 << 20; // characters of one frame; more is no event stream of ours
+const MAX_FRAME = 16 << 20; // maximum number of characters of one frame; no event of a gateway is longer
 
 // parser returns {push(bytes)}. It calls on.frame({event, data, id}) for each
 // complete frame, on.comment(text) and on.retry(ms). Bytes may be cut anywhere.
@@ -9,7 +9,7 @@ const MAX_FRAME = 16 << 20; // characters of one frame; more is no event stream 
 export function parser(on, lastId = "") {
   const decoder = new TextDecoder();
   let line = ""; // the unfinished line
-  let afterCR = false; // a CR ended the last line: an LF now belongs to it
+  let afterCR = false; // a CR ended the last line: an LF that follows belongs to it
   let event = "", data = [], size = 0, id = lastId;
 
   function field(name, value) {
@@ -50,14 +50,14 @@ export function parser(on, lastId = "") {
   };
 }
 
-// backoff gives the milliseconds to wait before the given attempt (from 1):
-// full jitter below a doubling ceiling, and never quite nothing.
+// backoff returns the milliseconds to wait before the given attempt (from 1):
+// full jitter below a doubling ceiling, at least 250.
 export function backoff(attempt, base, random = Math.random) {
   const ceiling = Math.min(30_000, base * 2 ** Math.min(attempt - 1, 10));
   return Math.max(250, Math.round(random() * ceiling));
 }
 
-// complaint gives the words of an answer that is an error: {"error": text} or
+// complaint returns the text of an error answer: that of {"error": text}, or
 // else its status.
 export async function complaint(response) {
   const text = json(await response.text().catch(() => ""))?.error;
@@ -72,8 +72,8 @@ function json(text) {
   }
 }
 
-// verdict says what an HTTP status means: "" to read on, "retry", or the state
-// in which the subscription stops.
+// verdict returns the meaning of an HTTP status: "" to continue reading,
+// "retry", or the state in which the subscription stops.
 export function verdict(status) {
   if (status === 204) return "ended";
   if (status === 410) return "gone";
@@ -82,16 +82,16 @@ export function verdict(status) {
   return "refused";
 }
 
-// subscribe reads url until close() is called or the server says it is over.
+// subscribe reads url until close() is called or the server ends the stream.
 //
 //   onFrame({event, data, id})  every frame, in order
 //   onState({name, ...})        connecting, catching-up, live, ended, gone,
 //                               refused (both with {status, why}), reconnecting
 //                               {attempt, at, why}
-//   onBytes(n)                  what arrived
+//   onBytes(n)                  number of bytes received
 //
-// It resumes with Last-Event-ID. Silence of three heartbeats, whose length in
-// ms stream.open tells, means a dead pipe.
+// It resumes with Last-Event-ID. After a silence of three heartbeats, whose
+// interval in ms is in stream.open, it reconnects.
 export function subscribe(options) {
   const { url, onFrame, onState, onBytes, headers = {} } = options;
   const get = options.fetch ?? globalThis.fetch.bind(globalThis);
@@ -124,7 +124,7 @@ export function subscribe(options) {
     }
   }
 
-  // once makes one connection and returns when it is over: {stop: state} or {why, after}.
+  // once opens one connection and returns when it has ended: {stop: state} or {why, after}.
   async function once() {
     abort = new AbortController();
     let dog, silent = false;
@@ -174,9 +174,9 @@ export function subscribe(options) {
     }
   }
 
-  const finished = Promise.resolve().then(run); // after the caller holds what we return
+  const finished = Promise.resolve().then(run); // after the caller has the returned object
   return {
-    finished, // settles when the subscription has stopped for good
+    finished, // resolves when the subscription has stopped finally
     retryNow() { wake?.(); },
     close() { closed = true; abort?.abort(); wake?.(); },
   };

@@ -1,5 +1,5 @@
-// The conversation: runs, messages and notices in order, each drawn once and
-// then changed only where its record changed.
+// The conversation: runs, messages and notices in order. Each is drawn once, and
+// again only if its record has changed.
 
 import { el, icon, say, mark } from "./dom.js";
 import { createCard, where, agentOf } from "./card.js";
@@ -10,9 +10,9 @@ const RUN_ENDS = { completed: "Run completed", error: "Run failed", cancelled: "
 const RUN_ICONS = { completed: "check", error: "cross", cancelled: "stop", interrupted: "hand" };
 const USUAL_ENDS = new Set(["", "stop", "tool_calls", "tool_use", "end_turn", "function_call", "completed", "STOP"]);
 
-// timeline draws into root. draw(state, changed, until) draws what is new and
-// what changed until the given time of performance.now(); it empties changed as
-// it goes and returns whether all is drawn.
+// timeline draws into root. draw(state, changed, until) draws new and changed
+// items until the given time of performance.now(). It removes drawn items from
+// changed and returns whether all are drawn.
 export function timeline(root, actions) {
   const views = new Map(); // record → {node, update}
   const cards = new Map(); // call → card
@@ -58,7 +58,7 @@ export function timeline(root, actions) {
       }
       return true;
     },
-    // tick moves the timers of the calls given.
+    // tick updates the timers of the given calls.
     tick(calls, now) {
       for (const call of calls) cards.get(call)?.tick(now);
     },
@@ -101,7 +101,7 @@ function noticeView(n) {
   return { node, update() {} };
 }
 
-// targetOf writes what an input named.
+// targetOf returns the text for the target of an input.
 function targetOf(t) {
   const names = [...(t.tool_call_ids ?? []), ...(t.calls ?? [])];
   if (t.more) names.push(t.more + " more");
@@ -164,7 +164,7 @@ function textView(block) {
   return {
     node,
     update() {
-      // Text only ever grows.
+      // Text only grows.
       if (block.text.length > text.length) text.appendData(block.text.slice(text.length));
       node.classList.toggle("live", !block.done);
       if (thought) say(title, block.done ? "Reasoning" : "Reasoning…");

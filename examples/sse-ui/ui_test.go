@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// budget is what the whole page may weigh on its way to a browser, in bytes.
+// budget is the maximum compressed size of the whole page, in bytes.
 const budget = 60 << 10
 
-// TestModules runs the tests of the page's modules, which are node's.
+// TestModules runs the tests of the page's modules in node.
 func TestModules(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -30,6 +30,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
+// TestSize checks that the compressed page is smaller than budget.
 func TestSize(t *testing.T) {
 	var packed bytes.Buffer
 	raw := 0
@@ -47,11 +48,11 @@ func TestSize(t *testing.T) {
 	}
 	t.Logf("%-14s %6d bytes, %6d compressed", "all", raw, packed.Len())
 	if packed.Len() >= budget {
-		t.Errorf("the page weighs %d bytes compressed, want less than %d", packed.Len(), budget)
+		t.Errorf("the page has %d bytes compressed, want less than %d", packed.Len(), budget)
 	}
 }
 
-// TestNothingInline holds the page to what the policy default-src 'self' allows.
+// TestNothingInline checks that the page follows the policy default-src 'self'.
 func TestNothingInline(t *testing.T) {
 	forbidden := []struct{ what, in, pattern string }{
 		{"an inline script", ".html .svg", `<script(>|\s[^>]*>)\s*[^<\s]`},
@@ -65,7 +66,7 @@ func TestNothingInline(t *testing.T) {
 		{"a foreign address", ".html .css .js .svg", `(https?:)?//[a-z0-9-]+\.[a-z]`},
 		{"an import from elsewhere", ".css .js", `(?m)@import|^(import|export)\b.*from\s+["'][^.]|\bimport\(`},
 	}
-	// Names and references, not addresses anything is loaded from.
+	// Names and references; nothing is loaded from them.
 	harmless := strings.NewReplacer(
 		"http://www.w3.org/2000/svg", "",
 		"https://html.spec.whatwg.org/multipage/server-sent-events.html", "",
@@ -83,7 +84,8 @@ func TestNothingInline(t *testing.T) {
 	}
 }
 
-// TestLinks checks that all the page and its modules ask for is embedded.
+// TestLinks checks that every file, element and icon that the page and its
+// modules refer to exists.
 func TestLinks(t *testing.T) {
 	have := files(t)
 	link := regexp.MustCompile(`(?:from |src=|href=|import )"(?:\./)?([a-z]+\.[a-z]+)"`)
@@ -95,7 +97,7 @@ func TestLinks(t *testing.T) {
 		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
 			checked++
 			if _, ok := have[m[1]]; !ok {
-				t.Errorf("%s asks for %s, which is not embedded", name, m[1])
+				t.Errorf("%s refers to %s, which is not embedded", name, m[1])
 			}
 		}
 		for _, m := range ids.FindAllStringSubmatch(string(data), -1) {
@@ -116,7 +118,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// files gives what is embedded by name.
+// files returns the embedded files by name.
 func files(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}

@@ -1,6 +1,6 @@
-// A box that shows a text that may still grow: arguments or a result. Only
-// what is new is drawn, JSON is coloured as it comes, and a long text begins
-// collapsed.
+// A box with a text that may still grow: arguments or a result. Only the added
+// part is drawn, JSON is coloured incrementally, and a long text is collapsed at
+// first.
 
 import { el } from "./dom.js";
 import { highlighter } from "./json.js";
@@ -63,7 +63,7 @@ export function valueBox(label, limit) {
     node,
     show(next, asJSON) {
       if (next === text && asJSON === json) return;
-      // Text nearly always grows; anything else is drawn anew.
+      // Text usually grows; any other change redraws it.
       if (asJSON !== json || next.length < text.length || !next.startsWith(text)) clear();
       text = next, json = asJSON;
       draw();

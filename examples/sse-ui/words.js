@@ -1,4 +1,4 @@
-// What the page says about states, times and sizes, and the icon for each state.
+// Texts for states, times and sizes, and the icon of each state.
 
 const STATES = {
   building_args: ["Arguments streaming", "pen"],
@@ -23,7 +23,7 @@ const BECAUSE = {
   lost: "its inputs were lost",
 };
 
-// state gives {word, icon, because} for a call.
+// state returns {word, icon, because} for a call.
 export function state(call) {
   const [word, icon] = STATES[call.status] ?? [call.status, "run"];
   const because = call.reason ? BECAUSE[call.reason.code] ?? call.reason.code ?? "" : call.status === "awaiting_input" ? call.waitsFor : "";
@@ -31,7 +31,7 @@ export function state(call) {
   return { word, icon, because };
 }
 
-// duration writes milliseconds as people say them: 840 ms, 3.2 s, 41 s, 2 min 05 s.
+// duration formats milliseconds: 840 ms, 3.2 s, 41 s, 2 min 05 s.
 export function duration(ms) {
   ms = Math.max(0, ms);
   if (ms < 1_000) return Math.round(ms) + " ms";
@@ -42,7 +42,7 @@ export function duration(ms) {
   return Math.floor(s / 3_600) + " h " + String(Math.floor((s % 3_600) / 60)).padStart(2, "0") + " min";
 }
 
-// elapsed is duration for a timer that runs: it does not flicker between milliseconds.
+// elapsed formats a running timer, without milliseconds, which would flicker.
 export function elapsed(ms) {
   return ms < 9_950 ? (Math.max(0, ms) / 1_000).toFixed(1) + " s" : duration(ms);
 }
@@ -67,7 +67,7 @@ export function time(ms) {
 
 export const plural = (n, one, many = one + "s") => n + " " + (n === 1 ? one : many);
 
-// tally says how the calls of a session stand, shortest first word first.
+// tally returns the number of calls of a session in each state.
 export function tally(t) {
   const parts = [
     [t.open, "open"], [t.completed, "succeeded"], [t.error, "failed"],

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/internal/inputs"
+
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -20,7 +22,7 @@ func TestAdoptStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, before, before.InputPub("s", KindDelta, "1", nil, []byte("kept")))
+	must(t, before, before.InputPub("s", inputs.Delta, "1", nil, []byte("kept")))
 	before.Close()
 	s.stop()
 

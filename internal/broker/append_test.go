@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"streamer/internal/events"
@@ -52,7 +53,7 @@ func TestForged(t *testing.T) {
 	if seq != late || last.Seq != first || err != nil {
 		t.Errorf("chain end: got %d, event %d, %v, want %d, event %d", seq, last.Seq, err, late, first)
 	}
-	if _, err := b.Event(deadline(t), "s", late); !errors.Is(err, ErrNotFound) {
+	if _, err := b.Event(deadline(t), "s", late); !errors.Is(err, events.ErrNotFound) {
 		t.Errorf("a forged event by its sequence: got %v, want ErrNotFound", err)
 	}
 	must(t, b, event(b, "s", 2, late))
@@ -60,12 +61,19 @@ func TestForged(t *testing.T) {
 	for _, f := range []*follower{live, everything, after} {
 		f.want(1, 2)
 	}
+	var genuine []uint64
+	if err := b.Events(deadline(t), "s", 0, func(r events.Record) error { genuine = append(genuine, r.ID.Seq); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if want := []uint64{1, 2}; !slices.Equal(genuine, want) {
+		t.Errorf("Events: got ids %v, want %v", genuine, want)
+	}
 	var told []string
-	if err := b.Events(deadline(t), "s", 0, func(s Stored) error { told = append(told, s.Forged); return nil }); err != nil {
+	if err := b.Messages(deadline(t), "s", 0, func(m Message) error { told = append(told, m.Forged); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(told) != 5 || told[0] == "" || told[1] != "" || told[2] != "stored without a condition" || told[3] == "" || told[4] != "" {
-		t.Errorf("Events: got %q, want that messages 1, 3 and 4 are forged", told)
+		t.Errorf("Messages: got %q, want that messages 1, 3 and 4 are forged", told)
 	}
 }
 

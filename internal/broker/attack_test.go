@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -109,7 +110,7 @@ func seed(t *testing.T, b *Broker) {
 	p := b.Partition(target)
 	state, _ := b.SavePub(p, target, 0, nil, []byte("{}"))
 	pubs := append(b.BlobPubs(events.NewBlob([]byte("a large value"))), state, b.RulesPub(p, "r", []byte("{}")), b.ClockPub(target, "c", []byte("{}")),
-		b.InputPub(target, KindDelta, "d", nil, []byte("{}")), event(b, target, 1, 0))
+		b.InputPub(target, inputs.Delta, "d", nil, []byte("{}")), event(b, target, 1, 0))
 	for _, p := range pubs {
 		must(t, b, p)
 	}

@@ -24,7 +24,7 @@ func (b *Broker) BlobPubs(blob events.Blob) []*Pub {
 	return pubs
 }
 
-// Blob reads a blob and checks its digests: ErrNotFound where a chunk has
+// Blob reads a blob and checks its digests: events.ErrNotFound where a chunk has
 // expired, ErrDamaged where another value is stored in its place or no blob can
 // have such a reference.
 func (b *Broker) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
@@ -58,7 +58,7 @@ func (b *Broker) chunk(ctx context.Context, digest string) ([]byte, error) {
 		return nil, err
 	}
 	if m == nil {
-		return nil, fmt.Errorf("%w: chunk %s", ErrNotFound, digest)
+		return nil, fmt.Errorf("%w: chunk %s", events.ErrNotFound, digest)
 	}
 	if sum := sha256.Sum256(m.Data); hex.EncodeToString(sum[:]) != digest {
 		return nil, b.damaged("chunk "+digest, m.Subject, m.Sequence, "the stored value has another digest")

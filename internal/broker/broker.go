@@ -47,8 +47,6 @@ var (
 	ErrFull = errors.New("broker: stream is full")
 	// ErrClosed answers what was under way when the broker was closed.
 	ErrClosed = errors.New("broker: closed")
-	// ErrNotFound is a message, blob or event that is not stored (any more).
-	ErrNotFound = errors.New("broker: not found")
 	// ErrDamaged is a snapshot, checkpoint or blob in whose place something else
 	// is stored, or that cannot be read. The error names it.
 	ErrDamaged = errors.New("broker: damaged")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -158,8 +159,8 @@ func TestBuilders(t *testing.T) {
 	if want := fmt.Sprintf("_llm.%d.s.clock", b.Partition("s")); own.Subject != want || own.Header.Get("Nats-Msg-Id") != "s:clock:1" {
 		t.Errorf("ClockPub: got %+v, want subject %s", own, want)
 	}
-	header := nats.Header{"Streamer-Format": {"openai"}}
-	in := b.InputPub("s", KindDelta, "s:delta:1", header, nil)
+	header := inputs.Header{"Streamer-Format": {"openai"}}
+	in := b.InputPub("s", inputs.Delta, "s:delta:1", header, nil)
 	if in.Subject != "llm.s.delta" || in.Header.Get("Streamer-Format") != "openai" || len(header) != 1 {
 		t.Errorf("InputPub: got %+v; the caller's header is now %v", in, header)
 	}
@@ -536,7 +537,7 @@ func TestCloseAnswersWhatIsInFlight(t *testing.T) {
 	s.stop()
 	acks := make(chan Ack, 10)
 	for i := range 10 {
-		b.Publish(b.InputPub("s", KindEnd, strconv.Itoa(i), nil, nil), acks)
+		b.Publish(b.InputPub("s", inputs.End, strconv.Itoa(i), nil, nil), acks)
 	}
 	b.Close()
 	for range 10 {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"streamer/internal/inputs"
 )
 
 // All servers of a process share one ticker, which lives as long as one of them
@@ -70,7 +72,7 @@ func TestLongSilence(t *testing.T) {
 		p := b.Partition("s")
 		var at time.Time
 		began := time.Now()
-		timer := time.AfterFunc(time.Hour, func() { b.Publish(b.InputPub("s", KindEnd, "1", nil, nil), make(chan Ack, 1)) })
+		timer := time.AfterFunc(time.Hour, func() { b.Publish(b.InputPub("s", inputs.End, "1", nil, nil), make(chan Ack, 1)) })
 		defer timer.Stop()
 		err := b.Inputs(context.Background(), p, 1, func(batch []Input, _ uint64, _ bool) error {
 			if len(batch) == 0 {

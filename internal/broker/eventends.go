@@ -19,12 +19,12 @@ func (b *Broker) FirstEvent(ctx context.Context, token string) (Stored, error) {
 		if err != nil || m == nil {
 			return Stored{}, err
 		}
-		s := b.storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
+		s := b.logged(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
 		if s.Forged == "" {
 			if s.Prev == forged {
 				s.Prev = 0
 			}
-			return s, nil
+			return s.Record, nil
 		}
 		seq, forged = m.Sequence+1, m.Sequence
 	}
@@ -40,9 +40,9 @@ func (b *Broker) RecentEvents(ctx context.Context, d time.Duration) (map[int]Sto
 		return tops, err
 	}
 	err = b.waiting(ctx, reading{stream: streamEvents, headers: true, since: state.LastAt.Add(-d)}, func(m stored) error {
-		s := b.storedEvent(m)
+		s := b.logged(m)
 		if p := b.Partition(s.Token); s.Forged == "" && s.ID.After(tops[p].ID) {
-			tops[p] = s
+			tops[p] = s.Record
 		}
 		return nil
 	})
@@ -52,7 +52,7 @@ func (b *Broker) RecentEvents(ctx context.Context, d time.Duration) (map[int]Sto
 		}
 		var m *nats.RawStreamMsg
 		if m, err = b.message(ctx, streamEvents, map[string]any{"seq": s.Seq}); m != nil {
-			tops[p] = b.storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
+			tops[p] = b.logged(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data}).Record
 		}
 	}
 	return tops, err
@@ -62,7 +62,7 @@ func (b *Broker) RecentEvents(ctx context.Context, d time.Duration) (map[int]Sto
 // events stored since t.
 func (b *Broker) TopEvent(ctx context.Context, p int, t time.Time) (top events.ID, err error) {
 	err = b.waiting(ctx, reading{stream: streamEvents, headers: true, since: t}, func(m stored) error {
-		s := b.storedEvent(m)
+		s := b.logged(m)
 		if s.Forged == "" && s.ID.After(top) && b.Partition(s.Token) == p {
 			top = s.ID
 		}

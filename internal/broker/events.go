@@ -6,28 +6,22 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"streamer/internal/events"
 
 	"github.com/nats-io/nats.go"
 )
 
-// Stored is one message of the event log.
-type Stored struct {
-	Seq     uint64
-	Prev    uint64 // sequence of the session's event before it, 0 if it is the first
+// Stored is one event of the event log.
+type Stored = events.Record
+
+// Message is one message of the event log. It is an event unless it is forged.
+type Message struct {
+	events.Record
 	Subject string
-	Token   string
-	Type    events.Type // Synthetic for a synthetic message
-	ID      events.ID
-	Call    string
-	At      time.Time // when the server stored it
-	Header  nats.Header
-	Data    []byte
-	// Forged says why the message is no event, "" if it is one. What streamer
-	// appends bears an id and the condition it was stored under; anything else
-	// on a chain was published by somebody who should not be allowed to.
+	// Forged is the reason why the message is no event, "" if it is one. An
+	// event has an id and the condition under which it was stored. A message
+	// without them was published by a client that should not have the permission.
 	Forged string
 
 	linked bool // Prev is known
@@ -46,9 +40,8 @@ func (b *Broker) ChainLast(ctx context.Context, token string) (seq uint64, last 
 		if m == nil || err != nil {
 			return 0, Stored{}, err
 		}
-		last = b.storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
-		if last.Forged == "" {
-			return m.Sequence, last, nil
+		if end := b.logged(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data}); end.Forged == "" {
+			return m.Sequence, end.Record, nil
 		}
 		last, reached, err := b.lastGenuine(ctx, token, m.Sequence)
 		if err != nil || reached {
@@ -87,17 +80,17 @@ func (b *Broker) noEnd(ctx context.Context, token string) (*nats.RawStreamMsg, e
 // false where the chain was not read up to there: a replica may lag, and what
 // it lacks must not be appended again.
 func (b *Broker) lastGenuine(ctx context.Context, token string, seq uint64) (last Stored, reached bool, err error) {
-	err = b.history(ctx, token, 0, func(s Stored) error {
-		reached = reached || s.Seq == seq
-		if s.Forged == "" && s.Seq < seq {
-			last = s
+	err = b.history(ctx, token, 0, func(m Message) error {
+		reached = reached || m.Seq == seq
+		if m.Forged == "" && m.Seq < seq {
+			last = m.Record
 		}
 		return nil
 	})
 	return last, reached, err
 }
 
-// Event reads one event of a session by its sequence: ErrNotFound if there is
+// Event reads one event of a session by its sequence: events.ErrNotFound if there is
 // none, or it is another session's.
 func (b *Broker) Event(ctx context.Context, token string, seq uint64) (Stored, error) {
 	if seq > 0 { // the server takes 0 for no sequence at all
@@ -106,19 +99,28 @@ func (b *Broker) Event(ctx context.Context, token string, seq uint64) (Stored, e
 			return Stored{}, err
 		}
 		if m != nil && sessionOf(m.Subject) == token {
-			s := b.storedEvent(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data})
-			if s.Forged == "" {
-				return s, nil
+			if s := b.logged(stored{m.Sequence, m.Time, m.Subject, m.Header, m.Data}); s.Forged == "" {
+				return s.Record, nil
 			}
 		}
 	}
-	return Stored{}, fmt.Errorf("%w: event %d of session %s", ErrNotFound, seq, token)
+	return Stored{}, fmt.Errorf("%w: event %d of session %s", events.ErrNotFound, seq, token)
 }
 
 // Events reads the events after sequence after, of one session or, with token
-// "", of all, in order up to the log's present end. Forged messages are among
-// them, and say so. It returns fn's error or ctx's.
-func (b *Broker) Events(ctx context.Context, token string, after uint64, fn func(Stored) error) error {
+// "", of all, in order up to the log's present end. Forged messages are skipped.
+// It returns fn's error or ctx's.
+func (b *Broker) Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error {
+	return b.Messages(ctx, token, after, func(m Message) error {
+		if m.Forged != "" {
+			return nil
+		}
+		return fn(m.Record)
+	})
+}
+
+// Messages reads what Events reads, and the forged messages too.
+func (b *Broker) Messages(ctx context.Context, token string, after uint64, fn func(Message) error) error {
 	if token != "" { // a consumer is dear where there is nothing to read
 		m, err := b.lastMessage(ctx, streamEvents, chain(token))
 		if err != nil || m == nil || m.Sequence <= after {
@@ -128,12 +130,12 @@ func (b *Broker) Events(ctx context.Context, token string, after uint64, fn func
 	return b.history(ctx, token, after, fn)
 }
 
-func (b *Broker) history(ctx context.Context, token string, after uint64, fn func(Stored) error) error {
+func (b *Broker) history(ctx context.Context, token string, after uint64, fn func(Message) error) error {
 	r := eventReading(token, nil)
 	if token == "" {
 		r.credit = sweepCredit // tools read the whole log, one at a time
 	}
-	return b.readToEnd(ctx, r, after+1, func(m stored) error { return fn(b.storedEvent(m)) })
+	return b.readToEnd(ctx, r, after+1, func(m stored) error { return fn(b.logged(m)) })
 }
 
 // tailRead is how many bytes of a session's history are asked for at once, and
@@ -150,20 +152,12 @@ func eventReading(token string, deliver func([]stored, uint64) error) reading {
 	return r
 }
 
-func (b *Broker) eachEvent(batch []stored, fn func(Stored) error) error {
-	for _, m := range batch {
-		if err := fn(b.storedEvent(m)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// storedEvent reads subject and headers of a message of the event log.
-func (b *Broker) storedEvent(m stored) Stored {
-	s := Stored{Seq: m.seq, At: m.at, Subject: m.subject, Token: sessionOf(m.subject), Header: m.header, Data: m.data}
-	s.Type = events.Type(m.subject[strings.LastIndexByte(m.subject, '.')+1:])
-	s.Call = m.header.Get(events.HeaderCall)
+// logged reads subject and headers of a message of the event log.
+func (b *Broker) logged(m stored) Message {
+	s := Message{Subject: m.subject, Record: events.Record{
+		Seq: m.seq, At: m.at, Token: sessionOf(m.subject), Call: m.header.Get(events.HeaderCall), Data: m.data,
+		Type: events.Type(m.subject[strings.LastIndexByte(m.subject, '.')+1:]),
+	}}
 	var err error
 	if prev := m.header.Get(headerPrev); prev != "" {
 		s.Prev, err = strconv.ParseUint(prev, 10, 64)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/inputs"
+
 	"github.com/nats-io/nats.go"
 )
 
@@ -88,7 +90,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 	eventually(t, b, "disconnected", func() bool { return !b.Connected() })
 	acks := make(chan Ack, 50)
 	for i := range cap(acks) {
-		b.Publish(b.InputPub("s", KindEnd, fmt.Sprint(i), nil, nil), acks)
+		b.Publish(b.InputPub("s", inputs.End, fmt.Sprint(i), nil, nil), acks)
 	}
 	asked := make(chan error, 5)
 	for range cap(asked) {

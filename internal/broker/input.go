@@ -4,31 +4,17 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
-	"github.com/nats-io/nats.go"
+	"streamer/internal/inputs"
 )
 
 // Input is one message of the input log.
-type Input struct {
-	Seq       uint64
-	At        time.Time // when the server stored it
-	Token     string    // of the session, as it came; "" for KindRules
-	Kind      string    // "" if the subject is none of the contract's
-	Partition int
-	// Foreign reports that the message is in a partition its token does not
-	// belong to, on no subject of the contract, or on one of streamer's own and
-	// not written by it: skip and count it.
-	Foreign bool
-	Subject string
-	Header  nats.Header
-	Data    []byte
-}
+type Input = inputs.Input
 
 // subjectProbe is where probes are stored: in no partition, and so in the log of
 // none. Only where there is one partition, which is read without a filter, they
-// are delivered, as KindProbe and Foreign.
+// are delivered, as inputs.Probe and Foreign.
 const subjectProbe = "_llm.probe"
 
 // longestToken bounds a token that can be answered, even to refuse it: a line
@@ -45,9 +31,9 @@ func answerable(token string) bool {
 
 // input reads what the subject tells: _llm.<p>.<token>.<kind> or _llm.<p>.rules.
 func (b *Broker) input(m stored, partition int) Input {
-	in := Input{Seq: m.seq, At: m.at, Subject: m.subject, Header: m.header, Data: m.data, Partition: partition, Foreign: true}
+	in := Input{Seq: m.seq, At: m.at, Subject: m.subject, Header: inputs.Header(m.header), Data: m.data, Partition: partition, Foreign: true}
 	if m.subject == subjectProbe {
-		in.Kind = KindProbe
+		in.Kind = inputs.Probe
 		return in
 	}
 	p, rest := partitionOf(m.subject)
@@ -56,11 +42,11 @@ func (b *Broker) input(m stored, partition int) Input {
 	}
 	token, kind, more := strings.Cut(rest, ".")
 	switch {
-	case !more && token == KindRules:
-		in.Kind, in.Foreign = KindRules, !b.ours(m)
-	case more && knownKind(kind):
-		in.Token, in.Kind = token, kind
-		in.Foreign = b.Partition(token) != partition || !answerable(token) || kind == KindClock && !b.ours(m)
+	case !more && token == string(inputs.Rules):
+		in.Kind, in.Foreign = inputs.Rules, !b.ours(m)
+	case more && inputs.Kind(kind).OfSession():
+		in.Token, in.Kind = token, inputs.Kind(kind)
+		in.Foreign = b.Partition(token) != partition || !answerable(token) || in.Kind == inputs.Clock && !b.ours(m)
 	}
 	return in
 }
@@ -68,12 +54,12 @@ func (b *Broker) input(m stored, partition int) Input {
 // IsInput reports whether the message at a sequence of the input log is an input
 // of a session and kind. It reports true where there is no message any more:
 // then whatever was there has been read.
-func (b *Broker) IsInput(ctx context.Context, seq uint64, token, kind string) (bool, error) {
+func (b *Broker) IsInput(ctx context.Context, seq uint64, token string, kind inputs.Kind) (bool, error) {
 	m, err := b.message(ctx, streamInputs, map[string]any{"seq": seq})
 	if err != nil || m == nil {
 		return err == nil, err
 	}
-	return m.Subject == partitionRoot(b.Partition(token))+token+"."+kind, nil
+	return m.Subject == partitionRoot(b.Partition(token))+token+"."+string(kind), nil
 }
 
 // ours reports whether streamer wrote an input that only it may write.
@@ -94,12 +80,4 @@ func partitionOf(subject string) (partition int, rest string) {
 		return 1 << 30, ""
 	}
 	return p, rest
-}
-
-func knownKind(kind string) bool {
-	switch kind {
-	case KindDelta, KindResult, KindProgress, KindInterrupt, KindEnd, KindClock:
-		return true
-	}
-	return false
 }

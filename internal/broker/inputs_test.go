@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
+	"streamer/internal/inputs"
 )
 
 var errEnough = errors.New("enough")
@@ -40,7 +40,7 @@ func fill(t testing.TB, b *Broker, n, sessions int, data []byte) {
 	t.Helper()
 	acks := make(chan Ack, n)
 	for i := range n {
-		b.Publish(b.InputPub("s"+strconv.Itoa(i%sessions), KindDelta, "m"+strconv.Itoa(i), nil, data), acks)
+		b.Publish(b.InputPub("s"+strconv.Itoa(i%sessions), inputs.Delta, "m"+strconv.Itoa(i), nil, data), acks)
 	}
 	for range n {
 		if a := <-acks; a.Err != nil {
@@ -60,7 +60,7 @@ func TestInputs(t *testing.T) {
 				total += len(all)
 				last := uint64(0)
 				for _, in := range all {
-					if in.Seq <= last || in.Foreign || in.Partition != p || in.Kind != KindDelta || b.Partition(in.Token) != p || string(in.Data) != `{}` || time.Since(in.At) > time.Minute {
+					if in.Seq <= last || in.Foreign || in.Partition != p || in.Kind != inputs.Delta || b.Partition(in.Token) != p || string(in.Data) != `{}` || time.Since(in.At) > time.Minute {
 						t.Fatalf("partition %d: got %+v after sequence %d", p, in, last)
 					}
 					last = in.Seq
@@ -87,7 +87,7 @@ func TestInputKinds(t *testing.T) {
 	p := b.Partition("s")
 	wrong := (p + 1) % 4
 	for _, pub := range []*Pub{
-		b.InputPub("s", KindResult, "1", nats.Header{"Streamer-Format": {"x"}}, nil),
+		b.InputPub("s", inputs.Result, "1", inputs.Header{"Streamer-Format": {"x"}}, nil),
 		b.ClockPub("s", "2", nil),
 		b.RulesPub(p, "3", nil),
 		{Subject: fmt.Sprintf("_llm.%d.s.delta", wrong)},
@@ -133,11 +133,11 @@ func TestInputsOfAnEmptyStreamThenLive(t *testing.T) {
 			if len(all) != 0 || next != 1 || !caughtUp {
 				t.Errorf("first call: got %d inputs, next %d, caught up %v, want none, 1, true", len(all), next, caughtUp)
 			}
-			b.Publish(b.InputPub("s", KindEnd, "1", nil, nil), make(chan Ack, 1))
+			b.Publish(b.InputPub("s", inputs.End, "1", nil, nil), make(chan Ack, 1))
 		}
 		return len(all) == 1
 	})
-	if all[0].Seq != 1 || all[0].Kind != KindEnd {
+	if all[0].Seq != 1 || all[0].Kind != inputs.End {
 		t.Errorf("got %+v", all[0])
 	}
 }
@@ -326,7 +326,7 @@ func TestQuietIsNoLoss(t *testing.T) {
 			if err := b.ask(deadline(t), apiPurge+streamInputs, map[string]any{"seq": 11}, &failure{}); err != nil {
 				t.Error(err)
 			}
-			must(t, b, b.InputPub(token, KindEnd, "end", nil, nil))
+			must(t, b, b.InputPub(token, inputs.End, "end", nil, nil))
 		}
 		return len(all) > 0
 	})
@@ -364,7 +364,7 @@ func TestInputsThroughRestarts(t *testing.T) {
 	acks := make(chan Ack, n)
 	send := func(from, to int) {
 		for i := from; i < to; i++ {
-			b.Publish(b.InputPub("s", KindDelta, fmt.Sprint("m", i), nil, nil), acks)
+			b.Publish(b.InputPub("s", inputs.Delta, fmt.Sprint("m", i), nil, nil), acks)
 		}
 	}
 	send(0, n/(restarts+1))

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"streamer/internal/inputs"
 )
 
 // An outage is a problem after some seconds, for as long as publishes fail, and
@@ -50,7 +52,7 @@ func TestOutage(t *testing.T) {
 func TestFullStream(t *testing.T) {
 	inBubble(t, Options{MaxBytes: 4 << 10, Partitions: 1}, func(t *testing.T, b *Broker) {
 		input := func(id string, size int) Ack {
-			p := b.InputPub("s", KindDelta, id, nil, make([]byte, size))
+			p := b.InputPub("s", inputs.Delta, id, nil, make([]byte, size))
 			p.RefuseFull = true
 			return b.PublishWait(deadline(t), p)
 		}
@@ -94,13 +96,13 @@ func TestProbeIsSkipped(t *testing.T) {
 	for _, partitions := range []int{1, 2} {
 		b := start(t, Options{Partitions: partitions})
 		must(t, b, &Pub{Subject: subjectProbe})
-		must(t, b, b.InputPub("s", KindEnd, "1", nil, nil))
+		must(t, b, b.InputPub("s", inputs.End, "1", nil, nil))
 		err := b.Inputs(deadline(t), b.Partition("s"), 1, func(batch []Input, _ uint64, _ bool) error {
 			for _, in := range batch {
 				if in.Token == "s" {
 					return errEnough
 				}
-				if partitions > 1 || in.Kind != KindProbe || !in.Foreign {
+				if partitions > 1 || in.Kind != inputs.Probe || !in.Foreign {
 					t.Errorf("of %d partitions: got %+v, want no input", partitions, in)
 				}
 			}

@@ -5,20 +5,9 @@ import (
 	"strconv"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go"
-)
-
-// Kinds of inputs. Clients publish the first five, streamer the others.
-const (
-	KindDelta     = "delta"
-	KindResult    = "result"
-	KindProgress  = "progress"
-	KindInterrupt = "interrupt"
-	KindEnd       = "end"
-	KindClock     = "clock"
-	KindRules     = "rules"
-	KindProbe     = "probe" // of no session; it changes nothing
 )
 
 // Headers of NATS, from its ADR-4, ADR-22 and ADR-43. The condition's header
@@ -33,27 +22,19 @@ const (
 	headerSubject = "Nats-Subject"
 )
 
-// maxTrace bounds a value of the trace context: it comes from outside, and
-// must not be what makes an event too large.
-const maxTrace = 1 << 10
-
-// traceHeaders are carried from an input to its events (W3C Trace Context and
-// Baggage); no other header of a client's may become one of ours.
-var traceHeaders = [...]string{"traceparent", "tracestate", "baggage"}
-
 // EventPub appends an event to the chain of its session's token. Of e it uses
 // Type, EventID and Call; body is what e.Body gave. prev is the sequence of
 // the chain's last message, 0 if it is empty. trace is the trace context to
-// carry: of its keys traceparent, tracestate and baggage count.
+// carry: only the keys in inputs.TraceHeaders count.
 func (b *Broker) EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *Pub {
 	h := make(nats.Header, 4+len(trace))
-	values := make([]string, 0, 4+len(traceHeaders)) // of all headers: one allocation
+	values := make([]string, 0, 4+len(trace)) // of all headers: one allocation
 	set := func(k, v string) {
 		values = append(values, v)
 		h[k] = values[len(values)-1 : len(values) : len(values)]
 	}
-	for _, k := range traceHeaders {
-		if v := trace[k]; v != "" && len(v) <= maxTrace {
+	for _, k := range inputs.TraceHeaders() {
+		if v := trace[k]; v != "" && len(v) <= inputs.MaxTrace {
 			set(k, v)
 		}
 	}
@@ -77,23 +58,23 @@ func chain(token string) string { return "toolcalls." + token + ".>" }
 
 // InputPub publishes an input as a client would, on llm.<token>.<kind>; kind
 // is one of the first five. msgID must be unique in the stream.
-func (b *Broker) InputPub(token, kind, msgID string, header nats.Header, data []byte) *Pub {
+func (b *Broker) InputPub(token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) *Pub {
 	h := make(nats.Header, len(header)+1)
 	for k, v := range header {
 		h[k] = slices.Clone(v)
 	}
 	h[headerMsgID] = []string{msgID}
-	return &Pub{Subject: "llm." + token + "." + kind, Header: h, Data: data}
+	return &Pub{Subject: "llm." + token + "." + string(kind), Header: h, Data: data}
 }
 
 // ClockPub publishes a clock input of a session.
 func (b *Broker) ClockPub(token, msgID string, data []byte) *Pub {
-	return b.ownInput(partitionRoot(b.Partition(token))+token+"."+KindClock, msgID, data)
+	return b.ownInput(partitionRoot(b.Partition(token))+token+"."+string(inputs.Clock), msgID, data)
 }
 
 // RulesPub publishes a change of settings of partition p.
 func (b *Broker) RulesPub(p int, msgID string, data []byte) *Pub {
-	return b.ownInput(partitionRoot(p)+KindRules, msgID, data)
+	return b.ownInput(partitionRoot(p)+string(inputs.Rules), msgID, data)
 }
 
 func (b *Broker) ownInput(subject, msgID string, data []byte) *Pub {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"streamer/internal/inputs"
 )
 
 // Witness identifies an input. Its sequence alone does not: after a power loss,
@@ -145,13 +147,13 @@ func (b *Broker) InputAfter(ctx context.Context, t time.Time) (seq uint64, err e
 
 // RulesInputs reads the changes of settings of a partition that are in the log.
 func (b *Broker) RulesInputs(ctx context.Context, p int, fn func(*Input) error) error {
-	return b.inputs(ctx, p, partitionRoot(p)+KindRules, fn)
+	return b.inputs(ctx, p, partitionRoot(p)+string(inputs.Rules), fn)
 }
 
 // LastRules reads the last change of settings of a partition; ok is false where
 // the log has none.
 func (b *Broker) LastRules(ctx context.Context, p int) (in Input, ok bool, err error) {
-	m, err := b.lastMessage(ctx, streamInputs, partitionRoot(p)+KindRules)
+	m, err := b.lastMessage(ctx, streamInputs, partitionRoot(p)+string(inputs.Rules))
 	if err != nil || m == nil {
 		return Input{}, false, err
 	}

@@ -55,7 +55,7 @@ func (b *Broker) state(ctx context.Context, m stored) (State, error) {
 	}
 	data, err := b.stateData(ctx, m)
 	switch {
-	case errors.Is(err, errUnreadable), errors.Is(err, ErrNotFound), errors.Is(err, ErrDamaged):
+	case errors.Is(err, errUnreadable), errors.Is(err, events.ErrNotFound), errors.Is(err, ErrDamaged):
 		return s, b.damaged(what, m.subject, m.seq, err)
 	case err != nil:
 		return State{}, fmt.Errorf("broker: %s: %w", what, err)

@@ -144,7 +144,7 @@ func TestBlob(t *testing.T) {
 	blob := events.NewBlob(bytes.Repeat([]byte("streams"), 30_000))
 	pubs := b.BlobPubs(blob)
 	must(t, b, pubs[0])
-	if _, err := b.Blob(deadline(t), blob.Ref); !errors.Is(err, ErrNotFound) {
+	if _, err := b.Blob(deadline(t), blob.Ref); !errors.Is(err, events.ErrNotFound) {
 		t.Errorf("with one chunk of %d: got %v, want ErrNotFound", len(pubs), err)
 	}
 	for range 2 { // twice is harmless

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"streamer/internal/events"
 )
 
 // Bounds of what waits for one tail. Beyond them it reads the log again.
@@ -22,12 +24,12 @@ const (
 )
 
 // Tail reads the events after sequence after, of one session or, with token
-// "", of all: first the history with live false, then once fn(Stored{}, true),
+// "", of all: first the history with live false, then once fn(events.Record{}, true),
 // then what comes, for ever, with live true. No event is left out and none
 // comes twice; forged messages are passed over. Tails of one session share a
 // NATS subscription; a slow fn holds up only its own. after must not be beyond the log's end (EventBounds): what
 // is stored up to it is never given. Tail returns fn's error or ctx's.
-func (b *Broker) Tail(ctx context.Context, token string, after uint64, fn func(s Stored, live bool) error) error {
+func (b *Broker) Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error {
 	if token == "" {
 		return b.tailAll(ctx, after, fn)
 	}
@@ -44,29 +46,28 @@ func (b *Broker) Tail(ctx context.Context, token string, after uint64, fn func(s
 	if err := t.catchUp(ctx, false); err != nil {
 		return err
 	}
-	if err := fn(Stored{}, true); err != nil {
+	if err := fn(events.Record{}, true); err != nil {
 		return err
 	}
 	return t.follow(ctx, w)
 }
 
 // tailAll reads the log itself: one consumer for everything is cheap.
-func (b *Broker) tailAll(ctx context.Context, after uint64, fn func(s Stored, live bool) error) error {
+func (b *Broker) tailAll(ctx context.Context, after uint64, fn func(e events.Record, live bool) error) error {
 	live := false
 	return b.read(ctx, eventReading("", func(batch []stored, pending uint64) error {
-		if err := b.eachEvent(batch, func(s Stored) error {
-			if s.Forged != "" {
-				return nil
+		for _, m := range batch {
+			if s := b.logged(m); s.Forged == "" {
+				if err := fn(s.Record, live); err != nil {
+					return err
+				}
 			}
-			return fn(s, live)
-		}); err != nil {
-			return err
 		}
 		if pending > 0 || live {
 			return nil
 		}
 		live = true
-		return fn(Stored{}, true)
+		return fn(events.Record{}, true)
 	}), after+1)
 }
 
@@ -88,26 +89,26 @@ type tail struct {
 	b     *Broker
 	token string
 	last  uint64 // sequence of the last event given to fn
-	fn    func(Stored, bool) error
+	fn    func(events.Record, bool) error
 	wake  chan struct{}
 
 	mu    sync.Mutex
-	queue []*Stored
+	queue []*Message
 	bytes int
 	lost  bool // something did not come or had no room
 }
 
 // catchUp reads from the log what is behind last.
 func (t *tail) catchUp(ctx context.Context, live bool) error {
-	return t.b.Events(ctx, t.token, t.last, func(s Stored) error { return t.give(s, live) })
+	return t.b.Messages(ctx, t.token, t.last, func(s Message) error { return t.give(s, live) })
 }
 
-func (t *tail) give(s Stored, live bool) error {
+func (t *tail) give(s Message, live bool) error {
 	t.last = s.Seq
 	if s.Forged != "" {
 		return nil
 	}
-	return t.fn(s, live)
+	return t.fn(s.Record, live)
 }
 
 // follow gives what comes, and reads the log where something did not.
@@ -165,7 +166,7 @@ func (t *tail) fill(ctx context.Context, seq uint64) error {
 }
 
 // put queues an event without ever waiting.
-func (t *tail) put(s *Stored) {
+func (t *tail) put(s *Message) {
 	t.mu.Lock()
 	switch {
 	case t.lost:
@@ -187,7 +188,7 @@ func (t *tail) lose() {
 	t.poke()
 }
 
-func (t *tail) takeAll() (queue []*Stored, lost bool) {
+func (t *tail) takeAll() (queue []*Message, lost bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	queue, lost = t.queue, t.lost

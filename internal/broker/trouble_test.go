@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/inputs"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
@@ -42,7 +44,7 @@ func TestCountsOfARestart(t *testing.T) {
 			return nil
 		})
 	}()
-	must(t, b, b.InputPub("s", KindEnd, "1", nil, nil))
+	must(t, b, b.InputPub("s", inputs.End, "1", nil, nil))
 	<-read
 	s.stop()
 	eventually(t, b, "disconnected", func() bool { return !b.Connected() })
@@ -50,7 +52,7 @@ func TestCountsOfARestart(t *testing.T) {
 		t.Errorf("ready without a server: got %v", err)
 	}
 	acks := make(chan Ack, 1)
-	b.Publish(b.InputPub("s", KindEnd, "2", nil, nil), acks)
+	b.Publish(b.InputPub("s", inputs.End, "2", nil, nil), acks)
 	s.start()
 	if a := <-acks; a.Err != nil {
 		t.Fatal(a.Err)
@@ -85,7 +87,7 @@ func TestDeletedConsumer(t *testing.T) {
 					return err
 				}
 			}
-			b.Publish(b.InputPub("s", KindEnd, "more", nil, nil), make(chan Ack, 1))
+			b.Publish(b.InputPub("s", inputs.End, "more", nil, nil), make(chan Ack, 1))
 		}
 		return nil
 	})
@@ -146,7 +148,7 @@ func TestCredentials(t *testing.T) {
 	login("changed")
 	eventually(t, b, "refused four times", func() bool { return b.Counts().Denied >= 4 })
 	login("right")
-	must(t, b, b.InputPub("s", KindEnd, "1", nil, nil))
+	must(t, b, b.InputPub("s", inputs.End, "1", nil, nil))
 	if lines.Load() == 0 || b.Counts().Reconnected != 1 {
 		t.Errorf("got %d lines, counts %+v, want some, and one reconnection", lines.Load(), b.Counts())
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"streamer/internal/inputs"
 )
 
 // What weakens a promise is said, and only that.
@@ -85,9 +87,9 @@ func TestVersions(t *testing.T) {
 func TestMaxBytes(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, Options{DataDir: dir, MaxBytes: 4 << 10})
-	must(t, b, b.InputPub("s", KindDelta, "1", nil, make([]byte, 3<<10)))
+	must(t, b, b.InputPub("s", inputs.Delta, "1", nil, make([]byte, 3<<10)))
 	acks := make(chan Ack, 1)
-	b.Publish(b.InputPub("s", KindDelta, "2", nil, make([]byte, 3<<10)), acks)
+	b.Publish(b.InputPub("s", inputs.Delta, "2", nil, make([]byte, 3<<10)), acks)
 	eventually(t, b, "a full stream", func() bool { return b.Counts().Resent > 0 })
 	if first, last, err := b.InputBounds(deadline(t)); first != 1 || last != 1 || err != nil {
 		t.Errorf("a full stream: got %d to %d, %v, want 1 to 1", first, last, err)
@@ -103,7 +105,7 @@ func TestMaxBytes(t *testing.T) {
 		t.Errorf("a lower limit: got %v", err)
 	}
 	b = start(t, Options{DataDir: dir, MaxBytes: 8 << 10})
-	if seq := must(t, b, b.InputPub("s", KindDelta, "2", nil, make([]byte, 3<<10))); seq != 2 {
+	if seq := must(t, b, b.InputPub("s", inputs.Delta, "2", nil, make([]byte, 3<<10))); seq != 2 {
 		t.Errorf("with a higher limit: got sequence %d, want 2", seq)
 	}
 }

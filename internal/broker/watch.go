@@ -109,7 +109,7 @@ func (w *watch) receive(m *nats.Msg) {
 
 // republished reads what the server adds to a republished message. ok is false
 // for anything that is none, or no event: the log decides.
-func (b *Broker) republished(m *nats.Msg) (s Stored, ok bool) {
+func (b *Broker) republished(m *nats.Msg) (s Message, ok bool) {
 	seq, err := strconv.ParseUint(m.Header.Get(headerSeq), 10, 64)
 	if err != nil {
 		return s, false
@@ -118,11 +118,7 @@ func (b *Broker) republished(m *nats.Msg) (s Stored, ok bool) {
 	if err != nil {
 		return s, false
 	}
-	// Its readers see the headers the log has.
-	for _, k := range [...]string{headerSeq, headerTime, headerSubject, "Nats-Stream", "Nats-Last-Sequence"} {
-		delete(m.Header, k)
-	}
-	s = b.storedEvent(stored{seq, at, m.Subject, m.Header, m.Data})
+	s = b.logged(stored{seq, at, m.Subject, m.Header, m.Data})
 	return s, s.Forged == ""
 }
 

@@ -5,17 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// Joiner makes valid UTF-8 of text that comes in pieces in WTF-8: a surrogate
-// pair cut between two pieces becomes its character, and a half that stays
-// alone U+FFFD. (Decoding each piece for itself would make two U+FFFD of every
-// emoji that a provider cuts in the middle.) The zero value is ready.
+// Joiner makes valid UTF-8 of text that comes in pieces in WTF-8. A surrogate
+// pair that is cut between two pieces becomes its character, and a half without
+// its other half becomes U+FFFD. Decoding each piece separately would turn every
+// emoji that a provider cuts in the middle into two U+FFFD. The zero value is
+// ready to use.
 type Joiner struct {
-	// High is the half that waits for its partner, 0 if none does.
+	// High is a high surrogate that waits for its low one, 0 if there is none.
 	High rune
 }
 
-// Join gives the text that is certain after piece. It allocates only where
-// there is a half to treat.
+// Join returns the text that is certain after piece. It allocates only where
+// piece has a surrogate half or one waits.
 func (j *Joiner) Join(piece string) string {
 	if j.High == 0 && strings.IndexByte(piece, 0xED) < 0 || piece == "" {
 		return piece
@@ -52,7 +53,8 @@ func (j *Joiner) Join(piece string) string {
 	return b.String()
 }
 
-// End gives what is left when no more comes: U+FFFD for a waiting half.
+// End returns the rest of the text where no piece follows: U+FFFD for a waiting
+// half, else "".
 func (j *Joiner) End() string {
 	if j.High == 0 {
 		return ""
@@ -61,7 +63,7 @@ func (j *Joiner) End() string {
 	return string(utf8.RuneError)
 }
 
-// surrogate reads a half of a surrogate pair in WTF-8, or 0 where there is none.
+// surrogate returns the surrogate half that s begins with in WTF-8, or 0.
 func surrogate(s string) rune {
 	if len(s) < 3 || s[0] != 0xED || s[1] < 0xA0 || s[1] > 0xBF || s[2] < 0x80 || s[2] > 0xBF {
 		return 0

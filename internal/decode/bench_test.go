@@ -24,7 +24,7 @@ func BenchmarkDelta(b *testing.B) {
 }
 
 func benchmark(b *testing.B, data []byte) {
-	var m Memory
+	var m State
 	var r Reader
 	r.Reset(&m, data, "", Limits{}) // the first event may begin the message
 	for r.Next() {

@@ -3,16 +3,34 @@ package decode
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"streamer/internal/chunks"
+	"streamer/internal/decode/agui"
+	"streamer/internal/decode/bedrock"
+	"streamer/internal/decode/vercelui"
+	"streamer/internal/decode/wire"
 )
+
+// decoderOf returns the Decoder of its type, or an unused one.
+func decoderOf[D wire.Decoder](s *State) (d D) {
+	for _, used := range s.Decoders {
+		if d, ok := used.Decoder.(D); ok {
+			return d
+		}
+	}
+	return reflect.New(reflect.TypeFor[D]().Elem()).Interface().(D)
+}
+
+// keptAnswer is the bound of a result of Bedrock that comes in pieces.
+const keptAnswer = 1 << 20
 
 // TestBedrockResultIsBounded: what there is of a result that is too long is
 // given, and the rest is reported.
 func TestBedrockResultIsBounded(t *testing.T) {
-	var m Memory
+	var m State
 	var r Reader
 	transcript(&r, &m, []byte(`{"contentBlockStart":{"contentBlockIndex":1,"start":{"toolResult":{"toolUseId":"t"}}}}`), "")
 	piece := []byte(`{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"toolResult":[{"text":"` + strings.Repeat("x", keptAnswer/4) + `"}]}}}`)
@@ -25,11 +43,11 @@ func TestBedrockResultIsBounded(t *testing.T) {
 					results++
 				}
 			}
-			if p := r.Problem(); p != nil && p.Code == OverLimit {
+			if p := r.Problem(); p != nil && p.Code == wire.OverLimit {
 				problems++
 			}
 		}
-		if n := len(m.Bedrock.Answer.Blocks); n > keptAnswer {
+		if n := len(decoderOf[*bedrock.Decoder](&m).Answer.Blocks); n > keptAnswer {
 			t.Fatalf("%d bytes of a result are kept, want at most %d", n, keptAnswer)
 		}
 	}
@@ -47,7 +65,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		"ag-ui waits":     `{"type":"RUN_FINISHED","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","toolCallId":"tc%d"}]}}`,
 		"vercel-ui parts": `{"type":"text-start","id":"%d"}`,
 	} {
-		var m Memory
+		var m State
 		var r Reader
 		for i := range 3000 {
 			r.Reset(&m, fmt.Appendf(nil, event, i), "", Limits{})
@@ -61,7 +79,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		if err != nil || len(saved) > 128<<10 {
 			t.Errorf("%s: %d bytes are remembered, %v", format, len(saved), err)
 		}
-		if n := len(partOf(&m.AGUI).Lanes) + len(partOf(&m.Vercel).Parts) + len(partOf(&m.AGUI).Waiting); n < 10 {
+		if n := len(decoderOf[*agui.Decoder](&m).Lanes) + len(decoderOf[*vercelui.Decoder](&m).Parts) + len(decoderOf[*agui.Decoder](&m).Waiting); n < 10 {
 			t.Errorf("%s: only %d are remembered", format, n)
 		}
 	}
@@ -72,7 +90,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 func TestACopyOfMemoryGoesItsOwnWay(t *testing.T) {
 	for _, format := range []string{"bedrock", "vercel-ui", "ag-ui"} {
 		for file, events := range streams(t, format) {
-			var m Memory
+			var m State
 			var r Reader
 			for i, event := range events {
 				copied := m.Clone()

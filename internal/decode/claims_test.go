@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"streamer/internal/decode/wire"
 )
 
 // recorded tells which formats an event of a folder of recorded streams may
@@ -38,7 +40,7 @@ func TestNoFormatClaimsARecordedEventOfAnother(t *testing.T) {
 					continue
 				}
 				for i := range formats {
-					if name := formats[i].name; !slices.Contains(owners, name) && formats[i].claims(f) == surely {
+					if name := formats[i].Name(); !slices.Contains(owners, name) && formats[i].Claims(f) == wire.Surely {
 						t.Errorf("%s: %.200s\nis of %q, and %s claims it", file, line, owners, name)
 					}
 				}

@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"streamer/internal/chunks"
-
-	"github.com/tidwall/gjson"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // Progress reads {"tool_call_id","call"?,"message"?,"percent"?}: a tool is
 // alive. Either tool_call_id or call must be there, and percent is a number from
 // 0 to 100.
-func Progress(data []byte) (chunks.Chunk, *Problem) {
-	b := body{r: new(Reader)}
-	v := b.open(data, "progress", false)
+func Progress(data []byte) (chunks.Chunk, *wire.Problem) {
+	b := newBody()
+	v := b.Open(data, "progress", false)
 	c := b.progress(v)
 	if c.ID == "" && c.Call == "" {
 		fields := []string{"tool_call_id", "call", "message", "percent"}
@@ -23,46 +23,46 @@ func Progress(data []byte) (chunks.Chunk, *Problem) {
 		if unknown, ok := stray(v, fields); ok {
 			text += "; " + noField("progress", unknown, fields)
 		}
-		b.fail(&Problem{Code: BadShape, Text: text})
+		b.Fail(&wire.Problem{Code: wire.BadShape, Text: text})
 	}
 	if c.HasPercent && (c.Percent < 0 || c.Percent > 100) {
-		b.fail(&Problem{Code: BadShape, Text: fmt.Sprintf("percent is %v, not a number from 0 to 100", c.Percent)})
+		b.Fail(&wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("percent is %v, not a number from 0 to 100", c.Percent)})
 	}
-	return c, b.problem
+	return c, b.Problem
 }
 
 const noTarget = "the progress names no call: tool_call_id is missing or empty"
 
 // progress reads the members of a progress.
-func (b *body) progress(v gjson.Result) chunks.Chunk {
+func (b *body) progress(v jsonscan.Value) chunks.Chunk {
 	c := chunks.Chunk{Kind: chunks.Progress}
-	for m := members(v); m.next(); {
-		switch m.key {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
 		case "tool_call_id":
-			c.ID = b.text(m.key, m.value)
+			c.ID = b.Text(m.Key, m.Value)
 		case "call":
-			c.Call = b.text(m.key, m.value)
+			c.Call = b.Text(m.Key, m.Value)
 		case "message":
-			c.Text = b.text(m.key, m.value)
+			c.Text = b.Text(m.Key, m.Value)
 		case "percent":
-			c.Percent, c.HasPercent = b.number(m.key, m.value)
+			c.Percent, c.HasPercent = b.number(m.Key, m.Value)
 		}
 	}
 	return c
 }
 
 // number gives a member that is a number, and whether it is there.
-func (b *body) number(field string, v gjson.Result) (float64, bool) {
-	if !present(v) {
+func (b *body) number(field string, v jsonscan.Value) (float64, bool) {
+	if !v.Present() {
 		return 0, false
 	}
-	if v.Type != gjson.Number {
-		b.fail(wrongType(field, v, "a number"))
+	if v.Kind != jsonscan.Number {
+		b.Fail(wire.WrongType(field, v, "a number"))
 		return 0, false
 	}
 	n, err := strconv.ParseFloat(v.Raw, 64)
 	if err != nil {
-		b.fail(&Problem{Code: BadShape, Text: fmt.Sprintf("%s is %s, which is no usable number", field, clip(v.Raw))})
+		b.Fail(&wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("%s is %s, which is no usable number", field, wire.Clip(v.Raw))})
 		return 0, false
 	}
 	return n, true
@@ -86,31 +86,31 @@ type InterruptBody struct {
 // The singular of a list is a list of one. Only an empty body, {} and a lone
 // reason close everything. A target that is null or empty, and a field that is
 // unknown or stands twice, is a Problem: the sender meant to name something.
-func Interrupt(data []byte) (InterruptBody, *Problem) {
-	b := body{r: new(Reader)}
+func Interrupt(data []byte) (InterruptBody, *wire.Problem) {
+	b := newBody()
 	var in InterruptBody
-	v := b.open(data, "interrupt", true)
+	v := b.Open(data, "interrupt", true)
 	b.only(v, "interrupt", "reason", "tool_call_ids", "tool_call_id", "calls", "call", "message_id", "run")
-	for m := members(v); m.next(); {
-		switch m.key {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
 		case "reason":
-			in.Reason = b.word(m.key, m.value)
+			in.Reason = b.word(m.Key, m.Value)
 		case "tool_call_ids":
-			in.ToolCallIDs = append(in.ToolCallIDs, b.targets(m.key, m.value)...)
+			in.ToolCallIDs = append(in.ToolCallIDs, b.targets(m.Key, m.Value)...)
 		case "tool_call_id":
-			in.ToolCallIDs = append(in.ToolCallIDs, b.target(m.key, m.value))
+			in.ToolCallIDs = append(in.ToolCallIDs, b.target(m.Key, m.Value))
 		case "calls":
-			in.Calls = append(in.Calls, b.targets(m.key, m.value)...)
+			in.Calls = append(in.Calls, b.targets(m.Key, m.Value)...)
 		case "call":
-			in.Calls = append(in.Calls, b.target(m.key, m.value))
+			in.Calls = append(in.Calls, b.target(m.Key, m.Value))
 		case "message_id":
-			in.MessageID, in.HasMessageID = b.target(m.key, m.value), true
+			in.MessageID, in.HasMessageID = b.target(m.Key, m.Value), true
 		case "run":
-			in.Run = b.target(m.key, m.value)
+			in.Run = b.target(m.Key, m.Value)
 		}
 	}
-	if b.problem != nil {
-		return InterruptBody{}, b.problem
+	if b.Problem != nil {
+		return InterruptBody{}, b.Problem
 	}
 	return in, nil
 }
@@ -118,17 +118,17 @@ func Interrupt(data []byte) (InterruptBody, *Problem) {
 // End reads {"reason"?: "completed","error","cancelled"}: the run is over.
 // Without a reason, or a body, it has completed. Other fields and other reasons
 // are a Problem.
-func End(data []byte) (string, *Problem) {
-	b := body{r: new(Reader)}
-	v := b.open(data, "end", true)
+func End(data []byte) (string, *wire.Problem) {
+	b := newBody()
+	v := b.Open(data, "end", true)
 	b.only(v, "end", "reason")
 	reason := "completed"
-	for m := members(v); m.next(); {
-		if m.key == "reason" {
-			reason = b.word(m.key, m.value)
+	for m := v.Members(); m.Next(); {
+		if m.Key == "reason" {
+			reason = b.word(m.Key, m.Value)
 		}
 	}
-	return b.oneOf("reason", reason, "completed", "error", "cancelled"), b.problem
+	return b.OneOf("reason", reason, "completed", "error", "cancelled"), b.Problem
 }
 
 // Tick is a clock input.
@@ -140,42 +140,42 @@ type Tick struct {
 
 // Clock reads {"kind":"deadline","call","at"?}, {"kind":"flush"} or
 // {"kind":"run_idle"}. The time is RFC 3339, or milliseconds since the epoch.
-func Clock(data []byte) (Tick, *Problem) {
-	b := body{r: new(Reader)}
+func Clock(data []byte) (Tick, *wire.Problem) {
+	b := newBody()
 	var t Tick
-	for m := members(b.open(data, "clock", false)); m.next(); {
-		switch m.key {
+	for m := b.Open(data, "clock", false).Members(); m.Next(); {
+		switch m.Key {
 		case "kind":
-			t.Kind = b.text(m.key, m.value)
+			t.Kind = b.Text(m.Key, m.Value)
 		case "call":
-			t.Call = b.text(m.key, m.value)
+			t.Call = b.Text(m.Key, m.Value)
 		case "at":
-			t.At = b.moment(m.key, m.value)
+			t.At = b.moment(m.Key, m.Value)
 		}
 	}
-	b.oneOf("kind", t.Kind, "deadline", "flush", "run_idle")
+	b.OneOf("kind", t.Kind, "deadline", "flush", "run_idle")
 	if t.Kind == "deadline" && t.Call == "" {
-		b.fail(&Problem{Code: BadShape, Text: "a deadline names its call: call is missing or empty"})
+		b.Fail(&wire.Problem{Code: wire.BadShape, Text: "a deadline names its call: call is missing or empty"})
 	}
-	return t, b.problem
+	return t, b.Problem
 }
 
 // moment gives a point in time in milliseconds since the epoch.
-func (b *body) moment(field string, v gjson.Result) int64 {
+func (b *body) moment(field string, v jsonscan.Value) int64 {
 	switch {
-	case !present(v):
+	case !v.Present():
 		return 0
-	case v.Type == gjson.Number:
+	case v.Kind == jsonscan.Number:
 		ms, err := strconv.ParseInt(v.Raw, 10, 64)
 		if err == nil {
 			return ms
 		}
-	case v.Type == gjson.String:
-		at, err := time.Parse(time.RFC3339Nano, b.r.text(v))
+	case v.IsString():
+		at, err := time.Parse(time.RFC3339Nano, b.Writer.Text(v))
 		if err == nil {
 			return at.UnixMilli()
 		}
 	}
-	b.fail(&Problem{Code: BadShape, Text: fmt.Sprintf("%s is %s, neither RFC 3339 nor milliseconds", field, clip(v.Raw))})
+	b.Fail(&wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("%s is %s, neither RFC 3339 nor milliseconds", field, wire.Clip(v.Raw))})
 	return 0
 }

@@ -2,60 +2,60 @@ package decode
 
 import (
 	"streamer/internal/chunks"
-
-	"github.com/tidwall/gjson"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // ProgressV1 reads a progress as fold version 1 does: any number is a percent.
-func ProgressV1(data []byte) (chunks.Chunk, *Problem) {
-	b := body{r: new(Reader)}
-	c := b.progress(b.open(data, "progress", false))
+func ProgressV1(data []byte) (chunks.Chunk, *wire.Problem) {
+	b := newBody()
+	c := b.progress(b.Open(data, "progress", false))
 	if c.ID == "" && c.Call == "" {
-		b.fail(&Problem{Code: BadShape, Text: noTarget})
+		b.Fail(&wire.Problem{Code: wire.BadShape, Text: noTarget})
 	}
-	return c, b.problem
+	return c, b.Problem
 }
 
 // InterruptV1 reads an interrupt as fold version 1 does: unknown fields, null
 // and empty lists name nothing, and what names nothing means everything.
-func InterruptV1(data []byte) (InterruptBody, *Problem) {
-	b := body{r: new(Reader)}
+func InterruptV1(data []byte) (InterruptBody, *wire.Problem) {
+	b := newBody()
 	var in InterruptBody
-	for m := members(b.open(data, "interrupt", true)); m.next(); {
-		switch m.key {
+	for m := b.Open(data, "interrupt", true).Members(); m.Next(); {
+		switch m.Key {
 		case "reason":
-			in.Reason = b.text(m.key, m.value)
+			in.Reason = b.Text(m.Key, m.Value)
 		case "tool_call_ids":
-			in.ToolCallIDs = b.texts(m.key, m.value)
+			in.ToolCallIDs = b.Texts(m.Key, m.Value)
 		case "calls":
-			in.Calls = b.texts(m.key, m.value)
+			in.Calls = b.Texts(m.Key, m.Value)
 		case "message_id":
-			in.MessageID, in.HasMessageID = b.text(m.key, m.value), present(m.value)
+			in.MessageID, in.HasMessageID = b.Text(m.Key, m.Value), m.Value.Present()
 		case "run":
-			in.Run = b.text(m.key, m.value)
+			in.Run = b.Text(m.Key, m.Value)
 		}
 	}
-	return in, b.problem
+	return in, b.Problem
 }
 
 // EndV1 reads an end as fold version 1 does: unknown fields are ignored, and
 // what has no reason has completed.
-func EndV1(data []byte) (string, *Problem) {
-	b := body{r: new(Reader)}
+func EndV1(data []byte) (string, *wire.Problem) {
+	b := newBody()
 	reason := ""
-	for m := members(b.open(data, "end", true)); m.next(); {
-		if m.key == "reason" {
-			reason = b.text(m.key, m.value)
+	for m := b.Open(data, "end", true).Members(); m.Next(); {
+		if m.Key == "reason" {
+			reason = b.Text(m.Key, m.Value)
 		}
 	}
 	if reason == "" {
 		reason = "completed"
 	}
-	return b.oneOf("reason", reason, "completed", "error", "cancelled"), b.problem
+	return b.OneOf("reason", reason, "completed", "error", "cancelled"), b.Problem
 }
 
 // ResultV1 reads a result as fold version 1 does: unknown fields of the native
 // shape are ignored.
-func ResultV1(data []byte) ([]chunks.Chunk, *Problem) {
-	return results(data, func(gjson.Result) *Problem { return nil })
+func ResultV1(data []byte) ([]chunks.Chunk, *wire.Problem) {
+	return results(data, func(jsonscan.Value) *wire.Problem { return nil })
 }

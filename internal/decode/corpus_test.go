@@ -36,7 +36,7 @@ func TestCorpusIsRecognised(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var m Memory
+			var m State
 			var r Reader
 			for line := range bytes.Lines(data) {
 				line = bytes.TrimSpace(line)

@@ -5,35 +5,40 @@ import (
 	"slices"
 	"strings"
 
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 	"streamer/internal/nearest"
-
-	"github.com/tidwall/gjson"
 )
 
 // maxNamed bounds how many calls one interrupt names in one field: as many as a
 // session may have open by default.
 const maxNamed = 1000
 
+// body reads a body that is not a stream event.
+type body struct{ wire.Body }
+
+func newBody() body { return body{wire.Body{Writer: new(wire.Writer)}} }
+
 // only fails at the first member that is not one of the fields, and at the
 // first that stands twice.
-func (b *body) only(v gjson.Result, what string, fields ...string) {
+func (b *body) only(v jsonscan.Value, what string, fields ...string) {
 	if unknown, ok := stray(v, fields); ok {
-		b.fail(&Problem{Code: BadShape, Text: noField(what, unknown, fields)})
+		b.Fail(&wire.Problem{Code: wire.BadShape, Text: noField(what, unknown, fields)})
 	}
 	b.once(v, what, fields)
 }
 
 // once fails at the first of the fields that stands twice: which of its values
 // counts would depend on the reader.
-func (b *body) once(v gjson.Result, what string, fields []string) {
+func (b *body) once(v jsonscan.Value, what string, fields []string) {
 	seen := make([]bool, len(fields))
-	for m := members(v); m.next(); {
-		i := slices.Index(fields, m.key)
+	for m := v.Members(); m.Next(); {
+		i := slices.Index(fields, m.Key)
 		if i < 0 {
 			continue
 		}
 		if seen[i] {
-			b.fail(&Problem{Code: BadShape, Text: fmt.Sprintf("the %s has %s twice", what, m.key)})
+			b.Fail(&wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("the %s has %s twice", what, m.Key)})
 			return
 		}
 		seen[i] = true
@@ -41,10 +46,10 @@ func (b *body) once(v gjson.Result, what string, fields []string) {
 }
 
 // stray returns the key of the first member that is not one of the fields.
-func stray(v gjson.Result, fields []string) (key string, ok bool) {
-	for m := members(v); m.next(); {
-		if !slices.Contains(fields, m.key) {
-			return m.key, true
+func stray(v jsonscan.Value, fields []string) (key string, ok bool) {
+	for m := v.Members(); m.Next(); {
+		if !slices.Contains(fields, m.Key) {
+			return m.Key, true
 		}
 	}
 	return "", false
@@ -53,43 +58,43 @@ func stray(v gjson.Result, fields []string) (key string, ok bool) {
 // noField says that a body has no such field, and which one may be meant.
 func noField(what, key string, fields []string) string {
 	return fmt.Sprintf("the %s has no field %q; did you mean %s? Its fields are %s",
-		what, clip(key), nearest.Name(key, fields), strings.Join(fields, ", "))
+		what, wire.Clip(key), nearest.Name(key, fields), strings.Join(fields, ", "))
 }
 
 // word returns a member that is a string, and fails at null.
-func (b *body) word(field string, v gjson.Result) string {
-	if v.Type != gjson.String {
-		b.fail(wrongType(field, v, "a string"))
+func (b *body) word(field string, v jsonscan.Value) string {
+	if v.Kind != jsonscan.String {
+		b.Fail(wire.WrongType(field, v, "a string"))
 		return ""
 	}
-	return b.r.text(v)
+	return b.Writer.Text(v)
 }
 
 // target returns a member that names something, and fails at null and "".
-func (b *body) target(field string, v gjson.Result) string {
+func (b *body) target(field string, v jsonscan.Value) string {
 	s := b.word(field, v)
 	if s == "" {
-		b.fail(&Problem{Code: BadShape, Text: field + " is empty; it must name what to close, or be left out"})
+		b.Fail(&wire.Problem{Code: wire.BadShape, Text: field + " is empty; it must name what to close, or be left out"})
 	}
 	return s
 }
 
 // targets returns a member that is a list of names, and fails at null, at an
 // empty list and at an empty name.
-func (b *body) targets(field string, v gjson.Result) (list []string) {
-	if !isArray(v) {
-		b.fail(wrongType(field, v, "a list of strings"))
+func (b *body) targets(field string, v jsonscan.Value) (list []string) {
+	if !v.IsArray() {
+		b.Fail(wire.WrongType(field, v, "a list of strings"))
 		return nil
 	}
-	for e := elements(v); e.next(); {
+	for e := v.Elements(); e.Next(); {
 		if len(list) == maxNamed {
-			b.fail(&Problem{Code: BadShape, Text: fmt.Sprintf("%s has more than %d elements; send several interrupts", field, maxNamed)})
+			b.Fail(&wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("%s has more than %d elements; send several interrupts", field, maxNamed)})
 			return nil
 		}
-		list = append(list, b.target(fmt.Sprintf("%s[%d]", field, len(list)), e.value))
+		list = append(list, b.target(fmt.Sprintf("%s[%d]", field, len(list)), e.Value))
 	}
 	if len(list) == 0 {
-		b.fail(&Problem{Code: BadShape, Text: field + " is an empty list; it must name what to close, or be left out"})
+		b.Fail(&wire.Problem{Code: wire.BadShape, Text: field + " is an empty list; it must name what to close, or be left out"})
 	}
 	return list
 }

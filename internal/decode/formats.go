@@ -1,29 +1,43 @@
 package decode
 
-// formats is every format there is, in the order its names are listed in. A
-// new format is one file, one line here, and one folder in testdata.
-var formats = [...]format{
-	{"openai-chat", claimsOpenAIChat, decodeOpenAIChat},
-	{"openai-responses", claimsResponses, decodeResponses},
-	{"anthropic", claimsAnthropic, decodeAnthropic},
-	{"langchain", claimsLangChain, decodeLangChain},
-	{"langgraph-protocol", claimsProtocol, decodeProtocol},
-	{"gemini", claimsGemini, decodeGemini},
-	{"gemini-interactions", claimsInteractions, decodeInteractions},
-	{"mistral", claimsMistral, decodeOpenAIChat},
-	{"ollama", claimsOllama, decodeOllama},
-	{"cohere", claimsCohere, decodeCohere},
-	{"bedrock", claimsBedrock, decodeBedrock},
-	{"vercel-ui", claimsVercel, decodeVercel},
-	{"ag-ui", claimsAGUI, decodeAGUI},
+import (
+	"streamer/internal/decode/agui"
+	"streamer/internal/decode/anthropic"
+	"streamer/internal/decode/bedrock"
+	"streamer/internal/decode/cohere"
+	"streamer/internal/decode/gemini"
+	"streamer/internal/decode/langchain"
+	"streamer/internal/decode/ollama"
+	"streamer/internal/decode/openai"
+	"streamer/internal/decode/responses"
+	"streamer/internal/decode/vercelui"
+	"streamer/internal/decode/wire"
+)
+
+// formats lists every format, in the order in which their names are shown. A
+// new format is one package, one line here, and one folder in testdata.
+var formats = [...]wire.Format{
+	openai.Chat{},
+	responses.Format{},
+	anthropic.Format{},
+	langchain.Format{},
+	langchain.Protocol{},
+	gemini.Format{},
+	gemini.Interactions{},
+	openai.Mistral{},
+	ollama.Format{},
+	cohere.Format{},
+	bedrock.Format{},
+	vercelui.Format{},
+	agui.Format{},
 }
 
-// Names gives the names of the formats, as the header Streamer-Format takes
+// Names returns the names of the formats, as the header Streamer-Format takes
 // them.
 func Names() []string {
 	names := make([]string, len(formats))
 	for i, f := range formats {
-		names[i] = f.name
+		names[i] = f.Name()
 	}
 	return names
 }

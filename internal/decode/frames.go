@@ -5,7 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tidwall/gjson"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // input is what is left of the current input.
@@ -14,7 +15,7 @@ type input struct {
 	data    string
 	at      int // of the next line
 	line    int // of the last line read; 1-based
-	events  walker
+	events  jsonscan.Cursor
 	sse     sseEvent
 }
 
@@ -37,7 +38,7 @@ type piece struct {
 	line  int
 	valid bool // it is known to be JSON in UTF-8
 
-	problem *Problem // instead of a text
+	problem *wire.Problem // instead of a text
 }
 
 // open finds out how the input is framed.
@@ -51,12 +52,12 @@ func (r *Reader) open(data string) {
 		in.framing = sseText
 		return
 	}
-	r.openJSON(trim(data))
+	r.openJSON(wire.Trim(data))
 }
 
 // goesOn tells whether an input goes on with SSE text that the last one cut.
 func (r *Reader) goesOn(data string) bool {
-	in, m := &r.in, r.mem.SSE
+	in, m := &r.in, r.state.SSE
 	if m == nil {
 		return false
 	}
@@ -81,13 +82,13 @@ func (r *Reader) openJSON(text string) {
 	in := &r.in
 	switch {
 	case text == "":
-	case r.moulds.find(r.mem.Format, "", text):
+	case r.templates.find(r.state.Format, "", text):
 		in.framing = wholeEvent
-	case jsonText(text) && utf8.ValidString(text):
-		v := valueOf(text)
+	case wire.Valid(text) && utf8.ValidString(text):
+		v := jsonscan.ValueOf(text)
 		in.framing = wholeEvent
-		if isArray(v) && !tuple(v) {
-			in.framing, in.events = arrayOfEvents, elements(v)
+		if v.IsArray() && !tuple(v) {
+			in.framing, in.events = arrayOfEvents, v.Elements()
 		}
 	case severalLines(text):
 		in.framing = ndjson
@@ -103,7 +104,7 @@ func severalLines(text string) bool {
 		return true
 	}
 	first, _, more := strings.Cut(text, "\n")
-	return more && jsonText(trim(first))
+	return more && wire.Valid(wire.Trim(first))
 }
 
 // pull gives the next piece of the input.
@@ -116,11 +117,11 @@ func (r *Reader) pull() (piece, bool) {
 		in.framing = nothing
 		return p, true
 	case arrayOfEvents:
-		if !in.events.next() {
+		if !in.events.Next() {
 			return piece{}, false
 		}
-		text := in.events.value.Raw
-		base := strings.IndexByte(in.data, '[') + in.events.at - len(text)
+		text := in.events.Value.Raw
+		base := strings.IndexByte(in.data, '[') + in.events.Offset()
 		return piece{text: text, base: base, valid: true}, true
 	case ndjson:
 		return in.nextLine()
@@ -146,22 +147,14 @@ func (in *input) nextLine() (piece, bool) {
 
 const bom = "\ufeff"
 
-// trim cuts white space, and a byte order mark at the beginning.
-func trim(s string) string {
-	if s != "" && (s[0] == '{' || s[0] == '[') && (s[len(s)-1] == '}' || s[len(s)-1] == ']') {
-		return s // as most are
-	}
-	return strings.Trim(strings.TrimPrefix(s, bom), " \t\r\n")
-}
-
 func trimmed(s string, base, line int) piece {
-	text := trim(s)
+	text := wire.Trim(s)
 	return piece{text: text, base: base + strings.Index(s, text), line: line}
 }
 
 // frame reads a piece. Offsets of the Problem count from the piece's text.
-func (p piece) frame() (Frame, *Problem) {
-	f := Frame{Name: p.name}
+func (p piece) frame() (wire.Frame, *wire.Problem) {
+	f := wire.Frame{Name: p.name}
 	if p.problem != nil {
 		return f, p.problem
 	}
@@ -170,11 +163,11 @@ func (p piece) frame() (Frame, *Problem) {
 		return f, nil
 	}
 	if !p.valid {
-		if problem := checkJSON(p.text); problem != nil {
+		if problem := wire.Check(p.text); problem != nil {
 			return f, problem
 		}
 	}
-	f.JSON = valueOf(p.text)
+	f.JSON = jsonscan.ValueOf(p.text)
 	if f.Name == "" {
 		f = unwrap(f)
 	}
@@ -183,9 +176,9 @@ func (p piece) frame() (Frame, *Problem) {
 		return f, problem
 	}
 	// An event may say all it has to say by its name, and have null as data.
-	named := f.Name != "" && f.JSON.Type == gjson.Null
-	if f.JSON.Type != gjson.JSON && !f.Done && !named {
-		return f, &Problem{Code: BadShape, Text: fmt.Sprintf("the event is %s, not an object", typeName(f.JSON))}
+	named := f.Name != "" && f.JSON.Kind <= jsonscan.Null
+	if !f.JSON.IsNested() && !f.Done && !named {
+		return f, &wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("the event is %s, not an object", f.JSON.Kind)}
 	}
 	return f, nil
 }
@@ -195,39 +188,39 @@ func saysDone(text string) bool { return text == "[DONE]" || text == `"[DONE]"` 
 
 // unwrap opens {"event":NAME,"data":…}, perhaps with an "id", which is how a
 // server-sent event is written as JSON.
-func unwrap(f Frame) Frame {
-	var name, data gjson.Result
-	for m := members(f.JSON); m.next(); {
-		switch m.key {
+func unwrap(f wire.Frame) wire.Frame {
+	var name, data jsonscan.Value
+	for m := f.JSON.Members(); m.Next(); {
+		switch m.Key {
 		case "event":
-			name = m.value
+			name = m.Value
 		case "data":
-			data = m.value
+			data = m.Value
 		case "id":
 		default:
 			return f
 		}
 	}
-	if name.Type != gjson.String || data.Raw == "" {
+	if name.Kind != jsonscan.String || data.Raw == "" {
 		return f
 	}
-	return Frame{Name: name.Str, JSON: data, Done: saysDone(data.Raw)}
+	return wire.Frame{Name: name.Str, JSON: data, Done: saysDone(data.Raw)}
 }
 
 // tuple tells an array that is one event of LangGraph from an array of events:
 // [mode, payload], [namespace, mode, payload] and [chunk, metadata].
-func tuple(v gjson.Result) bool {
-	var first [3]gjson.Result
+func tuple(v jsonscan.Value) bool {
+	var first [3]jsonscan.Value
 	n := 0
-	for e := elements(v); n < len(first) && e.next(); n++ {
-		first[n] = e.value
+	for e := v.Elements(); n < len(first) && e.Next(); n++ {
+		first[n] = e.Value
 	}
 	switch {
-	case n == 2 && first[0].Type == gjson.String:
+	case n == 2 && first[0].IsString():
 		return true
-	case n == 3 && isArray(first[0]) && first[1].Type == gjson.String:
+	case n == 3 && first[0].IsArray() && first[1].IsString():
 		return true
-	case n == 2 && isObject(first[0]) && isObject(first[1]):
+	case n == 2 && first[0].IsObject() && first[1].IsObject():
 		return isMetadata(first[1])
 	}
 	return false
@@ -235,10 +228,10 @@ func tuple(v gjson.Result) bool {
 
 // isMetadata recognises the second half of a LangGraph message tuple. What
 // stream events of any format have in common is that they have none of these.
-func isMetadata(v gjson.Result) bool {
+func isMetadata(v jsonscan.Value) bool {
 	empty := true
-	for m := members(v); m.next(); {
-		if strings.HasPrefix(m.key, "langgraph_") || strings.HasPrefix(m.key, "ls_") || m.key == "checkpoint_ns" || m.key == "__pregel_task_id" {
+	for m := v.Members(); m.Next(); {
+		if strings.HasPrefix(m.Key, "langgraph_") || strings.HasPrefix(m.Key, "ls_") || m.Key == "checkpoint_ns" || m.Key == "__pregel_task_id" {
 			return true
 		}
 		empty = false

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"streamer/internal/decode/wire"
 )
 
 // streams gives the events of the golden streams of a format: one JSON text,
@@ -69,11 +71,11 @@ func eventsOf(t testing.TB, files []string) map[string][]string {
 	return all
 }
 
-// readAll reads inputs one after another with one Memory, which is saved as
+// readAll reads inputs one after another with one State, which is saved as
 // JSON and loaded again between them.
 func readAll(t testing.TB, inputs ...string) string {
 	t.Helper()
-	var m Memory
+	var m State
 	var r Reader
 	var b strings.Builder
 	for _, input := range inputs {
@@ -82,7 +84,7 @@ func readAll(t testing.TB, inputs ...string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m = Memory{}
+		m = State{}
 		if err := json.Unmarshal(saved, &m); err != nil {
 			t.Fatal(err)
 		}
@@ -257,25 +259,25 @@ func TestCutEvents(t *testing.T) {
 }
 
 func TestCutEventIsBounded(t *testing.T) {
-	var m Memory
+	var m State
 	var r Reader
 	problems := 0
 	for _, input := range []string{`data: {"id":"`, strings.Repeat("x", 60), strings.Repeat("y", 60), `"}` + "\n", "\n"} {
 		r.Reset(&m, []byte(input), "", Limits{Event: 100})
 		for r.Next() {
-			if p := r.Problem(); p == nil || p.Code != OverLimit {
+			if p := r.Problem(); p == nil || p.Code != wire.OverLimit {
 				t.Errorf("input %q: problem %v, want over_limit", input, p)
 			}
 			problems++
 		}
-		if n := len(partOf(&m.SSE).Data) + len(partOf(&m.SSE).Line); n > 100 {
+		if n := len(pending(&m).Data) + len(pending(&m).Line); n > 100 {
 			t.Errorf("input %q: %d bytes are kept, want at most 100", input, n)
 		}
 	}
 	if problems != 1 {
 		t.Errorf("%d problems, want 1", problems)
 	}
-	if partOf(&m.SSE).pending() {
-		t.Errorf("after the blank line %+v is left", partOf(&m.SSE))
+	if pending(&m).pending() {
+		t.Errorf("after the blank line %+v is left", pending(&m))
 	}
 }

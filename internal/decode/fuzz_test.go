@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"streamer/internal/decode/wire"
 )
 
 // FuzzReader reads anything, in two inputs.
@@ -25,11 +27,11 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data string, cut int) {
 		cut = max(0, min(cut, len(data)))
 		const limit = 1 << 10
-		var m Memory
+		var m State
 		var r Reader
 		for _, input := range []string{data[:cut], data[cut:]} {
 			r.Reset(&m, []byte(input), "", Limits{Event: limit})
-			events, before := 0, len(partOf(&m.SSE).Data)+len(partOf(&m.SSE).Line)
+			events, before := 0, len(pending(&m).Data)+len(pending(&m).Line)
 			for r.Next() {
 				if events++; events > len(input)+before+2 {
 					t.Fatalf("input %q gives more events than it has bytes", input)
@@ -38,7 +40,7 @@ func FuzzReader(f *testing.F) {
 					t.Fatalf("input %q: problem %+v", input, p)
 				}
 			}
-			if n := len(partOf(&m.SSE).Data) + len(partOf(&m.SSE).Line) + len(partOf(&m.SSE).Name); n > limit+lineLimit+keptID {
+			if n := len(pending(&m).Data) + len(pending(&m).Line) + len(pending(&m).Name); n > limit+lineLimit+wire.MaxID {
 				t.Fatalf("input %q: %d bytes are kept", input, n)
 			}
 			if r.Next() {
@@ -68,4 +70,12 @@ func FuzzCuts(f *testing.F) {
 			t.Errorf("%q | %q | %q\n got %s\nwant %s", whole[:i], whole[i:j], whole[j:], got, want)
 		}
 	})
+}
+
+// pending returns the event that is cut, or an empty one.
+func pending(s *State) *SSE {
+	if s.SSE == nil {
+		return new(SSE)
+	}
+	return s.SSE
 }

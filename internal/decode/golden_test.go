@@ -37,7 +37,7 @@ func golden(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m Memory
+	var m State
 	var r Reader
 	var got strings.Builder
 	for line := range bytes.Lines(data) {
@@ -60,7 +60,7 @@ func golden(t *testing.T, file string) {
 }
 
 // transcript reads one input and gives its chunks and problems as lines.
-func transcript(r *Reader, m *Memory, input []byte, format string) string {
+func transcript(r *Reader, m *State, input []byte, format string) string {
 	var b strings.Builder
 	r.Reset(m, input, format, Limits{})
 	for r.Next() {

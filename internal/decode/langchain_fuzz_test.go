@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"streamer/internal/chunks"
+	"streamer/internal/decode/langchain"
 )
 
 // FuzzLangChain reads two events that the format is told to be of: nothing
@@ -28,7 +29,7 @@ func FuzzLangChain(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		var m Memory
+		var m State
 		var r Reader
 		for _, input := range [][]byte{first, second, first} {
 			r.Reset(&m, input, "langchain", Limits{})
@@ -43,10 +44,10 @@ func FuzzLangChain(f *testing.F) {
 				}
 			}
 		}
-		if n := len(partOf(&m.LangChain).Streamed); n > keptStreamed {
+		if n := len(decoderOf[*langchain.Decoder](&m).Messages.Streamed); n > 64 {
 			t.Errorf("%q, %q: %d messages are remembered", first, second, n)
 		}
-		if n := len(partOf(&m.LangChain).Partial); n > keptPartials {
+		if n := len(decoderOf[*langchain.Decoder](&m).Messages.Partial); n > 16 {
 			t.Errorf("%q, %q: %d growing messages are remembered", first, second, n)
 		}
 	})
@@ -62,7 +63,7 @@ func BenchmarkLangChain(b *testing.B) {
 		{"tuple", `["messages",[{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessageChunk"],"kwargs":{` + pieces + `}},` + metadata + `]]`},
 	} {
 		data := []byte(bench.event)
-		read := func(b *testing.B, r *Reader, m *Memory) {
+		read := func(b *testing.B, r *Reader, m *State) {
 			r.Reset(m, data, "", Limits{})
 			for r.Next() {
 				if len(r.Chunks()) != 1 {
@@ -72,7 +73,7 @@ func BenchmarkLangChain(b *testing.B) {
 		}
 		b.Run(bench.name, func(b *testing.B) {
 			var r Reader
-			var m Memory
+			var m State
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -81,7 +82,7 @@ func BenchmarkLangChain(b *testing.B) {
 		})
 		b.Run(bench.name+"/decode only", func(b *testing.B) {
 			var r Reader
-			var m Memory
+			var m State
 			read(b, &r, &m)
 			f, problem := piece{text: bench.event}.frame()
 			if problem != nil {
@@ -89,7 +90,7 @@ func BenchmarkLangChain(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				r.out, r.scratch = r.out[:0], r.scratch[:0]
+				r.w.Reset()
 				if problem := r.decode(f); problem != nil {
 					b.Fatal(problem)
 				}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"streamer/internal/decode/wire"
 )
 
 // langFamilies are the folders of recorded streams that are of this format.
@@ -54,8 +56,8 @@ func TestLangChainClaims(t *testing.T) {
 			if problem != nil {
 				continue // not one JSON value; that is the framing's to tell
 			}
-			got := claimsLangChain(f)
-			if mine && got != surely || !mine && got != no {
+			got := find("langchain").Claims(f)
+			if mine && got != wire.Surely || !mine && got != wire.No {
 				t.Errorf("%s\nevent %.200s\nclaim %d, of its own: %v", file, line, got, mine)
 			}
 			if mine {

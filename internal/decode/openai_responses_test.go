@@ -2,10 +2,11 @@ package decode
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"streamer/internal/chunks"
+	"streamer/internal/decode/langchain"
+	"streamer/internal/jsonscan"
 )
 
 // FuzzNamedFormats reads events that the formats are told to be of: nothing
@@ -21,7 +22,7 @@ func FuzzNamedFormats(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, first, second string, which uint8) {
-		var m Memory
+		var m State
 		var r Reader
 		name := names[int(which)%len(names)]
 		for _, input := range []string{first, second, first, second} {
@@ -41,10 +42,10 @@ func FuzzNamedFormats(f *testing.F) {
 				t.Errorf("%s: %q: a copy of the memory was %s and is %s, %v", name, input, was, now, err)
 			}
 		}
-		if n := len(partOf(&m.Protocol).Open); n > keptOpen {
+		if n := len(decoderOf[*langchain.Decoder](&m).Streams.Open); n > 64 {
 			t.Errorf("%q, %q: %d messages are remembered", first, second, n)
 		}
-		if n := len(partOf(&m.Protocol).Failed); n > keptFailed {
+		if n := len(decoderOf[*langchain.Decoder](&m).Streams.Failed); n > 64 {
 			t.Errorf("%q, %q: %d calls are remembered", first, second, n)
 		}
 	})
@@ -61,44 +62,18 @@ func checkChunk(t *testing.T, input string, c chunks.Chunk) {
 	}
 }
 
-// TestProtocolMemoryIsBounded opens more messages, and fails more tools, than
-// are remembered.
-func TestProtocolMemoryIsBounded(t *testing.T) {
-	var m ProtocolMemory
-	long := strings.Repeat("x", keptID+1)
-	m.begin(protocolOpen{ID: long})
-	m.failed(long)
-	for i := range 2 * keptOpen {
-		id := numbers(i).Raw
-		m.begin(protocolOpen{Namespace: "agent:" + id, ID: id})
-		m.failed(id)
-	}
-	if len(m.Open) != keptOpen || len(m.Failed) != keptFailed {
-		t.Errorf("%d messages and %d calls are remembered, want %d and %d", len(m.Open), len(m.Failed), keptOpen, keptFailed)
-	}
-	last := numbers(2*keptOpen - 1).Raw
-	if i := m.find("agent:"+last, ""); i < 0 || m.Open[i].ID != last || !m.answered(last) || m.answered("0") {
-		t.Errorf("the latest are not those that are remembered: %+v", m)
-	}
-	m.drop(m.find("agent:"+last, ""))
-	m.retry(last)
-	if m.find("agent:"+last, "") >= 0 || m.answered(last) {
-		t.Errorf("%s is still remembered: %+v", last, m)
-	}
-}
-
 // TestProtocolOverSSE: the server names its events after their methods, some
 // of which are names of LangChain's too. Any of them may be the first.
 func TestProtocolOverSSE(t *testing.T) {
 	seen := 0
 	for file, events := range streams(t, "langgraph-protocol") {
 		for _, event := range events {
-			method := member(valueOf(event), "method").Str
+			method := jsonscan.ValueOf(event).Member("method").Str
 			if method == "" {
 				continue
 			}
 			seen++
-			var m Memory
+			var m State
 			var r Reader
 			transcript(&r, &m, []byte("event: "+method+"\ndata: "+event+"\nid: 1\n\n"), "")
 			if m.Format != "langgraph-protocol" {

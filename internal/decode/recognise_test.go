@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"streamer/internal/decode/wire"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 )
 
 func TestFormatIsRemembered(t *testing.T) {
-	var m Memory
+	var m State
 	var r Reader
 	for i, step := range []struct{ input, header, format, want string }{
 		{`{"error":{"message":"x"}}`, "", "", "failure"}, // perhaps, and of one format only
@@ -56,7 +58,7 @@ func TestKnownFormats(t *testing.T) {
 		{"", "", `{"role":"tool","tool_call_id":"a","content":"x"}`, "", "problem unknown_format"},
 		{"", "", `{"role":"tool","tool_name":"f","content":"x"}`, "ollama", `result Name="f"`},
 	} {
-		var m Memory
+		var m State
 		var r Reader
 		transcript(&r, &m, []byte(c.before), "")
 		got := transcript(&r, &m, []byte(c.input), c.header)
@@ -67,7 +69,7 @@ func TestKnownFormats(t *testing.T) {
 }
 
 func TestAmbiguousEventsNameTheFormats(t *testing.T) {
-	got := unrecognised(Frame{}, nil, []*format{find("openai-chat"), find("anthropic")})
+	got := unrecognised(wire.Frame{}, nil, []wire.Format{find("openai-chat"), find("anthropic")})
 	want := "the event could be of several formats (openai-chat, anthropic); name one in the header Streamer-Format"
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
@@ -87,7 +89,7 @@ func TestNoFormatClaimsAnothersEvents(t *testing.T) {
 				}
 				for i := range formats {
 					// What is named mistral is openai-chat where it is not named.
-					if name := formats[i].name; name != owner && owner != "mistral" && formats[i].claims(f) == surely {
+					if name := formats[i].Name(); name != owner && owner != "mistral" && formats[i].Claims(f) == wire.Surely {
 						t.Errorf("%s: %s is surely %s, says %s", file, event, owner, name)
 					}
 				}
@@ -97,16 +99,16 @@ func TestNoFormatClaimsAnothersEvents(t *testing.T) {
 }
 
 func TestMemoryIsSmallAndSaved(t *testing.T) {
-	if got, err := json.Marshal(Memory{}); err != nil || string(got) != "{}" {
-		t.Errorf("the zero Memory is %s, %v; want {}", got, err)
+	if got, err := json.Marshal(State{}); err != nil || string(got) != "{}" {
+		t.Errorf("the zero State is %s, %v; want {}", got, err)
 	}
-	var m Memory
+	var m State
 	var r Reader
 	transcript(&r, &m, []byte("event: x\ndata: {\"cut\":\"\xf0\x9f"), "")
 	clone := m.Clone()
-	partOf(&m.SSE).Data[0] = 'X'
-	if got := string(partOf(&clone.SSE).Data); got != "{\"cut\":\"\xf0\x9f" || partOf(&clone.SSE).Name != "x" {
-		t.Errorf("the clone keeps %q of event %q", got, partOf(&clone.SSE).Name)
+	m.SSE.Data[0] = 'X'
+	if got := string(clone.SSE.Data); got != "{\"cut\":\"\xf0\x9f" || clone.SSE.Name != "x" {
+		t.Errorf("the clone keeps %q of event %q", got, clone.SSE.Name)
 	}
 }
 
@@ -129,7 +131,7 @@ func TestDepthAndSize(t *testing.T) {
 		"wrapped, not":        {`{"event":"x","data":{},"more":1}`, "problem unknown_format"},
 		"batches of one kind": {"[" + textEvent + "," + textEvent + "]", "text Message=\"c\" Text=\"x\"\ntext Message=\"c\" Text=\"x\"\n"},
 	} {
-		var m Memory
+		var m State
 		var r Reader
 		got := transcript(&r, &m, []byte(c.input), "")
 		if got != c.want && !(strings.HasSuffix(c.want, "_format") && strings.HasPrefix(got, c.want)) {
@@ -148,7 +150,7 @@ func TestNames(t *testing.T) {
 
 // TestNothingIsAllocated: a delta costs no memory.
 func TestNothingIsAllocated(t *testing.T) {
-	var m Memory
+	var m State
 	var r Reader
 	data := []byte(textEvent)
 	if n := testing.AllocsPerRun(100, func() {

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
@@ -25,8 +26,8 @@ import (
 // itself. Where both readings hold, going on wins. An input that does not
 // begin by itself always goes on.
 
-// SSEMemory is an SSE event that was cut between two inputs.
-type SSEMemory struct {
+// SSE is an SSE event that was cut between two inputs.
+type SSE struct {
 	Line []byte `json:"l,omitzero"` // of a line that is cut, but not in its data
 	Data []byte `json:"d,omitzero"` // data lines so far, joined by newlines
 	Has  bool   `json:"h,omitzero"` // there was a data line
@@ -35,42 +36,42 @@ type SSEMemory struct {
 	CR   bool   `json:"r,omitzero"` // the last byte was a carriage return: a newline that follows ends nothing
 	Skip bool   `json:"k,omitzero"` // the event was too long: drop the rest of it
 
-	scan chunks.Scanner // follows Data; made anew after loading
+	scan jsonscan.Scanner // follows Data; made anew after loading
 }
 
-func (m *SSEMemory) pending() bool {
+func (m *SSE) pending() bool {
 	return len(m.Line) > 0 || m.Has || m.Name != "" || m.Skip
 }
 
 // status follows Data to its end.
-func (m *SSEMemory) status() chunks.Status {
-	return m.scan.Write(alias(m.Data[m.scan.Offset():]))
+func (m *SSE) status() jsonscan.Status {
+	return m.scan.Write(wire.Alias(m.Data[m.scan.Offset():]))
 }
 
 // complete tells whether the data is one whole event.
-func (m *SSEMemory) complete() bool {
+func (m *SSE) complete() bool {
 	if !m.Has || m.Skip {
 		return false
 	}
-	if saysDone(trim(alias(m.Data))) {
+	if saysDone(wire.Trim(wire.Alias(m.Data))) {
 		return true
 	}
-	return m.status() == chunks.Done && (m.scan.First() == '{' || m.scan.First() == '[')
+	return m.status() == jsonscan.Done && (m.scan.First() == '{' || m.scan.First() == '[')
 }
 
 // takes tells whether the data can go on with text.
-func (m *SSEMemory) takes(text string) bool {
+func (m *SSE) takes(text string) bool {
 	m.status()
 	scan := m.scan
 	if m.Has && !m.Open {
 		scan.Write("\n")
 	}
 	first, _, _ := strings.Cut(text, "\n")
-	return scan.Write(strings.TrimSuffix(first, "\r")) != chunks.Bad
+	return scan.Write(strings.TrimSuffix(first, "\r")) != jsonscan.Bad
 }
 
 // goesOn tells whether an input belongs to the event that is cut.
-func (m *SSEMemory) goesOn(data string) bool {
+func (m *SSE) goesOn(data string) bool {
 	field, isJSON := beginsField(data), beginsJSON(data)
 	switch {
 	case field == "" && !isJSON:
@@ -102,16 +103,16 @@ func beginsField(data string) string {
 
 // beginsJSON tells an input that is JSON, or NDJSON, by itself.
 func beginsJSON(data string) bool {
-	text := trim(data)
+	text := wire.Trim(data)
 	if text == "" || text[0] != '{' && text[0] != '[' {
 		return false
 	}
-	if jsonText(text) {
+	if wire.Valid(text) {
 		return true
 	}
 	first, rest, _ := strings.Cut(text, "\n")
-	rest = trim(rest)
-	return rest != "" && (rest[0] == '{' || rest[0] == '[') && jsonText(trim(first))
+	rest = wire.Trim(rest)
+	return rest != "" && (rest[0] == '{' || rest[0] == '[') && wire.Valid(wire.Trim(first))
 }
 
 // beginsSSE tells SSE text, whole or cut, where nothing is pending.
@@ -150,19 +151,19 @@ type sseEvent struct {
 
 // abandon gives up the event that is cut.
 func (r *Reader) abandon() {
-	m := partOf(&r.mem.SSE)
+	m := r.sse()
 	if m.Has && !m.Skip {
-		r.wrong = &Problem{Code: BadJSON, Text: fmt.Sprintf("an event was cut off after %d bytes of data and never continued", len(m.Data))}
+		r.wrong = &wire.Problem{Code: wire.BadJSON, Text: fmt.Sprintf("an event was cut off after %d bytes of data and never continued", len(m.Data))}
 	}
-	r.mem.SSE = nil
+	r.state.SSE = nil
 }
 
 // resume begins to read SSE text where the last input left off.
 func (r *Reader) resume() {
-	m := partOf(&r.mem.SSE)
+	m := r.sse()
 	if len(m.Line) > 0 && string(m.Line) != "data:" && beginsField(r.in.data[r.in.at:]) != "" {
 		// Its newline was left out, or lost.
-		line := alias(m.Line)
+		line := wire.Alias(m.Line)
 		m.Line = nil
 		r.field(line, 0)
 	}
@@ -170,7 +171,7 @@ func (r *Reader) resume() {
 
 // nextSSE reads lines up to the end of an event.
 func (r *Reader) nextSSE() (piece, bool) {
-	m, in := partOf(&r.mem.SSE), &r.in
+	m, in := r.sse(), &r.in
 	for {
 		start := in.at
 		line, ok := in.sseLine(m)
@@ -182,7 +183,7 @@ func (r *Reader) nextSSE() (piece, bool) {
 			m.Data, m.Open = append(m.Data, line...), false
 			continue
 		case len(m.Line) > 0:
-			line = alias(append(m.Line, line...))
+			line = wire.Alias(append(m.Line, line...))
 			m.Line, start = nil, 0
 		}
 		line, start = cutBOM(line, start)
@@ -193,7 +194,7 @@ func (r *Reader) nextSSE() (piece, bool) {
 		if m.Has && !m.Skip {
 			return r.dispatch(), true
 		}
-		*m = SSEMemory{CR: m.CR}
+		*m = SSE{CR: m.CR}
 	}
 }
 
@@ -205,7 +206,7 @@ func cutBOM(line string, start int) (string, int) {
 }
 
 // sseLine cuts the next line that has its end: LF, CR or CRLF.
-func (in *input) sseLine(m *SSEMemory) (string, bool) {
+func (in *input) sseLine(m *SSE) (string, bool) {
 	if m.CR && in.at < len(in.data) {
 		m.CR = false
 		if in.data[in.at] == '\n' {
@@ -238,14 +239,14 @@ func (in *input) sseLine(m *SSEMemory) (string, bool) {
 
 // field takes a line that is not blank; start is its place in the input.
 func (r *Reader) field(line string, start int) {
-	m := partOf(&r.mem.SSE)
+	m := r.sse()
 	name, value, _ := strings.Cut(line, ":")
 	if m.Skip {
 		return
 	}
 	switch name {
 	case "event":
-		m.Name = keep(strings.TrimPrefix(value, " "), keptID)
+		m.Name = wire.Keep(strings.TrimPrefix(value, " "))
 	case "data":
 		r.dataLine(value, start+len(line)-len(value))
 	}
@@ -254,7 +255,7 @@ func (r *Reader) field(line string, start int) {
 // dataLine takes the value of a data field. The first one stays where it is in
 // the input, and is copied only if it is not the only one.
 func (r *Reader) dataLine(value string, start int) {
-	m, ev := partOf(&r.mem.SSE), &r.in.sse
+	m, ev := r.sse(), &r.in.sse
 	if strings.HasPrefix(value, " ") {
 		value, start = value[1:], start+1
 	}
@@ -269,22 +270,22 @@ func (r *Reader) dataLine(value string, start int) {
 
 // ownData copies into the Memory what stood in the input.
 func (r *Reader) ownData() {
-	partOf(&r.mem.SSE).Data = append(partOf(&r.mem.SSE).Data, r.in.sse.data...)
+	r.sse().Data = append(r.sse().Data, r.in.sse.data...)
 	r.in.sse.data = ""
 }
 
 // dispatch ends the event.
 func (r *Reader) dispatch() piece {
-	m, ev := partOf(&r.mem.SSE), &r.in.sse
+	m, ev := r.sse(), &r.in.sse
 	p := piece{name: m.Name, text: ev.data, base: ev.base, line: ev.line}
 	if len(m.Data) > 0 {
 		// The bytes are the chunks' from here on: the Memory lets go of them.
-		p.text, p.base = alias(m.Data), 0
+		p.text, p.base = wire.Alias(m.Data), 0
 	}
-	text := trim(p.text)
+	text := wire.Trim(p.text)
 	p.base += strings.Index(p.text, text)
 	p.text = text
-	*m = SSEMemory{CR: m.CR}
+	*m = SSE{CR: m.CR}
 	*ev = sseEvent{newline: ev.newline}
 	return p
 }
@@ -295,13 +296,13 @@ const lineLimit = 4 << 10
 // endSSE keeps what is left at the end of the input, and gives the event if
 // that is complete.
 func (r *Reader) endSSE() (piece, bool) {
-	m, in := partOf(&r.mem.SSE), &r.in
+	m, in := r.sse(), &r.in
 	tail := in.data[in.at:]
 	start := in.at
 	in.at, in.framing = len(in.data), nothing
 	if !m.Open && tail != "" {
 		if len(m.Line) > 0 {
-			tail, start = alias(append(m.Line, tail...)), 0
+			tail, start = wire.Alias(append(m.Line, tail...)), 0
 		}
 		m.Line = nil
 		tail, start = cutBOM(tail, start)
@@ -326,8 +327,17 @@ func (r *Reader) endSSE() (piece, bool) {
 		m.Line = line
 		return p, true
 	case len(m.Data) > r.limits.event():
-		*m = SSEMemory{Skip: true, Line: []byte(":"), CR: m.CR}
-		return piece{problem: &Problem{Code: OverLimit, Text: fmt.Sprintf("a stream event is longer than %d bytes", r.limits.event())}}, true
+		*m = SSE{Skip: true, Line: []byte(":"), CR: m.CR}
+		return piece{problem: &wire.Problem{Code: wire.OverLimit, Text: fmt.Sprintf("a stream event is longer than %d bytes", r.limits.event())}}, true
 	}
 	return piece{}, false
+}
+
+// sse returns the state of the event that is cut, and makes it where there is
+// none.
+func (r *Reader) sse() *SSE {
+	if r.state.SSE == nil {
+		r.state.SSE = new(SSE)
+	}
+	return r.state.SSE
 }

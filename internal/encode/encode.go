@@ -1,10 +1,9 @@
-// Package encode turns stored events into the bytes a client of some protocol
-// reads from its stream; one file per protocol, and protocols lists them all.
+// Package encode writes stored events in the form that clients of a protocol read;
+// each protocol is one file, and protocols lists them.
 //
-// It promises that the bytes depend on its arguments alone, that line ends are
-// LF, that every stored event bears its sequence as id and nothing else bears
-// an id, and that no byte of an event can be taken for a line of the frame.
-// Whoever calls it keeps the order.
+// The bytes depend on the arguments only. Line ends are LF. Every stored event has
+// its sequence as id, and no other frame has an id. No byte of an event can be read
+// as a line of the frame. The caller keeps the order of events.
 package encode
 
 import (
@@ -14,54 +13,50 @@ import (
 	"streamer/internal/events"
 )
 
-// Event is a stored event on its way to a client.
-type Event struct {
-	Seq  uint64 // its place in the event log, the cursor to resume after
-	Type events.Type
-	Data []byte // the body as stored: JSON
-}
-
-// Opening tells a client where its stream begins.
+// Opening describes the beginning of a stream.
 type Opening struct {
 	Session     string
-	From        uint64 // events after this sequence follow
-	First, Last uint64 // bounds of the event log at this moment
+	From        uint64 // the stream has the events after this sequence
+	First, Last uint64 // current bounds of the event log
 	Now         events.Time
-	HeartbeatMS int64 // silence after which a heartbeat is sent
-	RetryMS     int64 // how long to wait before connecting again
+	HeartbeatMS int64 // interval without data before a heartbeat
+	RetryMS     int64 // reconnection delay
 }
 
-// Ending says in a code why a stream ends that could have gone on.
+// Ending is the reason why the server ends a stream.
 type Ending string
 
-// The endings. After each a client resumes after the last id it has.
+// The endings. After each of them, a client resumes after its last id.
 const (
-	Shutdown    Ending = "shutdown"    // this server stops; another may answer
-	Unavailable Ending = "unavailable" // the event log cannot be read just now
+	Shutdown    Ending = "shutdown"    // this server stops; another one may serve the stream
+	Unavailable Ending = "unavailable" // the event log cannot be read
 )
 
 // Encoder writes the stream of one connection: Open once, then Event for each
-// event, Live once when the history is done, Heartbeat in silences, and End
-// where the server ends the stream. Each appends to dst and gives the result.
+// event, Live once after the last stored event, Heartbeat after an interval without
+// data, and End if the server ends the stream. Each method appends to dst and
+// returns it.
 type Encoder interface {
 	Open(dst []byte, o Opening) []byte
-	Event(dst []byte, e Event) []byte
+	Event(dst []byte, e events.Record) []byte
 	Live(dst []byte, last uint64) []byte
 	Heartbeat(dst []byte) []byte
-	End(dst []byte, why Ending) []byte
+	End(dst []byte, reason Ending) []byte
 }
 
+// protocol is a named encoder.
 type protocol struct {
 	name string
 	open func() Encoder
 }
 
+// protocols lists the protocols. The first is the default.
 var protocols = [...]protocol{
 	{"native", func() Encoder { return native{} }},
 }
 
-// New gives a fresh encoder of the named protocol; "" is the first. The error
-// names those there are.
+// New returns a new encoder of the named protocol; "" means the first. The error
+// lists the known protocols.
 func New(name string) (Encoder, error) {
 	if name == "" {
 		return protocols[0].open(), nil
@@ -73,5 +68,5 @@ func New(name string) (Encoder, error) {
 		}
 		names = append(names, p.name)
 	}
-	return nil, fmt.Errorf("encode: unknown protocol %q (there are: %s)", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("encode: unknown protocol %q (known: %s)", name, strings.Join(names, ", "))
 }

@@ -12,6 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// TestNativeBytes checks the bytes of each method.
 func TestNativeBytes(t *testing.T) {
 	e, err := New("native")
 	if err != nil {
@@ -19,16 +20,17 @@ func TestNativeBytes(t *testing.T) {
 	}
 	var b []byte
 	b = e.Open(b, Opening{Session: "a \"b\"\n<c>", From: 3, First: 1, Last: 9, Now: events.At(time.Unix(1, 0)), HeartbeatMS: 15000, RetryMS: 2345})
-	b = e.Event(b, Event{Seq: 4, Type: events.ToolCallStart, Data: []byte(`{"type":"tool_call_start"}`)})
-	b = e.Event(b, Event{Seq: 7, Type: events.Synthetic, Data: []byte("{\n\"role\":\r\n\"tool\"}")})
+	b = e.Event(b, events.Record{Seq: 4, Type: events.ToolCallStart, Data: []byte(`{"type":"tool_call_start"}`)})
+	b = e.Event(b, events.Record{Seq: 7, Type: events.Synthetic, Data: []byte("{\n\"role\":\r\n\"tool\"}")})
 	b = e.Live(b, 7)
 	b = e.Heartbeat(b)
 	b = e.Heartbeat(b)
-	b = e.Event(b, Event{Seq: 1<<64 - 1, Type: events.ToolCallResult, Data: nil})
+	b = e.Event(b, events.Record{Seq: 1<<64 - 1, Type: events.ToolCallResult, Data: nil})
 	b = e.End(b, Shutdown)
 	golden(t, "testdata/native.sse", b)
 }
 
+// golden compares bytes with a golden file.
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
@@ -45,33 +47,36 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
+// TestNewNamesProtocols checks the default protocol and the error for an unknown
+// one.
 func TestNewNamesProtocols(t *testing.T) {
 	if _, err := New(""); err != nil {
 		t.Errorf("New(\"\"): %v", err)
 	}
 	_, err := New("nativ")
-	if err == nil || !strings.Contains(err.Error(), `"nativ" (there are: native)`) {
-		t.Errorf("New(nativ): got %v, want an error that names native", err)
+	if err == nil || !strings.Contains(err.Error(), `"nativ" (known: native)`) {
+		t.Errorf("New(nativ): got %v, want an error that lists native", err)
 	}
 }
 
+// TestNativeAllocatesNothing checks that encoding an event does not allocate.
 func TestNativeAllocatesNothing(t *testing.T) {
 	e, _ := New("native")
 	dst := make([]byte, 0, 4096)
-	ev := Event{Seq: 123456, Type: events.ToolCallArgsDelta, Data: []byte(strings.Repeat("x", 300))}
+	ev := events.Record{Seq: 123456, Type: events.ToolCallArgsDelta, Data: []byte(strings.Repeat("x", 300))}
 	if n := testing.AllocsPerRun(100, func() { dst = e.Event(dst[:0], ev) }); n != 0 {
 		t.Errorf("Event: got %v allocations, want 0", n)
 	}
 }
 
-// However a body is written, a client reads back one frame with the same id,
-// type and, but for the kind of its line ends, the same data.
+// FuzzNativeFrame checks that a client reads any body as one frame with the same
+// data, except for the kind of line ends.
 func FuzzNativeFrame(f *testing.F) {
 	f.Add(uint64(1), []byte(`{"a":1}`))
 	f.Add(uint64(2), []byte("{\n\n\r\"a\"\r\n:1}\n"))
 	f.Add(uint64(3), []byte("id: 9\n\nevent: evil\ndata: x\n\n"))
 	f.Fuzz(func(t *testing.T, seq uint64, body []byte) {
-		got := string(native{}.Event(nil, Event{Seq: seq, Type: "t", Data: body}))
+		got := string(native{}.Event(nil, events.Record{Seq: seq, Type: "t", Data: body}))
 		frame, ok := strings.CutSuffix(got, "\n\n")
 		if !ok || strings.Contains(frame, "\n\n") || strings.Contains(got, "\r") {
 			t.Fatalf("%q: not one frame: %q", body, got)
@@ -81,7 +86,7 @@ func FuzzNativeFrame(f *testing.F) {
 			if d, ok := strings.CutPrefix(line, "data: "); ok {
 				data = append(data, d)
 			} else if i > 1 {
-				t.Fatalf("%q: line %d is no data: %q", body, i, line)
+				t.Fatalf("%q: line %d is not data: %q", body, i, line)
 			}
 		}
 		want := strings.ReplaceAll(string(body), "\r", "\n")

@@ -8,11 +8,10 @@ import (
 	"streamer/internal/events"
 )
 
-// native is the event log as it is, in the frames of
+// native is the event log in frames of
 // https://html.spec.whatwg.org/multipage/server-sent-events.html: id is the
-// sequence, event the type, data the stored body. Frames of the stream itself
-// are called stream.…, and have no id, so that they never move a client's
-// cursor.
+// sequence, event is the type, data is the stored body. Frames about the stream
+// itself are named stream.… and have no id, so they never move a client's cursor.
 type native struct{}
 
 func (native) Open(dst []byte, o Opening) []byte {
@@ -31,7 +30,7 @@ func (native) Open(dst []byte, o Opening) []byte {
 	}{o.Session, o.From, o.First, o.Last, o.Now, o.HeartbeatMS})
 }
 
-func (native) Event(dst []byte, e Event) []byte {
+func (native) Event(dst []byte, e events.Record) []byte {
 	dst = append(dst, "id: "...)
 	dst = strconv.AppendUint(dst, e.Seq, 10)
 	dst = append(dst, "\nevent: "...)
@@ -46,29 +45,30 @@ func (native) Live(dst []byte, last uint64) []byte {
 	}{last})
 }
 
-// Heartbeat is a comment without the empty line that would end a frame: some
-// parsers take ": hb\n\n" for an event without data and repeat the last id.
+// Heartbeat writes a comment without the empty line that would end a frame, because
+// some parsers read ": hb\n\n" as an event without data and repeat the last id.
 func (native) Heartbeat(dst []byte) []byte { return append(dst, ": hb\n"...) }
 
-func (native) End(dst []byte, why Ending) []byte {
+func (native) End(dst []byte, reason Ending) []byte {
 	return control(dst, "end", struct {
 		Reason Ending `json:"reason"`
-	}{why})
+	}{reason})
 }
 
+// control appends a frame about the stream itself.
 func control(dst []byte, name string, body any) []byte {
 	dst = append(dst, "event: stream."...)
 	dst = append(dst, name...)
 	dst = append(dst, '\n')
 	b, err := json.Marshal(body)
-	if err != nil { // the bodies are the structs above: none of their fields can fail
+	if err != nil { // cannot happen for the structs above
 		b = []byte("{}")
 	}
 	return append(data(dst, b), '\n')
 }
 
-// data writes body as data lines. In JSON a CR or LF can only stand between
-// tokens, so that a CR may come out as LF and mean the same.
+// data appends body as data lines. In JSON, CR and LF can only be between tokens,
+// so a CR may become LF.
 func data(dst, body []byte) []byte {
 	for {
 		dst = append(dst, "data: "...)
@@ -83,8 +83,8 @@ func data(dst, body []byte) []byte {
 	}
 }
 
-// lineEnd finds the first CR or LF: two searches for a byte are many times
-// faster than one for either.
+// lineEnd returns the index of the first CR or LF. Two searches for one byte are
+// many times faster than one search for both.
 func lineEnd(b []byte) int {
 	lf := bytes.IndexByte(b, '\n')
 	if lf >= 0 {

@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// BlobChunk is the size in bytes of the pieces a blob is stored in, and the
-// size from which a value becomes one.
+// BlobChunk is the size in bytes of the chunks of a blob, and the size above
+// which a value becomes a blob.
 const BlobChunk = 64 << 10
 
 const previewBytes = 256
 
-// Blob is a large value on its way to the store.
+// Blob is a large value that has to be stored.
 type Blob struct {
 	Ref  Ref
 	Data []byte
 }
 
-// Ref stands in an event for a value that is stored beside the log. The value
-// is the concatenation of its chunks, each of BlobChunk bytes but the last,
-// each named by its own SHA-256 in hex.
+// Ref replaces, in an event, a value that is stored beside the event log. The
+// value is the concatenation of its chunks. Each chunk has BlobChunk bytes,
+// except the last, and is named by its own SHA-256 in hex.
 type Ref struct {
 	Size    int      `json:"size"`
 	SHA256  string   `json:"sha256"` // of the whole value
@@ -28,7 +28,7 @@ type Ref struct {
 	Chunks  []string `json:"chunks"`
 }
 
-// NewBlob names data and its chunks.
+// NewBlob returns a blob with the names of data and of its chunks.
 func NewBlob(data []byte) Blob {
 	ref := Ref{Size: len(data), SHA256: digest(data), Preview: preview(data)}
 	for rest := data; len(rest) > 0; {
@@ -39,7 +39,7 @@ func NewBlob(data []byte) Blob {
 	return Blob{Ref: ref, Data: data}
 }
 
-// Chunk gives the bytes of the i-th chunk.
+// Chunk returns the bytes of the i-th chunk.
 func (b Blob) Chunk(i int) []byte {
 	return b.Data[i*BlobChunk : min((i+1)*BlobChunk, len(b.Data))]
 }
@@ -49,7 +49,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// preview is the beginning of data, cut before a broken character.
+// preview returns the beginning of data, without an incomplete character at its
+// end.
 func preview(data []byte) string {
 	p := data[:min(previewBytes, len(data))]
 	for i := 0; i < utf8.UTFMax && len(p) > 0 && !utf8.Valid(p); i++ {

@@ -8,22 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// Body gives the bytes that stand in the event log: the event's JSON or, of a
-// synthetic message, that message. It does not fail: every field is of a kind
-// that marshals, and raw JSON is checked by whoever sets it.
+// Body returns the bytes that are stored in the event log: the event's JSON or,
+// for a synthetic message, that message. It returns an error only if a field
+// holds raw JSON that is invalid, or a percent that is not a finite number.
 //
-// They are the bytes that encoding/json gives without escapes for HTML. That
-// would take several times as long, and every event is written once.
+// The bytes are those of encoding/json without escapes for HTML, which takes
+// several times as long.
 func (e *Event) Body() ([]byte, error) {
 	if e.Type == Synthetic {
 		return e.Message, nil
 	}
 	w := writer{b: make([]byte, 0, 512+len(e.Content)+len(e.Args)+len(e.ToolArgs)+len(e.ToolResult))}
 	w.b = append(w.b, '{')
-	w.about(e)
-	w.said(e)
-	w.asked(e)
-	w.ended(e)
+	w.subject(e)
+	w.content(e)
+	w.waiting(e)
+	w.outcome(e)
 	w.b = append(w.b, '}')
 	if w.err != nil {
 		return nil, fmt.Errorf("events: %s %s: %w", e.Type, e.EventID, w.err)
@@ -31,8 +31,8 @@ func (e *Event) Body() ([]byte, error) {
 	return w.b, nil
 }
 
-// about writes what the event is about.
-func (w *writer) about(e *Event) {
+// subject writes the fields that identify the event, its message and its call.
+func (w *writer) subject(e *Event) {
 	w.always("type", string(e.Type))
 	w.id("event_id", e.EventID)
 	w.always("session", e.Session)
@@ -56,8 +56,8 @@ func (w *writer) about(e *Event) {
 	w.time("deadline", e.Deadline)
 }
 
-// said writes what the model said, and which part of it this is.
-func (w *writer) said(e *Event) {
+// content writes the fields with text and args.
+func (w *writer) content(e *Event) {
 	if e.Part != 0 {
 		w.number("part", int64(e.Part))
 	}
@@ -77,8 +77,8 @@ func (w *writer) said(e *Event) {
 	w.ref("args_ref", e.ArgsRef)
 }
 
-// asked writes what a call waits for or does.
-func (w *writer) asked(e *Event) {
+// waiting writes the fields of waits and progress.
+func (w *writer) waiting(e *Event) {
 	w.text("interrupt_id", e.InterruptID)
 	w.text("message", e.Progress)
 	if e.Percent != nil {
@@ -89,8 +89,8 @@ func (w *writer) asked(e *Event) {
 	}
 }
 
-// ended writes how something ended.
-func (w *writer) ended(e *Event) {
+// outcome writes the fields of results and ends.
+func (w *writer) outcome(e *Event) {
 	w.text("status", string(e.Status))
 	w.flag("synthetic", e.Synthetic)
 	w.reason("reason", e.Reason)
@@ -114,8 +114,8 @@ func (w *writer) ended(e *Event) {
 	}
 }
 
-// writer appends the members of a JSON object. Its methods are named for the
-// kinds of values; all but always, id, number and list leave out what is empty.
+// writer appends the members of a JSON object. Its methods are named after the
+// kinds of values. All except always, id, number and list omit empty values.
 type writer struct {
 	b   []byte
 	err error // the first
@@ -187,13 +187,13 @@ func (w *writer) time(name string, t *Time) {
 	}
 }
 
-// raw writes JSON that is there already, without its white space.
+// raw writes a value that is JSON already, without its white space.
 func (w *writer) raw(name string, value json.RawMessage) {
 	if len(value) == 0 {
 		return
 	}
 	w.key(name)
-	if len(value) == 1 && '0' <= value[0] && value[0] <= '9' { // nearly every index
+	if len(value) == 1 && '0' <= value[0] && value[0] <= '9' { // the common case of an index
 		w.b = append(w.b, value[0])
 		return
 	}
@@ -264,14 +264,15 @@ func (w *writer) ref(name string, r *Ref) {
 	w.b = append(w.b, '}')
 }
 
-// Quote writes a string as JSON, without escapes for HTML.
+// Quote returns a string as JSON, without escapes for HTML.
 func Quote(s string) json.RawMessage { return appendQuoted(make([]byte, 0, len(s)+2), s) }
 
-// appendQuoted writes a string as encoding/json does without escapes for HTML:
-// what is no UTF-8 is replaced, and the line ends of JavaScript are escaped.
+// appendQuoted appends a string as encoding/json does without escapes for HTML:
+// it replaces bytes that are not UTF-8, and escapes the line terminators of
+// JavaScript.
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	start := 0 // of what is not written yet
+	start := 0 // of the bytes that are not appended yet
 	for i := 0; i < len(s); {
 		if b := s[i]; b < utf8.RuneSelf {
 			if b < ' ' || b == '"' || b == '\\' {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// standard is what encoding/json makes of an event: what Body is held to.
+// standard returns the JSON of an event from encoding/json, which Body must
+// equal.
 func standard(e *Event) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -27,8 +28,8 @@ func sameBody(t *testing.T, e *Event) {
 	}
 }
 
-// TestBodyOfEachField sets the fields one by one, to something and to what is
-// empty behind a pointer or in a slice, and then all of them.
+// TestBodyOfEachField checks the body of an event with all fields, with each
+// field alone, and with each pointer or slice set to an empty value.
 func TestBodyOfEachField(t *testing.T) {
 	all := new(Event)
 	fill(t, reflect.ValueOf(all).Elem(), "")
@@ -51,7 +52,8 @@ func TestBodyOfEachField(t *testing.T) {
 	}
 }
 
-// TestBodyOfOddValues: numbers at their ends, JSON that is none.
+// TestBodyOfOddValues checks numbers at their limits and raw JSON that is
+// invalid.
 func TestBodyOfOddValues(t *testing.T) {
 	for _, n := range []int64{math.MinInt64, -1, 0, 1, math.MaxInt64} {
 		at := Time(n)
@@ -66,7 +68,8 @@ func TestBodyOfOddValues(t *testing.T) {
 	}
 }
 
-// FuzzBody: any text and any JSON gives the bytes of encoding/json.
+// FuzzBody checks that the body of any text and any JSON has the bytes of
+// encoding/json.
 func FuzzBody(f *testing.F) {
 	f.Add("plain", []byte(`{"a":1}`), int64(7))
 	f.Add("\x00\x1f\x7f\"\\/\b\f\n\r\t<>&'\u2028\u2029\ufffd\xff\xed\xa0\x80é😀", []byte(" [ 1 ]\n"), int64(-1))

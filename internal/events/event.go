@@ -1,9 +1,10 @@
-// Package events says what can happen to a tool call and how it is told:
-// event types, their JSON, subjects, and the words users read.
+// Package events defines what can happen to a tool call and how it is
+// published: event types, stored records, their JSON, subjects, and the texts
+// that users read.
 //
 // It promises that an Event marshals to the same bytes every time, and that
-// unmarshalling what was marshalled gives the same Event. It knows nothing of
-// order, NATS or time; those who emit events do.
+// unmarshalling these bytes returns an equal Event. It promises nothing about
+// order and duplicates: the package that emits events does.
 package events
 
 import (
@@ -35,13 +36,13 @@ const (
 	Rejected             Type = "rejected"
 	Unmatched            Type = "unmatched"
 
-	// Synthetic is no event of the schema: it stands for the synthetic tool
-	// result message that follows its tool_call_result on the subject
-	// toolcalls.<session>.synthetic; its body is Event.Message alone.
+	// Synthetic is not in the schema. It is the synthetic tool result message
+	// that follows its tool_call_result on the subject
+	// toolcalls.<session>.synthetic. Its body is Event.Message alone.
 	Synthetic Type = "synthetic"
 )
 
-// Types returns every type a stored message may have, Synthetic included.
+// Types returns every type that a stored message can have, including Synthetic.
 func Types() []Type {
 	return []Type{
 		RunStarted, RunFinished, MessageStarted, MessageFinished, AgentResponseChunk, PartFinished,
@@ -50,11 +51,11 @@ func Types() []Type {
 	}
 }
 
-// Status is the state of a call, or how a run ended.
+// Status is the state of a call, or the outcome of a run.
 type Status string
 
-// The states of a call (the first three are open, the others terminal) and,
-// with Completed, Error and Cancelled, the ends of a run.
+// The states of a call: the first three are open, the others are terminal.
+// Completed, Error, Cancelled and Interrupted are the outcomes of a run.
 const (
 	BuildingArgs  Status = "building_args"
 	ArgsComplete  Status = "args_complete"
@@ -64,19 +65,19 @@ const (
 	Denied        Status = "denied"
 	Cancelled     Status = "cancelled"
 	TimedOut      Status = "timeout"
-	// Interrupted is a run that stopped to wait for a person.
+	// Interrupted is the outcome of a run that waits for a person.
 	Interrupted Status = "interrupted"
 )
 
 // ID is an event id: the sequence of the input that caused the event, and the
-// place of the event among those the input caused. It is the same on every
-// replay of the log. The zero ID is before every event.
+// position of the event among those that the input caused. It is the same on
+// every fold of the log. The zero ID precedes every event.
 type ID struct {
 	Seq uint64
 	N   int
 }
 
-// String gives the wire form "<seq>.<n>".
+// String returns the wire form "<seq>.<n>".
 func (id ID) String() string { return string(id.append(make([]byte, 0, 24))) }
 
 func (id ID) append(dst []byte) []byte {
@@ -84,49 +85,49 @@ func (id ID) append(dst []byte) []byte {
 	return strconv.AppendInt(dst, int64(id.N), 10)
 }
 
-// After tells whether id comes later in its session's log than other.
+// After reports whether id is later in its session's event log than other.
 func (id ID) After(other ID) bool {
 	return id.Seq > other.Seq || id.Seq == other.Seq && id.N > other.N
 }
 
-// ParseID reads the wire form of an ID, and no other spelling of it.
+// ParseID parses the wire form of an ID. It accepts no other spelling.
 func ParseID(s string) (ID, error) {
 	a, b, ok := strings.Cut(s, ".")
 	seq, err := strconv.ParseUint(a, 10, 64)
 	n, err2 := strconv.Atoi(b)
 	id := ID{seq, n}
 	if !ok || err != nil || err2 != nil || n < 0 || id.String() != s {
-		return ID{}, fmt.Errorf("events: event id %q is not <sequence>.<n>", s)
+		return ID{}, fmt.Errorf("events: event id %q is not of the form <sequence>.<n>", s)
 	}
 	return id, nil
 }
 
-// MarshalText gives the wire form.
+// MarshalText returns the wire form.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText reads the wire form.
+// UnmarshalText parses the wire form.
 func (id *ID) UnmarshalText(b []byte) (err error) {
 	*id, err = ParseID(string(b))
 	return err
 }
 
-// Event is one message of the event log. Fields that do not apply to a type
-// are empty and left out of its JSON.
+// Event is one message of the event log. A field that does not apply to a type
+// is empty and absent from its JSON.
 type Event struct {
 	Type    Type   `json:"type"`
 	EventID ID     `json:"event_id"`
 	Session string `json:"session"`
 	Run     string `json:"run,omitempty"`
 
-	*Place // of events about a message or a call, else nil
+	*Place // of events about a message or a call; nil otherwise
 
 	Index         json.RawMessage `json:"index,omitempty"` // of a call, as on the wire: a number or a string
 	Call          string          `json:"call,omitempty"`  // "<input sequence>.<k>", unique in the session
 	ID            string          `json:"id,omitempty"`    // the provider's, or synthesised
 	IDSynthesized bool            `json:"id_synthesized,omitempty"`
-	UID           string          `json:"uid,omitempty"` // ID, or ID~Call where the session had used ID before
+	UID           string          `json:"uid,omitempty"` // ID, or ID~Call if the session used ID before
 	ToolName      string          `json:"tool_name,omitempty"`
-	Kind          string          `json:"kind,omitempty"` // of a call: function, custom, mcp, server…; of content: text, reasoning; of a wait: why; of unmatched: progress, interrupt
+	Kind          string          `json:"kind,omitempty"` // of a call: function, custom, mcp, server…; of content: text, reasoning; of awaiting_input: what is awaited; of unmatched: progress, interrupt
 	Timestamp     Time            `json:"timestamp"`      // fold time
 
 	Role             string `json:"role,omitempty"`
@@ -134,17 +135,17 @@ type Event struct {
 	ProviderExecuted bool   `json:"provider_executed,omitempty"`
 	Deadline         *Time  `json:"deadline,omitempty"`
 
-	Part    int    `json:"part,omitempty"`    // counts the content parts of a message
-	Offset  Offset `json:"offset,omitzero"`   // bytes of text before Content or Args; of a rejected input: where
+	Part    int    `json:"part,omitempty"`    // number of the content part in its message
+	Offset  Offset `json:"offset,omitzero"`   // bytes of text before Content or Args; of a rejected input: position of the fault
 	Content string `json:"content,omitempty"` // of agent_response_chunk
 	Args    string `json:"args,omitempty"`    // of tool_call_args_delta
 
 	ArgsText      *string         `json:"args_text,omitempty"` // raw, as the model wrote it
-	ToolArgs      json.RawMessage `json:"tool_args,omitempty"` // parsed; absent where invalid
+	ToolArgs      json.RawMessage `json:"tool_args,omitempty"` // parsed; absent if invalid
 	ArgsValid     *bool           `json:"args_valid,omitempty"`
-	ArgsError     string          `json:"args_error,omitempty"` // what is wrong with invalid args, and where
+	ArgsError     string          `json:"args_error,omitempty"` // the fault of invalid args, and its position
 	DoubleEncoded bool            `json:"double_encoded,omitempty"`
-	By            string          `json:"by,omitempty"` // what completed the args: call, message, next, result, idle
+	By            string          `json:"by,omitempty"` // cause of completion: call, message, next, result, idle
 	ArgsRef       *Ref            `json:"args_ref,omitempty"`
 
 	InterruptID string   `json:"interrupt_id,omitempty"`
@@ -154,9 +155,9 @@ type Event struct {
 	Status        Status          `json:"status,omitempty"`
 	Synthetic     bool            `json:"synthetic,omitempty"`
 	Reason        *Reason         `json:"reason,omitempty"`
-	ToolResult    json.RawMessage `json:"tool_result,omitempty"` // a string, or whatever JSON the tool gave
+	ToolResult    json.RawMessage `json:"tool_result,omitempty"` // a string, or the JSON value of the tool
 	ToolResultRef *Ref            `json:"tool_result_ref,omitempty"`
-	Conflict      bool            `json:"conflict,omitempty"` // another real result stands before this one
+	Conflict      bool            `json:"conflict,omitempty"` // another real result precedes this one
 	ArgsAnnounced *bool           `json:"args_complete,omitempty"`
 	DurationMS    *int64          `json:"duration_ms,omitempty"` // start → terminal
 	ArgsMS        *int64          `json:"args_ms,omitempty"`     // start → args complete
@@ -170,74 +171,74 @@ type Event struct {
 	Target *Target `json:"target,omitempty"` // of unmatched
 	Input  uint64  `json:"input,omitempty"`  // of rejected and unmatched: sequence of the input
 
-	// Message is the synthetic tool result, ready to append to a history in
-	// Shape; Text is the kind of sentence in it. Only Type Synthetic has them.
+	// Message is the synthetic tool result, ready to append to a history of
+	// Shape. Text is the kind of text in it. Only Type Synthetic has them.
 	Message json.RawMessage `json:"-"`
 	Shape   string          `json:"-"`
 	Text    Text            `json:"-"`
-	// Blobs are the large values this event refers to; they are stored before
-	// the event is.
+	// Blobs are the large values that this event refers to. They are stored
+	// before the event.
 	Blobs []Blob `json:"-"`
 }
 
-// Offset is a place in a text, in bytes. The zero Offset is none, and that of
-// the first byte is not zero.
+// Offset is a position in a text, in bytes. The zero Offset means no position;
+// the Offset of the first byte is not zero.
 type Offset int
 
-// OffsetAt gives the Offset behind n bytes.
+// OffsetAt returns the Offset after n bytes.
 func OffsetAt(n int) Offset { return Offset(n + 1) }
 
-// Bytes gives the bytes in front of the place.
+// Bytes returns the number of bytes before the position.
 func (o Offset) Bytes() int { return int(o) - 1 }
 
-// MarshalJSON writes the bytes in front of the place.
+// MarshalJSON returns the number of bytes before the position.
 func (o Offset) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(o.Bytes()), 10), nil
 }
 
-// UnmarshalJSON reads the bytes in front of the place.
+// UnmarshalJSON parses the number of bytes before the position.
 func (o *Offset) UnmarshalJSON(b []byte) error {
 	n, err := strconv.Atoi(string(b))
 	if err != nil || n < 0 {
-		return fmt.Errorf("events: offset %s is no number of bytes", b)
+		return fmt.Errorf("events: offset %s is not a number of bytes", b)
 	}
 	*o = OffsetAt(n)
 	return nil
 }
 
-// Place says which message an event is about.
+// Place identifies the message that an event is about.
 type Place struct {
 	MessageID string `json:"message_id"`
 	Namespace string `json:"namespace"`
 	Choice    int    `json:"choice"`
 }
 
-// Reason says in a code and in words why a call, run or input ended as it did.
+// Reason states why a call or run ended, or why an input was rejected.
 type Reason struct {
 	Code Code   `json:"code"`
 	Text string `json:"text"`
-	// Detail is what whoever caused it said, as it came; at most 1 KiB of it.
+	// Detail is the text given by the cause, unchanged, at most 1 KiB of it.
 	Detail string `json:"detail,omitempty"`
 }
 
-// Target is what an input named and what was not found open, in the fields of an
+// Target lists what an input named and what was not open, in the fields of an
 // interrupt.
 type Target struct {
 	ToolCallIDs []string `json:"tool_call_ids,omitempty"`
 	Calls       []string `json:"calls,omitempty"`
 	MessageID   string   `json:"message_id,omitempty"`
 	Run         string   `json:"run,omitempty"`
-	More        int      `json:"more,omitempty"` // calls that are left out of the lists
+	More        int      `json:"more,omitempty"` // number of calls that are not in the lists
 }
 
-// Large makes a blob of a value and gives what stands for it.
+// Large appends a blob with the value to Blobs and returns its reference.
 func (e *Event) Large(value []byte) *Ref {
 	b := NewBlob(value)
 	e.Blobs = append(e.Blobs, b)
 	return &b.Ref
 }
 
-// Terminal tells whether a call in this state is over.
+// Terminal reports whether a call in this state has ended.
 func (s Status) Terminal() bool {
 	switch s {
 	case Completed, Error, Denied, Cancelled, TimedOut:

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// TestEventRoundTrip fills every field of an Event, by reflection so that a new
-// one is not forgotten, and reads its JSON back.
+// TestEventRoundTrip checks that the JSON of an Event with every field set is
+// parsed into an equal Event. It sets fields by reflection, so that it covers
+// new ones.
 func TestEventRoundTrip(t *testing.T) {
 	var want Event
 	fill(t, reflect.ValueOf(&want).Elem(), "")
-	// These are not of the JSON; they stand beside it.
+	// These fields are not part of the JSON.
 	want.Message, want.Shape, want.Text, want.Blobs = nil, "", "", nil
 	body, err := want.Body()
 	if err != nil {
@@ -32,7 +33,7 @@ func TestEventRoundTrip(t *testing.T) {
 	}
 }
 
-// fill sets v and all that is in it to something that is not zero.
+// fill sets v and all values in it to non-zero values.
 func fill(t *testing.T, v reflect.Value, path string) {
 	switch v.Interface().(type) {
 	case json.RawMessage:
@@ -67,12 +68,12 @@ func fill(t *testing.T, v reflect.Value, path string) {
 			fill(t, v.Field(i), path+"."+v.Type().Field(i).Name)
 		}
 	default:
-		t.Fatalf("field %s is a %s, which this test cannot fill", path, v.Kind())
+		t.Fatalf("field %s is a %s, want a kind that fill can set", path, v.Kind())
 	}
 }
 
-// TestBody: no escapes for HTML, no line end, and what JSON cannot hold is
-// replaced, not refused.
+// TestBody checks that a body has no escapes for HTML and no line end, and that
+// bytes that are not UTF-8 are replaced.
 func TestBody(t *testing.T) {
 	e := Event{Type: AgentResponseChunk, Session: "s", Content: "a<b\xff\n"}
 	body, err := e.Body()
@@ -164,7 +165,7 @@ func TestBlob(t *testing.T) {
 		for i, name := range b.Ref.Chunks {
 			piece := b.Chunk(i)
 			if digest(piece) != name || len(piece) > BlobChunk {
-				t.Errorf("%d bytes: chunk %d of %d bytes is not what its name says", n, i, len(piece))
+				t.Errorf("%d bytes: chunk %d of %d bytes does not match its name", n, i, len(piece))
 			}
 			joined = append(joined, piece...)
 		}

@@ -2,8 +2,8 @@ package events
 
 import "strings"
 
-// Code says why a call was closed without a real result, why a run ended, or
-// why an input was rejected.
+// Code is the reason why a call was closed without a real result, why a run
+// ended, or why an input was rejected.
 type Code string
 
 // Reasons for closing a call.
@@ -19,7 +19,7 @@ const (
 	ByLost          Code = "lost"
 )
 
-// Reasons for the end of a run besides those above.
+// Further reasons for the end of a run.
 const (
 	ByRunIdle Code = "run_idle"
 )
@@ -29,17 +29,17 @@ const (
 	BadJSON   Code = "bad_json"
 	BadUTF8   Code = "bad_utf8"
 	BadFormat Code = "unknown_format"
-	BadShape  Code = "bad_shape" // JSON, but not of the shape its format or subject asks for
+	BadShape  Code = "bad_shape" // JSON, but not of the shape that its format or subject needs
 	BadToken  Code = "bad_session_token"
 	OverLimit Code = "over_limit"
-	// CallClosed: args came for a call that was closed before they were complete.
+	// CallClosed rejects args for a call that was closed before they were complete.
 	CallClosed Code = "call_closed"
 )
 
-// Text is a kind of sentence; several codes share one.
+// Text is a kind of text; several codes share one.
 type Text string
 
-// The sentences about closed calls.
+// The texts about closed calls.
 const (
 	TextNewMessage  Text = "new_message"
 	TextInterrupted Text = "interrupted"
@@ -49,8 +49,9 @@ const (
 	TextDenied      Text = "denied"
 )
 
-// TextFor picks the sentence for a call closed for code: one whose args were
-// never complete or are no JSON was certainly not run, and the text says so.
+// TextFor returns the text for a call that was closed for code. A call whose
+// args were incomplete or are not JSON was certainly not run, and its text
+// states this.
 func TextFor(code Code, argsUsable bool) Text {
 	switch {
 	case code == ByNewMessage:
@@ -67,11 +68,11 @@ func TextFor(code Code, argsUsable bool) Text {
 	return TextInterrupted
 }
 
-// Langs are the languages the texts exist in; the first is the default.
+// Langs lists the languages of the texts; the first is the default.
 var Langs = [...]string{"en", "zh"}
 
-// Sentence gives the template of a text in a language of Langs (English where
-// lang is unknown), with the places {name} and {id}.
+// Sentence returns the template of a text in a language of Langs, with the
+// placeholders {name} and {id}. For an unknown lang it is English.
 func Sentence(text Text, lang string) string {
 	if lang == "zh" {
 		return sentenceZH(text)
@@ -111,8 +112,8 @@ func sentenceZH(text Text) string {
 	return "工具调用 {name}（ID 为 {id}）被中断：没有记录到结果。它可能已执行，也可能未执行。"
 }
 
-// Fill puts a call's name and id into a template. Values are not searched for
-// places again.
+// Fill returns a template with a call's name and id in place of the
+// placeholders. Placeholders inside the name or the id are not replaced.
 func Fill(template, name, id string) string {
 	if name == "" {
 		name = "unknown"

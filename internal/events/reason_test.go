@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSentences: every sentence exists in every language, names the call, and
-// none stands for two.
+// TestSentences checks that every text exists in every language, names the
+// call, and differs from the others.
 func TestSentences(t *testing.T) {
 	texts := []Text{TextNewMessage, TextInterrupted, TextArgs, TextCancelled, TextTimeout, TextDenied}
 	for _, lang := range Langs {
@@ -23,11 +23,11 @@ func TestSentences(t *testing.T) {
 		}
 	}
 	if got, want := Sentence(TextTimeout, "de"), Sentence(TextTimeout, "en"); got != want {
-		t.Errorf("in a language that is not known: %q, want %q", got, want)
+		t.Errorf("in an unknown language: %q, want %q", got, want)
 	}
 }
 
-// TestTextFor: which cause is told in which words, with usable args and without.
+// TestTextFor checks the text of each cause, with usable args and without.
 func TestTextFor(t *testing.T) {
 	for code, want := range map[Code][2]Text{
 		ByInterrupt:     {TextCancelled, TextArgs},

@@ -17,7 +17,7 @@ import (
 	"streamer/internal/events"
 )
 
-// schema is what this test looks at of docs/events.schema.json.
+// schema is the part of docs/events.schema.json that this test reads.
 type schema struct {
 	Properties map[string]struct {
 		Enum []string `json:"enum"`
@@ -58,7 +58,8 @@ func readSchema(t *testing.T) *schema {
 	return s
 }
 
-// The published schema names the fields of an event, no more and no fewer.
+// TestSchemaFields checks that the published schema has exactly the fields of an
+// event.
 func TestSchemaFields(t *testing.T) {
 	s := readSchema(t)
 	same(t, "fields of an event", fields(reflect.TypeFor[events.Event]()), names(s.Properties))
@@ -67,8 +68,8 @@ func TestSchemaFields(t *testing.T) {
 	same(t, "fields of a reference", fields(reflect.TypeFor[events.Ref]()), names(s.Defs["ref"].Properties))
 }
 
-// The published schema names the types, statuses and codes, no more and no
-// fewer.
+// TestSchemaWords checks that the published schema has exactly the types,
+// statuses and codes.
 func TestSchemaWords(t *testing.T) {
 	s := readSchema(t)
 	types := constants(t, "Type")
@@ -81,15 +82,16 @@ func TestSchemaWords(t *testing.T) {
 	same(t, "event types", types, s.Properties["type"].Enum)
 	same(t, "statuses", constants(t, "Status"), s.Properties["status"].Enum)
 	same(t, "reason codes", constants(t, "Code"), s.Defs["reason"].Properties["code"].Enum)
-	var told []string
+	var conditional []string
 	for _, c := range s.AllOf {
-		told = append(told, c.If.Properties.Type.Enum...)
+		conditional = append(conditional, c.If.Properties.Type.Enum...)
 	}
-	same(t, "event types with required fields", types, told)
+	same(t, "event types with required fields", types, conditional)
 }
 
-// The events in the documentation are events: they have the fields their type
-// requires and no others, in the order events have them. Each type is shown.
+// TestDocumentedEvents checks that the events in the documentation have the
+// fields that their type requires and no others, in the order of a body, and
+// that each type is documented.
 func TestDocumentedEvents(t *testing.T) {
 	s := readSchema(t)
 	shown := map[string]bool{}
@@ -109,7 +111,7 @@ func TestDocumentedEvents(t *testing.T) {
 				continue
 			}
 			if got, err := e.Body(); err != nil || string(got) != line {
-				t.Errorf("%s is not what an event looks like (%v):\n shown %s\n is    %s", where, err, line, got)
+				t.Errorf("%s is not the body of an event (%v):\n shown %s\n want  %s", where, err, line, got)
 			}
 			s.check(t, where, []byte(line))
 			shown[string(e.Type)] = true
@@ -118,7 +120,8 @@ func TestDocumentedEvents(t *testing.T) {
 	same(t, "event types in the documentation", s.Properties["type"].Enum, names(shown))
 }
 
-// The documentation has the words users read, and every status and code.
+// TestDocumentedWords checks that the documentation has every text, status and
+// code.
 func TestDocumentedWords(t *testing.T) {
 	data, err := os.ReadFile("../../docs/events.md")
 	if err != nil {
@@ -139,7 +142,7 @@ func TestDocumentedWords(t *testing.T) {
 	}
 }
 
-// check checks the required fields and the words of an event.
+// check reports missing fields and unknown words of an event.
 func (s *schema) check(t *testing.T, where string, line []byte) {
 	t.Helper()
 	var e map[string]json.RawMessage
@@ -175,7 +178,7 @@ func (s *schema) check(t *testing.T, where string, line []byte) {
 	}
 }
 
-// fields gives the JSON names of a struct's fields.
+// fields returns the JSON names of a struct's fields.
 func fields(t reflect.Type) (list []string) {
 	for f := range t.Fields() {
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -189,7 +192,7 @@ func fields(t reflect.Type) (list []string) {
 	return list
 }
 
-// constants gives the values of the package's constants of a type, from its
+// constants returns the values of the package's constants of a type, from its
 // source.
 func constants(t *testing.T, typ string) (list []string) {
 	t.Helper()
@@ -242,7 +245,7 @@ func same(t *testing.T, what string, want, got []string) {
 	}
 	for _, g := range got {
 		if !slices.Contains(want, g) {
-			t.Errorf("%s: %q is one too many", what, g)
+			t.Errorf("%s: %q is not expected", what, g)
 		}
 	}
 }

@@ -13,14 +13,14 @@ const MaxToken = 256
 // Headers of stored events.
 const (
 	HeaderEventID = "Streamer-Event-Id" // ID.String()
-	HeaderCall    = "Streamer-Call"     // Event.Call, where it has one
+	HeaderCall    = "Streamer-Call"     // Event.Call, if it has one
 )
 
 const upperHex = "0123456789ABCDEF"
 
-// Token writes a session as one token of a subject or key: bytes outside
-// [A-Za-z0-9_-] become =XX in upper-case hex. It refuses a session that is
-// empty or not UTF-8, and one whose token is longer than MaxToken.
+// Token returns a session as one token of a subject or key: bytes outside
+// [A-Za-z0-9_-] become =XX in upper-case hex. It returns an error if the
+// session is empty or not UTF-8, or if its token is longer than MaxToken.
 func Token(session string) (string, error) {
 	if session == "" {
 		return "", errors.New("events: session is empty")
@@ -47,8 +47,8 @@ func Token(session string) (string, error) {
 	return b.String(), nil
 }
 
-// ParseToken reads a token back into its session. A token that Token would
-// have written differently is refused with the right spelling.
+// ParseToken returns the session of a token. For a token in another spelling
+// than that of Token it returns an error with the right spelling.
 func ParseToken(token string) (string, error) {
 	if token == "" {
 		return "", errors.New("events: session token is empty")
@@ -79,7 +79,8 @@ func ParseToken(token string) (string, error) {
 	return session, nil
 }
 
-// Subject gives the subject an event is stored under, for a session's token.
+// Subject returns the subject under which an event is stored, for a session's
+// token.
 func (e *Event) Subject(token string) string {
 	if e.Type == Synthetic {
 		return "toolcalls." + token + ".synthetic"
@@ -87,7 +88,7 @@ func (e *Event) Subject(token string) string {
 	return "toolcalls." + token + ".event." + string(e.Type)
 }
 
-// isPlain tells whether all bytes stand for themselves, as in most names.
+// isPlain reports whether no byte of s is escaped in a token, as in most names.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if !plain(s[i]) {

@@ -30,8 +30,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestTokenSpelling: a token that is spelt otherwise is refused with the right
-// spelling.
+// TestTokenSpelling checks that a token in another spelling is refused with the
+// right one.
 func TestTokenSpelling(t *testing.T) {
 	for token, want := range map[string]string{
 		"=2e":     `must be spelled "=2E"`,
@@ -47,13 +47,13 @@ func TestTokenSpelling(t *testing.T) {
 	} {
 		got, err := ParseToken(token)
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %q, error %v, want one that says %s", token, got, err, want)
+			t.Errorf("%q: %q, error %v, want one with %s", token, got, err, want)
 		}
 	}
 }
 
-// FuzzToken: a session has one token, which is one token of a subject, and a
-// token one session.
+// FuzzToken checks that a session has one token, which is one token of a
+// subject, and that a token has one session.
 func FuzzToken(f *testing.F) {
 	f.Add("a.b é")
 	f.Add("=2E")

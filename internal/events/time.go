@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Time is a moment in milliseconds since the Unix epoch; in JSON it is
-// RFC 3339 in UTC with exactly three decimals. Zero means none.
+// Time is a moment in milliseconds since the Unix epoch. In JSON it is RFC 3339
+// in UTC with exactly three decimals. Zero means no time.
 type Time int64
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// At gives the Time of t, cut to the millisecond.
+// At returns the Time of t, truncated to the millisecond.
 func At(t time.Time) Time { return Time(t.UnixMilli()) }
 
-// Add gives the moment d later.
+// Add returns the moment d later.
 func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
 
-// Std gives the moment as a time.Time in UTC.
+// Std returns the moment as a time.Time in UTC.
 func (t Time) Std() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
-// String gives the wire form.
+// String returns the wire form.
 func (t Time) String() string { return t.Std().Format(timeLayout) }
 
-// MarshalText gives the wire form.
+// MarshalText returns the wire form.
 func (t Time) MarshalText() ([]byte, error) {
 	return t.Std().AppendFormat(make([]byte, 0, len(timeLayout)), timeLayout), nil
 }
 
-// UnmarshalText reads RFC 3339 with any number of decimals.
+// UnmarshalText parses RFC 3339 with any number of decimals.
 func (t *Time) UnmarshalText(b []byte) error {
 	v, err := time.Parse(time.RFC3339Nano, string(b))
 	if err != nil {

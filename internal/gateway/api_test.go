@@ -18,13 +18,14 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
+// TestIngest checks which bodies are stored and what is stored.
 func TestIngest(t *testing.T) {
 	for _, c := range []struct {
 		path, body string
-		kind       string // stored as; "" where refused
-		stored     string // body stored; "" if as it came
+		kind       string // stored kind, "" if refused
+		stored     string // stored body, "" if unchanged
 		status     int
-		words      string
+		text       string
 	}{
 		{"deltas", `{"choices":[]}`, "delta", "", 202, ""},
 		{"deltas", "data: {}\n\ndata: [DONE]\n\n", "delta", "", 202, ""},
@@ -65,12 +66,12 @@ func TestIngest(t *testing.T) {
 		{"end", `{"run":"a"}`, "", "", 400, "did you mean reason?"},
 		{"end", `null`, "", "", 400, "not an object"},
 		{"end", `{"a":` + strings.Repeat("[", 20000), "", "", 400, "nested deeper than"},
-		{"nothing", `{}`, "", "", 404, "there is nothing"},
+		{"nothing", `{}`, "", "", 404, "not found"},
 	} {
 		store := newMemory()
 		resp, body := do(t, "POST", serve(t, Options{}, store)+"/v1/sessions/a.b/"+c.path, c.body)
-		if resp.StatusCode != c.status || !strings.Contains(body, c.words) {
-			t.Errorf("%s %.60q: got %d %s, want %d with %q", c.path, c.body, resp.StatusCode, body, c.status, c.words)
+		if resp.StatusCode != c.status || !strings.Contains(body, c.text) {
+			t.Errorf("%s %.60q: got %d %s, want %d with %q", c.path, c.body, resp.StatusCode, body, c.status, c.text)
 		}
 		if c.kind == "" {
 			if len(store.inputs) != 0 {
@@ -85,17 +86,19 @@ func TestIngest(t *testing.T) {
 		if want == "" {
 			want = c.body
 		}
-		if in := store.inputs[0]; in.token != "a=2Eb" || in.kind != c.kind || in.data != want || !strings.HasPrefix(in.msgID, "a=2Eb:"+c.kind+":") || len(in.msgID) < 30 {
+		if in := store.inputs[0]; in.token != "a=2Eb" || string(in.kind) != c.kind || in.data != want || !strings.HasPrefix(in.msgID, "a=2Eb:"+c.kind+":") || len(in.msgID) < 30 {
 			t.Errorf("%s %q: stored %+v", c.path, c.body, in)
 		}
 	}
 }
 
+// TestIngestHeaders checks the forwarded headers and that a repeated key is stored
+// once.
 func TestIngestHeaders(t *testing.T) {
 	store := newMemory()
 	url := serve(t, Options{}, store) + "/v1/sessions/s/deltas"
 	headers := []string{"Idempotency-Key: k 1", "Streamer-Format: openai.chat", "traceparent: 00-ab-cd-01", "tracestate: a=b", "Cookie: secret=1", "Nats-Msg-Id: x"}
-	for range 2 { // the second is the first again
+	for range 2 { // the second request repeats the first
 		resp, body := do(t, "POST", url, `{"n":1}`, headers...)
 		if resp.StatusCode != 202 || !strings.Contains(body, `"seq":1`) {
 			t.Fatalf("got %d %s", resp.StatusCode, body)
@@ -106,8 +109,8 @@ func TestIngestHeaders(t *testing.T) {
 		t.Errorf("message id: got %q", in.msgID)
 	}
 	got, _ := json.Marshal(in.header)
-	if want := `{"Streamer-Format":"openai.chat","Traceparent":"00-ab-cd-01","Tracestate":"a=b"}`; string(got) != want {
-		t.Errorf("headers passed on: got %s, want %s", got, want)
+	if want := `{"Streamer-Format":["openai.chat"],"Traceparent":["00-ab-cd-01"],"Tracestate":["a=b"]}`; string(got) != want {
+		t.Errorf("forwarded headers: got %s, want %s", got, want)
 	}
 	for _, bad := range []string{"Idempotency-Key: " + strings.Repeat("k", 600), "Idempotency-Key: caf\u00e9", "Streamer-Format: " + strings.Repeat("f", 600)} {
 		if resp, body := do(t, "POST", url, `{}`, bad); resp.StatusCode != 400 {
@@ -116,6 +119,7 @@ func TestIngestHeaders(t *testing.T) {
 	}
 }
 
+// TestBodyLimit checks the size limit of inputs.
 func TestBodyLimit(t *testing.T) {
 	store := newMemory()
 	url := serve(t, Options{MaxBody: 1000}, store) + "/v1/sessions/s/deltas"
@@ -125,7 +129,7 @@ func TestBodyLimit(t *testing.T) {
 	if resp, body := do(t, "POST", url, strings.Repeat("x", 1001)); resp.StatusCode != 413 || !strings.Contains(body, "more than 1000 bytes") {
 		t.Errorf("1001 bytes: got %d %s, want 413", resp.StatusCode, body)
 	}
-	// The same where the length is not told beforehand.
+	// The same without a Content-Length.
 	req, _ := http.NewRequest("POST", url, io.MultiReader(strings.NewReader(strings.Repeat("x", 1001))))
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil || resp.StatusCode != 413 {
@@ -136,6 +140,7 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
+// TestNotStored checks that the answer to a store error does not include the cause.
 func TestNotStored(t *testing.T) {
 	store := newMemory()
 	store.breakDown()
@@ -145,6 +150,7 @@ func TestNotStored(t *testing.T) {
 	}
 }
 
+// TestMethods checks the allowed methods of each path.
 func TestMethods(t *testing.T) {
 	url := serve(t, Options{}, newMemory())
 	for _, c := range []struct {
@@ -173,6 +179,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// TestSessions checks the list of sessions.
 func TestSessions(t *testing.T) {
 	store := newMemory()
 	url := serve(t, Options{}, store) + "/v1/sessions"
@@ -194,6 +201,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// TestEventParts checks the addresses of an event and its values.
 func TestEventParts(t *testing.T) {
 	store := newMemory()
 	large := `"` + strings.Repeat("long ", 40_000) + `"`
@@ -241,6 +249,7 @@ func TestEventParts(t *testing.T) {
 	}
 }
 
+// TestHealth checks the answers to probes.
 func TestHealth(t *testing.T) {
 	store := newMemory()
 	var warnings atomic.Pointer[[]string]
@@ -253,19 +262,20 @@ func TestHealth(t *testing.T) {
 	if status, body := probe("/readyz"); status != 200 || body != `{"status":"ready"}`+"\n" {
 		t.Errorf("readyz: got %d %s, want 200", status, body)
 	}
-	warnings.Store(&[]string{"something is odd"})
-	if status, body := probe("/readyz"); status != 200 || body != `{"status":"ready","warnings":["something is odd"]}`+"\n" {
+	warnings.Store(&[]string{"the clock is off"})
+	if status, body := probe("/readyz"); status != 200 || body != `{"status":"ready","warnings":["the clock is off"]}`+"\n" {
 		t.Errorf("readyz with a warning: got %d %s, want 200 and the warning", status, body)
 	}
 	store.breakDown()
 	if status, body := probe("/readyz"); status != 503 || body != `{"error":"the disk is full"}`+"\n" {
-		t.Errorf("readyz of a broken store: got %d %s, want 503 in words", status, body)
+		t.Errorf("readyz of a broken store: got %d %s, want 503 with the reason", status, body)
 	}
 	if status, body := probe("/healthz"); status != 200 {
 		t.Errorf("healthz: got %d %s, want 200", status, body)
 	}
 }
 
+// TestPage checks that only files of the page are served, with their headers.
 func TestPage(t *testing.T) {
 	page := fstest.MapFS{
 		"index.html": {Data: []byte("<!doctype html>")},

@@ -15,8 +15,8 @@ import (
 	"streamer/internal/events"
 )
 
-// watcher is a client that does next to nothing, so that the server is what is
-// measured: one read buffer, and a search for what it waits for.
+// watcher opens a stream with as little client work as possible, so that the
+// benchmark measures the server.
 func watcher(b testing.TB, addr, session string) net.Conn {
 	b.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -28,8 +28,8 @@ func watcher(b testing.TB, addr, session string) net.Conn {
 	return conn
 }
 
-// readUntil reads to the end of the frame that begins with mark.
-func readUntil(b testing.TB, conn net.Conn, buf []byte, mark string) {
+// readUntil reads until the stream has the text.
+func readUntil(b testing.TB, conn net.Conn, buf []byte, text string) {
 	kept := 0
 	for {
 		n, err := conn.Read(buf[kept:])
@@ -37,22 +37,23 @@ func readUntil(b testing.TB, conn net.Conn, buf []byte, mark string) {
 			b.Errorf("read: %v", err)
 			return
 		}
-		if bytes.Contains(buf[:kept+n], []byte(mark)) {
+		if bytes.Contains(buf[:kept+n], []byte(text)) {
 			return
 		}
-		tail := min(len(mark), kept+n)
+		tail := min(len(text), kept+n)
 		copy(buf, buf[kept+n-tail:kept+n])
 		kept = tail
 	}
 }
 
+// address starts a server and returns its address.
 func address(b testing.TB, store Store) string {
 	srv := httptest.NewServer(build(b, Options{}, store))
 	b.Cleanup(srv.Close)
 	return strings.TrimPrefix(srv.URL, "http://")
 }
 
-// Events of 350 bytes told to all clients of one session, as fast as they come.
+// BenchmarkFanOut sends events of 350 bytes to all clients of one session.
 func BenchmarkFanOut(b *testing.B) {
 	for _, clients := range []int{1, 100} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {
@@ -75,8 +76,8 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// The delay from the log to the last byte of the frame at a client, when all
-// clients of a session get the same event and 50 come per second.
+// BenchmarkDelay measures the time from the log to a client's complete frame, with
+// 50 events per second that all clients of a session receive.
 func BenchmarkDelay(b *testing.B) {
 	for _, clients := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {
@@ -112,7 +113,7 @@ func BenchmarkDelay(b *testing.B) {
 	}
 }
 
-// A history of 2,000 events of 1 KB, read from its beginning.
+// BenchmarkReplay reads a history of 2,000 events of 1 KB.
 func BenchmarkReplay(b *testing.B) {
 	store := newMemory()
 	body := `{"args":"` + strings.Repeat("x", 1000) + `"}`
@@ -129,19 +130,20 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-// What a silent stream holds: heap and stacks of server and client.
+// BenchmarkIdle measures the heap and the stacks of an idle stream, server and
+// client together.
 func BenchmarkIdle(b *testing.B) {
 	const n = 2000
 	for b.Loop() {
 		addr := address(b, newMemory())
-		before := held()
+		before := memStats()
 		conns := make([]net.Conn, n)
 		buf := make([]byte, 4<<10)
 		for i := range conns {
 			conns[i] = watcher(b, addr, "s")
 			readUntil(b, conns[i], buf, "stream.live")
 		}
-		after := held()
+		after := memStats()
 		b.ReportMetric(float64(after.StackInuse-before.StackInuse)/n, "stack-B/stream")
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "heap-B/stream")
 		b.ReportMetric(float64(after.HeapObjects-before.HeapObjects)/n, "objects/stream")
@@ -151,7 +153,7 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
-func held() (m runtime.MemStats) {
+func memStats() (m runtime.MemStats) {
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&m)

@@ -16,16 +16,17 @@ import (
 	"streamer/internal/nearest"
 )
 
-// headerFirst tells, beside a 410, the sequence of the log's first event.
+// headerFirst is the header of a 410 answer with the sequence of the log's first
+// event.
 const headerFirst = "Streamer-First-Seq"
 
 const (
-	retryMin = 2 * time.Second // after which a client connects again,
-	retryVar = 3 * time.Second // and how much more at random
+	retryMin = 2 * time.Second // minimum reconnection delay of a client
+	retryVar = 3 * time.Second // maximum random addition to it
 	maxTypes = 32
 )
 
-// events opens the stream of a session.
+// events streams the events of a session.
 func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	session, token, err := sessionOf(r)
 	if err != nil {
@@ -36,7 +37,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return refuse(http.StatusBadRequest, err.Error())
 	}
-	types, err := wantedTypes(query.Get("types"))
+	types, err := parseTypes(query.Get("types"))
 	if err != nil {
 		return err
 	}
@@ -48,26 +49,27 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	defer end(nil)
 	s := newStream(g, w, enc, end)
 	s.session, s.types, s.last = session, types, open.From
-	if err := g.streams.enter(s, end); err != nil {
+	if err := g.streams.add(s, end); err != nil {
 		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5)))
-		return refuse(http.StatusServiceUnavailable, notNow(err, g.opts.MaxClients))
+		return refuse(http.StatusServiceUnavailable, unavailableText(err, g.opts.MaxClients))
 	}
-	defer g.streams.leave(s)
+	defer g.streams.remove(s)
 	s.serve(ctx, r, token, open)
 	return nil
 }
 
-func notNow(err error, limit int) string {
-	if errors.Is(err, errFull) {
-		return fmt.Sprintf("%d streams are open, and more are not served; try again", limit)
+// unavailableText returns the reason why a stream cannot be opened.
+func unavailableText(err error, limit int) string {
+	if errors.Is(err, errTooManyStreams) {
+		return fmt.Sprintf("%d streams are open, which is the maximum; try again", limit)
 	}
 	return "the server is shutting down; try again"
 }
 
-// opening finds out where the client wants to go on and whether the log
-// reaches back to there.
+// opening reads the client's cursor and checks that the log still has the events
+// after it.
 func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, session string) (encode.Opening, error) {
-	from, err := cursor(r)
+	from, err := parseCursor(r)
 	if err != nil {
 		return encode.Opening{}, err
 	}
@@ -92,10 +94,10 @@ func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, session string
 	}, nil
 }
 
-// cursor reads the sequence the client has got to: the header, which a browser
-// sends by itself when it connects again, before the query it connected with
-// first. 0 is the beginning.
-func cursor(r *http.Request) (uint64, error) {
+// parseCursor returns the sequence of the last event that the client has, 0 for
+// none. The header, which a browser sends when it reconnects, takes precedence over
+// the query of its first request.
+func parseCursor(r *http.Request) (uint64, error) {
 	s := r.Header.Get("Last-Event-ID")
 	if s == "" {
 		s = r.URL.Query().Get("last_event_id")
@@ -110,8 +112,8 @@ func cursor(r *http.Request) (uint64, error) {
 	return n, nil
 }
 
-// wantedTypes reads a list of event types; nil are all.
-func wantedTypes(list string) (map[events.Type]bool, error) {
+// parseTypes reads a list of event types. nil means all types.
+func parseTypes(list string) (map[events.Type]bool, error) {
 	if list == "" {
 		return nil, nil
 	}
@@ -127,7 +129,7 @@ func wantedTypes(list string) (map[events.Type]bool, error) {
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		if !slices.Contains(known, name) {
-			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("types has %.40q, which is no event type; did you mean %s? The types are %s",
+			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("types has %.40q, which is not an event type; did you mean %s? The types are %s",
 				name, nearest.Name(name, known), strings.Join(known, ", ")))
 		}
 		types[events.Type(name)] = true

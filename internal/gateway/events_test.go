@@ -24,8 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// The bytes on the wire, heads and all, from the first to the farewell of a
-// server that stops, with a heartbeat where nothing happens for 15 s.
+// TestStreamBytes checks the bytes of a whole response, from the headers to the
+// last frame of a server that stops, with heartbeats after 15 s without data.
 func TestStreamBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ln := newMemory(), newPipes()
@@ -50,6 +50,7 @@ func TestStreamBytes(t *testing.T) {
 	})
 }
 
+// golden compares text with a golden file.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
@@ -66,6 +67,8 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
+// TestHistoryThenLive checks that a stream has the stored events first, and then
+// only its session's new events.
 func TestHistoryThenLive(t *testing.T) {
 	store := newMemory()
 	store.some("s", 2)
@@ -77,7 +80,7 @@ func TestHistoryThenLive(t *testing.T) {
 	f.want("4 tool_call_start")
 }
 
-// A session nobody has spoken in yet is waited for.
+// TestUnknownSession checks that a stream waits for the first event of a session.
 func TestUnknownSession(t *testing.T) {
 	store := newMemory()
 	f := openStream(t, serve(t, Options{}, store)+"/v1/sessions/%E4%BD%A0%2F%20/events")
@@ -86,6 +89,7 @@ func TestUnknownSession(t *testing.T) {
 	f.want("1 run_started")
 }
 
+// TestResume checks the event after each cursor.
 func TestResume(t *testing.T) {
 	store := newMemory()
 	store.some("s", 5)
@@ -112,7 +116,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// However often a client is cut off, it sees each event once and in order.
+// TestResumeLosesNothing checks that a client that reconnects often sees each event
+// once and in order.
 func TestResumeLosesNothing(t *testing.T) {
 	store := newMemory()
 	url := serve(t, Options{}, store) + "/v1/sessions/s/events"
@@ -139,6 +144,7 @@ func TestResumeLosesNothing(t *testing.T) {
 	}
 }
 
+// TestRefusedStreams checks the errors for invalid requests and outdated cursors.
 func TestRefusedStreams(t *testing.T) {
 	store := newMemory()
 	store.some("s", 10)
@@ -147,7 +153,7 @@ func TestRefusedStreams(t *testing.T) {
 	for _, c := range []struct {
 		path   string
 		status int
-		words  string
+		text   string
 	}{
 		{"s/events?last_event_id=3", 410, "the log begins at 6"},
 		{"s/events?last_event_id=4", 410, "the log begins at 6"},
@@ -155,32 +161,33 @@ func TestRefusedStreams(t *testing.T) {
 		{"s/events?last_event_id=x1", 400, `the cursor "x1" is not the id of an event`},
 		{"s/events?last_event_id=-1", 400, "is not the id"},
 		{"s/events?last_event_id=99999999999999999999", 400, "is not the id"},
-		{"s/events?protocol=nope", 400, "there are: native"},
+		{"s/events?protocol=nope", 400, "known: native"},
 		{"s/events?types=" + strings.Repeat("a,", 40), 400, "more than 32"},
-		{"s/events?types=tool_call_results", 400, `types has "tool_call_results", which is no event type; did you mean tool_call_result?`},
+		{"s/events?types=tool_call_results", 400, `types has "tool_call_results", which is not an event type; did you mean tool_call_result?`},
 		{"s/events?types=synthetic,Rejected", 400, "did you mean rejected?"},
 		{"s/events?types=rejected,,unmatched", 400, `types has ""`},
-		{"s/events?types=stream.open", 400, "no event type"},
+		{"s/events?types=stream.open", 400, "not an event type"},
 		{strings.Repeat("s", 257) + "/events", 400, "longer than 256"},
 		{strings.Repeat("%20", 100) + "/events", 400, "longer than 256"},
 		{"%ff/events", 400, "not UTF-8"},
-		{"s/event", 404, "there is nothing at"},
+		{"s/event", 404, "not found: /v1/sessions/s/event"},
 	} {
 		resp, body := do(t, "GET", base+c.path, "")
-		var told struct{ Error string }
-		err := json.Unmarshal([]byte(body), &told)
-		if resp.StatusCode != c.status || err != nil || !strings.Contains(told.Error, c.words) {
-			t.Errorf("%s: got %d %s, want %d with %q", c.path, resp.StatusCode, body, c.status, c.words)
+		var answer struct{ Error string }
+		err := json.Unmarshal([]byte(body), &answer)
+		if resp.StatusCode != c.status || err != nil || !strings.Contains(answer.Error, c.text) {
+			t.Errorf("%s: got %d %s, want %d with %q", c.path, resp.StatusCode, body, c.status, c.text)
 		}
 		if first := resp.Header.Get("Streamer-First-Seq"); (first == "6") != (c.status == 410) {
 			t.Errorf("%s: Streamer-First-Seq: got %q", c.path, first)
 		}
 	}
-	// The last cursor with nothing lost, and none at all, are fine.
+	// The oldest valid cursor, and no cursor, are accepted.
 	openStream(t, base+"s/events?last_event_id=5").want("stream.open", "6 tool_call_args_delta")
 	openStream(t, base+"s/events").want("stream.open", "6 tool_call_args_delta")
 }
 
+// TestTypes checks that a stream can be limited to event types.
 func TestTypes(t *testing.T) {
 	store := newMemory()
 	store.add("s", events.ToolCallStart, `{}`)
@@ -191,6 +198,7 @@ func TestTypes(t *testing.T) {
 	f.want("stream.open", "3 tool_call_result", "4 synthetic", "stream.live")
 }
 
+// TestStreamHead checks the answer to HEAD.
 func TestStreamHead(t *testing.T) {
 	resp, body := do(t, "HEAD", serve(t, Options{}, newMemory())+"/v1/sessions/s/events", "")
 	if got := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || got != "text/event-stream" || body != "" {
@@ -198,6 +206,7 @@ func TestStreamHead(t *testing.T) {
 	}
 }
 
+// TestTooManyStreams checks the limit of open streams.
 func TestTooManyStreams(t *testing.T) {
 	store := newMemory()
 	url := serve(t, Options{MaxClients: 2}, store) + "/v1/sessions/s/events"
@@ -208,11 +217,12 @@ func TestTooManyStreams(t *testing.T) {
 		t.Errorf("third stream: got %d %s, want 503 with Retry-After", resp.StatusCode, body)
 	}
 	one.Body.Close()
-	for start(t, "GET", url, "").StatusCode != 200 { // as soon as the server has noticed
+	for start(t, "GET", url, "").StatusCode != 200 { // until the server detects the closed stream
 	}
 }
 
-// The log becomes unreadable in the middle of a stream, and before one.
+// TestBrokenLog checks the end of a stream whose log cannot be read, and the answer
+// to a new one.
 func TestBrokenLog(t *testing.T) {
 	store := newMemory()
 	url := serve(t, Options{}, store) + "/v1/sessions/s/events"
@@ -229,8 +239,8 @@ func TestBrokenLog(t *testing.T) {
 	}
 }
 
-// TestOutageLog: while the logs do not answer, a crowd of clients that come
-// back is one line in half a minute; another error is a line each time.
+// TestOutageLog checks that many failed requests during an outage cause one log
+// message per interval, and that other errors are always logged.
 func TestOutageLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -249,7 +259,7 @@ func TestOutageLog(t *testing.T) {
 		}
 		for range 3 {
 			fail(100, fmt.Errorf("bounds: %w", context.DeadlineExceeded))
-			time.Sleep(outageEvery) // of the bubble's time
+			time.Sleep(outageLogInterval) // of the bubble's time
 		}
 		fail(2, errors.New("something else"))
 		if got := strings.Count(log.String(), "\n"); got != 5 {
@@ -258,8 +268,8 @@ func TestOutageLog(t *testing.T) {
 	})
 }
 
-// A client that stops reading is cut off ten seconds after the first write it
-// does not take; another of the same session sees everything meanwhile.
+// TestSlowClient checks that a client that does not read is disconnected after the
+// write timeout, and that another client of the session is not delayed.
 func TestSlowClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ln := newMemory(), newPipes()
@@ -281,7 +291,7 @@ func TestSlowClient(t *testing.T) {
 			read <- bytes.Count(b, []byte("\nid: "))
 		}()
 		buf := make([]byte, 1<<10)
-		slow.Read(buf) // it reads once, and no more
+		slow.Read(buf) // one read only
 		synctest.Wait()
 		began := time.Now()
 		store.some("s", 1000)
@@ -304,14 +314,16 @@ func TestSlowClient(t *testing.T) {
 	})
 }
 
+// open returns the number of open streams.
 func open(g *Gateway) int {
 	g.streams.mu.Lock()
 	defer g.streams.mu.Unlock()
 	return len(g.streams.open)
 }
 
-// Streams end spread over half the grace period, each with a word; nothing is
-// left running when Run returns (the bubble would not end).
+// TestShutdown checks that streams end at different times within half of the grace
+// period, each with a last frame, and that no goroutine remains when Run returns
+// (the bubble would not end).
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ln := newMemory(), newPipes()
@@ -348,8 +360,8 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// A client that does not even take its farewell delays the end by the grace
-// period only.
+// TestShutdownWithStuckClient checks that a client that does not read its last
+// frame delays shutdown by at most the grace period.
 func TestShutdownWithStuckClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ln := newMemory(), newPipes()
@@ -368,6 +380,7 @@ func TestShutdownWithStuckClient(t *testing.T) {
 	})
 }
 
+// TestRunOnClosedListener checks that Run returns the error of serving.
 func TestRunOnClosedListener(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -375,11 +388,12 @@ func TestRunOnClosedListener(t *testing.T) {
 	}
 	ln.Close()
 	if err := build(t, Options{}, newMemory()).Run(t.Context(), ln); err == nil || !strings.HasPrefix(err.Error(), "gateway: serve 127.0.0.1:") {
-		t.Errorf("Run: got %v, want why it could not serve", err)
+		t.Errorf("Run: got %v, want the error of serving", err)
 	}
 }
 
-// A client that sends its head slowly, or none, is cut off.
+// TestSlowHead checks that a client that sends its headers too slowly is
+// disconnected.
 func TestSlowHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := newPipes()

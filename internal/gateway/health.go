@@ -5,16 +5,16 @@ import (
 	"net/http"
 )
 
-// healthz says that the process lives. It and readyz ask neither for a Host
-// nor for the token: probes know none, and there is nothing to hide.
+// healthz reports that the process runs. It and readyz check neither the Host nor
+// the token, because probes have none and the answers are not secret.
 func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, struct {
 		Status string `json:"status"`
 	}{"alive"})
 }
 
-// readyz says whether inputs and events can be stored and read, and what
-// somebody should look at even so.
+// readyz reports whether inputs and events can be stored and read, with warnings
+// that need attention.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()

@@ -11,16 +11,14 @@ import (
 	"unicode/utf8"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
-const maxHeaderValue = 512 // bytes of a header that is passed on
+const maxHeaderValue = 512 // maximum length of a forwarded header
 
-// passed are the headers that go with an input.
-var passed = [...]string{"Streamer-Format", "Traceparent", "Tracestate"}
-
-// ingest stores a body, as it is, as an input of a kind.
-func (g *Gateway) ingest(kind string) handler {
+// ingest returns a handler that stores a body unchanged as an input of the kind.
+func (g *Gateway) ingest(kind inputs.Kind) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		session, token, err := sessionOf(r)
 		if err != nil {
@@ -30,7 +28,7 @@ func (g *Gateway) ingest(kind string) handler {
 		if err != nil {
 			return err
 		}
-		header, err := passedHeaders(r)
+		header, err := forwardedHeaders(r)
 		if err != nil {
 			return err
 		}
@@ -45,7 +43,7 @@ func (g *Gateway) ingest(kind string) handler {
 		defer cancel()
 		seq, err := g.store.Publish(ctx, token, kind, msgID, header, body)
 		if err != nil {
-			return g.notStored(w, session, kind, err)
+			return g.publishError(w, session, kind, err)
 		}
 		reply(w, http.StatusAccepted, struct {
 			Session string `json:"session"`
@@ -55,24 +53,24 @@ func (g *Gateway) ingest(kind string) handler {
 	}
 }
 
-// notStored returns the answer to an input that the store did not take.
-func (g *Gateway) notStored(w http.ResponseWriter, session, kind string, err error) error {
+// publishError returns the answer for an input that the store did not accept.
+func (g *Gateway) publishError(w http.ResponseWriter, session string, kind inputs.Kind, err error) error {
 	if errors.Is(err, ErrTooLarge) {
 		return tooLarge(g.opts.MaxBody)
 	}
-	g.log.Error().Err(err).Str("session", session).Str("kind", kind).Msg("input not stored")
+	g.log.Error().Err(err).Str("session", session).Str("kind", string(kind)).Msg("input not stored")
 	if errors.Is(err, ErrFull) {
 		w.Header().Set("Retry-After", "30")
-		return refuse(http.StatusServiceUnavailable, "the input is not stored: the input log is full; it takes inputs again when old ones expire, or with a larger --max-bytes")
+		return refuse(http.StatusServiceUnavailable, "the input is not stored: the input log is full; it accepts inputs again when old ones expire, or with a larger --max-bytes")
 	}
 	w.Header().Set("Retry-After", "2")
 	if errors.Is(err, ErrNotOpen) {
-		return refuse(http.StatusServiceUnavailable, "the input is not stored: partitions are still being taken over; /readyz says when inputs are taken")
+		return refuse(http.StatusServiceUnavailable, "the input is not stored: partitions are still being taken over; /readyz reports when inputs are accepted")
 	}
-	return refuse(http.StatusServiceUnavailable, "the input is not known to be stored; send it again with the same Idempotency-Key")
+	return refuse(http.StatusServiceUnavailable, "it is unknown whether the input is stored; send it again with the same Idempotency-Key")
 }
 
-// sessionOf reads the session in the URL and gives its token too.
+// sessionOf returns the session in the path and its token.
 func sessionOf(r *http.Request) (session, token string, err error) {
 	session = r.PathValue("session")
 	if !utf8.ValidString(session) {
@@ -84,22 +82,25 @@ func sessionOf(r *http.Request) (session, token string, err error) {
 	return session, token, nil
 }
 
-// messageID makes the id by which the log knows a repeated input, from the
-// client's key or, so that our own retries count once, at random.
-func messageID(r *http.Request, token, kind string) (string, error) {
-	own := r.Header.Get("Idempotency-Key")
-	if own == "" {
-		own = rand.Text()
+// messageID returns the message id by which the log detects a repeated input: the
+// client's key, or a random id so that the gateway's own retries are stored once.
+func messageID(r *http.Request, token string, kind inputs.Kind) (string, error) {
+	key := r.Header.Get("Idempotency-Key")
+	if key == "" {
+		key = rand.Text()
 	}
-	if len(own) > maxHeaderValue || !printable(own) {
+	if len(key) > maxHeaderValue || !printable(key) {
 		return "", refuse(http.StatusBadRequest, fmt.Sprintf("Idempotency-Key is not 1 to %d printable ASCII characters", maxHeaderValue))
 	}
-	return token + ":" + kind + ":" + own, nil
+	return token + ":" + string(kind) + ":" + key, nil
 }
 
-func passedHeaders(r *http.Request) (map[string]string, error) {
-	header := map[string]string{}
-	for _, name := range passed {
+// forwardedHeaders returns the headers that are stored with an input, under their
+// canonical HTTP names.
+func forwardedHeaders(r *http.Request) (inputs.Header, error) {
+	header := inputs.Header{}
+	for _, name := range inputs.Headers() {
+		name = http.CanonicalHeaderKey(name)
 		v := r.Header.Get(name)
 		if v == "" {
 			continue
@@ -107,11 +108,12 @@ func passedHeaders(r *http.Request) (map[string]string, error) {
 		if len(v) > maxHeaderValue || !printable(v) {
 			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("%s is not 1 to %d printable ASCII characters", name, maxHeaderValue))
 		}
-		header[name] = v
+		header[name] = []string{v}
 	}
 	return header, nil
 }
 
+// printable reports whether s is printable ASCII.
 func printable(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -121,6 +123,7 @@ func printable(s string) bool {
 	return true
 }
 
+// readBody returns the body of an input.
 func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > int64(g.opts.MaxBody) {
 		return nil, tooLarge(g.opts.MaxBody)
@@ -130,26 +133,27 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 		return nil, tooLarge(g.opts.MaxBody)
 	}
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "the body did not come whole")
+		return nil, refuse(http.StatusBadRequest, "the body is incomplete")
 	}
 	return body, nil
 }
 
+// tooLarge returns the refusal of a body above the limit.
 func tooLarge(limit int) error {
-	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes; send it in several", limit))
+	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes; split it into several requests", limit))
 }
 
-// checkBody refuses a body that the fold would reject, with the same text.
-// Deltas may be JSON, NDJSON or the text of an SSE stream, cut anywhere: only the
-// fold can judge them. An empty interrupt or end means {}.
-func checkBody(kind string, body []byte) ([]byte, error) {
+// checkBody refuses a body that the fold would reject, with the same text. Only the
+// fold can check deltas, which may be JSON, NDJSON or a part of an SSE stream. An
+// empty interrupt or end means {}.
+func checkBody(kind inputs.Kind, body []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
-		if kind == "interrupt" || kind == "end" {
+		if kind == inputs.Interrupt || kind == inputs.End {
 			return []byte("{}"), nil
 		}
 		return nil, refuse(http.StatusBadRequest, "the body is empty")
 	}
-	if err := session.Check(session.Kind(kind), body); err != nil {
+	if err := session.Check(kind, body); err != nil {
 		return nil, refuse(http.StatusBadRequest, err.Error())
 	}
 	return body, nil

@@ -8,41 +8,42 @@ import (
 	"sync/atomic"
 )
 
-// Metric is a family of numbers with one name, as Prometheus knows them: a
-// counter where the name ends in _total, else a gauge.
+// Metric is a Prometheus metric family: a counter if the name ends in _total,
+// otherwise a gauge.
 type Metric struct {
 	Name    string // of letters, digits and underscores
 	Help    string // one line
 	Samples []Sample
 }
 
-// Sample is one number of a family.
+// Sample is one value of a family.
 type Sample struct {
-	Label, Value string // of the one label there may be; both empty if none
+	Label, Value string // the only label and its value, both empty for none
 	Number       float64
 }
 
-// Number gives a family of a single number.
+// Number returns a family with a single value.
 func Number[T int | int64 | uint64 | float64](name, help string, n T) Metric {
 	return Metric{name, help, []Sample{{Number: float64(n)}}}
 }
 
-// counts are what the gateway counts itself.
+// counts are the gateway's own counters.
 type counts struct {
-	slow    atomic.Uint64      // clients that did not read
-	answers [600]atomic.Uint64 // by status
+	slow    atomic.Uint64      // disconnected slow clients
+	answers [600]atomic.Uint64 // answers by status
 }
 
-func (c *counts) answered(status int) {
-	if status > 0 && status < len(c.answers) { // 0: the client left before
+// countStatus counts an answer.
+func (c *counts) countStatus(status int) {
+	if status > 0 && status < len(c.answers) { // 0 if the client disconnected before the answer
 		c.answers[status].Add(1)
 	}
 }
 
-// metrics tells what there is to measure, in the text format of Prometheus
+// metrics serves the metrics in the text format of Prometheus
 // (prometheus.io/docs/instrumenting/exposition_formats).
 func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
-	families := g.measure()
+	families := g.ownMetrics()
 	if g.opts.Metrics != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 		defer cancel()
@@ -55,13 +56,13 @@ func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	// An error here means that the client is gone.
+	// An error means that the client has disconnected.
 	_, _ = w.Write(text)
 	return nil
 }
 
-// measure gives the gateway's own numbers.
-func (g *Gateway) measure() []Metric {
+// ownMetrics returns the gateway's own metrics.
+func (g *Gateway) ownMetrics() []Metric {
 	answers := Metric{Name: "streamer_http_requests_total", Help: "HTTP requests answered, by status; an event stream counts when it ends."}
 	for status := range g.counts.answers {
 		if n := g.counts.answers[status].Load(); n > 0 {
@@ -75,7 +76,7 @@ func (g *Gateway) measure() []Metric {
 	}
 }
 
-// appendMetric writes a family; one without samples is left out.
+// appendMetric appends a family. It omits a family without samples.
 func appendMetric(b []byte, m Metric) []byte {
 	if len(m.Samples) == 0 {
 		return b

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// The text as it goes out, with everything that needs escaping.
+// TestMetricText checks the text format with everything that needs escaping.
 func TestMetricText(t *testing.T) {
 	for _, c := range []struct {
-		what string
+		name string
 		m    Metric
 		want string
 	}{
@@ -19,14 +19,15 @@ func TestMetricText(t *testing.T) {
 		{"a counter", Number("a_total", "", uint64(1<<53)), "# HELP a_total \n# TYPE a_total counter\na_total 9007199254740992\n"},
 		{"labels", Metric{"x", "h", []Sample{{"p", "0", 1.5}, {"p", "1", math.Inf(1)}}}, "# HELP x h\n# TYPE x gauge\nx{p=\"0\"} 1.5\nx{p=\"1\"} +Inf\n"},
 		{"escapes", Metric{"x", "a\\b\nc \"d\"", []Sample{{"p", "a\\b\nc \"d\"", 0}}}, "# HELP x a\\\\b\\nc \"d\"\n# TYPE x gauge\nx{p=\"a\\\\b\\nc \\\"d\\\"\"} 0\n"},
-		{"nothing to say", Metric{Name: "x", Help: "h"}, ""},
+		{"no samples", Metric{Name: "x", Help: "h"}, ""},
 	} {
 		if got := string(appendMetric(nil, c.m)); got != c.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", c.what, got, c.want)
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
 		}
 	}
 }
 
+// TestMetrics checks the gateway's own metrics and additional ones.
 func TestMetrics(t *testing.T) {
 	store := newMemory()
 	url := serve(t, Options{Metrics: func(context.Context) []Metric { return []Metric{Number("other_total", "More.", 7)} }}, store)
@@ -48,8 +49,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Numbers are as private as events.
-func TestMetricsBehindTheGate(t *testing.T) {
+// TestMetricsNeedAccess checks that metrics are protected like events.
+func TestMetricsNeedAccess(t *testing.T) {
 	url := serve(t, Options{Token: "0123456789abcdef"}, newMemory()) + "/metrics"
 	for _, c := range []struct {
 		header string

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// pagePolicy lets the page load and reach nothing but this server.
+// pagePolicy restricts the page to this server.
 const pagePolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
-// asset is a file of the page, kept in memory.
+// asset is a file of the page in memory.
 type asset struct {
 	contentType string
 	etag        string
 	data        []byte
 }
 
-// readPage reads all files of the page; after that no path a client asks for
-// ever reaches a file system.
+// readPage reads all files of the page. No request path is ever resolved in a file
+// system.
 func readPage(page fs.FS) (map[string]asset, error) {
 	assets := map[string]asset{}
 	if page == nil {
@@ -51,7 +51,8 @@ func readPage(page fs.FS) (map[string]asset, error) {
 	return assets, nil
 }
 
-// contentType knows what a page is made of, the same on every machine.
+// contentType returns the type of a file of the page. It does not depend on the
+// machine.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".html":
@@ -72,10 +73,11 @@ func contentType(name string) string {
 	return "application/octet-stream"
 }
 
+// serveAsset serves a file of the page.
 func (g *Gateway) serveAsset(w http.ResponseWriter, r *http.Request) error {
 	a, ok := g.page[r.URL.Path]
 	if !ok {
-		return refuse(http.StatusNotFound, fmt.Sprintf("there is nothing at %s", strings.ToValidUTF8(r.URL.Path, "?")))
+		return refuse(http.StatusNotFound, fmt.Sprintf("not found: %s", strings.ToValidUTF8(r.URL.Path, "?")))
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		refuseMethod(w, r, "GET, HEAD")

@@ -19,7 +19,7 @@ const (
 	maxSessions     = 1000
 )
 
-// sessions lists the sessions that have events, newest first.
+// sessions returns the sessions that have events, newest first.
 func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
 	limit := defaultSessions
 	if s := r.URL.Query().Get("limit"); s != "" {
@@ -36,20 +36,20 @@ func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("gateway: sessions: %w", err)
 	}
 	slices.SortStableFunc(found, func(a, b SessionInfo) int { return b.Last.Compare(a.Last) })
-	type line struct {
+	type row struct {
 		Session string      `json:"session"`
 		Last    events.Time `json:"last"`
 		Open    int         `json:"open"`
 	}
-	list := []line{} // never null
+	list := []row{} // not nil: JSON must be [], not null
 	for _, s := range found[:min(limit, len(found))] {
-		list = append(list, line{s.Session, events.At(s.Last), s.Open})
+		list = append(list, row{s.Session, events.At(s.Last), s.Open})
 	}
 	reply(w, http.StatusOK, list)
 	return nil
 }
 
-// event gives one event as it is stored.
+// event returns one event as it is stored.
 func (g *Gateway) event(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
@@ -61,13 +61,13 @@ func (g *Gateway) event(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// part gives the args or the result in an event whole, also where the event
-// only refers to it: args as the model wrote them, a result as JSON. Who may
-// read the event may read its values, and nothing else is reached by them.
+// part returns the whole args or result of an event, even if the event only refers
+// to a blob: args as the model wrote them, a result as JSON. Access to an event
+// includes access to its blobs, and there is no other access to a blob.
 func (g *Gateway) part(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("part")
 	if name != "args" && name != "result" {
-		return refuse(http.StatusNotFound, fmt.Sprintf("an event has args and result, not %q", name))
+		return refuse(http.StatusNotFound, fmt.Sprintf("unknown part %q: an event has args and result", name))
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
@@ -82,7 +82,7 @@ func (g *Gateway) part(w http.ResponseWriter, r *http.Request) error {
 		ResultRef *events.Ref     `json:"tool_result_ref"`
 	}
 	if err := json.Unmarshal(e.Data, &in); err != nil {
-		return refuse(http.StatusNotFound, fmt.Sprintf("event %d is no object", e.Seq))
+		return refuse(http.StatusNotFound, fmt.Sprintf("event %d is not a JSON object", e.Seq))
 	}
 	contentType, ref, value := "application/json", in.ResultRef, []byte(in.Result)
 	if name == "args" {
@@ -94,7 +94,7 @@ func (g *Gateway) part(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case ref != nil:
 		value, err = g.store.Blob(ctx, *ref)
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, events.ErrNotFound) {
 			return refuse(http.StatusGone, fmt.Sprintf("the %s of event %d is not stored any more", name, e.Seq))
 		}
 		if err != nil {
@@ -107,24 +107,25 @@ func (g *Gateway) part(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (g *Gateway) stored(ctx context.Context, r *http.Request) (Stored, error) {
+// stored returns the event that a request names.
+func (g *Gateway) stored(ctx context.Context, r *http.Request) (events.Record, error) {
 	_, token, err := sessionOf(r)
 	if err != nil {
-		return Stored{}, err
+		return events.Record{}, err
 	}
 	seq, err := strconv.ParseUint(r.PathValue("seq"), 10, 64)
 	if err != nil || seq == 0 {
-		return Stored{}, refuse(http.StatusBadRequest, "the sequence is not a positive number")
+		return events.Record{}, refuse(http.StatusBadRequest, "the sequence is not a positive number")
 	}
 	e, err := g.store.Event(ctx, token, seq)
 	if err != nil {
-		return Stored{}, fmt.Errorf("gateway: event %d: %w", seq, err)
+		return events.Record{}, fmt.Errorf("gateway: event %d: %w", seq, err)
 	}
 	return e, nil
 }
 
-// serveValue sends what never changes. It comes from models and tools, so
-// the policy of all answers but the page's holds: nothing in it may run.
+// serveValue sends an immutable value. It may come from a model or a tool, so the
+// answer keeps the policy under which nothing in it can run.
 func (g *Gateway) serveValue(w http.ResponseWriter, r *http.Request, contentType, etag string, value []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)

@@ -7,54 +7,54 @@ import (
 	"strconv"
 	"time"
 
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 )
 
-// repairTime is how long a history may be on its way, in each direction.
+// repairTime is the timeout for receiving a history, and for sending one.
 const repairTime = time.Minute
 
-// repair repairs a history. It waits for its share of the memory before the
-// body is read.
+// repair answers a request to repair a history. It waits until the memory limit
+// admits the request before it reads the body.
 func (g *Gateway) repair(w http.ResponseWriter, r *http.Request) error {
-	desk := g.opts.Repairs
-	size := desk.Bound()
+	service := g.opts.Repairs
+	size := service.Bound()
 	if r.ContentLength > int64(size) {
-		return refused(w, desk.TooLarge())
+		return refusalOf(w, service.TooLarge())
 	}
 	if r.ContentLength >= 0 {
 		size = int(r.ContentLength)
 	}
-	leave, err := desk.Enter(r.Context(), size)
+	leave, err := service.Enter(r.Context(), size)
 	if err != nil {
-		return refused(w, err)
+		return refusalOf(w, err)
 	}
 	defer leave()
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(repairTime))
-	_ = rc.SetWriteDeadline(time.Now().Add(2 * repairTime)) // of a refusal after all that
+	_ = rc.SetWriteDeadline(time.Now().Add(2 * repairTime)) // for a refusal after a slow body
 	body, err := readSized(w, r, size)
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
-		return refused(w, desk.TooLarge())
+		return refusalOf(w, service.TooLarge())
 	}
 	if err != nil {
-		return refuse(http.StatusBadRequest, "the body did not come whole")
+		return refuse(http.StatusBadRequest, "the body is incomplete")
 	}
-	answer, err := desk.Answer(r.Context(), body)
+	answer, err := service.Answer(r.Context(), body)
 	if err != nil {
-		return refused(w, err)
+		return refusalOf(w, err)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(answer.Len()))
 	h.Set("Cache-Control", "no-store")
 	_ = rc.SetWriteDeadline(time.Now().Add(repairTime))
-	// An error here means that the client is gone.
+	// An error means that the client has disconnected.
 	_, _ = answer.WriteTo(w)
 	return nil
 }
 
-// readSized reads a body of size bytes or, where the request does not say how
-// long it is, of size bytes at the most.
+// readSized reads a body of size bytes, or of at most size bytes if the request has
+// no Content-Length.
 func readSized(w http.ResponseWriter, r *http.Request, size int) ([]byte, error) {
 	if r.ContentLength >= 0 {
 		body := make([]byte, size)
@@ -64,9 +64,9 @@ func readSized(w http.ResponseWriter, r *http.Request, size int) ([]byte, error)
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, int64(size)))
 }
 
-// refused makes a refusal of ours of the desk's.
-func refused(w http.ResponseWriter, err error) error {
-	ref, ok := errors.AsType[*repairs.Refusal](err)
+// refusalOf converts a refusal of the repair service.
+func refusalOf(w http.ResponseWriter, err error) error {
+	ref, ok := errors.AsType[*repair.Refusal](err)
 	if !ok {
 		return err
 	}

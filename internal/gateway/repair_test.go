@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
-	"streamer/internal/repairs"
+	"streamer/internal/repair"
 )
 
 const (
@@ -18,31 +18,34 @@ const (
 	repairUnknown = `"Tool call f with id x was interrupted: no result was recorded. It may or may not have run."`
 )
 
-// oneEvent is a repairs.Log with one event, of session "a b".
+// oneEvent is a log with one event of session "a b".
 type oneEvent string
 
-func (l oneEvent) Events(_ context.Context, token string, fn func(uint64, events.Type, []byte) error) error {
+func (l oneEvent) Events(_ context.Context, token string, _ uint64, fn func(events.Record) error) error {
 	if token != "a=20b" {
 		return nil
 	}
 	if l == "" {
 		return io.ErrUnexpectedEOF
 	}
-	return fn(1, events.ToolCallResult, []byte(l))
+	return fn(events.Record{Seq: 1, Type: events.ToolCallResult, Data: []byte(l)})
 }
 
-func (l oneEvent) Event(context.Context, string, uint64) ([]byte, error) { return []byte(l), nil }
+func (l oneEvent) Event(context.Context, string, uint64) (events.Record, error) {
+	return events.Record{Data: []byte(l)}, nil
+}
 
-func (l oneEvent) Blob(context.Context, events.Ref) ([]byte, error) { return nil, repairs.ErrNotFound }
+func (l oneEvent) Blob(context.Context, events.Ref) ([]byte, error) { return nil, events.ErrNotFound }
 
+// TestRepair checks the answers to repairs.
 func TestRepair(t *testing.T) {
 	log := oneEvent(`{"type":"tool_call_result","event_id":"1.0","call":"1.0","id":"x","tool_name":"f","status":"completed","tool_result":"<42>"}`)
-	url := serve(t, Options{Repairs: &repairs.Desk{Log: log, MaxBytes: 1000}}, newMemory()) + "/v1/repair"
-	broken := serve(t, Options{Repairs: &repairs.Desk{Log: oneEvent("")}}, newMemory()) + "/v1/repair"
+	url := serve(t, Options{Repairs: &repair.Service{Log: log, MaxBytes: 1000}}, newMemory()) + "/v1/repair"
+	broken := serve(t, Options{Repairs: &repair.Service{Log: oneEvent("")}}, newMemory()) + "/v1/repair"
 	for _, c := range []struct {
 		name, url, body string
 		status          int
-		want            string // of the answer, its beginning or, of a refusal, words in it
+		want            string // beginning of the answer, or a part of the refusal
 	}{
 		{
 			"a dangling call", url, `{"messages":` + repairHistory + `]}`, 200,
@@ -52,12 +55,12 @@ func TestRepair(t *testing.T) {
 			"with a session", url, `{"session":"a b","format":"openai","messages":` + repairHistory + `]}`, 200,
 			`{"messages":` + repairHistory + ",\n " + strings.Replace(repairResult, "%", `"<42>"`, 1) + `],"report":`,
 		},
-		{"nothing to do", url, `{"messages":[ ] }`, 200, `{"messages":[ ],"report":{"format":`},
+		{"nothing to repair", url, `{"messages":[ ] }`, 200, `{"messages":[ ],"report":{"format":`},
 		{"the steps", url, `{"options":{"output":"ops"},"messages":` + repairHistory + `]}`, 200, `{"ops":[{"copy":[0,2]},{"insert":{"role":"tool"`},
-		{"no JSON", url, `{"messages":[}`, 400, `{"error":"the request is not JSON: invalid character '}' looking for beginning of value at byte 14"}`},
-		{"a wrong option", url, `{"messages":[],"options":{"late":"never"}}`, 400, `option late`},
-		{"a session that can be none", url, `{"messages":[],"session":"` + strings.Repeat(".", 300) + `"}`, 400, `session: `},
-		{"no history", url, `{"messages":[1]}`, 422, `message 0 (byte 1) is a number, not an object`},
+		{"not JSON", url, `{"messages":[}`, 400, `{"error":"the request is not JSON: invalid character '}' looking for beginning of value at byte 14"}`},
+		{"an invalid option", url, `{"messages":[],"options":{"late":"never"}}`, 400, `option late`},
+		{"an invalid session", url, `{"messages":[],"session":"` + strings.Repeat(".", 300) + `"}`, 400, `session: `},
+		{"not a history", url, `{"messages":[1]}`, 422, `message 0 (byte 1) is a number, not an object`},
 		{"too large", url, `{"messages":["` + strings.Repeat("a", 1000) + `"]}`, 413, `the request has more than 1000 bytes`},
 		{"a log that fails", broken, `{"session":"a b","messages":` + repairHistory + `]}`, 503, `the logs cannot be reached`},
 	} {
@@ -71,10 +74,10 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestRepairGuarded: who may not read sessions may not have their results put
-// into a history; and where there is no desk, there is no such path.
-func TestRepairGuarded(t *testing.T) {
-	opts := Options{Token: "0123456789abcdef", Repairs: &repairs.Desk{}}
+// TestRepairNeedsAccess checks that a repair needs the token, because it can read a
+// session's results, and that the path does not exist without a service.
+func TestRepairNeedsAccess(t *testing.T) {
+	opts := Options{Token: "0123456789abcdef", Repairs: &repair.Service{}}
 	url := serve(t, opts, newMemory()) + "/v1/repair"
 	none := serve(t, Options{}, newMemory()) + "/v1/repair"
 	for _, c := range []struct {
@@ -86,7 +89,7 @@ func TestRepairGuarded(t *testing.T) {
 		{"the token", "POST", url, "Authorization: Bearer 0123456789abcdef", 200},
 		{"another site", "POST", url, "Origin: https://evil.example", 403},
 		{"another method", "GET", url, "Authorization: Bearer 0123456789abcdef", 405},
-		{"no desk", "POST", none, "A: b", 404},
+		{"no service", "POST", none, "A: b", 404},
 	} {
 		if resp, body := do(t, c.method, c.url, `{"messages":[]}`, c.header); resp.StatusCode != c.status {
 			t.Errorf("%s: got %d %s, want %d", c.name, resp.StatusCode, body, c.status)
@@ -94,9 +97,9 @@ func TestRepairGuarded(t *testing.T) {
 	}
 }
 
-// TestRepairUnsized: a body that does not say how long it is, is bounded too.
+// TestRepairUnsized checks the size limit of a body without a Content-Length.
 func TestRepairUnsized(t *testing.T) {
-	url := serve(t, Options{Repairs: &repairs.Desk{MaxBytes: 1000}}, newMemory()) + "/v1/repair"
+	url := serve(t, Options{Repairs: &repair.Service{MaxBytes: 1000}}, newMemory()) + "/v1/repair"
 	for _, c := range []struct{ size, status int }{{500, 200}, {5000, 413}} {
 		body := `{"messages":[{"role":"user","content":"` + strings.Repeat("a", c.size) + `"}]}`
 		req, err := http.NewRequestWithContext(t.Context(), "POST", url, io.MultiReader(strings.NewReader(body)))
@@ -114,12 +117,12 @@ func TestRepairUnsized(t *testing.T) {
 	}
 }
 
-// TestRepairBusy: histories that are under way are bounded together; who waits
-// in vain is told to come again.
+// TestRepairBusy checks that concurrent histories are limited, and that a request
+// which waits too long is refused.
 func TestRepairBusy(t *testing.T) {
-	desk := &repairs.Desk{MaxBytes: 1 << 20, MaxAtOnce: 1 << 20, Wait: time.Millisecond}
-	url := serve(t, Options{Repairs: desk}, newMemory()) + "/v1/repair"
-	leave, err := desk.Enter(t.Context(), 1<<20)
+	service := &repair.Service{MaxBytes: 1 << 20, MaxAtOnce: 1 << 20, Wait: time.Millisecond}
+	url := serve(t, Options{Repairs: service}, newMemory()) + "/v1/repair"
+	leave, err := service.Enter(t.Context(), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +132,6 @@ func TestRepairBusy(t *testing.T) {
 	}
 	leave()
 	if resp, body := do(t, "POST", url, `{"messages":[]}`); resp.StatusCode != 200 {
-		t.Errorf("free again: got %d %s", resp.StatusCode, body)
+		t.Errorf("after the other request: got %d %s", resp.StatusCode, body)
 	}
 }

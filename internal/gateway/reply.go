@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"streamer/internal/events"
 )
 
-// refusal is an error that is told to the client as it is.
+// refusal is an error whose text is sent to the client.
 type refusal struct {
 	status int
 	text   string
@@ -17,10 +19,11 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
+// refuse returns a refusal.
 func refuse(status int, text string) error { return &refusal{status, text} }
 
-// fail answers with an error. A refusal is the client's doing; anything else
-// is ours, is logged, and its details stay in the log.
+// fail answers with an error. A refusal is sent to the client. Any other error is
+// logged, and its details are not sent.
 func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var ref *refusal
 	switch {
@@ -31,44 +34,46 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 				Str("remote", r.RemoteAddr).Str("why", ref.text).Msg("request refused")
 		}
 		replyError(w, ref.status, ref.text)
-	case errors.Is(err, ErrNotFound):
-		replyError(w, http.StatusNotFound, "there is no such event, or not any more")
+	case errors.Is(err, events.ErrNotFound):
+		replyError(w, http.StatusNotFound, "the event is not stored")
 	case errors.Is(err, ErrTooLarge):
-		replyError(w, http.StatusRequestEntityTooLarge, "the event log's server does not take a message this large")
+		replyError(w, http.StatusRequestEntityTooLarge, "the message is larger than the event log's server accepts")
 	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
-		// The client is gone; nobody would read an answer.
+		// The client has disconnected.
 	default:
-		g.failed(r, err)
+		g.logFailure(r, err)
 		w.Header().Set("Retry-After", "2")
-		replyError(w, http.StatusServiceUnavailable, "the logs cannot be reached just now; try again")
+		replyError(w, http.StatusServiceUnavailable, "the logs cannot be reached; try again")
 	}
 }
 
-// outageEvery is how often it is logged that the logs do not answer: every
-// client that comes back would make a line.
-const outageEvery = 30 * time.Second
+// outageLogInterval is the minimum time between two log messages about unavailable
+// logs, because every reconnecting client would cause one.
+const outageLogInterval = 30 * time.Second
 
-// failed logs a request that could not be answered.
-func (g *Gateway) failed(r *http.Request, err error) {
+// logFailure logs a request that could not be answered.
+func (g *Gateway) logFailure(r *http.Request, err error) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		g.log.Error().Err(err).Str("path", r.URL.Path).Msg("request failed")
 		return
 	}
 	now := time.Now().UnixNano()
-	if last := g.outage.Load(); (last == 0 || now-last >= int64(outageEvery)) && g.outage.CompareAndSwap(last, now) {
+	if last := g.outageLogged.Load(); (last == 0 || now-last >= int64(outageLogInterval)) && g.outageLogged.CompareAndSwap(last, now) {
 		g.log.Warn().Err(err).Str("path", r.URL.Path).Msg("the logs do not answer; requests fail")
 	}
 }
 
+// replyError answers with an error as JSON.
 func replyError(w http.ResponseWriter, status int, text string) {
 	reply(w, status, struct {
 		Error string `json:"error"`
 	}{text})
 }
 
+// reply answers with a body as JSON.
 func reply(w http.ResponseWriter, status int, body any) {
 	b, err := json.Marshal(body)
-	if err != nil { // no body of ours holds what JSON cannot
+	if err != nil { // cannot happen: every body is a struct of plain fields
 		status, b = http.StatusInternalServerError, []byte(`{"error":"the answer cannot be written as JSON"}`)
 	}
 	h := w.Header()
@@ -78,11 +83,11 @@ func reply(w http.ResponseWriter, status int, body any) {
 		h.Set("Cache-Control", "no-store")
 	}
 	w.WriteHeader(status)
-	// An error here means that the client is gone.
+	// An error means that the client has disconnected.
 	_, _ = w.Write(append(b, '\n'))
 }
 
-// recorder remembers what was answered.
+// recorder records the status and the size of an answer.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -105,5 +110,5 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap gives http.ResponseController what it needs.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

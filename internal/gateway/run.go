@@ -11,15 +11,14 @@ import (
 )
 
 const (
-	idleTimeout    = 2 * time.Minute // of a connection between requests
+	idleTimeout    = 2 * time.Minute // maximum time between requests of a connection
 	maxHeaderBytes = 16 << 10
 )
 
-// Run serves ln until ctx ends, then ends the open streams spread over half of
-// Options.Grace (their clients resume elsewhere), lets requests finish within
-// all of it, and closes what is left. It returns when no request is served any
-// more: nil after ctx's end, or why it could not serve. It closes ln, and can
-// be called once.
+// Run serves ln until ctx ends. Then it ends the open streams within half of
+// Options.Grace, lets requests finish within the whole of it, and closes the
+// remaining connections. It returns when no request is being served: nil after the
+// end of ctx, otherwise the error of serving. It closes ln and can be called once.
 func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	srv := &http.Server{
 		Handler:           g,
@@ -27,8 +26,8 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          stdlog.New(g.log, "", 0),
-		// No ReadTimeout and no WriteTimeout: they would end every stream.
-		// Each request and each write sets its own.
+		// ReadTimeout and WriteTimeout would end every stream. Instead each
+		// request and each write sets its own deadline.
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()

@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// serve serves a gateway over store on loopback and gives its URL.
+// serve serves a gateway over store on loopback and returns its URL.
 func serve(t testing.TB, opts Options, store Store) string {
 	t.Helper()
 	srv := httptest.NewServer(build(t, opts, store))
@@ -22,6 +22,7 @@ func serve(t testing.TB, opts Options, store Store) string {
 	return srv.URL
 }
 
+// build returns a gateway over store.
 func build(t testing.TB, opts Options, store Store) *Gateway {
 	t.Helper()
 	g, err := New(opts, store, nil, zerolog.Nop())
@@ -31,7 +32,8 @@ func build(t testing.TB, opts Options, store Store) *Gateway {
 	return g
 }
 
-// do sends a request with headers given as "Name: value"; Host is one too.
+// do sends a request and returns the response with its body. Headers have the form
+// "Name: value", and Host is one of them.
 func do(t testing.TB, method, url, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	resp := start(t, method, url, body, headers...)
@@ -42,7 +44,7 @@ func do(t testing.TB, method, url, body string, headers ...string) (*http.Respon
 	return resp, string(b)
 }
 
-// start sends a request and leaves the body to be read.
+// start sends a request and does not read the body.
 func start(t testing.TB, method, url, body string, headers ...string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -64,12 +66,13 @@ func start(t testing.TB, method, url, body string, headers ...string) *http.Resp
 	return resp
 }
 
-// frames reads SSE frames one by one.
+// frames reads SSE frames.
 type frames struct {
 	t testing.TB
 	r *bufio.Reader
 }
 
+// openStream opens a stream.
 func openStream(t testing.TB, url string, headers ...string) frames {
 	t.Helper()
 	resp := start(t, "GET", url, "", headers...)
@@ -80,7 +83,7 @@ func openStream(t testing.TB, url string, headers ...string) frames {
 	return frames{t, bufio.NewReader(resp.Body)}
 }
 
-// next gives the id and event of the next frame, as "id event" or "event".
+// next returns the id and the event of the next frame, as "id event" or "event".
 func (f frames) next() string {
 	f.t.Helper()
 	var id, event string
@@ -100,7 +103,7 @@ func (f frames) next() string {
 	}
 }
 
-// want reads a frame and compares it.
+// want reads frames and compares them.
 func (f frames) want(want ...string) {
 	f.t.Helper()
 	for _, w := range want {
@@ -110,8 +113,8 @@ func (f frames) want(want ...string) {
 	}
 }
 
-// pipes is a listener and a dialler of net.Pipe connections: no kernel, no
-// buffers, and so a bubble's clock rules them.
+// pipes is a listener and a dialer of net.Pipe connections. They are not buffered
+// and follow the clock of a synctest bubble.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -138,16 +141,16 @@ func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 func (p *pipes) dial(t testing.TB) net.Conn {
 	t.Helper()
-	mine, theirs := net.Pipe()
+	client, server := net.Pipe()
 	select {
-	case p.conns <- theirs:
+	case p.conns <- server:
 	case <-p.done:
 		t.Fatal("dial: the listener is closed")
 	}
-	return mine
+	return client
 }
 
-// running runs a gateway in the background; stop ends it and waits.
+// running runs a gateway in the background. stop ends it and waits.
 func running(t testing.TB, g *Gateway, ln net.Listener) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

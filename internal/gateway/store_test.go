@@ -10,37 +10,40 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 )
 
-// memory is a Store in memory: a log of events of all sessions, and what was
-// published.
+// memory is a Store in memory: an event log of all sessions, and the published
+// inputs.
 type memory struct {
 	mu     sync.Mutex
-	first  uint64 // of the log; the events before it are forgotten
+	first  uint64 // first sequence of the log
 	log    []entry
-	grown  chan struct{} // closed and replaced when the log grows
+	grown  chan struct{} // closed and replaced when an event is added
 	inputs []input
 	blobs  map[string][]byte
-	broken error // what every method answers, if set
+	broken error // returned by every method, if set
 	info   []SessionInfo
 }
 
 type entry struct {
 	token string
-	Stored
+	events.Record
 }
 
 type input struct {
-	token, kind, msgID string
-	header             map[string]string
-	data               string
+	token  string
+	kind   inputs.Kind
+	msgID  string
+	header inputs.Header
+	data   string
 }
 
 func newMemory() *memory {
 	return &memory{first: 1, grown: make(chan struct{}), blobs: map[string][]byte{}}
 }
 
-// add appends an event to the log and gives its sequence.
+// add appends an event to the log and returns its sequence.
 func (m *memory) add(session string, typ events.Type, data string) uint64 {
 	token, err := events.Token(session)
 	if err != nil {
@@ -49,7 +52,7 @@ func (m *memory) add(session string, typ events.Type, data string) uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seq := m.first + uint64(len(m.log))
-	m.log = append(m.log, entry{token, Stored{Seq: seq, Type: typ, Data: []byte(data)}})
+	m.log = append(m.log, entry{token, events.Record{Seq: seq, Type: typ, Data: []byte(data)}})
 	close(m.grown)
 	m.grown = make(chan struct{})
 	return seq
@@ -62,7 +65,7 @@ func (m *memory) some(session string, n int) {
 	}
 }
 
-// forget drops the events before first.
+// forget removes the events before first.
 func (m *memory) forget(first uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,29 +73,29 @@ func (m *memory) forget(first uint64) {
 	m.first = first
 }
 
-func (m *memory) Tail(ctx context.Context, token string, after uint64, fn func(Stored, bool) error) error {
+func (m *memory) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error) error {
 	live := false
 	for at := after; ; {
 		m.mu.Lock()
 		broken, grown := m.broken, m.grown
 		at = max(at, m.first-1)
-		news := m.log[at-m.first+1:]
+		added := m.log[at-m.first+1:]
 		m.mu.Unlock()
 		if broken != nil {
 			return broken
 		}
-		for _, e := range news {
+		for _, e := range added {
 			at = e.Seq
 			if e.token != token {
 				continue
 			}
-			if err := fn(e.Stored, live); err != nil {
+			if err := fn(e.Record, live); err != nil {
 				return err
 			}
 		}
 		if !live {
 			live = true
-			if err := fn(Stored{}, true); err != nil {
+			if err := fn(events.Record{}, true); err != nil {
 				return err
 			}
 		}
@@ -104,7 +107,7 @@ func (m *memory) Tail(ctx context.Context, token string, after uint64, fn func(S
 	}
 }
 
-func (m *memory) Publish(_ context.Context, token, kind, msgID string, header map[string]string, data []byte) (uint64, error) {
+func (m *memory) Publish(_ context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken != nil {
@@ -124,15 +127,15 @@ func (m *memory) Sessions(_ context.Context, limit int) ([]SessionInfo, error) {
 	return slices.Clone(m.info[:min(limit, len(m.info))]), m.broken
 }
 
-func (m *memory) Event(_ context.Context, token string, seq uint64) (Stored, error) {
+func (m *memory) Event(_ context.Context, token string, seq uint64) (events.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range m.log {
 		if e.Seq == seq && e.token == token {
-			return e.Stored, m.broken
+			return e.Record, m.broken
 		}
 	}
-	return Stored{}, ErrNotFound
+	return events.Record{}, events.ErrNotFound
 }
 
 func (m *memory) Blob(_ context.Context, ref events.Ref) ([]byte, error) {
@@ -140,7 +143,7 @@ func (m *memory) Blob(_ context.Context, ref events.Ref) ([]byte, error) {
 	defer m.mu.Unlock()
 	b, ok := m.blobs[ref.SHA256]
 	if !ok {
-		return nil, ErrNotFound
+		return nil, events.ErrNotFound
 	}
 	return b, m.broken
 }
@@ -159,6 +162,7 @@ func (m *memory) Ready(context.Context) error {
 
 func (m *memory) MaxPayload() int { return 1 << 20 }
 
+// breakDown makes every method fail.
 func (m *memory) breakDown() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,105 +13,110 @@ import (
 )
 
 const (
-	// fullBuffer is how many bytes may wait for a client before the tail has
-	// to write them itself, and so to wait for the client.
+	// fullBuffer is the number of pending bytes at which the tail writes them
+	// itself and therefore waits for the client.
 	fullBuffer = 64 << 10
-	// keptBuffer is the largest buffer that is used again.
+	// keptBuffer is the maximum size of a buffer that is reused.
 	keptBuffer = 4 * fullBuffer
 )
 
-var errOver = errors.New("gateway: the stream is over")
+var errStreamClosed = errors.New("gateway: the stream is closed")
 
-// stream is one connection. Its tail appends frames to pending; whoever holds
-// writing takes all of pending and writes it at once, so that what comes
-// faster than the client reads goes out in few large writes. The writer is a
-// goroutine that lives as long as there is something to write: a silent
-// stream costs no goroutine, no buffer and no ticker of its own.
+// stream is one connection. Its tail appends frames to pending. The holder of
+// writing takes all pending frames and writes them at once, so a slow client gets
+// few large writes. The writer is a goroutine that only exists while frames are
+// pending: an idle stream costs no goroutine, no buffer and no ticker.
 type stream struct {
 	g       *Gateway
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	enc     encode.Encoder
 	session string
-	types   map[events.Type]bool // nil: all
+	types   map[events.Type]bool // nil means all
 	end     context.CancelCauseFunc
 
-	mu        sync.Mutex // guards the three below
-	pending   *[]byte    // nil: nothing waits
-	scheduled bool       // somebody will write pending
-	last      uint64     // sequence of the last event appended
+	mu        sync.Mutex // guards the next three fields
+	pending   *[]byte    // nil if no frames are pending
+	scheduled bool       // a flush of pending is scheduled
+	last      uint64     // sequence of the last appended event
 
-	writing chan struct{} // full while somebody writes; guards the two below
-	err     error         // of the first failed write, or that the stream is over: no more are tried
-	heart   *time.Timer
+	writing        chan struct{} // held during a write; guards the next two fields
+	err            error         // error of the first failed write, or errStreamClosed; no write follows it
+	heartbeatTimer *time.Timer
 }
 
+// newStream returns a stream whose events are encoded by enc. end cancels its
+// context.
 func newStream(g *Gateway, w http.ResponseWriter, enc encode.Encoder, end context.CancelCauseFunc) *stream {
 	return &stream{g: g, w: w, rc: http.NewResponseController(w), enc: enc, end: end, writing: make(chan struct{}, 1)}
 }
 
-// hold waits for the write under way, and so at most the write time-out. It is
-// a channel and no mutex because waiting for a client is a wait that a test's
-// clock has to see.
-func (s *stream) hold() { s.writing <- struct{}{} }
+// lockWriter waits for the current write, which takes at most the write timeout.
+// writing is a channel and not a mutex, because tests with a fake clock must see
+// the wait.
+func (s *stream) lockWriter() { s.writing <- struct{}{} }
 
-func (s *stream) release() { <-s.writing }
+// unlockWriter ends a write.
+func (s *stream) unlockWriter() { <-s.writing }
 
-// serve runs the stream until its client goes, is too slow, or is sent away.
+// serve runs the stream until the client disconnects, is too slow, or the server
+// ends the stream.
 func (s *stream) serve(ctx context.Context, r *http.Request, token string, open encode.Opening) {
 	h := s.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
-	h.Set("X-Accel-Buffering", "no") // or nginx waits for a full buffer
+	h.Set("X-Accel-Buffering", "no") // otherwise nginx waits for a full buffer
 	s.w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return
 	}
-	// From here on reading only serves to see the client go: no deadline.
+	// From here on, reading only detects that the client disconnects.
 	_ = s.rc.SetReadDeadline(time.Time{})
 	defer s.stop()
-	err := s.begin(open)
+	err := s.sendOpening(open)
 	if err == nil {
-		err = s.g.store.Tail(ctx, token, open.From, s.take)
+		err = s.g.store.Tail(ctx, token, open.From, s.append)
 	}
 	s.finish(ctx, r, err)
 }
 
-// begin tells the client that it is connected, before the log is read.
-func (s *stream) begin(open encode.Opening) error {
-	s.hold()
-	defer s.release()
-	s.heart = time.AfterFunc(s.g.opts.Heartbeat, s.beat)
-	return s.put(s.enc.Open(nil, open))
+// sendOpening writes the first frame, before the log is read.
+func (s *stream) sendOpening(open encode.Opening) error {
+	s.lockWriter()
+	defer s.unlockWriter()
+	s.heartbeatTimer = time.AfterFunc(s.g.opts.Heartbeat, s.heartbeat)
+	return s.write(s.enc.Open(nil, open))
 }
 
-// finish says why the stream ends: to the client where it is there to hear it.
+// finish handles the end of the stream and sends the last frame if the client is
+// still connected.
 func (s *stream) finish(ctx context.Context, r *http.Request, err error) {
-	failed := s.failed()
+	failed := s.writeError()
 	switch {
 	case errors.Is(failed, os.ErrDeadlineExceeded):
 		s.g.counts.slow.Add(1)
 		s.g.log.Warn().Str("session", s.session).Uint64("seq", s.sequence()).Msg("slow client disconnected")
 	case failed != nil || r.Context().Err() != nil:
-		s.g.log.Debug().Err(failed).Str("session", s.session).Uint64("seq", s.sequence()).Msg("client gone")
+		s.g.log.Debug().Err(failed).Str("session", s.session).Uint64("seq", s.sequence()).Msg("client disconnected")
 	case errors.Is(context.Cause(ctx), errShutdown):
-		s.goodbye(encode.Shutdown)
+		s.sendEnd(encode.Shutdown)
 	default:
 		s.g.log.Error().Err(err).Str("session", s.session).Uint64("seq", s.sequence()).Msg("event log cannot be read")
-		s.goodbye(encode.Unavailable)
+		s.sendEnd(encode.Unavailable)
 	}
 }
 
-// take is called by the tail with each event, and once with none when the
-// history is done. It waits only where fullBuffer bytes are left unread.
-func (s *stream) take(e Stored, _ bool) error {
+// append adds an event to the pending frames. The tail calls it for each event, and
+// once without an event after the last stored one. It blocks only if fullBuffer
+// bytes are pending.
+func (s *stream) append(e events.Record, _ bool) error {
 	if e.Seq > 0 && s.types != nil && !s.types[e.Type] {
 		return nil
 	}
 	s.mu.Lock()
 	buf := s.buffer()
 	if e.Seq > 0 {
-		*buf = s.enc.Event(*buf, encode.Event{Seq: e.Seq, Type: e.Type, Data: e.Data})
+		*buf = s.enc.Event(*buf, e)
 		s.last = e.Seq
 	} else {
 		*buf = s.enc.Live(*buf, s.last)
@@ -123,12 +128,12 @@ func (s *stream) take(e Stored, _ bool) error {
 	case full:
 		return s.flush()
 	case !scheduled:
-		go s.flush() // its error ends the stream; stop waits for it
+		go s.flush() // an error ends the stream; stop waits for this goroutine
 	}
 	return nil
 }
 
-// buffer gives the place for the next frame; mu is held.
+// buffer returns the buffer for the next frame. The caller holds mu.
 func (s *stream) buffer() *[]byte {
 	if s.pending == nil {
 		s.pending = s.g.buffers.Get().(*[]byte)
@@ -136,10 +141,10 @@ func (s *stream) buffer() *[]byte {
 	return s.pending
 }
 
-// flush writes what is pending.
+// flush writes the pending frames.
 func (s *stream) flush() error {
-	s.hold()
-	defer s.release()
+	s.lockWriter()
+	defer s.unlockWriter()
 	s.mu.Lock()
 	buf := s.pending
 	s.pending, s.scheduled = nil, false
@@ -147,7 +152,7 @@ func (s *stream) flush() error {
 	if buf == nil {
 		return s.err
 	}
-	err := s.put(*buf)
+	err := s.write(*buf)
 	if cap(*buf) <= keptBuffer {
 		*buf = (*buf)[:0]
 		s.g.buffers.Put(buf)
@@ -155,21 +160,21 @@ func (s *stream) flush() error {
 	return err
 }
 
-// beat breaks a silence, unless a write is under way: that ends it anyway, or
-// the client is slow, and more bytes would not help.
-func (s *stream) beat() {
+// heartbeat writes a heartbeat, unless a write is in progress: a write makes it
+// unnecessary.
+func (s *stream) heartbeat() {
 	select {
 	case s.writing <- struct{}{}:
-		defer s.release()
+		defer s.unlockWriter()
 	default:
 		return
 	}
-	_ = s.put(s.enc.Heartbeat(nil)) // its error ends the stream
+	_ = s.write(s.enc.Heartbeat(nil)) // an error ends the stream
 }
 
-// put writes frames to the client; writing is held. After an error, which ends
-// the stream, it writes no more.
-func (s *stream) put(frames []byte) error {
+// write writes frames to the client. The caller holds writing. An error ends the
+// stream, and later calls return it.
+func (s *stream) write(frames []byte) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -183,37 +188,39 @@ func (s *stream) put(frames []byte) error {
 		s.end(err)
 		return err
 	}
-	s.heart.Reset(s.g.opts.Heartbeat)
+	s.heartbeatTimer.Reset(s.g.opts.Heartbeat)
 	return nil
 }
 
-// goodbye writes what is pending and the last frame.
-func (s *stream) goodbye(why encode.Ending) {
+// sendEnd writes the pending frames and the last frame.
+func (s *stream) sendEnd(reason encode.Ending) {
 	if s.flush() != nil {
 		return
 	}
-	s.hold()
-	defer s.release()
-	_ = s.put(s.enc.End(nil, why)) // nobody is left to tell
+	s.lockWriter()
+	defer s.unlockWriter()
+	_ = s.write(s.enc.End(nil, reason)) // the stream ends in any case
 }
 
-// stop waits for the write under way and lets no other begin: after it the
-// ResponseWriter is the server's again.
+// stop waits for the current write and prevents others. After it, the stream does
+// not use the ResponseWriter.
 func (s *stream) stop() {
-	s.hold()
-	defer s.release()
+	s.lockWriter()
+	defer s.unlockWriter()
 	if s.err == nil {
-		s.err = errOver
+		s.err = errStreamClosed
 	}
-	s.heart.Stop()
+	s.heartbeatTimer.Stop()
 }
 
-func (s *stream) failed() error {
-	s.hold()
-	defer s.release()
+// writeError returns the error of the first failed write.
+func (s *stream) writeError() error {
+	s.lockWriter()
+	defer s.unlockWriter()
 	return s.err
 }
 
+// sequence returns the sequence of the last appended event.
 func (s *stream) sequence() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

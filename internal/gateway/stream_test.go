@@ -13,21 +13,21 @@ import (
 	"streamer/internal/events"
 )
 
-// metered counts the bytes a tail has handed over.
+// metered counts the bytes that Tail has passed on.
 type metered struct {
 	*memory
 	taken atomic.Int64
 }
 
-func (m *metered) Tail(ctx context.Context, token string, after uint64, fn func(Stored, bool) error) error {
-	return m.memory.Tail(ctx, token, after, func(e Stored, live bool) error {
+func (m *metered) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error) error {
+	return m.memory.Tail(ctx, token, after, func(e events.Record, live bool) error {
 		m.taken.Add(int64(len(e.Data)))
 		return fn(e, live)
 	})
 }
 
-// However much there is to tell, a client that does not read makes the gateway
-// hold one buffer that is being written and one that fills up behind it.
+// TestStuckClientHoldsLittle checks that a client that does not read makes the
+// gateway buffer no more than one write in progress and one pending buffer.
 func TestStuckClientHoldsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ln := &metered{memory: newMemory()}, newPipes()
@@ -35,18 +35,18 @@ func TestStuckClientHoldsLittle(t *testing.T) {
 		stop := running(t, build(t, Options{}, store), ln)
 		conn := ln.dial(t)
 		io.WriteString(conn, "GET /v1/sessions/s/events HTTP/1.0\r\nHost: localhost\r\n\r\n")
-		conn.Read(make([]byte, 1<<10)) // the head and stream.open
+		conn.Read(make([]byte, 1<<10)) // the headers and stream.open
 		time.Sleep(time.Second)
 		if got := store.taken.Load(); got == 0 || got > 3*fullBuffer {
-			t.Errorf("a stuck client: %d bytes were taken from the log, want at most %d", got, 3*fullBuffer)
+			t.Errorf("a stuck client: %d bytes were read from the log, want at most %d", got, 3*fullBuffer)
 		}
 		conn.Close()
 		stop()
 	})
 }
 
-// After stop the ResponseWriter is the server's: neither a late heartbeat nor
-// a late event may touch it.
+// TestNothingIsWrittenAfterStop checks that neither a heartbeat nor an event uses
+// the ResponseWriter after stop.
 func TestNothingIsWrittenAfterStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := httptest.NewRecorder()
@@ -55,15 +55,15 @@ func TestNothingIsWrittenAfterStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newStream(build(t, Options{}, newMemory()), w, enc, func(error) {})
-		if err := s.begin(encode.Opening{}); err != nil {
+		if err := s.sendOpening(encode.Opening{}); err != nil {
 			t.Fatal(err)
 		}
 		s.stop()
 		before := w.Body.Len()
-		if err := s.take(Stored{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}, true); err != nil {
+		if err := s.append(events.Record{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}, true); err != nil {
 			t.Errorf("take: %v", err)
 		}
-		s.beat()
+		s.heartbeat()
 		time.Sleep(time.Minute)
 		if got := w.Body.Len(); got != before || before == 0 {
 			t.Errorf("body: got %d bytes after stop, want the %d before it", got, before)

@@ -9,31 +9,31 @@ import (
 )
 
 var (
-	errFull     = errors.New("gateway: too many streams")
-	errShutdown = errors.New("gateway: shutting down")
+	errTooManyStreams = errors.New("gateway: too many streams")
+	errShutdown       = errors.New("gateway: shutting down")
 )
 
-// streams are the open ones: counted, so that there are not too many, and
-// ended when the server stops.
+// streams are the open streams. Their number is limited, and they are ended when
+// the server stops.
 type streams struct {
 	max int
 
 	mu      sync.Mutex
 	open    map[*stream]context.CancelCauseFunc
 	closing bool
-	empty   chan struct{} // closed once closing and none is open
+	empty   chan struct{} // closed when closing is set and no stream is open
 }
 
-// enter counts a stream in, or says why not. end is called when it has to
-// end before its client does.
-func (s *streams) enter(one *stream, end context.CancelCauseFunc) error {
+// add adds a stream. It returns an error if there are too many or the server stops.
+// end is called to end the stream.
+func (s *streams) add(one *stream, end context.CancelCauseFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
 		return errShutdown
 	}
 	if len(s.open) >= s.max {
-		return errFull
+		return errTooManyStreams
 	}
 	if s.open == nil {
 		s.open = map[*stream]context.CancelCauseFunc{}
@@ -42,7 +42,8 @@ func (s *streams) enter(one *stream, end context.CancelCauseFunc) error {
 	return nil
 }
 
-func (s *streams) leave(one *stream) {
+// remove removes a stream that has ended.
+func (s *streams) remove(one *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, one)
@@ -51,21 +52,23 @@ func (s *streams) leave(one *stream) {
 	}
 }
 
+// count returns the number of open streams.
 func (s *streams) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.open)
 }
 
+// draining reports whether the server is shutting down.
 func (s *streams) draining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closing
 }
 
-// drain lets no more in and ends each stream at a random moment within
-// spread: if all ended at once, all would come back at once to whoever
-// serves next. The channel is closed when the last one has left.
+// drain refuses new streams and ends each open one at a random time within spread,
+// so that clients do not all reconnect at the same time. The returned channel is
+// closed when the last stream has ended.
 func (s *streams) drain(spread time.Duration) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// fingerprint tells the args of calls apart: it is the same for JSON that was
-// written with other blanks, escapes or forms of a number, as frameworks do
-// that repeat what a model said. 0 stands for args that are not known.
+// fingerprint returns a hash of args that identifies them. It is the same for
+// JSON with other blanks, escapes or number formats: frameworks that repeat a
+// call write its args anew. 0 stands for unknown args.
 func fingerprint(text []byte) uint64 {
 	if len(text) == 0 {
 		return 0
@@ -26,7 +26,7 @@ func fingerprint(text []byte) uint64 {
 			h.Write(binary.LittleEndian.AppendUint64([]byte{'"'}, uint64(len(s))))
 			h.Write(s)
 		case c == '-' || c >= '0' && c <= '9':
-			f, _ := strconv.ParseFloat(string(text[i:i+n]), 64) // out of range is infinite, on both sides
+			f, _ := strconv.ParseFloat(string(text[i:i+n]), 64) // a number out of range is infinite in both forms
 			h.Write(binary.LittleEndian.AppendUint64([]byte{'0'}, math.Float64bits(f)))
 		default:
 			h.Write(text[i : i+n])
@@ -36,7 +36,7 @@ func fingerprint(text []byte) uint64 {
 	return max(1, h.Sum64())
 }
 
-// unquoted gives the text of a JSON string, or what there is of one.
+// unquoted returns the text of a JSON string, or of the beginning of one.
 func unquoted(token []byte) []byte {
 	if bytes.IndexByte(token, '\\') >= 0 {
 		var s string
@@ -47,7 +47,7 @@ func unquoted(token []byte) []byte {
 	return bytes.Trim(token, `"`)
 }
 
-// token gives the length of the string, number or other byte of JSON that text
+// token returns the length of the string, number or other byte of JSON that text
 // begins with.
 func token(text []byte) int {
 	switch c := text[0]; {

@@ -4,31 +4,30 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"strings"
 
 	"streamer/internal/events"
 )
 
-// Memory is what a session remembers of what is over: enough to know a late
-// result, a repeated history, an id used before. It is bounded; the oldest is
-// forgotten first.
+// Memory is what a session remembers of closed calls and finished messages. It
+// serves to recognise a late result, a repeated history, and an id that was used
+// before. It is bounded: the oldest entries are forgotten first.
 type Memory struct {
 	Closed   []Closed `json:"closed,omitempty"`
 	Messages []string `json:"messages,omitempty"` // ids of messages, human ones included
 	Orphans  []Result `json:"orphans,omitempty"`
 	Muted    []Muted  `json:"muted,omitempty"`
 
-	closed   map[string]int      // id or uid → how many of Closed have it
-	messages map[string]struct{} // = Messages, where there are many
+	closed   map[string]int      // id or uid → number of entries in Closed with it
+	messages map[string]struct{} // the set of Messages; nil up to searchedMessages
 }
 
-// few messages are looked through; a map of them would take more room than
-// all else of a session that has just begun.
-const few = 16
+// searchedMessages is the number of message ids up to which a search replaces a
+// map. The map would take more memory than the rest of a new session.
+const searchedMessages = 16
 
-// Closed is a call that is over.
+// Closed is a closed call.
 type Closed struct {
-	Call      string `json:"call,omitempty"` // "" of one that is only known from a history
+	Call      string `json:"call,omitempty"` // "" of a call that only a repeated history had
 	ID        string `json:"id"`
 	Name      string `json:"name,omitempty"`
 	UID       string `json:"uid,omitempty"`
@@ -38,21 +37,21 @@ type Closed struct {
 	Choice    int    `json:"choice,omitempty"`
 	Index     string `json:"index,omitempty"`
 	Run       string `json:"run,omitempty"`
-	// Args is the fingerprint of its args, 0 where they were never complete.
+	// Args is the fingerprint of the args, 0 where they were never complete.
 	Args uint64 `json:"args,omitempty"`
-	// Real is the digest of the real result, "" where there was none yet.
+	// Real is the digest of the real result, "" where none came yet.
 	Real string `json:"real,omitempty"`
-	// Others are the digests of other results that were told, the last few.
+	// Others are the digests of the last other results that were emitted.
 	Others Digests `json:"others,omitempty"`
 }
 
-// Digests are those of results that contradicted the one that counts, one
-// behind the other.
+// Digests are the digests of results, joined. They are those that contradict the
+// result that counts.
 type Digests string
 
 const (
 	digestLen = 32
-	maxOthers = 8 // that are remembered
+	maxOthers = 8 // remembered per call
 )
 
 func (d Digests) has(digest string) bool {
@@ -64,8 +63,8 @@ func (d Digests) has(digest string) bool {
 	return false
 }
 
-// note adds a digest; false if it is there already.
-func (d *Digests) note(digest string) bool {
+// add adds a digest. It reports false where the digest is present already.
+func (d *Digests) add(digest string) bool {
 	if d.has(digest) {
 		return false
 	}
@@ -76,11 +75,11 @@ func (d *Digests) note(digest string) bool {
 	return true
 }
 
-// Muted names a message of which nothing more is taken.
+// Muted identifies a muted message.
 type Muted struct {
 	Namespace string `json:"ns,omitempty"`
 	Message   string `json:"id,omitempty"`
-	// Last is when something of it came last; of a message without an id.
+	// Last is the time of its last input, of a message without an id.
 	Last events.Time `json:"last,omitempty"`
 }
 
@@ -88,7 +87,9 @@ const (
 	maxMuted       = 100
 	maxOrphanBytes = 1 << 20
 
-	muteLapse events.Time = 2000 // ms
+	// muteSilence is the silence in ms after which a message without an id is
+	// taken for another one.
+	muteSilence events.Time = 2000
 )
 
 func (m *Memory) resume() {
@@ -96,12 +97,12 @@ func (m *Memory) resume() {
 	for _, c := range m.Closed {
 		m.count(c, 1)
 	}
-	m.look()
+	m.indexMessages()
 }
 
-// look makes the map of many messages.
-func (m *Memory) look() {
-	if len(m.Messages) <= few {
+// indexMessages makes the set of messages where there are many.
+func (m *Memory) indexMessages() {
+	if len(m.Messages) <= searchedMessages {
 		return
 	}
 	m.messages = make(map[string]struct{}, len(m.Messages))
@@ -110,6 +111,7 @@ func (m *Memory) look() {
 	}
 }
 
+// close remembers a closed call.
 func (m *Memory) close(c Closed, limit int) {
 	m.Closed = append(m.Closed, c)
 	m.count(c, 1)
@@ -119,7 +121,7 @@ func (m *Memory) close(c Closed, limit int) {
 	}
 }
 
-// count notes that there is one more or less with the names of c.
+// count adds by to the number of closed calls with the id and the uid of c.
 func (m *Memory) count(c Closed, by int) {
 	if m.closed == nil {
 		m.closed = map[string]int{}
@@ -135,8 +137,8 @@ func (m *Memory) count(c Closed, by int) {
 	}
 }
 
-// find gives the newest closed call with an id or uid, narrowed to a namespace where
-// one of it has that, or nil.
+// find returns the newest closed call with an id or uid in the namespace that is
+// nearest to namespace, or nil.
 func (m *Memory) find(id, namespace string) *Closed {
 	if m.closed[id] == 0 {
 		return nil
@@ -144,27 +146,27 @@ func (m *Memory) find(id, namespace string) *Closed {
 	var best *Closed
 	for i := len(m.Closed) - 1; i >= 0; i-- {
 		c := &m.Closed[i]
-		if (c.ID == id || c.UID == id) && (best == nil || near(c.Namespace, namespace) > near(best.Namespace, namespace)) {
+		if (c.ID == id || c.UID == id) && (best == nil || proximity(c.Namespace, namespace) > proximity(best.Namespace, namespace)) {
 			best = c
 		}
 	}
 	return best
 }
 
-// repeats tells whether a call of a full message, under an id of the message
-// that is not that of the call, is one that is closed.
-func (m *Memory) repeats(id string, same func(*Closed) bool) bool {
+// repeats reports whether a closed call with an id matches.
+func (m *Memory) repeats(id string, match func(*Closed) bool) bool {
 	for i := len(m.Closed) - 1; m.closed[id] > 0 && i >= 0; i-- {
-		if c := &m.Closed[i]; c.ID == id && same(c) {
+		if c := &m.Closed[i]; c.ID == id && match(c) {
 			return true
 		}
 	}
 	return false
 }
 
-// named gives the closed call that a result without an id belongs to, or nil:
-// the one that has had it, else the oldest of its tool that still lacks one.
-func (m *Memory) named(r *Result) (found *Closed) {
+// findByTool returns the closed call that a result without an id belongs to, or
+// nil: the call that has this result, or else the oldest call of the tool that has
+// none.
+func (m *Memory) findByTool(r *Result) (found *Closed) {
 	digest := r.digest()
 	for i := len(m.Closed) - 1; i >= 0; i-- {
 		c := &m.Closed[i]
@@ -179,7 +181,7 @@ func (m *Memory) named(r *Result) (found *Closed) {
 	return found
 }
 
-// call gives the closed call of that name, or nil.
+// call returns the closed call with a name, or nil.
 func (m *Memory) call(call string) *Closed {
 	for i := len(m.Closed) - 1; i >= 0; i-- {
 		if m.Closed[i].Call == call {
@@ -189,9 +191,11 @@ func (m *Memory) call(call string) *Closed {
 	return nil
 }
 
+// used reports whether a closed call has an id or uid.
 func (m *Memory) used(id string) bool { return m.closed[id] > 0 }
 
-func (m *Memory) sawMessage(id string) bool {
+// hasMessage reports whether the session had a message with an id.
+func (m *Memory) hasMessage(id string) bool {
 	if m.messages == nil {
 		return slices.Contains(m.Messages, id)
 	}
@@ -199,13 +203,14 @@ func (m *Memory) sawMessage(id string) bool {
 	return ok
 }
 
-func (m *Memory) seeMessage(id string, limit int) {
-	if id == "" || m.sawMessage(id) {
+// addMessage remembers the id of a message.
+func (m *Memory) addMessage(id string, limit int) {
+	if id == "" || m.hasMessage(id) {
 		return
 	}
 	m.Messages = append(m.Messages, id)
 	if m.messages == nil {
-		m.look()
+		m.indexMessages()
 	} else {
 		m.messages[id] = struct{}{}
 	}
@@ -215,6 +220,7 @@ func (m *Memory) seeMessage(id string, limit int) {
 	}
 }
 
+// mute adds a muted message.
 func (m *Memory) mute(ns, id string, now events.Time) {
 	if m.muted(ns, id, now) {
 		return
@@ -229,9 +235,9 @@ func (m *Memory) mute(ns, id string, now events.Time) {
 	}
 }
 
-// muted tells whether a chunk that comes now is of a message of which nothing
-// more is taken. Where the wire has no ids, and nothing that marks a beginning,
-// a silence is all that tells the next message from the rest of the muted one.
+// muted reports whether a chunk of a message is muted. Where the wire has neither
+// ids nor a beginning of messages, only a silence separates the next message from
+// the rest of the muted one.
 func (m *Memory) muted(ns, id string, now events.Time) bool {
 	for i := range m.Muted {
 		x := &m.Muted[i]
@@ -239,7 +245,7 @@ func (m *Memory) muted(ns, id string, now events.Time) bool {
 			continue
 		}
 		if id == "" {
-			if now > x.Last+muteLapse {
+			if now > x.Last+muteSilence {
 				m.unmute(ns, id)
 				return false
 			}
@@ -250,6 +256,7 @@ func (m *Memory) muted(ns, id string, now events.Time) bool {
 	return false
 }
 
+// unmute removes a muted message.
 func (m *Memory) unmute(ns, id string) {
 	for i, x := range m.Muted {
 		if x.Namespace == ns && x.Message == id {
@@ -259,7 +266,8 @@ func (m *Memory) unmute(ns, id string) {
 	}
 }
 
-// remember keeps an orphan; false if the very same one is kept already.
+// remember adds an orphan. It reports false where the same one is present
+// already.
 func (m *Memory) remember(r Result, limit int) bool {
 	for _, o := range m.Orphans {
 		if o.ID == r.ID && o.digest() == r.digest() {
@@ -278,7 +286,7 @@ func (m *Memory) remember(r Result, limit int) bool {
 	return true
 }
 
-// adopt takes out the first orphan for a call that starts.
+// adopt removes and returns the first orphan with an id, or nil.
 func (m *Memory) adopt(id string) *Result {
 	for i, o := range m.Orphans {
 		if o.ID == id {
@@ -289,43 +297,12 @@ func (m *Memory) adopt(id string) *Result {
 	return nil
 }
 
-// digest tells real results apart; 16 bytes are enough to do so.
+// digest returns a digest that identifies a result among those of a session, for
+// which 16 bytes suffice.
 func (r *Result) digest() string {
 	h := sha256.New()
 	h.Write([]byte(r.Status))
 	h.Write([]byte{0})
 	h.Write(r.Content)
 	return hex.EncodeToString(h.Sum(nil)[:digestLen/2])
-}
-
-// near tells how near two namespaces are. Nearer is what shares more segments
-// from the root, so that a result of "a:1|tools:2" is nearer to a call of
-// "a:1|agent:3" than to one of "b:1|agent:4"; then what is as deep: one of
-// "tools:2" is nearer to a call of "agent:3" than to one below a subgraph. The
-// same namespace is nearest.
-func near(a, b string) int {
-	if a == b {
-		return segment * segment
-	}
-	n := 0
-	for a != "" && b != "" {
-		x, restA, _ := strings.Cut(a, "|")
-		y, restB, _ := strings.Cut(b, "|")
-		if x != y {
-			break
-		}
-		n += segment
-		a, b = restA, restB
-	}
-	return n - max(depth(a)-depth(b), depth(b)-depth(a))
-}
-
-// segment is more than the segments of a namespace.
-const segment = 1 << 13
-
-func depth(namespace string) int {
-	if namespace == "" {
-		return 0
-	}
-	return strings.Count(namespace, "|") + 1
 }

@@ -14,35 +14,37 @@ import (
 	"streamer/internal/events"
 )
 
-// FoldVersion is the version of the fold this program knows. It grows when the
-// same inputs would give other events; rules of an older version keep their
-// events. Since version 2 the bodies of control inputs are read strictly, what
-// finds nothing open is reported, and so is the rest of a call that was closed.
+// FoldVersion is the newest version of the fold that this program knows. It is
+// raised when the same inputs would cause other events; inputs under rules of an
+// older version keep their events. Since version 2 the bodies of control inputs
+// are read strictly. An input that finds no open call is reported since then, and
+// so are args that come after their call was closed.
 const FoldVersion = 2
 
 // firstVersion is the version of the rules before the first rules input.
 const firstVersion = 1
 
-// Rules are the settings the fold reads. They are inputs themselves: a log
-// folded under the rules in force at each place gives the same events anywhere.
-// Durations are in milliseconds in JSON. DefaultRules are in force before the
-// first rules input and never change; NewRules are the settings of this program.
+// Rules are the settings of the fold. They are inputs themselves, so that a log
+// that is folded under the rules in force at each input has the same events
+// everywhere. Durations are in milliseconds in JSON. DefaultRules are in force
+// before the first rules input and never change. NewRules are the default
+// settings of this program.
 type Rules struct {
 	Version int `json:"version"`
 
-	ArgsTimeout   Millis     `json:"args_timeout"`   // silence of a call's args
+	ArgsTimeout   Millis     `json:"args_timeout"`   // maximum silence of a call's args
 	ResultTimeout Millis     `json:"result_timeout"` // from complete args, or the last progress, to the result
-	WaitTimeout   Millis     `json:"wait_timeout"`   // of a call that waits for a person; 0 = until it expires
-	RunIdle       Millis     `json:"run_idle"`       // silence of a run with nothing to wait for
+	WaitTimeout   Millis     `json:"wait_timeout"`   // of a call that waits for a person; 0: until it expires
+	RunIdle       Millis     `json:"run_idle"`       // maximum silence of a run without a running call
 	Expire        Millis     `json:"expire"`         // from a call's start; event retention less a margin
-	Forget        Millis     `json:"forget"`         // from a session's last input, with nothing open
+	Forget        Millis     `json:"forget"`         // from a session's last input, without an open item
 	Tools         []ToolRule `json:"tools,omitempty"`
 
 	Deltas     Deltas `json:"deltas"`      // tool_call_args_delta: coalesced, every, off
 	Texts      Deltas `json:"texts"`       // agent_response_chunk: likewise
 	DeltaEvery Millis `json:"delta_every"` // of fold time, per call or part
-	DeltaBytes int    `json:"delta_bytes"` // held text that is sent at once
-	FlushAfter Millis `json:"flush_after"` // silence after which held text is sent
+	DeltaBytes int    `json:"delta_bytes"` // amount of held text that is emitted at once
+	FlushAfter Millis `json:"flush_after"` // silence after which held text is emitted
 
 	Lang      string                 `json:"lang"`                // en, zh
 	Templates map[events.Text]string `json:"templates,omitempty"` // instead of the built-in sentences
@@ -56,16 +58,16 @@ type Rules struct {
 	MaxEventText int `json:"max_event_text"` // bytes of text in one event
 }
 
-// ToolRule gives the tools whose names match a pattern their own deadlines and
-// words. The first that matches holds.
+// ToolRule sets deadlines and the template of the tools whose names match a
+// pattern. The first rule that matches a tool applies.
 type ToolRule struct {
-	Pattern       string `json:"pattern"` // *, ?, [a-z], as of path.Match; a slash is a character like any other
+	Pattern       string `json:"pattern"` // *, ?, [a-z] as in path.Match, but a slash has no special meaning
 	ArgsTimeout   Millis `json:"args_timeout,omitempty"`
 	ResultTimeout Millis `json:"result_timeout,omitempty"`
 	Template      string `json:"template,omitempty"`
 }
 
-// Deltas says how text that grows is told.
+// Deltas is the way in which growing text is emitted.
 type Deltas string
 
 // The ways.
@@ -78,10 +80,10 @@ const (
 // Millis is a duration in whole milliseconds.
 type Millis int64
 
-// Std gives the duration.
+// Std returns the duration.
 func (m Millis) Std() time.Duration { return time.Duration(m) * time.Millisecond }
 
-// Of gives a duration in whole milliseconds.
+// Of returns a duration in whole milliseconds.
 func Of(d time.Duration) Millis { return Millis(d.Milliseconds()) }
 
 // NewRules returns the default settings under the newest fold version.
@@ -91,8 +93,8 @@ func NewRules() Rules {
 	return r
 }
 
-// Strict reports whether control inputs are read strictly and what finds nothing
-// open is reported.
+// Strict reports whether control inputs are read strictly and inputs that find no
+// open call are reported.
 func (r *Rules) Strict() bool { return r.Version >= 2 }
 
 // DefaultRules are the rules before the first rules input.
@@ -120,11 +122,11 @@ func DefaultRules() Rules {
 	}
 }
 
-// maxRule bounds every number of the rules, so that no sum of them overflows
-// and no deadline leaves the years that RFC 3339 can spell: 68 years.
+// maxRule bounds every number of the rules, 68 years in milliseconds. No sum of
+// them overflows, and RFC 3339 can represent every deadline.
 const maxRule = math.MaxInt32 * 1000
 
-// Check says in words what is wrong with rules, field by field.
+// Check returns an error that names each field that is wrong, by its JSON name.
 func (r *Rules) Check() error {
 	var errs []error
 	positive := func(name string, v int64) {
@@ -183,8 +185,8 @@ func (r *Rules) Check() error {
 	return errors.Join(errs...)
 }
 
-// checkTemplate holds that no name or id makes a sentence longer than an event
-// takes.
+// checkTemplate returns an error where a name or id can make the text of a
+// template longer than an event may be.
 func (r *Rules) checkTemplate(what, template string) error {
 	places := strings.Count(template, "{name}") + strings.Count(template, "{id}")
 	if n := len(template) + places*max(0, r.MaxName); n > r.MaxEventText {
@@ -197,17 +199,17 @@ func (r *Rules) limits() chunks.Limits {
 	return chunks.Limits{Calls: r.MaxCalls, ArgsBytes: r.MaxArgs, NameBytes: r.MaxName}
 }
 
-// tool gives the deadlines and the template that hold for a tool.
+// tool returns the deadlines and the template of a tool.
 func (r *Rules) tool(name string) ToolRule {
 	t := ToolRule{ArgsTimeout: r.ArgsTimeout, ResultTimeout: r.ResultTimeout}
-	if len(r.Tools) > 0 { // for every fragment this is asked
-		r.own(&t, name)
+	if len(r.Tools) > 0 { // tool is called for every fragment
+		r.apply(&t, name)
 	}
 	return t
 }
 
-// own takes into t what the first rule says that is of the tool.
-func (r *Rules) own(t *ToolRule, name string) {
+// apply sets in t the fields of the first rule that matches a tool.
+func (r *Rules) apply(t *ToolRule, name string) {
 	for i := range r.Tools {
 		own := &r.Tools[i]
 		if !own.matches(name) {
@@ -224,15 +226,15 @@ func (r *Rules) own(t *ToolRule, name string) {
 	}
 }
 
-// matches tells whether the rule is for a tool. Names of tools are no paths:
-// those of MCP, server/tool, are matched by a star, too.
+// matches reports whether the rule applies to a tool. Names of tools are not
+// paths: a star also matches those of MCP, server/tool.
 func (t *ToolRule) matches(name string) bool {
-	const plain = "\x00" // which no name has
-	ok, err := path.Match(strings.ReplaceAll(t.Pattern, "/", plain), strings.ReplaceAll(name, "/", plain))
+	const slash = "\x00" // no name has it
+	ok, err := path.Match(strings.ReplaceAll(t.Pattern, "/", slash), strings.ReplaceAll(name, "/", slash))
 	return err == nil && ok
 }
 
-// sentence gives the words for a call that is closed for a reason.
+// sentence returns the text about a closed call.
 func (r *Rules) sentence(text events.Text, name, id string) string {
 	template := r.tool(name).Template
 	if template == "" {

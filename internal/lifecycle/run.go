@@ -1,37 +1,34 @@
 package lifecycle
 
 import (
+	"slices"
+
 	"streamer/internal/events"
 )
 
-// runStart begins a run: the wire's, or, with id "", one named after the event
-// that tells it.
-func (st *Step) runStart(id string) {
+// startRun begins a run: that of the wire or, with id "", one that is named after
+// its first event.
+func (st *Step) startRun(id string) {
 	s := st.State
 	if s.Run != nil {
 		if id == "" || s.Run.ID == id {
 			return
 		}
-		// Another run begins; what the old one left open may still be answered.
+		// Another run begins. The calls of the old one may still be answered.
 		st.endRun(events.Completed, nil)
 	}
-	if id != "" && s.LastRun == id {
-		// The run goes on after it waited for a person, or is told again.
-		s.Run = &Run{ID: clone(id), Wire: true}
-		st.emit(events.RunStarted)
-		return
-	}
-	s.Run = &Run{ID: clone(id), Wire: id != ""}
 	if id == "" {
-		s.Run.ID = events.ID{Seq: st.Seq, N: st.n}.String()
+		id = events.ID{Seq: st.Seq, N: st.n}.String()
+	} else {
+		id = clone(id)
 	}
-	s.LastRun = s.Run.ID
+	s.Run, s.LastRun = &Run{ID: id}, id
 	st.emit(events.RunStarted)
 }
 
-// End ends the run that is going on, by its own word or an end input. One that
-// failed or was cancelled closes its open calls, even where it was over
-// already; one that is completed leaves them.
+// End ends the open run, as its own stream or an end input asks. A run that
+// failed or was cancelled closes its open calls, even if it had ended already. A
+// completed one leaves them open.
 func (st *Step) End(status events.Status, detail string) {
 	s := st.State
 	run := s.LastRun
@@ -42,41 +39,42 @@ func (st *Step) End(status events.Status, detail string) {
 			code = events.ByRunCancelled
 		}
 		reason = &events.Reason{Code: code, Text: runText(code), Detail: st.brief(detail)}
-		st.closeCalls(func(m *Message, _ *Call) bool { return m.Run == run }, code, reason.Detail)
+		st.closeCalls(func(m *Message) bool { return m.Run == run }, code, reason.Detail)
 	}
 	if status == "" {
 		status = events.Completed
 	}
 	if s.Run == nil {
-		st.sweep()
+		st.dropFinished()
 		return
 	}
 	st.endRun(status, reason)
 }
 
-// endRun tells the end of the run: first the ends of its messages.
+// endRun is the end of a run, the only one. It finishes the messages of the run
+// first.
 func (st *Step) endRun(status events.Status, reason *events.Reason) {
 	s := st.State
 	run := s.Run.ID
 	for _, m := range s.Messages {
 		if m.Run == run && m.Phase != Finished {
-			// That the run is over does not say that the model came to its end.
+			// The end of a run does not prove that the model finished.
 			m.Truncated = m.Truncated || m.Phase == Building
-			st.over(m, status == events.Error || status == events.Cancelled)
+			st.finishMessage(m, status == events.Error || status == events.Cancelled)
 		}
 	}
 	e := st.emit(events.RunFinished)
 	e.Status, e.Reason = status, reason
 	for _, m := range s.Messages {
-		for _, c := range m.Calls {
-			if !c.Status.Terminal() {
+		for i := range m.Calls {
+			if c := &m.Calls[i].State; !c.Status.Terminal() {
 				e.Pending = append(e.Pending, c.Call)
 			}
 		}
 	}
 	s.Run = nil
-	st.sweep()
-	st.rooted = nil // its messages end no other run
+	st.dropFinished()
+	st.rooted = nil // the messages of this run end no other run
 }
 
 func runText(code events.Code) string {
@@ -87,6 +85,54 @@ func runText(code events.Code) string {
 		return "The run was cancelled."
 	case events.ByInterrupt:
 		return "The run was interrupted."
+	case events.ByLost:
+		return "Inputs of the run were lost."
 	}
 	return "Nothing more was heard of the run."
+}
+
+// dropFinished drops the finished messages that have no open call.
+func (st *Step) dropFinished() {
+	s := st.State
+	s.Messages = slices.DeleteFunc(s.Messages, func(m *Message) bool {
+		if m.Phase != Finished || m.open() > 0 {
+			return false
+		}
+		st.noteDropped(m)
+		return true
+	})
+}
+
+// noteDropped records whether the run may end with a message that is dropped. A
+// run does not end with the other choices of a message of which one asked for
+// calls.
+func (st *Step) noteDropped(m *Message) {
+	run := st.State.Run
+	switch {
+	case !m.root() || m.Superseded:
+	case m.asked():
+		if run != nil && run.ID == m.Run {
+			run.Asked = &Answer{m.Namespace, m.ID, m.Choice}
+		}
+		if st.rooted != nil && run != nil && run.Asked.beside(st.rooted) {
+			st.rooted = nil
+		}
+	case run == nil || !run.Asked.beside(m):
+		st.rooted = m
+	}
+}
+
+// asked reports whether the message made a call that the client executes.
+func (m *Message) asked() bool {
+	for i := range m.Calls {
+		if !m.Calls[i].Provider {
+			return true
+		}
+	}
+	return false
+}
+
+// beside reports whether a is another choice of the message m.
+func (a *Answer) beside(m *Message) bool {
+	return a != nil && a.Message == m.ID && a.Namespace == m.Namespace && a.Choice != m.Choice
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,17 +15,19 @@ import (
 	"streamer/internal/events"
 )
 
-var update = flag.Bool("update", false, "write what the scripts give into them")
+var update = flag.Bool("update", false, "write the events that the scripts cause into them")
 
-// TestScripts runs each testdata/*.txt: a line that is not indented is an
-// input, the indented lines below it are the events it must give.
+// TestScripts runs each testdata/*.txt. A line without indentation is an input;
+// the indented lines below it are the events that it must cause.
 //
 //	at MS            fold time from here on
 //	rule NAME=VALUE  a setting, as its JSON field
-//	VERB k=v …       what is said; values with blanks stand in backquotes
+//	VERB k=v …       an input; values with blanks are in backquotes
+//	recover          the inputs from here on were lost; with "fresh" the state too
 //
-// After each input the state is saved and loaded again, so every script also
-// says that a session resumes anywhere.
+// After each input the state is stored and loaded again, so every script also
+// checks that a session resumes after any input. The open items of the events are
+// compared with those of the state.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -71,13 +74,14 @@ type player struct {
 	rules Rules
 	now   events.Time
 	seq   uint64
-	ends  map[string]int // terminal events by call
-	told  map[string]bool
-	args  map[string]string // what the deltas of a call add up to
+	open  OpenItems         // of all events
+	ends  map[string]int    // terminal events by call
+	began map[string]bool   // calls that started
+	args  map[string]string // the sum of the deltas of each call
 }
 
 func runScript(t *testing.T, script string) string {
-	p := player{t: t, state: new(State), rules: NewRules(), ends: map[string]int{}, told: map[string]bool{}, args: map[string]string{}}
+	p := player{t: t, state: new(State), rules: NewRules(), ends: map[string]int{}, began: map[string]bool{}, args: map[string]string{}}
 	var out strings.Builder
 	for line := range strings.Lines(script) {
 		if strings.HasPrefix(line, "  ") {
@@ -118,12 +122,29 @@ func (p *player) play(line string) []string {
 		return nil
 	}
 	p.seq++
+	if verb == "recover" {
+		return p.finish(line, p.recover(args))
+	}
 	clock := verb == "deadline" || verb == "flush" || verb == "idle"
 	st := New(nil, p.state, &p.rules, "s", p.seq, p.now, clock)
 	st.Shape = "openai"
-	p.say(st, verb, args)
-	out := st.Done()
+	p.apply(st, verb, args)
+	return p.finish(line, st.Done())
+}
+
+// recover closes what the events show as open, with the state or without it.
+func (p *player) recover(args map[string]string) []events.Event {
+	if _, fresh := args["fresh"]; fresh {
+		p.state = new(State)
+	}
+	open := p.open
+	return p.state.Recover(nil, &p.rules, Recovery{Session: "s", Next: events.ID{Seq: p.seq}, Open: &open, Shape: "other"})
+}
+
+// finish checks the events of an input and returns them as lines.
+func (p *player) finish(line string, out []events.Event) []string {
 	p.check(line, out)
+	p.checkOpen(line, out)
 	p.reload()
 	lines := make([]string, len(out))
 	for i := range out {
@@ -132,7 +153,62 @@ func (p *player) play(line string) []string {
 	return lines
 }
 
-func (p *player) say(st *Step, verb string, a map[string]string) {
+// checkOpen checks that the event log shows the open items that the state has.
+func (p *player) checkOpen(line string, out []events.Event) {
+	for i := range out {
+		if out[i].Type == events.Synthetic {
+			continue
+		}
+		var e events.Event
+		body, err := out[i].Body()
+		if err == nil {
+			err = json.Unmarshal(body, &e)
+		}
+		if err != nil {
+			p.t.Fatalf("%s: %v", line, err)
+		}
+		p.open.Add(&e)
+	}
+	if got, want := openOfEvents(&p.open), openOfState(p.state); !slices.Equal(got, want) {
+		p.t.Errorf("%s: the events show as open\n%s\nthe state has\n%s", line, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// openOfEvents describes the open items of the events.
+func openOfEvents(open *OpenItems) []string {
+	list := []string{"run " + open.Run, "last run " + open.LastRun}
+	for _, c := range open.Calls() {
+		list = append(list, fmt.Sprintf("call %s, args complete: %t", c.Start.Call, c.Complete != nil))
+	}
+	for _, m := range open.Building() {
+		list = append(list, fmt.Sprintf("message %q %q %d of %s", m.Namespace, m.MessageID, m.Choice, m.Run))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// openOfState describes the open items of a state that events show.
+func openOfState(s *State) []string {
+	list := []string{"run ", "last run " + s.LastRun}
+	if s.Run != nil {
+		list[0] += s.Run.ID
+	}
+	for _, m := range s.Messages {
+		for i := range m.Calls {
+			if c := &m.Calls[i].State; c.Started && !c.Status.Terminal() {
+				list = append(list, fmt.Sprintf("call %s, args complete: %t", c.Call, c.Status != events.BuildingArgs))
+			}
+		}
+		if m.Phase != Finished {
+			list = append(list, fmt.Sprintf("message %q %q %d of %s", m.Namespace, m.ID, m.Choice, m.Run))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// apply applies the input of a verb.
+func (p *player) apply(st *Step, verb string, a map[string]string) {
 	kinds := map[string]chunks.Kind{
 		"start": chunks.Start, "fragment": chunks.Fragment, "seal": chunks.Seal, "next": chunks.Next,
 		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
@@ -162,8 +238,8 @@ func (p *player) say(st *Step, verb string, a map[string]string) {
 	case "alive":
 		st.ProgressInput(&chunks.Chunk{Kind: chunks.Progress, ID: a["id"], Call: a["call"], Text: a["text"]})
 	default:
-		kind, ok := kinds[verb]
-		if !ok {
+		kind, known := kinds[verb]
+		if !known {
 			p.t.Fatalf("there is no verb %q", verb)
 		}
 		choice, _ := strconv.Atoi(a["choice"])
@@ -179,7 +255,7 @@ func (p *player) say(st *Step, verb string, a map[string]string) {
 		_, truncated := a["truncated"]
 		st.Chunks([]chunks.Chunk{{
 			Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh,
-			Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], Provider: provider,
+			Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
 			Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Part: part, Text: a["text"], Status: a["status"],
 			Truncated: truncated, Reason: a["reason"], Usage: a["usage"], Why: a["why"],
 			InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated,
@@ -187,7 +263,7 @@ func (p *player) say(st *Step, verb string, a map[string]string) {
 	}
 }
 
-// check holds the invariants every event sequence obeys.
+// check checks the invariants of every event sequence.
 func (p *player) check(line string, out []events.Event) {
 	for i := range out {
 		e := &out[i]
@@ -196,17 +272,17 @@ func (p *player) check(line string, out []events.Event) {
 		}
 		switch e.Type {
 		case events.ToolCallStart:
-			if p.told[e.Call] {
+			if p.began[e.Call] {
 				p.t.Errorf("%s: call %s started twice", line, e.Call)
 			}
-			p.told[e.Call] = true
+			p.began[e.Call] = true
 		case events.ToolCallResult:
 			if p.ends[e.Call]++; p.ends[e.Call] > 1 {
 				p.t.Errorf("%s: call %s has two results", line, e.Call)
 			}
 			fallthrough
 		case events.ToolCallArgsDelta, events.ToolCallArgsComplete, events.ToolCallProgress, events.ToolCallAwaiting:
-			if !p.told[e.Call] {
+			if !p.began[e.Call] {
 				p.t.Errorf("%s: %s of call %s before its start", line, e.Type, e.Call)
 			}
 		}
@@ -217,24 +293,24 @@ func (p *player) check(line string, out []events.Event) {
 	}
 }
 
-// checkArgs holds that deltas, each put at its offset, add up to the args.
+// checkArgs checks that the deltas, each at its offset, add up to the args.
 func (p *player) checkArgs(line string, e *events.Event) {
-	sum, told := p.args[e.Call]
+	sum, ok := p.args[e.Call]
 	switch e.Type {
 	case events.ToolCallArgsDelta:
 		if e.Offset.Bytes() > len(sum) {
-			p.t.Errorf("%s: delta of call %s at %d, behind %q", line, e.Call, e.Offset.Bytes(), sum)
+			p.t.Errorf("%s: delta of call %s at %d, after %q", line, e.Call, e.Offset.Bytes(), sum)
 			return
 		}
 		p.args[e.Call] = sum[:e.Offset.Bytes()] + e.Args
 	case events.ToolCallArgsComplete:
-		if told && sum != *e.ArgsText {
+		if ok && sum != *e.ArgsText {
 			p.t.Errorf("%s: deltas of call %s add up to %q, args_text is %q", line, e.Call, sum, *e.ArgsText)
 		}
 	}
 }
 
-// reload saves the state and loads it again.
+// reload stores the state and loads it again.
 func (p *player) reload() {
 	data, err := json.Marshal(p.state)
 	if err != nil {
@@ -247,7 +323,7 @@ func (p *player) reload() {
 	p.state.Resume()
 }
 
-// describe writes what matters of an event in a line.
+// describe returns the main fields of an event as a line.
 func describe(e *events.Event) string {
 	var b strings.Builder
 	b.WriteString(string(e.Type))
@@ -311,7 +387,7 @@ func describe(e *events.Event) string {
 	return b.String()
 }
 
-// words reads a line of a script.
+// words returns the verb and the arguments of a line of a script.
 func words(t *testing.T, line string) (verb string, args map[string]string) {
 	verb, rest, _ := strings.Cut(line, " ")
 	args = map[string]string{}

@@ -1,11 +1,18 @@
 // Package lifecycle is the state machine of tool calls, messages and runs. It
-// takes what a model and its tools say, in order, and appends the events that
-// follow.
+// takes the statements of a model, of its tools and of clients in order, and
+// appends the events that follow.
 //
-// It promises that each call that starts gets exactly one tool_call_result,
-// that the events of a call come in the order start, deltas, complete, result,
-// and that the same inputs on the same state give the same events: it reads no
-// clock, and deadlines are values somebody else watches.
+// It promises:
+//   - Each call that starts has exactly one tool_call_result.
+//   - The events of a call come in the order start, args deltas, args complete,
+//     result. Progress and waiting come between start and result.
+//   - The same inputs on the same state give the same events. The package reads
+//     no clock: deadlines are values, and the caller sends a clock input when one
+//     is due.
+//   - A State that is stored after any input and loaded again continues in the
+//     same way.
+//   - No input stops a session. What exceeds a limit or cannot be used is
+//     reported as rejected and changes nothing else.
 package lifecycle
 
 import (
@@ -13,147 +20,110 @@ import (
 	"streamer/internal/events"
 )
 
-// State is what the state machine knows of one session. It is a value: saved
-// as JSON and loaded again it goes on exactly where it was (call Resume after
-// loading). The zero value is a session nothing is known of.
+// State is the state of one session. It is stored as JSON; Resume must be called
+// after loading. The zero value is the state of a new session.
 type State struct {
 	Time events.Time `json:"time,omitempty"` // fold time: never goes back
-	Last events.Time `json:"last,omitempty"` // of the last input that was not the clock's
-	Run  *Run        `json:"run,omitempty"`  // the one that is going on
-	// LastRun is the id of the newest run, going on or not.
+	Last events.Time `json:"last,omitempty"` // of the last input that was not a clock input
+	Run  *Run        `json:"run,omitempty"`  // the open run, nil where there is none
+	// LastRun is the id of the newest run, open or not.
 	LastRun string `json:"last_run,omitempty"`
-	// Messages are those that are open or whose calls are, oldest first.
+	// Messages are those that are open or have an open call, oldest first.
 	Messages []*Message `json:"messages,omitempty"`
 	Memory   Memory     `json:"memory,omitzero"`
 }
 
-// Run is a run that is going on.
+// Run is an open run.
 type Run struct {
-	ID   string `json:"id"`
-	Wire bool   `json:"wire,omitempty"` // the id is the wire's
-	// Asked is the answer that left last after it had asked for calls: the run
-	// goes on for it, whatever the other choices of its message say.
+	ID string `json:"id"`
+	// Asked is the last finished choice that asked for calls. The run stays open
+	// for it, even if the other choices of its message finish without a call.
 	Asked *Answer `json:"asked,omitempty"`
 }
 
-// Answer names a choice of a message.
+// Answer identifies a choice of a message.
 type Answer struct {
 	Namespace string `json:"ns,omitempty"`
 	Message   string `json:"id,omitempty"`
 	Choice    int    `json:"choice,omitempty"`
 }
 
-// Message is one AI message and choice. What each delta asks for stands first
-// and together: where there are many sessions, what is far apart in memory is
-// what takes the time.
+// Message is one AI message and choice. The fields that each delta reads stand
+// first and together: with many sessions in memory, cache misses dominate the
+// time of a fold.
 type Message struct {
 	Namespace string `json:"ns,omitempty"`
 	ID        string `json:"id,omitempty"`
 	Choice    int    `json:"choice,omitempty"`
-	// Phase: what the wire said of its end.
-	Phase Phase          `json:"phase,omitempty"`
-	Calls []*Call        `json:"calls,omitempty"` // beside Asm.Calls, same positions
-	Asm   chunks.Message `json:"asm,omitzero"`
-	Run   string         `json:"run"`
-	place *events.Place  // shared by the events of the message, and never changed; nil before the first
+	Phase     Phase  `json:"phase,omitempty"`
+	// Assembler has the calls of the message.
+	chunks.Assembler[CallState] `json:"calls,omitzero"`
+
+	Run   string        `json:"run"`
+	place *events.Place // shared by the events of the message, and never changed; nil before the first
 
 	Parts  Parts  `json:"parts,omitzero"`
 	Role   string `json:"role,omitempty"`
 	Shape  string `json:"shape,omitempty"`  // of the history its tool results belong to
 	Reason string `json:"reason,omitempty"` // the finish reason
-	Usage  []byte `json:"usage,omitempty"`  // JSON, kept as Content is
-	// Truncated: the provider said that the model was cut off.
+	Usage  []byte `json:"usage,omitempty"`  // JSON, stored as Result.Content is
+	// Truncated: the provider reported that the model was cut off.
 	Truncated bool `json:"truncated,omitempty"`
-	// Superseded: it was broken off, and its end is not the run's.
+	// Superseded: the message was abandoned, so its end does not end the run.
 	Superseded bool `json:"superseded,omitempty"`
 }
 
-// Phase is how far a message is.
+// Phase is the state of a message.
 type Phase uint8
 
-// The phases: text and calls come; the finish reason has come, usage may
-// follow; message_finished has been told.
+// The phases.
 const (
-	Building Phase = iota
-	Finishing
-	Finished
+	Building  Phase = iota // text and calls come
+	Finishing              // the finish reason came; usage may follow
+	Finished               // message_finished was emitted
 )
 
-// Call is what is known of a call besides what the model said of it. There may
-// be many: its small fields stand together, to take no more room than they need.
-type Call struct {
-	Call     string        `json:"call"`
-	Status   events.Status `json:"status"`
-	ID       string        `json:"id,omitempty"`       // once started: the provider's or synthesised
-	Begun    events.Time   `json:"begun"`              // its first fragment
-	Expires  events.Time   `json:"expires,omitempty"`  // by the rules in force when it began
-	Complete events.Time   `json:"complete,omitempty"` // when its args were
-	Deadline events.Time   `json:"deadline,omitempty"`
-	Sent     int           `json:"sent,omitempty"` // bytes of args told
-	SentAt   events.Time   `json:"sent_at,omitempty"`
-	Result   *Result       `json:"result,omitempty"` // waits for the args
-	Args     uint64        `json:"args,omitempty"`   // the fingerprint of its complete args
-	*Rare                  // nil for most
-	Synth    bool          `json:"synth,omitempty"`
-	Usable   bool          `json:"usable,omitempty"` // the complete args are valid
-	Started  bool          `json:"started,omitempty"`
-	Over     bool          `json:"over,omitempty"` // its args went over a limit, which was told
+// finishing is the transition to Finishing.
+func (m *Message) finishing(reason string, truncated bool) {
+	m.Phase, m.Reason, m.Truncated = Finishing, reason, truncated
 }
 
-// Rare is what few calls have.
-type Rare struct {
-	UID  string `json:"uid,omitempty"`  // "" for one that is the ID
-	Wait string `json:"wait,omitempty"` // interrupt id it waits for
-}
-
-// UID gives the name of a call that is its own in the session.
-func (c *Call) UID() string {
-	if c.Rare == nil || c.Rare.UID == "" {
-		return c.ID
+// finished is the transition to Finished.
+func (m *Message) finished(superseded bool) {
+	m.Phase, m.Superseded = Finished, superseded
+	for i := range m.Calls {
+		if c := &m.Calls[i]; c.State.Status != events.BuildingArgs {
+			c.Text = nil // the event log has it
+		}
 	}
-	return c.Rare.UID
 }
 
-func (c *Call) wait() string {
-	if c.Rare == nil {
-		return ""
-	}
-	return c.Wait
-}
-
-func (c *Call) rare() *Rare {
-	if c.Rare == nil {
-		c.Rare = new(Rare)
-	}
-	return c.Rare
-}
-
-// Result is a tool result as it came.
+// Result is a tool result.
 type Result struct {
 	ID        string        `json:"id,omitempty"`
 	Name      string        `json:"name,omitempty"`
 	Namespace string        `json:"ns,omitempty"`
 	Status    events.Status `json:"status"`
-	// Content is JSON. It is no RawMessage, since that is saved with other
-	// escapes than it came with, and a deep one not at all.
+	// Content is JSON. It is not a RawMessage, because encoding/json would change
+	// its escapes and refuses deep nesting.
 	Content []byte `json:"content"`
-	// Others are results that were told while this one waited for the args.
+	// Others are results that were emitted while this one waited for the args.
 	Others Digests `json:"others,omitempty"`
 
-	repeated bool // it comes out of a repeated history
+	repeated bool // it is part of a repeated history
 }
 
-// Resume makes a State that was loaded ready to go on.
+// Resume restores what JSON does not hold. It must be called after loading.
 func (s *State) Resume() {
 	for _, m := range s.Messages {
-		for i := range m.Asm.Calls {
-			m.Asm.Calls[i].Resume()
+		for i := range m.Calls {
+			m.Calls[i].Resume()
 		}
 	}
 	s.Memory.resume()
 }
 
-// Open tells how many calls are open.
+// Open returns the number of open calls.
 func (s *State) Open() int {
 	n := 0
 	for _, m := range s.Messages {
@@ -162,13 +132,14 @@ func (s *State) Open() int {
 	return n
 }
 
-// Idle tells whether nothing is open: no call, message or run.
+// Idle reports whether the session has no open call, message or run.
 func (s *State) Idle() bool { return s.Run == nil && len(s.Messages) == 0 }
 
+// open returns the number of open calls of the message.
 func (m *Message) open() int {
 	n := 0
-	for _, c := range m.Calls {
-		if !c.Status.Terminal() {
+	for i := range m.Calls {
+		if !m.Calls[i].State.Status.Terminal() {
 			n++
 		}
 	}

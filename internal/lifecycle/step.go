@@ -9,30 +9,30 @@ import (
 	"streamer/internal/events"
 )
 
-// Step folds what one input says into a State and collects the events that
-// follow. Take a Step per input: New, then any of its methods in the order the
-// input says things.
+// Step folds one input into a State and collects the events that follow. An input
+// takes one Step: New, then the methods for its statements in their order, then
+// Done.
 type Step struct {
 	State   *State
 	Rules   *Rules
 	Session string
 	Seq     uint64 // of the input
-	// Shape is the history shape of the format that speaks (langchain, openai,
+	// Shape is the history shape of the input's format (langchain, openai,
 	// anthropic, responses).
 	Shape string
 	Out   []events.Event
 
-	n int // events told by this input
-	k int // calls opened by it
-	// frame is what the stream event says, rest of it what comes after the chunk
-	// that is being taken.
+	n int // number of the next event of this input
+	k int // number of the next call that this input opens
+	// frame has the chunks of the current stream event, and rest those after the
+	// current chunk.
 	frame, rest []chunks.Chunk
-	// rooted: a root message was finished that may end the run.
+	// rooted is a finished root message with which the run may end, or nil.
 	rooted *Message
 }
 
-// New begins the step of an input stored at a time. Time never goes back.
-// clock says that the input is the clock's, which is no sign of life.
+// New returns the Step of an input that was stored at a time. Fold time never goes
+// back. clock states that it is a clock input, which does not end a silence.
 func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at events.Time, clock bool) *Step {
 	s.Time = max(s.Time, at)
 	if !clock {
@@ -41,15 +41,15 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 	return &Step{State: s, Rules: r, Session: session, Seq: seq, Out: out}
 }
 
-// Chunks folds what one stream event says.
+// Chunks folds the chunks of one stream event.
 func (st *Step) Chunks(frame []chunks.Chunk) {
-	old := st.history(frame)
+	known := st.knownUntil(frame)
 	var past map[int]bool
 	if st.frame = frame; len(frame) > 1 {
 		past = st.past(frame)
 	}
 	for i := range frame {
-		if i < old && frame[i].Repeated || past != nil && past[i] {
+		if i < known && frame[i].Repeated || past != nil && past[i] {
 			continue
 		}
 		st.rest = frame[i+1:]
@@ -58,9 +58,9 @@ func (st *Step) Chunks(frame []chunks.Chunk) {
 }
 
 func (st *Step) chunk(c *chunks.Chunk) {
-	if what := st.tooLong(c); what != "" {
-		st.lose(c)
-		st.Reject(events.OverLimit, 0, what)
+	if text := st.tooLong(c); text != "" {
+		st.refuseRest(c)
+		st.Reject(events.OverLimit, 0, text)
 		return
 	}
 	switch c.Kind {
@@ -81,7 +81,7 @@ func (st *Step) chunk(c *chunks.Chunk) {
 	case chunks.Usage:
 		st.usage(c)
 	case chunks.Ended:
-		st.done(c)
+		st.ended(c)
 	case chunks.Result:
 		st.Result(resultOf(c), c.Call)
 	case chunks.Human:
@@ -89,9 +89,9 @@ func (st *Step) chunk(c *chunks.Chunk) {
 	case chunks.Await:
 		st.await(c)
 	case chunks.Progress:
-		st.Progress(c.ID, c.Call, c.Text, c.Percent, c.HasPercent)
+		st.Progress(c)
 	case chunks.RunStart:
-		st.runStart(c.Run)
+		st.startRun(c.Run)
 	case chunks.RunEnd:
 		st.End(events.Status(c.Status), c.Text)
 	case chunks.Attempt:
@@ -103,13 +103,13 @@ func (st *Step) chunk(c *chunks.Chunk) {
 	}
 }
 
-// tooLong says what in a chunk is longer than an event may repeat. (Args,
-// content and results have limits of their own.)
+// tooLong returns a text about the field of a chunk that is longer than an event
+// may repeat, or "". Args, content and results have other limits.
 func (st *Step) tooLong(c *chunks.Chunk) string {
 	limit := st.Rules.MaxName
 	if len(c.Message)+len(c.Run)+len(c.Role)+len(c.Index)+len(c.ID)+len(c.CallKind)+len(c.ParentCall)+len(c.Reason)+
 		len(c.Why)+len(c.InterruptID)+len(c.Namespace) <= limit && c.Usage == "" && c.Kind != chunks.Progress && c.Kind != chunks.Result {
-		return "" // as in nearly all
+		return "" // the usual case, without a look at each field
 	}
 	for _, f := range [...]struct{ name, value string }{
 		{"message id", c.Message},
@@ -141,12 +141,12 @@ func (st *Step) tooLong(c *chunks.Chunk) string {
 	return ""
 }
 
-// maxDetail bounds, in bytes, what an event repeats of the words that somebody
-// else found for an interrupt or a failure: it stands in every call's result.
+// maxDetail bounds, in bytes, the text that a client or a provider sent with an
+// interrupt or a failure. The result of every call repeats it.
 const maxDetail = 1 << 10
 
-// brief keeps what was said of an interrupt or a failure to maxDetail, and says
-// so where it cuts.
+// brief returns the text of an interrupt or a failure, cut to maxDetail with a
+// note where it is longer.
 func (st *Step) brief(s string) string { return shorten(s, min(maxDetail, st.Rules.MaxEventText)) }
 
 // shorten returns a copy of s, cut to limit bytes with a note where it is longer.
@@ -154,11 +154,11 @@ func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return clone(s)
 	}
-	kept := cut([]byte(s), limit)
+	kept := prefix([]byte(s), limit)
 	return fmt.Sprintf("%s… (%d bytes more)", kept, len(s)-len(kept))
 }
 
-// Reject tells that an input, or a part of it, was not used.
+// Reject reports that an input, or a part of it, was not used.
 func (st *Step) Reject(code events.Code, offset int, text string) {
 	e := st.emit(events.Rejected)
 	e.Reason = &events.Reason{Code: code, Text: text}
@@ -166,20 +166,8 @@ func (st *Step) Reject(code events.Code, offset int, text string) {
 	e.Input = st.Seq
 }
 
-// Flush tells everything that is held back for a little while: coalesced
-// text, and the end of messages that waited for their usage.
-func (st *Step) Flush() {
-	for _, m := range st.State.Messages {
-		for i := range m.Calls {
-			st.tellArgs(m, i, true)
-		}
-		st.tellText(m, true)
-	}
-	st.finalise(func(m *Message) bool { return m.Phase == Finishing })
-}
-
-// Done ends the step: a run whose last message is over, and that left nothing
-// open, is over too.
+// Done ends the step and returns its events. It ends the run if its last message
+// was finished and left nothing open.
 func (st *Step) Done() []events.Event {
 	s := st.State
 	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && len(s.Messages) == 0 {
@@ -188,7 +176,7 @@ func (st *Step) Done() []events.Event {
 	return st.Out
 }
 
-// emit appends an event of the run that is going on.
+// emit appends an event of the open run.
 func (st *Step) emit(t events.Type) *events.Event {
 	if run := st.State.Run; run != nil {
 		return st.append(t, run.ID)
@@ -196,7 +184,7 @@ func (st *Step) emit(t events.Type) *events.Event {
 	return st.append(t, "")
 }
 
-// append appends an event with what all events have.
+// append appends an event with the fields that all events have.
 func (st *Step) append(t events.Type, run string) *events.Event {
 	st.Out = append(st.Out, events.Event{
 		Type:      t,
@@ -220,22 +208,22 @@ func (st *Step) emitMessage(t events.Type, m *Message) *events.Event {
 }
 
 // emitCall appends an event about a call.
-func (st *Step) emitCall(t events.Type, m *Message, i int) *events.Event {
-	e := st.emitMessage(t, m)
-	said, c := &m.Asm.Calls[i], m.Calls[i]
-	e.Call, e.ID, e.IDSynthesized, e.UID = c.Call, c.ID, c.Synth, c.UID()
-	e.ToolName = said.Name
-	if said.Index != "" {
-		e.Index = said.RawIndex()
+func (st *Step) emitCall(t events.Type, m *Message, c *Call) *events.Event {
+	e, s := st.emitMessage(t, m), &c.State
+	e.Call, e.ID, e.IDSynthesized, e.UID = s.Call, s.ID, s.Synth, s.UID()
+	e.ToolName = c.Name
+	if c.Index != "" {
+		e.Index = c.RawIndex()
 	}
 	return e
 }
 
-// name gives the next call this input opens its name.
-func (st *Step) name() string {
+// callName returns the name of the next call that this input opens.
+func (st *Step) callName() string {
 	k := st.k
 	st.k++
 	return strconv.FormatUint(st.Seq, 10) + "." + strconv.Itoa(k)
 }
 
+// clone copies a string that shares memory with the input.
 func clone(s string) string { return strings.Clone(s) }

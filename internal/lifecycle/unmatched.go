@@ -11,20 +11,20 @@ const (
 	interruptKind = "interrupt"
 )
 
-// Bounds of what an event repeats of the names that were not found.
+// Bounds of the names in an unmatched event.
 const (
 	maxMissing     = 16  // calls
 	maxMissingName = 256 // bytes of a name
 )
 
-// ProgressInput takes a progress input. Unlike a progress inside a delta, it is
+// ProgressInput applies a progress input. Unlike a progress in a delta, it is
 // reported where its call is not open.
 func (st *Step) ProgressInput(c *chunks.Chunk) {
-	if what := st.tooLong(c); what != "" {
-		st.Reject(events.OverLimit, 0, what)
+	if text := st.tooLong(c); text != "" {
+		st.Reject(events.OverLimit, 0, text)
 		return
 	}
-	if st.Progress(c.ID, c.Call, c.Text, c.Percent, c.HasPercent) {
+	if st.Progress(c) {
 		return
 	}
 	var t events.Target
@@ -39,7 +39,7 @@ func present(name string) []string {
 	return []string{name}
 }
 
-// unmatched reports that an input named what is not open.
+// unmatched reports that an input named a call or message that is not open.
 func (st *Step) unmatched(kind string, target *events.Target) {
 	if !st.Rules.Strict() {
 		return
@@ -48,15 +48,15 @@ func (st *Step) unmatched(kind string, target *events.Target) {
 	e.Kind, e.Target, e.Input = kind, target, st.Seq
 }
 
-// target returns what an interrupt named, with those of its calls that were not
-// found.
+// target returns what an interrupt named: its message, its run, and the calls
+// that were not found.
 func (in *Interrupt) target(ids, calls []string) *events.Target {
 	t := &events.Target{MessageID: shorten(in.MessageID, maxMissingName), Run: shorten(in.Run, maxMissingName)}
 	t.ToolCallIDs, t.Calls, t.More = missing(ids, calls)
 	return t
 }
 
-// missing returns the first names of calls, and how many there are besides.
+// missing returns the first names of calls, and the number of the others.
 func missing(ids, calls []string) (firstIDs, firstCalls []string, more int) {
 	for _, id := range ids[:min(len(ids), maxMissing)] {
 		firstIDs = append(firstIDs, shorten(id, maxMissingName))

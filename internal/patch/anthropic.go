@@ -1,29 +1,28 @@
 package patch
 
-// anthropicFormat is a history of Anthropic's messages:
+import "strings"
+
+// anthropicFormat is a history of Anthropic's messages. The results of a turn come
+// first in the user's message that directly follows it.
 // https://docs.anthropic.com/en/api/messages
-// The results of a turn stand first in the user's message right behind it.
-type anthropicFormat struct{}
+type anthropicFormat struct{ commonFormat }
 
 func (anthropicFormat) shape() Shape { return Anthropic }
 
-func (anthropicFormat) claims(l look) bool {
-	return l.anthropic && oneOf(l.role, "user assistant")
+func (anthropicFormat) claims(t traits) bool {
+	return t.anthropic && oneOf(t.role, "user assistant")
 }
 
-// anthropicBlock tells whether a type of block is Anthropic's alone.
+// anthropicBlock reports whether only Anthropic has blocks of this type.
 func anthropicBlock(kind string) bool {
 	return oneOf(kind, "tool_use tool_result thinking redacted_thinking") || serverCall(kind) || serverResult(kind)
 }
-
-func (anthropicFormat) fits(*call, *result) bool { return true }
-
-func (anthropicFormat) named(*call) bool { return true }
 
 func (f anthropicFormat) onlyResults(h *history, m int) bool {
 	return h.role[m] == user && allResults(member(h.at(m), "content"))
 }
 
+// allResults reports whether content is a list of tool results only.
 func allResults(content string) bool {
 	n := 0
 	for _, b := range elements(content) {
@@ -51,17 +50,18 @@ func (f anthropicFormat) read(h *history, m int) {
 		f.readTurn(h, m, content)
 	case "user":
 		h.role[m] = user
-		leads := true
+		leading := true
 		for n, b := range elements(content) {
 			r, ok := anthropicResult(n, b)
-			if leads = leads && ok; ok {
-				r.leads = leads
+			if leading = leading && ok; ok {
+				r.leading = leading
 				h.addResult(m, r)
 			}
 		}
 	}
 }
 
+// readTurn reads an assistant's message.
 func (anthropicFormat) readTurn(h *history, m int, content string) {
 	h.addTurn(m)
 	for n, b := range elements(content) {
@@ -79,7 +79,7 @@ func (anthropicFormat) readTurn(h *history, m int, content string) {
 			case "input":
 				c.args = v
 			case "toolset_name":
-				c.also = v
+				c.repeated = v
 			case "caller":
 				c.parent = text(member(v, "tool_id"))
 			case "signature", "data":
@@ -88,7 +88,7 @@ func (anthropicFormat) readTurn(h *history, m int, content string) {
 		}
 		switch kind {
 		case "tool_use":
-			c.judgeObject()
+			c.checkObjectArgs()
 			h.addCall(m, c)
 		case "thinking", "redacted_thinking":
 			t := &h.turns[len(h.turns)-1]
@@ -97,6 +97,8 @@ func (anthropicFormat) readTurn(h *history, m int, content string) {
 	}
 }
 
+// anthropicResult reads block n of a user's message and reports whether it is a
+// tool result.
 func anthropicResult(n int, block string) (result, bool) {
 	r := result{block: n, raw: block}
 	kind := ""
@@ -111,4 +113,230 @@ func anthropicResult(n int, block string) (result, bool) {
 		}
 	}
 	return r, kind == "tool_result"
+}
+
+func (f anthropicFormat) render(h *history) {
+	w := anthropicWriter{h: h}
+	for m := range h.messages {
+		switch h.role[m] {
+		case assistant:
+			w.turn(m)
+		case user:
+			w.user(m)
+		default:
+			w.flush()
+			h.copy(m)
+		}
+	}
+	w.flush()
+	if *h.opts.MergeRoles {
+		w.mergeRoles()
+	}
+}
+
+// anthropicWriter writes a history of Anthropic's messages.
+type anthropicWriter struct {
+	h       *history
+	t, r    int      // the next turn, the next result
+	results []string // results of the last turn, for the next user's message
+	loops   *loops   // set when a server tool without a result is found
+}
+
+// turn writes an assistant's message and keeps its results for the next message.
+func (w *anthropicWriter) turn(m int) {
+	w.flush()
+	h, t := w.h, w.t
+	w.t++
+	turn := &h.turns[t]
+	raw := h.at(m)
+	if h.changed(turn) {
+		raw = anthropicCalls(raw, h.calls[turn.from:turn.to])
+	}
+	group := h.answers(turn.from, turn.to, func(r *result) bool { return r.message == m+1 && r.leading })
+	for _, a := range group {
+		w.results = append(w.results, w.result(a))
+	}
+	raw = w.addServerResults(m, t, raw)
+	if blocks := member(raw, "content"); raw != h.at(m) && first(blocks, '[') == len(blocks) {
+		return // all of its blocks were dropped
+	}
+	h.put(m, raw)
+}
+
+// anthropicCalls returns a message with its changed calls.
+func anthropicCalls(raw string, calls []call) string {
+	k := 0
+	return editMember(raw, "content", func(content string) string {
+		return editElements(content, func(n int, block string) (string, bool) {
+			for k < len(calls) && calls[k].at < n {
+				k++
+			}
+			if k == len(calls) || calls[k].at != n {
+				return block, true
+			}
+			c := &calls[k]
+			return c.rewritten(block, "id", "name", "input"), c.dropped == ""
+		})
+	})
+}
+
+// result returns the result block for an answer.
+func (w *anthropicWriter) result(a answer) string {
+	c := &w.h.calls[a.call]
+	if a.result >= 0 {
+		r := &w.h.results[a.result]
+		block := r.raw
+		if c.finalID() != r.id {
+			block = setMember(block, "tool_use_id", quote(c.finalID()))
+		}
+		return block
+	}
+	return anthropicSynthetic(c)
+}
+
+func (anthropicFormat) message(c *call) string {
+	return `{"role":"user","content":[` + anthropicSynthetic(c) + `]}`
+}
+
+// anthropicSynthetic returns the new result of a call as a block.
+func anthropicSynthetic(c *call) string {
+	block := `{"type":"tool_result","tool_use_id":` + c.finalIDText() + `,"content":` + c.content
+	if c.isError {
+		block += `,"is_error":true`
+	}
+	if c.repeated != "" {
+		block += `,"toolset_name":` + c.repeated
+	}
+	return block + "}"
+}
+
+// user writes a user's message: the results of the last turn, then its own blocks.
+func (w *anthropicWriter) user(m int) {
+	h := w.h
+	content := member(h.at(m), "content")
+	blocks := w.results
+	w.results = w.results[:0]
+	if !strings.HasPrefix(content, "[") {
+		if len(blocks) == 0 {
+			h.copy(m)
+			return
+		}
+		if text(content) != "" {
+			blocks = append(blocks, textBlock(content))
+		}
+		h.put(m, setMember(h.at(m), "content", list(blocks)))
+		return
+	}
+	own, calls := w.ownBlocks(m, content)
+	if len(calls) > 0 { // the calls made for orphans come before their results
+		w.results = blocks
+		w.flush()
+		blocks = nil
+		h.add(`{"role":"assistant","content":` + list(calls) + `}`)
+	}
+	blocks = append(blocks, own...)
+	if len(blocks) == 0 && first(content, '[') < len(content) {
+		return // all of its results moved or were dropped
+	}
+	h.put(m, editMember(h.at(m), "content", func(string) string { return unchangedOr(content, blocks) }))
+}
+
+// ownBlocks returns the blocks that stay in a user's message, and the calls that
+// are made for its orphans.
+func (w *anthropicWriter) ownBlocks(m int, content string) (own, calls []string) {
+	h := w.h
+	var rest []string
+	for n, b := range elements(content) {
+		r := w.resultAt(m, n)
+		if r == nil {
+			rest = append(rest, b)
+			continue
+		}
+		switch r.disposition {
+		case kept:
+			rest = append(rest, b)
+		case asNote, asText:
+			rest = append(rest, blocksOf(h.note(r))...)
+		case adopted:
+			id := quote(r.changedID)
+			calls = append(calls, `{"type":"tool_use","id":`+id+`,"name":"unknown","input":{}}`)
+			own = append(own, setMember(b, "tool_use_id", id))
+		}
+	}
+	return append(own, rest...), calls
+}
+
+// resultAt returns the result in a block of message m, nil if the block is not a
+// result.
+func (w *anthropicWriter) resultAt(m, block int) *result {
+	for results := w.h.results; w.r < len(results); w.r++ {
+		r := &results[w.r]
+		if r.message == m && r.block == block {
+			return r
+		}
+		if r.message > m || r.message == m && r.block > block {
+			break
+		}
+	}
+	return nil
+}
+
+// unchangedOr returns content if it has these blocks, and a new list of them
+// otherwise.
+func unchangedOr(content string, blocks []string) string {
+	n := 0
+	for i, b := range elements(content) {
+		if i >= len(blocks) || blocks[i] != b {
+			return list(blocks)
+		}
+		n++
+	}
+	if n != len(blocks) {
+		return list(blocks)
+	}
+	return content
+}
+
+// flush writes the results of the last turn as a message of their own.
+func (w *anthropicWriter) flush() {
+	if len(w.results) > 0 {
+		w.h.add(`{"role":"user","content":` + list(w.results) + `}`)
+		w.results = w.results[:0]
+	}
+}
+
+// mergeRoles merges consecutive messages of one role.
+func (w *anthropicWriter) mergeRoles() {
+	h := w.h
+	out := make([]piece, 0, len(h.out))
+	for i := 0; i < len(h.out); {
+		p := h.out[i]
+		role := text(member(h.text(p), "role"))
+		n := i + 1
+		for n < len(h.out) && oneOf(role, "user assistant") && text(member(h.text(h.out[n]), "role")) == role {
+			h.op(Op{Op: "roles_merged", Turn: -1, Message: h.out[n].message, Call: -1})
+			n++
+		}
+		if n > i+1 {
+			var blocks []string
+			for _, q := range h.out[i:n] {
+				blocks = append(blocks, blocksOf(member(h.text(q), "content"))...)
+			}
+			p.text = setMember(h.text(p), "content", list(blocks))
+		}
+		out = append(out, p)
+		i = n
+	}
+	h.out = out
+}
+
+// blocksOf returns the content of a message as blocks.
+func blocksOf(content string) []string {
+	if !strings.HasPrefix(content, "[") {
+		if text(content) == "" {
+			return nil
+		}
+		return []string{textBlock(content)}
+	}
+	return elementList(content)
 }

@@ -2,19 +2,19 @@ package patch
 
 import "strings"
 
-// Server tools are run by the provider; their results stand in the assistant's
-// own message: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/overview
-// One that was interrupted is refused, unless the provider is to go on with it.
+// The provider runs server tools itself. Their results are in the assistant's
+// message: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/overview
+// The API refuses a server tool without a result, unless it can still continue.
 
-// serverCall tells whether a block is the call of a server tool.
+// serverCall reports whether a block is the call of a server tool.
 func serverCall(kind string) bool { return kind == "server_tool_use" || kind == "mcp_tool_use" }
 
-// serverResult tells whether a block is the result of a server tool.
+// serverResult reports whether a block is the result of a server tool.
 func serverResult(kind string) bool {
 	return strings.HasSuffix(kind, "_tool_result")
 }
 
-// serverTools are the names of server tools and the type of their results.
+// serverTools returns the type prefix of the results of each server tool.
 func serverTools() map[string]string {
 	return map[string]string{
 		"web_search": "web_search", "web_fetch": "web_fetch", "code_execution": "code_execution",
@@ -23,25 +23,25 @@ func serverTools() map[string]string {
 	}
 }
 
-// server gives each server tool of message m that has no result one that says
-// so.
-func (w *anthropicWriter) server(m, t int, raw string) string {
+// addServerResults returns message m with an error for each server tool that has no
+// result.
+func (w *anthropicWriter) addServerResults(m, t int, raw string) string {
 	h := w.h
-	if h.o.Server == "off" || !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
+	if h.opts.Server == "off" || !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
 		return raw
 	}
-	open := w.openServer(m, t)
+	open := w.unansweredServerCalls(m, t)
 	if len(open) == 0 {
 		return raw
 	}
 	if w.loops == nil {
 		w.loops = h.serverLoops()
 	}
-	w.loops.running(t, open)
+	w.loops.removeRunning(t, open)
 	if len(open) == 0 {
 		return raw
 	}
-	return inside(raw, "content", func(content string) string {
+	return editMember(raw, "content", func(content string) string {
 		var blocks []string
 		for _, b := range elements(content) {
 			id := text(member(b, "id"))
@@ -49,8 +49,8 @@ func (w *anthropicWriter) server(m, t int, raw string) string {
 				blocks = append(blocks, b)
 				continue
 			}
-			if made := w.serverError(b); made != "" {
-				blocks = append(blocks, b, made)
+			if result := w.serverError(b); result != "" {
+				blocks = append(blocks, b, result)
 				h.op(Op{Op: "server_result_added", Turn: t, Message: m, Call: -1, ID: id, Name: text(member(b, "name"))})
 				continue
 			}
@@ -60,9 +60,9 @@ func (w *anthropicWriter) server(m, t int, raw string) string {
 	})
 }
 
-// openServer gives the ids of the server tools of message m that have no
-// result there, nor in the next assistant's message.
-func (w *anthropicWriter) openServer(m, t int) map[string]bool {
+// unansweredServerCalls returns the ids of the server tools of message m that have
+// no result in it or in the next assistant's message.
+func (w *anthropicWriter) unansweredServerCalls(m, t int) map[string]bool {
 	h := w.h
 	var open map[string]bool
 	for _, b := range elements(member(h.at(m), "content")) {
@@ -90,16 +90,16 @@ func (w *anthropicWriter) openServer(m, t int) map[string]bool {
 	return open
 }
 
-// serverError writes the result of a server tool that was interrupted, ""
-// where the type of its result is not known.
+// serverError returns the error result of an interrupted server tool, "" if the
+// type of its result is unknown.
 func (w *anthropicWriter) serverError(block string) string {
 	id, name := member(block, "id"), text(member(block, "name"))
 	if id == "" {
 		id = `""`
 	}
 	if text(member(block, "type")) == "mcp_tool_use" {
-		said := w.h.said("interrupted", name, text(id))
-		return `{"type":"mcp_tool_result","tool_use_id":` + id + `,"is_error":true,"content":[` + textBlock(quote(said)) + `]}`
+		reason := w.h.syntheticText("interrupted", name, text(id))
+		return `{"type":"mcp_tool_result","tool_use_id":` + id + `,"is_error":true,"content":[` + textBlock(quote(reason)) + `]}`
 	}
 	kind := serverTools()[name]
 	if kind == "" {
@@ -107,4 +107,80 @@ func (w *anthropicWriter) serverError(block string) string {
 	}
 	kind += "_tool_result"
 	return `{"type":"` + kind + `","tool_use_id":` + id + `,"content":{"type":"` + kind + `_error","error_code":"unavailable"}}`
+}
+
+// A server tool that runs code may call the client's tools and continue with
+// their results. Its own result then follows any number of turns later, with
+// only tool results between those turns.
+// https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/programmatic-tool-calling
+
+// loops describes which turns continue the previous one.
+type loops struct {
+	last     []int          // by turn: the last turn that continues it
+	end      int            // the last turn if only results follow it, otherwise -1
+	called   map[string]int // by id of a server tool: the last turn in which it calls a tool
+	answered map[string]int // by id of a server tool: the last turn with its result
+}
+
+// serverLoops returns the loops of the history.
+func (h *history) serverLoops() *loops {
+	n := len(h.turns)
+	l := &loops{last: make([]int, n), end: -1, called: map[string]int{}, answered: map[string]int{}}
+	for t := n - 1; t >= 0; t-- {
+		only := h.onlyResultsBehind(t)
+		switch {
+		case t == n-1 && only:
+			l.last[t], l.end = t, t
+		case t < n-1 && only:
+			l.last[t] = l.last[t+1]
+		default:
+			l.last[t] = t
+		}
+	}
+	for t := range h.turns {
+		for c := h.turns[t].from; c < h.turns[t].to; c++ {
+			l.called[h.calls[c].parent] = t
+		}
+		for _, b := range elements(member(h.at(h.turns[t].first), "content")) {
+			if serverResult(text(member(b, "type"))) {
+				l.answered[text(member(b, "tool_use_id"))] = t
+			}
+		}
+	}
+	return l
+}
+
+// onlyResultsBehind reports whether the output has only results of calls between a
+// turn and the next one, or the end.
+func (h *history) onlyResultsBehind(t int) bool {
+	next := len(h.messages)
+	if t+1 < len(h.turns) {
+		next = h.turns[t+1].first
+	}
+	for m := h.turns[t].last + 1; m < next; m++ {
+		if !h.format.onlyResults(h, m) {
+			return false
+		}
+	}
+	for r, to := h.gap(t); r < to; r++ {
+		if d := h.results[r].disposition; d != answering && d != dropped {
+			return false
+		}
+	}
+	return true
+}
+
+// removeRunning removes from the open server tools of turn t those that got a
+// result in a later turn that continues it, and those that may still continue.
+func (l *loops) removeRunning(t int, open map[string]bool) {
+	for id := range open {
+		answered, ok := l.answered[id]
+		switch {
+		case ok && answered > t && answered <= l.last[t]:
+			delete(open, id)
+		case l.end < 0 || l.last[t] != l.end:
+		case t == l.end || l.called[id] == l.end:
+			delete(open, id)
+		}
+	}
 }

@@ -1,9 +1,13 @@
 package patch
 
-// bedrockSynthetic writes the new result of a call: the user message that
-// Bedrock's Converse takes.
+// bedrockFormat writes results for Bedrock's Converse API. It does not read
+// histories.
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolResultBlock.html
-func bedrockSynthetic(c *call) string {
-	return `{"role":"user","content":[{"toolResult":{"toolUseId":` + c.newIDText() +
+type bedrockFormat struct{}
+
+func (bedrockFormat) shape() Shape { return Bedrock }
+
+func (bedrockFormat) message(c *call) string {
+	return `{"role":"user","content":[{"toolResult":{"toolUseId":` + c.finalIDText() +
 		`,"content":[{"text":` + c.content + `}],"status":"error"}}]}`
 }

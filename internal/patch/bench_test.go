@@ -8,24 +8,24 @@ import (
 	"streamer/internal/patch"
 )
 
-// conversation writes a history of n messages of a usual size, four to a
-// question; where it is damaged, every third call has no result, and every
-// seventh has it behind what the user says next.
+// conversation returns a history of n messages of typical sizes, four per question.
+// If damaged is true, every third call has no result, and every seventh has it
+// after the user's next message.
 func conversation(shape patch.Shape, n int, damaged bool) []byte {
 	var s []event
 	for i := range n / 4 {
 		c := toolCall{id: fmt.Sprintf("call_%d", i), name: "search", args: fmt.Sprintf(`{"query":"number %d","limit":10}`, i)}
-		said := event{kind: "user", text: fmt.Sprintf("Please do \"this\" number %d and tell me\nwhat came out of it, in a sentence or two.", i)}
+		question := event{kind: "user", text: fmt.Sprintf("Please do \"this\" number %d and tell me\nwhat you found, in a sentence or two.", i)}
 		turn := event{kind: "turn", calls: []toolCall{c}}
 		found := event{kind: "result", id: c.id, name: c.name, text: fmt.Sprintf("line one\nline two of the result %d, which is not that long", i)}
-		answer := event{kind: "turn", text: "It said that there is nothing to be found here."}
+		answer := event{kind: "turn", text: "The tool found nothing."}
 		switch {
 		case damaged && i%3 == 0:
-			s = append(s, turn, said, said, answer)
+			s = append(s, turn, question, question, answer)
 		case damaged && i%7 == 0:
-			s = append(s, turn, said, found, answer)
+			s = append(s, turn, question, found, answer)
 		default:
-			s = append(s, said, turn, found, answer)
+			s = append(s, question, turn, found, answer)
 		}
 	}
 	return render(shape, s)
@@ -52,8 +52,8 @@ func BenchmarkRepair(b *testing.B) {
 	}
 }
 
-// TestAllocations: a message that is not touched costs no allocation of its
-// own, in a clean history and next to damaged ones.
+// TestAllocations checks that an unchanged message costs no allocation, in a
+// history of any length.
 func TestAllocations(t *testing.T) {
 	for _, shape := range []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses} {
 		allocs := func(n int) float64 {
@@ -71,16 +71,16 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestGrowth: the work grows with the number of messages and not with its
-// square, in histories that look for trouble. Four times as many messages take
-// four times as long, and sixteen times if it does.
+// TestGrowth checks that the time grows linearly with the number of messages, in
+// histories that are hard to repair. With linear growth, four times as many
+// messages take four times as long; with quadratic growth, sixteen times.
 func TestGrowth(t *testing.T) {
-	for name, history := range troubles() {
+	for name, history := range worstCases() {
 		for _, shape := range []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses} {
 			few, many := render(shape, history(1000)), render(shape, history(4000))
 			ratio := 0.0
-			for range 5 { // another program may have taken the time
-				if ratio = float64(least(t, shape, many)) / float64(least(t, shape, few)); ratio < 10 {
+			for range 5 { // other processes may slow down a measurement
+				if ratio = float64(fastest(t, shape, many)) / float64(fastest(t, shape, few)); ratio < 10 {
 					break
 				}
 			}
@@ -91,8 +91,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// least is the shortest time that a repair takes.
-func least(t *testing.T, shape patch.Shape, input []byte) time.Duration {
+// fastest returns the shortest time of three repairs.
+func fastest(t *testing.T, shape patch.Shape, input []byte) time.Duration {
 	shortest := time.Hour
 	for range 3 {
 		start := time.Now()
@@ -104,9 +104,9 @@ func least(t *testing.T, shape patch.Shape, input []byte) time.Duration {
 	return shortest
 }
 
-// troubles are histories with n calls in which something stands far from where
-// it belongs, or is the same over and over.
-func troubles() map[string]func(n int) []event {
+// worstCases returns histories with n calls in which results are far from their
+// calls, or ids repeat.
+func worstCases() map[string]func(n int) []event {
 	call := func(i int) toolCall { return toolCall{id: fmt.Sprint("c", i), name: "x", args: "{}"} }
 	turn := func(calls ...toolCall) event { return event{kind: "turn", calls: calls} }
 	found := func(i int) event { return event{kind: "result", id: fmt.Sprint("c", i), text: "r"} }

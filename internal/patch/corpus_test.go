@@ -29,8 +29,8 @@ type corpusCase struct {
 	Violations map[string][][2]any
 }
 
-// corpus reads the corpus, which lies beside the repository or where
-// STREAMER_SHARED says, and skips the test where it does not.
+// corpus reads the corpus from the directory STREAMER_SHARED, by default one beside
+// the repository. It skips the test if there is no corpus.
 func corpus(t testing.TB) []corpusCase {
 	root := os.Getenv("STREAMER_SHARED")
 	if root == "" {
@@ -38,7 +38,7 @@ func corpus(t testing.TB) []corpusCase {
 	}
 	files, _ := filepath.Glob(filepath.Join(root, "patch/corpus/*.json"))
 	if len(files) == 0 {
-		t.Skipf("no corpus of repairs in %s/patch/corpus; STREAMER_SHARED names the place of shared", root)
+		t.Skipf("no corpus of repairs in %s/patch/corpus; set STREAMER_SHARED to the directory that contains patch/corpus", root)
 	}
 	cases := make([]corpusCase, len(files))
 	for i, f := range files {
@@ -51,9 +51,8 @@ func corpus(t testing.TB) []corpusCase {
 	return cases
 }
 
-// TestCorpus: what the repair makes of a history, and what it says of that.
-// Where the case is of another system's own tests, it is what our repair makes
-// of its input.
+// TestCorpus checks the repair and the report of each history. For a test of
+// another system, it checks the recommended repair of its input.
 func TestCorpus(t *testing.T) {
 	for _, c := range corpus(t) {
 		options, expected, report := c.Options, c.Expected, c.Report
@@ -88,10 +87,10 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// loneReasoning is what is left as it is wherever it came so.
+// loneReasoning is the rule that a repair does not restore if the input breaks it.
 const loneReasoning = "reasoning_without_item"
 
-// optionsOf are options as the wire gives them.
+// optionsOf returns options from their JSON.
 func optionsOf(t testing.TB, options object) patch.Options {
 	t.Helper()
 	text, err := json.Marshal(options)
@@ -105,8 +104,8 @@ func optionsOf(t testing.TB, options object) patch.Options {
 	return o
 }
 
-// repair is patch.Repair of what can be repaired. It checks what holds of
-// every repair: the input stays as it is, and doing it again gives the same.
+// repair returns the repair of a valid history. It checks two properties of every
+// repair: the input does not change, and the same input returns the same output.
 func repair(t testing.TB, shape patch.Shape, input []byte, o patch.Options) patch.Repaired {
 	t.Helper()
 	before := bytes.Clone(input)
@@ -119,22 +118,22 @@ func repair(t testing.TB, shape patch.Shape, input []byte, o patch.Options) patc
 	}
 	again, err := patch.Repair(shape, input, o)
 	if err != nil || !reflect.DeepEqual(r, again) {
-		t.Fatalf("%s %s: done again, it gives\n%s\nand not\n%s (%v)", shape, input, again.History, r.History, err)
+		t.Fatalf("%s %s: the second repair returns\n%s\nwant\n%s (%v)", shape, input, again.History, r.History, err)
 	}
 	return r
 }
 
-// checkFixpoint: a repaired history is left as it is.
+// checkFixpoint checks that a repaired history does not change.
 func checkFixpoint(t testing.TB, shape patch.Shape, repaired []byte, o patch.Options) {
 	t.Helper()
 	r := repair(t, shape, repaired, o)
 	ops := slices.DeleteFunc(kinds(r.Report), func(op string) bool { return op == "orphan_kept" })
 	if !bytes.Equal(r.History, repaired) || len(ops) > 0 || r.Report.Patched {
-		t.Errorf("%s: the repair of what was repaired, with ops %v\n  of %s\ngives %s", shape, kinds(r.Report), compact(repaired), compact(r.History))
+		t.Errorf("%s: the second repair has ops %v\ninput %s\n  got %s", shape, kinds(r.Report), compact(repaired), compact(r.History))
 	}
 }
 
-// checkValid: a history breaks no rule but those that are excepted.
+// checkValid checks that a history breaks no rule except those listed.
 func checkValid(t testing.TB, shape patch.Shape, repaired []byte, o patch.Options, except ...string) {
 	t.Helper()
 	messages := messagesOf(t, repaired)
@@ -145,9 +144,9 @@ func checkValid(t testing.TB, shape patch.Shape, repaired []byte, o patch.Option
 	}
 }
 
-// checkPrefixes: where late results are noted, the repair of what stands in
-// front of an assistant's turn is the beginning of the repair of the whole. An
-// orphan that is not dropped must be one for good.
+// checkPrefixes checks that with late: note the repair of the messages before an
+// assistant's turn is a prefix of the whole repair. Orphans that are not dropped
+// must stay orphans.
 func checkPrefixes(t testing.TB, shape patch.Shape, input []byte, o patch.Options) {
 	t.Helper()
 	o.Late = "note"
@@ -167,14 +166,14 @@ func checkPrefixes(t testing.TB, shape patch.Shape, input []byte, o patch.Option
 		}
 		begin := parts(t, repair(t, shape, text, o).History, o)
 		if len(begin) > len(whole) || !slices.Equal(begin, whole[:len(begin)]) {
-			t.Errorf("%s: the repair of the first %d messages is not the beginning of the repair of all\ninput %s\nfirst %s\n  all %s", shape, k, compact(input), begin, whole)
+			t.Errorf("%s: the repair of the first %d messages is not a prefix of the whole repair\ninput %s\nfirst %s\n  all %s", shape, k, compact(input), begin, whole)
 			return
 		}
 	}
 }
 
-// stillRuns tells whether a history ends in a turn with a tool that the
-// provider runs: only what comes next says whether it still does.
+// stillRuns reports whether a history ends with a turn whose server tool has no
+// result. Only the next message shows whether it still runs.
 func stillRuns(messages []object) bool {
 	for _, m := range slices.Backward(messages) {
 		if m["role"] == "assistant" {
@@ -184,8 +183,8 @@ func stillRuns(messages []object) bool {
 	return false
 }
 
-// parts gives the messages of a history; where neighbours of one role are
-// merged, the blocks of which they are made.
+// parts returns the messages of a history, or their blocks if consecutive messages
+// are merged.
 func parts(t testing.TB, history []byte, o patch.Options) []string {
 	t.Helper()
 	if o.Provider != "bedrock" {
@@ -203,8 +202,8 @@ func parts(t testing.TB, history []byte, o patch.Options) []string {
 	return out
 }
 
-// turnsOf gives the indexes at which a turn of the assistant begins: in
-// Responses it is several items.
+// turnsOf returns the indices at which the assistant's turns begin. In Responses a
+// turn is several items.
 func turnsOf(t testing.TB, shape patch.Shape, input []byte) []int {
 	var turns []int
 	inside := false
@@ -225,7 +224,7 @@ func turnsOf(t testing.TB, shape patch.Shape, input []byte) []int {
 	return turns
 }
 
-// canonical gives each message in one spelling.
+// canonical returns each message with sorted keys and without white space.
 func canonical(t testing.TB, history []byte) []string {
 	t.Helper()
 	var out []string
@@ -239,13 +238,14 @@ func canonical(t testing.TB, history []byte) []string {
 	return out
 }
 
-// sameJSON compares lists of messages, with numbers as they are written.
+// sameJSON reports whether two lists of messages are equal. Numbers are compared as
+// text.
 func sameJSON(t testing.TB, a, b []byte) bool {
 	t.Helper()
 	return slices.Equal(canonical(t, a), canonical(t, b))
 }
 
-// kinds are the names of a report's ops.
+// kinds returns the names of a report's ops.
 func kinds(r patch.Report) []string {
 	out := []string{}
 	for _, op := range r.Ops {

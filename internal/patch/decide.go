@@ -1,53 +1,47 @@
 package patch
 
-import (
-	"strings"
-
-	"streamer/internal/events"
-)
-
-// decide says of every call and every result what becomes of it. A decision
-// about a turn looks at nothing behind the next one, unless a late result is
-// to be moved: with late results noted, the repair of the beginning of a
-// history is the beginning of its repair.
+// decide decides about every call and every result. A decision about a turn depends
+// only on messages before the end of the next turn, unless a late result moves. If
+// late results become notes, the repair of a prefix is therefore a prefix of the
+// repair.
 func (h *history) decide() {
-	h.dropTwins()
+	h.dropDuplicateCalls()
 	for c := range h.calls {
 		if h.calls[c].dropped == "" {
-			h.choose(&h.calls[c])
+			h.chooseResult(&h.calls[c])
 		}
 	}
-	h.inFlight = h.inFlight && !h.speaksAtEnd()
+	h.inFlight = h.inFlight && !h.endsWithText()
 	h.dropUnanswerable()
-	h.leaveOpen()
+	h.markLeftOpen()
 	h.renameCalls()
-	h.answer()
-	h.losers()
-	h.orphans()
+	h.addResults()
+	h.dropUnchosen()
+	h.decideOrphans()
 	for i := range h.calls {
-		if c := &h.calls[i]; c.dropped == "" && !(c.open && h.excused(c)) {
-			h.mend(c)
+		if c := &h.calls[i]; c.dropped == "" && !(c.leftOpen && h.keptInFlight(c)) {
+			h.repairCall(c)
 		} else {
-			c.args2 = ""
+			c.changedArgs = ""
 		}
 	}
 }
 
-// speaksAtEnd tells whether a result behind the last turn becomes a text: then
-// the turn is not the last word, and will not be when this is repaired again.
-func (h *history) speaksAtEnd() bool {
-	stays := !oneOf(h.o.Orphans, "text adopt")
+// endsWithText reports whether a result behind the last turn becomes a text. The
+// turn is then not the end of the history, and its calls are not in flight.
+func (h *history) endsWithText() bool {
+	orphansStay := !oneOf(h.opts.Orphans, "text adopt")
 	for r := len(h.results) - 1; r >= 0 && h.results[r].after == len(h.turns)-1; r-- {
-		if res := &h.results[r]; res.fate == noted || res.call < 0 && !stays {
+		if res := &h.results[r]; res.disposition == asNote || res.call < 0 && !orphansStay {
 			return true
 		}
 	}
 	return false
 }
 
-// dropTwins takes out calls that stand twice in a turn, the second without a
-// result of its own.
-func (h *history) dropTwins() {
+// dropDuplicateCalls drops calls that are twice in a turn and have no result of
+// their own.
+func (h *history) dropDuplicateCalls() {
 	type key struct {
 		turn           int
 		id, name, args string
@@ -55,7 +49,7 @@ func (h *history) dropTwins() {
 	seen := map[key]bool{}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if call.id == "" || h.slot(call.id).calls < 2 {
+		if call.id == "" || h.idOf(call.id).calls < 2 {
 			continue
 		}
 		k := key{call.turn, call.id, call.name, call.args}
@@ -66,18 +60,19 @@ func (h *history) dropTwins() {
 	}
 }
 
-// dropUnanswerable takes out calls without a result that no text can answer.
+// dropUnanswerable drops calls without a result that text cannot answer.
 func (h *history) dropUnanswerable() {
-	if h.o.Unanswerable != "drop" {
+	if h.opts.Unanswerable != "drop" {
 		return
 	}
 	for c := range h.calls {
-		if call := &h.calls[c]; call.hosted && call.dropped == "" && call.answer < 0 && !h.excused(call) {
+		if call := &h.calls[c]; call.needsScreenshot && call.dropped == "" && call.answer < 0 && !h.keptInFlight(call) {
 			h.drop(call, "unanswerable")
 		}
 	}
 }
 
+// drop drops a call.
 func (h *history) drop(c *call, why string) {
 	c.dropped = why
 	op := h.callOp("call_dropped", c)
@@ -85,18 +80,18 @@ func (h *history) drop(c *call, why string) {
 	h.op(op)
 }
 
-// choose picks the result that stays of those a call has.
-func (h *history) choose(c *call) {
+// chooseResult selects the result that stays among those of a call.
+func (h *history) chooseResult(c *call) {
 	real, placeholder, late := -1, -1, -1
-	for r := c.first; r >= 0; r = h.results[r].next {
+	for r := c.firstResult; r >= 0; r = h.results[r].next {
 		res := &h.results[r]
 		switch {
-		case h.late(res) && !res.fake && late < 0:
+		case h.late(res) && !res.placeholder && late < 0:
 			late = r
 		case h.late(res):
-		case res.fake && placeholder < 0:
+		case res.placeholder && placeholder < 0:
 			placeholder = r
-		case !res.fake && (real < 0 || h.o.Duplicates == "last"):
+		case !res.placeholder && (real < 0 || h.opts.Duplicates == "last"):
 			real = r
 		}
 	}
@@ -107,84 +102,88 @@ func (h *history) choose(c *call) {
 	if c.answer < 0 {
 		c.answer = placeholder
 	}
-	if c.answer < 0 && c.first >= 0 && late < 0 {
-		// Nothing but placeholders that stand too late: one is moved, unless
-		// nothing behind the next turn may matter.
-		if h.o.Late != "note" && h.o.Late != "drop" && !h.bound(c, c.first) {
-			c.answer = c.first
+	if c.answer < 0 && c.firstResult >= 0 && late < 0 {
+		// All results are late placeholders. One of them moves, unless the
+		// decision must not depend on messages after the next turn.
+		if h.opts.Late != "note" && h.opts.Late != "drop" && !h.immovable(c, c.firstResult) {
+			c.answer = c.firstResult
 		}
 	}
 	if c.answer >= 0 {
-		h.results[c.answer].fate = answers
+		h.results[c.answer].disposition = answering
 	}
 }
 
-// chooseLate decides about a real result behind another turn.
+// chooseLate decides about a real result after another turn.
 func (h *history) chooseLate(c *call, late int) {
 	switch {
-	case h.o.Late == "drop":
-	case h.o.Late == "note", h.bound(c, late):
-		h.results[late].fate = noted
+	case h.opts.Late == "drop":
+	case h.opts.Late == "note", h.immovable(c, late):
+		h.results[late].disposition = asNote
 	default:
 		c.answer = late
 	}
 }
 
-// bound tells whether a late result cannot be moved.
-func (h *history) bound(c *call, r int) bool {
-	return h.o.Late == "auto" && h.signedBetween(c, h.results[r].after)
+// immovable reports whether a late result cannot move because signed reasoning is
+// in between.
+func (h *history) immovable(c *call, r int) bool {
+	return h.opts.Late == "auto" && h.signedBetween(c, h.results[r].after)
 }
 
-// leaveOpen marks the calls that get no result, on request. One that is given
-// goes in all the same.
-func (h *history) leaveOpen() {
-	pending := h.pending()
+// markLeftOpen marks the calls that stay open as requested. A result from the
+// options closes a call in any case.
+func (h *history) markLeftOpen() {
+	pending := h.pendingCalls()
 	for i := range h.calls {
 		c := &h.calls[i]
-		if c.dropped != "" || c.inside || c.answer >= 0 {
+		if c.dropped != "" || c.answeredInside || c.answer >= 0 {
 			continue
 		}
-		_, known := h.o.Results[c.id]
-		c.held = !known && (pending[i] || h.excused(c))
-		c.open = c.held || !known && h.o.Dangling == "leave" || h.hostedKept(c)
+		_, known := h.opts.Results[c.id]
+		c.pending = !known && (pending[i] || h.keptInFlight(c))
+		c.leftOpen = c.pending || !known && h.opts.Dangling == "leave" || h.keptUnanswerable(c)
 	}
 }
 
-// answer gives every other call without a result a new one.
-func (h *history) answer() {
+// addResults adds a new result for every other call without one.
+func (h *history) addResults() {
 	rank := h.ranks()
 	for i := range h.calls {
 		c := &h.calls[i]
-		if c.dropped != "" || c.inside || c.open || c.answer >= 0 && !h.outdated(c, rank[i]) {
+		if c.dropped != "" || c.answeredInside || c.leftOpen || c.answer >= 0 && !h.replaceable(c, rank[i]) {
 			continue
 		}
-		h.fill(c, rank[i])
+		h.fillContent(c, rank[i])
 		op := h.callOp("result_added", c)
 		if op.Reason = c.reason; c.answer >= 0 {
 			op.Op = "result_replaced"
-			h.results[c.answer].fate = dropped
+			h.results[c.answer].disposition = dropped
 			c.answer = -1
 		}
 		h.op(op)
 	}
 }
 
-func (h *history) hostedKept(c *call) bool { return c.hosted && h.o.Unanswerable == "keep" }
+// keptUnanswerable reports whether a call stays open because text cannot answer it.
+func (h *history) keptUnanswerable(c *call) bool {
+	return c.needsScreenshot && h.opts.Unanswerable == "keep"
+}
 
-// excused tells whether a call of the last turn is left as in flight.
-func (h *history) excused(c *call) bool {
+// keptInFlight reports whether a call of the last turn stays open as in flight.
+func (h *history) keptInFlight(c *call) bool {
 	return h.inFlight && c.turn == len(h.turns)-1
 }
 
-// pending marks the last open call of each id that is not to be closed.
-func (h *history) pending() map[int]bool {
-	marks := map[int]bool{}
+// pendingCalls returns the last open call of each id in Options.Pending.
+func (h *history) pendingCalls() map[int]bool {
+	pending := map[int]bool{}
 	last := map[string]int{}
-	for _, id := range h.o.Pending {
+	for _, id := range h.opts.Pending {
 		last[id] = -1
 	}
 	if len(last) == 0 {
-		return marks
+		return pending
 	}
 	for c := range h.calls {
 		call := &h.calls[c]
@@ -193,192 +192,91 @@ func (h *history) pending() map[int]bool {
 		}
 	}
 	for _, c := range last {
-		marks[c] = true
+		pending[c] = true
 	}
-	return marks
+	return pending
 }
 
-// ranks counts, for each call, the calls behind it that have its id: the log
-// and the history may begin at different places, but end at the same.
-func (h *history) ranks() []int {
-	ranks := make([]int, len(h.calls))
-	if len(h.o.Log) == 0 {
-		return ranks
-	}
-	behind := map[string]int{}
-	for c := len(h.calls) - 1; c >= 0; c-- {
-		id := h.calls[c].id
-		ranks[c] = behind[id]
-		behind[id]++
-	}
-	return ranks
-}
-
-// logged gives what the session's log knows of a call.
-func (h *history) logged(c *call, rank int) (Outcome, bool) {
-	outcomes := h.o.Log[c.id]
-	if rank >= len(outcomes) {
-		return Outcome{}, false
-	}
-	o := outcomes[len(outcomes)-1-rank]
-	return o, o.Name == "" || c.name == "" || o.Name == c.name
-}
-
-// outdated tells whether the log has a real result for a call that has only a
-// placeholder in the history, and which may take its place.
-func (h *history) outdated(c *call, rank int) bool {
-	o, ok := h.logged(c, rank)
-	if !ok || !o.real() || !h.results[c.answer].fake || h.o.Dangling == "leave" || h.hostedKept(c) {
-		return false
-	}
-	switch h.o.Late {
-	case "replace":
-		return true
-	case "auto":
-		return !h.signedBetween(c, len(h.turns)-1)
-	}
-	return c.turn == len(h.turns)-1
-}
-
-// The reasons of results that are a tool's own.
-const (
-	given   = "given" // by the caller
-	fromLog = "log"   // of the session
-)
-
-// fill makes the content of a new result: what the caller gave, what the log
-// has, or a text that says why there is none.
-func (h *history) fill(c *call, rank int) {
-	logged, inLog := h.logged(c, rank)
-	switch content, ok := h.o.Results[c.id]; {
-	case ok:
-		c.content, c.reason = asContent(string(content)), given
-		return
-	case inLog && logged.real():
-		if logged.Content == nil {
-			h.wanted = append(h.wanted, logged.At)
-			logged.Content = []byte(`""`)
-		}
-		c.content, c.reason, c.isError = asContent(string(logged.Content)), fromLog, logged.IsError
-		return
-	}
-	reason := events.TextInterrupted
-	switch said, ok := h.o.Reasons[c.id]; {
-	case ok:
-		reason = events.Text(said)
-	case inLog && logged.Reason != "":
-		reason = logged.Reason
-	case c.broken:
-		reason = events.TextArgs
-	}
-	c.reason, c.isError = string(reason), true
-	c.content = quote(h.said(reason, c.newName(), c.newID()))
-}
-
-// said is the text of a synthetic result.
-func (h *history) said(reason events.Text, name, id string) string {
-	template := h.o.Template
-	if template == "" {
-		template = events.Sentence(reason, h.o.Lang)
-	}
-	return events.Fill(template, name, id)
-}
-
-// asContent gives a JSON value as the content of a result: text and lists of
-// blocks are that, anything else is the text it is written as.
-func asContent(value string) string {
-	value = strings.TrimSpace(value)
-	if strings.HasPrefix(value, `"`) {
-		return value
-	}
-	blocks := strings.HasPrefix(value, "[") && blank(value, 1) < len(value)-1
-	for _, b := range elements(value) {
-		blocks = blocks && member(b, "type") != ""
-	}
-	if blocks {
-		return value
-	}
-	return quote(value)
-}
-
-// losers drops the results that another one of their call has beaten, and
-// tells the late ones that become notes.
-func (h *history) losers() {
+// dropUnchosen drops the results that were not chosen for their call, and reports
+// the late ones that become notes.
+func (h *history) dropUnchosen() {
 	for r := range h.results {
 		res := &h.results[r]
 		if res.call < 0 {
 			continue
 		}
-		switch res.fate {
-		case answers, dropped:
-		case noted:
+		switch res.disposition {
+		case answering, dropped:
+		case asNote:
 			h.op(h.resultOp("late_note", res))
 		default:
-			res.fate = dropped
-			h.dropResult(res, "result_dropped", h.why(&h.calls[res.call], res))
+			res.disposition = dropped
+			h.dropResult(res, "result_dropped", h.dropReason(&h.calls[res.call], res))
 		}
 	}
 }
 
-// why says what beat a result.
-func (h *history) why(c *call, res *result) string {
+// dropReason returns the reason why a result of a call is dropped.
+func (h *history) dropReason(c *call, res *result) string {
 	switch {
-	case res.fake:
+	case res.placeholder:
 		return "superseded"
-	case h.late(res) && h.o.Late == "drop" && (c.answer < 0 || h.results[c.answer].fake):
+	case h.late(res) && h.opts.Late == "drop" && (c.answer < 0 || h.results[c.answer].placeholder):
 		return "late"
 	}
 	return "duplicate"
 }
 
-func (h *history) dropResult(res *result, what, why string) {
-	op := h.resultOp(what, res)
+// dropResult adds an op about a dropped result to the report.
+func (h *history) dropResult(res *result, name, why string) {
+	op := h.resultOp(name, res)
 	op.Why, op.Hash = why, hash(res.content)
-	if h.o.Dropped && res.content != "" {
+	if h.opts.Dropped && res.content != "" {
 		op.Dropped = []byte(res.content)
 	}
 	h.op(op)
 }
 
-// orphans decides about results without a call.
-func (h *history) orphans() {
+// decideOrphans decides about the results without a call.
+func (h *history) decideOrphans() {
 	for r := range h.results {
 		res := &h.results[r]
 		if res.call >= 0 {
 			continue
 		}
 		switch {
-		case h.o.Orphans == "keep", h.o.Orphans == "auto" && res.elsewhere:
-			res.fate = kept
-		case h.o.Orphans == "text":
-			res.fate = texted
+		case h.opts.Orphans == "keep", h.opts.Orphans == "auto" && res.external:
+			res.disposition = kept
+		case h.opts.Orphans == "text":
+			res.disposition = asText
 			h.op(h.resultOp("orphan_to_text", res))
-		case h.o.Orphans == "adopt":
-			res.fate = adopted
+		case h.opts.Orphans == "adopt":
+			res.disposition = adopted
 			op := h.resultOp("orphan_adopted", res)
-			op.To = res.id2
+			op.To = res.changedID
 			h.op(op)
 		default:
-			res.fate = dropped
+			res.disposition = dropped
 			h.dropResult(res, "orphan_dropped", "")
 		}
 	}
 }
 
-// mend says what else of a call has to change.
-func (h *history) mend(c *call) {
-	if c.name2 != "" {
+// repairCall reports the changes of the call itself, and reverts those that the
+// options exclude.
+func (h *history) repairCall(c *call) {
+	if c.changedName != "" {
 		op := h.callOp("name_changed", c)
-		op.From, op.To = c.name, c.name2
+		op.From, op.To = c.name, c.changedName
 		h.op(op)
 	}
 	switch {
-	case c.kind == invalid && h.o.Invalid == "convert":
-		c.args2 = "{}"
+	case c.kind == invalid && h.opts.Invalid == "convert":
+		c.changedArgs = "{}"
 		h.op(h.callOp("invalid_converted", c))
-	case c.args2 != "" && h.o.Args == "keep":
-		c.args2 = ""
-	case c.args2 != "":
+	case c.changedArgs != "" && h.opts.Args == "keep":
+		c.changedArgs = ""
+	case c.changedArgs != "":
 		h.op(h.callOp("args_changed", c))
 	}
 }

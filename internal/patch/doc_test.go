@@ -11,18 +11,23 @@ import (
 	"streamer/internal/patch"
 )
 
-const document = "../../docs/repair.md"
+// The pages about repair.
+const (
+	docs        = "../../docs/"
+	reference   = "repair.md"
+	profilePage = "repair-profiles.md"
+)
 
-func readDocument(t *testing.T) string {
+func readPage(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(document)
+	text, err := os.ReadFile(docs + name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
 }
 
-// TestReadme: what README.md shows of a repair is what it gives.
+// TestReadme checks that the repair shown in README.md is correct.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -40,33 +45,35 @@ func TestReadme(t *testing.T) {
 
 var example = regexp.MustCompile("(?ms)^```repair\n(.*?)^```$")
 
-// TestDocumentedExamples runs the examples in docs/repair.md, which are cases
-// as the scripts have them: what they show is what a repair gives.
+// TestDocumentedExamples checks the examples in the pages about repair, which
+// have the format of the scripts.
 func TestDocumentedExamples(t *testing.T) {
-	text, shown := readDocument(t), 0
-	now := example.ReplaceAllStringFunc(text, func(block string) string {
-		shown++
-		want := example.FindStringSubmatch(block)[1]
-		got := runScript(t, want)
-		if !*update && got != want {
-			t.Errorf("%s\n got %s\nwant %s", document, got, want)
+	for page, least := range map[string]int{reference: 21, profilePage: 1} {
+		text, shown := readPage(t, page), 0
+		now := example.ReplaceAllStringFunc(text, func(block string) string {
+			shown++
+			want := example.FindStringSubmatch(block)[1]
+			got := runScript(t, want)
+			if !*update && got != want {
+				t.Errorf("%s\n got %s\nwant %s", page, got, want)
+			}
+			return "```repair\n" + got + "```"
+		})
+		if shown < least {
+			t.Errorf("%d examples in %s, want at least %d", shown, page, least)
 		}
-		return "```repair\n" + got + "```"
-	})
-	if shown < 21 {
-		t.Errorf("%d examples in %s, want one for each of 21 rules at the least", shown, document)
-	}
-	if *update {
-		if err := os.WriteFile(document, []byte(now), 0o644); err != nil {
-			t.Fatal(err)
+		if *update {
+			if err := os.WriteFile(docs+page, []byte(now), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
 
-// TestDocumentedReport: what the reports of the scripts say is in the tables of
-// docs/repair.md, and what these name does happen.
+// TestDocumentedReport checks that docs/repair.md names every word of the scripts'
+// reports, and that the scripts have every op it names.
 func TestDocumentedReport(t *testing.T) {
-	said := map[string]bool{"result_replaced": true, "log": true} // of a session's log, which no script has
+	used := map[string]bool{"result_replaced": true, "log": true} // need a session's log, which scripts do not have
 	words := regexp.MustCompile(`(?m)^(\w+) turn=|why=(\w+)|reason=(\w+)|"rule":"(\w+)"`)
 	files, err := filepath.Glob("testdata/repair/*.txt")
 	if err != nil || len(files) == 0 {
@@ -78,10 +85,10 @@ func TestDocumentedReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range words.FindAllStringSubmatch(string(text), -1) {
-			said[strings.Join(m[1:], "")] = true
+			used[strings.Join(m[1:], "")] = true
 		}
 	}
-	text := readDocument(t)
+	text := readPage(t, reference)
 	_, ops, _ := strings.Cut(text, "| `op` |")
 	ops, _, _ = strings.Cut(ops, "\n\n")
 	named := map[string]bool{}
@@ -92,35 +99,43 @@ func TestDocumentedReport(t *testing.T) {
 		}
 	}
 	if len(named) < 15 {
-		t.Fatalf("%d ops in the table, and there are more", len(named))
+		t.Fatalf("%d ops in the table, want at least 15", len(named))
 	}
 	for op := range named {
-		if !said[op] {
-			t.Errorf("%s names the op %s, which no script has", document, op)
+		if !used[op] {
+			t.Errorf("%s names the op %s, which no script has", reference, op)
 		}
 	}
-	for word := range said {
+	for word := range used {
 		if !named[word] && !strings.Contains(text, "`"+word+"`") {
-			t.Errorf("%s does not name %s", document, word)
+			t.Errorf("%s does not name %s", reference, word)
 		}
 	}
 }
 
-// TestDocumentedLinks: a link within docs/repair.md leads to a heading.
+// TestDocumentedLinks checks that every link within and between the pages about
+// repair leads to a heading.
 func TestDocumentedLinks(t *testing.T) {
-	text := readDocument(t)
-	var anchors []string
-	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
-		plain := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
-		anchors = append(anchors, strings.ReplaceAll(plain, " ", "-"))
+	headings := map[string][]string{}
+	for _, page := range []string{reference, profilePage} {
+		for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(readPage(t, page), -1) {
+			plain := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+			headings[page] = append(headings[page], strings.ReplaceAll(plain, " ", "-"))
+		}
 	}
-	links := regexp.MustCompile(`\]\(#([^)]*)\)`).FindAllStringSubmatch(text, -1)
-	if len(links) == 0 {
-		t.Error("no links found")
-	}
-	for _, m := range links {
-		if !slices.Contains(anchors, m[1]) {
-			t.Errorf("%s links to #%s, and its headings are %v", document, m[1], anchors)
+	for page := range headings {
+		links := regexp.MustCompile(`\]\((repair[a-z-]*\.md)?#([^)]*)\)`).FindAllStringSubmatch(readPage(t, page), -1)
+		if len(links) == 0 {
+			t.Errorf("no links in %s", page)
+		}
+		for _, m := range links {
+			target := page
+			if m[1] != "" {
+				target = m[1]
+			}
+			if !slices.Contains(headings[target], m[2]) {
+				t.Errorf("%s links to %s#%s, whose headings are %v", page, target, m[2], headings[target])
+			}
 		}
 	}
 }

@@ -6,38 +6,39 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"streamer/internal/chunks"
+	"streamer/internal/jsonscan"
 
 	"github.com/tidwall/gjson"
 )
 
-// document is a history as text: messages, and what stands around them.
+// document is the text of a history: its messages, and the text around them.
 type document struct {
 	text     string
 	messages []span
-	list     bool   // a JSON list, else one message a line
-	field    string // "messages" or "input" where the list is in an object
-	from, to int    // of the list's inside, or of all lines
+	list     bool   // a JSON list, otherwise one message per line
+	field    string // "messages" or "input" if the list is in an object
+	from, to int    // the inside of the list, or all lines
 
-	continues bool // what it answers may stand in another history
-	most      int  // messages
+	continues   bool // it continues another history, which may have the calls of its results
+	maxMessages int
 }
 
 // span is a part of the text.
 type span struct{ from, to int }
 
+// at returns the text of message m.
 func (d *document) at(m int) string { return d.text[d.messages[m].from:d.messages[m].to] }
 
 // parse finds the messages of a history.
 func parse(text string, limits Limits) (document, error) {
-	d := document{text: text, most: limits.Messages}
+	d := document{text: text, maxMessages: limits.Messages}
 	if len(text) > limits.Bytes {
-		return d, tooMuch("patch: the history has %d bytes, more than %d", len(text), limits.Bytes)
+		return d, overLimit("patch: the history has %d bytes, more than %d", len(text), limits.Bytes)
 	}
 	if !utf8.ValidString(text) {
 		return d, fmt.Errorf("patch: not UTF-8 at byte %d", badUTF8(text))
 	}
-	if err := shallow(text, limits.Depth); err != nil {
+	if err := checkDepth(text, limits.Depth); err != nil {
 		return d, err
 	}
 	start := blank(text, 0)
@@ -53,9 +54,9 @@ func parse(text string, limits Limits) (document, error) {
 	case text[start] == '{' && d.isLines():
 		err = d.readLines()
 	case gjson.Valid(text):
-		err = fmt.Errorf("patch: not a history: it is %s, not a list", kindOf(text[start:]))
+		err = fmt.Errorf("patch: not a history: it is %s, not a list", describeKind(text[start:]))
 	default:
-		err = broken(text, 0, "")
+		err = syntaxError(text, 0, "")
 	}
 	if err != nil {
 		return d, err
@@ -63,34 +64,36 @@ func parse(text string, limits Limits) (document, error) {
 	return d, nil
 }
 
-// add notes the next message, which has to be an object, and not too many.
+// add adds the next message. A value that is not an object is an error.
 func (d *document) add(from, to int) error {
 	n := len(d.messages)
 	switch {
-	case n == d.most:
-		return tooMuch("patch: the history has more than %d messages", n)
+	case n == d.maxMessages:
+		return overLimit("patch: the history has more than %d messages", n)
 	case d.text[from] != '{':
-		return fmt.Errorf("patch: not a history: message %d (byte %d) is %s, not an object", n, from, kindOf(d.text[from:to]))
-	case n == sample: // the others may be as long as these
+		return fmt.Errorf("patch: not a history: message %d (byte %d) is %s, not an object", n, from, describeKind(d.text[from:to]))
+	case n == sample: // estimates the number of messages from the length of the first ones
 		rest := (len(d.text) - from) / ((from-d.messages[0].from)/sample + 1)
-		d.messages = slices.Grow(d.messages, min(rest+rest/8, d.most))
+		d.messages = slices.Grow(d.messages, min(rest+rest/8, d.maxMessages))
 	}
 	d.messages = append(d.messages, span{from, to})
 	return nil
 }
 
-// sample is the number of messages that tell how many there may be.
+// sample is the number of messages from which the total is estimated.
 const sample = 64
 
+// readList reads a JSON list of messages.
 func (d *document) readList(start int) error {
 	if !gjson.Valid(d.text) {
-		return broken(d.text, 0, "")
+		return syntaxError(d.text, 0, "")
 	}
 	d.list = true
 	d.from, d.to = start+1, strings.LastIndexByte(d.text, ']')
 	return d.readItems(start, skip(d.text, start))
 }
 
+// readItems reads the messages in the list from one offset to another.
 func (d *document) readItems(from, to int) error {
 	list := d.text[from:to]
 	for i := first(list, '['); i < len(list); {
@@ -103,7 +106,7 @@ func (d *document) readItems(from, to int) error {
 	return nil
 }
 
-// readObject reads a request that holds the history, or a history of one line.
+// readObject reads a request that contains the history, or a history of one line.
 func (d *document) readObject(start int) error {
 	object := d.text[start:skip(d.text, start)]
 	for _, field := range []string{"messages", "input"} {
@@ -112,26 +115,27 @@ func (d *document) readObject(start int) error {
 			continue
 		}
 		if list[0] != '[' {
-			return fmt.Errorf("patch: not a history: %q is %s, not a list", field, kindOf(list))
+			return fmt.Errorf("patch: not a history: %q is %s, not a list", field, describeKind(list))
 		}
 		d.list, d.field = true, field
-		d.continues = field == "input" && (says(object, "previous_response_id") || says(object, "conversation"))
-		// list is a part of object, which is a part of text.
-		from := start + partOf(object, field)
+		d.continues = field == "input" && (hasText(object, "previous_response_id") || hasText(object, "conversation"))
+		// list is a substring of object, which is a substring of text.
+		from := start + memberOffset(object, field)
 		d.from, d.to = from+1, from+len(list)-1
 		return d.readItems(from, from+len(list))
 	}
 	if member(object, "role") == "" && member(object, "type") == "" {
-		return fmt.Errorf(`patch: not a history: the object has neither "messages" nor "input", and is no message either`)
+		return fmt.Errorf(`patch: not a history: the object has neither "messages" nor "input", and is not a message`)
 	}
 	return d.readLines()
 }
 
-// says tells whether an object has a member that says something.
-func says(object, name string) bool { return text(member(object, name)) != "" }
+// hasText reports whether an object has a member that is neither null nor "".
+func hasText(object, name string) bool { return text(member(object, name)) != "" }
 
-// partOf gives the place of the value of the object's last member of that name.
-func partOf(object, name string) int {
+// memberOffset returns the offset of the value of the object's last member of that
+// name.
+func memberOffset(object, name string) int {
 	at := 0
 	for i := first(object, '{'); i < len(object); {
 		end := skip(object, i)
@@ -144,12 +148,14 @@ func partOf(object, name string) int {
 	return at
 }
 
-// isLines tells a history of one message a line from a broken object.
+// isLines reports whether the text is one message per line and not an incomplete
+// object.
 func (d *document) isLines() bool {
 	line, rest, more := strings.Cut(strings.TrimLeft(d.text, " \n\t\r"), "\n")
 	return more && gjson.Valid(line) && strings.TrimSpace(rest) != ""
 }
 
+// readLines reads one message per line.
 func (d *document) readLines() error {
 	d.to = len(d.text)
 	for at, number := 0, 1; at < len(d.text); number++ {
@@ -160,7 +166,7 @@ func (d *document) readLines() error {
 		line := d.text[at : at+end]
 		if from := blank(line, 0); from < len(line) {
 			if !gjson.Valid(line) {
-				return broken(line, at, fmt.Sprintf("line %d: ", number))
+				return syntaxError(line, at, fmt.Sprintf("line %d: ", number))
 			}
 			if err := d.add(at+from, at+from+len(strings.TrimRight(line[from:], " \t\r"))); err != nil {
 				return err
@@ -171,7 +177,7 @@ func (d *document) readLines() error {
 	return nil
 }
 
-// separator is what stands between two messages, where the history shows it.
+// separator returns the text between two messages.
 func (d *document) separator() string {
 	switch {
 	case len(d.messages) > 1:
@@ -182,18 +188,19 @@ func (d *document) separator() string {
 	return "\n"
 }
 
-// broken says what keeps text from being JSON, and where.
-func broken(text string, offset int, where string) error {
-	var s chunks.Scanner
-	if s.Write(text) == chunks.More {
-		return fmt.Errorf("patch: not a history: %sthe JSON text ends before it is complete, at byte %d", where, offset+len(text))
+// syntaxError returns an error with the place where text is not JSON.
+func syntaxError(text string, offset int, where string) error {
+	err := jsonscan.Check(text)
+	at := " at byte "
+	if err.Offset == len(text) { // the text ends too early
+		at = "," + at
 	}
-	what, _, _ := strings.Cut(s.Err(), " at offset ")
-	return fmt.Errorf("patch: not a history: %s%s at byte %d", where, what, offset+s.Offset())
+	return fmt.Errorf("patch: not a history: %s%s%s%d", where, err.Msg, at, offset+err.Offset)
 }
 
-// shallow refuses text that is nested too deep, whether or not it is JSON.
-func shallow(text string, limit int) error {
+// checkDepth returns an error if text, which may not be JSON, is nested more than
+// limit levels deep.
+func checkDepth(text string, limit int) error {
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -205,7 +212,7 @@ func shallow(text string, limit int) error {
 			}
 		case '{', '[':
 			if depth++; depth > limit {
-				return tooMuch("patch: the history is nested deeper than %d at byte %d", limit, i)
+				return overLimit("patch: the history is nested deeper than %d at byte %d", limit, i)
 			}
 		case '}', ']':
 			depth--
@@ -214,6 +221,7 @@ func shallow(text string, limit int) error {
 	return nil
 }
 
+// badUTF8 returns the offset of the first byte that is not UTF-8.
 func badUTF8(s string) int {
 	for i, c := range s {
 		if c == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {
@@ -223,8 +231,8 @@ func badUTF8(s string) int {
 	return len(s)
 }
 
-// kindOf says in words what a JSON value is.
-func kindOf(value string) string {
+// describeKind returns a description of the kind of a JSON value.
+func describeKind(value string) string {
 	switch value[0] {
 	case '{':
 		return "an object"

@@ -2,9 +2,9 @@ package patch
 
 import "strings"
 
-// edited gives a JSON object in which change has had a look at the value of
-// every member; all other bytes are kept.
-func edited(object string, change func(name, value string) string) string {
+// editMembers returns a JSON object with the value that change returns for each
+// member. All other bytes stay.
+func editMembers(object string, change func(name, value string) string) string {
 	var b strings.Builder
 	kept := 0
 	for i := first(object, '{'); i < len(object); {
@@ -25,14 +25,14 @@ func edited(object string, change func(name, value string) string) string {
 	return b.String()
 }
 
-// with gives a JSON object whose member has the value, behind all others where
-// it is new. What is no object becomes one.
-func with(object, name, value string) string {
+// setMember returns a JSON object in which the member has the value. A new member
+// is appended. A value that is not an object becomes one.
+func setMember(object, name, value string) string {
 	if i := blank(object, 0); i == len(object) || object[i] != '{' {
 		return "{" + quote(name) + ":" + value + "}"
 	}
 	found := false
-	object = edited(object, func(n, v string) string {
+	object = editMembers(object, func(n, v string) string {
 		if n != name {
 			return v
 		}
@@ -51,10 +51,10 @@ func with(object, name, value string) string {
 	return head + comma + quote(name) + ":" + value + object[len(head):]
 }
 
-// inside gives a JSON object in which the value of one member is changed,
-// where there is one.
-func inside(object, name string, change func(value string) string) string {
-	return edited(object, func(n, v string) string {
+// editMember returns a JSON object in which change has replaced the value of one
+// member, if there is one.
+func editMember(object, name string, change func(value string) string) string {
+	return editMembers(object, func(n, v string) string {
 		if n != name {
 			return v
 		}
@@ -62,9 +62,9 @@ func inside(object, name string, change func(value string) string) string {
 	})
 }
 
-// each gives a JSON array in which change has had a look at every element and
-// may have taken it out.
-func each(array string, change func(n int, element string) (string, bool)) string {
+// editElements returns a JSON array with what change returns for each element. An
+// element is removed if the second value is false.
+func editElements(array string, change func(n int, element string) (string, bool)) string {
 	var kept []string
 	same, dropped := true, false
 	for n, e := range elements(array) {
@@ -82,11 +82,11 @@ func each(array string, change func(n int, element string) (string, bool)) strin
 	case dropped:
 		return list(kept)
 	}
-	return spliced(array, kept)
+	return replaceElements(array, kept)
 }
 
-// spliced puts as many elements as the array has in their places.
-func spliced(array string, now []string) string {
+// replaceElements returns the array with its elements replaced by as many others.
+func replaceElements(array string, now []string) string {
 	var b strings.Builder
 	at, n := 0, 0
 	for i := first(array, '['); i < len(array); n++ {
@@ -99,5 +99,5 @@ func spliced(array string, now []string) string {
 	return b.String()
 }
 
-// list writes a JSON array.
+// list returns a JSON array of raw values.
 func list(values []string) string { return "[" + strings.Join(values, ",") + "]" }

@@ -12,7 +12,7 @@ import (
 	"streamer/internal/patch"
 )
 
-// fuzzOptions are some of the options, for the fuzzer to choose from.
+// fuzzOptions are the options that the fuzzer selects from.
 var fuzzOptions = []string{
 	`{}`, `{"late":"note","orphans":"text"}`, `{"late":"replace","orphans":"adopt","order":"call"}`, `{"late":"drop","dangling":"leave"}`,
 	`{"provider":"anthropic"}`, `{"provider":"bedrock","orphans":"adopt"}`, `{"provider":"mistral","lang":"zh"}`, `{"provider":"deepseek","rebind":"single"}`,
@@ -20,8 +20,8 @@ var fuzzOptions = []string{
 	`{"profile":"deepagents"}`, `{"profile":"deepagents-js"}`, `{"profile":"eino"}`, `{"profile":"eino-0.8"}`, `{"profile":"sagents"}`,
 }
 
-// FuzzRepair: whatever is given, it is either refused or repaired for good: the
-// output is JSON in the form of the input, and its repair changes nothing.
+// FuzzRepair checks that any input is refused or repaired. The output is JSON in
+// the form of the input, and repairing it again changes nothing.
 func FuzzRepair(f *testing.F) {
 	shapes := append([]patch.Shape{""}, patch.Shapes()...)
 	for i := range uint64(60) {
@@ -50,7 +50,7 @@ func FuzzRepair(f *testing.F) {
 	})
 }
 
-// checkAnything repairs what may be no history at all.
+// checkAnything repairs input that may not be a history.
 func checkAnything(t testing.TB, shape patch.Shape, input []byte, o patch.Options) {
 	t.Helper()
 	before := bytes.Clone(input)
@@ -71,8 +71,10 @@ func checkAnything(t testing.TB, shape patch.Shape, input []byte, o patch.Option
 		}
 	}
 	if o.Profile != "" || o.Orphans == "keep" || o.Dangling == "leave" || len(bytes.TrimSpace(r.History)) == 0 {
-		return // an orphan may yet find a call, two turns may have become one; no lines are no history;
-		// and a profile has the faults of what it stands for
+		// A kept orphan may match a call of the output, dropping may join two
+		// turns, and an output without lines is not a history. A profile has the
+		// faults of its system.
+		return
 	}
 	again, err := patch.Repair(r.Report.Format, r.History, o)
 	if err != nil || !bytes.Equal(again.History, r.History) || again.Report.Patched {
@@ -80,10 +82,10 @@ func checkAnything(t testing.TB, shape patch.Shape, input []byte, o patch.Option
 	}
 }
 
-// TestStrange repairs histories in which some values are of another kind than
-// they should be, stand twice, or are not there.
+// TestStrange repairs histories in which some values have another type, are
+// duplicated or are missing.
 func TestStrange(t *testing.T) {
-	n, seed := asked(t, 1500)
+	n, seed := sampleSize(t, 1500)
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed+uint64(i), 1))
 		shape := []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses}[r.IntN(4)]
@@ -104,13 +106,13 @@ func TestStrange(t *testing.T) {
 			}()
 			checkAnything(p, shape, input, o)
 		}()
-		if p.said != "" {
-			t.Fatalf("STREAMER_SEED=%d options %s\n%s\n%s", seed+uint64(i), asJSON(o), input, p.said)
+		if p.failure != "" {
+			t.Fatalf("STREAMER_SEED=%d options %s\n%s\n%s", seed+uint64(i), asJSON(o), input, p.failure)
 		}
 	}
 }
 
-// mutated puts something strange in the place of one value of a JSON text.
+// mutated replaces one value of a JSON text by an unusual one.
 func mutated(r *rand.Rand, text []byte) []byte {
 	var places [][2]int // of values
 	var walk func(from, to int)

@@ -5,165 +5,168 @@ import (
 	"strings"
 )
 
-// history is what the rules see of a history: turns with calls, results, and
-// everything else. A turn is an assistant message; in Responses it is an
-// unbroken run of items by the model.
+// history is the state of one repair: the turns with their calls, the results and
+// the output. A turn is an assistant message; in Responses it is an unbroken run of
+// items by the model.
 type history struct {
 	document
 
-	o            Options
+	opts         Options
 	provider     provider
 	placeholders []pattern
-	format       format
+	format       historyFormat
 
 	role    []role // of each message
 	turns   []turn
 	calls   []call
 	results []result
-	signed  []int // how many of the first turns are signed
+	signed  []int // signed[i] is the number of signed turns among the first i
 
-	inFlight bool // the last turn is left as it is
+	inFlight bool // the open calls of the last turn stay open
 
-	ids   map[string]int // place in slots
-	slots []slot
+	idIndex map[string]int // index in ids
+	ids     []idState
 
 	ops    []Op
 	out    []piece
-	wanted []uint64 // results of the log that are not at hand
+	wanted []uint64 // results whose content the log does not include
 
-	scratch []answerOf // of group
-	spare   []call     // of the calls of a LangChain message
+	answerBuffer []answer // reused by answers
+	callBuffer   []call   // reused for the calls of a LangChain message
 
-	formOf int // 1 + the LangChain message whose form is remembered
+	formOf int // 1 + the index of the LangChain message whose form is cached
 	form   langchainForm
 }
 
-// role is what a message is to the rules.
+// role is the role of a message.
 type role byte
 
 const (
 	other role = iota
 	user
 	assistant
-	tool // nothing but a result
+	tool // a result and nothing else
 )
 
+// turn is one turn of the assistant.
 type turn struct {
-	first, last int // messages
-	behind      int // the first message behind it that is not just a result
-	from, to    int // calls
+	first, last int // its messages
+	resultsEnd  int // the first message after it that is not a result
+	from, to    int // its calls, to exclusive
 	signed      bool
 }
 
-// call is a tool call of a turn.
+// call is a tool call of a turn, and what the repair decided about it.
 type call struct {
-	turn, message, at int // at: which of its message's calls
+	turn, message, at int // at is its index among the calls of its message
 	id, idText, name  string
-	args              string // as they are written
-	kind              string // of a Responses item, or LangChain's "invalid"
-	view              int    // the places of a LangChain message that show it
-	also              string // a member that the result has to repeat, "" for none
-	broken            bool   // the args are no JSON
-	inside            bool   // its result is a part of a user's message, and stays there
-	held              bool   // it runs, or waits for a person
-	hosted            bool   // nobody but a screenshot answers it
+	args              string // raw JSON
+	kind              string // type of a Responses item, "custom", or LangChain's "invalid"
+	view              int    // views of a LangChain message that contain it, as bits
+	repeated          string // raw value of a member that the result must repeat, "" for none
+	broken            bool   // the args are not JSON
+	answeredInside    bool   // its result is part of a user's message, and stays there
+	pending           bool   // it runs, or waits for a person, and keeps its id
+	needsScreenshot   bool   // only a screenshot answers it
 
-	first, last int // of its results, in order; -1 for none
-	same        int // the next call of the turn with its id, while it is open; -1
+	firstResult, lastResult int // list of its results in order, -1 for none
+	nextOpen                int // next open call of the turn with its id, -1 for none
 
-	id2, name2, args2 string // what they become, "" for as they are
-	dropped           string // why, "" for not
-	answer            int    // the result that stays, -1 for none
-	content           string // of the result that is added, "" for none
-	reason            string
-	isError           bool
-	parent            string // the id of the program that made it
-	open              bool   // it stays without a result, on request
+	changedID, changedName, changedArgs string // new values, "" for unchanged
+	dropped                             string // reason for dropping the call, "" if it stays
+	answer                              int    // the existing result that stays, -1 for none
+	content                             string // raw content of the new result, "" for none
+	reason                              string
+	isError                             bool
+	parent                              string // the id of the program that made the call
+	leftOpen                            bool   // it stays without a result, as requested
 }
 
-// result is a tool result, wherever it stands.
+// result is a tool result anywhere in the history.
 type result struct {
-	message, block int // block: which of its message's blocks
+	message, block int // block is its index among the blocks of its message
 	id, name, kind string
-	content        string // as it is written
-	raw            string // the block that it is, where it is no message
-	leads          bool   // nothing but results stand in front of that block
-	elsewhere      bool   // its call may stand in another history
-	fake           bool   // it says that there is no result
-	after          int    // the last turn that began in front of it, -1
-	call, next     int    // whose it is, and the call's next one; -1
-	fate           fate
-	id2            string // of an orphan and the call that is made for it
+	content        string // raw JSON
+	raw            string // the raw block, if it is not a message
+	leading        bool   // only results precede the block in its message
+	external       bool   // its call may be in another history
+	placeholder    bool   // its text stands for a missing result
+	after          int    // the last turn before it, -1 for none
+	call, next     int    // its call and the next result of that call, -1 for none
+	disposition    disposition
+	changedID      string // id of an orphan and of the call that is made for it
 }
 
-// fate is what becomes of a result.
-type fate byte
+// disposition is what the repair does with a result.
+type disposition byte
 
 const (
-	orphan  fate = iota // there is no call
-	answers             // it stands behind its call's turn
-	noted               // it becomes a text at its place
+	orphan    disposition = iota // not decided: no call was found
+	answering                    // goes behind its call's turn
+	asNote                       // becomes a text at its place, because it is late
 	dropped
-	kept    // at its place, whatever that is worth
-	texted  // an orphan as a text at its place
-	adopted // an orphan with a call made for it
+	kept    // stays unchanged at its place
+	asText  // becomes a text at its place, because it is an orphan
+	adopted // an orphan for which a call is made
 )
 
-// slot is what the matching knows of an id.
-type slot struct {
-	turn                      int // the last that used it, -1
-	head, tail                int // its calls that wait for a result
-	answered                  int // its last call that got one
+// idState is the state of the matching for one id.
+type idState struct {
+	turn                      int // last turn with a call of this id, -1 for none
+	head, tail                int // list of that turn's calls without a result
+	answered                  int // last call that got a result
 	firstCall, calls, results int
-	atFirst                   int // its calls in the turn of the first
-	early                     int // its last result that no call stood in front of
-	strays                    int // how many there are of these
+	inFirstTurn               int // number of calls in the turn of the first call
+	lastEarly                 int // last result that precedes all calls of this id
+	earlyResults              int // number of such results
 }
 
-func newHistory(d document, f format, o Options) *history {
+// newHistory returns the state of a repair that has not read any message.
+func newHistory(d document, f historyFormat, o Options) *history {
 	n := len(d.messages)
 	p := providerOf(o.Provider)
 	if o.IDs == "off" {
 		p.name, p.id, p.unique = "", nil, false
 	}
 	return &history{
-		document: d, o: o, provider: p, format: f,
-		placeholders: patterns(append(placeholders(), o.Placeholders...)),
-		role:         make([]role, n), ids: make(map[string]int, n/4),
+		document: d, opts: o, provider: p, format: f,
+		placeholders: compilePatterns(append(placeholders(), o.Placeholders...)),
+		role:         make([]role, n), idIndex: make(map[string]int, n/4),
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
-		slots: make([]slot, 0, n/4),
+		ids: make([]idState, 0, n/4),
 	}
 }
 
-// read indexes all messages.
+// read reads all messages.
 func (h *history) read() error {
 	for m := range h.messages {
 		h.format.read(h, m)
-		if n := len(h.turns); n > 0 && h.turns[n-1].to-h.turns[n-1].from > h.o.Limits.Calls {
-			return tooMuch("patch: message %d: the turn has more than %d calls", m, h.o.Limits.Calls)
+		if n := len(h.turns); n > 0 && h.turns[n-1].to-h.turns[n-1].from > h.opts.Limits.Calls {
+			return overLimit("patch: message %d: the turn has more than %d calls", m, h.opts.Limits.Calls)
 		}
 	}
-	h.measure()
+	h.indexTurns()
 	return nil
 }
 
-// measure notes what is asked for often.
-func (h *history) measure() {
+// indexTurns computes what the decisions look up often.
+func (h *history) indexTurns() {
 	h.signed = make([]int, len(h.turns)+1)
 	for i, t := range h.turns {
 		h.signed[i+1] = h.signed[i]
 		if t.signed {
 			h.signed[i+1]++
 		}
-		behind := t.last + 1
-		for behind < len(h.role) && h.role[behind] == tool {
-			behind++
+		end := t.last + 1
+		for end < len(h.role) && h.role[end] == tool {
+			end++
 		}
-		h.turns[i].behind = behind
+		h.turns[i].resultsEnd = end
 	}
-	h.inFlight = h.o.Tail == "leave" && len(h.turns) > 0 && h.onlyResultsFrom(h.turns[len(h.turns)-1].last+1)
+	h.inFlight = h.opts.Tail == "leave" && len(h.turns) > 0 && h.onlyResultsFrom(h.turns[len(h.turns)-1].last+1)
 }
 
+// onlyResultsFrom reports whether the messages from m on are results only.
 func (h *history) onlyResultsFrom(m int) bool {
 	for ; m < len(h.role); m++ {
 		if h.role[m] != tool && !h.format.onlyResults(h, m) {
@@ -180,83 +183,104 @@ func (h *history) addTurn(m int) *turn {
 	return &h.turns[len(h.turns)-1]
 }
 
-// addCall adds a call of the last turn, in message m.
+// addCall adds a call in message m to the last turn.
 func (h *history) addCall(m int, c call) {
 	t := &h.turns[len(h.turns)-1]
 	c.turn, c.message = len(h.turns)-1, m
-	c.first, c.last, c.same, c.answer = -1, -1, -1, -1
+	c.firstResult, c.lastResult, c.nextOpen, c.answer = -1, -1, -1, -1
 	h.calls = append(h.calls, c)
 	t.to = len(h.calls)
 }
 
+// addResult adds a result in message m.
 func (h *history) addResult(m int, r result) {
 	r.message, r.after, r.call, r.next = m, len(h.turns)-1, -1, -1
-	r.elsewhere = h.continues
-	r.fake = r.fake || h.isPlaceholder(r.content)
+	r.external = h.continues
+	r.placeholder = r.placeholder || h.isPlaceholder(r.content)
 	h.results = append(h.results, r)
 }
 
-// late tells whether another turn began between a result and its call's; where
-// late results are dropped, any other message makes it late.
+// late reports whether another turn began between a result and its call's turn. If
+// late results are dropped, any message in between makes a result late.
 func (h *history) late(r *result) bool {
 	t := h.calls[r.call].turn
-	return r.after > t || h.o.Late == "drop" && r.message > h.turns[t].behind
+	return r.after > t || h.opts.Late == "drop" && r.message > h.turns[t].resultsEnd
 }
 
-// signedBetween tells whether reasoning that is bound to what stands before it
-// stands between a call's turn and a late result.
+// signedBetween reports whether a turn with signed reasoning is between a call's
+// turn and a late result.
 func (h *history) signedBetween(c *call, after int) bool {
 	return h.signed[after+1] > h.signed[c.turn+1]
 }
 
+// op adds an op to the report.
 func (h *history) op(op Op) { h.ops = append(h.ops, op) }
 
-// callOp is an op about a call.
-func (h *history) callOp(what string, c *call) Op {
-	return Op{Op: what, Turn: c.turn, Message: c.message, Call: c.at, ID: c.newID(), Name: c.newName()}
+// callOp returns an op about a call.
+func (h *history) callOp(name string, c *call) Op {
+	return Op{Op: name, Turn: c.turn, Message: c.message, Call: c.at, ID: c.finalID(), Name: c.finalName()}
 }
 
-// resultOp is an op about a result.
-func (h *history) resultOp(what string, r *result) Op {
-	op := Op{Op: what, Turn: -1, Message: r.message, Call: -1, ID: r.id, Name: r.name}
+// resultOp returns an op about a result.
+func (h *history) resultOp(name string, r *result) Op {
+	op := Op{Op: name, Turn: -1, Message: r.message, Call: -1, ID: r.id, Name: r.name}
 	if r.call >= 0 {
 		c := &h.calls[r.call]
-		op.Turn, op.Call, op.ID, op.Name = c.turn, c.at, c.newID(), c.newName()
+		op.Turn, op.Call, op.ID, op.Name = c.turn, c.at, c.finalID(), c.finalName()
 	}
 	return op
 }
 
-func (c *call) newID() string {
-	if c.id2 != "" {
-		return c.id2
+// finalID returns the id of the call in the output.
+func (c *call) finalID() string {
+	if c.changedID != "" {
+		return c.changedID
 	}
 	return c.id
 }
 
-// newIDText is the new id as a JSON string; one that stays keeps its bytes.
-func (c *call) newIDText() string {
-	if c.id2 != "" || !strings.HasPrefix(c.idText, `"`) {
-		return quote(c.newID())
+// finalIDText returns the final id as a JSON string. An unchanged id keeps its
+// bytes.
+func (c *call) finalIDText() string {
+	if c.changedID != "" || !strings.HasPrefix(c.idText, `"`) {
+		return quote(c.finalID())
 	}
 	return c.idText
 }
 
-func (c *call) newName() string {
-	if c.name2 != "" {
-		return c.name2
+// finalName returns the name of the call in the output.
+func (c *call) finalName() string {
+	if c.changedName != "" {
+		return c.changedName
 	}
 	return c.name
 }
 
-// real tells whether the result that is added is a tool's own.
-func (c *call) real() bool { return c.reason == given || c.reason == fromLog }
+// real reports whether the new result is a tool's own.
+func (c *call) real() bool { return c.reason == reasonGiven || c.reason == reasonLog }
 
-// changed tells whether the call itself is written anew.
+// changed reports whether the call itself differs in the output.
 func (c *call) changed() bool {
-	return c.id2 != "" || c.name2 != "" || c.args2 != "" || c.dropped != ""
+	return c.changedID != "" || c.changedName != "" || c.changedArgs != "" || c.dropped != ""
 }
 
-// callsOf gives the calls in a message of a turn.
+// rewritten returns the JSON object of the call, or a part of it, with the changed
+// values. id, name and args are the names of the object's members, "" for a member
+// that the object does not have.
+func (c *call) rewritten(object, id, name, args string) string {
+	if id != "" && c.changedID != "" {
+		object = setMember(object, id, quote(c.changedID))
+	}
+	if name != "" && c.changedName != "" {
+		object = setMember(object, name, quote(c.changedName))
+	}
+	if args != "" && c.changedArgs != "" {
+		object = setMember(object, args, c.changedArgs)
+	}
+	return object
+}
+
+// callsOf returns the calls in message m of a turn.
 func (h *history) callsOf(t *turn, m int) []call {
 	calls := h.calls[t.from:t.to]
 	by := func(c call, m int) int { return c.message - m }
@@ -265,7 +289,7 @@ func (h *history) callsOf(t *turn, m int) []call {
 	return calls[from:to]
 }
 
-// changed tells whether a turn's calls are written anew.
+// changed reports whether a call of the turn differs in the output.
 func (h *history) changed(t *turn) bool {
 	for c := t.from; c < t.to; c++ {
 		if h.calls[c].changed() {

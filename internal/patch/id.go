@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// atMost cuts an id to n characters; a hash keeps two long ones apart.
+// atMost returns a function that cuts ids to n characters. A hash keeps different
+// ids different.
 func atMost(n int) func(string) string {
 	return func(id string) string {
 		if len(id) <= n {
@@ -18,23 +19,23 @@ func atMost(n int) func(string) string {
 	}
 }
 
-// plain64 is ^[a-zA-Z0-9_-]{1,64}$.
+// plain64 returns the id, changed if necessary to match ^[a-zA-Z0-9_-]{1,64}$.
 func plain64(id string) string {
-	if len(id) <= 64 && strings.IndexFunc(id, odd) < 0 {
+	if len(id) <= 64 && strings.IndexFunc(id, isSpecial) < 0 {
 		return id
 	}
 	return hashed(id, 64)
 }
 
-func odd(r rune) bool {
+// isSpecial reports whether r is not a letter, a digit, an underscore or a hyphen.
+func isSpecial(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 }
 
-// hashed is id with plain characters only, at most n of them, and a hash of
-// what it was.
+// hashed returns at most n plain characters of the id followed by a hash of it.
 func hashed(id string, n int) string {
 	clean := strings.Map(func(r rune) rune {
-		if odd(r) {
+		if isSpecial(r) {
 			return '_'
 		}
 		return r
@@ -43,10 +44,10 @@ func hashed(id string, n int) string {
 	return clean[:min(len(clean), n-9)] + "_" + hex.EncodeToString(sum[:4])
 }
 
-// mistralID is nine letters and digits, which Mistral's API insists on: the
-// last nine digits, the lowest first, of the hash in base 62.
+// mistralID returns an id of nine letters and digits, which Mistral's API requires:
+// the last nine digits of the hash in base 62, lowest first.
 func mistralID(id string) string {
-	if len(id) == 9 && strings.IndexFunc(id, func(r rune) bool { return odd(r) || r == '_' || r == '-' }) < 0 {
+	if len(id) == 9 && strings.IndexFunc(id, func(r rune) bool { return isSpecial(r) || r == '_' || r == '-' }) < 0 {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

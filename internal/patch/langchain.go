@@ -1,24 +1,27 @@
 package patch
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// langchainFormat is a history of LangChain's messages, in one of three forms:
-// flat ({"type":"ai","content",…}), as messages_to_dict writes them
-// ({"type","data":{…}}), and as dumps does ({"lc":1,"id":[…],"kwargs":{…}}):
+// langchainFormat is a history of LangChain's messages in one of three forms: flat
+// ({"type":"ai","content",…}), from messages_to_dict ({"type","data":{…}}), or from
+// dumps ({"lc":1,"id":[…],"kwargs":{…}}).
 // https://python.langchain.com/api_reference/core/messages.html
-type langchainFormat struct{}
+type langchainFormat struct{ commonFormat }
 
 // invalid is the kind of a call that LangChain could not parse.
 const invalid = "invalid"
 
 func (langchainFormat) shape() Shape { return LangChain }
 
-func (langchainFormat) claims(l look) bool {
-	return l.lc || l.role == "" && langchainRole(l.kind) != other ||
-		l.role == "" && oneOf(l.kind, "system developer function remove chat SystemMessage FunctionMessage RemoveMessage ChatMessage")
+func (langchainFormat) claims(t traits) bool {
+	return t.lc || t.role == "" && langchainRole(t.kind) != other ||
+		t.role == "" && oneOf(t.kind, "system developer function remove chat SystemMessage FunctionMessage RemoveMessage ChatMessage")
 }
 
-// langchainRole gives the role of a message type or class.
+// langchainRole returns the role of a message type or class.
 func langchainRole(kind string) role {
 	switch strings.TrimSuffix(kind, "Chunk") {
 	case "ai", "AIMessage", "assistant":
@@ -31,12 +34,6 @@ func langchainRole(kind string) role {
 	return other
 }
 
-func (langchainFormat) fits(*call, *result) bool { return true }
-
-func (langchainFormat) named(*call) bool { return true }
-
-func (langchainFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
-
 // langchainMessage is a message in any of the forms.
 type langchainMessage struct {
 	kind   string // its type, or its class
@@ -44,6 +41,7 @@ type langchainMessage struct {
 	fields string
 }
 
+// langchainBody reads the form and the fields of a message.
 func langchainBody(raw string) langchainMessage {
 	m := langchainMessage{fields: raw}
 	class := ""
@@ -79,9 +77,9 @@ func (f langchainFormat) read(h *history, m int) {
 	}
 }
 
-// answerInside looks for results among the blocks of a user's message, where
-// Anthropic's adapter takes them too. They are left as they are: the calls of
-// the turn in front need no others.
+// answerInside finds results among the blocks of a user's message, which
+// Anthropic's adapter accepts too. They stay unchanged and answer the calls of the
+// preceding turn.
 func (h *history) answerInside(content string) {
 	if len(h.turns) == 0 {
 		return
@@ -94,10 +92,11 @@ func (h *history) answerInside(content string) {
 		}
 	}
 	for c := t.from; c < t.to; c++ {
-		h.calls[c].inside = h.calls[c].inside || h.calls[c].id != "" && ids[h.calls[c].id]
+		h.calls[c].answeredInside = h.calls[c].answeredInside || h.calls[c].id != "" && ids[h.calls[c].id]
 	}
 }
 
+// langchainResult reads a tool message.
 func langchainResult(fields string) result {
 	var r result
 	for name, v := range members(fields) {
@@ -109,11 +108,223 @@ func langchainResult(fields string) result {
 		case "content":
 			r.content = v
 		case "additional_kwargs":
-			r.fake = member(v, marker) != ""
+			r.placeholder = member(v, marker) != ""
 		}
 	}
 	return r
 }
 
-// marker is the field by which a synthetic result is known.
+// marker is the field that identifies a synthetic result.
 const marker = "synthetic_tool_result"
+
+// langchainTurn returns message m with its changed calls.
+func langchainTurn(h *history, m int, calls []call) string {
+	raw := h.at(m)
+	body := langchainBody(raw)
+	if body.inner == "" {
+		return langchainPatched(raw, calls, h.opts.Invalid == "convert")
+	}
+	return editMember(raw, body.inner, func(fields string) string {
+		return langchainPatched(fields, calls, h.opts.Invalid == "convert")
+	})
+}
+
+// langchainPatched returns the fields of a message with its changed calls.
+func langchainPatched(fields string, calls []call, convert bool) string {
+	converted := langchainConverted(calls, convert)
+	fields = editMembers(fields, func(name, v string) string {
+		switch name {
+		case "tool_calls":
+			return withElements(langchainList(v, calls, viewCalls), converted)
+		case "invalid_tool_calls":
+			if len(converted) > 0 {
+				return "[]"
+			}
+			return langchainList(v, calls, viewInvalid)
+		case "content":
+			return langchainList(v, calls, viewContent)
+		case "additional_kwargs":
+			return editMember(v, "tool_calls", func(list string) string { return langchainList(list, calls, viewRaw) })
+		}
+		return v
+	})
+	if len(converted) > 0 && member(fields, "tool_calls") == "" {
+		fields = setMember(fields, "tool_calls", list(converted))
+	}
+	return fields
+}
+
+// langchainConverted returns the invalid calls as valid ones, if they are to be
+// converted.
+func langchainConverted(calls []call, convert bool) []string {
+	var out []string
+	for _, c := range calls {
+		if convert && c.kind == invalid && c.dropped == "" {
+			out = append(out, `{"name":`+quote(c.finalName())+`,"args":{},"id":`+c.finalIDText()+`,"type":"tool_call"}`)
+		}
+	}
+	return out
+}
+
+// withElements returns a list with more elements appended.
+func withElements(array string, more []string) string {
+	if len(more) == 0 {
+		return array
+	}
+	return list(append(elementList(array), more...))
+}
+
+// langchainList returns the calls of one view with their changes.
+func langchainList(array string, calls []call, view int) string {
+	queues := map[string][]int{}
+	for i := range calls {
+		if calls[i].view&view != 0 {
+			queues[calls[i].id] = append(queues[calls[i].id], i)
+		}
+	}
+	return editElements(array, func(_ int, element string) (string, bool) {
+		id, ok := langchainID(element, view)
+		queue := queues[id]
+		if !ok || len(queue) == 0 {
+			return element, true
+		}
+		queues[id] = queue[1:]
+		c := calls[queue[0]]
+		if c.view != view && view != viewCalls || c.kind == invalid && view != viewRaw {
+			c.changedArgs = "" // the args are in another view
+		}
+		if c.dropped != "" {
+			return "", false
+		}
+		return langchainElement(&c, element, view), true
+	})
+}
+
+// langchainID returns the id of a call in a view, and whether the element is a
+// call.
+func langchainID(element string, view int) (string, bool) {
+	if view != viewContent {
+		return text(member(element, "id")), true
+	}
+	c, ok := langchainBlock(element)
+	return c.id, ok
+}
+
+// langchainElement returns a call in a view with its changes.
+func langchainElement(c *call, element string, view int) string {
+	if view == viewRaw || view == viewCalls && openAIStyle(element) {
+		return openAIPatched(c, element)
+	}
+	id := "id"
+	if view == viewContent && member(element, "call_id") != "" {
+		id = "call_id"
+	}
+	return c.rewritten(element, id, "name", argsField(element))
+}
+
+// argsField returns the name of the member of a content block that has the args.
+func argsField(block string) string {
+	switch text(member(block, "type")) {
+	case "tool_use":
+		return "input"
+	case "function_call":
+		return "arguments"
+	}
+	return "args"
+}
+
+func (f langchainFormat) render(h *history) { h.renderMessages(f) }
+
+func (f langchainFormat) putTurn(h *history, t int) { h.putMessageTurn(f, t, langchainTurn) }
+
+func (langchainFormat) result(h *history, r *result) string {
+	raw := h.at(r.message)
+	if id := h.calls[r.call].finalID(); id != r.id {
+		return langchainWith(raw, "tool_call_id", quote(id))
+	}
+	return raw
+}
+
+// langchainWith returns a message of any form with a field set.
+func langchainWith(raw, field, value string) string {
+	if body := langchainBody(raw); body.inner != "" {
+		return editMember(raw, body.inner, func(fields string) string { return setMember(fields, field, value) })
+	}
+	return setMember(raw, field, value)
+}
+
+func (langchainFormat) synthetic(h *history, c *call) string {
+	return h.formAt(c.message).write("tool", "ToolMessage", langchainFields(c))
+}
+
+func (langchainFormat) message(c *call) string { return "{" + langchainFields(c) + "}" }
+
+// langchainFields returns the fields of the new result of a call.
+func langchainFields(c *call) string {
+	fields := `"type":"tool","content":` + c.content + `,"tool_call_id":` + c.finalIDText()
+	if name := c.finalName(); name != "" {
+		fields += `,"name":` + quote(name)
+	}
+	if c.isError {
+		fields += `,"status":"error"`
+	}
+	if !c.real() {
+		fields += `,"additional_kwargs":{"` + marker + `":` + quote(c.reason) + `}`
+	}
+	return fields
+}
+
+func (langchainFormat) userText(h *history, m int, content string) string {
+	return langchainNew(h.at(m), "human", "HumanMessage", `"type":"human","content":`+content)
+}
+
+func (langchainFormat) adopt(h *history, r *result) (turn, result string) {
+	id, raw := quote(r.changedID), h.at(r.message)
+	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + id + `,"type":"tool_call"}`
+	turn = langchainNew(raw, "ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`)
+	return turn, langchainWith(raw, "tool_call_id", id)
+}
+
+// langchainNew returns a new message in the form of another one.
+func langchainNew(model, kind, class, fields string) string {
+	return langchainFormOf(model).write(kind, class, fields)
+}
+
+// langchainForm is one of the forms of LangChain's messages.
+type langchainForm struct {
+	inner string   // the member that holds the fields: "", "data" or "kwargs"
+	path  []string // class path of a constructor, as raw JSON
+}
+
+// langchainFormOf returns the form of a message.
+func langchainFormOf(raw string) langchainForm {
+	f := langchainForm{inner: langchainBody(raw).inner}
+	if f.inner == "kwargs" {
+		f.path = elementList(member(raw, "id"))
+	}
+	return f
+}
+
+// formAt returns the form of message m. It caches the form, because a message may
+// have many calls.
+func (h *history) formAt(m int) langchainForm {
+	if h.formOf != m+1 {
+		h.formOf, h.form = m+1, langchainFormOf(h.at(m))
+	}
+	return h.form
+}
+
+// write returns a message of this form.
+func (f langchainForm) write(kind, class, fields string) string {
+	switch f.inner {
+	case "data":
+		return `{"type":"` + kind + `","data":{` + fields + `}}`
+	case "kwargs":
+		path := slices.Clone(f.path)
+		if len(path) > 0 {
+			path[len(path)-1] = quote(class)
+		}
+		return `{"lc":1,"type":"constructor","id":` + list(path) + `,"kwargs":{` + fields + `}}`
+	}
+	return `{` + fields + `}`
+}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// readTurn reads the calls of a message from all places where they are shown:
-// one call may be in several.
+// readTurn reads the calls of a message from all of its views. One call may be in
+// several views.
 func (langchainFormat) readTurn(h *history, m int, body langchainMessage) {
 	t := h.addTurn(m)
 	var seen langchainViews
@@ -24,48 +24,27 @@ func (langchainFormat) readTurn(h *history, m int, body langchainMessage) {
 		}
 	}
 	t.signed = t.signed || signedContent(seen.content)
-	h.spare = seen.read(h.spare[:0])
-	for _, c := range h.spare {
+	h.callBuffer = seen.read(h.callBuffer[:0])
+	for _, c := range h.callBuffer {
 		h.addCall(m, c)
 	}
 }
 
-// signedContent tells whether content holds reasoning that is signed.
-func signedContent(content string) bool {
-	for _, b := range elements(content) {
-		signed := false
-		for name, v := range members(b) {
-			switch name {
-			case "type":
-				signed = signed || text(v) == "redacted_thinking"
-			case "signature":
-				signed = signed || text(v) != ""
-			case "reasoning_content", "extras":
-				signed = signed || text(member(v, "signature")) != ""
-			}
-		}
-		if signed && oneOf(text(member(b, "type")), "thinking redacted_thinking reasoning_content reasoning") {
-			return true
-		}
-	}
-	return false
-}
-
-// langchainViews are the places of a message that show its calls.
+// langchainViews has the lists of a message that contain its calls.
 type langchainViews struct{ calls, invalid, content, raw string }
 
-// read gives the calls of all views: the nth call of an id in one view is the
-// nth of that id in another. They are appended to an empty list.
+// read appends the calls of all views to calls, which is empty. The nth call of an
+// id in one view is the nth call of that id in the others.
 func (v langchainViews) read(calls []call) []call {
-	m := merged{calls: calls}
+	m := mergedCalls{calls: calls}
 	for n, e := range elements(v.calls) {
 		if openAIStyle(e) {
 			m.add(viewCalls, openAICall(n, e))
 			continue
 		}
 		c := langchainCall(e, "args", true)
-		if !c.broken && strings.HasPrefix(c.args, `"`) && c.args2 != "{}" {
-			c.args2 = "" // LangChain's own adapters read the text of an object
+		if !c.broken && strings.HasPrefix(c.args, `"`) && c.changedArgs != "{}" {
+			c.changedArgs = "" // LangChain's adapters accept an object as text
 		}
 		m.add(viewCalls, c)
 	}
@@ -85,28 +64,30 @@ func (v langchainViews) read(calls []call) []call {
 	return m.calls
 }
 
-// openAIStyle tells whether a call is written as OpenAI has it, which LangChain
-// reads as well where a message is a dictionary.
+// openAIStyle reports whether a call has OpenAI's form, which LangChain accepts if
+// a message is a dictionary.
 func openAIStyle(call string) bool { return strings.HasPrefix(member(call, "function"), "{") }
 
-// merged are the calls of a message, each once.
-type merged struct {
+// mergedCalls has each call of a message once.
+type mergedCalls struct {
 	calls []call
-	byID  map[string][]int // where there are many
-	seen  map[viewed]int
+	byID  map[string][]int // nil for few calls
+	seen  map[viewID]int
 }
 
-type viewed struct {
+// viewID is an id in a view.
+type viewID struct {
 	view int
 	id   string
 }
 
-// few calls are searched through; many are looked up.
-const few = 16
+// linearCalls is the number of calls up to which find searches the list.
+const linearCalls = 16
 
-func (m *merged) add(view int, c call) {
-	// The valid calls and the invalid ones are not the same: only the other
-	// views show what is in these.
+// add adds a call from a view, or marks a known call as contained in it.
+func (m *mergedCalls) add(view int, c call) {
+	// Valid and invalid calls are different calls. Only the other two views
+	// repeat them.
 	if view == viewContent || view == viewRaw {
 		if i := m.find(view, c.id); i >= 0 {
 			m.calls[i].view |= view
@@ -119,22 +100,24 @@ func (m *merged) add(view int, c call) {
 	}
 }
 
-func (m *merged) find(view int, id string) int {
-	if len(m.calls) <= few {
+// find returns the index of the next call with the id that is not yet in the view,
+// -1 if there is none.
+func (m *mergedCalls) find(view int, id string) int {
+	if len(m.calls) <= linearCalls {
 		return slices.IndexFunc(m.calls, func(c call) bool { return c.id == id && c.view&view == 0 })
 	}
 	if m.byID == nil {
-		m.byID, m.seen = map[string][]int{}, map[viewed]int{}
+		m.byID, m.seen = map[string][]int{}, map[viewID]int{}
 		for i, c := range m.calls {
 			m.byID[c.id] = append(m.byID[c.id], i)
 			for _, bit := range []int{viewContent, viewRaw} {
 				if c.view&bit != 0 {
-					m.seen[viewed{bit, c.id}]++
+					m.seen[viewID{bit, c.id}]++
 				}
 			}
 		}
 	}
-	k := viewed{view, id}
+	k := viewID{view, id}
 	n := m.seen[k]
 	m.seen[k]++
 	if n < len(m.byID[id]) {
@@ -143,7 +126,7 @@ func (m *merged) find(view int, id string) int {
 	return -1
 }
 
-// The views of a call, as bits.
+// The views of a LangChain message, as bits.
 const (
 	viewCalls = 1 << iota
 	viewInvalid
@@ -151,7 +134,8 @@ const (
 	viewRaw
 )
 
-// langchainCall reads a call whose args are an object.
+// langchainCall reads a call. args is the name of the member with the args, and
+// object reports whether they must be an object.
 func langchainCall(raw, args string, object bool) call {
 	var c call
 	for name, v := range members(raw) {
@@ -165,12 +149,12 @@ func langchainCall(raw, args string, object bool) call {
 		}
 	}
 	if object {
-		c.judgeObject()
+		c.checkObjectArgs()
 	}
 	return c
 }
 
-// langchainBlock reads a block of content that is a call.
+// langchainBlock reads a content block and reports whether it is a call.
 func langchainBlock(raw string) (call, bool) {
 	switch text(member(raw, "type")) {
 	case "tool_use":
@@ -185,7 +169,7 @@ func langchainBlock(raw string) (call, bool) {
 		c := langchainCall(raw, "arguments", false)
 		c.idText = member(raw, "call_id")
 		c.id = text(c.idText)
-		c.judge()
+		c.checkArgs()
 		return c, true
 	case "custom_tool_call":
 		c := langchainCall(raw, "input", false)
@@ -194,23 +178,4 @@ func langchainBlock(raw string) (call, bool) {
 		return c, true
 	}
 	return call{}, false
-}
-
-// judgeObject looks at args that have to be an object; one that is the text of
-// an object becomes that.
-func (c *call) judgeObject() {
-	if strings.HasPrefix(c.args, "{") {
-		return
-	}
-	c.args2 = "{}"
-	if !strings.HasPrefix(c.args, `"`) {
-		return
-	}
-	inner := strings.TrimSpace(text(c.args))
-	switch {
-	case !isJSON(c.args):
-		c.broken = inner != "" && inner != "null"
-	case strings.HasPrefix(inner, "{"):
-		c.args2 = inner
-	}
 }

@@ -9,38 +9,39 @@ import (
 	"streamer/internal/patch"
 )
 
-// TestLog: what a session's event log knows of a call comes before any text.
-// The log and the history may begin at different places, but end at the same.
+// TestLog checks that the outcomes of a session's event log take precedence over
+// texts. The log and the history may begin at different places, but end at the same
+// one.
 func TestLog(t *testing.T) {
 	const (
 		call        = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{}"}}]}`
 		placeholder = `{"role":"tool","tool_call_id":"a","content":"aborted"}`
 		real        = `{"role":"tool","tool_call_id":"a","content":"found"}`
-		said        = `{"role":"user","content":"Go on."}`
+		user        = `{"role":"user","content":"Go on."}`
 		thought     = `{"role":"assistant","content":"Hm.","reasoning_details":[{"type":"reasoning.encrypted","data":"c2ln"}]}`
 	)
 	tool := func(text string) string { return `{"role":"tool","tool_call_id":"a","content":"` + text + `"}` }
 	found := patch.Outcome{Name: "look", Content: json.RawMessage(`"found"`)}
 	timedOut := patch.Outcome{Name: "look", Reason: events.TextTimeout}
 	for _, c := range []struct {
-		what     string
+		name     string
 		in, want []string
 		log      []patch.Outcome
 		late     string
 		ops      string
 	}{
-		{"the real result", []string{call, said}, []string{call, real, said}, []patch.Outcome{found}, "", "result_added log"},
-		{"why there is none", []string{call, said}, []string{call, tool("Tool call look with id a timed out: no result was received. It may or may not have run."), said}, []patch.Outcome{timedOut}, "", "result_added timeout"},
-		{"in the place of a placeholder", []string{call, placeholder, said}, []string{call, real, said}, []patch.Outcome{found}, "", "result_replaced log"},
-		{"not if reasoning was bound to that", []string{call, placeholder, thought, said}, []string{call, placeholder, thought, said}, []patch.Outcome{found}, "", ""},
-		{"not if nothing in front of the last turn is to change", []string{call, placeholder, call, real}, []string{call, placeholder, call, real}, []patch.Outcome{found, found}, "note", ""},
-		{"a placeholder that nobody knows better stays", []string{call, placeholder, said}, []string{call, placeholder, said}, []patch.Outcome{timedOut}, "", ""},
-		{"a real result is not touched", []string{call, tool("mine"), said}, []string{call, tool("mine"), said}, []patch.Outcome{found}, "", ""},
-		{"the last use of the id is the log's last", []string{call, tool("mine"), call, said}, []string{call, tool("mine"), call, real, said}, []patch.Outcome{timedOut, timedOut, found}, "", "result_added log"},
-		{"the log begins later", []string{call, call, said}, []string{call, tool("Tool call look with id a was interrupted: no result was recorded. It may or may not have run."), call, real, said}, []patch.Outcome{found}, "", "result_added interrupted, result_added log"},
-		{"another tool", []string{call, said}, []string{call, tool("Tool call look with id a was interrupted: no result was recorded. It may or may not have run."), said}, []patch.Outcome{{Name: "list", Content: json.RawMessage(`"found"`)}}, "", "result_added interrupted"},
+		{"the real result", []string{call, user}, []string{call, real, user}, []patch.Outcome{found}, "", "result_added log"},
+		{"the reason why there is none", []string{call, user}, []string{call, tool("Tool call look with id a timed out: no result was received. It may or may not have run."), user}, []patch.Outcome{timedOut}, "", "result_added timeout"},
+		{"replaces a placeholder", []string{call, placeholder, user}, []string{call, real, user}, []patch.Outcome{found}, "", "result_replaced log"},
+		{"not before signed reasoning", []string{call, placeholder, thought, user}, []string{call, placeholder, thought, user}, []patch.Outcome{found}, "", ""},
+		{"not before the last turn with late: note", []string{call, placeholder, call, real}, []string{call, placeholder, call, real}, []patch.Outcome{found, found}, "note", ""},
+		{"a placeholder stays without a real result", []string{call, placeholder, user}, []string{call, placeholder, user}, []patch.Outcome{timedOut}, "", ""},
+		{"a real result stays", []string{call, tool("mine"), user}, []string{call, tool("mine"), user}, []patch.Outcome{found}, "", ""},
+		{"the last use of the id is the log's last", []string{call, tool("mine"), call, user}, []string{call, tool("mine"), call, real, user}, []patch.Outcome{timedOut, timedOut, found}, "", "result_added log"},
+		{"the log begins later", []string{call, call, user}, []string{call, tool("Tool call look with id a was interrupted: no result was recorded. It may or may not have run."), call, real, user}, []patch.Outcome{found}, "", "result_added interrupted, result_added log"},
+		{"an outcome of another tool", []string{call, user}, []string{call, tool("Tool call look with id a was interrupted: no result was recorded. It may or may not have run."), user}, []patch.Outcome{{Name: "list", Content: json.RawMessage(`"found"`)}}, "", "result_added interrupted"},
 	} {
-		t.Run(c.what, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			in := "[" + strings.Join(c.in, ",") + "]"
 			r := repair(t, patch.OpenAI, []byte(in), patch.Options{Late: c.late, Log: map[string][]patch.Outcome{"a": c.log}})
 			if want := "[" + strings.Join(c.want, ",") + "]"; !sameJSON(t, r.History, []byte(want)) {

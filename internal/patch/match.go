@@ -2,85 +2,86 @@ package patch
 
 import "slices"
 
-// match finds the call of each result, in order: a result answers the oldest
-// open call with its id of the last turn that used the id. A turn that uses an
-// id again shadows the calls of older turns.
+// match assigns each result to a call, in order. A result answers the oldest open
+// call with its id in the last turn that used the id: a turn that uses an id again
+// hides the calls of older turns.
 func (h *history) match() {
 	r := 0
 	for t := range h.turns {
 		for ; r < len(h.results) && h.results[r].after < t; r++ {
-			h.take(r)
+			h.assign(r)
 		}
 		for c := h.turns[t].from; c < h.turns[t].to; c++ {
-			h.wait(c)
+			h.enqueue(c)
 		}
 	}
 	for ; r < len(h.results); r++ {
-		h.take(r)
+		h.assign(r)
 	}
-	h.nameless()
-	if h.o.Late == "note" { // what a later turn calls has no say in a gap
-		h.rebind()
-		h.rescue()
+	h.matchWithoutIDs()
+	if h.opts.Late == "note" { // the matching between two turns must not depend on later turns
+		h.rebindSingle()
+		h.matchEarly()
 		return
 	}
-	h.rescue()
-	h.rebind()
+	h.matchEarly()
+	h.rebindSingle()
 }
 
-func (h *history) slot(id string) *slot {
-	i, ok := h.ids[id]
+// idOf returns the state of an id.
+func (h *history) idOf(id string) *idState {
+	i, ok := h.idIndex[id]
 	if !ok {
-		i = len(h.slots)
-		h.ids[id] = i
-		h.slots = append(h.slots, slot{turn: -1, head: -1, tail: -1, answered: -1, firstCall: -1, early: -1})
+		i = len(h.ids)
+		h.idIndex[id] = i
+		h.ids = append(h.ids, idState{turn: -1, head: -1, tail: -1, answered: -1, firstCall: -1, lastEarly: -1})
 	}
-	return &h.slots[i]
+	return &h.ids[i]
 }
 
-// wait puts a call into the queue of its id.
-func (h *history) wait(c int) {
+// enqueue adds a call to the open calls of its id.
+func (h *history) enqueue(c int) {
 	call := &h.calls[c]
 	if call.id == "" {
 		return
 	}
-	s := h.slot(call.id)
+	s := h.idOf(call.id)
 	s.calls++
 	if s.firstCall < 0 {
 		s.firstCall = c
 	}
 	if h.calls[s.firstCall].turn == call.turn {
-		s.atFirst++
+		s.inFirstTurn++
 	}
 	if s.turn != call.turn {
 		s.turn, s.head, s.tail, s.answered = call.turn, -1, -1, -1
 	}
 	if s.tail >= 0 {
-		h.calls[s.tail].same = c
+		h.calls[s.tail].nextOpen = c
 	} else {
 		s.head = c
 	}
 	s.tail = c
 }
 
-// take gives a result to the first call in the queue of its id that it fits.
-func (h *history) take(r int) {
+// assign binds a result to the first open call of its id that it can answer.
+func (h *history) assign(r int) {
 	res := &h.results[r]
 	if res.id == "" {
 		return
 	}
-	s := h.slot(res.id)
+	s := h.idOf(res.id)
 	s.results++
 	before := -1
-	for c := s.head; c >= 0; before, c = c, h.calls[c].same {
-		if !h.format.fits(&h.calls[c], res) {
+	for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
+		if !h.format.canAnswer(&h.calls[c], res) {
 			continue
 		}
-		after := h.calls[c].same
+		after := h.calls[c].nextOpen
 		if before < 0 {
 			s.head = after
 		} else {
-			h.calls[before].same = after
+			h.calls[before].nextOpen = after
 		}
 		if s.tail == c {
 			s.tail = before
@@ -90,67 +91,67 @@ func (h *history) take(r int) {
 		return
 	}
 	switch {
-	case s.answered >= 0 && h.format.fits(&h.calls[s.answered], res):
+	case s.answered >= 0 && h.format.canAnswer(&h.calls[s.answered], res):
 		h.bind(r, s.answered)
 	case s.turn < 0:
-		s.early = r
-		s.strays++
+		s.lastEarly = r
+		s.earlyResults++
 	}
 }
 
-// bind makes a result one of a call's.
+// bind adds a result to the results of a call.
 func (h *history) bind(r, c int) {
 	call := &h.calls[c]
 	h.results[r].call = c
-	if h.o.Template != "" && !h.results[r].fake {
-		h.results[r].fake = h.fromTemplate(call, h.results[r].content)
+	if h.opts.Template != "" && !h.results[r].placeholder {
+		h.results[r].placeholder = h.matchesTemplate(call, h.results[r].content)
 	}
-	if call.last < 0 {
-		call.first = r
+	if call.lastResult < 0 {
+		call.firstResult = r
 	} else {
-		h.results[call.last].next = r
+		h.results[call.lastResult].next = r
 	}
-	call.last = r
+	call.lastResult = r
 }
 
-// rescue gives a result in front of its call to it, if it is the only one and
-// the call the first of that id, and the only one in its turn. Where late
-// results are noted, those behind the next turn have no say.
-func (h *history) rescue() {
-	if !*h.o.RescueEarly {
+// matchEarly binds a result that precedes its call, if it is the only result of its
+// id and the call is the first of that id and the only one in its turn. If late
+// results become notes, results after the next turn are not counted.
+func (h *history) matchEarly() {
+	if !*h.opts.RescueEarly {
 		return
 	}
-	for i := range h.slots {
-		s := &h.slots[i]
-		if s.early < 0 || s.firstCall < 0 || s.atFirst != 1 {
+	for i := range h.ids {
+		s := &h.ids[i]
+		if s.lastEarly < 0 || s.firstCall < 0 || s.inFirstTurn != 1 {
 			continue
 		}
 		c := &h.calls[s.firstCall]
-		alone := s.results == 1
-		if h.o.Late == "note" {
-			alone = s.strays == 1
+		only := s.results == 1
+		if h.opts.Late == "note" {
+			only = s.earlyResults == 1
 		}
-		if alone && h.results[s.early].call < 0 && !h.hasResult(c) && h.format.fits(c, &h.results[s.early]) {
-			h.bind(s.early, s.firstCall)
+		if only && h.results[s.lastEarly].call < 0 && !h.hasResult(c) && h.format.canAnswer(c, &h.results[s.lastEarly]) {
+			h.bind(s.lastEarly, s.firstCall)
 		}
 	}
 }
 
-// hasResult tells whether a call has a result; where late results are noted,
-// one that is not late.
+// hasResult reports whether a call has a result. If late results become notes, they
+// are not counted.
 func (h *history) hasResult(c *call) bool {
-	if c.inside {
+	if c.answeredInside {
 		return true
 	}
-	for r := c.first; r >= 0; r = h.results[r].next {
-		if h.o.Late != "note" || h.results[r].after <= c.turn {
+	for r := c.firstResult; r >= 0; r = h.results[r].next {
+		if h.opts.Late != "note" || h.results[r].after <= c.turn {
 			return true
 		}
 	}
 	return false
 }
 
-// gap gives the results between a turn and the next one.
+// gap returns the results between a turn and the next one.
 func (h *history) gap(t int) (from, to int) {
 	by := func(r result, t int) int { return r.after - t }
 	from, _ = slices.BinarySearchFunc(h.results, t, by)
@@ -158,10 +159,10 @@ func (h *history) gap(t int) (from, to int) {
 	return from, to
 }
 
-// nameless pairs the calls without an id and the results without one in the
-// gap behind their turn: by name where a name has as many results as calls, and
-// by place where the results have no names and there is one for every call.
-func (h *history) nameless() {
+// matchWithoutIDs binds calls and results without an id that are between the same
+// two turns: by name if a name has as many results as calls, and by position if no
+// result has a name and each call has one.
+func (h *history) matchWithoutIDs() {
 	for t, turn := range h.turns {
 		var calls []int
 		for c := turn.from; c < turn.to; c++ {
@@ -170,48 +171,49 @@ func (h *history) nameless() {
 			}
 		}
 		if len(calls) > 0 {
-			h.pair(calls, t)
+			h.pairWithoutIDs(calls, t)
 		}
 	}
 }
 
-func (h *history) pair(calls []int, t int) {
-	wanting, results := map[string]int{}, map[string][]int{}
+// pairWithoutIDs binds the results without an id behind turn t to calls.
+func (h *history) pairWithoutIDs(calls []int, t int) {
+	open, results := map[string]int{}, map[string][]int{}
 	for _, c := range calls {
-		wanting[h.calls[c].name]++
+		open[h.calls[c].name]++
 	}
 	for r, to := h.gap(t); r < to; r++ {
 		if res := &h.results[r]; res.id == "" {
 			results[res.name] = append(results[res.name], r)
 		}
 	}
-	byPlace := len(results) == 1 && len(results[""]) == len(calls)
+	byPosition := len(results) == 1 && len(results[""]) == len(calls)
 	for _, c := range calls {
 		name := h.calls[c].name
-		if byPlace {
+		if byPosition {
 			name = ""
-		} else if name == "" || wanting[name] != len(results[name]) {
+		} else if name == "" || open[name] != len(results[name]) {
 			continue
 		}
 		queue := results[name]
-		if byPlace || len(queue) > 0 {
-			if h.format.fits(&h.calls[c], &h.results[queue[0]]) {
+		if byPosition || len(queue) > 0 {
+			if h.format.canAnswer(&h.calls[c], &h.results[queue[0]]) {
 				h.bind(queue[0], c)
 			}
 			results[name] = queue[1:]
-			wanting[name]--
+			open[name]--
 		}
 	}
 }
 
-// rebind gives the one result without a call in the gap behind a turn to the
-// turn's one call without a result.
-func (h *history) rebind() {
-	if h.o.Rebind != "single" {
+// rebindSingle binds the only result without a call behind a turn to the only call
+// of that turn without a result.
+func (h *history) rebindSingle() {
+	if h.opts.Rebind != "single" {
 		return
 	}
 	for t, turn := range h.turns {
-		var open, stray []int
+		var open, orphans []int
 		for c := turn.from; c < turn.to; c++ {
 			if !h.hasResult(&h.calls[c]) {
 				open = append(open, c)
@@ -219,15 +221,15 @@ func (h *history) rebind() {
 		}
 		for r, to := h.gap(t); r < to && len(open) == 1; r++ {
 			if h.results[r].call < 0 {
-				stray = append(stray, r)
+				orphans = append(orphans, r)
 			}
 		}
-		if len(open) != 1 || len(stray) != 1 || !h.format.fits(&h.calls[open[0]], &h.results[stray[0]]) {
+		if len(open) != 1 || len(orphans) != 1 || !h.format.canAnswer(&h.calls[open[0]], &h.results[orphans[0]]) {
 			continue
 		}
-		h.bind(stray[0], open[0])
-		op := h.resultOp("result_rebound", &h.results[stray[0]])
-		op.From, op.To = h.results[stray[0]].id, h.calls[open[0]].id
+		h.bind(orphans[0], open[0])
+		op := h.resultOp("result_rebound", &h.results[orphans[0]])
+		op.From, op.To = h.results[orphans[0]].id, h.calls[open[0]].id
 		h.op(op)
 	}
 }

@@ -10,66 +10,68 @@ import (
 	"streamer/internal/events"
 )
 
-// Options say how a history is repaired. The zero value is the recommended
-// repair for a provider nothing is known of. The JSON names are those of the
-// wire; a choice that is empty is the first of its list in choices.
+// Options control how a history is repaired. The zero value is the recommended
+// repair for an unknown provider. The JSON names are those of the API. For an
+// option that takes one of several words, "" means the first word listed in
+// choices.
 type Options struct {
-	Provider string `json:"provider,omitempty"` // whose rules about ids, order and args hold besides the shape's own
-	Profile  string `json:"profile,omitempty"`  // another system's repair, reproduced exactly; all but Lang is then fixed
+	Provider string `json:"provider,omitempty"` // provider whose rules for ids, order and args apply in addition to the shape's
+	Profile  string `json:"profile,omitempty"`  // reproduces another system's repair exactly; then only Lang, Output and Dropped may be set
 
-	Dangling     string `json:"dangling,omitempty"`     // a call without a result: synthesize one, or leave it and say so
-	Late         string `json:"late,omitempty"`         // a result behind another assistant turn: auto, replace, note, drop
-	Orphans      string `json:"orphans,omitempty"`      // a result without a call: auto (drop, or keep where its call may be in an earlier response), drop, keep, text, adopt
-	Duplicates   string `json:"duplicates,omitempty"`   // of several real results: the first or the last
-	Order        string `json:"order,omitempty"`        // of a turn's results: keep, or that of the calls
-	Args         string `json:"args,omitempty"`         // args that are no JSON: fix them to {}, or keep
-	Invalid      string `json:"invalid,omitempty"`      // LangChain's invalid_tool_calls: answer, or convert to calls
-	Names        string `json:"names,omitempty"`        // an empty name: fix it to "unknown", or keep
-	IDs          string `json:"ids,omitempty"`          // ids the provider refuses: fix, or off
-	Server       string `json:"server,omitempty"`       // Anthropic's server tools without a result: auto or off
-	Unanswerable string `json:"unanswerable,omitempty"` // a call no text can answer (computer_call): drop or keep
-	RescueEarly  *bool  `json:"rescue_early,omitempty"` // a result in front of its call is moved behind it: true
-	MergeRoles   *bool  `json:"merge_roles,omitempty"`  // Anthropic: neighbours of one role become one message: false, true for bedrock
-	Rebind       string `json:"rebind,omitempty"`       // one dangling call and one orphan in one gap: off, or single
-	Tail         string `json:"tail,omitempty"`         // open calls of the last turn: close, or leave as in flight
+	Dangling     string `json:"dangling,omitempty"`     // calls without a result: synthesize one, or leave them and report it
+	Late         string `json:"late,omitempty"`         // results after a later assistant turn: auto, replace, note, drop
+	Orphans      string `json:"orphans,omitempty"`      // results without a call: auto (keep if the call may be in an earlier response, else drop), drop, keep, text, adopt
+	Duplicates   string `json:"duplicates,omitempty"`   // which of several real results is kept: first, last
+	Order        string `json:"order,omitempty"`        // order of a turn's results: keep, or that of the calls
+	Args         string `json:"args,omitempty"`         // args that are not JSON: fix (replace by {}), keep
+	Invalid      string `json:"invalid,omitempty"`      // LangChain's invalid_tool_calls: answer, convert to calls
+	Names        string `json:"names,omitempty"`        // empty names: fix (replace by "unknown"), keep
+	IDs          string `json:"ids,omitempty"`          // ids that the provider refuses: fix, off
+	Server       string `json:"server,omitempty"`       // Anthropic's server tools without a result: auto (add an error), off
+	Unanswerable string `json:"unanswerable,omitempty"` // calls that text cannot answer (computer_call): drop, keep
+	RescueEarly  *bool  `json:"rescue_early,omitempty"` // move a result that precedes its call; default true
+	MergeRoles   *bool  `json:"merge_roles,omitempty"`  // Anthropic: merge consecutive messages of one role; default false, true for bedrock
+	Rebind       string `json:"rebind,omitempty"`       // match one open call and one orphan between two turns: off, single
+	Tail         string `json:"tail,omitempty"`         // open calls of the last turn: close, leave (in flight)
 
-	Pending []string                   `json:"pending,omitempty"` // ids of calls that are not to be closed: they run, or wait for a person
-	Results map[string]json.RawMessage `json:"results,omitempty"` // the content of the result, by call id: a string, or what the shape takes as content
-	Reasons map[string]string          `json:"reasons,omitempty"` // why there is no result, by call id: interrupted, args, cancelled, timeout, denied, new_message
+	Pending []string                   `json:"pending,omitempty"` // ids of calls that must stay open: they run, or wait for a person
+	Results map[string]json.RawMessage `json:"results,omitempty"` // result contents by call id: a string, or the shape's own content
+	Reasons map[string]string          `json:"reasons,omitempty"` // reasons for missing results by call id: interrupted, args, cancelled, timeout, denied, new_message
 
 	Lang         string   `json:"lang,omitempty"`         // en or zh
-	Template     string   `json:"template,omitempty"`     // the text of a synthetic result, with the places {name} and {id}; at most 4 KiB
-	Placeholders []string `json:"placeholders,omitempty"` // further texts that are no real result, with the places {name} and {id}
+	Template     string   `json:"template,omitempty"`     // text of synthetic results, with {name} and {id}; at most 4 KiB
+	Placeholders []string `json:"placeholders,omitempty"` // further texts that mark a result as a placeholder, with {name} and {id}
 
 	Output  string `json:"output,omitempty"`  // full, ops or check
-	Dropped bool   `json:"dropped,omitempty"` // put what was dropped into the report
+	Dropped bool   `json:"dropped,omitempty"` // include dropped content in the report
 
-	Log map[string][]Outcome `json:"-"` // what a session's event log knows of the calls of an id: one outcome each, oldest first
+	Log map[string][]Outcome `json:"-"` // outcomes from a session's event log by call id, oldest first
 
 	Limits Limits `json:"-"`
 }
 
-// Limits bound what a repair takes; a zero is the default in the comment.
+// Limits bound the input of a repair. A zero field means the default in its
+// comment.
 type Limits struct {
 	Bytes    int // of the history; 64 MiB
 	Messages int // 200,000
-	Depth    int // of nesting, the list of messages included; 64
-	Calls    int // of one turn; 10,000
+	Depth    int // levels of nesting, including the list of messages; 64
+	Calls    int // calls in one turn; 10,000
 }
 
-// ErrLimit is what the error of a Repair is (errors.Is) where the history is
-// beyond a limit.
-var ErrLimit = errors.New("patch: beyond a limit")
+// ErrLimit matches, with errors.Is, the error of a Repair whose input exceeds a
+// limit.
+var ErrLimit = errors.New("patch: limit exceeded")
 
-// beyond is an ErrLimit in words.
-type beyond string
+// limitError is the text of an error that matches ErrLimit.
+type limitError string
 
-func (b beyond) Error() string { return string(b) }
+func (e limitError) Error() string { return string(e) }
 
-// Is makes it an ErrLimit.
-func (b beyond) Is(target error) bool { return target == ErrLimit }
+// Is reports whether target is ErrLimit.
+func (e limitError) Is(target error) bool { return target == ErrLimit }
 
-func tooMuch(format string, args ...any) error { return beyond(fmt.Sprintf(format, args...)) }
+func overLimit(format string, args ...any) error { return limitError(fmt.Sprintf(format, args...)) }
 
 func (l Limits) orDefaults() Limits {
 	for _, d := range []struct {
@@ -83,10 +85,10 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// maxTemplate bounds the texts an option may bring.
+// maxTemplate is the maximum length of a text in the options, in bytes.
 const maxTemplate = 4 << 10
 
-// choice is an option that takes one of a few words; the first is the default.
+// choice is an option that takes one of several words. The first is the default.
 type choice struct {
 	name  string
 	value *string
@@ -115,11 +117,11 @@ func (o *Options) choices() []choice {
 	}
 }
 
-// Check names the first option that has no meaning.
+// Check returns an error that names the first invalid option, or nil.
 func (o Options) Check() error {
 	for _, c := range o.choices() {
 		if *c.value != "" && !slices.Contains(c.words, *c.value) {
-			return fmt.Errorf("patch: option %s: unknown word %q (known: %s)", c.name, *c.value, strings.TrimPrefix(listed(c.words), ", "))
+			return fmt.Errorf("patch: option %s: unknown value %q (known: %s)", c.name, *c.value, strings.TrimPrefix(wordList(c.words), ", "))
 		}
 	}
 	if len(o.Template) > maxTemplate {
@@ -129,38 +131,39 @@ func (o Options) Check() error {
 		if p == "" || len(p) > maxTemplate {
 			return fmt.Errorf("patch: option placeholders[%d]: %d bytes, not 1 to %d", i, len(p), maxTemplate)
 		}
-		if strings.TrimSpace(strings.Join(parts(p), "")) == "" {
-			return fmt.Errorf("patch: option placeholders[%d]: nothing but places, which any result is", i)
+		if strings.TrimSpace(strings.Join(compilePattern(p), "")) == "" {
+			return fmt.Errorf("patch: option placeholders[%d]: text besides {name} and {id} is missing, so it would match any result", i)
 		}
 	}
-	for _, id := range sorted(o.Reasons) {
+	for _, id := range sortedKeys(o.Reasons) {
 		if !slices.Contains(reasons(), events.Text(o.Reasons[id])) {
-			return fmt.Errorf("patch: option reasons: unknown reason %q of call %q (known: %s)", o.Reasons[id], id, listed(reasons()))
+			return fmt.Errorf("patch: option reasons: unknown reason %q of call %q (known: %s)", o.Reasons[id], id, wordList(reasons()))
 		}
 	}
-	for _, id := range sorted(o.Results) {
+	for _, id := range sortedKeys(o.Results) {
 		if !json.Valid(o.Results[id]) {
-			return fmt.Errorf("patch: option results: the result of call %q is no JSON", id)
+			return fmt.Errorf("patch: option results: the result of call %q is not JSON", id)
 		}
 	}
 	return o.checkProfile()
 }
 
-// checkProfile names the options that a profile leaves without effect.
+// checkProfile returns an error that names the options which have no effect beside
+// the profile.
 func (o Options) checkProfile() error {
 	p, ok := profileOf(o.Profile)
 	if !ok {
 		return nil
 	}
-	var idle []string
+	var unused []string
 	for _, c := range o.choices() {
 		if *c.value != "" && !oneOf(c.name, "profile lang output") {
-			idle = append(idle, c.name)
+			unused = append(unused, c.name)
 		}
 	}
-	for _, given := range []struct {
+	for _, other := range []struct {
 		name string
-		is   bool
+		set  bool
 	}{
 		{"rescue_early", o.RescueEarly != nil},
 		{"merge_roles", o.MergeRoles != nil},
@@ -171,26 +174,26 @@ func (o Options) checkProfile() error {
 		{"placeholders", len(o.Placeholders) > 0},
 		{"the session's log", len(o.Log) > 0},
 	} {
-		if given.is {
-			idle = append(idle, given.name)
+		if other.set {
+			unused = append(unused, other.name)
 		}
 	}
 	switch {
-	case len(idle) > 0:
-		return fmt.Errorf("patch: profile %s fixes how a history is repaired; without effect beside it: %s", p.name, strings.Join(idle, ", "))
+	case len(unused) > 0:
+		return fmt.Errorf("patch: profile %s fixes how a history is repaired; without effect beside it: %s", p.name, strings.Join(unused, ", "))
 	case o.Lang != "" && !slices.Contains(p.langs, o.Lang):
 		return fmt.Errorf("patch: profile %s has texts in %s only, not in %q", p.name, strings.Join(p.langs, ", "), o.Lang)
 	}
 	return nil
 }
 
-// reasons are the words of Options.Reasons.
+// reasons returns the valid values of Options.Reasons.
 func reasons() []events.Text {
 	return []events.Text{events.TextInterrupted, events.TextArgs, events.TextCancelled, events.TextTimeout, events.TextDenied, events.TextNewMessage}
 }
 
-// orDefaults fills what is empty: first with what the provider wants, then
-// with the first word of each list.
+// orDefaults returns the options with the defaults of the provider and then the
+// general defaults in place of empty fields.
 func (o Options) orDefaults() Options {
 	p := providerOf(o.Provider)
 	for _, d := range []struct{ value, want *string }{{&o.Order, &p.order}, {&o.Args, &p.args}, {&o.Invalid, &p.invalid}} {
@@ -214,7 +217,7 @@ func (o Options) orDefaults() Options {
 	return o
 }
 
-func sorted[V any](m map[string]V) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

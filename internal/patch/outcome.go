@@ -7,83 +7,83 @@ import (
 	"streamer/internal/events"
 )
 
-// Outcome is what became of a call, by the event log of its session. One with
-// neither a result nor a reason is of a call that is still open.
+// Outcome is the outcome of a call according to the event log of its session. An
+// open call has neither a result nor a reason.
 type Outcome struct {
 	Name    string
 	Content json.RawMessage // the real result, a string or other JSON
 	IsError bool            // the real result is an error
-	// At is where the log has the real result, in the words of whoever read
-	// the log, if Content is not at hand; 0 where there is none.
+	// At is the position of the real result in the log, as passed to Add, if
+	// Content is not included. 0 means no such result.
 	At     uint64
-	Reason events.Text // why there is no real result
+	Reason events.Text // reason why there is no real result
 }
 
-// real tells whether the call has a real result.
+// real reports whether the call has a real result.
 func (o *Outcome) real() bool { return o.Content != nil || o.At != 0 }
 
-// Bounds of what Outcomes keeps.
+// Limits of Outcomes.
 const (
-	maxOutcomes = 200_000 // calls, and results without one; the oldest are forgotten
-	maxAtHand   = 1 << 10 // bytes of a result that is kept itself
+	maxOutcomes = 200_000 // calls, and as many results without a call; the oldest calls are forgotten
+	maxContent  = 1 << 10 // bytes of a result whose content is kept
 )
 
-// Outcomes collects what the events of one session say of its calls. The zero
-// value has seen no event.
+// Outcomes collects the outcomes of a session's calls from its events. The zero
+// value is empty and ready to use.
 type Outcomes struct {
-	calls   map[string]*told // by the calls' own names
-	order   []*told          // as the calls began
-	orphans map[string]*told // results whose call was never seen, by id
+	calls   map[string]*callState // by Event.Call
+	order   []*callState          // in the order of the calls' first events
+	orphans map[string]*callState // orphan results, by id
 }
 
-// told is what was told of a call.
-type told struct {
+// callState is the outcome of a call so far.
+type callState struct {
 	Outcome
 	call, id, uid string
-	announced     bool // args were complete
-	usable        bool // and are JSON
+	argsComplete  bool // an event reported complete args
+	argsValid     bool // those args are JSON
 }
 
-// Take takes the next event of the session's log and its place there, which is
-// not 0. An event that says nothing of how a call ended is welcome too: it
-// tells that there is the call.
-func (o *Outcomes) Take(at uint64, e *events.Event) {
+// Add adds the next event of the session's log. at is its position there and is
+// not 0. Events that do not end a call are useful too: they show that the call
+// exists.
+func (o *Outcomes) Add(at uint64, e *events.Event) {
 	if e.Type == events.OrphanResult {
-		o.orphan(at, e)
+		o.takeOrphan(at, e)
 		return
 	}
 	if e.Call == "" {
 		return
 	}
-	t := o.get(e)
+	t := o.record(e)
 	switch e.Type {
 	case events.ToolCallArgsComplete:
-		t.announced, t.usable = true, e.ArgsValid != nil && *e.ArgsValid
+		t.argsComplete, t.argsValid = true, e.ArgsValid != nil && *e.ArgsValid
 	case events.ToolCallResult:
 		if e.Synthetic {
-			t.Reason = t.why(e)
+			t.Reason = t.reasonOf(e)
 		} else {
-			t.answer(at, e)
+			t.setResult(at, e)
 		}
 	case events.ToolCallLateResult:
 		if !e.Conflict && !t.real() {
-			t.answer(at, e)
+			t.setResult(at, e)
 		}
 	}
 }
 
-// get gives what is told of an event's call.
-func (o *Outcomes) get(e *events.Event) *told {
+// record returns the state of an event's call.
+func (o *Outcomes) record(e *events.Event) *callState {
 	t := o.calls[e.Call]
 	if t == nil {
 		if o.calls == nil {
-			o.calls = map[string]*told{}
+			o.calls = map[string]*callState{}
 		}
 		if len(o.order) == maxOutcomes {
 			delete(o.calls, o.order[0].call)
 			o.order = o.order[1:]
 		}
-		t = &told{call: e.Call}
+		t = &callState{call: e.Call}
 		o.calls[e.Call] = t
 		o.order = append(o.order, t)
 	}
@@ -91,27 +91,27 @@ func (o *Outcomes) get(e *events.Event) *told {
 	return t
 }
 
-// orphan takes a result whose call was not seen: the model's stream may have
-// gone another way. Of several with an id, the first counts.
-func (o *Outcomes) orphan(at uint64, e *events.Event) {
+// takeOrphan adds a result whose call is not in the log, for example because
+// another process received the model's stream. The first result of an id counts.
+func (o *Outcomes) takeOrphan(at uint64, e *events.Event) {
 	if e.ID == "" || o.orphans[e.ID] != nil || len(o.orphans) == maxOutcomes {
 		return
 	}
 	if o.orphans == nil {
-		o.orphans = map[string]*told{}
+		o.orphans = map[string]*callState{}
 	}
-	t := &told{id: e.ID}
+	t := &callState{id: e.ID}
 	t.Name = e.ToolName
-	t.answer(at, e)
+	t.setResult(at, e)
 	o.orphans[e.ID] = t
 }
 
-// answer is the real result. A rejection that says nothing is a reason, and
-// no result.
-func (t *told) answer(at uint64, e *events.Event) {
+// setResult sets the real result. A rejection without a text is a reason and not a
+// result.
+func (t *callState) setResult(at uint64, e *events.Event) {
 	t.Content, t.At, t.IsError, t.Reason = nil, 0, e.Status == events.Error || e.Status == events.Denied, ""
 	switch {
-	case e.ToolResultRef != nil || len(e.ToolResult) > maxAtHand:
+	case e.ToolResultRef != nil || len(e.ToolResult) > maxContent:
 		t.At = at
 	case e.Status == events.Denied && text(string(e.ToolResult)) == "":
 		t.Reason = events.TextDenied
@@ -120,18 +120,18 @@ func (t *told) answer(at uint64, e *events.Event) {
 	}
 }
 
-// ResultOf gives the real result in an event as Outcome.Content: a list of
-// nothing but text, which each provider writes in its own way, is that text.
+// ResultOf returns the real result of an event as Outcome.Content. A list of text
+// blocks, which each provider writes differently, becomes one string.
 func ResultOf(e *events.Event) json.RawMessage {
 	if len(e.ToolResult) == 0 {
 		return json.RawMessage(`""`)
 	}
-	return joined(e.ToolResult)
+	return joinTextBlocks(e.ToolResult)
 }
 
-// joined gives the text of a list of text blocks, a line each, and any other
-// value as it is.
-func joined(content json.RawMessage) json.RawMessage {
+// joinTextBlocks returns the text of a list of text blocks, one line per block, and
+// any other value unchanged.
+func joinTextBlocks(content json.RawMessage) json.RawMessage {
 	var lines []string
 	for _, block := range elements(string(content)) {
 		text, count := member(block, "text"), 0
@@ -149,26 +149,26 @@ func joined(content json.RawMessage) json.RawMessage {
 	return json.RawMessage(`"` + strings.Join(lines, `\n`) + `"`)
 }
 
-// why gives the sentence that the call was closed with. The event has its
-// words, which tell more than the code where the args were not announced.
-func (t *told) why(e *events.Event) events.Text {
+// reasonOf returns the reason for which the call was closed. The text of the event
+// is more precise than the code if the args were not reported complete.
+func (t *callState) reasonOf(e *events.Event) events.Text {
 	if e.Reason == nil {
 		return events.TextInterrupted
 	}
 	for _, lang := range events.Langs {
-		for _, sort := range reasons() {
-			if e.Reason.Text == events.Fill(events.Sentence(sort, lang), e.ToolName, e.ID) {
-				return sort
+		for _, reason := range reasons() {
+			if e.Reason.Text == events.Fill(events.Sentence(reason, lang), e.ToolName, e.ID) {
+				return reason
 			}
 		}
 	}
-	// Words of an operator's own. That a call was not run is said only of
-	// args that are known to be no JSON.
-	return events.TextFor(e.Reason.Code, t.usable || !t.announced)
+	// The operator configured the text. Only args that are known to be invalid
+	// prove that the call was not run.
+	return events.TextFor(e.Reason.Code, t.argsValid || !t.argsComplete)
 }
 
-// Log gives what is known, as Options.Log takes it: by the id of the call, and
-// by its uid where that is another.
+// Log returns the outcomes for Options.Log: by the id of the call, and also by its
+// uid if that differs.
 func (o *Outcomes) Log() map[string][]Outcome {
 	log := make(map[string][]Outcome, len(o.order)+len(o.orphans))
 	for _, t := range o.order {

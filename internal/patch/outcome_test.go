@@ -12,7 +12,7 @@ import (
 	"streamer/internal/patch"
 )
 
-// outcomes reads events, one a line, whose places are their lines.
+// outcomes reads events, one per line. Their positions are the line numbers.
 func outcomes(t *testing.T, lines ...string) *patch.Outcomes {
 	t.Helper()
 	var o patch.Outcomes
@@ -21,13 +21,13 @@ func outcomes(t *testing.T, lines ...string) *patch.Outcomes {
 		if err := json.Unmarshal([]byte(`{"event_id":"1.0","session":"s",`+line[1:]), &e); err != nil {
 			t.Fatalf("event %d: %v", i+1, err)
 		}
-		o.Take(uint64(i+1), &e)
+		o.Add(uint64(i+1), &e)
 	}
 	return &o
 }
 
-// written writes a log in one line.
-func written(log map[string][]patch.Outcome) string {
+// formatLog returns a log as one line.
+func formatLog(log map[string][]patch.Outcome) string {
 	var list []string
 	for _, id := range slices.Sorted(maps.Keys(log)) {
 		for _, o := range log[id] {
@@ -44,16 +44,17 @@ func written(log map[string][]patch.Outcome) string {
 	return strings.Join(list, " ")
 }
 
-// call writes an event about the call c of the tool f with id x.
+// call returns an event about the call 1.0 of the tool f with the id x.
 func call(typ events.Type, rest string) string {
 	return fmt.Sprintf(`{"type":%q,"call":"1.0","id":"x","uid":"x","tool_name":"f"%s}`, typ, rest)
 }
 
-// closed writes the synthetic end of a call.
-func closed(code events.Code, said string) string {
-	return call(events.ToolCallResult, fmt.Sprintf(`,"status":"cancelled","synthetic":true,"reason":{"code":%q,"text":%q},"tool_result":%q`, code, said, said))
+// closed returns the synthetic result of that call.
+func closed(code events.Code, text string) string {
+	return call(events.ToolCallResult, fmt.Sprintf(`,"status":"cancelled","synthetic":true,"reason":{"code":%q,"text":%q},"tool_result":%q`, code, text, text))
 }
 
+// TestOutcomes checks the outcomes that each sequence of events leads to.
 func TestOutcomes(t *testing.T) {
 	start, whole := call(events.ToolCallStart, ""), call(events.ToolCallArgsComplete, `,"args_valid":true`)
 	malformed := call(events.ToolCallArgsComplete, `,"args_valid":false`)
@@ -65,35 +66,35 @@ func TestOutcomes(t *testing.T) {
 		name, want string
 		log        []string
 	}{
-		{"nothing", ``, nil},
+		{"no event", ``, nil},
 		{"no call", ``, []string{`{"type":"run_started"}`}},
 		{"still open", `x=f:`, []string{start, whole}},
 		{"a result", `x=f:"42"`, []string{start, whole, real}},
-		{"only the end is in the log", `x=f:"42"`, []string{real}},
+		{"only the result is in the log", `x=f:"42"`, []string{real}},
 		{"an error", `x=f:"no"!`, []string{call(events.ToolCallResult, `,"status":"error","tool_result":"no"`)}},
 		{"a rejection", `x=f:"Not on Sundays."!`, []string{call(events.ToolCallResult, `,"status":"denied","tool_result":"Not on Sundays."`)}},
-		{"a rejection without a word", `x=f:denied!`, []string{call(events.ToolCallResult, `,"status":"denied","tool_result":""`)}},
+		{"a rejection without a text", `x=f:denied!`, []string{call(events.ToolCallResult, `,"status":"denied","tool_result":""`)}},
 		{"an empty result", `x=f:""`, []string{call(events.ToolCallResult, `,"status":"completed","tool_result":""`)}},
 		{"an object", `x=f:{"n": 1}`, []string{call(events.ToolCallResult, `,"status":"completed","tool_result":{"n": 1}`)}},
 		{"blocks of text", `x=f:"a\nb \ud83d"`, []string{call(events.ToolCallResult, `,"tool_result":[{"type":"text","text":"a"},{"text":"b \ud83d","type":"text"}]`)}},
 		{"other blocks", `x=f:[{"type":"text","text":"a"},{"type":"image","source":{}}]`, []string{call(events.ToolCallResult, `,"tool_result":[{"type":"text","text":"a"},{"type":"image","source":{}}]`)}},
-		{"no blocks", `x=f:[]`, []string{call(events.ToolCallResult, `,"tool_result":[]`)}},
+		{"an empty list", `x=f:[]`, []string{call(events.ToolCallResult, `,"tool_result":[]`)}},
 		{"a long result", `x=f:@2`, []string{start, call(events.ToolCallResult, `,"tool_result":"`+strings.Repeat("a", 2000)+`"`)}},
-		{"a result beside the log", `x=f:@2`, []string{start, call(events.ToolCallResult, `,"tool_result_ref":{"size":70000,"sha256":"","preview":"","chunks":[]}`)}},
+		{"a result stored as a blob", `x=f:@2`, []string{start, call(events.ToolCallResult, `,"tool_result_ref":{"size":70000,"sha256":"","preview":"","chunks":[]}`)}},
 
 		{"an interrupt", `x=f:cancelled`, []string{start, whole, cancelled}},
 		{"a late result", `x=f:"late"`, []string{start, whole, cancelled, late}},
 		{"a second late result", `x=f:"late"`, []string{cancelled, late, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`)}},
-		{"another result behind the first", `x=f:"42"`, []string{real, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`)}},
-		{"another result in front of the first", `x=f:"42"`, []string{start, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`), real}},
+		{"a conflicting result after the first", `x=f:"42"`, []string{real, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`)}},
+		{"a conflicting result before the first", `x=f:"42"`, []string{start, call(events.ToolCallLateResult, `,"tool_result":"other","conflict":true`), real}},
 
 		{"a time-out", `x=f:timeout`, []string{closed(events.ByResultTimeout, "Tool call f with id x timed out: no result was received. It may or may not have run.")}},
-		{"the words decide, not the code", `x=f:args`, []string{closed(events.ByArgsTimeout, "Tool call f with id x was not run: its arguments were incomplete or malformed.")}},
-		{"whole args that were not announced", `x=f:timeout`, []string{closed(events.ByArgsTimeout, "Tool call f with id x timed out: no result was received. It may or may not have run.")}},
+		{"the text decides, not the code", `x=f:args`, []string{closed(events.ByArgsTimeout, "Tool call f with id x was not run: its arguments were incomplete or malformed.")}},
+		{"complete args without an event", `x=f:timeout`, []string{closed(events.ByArgsTimeout, "Tool call f with id x timed out: no result was received. It may or may not have run.")}},
 		{"in Chinese", `x=f:new_message`, []string{closed(events.ByNewMessage, "工具调用 f（ID 为 x）已被取消 - 在其完成之前收到了另一条消息。")}},
-		{"words of the operator's", `x=f:cancelled`, []string{start, whole, closed(events.ByInterrupt, "Stop!")}},
-		{"words of the operator's, malformed args", `x=f:args`, []string{start, malformed, closed(events.ByInterrupt, "Stop!")}},
-		{"words of the operator's, args that were not announced", `x=f:cancelled`, []string{start, closed(events.ByInterrupt, "Stop!")}},
+		{"a configured text", `x=f:cancelled`, []string{start, whole, closed(events.ByInterrupt, "Stop!")}},
+		{"a configured text, malformed args", `x=f:args`, []string{start, malformed, closed(events.ByInterrupt, "Stop!")}},
+		{"a configured text, args without an event", `x=f:cancelled`, []string{start, closed(events.ByInterrupt, "Stop!")}},
 		{"lost", `x=f:interrupted`, []string{closed(events.ByLost, "Tool call f with id x was interrupted: no result was recorded. It may or may not have run.")}},
 
 		{"an orphan", `y=:"lost"`, []string{orphan}},
@@ -103,15 +104,15 @@ func TestOutcomes(t *testing.T) {
 			strings.NewReplacer(`"1.0"`, `"9.0"`, `"uid":"x"`, `"uid":"x~9.0"`, `"tool_name":"f"`, `"tool_name":"g"`, "call f", "call g").Replace(cancelled),
 		}},
 	} {
-		got := written(outcomes(t, c.log...).Log())
+		got := formatLog(outcomes(t, c.log...).Log())
 		if got != c.want {
 			t.Errorf("%s:\n log  %s\n got  %s\n want %s", c.name, strings.Join(c.log, "\n      "), got, c.want)
 		}
 	}
 }
 
-// TestRepairFromLog: the log comes before the reasons, and what it has not at
-// hand is asked for.
+// TestRepairFromLog checks that the log takes precedence over reasons, and that
+// missing contents are requested.
 func TestRepairFromLog(t *testing.T) {
 	const head, tail = `[{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}}]}`, `]`
 	long := call(events.ToolCallResult, `,"tool_result":"`+strings.Repeat("a", 2000)+`"`)
@@ -121,8 +122,8 @@ func TestRepairFromLog(t *testing.T) {
 	}{
 		{"a reason", closed(events.ByResultTimeout, "Tool call f with id x timed out: no result was received. It may or may not have run."), `"Tool call f with id x timed out: no result was received. It may or may not have run."`, 0},
 		{"a result", call(events.ToolCallResult, `,"tool_result":{"n":1}`), `"{\"n\":1}"`, 0},
-		{"a result that is not at hand", long, `""`, 1},
-		{"open", call(events.ToolCallStart, ""), `"Tool call f with id x was interrupted: no result was recorded. It may or may not have run."`, 0},
+		{"a result without its content", long, `""`, 1},
+		{"an open call", call(events.ToolCallStart, ""), `"Tool call f with id x was interrupted: no result was recorded. It may or may not have run."`, 0},
 	} {
 		log := outcomes(t, c.event).Log()
 		got, err := patch.Repair(patch.OpenAI, []byte(head+tail), patch.Options{Log: log})

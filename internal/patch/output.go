@@ -5,20 +5,19 @@ import (
 	"unsafe"
 )
 
-// piece is a message of the output: one of the input, as it was or changed, or
-// a new one.
+// piece is a message of the output: one of the input, changed or not, or a new one.
 type piece struct {
-	message int    // -1 for a new one
-	text    string // "" for one that is as it was
+	message int    // index in the input, -1 for a new message
+	text    string // "" for an unchanged message
 }
 
-// copy puts out a message as it was.
+// copy writes message m unchanged.
 func (h *history) copy(m int) { h.out = append(h.out, piece{message: m}) }
 
-// add puts out a new message.
+// add writes a new message.
 func (h *history) add(text string) { h.out = append(h.out, piece{-1, text}) }
 
-// put puts out a message that may have changed.
+// put writes message m with a text that may have changed.
 func (h *history) put(m int, now string) {
 	if now == h.at(m) {
 		now = ""
@@ -26,7 +25,7 @@ func (h *history) put(m int, now string) {
 	h.out = append(h.out, piece{m, now})
 }
 
-// text gives a message of the output.
+// text returns the text of a message of the output.
 func (h *history) text(p piece) string {
 	if p.text == "" {
 		return h.at(p.message)
@@ -34,8 +33,8 @@ func (h *history) text(p piece) string {
 	return p.text
 }
 
-// firstChange gives the index of the first message of the output that is not
-// what stood there, -1 if there is none.
+// firstChange returns the index of the first message of the output that differs
+// from the input's message of that index, -1 if there is none.
 func (h *history) firstChange() int {
 	for i, p := range h.out {
 		if p.message != i || p.text != "" {
@@ -48,7 +47,7 @@ func (h *history) firstChange() int {
 	return -1
 }
 
-// full writes the output in the form of the input.
+// full returns the output in the form of the input.
 func (h *history) full() []byte {
 	size := len(h.document.text)
 	for _, p := range h.out {
@@ -74,7 +73,7 @@ func (h *history) full() []byte {
 	return append(b, h.document.text[tail:]...)
 }
 
-// script writes the output as steps from the input.
+// script returns the steps from the input to the output.
 func (h *history) script() []Edit {
 	steps := []Edit{}
 	for i := 0; i < len(h.out); i++ {
@@ -95,12 +94,12 @@ func (h *history) script() []Edit {
 	return steps
 }
 
-// finish makes the answer.
+// finish returns the result of the repair.
 func (h *history) finish(input []byte) Repaired {
 	first := h.firstChange()
-	h.own()
+	h.cloneOps()
 	r := Report{
-		Format: h.format.shape(), Profile: h.o.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
+		Format: h.format.shape(), Profile: h.opts.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
 		Ops: h.ops, FirstChange: first, ViolationsLeft: h.violations(),
 	}
 	r.Sendable = len(r.ViolationsLeft) == 0
@@ -108,18 +107,18 @@ func (h *history) finish(input []byte) Repaired {
 		r.Ops = []Op{}
 	}
 	for c := range h.calls {
-		if call := &h.calls[c]; call.id != "" && call.newID() != call.id {
+		if call := &h.calls[c]; call.id != "" && call.finalID() != call.id {
 			if r.IDs == nil {
 				r.IDs = map[string]string{}
 			}
-			r.IDs[strings.Clone(call.id)] = strings.Clone(call.id2)
+			r.IDs[strings.Clone(call.id)] = strings.Clone(call.changedID)
 		}
 	}
 	r.SignedAfterChange = h.signedBehind(first)
 	switch {
-	case h.o.Output == "ops":
+	case h.opts.Output == "ops":
 		return Repaired{Script: h.script(), Report: r, Wanted: h.wanted}
-	case h.o.Output == "check":
+	case h.opts.Output == "check":
 		return Repaired{Report: r, Wanted: h.wanted}
 	case first < 0:
 		return Repaired{History: input, Report: r}
@@ -127,9 +126,9 @@ func (h *history) finish(input []byte) Repaired {
 	return Repaired{History: h.full(), Report: r, Wanted: h.wanted}
 }
 
-// own gives the ops texts of their own: the history's bytes are the caller's,
-// who may use them again.
-func (h *history) own() {
+// cloneOps copies the texts of the ops, because the caller may reuse the bytes of
+// the history.
+func (h *history) cloneOps() {
 	for i := range h.ops {
 		op := &h.ops[i]
 		op.ID, op.Name = strings.Clone(op.ID), strings.Clone(op.Name)
@@ -137,11 +136,12 @@ func (h *history) own() {
 	}
 }
 
-// alias gives the bytes of b as a string without copying them; b must not be
-// changed while the string is in use.
-func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// unsafeString returns the bytes of b as a string without copying them. b must not
+// change while the string is in use.
+func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// signedBehind counts the turns with signed reasoning behind the first change.
+// signedBehind returns the number of messages with signed reasoning from index
+// first of the output on.
 func (h *history) signedBehind(first int) int {
 	if first < 0 {
 		return 0
@@ -161,16 +161,16 @@ func (h *history) signedBehind(first int) int {
 	return n
 }
 
-// violations are the rules that are still broken, since it was asked for.
+// violations returns the rules that the output breaks as requested.
 func (h *history) violations() []Violation {
 	left := []Violation{}
 	for c := range h.calls {
-		if call := &h.calls[c]; call.open {
-			left = append(left, Violation{call.message, "unanswered_call", strings.Clone(call.newID())})
+		if call := &h.calls[c]; call.leftOpen {
+			left = append(left, Violation{call.message, "unanswered_call", strings.Clone(call.finalID())})
 		}
 	}
 	for r := range h.results {
-		if res := &h.results[r]; res.fate == kept && !res.elsewhere {
+		if res := &h.results[r]; res.disposition == kept && !res.external {
 			left = append(left, Violation{res.message, "orphan_result", strings.Clone(res.id)})
 		}
 	}

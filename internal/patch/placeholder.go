@@ -6,9 +6,8 @@ import (
 	"streamer/internal/events"
 )
 
-// placeholders are the texts by which our own synthetic results and those of
-// other systems are known, with places for the call's name and id. Where the
-// others were found is in docs/repair.md.
+// placeholders returns the texts that identify the synthetic results of this
+// package and of other systems. docs/repair.md names the systems that write them.
 func placeholders() []string {
 	texts := []string{
 		wasCancelled, einoCanceled, einoCancelledZH, couldNotBeExecuted,
@@ -44,21 +43,24 @@ func placeholders() []string {
 	return texts
 }
 
-// pattern is a text with places, as the parts around these.
+// pattern is a text with the places {name} and {id}, as the parts between them.
 type pattern []string
 
-func patterns(texts []string) []pattern {
+// compilePatterns returns the patterns of texts.
+func compilePatterns(texts []string) []pattern {
 	var out []pattern
 	for _, t := range texts {
-		out = append(out, parts(t))
+		out = append(out, compilePattern(t))
 	}
 	return out
 }
 
-func parts(text string) pattern {
+// compilePattern returns the pattern of one text.
+func compilePattern(text string) pattern {
 	return strings.Split(strings.ReplaceAll(text, "{name}", "{id}"), "{id}")
 }
 
+// match reports whether s has all parts in order.
 func (p pattern) match(s string) bool {
 	last := len(p) - 1
 	if last == 0 {
@@ -78,49 +80,49 @@ func (p pattern) match(s string) bool {
 	return strings.HasSuffix(s, p[last])
 }
 
-// begins tells whether a text that begins with s, of which no more is known,
-// could match.
-func (p pattern) begins(s string) bool {
+// mayMatchPrefix reports whether a text that begins with s could match.
+func (p pattern) mayMatchPrefix(s string) bool {
 	return strings.HasPrefix(p[0], s) || strings.HasPrefix(s, p[0])
 }
 
-// maxPlaceholder bounds the texts that are looked at.
+// maxPlaceholder is the maximum length of a text that is compared with the
+// patterns, in bytes.
 const maxPlaceholder = 2 * maxTemplate
 
-// isPlaceholder tells whether the content of a result, as it is written, is a
-// text that says that there is none.
+// isPlaceholder reports whether the JSON content of a result is a text that stands
+// for a missing result.
 func (h *history) isPlaceholder(content string) bool {
-	content = onlyText(content)
+	content = singleText(content)
 	if len(content) < 2 || len(content) > maxPlaceholder || content[0] != '"' {
 		return false
 	}
 	plain, _, escaped := strings.Cut(content[1:len(content)-1], `\`)
-	said := ""
+	decoded := ""
 	for _, p := range h.placeholders {
-		if !p.begins(plain) {
+		if !p.mayMatchPrefix(plain) {
 			continue
 		}
-		if said == "" {
-			if said = plain; escaped {
-				said = text(content)
+		if decoded == "" {
+			if decoded = plain; escaped {
+				decoded = text(content)
 			}
 		}
-		if p.match(said) {
+		if p.match(decoded) {
 			return true
 		}
 	}
 	return false
 }
 
-// fromTemplate tells whether the content of a result is what an earlier repair
-// with this template gave the call.
-func (h *history) fromTemplate(c *call, content string) bool {
-	return text(onlyText(content)) == events.Fill(h.o.Template, c.name, c.id)
+// matchesTemplate reports whether the content of a result is the text that an
+// earlier repair wrote for the call from the same template.
+func (h *history) matchesTemplate(c *call, content string) bool {
+	return text(singleText(content)) == events.Fill(h.opts.Template, c.name, c.id)
 }
 
-// onlyText gives the string in a list of one text block or string, and what is
-// no list as it is.
-func onlyText(content string) string {
+// singleText returns the JSON string of a list with one text block or one string,
+// "" for any other list, and a value that is not a list unchanged.
+func singleText(content string) string {
 	if !strings.HasPrefix(content, "[") {
 		return content
 	}
@@ -130,7 +132,7 @@ func onlyText(content string) string {
 		if block[0] == '{' {
 			t = member(block, "text")
 		}
-		if t == "" && text(member(block, "stdout")) == "" { // of a shell call
+		if t == "" && text(member(block, "stdout")) == "" { // output of a shell call
 			t = member(block, "stderr")
 		}
 		if n > 0 || t == "" {

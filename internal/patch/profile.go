@@ -8,26 +8,26 @@ import (
 	"streamer/internal/events"
 )
 
-// profile is another system's repair, with its rules and its texts. It may
-// leave a history that a provider refuses; the report says so.
+// profile is another system's repair with its rules and texts. Its output may break
+// rules of a provider. The report then lists them.
 type profile struct {
 	name   string
 	shapes []Shape
-	langs  []string // of its texts
-	// decide gives the calls that the system answers a content, and drops the
-	// results that it takes out.
+	langs  []string // languages of its texts
+	// decide sets the content of the calls that the system answers, and drops
+	// the results that it removes.
 	decide func(h *history)
-	// result writes the new result of a call as a message, which stands behind
-	// its turn and in front of the results that are there.
+	// result returns the new result of a call as a message. It goes behind the
+	// turn, before the existing results.
 	result func(h *history, c *call) string
 }
 
-// profiles is the list of them; one is one file.
+// profiles lists the profiles. Each system is one file.
 func profiles() []profile {
 	return []profile{deepagents(), deepagentsJS(), eino(), eino08(), sagents()}
 }
 
-// Profiles are the words of Options.Profile.
+// Profiles returns the valid values of Options.Profile.
 func Profiles() []string {
 	var names []string
 	for _, p := range profiles() {
@@ -36,6 +36,7 @@ func Profiles() []string {
 	return names
 }
 
+// profileOf returns the profile of that name.
 func profileOf(name string) (profile, bool) {
 	for _, p := range profiles() {
 		if p.name == name {
@@ -45,19 +46,19 @@ func profileOf(name string) (profile, bool) {
 	return profile{}, false
 }
 
-// formatFor gives the format in which a profile reads a history. One without
-// messages is of any.
-func (p profile) formatFor(f format, d *document) (format, error) {
+// formatFor returns the format in which a profile reads a history. A history
+// without messages has any format.
+func (p profile) formatFor(f historyFormat, d *document) (historyFormat, error) {
 	switch {
 	case slices.Contains(p.shapes, f.shape()):
 		return f, nil
 	case len(d.messages) == 0:
 		return formatOf(p.shapes[0], d)
 	}
-	return nil, fmt.Errorf("patch: profile %s: it repairs histories of %v, and this one is of %s", p.name, p.shapes, f.shape())
+	return nil, fmt.Errorf("patch: profile %s repairs histories of %v, and this one is of %s", p.name, p.shapes, f.shape())
 }
 
-// repair does what the system does.
+// repair writes the output as the system does.
 func (p profile) repair(h *history) {
 	p.decide(h)
 	t, r := 0, 0
@@ -65,7 +66,7 @@ func (p profile) repair(h *history) {
 		for r < len(h.results) && h.results[r].message < m {
 			r++
 		}
-		if h.role[m] == tool && h.results[r].fate == dropped {
+		if h.role[m] == tool && h.results[r].disposition == dropped {
 			continue
 		}
 		h.copy(m)
@@ -81,15 +82,15 @@ func (p profile) repair(h *history) {
 	}
 }
 
-// close answers a call.
-func (h *history) close(c *call, reason events.Text, content string) {
+// closeCall sets the content of a call's new result and reports it.
+func (h *history) closeCall(c *call, reason events.Text, content string) {
 	c.reason, c.content = string(reason), quote(content)
 	op := h.callOp("result_added", c)
 	op.Reason = c.reason
 	h.op(op)
 }
 
-// lastResults gives the index of the last message that answers an id.
+// lastResults returns for each id the index of the last message with a result.
 func (h *history) lastResults() map[string]int {
 	last := make(map[string]int, len(h.results))
 	for _, r := range h.results {
@@ -98,16 +99,16 @@ func (h *history) lastResults() map[string]int {
 	return last
 }
 
-// wasCancelled is the sentence that most systems share.
+// wasCancelled is the text that most systems use.
 const wasCancelled = "Tool call {name} with id {id} was cancelled - another message came in before it could be completed."
 
-// filled puts a name and an id into a sentence, the empty ones too.
-func filled(sentence, name, id string) string {
-	return strings.NewReplacer("{name}", name, "{id}", id).Replace(sentence)
+// fillAll replaces {name} and {id} in a text, even if the values are empty.
+func fillAll(template, name, id string) string {
+	return strings.NewReplacer("{name}", name, "{id}", id).Replace(template)
 }
 
-// langchainAnswer writes a tool message as systems do that know of no status,
-// in the form of the message it answers. The id is a JSON value, "" for none.
+// langchainAnswer returns a tool message without a status, in the form of the
+// message that it answers. id is raw JSON, "" for none.
 func langchainAnswer(h *history, c *call, name, id string) string {
 	fields := `"type":"tool","content":` + c.content + `,"name":` + quote(name)
 	if id != "" {

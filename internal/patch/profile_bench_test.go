@@ -8,9 +8,8 @@ import (
 	"streamer/internal/patch"
 )
 
-// BenchmarkProfiles repairs histories in which every result stands far behind
-// its call, or in one long run behind it: a system that searches forward needs
-// a time that grows with the square of the messages.
+// BenchmarkProfiles repairs histories in which every result is far behind its call.
+// A system that searches forward for each call needs quadratic time.
 func BenchmarkProfiles(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		for _, c := range []struct {
@@ -31,8 +30,8 @@ func BenchmarkProfiles(b *testing.B) {
 	}
 }
 
-// farApart is a history of n messages: a third are turns with one call, each
-// behind a person's message, and all results follow in a run.
+// farApart returns a history of n messages: turns with one call, each after a
+// user's message, then all results.
 func farApart(shape patch.Shape, n int) []byte {
 	var all []string
 	for i := range n / 3 {

@@ -7,13 +7,13 @@ import (
 	"streamer/internal/events"
 )
 
-// deepagentsJS is the middleware of deepagents for JavaScript, as of August
-// 2026: libs/deepagents/src/middleware/patch_tool_calls.ts in
+// deepagentsJS is the middleware of deepagents for JavaScript, as of August 2026:
+// libs/deepagents/src/middleware/patch_tool_calls.ts in
 // https://github.com/langchain-ai/deepagentsjs
 //
-// A result answers every call with its id that stands before it. A result whose
-// id no call has, anywhere, is taken out; and so is one with an empty id, though
-// it answers a call with an empty id.
+// A result answers every preceding call with its id. A result whose id no call has
+// is removed, and so is a result with an empty id, although it answers a call with
+// an empty id.
 func deepagentsJS() profile {
 	return profile{
 		name: "deepagents-js", shapes: []Shape{LangChain}, langs: []string{"en"},
@@ -24,6 +24,8 @@ func deepagentsJS() profile {
 	}
 }
 
+// decideDeepagentsJS answers the calls without a later result, and drops the
+// results without a call.
 func decideDeepagentsJS(h *history) {
 	last := make(map[string]int, len(h.results))
 	for i := range h.results {
@@ -37,19 +39,19 @@ func decideDeepagentsJS(h *history) {
 		}
 		called[c.id] = true
 		if at, ok := last[idJS(c.idText)]; !ok || at < c.message {
-			h.close(c, events.TextNewMessage, filled(wasCancelled, c.name, textJS(c.idText)))
+			h.closeCall(c, events.TextNewMessage, fillAll(wasCancelled, c.name, textJS(c.idText)))
 		}
 	}
 	for i := range h.results {
 		if r := &h.results[i]; r.id == "" || !called[r.id] {
-			r.fate = dropped
+			r.disposition = dropped
 			h.dropResult(r, "orphan_dropped", "")
 		}
 	}
 }
 
-// idJS gives a name to an id as it is written: JavaScript tells the empty text,
-// null and nothing apart.
+// idJS returns a map key for an id in raw JSON. JavaScript distinguishes the empty
+// string, null and undefined.
 func idJS(value string) string {
 	if strings.HasPrefix(value, `"`) {
 		return `"` + text(value)
@@ -57,6 +59,7 @@ func idJS(value string) string {
 	return value
 }
 
+// resultIDJS returns the map key of a result's id.
 func (h *history) resultIDJS(r *result) string {
 	if r.id != "" {
 		return `"` + r.id
@@ -64,7 +67,7 @@ func (h *history) resultIDJS(r *result) string {
 	return idJS(member(langchainBody(h.at(r.message)).fields, "tool_call_id"))
 }
 
-// textJS is what a JavaScript template makes of a JSON value.
+// textJS returns the text that a JavaScript template makes of a JSON value.
 func textJS(value string) string {
 	if value == "null" {
 		return value

@@ -10,9 +10,9 @@ import (
 	"streamer/internal/patch"
 )
 
-// TestProfilesRandom repairs random histories as other systems do, and compares
-// with their rules as they are told: by searching. What the report says of the
-// output is what the validator says.
+// TestProfilesRandom repairs random histories under the profiles and compares the
+// output with a direct implementation of the systems' rules. The report must list
+// what the validator finds.
 func TestProfilesRandom(t *testing.T) {
 	added, refused := map[string]int{}, map[string]int{}
 	for seed := range uint64(1200) {
@@ -50,14 +50,15 @@ func TestProfilesRandom(t *testing.T) {
 	}
 	t.Logf("calls answered: %v; left: %v", added, refused)
 	if len(added) != 6 || len(refused) < 7 {
-		t.Errorf("the histories met no more than answers of %v and left %v", added, refused)
+		t.Errorf("the histories only reached answers of %v and violations %v", added, refused)
 	}
 }
 
-// seenMessage is what a system looks at: calls of an assistant's message, or
-// results.
+// seenMessage has the ids of the calls and results that a system reads in a
+// message.
 type seenMessage struct{ calls, results []string }
 
+// seenBy returns what a system reads in a message.
 func seenBy(profile string, shape patch.Shape, m object) seenMessage {
 	var s seenMessage
 	for _, b := range objects(m["content"]) {
@@ -83,8 +84,8 @@ func seenBy(profile string, shape patch.Shape, m object) seenMessage {
 	return s
 }
 
-// searched gives the output: the index of a message that was there, the id of a
-// new one.
+// searched returns the expected output: the index of an existing message, or the id
+// of a new result.
 func searched(profile string, shape patch.Shape, messages []object) []any {
 	var all []seenMessage
 	for _, m := range messages {
@@ -105,10 +106,13 @@ func searched(profile string, shape patch.Shape, messages []object) []any {
 	return out
 }
 
+// isCalled reports whether a message has a call with the id.
 func isCalled(all []seenMessage, id string) bool {
 	return id != "" && slices.ContainsFunc(all, func(m seenMessage) bool { return slices.Contains(m.calls, id) })
 }
 
+// isAnswered reports whether the system finds a result for a call of the message at
+// that index.
 func isAnswered(profile string, all []seenMessage, at int, id string) bool {
 	from := all[at+1:]
 	if profile == "deepagents" {
@@ -125,7 +129,7 @@ func isAnswered(profile string, all []seenMessage, at int, id string) bool {
 	return false
 }
 
-// numbered gives each message its index.
+// numbered adds its index to each message.
 func numbered(t *testing.T, input []byte) []byte {
 	messages := messagesOf(t, input)
 	for i, m := range messages {
@@ -134,7 +138,7 @@ func numbered(t *testing.T, input []byte) []byte {
 	return []byte(asJSON(messages))
 }
 
-// newAndOld is what searched gives, of a history that was numbered.
+// newAndOld returns a repaired numbered history in the form of searched.
 func newAndOld(t *testing.T, profile string, shape patch.Shape, history []byte) []any {
 	var out []any
 	for _, m := range messagesOf(t, history) {

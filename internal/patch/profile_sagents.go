@@ -6,19 +6,20 @@ import "streamer/internal/events"
 // 2026: lib/sagents/middleware/patch_tool_calls.ex in
 // https://github.com/sagents-ai/sagents
 //
-// A result answers every call with its id that stands before it. Its messages
-// are read and written in LangChain's shape. A call without an id, for which
-// sagents raises an error, is left as it is.
+// A result answers every preceding call with its id. Messages are read and written
+// in LangChain's shape. A call without an id, for which sagents raises an error,
+// stays unchanged.
 func sagents() profile {
 	return profile{
 		name: "sagents", shapes: []Shape{LangChain}, langs: []string{"en"},
 		decide: decideSagents,
 		result: func(h *history, c *call) string {
-			return langchainAnswer(h, c, c.name, c.newIDText())
+			return langchainAnswer(h, c, c.name, c.finalIDText())
 		},
 	}
 }
 
+// decideSagents answers the calls without a later result.
 func decideSagents(h *history) {
 	last := h.lastResults()
 	for i := range h.calls {
@@ -27,7 +28,7 @@ func decideSagents(h *history) {
 			continue
 		}
 		if at, ok := last[c.id]; !ok || at < c.message {
-			h.close(c, events.TextNewMessage, filled(wasCancelled, c.name, c.id))
+			h.closeCall(c, events.TextNewMessage, fillAll(wasCancelled, c.name, c.id))
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 const cancelled = "was cancelled - another message came in before it could be completed."
 
-// The messages of the tests, in short.
+// The functions below return messages for the tests.
 func lcAI(calls ...string) string {
 	return `{"type":"ai","content":"","tool_calls":[` + strings.Join(calls, ",") + `]}`
 }
@@ -30,16 +30,14 @@ func lcCancelled(id, name string) string {
 
 const lcHuman = `{"type":"human","content":"hm"}`
 
-// profileCase is a peculiarity of another system, as a history and what
-// becomes of it.
+// profileCase is a history and its repair by another system.
 type profileCase struct {
 	name     string
 	profile  string
 	in, want []string
 }
 
-// TestProfiles: every documented peculiarity of the systems that a profile
-// stands for, right or wrong.
+// TestProfiles checks every documented behaviour of the systems, correct or not.
 func TestProfiles(t *testing.T) {
 	for _, c := range slices.Concat(deepagentsCases(), deepagentsJSCases(), sagentsCases()) {
 		t.Run(c.profile+"/"+c.name, func(t *testing.T) { checkProfile(t, patch.LangChain, c, patch.Options{}) })
@@ -52,8 +50,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// checkProfile repairs a history and compares; the messages that were there
-// keep their bytes, and one that needs nothing is returned as it came.
+// checkProfile repairs a history and compares. Existing messages must keep their
+// bytes, and a history that needs no repair must be returned as it is.
 func checkProfile(t *testing.T, shape patch.Shape, c profileCase, o patch.Options) {
 	t.Helper()
 	o.Profile = c.profile
@@ -97,7 +95,7 @@ func deepagentsCases() []profileCase {
 		{"empty", p, nil, nil},
 		{"nothing to do", p, []string{lcHuman, one, lcTool("1"), lcHuman}, []string{lcHuman, one, lcTool("1"), lcHuman}},
 		{"calls, then invalid ones", p, []string{both}, []string{both, lcCancelled("b", "y"), malformed("a", "x")}},
-		{"in front of the results there are", p, []string{two, lcTool("1")}, []string{two, lcCancelled("2", "y"), lcTool("1")}},
+		{"before the existing results", p, []string{two, lcTool("1")}, []string{two, lcCancelled("2", "y"), lcTool("1")}},
 		{"a result before its call counts", p, []string{lcTool("1"), one, lcHuman}, []string{lcTool("1"), one, lcHuman}},
 		{"a late result counts and stays", p, []string{one, lcHuman, lcTool("1")}, []string{one, lcHuman, lcTool("1")}},
 		{"a reused id is masked", p, []string{one, lcTool("1"), lcHuman, one, lcHuman}, []string{one, lcTool("1"), lcHuman, one, lcHuman}},
@@ -123,14 +121,14 @@ func deepagentsJSCases() []profileCase {
 	return []profileCase{
 		{"empty", p, nil, nil},
 		{"nothing to do", p, []string{lcHuman, one, lcTool("1")}, []string{lcHuman, one, lcTool("1")}},
-		{"in front of the results there are", p, []string{two, lcTool("2"), lcHuman}, []string{two, lcCancelled("1", "x"), lcTool("2"), lcHuman}},
-		{"orphans go, anywhere", p, []string{lcTool("8"), lcHuman, lcTool("9"), one, lcTool("7"), lcTool("1")}, []string{lcHuman, one, lcTool("1")}},
-		{"a result before its call is no orphan and no answer", p, []string{lcTool("1"), one, lcHuman}, []string{lcTool("1"), one, lcCancelled("1", "x"), lcHuman}},
+		{"before the existing results", p, []string{two, lcTool("2"), lcHuman}, []string{two, lcCancelled("1", "x"), lcTool("2"), lcHuman}},
+		{"orphans are removed anywhere", p, []string{lcTool("8"), lcHuman, lcTool("9"), one, lcTool("7"), lcTool("1")}, []string{lcHuman, one, lcTool("1")}},
+		{"a result before its call is neither an orphan nor an answer", p, []string{lcTool("1"), one, lcHuman}, []string{lcTool("1"), one, lcCancelled("1", "x"), lcHuman}},
 		{"a late result counts and stays", p, []string{one, lcHuman, lcTool("1")}, []string{one, lcHuman, lcTool("1")}},
 		{"the first of a reused id is masked", p, []string{one, lcHuman, one, lcTool("1")}, []string{one, lcHuman, one, lcTool("1")}},
-		{"the second is not", p, []string{one, lcTool("1"), one, lcHuman}, []string{one, lcTool("1"), one, lcCancelled("1", "x"), lcHuman}},
-		{"invalid calls are not looked at, and their results are orphans", p, []string{invalid, lcTool("a"), lcHuman}, []string{invalid, lcHuman}},
-		{"the result of an empty id goes, its call stays open", p, []string{lcAI(lcCall("", "x")), lcTool("")}, []string{lcAI(lcCall("", "x"))}},
+		{"the second of a reused id is not", p, []string{one, lcTool("1"), one, lcHuman}, []string{one, lcTool("1"), one, lcCancelled("1", "x"), lcHuman}},
+		{"invalid calls are ignored and their results are orphans", p, []string{invalid, lcTool("a"), lcHuman}, []string{invalid, lcHuman}},
+		{"the result of an empty id is removed, its call stays open", p, []string{lcAI(lcCall("", "x")), lcTool("")}, []string{lcAI(lcCall("", "x"))}},
 		{"an empty id is answered with one", p, []string{lcAI(lcCall("", "x"))}, []string{lcAI(lcCall("", "x")), lcCancelled("", "x")}},
 		{"no id is undefined", p, []string{none, lcTool("")}, []string{none, `{"type":"tool","content":"Tool call x with id undefined ` + cancelled + `","name":"x"}`}},
 		{"null is null", p, []string{null}, []string{null, `{"type":"tool","content":"Tool call x with id null ` + cancelled + `","name":"x","tool_call_id":null}`}},
@@ -147,13 +145,13 @@ func sagentsCases() []profileCase {
 	return []profileCase{
 		{"empty", p, nil, nil},
 		{"nothing to do", p, []string{lcHuman, one, lcTool("1")}, []string{lcHuman, one, lcTool("1")}},
-		{"in front of the results there are", p, []string{two, lcTool("1")}, []string{two, lcCancelled("2", "y"), lcTool("1")}},
+		{"before the existing results", p, []string{two, lcTool("1")}, []string{two, lcCancelled("2", "y"), lcTool("1")}},
 		{"orphans and duplicates stay", p, []string{lcTool("9"), one, lcTool("1"), lcTool("1")}, []string{lcTool("9"), one, lcTool("1"), lcTool("1")}},
-		{"a result before its call is no answer", p, []string{lcTool("1"), one}, []string{lcTool("1"), one, lcCancelled("1", "x")}},
+		{"a result before its call is not an answer", p, []string{lcTool("1"), one}, []string{lcTool("1"), one, lcCancelled("1", "x")}},
 		{"a late result counts and stays", p, []string{one, lcHuman, lcTool("1")}, []string{one, lcHuman, lcTool("1")}},
 		{"the second of a reused id", p, []string{one, lcTool("1"), one}, []string{one, lcTool("1"), one, lcCancelled("1", "x")}},
 		{"no id", p, []string{lcAI(lcCall("", "x")), lcHuman}, []string{lcAI(lcCall("", "x")), lcHuman}},
-		{"invalid calls are not looked at", p, []string{invalid, lcHuman}, []string{invalid, lcHuman}},
+		{"invalid calls are ignored", p, []string{invalid, lcHuman}, []string{invalid, lcHuman}},
 	}
 }
 
@@ -184,16 +182,16 @@ func einoCases() []profileCase {
 	return []profileCase{
 		{"empty", "eino", nil, nil},
 		{"nothing to do", "eino", []string{user, two, einoTool("2"), einoTool("1")}, []string{user, two, einoTool("2"), einoTool("1")}},
-		{"in front of the results there are", "eino", []string{two, einoTool("1"), user}, []string{two, now("2", "y"), einoTool("1"), user}},
-		{"a late result is no answer and stays", "eino", []string{one, user, einoTool("1")}, []string{one, now("1", "x"), user, einoTool("1")}},
-		{"a result behind another one's is one", "eino", []string{two, einoTool("9"), einoTool("1"), user, einoTool("2")}, []string{two, now("2", "y"), einoTool("9"), einoTool("1"), user, einoTool("2")}},
-		{"a result before its call is no answer", "eino", []string{einoTool("1"), one}, []string{einoTool("1"), one, now("1", "x")}},
-		{"reused ids are their own", "eino", []string{one, user, one, einoTool("1"), one}, []string{one, now("1", "x"), user, one, einoTool("1"), one, now("1", "x")}},
+		{"before the existing results", "eino", []string{two, einoTool("1"), user}, []string{two, now("2", "y"), einoTool("1"), user}},
+		{"a late result is not an answer and stays", "eino", []string{one, user, einoTool("1")}, []string{one, now("1", "x"), user, einoTool("1")}},
+		{"a result after another call's result is an answer", "eino", []string{two, einoTool("9"), einoTool("1"), user, einoTool("2")}, []string{two, now("2", "y"), einoTool("9"), einoTool("1"), user, einoTool("2")}},
+		{"a result before its call is not an answer", "eino", []string{einoTool("1"), one}, []string{einoTool("1"), one, now("1", "x")}},
+		{"each use of a reused id is separate", "eino", []string{one, user, one, einoTool("1"), one}, []string{one, now("1", "x"), user, one, einoTool("1"), one, now("1", "x")}},
 		{"an empty name stays", "eino", []string{einoTurn(einoCall("1", ""))}, []string{einoTurn(einoCall("1", "")), nameless}},
-		{"an empty id too", "eino", []string{einoTurn(einoCall("", "x"))}, []string{einoTurn(einoCall("", "x")), noID}},
+		{"an empty id stays", "eino", []string{einoTurn(einoCall("", "x"))}, []string{einoTurn(einoCall("", "x")), noID}},
 		{"its own messages have a tool_name", "eino", []string{own}, []string{own, strings.Replace(now("1", "x"), `"name"`, `"tool_name"`, 1)}},
 		{"a late result counts", "eino-0.8", []string{one, user, einoTool("1")}, []string{one, user, einoTool("1")}},
-		{"a result before its call is no answer", "eino-0.8", []string{einoTool("1"), one, user}, []string{einoTool("1"), one, then("1", "x"), user}},
+		{"a result before its call is not an answer", "eino-0.8", []string{einoTool("1"), one, user}, []string{einoTool("1"), one, then("1", "x"), user}},
 		{"the first of a reused id is masked", "eino-0.8", []string{one, user, one, einoTool("1"), one}, []string{one, user, one, einoTool("1"), one, then("1", "x")}},
 	}
 }
@@ -213,20 +211,21 @@ func agenticCases() []profileCase {
 	}
 	withText := strings.Replace(real("1", "2"), `[{`, `[null,{"type":"text","text":"hm"},{`, 1)
 	return []profileCase{
-		{"agentic: a message for each", "eino", []string{turn, user}, []string{turn, canceled("1", "x"), canceled("2", "y"), user}},
-		{"agentic: in front of the results there are", "eino", []string{turn, real("1"), user}, []string{turn, canceled("2", "y"), real("1"), user}},
+		{"agentic: one message per result", "eino", []string{turn, user}, []string{turn, canceled("1", "x"), canceled("2", "y"), user}},
+		{"agentic: before the existing results", "eino", []string{turn, real("1"), user}, []string{turn, canceled("2", "y"), real("1"), user}},
 		{"agentic: results in several messages", "eino", []string{turn, real("1"), real("2")}, []string{turn, real("1"), real("2")}},
-		{"agentic: beside text and nothing", "eino", []string{turn, withText}, []string{turn, withText}},
+		{"agentic: beside text and null", "eino", []string{turn, withText}, []string{turn, withText}},
 		{"agentic: not behind a message without results", "eino", []string{turn, real("1"), user, real("2")}, []string{turn, canceled("2", "y"), real("1"), user, real("2")}},
 	}
 }
 
-// TestProfileLanguage: eino speaks Chinese, the others refuse to.
+// TestProfileLanguage checks that eino has Chinese texts, and that the others
+// refuse Chinese.
 func TestProfileLanguage(t *testing.T) {
 	turn := einoTurn(einoCall("1", "x"))
-	said := `{"role":"tool","content":"工具调用 x（ID 为 1）已被取消——在其完成之前收到了另一条消息。","tool_call_id":"1","name":"x"}`
+	answer := `{"role":"tool","content":"工具调用 x（ID 为 1）已被取消——在其完成之前收到了另一条消息。","tool_call_id":"1","name":"x"}`
 	for _, p := range []string{"eino", "eino-0.8"} {
-		checkProfile(t, patch.OpenAI, profileCase{p, p, []string{turn}, []string{turn, said}}, patch.Options{Lang: "zh"})
+		checkProfile(t, patch.OpenAI, profileCase{p, p, []string{turn}, []string{turn, answer}}, patch.Options{Lang: "zh"})
 	}
 	for _, p := range []string{"deepagents", "deepagents-js", "sagents"} {
 		err := patch.Options{Profile: p, Lang: "zh"}.Check()
@@ -239,7 +238,8 @@ func TestProfileLanguage(t *testing.T) {
 	}
 }
 
-// TestProfileOptions: what has no effect beside a profile is refused by name.
+// TestProfileOptions checks that options without effect beside a profile are
+// refused by name.
 func TestProfileOptions(t *testing.T) {
 	yes := true
 	o := patch.Options{
@@ -257,7 +257,7 @@ func TestProfileOptions(t *testing.T) {
 	}
 }
 
-// TestProfileShapes: a profile refuses the histories it does not know.
+// TestProfileShapes checks that a profile refuses histories of other shapes.
 func TestProfileShapes(t *testing.T) {
 	langchain, openai := "["+lcHuman+"]", "["+einoTurn(einoCall("1", "x"))+"]"
 	for _, c := range []struct {
@@ -266,10 +266,10 @@ func TestProfileShapes(t *testing.T) {
 		history string
 		want    string
 	}{
-		{"deepagents", "", openai, "patch: profile deepagents: it repairs histories of [langchain], and this one is of openai"},
-		{"sagents", patch.Responses, `[{"type":"message"}]`, "patch: profile sagents: it repairs histories of [langchain], and this one is of responses"},
-		{"eino", "", langchain, "patch: profile eino: it repairs histories of [openai anthropic], and this one is of langchain"},
-		{"eino-0.8", patch.Anthropic, `[{"role":"user"}]`, "patch: profile eino-0.8: it repairs histories of [openai], and this one is of anthropic"},
+		{"deepagents", "", openai, "patch: profile deepagents repairs histories of [langchain], and this one is of openai"},
+		{"sagents", patch.Responses, `[{"type":"message"}]`, "patch: profile sagents repairs histories of [langchain], and this one is of responses"},
+		{"eino", "", langchain, "patch: profile eino repairs histories of [openai anthropic], and this one is of langchain"},
+		{"eino-0.8", patch.Anthropic, `[{"role":"user"}]`, "patch: profile eino-0.8 repairs histories of [openai], and this one is of anthropic"},
 		{"deepagents-js", "", "[]", ""},
 		{"eino", "", openai, ""},
 	} {
@@ -280,7 +280,7 @@ func TestProfileShapes(t *testing.T) {
 	}
 }
 
-// TestProfileOps: the report says what was done, and the script does it.
+// TestProfileOps checks the report and the steps of a repair under a profile.
 func TestProfileOps(t *testing.T) {
 	in := "[" + strings.Join([]string{lcTool("9"), lcHuman, lcAI(lcCall("1", "x"), lcCall("2", "y")), lcTool("1")}, ",") + "]"
 	r := repair(t, patch.LangChain, []byte(in), patch.Options{Profile: "deepagents-js", Dropped: true})
@@ -301,7 +301,7 @@ func TestProfileOps(t *testing.T) {
 	}
 }
 
-// TestProfileCorpus: the tests of the systems themselves.
+// TestProfileCorpus checks the systems' own test cases.
 func TestProfileCorpus(t *testing.T) {
 	names := map[any]string{"deepagents-py": "deepagents", "deepagents-js": "deepagents-js", "eino-0.9": "eino", "sagents": "sagents"}
 	seen := map[string]int{}
@@ -322,12 +322,12 @@ func TestProfileCorpus(t *testing.T) {
 		})
 	}
 	if len(seen) != 4 {
-		t.Errorf("the corpus has cases of %v only", seen)
+		t.Errorf("the corpus only has cases of %v", seen)
 	}
 }
 
-// TestProfileLeft: what a system leaves that a provider refuses is in the
-// report, at its place in the input.
+// TestProfileLeft checks that the report lists, with its place in the input, what a
+// system leaves and a provider refuses.
 func TestProfileLeft(t *testing.T) {
 	user, one := `{"role":"user","content":"hm"}`, einoTurn(einoCall("1", "x"))
 	for _, c := range []struct {

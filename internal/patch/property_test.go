@@ -16,13 +16,13 @@ import (
 	"streamer/internal/patch"
 )
 
-// TestProperties repairs random histories, with everything that was ever seen
-// to go wrong in one, in all shapes and under many options: the output is
-// valid, a fixpoint and prefix-stable, no real result is lost, a valid input
-// is left as it is, and the script leads to the same output. STREAMER_REPAIR
-// asks for more of them, STREAMER_SEED for the one that failed.
+// TestProperties repairs random histories with all known faults, in all shapes and
+// under many options. The output is valid, a fixpoint and prefix-stable, no real
+// result is lost, a valid input stays unchanged, and the steps lead to the same
+// output. STREAMER_REPAIR sets the number of histories, STREAMER_SEED repeats a
+// single one.
 func TestProperties(t *testing.T) {
-	n, seed := asked(t, 800)
+	n, seed := sampleSize(t, 800)
 	met := map[string]int{}
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed+uint64(i), 0))
@@ -35,14 +35,14 @@ func TestProperties(t *testing.T) {
 		s = shrink(s, func(less []event) bool { return failed(shape, less, o, nil) != "" })
 		t.Fatalf("STREAMER_SEED=%d options %s\ninput %s\n%s", seed+uint64(i), asJSON(o), render(shape, s), failed(shape, s, o, nil))
 	}
-	t.Logf("%d histories met %d things: %v", n, len(met), met)
+	t.Logf("%d histories, %d kinds of changes: %v", n, len(met), met)
 	if n >= 1000 && (len(met) < 17 || met["patched false"] < n/20) {
-		t.Errorf("%d histories met too little: %v", n, met)
+		t.Errorf("%d histories have too few kinds of changes: %v", n, met)
 	}
 }
 
-// asked gives how many histories to try, and the seed of the first.
-func asked(t *testing.T, n int) (int, uint64) {
+// sampleSize returns the number of histories and the seed of the first one.
+func sampleSize(t *testing.T, n int) (int, uint64) {
 	if s := os.Getenv("STREAMER_REPAIR"); s != "" {
 		var err error
 		if n, err = strconv.Atoi(s); err != nil {
@@ -59,7 +59,7 @@ func asked(t *testing.T, n int) (int, uint64) {
 	return n, uint64(time.Now().UnixNano())
 }
 
-// shrink takes out of a scenario what it fails without.
+// shrink removes the parts of a scenario that are not needed to make it fail.
 func shrink(s []event, fails func([]event) bool) []event {
 	for i := 0; i < len(s); {
 		if less := slices.Delete(slices.Clone(s), i, i+1); fails(less) {
@@ -79,14 +79,14 @@ func shrink(s []event, fails func([]event) bool) []event {
 	return s
 }
 
-// failed says what is wrong with the repair of a scenario, "" for nothing.
-func failed(shape patch.Shape, s []event, o patch.Options, met map[string]int) (said string) {
+// failed returns what is wrong with the repair of a scenario, "" if nothing is.
+func failed(shape patch.Shape, s []event, o patch.Options, met map[string]int) (failure string) {
 	p := &probe{}
 	defer func() {
 		if err := recover(); err != nil && err != any(p) {
 			p.Errorf("panic: %v", err)
 		}
-		said = p.said
+		failure = p.failure
 	}()
 	input := render(shape, s)
 	r := repair(p, shape, input, o)
@@ -104,22 +104,22 @@ func failed(shape patch.Shape, s []event, o patch.Options, met map[string]int) (
 	messages := messagesOf(p, input)
 	broken := append(validate(shape, o.Provider, messages), validateFor(shape, o, messages)...)
 	if len(broken) == 0 && r.Report.Patched && !unsettled(shape, messages, o) {
-		p.Errorf("there is nothing wrong with it, and yet %v makes\n%s", kinds(r.Report), r.History)
+		p.Errorf("the input is valid, but %v changes it to\n%s", kinds(r.Report), r.History)
 	}
 	return
 }
 
-// probe is a test that notes its first failure.
+// probe records the first failure of a check.
 type probe struct {
 	testing.TB
-	said string
+	failure string
 }
 
 func (p *probe) Helper() {}
 
 func (p *probe) Errorf(format string, args ...any) {
-	if p.said == "" {
-		p.said = fmt.Sprintf(format, args...)
+	if p.failure == "" {
+		p.failure = fmt.Sprintf(format, args...)
 	}
 }
 
@@ -130,10 +130,9 @@ func (p *probe) Fatalf(format string, args ...any) {
 
 func (p *probe) Fatal(args ...any) { p.Fatalf("%s", fmt.Sprint(args...)) }
 
-// unsettled tells whether a repair changes a history that breaks no rule: in
-// Responses an output has to stand behind its call, but is put behind it
-// before anything else is said, and in order where that is asked for; and calls
-// that are invalid are converted.
+// unsettled reports whether a repair may change a valid history. In Responses,
+// outputs move directly behind their calls, and into the order of the calls if
+// requested. Invalid calls may be converted.
 func unsettled(shape patch.Shape, messages []object, o patch.Options) bool {
 	if shape == patch.Responses && o.Order == "call" {
 		return true
@@ -160,7 +159,7 @@ func unsettled(shape patch.Shape, messages []object, o patch.Options) bool {
 	return false
 }
 
-// checkOutputs: the other outputs say the same as the full one.
+// checkOutputs checks that the other outputs agree with the full one.
 func checkOutputs(t testing.TB, shape patch.Shape, input []byte, o patch.Options, full patch.Repaired) {
 	t.Helper()
 	o.Output = "check"
@@ -173,7 +172,7 @@ func checkOutputs(t testing.TB, shape patch.Shape, input []byte, o patch.Options
 	got := apply(t, input, ops.Script)
 	want := canonical(t, full.History)
 	if !slices.Equal(got, want) {
-		t.Errorf("the script %s gives\n%s\nand not\n%s", asJSON(ops.Script), got, want)
+		t.Errorf("the script %s returns\n%s\nwant\n%s", asJSON(ops.Script), got, want)
 	}
 	before, first := canonical(t, input), -1
 	for i := range max(len(before), len(want)) {
@@ -183,14 +182,14 @@ func checkOutputs(t testing.TB, shape patch.Shape, input []byte, o patch.Options
 		}
 	}
 	if first < full.Report.FirstChange && first >= 0 || full.Report.FirstChange < 0 && first >= 0 {
-		t.Errorf("first change at %d, and not at %d:\n%s\n%s", first, full.Report.FirstChange, before, want)
+		t.Errorf("first change at %d, want %d:\n%s\n%s", full.Report.FirstChange, first, before, want)
 	}
 	if full.Report.In != len(before) || full.Report.Out != len(want) {
-		t.Errorf("%d messages in and %d out, and not %d and %d", len(before), len(want), full.Report.In, full.Report.Out)
+		t.Errorf("%d messages in and %d out, want %d and %d", full.Report.In, full.Report.Out, len(before), len(want))
 	}
 }
 
-// apply does what a script says.
+// apply returns the messages after the steps of a script.
 func apply(t testing.TB, input []byte, script []patch.Edit) []string {
 	t.Helper()
 	messages := canonical(t, input)
@@ -208,7 +207,7 @@ func apply(t testing.TB, input []byte, script []patch.Edit) []string {
 	return out
 }
 
-// checkKept: what a tool said is in the output once, or in the report.
+// checkKept checks that every real result is in the output once, or in the report.
 func checkKept(t testing.TB, s []event, r patch.Repaired) {
 	t.Helper()
 	var dropped []byte
@@ -219,9 +218,9 @@ func checkKept(t testing.TB, s []event, r patch.Repaired) {
 		if e.kind != "result" || e.fake {
 			continue
 		}
-		mark := []byte(e.text)
-		if n, gone := bytes.Count(r.History, mark), bytes.Count(dropped, mark); n+gone != 1 {
-			t.Errorf("the result %s is %d times in the output and %d times in what was dropped\n%s\n%s", e.text, n, gone, r.History, asJSON(r.Report.Ops))
+		text := []byte(e.text)
+		if n, gone := bytes.Count(r.History, text), bytes.Count(dropped, text); n+gone != 1 {
+			t.Errorf("the result %s is %d times in the output and %d times in the dropped content\n%s\n%s", e.text, n, gone, r.History, asJSON(r.Report.Ops))
 		}
 	}
 }
@@ -234,7 +233,7 @@ func asJSON(v any) string {
 	return string(text)
 }
 
-// someOptions are options that make sense for a shape.
+// someOptions returns random options for a shape.
 func someOptions(r *rand.Rand, shape patch.Shape) patch.Options {
 	o := patch.Options{Dropped: true}
 	for _, set := range []func(){
@@ -257,7 +256,7 @@ func someOptions(r *rand.Rand, shape patch.Shape) patch.Options {
 	return o
 }
 
-// providersOf are the providers that take a shape.
+// providersOf has the providers that accept a shape.
 var providersOf = map[patch.Shape][]string{
 	patch.OpenAI:    {"generic", "openai", "openai-chat40", "gemini", "mistral", "deepseek"},
 	patch.LangChain: {"generic", "openai", "openai-chat40", "gemini", "mistral", "anthropic", "bedrock"},
@@ -267,23 +266,23 @@ var providersOf = map[patch.Shape][]string{
 
 func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
 
-// event is something that happens in a conversation, in no shape.
+// event is one event of a conversation, independent of the shape.
 type event struct {
 	kind   string // user, system, turn, result
-	text   string // what is said, or what a result says
+	text   string // text of a message or a result
 	signed bool   // a turn with reasoning that has a signature
-	server string // a tool that the provider runs in the turn: done, open, unknown, and its id
+	server string // a server tool of the turn: done, open or unknown, then its id
 	calls  []toolCall
 	id     string // of a result
 	name   string
-	sort   string // of a call or a result in Responses, "" for function
-	fake   bool   // a result that says that there is none
-	joined bool   // part of the message before, where a shape has that
+	kindOf string // Responses: type of a call or of the call of a result, "" for function
+	fake   bool   // a placeholder result
+	joined bool   // part of the previous message, if the shape allows it
 }
 
 type toolCall struct {
-	id, name, args, sort string
-	views                int // which of LangChain's further places show it too
+	id, name, args, kindOf string
+	views                  int // further LangChain views that have it
 }
 
 // writer makes up a conversation.
@@ -291,7 +290,7 @@ type writer struct {
 	*rand.Rand
 	shape  patch.Shape
 	events []event
-	later  []event // results that are still to come
+	later  []event // results that come later
 	made   int
 }
 
@@ -326,10 +325,10 @@ func someScenario(r *rand.Rand, shape patch.Shape) []event {
 }
 
 func (w *writer) say() {
-	w.events = append(w.events, event{kind: pick(w.Rand, "user", "user", "user", "system"), text: w.next("said"), joined: w.one(3)})
+	w.events = append(w.events, event{kind: pick(w.Rand, "user", "user", "user", "system"), text: w.next("text"), joined: w.one(3)})
 }
 
-// late brings some of the results that were kept back.
+// late adds some of the later results.
 func (w *writer) late() {
 	var still []event
 	for _, e := range w.later {
@@ -342,7 +341,7 @@ func (w *writer) late() {
 	w.later = still
 }
 
-// turn is one of the assistant, and what becomes of its calls.
+// turn adds a turn of the assistant and the results of its calls.
 func (w *writer) turn() {
 	e := event{kind: "turn", signed: w.one(5), joined: w.one(2)}
 	if w.one(2) {
@@ -357,11 +356,11 @@ func (w *writer) turn() {
 			c.args = pick(w.Rand, `{"p":`, "", "null", `"text"`)
 		}
 		if w.one(5) {
-			c.sort = pick(w.Rand, "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call")
+			c.kindOf = pick(w.Rand, "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call")
 		}
 		e.calls = append(e.calls, c)
 	}
-	if len(e.calls) > 0 && w.one(12) { // in front of its call
+	if len(e.calls) > 0 && w.one(12) { // a result before its call
 		w.events = append(w.events, w.result(e.calls[0]))
 	}
 	w.events = append(w.events, e)
@@ -403,12 +402,12 @@ func (w *writer) answer(c toolCall) {
 }
 
 func (w *writer) result(c toolCall) event {
-	e := event{kind: "result", id: c.id, name: c.name, text: w.next("real"), sort: c.sort, joined: w.one(2)}
+	e := event{kind: "result", id: c.id, name: c.name, text: w.next("real"), kindOf: c.kindOf, joined: w.one(2)}
 	if w.one(3) {
 		e.name = ""
 	}
 	if w.one(12) {
-		e.sort = pick(w.Rand, "", "custom_tool_call", "apply_patch_call")
+		e.kindOf = pick(w.Rand, "", "custom_tool_call", "apply_patch_call")
 	}
 	return e
 }

@@ -1,17 +1,17 @@
 package patch
 
-// provider is what a provider asks for besides the rules of its shape.
+// provider has the rules of a provider that go beyond those of the shape.
 type provider struct {
 	name                 string
-	order, args, invalid string // the defaults of the options of these names, "" for theirs
-	merge                bool   // of Options.MergeRoles
+	order, args, invalid string // provider's defaults for the options of these names, "" for the general ones
+	merge                bool   // default of Options.MergeRoles
 	id                   func(id string) string
-	unique               bool // ids are unique in the history
-	adjacent             bool // Responses: outputs directly behind their calls
+	unique               bool // ids must be unique in the whole history
+	adjacent             bool // Responses: outputs must be next to their calls
 }
 
-// providers is the list of them; the first is one nothing is known of. Where
-// their rules were found is in docs/repair.md.
+// providers lists the providers. The first has no rules of its own. docs/repair.md
+// names the sources of the rules.
 func providers() []provider {
 	return []provider{
 		{name: "generic"},
@@ -25,7 +25,7 @@ func providers() []provider {
 	}
 }
 
-// Providers are the words of Options.Provider.
+// Providers returns the valid values of Options.Provider.
 func Providers() []string {
 	var names []string
 	for _, p := range providers() {
@@ -34,6 +34,7 @@ func Providers() []string {
 	return names
 }
 
+// providerOf returns the provider of that name, or the first one.
 func providerOf(name string) provider {
 	for _, p := range providers() {
 		if p.name == name {

@@ -7,18 +7,18 @@ import (
 	"strconv"
 )
 
-// renameCalls gives an id to calls that have none, tells calls of one turn
-// apart that share one, and does what the provider wants of ids. Only calls in
-// front of a call, and those of its turn, have a say in its id.
+// renameCalls sets an id for calls without one, makes the ids of one turn
+// different, and applies the provider's rules for ids. The id of a call depends
+// only on preceding calls and on those of its turn.
 func (h *history) renameCalls() {
-	if h.o.Names == "fix" {
+	if h.opts.Names == "fix" {
 		for c := range h.calls {
-			if call := &h.calls[c]; call.name == "" && h.format.named(call) {
-				call.name2 = "unknown"
+			if call := &h.calls[c]; call.name == "" && h.format.hasName(call) {
+				call.changedName = "unknown"
 			}
 		}
 	}
-	ids := renaming{h: h, turn: len(h.turns), given: map[string]bool{}, inTurn: map[string]int{}, used: map[string]int{}}
+	ids := renamer{h: h, turn: len(h.turns), taken: map[string]bool{}, inTurn: map[string]int{}, used: map[string]int{}}
 	r := 0
 	for c := range h.calls {
 		for ; r < len(h.results) && h.results[r].message < h.calls[c].message; r++ {
@@ -33,101 +33,104 @@ func (h *history) renameCalls() {
 	}
 }
 
-// renaming is the state of a walk over all calls.
-type renaming struct {
-	h      *history
-	turn   int
-	given  map[string]bool // the ids that calls got: of this turn or, where they are unique, of all
-	own    map[string]bool // the ids that the turn's calls came with, once one is to be avoided
-	inTurn map[string]int  // how often the turn has used an id
-	used   map[string]int  // how often any has, where ids are unique
+// renamer is the state of renameCalls.
+type renamer struct {
+	h       *history
+	turn    int
+	taken   map[string]bool // ids in use: of this turn, or of all turns if ids must be unique
+	turnIDs map[string]bool // original ids of the turn's calls, nil until needed
+	inTurn  map[string]int  // number of uses of an id in the turn
+	used    map[string]int  // number of uses of an id in all turns, if ids must be unique
 }
 
-func (n *renaming) rename(call *call) {
+// rename sets the id of a call.
+func (n *renamer) rename(call *call) {
 	if n.turn != call.turn {
-		n.begin(call.turn)
+		n.startTurn(call.turn)
 	}
 	id := call.id
 	if id == "" {
 		id = fmt.Sprintf("call_fix_%d_%d", call.turn, call.at)
 	}
 	now := id
-	if stays := call.id != "" && (call.inside || call.held); !stays { // else its result has the old one
-		now = n.unlike(id)
+	if keeps := call.id != "" && (call.answeredInside || call.pending); !keeps { // otherwise its result has the old id
+		now = n.uniqueID(id)
 	}
-	n.give(id, now)
+	n.record(id, now)
 	if now == call.id && call.idText != "" {
 		return
 	}
-	call.id2 = now
+	call.changedID = now
 	op := n.h.callOp("id_changed", call)
 	op.From, op.To = text(call.idText), now
 	n.h.op(op)
 }
 
-// adopt gives an orphan the id that it shares with the call made for it.
-func (n *renaming) adopt(res *result) {
-	if res.call >= 0 || n.h.o.Orphans != "adopt" {
+// adopt sets the id of an orphan and of the call that is made for it.
+func (n *renamer) adopt(res *result) {
+	if res.call >= 0 || n.h.opts.Orphans != "adopt" {
 		return
 	}
 	id := res.id
 	if id == "" {
 		id = "call_fix_orphan_" + strconv.Itoa(res.message) + "_" + strconv.Itoa(res.block)
 	}
-	if turn := -1 - res.message; n.turn != turn { // those of one message share a turn
-		n.begin(turn)
+	if turn := -1 - res.message; n.turn != turn { // orphans of one message share a turn
+		n.startTurn(turn)
 	}
-	res.id2 = n.unlike(id)
-	n.give(id, res.id2)
+	res.changedID = n.uniqueID(id)
+	n.record(id, res.changedID)
 }
 
-// begin begins a turn; one that is made for orphans is below 0.
-func (n *renaming) begin(turn int) {
-	n.turn, n.own = turn, nil
+// startTurn begins a turn. Turns made for orphans have negative numbers.
+func (n *renamer) startTurn(turn int) {
+	n.turn, n.turnIDs = turn, nil
 	clear(n.inTurn)
 	if !n.h.provider.unique {
-		clear(n.given)
+		clear(n.taken)
 	}
 }
 
-// give notes what a call with the id is called now.
-func (n *renaming) give(id, now string) {
+// record notes the final id of a call with the given id.
+func (n *renamer) record(id, now string) {
 	n.inTurn[id]++
-	n.given[now] = true
+	n.taken[now] = true
 	if n.h.provider.unique {
 		n.used[id]++
 	}
 }
 
-// unlike gives the id or, where it is taken, a variant of it.
-func (n *renaming) unlike(id string) string {
+// uniqueID returns the id in the provider's form, or a variant if another call has
+// it.
+func (n *renamer) uniqueID(id string) string {
 	for k := 1 + max(n.inTurn[id], n.used[id]); ; k++ {
-		if now := n.h.provider.variant(id, k); !n.taken(id, now) {
+		if now := n.h.provider.variant(id, k); !n.isTaken(id, now) {
 			return now
 		}
 	}
 }
 
-// taken tells whether another call has the id that one of id is to get.
-func (n *renaming) taken(id, now string) bool {
-	if n.given[now] {
+// isTaken reports whether another call has the id now, a variant of id.
+func (n *renamer) isTaken(id, now string) bool {
+	if n.taken[now] {
 		return true
 	}
 	if now == id {
 		return false
 	}
-	if n.own == nil {
-		n.own = map[string]bool{}
+	if n.turnIDs == nil {
+		n.turnIDs = map[string]bool{}
 		if n.turn >= 0 {
 			for _, c := range n.h.calls[n.h.turns[n.turn].from:n.h.turns[n.turn].to] {
-				n.own[c.id] = true
+				n.turnIDs[c.id] = true
 			}
 		}
 	}
-	return n.own[now]
+	return n.turnIDs[now]
 }
 
-// variant is the id by the provider's rule, and for n above 1 another one.
+// variant returns the id in the provider's form. For n above 1 it returns the nth
+// variant.
 func (p provider) variant(id string, n int) string {
 	if n > 1 && p.name == "mistral" {
 		return mistralID(id + "#" + strconv.Itoa(n))
@@ -141,7 +144,7 @@ func (p provider) variant(id string, n int) string {
 	return p.id(id)
 }
 
-// hash names content that was dropped.
+// hash returns a short hash that identifies dropped content in the report.
 func hash(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return hex.EncodeToString(sum[:8])

@@ -7,7 +7,7 @@ import (
 	"streamer/internal/patch"
 )
 
-// render writes a scenario as a history of a shape.
+// render returns a scenario as a history of a shape.
 func render(shape patch.Shape, s []event) []byte {
 	messages := []string{}
 	add := func(m object) { messages = append(messages, asJSON(m)) }
@@ -93,7 +93,7 @@ func langChainTurn(e event) object {
 	return m
 }
 
-// parsed is the value of JSON text, and the text where it is none.
+// parsed returns the value of JSON text, or the text itself if it is not JSON.
 func parsed(text string) any {
 	var v any
 	if json.Unmarshal([]byte(text), &v) != nil {
@@ -102,8 +102,8 @@ func parsed(text string) any {
 	return v
 }
 
-// asResponses gives the items of an event; what a kind's call and output look
-// like is in https://platform.openai.com/docs/api-reference/responses.
+// asResponses returns the items of an event, as described in
+// https://platform.openai.com/docs/api-reference/responses.
 func asResponses(e event) []object {
 	switch e.kind {
 	case "result":
@@ -125,8 +125,8 @@ func asResponses(e event) []object {
 }
 
 func responsesItem(c toolCall) object {
-	m := object{"type": c.sort, "call_id": c.id, "status": "completed"}
-	switch c.sort {
+	m := object{"type": c.kindOf, "call_id": c.id, "status": "completed"}
+	switch c.kindOf {
 	case "custom_tool_call":
 		m["name"], m["input"] = c.name, c.args
 	case "local_shell_call", "shell_call", "computer_call":
@@ -140,8 +140,8 @@ func responsesItem(c toolCall) object {
 }
 
 func responsesOutput(e event) object {
-	m := object{"type": e.sort + "_output", "call_id": e.id, "output": e.text}
-	switch e.sort {
+	m := object{"type": e.kindOf + "_output", "call_id": e.id, "output": e.text}
+	switch e.kindOf {
 	case "", "local_shell_call":
 		m["type"] = "function_call_output"
 	case "shell_call":
@@ -154,7 +154,7 @@ func responsesOutput(e event) object {
 	return m
 }
 
-// asAnthropic joins events to messages, as they say.
+// asAnthropic returns messages with the events, joined as the events specify.
 func asAnthropic(s []event) []object {
 	var messages []object
 	for _, e := range s {

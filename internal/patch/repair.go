@@ -2,50 +2,55 @@ package patch
 
 import "encoding/json"
 
-// Repaired is what a repair gives.
+// Repaired is the result of Repair.
 type Repaired struct {
-	// History is the repaired history, in the form in which it came (a list,
-	// a list in an object, or one message a line); the input itself where
-	// nothing had to change. It is nil for the outputs ops and check.
+	// History is the repaired history in the form of the input (a list, a list
+	// in an object, or one message per line). It is the input itself if nothing
+	// changed, and nil for the outputs ops and check.
 	History []byte
-	// Script leads from the input to the output, for the output ops.
+	// Script has the steps from the input to the output, for the output ops.
 	Script []Edit
 	Report Report
-	// Wanted are the real results in the log, by Outcome.At, that the repair
-	// needs and has not got. Once they are put into Options.Log, the same
-	// repair gives the answer; this one has empty results in their place.
+	// Wanted lists, as Outcome.At, the real results that the repair needs and
+	// that Options.Log refers to without their content. This repair has empty
+	// results in their place. The caller adds the content to Options.Log and
+	// repairs again.
 	Wanted []uint64
 }
 
-// Edit is one step of an edit script; a step has one of the three. Applied to
-// the list of messages of the input, the steps give that of the output.
+// Edit is one step of an edit script and has one of the three fields. Applied in
+// order to the messages of the input, the steps produce those of the output.
 type Edit struct {
-	Copy    *[2]int         `json:"copy,omitempty"`    // the messages from the first index to before the second
+	Copy    *[2]int         `json:"copy,omitempty"`    // the input's messages from the first index up to the second, exclusive
 	Insert  json.RawMessage `json:"insert,omitempty"`  // a new message
-	Replace *Replacement    `json:"replace,omitempty"` // a message that takes the place of one
+	Replace *Replacement    `json:"replace,omitempty"` // a changed message
 }
 
-// Replacement is a changed message and the index of the one it came from.
+// Replacement is a changed message and the index of the input's message that it
+// replaces.
 type Replacement struct {
 	Message int             `json:"message"`
 	With    json.RawMessage `json:"with"`
 }
 
-// Repair gives the history with every call answered, in the right place and
-// once. The input is a JSON list of messages, an object with such a list as
-// "messages" or "input", or one message a line; it is never modified. The shape
-// is found out where it is "" or Auto. It refuses, with the place, what is no
-// history, what could be of several shapes, and what is beyond the limits
-// (ErrLimit).
+// Repair returns the history with exactly one result for each call, in the place
+// that the shape requires.
 //
-// The same input gives the same output everywhere; repairing the output
-// changes nothing, unless a profile has another system's rules.
+// The input is a JSON list of messages, an object with such a list as "messages" or
+// "input", or one message per line. It is never modified. If shape is "" or Auto,
+// the shape is detected.
+//
+// Repair returns an error that names the place if the input is not a history, if it
+// may have several shapes, or if it exceeds a limit (ErrLimit).
+//
+// The same input always returns the same output. Repairing the output again changes
+// nothing, unless a profile selects another system's rules.
 func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	if err := o.Check(); err != nil {
 		return Repaired{}, err
 	}
 	o = o.orDefaults()
-	d, err := parse(alias(history), o.Limits)
+	d, err := parse(unsafeString(history), o.Limits)
 	if err != nil {
 		return Repaired{}, err
 	}
@@ -53,9 +58,9 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	if err != nil {
 		return Repaired{}, err
 	}
-	theirs, profiled := profileOf(o.Profile)
+	p, profiled := profileOf(o.Profile)
 	if profiled {
-		if f, err = theirs.formatFor(f, &d); err != nil {
+		if f, err = p.formatFor(f, &d); err != nil {
 			return Repaired{}, err
 		}
 	}
@@ -64,9 +69,9 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 		return Repaired{}, err
 	}
 	if profiled {
-		theirs.repair(h)
+		p.repair(h)
 		r := h.finish(history)
-		r.Report.ViolationsLeft, err = h.left()
+		r.Report.ViolationsLeft, err = h.remainingViolations()
 		r.Report.Sendable = len(r.Report.ViolationsLeft) == 0
 		return r, err
 	}

@@ -1,42 +1,47 @@
 package patch
 
-// responsesFormat is a list of input items of OpenAI's Responses:
+import "strings"
+
+// responsesFormat is a list of input items of OpenAI's Responses API. A turn is an
+// unbroken run of items by the model.
 // https://platform.openai.com/docs/api-reference/responses/create
-// A turn is an unbroken run of items by the model.
-type responsesFormat struct{}
+type responsesFormat struct{ commonFormat }
 
 func (responsesFormat) shape() Shape { return Responses }
 
-// answersTo gives the type of the item that answers a call of a type.
+// answersTo returns the type of the item that answers a call of a type, "" if the
+// type is not a call.
 func answersTo(kind string) string {
 	switch kind {
 	case "function_call", "custom_tool_call", "shell_call", "apply_patch_call", "computer_call", "tool_search_call":
 		return kind + "_output"
 	case "local_shell_call":
-		return "function_call_output" // what this kind is answered with in practice
+		return "function_call_output" // the type that clients use in practice
 	}
 	return ""
 }
 
-// modelItems are the items by the model besides calls, messages and reasoning.
+// modelItems are the types of the model's items other than calls, messages and
+// reasoning.
 const modelItems = "program program_output web_search_call file_search_call code_interpreter_call image_generation_call " +
 	"mcp_call mcp_list_tools mcp_approval_request compaction"
 
-// resultItems are the items that answer calls.
+// resultItems are the types of the items that answer calls.
 const resultItems = "function_call_output custom_tool_call_output local_shell_call_output shell_call_output " +
 	"apply_patch_call_output computer_call_output tool_search_output tool_search_call_output"
 
-func (responsesFormat) claims(l look) bool {
-	if l.kind == "message" {
-		return !l.anthropic
+func (responsesFormat) claims(t traits) bool {
+	if t.kind == "message" {
+		return !t.anthropic
 	}
-	return answersTo(l.kind) != "" || oneOf(l.kind, modelItems) || oneOf(l.kind, resultItems) ||
-		oneOf(l.kind, "reasoning item_reference mcp_approval_response") || l.callID
+	return answersTo(t.kind) != "" || oneOf(t.kind, modelItems) || oneOf(t.kind, resultItems) ||
+		oneOf(t.kind, "reasoning item_reference mcp_approval_response") || t.callID
 }
 
-// fits tells whether a result is of a call's kind, or can be made so: results
-// of functions and of custom tools have the same fields.
-func (responsesFormat) fits(c *call, r *result) bool {
+// canAnswer reports whether a result has the kind that the call requires, or a kind
+// that can be changed to it: results of functions and custom tools have the same
+// fields.
+func (responsesFormat) canAnswer(c *call, r *result) bool {
 	if r.kind == answersTo(c.kind) {
 		return true
 	}
@@ -51,25 +56,23 @@ func (responsesFormat) fits(c *call, r *result) bool {
 	return false
 }
 
-func (responsesFormat) named(c *call) bool {
+func (responsesFormat) hasName(c *call) bool {
 	return c.kind == "function_call" || c.kind == "custom_tool_call"
 }
-
-func (responsesFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
 func (f responsesFormat) read(h *history, m int) {
 	item := responsesItem(h.at(m))
 	switch {
-	case item.execution == "server": // a call of the provider's own, or its output
-		f.extend(h, m)
+	case item.execution == "server": // a call that the provider ran itself, or its output
+		f.extendTurn(h, m)
 	case oneOf(item.kind, resultItems):
 		h.role[m] = tool
 		h.addResult(m, result{id: item.id(), kind: item.kind, content: item.output})
 	case answersTo(item.kind) != "":
-		f.extend(h, m)
+		f.extendTurn(h, m)
 		h.addCall(m, item.call())
 	case item.role == "assistant", item.kind == "reasoning", oneOf(item.kind, modelItems):
-		f.extend(h, m)
+		f.extendTurn(h, m)
 	case item.kind == "item_reference":
 		h.continues = true
 	case item.role == "user":
@@ -77,9 +80,9 @@ func (f responsesFormat) read(h *history, m int) {
 	}
 }
 
-// extend makes item m part of a turn: of that in front of it, if nothing
-// stands between.
-func (responsesFormat) extend(h *history, m int) {
+// extendTurn adds item m to the turn before it, or begins a turn if another item is
+// in between.
+func (responsesFormat) extendTurn(h *history, m int) {
 	if m > 0 && h.role[m-1] == assistant {
 		h.role[m] = assistant
 		h.turns[len(h.turns)-1].last = m
@@ -88,13 +91,14 @@ func (responsesFormat) extend(h *history, m int) {
 	h.addTurn(m)
 }
 
-// responsesFields are the fields of an item, as they are written.
+// responsesFields has the fields of an item as raw JSON.
 type responsesFields struct {
 	kind, role, execution, name string
 	callID, itemID              string
-	args, output, caller, any   string
+	args, output, caller, input string
 }
 
+// responsesItem reads an item.
 func responsesItem(raw string) responsesFields {
 	var f responsesFields
 	for name, v := range members(raw) {
@@ -116,7 +120,7 @@ func responsesItem(raw string) responsesFields {
 		case "caller":
 			f.caller = v
 		case "input", "action", "operation":
-			f.any = v
+			f.input = v
 		case "id":
 			f.itemID = v
 		}
@@ -124,8 +128,8 @@ func responsesItem(raw string) responsesFields {
 	return f
 }
 
-// id is what an item and its answer share. A local_shell_call_output has it as
-// its own id, and some clients write calls so.
+// id returns the id that an item and its answer share. A local_shell_call_output
+// has it in its own id, and some clients write calls in this way.
 func (f responsesFields) id() string {
 	if f.callID == "" {
 		return text(f.itemID)
@@ -133,11 +137,220 @@ func (f responsesFields) id() string {
 	return text(f.callID)
 }
 
+// call returns the call of an item.
 func (f responsesFields) call() call {
-	c := call{id: f.id(), idText: f.callID, name: f.name, kind: f.kind, args: f.any, also: f.caller, hosted: f.kind == "computer_call"}
+	c := call{id: f.id(), idText: f.callID, name: f.name, kind: f.kind, args: f.input, repeated: f.caller, needsScreenshot: f.kind == "computer_call"}
 	if f.kind == "function_call" {
 		c.args = f.args
-		c.judge()
+		c.checkArgs()
 	}
 	return c
+}
+
+func (f responsesFormat) render(h *history) { h.renderMessages(f) }
+
+func (f responsesFormat) putTurn(h *history, t int) {
+	w := responsesWriter{h: h, f: f, t: t}
+	w.turn()
+}
+
+func (f responsesFormat) synthetic(_ *history, c *call) string { return f.message(c) }
+
+// responsesWriter writes one turn.
+type responsesWriter struct {
+	h *history
+	f responsesFormat
+	t int
+
+	searched      bool         // loneReasoning is set
+	loneReasoning map[int]bool // reasoning items whose call was dropped
+}
+
+// turn writes the items of a turn with their results. The results follow the whole
+// turn if all of them are there or the turn is in flight. Otherwise they follow
+// each group of calls.
+func (w *responsesWriter) turn() {
+	h, turn := w.h, &w.h.turns[w.t]
+	behind := func(r *result) bool { return r.message > turn.last && r.message < turn.resultsEnd }
+	inFlight := h.inFlight && w.t == len(h.turns)-1
+	if !h.provider.adjacent && (inFlight || w.allResultsFollow(behind)) {
+		w.items(turn.first, turn.last+1)
+		h.putResults(w.f, turn.from, turn.to, behind)
+		return
+	}
+	from, c := turn.first, turn.from
+	for c < turn.to {
+		next := c + 1
+		for next < turn.to && w.sameGroup(h.calls[next-1].message, h.calls[next].message) {
+			next++
+		}
+		to := h.calls[next-1].message + 1
+		w.items(from, to)
+		last := to == turn.last+1
+		h.putResults(w.f, c, next, func(r *result) bool { return behind(r) && (last || !h.provider.adjacent) })
+		from, c = to, next
+	}
+	w.items(from, turn.last+1)
+}
+
+// allResultsFollow reports whether every call has its result directly behind the
+// turn.
+func (w *responsesWriter) allResultsFollow(behind func(*result) bool) bool {
+	h, turn := w.h, &w.h.turns[w.t]
+	for c := turn.from; c < turn.to; c++ {
+		call := &h.calls[c]
+		if call.dropped != "" || call.leftOpen {
+			continue
+		}
+		if call.answer < 0 || !behind(&h.results[call.answer]) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameGroup reports whether only reasoning is between two calls. A result there
+// would separate the reasoning from its call.
+func (w *responsesWriter) sameGroup(from, to int) bool {
+	for m := from + 1; m < to; m++ {
+		if text(member(w.h.at(m), "type")) != "reasoning" {
+			return false
+		}
+	}
+	return true
+}
+
+// items writes the items from one message up to another, exclusive.
+func (w *responsesWriter) items(from, to int) {
+	h := w.h
+	for m := from; m < to; m++ {
+		calls := h.callsOf(&h.turns[w.t], m)
+		switch {
+		case len(calls) > 0 && calls[0].dropped != "":
+		case len(calls) > 0 && calls[0].changed():
+			h.put(m, calls[0].rewritten(h.at(m), "call_id", "name", "arguments"))
+		case w.isLoneReasoning(m):
+			h.op(Op{Op: "reasoning_dropped", Turn: w.t, Message: m, Call: -1, ID: text(member(h.at(m), "id")), Hash: hash(h.at(m))})
+		default:
+			h.copy(m)
+		}
+	}
+}
+
+// isLoneReasoning reports whether an item is reasoning whose call was dropped: only
+// reasoning and dropped calls are between it and the end of the turn.
+func (w *responsesWriter) isLoneReasoning(m int) bool {
+	if !w.searched {
+		w.searched, w.loneReasoning = true, w.findLoneReasoning()
+	}
+	return w.loneReasoning[m]
+}
+
+// findLoneReasoning returns the reasoning items of the turn whose call was dropped.
+func (w *responsesWriter) findLoneReasoning() map[int]bool {
+	h, turn := w.h, &w.h.turns[w.t]
+	var lone map[int]bool
+	lost := false
+	for m := turn.last; m >= turn.first; m-- {
+		calls := h.callsOf(turn, m)
+		switch {
+		case len(calls) > 0 && calls[0].dropped != "":
+			lost = true
+		case text(member(h.at(m), "type")) != "reasoning":
+			return lone
+		case lost:
+			if lone == nil {
+				lone = map[int]bool{}
+			}
+			lone[m] = true
+		}
+	}
+	return lone
+}
+
+// result returns a result with the id and the kind of its call.
+func (responsesFormat) result(h *history, r *result) string {
+	raw := h.at(r.message)
+	c := &h.calls[r.call]
+	if c.finalID() != r.id {
+		field := "call_id"
+		if member(raw, field) == "" && member(raw, "id") != "" {
+			field = "id"
+		}
+		raw = setMember(raw, field, quote(c.finalID()))
+	}
+	if oneOf(r.kind, "function_call_output custom_tool_call_output") && oneOf(c.kind, "function_call custom_tool_call") && r.kind != answersTo(c.kind) {
+		raw = setMember(raw, "type", quote(answersTo(c.kind)))
+		op := h.resultOp("result_retyped", r)
+		op.From, op.To = r.kind, answersTo(c.kind)
+		h.op(op)
+	}
+	return raw
+}
+
+func (responsesFormat) userText(_ *history, _ int, content string) string {
+	if strings.HasPrefix(content, "[") {
+		content = editElements(content, func(_ int, b string) (string, bool) {
+			if text(member(b, "type")) == "text" {
+				return setMember(b, "type", `"input_text"`), true
+			}
+			return b, true
+		})
+	}
+	return `{"type":"message","role":"user","content":` + content + `}`
+}
+
+func (responsesFormat) adopt(h *history, r *result) (turn, result string) {
+	id := quote(r.changedID)
+	output := setMember(setMember(h.at(r.message), "call_id", id), "type", `"function_call_output"`)
+	if content := contentOf(r.content); content != r.content {
+		output = setMember(output, "output", content) // the output of another kind of call
+	}
+	return `{"type":"function_call","call_id":` + id + `,"name":"unknown","arguments":"{}"}`, output
+}
+
+// message returns the item that answers the kind of call. A computer_call accepts
+// only a screenshot, so the API refuses the text that it gets here.
+// https://platform.openai.com/docs/api-reference/responses/create
+func (responsesFormat) message(c *call) string {
+	id, rest := c.finalIDText(), ""
+	switch {
+	case c.parent != "":
+		rest = `,"caller":{"type":"program","caller_id":` + quote(c.parent) + `}`
+	case c.repeated != "":
+		rest = `,"caller":` + c.repeated
+	}
+	output := func(kind, output string) string {
+		return `{"type":"` + kind + `","call_id":` + id + `,"output":` + output + rest + `}`
+	}
+	switch strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool") {
+	case "custom":
+		return output("custom_tool_call_output", c.content)
+	case "shell":
+		return output("shell_call_output", shell(c))
+	case "apply_patch":
+		status := "failed"
+		if c.real() && !c.isError {
+			status = "completed"
+		}
+		rest = `,"status":"` + status + `"` + rest
+		return output("apply_patch_call_output", c.content)
+	case "tool_search":
+		return `{"type":"tool_search_output","call_id":` + id + `,"execution":"client","status":"completed","tools":[]}`
+	case "mcp_approval_request":
+		return `{"type":"mcp_approval_response","approval_request_id":` + id + `,"approve":false,"reason":` + c.content + `}`
+	}
+	return output("function_call_output", c.content)
+}
+
+// shell returns the output of a shell call: what a command wrote, or the reason why
+// there is no result.
+func shell(c *call) string {
+	switch {
+	case strings.HasPrefix(c.content, "["):
+		return c.content
+	case c.real():
+		return `[{"stdout":` + c.content + `,"stderr":"","outcome":{"type":"exit","exit_code":0}}]`
+	}
+	return `[{"stdout":"","stderr":` + c.content + `,"outcome":{"type":"timeout"}}]`
 }

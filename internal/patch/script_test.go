@@ -13,18 +13,18 @@ import (
 	"streamer/internal/patch"
 )
 
-var update = flag.Bool("update", false, "write what the repairs give into the scripts")
+var update = flag.Bool("update", false, "write the results of the repairs into the scripts")
 
-// TestScripts runs each testdata/repair/*.txt. A file is about one rule, and
-// has cases with a line of equals signs between them:
+// TestScripts runs each testdata/repair/*.txt. A file is about one rule and has
+// cases separated by a line of equals signs:
 //
-//	# what the case says
+//	# description of the case
 //	SHAPE [raw] OPTIONS
-//	the messages of the input, one a line; with raw the input as it is
+//	the messages of the input, one per line; with raw, the input itself
 //	---
-//	the messages of the output, or the steps of the script, or the error
+//	the messages of the output, the steps of the script, or the error
 //	---
-//	the ops of the report, one a line, and what the report says besides
+//	the ops of the report, one per line, then the rest of the report
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/repair/*.txt")
 	if err != nil || len(files) == 0 {
@@ -52,27 +52,27 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// runScript gives a case with what it should say behind its input.
+// runScript returns the case with the actual output and report.
 func runScript(t *testing.T, script string) string {
 	t.Helper()
-	head, body, told := "", script, false
-	for !told {
+	head, body, found := "", script, false
+	for !found {
 		line, rest, ok := strings.Cut(body, "\n")
 		if !ok {
 			t.Fatalf("no options in\n%s", script)
 		}
-		head, body, told = head+line+"\n", rest, !strings.HasPrefix(line, "#")
+		head, body, found = head+line+"\n", rest, !strings.HasPrefix(line, "#")
 	}
 	text, _, _ := strings.Cut("\n"+body, "\n---\n")
 	text = strings.TrimPrefix(text, "\n")
-	said := head + text + "\n---\n"
+	out := head + text + "\n---\n"
 
 	lines := strings.Split(strings.TrimSpace(head), "\n")
 	shape, options, _ := strings.Cut(lines[len(lines)-1], " ")
 	options, raw := strings.CutPrefix(options, "raw ")
 	o, err := patch.ParseOptions([]byte(options))
 	if err != nil {
-		return said + err.Error() + "\n---\n"
+		return out + err.Error() + "\n---\n"
 	}
 	input := []byte("[" + strings.ReplaceAll(text, "\n", ",\n") + "]")
 	if raw {
@@ -80,39 +80,39 @@ func runScript(t *testing.T, script string) string {
 	}
 	r, err := patch.Repair(patch.Shape(shape), input, o)
 	if err != nil {
-		return said + err.Error() + "\n---\n"
+		return out + err.Error() + "\n---\n"
 	}
 	checkScript(t, patch.Shape(shape), input, o, r)
 	switch {
 	case o.Output == "ops":
 		for _, step := range r.Script {
-			said += asText(t, step) + "\n"
+			out += asText(t, step) + "\n"
 		}
 	case raw && o.Output != "check":
-		said += string(r.History) + "\n"
+		out += string(r.History) + "\n"
 	case o.Output != "check":
 		for _, m := range rawMessages(t, r.History) {
-			said += string(m) + "\n"
+			out += string(m) + "\n"
 		}
 	}
-	return said + "---\n" + describe(t, r.Report)
+	return out + "---\n" + describe(t, r.Report)
 }
 
-// checkScript: what is repaired is not repaired again, and a script does what
-// it is about.
+// checkScript checks that the output is a fixpoint and that the script leads to the
+// full output.
 func checkScript(t *testing.T, shape patch.Shape, input []byte, o patch.Options, r patch.Repaired) {
 	t.Helper()
 	if o.Output == "ops" {
 		full := o
 		full.Output = ""
 		if got, want := apply(t, input, r.Script), canonical(t, repair(t, shape, input, full).History); !same(got, want) {
-			t.Errorf("the script %s gives\n%s\nand not\n%s", asJSON(r.Script), got, want)
+			t.Errorf("the script %s returns\n%s\nwant\n%s", asJSON(r.Script), got, want)
 		}
 	}
 	if r.History != nil {
 		again := repair(t, shape, r.History, o)
 		if !bytes.Equal(again.History, r.History) {
-			t.Errorf("%s\nis repaired once more, to\n%s", r.History, again.History)
+			t.Errorf("the second repair of\n%s\nreturns\n%s", r.History, again.History)
 		}
 	}
 }
@@ -125,8 +125,8 @@ func rawMessages(t *testing.T, history []byte) []json.RawMessage {
 	return messages
 }
 
-// describe writes a report: an op a line, with what it says, and then what is
-// not as it is where all is well.
+// describe returns a report as text: one op per line, then the fields that differ
+// from those of a sendable history.
 func describe(t *testing.T, r patch.Report) string {
 	var b strings.Builder
 	for _, op := range r.Ops {
@@ -153,7 +153,7 @@ func describe(t *testing.T, r patch.Report) string {
 	return b.String() + "\n"
 }
 
-// asText is JSON without escapes for HTML.
+// asText returns JSON without HTML escapes.
 func asText(t *testing.T, v any) string {
 	t.Helper()
 	var b bytes.Buffer

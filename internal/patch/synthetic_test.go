@@ -8,7 +8,7 @@ import (
 	"streamer/internal/events"
 )
 
-// TestSynthetic: the message of each shape, byte for byte.
+// TestSynthetic checks the message of each shape byte for byte.
 func TestSynthetic(t *testing.T) {
 	const hostile = "a\"b\\<&>\n\u2028{id}"
 	for _, c := range []struct {
@@ -23,7 +23,7 @@ func TestSynthetic(t *testing.T) {
 		{"Anthropic", Anthropic, Call{ID: "toolu_1", Name: "search"}, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"It <timed> out.","is_error":true}]}`},
 		{"a hostile id", OpenAI, Call{ID: hostile, Name: hostile}, `{"role":"tool","tool_call_id":"a\"b\\<&>\n\u2028{id}","content":"It <timed> out."}`},
 		{"a hostile name", LangChain, Call{ID: "c", Name: hostile}, `{"type":"tool","content":"It <timed> out.","tool_call_id":"c","name":"a\"b\\<&>\n\u2028{id}","status":"error","additional_kwargs":{"synthetic_tool_result":"timeout"}}`},
-		{"an id that is no UTF-8", Anthropic, Call{ID: "\xff"}, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"\ufffd","content":"It <timed> out.","is_error":true}]}`},
+		{"an id that is not UTF-8", Anthropic, Call{ID: "\xff"}, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"\ufffd","content":"It <timed> out.","is_error":true}]}`},
 	} {
 		got, err := Synthetic(c.shape, c.call, events.TextTimeout, "It <timed> out.")
 		if err != nil || string(got) != c.want {
@@ -32,8 +32,8 @@ func TestSynthetic(t *testing.T) {
 	}
 }
 
-// TestSyntheticShapes: every shape takes every call, as one JSON value on one
-// line that has the id and the text.
+// TestSyntheticShapes checks that each shape writes each call as one line of JSON
+// with the id and the text.
 func TestSyntheticShapes(t *testing.T) {
 	for _, shape := range Shapes() {
 		for _, call := range []Call{{ID: "id-1", Name: "f"}, {ID: "id-1"}, {ID: "id-1", Name: "f", Kind: "custom"}, {ID: "id-1", Name: "\"\n\x00", Kind: "function"}} {
@@ -45,6 +45,6 @@ func TestSyntheticShapes(t *testing.T) {
 		}
 	}
 	if got, err := Synthetic("yaml", Call{}, events.TextArgs, ""); err == nil || !strings.Contains(err.Error(), `"yaml"`) || !strings.Contains(err.Error(), "anthropic") {
-		t.Errorf("an unknown shape: %s, error %v, want one that names the known ones", got, err)
+		t.Errorf("an unknown shape: %s, error %v, want one that lists the known shapes", got, err)
 	}
 }

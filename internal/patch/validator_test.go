@@ -1,25 +1,23 @@
 package patch_test
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 
 	"streamer/internal/patch"
 )
 
-// The validator says what a provider would refuse in a history. It is written
-// apart from the repair, shares nothing with it, and is plain and slow: what
-// both get wrong in the same way is what this cannot find.
+// The validator finds what a provider would refuse in a history. It shares no
+// code with the repair and is simple and slow. It cannot find an error that both
+// have in common.
 
-// violation is a broken rule and the index of the message that breaks it: for
-// a call without a result the first message that should have been one, in
-// Responses the call itself.
+// violation is a broken rule and the index of the message that breaks it. For a
+// call without a result this is the first message that should be a result; in
+// Responses it is the call itself.
 type violation struct {
 	Message int
 	Rule    string
@@ -29,9 +27,8 @@ func (v violation) String() string { return fmt.Sprintf("%d:%s", v.Message, v.Ru
 
 type object = map[string]any
 
-// validate gives the rules that the messages break, in order: those of the
-// shape, and of the provider only what it says about the form of ids and about
-// adjacency.
+// validate returns the rules that the messages break, in order: those of the shape,
+// and those of the provider about the form of ids and about adjacency.
 func validate(shape patch.Shape, provider string, messages []object) []violation {
 	v := validator{provider: provider}
 	switch shape {
@@ -59,13 +56,13 @@ func (v *validator) breaks(message int, rule string) {
 	v.found = append(v.found, violation{message, rule})
 }
 
-// seenCall is a call as any shape shows it.
+// seenCall is a call in any shape.
 type seenCall struct {
 	id, name string
 	input    any
 }
 
-// idForms are the ids that providers take.
+// idForms has the valid ids of providers.
 var idForms = map[string]*regexp.Regexp{
 	"anthropic": regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
 	"bedrock":   regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
@@ -96,8 +93,8 @@ func (v *validator) calls(at int, calls []seenCall) {
 	}
 }
 
-// chat: the results of an assistant message are the tool messages directly
-// behind it, one for each call.
+// chat checks that the results of an assistant's message directly follow it, one
+// for each call.
 func (v *validator) chat(shape patch.Shape, messages []object) {
 	open, closed := map[string]int{}, map[string]bool{}
 	end := func(at int) {
@@ -135,8 +132,8 @@ func (v *validator) chat(shape patch.Shape, messages []object) {
 	end(len(messages))
 }
 
-// chatKind gives the role of a chat message, and the message out of the forms
-// in which LangChain writes it.
+// chatKind returns the role of a chat message and its fields, for all of
+// LangChain's forms.
 func chatKind(shape patch.Shape, m object) (string, object) {
 	if shape == patch.OpenAI {
 		return str(m["role"]), m
@@ -158,9 +155,8 @@ func chatKind(shape patch.Shape, m object) (string, object) {
 	return kind, m
 }
 
-// chatCalls gives the calls of an assistant message. LangChain shows one in
-// several places: those in the blocks of the content or in the provider's raw
-// form count where no other place has their id.
+// chatCalls returns the calls of an assistant's message. In LangChain, calls in
+// content blocks or in the provider's raw form count if no other view has their id.
 func chatCalls(shape patch.Shape, m object) []seenCall {
 	var calls []seenCall
 	if shape == patch.OpenAI {
@@ -203,8 +199,8 @@ func openAICall(c object) seenCall {
 	return seenCall{str(c["id"]), str(c["name"]), nil}
 }
 
-// anthropic: the results of an assistant message are the first blocks of the
-// user's message directly behind it.
+// anthropic checks that the results of an assistant's message are the first blocks
+// of the user's message that directly follows it.
 func (v *validator) anthropic(messages []object) {
 	var open []seenCall
 	for i, m := range append(messages, nil) {
@@ -228,9 +224,9 @@ func (v *validator) anthropic(messages []object) {
 	}
 }
 
-// blocksOfUser checks the message behind calls, or behind none.
+// blocksOfUser checks the message after a turn, whose calls may be empty.
 func (v *validator) blocksOfUser(at int, m object, calls []seenCall) {
-	given := map[string]bool{}
+	answered := map[string]bool{}
 	other, late := false, false
 	if m["role"] == "user" {
 		for _, b := range objects(m["content"]) {
@@ -241,27 +237,27 @@ func (v *validator) blocksOfUser(at int, m object, calls []seenCall) {
 			late = late || other
 			id := str(b["tool_use_id"])
 			switch known := slices.ContainsFunc(calls, func(c seenCall) bool { return c.id == id }); {
-			case given[id]:
+			case answered[id]:
 				v.breaks(at, "duplicate_result")
 			case !known:
 				v.breaks(at, "orphan_result")
 			}
-			given[id] = true
+			answered[id] = true
 		}
 	}
 	if late {
 		v.breaks(at, "result_not_first")
 	}
 	for _, c := range calls {
-		if !given[c.id] {
+		if !answered[c.id] {
 			v.breaks(at, "unanswered_call")
 		}
 	}
 }
 
-// serverToolsDone tells whether every tool that the provider runs has its
-// result, in its own message or in the next one of the model. It may still run
-// while nothing but results of the client's tools stands behind it.
+// serverToolsDone reports whether every server tool has its result, in its own
+// message or in the model's next one. A tool may still run while only results of
+// client tools follow.
 func serverToolsDone(m object, rest []object) bool {
 	blocks := objects(m["content"])
 	next := slices.IndexFunc(rest, func(m object) bool { return m["role"] == "assistant" })
@@ -292,7 +288,7 @@ func onlyResults(m object) bool {
 	return len(blocks) > 0 && m["role"] == "user"
 }
 
-// outputOf gives the kind of output that a Responses call takes.
+// outputOf has the type of output for each type of Responses call.
 var outputOf = map[string]string{
 	"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output",
 	"shell_call": "shell_call_output", "apply_patch_call": "apply_patch_call_output",
@@ -300,7 +296,7 @@ var outputOf = map[string]string{
 	"local_shell_call": "local_shell_call_output", "mcp_approval_request": "mcp_approval_response",
 }
 
-// responses: an output stands anywhere behind its call.
+// responses checks that an output follows its call, at any distance.
 func (v *validator) responses(items []object) {
 	open, closed := map[string]int{}, map[string]string{}
 	for i, m := range items {
@@ -328,7 +324,7 @@ func (v *validator) responsesCall(at int, m object, open map[string]int, closed 
 	}
 	name := str(m["name"])
 	if kind != "function_call" && kind != "custom_tool_call" {
-		name = "-" // its kind is its name
+		name = "-" // these types have no name
 	}
 	v.calls(at, []seenCall{{id: id, name: name}})
 	if before, ok := open[id]; ok {
@@ -370,7 +366,8 @@ func isOutput(kind string) bool {
 	return false
 }
 
-// adjacent: from the call to its output there are only calls and outputs.
+// adjacent reports whether only calls, outputs and reasoning are between a call and
+// its output.
 func adjacent(items []object) bool {
 	for _, m := range items {
 		if kind := str(m["type"]); outputOf[kind] == "" && !isOutput(kind) && kind != "reasoning" {
@@ -380,7 +377,7 @@ func adjacent(items []object) bool {
 	return true
 }
 
-// ofModel tells whether a Responses item is one that the model made.
+// ofModel reports whether the model made a Responses item.
 func ofModel(m object) bool {
 	kind := str(m["type"])
 	if kind == "" || kind == "message" {
@@ -398,10 +395,9 @@ func callID(m object) string {
 	return ""
 }
 
-// validateFor gives the rules that are broken of those that a provider, or an
-// option, has besides those of the shape, and that the corpus says nothing of:
-// the length of ids, that they are unique in the history, the order of results,
-// JSON as args, and the order of roles.
+// validateFor returns the broken rules of a provider or an option that the corpus
+// does not cover: the length of ids, their uniqueness in the history, the order of
+// results, JSON args, and alternating roles.
 func validateFor(shape patch.Shape, o patch.Options, messages []object) []violation {
 	provider := o.Provider
 	v := validator{provider: provider}
@@ -434,7 +430,7 @@ func validateFor(shape patch.Shape, o patch.Options, messages []object) []violat
 
 var idLimits = map[string]int{"openai": 64, "openai-chat40": 40}
 
-// callsOf gives the calls of a message of any shape.
+// callsOf returns the calls of a message of any shape.
 func callsOf(shape patch.Shape, m object) []seenCall {
 	switch shape {
 	case patch.OpenAI, patch.LangChain:
@@ -458,7 +454,7 @@ func callsOf(shape patch.Shape, m object) []seenCall {
 	return nil
 }
 
-// resultsBehind gives the ids of the results directly behind a message.
+// resultsBehind returns the ids of the results that directly follow a message.
 func resultsBehind(shape patch.Shape, rest []object) []string {
 	var ids []string
 	for _, m := range rest {
@@ -490,150 +486,4 @@ func inOrder(calls []seenCall, results []string) bool {
 		}
 	}
 	return true
-}
-
-func str(v any) string {
-	s, _ := v.(string)
-	return s
-}
-
-func list(v any) []any {
-	l, _ := v.([]any)
-	return l
-}
-
-func objects(v any) []object {
-	var out []object
-	for _, e := range list(v) {
-		if o, ok := e.(object); ok {
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
-// readJSON reads JSON with its numbers as they are written.
-func readJSON(t testing.TB, text []byte, into any) {
-	t.Helper()
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	if err := dec.Decode(into); err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-}
-
-// messagesOf reads a JSON list of messages.
-func messagesOf(t testing.TB, text []byte) []object {
-	t.Helper()
-	var messages []object
-	readJSON(t, text, &messages)
-	return messages
-}
-
-// compact is JSON on one line, and what is no JSON as it is.
-func compact(text []byte) string {
-	var b bytes.Buffer
-	if json.Compact(&b, text) != nil {
-		return string(text)
-	}
-	return b.String()
-}
-
-// TestValidator: the corpus says of each of its histories what is wrong with
-// it.
-func TestValidator(t *testing.T) {
-	rules, histories := map[string]int{}, 0
-	for _, c := range corpus(t) {
-		for which, list := range c.Violations {
-			messages, options := c.Input, c.Options
-			switch which {
-			case "peer", "expected":
-				messages = c.Expected
-			case "recommended":
-				messages, options = c.Recommended.Expected, c.Recommended.Options
-			}
-			var want []violation
-			for _, w := range list {
-				at, err := w[0].(json.Number).Int64()
-				if err != nil {
-					t.Fatal(c.ID, err)
-				}
-				want = append(want, violation{int(at), w[1].(string)})
-				rules[w[1].(string)]++
-			}
-			slices.SortFunc(want, func(a, b violation) int {
-				return cmp.Or(cmp.Compare(a.Message, b.Message), cmp.Compare(a.Rule, b.Rule))
-			})
-			histories++
-			got := validate(c.Format, str(options["provider"]), messagesOf(t, messages))
-			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%s %s\n in %s\n got %v\nwant %v", c.ID, which, compact(messages), got, want)
-			}
-		}
-	}
-	t.Logf("%d histories, %d rules: %v", histories, len(rules), rules)
-}
-
-// TestValidatorRules: each rule alone, of the shape and of the provider.
-func TestValidatorRules(t *testing.T) {
-	oCall := func(id string) string {
-		return `{"id":"` + id + `","type":"function","function":{"name":"x","arguments":"{}"}}`
-	}
-	oTurn := func(ids ...string) string {
-		var calls []string
-		for _, id := range ids {
-			calls = append(calls, oCall(id))
-		}
-		return `{"role":"assistant","tool_calls":[` + strings.Join(calls, ",") + `]}`
-	}
-	const (
-		user    = `{"role":"user","content":"hm"}`
-		aTurn   = `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"x","input":{}}]}`
-		aResult = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"r"}]}`
-		rCall   = `{"type":"function_call","call_id":"a","name":"x","arguments":"{}"}`
-		rOutput = `{"type":"function_call_output","call_id":"a","output":"r"}`
-	)
-	result := func(id string) string { return `{"role":"tool","tool_call_id":"` + id + `","content":"r"}` }
-	long := strings.Repeat("x", 65)
-	for _, c := range []struct {
-		shape    patch.Shape
-		provider string
-		messages []string
-		want     string
-	}{
-		{patch.OpenAI, "", []string{user, oTurn("a", "b"), result("b"), result("a"), user}, "[]"},
-		{patch.OpenAI, "", []string{oTurn("a", "b"), result("a"), user, result("b")}, "[2:unanswered_call 3:orphan_result]"},
-		{patch.OpenAI, "", []string{oTurn("a"), result("a"), result("a")}, "[2:duplicate_result]"},
-		{patch.OpenAI, "", []string{oTurn("a", "a"), result("a"), result("a")}, "[0:duplicate_call_id]"},
-		{patch.OpenAI, "", []string{oTurn(""), result("")}, "[0:empty_call_id]"},
-		{patch.OpenAI, "", []string{`{"role":"assistant","tool_calls":[{"id":"a","function":{"arguments":"{}"}}]}`, result("a")}, "[0:empty_name]"},
-		{patch.OpenAI, "", []string{`{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"x","arguments":"{"}}]}`, result("a")}, "[0:args_not_json]"},
-		{patch.OpenAI, "openai", []string{`{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"x","arguments":"{"}}]}`, result("a")}, "[]"},
-		{patch.OpenAI, "openai", []string{oTurn(long), result(long)}, "[0:long_id]"},
-		{patch.OpenAI, "mistral", []string{oTurn("call_1"), result("call_1")}, "[0:bad_id]"},
-		{patch.OpenAI, "gemini", []string{oTurn("a", "b"), result("b"), result("a")}, "[0:results_not_in_order]"},
-		{patch.LangChain, "", []string{`{"type":"ai","invalid_tool_calls":[{"id":"a","name":"x","args":"{"}]}`}, "[1:unanswered_call]"},
-		{patch.LangChain, "", []string{`{"type":"ai","data":{"tool_calls":[{"id":"a","name":"x","args":{}}]}}`, `{"type":"human","data":{}}`}, "[1:unanswered_call]"},
-		{patch.Anthropic, "", []string{aTurn, aResult}, "[]"},
-		{patch.Anthropic, "", []string{aTurn, user, aResult}, "[1:unanswered_call 2:orphan_result]"},
-		{patch.Anthropic, "", []string{aTurn, `{"role":"user","content":[{"type":"text","text":"hm"},{"type":"tool_result","tool_use_id":"a"}]}`}, "[1:result_not_first]"},
-		{patch.Anthropic, "", []string{`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"x","input":"{}"}]}`, aResult}, "[0:input_not_object]"},
-		{patch.Anthropic, "", []string{`{"role":"assistant","content":[{"type":"server_tool_use","id":"s"}]}`}, "[]"},
-		{patch.Anthropic, "", []string{`{"role":"assistant","content":[{"type":"server_tool_use","id":"s"}]}`, user}, "[0:server_tool_unanswered]"},
-		{patch.Anthropic, "anthropic", []string{aTurn, aResult, aTurn, aResult}, "[2:id_not_unique]"},
-		{patch.Anthropic, "bedrock", []string{user, user}, "[1:roles_not_alternating]"},
-		{patch.Responses, "", []string{rCall, user, rOutput}, "[]"},
-		{patch.Responses, "", []string{rOutput, rCall}, "[0:orphan_result 1:unanswered_call]"},
-		{patch.Responses, "", []string{rCall, rOutput, rOutput}, "[2:duplicate_result]"},
-		{patch.Responses, "", []string{rCall, `{"type":"custom_tool_call_output","call_id":"a"}`}, "[0:unanswered_call 1:kind_mismatch]"},
-		{patch.Responses, "", []string{`{"type":"reasoning","id":"r"}`, user}, "[0:reasoning_without_item]"},
-		{patch.Responses, "deepseek", []string{rCall, user, rOutput}, "[2:not_adjacent]"},
-	} {
-		text := []byte("[" + strings.Join(c.messages, ",") + "]")
-		messages := messagesOf(t, text)
-		got := append(validate(c.shape, c.provider, messages), validateFor(c.shape, patch.Options{Provider: c.provider}, messages)...)
-		if fmt.Sprint(got) != c.want {
-			t.Errorf("%s for %q: %s\n got %v\nwant %s", c.shape, c.provider, text, got, c.want)
-		}
-	}
 }

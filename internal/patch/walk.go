@@ -8,11 +8,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The functions here read JSON that is known to be valid, by offsets: what a
-// repair does not touch is neither decoded nor copied.
+// The functions in this file read JSON that is known to be valid, by offsets.
+// Values that a repair does not change are neither decoded nor copied.
 
-// members gives the names and the values of a JSON object, and nothing for
-// another value.
+// members returns the names and values of a JSON object, none for another value.
 func members(object string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for i := first(object, '{'); i < len(object); {
@@ -27,7 +26,7 @@ func members(object string) iter.Seq2[string, string] {
 	}
 }
 
-// elements gives the values of a JSON array, and nothing for another value.
+// elements returns the values of a JSON array, none for another value.
 func elements(array string) iter.Seq2[int, string] {
 	return func(yield func(n int, value string) bool) {
 		n := 0
@@ -41,8 +40,17 @@ func elements(array string) iter.Seq2[int, string] {
 	}
 }
 
-// first gives the place of the first item of the array or object that s is,
-// len(s) where there is none.
+// elementList returns the values of a JSON array, nil for another value.
+func elementList(array string) []string {
+	var list []string
+	for _, e := range elements(array) {
+		list = append(list, e)
+	}
+	return list
+}
+
+// first returns the offset of the first item of the array or object s, len(s) if
+// there is none.
 func first(s string, open byte) int {
 	i := blank(s, 0)
 	if i >= len(s) || s[i] != open {
@@ -55,7 +63,8 @@ func first(s string, open byte) int {
 	return i
 }
 
-// next gives the place of the item behind the one that ends at i.
+// next returns the offset of the item after the one that ends at i, len(s) if there
+// is none.
 func next(s string, i int) int {
 	i = blank(s, i)
 	if s[i] != ',' {
@@ -64,7 +73,7 @@ func next(s string, i int) int {
 	return blank(s, i+1)
 }
 
-// blank gives the place of the first byte from i on that is no white space.
+// blank returns the offset of the first byte from i on that is not white space.
 func blank(s string, i int) int {
 	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
 		i++
@@ -72,7 +81,7 @@ func blank(s string, i int) int {
 	return i
 }
 
-// skip gives the end of the value that begins at i.
+// skip returns the end of the value that begins at i.
 func skip(s string, i int) int {
 	switch s[i] {
 	case '"':
@@ -115,8 +124,8 @@ func skipNested(s string, i int) int {
 	}
 }
 
-// member gives the value of a member, "" where there is none. Of several with
-// one name it is the last, as most readers have it.
+// member returns the value of a member, "" if there is none. Of several members
+// with one name it returns the last, as most JSON readers do.
 func member(object, name string) string {
 	found := ""
 	for n, v := range members(object) {
@@ -127,8 +136,8 @@ func member(object, name string) string {
 	return found
 }
 
-// text gives the text of a JSON string, "" for null and for nothing, and any
-// other value as it is written.
+// text returns the text of a JSON string, "" for null or an empty value, and any
+// other value as raw JSON.
 func text(value string) string {
 	switch {
 	case value == "" || value == "null":
@@ -141,19 +150,19 @@ func text(value string) string {
 	return gjson.Parse(value).Str
 }
 
-// quote writes a JSON string, without escapes for HTML.
+// quote returns a JSON string without HTML escapes.
 func quote(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil { // no string does that
+	if err := enc.Encode(s); err != nil { // cannot happen for a string
 		return `""`
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// join writes the JSON string that has the text head before that of the JSON
-// string value, whose bytes are kept.
+// join returns the JSON string that has head before the text of the JSON string
+// value, whose bytes stay.
 func join(head, value string) string {
 	h := quote(head)
 	return h[:len(h)-1] + value[1:]

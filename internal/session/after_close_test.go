@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 )
 
 // TestAfterClose: a model that goes on with a call which the args deadline, or an
@@ -61,20 +62,20 @@ func TestAfterClose(t *testing.T) {
 		},
 	} {
 		first := int((2 * time.Minute).Milliseconds()) + 1000
-		for _, closing := range []Input{
-			{Kind: Clock, Data: fmt.Appendf(nil, `{"kind":"deadline","call":"%d.0"}`, min(2, len(stream.before)))},
-			{Kind: Interrupt, Data: []byte(`{"tool_call_id":"call_1"}`)},
+		for _, closing := range []inputs.Input{
+			{Kind: inputs.Clock, Data: fmt.Appendf(nil, `{"kind":"deadline","call":"%d.0"}`, min(2, len(stream.before)))},
+			{Kind: inputs.Interrupt, Data: []byte(`{"tool_call_id":"call_1"}`)},
 		} {
 			var l log
 			for _, data := range stream.before {
-				l.add(Delta, 1, data)
+				l.add(inputs.Delta, 1, data)
 			}
 			l.add(closing.Kind, first, string(closing.Data))
 			for _, data := range stream.after {
-				l.add(Delta, first+1, data)
+				l.add(inputs.Delta, first+1, data)
 			}
-			l.add(Result, first+2, `{"tool_call_id":"call_1","content":"late"}`)
-			l.add(Clock, first+1000, `{"kind":"flush"}`)
+			l.add(inputs.Result, first+2, `{"tool_call_id":"call_1","content":"late"}`)
+			l.add(inputs.Clock, first+1000, `{"kind":"flush"}`)
 			checkAfterClose(t, name+" closed by "+string(closing.Kind), l)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 )
 
@@ -92,7 +93,7 @@ func newFolder() *folder { return &folder{rules: lifecycle.NewRules()} }
 
 func (f *folder) fold(s *State, at time.Time, data []byte) {
 	f.seq++
-	f.out = Fold(f.out[:0], s, Input{Seq: f.seq, At: at, Session: "s", Kind: Delta, Data: data, Rules: &f.rules, Reader: &f.reader})
+	f.out = Fold(f.out[:0], s, Input{Input: inputs.Input{Seq: f.seq, At: at, Token: "s", Kind: inputs.Delta, Data: data}, Rules: &f.rules, Reader: &f.reader})
 }
 
 // every is the pace of a fast model: with the default rules, every second

@@ -7,6 +7,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 )
 
@@ -29,17 +30,17 @@ func readersFor(strict bool) readers {
 func feedControl(step *lifecycle.Step, in *Input) {
 	read := readersFor(step.Rules.Strict())
 	switch in.Kind {
-	case Result:
+	case inputs.Result:
 		results, problem := read.result(in.Data)
 		step.Chunks(results)
 		reject(step, problem)
-	case Progress:
+	case inputs.Progress:
 		progress, problem := read.progress(in.Data)
 		if reject(step, problem) {
 			return
 		}
 		step.ProgressInput(&progress)
-	case Interrupt:
+	case inputs.Interrupt:
 		body, problem := read.interrupt(in.Data)
 		if reject(step, problem) {
 			return
@@ -48,7 +49,7 @@ func feedControl(step *lifecycle.Step, in *Input) {
 			Reason: body.Reason, IDs: body.ToolCallIDs, Calls: body.Calls,
 			MessageID: body.MessageID, HasMsg: body.HasMessageID, Run: body.Run,
 		})
-	case End:
+	case inputs.End:
 		reason, problem := read.end(in.Data)
 		if reject(step, problem) {
 			return
@@ -60,16 +61,16 @@ func feedControl(step *lifecycle.Step, in *Input) {
 // Check returns an error where Fold would reject the body of a result, progress,
 // interrupt or end, or a part of it. The error has the text of the rejected event
 // and, where the body is no JSON, the place.
-func Check(kind Kind, data []byte) error {
+func Check(kind inputs.Kind, data []byte) error {
 	var p *decode.Problem
 	switch read := readersFor(true); kind {
-	case Result:
+	case inputs.Result:
 		_, p = read.result(data)
-	case Progress:
+	case inputs.Progress:
 		_, p = read.progress(data)
-	case Interrupt:
+	case inputs.Interrupt:
 		_, p = read.interrupt(data)
-	case End:
+	case inputs.End:
 		_, p = read.end(data)
 	}
 	switch {

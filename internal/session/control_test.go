@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 )
 
@@ -15,10 +16,10 @@ const twoCalls = `{"id":"m","object":"chat.completion.chunk","choices":[{"index"
 
 // after returns the types of the events that an input causes in a session with
 // two open calls, and the first rejected or unmatched event among them.
-func after(kind Kind, data string, rules *Rules) (types []events.Type, report *events.Event) {
+func after(kind inputs.Kind, data string, rules *Rules) (types []events.Type, report *events.Event) {
 	var s State
-	out := Fold(nil, &s, Input{Seq: 1, At: time.UnixMilli(1), Session: "s", Kind: Delta, Data: []byte(twoCalls), Rules: rules})
-	out = Fold(out[:0], &s, Input{Seq: 2, At: time.UnixMilli(2), Session: "s", Kind: kind, Data: []byte(data), Rules: rules})
+	out := Fold(nil, &s, Input{Input: inputs.Input{Seq: 1, At: time.UnixMilli(1), Token: "s", Kind: inputs.Delta, Data: []byte(twoCalls)}, Rules: rules})
+	out = Fold(out[:0], &s, Input{Input: inputs.Input{Seq: 2, At: time.UnixMilli(2), Token: "s", Kind: kind, Data: []byte(data)}, Rules: rules})
 	for i := range out {
 		types = append(types, out[i].Type)
 		if report == nil && (out[i].Type == events.Rejected || out[i].Type == events.Unmatched) {
@@ -36,12 +37,12 @@ func TestInterruptBodies(t *testing.T) {
 		`{"calls":[]}`, `{"calls":null}`, `{"tool_call_ids":[]}`, `{"run":null}`, `{"run_id":"x"}`, `{"Calls":["x"]}`, `{"message_id":""}`,
 		`{"call":""}`, `{"calls":"1.0"}`, `{"reason":"a","reason":"b"}`, `{"reason":7}`, `null`, `[]`, `{"calls":["1.0"],"Calls":["1.1"]}`, `{"x":1}`,
 	} {
-		types, report := after(Interrupt, data, &rules)
+		types, report := after(inputs.Interrupt, data, &rules)
 		if !slices.Equal(types, []events.Type{events.Rejected}) || report.Reason.Code != events.BadShape {
 			t.Errorf("%s: events %v, want one rejected with bad_shape", data, types)
 			continue
 		}
-		if err := Check(Interrupt, []byte(data)); err == nil || err.Error() != report.Reason.Text {
+		if err := Check(inputs.Interrupt, []byte(data)); err == nil || err.Error() != report.Reason.Text {
 			t.Errorf("%s: Check returns %v, the event has %q", data, err, report.Reason.Text)
 		}
 	}
@@ -49,7 +50,7 @@ func TestInterruptBodies(t *testing.T) {
 		``: 2, `{}`: 2, `{"reason":"user"}`: 2, `{"call":"1.0"}`: 1, `{"tool_call_id":"call_2"}`: 1, `{"calls":["1.0","1.1"]}`: 2,
 		`{"calls":["1.0"],"tool_call_ids":["call_1"]}`: 1, `{"message_id":"m"}`: 2, `{"run":"1.0"}`: 2, `{"run":"0.0"}`: 0, `{"call":"call_1"}`: 0,
 	} {
-		types, report := after(Interrupt, data, &rules)
+		types, report := after(inputs.Interrupt, data, &rules)
 		got := 0
 		for _, typ := range types {
 			if typ == events.ToolCallResult {
@@ -59,7 +60,7 @@ func TestInterruptBodies(t *testing.T) {
 		if got != want || (report != nil) != (want == 0) || want == 0 && (report.Type != events.Unmatched || report.Input != 2) {
 			t.Errorf("%s closes %d calls, want %d: %v", data, got, want, types)
 		}
-		if err := Check(Interrupt, []byte(data)); err != nil {
+		if err := Check(inputs.Interrupt, []byte(data)); err != nil {
 			t.Errorf("%s: Check returns %v", data, err)
 		}
 	}
@@ -69,22 +70,22 @@ func TestInterruptBodies(t *testing.T) {
 func TestControlBodies(t *testing.T) {
 	rules := lifecycle.NewRules()
 	for _, c := range []struct {
-		kind Kind
+		kind inputs.Kind
 		data string
 		want events.Type // of the first event
 		text string
 	}{
-		{Progress, `{"tool_call_id":"call_1","percent":50}`, events.ToolCallProgress, ""},
-		{Progress, `{"tool_call_id":"call_1","percent":101}`, events.Rejected, "percent is 101, not a number from 0 to 100"},
-		{Progress, `{"tool_call_id":"call_1","percent":"50"}`, events.Rejected, "percent is a string, not a number"},
-		{Progress, `{"tool_call_id":"call_1","percent":NaN}`, events.Rejected, "'N' where a JSON value is expected"},
-		{Progress, `{"percent":50}`, events.Rejected, "the progress names no call"},
-		{Progress, `{"tool_call_id":"call_9"}`, events.Unmatched, ""},
-		{End, `{"reason":"error"}`, events.ToolCallResult, ""},
-		{End, `{"reason":"failed"}`, events.Rejected, `reason is "failed"`},
-		{End, `{"status":"error"}`, events.Rejected, `the end has no field "status"`},
-		{Result, `{"tool_call_id":"call_1","Content":"x"}`, events.Rejected, `the result has no field "Content"`},
-		{Result, `{"tool_call_id":"call_1","content":"x"}`, events.ToolCallArgsComplete, ""},
+		{inputs.Progress, `{"tool_call_id":"call_1","percent":50}`, events.ToolCallProgress, ""},
+		{inputs.Progress, `{"tool_call_id":"call_1","percent":101}`, events.Rejected, "percent is 101, not a number from 0 to 100"},
+		{inputs.Progress, `{"tool_call_id":"call_1","percent":"50"}`, events.Rejected, "percent is a string, not a number"},
+		{inputs.Progress, `{"tool_call_id":"call_1","percent":NaN}`, events.Rejected, "'N' where a JSON value is expected"},
+		{inputs.Progress, `{"percent":50}`, events.Rejected, "the progress names no call"},
+		{inputs.Progress, `{"tool_call_id":"call_9"}`, events.Unmatched, ""},
+		{inputs.End, `{"reason":"error"}`, events.ToolCallResult, ""},
+		{inputs.End, `{"reason":"failed"}`, events.Rejected, `reason is "failed"`},
+		{inputs.End, `{"status":"error"}`, events.Rejected, `the end has no field "status"`},
+		{inputs.Result, `{"tool_call_id":"call_1","Content":"x"}`, events.Rejected, `the result has no field "Content"`},
+		{inputs.Result, `{"tool_call_id":"call_1","content":"x"}`, events.ToolCallArgsComplete, ""},
 	} {
 		types, report := after(c.kind, c.data, &rules)
 		var first events.Type
@@ -114,22 +115,22 @@ func TestOldVersion(t *testing.T) {
 	}
 	for _, rules := range []*Rules{&old, nil} {
 		for _, data := range []string{`{"call":"1.0"}`, `{"calls":[]}`, `{"calls":null}`, `{"run":null}`, `{"run_id":"x"}`, `{"Calls":["x"]}`} {
-			types, report := after(Interrupt, data, rules)
+			types, report := after(inputs.Interrupt, data, rules)
 			if report != nil || len(types) == 0 || types[len(types)-1] != events.RunFinished {
 				t.Errorf("interrupt %s: events %v, want everything closed", data, types)
 			}
 		}
 		for _, c := range []struct {
-			kind Kind
+			kind inputs.Kind
 			data string
 			want events.Type
 		}{
-			{Interrupt, `{"message_id":""}`, ""},
-			{Interrupt, `{"calls":["9.9"]}`, ""},
-			{Interrupt, `{"run":"9.9"}`, ""},
-			{Progress, `{"tool_call_id":"call_9"}`, ""},
-			{Progress, `{"tool_call_id":"call_1","percent":250}`, events.ToolCallProgress},
-			{End, `{"status":"error"}`, events.ToolCallArgsComplete},
+			{inputs.Interrupt, `{"message_id":""}`, ""},
+			{inputs.Interrupt, `{"calls":["9.9"]}`, ""},
+			{inputs.Interrupt, `{"run":"9.9"}`, ""},
+			{inputs.Progress, `{"tool_call_id":"call_9"}`, ""},
+			{inputs.Progress, `{"tool_call_id":"call_1","percent":250}`, events.ToolCallProgress},
+			{inputs.End, `{"status":"error"}`, events.ToolCallArgsComplete},
 		} {
 			types, report := after(c.kind, c.data, rules)
 			if report != nil || (len(types) > 0) != (c.want != "") || len(types) > 0 && types[0] != c.want {

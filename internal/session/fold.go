@@ -7,44 +7,21 @@
 package session
 
 import (
-	"time"
-
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/patch"
-)
-
-// Kind is the last token of an input's subject.
-type Kind string
-
-// The kinds of inputs of a session.
-const (
-	Delta     Kind = "delta"
-	Result    Kind = "result"
-	Progress  Kind = "progress"
-	Interrupt Kind = "interrupt"
-	End       Kind = "end"
-	Clock     Kind = "clock"
 )
 
 // Rules are the settings the fold reads.
 type Rules = lifecycle.Rules
 
-// Input is one message of the input log.
+// Input is an input with the rules in force at its place of the log.
 type Input struct {
-	Seq     uint64
-	At      time.Time // when it was stored
-	Session string
-	Kind    Kind
-	Format  string // header Streamer-Format
-	Data    []byte // must not change
-	// Rules in force at this place of the log; if nil, those before the first
-	// rules input.
+	inputs.Input
+	// Rules are the settings in force; if nil, those before the first rules input.
 	Rules *Rules
-	// Refused says why the session token cannot be one; the input is then
-	// rejected on the chain of the token as it came, which is Session.
-	Refused string
 	// Reader is scratch space to use again; if nil, one is made.
 	Reader *decode.Reader
 }
@@ -53,7 +30,7 @@ type Input struct {
 // session nothing is known of.
 type State struct {
 	N    uint64          `json:"n"` // the last input folded
-	Read decode.Memory   `json:"read,omitzero"`
+	Read decode.State    `json:"read,omitzero"`
 	Life lifecycle.State `json:"life,omitzero"`
 }
 
@@ -67,9 +44,13 @@ func Fold(dst []events.Event, s *State, in Input) []events.Event {
 	at := events.At(in.At)
 	s.forget(at, rules)
 	from := len(dst)
-	step := lifecycle.New(dst, &s.Life, rules, in.Session, in.Seq, at, in.Kind == Clock)
-	if in.Refused != "" {
-		step.Reject(events.BadToken, 0, in.Refused)
+	name, refused := events.ParseToken(in.Token)
+	if refused != nil {
+		name = in.Token // a rejected input is reported under its token as it came
+	}
+	step := lifecycle.New(dst, &s.Life, rules, name, in.Seq, at, in.Kind == inputs.Clock)
+	if refused != nil {
+		step.Reject(events.BadToken, 0, refused.Error())
 	} else {
 		feed(step, s, &in)
 	}
@@ -91,11 +72,11 @@ func (s *State) forget(at events.Time, rules *Rules) {
 
 func feed(step *lifecycle.Step, s *State, in *Input) {
 	switch in.Kind {
-	case Delta:
+	case inputs.Delta:
 		feedDelta(step, s, in)
-	case Result, Progress, Interrupt, End:
+	case inputs.Result, inputs.Progress, inputs.Interrupt, inputs.End:
 		feedControl(step, in)
-	case Clock:
+	case inputs.Clock:
 		feedClock(step, in)
 	default:
 		step.Reject(events.BadShape, 0, "there is no input of kind "+string(in.Kind))
@@ -107,9 +88,9 @@ func feedDelta(step *lifecycle.Step, s *State, in *Input) {
 	if r == nil {
 		r = new(decode.Reader)
 	}
-	r.Reset(&s.Read, in.Data, in.Format, decode.Limits{})
+	r.Reset(&s.Read, in.Data, in.Format(), decode.Limits{})
 	for r.Next() {
-		step.Shape = string(shape(s.Read.Format))
+		step.Shape = r.Shape()
 		step.Chunks(r.Chunks())
 		reject(step, r.Problem())
 	}
@@ -120,7 +101,7 @@ func feedClock(step *lifecycle.Step, in *Input) {
 	if reject(step, problem) {
 		return
 	}
-	switch lifecycle.AlarmKind(tick.Kind) {
+	switch lifecycle.TimerKind(tick.Kind) {
 	case lifecycle.Deadline:
 		step.Deadline(tick.Call)
 	case lifecycle.Flush:
@@ -136,21 +117,6 @@ func reject(step *lifecycle.Step, p *decode.Problem) bool {
 	}
 	step.Reject(events.Code(p.Code), p.Offset, p.Text)
 	return true
-}
-
-// shape is the history shape that goes with a stream format.
-func shape(format string) patch.Shape {
-	switch format {
-	case "langchain", "langgraph-protocol":
-		return patch.LangChain
-	case "openai-responses":
-		return patch.Responses
-	case "anthropic":
-		return patch.Anthropic
-	case "bedrock":
-		return patch.Bedrock
-	}
-	return patch.OpenAI
 }
 
 // furnish gives an event what only this package can: the message of a

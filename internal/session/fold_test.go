@@ -12,17 +12,18 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 )
 
 // log is inputs as they stand in a session's log.
 type log []Input
 
-func (l *log) add(kind Kind, at int, data string) {
+func (l *log) add(kind inputs.Kind, at int, data string) {
 	rules := lifecycle.NewRules()
-	*l = append(*l, Input{
-		Seq: uint64(len(*l) + 1), At: time.UnixMilli(int64(at)), Session: "s", Kind: kind, Data: []byte(data), Rules: &rules,
-	})
+	*l = append(*l, Input{Rules: &rules, Input: inputs.Input{
+		Seq: uint64(len(*l) + 1), At: time.UnixMilli(int64(at)), Token: "s", Kind: kind, Data: []byte(data),
+	}})
 }
 
 // lines gives the log of a recorded stream, an input every 20 ms.
@@ -35,7 +36,7 @@ func lines(t testing.TB, file string) log {
 	at := 0
 	for line := range bytes.Lines(data) {
 		at += 20
-		l.add(Delta, at, string(line))
+		l.add(inputs.Delta, at, string(line))
 	}
 	return l
 }
@@ -84,9 +85,9 @@ func TestResume(t *testing.T) {
 	for _, file := range streams(t) {
 		l := lines(t, file)
 		at := len(l) * 20
-		l.add(Result, at+10, `{"tool_call_id":"call_a","content":"ok"}`)
-		l.add(Clock, at+300, `{"kind":"flush"}`)
-		l.add(Interrupt, at+400, `{"reason":"user"}`)
+		l.add(inputs.Result, at+10, `{"tool_call_id":"call_a","content":"ok"}`)
+		l.add(inputs.Clock, at+300, `{"kind":"flush"}`)
+		l.add(inputs.Interrupt, at+400, `{"reason":"user"}`)
 		want, got := fold(l), foldResumed(t, l)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: resumed:\n%s\nin one go:\n%s", file, strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -109,7 +110,7 @@ func TestEverythingEnds(t *testing.T) {
 		whole := lines(t, file)
 		for n := 0; n < len(whole); n += 1 + len(whole)/40 {
 			l := slices.Clone(whole[:n+1])
-			l.add(End, 100_000, `{"reason":"cancelled"}`)
+			l.add(inputs.End, 100_000, `{"reason":"cancelled"}`)
 			if err := closed(l); err != nil {
 				t.Errorf("%s cut after %d: %v", file, n+1, err)
 			}
@@ -118,11 +119,13 @@ func TestEverythingEnds(t *testing.T) {
 }
 
 func closed(l log) error {
-	var s State
-	var out []events.Event
-	for _, in := range l {
-		out = Fold(out, &s, in)
-	}
+	_, out := foldAll(l)
+	return eachClosedOnce(out)
+}
+
+// eachClosedOnce returns an error where a call that started has not exactly one
+// result, or a synthetic result is not followed by its message.
+func eachClosedOnce(out []events.Event) error {
 	started, ended := map[string]int{}, map[string]int{}
 	for i := range out {
 		switch e := &out[i]; e.Type {
@@ -156,7 +159,7 @@ func TestRejected(t *testing.T) {
 		{"a word", `hello`, events.BadJSON},
 	} {
 		var s State
-		out := Fold(nil, &s, Input{Seq: 1, At: time.UnixMilli(1), Session: "s", Kind: Delta, Data: []byte(c.data)})
+		out := Fold(nil, &s, Input{Input: inputs.Input{Seq: 1, At: time.UnixMilli(1), Token: "s", Kind: inputs.Delta, Data: []byte(c.data)}})
 		if len(out) != 1 || out[0].Type != events.Rejected || out[0].Input != 1 {
 			t.Errorf("%s: events %v", c.name, bodies(out))
 			continue
@@ -164,13 +167,26 @@ func TestRejected(t *testing.T) {
 		if got := out[0].Reason.Code; got != c.code {
 			t.Errorf("%s: code %s (%s), want %s", c.name, got, out[0].Reason.Text, c.code)
 		}
-		out = Fold(nil, &s, Input{
-			Seq: 2, At: time.UnixMilli(2), Session: "s", Kind: Delta,
+		out = Fold(nil, &s, Input{Input: inputs.Input{
+			Seq: 2, At: time.UnixMilli(2), Token: "s", Kind: inputs.Delta,
 			Data: []byte(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hi"}}]}`),
-		})
+		}})
 		if len(out) != 3 || out[2].Content != "hi" {
 			t.Errorf("%s: the session does not go on: %v", c.name, bodies(out))
 		}
+	}
+}
+
+// TestFreeTextOfUnknownCall checks the input of a custom tool whose item never
+// came: the kind of the call is unknown, and its args are no JSON.
+func TestFreeTextOfUnknownCall(t *testing.T) {
+	var l log
+	l.add(inputs.Delta, 1, `{"type":"response.created","response":{"id":"r"}}`)
+	l.add(inputs.Delta, 2, `{"type":"response.custom_tool_call_input.done","item_id":"x","output_index":0,"input":"ls -l"}`)
+	l.add(inputs.Delta, 3, `{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`)
+	all := strings.Join(fold(l), "\n")
+	if !strings.Contains(all, `"args_text":"ls -l","args_valid":false`) {
+		t.Errorf("events are\n%s", all)
 	}
 }
 
@@ -179,8 +195,8 @@ func TestLarge(t *testing.T) {
 	args := `{"x":"` + strings.Repeat("a", 200_000) + `"}`
 	quoted, _ := json.Marshal(args)
 	var l log
-	l.add(Delta, 1, `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":`+string(quoted)+`}}]},"finish_reason":"tool_calls"}]}`)
-	l.add(Result, 2, `{"tool_call_id":"c","content":`+string(quoted)+`}`)
+	l.add(inputs.Delta, 1, `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":`+string(quoted)+`}}]},"finish_reason":"tool_calls"}]}`)
+	l.add(inputs.Result, 2, `{"tool_call_id":"c","content":`+string(quoted)+`}`)
 	var s State
 	var out []events.Event
 	for _, in := range l {
@@ -216,8 +232,8 @@ func TestLarge(t *testing.T) {
 // once, so that a resumed session knows the call by the same id.
 func TestHalvesInNames(t *testing.T) {
 	var l log
-	l.add(Delta, 1, `{"id":"m\ud83d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c\ud83d","function":{"name":"f\ude00","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
-	l.add(Result, 2, `{"tool_call_id":"c\ud83d","content":"ok"}`)
+	l.add(inputs.Delta, 1, `{"id":"m\ud83d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c\ud83d","function":{"name":"f\ude00","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
+	l.add(inputs.Result, 2, `{"tool_call_id":"c\ud83d","content":"ok"}`)
 	want, got := fold(l), foldResumed(t, l)
 	if !slices.Equal(got, want) {
 		t.Errorf("resumed:\n%s\nin one go:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 )
 
 // FuzzResume: whatever the inputs, a session resumed from its saved state
@@ -23,7 +24,7 @@ func FuzzResume(f *testing.F) {
 		}
 		f.Add(append(bytes.ReplaceAll(append([]byte("d"), data...), []byte("\n"), []byte("\nd")), "\nc{\"kind\":\"flush\"}\ni{}\ne{}\nr{\"tool_call_id\":\"call_a\",\"content\":\"x\"}"...))
 	}
-	kinds := map[byte]Kind{'d': Delta, 'r': Result, 'p': Progress, 'i': Interrupt, 'e': End, 'c': Clock}
+	kinds := map[byte]inputs.Kind{'d': inputs.Delta, 'r': inputs.Result, 'p': inputs.Progress, 'i': inputs.Interrupt, 'e': inputs.End, 'c': inputs.Clock}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 8<<10 {
 			return
@@ -65,7 +66,7 @@ func recut(a, b string, cuts []byte) log {
 	var l log
 	delta := func(index int, head, args string) {
 		text, _ := json.Marshal(args)
-		l.add(Delta, len(l)*10, fmt.Sprintf(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,%s"function":{%s"arguments":%s}}]}}]}`, index, head, map[bool]string{true: `"name":"f",`}[head != ""], text))
+		l.add(inputs.Delta, len(l)*10, fmt.Sprintf(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,%s"function":{%s"arguments":%s}}]}}]}`, index, head, map[bool]string{true: `"name":"f",`}[head != ""], text))
 	}
 	delta(0, `"id":"call_a",`, "")
 	delta(1, `"id":"call_b",`, "")
@@ -84,8 +85,8 @@ func recut(a, b string, cuts []byte) log {
 			rest[which] = rest[which][n:]
 		}
 	}
-	l.add(Delta, len(l)*10, `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`)
-	l.add(Clock, 1<<20, `{"kind":"flush"}`)
+	l.add(inputs.Delta, len(l)*10, `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`)
+	l.add(inputs.Clock, 1<<20, `{"kind":"flush"}`)
 	return l
 }
 

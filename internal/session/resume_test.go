@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"streamer/internal/inputs"
 )
 
 // TestResumeContent: what a result or a usage says is saved byte for byte.
@@ -21,14 +23,14 @@ func TestResumeContent(t *testing.T) {
 	} {
 		result := `{"tool_call_id":"c","content":` + content + `}`
 		var l log
-		l.add(Delta, 1, begin)
-		l.add(Delta, 2, usage)
-		l.add(Result, 3, result) // waits for the args
-		l.add(Result, 4, strings.Replace(result, `"c"`, `"o"`, 1))
-		l.add(Delta, 5, finish)
-		l.add(Clock, 300, `{"kind":"flush"}`)
-		l.add(Result, 301, result) // a redelivery
-		l.add(Result, 302, strings.Replace(result, `"c"`, `"o"`, 1))
+		l.add(inputs.Delta, 1, begin)
+		l.add(inputs.Delta, 2, usage)
+		l.add(inputs.Result, 3, result) // waits for the args
+		l.add(inputs.Result, 4, strings.Replace(result, `"c"`, `"o"`, 1))
+		l.add(inputs.Delta, 5, finish)
+		l.add(inputs.Clock, 300, `{"kind":"flush"}`)
+		l.add(inputs.Result, 301, result) // a redelivery
+		l.add(inputs.Result, 302, strings.Replace(result, `"c"`, `"o"`, 1))
 		want, got := fold(l), foldResumed(t, l)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: resumed:\n%.3000s\nin one go:\n%.3000s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -3,6 +3,8 @@ package session
 import (
 	"strings"
 	"testing"
+
+	"streamer/internal/inputs"
 )
 
 // TestSyntheticShape: the message for the history is in the shape of the
@@ -32,9 +34,9 @@ func TestSyntheticShape(t *testing.T) {
 	} {
 		var l log
 		for _, d := range c.deltas {
-			l.add(Delta, 1, d)
+			l.add(inputs.Delta, 1, d)
 		}
-		l.add(Interrupt, 2, "")
+		l.add(inputs.Interrupt, 2, "")
 		got := ""
 		for _, e := range fold(l) {
 			if strings.Contains(e, ".synthetic ") {

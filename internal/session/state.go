@@ -40,4 +40,4 @@ func Load(data []byte) (*State, error) {
 }
 
 // Alarm gives what the clock has to say next to this session, if anything.
-func (s *State) Alarm(r *Rules) (lifecycle.Alarm, bool) { return s.Life.Alarm(r) }
+func (s *State) Timer(r *Rules) (lifecycle.Timer, bool) { return s.Life.Timer(r) }

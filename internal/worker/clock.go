@@ -50,7 +50,7 @@ func (c *clock) rearm(s *resident, rules *session.Rules) {
 // due returns when a session is due for a clock input. If it is not, its timer is
 // removed.
 func (c *clock) due(s *resident, rules *session.Rules) (at events.Time, ok bool) {
-	a, ok := s.state.Alarm(rules)
+	a, ok := s.state.Timer(rules)
 	if !ok {
 		c.clear(s.token)
 		return 0, false
@@ -60,7 +60,7 @@ func (c *clock) due(s *resident, rules *session.Rules) (at events.Time, ok bool)
 
 // graceEnd returns when a timer may be asked for that became due while inputs
 // could not be stored, 0 if now. A result could not have arrived meanwhile.
-func (c *clock) graceEnd(due lifecycle.Alarm, now time.Time) events.Time {
+func (c *clock) graceEnd(due lifecycle.Timer, now time.Time) events.Time {
 	from, until := c.out.out.Outage()
 	if from.IsZero() || due.Kind == lifecycle.Flush || due.At < events.At(from) {
 		return 0
@@ -102,13 +102,13 @@ type clockAsk struct{ token string }
 
 // clockInput is the body of a clock input.
 type clockInput struct {
-	Kind lifecycle.AlarmKind `json:"kind"`
+	Kind lifecycle.TimerKind `json:"kind"`
 	Call string              `json:"call,omitempty"`
 	At   events.Time         `json:"at"`
 }
 
 // ask appends a clock input for a session.
-func (c *clock) ask(token string, due lifecycle.Alarm, now time.Time) error {
+func (c *clock) ask(token string, due lifecycle.Timer, now time.Time) error {
 	data, err := json.Marshal(clockInput{due.Kind, due.Call, due.At})
 	if err != nil {
 		return fmt.Errorf("worker: clock input: %w", err)
@@ -172,7 +172,7 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 
 // ringFor appends a clock input for a session if it is due.
 func (q *partition) ringFor(s *resident, latest events.Time, now time.Time) error {
-	due, ok := s.state.Alarm(q.rules.inForce())
+	due, ok := s.state.Timer(q.rules.inForce())
 	if !ok {
 		q.clock.clear(s.token)
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 )
 
 // TestMaxResident checks that no more quiet sessions stay in memory than are
@@ -43,7 +44,7 @@ func TestEvictQuietest(t *testing.T) {
 	}
 	q := m.owners[0].q
 	for i := range 6 {
-		m.append(fmt.Sprint("s", i), broker.KindDelta, fmt.Appendf(nil, callDelta, 1, 1))
+		m.append(fmt.Sprint("s", i), inputs.Delta, fmt.Appendf(nil, callDelta, 1, 1))
 	}
 	if err := m.owners[0].fold(6); err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestSnapshotWaitsForEvents(t *testing.T) {
 		m.owners[0].settle(t)
 		q.writeAll(time.Now())
 		m.owners[0].settle(t)
-		m.append("a", broker.KindDelta, fmt.Appendf(nil, callDelta, i, i))
+		m.append("a", inputs.Delta, fmt.Appendf(nil, callDelta, i, i))
 		if err := m.owners[0].fold(1); err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func (q *partition) holdLoaded(l *loading, why *heldError) {
 func (q *partition) reportHeld() {
 	var err error
 	for token, h := range q.held {
-		err = fmt.Errorf("%d sessions of partition %d are held, session %s: its snapshot was lost, %s; `streamer mend` shows what can be done", len(q.held), q.p, token, h.reason)
+		err = fmt.Errorf("%d sessions of partition %d are held, session %s: its snapshot was lost, %s; `streamer recover` shows what can be done", len(q.held), q.p, token, h.reason)
 		break
 	}
 	q.status.hold(err)

@@ -17,6 +17,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/session"
 
@@ -136,7 +137,7 @@ func newModel(seed uint64, condition bool) *model {
 	if err != nil {
 		panic(err)
 	}
-	m.append("", broker.KindRules, rules)
+	m.append("", inputs.Rules, rules)
 	m.mark = broker.Mark{Seq: 2, Rules: rules}
 	for i := range 4 + m.rnd.IntN(8) {
 		n := m.rnd.IntN(3)
@@ -282,7 +283,7 @@ func (m *model) compare() error {
 	states := map[string]*session.State{}
 	for i := range m.inputs {
 		in := &m.inputs[i]
-		if in.Kind == broker.KindRules {
+		if in.Kind == inputs.Rules {
 			continue
 		}
 		if states[in.Token] == nil {
@@ -325,10 +326,10 @@ func (m *model) client() {
 	in := m.todo[0]
 	m.todo = m.todo[1:]
 	kind, data, _ := strings.Cut(in, " ")
-	m.append(token, kind, []byte(data))
+	m.append(token, inputs.Kind(kind), []byte(data))
 }
 
-func (m *model) append(token, kind string, data []byte) uint64 {
+func (m *model) append(token string, kind inputs.Kind, data []byte) uint64 {
 	seq := uint64(len(m.inputs) + 1)
 	m.inputs = append(m.inputs, broker.Input{Seq: seq, At: m.now, Token: token, Kind: kind, Data: data})
 	return seq
@@ -513,7 +514,7 @@ func (m *model) recover() error {
 		return fmt.Errorf("sessions are held though their inputs are all there: %s", m.owners[0].reasons())
 	}
 	for _, l := range losses {
-		if err := Mend(ctx, m.owners[0], l); err != nil {
+		if err := Recover(ctx, m.owners[0], l); err != nil {
 			return err
 		}
 	}
@@ -593,7 +594,7 @@ func (m *model) consistent() error {
 	for i := range m.inputs {
 		in := &m.inputs[i]
 		n := m.mark.Rewinds.Effective(in.Seq)
-		if in.Kind == broker.KindDelta && in.At.After(m.rewound[0]) && !seen[in.Token][n] {
+		if in.Kind == inputs.Delta && in.At.After(m.rewound[0]) && !seen[in.Token][n] {
 			return fmt.Errorf("session %s: input %d, numbered %d and stored after the log was rewound, gave no event", in.Token, in.Seq, n)
 		}
 	}
@@ -630,7 +631,7 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 	if seq := m.ids[p.Header.Get("id")]; seq != 0 {
 		return seq, nil
 	}
-	seq = m.append(token, p.Subject, p.Data)
+	seq = m.append(token, inputs.Kind(p.Subject), p.Data)
 	m.ids[p.Header.Get("id")] = seq
 	return seq, nil
 }
@@ -755,7 +756,7 @@ func (o *modelOwner) InputAfter(_ context.Context, t time.Time) (uint64, error) 
 
 func (o *modelOwner) SessionInputs(_ context.Context, token string, fn func(*broker.Input) error) error {
 	for i := range o.m.inputs {
-		if in := &o.m.inputs[i]; in.Token == token && in.Kind != broker.KindRules {
+		if in := &o.m.inputs[i]; in.Token == token && in.Kind != inputs.Rules {
 			if err := fn(in); err != nil {
 				return err
 			}
@@ -766,7 +767,7 @@ func (o *modelOwner) SessionInputs(_ context.Context, token string, fn func(*bro
 
 func (o *modelOwner) RulesInputs(_ context.Context, _ int, fn func(*broker.Input) error) error {
 	for i := range o.m.inputs {
-		if in := &o.m.inputs[i]; in.Kind == broker.KindRules {
+		if in := &o.m.inputs[i]; in.Kind == inputs.Rules {
 			if err := fn(in); err != nil {
 				return err
 			}
@@ -782,16 +783,12 @@ func (o *modelOwner) LastRules(ctx context.Context, p int) (last broker.Input, o
 
 func (m *model) event(i int) broker.Stored {
 	s := m.log[i]
-	e := broker.Stored{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: []byte(s.body)}
-	if s.forged {
-		e.Forged = "by the model"
-	}
-	return e
+	return broker.Stored{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: []byte(s.body)}
 }
 
 func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn func(broker.Stored) error) error {
 	for i := range o.m.log {
-		if e := o.m.event(i); e.Seq > after && e.Token != "" && (token == "" || e.Token == token) {
+		if e := o.m.event(i); e.Seq > after && e.Token != "" && !o.m.log[i].forged && (token == "" || e.Token == token) {
 			if err := fn(e); err != nil {
 				return err
 			}
@@ -802,7 +799,7 @@ func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn fu
 
 func (o *modelOwner) FirstEvent(_ context.Context, token string) (broker.Stored, error) {
 	for i := range o.m.log {
-		if e := o.m.event(i); e.Token == token && e.Forged == "" {
+		if e := o.m.event(i); e.Token == token && !o.m.log[i].forged {
 			return e, nil
 		}
 	}
@@ -811,7 +808,7 @@ func (o *modelOwner) FirstEvent(_ context.Context, token string) (broker.Stored,
 
 func (o *modelOwner) TopEvent(context.Context, int, time.Time) (top events.ID, err error) {
 	for i := range o.m.log {
-		if e := o.m.event(i); e.Token != "" && e.Forged == "" && e.ID.After(top) {
+		if e := o.m.event(i); e.Token != "" && !o.m.log[i].forged && e.ID.After(top) {
 			top = e.ID
 		}
 	}
@@ -821,7 +818,7 @@ func (o *modelOwner) TopEvent(context.Context, int, time.Time) (top events.ID, e
 func (o *modelOwner) RecentEvents(context.Context, time.Duration) (map[int]broker.Stored, error) {
 	var top broker.Stored
 	for i := range o.m.log {
-		if e := o.m.event(i); e.Token != "" && e.Forged == "" && e.ID.After(top.ID) {
+		if e := o.m.event(i); e.Token != "" && !o.m.log[i].forged && e.ID.After(top.ID) {
 			top = e
 		}
 	}
@@ -906,11 +903,11 @@ func (o *modelOwner) EventPub(token string, e *events.Event, body []byte, _ map[
 }
 
 func (o *modelOwner) ClockPub(token, msgID string, data []byte) *broker.Pub {
-	return &broker.Pub{Subject: broker.KindClock, Data: data, Header: header("token", token, "id", msgID)}
+	return &broker.Pub{Subject: string(inputs.Clock), Data: data, Header: header("token", token, "id", msgID)}
 }
 
 func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
-	return &broker.Pub{Subject: broker.KindRules, Data: data, Header: header("id", msgID)}
+	return &broker.Pub{Subject: string(inputs.Rules), Data: data, Header: header("id", msgID)}
 }
 
 func (o *modelOwner) BlobPubs(events.Blob) []*broker.Pub { return nil }

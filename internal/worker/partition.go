@@ -10,6 +10,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 
 	"github.com/rs/zerolog"
@@ -329,12 +330,12 @@ func (q *partition) takeHeld(ctx context.Context) error {
 
 func (q *partition) input(ctx context.Context, in *broker.Input) error {
 	switch {
-	case in.Kind == broker.KindProbe:
+	case in.Kind == inputs.Probe:
 		return nil
 	case in.Foreign:
 		q.skip(in)
 		return nil
-	case in.Kind == broker.KindRules:
+	case in.Kind == inputs.Rules:
 		err := q.rules.set(in)
 		if err != nil && !errors.Is(err, ErrVersion) {
 			q.logger.Warn().Err(err).Uint64("seq", in.Seq).Msg("rules input ignored")
@@ -366,7 +367,7 @@ func (q *partition) fold(s *resident, in *broker.Input, n uint64, rules *session
 	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, n, rules, &q.reader))
 	s.folded(in)
 	q.status.folded.Add(1)
-	err := q.appender.enqueue(s, q.scratch, trace(in.Header))
+	err := q.appender.enqueue(s, q.scratch, in.Trace())
 	clear(q.scratch) // which may hold a large value
 	if err != nil {
 		return err
@@ -385,18 +386,9 @@ func (q *partition) skip(in *broker.Input) {
 	}
 }
 
-// HeaderFormat names the format of a delta's stream events.
-const HeaderFormat = "Streamer-Format"
-
 // sessionInput returns what the fold reads of a stored input that has number n.
 func sessionInput(in *broker.Input, n uint64, rules *session.Rules, reader *decode.Reader) session.Input {
-	s := session.Input{
-		Seq: n, At: in.At, Kind: session.Kind(in.Kind), Data: in.Data,
-		Format: in.Header.Get(HeaderFormat), Rules: rules, Reader: reader,
-	}
-	var err error
-	if s.Session, err = events.ParseToken(in.Token); err != nil {
-		s.Session, s.Refused = in.Token, err.Error()
-	}
+	s := session.Input{Input: *in, Rules: rules, Reader: reader}
+	s.Seq = n
 	return s
 }

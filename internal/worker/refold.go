@@ -93,7 +93,7 @@ func (r *restorer) lostInputs(ctx context.Context, s *resident) (lost bool, err 
 	}
 	err = r.all.Events(ctx, s.token, 0, func(e broker.Stored) error {
 		_, ok := r.rewinds.Stored(e.ID.Seq)
-		lost = lost || e.Forged == "" && e.ID.Seq > s.state.N && !ok
+		lost = lost || e.ID.Seq > s.state.N && !ok
 		return nil
 	})
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *replaying) input(in *broker.Input) error {
 	out := session.Fold(nil, s.state, sessionInput(in, n, p.rules.before(in.Seq), &p.reader))
 	s.at = in.At
 	for i := range out {
-		if err := p.event(&out[i], trace(in.Header)); err != nil {
+		if err := p.event(&out[i], in.Trace()); err != nil {
 			return err
 		}
 	}
@@ -174,27 +174,28 @@ func (r *restorer) pastRules(ctx context.Context) (*rulesLog, error) {
 // giveUp begins a session afresh that cannot be folded again, if nothing of it
 // is open, and holds it otherwise. What old remembers is kept.
 func (r *restorer) giveUp(ctx context.Context, s *resident, old *session.State, why string) error {
-	d := Damage{Token: s.token}
-	if err := r.all.Events(ctx, s.token, 0, d.event); err != nil {
+	lost := LostSession{Token: s.token}
+	if err := r.all.Events(ctx, s.token, 0, lost.add); err != nil {
 		return named(s.token, err)
 	}
-	if !d.empty() {
+	if !lost.Open.Empty() {
 		return r.hold(ctx, s, why)
 	}
 	r.sampled.Warn().Str("session", s.token).Str("why", why).Msg("session begun afresh: nothing of it was open")
 	l := &s.log
-	s.state = d.fresh(old, max(l.id.Seq, old.N))
+	session.Recover(nil, old, session.Recovery{Next: events.ID{Seq: max(l.id.Seq, old.N)}, Open: lost.Open})
+	s.state = old
 	l.base, l.found = point{l.seq, l.id}, found{}
 	return r.replay(ctx, s, replaying{})
 }
 
 // hold notes in place of its snapshot that a session is held, so that every owner
-// and `streamer mend` see it.
+// and `streamer recover` see it.
 func (r *restorer) hold(ctx context.Context, s *resident, why string) error {
 	pub, _ := r.all.SavePub(r.partition, s.token, s.snapshot.rev, map[string]string{headerHeld: why}, nil)
 	if a := r.all.PublishWait(ctx, pub); a.Err != nil {
 		return fmt.Errorf("worker: session %q: holding it: %w", s.token, a.Err)
 	}
-	r.sampled.Error().Str("session", s.token).Str("why", why).Msg("snapshot lost and not to be made again; the session is held until `streamer mend --yes` closes its open calls")
+	r.sampled.Error().Str("session", s.token).Str("why", why).Msg("snapshot lost and not to be made again; the session is held until `streamer recover --yes` closes its open calls")
 	return &heldError{why}
 }

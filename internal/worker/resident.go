@@ -78,7 +78,7 @@ func (s *resident) idle() bool {
 
 // header returns the headers of the session's snapshot, which a listing reads
 // without the snapshot.
-func (s *resident) header(timer lifecycle.Alarm, set bool) map[string]string {
+func (s *resident) header(timer lifecycle.Timer, set bool) map[string]string {
 	h := map[string]string{headerInput: fmt.Sprint(s.state.N), headerChain: s.log.id.String()}
 	if !s.at.IsZero() {
 		h[headerAt] = fmt.Sprint(s.at.UnixNano())

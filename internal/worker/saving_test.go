@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/broker"
+	"streamer/internal/inputs"
 )
 
 // TestSavingIsBounded: when many sessions change at once, no more states are
@@ -28,7 +28,7 @@ func TestSavingIsBounded(t *testing.T) {
 	}
 	args := hex.EncodeToString(noise)
 	for i := range sessions {
-		m.append(fmt.Sprint("s", i), broker.KindDelta, fmt.Appendf(nil, `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"%s"}}]},"finish_reason":null}]}`, args))
+		m.append(fmt.Sprint("s", i), inputs.Delta, fmt.Appendf(nil, `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"%s"}}]},"finish_reason":null}]}`, args))
 	}
 	if err := o.fold(sessions + 1); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestSavedBeforeItsEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := m.owners[0]
-			m.append("a", broker.KindDelta, fmt.Appendf(nil, callDelta, 1, 1))
+			m.append("a", inputs.Delta, fmt.Appendf(nil, callDelta, 1, 1))
 			if err := o.fold(2); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 
 	"github.com/klauspost/compress/s2"
@@ -162,10 +163,10 @@ func openCall(tb testing.TB) *resident {
 		if i == 0 {
 			fields = start
 		}
-		for _, e := range session.Fold(nil, s.state, session.Input{
-			Seq: 4711 + uint64(i)*16, At: time.UnixMilli(1_772_000_000_000 + int64(i)*25), Session: s.token,
-			Kind: session.Delta, Data: fmt.Appendf(nil, chunk, fields),
-		}) {
+		for _, e := range session.Fold(nil, s.state, session.Input{Input: inputs.Input{
+			Seq: 4711 + uint64(i)*16, At: time.UnixMilli(1_772_000_000_000 + int64(i)*25), Token: s.token,
+			Kind: inputs.Delta, Data: fmt.Appendf(nil, chunk, fields),
+		}}) {
 			body, err := e.Body()
 			if err != nil {
 				tb.Fatal(err)

@@ -89,7 +89,7 @@ func (w *snapshotWriter) begin(s *resident, now time.Time, rules *session.Rules,
 		w.logger.Error().Err(err).Str("session", s.token).Msg("snapshot cannot be written")
 		return
 	}
-	header := s.header(s.state.Alarm(rules))
+	header := s.header(s.state.Timer(rules))
 	if len(rewinds) > 0 {
 		text, _ := json.Marshal(rewinds) // numbers and times: cannot fail
 		header[headerRewinds] = string(text)

@@ -11,6 +11,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/rs/zerolog"
 )
@@ -117,7 +118,7 @@ func TestSwallowedClockInput(t *testing.T) {
 	}
 	err := h.broker.Inputs(t.Context(), 0, 1, func(batch []broker.Input, _ uint64, _ bool) error {
 		for _, in := range batch {
-			if in.Kind == broker.KindClock && in.Token == "a" && strings.Contains(string(in.Data), "deadline") {
+			if in.Kind == inputs.Clock && in.Token == "a" && strings.Contains(string(in.Data), "deadline") {
 				if !strings.HasPrefix(in.Header.Get("Nats-Msg-Id"), strings.TrimSuffix(id, "0")+"1:") {
 					t.Errorf("got id %q, want that of a second try", in.Header.Get("Nats-Msg-Id"))
 				}

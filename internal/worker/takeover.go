@@ -89,7 +89,7 @@ func (q *partition) loadCheckpoint(ctx context.Context) (err error) {
 		return q.beginCheckpoint(ctx, first)
 	}
 	if c.stored.Seq < first && first > 1 {
-		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d; `streamer mend` shows what can be done", ErrLost, q.p, c.stored.Seq, first)
+		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d; `streamer recover` shows what can be done", ErrLost, q.p, c.stored.Seq, first)
 	}
 	return nil
 }

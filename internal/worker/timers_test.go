@@ -53,7 +53,7 @@ func TestAlarmPutOffWhileBehind(t *testing.T) {
 	if err := q.take(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	due, ok := q.sessions.resident["a"].state.Alarm(q.rules.inForce())
+	due, ok := q.sessions.resident["a"].state.Timer(q.rules.inForce())
 	if !ok {
 		t.Fatal("an open call wants no alarm")
 	}

@@ -18,7 +18,7 @@ type Logs interface {
 	InputBounds(ctx context.Context) (first, last uint64, err error)
 	AllInputs(ctx context.Context, from uint64, deliver func(batch []broker.Input, next uint64) error) error
 	EventBounds(ctx context.Context) (first, last uint64, err error)
-	Events(ctx context.Context, token string, after uint64, fn func(broker.Stored) error) error
+	Messages(ctx context.Context, token string, after uint64, fn func(broker.Message) error) error
 	Blob(ctx context.Context, ref events.Ref) ([]byte, error)
 	LoadMark(ctx context.Context, p int) (m broker.Mark, rev uint64, err error)
 	LoadState(ctx context.Context, p int, token string) (s broker.State, ok bool, err error)

@@ -9,6 +9,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
@@ -92,7 +93,7 @@ type folding struct {
 
 func (f *folding) input(ctx context.Context, in *broker.Input) error {
 	switch {
-	case in.Kind == broker.KindRules:
+	case in.Kind == inputs.Rules:
 		return f.rule(in)
 	case !f.c.takes(in.Token):
 		return nil
@@ -167,7 +168,7 @@ func (c *comparison) wanted(ctx context.Context, token string, e *events.Event) 
 	}
 	l := line{subject: e.Subject(token), id: e.EventID, call: e.Call, body: body}
 	for _, b := range e.Blobs {
-		if _, err := c.Log.Blob(ctx, b.Ref); errors.Is(err, broker.ErrNotFound) {
+		if _, err := c.Log.Blob(ctx, b.Ref); errors.Is(err, events.ErrNotFound) {
 			l.remark += " (its blob " + b.Ref.SHA256 + " is missing)"
 		} else if errors.Is(err, broker.ErrDamaged) {
 			l.remark += " (" + err.Error() + ")"

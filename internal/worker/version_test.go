@@ -10,6 +10,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 )
 
@@ -49,7 +50,7 @@ func (h *house) firstRules(partition int) {
 	defer cancel()
 	err := h.broker.Inputs(ctx, partition, 1, func(batch []broker.Input, _ uint64, _ bool) error {
 		for i := range batch {
-			if batch[i].Kind == broker.KindRules {
+			if batch[i].Kind == inputs.Rules {
 				return errRead
 			}
 		}

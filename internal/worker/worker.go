@@ -21,7 +21,6 @@ import (
 	"streamer/internal/lifecycle"
 	"streamer/internal/session"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 )
 
@@ -212,18 +211,4 @@ func (w *Worker) hindered() error {
 		return err
 	}
 	return w.late(now)
-}
-
-// trace returns the trace context of an input, which its events carry.
-func trace(h nats.Header) map[string]string {
-	var t map[string]string
-	for _, k := range [...]string{"traceparent", "tracestate"} {
-		if v := h[k]; len(v) == 1 {
-			if t == nil {
-				t = map[string]string{}
-			}
-			t[k] = v[0]
-		}
-	}
-	return t
 }

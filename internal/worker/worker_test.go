@@ -14,6 +14,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 
 	"github.com/nats-io/nats.go"
@@ -94,7 +95,7 @@ func (h *house) publish(token, kind, data string) uint64 {
 	h.n++
 	ctx, cancel := context.WithTimeout(h.t.Context(), 10*time.Second)
 	defer cancel()
-	a := h.broker.PublishWait(ctx, h.broker.InputPub(token, kind, fmt.Sprintf("%s:%s:%d", token, kind, h.n), nil, []byte(data)))
+	a := h.broker.PublishWait(ctx, h.broker.InputPub(token, inputs.Kind(kind), fmt.Sprintf("%s:%s:%d", token, kind, h.n), nil, []byte(data)))
 	if a.Err != nil {
 		h.t.Fatal(a.Err)
 	}

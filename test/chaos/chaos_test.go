@@ -76,7 +76,7 @@ func TestChaos(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(fate.lost) > 0 {
-		t.Logf("the input stream was put back %d times: %d acknowledged inputs are lost, and %d of clients, of which %d had been folded; mend closed %d sessions that were held",
+		t.Logf("the input stream was put back %d times: %d acknowledged inputs are lost, and %d of clients, of which %d had been folded; recover closed %d sessions that were held",
 			len(fate.lost), crowd.lost(there), audit.lost, audit.folded, len(op.closed))
 	}
 	wrong := append(append(n.wrong, missing(there, kept)...), fate.reached(t)...)
@@ -141,7 +141,7 @@ func TestControl(t *testing.T) {
 	t.Logf("%d of %d sessions differ, %d of %d events came again", len(r.Differences), r.Sessions, n.repeated, r.Events)
 }
 
-// settings gives how long things are to happen, and the seed.
+// settings returns the duration of the test and the seed.
 func settings(t *testing.T) (d time.Duration, seed uint64) {
 	d, seed = 20*time.Second, uint64(time.Now().UnixNano())
 	var err error

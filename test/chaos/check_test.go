@@ -15,6 +15,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/worker"
 )
 
@@ -109,7 +110,7 @@ func tell(t *testing.T, b *broker.Broker, text string) {
 	token = strings.TrimSuffix(token, ",")
 	err := b.Inputs(ctx, b.Partition(token), 1, func(batch []broker.Input, _ uint64, caughtUp bool) error {
 		for _, in := range batch {
-			if in.Token == token || in.Kind == broker.KindRules {
+			if in.Token == token || in.Kind == inputs.Rules {
 				t.Logf("input %d %s %s %.300s", in.Seq, in.At.Format(time.StampMilli), in.Kind, in.Data)
 			}
 		}

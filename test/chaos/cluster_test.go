@@ -130,7 +130,7 @@ func (c *cluster) heal() {
 	}
 }
 
-// leader gives the server that leads a stream, or one of them.
+// leader returns the server that leads a stream, or any server.
 func (c *cluster) leader(nc *nats.Conn, stream string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -153,7 +153,7 @@ func (c *cluster) leader(nc *nats.Conn, stream string) int {
 	return i
 }
 
-// freePorts gives addresses nobody listens on.
+// freePorts returns addresses on which no process listens.
 func freePorts(t *testing.T, n int) []string {
 	var addrs []string
 	for range n { // all are held at once, or two could be the same

@@ -90,8 +90,8 @@ func (f *fate) note(what string, err error) {
 	f.count["(not "+what+": "+err.Error()+")"]++
 }
 
-// alone does something while nobody else disturbs a server or their network,
-// and all of them are in step.
+// alone calls do while nothing else disturbs a server or the network, and all
+// servers are up to date.
 func (f *fate) alone(do func()) {
 	f.down.Lock()
 	defer f.down.Unlock()

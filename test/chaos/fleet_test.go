@@ -46,8 +46,8 @@ func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews 
 	return f
 }
 
-// lives gives the settings of one life after the other. Rules differ between
-// them, and how much is in memory and how much saved.
+// lives returns a function that returns the arguments of the next process. They
+// differ in the rules, and in how much stays in memory and is written.
 func lives(binary, urls, http string, rnd *rand.Rand) func() []string {
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	return func() []string {

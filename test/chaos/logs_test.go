@@ -16,7 +16,7 @@ func (f *fate) excuses() (list []string) {
 		list = append(list, "forged message in the event log stepped over")
 	}
 	if len(f.lost) > 0 {
-		list = append(list, "snapshot lost and not to be made again; the session is held until `streamer mend --yes` closes its open calls")
+		list = append(list, "snapshot lost and not to be made again; the session is held until `streamer recover --yes` closes its open calls")
 	}
 	return list
 }

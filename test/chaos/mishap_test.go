@@ -214,7 +214,7 @@ func (f *fate) isolate(i, step int, stall bool, d time.Duration) {
 	f.c.heal()
 }
 
-// told says how often what happened.
+// told returns how often each mishap happened.
 func (f *fate) told() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

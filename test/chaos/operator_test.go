@@ -19,14 +19,14 @@ type operator struct {
 	closed   map[string]bool // sessions
 }
 
-// attend runs `streamer mend` where it did not lately, and with --yes where it
+// attend runs `streamer recover` where it did not lately, and with --yes where it
 // names sessions.
 func (o *operator) attend(ctx context.Context) {
 	if time.Since(o.asked) < 2*time.Second {
 		return
 	}
 	o.asked = time.Now()
-	out, err := o.mend(ctx)
+	out, err := o.recover(ctx)
 	if err == nil { // nothing to do
 		return
 	}
@@ -34,22 +34,22 @@ func (o *operator) attend(ctx context.Context) {
 	if len(held) == 0 { // a server did not answer: it is asked again
 		return
 	}
-	if out, err := o.mend(ctx, "--yes"); err != nil {
-		o.t.Logf("mend --yes: %v\n%s", err, out)
+	if out, err := o.recover(ctx, "--yes"); err != nil {
+		o.t.Logf("recover --yes: %v\n%s", err, out)
 		return
 	}
-	o.t.Logf("mend --yes closed %d sessions that were held", len(held))
+	o.t.Logf("recover --yes closed %d sessions that were held", len(held))
 	for _, s := range held {
 		o.closed[s] = true
 	}
 }
 
-func (o *operator) mend(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, o.streamer, append([]string{"mend", "--nats-url", o.url}, args...)...).CombinedOutput()
+func (o *operator) recover(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, o.streamer, append([]string{"recover", "--nats-url", o.url}, args...)...).CombinedOutput()
 	return string(out), err
 }
 
-// sessionsIn returns the sessions that the output of mend names.
+// sessionsIn returns the sessions that the output of recover names.
 func sessionsIn(out string) (list []string) {
 	for line := range strings.Lines(out) {
 		if token, ok := strings.CutPrefix(strings.TrimSpace(line), "session "); ok {

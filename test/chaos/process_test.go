@@ -20,12 +20,12 @@ type process struct {
 	args func() []string // of the next life, program first
 	env  []string
 
-	busy sync.Mutex // whoever disturbs it has this
+	busy sync.Mutex // held while it is disturbed
 	mu   sync.Mutex
 	cmd  *exec.Cmd
 	gone chan struct{} // closed when cmd has ended
 	want bool          // it is to run
-	fell []string      // ends that nobody wanted
+	fell []string      // unexpected ends
 }
 
 func (p *process) start() {
@@ -51,7 +51,7 @@ func (p *process) start() {
 	go p.wait(cmd, gone)
 }
 
-// wait notes an end that nobody wanted.
+// wait records an unexpected end.
 func (p *process) wait(cmd *exec.Cmd, gone chan struct{}) {
 	err := cmd.Wait()
 	p.mu.Lock()
@@ -90,7 +90,7 @@ func (p *process) signal(sig syscall.Signal) {
 	}
 }
 
-// falls gives the ends that nobody wanted.
+// falls returns the unexpected ends.
 func (p *process) falls() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

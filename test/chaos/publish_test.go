@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/inputs"
 )
 
 const (
@@ -109,11 +110,11 @@ func (c *crowd) publish(ctx context.Context, seed uint64) {
 	}
 }
 
-func (c *crowd) play(token string, n int, inputs []input, rnd *rand.Rand) {
-	for i, in := range inputs {
+func (c *crowd) play(token string, n int, list []input, rnd *rand.Rand) {
+	for i, in := range list {
 		id := fmt.Sprintf("%s:%s:%d-%d", token, in.kind, n, i)
 		ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second) // less than the window of duplicates
-		a := c.b.PublishWait(ctx, c.b.InputPub(token, in.kind, id, nil, []byte(in.data)))
+		a := c.b.PublishWait(ctx, c.b.InputPub(token, inputs.Kind(in.kind), id, nil, []byte(in.data)))
 		cancel()
 		if errors.Is(a.Err, broker.ErrClosed) {
 			return

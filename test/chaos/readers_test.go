@@ -67,7 +67,7 @@ func differing(ctx context.Context, b *broker.Broker, who string, heard map[stri
 	return list, err
 }
 
-// sequences gives those of the events in the log, by session.
+// sequences returns the sequences of the events in the log, by session.
 func sequences(ctx context.Context, b *broker.Broker) (map[string][]uint64, error) {
 	stored := map[string][]uint64{}
 	err := b.Events(ctx, "", 0, func(s broker.Stored) error {

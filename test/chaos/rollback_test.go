@@ -36,9 +36,8 @@ func (s spans) within(begun, acked time.Time) (n int) {
 const lossPause = 500 * time.Millisecond
 
 // rollBack stops all servers and puts the files of the input stream back to a
-// copy that is up to some seconds old, those of all replicas: what an operator
-// does who restores one stream from a copy of its files. Everything else keeps
-// what it has. Publishers and streamers go on meanwhile.
+// copy that is up to some seconds old, those of all replicas, as if an
+// operator had restored this stream alone. All other streams keep their messages. Publishers and streamers continue meanwhile.
 func (f *fate) rollBack(d time.Duration) {
 	f.alone(func() {
 		dirs, err := f.inputDirs()

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// skewEnv gives a program built with the overlay a clock that is off by so
-// many seconds.
+// skewEnv sets by how many seconds the clock of a program that is built with the
+// overlay is off.
 const skewEnv = "STREAMER_TEST_SKEW"
 
-// skewSource is what the standard library lacks for it.
+// skewSource is what the overlay adds to the standard library.
 const skewSource = `package time
 
 import "syscall"

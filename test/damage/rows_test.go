@@ -18,7 +18,7 @@ type row struct {
 
 	refused string // the start is refused with this text
 	down    string // /readyz has this until the process is started again
-	mends   bool   // `streamer mend --yes` may have to be run
+	recover bool   // `streamer recover --yes` may have to be run
 	says    string // its log has this
 	lost    some   // sessions whose events from before the damage may be missing
 	differ  some   // sessions that `streamer verify` may name
@@ -32,7 +32,7 @@ func rows() []row {
 		{what: inputStream, damage: "deleted", do: deleted(inputStream), refused: "stream LLM is missing", short: true},
 		{what: inputStream, damage: "`meta.inf` damaged", do: damagedMeta(inputStream), refused: "stream LLM is missing"},
 		{what: inputStream, damage: "deleted while it runs", running: removed(inputStream), down: "stream LLM", refused: "stream LLM is missing"},
-		{what: inputStream, damage: "purged while it runs", running: purged(inputStream), mends: true},
+		{what: inputStream, damage: "purged while it runs", running: purged(inputStream), recover: true},
 		{what: inputStream, damage: "rolled back", do: rolledBack(inputStream), says: shorter, short: true},
 		{what: inputStream, damage: "truncated", do: truncated(inputStream), after: eitherEnd(), differ: ofLate},
 		{what: inputStream, damage: "bit flipped", do: flipped(inputStream), after: eitherEnd(), differ: ofLate},

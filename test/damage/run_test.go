@@ -11,13 +11,13 @@ import (
 
 // run is one damage and what comes of it.
 type run struct {
-	t      *testing.T
-	row    *row
-	before *fixture
-	in     *instance
-	dir    string
-	broken bool // it was damaged while it ran
-	mended bool
+	t         *testing.T
+	row       *row
+	before    *fixture
+	in        *instance
+	dir       string
+	broken    bool // it was damaged while it ran
+	recovered bool
 }
 
 // stop is how the process ended whose files are damaged.
@@ -125,13 +125,13 @@ func (u *run) finish() {
 }
 
 // until waits until nothing is wrong and the process is ready. Where /readyz
-// names `streamer mend`, it is run.
+// names `streamer recover`, it is run.
 func (u *run) until(what string, wrong func() []string) {
 	u.t.Helper()
 	waitFor(u.t, u.in, what, func() []string {
 		p := u.in.ready()
-		if strings.Contains(p, "streamer mend") && !u.mended {
-			u.mend()
+		if strings.Contains(p, "streamer recover") && !u.recovered {
+			u.recover()
 		}
 		if p != "" {
 			return []string{"/readyz says " + p}
@@ -140,18 +140,18 @@ func (u *run) until(what string, wrong func() []string) {
 	})
 }
 
-// mend runs `streamer mend`, first without --yes.
-func (u *run) mend() {
+// recover runs `streamer recover`, first without --yes.
+func (u *run) recover() {
 	u.t.Helper()
-	u.mended = true
-	if !u.row.mends {
-		u.t.Errorf("it has to be mended: %s\n%s", u.in.ready(), u.in.log.text())
+	u.recovered = true
+	if !u.row.recover {
+		u.t.Errorf("it has to be recovered: %s\n%s", u.in.ready(), u.in.log.text())
 	}
-	if status, text := command(u.t, u.dir, "mend"); status != 1 || !strings.Contains(text, "--yes") {
-		u.t.Errorf("streamer mend: exit status %d\n%s", status, text)
+	if status, text := command(u.t, u.dir, "recover"); status != 1 || !strings.Contains(text, "--yes") {
+		u.t.Errorf("streamer recover: exit status %d\n%s", status, text)
 	}
-	if status, text := command(u.t, u.dir, "mend", "--yes"); status != 0 {
-		u.t.Errorf("streamer mend --yes: exit status %d\n%s", status, text)
+	if status, text := command(u.t, u.dir, "recover", "--yes"); status != 0 {
+		u.t.Errorf("streamer recover --yes: exit status %d\n%s", status, text)
 	}
 }
 

@@ -2,8 +2,8 @@ import { test } from "node:test";
 import assert from "node:assert/strict";
 import { highlighter, looksLikeJSON } from "../json.js";
 
-// pieces joins what a highlighter emits into [kind, text] by the rule the page
-// uses: a piece that continues belongs to the one before.
+// pieces joins the output of a highlighter into [kind, text] by the rule of the
+// page: a piece that continues belongs to the previous one.
 function pieces(...cuts) {
   const out = [];
   const h = highlighter((kind, text, more) => {

@@ -4,7 +4,7 @@ import { parser, subscribe, backoff, verdict } from "../sse.js";
 
 const utf8 = (text) => new TextEncoder().encode(text);
 
-// frames gives everything a parser says about the pieces.
+// frames returns all calls of a parser for the pieces.
 function frames(pieces, lastId) {
   const said = [];
   const p = parser({
@@ -16,7 +16,7 @@ function frames(pieces, lastId) {
   return said;
 }
 
-// Each case quotes the rule of the specification it obeys.
+// Each case quotes the rule of the specification that it tests.
 const cases = [
   ["an event with all fields", "id: 7\nevent: tool_call_start\ndata: {}\n\n", [["tool_call_start", "{}", "7"]]],
   ["the default event is message", "data: x\n\n", [["message", "x", ""]]],
@@ -70,7 +70,7 @@ test("verdict: what a status means", () => {
   for (const [status, what] of Object.entries(want)) assert.equal(verdict(Number(status)), what, status);
 });
 
-// withAbort answers with a stream that fails when the request is given up, as fetch does.
+// withAbort answers with a stream that fails when the request is aborted, as fetch does.
 function withAbort(stream, signal) {
   const reader = stream.getReader();
   return new Response(new ReadableStream({
@@ -79,8 +79,8 @@ function withAbort(stream, signal) {
   }));
 }
 
-// follow runs a subscription against scripted answers and gives what it asked
-// for and what it said. An answer is a status, an Error, or the text of a stream.
+// follow runs a subscription against scripted answers and returns its requests
+// and its reports. An answer is a status, an Error, or the text of a stream.
 async function follow(answers, options = {}) {
   const asked = [], states = [], got = [];
   const fetch = async (url, { headers, signal }) => {
@@ -91,7 +91,7 @@ async function follow(answers, options = {}) {
     if (answer instanceof ReadableStream) return withAbort(answer, signal);
     if (typeof answer === "number") return new Response(null, { status: answer });
     if (answer !== undefined) return new Response(answer);
-    // Silence until the subscription gives up.
+    // Silence until the subscription times out.
     return new Response(new ReadableStream({ start: (c) => signal.addEventListener("abort", () => c.error(signal.reason)) }));
   };
   const s = subscribe({

@@ -34,10 +34,10 @@ test("the clock learns the server's time and only gets nearer", () => {
   assert.equal(c.now(1000), 1000);
   c.hear(NaN, 1000);
   assert.equal(c.now(1000), 1000);
-  c.hear(60_700, 1000); // an event underway for 300 ms
+  c.hear(60_700, 1000); // an event that took 300 ms to arrive
   assert.equal(c.now(1000), 60_700);
-  c.hear(61_950, 2000); // one underway for 50 ms
+  c.hear(61_950, 2000); // one that took 50 ms
   assert.equal(c.now(2000), 61_950);
-  c.hear(60_000, 3000); // one from a slow moment
+  c.hear(60_000, 3000); // one that took longer
   assert.equal(c.now(3000), 62_950);
 });

@@ -1,0 +1,23 @@
+# build   the program, in bin/streamer
+# test    the tests; the gate in .ci/run also uses the race detector
+# lint    vet and golangci-lint, whose version is in .ci/run
+# bench   throughput, latency, memory and recovery beside NATS alone
+# demo    a server that plays recorded sessions
+
+.PHONY: build test lint bench demo
+
+build:
+	go build -o bin/streamer ./cmd/streamer
+
+test:
+	go test ./...
+
+lint:
+	go vet ./...
+	golangci-lint run ./...
+
+bench:
+	go run ./cmd/streamer bench
+
+demo:
+	go run ./cmd/streamer demo

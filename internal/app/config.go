@@ -1,0 +1,93 @@
+package app
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/gateway"
+	"streamer/internal/lifecycle"
+	"streamer/internal/worker"
+)
+
+// Config is the configuration of a Server.
+type Config struct {
+	// Broker is the NATS server and its streams. Open sets the passwords of an
+	// embedded server and OnNotice.
+	Broker broker.Options
+	// Gateway is the HTTP API. Open sets Exposed, Token, Warnings, Metrics and
+	// Repairs.
+	Gateway gateway.Options
+	// Worker carries inputs through the fold. Open sets Rules and Nonce.
+	Worker worker.Options
+	// Rules are the settings of the fold.
+	Rules Rules
+
+	HTTPListen  string // address of the page and the HTTP API
+	TokenFile   string // file with the token of HTTP clients; required beyond loopback
+	RepairBytes int    // maximum size of one history to repair, and of all at once; if zero, 64 MiB
+	RepairNATS  bool   // also repair histories on the subject streamer.repair
+}
+
+// Default addresses of NATS and of the HTTP API.
+const (
+	defaultNATS = "127.0.0.1:4222"
+	defaultHTTP = "127.0.0.1:8080"
+)
+
+// NewConfig returns the defaults of a server.
+func NewConfig() Config {
+	return Config{
+		Broker:     broker.Options{DataDir: DefaultDataDir(), Listen: defaultNATS},
+		Worker:     worker.Options{SaveEvery: time.Second, EvictAfter: time.Minute, Grace: 10 * time.Second},
+		Rules:      Rules{Base: lifecycle.NewRules()},
+		HTTPListen: defaultHTTP,
+		RepairNATS: true,
+	}
+}
+
+// gateway returns the settings of the gateway that follow from the address and
+// the token file.
+func (c *Config) gateway() (gateway.Options, error) {
+	o := c.Gateway
+	host, _, err := net.SplitHostPort(c.HTTPListen)
+	if err != nil {
+		return o, fmt.Errorf("--http-listen: %w", err)
+	}
+	ip := net.ParseIP(host)
+	o.Exposed = host != "localhost" && (ip == nil || !ip.IsLoopback())
+	if c.TokenFile != "" {
+		token, err := os.ReadFile(c.TokenFile)
+		if err != nil {
+			return o, fmt.Errorf("--http-token-file: %w", err)
+		}
+		o.Token = strings.TrimSpace(string(token))
+	}
+	if o.Exposed && o.Token == "" {
+		return o, fmt.Errorf("--http-listen %s accepts connections from other machines: need --http-token-file", c.HTTPListen)
+	}
+	return o, nil
+}
+
+// DefaultDataDir returns the user's directory for data that outlives a restart.
+func DefaultDataDir() string {
+	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
+		return filepath.Join(dir, "streamer")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), "streamer")
+	}
+	switch runtime.GOOS {
+	case "darwin":
+		return filepath.Join(home, "Library", "Application Support", "streamer")
+	case "windows":
+		return filepath.Join(home, "AppData", "Local", "streamer")
+	}
+	return filepath.Join(home, ".local", "share", "streamer")
+}

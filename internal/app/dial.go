@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"streamer/internal/broker"
+)
+
+// dialTime bounds how long Dial waits for NATS.
+const dialTime = 10 * time.Second
+
+// Dial connects to the streams of a server that runs already: at o.URL or, if
+// that is "", the embedded server of the data directory. It creates no stream.
+func Dial(ctx context.Context, o broker.Options) (*broker.Broker, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	if err := locate(&o); err != nil {
+		return nil, err
+	}
+	o.Existing = true
+	b, err := broker.Open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("%w (--data-dir or --nats-url name a running streamer)", err)
+	}
+	return b, nil
+}
+
+// locate sets the URL of the embedded server if none is set.
+func locate(o *broker.Options) error {
+	if o.URL != "" {
+		return nil
+	}
+	switch url, err := os.ReadFile(filepath.Join(o.DataDir, urlFile)); {
+	case errors.Is(err, os.ErrNotExist):
+		o.URL = "nats://" + defaultNATS
+	case err != nil:
+		return fmt.Errorf("--data-dir: %w", err) // the server at the default address belongs to another directory
+	default:
+		o.URL = strings.TrimSpace(string(url))
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"io/fs"
+	"math"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// Bounds of the garbage between two collections, in percent of the live heap: up
+// to gcMost while the heap is small, at least gcLeast.
+const (
+	gcMost  = 400
+	gcLeast = 30
+	gcRoom  = 160 << 20   // maximum garbage in bytes, unless gcLeast is more
+	gcEvery = time.Second // between adjustments
+)
+
+// BoundMemory sets the runtime's soft memory limit below that of the container,
+// unless GOMEMLIMIT in the environment sets one. It returns the limit in force in
+// bytes, 0 for none. root is the root of the file system.
+func BoundMemory(root fs.FS) uint64 {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		if n := cgroupMemory(root); n > 0 {
+			debug.SetMemoryLimit(int64(softLimit(n)))
+		}
+	}
+	if n := debug.SetMemoryLimit(-1); n < math.MaxInt64 {
+		return uint64(n)
+	}
+	return 0
+}
+
+// Memory outside the runtime: the binary, and pages of files that the kernel does
+// not reclaim at once.
+const (
+	leastOutside = 32 << 20 // bytes
+	partOutside  = 10       // a tenth of the container
+)
+
+// softLimit returns the limit of the runtime in a container of that many bytes: a
+// tenth less, at least 32 MiB less and at most half less.
+func softLimit(container uint64) uint64 {
+	return container - min(container/2, max(leastOutside, container/partOutside))
+}
+
+// PaceGC makes the garbage collector run less often than by default until ctx
+// ends: a server and a worker in one process produce much garbage and keep
+// little, so that the default spends much CPU on collections. limit is the soft
+// memory limit, 0 for none; it holds in any case. PaceGC does nothing if GOGC is
+// set in the environment.
+func PaceGC(ctx context.Context, limit uint64) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	tick := time.NewTicker(gcEvery)
+	defer tick.Stop()
+	room := roomIn(limit)
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	for now := 0; ; {
+		metrics.Read(live)
+		if want := gcPercent(live[0].Value.Uint64(), room); want > now+now/8 || want < now-now/8 {
+			debug.SetGCPercent(want)
+			now = want
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// gcPercent returns the garbage, in percent of the live heap, that fits into room.
+func gcPercent(live, room uint64) int {
+	return int(min(gcMost, max(gcLeast, 100*room/max(1, live))))
+}
+
+// roomIn returns the bytes of garbage to allow under a limit: an eighth of it.
+func roomIn(limit uint64) uint64 {
+	if limit == 0 {
+		return gcRoom
+	}
+	return min(gcRoom, limit/8)
+}

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"math"
+	"runtime/debug"
+	"testing"
+	"testing/fstest"
+)
+
+func TestGCPercent(t *testing.T) {
+	for _, c := range []struct {
+		live, room uint64
+		want       int
+	}{
+		{0, gcRoom, gcMost},
+		{10 << 20, gcRoom, gcMost},
+		{128 << 20, gcRoom, 125},
+		{10 << 30, gcRoom, gcLeast},
+		{32 << 20, 64 << 20, 200},
+		{32 << 20, 1, gcLeast},
+	} {
+		if got := gcPercent(c.live, c.room); got != c.want {
+			t.Errorf("%d bytes in use, room for %d: got %d %%, want %d", c.live, c.room, got, c.want)
+		}
+	}
+}
+
+// TestRoomIn checks that a low limit allows little garbage.
+func TestRoomIn(t *testing.T) {
+	for limit, want := range map[uint64]uint64{0: gcRoom, 128 << 20: 16 << 20, 1 << 40: gcRoom} {
+		if got := roomIn(limit); got != want {
+			t.Errorf("limit %d: got %d, want %d", limit, got, want)
+		}
+	}
+}
+
+func TestSoftLimit(t *testing.T) {
+	for container, want := range map[uint64]uint64{1: 1, 40 << 20: 20 << 20, 128 << 20: 96 << 20, 1000 << 20: 900 << 20} {
+		if got := softLimit(container); got != want {
+			t.Errorf("container with %d bytes: got %d, want %d", container, got, want)
+		}
+	}
+}
+
+// TestBoundMemory checks that a container's limit becomes the runtime's, and
+// that the environment wins over it.
+func TestBoundMemory(t *testing.T) {
+	was := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(was)
+	container := fstest.MapFS{"sys/fs/cgroup/memory.max": &fstest.MapFile{Data: []byte("1048576000\n")}}
+	t.Setenv("GOMEMLIMIT", "")
+	if got := BoundMemory(fstest.MapFS{}); got != 0 {
+		t.Errorf("no container: got a limit of %d, want none", got)
+	}
+	if got, want := BoundMemory(container), uint64(900<<20); got != want || debug.SetMemoryLimit(-1) != int64(want) {
+		t.Errorf("container: got %d, and the runtime has %d, want %d", got, debug.SetMemoryLimit(-1), want)
+	}
+	t.Setenv("GOMEMLIMIT", "2GiB") // the runtime has read it by itself when it started
+	debug.SetMemoryLimit(2 << 30)
+	if got, want := BoundMemory(container), uint64(2<<30); got != want || debug.SetMemoryLimit(-1) != int64(want) {
+		t.Errorf("GOMEMLIMIT: got %d, and the runtime has %d, want %d", got, debug.SetMemoryLimit(-1), want)
+	}
+}

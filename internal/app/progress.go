@@ -1,0 +1,73 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"streamer/internal/worker"
+)
+
+// progressEvery is the time between two updates of a ProgressLine.
+const progressEvery = 500 * time.Millisecond
+
+// ProgressLine is a line on a terminal that shows the progress of a
+// verification. It overwrites itself.
+type ProgressLine struct {
+	w     io.Writer
+	what  string    // of the current step
+	began time.Time // the step
+	shown time.Time // the line, last
+}
+
+// NewProgressLine returns a line on w. It returns nil, which shows nothing, if w
+// is not a terminal.
+func NewProgressLine(w io.Writer) *ProgressLine {
+	f, ok := w.(*os.File)
+	if !ok {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil
+	}
+	return &ProgressLine{w: w}
+}
+
+// Show shows the progress of a step, its rate and its remaining time.
+func (l *ProgressLine) Show(p worker.Progress, now time.Time) {
+	if l == nil {
+		return
+	}
+	if p.What != l.what {
+		l.what, l.began, l.shown = p.What, now, now
+		return
+	}
+	if now.Sub(l.shown) < progressEvery {
+		return
+	}
+	l.shown = now
+	fmt.Fprintf(l.w, "\r\x1b[K%s", progressText(p, now.Sub(l.began)))
+}
+
+// progressText returns the text for a step that began took ago.
+func progressText(p worker.Progress, took time.Duration) string {
+	rate := float64(p.Done) / took.Seconds()
+	text := fmt.Sprintf("%s: %d", p.What, p.Done)
+	if p.Total > 0 {
+		text += fmt.Sprintf(" of %d (%d %%)", p.Total, 100*p.Done/p.Total)
+	}
+	text += fmt.Sprintf(", %.0f per second", rate)
+	if p.Total > p.Done && rate > 0 {
+		left := time.Duration(float64(p.Total-p.Done) / rate * float64(time.Second))
+		text += fmt.Sprintf(", %s left", left.Round(time.Second))
+	}
+	return text
+}
+
+// Clear removes the line.
+func (l *ProgressLine) Clear() {
+	if l != nil && !l.shown.IsZero() {
+		fmt.Fprint(l.w, "\r\x1b[K")
+	}
+}

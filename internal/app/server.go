@@ -1,0 +1,183 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	sseui "streamer/examples/sse-ui"
+	"streamer/internal/broker"
+	"streamer/internal/gateway"
+	"streamer/internal/repair"
+	"streamer/internal/worker"
+
+	"github.com/nats-io/nuid"
+	"github.com/rs/zerolog"
+)
+
+// Server is a worker, a gateway and the repair service on one broker.
+type Server struct {
+	Broker *broker.Broker
+	Worker *worker.Worker
+
+	config   Config
+	log      zerolog.Logger
+	gateway  *gateway.Gateway
+	repairs  *repair.Service
+	listener net.Listener
+	opened   chan struct{} // closed when inputs are accepted
+}
+
+// openTime bounds how long Open waits for NATS.
+const openTime = time.Minute
+
+// Open connects to NATS, or starts the embedded server, and prepares everything
+// that Run runs. The caller closes the server.
+func Open(ctx context.Context, c Config, log zerolog.Logger) (*Server, error) {
+	s := &Server{config: c, log: log, opened: make(chan struct{})}
+	if err := s.open(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) open(ctx context.Context) (err error) {
+	options, err := s.config.gateway()
+	if err != nil {
+		return err
+	}
+	if s.listener, err = net.Listen("tcp", s.config.HTTPListen); err != nil {
+		return fmt.Errorf("--http-listen: %w", err)
+	}
+	if err := s.openBroker(ctx); err != nil {
+		return err
+	}
+	rules, err := s.config.Rules.Fold(s.Broker.Retention())
+	if err != nil {
+		return err
+	}
+	workerOptions := s.config.Worker
+	workerOptions.Rules, workerOptions.Nonce = rules, nuid.Next()
+	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
+	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
+	options.Metrics, options.Warnings, options.Repairs = s.metrics, s.Worker.Warnings, s.repairs
+	s.gateway, err = gateway.New(options, store{s.Broker, s.Worker, s.opened}, sseui.Files, s.log)
+	return err
+}
+
+// openBroker opens the broker. The URLs of an embedded server are written to
+// its data directory.
+func (s *Server) openBroker(ctx context.Context) (err error) {
+	o := s.config.Broker
+	o.OwnPassword, o.AgentPassword = password(o.DataDir, urlFile), password(o.DataDir, agentURLFile)
+	o.OnNotice = func(msg string, err error) { s.log.Warn().Err(err).Msg(msg) }
+	ctx, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
+	if s.Broker, err = broker.Open(ctx, o); err != nil {
+		return err
+	}
+	if s.Embedded() {
+		if err := writeURLs(o.DataDir, s.Broker); err != nil {
+			return err
+		}
+	}
+	for _, w := range s.Broker.Warnings() {
+		s.log.Warn().Str("why", w).Msg("weaker than it could be")
+	}
+	return nil
+}
+
+// Run runs worker, gateway and repair service until ctx ends or one of them
+// fails. The gateway stops first, so that the worker reads every input that was
+// acknowledged.
+func (s *Server) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	errs := make(chan error, 4)
+	wg.Go(func() {
+		defer stop()
+		errs <- s.gateway.Run(ctx, s.listener)
+	})
+	wg.Go(func() {
+		defer stop()
+		errs <- s.Worker.RunShared(ctx, s.Broker, s.Broker.Partitions())
+	})
+	wg.Go(func() {
+		if err := s.admit(ctx); err != nil {
+			errs <- err
+			stop()
+		}
+	})
+	if s.config.RepairNATS {
+		wg.Go(func() {
+			defer stop()
+			errs <- s.Broker.Serve(ctx, repairService(s.repairs))
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return nil
+}
+
+// admitAfter bounds how long inputs wait for partitions that make no progress.
+const admitAfter = time.Minute
+
+// admit accepts inputs when the settings of this process are in force: over
+// HTTP and, where the server is embedded, over NATS. The embedded server accepts
+// clients only after all partitions are taken over.
+func (s *Server) admit(ctx context.Context) error {
+	all := 0
+	if s.Embedded() {
+		all = s.Broker.Partitions()
+	}
+	settling, cancel := context.WithTimeout(ctx, admitAfter)
+	defer cancel()
+	if err := s.Worker.WaitSettled(settling, all); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		s.log.Warn().Err(s.Worker.Problem()).Msg("accepting inputs, although not all partitions are taken over")
+	}
+	if err := s.Broker.Admit(); err != nil {
+		return err
+	}
+	close(s.opened)
+	return nil
+}
+
+// Close closes the listener and the broker.
+func (s *Server) Close() {
+	if s.listener != nil {
+		s.listener.Close()
+	}
+	if s.Broker != nil {
+		if err := s.Broker.Close(); err != nil {
+			s.log.Warn().Err(err).Msg("closing failed")
+		}
+	}
+}
+
+// Opened returns a channel that is closed when inputs are accepted.
+func (s *Server) Opened() <-chan struct{} { return s.opened }
+
+// Embedded reports whether the NATS server runs in this process.
+func (s *Server) Embedded() bool { return s.config.Broker.URL == "" }
+
+// Page returns the URL of the page.
+func (s *Server) Page() string { return "http://" + s.listener.Addr().String() + "/" }
+
+// SessionPage returns the URL of the page of a session.
+func (s *Server) SessionPage(name string) string {
+	return s.Page() + "#session=" + url.QueryEscape(name)
+}

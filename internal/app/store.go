@@ -1,0 +1,54 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/gateway"
+	"streamer/internal/worker"
+)
+
+// store implements gateway.Store.
+type store struct {
+	*broker.Broker
+	worker *worker.Worker
+	opened <-chan struct{} // closed when inputs are accepted
+}
+
+// Sessions returns at most limit sessions that have a snapshot, newest first.
+func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
+	var list []gateway.SessionInfo
+	err := s.ListStates(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
+		name, err := events.ParseToken(token)
+		if err != nil {
+			return nil // a rejected token has an event log, but is not a session
+		}
+		open, err := strconv.Atoi(header[worker.HeaderOpen])
+		if err != nil {
+			open = 0
+		}
+		list = append(list, gateway.SessionInfo{Session: name, Last: at, Open: open})
+		return nil
+	})
+	slices.SortFunc(list, func(a, b gateway.SessionInfo) int { return b.Last.Compare(a.Last) })
+	return list[:min(limit, len(list))], err
+}
+
+// Ready returns an error if the streams do not answer, a partition has stopped or
+// is far behind, or inputs are not accepted yet.
+func (s store) Ready(ctx context.Context) error {
+	if err := errors.Join(s.Broker.Ready(ctx), s.worker.Problem()); err != nil {
+		return err
+	}
+	select {
+	case <-s.opened:
+		return nil
+	default:
+		return gateway.ErrNotOpen
+	}
+}

@@ -1,0 +1,59 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestURLFiles: only this user can read the files with URLs, their passwords
+// survive a restart, and an agent can publish with its URL.
+func TestURLFiles(t *testing.T) {
+	dir := t.TempDir()
+	var before map[string]string
+	for range 2 {
+		s := open(t, dir)
+		now := map[string]string{}
+		for _, name := range []string{urlFile, agentURLFile} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%s: got %v, %v, want mode 0600", name, info, err)
+			}
+			if now[name] = password(dir, name); now[name] == "" || before != nil && before[name] != now[name] {
+				t.Errorf("%s: got password %q, want %q", name, now[name], before[name])
+			}
+		}
+		before = now
+		if err := s.Broker.Admit(); err != nil {
+			t.Fatal(err)
+		}
+		publishAsAgent(t, dir)
+		s.Close()
+	}
+	if password(t.TempDir(), urlFile) != "" {
+		t.Error("a directory without the file has a password")
+	}
+}
+
+func publishAsAgent(t *testing.T, dir string) {
+	t.Helper()
+	url, err := os.ReadFile(filepath.Join(dir, agentURLFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(strings.TrimSpace(string(url)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "llm.s.delta", []byte("{}")); err != nil {
+		t.Errorf("an agent publishes: %v", err)
+	}
+}

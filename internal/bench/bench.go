@@ -1,0 +1,229 @@
+// Package bench measures the whole path from inputs to events on a NATS server,
+// and the same work on NATS alone in the same run. On a machine with other load
+// only the ratios of the two are meaningful.
+//
+// A measurement takes its inputs from sessions of its own, so that none reads
+// what another stored. It stops with an error at the first failure: there are no
+// partial results.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/lifecycle"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+	"github.com/rs/zerolog"
+)
+
+// Options is what is measured.
+type Options struct {
+	// Broker names the NATS server. Without a URL each measurement starts a server
+	// of its own in a temporary directory.
+	Broker broker.Options
+	// Program is the streamer program that the measurement of instances runs.
+	Program string
+
+	Inputs    int           // deltas and results per measurement of throughput
+	PerCall   int           // inputs per call, including its result; at least MinPerCall
+	Sessions  int           // that stream at once; at least MinSessions
+	Open      int           // sessions with an open call whose memory and recovery are measured
+	Rounds    int           // measurements of each kind, whose median is the result
+	Instances int           // processes to compare with one process; 1 for no comparison
+	Duration  time.Duration // of each latency; at least MinDuration
+}
+
+// Bounds of Options.
+const (
+	MinPerCall  = 3
+	MinSessions = 100
+	MinDuration = time.Second
+)
+
+// Check returns an error that names the flag with an invalid value.
+func (o *Options) Check() error {
+	for _, f := range []struct {
+		name       string
+		got, least int
+	}{
+		{"call", o.PerCall, MinPerCall},
+		{"sessions", o.Sessions, MinSessions},
+		{"rounds", o.Rounds, 1},
+		{"instances", o.Instances, 1},
+		{"open", o.Open, 1},
+	} {
+		if f.got < f.least {
+			return fmt.Errorf("invalid --%s %d: need at least %d", f.name, f.got, f.least)
+		}
+	}
+	if o.Inputs < o.PerCall*o.Sessions {
+		return fmt.Errorf("invalid --inputs %d: need at least %d per session", o.Inputs, o.PerCall)
+	}
+	if o.Duration < MinDuration {
+		return fmt.Errorf("invalid --duration %s: need at least %s", o.Duration, MinDuration)
+	}
+	return nil
+}
+
+// maxTime bounds a whole run.
+const maxTime = 30 * time.Minute
+
+// Run measures everything. It writes what it does to progress.
+func Run(ctx context.Context, progress io.Writer, log zerolog.Logger, o Options) (r Result, err error) {
+	if o.Broker.URL != "" {
+		fmt.Fprintf(progress, "warning: this writes sessions named bench-… to %s and carries all partitions; do not run it beside a working streamer\n", redacted(o.Broker.URL))
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	on := func(what string, measure func(r *rig) error) {
+		if err != nil {
+			return
+		}
+		fmt.Fprintln(progress, what+" ...")
+		if err = o.onRig(ctx, log, measure); err != nil {
+			err = fmt.Errorf("%s: %w", what, errors.Join(err, context.Cause(ctx)))
+		}
+	}
+	var late Latencies
+	on("latency", func(r *rig) error { return r.latencies(ctx, &late) })
+	rounds := make([]round, o.Rounds)
+	for i := range rounds {
+		name, t := fmt.Sprintf("throughput, round %d of %d", i+1, o.Rounds), &rounds[i]
+		few := func(r *rig) (err error) { t.few, _, err = r.path(ctx, MinSessions); return err }
+		many := func(r *rig) error { return r.throughputs(ctx, t) }
+		order := []func(*rig) error{few, many}
+		if i%2 == 1 { // the second measurement runs in a process with a larger heap
+			slices.Reverse(order)
+		}
+		for _, measure := range order {
+			on(name, measure)
+		}
+	}
+	r = summary(rounds)
+	r.Latencies = late
+	on("open sessions, and recovery", func(g *rig) (err error) { r.Open, err = g.openSessions(ctx); return err })
+	on("instances", func(g *rig) (err error) { r.Instances, err = g.instances(ctx); return err })
+	return r, err
+}
+
+// onRig runs a measurement on a rig of its own: without a given server that is a
+// new one, since the data of an earlier measurement would slow down the next.
+func (o *Options) onRig(ctx context.Context, log zerolog.Logger, measure func(r *rig) error) error {
+	r, err := openRig(ctx, log, o)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	if err := r.setRules(ctx, lifecycle.Off); err != nil {
+		return err
+	}
+	return measure(r)
+}
+
+// rig is the server and the connections of a measurement. Everything that is
+// compared uses the same kind of connection.
+type rig struct {
+	options *Options
+	log     zerolog.Logger
+	url     string
+	broker  *broker.Broker
+	nc      *nats.Conn // of the bare consumers
+	nonce   string     // in the names of sessions
+	runs    int        // prefixes used so far
+	rules   *lifecycle.Rules
+	undo    []func()
+}
+
+// openRig connects to the given server, or starts one on loopback.
+func openRig(ctx context.Context, log zerolog.Logger, o *Options) (r *rig, err error) {
+	r = &rig{options: o, log: log, nonce: nuid.Next()}
+	defer func() {
+		if err != nil {
+			r.close()
+		}
+	}()
+	options := o.Broker
+	options.OnNotice = func(msg string, err error) { log.Warn().Err(err).Msg(msg) }
+	if options.URL == "" {
+		if options.URL, err = r.startServer(); err != nil {
+			return r, err
+		}
+	}
+	r.url = options.URL
+	if r.broker, err = broker.Open(ctx, options); err != nil {
+		return r, err
+	}
+	r.undo = append(r.undo, func() { _ = r.broker.Close() })
+	if r.nc, err = nats.Connect(options.URL, bareOptions(options)...); err != nil {
+		return r, fmt.Errorf("connecting to %s: %w", redacted(options.URL), err)
+	}
+	r.undo = append(r.undo, r.nc.Close)
+	return r, nil
+}
+
+// startServer starts a server that allows every connection to write internal
+// subjects. The embedded server of serve allows only its own process, so that
+// nothing could be compared with it over the same kind of connection.
+func (r *rig) startServer() (url string, err error) {
+	dir, err := os.MkdirTemp("", "streamer-bench-")
+	if err != nil {
+		return "", fmt.Errorf("data directory: %w", err)
+	}
+	r.undo = append(r.undo, func() { _ = os.RemoveAll(dir) })
+	url, stop, err := broker.Scratch(dir)
+	if err == nil {
+		r.undo = append(r.undo, stop)
+	}
+	return url, err
+}
+
+func (r *rig) close() {
+	for i := len(r.undo) - 1; i >= 0; i-- {
+		r.undo[i]()
+	}
+	r.undo = nil
+}
+
+func bareOptions(o broker.Options) []nats.Option {
+	list := []nats.Option{nats.Name("streamer bench")}
+	if o.Creds != "" {
+		list = append(list, nats.UserCredentials(o.Creds))
+	}
+	if o.TLSCA != "" {
+		list = append(list, nats.RootCAs(o.TLSCA))
+	}
+	if o.TLSCert != "" || o.TLSKey != "" {
+		list = append(list, nats.ClientCert(o.TLSCert, o.TLSKey))
+	}
+	return list
+}
+
+// throughputs measures the whole path with all sessions at once, then two bare
+// consumers on the same inputs.
+func (r *rig) throughputs(ctx context.Context, t *round) (err error) {
+	var span [2]uint64
+	if t.many, span, err = r.path(ctx, r.options.Sessions); err == nil {
+		t.count, err = r.bare(ctx, span, 0)
+	}
+	if err == nil {
+		t.plain, err = r.bare(ctx, span, 10)
+	}
+	return err
+}
+
+// redacted returns a URL without its password.
+func redacted(s string) string {
+	if u, err := url.Parse(s); err == nil {
+		return u.Redacted()
+	}
+	return "the given server"
+}

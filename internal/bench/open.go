@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"time"
+
+	"streamer/internal/inputs"
+	"streamer/internal/worker"
+)
+
+// OpenCost is what sessions with an open call cost.
+type OpenCost struct {
+	Sessions int     `json:"sessions"`
+	Rate     float64 `json:"opened_per_s"`
+	Bytes    float64 `json:"bytes_per_session"`
+	Recovery float64 `json:"recovery_ms"`
+	CPU      float64 `json:"recovery_cpu_ms"`
+	First    float64 `json:"first_recovery_ms"`
+	Listed   uint64  `json:"recovery_states_listed"`
+	Reread   uint64  `json:"recovery_inputs_read"`
+}
+
+// openSessions opens a call in each of many sessions. It measures the memory of
+// the worker, and the time that a new worker needs to take them over.
+func (r *rig) openSessions(ctx context.Context) (c OpenCost, err error) {
+	c.Sessions = r.options.Open
+	prefix := r.prefix()
+	f := r.newFiller()
+	for s := range c.Sessions {
+		token := prefix + strconv.Itoa(s)
+		_, body := callInput(token, 0, 0, MinPerCall)
+		if err := f.input(ctx, token, inputs.Delta, body); err != nil {
+			return c, err
+		}
+	}
+	if err := f.flush(ctx); err != nil {
+		return c, err
+	}
+	count, unsubscribe, err := r.seen(prefix, "tool_call_start")
+	if err != nil {
+		return c, err
+	}
+	defer unsubscribe()
+	w := r.work(ctx, worker.Options{EvictAfter: time.Hour})
+	defer func() { w.stop() }()
+	if err := w.until(ctx, func() bool { return w.Stats().Folded > 0 }); err != nil {
+		return c, err
+	}
+	start := time.Now()
+	if err := w.until(ctx, func() bool { return count.Load() >= int64(c.Sessions) }); err != nil {
+		return c, err
+	}
+	c.Rate = float64(c.Sessions) / time.Since(start).Seconds()
+	if err := w.until(ctx, func() bool { return w.Stats().Saves >= uint64(c.Sessions) }); err != nil {
+		return c, err
+	}
+	with := heap()
+	w.stop()
+	w.Worker = nil
+	c.Bytes = max(0, float64(with)-float64(heap())) / float64(c.Sessions)
+	var rounds []OpenCost
+	for range r.options.Rounds {
+		if err := r.takeOver(ctx, &c); err != nil {
+			return c, err
+		}
+		rounds = append(rounds, c)
+	}
+	c.First = rounds[0].Recovery
+	c.Recovery = median(rounds, func(c OpenCost) float64 { return c.Recovery })
+	c.CPU = median(rounds, func(c OpenCost) float64 { return c.CPU })
+	return c, nil
+}
+
+// takeOver measures the time until a new worker has read the log to its end and
+// knows the open calls, whose timers are then set. The first new worker after a
+// burst also appends events that a snapshot has and the log has not.
+func (r *rig) takeOver(ctx context.Context, c *OpenCost) error {
+	_, last, err := r.broker.InputBounds(ctx)
+	if err != nil {
+		return err
+	}
+	js, err := r.jetStream()
+	if err != nil {
+		return err
+	}
+	states, err := js.Stream(ctx, "KV_STREAMER_STATE")
+	if err != nil {
+		return err
+	}
+	c.Listed = states.CachedInfo().State.Msgs
+	cpu, start := cpuTime(), time.Now()
+	w := r.work(ctx, worker.Options{SaveEvery: 20 * time.Millisecond}) // how often it counts open calls
+	defer w.stop()
+	err = w.until(ctx, func() bool {
+		s := w.Stats()
+		if s.Open < c.Sessions || len(s.Carried) < r.broker.Partitions() {
+			return false
+		}
+		for _, c := range s.Carried {
+			if c.Next <= last {
+				return false
+			}
+		}
+		return true
+	})
+	c.Recovery = float64(time.Since(start).Microseconds()) / 1000
+	c.CPU = float64((cpuTime() - cpu).Microseconds()) / 1000
+	c.Reread = w.Stats().Folded
+	return err
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

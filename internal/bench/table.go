@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+)
+
+// Result is the result of a run, in the units of its JSON names.
+type Result struct {
+	Few   Throughput `json:"few_sessions"`
+	Many  Throughput `json:"many_sessions"`
+	Count Throughput `json:"bare_count"`
+	Plain Throughput `json:"bare_pipeline"`
+	// Ratios are medians over the rounds. The two measurements of a ratio follow
+	// each other.
+	FewOfPlain  float64 `json:"few_of_bare_pipeline"`
+	ManyOfPlain float64 `json:"many_of_bare_pipeline"`
+	Growth      float64 `json:"cpu_many_of_few"`
+
+	Latencies
+
+	Open      OpenCost  `json:"open_sessions"`
+	Instances Instances `json:"instances"`
+}
+
+// Latencies is the result of the measurement of latency.
+type Latencies struct {
+	Ours    Quantiles `json:"latency"`
+	Hops    Quantiles `json:"bare_two_hops"`
+	Trip    Quantiles `json:"bare_stored_round_trip"`
+	Heard   Quantiles `json:"bare_round_trip"`
+	Late    float64   `json:"p99_of_two_hops"`
+	LateOne float64   `json:"p99_of_stored_round_trip"`
+	Steady  Steady    `json:"steady_state"`
+}
+
+// round is the result of one round of throughput.
+type round struct {
+	few, many    Throughput // the whole path
+	count, plain Throughput // bare
+}
+
+// summary returns the medians of the rounds of throughput.
+func summary(rounds []round) (r Result) {
+	of := func(pick func(round) Throughput) Throughput {
+		over := func(value func(Throughput) float64) float64 {
+			return median(rounds, func(r round) float64 { return value(pick(r)) })
+		}
+		return Throughput{
+			Sessions: pick(rounds[0]).Sessions,
+			Inputs:   over(func(t Throughput) float64 { return t.Inputs }),
+			Events:   over(func(t Throughput) float64 { return t.Events }),
+			CPU:      over(func(t Throughput) float64 { return t.CPU }),
+		}
+	}
+	r.Few = of(func(r round) Throughput { return r.few })
+	r.Many = of(func(r round) Throughput { return r.many })
+	r.Count = of(func(r round) Throughput { return r.count })
+	r.Plain = of(func(r round) Throughput { return r.plain })
+	r.FewOfPlain = median(rounds, func(r round) float64 { return r.few.Inputs / r.plain.Inputs })
+	r.ManyOfPlain = median(rounds, func(r round) float64 { return r.many.Inputs / r.plain.Inputs })
+	r.Growth = median(rounds, func(r round) float64 { return r.many.CPU / r.few.CPU })
+	return r
+}
+
+func median[T any](all []T, of func(T) float64) float64 {
+	list := make([]float64, 0, len(all))
+	for _, v := range all {
+		list = append(list, of(v))
+	}
+	slices.Sort(list)
+	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+}
+
+// Print writes the result as a table.
+func (r *Result) Print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	rate := func(what string, t Throughput) {
+		fmt.Fprintf(w, "%s, %d sessions at once\t%.0f inputs/s\t%.0f events/s\t%.1f µs CPU per input\n", what, t.Sessions, t.Inputs, t.Events, t.CPU)
+	}
+	late := func(what string, d Quantiles) {
+		fmt.Fprintf(w, "%s\tp50 %.0f µs\tp99 %.0f µs\tp99.9 %.0f µs\n", what, d.P50, d.P99, d.P999)
+	}
+	rate("whole path", r.Few)
+	rate("whole path", r.Many)
+	fmt.Fprintf(w, "bare consumer, counts only\t%.0f inputs/s\t\t%.1f µs CPU per input\n", r.Count.Inputs, r.Count.CPU)
+	fmt.Fprintf(w, "bare pipeline, a message per ten\t%.0f inputs/s\t%.0f events/s\t%.1f µs CPU per input\n", r.Plain.Inputs, r.Plain.Events, r.Plain.CPU)
+	fmt.Fprintf(w, "whole path / bare pipeline, inputs/s\t%.2f (%d at once)\t%.2f (%d at once)\n", r.FewOfPlain, r.Few.Sessions, r.ManyOfPlain, r.Many.Sessions)
+	fmt.Fprintf(w, "CPU per input, %d / %d at once\t%.2f\n", r.Many.Sessions, r.Few.Sessions, r.Growth)
+	late("delta to event, 1,000/s", r.Ours)
+	late("bare: stored, read, stored, heard, 1,000/s", r.Hops)
+	late("bare: stored, heard, 1,000/s", r.Trip)
+	late("bare: heard, not stored, 1,000/s", r.Heard)
+	fmt.Fprintf(w, "p99, delta to event / bare\t%.2f (stored, heard)\t%.2f (stored, read, stored, heard)\n", r.LateOne, r.Late)
+	fmt.Fprintf(w, "written at 1,000 deltas/s, %d sessions\t%.0f snapshots/s\t%.1f KiB each\t%.1f checkpoints/s\n", r.Steady.Sessions, r.Steady.Snapshots, r.Steady.SnapshotBytes/1024, r.Steady.Checkpoints)
+	o := &r.Open
+	fmt.Fprintf(w, "open sessions\t%d\t%.1f KiB of worker memory each\n", o.Sessions, o.Bytes/1024)
+	fmt.Fprintf(w, "opened without a snapshot\t%.0f sessions/s\n", o.Rate)
+	fmt.Fprintf(w, "restart until all timers are set\t%.0f ms (first: %.0f)\t%.0f µs CPU per open session\t%d snapshots listed, %d inputs read again\n", o.Recovery, o.First, o.CPU*1000/float64(o.Sessions), o.Listed, o.Reread)
+	if i := r.Instances; i.Number > 1 {
+		fmt.Fprintf(w, "%d instances / one, inputs/s\t%.2f\t%.0f / %.0f\n", i.Number, i.Many/i.One, i.Many, i.One)
+		fmt.Fprintf(w, "%d instances / one, CPU per input\t%.2f\t%.1f / %.1f µs, server included\n", i.Number, i.ManyCPU/i.OneCPU, i.ManyCPU, i.OneCPU)
+		if cores := runtime.NumCPU(); cores < i.Number+2 {
+			fmt.Fprintf(w, "(%d cores: too few for a comparison, because the server and each of %d instances need one)\n", cores, i.Number)
+		}
+	}
+	fmt.Fprintln(w, "\nCPU is that of the whole process: connections, worker and, without --nats-url, the server.")
+	return w.Flush()
+}

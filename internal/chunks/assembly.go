@@ -1,0 +1,332 @@
+package chunks
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+
+	"streamer/internal/jsonscan"
+)
+
+// Assembly is one call as far as the model has written it.
+type Assembly struct {
+	Index string `json:"index,omitempty"` // raw JSON token, "" where the wire has none
+	ID    string `json:"id,omitempty"`    // the provider's
+	Name  string `json:"name,omitempty"`
+	// Text is the args so far, raw and in valid UTF-8. Its bytes are never
+	// changed, because events share them: another text is another slice.
+	Text  []byte `json:"text,omitempty"`
+	*Rare        // nil for most calls
+
+	scan   jsonscan.Scanner
+	kept   int
+	Joiner Joiner `json:"joiner,omitzero"`
+
+	Provider bool `json:"provider,omitempty"` // executed by the provider
+	Final    bool `json:"final,omitempty"`    // neither name nor id will change
+	// Object: Text is an object that the wire sent as an object, not as text.
+	Object bool `json:"object,omitempty"`
+	// Hold: Text is not emitted as it grows, because an object will replace it.
+	Hold bool `json:"hold,omitempty"`
+	// Sealed: the args are complete. Later fragments add nothing.
+	Sealed bool `json:"sealed,omitempty"`
+	// Closed: the call was closed before its args were complete.
+	Closed Closing `json:"closed,omitempty"`
+	// Cut: a fragment exceeded the limit, so the text has a gap or no end.
+	// Later fragments add nothing, and the args are never valid.
+	Cut bool `json:"cut,omitempty"`
+}
+
+// Closing states how far the args were when Close closed a call.
+type Closing uint8
+
+// The values of Closing.
+const (
+	NotClosed Closing = iota
+	// ClosedWhole: the text was one complete JSON value, or an object of the
+	// wire.
+	ClosedWhole
+	// ClosedShort: the text was incomplete. Later fragments continue this call.
+	ClosedShort
+)
+
+// Rare holds the fields that few calls have. A session can have many calls, so
+// each call pays for one pointer only.
+type Rare struct {
+	Kind       string `json:"kind,omitempty"` // custom, mcp, server…; "" for function
+	ParentCall string `json:"parent,omitempty"`
+	// Weak is an object that counts only where no text comes.
+	Weak string `json:"weak,omitempty"`
+}
+
+// Kind returns the kind of the call, "" for function.
+func (a *Assembly) Kind() string {
+	if a.Rare == nil {
+		return ""
+	}
+	return a.Rare.Kind
+}
+
+// ParentCall returns the id of the call that made this one, "" for none.
+func (a *Assembly) ParentCall() string {
+	if a.Rare == nil {
+		return ""
+	}
+	return a.Rare.ParentCall
+}
+
+func (a *Assembly) weak() string {
+	if a.Rare == nil {
+		return ""
+	}
+	return a.Weak
+}
+
+func (a *Assembly) rare() *Rare {
+	if a.Rare == nil {
+		a.Rare = new(Rare)
+	}
+	return a.Rare
+}
+
+// RawIndex returns the index as JSON. The caller must not change it.
+func (a *Assembly) RawIndex() json.RawMessage {
+	return unsafe.Slice(unsafe.StringData(a.Index), len(a.Index))
+}
+
+// Shared returns b as a string without a copy. The bytes must never change, as
+// those of Assembly.Text.
+func Shared(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// Kept returns how many leading bytes of Text are the same as before the last
+// fragment or Seal. It is less than the former length where another text
+// replaced the former one.
+func (a *Assembly) Kept() int { return a.kept }
+
+// Resume restores what JSON does not hold. It must be called after loading.
+func (a *Assembly) Resume() {
+	a.scan = jsonscan.Scanner{}
+	a.scan.Write(string(a.Text))
+}
+
+// add applies a fragment of this call.
+func (a *Assembly) add(f *Chunk, id, name string, lim Limits) error {
+	if a.Sealed && !a.addsNothing(f) {
+		if a.Closed != NotClosed {
+			return ErrClosed
+		}
+		return ErrEnd
+	}
+	if !a.Sealed && a.overflows(f, lim) {
+		a.Cut = true
+		return ErrArgs
+	}
+	if name != a.Name && len(a.Name)+len(name) > lim.NameBytes {
+		return ErrName
+	}
+	a.kept = len(a.Text)
+	a.identify(f, id, name)
+	switch {
+	case a.Sealed, a.Cut:
+	case f.Whole:
+		a.confirm(f)
+	case f.Object && f.Weak:
+		a.rare().Weak = strings.Clone(f.Args)
+	case f.Object:
+		a.replace(f.Args, true)
+	default:
+		a.grow(f.Args)
+	}
+	return nil
+}
+
+// overflows reports whether the args would exceed the limit with a fragment.
+func (a *Assembly) overflows(f *Chunk, lim Limits) bool {
+	if f.Whole || f.Object || a.resends(f.Args) {
+		return len(f.Args) > lim.ArgsBytes
+	}
+	return len(a.Text)+len(f.Args) > lim.ArgsBytes
+}
+
+// addsNothing reports whether a fragment for a sealed call has no new bytes.
+func (a *Assembly) addsNothing(f *Chunk) bool {
+	return f.Whole || f.Object || f.Args == string(a.Text) || strings.TrimSpace(f.Args) == ""
+}
+
+// identify adopts id, name and the other fields that identify a call. It joins a
+// name that comes in pieces and ignores a repeated one.
+func (a *Assembly) identify(f *Chunk, id, name string) {
+	if a.ID == "" && id != "" {
+		a.ID = strings.Clone(id)
+	}
+	switch {
+	case name == "" || name == a.Name || a.Final:
+	case a.Name == "" || strings.HasPrefix(name, a.Name) && len(a.Text) == 0:
+		a.Name = strings.Clone(name)
+	case len(a.Text) == 0:
+		a.Name += name
+	}
+	if f.CallKind != "" && f.CallKind != "function" && a.Kind() == "" {
+		a.rare().Kind = strings.Clone(f.CallKind)
+	}
+	if f.ParentCall != "" && a.ParentCall() == "" {
+		a.rare().ParentCall = strings.Clone(f.ParentCall)
+	}
+	a.Provider = a.Provider || f.Provider
+	a.Final = a.Final || f.Final
+	a.Hold = a.Hold || f.Hold
+}
+
+// grow appends a text fragment, or what a cumulative resend adds to the text.
+func (a *Assembly) grow(piece string) {
+	switch {
+	case a.Kind() == "custom": // free text is never a resend or a placeholder
+	case a.resends(piece):
+		piece = piece[len(a.Text):]
+		a.Joiner = Joiner{} // the resend includes the waiting half
+	case a.Placeholder() && beginsValue(piece):
+		a.replace("", false)
+	case a.Object && strings.TrimSpace(piece) != "":
+		a.replace("", false)
+	}
+	piece = a.Joiner.Join(piece)
+	if piece == "" {
+		return
+	}
+	a.Text = append(a.Text, piece...)
+	a.scan.Write(piece)
+}
+
+// resends reports whether a fragment repeats the whole text so far and perhaps
+// adds to it. A text that begins with a brace cannot continue with itself and
+// remain JSON, except {" where a key may begin with {".
+func (a *Assembly) resends(piece string) bool {
+	n := len(a.Text)
+	if n == 0 || len(piece) < n || a.Text[0] != '{' || piece[:n] != string(a.Text) {
+		return false
+	}
+	if strings.TrimSpace(string(a.Text[1:])) == `"` {
+		rest := strings.TrimLeft(piece[n:], " \t\r\n")
+		return rest != "" && rest[0] != ':'
+	}
+	return true
+}
+
+// confirm adopts the args of a full message, unless the streamed args are whole
+// themselves. Free text has no sign that it is whole.
+func (a *Assembly) confirm(f *Chunk) {
+	whole := a.Kind() != "custom" && a.scan.Complete() && !a.Placeholder() && !(a.Hold && f.Object)
+	if whole || f.Args == "" {
+		return
+	}
+	a.replace(f.Args, f.Object)
+}
+
+func (a *Assembly) replace(text string, object bool) {
+	a.Joiner = Joiner{}
+	text = a.Joiner.Join(text)
+	a.kept = commonPrefix(a.Text, text)
+	a.Text = []byte(text)
+	a.Object = object
+	a.scan = jsonscan.Scanner{}
+	a.scan.Write(text)
+}
+
+// commonPrefix returns the length of the common prefix of two texts, in whole
+// characters.
+func commonPrefix(a []byte, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && n < len(b) && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return n
+}
+
+// Seal completes the args. Later fragments add nothing.
+func (a *Assembly) Seal() {
+	a.kept = len(a.Text)
+	if a.Sealed {
+		return
+	}
+	if rest := a.Joiner.End(); rest != "" {
+		a.Text = append(a.Text, rest...)
+		a.scan.Write(rest)
+	}
+	if a.weak() != "" {
+		if a.Blank() {
+			a.replace(a.weak(), true)
+		}
+		a.Weak = ""
+	}
+	a.Sealed = true
+}
+
+// Close records that the call was closed before its args were complete. Later
+// fragments are refused with ErrClosed. Seal must come first.
+func (a *Assembly) Close() {
+	a.Closed = ClosedShort
+	if a.Whole() {
+		a.Closed = ClosedWhole
+	}
+}
+
+// Blank reports whether no args came, or only white space.
+func (a *Assembly) Blank() bool {
+	return a.scan.First() == 0 && a.scan.Status() != jsonscan.Bad && !a.Cut
+}
+
+// Placeholder reports whether the text is a bare {}, which some gateways send
+// before the actual args.
+func (a *Assembly) Placeholder() bool { return len(a.Text) == 2 && string(a.Text) == "{}" }
+
+// Whole reports whether the text is one complete JSON value.
+func (a *Assembly) Whole() bool { return (a.scan.Complete() || a.Object) && !a.Cut }
+
+// Usable reports whether the args would be valid if no fragment followed.
+func (a *Assembly) Usable() bool { return a.Whole() || a.Blank() || a.Kind() == "custom" && !a.Cut }
+
+// growing reports whether more args are to come: they have not begun, or they
+// are incomplete. It includes a call that Close closed in the middle of its args.
+func (a *Assembly) growing() bool { return a.Closed == ClosedShort || !a.Sealed && !a.Whole() }
+
+// Args are the args of a call in the form that a tool receives.
+type Args struct {
+	JSON          []byte // nil where Valid is false, and for free text
+	Valid         bool
+	DoubleEncoded bool   // the text was a JSON string that holds this object
+	Error         string // what is wrong, and at which byte
+}
+
+// Args parses the text. Blank text and null are {}, as every provider means it.
+// A string that holds an object is that object. Free text (kind custom) is valid
+// and has no JSON. Text that is not JSON is never repaired.
+func (a *Assembly) Args() Args {
+	switch {
+	case a.Cut:
+		return Args{Error: "args are longer than the limit"}
+	case a.Kind() == "custom":
+		return Args{Valid: true}
+	case a.Blank() || strings.TrimSpace(string(a.Text)) == "null":
+		return Args{JSON: []byte("{}"), Valid: true}
+	case !a.scan.Complete(): // an object of the wire too: some are free text
+		if a.scan.Status() == jsonscan.Bad {
+			return Args{Error: a.scan.Err().Error()}
+		}
+		return Args{Error: "args end in the middle of a JSON value"}
+	case a.scan.First() == '"':
+		var inner string
+		if json.Unmarshal(a.Text, &inner) != nil {
+			break
+		}
+		var s jsonscan.Scanner
+		s.Write(inner)
+		if s.First() == '{' && s.Complete() {
+			return Args{JSON: []byte(inner), Valid: true, DoubleEncoded: true}
+		}
+	}
+	return Args{JSON: a.Text, Valid: true}
+}

@@ -1,0 +1,212 @@
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+
+	"github.com/tidwall/gjson"
+)
+
+func TestReadPath(t *testing.T) {
+	for path, want := range map[string]string{
+		"$.a":               `"a"`,
+		"$.a.b_c-d[12].e":   `"a" "b_c-d" 12 "e"`,
+		"$.m[0][1]":         `"m" 0 1`,
+		"$['a key']['x.y']": `"a key" "x.y"`,
+		`$["it's"].z`:       `"it's" "z"`,
+		"$.日本":              `"日本"`,
+		"$[0]":              "0",
+		"":                  "no", "$": "no", "a.b": "no", "$.": "no", "$..a": "no", "$.a[": "no", "$.a[]": "no", "$.a[-1]": "no",
+		"$.a[x]": "no", "$['a": "no", "$['']": "no", "$.a]": `"a]"`, "$x": "no",
+		"$" + strings.Repeat(".a", 100):     strings.TrimSpace(strings.Repeat(`"a" `, 100)),
+		"$" + strings.Repeat(".a", 101):     "no",
+		"$." + strings.Repeat("a", maxPath): "no",
+	} {
+		steps, ok := readPath(nil, path)
+		var got []string
+		for _, s := range steps {
+			if s.index == isKey {
+				got = append(got, strconv.Quote(s.key))
+			} else {
+				got = append(got, strconv.Itoa(s.index))
+			}
+		}
+		if !ok {
+			got = []string{"no"}
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("path %q\n got %s\nwant %s", path, got, want)
+		}
+	}
+}
+
+// pieces cuts args into pieces: one for each value, and one for each character
+// of a string and for its end.
+func pieces(path string, v any, emit func(path, member string, goesOn bool)) {
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			pieces(fmt.Sprintf("%s[%d]", path, i), e, emit)
+		}
+	case object:
+		for _, m := range v {
+			pieces(path+"['"+m.key+"']", m.value, emit)
+		}
+	case string:
+		for _, c := range v {
+			text, _ := json.Marshal(string(c))
+			emit(path, `"stringValue":`+string(text), true)
+		}
+		emit(path, `"stringValue":""`, false)
+	case nil:
+		emit(path, `"nullValue":null`, false)
+	case bool:
+		emit(path, fmt.Sprintf(`"boolValue":%t`, v), false)
+	default:
+		emit(path, fmt.Sprintf(`"numberValue":%v`, v), false)
+	}
+}
+
+// object is an object with its members in order.
+type object []struct {
+	key   string
+	value any
+}
+
+func TestPiecesMakeTheText(t *testing.T) {
+	args := object{
+		{"a", "x \"y\" \\ \n 日本"},
+		{"b", object{{"c", 1.5}, {"d d", []any{true, nil, "z", []any{1, []any{2}}}}, {"e", object{{"f", ""}}}}},
+		{"g", []any{object{{"h", "i"}}, object{{"h", "j"}, {"k", -1}}}},
+		{"l", false},
+	}
+	const want = `{"a":"x \"y\" \\ \n 日本","b":{"c":1.5,"d d":[true,null,"z",[1,[2]]],"e":{"f":""}},"g":[{"h":"i"},{"h":"j","k":-1}],"l":false}`
+	for _, underscores := range []bool{false, true} {
+		d := new(Decoder)
+		var got strings.Builder
+		read := func(call string) {
+			event := `{"candidates":[{"content":{"parts":[{"functionCall":` + call + `}]}}],"responseId":"r"}`
+			if underscores {
+				event = strings.NewReplacer("functionCall", "function_call", "partialArgs", "partial_args", "jsonPath", "json_path",
+					"Value", "_value", "willContinue", "will_continue", "responseId", "response_id").Replace(event)
+			}
+			list, problem := decode(d, event)
+			for _, c := range list {
+				got.WriteString(c.Args)
+			}
+			if problem != nil {
+				t.Errorf("%s: %s", event, problem.Text)
+			}
+			stored, err := json.Marshal(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d = new(Decoder)
+			if err := json.Unmarshal(stored, d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read(`{"name":"f","willContinue":true}`)
+		pieces("$", args, func(path, member string, goesOn bool) {
+			read(fmt.Sprintf(`{"partialArgs":[{"jsonPath":%q,%s,"willContinue":%t}],"willContinue":true}`, path, member, goesOn))
+		})
+		read(`{}`)
+		if got.String() != want {
+			t.Errorf("underscores %t\n got %s\nwant %s", underscores, got.String(), want)
+		}
+		if d.Open || d.Args.Levels != nil {
+			t.Errorf("after the end %+v is left", d)
+		}
+	}
+}
+
+// TestPiecesAreBounded: what is remembered of a call has a limit, and the call
+// is spoilt, not cut, where it is passed.
+func TestPiecesAreBounded(t *testing.T) {
+	d := new(Decoder)
+	problems := 0
+	for i := range maxKeys + 10 {
+		call := fmt.Sprintf(`{"partialArgs":[{"jsonPath":"$.k%d","numberValue":1}],"willContinue":true}`, i)
+		if i == 0 {
+			call = `{"name":"f","willContinue":true}`
+		}
+		if _, problem := decode(d, `{"candidates":[{"content":{"parts":[{"functionCall":`+call+`}]}}]}`); problem != nil {
+			problems++
+		}
+	}
+	if problems != 1 || !d.Args.Spoilt || len(d.Args.Levels) != 0 {
+		t.Errorf("%d problems, %d levels are kept; want 1, spoilt, and none", problems, len(d.Args.Levels))
+	}
+	end, _ := decode(d, `{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}`)
+	if len(end) != 1 || end[0].Kind != chunks.Seal {
+		t.Errorf("the end emits %+v, want a seal and no closing brace", end)
+	}
+}
+
+// TestClone: decoding changes no clone.
+func TestClone(t *testing.T) {
+	d := new(Decoder)
+	piece := func(path string) string {
+		return `{"candidates":[{"content":{"parts":[{"functionCall":{"partialArgs":[{"jsonPath":"` + path + `","numberValue":1}],"willContinue":true}}]}}]}`
+	}
+	decode(d, `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true}}]}}]}`)
+	decode(d, piece("$.a.b"))
+	clone := d.Clone().(*Decoder)
+	for _, path := range []string{"$.a.c", "$.d.e", "$.d.f"} {
+		decode(d, piece(path))
+	}
+	const want = `,"g":1`
+	if got, _ := decode(clone, piece("$.a.g")); len(got) != 1 || got[0].Args != want {
+		t.Errorf("the clone emits %+v, want the args %s", got, want)
+	}
+}
+
+// decode returns the chunks of an event.
+func decode(d *Decoder, event string) ([]chunks.Chunk, *wire.Problem) {
+	var w wire.Writer
+	problem := d.Decode(&w, wire.Frame{JSON: jsonscan.ValueOf(event)})
+	return w.Chunks(), problem
+}
+
+// FuzzPieces puts values at any paths. What comes out is whole JSON with those
+// values, in their order, or the call is spoilt and its text is not whole.
+func FuzzPieces(f *testing.F) {
+	f.Add("$.a\n$.b[0].c\n$.b[0].d\n$.b[1]\n$['x y'].z", true)
+	f.Add("$.a.x\n$.b\n$.a.y", false)
+	f.Add("$[0]\n$\n$.a[1]", false)
+	f.Fuzz(func(t *testing.T, paths string, asText bool) {
+		r := reader{new(wire.Writer), new(Decoder)}
+		var text strings.Builder
+		var a GeminiArgs
+		n := 0
+		for i, path := range strings.Split(paths, "\n") {
+			quoted, err := json.Marshal(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			value := fmt.Sprintf(`"numberValue":%d`, i)
+			if asText {
+				value = fmt.Sprintf(`"stringValue":"%d\"","willContinue":%t`, i, i%2 == 0)
+			}
+			piece, problem := r.geminiPiece(&a, jsonscan.ValueOf(`{"jsonPath":`+string(quoted)+`,`+value+`}`))
+			if problem == nil && !a.Spoilt {
+				n++
+			}
+			text.WriteString(piece)
+		}
+		whole := n > 0 && !a.Spoilt
+		if whole {
+			text.WriteString(r.closeArgs(&a))
+		}
+		if got := gjson.Valid(text.String()); got != whole {
+			t.Errorf("paths %q give %q, whole %t; want %t", paths, text.String(), got, whole)
+		}
+	})
+}

@@ -1,0 +1,323 @@
+package langchain
+
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// protocolData is what matters of the data of a messages event.
+type protocolData struct {
+	event, run, id, role, call, index, content, delta, reason, usage, message jsonscan.Value
+}
+
+func protocolFields(data jsonscan.Value) (d protocolData) {
+	for m := data.Members(); m.Next(); {
+		switch m.Key {
+		case "event":
+			d.event = m.Value
+		case "run_id", "runId":
+			d.run = m.Value
+		case "id":
+			d.id = m.Value
+		case "role":
+			d.role = m.Value
+		case "tool_call_id", "toolCallId":
+			d.call = m.Value
+		case "index":
+			d.index = m.Value
+		case "content":
+			d.content = m.Value
+		case "delta":
+			d.delta = m.Value
+		case "reason":
+			d.reason = m.Value
+		case "usage":
+			d.usage = m.Value
+		case "message":
+			d.message = m.Value
+		}
+	}
+	return d
+}
+
+// protocolMessage reads an event of a message. Only its start names the
+// message; the others are of the one that is open in their namespace and run.
+func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
+	d := protocolFields(data)
+	mem := &r.d.Streams
+	if d.event.Str == "message-start" {
+		r.protocolStart(ns, d)
+		return nil
+	}
+	at := mem.find(ns, r.Text(d.run))
+	var open protocolOpen
+	if at >= 0 {
+		open = mem.Open[at]
+	}
+	of := chunks.Chunk{Namespace: ns, Message: open.ID}
+	switch d.event.Str {
+	case "content-block-start":
+		return r.protocolBlock(of, at, d)
+	case "content-block-delta":
+		return r.protocolDelta(of, at, d)
+	case "content-block-finish":
+		return r.protocolBlockEnd(of, open, d)
+	case "message-finish":
+		mem.drop(at)
+		if !open.Silent {
+			r.protocolFinish(of, d)
+		}
+	case "usage":
+		if at >= 0 && !open.Silent && d.usage.IsObject() {
+			of.Kind, of.Usage = chunks.Usage, d.usage.Raw
+			r.Emit(of)
+		}
+	case "error":
+		mem.drop(at)
+		of.Kind, of.Text = chunks.Failure, r.Text(d.message)
+		r.Emit(of)
+	}
+	return nil // what the provider sent, and what is not known yet
+}
+
+// protocolStart begins a message. Those of tools carry results, which the
+// tools channel tells too; of people, they interrupt.
+func (r reader) protocolStart(ns string, d protocolData) {
+	id, role := r.Text(d.id), d.role.Str
+	if id == "" {
+		id = r.Text(d.run)
+	}
+	r.d.Streams.begin(protocolOpen{
+		Namespace: ns, Run: r.Text(d.run), ID: id, Call: r.Text(d.call),
+		Silent: role != "" && role != "ai" && role != "assistant",
+	})
+	switch role {
+	case "", "ai", "assistant":
+		r.d.Messages.stream(ns, id, langSaid{text: true})
+		r.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: ns, Message: id, Role: "assistant"})
+	case "human", "user":
+		if !strings.Contains(ns, "|") { // else it is what a subagent is given to do
+			r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: ns, ID: id})
+		}
+	}
+}
+
+// protocolBlock begins a block. Blocks follow each other, so the call before
+// it is complete, even where its finish was lost.
+func (r reader) protocolBlock(of chunks.Chunk, at int, d protocolData) *wire.Problem {
+	if !d.content.IsObject() {
+		return wire.WrongType("content of content-block-start", d.content, "an object")
+	}
+	mem := &r.d.Streams
+	if at >= 0 {
+		if mem.Open[at].Silent {
+			return nil
+		}
+		if mem.Open[at].Block {
+			of := of
+			of.Kind, of.Index = chunks.Next, wire.RawIndex(d.index)
+			r.Emit(of)
+		}
+	}
+	n := r.Len()
+	call := r.protocolContent(of, d.index, d.content)
+	said := false
+	for _, c := range r.Since(n) {
+		said = said || c.Text != "" || c.Args != ""
+	}
+	mem.block(at, call, said)
+	return nil
+}
+
+// protocolContent emits the beginning of a block, or a piece of one, and tells
+// whether it is a call. An input that is an object gives way to args.
+func (r reader) protocolContent(of chunks.Chunk, index, block jsonscan.Value) bool {
+	b := langBlockMembers(block)
+	switch b.kind.Str {
+	case "text":
+		of.Kind, of.Text = chunks.Text, r.Text(b.text)
+	case "reasoning", "thinking":
+		of.Kind, of.Text = chunks.Reasoning, r.Text(b.thought)
+	case "tool_call_chunk", "tool_call", "tool_use", "server_tool_call_chunk", "server_tool_call", "server_tool_use", "mcp_tool_use":
+		r.protocolCall(of, index, b)
+		return true
+	}
+	if of.Part = index.Int(); of.Text != "" {
+		r.Emit(of)
+	}
+	return false
+}
+
+func (r reader) protocolCall(of chunks.Chunk, index jsonscan.Value, b langBlockFields) {
+	of.Kind, of.Index = chunks.Fragment, wire.RawIndex(index)
+	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
+	of.Final = of.ID != "" && of.Name != ""
+	if b.kind.Str != "tool_call" && b.kind.Str != "tool_call_chunk" && b.kind.Str != "tool_use" {
+		of.CallKind, of.Provider = "server", true
+	}
+	switch {
+	case b.args.IsString():
+		of.Args = r.Text(b.args)
+	case b.args.IsObject():
+		of.Args, of.Object, of.Weak = r.Compact(b.args.Raw), true, true
+	case b.input.IsObject():
+		of.Args, of.Object, of.Weak = r.Compact(b.input.Raw), true, true
+	}
+	if of.Object && of.Args == "{}" {
+		of.Args, of.Object, of.Weak = "", false, false
+	}
+	if of.ID != "" || of.Name != "" || of.Args != "" {
+		r.Emit(of)
+	}
+}
+
+// protocolDelta reads a piece of a block. The provider's own fragments
+// (input_json_delta) say again what the args beside them do.
+func (r reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *wire.Problem {
+	if !d.delta.IsObject() {
+		return wire.WrongType("delta of content-block-delta", d.delta, "an object")
+	}
+	if at >= 0 && r.d.Streams.Open[at].Silent {
+		return nil
+	}
+	var kind, text, fields jsonscan.Value
+	for m := d.delta.Members(); m.Next(); {
+		switch m.Key {
+		case "type":
+			kind = m.Value
+		case "text", "reasoning":
+			text = m.Value
+		case "fields":
+			fields = m.Value
+		}
+	}
+	of.Part = d.index.Int()
+	switch kind.Str {
+	case "text-delta", "reasoning-delta":
+		of.Kind = chunks.Text
+		if kind.Str == "reasoning-delta" {
+			of.Kind = chunks.Reasoning
+		}
+		if of.Text = r.Text(text); of.Text != "" {
+			r.Emit(of)
+		}
+	case "block-delta":
+		of.Part = 0
+		if f := langBlockMembers(fields); strings.Contains(f.kind.Str, "tool_call") {
+			r.protocolCall(of, d.index, f)
+		}
+	}
+	if r.Len() > 0 {
+		r.d.Streams.said(at)
+	}
+	return nil
+}
+
+// protocolBlockEnd ends a block; what it came to wins over what was streamed.
+func (r reader) protocolBlockEnd(of chunks.Chunk, open protocolOpen, d protocolData) *wire.Problem {
+	if !d.content.IsObject() {
+		return wire.WrongType("content of content-block-finish", d.content, "an object")
+	}
+	b := langBlockMembers(d.content)
+	if open.Silent {
+		if open.Call != "" && b.kind.Str == "text" && !r.d.Streams.answered(open.Call) {
+			r.Emit(chunks.Chunk{Kind: chunks.Result, Namespace: of.Namespace, ID: open.Call, Status: "success", Text: r.Text(b.text)})
+		}
+		return nil
+	}
+	switch kind := b.kind.Str; kind {
+	case "text", "reasoning", "thinking":
+		if open.ID != "" && !open.Said {
+			r.protocolContent(of, d.index, d.content)
+		}
+		of.Kind, of.Part = chunks.PartEnd, d.index.Int()
+		r.Emit(of)
+	case "invalid_tool_call":
+		// The args are no JSON; whether because the model was cut off, the
+		// reason of the message tells.
+		if !open.Said {
+			r.protocolCall(of, d.index, langBlockFields{kind: jsonscan.Value{Str: "tool_call"}, id: b.id, name: b.name, args: b.args})
+		}
+	case "server_tool_result":
+		r.protocolServerResult(of, d.content)
+	default:
+		switch {
+		case strings.HasSuffix(kind, "tool_result"):
+			r.langBlockResult(of, d.content)
+		case strings.Contains(kind, "tool_") || kind == "input_json_delta":
+			r.protocolCallEnd(of, open.Block, d.index, b)
+		}
+	}
+	return nil
+}
+
+// protocolCallEnd emits a whole call. What LangChain JS makes of a provider's
+// block has the last fragment as input and the whole text as args. begun says
+// that the call's beginning was seen.
+func (r reader) protocolCallEnd(of chunks.Chunk, begun bool, index jsonscan.Value, b langBlockFields) {
+	of.Kind, of.Index, of.Whole = chunks.Fragment, wire.RawIndex(index), true
+	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
+	if strings.HasPrefix(b.kind.Str, "server_") || b.kind.Str == "mcp_tool_use" {
+		of.CallKind, of.Provider = "server", true
+	}
+	if !b.args.Present() && b.input.IsObject() {
+		b.args = b.input
+	}
+	if of.Args = r.Text(b.args); b.args.IsObject() {
+		of.Args, of.Object = r.Compact(b.args.Raw), true
+	}
+	if of.ID != "" {
+		of.Final = of.Name != ""
+		r.Emit(of)
+		return
+	}
+	// Without an id it cannot be matched but by its place.
+	of.Whole, of.Weak = false, of.Object
+	if begun {
+		of.Name = ""
+	}
+	if of.Object {
+		r.Emit(of)
+	}
+	r.Emit(chunks.Chunk{Kind: chunks.Seal, Namespace: of.Namespace, Message: of.Message, Index: of.Index})
+}
+
+// protocolServerResult emits {"tool_call_id","status","output"}.
+func (r reader) protocolServerResult(of chunks.Chunk, block jsonscan.Value) {
+	of.Kind, of.Status = chunks.Result, "success"
+	for m := block.Members(); m.Next(); {
+		switch m.Key {
+		case "tool_call_id", "toolCallId":
+			of.ID = r.Text(m.Value)
+		case "status":
+			if m.Value.Str == "error" {
+				of.Status = "error"
+			}
+		case "output":
+			if of.Text = r.Text(m.Value); m.Value.IsNested() {
+				of.Content = r.Compact(m.Value.Raw)
+			}
+		}
+	}
+	if of.ID != "" {
+		r.Emit(of)
+	}
+}
+
+func (r reader) protocolFinish(of chunks.Chunk, d protocolData) {
+	r.d.Messages.done(of.Namespace, of.Message)
+	reason := r.Text(d.reason)
+	c := of
+	c.Kind, c.Reason, c.Truncated = chunks.Finish, reason, langTruncates(reason)
+	r.Emit(c)
+	if d.usage.IsObject() {
+		c = of
+		c.Kind, c.Usage = chunks.Usage, d.usage.Raw
+		r.Emit(c)
+	}
+	of.Kind = chunks.Ended
+	r.Emit(of)
+}

@@ -1,0 +1,35 @@
+package langchain
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"streamer/internal/decode/wire"
+)
+
+// TestProtocolMemoryIsBounded opens more messages, and fails more tools, than
+// are remembered.
+func TestProtocolMemoryIsBounded(t *testing.T) {
+	var m protocol
+	long := strings.Repeat("x", wire.MaxID+1)
+	m.begin(protocolOpen{ID: long})
+	m.failed(long)
+	for i := range 2 * keptOpen {
+		id := strconv.Itoa(i)
+		m.begin(protocolOpen{Namespace: "agent:" + id, ID: id})
+		m.failed(id)
+	}
+	if len(m.Open) != keptOpen || len(m.Failed) != keptFailed {
+		t.Errorf("%d messages and %d calls are remembered, want %d and %d", len(m.Open), len(m.Failed), keptOpen, keptFailed)
+	}
+	last := strconv.Itoa(2*keptOpen - 1)
+	if i := m.find("agent:"+last, ""); i < 0 || m.Open[i].ID != last || !m.answered(last) || m.answered("0") {
+		t.Errorf("the latest are not those that are remembered: %+v", m)
+	}
+	m.drop(m.find("agent:"+last, ""))
+	m.retry(last)
+	if m.find("agent:"+last, "") >= 0 || m.answered(last) {
+		t.Errorf("%s is still remembered: %+v", last, m)
+	}
+}

@@ -1,0 +1,141 @@
+package langchain
+
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+)
+
+// FindSlots finds the message, and its metadata, in the modes that contain
+// deltas.
+func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, v wire.Place) (note uint8, ok bool) {
+	mode, _, _ := strings.Cut(f.Name, "|")
+	var namespace wire.Place
+	switch {
+	case f.Name != "":
+	case v.IsArray():
+		mode, namespace, v = placeOfMode(s, v)
+	case langPart(v.Value):
+		parts := s.Members(v)
+		mode, v = parts["type"].Str, parts["data"]
+	default:
+		mode = "messages"
+	}
+	if mode != "messages" && mode != "messages-tuple" {
+		return 0, false
+	}
+	msg := v
+	if v.IsArray() {
+		both := s.Elements(v)
+		if len(both) != 2 {
+			return 0, false
+		}
+		msg = both[0]
+		if metadataSlots(s, both[1]) {
+			s.Walk(namespace, func(string) wire.Slot { return wire.Unread })
+		}
+	}
+	m := readLangMessage(msg.Value)
+	if m.kind != langChunk {
+		return 0, false
+	}
+	fields := s.Members(msg)
+	inner, at := 0, msg
+	for _, key := range [...]string{"kwargs", "data"} {
+		if fields[key].IsObject() {
+			inner, at = inner+1, fields[key]
+		}
+	}
+	s.Walk(at, messageSlot)
+	return langSays(&m, langEnd{}).note(), inner < 2
+}
+
+// placeOfMode returns the mode of an event that is an array, the namespace
+// before it, if there is one, and its payload.
+func placeOfMode(s *wire.SlotFinder, v wire.Place) (mode string, namespace, payload wire.Place) {
+	list := s.Elements(v)
+	if len(list) == 3 && list[0].IsArray() {
+		namespace, list = list[0], list[1:]
+	}
+	switch {
+	case len(list) != 2:
+		return "", namespace, v
+	case list[0].IsString():
+		return list[0].Str, namespace, list[1]
+	}
+	return "messages", namespace, v
+}
+
+// metadataSlots adds the slots of the metadata of a message. It reports whether
+// the metadata has a namespace, which takes precedence over any other.
+func metadataSlots(s *wire.SlotFinder, v wire.Place) bool {
+	first := "checkpoint_ns"
+	if _, ok := s.Members(v)["langgraph_checkpoint_ns"]; ok {
+		first = "langgraph_checkpoint_ns"
+	}
+	s.Walk(v, func(path string) wire.Slot {
+		if path == first {
+			return wire.NamespaceSlot
+		}
+		return wire.Unread
+	})
+	return s.Has(wire.NamespaceSlot)
+}
+
+func messageSlot(path string) wire.Slot {
+	switch path {
+	case "id":
+		return wire.MessageSlot
+	case "content", "content.*", "content.*.text", "content.*.thinking", "content.*.reasoning",
+		"content.*.reasoning_content", "content.*.reasoning_content.text", "content.*.reasoning.text",
+		"content.*.thinking.text", "additional_kwargs.reasoning_content":
+		return wire.TextSlot
+	case "tool_call_chunks.*.args":
+		return wire.ArgsSlot
+	case "tool_call_chunks.*.index":
+		return wire.IndexSlot
+	case "content.*.partial_json", "content.*.input", "invalid_tool_calls.*.args",
+		"additional_kwargs.tool_calls.*.function.arguments":
+		return wire.ArgsCopy
+	}
+	return wire.NoSlot
+}
+
+// The bits of a note.
+const (
+	noteText = 1 << iota
+	noteCalls
+	noteOpens
+	noteEnds
+)
+
+func (s langSaid) note() (n uint8) {
+	if s.text {
+		n |= noteText
+	}
+	if s.calls {
+		n |= noteCalls
+	}
+	if s.opens {
+		n |= noteOpens
+	}
+	if s.ends {
+		n |= noteEnds
+	}
+	return n
+}
+
+func saidOf(note uint8) langSaid {
+	return langSaid{text: note&noteText != 0, calls: note&noteCalls != 0, opens: note&noteOpens != 0, ends: note&noteEnds != 0}
+}
+
+// Fill emits the chunk of a piece of a message, and the new name of the message
+// where it has changed.
+func (d *Decoder) Fill(w *wire.Writer, note uint8, c chunks.Chunk) {
+	var was string
+	if c.Message, was = d.Messages.stream(c.Namespace, c.Message, saidOf(note)); was != "" {
+		w.Emit(chunks.Chunk{Kind: chunks.Rename, Namespace: c.Namespace, Message: c.Message, ID: was})
+	}
+	w.Emit(c)
+}

@@ -1,0 +1,25 @@
+package openai
+
+import "streamer/internal/decode/wire"
+
+// FindSlots finds the slots of a chunk.
+func (Chat) FindSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
+	s.Walk(at, slot)
+	return 0, true
+}
+
+func slot(path string) wire.Slot {
+	switch path {
+	case "id":
+		return wire.MessageSlot
+	case "created", "model", "system_fingerprint", "service_tier", "provider", "obfuscation":
+		return wire.Unread
+	case "choices.*.delta.content", "choices.*.delta.reasoning_content", "choices.*.delta.reasoning":
+		return wire.TextSlot
+	case "choices.*.delta.tool_calls.*.function.arguments":
+		return wire.ArgsSlot
+	case "choices.*.delta.tool_calls.*.index":
+		return wire.IndexSlot
+	}
+	return wire.NoSlot
+}

@@ -1,0 +1,95 @@
+// Package wire holds what the formats of package decode share: their
+// interface, the frames they read, the Writer they emit chunks with, and the
+// shapes of calls and results that several providers use.
+package wire
+
+import (
+	"slices"
+
+	"streamer/internal/jsonscan"
+)
+
+// Format is the stream format of one provider. Its methods have no side
+// effects.
+type Format interface {
+	// Name returns the name that the header Streamer-Format takes.
+	Name() string
+	// Shape returns the name of the history shape that synthetic results of a
+	// session of this format have.
+	Shape() string
+	// Claims reports whether a frame can be of this format.
+	Claims(f Frame) Claim
+	// New returns a Decoder without state.
+	New() Decoder
+}
+
+// Decoder reads the frames of one format in one session and owns the state that
+// this needs. It is a pointer to a struct whose exported fields are that state:
+// they are stored as JSON with the session and loaded into the value that New
+// returned. The size of the state is bounded.
+type Decoder interface {
+	// Decode emits the chunks of a frame. A Problem describes what of the frame
+	// was not used; its Offset and Line are filled in by the caller.
+	Decode(w *Writer, f Frame) *Problem
+	// Clone returns a copy that shares nothing that either may change.
+	Clone() Decoder
+}
+
+// Sharer is implemented by a Format that shares the state of its Decoder with
+// another Format.
+type Sharer interface {
+	// Shared returns the other Format, whose Decoder holds the state.
+	Shared() Format
+	// View returns a Decoder of this Format that uses the state of d, a Decoder
+	// of the other one.
+	View(d Decoder) Decoder
+}
+
+// Claim is the answer of a Format to whether a frame can be its own.
+type Claim uint8
+
+// The claims.
+const (
+	No      Claim = iota
+	IfKnown       // yes, but never a reason to choose the format for the stream
+	Perhaps       // the frame carries too little to decide
+	Surely
+)
+
+// Frame is one stream event.
+type Frame struct {
+	Name   string // of an SSE event, "" where there is none
+	JSON   jsonscan.Value
+	Done   bool // the literal [DONE]; JSON is empty
+	Opened bool // it was packed as Bedrock packs the events of other formats
+}
+
+// TypeOf returns the member "type" of an object, or "".
+func TypeOf(v jsonscan.Value) string {
+	for m := v.Members(); m.Next(); {
+		if m.Key == "type" {
+			return m.Value.Str
+		}
+	}
+	return ""
+}
+
+// BlockKind is the kind of a content block, by the meaning of its end.
+type BlockKind uint8
+
+// The kinds of blocks.
+const (
+	NoBlock BlockKind = iota
+	CallBlock
+	PartBlock  // text or thinking
+	OtherBlock // a result, or an unknown block
+)
+
+// MakeRoom returns a list without its oldest elements, so that one can be
+// appended within the limit.
+func MakeRoom[T any](list []T, limit int) []T {
+	if len(list) < limit {
+		return list
+	}
+	return slices.Delete(list, 0, len(list)-limit+1)
+}

@@ -1,0 +1,128 @@
+package wire
+
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/jsonscan"
+)
+
+// Choice identifies the message and the choice of a chunk.
+type Choice struct {
+	Message string
+	Index   int
+	Whole   bool // the message was not streamed
+}
+
+// Truncates reports whether a finish reason of OpenAI, or of a provider with the
+// same shape, means that the answer is incomplete.
+func Truncates(reason string) bool {
+	switch reason {
+	case "length", "max_tokens", "max_output_tokens", "model_length", // by a limit
+		"content_filter", "sensitive", // by a filter
+		"insufficient_system_resource", "abort": // by the server
+		return true
+	}
+	// Gemini's compatible endpoint adds the cause: "content_filter: SAFETY".
+	return strings.HasPrefix(reason, "content_filter:") || strings.HasPrefix(reason, "function_call_filter:")
+}
+
+// Content emits the text of a message. It is a string, or a list of parts as
+// Mistral sends them: {"type":"text","text"} and
+// {"type":"thinking","thinking":[…]}.
+func (w *Writer) Content(of Choice, kind chunks.Kind, v jsonscan.Value) {
+	if !v.IsArray() {
+		if s := w.Text(v); s != "" {
+			w.Emit(chunks.Chunk{Kind: kind, Message: of.Message, Choice: of.Index, Text: s})
+		}
+		return
+	}
+	for e := v.Elements(); e.Next(); {
+		for m := e.Value.Members(); m.Next(); {
+			switch m.Key {
+			case "text":
+				if m.Value.IsString() {
+					w.Content(of, kind, m.Value)
+				}
+			case "thinking":
+				for t := m.Value.Elements(); t.Next(); {
+					w.Content(of, chunks.Reasoning, t.Value.Member("text"))
+				}
+			}
+		}
+	}
+}
+
+// OpenAICall emits an entry of tool_calls, which may be incomplete.
+func (w *Writer) OpenAICall(of Choice, call jsonscan.Value) {
+	var id, function, custom jsonscan.Value
+	index, kind := "", ""
+	for m := call.Members(); m.Next(); {
+		switch m.Key {
+		case "index":
+			if m.Value.Present() {
+				index = m.Value.Raw
+			}
+		case "id":
+			id = m.Value
+		case "type":
+			if m.Value.Str == "custom" {
+				kind = "custom"
+			}
+		case "function":
+			function = m.Value
+		case "custom":
+			custom = m.Value
+		}
+	}
+	if custom.IsObject() {
+		w.OpenAIFunction(of, custom, index, w.Text(id), "custom")
+		return
+	}
+	w.OpenAIFunction(of, function, index, w.Text(id), kind)
+}
+
+// OpenAIFunction emits a fragment from {"name","arguments"}, or of a custom
+// tool {"name","input"}. It emits nothing where all of them are empty.
+func (w *Writer) OpenAIFunction(of Choice, function jsonscan.Value, index, id, kind string) {
+	var name, args jsonscan.Value
+	for m := function.Members(); m.Next(); {
+		switch m.Key {
+		case "name":
+			name = m.Value
+		case "arguments", "input":
+			args = m.Value
+		}
+	}
+	c := chunks.Chunk{
+		Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, Whole: of.Whole,
+		Index: index, ID: id, Name: w.Text(name), CallKind: kind,
+	}
+	if c.Object = args.IsNested(); c.Object {
+		c.Args = w.Compact(args.Raw)
+	} else {
+		c.Args = w.Text(args)
+	}
+	if c.ID != "" || c.Name != "" || c.Args != "" {
+		w.Emit(c)
+	}
+}
+
+// AnthropicTruncates reports whether a stop reason of Anthropic means that the
+// answer is incomplete. A refusal is an intervention of the classifiers.
+func AnthropicTruncates(reason string) bool {
+	switch reason {
+	case "max_tokens", "model_context_window_exceeded", "refusal":
+		return true
+	}
+	return false
+}
+
+// RawIndex returns the index of a call as written, and "" where it is null or
+// missing.
+func RawIndex(v jsonscan.Value) string {
+	if !v.Present() {
+		return ""
+	}
+	return v.Raw
+}

@@ -1,0 +1,172 @@
+package wire
+
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/jsonscan"
+)
+
+// ResultFields are the members of a result that the shapes have in common.
+type ResultFields struct {
+	field                                string // the name of the id
+	id, call, name                       jsonscan.Value
+	content, status, isError, kind, role jsonscan.Value
+	data, kwargs, path                   jsonscan.Value // of LangChain's wrappings
+	bedrock                              jsonscan.Value // what stands under toolResult
+	gemini, parts, tool                  jsonscan.Value // functionResponse, parts, and Ollama's tool_name
+}
+
+// ReadResult returns the members of a result.
+func ReadResult(v jsonscan.Value) (b ResultFields) {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "tool_call_id", "tool_use_id", "call_id", "toolUseId":
+			b.id, b.field = m.Value, m.Key
+		case "call":
+			b.call = m.Value
+		case "name":
+			b.name = m.Value
+		case "content", "output":
+			b.content = m.Value
+		case "status":
+			b.status = m.Value
+		case "is_error":
+			b.isError = m.Value
+		case "type":
+			b.kind = m.Value
+		case "role":
+			b.role = m.Value
+		case "data":
+			b.data = m.Value
+		case "kwargs":
+			b.kwargs = m.Value
+		case "toolResult":
+			b.bedrock = m.Value
+		case "functionResponse", "function_response":
+			b.gemini = m.Value
+		case "parts":
+			b.parts = m.Value
+		case "tool_name":
+			b.tool = m.Value
+		case "id":
+			b.path = m.Value
+		}
+	}
+	return b
+}
+
+// Result emits the results in v, of any shape.
+func (w *Writer) Result(v jsonscan.Value) *Problem {
+	if !v.IsObject() {
+		return WrongType("the result", v, "an object")
+	}
+	b := ReadResult(v)
+	switch {
+	case b.kind.Str == "constructor" && b.kwargs.IsObject():
+		if name := LastOf(b.path).Str; !strings.HasPrefix(name, "ToolMessage") {
+			return WrongShape("the message is a %q, not a ToolMessage", Clip(name))
+		}
+		return w.ToolResult(ReadResult(b.kwargs))
+	case b.data.IsObject() && b.id.Raw == "":
+		if b.kind.Str != "tool" && b.kind.Str != "ToolMessage" {
+			return WrongShape("the message is of type %q, not tool", Clip(b.kind.Str))
+		}
+		return w.ToolResult(ReadResult(b.data))
+	case b.bedrock.IsObject():
+		return w.ToolResult(ReadResult(b.bedrock))
+	case b.gemini.IsObject():
+		return w.GeminiResult(b.gemini)
+	case b.parts.IsArray():
+		return w.GeminiResults(b.parts)
+	case b.tool.IsString() && b.id.Raw == "":
+		return w.OllamaResult(v)
+	case b.kind.Str == "mcp_approval_response":
+		return w.mcpApproval(v)
+	case b.role.Str == "user" && b.content.IsArray():
+		return w.ToolResults(b.content)
+	}
+	return w.ToolResult(b)
+}
+
+// LastOf returns the last element of an array.
+func LastOf(list jsonscan.Value) (last jsonscan.Value) {
+	for e := list.Elements(); e.Next(); {
+		last = e.Value
+	}
+	return last
+}
+
+// ToolResults emits the tool_result blocks of a user's message.
+func (w *Writer) ToolResults(content jsonscan.Value) (first *Problem) {
+	found := false
+	for e := content.Elements(); e.Next(); {
+		b := ReadResult(e.Value)
+		if b.bedrock.IsObject() {
+			b = ReadResult(b.bedrock)
+		} else if b.kind.Str != "tool_result" {
+			continue
+		}
+		found = true
+		if p := w.ToolResult(b); p != nil && first == nil {
+			first = p
+		}
+	}
+	if !found {
+		return WrongShape("the user message has no tool_result block")
+	}
+	return first
+}
+
+// ToolResult emits one result.
+func (w *Writer) ToolResult(r ResultFields) *Problem {
+	b := Body{Writer: w}
+	c := chunks.Chunk{Kind: chunks.Result, Name: b.Text("name", r.name), Call: b.Text("call", r.call)}
+	if r.field == "" {
+		r.field = "tool_call_id"
+	}
+	c.ID = b.Text(r.field, r.id)
+	c.Status = b.resultStatus(r)
+	c.Content, c.Text = w.value(r.content)
+	if b.Problem != nil {
+		return b.Problem
+	}
+	if c.ID == "" && c.Call == "" {
+		return WrongShape("the result names no call: %s is missing or empty", r.field)
+	}
+	w.Emit(c)
+	return nil
+}
+
+// value returns an object or array as JSON, and any other value as text.
+func (w *Writer) value(v jsonscan.Value) (content, text string) {
+	if v.IsNested() {
+		return w.Compact(v.Raw), ""
+	}
+	return "", w.Text(v)
+}
+
+// resultStatus returns success, error or denied. Anthropic sets is_error, or
+// sends an error object in place of the content of its own tools.
+func (b *Body) resultStatus(r ResultFields) string {
+	switch r.isError.Kind {
+	case jsonscan.True:
+		return "error"
+	case jsonscan.False:
+	default:
+		if r.isError.Present() {
+			b.Fail(WrongType("is_error", r.isError, "a boolean"))
+		}
+	}
+	if r.content.IsObject() && strings.HasSuffix(r.kind.Str, "tool_result") && strings.HasSuffix(r.content.Member("type").Str, "_error") {
+		return "error"
+	}
+	switch status := b.Text("status", r.status); status {
+	case "", "completed": // Responses uses the latter
+		return "success"
+	case "incomplete":
+		return "error"
+	default:
+		return b.OneOf("status", status, "success", "error", "denied")
+	}
+}

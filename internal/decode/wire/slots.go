@@ -1,0 +1,175 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/jsonscan"
+)
+
+// Slot is the meaning of a value that may differ between two deltas which are
+// otherwise the same bytes.
+type Slot uint8
+
+// The slots.
+const (
+	NoSlot        Slot = iota
+	Unread             // the decoder does not read it: any scalar
+	ArgsCopy           // a copy of the args, which the decoder does not read while there are args
+	ArgsSlot           // becomes Args of the chunk
+	TextSlot           // becomes its Text
+	MessageSlot        // the id of the message
+	NamespaceSlot      // the namespace of the message
+	IndexSlot          // the raw index of the call
+	PartSlot           // the number of the content part
+	NumSlots           // the number of slots
+)
+
+// Templated is implemented by a Format whose deltas repeat: the slots say which
+// values differ between them. A delta that differs from an earlier one in these
+// values alone is not decoded again; its chunk is that of the earlier one with
+// its own values.
+type Templated interface {
+	// FindSlots finds the slots of a frame that was decoded to one chunk. The
+	// note is stored with the template. It returns false where a frame that
+	// differs in the slots alone could decode to anything else.
+	FindSlots(s *SlotFinder, f Frame, at Place) (note uint8, ok bool)
+}
+
+// Filler is implemented by a Decoder whose chunks depend on its state.
+type Filler interface {
+	// Fill emits the chunk of a frame that was not decoded. The chunk has the
+	// values of the slots.
+	Fill(w *Writer, note uint8, c chunks.Chunk)
+}
+
+// Place is a value and its offset in the text of the event.
+type Place struct {
+	jsonscan.Value
+	At int
+}
+
+// FoundSlot is a slot of an event: the digits of a number, or the inside of a
+// string.
+type FoundSlot struct {
+	From, To int
+	Slot     Slot
+	Number   bool
+}
+
+// SlotFinder finds the slots of an event.
+type SlotFinder struct {
+	event   string
+	found   []FoundSlot
+	unclear bool
+}
+
+// maxMembers bounds the members of one object of a template.
+const maxMembers = 64
+
+// NewSlotFinder returns a SlotFinder for the text of an event.
+func NewSlotFinder(event string) *SlotFinder { return &SlotFinder{event: event} }
+
+// Found returns the slots in the order of the event, and whether a template can
+// be made of them: each slot that has a value stands once, and there is either
+// a text or args.
+func (s *SlotFinder) Found() ([]FoundSlot, bool) {
+	var n [NumSlots]int
+	for _, f := range s.found {
+		n[f.Slot]++
+	}
+	for slot := ArgsSlot; slot < NumSlots; slot++ {
+		if n[slot] > 1 {
+			return nil, false
+		}
+	}
+	if s.unclear || n[ArgsSlot]+n[TextSlot] != 1 || n[ArgsCopy] > 0 && n[ArgsSlot] == 0 {
+		return nil, false
+	}
+	slices.SortFunc(s.found, func(a, b FoundSlot) int { return a.From - b.From })
+	return s.found, true
+}
+
+// Has reports whether a slot was found.
+func (s *SlotFinder) Has(slot Slot) bool {
+	return slices.ContainsFunc(s.found, func(f FoundSlot) bool { return f.Slot == slot })
+}
+
+// Members returns the members of an object. An object with a repeated key has
+// no template.
+func (s *SlotFinder) Members(v Place) map[string]Place {
+	list := map[string]Place{}
+	for m := v.Value.Members(); m.Next(); {
+		// Which of two members of the same name counts depends on the decoder.
+		if _, twice := list[m.Key]; twice || len(list) == maxMembers {
+			s.unclear = true
+			break
+		}
+		list[strings.Clone(m.Key)] = Place{m.Value, v.At + m.Offset()}
+	}
+	return list
+}
+
+// Elements returns the elements of an array.
+func (s *SlotFinder) Elements(v Place) (list []Place) {
+	for e := v.Value.Elements(); e.Next(); {
+		list = append(list, Place{e.Value, v.At + e.Offset()})
+	}
+	return list
+}
+
+// Walk adds the slots in a value. A path consists of keys joined by dots, with a
+// star for the elements of an array.
+func (s *SlotFinder) Walk(v Place, slot func(path string) Slot) { s.walk("", v, slot) }
+
+func (s *SlotFinder) walk(path string, v Place, slot func(path string) Slot) {
+	switch {
+	case v.IsObject():
+		seen := s.Members(v)
+		for m := v.Value.Members(); m.Next() && !s.unclear; {
+			if strings.ContainsAny(m.Key, ".*") {
+				continue // it would be mistaken for a path
+			}
+			s.walk(joinPath(path, m.Key), seen[m.Key], slot)
+		}
+	case v.IsArray():
+		for _, e := range s.Elements(v) {
+			s.walk(joinPath(path, "*"), e, slot)
+		}
+	default:
+		s.Add(v, slot(path))
+	}
+}
+
+func joinPath(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// Add adds a slot where v is a value that it can have.
+func (s *SlotFinder) Add(v Place, slot Slot) {
+	end := v.At + len(v.Raw)
+	switch {
+	case slot == NoSlot:
+	case v.IsString() && (slot == Unread || len(v.Raw) > 2 && slot != PartSlot):
+		s.found = append(s.found, FoundSlot{v.At + 1, end - 1, slot, false})
+	case v.Kind == jsonscan.Number && (slot == IndexSlot || slot == PartSlot || slot == Unread) && DigitsEnd(s.event, v.At) == end:
+		s.found = append(s.found, FoundSlot{v.At, end, slot, true})
+	}
+}
+
+// DigitsEnd returns the end of the decimal number without sign that begins at
+// i, or -1.
+func DigitsEnd(s string, i int) int {
+	start := i
+	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	if i == start || s[start] == '0' && i > start+1 {
+		return -1
+	}
+	return i
+}

@@ -1,0 +1,194 @@
+package wire
+
+import (
+	"bytes"
+	"strings"
+	"unsafe"
+
+	"streamer/internal/chunks"
+	"streamer/internal/jsonscan"
+)
+
+// Writer collects the chunks of one frame. It owns the memory of the texts that
+// are not part of the input. The zero value is ready to use. A Writer that is
+// used again reuses its memory.
+type Writer struct {
+	chunks  []chunks.Chunk
+	scratch []byte
+	halves  bool // a text of the frame may hold half of a surrogate pair
+}
+
+// maxScratch is the number of bytes of scratch memory that are kept for the
+// next input.
+const maxScratch = 1 << 20
+
+// Reset begins an input. All texts and chunks of the last one become invalid.
+func (w *Writer) Reset() {
+	if cap(w.scratch) > maxScratch {
+		w.scratch = nil
+	}
+	w.scratch = w.scratch[:0]
+	w.Begin()
+}
+
+// Begin begins a frame. The chunks of the last one become invalid, and the
+// texts stay valid.
+func (w *Writer) Begin() { w.chunks, w.halves = w.chunks[:0], false }
+
+// Emit appends a chunk.
+func (w *Writer) Emit(c chunks.Chunk) { w.chunks = append(w.chunks, c) }
+
+// Len returns the number of chunks of the frame so far.
+func (w *Writer) Len() int { return len(w.chunks) }
+
+// Since returns the chunks after the first n. The caller may change them.
+func (w *Writer) Since(n int) []chunks.Chunk { return w.chunks[n:] }
+
+// Drop removes those of the chunks after the first n for which drop returns
+// true.
+func (w *Writer) Drop(n int, drop func(c *chunks.Chunk) bool) {
+	kept := w.chunks[:n]
+	for i := range w.chunks[n:] {
+		if c := &w.chunks[n+i]; !drop(c) {
+			kept = append(kept, *c)
+		}
+	}
+	w.chunks = kept
+}
+
+// Chunks returns the chunks of the frame. They are valid until the next Begin,
+// their texts until the next Reset.
+//
+// Only Args and Text continue in the next event, so half of a surrogate pair in
+// any other text stays alone and is replaced here.
+func (w *Writer) Chunks() []chunks.Chunk {
+	if w.halves {
+		replaceHalves(w.chunks)
+		w.halves = false
+	}
+	return w.chunks
+}
+
+func replaceHalves(list []chunks.Chunk) {
+	for i := range list {
+		c := &list[i]
+		for _, s := range [...]*string{
+			&c.Namespace, &c.Message, &c.Role, &c.ID, &c.Call, &c.Name, &c.CallKind, &c.ParentCall,
+			&c.Status, &c.Reason, &c.Why, &c.InterruptID, &c.Run,
+		} {
+			if strings.IndexByte(*s, 0xED) >= 0 {
+				var j chunks.Joiner
+				*s = j.Join(*s) + j.End()
+			}
+		}
+	}
+}
+
+// Text returns the text of a JSON string, without copying where it has no
+// escapes. An escaped surrogate without its partner becomes its three bytes of
+// WTF-8. A number or boolean is returned as written. Null, an object, an array
+// and a missing value return "".
+func (w *Writer) Text(v jsonscan.Value) string {
+	switch v.Kind {
+	case jsonscan.String:
+		if len(v.Raw) >= 2 {
+			return w.Unquote(v.Raw[1 : len(v.Raw)-1])
+		}
+	case jsonscan.Number, jsonscan.True, jsonscan.False:
+		return v.Raw
+	}
+	return ""
+}
+
+// Unquote returns the text of the inside of a JSON string, as Text does.
+func (w *Writer) Unquote(inside string) string {
+	first := strings.IndexByte(inside, '\\')
+	if first < 0 {
+		return inside
+	}
+	start := len(w.scratch)
+	w.scratch = append(w.scratch, inside[:first]...)
+	w.scratch = jsonscan.AppendUnquoted(w.scratch, inside[first:])
+	w.halves = w.halves || bytes.IndexByte(w.scratch[start:], 0xED) >= 0
+	// Texts returned earlier stay valid: scratch only grows until Reset.
+	return Alias(w.scratch[start:])
+}
+
+// Compact returns a valid JSON text without the white space between its tokens.
+// It copies only where there is some.
+func (w *Writer) Compact(raw string) string {
+	start, changed := len(w.scratch), false
+	if w.scratch, changed = jsonscan.AppendCompact(w.scratch, raw); !changed {
+		return raw
+	}
+	return Alias(w.scratch[start:])
+}
+
+// Join returns the concatenation of strings.
+func (w *Writer) Join(parts ...string) string {
+	start := len(w.scratch)
+	for _, s := range parts {
+		w.scratch = append(w.scratch, s...)
+	}
+	return Alias(w.scratch[start:])
+}
+
+// Build returns the text that a function appends to dst.
+func (w *Writer) Build(appendTo func(dst []byte) []byte) string {
+	start := len(w.scratch)
+	w.scratch = appendTo(w.scratch)
+	return Alias(w.scratch[start:])
+}
+
+// AppendMember appends the current member of a Cursor to an object that begins
+// in dst.
+func AppendMember(dst []byte, m *jsonscan.Cursor) []byte {
+	return append(AppendKey(dst, m.RawKey), m.Value.Raw...)
+}
+
+// AppendKey appends a quoted key and its colon to an object that begins in dst.
+func AppendKey(dst []byte, rawKey string) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(append(dst, rawKey...), ':')
+}
+
+// FailureText returns the message of a provider's error, which is a string or
+// an object with a message, a type or a code.
+func (w *Writer) FailureText(v jsonscan.Value) string {
+	if !v.IsObject() {
+		return w.Text(v)
+	}
+	var message, kind, code jsonscan.Value
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "message":
+			message = m.Value
+		case "type":
+			kind = m.Value
+		case "code":
+			code = m.Value
+		}
+	}
+	for _, part := range [...]jsonscan.Value{message, kind, code} {
+		if s := w.Text(part); s != "" {
+			return s
+		}
+	}
+	return v.Raw
+}
+
+// The bounds of what a Decoder keeps of a message.
+const (
+	MaxUsage = 4 << 10 // bytes of raw usage
+	MaxID    = 1 << 10 // bytes of an id
+)
+
+// Keep returns a copy of an id for the state of a Decoder. An id longer than
+// MaxID is cut.
+func Keep(id string) string { return strings.Clone(id[:min(len(id), MaxID)]) }
+
+// Alias returns the bytes of b as a string without copying them. The bytes must
+// not change while the string is in use.
+func Alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

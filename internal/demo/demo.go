@@ -1,0 +1,99 @@
+// Package demo runs a server and plays recorded sessions on it.
+//
+// A recorded session is a list of inputs with the time of each. Each run plays
+// into new sessions, so that a run does not depend on the data directory. A run
+// fails if a call stays open after all deadlines have passed.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"streamer/internal/app"
+	"streamer/internal/session"
+)
+
+// Contents describes the recorded sessions.
+const Contents = `  trip-planner   OpenAI chat: reasoning and text, three parallel calls whose args
+                 arrive interleaved, progress, a tool that fails, and a tool
+                 without a result, whose call times out
+  code-review    Anthropic: a tool that the provider runs, a test run that fails,
+                 args cut off by max_tokens, a call that is denied
+  data-analyst   LangGraph: two sub-agents at once, and a call that waits for a
+                 person, and is approved
+  support-desk   LangGraph: a new human message cancels two running calls, one of
+                 which gets its result late; then the whole session is stopped
+  night-report   OpenAI chat: the stream stops in the middle of the args
+`
+
+// Options is how the sessions are played.
+type Options struct {
+	Speed time.Duration // how many times faster than recorded; 0 without pauses
+	Once  bool          // end when everything is played and every call is closed
+}
+
+// Run plays the recorded sessions on a server, which it runs, and prints to out
+// where to watch them. Without Options.Once the server continues to run until ctx
+// ends.
+func Run(ctx context.Context, out io.Writer, s *app.Server, o Options) error {
+	p, err := newPlayer(s, time.Now().Format("150405"), o.Speed)
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		defer stop()
+		ended <- s.Run(running)
+	}()
+	select {
+	case <-s.Opened():
+	case <-running.Done():
+		return <-ended
+	}
+	p.printAddresses(out, s)
+	played := p.play(running)
+	if played == nil {
+		fmt.Fprintln(out, p.summary())
+		if !o.Once {
+			fmt.Fprint(out, "\nThe page stays up, and so does everything else; Ctrl-C ends it.\n")
+			<-running.Done()
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		return err
+	}
+	if ctx.Err() != nil && errors.Is(played, context.Canceled) {
+		if o.Once {
+			return errors.New("stopped before everything was played")
+		}
+		return nil // stopped by the user, which is no failure
+	}
+	return played
+}
+
+// longest returns the longest time that a call stays open without an input.
+func longest(rules *session.Rules) time.Duration {
+	d := max(rules.ArgsTimeout, rules.ResultTimeout)
+	for _, t := range rules.Tools {
+		d = max(d, t.ResultTimeout)
+	}
+	return d.Std()
+}
+
+// printAddresses prints where the sessions can be watched.
+func (p *player) printAddresses(w io.Writer, s *app.Server) {
+	for i, part := range p.parts {
+		label := "and "
+		if i == 0 {
+			label = "open"
+		}
+		fmt.Fprintf(w, "%s      %s\n", label, s.SessionPage(part.name))
+	}
+	fmt.Fprintf(w, "events    nats --server %s sub 'toolcalls.>'\n\n", s.Broker.URL())
+}

@@ -1,0 +1,199 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/app"
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+
+	"github.com/rs/zerolog"
+)
+
+// TestRecordings: the inputs of every recorded session are in order of time and
+// last 5 to 25 s, and none is rejected.
+func TestRecordings(t *testing.T) {
+	for _, name := range names() {
+		inputs, err := recording(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := int64(0)
+		for i, in := range inputs {
+			if in.At < before {
+				t.Errorf("%s, line %d: at %d ms, the line before at %d", name, i+1, in.At, before)
+			}
+			before = in.At
+		}
+		if before < 5_000 || before > 25_000 {
+			t.Errorf("%s lasts %d ms, want 5 to 25 s", name, before)
+		}
+		for _, e := range fold(name, inputs) {
+			if e.Type == events.Rejected || e.Type == events.OrphanResult {
+				t.Errorf("%s, line %d: %s: %+v", name, e.EventID.Seq, e.Type, e.Reason)
+			}
+		}
+	}
+}
+
+// TestInterleaved: the args of the trip planner's parallel calls alternate.
+func TestInterleaved(t *testing.T) {
+	inputs, err := recording("trip-planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns, last := map[string]int{}, ""
+	for _, e := range fold("trip-planner", inputs) {
+		if e.Type == events.ToolCallArgsDelta && e.Call != last {
+			turns[e.ToolName]++
+			last = e.Call
+		}
+	}
+	for _, tool := range []string{"search_flights", "find_hotels", "get_weather"} {
+		if turns[tool] < 3 {
+			t.Errorf("%s: its args came in %d turns, want at least 3", tool, turns[tool])
+		}
+	}
+}
+
+// promised are the features that Contents names. Each is a predicate on one event.
+var promised = map[string]func(e *events.Event) bool{
+	"reasoning":            func(e *events.Event) bool { return e.Type == events.AgentResponseChunk && e.Kind == "reasoning" },
+	"progress":             func(e *events.Event) bool { return e.Type == events.ToolCallProgress && e.Percent != nil },
+	"a tool that fails":    ended(events.Error, ""),
+	"a denied call":        ended(events.Denied, ""),
+	"no result":            ended(events.TimedOut, events.ByResultTimeout),
+	"args cut off":         ended(events.TimedOut, events.ByArgsTimeout),
+	"a new human message":  ended(events.Cancelled, events.ByNewMessage),
+	"a stop":               ended(events.Cancelled, events.ByInterrupt),
+	"a late result":        func(e *events.Event) bool { return e.Type == events.ToolCallLateResult },
+	"a cut by max_tokens":  func(e *events.Event) bool { return e.FinishReason == "max_tokens" },
+	"a provider's tool":    func(e *events.Event) bool { return e.Type == events.ToolCallStart && e.ProviderExecuted },
+	"a sub-agent":          func(e *events.Event) bool { return e.Place != nil && strings.Contains(e.Namespace, "|") },
+	"a call that waits":    func(e *events.Event) bool { return e.Type == events.ToolCallAwaiting },
+	"a run that waits":     func(e *events.Event) bool { return e.Type == events.RunFinished && e.Status == events.Interrupted },
+	"a run that completed": func(e *events.Event) bool { return e.Type == events.RunFinished && e.Status == events.Completed },
+}
+
+func ended(status events.Status, code events.Code) func(e *events.Event) bool {
+	return func(e *events.Event) bool {
+		return e.Type == events.ToolCallResult && e.Status == status && (code == "" || e.Reason != nil && e.Reason.Code == code)
+	}
+}
+
+// open opens a server with short deadlines.
+func open(t *testing.T, dir string) *app.Server {
+	t.Helper()
+	c := app.NewConfig()
+	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = dir, "127.0.0.1:0", "127.0.0.1:0"
+	r := &c.Rules.Base
+	r.ArgsTimeout, r.RunIdle = lifecycle.Of(600*time.Millisecond), lifecycle.Of(time.Second)
+	r.Tools = []lifecycle.ToolRule{{Pattern: "slow_*", ResultTimeout: lifecycle.Of(400 * time.Millisecond)}}
+	s, err := app.Open(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestRun: the demo ends with every call closed, its summary has the number of
+// calls by status, and the log has everything that Contents names.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := open(t, dir)
+	if err := Run(ctx, &out, s, Options{Once: true}); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	s.Close()
+	want := "demo: 5 sessions, 28 calls: 19 completed, 3 timeout, 3 cancelled, 2 error, 1 denied\n"
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got\n%s\nwant at its end\n%s", &out, want)
+	}
+	if !regexp.MustCompile(`^open +http://127\.0\.0\.1:\d+/#session=trip-planner-\d{6}\n`).MatchString(out.String()) {
+		t.Errorf("no address to open in\n%s", &out)
+	}
+	for what := range unseen(t, dir) {
+		t.Errorf("not in the log: %s", what)
+	}
+}
+
+// TestStopped: a demo that is to run once and is stopped before its end fails.
+// Otherwise stopping it is no failure.
+func TestStopped(t *testing.T) {
+	for _, once := range []bool{false, true} {
+		ctx, stop := context.WithCancel(t.Context())
+		err := Run(ctx, stopOn{"events", stop}, open(t, t.TempDir()), Options{Speed: 1, Once: once})
+		stop()
+		if (err != nil) != once {
+			t.Errorf("once %v: got %v", once, err)
+		}
+	}
+}
+
+// stopOn is a writer that calls stop when a word is written to it.
+type stopOn struct {
+	word string
+	stop func()
+}
+
+func (s stopOn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(s.word)) {
+		s.stop()
+	}
+	return len(p), nil
+}
+
+// unseen returns the promised features that the event log in dir does not have.
+func unseen(t *testing.T, dir string) map[string]func(*events.Event) bool {
+	b, err := broker.Open(t.Context(), broker.Options{DataDir: dir, Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	missing := maps.Clone(promised)
+	err = b.Events(t.Context(), "", 0, func(s events.Record) error {
+		if s.Type == events.Synthetic {
+			return nil
+		}
+		var e events.Event
+		if err := json.Unmarshal(s.Data, &e); err != nil {
+			return err
+		}
+		if e.Type == events.Rejected {
+			t.Errorf("rejected: %s", s.Data)
+		}
+		maps.DeleteFunc(missing, func(_ string, is func(*events.Event) bool) bool { return is(&e) })
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return missing
+}
+
+// TestOpenCalls: a demo whose calls stay open fails after a bounded time, and its
+// error names the calls.
+func TestOpenCalls(t *testing.T) {
+	p := player{parts: []*part{{name: "s", log: callLog{expected: 2, calls: []call{{"4.0", "search", ""}}}}}}
+	got := p.parts[0].log.open()
+	if len(got) != 2 || got[0] != "call 4.0 of search" || got[1] != "1 calls have not begun" {
+		t.Errorf("open: %q", got)
+	}
+	p.broker = open(t, t.TempDir()).Broker
+	err := p.awaitClosed(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "s: call 4.0 of search") {
+		t.Errorf("got %v, want an error that names the call", err)
+	}
+}

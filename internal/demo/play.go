@@ -1,0 +1,150 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"streamer/internal/app"
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/session"
+)
+
+// player plays the recorded sessions.
+type player struct {
+	speed    time.Duration // how many times faster than recorded; 0 without pauses
+	broker   *broker.Broker
+	rules    *session.Rules
+	patience time.Duration // how long calls may stay open after the last input
+	parts    []*part
+}
+
+// part is one session of the demo.
+type part struct {
+	name   string // of the session
+	inputs []recorded
+	log    callLog
+}
+
+// newPlayer reads the recorded sessions. Their names end in suffix.
+func newPlayer(server *app.Server, suffix string, speed time.Duration) (*player, error) {
+	p := &player{speed: speed, broker: server.Broker, rules: server.Worker.Options.Rules}
+	p.patience = longest(p.rules) + 10*time.Second
+	for _, name := range names() {
+		inputs, err := recording(name)
+		if err != nil {
+			return nil, err
+		}
+		s := &part{name: name + "-" + suffix, inputs: inputs}
+		for _, e := range fold(name, inputs) {
+			if e.Type == events.ToolCallStart {
+				s.log.expected++
+			}
+		}
+		p.parts = append(p.parts, s)
+	}
+	return p, nil
+}
+
+// play plays every session and waits until its calls are closed.
+func (p *player) play(ctx context.Context) error {
+	for _, s := range p.parts {
+		if err := awaitRules(ctx, p.broker, s.name, p.rules); err != nil {
+			return err
+		}
+	}
+	errs := make([]error, len(p.parts))
+	var wg sync.WaitGroup
+	for i, s := range p.parts {
+		wg.Go(func() { errs[i] = p.publish(ctx, s) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return p.awaitClosed(ctx)
+}
+
+// publish publishes the inputs of one session, each at its time.
+func (p *player) publish(ctx context.Context, s *part) error {
+	token, err := events.Token(s.name)
+	if err != nil {
+		return err
+	}
+	r := app.Replayer{Broker: p.broker, Token: token}
+	began := time.Now()
+	for _, in := range s.inputs {
+		if p.speed > 0 {
+			due := began.Add(time.Duration(in.At) * time.Millisecond / p.speed)
+			if err := sleep(ctx, time.Until(due)); err != nil {
+				return err
+			}
+		}
+		if err := r.Input(ctx, in.Kind, in.Data); err != nil {
+			return fmt.Errorf("session %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// pollEvery is the time between two reads of the event log.
+const pollEvery = 100 * time.Millisecond
+
+// awaitClosed waits until every call is closed. Its error names the calls that
+// stay open too long.
+func (p *player) awaitClosed(ctx context.Context) error {
+	for deadline := time.Now().Add(p.patience); ; {
+		var open []string
+		for _, s := range p.parts {
+			if err := s.log.read(ctx, p.broker, s.name); err != nil {
+				return err
+			}
+			for _, what := range s.log.open() {
+				open = append(open, s.name+": "+what)
+			}
+		}
+		if len(open) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("still open after %s: %s", p.patience, strings.Join(open, "; "))
+		}
+		if err := sleep(ctx, pollEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// summary returns the number of calls by status, as a line.
+func (p *player) summary() string {
+	calls, ends := 0, map[events.Status]int{}
+	for _, s := range p.parts {
+		calls += len(s.log.calls)
+		for _, c := range s.log.calls {
+			ends[c.status]++
+		}
+	}
+	var words []string
+	for _, status := range [...]events.Status{events.Completed, events.TimedOut, events.Cancelled, events.Error, events.Denied} {
+		if n := ends[status]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	return fmt.Sprintf("demo: %d sessions, %d calls: %s", len(p.parts), calls, strings.Join(words, ", "))
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

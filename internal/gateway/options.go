@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"streamer/internal/repair"
+)
+
+// Options are the gateway's settings. The zero value serves loopback names without
+// authentication.
+type Options struct {
+	// Exposed means that other machines can connect. Then a Token is required,
+	// and a Host that is an IP address is accepted.
+	Exposed bool
+	// Token must be sent by clients and has at least 16 bytes. If "", no
+	// authentication is required.
+	Token string
+	// Hosts are the accepted names of the gateway, without port, in addition to
+	// loopback names.
+	Hosts []string
+	// Origins are the other origins that may read and write, such as
+	// "https://app.example.com".
+	Origins []string
+
+	// Warnings returns the warnings for GET /readyz. It must not block. If nil,
+	// there are none.
+	Warnings func() []string
+	// Metrics returns the metrics for GET /metrics in addition to the gateway's
+	// own. If nil, there are none.
+	Metrics func(ctx context.Context) []Metric
+
+	// Repairs answers POST /v1/repair. If nil, the path does not exist.
+	Repairs *repair.Service
+
+	MaxClients   int           // maximum number of open streams; if zero, 10,000
+	MaxBody      int           // maximum size of an input in bytes; if zero, the store's limit minus 4 KiB
+	Heartbeat    time.Duration // interval without data before a heartbeat; if zero, 15 s
+	WriteTimeout time.Duration // timeout of one write to a client; if zero, 10 s
+	ReadTimeout  time.Duration // timeout of a request's headers, and of its body; if zero, 15 s
+	StoreTimeout time.Duration // timeout of one request to the store; if zero, 10 s
+	Grace        time.Duration // time for shutdown when Run stops; if zero, 5 s
+}
+
+const (
+	minToken      = 16
+	payloadMargin = 4 << 10 // maximum size of an input's headers
+)
+
+func (o Options) withDefaults(maxPayload int) Options {
+	o.MaxClients = orDefault(o.MaxClients, 10_000)
+	o.MaxBody = orDefault(o.MaxBody, maxPayload-payloadMargin)
+	o.Heartbeat = orDefault(o.Heartbeat, 15*time.Second)
+	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
+	o.ReadTimeout = orDefault(o.ReadTimeout, 15*time.Second)
+	o.StoreTimeout = orDefault(o.StoreTimeout, 10*time.Second)
+	o.Grace = orDefault(o.Grace, 5*time.Second)
+	return o
+}
+
+func orDefault[T int | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}

@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"streamer/internal/inputs"
+)
+
+// kinds lists the inputs: the last part of the path, and the kind.
+var kinds = [...]struct {
+	path string
+	kind inputs.Kind
+}{
+	{"deltas", inputs.Delta},
+	{"results", inputs.Result},
+	{"progress", inputs.Progress},
+	{"interrupt", inputs.Interrupt},
+	{"end", inputs.End},
+}
+
+// newRoutes returns the routes. The handlers check methods themselves, because the
+// mux does not answer with JSON.
+func (g *Gateway) newRoutes() *http.ServeMux {
+	mux := http.NewServeMux()
+	api := func(path, methods string, h handler) {
+		mux.HandleFunc(path, g.onlyMethod(methods, g.withAuth(h)))
+	}
+	api("/v1/sessions", "GET", g.sessions)
+	api("/v1/sessions/{session}/events", "GET", g.events)
+	api("/v1/sessions/{session}/events/{seq}", "GET", g.event)
+	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)
+	for _, k := range kinds {
+		api("/v1/sessions/{session}/"+k.path, "POST", g.ingest(k.kind))
+	}
+	if g.opts.Repairs != nil {
+		api("/v1/repair", "POST", g.repair)
+	}
+	api("/metrics", "GET", g.metrics)
+	mux.HandleFunc("/v1/login", g.onlyMethod("POST", g.withAccess(g.login)))
+	mux.HandleFunc("/healthz", g.onlyMethod("GET", g.healthz))
+	mux.HandleFunc("/readyz", g.onlyMethod("GET", g.readyz))
+	mux.HandleFunc("/", g.withAccess(g.serveAsset))
+	return mux
+}
+
+// onlyMethod returns a handler that refuses other methods than the given one. HEAD
+// is accepted where GET is.
+func (g *Gateway) onlyMethod(method string, h http.HandlerFunc) http.HandlerFunc {
+	allow := method + ", OPTIONS"
+	if method == "GET" {
+		allow = "GET, HEAD, OPTIONS"
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case method:
+		case http.MethodHead:
+			if method != http.MethodGet {
+				refuseMethod(w, r, allow)
+				return
+			}
+		case http.MethodOptions:
+			g.preflight(w, r, allow)
+			return
+		default:
+			refuseMethod(w, r, allow)
+			return
+		}
+		h(w, r)
+	}
+}
+
+// refuseMethod answers a request with a method that is not allowed.
+func refuseMethod(w http.ResponseWriter, r *http.Request, allow string) {
+	w.Header().Set("Allow", allow)
+	replyError(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is not allowed here, only %s", r.Method, strings.Split(allow, ",")[0]))
+}
+
+// handler serves a request that passed the checks. Its error is sent to the client.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// withAccess returns a handler that serves requests from allowed hosts and origins.
+func (g *Gateway) withAccess(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := g.access.check(w, r); err != nil {
+			g.fail(w, r, err)
+			return
+		}
+		if err := h(w, r); err != nil {
+			g.fail(w, r, err)
+		}
+	}
+}
+
+// withAuth returns a handler that in addition requires the token, if there is one.
+func (g *Gateway) withAuth(h handler) http.HandlerFunc {
+	return g.withAccess(func(w http.ResponseWriter, r *http.Request) error {
+		if err := g.auth.check(w, r); err != nil {
+			return err
+		}
+		return h(w, r)
+	})
+}

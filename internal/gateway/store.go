@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+)
+
+// Errors of a Store that the gateway answers specifically.
+var (
+	// ErrTooLarge is the error for an input above the store's limit.
+	ErrTooLarge = errors.New("gateway: too large")
+	// ErrFull is the error for an input that is not stored because the log has
+	// reached its maximum size.
+	ErrFull = errors.New("gateway: input log is full")
+	// ErrNotOpen is the error for an input that came before the store accepts
+	// inputs.
+	ErrNotOpen = errors.New("gateway: not open for inputs yet")
+)
+
+// Store is the gateway's view of the two logs. Its methods are called from several
+// goroutines. A token is the result of events.Token for a session.
+type Store interface {
+	// Tail calls fn with the events of a session after sequence after: the
+	// stored events with live false, then once fn(events.Record{}, true), then
+	// new events. It returns the error of fn or ctx. Any other error means that
+	// the log cannot be read.
+	Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error
+	// Publish stores an input of a kind (delta, result, progress, interrupt,
+	// end) and returns its sequence. The same msgID is stored once.
+	Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, err error)
+	// Sessions returns at most limit sessions that have events, newest first.
+	Sessions(ctx context.Context, limit int) ([]SessionInfo, error)
+	// Event reads one event of a session: events.ErrNotFound if it is not stored.
+	Event(ctx context.Context, token string, seq uint64) (events.Record, error)
+	// Blob reads a large value: events.ErrNotFound if it is not stored.
+	Blob(ctx context.Context, ref events.Ref) ([]byte, error)
+	// EventBounds returns the sequences of the first and last event of the log.
+	// For an empty log first is last + 1.
+	EventBounds(ctx context.Context) (first, last uint64, err error)
+	// Ready returns an error that explains what does not work.
+	Ready(ctx context.Context) error
+	// MaxPayload returns the maximum size of an input in bytes, with headers.
+	MaxPayload() int
+}
+
+// SessionInfo is a row in the list of sessions.
+type SessionInfo struct {
+	Session string
+	Last    time.Time // time of its last event
+	Open    int       // calls without a result
+}

@@ -1,0 +1,182 @@
+package jsonscan
+
+import "strings"
+
+// Cursor visits the members of an object or the elements of an array in order,
+// without allocating:
+//
+//	for m := v.Members(); m.Next(); {
+//		switch m.Key { case "id": … m.Value … }
+//	}
+//
+// The text must be valid JSON.
+type Cursor struct {
+	Key    string // of a member, without escapes
+	RawKey string // of a member, as written
+	Value  Value
+
+	raw string
+	at  int // of the next member; 0 after the last one
+}
+
+// Members returns a Cursor over the members of an object. Any other value has
+// no members.
+func (v Value) Members() Cursor {
+	if v.Kind != Object {
+		return Cursor{}
+	}
+	return Cursor{raw: v.Raw, at: 1}
+}
+
+// Elements returns a Cursor over the elements of an array. Any other value has
+// no elements.
+func (v Value) Elements() Cursor {
+	if v.Kind != Array {
+		return Cursor{}
+	}
+	return Cursor{raw: v.Raw, at: 1}
+}
+
+// Next moves to the following member and reports whether there is one.
+func (c *Cursor) Next() bool {
+	if c.at == 0 {
+		return false
+	}
+	i := c.separator(c.at)
+	if i >= len(c.raw) || c.raw[i] == '}' || c.raw[i] == ']' {
+		c.at = 0
+		return false
+	}
+	if c.raw[0] == '{' {
+		i = c.separator(c.setKey(i))
+	}
+	c.at = c.Value.set(c.raw, i)
+	return true
+}
+
+// setKey assigns the key that begins at i and returns the offset of its end.
+func (c *Cursor) setKey(i int) (end int) {
+	end, plain := stringEnd(c.raw, i)
+	c.RawKey = c.raw[i:end]
+	if plain {
+		c.Key = c.RawKey[1 : len(c.RawKey)-1]
+	} else {
+		c.Key = key(c.RawKey)
+	}
+	return end
+}
+
+// Offset returns the offset of the current value in the object or array.
+func (c *Cursor) Offset() int { return c.at - len(c.Value.Raw) }
+
+// Rest returns the next value, which the caller knows to be the last one,
+// without searching for its end.
+func (c *Cursor) Rest() Value {
+	i := c.separator(c.at)
+	if c.at == 0 || i >= len(c.raw) {
+		return Value{}
+	}
+	return ValueOf(strings.TrimRight(c.raw[i:len(c.raw)-1], " \t\r\n"))
+}
+
+// separator returns the offset of the first byte from i on that is neither
+// white space nor a comma or colon.
+func (c *Cursor) separator(i int) int {
+	for i < len(c.raw) && (c.raw[i] <= ' ' || c.raw[i] == ',' || c.raw[i] == ':') {
+		i++
+	}
+	return i
+}
+
+// nestEnd returns the offset after the object or array that begins at i.
+func nestEnd(s string, i int) int {
+	depth := 0
+	for i < len(s) {
+		switch s[i] {
+		case '"':
+			i, _ = stringEnd(s, i)
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return len(s)
+}
+
+// shortString is the number of bytes of a string that are examined one by one.
+// Most strings end earlier. On longer ones strings.IndexByte is faster.
+const shortString = 24
+
+// StringEnd returns the offset after the closing quote of the string whose
+// opening quote is at i. The text must be valid JSON.
+func StringEnd(s string, i int) int {
+	end, _ := stringEnd(s, i)
+	return end
+}
+
+// stringEnd returns the offset after the closing quote of the string whose
+// opening quote is at i. It reports whether the string is closed and has no
+// escapes.
+func stringEnd(s string, i int) (end int, plain bool) {
+	plain = true
+	j := i + 1
+	for stop := min(len(s), j+shortString); j < stop; j++ {
+		switch s[j] {
+		case '"':
+			return j + 1, plain
+		case '\\':
+			plain = false
+			j++
+		}
+	}
+	for from := j; j < len(s); {
+		n := strings.IndexByte(s[j:], '"')
+		if n < 0 {
+			break
+		}
+		j += n + 1
+		if !escapedAt(s, j-1, from) {
+			return j, plain && strings.IndexByte(s[from:j], '\\') < 0
+		}
+		plain = false
+	}
+	return len(s), false
+}
+
+// escapedAt reports whether an odd number of backslashes precedes i. The byte
+// at from is not escaped.
+func escapedAt(s string, i, from int) bool {
+	n := 0
+	for i--; i >= from && s[i] == '\\'; i-- {
+		n++
+	}
+	return n%2 == 1
+}
+
+// AppendCompact appends a valid JSON text to dst without the white space
+// between its tokens. It reports whether there was any; otherwise it appends
+// nothing.
+func AppendCompact(dst []byte, raw string) (_ []byte, changed bool) {
+	kept := 0 // raw[kept:i] is not copied yet
+	for i := 0; i < len(raw); {
+		switch {
+		case raw[i] == '"':
+			i = StringEnd(raw, i)
+		case raw[i] <= ' ':
+			dst = append(dst, raw[kept:i]...)
+			i++
+			kept, changed = i, true
+		default:
+			i++
+		}
+	}
+	if changed {
+		dst = append(dst, raw[kept:]...)
+	}
+	return dst, changed
+}

@@ -1,0 +1,42 @@
+package lifecycle
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/events"
+)
+
+// await applies the statement that calls wait for a person.
+func (st *Step) await(c *chunks.Chunk) {
+	if c.ID != "" {
+		if m, call := st.find(c.ID, "", c.Namespace); m != nil {
+			st.awaitCall(m, call, c)
+		}
+		return
+	}
+	for _, m := range st.State.Messages {
+		if !within(m.Namespace, c.Namespace) {
+			continue
+		}
+		for i := range m.Calls {
+			if call := &m.Calls[i]; !call.Provider {
+				st.awaitCall(m, call, c)
+			}
+		}
+	}
+}
+
+// awaitCall is the transition of a call to awaiting_input. A call whose args are
+// incomplete cannot wait for a person yet.
+func (st *Step) awaitCall(m *Message, call *Call, c *chunks.Chunk) {
+	s := &call.State
+	if s.Status == events.BuildingArgs && call.Whole() {
+		st.completeArgs(m, call, "next")
+	}
+	if s.Status != events.ArgsComplete && (s.Status != events.AwaitingInput || s.interruptID() == c.InterruptID) {
+		return
+	}
+	s.await(clone(c.InterruptID))
+	s.setDeadline(st.State.Time, st.Rules, call.Name)
+	e := st.emitCall(events.ToolCallAwaiting, m, call)
+	e.Kind, e.InterruptID, e.Deadline = clone(c.Why), s.interruptID(), at(s.Deadline)
+}

@@ -1,0 +1,202 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+
+	"streamer/internal/chunks"
+	"streamer/internal/events"
+)
+
+// fragment applies a piece of a call.
+func (st *Step) fragment(c *chunks.Chunk) {
+	if c.Whole && st.confirm(c) {
+		return
+	}
+	m := st.current(c)
+	if m != nil && m.Phase == Finishing && opens(m, c) {
+		// The finish reason ended the index space: this is the next message of a
+		// gateway that never changes its id.
+		st.finishMessages(func(old *Message) bool { return old == m })
+		m = nil
+	}
+	if m == nil {
+		m = st.continuedBy(c)
+	}
+	if m == nil {
+		if m = st.message(c); m == nil {
+			return
+		}
+	}
+	st.addFragment(m, c)
+}
+
+// continuedBy returns the message that a bare fragment under an unknown id
+// continues, or nil: the only one in the namespace that is building a call. Some
+// servers give each chunk an id of its own, or send the id in the first only.
+func (st *Step) continuedBy(c *chunks.Chunk) (found *Message) {
+	s := st.State
+	if c.ID != "" || c.Name != "" || c.Whole || c.Opens || s.Memory.hasMessage(c.Message) || s.Memory.muted(c.Namespace, c.Message, s.Time) {
+		return nil
+	}
+	for _, m := range s.Messages {
+		if m.Phase != Building || m.Namespace != c.Namespace || m.Choice != c.Choice || !m.building() {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = m
+	}
+	return found
+}
+
+// building reports whether args are to come, of a call that was closed in the
+// middle of them too.
+func (m *Message) building() bool {
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		if c.Closed == chunks.ClosedShort || c.State.Status == events.BuildingArgs && !c.Whole() {
+			return true
+		}
+	}
+	return false
+}
+
+// opens reports whether a fragment certainly begins a call that the message does
+// not have.
+func opens(m *Message, c *chunks.Chunk) bool {
+	return !c.Whole && c.ID != "" && m.ByID(c.ID) < 0 && (c.Name != "" || m.ByIndex(c.Index) < 0) ||
+		c.ID == "" && c.Name != "" && len(m.Calls) > 0 && m.open() == 0
+}
+
+// addFragment applies a fragment to its call in a message and emits what follows.
+func (st *Step) addFragment(m *Message, c *chunks.Chunk) {
+	pos, opened, err := m.Add(c, st.Rules.limits())
+	if err != nil {
+		st.rejectFragment(m, pos, c, err)
+		return
+	}
+	if opened && !st.openCall(m, pos) {
+		return
+	}
+	call := &m.Calls[pos]
+	if call.State.Status.Terminal() {
+		return
+	}
+	rewindSent(call)
+	if call.State.Status == events.BuildingArgs {
+		call.State.setDeadline(st.State.Time, st.Rules, call.Name)
+	}
+	st.emitStart(m, call, false)
+	st.emitArgs(m, call, false)
+	if c.Whole {
+		st.completeArgs(m, call, completedBy(c))
+	}
+}
+
+// openCall names the call that a fragment opened. It reports false where the
+// session has too many: the call is dropped then.
+func (st *Step) openCall(m *Message, pos int) bool {
+	if st.State.Open() > st.Rules.MaxOpen {
+		m.Drop()
+		st.Reject(events.OverLimit, 0, fmt.Sprintf("more than %d calls are open", st.Rules.MaxOpen))
+		return false
+	}
+	now := st.State.Time
+	m.Calls[pos].State = newCall(st.callName(), now, now+events.Time(st.Rules.Expire))
+	st.startOthers(m, pos)
+	return true
+}
+
+// refuseRest refuses the continuation of a fragment that exceeds a limit of the
+// session, so that it is not taken for another call.
+func (st *Step) refuseRest(c *chunks.Chunk) {
+	if c.Kind != chunks.Fragment || c.Whole || len(c.Message) > st.Rules.MaxName {
+		return
+	}
+	if m := st.message(c); m != nil {
+		m.Refuse(c)
+	}
+}
+
+// completedBy returns the cause that completes a call that comes whole: itself,
+// where the format sends its calls one by one, or else its full message.
+func completedBy(c *chunks.Chunk) string {
+	if c.Final {
+		return "call"
+	}
+	return "message"
+}
+
+// rejectFragment reports that a fragment was not used, once per call.
+func (st *Step) rejectFragment(m *Message, pos int, c *chunks.Chunk, err error) {
+	code, text := events.OverLimit, fmt.Sprintf("%v: message %q, index %s", err, m.ID, c.Index)
+	switch {
+	case errors.Is(err, chunks.ErrEnd):
+		code = events.BadShape
+	case errors.Is(err, chunks.ErrClosed):
+		code, text = events.CallClosed, closedText(&m.Calls[pos])
+	}
+	if pos >= 0 {
+		call := &m.Calls[pos].State
+		if call.Reported {
+			return
+		}
+		call.Reported = true
+	}
+	st.Reject(code, 0, text)
+}
+
+// closedText returns the text of the rejected event for args that came after
+// their call was closed.
+func closedText(c *Call) string {
+	return fmt.Sprintf("args came for call %s (id %q, tool %q) after it was closed; they are not used", c.State.Call, c.State.ID, c.Name)
+}
+
+// startOthers emits the start of the calls besides that at pos: the model
+// continues with something else, so their names are final.
+func (st *Step) startOthers(m *Message, pos int) {
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		if i != pos && !c.State.Started && !c.State.Status.Terminal() && c.ID != "" {
+			st.emitStart(m, c, true)
+		}
+	}
+}
+
+// sealed applies the provider's statement that a call has all its args. Where
+// they are not JSON, the finish reason first has to show whether the model was
+// cut off: providers end the block of a truncated call too.
+func (st *Step) sealed(c *chunks.Chunk) {
+	m := st.current(c)
+	if m == nil {
+		return
+	}
+	pos := -1
+	switch {
+	case c.ID != "":
+		pos = m.ByID(c.ID)
+	case c.Index != "":
+		pos = m.ByIndex(c.Index)
+	case len(m.Calls) > 0:
+		pos = m.Latest
+	}
+	if pos >= 0 && m.Calls[pos].Usable() {
+		st.completeArgs(m, &m.Calls[pos], "call")
+	}
+}
+
+// next applies the beginning of another block where blocks follow each other.
+func (st *Step) next(c *chunks.Chunk) {
+	m := st.current(c)
+	if m == nil {
+		return
+	}
+	for i := range m.Calls {
+		call := &m.Calls[i]
+		if call.Index != c.Index && !call.Placeholder() && call.Whole() {
+			st.completeArgs(m, call, "next")
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package lifecycle
+
+import (
+	"slices"
+
+	"streamer/internal/events"
+)
+
+// Interrupt is a request to close open calls. Each field that is set narrows
+// which calls it closes. Without any it closes everything.
+type Interrupt struct {
+	Reason    string
+	IDs       []string // provider ids
+	Calls     []string // names of calls in events
+	MessageID string
+	HasMsg    bool // MessageID is set, perhaps to ""
+	Run       string
+}
+
+// covers reports whether an interrupt covers the calls of a message.
+func (in *Interrupt) covers(m *Message) bool {
+	return (in.Run == "" || m.Run == in.Run) && (!in.HasMsg || m.ID == in.MessageID)
+}
+
+// Interrupt closes the calls that an interrupt covers. Where it names no call it
+// also mutes the open messages, and where it names no message either it ends the
+// run. What it names and does not find open is reported.
+func (st *Step) Interrupt(in Interrupt) {
+	in.Reason = st.brief(in.Reason)
+	if len(in.IDs)+len(in.Calls) > 0 {
+		st.interruptCalls(&in)
+		st.dropFinished()
+		return
+	}
+	from := len(st.Out)
+	st.closeCalls(in.covers, events.ByInterrupt, in.Reason)
+	st.mute(in.covers)
+	if run := st.State.Run; run != nil && !in.HasMsg && (in.Run == "" || run.ID == in.Run) {
+		st.endRun(events.Cancelled, &events.Reason{Code: events.ByInterrupt, Text: runText(events.ByInterrupt), Detail: in.Reason})
+	}
+	if len(st.Out) == from && (in.HasMsg || in.Run != "") {
+		st.unmatched(interruptKind, in.target(nil, nil))
+	}
+	st.dropFinished()
+}
+
+// interruptCalls closes the calls that an interrupt names.
+func (st *Step) interruptCalls(in *Interrupt) {
+	var ids, calls []string // those that name no open call
+	from := len(st.Out)
+	for _, id := range in.IDs {
+		if !st.interruptCall(in, id, "", from) {
+			ids = append(ids, id)
+		}
+	}
+	for _, call := range in.Calls {
+		if !st.interruptCall(in, "", call, from) {
+			calls = append(calls, call)
+		}
+	}
+	if len(ids)+len(calls) > 0 {
+		st.unmatched(interruptKind, in.target(ids, calls))
+	}
+}
+
+// interruptCall closes the call that a provider id or a name means. It reports
+// whether the call was open when the interrupt came. The events from position
+// from on are those of the interrupt: it may name a call twice.
+func (st *Step) interruptCall(in *Interrupt, id, call string, from int) bool {
+	m, c := st.oldest(anywhere, func(m *Message, c *Call) bool { return in.covers(m) && isNamed(c, id, call) })
+	if m != nil {
+		st.close(m, c, events.Cancelled, events.ByInterrupt, in.Reason)
+		return true
+	}
+	return slices.ContainsFunc(st.Out[from:], func(e events.Event) bool {
+		return e.Type == events.ToolCallResult && (call != "" && e.Call == call || id != "" && (e.ID == id || e.UID == id))
+	})
+}

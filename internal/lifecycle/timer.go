@@ -1,0 +1,127 @@
+package lifecycle
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/events"
+)
+
+// Timer is the next clock input that a session needs.
+type Timer struct {
+	At   events.Time
+	Kind TimerKind
+	Call string // of a Deadline
+}
+
+// TimerKind is the kind of a clock input.
+type TimerKind string
+
+// The kinds.
+const (
+	Deadline TimerKind = "deadline" // of a call
+	Flush    TimerKind = "flush"    // emit what is held
+	RunIdle  TimerKind = "run_idle" // the run was silent
+)
+
+// Timer returns the earliest clock input that the session needs. It reports
+// false where it needs none. The caller puts it into the input log when it is
+// due.
+func (s *State) Timer(r *Rules) (Timer, bool) {
+	var t Timer
+	earliest := func(at events.Time, kind TimerKind, call string) {
+		if t.At == 0 || at < t.At {
+			t = Timer{at, kind, call}
+		}
+	}
+	held, awaiting := false, true
+	for _, m := range s.Messages {
+		held = held || m.Phase == Finishing || len(m.Parts.Held) > 0
+		for i := range m.Calls {
+			c := &m.Calls[i]
+			if c.State.Status.Terminal() {
+				continue
+			}
+			awaiting = awaiting && c.State.Status == events.AwaitingInput
+			held = held || holdsArgs(c, r)
+			earliest(c.State.Deadline, Deadline, c.State.Call)
+		}
+	}
+	if held {
+		earliest(s.Last+events.Time(r.FlushAfter), Flush, "")
+	}
+	if s.Run != nil && awaiting {
+		earliest(s.Last+events.Time(r.RunIdle), RunIdle, "")
+	}
+	return t, t.At != 0
+}
+
+// Deadline applies the deadline of a call. The state decides whether it still
+// holds: a result that came before it in the log wins.
+func (st *Step) Deadline(call string) {
+	m, c := st.find("", call, anywhere)
+	if m == nil {
+		return
+	}
+	now := st.State.Time
+	if c.State.Deadline == 0 || now < c.State.Deadline {
+		return
+	}
+	building := c.State.Status == events.BuildingArgs
+	switch {
+	case now >= c.State.Expires:
+		st.close(m, c, events.Cancelled, events.ByExpired, "")
+	case building && c.Whole():
+		st.completeArgs(m, c, "idle")
+	case building && c.State.Result != nil:
+		st.completeArgs(m, c, "result")
+	case building:
+		st.close(m, c, events.TimedOut, events.ByArgsTimeout, "")
+	default:
+		st.close(m, c, events.TimedOut, events.ByResultTimeout, "")
+	}
+	st.dropFinished()
+}
+
+// RunIdle ends the run if it was silent for long and no call of it runs.
+func (st *Step) RunIdle() {
+	s := st.State
+	if s.Run == nil || s.Time < s.Last+events.Time(st.Rules.RunIdle) {
+		return
+	}
+	for _, m := range s.Messages {
+		for i := range m.Calls {
+			if status := m.Calls[i].State.Status; !status.Terminal() && status != events.AwaitingInput {
+				return
+			}
+		}
+	}
+	st.endRun(events.Error, &events.Reason{Code: events.ByRunIdle, Text: runText(events.ByRunIdle)})
+}
+
+// Flush emits all that is held to be coalesced: args, content, and the end of
+// messages that waited for their usage.
+func (st *Step) Flush() {
+	for _, m := range st.State.Messages {
+		for i := range m.Calls {
+			st.emitArgs(m, &m.Calls[i], true)
+		}
+		st.emitText(m, true)
+	}
+	st.finishMessages(func(m *Message) bool { return m.Phase == Finishing })
+}
+
+// Progress applies a sign that a tool is alive: the deadline of its call starts
+// again. It reports whether the call is open.
+func (st *Step) Progress(p *chunks.Chunk) (open bool) {
+	m, c := st.find(p.ID, p.Call, anywhere)
+	if m == nil {
+		return false
+	}
+	st.emitStart(m, c, true)
+	c.State.setDeadline(st.State.Time, st.Rules, c.Name)
+	e := st.emitCall(events.ToolCallProgress, m, c)
+	e.Progress, e.Deadline = clone(p.Text), at(c.State.Deadline)
+	if percent := p.Percent; p.HasPercent {
+		e.Percent = &percent
+	}
+	return true
+}

@@ -1,0 +1,111 @@
+package patch
+
+import (
+	"strings"
+
+	"streamer/internal/events"
+)
+
+// ranks returns for each call the number of later calls with its id. The log and
+// the history may begin at different places, but end at the same one.
+func (h *history) ranks() []int {
+	ranks := make([]int, len(h.calls))
+	if len(h.opts.Log) == 0 {
+		return ranks
+	}
+	later := map[string]int{}
+	for c := len(h.calls) - 1; c >= 0; c-- {
+		id := h.calls[c].id
+		ranks[c] = later[id]
+		later[id]++
+	}
+	return ranks
+}
+
+// logged returns the outcome of a call in the session's log.
+func (h *history) logged(c *call, rank int) (Outcome, bool) {
+	outcomes := h.opts.Log[c.id]
+	if rank >= len(outcomes) {
+		return Outcome{}, false
+	}
+	o := outcomes[len(outcomes)-1-rank]
+	return o, o.Name == "" || c.name == "" || o.Name == c.name
+}
+
+// replaceable reports whether the log has a real result for a call whose result in
+// the history is a placeholder, and whether the options allow replacing it.
+func (h *history) replaceable(c *call, rank int) bool {
+	o, ok := h.logged(c, rank)
+	if !ok || !o.real() || !h.results[c.answer].placeholder || h.opts.Dangling == "leave" || h.keptUnanswerable(c) {
+		return false
+	}
+	switch h.opts.Late {
+	case "replace":
+		return true
+	case "auto":
+		return !h.signedBetween(c, len(h.turns)-1)
+	}
+	return c.turn == len(h.turns)-1
+}
+
+// The reasons of results that are a tool's own.
+const (
+	// The reasons of results that are a tool's own.
+	reasonGiven = "given" // by the caller
+	reasonLog   = "log"   // of the session
+)
+
+// fillContent sets the content of a call's new result: the result from the options,
+// the result from the log, or a text with the reason why there is none.
+func (h *history) fillContent(c *call, rank int) {
+	logged, inLog := h.logged(c, rank)
+	switch content, ok := h.opts.Results[c.id]; {
+	case ok:
+		c.content, c.reason = contentOf(string(content)), reasonGiven
+		return
+	case inLog && logged.real():
+		if logged.Content == nil {
+			h.wanted = append(h.wanted, logged.At)
+			logged.Content = []byte(`""`)
+		}
+		c.content, c.reason, c.isError = contentOf(string(logged.Content)), reasonLog, logged.IsError
+		return
+	}
+	reason := events.TextInterrupted
+	switch word, ok := h.opts.Reasons[c.id]; {
+	case ok:
+		reason = events.Text(word)
+	case inLog && logged.Reason != "":
+		reason = logged.Reason
+	case c.broken:
+		reason = events.TextArgs
+	}
+	c.reason, c.isError = string(reason), true
+	c.content = quote(h.syntheticText(reason, c.finalName(), c.finalID()))
+}
+
+// syntheticText returns the text of a synthetic result.
+func (h *history) syntheticText(reason events.Text, name, id string) string {
+	template := h.opts.Template
+	if template == "" {
+		template = events.Sentence(reason, h.opts.Lang)
+	}
+	return events.Fill(template, name, id)
+}
+
+// contentOf returns a JSON value as the content of a result. A string or a list of
+// typed blocks stays; any other value becomes a string with its JSON.
+func contentOf(value string) string {
+	value = strings.TrimSpace(value)
+	if strings.HasPrefix(value, `"`) {
+		return value
+	}
+	blocks := strings.HasPrefix(value, "[") && blank(value, 1) < len(value)-1
+	for _, b := range elements(value) {
+		blocks = blocks && member(b, "type") != ""
+	}
+	if blocks {
+		return value
+	}
+	return quote(value)
+}

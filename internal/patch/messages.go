@@ -1,0 +1,131 @@
+package patch
+
+import (
+	"slices"
+	"strconv"
+)
+
+// messageFormat is a format in which a result is a message of its own.
+type messageFormat interface {
+	historyFormat
+	// putTurn writes a turn and its results to the output.
+	putTurn(h *history, t int)
+	// result returns the message of an existing result that answers a call.
+	result(h *history, r *result) string
+	// synthetic returns the message of a call's new result.
+	synthetic(h *history, c *call) string
+	// userText returns a user's message in the form of message m.
+	userText(h *history, m int, content string) string
+	// adopt returns a turn with a call that is made for an orphan, and the
+	// orphan with the id of that call.
+	adopt(h *history, r *result) (turn, result string)
+}
+
+// renderMessages writes all messages to the output, each turn with its results
+// directly behind it.
+func (h *history) renderMessages(f messageFormat) {
+	t, r := 0, 0
+	for m := 0; m < len(h.messages); m++ {
+		for r < len(h.results) && h.results[r].message < m {
+			r++
+		}
+		switch {
+		case t < len(h.turns) && h.turns[t].first == m:
+			f.putTurn(h, t)
+			m = h.turns[t].last
+			t++
+		case h.role[m] == tool && r < len(h.results) && h.results[r].message == m:
+			h.putInPlace(f, &h.results[r])
+		default:
+			h.copy(m)
+		}
+	}
+}
+
+// putMessageTurn writes a turn of one message, and its results. rewrite returns
+// the message with the calls that changed.
+func (h *history) putMessageTurn(f messageFormat, t int, rewrite func(h *history, m int, calls []call) string) {
+	turn := &h.turns[t]
+	if h.changed(turn) {
+		h.put(turn.first, rewrite(h, turn.first, h.calls[turn.from:turn.to]))
+	} else {
+		h.copy(turn.first)
+	}
+	h.putResults(f, turn.from, turn.to, func(r *result) bool { return r.message > turn.first && r.message < turn.resultsEnd })
+}
+
+// putResults writes the results of some calls. inPlace reports whether a
+// result need not move.
+func (h *history) putResults(f messageFormat, from, to int, inPlace func(*result) bool) {
+	for _, a := range h.answers(from, to, inPlace) {
+		if a.result < 0 {
+			h.add(f.synthetic(h, &h.calls[a.call]))
+			continue
+		}
+		r := &h.results[a.result]
+		h.put(r.message, f.result(h, r))
+	}
+}
+
+// answer is a result of a turn: an existing one, or a new one if result is -1.
+type answer struct{ call, result int }
+
+// answers returns the results of calls: the existing ones in their order, then the
+// new ones. It reports those that move. The next call of answers overwrites the
+// returned slice.
+func (h *history) answers(from, to int, inPlace func(*result) bool) []answer {
+	out := h.answerBuffer[:0]
+	for c := from; c < to; c++ {
+		if r := h.calls[c].answer; r >= 0 {
+			out = append(out, answer{c, r})
+		}
+	}
+	slices.SortFunc(out, func(a, b answer) int { return a.result - b.result })
+	for _, a := range out {
+		if r := &h.results[a.result]; !inPlace(r) {
+			op := h.resultOp("result_moved", r)
+			op.From, op.To = strconv.Itoa(r.message), strconv.Itoa(h.calls[a.call].message)
+			h.op(op)
+		}
+	}
+	for c := from; c < to; c++ {
+		if h.calls[c].content != "" {
+			out = append(out, answer{c, -1})
+		}
+	}
+	if h.opts.Order == "call" {
+		h.sortByCall(out)
+	}
+	h.answerBuffer = out
+	return out
+}
+
+// sortByCall sorts answers by their calls.
+func (h *history) sortByCall(group []answer) {
+	byCall := func(a, b answer) int { return a.call - b.call }
+	var real []answer
+	for _, a := range group {
+		if a.result >= 0 {
+			real = append(real, a)
+		}
+	}
+	if !slices.IsSortedFunc(real, byCall) {
+		t := h.calls[real[0].call].turn
+		h.op(Op{Op: "reordered", Turn: t, Message: h.turns[t].first, Call: -1})
+	}
+	slices.SortStableFunc(group, byCall)
+}
+
+// putInPlace writes a result that stays at its place, in the form that was decided.
+func (h *history) putInPlace(f messageFormat, r *result) {
+	switch r.disposition {
+	case kept:
+		h.copy(r.message)
+	case asNote, asText:
+		h.put(r.message, f.userText(h, r.message, h.note(r)))
+	case adopted:
+		turn, result := f.adopt(h, r)
+		h.add(turn)
+		h.put(r.message, result)
+	}
+}

@@ -1,0 +1,190 @@
+package patch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Shape is the format of a history.
+type Shape string
+
+// The shapes that synthetic results are written in.
+const (
+	LangChain Shape = "langchain"
+	OpenAI    Shape = "openai"
+	Anthropic Shape = "anthropic"
+	Responses Shape = "responses"
+	Bedrock   Shape = "bedrock"
+)
+
+// Auto makes Repair detect the shape from the messages.
+const Auto Shape = "auto"
+
+// shapes lists the formats; each is one file. Where two of them claim a
+// message, the first one gets it.
+var shapes = [...]format{
+	responsesFormat{},
+	langchainFormat{},
+	anthropicFormat{},
+	openAIFormat{},
+	bedrockFormat{},
+}
+
+// format writes synthetic results of one shape.
+type format interface {
+	shape() Shape
+	// message returns the synthetic result of a call as a message.
+	message(c *call) string
+}
+
+// historyFormat is a format whose histories can be repaired.
+type historyFormat interface {
+	format
+	// claims reports whether only this shape has messages with these traits.
+	claims(t traits) bool
+	// read adds the turn, the calls and the results of message m.
+	read(h *history, m int)
+	// canAnswer reports whether a result is of a kind that answers the call.
+	canAnswer(c *call, r *result) bool
+	// hasName reports whether calls of the call's kind have a name.
+	hasName(c *call) bool
+	// onlyResults reports whether a message consists of results only.
+	onlyResults(h *history, m int) bool
+	// render writes all messages to the output.
+	render(h *history)
+}
+
+// commonFormat has what holds for most formats: a result can answer any call,
+// every call has a name, and a result is a message of its own.
+type commonFormat struct{}
+
+func (commonFormat) canAnswer(*call, *result) bool { return true }
+
+func (commonFormat) hasName(*call) bool { return true }
+
+func (commonFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
+
+// Shapes returns all shapes that Synthetic writes, sorted.
+func Shapes() []Shape {
+	var names []Shape
+	for _, f := range shapes {
+		names = append(names, f.shape())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Repairable returns the shapes that Repair accepts: Auto, then the others,
+// sorted.
+func Repairable() []Shape {
+	var names []Shape
+	for _, f := range shapes {
+		if _, ok := f.(historyFormat); ok {
+			names = append(names, f.shape())
+		}
+	}
+	slices.Sort(names)
+	return append([]Shape{Auto}, names...)
+}
+
+// formatOf returns the format of that name, or the one that the messages show.
+func formatOf(shape Shape, d *document) (historyFormat, error) {
+	if shape == "" || shape == Auto {
+		return detectFormat(d)
+	}
+	for _, f := range shapes {
+		if known, ok := f.(historyFormat); ok && f.shape() == shape {
+			return known, nil
+		}
+	}
+	return nil, fmt.Errorf("patch: unknown history format %q (known: %s)", shape, wordList(Repairable()))
+}
+
+// detectFormat returns the format that the messages show: that of the first
+// message which only one shape has. A message of another shape is an error.
+func detectFormat(d *document) (historyFormat, error) {
+	var found historyFormat
+	where := 0
+	for m := range d.messages {
+		f := claimant(traitsOf(d.at(m)))
+		switch {
+		case f == nil:
+		case found == nil:
+			found, where = f, m
+		case found.shape() != f.shape():
+			return nil, fmt.Errorf("patch: the format is ambiguous: message %d is of %s and message %d of %s: name one", where, found.shape(), m, f.shape())
+		}
+	}
+	switch {
+	case found != nil:
+		return found, nil
+	case d.field == "input":
+		return responsesFormat{}, nil
+	}
+	return plainFormat(d)
+}
+
+// claimant returns the first format that claims a message with these traits,
+// nil if none does.
+func claimant(t traits) historyFormat {
+	for _, f := range shapes {
+		if known, ok := f.(historyFormat); ok && known.claims(t) {
+			return known
+		}
+	}
+	return nil
+}
+
+// traits are the features of a message by which its shape is detected.
+type traits struct {
+	kind, role            string // "type" and "role"
+	lc, callID, toolCalls bool   // it has a field of that name
+	anthropic             bool   // its content has a block of a type that only Anthropic has
+}
+
+// traitsOf returns the traits of a message.
+func traitsOf(message string) traits {
+	var t traits
+	for name, v := range members(message) {
+		switch name {
+		case "type":
+			t.kind = text(v)
+		case "role":
+			t.role = text(v)
+		case "lc":
+			t.lc = true
+		case "call_id":
+			t.callID = true
+		case "tool_calls":
+			t.toolCalls = true
+		case "content":
+			for _, block := range elements(v) {
+				t.anthropic = t.anthropic || anthropicBlock(text(member(block, "type")))
+			}
+		}
+	}
+	return t
+}
+
+// plainFormat returns the format of a history without any feature of a single
+// shape. A history that only has roles is the same in OpenAI's chat and Anthropic's
+// messages, and needs no repair.
+func plainFormat(d *document) (historyFormat, error) {
+	for m := range d.messages {
+		if r := text(member(d.at(m), "role")); r == "" {
+			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, wordList(Repairable()[1:]))
+		}
+	}
+	return openAIFormat{}, nil
+}
+
+// oneOf reports whether a word is in a list of words separated by spaces.
+func oneOf(word, list string) bool {
+	for w := range strings.SplitSeq(list, " ") {
+		if w == word && w != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,82 @@
+package repair
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"streamer/internal/patch"
+)
+
+// Request asks for the repair of a history. Its JSON is an object:
+//
+//	format    the shape of the history (patch.Shape); if absent, it is recognised
+//	messages  the history: a list, or an object with the list as "messages" or "input"
+//	options   patch.Options; if absent, the defaults
+//	session   the session whose event log is searched first; if absent, none
+type Request struct {
+	Format   patch.Shape
+	Messages json.RawMessage
+	Options  patch.Options
+	Session  string
+}
+
+// fields returns the names of a request's fields.
+func fields() []string { return []string{"format", "messages", "options", "session"} }
+
+// parse parses a request. It refuses unknown fields: a misspelt option would
+// otherwise silently select another repair.
+func parse(body []byte) (r Request, err error) {
+	var in map[string]json.RawMessage
+	if err := json.Unmarshal(body, &in); err != nil {
+		return r, malformed(err)
+	}
+	if in == nil {
+		return r, refuse(statusBad, "the request is null, not an object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		if !slices.Contains(fields(), name) {
+			return r, refuse(statusBad, "the request has an unknown field %.64q (known: %s)", name, strings.Join(fields(), ", "))
+		}
+	}
+	if r.Messages = in["messages"]; r.Messages == nil {
+		return r, refuse(statusBad, `the request has no "messages"`)
+	}
+	var format string
+	for name, to := range map[string]*string{"format": &format, "session": &r.Session} {
+		if raw := in[name]; raw != nil && json.Unmarshal(raw, to) != nil {
+			return r, refuse(statusBad, "%q is not a string", name)
+		}
+	}
+	if r.Format = patch.Shape(format); format != "" && !slices.Contains(patch.Repairable(), r.Format) {
+		return r, refuse(statusBad, "unknown format %.64q (known: %s)", format, known())
+	}
+	if raw := in["options"]; raw != nil && string(raw) != "null" {
+		if r.Options, err = patch.ParseOptions(raw); err != nil {
+			return r, refuse(statusBad, "%s", text(err))
+		}
+	}
+	return r, nil
+}
+
+// known returns the names of the formats as a list.
+func known() string {
+	var names []string
+	for _, s := range patch.Repairable() {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// malformed returns the refusal of a body that is not a JSON object.
+func malformed(err error) error {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return refuse(statusBad, "the request is not JSON: %s at byte %d", strings.TrimPrefix(syntax.Error(), "json: "), syntax.Offset)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return refuse(statusBad, "the request is not a JSON object but %s", e.Value)
+	}
+	return refuse(statusBad, "the request is not a JSON object: %s", strings.TrimPrefix(err.Error(), "json: "))
+}

@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"streamer/internal/events"
+	"streamer/internal/session"
+)
+
+// RecoverLog is the part of the broker that Losses and Recover need.
+type RecoverLog interface {
+	Log
+	Partitions() int
+}
+
+// Loss is a partition that lost inputs before they were folded, or that holds
+// sessions whose snapshots were lost.
+type Loss struct {
+	Partition  int
+	Checkpoint uint64 // the partition is folded up to this input
+	First      uint64 // the first input of the input log; 0 where no input was lost
+	Sessions   []LostSession
+}
+
+// LostSession is a session of such a partition.
+type LostSession struct {
+	Token   string
+	Open    session.OpenItems // what Recover closes
+	lastSeq uint64            // of its last event
+}
+
+// Losses returns the partitions that stopped because inputs were lost, and those
+// that hold sessions because their snapshots were lost. It lists the sessions of
+// each that have open items, which nothing else would ever close, and changes
+// nothing.
+func Losses(ctx context.Context, log RecoverLog) ([]Loss, error) {
+	losses, held, err := lostPartitions(ctx, log)
+	if err != nil || losses == nil {
+		return nil, err
+	}
+	open, err := openSessions(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	for token := range held { // a held session may have no open item any more
+		if !slices.ContainsFunc(open, func(s LostSession) bool { return s.Token == token }) {
+			open = append(open, LostSession{Token: token})
+		}
+	}
+	for i := range losses {
+		for _, s := range open {
+			if log.Partition(s.Token) == losses[i].Partition && (losses[i].First != 0 || held[s.Token]) {
+				losses[i].Sessions = append(losses[i].Sessions, s)
+			}
+		}
+	}
+	return losses, nil
+}
+
+// lostPartitions returns the losses without their sessions, and the tokens of the
+// held sessions.
+func lostPartitions(ctx context.Context, log RecoverLog) (losses []Loss, held map[string]bool, err error) {
+	first, _, err := log.InputBounds(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	held = map[string]bool{}
+	for p := range log.Partitions() {
+		m, _, err := log.LoadMark(ctx, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		n := len(held)
+		err = log.ListStates(ctx, p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
+			if _, is := header[headerHeld]; is {
+				held[token] = true
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case m.Seq != 0 && m.Seq < first && first > 1:
+			losses = append(losses, Loss{Partition: p, Checkpoint: m.Seq, First: first})
+		case len(held) > n:
+			losses = append(losses, Loss{Partition: p, Checkpoint: m.Seq})
+		}
+	}
+	return losses, held, nil
+}
+
+// openSessions returns the sessions of the event log that have open items, in the
+// order of their last events.
+func openSessions(ctx context.Context, log RecoverLog) ([]LostSession, error) {
+	byToken := map[string]*LostSession{}
+	err := log.Events(ctx, "", 0, func(stored events.Record) error {
+		s := byToken[stored.Token]
+		if s == nil {
+			s = &LostSession{Token: stored.Token}
+			byToken[stored.Token] = s
+		}
+		return s.add(stored)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("worker: reading the event log: %w", err)
+	}
+	var list []LostSession
+	for _, s := range byToken {
+		if !s.Open.Empty() {
+			list = append(list, *s)
+		}
+	}
+	slices.SortFunc(list, func(a, b LostSession) int { return cmp.Compare(a.lastSeq, b.lastSeq) })
+	return list, nil
+}
+
+// add applies an event of the session's event log.
+func (s *LostSession) add(stored events.Record) error {
+	s.lastSeq = stored.Seq
+	if stored.Type == events.Synthetic {
+		return nil
+	}
+	var e events.Event
+	if err := json.Unmarshal(stored.Data, &e); err != nil {
+		return fmt.Errorf("worker: event %d: %w", stored.Seq, err)
+	}
+	s.Open.Add(&e)
+	return nil
+}

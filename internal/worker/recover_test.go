@@ -1,0 +1,108 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+)
+
+// TestMend: inputs expired before they were folded. Their partition stops and
+// says so; mending closes what is open as lost, mutes what was being built,
+// and the partition goes on.
+func TestMend(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 1, Listen: "127.0.0.1:0"})
+	stop := h.work(Options{SaveEvery: 10 * time.Millisecond})
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
+	h.publish("a", "delta", `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_2","function":{"name":"f","arguments":"{\"x"}}]}}]}`)
+	h.wait("a", func(s broker.Stored) bool {
+		return s.Type == events.ToolCallStart && bytes.Contains(s.Data, []byte("call_2"))
+	})
+	stop()
+	var last uint64
+	for n := range 5 {
+		last = h.publish("a", "delta", fmt.Sprintf(callDelta, 10+n, 10+n))
+	}
+	purge(t, h, last)
+
+	w := &Worker{Log: h.broker, Options: Options{Nonce: "n", LookAgain: 20 * time.Millisecond}, Logger: zerolog.Nop()}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
+	defer func() { cancel(); <-done }()
+	h.settled(w)
+	if err := w.Problem(); !errors.Is(err, ErrLost) {
+		t.Fatalf("problem is %v", err)
+	}
+	losses, err := Losses(t.Context(), h.broker)
+	if err != nil || len(losses) != 1 || len(losses[0].Sessions) != 1 || len(losses[0].Sessions[0].Open.Calls()) != 2 {
+		t.Fatalf("losses %+v, %v", losses, err)
+	}
+	if err := Recover(t.Context(), h.broker, losses[0]); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Losses(t.Context(), h.broker); err != nil || again != nil {
+		t.Errorf("after mending: losses %+v, %v", again, err)
+	}
+
+	for deadline := time.Now().Add(10 * time.Second); w.Problem() != nil; {
+		if time.Now().After(deadline) {
+			t.Fatalf("after mending there is still %v", w.Problem())
+		}
+		runtime.Gosched()
+	}
+	// What still comes of the message that was cut reopens nothing; a real
+	// result comes late; another message is as ever.
+	h.publish("a", "delta", `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\":1}"}}]}}]}`)
+	h.publish("a", "result", `{"tool_call_id":"call_1","content":"late"}`)
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 20, 20))
+	h.wait("a", func(s broker.Stored) bool {
+		return s.Type == events.ToolCallArgsComplete && bytes.Contains(s.Data, []byte("call_20"))
+	})
+	var log []string
+	ids := map[events.ID]bool{}
+	err = h.broker.Events(t.Context(), "a", 0, func(s broker.Stored) error {
+		if ids[s.ID] {
+			t.Errorf("event id %s stands twice", s.ID)
+		}
+		ids[s.ID] = true
+		log = append(log, fmt.Sprintf("%s %s", s.Type, s.Data))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(parts ...string) (n int) {
+		for _, line := range log {
+			all := true
+			for _, p := range parts {
+				all = all && bytes.Contains([]byte(line), []byte(p))
+			}
+			if all {
+				n++
+			}
+		}
+		return n
+	}
+	if count("tool_call_result ", `"code":"lost"`) != 2 || count("synthetic ", "tool_call_id") != 2 ||
+		count("run_finished", `"code":"lost"`) != 1 || count("tool_call_late_result", "call_1") != 1 || count("tool_call_start", "call_2\"") != 1 {
+		t.Errorf("log is\n%s", log)
+	}
+}
+
+// purge takes the inputs before seq out of the log, as their age would.
+func purge(t *testing.T, h *house, seq uint64) {
+	t.Helper()
+	if err := h.stream("LLM").Purge(t.Context(), jetstream.WithPurgeSequence(seq)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,382 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	_ "image/png" // screenshots are
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// TestBrowser shows a session in a real browser, in the light and the dark theme:
+// calls build their args, complete, get a result, time out, and are stopped by
+// hand. Every message on the console, such as a violated policy, is a failure.
+func TestBrowser(t *testing.T) {
+	web := chromium(t)
+	s, _ := serve(t, config(t.TempDir()))
+	for _, theme := range []string{"light", "dark"} {
+		t.Run(theme, func(t *testing.T) {
+			p := openTab(t, web, theme)
+			p.open(s.Page(), "browser-"+theme)
+			p.watch()
+			checkScreenshot(t, p.screenshot("closed-"+theme), theme)
+			p.checkPhone()
+
+			// The page is a function of the log: it is the same after a reload.
+			before := p.cards()
+			p.do("reload", chromedp.Reload())
+			p.wait("the calls after a reload", `document.querySelectorAll(".card").length === `+fmt.Sprint(strings.Count(before, "\n")))
+			p.wait("the end of the history", `document.querySelector("#pill").dataset.connection === "live"`)
+			if got := p.cards(); got != before {
+				t.Errorf("after a reload the page shows\n%swant\n%s", got, before)
+			}
+			if got := p.console(); len(got) > 0 {
+				t.Errorf("got %q on the console, want nothing", got)
+			}
+		})
+	}
+}
+
+// TestBrowserConsole checks that TestBrowser would notice console messages:
+// scripts that the policy forbids, errors, and missing files.
+func TestBrowserConsole(t *testing.T) {
+	web := chromium(t)
+	s, _ := serve(t, config(t.TempDir()))
+	for _, c := range []struct{ script, want string }{
+		{`document.head.append(Object.assign(document.createElement("script"), {text: "1"}))`, "Content Security Policy"},
+		{`setTimeout(() => { throw new Error("thrown") })`, "thrown"},
+		{`Promise.reject(new Error("unhandled"))`, "unhandled"},
+		{`console.warn("careful")`, "careful"},
+		{`document.body.append(Object.assign(new Image(), {src: "/missing.png"}))`, "404"},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			p := openTab(t, web, "light")
+			p.open(s.Page(), "console")
+			p.do(c.script, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+				_, err := chromedp.Evaluate[chromedp.Void]("void "+c.script)(ctx, tab)
+				return err
+			}))
+			for got := ""; !strings.Contains(got, c.want); got = strings.Join(p.console(), "\n") {
+				select {
+				case <-p.written:
+				case <-p.ctx.Done():
+					t.Fatalf("%s: got %q on the console, want %q", c.script, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestBrowserResumes restarts the server while a page shows a call. The page marks
+// its content as stale, reconnects by itself, misses nothing and shows nothing
+// twice.
+func TestBrowserResumes(t *testing.T) {
+	web := chromium(t)
+	c := config(t.TempDir())
+	c.HTTPListen = freePort(t) // the same after the restart
+	s, stop := serve(t, c)
+	p := openTab(t, web, "light")
+	p.open(s.Page(), "resumes")
+	p.post("deltas", delta(`{"tool_calls":[{"index":0,"id":"call_w","function":{"name":"get_weather","arguments":"{\"city\":\"Os"}}]}`))
+	p.card("get_weather", "building_args", `"Os`)
+
+	stop()
+	p.wait("the page to be stale", `document.querySelector("#main").dataset.stale === "true"`)
+	serve(t, c)
+	p.post("deltas", delta(`{"tool_calls":[{"index":0,"function":{"arguments":"lo\"}"}}]},"finish_reason":"tool_calls"`))
+	p.post("results", `{"tool_call_id":"call_w","content":"-3 degrees"}`)
+	p.card("get_weather", "completed", "-3 degrees")
+	p.card("get_weather", "completed", `"Oslo"`)
+	p.wait("the page to be current", `document.querySelector("#main").dataset.stale === "false"`)
+	if got, want := p.cards(), "get_weather completed\n"; got != want {
+		t.Errorf("the page shows\n%swant\n%s", got, want)
+	}
+}
+
+// watch publishes a session with five calls and checks each state of them.
+func (p *webPage) watch() {
+	p.t.Helper()
+	p.post("deltas", delta(`{"role":"assistant","content":"Looking at the weather in Oslo, and at the report."}`))
+	p.post("deltas", delta(`{"tool_calls":[{"index":0,"id":"call_w","function":{"name":"get_weather","arguments":"{\"city\":\"Os"}}]}`))
+	p.card("get_weather", "building_args", `"Os`)
+	p.screenshot("building-" + p.theme)
+
+	p.post("deltas", delta(`{"tool_calls":[{"index":0,"function":{"arguments":"lo\"}"}}]}`))
+	for i, tool := range []string{"slow_report", "search_files", "deploy", "read_page"} {
+		p.post("deltas", delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"call_%d","function":{"name":%q,"arguments":"{\"n\":%d}"}}]}`, i+1, i+1, tool, i+1)))
+	}
+	p.post("deltas", `{"id":"msg_1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`)
+	p.card("get_weather", "args_complete", `"Oslo"`)
+
+	p.post("results", `{"tool_call_id":"call_w","content":"{\"degrees\":-3,\"sky\":\"clear\"}"}`)
+	p.card("get_weather", "completed", "degrees")
+	p.post("results", `{"tool_call_id":"call_4","content":"no such page","status":"error"}`)
+	p.card("read_page", "error", "no such page")
+	p.card("slow_report", "timeout", "timed out")
+
+	p.do("stop one call", chromedp.Click(chromedp.CSS(`.card[data-tool="search_files"] .stop-call`)))
+	p.card("search_files", "cancelled", "cancelled")
+	if got := p.cards(); !strings.Contains(got, "deploy args_complete\n") {
+		p.t.Errorf("after one call was stopped the page shows\n%swant deploy still open", got)
+	}
+	p.do("stop the run", chromedp.Click(chromedp.CSS("#stop")))
+	p.card("deploy", "cancelled", "cancelled")
+	p.wait("the end of the run", `document.querySelector(".run-end")?.dataset.status === "cancelled"`)
+	p.wait("that there is nothing to stop", `document.querySelector("#stop").hidden`)
+	if got, want := p.cards(), "get_weather completed\nslow_report timeout\nsearch_files cancelled\ndeploy cancelled\nread_page error\n"; got != want {
+		p.t.Errorf("the page shows\n%swant\n%s", got, want)
+	}
+}
+
+// checkPhone checks that everything fits the screen of a phone.
+func (p *webPage) checkPhone() {
+	p.t.Helper()
+	const width = 390
+	p.do("phone", chromedp.EmulateViewport(width, 844, chromedp.EmulateMobile))
+	p.wait("the phone's screen", fmt.Sprintf("screen.width === %d", width))
+	wide, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](fmt.Sprintf(`[...document.querySelectorAll("body *")]
+		.filter((e) => e.getBoundingClientRect().right > %d && !e.closest("pre, .scroll"))
+		.map((e) => e.tagName + "#" + e.id + "." + e.className).join(" ")`, width)))
+	if err != nil || wide != "" {
+		p.t.Errorf("on a screen of %d pixels these overflow to the right: %q %v", width, wide, err)
+	}
+	p.screenshot("phone-" + p.theme)
+	p.do("end of the phone", chromedp.ResetViewport())
+}
+
+// delta returns a chunk of message msg_1.
+func delta(body string) string {
+	return `{"id":"msg_1","object":"chat.completion.chunk","choices":[{"index":0,"delta":` + body + `}]}`
+}
+
+// chromium starts a browser with a new profile. Where there is none the test
+// is skipped, or fails if STREAMER_REQUIRE_BROWSER says that it must not be.
+func chromium(t *testing.T) context.Context {
+	t.Helper()
+	program := ""
+	for _, name := range []string{os.Getenv("CHROME"), "chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			program = cmp.Or(program, found)
+		}
+	}
+	if program == "" {
+		const what = "no browser found: set CHROME, or install chromium"
+		if os.Getenv("STREAMER_REQUIRE_BROWSER") == "1" {
+			t.Fatal(what)
+		}
+		t.Skip(what)
+	}
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(program), chromedp.Headless, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.WindowSize(1280, 1000), chromedp.Flag("force-color-profile", "srgb"),
+	}
+	for _, name := range []string{
+		"no-sandbox", // root has none, and the page is trusted
+		"disable-gpu", "disable-quic", "disable-background-networking", "disable-component-update", "disable-sync",
+		"disable-dev-shm-usage", "disable-extensions", "disable-breakpad",
+	} {
+		options = append(options, chromedp.Flag(name, true))
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("%s does not start: %v", program, err)
+	}
+	return ctx
+}
+
+// webPage is a tab that shows a session.
+type webPage struct {
+	t       *testing.T
+	ctx     context.Context //nolint:containedctx // a tab is a context to chromedp
+	theme   string
+	url     string        // of the session's API
+	written chan struct{} // the console was written to
+
+	mu    sync.Mutex // guards lines
+	lines []string   // of the console
+}
+
+// openTab opens an empty tab and reads its console.
+func openTab(t *testing.T, web context.Context, theme string) *webPage {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(web)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal("new tab: ", err)
+	}
+	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	t.Cleanup(cancel)
+	p := &webPage{t: t, ctx: ctx, theme: theme, written: make(chan struct{}, 1)}
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			p.mu.Lock()
+			p.lines = append(p.lines, fmt.Sprintf("%s (%s)", m, m.URL))
+			p.mu.Unlock()
+			select {
+			case p.written <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	p.do("theme", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{
+				{Name: "prefers-color-scheme", Value: theme},
+				{Name: "prefers-reduced-motion", Value: "reduce"},
+			},
+		})
+		return err
+	}))
+	return p
+}
+
+// open shows a session and waits until the page is connected.
+func (p *webPage) open(home, session string) {
+	p.t.Helper()
+	p.url = home + "v1/sessions/" + session
+	p.do("open", chromedp.Navigate(home+"#session="+session))
+	p.wait("a live stream", `document.querySelector("#pill").dataset.connection === "live"`)
+}
+
+// console returns the lines of the console so far.
+func (p *webPage) console() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.lines)
+}
+
+// do performs one action of a user.
+func (p *webPage) do(what string, a chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)
+	defer cancel()
+	if err := chromedp.Do(ctx, a); err != nil {
+		p.t.Fatalf("%s: %v\nconsole: %q", what, err, p.console())
+	}
+}
+
+// wait waits until a condition in the page holds.
+func (p *webPage) wait(what, condition string) {
+	p.t.Helper()
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool]("!!("+condition+")", chromedp.WithPollingTimeout(20*time.Second)))
+	if err != nil {
+		p.screenshot("failed-" + p.theme)
+		p.t.Fatalf("waiting for %s: %v\nthe calls are\n%sconsole: %q", what, err, p.cards(), p.console())
+	}
+}
+
+// card waits until the call of a tool is in a state and its card has a text.
+func (p *webPage) card(tool, state, text string) {
+	p.t.Helper()
+	p.wait(fmt.Sprintf("%s in state %s with text %s", tool, state, text),
+		fmt.Sprintf(`document.querySelector('.card[data-tool=%q][data-state=%q]')?.textContent.includes(%q)`, tool, state, text))
+}
+
+// cards returns the calls on the page, a line "tool state" each.
+func (p *webPage) cards() string {
+	p.t.Helper()
+	text, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](
+		`[...document.querySelectorAll(".card")].map((c) => c.dataset.tool + " " + c.dataset.state + "\n").join("")`))
+	if err != nil {
+		p.t.Error("reading the cards: ", err)
+	}
+	return text
+}
+
+// post publishes an input.
+func (p *webPage) post(kind, body string) {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.ctx, http.MethodPost, p.url+"/"+kind, strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if answer, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusAccepted {
+		p.t.Fatalf("%s %s: %s %s %v", kind, body, resp.Status, answer, err)
+	}
+}
+
+// screenshot writes a picture of the page to $STREAMER_SCREENSHOT_DIR, or to a
+// directory that the end of the test removes. It returns the file.
+func (p *webPage) screenshot(name string) string {
+	p.t.Helper()
+	data, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.t.Errorf("screenshot %s: %v", name, err)
+		return ""
+	}
+	dir := os.Getenv("STREAMER_SCREENSHOT_DIR")
+	if dir == "" {
+		dir = p.t.TempDir()
+	}
+	file := filepath.Join(dir, name+".png")
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(file, data, 0o644)); err != nil {
+		p.t.Error("screenshot: ", err)
+	}
+	return file
+}
+
+// checkScreenshot checks that a screenshot is not blank, and that its background
+// is bright in the light theme and dark in the dark theme.
+func checkScreenshot(t *testing.T, file, theme string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	colours := map[color.Color]int{}
+	bright, all := 0, 0
+	for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y += 2 {
+		for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x += 2 {
+			c := img.At(x, y)
+			colours[c]++
+			all++
+			if r, g, b, _ := c.RGBA(); r+g+b > 3*0x7fff {
+				bright++
+			}
+		}
+	}
+	most := 0
+	for _, n := range colours {
+		most = max(most, n)
+	}
+	if len(colours) < 50 || most > all*97/100 {
+		t.Errorf("%s is blank: it has %d colours, and one of them covers %d of %d pixels", file, len(colours), most, all)
+	}
+	if got := bright > all/2; got != (theme == "light") {
+		t.Errorf("%s is not %s: %d of %d pixels are bright", file, theme, bright, all)
+	}
+}

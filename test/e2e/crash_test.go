@@ -1,0 +1,439 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+	"streamer/internal/lifecycle"
+	"streamer/internal/worker"
+)
+
+// process is a process that a test kills.
+type process struct {
+	cmd *exec.Cmd
+	log *bytes.Buffer
+}
+
+// start runs the program until the test ends or kill is called.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	return run(t, exec.Command(os.Getenv(programEnv), args...))
+}
+
+// startGreedy runs a worker that carries all partitions.
+func startGreedy(t *testing.T, s settings) *process {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), greedyEnv+"="+string(text))
+	return run(t, cmd)
+}
+
+func run(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{cmd: cmd, log: new(bytes.Buffer)}
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) kill() {
+	if p.cmd.ProcessState == nil {
+		_ = p.cmd.Process.Signal(syscall.SIGCONT)
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	}
+}
+
+// crashes returns how many processes a crash test kills: n, or STREAMER_CRASHES.
+func crashes(t *testing.T, n int) int {
+	if s := os.Getenv("STREAMER_CRASHES"); s != "" {
+		v, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal("STREAMER_CRASHES: ", err)
+		}
+		return v
+	}
+	return n
+}
+
+// schedule returns the random numbers of a test. STREAMER_SEED repeats a schedule.
+func schedule(t *testing.T) *rand.Rand {
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("STREAMER_SEED"); s != "" {
+		v, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatal("STREAMER_SEED: ", err)
+		}
+		seed = v
+	}
+	t.Logf("STREAMER_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// random returns settings of which those differ that change the rules.
+func random(rnd *rand.Rand, url string) settings {
+	return settings{
+		URL: url, Result: time.Duration(400+rnd.IntN(400)) * time.Millisecond,
+		Deltas: []lifecycle.Deltas{lifecycle.Coalesced, lifecycle.Every, lifecycle.Off}[rnd.IntN(3)],
+	}
+}
+
+// TestCrashEmbedded: the process with NATS, worker and gateway is killed at random
+// moments of a replay. In the end the event log is what a fold of the inputs
+// gives.
+func TestCrashEmbedded(t *testing.T) {
+	rnd := schedule(t)
+	dir, port := t.TempDir(), freePort(t)
+	next := func() *process {
+		s := random(rnd, "")
+		return start(t, s.flags("--data-dir", dir, "--nats-listen", port)...)
+	}
+	p := next()
+	b := reach(t, ownURL(t, dir))
+	awaitRules(t, b)
+	done := publishAll(t, b, rnd.Uint64())
+	for range crashes(t, 8) {
+		time.Sleep(time.Duration(50+rnd.IntN(600)) * time.Millisecond) // a random moment is the point
+		p.kill()
+		p = next()
+	}
+	<-done
+	settled(t, b, p.log)
+}
+
+// TestCrashTwoWorkers: two processes with different settings carry the same
+// partitions of one log. One after the other is killed, or stopped and continued.
+func TestCrashTwoWorkers(t *testing.T) { crashWorkers(t, startGreedy, 2) }
+
+// TestCrashShared: three processes share the partitions and take over from each
+// other.
+func TestCrashShared(t *testing.T) {
+	crashWorkers(t, func(t *testing.T, s settings) *process { return start(t, s.flags()...) }, 3)
+}
+
+func crashWorkers(t *testing.T, start func(*testing.T, settings) *process, n int) {
+	rnd := schedule(t)
+	b, url := server(t, broker.Options{})
+	next := func() *process { return start(t, random(rnd, url)) }
+	var owners []*process
+	for range n {
+		owners = append(owners, next())
+	}
+	awaitRules(t, b)
+	done := publishAll(t, b, rnd.Uint64())
+	for i := range crashes(t, 10) {
+		time.Sleep(time.Duration(50+rnd.IntN(400)) * time.Millisecond)
+		p := owners[i%n]
+		if rnd.IntN(3) == 0 {
+			_ = p.cmd.Process.Signal(syscall.SIGSTOP)
+			time.Sleep(time.Duration(rnd.IntN(300)) * time.Millisecond)
+			_ = p.cmd.Process.Signal(syscall.SIGCONT)
+			continue
+		}
+		p.kill()
+		owners[i%n] = next()
+	}
+	<-done
+	settled(t, b, owners[0].log)
+}
+
+// TestCrashControl is the control: two workers without conditions damage the event
+// log, and the check notices it.
+func TestCrashControl(t *testing.T) {
+	rnd := schedule(t)
+	b, url := server(t, broker.Options{NoCondition: true})
+	for range 2 {
+		s := random(rnd, url)
+		s.NoCondition = true
+		startGreedy(t, s)
+	}
+	awaitRules(t, b)
+	<-publishAll(t, b, rnd.Uint64())
+	// A call may stay open here: its start can follow its result in the log.
+	waitFor(t, nil, func() ([]string, error) { return unread(t.Context(), b) })
+	r, err := worker.Verify(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Differences) == 0 {
+		t.Errorf("got no difference in %d sessions with %d events, want some without conditions", r.Sessions, r.Events)
+	}
+}
+
+// server runs an embedded server without a worker.
+func server(t *testing.T, opts broker.Options) (*broker.Broker, string) {
+	opts.DataDir, opts.Listen, opts.Partitions = t.TempDir(), freePort(t), crashPartitions
+	b, err := broker.Open(t.Context(), opts)
+	if err == nil {
+		err = b.Admit()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b, b.OwnURL()
+}
+
+// urlFile is the file of a data directory with the URL for streamer's commands.
+const urlFile = "nats-url"
+
+// ownURL waits for the URL that a process writes to its data directory.
+func ownURL(t *testing.T, dir string) string {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		text, err := os.ReadFile(filepath.Join(dir, urlFile))
+		if err == nil && bytes.HasSuffix(text, []byte("\n")) {
+			return strings.TrimSpace(string(text))
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// reach connects to streams with crashPartitions partitions.
+func reach(t *testing.T, url string) *broker.Broker {
+	return reachWith(t, broker.Options{URL: url, Partitions: crashPartitions})
+}
+
+// reachAny connects to streams with any number of partitions.
+func reachAny(t *testing.T, url string) *broker.Broker {
+	return reachWith(t, broker.Options{URL: url})
+}
+
+func reachWith(t *testing.T, opts broker.Options) *broker.Broker {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	b, err := broker.Open(ctx, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// awaitRules waits until the settings of a process are in force in every
+// partition. Calls that begin earlier have other deadlines.
+func awaitRules(t *testing.T, b *broker.Broker) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	seen := errors.New("seen")
+	for p := range b.Partitions() {
+		err := b.Inputs(ctx, p, 1, func(batch []inputs.Input, _ uint64, _ bool) error {
+			for i := range batch {
+				if batch[i].Kind == inputs.Rules {
+					return seen
+				}
+			}
+			return nil
+		})
+		if !errors.Is(err, seen) {
+			t.Fatalf("the settings are not in force in partition %d: %v", p, err)
+		}
+	}
+}
+
+// publishAll publishes the quirk streams, each to a session of its own and some
+// with results, a call of 1 MiB, and messages whose ids repeat. It closes the
+// channel after the last acknowledgement.
+func publishAll(t *testing.T, b *broker.Broker, nonce uint64) <-chan struct{} {
+	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "decode", "testdata", "quirks", "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no quirk streams", err)
+	}
+	var wg sync.WaitGroup
+	play := func(token string, list []string) {
+		wg.Go(func() {
+			for i, in := range list {
+				kind, data, _ := strings.Cut(in, " ")
+				id := fmt.Sprintf("%s:%s:%d-%d", token, kind, nonce, i)
+				if a := b.PublishWait(t.Context(), b.InputPub(token, inputs.Kind(kind), id, nil, []byte(data))); a.Err != nil {
+					t.Errorf("%s %d: %v", token, i, a.Err)
+					return
+				}
+				time.Sleep(5 * time.Millisecond) // spread over the processes
+			}
+		})
+	}
+	for i, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var inputs []string
+		for n, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+			if n == 200 {
+				break
+			}
+			inputs = append(inputs, "delta "+line)
+			if n == 5 && i%3 == 0 {
+				inputs = append(inputs, `result {"tool_call_id":"call_a","content":"ok"}`)
+			}
+		}
+		if i%5 == 0 {
+			inputs = append(inputs, `interrupt {"reason":"user"}`)
+		}
+		play(fmt.Sprintf("quirk-%d", i), inputs)
+	}
+	play("large", large())
+	play("repeat", repeated())
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	return done
+}
+
+// large returns the inputs of a call with 1 MiB of args and a result as large.
+func large() []string {
+	var inputs []string
+	delta := func(format string, args ...any) {
+		inputs = append(inputs, `delta {"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":`+fmt.Sprintf(format, args...)+`}]}`)
+	}
+	delta(`{"tool_calls":[{"index":0,"id":"big","function":{"name":"write","arguments":"{\"text\":\""}}]}`)
+	piece := strings.Repeat("0123456789abcdef", 1<<10)
+	for range 64 {
+		delta(`{"tool_calls":[{"index":0,"function":{"arguments":"%s"}}]}`, piece)
+	}
+	delta(`{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]},"finish_reason":"tool_calls"`)
+	return append(inputs, `result {"tool_call_id":"big","content":"`+strings.Repeat(piece, 20)+`"}`)
+}
+
+// repeated returns messages that all use the same call id.
+func repeated() []string {
+	var inputs []string
+	for i := range 40 {
+		inputs = append(inputs, fmt.Sprintf(`delta {"id":"m%d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"0","function":{"name":"f","arguments":"{\"n\":%d}"}}]},"finish_reason":"tool_calls"}]}`, i, i))
+		if i%2 == 0 {
+			inputs = append(inputs, `result {"tool_call_id":"0","content":"ok"}`)
+		}
+	}
+	return inputs
+}
+
+// settled waits until every call is closed and the event log is what a fold of the
+// inputs gives.
+func settled(t *testing.T, b *broker.Broker, log *bytes.Buffer) {
+	t.Helper()
+	waitFor(t, log, func() ([]string, error) { return openItems(t.Context(), b) })
+	var r worker.Report
+	waitFor(t, log, func() (open []string, err error) {
+		r, err = worker.Verify(t.Context(), b)
+		for _, d := range r.Differences {
+			open = append(open, d.String())
+		}
+		return open, err
+	})
+	t.Logf("%d inputs, %d sessions, %d events", r.Inputs, r.Sessions, r.Events)
+	timeouts := 0
+	err := b.Events(t.Context(), "", 0, func(s events.Record) error {
+		if s.Type == events.ToolCallResult && bytes.Contains(s.Data, []byte(`"status":"timeout"`)) {
+			timeouts++
+		}
+		return nil
+	})
+	if err != nil || timeouts == 0 {
+		t.Errorf("no call timed out (%v)", err)
+	}
+	if r.Sessions < 70 || r.Events < 500 {
+		t.Errorf("got %d sessions and %d events, want all streams", r.Sessions, r.Events)
+	}
+}
+
+// waitFor waits until wrong returns nothing.
+func waitFor(t *testing.T, log *bytes.Buffer, wrong func() ([]string, error)) {
+	t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		list, err := wrong()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got %d faults, want none: %s\n%v", len(list), strings.Join(list[:min(5, len(list))], "\n"), log)
+		}
+		time.Sleep(50 * time.Millisecond) // between polls
+	}
+}
+
+// openItems returns the calls without a result and the runs without an end.
+func openItems(ctx context.Context, b *broker.Broker) ([]string, error) {
+	items := map[string]bool{}
+	err := b.Events(ctx, "", 0, func(s events.Record) error {
+		if s.Type == events.Synthetic {
+			return nil
+		}
+		var e events.Event
+		if err := json.Unmarshal(s.Data, &e); err != nil {
+			return fmt.Errorf("%s: %w", s.Data, err)
+		}
+		switch e.Type {
+		case events.ToolCallStart:
+			items[s.Token+" call "+e.Call] = true
+		case events.ToolCallResult:
+			delete(items, s.Token+" call "+e.Call)
+		case events.RunStarted:
+			items[s.Token+" run "+e.Run] = true
+		case events.RunFinished:
+			delete(items, s.Token+" run "+e.Run)
+		}
+		return nil
+	})
+	var open []string
+	for k := range items {
+		open = append(open, k)
+	}
+	return open, err
+}
+
+// unread returns the partitions whose checkpoint is not after the last input.
+func unread(ctx context.Context, b *broker.Broker) (behind []string, err error) {
+	_, last, err := b.InputBounds(ctx)
+	for p := range b.Partitions() {
+		m, _, err := b.LoadMark(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if m.Seq <= last {
+			behind = append(behind, fmt.Sprintf("partition %d is at %d of %d", p, m.Seq, last))
+		}
+	}
+	return behind, err
+}
+
+func freePort(t *testing.T) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}

@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"time"
+
+	"streamer/internal/app"
+	"streamer/internal/broker"
+	"streamer/internal/lifecycle"
+	"streamer/internal/worker"
+
+	"github.com/nats-io/nuid"
+	"github.com/rs/zerolog"
+)
+
+// greedyEnv is a settings value as JSON. The test binary is then a worker that
+// carries all partitions, whichever other worker carries them too.
+const greedyEnv = "STREAMER_TEST_GREEDY"
+
+// settings are the settings of a process that a test kills: a snapshot after each
+// change, sessions that leave memory at once, and calls that time out soon.
+type settings struct {
+	URL         string // of NATS
+	Result      time.Duration
+	Deltas      lifecycle.Deltas
+	NoCondition bool // appends and snapshots without conditions
+}
+
+const (
+	crashPartitions = 4
+	crashArgs       = time.Second
+	crashIdle       = 2 * time.Second
+)
+
+// runGreedy runs a worker with settings until ctx ends.
+func runGreedy(ctx context.Context, text string) error {
+	var s settings
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return err
+	}
+	b, err := broker.Open(ctx, broker.Options{URL: s.URL, Partitions: crashPartitions, NoCondition: s.NoCondition})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	c := app.Rules{Base: lifecycle.NewRules()}
+	c.Base.ArgsTimeout, c.Base.ResultTimeout, c.Base.RunIdle = lifecycle.Of(crashArgs), lifecycle.Of(s.Result), lifecycle.Of(crashIdle)
+	c.Base.Deltas = s.Deltas
+	rules, err := c.Fold(b.Retention())
+	if err != nil {
+		return err
+	}
+	w := &worker.Worker{Log: b, Logger: zerolog.New(os.Stderr).Level(zerolog.WarnLevel), Options: worker.Options{
+		Rules: rules, SaveEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, Nonce: nuid.Next(),
+	}}
+	all := make([]int, crashPartitions)
+	for i := range all {
+		all[i] = i
+	}
+	return w.Run(ctx, all)
+}
+
+// flags returns the flags of `streamer serve` with these settings.
+func (s *settings) flags(more ...string) []string {
+	return append([]string{
+		"serve", "--nats-url", s.URL, "--http-listen", "127.0.0.1:0", "--save-every", "10ms", "--evict-after", "1ms",
+		"--partitions", "4", "--args-timeout", crashArgs.String(), "--result-timeout", s.Result.String(),
+		"--run-idle", crashIdle.String(), "--deltas", string(s.Deltas), "--log-level", "warn",
+	}, more...)
+}

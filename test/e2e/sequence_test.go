@@ -1,0 +1,142 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"streamer/internal/app"
+	"streamer/internal/events"
+)
+
+// TestSequences: the events of every available stream obey the state machine: a
+// start, deltas whose sum is the args, one completion, at most one result; no
+// event of a call after its result; no open call of a run that failed.
+func TestSequences(t *testing.T) {
+	for _, file := range allStreams(t) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := app.Assemble(bytes.NewReader(data), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := app.WriteEvents(&out, a.Events); err != nil {
+			t.Fatal(err)
+		}
+		if err := obeys(out.Bytes()); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// allStreams returns the streams in the repository and the recorded streams that
+// are available.
+func allStreams(t *testing.T) (files []string) {
+	decoders := filepath.Join("..", "..", "internal", "decode", "testdata")
+	for _, pattern := range []string{
+		filepath.Join(decoders, "*", "*.jsonl"),
+		filepath.Join(corpusDir(), "*", "*.jsonl"),
+	} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) < 70 {
+		t.Fatalf("only %d streams", len(files))
+	}
+	return files
+}
+
+// callState is what the events so far state about a call.
+type callState struct {
+	run, args          string
+	complete, terminal int
+}
+
+// obeys returns an error if a log of events violates the state machine.
+func obeys(log []byte) error {
+	calls := map[string]*callState{}
+	for line := range bytes.Lines(log) {
+		var e events.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		switch e.Type {
+		case events.RunFinished:
+			if err := leaves(&e, calls); err != nil {
+				return err
+			}
+			continue
+		case events.ToolCallStart:
+			if calls[e.Call] != nil {
+				return fmt.Errorf("call %s starts twice", e.Call)
+			}
+			calls[e.Call] = &callState{run: e.Run}
+			continue
+		}
+		if e.Call == "" || e.Type == events.ToolCallLateResult {
+			continue
+		}
+		c := calls[e.Call]
+		if c == nil {
+			return fmt.Errorf("%s of call %s before its start", e.Type, e.Call)
+		}
+		if err := c.take(&e); err != nil {
+			return fmt.Errorf("call %s: %w", e.Call, err)
+		}
+	}
+	return nil
+}
+
+// take applies an event. It returns an error if the state forbids the event.
+func (c *callState) take(e *events.Event) error {
+	if c.terminal > 0 {
+		return fmt.Errorf("%s after its result", e.Type)
+	}
+	switch e.Type {
+	case events.ToolCallArgsDelta:
+		if e.Offset.Bytes() != len(c.args) || c.complete > 0 {
+			return fmt.Errorf("a delta at %d behind %d bytes, complete %d", e.Offset.Bytes(), len(c.args), c.complete)
+		}
+		c.args += e.Args
+	case events.ToolCallArgsComplete:
+		if c.complete++; c.complete > 1 {
+			return fmt.Errorf("complete twice")
+		}
+		if e.ArgsText != nil && c.args != "" && c.args != *e.ArgsText {
+			return fmt.Errorf("deltas are %q, args %q", c.args, *e.ArgsText)
+		}
+	case events.ToolCallResult:
+		c.terminal++
+	}
+	return nil
+}
+
+// leaves checks the open calls at the end of a run.
+func leaves(e *events.Event, calls map[string]*callState) error {
+	open, own := 0, 0
+	for _, c := range calls {
+		if c.terminal > 0 {
+			continue
+		}
+		open++
+		if c.run == e.Run {
+			own++
+		}
+	}
+	if open != len(e.Pending) {
+		return fmt.Errorf("run %s leaves %d calls open and names %v", e.Run, open, e.Pending)
+	}
+	if own > 0 && (e.Status == events.Error || e.Status == events.Cancelled) {
+		return fmt.Errorf("run %s ends as %s with %d of its calls open", e.Run, e.Status, own)
+	}
+	return nil
+}
