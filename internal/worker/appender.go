@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -50,6 +51,8 @@ type appender struct {
 	publisher
 	reports
 	messages  Messages
+	heads     headReader
+	reads     *operations
 	keepAcked time.Duration
 	queued    int // bytes of events that are not stored yet
 	paused    paused
@@ -133,6 +136,12 @@ func (a *appender) shift(s *resident, seq uint64) {
 	s.log.trim(now, a.keepAcked)
 }
 
+// headReader reads where a session's event log ends.
+type headReader interface {
+	Epoch() uint64
+	ChainLast(ctx context.Context, token string) (seq uint64, last broker.Stored, err error)
+}
+
 // headRead is the head of a session's event log as an operation read it.
 type headRead struct {
 	epoch uint64 // of the connection before it was read
@@ -176,6 +185,3 @@ func (a *appender) refused(s *resident, o *outgoing, why error) {
 	a.logger.Error().Err(why).Str("session", s.token).Stringer("event", o.ID).Msg("event refused")
 	s.log.stuck = true
 }
-
-// drop forgets the queue of a session that is dropped.
-func (a *appender) drop(s *resident) { a.queued -= s.log.bytes() }

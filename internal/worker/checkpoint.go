@@ -122,15 +122,7 @@ func (q *partition) advance(ctx context.Context) {
 // uncovered returns the first input that has to be folded again if the worker
 // dies now.
 func (q *partition) uncovered() uint64 {
-	seq := q.reading.pos
-	for _, s := range q.sessions.resident {
-		if s.snapshot.first != 0 {
-			seq = min(seq, s.snapshot.first)
-		}
-		if n, ok := q.unsent(s); ok {
-			seq = min(seq, n)
-		}
-	}
+	seq := q.sessions.uncovered(q.reading.pos, q.history.rewinds)
 	for _, h := range q.held {
 		if h.first != 0 {
 			seq = min(seq, h.first)
@@ -140,19 +132,4 @@ func (q *partition) uncovered() uint64 {
 		seq = min(seq, first)
 	}
 	return seq
-}
-
-// unsent returns the input whose events are appended next. The checkpoint does
-// not pass it: were the snapshot lost that has them, nothing would show that they
-// are missing. Events that the server refuses for good do not hold it back.
-func (q *partition) unsent(s *resident) (seq uint64, ok bool) {
-	if s.log.stuck {
-		return 0, false
-	}
-	for _, o := range s.log.queue {
-		if seq, ok = q.history.rewinds.Stored(o.ID.Seq); ok {
-			return seq, true
-		}
-	}
-	return 0, false
 }

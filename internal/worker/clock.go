@@ -11,7 +11,6 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
-	"streamer/internal/session"
 )
 
 // askAgain is how long a clock input that changed nothing is waited for before
@@ -31,26 +30,28 @@ type clock struct {
 	out      *publisher
 	messages Messages
 	grace    time.Duration // Options.Grace
+	rules    *rulesLog
+	reading  *inputPosition
 }
 
 // wake sets the timer of a session after its state changed.
-func (c *clock) wake(s *resident, rules *session.Rules) {
-	if at, ok := c.due(s, rules); ok {
+func (c *clock) wake(s *resident) {
+	if at, ok := c.due(s); ok {
 		c.sooner(s.token, at)
 	}
 }
 
 // rearm sets a session's timer to exactly when it is due.
-func (c *clock) rearm(s *resident, rules *session.Rules) {
-	if at, ok := c.due(s, rules); ok {
+func (c *clock) rearm(s *resident) {
+	if at, ok := c.due(s); ok {
 		c.set(s.token, at)
 	}
 }
 
 // due returns when a session is due for a clock input. If it is not, its timer is
 // removed.
-func (c *clock) due(s *resident, rules *session.Rules) (at events.Time, ok bool) {
-	a, ok := s.state.Timer(rules)
+func (c *clock) due(s *resident) (at events.Time, ok bool) {
+	a, ok := s.state.Timer(c.rules.inForce())
 	if !ok {
 		c.clear(s.token)
 		return 0, false
@@ -74,24 +75,24 @@ func (c *clock) graceEnd(due lifecycle.Timer, now time.Time) events.Time {
 
 // latest returns the latest timer that may be asked for now. While inputs cannot
 // be stored there is none.
-func (c *clock) latest(now time.Time, r *inputPosition) events.Time {
+func (c *clock) latest(now time.Time) events.Time {
 	if from, until := c.out.out.Outage(); !from.IsZero() && until.IsZero() {
 		return 0
 	}
-	if r.caughtUp {
+	if c.reading.caughtUp {
 		return events.At(now)
 	}
-	return min(events.At(now), r.at-events.Time(askBehind.Milliseconds()))
+	return min(events.At(now), c.reading.at-events.Time(askBehind.Milliseconds()))
 }
 
 // wait returns the time until the next timer is due.
-func (c *clock) wait(now time.Time, r *inputPosition) time.Duration {
+func (c *clock) wait(now time.Time) time.Duration {
 	next, ok := c.next()
 	if !ok {
 		return time.Hour
 	}
 	d := max(0, next.at.Std().Sub(now))
-	if d == 0 && next.at > c.latest(now, r) {
+	if d == 0 && next.at > c.latest(now) {
 		return askAgain // wait until the log is read that far
 	}
 	return d
@@ -149,7 +150,7 @@ func (a clockAsk) stored(err error) error {
 // ring appends clock inputs for the sessions that are due. Those that are not in
 // memory are loaded, and looked at again then.
 func (q *partition) ring(ctx context.Context, now time.Time) error {
-	latest := q.clock.latest(now, &q.reading)
+	latest := q.clock.latest(now)
 	for {
 		next, ok := q.clock.next()
 		if !ok || next.at > latest {
@@ -164,26 +165,26 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 			q.clock.suspend(next.token)
 			continue
 		}
-		if err := q.ringFor(s, latest, now); err != nil {
+		if err := q.clock.ring(s, latest, now); err != nil {
 			return err
 		}
 	}
 }
 
-// ringFor appends a clock input for a session if it is due.
-func (q *partition) ringFor(s *resident, latest events.Time, now time.Time) error {
-	due, ok := s.state.Timer(q.rules.inForce())
+// ring appends a clock input for a session if it is due.
+func (c *clock) ring(s *resident, latest events.Time, now time.Time) error {
+	due, ok := s.state.Timer(c.rules.inForce())
 	if !ok {
-		q.clock.clear(s.token)
+		c.clear(s.token)
 		return nil
 	}
-	if max(due.At, q.clock.again(s.token, due)) > latest {
-		q.clock.rearm(s, q.rules.inForce())
+	if max(due.At, c.again(s.token, due)) > latest {
+		c.rearm(s)
 		return nil
 	}
-	if until := q.clock.graceEnd(due, now); until > 0 {
-		q.clock.set(s.token, until)
+	if until := c.graceEnd(due, now); until > 0 {
+		c.set(s.token, until)
 		return nil
 	}
-	return q.clock.ask(s.token, due, now)
+	return c.ask(s.token, due, now)
 }

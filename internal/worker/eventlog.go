@@ -146,3 +146,18 @@ func (l *eventLog) keep(o *outgoing, at time.Time) {
 	o.at, o.Seq = at, l.seq
 	l.acked = append(l.acked, *o)
 }
+
+// unsent returns the input whose events are appended next. The checkpoint does
+// not pass it: were the snapshot lost that has them, nothing would show that they
+// are missing. Events that the server refuses for good do not hold it back.
+func (l *eventLog) unsent(rewinds broker.Rewinds) (seq uint64, ok bool) {
+	if l.stuck {
+		return 0, false
+	}
+	for _, o := range l.queue {
+		if seq, ok = rewinds.Stored(o.ID.Seq); ok {
+			return seq, true
+		}
+	}
+	return 0, false
+}

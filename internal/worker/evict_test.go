@@ -50,14 +50,14 @@ func TestEvictQuietest(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.owners[0].settle(t)
-	q.writeAll(time.Now())
+	q.sessions.writeAll(time.Now())
 	m.owners[0].settle(t)
-	q.opts.EvictAfter, q.opts.KeepAcked, q.opts.MaxResident = 24*time.Hour, time.Second, 3
+	q.evictor.after, q.evictor.keepAcked, q.evictor.most = 24*time.Hour, time.Second, 3
 	last := time.UnixMilli(int64(q.sessions.resident["s0"].state.Life.Time)).Add(-time.Hour) // no timer of theirs is due soon then
 	for i := range 6 {
 		q.sessions.resident[fmt.Sprint("s", i)].touched = last.Add(time.Duration(-i) * time.Minute / 6)
 	}
-	q.evict(last.Add(q.opts.KeepAcked))
+	q.evictor.evict(last.Add(q.evictor.keepAcked))
 	for i := range 6 {
 		token := fmt.Sprint("s", i)
 		if _, resident := q.sessions.resident[token]; resident != (i < 3) {
@@ -65,12 +65,12 @@ func TestEvictQuietest(t *testing.T) {
 		}
 	}
 	for _, l := range q.sessions.resident {
-		at, ok := q.clock.due(l, q.rules.inForce())
+		at, ok := q.clock.due(l)
 		if !ok {
 			t.Fatal("a session with an open call has no timer")
 		}
-		q.opts.MaxResident = 1
-		q.evict(at.Std().Add(-timerSoon / 2))
+		q.evictor.most = 1
+		q.evictor.evict(at.Std().Add(-timerSoon / 2))
 		break
 	}
 	if len(q.sessions.resident) != 3 {
@@ -89,7 +89,7 @@ func TestSnapshotWaitsForEvents(t *testing.T) {
 	q := m.owners[0].q
 	for i := range 2 { // the first makes the session known
 		m.owners[0].settle(t)
-		q.writeAll(time.Now())
+		q.sessions.writeAll(time.Now())
 		m.owners[0].settle(t)
 		m.append("a", inputs.Delta, fmt.Appendf(nil, callDelta, i, i))
 		if err := m.owners[0].fold(1); err != nil {

@@ -170,7 +170,7 @@ func (q *partition) listedOne(ctx context.Context, l *listed) {
 	case s != nil:
 		// Where something is under way, the conflict shows what is lost.
 		if l.lacking && len(s.log.queue) == 0 {
-			q.readHead(ctx, s, nil)
+			q.appender.readHead(ctx, s, nil)
 		}
 	case l.lacking:
 		if loading == nil {

@@ -134,7 +134,7 @@ func (q *partition) load(ctx context.Context, token string) (*resident, *loading
 		s := &resident{token: token, state: new(session.State), touched: time.Now(), fresh: true}
 		s.log.epoch = q.log.Epoch()
 		q.sessions.known.add(token)
-		q.attach(s)
+		q.sessions.attach(s)
 		return s, nil
 	}
 	return nil, q.beginLoad(ctx, &loading{token: token, pos: q.reading.pos})
@@ -142,7 +142,7 @@ func (q *partition) load(ctx context.Context, token string) (*resident, *loading
 
 // reload drops a resident session and loads it again. behind is loading.behind.
 func (q *partition) reload(ctx context.Context, s *resident, behind bool) {
-	q.drop(s)
+	q.sessions.drop(s)
 	l := &loading{token: s.token, pos: q.reading.pos, behind: behind, first: s.snapshot.first}
 	if behind {
 		l.first = q.checkpoint.stored.Seq
@@ -213,7 +213,7 @@ func (q *partition) finishLoad(d *loaded) error {
 	l := d.loading
 	q.loads.remove(l)
 	s := d.session
-	q.attach(s)
+	q.sessions.attach(s)
 	for i := range l.inputs {
 		in := &l.inputs[i]
 		if err := q.fold(s, &in.Input, in.n, in.rules); err != nil {
@@ -224,25 +224,7 @@ func (q *partition) finishLoad(d *loaded) error {
 	if l.lacking && len(s.log.queue) == 0 && s.snapshot.write == nil {
 		// It lacks nothing any more: unless a snapshot shows that, every listing
 		// would load it again.
-		q.writeSnapshot(s, time.Now())
+		q.snapshots.begin(s, time.Now())
 	}
 	return nil
-}
-
-// attach puts a session into memory.
-func (q *partition) attach(s *resident) {
-	q.sessions.add(s)
-	q.appender.queued += s.log.bytes()
-	q.clock.wake(s, q.rules.inForce())
-	q.appender.send(s)
-}
-
-// drop forgets a session that is in memory; it is loaded again on demand.
-func (q *partition) drop(s *resident) {
-	s.gone = true
-	if s.snapshot.write != nil {
-		q.snapshots.end(s.snapshot.write)
-	}
-	q.appender.drop(s)
-	delete(q.sessions.resident, s.token)
 }

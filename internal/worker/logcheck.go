@@ -25,45 +25,13 @@ func (q *partition) mayFold(ctx context.Context) (bool, error) {
 	if h.epoch == q.log.Epoch() {
 		return true, nil
 	}
-	if q.aheadOfInputs() {
+	if q.sessions.aheadOfInputs() {
 		return false, errRewinds
 	}
 	h.checking, h.genuine = true, 0
-	check := logCheck{inputCheck: q.inputCheck(), survey: q.survey(), checkpoints: q.log, epoch: q.log.Epoch(), evidence: q.residentEvidence(), read: q.lastRead()}
+	check := logCheck{inputCheck: q.inputCheck(), survey: q.survey(), checkpoints: q.log, epoch: q.log.Epoch(), evidence: q.sessions.evidence(), read: q.reading.lastRead()}
 	q.chores.start(ctx, func(ctx context.Context) completion { return check.run(ctx) })
 	return false, nil
-}
-
-// aheadOfInputs reports whether a resident session has events of inputs that were
-// not read yet. Loading it decides what they are.
-func (q *partition) aheadOfInputs() bool {
-	for _, s := range q.sessions.resident {
-		if s.log.id.Seq > s.state.N {
-			return true
-		}
-	}
-	return false
-}
-
-// residentEvidence returns the last inputs that resident sessions folded.
-func (q *partition) residentEvidence() []evidence {
-	var known []evidence
-	for _, s := range q.sessions.resident {
-		if !s.at.IsZero() {
-			known = append(known, evidence{n: s.state.N, token: s.token, at: s.at})
-		}
-	}
-	return known
-}
-
-// lastRead returns the last input that was read. It and those before it may wait
-// for their sessions, or for the log to be checked.
-func (q *partition) lastRead() broker.Witness {
-	if b := q.reading.held.inputs; len(b) > 0 {
-		in := &b[len(b)-1]
-		return broker.Witness{Seq: in.Seq, At: in.At}
-	}
-	return q.reading.last
 }
 
 // logCheck is the operation that compares the input log with what was folded of
@@ -127,7 +95,7 @@ func (c *logCheck) apply(ctx context.Context, q *partition) error {
 	switch {
 	case c.err != nil:
 		return c.err
-	case q.aheadOfInputs():
+	case q.sessions.aheadOfInputs():
 		return errRewinds
 	case c.epoch == q.log.Epoch(): // else it is checked again
 		h.epoch, h.genuine = c.epoch, c.genuine

@@ -210,7 +210,7 @@ func (m *model) act(o *modelOwner) error {
 	case 12:
 		return o.moveMark()
 	case 13:
-		o.q.evict(time.Now().Add(time.Hour))
+		o.q.evictor.evict(time.Now().Add(time.Hour))
 		return nil
 	case 14:
 		return o.q.ring(context.Background(), m.now)
@@ -713,7 +713,7 @@ func (o *modelOwner) save() error {
 	for _, token := range []string{"a", "b"} {
 		s := o.q.sessions.resident[token]
 		if s != nil && s.snapshot.first != 0 && s.snapshot.write == nil && !s.fresh && o.m.rnd.IntN(3) > 0 {
-			o.q.writeSnapshot(s, o.m.now)
+			o.q.snapshots.begin(s, o.m.now)
 		}
 	}
 	return nil

@@ -40,7 +40,7 @@ func (q *partition) appended(ctx context.Context, o *outgoing, a broker.Ack) err
 	case errors.Is(a.Err, broker.ErrConflict) && s.fresh:
 		q.reload(ctx, s, true)
 	case errors.Is(a.Err, broker.ErrConflict):
-		q.readHead(ctx, s, &refusal{o, a.Pub.Epoch, a.Err})
+		q.appender.readHead(ctx, s, &refusal{o, a.Pub.Epoch, a.Err})
 	case errors.Is(a.Err, broker.ErrClosed):
 		return a.Err
 	default:
@@ -58,13 +58,13 @@ type refusal struct {
 
 // readHead begins to read where a session's event log ends. Nothing is appended
 // to it meanwhile. why is nil where no append was refused.
-func (q *partition) readHead(ctx context.Context, s *resident, why *refusal) {
+func (a *appender) readHead(ctx context.Context, s *resident, why *refusal) {
 	if s.log.reading {
 		return
 	}
 	s.log.reading = true
-	log, token := q.log, s.token
-	q.heads.start(ctx, func(ctx context.Context) completion {
+	log, token := a.heads, s.token
+	a.reads.start(ctx, func(ctx context.Context) completion {
 		h := &sessionHead{session: s, refusal: why}
 		h.epoch = log.Epoch()
 		if h.seq, h.last, h.err = log.ChainLast(ctx, token); h.err != nil {
@@ -107,11 +107,6 @@ func (h *sessionHead) apply(_ context.Context, q *partition) error {
 	return nil
 }
 
-// writeSnapshot begins to write the snapshot of a session.
-func (q *partition) writeSnapshot(s *resident, now time.Time) {
-	q.snapshots.begin(s, now, q.rules.inForce(), q.history.rewinds)
-}
-
 // snapshotAcked takes the outcome of writing a snapshot or a piece of it.
 func (q *partition) snapshotAcked(ctx context.Context, w *snapshotWrite, a broker.Ack) error {
 	s := w.session
@@ -120,10 +115,10 @@ func (q *partition) snapshotAcked(ctx context.Context, w *snapshotWrite, a broke
 	case a.Pub != w.pub:
 		return q.snapshots.blobStored(w, a.Err)
 	case a.Err == nil:
-		q.snapshots.stored(w, a.Seq)
+		q.snapshots.acked(w, a.Seq)
 	case errors.Is(a.Err, broker.ErrConflict):
 		q.status.resaves.Add(1)
-		q.readStored(ctx, w)
+		q.snapshots.readStored(ctx, w)
 	default:
 		return fmt.Errorf("worker: session %q: writing its snapshot: %w", s.token, a.Err)
 	}
@@ -132,10 +127,10 @@ func (q *partition) snapshotAcked(ctx context.Context, w *snapshotWrite, a broke
 
 // readStored begins to read the snapshot that is stored where one of this worker
 // was refused. The write is under way until then.
-func (q *partition) readStored(ctx context.Context, w *snapshotWrite) {
-	log, p, token := q.log, q.p, w.session.token
-	q.heads.start(ctx, func(ctx context.Context) completion {
-		r := &storedSnapshot{write: w}
+func (w *snapshotWriter) readStored(ctx context.Context, write *snapshotWrite) {
+	log, p, token := w.stored, w.partition, write.session.token
+	w.reads.start(ctx, func(ctx context.Context) completion {
+		r := &storedSnapshot{write: write}
 		r.state, r.ok, r.err = log.LoadState(ctx, p, token)
 		return r
 	})
@@ -157,7 +152,7 @@ func (r *storedSnapshot) apply(ctx context.Context, q *partition) error {
 		return nil
 	}
 	if errors.Is(r.err, broker.ErrDamaged) {
-		q.overwritten(s.token, r.err)
+		q.snapshots.overwritten(s.token, r.err)
 		r.err = nil
 	}
 	if r.err != nil {
@@ -174,7 +169,7 @@ func (r *storedSnapshot) apply(ctx context.Context, q *partition) error {
 	}
 	n, err := strconv.ParseUint(r.state.Header[headerInput], 10, 64)
 	if err != nil { // damaged: the next one replaces it
-		q.overwritten(s.token, fmt.Errorf("header %s: %w", headerInput, err))
+		q.snapshots.overwritten(s.token, fmt.Errorf("header %s: %w", headerInput, err))
 	}
 	switch {
 	case n > s.state.N:
@@ -189,9 +184,9 @@ func (r *storedSnapshot) apply(ctx context.Context, q *partition) error {
 
 // overwritten reports a snapshot that cannot be read and is written again from
 // memory.
-func (q *partition) overwritten(token string, err error) {
-	q.status.damaged.Add(1)
-	q.sampled.Error().Err(err).Str("session", token).Msg("snapshot damaged; writing it again from memory")
+func (w *snapshotWriter) overwritten(token string, err error) {
+	w.status.damaged.Add(1)
+	w.sampled.Error().Err(err).Str("session", token).Msg("snapshot damaged; writing it again from memory")
 }
 
 // checkFresh loads sessions again that were assumed to be new and gave no event

@@ -35,6 +35,7 @@ type partition struct {
 	snapshots  snapshotWriter
 	checkpoint checkpointer
 	clock      clock
+	evictor    evictor
 
 	inputs chan batch
 	done   chan finished // of the operations
@@ -43,7 +44,7 @@ type partition struct {
 	heads  operations // that read what another worker stored of a session
 	chores operations // one of each kind at a time
 
-	atOnce int        // reads of a listing that are under way at once
+	atOnce int // reads of a listing that are under way at once
 
 	listing, checkingHeld bool
 
@@ -64,6 +65,16 @@ type inputPosition struct {
 
 // waits reports whether a batch waits until inputs may be folded.
 func (r *inputPosition) waits() bool { return r.held.done != nil }
+
+// lastRead returns the last input that was read. It and those before it may wait
+// for their sessions, or for the log to be checked.
+func (r *inputPosition) lastRead() broker.Witness {
+	if b := r.held.inputs; len(b) > 0 {
+		in := &b[len(b)-1]
+		return broker.Witness{Seq: in.Seq, At: in.At}
+	}
+	return r.last
+}
 
 // batch is some inputs on their way to the owner, who sends to done when they are
 // taken.
@@ -93,19 +104,21 @@ func newPartition(w *Worker, p int) *partition {
 	opts := w.Options.withDefaults()
 	q := &partition{
 		reports: r, w: w, log: w.Log, opts: opts, p: p,
-		sessions:   newSessions(),
 		held:       map[string]*held{},
-		appender:   appender{publisher: newPublisher(w.Log), reports: r, messages: w.Log, keepAcked: opts.KeepAcked},
+		appender:   appender{publisher: newPublisher(w.Log), reports: r, messages: w.Log, heads: w.Log, keepAcked: opts.KeepAcked},
 		checkpoint: checkpointer{log: w.Log, partition: p},
 		atOnce:     loadsAtOnce,
 		inputs:     make(chan batch),
 		done:       make(chan finished, loadsAtOnce+headsAtOnce+choresAtOnce),
 	}
 	out := &q.appender.publisher
-	q.snapshots = snapshotWriter{reports: r, out: out, messages: w.Log, partition: p, every: opts.SaveEvery, keepAcked: opts.KeepAcked}
-	q.clock = clock{timers: newTimers(), reports: r, out: out, messages: w.Log, grace: opts.Grace}
+	q.snapshots = snapshotWriter{reports: r, out: out, messages: w.Log, stored: w.Log, partition: p, every: opts.SaveEvery, rules: &q.rules, history: &q.history, keepAcked: opts.KeepAcked}
+	q.clock = clock{timers: newTimers(), reports: r, out: out, messages: w.Log, grace: opts.Grace, rules: &q.rules, reading: &q.reading}
+	q.sessions = newSessions(&q.appender, &q.snapshots, &q.clock)
+	q.evictor = evictor{sessions: &q.sessions, worker: w, status: r.status, after: opts.EvictAfter, keepAcked: opts.KeepAcked, most: opts.MaxResident}
 	q.loads = loader{operations: q.operations(loadsAtOnce), of: map[string]*loading{}}
 	q.heads, q.chores = q.operations(headsAtOnce), q.operations(choresAtOnce)
+	q.appender.reads, q.snapshots.reads = &q.heads, &q.heads
 	return q
 }
 
@@ -213,7 +226,7 @@ func (q *partition) loop(stop, working context.Context, read <-chan error) error
 		case <-look.C:
 			q.checkHeld(working)
 		case <-list.C:
-			q.retryRefused()
+			q.sessions.retryRefused()
 			q.list(working)
 		}
 		if err != nil {
@@ -225,7 +238,7 @@ func (q *partition) loop(stop, working context.Context, read <-chan error) error
 // untilTimer returns the time until the next timer is due or a pause ends.
 func (q *partition) untilTimer() time.Duration {
 	now := time.Now()
-	d := q.clock.wait(now, &q.reading)
+	d := q.clock.wait(now)
 	if first := q.appender.paused.first; !first.IsZero() {
 		d = min(d, max(0, first.Sub(now)))
 	}
@@ -246,7 +259,7 @@ func (q *partition) tick(ctx context.Context, now time.Time) {
 	q.writeDue(now)
 	if q.ticks++; (q.ticks+q.p)%ticksEvery == 0 {
 		q.advance(ctx)
-		q.evict(now)
+		q.evictor.evict(now)
 		q.measure(now)
 		if (q.reading.caughtUp || q.reading.at > 0) && q.status.stop(nil) { // it runs, whatever had stopped it before
 			q.logger.Info().Msg("partition goes on")
@@ -260,35 +273,7 @@ func (q *partition) writeDue(now time.Time) {
 	if !q.reading.caughtUp && now.Sub(q.reading.at.Std()) > snapshotLate {
 		age *= snapshotBehind
 	}
-	q.writeOlder(now.Add(-age), now)
-}
-
-// writeAll writes snapshots of all sessions that changed.
-func (q *partition) writeAll(now time.Time) (left bool) { return q.writeOlder(now, now) }
-
-// writeOlder writes snapshots of the sessions that changed before than, and
-// reports whether some are left for want of room.
-func (q *partition) writeOlder(than, now time.Time) (left bool) {
-	for _, s := range q.sessions.resident {
-		if !q.snapshots.due(s, than, now) {
-			continue
-		}
-		if q.snapshots.full() {
-			return true
-		}
-		q.writeSnapshot(s, now)
-	}
-	return false
-}
-
-// retryRefused sends again what was refused: permissions and limits change.
-func (q *partition) retryRefused() {
-	for _, s := range q.sessions.resident {
-		if s.log.stuck {
-			s.log.stuck = false
-			q.appender.send(s)
-		}
-	}
+	q.sessions.writeOlder(now.Add(-age), now)
 }
 
 // take folds a batch, or keeps it until inputs may be folded.
@@ -372,7 +357,7 @@ func (q *partition) fold(s *resident, in *broker.Input, n uint64, rules *session
 	if err != nil {
 		return err
 	}
-	q.clock.wake(s, q.rules.inForce())
+	q.clock.wake(s)
 	return nil
 }
 

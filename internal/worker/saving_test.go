@@ -38,7 +38,7 @@ func TestSavingIsBounded(t *testing.T) {
 	}
 	rounds := 0
 	for left := true; left; rounds++ {
-		left = o.q.writeAll(time.Now())
+		left = o.q.sessions.writeAll(time.Now())
 		if got := o.q.snapshots.bytes; got > maxWriting+1<<20 || left && got < maxWriting {
 			t.Fatalf("round %d: %d bytes are on their way, left %v, want about %d at the most", rounds, got, left, maxWriting)
 		}
@@ -85,9 +85,9 @@ func TestSavedBeforeItsEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 			o.arriveOnce(t) // the first event shows that the session is new
-			o.q.writeAll(time.Now())
+			o.q.sessions.writeAll(time.Now())
 			o.settle(t)
-			o.q.evict(time.Now().Add(time.Hour))
+			o.q.evictor.evict(time.Now().Add(time.Hour))
 			if o.q.sessions.resident["a"] == nil {
 				t.Fatal("the session left memory before its snapshot was written again")
 			}
@@ -97,11 +97,11 @@ func TestSavedBeforeItsEvents(t *testing.T) {
 				}
 				o = m.owners[0]
 			} else {
-				o.q.writeAll(time.Now())
+				o.q.sessions.writeAll(time.Now())
 				o.settle(t)
 			}
 			for i, want := range []bool{died, false} {
-				o.q.evict(time.Now().Add(time.Hour))
+				o.q.evictor.evict(time.Now().Add(time.Hour))
 				m.past = nil // listings are fresh
 				list := listingOf(t, o.q)
 				if len(list.open) != 1 || list.open[0].lacking != want {

@@ -2,28 +2,114 @@ package worker
 
 import (
 	"hash/maphash"
+	"time"
 
+	"streamer/internal/broker"
 	"streamer/internal/events"
 )
 
 // sessions are those of a partition: the resident ones, and what is remembered of
 // the others.
 type sessions struct {
+	appender  *appender
+	snapshots *snapshotWriter
+	clock     *clock
+
 	resident map[string]*resident // by token
 	open     map[string]int       // open calls of non-resident sessions, by token
 	known    knownTokens
 	evicted  map[string]place // where sessions stood when they left memory
 }
 
-func newSessions() sessions {
-	return sessions{resident: map[string]*resident{}, open: map[string]int{}, known: newKnownTokens(), evicted: map[string]place{}}
+func newSessions(a *appender, w *snapshotWriter, c *clock) sessions {
+	return sessions{
+		appender: a, snapshots: w, clock: c,
+		resident: map[string]*resident{}, open: map[string]int{}, known: newKnownTokens(), evicted: map[string]place{},
+	}
 }
 
-// add makes a session resident.
-func (m *sessions) add(s *resident) {
+// attach makes a session resident and continues to append its events.
+func (m *sessions) attach(s *resident) {
 	m.resident[s.token] = s
 	delete(m.open, s.token)
 	delete(m.evicted, s.token)
+	m.appender.queued += s.log.bytes()
+	m.clock.wake(s)
+	m.appender.send(s)
+}
+
+// drop forgets a session that is in memory; it is loaded again on demand.
+func (m *sessions) drop(s *resident) {
+	s.gone = true
+	if s.snapshot.write != nil {
+		m.snapshots.end(s.snapshot.write)
+	}
+	m.appender.queued -= s.log.bytes()
+	delete(m.resident, s.token)
+}
+
+// retryRefused sends again what was refused: permissions and limits change.
+func (m *sessions) retryRefused() {
+	for _, s := range m.resident {
+		if s.log.stuck {
+			s.log.stuck = false
+			m.appender.send(s)
+		}
+	}
+}
+
+// writeOlder writes snapshots of the sessions that changed before than, and
+// reports whether some are left for want of room.
+func (m *sessions) writeOlder(than, now time.Time) (left bool) {
+	for _, s := range m.resident {
+		if !m.snapshots.due(s, than, now) {
+			continue
+		}
+		if m.snapshots.full() {
+			return true
+		}
+		m.snapshots.begin(s, now)
+	}
+	return false
+}
+
+// writeAll writes snapshots of all sessions that changed.
+func (m *sessions) writeAll(now time.Time) (left bool) { return m.writeOlder(now, now) }
+
+// uncovered returns the first input, if it is below seq, that has to be folded
+// again for a resident session if the worker dies now.
+func (m *sessions) uncovered(seq uint64, rewinds broker.Rewinds) uint64 {
+	for _, s := range m.resident {
+		if s.snapshot.first != 0 {
+			seq = min(seq, s.snapshot.first)
+		}
+		if n, ok := s.log.unsent(rewinds); ok {
+			seq = min(seq, n)
+		}
+	}
+	return seq
+}
+
+// aheadOfInputs reports whether a resident session has events of inputs that were
+// not read yet. Loading it decides what they are.
+func (m *sessions) aheadOfInputs() bool {
+	for _, s := range m.resident {
+		if s.log.id.Seq > s.state.N {
+			return true
+		}
+	}
+	return false
+}
+
+// evidence returns the last inputs that resident sessions folded.
+func (m *sessions) evidence() []evidence {
+	var known []evidence
+	for _, s := range m.resident {
+		if !s.at.IsZero() {
+			known = append(known, evidence{n: s.state.N, token: s.token, at: s.at})
+		}
+	}
+	return known
 }
 
 // knownTokens are the sessions of which something may be stored, in 8 bytes each.

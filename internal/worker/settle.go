@@ -66,7 +66,7 @@ func (q *partition) writeRest(until func(func() bool) bool) bool {
 	for range 2 { // some changed while they were being written
 		left := true
 		for left {
-			left = q.writeAll(time.Now())
+			left = q.sessions.writeAll(time.Now())
 			if !until(func() bool { return q.snapshots.writing == 0 || left && q.snapshots.bytes < maxWriting/2 }) {
 				return false
 			}

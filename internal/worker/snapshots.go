@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/session"
 )
 
 // Keys of the headers of a snapshot.
@@ -58,8 +57,12 @@ type snapshotWriter struct {
 	reports
 	out       *publisher
 	messages  Messages
+	stored    Snapshots
+	reads     *operations
 	partition int
 	every     time.Duration // SaveEvery
+	rules     *rulesLog
+	history   *history
 	keepAcked time.Duration
 	encoder   snapshotEncoder
 
@@ -80,7 +83,7 @@ func (w *snapshotWriter) due(s *resident, than, now time.Time) bool {
 func (w *snapshotWriter) full() bool { return w.bytes >= maxWriting }
 
 // begin begins to write the snapshot of a session.
-func (w *snapshotWriter) begin(s *resident, now time.Time, rules *session.Rules, rewinds broker.Rewinds) {
+func (w *snapshotWriter) begin(s *resident, now time.Time) {
 	s.log.trim(now, w.keepAcked)
 	s.snapshot.since = now
 	write := &snapshotWrite{session: s, n: s.state.N, unsent: len(s.log.queue) > 0}
@@ -89,8 +92,8 @@ func (w *snapshotWriter) begin(s *resident, now time.Time, rules *session.Rules,
 		w.logger.Error().Err(err).Str("session", s.token).Msg("snapshot cannot be written")
 		return
 	}
-	header := s.header(s.state.Timer(rules))
-	if len(rewinds) > 0 {
+	header := s.header(s.state.Timer(w.rules.inForce()))
+	if rewinds := w.history.rewinds; len(rewinds) > 0 {
 		text, _ := json.Marshal(rewinds) // numbers and times: cannot fail
 		header[headerRewinds] = string(text)
 	}
@@ -128,8 +131,8 @@ func (w *snapshotWriter) blobStored(write *snapshotWrite, err error) error {
 	return nil
 }
 
-// stored notes that a snapshot is stored.
-func (w *snapshotWriter) stored(write *snapshotWrite, rev uint64) {
+// acked notes that a snapshot is stored.
+func (w *snapshotWriter) acked(write *snapshotWrite, rev uint64) {
 	w.end(write)
 	w.status.saves.Add(1)
 	write.session.snapshot.covered(rev, write.unsent)
