@@ -20,7 +20,6 @@ import (
 func transition() map[string][]string {
 	return map[string][]string{
 		"internal/gateway": {"internal/session"},
-		"internal/worker":  {"internal/broker", "internal/decode", "internal/lifecycle", "internal/patch", "nats.go"},
 	}
 }
 

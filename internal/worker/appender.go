@@ -139,14 +139,14 @@ func (a *appender) shift(s *resident, seq uint64) {
 // headReader reads where a session's event log ends.
 type headReader interface {
 	Epoch() uint64
-	ChainLast(ctx context.Context, token string) (seq uint64, last broker.Stored, err error)
+	ChainLast(ctx context.Context, token string) (seq uint64, last events.Record, err error)
 }
 
 // headRead is the head of a session's event log as an operation read it.
 type headRead struct {
 	epoch uint64 // of the connection before it was read
 	seq   uint64
-	last  broker.Stored
+	last  events.Record
 }
 
 // adopt continues behind the head that was read. Another worker may have appended

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"streamer/internal/broker"
+	"streamer/internal/inputs"
 )
 
 // checkpointer writes the checkpoint of a partition: the first input that no
@@ -22,7 +23,7 @@ type checkpointer struct {
 // checkpointLog is what a checkpointer reads and writes.
 type checkpointLog interface {
 	Checkpoints
-	Input(ctx context.Context, seq uint64) (in broker.Input, ok bool, err error)
+	Input(ctx context.Context, seq uint64) (in inputs.Input, ok bool, err error)
 	Epoch() uint64
 }
 
@@ -122,12 +123,7 @@ func (q *partition) advance(ctx context.Context) {
 // uncovered returns the first input that has to be folded again if the worker
 // dies now.
 func (q *partition) uncovered() uint64 {
-	seq := q.sessions.uncovered(q.reading.pos, q.history.rewinds)
-	for _, h := range q.held {
-		if h.first != 0 {
-			seq = min(seq, h.first)
-		}
-	}
+	seq := q.held.uncovered(q.sessions.uncovered(q.reading.pos, q.history.rewinds))
 	if first, ok := q.loads.first(); ok {
 		seq = min(seq, first)
 	}

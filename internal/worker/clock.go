@@ -10,7 +10,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
-	"streamer/internal/lifecycle"
+	"streamer/internal/session"
 )
 
 // askAgain is how long a clock input that changed nothing is waited for before
@@ -61,9 +61,9 @@ func (c *clock) due(s *resident) (at events.Time, ok bool) {
 
 // graceEnd returns when a timer may be asked for that became due while inputs
 // could not be stored, 0 if now. A result could not have arrived meanwhile.
-func (c *clock) graceEnd(due lifecycle.Timer, now time.Time) events.Time {
+func (c *clock) graceEnd(due session.Timer, now time.Time) events.Time {
 	from, until := c.out.out.Outage()
-	if from.IsZero() || due.Kind == lifecycle.Flush || due.At < events.At(from) {
+	if from.IsZero() || due.Kind == session.Flush || due.At < events.At(from) {
 		return 0
 	}
 	end := until.Add(min(until.Sub(from), max(0, c.grace)))
@@ -103,13 +103,13 @@ type clockAsk struct{ token string }
 
 // clockInput is the body of a clock input.
 type clockInput struct {
-	Kind lifecycle.TimerKind `json:"kind"`
-	Call string              `json:"call,omitempty"`
-	At   events.Time         `json:"at"`
+	Kind session.TimerKind `json:"kind"`
+	Call string            `json:"call,omitempty"`
+	At   events.Time       `json:"at"`
 }
 
 // ask appends a clock input for a session.
-func (c *clock) ask(token string, due lifecycle.Timer, now time.Time) error {
+func (c *clock) ask(token string, due session.Timer, now time.Time) error {
 	data, err := json.Marshal(clockInput{due.Kind, due.Call, due.At})
 	if err != nil {
 		return fmt.Errorf("worker: clock input: %w", err)
@@ -156,7 +156,7 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 		if !ok || next.at > latest {
 			return nil
 		}
-		if q.held[next.token] != nil {
+		if q.held.has(next.token) {
 			q.clock.clear(next.token)
 			continue
 		}

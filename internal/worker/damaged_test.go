@@ -10,6 +10,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -27,7 +28,7 @@ func TestDamagedUnderOwner(t *testing.T) {
 			w := h.counting(Options{SaveEvery: 10 * time.Millisecond, EvictAfter: time.Hour})
 			for i, header := range []nats.Header{deletion, nil} {
 				seq := h.publish("a", "delta", fmt.Sprintf(callDelta, i, i))
-				h.wait("a", func(s broker.Stored) bool { return s.ID.Seq >= seq })
+				h.wait("a", func(s events.Record) bool { return s.ID.Seq >= seq })
 				for _, subject := range subjects {
 					if a := h.broker.PublishWait(t.Context(), &broker.Pub{Subject: subject, Header: header, Data: []byte("?")}); a.Err != nil {
 						t.Fatal(a.Err)
@@ -104,7 +105,7 @@ type otherEpoch struct {
 
 func (o *otherEpoch) Epoch() uint64 { return o.Broker.Epoch() + o.epoch.Load() }
 
-func (o *otherEpoch) Input(ctx context.Context, seq uint64) (broker.Input, bool, error) {
+func (o *otherEpoch) Input(ctx context.Context, seq uint64) (inputs.Input, bool, error) {
 	in, ok, err := o.Broker.Input(ctx, seq)
 	if ok && o.input.CompareAndSwap(seq, 0) {
 		o.epoch.Add(1)

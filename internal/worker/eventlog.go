@@ -54,7 +54,7 @@ type reports struct {
 
 // head takes the head that was read. Messages behind the last event that are no
 // events are skipped and reported: the next event is appended behind them.
-func (l *eventLog) head(token string, seq uint64, last *broker.Stored, rewinds broker.Rewinds, r *reports) {
+func (l *eventLog) head(token string, seq uint64, last *events.Record, rewinds broker.Rewinds, r *reports) {
 	if seq != last.Seq {
 		r.status.forged.Add(1)
 		r.logger.Error().Str("session", token).Uint64("event_seq", seq).Msg("forged message in the event log skipped")

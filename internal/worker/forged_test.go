@@ -91,7 +91,7 @@ func TestDivergence(t *testing.T) {
 			}
 			w := h.counting(Options{SaveEvery: 10 * time.Millisecond})
 			h.publish("a", "delta", fmt.Sprintf(callDelta, 2, 2))
-			h.wait("a", func(s broker.Stored) bool { return s.ID.Seq > seq })
+			h.wait("a", func(s events.Record) bool { return s.ID.Seq > seq })
 			h.until(w, "one divergence", func(s Stats) bool { return s.Diverged == 1 })
 			if got := w.Warnings(); len(got) != 1 || !strings.Contains(got[0], "streamer verify") {
 				t.Errorf("warnings: got %q, want one that names `streamer verify`", got)

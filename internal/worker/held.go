@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"streamer/internal/broker"
+	"streamer/internal/inputs"
 )
 
 // headerHeld is set in place of a snapshot where a session is held. Its value is
@@ -18,49 +18,62 @@ type held struct {
 	first  uint64 // its first input that is not folded, 0 if none arrived
 }
 
-// skipHeld notes an input that is not folded, and holds the checkpoint back.
-func (q *partition) skipHeld(in *broker.Input) {
-	if h := q.held[in.Token]; h.first == 0 {
-		h.first = in.Seq
+// heldSessions are those of a partition.
+type heldSessions struct {
+	of        map[string]*held // by token
+	partition int
+	status    *status
+	log       Snapshots
+	checking  bool
+}
+
+// has reports whether a session is held.
+func (h *heldSessions) has(token string) bool { return h.of[token] != nil }
+
+// add notes a session that is held.
+func (h *heldSessions) add(token string, s *held) {
+	h.of[token] = s
+	h.report()
+}
+
+// skip notes an input that is not folded, and holds the checkpoint back.
+func (h *heldSessions) skip(in *inputs.Input) {
+	if s := h.of[in.Token]; s.first == 0 {
+		s.first = in.Seq
 	}
 }
 
-// holdLoaded notes that a session that was to be loaded is held.
-func (q *partition) holdLoaded(l *loading, why *heldError) {
-	q.loads.remove(l)
-	h := &held{reason: why.reason}
-	if l.behind { // its inputs that were folded in memory are lost with that
-		h.first = l.first
-	} else if len(l.inputs) > 0 {
-		h.first = l.inputs[0].Seq
+// uncovered returns the first input that is not folded if it is below seq.
+func (h *heldSessions) uncovered(seq uint64) uint64 {
+	for _, s := range h.of {
+		if s.first != 0 {
+			seq = min(seq, s.first)
+		}
 	}
-	q.held[l.token] = h
-	q.clock.clear(l.token)
-	q.reportHeld()
+	return seq
 }
 
-// reportHeld makes Problem report that sessions are held.
-func (q *partition) reportHeld() {
-	var err error
-	for token, h := range q.held {
-		err = fmt.Errorf("%d sessions of partition %d are held, session %s: its snapshot was lost, %s; `streamer recover` shows what can be done", len(q.held), q.p, token, h.reason)
-		break
-	}
-	q.status.hold(err)
-}
-
-// checkHeld begins to look whether an operator has closed sessions that are held.
-func (q *partition) checkHeld(ctx context.Context) {
-	if len(q.held) == 0 || q.checkingHeld {
+// report makes Problem report that sessions are held.
+func (h *heldSessions) report() {
+	for token, s := range h.of {
+		h.status.hold(fmt.Errorf("%d sessions of partition %d are held, session %s: its snapshot was lost, %s; `streamer recover` shows what can be done", len(h.of), h.partition, token, s.reason))
 		return
 	}
-	q.checkingHeld = true
+	h.status.hold(nil)
+}
+
+// check begins to look whether an operator has closed sessions that are held.
+func (h *heldSessions) check(ctx context.Context, group *operations) {
+	if len(h.of) == 0 || h.checking {
+		return
+	}
+	h.checking = true
 	var tokens []string
-	for token := range q.held {
+	for token := range h.of {
 		tokens = append(tokens, token)
 	}
-	log, p := q.log, q.p
-	q.chores.start(ctx, func(ctx context.Context) completion {
+	log, p := h.log, h.partition
+	group.start(ctx, func(ctx context.Context) completion {
 		return &heldCheck{released(ctx, log, p, tokens)}
 	})
 }
@@ -80,14 +93,14 @@ func released(ctx context.Context, log Snapshots, p int, tokens []string) string
 	return ""
 }
 
-// heldCheck is the outcome of checkHeld.
+// heldCheck is the outcome of heldSessions.check.
 type heldCheck struct{ released string }
 
 // apply ends the run of the partition where a session was released. The next run
 // reads its inputs again from the checkpoint.
 func (c *heldCheck) apply(_ context.Context, q *partition) error {
-	q.checkingHeld = false
-	if c.released != "" && q.held[c.released] != nil {
+	q.held.checking = false
+	if c.released != "" && q.held.has(c.released) {
 		return fmt.Errorf("worker: session %q is no longer held", c.released)
 	}
 	return nil

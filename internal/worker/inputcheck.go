@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/events"
 )
 
 // evidence is an input that was folded, as far as what was stored afterwards
@@ -28,7 +29,7 @@ func (e *evidence) when() time.Time {
 // eventEvidence returns what an event shows of its input: it was stored at the
 // event's time or earlier, as that time never goes back. Where only the headers
 // were read, the time at which the event was stored is used.
-func eventEvidence(s *broker.Stored) evidence {
+func eventEvidence(s *events.Record) evidence {
 	var body struct {
 		At time.Time `json:"timestamp"`
 	}

@@ -40,7 +40,8 @@ type lister struct {
 		Events
 	}
 	partition int
-	atOnce    int
+	atOnce    int  // reads that are under way at once
+	running   bool // a listing is under way
 }
 
 // list returns a listing. It can be stale, because a replica may answer.
@@ -97,7 +98,7 @@ func (r lister) open(ctx context.Context, stored []listed) (open []listed, err e
 		if s.lacking || s.last == (events.ID{}) || newest.Sub(s.written) > lossWindow {
 			return
 		}
-		var last broker.Stored
+		var last events.Record
 		if _, last, fails[i] = r.log.ChainLast(ctx, s.token); fails[i] == nil {
 			s.lacking = s.last.After(last.ID)
 		}
@@ -113,31 +114,28 @@ func (r lister) open(ctx context.Context, stored []listed) (open []listed, err e
 	return open, nil
 }
 
-// lister returns the lister of the partition.
-func (q *partition) lister() lister { return lister{q.log, q.p, q.atOnce} }
-
-// list begins to list the snapshots, since a listing can be stale and another
+// begin begins to list the snapshots, since a listing can be stale and another
 // worker may have written some meanwhile.
-func (q *partition) list(ctx context.Context) {
-	if q.listing {
+func (r *lister) begin(ctx context.Context, group *operations) {
+	if r.running {
 		return
 	}
-	q.listing = true
-	r := q.lister()
-	q.chores.start(ctx, func(ctx context.Context) completion {
-		l, err := r.list(ctx)
+	r.running = true
+	own := *r
+	group.start(ctx, func(ctx context.Context) completion {
+		l, err := own.list(ctx)
 		return &listingRead{l, err}
 	})
 }
 
-// listingRead is the outcome of list.
+// listingRead is the outcome of lister.begin.
 type listingRead struct {
 	listing
 	err error
 }
 
 func (r *listingRead) apply(ctx context.Context, q *partition) error {
-	q.listing = false
+	q.lister.running = false
 	if r.err != nil {
 		if ctx.Err() == nil {
 			q.logger.Warn().Err(r.err).Msg("snapshots cannot be listed")
@@ -161,12 +159,11 @@ func (q *partition) listed(ctx context.Context, all listing) {
 }
 
 func (q *partition) listedOne(ctx context.Context, l *listed) {
-	s, h, loading := q.sessions.resident[l.token], q.held[l.token], q.loads.of[l.token]
+	s, known, loading := q.sessions.resident[l.token], q.held.has(l.token), q.loads.of[l.token]
 	switch {
-	case l.held != "" && h == nil && s == nil && loading == nil:
-		q.held[l.token] = &held{reason: l.held}
-		q.reportHeld()
-	case l.held != "" || h != nil:
+	case l.held != "" && !known && s == nil && loading == nil:
+		q.held.add(l.token, &held{reason: l.held})
+	case l.held != "" || known:
 	case s != nil:
 		// Where something is under way, the conflict shows what is lost.
 		if l.lacking && len(s.log.queue) == 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // waitingInput is an input that waits for its session.
 type waitingInput struct {
-	broker.Input
+	inputs.Input
 	n     uint64         // number under which it is folded
 	rules *session.Rules // in force when it was read
 }
@@ -52,7 +53,7 @@ type loader struct {
 }
 
 // queue takes an input of a session that is being loaded.
-func (o *loader) queue(l *loading, in *broker.Input, n uint64, rules *session.Rules) {
+func (o *loader) queue(l *loading, in *inputs.Input, n uint64, rules *session.Rules) {
 	l.inputs = append(l.inputs, waitingInput{*in, n, rules})
 	size := len(in.Data) + waitingCost
 	l.bytes += size
@@ -82,7 +83,7 @@ func (o *loader) first() (seq uint64, ok bool) {
 }
 
 // oldest returns the first input that waits, nil if none does.
-func (o *loader) oldest() (in *broker.Input) {
+func (o *loader) oldest() (in *inputs.Input) {
 	for _, l := range o.of {
 		if len(l.inputs) > 0 && (in == nil || l.inputs[0].Seq < in.Seq) {
 			in = &l.inputs[0].Input
@@ -189,7 +190,7 @@ func (d *loaded) apply(ctx context.Context, q *partition) error {
 		q.loads.ready = append(q.loads.ready, d) // it is loaded again then
 		return q.rewindIfFound(ctx)
 	case errors.As(d.err, &held):
-		q.holdLoaded(d.loading, held)
+		q.hold(d.loading, held.reason)
 	case d.err != nil:
 		return d.loading.failed(d.err)
 	default:
@@ -225,6 +226,34 @@ func (q *partition) finishLoad(d *loaded) error {
 		// It lacks nothing any more: unless a snapshot shows that, every listing
 		// would load it again.
 		q.snapshots.begin(s, time.Now())
+	}
+	return nil
+}
+
+// hold notes that a session that was to be loaded is held.
+func (q *partition) hold(l *loading, reason string) {
+	q.loads.remove(l)
+	h := &held{reason: reason}
+	if l.behind { // its inputs that were folded in memory are lost with that
+		h.first = l.first
+	} else if len(l.inputs) > 0 {
+		h.first = l.inputs[0].Seq
+	}
+	q.held.add(l.token, h)
+	q.clock.clear(l.token)
+}
+
+// awaitLoads waits until no session is being loaded.
+func (q *partition) awaitLoads(stop, working context.Context) error {
+	for len(q.loads.of) > 0 {
+		select {
+		case f := <-q.done:
+			if err := q.complete(working, f); err != nil {
+				return err
+			}
+		case <-stop.Done():
+			return stop.Err()
+		}
 	}
 	return nil
 }

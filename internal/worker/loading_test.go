@@ -10,6 +10,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 
 	"github.com/rs/zerolog"
@@ -29,7 +30,7 @@ func newCrowd(b *broker.Broker, n int32) *crowd {
 	return c
 }
 
-func (c *crowd) ChainLast(ctx context.Context, token string) (uint64, broker.Stored, error) {
+func (c *crowd) ChainLast(ctx context.Context, token string) (uint64, events.Record, error) {
 	if c.missing.Add(-1) == 0 {
 		close(c.all)
 	}
@@ -37,7 +38,7 @@ func (c *crowd) ChainLast(ctx context.Context, token string) (uint64, broker.Sto
 	case <-c.all:
 		return c.Broker.ChainLast(ctx, token)
 	case <-ctx.Done():
-		return 0, broker.Stored{}, errors.New("no other read is under way")
+		return 0, events.Record{}, errors.New("no other read is under way")
 	}
 }
 
@@ -71,7 +72,7 @@ func TestLoadsTogether(t *testing.T) {
 		what string
 		do   func(*partition, listing) error
 	}{
-		{"a check of their logs", func(q *partition, l listing) error { _, err := q.lister().open(ctx, l.stored); return err }},
+		{"a check of their logs", func(q *partition, l listing) error { _, err := q.lister.open(ctx, l.stored); return err }},
 		{"inputs", func(q *partition, _ listing) error {
 			<-inputs.done
 			return q.take(ctx, inputs)
@@ -152,7 +153,7 @@ func TestLoadHangs(t *testing.T) {
 	for i := range 10 { // loads, folds, snapshots and evictions of others
 		for _, token := range []string{"other", fmt.Sprint("new", i)} {
 			last = h.publish(token, "delta", fmt.Sprintf(callDelta, 2+i, 2+i))
-			h.wait(token, func(e broker.Stored) bool { return e.ID.Seq == last })
+			h.wait(token, func(e events.Record) bool { return e.ID.Seq == last })
 		}
 	}
 	h.until(w, "the input that waits counts as not folded", func(s Stats) bool {
@@ -175,7 +176,7 @@ func TestLoadHangs(t *testing.T) {
 // listingOf lists the snapshots of a partition.
 func listingOf(t *testing.T, q *partition) listing {
 	t.Helper()
-	l, err := q.lister().list(t.Context())
+	l, err := q.lister.list(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,9 +184,9 @@ func listingOf(t *testing.T, q *partition) listing {
 }
 
 // inputs reads the first n inputs of partition 0.
-func (h *house) inputs(ctx context.Context, n int) (list []broker.Input) {
+func (h *house) inputs(ctx context.Context, n int) (list []inputs.Input) {
 	h.t.Helper()
-	err := h.broker.Inputs(ctx, 0, 1, func(in []broker.Input, _ uint64, _ bool) error {
+	err := h.broker.Inputs(ctx, 0, 1, func(in []inputs.Input, _ uint64, _ bool) error {
 		if list = append(list, in...); len(list) >= n {
 			return errRead
 		}

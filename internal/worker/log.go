@@ -6,6 +6,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 )
 
 // Log is the part of the broker that a worker uses. Each component takes one or
@@ -24,7 +25,7 @@ type Log interface {
 // Inputs delivers the inputs of a partition and returns where the log begins,
 // ends and stands.
 type Inputs interface {
-	Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []broker.Input, next uint64, caughtUp bool) error) error
+	Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []inputs.Input, next uint64, caughtUp bool) error) error
 	InputPosition(ctx context.Context, partition int, next uint64) (uint64, error)
 	InputBounds(ctx context.Context) (first, last uint64, err error)
 	Partition(token string) int
@@ -33,25 +34,25 @@ type Inputs interface {
 
 // InputHistory reads inputs that are stored already.
 type InputHistory interface {
-	Input(ctx context.Context, seq uint64) (in broker.Input, ok bool, err error)
+	Input(ctx context.Context, seq uint64) (in inputs.Input, ok bool, err error)
 	InputAfter(ctx context.Context, t time.Time) (seq uint64, err error)
-	SessionInputs(ctx context.Context, token string, fn func(*broker.Input) error) error
-	RulesInputs(ctx context.Context, p int, fn func(*broker.Input) error) error
-	LastRules(ctx context.Context, p int) (in broker.Input, ok bool, err error)
+	SessionInputs(ctx context.Context, token string, fn func(*inputs.Input) error) error
+	RulesInputs(ctx context.Context, p int, fn func(*inputs.Input) error) error
+	LastRules(ctx context.Context, p int) (in inputs.Input, ok bool, err error)
 }
 
 // Events reads the event log of a session.
 type Events interface {
-	Events(ctx context.Context, token string, after uint64, fn func(broker.Stored) error) error
-	FirstEvent(ctx context.Context, token string) (broker.Stored, error)
-	ChainLast(ctx context.Context, token string) (seq uint64, last broker.Stored, err error)
+	Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error
+	FirstEvent(ctx context.Context, token string) (events.Record, error)
+	ChainLast(ctx context.Context, token string) (seq uint64, last events.Record, err error)
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 }
 
 // EventSurvey reads the event log of all sessions.
 type EventSurvey interface {
 	TopEvent(ctx context.Context, p int, since time.Time) (events.ID, error)
-	RecentEvents(ctx context.Context, d time.Duration) (map[int]broker.Stored, error)
+	RecentEvents(ctx context.Context, d time.Duration) (map[int]events.Record, error)
 	OpenEvents(ctx context.Context) (map[string]broker.Opened, error)
 }
 

@@ -79,7 +79,7 @@ type model struct {
 	steps     int
 	now       time.Time
 
-	inputs []broker.Input
+	inputs []inputs.Input
 	ids    map[string]uint64 // message ids of inputs
 	log    []stored          // the event log; a lost place has no token
 	states map[string]kept
@@ -260,7 +260,7 @@ func (m *model) settle() error {
 		if err != nil {
 			return err
 		}
-		if len(o.q.held) > 0 {
+		if len(o.q.held.of) > 0 {
 			// The other owner may be writing still.
 			if err := m.recover(); err != nil && !startsAgain(err) {
 				return err
@@ -331,7 +331,7 @@ func (m *model) client() {
 
 func (m *model) append(token string, kind inputs.Kind, data []byte) uint64 {
 	seq := uint64(len(m.inputs) + 1)
-	m.inputs = append(m.inputs, broker.Input{Seq: seq, At: m.now, Token: token, Kind: kind, Data: data})
+	m.inputs = append(m.inputs, inputs.Input{Seq: seq, At: m.now, Token: token, Kind: kind, Data: data})
 	return seq
 }
 
@@ -374,7 +374,7 @@ func (o *modelOwner) schedule() {
 		}
 		o.operations = append(o.operations, run)
 	}
-	o.q.atOnce = 1
+	o.q.lister.atOnce = 1
 	for _, group := range []*operations{&o.q.loads.operations, &o.q.heads, &o.q.chores} {
 		group.spawn = spawn
 	}
@@ -558,7 +558,7 @@ func (o *modelOwner) drain() error {
 
 // reasons says why sessions are held.
 func (o *modelOwner) reasons() (s string) {
-	for token, h := range o.q.held {
+	for token, h := range o.q.held.of {
 		s += token + ": " + h.reason + "; "
 	}
 	return s
@@ -636,7 +636,7 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 	return seq, nil
 }
 
-func (m *model) last(token string) (seq uint64, last broker.Stored, err error) {
+func (m *model) last(token string) (seq uint64, last events.Record, err error) {
 	for i, s := range m.log {
 		if s.token != token {
 			continue
@@ -726,7 +726,7 @@ func (o *modelOwner) moveMark() error {
 
 // What follows is the Log the owner sees.
 
-func (o *modelOwner) Inputs(context.Context, int, uint64, func([]broker.Input, uint64, bool) error) error {
+func (o *modelOwner) Inputs(context.Context, int, uint64, func([]inputs.Input, uint64, bool) error) error {
 	return nil
 }
 
@@ -738,7 +738,7 @@ func (o *modelOwner) Outage() (from, until time.Time) { return from, until }
 
 func (o *modelOwner) Replicated() bool { return false }
 
-func (o *modelOwner) Input(_ context.Context, seq uint64) (in broker.Input, ok bool, err error) {
+func (o *modelOwner) Input(_ context.Context, seq uint64) (in inputs.Input, ok bool, err error) {
 	if seq == 0 || seq > uint64(len(o.m.inputs)) {
 		return in, false, nil
 	}
@@ -754,7 +754,7 @@ func (o *modelOwner) InputAfter(_ context.Context, t time.Time) (uint64, error) 
 	return uint64(len(o.m.inputs) + 1), nil
 }
 
-func (o *modelOwner) SessionInputs(_ context.Context, token string, fn func(*broker.Input) error) error {
+func (o *modelOwner) SessionInputs(_ context.Context, token string, fn func(*inputs.Input) error) error {
 	for i := range o.m.inputs {
 		if in := &o.m.inputs[i]; in.Token == token && in.Kind != inputs.Rules {
 			if err := fn(in); err != nil {
@@ -765,7 +765,7 @@ func (o *modelOwner) SessionInputs(_ context.Context, token string, fn func(*bro
 	return nil
 }
 
-func (o *modelOwner) RulesInputs(_ context.Context, _ int, fn func(*broker.Input) error) error {
+func (o *modelOwner) RulesInputs(_ context.Context, _ int, fn func(*inputs.Input) error) error {
 	for i := range o.m.inputs {
 		if in := &o.m.inputs[i]; in.Kind == inputs.Rules {
 			if err := fn(in); err != nil {
@@ -776,17 +776,17 @@ func (o *modelOwner) RulesInputs(_ context.Context, _ int, fn func(*broker.Input
 	return nil
 }
 
-func (o *modelOwner) LastRules(ctx context.Context, p int) (last broker.Input, ok bool, err error) {
-	err = o.RulesInputs(ctx, p, func(in *broker.Input) error { last, ok = *in, true; return nil })
+func (o *modelOwner) LastRules(ctx context.Context, p int) (last inputs.Input, ok bool, err error) {
+	err = o.RulesInputs(ctx, p, func(in *inputs.Input) error { last, ok = *in, true; return nil })
 	return last, ok, err
 }
 
-func (m *model) event(i int) broker.Stored {
+func (m *model) event(i int) events.Record {
 	s := m.log[i]
-	return broker.Stored{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: []byte(s.body)}
+	return events.Record{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: []byte(s.body)}
 }
 
-func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn func(broker.Stored) error) error {
+func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn func(events.Record) error) error {
 	for i := range o.m.log {
 		if e := o.m.event(i); e.Seq > after && e.Token != "" && !o.m.log[i].forged && (token == "" || e.Token == token) {
 			if err := fn(e); err != nil {
@@ -797,13 +797,13 @@ func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn fu
 	return nil
 }
 
-func (o *modelOwner) FirstEvent(_ context.Context, token string) (broker.Stored, error) {
+func (o *modelOwner) FirstEvent(_ context.Context, token string) (events.Record, error) {
 	for i := range o.m.log {
 		if e := o.m.event(i); e.Token == token && !o.m.log[i].forged {
 			return e, nil
 		}
 	}
-	return broker.Stored{}, nil
+	return events.Record{}, nil
 }
 
 func (o *modelOwner) TopEvent(context.Context, int, time.Time) (top events.ID, err error) {
@@ -815,14 +815,14 @@ func (o *modelOwner) TopEvent(context.Context, int, time.Time) (top events.ID, e
 	return top, nil
 }
 
-func (o *modelOwner) RecentEvents(context.Context, time.Duration) (map[int]broker.Stored, error) {
-	var top broker.Stored
+func (o *modelOwner) RecentEvents(context.Context, time.Duration) (map[int]events.Record, error) {
+	var top events.Record
 	for i := range o.m.log {
 		if e := o.m.event(i); e.Token != "" && !o.m.log[i].forged && e.ID.After(top.ID) {
 			top = e
 		}
 	}
-	return map[int]broker.Stored{0: top}, nil
+	return map[int]events.Record{0: top}, nil
 }
 
 func (o *modelOwner) OpenEvents(context.Context) (map[string]broker.Opened, error) {
@@ -847,7 +847,7 @@ func (o *modelOwner) OpenEvents(context.Context) (map[string]broker.Opened, erro
 
 // list lets the owner take a listing.
 func (o *modelOwner) list() error {
-	l, err := o.q.lister().list(context.Background())
+	l, err := o.q.lister.list(context.Background())
 	if err != nil {
 		return err
 	}
@@ -867,7 +867,7 @@ func (o *modelOwner) EventBounds(context.Context) (first, last uint64, err error
 	return 1, uint64(len(o.m.log)), nil
 }
 
-func (o *modelOwner) ChainLast(_ context.Context, token string) (uint64, broker.Stored, error) {
+func (o *modelOwner) ChainLast(_ context.Context, token string) (uint64, events.Record, error) {
 	seq, last, err := o.m.last(token)
 	o.meanwhile()
 	return seq, last, err

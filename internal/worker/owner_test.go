@@ -88,7 +88,7 @@ func TestSharedHandover(t *testing.T) {
 		}
 		for i := range 24 {
 			want := fmt.Sprintf(`"id":"call_%d"`, n)
-			h.wait(fmt.Sprintf("s%d", i), func(s broker.Stored) bool {
+			h.wait(fmt.Sprintf("s%d", i), func(s events.Record) bool {
 				return s.Type == events.ToolCallArgsComplete && bytes.Contains(s.Data, []byte(want))
 			})
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
@@ -30,59 +29,25 @@ type partition struct {
 	rules      rulesLog
 	history    history
 	sessions   sessions
-	held       map[string]*held // sessions that only an operator can close
+	held       heldSessions
 	appender   appender
 	snapshots  snapshotWriter
 	checkpoint checkpointer
 	clock      clock
 	evictor    evictor
+	lister     lister
 
-	inputs chan batch
+	reader inputReader
 	done   chan finished // of the operations
 	tasks  sync.WaitGroup
 	loads  loader
 	heads  operations // that read what another worker stored of a session
 	chores operations // one of each kind at a time
 
-	atOnce int // reads of a listing that are under way at once
-
-	listing, checkingHeld bool
-
 	ticks   int
 	skipped time.Time // when a skipped input was logged
-	reader  decode.Reader
+	decoder session.Reader
 	scratch []events.Event
-}
-
-// inputPosition is how far the input log is read.
-type inputPosition struct {
-	pos      uint64         // every input below it was folded, or waits for its session
-	last     broker.Witness // the last input that was read
-	at       events.Time    // the latest timestamp of those
-	caughtUp bool           // the log is read to its end
-	held     batch          // waits until inputs may be folded
-}
-
-// waits reports whether a batch waits until inputs may be folded.
-func (r *inputPosition) waits() bool { return r.held.done != nil }
-
-// lastRead returns the last input that was read. It and those before it may wait
-// for their sessions, or for the log to be checked.
-func (r *inputPosition) lastRead() broker.Witness {
-	if b := r.held.inputs; len(b) > 0 {
-		in := &b[len(b)-1]
-		return broker.Witness{Seq: in.Seq, At: in.At}
-	}
-	return r.last
-}
-
-// batch is some inputs on their way to the owner, who sends to done when they are
-// taken.
-type batch struct {
-	inputs   []broker.Input
-	next     uint64
-	caughtUp bool
-	done     chan struct{}
 }
 
 // sampledBurst is how many lines about sessions whose state was lost a partition
@@ -104,11 +69,11 @@ func newPartition(w *Worker, p int) *partition {
 	opts := w.Options.withDefaults()
 	q := &partition{
 		reports: r, w: w, log: w.Log, opts: opts, p: p,
-		held:       map[string]*held{},
+		held:       heldSessions{of: map[string]*held{}, partition: p, status: r.status, log: w.Log},
 		appender:   appender{publisher: newPublisher(w.Log), reports: r, messages: w.Log, heads: w.Log, keepAcked: opts.KeepAcked},
 		checkpoint: checkpointer{log: w.Log, partition: p},
-		atOnce:     loadsAtOnce,
-		inputs:     make(chan batch),
+		lister:     lister{log: w.Log, partition: p, atOnce: loadsAtOnce},
+		reader:     inputReader{log: w.Log, partition: p, batches: make(chan batch)},
 		done:       make(chan finished, loadsAtOnce+headsAtOnce+choresAtOnce),
 	}
 	out := &q.appender.publisher
@@ -140,48 +105,14 @@ func (q *partition) run(ctx context.Context) error {
 	reading, end := context.WithCancel(ctx)
 	read := make(chan error, 1)
 	from := q.reading.pos
-	q.tasks.Go(func() { read <- q.read(reading, from) })
+	reader := q.reader
+	q.tasks.Go(func() { read <- reader.run(reading, from) })
 	err := q.loop(ctx, working, read)
 	end()
 	if ctx.Err() != nil {
 		q.settle(working)
 	}
 	return err
-}
-
-// read delivers inputs to the owner until ctx ends or an error. It runs in a
-// goroutine of its own.
-func (q *partition) read(ctx context.Context, from uint64) error {
-	err := q.log.Inputs(ctx, q.p, from, q.deliver(ctx))
-	lost := (*broker.InputLostError)(nil)
-	if !errors.As(err, &lost) {
-		return fmt.Errorf("worker: reading inputs of partition %d: %w", q.p, err)
-	}
-	// Inputs are lost only where the stored checkpoint shows it: another owner may
-	// have moved it.
-	m, _, failed := q.log.LoadMark(ctx, q.p)
-	if failed != nil || m.Seq >= lost.First {
-		return fmt.Errorf("worker: fell behind the input log, start again from the checkpoint: %w", errors.Join(err, failed))
-	}
-	return fmt.Errorf("%w: partition %d: %w", ErrLost, q.p, err)
-}
-
-// deliver returns the function that brings batches to the owner.
-func (q *partition) deliver(ctx context.Context) func([]broker.Input, uint64, bool) error {
-	done := make(chan struct{}, 1)
-	return func(in []broker.Input, next uint64, caughtUp bool) error {
-		select {
-		case q.inputs <- batch{in, next, caughtUp, done}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		select {
-		case <-done:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 const (
@@ -201,7 +132,7 @@ func (q *partition) loop(stop, working context.Context, read <-chan error) error
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		inputs := q.inputs
+		inputs := q.reader.batches
 		if q.appender.queued > q.opts.MaxQueued || q.loads.full() {
 			inputs = nil // first let events be stored, or sessions be loaded
 		}
@@ -224,10 +155,10 @@ func (q *partition) loop(stop, working context.Context, read <-chan error) error
 		case now := <-tick.C:
 			q.tick(working, now)
 		case <-look.C:
-			q.checkHeld(working)
+			q.held.check(working, &q.chores)
 		case <-list.C:
 			q.sessions.retryRefused()
-			q.list(working)
+			q.lister.begin(working, &q.chores)
 		}
 		if err != nil {
 			return err
@@ -313,7 +244,7 @@ func (q *partition) takeHeld(ctx context.Context) error {
 	return q.take(ctx, q.reading.held)
 }
 
-func (q *partition) input(ctx context.Context, in *broker.Input) error {
+func (q *partition) input(ctx context.Context, in *inputs.Input) error {
 	switch {
 	case in.Kind == inputs.Probe:
 		return nil
@@ -331,8 +262,8 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 	n := q.history.rewinds.Effective(in.Seq)
 	s := q.sessions.resident[in.Token]
 	if s == nil {
-		if q.held[in.Token] != nil {
-			q.skipHeld(in)
+		if q.held.has(in.Token) {
+			q.held.skip(in)
 			return nil
 		}
 		var l *loading
@@ -345,11 +276,11 @@ func (q *partition) input(ctx context.Context, in *broker.Input) error {
 }
 
 // fold folds an input that has number n.
-func (q *partition) fold(s *resident, in *broker.Input, n uint64, rules *session.Rules) error {
+func (q *partition) fold(s *resident, in *inputs.Input, n uint64, rules *session.Rules) error {
 	if n <= s.state.N {
 		return nil
 	}
-	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, n, rules, &q.reader))
+	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, n, rules, &q.decoder))
 	s.folded(in)
 	q.status.folded.Add(1)
 	err := q.appender.enqueue(s, q.scratch, in.Trace())
@@ -363,7 +294,7 @@ func (q *partition) fold(s *resident, in *broker.Input, n uint64, rules *session
 
 // skip counts an input on a subject that is not its own, and logs one at most
 // once per interval.
-func (q *partition) skip(in *broker.Input) {
+func (q *partition) skip(in *inputs.Input) {
 	skipped := q.status.skipped.Add(1)
 	if now := time.Now(); now.Sub(q.skipped) >= logInterval {
 		q.skipped = now
@@ -372,7 +303,7 @@ func (q *partition) skip(in *broker.Input) {
 }
 
 // sessionInput returns what the fold reads of a stored input that has number n.
-func sessionInput(in *broker.Input, n uint64, rules *session.Rules, reader *decode.Reader) session.Input {
+func sessionInput(in *inputs.Input, n uint64, rules *session.Rules, reader *session.Reader) session.Input {
 	s := session.Input{Input: *in, Rules: rules, Reader: reader}
 	s.Seq = n
 	return s

@@ -9,7 +9,6 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
-	"streamer/internal/lifecycle"
 	"streamer/internal/session"
 )
 
@@ -138,7 +137,7 @@ func (r *recovery) writeSnapshot(ctx context.Context, token string, rev uint64, 
 	if err != nil {
 		return err
 	}
-	pub, blobs := r.log.SavePub(r.loss.Partition, token, rev, s.header(lifecycle.Timer{}, false), data)
+	pub, blobs := r.log.SavePub(r.loss.Partition, token, rev, s.header(session.Timer{}, false), data)
 	for _, b := range append(blobs, pub) {
 		if a := r.log.PublishWait(ctx, b); a.Err != nil {
 			return a.Err

@@ -24,7 +24,7 @@ func TestMend(t *testing.T) {
 	stop := h.work(Options{SaveEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.publish("a", "delta", `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_2","function":{"name":"f","arguments":"{\"x"}}]}}]}`)
-	h.wait("a", func(s broker.Stored) bool {
+	h.wait("a", func(s events.Record) bool {
 		return s.Type == events.ToolCallStart && bytes.Contains(s.Data, []byte("call_2"))
 	})
 	stop()
@@ -65,12 +65,12 @@ func TestMend(t *testing.T) {
 	h.publish("a", "delta", `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\":1}"}}]}}]}`)
 	h.publish("a", "result", `{"tool_call_id":"call_1","content":"late"}`)
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 20, 20))
-	h.wait("a", func(s broker.Stored) bool {
+	h.wait("a", func(s events.Record) bool {
 		return s.Type == events.ToolCallArgsComplete && bytes.Contains(s.Data, []byte("call_20"))
 	})
 	var log []string
 	ids := map[events.ID]bool{}
-	err = h.broker.Events(t.Context(), "a", 0, func(s broker.Stored) error {
+	err = h.broker.Events(t.Context(), "a", 0, func(s events.Record) error {
 		if ids[s.ID] {
 			t.Errorf("event id %s stands twice", s.ID)
 		}

@@ -8,9 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"streamer/internal/broker"
-	"streamer/internal/decode"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
@@ -49,7 +48,7 @@ type replaying struct {
 	s       *resident
 	end     uint64 // inputs from it on are read again
 	rules   *rulesLog
-	reader  decode.Reader
+	reader  session.Reader
 	reached bool // the last stored event is among what the inputs give
 	began   bool
 	unlike  bool
@@ -91,7 +90,7 @@ func (r *restorer) lostInputs(ctx context.Context, s *resident) (lost bool, err 
 	if len(r.rewinds) == 0 {
 		return false, nil
 	}
-	err = r.all.Events(ctx, s.token, 0, func(e broker.Stored) error {
+	err = r.all.Events(ctx, s.token, 0, func(e events.Record) error {
 		_, ok := r.rewinds.Stored(e.ID.Seq)
 		lost = lost || e.ID.Seq > s.state.N && !ok
 		return nil
@@ -102,7 +101,7 @@ func (r *restorer) lostInputs(ctx context.Context, s *resident) (lost bool, err 
 	return lost, nil
 }
 
-func (p *replaying) input(in *broker.Input) error {
+func (p *replaying) input(in *inputs.Input) error {
 	s := p.s
 	if in.Seq >= p.end || p.unlike {
 		return errEnough

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/events"
-	"streamer/internal/lifecycle"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
@@ -42,7 +41,7 @@ type point struct {
 }
 
 // folded notes that an input changed the state.
-func (s *resident) folded(in *broker.Input) {
+func (s *resident) folded(in *inputs.Input) {
 	s.touched, s.at = time.Now(), in.At
 	s.snapshot.changed(in.Seq, s.touched)
 }
@@ -78,7 +77,7 @@ func (s *resident) idle() bool {
 
 // header returns the headers of the session's snapshot, which a listing reads
 // without the snapshot.
-func (s *resident) header(timer lifecycle.Timer, set bool) map[string]string {
+func (s *resident) header(timer session.Timer, set bool) map[string]string {
 	h := map[string]string{headerInput: fmt.Sprint(s.state.N), headerChain: s.log.id.String()}
 	if !s.at.IsZero() {
 		h[headerAt] = fmt.Sprint(s.at.UnixNano())

@@ -107,7 +107,7 @@ func (r *restorer) findHead(ctx context.Context, s *resident, stored *broker.Sta
 }
 
 // readHead reads where a session's log ends.
-func (r *restorer) readHead(ctx context.Context, s *resident) (broker.Stored, error) {
+func (r *restorer) readHead(ctx context.Context, s *resident) (events.Record, error) {
 	s.log.epoch = r.all.Epoch()
 	seq, last, err := r.all.ChainLast(ctx, s.token)
 	if err != nil {

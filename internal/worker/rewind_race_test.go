@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/inputs"
 )
 
 // growing is a log in which inputs are stored right after one was asked for.
@@ -15,7 +16,7 @@ type growing struct {
 	grow func()
 }
 
-func (g *growing) Input(ctx context.Context, seq uint64) (broker.Input, bool, error) {
+func (g *growing) Input(ctx context.Context, seq uint64) (inputs.Input, bool, error) {
 	in, ok, err := g.Log.Input(ctx, seq)
 	if g.grow != nil {
 		g.grow()

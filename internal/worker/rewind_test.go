@@ -132,12 +132,12 @@ func TestRulesLostInRewind(t *testing.T) {
 func TestEventStoredAfterRewind(t *testing.T) {
 	d := directory{t, t.TempDir()}
 	rules := lifecycle.DefaultRules()
-	call := func(h *house, token string) broker.Stored {
+	call := func(h *house, token string) events.Record {
 		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
 		return h.wait(token, ofType(events.ToolCallArgsComplete))
 	}
 	d.run(&rules, func(h *house) { call(h, "a") })
-	var last broker.Stored
+	var last events.Record
 	d.rewind(func() {
 		d.run(&rules, func(h *house) {
 			for i := range 5 { // so that the new input is stored before its place

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/events"
 )
 
 // rewindMargin is how far behind all that was found folded the inputs of a
@@ -217,41 +218,6 @@ func (w *rewindWritten) apply(ctx context.Context, q *partition) error {
 	return q.proceed(ctx)
 }
 
-// recallRewinds takes the rewinds that snapshots record where the checkpoint
-// lacks them, because it was lost. Without them the inputs stored since would
-// be folded again, under other numbers.
-func (q *partition) recallRewinds(ctx context.Context, recorded broker.Rewinds) (err error) {
-	if !recorded.Newer(q.history.rewinds) {
-		return nil
-	}
-	c := &q.checkpoint
-	c.stored.Rewinds, q.history.rewinds = recorded, recorded
-	if c.rev, err = q.log.SaveMark(ctx, q.p, c.stored, c.rev); err != nil {
-		return fmt.Errorf("worker: recording the rewinds of partition %d again: %w", q.p, err)
-	}
-	return nil
-}
-
-// checkRewound compares the input log with the newest of what was made of it,
-// and records a rewind where the log came back shorter.
-func (q *partition) checkRewound(ctx context.Context, stored []listed) error {
-	check := q.inputCheck()
-	known, err := q.survey().folded(ctx, stored)
-	if err != nil || len(known) == 0 {
-		return err
-	}
-	good, err := check.intact(ctx, known[len(known)-1])
-	q.history.genuine = check.genuine
-	if err != nil || good {
-		return err
-	}
-	r := q.rewindRecord(0)
-	if err := r.write(ctx, known); err != nil {
-		return err
-	}
-	return q.rewound(&r)
-}
-
 // survey collects what shows which inputs were folded. An operation has a copy of
 // its own.
 type survey struct {
@@ -305,12 +271,12 @@ const recentWindow = lossWindow
 // recentEvents returns the event of a partition with the highest id among those
 // stored last, zero if there is none. Partitions that are taken over together
 // share one reading.
-func (w *Worker) recentEvents(ctx context.Context, p int) (broker.Stored, error) {
+func (w *Worker) recentEvents(ctx context.Context, p int) (events.Record, error) {
 	epoch := w.Log.Epoch()
-	usable := func(r *reading[map[int]broker.Stored]) bool {
+	usable := func(r *reading[map[int]events.Record]) bool {
 		return r.epoch == epoch && time.Since(r.began) <= recentWindow
 	}
-	tops, err := w.recent.get(ctx, epoch, usable, func(ctx context.Context) (map[int]broker.Stored, error) {
+	tops, err := w.recent.get(ctx, epoch, usable, func(ctx context.Context) (map[int]events.Record, error) {
 		return w.Log.RecentEvents(ctx, recentWindow)
 	})
 	return tops[p], err

@@ -12,7 +12,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
-	"streamer/internal/lifecycle"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
@@ -33,7 +33,7 @@ type rulesChange struct {
 // begin takes the rules in force at the checkpoint.
 func (r *rulesLog) begin(m broker.Mark) error {
 	if len(m.Rules) == 0 {
-		d := lifecycle.DefaultRules()
+		d := session.DefaultRules()
 		r.changes = []rulesChange{{rules: &d}}
 		return nil
 	}
@@ -50,7 +50,7 @@ func (r *rulesLog) begin(m broker.Mark) error {
 
 // set takes a rules input. One that is refused changes nothing, here and on
 // every worker.
-func (r *rulesLog) set(in *broker.Input) error {
+func (r *rulesLog) set(in *inputs.Input) error {
 	rules, err := parseRules(in.Data)
 	if err != nil {
 		return err
@@ -62,12 +62,12 @@ func (r *rulesLog) set(in *broker.Input) error {
 // parseRules reads rules; those of a newer fold are an ErrVersion. A field that
 // this fold version does not have is refused: such rules are not streamer's.
 func parseRules(data []byte) (*session.Rules, error) {
-	rules := lifecycle.DefaultRules()
+	rules := session.DefaultRules()
 	if err := json.Unmarshal(data, &rules); err != nil {
 		return nil, fmt.Errorf("worker: rules: %w", err)
 	}
-	if rules.Version > lifecycle.FoldVersion {
-		return nil, fmt.Errorf("%w: version %d is in force, this program knows %d", ErrVersion, rules.Version, lifecycle.FoldVersion)
+	if rules.Version > session.FoldVersion {
+		return nil, fmt.Errorf("%w: version %d is in force, this program knows %d", ErrVersion, rules.Version, session.FoldVersion)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -116,7 +116,7 @@ func readRules(ctx context.Context, log Log, partition int) (*rulesLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = log.RulesInputs(ctx, partition, func(in *broker.Input) error {
+	err = log.RulesInputs(ctx, partition, func(in *inputs.Input) error {
 		if err := past.set(in); errors.Is(err, ErrVersion) {
 			return err
 		}
@@ -131,37 +131,6 @@ func readRules(ctx context.Context, log Log, partition int) (*rulesLog, error) {
 // repeatEvery is how often the rules in force are repeated, so that the log can
 // be folded from any position after one.
 const repeatEvery = time.Hour
-
-// askRules asks, once, for this instance's settings where others are in force at
-// the end of the log, and returns when they are stored there. It never answers
-// another worker's change: two instances with different settings would then
-// answer each other for ever.
-func (q *partition) askRules(ctx context.Context) error {
-	in, ok, err := q.log.LastRules(ctx, q.p)
-	if err != nil {
-		return err
-	}
-	theirs := q.rules.inForce()
-	if ok && in.Seq >= q.reading.pos {
-		switch last, err := parseRules(in.Data); {
-		case errors.Is(err, ErrVersion):
-			return err
-		case err == nil: // one that is refused changes nothing
-			theirs = last
-		}
-	}
-	ours, err := json.Marshal(q.opts.Rules)
-	if err != nil {
-		return fmt.Errorf("worker: rules: %w", err)
-	}
-	if data, err := json.Marshal(theirs); err == nil && bytes.Equal(ours, data) {
-		return nil
-	}
-	if a := q.log.PublishWait(ctx, q.rulesPub(ours, q.opts.Nonce)); a.Err != nil {
-		return fmt.Errorf("worker: asking for the settings of this instance: %w", a.Err)
-	}
-	return nil
-}
 
 // repeatRules repeats the rules in force once in repeatEvery.
 func (q *partition) repeatRules() {

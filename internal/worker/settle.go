@@ -13,79 +13,96 @@ const settleTime = 5 * time.Second
 // loaded are left to the next owner.
 const loadTime = 2 * time.Second
 
+// settling is the end of a partition that is stopped.
+type settling struct {
+	*partition
+	end <-chan time.Time
+}
+
 // settle waits, at the end, for what is under way, writes snapshots of what
 // changed and moves the checkpoint: the next owner then has nothing to fold again.
 func (q *partition) settle(ctx context.Context) {
 	end := time.NewTimer(settleTime)
 	defer end.Stop()
-	loads := time.NewTimer(loadTime)
-	defer loads.Stop()
-	step := func(end <-chan time.Time) bool {
-		select {
-		case a := <-q.appender.acks:
-			return q.acked(ctx, a) == nil
-		case f := <-q.done:
-			return q.complete(ctx, f) == nil
-		case <-end:
-			return false
-		}
-	}
-	until := func(over func() bool) bool {
-		for !over() {
-			if !step(end.C) {
-				return false
-			}
-		}
-		return true
-	}
-	// Events that are neither under way nor about to be are in the snapshots.
-	stored := func() bool {
-		return q.appender.queued == 0 || q.appender.flights == 0 && q.heads.running == 0
-	}
-	if !until(stored) {
+	settling{q, end.C}.run(ctx)
+}
+
+func (q settling) run(ctx context.Context) {
+	if !q.until(ctx, q.eventsStored) {
 		return
 	}
 	q.checkFresh(ctx, time.Now())
-	for len(q.loads.of) > 0 && step(loads.C) {
+	loads := time.NewTimer(loadTime)
+	defer loads.Stop()
+	for len(q.loads.of) > 0 && q.step(ctx, loads.C) {
 	}
-	if !until(stored) || !q.writeRest(until) {
+	if !q.until(ctx, q.eventsStored) || !q.writeRest(ctx) {
 		return
 	}
-	q.findPosition(ctx, until)
+	q.findPosition(ctx)
 	for range 2 { // the first may meet one that was under way
 		q.advance(ctx)
-		if !until(func() bool { return !q.checkpoint.writing }) {
+		if !q.until(ctx, q.checkpointIdle) {
 			return
 		}
 	}
 }
 
-// writeRest writes snapshots of all that changed. until waits for a condition, if
-// there is time.
-func (q *partition) writeRest(until func(func() bool) bool) bool {
+// step takes one outcome. It reports false when the time is over or on an error.
+func (q settling) step(ctx context.Context, end <-chan time.Time) bool {
+	select {
+	case a := <-q.appender.acks:
+		return q.acked(ctx, a) == nil
+	case f := <-q.done:
+		return q.complete(ctx, f) == nil
+	case <-end:
+		return false
+	}
+}
+
+// until takes outcomes until a condition holds. It reports whether it does.
+func (q settling) until(ctx context.Context, holds func() bool) bool {
+	for !holds() {
+		if !q.step(ctx, q.end) {
+			return false
+		}
+	}
+	return true
+}
+
+// eventsStored reports whether no events are under way or about to be. The others
+// that are not stored are in the snapshots.
+func (q settling) eventsStored() bool {
+	return q.appender.queued == 0 || q.appender.flights == 0 && q.heads.running == 0
+}
+
+func (q settling) checkpointIdle() bool { return !q.checkpoint.writing }
+
+// writeRest writes snapshots of all that changed.
+func (q settling) writeRest(ctx context.Context) bool {
 	for range 2 { // some changed while they were being written
-		left := true
-		for left {
+		for left := true; left; {
 			left = q.sessions.writeAll(time.Now())
-			if !until(func() bool { return q.snapshots.writing == 0 || left && q.snapshots.bytes < maxWriting/2 }) {
+			room := func() bool { return q.snapshots.writing == 0 || left && q.snapshots.bytes < maxWriting/2 }
+			if !q.until(ctx, room) {
 				return false
 			}
 		}
 	}
-	return until(func() bool { return !q.checkpoint.writing })
+	return q.until(ctx, q.checkpointIdle)
 }
 
 // findPosition moves the position behind the inputs of other partitions. The
 // checkpoint must not expire before the next owner comes only because the last
 // inputs were theirs.
-func (q *partition) findPosition(ctx context.Context, until func(func() bool) bool) {
+func (q settling) findPosition(ctx context.Context) {
 	found := &positionFound{}
 	log, p, pos := q.log, q.p, q.reading.pos
 	q.chores.start(ctx, func(ctx context.Context) completion {
 		found.pos, found.err = log.InputPosition(ctx, p, pos)
 		return found
 	})
-	until(func() bool { return found.applied })
+	q.until(ctx, func() bool { return found.applied })
 }
 
 // positionFound is the outcome of findPosition.

@@ -116,7 +116,7 @@ func TestSwallowedClockInput(t *testing.T) {
 	if s := w.Stats(); s.Asked < 2 {
 		t.Errorf("got %d clock inputs, want a second one for the one that was swallowed", s.Asked)
 	}
-	err := h.broker.Inputs(t.Context(), 0, 1, func(batch []broker.Input, _ uint64, _ bool) error {
+	err := h.broker.Inputs(t.Context(), 0, 1, func(batch []inputs.Input, _ uint64, _ bool) error {
 		for _, in := range batch {
 			if in.Kind == inputs.Clock && in.Token == "a" && strings.Contains(string(in.Data), "deadline") {
 				if !strings.HasPrefix(in.Header.Get("Nats-Msg-Id"), strings.TrimSuffix(id, "0")+"1:") {

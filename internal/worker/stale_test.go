@@ -21,9 +21,9 @@ type outdated struct {
 	chains, bounds atomic.Int32 // answers that are to be outdated
 }
 
-func (o *outdated) ChainLast(ctx context.Context, token string) (uint64, broker.Stored, error) {
+func (o *outdated) ChainLast(ctx context.Context, token string) (uint64, events.Record, error) {
 	if o.chains.Add(-1) >= 0 {
-		return 0, broker.Stored{}, nil
+		return 0, events.Record{}, nil
 	}
 	return o.Broker.ChainLast(ctx, token)
 }

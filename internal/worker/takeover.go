@@ -3,19 +3,28 @@ package worker
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/inputs"
 )
 
+// takeover takes a partition over. It runs before the loop and waits for the
+// network itself, as no input of the partition is read yet.
+type takeover struct{ *partition }
+
 // takeOver reads the checkpoint, checks that the logs fit it, and loads the
-// sessions that lack events or whose snapshots were lost. It runs before the loop
-// and waits for the network itself; stop interrupts it. working is the context of
-// the operations.
+// sessions that lack events or whose snapshots were lost. stop interrupts it.
+// working is the context of the operations.
 func (q *partition) takeOver(stop, working context.Context) error {
+	return takeover{q}.run(stop, working)
+}
+
+func (q takeover) run(stop, working context.Context) error {
 	q.w.takeovers.Add(1)
 	defer q.w.tookOver()
 	began := time.Now()
@@ -24,8 +33,7 @@ func (q *partition) takeOver(stop, working context.Context) error {
 		return err
 	}
 	q.history.rewinds = q.checkpoint.stored.Rewinds
-	r := q.lister()
-	l, err := r.snapshots(stop)
+	l, err := q.lister.snapshots(stop)
 	if err != nil {
 		return err
 	}
@@ -36,7 +44,7 @@ func (q *partition) takeOver(stop, working context.Context) error {
 		return err
 	}
 	q.reading.pos = q.checkpoint.stored.Seq
-	if l.open, err = r.open(stop, l.stored); err != nil {
+	if l.open, err = q.lister.open(stop, l.stored); err != nil {
 		return err
 	}
 	q.listed(working, l)
@@ -49,25 +57,10 @@ func (q *partition) takeOver(stop, working context.Context) error {
 	return q.askRules(stop)
 }
 
-// awaitLoads waits until no session is being loaded.
-func (q *partition) awaitLoads(stop, working context.Context) error {
-	for len(q.loads.of) > 0 {
-		select {
-		case f := <-q.done:
-			if err := q.complete(working, f); err != nil {
-				return err
-			}
-		case <-stop.Done():
-			return stop.Err()
-		}
-	}
-	return nil
-}
-
 // loadCheckpoint reads the checkpoint and the rules in it, and begins one where
 // there is none. Where it was lost the log is folded from its first input on:
 // snapshots show which inputs were folded already.
-func (q *partition) loadCheckpoint(ctx context.Context) (err error) {
+func (q takeover) loadCheckpoint(ctx context.Context) (err error) {
 	c := &q.checkpoint
 	c.stored, c.rev, err = q.log.LoadMark(ctx, q.p)
 	if err == nil {
@@ -96,10 +89,10 @@ func (q *partition) loadCheckpoint(ctx context.Context) (err error) {
 
 // beginCheckpoint writes the checkpoint of a partition that has none: at the
 // first input, under the rules of that time, or the first that the log still has.
-func (q *partition) beginCheckpoint(ctx context.Context, first uint64) (err error) {
+func (q takeover) beginCheckpoint(ctx context.Context, first uint64) (err error) {
 	m := broker.Mark{Seq: first}
 	if first > 1 {
-		err = q.log.RulesInputs(ctx, q.p, func(in *broker.Input) error {
+		err = q.log.RulesInputs(ctx, q.p, func(in *inputs.Input) error {
 			if _, err := parseRules(in.Data); err != nil {
 				return nil //nolint:nilerr // refused, as when it is read
 			}
@@ -120,10 +113,45 @@ func (q *partition) beginCheckpoint(ctx context.Context, first uint64) (err erro
 
 var errEnough = errors.New("enough")
 
+// recallRewinds takes the rewinds that snapshots record where the checkpoint
+// lacks them, because it was lost. Without them the inputs stored since would
+// be folded again, under other numbers.
+func (q takeover) recallRewinds(ctx context.Context, recorded broker.Rewinds) (err error) {
+	if !recorded.Newer(q.history.rewinds) {
+		return nil
+	}
+	c := &q.checkpoint
+	c.stored.Rewinds, q.history.rewinds = recorded, recorded
+	if c.rev, err = q.log.SaveMark(ctx, q.p, c.stored, c.rev); err != nil {
+		return fmt.Errorf("worker: recording the rewinds of partition %d again: %w", q.p, err)
+	}
+	return nil
+}
+
+// checkRewound compares the input log with the newest of what was made of it,
+// and records a rewind where the log came back shorter.
+func (q takeover) checkRewound(ctx context.Context, stored []listed) error {
+	check := q.inputCheck()
+	known, err := q.survey().folded(ctx, stored)
+	if err != nil || len(known) == 0 {
+		return err
+	}
+	good, err := check.intact(ctx, known[len(known)-1])
+	q.history.genuine = check.genuine
+	if err != nil || good {
+		return err
+	}
+	r := q.rewindRecord(0)
+	if err := r.write(ctx, known); err != nil {
+		return err
+	}
+	return q.rewound(&r)
+}
+
 // checkOpen loads the sessions of which the event log and the snapshot do not
 // have the same open: the snapshot was lost, or is older than the events. Most
 // of them are folded again. since is before the checkpoint was read.
-func (q *partition) checkOpen(stop, working context.Context, stored []listed, since time.Time) error {
+func (q takeover) checkOpen(stop, working context.Context, stored []listed, since time.Time) error {
 	all, err := q.w.openEvents(stop, since)
 	if err != nil {
 		return err
@@ -147,11 +175,42 @@ func (q *partition) checkOpen(stop, working context.Context, stored []listed, si
 	slices.Sort(differ)
 	for _, token := range differ {
 		q.sessions.known.add(token)
-		if q.held[token] == nil {
+		if !q.held.has(token) {
 			q.load(working, token)
 		}
 	}
 	return q.awaitLoads(stop, working)
+}
+
+// askRules asks, once, for this instance's settings where others are in force at
+// the end of the log, and returns when they are stored there. It never answers
+// another worker's change: two instances with different settings would then
+// answer each other for ever.
+func (q takeover) askRules(ctx context.Context) error {
+	in, ok, err := q.log.LastRules(ctx, q.p)
+	if err != nil {
+		return err
+	}
+	theirs := q.rules.inForce()
+	if ok && in.Seq >= q.reading.pos {
+		switch last, err := parseRules(in.Data); {
+		case errors.Is(err, ErrVersion):
+			return err
+		case err == nil: // one that is refused changes nothing
+			theirs = last
+		}
+	}
+	ours, err := json.Marshal(q.opts.Rules)
+	if err != nil {
+		return fmt.Errorf("worker: rules: %w", err)
+	}
+	if data, err := json.Marshal(theirs); err == nil && bytes.Equal(ours, data) {
+		return nil
+	}
+	if a := q.log.PublishWait(ctx, q.rulesPub(ours, q.opts.Nonce)); a.Err != nil {
+		return fmt.Errorf("worker: asking for the settings of this instance: %w", a.Err)
+	}
+	return nil
 }
 
 // openEvents returns how many calls and runs of each session are open, as read

@@ -4,7 +4,7 @@ import (
 	"container/heap"
 
 	"streamer/internal/events"
-	"streamer/internal/lifecycle"
+	"streamer/internal/session"
 )
 
 // timers are when sessions are due for a clock input, resident or not.
@@ -71,7 +71,7 @@ func (t *timers) clear(token string) {
 func (t *timers) suspend(token string) { delete(t.at, token) }
 
 // again returns when a timer may be asked for again, 0 if it was not asked for.
-func (t *timers) again(token string, due lifecycle.Timer) events.Time {
+func (t *timers) again(token string, due session.Timer) events.Time {
 	was, ok := t.asked[token]
 	if ok && was.timer != due {
 		delete(t.asked, token)
@@ -111,7 +111,7 @@ func (q *timerQueue) Pop() any {
 // outlives the session's stay in memory: a second clock input needs another
 // message id than the first, or the server takes it for a retry.
 type asked struct {
-	timer lifecycle.Timer
+	timer session.Timer
 	tries int
 	again events.Time // when it may be asked for again
 }

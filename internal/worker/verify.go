@@ -9,6 +9,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 )
 
 // Logs is what a Verification reads.
@@ -16,7 +17,7 @@ type Logs interface {
 	Partitions() int
 	Partition(token string) int
 	InputBounds(ctx context.Context) (first, last uint64, err error)
-	AllInputs(ctx context.Context, from uint64, deliver func(batch []broker.Input, next uint64) error) error
+	AllInputs(ctx context.Context, from uint64, deliver func(batch []inputs.Input, next uint64) error) error
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	Messages(ctx context.Context, token string, after uint64, fn func(broker.Message) error) error
 	Blob(ctx context.Context, ref events.Ref) ([]byte, error)

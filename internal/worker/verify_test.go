@@ -11,6 +11,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -22,7 +23,7 @@ type expiring struct {
 	first  uint64
 }
 
-func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]broker.Input, uint64) error) error {
+func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]inputs.Input, uint64) error) error {
 	if e.first++; e.first < 8 {
 		if err := e.inputs.Purge(ctx, jetstream.WithPurgeSequence(e.first)); err != nil {
 			return err

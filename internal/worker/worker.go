@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/lifecycle"
+	"streamer/internal/events"
 	"streamer/internal/session"
 
 	"github.com/rs/zerolog"
@@ -58,7 +58,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Rules == nil {
-		r := lifecycle.DefaultRules()
+		r := session.DefaultRules()
 		o.Rules = &r
 	}
 	if o.SaveEvery <= 0 {
@@ -102,7 +102,7 @@ type Worker struct {
 	begun    atomic.Bool // its partitions are known
 
 	// Partitions that are taken over together share these readings.
-	recent    shared[map[int]broker.Stored]
+	recent    shared[map[int]events.Record]
 	opened    shared[map[string]broker.Opened]
 	takeovers atomic.Int32 // under way
 }

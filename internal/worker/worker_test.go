@@ -142,12 +142,12 @@ func (h *house) ruled() {
 }
 
 // wait reads the events of a session until one is of a type, and gives it.
-func (h *house) wait(token string, match func(broker.Stored) bool) broker.Stored {
+func (h *house) wait(token string, match func(events.Record) bool) events.Record {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
 	defer cancel()
-	var found broker.Stored
-	err := h.broker.Tail(ctx, token, 0, func(s broker.Stored, _ bool) error {
+	var found events.Record
+	err := h.broker.Tail(ctx, token, 0, func(s events.Record, _ bool) error {
 		if s.Seq > 0 && match(s) {
 			found = s
 			return errRead
@@ -160,8 +160,8 @@ func (h *house) wait(token string, match func(broker.Stored) bool) broker.Stored
 	return found
 }
 
-func ofType(t events.Type) func(broker.Stored) bool {
-	return func(s broker.Stored) bool { return s.Type == t }
+func ofType(t events.Type) func(events.Record) bool {
+	return func(s events.Record) bool { return s.Type == t }
 }
 
 // quiet waits until the events of all sessions are those the inputs give.
