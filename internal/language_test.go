@@ -26,7 +26,6 @@ func pendingLanguage() []string {
 		"internal/decode",
 		"internal/lifecycle",
 		"internal/session",
-		"internal/worker",
 	}
 }
 

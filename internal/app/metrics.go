@@ -33,8 +33,8 @@ func (s *Server) metrics(ctx context.Context) []gateway.Metric {
 		gateway.Number("streamer_sessions_in_memory", "Sessions in memory.", w.Sessions),
 		gateway.Number("streamer_sessions_stuck", "Sessions whose next event the server refused for good, tried again every minute, or again and again.", w.Stuck),
 		gateway.Number("streamer_queued_bytes", "Bytes of events that are not stored yet.", w.Queued),
-		gateway.Number("streamer_saves_total", "Saved states of sessions.", w.Saves),
-		gateway.Number("streamer_save_conflicts_total", "Saves that found the state of another process, or of a try whose answer was lost.", w.Resaves),
+		gateway.Number("streamer_saves_total", "Saved states of sessions.", w.Snapshots),
+		gateway.Number("streamer_save_conflicts_total", "Saves that found the state of another process, or of a try whose answer was lost.", w.SnapshotConflicts),
 		gateway.Number("streamer_log_rewinds_total", "Rewinds of the input log that this process recorded, by partition: it came back shorter than what was folded of it.", w.Rewinds),
 		gateway.Number("streamer_states_damaged_total", "Checkpoints and snapshots found missing, unreadable or outdated, and sessions whose events were lost.", w.Damaged),
 		gateway.Number("streamer_sessions_refolded_total", "Sessions whose inputs were folded again because of that.", w.Refolded),
@@ -84,8 +84,8 @@ func (s *Server) lags(ctx context.Context, w worker.Stats) []gateway.Metric {
 	for _, c := range w.Carried {
 		p := strconv.Itoa(c.Partition)
 		behind.Samples = append(behind.Samples, gateway.Sample{Label: "partition", Value: p, Number: c.Behind.Seconds()})
-		if err == nil && c.Mark > 0 {
-			mark.Samples = append(mark.Samples, gateway.Sample{Label: "partition", Value: p, Number: float64(max(last+1, c.Mark) - c.Mark)})
+		if err == nil && c.Checkpoint > 0 {
+			mark.Samples = append(mark.Samples, gateway.Sample{Label: "partition", Value: p, Number: float64(max(last+1, c.Checkpoint) - c.Checkpoint)})
 		}
 	}
 	return []gateway.Metric{mark, behind}

@@ -16,7 +16,7 @@ import (
 
 // BenchmarkPath measures the whole path on the embedded server: inputs that
 // stand in the log (a call of 40 deltas per session, OpenAI's shape, over
-// 1,000 sessions) until all their events are stored and the marks are past
+// 1,000 sessions) until all their events are stored and the checkpoints are past
 // them; and beside it, in the same run, a bare consumer that only counts.
 func BenchmarkPath(b *testing.B) {
 	const sessions = 1000

@@ -15,7 +15,7 @@ import (
 func TestMaxResident(t *testing.T) {
 	const sessions, most = 60, 10
 	h := open(t, broker.Options{})
-	w := h.counting(Options{SaveEvery: 10 * time.Millisecond, KeepAcked: 20 * time.Millisecond, EvictAfter: time.Hour, MaxResident: most})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, KeepAcked: 20 * time.Millisecond, EvictAfter: time.Hour, MaxResident: most})
 	for i := range sessions {
 		h.publish(fmt.Sprint("s", i), "delta", fmt.Sprintf(callDelta, 1, 1))
 	}
@@ -97,7 +97,7 @@ func TestSnapshotWaitsForEvents(t *testing.T) {
 		}
 	}
 	q.reading.caughtUp = true
-	began, every := q.sessions.resident["a"].snapshot.since, q.opts.SaveEvery
+	began, every := q.sessions.resident["a"].snapshot.since, q.opts.SnapshotEvery
 	for _, c := range []struct {
 		after time.Duration
 		want  int

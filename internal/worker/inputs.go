@@ -32,8 +32,8 @@ func (r *inputPosition) lastRead() broker.Witness {
 	return r.last
 }
 
-// batch is some inputs on their way to the owner, who sends to done when they are
-// taken.
+// batch is some inputs on their way to the owner. The owner sends to done when it
+// has taken them.
 type batch struct {
 	inputs   []inputs.Input
 	next     uint64

@@ -135,7 +135,7 @@ func (h *hanging) LoadState(ctx context.Context, p int, token string) (broker.St
 // inputs: the next worker folds them.
 func TestLoadHangs(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
-	stop := h.work(Options{SaveEvery: 10 * time.Millisecond})
+	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("hangs", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.publish("other", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("hangs", ofType(events.ToolCallArgsComplete))
@@ -143,7 +143,7 @@ func TestLoadHangs(t *testing.T) {
 	stop()
 
 	log := &hanging{Broker: h.broker, token: "hangs", reads: make(chan struct{})}
-	w := &Worker{Log: log, Options: Options{SaveEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, Nonce: "two"}, Logger: zerolog.Nop()}
+	w := &Worker{Log: log, Options: Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, Nonce: "two"}, Logger: zerolog.Nop()}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.Run(ctx, []int{0}) }()
@@ -157,7 +157,7 @@ func TestLoadHangs(t *testing.T) {
 		}
 	}
 	h.until(w, "the input that waits counts as not folded", func(s Stats) bool {
-		return len(s.Carried) == 1 && s.Carried[0].Next == waits && s.Carried[0].Mark == waits
+		return len(s.Carried) == 1 && s.Carried[0].Next == waits && s.Carried[0].Checkpoint == waits
 	})
 	cancel()
 	<-done
@@ -184,7 +184,7 @@ func listingOf(t *testing.T, q *partition) listing {
 }
 
 // inputs reads the first n inputs of partition 0.
-func (h *house) inputs(ctx context.Context, n int) (list []inputs.Input) {
+func (h *fixture) inputs(ctx context.Context, n int) (list []inputs.Input) {
 	h.t.Helper()
 	err := h.broker.Inputs(ctx, 0, 1, func(in []inputs.Input, _ uint64, _ bool) error {
 		if list = append(list, in...); len(list) >= n {

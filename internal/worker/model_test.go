@@ -26,12 +26,12 @@ import (
 )
 
 // The model runs the worker's own code, two owners of one partition, over two
-// logs in memory, and decides itself what happens next: which owner folds,
-// which publish arrives, arrives twice, or has its answer lost or late, who
-// saves, moves the mark, forgets, hears the clock, dies, or loses the end of
-// the event log in a power failure, or somebody forges a message in it.
-// Whatever the order, the events in the log must be the fold of the inputs in
-// the end.
+// logs in memory. It decides what happens next: which owner folds; which publish
+// arrives, arrives twice, or has its answer lost or late; which operation reads
+// the logs and when its owner takes the result; which owner writes snapshots,
+// moves the checkpoint, evicts sessions, looks at its timers or dies; when a power
+// failure takes the end of a log, and when a message is forged. Whatever the
+// order, the events in the log must be the fold of the inputs in the end.
 
 // TestModel runs random schedules; STREAMER_MODEL asks for more of them.
 func TestModel(t *testing.T) {
@@ -62,8 +62,8 @@ func TestModel(t *testing.T) {
 	t.Logf("%d schedules, %d steps", n, steps)
 }
 
-// TestModelControl: without the condition the model finds a schedule that goes
-// wrong. Were it not to, the test above would say nothing.
+// TestModelControl checks that the model finds a schedule that goes wrong without
+// the conditions. Otherwise TestModel would show nothing.
 func TestModelControl(t *testing.T) {
 	for i := range uint64(500) {
 		if newModel(i, false).run() != nil {
@@ -79,15 +79,15 @@ type model struct {
 	steps     int
 	now       time.Time
 
-	inputs []inputs.Input
-	ids    map[string]uint64 // message ids of inputs
-	log    []stored          // the event log; a lost place has no token
-	states map[string]kept
-	past   []map[string]kept // for stale listings
-	mark   broker.Mark
-	rev    uint64
-	// markRev is the revision of mark.
-	markRev uint64
+	inputs     []inputs.Input
+	ids        map[string]uint64 // message ids of inputs
+	log        []stored          // the event log; a lost place has no token
+	snapshots  map[string]kept
+	past       []map[string]kept // for stale listings
+	checkpoint broker.Mark
+	rev        uint64
+	// checkpointRev is the revision of checkpoint.
+	checkpointRev uint64
 	// rewound are the times at which the input log lost its end.
 	rewound []time.Time
 	// powered: the event log lost its end.
@@ -105,7 +105,7 @@ type stored struct {
 	call  string
 	body  string
 
-	forged bool // no event: somebody else published it
+	forged bool // no event: another client published it
 	at     time.Time
 }
 
@@ -131,14 +131,14 @@ type modelOwner struct {
 func newModel(seed uint64, condition bool) *model {
 	m := &model{
 		rnd: rand.New(rand.NewPCG(seed, 7)), condition: condition, now: time.UnixMilli(1_000_000),
-		ids: map[string]uint64{}, states: map[string]kept{}, epoch: 1,
+		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1,
 	}
 	rules, err := json.Marshal(modelRules())
 	if err != nil {
 		panic(err)
 	}
 	m.append("", inputs.Rules, rules)
-	m.mark = broker.Mark{Seq: 2, Rules: rules}
+	m.checkpoint = broker.Mark{Seq: 2, Rules: rules}
 	for i := range 4 + m.rnd.IntN(8) {
 		n := m.rnd.IntN(3)
 		switch m.rnd.IntN(6) {
@@ -206,9 +206,10 @@ func (m *model) act(o *modelOwner) error {
 	case 8, 9, 10:
 		return o.hear()
 	case 11:
-		return o.save()
+		return o.writeSnapshots()
 	case 12:
-		return o.moveMark()
+		o.q.advance(context.Background())
+		return nil
 	case 13:
 		o.q.evictor.evict(time.Now().Add(time.Hour))
 		return nil
@@ -336,7 +337,7 @@ func (m *model) append(token string, kind inputs.Kind, data []byte) uint64 {
 }
 
 // birth makes an owner, or kills and replaces it: what it had under way may
-// still arrive, its answers are nobody's.
+// still arrive, and its outcomes are lost.
 func (m *model) birth(i int) error {
 	if old := m.owners[i]; old != nil {
 		for _, p := range old.flying {
@@ -474,18 +475,18 @@ func (m *model) loseSnapshot() error {
 				old = k
 			}
 		}
-		k, ok := m.states[token]
+		k, ok := m.snapshots[token]
 		switch m.rnd.IntN(4) {
 		case 0:
-			delete(m.states, token)
+			delete(m.snapshots, token)
 		case 1:
 			if ok {
 				k.data = k.data[:len(k.data)/2]
-				m.states[token] = k
+				m.snapshots[token] = k
 			}
 		case 2:
 			if old.rev != 0 {
-				m.states[token] = old
+				m.snapshots[token] = old
 			}
 		}
 	}
@@ -556,7 +557,7 @@ func (o *modelOwner) drain() error {
 	return nil
 }
 
-// reasons says why sessions are held.
+// reasons returns why sessions are held.
 func (o *modelOwner) reasons() (s string) {
 	for token, h := range o.q.held.of {
 		s += token + ": " + h.reason + "; "
@@ -593,7 +594,7 @@ func (m *model) consistent() error {
 	}
 	for i := range m.inputs {
 		in := &m.inputs[i]
-		n := m.mark.Rewinds.Effective(in.Seq)
+		n := m.checkpoint.Rewinds.Effective(in.Seq)
 		if in.Kind == inputs.Delta && in.At.After(m.rewound[0]) && !seen[in.Token][n] {
 			return fmt.Errorf("session %s: input %d, numbered %d and stored after the log was rewound, gave no event", in.Token, in.Seq, n)
 		}
@@ -601,7 +602,7 @@ func (m *model) consistent() error {
 	return nil
 }
 
-// apply does what a publish says and gives the answer.
+// apply stores what was published and returns the answer.
 func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 	token := p.Header.Get("token")
 	switch p.Subject {
@@ -616,16 +617,16 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 		m.log = append(m.log, stored{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), string(p.Data), false, m.now})
 		return uint64(len(m.log)), nil
 	case "state":
-		if m.condition && p.Header.Get("rev") != fmt.Sprint(m.states[token].rev) {
+		if m.condition && p.Header.Get("rev") != fmt.Sprint(m.snapshots[token].rev) {
 			return 0, broker.ErrConflict
 		}
-		m.past = append(m.past, maps.Clone(m.states))
+		m.past = append(m.past, maps.Clone(m.snapshots))
 		m.rev++
 		k := kept{rev: m.rev, data: p.Data}
 		if err := json.Unmarshal([]byte(p.Header.Get("header")), &k.header); err != nil {
 			return 0, err
 		}
-		m.states[token] = k
+		m.snapshots[token] = k
 		return m.rev, nil
 	}
 	if seq := m.ids[p.Header.Get("id")]; seq != 0 {
@@ -649,7 +650,7 @@ func (m *model) last(token string) (seq uint64, last events.Record, err error) {
 	return seq, last, nil
 }
 
-// fold gives the owner the next n inputs.
+// fold delivers the next n inputs to the owner.
 func (o *modelOwner) fold(n int) error {
 	if o.q.reading.waits() {
 		return nil // the reader waits until the owner has taken the last batch
@@ -682,7 +683,8 @@ func (o *modelOwner) arrive() {
 	o.acks = append(o.acks, broker.Ack{Pub: p, Seq: seq, Err: err})
 }
 
-// reconnect gives back the appends that were under way; the rest is sent again.
+// reconnect returns the appends that were under way as conflicts; the rest is sent
+// again.
 func (o *modelOwner) reconnect() {
 	o.flying = slices.DeleteFunc(o.flying, func(p *broker.Pub) bool {
 		if p.Epoch == 0 {
@@ -693,7 +695,7 @@ func (o *modelOwner) reconnect() {
 	})
 }
 
-// hear gives the owner one answer, not always the first.
+// hear delivers one outcome to the owner, not always the first.
 func (o *modelOwner) hear() error {
 	if len(o.acks) == 0 {
 		return nil
@@ -704,8 +706,8 @@ func (o *modelOwner) hear() error {
 	return o.q.acked(context.Background(), a)
 }
 
-// save begins to save some of the sessions that changed.
-func (o *modelOwner) save() error {
+// writeSnapshots begins to write snapshots of some of the sessions that changed.
+func (o *modelOwner) writeSnapshots() error {
 	if o.m.rnd.IntN(3) == 0 {
 		o.q.checkFresh(context.Background(), time.Now())
 		return nil
@@ -716,11 +718,6 @@ func (o *modelOwner) save() error {
 			o.q.snapshots.begin(s, o.m.now)
 		}
 	}
-	return nil
-}
-
-func (o *modelOwner) moveMark() error {
-	o.q.advance(context.Background())
 	return nil
 }
 
@@ -913,7 +910,7 @@ func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
 func (o *modelOwner) BlobPubs(events.Blob) []*broker.Pub { return nil }
 
 func (o *modelOwner) LoadState(_ context.Context, _ int, token string) (broker.State, bool, error) {
-	k, ok := o.m.states[token]
+	k, ok := o.m.snapshots[token]
 	o.meanwhile()
 	return broker.State{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
 }
@@ -927,15 +924,15 @@ func (o *modelOwner) SavePub(_ int, token string, rev uint64, h map[string]strin
 }
 
 func (o *modelOwner) LastState(context.Context, int) (rev uint64, err error) {
-	for _, k := range o.m.states {
+	for _, k := range o.m.snapshots {
 		rev = max(rev, k.rev)
 	}
 	return rev, nil
 }
 
-// ListStates may tell what was, not what is.
+// ListStates may return an older listing.
 func (o *modelOwner) ListStates(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) error {
-	states := o.m.states
+	states := o.m.snapshots
 	if n := len(o.m.past); n > 0 && o.m.rnd.IntN(4) == 0 {
 		states = o.m.past[n-1]
 	}
@@ -950,19 +947,19 @@ func (o *modelOwner) ListStates(_ context.Context, _ int, fn func(string, uint64
 }
 
 func (o *modelOwner) LoadMark(context.Context, int) (broker.Mark, uint64, error) {
-	return o.m.mark, o.m.markRev, nil
+	return o.m.checkpoint, o.m.checkpointRev, nil
 }
 
 func (o *modelOwner) SaveMark(_ context.Context, _ int, mark broker.Mark, rev uint64) (uint64, error) {
 	switch {
-	case rev != o.m.markRev:
+	case rev != o.m.checkpointRev:
 		return 0, broker.ErrConflict
-	case mark.Seq < o.m.mark.Seq && mark.Rewinds.Equal(o.m.mark.Rewinds):
+	case mark.Seq < o.m.checkpoint.Seq && mark.Rewinds.Equal(o.m.checkpoint.Rewinds):
 		return 0, broker.ErrBackwards
 	}
-	o.m.mark = mark
-	o.m.markRev++
-	return o.m.markRev, nil
+	o.m.checkpoint = mark
+	o.m.checkpointRev++
+	return o.m.checkpointRev, nil
 }
 
 func header(pairs ...string) nats.Header {

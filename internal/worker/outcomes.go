@@ -117,7 +117,7 @@ func (q *partition) snapshotAcked(ctx context.Context, w *snapshotWrite, a broke
 	case a.Err == nil:
 		q.snapshots.acked(w, a.Seq)
 	case errors.Is(a.Err, broker.ErrConflict):
-		q.status.resaves.Add(1)
+		q.status.snapshotConflicts.Add(1)
 		q.snapshots.readStored(ctx, w)
 	default:
 		return fmt.Errorf("worker: session %q: writing its snapshot: %w", s.token, a.Err)

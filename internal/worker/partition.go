@@ -77,7 +77,7 @@ func newPartition(w *Worker, p int) *partition {
 		done:       make(chan finished, loadsAtOnce+headsAtOnce+choresAtOnce),
 	}
 	out := &q.appender.publisher
-	q.snapshots = snapshotWriter{reports: r, out: out, messages: w.Log, stored: w.Log, partition: p, every: opts.SaveEvery, rules: &q.rules, history: &q.history, keepAcked: opts.KeepAcked}
+	q.snapshots = snapshotWriter{reports: r, out: out, messages: w.Log, stored: w.Log, partition: p, every: opts.SnapshotEvery, rules: &q.rules, history: &q.history, keepAcked: opts.KeepAcked}
 	q.clock = clock{timers: newTimers(), reports: r, out: out, messages: w.Log, grace: opts.Grace, rules: &q.rules, reading: &q.reading}
 	q.sessions = newSessions(&q.appender, &q.snapshots, &q.clock)
 	q.evictor = evictor{sessions: &q.sessions, worker: w, status: r.status, after: opts.EvictAfter, keepAcked: opts.KeepAcked, most: opts.MaxResident}
@@ -116,18 +116,18 @@ func (q *partition) run(ctx context.Context) error {
 }
 
 const (
-	ticksEvery = 8 // looks for snapshots that are due, in SaveEvery
+	ticksEvery = 8 // looks for snapshots that are due, in SnapshotEvery
 	listEvery  = time.Minute
 )
 
 // loop carries the partition until stop ends or an error. working is the context
 // of the operations.
 func (q *partition) loop(stop, working context.Context, read <-chan error) error {
-	tick := time.NewTicker(max(1, q.opts.SaveEvery/ticksEvery))
+	tick := time.NewTicker(max(1, q.opts.SnapshotEvery/ticksEvery))
 	defer tick.Stop()
 	list := time.NewTicker(listEvery)
 	defer list.Stop()
-	look := time.NewTicker(q.opts.LookAgain)
+	look := time.NewTicker(q.opts.RecoveredEvery)
 	defer look.Stop()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -182,11 +182,11 @@ func (q *partition) complete(ctx context.Context, f finished) error {
 	return f.result.apply(ctx, q)
 }
 
-// tick writes snapshots that are due and, once in SaveEvery, does the rest. The
+// tick writes snapshots that are due and, once in SnapshotEvery, does the rest. The
 // snapshots of sessions and partitions are spread over time: events would wait
 // behind a burst of them.
 func (q *partition) tick(ctx context.Context, now time.Time) {
-	q.checkFresh(ctx, now.Add(-q.opts.SaveEvery))
+	q.checkFresh(ctx, now.Add(-q.opts.SnapshotEvery))
 	q.writeDue(now)
 	if q.ticks++; (q.ticks+q.p)%ticksEvery == 0 {
 		q.advance(ctx)
@@ -198,9 +198,9 @@ func (q *partition) tick(ctx context.Context, now time.Time) {
 	}
 }
 
-// writeDue writes snapshots of the sessions that changed SaveEvery ago.
+// writeDue writes snapshots of the sessions that changed SnapshotEvery ago.
 func (q *partition) writeDue(now time.Time) {
-	age := q.opts.SaveEvery
+	age := q.opts.SnapshotEvery
 	if !q.reading.caughtUp && now.Sub(q.reading.at.Std()) > snapshotLate {
 		age *= snapshotBehind
 	}

@@ -21,7 +21,7 @@ import (
 // and the partition goes on.
 func TestMend(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1, Listen: "127.0.0.1:0"})
-	stop := h.work(Options{SaveEvery: 10 * time.Millisecond})
+	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.publish("a", "delta", `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_2","function":{"name":"f","arguments":"{\"x"}}]}}]}`)
 	h.wait("a", func(s events.Record) bool {
@@ -34,7 +34,7 @@ func TestMend(t *testing.T) {
 	}
 	purge(t, h, last)
 
-	w := &Worker{Log: h.broker, Options: Options{Nonce: "n", LookAgain: 20 * time.Millisecond}, Logger: zerolog.Nop()}
+	w := &Worker{Log: h.broker, Options: Options{Nonce: "n", RecoveredEvery: 20 * time.Millisecond}, Logger: zerolog.Nop()}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
@@ -100,7 +100,7 @@ func TestMend(t *testing.T) {
 }
 
 // purge takes the inputs before seq out of the log, as their age would.
-func purge(t *testing.T, h *house, seq uint64) {
+func purge(t *testing.T, h *fixture, seq uint64) {
 	t.Helper()
 	if err := h.stream("LLM").Purge(t.Context(), jetstream.WithPurgeSequence(seq)); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// unreadable is a log whose marks cannot be read, or whose reads wait.
+// unreadable is a log whose checkpoints cannot be read, or whose reads wait.
 type unreadable struct {
 	Log
 	heals atomic.Bool
@@ -72,7 +72,7 @@ func TestFailingPartition(t *testing.T) {
 	})
 }
 
-// Failures are in a row where neither the mark moved nor a run lasted.
+// Failures are in a row where neither the checkpoint moved nor a run lasted.
 func TestFailuresInARow(t *testing.T) {
 	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	w := new(Worker)
@@ -94,7 +94,7 @@ func TestFailuresInARow(t *testing.T) {
 	}
 	st.checkpoint.Store(7)
 	if err := w.failures(now); err != nil {
-		t.Errorf("the mark moved: got %v, want no problem", err)
+		t.Errorf("the checkpoint moved: got %v, want no problem", err)
 	}
 	run(time.Second, 1)
 	run(restartCalm, 1)
@@ -124,7 +124,7 @@ func TestFailureNamesTheInput(t *testing.T) {
 	}
 }
 
-// unloadable is a log whose saved states cannot be read.
+// unloadable is a log whose snapshots cannot be read.
 type unloadable struct{ *broker.Broker }
 
 func (unloadable) LoadState(context.Context, int, string) (broker.State, bool, error) {

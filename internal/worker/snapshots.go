@@ -34,12 +34,12 @@ type snapshotWrite struct {
 }
 
 // A partition that is snapshotLate behind, as after an outage, writes a
-// session's snapshot only each snapshotBehind times SaveEvery: a snapshot is soon
+// session's snapshot only each snapshotBehind times SnapshotEvery: a snapshot is soon
 // outdated then, and the fold needs the time.
 const (
 	snapshotLate   = 5 * time.Second
 	snapshotBehind = 4
-	// snapshotUnsent is how many times SaveEvery a snapshot is put off for events
+	// snapshotUnsent is how many times SnapshotEvery a snapshot is put off for events
 	// that are not stored yet.
 	snapshotUnsent = 7
 )
@@ -60,7 +60,7 @@ type snapshotWriter struct {
 	stored    Snapshots
 	reads     *operations
 	partition int
-	every     time.Duration // SaveEvery
+	every     time.Duration // SnapshotEvery
 	rules     *rulesLog
 	history   *history
 	keepAcked time.Duration
@@ -134,6 +134,6 @@ func (w *snapshotWriter) blobStored(write *snapshotWrite, err error) error {
 // acked notes that a snapshot is stored.
 func (w *snapshotWriter) acked(write *snapshotWrite, rev uint64) {
 	w.end(write)
-	w.status.saves.Add(1)
+	w.status.snapshots.Add(1)
 	write.session.snapshot.covered(rev, write.unsent)
 }

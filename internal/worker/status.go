@@ -11,58 +11,59 @@ import (
 	"streamer/internal/events"
 )
 
-// Stats is what a worker has done since its start, and what it holds now.
-// What is counted of events and calls is what this worker stored itself: over
-// all workers of the same logs it adds up, but for the few whose
-// acknowledgement was lost, which are among Adopted.
+// Stats is what a worker has done since its start, and what it holds now. Events
+// and calls count in the worker that stored them. The sum over all workers of the
+// same logs is right except for the few events whose acknowledgement was lost;
+// these count as Adopted.
 type Stats struct {
-	Folded   uint64 // inputs, those folded again after a restart too
-	Skipped  uint64 // inputs on subjects that are not theirs
-	Rejected uint64 // inputs that became a rejected event
-	Asked    uint64 // clock inputs
-	Appended uint64 // events stored
-	Adopted  uint64 // events found stored when ours was refused
-	Refused  uint64 // appends the server refused for good
-	Forged   uint64 // messages found at a chain's end that no worker wrote
-	Diverged uint64 // events found stored that are not what their inputs give
-	Started  uint64 // calls
-	Closed   [len(Ends)]uint64
-	Saves    uint64 // of sessions, acknowledged
-	Resaves  uint64 // saves that found another worker's
-	Restarts uint64 // of partitions, after an error
-	Damaged  uint64 // checkpoints and snapshots found missing, unreadable or outdated
-	Refolded uint64 // sessions whose inputs were folded again because of that
-	Rewinds  uint64 // of the input log, recorded by this worker
+	Folded    uint64 // inputs; those folded again after a restart count again
+	Skipped   uint64 // inputs on subjects that are not theirs
+	Rejected  uint64 // inputs that became a rejected event
+	Asked     uint64 // clock inputs
+	Appended  uint64 // events stored
+	Adopted   uint64 // events found stored when the worker's own was refused
+	Refused   uint64 // appends that the server refused for good
+	Forged    uint64 // messages at the end of an event log that no worker wrote
+	Diverged  uint64 // events found stored that differ from those that their inputs give
+	Started   uint64 // calls
+	Closed    [len(Ends)]uint64
+	Snapshots uint64 // acknowledged
+	// SnapshotConflicts are snapshots that were refused because another was stored.
+	SnapshotConflicts uint64
+	Restarts          uint64 // of partitions, after an error
+	Damaged           uint64 // checkpoints and snapshots found missing, unreadable or outdated
+	Refolded          uint64 // sessions whose inputs were folded again because of that
+	Rewinds           uint64 // of the input log, recorded by this worker
 
-	Sessions int // in memory
-	Stuck    int // of these, such whose next event was refused
+	Sessions int // resident
+	Stuck    int // of these, those whose next event was refused
 	Open     int // calls
 	Queued   int // bytes of events that are not stored yet
 
 	Carried []Carried // by partition
 }
 
-// Ends are the states a call is closed in, in the order of Stats.Closed.
+// Ends are the statuses of closed calls, in the order of Stats.Closed.
 var Ends = [...]events.Status{events.Completed, events.Error, events.Denied, events.Cancelled, events.TimedOut}
 
-// Carried is how far a partition is that the worker carries.
+// Carried is the progress of a partition that the worker carries.
 type Carried struct {
-	Partition int
-	Mark      uint64        // every input below it is folded and saved
-	Next      uint64        // every input below it is folded
-	Behind    time.Duration // age of what is folded now; 0 where the log is read to its end
-	Stopped   bool          // it cannot go on
+	Partition  int
+	Checkpoint uint64        // every input below it is in a snapshot
+	Next       uint64        // every input below it is folded
+	Behind     time.Duration // age of the input that is folded next; 0 where the log is folded to its end
+	Stopped    bool          // it cannot go on
 }
 
 // status is the state of a partition as other goroutines see it. One goroutine
 // writes it, without waiting for readers. It outlives the partition's restarts.
 type status struct {
-	folded, skipped, rejected, asked    atomic.Uint64
-	appended, adopted, refused, started atomic.Uint64
-	forged, diverged                    atomic.Uint64
-	saves, resaves, restarts            atomic.Uint64
-	damaged, refolded, rewinds          atomic.Uint64
-	closed                              [len(Ends)]atomic.Uint64
+	folded, skipped, rejected, asked       atomic.Uint64
+	appended, adopted, refused, started    atomic.Uint64
+	forged, diverged                       atomic.Uint64
+	snapshots, snapshotConflicts, restarts atomic.Uint64
+	damaged, refolded, rewinds             atomic.Uint64
+	closed                                 [len(Ends)]atomic.Uint64
 
 	carried                       atomic.Bool
 	settled                       atomic.Bool // taken over, and the settings of its instance are in force
@@ -140,26 +141,26 @@ func (s *statuses) all() iter.Seq2[int, *status] {
 
 // begin notes that the partition is taken over: until its log is read, it is
 // behind.
-func (m *status) begin(now time.Time) {
-	m.carried.Store(true)
-	m.since.CompareAndSwap(0, now.UnixMilli())
+func (s *status) begin(now time.Time) {
+	s.carried.Store(true)
+	s.since.CompareAndSwap(0, now.UnixMilli())
 }
 
-// retire notes that somebody else carries the partition.
-func (m *status) retire() {
-	m.carried.Store(false)
-	m.settled.Store(false)
-	for _, g := range []*atomic.Int64{&m.sessions, &m.stuck, &m.open, &m.queued, &m.since, &m.beat} {
+// retire notes that the worker no longer carries the partition.
+func (s *status) retire() {
+	s.carried.Store(false)
+	s.settled.Store(false)
+	for _, g := range []*atomic.Int64{&s.sessions, &s.stuck, &s.open, &s.queued, &s.since, &s.beat} {
 		g.Store(0)
 	}
 }
 
-// behind is how old what the partition folds now is: the time since the stamp
-// of its last input where more is waiting, else since its owner came round.
-func (m *status) behind(now time.Time) time.Duration {
-	at := m.since.Load()
+// behind returns the time since the timestamp of the oldest input that is not
+// folded. Where all are, it returns the time since the owner updated the status.
+func (s *status) behind(now time.Time) time.Duration {
+	at := s.since.Load()
 	if at == 0 {
-		at = m.beat.Load()
+		at = s.beat.Load()
 	}
 	if at == 0 {
 		return 0
@@ -168,16 +169,16 @@ func (m *status) behind(now time.Time) time.Duration {
 }
 
 // stored counts an event that this worker stored.
-func (m *status) stored(o *outgoing) {
-	m.appended.Add(1)
+func (s *status) stored(o *outgoing) {
+	s.appended.Add(1)
 	switch o.Type {
 	case events.ToolCallStart:
-		m.started.Add(1)
+		s.started.Add(1)
 	case events.Rejected:
-		m.rejected.Add(1)
+		s.rejected.Add(1)
 	case events.ToolCallResult:
 		if i := slices.Index(Ends[:], o.Status); i >= 0 {
-			m.closed[i].Add(1)
+			s.closed[i].Add(1)
 		}
 	}
 }
@@ -191,7 +192,7 @@ func (w *Worker) Stats() Stats {
 		s.add(st)
 		if st.carried.Load() {
 			s.Carried = append(s.Carried, Carried{
-				Partition: p, Mark: st.checkpoint.Load(), Next: st.next.Load(),
+				Partition: p, Checkpoint: st.checkpoint.Load(), Next: st.next.Load(),
 				Behind: st.behind(now), Stopped: st.stopped.Load() != nil,
 			})
 		}
@@ -199,43 +200,43 @@ func (w *Worker) Stats() Stats {
 	return s
 }
 
-func (s *Stats) add(m *status) {
-	s.Folded += m.folded.Load()
-	s.Skipped += m.skipped.Load()
-	s.Rejected += m.rejected.Load()
-	s.Asked += m.asked.Load()
-	s.Appended += m.appended.Load()
-	s.Adopted += m.adopted.Load()
-	s.Refused += m.refused.Load()
-	s.Forged += m.forged.Load()
-	s.Diverged += m.diverged.Load()
-	s.Started += m.started.Load()
-	s.Saves += m.saves.Load()
-	s.Resaves += m.resaves.Load()
-	s.Restarts += m.restarts.Load()
-	s.Damaged += m.damaged.Load()
-	s.Refolded += m.refolded.Load()
-	s.Rewinds += m.rewinds.Load()
-	for i := range m.closed {
-		s.Closed[i] += m.closed[i].Load()
+func (s *Stats) add(p *status) {
+	s.Folded += p.folded.Load()
+	s.Skipped += p.skipped.Load()
+	s.Rejected += p.rejected.Load()
+	s.Asked += p.asked.Load()
+	s.Appended += p.appended.Load()
+	s.Adopted += p.adopted.Load()
+	s.Refused += p.refused.Load()
+	s.Forged += p.forged.Load()
+	s.Diverged += p.diverged.Load()
+	s.Started += p.started.Load()
+	s.Snapshots += p.snapshots.Load()
+	s.SnapshotConflicts += p.snapshotConflicts.Load()
+	s.Restarts += p.restarts.Load()
+	s.Damaged += p.damaged.Load()
+	s.Refolded += p.refolded.Load()
+	s.Rewinds += p.rewinds.Load()
+	for i := range p.closed {
+		s.Closed[i] += p.closed[i].Load()
 	}
-	s.Sessions += int(m.sessions.Load())
-	s.Stuck += int(m.stuck.Load())
-	s.Open += int(m.open.Load())
-	s.Queued += int(m.queued.Load())
+	s.Sessions += int(p.sessions.Load())
+	s.Stuck += int(p.stuck.Load())
+	s.Open += int(p.open.Load())
+	s.Queued += int(p.queued.Load())
 }
 
-// Warnings says what somebody should look at although all goes on.
+// Warnings returns what an operator should look at although all partitions run.
 func (w *Worker) Warnings() (list []string) {
 	s := w.Stats()
 	if s.Forged > 0 {
-		list = append(list, fmt.Sprintf("%d times a forged message was stepped over in the event log: somebody else may publish on _toolcalls.>; `streamer verify` shows them", s.Forged))
+		list = append(list, fmt.Sprintf("%d times a forged message was skipped in the event log: another client may publish on _toolcalls.>; `streamer verify` shows them", s.Forged))
 	}
 	if s.Diverged > 0 {
-		list = append(list, fmt.Sprintf("%d stored events are not what their inputs give; `streamer verify` shows the first of each session", s.Diverged))
+		list = append(list, fmt.Sprintf("%d stored events differ from what their inputs give; `streamer verify` shows the first of each session", s.Diverged))
 	}
 	if s.Stuck > 0 {
-		list = append(list, fmt.Sprintf("%d sessions stand still: NATS refuses their next event; the log says why", s.Stuck))
+		list = append(list, fmt.Sprintf("%d sessions are stopped: NATS refuses their next event; the log has the reasons", s.Stuck))
 	}
 	return list
 }
@@ -245,7 +246,7 @@ const farBehind = time.Minute
 
 // late returns which partition is furthest behind, or nil if none is far behind.
 func (w *Worker) late(now time.Time) error {
-	limit := max(farBehind, 3*w.Options.SaveEvery) // an owner updates its status with each snapshot
+	limit := max(farBehind, 3*w.Options.SnapshotEvery) // an owner updates its status with each snapshot
 	worst, most := -1, limit
 	for p, st := range w.statuses.all() {
 		if d := st.behind(now); st.carried.Load() && d > most {

@@ -141,7 +141,7 @@ type comparison struct {
 	begin   uint64 // of the event log: what stood before it has expired
 	read    uint64 // up to it the event log is read
 	events  int
-	spelled map[string]*spelling // of the sessions whose events are kept in words
+	spelled map[string]*spelling // of the sessions whose events are kept as text
 }
 
 // part is what a comparison has of one partition.

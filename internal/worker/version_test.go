@@ -44,7 +44,7 @@ func TestOlderFold(t *testing.T) {
 }
 
 // firstRules waits until a partition has a rules input.
-func (h *house) firstRules(partition int) {
+func (h *fixture) firstRules(partition int) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
 	defer cancel()

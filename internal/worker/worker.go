@@ -1,12 +1,17 @@
-// Package worker carries inputs through the fold: it reads the input log,
-// folds each session's inputs in order, appends the events that follow to the
-// session's chain, saves states, and tells sessions the time by appending
-// clock inputs.
+// Package worker carries inputs through the fold. It reads the input log, folds the
+// inputs of each session in order, appends the events that follow to the session's
+// event log, writes snapshots and checkpoints, and appends clock inputs.
 //
-// It promises that the event log of a session is the fold of its inputs, each
-// event once and in order, whatever dies whenever, and however many workers
-// carry the same partition: safety comes from the conditions in the log, never
-// from who runs. One goroutine owns a partition and everything in it.
+// Order: the events of a session are appended in the order of the fold, one at a
+// time. Duplicates: each event is stored once, also where several workers carry
+// the same partition. Crashes: whatever process dies at whatever moment, the event
+// log of a session becomes the fold of its inputs. The conditions of the appends
+// ensure this, not the membership of the workers.
+//
+// One goroutine owns the state of a partition and never waits for the network. It
+// starts every read and write as an operation, and applies its completion after it
+// has checked that what was read still holds. A session that is being loaded
+// queues its inputs and holds back no other session.
 package worker
 
 import (
@@ -29,29 +34,29 @@ type Options struct {
 	// Rules this instance wants in force; if nil, those before the first rules
 	// input.
 	Rules *session.Rules
-	// SaveEvery is how long after a change a session's state is saved, at the
-	// earliest; an eighth of it later at the latest. If zero, 1 s.
-	SaveEvery time.Duration
-	// EvictAfter is how long a session that is saved stays in memory without
+	// SnapshotEvery is the time from a change of a session to its next snapshot, up
+	// to an eighth more. If zero, 1 s.
+	SnapshotEvery time.Duration
+	// EvictAfter is how long a session with a snapshot stays in memory without
 	// input. If zero, 1 min.
 	EvictAfter time.Duration
-	// MaxResident is the number of sessions beyond which those that are saved and
-	// had no input for KeepAcked leave memory at once. If zero, 20,000.
+	// MaxResident is the number of sessions beyond which those that have a snapshot
+	// and had no input for KeepAcked leave memory at once. If zero, 20,000.
 	MaxResident int
-	// KeepAcked is how long an acknowledged event is still saved with its
-	// session's state: at least what a power loss can take from the server. If
-	// zero, 2 s.
+	// KeepAcked is how long an acknowledged event stays in its session's snapshots:
+	// at least what a power loss can take from the server. If zero, 2 s.
 	KeepAcked time.Duration
 	// MaxQueued bounds the bytes of events of a partition that are not stored
 	// yet; no input is read while there are more. If zero, 2 MiB.
 	MaxQueued int
-	// Grace bounds how long after an outage of the log deadlines that passed
-	// meanwhile are left to results that could not be published; as long as the
-	// outage lasted if that is less. If zero, 10 s; if negative, not at all.
+	// Grace bounds how long after an outage of the input log no clock input is
+	// appended for deadlines that passed meanwhile, so that results which could not
+	// be published arrive first. An outage that was shorter bounds it as well. If
+	// zero, 10 s; if negative, there is none.
 	Grace time.Duration
-	// LookAgain is how often a partition that stopped, or has sessions that are
-	// held, looks whether an operator has recovered it. If zero, 10 s.
-	LookAgain time.Duration
+	// RecoveredEvery is how often a partition that stopped, or has sessions that are
+	// held, checks whether an operator has recovered it. If zero, 10 s.
+	RecoveredEvery time.Duration
 	// Nonce makes message ids of this instance unique. Required.
 	Nonce string
 }
@@ -61,8 +66,8 @@ func (o Options) withDefaults() Options {
 		r := session.DefaultRules()
 		o.Rules = &r
 	}
-	if o.SaveEvery <= 0 {
-		o.SaveEvery = time.Second
+	if o.SnapshotEvery <= 0 {
+		o.SnapshotEvery = time.Second
 	}
 	if o.EvictAfter <= 0 {
 		o.EvictAfter = time.Minute
@@ -79,17 +84,17 @@ func (o Options) withDefaults() Options {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
-	if o.LookAgain <= 0 {
-		o.LookAgain = 10 * time.Second
+	if o.RecoveredEvery <= 0 {
+		o.RecoveredEvery = 10 * time.Second
 	}
 	return o
 }
 
-// ErrLost says that inputs expired before they were folded. Nothing closes the
-// calls in them silently; an operator has to.
+// ErrLost is returned where inputs expired before they were folded. The calls in
+// them are closed only by an operator.
 var ErrLost = errors.New("worker: inputs were lost before they were folded")
 
-// ErrVersion says that a newer fold is in force than this program knows.
+// ErrVersion is returned where a newer fold is in force than this program knows.
 var ErrVersion = errors.New("worker: a newer fold version is in force than this program knows")
 
 // Worker carries partitions. Log and Options.Nonce are required.
@@ -153,7 +158,7 @@ func (w *Worker) keep(ctx context.Context, p int) {
 		if ctx.Err() != nil {
 			return
 		}
-		pause := w.Options.withDefaults().LookAgain
+		pause := w.Options.withDefaults().RecoveredEvery
 		if stops(err) {
 			if st.stop(err) {
 				w.Logger.Error().Err(err).Int("partition", p).Msg("partition stopped")

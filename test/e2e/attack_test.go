@@ -37,7 +37,7 @@ const (
 func openAttacked(t *testing.T, shared bool) *attacked {
 	t.Helper()
 	c := config(t.TempDir())
-	c.Broker.Partitions, c.Broker.Shared, c.Worker.SaveEvery = 2, shared, 20*time.Millisecond
+	c.Broker.Partitions, c.Broker.Shared, c.Worker.SnapshotEvery = 2, shared, 20*time.Millisecond
 	s, _ := serve(t, c)
 	a := &attacked{Server: s, t: t, client: jetStreamAt(t, s.Broker.URL()), own: jetStreamAt(t, s.Broker.OwnURL())}
 	a.publish("delta", attackedCalls)

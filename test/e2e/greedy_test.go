@@ -53,7 +53,7 @@ func runGreedy(ctx context.Context, text string) error {
 		return err
 	}
 	w := &worker.Worker{Log: b, Logger: zerolog.New(os.Stderr).Level(zerolog.WarnLevel), Options: worker.Options{
-		Rules: rules, SaveEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, Nonce: nuid.Next(),
+		Rules: rules, SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, Nonce: nuid.Next(),
 	}}
 	all := make([]int, crashPartitions)
 	for i := range all {

@@ -12,9 +12,9 @@ import (
 	"streamer/internal/inputs"
 )
 
-// TestSavingIsBounded: when many sessions change at once, no more states are
-// on their way than there is room for, and in the end all are saved.
-func TestSavingIsBounded(t *testing.T) {
+// TestSnapshotsAreBounded checks that, when many sessions change at once, the bytes
+// of snapshots under way are bounded, and that in the end all are written.
+func TestSnapshotsAreBounded(t *testing.T) {
 	const sessions = 60
 	m := newModel(1, true)
 	m.todo = nil
@@ -40,7 +40,7 @@ func TestSavingIsBounded(t *testing.T) {
 	for left := true; left; rounds++ {
 		left = o.q.sessions.writeAll(time.Now())
 		if got := o.q.snapshots.bytes; got > maxWriting+1<<20 || left && got < maxWriting {
-			t.Fatalf("round %d: %d bytes are on their way, left %v, want about %d at the most", rounds, got, left, maxWriting)
+			t.Fatalf("round %d: %d bytes are under way, left %v, want at most about %d", rounds, got, left, maxWriting)
 		}
 		for o.q.snapshots.writing > 0 {
 			for len(o.flying) > 0 {
@@ -52,12 +52,12 @@ func TestSavingIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if rounds < 3 || len(m.states) != sessions || o.q.snapshots.bytes != 0 {
-		t.Errorf("%d rounds saved %d states, %d bytes are still counted, want all %d in several rounds, and 0", rounds, len(m.states), o.q.snapshots.bytes, sessions)
+	if rounds < 3 || len(m.snapshots) != sessions || o.q.snapshots.bytes != 0 {
+		t.Errorf("%d rounds wrote %d snapshots, %d bytes are still counted, want all %d in several rounds, and 0", rounds, len(m.snapshots), o.q.snapshots.bytes, sessions)
 	}
 }
 
-// arriveOnce lets one publish be stored and its answer be heard.
+// arriveOnce lets one publish be stored and its outcome be delivered.
 func (o *modelOwner) arriveOnce(t *testing.T) {
 	t.Helper()
 	for len(o.acks) == 0 {
@@ -68,10 +68,10 @@ func (o *modelOwner) arriveOnce(t *testing.T) {
 	}
 }
 
-// TestSavedBeforeItsEvents checks that a session whose snapshot was written
+// TestSnapshotBeforeEvents checks that a session whose snapshot was written
 // while its events were on their way gets another one when they are stored, so
 // that no listing loads it. Where the worker died before, one listing does.
-func TestSavedBeforeItsEvents(t *testing.T) {
+func TestSnapshotBeforeEvents(t *testing.T) {
 	for _, died := range []bool{false, true} {
 		t.Run(fmt.Sprint("died=", died), func(t *testing.T) {
 			m := newModel(1, true)
