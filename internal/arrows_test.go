@@ -18,16 +18,12 @@ import (
 // transition holds the imports that packages lose in a restructuring that is
 // under way.
 func transition() map[string][]string {
-	return map[string][]string{
-		"internal/gateway": {"internal/session"},
-	}
+	return nil
 }
 
 // pending lists packages of the table that do not exist yet.
 func pending() []string {
-	return []string{
-		"internal/broker/brokertest", "internal/broker/eventlog", "internal/broker/inputlog",
-	}
+	return []string{}
 }
 
 // impure returns the packages of the standard library that the core does not

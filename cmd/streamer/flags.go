@@ -20,13 +20,8 @@ func flags(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.Usage = func() {
 		c := find(name)
-		fmt.Fprintf(fs.Output(), "Usage: streamer %s %s\n\n%s%s.\n", c.name, c.args, strings.ToUpper(c.what[:1]), c.what[1:])
-		var any bool
-		fs.VisitAll(func(*flag.Flag) { any = true })
-		if any {
-			fmt.Fprint(fs.Output(), "\nFlags:\n\n")
-			fs.PrintDefaults()
-		}
+		fmt.Fprintf(fs.Output(), "Usage: streamer %s %s\n\n%s%s.\n\nFlags:\n\n", c.name, c.args, strings.ToUpper(c.what[:1]), c.what[1:])
+		fs.PrintDefaults()
 	}
 	return fs
 }

@@ -1,18 +1,18 @@
-// Package nats holds the configuration of NATS servers that streamer uses. The
-// embedded server is started with the exports and imports in it, so that what
-// they allow is tested wherever streamer is.
+// Package nats embeds parts of the configuration of NATS servers for streamer. The
+// embedded server uses the same exports and imports as the configuration files, so
+// every test with the embedded server tests these files too.
 package nats
 
 import _ "embed" // for the files
 
-// Exports is exports.conf, the part of the account STREAMER that says what other
-// accounts may import.
+// Exports is the content of exports.conf: the subjects of the account STREAMER that
+// other accounts may import.
 //
 //go:embed exports.conf
 var Exports string
 
-// Imports is imports.conf, the part of the account APP that says what clients
-// reach.
+// Imports is the content of imports.conf: the subjects that clients in the account
+// APP can reach.
 //
 //go:embed imports.conf
 var Imports string

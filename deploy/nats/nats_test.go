@@ -1,5 +1,5 @@
-// Package nats_test tries the configuration in this folder on real servers, role
-// by role.
+// Package nats_test tests the configuration files of this directory on real
+// servers, with each role.
 package nats_test
 
 import (
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/events"
 
@@ -20,17 +21,18 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// within is the time limit of each step.
 const within = 30 * time.Second
 
-// passwords sets the environment that the files name.
+// passwords sets the environment variables that the files use.
 func passwords(t *testing.T) {
 	for _, name := range []string{"STREAMER", "AGENT", "FRONTEND", "SUBSCRIBER", "ROUTE"} {
 		t.Setenv(name+"_PASSWORD", "password-of-"+strings.ToLower(name))
 	}
 }
 
-// load reads a configuration file. Only addresses and the directory of the store
-// are the test's.
+// load reads a configuration file. It replaces only addresses, the storage
+// directory and the sync interval.
 func load(t *testing.T, file string) *server.Options {
 	t.Helper()
 	o := &server.Options{}
@@ -38,10 +40,11 @@ func load(t *testing.T, file string) *server.Options {
 		t.Fatalf("%s: %v", file, err)
 	}
 	o.Host, o.Port, o.StoreDir, o.NoSigs, o.NoLog = "127.0.0.1", server.RANDOM_PORT, t.TempDir(), true, true
-	o.SyncAlways = false // which the test need not wait for
+	o.SyncAlways = false // makes the test faster
 	return o
 }
 
+// run starts a server that is shut down at the end of the test.
 func run(t *testing.T, o *server.Options) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(o)
@@ -58,7 +61,7 @@ func address(s *server.Server, user string) string {
 	return fmt.Sprintf("nats://%s:password-of-%s@%s", user, user, s.Addr())
 }
 
-// role is a client with the rights of a user.
+// role is a client with the permissions of a user.
 type role struct {
 	name   string
 	nc     *nats.Conn
@@ -66,6 +69,7 @@ type role struct {
 	denied chan error
 }
 
+// newRole connects a client as the user name.
 func newRole(t *testing.T, s *server.Server, name string) *role {
 	t.Helper()
 	r := &role{name: name, denied: make(chan error, 1)}
@@ -87,7 +91,8 @@ func newRole(t *testing.T, s *server.Server, name string) *role {
 	return r
 }
 
-// request publishes, and returns why there is no answer other than an error.
+// request publishes a request. It returns an error if the request is refused or
+// has no answer.
 func (r *role) request(subject, body string) error {
 	in := make(chan *nats.Msg, 1)
 	sub, err := r.nc.ChanSubscribe(r.nc.NewInbox(), in)
@@ -111,7 +116,7 @@ func (r *role) request(subject, body string) error {
 	}
 }
 
-// listen subscribes, and returns why the server does not allow it.
+// listen subscribes to a subject. It returns an error if the server refuses it.
 func (r *role) listen(subject string) error {
 	sub, err := r.nc.SubscribeSync(subject)
 	if err != nil {
@@ -128,12 +133,12 @@ func (r *role) listen(subject string) error {
 	return nil
 }
 
-// read reads the first event with a durable consumer, acknowledges it, and
-// reads it again with an ordered one.
+// read reads the first event with a durable consumer, acknowledges it, and reads
+// it again with an ordered consumer.
 func (r *role) read() error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	watched := make(chan struct{})
-	go func() { // a request that is not allowed has no answer
+	go func() { // a request without permission gets no answer
 		defer close(watched)
 		select {
 		case <-r.denied:
@@ -165,26 +170,27 @@ func (r *role) read() error {
 	return err
 }
 
-// right is something to try, and the roles that may do it.
+// right is an operation and the roles that may do it.
 type right struct {
-	what string
-	try  func(*role) error
-	of   string
+	what  string
+	try   func(*role) error
+	roles string // separated by spaces
 }
 
+// rights returns the operations that every role tries.
 func rights() []right {
-	publish := func(subject, of string) right {
-		return right{"publish " + subject, func(r *role) error { return r.request(subject, "{}") }, of}
+	publish := func(subject, roles string) right {
+		return right{"publish " + subject, func(r *role) error { return r.request(subject, "{}") }, roles}
 	}
-	listen := func(subject, of string) right {
-		return right{"subscribe to " + subject, func(r *role) error { return r.listen(subject) }, of}
+	listen := func(subject, roles string) right {
+		return right{"subscribe to " + subject, func(r *role) error { return r.listen(subject) }, roles}
 	}
 	push := `{"stream_name":"TOOLCALLS","config":{"name":"push","ack_policy":"none","deliver_subject":"toolcalls.x"}}`
 	return []right{
 		publish("llm.s.delta", "agent"), publish("llm.s.result", "agent"), publish("llm.s.progress", "agent"),
 		publish("llm.s.interrupt", "agent frontend"), publish("llm.s.end", "agent"),
 		publish("llm.s.clock", ""), publish("_llm.0.rules", ""), publish("_llm.0.s.clock", ""), publish("_toolcalls.s.event.x", ""),
-		publish("toolcalls.s.event.x", ""), publish("_blobs.x", ""), publish("$KV.STREAMER_STATE.0.s", ""), publish("$KV.STREAMER_MARK.0", ""),
+		publish("toolcalls.s.event.x", ""), publish("_blobs.x", ""), publish("$KV.STREAMER_SNAPSHOT.0.s", ""), publish("$KV.STREAMER_CHECKPOINT.0", ""),
 		publish("$JS.API.STREAM.PURGE.LLM", ""), publish("$JS.API.STREAM.DELETE.TOOLCALLS", ""), publish("$JS.API.STREAM.INFO.LLM", ""),
 		publish("$JS.API.STREAM.NAMES", ""), publish("streamer.repair", ""), publish("streamer.api.STREAM.PURGE.TOOLCALLS", ""),
 		publish("$JS.API.STREAM.INFO.TOOLCALLS", "subscriber"),
@@ -194,12 +200,12 @@ func rights() []right {
 	}
 }
 
-// tryRoles tries everything as each role of the account APP. servers are one or
-// more of the same cluster.
+// tryRoles checks the rights of each role of the account APP. servers are those of
+// one cluster.
 func tryRoles(t *testing.T, servers []*server.Server, replicas int) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	b, err := broker.Open(ctx, broker.Options{URL: address(servers[0], "streamer"), Partitions: 2, Replicas: replicas, InputAge: time.Hour, EventAge: 4 * time.Hour})
+	b, err := app.OpenBroker(ctx, broker.Options{URL: address(servers[0], "streamer"), Partitions: 2, Replicas: replicas, InputAge: time.Hour, EventAge: 4 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,24 +222,24 @@ func tryRoles(t *testing.T, servers []*server.Server, replicas int) {
 	for i, name := range []string{"agent", "frontend", "subscriber"} {
 		r := newRole(t, servers[i%len(servers)], name)
 		for _, c := range rights() {
-			allowed := slices.Contains(strings.Fields(c.of), name)
+			allowed := slices.Contains(strings.Fields(c.roles), name)
 			if err := c.try(r); (err == nil) != allowed {
 				t.Errorf("%s: %s: got %v, want allowed %v", name, c.what, err, allowed)
 			}
 		}
 	}
 	if got := sizes(t, own); got != before {
-		t.Errorf("the streams: got %s, want %s", got, before)
+		t.Errorf("the streams changed: got%s, want%s", got, before)
 	}
-	if _, last, err := b.InputBounds(ctx); last != 6 || err != nil { // five of the agent, one of the frontend
-		t.Errorf("the inputs end at %d, %v, want 6", last, err)
+	if _, last, err := b.InputBounds(ctx); last != 6 || err != nil { // five by the agent, one by the frontend
+		t.Errorf("last input: got %d, %v, want 6", last, err)
 	}
 	live(t, b, newRole(t, servers[len(servers)-1], "frontend"))
 }
 
-// live checks that a client gets the events that are stored from now on, with
-// the headers by which it knows them.
-func live(t *testing.T, b *broker.Broker, r *role) {
+// live checks that a subscriber receives new events, with the headers that the
+// server adds.
+func live(t *testing.T, b *app.Broker, r *role) {
 	t.Helper()
 	sub, err := r.nc.SubscribeSync("toolcalls.>")
 	if err != nil {
@@ -241,7 +247,7 @@ func live(t *testing.T, b *broker.Broker, r *role) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	for prev, n := uint64(0), 1; ; n++ { // in a cluster another server knows the subscription after a moment
+	for prev, n := uint64(0), 1; ; n++ { // in a cluster, a subscription reaches the other servers with a delay
 		e := &events.Event{Type: events.ToolCallStart, EventID: events.ID{Seq: uint64(n)}}
 		a := b.PublishWait(ctx, b.EventPub("live", e, []byte("{}"), nil, prev))
 		if a.Err != nil {
@@ -262,12 +268,12 @@ func live(t *testing.T, b *broker.Broker, r *role) {
 	}
 }
 
-// sizes returns how much is in each stream but that of the inputs.
+// sizes returns the bounds of every stream except the input stream.
 func sizes(t *testing.T, own *role) (text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	for _, name := range []string{"TOOLCALLS", "STREAMER_BLOBS", "KV_STREAMER_STATE", "KV_STREAMER_MARK", "KV_STREAMER_MEMBER"} {
+	for _, name := range []string{"TOOLCALLS", "STREAMER_BLOBS", "KV_STREAMER_SNAPSHOT", "KV_STREAMER_CHECKPOINT", "KV_STREAMER_MEMBER"} {
 		s, err := own.js.Stream(ctx, name)
 		if err != nil {
 			t.Fatal(err)
@@ -277,7 +283,7 @@ func sizes(t *testing.T, own *role) (text string) {
 	return text
 }
 
-// TestServer tries the configuration of one server.
+// TestServer tests the configuration of one server.
 func TestServer(t *testing.T) {
 	passwords(t)
 	s := run(t, load(t, "server.conf"))
@@ -286,12 +292,12 @@ func TestServer(t *testing.T) {
 	}
 	if nc, err := nats.Connect("nats://" + s.Addr().String()); err == nil {
 		nc.Close()
-		t.Error("a client without credentials is let in")
+		t.Error("a client without credentials was accepted")
 	}
 	tryRoles(t, []*server.Server{s}, 1)
 }
 
-// TestCluster tries the configuration of three.
+// TestCluster tests the configuration of three servers.
 func TestCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three servers take some seconds")
@@ -319,6 +325,7 @@ func TestCluster(t *testing.T) {
 	tryRoles(t, servers, 3)
 }
 
+// freePort returns a port on which no process listens.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

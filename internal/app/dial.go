@@ -17,14 +17,14 @@ const dialTime = 10 * time.Second
 
 // Dial connects to the streams of a server that runs already: at o.URL or, if
 // that is "", the embedded server of the data directory. It creates no stream.
-func Dial(ctx context.Context, o broker.Options) (*broker.Broker, error) {
+func Dial(ctx context.Context, o broker.Options) (*Broker, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	if err := locate(&o); err != nil {
 		return nil, err
 	}
 	o.Existing = true
-	b, err := broker.Open(ctx, o)
+	b, err := OpenBroker(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("%w (--data-dir or --nats-url name a running streamer)", err)
 	}

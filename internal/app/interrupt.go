@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
@@ -47,7 +46,7 @@ func (i *Interrupt) Body() ([]byte, error) {
 }
 
 // Publish publishes the interrupt and returns its sequence in the input log.
-func (i *Interrupt) Publish(ctx context.Context, b *broker.Broker, token string) (seq uint64, err error) {
+func (i *Interrupt) Publish(ctx context.Context, b *Broker, token string) (seq uint64, err error) {
 	body, err := i.Body()
 	if err != nil {
 		return 0, err
@@ -59,7 +58,7 @@ func (i *Interrupt) Publish(ctx context.Context, b *broker.Broker, token string)
 
 // Run publishes the interrupt and waits, for at most limit, until all its events
 // are stored.
-func (i *Interrupt) Run(ctx context.Context, b *broker.Broker, token string, limit time.Duration) (*Outcome, error) {
+func (i *Interrupt) Run(ctx context.Context, b *Broker, token string, limit time.Duration) (*Outcome, error) {
 	_, from, err := b.EventBounds(ctx)
 	if err != nil {
 		return nil, err

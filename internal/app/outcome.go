@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/worker"
 )
@@ -66,7 +65,7 @@ var errComplete = errors.New("the outcome is complete")
 
 // await reads the session's events after sequence from until all events of the
 // interrupt are read, for at most limit.
-func (o *Outcome) await(ctx context.Context, b *broker.Broker, token string, from uint64, limit time.Duration) error {
+func (o *Outcome) await(ctx context.Context, b *Broker, token string, from uint64, limit time.Duration) error {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	waiting, stop := context.WithTimeout(waiting, limit)
@@ -134,7 +133,7 @@ const betweenSnapshots = 200 * time.Millisecond
 
 // awaitSnapshot waits until a snapshot of the session covers the interrupt and
 // every event of the snapshot is read. It returns false if ctx ends.
-func (o *Outcome) awaitSnapshot(ctx context.Context, b *broker.Broker, token string) bool {
+func (o *Outcome) awaitSnapshot(ctx context.Context, b *Broker, token string) bool {
 	tick := time.NewTicker(betweenSnapshots)
 	defer tick.Stop()
 	for {

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 
-	"streamer/internal/broker"
 	"streamer/internal/worker"
 )
 
 // Recover closes the calls and runs that lost inputs left open, if change is
 // set. It prints to w what it changes, or would change, and reports whether
 // inputs were lost.
-func Recover(ctx context.Context, w io.Writer, b *broker.Broker, change bool) (lost bool, err error) {
+func Recover(ctx context.Context, w io.Writer, b *Broker, change bool) (lost bool, err error) {
 	losses, err := worker.Losses(ctx, b)
 	if err != nil {
 		return false, err

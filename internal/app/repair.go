@@ -72,7 +72,7 @@ func (r *Repair) Run(ctx context.Context, stdin io.Reader, file string, warnings
 
 // useLog sets the log of service to the event log of b. It reports whether the
 // event log has events of the session.
-func useLog(ctx context.Context, service *repair.Service, b *broker.Broker, session string) (known bool, err error) {
+func useLog(ctx context.Context, service *repair.Service, b *Broker, session string) (known bool, err error) {
 	token, err := events.Token(session)
 	if err != nil {
 		return false, err

@@ -8,7 +8,6 @@ import (
 	"io"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/inputs"
 
 	"github.com/nats-io/nuid"
@@ -18,7 +17,7 @@ import (
 // Replayer are different: the same recording can be published again, but an
 // input that is sent again after a lost acknowledgement is stored once.
 type Replayer struct {
-	Broker *broker.Broker
+	Broker *Broker
 	Token  string        // of the session
 	Format string        // of the deltas; if "", it is recognised
 	Pause  time.Duration // between two deltas

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	sseui "streamer/examples/sse-ui"
-	"streamer/internal/broker"
 	"streamer/internal/gateway"
 	"streamer/internal/repair"
+	"streamer/internal/session"
 	"streamer/internal/worker"
 
 	"github.com/nats-io/nuid"
@@ -21,7 +21,7 @@ import (
 
 // Server is a worker, a gateway and the repair service on one broker.
 type Server struct {
-	Broker *broker.Broker
+	Broker *Broker
 	Worker *worker.Worker
 
 	config   Config
@@ -65,7 +65,8 @@ func (s *Server) open(ctx context.Context) (err error) {
 	workerOptions.Rules, workerOptions.Nonce = rules, nuid.Next()
 	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
 	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
-	options.Metrics, options.Warnings, options.Repairs = s.metrics, s.Worker.Warnings, s.repairs
+	options.Check, options.Repairs = session.Check, s.repairs
+	options.Metrics, options.Warnings = s.metrics, s.Worker.Warnings
 	s.gateway, err = gateway.New(options, store{s.Broker, s.Worker, s.opened}, sseui.Files, s.log)
 	return err
 }
@@ -78,7 +79,7 @@ func (s *Server) openBroker(ctx context.Context) (err error) {
 	o.OnNotice = func(msg string, err error) { s.log.Warn().Err(err).Msg(msg) }
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
-	if s.Broker, err = broker.Open(ctx, o); err != nil {
+	if s.Broker, err = OpenBroker(ctx, o); err != nil {
 		return err
 	}
 	if s.Embedded() {

@@ -7,23 +7,34 @@ import (
 	"strconv"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/gateway"
+	"streamer/internal/inputs"
 	"streamer/internal/worker"
 )
 
 // store implements gateway.Store.
 type store struct {
-	*broker.Broker
+	*Broker
 	worker *worker.Worker
 	opened <-chan struct{} // closed when inputs are accepted
+}
+
+// Publish stores an input and returns its sequence. It waits until inputs are
+// accepted.
+func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
+	select {
+	case <-s.opened:
+		return s.Append(ctx, token, kind, msgID, header, data)
+	case <-ctx.Done():
+		return 0, gateway.ErrNotOpen
+	}
 }
 
 // Sessions returns at most limit sessions that have a snapshot, newest first.
 func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
 	var list []gateway.SessionInfo
-	err := s.ListStates(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
+	err := s.ListSnapshots(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		name, err := events.ParseToken(token)
 		if err != nil {
 			return nil // a rejected token has an event log, but is not a session

@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"streamer/internal/broker"
 )
 
 // Files of the data directory with the URLs of the running embedded server: one
@@ -18,7 +16,7 @@ const (
 )
 
 // writeURLs writes the files. Only this user can read them.
-func writeURLs(dir string, b *broker.Broker) error {
+func writeURLs(dir string, b *Broker) error {
 	for name, u := range map[string]string{urlFile: b.OwnURL(), agentURLFile: b.AgentURL()} {
 		path := filepath.Join(dir, name)
 		err := os.WriteFile(path+".new", []byte(u+"\n"), 0o600)

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/lifecycle"
 
@@ -135,7 +136,7 @@ type rig struct {
 	options *Options
 	log     zerolog.Logger
 	url     string
-	broker  *broker.Broker
+	broker  *app.Broker
 	nc      *nats.Conn // of the bare consumers
 	nonce   string     // in the names of sessions
 	runs    int        // prefixes used so far
@@ -159,7 +160,7 @@ func openRig(ctx context.Context, log zerolog.Logger, o *Options) (r *rig, err e
 		}
 	}
 	r.url = options.URL
-	if r.broker, err = broker.Open(ctx, options); err != nil {
+	if r.broker, err = app.OpenBroker(ctx, options); err != nil {
 		return r, err
 	}
 	r.undo = append(r.undo, func() { _ = r.broker.Close() })
@@ -179,7 +180,7 @@ func (r *rig) startServer() (url string, err error) {
 		return "", fmt.Errorf("data directory: %w", err)
 	}
 	r.undo = append(r.undo, func() { _ = os.RemoveAll(dir) })
-	url, stop, err := broker.Scratch(dir)
+	url, stop, err := scratch(dir)
 	if err == nil {
 		r.undo = append(r.undo, stop)
 	}

@@ -209,10 +209,10 @@ func (r *rig) written(ctx context.Context) (w written, err error) {
 		return w, err
 	}
 	for name, take := range map[string]func(last, messages, bytes uint64){
-		"KV_STREAMER_STATE": func(last, messages, bytes uint64) {
+		"KV_STREAMER_SNAPSHOT": func(last, messages, bytes uint64) {
 			w.snapshots, w.snapshotSize = last, float64(bytes)/float64(max(1, messages))
 		},
-		"KV_STREAMER_MARK": func(last, _, _ uint64) { w.checkpoints = last },
+		"KV_STREAMER_CHECKPOINT": func(last, _, _ uint64) { w.checkpoints = last },
 	} {
 		s, err := js.Stream(ctx, name)
 		if err != nil {

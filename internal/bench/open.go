@@ -85,7 +85,7 @@ func (r *rig) takeOver(ctx context.Context, c *OpenCost) error {
 	if err != nil {
 		return err
 	}
-	states, err := js.Stream(ctx, "KV_STREAMER_STATE")
+	states, err := js.Stream(ctx, "KV_STREAMER_SNAPSHOT")
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,7 @@
 package broker
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	deploy "streamer/deploy/nats"
@@ -65,20 +61,4 @@ func agent(password string) string {
   publish: ["llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", "llm.*.end"]
   subscribe: ["_INBOX.>", "toolcalls.>"]
 }}`, agentUser, strconv.Quote(password))
-}
-
-// adoptStreams moves streams of the account that all clients were once in to
-// the account that has them now.
-func adoptStreams(store string) error {
-	was, is := filepath.Join(store, server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT), filepath.Join(store, server.JetStreamStoreDir, accountOwn)
-	if _, err := os.Stat(filepath.Join(was, "streams", streamInputs)); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if _, err := os.Stat(is); err == nil {
-		return fmt.Errorf("broker: data directory: there are streams in %s and in %s: which of them are current is not known; move one directory elsewhere", was, is)
-	}
-	if err := os.Rename(was, is); err != nil {
-		return fmt.Errorf("broker: data directory: moving the streams to account %s: %w", accountOwn, err)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,8 +42,8 @@ const (
 	codeNotClustered      = 10074 // replicas are asked for, but the server is alone
 )
 
-// askTimeout bounds one try of a request.
-const askTimeout = 3 * time.Second
+// AskTimeout is the maximum duration of one try of a request.
+const AskTimeout = 3 * time.Second
 
 // apiError is an error in an API's or a publish's answer.
 type apiError struct {
@@ -92,12 +93,12 @@ type streamInfo struct {
 	failure
 	Config  jetstream.StreamConfig `json:"config"`
 	Created time.Time              `json:"created"`
-	State   bounds                 `json:"state"`
+	State   Bounds                 `json:"state"`
 }
 
-// bounds are a stream's first and last sequence. In an empty stream First is
-// Last + 1.
-type bounds struct {
+// Bounds are the first and the last sequence of a stream. In an empty stream
+// First is Last + 1.
+type Bounds struct {
 	First  uint64    `json:"first_seq"`
 	Last   uint64    `json:"last_seq"`
 	Bytes  int64     `json:"bytes"`
@@ -128,9 +129,9 @@ func (b *Broker) ask(ctx context.Context, subject string, request any, a answer)
 		}
 		b.counts.retried.Add(1)
 		if try%10 == 3 {
-			b.trouble(noAnswer, "no answer from JetStream yet on "+subject, err)
+			b.report(noAnswer, "no answer from JetStream yet on "+subject, err)
 		}
-		if b.again.pause(ctx, backoff(try)) != nil {
+		if b.Backoff(ctx, try) != nil {
 			return errors.Join(ctx.Err(), err)
 		}
 	}
@@ -150,7 +151,7 @@ func (b *Broker) askOnce(ctx context.Context, subject string, request any, a ans
 	if request != nil {
 		body, _ = json.Marshal(request) // maps and structs of ours: cannot fail
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
 	defer cancel()
 	reply, err := b.nc.RequestWithContext(ctx, subject, body)
 	if errors.Is(err, nats.ErrConnectionClosed) {
@@ -169,27 +170,49 @@ func (b *Broker) askOnce(ctx context.Context, subject string, request any, a ans
 	return nil
 }
 
-// bounds asks a stream's leader for its bounds.
-func (b *Broker) bounds(ctx context.Context, stream string) (bounds, error) {
+// Bounds asks a stream's leader for its bounds. It returns ErrReplaced if the
+// input stream is another one than at the start.
+func (b *Broker) Bounds(ctx context.Context, stream string) (Bounds, error) {
 	var info streamInfo
 	if err := b.ask(ctx, apiStreamInfo+stream, nil, &info); err != nil {
-		return bounds{}, fmt.Errorf("broker: stream %s: %w", stream, err)
+		return Bounds{}, fmt.Errorf("broker: stream %s: %w", stream, err)
 	}
-	if stream == streamInputs && !info.Created.Equal(b.created) {
-		return bounds{}, fmt.Errorf("%w: stream %s was created at %s, that of the start at %s; event ids would mean other inputs",
+	if stream == StreamInputs && !info.Created.Equal(b.created) {
+		return Bounds{}, fmt.Errorf("%w: stream %s was created at %s, that of the start at %s; event ids would mean other inputs",
 			ErrReplaced, stream, info.Created.Format(time.RFC3339), b.created.Format(time.RFC3339))
 	}
 	info.State.First = max(info.State.First, 1)
 	return info.State, nil
 }
 
-// lastMessage reads the last message on a subject, which may be a wildcard,
-// from the stream's leader. It is nil where there is none.
-func (b *Broker) lastMessage(ctx context.Context, stream, subject string) (*nats.RawStreamMsg, error) {
+// LastMessage reads the last message on a subject, which may be a wildcard, from
+// the stream's leader. It returns nil if there is none.
+func (b *Broker) LastMessage(ctx context.Context, stream, subject string) (*Message, error) {
 	return b.message(ctx, stream, map[string]any{"last_by_subj": subject})
 }
 
-func (b *Broker) message(ctx context.Context, stream string, which map[string]any) (*nats.RawStreamMsg, error) {
+// MessageAt reads the message at a sequence from the stream's leader. It returns
+// nil if there is none.
+func (b *Broker) MessageAt(ctx context.Context, stream string, seq uint64) (*Message, error) {
+	if seq == 0 { // the server reads 0 as no sequence at all
+		return nil, nil
+	}
+	return b.message(ctx, stream, map[string]any{"seq": seq})
+}
+
+// NextMessage reads the first message at or after a sequence whose subject
+// matches filter, "" for any, from the stream's leader. It returns nil if there
+// is none.
+func (b *Broker) NextMessage(ctx context.Context, stream, filter string, seq uint64) (*Message, error) {
+	return b.message(ctx, stream, map[string]any{"seq": seq, "next_by_subj": everything(filter)})
+}
+
+// everything returns the filter, or the one that matches all subjects.
+func everything(filter string) string { return cmp.Or(filter, ">") }
+
+// message reads one message from the stream's leader. It returns nil if there is
+// none.
+func (b *Broker) message(ctx context.Context, stream string, which map[string]any) (*Message, error) {
 	var got storedMessage
 	err := b.ask(ctx, apiMsgGet+stream, which, &got)
 	if refused := (*apiError)(nil); errors.As(err, &refused) && refused.ErrCode == codeMessageNotFound {
@@ -205,5 +228,28 @@ func (b *Broker) message(ctx context.Context, stream string, which map[string]an
 			return nil, fmt.Errorf("broker: message %d of stream %s: %w", m.Seq, stream, err)
 		}
 	}
-	return &nats.RawStreamMsg{Subject: m.Subject, Sequence: m.Seq, Header: header, Data: m.Data, Time: m.Time}, nil
+	return &Message{Seq: m.Seq, At: m.Time, Subject: m.Subject, Header: header, Data: m.Data}, nil
+}
+
+// Subjects calls fn with each subject of a stream that matches filter and the
+// number of its messages, a page of subjects at a time.
+func (b *Broker) Subjects(ctx context.Context, stream, filter string, fn func(subject string, n int)) error {
+	for offset := 0; ; {
+		var page struct {
+			failure
+			Total int `json:"total"`
+			State struct {
+				Subjects map[string]int `json:"subjects"`
+			} `json:"state"`
+		}
+		if err := b.ask(ctx, apiStreamInfo+stream, map[string]any{"subjects_filter": filter, "offset": offset}, &page); err != nil {
+			return fmt.Errorf("broker: subjects of stream %s: %w", stream, err)
+		}
+		for subject, n := range page.State.Subjects {
+			fn(subject, n)
+		}
+		if offset += len(page.State.Subjects); len(page.State.Subjects) == 0 || offset >= page.Total {
+			return nil
+		}
+	}
 }

@@ -60,7 +60,7 @@ func attacks(b *Broker, delivered string) []attack {
 		attack{name: "live event", subject: "toolcalls.target.event.tool_call_result", body: "{}"},
 		attack{name: "rollup", subject: interrupt, header: nats.Header{"Nats-Rollup": {"all"}}},
 		attack{name: "TTL", subject: interrupt, header: nats.Header{"Nats-TTL": {"1s"}}},
-		attack{name: "direct consumer", subject: "$JS.API.CONSUMER.CREATE.TOOLCALLS", body: `{"stream_name":"TOOLCALLS","config":{"ack_policy":"none","direct":true,"deliver_subject":"$KV.STREAMER_MARK.0"}}`},
+		attack{name: "direct consumer", subject: "$JS.API.CONSUMER.CREATE.TOOLCALLS", body: `{"stream_name":"TOOLCALLS","config":{"ack_policy":"none","direct":true,"deliver_subject":"$KV.STREAMER_CHECKPOINT.0"}}`},
 		attack{name: "consumer of another stream", subject: "$JS.API.CONSUMER.CREATE.TOOLCALLS.x", body: `{"stream_name":"LLM","config":{"name":"x"}}`},
 	)
 	for _, api := range [...]string{serverAPI, clientAPI} {
@@ -76,7 +76,7 @@ func internalSubjects(b *Broker) []string {
 	return []string{
 		"_llm." + p + ".rules", "_llm." + p + "." + target + ".clock", "_llm." + p + "." + target + ".result",
 		"_toolcalls." + target + ".event.tool_call_result",
-		rootStates + p + "." + target, rootMarks + p, rootMembers + "worker", rootBlobs + digest,
+		rootSnapshots + p + "." + target, rootCheckpoints + p, rootMembers + "worker", rootBlobs + digest,
 	}
 }
 
@@ -91,7 +91,7 @@ func apiAttacks(api string, reachable bool) (list []attack) {
 			attack{name: "change", subject: api + "STREAM.UPDATE." + stream, body: `{"name":"` + stream + `","subjects":["x"]}`},
 			attack{name: "back up", subject: api + "STREAM.SNAPSHOT." + stream, body: `{"deliver_subject":"_INBOX.x"}`},
 		)
-		if stream != streamEvents {
+		if stream != StreamEvents {
 			list = append(list, attack{name: "read by a consumer", subject: api + "CONSUMER.CREATE." + stream, body: `{"stream_name":"` + stream + `","config":{"ack_policy":"none"}}`})
 		}
 	}
@@ -108,13 +108,13 @@ func apiAttacks(api string, reachable bool) (list []attack) {
 func seed(t *testing.T, b *Broker) {
 	t.Helper()
 	p := b.Partition(target)
-	state, _ := b.SavePub(p, target, 0, nil, []byte("{}"))
-	pubs := append(b.BlobPubs(events.NewBlob([]byte("a large value"))), state, b.RulesPub(p, "r", []byte("{}")), b.ClockPub(target, "c", []byte("{}")),
-		b.InputPub(target, inputs.Delta, "d", nil, []byte("{}")), event(b, target, 1, 0))
+	state, _ := b.SnapshotPub(p, target, 0, nil, []byte("{}"))
+	pubs := append(b.BlobPubs(events.NewBlob([]byte("a large value"))), state, input(target, inputs.Delta, "d", []byte("{}")), event(target, 1, 0))
+	pubs = append(pubs, ownInputs(p, target)...)
 	for _, p := range pubs {
 		must(t, b, p)
 	}
-	if _, err := b.SaveMark(deadline(t), p, Mark{Seq: 1}, 0); err != nil {
+	if _, err := b.WriteCheckpoint(deadline(t), p, Checkpoint{Seq: 1}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Beat(deadline(t), "worker", time.Hour); err != nil {
@@ -136,8 +136,8 @@ func contents(t *testing.T, b *Broker) []string {
 	}
 	list := []string{fmt.Sprint(names.Streams)}
 	subjects := map[string]string{
-		streamInputs: "_llm.fence.x", streamEvents: "_toolcalls.fence.event.x", streamBlobs: rootBlobs + "fence",
-		streamStates: rootStates + "fence.x", streamMarks: rootMarks + "fence", streamMembers: rootMembers + "fence",
+		StreamInputs: "_llm.fence.x", StreamEvents: "_toolcalls.fence.event.x", streamBlobs: rootBlobs + "fence",
+		streamSnapshots: rootSnapshots + "fence.x", streamCheckpoints: rootCheckpoints + "fence", streamMembers: rootMembers + "fence",
 	}
 	for _, stream := range names.Streams {
 		if subject := subjects[stream]; subject != "" {
@@ -155,18 +155,18 @@ func streamContents(t *testing.T, b *Broker, stream string) (list []string) {
 	}
 	config, _ := json.Marshal(info.Config)
 	list = append(list, fmt.Sprintf("%s %s from %d", config, info.Created, info.State.First))
-	err := b.read(deadline(t), reading{stream: stream, deliver: func(batch []stored, pending uint64) error {
+	err := b.Read(deadline(t), Reading{Stream: stream, Deliver: func(batch []Message, pending uint64) error {
 		for _, m := range batch {
-			if !strings.Contains(m.subject, "fence") && !strings.Contains(m.subject, ".attack.") {
-				list = append(list, fmt.Sprintf("%s %d %s %v %x", stream, m.seq, m.subject, m.header, sha256.Sum256(m.data)))
+			if !strings.Contains(m.Subject, "fence") && !strings.Contains(m.Subject, ".attack.") {
+				list = append(list, fmt.Sprintf("%s %d %s %v %x", stream, m.Seq, m.Subject, m.Header, sha256.Sum256(m.Data)))
 			}
 		}
 		if pending == 0 {
-			return errStop
+			return ErrStop
 		}
 		return nil
 	}}, 1)
-	if !errors.Is(err, errStop) {
+	if !errors.Is(err, ErrStop) {
 		t.Fatal(err)
 	}
 	return list
@@ -246,7 +246,7 @@ func TestAttacks(t *testing.T) {
 			before = after
 		}
 	}
-	must(t, b, event(b, "honest", 1, 0))
+	must(t, b, event("honest", 1, 0))
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -281,14 +281,14 @@ func TestForgedLiveEvents(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", a.subject, err)
 		}
-		if m.Subject != forged || m.Header.Get(headerSubject) == forged {
-			t.Errorf("%s: got %s with %v, want another %s", a.subject, m.Subject, m.Header, headerSubject)
+		if m.Subject != forged || m.Header.Get("Nats-Subject") == forged {
+			t.Errorf("%s: got %s with %v, want another %s", a.subject, m.Subject, m.Header, "Nats-Subject")
 		}
 	}
-	must(t, b, event(b, "honest", 1, 0))
+	must(t, b, event("honest", 1, 0))
 	for _, sub := range []*nats.Subscription{inside, outside} {
 		m, err := sub.NextMsg(within)
-		if err != nil || m.Subject != "toolcalls.honest.event.tool_call_args_delta" || m.Header.Get(headerSubject) != m.Subject {
+		if err != nil || m.Subject != "toolcalls.honest.event.tool_call_args_delta" || m.Header.Get("Nats-Subject") != m.Subject {
 			t.Errorf("got %v, %v, want the honest event first", m, err)
 		}
 	}
@@ -350,7 +350,7 @@ func difference(before, after []string) string {
 // passes on what is one's own to choose.
 func TestConsumersOfClients(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
-	must(t, b, event(b, "s", 1, 0))
+	must(t, b, event("s", 1, 0))
 	nc := connect(t, b.URL())
 	js, err := jetstream.New(nc)
 	if err != nil {

@@ -53,7 +53,7 @@ func (b *Broker) chunk(ctx context.Context, digest string) ([]byte, error) {
 	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {
 		return nil, fmt.Errorf("%w: %.64q is no digest", ErrDamaged, digest)
 	}
-	m, err := b.lastMessage(ctx, streamBlobs, rootBlobs+digest)
+	m, err := b.LastMessage(ctx, streamBlobs, rootBlobs+digest)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (b *Broker) chunk(ctx context.Context, digest string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: chunk %s", events.ErrNotFound, digest)
 	}
 	if sum := sha256.Sum256(m.Data); hex.EncodeToString(sum[:]) != digest {
-		return nil, b.damaged("chunk "+digest, m.Subject, m.Sequence, "the stored value has another digest")
+		return nil, b.damaged("chunk "+digest, m.Subject, m.Seq, "the stored value has another digest")
 	}
 	return m.Data, nil
 }

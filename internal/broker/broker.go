@@ -53,8 +53,8 @@ var (
 	// ErrReplaced says that the input stream is not the one there was at the
 	// start: somebody deleted that and made another.
 	ErrReplaced = errors.New("broker: the input stream was replaced")
-	// ErrBackwards refuses a mark that is before the saved one.
-	ErrBackwards = errors.New("broker: mark would move back")
+	// ErrBackwards refuses a checkpoint that is before the stored one.
+	ErrBackwards = errors.New("broker: checkpoint would move back")
 )
 
 // Options say which server to use and what the streams are to be. The zero
@@ -78,14 +78,14 @@ type Options struct {
 	AgentPassword string
 	SyncAlways    bool // the embedded server syncs every message to disk, else once a second
 
-	Partitions int           // if zero, what is recorded, or 16
-	Replicas   int           // if zero, what the streams have, or 1
-	Storage    string        // file or memory; if "", what the streams have, or file
-	MaxBytes   int64         // of inputs: more are refused until old ones go; if zero, what the stream has, or no limit
-	InputAge   time.Duration // retention of inputs; if zero, what the stream has, or 12 h
-	EventAge   time.Duration // retention of events; if zero, what the stream has, or 24 h
-	StateAge   time.Duration // life of a saved state; if zero, InputAge + EventAge + 1 h
-	Duplicates time.Duration // window of Nats-Msg-Id; if zero, what the stream has, or 2 min, or the age if that is less
+	Partitions  int           // if zero, what is recorded, or 16
+	Replicas    int           // if zero, what the streams have, or 1
+	Storage     string        // file or memory; if "", what the streams have, or file
+	MaxBytes    int64         // of inputs: more are refused until old ones go; if zero, what the stream has, or no limit
+	InputAge    time.Duration // retention of inputs; if zero, what the stream has, or 12 h
+	EventAge    time.Duration // retention of events; if zero, what the stream has, or 24 h
+	SnapshotAge time.Duration // life of a snapshot; if zero, InputAge + EventAge + 1 h
+	Duplicates  time.Duration // window of Nats-Msg-Id; if zero, what the stream has, or 2 min, or the age if that is less
 
 	// Existing is for tools beside a running streamer: the server and the
 	// streams have to be there already. Open waits for no server and makes no
@@ -109,27 +109,26 @@ type Options struct {
 // Broker is two connections with their streams: one reads in bulk, the other
 // does everything else. Its methods may be called from any goroutine.
 type Broker struct {
-	opts       Options
-	partitions int
-	created    time.Time // of the input stream
-	warnings   []string
-	inputAge   time.Duration
-	replicated bool // the inputs
-	eventAge   time.Duration
-	stateAge   time.Duration
+	opts        Options
+	partitions  int
+	created     time.Time // of the input stream
+	warnings    []string
+	inputAge    time.Duration
+	replicated  bool // the inputs
+	eventAge    time.Duration
+	snapshotAge time.Duration
 
 	embedded *embedded // nil where a URL was given
 	nc       *nats.Conn
 	reads    *nats.Conn // what readers pull: acks must not wait behind it
 	pubs     *publisher
-	watches  *watches
-	sweep    *sweep
 	// consumers answers clients that create consumers; nil in tools.
 	consumers       *consumerGate
 	clientConsumers int     // how many there may be of the event stream
 	again           *signal // fires after every reconnection
 	counts          counts
-	hush            hush
+	subs            subscriptions
+	notices         noticeLimit
 	down            downtime
 	denied          atomic.Pointer[string] // the subject the server last forbade
 
@@ -142,7 +141,6 @@ type Broker struct {
 // ctx bounds Open only.
 func Open(ctx context.Context, opts Options) (*Broker, error) {
 	b := &Broker{opts: opts, again: newSignal(), clientConsumers: clientConsumers}
-	b.watches = newWatches(b)
 	if err := b.open(ctx); err != nil {
 		b.Close()
 		return nil, err
@@ -159,13 +157,12 @@ func (b *Broker) open(ctx context.Context) (err error) {
 	if err := b.connect(ctx); err != nil {
 		return err
 	}
-	if b.pubs, err = newPublisher(b.nc, b.trouble, &b.counts.resent, &b.down); err != nil {
+	if b.pubs, err = newPublisher(b.nc, b.report, &b.counts.resent, &b.down); err != nil {
 		return err
 	}
 	if err := b.makeStreams(ctx); err != nil {
 		return err
 	}
-	b.sweep = newSweep(b)
 	if b.opts.Existing {
 		return nil
 	}
@@ -252,6 +249,9 @@ func (b *Broker) Partitions() int { return b.partitions }
 // MaxPayload gives the largest message in bytes the server takes, headers
 // included.
 func (b *Broker) MaxPayload() int { return int(b.nc.MaxPayload()) }
+
+// Conditional reports whether appends carry conditions. Only tests leave them out.
+func (b *Broker) Conditional() bool { return !b.opts.NoCondition }
 
 func (b *Broker) notice(msg string, err error) {
 	if b.opts.OnNotice != nil {

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/events"
 	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -99,22 +98,6 @@ func must(t testing.TB, b *Broker, p *Pub) uint64 {
 	return a.Seq
 }
 
-// event makes the n-th event of a session's chain behind prev.
-func event(b *Broker, token string, n int, prev uint64) *Pub {
-	e := &events.Event{Type: events.ToolCallArgsDelta, EventID: events.ID{Seq: uint64(n)}, Call: "1.0"}
-	return b.EventPub(token, e, []byte(`{"n":`+strconv.Itoa(n)+`}`), nil, prev)
-}
-
-// grow appends n events to a session's chain, numbered from first on, and
-// gives the sequence of the last.
-func grow(t testing.TB, b *Broker, token string, first, n int, prev uint64) uint64 {
-	t.Helper()
-	for i := range n {
-		prev = must(t, b, event(b, token, first+i, prev))
-	}
-	return prev
-}
-
 func TestSubjects(t *testing.T) {
 	b := start(t, Options{})
 	p := b.Partition("s-1")
@@ -130,7 +113,7 @@ func TestSubjects(t *testing.T) {
 	}
 	for _, c := range put {
 		seq := must(t, b, &Pub{Subject: c.pub, Data: []byte("x")})
-		m, err := b.message(deadline(t), streamInputs, map[string]any{"seq": seq})
+		m, err := b.message(deadline(t), StreamInputs, map[string]any{"seq": seq})
 		if err != nil || m == nil || m.Subject != c.stored {
 			t.Errorf("published %s: got %+v, %v, want subject %s", c.pub, m, err, c.stored)
 		}
@@ -139,34 +122,6 @@ func TestSubjects(t *testing.T) {
 	defer cancel()
 	if a := b.PublishWait(ctx, &Pub{Subject: "llm.s-1.clock"}); a.Err == nil {
 		t.Errorf("llm.s-1.clock was stored as %d: only streamer may write clock inputs", a.Seq)
-	}
-}
-
-func TestBuilders(t *testing.T) {
-	b := start(t, Options{})
-	e := &events.Event{Type: events.Synthetic, EventID: events.ID{Seq: 7, N: 2}, Call: "5.0"}
-	p := b.EventPub("s", e, []byte("{}"), map[string]string{"traceparent": "00-1", "tracestate": strings.Repeat("x", 2000)}, 41)
-	got := fmt.Sprint(p.Subject, p.Header)
-	want := "_toolcalls.s.synthetic" + fmt.Sprint(nats.Header{
-		"Nats-Expected-Last-Subject-Sequence":         {"41"},
-		"Nats-Expected-Last-Subject-Sequence-Subject": {"toolcalls.s.>"},
-		"Streamer-Call": {"5.0"}, "Streamer-Event-Id": {"7.2"}, "traceparent": {"00-1"},
-	})
-	if got != want {
-		t.Errorf("EventPub: got %s, want %s", got, want)
-	}
-	own := b.ClockPub("s", "s:clock:1", []byte("{}"))
-	if want := fmt.Sprintf("_llm.%d.s.clock", b.Partition("s")); own.Subject != want || own.Header.Get("Nats-Msg-Id") != "s:clock:1" {
-		t.Errorf("ClockPub: got %+v, want subject %s", own, want)
-	}
-	header := inputs.Header{"Streamer-Format": {"openai"}}
-	in := b.InputPub("s", inputs.Delta, "s:delta:1", header, nil)
-	if in.Subject != "llm.s.delta" || in.Header.Get("Streamer-Format") != "openai" || len(header) != 1 {
-		t.Errorf("InputPub: got %+v; the caller's header is now %v", in, header)
-	}
-	first, again := must(t, b, in), b.PublishWait(deadline(t), in)
-	if again.Seq != first || !again.Duplicate {
-		t.Errorf("the same Nats-Msg-Id again: got %+v, want duplicate of %d", again, first)
 	}
 }
 
@@ -186,20 +141,20 @@ func TestPartitionIsTheServers(t *testing.T) {
 		tokens[a.Seq] = a.Pub.Key.(string)
 	}
 	seen := 0
-	err := b.read(deadline(t), reading{stream: streamInputs, deliver: func(batch []stored, _ uint64) error {
+	err := b.Read(deadline(t), Reading{Stream: StreamInputs, Deliver: func(batch []Message, _ uint64) error {
 		for _, m := range batch {
 			seen++
-			want := fmt.Sprintf("_llm.%d.%s.end", b.Partition(tokens[m.seq]), tokens[m.seq])
-			if m.subject != want {
-				t.Errorf("token %s: the server stored %s, want %s", tokens[m.seq], m.subject, want)
+			want := fmt.Sprintf("_llm.%d.%s.end", b.Partition(tokens[m.Seq]), tokens[m.Seq])
+			if m.Subject != want {
+				t.Errorf("token %s: the server stored %s, want %s", tokens[m.Seq], m.Subject, want)
 			}
 		}
 		if seen == 1000 {
-			return errStop
+			return ErrStop
 		}
 		return nil
 	}}, 1)
-	if !errors.Is(err, errStop) {
+	if !errors.Is(err, ErrStop) {
 		t.Fatal(err)
 	}
 }
@@ -232,7 +187,7 @@ func TestRefusedInWords(t *testing.T) {
 		{"input retention", Options{InputAge: 2 * time.Hour}, "its retention is 1h0m0s, not 2h0m0s"},
 		{"storage", Options{Storage: "memory"}, "its storage is File, not Memory"},
 		{"unknown storage", Options{Storage: "tape"}, `storage "tape" is neither file nor memory`},
-		{"state outlives its blobs", Options{StateAge: 1000 * time.Hour}, "STREAMER_BLOBS keeps"},
+		{"state outlives its blobs", Options{SnapshotAge: 1000 * time.Hour}, "STREAMER_BLOBS keeps"},
 		{"listen", Options{Listen: "0.0.0.0:4222"}, "not on loopback"},
 	} {
 		c.opts.DataDir = dir
@@ -249,8 +204,8 @@ func TestRefusedInWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer adopted.Close()
-	if adopted.Partitions() != 4 || adopted.stateAge != 5*time.Hour {
-		t.Errorf("adopted %d partitions, state age %v, want 4, 5h", adopted.Partitions(), adopted.stateAge)
+	if adopted.Partitions() != 4 || adopted.snapshotAge != 5*time.Hour {
+		t.Errorf("adopted %d partitions, state age %v, want 4, 5h", adopted.Partitions(), adopted.snapshotAge)
 	}
 	if _, err := Open(deadline(t), Options{DataDir: t.TempDir(), InputAge: 12 * time.Hour, EventAge: 12 * time.Hour}); err == nil || !strings.Contains(err.Error(), "must be kept at least 1h0m0s longer") {
 		t.Errorf("equal retentions: got %v", err)
@@ -263,7 +218,7 @@ func TestAnotherInputStreamIsRefused(t *testing.T) {
 	missing, another := t.TempDir(), t.TempDir()
 	for _, dir := range []string{missing, another} {
 		b := start(t, Options{DataDir: dir})
-		if _, err := b.nc.Request("$JS.API.STREAM.DELETE."+streamInputs, nil, within); err != nil {
+		if _, err := b.nc.Request("$JS.API.STREAM.DELETE."+StreamInputs, nil, within); err != nil {
 			t.Fatal(err)
 		}
 		if dir == another {
@@ -342,8 +297,8 @@ func TestForbiddenSubject(t *testing.T) {
 		{"_toolcalls.s.event.x", true, false, false},
 		{"_llm.0.s.clock", true, false, false},
 		{rootBlobs + "x", true, false, false},
-		{rootStates + "0.s", true, false, false},
-		{rootMarks + "0", true, false, false},
+		{rootSnapshots + "0.s", true, false, false},
+		{rootCheckpoints + "0", true, false, false},
 		{rootMembers + "x", true, false, false},
 	} {
 		for name, b := range map[string]*Broker{"the process": b, "its URL": own} {
@@ -419,7 +374,7 @@ func TestMissingPermission(t *testing.T) {
 // where that is shorter than by default.
 func TestShortRetention(t *testing.T) {
 	b := start(t, Options{InputAge: time.Minute})
-	info, err := b.stream(deadline(t), streamInputs)
+	info, err := b.stream(deadline(t), StreamInputs)
 	if err != nil || info.Config.Duplicates != time.Minute {
 		t.Errorf("got %v and a window of %v, want 1m", err, info.Config.Duplicates)
 	}
@@ -537,7 +492,7 @@ func TestCloseAnswersWhatIsInFlight(t *testing.T) {
 	s.stop()
 	acks := make(chan Ack, 10)
 	for i := range 10 {
-		b.Publish(b.InputPub("s", inputs.End, strconv.Itoa(i), nil, nil), acks)
+		b.Publish(input("s", inputs.End, strconv.Itoa(i), nil), acks)
 	}
 	b.Close()
 	for range 10 {
@@ -548,11 +503,11 @@ func TestCloseAnswersWhatIsInFlight(t *testing.T) {
 	if a := b.PublishWait(deadline(t), &Pub{Subject: "llm.s.end"}); !errors.Is(a.Err, ErrClosed) {
 		t.Errorf("after Close: got %v, want ErrClosed", a.Err)
 	}
-	if _, _, err := b.InputBounds(deadline(t)); !errors.Is(err, ErrClosed) {
+	if _, err := b.Bounds(deadline(t), StreamInputs); !errors.Is(err, ErrClosed) {
 		t.Errorf("reading after Close: got %v, want ErrClosed", err)
 	}
-	if err := b.Tail(deadline(t), "s", 0, nil); err == nil {
-		t.Error("a tail after Close: got no error")
+	if _, err := b.Subscribe("toolcalls.>", func(*nats.Msg) {}, func() {}); err == nil {
+		t.Error("a subscription after Close: got no error")
 	}
 	s.start()
 }

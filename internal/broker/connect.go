@@ -141,7 +141,7 @@ func (b *Broker) natsOptions() []nats.Option {
 
 // unreachable hears why no server could be connected to.
 func (b *Broker) unreachable(err error) {
-	b.trouble(noConnection, "cannot connect to NATS", err)
+	b.report(noConnection, "cannot connect to NATS", err)
 }
 
 // hopeless tells whether trying again cannot heal what kept us from a server:
@@ -164,7 +164,7 @@ func (b *Broker) disconnected(_ *nats.Conn, err error) {
 	if err != nil {
 		b.counts.disconnected.Add(1)
 		b.down.begin(time.Now())
-		b.hush.begin(time.Now())
+		b.notices.connectionLost(time.Now())
 		b.notice("disconnected from NATS", err)
 	}
 }
@@ -174,13 +174,13 @@ func (b *Broker) disconnected(_ *nats.Conn, err error) {
 func (b *Broker) reconnected() {
 	b.counts.reconnected.Add(1)
 	b.down.end(time.Now())
-	b.hush.over()
+	b.notices.connected()
 	b.notice("reconnected to NATS", nil)
 	if b.pubs != nil {
 		b.pubs.resendAll()
 	}
 	b.again.fire()
-	b.watches.lostAll()
+	b.subs.lostAll()
 }
 
 // asyncError hears what the server says about no request in particular.
@@ -192,7 +192,7 @@ func (b *Broker) asyncError(sub *nats.Subscription, err error) {
 		b.counts.denied.Add(1)
 	case errors.Is(err, nats.ErrSlowConsumer) && sub != nil:
 		b.counts.slow.Add(1)
-		b.watches.lost(sub.Subject)
+		b.subs.lost(sub)
 	case errors.Is(err, nats.ErrPermissionViolation):
 		b.counts.denied.Add(1)
 		// There is no reply to a forbidden publish: without this it would be
@@ -206,9 +206,9 @@ func (b *Broker) asyncError(sub *nats.Subscription, err error) {
 	}
 	kind := err.Error()
 	if unauthorised(err) {
-		kind = refusedThere
+		kind = accessRefused
 	}
-	b.trouble(kind, "NATS says", err)
+	b.report(kind, "NATS says", err)
 }
 
 // forbidden finds the subject in the server's words

@@ -52,7 +52,7 @@ type consumerGate struct {
 func (b *Broker) serveConsumers() error {
 	g := &consumerGate{b: b, slots: make(chan struct{}, consumersAtOnce)}
 	b.consumers = g
-	for _, subject := range [...]string{"CONSUMER.CREATE." + streamEvents, "CONSUMER.CREATE." + streamEvents + ".>", "CONSUMER.DURABLE.CREATE." + streamEvents + ".*"} {
+	for _, subject := range [...]string{"CONSUMER.CREATE." + StreamEvents, "CONSUMER.CREATE." + StreamEvents + ".>", "CONSUMER.DURABLE.CREATE." + StreamEvents + ".*"} {
 		if _, err := b.nc.QueueSubscribe(clientAPI+subject, "streamer", g.take); err != nil {
 			return fmt.Errorf("broker: subscribing to %s: %w", clientAPI+subject, err)
 		}
@@ -79,7 +79,7 @@ func (g *consumerGate) take(m *nats.Msg) {
 
 // answer passes the request to the API and the answer back, or refuses it.
 func (g *consumerGate) answer(m *nats.Msg) {
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), AskTimeout)
 	defer cancel()
 	reply, err := g.create(ctx, m)
 	if err != nil {
@@ -142,7 +142,7 @@ func (g *consumerGate) room(ctx context.Context, request *server.CreateConsumerR
 			Consumers int `json:"consumer_count"`
 		} `json:"state"`
 	}
-	err := g.b.askOnce(ctx, apiStreamInfo+streamEvents, nil, &info)
+	err := g.b.askOnce(ctx, apiStreamInfo+StreamEvents, nil, &info)
 	if err != nil || info.State.Consumers < g.b.clientConsumers {
 		return err
 	}
@@ -151,12 +151,12 @@ func (g *consumerGate) room(ctx context.Context, request *server.CreateConsumerR
 		name = request.Config.Durable
 	}
 	if name != "" && publishable(name) && !strings.Contains(name, ".") {
-		if err := g.b.askOnce(ctx, apiConsumerInfo+streamEvents+"."+name, nil, &failure{}); err == nil {
+		if err := g.b.askOnce(ctx, apiConsumerInfo+StreamEvents+"."+name, nil, &failure{}); err == nil {
 			return nil
 		}
 	}
 	return &apiError{Code: 400, ErrCode: codeTooManyConsumers, Description: fmt.Sprintf(
-		"streamer: stream %s has %d consumers, and clients may create no more: delete those that are not used", streamEvents, info.State.Consumers)}
+		"streamer: stream %s has %d consumers, and clients may create no more: delete those that are not used", StreamEvents, info.State.Consumers)}
 }
 
 func refuseConsumer(format string, args ...any) error {

@@ -13,7 +13,6 @@ type Counts struct {
 	Resent       uint64 // publishes sent again because their outcome was not known
 	Retried      uint64 // requests to JetStream tried again
 	Remade       uint64 // consumers that were lost and made again
-	Swept        uint64 // times one consumer read for many partitions that were far behind
 	Slow         uint64 // subscriptions that dropped messages
 	Foreign      uint64 // times that something was found on an internal subject that is not streamer's, or not what streamer stored there
 	Denied       uint64 // permissions or credentials that were refused
@@ -22,7 +21,7 @@ type Counts struct {
 
 // counts are Counts that grow, from any goroutine.
 type counts struct {
-	disconnected, reconnected, resent, retried, remade, swept, slow, foreign, denied, restarted atomic.Uint64
+	disconnected, reconnected, resent, retried, remade, slow, foreign, denied, restarted atomic.Uint64
 }
 
 // Counts tells what has happened so far.
@@ -30,7 +29,7 @@ func (b *Broker) Counts() Counts {
 	c := &b.counts
 	return Counts{
 		Disconnected: c.disconnected.Load(), Reconnected: c.reconnected.Load(), Resent: c.resent.Load(),
-		Retried: c.retried.Load(), Remade: c.remade.Load(), Swept: c.swept.Load(), Slow: c.slow.Load(), Foreign: c.foreign.Load(), Denied: c.denied.Load(),
+		Retried: c.retried.Load(), Remade: c.remade.Load(), Slow: c.slow.Load(), Foreign: c.foreign.Load(), Denied: c.denied.Load(),
 		Restarted: c.restarted.Load(),
 	}
 }

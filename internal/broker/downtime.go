@@ -49,7 +49,7 @@ func (b *Broker) wasDown(ctx context.Context) error {
 	}
 	var last time.Time
 	for _, name := range streamNames {
-		state, err := b.bounds(ctx, name)
+		state, err := b.Bounds(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func (e *embedded) prepare(opts Options, host string, port int, notice func(stri
 	if err := e.isolate(o, opts.Shared); err != nil {
 		return err
 	}
-	if err := adoptStreams(o.StoreDir); err != nil {
+	if err := refuseEarlierDirectory(o.StoreDir); err != nil {
 		return err
 	}
 	if err := forgetIndexes(o.StoreDir, e.suspects()); err != nil {

@@ -33,13 +33,27 @@ func forgetIndexes(store string, streams []string) error {
 // buckets, which are small and in which every write replaces a message, and
 // after damage was found all but the inputs, which nothing can make again.
 func (r *restarter) suspects() []string {
-	list := []string{streamStates, streamMarks, streamMembers}
+	list := []string{streamSnapshots, streamCheckpoints, streamMembers}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.damaged {
-		list = append(list, streamBlobs, streamEvents)
+		list = append(list, streamBlobs, StreamEvents)
 	}
 	return list
+}
+
+// errDamagedEnd reports that the last event of a session cannot be read.
+var errDamagedEnd = errors.New("broker: damaged on the disk")
+
+// DamagedEnd returns the error for a session whose last event in a stream cannot
+// be read. The embedded server is started again without the damaged message.
+func (b *Broker) DamagedEnd(stream, token string) error {
+	err := fmt.Errorf("%w: the last event of session %s in stream %s cannot be read", errDamagedEnd, token, stream)
+	if b.embedded != nil {
+		b.embedded.drop(err)
+		return err
+	}
+	return fmt.Errorf("%w; stop the NATS server, remove index.db of that stream and start it: it then drops what is damaged, and streamer appends it again", err)
 }
 
 // drop restarts the server because a message is damaged on the disk.
@@ -56,7 +70,7 @@ func (r *restarter) fail(ended int, err error) {
 	first := r.broken == nil && r.ended == ended
 	if first {
 		r.broken = err
-		r.damaged = r.damaged || errors.Is(err, errBadEnd) || strings.Contains(err.Error(), textDamaged)
+		r.damaged = r.damaged || errors.Is(err, errDamagedEnd) || strings.Contains(err.Error(), textDamaged)
 	}
 	damaged := r.damaged
 	r.mu.Unlock()

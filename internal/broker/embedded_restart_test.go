@@ -23,7 +23,7 @@ func TestServerIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	must(t, b, b.InputPub("s", inputs.End, "1", nil, nil))
+	must(t, b, input("s", inputs.End, "1", nil))
 	epoch := b.Epoch()
 
 	b.embedded.onWriteError()(errors.New("no space left on device"))
@@ -40,7 +40,7 @@ func TestServerIsReplaced(t *testing.T) {
 	if b.OwnURL() != url || b.Epoch() == epoch || b.Counts().Restarted != 1 {
 		t.Errorf("got %d restarts, same address %v, same epoch %v", b.Counts().Restarted, b.OwnURL() == url, b.Epoch() == epoch)
 	}
-	if seq := must(t, b, b.InputPub("s", inputs.End, "2", nil, nil)); seq != 2 {
+	if seq := must(t, b, input("s", inputs.End, "2", nil)); seq != 2 {
 		t.Errorf("the next input: got sequence %d, want 2", seq)
 	}
 	eventually(t, b, "the client is back", nc.IsConnected)

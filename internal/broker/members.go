@@ -61,13 +61,13 @@ func (b *Broker) Members(ctx context.Context) ([]string, error) {
 // LastBeat tells which beat of a worker is its last, as a number that grows
 // from beat to beat; 0 if there is none, or streamer did not write it.
 func (b *Broker) LastBeat(ctx context.Context, id string) (uint64, error) {
-	m, err := b.lastMessage(ctx, streamMembers, rootMembers+id)
+	m, err := b.LastMessage(ctx, streamMembers, rootMembers+id)
 	if err != nil || m == nil {
 		return 0, err
 	}
 	if !own(m.Header, ownHeartbeat) {
-		b.ignored("foreign heartbeat", m.Subject, m.Sequence)
+		b.ignored("foreign heartbeat", m.Subject, m.Seq)
 		return 0, nil
 	}
-	return m.Sequence, nil
+	return m.Seq, nil
 }

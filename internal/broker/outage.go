@@ -22,8 +22,8 @@ var outageStreams = [...]struct{ content, root, alias string }{
 	{"inputs", "llm.", "_llm."},
 	{"events", "_toolcalls.", ""},
 	{"large values", rootBlobs, ""},
-	{"snapshots", rootStates, ""},
-	{"checkpoints", rootMarks, ""},
+	{"snapshots", rootSnapshots, ""},
+	{"checkpoints", rootCheckpoints, ""},
 	{"heartbeats", rootMembers, ""},
 }
 
@@ -148,7 +148,7 @@ func (p *publisher) probe(subject string) {
 	s.mu.Lock()
 	size := min(s.size, maxProbe)
 	s.mu.Unlock()
-	no := p.publish(&Pub{Subject: subjectProbe, Data: make([]byte, size)}, make(chan Ack, 1))
+	no := p.publish(&Pub{Subject: SubjectProbe, Data: make([]byte, size)}, make(chan Ack, 1))
 	p.mu.Lock()
 	p.probing = no
 	p.mu.Unlock()

@@ -52,13 +52,13 @@ func TestOutage(t *testing.T) {
 func TestFullStream(t *testing.T) {
 	inBubble(t, Options{MaxBytes: 4 << 10, Partitions: 1}, func(t *testing.T, b *Broker) {
 		input := func(id string, size int) Ack {
-			p := b.InputPub("s", inputs.Delta, id, nil, make([]byte, size))
+			p := input("s", inputs.Delta, id, make([]byte, size))
 			p.RefuseFull = true
 			return b.PublishWait(deadline(t), p)
 		}
 		empty := func() {
 			t.Helper()
-			if err := b.ask(deadline(t), apiPurge+streamInputs, map[string]any{}, &failure{}); err != nil {
+			if err := b.ask(deadline(t), apiPurge+StreamInputs, map[string]any{}, &failure{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -89,27 +89,4 @@ func TestFullStream(t *testing.T) {
 			t.Errorf("full, and nothing refused: got %v, want that it is full", err)
 		}
 	})
-}
-
-// A probe is no input of any partition.
-func TestProbeIsSkipped(t *testing.T) {
-	for _, partitions := range []int{1, 2} {
-		b := start(t, Options{Partitions: partitions})
-		must(t, b, &Pub{Subject: subjectProbe})
-		must(t, b, b.InputPub("s", inputs.End, "1", nil, nil))
-		err := b.Inputs(deadline(t), b.Partition("s"), 1, func(batch []Input, _ uint64, _ bool) error {
-			for _, in := range batch {
-				if in.Token == "s" {
-					return errEnough
-				}
-				if partitions > 1 || in.Kind != inputs.Probe || !in.Foreign {
-					t.Errorf("of %d partitions: got %+v, want no input", partitions, in)
-				}
-			}
-			return nil
-		})
-		if !errors.Is(err, errEnough) {
-			t.Error(err)
-		}
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -169,15 +168,6 @@ func (p *publisher) send(f *flight) {
 	default: // no connection, or a full buffer
 		p.later(f.no, err)
 	}
-}
-
-// publishable tells whether a subject has neither empty tokens nor wildcards
-// nor bytes that end a protocol line.
-func publishable(subject string) bool {
-	if subject == "" || subject[0] == '.' || subject[len(subject)-1] == '.' {
-		return false
-	}
-	return !strings.ContainsAny(subject, " \t\r\n*>") && !strings.Contains(subject, "..")
 }
 
 // reply hears an acknowledgement, a refusal, or that nobody listens.

@@ -38,7 +38,7 @@ const leastInput = 256
 
 // room returns an error where a stream refuses new messages because it is full.
 func (i *streamInfo) room() error {
-	if limit := i.Config.MaxBytes; limit > 0 && i.State.Bytes+leastInput > limit && i.Config.Name == streamInputs {
+	if limit := i.Config.MaxBytes; limit > 0 && i.State.Bytes+leastInput > limit && i.Config.Name == StreamInputs {
 		return fmt.Errorf("broker: %s (%d of %d bytes)", fullAdvice, i.State.Bytes, limit)
 	}
 	return nil

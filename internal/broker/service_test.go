@@ -150,7 +150,7 @@ func TestServeReplies(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
 	stop := serving(t, b, echo())
 	nc := stranger(t, b)
-	forbidden := []string{"_toolcalls.s.event.run_started", "toolcalls.s.event.run_started", "_llm.0.s.delta", "llm.s.delta", "_blobs.x", "$KV.STREAMER_STATE.s", "$JS.API.STREAM.DELETE.LLM", ""}
+	forbidden := []string{"_toolcalls.s.event.run_started", "toolcalls.s.event.run_started", "_llm.0.s.delta", "llm.s.delta", "_blobs.x", "$KV.STREAMER_SNAPSHOT.s", "$JS.API.STREAM.DELETE.LLM", ""}
 	for _, reply := range forbidden {
 		if repliesTo(reply) {
 			t.Errorf("an answer may be sent to %q", reply)
@@ -163,8 +163,8 @@ func TestServeReplies(t *testing.T) {
 	}
 	ask(t, nc, "echo.say", "all before this is taken")
 	stop()
-	for _, stream := range []string{streamInputs, streamEvents, streamBlobs} {
-		if s, err := b.bounds(deadline(t), stream); err != nil || s.Last >= s.First {
+	for _, stream := range []string{StreamInputs, StreamEvents, streamBlobs} {
+		if s, err := b.Bounds(deadline(t), stream); err != nil || s.Last >= s.First {
 			t.Errorf("stream %s: %+v, %v, want nothing in it", stream, s, err)
 		}
 	}

@@ -44,3 +44,10 @@ func (s *signal) pause(ctx context.Context, d time.Duration) error {
 func backoff(n int) time.Duration {
 	return min(20*time.Millisecond<<min(n, 10), 2*time.Second)
 }
+
+// Pause waits for d, or less if ctx ends or a connection comes back. It returns
+// ctx's error.
+func (b *Broker) Pause(ctx context.Context, d time.Duration) error { return b.again.pause(ctx, d) }
+
+// Backoff pauses before retry n, counted from 0.
+func (b *Broker) Backoff(ctx context.Context, n int) error { return b.Pause(ctx, backoff(n)) }

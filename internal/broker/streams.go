@@ -16,22 +16,22 @@ import (
 
 // The streams.
 const (
-	streamInputs  = "LLM"
-	streamEvents  = "TOOLCALLS"
-	streamBlobs   = "STREAMER_BLOBS"
-	streamStates  = "KV_STREAMER_STATE"
-	streamMarks   = "KV_STREAMER_MARK"
-	streamMembers = "KV_STREAMER_MEMBER"
+	StreamInputs      = "LLM"
+	StreamEvents      = "TOOLCALLS"
+	streamBlobs       = "STREAMER_BLOBS"
+	streamSnapshots   = "KV_STREAMER_SNAPSHOT"
+	streamCheckpoints = "KV_STREAMER_CHECKPOINT"
+	streamMembers     = "KV_STREAMER_MEMBER"
 )
 
-var streamNames = [...]string{streamInputs, streamEvents, streamBlobs, streamStates, streamMarks, streamMembers}
+var streamNames = [...]string{StreamInputs, StreamEvents, streamBlobs, streamSnapshots, streamCheckpoints, streamMembers}
 
 // Roots of the subjects in streams that are nobody's but ours.
 const (
-	rootBlobs   = "_blobs."
-	rootStates  = "$KV.STREAMER_STATE."
-	rootMarks   = "$KV.STREAMER_MARK."
-	rootMembers = "$KV.STREAMER_MEMBER."
+	rootBlobs       = "_blobs."
+	rootSnapshots   = "$KV.STREAMER_SNAPSHOT."
+	rootCheckpoints = "$KV.STREAMER_CHECKPOINT."
+	rootMembers     = "$KV.STREAMER_MEMBER."
 )
 
 // Metadata of the streams: what must never change under a program that relies
@@ -77,6 +77,9 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 }
 
 func (b *Broker) tryStreams(ctx context.Context) error {
+	if err := b.refuseEarlierStreams(ctx); err != nil {
+		return err
+	}
 	if err := b.refuseOrphans(ctx); err != nil {
 		return err
 	}
@@ -93,7 +96,7 @@ func (b *Broker) tryStreams(ctx context.Context) error {
 		return fmt.Errorf("broker: events are kept for %v, inputs for %v: events must be kept at least %v longer, or a replay would tell them again", out, in, ageMargin)
 	}
 	b.created, b.inputAge, b.eventAge, b.replicated = inputs.Created, in, out, inputs.Config.Replicas > 1
-	b.stateAge = cmp.Or(b.opts.StateAge, in+out+ageMargin)
+	b.snapshotAge = cmp.Or(b.opts.SnapshotAge, in+out+ageMargin)
 	if err := b.makeOwn(ctx, out); err != nil {
 		return err
 	}
@@ -143,7 +146,7 @@ func checkVersion(version string) error {
 
 // makeInputs makes the input stream and adopts its number of partitions.
 func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
-	info, err := b.stream(ctx, streamInputs)
+	info, err := b.stream(ctx, StreamInputs)
 	if err != nil {
 		return nil, err
 	}
@@ -154,10 +157,10 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	if info != nil {
 		recorded, err := strconv.Atoi(info.Config.Metadata[metaPartitions])
 		if err != nil || recorded < 1 || recorded > maxPartitions {
-			return nil, fmt.Errorf("broker: stream %s is there, but records no number of partitions: it is not streamer's", streamInputs)
+			return nil, fmt.Errorf("broker: stream %s is there, but records no number of partitions: it is not streamer's", StreamInputs)
 		}
 		if want != 0 && want != recorded {
-			return nil, fmt.Errorf("broker: stream %s was made with %d partitions, %d are wanted: the number cannot change while its messages are kept", streamInputs, recorded, want)
+			return nil, fmt.Errorf("broker: stream %s was made with %d partitions, %d are wanted: the number cannot change while its messages are kept", StreamInputs, recorded, want)
 		}
 		want = recorded
 	}
@@ -165,7 +168,7 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	if b.partitions < 1 || b.partitions > maxPartitions {
 		return nil, fmt.Errorf("broker: %d partitions: 1 to %d are possible", b.partitions, maxPartitions)
 	}
-	config := b.config(streamInputs, cmp.Or(b.opts.InputAge, defaultInputAge), "llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", "llm.*.end", "_llm.>")
+	config := b.config(StreamInputs, cmp.Or(b.opts.InputAge, defaultInputAge), "llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", "llm.*.end", "_llm.>")
 	config.SubjectTransform = &jetstream.SubjectTransformConfig{
 		Source:      "llm.*.*",
 		Destination: fmt.Sprintf("_llm.{{partition(%d,1)}}.{{wildcard(1)}}.{{wildcard(2)}}", b.partitions),
@@ -182,40 +185,40 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 // refuseOrphans refuses to make an input stream beside events of another one. It
 // would take the place of the missing one, which could not be restored then.
 func (b *Broker) refuseOrphans(ctx context.Context) error {
-	inputs, err := b.stream(ctx, streamInputs)
+	inputs, err := b.stream(ctx, StreamInputs)
 	if err != nil || inputs != nil {
 		return err
 	}
-	stored, err := b.stream(ctx, streamEvents)
+	stored, err := b.stream(ctx, StreamEvents)
 	if err != nil || stored == nil {
 		return err
 	}
-	if inputs, err = b.stream(ctx, streamInputs); err != nil || inputs != nil {
+	if inputs, err = b.stream(ctx, StreamInputs); err != nil || inputs != nil {
 		return err // another process made both since
 	}
 	where := b.URL()
 	if b.embedded != nil {
 		where = "data directory " + b.opts.DataDir
 	}
-	return fmt.Errorf("broker: stream %s is missing in %s, but stream %s is there, whose event ids refer to its inputs: %s", streamInputs, where, streamEvents, restoreInputs)
+	return fmt.Errorf("broker: stream %s is missing in %s, but stream %s is there, whose event ids refer to its inputs: %s", StreamInputs, where, StreamEvents, restoreInputs)
 }
 
 // restoreInputs is what to do where the input stream is not that of the events.
-const restoreInputs = "restore stream " + streamInputs + " with its meta.inf and meta.sum from a backup, or delete all streams of streamer to begin anew"
+const restoreInputs = "restore stream " + StreamInputs + " with its meta.inf and meta.sum from a backup, or delete all streams of streamer to begin anew"
 
 // makeEvents makes the event stream, which belongs to one input stream for
 // good: its event ids count in that stream's sequences.
 func (b *Broker) makeEvents(ctx context.Context, inputs *streamInfo) (*streamInfo, error) {
-	info, err := b.stream(ctx, streamEvents)
+	info, err := b.stream(ctx, StreamEvents)
 	if err != nil {
 		return nil, err
 	}
 	created := inputs.Created.UTC().Format(time.RFC3339Nano)
 	if info != nil && info.Config.Metadata[metaInputs] != created {
 		return nil, fmt.Errorf("broker: stream %s belongs to a stream %s created at %q, but this one was created at %q: event ids would mean other inputs; %s",
-			streamEvents, streamInputs, info.Config.Metadata[metaInputs], created, restoreInputs)
+			StreamEvents, StreamInputs, info.Config.Metadata[metaInputs], created, restoreInputs)
 	}
-	config := b.config(streamEvents, cmp.Or(b.opts.EventAge, defaultEventAge), "_toolcalls.>")
+	config := b.config(StreamEvents, cmp.Or(b.opts.EventAge, defaultEventAge), "_toolcalls.>")
 	config.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "_toolcalls.>", Destination: "toolcalls.>"}
 	config.RePublish = &jetstream.RePublish{Source: "toolcalls.>", Destination: "toolcalls.>"}
 	config.AllowDirect = true
@@ -227,13 +230,13 @@ func (b *Broker) makeEvents(ctx context.Context, inputs *streamInfo) (*streamInf
 // makeOwn makes the streams of blobs, states, marks and members. All but the
 // first are ordinary KV buckets, readable with the usual tools.
 func (b *Broker) makeOwn(ctx context.Context, eventAge time.Duration) error {
-	blobs := b.config(streamBlobs, max(eventAge, b.stateAge)+ageMargin, rootBlobs+"*")
+	blobs := b.config(streamBlobs, max(eventAge, b.snapshotAge)+ageMargin, rootBlobs+"*")
 	blobs.MaxMsgsPerSubject = 1
-	states := b.bucket(streamStates, rootStates+">")
+	states := b.bucket(streamSnapshots, rootSnapshots+">")
 	states.AllowMsgTTL = true
 	members := b.bucket(streamMembers, rootMembers+">")
 	members.AllowMsgTTL = true
-	for _, config := range []jetstream.StreamConfig{blobs, states, members, b.bucket(streamMarks, rootMarks+">")} {
+	for _, config := range []jetstream.StreamConfig{blobs, states, members, b.bucket(streamCheckpoints, rootCheckpoints+">")} {
 		info, err := b.stream(ctx, config.Name)
 		if err != nil {
 			return err
@@ -276,8 +279,8 @@ func (b *Broker) raiseBytes(ctx context.Context, info *streamInfo) (*streamInfo,
 	config := info.Config
 	config.MaxBytes = b.opts.MaxBytes
 	raised := &streamInfo{}
-	if err := b.ask(ctx, apiStreamUpdate+streamInputs, config, raised); err != nil {
-		return nil, fmt.Errorf("broker: raising the limit of stream %s to %d bytes: %w", streamInputs, config.MaxBytes, err)
+	if err := b.ask(ctx, apiStreamUpdate+StreamInputs, config, raised); err != nil {
+		return nil, fmt.Errorf("broker: raising the limit of stream %s to %d bytes: %w", StreamInputs, config.MaxBytes, err)
 	}
 	return raised, nil
 }

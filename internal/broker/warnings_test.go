@@ -31,18 +31,6 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Fewer replicas than a cluster could have are a weakness.
-func TestWarningOfReplicas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three servers take some seconds")
-	}
-	c := newCluster(t)
-	got := start(t, Options{URL: c.url(), Partitions: 1}).Warnings()
-	if want := `one replica in the cluster "c"`; len(got) != 2 || !strings.Contains(got[0], want) {
-		t.Errorf("got %q, want %q first", got, want)
-	}
-}
-
 // Clients in the account of the streams are a weakness, where there are some.
 func TestWarningOfSharedAccount(t *testing.T) {
 	s := newTestServer(t)
@@ -87,12 +75,12 @@ func TestVersions(t *testing.T) {
 func TestMaxBytes(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, Options{DataDir: dir, MaxBytes: 4 << 10})
-	must(t, b, b.InputPub("s", inputs.Delta, "1", nil, make([]byte, 3<<10)))
+	must(t, b, input("s", inputs.Delta, "1", make([]byte, 3<<10)))
 	acks := make(chan Ack, 1)
-	b.Publish(b.InputPub("s", inputs.Delta, "2", nil, make([]byte, 3<<10)), acks)
+	b.Publish(input("s", inputs.Delta, "2", make([]byte, 3<<10)), acks)
 	eventually(t, b, "a full stream", func() bool { return b.Counts().Resent > 0 })
-	if first, last, err := b.InputBounds(deadline(t)); first != 1 || last != 1 || err != nil {
-		t.Errorf("a full stream: got %d to %d, %v, want 1 to 1", first, last, err)
+	if got, err := b.Bounds(deadline(t), StreamInputs); got.First != 1 || got.Last != 1 || err != nil {
+		t.Errorf("a full stream: got %d to %d, %v, want 1 to 1", got.First, got.Last, err)
 	}
 	b.Close()
 	if a := <-acks; !errors.Is(a.Err, ErrClosed) {
@@ -105,7 +93,7 @@ func TestMaxBytes(t *testing.T) {
 		t.Errorf("a lower limit: got %v", err)
 	}
 	b = start(t, Options{DataDir: dir, MaxBytes: 8 << 10})
-	if seq := must(t, b, b.InputPub("s", inputs.Delta, "2", nil, make([]byte, 3<<10))); seq != 2 {
+	if seq := must(t, b, input("s", inputs.Delta, "2", make([]byte, 3<<10))); seq != 2 {
 		t.Errorf("with a higher limit: got sequence %d, want 2", seq)
 	}
 }

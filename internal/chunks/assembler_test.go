@@ -166,7 +166,7 @@ func TestArgs(t *testing.T) {
 		object, double   bool
 		fault            string
 	}{
-		{rule: "JSON as it stands", text: ` {"a": 1.50}`, json: ` {"a": 1.50}`},
+		{rule: "JSON is unchanged", text: ` {"a": 1.50}`, json: ` {"a": 1.50}`},
 		{rule: "R13: no text", text: "", json: "{}"},
 		{rule: "R13: blanks", text: " \n", json: "{}"},
 		{rule: "R13: null", text: " null", json: "{}"},

@@ -2,17 +2,19 @@ package decode
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"streamer/internal/decode/wire"
 )
 
-// recorded tells which formats an event of a folder of recorded streams may
-// surely be of.
-var recorded = map[string][]string{
+// owners maps each folder of recorded streams to the formats that may claim its
+// events surely.
+var owners = map[string][]string{
 	"openai-chat": {"openai-chat"}, "openai-responses": {"openai-responses"}, "mistral": {"mistral", "openai-chat"},
 	"anthropic": {"anthropic"}, "gemini": {"gemini"}, "gemini-interactions": {"gemini-interactions"},
 	"ollama": {"ollama"}, "cohere": {"cohere"}, "bedrock": {"bedrock"}, "vercel-ui": {"vercel-ui"}, "ag-ui": {"ag-ui"},
@@ -20,31 +22,91 @@ var recorded = map[string][]string{
 	"langgraph-protocol": {"langgraph-protocol"},
 }
 
-// TestNoFormatClaimsARecordedEventOfAnother looks at every recorded event.
-func TestNoFormatClaimsARecordedEventOfAnother(t *testing.T) {
-	for folder, owners := range recorded {
-		files, err := filepath.Glob(filepath.Join(shared(t, "formats", "corpus", folder), "*.jsonl"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no streams of %s: %v", folder, err)
-		}
+// TestRecordedEventsAreClaimedByOwner checks that no format claims a recorded event
+// of another format.
+func TestRecordedEventsAreClaimedByOwner(t *testing.T) {
+	for folder, names := range owners {
+		files := glob(t, shared(t, "formats", "corpus", folder), "*.jsonl")
 		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for line := range bytes.Lines(data) {
-				p := trimmed(string(line), 0, 0)
-				f, problem := p.frame()
-				if problem != nil {
-					t.Errorf("%s: %s", file, problem.Text)
-					continue
-				}
-				for i := range formats {
-					if name := formats[i].Name(); !slices.Contains(owners, name) && formats[i].Claims(f) == wire.Surely {
-						t.Errorf("%s: %.200s\nis of %q, and %s claims it", file, line, owners, name)
+			for _, event := range frames(t, file) {
+				for _, format := range formats {
+					if name := format.Name(); !slices.Contains(names, name) && format.Claims(event.frame) == wire.Surely {
+						t.Errorf("%s: %.200s\nis of %q, and %s claims it", file, event.text, names, name)
 					}
 				}
 			}
 		}
 	}
+}
+
+// TestLangChainClaims checks that the format langchain claims all of its recorded
+// events surely and no event of another format at all.
+func TestLangChainClaims(t *testing.T) {
+	root := shared(t, "formats")
+	own := 0
+	for _, file := range append(glob(t, root, "corpus/*/*.jsonl"), glob(t, root, "quirks/*.jsonl")...) {
+		want := wire.No
+		if slices.Contains(owners[folderOf(t, file)], "langchain") {
+			want = wire.Surely
+		}
+		for _, event := range frames(t, file) {
+			if got := find("langchain").Claims(event.frame); got != want {
+				t.Errorf("%s\nevent %.200s\nclaim %d, want %d", file, event.text, got, want)
+			}
+			if want == wire.Surely {
+				own++
+			}
+		}
+	}
+	if own == 0 {
+		t.Error("no event is of this format")
+	}
+}
+
+// recordedEvent is an event of a recorded stream.
+type recordedEvent struct {
+	text  string
+	frame wire.Frame
+}
+
+// frames returns the events of a file that are one JSON text per line. Inputs with
+// several events are left out.
+func frames(t *testing.T, file string) (list []recordedEvent) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(data) {
+		text := strings.TrimSpace(string(line))
+		if f, problem := (piece{text: text}).frame(); problem == nil {
+			list = append(list, recordedEvent{text, f})
+		}
+	}
+	return list
+}
+
+// glob returns the files that match a pattern.
+func glob(t *testing.T, root, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no streams %s in %s: %v", pattern, root, err)
+	}
+	return files
+}
+
+// folderOf returns the folder of the format of a stream, which the file with its
+// expected calls names.
+func folderOf(t *testing.T, stream string) string {
+	t.Helper()
+	data, err := os.ReadFile(strings.TrimSuffix(stream, ".jsonl") + ".expected.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct{ Format string }
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatalf("%s: %v", stream, err)
+	}
+	return want.Format
 }

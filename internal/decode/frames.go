@@ -82,7 +82,7 @@ func (r *Reader) openJSON(text string) {
 	in := &r.in
 	switch {
 	case text == "":
-	case r.templates.find(r.state.Format, "", text):
+	case r.templates.Find(r.state.Format, "", text):
 		in.framing = wholeEvent
 	case wire.Valid(text) && utf8.ValidString(text):
 		v := jsonscan.ValueOf(text)

@@ -12,7 +12,9 @@ import (
 	"strings"
 
 	"streamer/internal/chunks"
+	"streamer/internal/decode/template"
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // Limits are the bounds of a Reader.
@@ -39,7 +41,8 @@ type Reader struct {
 	w         wire.Writer
 	problem   *wire.Problem
 	named     bool // the format of the input is given
-	templates templates
+	templates template.Cache
+	filled    bool // the current event fitted a template
 }
 
 // Reset begins an input: one stream event as JSON, a JSON array of them,
@@ -53,7 +56,8 @@ type Reader struct {
 func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
 	r.state, r.limits = s, limits
 	r.w.Reset()
-	r.problem, r.wrong, r.templates.fit = nil, nil, nil
+	r.problem, r.wrong = nil, nil
+	r.templates.Forget()
 	r.in = input{}
 	r.named = format != ""
 	if r.named {
@@ -70,15 +74,16 @@ func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
 // one. Chunks and Problem then refer to it.
 func (r *Reader) Next() bool {
 	r.w.Begin()
-	r.problem = nil
+	r.problem, r.filled = nil, false
 	if r.wrong != nil {
 		r.problem, r.wrong = r.wrong, nil
 		return true
 	}
-	if r.templates.fit != nil { // open has found the template already
-		r.in.framing = nothing
-		r.fill()
-		return true
+	if format := r.templates.Found(); format != nil { // by open
+		if r.fill(format) {
+			r.in.framing = nothing
+			return true
+		}
 	}
 	p, ok := r.pull()
 	if !ok {
@@ -101,9 +106,11 @@ func (r *Reader) Shape() string { return r.state.Shape() }
 
 // read decodes one piece of the input.
 func (r *Reader) read(p piece) {
-	if !p.valid && p.problem == nil && r.templates.find(r.state.Format, p.name, p.text) {
-		r.fill()
-		return
+	if !p.valid && p.problem == nil && r.templates.Find(r.state.Format, p.name, p.text) {
+		if r.fill(r.templates.Found()) {
+			return
+		}
+		p.valid = true
 	}
 	f, problem := p.frame()
 	if problem == nil {
@@ -129,4 +136,45 @@ func (r *Reader) decode(f wire.Frame) *wire.Problem {
 		return nil
 	}
 	return problem
+}
+
+// fill emits the chunk of an event that fits a template. It reports whether the
+// event needs no decoding.
+func (r *Reader) fill(format wire.Format) bool {
+	d := r.state.current()
+	if d == nil {
+		d = r.state.decoder(format)
+	}
+	r.filled = r.templates.Fill(&r.w, d)
+	return r.filled
+}
+
+// learn lets an event that was decoded become a template.
+func (r *Reader) learn(p piece, f wire.Frame) {
+	if !r.templates.MayLearn(p.text, &r.w) {
+		return
+	}
+	format := find(r.state.Format)
+	if format == nil || format.Claims(f) == wire.No {
+		return // another format has decoded it
+	}
+	whole := jsonscan.ValueOf(p.text)
+	if whole.IsArray() && !tuple(whole) {
+		return // alone it would be a list of events
+	}
+	place := func(s *wire.SlotFinder, f wire.Frame) (wire.Place, bool) {
+		return framePlace(s, wire.Place{Value: whole}, f)
+	}
+	r.templates.Learn(template.Event{Format: format, Name: p.name, Text: p.text, Frame: f, Place: place}, &r.w, r.state.decoder(format))
+}
+
+// framePlace returns the place of a frame in its event; see unwrap.
+func framePlace(s *wire.SlotFinder, whole wire.Place, f wire.Frame) (wire.Place, bool) {
+	if f.JSON.Raw == whole.Raw {
+		return whole, true
+	}
+	outer := s.Members(whole)
+	s.Add(outer["id"], wire.Unread)
+	at := outer["data"]
+	return at, !f.Opened && f.JSON.Raw == at.Raw
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 const (
@@ -159,5 +160,29 @@ func TestNothingIsAllocated(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations per delta, want none", n)
+	}
+}
+
+// TestProtocolOverSSE checks events of langgraph-protocol whose SSE name is their
+// method. Some methods are also names of LangChain's events. Each may be the first.
+func TestProtocolOverSSE(t *testing.T) {
+	seen := 0
+	for file, events := range streams(t, "langgraph-protocol") {
+		for _, event := range events {
+			method := jsonscan.ValueOf(event).Member("method").Str
+			if method == "" {
+				continue
+			}
+			seen++
+			var s State
+			var r Reader
+			transcript(&r, &s, []byte("event: "+method+"\ndata: "+event+"\nid: 1\n\n"), "")
+			if s.Format != "langgraph-protocol" {
+				t.Errorf("%s: event named %q: %s\nrecognised as %q", file, method, event, s.Format)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no event has a method")
 	}
 }

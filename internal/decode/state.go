@@ -70,17 +70,27 @@ func (s State) Clone() State {
 	return s
 }
 
+// current returns the Decoder of the current format, or nil if it has not been
+// used or is shared with another format.
+func (s *State) current() wire.Decoder {
+	for i := range s.Decoders {
+		if d := &s.Decoders[i]; d.Format == s.Format {
+			return d.Decoder
+		}
+	}
+	return nil
+}
+
 // decoder returns the Decoder of a format, and makes it at the first use.
 func (s *State) decoder(f wire.Format) wire.Decoder {
-	shared, ok := f.(wire.Sharer)
-	if ok {
-		return shared.View(s.decoder(shared.Shared()))
-	}
 	name := f.Name()
 	for i := range s.Decoders {
 		if d := &s.Decoders[i]; d.Format == name {
 			return d.Decoder
 		}
+	}
+	if shared, ok := f.(wire.Sharer); ok {
+		return shared.View(s.decoder(shared.Shared()))
 	}
 	d := f.New()
 	s.Decoders = append(s.Decoders, FormatDecoder{name, d})

@@ -157,7 +157,7 @@ func (s stopOn) Write(p []byte) (int, error) {
 
 // unseen returns the promised features that the event log in dir does not have.
 func unseen(t *testing.T, dir string) map[string]func(*events.Event) bool {
-	b, err := broker.Open(t.Context(), broker.Options{DataDir: dir, Listen: "127.0.0.1:0"})
+	b, err := app.OpenBroker(t.Context(), broker.Options{DataDir: dir, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"streamer/internal/app"
-	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/session"
 )
@@ -17,7 +16,7 @@ import (
 // player plays the recorded sessions.
 type player struct {
 	speed    time.Duration // how many times faster than recorded; 0 without pauses
-	broker   *broker.Broker
+	broker   *app.Broker
 	rules    *session.Rules
 	patience time.Duration // how long calls may stay open after the last input
 	parts    []*part

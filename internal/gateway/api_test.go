@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/session"
 
 	"github.com/rs/zerolog"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// TestIngest checks which bodies are stored and what is stored.
+// TestIngest checks which bodies are stored and what is stored, with the check that
+// the server uses.
 func TestIngest(t *testing.T) {
 	for _, c := range []struct {
 		path, body string
@@ -69,7 +71,7 @@ func TestIngest(t *testing.T) {
 		{"nothing", `{}`, "", "", 404, "not found"},
 	} {
 		store := newMemory()
-		resp, body := do(t, "POST", serve(t, Options{}, store)+"/v1/sessions/a.b/"+c.path, c.body)
+		resp, body := do(t, "POST", serve(t, Options{Check: session.Check}, store)+"/v1/sessions/a.b/"+c.path, c.body)
 		if resp.StatusCode != c.status || !strings.Contains(body, c.text) {
 			t.Errorf("%s %.60q: got %d %s, want %d with %q", c.path, c.body, resp.StatusCode, body, c.status, c.text)
 		}

@@ -13,7 +13,6 @@ import (
 
 	"streamer/internal/encode"
 	"streamer/internal/events"
-	"streamer/internal/nearest"
 )
 
 // headerFirst is the header of a 410 answer with the sequence of the log's first
@@ -129,8 +128,8 @@ func parseTypes(list string) (map[events.Type]bool, error) {
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		if !slices.Contains(known, name) {
-			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("types has %.40q, which is not an event type; did you mean %s? The types are %s",
-				name, nearest.Name(name, known), strings.Join(known, ", ")))
+			return nil, refuse(http.StatusBadRequest, fmt.Sprintf("types has %.40q, which is not an event type; the types are %s",
+				name, strings.Join(known, ", ")))
 		}
 		types[events.Type(name)] = true
 	}

@@ -12,7 +12,6 @@ import (
 
 	"streamer/internal/events"
 	"streamer/internal/inputs"
-	"streamer/internal/session"
 )
 
 const maxHeaderValue = 512 // maximum length of a forwarded header
@@ -36,7 +35,7 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 		if err != nil {
 			return err
 		}
-		if body, err = checkBody(kind, body); err != nil {
+		if body, err = g.checkBody(kind, body); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
@@ -55,11 +54,11 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 
 // publishError returns the answer for an input that the store did not accept.
 func (g *Gateway) publishError(w http.ResponseWriter, session string, kind inputs.Kind, err error) error {
-	if errors.Is(err, ErrTooLarge) {
+	if errors.Is(err, inputs.ErrTooLarge) {
 		return tooLarge(g.opts.MaxBody)
 	}
 	g.log.Error().Err(err).Str("session", session).Str("kind", string(kind)).Msg("input not stored")
-	if errors.Is(err, ErrFull) {
+	if errors.Is(err, inputs.ErrFull) {
 		w.Header().Set("Retry-After", "30")
 		return refuse(http.StatusServiceUnavailable, "the input is not stored: the input log is full; it accepts inputs again when old ones expire, or with a larger --max-bytes")
 	}
@@ -143,17 +142,19 @@ func tooLarge(limit int) error {
 	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes; split it into several requests", limit))
 }
 
-// checkBody refuses a body that the fold would reject, with the same text. Only the
-// fold can check deltas, which may be JSON, NDJSON or a part of an SSE stream. An
-// empty interrupt or end means {}.
-func checkBody(kind inputs.Kind, body []byte) ([]byte, error) {
+// checkBody refuses a body that Options.Check does not accept. It returns the body
+// to be stored: an empty interrupt or end means {}.
+func (g *Gateway) checkBody(kind inputs.Kind, body []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		if kind == inputs.Interrupt || kind == inputs.End {
 			return []byte("{}"), nil
 		}
 		return nil, refuse(http.StatusBadRequest, "the body is empty")
 	}
-	if err := session.Check(kind, body); err != nil {
+	if g.opts.Check == nil {
+		return body, nil
+	}
+	if err := g.opts.Check(kind, body); err != nil {
 		return nil, refuse(http.StatusBadRequest, err.Error())
 	}
 	return body, nil

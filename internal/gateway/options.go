@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"streamer/internal/inputs"
 	"streamer/internal/repair"
 )
 
@@ -23,6 +24,10 @@ type Options struct {
 	// "https://app.example.com".
 	Origins []string
 
+	// Check returns an error if the body of an input would be rejected by the
+	// fold. The answer to the client has the error's text. If nil, every body is
+	// stored.
+	Check func(kind inputs.Kind, body []byte) error
 	// Warnings returns the warnings for GET /readyz. It must not block. If nil,
 	// there are none.
 	Warnings func() []string

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 )
 
 // refusal is an error whose text is sent to the client.
@@ -36,7 +37,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 		replyError(w, ref.status, ref.text)
 	case errors.Is(err, events.ErrNotFound):
 		replyError(w, http.StatusNotFound, "the event is not stored")
-	case errors.Is(err, ErrTooLarge):
+	case errors.Is(err, inputs.ErrTooLarge):
 		replyError(w, http.StatusRequestEntityTooLarge, "the message is larger than the event log's server accepts")
 	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
 		// The client has disconnected.

@@ -9,17 +9,8 @@ import (
 	"streamer/internal/inputs"
 )
 
-// Errors of a Store that the gateway answers specifically.
-var (
-	// ErrTooLarge is the error for an input above the store's limit.
-	ErrTooLarge = errors.New("gateway: too large")
-	// ErrFull is the error for an input that is not stored because the log has
-	// reached its maximum size.
-	ErrFull = errors.New("gateway: input log is full")
-	// ErrNotOpen is the error for an input that came before the store accepts
-	// inputs.
-	ErrNotOpen = errors.New("gateway: not open for inputs yet")
-)
+// ErrNotOpen is the error for an input that came before the store accepts inputs.
+var ErrNotOpen = errors.New("gateway: not open for inputs yet")
 
 // Store is the gateway's view of the two logs. Its methods are called from several
 // goroutines. A token is the result of events.Token for a session.
@@ -30,7 +21,8 @@ type Store interface {
 	// the log cannot be read.
 	Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error
 	// Publish stores an input of a kind (delta, result, progress, interrupt,
-	// end) and returns its sequence. The same msgID is stored once.
+	// end) and returns its sequence. The same msgID is stored once. The error is
+	// inputs.ErrTooLarge, inputs.ErrFull or ErrNotOpen where that is the reason.
 	Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, err error)
 	// Sessions returns at most limit sessions that have events, newest first.
 	Sessions(ctx context.Context, limit int) ([]SessionInfo, error)

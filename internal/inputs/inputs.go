@@ -7,7 +7,18 @@
 // do not change its Header or Data.
 package inputs
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+// Errors of an append to the input log.
+var (
+	// ErrTooLarge reports that an input is above the log's limit.
+	ErrTooLarge = errors.New("inputs: too large")
+	// ErrFull reports that the log has as many bytes as it may have.
+	ErrFull = errors.New("inputs: input log is full")
+)
 
 // Kind is the last token of an input's subject.
 type Kind string

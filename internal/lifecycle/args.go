@@ -25,7 +25,7 @@ func (st *Step) emitStart(m *Message, c *Call, sure bool) {
 	e.Kind, e.ParentCall, e.ProviderExecuted = kind(c), c.ParentCall(), c.Provider
 	e.Deadline = at(c.State.Deadline)
 	if r := st.State.Memory.adopt(id); r != nil {
-		c.State.Result = r
+		c.State.hold(r)
 	}
 }
 

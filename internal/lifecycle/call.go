@@ -64,6 +64,9 @@ func (c *CallState) await(interruptID string) {
 	c.rare().InterruptID = interruptID
 }
 
+// hold keeps a result until the args are complete.
+func (c *CallState) hold(r *Result) { c.Result = r }
+
 // end is the transition to a terminal status.
 func (c *CallState) end(status events.Status) {
 	c.Status, c.Deadline, c.Result = status, 0, nil

@@ -138,13 +138,13 @@ func (st *Step) attempt() {
 
 // failure closes the messages that the provider ended with an error.
 func (st *Step) failure(c *chunks.Chunk) {
-	failed := func(m *Message) bool {
+	affected := func(m *Message) bool {
 		return m.Phase != Finished && m.Namespace == c.Namespace && (c.Message == "" || m.ID == c.Message)
 	}
-	st.closeCalls(failed, events.BySuperseded, st.brief(c.Text))
+	st.closeCalls(affected, events.BySuperseded, st.brief(c.Text))
 	for _, m := range slices.Clone(st.State.Messages) {
-		if failed(m) {
-			m.Reason = "error"
+		if affected(m) {
+			m.failed()
 			st.finishMessage(m, true)
 		}
 	}

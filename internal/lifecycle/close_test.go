@@ -8,12 +8,12 @@ import (
 	"streamer/internal/events"
 )
 
-// TestLongReason: the words of an interrupt or a failure, which the result of
-// every call repeats, are cut to 1 KiB, between characters, and it is said so.
+// TestLongReason checks that the reason of an interrupt or a failure is cut to
+// 1 KiB between characters, with a note. The result of every call repeats it.
 func TestLongReason(t *testing.T) {
 	long := strings.Repeat("é", 20_000)
 	want := strings.Repeat("é", maxDetail/2) + "… (38976 bytes more)"
-	for name, say := range map[string]func(*Step){
+	for name, apply := range map[string]func(*Step){
 		"interrupt": func(st *Step) { st.Interrupt(Interrupt{Reason: long}) },
 		"end":       func(st *Step) { st.End(events.Error, long) },
 		"failure":   func(st *Step) { st.Chunks([]chunks.Chunk{{Kind: chunks.Failure, Message: "m", Text: long}}) },
@@ -23,7 +23,7 @@ func TestLongReason(t *testing.T) {
 		for _, id := range []string{"a", "b"} {
 			st.Chunks([]chunks.Chunk{{Kind: chunks.Fragment, Message: "m", ID: id, Name: "f", Args: "{}"}})
 		}
-		say(st)
+		apply(st)
 		closed := 0
 		for _, e := range st.Done() {
 			if e.Type != events.ToolCallResult {

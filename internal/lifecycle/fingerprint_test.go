@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 )
 
+// TestFingerprint checks which args have the same fingerprint.
 func TestFingerprint(t *testing.T) {
 	for _, same := range [][]string{
 		{`{"a": 1, "b": [1.50, "é\n"]}`, `{"a":1,"b":[1.5,"\u00e9\u000A"]}`, "{ \"a\" :1.0,\n\"b\":[15e-1,\"é\\n\"]}"},
@@ -19,7 +20,7 @@ func TestFingerprint(t *testing.T) {
 			}
 		}
 	}
-	seen := map[uint64]string{0: "nothing"}
+	seen := map[uint64]string{0: "no args"}
 	for _, s := range []string{`{}`, `[]`, `{"a":1}`, `{"a":"1"}`, `{"a":11}`, `{"a":[1,1]}`, `{"a":"b","c":1}`, `{"a":"b\",\"c","d":1}`, `"a"`, `1`, `-1`} {
 		f := fingerprint([]byte(s))
 		if old, ok := seen[f]; ok {
@@ -28,11 +29,12 @@ func TestFingerprint(t *testing.T) {
 		seen[f] = s
 	}
 	if got := fingerprint(nil); got != 0 {
-		t.Errorf("of nothing: %x, want 0", got)
+		t.Errorf("of no args: %x, want 0", got)
 	}
 }
 
-// FuzzFingerprint: blanks and escapes of HTML change nothing; nothing panics.
+// FuzzFingerprint checks that blanks and HTML escapes do not change a fingerprint,
+// and that no text panics.
 func FuzzFingerprint(f *testing.F) {
 	f.Add([]byte(`{"a": [1, -2.5e3, "x<y\\\" \u2028"], "b": null}`))
 	f.Add([]byte(`"\`))

@@ -108,7 +108,7 @@ func (st *Step) receive(m *Message, c *Call, r Result) {
 		}
 		return
 	}
-	c.State.Result = &r
+	c.State.hold(&r)
 	if m.Phase == Finished || c.Whole() {
 		st.completeArgs(m, c, "result")
 		st.dropFinished()

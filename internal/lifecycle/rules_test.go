@@ -10,16 +10,16 @@ import (
 	"streamer/internal/events"
 )
 
-// TestRulesCheck: what is wrong is named by its JSON field, all of it, in the
-// same order every time.
+// TestRulesCheck checks that the error names each wrong field by its JSON name, in
+// the same order every time.
 func TestRulesCheck(t *testing.T) {
 	good := DefaultRules()
 	if err := good.Check(); err != nil {
 		t.Fatalf("the default rules: %v", err)
 	}
 	for _, c := range []struct {
-		field string
-		spoil func(*Rules)
+		field  string
+		change func(*Rules)
 	}{
 		{"args_timeout is 0", func(r *Rules) { r.ArgsTimeout = 0 }},
 		{"expire is -1", func(r *Rules) { r.Expire = -1 }},
@@ -38,7 +38,7 @@ func TestRulesCheck(t *testing.T) {
 		}},
 	} {
 		r := DefaultRules()
-		c.spoil(&r)
+		c.change(&r)
 		err := r.Check()
 		if err == nil || !strings.Contains(err.Error(), c.field) || strings.Count(err.Error(), "lifecycle:") != 1 {
 			t.Errorf("%s: error %v", c.field, err)
@@ -48,12 +48,12 @@ func TestRulesCheck(t *testing.T) {
 	want := bad.Check().Error()
 	for range 20 {
 		if got := bad.Check().Error(); got != want {
-			t.Fatalf("another order:\n%s\n%s", got, want)
+			t.Fatalf("the order differs:\n%s\n%s", got, want)
 		}
 	}
 }
 
-// TestRulesJSON: rules that are written and read again are the same.
+// TestRulesJSON checks that rules that are written and read again are the same.
 func TestRulesJSON(t *testing.T) {
 	want := DefaultRules()
 	want.Tools = []ToolRule{{Pattern: "a*", ArgsTimeout: 1, ResultTimeout: 2, Template: "x"}}
@@ -71,7 +71,7 @@ func TestRulesJSON(t *testing.T) {
 	}
 }
 
-// TestToolPatterns: a star stands for any characters, those of MCP's names too.
+// TestToolPatterns checks that a star matches any characters, a slash too.
 func TestToolPatterns(t *testing.T) {
 	for _, c := range []struct {
 		pattern, name string
@@ -96,7 +96,7 @@ func TestToolPatterns(t *testing.T) {
 	}
 }
 
-// TestToolRules: the first pattern that matches holds, for what it says.
+// TestToolRules checks that the fields of the first pattern that matches apply.
 func TestToolRules(t *testing.T) {
 	r := DefaultRules()
 	r.Tools = []ToolRule{{Pattern: "slow_*", ResultTimeout: 99}, {Pattern: "*", Template: "no {name}"}}

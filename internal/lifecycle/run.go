@@ -58,8 +58,7 @@ func (st *Step) endRun(status events.Status, reason *events.Reason) {
 	run := s.Run.ID
 	for _, m := range s.Messages {
 		if m.Run == run && m.Phase != Finished {
-			// The end of a run does not prove that the model finished.
-			m.Truncated = m.Truncated || m.Phase == Building
+			m.runEnded()
 			st.finishMessage(m, status == events.Error || status == events.Cancelled)
 		}
 	}

@@ -88,6 +88,13 @@ func (m *Message) finishing(reason string, truncated bool) {
 	m.Phase, m.Reason, m.Truncated = Finishing, reason, truncated
 }
 
+// failed records that the provider ended the message with an error.
+func (m *Message) failed() { m.Reason = "error" }
+
+// runEnded records that the run ended. Without a finish reason that does not
+// prove that the model finished the message.
+func (m *Message) runEnded() { m.Truncated = m.Truncated || m.Phase == Building }
+
 // finished is the transition to Finished.
 func (m *Message) finished(superseded bool) {
 	m.Phase, m.Superseded = Finished, superseded

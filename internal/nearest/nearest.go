@@ -1,11 +1,11 @@
-// Package nearest finds the name that a misspelt one was meant to be.
+// Package nearest suggests a known name for a misspelt one.
 //
-// It promises that the same arguments give the same name.
+// The same arguments always return the same name.
 package nearest
 
 import "strings"
 
-// Name returns the name among names that a misspelt word is nearest to, ""
+// Name returns the name among names that is nearest to a misspelt word, ""
 // where there are no names. Case and underscores do not count. A name that
 // contains the word, or is contained in it, is nearer than any other; then the
 // one that fewest edits lead to; then the one that stands first.

@@ -11,9 +11,9 @@ import (
 	"streamer/internal/inputs"
 )
 
-// TestAfterClose: a model that goes on with a call which the args deadline, or an
-// interrupt, has closed. In every format that is reported once, opens no call,
-// and a result stays a late one.
+// TestAfterClose checks a model that continues a call which the args deadline or an
+// interrupt closed. In every format that is reported once and opens no call, and a
+// result is late.
 func TestAfterClose(t *testing.T) {
 	for name, stream := range map[string]struct{ before, after []string }{
 		"openai-chat": {
@@ -99,6 +99,6 @@ func checkAfterClose(t *testing.T, name string, l log) {
 		t.Errorf("%s: want one start, result, rejected and late result each:\n%s", name, strings.Join(bodies(out), "\n"))
 	}
 	if got, want := foldResumed(t, l), bodies(out); !slices.Equal(got, want) {
-		t.Errorf("%s: resumed:\n%s\nin one go:\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("%s: resumed:\n%s\nfolded at once:\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"streamer/internal/lifecycle"
 )
 
-// wires are deltas of a call's args as they stand on the wire: the first
-// opens the call, the second carries a fragment of 4 bytes and is some 360 B
-// long (openai-chat), 99 B (anthropic), 429 B (langchain); text is a delta of
-// content. # stands for the number of message and call, @ for the fragment.
+// wires are the deltas of a call's args in real formats: open opens the call, and
+// delta has a fragment of 4 bytes in about 360 B (openai-chat), 99 B (anthropic) or
+// 429 B (langchain). text is a delta of content. # stands for the number of the
+// message and the call, @ for the fragment.
 var wires = map[string]struct{ open, delta, end, text string }{
 	"openai-chat": {
 		open:  `{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxY#","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_50cad350e4","choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_#","type":"function","function":{"name":"write_file","arguments":""}}],"refusal":null},"logprobs":null,"finish_reason":null}],"usage":null}`,
@@ -42,7 +42,7 @@ var wires = map[string]struct{ open, delta, end, text string }{
 
 var wireFormats = []string{"openai-chat", "anthropic", "langchain"}
 
-// fragments cuts args of a size into pieces of 4 bytes, as JSON strings.
+// fragments returns args of a size in pieces of 4 bytes, as JSON strings.
 func fragments(size int) []string {
 	const words = "lorem ipsum dolor "
 	text := `{"text":"` + strings.Repeat(words, size/len(words)+1)
@@ -55,33 +55,33 @@ func fragments(size int) []string {
 	return list
 }
 
-// spell fills a wire in.
-func spell(wire string, n int, piece string) []byte {
+// instance returns a delta of a wire.
+func instance(wire string, n int, piece string) []byte {
 	return []byte(strings.Replace(strings.ReplaceAll(wire, "#", strconv.Itoa(n)), "@", piece, 1))
 }
 
-// callOn gives the inputs of a call with args of a size. Equal deltas share
-// their bytes: an input that comes from a socket stands in the cache, and it is
-// the fold that is measured, not the memory of the benchmark.
-func callOn(format string, n, size int) [][]byte {
+// callInputs returns the inputs of a call with args of a size. Equal deltas share
+// their bytes: an input from a socket is in the CPU's cache too, and benchmarks
+// measure the fold, not the memory of their inputs.
+func callInputs(format string, n, size int) [][]byte {
 	w := wires[format]
-	inputs := append([][]byte{spell(w.open, n, "")}, cut(w.delta, n, size)...)
-	return append(inputs, spell(w.end, n, ""))
+	inputs := append([][]byte{instance(w.open, n, "")}, textInputs(w.delta, n, size)...)
+	return append(inputs, instance(w.end, n, ""))
 }
 
-// cut gives deltas that carry a text of a size.
-func cut(wire string, n, size int) (inputs [][]byte) {
-	spelt := map[string][]byte{}
+// textInputs returns deltas with a text of a size.
+func textInputs(wire string, n, size int) (inputs [][]byte) {
+	instances := map[string][]byte{}
 	for _, p := range fragments(size) {
-		if spelt[p] == nil {
-			spelt[p] = spell(wire, n, p)
+		if instances[p] == nil {
+			instances[p] = instance(wire, n, p)
 		}
-		inputs = append(inputs, spelt[p])
+		inputs = append(inputs, instances[p])
 	}
 	return inputs
 }
 
-// folder folds inputs as a worker does, using its scratch space again.
+// folder folds inputs as a worker does: it reuses its scratch space.
 type folder struct {
 	rules  lifecycle.Rules
 	reader decode.Reader
@@ -96,32 +96,32 @@ func (f *folder) fold(s *State, at time.Time, data []byte) {
 	f.out = Fold(f.out[:0], s, Input{Input: inputs.Input{Seq: f.seq, At: at, Token: "s", Kind: inputs.Delta, Data: data}, Rules: &f.rules, Reader: &f.reader})
 }
 
-// every is the pace of a fast model: with the default rules, every second
-// delta is told.
+// every is the interval of the deltas of a fast model. With the default rules,
+// every second delta causes an event.
 const every = 25 * time.Millisecond
 
-// BenchmarkFold is decode and fold, from raw bytes to state and events, per
-// delta: a call of a size in 4-byte fragments.
+// BenchmarkFold measures decoding and folding of one delta, from raw bytes to state
+// and events. The delta is part of a call of a size in 4-byte fragments.
 func BenchmarkFold(b *testing.B) {
 	for _, format := range wireFormats {
 		for _, size := range []int{1 << 10, 16 << 10, 256 << 10, 1 << 20} {
-			b.Run(fmt.Sprintf("%s/args=%d", format, size), func(b *testing.B) { benchInputs(b, format, 1, callOn(format, 1, size)) })
+			b.Run(fmt.Sprintf("%s/args=%d", format, size), func(b *testing.B) { benchInputs(b, format, 1, callInputs(format, 1, size)) })
 		}
 	}
 }
 
-// BenchmarkText is the same of content, 1 KiB of it in pieces of 4 bytes.
+// BenchmarkText measures the same for content, 1 KiB in pieces of 4 bytes.
 func BenchmarkText(b *testing.B) {
 	for _, format := range wireFormats {
-		b.Run(format, func(b *testing.B) { benchInputs(b, format, 1, cut(wires[format].text, 1, 1<<10)) })
+		b.Run(format, func(b *testing.B) { benchInputs(b, format, 1, textInputs(wires[format].text, 1, 1<<10)) })
 	}
 }
 
-// BenchmarkSessions is the same over many sessions in turn.
+// BenchmarkSessions measures the same over many sessions in turn.
 func BenchmarkSessions(b *testing.B) {
 	for _, format := range wireFormats {
 		for _, n := range []int{1, 100, 10_000} {
-			b.Run(fmt.Sprintf("%s/sessions=%d", format, n), func(b *testing.B) { benchInputs(b, format, n, callOn(format, 1, 1<<10)) })
+			b.Run(fmt.Sprintf("%s/sessions=%d", format, n), func(b *testing.B) { benchInputs(b, format, n, callInputs(format, 1, 1<<10)) })
 		}
 	}
 }
@@ -143,12 +143,12 @@ func benchInputs(b *testing.B, format string, sessions int, inputs [][]byte) {
 	}
 }
 
-// BenchmarkHeap measures what is kept on the heap besides args, as roomOf does.
+// BenchmarkHeap measures the heap of open calls and sessions, as heapPer does.
 func BenchmarkHeap(b *testing.B) {
 	for _, format := range wireFormats {
 		b.Run(format, func(b *testing.B) {
 			for b.Loop() {
-				call, session := roomOf(format)
+				call, session := heapPer(format)
 				b.ReportMetric(call, "B/call")
 				b.ReportMetric(session, "B/session")
 			}
@@ -156,11 +156,11 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-// roomOf gives the bytes of heap that an open call takes besides its args, and
-// a session besides its open calls: its state, message and run. Over the number
-// of calls in a message the heap is nearly a straight line; the call is its
-// slope, between 1 call and 1,000, and the session what it has with none.
-func roomOf(format string) (call, session float64) {
+// heapPer returns the bytes of heap of an open call without its args, and of a
+// session without its calls: its state, message and run. The heap is nearly linear
+// in the number of calls of a message. The bytes per call are the slope between 1
+// call and 1,000, and those of the session the value at 0.
+func heapPer(format string) (call, session float64) {
 	const many = 1000
 	one := float64(heapOf(format, 10*many, 1)) / (10 * many)
 	full := float64(heapOf(format, 10, many)) / 10
@@ -168,7 +168,7 @@ func roomOf(format string) (call, session float64) {
 	return call, one - call
 }
 
-// heapOf gives the bytes of heap that sessions with some open calls each take.
+// heapOf returns the bytes of heap per session of sessions with open calls.
 func heapOf(format string, sessions, calls int) uint64 {
 	index := map[string]string{"openai-chat": `"tool_calls":[{"index":`, "anthropic": `"index":`, "langchain": `"#","index":`}[format]
 	index = strings.ReplaceAll(index, "#", "call_#")
@@ -183,7 +183,7 @@ func heapOf(format string, sessions, calls int) uint64 {
 				open = strings.Replace(open, `"run--#"`, `"run--1"`, 1)
 			}
 			states[i].Read.Format = format
-			f.fold(&states[i], time.UnixMilli(0), spell(open, i*calls+k, ""))
+			f.fold(&states[i], time.UnixMilli(0), instance(open, i*calls+k, ""))
 		}
 	}
 	f.out = nil

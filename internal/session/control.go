@@ -11,7 +11,7 @@ import (
 	"streamer/internal/lifecycle"
 )
 
-// readers read the bodies of control inputs.
+// readers decode the bodies of control inputs.
 type readers struct {
 	result    func([]byte) ([]chunks.Chunk, *decode.Problem)
 	progress  func([]byte) (chunks.Chunk, *decode.Problem)
@@ -27,6 +27,7 @@ func readersFor(strict bool) readers {
 	return readers{decode.ResultV1, decode.ProgressV1, decode.InterruptV1, decode.EndV1}
 }
 
+// feedControl applies a control input.
 func feedControl(step *lifecycle.Step, in *Input) {
 	read := readersFor(step.Rules.Strict())
 	switch in.Kind {

@@ -29,8 +29,8 @@ func after(kind inputs.Kind, data string, rules *Rules) (types []events.Type, re
 	return types, report
 }
 
-// TestInterruptBodies: a body that is not what it should be closes nothing, and
-// Check refuses it with the text of the rejected event.
+// TestInterruptBodies checks that an invalid body closes nothing, and that Check
+// refuses it with the text of the rejected event.
 func TestInterruptBodies(t *testing.T) {
 	rules := lifecycle.NewRules()
 	for _, data := range []string{
@@ -66,7 +66,7 @@ func TestInterruptBodies(t *testing.T) {
 	}
 }
 
-// TestControlBodies: the other inputs that clients write by hand.
+// TestControlBodies checks the bodies of the other control inputs.
 func TestControlBodies(t *testing.T) {
 	rules := lifecycle.NewRules()
 	for _, c := range []struct {
@@ -106,8 +106,8 @@ func TestControlBodies(t *testing.T) {
 	}
 }
 
-// TestOldVersion: a log that was folded under fold version 1, which is in force
-// before the first rules input, too, gives the events it gave.
+// TestOldVersion checks that a log under fold version 1, which is in force before
+// the first rules input too, keeps its events.
 func TestOldVersion(t *testing.T) {
 	old := lifecycle.DefaultRules()
 	if old.Version != 1 {
@@ -117,7 +117,7 @@ func TestOldVersion(t *testing.T) {
 		for _, data := range []string{`{"call":"1.0"}`, `{"calls":[]}`, `{"calls":null}`, `{"run":null}`, `{"run_id":"x"}`, `{"Calls":["x"]}`} {
 			types, report := after(inputs.Interrupt, data, rules)
 			if report != nil || len(types) == 0 || types[len(types)-1] != events.RunFinished {
-				t.Errorf("interrupt %s: events %v, want everything closed", data, types)
+				t.Errorf("interrupt %s: events %v, want all calls closed", data, types)
 			}
 		}
 		for _, c := range []struct {

@@ -1,9 +1,16 @@
-// Package session is the pure function between the two logs: Fold takes a
-// session's state and one input, and appends the events that follow.
+// Package session is the pure function between the two logs. Fold takes the state
+// of a session and one input, and appends the events that follow. Recover closes
+// the open items of a session whose inputs were lost.
 //
-// It promises that the same inputs under the same rules give the same events,
-// whether folded in one go or resumed from a saved state after any input; that
-// no input stops a session; and that its work is linear in the bytes it reads.
+// It promises:
+//   - The same inputs under the same rules cause the same events, whether they
+//     are folded at once or with a stored and loaded state after any of them.
+//   - No input stops a session. An input that cannot be used is reported by a
+//     rejected event, and the session continues.
+//   - Each call that starts has exactly one tool_call_result, after a recovery
+//     too.
+//   - The work is linear in the bytes of the inputs, and the state is bounded by
+//     the limits of the rules.
 package session
 
 import (
@@ -14,33 +21,26 @@ import (
 	"streamer/internal/patch"
 )
 
-// Rules are the settings the fold reads.
-type Rules = lifecycle.Rules
-
-// Input is an input with the rules in force at its place of the log.
+// Input is an input with the rules in force at its position in the log.
 type Input struct {
 	inputs.Input
 	// Rules are the settings in force; if nil, those before the first rules input.
 	Rules *Rules
-	// Reader is scratch space to use again; if nil, one is made.
+	// Reader is scratch space that is reused; if nil, Fold makes one.
 	Reader *decode.Reader
 }
 
-// State is what is known of a session after an input. The zero value is a
-// session nothing is known of.
+// State is the state of a session after an input, the content of a snapshot. The
+// zero value is the state of a new session.
 type State struct {
-	N    uint64          `json:"n"` // the last input folded
+	N    uint64          `json:"n"` // the last folded input
 	Read decode.State    `json:"read,omitzero"`
 	Life lifecycle.State `json:"life,omitzero"`
 }
 
-// Fold takes one input and appends the events that follow to dst.
+// Fold folds one input into s and appends the events that follow to dst.
 func Fold(dst []events.Event, s *State, in Input) []events.Event {
-	rules := in.Rules
-	if rules == nil {
-		r := lifecycle.DefaultRules()
-		rules = &r
-	}
+	rules := orDefault(in.Rules)
 	at := events.At(in.At)
 	s.forget(at, rules)
 	from := len(dst)
@@ -56,20 +56,28 @@ func Fold(dst []events.Event, s *State, in Input) []events.Event {
 	}
 	s.N = in.Seq
 	dst = step.Done()
-	for i := from; i < len(dst); i++ {
-		furnish(&dst[i])
-	}
+	fill(dst[from:])
 	return dst
 }
 
-// forget drops everything of a session that has nothing open and was silent
-// for long.
+// orDefault returns rules, or those before the first rules input.
+func orDefault(rules *Rules) *Rules {
+	if rules == nil {
+		r := lifecycle.DefaultRules()
+		rules = &r
+	}
+	return rules
+}
+
+// forget resets a session that has no open item and was silent for longer than
+// the rules allow.
 func (s *State) forget(at events.Time, rules *Rules) {
 	if at = max(at, s.Life.Time); s.Life.Idle() && s.Life.Last != 0 && at > s.Life.Last+events.Time(rules.Forget) {
 		*s = State{Life: lifecycle.State{Time: s.Life.Time}}
 	}
 }
 
+// feed applies an input of any kind.
 func feed(step *lifecycle.Step, s *State, in *Input) {
 	switch in.Kind {
 	case inputs.Delta:
@@ -83,6 +91,7 @@ func feed(step *lifecycle.Step, s *State, in *Input) {
 	}
 }
 
+// feedDelta decodes and applies a delta.
 func feedDelta(step *lifecycle.Step, s *State, in *Input) {
 	r := in.Reader
 	if r == nil {
@@ -96,6 +105,7 @@ func feedDelta(step *lifecycle.Step, s *State, in *Input) {
 	}
 }
 
+// feedClock applies a clock input.
 func feedClock(step *lifecycle.Step, in *Input) {
 	tick, problem := decode.Clock(in.Data)
 	if reject(step, problem) {
@@ -111,6 +121,7 @@ func feedClock(step *lifecycle.Step, in *Input) {
 	}
 }
 
+// reject reports a problem, if there is one, and reports whether there is.
 func reject(step *lifecycle.Step, p *decode.Problem) bool {
 	if p == nil {
 		return false
@@ -119,9 +130,15 @@ func reject(step *lifecycle.Step, p *decode.Problem) bool {
 	return true
 }
 
-// furnish gives an event what only this package can: the message of a
-// synthetic result, and references in place of large values.
-func furnish(e *events.Event) {
+// fill sets what lifecycle cannot: the messages of synthetic results, and
+// references in place of large values.
+func fill(list []events.Event) {
+	for i := range list {
+		fillEvent(&list[i])
+	}
+}
+
+func fillEvent(e *events.Event) {
 	if e.Type == events.Synthetic {
 		m, err := patch.Synthetic(patch.Shape(e.Shape), patch.Call{ID: e.ID, Name: e.ToolName, Kind: e.Kind, Parent: e.ParentCall}, e.Text, e.Reason.Text)
 		if err != nil { // a shape is always one of patch's

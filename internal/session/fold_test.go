@@ -16,7 +16,7 @@ import (
 	"streamer/internal/lifecycle"
 )
 
-// log is inputs as they stand in a session's log.
+// log is the inputs of a session in their order.
 type log []Input
 
 func (l *log) add(kind inputs.Kind, at int, data string) {
@@ -26,7 +26,7 @@ func (l *log) add(kind inputs.Kind, at int, data string) {
 	}})
 }
 
-// lines gives the log of a recorded stream, an input every 20 ms.
+// lines returns the log of a recorded stream, with an input every 20 ms.
 func lines(t testing.TB, file string) log {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -62,7 +62,7 @@ func bodies(out []events.Event) []string {
 	return b
 }
 
-// foldResumed folds a log, saving and loading the state after each input.
+// foldResumed folds a log and stores and loads the state after each input.
 func foldResumed(t testing.TB, l log) []string {
 	s := new(State)
 	var out []events.Event
@@ -79,8 +79,8 @@ func foldResumed(t testing.TB, l log) []string {
 	return bodies(out)
 }
 
-// TestResume: a session resumed from its saved state after any input gives
-// the same events.
+// TestResume checks that a session whose state is stored and loaded after each
+// input has the same events as one that is folded at once.
 func TestResume(t *testing.T) {
 	for _, file := range streams(t) {
 		l := lines(t, file)
@@ -90,7 +90,7 @@ func TestResume(t *testing.T) {
 		l.add(inputs.Interrupt, at+400, `{"reason":"user"}`)
 		want, got := fold(l), foldResumed(t, l)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: resumed:\n%s\nin one go:\n%s", file, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("%s: resumed:\n%s\nfolded at once:\n%s", file, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
 }
@@ -103,28 +103,24 @@ func streams(t testing.TB) []string {
 	return files
 }
 
-// TestEverythingEnds: whatever a stream was cut to, an end of the run closes
-// every call that started, each exactly once.
+// TestEverythingEnds checks that the end of a run closes every call that started
+// exactly once, wherever the stream is cut.
 func TestEverythingEnds(t *testing.T) {
 	for _, file := range streams(t) {
 		whole := lines(t, file)
 		for n := 0; n < len(whole); n += 1 + len(whole)/40 {
 			l := slices.Clone(whole[:n+1])
 			l.add(inputs.End, 100_000, `{"reason":"cancelled"}`)
-			if err := closed(l); err != nil {
+			_, out := foldAll(l)
+			if err := eachClosedOnce(out); err != nil {
 				t.Errorf("%s cut after %d: %v", file, n+1, err)
 			}
 		}
 	}
 }
 
-func closed(l log) error {
-	_, out := foldAll(l)
-	return eachClosedOnce(out)
-}
-
-// eachClosedOnce returns an error where a call that started has not exactly one
-// result, or a synthetic result is not followed by its message.
+// eachClosedOnce returns an error where a call that started does not have exactly
+// one result, or where the message does not follow a synthetic result.
 func eachClosedOnce(out []events.Event) error {
 	started, ended := map[string]int{}, map[string]int{}
 	for i := range out {
@@ -134,7 +130,7 @@ func eachClosedOnce(out []events.Event) error {
 		case events.ToolCallResult:
 			ended[e.Call]++
 			if next := i + 1; e.Synthetic && (next >= len(out) || out[next].Type != events.Synthetic || out[next].Call != e.Call) {
-				return fmt.Errorf("no synthetic message behind the result of %s", e.Call)
+				return fmt.Errorf("no synthetic message after the result of %s", e.Call)
 			}
 		}
 	}
@@ -146,7 +142,7 @@ func eachClosedOnce(out []events.Event) error {
 	return nil
 }
 
-// TestRejected: bad input is named and does not stop the session.
+// TestRejected checks that bad input is reported and does not stop the session.
 func TestRejected(t *testing.T) {
 	for _, c := range []struct {
 		name, data string
@@ -172,7 +168,7 @@ func TestRejected(t *testing.T) {
 			Data: []byte(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hi"}}]}`),
 		}})
 		if len(out) != 3 || out[2].Content != "hi" {
-			t.Errorf("%s: the session does not go on: %v", c.name, bodies(out))
+			t.Errorf("%s: the session does not continue: %v", c.name, bodies(out))
 		}
 	}
 }
@@ -190,7 +186,7 @@ func TestFreeTextOfUnknownCall(t *testing.T) {
 	}
 }
 
-// TestLarge: a value above 64 KiB leaves the event for a blob.
+// TestLarge checks that a value above 64 KiB becomes a blob.
 func TestLarge(t *testing.T) {
 	args := `{"x":"` + strings.Repeat("a", 200_000) + `"}`
 	quoted, _ := json.Marshal(args)
@@ -202,7 +198,7 @@ func TestLarge(t *testing.T) {
 	for _, in := range l {
 		out = Fold(out, &s, in)
 	}
-	refs, told := 0, ""
+	refs, sum := 0, ""
 	for i := range out {
 		e := &out[i]
 		body, err := e.Body()
@@ -212,7 +208,7 @@ func TestLarge(t *testing.T) {
 		if len(body) > 100_000 {
 			t.Errorf("%s of %d bytes", e.Type, len(body))
 		}
-		told += e.Args
+		sum += e.Args
 		for _, ref := range []*events.Ref{e.ArgsRef, e.ToolResultRef} {
 			if ref == nil {
 				continue
@@ -223,20 +219,20 @@ func TestLarge(t *testing.T) {
 			}
 		}
 	}
-	if refs != 2 || told != args {
-		t.Errorf("%d references, %d bytes told, want 2 and %d", refs, len(told), len(args))
+	if refs != 2 || sum != args {
+		t.Errorf("%d references, %d bytes of args deltas, want 2 and %d", refs, len(sum), len(args))
 	}
 }
 
-// TestHalvesInNames: half a surrogate pair in an id or a name is replaced at
-// once, so that a resumed session knows the call by the same id.
+// TestHalvesInNames checks that half a surrogate pair in an id or a name is
+// replaced at once, so that the call of a resumed session has the same id.
 func TestHalvesInNames(t *testing.T) {
 	var l log
 	l.add(inputs.Delta, 1, `{"id":"m\ud83d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c\ud83d","function":{"name":"f\ude00","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
 	l.add(inputs.Result, 2, `{"tool_call_id":"c\ud83d","content":"ok"}`)
 	want, got := fold(l), foldResumed(t, l)
 	if !slices.Equal(got, want) {
-		t.Errorf("resumed:\n%s\nin one go:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("resumed:\n%s\nfolded at once:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if !strings.Contains(want[len(want)-1], `"status":"completed"`) || !strings.Contains(want[2], "\"id\":\"c\ufffd\"") {
 		t.Errorf("events are %q", want)

@@ -13,9 +13,9 @@ import (
 	"streamer/internal/inputs"
 )
 
-// FuzzResume: whatever the inputs, a session resumed from its saved state
-// after each gives the same events as one that never stopped, and every event
-// can be written. An input line begins with its kind.
+// FuzzResume checks, for any inputs, that a session whose state is stored and
+// loaded after each of them has the same events as one that is folded at once, and
+// that every event can be written. A line is an input and begins with its kind.
 func FuzzResume(f *testing.F) {
 	for _, file := range streams(f)[:20] {
 		data, err := os.ReadFile(file)
@@ -36,13 +36,13 @@ func FuzzResume(f *testing.F) {
 			}
 		}
 		if want, got := fold(l), foldResumed(t, l); !slices.Equal(got, want) {
-			t.Errorf("resumed:\n%s\nin one go:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("resumed:\n%s\nfolded at once:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	})
 }
 
-// FuzzRecut: however the args of two interleaved calls are cut into fragments,
-// the calls are the same.
+// FuzzRecut checks that two interleaved calls are the same wherever their args are
+// cut into fragments.
 func FuzzRecut(f *testing.F) {
 	f.Add(`{"city":"Paris"}`, `{"n":[1,2,{"x":null}]}`, []byte{1, 2, 3, 200})
 	f.Add(`{"q":"\ud83d\ude00 é 你好"}`, `{}`, []byte{0, 1})
@@ -61,7 +61,8 @@ func FuzzRecut(f *testing.F) {
 	})
 }
 
-// recut gives a stream of two calls whose args are cut where cuts say.
+// recut returns a stream of two calls whose args are cut into pieces of the
+// lengths in cuts.
 func recut(a, b string, cuts []byte) log {
 	var l log
 	delta := func(index int, head, args string) {
@@ -97,15 +98,15 @@ func assembledArgs(l log) []string {
 		out = Fold(out, &s, in)
 	}
 	var args []string
-	told := map[string]string{}
+	deltas := map[string]string{}
 	for i := range out {
 		switch e := &out[i]; e.Type {
 		case events.ToolCallArgsDelta:
-			told[e.ID] += e.Args
+			deltas[e.ID] += e.Args
 		case events.ToolCallArgsComplete:
 			text := *e.ArgsText
-			if told[e.ID] != text && told[e.ID] != "" {
-				args = append(args, "deltas differ: "+told[e.ID])
+			if deltas[e.ID] != text && deltas[e.ID] != "" {
+				args = append(args, "deltas differ: "+deltas[e.ID])
 			}
 			args = append(args, fmt.Sprintf("%s %s %s %v %s", e.ID, e.ToolName, text, *e.ArgsValid, e.ToolArgs))
 		}

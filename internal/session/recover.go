@@ -26,18 +26,11 @@ type Recovery struct {
 // Afterwards the state is that after the input r.Next.Seq. It has no open item
 // and keeps what it remembered; it may be the zero value where none is left.
 func Recover(dst []events.Event, s *State, r Recovery) []events.Event {
-	rules := r.Rules
-	if rules == nil {
-		d := lifecycle.DefaultRules()
-		rules = &d
-	}
 	from := len(dst)
-	dst = s.Life.Recover(dst, rules, lifecycle.Recovery{
+	dst = s.Life.Recover(dst, orDefault(r.Rules), lifecycle.Recovery{
 		Session: r.Session, Next: r.Next, Open: &r.Open, Shape: s.Read.Shape(),
 	})
 	s.N = r.Next.Seq
-	for i := from; i < len(dst); i++ {
-		furnish(&dst[i])
-	}
+	fill(dst[from:])
 	return dst
 }

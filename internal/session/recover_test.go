@@ -10,8 +10,8 @@ import (
 	"streamer/internal/lifecycle"
 )
 
-// stored returns what the event log shows as open after events.
-func stored(t *testing.T, list []events.Event) (open OpenItems) {
+// openAfter returns the open items of an event log.
+func openAfter(t *testing.T, list []events.Event) (open OpenItems) {
 	t.Helper()
 	for i := range list {
 		if list[i].Type == events.Synthetic {
@@ -91,7 +91,7 @@ func TestRecover(t *testing.T) {
 				l.add("delta", 1, d)
 			}
 			s, out := foldAll(l)
-			open := stored(t, out)
+			open := openAfter(t, out)
 			switch after {
 			case "the state of the first input":
 				s, _ = foldAll(l[:1])
@@ -129,11 +129,11 @@ func TestRecoverAnywhere(t *testing.T) {
 			_, out := foldAll(whole[:n+1])
 			s, _ := foldAll(whole[:n/2]) // the snapshot is older than the event log
 			next := events.ID{Seq: uint64(n + 2)}
-			out = append(out, Recover(nil, s, Recovery{Session: "s", Next: next, Open: stored(t, out), Rules: whole[0].Rules})...)
+			out = append(out, Recover(nil, s, Recovery{Session: "s", Next: next, Open: openAfter(t, out), Rules: whole[0].Rules})...)
 			if err := eachClosedOnce(out); err != nil {
 				t.Errorf("%s cut after %d: %v", file, n+1, err)
 			}
-			if open := stored(t, out); !open.Empty() || !s.Life.Idle() {
+			if open := openAfter(t, out); !open.Empty() || !s.Life.Idle() {
 				t.Errorf("%s cut after %d: still open: %+v", file, n+1, open)
 			}
 			data, err := s.Marshal()

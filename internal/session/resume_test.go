@@ -8,7 +8,7 @@ import (
 	"streamer/internal/inputs"
 )
 
-// TestResumeContent: what a result or a usage says is saved byte for byte.
+// TestResumeContent checks that results and usage are stored byte for byte.
 func TestResumeContent(t *testing.T) {
 	const (
 		begin  = `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{"}}]}}]}`
@@ -33,10 +33,10 @@ func TestResumeContent(t *testing.T) {
 		l.add(inputs.Result, 302, strings.Replace(result, `"c"`, `"o"`, 1))
 		want, got := fold(l), foldResumed(t, l)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: resumed:\n%.3000s\nin one go:\n%.3000s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("%s: resumed:\n%.3000s\nfolded at once:\n%.3000s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		if all := strings.Join(want, "\n"); strings.Contains(all, "tool_call_late_result") || strings.Count(all, "orphan_result ") != 1 {
-			t.Errorf("%s: a redelivery is told:\n%.3000s", name, all)
+			t.Errorf("%s: a redelivery has an event:\n%.3000s", name, all)
 		}
 	}
 }

@@ -5,22 +5,30 @@ import (
 	"streamer/internal/lifecycle"
 )
 
-// The types and values of the fold that its callers use.
-type (
-	// Timer is when a session is due for a clock input, and for which.
-	Timer = lifecycle.Timer
-	// TimerKind is the kind of a clock input.
-	TimerKind = lifecycle.TimerKind
-	// Reader is scratch space that sessions of one goroutine share.
-	Reader = decode.Reader
-)
+// FoldVersion is the newest version of the fold that this program knows.
+const FoldVersion = lifecycle.FoldVersion
 
-const (
-	// FoldVersion is the newest fold version that this program knows.
-	FoldVersion = lifecycle.FoldVersion
-	// Flush is the kind of a clock input that emits held text.
-	Flush = lifecycle.Flush
-)
+// Rules are the settings of the fold.
+type Rules = lifecycle.Rules
 
-// DefaultRules returns the rules in force before the first rules input.
+// DefaultRules returns the rules before the first rules input. They never change.
 func DefaultRules() Rules { return lifecycle.DefaultRules() }
+
+// NewRules returns the default settings under the newest fold version.
+func NewRules() Rules { return lifecycle.NewRules() }
+
+// Timer is the next clock input that a session needs.
+type Timer = lifecycle.Timer
+
+// TimerKind is the kind of a clock input.
+type TimerKind = lifecycle.TimerKind
+
+// The kinds of clock inputs.
+const (
+	Deadline = lifecycle.Deadline // of a call
+	Flush    = lifecycle.Flush    // emit what is held
+	RunIdle  = lifecycle.RunIdle  // the run was silent
+)
+
+// Reader is scratch space that the sessions of one goroutine share.
+type Reader = decode.Reader

@@ -7,8 +7,8 @@ import (
 	"streamer/internal/inputs"
 )
 
-// TestSyntheticShape: the message for the history is in the shape of the
-// format that made the call, and fits its kind.
+// TestSyntheticShape checks that the message for the history has the shape of the
+// call's format and fits the call's kind.
 func TestSyntheticShape(t *testing.T) {
 	const response = `{"type":"response.created","response":{"id":"resp_1"}}`
 	for name, c := range map[string]struct {

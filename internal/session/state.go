@@ -8,36 +8,37 @@ import (
 	"streamer/internal/lifecycle"
 )
 
-// saved is a State as it is stored, with the version of the fold that wrote it.
-type saved struct {
+// stored is a State in its stored form, with the fold version that wrote it.
+type stored struct {
 	Version int `json:"v"`
 	*State
 }
 
-// Marshal gives the state as it is saved.
+// Marshal returns the stored form of the state.
 func (s *State) Marshal() ([]byte, error) {
-	b, err := json.Marshal(saved{lifecycle.FoldVersion, s})
+	b, err := json.Marshal(stored{lifecycle.FoldVersion, s})
 	if err != nil {
-		return nil, fmt.Errorf("session: save state: %w", err)
+		return nil, fmt.Errorf("session: write state: %w", err)
 	}
 	return b, nil
 }
 
-// ErrVersion is a state that a newer fold version wrote.
+// ErrVersion is returned for a state that a newer fold version wrote.
 var ErrVersion = errors.New("session: a newer fold version")
 
-// Load gives the state that Marshal saved, ready to go on.
+// Load returns the state whose stored form is data.
 func Load(data []byte) (*State, error) {
-	v := saved{State: new(State)}
+	v := stored{State: new(State)}
 	if err := json.Unmarshal(data, &v); err != nil {
 		return nil, fmt.Errorf("session: load state: %w", err)
 	}
 	if v.Version > lifecycle.FoldVersion {
-		return nil, fmt.Errorf("%w: load state: it was saved by fold version %d, this program knows %d", ErrVersion, v.Version, lifecycle.FoldVersion)
+		return nil, fmt.Errorf("%w: load state: it was written by fold version %d, the newest of this program is %d", ErrVersion, v.Version, lifecycle.FoldVersion)
 	}
 	v.Life.Resume()
 	return v.State, nil
 }
 
-// Alarm gives what the clock has to say next to this session, if anything.
-func (s *State) Timer(r *Rules) (lifecycle.Timer, bool) { return s.Life.Timer(r) }
+// Timer returns the earliest clock input that the session needs. It reports false
+// where it needs none.
+func (s *State) Timer(r *Rules) (Timer, bool) { return s.Life.Timer(r) }

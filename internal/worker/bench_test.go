@@ -53,10 +53,10 @@ func BenchmarkPath(b *testing.B) {
 }
 
 // filled makes a broker whose input log has a call per session.
-func filled(b *testing.B, sessions int) (*broker.Broker, int) {
+func filled(b *testing.B, sessions int) (*testBroker, int) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	br, err := broker.Open(ctx, broker.Options{DataDir: b.TempDir()})
+	br, err := openBroker(ctx, broker.Options{DataDir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func filled(b *testing.B, sessions int) (*broker.Broker, int) {
 }
 
 // count reads all partitions and does nothing.
-func count(b *testing.B, ctx context.Context, br *broker.Broker) {
+func count(b *testing.B, ctx context.Context, br *testBroker) {
 	done := make(chan error)
 	for p := range br.Partitions() {
 		go func() {
@@ -117,7 +117,7 @@ func count(b *testing.B, ctx context.Context, br *broker.Broker) {
 }
 
 // waitEvents waits until each session has its tool_call_args_complete.
-func waitEvents(b *testing.B, ctx context.Context, br *broker.Broker, sessions int) {
+func waitEvents(b *testing.B, ctx context.Context, br *testBroker, sessions int) {
 	n := 0
 	err := br.Tail(ctx, "", 0, func(s events.Record, _ bool) error {
 		if s.Type == "tool_call_args_complete" {

@@ -20,7 +20,7 @@ import (
 // checkpoint, is deleted, overwritten or purged, its owner writes the next one
 // in its place and goes on.
 func TestDamagedUnderOwner(t *testing.T) {
-	const snapshot, checkpoint = "$KV.STREAMER_STATE.0.a", "$KV.STREAMER_MARK.0"
+	const snapshot, checkpoint = "$KV.STREAMER_SNAPSHOT.0.a", "$KV.STREAMER_CHECKPOINT.0"
 	deletion := nats.Header{"KV-Operation": {"DEL"}}
 	for name, subjects := range map[string][]string{"snapshot": {snapshot}, "checkpoint": {checkpoint}, "both": {snapshot, checkpoint}} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestOpenedSinceLastReading(t *testing.T) {
 		return err == nil && m.Seq > seq
 	})
 	stop()
-	deletion := &broker.Pub{Subject: "$KV.STREAMER_STATE.0." + token, Header: nats.Header{"KV-Operation": {"DEL"}}}
+	deletion := &broker.Pub{Subject: "$KV.STREAMER_SNAPSHOT.0." + token, Header: nats.Header{"KV-Operation": {"DEL"}}}
 	if a := h.broker.PublishWait(t.Context(), deletion); a.Err != nil {
 		t.Fatal(a.Err)
 	}
@@ -98,15 +98,15 @@ func TestOpenedSinceLastReading(t *testing.T) {
 // otherEpoch answers one read of an input as a log does that was rewound while
 // the connection was lost.
 type otherEpoch struct {
-	*broker.Broker
+	*testBroker
 	input atomic.Uint64 // its sequence; 0 when it was read
 	epoch atomic.Uint64
 }
 
-func (o *otherEpoch) Epoch() uint64 { return o.Broker.Epoch() + o.epoch.Load() }
+func (o *otherEpoch) Epoch() uint64 { return o.testBroker.Epoch() + o.epoch.Load() }
 
 func (o *otherEpoch) Input(ctx context.Context, seq uint64) (inputs.Input, bool, error) {
-	in, ok, err := o.Broker.Input(ctx, seq)
+	in, ok, err := o.testBroker.Input(ctx, seq)
 	if ok && o.input.CompareAndSwap(seq, 0) {
 		o.epoch.Add(1)
 		in.At = in.At.Add(time.Hour)
@@ -118,7 +118,7 @@ func (o *otherEpoch) Input(ctx context.Context, seq uint64) (inputs.Input, bool,
 // read after the connection was lost.
 func TestCheckpointOfOneEpoch(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 2})
-	log := &otherEpoch{Broker: h.broker}
+	log := &otherEpoch{testBroker: h.broker}
 	token := "a"
 	for h.broker.Partition(token) != 1 {
 		token += "a"

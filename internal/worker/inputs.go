@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/inputlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 )
@@ -55,7 +56,7 @@ type inputReader struct {
 // run delivers inputs from a position on until ctx ends or an error.
 func (r inputReader) run(ctx context.Context, from uint64) error {
 	err := r.log.Inputs(ctx, r.partition, from, r.deliver(ctx))
-	lost := (*broker.InputLostError)(nil)
+	lost := (*inputlog.LostError)(nil)
 	if !errors.As(err, &lost) {
 		return fmt.Errorf("worker: reading inputs of partition %d: %w", r.partition, err)
 	}

@@ -19,13 +19,13 @@ import (
 // crowd is a log that returns heads only once so many reads of them are under
 // way.
 type crowd struct {
-	*broker.Broker
+	*testBroker
 	missing atomic.Int32
 	all     chan struct{}
 }
 
-func newCrowd(b *broker.Broker, n int32) *crowd {
-	c := &crowd{Broker: b, all: make(chan struct{})}
+func newCrowd(b *testBroker, n int32) *crowd {
+	c := &crowd{testBroker: b, all: make(chan struct{})}
 	c.missing.Store(n)
 	return c
 }
@@ -36,7 +36,7 @@ func (c *crowd) ChainLast(ctx context.Context, token string) (uint64, events.Rec
 	}
 	select {
 	case <-c.all:
-		return c.Broker.ChainLast(ctx, token)
+		return c.testBroker.ChainLast(ctx, token)
 	case <-ctx.Done():
 		return 0, events.Record{}, errors.New("no other read is under way")
 	}
@@ -113,7 +113,7 @@ func TestLoadsTogether(t *testing.T) {
 
 // hanging is a log that does not answer reads of one session's snapshot.
 type hanging struct {
-	*broker.Broker
+	*testBroker
 	token string
 	reads chan struct{} // is closed when the session is read first
 	once  atomic.Bool
@@ -127,7 +127,7 @@ func (h *hanging) LoadState(ctx context.Context, p int, token string) (broker.St
 		<-ctx.Done()
 		return broker.State{}, false, ctx.Err()
 	}
-	return h.Broker.LoadState(ctx, p, token)
+	return h.testBroker.LoadState(ctx, p, token)
 }
 
 // TestLoadHangs checks that a session whose load gets no answer holds back no
@@ -142,7 +142,7 @@ func TestLoadHangs(t *testing.T) {
 	h.wait("other", ofType(events.ToolCallArgsComplete))
 	stop()
 
-	log := &hanging{Broker: h.broker, token: "hangs", reads: make(chan struct{})}
+	log := &hanging{testBroker: h.broker, token: "hangs", reads: make(chan struct{})}
 	w := &Worker{Log: log, Options: Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, Nonce: "two"}, Logger: zerolog.Nop()}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 )
@@ -53,7 +54,7 @@ type Events interface {
 type EventSurvey interface {
 	TopEvent(ctx context.Context, p int, since time.Time) (events.ID, error)
 	RecentEvents(ctx context.Context, d time.Duration) (map[int]events.Record, error)
-	OpenEvents(ctx context.Context) (map[string]broker.Opened, error)
+	OpenEvents(ctx context.Context) (map[string]eventlog.Opened, error)
 }
 
 // Publisher publishes messages. Epoch returns the connection epoch and Outage

@@ -139,7 +139,7 @@ func TestStaleHeartbeats(t *testing.T) {
 func TestForbiddenWorker(t *testing.T) {
 	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
 	for url, words := range map[string]string{h.broker.URL(): "has no JetStream", h.broker.AgentURL(): "no permission"} {
-		b, err := broker.Open(t.Context(), broker.Options{URL: url})
+		b, err := openBroker(t.Context(), broker.Options{URL: url})
 		if err == nil {
 			b.Close()
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -822,8 +823,8 @@ func (o *modelOwner) RecentEvents(context.Context, time.Duration) (map[int]event
 	return map[int]events.Record{0: top}, nil
 }
 
-func (o *modelOwner) OpenEvents(context.Context) (map[string]broker.Opened, error) {
-	open := map[string]broker.Opened{}
+func (o *modelOwner) OpenEvents(context.Context) (map[string]eventlog.Opened, error) {
+	open := map[string]eventlog.Opened{}
 	for _, s := range o.m.log {
 		n := open[s.token]
 		switch s.kind {
@@ -838,7 +839,7 @@ func (o *modelOwner) OpenEvents(context.Context) (map[string]broker.Opened, erro
 		}
 		open[s.token] = n
 	}
-	maps.DeleteFunc(open, func(_ string, n broker.Opened) bool { return n.Calls <= 0 && n.Runs <= 0 })
+	maps.DeleteFunc(open, func(_ string, n eventlog.Opened) bool { return n.Calls <= 0 && n.Runs <= 0 })
 	return open, nil
 }
 

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -11,15 +12,16 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/session"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 )
 
-// TestMend: inputs expired before they were folded. Their partition stops and
-// says so; mending closes what is open as lost, mutes what was being built,
-// and the partition goes on.
-func TestMend(t *testing.T) {
+// TestRecover checks a partition whose inputs expired before they were folded. It
+// stops and reports that. Recover closes its open items as lost and mutes its
+// unfinished messages, and the partition continues.
+func TestRecover(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1, Listen: "127.0.0.1:0"})
 	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
@@ -51,17 +53,17 @@ func TestMend(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := Losses(t.Context(), h.broker); err != nil || again != nil {
-		t.Errorf("after mending: losses %+v, %v", again, err)
+		t.Errorf("after recovering: losses %+v, %v", again, err)
 	}
 
 	for deadline := time.Now().Add(10 * time.Second); w.Problem() != nil; {
 		if time.Now().After(deadline) {
-			t.Fatalf("after mending there is still %v", w.Problem())
+			t.Fatalf("after recovering the problem is still %v", w.Problem())
 		}
 		runtime.Gosched()
 	}
-	// What still comes of the message that was cut reopens nothing; a real
-	// result comes late; another message is as ever.
+	// The rest of the cut message opens no call, a real result is late, and another
+	// message is used as usual.
 	h.publish("a", "delta", `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\":1}"}}]}}]}`)
 	h.publish("a", "result", `{"tool_call_id":"call_1","content":"late"}`)
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 20, 20))
@@ -72,7 +74,7 @@ func TestMend(t *testing.T) {
 	ids := map[events.ID]bool{}
 	err = h.broker.Events(t.Context(), "a", 0, func(s events.Record) error {
 		if ids[s.ID] {
-			t.Errorf("event id %s stands twice", s.ID)
+			t.Errorf("event id %s is used twice", s.ID)
 		}
 		ids[s.ID] = true
 		log = append(log, fmt.Sprintf("%s %s", s.Type, s.Data))
@@ -99,10 +101,29 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// purge takes the inputs before seq out of the log, as their age would.
+// purge removes the inputs before seq from the log, as their expiry would.
 func purge(t *testing.T, h *fixture, seq uint64) {
 	t.Helper()
 	if err := h.stream("LLM").Purge(t.Context(), jetstream.WithPurgeSequence(seq)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestRecoverRules checks that Recover uses the rules of the checkpoint, and the
+// defaults where they cannot be read.
+func TestRecoverRules(t *testing.T) {
+	for rules, want := range map[string]string{
+		`{"lang":"zh"}`:   "zh",
+		``:                "en",
+		`{"lang":"none"}`: "en",
+	} {
+		got, err := rulesAt(broker.Mark{Seq: 1, Rules: json.RawMessage(rules)})
+		if err != nil || got.Lang != want {
+			t.Errorf("%q: got %+v, %v, want the language %s", rules, got, err, want)
+		}
+	}
+	newer := fmt.Sprintf(`{"version":%d}`, session.FoldVersion+1)
+	if _, err := rulesAt(broker.Mark{Seq: 1, Rules: json.RawMessage(newer)}); !errors.Is(err, ErrVersion) {
+		t.Errorf("rules of a newer version: got %v, want ErrVersion", err)
 	}
 }

@@ -125,7 +125,7 @@ func TestFailureNamesTheInput(t *testing.T) {
 }
 
 // unloadable is a log whose snapshots cannot be read.
-type unloadable struct{ *broker.Broker }
+type unloadable struct{ *testBroker }
 
 func (unloadable) LoadState(context.Context, int, string) (broker.State, bool, error) {
 	return broker.State{}, false, errUnreadable

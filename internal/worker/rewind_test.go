@@ -26,7 +26,7 @@ type directory struct {
 // run runs a worker with the given rules while do is called.
 func (d directory) run(rules *lifecycle.Rules, do func(h *fixture)) {
 	d.t.Helper()
-	b, err := broker.Open(d.t.Context(), broker.Options{DataDir: d.dir, Partitions: 1})
+	b, err := openBroker(d.t.Context(), broker.Options{DataDir: d.dir, Partitions: 1})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestRewindsWithoutCheckpoint(t *testing.T) {
 			d.rewind(func() { d.run(&rules, call("b")) })
 			d.run(&rules, call("c"))
 			d.run(&rules, func(h *fixture) {
-				damage.Subject = "$KV.STREAMER_MARK.0"
+				damage.Subject = "$KV.STREAMER_CHECKPOINT.0"
 				if a := h.broker.PublishWait(t.Context(), damage); a.Err != nil {
 					t.Fatal(a.Err)
 				}
@@ -147,7 +147,7 @@ func TestEventStoredAfterRewind(t *testing.T) {
 		})
 	})
 
-	b, err := broker.Open(t.Context(), broker.Options{DataDir: d.dir, Partitions: 1})
+	b, err := openBroker(t.Context(), broker.Options{DataDir: d.dir, Partitions: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +157,8 @@ func TestEventStoredAfterRewind(t *testing.T) {
 	for _, p := range []*broker.Pub{
 		b.EventPub("b", &late, last.Data, nil, last.Seq),
 		// Nothing else says when the lost input was stored.
-		{Subject: "$KV.STREAMER_STATE.0.b", Header: nats.Header{"KV-Operation": {"DEL"}}},
-		{Subject: "$KV.STREAMER_MARK.0", Header: nats.Header{"KV-Operation": {"DEL"}}},
+		{Subject: "$KV.STREAMER_SNAPSHOT.0.b", Header: nats.Header{"KV-Operation": {"DEL"}}},
+		{Subject: "$KV.STREAMER_CHECKPOINT.0", Header: nats.Header{"KV-Operation": {"DEL"}}},
 	} {
 		if a := b.PublishWait(t.Context(), p); a.Err != nil {
 			t.Fatal(a.Err)

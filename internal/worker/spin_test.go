@@ -24,8 +24,8 @@ func TestTokensThatAreNotUTF8(t *testing.T) {
 	const tokens = 20
 	for i := range tokens {
 		token := fmt.Sprintf("%c\xff", 'a'+i)
-		saved := &broker.Pub{Subject: fmt.Sprintf("$KV.STREAMER_STATE.%d.%s", h.broker.Partition(token), token), Data: []byte("{}")}
-		saved.Header = map[string][]string{"Streamer-State-Wake": {"1"}, "Streamer-State-Unsent": {"1"}}
+		saved := &broker.Pub{Subject: fmt.Sprintf("$KV.STREAMER_SNAPSHOT.%d.%s", h.broker.Partition(token), token), Data: []byte("{}")}
+		saved.Header = map[string][]string{"Streamer-Snapshot-Wake": {"1"}, "Streamer-Snapshot-Unsent": {"1"}}
 		if a := h.broker.PublishWait(t.Context(), saved); a.Err != nil {
 			t.Fatal(a.Err)
 		}
@@ -59,7 +59,7 @@ func TestTokensThatAreNotUTF8(t *testing.T) {
 func TestRepeatedRefusals(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	const plenty = 1 << 20
-	log := &outdated{Broker: h.broker}
+	log := &outdated{testBroker: h.broker}
 	said := new(strings.Builder)
 	w := &Worker{Log: log, Options: Options{KeepAcked: time.Hour, Nonce: "n"}, Logger: zerolog.New(zerolog.SyncWriter(said))}
 	ctx, cancel := context.WithCancel(t.Context())

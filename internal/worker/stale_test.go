@@ -17,7 +17,7 @@ import (
 // outdated answers some reads as a server does that was cut off before
 // anything was stored, and does not know.
 type outdated struct {
-	*broker.Broker
+	*testBroker
 	heads, bounds atomic.Int32 // answers that are to be outdated
 }
 
@@ -25,14 +25,14 @@ func (o *outdated) ChainLast(ctx context.Context, token string) (uint64, events.
 	if o.heads.Add(-1) >= 0 {
 		return 0, events.Record{}, nil
 	}
-	return o.Broker.ChainLast(ctx, token)
+	return o.testBroker.ChainLast(ctx, token)
 }
 
 func (o *outdated) InputBounds(ctx context.Context) (first, last uint64, err error) {
 	if o.bounds.Add(-1) >= 0 {
 		return 1, 0, nil
 	}
-	return o.Broker.InputBounds(ctx)
+	return o.testBroker.InputBounds(ctx)
 }
 
 // Answers of a server that does not know that it leads no more are not taken
@@ -50,7 +50,7 @@ func TestOutdatedAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	log := &outdated{Broker: h.broker}
+	log := &outdated{testBroker: h.broker}
 	log.heads.Store(2)
 	log.bounds.Store(3)
 	said := new(strings.Builder)

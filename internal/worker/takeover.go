@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/inputs"
 )
 
@@ -216,8 +217,8 @@ func (q takeover) askRules(ctx context.Context) error {
 // openEvents returns how many calls and runs of each session are open, as read
 // since a time. Partitions that are taken over together share a reading. An older
 // one lacks what an earlier owner opened since and its checkpoint covers.
-func (w *Worker) openEvents(ctx context.Context, since time.Time) (map[string]broker.Opened, error) {
-	usable := func(r *reading[map[string]broker.Opened]) bool { return !r.began.Before(since) }
+func (w *Worker) openEvents(ctx context.Context, since time.Time) (map[string]eventlog.Opened, error) {
+	usable := func(r *reading[map[string]eventlog.Opened]) bool { return !r.began.Before(since) }
 	return w.opened.get(ctx, 0, usable, w.Log.OpenEvents)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 )
@@ -19,7 +20,7 @@ type Logs interface {
 	InputBounds(ctx context.Context) (first, last uint64, err error)
 	AllInputs(ctx context.Context, from uint64, deliver func(batch []inputs.Input, next uint64) error) error
 	EventBounds(ctx context.Context) (first, last uint64, err error)
-	Messages(ctx context.Context, token string, after uint64, fn func(broker.Message) error) error
+	Entries(ctx context.Context, token string, after uint64, fn func(eventlog.Entry) error) error
 	Blob(ctx context.Context, ref events.Ref) ([]byte, error)
 	LoadMark(ctx context.Context, p int) (m broker.Mark, rev uint64, err error)
 	LoadState(ctx context.Context, p int, token string) (s broker.State, ok bool, err error)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 )
 
 // progressEvery is after how many messages progress is reported.
@@ -19,7 +20,7 @@ func (c *comparison) readEvents(ctx context.Context) error {
 		return fmt.Errorf("worker: reading the event log: %w", err)
 	}
 	n, from := 0, max(c.read+1, first)
-	err = c.Log.Messages(ctx, "", c.read, func(e broker.Message) error {
+	err = c.Log.Entries(ctx, "", c.read, func(e eventlog.Entry) error {
 		if c.begin == 0 {
 			c.begin = e.Seq
 		}
@@ -40,7 +41,7 @@ func (c *comparison) readEvents(ctx context.Context) error {
 }
 
 // event takes one message of the event log.
-func (c *comparison) event(e *broker.Message) {
+func (c *comparison) event(e *eventlog.Entry) {
 	l := line{subject: e.Subject, id: e.ID, call: e.Call, body: e.Data}
 	p := c.Log.Partition(e.Token)
 	input, there := c.rewinds[p].Stored(e.ID.Seq)

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/inputlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
@@ -23,7 +24,7 @@ func (c *comparison) fold(ctx context.Context) error {
 	c.reset()
 	for c.first <= c.last {
 		err := c.foldOnce(ctx)
-		lost := (*broker.InputLostError)(nil)
+		lost := (*inputlog.LostError)(nil)
 		if !errors.As(err, &lost) {
 			return err
 		}

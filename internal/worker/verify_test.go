@@ -18,7 +18,7 @@ import (
 
 // expiring is a log whose inputs expire whenever a read of them begins.
 type expiring struct {
-	*broker.Broker
+	*testBroker
 	inputs jetstream.Stream
 	first  uint64
 }
@@ -29,7 +29,7 @@ func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]in
 			return err
 		}
 	}
-	return e.Broker.AllInputs(ctx, from, deliver)
+	return e.testBroker.AllInputs(ctx, from, deliver)
 }
 
 // TestVerifyWhileInputsExpire: on a log that is as old as its inputs get, some
@@ -179,8 +179,8 @@ func TestVerifySnapshots(t *testing.T) {
 	put("damaged", damaged)
 	put("json", []byte(`{"state":{}}`))
 	put("older", old)
-	states := h.stream("KV_STREAMER_STATE")
-	if err := states.Purge(t.Context(), jetstream.WithPurgeSubject("$KV.STREAMER_STATE.*.missing")); err != nil {
+	states := h.stream("KV_STREAMER_SNAPSHOT")
+	if err := states.Purge(t.Context(), jetstream.WithPurgeSubject("$KV.STREAMER_SNAPSHOT.*.missing")); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Verify(t.Context(), h.broker)
@@ -204,7 +204,7 @@ func TestVerifySnapshots(t *testing.T) {
 // TestVerifyExpiredSnapshot checks that a snapshot that expired is no fault where
 // snapshots are kept for less than events.
 func TestVerifyExpiredSnapshot(t *testing.T) {
-	h := open(t, broker.Options{StateAge: time.Second, Listen: "127.0.0.1:0"})
+	h := open(t, broker.Options{SnapshotAge: time.Second, Listen: "127.0.0.1:0"})
 	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))

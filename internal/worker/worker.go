@@ -22,7 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/session"
 
@@ -108,7 +108,7 @@ type Worker struct {
 
 	// Partitions that are taken over together share these readings.
 	recent    shared[map[int]events.Record]
-	opened    shared[map[string]broker.Opened]
+	opened    shared[map[string]eventlog.Opened]
 	takeovers atomic.Int32 // under way
 }
 

@@ -25,7 +25,7 @@ import (
 // fixture is a broker and the workers on it.
 type fixture struct {
 	t      *testing.T
-	broker *broker.Broker
+	broker *testBroker
 	n      int
 }
 
@@ -39,7 +39,7 @@ func open(t *testing.T, opts broker.Options) *fixture {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	b, err := broker.Open(ctx, opts)
+	b, err := openBroker(ctx, opts)
 	if err == nil {
 		err = b.Admit()
 	}
@@ -82,7 +82,7 @@ func (h *fixture) settled(w *Worker) {
 	}
 }
 
-func all(b *broker.Broker) []int {
+func all(b *testBroker) []int {
 	p := make([]int, b.Partitions())
 	for i := range p {
 		p[i] = i

@@ -49,7 +49,7 @@ func (f *fate) forge(nc *nats.Conn, session string, p params) {
 // internal are subjects of each kind that have something stored, or are about
 // to.
 func (f *fate) internal(rnd *rand.Rand) (list []string) {
-	for _, stream := range []string{"KV_STREAMER_STATE", "STREAMER_BLOBS"} {
+	for _, stream := range []string{"KV_STREAMER_SNAPSHOT", "STREAMER_BLOBS"} {
 		subjects, err := f.subjects(stream)
 		if err != nil {
 			f.note("listed", err)
@@ -59,7 +59,7 @@ func (f *fate) internal(rnd *rand.Rand) (list []string) {
 		}
 	}
 	p := strconv.Itoa(rnd.IntN(partitions))
-	list = append(list, "$KV.STREAMER_MARK."+p, "_llm."+p+".rules")
+	list = append(list, "$KV.STREAMER_CHECKPOINT."+p, "_llm."+p+".rules")
 	for range 2 {
 		if token := f.tokens.random(rnd); token != "" {
 			list = append(list, "_toolcalls."+token+".x")
@@ -71,7 +71,7 @@ func (f *fate) internal(rnd *rand.Rand) (list []string) {
 // canaries are subjects of each kind that nothing is stored on.
 func canaries(name string) []string {
 	return []string{
-		"$KV.STREAMER_STATE.0." + name, "$KV.STREAMER_MARK." + name, "_llm.0." + name + ".clock", "_llm." + name + ".rules",
+		"$KV.STREAMER_SNAPSHOT.0." + name, "$KV.STREAMER_CHECKPOINT." + name, "_llm.0." + name + ".clock", "_llm." + name + ".rules",
 		"_blobs." + name, "_toolcalls." + name + ".x",
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/broker"
+	"streamer/internal/app"
 )
 
 // browsers follow some sessions as browsers do: by Server-Sent Events of any
 // gateway of the fleet, and, when that dies or is silent, of any again from the
 // last event they have seen.
 type browsers struct {
-	b        *broker.Broker
+	b        *app.Broker
 	gateways []string
 	client   http.Client
 	stop     context.CancelFunc
@@ -30,7 +30,7 @@ type browsers struct {
 	resumed int                 // connections that began behind an event
 }
 
-func newBrowsers(t *testing.T, b *broker.Broker, f *fleet) *browsers {
+func newBrowsers(t *testing.T, b *app.Broker, f *fleet) *browsers {
 	r := &browsers{b: b, gateways: f.http[:], heard: map[string][]uint64{}}
 	r.client.Transport = &http.Transport{ResponseHeaderTimeout: silence}
 	r.ctx, r.stop = context.WithCancel(t.Context())

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/worker"
 
@@ -107,7 +108,7 @@ func TestControl(t *testing.T) {
 	c := newCluster(t, build(t, "").server, logs, [size]string{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	var brokers []*broker.Broker
+	var brokers []*app.Broker
 	for range 2 {
 		brokers = append(brokers, reach(t, c, broker.Options{Replicas: size, Partitions: partitions, NoCondition: true}))
 	}
@@ -173,12 +174,12 @@ func logDir(t *testing.T) string {
 }
 
 // reach waits for the cluster and opens the streams.
-func reach(t *testing.T, c *cluster, o broker.Options) *broker.Broker {
+func reach(t *testing.T, c *cluster, o broker.Options) *app.Broker {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	o.URL, o.Replicas, o.Partitions = c.url(), size, partitions
-	b, err := broker.Open(ctx, o)
+	b, err := app.OpenBroker(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func connect(t *testing.T, url string) *nats.Conn {
 
 // begin waits until every partition is carried and has its rules, or calls
 // would have the deadlines from before.
-func begin(t *testing.T, b *broker.Broker) {
+func begin(t *testing.T, b *app.Broker) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -26,11 +27,11 @@ const patience = 2 * time.Minute
 // settled waits until every call is closed, every run over and every input read,
 // where op closes the sessions that are held, and then until the event log is the
 // fold of the inputs.
-func settled(t *testing.T, f *fate, b *broker.Broker, op *operator) worker.Report {
+func settled(t *testing.T, f *fate, b *app.Broker, op *operator) worker.Report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for _, wrong := range []func(context.Context, *broker.Broker) ([]string, error){open, unread} {
+	for _, wrong := range []func(context.Context, *app.Broker) ([]string, error){open, unread} {
 		waitFor(t, ctx, b, func() ([]string, error) {
 			list, err := wrong(ctx, b)
 			if len(list) > 0 {
@@ -45,7 +46,7 @@ func settled(t *testing.T, f *fate, b *broker.Broker, op *operator) worker.Repor
 // compared waits until the event log is the fold of the inputs, but for the
 // sessions that lost inputs or were closed by op. Where snapshots were not
 // damaged they have to be usable.
-func compared(ctx context.Context, t *testing.T, f *fate, b *broker.Broker, op *operator) (r worker.Report) {
+func compared(ctx context.Context, t *testing.T, f *fate, b *app.Broker, op *operator) (r worker.Report) {
 	t.Helper()
 	logs := &honest{Broker: b, forged: f.forged}
 	waitFor(t, ctx, b, func() (list []string, err error) {
@@ -80,7 +81,7 @@ func heard(t *testing.T, c *crowd) {
 	t.Logf("%d sessions were read live, and %d by browsers with %d resumptions, without a gap", c.readers.end(), sessions, resumed)
 }
 
-func waitFor(t *testing.T, ctx context.Context, b *broker.Broker, wrong func() ([]string, error)) {
+func waitFor(t *testing.T, ctx context.Context, b *app.Broker, wrong func() ([]string, error)) {
 	t.Helper()
 	var last []string
 	for {
@@ -103,7 +104,7 @@ func waitFor(t *testing.T, ctx context.Context, b *broker.Broker, wrong func() (
 }
 
 // tell logs the inputs and events of the session a text begins with.
-func tell(t *testing.T, b *broker.Broker, text string) {
+func tell(t *testing.T, b *app.Broker, text string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	token, _, _ := strings.Cut(strings.TrimPrefix(text, "session "), " ")
@@ -132,7 +133,7 @@ func tell(t *testing.T, b *broker.Broker, text string) {
 }
 
 // open lists the calls and runs that have no end.
-func open(ctx context.Context, b *broker.Broker) (list []string, err error) {
+func open(ctx context.Context, b *app.Broker) (list []string, err error) {
 	things := map[string]bool{}
 	err = eachEvent(ctx, b, func(s broker.Stored, e *events.Event) {
 		call, run := s.Token+" call "+e.Call, s.Token+" run "+e.Run
@@ -155,7 +156,7 @@ func open(ctx context.Context, b *broker.Broker) (list []string, err error) {
 
 // eachEvent reads the event log; e is empty for a synthetic message and for an
 // acknowledgement.
-func eachEvent(ctx context.Context, b *broker.Broker, fn func(s broker.Stored, e *events.Event)) error {
+func eachEvent(ctx context.Context, b *app.Broker, fn func(s broker.Stored, e *events.Event)) error {
 	return b.Events(ctx, "", 0, func(s broker.Stored) error {
 		e := new(events.Event)
 		if s.Type != events.Synthetic && !isAck(s.Data) {
@@ -169,7 +170,7 @@ func eachEvent(ctx context.Context, b *broker.Broker, fn func(s broker.Stored, e
 }
 
 // unread lists the partitions whose mark is not past the last input.
-func unread(ctx context.Context, b *broker.Broker) (list []string, err error) {
+func unread(ctx context.Context, b *app.Broker) (list []string, err error) {
 	_, last, err := b.InputBounds(ctx)
 	for p := range b.Partitions() {
 		m, _, err := b.LoadMark(ctx, p)
@@ -192,10 +193,10 @@ type tally struct {
 	wrong                      []string
 }
 
-// count checks the event log without the fold: ids rise along each chain and
-// each link names the event before it, or an acknowledgement between both; a call
+// count checks the event log without the fold: ids rise along the log of each
+// session, and each link names the event before it, or an acknowledgement between both; a call
 // is opened once and closed once.
-func count(t *testing.T, b *broker.Broker) tally {
+func count(t *testing.T, b *app.Broker) tally {
 	t.Helper()
 	var n tally
 	type chain struct {
@@ -257,7 +258,7 @@ func count(t *testing.T, b *broker.Broker) tally {
 var errEnd = errors.New("end of the log")
 
 // stored counts the inputs in the log by their message id.
-func stored(t *testing.T, b *broker.Broker) map[string]int {
+func stored(t *testing.T, b *app.Broker) map[string]int {
 	t.Helper()
 	there := map[string]int{}
 	for p := range b.Partitions() {

@@ -70,7 +70,7 @@ func (f *fate) damageKey(stream, subject string, way int) error {
 		m.Header = nats.Header{}
 	}
 	switch {
-	case d.own && stream == "KV_STREAMER_STATE":
+	case d.own && stream == "KV_STREAMER_SNAPSHOT":
 		m.Header.Set("Nats-TTL", "1h")
 	case d.own:
 		rev, err := f.revision(stream, subject)
@@ -122,7 +122,7 @@ func (f *fate) flip(i int, p params) {
 		f.damaged = true
 		f.mu.Unlock()
 		f.c.servers[i].end(syscall.SIGKILL)
-		f.note("flipped", flipIn(filepath.Join(streamsOf(f.c.dirs[i]), "KV_STREAMER_STATE", "msgs"), rnd))
+		f.note("flipped", flipIn(filepath.Join(streamsOf(f.c.dirs[i]), "KV_STREAMER_SNAPSHOT", "msgs"), rnd))
 		f.c.servers[i].start()
 		f.inStep()
 	})

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/worker"
 )
@@ -229,7 +230,7 @@ func (s *single) check(t *testing.T, acked []string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	b, err := broker.Open(ctx, broker.Options{URL: strings.TrimSpace(string(url)), Existing: true})
+	b, err := app.OpenBroker(ctx, broker.Options{URL: strings.TrimSpace(string(url)), Existing: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/events"
 )
@@ -13,7 +14,7 @@ import (
 // honest is the logs without what an acknowledgement has put there: the check
 // that compares all bytes would report it, rightly.
 type honest struct {
-	*broker.Broker
+	*app.Broker
 	// forged: acknowledgements were stored on internal subjects.
 	forged bool
 	blobs  atomic.Int64 // large values that an acknowledgement has replaced

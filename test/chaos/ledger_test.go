@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/events"
 
@@ -126,7 +127,7 @@ type balance struct {
 // One that the input log does not have may have been lost, if it was
 // acknowledged in such a time; one that was published again after the log was
 // put back may count twice.
-func (l *ledger) audit(ctx context.Context, b *broker.Broker, there map[string]int, losses spans) (r balance, err error) {
+func (l *ledger) audit(ctx context.Context, b *app.Broker, there map[string]int, losses spans) (r balance, err error) {
 	found := effects{}
 	err = eachEvent(ctx, b, found.count)
 	for _, e := range l.entries {

@@ -72,8 +72,8 @@ var mishaps = [...]mishap{
 	{name: "all servers killed", weight: 1, do: func(f *fate, p params) { f.allDown(p.short) }},
 	{name: "a server's disk set back", weight: 2, do: func(f *fate, p params) { f.setBack(p.a, p.short) }},
 	{name: "a server's disk full", weight: 2, do: func(f *fate, p params) { f.diskFull(p.a, p.short) }},
-	{name: "snapshots damaged", weight: 3, do: func(f *fate, p params) { f.damageKeys("STREAMER_STATE", p) }},
-	{name: "checkpoints damaged", weight: 2, do: func(f *fate, p params) { f.damageKeys("STREAMER_MARK", p) }},
+	{name: "snapshots damaged", weight: 3, do: func(f *fate, p params) { f.damageKeys("STREAMER_SNAPSHOT", p) }},
+	{name: "checkpoints damaged", weight: 2, do: func(f *fate, p params) { f.damageKeys("STREAMER_CHECKPOINT", p) }},
 	{name: "a server's snapshots flipped", weight: 1, do: func(f *fate, p params) { f.flip(p.a, p) }},
 	{name: "acknowledgements to another account", weight: 2, do: func(f *fate, p params) { f.forge(f.outside, outsider, p) }},
 	{name: "acknowledgements within the account", weight: 2, do: func(f *fate, p params) { f.forge(f.nc, insider, p) }},
@@ -82,7 +82,7 @@ var mishaps = [...]mishap{
 
 const rolledBack = "input stream put back"
 
-var streams = [...]string{"LLM", "TOOLCALLS", "KV_STREAMER_STATE", "KV_STREAMER_MARK", "KV_STREAMER_MEMBER", "STREAMER_BLOBS"}
+var streams = [...]string{"LLM", "TOOLCALLS", "KV_STREAMER_SNAPSHOT", "KV_STREAMER_CHECKPOINT", "KV_STREAMER_MEMBER", "STREAMER_BLOBS"}
 
 // rage lets mishaps happen until ctx ends, some at the same time, and returns
 // when the last is over.

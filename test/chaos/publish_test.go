@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/inputs"
 )
@@ -26,11 +27,10 @@ const (
 // input is one to publish.
 type input struct{ kind, data string }
 
-// crowd publishes until it is told to stop, and remembers what was
-// acknowledged.
+// crowd publishes until it is stopped, and records the acknowledged inputs.
 type crowd struct {
 	t       *testing.T
-	b       *broker.Broker
+	b       *app.Broker
 	quirks  [][]string
 	readers *readers
 	// browsers is nil where there are no gateways.
@@ -71,7 +71,7 @@ func (c *crowd) lost(there map[string]int) (n int) {
 }
 
 // newCrowd reads the quirk streams.
-func newCrowd(t *testing.T, b *broker.Broker) *crowd {
+func newCrowd(t *testing.T, b *app.Broker) *crowd {
 	c := &crowd{t: t, b: b, readers: newReaders(t, b)}
 	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "decode", "testdata", "quirks", "*.jsonl"))
 	if err != nil || len(files) == 0 {

@@ -7,13 +7,14 @@ import (
 	"sync"
 	"testing"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 )
 
 // readers follow some sessions live all the time, as connections of browsers
 // do.
 type readers struct {
-	b    *broker.Broker
+	b    *app.Broker
 	stop context.CancelFunc
 	ctx  context.Context //nolint:containedctx // they begin at different times and end together
 	wg   sync.WaitGroup
@@ -22,7 +23,7 @@ type readers struct {
 	heard map[string][]uint64 // sequences of the events, by session
 }
 
-func newReaders(t *testing.T, b *broker.Broker) *readers {
+func newReaders(t *testing.T, b *app.Broker) *readers {
 	r := &readers{b: b, heard: map[string][]uint64{}}
 	r.ctx, r.stop = context.WithCancel(t.Context())
 	return r
@@ -57,7 +58,7 @@ func (r *readers) behind(ctx context.Context) ([]string, error) {
 }
 
 // differing compares what was heard of each session with what is stored of it.
-func differing(ctx context.Context, b *broker.Broker, who string, heard map[string][]uint64) (list []string, err error) {
+func differing(ctx context.Context, b *app.Broker, who string, heard map[string][]uint64) (list []string, err error) {
 	stored, err := sequences(ctx, b)
 	for token, heard := range heard {
 		if !slices.Equal(heard, stored[token]) {
@@ -68,7 +69,7 @@ func differing(ctx context.Context, b *broker.Broker, who string, heard map[stri
 }
 
 // sequences returns the sequences of the events in the log, by session.
-func sequences(ctx context.Context, b *broker.Broker) (map[string][]uint64, error) {
+func sequences(ctx context.Context, b *app.Broker) (map[string][]uint64, error) {
 	stored := map[string][]uint64{}
 	err := b.Events(ctx, "", 0, func(s broker.Stored) error {
 		if !isAck(s.Data) {

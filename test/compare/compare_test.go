@@ -1,6 +1,6 @@
 // Package compare compares the speed of streamer's fold with that of other
-// libraries on the same bytes. It is a module of its own, so that these libraries
-// are no dependencies of streamer.
+// libraries on the same bytes. It is a separate module, so that these libraries
+// are not dependencies of streamer.
 package compare
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/openai/openai-go/v3"
 )
 
-// wire is a stream of one call: its beginning, a delta, in which @ stands for a
-// fragment of the args, and its end.
+// wire is the stream of one call in a provider's format. In delta, @ is the
+// placeholder for a fragment of the args.
 type wire struct{ open, delta, end string }
 
 var (
@@ -40,8 +40,8 @@ var (
 	}
 )
 
-// events returns the stream of a call with args of that size, in fragments of 4
-// bytes, and the args.
+// events returns the stream of a call with args of the given size, in fragments of
+// 4 bytes, and the args.
 func (w wire) events(size int) (lines [][]byte, args string) {
 	const words = "lorem ipsum dolor "
 	args = (`{"text":"` + strings.Repeat(words, size/len(words)+1))[:size-2] + `"}`
@@ -51,22 +51,22 @@ func (w wire) events(size int) (lines [][]byte, args string) {
 		}
 	}
 	add(w.open)
-	// Equal deltas share their bytes, because an input from a socket is in the
-	// cache.
-	spelt := map[string][]byte{}
+	// Equal deltas share their bytes, so that they are in the cache of the
+	// processor, as an input that was just received is.
+	deltas := map[string][]byte{}
 	for rest := args; rest != ""; rest = rest[min(4, len(rest)):] {
 		piece := rest[:min(4, len(rest))]
-		if spelt[piece] == nil {
+		if deltas[piece] == nil {
 			quoted, _ := json.Marshal(piece)
-			spelt[piece] = []byte(strings.Replace(w.delta, "@", string(quoted), 1))
+			deltas[piece] = []byte(strings.Replace(w.delta, "@", string(quoted), 1))
 		}
-		lines = append(lines, spelt[piece])
+		lines = append(lines, deltas[piece])
 	}
 	add(w.end)
 	return lines, args
 }
 
-// A reader takes a stream from its bytes to the args of its call.
+// reader returns the args of the call in a stream.
 type reader func(lines [][]byte) (args string, err error)
 
 // BenchmarkAccumulate measures the time and the allocations per delta.
@@ -88,6 +88,7 @@ func BenchmarkAccumulate(b *testing.B) {
 	}
 }
 
+// accumulate measures one reader on a stream with args of the given size.
 func accumulate(b *testing.B, w wire, read reader, size int) {
 	lines, want := w.events(size)
 	var before, after runtime.MemStats
@@ -106,8 +107,8 @@ func accumulate(b *testing.B, w wire, read reader, size int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// streamer reads with this project: decoding, the state machine, and the events that
-// follow, at one delta per 25 ms, so that every second delta gives an event.
+// streamer returns a reader that uses session.Fold. The deltas are 25 ms apart, so
+// every second delta causes an event.
 func streamer(format string) reader {
 	rules := lifecycle.NewRules()
 	header := inputs.Header{inputs.HeaderFormat: {format}}
@@ -143,6 +144,7 @@ func wholeArgs(e *events.Event) string {
 	return b.String()
 }
 
+// openAIGo reads with the accumulator of openai-go.
 func openAIGo(lines [][]byte) (string, error) {
 	var acc openai.ChatCompletionAccumulator
 	for _, line := range lines {
@@ -151,12 +153,13 @@ func openAIGo(lines [][]byte) (string, error) {
 			return "", err
 		}
 		if !acc.AddChunk(chunk) {
-			return "", fmt.Errorf("chunk %s is refused", line)
+			return "", fmt.Errorf("chunk refused: %s", line)
 		}
 	}
 	return acc.Choices[0].Message.ToolCalls[0].Function.Arguments, nil
 }
 
+// anthropicGo reads with the accumulator of anthropic-sdk-go.
 func anthropicGo(lines [][]byte) (string, error) {
 	var message anthropic.Message
 	for _, line := range lines {
@@ -171,7 +174,8 @@ func anthropicGo(lines [][]byte) (string, error) {
 	return string(message.Content[0].Input), nil
 }
 
-// eino decodes the deltas into its messages, and puts them together at the end.
+// eino reads with eino, which decodes each delta into a message and concatenates
+// the messages at the end.
 func eino(lines [][]byte) (string, error) {
 	var list []*schema.Message
 	for _, line := range lines {

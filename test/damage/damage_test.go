@@ -13,11 +13,13 @@ import (
 type data struct {
 	t     *testing.T
 	dir   string
-	early string // the same at an earlier moment
+	early string // an older copy of the directory
 }
 
+// stream returns the directory of a stream.
 func (d *data) stream(name string) string { return streamDir(d.t, d.dir, name) }
 
+// must ends the test if err is not nil.
 func (d *data) must(err error) {
 	d.t.Helper()
 	if err != nil {
@@ -42,16 +44,17 @@ func (d *data) blocks(name string) []string {
 	return files
 }
 
+// deleted removes the directory of a stream.
 func (d *data) deleted(name string) { d.must(os.RemoveAll(d.stream(name))) }
 
-// rolledBack puts the files of a stream back to an earlier moment.
+// rolledBack replaces the files of a stream by those of the older copy.
 func (d *data) rolledBack(name string) {
 	dir := d.stream(name)
 	d.must(os.RemoveAll(dir))
 	d.must(os.CopyFS(dir, os.DirFS(streamDir(d.t, d.early, name))))
 }
 
-// truncated cuts bytes off the newest block, or half of it where n is 0.
+// truncated removes the last n bytes of the newest block, or half of it if n is 0.
 func (d *data) truncated(name string, n int64) {
 	all := d.blocks(name)
 	file := all[len(all)-1]
@@ -91,6 +94,7 @@ func (d *data) flippedLast(name string) {
 	d.must(os.WriteFile(file, content, 0o600))
 }
 
+// removed removes a file, if it exists.
 func (d *data) removed(file string) {
 	err := os.Remove(file)
 	if !os.IsNotExist(err) {

@@ -1,10 +1,13 @@
-// Package damage holds tests only. They fill the data directory of a `streamer
-// serve` with sessions, damage a copy of it in one way (a stream deleted, purged,
-// truncated, with a flipped bit or put back to an earlier state), start the
-// program on it, publish at once what the open calls wait for, and check what
-// docs/operations.md promises for that damage. The checks read the event log
-// directly and share no code with the program.
+// Package damage contains only tests. Each test takes these steps:
+//   - fill the data directory of a `streamer serve` with sessions;
+//   - damage a copy of the directory in one way: a stream is deleted, purged,
+//     truncated, restored from an older copy, or has a flipped bit;
+//   - start the program on the copy and publish the inputs that close the open
+//     calls;
+//   - check what docs/operations.md promises for that damage.
 //
-// `go test ./test/damage` takes about two minutes; `-short` runs some of the
-// rows.
+// The checks read the event log directly and share no code with the program.
+//
+// `go test ./test/damage` takes about two minutes. With `-short` it runs some of
+// the damages.
 package damage

@@ -15,35 +15,35 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// fixture is the data directory of a scenario, at three moments.
+// fixture is a scenario and three copies of its data directory.
 type fixture struct {
-	all    []talk
-	early  string  // copied while it ran, before the late inputs
-	killed string  // after the late inputs, and kill -9
-	clean  string  // the same after SIGTERM
-	events []event // the log of killed and clean
+	all    []conversation
+	early  string  // copied while the process ran, before the late inputs
+	killed string  // after the late inputs and SIGKILL
+	clean  string  // after the late inputs and SIGTERM
+	events []event // the event log of killed and clean
 }
 
-// newFixture plays the scenario. Where blocks is set, one more session makes
-// the streams of inputs and events so large that they have a second block.
+// newFixture publishes the scenario. If blocks is set, one more session makes the
+// input and event streams so large that each has a second block.
 func newFixture(t *testing.T, blocks bool) *fixture {
 	t.Helper()
 	f := &fixture{all: scenario(), early: t.TempDir(), killed: t.TempDir(), clean: t.TempDir()}
 	in := launch(t, f.killed)
 	js := in.connect()
-	in.publishAll(f.all, func(t *talk) []input { return t.early })
+	in.publishAll(f.all, func(t *conversation) []input { return t.early })
 	if blocks {
-		in.publishAll([]talk{filler()}, func(t *talk) []input { return t.early })
+		in.publishAll([]conversation{filler()}, func(t *conversation) []input { return t.early })
 	}
 	in.settled(js)
 	in.copyTo(f.early)
-	in.publishAll(f.all, func(t *talk) []input { return t.late })
+	in.publishAll(f.all, func(t *conversation) []input { return t.late })
 	in.settled(js)
 	var err error
 	if f.events, err = in.events(js); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(unclosed(f.events)); n != open(f.all) {
+	if n := len(openCallsIn(f.events)); n != open(f.all) {
 		t.Fatalf("%d calls are open in the scenario, want %d\n%s", n, open(f.all), in.log.text())
 	}
 	in.copyTo(f.clean)
@@ -55,16 +55,17 @@ func newFixture(t *testing.T, blocks bool) *fixture {
 }
 
 // filler is a session with 9 MiB of text.
-func filler() talk {
-	t := talk{session: "filler"}
+func filler() conversation {
+	t := conversation{session: "filler"}
 	for i := range 12 {
 		t.early = append(t.early, t.delta("text-"+strconv.Itoa(i), fmt.Sprintf(`{"content":%q}`, strings.Repeat("filler ", 110_000))))
 	}
 	return t
 }
 
-// publishAll publishes inputs of all sessions, each session's in order.
-func (in *instance) publishAll(all []talk, which func(*talk) []input) {
+// publishAll publishes the selected inputs of all sessions at once, and those of
+// each session in order.
+func (in *instance) publishAll(all []conversation, which func(*conversation) []input) {
 	in.t.Helper()
 	errs := make(chan error, len(all))
 	for i := range all {
@@ -77,6 +78,7 @@ func (in *instance) publishAll(all []talk, which func(*talk) []input) {
 	}
 }
 
+// publishEach publishes the inputs of a session in order.
 func (in *instance) publishEach(session string, inputs []input) error {
 	for _, i := range inputs {
 		if err := in.publish(session, i); err != nil {
@@ -89,17 +91,17 @@ func (in *instance) publishEach(session string, inputs []input) error {
 // settled waits until every input is covered by a snapshot and a checkpoint.
 func (in *instance) settled(js jetstream.JetStream) {
 	in.t.Helper()
-	waitFor(in.t, in, "snapshots and checkpoints", func() []string { return in.unsaved(js) })
+	waitFor(in.t, in, "snapshots and checkpoints", func() []string { return in.uncovered(js) })
 }
 
-// unsaved lists the sessions with inputs that neither a snapshot nor a
+// uncovered lists the sessions with inputs that neither a snapshot nor a
 // checkpoint covers.
-func (in *instance) unsaved(js jetstream.JetStream) (list []string) {
+func (in *instance) uncovered(js jetstream.JetStream) (list []string) {
 	ctx := in.t.Context()
 	inputs, err1 := read(ctx, js, inputStream, false)
-	states, err2 := read(ctx, js, stateStream, true)
-	checkpoints, err3 := read(ctx, js, markStream, true)
-	if err := errors.Join(err1, err2, err3); err != nil { // the server may just be started again
+	states, err2 := read(ctx, js, snapshotStream, true)
+	checkpoints, err3 := read(ctx, js, checkpointStream, true)
+	if err := errors.Join(err1, err2, err3); err != nil { // the server may be starting
 		return []string{err.Error()}
 	}
 	last, partition := map[string]time.Time{}, map[string]string{}
@@ -110,26 +112,26 @@ func (in *instance) unsaved(js jetstream.JetStream) (list []string) {
 	}
 	saved := map[string]time.Time{}
 	for _, m := range states {
-		ns, _ := strconv.ParseInt(m.header.Get("Streamer-State-At"), 10, 64) // none is long ago
+		ns, _ := strconv.ParseInt(m.header.Get("Streamer-Snapshot-At"), 10, 64) // an absent header is the zero time
 		saved[m.subject[strings.LastIndexByte(m.subject, '.')+1:]] = time.Unix(0, ns)
 	}
-	marks := map[string]time.Time{}
+	positions := map[string]time.Time{}
 	for _, m := range checkpoints {
-		var mark struct{ Read struct{ At time.Time } }
-		if err := json.Unmarshal(m.data, &mark); err != nil && len(m.data) > 0 {
+		var checkpoint struct{ Read struct{ At time.Time } }
+		if err := json.Unmarshal(m.data, &checkpoint); err != nil && len(m.data) > 0 {
 			in.t.Fatalf("checkpoint %s: %v", m.subject, err)
 		}
-		marks[m.subject[strings.LastIndexByte(m.subject, '.')+1:]] = mark.Read.At
+		positions[m.subject[strings.LastIndexByte(m.subject, '.')+1:]] = checkpoint.Read.At
 	}
 	for session, at := range last {
-		if saved[session].Before(at) || marks[partition[session]].Before(at) {
-			list = append(list, fmt.Sprintf("session %s has an input of %v, its snapshot is of %v, its partition's checkpoint of %v", session, at, saved[session], marks[partition[session]]))
+		if saved[session].Before(at) || positions[partition[session]].Before(at) {
+			list = append(list, fmt.Sprintf("session %s: last input at %v, snapshot covers %v, checkpoint of its partition covers %v", session, at, saved[session], positions[partition[session]]))
 		}
 	}
 	return list
 }
 
-// copyTo copies the data directory as it is at one moment.
+// copyTo copies the data directory while the process is paused.
 func (in *instance) copyTo(dir string) {
 	in.t.Helper()
 	in.signal(syscall.SIGSTOP)

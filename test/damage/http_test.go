@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// answer is a response of the HTTP API; status 0 means that none came.
+// answer is a response of the HTTP API. status is 0 if there was no response.
 type answer struct {
 	status int
 	body   []byte
@@ -20,6 +20,7 @@ type answer struct {
 
 func (a answer) String() string { return fmt.Sprintf("%d %s", a.status, bytes.TrimSpace(a.body)) }
 
+// get requests a path of the HTTP API.
 func (in *instance) get(path string) answer {
 	req, err := http.NewRequestWithContext(in.t.Context(), http.MethodGet, in.page+path, nil)
 	if err != nil {
@@ -28,6 +29,7 @@ func (in *instance) get(path string) answer {
 	return respond(req)
 }
 
+// respond sends a request and returns the answer.
 func respond(req *http.Request) answer {
 	client := http.Client{Timeout: 10 * time.Second}
 	r, err := client.Do(req)
@@ -42,10 +44,10 @@ func respond(req *http.Request) answer {
 	return answer{r.StatusCode, body}
 }
 
-// publish posts an input until it is answered 202. Only 503 and a broken
-// connection are tried again.
+// publish posts an input until the answer is 202. It retries only after 503 and a
+// failed connection.
 func (in *instance) publish(session string, i input) error {
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(waitTime); ; {
 		req, err := http.NewRequestWithContext(in.t.Context(), http.MethodPost, in.page+"/v1/sessions/"+url.PathEscape(session)+"/"+i.kind, strings.NewReader(i.body))
 		if err != nil {
 			return err
@@ -56,13 +58,13 @@ func (in *instance) publish(session string, i input) error {
 			return nil
 		}
 		if a.status != 0 && a.status != http.StatusServiceUnavailable || time.Now().After(end) || !in.runs() {
-			return fmt.Errorf("input %s of session %s is answered %v", i.key, session, a)
+			return fmt.Errorf("input %s of session %s: got answer %v, want 202", i.key, session, a)
 		}
-		time.Sleep(between) // between tries
+		time.Sleep(pollInterval)
 	}
 }
 
-// ready returns what /readyz says is wrong.
+// ready returns the answer of /readyz, "" if the process is ready.
 func (in *instance) ready() (problem string) {
 	if a := in.get("/readyz"); a.status != http.StatusOK {
 		return a.String()
@@ -70,7 +72,7 @@ func (in *instance) ready() (problem string) {
 	return ""
 }
 
-// openCalls returns the number that GET /metrics has as streamer_calls_open.
+// openCalls returns the metric streamer_calls_open, -1 if it is absent.
 func (in *instance) openCalls() float64 {
 	for line := range strings.Lines(string(in.get("/metrics").body)) {
 		if value, ok := strings.CutPrefix(line, "streamer_calls_open "); ok {
@@ -83,7 +85,7 @@ func (in *instance) openCalls() float64 {
 	return -1
 }
 
-// openListed returns how many calls the list of sessions has as open.
+// openListed returns the number of open calls in the list of sessions.
 func (in *instance) openListed() (n int) {
 	var list []struct{ Open int }
 	a := in.get("/v1/sessions")

@@ -14,18 +14,18 @@ import (
 
 // The streams.
 const (
-	inputStream  = "LLM"
-	eventStream  = "TOOLCALLS"
-	stateStream  = "KV_STREAMER_STATE"
-	markStream   = "KV_STREAMER_MARK"
-	memberStream = "KV_STREAMER_MEMBER"
-	blobStream   = "STREAMER_BLOBS"
+	inputStream      = "LLM"
+	eventStream      = "TOOLCALLS"
+	snapshotStream   = "KV_STREAMER_SNAPSHOT"
+	checkpointStream = "KV_STREAMER_CHECKPOINT"
+	memberStream     = "KV_STREAMER_MEMBER"
+	blobStream       = "STREAMER_BLOBS"
 )
 
-// connect opens a connection to an instance's server, with all rights.
+// connect opens a connection to the server of an instance, with all permissions.
 func (in *instance) connect() jetstream.JetStream {
 	in.t.Helper()
-	nc, err := nats.Connect(in.url(), nats.MaxReconnects(-1), nats.ReconnectWait(between))
+	nc, err := nats.Connect(in.url(), nats.MaxReconnects(-1), nats.ReconnectWait(pollInterval))
 	if err != nil {
 		in.t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func (in *instance) connect() jetstream.JetStream {
 	return js
 }
 
-// message is a stored one.
+// message is a stored message.
 type message struct {
 	seq     uint64
 	at      time.Time
@@ -46,8 +46,7 @@ type message struct {
 	data    []byte
 }
 
-// read returns what is in a stream, the last of each subject only where last is
-// set.
+// read returns the messages of a stream, or only the last one of each subject.
 func read(ctx context.Context, js jetstream.JetStream, stream string, last bool) (list []message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -70,7 +69,7 @@ func read(ctx context.Context, js jetstream.JetStream, stream string, last bool)
 	for next := uint64(1); ; {
 		m, err := messages.Next(jetstream.NextMaxWait(time.Second))
 		if errors.Is(err, nats.ErrTimeout) {
-			// The server counts damaged messages as waiting.
+			// The server counts damaged messages as pending.
 			if more, err := another(ctx, js, stream, next); err != nil || !more {
 				return list, err
 			}
@@ -90,8 +89,8 @@ func read(ctx context.Context, js jetstream.JetStream, stream string, last bool)
 	}
 }
 
-// another reports whether a stream has a message that can be read at a sequence
-// or behind it.
+// another reports whether a stream has a message that can be read, at sequence
+// next or after it.
 func another(ctx context.Context, js jetstream.JetStream, stream string, next uint64) (bool, error) {
 	s, err := js.Stream(ctx, stream)
 	if err == nil {
@@ -106,7 +105,7 @@ func another(ctx context.Context, js jetstream.JetStream, stream string, next ui
 // event is a message of the event log.
 type event struct {
 	seq       uint64
-	session   string // its token, which is its name here
+	session   string // the token, which equals the name in these tests
 	synthetic bool
 	line      string // subject, id and body
 
@@ -124,7 +123,7 @@ func (in *instance) events(js jetstream.JetStream) (list []event, err error) {
 	for _, m := range stored {
 		parts := strings.SplitN(m.subject, ".", 3)
 		if len(parts) != 3 || parts[0] != "toolcalls" {
-			return nil, fmt.Errorf("message %d of %s stands on %q", m.seq, eventStream, m.subject)
+			return nil, fmt.Errorf("message %d of %s has subject %q", m.seq, eventStream, m.subject)
 		}
 		e := event{seq: m.seq, session: parts[1], synthetic: parts[2] == "synthetic", line: fmt.Sprintf("%s %s %s", m.subject, m.header.Get("Streamer-Event-Id"), m.data)}
 		if err := json.Unmarshal(m.data, &e); err != nil && !e.synthetic {
@@ -136,12 +135,13 @@ func (in *instance) events(js jetstream.JetStream) (list []event, err error) {
 	return list, err
 }
 
-// waitEvents waits until nothing is wrong in the event log, and returns it.
+// waitEvents waits until wrong returns nothing for the event log, and returns the
+// log.
 func (in *instance) waitEvents(js jetstream.JetStream, what string, until func(string, func() []string), wrong func([]event) []string) (log []event) {
 	in.t.Helper()
 	until(what, func() []string {
 		var err error
-		if log, err = in.events(js); err != nil { // the server may just be started again
+		if log, err = in.events(js); err != nil { // the server may be starting
 			return []string{err.Error()}
 		}
 		return wrong(log)

@@ -18,15 +18,16 @@ import (
 	"time"
 )
 
-// programEnv is the path of the program that TestMain builds.
+// programEnv names the environment variable with the path of the program, which
+// TestMain builds.
 const programEnv = "STREAMER_TEST_PROGRAM"
 
-// atOnce is how many rows are played at once where -parallel is not given: they
-// wait most of the time.
+// atOnce is the number of tests that run at once. They wait most of the time.
 const atOnce = "8"
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
+// buildAndRun builds the program, runs the tests and returns the exit status.
 func buildAndRun(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "streamer-damage-")
 	if err != nil {
@@ -47,22 +48,23 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// Bounds of what a test waits for. Nothing is asserted about times below them.
+// Time limits. The tests make no assertion about shorter times.
 const (
-	startTime = time.Minute      // until a process listens or ends
-	stopTime  = 30 * time.Second // until a process ends after a signal
-	patience  = 90 * time.Second // until the logs are as wanted
-	between   = 50 * time.Millisecond
+	startTime = time.Minute      // for a process to listen or end
+	stopTime  = 30 * time.Second // for a process to end after a signal
+	waitTime  = 90 * time.Second // for the logs to reach the expected state
+	// pollInterval is the time between two checks of a condition.
+	pollInterval = 50 * time.Millisecond
 )
 
 // instance is a `streamer serve` on a data directory.
 type instance struct {
 	t    *testing.T
 	dir  string
-	page string // URL of the HTTP API, without a slash at its end; "" if the start was refused
+	page string // URL of the HTTP API without a final slash; "" if the start was refused
 	cmd  *exec.Cmd
 	log  output
-	gone chan struct{} // closed when it has ended
+	gone chan struct{} // closed when the process has ended
 }
 
 // launch starts an instance and waits until it listens or has ended.
@@ -86,12 +88,13 @@ func launch(t *testing.T, dir string, flags ...string) *instance {
 	case <-in.gone:
 	case <-time.After(startTime):
 		in.end(syscall.SIGABRT)
-		t.Fatalf("it neither listens nor ends\n%s", in.log.text())
+		t.Fatalf("the process neither listens nor ends\n%s", in.log.text())
 	}
 	return in
 }
 
-// read sends the URL of the page that the process prints, and waits for its end.
+// read sends the URL of the page that the process prints to page, and waits until
+// the process ends.
 func (in *instance) read(out io.Reader, page chan<- string) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if url, ok := strings.CutPrefix(lines.Text(), "page "); ok {
@@ -102,7 +105,7 @@ func (in *instance) read(out io.Reader, page chan<- string) {
 	close(in.gone)
 }
 
-// runs reports whether the process has not ended.
+// runs reports whether the process is running.
 func (in *instance) runs() bool {
 	select {
 	case <-in.gone:
@@ -112,10 +115,11 @@ func (in *instance) runs() bool {
 	}
 }
 
-func (in *instance) signal(sig syscall.Signal) { _ = in.cmd.Process.Signal(sig) } // it may have ended
+// signal sends a signal to the process, if it is running.
+func (in *instance) signal(sig syscall.Signal) { _ = in.cmd.Process.Signal(sig) }
 
-// end sends a signal and waits for the process. One that does not end is an
-// error, with its stacks.
+// end sends a signal and waits until the process ends. A process that does not
+// end in time fails the test, which prints its stacks.
 func (in *instance) end(sig syscall.Signal) {
 	in.t.Helper()
 	in.signal(sig)
@@ -124,10 +128,11 @@ func (in *instance) end(sig syscall.Signal) {
 	case <-time.After(stopTime):
 		in.signal(syscall.SIGABRT)
 		<-in.gone
-		in.t.Errorf("it still ran %v after %v\n%s", stopTime, sig, in.log.text())
+		in.t.Errorf("the process still ran %v after %v\n%s", stopTime, sig, in.log.text())
 	}
 }
 
+// kill ends the process, if it is running.
 func (in *instance) kill() {
 	if in.runs() {
 		in.signal(syscall.SIGKILL)
@@ -135,7 +140,7 @@ func (in *instance) kill() {
 	}
 }
 
-// url returns the address of the embedded server with all rights.
+// url returns the URL of the embedded server with all permissions.
 func (in *instance) url() string {
 	in.t.Helper()
 	data, err := os.ReadFile(filepath.Join(in.dir, "nats-url"))
@@ -145,11 +150,11 @@ func (in *instance) url() string {
 	return strings.TrimSpace(string(data))
 }
 
-// command runs a command of the program on a data directory. status is its exit
-// status.
+// command runs a command of the program on a data directory and returns its exit
+// status and output.
 func command(t *testing.T, dir, name string, args ...string) (status int, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTime)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, os.Getenv(programEnv), append([]string{name, "--data-dir", dir}, args...)...).CombinedOutput()
 	if exited := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exited) {
@@ -158,12 +163,12 @@ func command(t *testing.T, dir, name string, args ...string) (status int, text s
 		status = exited.ExitCode()
 	}
 	if ctx.Err() != nil {
-		t.Fatalf("streamer %s did not end within %v\n%s", name, patience, out)
+		t.Fatalf("streamer %s did not end within %v\n%s", name, waitTime, out)
 	}
 	return status, string(out)
 }
 
-// output collects what a process writes.
+// output collects the output of a process.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -181,10 +186,10 @@ func (o *output) text() string {
 	return o.buf.String()
 }
 
-// waitFor waits until what is wrong is nothing.
+// waitFor waits until wrong returns nothing.
 func waitFor(t *testing.T, in *instance, what string, wrong func() []string) {
 	t.Helper()
-	end := time.After(patience)
+	end := time.After(waitTime)
 	for {
 		list := wrong()
 		if len(list) == 0 {
@@ -192,8 +197,8 @@ func waitFor(t *testing.T, in *instance, what string, wrong func() []string) {
 		}
 		select {
 		case <-end:
-			t.Fatalf("%s: after %v %d things are wrong:\n%s\n%s", what, patience, len(list), strings.Join(list[:min(8, len(list))], "\n"), in.log.text())
-		case <-time.After(between):
+			t.Fatalf("%s: after %v, %d conditions are not met:\n%s\n%s", what, waitTime, len(list), strings.Join(list[:min(8, len(list))], "\n"), in.log.text())
+		case <-time.After(pollInterval):
 		}
 	}
 }

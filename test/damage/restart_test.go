@@ -7,38 +7,38 @@ import (
 	"testing"
 )
 
-// TestResultsAfterRewind: the files of the input log are put back to a state of
-// a few seconds before, in which none of twenty open calls had begun. The
-// results that are posted as soon as the port is open are events all the same,
-// though their inputs have sequences that others had.
+// TestResultsAfterRewind checks results after the files of the input log were
+// replaced by a copy that is some seconds older. Twenty open calls began after the
+// copy. Their results are published as soon as the port is open, and get sequences
+// that the lost inputs had. Each result must still become an event.
 func TestResultsAfterRewind(t *testing.T) {
 	t.Parallel()
 	dir, early := t.TempDir(), t.TempDir()
-	var all []talk
+	var all []conversation
 	for i := range 20 {
-		one := talk{session: fmt.Sprintf("open-%d", i)}
-		one.late = one.opens("c1", small)
-		one.waits("c1")
-		all = append(all, one)
+		c := conversation{session: fmt.Sprintf("open-%d", i)}
+		c.late = c.opens("c1", small)
+		c.waits("c1")
+		all = append(all, c)
 	}
-	before := talk{session: "before"}
+	before := conversation{session: "before"}
 	before.early = append(before.opens("c1", small), before.result("c1"))
 
 	in := launch(t, dir)
 	js := in.connect()
-	in.publishAll([]talk{before}, func(t *talk) []input { return t.early })
+	in.publishAll([]conversation{before}, func(t *conversation) []input { return t.early })
 	in.settled(js)
 	in.copyTo(early)
-	in.publishAll(all, func(t *talk) []input { return t.late })
+	in.publishAll(all, func(t *conversation) []input { return t.late })
 	in.settled(js)
 	in.end(syscall.SIGKILL)
 	(&data{t: t, dir: dir, early: early}).rolledBack(inputStream)
 
 	in = launch(t, dir)
 	js = in.connect()
-	in.publishAll(all, func(t *talk) []input { return t.rest })
+	in.publishAll(all, func(t *conversation) []input { return t.rest })
 	wait := func(what string, wrong func() []string) { waitFor(t, in, what, wrong) }
-	log := in.waitEvents(js, "results", wait, func(log []event) []string { return append(unanswered(log, all), unclosed(log)...) })
+	log := in.waitEvents(js, "results", wait, func(log []event) []string { return append(unanswered(log, all), openCallsIn(log)...) })
 	for _, e := range log {
 		if e.Type == "tool_call_result" && e.Status != "completed" {
 			t.Errorf("call %s of session %s is %s, want completed", e.Call, e.session, e.Status)
@@ -50,16 +50,16 @@ func TestResultsAfterRewind(t *testing.T) {
 	in.end(syscall.SIGTERM)
 }
 
-// TestOpenAfterLostSnapshots: the bucket with the snapshots is lost, or damaged.
-// After the start the open calls are counted and listed, and an interrupt closes
-// them.
+// TestOpenAfterLostSnapshots checks a start after the bucket with the snapshots
+// was lost or damaged: the open calls are counted and listed, and an interrupt
+// closes them.
 func TestOpenAfterLostSnapshots(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, false)
 	for name, do := range map[string]func(*data){
-		"deleted":   func(d *data) { d.deleted(stateStream) },
-		"truncated": func(d *data) { d.truncated(stateStream, 0) },
-		"flipped":   func(d *data) { d.flippedMiddle(stateStream) },
+		"deleted":   func(d *data) { d.deleted(snapshotStream) },
+		"truncated": func(d *data) { d.truncated(snapshotStream, 0) },
+		"flipped":   func(d *data) { d.flippedMiddle(snapshotStream) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -70,16 +70,16 @@ func TestOpenAfterLostSnapshots(t *testing.T) {
 			do(d)
 			in := launch(t, d.dir)
 			in.waitOpen(open(f.all))
-			in.publishAll(f.all, func(*talk) []input { return []input{{"interrupt", "close", "{}"}} })
+			in.publishAll(f.all, func(*conversation) []input { return []input{{"interrupt", "close", "{}"}} })
 			js := in.connect()
-			in.waitEvents(js, "interrupts", func(what string, wrong func() []string) { waitFor(t, in, what, wrong) }, unclosed)
+			in.waitEvents(js, "interrupts", func(what string, wrong func() []string) { waitFor(t, in, what, wrong) }, openCallsIn)
 			in.waitOpen(0)
 			in.end(syscall.SIGTERM)
 		})
 	}
 }
 
-// waitOpen waits until the metrics and the list of sessions have so many open
+// waitOpen waits until the metrics and the list of sessions report want open
 // calls.
 func (in *instance) waitOpen(want int) {
 	in.t.Helper()

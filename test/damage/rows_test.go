@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// row is one damage and what has to come of it. The table of docs/operations.md
-// has the same rows.
+// row is one damage and its expected outcome. The table of docs/operations.md has
+// the same rows.
 type row struct {
 	what, damage string
 
-	do      []func(*data) // damages to files, each on a copy of its own
-	after   []stop        // how the process ended whose files they are; if empty, it was killed
-	running func(*run)    // a damage while it runs, in place of do
+	do      []func(*data) // variants of the damage to files; each gets its own copy
+	after   []stop        // ways in which the process was ended before; if empty, killed
+	running func(*run)    // the damage while the process runs; replaces do
 
-	refused string // the start is refused with this text
-	down    string // /readyz has this until the process is started again
-	recover bool   // `streamer recover --yes` may have to be run
-	says    string // its log has this
-	lost    some   // sessions whose events from before the damage may be missing
-	differ  some   // sessions that `streamer verify` may name
-	blocks  bool   // on streams with two blocks
-	short   bool   // is also run with -short
+	refused string // text with which the start is refused; if "", it is accepted
+	down    string // text in the answer of /readyz until the process is started again
+	recover bool   // `streamer recover --yes` may be needed
+	logged  string // text in the log of the process
+	lost    scope  // sessions whose events from before the damage may be missing
+	differ  scope  // sessions that `streamer verify` may report
+	blocks  bool   // needs streams with two blocks
+	short   bool   // runs with -short too
 }
 
 // rows returns the table.
@@ -33,7 +33,7 @@ func rows() []row {
 		{what: inputStream, damage: "`meta.inf` damaged", do: damagedMeta(inputStream), refused: "stream LLM is missing"},
 		{what: inputStream, damage: "deleted while it runs", running: removed(inputStream), down: "stream LLM", refused: "stream LLM is missing"},
 		{what: inputStream, damage: "purged while it runs", running: purged(inputStream), recover: true},
-		{what: inputStream, damage: "rolled back", do: rolledBack(inputStream), says: shorter, short: true},
+		{what: inputStream, damage: "rolled back", do: rolledBack(inputStream), logged: shorter, short: true},
 		{what: inputStream, damage: "truncated", do: truncated(inputStream), after: eitherEnd(), differ: ofLate},
 		{what: inputStream, damage: "bit flipped", do: flipped(inputStream), after: eitherEnd(), differ: ofLate},
 		{what: inputStream, damage: "bit flipped in its first block", do: flippedFirst(inputStream), after: eitherEnd(), differ: anything, blocks: true},
@@ -43,24 +43,24 @@ func rows() []row {
 		{what: eventStream, damage: "bit flipped", do: flipped(eventStream), after: eitherEnd(), lost: oneOf, differ: oneOf, short: true},
 		{what: eventStream, damage: "bit flipped in its first block", do: flippedFirst(eventStream), after: eitherEnd(), lost: oneOf, differ: oneOf, blocks: true},
 
-		{what: stateStream, damage: "a key deleted while it runs", running: deletedKeys(stateStream)},
-		{what: markStream, damage: "a key deleted while it runs", running: deletedKeys(markStream)},
+		{what: snapshotStream, damage: "a key deleted while it runs", running: deletedKeys(snapshotStream)},
+		{what: checkpointStream, damage: "a key deleted while it runs", running: deletedKeys(checkpointStream)},
 
 		{what: "`jetstream/`", damage: "deleted", do: []func(*data){func(d *data) { d.must(os.RemoveAll(filepath.Join(d.dir, "jetstream"))) }}, lost: anything},
 		{what: "`nats-url`", damage: "deleted", do: []func(*data){func(d *data) { d.removed(filepath.Join(d.dir, "nats-url")) }}},
 		{what: "`lock`", damage: "deleted", do: []func(*data){func(d *data) { d.removed(filepath.Join(d.dir, "lock")) }}},
 	}
-	// What can be made again from the other streams.
-	for _, s := range []string{eventStream, stateStream, markStream, memberStream, blobStream} {
+	// The content of these streams can be restored from the other streams.
+	for _, s := range []string{eventStream, snapshotStream, checkpointStream, memberStream, blobStream} {
 		lost := none
 		if s == blobStream {
 			lost = ofLarge
 		}
 		table = append(table,
-			row{what: s, damage: "deleted", do: deleted(s), differ: lost, short: s == stateStream || s == eventStream},
+			row{what: s, damage: "deleted", do: deleted(s), differ: lost, short: s == snapshotStream || s == eventStream},
 			row{what: s, damage: "`meta.inf` damaged", do: damagedMeta(s), differ: lost},
 			row{what: s, damage: "deleted while it runs", running: removed(s), down: "stream " + s, differ: lost},
-			row{what: s, damage: "rolled back", do: rolledBack(s), differ: lost, short: s == stateStream},
+			row{what: s, damage: "rolled back", do: rolledBack(s), differ: lost, short: s == snapshotStream},
 			row{what: s, damage: "truncated", do: truncated(s), after: eitherEnd(), differ: lost},
 			row{what: s, damage: "`index.db` lost", do: lostIndex(s), after: []stop{cleanly}},
 		)
@@ -73,7 +73,7 @@ func rows() []row {
 	return table
 }
 
-// shorter is logged where the input log was rewound.
+// shorter is the log message about an input log that was rewound.
 const shorter = "the input log came back shorter"
 
 func eitherEnd() []stop { return []stop{killed, cleanly} }
@@ -112,7 +112,7 @@ func lostIndex(stream string) []func(*data) {
 	}
 }
 
-// purged removes all messages of a stream, over the API.
+// purged returns a damage that removes all messages of a stream through the API.
 func purged(stream string) func(*run) {
 	return func(u *run) {
 		ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second)
@@ -127,7 +127,7 @@ func purged(stream string) func(*run) {
 	}
 }
 
-// removed deletes a stream, over the API.
+// removed returns a damage that deletes a stream through the API.
 func removed(stream string) func(*run) {
 	return func(u *run) {
 		ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second)
@@ -138,7 +138,8 @@ func removed(stream string) func(*run) {
 	}
 }
 
-// deletedKeys deletes every key of a bucket, as `nats kv del` does.
+// deletedKeys returns a damage that deletes every key of a bucket, as `nats kv del`
+// does.
 func deletedKeys(stream string) func(*run) {
 	return func(u *run) {
 		ctx, cancel := context.WithTimeout(u.t.Context(), 10*time.Second)

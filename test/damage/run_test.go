@@ -9,27 +9,27 @@ import (
 	"testing"
 )
 
-// run is one damage and what comes of it.
+// run is the test of one damage.
 type run struct {
 	t         *testing.T
 	row       *row
 	before    *fixture
 	in        *instance
 	dir       string
-	broken    bool // it was damaged while it ran
+	broken    bool // the damage was done while the process ran
 	recovered bool
 }
 
-// stop is how the process ended whose files are damaged.
+// stop is the way in which the process was ended before its files are damaged.
 type stop string
 
 const (
 	killed  stop = "killed"  // SIGKILL: the server reads all blocks when it starts
-	cleanly stop = "cleanly" // SIGTERM: it believes its index of them
+	cleanly stop = "cleanly" // SIGTERM: the server trusts its index of the blocks
 )
 
-// damaged plays a row on a copy of the data directory of a process that was
-// ended in a way.
+// damaged tests a row on a copy of the data directory of a process that was ended
+// in the given way.
 func (f *fixture) damaged(t *testing.T, r *row, how stop, do func(*data)) {
 	u := &run{t: t, row: r, before: f, dir: t.TempDir()}
 	from := f.killed
@@ -51,8 +51,8 @@ func (f *fixture) damaged(t *testing.T, r *row, how stop, do func(*data)) {
 	u.finish()
 }
 
-// start launches the process and reports whether it goes on: a row may want the
-// start to be refused.
+// start starts the process and reports whether the test continues. It does not
+// where the row expects that the start is refused.
 func (u *run) start() bool {
 	u.t.Helper()
 	u.in = launch(u.t, u.dir)
@@ -60,7 +60,7 @@ func (u *run) start() bool {
 	case !refused && (u.row.refused == "" || u.row.running != nil && !u.broken):
 		return true
 	case !refused:
-		u.t.Errorf("it started, want a refusal with %q\n%s", u.row.refused, u.in.log.text())
+		u.t.Errorf("the process started, want a refusal with %q\n%s", u.row.refused, u.in.log.text())
 	case u.row.refused == "":
 		u.t.Errorf("the start was refused\n%s", u.in.log.text())
 	default:
@@ -74,8 +74,9 @@ func (u *run) start() bool {
 	return false
 }
 
-// damageRunning damages what the process uses. Where a row says what /readyz
-// then says, the process is started again. It reports whether it runs.
+// damageRunning does the damage while the process runs. If the row has a text for
+// /readyz, damageRunning waits for it and starts the process again. It reports
+// whether the process runs.
 func (u *run) damageRunning() bool {
 	u.t.Helper()
 	u.until("ready", func() []string { return nil })
@@ -84,7 +85,7 @@ func (u *run) damageRunning() bool {
 	if u.row.down == "" {
 		return true
 	}
-	waitFor(u.t, u.in, "what /readyz says", func() []string {
+	waitFor(u.t, u.in, "the answer of /readyz", func() []string {
 		if p := u.in.ready(); !strings.Contains(p, u.row.down) {
 			return []string{fmt.Sprintf("%q, want %q", p, u.row.down)}
 		}
@@ -94,13 +95,13 @@ func (u *run) damageRunning() bool {
 	return u.start()
 }
 
-// finish publishes what the open calls wait for, closes the rest and checks what
-// is then stored.
+// finish publishes the results of the open calls, closes all other calls, and
+// checks the stored events.
 func (u *run) finish() {
 	js := u.in.connect()
 	published := make(chan struct{})
 	go func() {
-		u.in.publishAll(u.before.all, func(t *talk) []input { return t.rest })
+		u.in.publishAll(u.before.all, func(t *conversation) []input { return t.rest })
 		close(published)
 	}()
 	u.until("publishing", func() []string {
@@ -108,24 +109,24 @@ func (u *run) finish() {
 		case <-published:
 			return nil
 		default:
-			return []string{"results are not answered"}
+			return []string{"not all results are acknowledged"}
 		}
 	})
 	u.in.waitEvents(js, "results", u.until, func(log []event) []string { return unanswered(log, u.before.all) })
-	u.in.publishAll(u.before.all, func(*talk) []input { return []input{{"interrupt", "close", "{}"}} })
-	u.in.waitEvents(js, "interrupts", u.until, unclosed)
-	u.until("snapshots", func() []string { return u.in.unsaved(js) })
+	u.in.publishAll(u.before.all, func(*conversation) []input { return []input{{"interrupt", "close", "{}"}} })
+	u.in.waitEvents(js, "interrupts", u.until, openCallsIn)
+	u.until("snapshots", func() []string { return u.in.uncovered(js) })
 	if open := u.in.openListed(); open != 0 {
 		u.t.Errorf("the list of sessions has %d calls open, want none", open)
 	}
-	log := u.in.waitEvents(js, "the event log", u.until, unclosed)
+	log := u.in.waitEvents(js, "the event log", u.until, openCallsIn)
 	u.verify()
 	u.end()
 	u.check(log)
 }
 
-// until waits until nothing is wrong and the process is ready. Where /readyz
-// names `streamer recover`, it is run.
+// until waits until wrong returns nothing and the process is ready. If /readyz
+// names `streamer recover`, until runs that command once.
 func (u *run) until(what string, wrong func() []string) {
 	u.t.Helper()
 	waitFor(u.t, u.in, what, func() []string {
@@ -134,7 +135,7 @@ func (u *run) until(what string, wrong func() []string) {
 			u.recover()
 		}
 		if p != "" {
-			return []string{"/readyz says " + p}
+			return []string{"/readyz answers " + p}
 		}
 		return wrong()
 	})
@@ -145,7 +146,7 @@ func (u *run) recover() {
 	u.t.Helper()
 	u.recovered = true
 	if !u.row.recover {
-		u.t.Errorf("it has to be recovered: %s\n%s", u.in.ready(), u.in.log.text())
+		u.t.Errorf("`streamer recover` is needed: %s\n%s", u.in.ready(), u.in.log.text())
 	}
 	if status, text := command(u.t, u.dir, "recover"); status != 1 || !strings.Contains(text, "--yes") {
 		u.t.Errorf("streamer recover: exit status %d\n%s", status, text)
@@ -155,7 +156,8 @@ func (u *run) recover() {
 	}
 }
 
-// verify runs `streamer verify` and checks that only sessions differ that may.
+// verify runs `streamer verify` and checks that it reports differences only of
+// sessions that may differ.
 func (u *run) verify() {
 	u.t.Helper()
 	status, text := command(u.t, u.dir, "verify")
@@ -171,7 +173,7 @@ func (u *run) verify() {
 	}
 }
 
-// brief returns what verify says of a session, cut.
+// brief returns the first lines of what verify reports about a session.
 func brief(text, session string) string {
 	_, rest, _ := strings.Cut(text, "session "+session+",")
 	var lines []string
@@ -183,7 +185,7 @@ func brief(text, session string) string {
 	return strings.Join(lines, "\n")
 }
 
-// check compares the event log with that from before the damage.
+// check compares the event log with the log before the damage.
 func (u *run) check(log []event) {
 	u.t.Helper()
 	for _, wrong := range disorder(u.before.events, log) {
@@ -198,11 +200,11 @@ func (u *run) check(log []event) {
 	text := u.in.log.text()
 	for _, bad := range []string{"panic", "fatal error", "goroutine "} {
 		if strings.Contains(text, bad) {
-			u.t.Errorf("its log has %q\n%s", bad, text)
+			u.t.Errorf("the log of the process has %q\n%s", bad, text)
 		}
 	}
-	if u.row.says != "" && !strings.Contains(text, u.row.says) {
-		u.t.Errorf("its log does not have %q\n%s", u.row.says, text)
+	if u.row.logged != "" && !strings.Contains(text, u.row.logged) {
+		u.t.Errorf("the log of the process does not have %q\n%s", u.row.logged, text)
 	}
 }
 
@@ -215,25 +217,26 @@ func (u *run) end() {
 	}
 }
 
-// some are sessions of which something may be lost.
-type some string
+// scope is a set of sessions that a damage may affect.
+type scope string
 
 const (
-	none     some = ""
-	anything some = "any session"
-	ofLate   some = "sessions with inputs from after the copy"
-	ofLarge  some = "sessions with large values"
-	oneOf    some = "the session whose message was damaged"
+	none     scope = ""
+	anything scope = "any session"
+	ofLate   scope = "sessions with inputs stored after the older copy"
+	ofLarge  scope = "sessions with large values"
+	oneOf    scope = "the session whose message was damaged"
 )
 
-func (s some) has(all []talk, session string) bool {
+// has reports whether a session is in the set.
+func (s scope) has(all []conversation, session string) bool {
 	switch s {
 	case anything, oneOf:
 		return true
 	case ofLarge:
 		return strings.HasPrefix(session, "large-")
 	case ofLate:
-		i := slices.IndexFunc(all, func(t talk) bool { return t.session == session })
+		i := slices.IndexFunc(all, func(t conversation) bool { return t.session == session })
 		return i < 0 || len(all[i].late) > 0
 	}
 	return false

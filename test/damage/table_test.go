@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDamage plays every row of the table.
+// TestDamage tests every row of the table.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	plain, blocks := newFixture(t, false), (*fixture)(nil)
@@ -26,17 +26,17 @@ func TestDamage(t *testing.T) {
 		if r.blocks {
 			f = blocks
 		}
-		for name, play := range f.plays(r) {
+		for name, test := range f.tests(r) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				play(t)
+				test(t)
 			})
 		}
 	}
 }
 
-// plays returns the tests of a row.
-func (f *fixture) plays(r *row) map[string]func(*testing.T) {
+// tests returns the tests of a row by name.
+func (f *fixture) tests(r *row) map[string]func(*testing.T) {
 	name := strings.NewReplacer(" ", "_", "`", "", "/", "").Replace(r.what + " " + r.damage)
 	if r.running != nil {
 		return map[string]func(*testing.T){name: func(t *testing.T) { f.damaged(t, r, killed, nil) }}
@@ -54,7 +54,7 @@ func (f *fixture) plays(r *row) map[string]func(*testing.T) {
 	return all
 }
 
-// TestTable holds the table of docs/operations.md to the rows here.
+// TestTable checks that the table of docs/operations.md has the rows of rows.
 func TestTable(t *testing.T) {
 	var want []string
 	table := rows()
@@ -67,7 +67,7 @@ func TestTable(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(text), "\n## Damaged files\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	_, section, _ = strings.Cut(section, "\n|---") // behind the head of the table
+	_, section, _ = strings.Cut(section, "\n|---") // after the header of the table
 	var got []string
 	for line := range strings.Lines(section) {
 		cells := strings.Split(line, "|")
@@ -93,7 +93,7 @@ func TestTable(t *testing.T) {
 	}
 	for i, name := range got {
 		if !slices.Contains(want, name) {
-			t.Errorf("docs/operations.md, Damaged files, has the row %q that no test plays", name)
+			t.Errorf("docs/operations.md, Damaged files, has the row %q, which has no test", name)
 		}
 		if i > 0 && got[i-1] == name {
 			t.Errorf("docs/operations.md, Damaged files, has the row %q twice", name)

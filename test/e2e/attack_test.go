@@ -95,7 +95,7 @@ func (a *attacked) stored() (list []string) {
 	a.t.Helper()
 	waitFor(a.t, nil, func() (empty []string, err error) {
 		list = nil
-		for _, name := range []string{"LLM", "TOOLCALLS", "STREAMER_BLOBS", "KV_STREAMER_STATE", "KV_STREAMER_MARK", "KV_STREAMER_MEMBER"} {
+		for _, name := range []string{"LLM", "TOOLCALLS", "STREAMER_BLOBS", "KV_STREAMER_SNAPSHOT", "KV_STREAMER_CHECKPOINT", "KV_STREAMER_MEMBER"} {
 			s, err := a.own.Stream(a.t.Context(), name)
 			if err != nil {
 				return nil, err

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -187,9 +188,9 @@ func TestCrashControl(t *testing.T) {
 }
 
 // server runs an embedded server without a worker.
-func server(t *testing.T, opts broker.Options) (*broker.Broker, string) {
+func server(t *testing.T, opts broker.Options) (*app.Broker, string) {
 	opts.DataDir, opts.Listen, opts.Partitions = t.TempDir(), freePort(t), crashPartitions
-	b, err := broker.Open(t.Context(), opts)
+	b, err := app.OpenBroker(t.Context(), opts)
 	if err == nil {
 		err = b.Admit()
 	}
@@ -217,20 +218,20 @@ func ownURL(t *testing.T, dir string) string {
 }
 
 // reach connects to streams with crashPartitions partitions.
-func reach(t *testing.T, url string) *broker.Broker {
+func reach(t *testing.T, url string) *app.Broker {
 	return reachWith(t, broker.Options{URL: url, Partitions: crashPartitions})
 }
 
 // reachAny connects to streams with any number of partitions.
-func reachAny(t *testing.T, url string) *broker.Broker {
+func reachAny(t *testing.T, url string) *app.Broker {
 	return reachWith(t, broker.Options{URL: url})
 }
 
-func reachWith(t *testing.T, opts broker.Options) *broker.Broker {
+func reachWith(t *testing.T, opts broker.Options) *app.Broker {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	b, err := broker.Open(ctx, opts)
+	b, err := app.OpenBroker(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +241,7 @@ func reachWith(t *testing.T, opts broker.Options) *broker.Broker {
 
 // awaitRules waits until the settings of a process are in force in every
 // partition. Calls that begin earlier have other deadlines.
-func awaitRules(t *testing.T, b *broker.Broker) {
+func awaitRules(t *testing.T, b *app.Broker) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -263,7 +264,7 @@ func awaitRules(t *testing.T, b *broker.Broker) {
 // publishAll publishes the quirk streams, each to a session of its own and some
 // with results, a call of 1 MiB, and messages whose ids repeat. It closes the
 // channel after the last acknowledgement.
-func publishAll(t *testing.T, b *broker.Broker, nonce uint64) <-chan struct{} {
+func publishAll(t *testing.T, b *app.Broker, nonce uint64) <-chan struct{} {
 	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "decode", "testdata", "quirks", "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no quirk streams", err)
@@ -338,7 +339,7 @@ func repeated() []string {
 
 // settled waits until every call is closed and the event log is what a fold of the
 // inputs gives.
-func settled(t *testing.T, b *broker.Broker, log *bytes.Buffer) {
+func settled(t *testing.T, b *app.Broker, log *bytes.Buffer) {
 	t.Helper()
 	waitFor(t, log, func() ([]string, error) { return openItems(t.Context(), b) })
 	var r worker.Report
@@ -365,10 +366,15 @@ func settled(t *testing.T, b *broker.Broker, log *bytes.Buffer) {
 	}
 }
 
+// patience bounds how long the logs may take to be right. It is longer than the
+// minute after which a worker lists the open sessions again: the list of a
+// takeover can be stale.
+const patience = 150 * time.Second
+
 // waitFor waits until wrong returns nothing.
 func waitFor(t *testing.T, log *bytes.Buffer, wrong func() ([]string, error)) {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		list, err := wrong()
 		if err != nil {
@@ -385,7 +391,7 @@ func waitFor(t *testing.T, log *bytes.Buffer, wrong func() ([]string, error)) {
 }
 
 // openItems returns the calls without a result and the runs without an end.
-func openItems(ctx context.Context, b *broker.Broker) ([]string, error) {
+func openItems(ctx context.Context, b *app.Broker) ([]string, error) {
 	items := map[string]bool{}
 	err := b.Events(ctx, "", 0, func(s events.Record) error {
 		if s.Type == events.Synthetic {
@@ -415,7 +421,7 @@ func openItems(ctx context.Context, b *broker.Broker) ([]string, error) {
 }
 
 // unread returns the partitions whose checkpoint is not after the last input.
-func unread(ctx context.Context, b *broker.Broker) (behind []string, err error) {
+func unread(ctx context.Context, b *app.Broker) (behind []string, err error) {
 	_, last, err := b.InputBounds(ctx)
 	for p := range b.Partitions() {
 		m, _, err := b.LoadMark(ctx, p)

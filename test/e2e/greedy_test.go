@@ -40,7 +40,7 @@ func runGreedy(ctx context.Context, text string) error {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return err
 	}
-	b, err := broker.Open(ctx, broker.Options{URL: s.URL, Partitions: crashPartitions, NoCondition: s.NoCondition})
+	b, err := app.OpenBroker(ctx, broker.Options{URL: s.URL, Partitions: crashPartitions, NoCondition: s.NoCondition})
 	if err != nil {
 		return err
 	}

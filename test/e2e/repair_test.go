@@ -35,7 +35,7 @@ type served struct {
 	t    *testing.T
 	page string // URL
 	dir  string
-	b    *broker.Broker
+	b    *app.Broker
 	nc   *nats.Conn
 }
 

@@ -1,9 +1,8 @@
-// Package memory measures how much memory the program takes, with the embedded
-// server in it: with many open sessions, after a restart, over minutes of short
-// sessions, and with clients that do not read. It measures the process from
-// outside, as its operator would.
+// Package memory measures the memory of the program with its embedded server: with
+// many open sessions, after a restart, during minutes of short sessions, and with
+// clients that do not read. It reads the memory of the process from /proc.
 //
-// The measurements take minutes: they are built with the tag memory, on Linux. They
-// print what they find and assert nothing about it. docs/performance.md says how
-// to run them.
+// The measurements take minutes, so they need the build tag memory, and they need
+// Linux. They print results and assert nothing about them. docs/performance.md
+// describes how to run them.
 package memory

@@ -22,13 +22,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// program is the program under measurement and its data directory.
+// program is the measured program and its data directory.
 type program struct {
 	t           *testing.T
 	binary, dir string
 }
 
-// process is one run of it.
+// process is one run of the program.
 type process struct {
 	program
 	cmd  *exec.Cmd
@@ -36,6 +36,7 @@ type process struct {
 	page string // address of the HTTP API
 }
 
+// build builds the program.
 func build(t *testing.T) program {
 	t.Helper()
 	p := program{t, filepath.Join(t.TempDir(), "streamer"), t.TempDir()}
@@ -45,11 +46,11 @@ func build(t *testing.T) program {
 	return p
 }
 
-// startTime bounds how long a process may take until it serves.
+// startTime is the maximum time until a process is ready.
 const startTime = time.Minute
 
-// start runs the program until the test ends or stop is called. flags stand in
-// STREAMER_MEMORY_FLAGS too, to compare settings.
+// start runs the program until the test ends or stop is called. The environment
+// variable STREAMER_MEMORY_FLAGS adds flags, to compare settings.
 func (p program) start(flags ...string) *process {
 	p.t.Helper()
 	flags = append(flags, strings.Fields(os.Getenv("STREAMER_MEMORY_FLAGS"))...)
@@ -80,7 +81,7 @@ func (p program) start(flags ...string) *process {
 	return run
 }
 
-// stop ends the process in order.
+// stop ends the process with SIGTERM, if it is running.
 func (p *process) stop() {
 	if p.cmd.ProcessState != nil {
 		return
@@ -91,22 +92,22 @@ func (p *process) stop() {
 	}
 }
 
-// pace is how often something is looked at that takes seconds.
-const pace = 50 * time.Millisecond
+// pollInterval is the time between two checks of a condition.
+const pollInterval = 50 * time.Millisecond
 
-// until waits until something has happened.
+// until waits until done returns true, for at most the time within.
 func (p *process) until(what string, within time.Duration, done func() bool) {
 	p.t.Helper()
-	tick := time.NewTicker(pace)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for end := time.Now().Add(within); !done(); <-tick.C {
 		if time.Now().After(end) {
-			p.t.Fatalf("not %s after %v\n%s", what, within, p.log)
+			p.t.Fatalf("the process is not %s after %v\n%s", what, within, p.log)
 		}
 	}
 }
 
-// metric reads a number of /metrics.
+// metric returns the value of a metric of /metrics.
 func (p *process) metric(name string) float64 {
 	p.t.Helper()
 	reply, err := http.Get(p.page + "metrics")
@@ -128,17 +129,18 @@ func (p *process) metric(name string) float64 {
 	return 0
 }
 
-// memory is the memory of a process in bytes, as the kernel counts it, and the
-// processor time it has taken.
+// memory is the memory of a process in bytes, as the kernel counts it, and the CPU
+// time that it used.
 type memory struct {
 	resident, peak uint64
 	cpu            time.Duration
 }
 
 func (m memory) String() string {
-	return fmt.Sprintf("resident %d MB, peak %d MB, %.0f s of processor time", m.resident/1e6, m.peak/1e6, m.cpu.Seconds())
+	return fmt.Sprintf("resident %d MB, peak %d MB, %.0f s of CPU time", m.resident/1e6, m.peak/1e6, m.cpu.Seconds())
 }
 
+// memory returns the memory and CPU time of the process.
 func (p *process) memory() memory {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -159,11 +161,12 @@ func (p *process) memory() memory {
 	return memory{read("VmRSS"), read("VmHWM"), p.cpu()}
 }
 
-// tick is the unit of processor time in /proc, which is the same on all Linux.
+// tick is the unit of CPU time in /proc. It is the same on every Linux system.
 const tick = 10 * time.Millisecond
 
-// cpu returns the processor time of the process and its kernel: the 14th and
-// 15th field of /proc/<pid>/stat, of which the second may have spaces in it.
+// cpu returns the user and system CPU time of the process: fields 14 and 15 of
+// /proc/<pid>/stat. Fields are counted after the closing parenthesis of field 2,
+// which may contain spaces.
 func (p *process) cpu() time.Duration {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
@@ -182,7 +185,7 @@ func (p *process) cpu() time.Duration {
 	return sum
 }
 
-// client connects to the embedded server as its clients do.
+// client connects to the embedded server.
 func (p *process) client() nats.JetStreamContext {
 	p.t.Helper()
 	url, err := os.ReadFile(filepath.Join(p.dir, "nats-url"))
@@ -204,11 +207,12 @@ func (p *process) client() nats.JetStreamContext {
 // input is one message of the input log.
 type input struct{ subject, id, body string }
 
-// publish appends inputs to the input log, many at once, and waits until all
-// are acknowledged.
+// publish publishes inputs, several hundred at once, and waits until all are
+// acknowledged.
 func publish(js nats.JetStreamContext, inputs iter.Seq[input]) error {
 	var futures []nats.PubAckFuture
-	settle := func(n int) error {
+	// await waits until at most n publishes are unacknowledged.
+	await := func(n int) error {
 		for ; len(futures) > n; futures = futures[1:] {
 			select {
 			case <-futures[0].Ok():
@@ -221,12 +225,12 @@ func publish(js nats.JetStreamContext, inputs iter.Seq[input]) error {
 	for in := range inputs {
 		f, err := js.PublishAsync(in.subject, []byte(in.body), nats.MsgId(in.id))
 		if err != nil {
-			return errors.Join(err, settle(0))
+			return errors.Join(err, await(0))
 		}
 		futures = append(futures, f)
-		if err := settle(900); err != nil {
+		if err := await(900); err != nil {
 			return err
 		}
 	}
-	return settle(0)
+	return await(0)
 }

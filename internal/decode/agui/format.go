@@ -1,6 +1,22 @@
+// Package agui reads the AG-UI protocol, 1.0 and earlier:
+// https://docs.ag-ui.com/concepts/events
+//
+//	RUN_STARTED{runId} → TEXT_MESSAGE_START{messageId,role} → TEXT_MESSAGE_CONTENT{messageId,delta} → TEXT_MESSAGE_END
+//	→ TOOL_CALL_START{toolCallId,toolCallName,parentMessageId?} → TOOL_CALL_ARGS{toolCallId,delta} → TOOL_CALL_END{toolCallId}
+//	→ TOOL_CALL_RESULT{toolCallId,content} → RUN_FINISHED{outcome?} or RUN_ERROR{message}
+//
+// TEXT_MESSAGE_CHUNK, TOOL_CALL_CHUNK and REASONING_MESSAGE_CHUNK need no start. The
+// text or call ends at any other event of the conversation. A message has no end
+// event: it ends when another message begins in its namespace, which is the
+// subagentRunId.
 package agui
 
-import "streamer/internal/decode/wire"
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+)
 
 // Format is the format ag-ui.
 type Format struct{}
@@ -11,25 +27,69 @@ func (Format) Name() string { return "ag-ui" }
 // Shape returns the name of the history shape.
 func (Format) Shape() string { return "openai" }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
-
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
 
-// Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, d}.decode(f)
+// Claims reports whether a frame can be of this format.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	kind := wire.TypeOf(f.JSON)
+	switch kind {
+	case "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED", "STATE_SNAPSHOT", "STATE_DELTA", "MESSAGES_SNAPSHOT":
+		return wire.Surely
+	case "RAW", "CUSTOM", "META_EVENT":
+		return wire.Perhaps
+	}
+	for _, family := range [...]string{"TOOL_CALL_", "TEXT_MESSAGE_", "REASONING_", "THINKING_", "ACTIVITY_", "SUBAGENT_"} {
+		if strings.HasPrefix(kind, family) {
+			return wire.Surely
+		}
+	}
+	return wire.No
 }
 
-// Clone returns an independent copy.
-func (d *Decoder) Clone() wire.Decoder {
-	c := d.clone()
-	return &c
+// Decode emits the chunks of a frame.
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	var e event
+	e.read(f.JSON)
+	return reader{w, d, w.Text(e.subagent)}.event(&e)
 }
 
 // reader reads one frame.
 type reader struct {
 	*wire.Writer
-	d *Decoder
+	d  *Decoder
+	ns string // namespace of the event
+}
+
+// event emits the chunks of an event.
+func (r reader) event(e *event) *wire.Problem {
+	r.closeChunks(e)
+	switch {
+	case strings.HasPrefix(e.kind, "TOOL_CALL_"):
+		return r.call(e)
+	case strings.HasPrefix(e.kind, "TEXT_MESSAGE_"):
+		return r.content(e, textItem, e.kind[len("TEXT_MESSAGE_"):])
+	case strings.HasPrefix(e.kind, "REASONING_MESSAGE_"):
+		return r.content(e, reasoningItem, e.kind[len("REASONING_MESSAGE_"):])
+	case strings.HasPrefix(e.kind, "THINKING_TEXT_MESSAGE_"):
+		return r.content(e, reasoningItem, e.kind[len("THINKING_TEXT_MESSAGE_"):])
+	case strings.HasPrefix(e.kind, "SUBAGENT_"):
+		r.subagent(e)
+	}
+	switch e.kind {
+	case "RUN_STARTED":
+		return r.runStarted(e)
+	case "RUN_FINISHED":
+		return r.runFinished(e)
+	case "RUN_ERROR":
+		r.runError(e)
+	case "MESSAGES_SNAPSHOT":
+		return r.snapshot(e.messages)
+	case "CUSTOM":
+		if e.name.Str == "on_interrupt" { // from the adapters of LangGraph
+			r.d.Asked = true
+			r.Emit(chunks.Chunk{Kind: chunks.Await, Namespace: r.ns, Why: "interrupt"})
+		}
+	}
+	return nil
 }

@@ -6,147 +6,154 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// Decoder is what the ag-ui format remembers between events.
+// Decoder decodes the events of a session. Its fields are the state between
+// events.
 type Decoder struct {
-	Lanes  []AGUILane  `json:"l,omitzero"` // what is open, oldest first
-	Places []AGUIPlace `json:"p,omitzero"` // a place for each namespace
-	// Waiting are the calls for which a run stopped to ask a person.
+	Items      []Item      `json:"l,omitzero"` // the open items, oldest first
+	Namespaces []Namespace `json:"p,omitzero"` // those with a message or a subagent
+	// Waiting are the ids of calls for which a run was interrupted.
 	Waiting []string `json:"w,omitzero"`
-	Asked   bool     `json:"a,omitzero"` // this run told of an interrupt before its end
+	Asked   bool     `json:"a,omitzero"` // the run has emitted an interrupt before its end
 }
 
-// AGUILane is a text, a reasoning or a call that is open.
-type AGUILane struct {
-	Kind      laneKind `json:"k"`
+// Item is an open text, reasoning or call.
+type Item struct {
+	Kind      itemKind `json:"k"`
 	Namespace string   `json:"n,omitzero"`
 	ID        string   `json:"i,omitzero"` // of the call, or of the message
 	Message   string   `json:"m,omitzero"`
-	Chunk     bool     `json:"c,omitzero"` // it has no end of its own
+	Chunk     bool     `json:"c,omitzero"` // it came in chunks and has no end event
 }
 
-// AGUIPlace is what is known of a namespace.
-type AGUIPlace struct {
-	Namespace string `json:"n,omitzero"`
-	Message   string `json:"m,omitzero"` // the current one
-	Begun     bool   `json:"b,omitzero"` // there is one
-	Owner     string `json:"o,omitzero"` // the call that a subagent runs for
+// Namespace is the state of a namespace.
+type Namespace struct {
+	Name       string `json:"n,omitzero"`
+	Message    string `json:"m,omitzero"` // id of the current message
+	Begun      bool   `json:"b,omitzero"` // there is a current message
+	ParentCall string `json:"o,omitzero"` // the call that started the subagent
 }
 
-type laneKind uint8
+type itemKind uint8
 
 const (
-	callLane laneKind = iota
-	repeatLane
-	textLane
-	reasoningLane
-	mutedLane // of somebody else than the assistant
+	callItem     itemKind = iota
+	repeatedCall          // a call that was emitted before an interrupt
+	textItem
+	reasoningItem
+	mutedItem // of a message that is not the assistant's
 )
 
-func (k laneKind) ofCall() bool { return k == callLane || k == repeatLane }
+// ofCall reports whether an item is a call.
+func (k itemKind) ofCall() bool { return k == callItem || k == repeatedCall }
 
-// chunk is the event that goes on with a lane that came in chunks.
-func (k laneKind) chunk() string {
+// chunk returns the type of the event that continues an item that came in chunks.
+func (k itemKind) chunk() string {
 	switch k {
-	case callLane, repeatLane:
+	case callItem, repeatedCall:
 		return "TOOL_CALL_CHUNK"
-	case reasoningLane:
+	case reasoningItem:
 		return "REASONING_MESSAGE_CHUNK"
 	}
 	return "TEXT_MESSAGE_CHUNK"
 }
 
-// These bound what is remembered; the oldest is forgotten first.
+// The maximum numbers of elements of the state. The oldest are removed first.
 const (
-	keptLanes   = 1000
-	keptPlaces  = 100
-	keptWaiting = 100
+	maxItems      = 1000
+	maxNamespaces = 100
+	maxWaiting    = 100
 )
 
-func (m Decoder) clone() Decoder {
-	m.Lanes, m.Places, m.Waiting = slices.Clone(m.Lanes), slices.Clone(m.Places), slices.Clone(m.Waiting)
-	return m
+// Clone returns an independent copy.
+func (d *Decoder) Clone() wire.Decoder {
+	c := *d
+	c.Items, c.Namespaces, c.Waiting = slices.Clone(d.Items), slices.Clone(d.Namespaces), slices.Clone(d.Waiting)
+	return &c
 }
 
-// open adds a lane. It holds until the next one opens or closes.
-func (m *Decoder) open(l AGUILane) *AGUILane {
-	l.Namespace, l.ID, l.Message = wire.Keep(l.Namespace), wire.Keep(l.ID), wire.Keep(l.Message)
-	m.Lanes = append(wire.MakeRoom(m.Lanes, keptLanes), l)
-	return &m.Lanes[len(m.Lanes)-1]
+// open adds an item. The pointer is valid until the next item opens or closes.
+func (d *Decoder) open(i Item) *Item {
+	i.Namespace, i.ID, i.Message = wire.Keep(i.Namespace), wire.Keep(i.ID), wire.Keep(i.Message)
+	d.Items = append(wire.MakeRoom(d.Items, maxItems), i)
+	return &d.Items[len(d.Items)-1]
 }
 
-func (m *Decoder) close(l *AGUILane) {
-	for i := range m.Lanes {
-		if &m.Lanes[i] == l {
-			m.Lanes = slices.Delete(m.Lanes, i, i+1)
+// close removes an item.
+func (d *Decoder) close(i *Item) {
+	for k := range d.Items {
+		if &d.Items[k] == i {
+			d.Items = slices.Delete(d.Items, k, k+1)
 			return
 		}
 	}
 }
 
-// callLane gives the lane of a call; without an id, the one that came in
-// chunks last.
-func (m *Decoder) callLane(ns, id string) *AGUILane {
-	return m.find(func(l *AGUILane) bool {
-		return l.Kind.ofCall() && (id == "" && l.Chunk && l.Namespace == ns || id != "" && sameID(l.ID, id))
+// findCall returns the open call with an id. Without an id it returns the call that
+// came in chunks last.
+func (d *Decoder) findCall(ns, id string) *Item {
+	return d.find(func(i *Item) bool {
+		return i.Kind.ofCall() && (id == "" && i.Chunk && i.Namespace == ns || id != "" && sameID(i.ID, id))
 	})
 }
 
-// lane gives the lane of a text or reasoning; without an id, the latest of its
-// kind in the namespace.
-func (m *Decoder) lane(kind laneKind, ns, id string) *AGUILane {
-	return m.find(func(l *AGUILane) bool {
-		ours := l.Kind == kind || kind == textLane && l.Kind == mutedLane
-		return ours && l.Namespace == ns && sameID(l.ID, id)
+// findContent returns the open text or reasoning with an id. Without an id it returns
+// the latest one of its kind in the namespace.
+func (d *Decoder) findContent(kind itemKind, ns, id string) *Item {
+	return d.find(func(i *Item) bool {
+		sameKind := i.Kind == kind || kind == textItem && i.Kind == mutedItem
+		return sameKind && i.Namespace == ns && sameID(i.ID, id)
 	})
 }
 
-// find gives the newest lane that matches, or nil.
-func (m *Decoder) find(match func(*AGUILane) bool) *AGUILane {
-	for i := len(m.Lanes) - 1; i >= 0; i-- {
-		if match(&m.Lanes[i]) {
-			return &m.Lanes[i]
+// find returns the newest item that matches, or nil.
+func (d *Decoder) find(match func(*Item) bool) *Item {
+	for i := len(d.Items) - 1; i >= 0; i-- {
+		if match(&d.Items[i]) {
+			return &d.Items[i]
 		}
 	}
 	return nil
 }
 
-// busy tells whether something of a message is open.
-func (m *Decoder) busy(ns, message string) bool {
-	return m.find(func(l *AGUILane) bool {
-		return l.Namespace == ns && l.Message == message && (l.Kind == callLane || l.Kind == textLane || l.Kind == reasoningLane)
+// busy reports whether an item of a message is open.
+func (d *Decoder) busy(ns, message string) bool {
+	return d.find(func(i *Item) bool {
+		return i.Namespace == ns && i.Message == message && (i.Kind == callItem || i.Kind == textItem || i.Kind == reasoningItem)
 	}) != nil
 }
 
-// place gives the place of a namespace. It holds until the next call.
-func (m *Decoder) place(ns string) *AGUIPlace {
+// namespace returns the state of a namespace, and adds it if there is none. The
+// pointer is valid until the next call.
+func (d *Decoder) namespace(ns string) *Namespace {
 	ns = ns[:min(len(ns), wire.MaxID)]
-	for i := range m.Places {
-		if m.Places[i].Namespace == ns {
-			return &m.Places[i]
+	for i := range d.Namespaces {
+		if d.Namespaces[i].Name == ns {
+			return &d.Namespaces[i]
 		}
 	}
-	m.Places = append(wire.MakeRoom(m.Places, keptPlaces), AGUIPlace{Namespace: wire.Keep(ns)})
-	return &m.Places[len(m.Places)-1]
+	d.Namespaces = append(wire.MakeRoom(d.Namespaces, maxNamespaces), Namespace{Name: wire.Keep(ns)})
+	return &d.Namespaces[len(d.Namespaces)-1]
 }
 
-// leave forgets a namespace that is over.
-func (m *Decoder) leave(ns string) {
-	m.Lanes = slices.DeleteFunc(m.Lanes, func(l AGUILane) bool { return l.Namespace == ns })
-	m.Places = slices.DeleteFunc(m.Places, func(p AGUIPlace) bool { return p.Namespace == ns })
+// forget removes the state of a namespace that has ended.
+func (d *Decoder) forget(ns string) {
+	d.Items = slices.DeleteFunc(d.Items, func(i Item) bool { return i.Namespace == ns })
+	d.Namespaces = slices.DeleteFunc(d.Namespaces, func(n Namespace) bool { return n.Name == ns })
 }
 
-// ask remembers a call that a person was asked about.
-func (m *Decoder) ask(id string) {
-	if id != "" && !m.asked(id) {
-		m.Waiting = append(wire.MakeRoom(m.Waiting, keptWaiting), wire.Keep(id))
+// wait adds a call for which the run was interrupted.
+func (d *Decoder) wait(id string) {
+	if id != "" && !d.waits(id) {
+		d.Waiting = append(wire.MakeRoom(d.Waiting, maxWaiting), wire.Keep(id))
 	}
 }
 
-func (m *Decoder) asked(id string) bool {
-	return id != "" && slices.Contains(m.Waiting, id[:min(len(id), wire.MaxID)])
+// waits reports whether a run was interrupted for a call that has no result yet.
+func (d *Decoder) waits(id string) bool {
+	return id != "" && slices.Contains(d.Waiting, id[:min(len(id), wire.MaxID)])
 }
 
-// answered forgets a call that a person was asked about.
-func (m *Decoder) answered(id string) {
-	m.Waiting = slices.DeleteFunc(m.Waiting, func(w string) bool { return w == id })
+// answered removes a call that has a result.
+func (d *Decoder) answered(id string) {
+	d.Waiting = slices.DeleteFunc(d.Waiting, func(w string) bool { return w == id })
 }

@@ -1,6 +1,21 @@
+// Package anthropic reads the stream of Anthropic's Messages API:
+// https://docs.anthropic.com/en/docs/build-with-claude/streaming
+//
+//	message_start{message:{id}} → content_block_start{index,content_block:{type:"tool_use",id,name,input}}
+//	→ content_block_delta{index,delta:{type:"input_json_delta",partial_json}} … → content_block_stop{index}
+//	→ message_delta{delta:{stop_reason},usage} → message_stop; ping and error may come at any time
+//
+// It also reads a message that was not streamed, and a user message with
+// tool_result blocks.
 package anthropic
 
-import "streamer/internal/decode/wire"
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
 
 // Format is the format anthropic.
 type Format struct{}
@@ -11,15 +26,72 @@ func (Format) Name() string { return "anthropic" }
 // Shape returns the name of the history shape.
 func (Format) Shape() string { return "anthropic" }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
-
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
 
+// Claims reports whether a frame can be of this format.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	var kind, role, content, failure, sequence jsonscan.Value
+	for m := f.JSON.Members(); m.Next(); {
+		switch m.Key {
+		case "type":
+			if kind = m.Value; strings.HasPrefix(kind.Str, "content_block_") {
+				return wire.Surely
+			}
+		case "role":
+			role = m.Value
+		case "content":
+			content = m.Value
+		case "error":
+			failure = m.Value
+		case "sequence_number":
+			sequence = m.Value
+		}
+	}
+	switch kind.Str {
+	case "message_start", "message_delta", "message_stop":
+		return wire.Surely
+	case "ping":
+		return wire.Perhaps
+	case "message":
+		if role.Str == "assistant" && content.IsArray() && sequence.Raw == "" {
+			return wire.Surely
+		}
+	case "error":
+		// The events of OpenAI's Responses API have a sequence_number.
+		if failure.IsObject() && sequence.Raw == "" {
+			return wire.Surely
+		}
+	}
+	if role.Str == "user" && hasToolResult(content) {
+		return wire.Surely
+	}
+	return wire.No
+}
+
+func hasToolResult(content jsonscan.Value) bool {
+	for e := content.Elements(); e.Next(); {
+		if e.Value.Member("type").Str == "tool_result" {
+			return true
+		}
+	}
+	return false
+}
+
+// Decoder decodes the events of a session. Its fields are the state between
+// events.
+type Decoder struct {
+	Message string         `json:"m,omitzero"` // id of the message that began last
+	Block   string         `json:"b,omitzero"` // raw index of the open block
+	Kind    wire.BlockKind `json:"k,omitzero"` // of the open block
+	Usage   string         `json:"u,omitzero"` // raw usage of message_start, which message_delta completes
+}
+
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, d}.decode(f)
+	var e event
+	e.read(f.JSON)
+	return reader{w, d}.event(&e, f.JSON)
 }
 
 // Clone returns an independent copy.
@@ -28,8 +100,67 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
+// skips reports whether the deltas of a block are not used: the block of the
+// index is not a call.
+func (d *Decoder) skips(index string) bool { return d.Kind == wire.OtherBlock && d.Block == index }
+
+// event is the members of an event of any type.
+type event struct {
+	kind, index, block, delta, message, usage, failure, content jsonscan.Value
+}
+
+func (e *event) read(v jsonscan.Value) {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "type":
+			e.kind = m.Value
+		case "index":
+			e.index = m.Value
+		case "content_block":
+			e.block = m.Value
+		case "delta":
+			e.delta = m.Value
+		case "message":
+			e.message = m.Value
+		case "usage":
+			e.usage = m.Value
+		case "error":
+			e.failure = m.Value
+		case "content":
+			e.content = m.Value
+		}
+	}
+}
+
 // reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder
+}
+
+// event emits the chunks of an event. v is its JSON.
+func (r reader) event(e *event, v jsonscan.Value) *wire.Problem {
+	switch e.kind.Str {
+	case "content_block_delta":
+		return r.delta(e)
+	case "content_block_start":
+		return r.startBlock(e)
+	case "content_block_stop":
+		r.stopBlock(e.index)
+	case "message_start":
+		return r.startMessage(e.message)
+	case "message_delta":
+		r.messageDelta(e.delta, e.usage)
+	case "message_stop":
+		r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: r.d.Message})
+		r.d.Block, r.d.Kind, r.d.Usage = "", wire.NoBlock, ""
+	case "error":
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: r.d.Message, Text: r.FailureText(e.failure)})
+		r.d.Block, r.d.Kind = "", wire.NoBlock
+	case "message":
+		return r.wholeMessage(v)
+	case "": // a user message, which contains the results of client tools
+		return r.ToolResults(e.content)
+	}
+	return nil
 }

@@ -7,20 +7,14 @@ import (
 
 // FindSlots finds the slots of a content_block_delta.
 func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
-	if f.JSON.Member("type").Str != "content_block_delta" {
-		return 0, false
-	}
 	s.Walk(at, slot)
-	if s.Has(wire.ArgsSlot) {
-		s.Add(s.Members(at)["index"], wire.IndexSlot)
-	} else {
-		s.Add(s.Members(at)["index"], wire.PartSlot)
-	}
-	return 0, true
+	return 0, f.JSON.Member("type").Str == "content_block_delta"
 }
 
 func slot(path string) wire.Slot {
 	switch path {
+	case "index":
+		return wire.BlockSlot
 	case "delta.partial_json":
 		return wire.ArgsSlot
 	case "delta.text", "delta.thinking":
@@ -29,11 +23,9 @@ func slot(path string) wire.Slot {
 	return wire.NoSlot
 }
 
-// Fill emits the chunk of a delta, which belongs to the message that began last.
-func (d *Decoder) Fill(w *wire.Writer, _ uint8, c chunks.Chunk) {
+// Fill completes the chunk of a delta, which belongs to the message that began
+// last.
+func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	c.Message = d.Message
-	if c.Kind == chunks.Fragment && d.skips(c.Index) {
-		return
-	}
-	w.Emit(c)
+	return c.Kind != chunks.Fragment || !d.skips(c.Index)
 }

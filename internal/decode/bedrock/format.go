@@ -1,8 +1,25 @@
+// Package bedrock reads the stream of Amazon Bedrock's ConverseStream:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
+//
+// Each frame of the event stream is an object whose key is the name of the
+// event, as the SDKs return it, or such an object in {"event":{…}}, as Strands
+// sends it:
+//
+//	messageStart{role} → contentBlockStart{contentBlockIndex,start:{toolUse:{toolUseId,name,type?}}}
+//	→ contentBlockDelta{contentBlockIndex,delta:{toolUse:{input}}} … → contentBlockStop{contentBlockIndex}
+//	→ messageStop{stopReason} → metadata{usage}; an …Exception{message} may come at any time
+//
+// Text blocks have no start. Messages have no id. The result of a tool that the
+// provider runs has a block of its own. It also reads the answer of Converse, and
+// a user message with toolResult blocks.
+//
+// Package decode unpacks the frames of InvokeModelWithResponseStream.
 package bedrock
 
 import (
 	"slices"
 
+	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 )
 
@@ -15,11 +32,37 @@ func (Format) Name() string { return "bedrock" }
 // Shape returns the name of the history shape.
 func (Format) Shape() string { return "bedrock" }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
-
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
+
+// Claims reports whether a frame can be of this format.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	if f.Done {
+		return wire.No
+	}
+	switch kind, payload := readEvent(f); {
+	case kind == "":
+	case kind == "metadata":
+		if payload.Member("usage").Member("inputTokens").Raw != "" {
+			return wire.Surely
+		}
+		return wire.Perhaps
+	case payload.IsObject():
+		return wire.Surely
+	default:
+		return wire.Perhaps
+	}
+	return claimsMessage(f.JSON)
+}
+
+// Decoder decodes the events of a session. Its fields are the state between
+// events.
+type Decoder struct {
+	Block string         `json:"b,omitzero"` // raw index of the open block
+	Kind  wire.BlockKind `json:"k,omitzero"` // of the open block
+	// Result is the tool result in the open block.
+	Result Result `json:"r,omitzero"`
+}
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
@@ -29,7 +72,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 // Clone returns an independent copy.
 func (d *Decoder) Clone() wire.Decoder {
 	c := *d
-	c.Answer.Blocks = slices.Clone(c.Answer.Blocks)
+	c.Result.Blocks = slices.Clone(c.Result.Blocks)
 	return &c
 }
 
@@ -37,4 +80,39 @@ func (d *Decoder) Clone() wire.Decoder {
 type reader struct {
 	*wire.Writer
 	d *Decoder
+}
+
+// decode emits the chunks of a frame.
+func (r reader) decode(f wire.Frame) *wire.Problem {
+	kind, e := readEvent(f)
+	if kind == "" {
+		return r.wholeMessage(f.JSON)
+	}
+	if !e.IsObject() {
+		return wire.WrongType(kind, e, "an object")
+	}
+	switch kind {
+	case "messageStart":
+		*r.d = Decoder{}
+		r.Emit(chunks.Chunk{Kind: chunks.Start, Role: r.Text(e.Member("role")), Fresh: true})
+	case "contentBlockStart":
+		return r.startBlock(e)
+	case "contentBlockDelta":
+		return r.delta(e)
+	case "contentBlockStop":
+		r.stopBlock(e.Member("contentBlockIndex"))
+	case "messageStop":
+		r.endResult()
+		*r.d = Decoder{}
+		r.finish(e.Member("stopReason"))
+	case "metadata":
+		if usage := e.Member("usage"); usage.IsObject() {
+			r.Emit(chunks.Chunk{Kind: chunks.Usage, Usage: r.Compact(usage.Raw)})
+		}
+		r.Emit(chunks.Chunk{Kind: chunks.Ended})
+	default:
+		*r.d = Decoder{}
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Text: r.failureText(kind, e)})
+	}
+	return nil
 }

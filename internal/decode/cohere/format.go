@@ -1,6 +1,24 @@
+// Package cohere reads the stream of Cohere's chat API, version 2:
+// https://docs.cohere.com/v2/docs/streaming
+//
+//	message-start{id,delta:{message:{role}}} → tool-plan-delta{delta:{message:{tool_plan}}} …
+//	→ content-start|content-delta|content-end{index,delta:{message:{content:{type,text|thinking}}}}
+//	→ tool-call-start{index,delta:{message:{tool_calls:{id,type,function:{name,arguments:""}}}}}
+//	→ tool-call-delta{index,delta:{message:{tool_calls:{function:{arguments}}}}} … → tool-call-end{index}
+//	→ citation-start|citation-end → message-end{delta:{finish_reason,usage,error?}}
+//
+// Here tool_calls is an object, not a list. A call without args has no
+// tool-call-delta. Only message-start has the id of the message. An answer that
+// was not streamed is {"id","finish_reason","message":{role,content,tool_plan,tool_calls},"usage"}.
 package cohere
 
-import "streamer/internal/decode/wire"
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
 
 // Format is the format cohere.
 type Format struct{}
@@ -11,15 +29,63 @@ func (Format) Name() string { return "cohere" }
 // Shape returns the name of the history shape.
 func (Format) Shape() string { return "openai" }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
-
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
 
+// Claims reports whether a frame can be of this format.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	var kind, delta, role, call, message, finish jsonscan.Value
+	for m := f.JSON.Members(); m.Next(); {
+		switch m.Key {
+		case "message":
+			message = m.Value
+		case "finish_reason":
+			finish = m.Value
+		case "type":
+			kind = m.Value
+		case "delta":
+			delta = m.Value
+		case "role":
+			role = m.Value
+		case "tool_call_id":
+			call = m.Value
+		}
+	}
+	switch kind.Str {
+	case "message-start", "message-end", "content-start", "content-delta", "tool-plan-delta", "tool-call-start", "tool-call-delta", "citation-start":
+		// Other formats have events of these names, without this delta.
+		if delta.IsObject() {
+			return wire.Surely
+		}
+		return wire.IfKnown
+	case "content-end", "tool-call-end", "citation-end":
+		return wire.Surely
+	case "debug":
+		return wire.IfKnown
+	case "":
+		if finish.IsString() && finish.Str == strings.ToUpper(finish.Str) && message.Member("role").Str == "assistant" {
+			return wire.Surely
+		}
+		if role.Str == "tool" && call.Present() {
+			return wire.IfKnown
+		}
+	}
+	return wire.No
+}
+
+// Decoder decodes the events of a session. Its field is the state between events.
+type Decoder struct {
+	Message string `json:"m,omitzero"` // id of the message that began last
+}
+
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, d}.decode(f)
+	var e event
+	e.read(f.JSON)
+	if e.delta.Present() && !e.delta.IsObject() {
+		return wire.WrongType("delta", e.delta, "an object")
+	}
+	return reader{w, d}.event(&e, f.JSON)
 }
 
 // Clone returns an independent copy.
@@ -28,8 +94,60 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
+// event is the members of an event of any type, or of an answer.
+type event struct {
+	kind, id, index, delta, answer jsonscan.Value
+}
+
+func (e *event) read(v jsonscan.Value) {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "message":
+			e.answer = m.Value
+		case "type":
+			e.kind = m.Value
+		case "id":
+			e.id = m.Value
+		case "index":
+			e.index = m.Value
+		case "delta":
+			e.delta = m.Value
+		}
+	}
+}
+
 // reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder
+}
+
+// event emits the chunks of an event. v is its JSON.
+func (r reader) event(e *event, v jsonscan.Value) *wire.Problem {
+	switch message := e.delta.Member("message"); e.kind.Str {
+	case "message-start":
+		r.d.Message = wire.Keep(r.Text(e.id))
+		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: r.Text(message.Member("role")), Fresh: true})
+	case "tool-plan-delta":
+		r.content(chunks.Reasoning, 0, message.Member("tool_plan"))
+	case "content-start", "content-delta":
+		content := message.Member("content")
+		r.content(chunks.Text, e.index.Int(), content.Member("text"))
+		r.content(chunks.Reasoning, e.index.Int(), content.Member("thinking"))
+	case "content-end":
+		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.Message, Part: e.index.Int()})
+	case "tool-call-start", "tool-call-delta":
+		return r.toolCall(e.index, message.Member("tool_calls"), e.kind.Str == "tool-call-start")
+	case "tool-call-end":
+		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: r.d.Message, Index: e.index.Raw})
+	case "message-end":
+		r.endMessage(e.delta)
+	case "":
+		if e.answer.IsObject() {
+			r.wholeAnswer(r.Text(e.id), e.answer, v)
+			return nil
+		}
+		return r.ToolResult(wire.ReadResult(v))
+	}
+	return nil
 }

@@ -1,48 +1,33 @@
 package gemini
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
 
-// GeminiArgs is where the text of args stands that come in pieces, each of
-// which names its place by a JSON path. The pieces come in the order of the
-// text, so it grows at its end only; a piece that belongs anywhere else has no
-// place in it.
-type GeminiArgs struct {
-	Levels []GeminiLevel `json:"l,omitzero"` // what is open, outermost first; Levels[0] is the object of all args
-	Text   bool          `json:"t,omitzero"` // the last value is a string that goes on
-	Spoilt bool          `json:"s,omitzero"` // nothing more is taken
+// Args is the position in the text of args that come in pieces. Each piece has a
+// JSON path. The pieces come in the order of the text, so that the text grows only
+// at its end. A piece with any other path makes the args invalid.
+type Args struct {
+	Levels  []Level `json:"l,omitzero"` // the open objects and arrays, outermost first; Levels[0] is the object of all args
+	Text    bool    `json:"t,omitzero"` // the last value is a string that continues
+	Invalid bool    `json:"s,omitzero"` // later pieces are ignored
 }
 
-// GeminiLevel is an open object or array. Its last member or element is open
-// too, or is the last value.
-type GeminiLevel struct {
-	Keys []string `json:"k,omitzero"` // of the object, as they stand in the text, without quotes
-	Next int      `json:"n,omitzero"` // elements of the array
+// Level is an open object or array. Its last member or element is open too, or
+// is the last value.
+type Level struct {
+	Keys []string `json:"k,omitzero"` // of the object, as in the text, without quotes
+	Next int      `json:"n,omitzero"` // number of elements of the array
 }
 
-// geminiStep is a step of a path: a key, or an index.
-type geminiStep struct {
-	key   string
-	index int // isKey where it is none
-}
+// maxKeys is the maximum number of keys in all open objects of a call.
+const maxKeys = 4 << 10
 
-const isKey = -1
-
-// Bounds of what one piece may name, and of what is remembered for a call.
-const (
-	maxPath  = 1 << 10 // bytes
-	maxSteps = 100
-	maxKeys  = 4 << 10 // in all open objects together
-)
-
-func (a GeminiArgs) clone() GeminiArgs {
+func (a Args) clone() Args {
 	a.Levels = slices.Clone(a.Levels)
 	for i := range a.Levels {
 		a.Levels[i].Keys = slices.Clone(a.Levels[i].Keys)
@@ -50,79 +35,90 @@ func (a GeminiArgs) clone() GeminiArgs {
 	return a
 }
 
-// spoil takes nothing more. Where nothing was taken before, it gives the brace
-// the args begin with: no text at all would mean no args.
-func (a *GeminiArgs) spoil() string {
-	begun := len(a.Levels) > 0 || a.Spoilt
-	*a = GeminiArgs{Spoilt: true}
+// invalidate ends the args. It returns the opening brace if there was no text
+// before, because no text at all would mean a call without args.
+func (a *Args) invalidate() string {
+	begun := len(a.Levels) > 0 || a.Invalid
+	*a = Args{Invalid: true}
 	if begun {
 		return ""
 	}
 	return "{"
 }
 
-// geminiPiece gives the text that a piece adds to the args.
-func (r reader) geminiPiece(a *GeminiArgs, piece jsonscan.Value) (string, *wire.Problem) {
-	if a.Spoilt {
-		return "", nil // it was said why
-	}
-	var path, value jsonscan.Value
-	goesOn, whole, unknown := false, false, ""
+// pieceFields is the members of a piece.
+type pieceFields struct {
+	path, value jsonscan.Value
+	nested      bool   // the value is an object or an array
+	continues   bool   // more text of the value follows
+	unknown     string // key of a value of an unknown kind
+}
+
+func (r reader) readPiece(piece jsonscan.Value) (f pieceFields) {
 	for m := piece.Members(); m.Next(); {
 		switch m.Key {
 		case "jsonPath", "json_path":
-			path = m.Value
+			f.path = m.Value
 		case "stringValue", "string_value", "numberValue", "number_value", "boolValue", "bool_value":
 			if m.Value.Present() {
-				value = m.Value
+				f.value = m.Value
 			}
 		case "nullValue", "null_value":
-			// Its value is null, or the word NULL_VALUE; in a piece that has
-			// another value, null means that it is not there.
-			if value.Raw == "" {
-				value = jsonscan.ValueOf("null")
+			// Its value is null or the string NULL_VALUE. In a piece that has
+			// another value, null means that there is no nullValue.
+			if f.value.Raw == "" {
+				f.value = jsonscan.ValueOf("null")
 			}
 		case "structValue", "struct_value", "listValue", "list_value":
 			if m.Value.IsNested() {
-				value, whole = jsonscan.ValueOf(r.Compact(m.Value.Raw)), true
+				f.value, f.nested = jsonscan.ValueOf(r.Compact(m.Value.Raw)), true
 			}
 		case "willContinue", "will_continue":
-			goesOn = m.Value.Kind == jsonscan.True
+			f.continues = m.Value.Kind == jsonscan.True
 		default:
 			if m.Value.Present() && strings.HasSuffix(strings.ToLower(m.Key), "value") {
-				unknown = m.Key
+				f.unknown = m.Key
 			}
 		}
 	}
-	switch {
-	case value.Raw == "" && unknown != "":
-		return a.spoil(), wire.WrongShape("functionCall.partialArgs: a value of the kind %q is not known", wire.Clip(unknown))
-	case value.Raw == "":
-		return "", nil
-	case value.IsNested() && !whole:
-		return a.spoil(), wire.WrongType("a value of functionCall.partialArgs", value, "a string, a number, a boolean or null")
+	return f
+}
+
+// piece returns the text that a piece adds to the args.
+func (r reader) piece(a *Args, piece jsonscan.Value) (string, *wire.Problem) {
+	if a.Invalid {
+		return "", nil // the first invalid piece was reported
 	}
-	var buffer [16]geminiStep
-	where := r.Text(path)
+	f := r.readPiece(piece)
+	switch {
+	case f.value.Raw == "" && f.unknown != "":
+		return a.invalidate(), wire.WrongShape("functionCall.partialArgs: a value of the kind %q is not known", wire.Clip(f.unknown))
+	case f.value.Raw == "":
+		return "", nil
+	case f.value.IsNested() && !f.nested:
+		return a.invalidate(), wire.WrongType("a value of functionCall.partialArgs", f.value, "a string, a number, a boolean or null")
+	}
+	var buffer [16]step
+	where := r.Text(f.path)
 	steps, ok := readPath(buffer[:0], where)
 	if !ok {
-		return a.spoil(), wire.WrongShape("functionCall.partialArgs: jsonPath %q is no path to a member of the args", wire.Clip(where))
+		return a.invalidate(), wire.WrongShape("functionCall.partialArgs: jsonPath %q is no path to a member of the args", wire.Clip(where))
 	}
 	before := *a
 	text := r.Build(func(dst []byte) []byte {
-		dst, ok = a.write(dst, steps, value, goesOn)
+		dst, ok = a.write(dst, steps, f.value, f.continues)
 		return dst
 	})
 	if !ok {
 		*a = before
-		return a.spoil(), wire.WrongShape("functionCall.partialArgs: the value at %q does not follow on what came before it", wire.Clip(where))
+		return a.invalidate(), wire.WrongShape("functionCall.partialArgs: the value at %q does not follow on what came before it", wire.Clip(where))
 	}
 	return text, nil
 }
 
-// write appends what stands in the text from its end to the end of the value,
-// or tells that the value has no place behind that end.
-func (a *GeminiArgs) write(dst []byte, steps []geminiStep, value jsonscan.Value, goesOn bool) ([]byte, bool) {
+// write appends the text from the end of the args so far to the end of the value.
+// It reports whether the value can follow there.
+func (a *Args) write(dst []byte, steps []step, value jsonscan.Value, continues bool) ([]byte, bool) {
 	same := 0
 	for same < len(steps) && same < len(a.Levels) && a.Levels[same].at(steps[same]) {
 		same++
@@ -130,16 +126,16 @@ func (a *GeminiArgs) write(dst []byte, steps []geminiStep, value jsonscan.Value,
 	switch {
 	case same == len(steps) && same == len(a.Levels):
 		if !a.Text || value.Kind != jsonscan.String {
-			return dst, false // the value is there already
+			return dst, false // the path has a value already
 		}
 		dst = append(dst, inside(value)...)
-		if !goesOn {
+		if !continues {
 			dst = append(dst, '"')
 		}
-		a.Text = goesOn
+		a.Text = continues
 		return dst, true
 	case same == len(steps), same == len(a.Levels) && same > 0:
-		return dst, false // what is a value there is an object or array here
+		return dst, false // one is a value, the other an object or array
 	}
 	if len(a.Levels) > 0 {
 		dst = a.close(dst, same+1)
@@ -155,30 +151,31 @@ func (a *GeminiArgs) write(dst []byte, steps []geminiStep, value jsonscan.Value,
 		return append(dst, value.Raw...), true
 	}
 	dst = append(append(dst, '"'), inside(value)...)
-	if !goesOn {
+	if !continues {
 		dst = append(dst, '"')
 	}
-	a.Text = goesOn
+	a.Text = continues
 	return dst, true
 }
 
-// inside gives a JSON string without its quotes, escapes as they are: the
-// pieces of a string make up a string so, even where they cut a surrogate pair.
+// inside returns a JSON string without its quotes and with its escapes. Pieces
+// joined in this way are one string, even where a cut is inside a surrogate pair.
 func inside(v jsonscan.Value) string { return v.Raw[1 : len(v.Raw)-1] }
 
-// at tells whether the last member or element of a level is that of a step.
-func (l *GeminiLevel) at(s geminiStep) bool {
+// at reports whether the last member or element of a level is that of a step.
+func (l *Level) at(s step) bool {
 	if s.index != isKey {
 		return l.Keys == nil && s.index == l.Next-1
 	}
 	return len(l.Keys) > 0 && l.Keys[len(l.Keys)-1] == s.key
 }
 
-// enter begins a member or element in level i, which it opens if need be.
-func (a *GeminiArgs) enter(dst []byte, i int, s geminiStep) ([]byte, bool) {
+// enter begins a member or element in level i. It opens the level where there is
+// none.
+func (a *Args) enter(dst []byte, i int, s step) ([]byte, bool) {
 	opens := i == len(a.Levels)
 	if opens {
-		a.Levels = append(a.Levels, GeminiLevel{})
+		a.Levels = append(a.Levels, Level{})
 	}
 	l := &a.Levels[i]
 	if s.index != isKey {
@@ -201,15 +198,15 @@ func (a *GeminiArgs) enter(dst []byte, i int, s geminiStep) ([]byte, bool) {
 	return append(appendQuoted(dst, s.key), ':'), true
 }
 
-func (a *GeminiArgs) keys() (n int) {
+func (a *Args) keys() (n int) {
 	for i := range a.Levels {
 		n += len(a.Levels[i].Keys)
 	}
 	return n
 }
 
-// close ends the string that goes on, and all levels from keep on.
-func (a *GeminiArgs) close(dst []byte, keep int) []byte {
+// close ends the string that continues, and all levels from keep on.
+func (a *Args) close(dst []byte, keep int) []byte {
 	if a.Text {
 		dst = append(dst, '"')
 		a.Text = false
@@ -225,60 +222,7 @@ func (a *GeminiArgs) close(dst []byte, keep int) []byte {
 	return dst
 }
 
-// closeArgs gives the text from the end of the last value to that of the args.
-func (r reader) closeArgs(a *GeminiArgs) string {
+// closeArgs returns the text from the end of the last value to the end of the args.
+func (r reader) closeArgs(a *Args) string {
 	return r.Build(func(dst []byte) []byte { return a.close(dst, 0) })
-}
-
-// readPath reads $.key, $['key'], $["key"] and $[0], in any row.
-func readPath(steps []geminiStep, path string) ([]geminiStep, bool) {
-	rest, ok := strings.CutPrefix(path, "$")
-	if !ok || rest == "" || len(path) > maxPath {
-		return nil, false
-	}
-	for rest != "" && len(steps) <= maxSteps {
-		s := geminiStep{index: isKey}
-		switch {
-		case rest[0] == '.':
-			end := strings.IndexAny(rest[1:], ".[") + 1
-			if end == 0 {
-				end = len(rest)
-			}
-			s.key, rest = rest[1:end], rest[end:]
-		case strings.HasPrefix(rest, "['"), strings.HasPrefix(rest, `["`):
-			end := strings.Index(rest[2:], rest[1:2]+"]")
-			if end < 0 {
-				return nil, false
-			}
-			s.key, rest = rest[2:2+end], rest[end+4:]
-		default:
-			number, after, closed := strings.Cut(rest[1:], "]")
-			n, err := strconv.Atoi(number)
-			if rest[0] != '[' || !closed || err != nil || n < 0 {
-				return nil, false
-			}
-			s.index, rest = n, after
-		}
-		if s.key == "" && s.index == isKey {
-			return nil, false
-		}
-		steps = append(steps, s)
-	}
-	return steps, len(steps) <= maxSteps
-}
-
-// appendQuoted appends a JSON string.
-func appendQuoted(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"', c == '\\':
-			dst = append(dst, '\\', c)
-		case c < ' ':
-			dst = fmt.Appendf(dst, `\u%04x`, c)
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return append(dst, '"')
 }

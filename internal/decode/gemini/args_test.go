@@ -141,7 +141,7 @@ func TestPiecesAreBounded(t *testing.T) {
 			problems++
 		}
 	}
-	if problems != 1 || !d.Args.Spoilt || len(d.Args.Levels) != 0 {
+	if problems != 1 || !d.Args.Invalid || len(d.Args.Levels) != 0 {
 		t.Errorf("%d problems, %d levels are kept; want 1, spoilt, and none", problems, len(d.Args.Levels))
 	}
 	end, _ := decode(d, `{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}`)
@@ -184,7 +184,7 @@ func FuzzPieces(f *testing.F) {
 	f.Fuzz(func(t *testing.T, paths string, asText bool) {
 		r := reader{new(wire.Writer), new(Decoder)}
 		var text strings.Builder
-		var a GeminiArgs
+		var a Args
 		n := 0
 		for i, path := range strings.Split(paths, "\n") {
 			quoted, err := json.Marshal(path)
@@ -195,13 +195,13 @@ func FuzzPieces(f *testing.F) {
 			if asText {
 				value = fmt.Sprintf(`"stringValue":"%d\"","willContinue":%t`, i, i%2 == 0)
 			}
-			piece, problem := r.geminiPiece(&a, jsonscan.ValueOf(`{"jsonPath":`+string(quoted)+`,`+value+`}`))
-			if problem == nil && !a.Spoilt {
+			piece, problem := r.piece(&a, jsonscan.ValueOf(`{"jsonPath":`+string(quoted)+`,`+value+`}`))
+			if problem == nil && !a.Invalid {
 				n++
 			}
 			text.WriteString(piece)
 		}
-		whole := n > 0 && !a.Spoilt
+		whole := n > 0 && !a.Invalid
 		if whole {
 			text.WriteString(r.closeArgs(&a))
 		}

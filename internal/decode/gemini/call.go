@@ -6,67 +6,74 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// geminiCall emits a whole call, or a piece of the one that is open. server
-// says that Google runs it; its name is then that of the kind of tool.
-func (r reader) geminiCall(of wire.Choice, call jsonscan.Value, server bool) *wire.Problem {
-	var id, name, args, pieces, more jsonscan.Value
+// callFields is the members of a functionCall or of a toolCall.
+type callFields struct {
+	id, name, args, pieces jsonscan.Value
+	continues              bool // more pieces of the args follow
+}
+
+func (f *callFields) read(call jsonscan.Value) {
 	for m := call.Members(); m.Next(); {
 		switch m.Key {
 		case "id":
-			id = m.Value
+			f.id = m.Value
 		case "name", "toolType", "tool_type":
-			name = m.Value
+			f.name = m.Value
 		case "args":
-			args = m.Value
+			f.args = m.Value
 		case "partialArgs", "partial_args":
-			pieces = m.Value
+			f.pieces = m.Value
 		case "willContinue", "will_continue":
-			more = m.Value
+			f.continues = m.Value.Kind == jsonscan.True
 		}
 	}
-	goesOn := more.Kind == jsonscan.True
+}
+
+// call emits a whole call, or a piece of the open call. If server is true, Google
+// runs the call, and its name is the type of the tool.
+func (r reader) call(of wire.Choice, call jsonscan.Value, server bool) *wire.Problem {
+	var f callFields
+	f.read(call)
 	c := chunks.Chunk{
 		Kind: chunks.Fragment, Message: of.Message, Choice: of.Index,
-		ID: r.Text(id), Name: r.Text(name), Final: true, Opens: true, Provider: server,
+		ID: r.Text(f.id), Name: r.Text(f.name), Final: true, Opens: true, Provider: server,
 	}
 	if server {
 		c.CallKind = "server"
 	}
 	switch {
-	case args.Present() && !args.IsObject() && !args.IsString():
-		return wire.WrongType("functionCall.args", args, "an object")
-	case c.Name == "" && args.Present():
-		return wire.WrongType("functionCall.name", name, "a string that is not empty")
+	case f.args.Present() && !f.args.IsObject() && !f.args.IsString():
+		return wire.WrongType("functionCall.args", f.args, "an object")
+	case c.Name == "" && f.args.Present():
+		return wire.WrongType("functionCall.name", f.name, "a string that is not empty")
 	case c.Name == "":
-		return r.geminiPieces(of, pieces, goesOn)
+		return r.pieces(of, f.pieces, f.continues)
 	}
-	r.geminiBegin(of)
-	mem := r.d
-	if mem.Open {
-		r.geminiCloseCall(of.Message) // one call at a time: this one has all its args
+	r.begin(of)
+	if r.d.Open {
+		r.closeCall(of.Message) // calls are sequential, so the open call has all its args
 	}
-	if goesOn || pieces.Present() {
-		mem.Open, mem.Choice, mem.Args = true, of.Index, GeminiArgs{}
+	if f.continues || f.pieces.Present() {
+		r.d.Open, r.d.Choice, r.d.Args = true, of.Index, Args{}
 		r.Emit(c)
-		return r.geminiPieces(of, pieces, goesOn)
+		return r.pieces(of, f.pieces, f.continues)
 	}
-	c.Object, c.Args = true, "{}" // what no args at all mean
+	c.Object, c.Args = true, "{}" // for a call without args
 	switch {
-	case args.IsObject():
-		c.Args = r.Compact(args.Raw)
-	case args.IsString():
-		c.Object, c.Args = false, r.Text(args)
+	case f.args.IsObject():
+		c.Args = r.Compact(f.args.Raw)
+	case f.args.IsString():
+		c.Object, c.Args = false, r.Text(f.args)
 	}
 	r.Emit(c)
 	r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: of.Message, Choice: of.Index, ID: c.ID})
 	return nil
 }
 
-// geminiPieces takes pieces of the open call's args. One that cannot be put in
-// its place spoils the call: its text ends there and is never whole.
-func (r reader) geminiPieces(of wire.Choice, pieces jsonscan.Value, goesOn bool) (first *wire.Problem) {
-	mem := r.d
-	if !mem.Open || mem.Choice != of.Index {
+// pieces emits pieces of the args of the open call. A piece that does not follow
+// the text so far makes the args invalid: the text ends there and stays incomplete.
+func (r reader) pieces(of wire.Choice, pieces jsonscan.Value, continues bool) (first *wire.Problem) {
+	if !r.d.Open || r.d.Choice != of.Index {
 		if pieces.Present() {
 			return &wire.Problem{Code: wire.BadShape, Text: "functionCall.partialArgs has pieces, but no call is open that they could be of"}
 		}
@@ -75,11 +82,11 @@ func (r reader) geminiPieces(of wire.Choice, pieces jsonscan.Value, goesOn bool)
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: of.Message, Choice: of.Index}
 	if pieces.Present() && !pieces.IsArray() {
 		first = wire.WrongType("functionCall.partialArgs", pieces, "an array")
-		c.Args = mem.Args.spoil()
+		c.Args = r.d.Args.invalidate()
 		r.Emit(c)
 	}
 	for e := pieces.Elements(); e.Next(); {
-		text, p := r.geminiPiece(&mem.Args, e.Value)
+		text, p := r.piece(&r.d.Args, e.Value)
 		if p != nil && first == nil {
 			first = p
 		}
@@ -87,22 +94,21 @@ func (r reader) geminiPieces(of wire.Choice, pieces jsonscan.Value, goesOn bool)
 			r.Emit(c)
 		}
 	}
-	if !goesOn {
-		r.geminiCloseCall(of.Message)
+	if !continues {
+		r.closeCall(of.Message)
 	}
 	return first
 }
 
-// geminiCloseCall ends the open call: what its args have open is closed.
-func (r reader) geminiCloseCall(message string) {
-	mem := r.d
-	c := chunks.Chunk{Kind: chunks.Fragment, Message: message, Choice: mem.Choice}
-	if !mem.Args.Spoilt {
-		c.Args = r.closeArgs(&mem.Args)
+// closeCall ends the open call and closes all that is open in its args.
+func (r reader) closeCall(message string) {
+	c := chunks.Chunk{Kind: chunks.Fragment, Message: message, Choice: r.d.Choice}
+	if !r.d.Args.Invalid {
+		c.Args = r.closeArgs(&r.d.Args)
 	}
 	if c.Args != "" {
 		r.Emit(c)
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: message, Choice: mem.Choice})
-	mem.Open, mem.Args = false, GeminiArgs{}
+	r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: message, Choice: r.d.Choice})
+	r.d.Open, r.d.Args = false, Args{}
 }

@@ -1,6 +1,36 @@
+// Package gemini reads the streams of Google's models.
+//
+// Format reads streamGenerateContent of the Gemini API and of Vertex AI:
+// https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
+//
+//	{"candidates":[{"content":{"role":"model","parts":[
+//	  {"text","thought"?} | {"functionCall":{"id"?,"name","args":{…}}} | {"functionResponse":{"id"?,"name","response":{…}}}
+//	 ]},"finishReason"?,"index"?}],"usageMetadata"?,"responseId"?,"promptFeedback"?}
+//	{"error":{"code":503,"message","status":"UNAVAILABLE"}}
+//
+// Code Assist sends it as {"response":{…},"traceId"?}. Each member may also be
+// spelled with underscores, as the Python SDK writes it. Results are in a content
+// of the client, {"role":"user","parts":[{"functionResponse":…}]}.
+//
+// Calls are whole and mostly have no id. Parallel calls with the same name differ
+// only in their order. With streamFunctionCallArguments
+// (https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-fc)
+// one call at a time comes in pieces:
+//
+//	{"functionCall":{"name","willContinue":true}}
+//	→ {"functionCall":{"partialArgs":[{"jsonPath":"$.a[0].b","stringValue":"Bos","willContinue":true}],"willContinue":true}} …
+//	→ {"functionCall":{}}, which may be missing
+//
+// Interactions reads the Interactions API.
 package gemini
 
-import "streamer/internal/decode/wire"
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
 
 // Format is the format gemini.
 type Format struct{}
@@ -11,11 +41,82 @@ func (Format) Name() string { return "gemini" }
 // Shape returns the name of the history shape.
 func (Format) Shape() string { return "openai" }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
-
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
+
+// Claims reports whether a frame can be of this format.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	known, typed := wire.No, false
+	var failure jsonscan.Value
+	for m := body(f.JSON).Members(); m.Next(); {
+		switch m.Key {
+		case "candidates":
+			if m.Value.IsArray() {
+				return wire.Surely
+			}
+		case "usageMetadata", "promptFeedback", "prompt_feedback":
+			if m.Value.IsObject() {
+				return wire.Surely
+			}
+		case "error":
+			failure = m.Value
+		case "type":
+			typed = true
+		case "parts":
+			for e := m.Value.Elements(); e.Next(); {
+				if wire.FunctionResponse(e.Value).IsObject() {
+					return wire.Surely
+				}
+			}
+		case "responseId", "response_id", "modelVersion", "model_version":
+			known = wire.IfKnown
+		}
+	}
+	if failure.Present() && !typed {
+		return claimsGoogleError(failure)
+	}
+	return known
+}
+
+// claimsGoogleError claims an error: https://cloud.google.com/apis/design/errors
+func claimsGoogleError(v jsonscan.Value) wire.Claim {
+	var code, status jsonscan.Value
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "code":
+			code = m.Value
+		case "status":
+			status = m.Value
+		}
+	}
+	if code.Kind == jsonscan.Number && code.Raw != "" && status.Str != "" && status.Str == strings.ToUpper(status.Str) {
+		return wire.Surely
+	}
+	return wire.IfKnown
+}
+
+// body returns the response inside the object that Code Assist sends, or v.
+func body(v jsonscan.Value) jsonscan.Value {
+	if m := v.Members(); m.Next() && m.Key == "response" && m.Value.IsObject() {
+		for in := m.Value.Members(); in.Next(); {
+			switch in.Key {
+			case "candidates", "usageMetadata", "promptFeedback":
+				return m.Value
+			}
+		}
+	}
+	return v
+}
+
+// Decoder decodes the events of a session. Its fields are the state between
+// events.
+type Decoder struct {
+	Message string `json:"m,omitzero"` // the last response id
+	Begun   bool   `json:"b,omitzero"` // the start of the message was emitted; without an id, until its finish reason
+	Open    bool   `json:"o,omitzero"` // the args of a call come in pieces
+	Choice  int    `json:"c,omitzero"` // of that call
+	Args    Args   `json:"a,omitzero"` // of that call
+}
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
@@ -33,4 +134,47 @@ func (d *Decoder) Clone() wire.Decoder {
 type reader struct {
 	*wire.Writer
 	d *Decoder
+}
+
+// decode emits the chunks of a frame.
+func (r reader) decode(f wire.Frame) *wire.Problem {
+	var id, candidates, usage, feedback, failure, parts jsonscan.Value
+	for m := body(f.JSON).Members(); m.Next(); {
+		switch m.Key {
+		case "responseId", "response_id":
+			id = m.Value
+		case "candidates":
+			candidates = m.Value
+		case "usageMetadata", "usage_metadata":
+			usage = m.Value
+		case "promptFeedback", "prompt_feedback":
+			feedback = m.Value
+		case "error":
+			failure = m.Value
+		case "parts":
+			parts = m.Value
+		}
+	}
+	if failure.Present() {
+		r.failure(r.Text(id), failure)
+		return nil
+	}
+	if candidates.Present() && !candidates.IsArray() {
+		return wire.WrongType("candidates", candidates, "an array")
+	}
+	if parts.IsArray() {
+		return r.GeminiResults(parts)
+	}
+	var first *wire.Problem
+	of := wire.Choice{Message: r.Text(id)}
+	for e := candidates.Elements(); e.Next(); {
+		if p := r.candidate(of, e.Value); p != nil && first == nil {
+			first = p
+		}
+	}
+	r.blocked(of, feedback)
+	if usage.IsObject() && countsTokens(usage) {
+		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
+	}
+	return first
 }

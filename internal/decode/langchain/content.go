@@ -8,31 +8,32 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// langReading says what of a message's content is wanted.
-type langReading struct {
-	text  bool // text and reasoning; a repeated message has said it already
-	calls bool // calls for the client to run; tool_call_chunks has them too, and goes first
+// wanted selects the chunks of a content.
+type wanted struct {
+	text  bool // text and reasoning, which a repeated message has emitted already
+	calls bool // calls for the client to run; tool_call_chunks has precedence
 	whole bool // the blocks are whole, not pieces
 }
 
-// langContent emits content: a string, or a list of strings and of blocks, be
-// they LangChain's own (version v1) or the provider's, which it passes on:
+// content emits content: a string, or a list of strings and of blocks. Blocks are
+// LangChain's own (version v1) or those of the provider:
 // https://docs.langchain.com/oss/python/langchain/messages#content-block-reference
-func (r reader) langContent(of chunks.Chunk, content jsonscan.Value, want langReading) {
+func (r reader) content(of chunks.Chunk, content jsonscan.Value, want wanted) {
 	if content.IsString() {
-		r.langText(of, chunks.Text, content, want)
+		r.text(of, chunks.Text, content, want)
 		return
 	}
 	for e := content.Elements(); e.Next(); {
 		if e.Value.IsString() {
-			r.langText(of, chunks.Text, e.Value, want)
+			r.text(of, chunks.Text, e.Value, want)
 		} else {
-			r.langBlock(of, e.Value, want)
+			r.block(of, e.Value, want)
 		}
 	}
 }
 
-func (r reader) langText(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want langReading) {
+// text emits text or reasoning.
+func (r reader) text(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want wanted) {
 	if !want.text {
 		return
 	}
@@ -42,12 +43,12 @@ func (r reader) langText(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, wa
 	}
 }
 
-// langBlockFields are the members of a block, whatever its type.
-type langBlockFields struct {
+// blockFields is the members of a block of any type.
+type blockFields struct {
 	kind, id, name, index, text, thought, args, input, partial, use jsonscan.Value
 }
 
-func langBlockMembers(block jsonscan.Value) (b langBlockFields) {
+func readBlock(block jsonscan.Value) (b blockFields) {
 	for m := block.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
@@ -75,37 +76,38 @@ func langBlockMembers(block jsonscan.Value) (b langBlockFields) {
 	return b
 }
 
-func (r reader) langBlock(of chunks.Chunk, block jsonscan.Value, want langReading) {
-	b := langBlockMembers(block)
-	of.Part = langPartOf(b.index)
+// block emits the content of a block.
+func (r reader) block(of chunks.Chunk, block jsonscan.Value, want wanted) {
+	b := readBlock(block)
+	of.Part = partNumber(b.index)
 	switch kind := b.kind.Str; kind {
 	case "text", "text_delta", "output_text":
-		r.langText(of, chunks.Text, b.text, want)
+		r.text(of, chunks.Text, b.text, want)
 	case "thinking", "reasoning", "reasoning_content":
 		if b.thought.IsObject() { // Bedrock's
 			b.thought = b.thought.Member("text")
 		}
-		r.langText(of, chunks.Reasoning, b.thought, want)
+		r.text(of, chunks.Reasoning, b.thought, want)
 	case "tool_use", "input_json_delta", "tool_call_chunk", "tool_call":
 		if want.calls {
-			r.langBlockCall(of, b, want)
+			r.blockCall(of, b, want)
 		}
 	case "server_tool_use", "mcp_tool_use", "server_tool_call", "server_tool_call_chunk":
 		of.CallKind, of.Provider = "server", true
 		if kind == "mcp_tool_use" {
 			of.CallKind = "mcp"
 		}
-		r.langBlockCall(of, b, want)
+		r.blockCall(of, b, want)
 	default:
 		if strings.HasSuffix(kind, "tool_result") && b.use.IsString() {
-			r.langBlockResult(of, block)
+			r.blockResult(of, block)
 		}
 	}
 }
 
-// langBlockCall emits a call that a block carries. An input that is an object
-// gives way to text, which follows in pieces.
-func (r reader) langBlockCall(of chunks.Chunk, b langBlockFields, want langReading) {
+// blockCall emits the call of a block. Text that follows in pieces replaces an input
+// that is an object.
+func (r reader) blockCall(of chunks.Chunk, b blockFields, want wanted) {
 	of.Kind, of.Part, of.Whole = chunks.Fragment, 0, want.whole
 	if b.index.Present() {
 		of.Index = b.index.Raw
@@ -127,9 +129,9 @@ func (r reader) langBlockCall(of chunks.Chunk, b langBlockFields, want langReadi
 	}
 }
 
-// langBlockResult emits the result of a call that the provider ran. What is
-// not in the shape of a result is passed over: the model has read it.
-func (r reader) langBlockResult(of chunks.Chunk, block jsonscan.Value) {
+// blockResult emits the result of a call that the provider ran. A block without the
+// shape of a result is skipped, because the model has read it.
+func (r reader) blockResult(of chunks.Chunk, block jsonscan.Value) {
 	n := r.Len()
 	if r.ToolResult(wire.ReadResult(block)) != nil {
 		return
@@ -140,9 +142,9 @@ func (r reader) langBlockResult(of chunks.Chunk, block jsonscan.Value) {
 	}
 }
 
-// langPartOf gives the number of a content part: an index is a number, or a
-// word that ends in one ("lc_txt_0").
-func langPartOf(index jsonscan.Value) int {
+// partNumber returns the number of a content part. An index is a number, or a string
+// that ends in a number ("lc_txt_0").
+func partNumber(index jsonscan.Value) int {
 	if index.IsString() {
 		return jsonscan.Value{Kind: jsonscan.Number, Raw: index.Str[strings.LastIndexByte(index.Str, '_')+1:]}.Int()
 	}

@@ -5,41 +5,40 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// langDelta emits a piece of an AI message. Its tool_calls are what a
-// best-effort parse makes of that piece alone, and count only where there is
-// no member tool_call_chunks.
-func (r reader) langDelta(ns string, m *langFields) {
-	end := r.langEnding(m)
+// delta emits a piece of an AI message. Its tool_calls are a best-effort parse of that
+// piece alone. They are read only where there is no member tool_call_chunks.
+func (r reader) delta(ns string, m *fields) {
+	end := r.readEnd(m)
 	of := chunks.Chunk{Namespace: ns, Choice: end.choice}
 	var was string
-	if of.Message, was = r.d.Messages.stream(ns, r.Text(m.id), langSays(m, end)); was != "" {
+	if of.Message, was = r.d.Messages.stream(ns, r.Text(m.id), summarize(m, end)); was != "" {
 		r.Emit(chunks.Chunk{Kind: chunks.Rename, Namespace: ns, Message: of.Message, ID: was})
 	}
 
 	pieces := m.pieces.Elements()
 	some := pieces.Next()
-	r.langContent(of, m.content, langReading{text: true, calls: !some})
+	r.content(of, m.content, wanted{text: true, calls: !some})
 	if thoughts := r.Text(end.thoughts); thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts
 		r.Emit(c)
 	}
 	for ; some; some = pieces.Next() {
-		r.langPiece(of, pieces.Value)
+		r.callPiece(of, pieces.Value)
 	}
 	if !m.pieces.IsArray() {
 		of := of
 		of.Whole = true
-		r.langCalls(of, m.calls)
+		r.callList(of, m.calls)
 	}
 	if m.usage.IsObject() {
-		m.usage = jsonscan.ValueOf(r.langUsage(of.Namespace, of.Message, m.usage))
+		m.usage = jsonscan.ValueOf(r.totalUsage(of.Namespace, of.Message, m.usage))
 	}
-	r.langFinish(of, end, m.usage)
+	r.finish(of, end, m.usage)
 }
 
-// langFinish emits the end of a message, and its usage behind it.
-func (r reader) langFinish(of chunks.Chunk, end langEnd, usage jsonscan.Value) {
+// finish emits the end of a message and then its usage.
+func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
 	if end.over {
 		r.Emit(chunks.Chunk{
 			Kind: chunks.Finish, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
@@ -54,9 +53,9 @@ func (r reader) langFinish(of chunks.Chunk, end langEnd, usage jsonscan.Value) {
 	}
 }
 
-// langPiece emits {"index","id","name","args"}, an entry of tool_call_chunks.
-// One that says nothing at all is none.
-func (r reader) langPiece(of chunks.Chunk, piece jsonscan.Value) {
+// callPiece emits {"index","id","name","args"}, an entry of tool_call_chunks. An empty
+// entry is skipped.
+func (r reader) callPiece(of chunks.Chunk, piece jsonscan.Value) {
 	of.Kind = chunks.Fragment
 	for m := piece.Members(); m.Next(); {
 		switch m.Key {
@@ -81,18 +80,18 @@ func (r reader) langPiece(of chunks.Chunk, piece jsonscan.Value) {
 	}
 }
 
-// langSays sums up what a piece of a message says, for the memory of ids.
-func langSays(m *langFields, end langEnd) langSaid {
-	said := langSaid{ends: end.over}
+// summarize returns the summary of a piece of a message.
+func summarize(m *fields, end messageEnd) summary {
+	s := summary{ends: end.over}
 	for e := m.pieces.Elements(); e.Next(); {
-		said.calls = true
+		s.calls = true
 		if e.Value.Member("id").IsString() || e.Value.Member("name").IsString() {
-			said.opens = true
+			s.opens = true
 		}
 	}
-	said.text = m.content.IsString() && len(m.content.Raw) > 2
+	s.text = m.content.IsString() && len(m.content.Raw) > 2
 	if e := m.content.Elements(); e.Next() {
-		said.text = true
+		s.text = true
 	}
-	return said
+	return s
 }

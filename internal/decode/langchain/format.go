@@ -1,6 +1,31 @@
+// Package langchain reads the streams of LangChain and LangGraph, in Python and
+// JavaScript.
+//
+// Format reads messages and the stream modes of LangGraph:
+// https://docs.langchain.com/oss/python/langgraph/streaming
+//
+//	message                        an AIMessageChunk alone, in any of its shapes (message.go)
+//	[message, metadata]            stream_mode messages
+//	[mode, payload]                a list of modes
+//	[[ns, …], mode, payload]       a list of modes, with subgraphs
+//	{"type":mode,"ns":[…],"data"}  the parts of the SDK
+//	{"event":"on_…","data",…}      the events of astream_events (trace.go)
+//	event: mode|ns|…, data         the SSE of the server, which also has metadata, error, end and messages/partial
+//
+// The namespace of a message is the whole checkpoint namespace of its metadata,
+// with the node. It is the same in all of these. The namespace beside the mode has
+// the node in JavaScript and lacks it in Python. It is used only for updates and
+// values, which have no metadata.
+//
+// Protocol reads the agent streaming protocol. The two formats are one package
+// because a server may send both in one session, with the same message ids.
 package langchain
 
-import "streamer/internal/decode/wire"
+import (
+	"strings"
+
+	"streamer/internal/decode/wire"
+)
 
 // Format is the format langchain.
 type Format struct{}
@@ -11,42 +36,14 @@ func (Format) Name() string { return "langchain" }
 // Shape returns the name of the history shape.
 func (Format) Shape() string { return "langchain" }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
-
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
 
-// Protocol is the format langgraph-protocol. It shares its Decoder, and so the
-// ids of messages, with Format.
-type Protocol struct{ Format }
-
-// Name returns the name of the format.
-func (Protocol) Name() string { return "langgraph-protocol" }
-
 // Claims reports whether a frame can be of this format.
-func (Protocol) Claims(f wire.Frame) wire.Claim { return claimsProtocol(f) }
+func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
 
-// Shared returns Format, whose Decoder is used.
-func (p Protocol) Shared() wire.Format { return p.Format }
-
-// View returns a Decoder of this format with the state of a Decoder of Format.
-func (Protocol) View(d wire.Decoder) wire.Decoder { return (*protocolDecoder)(d.(*Decoder)) }
-
-type protocolDecoder Decoder
-
-// Decode emits the chunks of a frame.
-func (d *protocolDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, (*Decoder)(d)}.decodeProtocol(f)
-}
-
-// Clone returns an independent copy.
-func (d *protocolDecoder) Clone() wire.Decoder {
-	c := *d
-	return &c
-}
-
-// Decoder decodes the format langchain and holds the state of both formats.
+// Decoder decodes the events of a session. Its fields are the state between events
+// of both formats.
 type Decoder struct {
 	Messages messages `json:"l,omitzero"`
 	Streams  protocol `json:"p,omitzero"`
@@ -68,4 +65,22 @@ func (d *Decoder) Clone() wire.Decoder {
 type reader struct {
 	*wire.Writer
 	d *Decoder
+}
+
+// decode emits the chunks of a frame.
+func (r reader) decode(f wire.Frame) *wire.Problem {
+	if f.Name != "" {
+		mode, ns, _ := strings.Cut(f.Name, "|")
+		return r.event(mode, ns, f.JSON)
+	}
+	if f.JSON.IsArray() {
+		return r.tuple(f.JSON)
+	}
+	if isPart(f.JSON) {
+		return r.part(f.JSON)
+	}
+	if isTrace(f.JSON) {
+		return r.trace(f.JSON)
+	}
+	return r.message(place{}, f.JSON)
 }

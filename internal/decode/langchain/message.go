@@ -8,55 +8,55 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// A LangChain message has one of these shapes; that of a message in the
-// middle of a stream differs from a whole one by tool_call_chunks, or by its
-// name where that is said in full:
+// A LangChain message has one of these shapes. A piece of a message differs from a
+// whole message by tool_call_chunks, or by the name AIMessageChunk:
 //
-//	{"type":"AIMessageChunk","content","tool_call_chunks",…}    Python's server; JavaScript's says "ai"
+//	{"type":"AIMessageChunk","content","tool_call_chunks",…}    the server of Python; that of JavaScript has "ai"
 //	{"lc":1,"type":"constructor","id":[…,"AIMessageChunk"],"kwargs":{…}}
 //	{"type":"AIMessageChunk","data":{…}}
 
-type langKind uint8
+// messageKind is the kind of a message.
+type messageKind uint8
 
 const (
-	langNone  langKind = iota // no message
-	langOther                 // of the system, a removal…
-	langAI                    // whole
-	langChunk                 // a piece of one
-	langTool
-	langHuman
+	kindNone    messageKind = iota // no message
+	kindOther                      // of the system, a removal and others
+	kindAI                         // whole
+	kindAIChunk                    // a piece of a message
+	kindTool
+	kindHuman
 )
 
-// langFields are the members of a message that matter.
-type langFields struct {
-	kind  langKind
+// fields is the members of a message that are read.
+type fields struct {
+	kind  messageKind
 	class string // AIMessageChunk, ai…
 	body  jsonscan.Value
 
 	id, content, pieces, calls, invalid, extra, meta, usage, position jsonscan.Value
 }
 
-// readLangMessage reads a message in any of its shapes.
-func readLangMessage(v jsonscan.Value) langFields {
-	m, inner := langMembers(v)
+// readMessage reads a message in any of its shapes.
+func readMessage(v jsonscan.Value) fields {
+	m, inner := readFields(v)
 	if inner.Raw != "" {
 		class := m.class
 		if class == "constructor" {
 			class = wire.LastOf(m.id).Str
 		}
-		m, _ = langMembers(inner)
+		m, _ = readFields(inner)
 		m.class = class
 	}
-	m.kind = langClass(m.class)
-	if m.kind == langAI && m.pieces.IsArray() {
-		m.kind = langChunk
+	m.kind = kindOf(m.class)
+	if m.kind == kindAI && m.pieces.IsArray() {
+		m.kind = kindAIChunk
 	}
 	return m
 }
 
-// langMembers reads the members of a message, and gives the object that has
-// them in its stead, if there is one.
-func langMembers(v jsonscan.Value) (m langFields, inner jsonscan.Value) {
+// readFields returns the members of a message, and the inner object that contains the
+// members instead, if there is one.
+func readFields(v jsonscan.Value) (m fields, inner jsonscan.Value) {
 	m.body = v
 	for w := v.Members(); w.Next(); {
 		switch w.Key {
@@ -89,27 +89,29 @@ func langMembers(v jsonscan.Value) (m langFields, inner jsonscan.Value) {
 	return m, inner
 }
 
-func langClass(name string) langKind {
+// kindOf returns the kind of a message with a type or class name.
+func kindOf(name string) messageKind {
 	switch name {
 	case "ai", "AIMessage":
-		return langAI
+		return kindAI
 	case "AIMessageChunk", "ChatMessageChunk":
-		return langChunk
+		return kindAIChunk
 	case "tool", "ToolMessage", "ToolMessageChunk":
-		return langTool
+		return kindTool
 	case "human", "HumanMessage", "HumanMessageChunk":
-		return langHuman
+		return kindHuman
 	case "system", "chat", "function", "remove", "developer":
-		return langOther
+		return kindOther
 	}
 	if strings.HasSuffix(name, "Message") || strings.HasSuffix(name, "MessageChunk") {
-		return langOther
+		return kindOther
 	}
-	return langNone
+	return kindNone
 }
 
-// looksLangMessage tells a message from any other object, as soon as it can.
-func looksLangMessage(v jsonscan.Value) bool {
+// looksLikeMessage reports whether v is a message. It reads no more members than it
+// needs.
+func looksLikeMessage(v jsonscan.Value) bool {
 	var kind, content, own bool
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
@@ -118,7 +120,7 @@ func looksLangMessage(v jsonscan.Value) bool {
 		case "tool_call_chunks":
 			return m.Value.IsArray()
 		case "type":
-			kind = langClass(m.Value.Str) != langNone
+			kind = kindOf(m.Value.Str) != kindNone
 			if own = strings.Contains(m.Value.Str, "Message"); own && !kind {
 				return false
 			}
@@ -136,8 +138,8 @@ func looksLangMessage(v jsonscan.Value) bool {
 	return kind && content
 }
 
-// langEnd is how a message says that it is over.
-type langEnd struct {
+// messageEnd is the end of a message.
+type messageEnd struct {
 	over      bool
 	reason    string
 	truncated bool
@@ -145,8 +147,8 @@ type langEnd struct {
 	thoughts  jsonscan.Value // additional_kwargs.reasoning_content
 }
 
-// langEnding reads response_metadata and additional_kwargs.
-func (r reader) langEnding(m *langFields) (end langEnd) {
+// readEnd returns the end in response_metadata and additional_kwargs.
+func (r reader) readEnd(m *fields) (end messageEnd) {
 	var reason, stop, status jsonscan.Value
 	for w := m.meta.Members(); w.Next(); {
 		switch w.Key {
@@ -156,7 +158,7 @@ func (r reader) langEnding(m *langFields) (end langEnd) {
 			stop = w.Value
 		case "status":
 			status = w.Value
-		case "completion": // which of n answers, in JavaScript
+		case "completion": // the number of the choice, in JavaScript
 			end.choice = w.Value.Int()
 		}
 	}
@@ -180,12 +182,13 @@ func (r reader) langEnding(m *langFields) (end langEnd) {
 		}
 	}
 	end.over = end.reason != "" || m.position.Str == "last"
-	end.truncated = langTruncates(end.reason)
+	end.truncated = truncates(end.reason)
 	return end
 }
 
-// langTruncates knows the words of all providers, which LangChain passes on.
-func langTruncates(reason string) bool {
+// truncates reports whether a finish reason means that the answer is incomplete.
+// LangChain passes on the reasons of all providers.
+func truncates(reason string) bool {
 	if wire.Truncates(reason) || wire.AnthropicTruncates(reason) {
 		return true
 	}
@@ -196,8 +199,8 @@ func langTruncates(reason string) bool {
 	return false
 }
 
-// langResult emits a ToolMessage.
-func (r reader) langResult(at langPlace, m *langFields) *wire.Problem {
+// resultMessage emits a ToolMessage.
+func (r reader) resultMessage(at place, m *fields) *wire.Problem {
 	n := r.Len()
 	if problem := r.ToolResult(wire.ReadResult(m.body)); problem != nil {
 		return problem
@@ -209,9 +212,9 @@ func (r reader) langResult(at langPlace, m *langFields) *wire.Problem {
 	return nil
 }
 
-// langHuman emits a human message of the conversation. What a subgraph is
-// given as its task is a human message too, but nobody interrupts by it.
-func (r reader) langHuman(at langPlace, m *langFields) {
+// human emits a human message of the conversation. The task of a subgraph is a human
+// message too, but it does not interrupt anything.
+func (r reader) human(at place, m *fields) {
 	if strings.Contains(at.ns, "|") || at.repeated && at.ns != "" {
 		return
 	}

@@ -9,107 +9,112 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// The server's stream_mode messages sends each message whole so far, again and
-// again, in messages/partial, and at last in messages/complete. What it says
-// that was not said before is its tail: texts only grow. So it is remembered
-// how much of each text was passed on, and what is emitted are deltas.
+// In stream_mode messages the server sends a message again for each delta: the
+// whole message so far in messages/partial, and at the end in messages/complete.
+// Texts only grow. The state therefore has the length of each text that was emitted,
+// and the rest of the text is a delta.
 //
-// The args so far are in tool_call_chunks, or, as raw text, in the blocks of
-// the content; those in tool_calls are a repaired parse of an incomplete text
-// and are taken only when the message is complete: they are what the server
-// sends as the call then, and stand for the text (Hold).
+// The args so far are in tool_call_chunks or, as text, in the blocks of the content.
+// The args in tool_calls are a repaired parse of incomplete text. They are read only
+// in the complete message, where they replace the text (Hold).
 
-// langPartials reads a list of messages.
-func (r reader) langPartials(ns string, list jsonscan.Value, complete bool) (first *wire.Problem) {
+// partials reads a list of messages.
+func (r reader) partials(ns string, list jsonscan.Value, complete bool) (first *wire.Problem) {
 	if !list.IsArray() {
 		return wire.WrongType("the payload of messages/partial and messages/complete", list, "a list of messages")
 	}
 	for e := list.Elements(); e.Next(); {
-		m := readLangMessage(e.Value)
-		if m.kind != langAI && m.kind != langChunk {
-			if p := r.langMessage(langPlace{ns: ns}, e.Value); p != nil && first == nil {
+		m := readMessage(e.Value)
+		if m.kind != kindAI && m.kind != kindAIChunk {
+			if p := r.message(place{ns: ns}, e.Value); p != nil && first == nil {
 				first = p
 			}
 			continue
 		}
-		r.langPartial(ns, &m, complete)
+		r.partial(ns, &m, complete)
 	}
 	return first
 }
 
-func (r reader) langPartial(ns string, m *langFields, complete bool) {
-	mem := &r.d.Messages
+// partial emits the new content of a growing message, or its end.
+func (r reader) partial(ns string, m *fields, complete bool) {
 	id := r.Text(m.id)
-	if known, _, ok := mem.find(ns, id); ok {
+	if known, _, ok := r.d.Messages.find(ns, id); ok {
 		ns = known
 	}
-	p, known := mem.partial(id)
+	p, known := r.d.Messages.partial(id)
 	if complete && !known {
-		r.langWhole(langPlace{ns: ns}, m, true)
+		r.wholeMessage(place{ns: ns}, m, true)
 		return
 	}
 	of := chunks.Chunk{Namespace: ns, Message: id}
 	p.at = 0
-	r.langSoFar(of, m, &p, complete)
+	r.growth(of, m, &p, complete)
 	if complete {
-		mem.forget(id)
+		r.d.Messages.forget(id)
 		m.pieces = jsonscan.Value{}
-		r.langWhole(langPlace{ns: ns}, m, false)
+		r.wholeMessage(place{ns: ns}, m, false)
 		return
 	}
-	mem.stream(ns, id, langSaid{text: true})
-	mem.setPartial(p)
+	r.d.Messages.stream(ns, id, summary{text: true})
+	r.d.Messages.setPartial(p)
 }
 
-// langSoFar emits what is new of a message.
-func (r reader) langSoFar(of chunks.Chunk, m *langFields, p *langPartialText, final bool) {
+// growth emits the new content of a message.
+func (r reader) growth(of chunks.Chunk, m *fields, p *partialText, final bool) {
 	if m.content.IsString() {
-		r.langGrown(of, chunks.Text, m.content, p, final)
+		r.grownText(of, chunks.Text, m.content, p, final)
 	}
 	pieces := m.pieces.Elements()
 	some := pieces.Next()
-	n := 0
 	of.Hold = true
-	var indexes []jsonscan.Value // of the blocks; pieces bear one only where blocks do
-	for e := m.content.Elements(); e.Next(); {
-		b := langBlockMembers(e.Value)
-		of := of
-		of.Part = langPartOf(b.index)
-		switch b.kind.Str {
-		case "text", "output_text":
-			r.langGrown(of, chunks.Text, b.text, p, final)
-		case "thinking", "reasoning":
-			r.langGrown(of, chunks.Reasoning, b.thought, p, final)
-		case "tool_use", "tool_call_chunk":
-			indexes = append(indexes, b.index)
-			if n++; !some {
-				r.langGrownCall(of, b.id, b.name, b.index, firstString(b.partial, b.args), p, final)
-			}
-		default:
-			p.at++
-		}
-	}
-	for i := 0; some; some = pieces.Next() {
-		b := langBlockMembers(pieces.Value)
+	indexes := r.grownBlocks(of, m.content, p, final, !some)
+	i := 0
+	for ; some; some = pieces.Next() {
+		b := readBlock(pieces.Value)
 		index := b.index
 		if i < len(indexes) {
 			index = indexes[i]
 		} else if b.id.Present() {
 			index = jsonscan.Value{}
 		}
-		r.langGrownCall(of, b.id, b.name, index, b.args, p, final)
+		r.grownCall(of, b.id, b.name, index, b.args, p, final)
 		i++
-		n++
 	}
-	if n > 0 {
+	if len(indexes) > 0 || i > 0 {
 		return
 	}
 	for e := m.calls.Elements(); e.Next(); {
-		b := langBlockMembers(e.Value)
-		r.langGrownCall(of, b.id, b.name, b.index, jsonscan.Value{}, p, final)
+		b := readBlock(e.Value)
+		r.grownCall(of, b.id, b.name, b.index, jsonscan.Value{}, p, final)
 	}
 }
 
+// grownBlocks emits the new content of blocks, with their calls if calls is true. It
+// returns the indexes of the calls: pieces of calls have an index only where blocks
+// have one.
+func (r reader) grownBlocks(of chunks.Chunk, content jsonscan.Value, p *partialText, final, calls bool) (indexes []jsonscan.Value) {
+	for e := content.Elements(); e.Next(); {
+		b := readBlock(e.Value)
+		of.Part = partNumber(b.index)
+		switch b.kind.Str {
+		case "text", "output_text":
+			r.grownText(of, chunks.Text, b.text, p, final)
+		case "thinking", "reasoning":
+			r.grownText(of, chunks.Reasoning, b.thought, p, final)
+		case "tool_use", "tool_call_chunk":
+			indexes = append(indexes, b.index)
+			if calls {
+				r.grownCall(of, b.id, b.name, b.index, firstString(b.partial, b.args), p, final)
+			}
+		default:
+			p.at++
+		}
+	}
+	return indexes
+}
+
+// firstString returns the first string of a list, or no value.
 func firstString(list ...jsonscan.Value) jsonscan.Value {
 	for _, v := range list {
 		if v.IsString() {
@@ -119,14 +124,16 @@ func firstString(list ...jsonscan.Value) jsonscan.Value {
 	return jsonscan.Value{}
 }
 
-func (r reader) langGrown(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, p *langPartialText, final bool) {
+// grownText emits the new text of a text.
+func (r reader) grownText(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, p *partialText, final bool) {
 	if of.Text, _ = p.tail(r.Text(v), false, final); of.Text != "" {
 		of.Kind = kind
 		r.Emit(of)
 	}
 }
 
-func (r reader) langGrownCall(of chunks.Chunk, id, name, index, args jsonscan.Value, p *langPartialText, final bool) {
+// grownCall emits the new args of a call, and the call where it is new.
+func (r reader) grownCall(of chunks.Chunk, id, name, index, args jsonscan.Value, p *partialText, final bool) {
 	of.Kind, of.Part, of.ID, of.Name = chunks.Fragment, 0, r.Text(id), r.Text(name)
 	if index.Present() {
 		of.Index = index.Raw
@@ -138,31 +145,32 @@ func (r reader) langGrownCall(of chunks.Chunk, id, name, index, args jsonscan.Va
 	r.Emit(of)
 }
 
-// langPartialText is how much of a message's texts was passed on, in bytes, in
-// the order they stand in: parts of the content, then calls.
-type langPartialText struct {
+// partialText is the lengths of the texts of a message that were emitted, in bytes
+// and in the order of the message: the parts of the content, then the calls.
+type partialText struct {
 	ID    string `json:"i"`
 	Parts []int  `json:"p,omitzero"`
 	Calls []int  `json:"c,omitzero"`
 
-	at, call int
+	at, call int // the number of parts and of calls that were read
 }
 
+// The bounds of the state of growing messages.
 const (
-	keptPartials = 16   // messages that grow at once
-	keptTexts    = 1024 // texts of one message; what is beyond them comes with the complete message
+	maxPartials = 16   // messages
+	maxTexts    = 1024 // texts of one message; further texts are read in the complete message
 )
 
-// tail gives what a text has beyond what was passed on, and whether it was not
-// seen before. A half of a surrogate pair at its end waits for the other half.
-func (p *langPartialText) tail(text string, call, final bool) (tail string, opened bool) {
+// tail returns the part of a text that was not emitted, and whether the text is new.
+// Half of a surrogate pair at the end of the text waits for the other half.
+func (p *partialText) tail(text string, call, final bool) (tail string, opened bool) {
 	list, at := &p.Parts, &p.at
 	if call {
 		list, at = &p.Calls, &p.call
 	}
 	i := *at
 	*at++
-	if i >= keptTexts {
+	if i >= maxTexts {
 		return "", false
 	}
 	for i >= len(*list) {
@@ -180,26 +188,27 @@ func (p *langPartialText) tail(text string, call, final bool) (tail string, open
 	return text[from:end], opened
 }
 
-// partial gives a copy of what is remembered of a growing message.
-func (m *messages) partial(id string) (p langPartialText, known bool) {
+// partial returns a copy of the state of a growing message, and whether there is one.
+func (m *messages) partial(id string) (p partialText, known bool) {
 	for _, p := range m.Partial {
 		if p.ID == id {
 			p.Parts, p.Calls = slices.Clone(p.Parts), slices.Clone(p.Calls)
 			return p, true
 		}
 	}
-	return langPartialText{ID: wire.Keep(id)}, false
+	return partialText{ID: wire.Keep(id)}, false
 }
 
-// setPartial remembers p, as the latest; the oldest is forgotten.
-func (m *messages) setPartial(p langPartialText) {
+// setPartial stores p as the latest and removes the oldest where there are too many.
+func (m *messages) setPartial(p partialText) {
 	p.at, p.call = 0, 0
 	m.forget(p.ID)
-	m.Partial = append(m.Partial[max(0, len(m.Partial)-keptPartials+1):], p)
+	m.Partial = append(m.Partial[max(0, len(m.Partial)-maxPartials+1):], p)
 }
 
+// forget removes a growing message.
 func (m *messages) forget(id string) {
-	kept := make([]langPartialText, 0, len(m.Partial)+1)
+	kept := make([]partialText, 0, len(m.Partial)+1)
 	for _, p := range m.Partial {
 		if p.ID != id {
 			kept = append(kept, p)
@@ -208,13 +217,13 @@ func (m *messages) forget(id string) {
 	m.Partial = kept
 }
 
-// langPlaces reads messages/metadata: {message id: {"metadata":{…}}}.
-func (r reader) langPlaces(ns string, payload jsonscan.Value) {
+// messageMetadata reads messages/metadata: {message id: {"metadata":{…}}}.
+func (r reader) messageMetadata(ns string, payload jsonscan.Value) {
 	for m := payload.Members(); m.Next(); {
 		where := ns
-		if s := r.langCheckpoint(m.Value.Member("metadata")); s != "" {
+		if s := r.checkpointNamespace(m.Value.Member("metadata")); s != "" {
 			where = s
 		}
-		r.d.Messages.stream(where, m.Key, langSaid{})
+		r.d.Messages.stream(where, m.Key, summary{})
 	}
 }

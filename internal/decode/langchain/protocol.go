@@ -8,7 +8,8 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// The agent streaming protocol of LangGraph (streamEvents version v3):
+// Protocol is the format langgraph-protocol, the agent streaming protocol of LangGraph
+// (streamEvents version v3):
 // https://github.com/langchain-ai/agent-protocol/blob/main/streaming/protocol.cddl
 //
 //	{"type":"event","seq","method":M,"params":{"namespace":["agent:1"],"data":{…}}}, where M and data are
@@ -18,15 +19,43 @@ import (
 //	tools            event tool-started, tool-output-delta, tool-finished{output} or tool-error{message}
 //	lifecycle        event started, running, completed, failed{error} or interrupted
 //	input.requested  interrupt_id, payload
-//	values, updates  the state, as langchain's modes have it
+//	values, updates  the state, as in the stream modes of LangGraph
 //
-// Names are in snake_case on the wire and in camelCase in the specification;
-// both are read. The args of a block-delta are the whole text so far from
-// JavaScript, and the next piece of it from Python: the assembler of calls
-// tells which.
+// Names are in snake_case on the wire and in camelCase in the specification. Both
+// are read. The args of a block-delta are the whole text so far in JavaScript, and
+// the next piece of it in Python. The assembler of calls detects which.
+//
+// The format shares its Decoder, and thereby the ids of messages, with Format.
+type Protocol struct{ Format }
 
-// isProtocol tells an event of the protocol by its envelope, and looks no
-// further than it must.
+// Name returns the name of the format.
+func (Protocol) Name() string { return "langgraph-protocol" }
+
+// Claims reports whether a frame can be of this format.
+func (Protocol) Claims(f wire.Frame) wire.Claim { return claimsProtocol(f) }
+
+// Shared returns Format, whose Decoder is used.
+func (p Protocol) Shared() wire.Format { return p.Format }
+
+// View returns a Decoder of this format with the state of a Decoder of Format.
+func (Protocol) View(d wire.Decoder) wire.Decoder { return (*protocolDecoder)(d.(*Decoder)) }
+
+// protocolDecoder decodes the protocol with the state of a Decoder.
+type protocolDecoder Decoder
+
+// Decode emits the chunks of a frame.
+func (d *protocolDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	return reader{w, (*Decoder)(d)}.decodeProtocol(f)
+}
+
+// Clone returns an independent copy.
+func (d *protocolDecoder) Clone() wire.Decoder {
+	c := *d
+	return &c
+}
+
+// isProtocol reports whether v has the envelope of an event of the protocol. It reads
+// no more members than it needs.
 func isProtocol(v jsonscan.Value) bool {
 	event := false
 	for m := v.Members(); m.Next(); {
@@ -45,6 +74,7 @@ func isProtocol(v jsonscan.Value) bool {
 	return false
 }
 
+// claimsProtocol is Claims of Protocol.
 func claimsProtocol(f wire.Frame) wire.Claim {
 	if f.Done {
 		return wire.No
@@ -70,7 +100,7 @@ func claimsProtocol(f wire.Frame) wire.Claim {
 			return wire.Surely
 		}
 	}
-	// The answers to commands, which share the connection.
+	// The connection also has the answers to commands.
 	if kind.Str == "success" && id.Kind == jsonscan.Number && result.IsObject() ||
 		kind.Str == "error" && id.Kind == jsonscan.Number && message.IsString() {
 		return wire.Perhaps
@@ -78,6 +108,7 @@ func claimsProtocol(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
+// decodeProtocol emits the chunks of a frame of the protocol.
 func (r reader) decodeProtocol(f wire.Frame) *wire.Problem {
 	var method, params, namespace, data jsonscan.Value
 	for m := f.JSON.Members(); m.Next(); {
@@ -110,11 +141,12 @@ func (r reader) decodeProtocol(f wire.Frame) *wire.Problem {
 		if !data.IsObject() {
 			return wire.WrongType("params.data", data, "an object")
 		}
-		return r.protocolEvent(method.Str, r.langNamespace(namespace), data)
+		return r.protocolEvent(method.Str, r.namespace(namespace), data)
 	}
-	return nil // checkpoints, tasks and custom say nothing of calls
+	return nil // checkpoints, tasks and custom have no calls
 }
 
+// protocolEvent reads an event by its method.
 func (r reader) protocolEvent(method, ns string, data jsonscan.Value) *wire.Problem {
 	switch method {
 	case "messages":
@@ -137,23 +169,23 @@ func (r reader) protocolEvent(method, ns string, data jsonscan.Value) *wire.Prob
 // protocolState reads values, or an update, which is {"node","values"}.
 func (r reader) protocolState(method, ns string, data jsonscan.Value) *wire.Problem {
 	if method == "values" {
-		return r.langValues(ns, data)
+		return r.values(ns, data)
 	}
 	node, update := data.Member("node"), data.Member("values")
 	switch {
 	case update.Raw == "":
-		return r.langUpdates(ns, data)
+		return r.updates(ns, data)
 	case node.Str == interruptKey:
-		r.langInterrupts(ns, update)
+		r.interrupts(ns, update)
 		return nil
 	case update.IsArray():
-		return r.langUpdates(ns, data)
+		return r.updates(ns, data)
 	}
-	return r.langKeys(ns, update)
+	return r.stateKeys(ns, update)
 }
 
-// protocolLife takes the state of a graph. That of the root is the run's; a
-// subgraph that fails takes its open messages with it.
+// protocolLife reads a lifecycle event of a graph. The lifecycle of the root is that of
+// the run. The failure of a subgraph ends its open messages.
 func (r reader) protocolLife(ns string, data jsonscan.Value) {
 	var event, run, failure jsonscan.Value
 	for m := data.Members(); m.Next(); {
@@ -186,8 +218,9 @@ func (r reader) protocolLife(ns string, data jsonscan.Value) {
 	r.Emit(c)
 }
 
-// protocolInput takes a question to a person. It comes from a node; the calls
-// it is about were made by another of the same graph.
+// protocolInput emits an interrupt. Its namespace is that of a node, while another node
+// of the same graph made the calls. The chunk has the innermost namespace around it in
+// which messages were streamed.
 func (r reader) protocolInput(ns string, data jsonscan.Value) {
 	c := chunks.Chunk{Kind: chunks.Await, Why: "interrupt"}
 	for m := data.Members(); m.Next(); {
@@ -202,79 +235,19 @@ func (r reader) protocolInput(ns string, data jsonscan.Value) {
 			}
 		}
 	}
-	for ns != "" && !r.d.Messages.heard(ns) {
+	for ns != "" && !r.d.Messages.streamedIn(ns) {
 		ns = ns[:max(0, strings.LastIndexByte(ns, '|'))]
 	}
 	c.Namespace = ns
 	r.Emit(c)
 }
 
-// heard tells whether a message was streamed in a namespace or below it.
-func (m *messages) heard(ns string) bool {
+// streamedIn reports whether a message was streamed in a namespace or below it.
+func (m *messages) streamedIn(ns string) bool {
 	for i := range m.Streamed {
-		if langWithin(m.Streamed[i].Namespace, ns) {
+		if within(m.Streamed[i].Namespace, ns) {
 			return true
 		}
 	}
 	return false
-}
-
-// protocolTool takes what a tool that runs tells.
-func (r reader) protocolTool(ns string, data jsonscan.Value) *wire.Problem {
-	var event, id, name, delta, output, message jsonscan.Value
-	for m := data.Members(); m.Next(); {
-		switch m.Key {
-		case "event":
-			event = m.Value
-		case "tool_call_id", "toolCallId":
-			id = m.Value
-		case "tool_name", "toolName":
-			name = m.Value
-		case "delta":
-			delta = m.Value
-		case "output":
-			output = m.Value
-		case "message":
-			message = m.Value
-		}
-	}
-	c := chunks.Chunk{Kind: chunks.Progress, Namespace: ns, ID: r.Text(id)}
-	if c.ID == "" {
-		return wire.WrongType("tool_call_id of tools", id, "a string")
-	}
-	mem := &r.d.Streams
-	switch event.Str {
-	case "tool-started":
-		mem.retry(c.ID)
-	case "tool-output-delta":
-		c.Text = r.Text(delta)
-		if delta.IsNested() {
-			c.Text = r.Compact(delta.Raw)
-		}
-	case "tool-finished":
-		if r.protocolOutput(ns, output) {
-			return nil
-		}
-		c.Kind, c.Name, c.Status = chunks.Result, r.Text(name), "success"
-		if c.Text = r.Text(output); output.IsNested() {
-			c.Content = r.Compact(output.Raw)
-		}
-	case "tool-error":
-		// A ToolMessage that says so in the framework's words may follow.
-		mem.failed(c.ID)
-		c.Kind, c.Name, c.Status, c.Text = chunks.Result, r.Text(name), "error", r.Text(message)
-	default:
-		return nil
-	}
-	r.Emit(c)
-	return nil
-}
-
-// protocolOutput emits a tool's output that is a ToolMessage.
-func (r reader) protocolOutput(ns string, output jsonscan.Value) bool {
-	if !output.IsObject() || !looksLangMessage(output) {
-		return false
-	}
-	m := readLangMessage(output)
-	return m.kind == langTool && r.langResult(langPlace{ns: ns}, &m) == nil
 }

@@ -8,7 +8,7 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// protocolData is what matters of the data of a messages event.
+// protocolData is the members of the data of a messages event.
 type protocolData struct {
 	event, run, id, role, call, index, content, delta, reason, usage, message jsonscan.Value
 }
@@ -43,19 +43,18 @@ func protocolFields(data jsonscan.Value) (d protocolData) {
 	return d
 }
 
-// protocolMessage reads an event of a message. Only its start names the
-// message; the others are of the one that is open in their namespace and run.
+// protocolMessage reads an event of a message. Only the start names the message. The
+// other events belong to the message that is open in their namespace and run.
 func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 	d := protocolFields(data)
-	mem := &r.d.Streams
 	if d.event.Str == "message-start" {
 		r.protocolStart(ns, d)
 		return nil
 	}
-	at := mem.find(ns, r.Text(d.run))
+	at := r.d.Streams.find(ns, r.Text(d.run))
 	var open protocolOpen
 	if at >= 0 {
-		open = mem.Open[at]
+		open = r.d.Streams.Open[at]
 	}
 	of := chunks.Chunk{Namespace: ns, Message: open.ID}
 	switch d.event.Str {
@@ -66,7 +65,7 @@ func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 	case "content-block-finish":
 		return r.protocolBlockEnd(of, open, d)
 	case "message-finish":
-		mem.drop(at)
+		r.d.Streams.drop(at)
 		if !open.Silent {
 			r.protocolFinish(of, d)
 		}
@@ -76,15 +75,15 @@ func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 			r.Emit(of)
 		}
 	case "error":
-		mem.drop(at)
+		r.d.Streams.drop(at)
 		of.Kind, of.Text = chunks.Failure, r.Text(d.message)
 		r.Emit(of)
 	}
-	return nil // what the provider sent, and what is not known yet
+	return nil // raw events of the provider, and unknown events
 }
 
-// protocolStart begins a message. Those of tools carry results, which the
-// tools channel tells too; of people, they interrupt.
+// protocolStart begins a message. The message of a tool contains a result, which the
+// tools channel contains too. A human message interrupts.
 func (r reader) protocolStart(ns string, d protocolData) {
 	id, role := r.Text(d.id), d.role.Str
 	if id == "" {
@@ -96,27 +95,26 @@ func (r reader) protocolStart(ns string, d protocolData) {
 	})
 	switch role {
 	case "", "ai", "assistant":
-		r.d.Messages.stream(ns, id, langSaid{text: true})
+		r.d.Messages.stream(ns, id, summary{text: true})
 		r.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: ns, Message: id, Role: "assistant"})
 	case "human", "user":
-		if !strings.Contains(ns, "|") { // else it is what a subagent is given to do
+		if !strings.Contains(ns, "|") { // otherwise it is the task of a subagent
 			r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: ns, ID: id})
 		}
 	}
 }
 
-// protocolBlock begins a block. Blocks follow each other, so the call before
-// it is complete, even where its finish was lost.
+// protocolBlock begins a block. Blocks are sequential, so the call before it is
+// complete, even where its finish was lost.
 func (r reader) protocolBlock(of chunks.Chunk, at int, d protocolData) *wire.Problem {
 	if !d.content.IsObject() {
 		return wire.WrongType("content of content-block-start", d.content, "an object")
 	}
-	mem := &r.d.Streams
 	if at >= 0 {
-		if mem.Open[at].Silent {
+		if r.d.Streams.Open[at].Silent {
 			return nil
 		}
-		if mem.Open[at].Block {
+		if r.d.Streams.Open[at].Block {
 			of := of
 			of.Kind, of.Index = chunks.Next, wire.RawIndex(d.index)
 			r.Emit(of)
@@ -124,18 +122,18 @@ func (r reader) protocolBlock(of chunks.Chunk, at int, d protocolData) *wire.Pro
 	}
 	n := r.Len()
 	call := r.protocolContent(of, d.index, d.content)
-	said := false
+	streamed := false
 	for _, c := range r.Since(n) {
-		said = said || c.Text != "" || c.Args != ""
+		streamed = streamed || c.Text != "" || c.Args != ""
 	}
-	mem.block(at, call, said)
+	r.d.Streams.block(at, call, streamed)
 	return nil
 }
 
-// protocolContent emits the beginning of a block, or a piece of one, and tells
-// whether it is a call. An input that is an object gives way to args.
+// protocolContent emits the beginning of a block, or a piece of a block. It reports
+// whether the block is a call.
 func (r reader) protocolContent(of chunks.Chunk, index, block jsonscan.Value) bool {
-	b := langBlockMembers(block)
+	b := readBlock(block)
 	switch b.kind.Str {
 	case "text":
 		of.Kind, of.Text = chunks.Text, r.Text(b.text)
@@ -151,7 +149,9 @@ func (r reader) protocolContent(of chunks.Chunk, index, block jsonscan.Value) bo
 	return false
 }
 
-func (r reader) protocolCall(of chunks.Chunk, index jsonscan.Value, b langBlockFields) {
+// protocolCall emits the beginning of a call or a piece of it. Args have precedence over
+// an input that is an object.
+func (r reader) protocolCall(of chunks.Chunk, index jsonscan.Value, b blockFields) {
 	of.Kind, of.Index = chunks.Fragment, wire.RawIndex(index)
 	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
 	of.Final = of.ID != "" && of.Name != ""
@@ -174,8 +174,8 @@ func (r reader) protocolCall(of chunks.Chunk, index jsonscan.Value, b langBlockF
 	}
 }
 
-// protocolDelta reads a piece of a block. The provider's own fragments
-// (input_json_delta) say again what the args beside them do.
+// protocolDelta emits a piece of a block. The fragments of the provider
+// (input_json_delta) repeat the args beside them and are not read.
 func (r reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *wire.Problem {
 	if !d.delta.IsObject() {
 		return wire.WrongType("delta of content-block-delta", d.delta, "an object")
@@ -206,22 +206,22 @@ func (r reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *wire.Pro
 		}
 	case "block-delta":
 		of.Part = 0
-		if f := langBlockMembers(fields); strings.Contains(f.kind.Str, "tool_call") {
+		if f := readBlock(fields); strings.Contains(f.kind.Str, "tool_call") {
 			r.protocolCall(of, d.index, f)
 		}
 	}
 	if r.Len() > 0 {
-		r.d.Streams.said(at)
+		r.d.Streams.streamed(at)
 	}
 	return nil
 }
 
-// protocolBlockEnd ends a block; what it came to wins over what was streamed.
+// protocolBlockEnd ends a block. Its content has precedence over what was streamed.
 func (r reader) protocolBlockEnd(of chunks.Chunk, open protocolOpen, d protocolData) *wire.Problem {
 	if !d.content.IsObject() {
 		return wire.WrongType("content of content-block-finish", d.content, "an object")
 	}
-	b := langBlockMembers(d.content)
+	b := readBlock(d.content)
 	if open.Silent {
 		if open.Call != "" && b.kind.Str == "text" && !r.d.Streams.answered(open.Call) {
 			r.Emit(chunks.Chunk{Kind: chunks.Result, Namespace: of.Namespace, ID: open.Call, Status: "success", Text: r.Text(b.text)})
@@ -230,23 +230,23 @@ func (r reader) protocolBlockEnd(of chunks.Chunk, open protocolOpen, d protocolD
 	}
 	switch kind := b.kind.Str; kind {
 	case "text", "reasoning", "thinking":
-		if open.ID != "" && !open.Said {
+		if open.ID != "" && !open.Streamed {
 			r.protocolContent(of, d.index, d.content)
 		}
 		of.Kind, of.Part = chunks.PartEnd, d.index.Int()
 		r.Emit(of)
 	case "invalid_tool_call":
-		// The args are no JSON; whether because the model was cut off, the
-		// reason of the message tells.
-		if !open.Said {
-			r.protocolCall(of, d.index, langBlockFields{kind: jsonscan.Value{Str: "tool_call"}, id: b.id, name: b.name, args: b.args})
+		// The args are not JSON. The finish reason shows whether the answer is
+		// truncated.
+		if !open.Streamed {
+			r.protocolCall(of, d.index, blockFields{kind: jsonscan.Value{Str: "tool_call"}, id: b.id, name: b.name, args: b.args})
 		}
 	case "server_tool_result":
 		r.protocolServerResult(of, d.content)
 	default:
 		switch {
 		case strings.HasSuffix(kind, "tool_result"):
-			r.langBlockResult(of, d.content)
+			r.blockResult(of, d.content)
 		case strings.Contains(kind, "tool_") || kind == "input_json_delta":
 			r.protocolCallEnd(of, open.Block, d.index, b)
 		}
@@ -254,10 +254,10 @@ func (r reader) protocolBlockEnd(of chunks.Chunk, open protocolOpen, d protocolD
 	return nil
 }
 
-// protocolCallEnd emits a whole call. What LangChain JS makes of a provider's
-// block has the last fragment as input and the whole text as args. begun says
-// that the call's beginning was seen.
-func (r reader) protocolCallEnd(of chunks.Chunk, begun bool, index jsonscan.Value, b langBlockFields) {
+// protocolCallEnd emits a whole call. In the blocks of LangChain JS input is the last
+// fragment, and args is the whole text. If begun is true, the beginning of the call
+// was emitted.
+func (r reader) protocolCallEnd(of chunks.Chunk, begun bool, index jsonscan.Value, b blockFields) {
 	of.Kind, of.Index, of.Whole = chunks.Fragment, wire.RawIndex(index), true
 	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
 	if strings.HasPrefix(b.kind.Str, "server_") || b.kind.Str == "mcp_tool_use" {
@@ -274,7 +274,7 @@ func (r reader) protocolCallEnd(of chunks.Chunk, begun bool, index jsonscan.Valu
 		r.Emit(of)
 		return
 	}
-	// Without an id it cannot be matched but by its place.
+	// A call without an id is matched by its index.
 	of.Whole, of.Weak = false, of.Object
 	if begun {
 		of.Name = ""
@@ -307,11 +307,12 @@ func (r reader) protocolServerResult(of chunks.Chunk, block jsonscan.Value) {
 	}
 }
 
+// protocolFinish emits the end of a message.
 func (r reader) protocolFinish(of chunks.Chunk, d protocolData) {
 	r.d.Messages.done(of.Namespace, of.Message)
 	reason := r.Text(d.reason)
 	c := of
-	c.Kind, c.Reason, c.Truncated = chunks.Finish, reason, langTruncates(reason)
+	c.Kind, c.Reason, c.Truncated = chunks.Finish, reason, truncates(reason)
 	r.Emit(c)
 	if d.usage.IsObject() {
 		c = of

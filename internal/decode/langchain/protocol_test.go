@@ -8,28 +8,28 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// TestProtocolMemoryIsBounded opens more messages, and fails more tools, than
-// are remembered.
-func TestProtocolMemoryIsBounded(t *testing.T) {
+// TestProtocolIsBounded begins more messages, and fails more tools, than the state
+// stores.
+func TestProtocolIsBounded(t *testing.T) {
 	var m protocol
 	long := strings.Repeat("x", wire.MaxID+1)
 	m.begin(protocolOpen{ID: long})
 	m.failed(long)
-	for i := range 2 * keptOpen {
+	for i := range 2 * maxOpen {
 		id := strconv.Itoa(i)
 		m.begin(protocolOpen{Namespace: "agent:" + id, ID: id})
 		m.failed(id)
 	}
-	if len(m.Open) != keptOpen || len(m.Failed) != keptFailed {
-		t.Errorf("%d messages and %d calls are remembered, want %d and %d", len(m.Open), len(m.Failed), keptOpen, keptFailed)
+	if len(m.Open) != maxOpen || len(m.Failed) != maxFailed {
+		t.Errorf("%d messages and %d calls are stored, want %d and %d", len(m.Open), len(m.Failed), maxOpen, maxFailed)
 	}
-	last := strconv.Itoa(2*keptOpen - 1)
+	last := strconv.Itoa(2*maxOpen - 1)
 	if i := m.find("agent:"+last, ""); i < 0 || m.Open[i].ID != last || !m.answered(last) || m.answered("0") {
-		t.Errorf("the latest are not those that are remembered: %+v", m)
+		t.Errorf("the latest are not stored: %+v", m)
 	}
 	m.drop(m.find("agent:"+last, ""))
 	m.retry(last)
 	if m.find("agent:"+last, "") >= 0 || m.answered(last) {
-		t.Errorf("%s is still remembered: %+v", last, m)
+		t.Errorf("%s is still stored: %+v", last, m)
 	}
 }

@@ -16,7 +16,7 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, v wire.Place) (note ui
 	case f.Name != "":
 	case v.IsArray():
 		mode, namespace, v = placeOfMode(s, v)
-	case langPart(v.Value):
+	case isPart(v.Value):
 		parts := s.Members(v)
 		mode, v = parts["type"].Str, parts["data"]
 	default:
@@ -36,8 +36,8 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, v wire.Place) (note ui
 			s.Walk(namespace, func(string) wire.Slot { return wire.Unread })
 		}
 	}
-	m := readLangMessage(msg.Value)
-	if m.kind != langChunk {
+	m := readMessage(msg.Value)
+	if m.kind != kindAIChunk {
 		return 0, false
 	}
 	fields := s.Members(msg)
@@ -48,7 +48,7 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, v wire.Place) (note ui
 		}
 	}
 	s.Walk(at, messageSlot)
-	return langSays(&m, langEnd{}).note(), inner < 2
+	return summarize(&m, messageEnd{}).note(), inner < 2
 }
 
 // placeOfMode returns the mode of an event that is an array, the namespace
@@ -110,7 +110,7 @@ const (
 	noteEnds
 )
 
-func (s langSaid) note() (n uint8) {
+func (s summary) note() (n uint8) {
 	if s.text {
 		n |= noteText
 	}
@@ -126,16 +126,17 @@ func (s langSaid) note() (n uint8) {
 	return n
 }
 
-func saidOf(note uint8) langSaid {
-	return langSaid{text: note&noteText != 0, calls: note&noteCalls != 0, opens: note&noteOpens != 0, ends: note&noteEnds != 0}
+func saidOf(note uint8) summary {
+	return summary{text: note&noteText != 0, calls: note&noteCalls != 0, opens: note&noteOpens != 0, ends: note&noteEnds != 0}
 }
 
-// Fill emits the chunk of a piece of a message, and the new name of the message
-// where it has changed.
-func (d *Decoder) Fill(w *wire.Writer, note uint8, c chunks.Chunk) {
-	var was string
-	if c.Message, was = d.Messages.stream(c.Namespace, c.Message, saidOf(note)); was != "" {
-		w.Emit(chunks.Chunk{Kind: chunks.Rename, Namespace: c.Namespace, Message: c.Message, ID: was})
+// Fill completes the chunk of a piece of a message. Where the message has a new
+// name, it emits that before the chunk.
+func (d *Decoder) Fill(w *wire.Writer, note uint8, c *chunks.Chunk) bool {
+	name, was := d.Messages.stream(c.Namespace, c.Message, saidOf(note))
+	c.Message = name
+	if was != "" {
+		w.EmitBeforeLast(chunks.Chunk{Kind: chunks.Rename, Namespace: c.Namespace, Message: name, ID: was})
 	}
-	w.Emit(c)
+	return true
 }

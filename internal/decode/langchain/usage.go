@@ -8,16 +8,15 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// langUsage gives the usage of a message so far. Its pieces each tell a share
-// of it, which langchain_core adds up when it puts a message together: what a
-// provider counts at the beginning is not told again at the end.
-func (r reader) langUsage(ns, id string, usage jsonscan.Value) string {
-	mem := &r.d.Messages
-	i := mem.index(ns, id)
+// totalUsage returns the usage of a message so far. Each piece of a message has a
+// share of the usage, and langchain_core adds the shares up. The last piece does not
+// repeat what the provider counted at the beginning.
+func (r reader) totalUsage(ns, id string, usage jsonscan.Value) string {
+	i := r.d.Messages.index(ns, id)
 	if i < 0 {
 		return usage.Raw
 	}
-	s, sum := mem.Streamed[i], usage.Raw
+	s, sum := r.d.Messages.Streamed[i], usage.Raw
 	if s.Usage != "" {
 		sum = r.Build(func(dst []byte) []byte {
 			return addUsage(dst, jsonscan.ValueOf(s.Usage), usage, 0)
@@ -25,16 +24,17 @@ func (r reader) langUsage(ns, id string, usage jsonscan.Value) string {
 	}
 	if len(sum) <= wire.MaxUsage {
 		s.Usage = strings.Clone(sum)
-		mem.set(i, s)
+		r.d.Messages.set(i, s)
 	}
 	return sum
 }
 
+// usageDepth is the depth to which objects of counts are added.
 const usageDepth = 4
 
-// addUsage appends the sum of two objects of counts, in the order of the
-// first's members and then of the second's own. What is no count is the
-// second's.
+// addUsage appends the sum of two objects of counts: the members of the first, then
+// the members that only the second has. A member that is not a count has the value
+// of the second.
 func addUsage(dst []byte, a, b jsonscan.Value, depth int) []byte {
 	dst = append(dst, '{')
 	for m := a.Members(); m.Next(); {

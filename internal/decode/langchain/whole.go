@@ -5,16 +5,16 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// langWhole emits an AI message that is whole: one that was not streamed, or
-// one that confirms what was. It counts for the namespace it was streamed in,
-// where that is known, and its text is not said again.
+// wholeMessage emits a whole AI message: one that was not streamed, or one that
+// confirms a streamed message. It belongs to the namespace in which it was streamed,
+// and the text of a streamed message is not emitted again.
 //
-// The args of a message put together from pieces are in tool_call_chunks, as
-// the model spelled them; those in tool_calls are parsed, and where the model
-// was cut off in the middle, repaired: of a streamed message that was, its
-// calls are what was streamed.
-func (r reader) langWhole(at langPlace, m *langFields, text bool) {
-	end := r.langEnding(m)
+// The args of a message that was joined from pieces are in tool_call_chunks, as the
+// model wrote them. The args in tool_calls are parsed and, where the answer is
+// truncated, repaired. They are therefore not read in a streamed message that is
+// truncated.
+func (r reader) wholeMessage(at place, m *fields, text bool) {
+	end := r.readEnd(m)
 	of := chunks.Chunk{Namespace: at.ns, Choice: end.choice, Repeated: at.repeated}
 	of.Message = r.Text(m.id)
 	streamed := false
@@ -22,7 +22,7 @@ func (r reader) langWhole(at langPlace, m *langFields, text bool) {
 		of.Namespace, of.Message, streamed = ns, id, true
 	}
 	text = text && !at.repeated && !streamed
-	r.langContent(of, m.content, langReading{text: text, whole: true})
+	r.content(of, m.content, wanted{text: text, whole: true})
 	if thoughts := r.Text(end.thoughts); text && thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts
@@ -32,29 +32,29 @@ func (r reader) langWhole(at langPlace, m *langFields, text bool) {
 	if !streamed || !end.truncated {
 		of := of
 		of.Whole = true
-		r.langWholeCalls(of, m, at.repeated || streamed)
+		r.wholeCalls(of, m, at.repeated || streamed)
 	}
 	if at.repeated && !streamed && r.Len() == n {
-		return // the history of a thread: nothing is open that this could end
+		return // a message of the history, of which nothing is open
 	}
 	end.over = true
-	r.langFinish(of, end, m.usage)
+	r.finish(of, end, m.usage)
 	r.d.Messages.done(of.Namespace, of.Message)
 }
 
-// langWholeCalls emits the calls of a whole message. LangChain gives a call an
-// id where the provider has none; one without is a tool of the provider's that
-// lost its id, and cannot be told from what was streamed before.
-func (r reader) langWholeCalls(of chunks.Chunk, m *langFields, again bool) {
+// wholeCalls emits the calls of a whole message. LangChain generates an id where the
+// provider has none. A call without an id is a call that the provider runs. In a
+// repeated message it cannot be matched with a streamed call, so it is dropped.
+func (r reader) wholeCalls(of chunks.Chunk, m *fields, again bool) {
 	n := r.Len()
 	pieces := m.pieces.Elements()
 	if pieces.Next() {
 		for some := true; some; some = pieces.Next() {
-			r.langPiece(of, pieces.Value)
+			r.callPiece(of, pieces.Value)
 		}
 	} else {
-		r.langCalls(of, m.calls)
-		r.langCalls(of, m.invalid)
+		r.callList(of, m.calls)
+		r.callList(of, m.invalid)
 	}
 	if !again {
 		return
@@ -62,10 +62,10 @@ func (r reader) langWholeCalls(of chunks.Chunk, m *langFields, again bool) {
 	r.Drop(n, func(c *chunks.Chunk) bool { return c.ID == "" })
 }
 
-// langCalls emits the entries of tool_calls, whose args are an object, or of
+// callList emits the entries of tool_calls, whose args are an object, or of
 // invalid_tool_calls, whose args are the raw text.
-func (r reader) langCalls(of chunks.Chunk, calls jsonscan.Value) {
+func (r reader) callList(of chunks.Chunk, calls jsonscan.Value) {
 	for e := calls.Elements(); e.Next(); {
-		r.langPiece(of, e.Value)
+		r.callPiece(of, e.Value)
 	}
 }

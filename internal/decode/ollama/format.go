@@ -1,6 +1,20 @@
+// Package ollama reads the stream of Ollama's /api/chat, one JSON object per line:
+// https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion
+//
+//	{"model","created_at","message":{"role","content","thinking"?,"tool_calls"?:[{"id"?,"function":{"index"?,"name","arguments":{…}}}]},"done":false}
+//	… {"model","message"?,"done":true,"done_reason":"stop","prompt_eval_count","eval_count",…}
+//	{"error":"…"} in mid-stream
+//	{"role":"tool","tool_name","content"} is a result
+//
+// Calls are whole. There are no message ids, the calls of older versions have no
+// id, and the index may be 0 for all of them.
 package ollama
 
-import "streamer/internal/decode/wire"
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
 
 // Format is the format ollama.
 type Format struct{}
@@ -11,11 +25,49 @@ func (Format) Name() string { return "ollama" }
 // Shape returns the name of the history shape.
 func (Format) Shape() string { return "openai" }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
-
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
+
+// Claims reports whether a frame can be of this format.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	var message, done, failure, role, tool jsonscan.Value
+	n := 0
+	for m := f.JSON.Members(); m.Next(); {
+		switch m.Key {
+		case "message":
+			message = m.Value
+		case "done":
+			done = m.Value
+		case "error":
+			failure = m.Value
+		case "role":
+			role = m.Value
+		case "tool_name":
+			tool = m.Value
+		case "choices", "type", "object":
+			return wire.No
+		}
+		n++
+	}
+	switch {
+	case message.IsObject() && isBoolean(done):
+		return wire.Surely
+	case role.Str == "tool" && tool.IsString():
+		return wire.Surely
+	case isBoolean(done), failure.IsString() && n == 1:
+		return wire.IfKnown
+	}
+	return wire.No
+}
+
+func isBoolean(v jsonscan.Value) bool {
+	return v.Kind == jsonscan.True || v.Kind == jsonscan.False && v.Raw != ""
+}
+
+// Decoder decodes the events of a session. Its field is the state between events.
+type Decoder struct {
+	Begun bool `json:"b,omitzero"` // a message has begun and not ended
+}
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
@@ -32,4 +84,38 @@ func (d *Decoder) Clone() wire.Decoder {
 type reader struct {
 	*wire.Writer
 	d *Decoder
+}
+
+// decode emits the chunks of a frame.
+func (r reader) decode(f wire.Frame) *wire.Problem {
+	var message, done, reason, failure, role jsonscan.Value
+	for m := f.JSON.Members(); m.Next(); {
+		switch m.Key {
+		case "message":
+			message = m.Value
+		case "done":
+			done = m.Value
+		case "done_reason":
+			reason = m.Value
+		case "error":
+			failure = m.Value
+		case "role":
+			role = m.Value
+		}
+	}
+	switch {
+	case failure.Present():
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Text: r.FailureText(failure)})
+		r.d.Begun = false
+		return nil
+	case role.Str == "tool":
+		return r.OllamaResult(f.JSON)
+	case message.Present() && !message.IsObject():
+		return wire.WrongType("message", message, "an object")
+	}
+	problem := r.message(message)
+	if done.Kind == jsonscan.True {
+		r.finish(r.Text(reason), f.JSON)
+	}
+	return problem
 }

@@ -1,8 +1,20 @@
-// Package openai reads chat completion chunks of OpenAI and of the many servers
-// that are compatible with it.
+// Package openai reads chat completion chunks of OpenAI and of compatible
+// servers (Mistral, vLLM, Ollama's /v1, DeepSeek, Groq, OpenRouter and others):
+// https://platform.openai.com/docs/api-reference/chat-streaming
+//
+//	{"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,
+//	 "delta":{"role"?,"content"?,"tool_calls"?:[{"index","id"?,"type"?,"function":{"name"?,"arguments"?}}]},
+//	 "finish_reason":null}],"usage"?:{…}}
+//	{"error":{"message","type","code"}} or, from vLLM, {"object":"error","message","type","code"} in mid-stream
+//
+// OpenRouter also sends the error in the choice, with the finish reason "error".
 package openai
 
-import "streamer/internal/decode/wire"
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
 
 // Chat is the format openai-chat.
 type Chat struct{}
@@ -13,11 +25,43 @@ func (Chat) Name() string { return "openai-chat" }
 // Shape returns the name of the history shape.
 func (Chat) Shape() string { return "openai" }
 
+// New returns a Decoder.
+func (Chat) New() wire.Decoder { return new(Decoder) }
+
 // Claims reports whether a frame can be of this format.
 func (Chat) Claims(f wire.Frame) wire.Claim { return claims(f) }
 
-// New returns a Decoder.
-func (Chat) New() wire.Decoder { return new(Decoder) }
+func claims(f wire.Frame) wire.Claim {
+	if f.Done {
+		return wire.Perhaps
+	}
+	failed, typed, empty := false, false, false
+	for m := f.JSON.Members(); m.Next(); {
+		switch m.Key {
+		case "object":
+			switch m.Value.Str {
+			case "chat.completion.chunk", "chat.completion", "error":
+				return wire.Surely
+			}
+		case "choices":
+			if m.Value.IsArray() {
+				return wire.Surely
+			}
+			empty = m.Value.Kind <= jsonscan.Null
+		case "error":
+			failed = m.Value.Present()
+		case "type":
+			typed = true
+		}
+	}
+	switch {
+	case failed && typed: // so are the errors of Anthropic and of some proxies
+		return wire.IfKnown
+	case failed, empty:
+		return wire.Perhaps
+	}
+	return wire.No
+}
 
 // Decoder decodes chat completion chunks. It has no state, since each chunk
 // names its message.
@@ -31,3 +75,46 @@ func (d *Decoder) Clone() wire.Decoder { return d }
 
 // reader reads one frame.
 type reader struct{ *wire.Writer }
+
+// decode emits the chunks of a frame.
+func (r reader) decode(f wire.Frame) *wire.Problem {
+	if f.Done {
+		r.Emit(chunks.Chunk{Kind: chunks.Ended})
+		return nil
+	}
+	var id, choices, usage, failure jsonscan.Value
+	for m := f.JSON.Members(); m.Next(); {
+		switch m.Key {
+		case "id":
+			id = m.Value
+		case "choices":
+			choices = m.Value
+		case "usage":
+			usage = m.Value
+		case "error":
+			failure = m.Value
+		case "object":
+			if m.Value.Str == "error" {
+				failure = f.JSON
+			}
+		case "x_groq":
+			if !usage.Present() {
+				usage = m.Value.Member("usage")
+			}
+		}
+	}
+	of := wire.Choice{Message: r.Text(id)}
+	if choices.Present() && !choices.IsArray() {
+		return wire.WrongType("choices", choices, "an array")
+	}
+	for e := choices.Elements(); e.Next(); {
+		r.choice(of, e.Value, failure.Present())
+	}
+	if failure.Present() {
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, Text: r.FailureText(failure)})
+	}
+	if usage.IsObject() {
+		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
+	}
+	return nil
+}

@@ -2,13 +2,15 @@ package openai
 
 import "streamer/internal/decode/wire"
 
-// Mistral is the format mistral. A chunk of Mistral's is OpenAI's, with whole
-// calls that often lack index and type, an id "null" after the first, and
-// content in parts: https://docs.mistral.ai/api/#tag/chat
+// Mistral is the format mistral: https://docs.mistral.ai/api/#tag/chat
 //
-// Its streams cannot be distinguished from those of other compatible servers,
-// and need not be, because the same Decoder reads them. Mistral is therefore
-// only a name: a stream without the header is recognised as openai-chat.
+// A chunk has the shape of OpenAI's. Its calls are whole and often lack index
+// and type, the id of later chunks of a call is "null", and content may consist
+// of parts.
+//
+// Streams of Mistral cannot be distinguished from those of other compatible
+// servers. The same Decoder reads both, so Mistral is only a name: a stream
+// without the header is recognised as openai-chat.
 type Mistral struct{ Chat }
 
 // Name returns the name of the format.

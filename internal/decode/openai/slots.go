@@ -12,9 +12,10 @@ func slot(path string) wire.Slot {
 	switch path {
 	case "id":
 		return wire.MessageSlot
-	case "created", "model", "system_fingerprint", "service_tier", "provider", "obfuscation":
+	case "created", "model", "system_fingerprint", "service_tier", "provider", "obfuscation", "p":
 		return wire.Unread
-	case "choices.*.delta.content", "choices.*.delta.reasoning_content", "choices.*.delta.reasoning":
+	case "choices.*.delta.content", "choices.*.delta.content.*.text", "choices.*.delta.content.*.thinking.*.text",
+		"choices.*.delta.reasoning_content", "choices.*.delta.reasoning":
 		return wire.TextSlot
 	case "choices.*.delta.tool_calls.*.function.arguments":
 		return wire.ArgsSlot

@@ -1,9 +1,24 @@
+// Package responses reads the stream of OpenAI's Responses API, and of Azure, xAI,
+// DeepSeek, LM Studio and other servers that implement it:
+// https://platform.openai.com/docs/api-reference/responses-streaming
+//
+//	response.created{response:{id}}
+//	→ response.output_item.added{output_index,item:{type:"function_call",id,call_id,name,arguments:""}}
+//	→ response.function_call_arguments.delta{output_index,item_id,delta} … → ….done{arguments}
+//	→ response.output_item.done{output_index,item:{…,arguments,status}}
+//	→ response.completed | incomplete | failed {response:{output,usage,…}}, or error
+//
+// The result of a call names its call_id. Items are identified by their
+// output_index, because some proxies send another item id in each event.
 package responses
 
 import (
 	"slices"
+	"strings"
 
+	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // Format is the format openai-responses.
@@ -15,11 +30,20 @@ func (Format) Name() string { return "openai-responses" }
 // Shape returns the name of the history shape.
 func (Format) Shape() string { return "responses" }
 
+// New returns a Decoder without state.
+func (Format) New() wire.Decoder { return new(Decoder) }
+
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
 
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
+// Decoder decodes the events of a session. Its fields are the state between
+// events.
+type Decoder struct {
+	Message string `json:"m,omitzero"` // id of the response that began last
+	Open    bool   `json:"o,omitzero"` // it has not ended
+	// Calls are those of the response, the latest at the end.
+	Calls []Call `json:"c,omitzero"`
+}
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
@@ -33,8 +57,66 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
+// message returns the id of the open response, or "".
+func (d *Decoder) message() string {
+	if d.Open {
+		return d.Message
+	}
+	return ""
+}
+
 // reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder
+}
+
+// decode emits the chunks of a frame.
+func (r reader) decode(f wire.Frame) *wire.Problem {
+	if f.Done {
+		r.Emit(chunks.Chunk{Kind: chunks.Ended})
+		return nil
+	}
+	var e event
+	e.read(f.JSON)
+	if e.kind.Raw == "" {
+		return r.whole(f.JSON)
+	}
+	if name, ok := strings.CutPrefix(e.kind.Str, "response."); ok {
+		return r.event(name, &e)
+	}
+	switch {
+	case e.kind.Str == "error":
+		r.failure(e.failure, e.message, e.code)
+	case e.kind.Str != "keepalive":
+		return r.Result(f.JSON)
+	}
+	return nil
+}
+
+// event emits the chunks of an event with a name after the prefix.
+func (r reader) event(name string, e *event) *wire.Problem {
+	switch name {
+	case "created", "queued", "in_progress":
+		return r.start(name, e.response)
+	case "completed", "incomplete", "failed", "cancelled":
+		return r.end(name, e.response)
+	case "done": // the end with any status, from the Realtime API and some proxies
+		return r.end(e.response.Member("status").Str, e.response)
+	case "output_item.added":
+		return r.item(e.index, e.item, itemAdded, jsonscan.Value{})
+	case "output_item.done":
+		return r.item(e.index, e.item, itemDone, jsonscan.Value{})
+	case "function_call_arguments.delta", "mcp_call_arguments.delta", "custom_tool_call_input.delta":
+		return r.delta(name, chunks.Chunk{Kind: chunks.Fragment, Index: wire.RawIndex(e.place())}, e.delta)
+	case "function_call_arguments.done", "mcp_call_arguments.done", "custom_tool_call_input.done":
+		return r.argsDone(name, e)
+	case "output_text.delta", "refusal.delta":
+		return r.delta(name, chunks.Chunk{Kind: chunks.Text, Part: e.number()}, e.delta)
+	case "reasoning_text.delta", "reasoning_summary_text.delta":
+		return r.delta(name, chunks.Chunk{Kind: chunks.Reasoning, Part: e.number()}, e.delta)
+	case "output_text.done", "refusal.done", "reasoning_text.done", "reasoning_summary_text.done":
+		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.message(), Part: e.number()})
+	}
+	return nil // parts, annotations, and events of tools that the provider runs
 }

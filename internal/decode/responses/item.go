@@ -9,23 +9,23 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// itemHow says what is said of an item.
-type itemHow uint8
+// stage is the point in the stream at which an item is read.
+type stage uint8
 
 const (
-	itemBegins  itemHow = iota
-	itemEnds            // all of it was streamed, and this is what it came to
-	itemRepeats         // at the end of its response
-	itemCut             // likewise, and the model was cut off
-	itemWhole           // nothing was streamed
+	itemAdded    stage = iota // the beginning of the item
+	itemDone                  // the end of the item; all of it was streamed
+	itemRepeated              // the end of the response
+	itemCutOff                // the end of a response that is incomplete
+	itemWhole                 // in a response that was not streamed
 )
 
-// responsesFieldsOfItem are the members of an item, whatever its type.
-type responsesFieldsOfItem struct {
+// itemFields is the members of an item of any type.
+type itemFields struct {
 	kind, id, call, name, args, action, status, caller, output, failure, content, summary, approval, environment, execution jsonscan.Value
 }
 
-func responsesItemFields(item jsonscan.Value) (i responsesFieldsOfItem) {
+func readItem(item jsonscan.Value) (i itemFields) {
 	for m := item.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
@@ -63,25 +63,52 @@ func responsesItemFields(item jsonscan.Value) (i responsesFieldsOfItem) {
 	return i
 }
 
-// numbers makes a JSON number of n.
-func numbers(n int) jsonscan.Value {
+// numberOf returns n as a JSON number.
+func numberOf(n int) jsonscan.Value {
 	return jsonscan.Value{Kind: jsonscan.Number, Raw: strconv.Itoa(n)}
 }
 
-// responsesItem emits what an item says. What the provider's own tools do
-// without args (web_search_call, file_search_call…) is no call. The item may be
-// one of all that the end of a response repeats.
-func (r reader) responsesItem(index, item jsonscan.Value, how itemHow, all jsonscan.Value) *wire.Problem {
+// item emits an item. Items of tools that the provider runs without args
+// (web_search_call, file_search_call and others) are not calls. all is the list of
+// items that the end of the response repeats, if the item is one of them.
+func (r reader) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *wire.Problem {
 	if !item.IsObject() {
 		return wire.WrongType("item", item, "an object")
 	}
-	i := responsesItemFields(item)
+	i := readItem(item)
 	if !index.Present() {
 		index = i.id
 	}
 	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.message(), Index: wire.RawIndex(index), Final: true}
+	switch i.kind.Str {
+	case "message", "reasoning":
+		if at == itemWhole {
+			r.texts(of, i)
+		}
+		return nil
+	}
+	if !r.describe(&of, &i, at) {
+		if strings.HasSuffix(i.kind.Str, "_call_output") && i.call.IsString() {
+			return r.ToolResult(wire.ReadResult(item))
+		}
+		return nil
+	}
+	of.Final = of.Name != "" // a name that is missing here is in the end of the item
+	if of.ID == "" {
+		return &wire.Problem{Code: wire.BadShape, Text: "the item " + wire.Clip(i.kind.Str) + " has no id to answer: call_id and id are missing or empty"}
+	}
+	if at != itemWhole {
+		of.ID = r.d.callID(of.Index, of.ID, at, func(id string) bool { return r.hasCall(all, id) })
+	}
+	r.call(of, i, at)
+	return nil
+}
+
+// describe sets the id, the name, the kind and the parent of a call. It reports
+// whether the item is a call.
+func (r reader) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 	of.ID, of.Name = r.Text(i.call), r.Text(i.name)
-	if of.ID == "" { // the id to answer, which some servers leave out
+	if of.ID == "" { // some servers omit call_id
 		of.ID = r.Text(i.id)
 	}
 	switch i.kind.Str {
@@ -90,11 +117,11 @@ func (r reader) responsesItem(index, item jsonscan.Value, how itemHow, all jsons
 	case "custom_tool_call":
 		of.CallKind = "custom"
 		of.ParentCall = r.Text(i.caller.Member("caller_id"))
-		of.Provider = strings.HasPrefix(of.ID, "xs_call_") // xAI's search of X
+		of.Provider = strings.HasPrefix(of.ID, "xs_call_") // a search of X, which xAI runs
 	case "mcp_call":
 		of.ID, of.CallKind, of.Provider = r.Text(i.id), "mcp", true
-		// The call was approved, so it is not the request that waits any more.
-		if id := r.Text(i.approval); id != "" && how == itemBegins {
+		// The call begins after its approval, so the approval request is answered.
+		if id := r.Text(i.approval); id != "" && at == itemAdded {
 			r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "success", Text: "approved"})
 		}
 	case "mcp_approval_request":
@@ -105,102 +132,16 @@ func (r reader) responsesItem(index, item jsonscan.Value, how itemHow, all jsons
 		where := i.environment.Member("type").Str
 		of.Provider = where != "" && where != "local"
 	case "tool_search_call":
-		if i.execution.Str != "client" {
-			return nil
-		}
 		of.CallKind, of.Name = "tool_search", "tool_search"
-	case "message", "reasoning":
-		if how == itemWhole {
-			r.responsesTexts(of, i)
-		}
-		return nil
+		return i.execution.Str == "client"
 	default:
-		if strings.HasSuffix(i.kind.Str, "_call_output") && i.call.IsString() {
-			return r.ToolResult(wire.ReadResult(item))
-		}
-		return nil
+		return false
 	}
-	of.Final = of.Name != "" // where it is not there yet, the end of the item brings it
-	if of.ID == "" {
-		return &wire.Problem{Code: wire.BadShape, Text: "the item " + wire.Clip(i.kind.Str) + " has no id to answer: call_id and id are missing or empty"}
-	}
-	if how != itemWhole {
-		of.ID = r.d.settle(of.Index, of.ID, how, func(id string) bool { return r.responsesHas(all, id) })
-	}
-	r.responsesCall(of, i, how)
-	return nil
+	return true
 }
 
-// responsesHas tells whether a list of items has a call of an id.
-func (r reader) responsesHas(items jsonscan.Value, id string) bool {
-	for e := items.Elements(); e.Next(); {
-		for m := e.Value.Members(); m.Next(); {
-			if (m.Key == "call_id" || m.Key == "id") && m.Value.IsString() && r.Text(m.Value) == id {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// responsesCall emits a call, and what its item says beyond it: the result of
-// one that the provider ran, or that it waits for a person.
-func (r reader) responsesCall(of chunks.Chunk, i responsesFieldsOfItem, how itemHow) {
-	args, object := r.Text(i.args), i.args.IsObject() || i.args.IsArray()
-	if object {
-		args = r.Compact(i.args.Raw)
-	}
-	if how == itemBegins {
-		if !object {
-			of.Args = args
-		}
-		r.Emit(of)
-		return
-	}
-	// First that there is such a call in this message: a full call alone might
-	// be taken for one of an earlier response that used the same id.
-	r.Emit(of)
-	if i.status.Str == "incomplete" || how == itemCut && !object && of.CallKind != "custom" && !wire.Valid(args) {
-		return // the deltas had what there is
-	}
-	of.Args, of.Object, of.Whole = args, object, true
-	r.Emit(of)
-	switch {
-	case of.CallKind == "mcp_approval_request":
-		r.Emit(chunks.Chunk{Kind: chunks.Await, Message: of.Message, ID: of.ID, Why: "approval", InterruptID: of.ID})
-	case of.CallKind == "mcp":
-		r.responsesOutcome(of, i)
-	case of.CallKind == "custom" && of.Provider && i.status.Str == "completed":
-		// What it found the provider keeps to itself.
-		r.Emit(chunks.Chunk{Kind: chunks.Result, Message: of.Message, ID: of.ID, Status: "success"})
-	}
-}
-
-// responsesOutcome emits the result of an mcp_call, if it is over.
-func (r reader) responsesOutcome(of chunks.Chunk, i responsesFieldsOfItem) {
-	c := chunks.Chunk{Kind: chunks.Result, Message: of.Message, ID: of.ID, Name: of.Name, Status: "success"}
-	switch {
-	case i.failure.Present():
-		c.Status = "error"
-		if content := i.failure.Member("content"); content.IsArray() {
-			c.Content = r.Compact(content.Raw)
-		} else {
-			c.Text = r.FailureText(i.failure)
-		}
-	case i.status.Str == "failed":
-		c.Status, c.Text = "error", r.Text(i.output)
-	case i.output.IsNested():
-		c.Content = r.Compact(i.output.Raw)
-	case i.output.Present() || i.status.Str == "completed":
-		c.Text = r.Text(i.output)
-	default:
-		return
-	}
-	r.Emit(c)
-}
-
-// responsesTexts emits the content of a message or a reasoning item.
-func (r reader) responsesTexts(of chunks.Chunk, i responsesFieldsOfItem) {
+// texts emits the content of a message or a reasoning item.
+func (r reader) texts(of chunks.Chunk, i itemFields) {
 	kind := chunks.Text
 	if i.kind.Str == "reasoning" {
 		kind = chunks.Reasoning

@@ -1,8 +1,24 @@
+// Package vercelui reads the UI message stream of Vercel's AI SDK:
+// https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol
+//
+//	start{messageId?} → start-step → tool-input-start{toolCallId,toolName} → tool-input-delta{toolCallId,inputTextDelta}
+//	→ tool-input-available{toolCallId,toolName,input} → tool-output-available{toolCallId,output} → finish-step → finish → [DONE]
+//
+// It also reads the parts of fullStream, which have other names for some fields
+// and have tool-input-end, tool-call, tool-result and tool-error, and the parts of
+// version 4: tool-call-streaming-start, tool-call-delta{argsTextDelta},
+// tool-call{args} and tool-result{result} between step-start and step-finish.
+//
+// A stream is a run. A step is an answer of the model: a message of its own, with
+// the id of the UI message, which all steps share. The finish reason of a step may
+// come only at the end of the stream, so a step ends when the next step begins.
 package vercelui
 
 import (
 	"slices"
+	"strings"
 
+	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 )
 
@@ -15,11 +31,63 @@ func (Format) Name() string { return "vercel-ui" }
 // Shape returns the name of the history shape.
 func (Format) Shape() string { return "openai" }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
-
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
+
+// Claims reports whether a frame can be of this format.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	if f.Done {
+		return wire.Perhaps
+	}
+	kind := wire.TypeOf(f.JSON)
+	var e event
+	if !strings.HasPrefix(kind, "tool-input-") { // these are frequent, and the name is enough
+		e.read(f.JSON)
+	}
+	switch {
+	case strings.HasPrefix(kind, "tool-input-"), strings.HasPrefix(kind, "tool-output-"), strings.HasPrefix(kind, "tool-approval-"),
+		kind == "start-step", kind == "finish-step", kind == "reset-step":
+		return wire.Surely
+	case kind == "tool-call", kind == "tool-result", kind == "tool-error":
+		return when(e.call.IsString())
+	case strings.HasPrefix(kind, "text-"), strings.HasPrefix(kind, "reasoning-"):
+		return when(e.id.IsString())
+	case kind == "start":
+		return when(e.message.IsString())
+	case kind == "finish":
+		return when(e.finish.IsString())
+	case kind == "error":
+		return when(e.failure.IsString() && e.worded)
+	case kind == "tool-call-streaming-start", kind == "step-finish":
+		return wire.Surely
+	case kind == "tool-call-delta":
+		return when(e.delta.IsString() && e.call.IsString()) // the delta of Cohere is an object
+	case kind == "abort", kind == "file", kind == "step-start", kind == "stream-start", kind == "response-metadata", kind == "custom", kind == "raw", kind == "message-metadata", kind == "steering-message",
+		strings.HasPrefix(kind, "data-"), strings.HasPrefix(kind, "source"):
+		return wire.Perhaps
+	}
+	return wire.No
+}
+
+// when returns Surely if an event has a member that only this format has.
+func when(has bool) wire.Claim {
+	if has {
+		return wire.Surely
+	}
+	return wire.Perhaps
+}
+
+// Decoder decodes the events of a session. Its fields are the state between
+// events.
+type Decoder struct {
+	Message string `json:"m,omitzero"` // id of the UI message
+	Open    bool   `json:"o,omitzero"` // a stream has begun and not ended
+	Stepped bool   `json:"s,omitzero"` // a step of the stream has begun
+	Waits   bool   `json:"w,omitzero"` // an approval was requested and not answered
+	Plain   string `json:"x,omitzero"` // id of the call whose input is free text
+	Parts   []Part `json:"p,omitzero"` // open content parts
+	Part    int    `json:"n,omitzero"` // number of the latest part
+}
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
@@ -37,4 +105,40 @@ func (d *Decoder) Clone() wire.Decoder {
 type reader struct {
 	*wire.Writer
 	d *Decoder
+}
+
+// decode emits the chunks of a frame.
+func (r reader) decode(f wire.Frame) *wire.Problem {
+	if f.Done {
+		r.Emit(chunks.Chunk{Kind: chunks.Ended})
+		return nil
+	}
+	var e event
+	e.read(f.JSON)
+	switch kind := e.kind.Str; {
+	case strings.HasPrefix(kind, "tool-"):
+		return r.tool(&e)
+	case strings.HasPrefix(kind, "text-"):
+		return r.content(&e, chunks.Text, kind[len("text-"):])
+	case strings.HasPrefix(kind, "reasoning-"):
+		return r.content(&e, chunks.Reasoning, kind[len("reasoning-"):])
+	case kind == "start":
+		r.start(&e)
+	case kind == "start-step":
+		r.startStep()
+	case kind == "finish-step":
+		r.finishStep(&e)
+	case kind == "reset-step": // the content of the step is void, and the step begins again
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: r.d.Message, Text: "the step was reset"})
+		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: true})
+	case kind == "finish":
+		r.finish(&e)
+	case kind == "abort":
+		*r.d = Decoder{Message: r.d.Message}
+		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: r.Text(e.reason)})
+	case kind == "error": // finish-step and finish may follow
+		*r.d = Decoder{Message: r.d.Message}
+		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: r.FailureText(e.failure)})
+	}
+	return nil
 }

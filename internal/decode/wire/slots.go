@@ -2,6 +2,7 @@ package wire
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -21,15 +22,17 @@ const (
 	TextSlot           // becomes its Text
 	MessageSlot        // the id of the message
 	NamespaceSlot      // the namespace of the message
-	IndexSlot          // the raw index of the call
-	PartSlot           // the number of the content part
+	CallSlot           // becomes ID of the chunk; Fill may read it as another id
+	RunSlot            // becomes Run of the chunk; Fill may read it as another id
+	IndexSlot          // the raw index of the call, which a text does not have
+	BlockSlot          // a number: the raw index of the call, or the number of a content part
 	NumSlots           // the number of slots
 )
 
-// Templated is implemented by a Format whose deltas repeat: the slots say which
-// values differ between them. A delta that differs from an earlier one in these
-// values alone is not decoded again; its chunk is that of the earlier one with
-// its own values.
+// Templated is implemented by a Format whose deltas repeat: the slots state
+// which values differ between them. A delta that differs from an earlier one in
+// these values alone is not decoded again; its chunk is that of the earlier one
+// with its own values.
 type Templated interface {
 	// FindSlots finds the slots of a frame that was decoded to one chunk. The
 	// note is stored with the template. It returns false where a frame that
@@ -39,9 +42,12 @@ type Templated interface {
 
 // Filler is implemented by a Decoder whose chunks depend on its state.
 type Filler interface {
-	// Fill emits the chunk of a frame that was not decoded. The chunk has the
-	// values of the slots.
-	Fill(w *Writer, note uint8, c chunks.Chunk)
+	// Fill completes the chunk of a frame that was not decoded, and changes the
+	// state as Decode would. The chunk is the last one in w and has the values
+	// of the slots; the message and the id of the call are "" where there is
+	// no slot for them. In a state in which Decode would not emit exactly this
+	// chunk, Fill changes nothing but the chunk and returns false.
+	Fill(w *Writer, note uint8, c *chunks.Chunk) bool
 }
 
 // Place is a value and its offset in the text of the event.
@@ -71,9 +77,9 @@ const maxMembers = 64
 // NewSlotFinder returns a SlotFinder for the text of an event.
 func NewSlotFinder(event string) *SlotFinder { return &SlotFinder{event: event} }
 
-// Found returns the slots in the order of the event, and whether a template can
-// be made of them: each slot that has a value stands once, and there is either
-// a text or args.
+// Found returns the slots in the order of the event. It reports whether a
+// template can be made of them: each slot that has a value occurs once, and
+// there is either a text or args.
 func (s *SlotFinder) Found() ([]FoundSlot, bool) {
 	var n [NumSlots]int
 	for _, f := range s.found {
@@ -154,11 +160,17 @@ func (s *SlotFinder) Add(v Place, slot Slot) {
 	end := v.At + len(v.Raw)
 	switch {
 	case slot == NoSlot:
-	case v.IsString() && (slot == Unread || len(v.Raw) > 2 && slot != PartSlot):
+	case v.IsString() && (slot == Unread || len(v.Raw) > 2 && slot != BlockSlot):
 		s.found = append(s.found, FoundSlot{v.At + 1, end - 1, slot, false})
-	case v.Kind == jsonscan.Number && (slot == IndexSlot || slot == PartSlot || slot == Unread) && DigitsEnd(s.event, v.At) == end:
+	case v.Kind == jsonscan.Number && (slot == IndexSlot || slot == BlockSlot || slot == Unread) && DigitsEnd(s.event, v.At) == end:
 		s.found = append(s.found, FoundSlot{v.At, end, slot, true})
 	}
+}
+
+// IsIndex reports whether raw is the decimal number n.
+func IsIndex(raw string, n int) bool {
+	var digits [20]byte
+	return string(strconv.AppendInt(digits[:0], int64(n), 10)) == raw
 }
 
 // DigitsEnd returns the end of the decimal number without sign that begins at

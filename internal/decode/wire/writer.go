@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -37,6 +38,21 @@ func (w *Writer) Begin() { w.chunks, w.halves = w.chunks[:0], false }
 
 // Emit appends a chunk.
 func (w *Writer) Emit(c chunks.Chunk) { w.chunks = append(w.chunks, c) }
+
+// Add appends a copy of a chunk and returns a pointer to it, which is valid until
+// the next chunk is appended.
+func (w *Writer) Add(c *chunks.Chunk) *chunks.Chunk {
+	w.chunks = append(w.chunks, *c)
+	return &w.chunks[len(w.chunks)-1]
+}
+
+// EmitBeforeLast inserts a chunk before the last one.
+func (w *Writer) EmitBeforeLast(c chunks.Chunk) {
+	w.chunks = slices.Insert(w.chunks, len(w.chunks)-1, c)
+}
+
+// Truncate removes the chunks after the first n.
+func (w *Writer) Truncate(n int) { w.chunks = w.chunks[:n] }
 
 // Len returns the number of chunks of the frame so far.
 func (w *Writer) Len() int { return len(w.chunks) }

@@ -1,0 +1,89 @@
+// Package brokertest provides brokers and NATS servers for tests and
+// measurements.
+//
+// It makes no promise on order, duplicates or crashes beyond those of the
+// packages that it starts.
+package brokertest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"streamer/internal/broker"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Within is how long a test waits for an expected result.
+const Within = 20 * time.Second
+
+// Start opens a broker, with an embedded server of its own unless opts has a URL,
+// and closes it at the end of the test.
+func Start(t testing.TB, opts broker.Options) *broker.Broker {
+	t.Helper()
+	if opts.URL == "" && opts.DataDir == "" {
+		opts.DataDir = t.TempDir()
+	}
+	if opts.URL == "" && opts.Listen == "" {
+		opts.Listen = "127.0.0.1:0"
+	}
+	b, err := broker.Open(Deadline(t), opts)
+	if err == nil {
+		err = b.Admit()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// Deadline returns a context that ends after Within.
+func Deadline(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), Within)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Connect returns a connection with the rights of streamer itself.
+func Connect(t testing.TB, b *broker.Broker) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(b.OwnURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// Request sends a request to the JetStream API and fails the test where it is
+// refused.
+func Request(t testing.TB, nc *nats.Conn, subject, body string) []byte {
+	t.Helper()
+	m, err := nc.Request(subject, []byte(body), Within)
+	if err == nil && errorOf(m.Data) {
+		err = errors.New(string(m.Data))
+	}
+	if err != nil {
+		t.Errorf("request on %s: %v", subject, err)
+		return nil
+	}
+	return m.Data
+}
+
+// Must publishes p, returns its sequence, and fails the test where it is not
+// stored.
+func Must(t testing.TB, b *broker.Broker, p *broker.Pub) uint64 {
+	t.Helper()
+	a := b.PublishWait(Deadline(t), p)
+	if a.Err != nil {
+		t.Fatalf("publish on %s: %v", p.Subject, a.Err)
+	}
+	return a.Seq
+}

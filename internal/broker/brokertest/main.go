@@ -1,0 +1,28 @@
+package brokertest
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"streamer/internal/broker"
+)
+
+// Main runs the tests of a package that uses servers inside synctest bubbles. All
+// servers of a process share one ticker, which exists while one of them has a
+// stream on disk. Main opens a broker first, so that the ticker is not created
+// inside a bubble.
+func Main(m *testing.M) {
+	dir, err := os.MkdirTemp("", "broker")
+	if err != nil {
+		panic(err)
+	}
+	b, err := broker.Open(context.Background(), broker.Options{DataDir: dir})
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	b.Close()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}

@@ -1,0 +1,123 @@
+package eventlog
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// FirstEvent reads the oldest event of a session that is in the log, zero if
+// there is none. Its Prev is not 0 where it was not the session's first.
+func (l *Log) FirstEvent(ctx context.Context, token string) (events.Record, error) {
+	for seq, forged := uint64(1), uint64(0); ; {
+		m, err := l.b.NextMessage(ctx, broker.StreamEvents, filterOf(token), seq)
+		if err != nil || m == nil {
+			return events.Record{}, err
+		}
+		if e := l.entry(m); e.Forged == "" {
+			if e.Prev == forged {
+				e.Prev = 0
+			}
+			return e.Record, nil
+		}
+		seq, forged = m.Seq+1, m.Seq
+	}
+}
+
+// RecentEvents reads the events stored last, up to d before the newest, and
+// returns the one with the highest id of each partition, with its body: an event
+// can be stored long after its input.
+func (l *Log) RecentEvents(ctx context.Context, d time.Duration) (map[int]events.Record, error) {
+	tops := map[int]events.Record{}
+	bounds, err := l.b.Bounds(ctx, broker.StreamEvents)
+	if err != nil || bounds.Last < bounds.First {
+		return tops, err
+	}
+	err = l.since(ctx, bounds.LastAt.Add(-d), func(e events.Record) {
+		if p := l.b.Partition(e.Token); e.ID.After(tops[p].ID) {
+			tops[p] = e
+		}
+	})
+	if err != nil {
+		return tops, err
+	}
+	for p, e := range tops {
+		m, err := l.b.MessageAt(ctx, broker.StreamEvents, e.Seq)
+		if err != nil {
+			return tops, err
+		}
+		if m != nil {
+			tops[p] = l.entry(m).Record
+		}
+	}
+	return tops, nil
+}
+
+// TopEvent returns the highest event id of a partition's sessions among the
+// events stored since t.
+func (l *Log) TopEvent(ctx context.Context, p int, t time.Time) (top events.ID, err error) {
+	err = l.since(ctx, t, func(e events.Record) {
+		if e.ID.After(top) && l.b.Partition(e.Token) == p {
+			top = e.ID
+		}
+	})
+	return top, err
+}
+
+// since calls fn with the events stored since t, or with all if t is zero, without
+// their bodies.
+func (l *Log) since(ctx context.Context, t time.Time, fn func(events.Record)) error {
+	r := broker.Reading{Stream: broker.StreamEvents, HeadersOnly: true, Since: t}
+	next := uint64(0) // Since is where to start
+	if t.IsZero() {
+		next = 1
+	}
+	return l.b.ReadToEnd(ctx, r, next, broker.Each(func(m broker.Message) error {
+		if e := l.entry(&m); e.Forged == "" {
+			fn(e.Record)
+		}
+		return nil
+	}))
+}
+
+// Opened is the number of items of a session that have begun and not ended.
+type Opened struct{ Calls, Runs int }
+
+// OpenEvents returns how many calls and runs of each session have begun and not
+// ended, by the subjects of the event log. It leaves out sessions with none.
+func (l *Log) OpenEvents(ctx context.Context) (map[string]Opened, error) {
+	calls, err := l.openOf(ctx, events.ToolCallStart, events.ToolCallResult)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := l.openOf(ctx, events.RunStarted, events.RunFinished)
+	if err != nil {
+		return nil, err
+	}
+	open := make(map[string]Opened, len(runs))
+	for token, n := range calls {
+		open[token] = Opened{Calls: n}
+	}
+	for token, n := range runs {
+		open[token] = Opened{Calls: calls[token], Runs: n}
+	}
+	return open, nil
+}
+
+// openOf counts by session the events of one type without one of the other.
+func (l *Log) openOf(ctx context.Context, begin, end events.Type) (map[string]int, error) {
+	open := map[string]int{}
+	for of, sign := range map[events.Type]int{begin: 1, end: -1} {
+		err := l.b.Subjects(ctx, broker.StreamEvents, "toolcalls.*.event."+string(of), func(subject string, n int) {
+			open[sessionOf(subject)] += sign * n
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	maps.DeleteFunc(open, func(_ string, n int) bool { return n <= 0 })
+	return open, nil
+}

@@ -1,0 +1,191 @@
+// Package eventlog appends the events of sessions under a condition, and reads
+// and follows them.
+//
+// It promises:
+//   - An append is stored only as the next event of its session's event log: it
+//     names the session's last event, and the server refuses it where another
+//     event is the last. So the same event is stored at most once, whatever fails
+//     and however many processes append.
+//   - Events of a session are read in the order of the log, without gap or
+//     duplicate, through restarts of the server.
+//   - A message that streamer did not append is skipped by every reader, and never
+//     ends a session.
+//   - A crash of a reading process loses nothing: a reader resumes after any
+//     sequence.
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Log is the event log of one broker. A process has one for each broker, because
+// tails of one session share a subscription. Its methods may be called from any
+// goroutine.
+type Log struct {
+	b       *broker.Broker
+	watches watches
+}
+
+// New returns the event log of b.
+func New(b *broker.Broker) *Log {
+	l := &Log{b: b}
+	l.watches.l = l
+	return l
+}
+
+// Entry is one message of the event log. It is an event unless it is forged.
+type Entry struct {
+	events.Record
+	Subject string
+	// Forged is the reason why the message is no event, "" if it is one. An event
+	// has an id and the condition under which it was stored. A message without
+	// them was published by a client that should not have the permission.
+	Forged string
+
+	linked bool // Prev is known
+}
+
+// filterOf returns the filter over all events of a session.
+func filterOf(token string) string { return "toolcalls." + token + ".>" }
+
+// sessionOf returns the token in toolcalls.<token>.….
+func sessionOf(subject string) string {
+	_, rest, _ := strings.Cut(subject, ".")
+	token, _, _ := strings.Cut(rest, ".")
+	return token
+}
+
+// EventPub returns the publish that appends an event to the event log of its
+// session's token. Of e it uses Type, EventID and Call; body is what e.Body
+// returned. prev is the sequence of the session's last message, 0 if there is
+// none. trace is the trace context of the input: only the keys in
+// inputs.TraceHeaders count.
+func (l *Log) EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *broker.Pub {
+	h := make(nats.Header, 4+len(trace))
+	values := make([]string, 0, 4+len(trace)) // of all headers: one allocation
+	set := func(k, v string) {
+		values = append(values, v)
+		h[k] = values[len(values)-1 : len(values) : len(values)]
+	}
+	for _, k := range inputs.TraceHeaders() {
+		if v := trace[k]; v != "" && len(v) <= inputs.MaxTrace {
+			set(k, v)
+		}
+	}
+	set(events.HeaderEventID, e.EventID.String())
+	if e.Call != "" {
+		set(events.HeaderCall, e.Call)
+	}
+	if l.b.Conditional() {
+		set(broker.HeaderPrev, strconv.FormatUint(prev, 10))
+		// Always this same string: replicated streams identify the conditions in
+		// flight by it.
+		set(broker.HeaderPrevOf, filterOf(token))
+	}
+	// Published on a subject of its own, so that subscribers of toolcalls.> never
+	// see an append that is refused.
+	return &broker.Pub{Subject: "_" + e.Subject(token), Header: h, Data: body}
+}
+
+// entry parses the subject and headers of a message of the event log.
+func (l *Log) entry(m *broker.Message) Entry {
+	e := Entry{Subject: m.Subject, Record: events.Record{
+		Seq: m.Seq, At: m.At, Token: sessionOf(m.Subject), Call: m.Header.Get(events.HeaderCall), Data: m.Data,
+		Type: events.Type(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]),
+	}}
+	var err error
+	if prev := m.Header.Get(broker.HeaderPrev); prev != "" {
+		e.Prev, err = strconv.ParseUint(prev, 10, 64)
+		e.linked = err == nil
+	}
+	switch e.ID, err = events.ParseID(m.Header.Get(events.HeaderEventID)); {
+	case err != nil:
+		e.Forged = "no event id: " + err.Error()
+	case !e.linked && l.b.Conditional():
+		e.Forged = "stored without a condition"
+	}
+	return e
+}
+
+// Event reads one event of a session by its sequence: events.ErrNotFound if there
+// is none, or it is another session's.
+func (l *Log) Event(ctx context.Context, token string, seq uint64) (events.Record, error) {
+	m, err := l.b.MessageAt(ctx, broker.StreamEvents, seq)
+	if err != nil {
+		return events.Record{}, err
+	}
+	if m != nil && sessionOf(m.Subject) == token {
+		if e := l.entry(m); e.Forged == "" {
+			return e.Record, nil
+		}
+	}
+	return events.Record{}, fmt.Errorf("%w: event %d of session %s", events.ErrNotFound, seq, token)
+}
+
+// Events reads the events after sequence after, of one session or, with token
+// "", of all, in order up to the log's present end. It skips forged messages. It
+// returns fn's error or ctx's.
+func (l *Log) Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error {
+	return l.Entries(ctx, token, after, func(e Entry) error {
+		if e.Forged != "" {
+			return nil
+		}
+		return fn(e.Record)
+	})
+}
+
+// Entries reads what Events reads, and the forged messages too.
+func (l *Log) Entries(ctx context.Context, token string, after uint64, fn func(Entry) error) error {
+	if token != "" { // a consumer is expensive where there is nothing to read
+		m, err := l.b.LastMessage(ctx, broker.StreamEvents, filterOf(token))
+		if err != nil || m == nil || m.Seq <= after {
+			return err
+		}
+	}
+	return l.history(ctx, token, after, fn)
+}
+
+// allCredit is the number of messages that a reader of the whole log requests:
+// only tools do that, one at a time.
+const allCredit = 4 * broker.ReadCredit
+
+func (l *Log) history(ctx context.Context, token string, after uint64, fn func(Entry) error) error {
+	r := readingOf(token)
+	if token == "" {
+		r.Credit = allCredit
+	}
+	return l.b.ReadToEnd(ctx, r, after+1, broker.Each(func(m broker.Message) error { return fn(l.entry(&m)) }))
+}
+
+// Limits of one read of a history. Many clients read histories at once, most
+// histories are short, and some clients stop reading. A reader that stops has
+// buffered at most twice tailRead bytes.
+const (
+	tailCredit = 512
+	tailRead   = 256 << 10
+)
+
+// readingOf returns the reading of the events of a session, or of all.
+func readingOf(token string) broker.Reading {
+	r := broker.Reading{Stream: broker.StreamEvents, Credit: tailCredit}
+	if token != "" {
+		r.Filter, r.Bytes = filterOf(token), tailRead
+	}
+	return r
+}
+
+// EventBounds returns the sequences of the first and the last event. In an empty
+// log first is last + 1.
+func (l *Log) EventBounds(ctx context.Context) (first, last uint64, err error) {
+	bounds, err := l.b.Bounds(ctx, broker.StreamEvents)
+	return bounds.First, bounds.Last, err
+}

@@ -1,0 +1,199 @@
+package eventlog
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// Limits of the events that wait for one tail. Above them it reads the log again.
+const (
+	tailEvents = 512
+	tailBytes  = 256 << 10
+)
+
+// A republished event is delivered at most once, and no later event shows that
+// the last one of a session is missing. So a tail compares the session's head
+// with what has arrived from time to time.
+const (
+	tailFirstCheck = time.Second // in a cluster, a new subscription takes a moment to be known everywhere
+	tailCheck      = 30 * time.Second
+)
+
+// Tail reads the events after sequence after, of one session or, with token
+// "", of all: first the history with live false, then once
+// fn(events.Record{}, true), then new events, without end, with live true. No
+// event is left out or read twice; forged messages are skipped. Tails of one
+// session share a NATS subscription; a slow fn delays only its own tail. after
+// must not be beyond the log's end (EventBounds): events that are stored up to it
+// are never read. Tail returns fn's error or ctx's.
+func (l *Log) Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error {
+	if token == "" {
+		return l.tailAll(ctx, after, fn)
+	}
+	t := &tail{l: l, token: token, last: after, fn: fn, wake: make(chan struct{}, 1)}
+	// Subscribe before reading: an event stored meanwhile then arrives twice, and
+	// never not at all.
+	w, err := l.watches.join(t)
+	if err != nil {
+		return err
+	}
+	defer l.watches.leave(t)
+	if err := l.b.Flush(ctx); err != nil {
+		return err
+	}
+	if err := t.catchUp(ctx, false); err != nil {
+		return err
+	}
+	if err := fn(events.Record{}, true); err != nil {
+		return err
+	}
+	return t.follow(ctx, w)
+}
+
+// tailAll reads the log itself: one consumer for everything is cheap.
+func (l *Log) tailAll(ctx context.Context, after uint64, fn func(e events.Record, live bool) error) error {
+	live := false
+	r := readingOf("")
+	r.Deliver = func(batch []broker.Message, pending uint64) error {
+		for i := range batch {
+			if e := l.entry(&batch[i]); e.Forged == "" {
+				if err := fn(e.Record, live); err != nil {
+					return err
+				}
+			}
+		}
+		if pending > 0 || live {
+			return nil
+		}
+		live = true
+		return fn(events.Record{}, true)
+	}
+	return l.b.Read(ctx, r, after+1)
+}
+
+// tail is one reader of a session. The goroutine that called Tail owns fn and
+// last; mu guards the events that wait for it.
+type tail struct {
+	l     *Log
+	token string
+	last  uint64 // sequence of the last event passed to fn
+	fn    func(events.Record, bool) error
+	wake  chan struct{}
+
+	mu    sync.Mutex
+	queue []*Entry
+	bytes int
+	lost  bool // an event did not arrive or exceeded the limits
+}
+
+// catchUp reads the events after last from the log.
+func (t *tail) catchUp(ctx context.Context, live bool) error {
+	return t.l.Entries(ctx, t.token, t.last, func(e Entry) error { return t.pass(&e, live) })
+}
+
+// pass passes an event to fn.
+func (t *tail) pass(e *Entry, live bool) error {
+	t.last = e.Seq
+	if e.Forged != "" {
+		return nil
+	}
+	return t.fn(e.Record, live)
+}
+
+// follow passes on the events that arrive, and reads the log where some did not.
+func (t *tail) follow(ctx context.Context, w *watch) error {
+	check := time.NewTimer(tailFirstCheck)
+	defer check.Stop()
+	for {
+		select {
+		case <-t.wake:
+			if err := t.drain(ctx); err != nil {
+				return err
+			}
+		case <-check.C:
+			w.check(ctx, t.last)
+			check.Reset(tailCheck)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// drain passes on the events that wait.
+func (t *tail) drain(ctx context.Context) error {
+	queue, lost := t.takeAll()
+	if lost {
+		return t.catchUp(ctx, true)
+	}
+	for _, e := range queue {
+		if e.linked && e.Prev > t.last {
+			if err := t.fill(ctx, e.Prev); err != nil {
+				return err
+			}
+		}
+		if e.Seq > t.last { // else it was read from the log
+			if err := t.pass(e, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fill reads the log until it has reached seq. A replica may not have it yet.
+func (t *tail) fill(ctx context.Context, seq uint64) error {
+	for try := 0; ; try++ {
+		if err := t.catchUp(ctx, true); err != nil {
+			return err
+		}
+		if t.last >= seq {
+			return nil
+		}
+		if err := t.l.b.Backoff(ctx, try); err != nil {
+			return err
+		}
+	}
+}
+
+// put queues an event. It never blocks.
+func (t *tail) put(e *Entry) {
+	t.mu.Lock()
+	switch {
+	case t.lost:
+	case len(t.queue) >= tailEvents || t.bytes > tailBytes:
+		t.queue, t.bytes, t.lost = nil, 0, true
+	default:
+		t.queue = append(t.queue, e)
+		t.bytes += len(e.Data)
+	}
+	t.mu.Unlock()
+	t.poke()
+}
+
+// lose makes the tail read the log again.
+func (t *tail) lose() {
+	t.mu.Lock()
+	t.queue, t.bytes, t.lost = nil, 0, true
+	t.mu.Unlock()
+	t.poke()
+}
+
+// takeAll empties the queue.
+func (t *tail) takeAll() (queue []*Entry, lost bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	queue, lost = t.queue, t.lost
+	t.queue, t.bytes, t.lost = nil, 0, false
+	return queue, lost
+}
+
+func (t *tail) poke() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}

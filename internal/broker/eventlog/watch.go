@@ -1,0 +1,142 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"streamer/internal/broker"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Headers that the server adds to a republished message.
+const (
+	headerSeq  = "Nats-Sequence"
+	headerTime = "Nats-Time-Stamp"
+)
+
+// watches are the sessions that have tails, with one NATS subscription each.
+type watches struct {
+	l  *Log
+	mu sync.Mutex
+	of map[string]*watch // by token
+}
+
+// watch is one session's subscription to the events that the server republishes.
+type watch struct {
+	l     *Log
+	token string
+	sub   *broker.Subscription
+
+	mu      sync.Mutex
+	tails   map[*tail]struct{}
+	seen    uint64 // the last sequence that arrived
+	checked time.Time
+}
+
+// join adds a tail to the watch of its session, and starts that for the first.
+func (ws *watches) join(t *tail) (*watch, error) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w := ws.of[t.token]
+	if w == nil {
+		w = &watch{l: ws.l, token: t.token, tails: map[*tail]struct{}{}}
+		var err error
+		if w.sub, err = ws.l.b.Subscribe(filterOf(t.token), w.receive, w.lost); err != nil {
+			return nil, fmt.Errorf("eventlog: watching session %s: %w", t.token, err)
+		}
+		if ws.of == nil {
+			ws.of = map[string]*watch{}
+		}
+		ws.of[t.token] = w
+	}
+	w.mu.Lock()
+	w.tails[t] = struct{}{}
+	w.mu.Unlock()
+	return w, nil
+}
+
+// leave removes a tail, and the subscription with the last one.
+func (ws *watches) leave(t *tail) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w := ws.of[t.token]
+	w.mu.Lock()
+	delete(w.tails, t)
+	left := len(w.tails)
+	w.mu.Unlock()
+	if left == 0 {
+		w.sub.Close()
+		delete(ws.of, t.token)
+	}
+}
+
+// lost makes every tail read the log again.
+func (w *watch) lost() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for t := range w.tails {
+		t.lose()
+	}
+}
+
+// receive passes a republished event to every tail. It runs on the
+// subscription's goroutine and never blocks.
+func (w *watch) receive(m *nats.Msg) {
+	e, ok := w.l.republished(m)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = max(w.seen, e.Seq)
+	for t := range w.tails {
+		if ok {
+			t.put(&e)
+		} else {
+			t.lose()
+		}
+	}
+}
+
+// republished parses a republished message. ok is false for any other message,
+// and for one that is no event: the tails then read the log.
+func (l *Log) republished(m *nats.Msg) (e Entry, ok bool) {
+	seq, err := strconv.ParseUint(m.Header.Get(headerSeq), 10, 64)
+	if err != nil {
+		return e, false
+	}
+	at, err := time.Parse(time.RFC3339Nano, m.Header.Get(headerTime))
+	if err != nil {
+		return e, false
+	}
+	e = l.entry(&broker.Message{Seq: seq, At: at, Subject: m.Subject, Header: m.Header, Data: m.Data})
+	return e, e.Forged == ""
+}
+
+// check compares the session's head with what has arrived, once for all tails of
+// the session, and makes them read again where an event is missing.
+func (w *watch) check(ctx context.Context, last uint64) {
+	w.mu.Lock()
+	due := time.Since(w.checked) > tailCheck/2
+	if due {
+		w.checked = time.Now()
+	}
+	w.mu.Unlock()
+	if !due {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, broker.AskTimeout)
+	defer cancel()
+	seq, _, err := w.l.Head(ctx, w.token)
+	if err != nil { // the next check will find out
+		return
+	}
+	w.mu.Lock()
+	missing := seq > max(w.seen, last)
+	w.seen = max(w.seen, seq)
+	w.mu.Unlock()
+	if missing {
+		w.lost()
+	}
+}

@@ -1,0 +1,379 @@
+package inputlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
+	"streamer/internal/inputs"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// ofPartition gives the sequences of a partition's inputs from one on.
+func ofPartition(all [][]uint64, p int, from uint64) []uint64 {
+	i, _ := slices.BinarySearch(all[p], from)
+	return all[p][i:]
+}
+
+// swept fills a broker whose partitions are far behind from ten inputs on, and
+// gives the sequences of each partition, read alone.
+func behind(t *testing.T, partitions, n int) (testLog, [][]uint64) {
+	t.Helper()
+	b := start(t, broker.Options{Partitions: partitions})
+	fill(t, b, n, 97, []byte(`{}`))
+	all := make([][]uint64, partitions)
+	for p := range all {
+		for _, in := range collect(t, b, p, 1, untilCaughtUp) {
+			all[p] = append(all[p], in.Seq)
+		}
+	}
+	if c := b.CatchUps(); c != 0 {
+		t.Fatalf("got %d sweeps where partitions were read one by one, want none", c)
+	}
+	b.catchUp.from = 10
+	return b, all
+}
+
+// readTogether reads all partitions at once, each from its place, until it is
+// caught up. pause is called with each batch.
+func readTogether(t *testing.T, b testLog, all [][]uint64, from []uint64, pause func(p int)) {
+	t.Helper()
+	var reads sync.WaitGroup
+	for p := range all {
+		reads.Go(func() {
+			var got []uint64
+			last := from[p]
+			err := b.Inputs(brokertest.Deadline(t), p, from[p], func(batch []inputs.Input, next uint64, caughtUp bool) error {
+				pause(p)
+				for _, in := range batch {
+					got = append(got, in.Seq)
+				}
+				if next < last || len(got) > 0 && next <= got[len(got)-1] {
+					t.Errorf("partition %d: next is %d after %d and %d inputs", p, next, last, len(got))
+				}
+				last = next
+				if caughtUp {
+					return errEnough
+				}
+				return nil
+			})
+			if !errors.Is(err, errEnough) {
+				t.Errorf("partition %d: %v", p, err)
+			}
+			if want := ofPartition(all, p, from[p]); !slices.Equal(got, want) {
+				t.Errorf("partition %d from %d: got %d inputs, want %d, and the same: %v, %v", p, from[p], len(got), len(want), got, want)
+			}
+		})
+	}
+	reads.Wait()
+}
+
+// TestCatchUp: partitions that are far behind together are read by one consumer,
+// and each gets what it gets alone.
+func TestCatchUp(t *testing.T) {
+	b, all := behind(t, 4, 5000)
+	readTogether(t, b, all, []uint64{1, 1, 1, 1}, func(int) {})
+	if c := b.CatchUps(); c == 0 {
+		t.Error("got no sweep")
+	}
+}
+
+// TestCatchUpIsOnlyForMany: where this process reads few of the partitions, one
+// consumer for all would bring too much that nobody wants.
+func TestCatchUpIsOnlyForMany(t *testing.T) {
+	b, all := behind(t, 12, 1000)
+	readTogether(t, b, all[:3], []uint64{1, 1, 1}, func(int) {})
+	if c := b.CatchUps(); c != 0 {
+		t.Errorf("got %d sweeps, want none", c)
+	}
+	for range 10 { // they have to begin at nearly the same time
+		readTogether(t, b, all[:4], []uint64{1, 1, 1, 1}, func(int) {})
+		if b.CatchUps() > 0 {
+			return
+		}
+	}
+	t.Error("got no sweep of a third of them")
+}
+
+// TestCatchUpDropsAStalledMember: a partition whose owner takes nothing holds up no
+// other, and gets all of its inputs later.
+func TestCatchUpDropsAStalledMember(t *testing.T) {
+	b, all := behind(t, 4, 20_000)
+	var others sync.WaitGroup
+	others.Add(3)
+	done := [4]sync.Once{}
+	seen := [4]int{}
+	readTogether(t, b, all, []uint64{1, 1, 1, 1}, func(p int) {
+		switch seen[p]++; {
+		case p == 0 && seen[p] == 2:
+			others.Wait()
+		case p > 0 && seen[p] == 8: // more than may be on their way
+			done[p].Do(others.Done)
+		}
+	})
+	if c := b.CatchUps(); c == 0 {
+		t.Error("got no sweep")
+	}
+}
+
+// TestCatchUpUnderDisturbance: wherever the partitions begin, however their owners dawdle
+// and whatever happens to the connection, each gets its inputs, once and in
+// order.
+func TestCatchUpUnderDisturbance(t *testing.T) {
+	const n = 4000
+	b, all := behind(t, 6, n)
+	nc := brokertest.Connect(t, b.Broker)
+	for seed := range uint64(12) {
+		from := make([]uint64, len(all))
+		dice := make([]*rand.Rand, len(all))
+		for p := range from {
+			dice[p] = rand.New(rand.NewPCG(seed, uint64(p)))
+			from[p] = 1 + dice[p].Uint64N(n)
+			if dice[p].IntN(2) == 0 {
+				from[p] = 1 + dice[p].Uint64N(n/10)
+			}
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		var disturbed sync.WaitGroup
+		disturbed.Go(func() { disturb(ctx, t, nc) })
+		readTogether(t, b, all, from, func(p int) {
+			if dice[p].IntN(4) == 0 {
+				time.Sleep(time.Duration(dice[p].IntN(int(5 * time.Millisecond)))) // an owner that works
+			}
+		})
+		stop()
+		disturbed.Wait()
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if c := b.CatchUps(); c == 0 {
+		t.Error("got no sweep")
+	}
+}
+
+// disturb deletes all consumers every 30 ms, so that their readers create others.
+func disturb(ctx context.Context, t *testing.T, nc *nats.Conn) {
+	tick := time.NewTicker(30 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			deleteConsumers(t, nc)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// deleteConsumers deletes the consumers of the input stream.
+func deleteConsumers(t *testing.T, nc *nats.Conn) {
+	t.Helper()
+	var list struct {
+		Consumers []string `json:"consumers"`
+	}
+	if err := json.Unmarshal(brokertest.Request(t, nc, "$JS.API.CONSUMER.NAMES."+broker.StreamInputs, "{}"), &list); err != nil {
+		t.Error(err)
+	}
+	for _, name := range list.Consumers {
+		// It fails where the reader deleted the consumer first.
+		_, _ = nc.Request("$JS.API.CONSUMER.DELETE."+broker.StreamInputs+"."+name, nil, brokertest.Within)
+	}
+}
+
+// TestCatchUpSkipsDeletedInputs: a message that somebody deleted by hand is no
+// loss to anybody.
+func TestCatchUpSkipsDeletedInputs(t *testing.T) {
+	b, all := behind(t, 2, 5000)
+	nc := brokertest.Connect(t, b.Broker)
+	for p := range all {
+		gone := len(all[p]) / 2
+		brokertest.Request(t, nc, "$JS.API.STREAM.MSG.DELETE."+broker.StreamInputs, fmt.Sprintf(`{"seq":%d}`, all[p][gone]))
+		all[p] = slices.Delete(all[p], gone, gone+1)
+	}
+	readTogether(t, b, all, []uint64{1, 1}, func(int) {})
+	if c := b.CatchUps(); c != 1 {
+		t.Errorf("got %d sweeps, want one that goes on", c)
+	}
+}
+
+// TestCatchUpReportsLostInputs: where inputs expire before a sweep comes to them, every
+// partition that it took along stops, and gets nothing from behind them.
+func TestCatchUpReportsLostInputs(t *testing.T) {
+	const first = 15_000
+	b, all := behind(t, 4, 20_000)
+	var once sync.Once
+	var reads sync.WaitGroup
+	for p := range all {
+		reads.Go(func() {
+			last := uint64(0)
+			err := b.Inputs(brokertest.Deadline(t), p, 1, func(batch []inputs.Input, _ uint64, caughtUp bool) error {
+				if len(batch) > 0 {
+					last = batch[len(batch)-1].Seq
+				}
+				if b.CatchUps() > 0 {
+					once.Do(func() {
+						purge(t, b, fmt.Sprintf(`{"seq":%d}`, first))
+					})
+				}
+				if caughtUp {
+					return errEnough
+				}
+				return nil
+			})
+			var lost *LostError
+			if !errors.As(err, &lost) || lost.First != first || lost.From <= last || last >= first {
+				t.Errorf("partition %d: got %v after %d, want that inputs from there to %d are lost", p, err, last, first)
+			}
+		})
+	}
+	reads.Wait()
+}
+
+// TestCatchUpNeedsMany: where few partitions are behind, each reads alone, though
+// the process reads all of them.
+func TestCatchUpNeedsMany(t *testing.T) {
+	b, all := behind(t, 4, 8000)
+	end := all[0][len(all[0])-1]
+	readTogether(t, b, all, []uint64{1, end + 1, end + 1, end + 1}, func(int) {})
+	if c := b.CatchUps(); c != 0 {
+		t.Errorf("got %d sweeps for one partition, want none", c)
+	}
+
+	s, members := joined(12, 1)
+	batch := []broker.Message{{Seq: 1, Subject: "_llm.0.s.delta"}}
+	for _, r := range members[4:] {
+		s.leave(r)
+	}
+	if err := s.dispatch(brokertest.Deadline(t), batch, 1); err != nil {
+		t.Errorf("with a third aboard: %v", err)
+	}
+	s.leave(members[3])
+	if err := s.dispatch(brokertest.Deadline(t), batch, 1); !errors.Is(err, errFew) {
+		t.Errorf("with fewer aboard: got %v, want %v", err, errFew)
+	}
+}
+
+// TestCatchUpWithoutPermission: where the server lets nobody read without a filter, the
+// partitions read on alone, and try no more for a while.
+func TestCatchUpWithoutPermission(t *testing.T) {
+	s := brokertest.NewServer(t)
+	s.Stop()
+	s.Options.NoAuthUser = "local"
+	s.Options.Users = []*server.User{{Username: "local", Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Deny: []string{"$JS.API.CONSUMER.CREATE." + broker.StreamInputs + ".*"}},
+	}}}
+	s.Start()
+	b := start(t, broker.Options{URL: s.URL(), Partitions: 2})
+	fill(t, b, 4000, 97, []byte(`{}`))
+	b.catchUp.from, b.catchUp.silence = 10, 100*time.Millisecond
+	var reads sync.WaitGroup
+	for p := range 2 {
+		reads.Go(func() { collect(t, b, p, 1, untilCaughtUp) })
+	}
+	reads.Wait()
+	if c := b.CatchUps(); c != 1 {
+		t.Errorf("got %d sweeps, want one", c)
+	}
+}
+
+// aboard gives a sweep that stands still, and those that it takes along.
+func joined(partitions int, next uint64) (*catchUp, []*member) {
+	s := newCatchUp(nil, partitions)
+	s.readers, s.next, s.stop, s.joined = partitions, next, func() {}, 1 // somebody else, for the moment
+	var members []*member
+	for p := range partitions {
+		members = append(members, s.join(p, next, catchUpFrom))
+	}
+	s.joined--
+	return s, members
+}
+
+// TestCatchUpReportsProgress: a partition that has nothing among many inputs hears how far
+// the sweep has come, and where it ends.
+func TestCatchUpReportsProgress(t *testing.T) {
+	s, members := joined(2, 1)
+	for seq := uint64(1); seq <= progressEvery+2; seq++ {
+		s.sendAll(members, []broker.Message{{Seq: seq, Subject: "_llm.1.s.delta"}}, seq+1, seq == progressEvery+2)
+		if got := len((<-members[1].in).batch); got != 1 {
+			t.Fatalf("got %d inputs, want each", got)
+		}
+	}
+	for _, want := range []uint64{progressEvery + 1, progressEvery + 3} {
+		if p := <-members[0].in; len(p.batch) != 0 || p.next != want {
+			t.Errorf("got %d inputs up to %d, want none up to %d", len(p.batch), p.next, want)
+		}
+	}
+}
+
+// TestCatchUpWaitsOnce: however many take nothing, the others wait for them
+// together, and who was left behind does not board again at once, which would
+// take all the others back.
+func TestCatchUpWaitsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, members := joined(8, 1)
+		began := time.Now()
+		for seq := range uint64(memberParts + 1) {
+			var batch []broker.Message
+			for p := range members {
+				batch = append(batch, broker.Message{Seq: seq, Subject: fmt.Sprintf("_llm.%d.s.delta", p)})
+			}
+			s.sendAll(members, batch, seq+1, false)
+		}
+		if took := time.Since(began); took != dispatchTimeout {
+			t.Errorf("waited for %v, want %v", took, dispatchTimeout)
+		}
+		if s.join(0, 1, catchUpFrom) != nil {
+			t.Error("who took nothing boards again at once")
+		}
+		time.Sleep(pauseLate)
+		s.joined++ // somebody else
+		if s.join(0, 1, catchUpFrom) == nil {
+			t.Error("who took nothing never boards again")
+		}
+	})
+}
+
+// TestCatchUpOfALostEnd: somebody has come further than the stream reaches now,
+// and would miss what is stored there.
+func TestCatchUpOfALostEnd(t *testing.T) {
+	b := start(t, broker.Options{Partitions: 2})
+	fill(t, b, 10, 2, nil)
+	s, _ := joined(2, 1)
+	s.l = b.Log
+	if err := s.position(brokertest.Deadline(t), 11); err != nil {
+		t.Errorf("got %v at the end of the stream", err)
+	}
+	s.next = 12 // and those who are aboard
+	s.alone[1] = time.Time{}
+	s.leave(s.members[1])
+	if s.join(1, 5, catchUpFrom) == nil || !s.back {
+		t.Error("a partition that is further back does not make the sweep go back")
+	}
+	if err := s.position(brokertest.Deadline(t), 5); !errors.Is(err, broker.ErrStop) {
+		t.Errorf("got %v where somebody is behind the end, want %v", err, broker.ErrStop)
+	}
+}
+
+func TestPartitionOf(t *testing.T) {
+	for subject, want := range map[string]int{
+		"_llm.0.s.delta": 0, "_llm.15.s.delta": 15, "_llm.7.rules": 7,
+		"_llm.-0.s.delta": 1 << 30, "_llm.+1.s.delta": 1 << 30, "_llm.01.s.delta": 1 << 30,
+		"_llm.1": 1 << 30, "_llm..s.delta": 1 << 30, "_llm.x.s.delta": 1 << 30, "_llm.99999999999999999999.s.delta": 1 << 30,
+	} {
+		if got, _ := partitionOf(subject); got != want {
+			t.Errorf("%s: got partition %d, want %d", subject, got, want)
+		}
+	}
+}

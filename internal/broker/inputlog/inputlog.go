@@ -1,0 +1,112 @@
+// Package inputlog reads and appends the inputs of sessions.
+//
+// It promises:
+//   - Inputs of a partition come in stream order, without gap or duplicate,
+//     through restarts of the server. An input that was lost is an error, never a
+//     gap.
+//   - A log that was rewound, as a power loss can do, is an error before another
+//     input is delivered in place of one that was read.
+//   - An input that is appended with the same id twice is stored once, within the
+//     stream's window of duplicates.
+//   - A crash of the reading process loses nothing: a reader has no state in the
+//     server that matters, and starts again at any sequence.
+package inputlog
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/inputs"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Log is the input log of one broker. A process has one for each broker, because
+// its readers share a catch-up reader. Its methods may be called from any
+// goroutine.
+type Log struct {
+	b          *broker.Broker
+	age        time.Duration // retention of inputs
+	replicated bool
+	catchUp    *catchUp
+}
+
+// New returns the input log of b.
+func New(b *broker.Broker) *Log {
+	age, _ := b.Retention()
+	l := &Log{b: b, age: age, replicated: b.Replicated()}
+	l.catchUp = newCatchUp(l, b.Partitions())
+	return l
+}
+
+// CatchUps returns how many times one consumer read for many partitions that were
+// far behind.
+func (l *Log) CatchUps() uint64 { return l.catchUp.runs.Load() }
+
+// input parses a stored message that was read for a partition. Its subject is
+// _llm.<partition>.<token>.<kind> or _llm.<partition>.rules.
+func (l *Log) input(m *broker.Message, partition int) inputs.Input {
+	in := inputs.Input{Seq: m.Seq, At: m.At, Subject: m.Subject, Header: inputs.Header(m.Header), Data: m.Data, Partition: partition, Foreign: true}
+	if m.Subject == broker.SubjectProbe {
+		in.Kind = inputs.Probe
+		return in
+	}
+	p, rest := partitionOf(m.Subject)
+	if p != partition {
+		return in
+	}
+	token, kind, more := strings.Cut(rest, ".")
+	switch {
+	case !more && token == string(inputs.Rules):
+		in.Kind, in.Foreign = inputs.Rules, !l.b.OwnInput(m)
+	case more && inputs.Kind(kind).OfSession():
+		in.Token, in.Kind = token, inputs.Kind(kind)
+		in.Foreign = l.b.Partition(token) != partition || !broker.Answerable(token) || in.Kind == inputs.Clock && !l.b.OwnInput(m)
+	}
+	return in
+}
+
+// noPartition is the partition of a subject that names none.
+const noPartition = 1 << 30
+
+// partitionOf returns the partition in a stored input's subject and the rest of
+// the subject.
+func partitionOf(subject string) (partition int, rest string) {
+	text, rest, dotted := strings.Cut(strings.TrimPrefix(subject, "_llm."), ".")
+	p, err := strconv.Atoi(text)
+	if err != nil || p < 0 || !dotted || text != strconv.Itoa(p) {
+		return noPartition, ""
+	}
+	return p, rest
+}
+
+// partitionRoot returns the beginning of the subjects of a partition's inputs.
+func partitionRoot(p int) string { return "_llm." + strconv.Itoa(p) + "." }
+
+// InputPub returns the publish of an input as a client publishes it, on
+// llm.<token>.<kind>. msgID must be unique in the stream.
+func (l *Log) InputPub(token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) *broker.Pub {
+	h := make(nats.Header, len(header)+1)
+	for k, v := range header {
+		h[k] = append([]string(nil), v...)
+	}
+	h[broker.HeaderMsgID] = []string{msgID}
+	return &broker.Pub{Subject: "llm." + token + "." + string(kind), Header: h, Data: data}
+}
+
+// ClockPub returns the publish of a clock input of a session.
+func (l *Log) ClockPub(token, msgID string, data []byte) *broker.Pub {
+	return ownPub(partitionRoot(l.b.Partition(token))+token+"."+string(inputs.Clock), msgID, data)
+}
+
+// RulesPub returns the publish of new settings of partition p.
+func (l *Log) RulesPub(p int, msgID string, data []byte) *broker.Pub {
+	return ownPub(partitionRoot(p)+string(inputs.Rules), msgID, data)
+}
+
+// ownPub returns the publish of an input that only streamer may publish.
+func ownPub(subject, msgID string, data []byte) *broker.Pub {
+	return &broker.Pub{Subject: subject, Header: nats.Header{broker.HeaderMsgID: {msgID}}, Data: data}
+}

@@ -1,0 +1,105 @@
+package inputlog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/inputs"
+)
+
+// lookupCredit is the number of messages that a lookup requests at once.
+const lookupCredit = 512
+
+// Input reads one input by its sequence from its stream's leader; ok is false if
+// it is not stored.
+func (l *Log) Input(ctx context.Context, seq uint64) (in inputs.Input, ok bool, err error) {
+	m, err := l.b.MessageAt(ctx, broker.StreamInputs, seq)
+	if err != nil || m == nil {
+		return inputs.Input{}, false, err
+	}
+	p, _ := partitionOf(m.Subject)
+	return l.input(m, p), true, nil
+}
+
+// InputBounds returns the sequences of the first and the last input. In an empty
+// log first is last + 1.
+func (l *Log) InputBounds(ctx context.Context) (first, last uint64, err error) {
+	bounds, err := l.b.Bounds(ctx, broker.StreamInputs)
+	return bounds.First, bounds.Last, err
+}
+
+// InputAfter returns the sequence of the first input stored after t, or the one
+// after the log's last.
+func (l *Log) InputAfter(ctx context.Context, t time.Time) (seq uint64, err error) {
+	_, last, err := l.InputBounds(ctx)
+	if err != nil {
+		return 0, err
+	}
+	seq = last + 1
+	r := broker.Reading{Stream: broker.StreamInputs, HeadersOnly: true, Credit: 1, Since: t.Add(1)}
+	err = l.b.ReadToEnd(ctx, r, 0, func(batch []broker.Message) error {
+		seq = min(seq, batch[0].Seq)
+		return broker.ErrStop
+	})
+	return seq, err
+}
+
+// RulesInputs reads the changes of settings of a partition that are in the log.
+func (l *Log) RulesInputs(ctx context.Context, p int, fn func(*inputs.Input) error) error {
+	return l.matching(ctx, p, partitionRoot(p)+string(inputs.Rules), fn)
+}
+
+// LastRules reads the last change of settings of a partition; ok is false if the
+// log has none.
+func (l *Log) LastRules(ctx context.Context, p int) (in inputs.Input, ok bool, err error) {
+	m, err := l.b.LastMessage(ctx, broker.StreamInputs, partitionRoot(p)+string(inputs.Rules))
+	if err != nil || m == nil {
+		return inputs.Input{}, false, err
+	}
+	return l.input(m, p), true, nil
+}
+
+// SessionInputs reads the inputs of a session that are in the log.
+func (l *Log) SessionInputs(ctx context.Context, token string, fn func(*inputs.Input) error) error {
+	p := l.b.Partition(token)
+	return l.matching(ctx, p, partitionRoot(p)+token+".*", fn)
+}
+
+// matching reads the inputs of a partition on the subjects of a filter.
+func (l *Log) matching(ctx context.Context, p int, filter string, fn func(*inputs.Input) error) error {
+	r := broker.Reading{Stream: broker.StreamInputs, Filter: filter, Credit: lookupCredit}
+	return l.b.ReadToEnd(ctx, r, 1, broker.Each(func(m broker.Message) error {
+		in := l.input(&m, p)
+		return fn(&in)
+	}))
+}
+
+// RewoundError reports that the input log was rewound: at Seq it has another
+// input than the one that was read.
+type RewoundError struct{ Seq uint64 }
+
+// Error returns the text with the sequence.
+func (e *RewoundError) Error() string {
+	return fmt.Sprintf("inputlog: the log was rewound: input %d is not the one that was read", e.Seq)
+}
+
+// has reports whether the log still has an input that was read. It reports true
+// of one that was deleted or has expired.
+func (l *Log) has(ctx context.Context, w broker.Witness) (bool, error) {
+	m, err := l.b.MessageAt(ctx, broker.StreamInputs, w.Seq)
+	if err == nil && m == nil {
+		// It was deleted, or is beyond the end, where an input can be stored at
+		// any moment.
+		bounds, failed := l.b.Bounds(ctx, broker.StreamInputs)
+		if failed != nil || w.Seq > bounds.Last {
+			return false, failed
+		}
+		m, err = l.b.MessageAt(ctx, broker.StreamInputs, w.Seq)
+	}
+	if err != nil {
+		return false, err
+	}
+	return m == nil || m.At.Equal(w.At), nil
+}

@@ -1,0 +1,144 @@
+package inputlog
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/inputs"
+)
+
+// Inputs reads the inputs of a partition in stream order, without gap or
+// duplicate, from sequence from (at least 1) on, without end, through restarts
+// of the server.
+//
+// deliver receives the inputs that have arrived, at most 500, without delay; the
+// slice is reused after it returns, the inputs are not. next is a position: every
+// input of this partition below it has been delivered. It can be ahead of the
+// last input, because other partitions share the stream, and moves on from time
+// to time (with an empty batch) while the partition is idle. caughtUp reports
+// that nothing more was waiting at the server after this batch; where the stream
+// has nothing to read at the start, an empty batch reports it.
+//
+// Inputs returns ctx's error, deliver's error, a *LostError where the position is
+// below the stream's first message, an *AheadError where it is above its last, or
+// a *RewoundError where the stream has other inputs than were delivered.
+func (l *Log) Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []inputs.Input, next uint64, caughtUp bool) error) error {
+	l.catchUp.count(1)
+	defer l.catchUp.count(-1)
+	r := &reader{l: l, partition: partition, last: max(from, 1) - 1, next: max(from, 1), deliver: deliver}
+	alone := broker.Reading{
+		Stream:   broker.StreamInputs,
+		Filter:   r.filter(),
+		Position: r.position,
+		Deliver:  func(batch []broker.Message, pending uint64) error { return r.alone(ctx, batch, pending) },
+		Idle:     r.idle,
+	}
+	for {
+		err := l.b.Read(ctx, alone, r.next)
+		if joined, ok := errors.AsType[*errJoined](err); ok {
+			err = r.follow(ctx, joined.member)
+		} else if errors.Is(err, errMissed) {
+			err = l.b.Pause(ctx, missedPause)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// reader keeps the position of a partition in the stream that all partitions
+// share.
+type reader struct {
+	l         *Log
+	partition int
+	last      uint64    // every input of the partition up to it is delivered
+	next      uint64    // the position; at least last + 1
+	fresh     time.Time // the next input was stored later than this; zero if not known
+	caughtUp  bool      // as delivered last
+	looked    look
+	read      broker.Witness // the last input known below next, of any partition
+	batch     []inputs.Input
+	deliver   func([]inputs.Input, uint64, bool) error
+}
+
+// errMissed ends a consumer whose replica lacks messages of the stream.
+var errMissed = errors.New("inputlog: a replica lacks inputs")
+
+// missedPause is the pause before the next consumer, which may be placed on
+// another replica. By then that one has the inputs, or no server has them.
+const missedPause = 250 * time.Millisecond
+
+// errJoined ends the consumer of a partition that joined the shared catch-up
+// reader.
+type errJoined struct{ member *member }
+
+// Error is never shown.
+func (*errJoined) Error() string { return "inputlog: joined the shared catch-up reader" }
+
+// filter returns the filter of the partition's consumer. It is "" where there is
+// one partition: a filter that matches everything is ten times slower than none.
+func (r *reader) filter() string {
+	if r.l.b.Partitions() == 1 {
+		return ""
+	}
+	return partitionRoot(r.partition) + ">"
+}
+
+// alone takes a batch of the partition's own consumer.
+func (r *reader) alone(ctx context.Context, batch []broker.Message, pending uint64) error {
+	if len(batch) > 0 {
+		if err := r.intact(ctx, batch); err != nil {
+			return err
+		}
+	}
+	if len(batch) > 0 || pending == 0 {
+		if err := r.take(batch, r.next, pending == 0); err != nil {
+			return err
+		}
+	}
+	if m := r.l.catchUp.join(r.partition, r.next, pending); m != nil {
+		return &errJoined{m}
+	}
+	return nil
+}
+
+// take delivers the new inputs of a batch. After the batch, the partition has
+// nothing below next.
+func (r *reader) take(batch []broker.Message, next uint64, caughtUp bool) error {
+	r.batch = r.batch[:0]
+	for i := range batch {
+		if batch[i].Seq >= r.next {
+			r.batch = append(r.batch, r.l.input(&batch[i], r.partition))
+		}
+	}
+	if n := len(r.batch); n > 0 {
+		r.last, r.fresh = r.batch[n-1].Seq, r.batch[n-1].At
+		r.saw(broker.Witness{Seq: r.last, At: r.fresh})
+	}
+	r.next, r.caughtUp = max(r.next, r.last+1, next), caughtUp
+	return r.deliver(r.batch, r.next, caughtUp)
+}
+
+// follow delivers what the shared catch-up reader dispatches, until that ends.
+func (r *reader) follow(ctx context.Context, m *member) error {
+	defer r.l.catchUp.leave(m)
+	for {
+		select {
+		case p, ok := <-m.in:
+			if !ok {
+				return nil
+			}
+			if p.next <= r.next { // the partition joined further on
+				continue
+			}
+			r.saw(p.read)
+			if err := r.take(p.batch, p.next, false); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

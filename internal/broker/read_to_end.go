@@ -1,0 +1,81 @@
+package broker
+
+import (
+	"context"
+	"errors"
+)
+
+// ReadToEnd reads a stream from sequence next on, up to its present end. deliver
+// receives the messages in batches, which are never empty; the slice is reused
+// after it returns. r.Deliver and r.Idle are not used. A deliver that returns
+// ErrStop ends the read without an error.
+//
+// The server counts a message that is damaged on its disk as waiting, and never
+// delivers it. So where nothing arrives although something is waiting, the
+// stream's leader is asked whether it has another message.
+func (b *Broker) ReadToEnd(ctx context.Context, r Reading, next uint64, deliver func(batch []Message) error) error {
+	e := end{b: b, r: r, next: next}
+	r.Deliver = func(batch []Message, pending uint64) error {
+		if n := len(batch); n > 0 {
+			if err := deliver(batch); err != nil {
+				return err
+			}
+			e.next, e.asked = batch[n-1].Seq+1, false
+		}
+		if pending == 0 {
+			return ErrStop
+		}
+		return nil
+	}
+	r.Idle = e.reached
+	if err := b.Read(ctx, r, next); !errors.Is(err, ErrStop) {
+		return err
+	}
+	return nil
+}
+
+// Each returns a function for ReadToEnd that calls fn with each message.
+func Each(fn func(Message) error) func(batch []Message) error {
+	return func(batch []Message) error {
+		for i := range batch {
+			if err := fn(batch[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// end detects the end of a stream that is being read.
+type end struct {
+	b     *Broker
+	r     Reading
+	next  uint64 // sequence to read; 0 where r.Since is where to start
+	asked bool   // the leader had no other message
+}
+
+// reached returns ErrStop if the stream has no other message. Where there are
+// replicas, an outdated leader may answer for some seconds: it is asked in two
+// calls, which are longer apart.
+func (e *end) reached(ctx context.Context) error {
+	m, err := e.after(ctx)
+	switch {
+	case err != nil:
+		return err
+	case m != nil:
+		e.asked = false
+	case e.asked || !e.b.replicated:
+		return ErrStop
+	default:
+		e.asked = true
+	}
+	return nil
+}
+
+// after returns the next message to read, nil if there is none.
+func (e *end) after(ctx context.Context) (*Message, error) {
+	if e.next > 0 {
+		return e.b.NextMessage(ctx, e.r.Stream, e.r.Filter, e.next)
+	}
+	return e.b.message(ctx, e.r.Stream, map[string]any{"start_time": e.r.Since, "next_by_subj": everything(e.r.Filter)})
+}

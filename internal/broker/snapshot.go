@@ -1,0 +1,182 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"streamer/internal/events"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Headers of snapshots: the names of the caller's own begin with snapshotHeader;
+// with snapshotRef, the data is a reference to a blob.
+const (
+	snapshotHeader = "Streamer-Snapshot-"
+	snapshotRef    = "Streamer-Blob"
+)
+
+// Snapshot is the stored state of a session.
+type Snapshot struct {
+	Rev    uint64 // the condition of the next SnapshotPub
+	At     time.Time
+	Header map[string]string // as passed to SnapshotPub
+	Data   []byte
+}
+
+// LoadSnapshot reads a session's snapshot from its stream's leader; ok is false
+// if there is none. The blobs of a large one are read and checked. With
+// ErrDamaged, and where the key was deleted, s.Rev and s.At are those of the
+// message stored in its place.
+func (b *Broker) LoadSnapshot(ctx context.Context, p int, token string) (s Snapshot, ok bool, err error) {
+	m, err := b.LastMessage(ctx, streamSnapshots, snapshotSubject(p, token))
+	if err != nil || m == nil {
+		return Snapshot{}, false, err
+	}
+	if deleted(m.Header) {
+		return Snapshot{Rev: m.Seq, At: m.At}, false, nil
+	}
+	s, err = b.snapshot(ctx, m)
+	return s, err == nil, err
+}
+
+// snapshot reads a stored snapshot, and the blobs it refers to. With ErrDamaged,
+// Rev and At are those of the message stored in its place.
+func (b *Broker) snapshot(ctx context.Context, m *Message) (Snapshot, error) {
+	s := Snapshot{Rev: m.Seq, At: m.At}
+	what := "snapshot of session " + tokenOf(m.Subject)
+	if !own(m.Header, ownSnapshot) {
+		return s, b.damaged(what, m.Subject, m.Seq, notOwn)
+	}
+	data, err := b.snapshotData(ctx, m)
+	switch {
+	case errors.Is(err, errUnreadable), errors.Is(err, events.ErrNotFound), errors.Is(err, ErrDamaged):
+		return s, b.damaged(what, m.Subject, m.Seq, err)
+	case err != nil:
+		return Snapshot{}, fmt.Errorf("broker: %s: %w", what, err)
+	}
+	s.Header, s.Data = snapshotHeaders(m.Header), data
+	return s, nil
+}
+
+// snapshotData returns the data of a stored snapshot, which may be in blobs.
+func (b *Broker) snapshotData(ctx context.Context, m *Message) ([]byte, error) {
+	if m.Header.Get(snapshotRef) == "" {
+		return m.Data, nil
+	}
+	var ref events.Ref
+	if err := json.Unmarshal(m.Data, &ref); err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	return b.Blob(ctx, ref)
+}
+
+// tokenOf returns the token at the end of a snapshot's subject.
+func tokenOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
+
+// AllSnapshots reads the snapshots of all partitions with one consumer. wrong is
+// the reason why a snapshot or its blobs cannot be read. A snapshot that is
+// written meanwhile is read twice, the later one last.
+func (b *Broker) AllSnapshots(ctx context.Context, fn func(token string, s Snapshot, wrong error) error) error {
+	return b.ReadToEnd(ctx, Reading{Stream: streamSnapshots}, 1, Each(func(m Message) error {
+		if deleted(m.Header) {
+			return nil
+		}
+		s, wrong := b.snapshot(ctx, &m)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fn(tokenOf(m.Subject), s, wrong)
+	}))
+}
+
+// SnapshotAge returns for how long a snapshot is kept after it was written.
+func (b *Broker) SnapshotAge() time.Duration { return b.snapshotAge }
+
+// SnapshotPub returns the publish that writes a session's snapshot where rev is
+// the stored revision (0: there is none). The Ack's Seq is the new revision, its
+// Err Is ErrConflict where the revision is another. header is a small map that
+// ListSnapshots returns without the data; its keys have letters only. Data above
+// 64 KiB is stored in blobs: these Pubs must be stored before pub is sent.
+func (b *Broker) SnapshotPub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *Pub, blobs []*Pub) {
+	h := nats.Header{}
+	for k, v := range header {
+		h[snapshotHeader+k] = []string{v}
+	}
+	if len(data) > events.BlobChunk {
+		blob := events.NewBlob(data)
+		blob.Ref.Preview = "" // never shown
+		blobs = b.BlobPubs(blob)
+		data, _ = json.Marshal(blob.Ref) // strings and numbers: cannot fail
+		h[snapshotRef] = []string{"1"}
+	}
+	// The library's kv.Update would drop the TTL.
+	h[headerTTL] = []string{b.snapshotAge.Truncate(time.Second).String()}
+	if !b.opts.NoCondition {
+		h[HeaderPrev] = []string{strconv.FormatUint(rev, 10)}
+	}
+	return &Pub{Subject: snapshotSubject(p, token), Header: h, Data: data}, blobs
+}
+
+// LastSnapshot returns the revision of the snapshot of partition p that was
+// written last, from its stream's leader: a listing that does not include it is
+// stale.
+func (b *Broker) LastSnapshot(ctx context.Context, p int) (rev uint64, err error) {
+	m, err := b.LastMessage(ctx, streamSnapshots, snapshotSubject(p, "*"))
+	if err != nil || m == nil || deleted(m.Header) {
+		return 0, err
+	}
+	return m.Seq, nil
+}
+
+// ListSnapshots calls fn with the headers of every snapshot of partition p, or of
+// all partitions if p is negative. A listing can be stale, and includes a
+// snapshot that is written meanwhile twice. It leaves out tokens whose inputs are
+// skipped: their snapshots cannot be read. Where something else is stored in
+// place of a snapshot, header is nil.
+func (b *Broker) ListSnapshots(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error {
+	r := Reading{Stream: streamSnapshots, HeadersOnly: true}
+	if p >= 0 {
+		r.Filter = snapshotSubject(p, "*")
+	}
+	return b.ReadToEnd(ctx, r, 1, Each(func(m Message) error {
+		if deleted(m.Header) {
+			return nil
+		}
+		token := tokenOf(m.Subject)
+		if !Answerable(token) {
+			return nil
+		}
+		header := snapshotHeaders(m.Header)
+		if !own(m.Header, ownSnapshot) {
+			b.ignored(m.Subject, m.Subject, m.Seq)
+			header = nil
+		}
+		return fn(token, m.Seq, header, m.At)
+	}))
+}
+
+func snapshotSubject(p int, token string) string {
+	return rootSnapshots + strconv.Itoa(p) + "." + token
+}
+
+// snapshotHeaders returns the headers that were passed to SnapshotPub.
+func snapshotHeaders(h nats.Header) map[string]string {
+	own := map[string]string{}
+	for k, v := range h {
+		if name, ok := strings.CutPrefix(k, snapshotHeader); ok && len(v) > 0 {
+			own[name] = v[0]
+		}
+	}
+	return own
+}
+
+// deleted reports whether a message of a KV bucket represents a deleted key.
+func deleted(h nats.Header) bool {
+	return h.Get("KV-Operation") != "" || h.Get("Nats-Marker-Reason") != ""
+}

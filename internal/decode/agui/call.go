@@ -1,0 +1,127 @@
+package agui
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// call emits the chunks of an event of a call: START, ARGS, END, CHUNK or RESULT.
+func (r reader) call(e *event) *wire.Problem {
+	if what := e.kind; what != "TOOL_CALL_CHUNK" && !e.call.IsString() || e.call.Present() && !e.call.IsString() {
+		return wire.WrongType("toolCallId", e.call, "a string")
+	}
+	if e.delta.Present() && !e.delta.IsString() {
+		return wire.WrongType("delta", e.delta, "a string")
+	}
+	if e.name.Present() && !e.name.IsString() {
+		return wire.WrongType("toolCallName", e.name, "a string")
+	}
+	id := r.Text(e.call)
+	if e.kind == "TOOL_CALL_RESULT" {
+		return r.result(id, e.content, e.failure, false)
+	}
+	item := r.d.findCall(r.ns, id)
+	switch e.kind {
+	case "TOOL_CALL_START":
+		r.openCall(e, id)
+	case "TOOL_CALL_CHUNK":
+		if item == nil && id == "" {
+			return &wire.Problem{Code: wire.BadShape, Text: "toolCallId is missing, and no call is open that the chunk could go on with"}
+		}
+		if item == nil {
+			item = r.openCall(e, id)
+			item.Chunk = true
+		}
+		r.args(item, item.ID, e.delta)
+	case "TOOL_CALL_ARGS":
+		r.args(item, id, e.delta)
+	case "TOOL_CALL_END":
+		if item == nil { // its start was lost
+			r.end(Item{Kind: callItem, Namespace: r.ns, Message: r.d.namespace(r.ns).Message, ID: id})
+			return nil
+		}
+		r.end(*item)
+		r.d.close(item)
+	}
+	return nil
+}
+
+// openCall emits the beginning of a call. The agent repeats a call for which the run
+// was interrupted after the interrupt was answered. It is the same call.
+func (r reader) openCall(e *event, id string) *Item {
+	if r.d.waits(id) {
+		return r.d.open(Item{Kind: repeatedCall, Namespace: r.ns, ID: id})
+	}
+	n := r.d.namespace(r.ns)
+	message := n.Message
+	if e.parent.IsString() {
+		message = r.Text(e.parent)
+	}
+	r.begin(message, "assistant")
+	name := r.Text(e.name)
+	r.Emit(chunks.Chunk{
+		Kind: chunks.Fragment, Namespace: r.ns, Message: message, ID: id,
+		Name: name, Final: name != "", ParentCall: n.ParentCall,
+	})
+	if args := r.rawArgs(e.raw, id); args != "" {
+		r.Emit(chunks.Chunk{Kind: chunks.Fragment, Namespace: r.ns, Message: message, ID: id, Args: args, Object: true, Weak: true})
+	}
+	return r.d.open(Item{Kind: callItem, Namespace: r.ns, ID: id, Message: message})
+}
+
+// rawArgs returns the args of a call in rawEvent, the event of LangGraph from which
+// the adapter made the start. The adapter does not send args that come whole, so
+// these are used where no others come.
+func (r reader) rawArgs(raw jsonscan.Value, id string) string {
+	for e := raw.Member("data").Member("chunk").Member("tool_calls").Elements(); e.Next(); {
+		args := e.Value.Member("args")
+		if !args.IsObject() || r.Text(e.Value.Member("id")) != id {
+			continue
+		}
+		if s := r.Compact(args.Raw); s != "{}" {
+			return s
+		}
+	}
+	return ""
+}
+
+// args emits a fragment of args. If item is nil, the start of the call was lost.
+func (r reader) args(item *Item, id string, delta jsonscan.Value) {
+	s := r.Text(delta)
+	if s == "" || item != nil && item.Kind == repeatedCall {
+		return
+	}
+	c := chunks.Chunk{Kind: chunks.Fragment, Namespace: r.ns, ID: id, Args: s}
+	if item != nil {
+		c.Message = item.Message
+	} else {
+		c.Message, c.Opens = r.d.namespace(r.ns).Message, true
+	}
+	r.Emit(c)
+}
+
+// result emits a result, which is text or a list of content parts. Only a tool
+// message of a snapshot has an error.
+func (r reader) result(id string, content, failure jsonscan.Value, repeated bool) *wire.Problem {
+	c := chunks.Chunk{Kind: chunks.Result, Namespace: r.ns, ID: id, Repeated: repeated}
+	switch {
+	case content.IsArray():
+		c.Content = r.Compact(content.Raw)
+	case content.Present() && !content.IsString():
+		return wire.WrongType("content", content, "a string or a list of parts")
+	default:
+		c.Text = r.Text(content)
+	}
+	if s := r.FailureText(failure); s != "" && s != "null" {
+		c.Status = "error"
+		if c.Text == "" && c.Content == "" {
+			c.Text = s
+		}
+	}
+	if !repeated {
+		r.d.answered(id)
+	}
+	r.Emit(c)
+	return nil
+}

@@ -1,0 +1,92 @@
+package agui
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// subagent reads an event of the run of a subagent. Each run is a namespace.
+func (r reader) subagent(e *event) {
+	switch e.kind {
+	case "SUBAGENT_STARTED":
+		r.d.namespace(r.ns).ParentCall = wire.Keep(r.Text(e.parentCall))
+	case "SUBAGENT_ERROR":
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: r.ns, Text: r.FailureText(e.failure)})
+		r.d.forget(r.ns)
+	case "SUBAGENT_FINISHED":
+		if n := r.d.namespace(r.ns); n.Begun {
+			r.endMessage(n.Message)
+		}
+		r.d.forget(r.ns)
+	}
+}
+
+// runStarted begins a run. Its input repeats the conversation so far, with the
+// results that a frontend added since the last run.
+func (r reader) runStarted(e *event) *wire.Problem {
+	r.d.Items, r.d.Namespaces, r.d.Asked = nil, nil, false
+	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: r.Text(e.run)})
+	return r.input(e.input.Member("messages"))
+}
+
+// runFinished ends a run. The outcome is {"type":"success"|"interrupt"|"cancelled"}.
+// Before 1.0 it is the type as a string, with the interrupt beside it.
+func (r reader) runFinished(e *event) (problem *wire.Problem) {
+	outcome, status := e.outcome, "completed"
+	if e.outcome.IsObject() {
+		outcome = e.outcome.Member("type")
+	}
+	switch outcome.Str {
+	case "interrupt":
+		status = "interrupted"
+		list := e.outcome.Member("interrupts")
+		if list.Present() && !list.IsArray() {
+			problem = wire.WrongType("outcome.interrupts", list, "a list")
+		}
+		for i := list.Elements(); i.Next(); {
+			r.await(i.Value)
+		}
+		if e.interrupt.IsObject() {
+			r.await(e.interrupt)
+		}
+	case "cancelled":
+		status = "cancelled"
+	default:
+		if r.d.Asked {
+			status = "interrupted"
+		}
+	}
+	r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: status})
+	r.d.Items, r.d.Namespaces = nil, nil
+	return problem
+}
+
+// await emits an interrupt: {"id","reason","toolCallId"?}.
+func (r reader) await(v jsonscan.Value) {
+	c := chunks.Chunk{Kind: chunks.Await, Namespace: r.ns, Why: "interrupt"}
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "id":
+			c.InterruptID = r.Text(m.Value)
+		case "reason":
+			if s := r.Text(m.Value); s != "" {
+				c.Why = s
+			}
+		case "toolCallId":
+			c.ID = r.Text(m.Value)
+		}
+	}
+	r.d.wait(c.ID)
+	r.Emit(c)
+}
+
+// runError ends the run. The code abort means that a client stopped it.
+func (r reader) runError(e *event) {
+	status := "error"
+	if e.code.Str == "abort" {
+		status = "cancelled"
+	}
+	r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: status, Text: r.FailureText(e.failure)})
+	r.d.Items, r.d.Namespaces = nil, nil
+}

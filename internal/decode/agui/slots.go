@@ -1,0 +1,103 @@
+package agui
+
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+)
+
+// FindSlots finds the slots of a delta. The note is the kind of the item that
+// the delta continues, and noteChunk.
+func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+	var kind itemKind
+	switch name := wire.TypeOf(f.JSON); name {
+	case "TOOL_CALL_ARGS", "TOOL_CALL_CHUNK":
+		s.Walk(at, callSlot)
+		kind = callItem
+	case "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK":
+		s.Walk(at, textSlot)
+		kind = textItem
+	case "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "THINKING_TEXT_MESSAGE_CONTENT":
+		s.Walk(at, textSlot)
+		kind = reasoningItem
+	default:
+		return 0, false
+	}
+	note = uint8(kind)
+	if strings.HasSuffix(wire.TypeOf(f.JSON), "_CHUNK") {
+		note |= noteChunk
+	}
+	return note, true
+}
+
+// noteChunk is the bit of a note for an event that opens its item itself.
+const noteChunk = 1 << 7
+
+func callSlot(path string) wire.Slot {
+	switch path {
+	case "toolCallId":
+		return wire.CallSlot
+	case "delta":
+		return wire.ArgsSlot
+	}
+	return anySlot(path)
+}
+
+func textSlot(path string) wire.Slot {
+	switch path {
+	case "messageId":
+		return wire.MessageSlot
+	case "delta":
+		return wire.TextSlot
+	}
+	return anySlot(path)
+}
+
+// anySlot returns the slot of a member of any event. The rawEvent is read only
+// where a call begins.
+func anySlot(path string) wire.Slot {
+	switch {
+	case path == "timestamp", strings.HasPrefix(path, "rawEvent."):
+		return wire.Unread
+	case path == "subagentRunId":
+		return wire.NamespaceSlot
+	}
+	return wire.NoSlot
+}
+
+// Fill completes the chunk of a delta whose item is open, where the event
+// closes no other item.
+func (d *Decoder) Fill(_ *wire.Writer, note uint8, c *chunks.Chunk) bool {
+	kind, chunk := itemKind(note&^noteChunk), note&noteChunk != 0
+	id := c.Message
+	if kind == callItem {
+		id = c.ID
+	}
+	for i := range d.Items {
+		l := &d.Items[i]
+		if l.Chunk && l.Namespace == c.Namespace && !(chunk && l.Kind.chunk() == kind.chunk() && sameID(l.ID, id)) {
+			return false
+		}
+	}
+	if kind == callItem {
+		return fillCall(c, d.findCall(c.Namespace, id), chunk)
+	}
+	l := d.findContent(kind, c.Namespace, id)
+	if l == nil || l.Kind == mutedItem {
+		return false
+	}
+	c.Message = l.Message
+	return true
+}
+
+func fillCall(c *chunks.Chunk, l *Item, chunk bool) bool {
+	if l == nil || l.Kind == repeatedCall {
+		return false
+	}
+	c.Message, c.Opens = l.Message, false
+	if chunk {
+		c.ID = l.ID
+	}
+	return true
+}

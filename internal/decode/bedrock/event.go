@@ -1,0 +1,81 @@
+package bedrock
+
+import (
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// claimsMessage claims the answer of Converse, and a user message with results.
+func claimsMessage(v jsonscan.Value) wire.Claim {
+	var output, stop, role, content jsonscan.Value
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "output":
+			output = m.Value
+		case "stopReason":
+			stop = m.Value
+		case "role":
+			role = m.Value
+		case "content":
+			content = m.Value
+		}
+	}
+	if stop.IsString() && output.Member("message").IsObject() {
+		return wire.Surely
+	}
+	if role.Str == "user" {
+		for e := content.Elements(); e.Next(); {
+			if e.Value.Member("toolResult").IsObject() {
+				return wire.Surely
+			}
+		}
+	}
+	return wire.No
+}
+
+// readEvent returns the name and the payload of an event. The name is "" where the
+// frame is not an event of Bedrock.
+func readEvent(f wire.Frame) (kind string, payload jsonscan.Value) {
+	if isEvent(f.Name) {
+		return f.Name, f.JSON
+	}
+	alone := true
+	for m := f.JSON.Members(); m.Next(); {
+		switch {
+		case m.Key == "event" && m.Value.IsObject():
+			if inner := m.Value.Members(); inner.Next() && isEvent(inner.Key) {
+				return inner.Key, inner.Value
+			}
+			return "", jsonscan.Value{}
+		case m.Key == "metadata":
+			kind, payload = m.Key, m.Value
+		case isEvent(m.Key):
+			return m.Key, m.Value
+		case m.Key != "p": // padding
+			alone = false
+		}
+	}
+	if !alone { // other formats have a member metadata too
+		return "", jsonscan.Value{}
+	}
+	return kind, payload
+}
+
+// isEvent reports whether an event of this name exists.
+func isEvent(name string) bool {
+	switch name {
+	case "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata":
+		return true
+	}
+	return isException(name)
+}
+
+// isException reports whether a frame of this name is an exception.
+func isException(name string) bool {
+	switch name {
+	case "internalServerException", "modelStreamErrorException", "modelTimeoutException",
+		"serviceUnavailableException", "throttlingException", "validationException":
+		return true
+	}
+	return false
+}

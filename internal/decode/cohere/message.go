@@ -1,0 +1,97 @@
+package cohere
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// wholeAnswer emits an answer that was not streamed.
+func (r reader) wholeAnswer(id string, message, end jsonscan.Value) {
+	r.d.Message = wire.Keep(id)
+	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: true})
+	r.content(chunks.Reasoning, 0, message.Member("tool_plan"))
+	part := 0
+	for e := message.Member("content").Elements(); e.Next(); part++ {
+		r.content(chunks.Reasoning, part, e.Value.Member("thinking"))
+		r.content(chunks.Text, part, e.Value.Member("text"))
+	}
+	for e := message.Member("tool_calls").Elements(); e.Next(); {
+		r.OpenAICall(wire.Choice{Message: r.d.Message, Whole: true}, e.Value)
+	}
+	r.endMessage(end)
+}
+
+// content emits a piece of text or reasoning.
+func (r reader) content(kind chunks.Kind, part int, v jsonscan.Value) {
+	if s := r.Text(v); s != "" {
+		r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Part: part, Text: s})
+	}
+}
+
+// toolCall emits the beginning of a call, or a piece of its args.
+func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem {
+	if e := call.Elements(); e.Next() { // servers that imitate Cohere send a list of one
+		call = e.Value
+	}
+	if !call.IsObject() {
+		return wire.WrongType("delta.message.tool_calls", call, "an object")
+	}
+	var id, function jsonscan.Value
+	for m := call.Members(); m.Next(); {
+		switch m.Key {
+		case "id":
+			id = m.Value
+		case "function":
+			function = m.Value
+		}
+	}
+	c := chunks.Chunk{
+		Kind: chunks.Fragment, Message: r.d.Message, Index: index.Raw,
+		ID: r.Text(id), Final: begins, Opens: begins,
+	}
+	for m := function.Members(); m.Next(); {
+		switch m.Key {
+		case "name":
+			c.Name = r.Text(m.Value)
+		case "arguments":
+			c.Args = r.Text(m.Value)
+		}
+	}
+	if c.ID != "" || c.Name != "" || c.Args != "" {
+		r.Emit(c)
+	}
+	return nil
+}
+
+// endMessage emits the end of a message. The finish reasons ERROR and TIMEOUT are
+// failures of the provider, not ends of the answer.
+func (r reader) endMessage(delta jsonscan.Value) {
+	var finish, usage, failure jsonscan.Value
+	for m := delta.Members(); m.Next(); {
+		switch m.Key {
+		case "finish_reason":
+			finish = m.Value
+		case "usage":
+			usage = m.Value
+		case "error":
+			failure = m.Value
+		}
+	}
+	message := r.d.Message
+	reason := r.Text(finish)
+	if usage.IsObject() {
+		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: message, Usage: usage.Raw})
+	}
+	switch {
+	case failure.Present():
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: message, Text: r.FailureText(failure)})
+		return
+	case reason == "ERROR", reason == "TIMEOUT":
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: message, Text: "the finish reason is " + reason})
+		return
+	case reason != "":
+		r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: message, Reason: reason, Truncated: reason == "MAX_TOKENS"})
+	}
+	r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: message})
+}

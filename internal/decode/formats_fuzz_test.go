@@ -1,0 +1,77 @@
+package decode
+
+import (
+	"encoding/json"
+	"testing"
+
+	"streamer/internal/chunks"
+)
+
+// FuzzFormats reads two inputs in turn with the format named: no chunk is empty, and
+// a clone of the state does not change.
+func FuzzFormats(f *testing.F) {
+	names := Names()
+	for i, name := range names {
+		for _, events := range streams(f, name) {
+			for j := range events {
+				f.Add(events[max(0, j-1)], events[j], uint8(i))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, first, second string, which uint8) {
+		var s State
+		var r Reader
+		name := names[int(which)%len(names)]
+		for _, input := range []string{first, second, first, second} {
+			clone := s.Clone()
+			before, err := json.Marshal(clone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Reset(&s, []byte(input), name, Limits{})
+			for r.Next() {
+				for _, c := range r.Chunks() {
+					checkChunk(t, input, c)
+				}
+			}
+			after, err := json.Marshal(clone)
+			if err != nil || string(after) != string(before) {
+				t.Errorf("%s: %q: a clone of the state was %s and is %s, %v", name, input, before, after, err)
+			}
+		}
+	})
+}
+
+// checkChunk reports a chunk that has no content.
+func checkChunk(t *testing.T, input string, c chunks.Chunk) {
+	t.Helper()
+	switch {
+	case c.Kind == chunks.Fragment && c.ID == "" && c.Name == "" && c.Args == "",
+		c.Kind == chunks.Result && c.ID == "" && c.Call == "" && c.Name == "",
+		(c.Kind == chunks.Text || c.Kind == chunks.Reasoning) && c.Text == "",
+		c.Kind == chunks.Usage && c.Usage == "":
+		t.Errorf("%q: %+v is empty", input, c)
+	}
+}
+
+// TestClone checks that reading an input changes no clone of the state.
+func TestClone(t *testing.T) {
+	for _, format := range Names() {
+		for file, events := range streams(t, format) {
+			var s State
+			var r Reader
+			for i, event := range events {
+				clone := s.Clone()
+				before, err := json.Marshal(clone)
+				if err != nil {
+					t.Fatal(err)
+				}
+				transcript(&r, &s, []byte(event), "")
+				after, err := json.Marshal(clone)
+				if err != nil || string(after) != string(before) {
+					t.Fatalf("%s line %d\nthe clone was %s\n and became %s, %v", file, i+1, before, after, err)
+				}
+			}
+		}
+	}
+}

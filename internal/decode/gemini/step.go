@@ -1,0 +1,147 @@
+package gemini
+
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// stepFields is the members of the beginning of a step and of a delta.
+type stepFields struct {
+	kind, id, call, name, args, text, content, summary, result, failed jsonscan.Value
+}
+
+func (f *stepFields) read(part jsonscan.Value) {
+	for m := part.Members(); m.Next(); {
+		switch m.Key {
+		case "type":
+			f.kind = m.Value
+		case "id":
+			f.id = m.Value
+		case "call_id":
+			f.call = m.Value
+		case "name":
+			f.name = m.Value
+		case "arguments":
+			f.args = m.Value
+		case "text", "thought":
+			f.text = m.Value
+		case "content":
+			f.content = m.Value
+		case "summary":
+			f.summary = m.Value
+		case "result":
+			f.result = m.Value
+		case "is_error":
+			f.failed = m.Value
+		}
+	}
+}
+
+// part emits the content of the beginning of a step or of a delta.
+func (r interactionReader) part(index, part jsonscan.Value) *wire.Problem {
+	var f stepFields
+	f.read(part)
+	switch kind := f.kind.Str; {
+	case kind == "arguments_delta", strings.HasSuffix(kind, "_call"):
+		return r.call(index, &f)
+	case strings.HasSuffix(kind, "_result"):
+		return r.result(&f)
+	case kind == "text", kind == "model_output":
+		r.content(chunks.Text, index, f.text)
+		r.content(chunks.Text, index, f.content)
+	case kind == "thought", kind == "thought_summary":
+		r.content(chunks.Reasoning, index, f.text)
+		r.content(chunks.Reasoning, index, f.content)
+		r.content(chunks.Reasoning, index, f.summary)
+	}
+	return nil
+}
+
+// content emits a string, or each text in an object or a list of objects.
+func (r interactionReader) content(kind chunks.Kind, index, v jsonscan.Value) {
+	if v.IsObject() {
+		v = v.Member("text")
+	}
+	for e := v.Elements(); e.Next(); {
+		if s := e.Value.Member("text"); s.IsString() {
+			r.content(kind, index, s)
+		}
+	}
+	if s := r.Text(v); s != "" {
+		r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Part: index.Int(), Text: s})
+	}
+}
+
+// call emits the beginning of a call or args of it. Args are text, or an object that
+// is whole. An empty object at the beginning means that the args follow.
+func (r interactionReader) call(index jsonscan.Value, f *stepFields) *wire.Problem {
+	c, args := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.Message, Index: index.Raw}, f.args
+	if kind := f.kind.Str; kind != "arguments_delta" {
+		r.d.Kind = wire.CallBlock
+		c.ID, c.Name = r.Text(f.id), r.Text(f.name)
+		c.CallKind, c.Provider = callKind(kind)
+		if c.Provider && c.CallKind == "server" {
+			c.Name = strings.TrimSuffix(kind, "_call")
+		}
+		c.Final = c.ID != "" || c.Name != ""
+	}
+	switch {
+	case args.IsObject():
+		if c.Args = r.Compact(args.Raw); c.Args != "{}" {
+			c.Object = true
+		} else {
+			c.Args = ""
+		}
+	case args.Present() && args.Kind != jsonscan.String:
+		return wire.WrongType("arguments", args, "a string or an object")
+	default:
+		c.Args = r.Text(args)
+	}
+	if c.ID != "" || c.Name != "" || c.Args != "" {
+		r.Emit(c)
+	}
+	return nil
+}
+
+// callKind returns the kind of a call in a step of a type, and whether Google runs
+// the call.
+func callKind(step string) (kind string, provider bool) {
+	switch step {
+	case "function_call":
+		return "", false
+	case "mcp_server_tool_call":
+		return "mcp", true
+	}
+	return "server", true
+}
+
+// result emits a result once it is complete: the beginning of the step names the
+// call, and a delta may contain the rest.
+func (r interactionReader) result(f *stepFields) *wire.Problem {
+	if s := r.Text(f.call); s != "" {
+		r.d.Call = wire.Keep(s)
+	}
+	if s := r.Text(f.name); s != "" {
+		r.d.Name = wire.Keep(s)
+	}
+	if !f.result.Present() {
+		return nil
+	}
+	if r.d.Call == "" {
+		return &wire.Problem{Code: wire.BadShape, Text: "the result names no call: call_id is missing or empty"}
+	}
+	c := chunks.Chunk{Kind: chunks.Result, ID: r.d.Call, Name: r.d.Name, Status: "success"}
+	if f.failed.Kind == jsonscan.True {
+		c.Status = "error"
+	}
+	if f.result.IsNested() {
+		c.Content = r.Compact(f.result.Raw)
+	} else {
+		c.Text = r.Text(f.result)
+	}
+	r.Emit(c)
+	return nil
+}

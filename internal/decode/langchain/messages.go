@@ -1,0 +1,173 @@
+package langchain
+
+import (
+	"slices"
+	"strings"
+
+	"streamer/internal/decode/wire"
+)
+
+// messages is the state of the format langchain. Its slices are never written to
+// once they are set, so that copies may share them.
+type messages struct {
+	Run     string `json:"r,omitzero"`
+	Attempt int    `json:"a,omitzero"` // of Run
+	// Streamed are the messages streamed last, the latest at the end.
+	Streamed []streamedMessage `json:"s,omitzero"`
+	// Partial are the growing messages, which the server repeats whole.
+	Partial []partialText `json:"p,omitzero"`
+}
+
+// streamedMessage is a message that is or was streamed.
+type streamedMessage struct {
+	ID        string `json:"i"`
+	Namespace string `json:"n,omitzero"`
+	// Also is another id under which the message continues.
+	Also  string `json:"o,omitzero"`
+	Used  bool   `json:"d,omitzero"` // it has content or calls
+	Calls bool   `json:"c,omitzero"`
+	Done  bool   `json:"e,omitzero"` // and it has ended since
+	Usage string `json:"u,omitzero"` // raw, so far
+}
+
+// maxStreamed is the maximum number of messages that are stored.
+const maxStreamed = 64
+
+// summary is what a piece of a message contains.
+type summary struct {
+	text  bool
+	calls bool // pieces of calls
+	opens bool // a piece of a call with an id or a name
+	ends  bool
+}
+
+// stream records a piece of a message and returns the id of the message. That is the
+// id of the first piece with content, or the id of the provider where a call
+// continues under it. In the latter case was is the id before.
+//
+// A framework that does not have the id of the provider yet generates an id for the
+// message. Later pieces have the id of the provider: from the second piece on in
+// langchain_core, in the last piece alone in @langchain/openai (Responses). In other
+// frameworks each piece has a new id. A piece continues such a message if it begins
+// nothing: it continues a call, or only ends the message, under an id without
+// content, while exactly one message of its namespace with a generated id is open.
+func (m *messages) stream(ns, id string, piece summary) (name, was string) {
+	if id == "" || len(id) > wire.MaxID || len(ns) > 4*wire.MaxID {
+		return id, ""
+	}
+	i := m.index(ns, id)
+	if i < 0 || m.Streamed[i].ID == id && !m.Streamed[i].Used {
+		if j := m.continued(ns, id, piece); j >= 0 {
+			s := m.Streamed[j]
+			s.Also, s.Done = strings.Clone(id), s.Done || piece.ends
+			if piece.calls && !generated(id) {
+				was, s.ID, s.Also = s.ID, s.Also, s.ID
+			}
+			m.set(j, s)
+			return s.ID, was
+		}
+	}
+	if i < 0 {
+		m.add(streamedMessage{ID: strings.Clone(id), Namespace: strings.Clone(ns), Used: piece.text || piece.calls, Calls: piece.calls, Done: piece.ends})
+		return id, ""
+	}
+	used := piece.text || piece.calls
+	if s := &m.Streamed[i]; (!used || s.Used && !s.Done) && (s.Calls || !piece.calls) && (s.Done || !piece.ends) {
+		return s.ID, "" // nothing has changed, which is the usual case
+	}
+	s := m.Streamed[i]
+	if used {
+		if s.Done { // another message under the same id
+			s.Usage = ""
+		}
+		s.Used, s.Done = true, false
+	}
+	s.Calls = s.Calls || piece.calls
+	s.Done = s.Done || piece.ends
+	m.set(i, s)
+	return s.ID, ""
+}
+
+// continued returns the index of the message that a piece under a new id continues,
+// or -1.
+func (m *messages) continued(ns, id string, piece summary) int {
+	continues := piece.calls && !piece.opens
+	onlyEnds := piece.ends && !piece.text && !piece.calls
+	if !continues && !onlyEnds {
+		return -1
+	}
+	found := -1
+	for i, s := range m.Streamed {
+		if s.Namespace != ns || s.ID == id || s.Done || !s.Used || continues && !s.Calls || !generated(s.ID) {
+			continue
+		}
+		if found >= 0 {
+			return -1
+		}
+		found = i
+	}
+	return found
+}
+
+// generated reports whether LangChain, not the provider, generated an id.
+func generated(id string) bool {
+	return strings.HasPrefix(id, "run-") || strings.HasPrefix(id, "lc_") || len(id) == 36 && strings.Count(id, "-") == 4
+}
+
+// index returns the index of a message in its namespace, or -1. A message that
+// continues under the id precedes a message with the id that has no content.
+func (m *messages) index(ns, id string) int {
+	found := -1
+	for i := len(m.Streamed) - 1; i >= 0; i-- {
+		s := &m.Streamed[i]
+		switch {
+		case s.Namespace != ns:
+		case s.Also == id, s.ID == id && s.Used:
+			return i
+		case s.ID == id && found < 0:
+			found = i
+		}
+	}
+	return found
+}
+
+// find returns the namespace and the id under which a message was streamed in the
+// namespace ns or below it. In updates and values the namespace lacks the node, and
+// a graph repeats the messages of its subgraphs.
+func (m *messages) find(ns, id string) (namespace, first string, ok bool) {
+	if id == "" {
+		return "", "", false
+	}
+	for i := len(m.Streamed) - 1; i >= 0; i-- {
+		if s := &m.Streamed[i]; (s.ID == id || s.Also == id) && within(s.Namespace, ns) {
+			return s.Namespace, s.ID, true
+		}
+	}
+	return "", "", false
+}
+
+// done records the end of a message.
+func (m *messages) done(ns, id string) {
+	if i := m.index(ns, id); i >= 0 && !m.Streamed[i].Done {
+		s := m.Streamed[i]
+		s.Done = true
+		m.set(i, s)
+	}
+}
+
+// set replaces a message.
+func (m *messages) set(i int, s streamedMessage) {
+	m.Streamed = slices.Clone(m.Streamed)
+	m.Streamed[i] = s
+}
+
+// add adds a message and removes the oldest where there are too many.
+func (m *messages) add(s streamedMessage) {
+	old := m.Streamed[max(0, len(m.Streamed)-maxStreamed+1):]
+	m.Streamed = append(slices.Clip(old), s)
+}
+
+// within reports whether a namespace is ns or below it.
+func within(namespace, ns string) bool {
+	return ns == "" || strings.HasPrefix(namespace, ns) && (len(namespace) == len(ns) || namespace[len(ns)] == '|')
+}

@@ -1,0 +1,56 @@
+package langchain
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+)
+
+// FindSlots finds the slots of a content-block-delta. A namespace of several
+// parts has no slot.
+func (Protocol) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+	params := f.JSON.Member("params")
+	if f.JSON.Member("method").Str != "messages" || params.Member("data").Member("event").Str != "content-block-delta" {
+		return 0, false
+	}
+	parts := 0
+	for e := params.Member("namespace").Elements(); e.Next(); {
+		parts++
+	}
+	s.Walk(at, func(path string) wire.Slot {
+		if path == "params.namespace.*" && parts == 1 {
+			return wire.NamespaceSlot
+		}
+		return protocolSlot(path)
+	})
+	return 0, true
+}
+
+func protocolSlot(path string) wire.Slot {
+	switch path {
+	case "event_id", "eventId", "seq", "params.timestamp":
+		return wire.Unread
+	case "params.data.run_id", "params.data.runId":
+		return wire.RunSlot
+	case "params.data.index":
+		return wire.BlockSlot
+	case "params.data.delta.text", "params.data.delta.reasoning":
+		return wire.TextSlot
+	case "params.data.delta.fields.id":
+		return wire.CallSlot
+	case "params.data.delta.fields.args":
+		return wire.ArgsSlot
+	}
+	return wire.NoSlot
+}
+
+// Fill completes the chunk of a delta of the message that is open in its
+// namespace and run.
+func (d *protocolDecoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	at := d.Streams.find(c.Namespace, c.Run)
+	if at < 0 || d.Streams.Open[at].Silent {
+		return false
+	}
+	d.Streams.streamed(at)
+	c.Message, c.Run = d.Streams.Open[at].ID, ""
+	return true
+}

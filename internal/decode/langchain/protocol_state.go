@@ -1,0 +1,105 @@
+package langchain
+
+import (
+	"slices"
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+)
+
+// protocol is the state of the format langgraph-protocol. Its slices are never written
+// to once they are set, so that copies may share them.
+type protocol struct {
+	// Open are the messages being streamed, the latest at the end.
+	Open []protocolOpen `json:"o,omitzero"`
+	// Failed are the calls whose tools failed last, the latest at the end.
+	Failed []string `json:"f,omitzero"`
+}
+
+// protocolOpen is a message being streamed.
+type protocolOpen struct {
+	Namespace string `json:"n,omitzero"`
+	Run       string `json:"r,omitzero"` // of the model, not of the graph
+	ID        string `json:"i,omitzero"`
+	Call      string `json:"c,omitzero"` // the call whose result the message of a tool contains
+	Silent    bool   `json:"s,omitzero"` // the message is not the model's, and is not emitted
+	Block     bool   `json:"b,omitzero"` // its latest block is a call
+	Streamed  bool   `json:"d,omitzero"` // some content of that block was emitted
+}
+
+// The bounds of the state.
+const (
+	maxOpen   = 64
+	maxFailed = 64
+)
+
+// find returns the index of the message to which an event belongs, or -1.
+func (m *protocol) find(ns, run string) int {
+	for i := len(m.Open) - 1; i >= 0; i-- {
+		if o := &m.Open[i]; o.Namespace == ns && (o.Run == run || o.Run == "" || run == "") {
+			return i
+		}
+	}
+	return -1
+}
+
+// begin adds a message. It removes the message before it in the same namespace and run,
+// and the oldest message where there are too many.
+func (m *protocol) begin(o protocolOpen) {
+	if len(o.Namespace) > 4*wire.MaxID || len(o.ID) > wire.MaxID || len(o.Run) > wire.MaxID || len(o.Call) > wire.MaxID {
+		return
+	}
+	o.Namespace, o.Run, o.ID, o.Call = strings.Clone(o.Namespace), strings.Clone(o.Run), strings.Clone(o.ID), strings.Clone(o.Call)
+	if i := m.find(o.Namespace, o.Run); i >= 0 {
+		m.drop(i)
+	}
+	old := m.Open[max(0, len(m.Open)-maxOpen+1):]
+	m.Open = append(slices.Clip(old), o)
+}
+
+// drop removes a message.
+func (m *protocol) drop(i int) {
+	if i >= 0 {
+		m.Open = slices.Delete(slices.Clone(m.Open), i, i+1)
+	}
+}
+
+// block records the beginning of a block, and whether some of its content was emitted.
+func (m *protocol) block(i int, call, streamed bool) {
+	if i >= 0 && (m.Open[i].Block != call || m.Open[i].Streamed != streamed) {
+		m.Open = slices.Clone(m.Open)
+		m.Open[i].Block, m.Open[i].Streamed = call, streamed
+	}
+}
+
+// streamed records that some content of the block was emitted.
+func (m *protocol) streamed(i int) {
+	if i >= 0 {
+		m.block(i, m.Open[i].Block, true)
+	}
+}
+
+// failed records the failure of a tool.
+func (m *protocol) failed(call string) {
+	if len(call) > wire.MaxID || m.answered(call) {
+		return
+	}
+	old := m.Failed[max(0, len(m.Failed)-maxFailed+1):]
+	m.Failed = append(slices.Clip(old), strings.Clone(call))
+}
+
+// retry records that a tool runs again.
+func (m *protocol) retry(call string) {
+	if i := slices.Index(m.Failed, call); i >= 0 {
+		m.Failed = slices.Delete(slices.Clone(m.Failed), i, i+1)
+	}
+}
+
+// answered reports whether the failure of the tool of a call was emitted.
+func (m *protocol) answered(call string) bool { return slices.Contains(m.Failed, call) }
+
+// hasResult reports whether a chunk is a result of a call that has one already.
+func (m *protocol) hasResult(c *chunks.Chunk) bool {
+	return c.Kind == chunks.Result && m.answered(c.ID)
+}

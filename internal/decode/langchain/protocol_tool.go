@@ -1,0 +1,76 @@
+package langchain
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// toolEvent is the members of a tools event.
+type toolEvent struct {
+	event, id, name, delta, output, message jsonscan.Value
+}
+
+func (e *toolEvent) read(data jsonscan.Value) {
+	for m := data.Members(); m.Next(); {
+		switch m.Key {
+		case "event":
+			e.event = m.Value
+		case "tool_call_id", "toolCallId":
+			e.id = m.Value
+		case "tool_name", "toolName":
+			e.name = m.Value
+		case "delta":
+			e.delta = m.Value
+		case "output":
+			e.output = m.Value
+		case "message":
+			e.message = m.Value
+		}
+	}
+}
+
+// protocolTool emits the progress or the result of a tool.
+func (r reader) protocolTool(ns string, data jsonscan.Value) *wire.Problem {
+	var e toolEvent
+	e.read(data)
+	c := chunks.Chunk{Kind: chunks.Progress, Namespace: ns, ID: r.Text(e.id)}
+	if c.ID == "" {
+		return wire.WrongType("tool_call_id of tools", e.id, "a string")
+	}
+	switch e.event.Str {
+	case "tool-started":
+		r.d.Streams.retry(c.ID)
+	case "tool-output-delta":
+		c.Text = r.Text(e.delta)
+		if e.delta.IsNested() {
+			c.Text = r.Compact(e.delta.Raw)
+		}
+	case "tool-finished":
+		if r.protocolOutput(ns, e.output) {
+			return nil
+		}
+		c.Kind, c.Name, c.Status = chunks.Result, r.Text(e.name), "success"
+		if c.Text = r.Text(e.output); e.output.IsNested() {
+			c.Content = r.Compact(e.output.Raw)
+		}
+	case "tool-error":
+		// A ToolMessage with the error text of the framework may follow.
+		r.d.Streams.failed(c.ID)
+		c.Kind, c.Name, c.Status, c.Text = chunks.Result, r.Text(e.name), "error", r.Text(e.message)
+	default:
+		return nil
+	}
+	r.Emit(c)
+	return nil
+}
+
+// protocolOutput emits the result in an output that is a ToolMessage. It reports
+// whether the output is one.
+func (r reader) protocolOutput(ns string, output jsonscan.Value) bool {
+	if !output.IsObject() || !looksLikeMessage(output) {
+		return false
+	}
+	m := readMessage(output)
+	return m.kind == kindTool && r.resultMessage(place{ns: ns}, &m) == nil
+}

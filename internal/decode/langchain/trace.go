@@ -1,0 +1,71 @@
+package langchain
+
+import (
+	"strings"
+
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// The events of astream_events and streamEvents, and of a server in its mode events:
+// https://docs.langchain.com/oss/python/langchain/models#streaming-events
+//
+//	{"event":"on_chat_model_stream","run_id","metadata":{…},"data":{"chunk":{…}}} …
+//	→ {"event":"on_chat_model_end",…,"data":{"output":{…}}} → {"event":"on_tool_end",…,"data":{"output":{…}}}
+//
+// The other events are not read: the events of chains repeat the messages of their
+// models.
+
+// isTrace reports whether v is such an event.
+func isTrace(v jsonscan.Value) bool {
+	name, data := false, false
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "event":
+			if name = isTraceName(m.Value.Str); !name {
+				return false
+			}
+		case "data":
+			data = m.Value.IsObject()
+		}
+	}
+	return name && data
+}
+
+// isTraceName reports whether name is the name of such an event.
+func isTraceName(name string) bool { return strings.HasPrefix(name, "on_") }
+
+// trace reads an event that contains its name.
+func (r reader) trace(v jsonscan.Value) *wire.Problem {
+	var name, data, metadata jsonscan.Value
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "event":
+			name = m.Value
+		case "data":
+			data = m.Value
+		case "metadata":
+			metadata = m.Value
+		}
+	}
+	return r.traceData(name.Str, r.checkpointNamespace(metadata), data)
+}
+
+// traceData reads the data of an event. The output of a model is the whole message,
+// even where it has the shape of a piece.
+func (r reader) traceData(name, ns string, data jsonscan.Value) *wire.Problem {
+	chunk, output := data.Member("chunk"), data.Member("output")
+	switch {
+	case name == "on_chat_model_stream" && chunk.IsObject():
+		return r.message(place{ns: ns}, chunk)
+	case name == "on_chat_model_end" && output.IsObject() && looksLikeMessage(output):
+		if m := readMessage(output); m.kind == kindAI || m.kind == kindAIChunk {
+			r.wholeMessage(place{ns: ns}, &m, true)
+		}
+	case name == "on_tool_end" && output.IsObject() && looksLikeMessage(output):
+		if m := readMessage(output); m.kind == kindTool {
+			return r.resultMessage(place{ns: ns}, &m)
+		}
+	}
+	return nil
+}

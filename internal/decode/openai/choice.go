@@ -1,0 +1,88 @@
+package openai
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// choice emits the delta, or the whole message, of a choice and its end. Where
+// the provider failed, the finish reason ("error") does not complete the args.
+func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
+	var delta, message, finish, failure jsonscan.Value
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "error":
+			failure = m.Value
+		case "index":
+			of.Index = m.Value.Int()
+		case "delta":
+			delta = m.Value
+		case "message":
+			message = m.Value
+		case "finish_reason":
+			finish = m.Value
+		}
+	}
+	switch {
+	case delta.IsObject():
+		r.delta(of, delta)
+	case message.IsObject():
+		of.Whole = true
+		r.delta(of, message)
+	}
+	switch reason := r.Text(finish); {
+	case failed:
+	case failure.Present():
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, Text: r.FailureText(failure)})
+	case reason == "error", reason == "network_error":
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, Text: "the finish reason is " + reason})
+	case reason != "":
+		r.Emit(chunks.Chunk{
+			Kind: chunks.Finish, Message: of.Message, Choice: of.Index,
+			Reason: reason, Truncated: wire.Truncates(reason),
+		})
+	}
+}
+
+// delta emits a delta, or a whole message.
+func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
+	var role, content, reasoning, refusal, calls, legacy jsonscan.Value
+	for m := delta.Members(); m.Next(); {
+		switch m.Key {
+		case "role":
+			role = m.Value
+		case "content":
+			content = m.Value
+		case "reasoning_content", "reasoning":
+			// Some servers send both, with the same text.
+			if reasoning.Raw == "" || reasoning.Raw == "null" || reasoning.Raw == `""` {
+				reasoning = m.Value
+			}
+		case "refusal":
+			refusal = m.Value
+		case "tool_calls":
+			calls = m.Value
+		case "function_call":
+			legacy = m.Value
+		}
+	}
+	if s := r.Text(role); s != "" {
+		// The wire does not show whether a role after the end of a message
+		// begins another message with the same id. Fresh stays unset.
+		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index, Role: s})
+	}
+	r.Content(of, chunks.Reasoning, reasoning)
+	r.Content(of, chunks.Text, content)
+	r.Content(of, chunks.Text, refusal)
+	if calls.IsObject() {
+		r.OpenAICall(of, calls)
+	}
+	for e := calls.Elements(); e.Next(); {
+		r.OpenAICall(of, e.Value)
+	}
+	// Some servers send both, for old and new clients.
+	if some := calls.Elements(); legacy.IsObject() && !calls.IsObject() && !some.Next() {
+		r.OpenAIFunction(of, legacy, "", "", "")
+	}
+}

@@ -1,0 +1,72 @@
+package responses
+
+import (
+	"strings"
+
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// claimFields is the members of a frame by which it is claimed.
+type claimFields struct {
+	kind, id, object, output, failure, message jsonscan.Value
+	numbered                                   bool // it has a sequence_number
+}
+
+func (c *claimFields) read(v jsonscan.Value) {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "type":
+			if c.kind = m.Value; c.responseEvent() {
+				return
+			}
+		case "sequence_number":
+			c.numbered = true
+		case "id":
+			c.id = m.Value
+		case "object":
+			c.object = m.Value
+		case "output":
+			c.output = m.Value
+		case "error":
+			c.failure = m.Value
+		case "message":
+			c.message = m.Value
+		}
+	}
+}
+
+func (c *claimFields) responseEvent() bool { return strings.HasPrefix(c.kind.Str, "response.") }
+
+func claims(f wire.Frame) wire.Claim {
+	if f.Done {
+		return wire.Perhaps
+	}
+	var c claimFields
+	c.read(f.JSON)
+	if c.responseEvent() {
+		return wire.Surely
+	}
+	switch c.kind.Str {
+	case "":
+		if c.object.Str == "response" && c.output.IsArray() {
+			return wire.Surely
+		}
+	case "function_call_output", "custom_tool_call_output", "mcp_approval_response":
+		return wire.Surely
+	case "error":
+		switch {
+		case c.numbered:
+			return wire.Surely
+		case c.message.IsString() && !c.failure.Present() && !c.id.Present():
+			return wire.Perhaps
+		case c.failure.Present():
+			return wire.IfKnown
+		}
+	case "keepalive":
+		if c.numbered {
+			return wire.Perhaps
+		}
+	}
+	return wire.No
+}

@@ -1,0 +1,121 @@
+package responses
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// start begins a response. Later events of an open response, queued and in_progress,
+// have an effect only where response.created was lost.
+func (r reader) start(name string, response jsonscan.Value) *wire.Problem {
+	if !response.IsObject() {
+		return wire.WrongType("response of response."+name, response, "an object")
+	}
+	id := r.Text(response.Member("id"))
+	if name != "created" && (r.d.Open || r.d.Message == id) {
+		return nil
+	}
+	*r.d = Decoder{Message: wire.Keep(id), Open: true}
+	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: true})
+	return nil
+}
+
+// response is the members of a whole response.
+type response struct {
+	id, status, output, usage, failure, details jsonscan.Value
+}
+
+func readResponse(response jsonscan.Value) (b response) {
+	for m := response.Members(); m.Next(); {
+		switch m.Key {
+		case "id":
+			b.id = m.Value
+		case "status":
+			b.status = m.Value
+		case "output":
+			b.output = m.Value
+		case "usage":
+			b.usage = m.Value
+		case "error":
+			b.failure = m.Value
+		case "incomplete_details":
+			b.details = m.Value
+		}
+	}
+	return b
+}
+
+// end ends a response. The event repeats all items, which are used where their
+// events were lost.
+func (r reader) end(name string, response jsonscan.Value) *wire.Problem {
+	if !response.IsObject() {
+		return wire.WrongType("response of response."+name, response, "an object")
+	}
+	b := readResponse(response)
+	if !r.d.Open {
+		r.d.Message = wire.Keep(r.Text(b.id))
+		r.d.Open = true
+	}
+	return r.output(name, b, false)
+}
+
+// whole emits a response that was not streamed.
+func (r reader) whole(response jsonscan.Value) *wire.Problem {
+	b := readResponse(response)
+	*r.d = Decoder{Message: wire.Keep(r.Text(b.id)), Open: true}
+	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: true})
+	return r.output(b.status.Str, b, true)
+}
+
+// output emits the items of a response and its end. It emits texts only if texts is
+// true, because they were streamed otherwise.
+func (r reader) output(status string, b response, texts bool) (first *wire.Problem) {
+	if status == "failed" || status == "cancelled" {
+		message := jsonscan.Value{}
+		if !b.failure.Present() {
+			message = b.status
+		}
+		r.failure(b.failure, message, jsonscan.Value{})
+		return nil
+	}
+	stage := itemRepeated
+	switch {
+	case texts:
+		stage = itemWhole
+	case status == "incomplete":
+		stage = itemCutOff
+	}
+	i := 0
+	for e := b.output.Elements(); e.Next(); i++ {
+		if p := r.item(numberOf(i), e.Value, stage, b.output); p != nil && first == nil {
+			first = p
+		}
+	}
+	reason := status
+	if s := r.Text(b.details.Member("reason")); s != "" {
+		reason = s
+	}
+	r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: r.d.Message, Reason: reason, Truncated: status == "incomplete"})
+	if b.usage.IsObject() {
+		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: r.d.Message, Usage: b.usage.Raw})
+	}
+	r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: r.d.Message})
+	r.d.Open, r.d.Calls = false, nil
+	return first
+}
+
+// failure emits the failure of a response.
+func (r reader) failure(failure, message, code jsonscan.Value) {
+	text := ""
+	for _, v := range [...]jsonscan.Value{message, code} {
+		if text == "" {
+			text = r.Text(v)
+		}
+	}
+	if failure.Present() {
+		text = r.FailureText(failure)
+	}
+	r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: r.d.message(), Text: text})
+	r.d.Open, r.d.Calls = false, nil
+}

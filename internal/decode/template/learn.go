@@ -1,0 +1,115 @@
+package template
+
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+)
+
+// Event is a stream event that was decoded.
+type Event struct {
+	Format wire.Format
+	Name   string // of the SSE event, or ""
+	Text   string
+	Frame  wire.Frame
+	// Place returns the place of the frame in the text. It may add slots of the
+	// text around the frame, and returns false if the frame is not in the text.
+	Place func(s *wire.SlotFinder, f wire.Frame) (wire.Place, bool)
+}
+
+// Learn makes a template of an event, if its chunk is one piece of text or of
+// the args of a call that exists. The Writer holds the chunks of the event. The
+// Decoder is the one that has decoded it.
+//
+// An attempt costs several times as much as decoding, and is paid for even if it
+// fails. After one that fails late, the Cache learns nothing for a while.
+func (c *Cache) Learn(e Event, w *wire.Writer, d wire.Decoder) {
+	if !c.MayLearn(e.Text, w) {
+		return
+	}
+	c.credit -= price
+	t := newTemplate(e, w, d)
+	switch {
+	case t == nil:
+	case t.reproduces(w, e.Text, d):
+		c.add(t)
+	default:
+		c.credit = -debt
+	}
+}
+
+// MayLearn reports whether an event with the chunks in w can become a template.
+func (c *Cache) MayLearn(event string, w *wire.Writer) bool {
+	return w.Len() == 1 && len(event) <= maxEvent && c.credit >= price && repeats(&w.Since(0)[0])
+}
+
+// repeats reports whether a chunk is of a kind of which a stream has many.
+func repeats(c *chunks.Chunk) bool {
+	return c.Kind == chunks.Fragment || c.Kind == chunks.Text || c.Kind == chunks.Reasoning
+}
+
+// reproduces reports whether the template results in the chunk of its own
+// event: the chunk has no value of which the template does not know the place.
+// The Decoder has decoded the event already; a second event of the same text
+// would have the same chunk.
+func (t *template) reproduces(w *wire.Writer, event string, d wire.Decoder) bool {
+	var v values
+	if !t.fits(event, &v) {
+		return false
+	}
+	n := w.Len()
+	defer w.Truncate(n)
+	if !t.emit(w, d.Clone(), &v) {
+		return false
+	}
+	return w.Len() == n+1 && w.Since(0)[n] == w.Since(0)[n-1]
+}
+
+// newTemplate returns a template of an event, or nil if it has not the slots for
+// one.
+func newTemplate(e Event, w *wire.Writer, d wire.Decoder) *template {
+	templated, ok := e.Format.(wire.Templated)
+	if !ok {
+		return nil
+	}
+	finder := wire.NewSlotFinder(e.Text)
+	at, ok := e.Place(finder, e.Frame)
+	if !ok {
+		return nil
+	}
+	note, ok := templated.FindSlots(finder, e.Frame, at)
+	slots, complete := finder.Found()
+	if !ok || !complete {
+		return nil
+	}
+	t := &template{
+		format: e.Format, formatName: e.Format.Name(), name: strings.Clone(e.Name),
+		chunk: literal(&w.Since(0)[0]), note: note,
+	}
+	t.cut(strings.Clone(e.Text), slots)
+	_, t.fills = d.(wire.Filler)
+	return t
+}
+
+// cut cuts the text of an event at its slots.
+func (t *template) cut(event string, slots []wire.FoundSlot) {
+	at := 0
+	for _, f := range slots {
+		t.parts = append(t.parts, part{literal: event[at:f.From], slot: f.Slot, number: f.Number})
+		at = f.To
+	}
+	t.tail = event[at:]
+}
+
+// literal returns the fields of a chunk that are the same for all events of a
+// template. The message, the id of the call, the text and the args are values
+// of slots or of the Decoder's state.
+func literal(c *chunks.Chunk) chunks.Chunk {
+	return chunks.Chunk{
+		Kind: c.Kind, Namespace: strings.Clone(c.Namespace), Choice: c.Choice,
+		Index: strings.Clone(c.Index), Part: c.Part,
+		Name: strings.Clone(c.Name), CallKind: strings.Clone(c.CallKind),
+		Provider: c.Provider, Final: c.Final, Opens: c.Opens,
+	}
+}

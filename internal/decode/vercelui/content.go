@@ -1,0 +1,78 @@
+package vercelui
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+)
+
+// Part is an open text or reasoning.
+type Part struct {
+	ID     string `json:"i"`
+	Number int    `json:"n"`
+}
+
+// maxParts is the maximum number of content parts that are open at a time.
+const maxParts = 64
+
+// content reads text-start, text-delta and text-end, and the same of reasoning.
+func (r reader) content(e *event, kind chunks.Kind, what string) *wire.Problem {
+	if !e.id.IsString() {
+		return wire.WrongType("id", e.id, "a string")
+	}
+	switch id := r.Text(e.id); what {
+	case "start":
+		r.d.open(id)
+	case "delta":
+		if !e.delta.IsString() {
+			return wire.WrongType("delta", e.delta, "a string")
+		}
+		if s := r.Text(e.delta); s != "" {
+			r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Part: r.d.part(id), Text: s})
+		}
+	case "end":
+		if n := r.d.end(id); n > 0 {
+			r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.Message, Part: n})
+		}
+	}
+	return nil
+}
+
+// open begins a content part and returns its number. Ids repeat in later steps.
+func (d *Decoder) open(id string) int {
+	if len(d.Parts) >= maxParts {
+		d.Parts = d.Parts[1:]
+	}
+	d.Part++
+	d.Parts = append(d.Parts, Part{ID: wire.Keep(id), Number: d.Part})
+	return d.Part
+}
+
+// part returns the number of the part with an id. It begins the part where it is
+// not open.
+func (d *Decoder) part(id string) int {
+	if n := d.openPart(id); n > 0 {
+		return n
+	}
+	return d.open(id)
+}
+
+// openPart returns the number of the open part with an id, or 0.
+func (d *Decoder) openPart(id string) int {
+	for i := len(d.Parts) - 1; i >= 0; i-- {
+		if d.Parts[i].ID == id[:min(len(id), wire.MaxID)] {
+			return d.Parts[i].Number
+		}
+	}
+	return 0
+}
+
+// end closes the part with an id and returns its number, or 0 where it is not open.
+func (d *Decoder) end(id string) int {
+	for i := len(d.Parts) - 1; i >= 0; i-- {
+		if p := d.Parts[i]; p.ID == id[:min(len(id), wire.MaxID)] {
+			d.Parts = append(d.Parts[:i:i], d.Parts[i+1:]...)
+			return p.Number
+		}
+	}
+	return 0
+}

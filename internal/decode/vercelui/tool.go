@@ -1,0 +1,136 @@
+package vercelui
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// tool emits the chunks of an event of a call.
+func (r reader) tool(e *event) *wire.Problem {
+	kind := e.kind.Str
+	if kind == "tool-approval-response" { // has the id of the approval, not of the call
+		r.d.Waits = false
+		return nil
+	}
+	if !e.call.Present() && strings.HasPrefix(kind, "tool-input-") {
+		e.call = e.id // the parts of fullStream have the id of the call here
+	}
+	if !e.call.IsString() {
+		return wire.WrongType("toolCallId", e.call, "a string")
+	}
+	id := r.Text(e.call)
+	if strings.HasPrefix(kind, "tool-input-") || kind == "tool-call" {
+		return r.toolInput(e, id)
+	}
+	switch kind {
+	case "tool-approval-request":
+		if e.automatic.Kind != jsonscan.True {
+			r.d.Waits = true
+			r.Emit(chunks.Chunk{Kind: chunks.Await, ID: id, Why: "approval", InterruptID: r.Text(e.approval)})
+		}
+	case "tool-output-available", "tool-result":
+		r.output(e, id)
+	case "tool-output-error", "tool-error":
+		r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error", Text: r.FailureText(e.failure)})
+	case "tool-output-denied":
+		r.d.Waits = false
+		r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "denied", Text: "The tool call was denied."})
+	}
+	return nil
+}
+
+// toolInput emits a call or a piece of its args.
+func (r reader) toolInput(e *event, id string) *wire.Problem {
+	switch e.kind.Str {
+	case "tool-input-start":
+		if e.encoding.Str == "text" {
+			r.d.Plain = wire.Keep(id)
+		}
+		r.Emit(r.fragment(e, id))
+	case "tool-input-delta":
+		if !e.delta.IsString() {
+			return wire.WrongType("inputTextDelta", e.delta, "a string")
+		}
+		if s := r.Text(e.delta); s != "" {
+			r.Emit(chunks.Chunk{Kind: chunks.Fragment, Message: r.d.Message, ID: id, Args: s, Opens: true})
+		}
+	case "tool-input-end":
+		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: r.d.Message, ID: id})
+	case "tool-input-available", "tool-call":
+		r.call(e, id)
+	case "tool-input-error":
+		r.call(e, id)
+		if e.executed.Kind != jsonscan.True { // the provider runs its own call in spite of the error
+			r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error", Text: r.FailureText(e.failure)})
+		}
+	}
+	return nil
+}
+
+// fragment returns a fragment of a call without args.
+func (r reader) fragment(e *event, id string) chunks.Chunk {
+	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.Message, ID: id, Name: r.Text(e.name), Final: true}
+	switch {
+	case e.executed.Kind == jsonscan.True:
+		c.CallKind, c.Provider = "server", true
+	case r.d.plain(id):
+		c.CallKind = "custom"
+	}
+	return c
+}
+
+// plain reports whether the input of a call is free text.
+func (d *Decoder) plain(id string) bool {
+	return d.Plain != "" && d.Plain == id[:min(len(id), wire.MaxID)]
+}
+
+// call emits a whole call. Where the args came as text before, that text has
+// precedence, because the input is the parsed text.
+func (r reader) call(e *event, id string) {
+	c := r.fragment(e, id)
+	c.Whole = true
+	switch {
+	case !e.input.Present():
+	case !e.input.IsString():
+		c.Args, c.Object = r.Compact(e.input.Raw), e.input.IsObject()
+	case c.CallKind == "custom", e.kind.Str != "tool-input-available":
+		c.Args = r.Text(e.input) // free text, or the text of the args
+	default:
+		c.Args = e.input.Raw // a JSON value that is a string
+	}
+	r.Emit(c)
+}
+
+// output emits a result. A preliminary result is progress.
+func (r reader) output(e *event, id string) {
+	text, content := "", ""
+	if e.output.IsString() {
+		text = r.Text(e.output)
+	} else if e.output.Present() {
+		content = r.Compact(e.output.Raw)
+	}
+	if e.preliminary.Kind == jsonscan.True {
+		r.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: excerpt(text + content)})
+		return
+	}
+	r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Text: text, Content: content})
+}
+
+// progressText is the maximum number of bytes of the text of a progress.
+const progressText = 1 << 10
+
+// excerpt returns the beginning of a long text, with an ellipsis.
+func excerpt(s string) string {
+	if len(s) <= progressText {
+		return s
+	}
+	cut := progressText
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
