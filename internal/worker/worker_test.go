@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -389,16 +390,24 @@ func TestNewerFold(t *testing.T) {
 	<-done
 }
 
-// TestNothingExpiresOfTheOthers: a partition that ends while others were busy
-// has its checkpoint behind their inputs, or these would count as lost when they expire.
+// TestNothingExpiresOfTheOthers checks that a partition that ends while others were
+// busy has its checkpoint behind their inputs, or these would count as lost when
+// they expire.
 func TestNothingExpiresOfTheOthers(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 4})
-	stop := h.work(Options{Rules: short()})
-	h.ruled() // and so read to the end, everywhere
+	w := &Worker{Log: h.broker, Options: Options{Rules: short(), Nonce: "one"}, Logger: zerolog.Nop()}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
+	h.ruled()
+	h.until(w, "each partition has read its rules", func(s Stats) bool {
+		return len(s.Carried) == 4 && !slices.ContainsFunc(s.Carried, func(c Carried) bool { return c.Next <= 4 })
+	})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	last := h.publish("a", "result", fmt.Sprintf(result, 1))
 	h.wait("a", ofType(events.ToolCallResult))
-	stop()
+	cancel()
+	<-done
 	for p := range 4 {
 		if m, _, err := h.broker.LoadMark(t.Context(), p); err != nil || m.Seq <= last {
 			t.Errorf("partition %d: got %v and a checkpoint at %d, want it behind %d", p, err, m.Seq, last)
