@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"streamer/internal/broker"
@@ -41,6 +42,8 @@ type loading struct {
 	behind bool
 	// lacking: a listing found that the event log lacks events of the session.
 	lacking bool
+	// rewinds are those of this session where its load showed one; else nil.
+	rewinds broker.Rewinds
 }
 
 // loader has the sessions of a partition that are being loaded. A session queues
@@ -92,15 +95,16 @@ func (o *loader) oldest() (in *inputs.Input) {
 	return in
 }
 
-// renumber numbers the inputs that wait and were stored before the last rewind as
-// if they had been stored after it. Their sessions may have folded lost inputs
-// under the same numbers. Inputs of other sessions that were folded meanwhile
-// keep their numbers, and so the rewind cannot begin before these.
-func (o *loader) renumber(last broker.Rewind) {
-	for _, l := range o.of {
-		for i := range l.inputs {
-			l.inputs[i].n = l.inputs[i].Seq + last.By
-		}
+// renumber takes a rewind that the load of a session showed. It is recorded from a
+// later input on than pos, because inputs of other sessions were folded meanwhile
+// and keep their numbers. For this session it begins at pos: the session may have
+// folded lost inputs under the numbers of those that wait.
+func (l *loading) renumber(rewinds broker.Rewinds) {
+	l.rewinds = slices.Clone(rewinds)
+	last := &l.rewinds[len(l.rewinds)-1]
+	last.From = min(last.From, l.pos)
+	for i := range l.inputs {
+		l.inputs[i].n = l.rewinds.Effective(l.inputs[i].Seq)
 	}
 }
 
@@ -168,6 +172,9 @@ func (q *partition) startLoad(ctx context.Context, l *loading) {
 		r.place = &place
 	}
 	b := basis{r.epoch, r.rewinds}
+	if l.rewinds != nil {
+		r.rewinds = l.rewinds
+	}
 	q.loads.start(ctx, func(ctx context.Context) completion {
 		s, err := r.run(ctx, l.token)
 		return &loaded{basis: b, loading: l, session: s, genuine: r.genuine, err: err}
@@ -186,7 +193,7 @@ func (d *loaded) apply(ctx context.Context, q *partition) error {
 	case d.epoch != q.log.Epoch() || !d.rewinds.Equal(q.history.rewinds):
 		q.startLoad(ctx, d.loading)
 	case errors.As(d.err, &rewound):
-		q.history.found = &rewound.evidence
+		q.history.found = &foundRewind{rewound.evidence, d.loading}
 		q.loads.ready = append(q.loads.ready, d) // it is loaded again then
 		return q.rewindIfFound(ctx)
 	case errors.As(d.err, &held):

@@ -91,6 +91,8 @@ type model struct {
 	checkpointRev uint64
 	// rewound are the times at which the input log lost its end.
 	rewound []time.Time
+	// oldEvents: a look at recent events finds none.
+	oldEvents bool
 	// powered: the event log lost its end.
 	powered bool
 
@@ -814,6 +816,9 @@ func (o *modelOwner) TopEvent(context.Context, int, time.Time) (top events.ID, e
 }
 
 func (o *modelOwner) RecentEvents(context.Context, time.Duration) (map[int]events.Record, error) {
+	if o.m.oldEvents {
+		return nil, nil
+	}
 	var top events.Record
 	for i := range o.m.log {
 		if e := o.m.event(i); e.Token != "" && !o.m.log[i].forged && e.ID.After(top.ID) {

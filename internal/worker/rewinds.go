@@ -27,8 +27,14 @@ type history struct {
 
 	checking bool // a logCheck is under way
 	// found shows a rewind that is not recorded yet. Nothing is folded meanwhile.
-	found     *evidence
+	found     *foundRewind
 	recording bool
+}
+
+// foundRewind is a rewind that the load of a session showed.
+type foundRewind struct {
+	evidence evidence
+	loading  *loading
 }
 
 func (q *partition) inputCheck() inputCheck {
@@ -49,7 +55,7 @@ type rewindRecord struct {
 	rev        uint64
 	rules      func(context.Context) (*rulesLog, error) // those in the log, read now
 	// from is where the rewind begins at the earliest, and waiting the first input
-	// that waits for its session to be loaded; 0 if none does.
+	// that can wait for the session that showed it; 0 if there is none.
 	from, waiting uint64
 
 	lower bool   // the checkpoint moved back
@@ -189,10 +195,8 @@ func (q *partition) rewindIfFound(ctx context.Context) error {
 	}
 	h.recording = true
 	r := q.rewindRecord(q.reading.pos)
-	if in := q.loads.oldest(); in != nil {
-		r.waiting = in.Seq
-	}
-	known := []evidence{*h.found}
+	r.waiting = h.found.loading.pos
+	known := []evidence{h.found.evidence}
 	q.chores.start(ctx, func(ctx context.Context) completion {
 		return &rewindWritten{r, r.write(ctx, known)}
 	})
@@ -206,6 +210,7 @@ type rewindWritten struct {
 }
 
 func (w *rewindWritten) apply(ctx context.Context, q *partition) error {
+	found := q.history.found
 	q.history.found, q.history.recording = nil, false
 	if w.err != nil {
 		return w.err
@@ -213,8 +218,15 @@ func (w *rewindWritten) apply(ctx context.Context, q *partition) error {
 	if err := q.rewound(&w.record); err != nil {
 		return err
 	}
-	last := q.history.rewinds[len(q.history.rewinds)-1]
-	q.loads.renumber(last)
+	rewinds := q.history.rewinds
+	for _, l := range q.loads.of {
+		switch {
+		case l == found.loading:
+			l.renumber(rewinds)
+		case l.rewinds != nil:
+			l.rewinds = append(l.rewinds, rewinds[len(rewinds)-1])
+		}
+	}
 	return q.proceed(ctx)
 }
 
