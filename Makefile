@@ -1,5 +1,5 @@
 # build   the program, in bin/streamer
-# test    the tests; the gate in .ci/run also uses the race detector
+# test    the tests; .ci/run also uses the race detector
 # lint    vet and golangci-lint, whose version is in .ci/run
 # bench   throughput, latency, memory and recovery beside NATS alone
 # demo    a server that plays recorded sessions

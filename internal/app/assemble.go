@@ -11,8 +11,8 @@ import (
 	"streamer/internal/session"
 )
 
-// Assemble folds the recorded stream in. Where reading fails, the assembly has
-// the lines before the failure, and the error names the line.
+// Assemble folds the recorded stream in. If reading fails, the assembly has the
+// lines before the failure, and the error names the line.
 func Assemble(in io.Reader, format string) (*session.Assembly, error) {
 	a := &session.Assembly{Format: format}
 	defer a.End()

@@ -15,8 +15,8 @@ import (
 // dialTime bounds how long Dial waits for NATS.
 const dialTime = 10 * time.Second
 
-// Dial connects to the streams of a server that runs already: at o.URL or, if
-// that is "", the embedded server of the data directory. It creates no stream.
+// Dial connects to the streams of a running server: the one at o.URL or, if that is
+// "", the embedded server of the data directory. It creates no stream.
 func Dial(ctx context.Context, o broker.Options) (*Broker, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()

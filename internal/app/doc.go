@@ -1,8 +1,8 @@
-// Package app configures and wires the packages into what the commands run: a
-// Server, which is broker, worker and gateway in one process, and clients of a
-// server that runs already: Dial, Replayer and Interrupt.
+// Package app configures and wires the packages for the commands. A Server is
+// broker, worker and gateway in one process. Dial, Replayer and Interrupt are for
+// clients of a running server.
 //
-// A Server accepts inputs only after its settings are in force. The order of
-// inputs, the order of events and what a crash can lose are promises of broker
-// and worker. Server adds none and takes none away.
+// A Server accepts inputs only after its settings are in force. For the order of
+// inputs and events, and for crashes, the promises of broker and worker apply
+// unchanged.
 package app

@@ -48,10 +48,10 @@ func softLimit(container uint64) uint64 {
 }
 
 // PaceGC makes the garbage collector run less often than by default until ctx
-// ends: a server and a worker in one process produce much garbage and keep
-// little, so that the default spends much CPU on collections. limit is the soft
-// memory limit, 0 for none; it holds in any case. PaceGC does nothing if GOGC is
-// set in the environment.
+// ends. A server and a worker in one process produce much garbage and keep little,
+// so the default would use much CPU for collections. limit is the soft memory
+// limit, 0 for none; PaceGC does not change it. PaceGC does nothing if GOGC is set
+// in the environment.
 func PaceGC(ctx context.Context, limit uint64) {
 	if os.Getenv("GOGC") != "" {
 		return

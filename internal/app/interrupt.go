@@ -56,8 +56,8 @@ func (i *Interrupt) Publish(ctx context.Context, b *Broker, token string) (seq u
 	return a.Seq, a.Err
 }
 
-// Run publishes the interrupt and waits, for at most limit, until all its events
-// are stored.
+// Run publishes the interrupt and waits until all its events are stored, for at
+// most the time limit.
 func (i *Interrupt) Run(ctx context.Context, b *Broker, token string, limit time.Duration) (*Outcome, error) {
 	_, from, err := b.EventBounds(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (i *Interrupt) Run(ctx context.Context, b *Broker, token string, limit time
 		return nil, err
 	}
 	// Events are numbered by another sequence if the input log was rewound.
-	if m, _, err := b.LoadMark(ctx, b.Partition(token)); err == nil {
+	if m, _, err := b.LoadCheckpoint(ctx, b.Partition(token)); err == nil {
 		seq = m.Rewinds.Effective(seq)
 	}
 	o := &Outcome{seq: seq, calls: i.Calls}

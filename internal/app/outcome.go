@@ -27,7 +27,7 @@ type Outcome struct {
 	rejected string         // why the interrupt was rejected; "" if it was not
 }
 
-// Print writes what the interrupt closed, a line each.
+// Print writes a line for each call or run that the interrupt closed.
 func (o *Outcome) Print(w io.Writer, session string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -143,7 +143,7 @@ func (o *Outcome) awaitSnapshot(ctx context.Context, b *Broker, token string) bo
 		case <-tick.C:
 		}
 		// After an error the events decide, or the next snapshot does.
-		snapshot, ok, err := b.LoadState(ctx, b.Partition(token), token)
+		snapshot, ok, err := b.LoadSnapshot(ctx, b.Partition(token), token)
 		if err != nil || !ok {
 			continue
 		}

@@ -20,7 +20,7 @@ type Repair struct {
 	Request  repair.Request // Messages and Options are set by Run
 	Broker   broker.Options // names the event log of Request.Session
 	Options  string         // options as JSON, or @ and the name of a file with them
-	Override patch.Options  // wins over Options: see repair.ParseOptions
+	Override patch.Options  // replaces fields of Options: see repair.ParseOptions
 	MaxBytes int            // maximum size of the history; if zero, 64 MiB
 }
 
@@ -43,7 +43,8 @@ func (r *Repair) ParseOptions() (err error) {
 }
 
 // Run repairs the history in a file; - is stdin. It writes a warning to warnings
-// if the event log has nothing of the session, whose name may be misspelt.
+// if the event log has no events of the session, because its name may be
+// misspelt.
 func (r *Repair) Run(ctx context.Context, stdin io.Reader, file string, warnings io.Writer) (done patch.Repaired, err error) {
 	service := repair.Service{MaxBytes: r.MaxBytes, LogTime: logTime}
 	if r.Request.Messages, err = readFile(stdin, file, service.Bound()); err != nil {
@@ -78,7 +79,7 @@ func useLog(ctx context.Context, service *repair.Service, b *Broker, session str
 		return false, err
 	}
 	service.Log = b
-	seq, _, err := b.ChainLast(ctx, token)
+	seq, _, err := b.Head(ctx, token)
 	return seq != 0, err
 }
 

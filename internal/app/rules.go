@@ -23,8 +23,8 @@ type Rules struct {
 	// File is a JSON file of settings that replace those of Base; if "", none.
 	// Its tools replace those of Base.
 	File string
-	// Override sets, after the file was read, what wins over it. If nil, the file
-	// wins. It is not called without a file.
+	// Override changes the settings after the file was read. If nil, they stay as
+	// they are. It is not called without a file.
 	Override func(r *lifecycle.Rules)
 }
 

@@ -35,8 +35,8 @@ type Server struct {
 // openTime bounds how long Open waits for NATS.
 const openTime = time.Minute
 
-// Open connects to NATS, or starts the embedded server, and prepares everything
-// that Run runs. The caller closes the server.
+// Open connects to NATS, or starts the embedded server, and prepares the worker, the
+// gateway and the repair service for Run. The caller closes the server.
 func Open(ctx context.Context, c Config, log zerolog.Logger) (*Server, error) {
 	s := &Server{config: c, log: log, opened: make(chan struct{})}
 	if err := s.open(ctx); err != nil {

@@ -2,9 +2,8 @@
 // and the same work on NATS alone in the same run. On a machine with other load
 // only the ratios of the two are meaningful.
 //
-// A measurement takes its inputs from sessions of its own, so that none reads
-// what another stored. It stops with an error at the first failure: there are no
-// partial results.
+// Each measurement has its own sessions, so none reads inputs of another. A run
+// stops with an error at the first failure: there are no partial results.
 package bench
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Options is what is measured.
+// Options configures a run.
 type Options struct {
 	// Broker names the NATS server. Without a URL each measurement starts a server
 	// of its own in a temporary directory.
@@ -78,7 +77,7 @@ func (o *Options) Check() error {
 // maxTime bounds a whole run.
 const maxTime = 30 * time.Minute
 
-// Run measures everything. It writes what it does to progress.
+// Run does all measurements. It writes its progress to progress.
 func Run(ctx context.Context, progress io.Writer, log zerolog.Logger, o Options) (r Result, err error) {
 	if o.Broker.URL != "" {
 		fmt.Fprintf(progress, "warning: this writes sessions named bench-… to %s and carries all partitions; do not run it beside a working streamer\n", redacted(o.Broker.URL))

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Instances compares several processes that fold a log together with one: their
-// rate, and the CPU of the processes and the server.
+// Instances compares several processes that share the fold of a log with a single
+// process: the rate, and the CPU of the processes and the server.
 type Instances struct {
 	Number  int     `json:"number"`
 	One     float64 `json:"one_inputs_per_s"`

@@ -28,8 +28,8 @@ func quantiles(d []time.Duration) Quantiles {
 	return Quantiles{at(0.5), at(0.99), at(0.999)}
 }
 
-// Steady is what a worker writes besides events while deltas arrive at the rate
-// of the measurement and each gives an event.
+// Steady counts the snapshots and checkpoints that a worker writes while deltas
+// arrive at the rate of the measurement and each causes an event.
 type Steady struct {
 	Sessions      int     `json:"sessions"`
 	Snapshots     float64 `json:"states_per_s"`
@@ -85,7 +85,8 @@ func (r *rig) latencies(ctx context.Context, m *Latencies) error {
 	return err
 }
 
-// steady measures what the worker writes while a probe runs.
+// steady measures the snapshots and checkpoints that the worker writes while a probe
+// runs.
 func (r *rig) steady(ctx context.Context, p *probe, slices int) (Steady, error) {
 	before, err := r.written(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"streamer/internal/worker"
 )
 
-// OpenCost is what sessions with an open call cost.
+// OpenCost is the cost of sessions with an open call.
 type OpenCost struct {
 	Sessions int     `json:"sessions"`
 	Rate     float64 `json:"opened_per_s"`

@@ -9,19 +9,19 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Users of the embedded server. Clients without credentials are localUser in
-// the clients' account; the others are in the account that has the streams.
+// Users of the embedded server. Clients without credentials are localUser, in the
+// account of clients. The others are in the account of the streams.
 const (
 	ownUser   = "streamer"
 	agentUser = "agent"
 	localUser = "local"
 )
 
-// accountOwn is the account that has the streams.
+// accountOwn is the account of the streams.
 const accountOwn = "STREAMER"
 
-// accounts is the configuration of both accounts, without their users. The
-// subscriptions are those of each connection.
+// accounts is the configuration of both accounts, without their users. The limit of
+// subscriptions applies to each connection.
 const accounts = `accounts {
   STREAMER {
     jetstream: enabled
@@ -35,13 +35,9 @@ const accounts = `accounts {
   }
 }`
 
-// isolate configures the accounts of a server. With shared, clients are in the
-// account of the streams.
-func (e *embedded) isolate(o *server.Options, shared bool) error {
+// isolate configures the accounts of a server.
+func (e *embedded) isolate(o *server.Options) error {
 	own, clients := denying(ownUser, e.own, "toolcalls.>")+"\n"+agent(e.agent), denying(localUser, "", "toolcalls.>")
-	if shared {
-		own, clients = own+"\n"+clients, ""
-	}
 	if err := o.ProcessConfigString(fmt.Sprintf(accounts, own, deploy.Exports, clients, deploy.Imports)); err != nil {
 		return fmt.Errorf("broker: accounts of the embedded server: %w", err)
 	}
@@ -54,8 +50,8 @@ func denying(name, password, subject string) string {
 	return fmt.Sprintf("{user: %s, password: %s, permissions: {publish: {deny: [%s]}}}", name, strconv.Quote(password), strconv.Quote(subject))
 }
 
-// agent returns the user of agents that the operator trusts. Its inbox is not
-// that of this process, whose messages it must not see.
+// agent returns the user of trusted agents. Their inboxes differ from those of this
+// process, whose messages they must not receive.
 func agent(password string) string {
 	return fmt.Sprintf(`{user: %s, password: %s, permissions: {
   publish: ["llm.*.delta", "llm.*.result", "llm.*.progress", "llm.*.interrupt", "llm.*.end"]

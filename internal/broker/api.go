@@ -12,9 +12,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Subjects of the JetStream API; a stream's name follows. The requests are
-// made by hand because the library's reads go to any replica where a stream
-// allows that, and ours have to be answered by the leader.
+// Subjects of the JetStream API; the name of a stream follows. The requests do not
+// use the library, whose reads go to any replica where a stream allows that: these
+// must be answered by the leader.
 const (
 	apiStreamInfo     = "$JS.API.STREAM.INFO."
 	apiStreamCreate   = "$JS.API.STREAM.CREATE."
@@ -30,36 +30,36 @@ const (
 // Error codes of the API, from the server's errors.json.
 const (
 	codeWrongLastSequence = 10071 // the condition does not hold
-	codeConditionInFlight = 10164 // another conditional publish is in flight: unknown whether it holds
+	codeConditionInFlight = 10164 // another conditional publish is in flight: the outcome is unknown
 	codeMessageTooLarge   = 10054
 	codeMessageNotFound   = 10037
 	codeStreamNotFound    = 10059
-	codeStreamOther       = 10058 // there is one of that name with another config
-	codeNoPeers           = 10005 // too few servers for the replicas: a cluster that begins does not know all yet
+	codeStreamOther       = 10058 // a stream of that name has another configuration
+	codeNoPeers           = 10005 // too few servers for the replicas: a starting cluster does not know all of them
 	codeNoResources       = 10023 // the server's limit of storage is reached
-	codeStoreFailed       = 10077 // the description says why
+	codeStoreFailed       = 10077 // the description has the reason
 	codeNoJetStream       = 10039 // not enabled for the account
-	codeNotClustered      = 10074 // replicas are asked for, but the server is alone
+	codeNotClustered      = 10074 // replicas are requested, but the server has no cluster
 )
 
 // AskTimeout is the maximum duration of one try of a request.
 const AskTimeout = 3 * time.Second
 
-// apiError is an error in an API's or a publish's answer.
+// apiError is an error in the answer to an API request or to a publish.
 type apiError struct {
-	Code        int    `json:"code"` // as HTTP's
+	Code        int    `json:"code"` // as in HTTP
 	ErrCode     int    `json:"err_code"`
 	Description string `json:"description"`
 }
 
 func (e *apiError) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.ErrCode) }
 
-// uncertain tells that the same request may succeed later.
+// uncertain reports whether the same request may succeed later.
 func (e *apiError) uncertain() bool {
 	switch {
 	case e.ErrCode == codeConditionInFlight, e.ErrCode == codeNoPeers:
 		return true
-	case e.ErrCode == codeNotClustered, e.ErrCode == codeNoJetStream: // have the status of a server's failure
+	case e.ErrCode == codeNotClustered, e.ErrCode == codeNoJetStream: // their status is that of a server failure
 		return false
 	case e.Code == 408, e.Code == 409, e.Code == 429:
 		return true
@@ -67,15 +67,15 @@ func (e *apiError) uncertain() bool {
 	return e.Code >= 500
 }
 
-// full reports whether the stream refuses a message because it has as many
-// bytes as it may have. The description is the one sign of that.
+// full reports whether the stream refused a message because it has as many bytes
+// as it may have. Only the description shows that.
 func (e *apiError) full() bool {
 	return e.ErrCode == codeStoreFailed && e.Description == "maximum bytes exceeded"
 }
 
-// answer is what a reply is read into. It is used again by every try, and a
-// reply that succeeds says nothing of errors: so what an earlier one refused
-// has to be forgotten first.
+// answer is a value that a reply is unmarshalled into. Every try uses the same
+// value, and a successful reply has no field for an error: so the error of an
+// earlier reply has to be removed first.
 type answer interface {
 	refusal() *apiError
 	forget()
@@ -116,7 +116,7 @@ type storedMessage struct {
 	} `json:"message"`
 }
 
-// ask makes an API request and tries again after every uncertain outcome, as
+// ask sends an API request, and sends it again after every uncertain outcome, as
 // long as ctx allows. A definitive refusal is an *apiError.
 func (b *Broker) ask(ctx context.Context, subject string, request any, a answer) error {
 	for try := 0; ; try++ {

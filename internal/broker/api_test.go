@@ -6,9 +6,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A request that is refused for the moment is made again, and its success is
-// one, though it says nothing of errors.
-func TestRefusedForTheMoment(t *testing.T) {
+// A request that is refused temporarily is sent again. The error of the first reply
+// does not remain in the answer.
+func TestTemporaryRefusal(t *testing.T) {
 	b := start(t, Options{})
 	refusals := []string{
 		`{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`,
@@ -20,7 +20,7 @@ func TestRefusedForTheMoment(t *testing.T) {
 		if asked < len(refusals) {
 			answer = refusals[asked]
 		}
-		_ = m.Respond([]byte(answer)) // the request is made again if it fails
+		_ = m.Respond([]byte(answer)) // the request is sent again if it fails
 		asked++
 	})
 	if err != nil {

@@ -20,22 +20,22 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// target is a session with something in every stream.
+// target is a session with messages in every stream.
 const target = "target"
 
 // attack is a message that a client without credentials sends.
 type attack struct {
 	name    string
 	subject string
-	reply   string // where it wants the answer; if "", its own inbox
+	reply   string // subject of the answer; if "", its own inbox
 	header  nats.Header
 	body    string
 	harms   bool // it changes something in an account that clients share with streamer
 }
 
-// attacks are the known ways to write where only streamer may, or to read what
-// clients may not. delivered is the acknowledgement subject of an event that a
-// consumer of the client's has delivered.
+// attacks returns the known ways to write where only streamer may, or to read what
+// clients may not. delivered is the acknowledgement subject of an event that the
+// client's consumer has delivered.
 func attacks(b *Broker, delivered string) []attack {
 	interrupt := "llm.attack.interrupt"
 	internal := internalSubjects(b)
@@ -69,7 +69,7 @@ func attacks(b *Broker, delivered string) []attack {
 	return list
 }
 
-// internalSubjects are one of each kind that only streamer writes.
+// internalSubjects returns one subject of each kind that only streamer writes.
 func internalSubjects(b *Broker) []string {
 	p := strconv.Itoa(b.Partition(target))
 	digest := events.NewBlob([]byte("a large value")).Ref.Chunks[0]
@@ -80,7 +80,7 @@ func internalSubjects(b *Broker) []string {
 	}
 }
 
-// apiAttacks are requests of the JetStream API under a root.
+// apiAttacks returns requests of the JetStream API under a root.
 func apiAttacks(api string, reachable bool) (list []attack) {
 	for _, stream := range streamNames {
 		list = append(list,
@@ -104,7 +104,7 @@ func apiAttacks(api string, reachable bool) (list []attack) {
 		attack{name: "names of consumers", subject: api + "CONSUMER.NAMES.TOOLCALLS"})
 }
 
-// seed stores something in every stream.
+// seed stores a message in every stream.
 func seed(t *testing.T, b *Broker) {
 	t.Helper()
 	p := b.Partition(target)
@@ -122,9 +122,9 @@ func seed(t *testing.T, b *Broker) {
 	}
 }
 
-// contents returns what is in the streams, in one line per stream and message,
-// but for the inputs that clients have stored here. It is taken behind
-// everything that was on its way to a stream.
+// contents returns the content of the streams, one line per stream and message,
+// without the inputs that clients store here. Everything that was sent before is
+// stored by then.
 func contents(t *testing.T, b *Broker) []string {
 	t.Helper()
 	var names struct {
@@ -172,8 +172,8 @@ func streamContents(t *testing.T, b *Broker, stream string) (list []string) {
 	return list
 }
 
-// client is a client without credentials, and a delivered event's
-// acknowledgement subject.
+// client returns a client without credentials, and the acknowledgement subject of an
+// event that was delivered to it.
 func client(t *testing.T, b *Broker) (nc *nats.Conn, delivered string) {
 	t.Helper()
 	nc = connect(t, b.URL())
@@ -192,8 +192,8 @@ func client(t *testing.T, b *Broker) (nc *nats.Conn, delivered string) {
 	return nc, m.Reply()
 }
 
-// launch sends the message of an attack, and returns an answer that is none of
-// a refusal.
+// launch sends the message of an attack, and returns its answer unless that is a
+// refusal.
 func (a attack) launch(t *testing.T, nc *nats.Conn) (answer string) {
 	t.Helper()
 	m := &nats.Msg{Subject: a.subject, Reply: a.reply, Header: a.header, Data: []byte(a.body)}
@@ -226,8 +226,8 @@ func (a attack) launch(t *testing.T, nc *nats.Conn) (answer string) {
 	return string(got.Data)
 }
 
-// A client without credentials changes nothing but the inputs it stores, reads
-// nothing but events, and an honest one goes on working.
+// A client without credentials can store inputs and read events, and nothing else.
+// Another client continues to work.
 func TestAttacks(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
 	seed(t, b)
@@ -263,8 +263,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// What a client has delivered on toolcalls.> reaches subscribers in its own
-// account only, and lacks the header by which they know what is republished.
+// A message that a client has delivered on toolcalls.> reaches only subscribers in its
+// own account, and lacks the header that identifies republished events.
 func TestForgedLiveEvents(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
 	seed(t, b)
@@ -307,21 +307,21 @@ func subscribe(t *testing.T, url string) *nats.Subscription {
 	return sub
 }
 
-// The control of TestAttacks: in an account that clients share with
-// streamer, attacks work.
+// The control of TestAttacks: the attacks succeed in an account that clients share
+// with streamer.
 func TestAttacksInOneAccount(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0", Shared: true, Storage: "memory"})
+	b := start(t, Options{URL: newTestServer(t).url(), Storage: "memory"}) // a server without accounts
 	seed(t, b)
 	nc, delivered := client(t, b)
 	for _, a := range attacks(b, delivered) {
-		// What takes a whole stream away leaves nothing to compare.
+		// After the deletion of a stream there is nothing to compare.
 		if !a.harms || strings.HasPrefix(a.subject, "$JS.API.STREAM.") && a.reply == "" {
 			continue
 		}
 		before := contents(t, b)
 		a.launch(t, nc)
 		changed := false
-		for try := 0; try < 50 && !changed; try++ { // an answer may be on its way
+		for try := 0; try < 50 && !changed; try++ { // an answer may arrive later
 			changed = !slices.Equal(before, contents(t, b))
 		}
 		if !changed {
@@ -330,7 +330,7 @@ func TestAttacksInOneAccount(t *testing.T) {
 	}
 }
 
-// difference lists the lines that two lists do not share.
+// difference returns the lines that are in only one of two lists.
 func difference(before, after []string) string {
 	lines := map[string]string{}
 	for _, s := range before {
@@ -346,8 +346,8 @@ func difference(before, after []string) string {
 	return strings.Join(slices.Sorted(maps.Values(lines)), "\n")
 }
 
-// The gate refuses what a client's consumer must not have, with the reason, and
-// passes on what is one's own to choose.
+// The gate refuses, with the reason, a configuration that a client's consumer must not
+// have, and forwards any other.
 func TestConsumersOfClients(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
 	must(t, b, event("s", 1, 0))
@@ -374,7 +374,7 @@ func TestConsumersOfClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := old.Subscribe("toolcalls.>", func(*nats.Msg) {}, nats.BindStream("TOOLCALLS")); err == nil || !strings.Contains(err.Error(), "push consumers") {
-		t.Errorf("a push consumer: got %v, want that there are none", err)
+		t.Errorf("a push consumer: got %v, want a refusal", err)
 	}
 	if m, err := nc.RequestWithContext(deadline(t), "$JS.API.CONSUMER.DURABLE.CREATE.TOOLCALLS.e", []byte(`{"stream_name":"TOOLCALLS","config":{"durable_name":"e","ack_policy":"explicit"}}`)); err != nil || strings.Contains(string(m.Data), `"error"`) {
 		t.Errorf("a durable as older clients create it: got %s, %v", m.Data, err)
@@ -388,7 +388,7 @@ func TestConsumersOfClients(t *testing.T) {
 	}
 }
 
-// Before Admit nothing listens, and the address is known.
+// Before Admit the server does not listen, and the address is known.
 func TestAdmit(t *testing.T) {
 	b, err := Open(deadline(t), Options{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
 	if err != nil {
@@ -418,7 +418,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// A port that another program takes before Admit is named.
+// A port that another program uses before Admit is in the error.
 func TestAdmitOnATakenPort(t *testing.T) {
 	b, err := Open(deadline(t), Options{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"streamer/internal/events"
 )
 
-// maxBlob bounds what is put together in memory because a reference says so.
+// maxBlob is the maximum size of a blob that is read into memory.
 const maxBlob = 1 << 30
 
-// BlobPubs gives the publishes that store a blob. All of them must be stored
-// before an event or state that refers to the blob; they are published again
-// whenever it is referred to again, so that it never expires under a later
-// reference. They carry no condition: storing a chunk twice is harmless.
+// BlobPubs returns the publishes that store a blob. All of them must be stored
+// before an event or snapshot that refers to the blob. They are published again
+// with every new reference, so that the blob never expires under a later one. They
+// have no condition: storing a chunk twice is harmless.
 func (b *Broker) BlobPubs(blob events.Blob) []*Pub {
 	pubs := make([]*Pub, len(blob.Ref.Chunks))
 	for i, digest := range blob.Ref.Chunks {
@@ -24,14 +24,14 @@ func (b *Broker) BlobPubs(blob events.Blob) []*Pub {
 	return pubs
 }
 
-// Blob reads a blob and checks its digests: events.ErrNotFound where a chunk has
-// expired, ErrDamaged where another value is stored in its place or no blob can
-// have such a reference.
+// Blob reads a blob and checks its digests. It returns events.ErrNotFound where a
+// chunk has expired, and ErrDamaged where another value is stored in place of one
+// or the reference is that of no blob.
 func (b *Broker) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
 	if want := (ref.Size + events.BlobChunk - 1) / events.BlobChunk; ref.Size < 0 || ref.Size > maxBlob || len(ref.Chunks) != want {
-		return nil, fmt.Errorf("%w: blob %.64q of %d bytes in %d chunks: no such blob can be", ErrDamaged, ref.SHA256, ref.Size, len(ref.Chunks))
+		return nil, fmt.Errorf("%w: blob %.64q of %d bytes in %d chunks: no blob has such a reference", ErrDamaged, ref.SHA256, ref.Size, len(ref.Chunks))
 	}
-	var data []byte // grows with what is really there
+	var data []byte // grows with the chunks that are stored
 	whole := sha256.New()
 	for i, digest := range ref.Chunks {
 		chunk, err := b.chunk(ctx, digest)
@@ -47,9 +47,9 @@ func (b *Broker) Blob(ctx context.Context, ref events.Ref) ([]byte, error) {
 	return data, nil
 }
 
-// chunk reads a chunk by its name, which is its digest.
+// chunk reads a chunk. Its name is its digest.
 func (b *Broker) chunk(ctx context.Context, digest string) ([]byte, error) {
-	// The name becomes part of a subject: nothing but a digest may get there.
+	// The name becomes part of a subject, so it must be a digest.
 	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {
 		return nil, fmt.Errorf("%w: %.64q is no digest", ErrDamaged, digest)
 	}

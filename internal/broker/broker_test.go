@@ -19,7 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// within is how long a test waits for what must come.
+// within is how long a test waits for an expected result.
 const within = 20 * time.Second
 
 // start opens a broker with an embedded server of its own.
@@ -45,7 +45,7 @@ func start(t testing.TB, opts Options) *Broker {
 	return b
 }
 
-// testServer is a NATS server of its own that can be stopped and started.
+// testServer is a NATS server that a test can stop and start.
 type testServer struct {
 	t    testing.TB
 	opts *server.Options
@@ -88,7 +88,7 @@ func deadline(t testing.TB) context.Context {
 	return ctx
 }
 
-// must publishes and fails the test where that fails.
+// must publishes p and returns its sequence.
 func must(t testing.TB, b *Broker, p *Pub) uint64 {
 	t.Helper()
 	a := b.PublishWait(deadline(t), p)
@@ -174,7 +174,7 @@ func TestOneProcessPerDirectory(t *testing.T) {
 	again.Close()
 }
 
-func TestRefusedInWords(t *testing.T) {
+func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, Options{DataDir: dir, Partitions: 4, InputAge: time.Hour, EventAge: 3 * time.Hour})
 	b.Close()
@@ -183,11 +183,11 @@ func TestRefusedInWords(t *testing.T) {
 		opts Options
 		want string
 	}{
-		{"partitions", Options{Partitions: 8}, "made with 4 partitions, 8 are wanted"},
+		{"partitions", Options{Partitions: 8}, "created with 4 partitions, 8 are configured"},
 		{"input retention", Options{InputAge: 2 * time.Hour}, "its retention is 1h0m0s, not 2h0m0s"},
 		{"storage", Options{Storage: "memory"}, "its storage is File, not Memory"},
 		{"unknown storage", Options{Storage: "tape"}, `storage "tape" is neither file nor memory`},
-		{"state outlives its blobs", Options{SnapshotAge: 1000 * time.Hour}, "STREAMER_BLOBS keeps"},
+		{"snapshots outlive their blobs", Options{SnapshotAge: 1000 * time.Hour}, "STREAMER_BLOBS keeps"},
 		{"listen", Options{Listen: "0.0.0.0:4222"}, "not on loopback"},
 	} {
 		c.opts.DataDir = dir
@@ -205,15 +205,15 @@ func TestRefusedInWords(t *testing.T) {
 	}
 	defer adopted.Close()
 	if adopted.Partitions() != 4 || adopted.snapshotAge != 5*time.Hour {
-		t.Errorf("adopted %d partitions, state age %v, want 4, 5h", adopted.Partitions(), adopted.snapshotAge)
+		t.Errorf("adopted %d partitions, snapshot age %v, want 4, 5h", adopted.Partitions(), adopted.snapshotAge)
 	}
 	if _, err := Open(deadline(t), Options{DataDir: t.TempDir(), InputAge: 12 * time.Hour, EventAge: 12 * time.Hour}); err == nil || !strings.Contains(err.Error(), "must be kept at least 1h0m0s longer") {
 		t.Errorf("equal retentions: got %v", err)
 	}
 }
 
-// Events belong to one input stream: a start without it is refused and makes
-// none in its place, and a start with another one is refused as well.
+// Events belong to one input stream. A start without it is refused and creates no other
+// in its place. A start with another one is refused as well.
 func TestAnotherInputStreamIsRefused(t *testing.T) {
 	missing, another := t.TempDir(), t.TempDir()
 	for _, dir := range []string{missing, another} {
@@ -230,7 +230,7 @@ func TestAnotherInputStreamIsRefused(t *testing.T) {
 	}
 	for _, c := range []struct{ dir, want string }{
 		{missing, "stream LLM is missing in data directory " + missing},
-		{missing, "stream LLM is missing in data directory " + missing}, // and none was made
+		{missing, "stream LLM is missing in data directory " + missing}, // none was created
 		{another, "event ids would mean other inputs"},
 	} {
 		_, err := Open(deadline(t), Options{DataDir: c.dir})
@@ -240,7 +240,7 @@ func TestAnotherInputStreamIsRefused(t *testing.T) {
 	}
 }
 
-// Several processes may find an empty server at the same moment.
+// Several processes can start on an empty server at the same time.
 func TestManyStartAtOnce(t *testing.T) {
 	s := newTestServer(t)
 	var started sync.WaitGroup
@@ -277,9 +277,9 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// Only the server may publish on toolcalls.>. A client without credentials
-// reaches nothing of the streams' account but what is imported, and a trusted
-// agent publishes inputs only.
+// Only the server may publish on toolcalls.>. A client without credentials reaches only
+// the imported subjects of the streams' account, and a trusted agent publishes only
+// inputs.
 func TestForbiddenSubject(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
 	own, err := Open(deadline(t), Options{URL: b.OwnURL(), Existing: true})
@@ -344,8 +344,7 @@ func acknowledged(t testing.TB, nc *nats.Conn, subject string) bool {
 	return err == nil && strings.Contains(string(m.Data), `"seq"`)
 }
 
-// fence waits until the server has read what was published before, and a stream
-// has stored it.
+// fence waits until the messages that were published before are stored.
 func fence(t testing.TB, nc *nats.Conn) {
 	t.Helper()
 	if _, err := nc.RequestWithContext(deadline(t), "llm.fence.end", nil); err != nil {
@@ -353,7 +352,7 @@ func fence(t testing.TB, nc *nats.Conn) {
 	}
 }
 
-// A user who may not do what is needed is told so, instead of waiting for ever.
+// A missing permission is an error at once.
 func TestMissingPermission(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a request's time-out")
@@ -370,8 +369,7 @@ func TestMissingPermission(t *testing.T) {
 	}
 }
 
-// TestShortRetention: ids are remembered no longer than the inputs are kept,
-// where that is shorter than by default.
+// The window of duplicates is not longer than the retention of inputs.
 func TestShortRetention(t *testing.T) {
 	b := start(t, Options{InputAge: time.Minute})
 	info, err := b.stream(deadline(t), StreamInputs)
@@ -397,8 +395,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Of those that start together some find a stream that was not there a moment
-// ago: they take it as it is, or say how it differs from what they want.
+// Processes that start at the same time can find a stream that did not exist when they
+// looked first. They adopt it, or report the difference.
 func TestStartTogether(t *testing.T) {
 	for range 10 {
 		s := newTestServer(t)
@@ -408,8 +406,8 @@ func TestStartTogether(t *testing.T) {
 				b, err := Open(deadline(t), Options{URL: s.url(), Partitions: partitions})
 				if err == nil {
 					b.Close()
-				} else if partitions == 0 || !strings.Contains(err.Error(), "was made with 16 partitions, 4 are wanted") {
-					t.Errorf("%d partitions wanted: %v", partitions, err)
+				} else if partitions == 0 || !strings.Contains(err.Error(), "was created with 16 partitions, 4 are configured") {
+					t.Errorf("%d partitions configured: %v", partitions, err)
 				}
 			})
 		}
@@ -418,8 +416,7 @@ func TestStartTogether(t *testing.T) {
 	}
 }
 
-// A tool beside a running streamer is told at once that none runs, and makes
-// no streams of its own.
+// With Existing, Open fails at once where no streamer has run, and creates no streams.
 func TestExisting(t *testing.T) {
 	if _, err := Open(deadline(t), Options{URL: "nats://127.0.0.1:1", Existing: true}); err == nil || !strings.Contains(err.Error(), "nothing answers on nats://127.0.0.1:1") {
 		t.Errorf("no server: got %v", err)
@@ -440,7 +437,7 @@ func TestExisting(t *testing.T) {
 	tool.Close()
 }
 
-// What can never succeed is not tried for a minute.
+// A start that cannot succeed fails at once.
 func TestHopeless(t *testing.T) {
 	s := newTestServer(t)
 	if _, err := Open(deadline(t), Options{URL: s.url(), Replicas: 3}); err == nil || !strings.Contains(err.Error(), "replicas > 1 not supported in non-clustered mode") {
@@ -468,7 +465,7 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
-// The library quotes a URL that it cannot read, password and all.
+// The library quotes a URL that it cannot parse, with the password.
 func TestUnreadableURL(t *testing.T) {
 	for _, in := range []string{"nats://u:sec%zzret@a:4222", "nats://u:sec/ret@a:4222", "nats://u:sec ret@a", "nats://b,nats://u:sec,ret@a:4222"} {
 		_, err := Open(deadline(t), Options{URL: in})
@@ -478,11 +475,11 @@ func TestUnreadableURL(t *testing.T) {
 	}
 }
 
-// Nobody waits for a server whose URL no library can speak to.
+// A URL with a scheme that the library does not support is an error at once.
 func TestUnknownScheme(t *testing.T) {
 	_, err := Open(deadline(t), Options{URL: "nats://a:4222,http://u:secret@b:4222"})
 	if err == nil || !strings.Contains(err.Error(), "NATS URL 2 of") || !strings.Contains(err.Error(), "begins with http://, not with nats://") || strings.Contains(err.Error(), "secret") {
-		t.Errorf("got %v, want that http:// is none of NATS, and no password", err)
+		t.Errorf("got %v, want that http:// is refused, and no password", err)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// All servers of a process share one ticker, which lives as long as one of them
-// has a stream on disk: it must not be born inside a bubble.
+// All servers of a process share one ticker, which exists while one of them has a
+// stream on disk. It must not be created inside a bubble.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "broker")
 	if err != nil {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 // inBubble runs a test in fake time against a real embedded server.
 func inBubble(t *testing.T, opts Options, test func(t *testing.T, b *Broker)) {
 	opts.DataDir = t.TempDir()
-	opts.Storage = "memory" // or hours of fake time would be thousands of syncs of a real disk
+	opts.Storage = "memory" // on disk, hours of fake time would be thousands of syncs
 	synctest.Test(t, func(t *testing.T) {
 		b, err := Open(context.Background(), opts)
 		if err != nil {
@@ -40,7 +40,7 @@ func inBubble(t *testing.T, opts Options, test func(t *testing.T, b *Broker)) {
 	})
 }
 
-// A state lives as long as SnapshotAge says, to the second.
+// A snapshot expires after SnapshotAge, to the second.
 func TestSnapshotAge(t *testing.T) {
 	inBubble(t, Options{SnapshotAge: 5 * time.Hour}, func(t *testing.T, b *Broker) {
 		pub, _ := b.SnapshotPub(0, "s", 0, nil, []byte("x"))
@@ -57,8 +57,7 @@ func TestSnapshotAge(t *testing.T) {
 	})
 }
 
-// Who beats is there; who stops is not, when its time is over; who leaves is
-// not at once.
+// A worker is a member until its last heartbeat expires, or until it leaves.
 func TestMembers(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *Broker) {
 		ctx := context.Background()

@@ -8,7 +8,7 @@ import (
 	"streamer/internal/broker/brokertest"
 )
 
-// Fewer replicas than a cluster could have are a weakness.
+// Fewer replicas than a cluster can have are reported.
 func TestWarningOfReplicas(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three servers take some seconds")

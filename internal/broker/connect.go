@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// connect reaches the server, waiting for it as long as ctx allows. What no
-// waiting heals ends it at once.
+// connect connects to the server, and waits for it as long as ctx allows. It
+// returns at once an error that waiting does not resolve.
 func (b *Broker) connect(ctx context.Context) (err error) {
 	if err := checkURLs(b.opts.URL); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (b *Broker) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// It shares the fate of the other one, which is told of.
+	// It is lost and restored with the other one, whose handlers report that.
 	b.reads, err = b.dial(ctx, nats.ReconnectHandler(func(*nats.Conn) { b.again.fire() }))
 	return err
 }
@@ -48,7 +48,7 @@ func (b *Broker) dial(ctx context.Context, more ...nats.Option) (*nats.Conn, err
 			return nc, nil
 		}
 		err, hope := diagnose(target, options, err)
-		if err == errSilence { //nolint:errorlint // of a list it says which server
+		if err == errSilence { //nolint:errorlint // the error of a list names the servers
 			err = fmt.Errorf("broker: %w on %s", err, redacted(target))
 		} else {
 			err = fmt.Errorf("broker: connecting to %s: %w", redacted(target), err)
@@ -63,14 +63,13 @@ func (b *Broker) dial(ctx context.Context, more ...nats.Option) (*nats.Conn, err
 	}
 }
 
-// diagnose asks each server of a list why it cannot be connected to, since the
-// library tells of the last only. There is hope while one of them may answer
-// later.
+// diagnose returns why no server of a list can be connected to: the library reports
+// only the error of the last. hope reports whether one of them may answer later.
 func diagnose(target string, options []nats.Option, err error) (why error, hope bool) {
 	servers := strings.Split(target, ",")
 	if len(servers) == 1 {
 		if errors.Is(err, nats.ErrNoServers) {
-			err = errSilence // the library's words are of a list
+			err = errSilence // the library's text is about a list
 		}
 		return err, !hopeless(err)
 	}
@@ -79,7 +78,7 @@ func diagnose(target string, options []nats.Option, err error) (why error, hope 
 	for i, s := range servers {
 		wg.Go(func() {
 			nc, err := nats.Connect(s, options...)
-			if err == nil { // it does answer now
+			if err == nil { // the server answers now
 				nc.Close()
 				return
 			}
@@ -102,8 +101,8 @@ func diagnose(target string, options []nats.Option, err error) (why error, hope 
 
 var errSilence = errors.New("nothing answers")
 
-// inboxPrefix is that of our own inboxes: a trusted agent in our account may
-// subscribe to _INBOX.>, and must not see what we read.
+// inboxPrefix is the prefix of this process's inboxes. A trusted agent in the same
+// account may subscribe to _INBOX.>, and must not receive what this process reads.
 const inboxPrefix = "_INBOX_STREAMER"
 
 func (b *Broker) natsOptions() []nats.Option {
@@ -116,15 +115,15 @@ func (b *Broker) natsOptions() []nats.Option {
 		nats.Name(name),
 		nats.CustomInboxPrefix(inboxPrefix),
 		nats.MaxReconnects(-1), // the default of 60 closes the connection for good
-		// Nor do credentials that are refused, which the default gives up at the
-		// second time: they are renewed, and accounts come back.
+		// By default, credentials that are refused twice close the connection too. But
+		// credentials are renewed, and accounts restored.
 		nats.IgnoreAuthErrorAbort(),
 		nats.CustomReconnectDelay(func(tries int) time.Duration { return backoff(tries) + rand.N(100*time.Millisecond) }),
-		// What is published while there is no connection fails at once and is
-		// sent again by the publisher, instead of being replayed by the
-		// library when a partition may have moved on.
+		// Without a connection a publish fails at once, and the publisher sends it
+		// again. The library would replay it later, when another process may own the
+		// partition.
 		nats.ReconnectBufSize(-1),
-		nats.PingInterval(10 * time.Second), // a dead peer is noticed in 30 s, not in 6 min
+		nats.PingInterval(10 * time.Second), // a dead peer is detected in 30 s, not in 6 min
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { b.asyncError(sub, err) }),
 	}
 	if o.Creds != "" {
@@ -139,26 +138,27 @@ func (b *Broker) natsOptions() []nats.Option {
 	return options
 }
 
-// unreachable hears why no server could be connected to.
+// unreachable reports why no server can be connected to.
 func (b *Broker) unreachable(err error) {
 	b.report(noConnection, "cannot connect to NATS", err)
 }
 
-// hopeless tells whether trying again cannot heal what kept us from a server:
-// it is not who we think it is, or does not know us, or a file cannot be read.
+// hopeless reports whether another try to connect cannot succeed: the server has
+// another identity than expected or refuses the credentials, or a file cannot be
+// read.
 func hopeless(err error) bool {
-	remote := (*net.OpError)(nil) // a server that does not take our certificate
+	remote := (*net.OpError)(nil) // the server refuses the client certificate
 	return unauthorised(err) || errors.Is(err, nats.ErrTLS) || errors.As(err, &remote) && remote.Op == "remote error" ||
 		errors.Is(err, nats.ErrSecureConnWanted) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
-// unauthorised tells whether a server does not know us, or not any more.
+// unauthorised reports whether a server refuses the credentials.
 func unauthorised(err error) bool {
 	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
 		errors.Is(err, nats.ErrAuthRevoked) || errors.Is(err, nats.ErrAccountAuthExpired)
 }
 
-// disconnected tells of a connection that was lost; one that was closed has no
+// disconnected reports a lost connection. A connection that was closed has no
 // error.
 func (b *Broker) disconnected(_ *nats.Conn, err error) {
 	if err != nil {
@@ -169,8 +169,9 @@ func (b *Broker) disconnected(_ *nats.Conn, err error) {
 	}
 }
 
-// reconnected wakes whoever lost something with the old connection: publishes
-// their acks, readers their consumers, tails what was republished meanwhile.
+// reconnected wakes the goroutines that depend on the old connection: publishes
+// lost their acks, readers their consumers, and subscriptions the messages sent
+// meanwhile.
 func (b *Broker) reconnected() {
 	b.counts.reconnected.Add(1)
 	b.down.end(time.Now())
@@ -183,11 +184,11 @@ func (b *Broker) reconnected() {
 	b.subs.lostAll()
 }
 
-// asyncError hears what the server says about no request in particular.
+// asyncError handles an error that belongs to no request.
 func (b *Broker) asyncError(sub *nats.Subscription, err error) {
 	switch broken := (*net.OpError)(nil); {
 	case errors.As(err, &broken):
-		return // the connection is lost, which is told when the library has noticed
+		return // the connection is lost: disconnected reports it
 	case unauthorised(err):
 		b.counts.denied.Add(1)
 	case errors.Is(err, nats.ErrSlowConsumer) && sub != nil:
@@ -195,8 +196,8 @@ func (b *Broker) asyncError(sub *nats.Subscription, err error) {
 		b.subs.lost(sub)
 	case errors.Is(err, nats.ErrPermissionViolation):
 		b.counts.denied.Add(1)
-		// There is no reply to a forbidden publish: without this it would be
-		// sent again for ever.
+		// A forbidden publish has no reply: without this it would be sent again
+		// without end.
 		if subject, ok := forbidden(err.Error()); ok {
 			b.denied.Store(&subject)
 			if b.pubs != nil {
@@ -211,7 +212,7 @@ func (b *Broker) asyncError(sub *nats.Subscription, err error) {
 	b.report(kind, "NATS says", err)
 }
 
-// forbidden finds the subject in the server's words
+// forbidden returns the subject in the server's text
 // `Permissions Violation for Publish to "subject"`.
 func forbidden(text string) (subject string, ok bool) {
 	_, rest, found := strings.Cut(text, `Publish to "`)
@@ -219,8 +220,8 @@ func forbidden(text string) (subject string, ok bool) {
 	return subject, found && closed
 }
 
-// checkURLs refuses what is no list of URLs, and shows nothing of it that may
-// be secret: the library's own error would quote all of it.
+// checkURLs returns an error where urls is not a list of URLs. The error has no part
+// of it that may be secret: the library's own error would quote all of it.
 func checkURLs(urls string) error {
 	for i, s := range strings.Split(urls, ",") {
 		s = strings.TrimSpace(s)
@@ -240,8 +241,7 @@ func checkURLs(urls string) error {
 	return nil
 }
 
-// redacted gives a list of URLs as it can be shown: without passwords and
-// tokens.
+// redacted returns a list of URLs without passwords and tokens.
 func redacted(urls string) string {
 	list := strings.Split(urls, ",")
 	for i, s := range list {
@@ -250,9 +250,9 @@ func redacted(urls string) string {
 		case err == nil && u.User != nil:
 			u.User = url.User("redacted")
 			list[i] = u.String()
-		case at >= 0: // no URL, but perhaps a secret
+		case at >= 0: // not a URL, but perhaps a secret
 			list[i] = "redacted" + s[at:]
-		case err != nil && strings.Contains(s, "://"): // or a half of one, if there was a comma in it
+		case err != nil && strings.Contains(s, "://"): // or a part of one that has a comma
 			list[i] = "redacted"
 		}
 	}

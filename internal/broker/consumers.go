@@ -13,19 +13,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// clientAPI is the root under which clients of another account create consumers
-// of the event stream, in place of that of the JetStream API.
+// clientAPI is the root of the subjects on which clients of another account create
+// consumers of the event stream. It replaces that of the JetStream API.
 const (
 	clientAPI = "streamer.api."
 	serverAPI = "$JS.API."
 )
 
-// Bounds of the consumers that clients create.
+// Limits of the consumers that clients create.
 const (
-	clientConsumers  = 1000    // of the event stream, ours included
+	clientConsumers  = 1000    // of the event stream, including those of streamer
 	clientAckPending = 100_000 // of one consumer
 	clientWaiting    = 10_000  // pull requests of one consumer
-	consumersAtOnce  = 16      // requests under way
+	consumersAtOnce  = 16      // requests in progress
 )
 
 // Error codes of refusals, from the server's errors.json.
@@ -35,9 +35,9 @@ const (
 	codeUnavailable      = 10008
 )
 
-// consumerGate answers requests that create consumers of the event stream.
-// Clients of another account cannot reach the API itself for them: it would let
-// them have events delivered to any subject of our account.
+// consumerGate answers requests to create consumers of the event stream. Clients of
+// another account cannot use the API itself, which would let them have events
+// delivered to any subject of this account.
 type consumerGate struct {
 	b     *Broker
 	slots chan struct{}
@@ -47,8 +47,8 @@ type consumerGate struct {
 	running sync.WaitGroup
 }
 
-// serveConsumers answers until the connection is closed. Of all processes on
-// the same streams one answers each request.
+// serveConsumers answers requests until the connection is closed. One of all
+// processes on the same streams answers each request.
 func (b *Broker) serveConsumers() error {
 	g := &consumerGate{b: b, slots: make(chan struct{}, consumersAtOnce)}
 	b.consumers = g
@@ -60,7 +60,7 @@ func (b *Broker) serveConsumers() error {
 	return nil
 }
 
-// take starts to answer a request, where enough others are finished.
+// take starts to answer a request. It blocks while too many are in progress.
 func (g *consumerGate) take(m *nats.Msg) {
 	if !repliesTo(m.Reply) {
 		return
@@ -77,7 +77,8 @@ func (g *consumerGate) take(m *nats.Msg) {
 	})
 }
 
-// answer passes the request to the API and the answer back, or refuses it.
+// answer forwards a request to the API and its answer to the client, or refuses the
+// request.
 func (g *consumerGate) answer(m *nats.Msg) {
 	ctx, cancel := context.WithTimeout(context.Background(), AskTimeout)
 	defer cancel()
@@ -85,7 +86,7 @@ func (g *consumerGate) answer(m *nats.Msg) {
 	if err != nil {
 		refused := (*apiError)(nil)
 		if !errors.As(err, &refused) {
-			refused = &apiError{Code: 503, ErrCode: codeUnavailable, Description: "streamer: no answer from JetStream: ask again"}
+			refused = &apiError{Code: 503, ErrCode: codeUnavailable, Description: "streamer: no answer from JetStream: try again"}
 		}
 		reply, _ = json.Marshal(map[string]any{ // cannot fail
 			"type":  server.JSApiConsumerCreateResponseType,
@@ -97,6 +98,7 @@ func (g *consumerGate) answer(m *nats.Msg) {
 	}
 }
 
+// create returns the API's answer to a request.
 func (g *consumerGate) create(ctx context.Context, m *nats.Msg) ([]byte, error) {
 	var request server.CreateConsumerRequest
 	d := json.NewDecoder(bytes.NewReader(m.Data))
@@ -117,8 +119,8 @@ func (g *consumerGate) create(ctx context.Context, m *nats.Msg) ([]byte, error) 
 	return reply.Data, nil
 }
 
-// checkConsumer refuses a consumer that would publish in our account or hold
-// more memory than a client needs.
+// checkConsumer refuses a consumer that would publish in this account or use more
+// memory than a client needs.
 func checkConsumer(c *server.ConsumerConfig) error {
 	switch {
 	case c.DeliverSubject != "" || c.DeliverGroup != "":
@@ -133,8 +135,7 @@ func checkConsumer(c *server.ConsumerConfig) error {
 	return nil
 }
 
-// room refuses a consumer that is one too many. One that exists may be created
-// again.
+// room refuses a consumer above the limit. An existing consumer may be created again.
 func (g *consumerGate) room(ctx context.Context, request *server.CreateConsumerRequest) error {
 	var info struct {
 		failure
@@ -163,8 +164,8 @@ func refuseConsumer(format string, args ...any) error {
 	return &apiError{Code: 400, ErrCode: codeBadRequest, Description: "streamer: " + fmt.Sprintf(format, args...)}
 }
 
-// close waits until no request is under way. The connection is closed, so that
-// none takes long.
+// close waits until no request is in progress. The connection is closed, so that none
+// takes long.
 func (g *consumerGate) close() {
 	g.mu.Lock()
 	g.closed = true

@@ -6,15 +6,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Counts is what went wrong since Open, and was mended.
+// Counts are the failures since Open from which the broker recovered.
 type Counts struct {
 	Disconnected uint64 // connections that were lost
-	Reconnected  uint64 // connections that came back
-	Resent       uint64 // publishes sent again because their outcome was not known
+	Reconnected  uint64 // connections that were restored
+	Resent       uint64 // publishes sent again because their outcome was unknown
 	Retried      uint64 // requests to JetStream tried again
-	Remade       uint64 // consumers that were lost and made again
+	Remade       uint64 // consumers that were lost and replaced
 	Slow         uint64 // subscriptions that dropped messages
-	Foreign      uint64 // times that something was found on an internal subject that is not streamer's, or not what streamer stored there
+	Foreign      uint64 // messages on an internal subject that streamer did not write, or in place of what it stored there
 	Denied       uint64 // permissions or credentials that were refused
 	Restarted    uint64 // restarts of the embedded server after a write error
 }
@@ -24,7 +24,7 @@ type counts struct {
 	disconnected, reconnected, resent, retried, remade, slow, foreign, denied, restarted atomic.Uint64
 }
 
-// Counts tells what has happened so far.
+// Counts returns the current counts.
 func (b *Broker) Counts() Counts {
 	c := &b.counts
 	return Counts{
@@ -34,7 +34,7 @@ func (b *Broker) Counts() Counts {
 	}
 }
 
-// Connected tells whether there is a connection.
+// Connected reports whether both connections are up.
 func (b *Broker) Connected() bool {
 	return b.nc.Status() == nats.CONNECTED && b.reads.Status() == nats.CONNECTED
 }

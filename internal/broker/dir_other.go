@@ -6,7 +6,8 @@ import "errors"
 
 type dirLock struct{}
 
-// lockDir refuses: there is no lock here that a killed process gives back.
+// lockDir returns an error: these systems have no lock that a killed process
+// releases.
 func lockDir(string) (*dirLock, error) {
 	return nil, errors.New("broker: the embedded server cannot lock its data directory on this system: run a NATS server and give its URL")
 }

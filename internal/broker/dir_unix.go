@@ -12,11 +12,11 @@ import (
 	"syscall"
 )
 
-// dirLock is the right to use a data directory. The kernel takes it back when
-// the process ends, however it ends.
+// dirLock is the lock on a data directory. The kernel releases it when the process
+// ends, however it ends.
 type dirLock struct{ file *os.File }
 
-// lockDir locks dir, or says which process has it.
+// lockDir locks dir. If another process has the lock, the error names it.
 func lockDir(dir string) (*dirLock, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -38,11 +38,12 @@ func lockDir(dir string) (*dirLock, error) {
 	return &dirLock{f}, nil
 }
 
-// release gives the directory back. The file stays: removing it would let two
-// processes lock two files of one name.
+// release releases the lock. The file stays: if it were removed, two processes
+// could lock two files of the same name.
 func (l *dirLock) release() error { return l.file.Close() }
 
-// freeBytes is what an ordinary user may still write to dir's disk.
+// freeBytes returns the number of bytes that an ordinary user may still write to
+// the disk of dir.
 func freeBytes(dir string) int64 {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

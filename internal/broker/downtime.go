@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// downtime is the last time during which inputs could not be stored, as far as
-// this process knows.
+// downtime is the last period in which inputs could not be stored, as far as this
+// process knows.
 type downtime struct {
 	mu          sync.Mutex
 	from, until time.Time // until is zero while it lasts
 }
 
-// begin notes that inputs cannot be stored since t.
+// begin records that inputs cannot be stored since t.
 func (d *downtime) begin(t time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -22,7 +22,7 @@ func (d *downtime) begin(t time.Time) {
 	}
 }
 
-// end notes that inputs can be stored again since t.
+// end records that inputs can be stored again since t.
 func (d *downtime) end(t time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -31,9 +31,9 @@ func (d *downtime) end(t time.Time) {
 	}
 }
 
-// Outage returns the last time during which inputs could not be stored: since
-// when, and until when, which is zero while that lasts. Both are zero where
-// there was none. Of the embedded server it includes the time since it was
+// Outage returns the start and the end of the last period in which inputs could not
+// be stored. The end is zero while the period lasts. Both are zero if there was
+// none. With the embedded server, the period includes the time since the server was
 // stopped.
 func (b *Broker) Outage() (from, until time.Time) {
 	b.down.mu.Lock()
@@ -41,8 +41,8 @@ func (b *Broker) Outage() (from, until time.Time) {
 	return b.down.from, b.down.until
 }
 
-// wasDown begins an outage at the time the embedded server stored its last
-// message: no client could publish since, nor can any before Admit.
+// wasDown begins an outage at the time when the embedded server stored its last
+// message: no client could publish since then, and none can before Admit.
 func (b *Broker) wasDown(ctx context.Context) error {
 	if b.opts.Listen == "" {
 		return nil

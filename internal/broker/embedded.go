@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// How long the embedded server may take to recover its streams.
+// startTimeout is how long the embedded server may take to recover its streams.
 const startTimeout = 2 * time.Minute
 
 // embedded is a NATS server in this process, and the lock on its directory.
@@ -27,7 +27,7 @@ type embedded struct {
 	own   string // password of ownUser
 	agent string // password of agentUser
 
-	admission sync.Mutex // guards what follows, and the start and end of servers
+	admission sync.Mutex // guards the fields below, and the start and end of servers
 	admitted  bool
 	closed    bool
 }
@@ -45,7 +45,7 @@ func startEmbedded(opts Options, notice func(string, error), restarts *atomic.Ui
 	if err != nil {
 		return nil, err
 	}
-	// Two servers on one directory both start, and corrupt it without a word.
+	// Two servers on one directory both start, and corrupt it silently.
 	lock, err := lockDir(opts.DataDir)
 	if err != nil {
 		return nil, err
@@ -66,14 +66,14 @@ func startEmbedded(opts Options, notice func(string, error), restarts *atomic.Ui
 	return e, nil
 }
 
-// prepare starts a server with its accounts. The one before must have ended; if
-// clients were admitted to that, they are to this one.
+// prepare starts a server with its accounts. The previous one must have ended. Clients
+// are admitted if they were before.
 func (e *embedded) prepare(opts Options, host string, port int, notice func(string, error)) error {
 	e.admission.Lock()
 	defer e.admission.Unlock()
 	o := serverOptions(opts, host, port)
 	o.DontListen = true
-	if err := e.isolate(o, opts.Shared); err != nil {
+	if err := e.isolate(o); err != nil {
 		return err
 	}
 	if err := refuseEarlierDirectory(o.StoreDir); err != nil {
@@ -96,7 +96,7 @@ func (e *embedded) start(o *server.Options, notice func(string, error)) error {
 	log := &serverLog{notice: notice, broken: e.onWriteError(), limited: e.limitReached}
 	s.SetLoggerV2(log, false, false, false)
 	s.Start()
-	// ReadyForConnections alone does not report whether JetStream came up.
+	// ReadyForConnections does not report whether JetStream has started.
 	if !s.ReadyForConnections(startTimeout) || !s.JetStreamEnabled() {
 		s.Shutdown()
 		s.WaitForShutdown()
@@ -120,7 +120,7 @@ func (e *embedded) url(user, password string) string {
 	return u.String()
 }
 
-// admit starts to listen for clients, once.
+// admit starts to listen for clients. A second call does nothing.
 func (e *embedded) admit() error {
 	e.admission.Lock()
 	defer e.admission.Unlock()
@@ -137,7 +137,7 @@ func (e *embedded) admit() error {
 	return e.listen()
 }
 
-// listen lets the server that runs listen for clients.
+// listen starts to listen for clients with the running server.
 func (e *embedded) listen() error {
 	s := e.running.Load()
 	s.AcceptLoop(make(chan struct{})) // returns when it listens
@@ -152,23 +152,23 @@ func serverOptions(opts Options, host string, port int) *server.Options {
 		ServerName: "streamer",
 		Host:       host,
 		Port:       port,
-		NoSigs:     true, // signals are the program's
+		NoSigs:     true, // the program handles signals
 		NoLog:      true, // serverLog is set instead
 		JetStream:  true,
 		StoreDir:   filepath.Join(opts.DataDir, "jetstream"),
-		// The default of two minutes is what a power failure may take of
-		// acknowledged messages; one second costs nothing that can be measured.
+		// A power failure can lose the acknowledged messages of this interval. The
+		// default is two minutes; one second has no measurable cost.
 		SyncInterval: time.Second,
 		SyncAlways:   opts.SyncAlways,
-		// Zeros would mean three quarters of the machine.
+		// Zero would be three quarters of the machine.
 		JetStreamMaxMemory: 1 << 30,
 		JetStreamMaxStore:  storeLimit(opts.DataDir),
 		MaxPayload:         1 << 20,
 	}
 }
 
-// listenOn checks that an address is on loopback and free, and takes another
-// port where it is not. No address gives an empty host.
+// listenOn checks that an address is on loopback. It returns another port where that of
+// the address is in use, and an empty host for an empty address.
 func listenOn(addr string) (host string, port int, err error) {
 	if addr == "" {
 		return "", 0, nil
@@ -191,8 +191,8 @@ func listenOn(addr string) (host string, port int, err error) {
 	return host, l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// storeLimit returns the number of bytes the streams in dir may take. It is read
-// at a start of the server, and again where the server has reached it.
+// storeLimit returns the maximum size of the streams in dir. It is evaluated at a start
+// of the server, and again when the server has reached it.
 func storeLimit(dir string) int64 {
 	var used int64
 	_ = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
@@ -208,10 +208,9 @@ func storeLimit(dir string) int64 {
 
 // shareOf returns three quarters of the space that is free or already used by
 // the streams, and at least what they use and half of the free space: other
-// programs may have taken the rest of the disk since. The server refuses
-// inputs and events at this limit and takes them again below it, which is
-// cheaper than a full disk. The limit is never 0, which the server takes for no
-// limit.
+// programs may use the rest of the disk. The server refuses inputs and events at this
+// limit and accepts them again below it, which is cheaper than a full disk. The limit is
+// never 0, which means no limit to the server.
 func shareOf(used, free int64) int64 {
 	return max((used+free)/4*3, used+free/2, 1)
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// textDamaged begins the server's error about a message that is damaged on the
-// disk. It finds one when it reads it, or when it replaces it by a newer one of
-// its subject, and then stores nothing more in that stream.
+// textDamaged is the beginning of the server's error about a message that is damaged
+// on the disk. The server detects it when it reads the message, or replaces it by a
+// newer one of the subject, and then stores nothing more in that stream.
 const textDamaged = "malformed or corrupt message"
 
-// forgetIndexes removes the indexes of streams. The server then reads their
-// blocks when it starts and drops a message that is damaged, with those behind
-// it in its block. It is for streams whose content can be made again.
+// forgetIndexes removes the indexes of streams. The server then reads their blocks
+// when it starts and drops a damaged message, with those after it in its block. It is
+// for streams whose content can be written again.
 func forgetIndexes(store string, streams []string) error {
 	for _, name := range streams {
 		err := os.Remove(filepath.Join(store, server.JetStreamStoreDir, accountOwn, "streams", name, "msgs", "index.db"))
@@ -29,9 +29,9 @@ func forgetIndexes(store string, streams []string) error {
 	return nil
 }
 
-// suspects returns the streams that the next server is to read whole: the
-// buckets, which are small and in which every write replaces a message, and
-// after damage was found all but the inputs, which nothing can make again.
+// suspects returns the streams that the next server reads completely: the buckets,
+// which are small and in which every write replaces a message, and after damage all
+// others but the inputs, which cannot be written again.
 func (r *restarter) suspects() []string {
 	list := []string{streamSnapshots, streamCheckpoints, streamMembers}
 	r.mu.Lock()
@@ -64,7 +64,7 @@ func (r *restarter) drop(err error) {
 	r.fail(current, err)
 }
 
-// fail notes why a server stores nothing, or has to be started again, once.
+// fail records, once per server, why it stores nothing or must be started again.
 func (r *restarter) fail(ended int, err error) {
 	r.mu.Lock()
 	first := r.broken == nil && r.ended == ended
@@ -80,7 +80,7 @@ func (r *restarter) fail(ended int, err error) {
 	case damaged:
 		r.notice("a message is damaged in "+r.dir+"; the embedded NATS server is started again without it", err)
 	default:
-		r.notice("the embedded NATS server cannot write to "+r.dir+"; it is started again when there is room", err)
+		r.notice("the embedded NATS server cannot write to "+r.dir+"; it is started again when there is space", err)
 	}
 	r.poke()
 }

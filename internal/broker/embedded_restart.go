@@ -14,10 +14,10 @@ import (
 )
 
 // restarter replaces the embedded server by another one on the same directory.
-// A file store keeps its first write error, such as a full disk, and stores
-// nothing any more, whatever room there is since; only a new server opens the
-// streams anew. Clients see a restart of the server: connections are lost and
-// come back, and with them a new connection epoch.
+// A file store keeps its first write error, such as a full disk, and stores nothing
+// more, even when there is space again. Only a new server opens the streams again.
+// Clients see a restart of the server: connections are lost and restored, in a new
+// connection epoch.
 type restarter struct {
 	dir      string
 	address  string       // the servers listen there one after the other; "" if they do not
@@ -32,8 +32,8 @@ type restarter struct {
 	ended   int   // servers that have ended
 	damaged bool  // a message was damaged on the disk
 
-	wake     chan struct{} // the server reported something to look at
-	done     chan struct{} // closed when there are to be no more restarts
+	wake     chan struct{} // the server reported a failure or its limit
+	done     chan struct{} // closed when restarts end
 	watching sync.WaitGroup
 }
 
@@ -47,14 +47,14 @@ func newRestarter(dir, address string, notice func(string, error), restarts *ato
 // Pauses of a restarter. Two restarts are at least restartFirst apart, then
 // twice as long each time up to restartMost, until a server ran for restartCalm.
 const (
-	roomEvery    = time.Second // between two looks for room
+	roomEvery    = time.Second // interval of checks for space
 	restartFirst = time.Second
 	restartMost  = 10 * time.Second
 	restartCalm  = time.Minute
 )
 
-// roomNeeded is the number of bytes that must be writable before a restart. A
-// server that starts writes some, and must not fail at once.
+// roomNeeded is the number of bytes that must be writable before a restart. A starting
+// server writes some of them.
 const roomNeeded = 4 << 20
 
 var errNoServer = errors.New("broker: the embedded server is being started again")
@@ -98,7 +98,7 @@ func (r *restarter) problem() error {
 	case r.damaged:
 		return fmt.Errorf("broker: %w; the embedded NATS server is started again without the message", r.broken)
 	}
-	return fmt.Errorf("broker: the embedded NATS server stores nothing: %w; it is started again when there is room in %s", r.broken, r.dir)
+	return fmt.Errorf("broker: the embedded NATS server stores nothing: %w; it is started again when there is space in %s", r.broken, r.dir)
 }
 
 // watch restarts the server where it has failed, until endRestarts.
@@ -123,8 +123,8 @@ func (r *restarter) watch() {
 	}
 }
 
-// due reports whether another server would be better than the one that runs:
-// that one has failed, or would have a limit that is higher by an eighth.
+// due reports whether the server should be replaced: it has failed, or another one would
+// have a limit that is higher by an eighth.
 func (r *restarter) due() bool {
 	if r.problem() != nil {
 		return true
@@ -133,8 +133,8 @@ func (r *restarter) due() bool {
 	return storeLimit(r.dir) > limit+limit/8+roomNeeded/4
 }
 
-// awaitRoom waits until the directory can be written to. It reports whether it
-// can; else there are to be no more restarts.
+// awaitRoom waits until the directory can be written to. It returns false if restarts end
+// first.
 func (r *restarter) awaitRoom() bool {
 	for tryWrite(r.dir) != nil {
 		if !r.wait(roomEvery) {
@@ -144,7 +144,7 @@ func (r *restarter) awaitRoom() bool {
 	return true
 }
 
-// wait pauses for d and reports whether restarts are still wanted.
+// wait pauses for d. It returns false if restarts end.
 func (r *restarter) wait(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -187,8 +187,8 @@ func (r *restarter) stop() {
 	r.ended++
 }
 
-// free reports whether the address can be listened on again: a server that
-// cannot does not start, and takes minutes to report it.
+// free returns an error if the address is still in use. A server that cannot listen
+// takes minutes to report that.
 func (r *restarter) free() error {
 	if r.address == "" {
 		return nil
@@ -200,14 +200,14 @@ func (r *restarter) free() error {
 	return l.Close()
 }
 
-// endRestarts returns when no restart is under way and none will be.
+// endRestarts ends restarts, and waits for one in progress.
 func (r *restarter) endRestarts() {
 	close(r.done)
 	r.watching.Wait()
 }
 
-// tryWrite reports whether roomNeeded bytes can be written to a directory. What
-// is free is not what may be written: there are quotas and reserved blocks.
+// tryWrite returns an error if roomNeeded bytes cannot be written to a directory. Quotas
+// and reserved blocks make that less than the free space.
 func tryWrite(dir string) error {
 	name := filepath.Join(dir, "room")
 	f, err := os.Create(name)

@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A server that cannot write is replaced by another one on the same directory
-// and address. What was stored is there, what was under way is stored, clients
-// come back, and the directory stays locked.
+// A server that cannot write is replaced by another one on the same directory and
+// address. Stored messages remain, messages in flight are stored, clients reconnect,
+// and the directory stays locked.
 func TestServerIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, Options{DataDir: dir, Listen: "127.0.0.1:0", Partitions: 1})
@@ -65,7 +65,7 @@ func TestWriteErrorOfAnEndedServer(t *testing.T) {
 func TestServerDoesNotStartAgain(t *testing.T) {
 	b := start(t, Options{Partitions: 1})
 	launch, tries := b.embedded.launch, 0
-	b.embedded.mu.Lock() // the watcher reads launch after it took this
+	b.embedded.mu.Lock() // the watcher locks it before it reads launch
 	b.embedded.launch = func() error {
 		if tries++; tries < 2 {
 			return errors.New("not yet")
@@ -89,9 +89,9 @@ func TestShareOfTheDisk(t *testing.T) {
 	for _, c := range []struct{ used, free, want int64 }{
 		{0, 100 * gib, 75 * gib},
 		{40 * gib, 60 * gib, 75 * gib}, // the same at the next start
-		{90 * gib, 10 * gib, 95 * gib}, // others took what was free
+		{90 * gib, 10 * gib, 95 * gib}, // other programs used the free space
 		{90 * gib, 0, 90 * gib},
-		{0, 20 << 20, 15 << 20}, // not more than there is
+		{0, 20 << 20, 15 << 20}, // not more than is free
 		{0, 0, 1},
 	} {
 		if got := shareOf(c.used, c.free); got != c.want {

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// errEnough ends a read that a test has enough of.
+// errEnough ends a read.
 var errEnough = errors.New("enough")
 
 // input returns the publish of an input, as a client publishes it.

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A data directory of an earlier layout is refused, and stays as it is.
+// A data directory of an earlier layout is refused and not changed.
 func TestEarlierDirectory(t *testing.T) {
 	for _, c := range []struct{ name, account, stream string }{
 		{"snapshots", accountOwn, earlierSnapshots},
@@ -55,7 +55,7 @@ func list(t *testing.T, dir string) string {
 	return strings.Join(paths, " ")
 }
 
-// Streams of an earlier layout on a server are refused before any other is made.
+// Streams of an earlier layout on a server are refused before any other is created.
 func TestEarlierStreams(t *testing.T) {
 	for _, name := range []string{earlierSnapshots, earlierCheckpoints} {
 		s := newTestServer(t)

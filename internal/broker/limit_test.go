@@ -22,12 +22,12 @@ func TestNoticeLimit(t *testing.T) {
 		do    string // or a kind
 		want  bool
 	}{
-		{0, noAnswer, true}, // the connection is there
+		{0, noAnswer, true}, // there is a connection
 		{time.Second, noAnswer, false},
 		{0, noAck, true},
 		{noticeInterval, noAnswer, true},
 		{0, "lost", false},
-		{0, noConnection, false}, // "disconnected" was told
+		{0, noConnection, false}, // "disconnected" was noticed
 		{0, noAck, false},
 		{time.Second, accessRefused, true},
 		{time.Second, accessRefused, false},
@@ -51,37 +51,36 @@ func TestNoticeLimit(t *testing.T) {
 			t.Errorf("step %d, %s: got %v, want %v", i, c.do, got, c.want)
 		}
 	}
-	told := 0
+	noticed := 0
 	for i := range 1000 {
 		if h.allow(fmt.Sprint(i), at) {
-			told++
+			noticed++
 		}
 	}
-	if told >= noticeKinds {
-		t.Errorf("of 1000 kinds %d were told at once, want less than %d", told, noticeKinds)
+	if noticed >= noticeKinds {
+		t.Errorf("of 1000 kinds %d were noticed, want less than %d", noticed, noticeKinds)
 	}
 }
 
-// lines keeps what a broker says.
+// lines collects the notices of a broker.
 type lines struct {
-	mu   sync.Mutex
-	said []string
+	mu    sync.Mutex
+	lines []string
 }
 
 func (l *lines) add(msg string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.said = append(l.said, fmt.Sprint(msg, ": ", err))
+	l.lines = append(l.lines, fmt.Sprint(msg, ": ", err))
 }
 
 func (l *lines) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]string(nil), l.said...)
+	return append([]string(nil), l.lines...)
 }
 
-// A server that goes away and comes back is two lines in the log, whatever was
-// under way.
+// An outage of the server is two notices, whatever is in flight.
 func TestOutageIsTwoLines(t *testing.T) {
 	s := newTestServer(t)
 	var log lines
@@ -114,7 +113,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 	}
 }
 
-// What waiting does not heal ends the start at once, and says what it is.
+// An error that waiting does not resolve ends the start at once.
 func TestHopelessConnections(t *testing.T) {
 	plain, secret := newTestServer(t), newTLSServer(t)
 	for what, c := range map[string]struct {
@@ -137,7 +136,7 @@ func TestHopelessConnections(t *testing.T) {
 				t.Errorf("got %v, want %v %s", err, c.want, c.say)
 			}
 			if took := time.Since(began); took > within*3/4 {
-				t.Errorf("told after %v", took)
+				t.Errorf("the error came after %v", took)
 			}
 			if got := log.all(); len(got) > 2 {
 				t.Errorf("said %q, want a line or two", got)
@@ -149,7 +148,7 @@ func TestHopelessConnections(t *testing.T) {
 	defer cancel()
 	_, err := Open(soon, Options{URL: "nats://127.0.0.1:1," + secret.url(), OnNotice: log.add})
 	if got := log.all(); !errors.Is(err, context.DeadlineExceeded) || len(got) != 1 || !strings.Contains(got[0], "unknown authority") {
-		t.Errorf("where one server of two may come yet: got %v, said %q, want that it is waited for, and said what is wrong with the other", err, got)
+		t.Errorf("where one server of two may start later: got %v, notices %q, want that it is waited for, and the error of the other", err, got)
 	}
 	b, err := Open(deadline(t), Options{URL: secret.url(), TLSCA: secret.ca, TLSCert: secret.cert, TLSKey: secret.key, Partitions: 1})
 	if err != nil {

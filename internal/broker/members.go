@@ -10,15 +10,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Beat says that a worker is there, and will be for ttl (at least a second)
-// without another beat. id is one token of a subject.
+// Beat writes a worker's heartbeat, which expires after ttl (at least a second). id
+// is one token of a subject.
 func (b *Broker) Beat(ctx context.Context, id string, ttl time.Duration) error {
 	h := nats.Header{headerTTL: {ttl.Truncate(time.Second).String()}}
 	return b.PublishWait(ctx, &Pub{Subject: rootMembers + id, Header: h}).Err
 }
 
-// Leave takes a worker's beat back, so that the others need not wait for its
-// end.
+// Leave deletes a worker's heartbeat, so that the others need not wait until it
+// expires.
 func (b *Broker) Leave(ctx context.Context, id string) error {
 	var done failure
 	if err := b.ask(ctx, apiPurge+streamMembers, map[string]any{"filter": rootMembers + id}, &done); err != nil {
@@ -27,18 +27,18 @@ func (b *Broker) Leave(ctx context.Context, id string) error {
 	return nil
 }
 
-// forgetMembers takes back the beats of workers of an embedded server that was
-// killed: nobody else is connected to the one that starts.
+// forgetMembers deletes the heartbeats of workers of an embedded server that was
+// killed: no other process is connected to the one that starts.
 func (b *Broker) forgetMembers(ctx context.Context) error {
 	var done failure
 	if err := b.ask(ctx, apiPurge+streamMembers, nil, &done); err != nil {
-		return fmt.Errorf("broker: forgetting workers that are gone: %w", err)
+		return fmt.Errorf("broker: deleting the heartbeats of earlier workers: %w", err)
 	}
 	return nil
 }
 
-// Members gives the ids of the workers that are there, in order. It is meant
-// to be polled: watching a KV bucket is blind for some 16 s after a restart of
+// Members returns the ids of the workers that have a heartbeat, in order. Callers
+// poll it: a watch of a KV bucket sees nothing for about 16 s after a restart of
 // the server. A wrong answer costs time, never correctness.
 func (b *Broker) Members(ctx context.Context) ([]string, error) {
 	var info struct {
@@ -58,8 +58,8 @@ func (b *Broker) Members(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// LastBeat tells which beat of a worker is its last, as a number that grows
-// from beat to beat; 0 if there is none, or streamer did not write it.
+// LastBeat returns a number that grows with each heartbeat of a worker; 0 if there
+// is none, or streamer did not write it.
 func (b *Broker) LastBeat(ctx context.Context, id string) (uint64, error) {
 	m, err := b.LastMessage(ctx, streamMembers, rootMembers+id)
 	if err != nil || m == nil {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// outages are the streams whose publishes are not stored, from the first that
-// is not until the next that is. The zero value has none.
+// outages are the streams whose publishes are not stored. An outage lasts from the
+// first publish that is not stored until the next that is. The zero value has none.
 type outages struct {
 	of   [6]outage // in the order of outageStreams
-	down *downtime // is told of those of the inputs
+	down *downtime // records the outages of the input stream
 }
 
 // outageStreams are the streams this process publishes to: the roots of their
@@ -45,8 +45,8 @@ const (
 	// outageAfter is how long an outage lasts before it is a problem: changes of
 	// leader and restarts of a server take some seconds.
 	outageAfter = 5 * time.Second
-	// outageFresh is how long an outage is believed in without another publish
-	// that is not stored. Whatever is in flight is sent again more often.
+	// outageFresh is how long an outage lasts after the last publish that was not
+	// stored. A publish in flight is sent again more often.
 	outageFresh = 3 * ackWait
 )
 
@@ -110,7 +110,7 @@ func (o *outages) problem(now time.Time) error {
 	return errors.Join(all...)
 }
 
-// explained adds to a refusal what to do about it.
+// explained adds advice to a refusal.
 func explained(why error) error {
 	refused, ok := errors.AsType[*apiError](why)
 	switch {
@@ -119,21 +119,21 @@ func explained(why error) error {
 	case refused.full():
 		return fmt.Errorf("%w; %s", why, fullAdvice)
 	case refused.ErrCode == codeNoResources:
-		return fmt.Errorf("%w: the streams have reached the server's limit of storage; they store again when old messages expire or the disk has more room", why)
+		return fmt.Errorf("%w: the streams have reached the server's limit of storage; they store messages again when old ones expire or the disk has more space", why)
 	}
 	return why
 }
 
-// fullAdvice is when an input stream that is full takes inputs again.
-const fullAdvice = "the input log is full and takes inputs again when old ones expire, or with a larger --max-bytes"
+// fullAdvice explains when a full input stream accepts inputs again.
+const fullAdvice = "the input log is full and accepts inputs again when old ones expire, or with a larger --max-bytes"
 
-// maxProbe bounds a probe's bytes.
+// maxProbe is the maximum size of a probe in bytes.
 const maxProbe = 64 << 10
 
-// probe keeps a message on its way to the input log after a publish that is
-// not sent again. Its acknowledgement ends the outage, and until then it
-// shows that the outage lasts. It is as large as the publish that failed, which
-// a full stream would refuse too. Workers skip it.
+// probe publishes a probe to the input log after a publish that is not sent again.
+// Its acknowledgement ends the outage. Until then the probe shows that the outage
+// lasts. It is as large as the publish that failed, because a full stream may still
+// accept a smaller one. Workers skip probes.
 func (p *publisher) probe(subject string) {
 	if streamOf(subject) != outageInputs {
 		return

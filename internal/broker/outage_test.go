@@ -46,9 +46,9 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A full input stream refuses at once what must not wait, is a problem by
-// itself where it has room for nothing, and for as long as it has none for what
-// was refused. It is none any more when old inputs have gone.
+// A full input stream refuses a publish with RefuseFull at once. It is a problem while
+// it has no space for any input, and while it has none for the refused one. The problem
+// ends when old inputs are deleted.
 func TestFullStream(t *testing.T) {
 	inBubble(t, Options{MaxBytes: 4 << 10, Partitions: 1}, func(t *testing.T, b *Broker) {
 		input := func(id string, size int) Ack {

@@ -11,7 +11,8 @@ import (
 	"streamer/internal/events"
 )
 
-// ack is an acknowledgement, as a server writes it to any reply subject.
+// ack returns the publish of an acknowledgement, as a server writes it to a reply
+// subject.
 func ack(subject string) *Pub {
 	return &Pub{Subject: subject, Data: []byte(`{"stream":"LLM","seq":5}`)}
 }
@@ -25,20 +26,20 @@ func TestDamaged(t *testing.T) {
 	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 7}, 0); err != nil {
 		t.Fatal(err)
 	}
-	states := must(t, b, ack(snapshotSubject(3, "s")))
-	marks := must(t, b, ack(rootCheckpoints+"3"))
+	snapshots := must(t, b, ack(snapshotSubject(3, "s")))
+	checkpoints := must(t, b, ack(rootCheckpoints+"3"))
 
 	s, ok, err := b.LoadSnapshot(deadline(t), 3, "s")
-	if ok || s.Rev != states || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "snapshot of session s") || !strings.Contains(err.Error(), snapshotSubject(3, "s")) {
-		t.Errorf("LoadState: got %+v, %v, %v, want ErrDamaged at revision %d, by name", s, ok, err, states)
+	if ok || s.Rev != snapshots || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "snapshot of session s") || !strings.Contains(err.Error(), snapshotSubject(3, "s")) {
+		t.Errorf("LoadSnapshot: got %+v, %v, %v, want ErrDamaged at revision %d, by name", s, ok, err, snapshots)
 	}
 	m, rev, err := b.LoadCheckpoint(deadline(t), 3)
-	if m.Seq != 0 || rev != marks || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "checkpoint of partition 3") {
-		t.Errorf("LoadMark: got %+v, %d, %v, want ErrDamaged at revision %d, by name", m, rev, err, marks)
+	if m.Seq != 0 || rev != checkpoints || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "checkpoint of partition 3") {
+		t.Errorf("LoadCheckpoint: got %+v, %d, %v, want ErrDamaged at revision %d, by name", m, rev, err, checkpoints)
 	}
 	err = b.ListSnapshots(deadline(t), 3, func(token string, rev uint64, header map[string]string, _ time.Time) error {
-		if token != "s" || rev != states || header != nil {
-			t.Errorf("ListStates: got %s, %d, %v, want s at revision %d and no header", token, rev, header, states)
+		if token != "s" || rev != snapshots || header != nil {
+			t.Errorf("ListSnapshots: got %s, %d, %v, want s at revision %d and no header", token, rev, header, snapshots)
 		}
 		return nil
 	})
@@ -46,21 +47,21 @@ func TestDamaged(t *testing.T) {
 		t.Errorf("got %v and %d foreign messages, want 3", err, b.Counts().Foreign)
 	}
 
-	pub, _ = b.SnapshotPub(3, "s", states, nil, []byte("fresh"))
+	pub, _ = b.SnapshotPub(3, "s", snapshots, nil, []byte("fresh"))
 	must(t, b, pub)
 	if s, ok, err := b.LoadSnapshot(deadline(t), 3, "s"); !ok || err != nil || string(s.Data) != "fresh" {
 		t.Errorf("written again: got %+v, %v, %v", s, ok, err)
 	}
-	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 7}, marks-1); !errors.Is(err, ErrDamaged) {
+	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 7}, checkpoints-1); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a checkpoint over an unknown one: got %v, want ErrDamaged", err)
 	}
-	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 7}, marks); err != nil {
+	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 7}, checkpoints); err != nil {
 		t.Errorf("a checkpoint over the damaged one: %v", err)
 	}
 }
 
-// A checkpoint that has the header and other fields is damaged too, and so is a
-// snapshot that refers to blobs which are not there or not what it says.
+// A checkpoint with other fields is damaged too, and so is a snapshot that refers to
+// blobs that are missing or have other content.
 func TestUnreadable(t *testing.T) {
 	b := start(t, Options{})
 	if _, err := b.WriteCheckpoint(deadline(t), 0, Checkpoint{Seq: 7}, 0); err != nil {

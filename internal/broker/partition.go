@@ -2,8 +2,8 @@ package broker
 
 import "hash/fnv"
 
-// Partition gives the partition of a session's token: what the server's
-// partition(P,1) in the stream's subject transform gives for the same token.
+// Partition returns the partition of a session's token. It is that of the server's
+// partition(P,1) in the stream's subject transform.
 func (b *Broker) Partition(token string) int { return partition(token, b.partitions) }
 
 func partition(token string, of int) int {

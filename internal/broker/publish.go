@@ -16,11 +16,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ackWait is how long the answer to a publish may take before the same is sent
-// again.
+// noticedTry is the try of a publish after which a notice reports it.
+const noticedTry = 5
+
+// ackWait is how long a publish waits for its answer before it is sent again.
 const ackWait = 3 * time.Second
 
-// resendPace is the least time between two looks at what is due.
+// resendPace is the minimum time between two checks for publishes that are due.
 const resendPace = 20 * time.Millisecond
 
 // Pub is a message to publish. It must not be changed until its Ack is there.
@@ -28,12 +30,13 @@ type Pub struct {
 	Subject string
 	Header  nats.Header
 	Data    []byte
-	Key     any // the caller's, untouched
-	// RefuseFull makes a stream that is full an outcome, ErrFull, instead of
-	// something to wait for.
+	Key     any // for the caller's use
+	// RefuseFull selects ErrFull as the outcome where the stream is full. Otherwise
+	// the publish waits.
 	RefuseFull bool
-	// Epoch is the Broker's Epoch in which its condition was learned; 0 if that
-	// does not matter. In another one it is refused unsent, as a conflict.
+	// Epoch is the connection epoch in which the condition was learned, 0 if the epoch
+	// does not matter. In another epoch the publish is refused as a conflict, without
+	// being sent.
 	Epoch uint64
 }
 
@@ -41,28 +44,28 @@ type Pub struct {
 type Ack struct {
 	Pub       *Pub
 	Seq       uint64 // in its stream, where Err is nil
-	Duplicate bool   // the Nats-Msg-Id was known: Seq is the first one's
-	// Err is nil, or Is one of ErrConflict, ErrTooLarge, ErrRefused, ErrFull,
-	// ErrClosed (it is unknown whether it is stored).
+	Duplicate bool   // the Nats-Msg-Id is known: Seq is that of the first message
+	// Err is nil, or Is one of ErrConflict, ErrTooLarge, ErrRefused, ErrFull and
+	// ErrClosed. With ErrClosed the message may be stored.
 	Err error
 }
 
-// Publish sends p and puts exactly one Ack into acks: stored, definitively
-// refused, or closed. Until then it is sent again after every uncertain
-// outcome. It waits for nothing but room in the connection's buffer. acks
-// should have room for all its sender has in flight, or their order is lost.
+// Publish sends p and puts exactly one Ack into acks: stored, definitively refused,
+// or closed. Until then it sends p again after every uncertain outcome. It blocks
+// only while the connection's buffer is full. acks needs capacity for all that its
+// sender has in flight, or the order of the Acks is lost.
 func (b *Broker) Publish(p *Pub, acks chan<- Ack) { b.pubs.publish(p, acks) }
 
-// Epoch counts the connections there were. What was read of the logs in an
-// earlier one may have been lost with its server.
+// Epoch returns the connection epoch, which grows with each connection. An event
+// that was read in an earlier epoch may have been lost with its server.
 func (b *Broker) Epoch() uint64 {
 	b.pubs.mu.Lock()
 	defer b.pubs.mu.Unlock()
 	return b.pubs.epoch
 }
 
-// PublishWait sends p and waits for its outcome. If ctx ends before, p is sent
-// no more, Err is ctx's error and nobody knows whether p is stored.
+// PublishWait sends p and waits for its outcome. If ctx ends first, p is not sent
+// again, Err is ctx's error, and p may or may not be stored.
 func (b *Broker) PublishWait(ctx context.Context, p *Pub) Ack {
 	acks := make(chan Ack, 1)
 	id := b.pubs.publish(p, acks)
@@ -75,17 +78,17 @@ func (b *Broker) PublishWait(ctx context.Context, p *Pub) Ack {
 	}
 }
 
-// publisher keeps what is in flight. Replies come to one inbox of its own: the
-// library's asynchronous publish drops acks without a word, fails all that is
-// pending at a disconnection, and retries out of order.
+// publisher keeps the publishes in flight. Their replies arrive in one inbox of its
+// own: the asynchronous publish of the library drops acks silently, fails all that
+// is pending at a disconnection, and retries out of order.
 type publisher struct {
 	nc      *nats.Conn
 	trouble func(kind, msg string, err error)
-	inbox   string // with a dot at the end; the flight's number follows
+	inbox   string // ends with a dot; the number of the flight follows
 	sub     *nats.Subscription
 	resent  *atomic.Uint64
 	outages outages
-	wake    chan struct{} // there may be something to send again
+	wake    chan struct{} // some publishes may be due
 	done    chan struct{}
 	ended   sync.WaitGroup
 
@@ -97,6 +100,7 @@ type publisher struct {
 	closed  bool
 }
 
+// flight is a publish in flight.
 type flight struct {
 	msg  nats.Msg
 	pub  *Pub
@@ -105,7 +109,7 @@ type flight struct {
 	try  int
 	sent time.Time // for the first time
 	due  time.Time // when it is sent again
-	why  error     // it is not stored yet, as far as that is known
+	why  error     // the reason why it is not stored yet, where known
 }
 
 func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), resent *atomic.Uint64, down *downtime) (*publisher, error) {
@@ -150,10 +154,10 @@ func (p *publisher) publish(pub *Pub, acks chan<- Ack) (no uint64) {
 	return f.no
 }
 
-// send puts a flight on the wire. What cannot be said to have failed for good
-// waits for its next turn.
+// send sends a flight. Unless that fails definitively, the flight waits for its
+// reply or for the next try.
 func (p *publisher) send(f *flight) {
-	// The server drops a publish on such a subject without a word.
+	// The server drops a publish on such a subject silently.
 	if !publishable(f.pub.Subject) {
 		p.finish(f.no, Ack{Err: fmt.Errorf("%w: %q is no subject to publish on", ErrRefused, f.pub.Subject)})
 		return
@@ -170,7 +174,8 @@ func (p *publisher) send(f *flight) {
 	}
 }
 
-// reply hears an acknowledgement, a refusal, or that nobody listens.
+// reply handles an acknowledgement, a refusal, or the report that the subject has no
+// subscriber.
 func (p *publisher) reply(m *nats.Msg) {
 	no, err := strconv.ParseUint(m.Subject[len(p.inbox):], 36, 64)
 	if err != nil {
@@ -212,9 +217,9 @@ func (p *publisher) reply(m *nats.Msg) {
 	}
 }
 
-// plainAck reads what nearly every answer is, and what servers write without
-// encoding/json as well: {"stream":"…","seq":…}, or with a domain between. All
-// else, a duplicate too, is not ok.
+// plainAck parses the most frequent answer, which servers write without
+// encoding/json: {"stream":"…","seq":…}, or with a domain between. Any other answer,
+// such as that of a duplicate, is not ok.
 func plainAck(data []byte) (seq uint64, ok bool) {
 	rest, ok := bytes.CutPrefix(data, []byte(`{"stream":"`))
 	if !ok || bytes.ContainsFunc(rest, func(r rune) bool { return r < ' ' || r == '\\' }) {
@@ -233,7 +238,7 @@ func plainAck(data []byte) (seq uint64, ok bool) {
 	return seq, err == nil
 }
 
-// finish answers a flight, unless it is answered already.
+// finish answers a flight, unless that has been answered.
 func (p *publisher) finish(no uint64, a Ack) {
 	p.mu.Lock()
 	f := p.flights[no]
@@ -265,7 +270,8 @@ func (p *publisher) full(no uint64, why error) {
 	answerTo(f, Ack{Err: fmt.Errorf("%w: %w", ErrFull, why)})
 }
 
-// answerTo never waits: one caller without room must not hold up the others.
+// answerTo answers a flight. It never blocks: one caller without capacity must not
+// delay the others.
 func answerTo(f *flight, a Ack) {
 	a.Pub = f.pub
 	select {
@@ -275,7 +281,7 @@ func answerTo(f *flight, a Ack) {
 	}
 }
 
-// later lets a flight wait before it is sent again.
+// later sets the time at which a flight is sent again.
 func (p *publisher) later(no uint64, why error) {
 	p.mu.Lock()
 	f := p.flights[no]
@@ -287,20 +293,20 @@ func (p *publisher) later(no uint64, why error) {
 		subject = f.pub.Subject
 		p.outages.failed(subject, len(f.pub.Data), why, time.Now())
 	}
-	tell := f != nil && f.try == 5
+	noticed := f != nil && f.try == noticedTry
 	p.mu.Unlock()
-	if tell {
+	if noticed {
 		p.trouble(noAck, "publish on "+subject+" is not acknowledged yet", why)
 	}
 	p.poke()
 }
 
-// giveUpSign is how long a publish must have waited for its answer for the lack
-// of one to mean anything. Callers also give up because they are gone.
+// giveUpSign is how long a publish must have waited without an answer to count as
+// failed when its caller gives up. A caller can also end for other reasons.
 const giveUpSign = time.Second
 
-// giveUp sends a flight no more and returns why it is not stored, nil if that
-// is unknown.
+// giveUp removes a flight, so that it is not sent again, and returns why it is not
+// stored, nil if that is unknown.
 func (p *publisher) giveUp(no uint64) error {
 	p.mu.Lock()
 	f := p.flights[no]
@@ -315,7 +321,7 @@ func (p *publisher) giveUp(no uint64) error {
 	return f.why
 }
 
-// forbid ends the flights on a subject the server does not let us publish on.
+// forbid ends the flights on a subject that the server forbids.
 func (p *publisher) forbid(subject string, why error) {
 	p.mu.Lock()
 	var nos []uint64
@@ -330,10 +336,10 @@ func (p *publisher) forbid(subject string, why error) {
 	}
 }
 
-// resendAll makes everything in flight due: its acks are lost with the old
-// connection. What bears an Epoch is given back instead, as if refused: a server
-// that lost power gives sequences out again, and the old condition could then
-// hold for another event than the one it meant. Its sender reads the chain.
+// resendAll makes all flights due: their acks are lost with the old connection. A
+// Pub with an Epoch is answered as a conflict instead. A server that lost power
+// assigns sequences again, and the condition could then hold for another event than
+// intended. Its sender reads the log.
 func (p *publisher) resendAll() {
 	var back []uint64
 	p.mu.Lock()
@@ -360,7 +366,7 @@ func (p *publisher) poke() {
 	}
 }
 
-// resendLoop sends again what is due.
+// resendLoop sends the flights that are due again.
 func (p *publisher) resendLoop() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -383,7 +389,7 @@ func (p *publisher) resendLoop() {
 	}
 }
 
-// pause keeps a crowd of failing flights from being looked at all the time.
+// pause limits how often failing flights are checked.
 func (p *publisher) pause() error {
 	t := time.NewTimer(resendPace)
 	defer t.Stop()
@@ -395,9 +401,9 @@ func (p *publisher) pause() error {
 	}
 }
 
-// due gives the flights to send again, oldest first, and the time until the
-// next are. Looking at all of them costs less than keeping them in order: it
-// happens at most every resendPace, and not at all where nothing is in flight.
+// due returns the flights to send again, oldest first, and the time until the next
+// ones are due. A check of all flights costs less than keeping them in order: it
+// happens at most once per resendPace, and never where nothing is in flight.
 func (p *publisher) due(now time.Time) (due []*flight, next time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

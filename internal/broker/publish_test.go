@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzPlainAck: what the short way reads, encoding/json reads the same.
+// plainAck and encoding/json agree.
 func FuzzPlainAck(f *testing.F) {
 	for _, s := range []string{
 		`{"stream":"LLM","seq":42}`,
@@ -54,8 +54,8 @@ func TestPlainAck(t *testing.T) {
 	}
 }
 
-// A publish that nobody takes is sent again until somebody does, and a
-// definitive refusal ends it.
+// A publish without an answer is sent again until it is stored. A definitive refusal
+// ends it.
 func TestPublishWaitsForItsStream(t *testing.T) {
 	b := start(t, Options{})
 	info, err := b.stream(deadline(t), streamBlobs)
@@ -83,7 +83,7 @@ func TestPublishWaitsForItsStream(t *testing.T) {
 	}
 }
 
-// An append whose answer was lost is sent again, and cannot be stored twice.
+// An append whose answer was lost is sent again, and is not stored twice.
 func TestLostAnswer(t *testing.T) {
 	b := start(t, Options{})
 	acks := make(chan Ack, 10)
@@ -95,7 +95,7 @@ func TestLostAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.pubs.sub.Unsubscribe() // who asked hears no answer
+	b.pubs.sub.Unsubscribe() // the answer is lost
 	b.Publish(p, acks)
 	if _, err := answers.NextMsgWithContext(deadline(t)); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func FuzzParseAck(f *testing.F) {
 	})
 }
 
-// A message that was dropped on the way shows in the consumer's count.
+// A dropped message shows in the consumer's count.
 func TestReaderSeesAGap(t *testing.T) {
 	next, pending := uint64(10), uint64(0)
 	p := &pull{next: &next}
@@ -57,9 +57,9 @@ func TestReaderSeesAGap(t *testing.T) {
 	}
 }
 
-// The server's remarks: those that end a request give its credit back, and
-// those that end the consumer end it.
-func TestReaderHearsTheServer(t *testing.T) {
+// A status message that ends a request returns its credit. One that ends the consumer
+// ends the read.
+func TestStatusMessages(t *testing.T) {
 	for _, c := range []struct {
 		status, left string
 		credit       int
@@ -82,7 +82,7 @@ func TestReaderHearsTheServer(t *testing.T) {
 	}
 }
 
-func TestForbiddenInWords(t *testing.T) {
+func TestForbidden(t *testing.T) {
 	subject, ok := forbidden(`nats: permissions violation: Permissions Violation for Publish to "toolcalls.s.x"`)
 	if !ok || subject != "toolcalls.s.x" {
 		t.Errorf("got %q, %v", subject, ok)

@@ -32,8 +32,8 @@ func (b *Broker) Ready(ctx context.Context) error {
 	return b.pubs.outages.problem(time.Now())
 }
 
-// leastInput is about the size of the smallest input. A stream without room for
-// it is full, also where this process publishes nothing to it.
+// leastInput is approximately the size of the smallest input. A stream without space
+// for it is full, even if this process publishes nothing to it.
 const leastInput = 256
 
 // room returns an error where a stream refuses new messages because it is full.

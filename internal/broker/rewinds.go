@@ -6,16 +6,16 @@ import (
 )
 
 // Witness identifies an input. Its sequence alone does not: after a power loss,
-// or where the stream's files were restored, the server assigns sequences
-// again. The time it stored the input at is another then.
+// or where the files of the stream were restored, the server assigns sequences
+// again. The times at which it stored the two inputs differ.
 type Witness struct {
 	Seq uint64    `json:"seq"`
 	At  time.Time `json:"at"`
 }
 
-// Rewind records that the input log came back shorter than what was folded of
-// it. Inputs from From on were stored since; they count as inputs By further
-// on, behind all that were folded before.
+// Rewind records that the input log came back shorter than the part that was folded.
+// The inputs from From on were stored after that. Their numbers are their sequences
+// plus By, so that they follow all inputs that were folded before.
 type Rewind struct {
 	From   uint64    `json:"from"`
 	By     uint64    `json:"by"`
@@ -26,8 +26,8 @@ type Rewind struct {
 // value is a log that never was rewound.
 type Rewinds []Rewind
 
-// Effective returns the number under which the input stored at seq is folded:
-// event ids, call names and snapshots count in these.
+// Effective returns the number under which the input stored at seq is folded. Event
+// ids, call names and snapshots use these numbers.
 func (r Rewinds) Effective(seq uint64) uint64 {
 	for i := len(r) - 1; i >= 0; i-- {
 		if seq >= r[i].From {
@@ -68,9 +68,9 @@ func (r Rewinds) Equal(o Rewinds) bool {
 	return slices.EqualFunc(r, o, func(a, b Rewind) bool { return a.From == b.From && a.By == b.By })
 }
 
-// Add returns r with a rewind after which the inputs from from on count behind
-// top. before is when the last input before them was stored. Rewinds of inputs
-// that are lost themselves are left out.
+// Add returns r with another rewind. The numbers of the inputs from from on are then
+// greater than top. before is when the last input before them was stored. Rewinds whose
+// inputs are lost are left out.
 func (r Rewinds) Add(from, top uint64, before time.Time) Rewinds {
 	var kept Rewinds
 	top = max(top, r.Effective(from-1))

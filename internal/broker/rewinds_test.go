@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRewinds: numbers grow with sequences, behind all that was folded before,
-// and lead back to where the input is stored.
+// Numbers grow with sequences, are greater than all that were folded before, and lead
+// back to the sequence of the input.
 func TestRewinds(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -17,7 +17,7 @@ func TestRewinds(t *testing.T) {
 			top := r.Effective(from+rnd.Uint64N(20)) + rnd.Uint64N(100)
 			next := r.Add(from, top, time.Time{})
 			if got := next.Effective(from); got <= top {
-				t.Fatalf("seed %d: %v: input %d is numbered %d, want it behind %d", seed, next, from, got, top)
+				t.Fatalf("seed %d: %v: input %d is numbered %d, want one greater than %d", seed, next, from, got, top)
 			}
 			if !next.Newer(r) || r.Newer(next) {
 				t.Fatalf("seed %d: %v is not newer than %v", seed, next, r)
@@ -31,7 +31,7 @@ func TestRewinds(t *testing.T) {
 		for seq, last := uint64(1), uint64(0); seq < 100; seq++ {
 			n := r.Effective(seq)
 			if back, ok := r.Stored(n); n <= last || back != seq || !ok {
-				t.Fatalf("seed %d: %v: input %d is numbered %d behind %d, which leads to %d, %v", seed, r, seq, n, last, back, ok)
+				t.Fatalf("seed %d: %v: input %d is numbered %d after %d, which leads to %d, %v", seed, r, seq, n, last, back, ok)
 			}
 			last, numbered[n] = n, true
 		}

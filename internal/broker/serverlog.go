@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// serverLog hands the embedded server's warnings and errors on, and drops the
-// rest.
+// serverLog passes on the warnings and errors of the embedded server, and drops all
+// other lines.
 type serverLog struct {
 	notice  func(string, error)
 	broken  func(error) // called with the write error that a stream keeps
@@ -17,8 +17,8 @@ type serverLog struct {
 	text    string
 }
 
-// Texts of the server. There is no other sign within the process that a stream
-// takes no more messages; TestDiskFull fails where a version changes them.
+// Texts of the server. Nothing else in the process shows that a stream stores no more
+// messages. TestDiskFull fails where a version changes them.
 const (
 	textWriteError = "critical write error"
 	textNoRight    = "disabling JetStream" // the data directory is not writable
@@ -47,11 +47,12 @@ func cause(text string, v []any) error {
 	return errors.New(text)
 }
 
-// expected begins a warning that does not apply: the embedded server's passwords
-// are in no configuration file.
+// expected is the beginning of a warning that does not apply: the passwords of the
+// embedded server are not in a configuration file.
 const expected = "Plaintext passwords detected"
 
-func (l *serverLog) tell(format string, v []any) {
+// pass passes on a line.
+func (l *serverLog) pass(format string, v []any) {
 	text := fmt.Sprintf(format, v...)
 	if strings.HasPrefix(text, expected) || strings.Contains(text, textNotStored) {
 		return
@@ -62,7 +63,7 @@ func (l *serverLog) tell(format string, v []any) {
 	l.notice("embedded NATS server", errors.New(text))
 }
 
-// last is the last thing the server complained of.
+// last returns the last line that was passed on.
 func (l *serverLog) last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,13 +71,13 @@ func (l *serverLog) last() string {
 }
 
 // Warnf reports a warning.
-func (l *serverLog) Warnf(format string, v ...any) { l.tell(format, v); l.watch(format, v) }
+func (l *serverLog) Warnf(format string, v ...any) { l.pass(format, v); l.watch(format, v) }
 
 // Errorf reports an error.
-func (l *serverLog) Errorf(format string, v ...any) { l.tell(format, v); l.watch(format, v) }
+func (l *serverLog) Errorf(format string, v ...any) { l.pass(format, v); l.watch(format, v) }
 
 // Fatalf reports an error that ends the server.
-func (l *serverLog) Fatalf(format string, v ...any) { l.tell(format, v) }
+func (l *serverLog) Fatalf(format string, v ...any) { l.pass(format, v) }
 func (l *serverLog) Noticef(string, ...any)         {}
 func (l *serverLog) Debugf(string, ...any)          {}
 func (l *serverLog) Tracef(string, ...any)          {}

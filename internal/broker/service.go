@@ -14,38 +14,38 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// Service answers requests on a subject, beside all other instances of it: a
-// request goes to one of them. NATS tools find it as they find those of the
-// library's micro package (NATS ADR-32).
+// Service answers requests on a subject. Each request goes to one of all instances of
+// the service. NATS tools find it as they find those of the library's package micro
+// (NATS ADR-32).
 type Service struct {
 	Name        string // letters, digits, _ and -
-	Version     string // as of semver.org
+	Version     string // a semantic version
 	Description string
 	Endpoint    string // as Name
 	Subject     string
 
-	AtOnce int           // requests under way at the most, others are refused; if zero, 64
-	Grace  time.Duration // in which requests are finished at the end; if zero, 5 s
+	AtOnce int           // maximum number of requests in progress, others are refused; if zero, 64
+	Grace  time.Duration // time for requests in progress when Serve ends; if zero, 5 s
 
-	// Answer answers a request in at most limit bytes, from many goroutines.
-	// Where it cannot, Status tells why.
+	// Answer returns the answer to a request, of at most limit bytes. It is called from
+	// several goroutines.
 	Answer func(ctx context.Context, request []byte, limit int) ([]byte, error)
-	// Status gives what the requester is told of an error of Answer's: a
-	// status as HTTP's, and words.
+	// Status returns the status, as in HTTP, and the text that a requester receives for
+	// an error of Answer.
 	Status func(err error) (code int, text string)
 }
 
 const (
-	replyMargin = 4 << 10 // what the headers of a reply take at most
-	statusBusy  = 503     // tells a requester to ask again
+	replyMargin = 4 << 10 // maximum size of the headers of a reply
+	statusBusy  = 503     // the requester can try again
 )
 
-// Serve answers requests until ctx ends. Then it takes no more of them,
-// finishes those it has, and returns nil.
+// Serve answers requests until ctx ends. Then it accepts no more requests, completes
+// those in progress, and returns nil.
 //
-// The library's own services send their answers wherever the requester says,
-// with the rights of this connection, and so would let anybody who may ask
-// write into the logs; this one does not.
+// The services of the library send an answer to any subject that the requester names,
+// with the rights of this connection. So every client that may send a request could
+// write into the logs. Serve restricts those subjects.
 func (b *Broker) Serve(ctx context.Context, s Service) error {
 	if s.AtOnce == 0 {
 		s.AtOnce = 64
@@ -53,7 +53,7 @@ func (b *Broker) Serve(ctx context.Context, s Service) error {
 	if s.Grace == 0 {
 		s.Grace = 5 * time.Second
 	}
-	// Requests outlive ctx, by the grace period.
+	// Requests continue after ctx ends, for the grace period.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	l := newListening(b, s)
@@ -96,14 +96,15 @@ func newListening(b *Broker, s Service) *listening {
 	return l
 }
 
+// subscribe starts to receive requests.
 func (l *listening) subscribe(work context.Context) error {
 	sub, err := l.b.nc.QueueSubscribe(l.Subject, l.Name, func(m *nats.Msg) { l.take(work, m) })
 	if err != nil {
 		return err
 	}
 	l.subs = append(l.subs, sub)
-	for subject, tell := range l.verbs() {
-		sub, err := l.b.nc.Subscribe(subject, func(m *nats.Msg) { l.tell(m, tell()) })
+	for subject, answer := range l.verbs() {
+		sub, err := l.b.nc.Subscribe(subject, func(m *nats.Msg) { l.describe(m, answer()) })
 		if err != nil {
 			return err
 		}
@@ -112,15 +113,16 @@ func (l *listening) subscribe(work context.Context) error {
 	return nil
 }
 
-// unsubscribe lets the server send no more. What it has sent is still taken.
+// unsubscribe makes the server send no more requests. Those that it has sent are still
+// answered.
 func (l *listening) unsubscribe() {
 	for _, sub := range l.subs {
-		_ = sub.Drain() // fails where the connection is closed, and then there is nothing to do
+		_ = sub.Drain() // fails only where the connection is closed
 	}
 	l.subs = nil
 }
 
-// drain waits until all requests that the server had sent are taken.
+// drain waits until all requests that the server had sent are in progress.
 func (l *listening) drain(ctx context.Context) error {
 	if err := l.b.nc.FlushWithContext(ctx); err != nil {
 		return err
@@ -137,14 +139,15 @@ func (l *listening) drain(ctx context.Context) error {
 	}
 }
 
+// close makes take refuse requests.
 func (l *listening) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
 }
 
-// take starts to answer a request. It is called by one goroutine and must not
-// block: what waits behind it would be dropped one day, without a word.
+// take starts to answer a request. One goroutine calls it. It must not block: the
+// library drops messages silently when too many wait.
 func (l *listening) take(work context.Context, m *nats.Msg) {
 	if !repliesTo(m.Reply) {
 		return
@@ -152,7 +155,7 @@ func (l *listening) take(work context.Context, m *nats.Msg) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		l.refuse(m.Reply, statusBusy, "the service is shutting down; ask again")
+		l.refuse(m.Reply, statusBusy, "the service is shutting down; try again")
 		return
 	}
 	select {
@@ -162,7 +165,7 @@ func (l *listening) take(work context.Context, m *nats.Msg) {
 			l.serve(work, m)
 		})
 	default:
-		l.refuse(m.Reply, statusBusy, fmt.Sprintf("%d requests are under way, and more are not taken; ask again", l.AtOnce))
+		l.refuse(m.Reply, statusBusy, fmt.Sprintf("%d requests are in progress, which is the limit; try again", l.AtOnce))
 	}
 }
 
@@ -179,6 +182,7 @@ func (l *listening) serve(work context.Context, m *nats.Msg) {
 	l.count(time.Since(start), err)
 }
 
+// count adds a request to the statistics.
 func (l *listening) count(took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,8 +195,8 @@ func (l *listening) count(took time.Duration, err error) {
 	}
 }
 
-// refuse tells a requester why there is no answer, in headers as the rules
-// have it and, for those who only look at the body, as the gateway would.
+// refuse sends the reason why there is no answer: in the headers that ADR-32 defines
+// and, as the gateway does, in the body.
 func (l *listening) refuse(reply string, code int, text string) {
 	body, _ := json.Marshal(map[string]string{"error": text}) // cannot fail
 	l.send(&nats.Msg{Subject: reply, Data: body, Header: nats.Header{
@@ -201,15 +205,17 @@ func (l *listening) refuse(reply string, code int, text string) {
 	}})
 }
 
+// send sends a message and reports a failure.
 func (l *listening) send(m *nats.Msg) {
 	if err := l.b.nc.PublishMsg(m); err != nil {
 		l.b.notice("an answer of service "+l.Name+" was not sent", err)
 	}
 }
 
-// repliesTo tells whether an answer may be sent to a subject: not to none, nor
-// to where only streamer, the server or a publisher of inputs may speak. A
-// requester names it, and may have fewer rights than this connection.
+// repliesTo reports whether an answer may be sent to a subject. It excludes the empty
+// subject and those on which only streamer, the server or publishers of inputs may
+// publish. The requester names the subject, and may have fewer rights than this
+// connection.
 func repliesTo(subject string) bool {
 	if subject == "" || subject[0] == '$' {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// card is what a service tells of itself.
+// card is the description of a service.
 type card struct {
 	micro.ServiceIdentity
 	started time.Time
@@ -25,17 +25,17 @@ func newCard(s Service) card {
 	}
 }
 
-// verbs are the questions about itself that a service answers, by subject: to
-// all services, to all of this name, and to this instance.
+// verbs returns the requests for information about the service, by subject: to all
+// services, to all of this name, and to this instance.
 func (l *listening) verbs() map[string]func() any {
 	all := map[string]func() any{}
-	for verb, tell := range map[string]func() any{
+	for verb, answer := range map[string]func() any{
 		"PING": l.ping, "INFO": l.info, "STATS": l.statistics,
 	} {
 		subject := micro.APIPrefix + "." + verb
-		all[subject] = tell
-		all[subject+"."+l.Name] = tell
-		all[subject+"."+l.Name+"."+l.card.ID] = tell
+		all[subject] = answer
+		all[subject+"."+l.Name] = answer
+		all[subject+"."+l.Name+"."+l.card.ID] = answer
 	}
 	return all
 }
@@ -63,13 +63,13 @@ func (l *listening) statistics() any {
 	}
 }
 
-// tell answers a question.
-func (l *listening) tell(m *nats.Msg, what any) {
+// describe answers a request for information.
+func (l *listening) describe(m *nats.Msg, what any) {
 	if !repliesTo(m.Reply) {
 		return
 	}
 	body, err := json.Marshal(what)
-	if err != nil { // structs of ours: cannot be
+	if err != nil { // these structs always marshal
 		return
 	}
 	l.send(&nats.Msg{Subject: m.Reply, Data: body})

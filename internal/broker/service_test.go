@@ -14,10 +14,10 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// errTooLong is what echo refuses.
+// errTooLong is the error for a request that echo refuses.
 var errTooLong = errors.New("too long")
 
-// echo is a service that gives back what it gets.
+// echo returns a service that answers with the request.
 func echo() Service {
 	return Service{
 		Name: "echo", Version: "1.2.3", Description: "says it again", Endpoint: "say", Subject: "echo.say",
@@ -31,7 +31,7 @@ func echo() Service {
 	}
 }
 
-// serving runs a service until stop, and waits until it can be asked.
+// serving runs a service until stop, and waits until it accepts requests.
 func serving(t *testing.T, b *Broker, s Service) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -77,7 +77,7 @@ func ask(t *testing.T, nc *nats.Conn, subject, body string) *nats.Msg {
 	return m
 }
 
-// TestServe: requests of strangers are answered, and refusals say why.
+// Requests of other clients are answered, and a refusal has the reason.
 func TestServe(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
 	serving(t, b, echo())
@@ -91,7 +91,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServeIsFound: tools find the service as they find the library's own.
+// Tools find the service as they find those of the library.
 func TestServeIsFound(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
 	serving(t, b, echo())
@@ -119,8 +119,7 @@ func TestServeIsFound(t *testing.T) {
 	}
 }
 
-// TestServeShared: two instances share the requests, each of which is answered
-// once.
+// Two instances share the requests. Each request is answered once.
 func TestServeShared(t *testing.T) {
 	one := start(t, Options{Listen: "127.0.0.1:0"})
 	two := start(t, Options{URL: one.OwnURL()})
@@ -144,8 +143,8 @@ func TestServeShared(t *testing.T) {
 	}
 }
 
-// TestServeReplies: nobody can make the service write what he may not write
-// himself.
+// A requester cannot make the service publish on a subject on which the requester may
+// not publish.
 func TestServeReplies(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
 	stop := serving(t, b, echo())
@@ -175,8 +174,7 @@ func TestServeReplies(t *testing.T) {
 	}
 }
 
-// TestServeEnds: what was asked before the end is answered; what is too much at
-// once is refused, and not kept waiting.
+// A request before the end is answered. A request above the limit is refused at once.
 func TestServeEnds(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
 	s := echo()
@@ -217,8 +215,7 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// TestServeGrace: an answer that does not come holds nobody up for long, and is
-// told to end.
+// A request that is not answered in the grace period is cancelled, and Serve returns.
 func TestServeGrace(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
 	s := echo()

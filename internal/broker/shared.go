@@ -13,15 +13,15 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Subjects on which a server tells a client about itself and its account.
+// Subjects on which a server returns information about a client and its account.
 const (
 	sysUserInfo    = "$SYS.REQ.USER.INFO"
 	sysConnections = "$SYS.REQ.ACCOUNT.PING.CONNZ"
 )
 
 const (
-	sharedWait  = 300 * time.Millisecond // for the servers of a cluster, whose number is not known
-	sharedNames = 5                      // users that a warning names
+	sharedWait  = 300 * time.Millisecond // for the answers of all servers of a cluster
+	sharedNames = 5                      // maximum number of users in a warning
 )
 
 // sharedAccount returns a warning where clients have users in the account of the
@@ -46,10 +46,10 @@ func (b *Broker) sharedAccount(ctx context.Context) string {
 		return ""
 	}
 	names := strings.Join(others[:min(len(others), sharedNames)], ", ")
-	return fmt.Sprintf("other users (%s) are connected to the account %s of the streams: unless they are trusted as streamer is, %s", names, cmp.Or(info.Data.AccountName, info.Data.Account), harm)
+	return fmt.Sprintf("other users (%s) are connected to the account %s of the streams: unless they are as trusted as streamer, %s", names, cmp.Or(info.Data.AccountName, info.Data.Account), harm)
 }
 
-// otherUsers lists the users with connections to our account, but for one.
+// otherUsers returns the users with connections to this account, except one.
 func (b *Broker) otherUsers(ctx context.Context, own string) []string {
 	sub, err := b.nc.SubscribeSync(b.nc.NewInbox())
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *Broker) otherUsers(ctx context.Context, own string) []string {
 	found := map[string]bool{}
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
-		if err != nil { // all that come have come
+		if err != nil { // the time for answers is over
 			return slices.Sorted(maps.Keys(found))
 		}
 		var answer struct {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// signal tells any number of waiters that something happened.
+// signal wakes any number of goroutines that wait for an occurrence.
 type signal struct {
 	mu sync.Mutex
 	ch chan struct{}
@@ -14,13 +14,14 @@ type signal struct {
 
 func newSignal() *signal { return &signal{ch: make(chan struct{})} }
 
-// next is closed the next time the signal fires.
+// next returns a channel that is closed when the signal fires next.
 func (s *signal) next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ch
 }
 
+// fire wakes the goroutines that wait.
 func (s *signal) fire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +41,7 @@ func (s *signal) pause(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// backoff is the pause before the n-th retry, counted from 0.
+// backoff returns the pause before retry n, counted from 0.
 func backoff(n int) time.Duration {
 	return min(20*time.Millisecond<<min(n, 10), 2*time.Second)
 }

@@ -117,9 +117,7 @@ func (b *Broker) SnapshotPub(p int, token string, rev uint64, header map[string]
 	}
 	// The library's kv.Update would drop the TTL.
 	h[headerTTL] = []string{b.snapshotAge.Truncate(time.Second).String()}
-	if !b.opts.NoCondition {
-		h[HeaderPrev] = []string{strconv.FormatUint(rev, 10)}
-	}
+	h[HeaderPrev] = []string{strconv.FormatUint(rev, 10)}
 	return &Pub{Subject: snapshotSubject(p, token), Header: h, Data: data}, blobs
 }
 

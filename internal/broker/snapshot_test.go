@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-func TestState(t *testing.T) {
+func TestSnapshot(t *testing.T) {
 	b := start(t, Options{SnapshotAge: 5 * time.Hour})
 	if _, ok, err := b.LoadSnapshot(deadline(t), 3, "s"); ok || err != nil {
 		t.Errorf("nothing saved: got %v, %v", ok, err)
@@ -39,7 +39,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-func TestLargeState(t *testing.T) {
+func TestLargeSnapshot(t *testing.T) {
 	b := start(t, Options{})
 	data := make([]byte, 3*events.BlobChunk+1000)
 	rand.NewChaCha8([32]byte{1}).Read(data)
@@ -56,8 +56,8 @@ func TestLargeState(t *testing.T) {
 	}
 }
 
-func TestStateExpires(t *testing.T) {
-	b := start(t, Options{SnapshotAge: time.Second}) // the shortest there is
+func TestSnapshotExpires(t *testing.T) {
+	b := start(t, Options{SnapshotAge: time.Second}) // the minimum
 	pub, _ := b.SnapshotPub(0, "s", 0, nil, []byte("x"))
 	must(t, b, pub)
 	ctx := deadline(t)
@@ -73,12 +73,12 @@ func TestStateExpires(t *testing.T) {
 			t.Fatal("the state never expires")
 		}
 	}
-	// It can be saved afresh.
+	// It can be written again.
 	pub, _ = b.SnapshotPub(0, "s", 0, nil, []byte("y"))
 	must(t, b, pub)
 }
 
-func TestListStates(t *testing.T) {
+func TestListSnapshots(t *testing.T) {
 	b := start(t, Options{Partitions: 4})
 	want := map[string]uint64{}
 	for i := range 20 {
@@ -102,7 +102,7 @@ func TestListStates(t *testing.T) {
 			expected = 20
 		}
 		if n != expected || err != nil {
-			t.Errorf("partition %d: got %d states, %v, want %d", p, n, err, expected)
+			t.Errorf("partition %d: got %d snapshots, %v, want %d", p, n, err, expected)
 		}
 	}
 	if err := b.ListSnapshots(deadline(t), -1, func(string, uint64, map[string]string, time.Time) error { return errEnough }); !errors.Is(err, errEnough) {
@@ -110,7 +110,7 @@ func TestListStates(t *testing.T) {
 	}
 }
 
-func TestMark(t *testing.T) {
+func TestCheckpoint(t *testing.T) {
 	b := start(t, Options{})
 	if m, rev, err := b.LoadCheckpoint(deadline(t), 2); m.Seq != 0 || rev != 0 || err != nil {
 		t.Errorf("nothing saved: got %+v, %d, %v", m, rev, err)
@@ -172,15 +172,15 @@ func TestBlob(t *testing.T) {
 			t.Errorf("%s: got %d bytes and %v, want ErrDamaged", name, len(got), err)
 		}
 	}
-	// Bytes that are not what their name says.
+	// Bytes that do not match their digest.
 	must(t, b, &Pub{Subject: pubs[0].Subject, Data: []byte("forged")})
 	if _, err := b.Blob(deadline(t), blob.Ref); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "chunk "+blob.Ref.Chunks[0]+": message") {
 		t.Errorf("a forged chunk: got %v", err)
 	}
 }
 
-// A key that was deleted, as `nats kv del` does, is written again: what stands
-// in its place has a revision.
+// A key that was deleted, as `nats kv del` does, can be written again: the deletion has
+// a revision.
 func TestDeletedKeys(t *testing.T) {
 	b := start(t, Options{})
 	state := func(rev uint64) *Pub {
@@ -201,9 +201,9 @@ func TestDeletedKeys(t *testing.T) {
 	must(t, b, state(s.Rev))
 	m, rev, err := b.LoadCheckpoint(deadline(t), 3)
 	if m.Seq != 0 || err != nil {
-		t.Fatalf("LoadMark: got %+v, %v, want none", m, err)
+		t.Fatalf("LoadCheckpoint: got %+v, %v, want none", m, err)
 	}
 	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 2}, rev); err != nil {
-		t.Errorf("SaveMark behind a deleted one: %v", err)
+		t.Errorf("WriteCheckpoint after a deletion: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ const (
 
 var streamNames = [...]string{StreamInputs, StreamEvents, streamBlobs, streamSnapshots, streamCheckpoints, streamMembers}
 
-// Roots of the subjects in streams that are nobody's but ours.
+// Roots of the subjects of internal streams.
 const (
 	rootBlobs       = "_blobs."
 	rootSnapshots   = "$KV.STREAMER_SNAPSHOT."
@@ -34,14 +34,14 @@ const (
 	rootMembers     = "$KV.STREAMER_MEMBER."
 )
 
-// Metadata of the streams: what must never change under a program that relies
-// on it.
+// Metadata of the streams. These values must never change while a process relies on
+// them.
 const (
 	metaPartitions = "streamer-partitions"
-	metaInputs     = "streamer-inputs-created" // of the event stream: which input stream its event ids count in
+	metaInputs     = "streamer-inputs-created" // of the event stream: the input stream whose sequences are in its event ids
 )
 
-// Defaults, and what event retention must be longer than input retention.
+// Defaults, and the margin by which event retention must exceed input retention.
 const (
 	defaultPartitions = 16
 	maxPartitions     = 1024
@@ -59,7 +59,8 @@ const (
 	storageMemory = "memory"
 )
 
-// makeStreams creates what is missing and refuses, in words, what does not fit.
+// makeStreams creates the streams that are missing and refuses, with an explanation,
+// those with another configuration.
 func (b *Broker) makeStreams(ctx context.Context) error {
 	if err := b.checkServer(ctx); err != nil {
 		return err
@@ -69,7 +70,7 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 		if refused := (*apiError)(nil); !errors.As(err, &refused) || refused.ErrCode != codeStreamOther || try == 3 {
 			return err
 		}
-		b.opts = given // another process made it since we looked: now it is there
+		b.opts = given // another process created the stream since: now it is adopted
 		if err := b.again.pause(ctx, backoff(try)); err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func (b *Broker) tryStreams(ctx context.Context) error {
 	}
 	in, out := inputs.Config.MaxAge, stored.Config.MaxAge
 	if out < in+ageMargin {
-		return fmt.Errorf("broker: events are kept for %v, inputs for %v: events must be kept at least %v longer, or a replay would tell them again", out, in, ageMargin)
+		return fmt.Errorf("broker: events are kept for %v, inputs for %v: events must be kept at least %v longer, or a replay would append them again", out, in, ageMargin)
 	}
 	b.created, b.inputAge, b.eventAge, b.replicated = inputs.Created, in, out, inputs.Config.Replicas > 1
 	b.snapshotAge = cmp.Or(b.opts.SnapshotAge, in+out+ageMargin)
@@ -104,11 +105,11 @@ func (b *Broker) tryStreams(ctx context.Context) error {
 	return nil
 }
 
-// Replicated reports whether the input log has replicas: a server that led
-// them earlier may answer for some seconds as if it still did.
+// Replicated reports whether the input log has replicas. A former leader may then
+// answer for some seconds as if it still were the leader.
 func (b *Broker) Replicated() bool { return b.replicated }
 
-// Retention tells how long inputs and events are kept.
+// Retention returns how long inputs and events are kept.
 func (b *Broker) Retention() (inputs, events time.Duration) { return b.inputAge, b.eventAge }
 
 func (b *Broker) checkServer(ctx context.Context) error {
@@ -127,10 +128,10 @@ func (b *Broker) checkServer(ctx context.Context) error {
 	return nil
 }
 
-// checkVersion refuses servers that lack what is relied on.
+// checkVersion refuses servers that lack a required feature.
 func checkVersion(version string) error {
 	var major, minor int
-	lacks := "it is not known what it lacks"
+	lacks := "its features are not known"
 	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
 	switch {
 	case err != nil:
@@ -144,7 +145,7 @@ func checkVersion(version string) error {
 	return fmt.Errorf("broker: NATS server %q is too old: %s; 2.14 or later is needed", version, lacks)
 }
 
-// makeInputs makes the input stream and adopts its number of partitions.
+// makeInputs creates the input stream, or adopts its number of partitions.
 func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	info, err := b.stream(ctx, StreamInputs)
 	if err != nil {
@@ -157,10 +158,10 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	if info != nil {
 		recorded, err := strconv.Atoi(info.Config.Metadata[metaPartitions])
 		if err != nil || recorded < 1 || recorded > maxPartitions {
-			return nil, fmt.Errorf("broker: stream %s is there, but records no number of partitions: it is not streamer's", StreamInputs)
+			return nil, fmt.Errorf("broker: stream %s exists, but records no number of partitions: it is not a stream of streamer", StreamInputs)
 		}
 		if want != 0 && want != recorded {
-			return nil, fmt.Errorf("broker: stream %s was made with %d partitions, %d are wanted: the number cannot change while its messages are kept", StreamInputs, recorded, want)
+			return nil, fmt.Errorf("broker: stream %s was created with %d partitions, %d are configured: the number cannot change while its messages are kept", StreamInputs, recorded, want)
 		}
 		want = recorded
 	}
@@ -182,8 +183,9 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 	return b.createOrCheck(ctx, info, config, b.opts.InputAge, b.opts.Duplicates)
 }
 
-// refuseOrphans refuses to make an input stream beside events of another one. It
-// would take the place of the missing one, which could not be restored then.
+// refuseOrphans refuses to create an input stream where the events of another one
+// are stored. The new one would take the place of the missing one, which could then
+// not be restored.
 func (b *Broker) refuseOrphans(ctx context.Context) error {
 	inputs, err := b.stream(ctx, StreamInputs)
 	if err != nil || inputs != nil {
@@ -194,20 +196,20 @@ func (b *Broker) refuseOrphans(ctx context.Context) error {
 		return err
 	}
 	if inputs, err = b.stream(ctx, StreamInputs); err != nil || inputs != nil {
-		return err // another process made both since
+		return err // another process created both since
 	}
 	where := b.URL()
 	if b.embedded != nil {
 		where = "data directory " + b.opts.DataDir
 	}
-	return fmt.Errorf("broker: stream %s is missing in %s, but stream %s is there, whose event ids refer to its inputs: %s", StreamInputs, where, StreamEvents, restoreInputs)
+	return fmt.Errorf("broker: stream %s is missing in %s, but stream %s exists, whose event ids refer to its inputs: %s", StreamInputs, where, StreamEvents, restoreInputs)
 }
 
-// restoreInputs is what to do where the input stream is not that of the events.
+// restoreInputs is the advice where the input stream is not that of the events.
 const restoreInputs = "restore stream " + StreamInputs + " with its meta.inf and meta.sum from a backup, or delete all streams of streamer to begin anew"
 
-// makeEvents makes the event stream, which belongs to one input stream for
-// good: its event ids count in that stream's sequences.
+// makeEvents creates the event stream. It belongs to one input stream, whose
+// sequences are in its event ids.
 func (b *Broker) makeEvents(ctx context.Context, inputs *streamInfo) (*streamInfo, error) {
 	info, err := b.stream(ctx, StreamEvents)
 	if err != nil {
@@ -227,16 +229,16 @@ func (b *Broker) makeEvents(ctx context.Context, inputs *streamInfo) (*streamInf
 	return b.createOrCheck(ctx, info, config, b.opts.EventAge, b.opts.Duplicates)
 }
 
-// makeOwn makes the streams of blobs, states, marks and members. All but the
-// first are ordinary KV buckets, readable with the usual tools.
+// makeOwn creates the streams of blobs, snapshots, checkpoints and members. All but
+// the first are ordinary KV buckets, readable with the usual tools.
 func (b *Broker) makeOwn(ctx context.Context, eventAge time.Duration) error {
 	blobs := b.config(streamBlobs, max(eventAge, b.snapshotAge)+ageMargin, rootBlobs+"*")
 	blobs.MaxMsgsPerSubject = 1
-	states := b.bucket(streamSnapshots, rootSnapshots+">")
-	states.AllowMsgTTL = true
+	snapshots := b.bucket(streamSnapshots, rootSnapshots+">")
+	snapshots.AllowMsgTTL = true
 	members := b.bucket(streamMembers, rootMembers+">")
 	members.AllowMsgTTL = true
-	for _, config := range []jetstream.StreamConfig{blobs, states, members, b.bucket(streamCheckpoints, rootCheckpoints+">")} {
+	for _, config := range []jetstream.StreamConfig{blobs, snapshots, members, b.bucket(streamCheckpoints, rootCheckpoints+">")} {
 		info, err := b.stream(ctx, config.Name)
 		if err != nil {
 			return err
@@ -245,21 +247,21 @@ func (b *Broker) makeOwn(ctx context.Context, eventAge time.Duration) error {
 			return err
 		}
 		if age := info.Config.MaxAge; age != 0 && age < config.MaxAge {
-			return fmt.Errorf("broker: stream %s keeps its messages for %v: %v are needed, or what refers to them outlives them", config.Name, age, config.MaxAge)
+			return fmt.Errorf("broker: stream %s keeps its messages for %v: %v are needed, or references to them outlive them", config.Name, age, config.MaxAge)
 		}
 	}
 	return nil
 }
 
-// duplicates is for how long ids are remembered of what is kept for age: the
-// server allows no longer one.
+// duplicates returns the window of duplicates of a stream with a retention of age.
+// The server allows no window longer than that.
 func (b *Broker) duplicates(age time.Duration) time.Duration {
 	return cmp.Or(b.opts.Duplicates, min(defaultDuplicates, age))
 }
 
-// limitBytes sets how large the input stream may grow. A full one refuses new
-// inputs, and their publishers hear of it: to drop old ones could lose what was
-// acknowledged and is not folded yet.
+// limitBytes sets the maximum size of the input stream. A full stream refuses new
+// inputs, so that their publishers know. If it dropped old ones, acknowledged
+// inputs could be lost before they are folded.
 func (b *Broker) limitBytes(config *jetstream.StreamConfig, info *streamInfo) {
 	limit := b.opts.MaxBytes
 	if limit == 0 && info != nil {
@@ -270,8 +272,9 @@ func (b *Broker) limitBytes(config *jetstream.StreamConfig, info *streamInfo) {
 	}
 }
 
-// raiseBytes updates a bounded input stream where more bytes are wanted: it is
-// what an operator can do about a full one. Fewer are refused by createOrCheck.
+// raiseBytes raises the limit of a bounded input stream to the configured one: that
+// is what an operator can do about a full stream. createOrCheck refuses a lower
+// limit.
 func (b *Broker) raiseBytes(ctx context.Context, info *streamInfo) (*streamInfo, error) {
 	if info == nil || info.Config.MaxBytes <= 0 || b.opts.MaxBytes <= info.Config.MaxBytes {
 		return info, nil
@@ -285,7 +288,7 @@ func (b *Broker) raiseBytes(ctx context.Context, info *streamInfo) (*streamInfo,
 	return raised, nil
 }
 
-// adoptStorage takes the storage of the input stream where none is wanted, so
+// adoptStorage adopts the storage of the input stream where none is configured, so
 // that all streams have the same.
 func (b *Broker) adoptStorage(info *streamInfo) error {
 	switch b.opts.Storage {
@@ -302,6 +305,7 @@ func (b *Broker) adoptStorage(info *streamInfo) error {
 	return nil
 }
 
+// config returns the common configuration of all streams.
 func (b *Broker) config(name string, age time.Duration, subjects ...string) jetstream.StreamConfig {
 	storage := jetstream.FileStorage
 	if b.opts.Storage == storageMemory {
@@ -314,6 +318,7 @@ func (b *Broker) config(name string, age time.Duration, subjects ...string) jets
 	}
 }
 
+// bucket returns the configuration of a KV bucket.
 func (b *Broker) bucket(name, subjects string) jetstream.StreamConfig {
 	c := b.config(name, 0, subjects)
 	c.MaxMsgsPerSubject = 1
@@ -324,7 +329,7 @@ func (b *Broker) bucket(name, subjects string) jetstream.StreamConfig {
 	return c
 }
 
-// stream gives a stream's information, nil where there is none.
+// stream returns the information about a stream, nil if there is none.
 func (b *Broker) stream(ctx context.Context, name string) (*streamInfo, error) {
 	var info streamInfo
 	err, refused := b.ask(ctx, apiStreamInfo+name, nil, &info), (*apiError)(nil)
@@ -339,27 +344,28 @@ func (b *Broker) stream(ctx context.Context, name string) (*streamInfo, error) {
 	return &info, nil
 }
 
-// createOrCheck makes a stream, or checks the one that is there. age and
-// duplicates are what the caller insists on; zero adopts what is recorded.
+// createOrCheck creates a stream, or checks the existing one. age and duplicates are
+// required values; zero adopts the existing one.
 func (b *Broker) createOrCheck(ctx context.Context, info *streamInfo, want jetstream.StreamConfig, age, duplicates time.Duration) (*streamInfo, error) {
 	if info == nil && b.opts.Existing {
 		return nil, fmt.Errorf("broker: there is no stream %s on %s: no streamer has run there", want.Name, b.URL())
 	}
 	if info == nil {
 		info = &streamInfo{}
-		// Two processes that start at once both ask; the same config twice is
-		// no error, and another one is refused by the server.
+		// Two processes that start at once both request it. The server accepts the
+		// same configuration twice and refuses a different one.
 		if err := b.ask(ctx, apiStreamCreate+want.Name, want, info); err != nil {
 			return nil, fmt.Errorf("broker: creating stream %s: %w", want.Name, err)
 		}
 	}
 	if wrong := b.differences(info.Config, want, age, duplicates); len(wrong) > 0 {
-		return nil, fmt.Errorf("broker: stream %s is not as it is wanted: %s", want.Name, strings.Join(wrong, "; "))
+		return nil, fmt.Errorf("broker: stream %s has another configuration: %s", want.Name, strings.Join(wrong, "; "))
 	}
 	return info, nil
 }
 
-// differences says in words how a stream differs from what it must be.
+// differences returns a text for each setting in which a stream differs from its
+// required configuration.
 func (b *Broker) differences(got, want jetstream.StreamConfig, age, duplicates time.Duration) (wrong []string) {
 	check := func(what string, got, want any) {
 		if got != want {
@@ -394,6 +400,7 @@ func (b *Broker) differences(got, want jetstream.StreamConfig, age, duplicates t
 	return wrong
 }
 
+// transform returns a subject transform as text.
 func transform(t *jetstream.SubjectTransformConfig) string {
 	if t == nil {
 		return "none"
@@ -401,6 +408,7 @@ func transform(t *jetstream.SubjectTransformConfig) string {
 	return t.Source + " to " + t.Destination
 }
 
+// republish returns a republish rule as text.
 func republish(r *jetstream.RePublish) string {
 	switch {
 	case r == nil:

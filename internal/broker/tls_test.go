@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// tlsServer is a server that asks its clients for a certificate, and files of
-// one that it takes.
+// tlsServer is a server that requires a client certificate, and the files of one that
+// it accepts.
 type tlsServer struct {
 	*testServer
 	ca, cert, key string

@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// eventually waits until ok, asking the server in between.
+// eventually waits until ok returns true.
 func eventually(t *testing.T, b *Broker, what string, ok func() bool) {
 	t.Helper()
 	for by := time.Now().Add(within); !ok(); {
@@ -25,8 +25,8 @@ func eventually(t *testing.T, b *Broker, what string, ok func() bool) {
 	}
 }
 
-// Without its stream nothing is ready, and an input stream that somebody made
-// anew is not taken for the old one: its sequences mean other inputs.
+// Without its stream the broker is not ready. An input stream that was created again is
+// not the earlier one: its sequences are those of other inputs.
 func TestDeletedAndReplacedStream(t *testing.T) {
 	b := start(t, Options{Partitions: 1})
 	if err := b.ask(deadline(t), "$JS.API.STREAM.DELETE."+StreamInputs, nil, &failure{}); err != nil {
@@ -46,8 +46,8 @@ func TestDeletedAndReplacedStream(t *testing.T) {
 	}
 }
 
-// Wrong credentials end the start at once; such as become wrong later do not
-// end the connection: they may become right again.
+// Wrong credentials end the start at once. Credentials that become wrong later do not
+// close the connection: they may be restored.
 func TestCredentials(t *testing.T) {
 	s := newTestServer(t)
 	login := func(password string) {
@@ -62,7 +62,7 @@ func TestCredentials(t *testing.T) {
 		t.Errorf("wrong password: got %v, want that it is refused, without the password", err)
 	}
 	if took := time.Since(began); took > within/2 {
-		t.Errorf("wrong password: told after %v", took)
+		t.Errorf("wrong password: the error came after %v", took)
 	}
 	var lines atomic.Int64
 	b := start(t, Options{URL: strings.Replace(url, "wrong", "right", 1), OnNotice: func(msg string, _ error) {

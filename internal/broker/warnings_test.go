@@ -9,7 +9,7 @@ import (
 	"streamer/internal/inputs"
 )
 
-// What weakens a promise is said, and only that.
+// Each setting that weakens a guarantee has a warning, and no other has.
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -31,7 +31,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Clients in the account of the streams are a weakness, where there are some.
+// Clients in the account of the streams have a warning.
 func TestWarningOfSharedAccount(t *testing.T) {
 	s := newTestServer(t)
 	got := start(t, Options{URL: s.url(), Partitions: 1}).Warnings()
@@ -53,7 +53,7 @@ func TestWarningOfSharedAccount(t *testing.T) {
 	}
 }
 
-// An old server is told what it lacks.
+// A server that is too old is refused with the feature that it lacks.
 func TestVersions(t *testing.T) {
 	for version, want := range map[string]string{
 		"2.14.0": "", "2.15.2": "", "3.0.0-beta": "",
@@ -70,8 +70,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A full input stream refuses what is new, and keeps what it has acknowledged;
-// what it was made with holds until it is said otherwise.
+// A full input stream refuses new inputs and keeps the acknowledged ones. Its limit
+// stays until another is configured.
 func TestMaxBytes(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, Options{DataDir: dir, MaxBytes: 4 << 10})
@@ -84,7 +84,7 @@ func TestMaxBytes(t *testing.T) {
 	}
 	b.Close()
 	if a := <-acks; !errors.Is(a.Err, ErrClosed) {
-		t.Errorf("got %v, want that it waits for room", a.Err)
+		t.Errorf("got %v, want that it waits for space", a.Err)
 	}
 	b = start(t, Options{DataDir: dir})
 	b.Close()
@@ -98,7 +98,7 @@ func TestMaxBytes(t *testing.T) {
 	}
 }
 
-// Streams in memory are adopted, all of them.
+// The storage of existing streams is adopted.
 func TestStorageIsAdopted(t *testing.T) {
 	s := newTestServer(t)
 	start(t, Options{URL: s.url(), Storage: "memory", Partitions: 1})

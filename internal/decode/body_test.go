@@ -63,8 +63,8 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// words gives a problem's text, or "".
-func words(p *Problem) string {
+// textOf returns the text of a problem, or "".
+func textOf(p *Problem) string {
 	if p == nil {
 		return ""
 	}
@@ -87,7 +87,7 @@ func TestProgress(t *testing.T) {
 		``:                                                     "the progress is empty",
 	} {
 		c, problem := Progress([]byte(in))
-		got := words(problem)
+		got := textOf(problem)
 		if problem == nil {
 			got = spell(c)
 		}
@@ -97,7 +97,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestInterrupt: only an empty body, {} and a lone reason name nothing.
+// TestInterrupt checks that only an empty body, {} and a reason alone name nothing.
 func TestInterrupt(t *testing.T) {
 	for in, want := range map[string]InterruptBody{
 		"":                  {},
@@ -146,8 +146,8 @@ func TestInterrupt(t *testing.T) {
 		`{"calls":["3.0"],"tool_call_id":[]}`: "tool_call_id is an array, not a string",
 	} {
 		got, problem := Interrupt([]byte(in))
-		if words(problem) != want || !reflect.DeepEqual(got, InterruptBody{}) {
-			t.Errorf("%.80s\n got %q and %+v\nwant %q and nothing", in, words(problem), got, want)
+		if textOf(problem) != want || !reflect.DeepEqual(got, InterruptBody{}) {
+			t.Errorf("%.80s\n got %q and %+v\nwant %q and nothing", in, textOf(problem), got, want)
 		}
 	}
 }
@@ -178,8 +178,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// FuzzInterrupt: a body that names nothing and is used is empty, {} or a lone
-// reason, and whatever is used names no more than it holds.
+// FuzzInterrupt checks that a valid body that names nothing is empty, {} or a reason
+// alone, and that a valid body names no more than it contains.
 func FuzzInterrupt(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", `{"reason":"user"}`, `{"call":"3.0"}`, `{"calls":[]}`, `{"calls":null}`, `{"Calls":["x"]}`, `{"run_id":"x"}`,
@@ -198,7 +198,7 @@ func FuzzInterrupt(f *testing.F) {
 		var fields map[string]any
 		if len(bytes.TrimSpace(data)) > 0 {
 			if err := json.Unmarshal(data, &fields); err != nil {
-				t.Fatalf("%q is used and no JSON object: %v", data, err)
+				t.Fatalf("%q is used and is not a JSON object: %v", data, err)
 			}
 		}
 		delete(fields, "reason")
@@ -229,8 +229,8 @@ func TestClock(t *testing.T) {
 		`{"kind":"deadline","call":"a","at":"later"}`: `at is "later", neither RFC 3339 nor milliseconds`,
 		`{"kind":"deadline","call":"a","at":1.5}`:     "at is 1.5, neither RFC 3339 nor milliseconds",
 	} {
-		if _, problem := Clock([]byte(in)); words(problem) != want {
-			t.Errorf("%s\n got %q\nwant %q", in, words(problem), want)
+		if _, problem := Clock([]byte(in)); textOf(problem) != want {
+			t.Errorf("%s\n got %q\nwant %q", in, textOf(problem), want)
 		}
 	}
 }

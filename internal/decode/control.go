@@ -10,9 +10,9 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// Progress reads {"tool_call_id","call"?,"message"?,"percent"?}: a tool is
-// alive. Either tool_call_id or call must be there, and percent is a number from
-// 0 to 100.
+// Progress reads the progress of a tool:
+// {"tool_call_id","call"?,"message"?,"percent"?}. Either tool_call_id or call is
+// required. Percent is a number from 0 to 100.
 func Progress(data []byte) (chunks.Chunk, *wire.Problem) {
 	b := newBody()
 	v := b.Open(data, "progress", false)
@@ -51,7 +51,7 @@ func (b *body) progress(v jsonscan.Value) chunks.Chunk {
 	return c
 }
 
-// number gives a member that is a number, and whether it is there.
+// number returns a member that is a number, and whether it is present.
 func (b *body) number(field string, v jsonscan.Value) (float64, bool) {
 	if !v.Present() {
 		return 0, false
@@ -68,8 +68,8 @@ func (b *body) number(field string, v jsonscan.Value) (float64, bool) {
 	return n, true
 }
 
-// InterruptBody is the content of an interrupt: it closes what it names, and
-// everything where it names nothing.
+// InterruptBody is the content of an interrupt. It closes the calls, the message or
+// the run that it names, and everything if it names nothing.
 type InterruptBody struct {
 	Reason       string
 	ToolCallIDs  []string
@@ -83,9 +83,9 @@ type InterruptBody struct {
 //
 //	{"reason"?,"tool_call_ids"?,"tool_call_id"?,"calls"?,"call"?,"message_id"?,"run"?}
 //
-// The singular of a list is a list of one. Only an empty body, {} and a lone
-// reason close everything. A target that is null or empty, and a field that is
-// unknown or stands twice, is a Problem: the sender meant to name something.
+// A singular field is a list of one. Only an empty body, {} and a body with a reason
+// alone close everything. A target that is null or empty, and a field that is unknown
+// or repeated, is a Problem, because the sender intended to name a target.
 func Interrupt(data []byte) (InterruptBody, *wire.Problem) {
 	b := newBody()
 	var in InterruptBody
@@ -115,9 +115,9 @@ func Interrupt(data []byte) (InterruptBody, *wire.Problem) {
 	return in, nil
 }
 
-// End reads {"reason"?: "completed","error","cancelled"}: the run is over.
-// Without a reason, or a body, it has completed. Other fields and other reasons
-// are a Problem.
+// End reads the end of a run: {"reason"?: "completed","error","cancelled"}. Without a
+// reason, or a body, the run has completed. Other fields and other reasons are a
+// Problem.
 func End(data []byte) (string, *wire.Problem) {
 	b := newBody()
 	v := b.Open(data, "end", true)
@@ -134,8 +134,8 @@ func End(data []byte) (string, *wire.Problem) {
 // Tick is a clock input.
 type Tick struct {
 	Kind string // deadline, flush or run_idle
-	Call string // whose deadline
-	At   int64  // the deadline, in milliseconds since the Unix epoch; 0 where it is not said
+	Call string // the call of the deadline
+	At   int64  // the deadline, in milliseconds since the Unix epoch; 0 if the input does not have it
 }
 
 // Clock reads {"kind":"deadline","call","at"?}, {"kind":"flush"} or
@@ -160,7 +160,7 @@ func Clock(data []byte) (Tick, *wire.Problem) {
 	return t, b.Problem
 }
 
-// moment gives a point in time in milliseconds since the epoch.
+// moment returns a time in milliseconds since the epoch.
 func (b *body) moment(field string, v jsonscan.Value) int64 {
 	switch {
 	case !v.Present():

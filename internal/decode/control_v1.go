@@ -16,8 +16,8 @@ func ProgressV1(data []byte) (chunks.Chunk, *wire.Problem) {
 	return c, b.Problem
 }
 
-// InterruptV1 reads an interrupt as fold version 1 does: unknown fields, null
-// and empty lists name nothing, and what names nothing means everything.
+// InterruptV1 reads an interrupt as fold version 1 does: unknown fields, null and
+// empty lists name nothing, and an interrupt that names nothing closes everything.
 func InterruptV1(data []byte) (InterruptBody, *wire.Problem) {
 	b := newBody()
 	var in InterruptBody
@@ -38,8 +38,8 @@ func InterruptV1(data []byte) (InterruptBody, *wire.Problem) {
 	return in, b.Problem
 }
 
-// EndV1 reads an end as fold version 1 does: unknown fields are ignored, and
-// what has no reason has completed.
+// EndV1 reads an end as fold version 1 does: unknown fields are ignored, and an end
+// without a reason means completed.
 func EndV1(data []byte) (string, *wire.Problem) {
 	b := newBody()
 	reason := ""

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestVersionOne: control inputs are read under fold version 1 as they were when
-// the logs of that version were folded.
+// TestVersionOne checks that control inputs of fold version 1 are read as when the logs
+// of that version were folded.
 func TestVersionOne(t *testing.T) {
 	for in, want := range map[string]InterruptBody{
 		"":                     {},
@@ -45,7 +45,7 @@ func TestVersionOne(t *testing.T) {
 		`{"toolCallId":"a"}`:                 noTarget,
 	} {
 		c, problem := ProgressV1([]byte(in))
-		got := words(problem)
+		got := textOf(problem)
 		if problem == nil {
 			got = spell(c)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// shared gives the folder of recorded streams, or skips the test.
+// shared returns the folder of recorded streams, or skips the test.
 func shared(t *testing.T, path ...string) string {
 	t.Helper()
 	root := os.Getenv("STREAMER_SHARED")
@@ -22,8 +22,8 @@ func shared(t *testing.T, path ...string) string {
 	return dir
 }
 
-// TestCorpusIsRecognised reads the recorded streams of these formats without
-// being told the format, and wants every event of them taken.
+// TestCorpusIsRecognised reads the recorded streams of these formats without a named
+// format. Every event must be used.
 func TestCorpusIsRecognised(t *testing.T) {
 	for folder, want := range map[string]string{"openai-chat": "openai-chat", "mistral": "openai-chat", "anthropic": "anthropic"} {
 		dir := shared(t, "formats", "corpus", folder)

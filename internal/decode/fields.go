@@ -10,17 +10,18 @@ import (
 	"streamer/internal/nearest"
 )
 
-// maxNamed bounds how many calls one interrupt names in one field: as many as a
-// session may have open by default.
+// maxNamed is the maximum number of calls in one field of an interrupt: the default
+// maximum of open calls in a session.
 const maxNamed = 1000
 
 // body reads a body that is not a stream event.
 type body struct{ wire.Body }
 
+// newBody returns a body to read.
 func newBody() body { return body{wire.Body{Writer: new(wire.Writer)}} }
 
-// only fails at the first member that is not one of the fields, and at the
-// first that stands twice.
+// only fails at the first member that is not one of the fields, and at the first
+// repeated member.
 func (b *body) only(v jsonscan.Value, what string, fields ...string) {
 	if unknown, ok := stray(v, fields); ok {
 		b.Fail(&wire.Problem{Code: wire.BadShape, Text: noField(what, unknown, fields)})
@@ -28,8 +29,8 @@ func (b *body) only(v jsonscan.Value, what string, fields ...string) {
 	b.once(v, what, fields)
 }
 
-// once fails at the first of the fields that stands twice: which of its values
-// counts would depend on the reader.
+// once fails at the first repeated field. Otherwise the parser would decide which of
+// the values is used.
 func (b *body) once(v jsonscan.Value, what string, fields []string) {
 	seen := make([]bool, len(fields))
 	for m := v.Members(); m.Next(); {
@@ -55,13 +56,14 @@ func stray(v jsonscan.Value, fields []string) (key string, ok bool) {
 	return "", false
 }
 
-// noField says that a body has no such field, and which one may be meant.
+// noField returns the text that a body has no field of this name, with the nearest
+// name that it has.
 func noField(what, key string, fields []string) string {
 	return fmt.Sprintf("the %s has no field %q; did you mean %s? Its fields are %s",
 		what, wire.Clip(key), nearest.Name(key, fields), strings.Join(fields, ", "))
 }
 
-// word returns a member that is a string, and fails at null.
+// word returns a member that is a string. It fails at null.
 func (b *body) word(field string, v jsonscan.Value) string {
 	if v.Kind != jsonscan.String {
 		b.Fail(wire.WrongType(field, v, "a string"))
@@ -70,7 +72,7 @@ func (b *body) word(field string, v jsonscan.Value) string {
 	return b.Writer.Text(v)
 }
 
-// target returns a member that names something, and fails at null and "".
+// target returns a member that is a name. It fails at null and at "".
 func (b *body) target(field string, v jsonscan.Value) string {
 	s := b.word(field, v)
 	if s == "" {
@@ -79,8 +81,8 @@ func (b *body) target(field string, v jsonscan.Value) string {
 	return s
 }
 
-// targets returns a member that is a list of names, and fails at null, at an
-// empty list and at an empty name.
+// targets returns a member that is a list of names. It fails at null, at an empty list
+// and at an empty name.
 func (b *body) targets(field string, v jsonscan.Value) (list []string) {
 	if !v.IsArray() {
 		b.Fail(wire.WrongType(field, v, "a list of strings"))

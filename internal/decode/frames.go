@@ -9,12 +9,12 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// input is what is left of the current input.
+// input is the rest of the current input.
 type input struct {
 	framing framing
 	data    string
-	at      int // of the next line
-	line    int // of the last line read; 1-based
+	at      int // offset of the next line
+	line    int // number of the last line read, from 1
 	events  jsonscan.Cursor
 	sse     sseEvent
 }
@@ -23,7 +23,7 @@ type framing uint8
 
 const (
 	nothing    framing = iota
-	wholeEvent         // checked
+	wholeEvent         // valid JSON
 	oneEvent
 	arrayOfEvents
 	ndjson
@@ -34,18 +34,18 @@ const (
 type piece struct {
 	name  string
 	text  string
-	base  int // of the text in the input, 0 where it is put together
+	base  int // offset of the text in the input; 0 if the text was joined from several inputs
 	line  int
-	valid bool // it is known to be JSON in UTF-8
+	valid bool // the text is JSON in UTF-8
 
 	problem *wire.Problem // instead of a text
 }
 
-// open finds out how the input is framed.
+// open determines the framing of the input.
 func (r *Reader) open(data string) {
 	r.in = input{data: data}
 	in := &r.in
-	if data == "" || r.goesOn(data) {
+	if data == "" || r.continues(data) {
 		return
 	}
 	if data[0] != '{' && data[0] != '[' && beginsSSE(data) {
@@ -55,8 +55,8 @@ func (r *Reader) open(data string) {
 	r.openJSON(wire.Trim(data))
 }
 
-// goesOn tells whether an input goes on with SSE text that the last one cut.
-func (r *Reader) goesOn(data string) bool {
+// continues reports whether an input continues SSE text that the last input cut.
+func (r *Reader) continues(data string) bool {
 	in, m := &r.in, r.state.SSE
 	if m == nil {
 		return false
@@ -68,7 +68,7 @@ func (r *Reader) goesOn(data string) bool {
 	if !m.pending() {
 		return false
 	}
-	if !m.goesOn(data[in.at:]) {
+	if !m.continues(data[in.at:]) {
 		r.abandon()
 		return false
 	}
@@ -77,7 +77,7 @@ func (r *Reader) goesOn(data string) bool {
 	return true
 }
 
-// openJSON tells one event, an array of events, and a line for each.
+// openJSON determines whether the input is one event, an array of events, or NDJSON.
 func (r *Reader) openJSON(text string) {
 	in := &r.in
 	switch {
@@ -97,8 +97,8 @@ func (r *Reader) openJSON(text string) {
 	}
 }
 
-// severalLines tells NDJSON, with perhaps a broken line, from one broken JSON
-// text that is spread over lines.
+// severalLines reports whether a text is NDJSON, in which a line may be invalid. The
+// alternative is one invalid JSON text of several lines.
 func severalLines(text string) bool {
 	if strings.Contains(text, "\n{") || strings.Contains(text, "\n[") {
 		return true
@@ -107,7 +107,7 @@ func severalLines(text string) bool {
 	return more && wire.Valid(wire.Trim(first))
 }
 
-// pull gives the next piece of the input.
+// pull returns the next piece of the input.
 func (r *Reader) pull() (piece, bool) {
 	in := &r.in
 	switch in.framing {
@@ -131,7 +131,7 @@ func (r *Reader) pull() (piece, bool) {
 	return piece{}, false
 }
 
-// nextLine gives the next line of NDJSON that is not blank.
+// nextLine returns the next line of NDJSON that is not blank.
 func (in *input) nextLine() (piece, bool) {
 	for in.at < len(in.data) {
 		start := in.at
@@ -145,20 +145,23 @@ func (in *input) nextLine() (piece, bool) {
 	return piece{}, false
 }
 
+// bom is a byte order mark.
 const bom = "\ufeff"
 
+// trimmed returns the piece of a text without the white space around it.
 func trimmed(s string, base, line int) piece {
 	text := wire.Trim(s)
 	return piece{text: text, base: base + strings.Index(s, text), line: line}
 }
 
-// frame reads a piece. Offsets of the Problem count from the piece's text.
+// frame returns the frame in a piece. The Offset of the Problem counts from the text of
+// the piece.
 func (p piece) frame() (wire.Frame, *wire.Problem) {
 	f := wire.Frame{Name: p.name}
 	if p.problem != nil {
 		return f, p.problem
 	}
-	if saysDone(p.text) {
+	if isDone(p.text) {
 		f.Done = true
 		return f, nil
 	}
@@ -171,11 +174,11 @@ func (p piece) frame() (wire.Frame, *wire.Problem) {
 	if f.Name == "" {
 		f = unwrap(f)
 	}
-	f, problem := openBytes(f)
+	f, problem := unpack(f)
 	if problem != nil {
 		return f, problem
 	}
-	// An event may say all it has to say by its name, and have null as data.
+	// An event may consist of its name alone, with null as data.
 	named := f.Name != "" && f.JSON.Kind <= jsonscan.Null
 	if !f.JSON.IsNested() && !f.Done && !named {
 		return f, &wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("the event is %s, not an object", f.JSON.Kind)}
@@ -183,11 +186,11 @@ func (p piece) frame() (wire.Frame, *wire.Problem) {
 	return f, nil
 }
 
-// saysDone tells the end of a stream, as OpenAI says it; some quote it.
-func saysDone(text string) bool { return text == "[DONE]" || text == `"[DONE]"` }
+// isDone reports whether a text is the end of a stream of OpenAI. Some servers quote it.
+func isDone(text string) bool { return text == "[DONE]" || text == `"[DONE]"` }
 
-// unwrap opens {"event":NAME,"data":…}, perhaps with an "id", which is how a
-// server-sent event is written as JSON.
+// unwrap returns the event in {"event":NAME,"data":…,"id"?}, which is a server-sent
+// event as JSON.
 func unwrap(f wire.Frame) wire.Frame {
 	var name, data jsonscan.Value
 	for m := f.JSON.Members(); m.Next(); {
@@ -204,11 +207,11 @@ func unwrap(f wire.Frame) wire.Frame {
 	if name.Kind != jsonscan.String || data.Raw == "" {
 		return f
 	}
-	return wire.Frame{Name: name.Str, JSON: data, Done: saysDone(data.Raw)}
+	return wire.Frame{Name: name.Str, JSON: data, Done: isDone(data.Raw)}
 }
 
-// tuple tells an array that is one event of LangGraph from an array of events:
-// [mode, payload], [namespace, mode, payload] and [chunk, metadata].
+// tuple reports whether an array is one event of LangGraph, not a list of events:
+// [mode, payload], [namespace, mode, payload] or [chunk, metadata].
 func tuple(v jsonscan.Value) bool {
 	var first [3]jsonscan.Value
 	n := 0
@@ -226,8 +229,8 @@ func tuple(v jsonscan.Value) bool {
 	return false
 }
 
-// isMetadata recognises the second half of a LangGraph message tuple. What
-// stream events of any format have in common is that they have none of these.
+// isMetadata reports whether v is the second half of a message tuple of LangGraph.
+// Events of other formats have none of these members.
 func isMetadata(v jsonscan.Value) bool {
 	empty := true
 	for m := v.Members(); m.Next(); {

@@ -15,7 +15,7 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// streams gives the events of the golden streams of a format: one JSON text,
+// streams returns the events of the golden streams of a format: one JSON text,
 // or [DONE], each.
 func streams(t testing.TB, format string) map[string][]string {
 	t.Helper()
@@ -26,10 +26,10 @@ func streams(t testing.TB, format string) map[string][]string {
 	return eventsOf(t, files)
 }
 
-// longQuirk is more bytes than a quirk needs that is not about its length.
+// longQuirk is the maximum number of bytes of a quirk that is not about length.
 const longQuirk = 4 << 10
 
-// quirks gives those of the quirks of a format that are neither long nor SSE text.
+// quirks returns the quirks of a format that are neither long nor SSE text.
 func quirks(t testing.TB, format string) map[string][]string {
 	t.Helper()
 	expectations, err := filepath.Glob(filepath.Join("testdata", "quirks", "*.expected.json"))
@@ -58,6 +58,7 @@ func quirks(t testing.TB, format string) map[string][]string {
 	return all
 }
 
+// eventsOf returns the lines of files.
 func eventsOf(t testing.TB, files []string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -71,8 +72,8 @@ func eventsOf(t testing.TB, files []string) map[string][]string {
 	return all
 }
 
-// readAll reads inputs one after another with one State, which is saved as
-// JSON and loaded again between them.
+// readAll reads inputs one after another with one State, which is stored as JSON and
+// loaded between them.
 func readAll(t testing.TB, inputs ...string) string {
 	t.Helper()
 	var m State
@@ -107,7 +108,8 @@ var framings = map[string]func(i int, event string) string{
 	},
 }
 
-// problemFree leaves out what depends on the framing: places of problems.
+// problemFree returns a transcript without the places of problems, which depend on the
+// framing.
 func problemFree(transcript string) string {
 	var b strings.Builder
 	for line := range strings.Lines(transcript) {
@@ -205,7 +207,7 @@ func cutSomewhere(t *testing.T, what string, events []string, frame func(int, st
 	return whole, want
 }
 
-// TestReadsOfAConnection reads a response as it came off a socket.
+// TestReadsOfAConnection reads a response as a socket returned it.
 func TestReadsOfAConnection(t *testing.T) {
 	data, err := os.ReadFile("testdata/quirks/109-sse-crlf-comments-bom.jsonl")
 	if err != nil {
@@ -229,8 +231,8 @@ func TestReadsOfAConnection(t *testing.T) {
 	}
 }
 
-// TestCutEvents tells what goes on with an event that is cut from what stands
-// by itself, as the comment at the head of sse.go says.
+// TestCutEvents checks which inputs continue a cut event, by the rules in the comment at
+// the head of sse.go.
 func TestCutEvents(t *testing.T) {
 	const event = `{"id":"c","choices":[{"delta":{"content":"x"}}]}`
 	text := `text Message="c" Text="x"` + "\n"

@@ -59,7 +59,7 @@ func golden(t *testing.T, file string) {
 	}
 }
 
-// transcript reads one input and gives its chunks and problems as lines.
+// transcript reads one input and returns its chunks and problems as lines.
 func transcript(r *Reader, m *State, input []byte, format string) string {
 	var b strings.Builder
 	r.Reset(m, input, format, Limits{})
@@ -76,7 +76,7 @@ func transcript(r *Reader, m *State, input []byte, format string) string {
 
 var kindNames = [...]string{"start", "fragment", "seal", "next", "text", "reasoning", "part_end", "finish", "usage", "ended", "result", "human", "await", "progress", "run_start", "run_end", "attempt", "failure", "rename"}
 
-// spell writes a chunk on one line: its kind, then the fields that are set.
+// spell returns a chunk on one line: its kind, then the fields that are set.
 func spell(c chunks.Chunk) string {
 	var b strings.Builder
 	b.WriteString(kindNames[c.Kind])

@@ -8,11 +8,11 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// checkNative reports what makes a result of the native shape another one than
-// was meant: a field that stands twice, one that differs from a known one only
-// in case, and an unknown one where content is missing. Other unknown fields are
-// ignored, and a result without content is empty. Results of other shapes bring
-// fields of their own.
+// checkNative returns the Problem of a result of the native shape that differs from
+// what the sender intended: a repeated field, a field that differs from a known one
+// only in case, or an unknown field where content is missing. Other unknown fields are
+// ignored, and a result without content is empty. Results of other shapes are not
+// checked, because they have further fields.
 func checkNative(v jsonscan.Value) *wire.Problem {
 	if !native(v) {
 		return nil
@@ -33,8 +33,8 @@ func checkNative(v jsonscan.Value) *wire.Problem {
 	return b.Problem
 }
 
-// native reports whether an object has none of the members by which the other
-// shapes of a result are known.
+// native reports whether an object has none of the members that identify the other
+// shapes of a result.
 func native(v jsonscan.Value) bool {
 	for m := v.Members(); m.Next(); {
 		switch m.Key {

@@ -58,10 +58,10 @@ func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
 	r.w.Reset()
 	r.problem, r.wrong = nil, nil
 	r.templates.Forget()
-	r.in = input{}
 	r.named = format != ""
 	if r.named {
 		if find(format) == nil {
+			r.in = input{}
 			r.wrong = &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("there is no format %q; the formats are %s", wire.Clip(format), strings.Join(Names(), ", "))}
 			return
 		}

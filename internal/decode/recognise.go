@@ -7,6 +7,7 @@ import (
 	"streamer/internal/decode/wire"
 )
 
+// find returns the format with a name, or nil.
 func find(name string) wire.Format {
 	for _, f := range formats {
 		if f.Name() == name {
@@ -16,10 +17,10 @@ func find(name string) wire.Format {
 	return nil
 }
 
-// recognise picks the format of a frame: the named or remembered one where the
-// frame can be of it; else, unless one is named, the one that surely claims it,
-// which is remembered from then on, or the only one that perhaps does. The
-// Problem names the candidates, or what the event has.
+// recognise returns the format of a frame. This is the named or stored format if it
+// claims the frame. Otherwise, unless a format is named, it is the only format that
+// claims the frame surely, which is then stored, or the only format that perhaps does.
+// The Problem names the candidates, or describes the event.
 func (r *Reader) recognise(f wire.Frame) (wire.Format, *wire.Problem) {
 	known := find(r.state.Format)
 	if known != nil && known.Claims(f) != wire.No {
@@ -51,7 +52,7 @@ func (r *Reader) recognise(f wire.Frame) (wire.Format, *wire.Problem) {
 	return nil, &wire.Problem{Code: wire.BadFormat, Text: unrecognised(f, known, append(sure, maybe...))}
 }
 
-// foreign says of what format an event is that cannot be of the named one.
+// foreign returns the Problem of an event that is not of the named format.
 func foreign(f wire.Frame, named wire.Format, sure []wire.Format) *wire.Problem {
 	if len(sure) == 0 {
 		return &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("the event is not of the format %s, which is named for it: it is %s", named.Name(), describe(f))}
@@ -63,8 +64,8 @@ func foreign(f wire.Frame, named wire.Format, sure []wire.Format) *wire.Problem 
 	return &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("the event is of the format %s, not of %s, which is named for it", strings.Join(names, " or "), named.Name())}
 }
 
-// keepsAlive tells an event that servers and proxies of any format send while
-// they have nothing to say.
+// keepsAlive reports whether a frame only keeps the connection alive. Servers and
+// proxies of any format send such events.
 func keepsAlive(f wire.Frame) bool {
 	for _, word := range [...]string{f.Name, wire.TypeOf(f.JSON)} {
 		switch word {
@@ -75,7 +76,7 @@ func keepsAlive(f wire.Frame) bool {
 	return false
 }
 
-// unrecognised says why an event has no format.
+// unrecognised returns the reason why an event has no format.
 func unrecognised(f wire.Frame, known wire.Format, candidates []wire.Format) string {
 	var b strings.Builder
 	if len(candidates) > 0 {
@@ -98,9 +99,10 @@ func unrecognised(f wire.Frame, known wire.Format, candidates []wire.Format) str
 	return b.String()
 }
 
+// describedKeys is the maximum number of keys in a description.
 const describedKeys = 8
 
-// describe says what an event looks like, in few words.
+// describe returns a short description of an event.
 func describe(f wire.Frame) string {
 	var b strings.Builder
 	if f.Name != "" {

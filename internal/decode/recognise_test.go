@@ -30,7 +30,7 @@ func TestFormatIsRemembered(t *testing.T) {
 		{`{"some":1}`, "openai-chat", "openai-chat", `problem unknown_format at 0 line 0: the event is not of the format openai-chat, which is named for it: it is an object with the keys "some"` + "\n"},
 		{`{"type":"ping"}`, "openai-chat", "openai-chat", ""},
 		{`{"type":"error","error":{"message":"x"}}`, "openai-chat", "openai-chat", "failure"},
-		{stopEvent, "", "anthropic", "ended"}, // named no more
+		{stopEvent, "", "anthropic", "ended"}, // no longer named
 		{textEvent, "openai", "anthropic", `problem unknown_format at 0 line 0: there is no format "openai"; the formats are ` + strings.Join(Names(), ", ")},
 		{"data: " + textEvent + "\n\ndata: " + stopEvent + "\n\n", "openai-chat", "openai-chat", "text Message=\"c\" Text=\"x\"\nproblem unknown_format at 62 line 3: the event is of the format anthropic"},
 		{`{"bytes":"eyJ0eXBlIjoibWVzc2FnZV9zdG9wIn0="}`, "bedrock", "anthropic", "ended"}, // what Bedrock packs is of another format
@@ -43,8 +43,8 @@ func TestFormatIsRemembered(t *testing.T) {
 	}
 }
 
-// TestKnownFormats: some events are of a format only where the stream is known
-// to be of it, by its header or by what came before.
+// TestKnownFormats checks events that are of a format only if the format is known from
+// the header or from earlier events.
 func TestKnownFormats(t *testing.T) {
 	for _, c := range []struct{ before, header, input, format, want string }{
 		{"", "", textEvent, "openai-chat", "text"},
@@ -77,8 +77,8 @@ func TestAmbiguousEventsNameTheFormats(t *testing.T) {
 	}
 }
 
-// TestNoFormatClaimsAnothersEvents: an event of one format is surely of no
-// other.
+// TestNoFormatClaimsAnothersEvents checks that no format surely claims an event of
+// another.
 func TestNoFormatClaimsAnothersEvents(t *testing.T) {
 	for _, owner := range Names() {
 		for file, events := range streams(t, owner) {
@@ -91,7 +91,7 @@ func TestNoFormatClaimsAnothersEvents(t *testing.T) {
 				for i := range formats {
 					// What is named mistral is openai-chat where it is not named.
 					if name := formats[i].Name(); name != owner && owner != "mistral" && formats[i].Claims(f) == wire.Surely {
-						t.Errorf("%s: %s is surely %s, says %s", file, event, owner, name)
+						t.Errorf("%s: %s is of %s, and %s claims it", file, event, owner, name)
 					}
 				}
 			}
@@ -99,7 +99,7 @@ func TestNoFormatClaimsAnothersEvents(t *testing.T) {
 	}
 }
 
-func TestMemoryIsSmallAndSaved(t *testing.T) {
+func TestStateIsSmallAndStored(t *testing.T) {
 	if got, err := json.Marshal(State{}); err != nil || string(got) != "{}" {
 		t.Errorf("the zero State is %s, %v; want {}", got, err)
 	}
@@ -149,7 +149,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNothingIsAllocated: a delta costs no memory.
+// TestNothingIsAllocated checks that a delta is read without allocation.
 func TestNothingIsAllocated(t *testing.T) {
 	var m State
 	var r Reader

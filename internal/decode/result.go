@@ -17,20 +17,20 @@ import (
 //	{"type":"tool_result","tool_use_id","content"?,"is_error"?}                Anthropic, also inside a user message
 //	{"toolResult":{"toolUseId","content","status"?}}                           Bedrock Converse, likewise
 //	{"type":"function_call_output","call_id","output"}                         OpenAI Responses, custom tools too
-//	{"type":"mcp_approval_response","approval_request_id","approve","reason"?} likewise, the answer of a person
+//	{"type":"mcp_approval_response","approval_request_id","approve","reason"?} likewise, the answer to an approval request
 //	{"functionResponse":{"id"?,"name","response"}}                             Gemini, also inside a content's parts
 //	{"role":"tool","tool_name","content"}                                      Ollama
 //
-// The last two name no call where the wire has no ids: then they mean the
-// oldest open call of the tool.
+// The last two name no call where the wire has no ids. They then belong to the oldest
+// open call of the tool.
 //
-// It returns a Result chunk for each that is usable, and the first Problem.
-// Their strings may share memory with data. What of the native shape would close
-// a call with a result that was not meant is a Problem: see checkNative.
+// Result returns a Result chunk for each usable result, and the first Problem. The
+// strings of the chunks may share memory with data. A result of the native shape that
+// is probably a mistake is a Problem; see checkNative.
 func Result(data []byte) ([]chunks.Chunk, *wire.Problem) { return results(data, checkNative) }
 
-// results reads one result or an array of them; those that check refuses are
-// not used.
+// results reads one result or an array of results. It skips a result for which check
+// returns a Problem.
 func results(data []byte, check func(jsonscan.Value) *wire.Problem) ([]chunks.Chunk, *wire.Problem) {
 	text := wire.Trim(wire.Alias(data))
 	if text == "" {

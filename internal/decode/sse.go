@@ -10,57 +10,57 @@ import (
 
 // Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
 //
-// The text may be cut anywhere between inputs, also inside a character. What
-// the cut leaves over waits in the Memory. Two things differ from the
-// specification, because an input is a message and not a read of a socket:
+// The text may be cut anywhere between inputs, also inside a character. The cut event
+// is part of the State. Two rules differ from the specification, because an input is a
+// message and not a read of a socket:
 //
-// An event is over at a blank line, and also at the end of an input where its
-// data is one complete JSON object or array, or [DONE]; nothing that makes sense
-// could follow. So publishers may leave the blank line out.
+// An event ends at a blank line, and also at the end of an input where its data is one
+// complete JSON object or array, or [DONE], which nothing can continue. Publishers may
+// therefore omit the blank line.
 //
-// A publisher may die in mid-event and another one begin. While an event is
-// cut, an input that begins by itself (whole JSON, or a field such as data:)
-// goes on with the cut event only where that keeps the event's data a
-// beginning of JSON, or, at the end of a line, where it is the next field.
-// Otherwise the cut event is lost and reported, and the input stands by
-// itself. Where both readings hold, going on wins. An input that does not
-// begin by itself always goes on.
+// A publisher may fail in mid-event, and another publisher may begin. While an event
+// is cut, an input that is independent (whole JSON, or a field such as data:)
+// continues the cut event only if the data stays a prefix of JSON or, at the end of a
+// line, if the input is the next field. Otherwise the cut event is lost and reported,
+// and the input is read alone. Where both readings are possible, the input continues
+// the event. An input that is not independent always continues it.
 
 // SSE is an SSE event that was cut between two inputs.
 type SSE struct {
-	Line []byte `json:"l,omitzero"` // of a line that is cut, but not in its data
+	Line []byte `json:"l,omitzero"` // a line that was cut before its data
 	Data []byte `json:"d,omitzero"` // data lines so far, joined by newlines
-	Has  bool   `json:"h,omitzero"` // there was a data line
-	Open bool   `json:"o,omitzero"` // the last data line is cut
+	Has  bool   `json:"h,omitzero"` // the event has a data line
+	Open bool   `json:"o,omitzero"` // the last data line was cut
 	Name string `json:"n,omitzero"` // the event's name so far
-	CR   bool   `json:"r,omitzero"` // the last byte was a carriage return: a newline that follows ends nothing
-	Skip bool   `json:"k,omitzero"` // the event was too long: drop the rest of it
+	CR   bool   `json:"r,omitzero"` // the last byte was a carriage return; a newline that follows belongs to it
+	Skip bool   `json:"k,omitzero"` // the event was too long; its rest is skipped
 
-	scan jsonscan.Scanner // follows Data; made anew after loading
+	scan jsonscan.Scanner // has read a prefix of Data; empty after loading
 }
 
+// pending reports whether an event was cut.
 func (m *SSE) pending() bool {
 	return len(m.Line) > 0 || m.Has || m.Name != "" || m.Skip
 }
 
-// status follows Data to its end.
+// status reads Data to its end and returns the status of the JSON in it.
 func (m *SSE) status() jsonscan.Status {
 	return m.scan.Write(wire.Alias(m.Data[m.scan.Offset():]))
 }
 
-// complete tells whether the data is one whole event.
+// complete reports whether the data is one whole event.
 func (m *SSE) complete() bool {
 	if !m.Has || m.Skip {
 		return false
 	}
-	if saysDone(wire.Trim(wire.Alias(m.Data))) {
+	if isDone(wire.Trim(wire.Alias(m.Data))) {
 		return true
 	}
 	return m.status() == jsonscan.Done && (m.scan.First() == '{' || m.scan.First() == '[')
 }
 
-// takes tells whether the data can go on with text.
-func (m *SSE) takes(text string) bool {
+// accepts reports whether text can continue the data.
+func (m *SSE) accepts(text string) bool {
 	m.status()
 	scan := m.scan
 	if m.Has && !m.Open {
@@ -70,8 +70,8 @@ func (m *SSE) takes(text string) bool {
 	return scan.Write(strings.TrimSuffix(first, "\r")) != jsonscan.Bad
 }
 
-// goesOn tells whether an input belongs to the event that is cut.
-func (m *SSE) goesOn(data string) bool {
+// continues reports whether an input belongs to the cut event.
+func (m *SSE) continues(data string) bool {
 	field, isJSON := beginsField(data), beginsJSON(data)
 	switch {
 	case field == "" && !isJSON:
@@ -79,19 +79,18 @@ func (m *SSE) goesOn(data string) bool {
 	case m.Skip:
 		return false
 	case m.Open || string(m.Line) == "data:":
-		return m.takes(data)
+		return m.accepts(data)
 	case isJSON:
 		return false
 	case len(m.Line) == 0 && field == "data":
-		return m.takes(strings.TrimPrefix(data, "data:"))
+		return m.accepts(strings.TrimPrefix(data, "data:"))
 	}
 	return true
 }
 
 var sseFields = [...]string{"data", "event", "id", "retry"}
 
-// beginsField names the field an input begins with, where its colon is there
-// too.
+// beginsField returns the field with which an input begins, colon included, or "".
 func beginsField(data string) string {
 	for _, field := range sseFields {
 		if strings.HasPrefix(data, field) && strings.HasPrefix(data[len(field):], ":") {
@@ -101,7 +100,7 @@ func beginsField(data string) string {
 	return ""
 }
 
-// beginsJSON tells an input that is JSON, or NDJSON, by itself.
+// beginsJSON reports whether an input alone is JSON or NDJSON.
 func beginsJSON(data string) bool {
 	text := wire.Trim(data)
 	if text == "" || text[0] != '{' && text[0] != '[' {
@@ -115,7 +114,7 @@ func beginsJSON(data string) bool {
 	return rest != "" && (rest[0] == '{' || rest[0] == '[') && wire.Valid(wire.Trim(first))
 }
 
-// beginsSSE tells SSE text, whole or cut, where nothing is pending.
+// beginsSSE reports whether an input is SSE text, whole or cut, if no event was cut.
 func beginsSSE(data string) bool {
 	text := strings.TrimLeft(strings.TrimPrefix(data, bom), " \t\r\n")
 	switch {
@@ -126,7 +125,7 @@ func beginsSSE(data string) bool {
 	case text[0] == '{' || text[0] == '[':
 		return false
 	case strings.HasPrefix(bom, text):
-		return true // cut inside it
+		return true // the byte order mark was cut
 	}
 	line := text
 	if end := strings.IndexAny(text, "\r\n"); end >= 0 {
@@ -143,13 +142,13 @@ func beginsSSE(data string) bool {
 
 // sseEvent is the event being read.
 type sseEvent struct {
-	data    string // of its only data line, in the input
-	base    int    // of data in the input
-	line    int    // of the first data line; 0 where it came in an earlier input
-	newline int    // place of the next newline, once found, plus 1
+	data    string // the only data line, in the input
+	base    int    // offset of data in the input
+	line    int    // number of the first data line; 0 if it was in an earlier input
+	newline int    // offset of the next newline plus 1; 0 if unknown
 }
 
-// abandon gives up the event that is cut.
+// abandon drops the cut event and reports it.
 func (r *Reader) abandon() {
 	m := r.sse()
 	if m.Has && !m.Skip {
@@ -158,11 +157,11 @@ func (r *Reader) abandon() {
 	r.state.SSE = nil
 }
 
-// resume begins to read SSE text where the last input left off.
+// resume continues the SSE text of the last input.
 func (r *Reader) resume() {
 	m := r.sse()
 	if len(m.Line) > 0 && string(m.Line) != "data:" && beginsField(r.in.data[r.in.at:]) != "" {
-		// Its newline was left out, or lost.
+		// The newline was omitted or lost.
 		line := wire.Alias(m.Line)
 		m.Line = nil
 		r.field(line, 0)
@@ -198,6 +197,7 @@ func (r *Reader) nextSSE() (piece, bool) {
 	}
 }
 
+// cutBOM returns a line and its offset without a byte order mark.
 func cutBOM(line string, start int) (string, int) {
 	if rest, ok := strings.CutPrefix(line, bom); ok {
 		return rest, start + len(bom)
@@ -205,7 +205,7 @@ func cutBOM(line string, start int) (string, int) {
 	return line, start
 }
 
-// sseLine cuts the next line that has its end: LF, CR or CRLF.
+// sseLine returns the next line that has an end: LF, CR or CRLF.
 func (in *input) sseLine(m *SSE) (string, bool) {
 	if m.CR && in.at < len(in.data) {
 		m.CR = false
@@ -215,8 +215,8 @@ func (in *input) sseLine(m *SSE) (string, bool) {
 	}
 	rest := in.data[in.at:]
 	if in.sse.newline <= in.at {
-		// Found once and kept, so that text with CR alone is not searched
-		// to its end for every line.
+		// The offset is stored, so that text with CR alone is not searched to its
+		// end for every line.
 		in.sse.newline = len(in.data) + 1
 		if i := strings.IndexByte(rest, '\n'); i >= 0 {
 			in.sse.newline = in.at + i + 1
@@ -237,7 +237,7 @@ func (in *input) sseLine(m *SSE) (string, bool) {
 	return rest[:end], true
 }
 
-// field takes a line that is not blank; start is its place in the input.
+// field reads a line that is not blank. start is its offset in the input.
 func (r *Reader) field(line string, start int) {
 	m := r.sse()
 	name, value, _ := strings.Cut(line, ":")
@@ -252,8 +252,8 @@ func (r *Reader) field(line string, start int) {
 	}
 }
 
-// dataLine takes the value of a data field. The first one stays where it is in
-// the input, and is copied only if it is not the only one.
+// dataLine reads the value of a data field. The first value stays in the input. It is
+// copied only if there is another.
 func (r *Reader) dataLine(value string, start int) {
 	m, ev := r.sse(), &r.in.sse
 	if strings.HasPrefix(value, " ") {
@@ -268,18 +268,18 @@ func (r *Reader) dataLine(value string, start int) {
 	m.Data = append(append(m.Data, '\n'), value...)
 }
 
-// ownData copies into the Memory what stood in the input.
+// ownData copies the data in the input to the State.
 func (r *Reader) ownData() {
 	r.sse().Data = append(r.sse().Data, r.in.sse.data...)
 	r.in.sse.data = ""
 }
 
-// dispatch ends the event.
+// dispatch ends the event and returns it.
 func (r *Reader) dispatch() piece {
 	m, ev := r.sse(), &r.in.sse
 	p := piece{name: m.Name, text: ev.data, base: ev.base, line: ev.line}
 	if len(m.Data) > 0 {
-		// The bytes are the chunks' from here on: the Memory lets go of them.
+		// The chunks share these bytes from here on, so the State drops them.
 		p.text, p.base = wire.Alias(m.Data), 0
 	}
 	text := wire.Trim(p.text)
@@ -290,11 +290,10 @@ func (r *Reader) dispatch() piece {
 	return p
 }
 
-// lineLimit bounds what is kept of a line that is cut before its data.
+// lineLimit is the maximum number of bytes of a line that was cut before its data.
 const lineLimit = 4 << 10
 
-// endSSE keeps what is left at the end of the input, and gives the event if
-// that is complete.
+// endSSE stores the rest of the input, and returns the event if it is complete.
 func (r *Reader) endSSE() (piece, bool) {
 	m, in := r.sse(), &r.in
 	tail := in.data[in.at:]
@@ -308,7 +307,7 @@ func (r *Reader) endSSE() (piece, bool) {
 		tail, start = cutBOM(tail, start)
 		switch value, ok := strings.CutPrefix(tail, "data:"); {
 		case m.Skip || strings.HasPrefix(tail, ":") || len(tail) > lineLimit && !ok:
-			m.Line = []byte(":") // nothing of it counts, but it is no blank line
+			m.Line = []byte(":") // it is ignored, but it is not a blank line
 		case ok && value != "":
 			in.line++
 			r.dataLine(value, start+len("data:"))
@@ -322,7 +321,7 @@ func (r *Reader) endSSE() (piece, bool) {
 	m.Data = append(m.Data, tail...)
 	switch {
 	case m.complete():
-		line := m.Line // a comment may have begun behind it
+		line := m.Line // a comment may have begun after it
 		p := r.dispatch()
 		m.Line = line
 		return p, true
@@ -333,8 +332,7 @@ func (r *Reader) endSSE() (piece, bool) {
 	return piece{}, false
 }
 
-// sse returns the state of the event that is cut, and makes it where there is
-// none.
+// sse returns the state of the cut event, and adds it if there is none.
 func (r *Reader) sse() *SSE {
 	if r.state.SSE == nil {
 		r.state.SSE = new(SSE)

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"streamer/internal/decode/wire"
 )
 
 // repeating is a stream of deltas that differ in a text and in ids and counts.
@@ -148,9 +151,9 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: %d of %d deltas are filled from templates, want %d", name, n, 2*len(slotTexts()), 2*usableTexts-3)
 		}
 	}
-	for _, name := range Names() {
-		if !covered[name] {
-			t.Errorf("no repeating stream of the format %s", name)
+	for _, format := range formats {
+		if _, ok := format.(wire.Templated); ok && !covered[format.Name()] {
+			t.Errorf("no repeating stream of the format %s, which declares slots", format.Name())
 		}
 	}
 }
@@ -229,6 +232,36 @@ func TestTemplatesDecoys(t *testing.T) {
 			if differ, _ := b.read(input, ""); differ != "" {
 				t.Errorf("%s: %s", name, differ)
 			}
+		}
+	}
+}
+
+// TestTemplatesInterleaved reads the events of all streams of a format in random
+// order, so that deltas meet states in which they begin, or belong to, another
+// message, block or call.
+func TestTemplatesInterleaved(t *testing.T) {
+	const inputs = 2000
+	for _, format := range Names() {
+		random, b := rand.New(rand.NewPCG(1, 2)), newReaders()
+		var events []string
+		for _, stream := range deltaStreams(t, format) {
+			events = append(events, stream...)
+		}
+		n := 0
+		for range inputs {
+			event := events[random.IntN(len(events))]
+			for range 1 + random.IntN(3) {
+				differ, filled := b.read(event, format)
+				if differ != "" {
+					t.Fatalf("%s: %s", format, differ)
+				}
+				if filled {
+					n++
+				}
+			}
+		}
+		if n == 0 {
+			t.Errorf("%s: no event is filled from a template", format)
 		}
 	}
 }

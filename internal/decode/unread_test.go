@@ -7,9 +7,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,8 +28,7 @@ import (
 func TestUnreadSlots(t *testing.T) {
 	for _, format := range formats {
 		if _, ok := format.(wire.Templated); !ok {
-			t.Errorf("the format %s declares no slots", format.Name())
-			continue
+			continue // TestTemplates checks that the formats of repeatingStreams declare slots
 		}
 		values := sourceValues(t, format)
 		for _, stream := range deltaStreams(t, format.Name()) {
@@ -61,8 +62,9 @@ func deltaStreams(t *testing.T, format string) (streams [][]string) {
 		}
 		streams = append(streams, events)
 	}
-	for _, s := range repeatingStreams() {
-		if s.format == format {
+	repeating := repeatingStreams()
+	for _, name := range slices.Sorted(maps.Keys(repeating)) {
+		if s := repeating[name]; s.format == format {
 			streams = append(streams, append(s.before, fmt.Sprintf(s.delta, `"text"`, 1), fmt.Sprintf(s.delta, `"more"`, 2)))
 		}
 	}

@@ -1,8 +1,8 @@
 // Package demo runs a server and plays recorded sessions on it.
 //
-// A recorded session is a list of inputs with the time of each. Each run plays
-// into new sessions, so that a run does not depend on the data directory. A run
-// fails if a call stays open after all deadlines have passed.
+// A recorded session is a list of inputs with the time of each. Each run plays them
+// in new sessions, so it does not depend on the data directory. A run fails if a
+// call stays open after all deadlines have passed.
 package demo
 
 import (
@@ -29,15 +29,15 @@ const Contents = `  trip-planner   OpenAI chat: reasoning and text, three parall
   night-report   OpenAI chat: the stream stops in the middle of the args
 `
 
-// Options is how the sessions are played.
+// Options configures a run.
 type Options struct {
-	Speed time.Duration // how many times faster than recorded; 0 without pauses
+	Speed time.Duration // factor by which the sessions are played faster than recorded; 0 for no pauses
 	Once  bool          // end when everything is played and every call is closed
 }
 
-// Run plays the recorded sessions on a server, which it runs, and prints to out
-// where to watch them. Without Options.Once the server continues to run until ctx
-// ends.
+// Run runs the server s, plays the recorded sessions on it, and prints to out the
+// URLs at which they can be watched. Without Options.Once the server continues to
+// run until ctx ends.
 func Run(ctx context.Context, out io.Writer, s *app.Server, o Options) error {
 	p, err := newPlayer(s, time.Now().Format("150405"), o.Speed)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"streamer/internal/app"
-	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
@@ -44,7 +43,7 @@ var errInForce = errors.New("the rules are in force")
 // followRules reads the inputs of a partition from its checkpoint on, until the
 // last rules are ours.
 func followRules(ctx context.Context, b *app.Broker, p int, ours []byte) error {
-	mark, _, err := b.LoadMark(ctx, p)
+	mark, _, err := b.LoadCheckpoint(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -58,7 +57,7 @@ func followRules(ctx context.Context, b *app.Broker, p int, ours []byte) error {
 			return fmt.Errorf("settings: %w", err)
 		}
 	}
-	err = b.Inputs(ctx, p, max(mark.Seq, first), func(batch []broker.Input, _ uint64, caughtUp bool) error {
+	err = b.Inputs(ctx, p, max(mark.Seq, first), func(batch []inputs.Input, _ uint64, caughtUp bool) error {
 		for _, in := range batch {
 			if in.Kind == inputs.Rules {
 				last = bytes.Clone(in.Data)

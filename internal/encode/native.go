@@ -8,12 +8,13 @@ import (
 	"streamer/internal/events"
 )
 
-// native is the event log in frames of
+// native encodes the event log as frames of
 // https://html.spec.whatwg.org/multipage/server-sent-events.html: id is the
 // sequence, event is the type, data is the stored body. Frames about the stream
 // itself are named stream.… and have no id, so they never move a client's cursor.
 type native struct{}
 
+// Open appends the reconnection delay and the frame stream.open.
 func (native) Open(dst []byte, o Opening) []byte {
 	if o.RetryMS > 0 {
 		dst = append(dst, "retry: "...)
@@ -30,6 +31,7 @@ func (native) Open(dst []byte, o Opening) []byte {
 	}{o.Session, o.From, o.First, o.Last, o.Now, o.HeartbeatMS})
 }
 
+// Event appends the frame of an event.
 func (native) Event(dst []byte, e events.Record) []byte {
 	dst = append(dst, "id: "...)
 	dst = strconv.AppendUint(dst, e.Seq, 10)
@@ -39,16 +41,18 @@ func (native) Event(dst []byte, e events.Record) []byte {
 	return append(data(dst, e.Data), '\n')
 }
 
+// Live appends the frame stream.live.
 func (native) Live(dst []byte, last uint64) []byte {
 	return control(dst, "live", struct {
 		Last uint64 `json:"last"`
 	}{last})
 }
 
-// Heartbeat writes a comment without the empty line that would end a frame, because
+// Heartbeat appends a comment without the empty line that would end a frame, because
 // some parsers read ": hb\n\n" as an event without data and repeat the last id.
 func (native) Heartbeat(dst []byte) []byte { return append(dst, ": hb\n"...) }
 
+// End appends the frame stream.end.
 func (native) End(dst []byte, reason Ending) []byte {
 	return control(dst, "end", struct {
 		Reason Ending `json:"reason"`

@@ -221,8 +221,8 @@ type Reason struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Target lists what an input named and what was not open, in the fields of an
-// interrupt.
+// Target lists the items that an input named and that were not open, in the fields
+// of an interrupt.
 type Target struct {
 	ToolCallIDs []string `json:"tool_call_ids,omitempty"`
 	Calls       []string `json:"calls,omitempty"`

@@ -11,7 +11,7 @@ import (
 // Options are the gateway's settings. The zero value serves loopback names without
 // authentication.
 type Options struct {
-	// Exposed means that other machines can connect. Then a Token is required,
+	// Exposed states that other machines can connect. Then a Token is required,
 	// and a Host that is an IP address is accepted.
 	Exposed bool
 	// Token must be sent by clients and has at least 16 bytes. If "", no

@@ -18,6 +18,7 @@ type refusal struct {
 	text   string
 }
 
+// Error returns the text.
 func (r *refusal) Error() string { return r.text }
 
 // refuse returns a refusal.
@@ -95,6 +96,7 @@ type recorder struct {
 	bytes  int64
 }
 
+// WriteHeader records the status.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status
@@ -102,6 +104,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
+// Write records the number of bytes.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK

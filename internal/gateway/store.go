@@ -9,7 +9,8 @@ import (
 	"streamer/internal/inputs"
 )
 
-// ErrNotOpen is the error for an input that came before the store accepts inputs.
+// ErrNotOpen is the error for an input that arrives before the store accepts
+// inputs.
 var ErrNotOpen = errors.New("gateway: not open for inputs yet")
 
 // Store is the gateway's view of the two logs. Its methods are called from several

@@ -11,12 +11,12 @@ const (
 // Headers returns the names of the headers that clients set.
 func Headers() [3]string { return [...]string{HeaderFormat, HeaderTraceParent, HeaderTraceState} }
 
-// TraceHeaders returns the names of the headers that an event takes over from
-// the input that caused it.
+// TraceHeaders returns the names of the headers that are copied from an input to
+// the events that it causes.
 func TraceHeaders() [2]string { return [...]string{HeaderTraceParent, HeaderTraceState} }
 
-// MaxTrace is the maximum length in bytes of a header that an event takes over:
-// the value comes from a client, and must not make an event too large.
+// MaxTrace is the maximum length in bytes of a header that is copied to an event.
+// Clients set the value, and it must not make an event too large.
 const MaxTrace = 1 << 10
 
 // Header is the header of a message. Names are case-sensitive, as in NATS.
@@ -30,7 +30,7 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// trace returns the trace context. A name with several values is left out.
+// trace returns the trace context, without names that have several values.
 func (h Header) trace() map[string]string {
 	var t map[string]string
 	for _, name := range TraceHeaders() {

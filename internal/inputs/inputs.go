@@ -1,10 +1,10 @@
-// Package inputs is the vocabulary of the input log: what an input is, the kinds
-// there are, the headers that clients set, and the trace context that goes from
-// an input to its events.
+// Package inputs defines the messages of the input log: their kinds, the headers
+// that clients set, and the trace context that is copied from an input to its
+// events.
 //
-// The package holds no state and makes no promise on order, duplicates or
-// crashes: package inputlog does. An Input is a value that its readers share: they
-// do not change its Header or Data.
+// The package has no state. It promises nothing about order, duplicates and
+// crashes: package inputlog does. Several readers share an Input, so none of them
+// changes its Header or Data.
 package inputs
 
 import (
@@ -14,9 +14,10 @@ import (
 
 // Errors of an append to the input log.
 var (
-	// ErrTooLarge reports that an input is above the log's limit.
+	// ErrTooLarge is the error for an input that is larger than the log accepts.
 	ErrTooLarge = errors.New("inputs: too large")
-	// ErrFull reports that the log has as many bytes as it may have.
+	// ErrFull is the error for an input that is not stored because the log has
+	// reached its maximum size.
 	ErrFull = errors.New("inputs: input log is full")
 )
 
@@ -48,13 +49,13 @@ func (k Kind) OfSession() bool {
 // Input is one message of the input log.
 type Input struct {
 	Seq       uint64
-	At        time.Time // when the server stored it
-	Token     string    // of the session, as it came; "" where Kind is not of a session
-	Kind      Kind      // "" if the subject is none of the contract's
+	At        time.Time // when the server stored the message
+	Token     string    // of the session, unchanged; "" if Kind does not belong to a session
+	Kind      Kind      // "" if the subject is not the subject of an input
 	Partition int
-	// Foreign reports that the message is skipped and counted: it is in a
-	// partition its token does not belong to, on no subject of the contract, or
-	// on a subject of streamer's own and not written by it.
+	// Foreign is set for a message that is skipped and counted: its partition is
+	// not that of its token, its subject is not the subject of an input, or only
+	// streamer may publish on its subject and streamer did not write it.
 	Foreign bool
 	Subject string
 	Header  Header

@@ -158,6 +158,46 @@ func escapedAt(s string, i, from int) bool {
 	return n%2 == 1
 }
 
+// TooDeep returns the offset of the first bracket that opens more than limit
+// levels, or -1. The text need not be valid JSON.
+func TooDeep(text string, limit int) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i = StringEnd(text, i) - 1
+		case '{', '[':
+			if depth++; depth > limit {
+				return i
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return -1
+}
+
+// TokenLen returns the length of the string, number or other byte that text
+// begins with. The text need not be valid JSON; a string may lack its end.
+func TokenLen[T string | []byte](text T) int {
+	number := text[0] == '-' || text[0] >= '0' && text[0] <= '9'
+	if text[0] != '"' && !number {
+		return 1
+	}
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case number && (c < '0' || c > '9') && strings.IndexByte(".eE+-", c) < 0:
+			return i
+		case number:
+		case c == '\\':
+			i++
+		case c == '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
 // AppendCompact appends a valid JSON text to dst without the white space
 // between its tokens. It reports whether there was any; otherwise it appends
 // nothing.

@@ -12,11 +12,16 @@ import (
 // later.
 func AppendUnquoted(dst []byte, inside string) []byte {
 	for s := inside; len(s) > 0; {
-		i := strings.IndexByte(s, '\\')
-		if i < 0 || i+1 >= len(s) {
-			return append(dst, s...)
+		i := 0
+		if s[0] != '\\' {
+			if i = strings.IndexByte(s, '\\'); i < 0 {
+				return append(dst, s...)
+			}
+			dst = append(dst, s[:i]...)
 		}
-		dst = append(dst, s[:i]...)
+		if i+1 >= len(s) {
+			return append(dst, s[i:]...)
+		}
 		switch c := s[i+1]; c {
 		case 'u':
 			c, n := codePoint(s[i:])

@@ -7,6 +7,8 @@ import (
 	"hash/fnv"
 	"math"
 	"strconv"
+
+	"streamer/internal/jsonscan"
 )
 
 // fingerprint returns a hash of args that identifies them. It is the same for
@@ -18,7 +20,7 @@ func fingerprint(text []byte) uint64 {
 	}
 	h := fnv.New64a()
 	for i := 0; i < len(text); {
-		n := token(text[i:])
+		n := jsonscan.TokenLen(text[i:])
 		switch c := text[i]; {
 		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
 		case c == '"':
@@ -45,31 +47,4 @@ func unquoted(token []byte) []byte {
 		}
 	}
 	return bytes.Trim(token, `"`)
-}
-
-// token returns the length of the string, number or other byte of JSON that text
-// begins with.
-func token(text []byte) int {
-	switch c := text[0]; {
-	case c == '"':
-		for i := 1; i < len(text); i++ {
-			switch text[i] {
-			case '\\':
-				i++
-			case '"':
-				return i + 1
-			}
-		}
-		return len(text)
-	case c == '-' || c >= '0' && c <= '9':
-		for i := 1; i < len(text); i++ {
-			switch c := text[i]; {
-			case c >= '0' && c <= '9', c == '.', c == 'e', c == 'E', c == '+', c == '-':
-			default:
-				return i
-			}
-		}
-		return len(text)
-	}
-	return 1
 }

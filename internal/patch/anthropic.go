@@ -157,7 +157,7 @@ func (w *anthropicWriter) turn(m int) {
 		w.results = append(w.results, w.result(a))
 	}
 	raw = w.addServerResults(m, t, raw)
-	if blocks := member(raw, "content"); raw != h.at(m) && first(blocks, '[') == len(blocks) {
+	if blocks := member(raw, "content"); raw != h.at(m) && isEmpty(blocks) {
 		return // all of its blocks were dropped
 	}
 	h.put(m, raw)
@@ -235,7 +235,7 @@ func (w *anthropicWriter) user(m int) {
 		h.add(`{"role":"assistant","content":` + list(calls) + `}`)
 	}
 	blocks = append(blocks, own...)
-	if len(blocks) == 0 && first(content, '[') < len(content) {
+	if len(blocks) == 0 && !isEmpty(content) {
 		return // all of its results moved or were dropped
 	}
 	h.put(m, editMember(h.at(m), "content", func(string) string { return unchangedOr(content, blocks) }))

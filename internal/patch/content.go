@@ -100,7 +100,7 @@ func contentOf(value string) string {
 	if strings.HasPrefix(value, `"`) {
 		return value
 	}
-	blocks := strings.HasPrefix(value, "[") && blank(value, 1) < len(value)-1
+	blocks := !isEmpty(value)
 	for _, b := range elements(value) {
 		blocks = blocks && member(b, "type") != ""
 	}

@@ -36,7 +36,7 @@ func parse(text string, limits Limits) (document, error) {
 		return d, overLimit("patch: the history has %d bytes, more than %d", len(text), limits.Bytes)
 	}
 	if !utf8.ValidString(text) {
-		return d, fmt.Errorf("patch: not UTF-8 at byte %d", badUTF8(text))
+		return d, fmt.Errorf("patch: not UTF-8 at byte %d", jsonscan.InvalidUTF8(text))
 	}
 	if err := checkDepth(text, limits.Depth); err != nil {
 		return d, err
@@ -90,25 +90,23 @@ func (d *document) readList(start int) error {
 	}
 	d.list = true
 	d.from, d.to = start+1, strings.LastIndexByte(d.text, ']')
-	return d.readItems(start, skip(d.text, start))
+	return d.readItems(start, len(d.text))
 }
 
 // readItems reads the messages in the list from one offset to another.
 func (d *document) readItems(from, to int) error {
-	list := d.text[from:to]
-	for i := first(list, '['); i < len(list); {
-		end := skip(list, i)
-		if err := d.add(from+i, from+end); err != nil {
+	for e := jsonscan.ValueOf(d.text[from:to]).Elements(); e.Next(); {
+		at := from + e.Offset()
+		if err := d.add(at, at+len(e.Value.Raw)); err != nil {
 			return err
 		}
-		i = next(list, end)
 	}
 	return nil
 }
 
 // readObject reads a request that contains the history, or a history of one line.
 func (d *document) readObject(start int) error {
-	object := d.text[start:skip(d.text, start)]
+	object := d.text[start:]
 	for _, field := range []string{"messages", "input"} {
 		list := member(object, field)
 		if list == "" {
@@ -137,13 +135,10 @@ func hasText(object, name string) bool { return text(member(object, name)) != ""
 // name.
 func memberOffset(object, name string) int {
 	at := 0
-	for i := first(object, '{'); i < len(object); {
-		end := skip(object, i)
-		from := blank(object, blank(object, end)+1)
-		if text(object[i:end]) == name {
-			at = from
+	for m := jsonscan.ValueOf(object).Members(); m.Next(); {
+		if m.Key == name {
+			at = m.Offset()
 		}
-		i = next(object, skip(object, from))
 	}
 	return at
 }
@@ -201,34 +196,10 @@ func syntaxError(text string, offset int, where string) error {
 // checkDepth returns an error if text, which may not be JSON, is nested more than
 // limit levels deep.
 func checkDepth(text string, limit int) error {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-		case '{', '[':
-			if depth++; depth > limit {
-				return overLimit("patch: the history is nested deeper than %d at byte %d", limit, i)
-			}
-		case '}', ']':
-			depth--
-		}
+	if at := jsonscan.TooDeep(text, limit); at >= 0 {
+		return overLimit("patch: the history is nested deeper than %d at byte %d", limit, at)
 	}
 	return nil
-}
-
-// badUTF8 returns the offset of the first byte that is not UTF-8.
-func badUTF8(s string) int {
-	for i, c := range s {
-		if c == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {
-			return i
-		}
-	}
-	return len(s)
 }
 
 // describeKind returns a description of the kind of a JSON value.

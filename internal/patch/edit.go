@@ -6,17 +6,14 @@ import "strings"
 // member. All other bytes stay.
 func editMembers(object string, change func(name, value string) string) string {
 	var b strings.Builder
-	kept := 0
-	for i := first(object, '{'); i < len(object); {
-		end := skip(object, i)
-		from := blank(object, blank(object, end)+1)
-		to := skip(object, from)
-		if now := change(text(object[i:end]), object[from:to]); now != object[from:to] {
+	kept, start := 0, blank(object, 0)
+	for m := valueOf(object).Members(); m.Next(); {
+		if now := change(m.Key, m.Value.Raw); now != m.Value.Raw {
+			from := start + m.Offset()
 			b.WriteString(object[kept:from])
 			b.WriteString(now)
-			kept = to
+			kept = from + len(m.Value.Raw)
 		}
-		i = next(object, to)
 	}
 	if kept == 0 {
 		return object
@@ -88,12 +85,12 @@ func editElements(array string, change func(n int, element string) (string, bool
 // replaceElements returns the array with its elements replaced by as many others.
 func replaceElements(array string, now []string) string {
 	var b strings.Builder
-	at, n := 0, 0
-	for i := first(array, '['); i < len(array); n++ {
-		b.WriteString(array[at:i])
+	at, n, start := 0, 0, blank(array, 0)
+	for e := valueOf(array).Elements(); e.Next(); n++ {
+		from := start + e.Offset()
+		b.WriteString(array[at:from])
 		b.WriteString(now[n])
-		at = skip(array, i)
-		i = next(array, at)
+		at = from + len(e.Value.Raw)
 	}
 	b.WriteString(array[at:])
 	return b.String()

@@ -5,23 +5,21 @@ import (
 	"iter"
 	"strings"
 
+	"streamer/internal/jsonscan"
+
 	"github.com/tidwall/gjson"
 )
 
-// The functions in this file read JSON that is known to be valid, by offsets.
-// Values that a repair does not change are neither decoded nor copied.
+// The functions in this file read JSON that is known to be valid. Values that a
+// repair does not change are neither decoded nor copied.
 
 // members returns the names and values of a JSON object, none for another value.
 func members(object string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
-		for i := first(object, '{'); i < len(object); {
-			end := skip(object, i)
-			from := blank(object, blank(object, end)+1)
-			to := skip(object, from)
-			if !yield(text(object[i:end]), object[from:to]) {
+		for m := valueOf(object).Members(); m.Next(); {
+			if !yield(m.Key, m.Value.Raw) {
 				return
 			}
-			i = next(object, to)
 		}
 	}
 }
@@ -30,12 +28,10 @@ func members(object string) iter.Seq2[string, string] {
 func elements(array string) iter.Seq2[int, string] {
 	return func(yield func(n int, value string) bool) {
 		n := 0
-		for i := first(array, '['); i < len(array); n++ {
-			end := skip(array, i)
-			if !yield(n, array[i:end]) {
+		for e := valueOf(array).Elements(); e.Next(); n++ {
+			if !yield(n, e.Value.Raw) {
 				return
 			}
-			i = next(array, end)
 		}
 	}
 }
@@ -49,29 +45,14 @@ func elementList(array string) []string {
 	return list
 }
 
-// first returns the offset of the first item of the array or object s, len(s) if
-// there is none.
-func first(s string, open byte) int {
-	i := blank(s, 0)
-	if i >= len(s) || s[i] != open {
-		return len(s)
-	}
-	i = blank(s, i+1)
-	if s[i] == ']' || s[i] == '}' {
-		return len(s)
-	}
-	return i
+// isEmpty reports whether a JSON value is not an array with elements.
+func isEmpty(array string) bool {
+	e := valueOf(array).Elements()
+	return !e.Next()
 }
 
-// next returns the offset of the item after the one that ends at i, len(s) if there
-// is none.
-func next(s string, i int) int {
-	i = blank(s, i)
-	if s[i] != ',' {
-		return len(s)
-	}
-	return blank(s, i+1)
-}
+// valueOf returns the JSON value in a text that may begin with white space.
+func valueOf(s string) jsonscan.Value { return jsonscan.ValueOf(s[blank(s, 0):]) }
 
 // blank returns the offset of the first byte from i on that is not white space.
 func blank(s string, i int) int {
@@ -79,49 +60,6 @@ func blank(s string, i int) int {
 		i++
 	}
 	return i
-}
-
-// skip returns the end of the value that begins at i.
-func skip(s string, i int) int {
-	switch s[i] {
-	case '"':
-		return skipString(s, i)
-	case '{', '[':
-		return skipNested(s, i)
-	}
-	for i < len(s) && strings.IndexByte(" \n\t\r,]}", s[i]) < 0 {
-		i++
-	}
-	return i
-}
-
-func skipString(s string, i int) int {
-	for i++; ; i++ {
-		n := strings.IndexByte(s[i:], '"')
-		i += n
-		escapes := 0
-		for s[i-1-escapes] == '\\' {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i + 1
-		}
-	}
-}
-
-func skipNested(s string, i int) int {
-	for depth := 0; ; i++ {
-		switch s[i] {
-		case '"':
-			i = skipString(s, i) - 1
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
 }
 
 // member returns the value of a member, "" if there is none. Of several members

@@ -20,8 +20,8 @@ func Read(in io.Reader, limit int) ([]byte, error) {
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
-// ParseOptions parses options from JSON. The fields of override that are set win
-// over them, of these: Late, Provider, Profile, Lang and Output.
+// ParseOptions parses options from JSON. The fields Late, Provider, Profile, Lang
+// and Output of override replace those of the JSON if they are set.
 func ParseOptions(text []byte, override patch.Options) (patch.Options, error) {
 	o, err := patch.ParseOptions(text)
 	if err == nil {

@@ -5,8 +5,8 @@
 // An answer has the messages of the request byte for byte, except those that the
 // repair changed. The requests in progress never hold more than
 // Service.MaxAtOnce bytes of histories together; a request beyond that waits for a
-// bounded time and is then refused. The service stores nothing, so that a request
-// can be repeated.
+// bounded time and is then refused. The service stores nothing, so a request can be
+// repeated.
 package repair
 
 import (
@@ -44,6 +44,7 @@ type Refusal struct {
 	Text   string
 }
 
+// Error returns Text.
 func (r *Refusal) Error() string { return r.Text }
 
 func refuse(status int, format string, args ...any) error {
@@ -107,9 +108,9 @@ func (s *Service) Answer(ctx context.Context, body []byte) (Answer, error) {
 	return answer(r, done)
 }
 
-// Within is Answer for a transport of at most limit bytes per answer. If the
-// repaired history is larger and the request does not ask for it explicitly, the
-// answer has the edit script instead.
+// Within answers like Answer, for a transport with a limit of bytes per answer. If
+// the repaired history is larger, and the request does not ask for it explicitly,
+// the answer has the edit script instead.
 func (s *Service) Within(ctx context.Context, body []byte, limit int) (Answer, error) {
 	r, err := parse(body)
 	if err != nil {

@@ -73,15 +73,18 @@ func TestRecover(t *testing.T) {
 				`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}`,
 				`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}`,
 				`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"x"}}`,
-			}, nil,
+			},
+			nil,
 			[]string{`"type":"tool_result","tool_use_id":"a"`, `"is_error":true`, `was not run`},
 		},
 		"LangChain in Chinese": {
-			[]string{`[{"type":"AIMessageChunk","id":"m","content":"","tool_call_chunks":[{"type":"tool_call_chunk","index":0,"id":"a","name":"f","args":"{\"x\":1}"}]},{"langgraph_node":"agent"}]`}, &zh,
+			[]string{`[{"type":"AIMessageChunk","id":"m","content":"","tool_call_chunks":[{"type":"tool_call_chunk","index":0,"id":"a","name":"f","args":"{\"x\":1}"}]},{"langgraph_node":"agent"}]`},
+			&zh,
 			[]string{`"type":"tool"`, `"tool_call_id":"a"`, `工具调用 f（ID 为 a）被中断`},
 		},
 		"a template of the tool": {
-			[]string{strings.ReplaceAll(twoCalls, "call_1", "a")}, &own,
+			[]string{strings.ReplaceAll(twoCalls, "call_1", "a")},
+			&own,
 			[]string{`"role":"tool","tool_call_id":"a"`, `f is gone (a)`},
 		},
 	} {

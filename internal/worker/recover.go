@@ -88,7 +88,10 @@ func (r *recovery) session(ctx context.Context, s *LostSession) error {
 			return err
 		}
 	}
-	head := point{prev, events.ID{Seq: next.Seq, N: next.N + len(out) - 1}}
+	head := point{prev, last.ID}
+	if n := len(out); n > 0 {
+		head.ID = out[n-1].EventID
+	}
 	return r.writeSnapshot(ctx, s.Token, rev, state, head)
 }
 

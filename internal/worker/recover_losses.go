@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -47,7 +48,7 @@ func Losses(ctx context.Context, log RecoverLog) ([]Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	for token := range held { // a held session may have no open item any more
+	for _, token := range slices.Sorted(maps.Keys(held)) { // one may have no open item any more
 		if !slices.ContainsFunc(open, func(s LostSession) bool { return s.Token == token }) {
 			open = append(open, LostSession{Token: token})
 		}

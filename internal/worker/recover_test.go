@@ -109,6 +109,24 @@ func purge(t *testing.T, h *fixture, seq uint64) {
 	}
 }
 
+// TestRecoverNothingOpen checks that the snapshot of a recovered session without
+// events can be read.
+func TestRecoverNothingOpen(t *testing.T) {
+	h := open(t, broker.Options{Partitions: 1, Listen: "127.0.0.1:0"})
+	r := recovery{log: h.broker, loss: Loss{First: 9}}
+	if err := r.session(t.Context(), &LostSession{Token: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	stored, ok, err := h.broker.LoadState(t.Context(), 0, "b")
+	if err != nil || !ok {
+		t.Fatalf("snapshot: %v, %v", ok, err)
+	}
+	record, state, err := readSnapshot(&stored)
+	if err != nil || state.N != 8 || record.Chain.ID != (events.ID{}) {
+		t.Errorf("got %+v, %+v, %v, want the state after input 8 and no event", record, state, err)
+	}
+}
+
 // TestRecoverRules checks that Recover uses the rules of the checkpoint, and the
 // defaults where they cannot be read.
 func TestRecoverRules(t *testing.T) {

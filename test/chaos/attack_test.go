@@ -16,19 +16,20 @@ import (
 )
 
 // Sessions of clients that name internal subjects for the acknowledgements of
-// their inputs: one in the account of clients, one in that of the streams.
+// their inputs. The client of outsider is in the account of clients, and the client
+// of insider in the account of the streams.
 const (
 	outsider = "outsider"
 	insider  = "insider"
-	// canary- and the session are part of the subjects that nothing but such an
-	// acknowledgement is stored on.
+	// canary and the session are part of the subjects on which only such an
+	// acknowledgement is stored.
 	canary = "canary-"
 )
 
-// forge publishes inputs and names internal subjects for their
-// acknowledgements: those of snapshots, checkpoints, settings, large values and
-// events that are in use, and one of each kind that is not.
-func (f *fate) forge(nc *nats.Conn, session string, p params) {
+// forge publishes inputs and names internal subjects for their acknowledgements:
+// subjects of snapshots, checkpoints, settings, large values and events that are in
+// use, and one subject of each kind that is not in use.
+func (f *faultInjector) forge(nc *nats.Conn, session string, p params) {
 	f.mu.Lock()
 	f.forged = f.forged || session == insider
 	f.mu.Unlock()
@@ -39,16 +40,15 @@ func (f *fate) forge(nc *nats.Conn, session string, p params) {
 			f.note("forged", err)
 			return
 		}
-		time.Sleep(time.Duration(rnd.Int64N(int64(p.short/8) + 1))) // they are to meet different moments
+		time.Sleep(time.Duration(rnd.Int64N(int64(p.short/8) + 1))) // spreads them over time
 	}
 	if err := nc.FlushTimeout(time.Second); err != nil {
 		f.note("forged", err)
 	}
 }
 
-// internal are subjects of each kind that have something stored, or are about
-// to.
-func (f *fate) internal(rnd *rand.Rand) (list []string) {
+// internal returns subjects of each kind that streamer uses.
+func (f *faultInjector) internal(rnd *rand.Rand) (list []string) {
 	for _, stream := range []string{"KV_STREAMER_SNAPSHOT", "STREAMER_BLOBS"} {
 		subjects, err := f.subjects(stream)
 		if err != nil {
@@ -68,7 +68,7 @@ func (f *fate) internal(rnd *rand.Rand) (list []string) {
 	return list
 }
 
-// canaries are subjects of each kind that nothing is stored on.
+// canaries returns subjects of each kind that streamer does not use.
 func canaries(name string) []string {
 	return []string{
 		"$KV.STREAMER_SNAPSHOT.0." + name, "$KV.STREAMER_CHECKPOINT." + name, "_llm.0." + name + ".clock", "_llm." + name + ".rules",
@@ -76,8 +76,8 @@ func canaries(name string) []string {
 	}
 }
 
-// subjects lists those that a stream has messages on.
-func (f *fate) subjects(stream string) ([]string, error) {
+// subjects lists the subjects of the messages of a stream.
+func (f *faultInjector) subjects(stream string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	reply, err := f.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+stream, []byte(`{"subjects_filter":">"}`))
@@ -101,10 +101,10 @@ func (f *fate) subjects(stream string) ([]string, error) {
 	return slices.Sorted(maps.Keys(info.State.Subjects)), nil
 }
 
-// reached lists what acknowledgements of clients in their own account have
-// stored on internal subjects. It is to be nothing, and those of a client in the
-// account of the streams show that it would be found.
-func (f *fate) reached(t *testing.T) (list []string) {
+// leaked lists the internal subjects on which an acknowledgement of a client in its
+// own account is stored. There must be none. The acknowledgements of a client in
+// the account of the streams show that leaked would find them.
+func (f *faultInjector) leaked(t *testing.T) (list []string) {
 	control := !f.forged
 	for _, stream := range streams {
 		subjects, err := f.subjects(stream)
@@ -119,7 +119,7 @@ func (f *fate) reached(t *testing.T) (list []string) {
 		}
 	}
 	if !control {
-		list = append(list, "of the acknowledgements that a client in the account of the streams stored there, none was found")
+		list = append(list, "no acknowledgement of a client in the account of the streams was found, although some were stored")
 	}
 	return list
 }

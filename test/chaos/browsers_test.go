@@ -14,49 +14,50 @@ import (
 	"streamer/internal/app"
 )
 
-// browsers follow some sessions as browsers do: by Server-Sent Events of any
-// gateway of the fleet, and, when that dies or is silent, of any again from the
-// last event they have seen.
+// browsers follow some sessions over SSE, each from a random gateway of the fleet.
+// When the connection ends or is silent, a browser resumes after its last event,
+// from a random gateway again.
 type browsers struct {
 	b        *app.Broker
 	gateways []string
 	client   http.Client
 	stop     context.CancelFunc
-	ctx      context.Context //nolint:containedctx // they begin at different times and end together
+	ctx      context.Context //nolint:containedctx // the browsers begin at different times and end together
 	wg       sync.WaitGroup
 
-	mu      sync.Mutex
-	heard   map[string][]uint64 // sequences of the events, by session
-	resumed int                 // connections that began behind an event
+	mu       sync.Mutex
+	received map[string][]uint64 // sequences of the events, by session
+	resumed  int                 // connections that resumed after an event
 }
 
+// newBrowsers returns browsers of the gateways of f.
 func newBrowsers(t *testing.T, b *app.Broker, f *fleet) *browsers {
-	r := &browsers{b: b, gateways: f.http[:], heard: map[string][]uint64{}}
+	r := &browsers{b: b, gateways: f.http[:], received: map[string][]uint64{}}
 	r.client.Transport = &http.Transport{ResponseHeaderTimeout: silence}
 	r.ctx, r.stop = context.WithCancel(t.Context())
 	return r
 }
 
-// silence is how long a browser waits for a gateway, which sends a heartbeat
-// every 15 s.
+// silence is the time after which a browser disconnects from a gateway that sends
+// nothing. A gateway sends a heartbeat every 15 s.
 const silence = 20 * time.Second
 
-// follow begins to read a session, once.
+// follow starts to read a session, unless it is read already.
 func (r *browsers) follow(token string, rnd *rand.Rand) {
 	seed := rnd.Uint64()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.heard[token]; ok {
+	if _, ok := r.received[token]; ok {
 		return
 	}
-	r.heard[token] = nil
+	r.received[token] = nil
 	r.wg.Go(func() {
 		rnd := rand.New(rand.NewPCG(seed, 300))
 		for r.ctx.Err() == nil {
 			r.connect(token, r.gateways[rnd.IntN(len(r.gateways))])
 			select {
 			case <-r.ctx.Done():
-			case <-time.After(50 * time.Millisecond): // the pace of trying again
+			case <-time.After(50 * time.Millisecond): // between two connections
 			}
 		}
 	})
@@ -71,8 +72,8 @@ func (r *browsers) connect(token, gateway string) {
 		return
 	}
 	r.mu.Lock()
-	if n := len(r.heard[token]); n > 0 {
-		req.Header.Set("Last-Event-ID", strconv.FormatUint(r.heard[token][n-1], 10))
+	if n := len(r.received[token]); n > 0 {
+		req.Header.Set("Last-Event-ID", strconv.FormatUint(r.received[token][n-1], 10))
 		r.resumed++
 	}
 	r.mu.Unlock()
@@ -94,30 +95,31 @@ func (r *browsers) connect(token, gateway string) {
 		silent.Reset(silence)
 		switch line := lines.Text(); {
 		case strings.HasPrefix(line, "id:"):
-			id, _ = strconv.ParseUint(strings.TrimSpace(line[len("id:"):]), 10, 64) // 0 is none
+			id, _ = strconv.ParseUint(strings.TrimSpace(line[len("id:"):]), 10, 64) // 0 if invalid
 		case strings.HasPrefix(line, "data:"):
 			data = true
-		case line == "": // the frame is whole: only now it counts
+		case line == "": // end of the frame
 			if id > 0 && data {
-				r.hear(token, id)
+				r.receive(token, id)
 			}
 			id, data = 0, false
 		}
 	}
 }
 
-func (r *browsers) hear(token string, seq uint64) {
+// receive records an event.
+func (r *browsers) receive(token string, seq uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.heard[token] = append(r.heard[token], seq)
+	r.received[token] = append(r.received[token], seq)
 }
 
-// behind lists the browsers that have not heard what the log holds, or more
-// than that.
+// behind lists the sessions whose browser has not received exactly the events of
+// the log.
 func (r *browsers) behind(ctx context.Context) ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return differing(ctx, r.b, "browser", r.heard)
+	return differing(ctx, r.b, "browser", r.received)
 }
 
 // end ends all browsers.
@@ -125,5 +127,5 @@ func (r *browsers) end() (sessions, resumed int) {
 	r.stop()
 	r.wg.Wait()
 	r.client.CloseIdleConnections()
-	return len(r.heard), r.resumed
+	return len(r.received), r.resumed
 }

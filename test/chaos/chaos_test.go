@@ -11,14 +11,15 @@ import (
 
 	"streamer/internal/app"
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/worker"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 )
 
-// TestChaos: whatever happens to servers, streamers and the network between
-// them, the event log is what the inputs give.
+// TestChaos checks that the event log is the fold of the inputs although faults of
+// servers, streamers and the network are injected.
 func TestChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a cluster of processes takes a minute")
@@ -33,59 +34,59 @@ func TestChaos(t *testing.T) {
 	programs := build(t, overlay)
 	c := newCluster(t, programs.server, logs, serverSkews)
 	f := newFleet(t, programs.streamer, logs, c, seed, workerSkews)
-	b := reach(t, c, broker.Options{})
-	begin(t, b)
+	b := openBroker(t, c, broker.Options{})
+	awaitPartitions(t, b)
 	t.Cleanup(func() {
 		for _, p := range append(c.servers[:], f.workers[:]...) {
 			if t.Failed() {
-				t.Log(p.name, p.falls())
+				t.Log(p.name, p.unexpectedExits())
 			}
 		}
 	})
 
 	ctx, stop := context.WithTimeout(t.Context(), d)
 	defer stop()
-	crowd := newCrowd(t, b)
-	crowd.browsers = newBrowsers(t, b, f)
-	crowd.publish(ctx, seed)
-	book := &ledger{t: t}
-	book.publish(ctx, c.clientURL(), seed, func(token string) {
-		crowd.tokens.add(token)
-		crowd.readers.follow(token)
+	convs := newConversations(t, b)
+	convs.browsers = newBrowsers(t, b, f)
+	convs.publish(ctx, seed)
+	l := &ledger{t: t}
+	l.publish(ctx, c.clientURL(), seed, func(token string) {
+		convs.tokens.add(token)
+		convs.readers.follow(token)
 	})
-	fate := &fate{
-		t: t, c: c, f: f, plan: newPlan(t, seed), tokens: &crowd.tokens, count: map[string]int{},
+	inj := &faultInjector{
+		t: t, c: c, f: f, plan: newPlan(t, seed), tokens: &convs.tokens, count: map[string]int{},
 		nc: connect(t, c.url()), outside: connect(t, c.clientURL()),
 	}
-	fate.rage(ctx, rand.New(rand.NewPCG(seed, 1)))
+	inj.run(ctx, rand.New(rand.NewPCG(seed, 1)))
 	c.heal()
 	f.heal()
-	crowd.wg.Wait()
-	book.wg.Wait()
+	convs.wg.Wait()
+	l.wg.Wait()
 
 	healed := time.Now()
 	op := &operator{t: t, streamer: programs.streamer, url: c.url(), closed: map[string]bool{}}
-	r := settled(t, fate, b, op)
-	t.Logf("quiet %.1f s after the last mishap%s", time.Since(healed).Seconds(), fate.told())
-	heard(t, crowd)
-	n, there := count(t, b), stored(t, b)
-	kept := crowd.kept(fate.lost)
-	t.Logf("%d inputs published (%d answered as repetitions) and %d by clients, %d in the log; %d sessions (%d compared with their inputs, %d of which inputs were lost), %d events, %d calls, of which %d timed out and %d were cancelled",
-		len(crowd.acked), crowd.dups, len(book.entries), len(there), n.sessions, r.Sessions, r.Lost, n.events, n.calls, n.timeouts, n.cancelled)
-	audit, err := book.audit(t.Context(), b, there, fate.lost)
+	r := awaitSettled(t, inj, b, op)
+	t.Logf("settled %.1f s after the last fault%s", time.Since(healed).Seconds(), inj.summary())
+	awaitReaders(t, convs)
+	n, inLog := count(t, b), stored(t, b)
+	kept := convs.kept(inj.lost)
+	t.Logf("%d inputs published (%d acknowledged as duplicates) and %d by clients, %d in the log; %d sessions (%d compared with their inputs, %d that lost inputs), %d events, %d calls, of which %d timed out and %d were cancelled",
+		len(convs.acked), convs.dups, len(l.entries), len(inLog), n.sessions, r.Sessions, r.Lost, n.events, n.calls, n.timeouts, n.cancelled)
+	audit, err := l.audit(t.Context(), b, inLog, inj.lost)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(fate.lost) > 0 {
-		t.Logf("the input stream was put back %d times: %d acknowledged inputs are lost, and %d of clients, of which %d had been folded; recover closed %d sessions that were held",
-			len(fate.lost), crowd.lost(there), audit.lost, audit.folded, len(op.closed))
+	if len(inj.lost) > 0 {
+		t.Logf("the input stream was rolled back %d times: %d acknowledged inputs were lost, and %d of clients, of which %d had been folded; recover closed %d held sessions",
+			len(inj.lost), convs.lost(inLog), audit.lost, audit.folded, len(op.closed))
 	}
-	wrong := append(append(n.wrong, missing(there, kept)...), fate.reached(t)...)
+	wrong := append(append(n.wrong, missing(inLog, kept)...), inj.leaked(t)...)
 	wrong = append(wrong, audit.wrong...)
-	if held := op.sessions(); len(held) > 0 && len(fate.lost) == 0 {
+	if held := op.sessions(); len(held) > 0 && len(inj.lost) == 0 {
 		wrong = append(wrong, fmt.Sprintf("sessions were held although no input was lost: %v", held))
 	}
-	wrong = append(wrong, fate.logs()...)
+	wrong = append(wrong, inj.logs()...)
 	for i, w := range wrong {
 		if i == 20 {
 			t.Errorf("and %d more", len(wrong)-i)
@@ -94,12 +95,12 @@ func TestChaos(t *testing.T) {
 		t.Error(w)
 	}
 	if n.calls == 0 || n.timeouts == 0 || n.cancelled == 0 {
-		t.Error("calls of some kind are missing: the streams did not arrive")
+		t.Error("there are no calls, no timeouts or no cancelled calls: the streams did not arrive")
 	}
 }
 
-// TestControl: on the same cluster, two workers that append without conditions
-// do harm, and the check notices.
+// TestControl checks that the checks find faults: on the same cluster, two workers
+// append events without conditions.
 func TestControl(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a cluster of processes takes some seconds")
@@ -110,23 +111,23 @@ func TestControl(t *testing.T) {
 	defer cancel()
 	var brokers []*app.Broker
 	for range 2 {
-		brokers = append(brokers, reach(t, c, broker.Options{Replicas: size, Partitions: partitions, NoCondition: true}))
+		brokers = append(brokers, openBroker(t, c, broker.Options{Replicas: size, Partitions: partitions}))
 	}
-	carrying, stop := context.WithCancel(ctx)
+	running, stop := context.WithCancel(ctx)
 	done := make(chan struct{}, len(brokers))
 	for i, b := range brokers {
-		w := &worker.Worker{Log: b, Logger: zerolog.Nop(), Options: worker.Options{Nonce: strconv.Itoa(i)}}
+		w := &worker.Worker{Log: unguarded{b, brokertest.Unguard(b.Broker)}, Logger: zerolog.Nop(), Options: worker.Options{Nonce: strconv.Itoa(i)}}
 		go func() {
-			_ = w.Run(carrying, []int{0, 1, 2, 3, 4, 5}) // it ends when it is stopped
+			_ = w.Run(running, []int{0, 1, 2, 3, 4, 5}) // ends when it is stopped
 			done <- struct{}{}
 		}()
 	}
 	publishing, enough := context.WithTimeout(ctx, 3*time.Second)
 	defer enough()
-	crowd := newCrowd(t, brokers[0])
-	crowd.publish(publishing, 1)
-	crowd.wg.Wait()
-	crowd.readers.end()
+	convs := newConversations(t, brokers[0])
+	convs.publish(publishing, 1)
+	convs.wg.Wait()
+	convs.readers.end()
 	stop()
 	for range brokers {
 		<-done
@@ -137,9 +138,15 @@ func TestControl(t *testing.T) {
 	}
 	n := count(t, brokers[0])
 	if len(r.Differences) == 0 || n.repeated == 0 {
-		t.Errorf("%d of %d sessions differ and %d of %d events came again, although nothing guards them", len(r.Differences), r.Sessions, n.repeated, r.Events)
+		t.Errorf("%d of %d sessions differ and %d of %d events are repeated: want some of both, because appends have no condition", len(r.Differences), r.Sessions, n.repeated, r.Events)
 	}
-	t.Logf("%d of %d sessions differ, %d of %d events came again", len(r.Differences), r.Sessions, n.repeated, r.Events)
+	t.Logf("%d of %d sessions differ, %d of %d events are repeated", len(r.Differences), r.Sessions, n.repeated, r.Events)
+}
+
+// unguarded is a broker that publishes as if without conditions.
+type unguarded struct {
+	*app.Broker
+	brokertest.Unguarded
 }
 
 // settings returns the duration of the test and the seed.
@@ -159,7 +166,7 @@ func settings(t *testing.T) (d time.Duration, seed uint64) {
 	return d, seed
 }
 
-// logDir is where the processes' logs go.
+// logDir returns the directory of the logs of the processes.
 func logDir(t *testing.T) string {
 	dir := os.Getenv("STREAMER_CHAOS_LOGS")
 	if dir == "" {
@@ -173,8 +180,8 @@ func logDir(t *testing.T) string {
 	return dir
 }
 
-// reach waits for the cluster and opens the streams.
-func reach(t *testing.T, c *cluster, o broker.Options) *app.Broker {
+// openBroker waits for the cluster and opens the streams.
+func openBroker(t *testing.T, c *cluster, o broker.Options) *app.Broker {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -187,6 +194,7 @@ func reach(t *testing.T, c *cluster, o broker.Options) *app.Broker {
 	return b
 }
 
+// connect connects to the cluster until the end of the test.
 func connect(t *testing.T, url string) *nats.Conn {
 	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
 	if err != nil {
@@ -196,16 +204,16 @@ func connect(t *testing.T, url string) *nats.Conn {
 	return nc
 }
 
-// begin waits until every partition is carried and has its rules, or calls
-// would have the deadlines from before.
-func begin(t *testing.T, b *app.Broker) {
+// awaitPartitions waits until every partition has an owner and its rules. Before,
+// calls would have other deadlines.
+func awaitPartitions(t *testing.T, b *app.Broker) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	waitFor(t, ctx, b, func() (list []string, err error) {
 		_, last, err := b.InputBounds(ctx)
 		for p := range b.Partitions() {
-			m, _, err := b.LoadMark(ctx, p)
+			m, _, err := b.LoadCheckpoint(ctx, p)
 			if err != nil {
 				return nil, err
 			}

@@ -14,41 +14,41 @@ import (
 	"time"
 
 	"streamer/internal/app"
-	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/worker"
 )
 
-// patience is how long all may take to become quiet after everything is
-// healed.
-const patience = 2 * time.Minute
+// settleTime is the maximum time until all inputs are folded and all calls are
+// closed, after the last fault.
+const settleTime = 2 * time.Minute
 
-// settled waits until every call is closed, every run over and every input read,
-// where op closes the sessions that are held, and then until the event log is the
-// fold of the inputs.
-func settled(t *testing.T, f *fate, b *app.Broker, op *operator) worker.Report {
+// awaitSettled waits until every call is closed, every run has ended and every
+// input is read. op closes the sessions that are held meanwhile. Then awaitSettled
+// waits until the event log is the fold of the inputs.
+func awaitSettled(t *testing.T, f *faultInjector, b *app.Broker, op *operator) worker.Report {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
 	defer cancel()
 	for _, wrong := range []func(context.Context, *app.Broker) ([]string, error){open, unread} {
 		waitFor(t, ctx, b, func() ([]string, error) {
 			list, err := wrong(ctx, b)
 			if len(list) > 0 {
-				op.attend(ctx)
+				op.closeHeld(ctx)
 			}
 			return list, err
 		})
 	}
-	return compared(ctx, t, f, b, op)
+	return awaitEqual(ctx, t, f, b, op)
 }
 
-// compared waits until the event log is the fold of the inputs, but for the
-// sessions that lost inputs or were closed by op. Where snapshots were not
-// damaged they have to be usable.
-func compared(ctx context.Context, t *testing.T, f *fate, b *app.Broker, op *operator) (r worker.Report) {
+// awaitEqual waits until the event log is the fold of the inputs, except for the
+// sessions that lost inputs or were closed by op. Snapshots that no fault damaged
+// must be readable.
+func awaitEqual(ctx context.Context, t *testing.T, f *faultInjector, b *app.Broker, op *operator) (r worker.Report) {
 	t.Helper()
-	logs := &honest{Broker: b, forged: f.forged}
+	logs := &genuine{Broker: b, forged: f.forged}
 	waitFor(t, ctx, b, func() (list []string, err error) {
 		r, err = worker.Verify(ctx, logs)
 		for _, d := range r.Differences {
@@ -64,23 +64,24 @@ func compared(ctx context.Context, t *testing.T, f *fate, b *app.Broker, op *ope
 		return list, err
 	})
 	if n := logs.blobs.Load(); n > 0 {
-		t.Logf("large values that acknowledgements replaced were read %d times", n)
+		t.Logf("large values that an acknowledgement replaced were read %d times", n)
 	}
 	return r
 }
 
-// heard waits until every reader and browser has heard its session, each event
-// once.
-func heard(t *testing.T, c *crowd) {
+// awaitReaders waits until every reader and browser has received each event of its
+// session once.
+func awaitReaders(t *testing.T, c *conversations) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
 	defer cancel()
 	waitFor(t, ctx, c.b, func() ([]string, error) { return c.readers.behind(ctx) })
 	waitFor(t, ctx, c.b, func() ([]string, error) { return c.browsers.behind(ctx) })
 	sessions, resumed := c.browsers.end()
-	t.Logf("%d sessions were read live, and %d by browsers with %d resumptions, without a gap", c.readers.end(), sessions, resumed)
+	t.Logf("%d sessions were read live, and %d by browsers with %d resumptions, without gaps", c.readers.end(), sessions, resumed)
 }
 
+// waitFor waits until wrong returns nothing.
 func waitFor(t *testing.T, ctx context.Context, b *app.Broker, wrong func() ([]string, error)) {
 	t.Helper()
 	var last []string
@@ -95,21 +96,21 @@ func waitFor(t *testing.T, ctx context.Context, b *app.Broker, wrong func() ([]s
 		select {
 		case <-ctx.Done():
 			if len(last) > 0 {
-				tell(t, b, last[0])
+				logSession(t, b, last[0])
 			}
-			t.Fatalf("%d things are wrong after %v (%v):\n%s", len(last), patience, err, strings.Join(last[:min(5, len(last))], "\n"))
-		case <-time.After(200 * time.Millisecond): // between looks
+			t.Fatalf("%d conditions are not met after %v (%v):\n%s", len(last), settleTime, err, strings.Join(last[:min(5, len(last))], "\n"))
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }
 
-// tell logs the inputs and events of the session a text begins with.
-func tell(t *testing.T, b *app.Broker, text string) {
+// logSession logs the inputs and events of the session that a text begins with.
+func logSession(t *testing.T, b *app.Broker, text string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	token, _, _ := strings.Cut(strings.TrimPrefix(text, "session "), " ")
 	token = strings.TrimSuffix(token, ",")
-	err := b.Inputs(ctx, b.Partition(token), 1, func(batch []broker.Input, _ uint64, caughtUp bool) error {
+	err := b.Inputs(ctx, b.Partition(token), 1, func(batch []inputs.Input, _ uint64, caughtUp bool) error {
 		for _, in := range batch {
 			if in.Token == token || in.Kind == inputs.Rules {
 				t.Logf("input %d %s %s %.300s", in.Seq, in.At.Format(time.StampMilli), in.Kind, in.Data)
@@ -123,8 +124,8 @@ func tell(t *testing.T, b *app.Broker, text string) {
 	if !errors.Is(err, errEnd) {
 		t.Log(err)
 	}
-	err = b.Events(ctx, token, 0, func(s broker.Stored) error {
-		t.Logf("event %d %s behind %d: %.300s", s.Seq, s.ID, s.Prev, s.Data)
+	err = b.Events(ctx, token, 0, func(s events.Record) error {
+		t.Logf("event %d %s after %d: %.300s", s.Seq, s.ID, s.Prev, s.Data)
 		return nil
 	})
 	if err != nil {
@@ -132,33 +133,33 @@ func tell(t *testing.T, b *app.Broker, text string) {
 	}
 }
 
-// open lists the calls and runs that have no end.
+// open lists the open calls and runs.
 func open(ctx context.Context, b *app.Broker) (list []string, err error) {
-	things := map[string]bool{}
-	err = eachEvent(ctx, b, func(s broker.Stored, e *events.Event) {
+	items := map[string]bool{}
+	err = eachEvent(ctx, b, func(s events.Record, e *events.Event) {
 		call, run := s.Token+" call "+e.Call, s.Token+" run "+e.Run
 		switch e.Type {
 		case events.ToolCallStart:
-			things[call] = true
+			items[call] = true
 		case events.ToolCallResult:
-			delete(things, call)
+			delete(items, call)
 		case events.RunStarted:
-			things[run] = true
+			items[run] = true
 		case events.RunFinished:
-			delete(things, run)
+			delete(items, run)
 		}
 	})
-	for k := range things {
+	for k := range items {
 		list = append(list, k+" is open")
 	}
 	return list, err
 }
 
-// eachEvent reads the event log; e is empty for a synthetic message and for an
-// acknowledgement.
-func eachEvent(ctx context.Context, b *app.Broker, fn func(s broker.Stored, e *events.Event)) error {
-	return b.Events(ctx, "", 0, func(s broker.Stored) error {
-		e := new(events.Event)
+// eachEvent calls fn for each message of the event log. e is empty for a synthetic
+// message and for an acknowledgement.
+func eachEvent(ctx context.Context, b *app.Broker, fn func(s events.Record, e *events.Event)) error {
+	return b.Entries(ctx, "", 0, func(entry eventlog.Entry) error {
+		s, e := entry.Record, new(events.Event)
 		if s.Type != events.Synthetic && !isAck(s.Data) {
 			if err := json.Unmarshal(s.Data, e); err != nil {
 				return fmt.Errorf("%s: %w", s.Data, err)
@@ -169,61 +170,61 @@ func eachEvent(ctx context.Context, b *app.Broker, fn func(s broker.Stored, e *e
 	})
 }
 
-// unread lists the partitions whose mark is not past the last input.
+// unread lists the partitions whose checkpoint is not after the last input.
 func unread(ctx context.Context, b *app.Broker) (list []string, err error) {
 	_, last, err := b.InputBounds(ctx)
 	for p := range b.Partitions() {
-		m, _, err := b.LoadMark(ctx, p)
+		m, _, err := b.LoadCheckpoint(ctx, p)
 		if err != nil {
 			return nil, err
 		}
 		if m.Seq <= last {
-			list = append(list, fmt.Sprintf("the mark of partition %d is at %d of %d", p, m.Seq, last))
+			list = append(list, fmt.Sprintf("the checkpoint of partition %d is at %d of %d", p, m.Seq, last))
 		}
 	}
 	return list, err
 }
 
-// tally is what the logs hold.
+// tally is the result of count.
 type tally struct {
 	events, sessions           int
 	calls, timeouts, cancelled int
-	forged                     int // acknowledgements
-	repeated                   int // events whose id does not follow the one before
+	forged                     int // acknowledgements in the event log
+	repeated                   int // events whose id is not after the previous one
 	wrong                      []string
 }
 
-// count checks the event log without the fold: ids rise along the log of each
-// session, and each link names the event before it, or an acknowledgement between both; a call
-// is opened once and closed once.
+// count checks the event log without the fold. The ids of a session's events
+// increase. Each event refers to the previous event, or to an acknowledgement
+// between both. Each call has one start and one result.
 func count(t *testing.T, b *app.Broker) tally {
 	t.Helper()
 	var n tally
-	type chain struct {
+	type head struct {
 		seq, event uint64 // of the last message, and of the last event
 		id         events.ID
 	}
-	chains := map[string]chain{}
+	heads := map[string]head{}
 	started, closed := map[string]int{}, map[string]int{}
 	note := func(format string, args ...any) { n.wrong = append(n.wrong, fmt.Sprintf(format, args...)) }
-	err := eachEvent(t.Context(), b, func(s broker.Stored, e *events.Event) {
-		last := chains[s.Token]
+	err := eachEvent(t.Context(), b, func(s events.Record, e *events.Event) {
+		last := heads[s.Token]
 		if isAck(s.Data) {
 			n.forged++
-			chains[s.Token] = chain{s.Seq, last.event, last.id}
+			heads[s.Token] = head{s.Seq, last.event, last.id}
 			return
 		}
-		// The server does not see an acknowledgement that is being replicated when
-		// it checks a condition.
+		// When the server checks a condition, it ignores an acknowledgement that is
+		// still being replicated.
 		if s.Prev != last.seq && s.Prev != last.event {
-			note("event %d of session %s stands behind %d and says %d", s.Seq, s.Token, last.seq, s.Prev)
+			note("event %d of session %s is after %d and refers to %d", s.Seq, s.Token, last.seq, s.Prev)
 		}
 		n.events++
 		if !s.ID.After(last.id) {
 			n.repeated++
-			note("event %d of session %s has id %s behind %s", s.Seq, s.Token, s.ID, last.id)
+			note("event %d of session %s has id %s after %s", s.Seq, s.Token, s.ID, last.id)
 		}
-		chains[s.Token] = chain{s.Seq, s.Seq, s.ID}
+		heads[s.Token] = head{s.Seq, s.Seq, s.ID}
 		switch call := s.Token + " " + e.Call; e.Type {
 		case events.ToolCallStart:
 			started[call]++
@@ -241,7 +242,7 @@ func count(t *testing.T, b *app.Broker) tally {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.sessions = len(chains)
+	n.sessions = len(heads)
 	for call, k := range started {
 		if k != 1 || closed[call] != 1 {
 			note("call %s was started %d times and closed %d times", call, k, closed[call])
@@ -249,22 +250,23 @@ func count(t *testing.T, b *app.Broker) tally {
 	}
 	for call := range closed {
 		if started[call] == 0 {
-			note("call %s was closed and never started", call)
+			note("call %s was closed without a start", call)
 		}
 	}
 	return n
 }
 
+// errEnd ends the reading of a log.
 var errEnd = errors.New("end of the log")
 
 // stored counts the inputs in the log by their message id.
 func stored(t *testing.T, b *app.Broker) map[string]int {
 	t.Helper()
-	there := map[string]int{}
+	inLog := map[string]int{}
 	for p := range b.Partitions() {
-		err := b.Inputs(t.Context(), p, 1, func(batch []broker.Input, _ uint64, caughtUp bool) error {
+		err := b.Inputs(t.Context(), p, 1, func(batch []inputs.Input, _ uint64, caughtUp bool) error {
 			for _, in := range batch {
-				there[in.Header.Get("Nats-Msg-Id")]++
+				inLog[in.Header.Get("Nats-Msg-Id")]++
 			}
 			if caughtUp {
 				return errEnd
@@ -275,29 +277,29 @@ func stored(t *testing.T, b *app.Broker) map[string]int {
 			t.Fatal(err)
 		}
 	}
-	return there
+	return inLog
 }
 
 // missing lists the acknowledged inputs that are not in the log exactly once.
-func missing(there map[string]int, acked []string) (list []string) {
+func missing(inLog map[string]int, acked []string) (list []string) {
 	for _, id := range acked {
-		if there[id] != 1 {
-			list = append(list, fmt.Sprintf("input %s was acknowledged and is there %d times", id, there[id]))
+		if inLog[id] != 1 {
+			list = append(list, fmt.Sprintf("input %s was acknowledged and is in the log %d times", id, inLog[id]))
 		}
 	}
 	return list
 }
 
-// report is what the log of a program says.
+// report is the content of the log of a process.
 type report struct {
-	wrong   []string       // what must not be in it
+	wrong   []string       // lines that must not occur
 	again   map[string]int // partitions that started again, by reason
-	excused map[string]int // errors that were to be expected, by message
+	excused map[string]int // expected errors, by message
 	ignored int            // lines about messages that streamer did not write
 }
 
-// logged reads the log of a program. Errors with a message of excuses are to be
-// expected.
+// logged reads the log of a process. Errors with one of the messages in excuses
+// are expected.
 func logged(t *testing.T, p *process, excuses []string) report {
 	t.Helper()
 	data, err := os.ReadFile(p.log)

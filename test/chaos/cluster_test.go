@@ -19,19 +19,19 @@ import (
 
 const size = 3 // servers, and streamers
 
-// cluster is three servers. What they say to each other goes through links.
+// cluster is three servers. Their connections to each other go through links.
 type cluster struct {
 	servers [size]*process
-	addrs   [size]string      // of clients
-	dirs    [size]string      // of their streams
-	bounded bool              // each directory is a small disk of its own
+	addrs   [size]string      // for clients
+	dirs    [size]string      // of the streams
+	bounded bool              // each directory is a file system of its own
 	routes  [size][size]*link // from one server to another; nil to itself
 }
 
-// config is a server's. Routes and clients must not find a way around the
-// links: no server tells clients of the others, and the address it tells the
-// others leads nowhere. The streams have an account of their own, as in
-// deploy/nats; clients without credentials are in the other one.
+// config is the configuration of a server. Servers and clients must not bypass the
+// links, so the servers do not advertise addresses to clients, and advertise an
+// unusable address to each other. The streams have an account of their own, as in
+// deploy/nats. Clients without credentials are in the other account.
 const config = `
 server_name: n%d
 listen: %s
@@ -66,9 +66,10 @@ no_auth_user: client
 // ownUser is the user of the streams' account in a URL.
 const ownUser = "streamer:secret@"
 
-// store is the directory of the streams of an account below a server's.
+// store returns the directory of an account in the directory of a server.
 func store(dir, account string) string { return filepath.Join(dir, "jetstream", account) }
 
+// newCluster starts the servers.
 func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster {
 	ports := freePorts(t, 2*size)
 	c := &cluster{bounded: true}
@@ -102,17 +103,18 @@ func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster 
 	return c
 }
 
-// url leads to all servers, around the links, and to the account of the streams.
+// url returns the URL of all servers, without the links, for the account of the
+// streams.
 func (c *cluster) url() string { return c.urls(ownUser) }
 
-// clientURL is url for clients, which have the other account.
+// clientURL returns the URL of all servers for the account of clients.
 func (c *cluster) clientURL() string { return c.urls("") }
 
 func (c *cluster) urls(user string) string {
 	return "nats://" + user + strings.Join(c.addrs[:], ",nats://"+user)
 }
 
-// isolate fails all links of a server to the others, or those to one.
+// isolate fails the links between a server and others.
 func (c *cluster) isolate(i int, others []int, stall bool) {
 	for _, j := range others {
 		c.routes[i][j].fail(stall)
@@ -120,6 +122,7 @@ func (c *cluster) isolate(i int, others []int, stall bool) {
 	}
 }
 
+// heal restores all links.
 func (c *cluster) heal() {
 	for i := range size {
 		for j := range size {
@@ -156,7 +159,7 @@ func (c *cluster) leader(nc *nats.Conn, stream string) int {
 // freePorts returns addresses on which no process listens.
 func freePorts(t *testing.T, n int) []string {
 	var addrs []string
-	for range n { // all are held at once, or two could be the same
+	for range n { // all ports are open at once, so that they differ
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

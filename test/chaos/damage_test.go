@@ -17,8 +17,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// damageKeys deletes or overwrites some values of a bucket, or all of them.
-func (f *fate) damageKeys(bucket string, p params) {
+// damageKeys deletes or overwrites some values of a bucket, or purges the bucket.
+func (f *faultInjector) damageKeys(bucket string, p params) {
 	rnd := rand.New(rand.NewPCG(p.seed, 6))
 	stream := "KV_" + bucket
 	f.mu.Lock()
@@ -37,14 +37,14 @@ func (f *fate) damageKeys(bucket string, p params) {
 		if err := f.damageKey(stream, subjects[rnd.IntN(len(subjects))], rnd.IntN(len(damages)+1)); err != nil {
 			f.note("damaged", err)
 		}
-		time.Sleep(time.Duration(rnd.Int64N(int64(p.short/8) + 1))) // they are to meet different moments
+		time.Sleep(time.Duration(rnd.Int64N(int64(p.short/8) + 1))) // spreads them over time
 	}
 }
 
 var errNothing = errors.New("nothing is stored")
 
-// damages are values that take the place of another. Those that are own have
-// the header by which streamer knows what it has written.
+// damages are messages that replace a value. Those with own have the header by
+// which streamer identifies the messages that it wrote.
 var damages = [...]struct {
 	own    bool
 	header nats.Header
@@ -60,7 +60,7 @@ var damages = [...]struct {
 }
 
 // damageKey replaces the value of one key, or deletes it without a trace.
-func (f *fate) damageKey(stream, subject string, way int) error {
+func (f *faultInjector) damageKey(stream, subject string, way int) error {
 	if way == len(damages) {
 		return f.ask("$JS.API.STREAM.PURGE."+stream, fmt.Sprintf(`{"filter":%q}`, subject))
 	}
@@ -81,12 +81,12 @@ func (f *fate) damageKey(stream, subject string, way int) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, err := f.nc.RequestMsgWithContext(ctx, m) // one that is refused was overtaken by streamer
+	_, err := f.nc.RequestMsgWithContext(ctx, m) // refused if streamer wrote the key meanwhile
 	return err
 }
 
-// revision reads the sequence of the value of a key.
-func (f *fate) revision(stream, subject string) (uint64, error) {
+// revision returns the sequence of the value of a key.
+func (f *faultInjector) revision(stream, subject string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	reply, err := f.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, fmt.Appendf(nil, `{"last_by_subj":%q}`, subject))
@@ -102,8 +102,8 @@ func (f *fate) revision(stream, subject string) (uint64, error) {
 	return got.Message.Seq, err
 }
 
-// ask sends a request to the API of streams.
-func (f *fate) ask(subject, body string) error {
+// ask sends a request to the JetStream API.
+func (f *faultInjector) ask(subject, body string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	reply, err := f.nc.RequestWithContext(ctx, subject, []byte(body))
@@ -113,9 +113,8 @@ func (f *fate) ask(subject, body string) error {
 	return err
 }
 
-// flip changes a byte in the files of the snapshots of one server while it is
-// down.
-func (f *fate) flip(i int, p params) {
+// flip changes bits in the snapshot files of a server while the server is down.
+func (f *faultInjector) flip(i int, p params) {
 	rnd := rand.New(rand.NewPCG(p.seed, 7))
 	f.alone(func() {
 		f.mu.Lock()
@@ -124,11 +123,11 @@ func (f *fate) flip(i int, p params) {
 		f.c.servers[i].end(syscall.SIGKILL)
 		f.note("flipped", flipIn(filepath.Join(streamsOf(f.c.dirs[i]), "KV_STREAMER_SNAPSHOT", "msgs"), rnd))
 		f.c.servers[i].start()
-		f.inStep()
+		f.awaitReplicas()
 	})
 }
 
-// flipIn changes a byte in the middle half of a block file of a directory.
+// flipIn changes bits of one byte in the middle half of a block file in dir.
 func flipIn(dir string, rnd *rand.Rand) error {
 	blocks, err := filepath.Glob(filepath.Join(dir, "*.blk"))
 	if err != nil || len(blocks) == 0 {

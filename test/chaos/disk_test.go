@@ -3,21 +3,21 @@ package chaos
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 )
 
-// What three replicas must survive of the disk of one. Nothing else happens to
-// the servers meanwhile: a second one that is behind, and an entry is lost that
-// only these two had.
+// The functions in this file inject faults of the disk of one server, which three
+// replicas must survive. They exclude other faults of servers: a second server that
+// is behind could lose an entry that only these two servers have.
 
-// setBack kills a server and starts it on a copy of its directory that is up
-// to some seconds old: what a power loss does to a machine that had not written
-// its files to the disk.
-func (f *fate) setBack(i int, d time.Duration) {
+// rollBackDisk kills a server and starts it on a copy of its directory that is up
+// to some seconds old. A power loss has this effect on a machine that had not
+// written its files to the disk.
+func (f *faultInjector) rollBackDisk(i int, d time.Duration) {
 	f.alone(func() {
 		p, dir := f.c.servers[i], f.c.dirs[i]
 		old := dir + ".old"
@@ -26,8 +26,8 @@ func (f *fate) setBack(i int, d time.Duration) {
 		p.signal(syscall.SIGCONT)
 		if err == nil {
 			time.Sleep(d)
-			if !f.inStep() {
-				err = errNotInStep
+			if !f.awaitReplicas() {
+				err = errReplicaBehind
 			}
 		}
 		if err == nil {
@@ -36,18 +36,18 @@ func (f *fate) setBack(i int, d time.Duration) {
 				err = os.CopyFS(dir, os.DirFS(old))
 			}
 			p.start()
-			f.inStep()
+			f.awaitReplicas()
 		}
-		f.note("set back", err)
+		f.note("disk rolled back", err)
 		if err := os.RemoveAll(old); err != nil {
 			f.t.Error(err)
 		}
 	})
 }
 
-// diskFull leaves a server no room on its disk for a while. It stops using the
-// disk for good then, so it is started again when there is room.
-func (f *fate) diskFull(i int, d time.Duration) {
+// diskFull fills the disk of a server for a while. The server then stops using the
+// disk permanently, so diskFull restarts it when the disk has free space again.
+func (f *faultInjector) diskFull(i int, d time.Duration) {
 	if !f.c.bounded {
 		return
 	}
@@ -62,12 +62,12 @@ func (f *fate) diskFull(i int, d time.Duration) {
 		p.end(syscall.SIGKILL)
 		err = undo()
 		p.start()
-		f.inStep()
+		f.awaitReplicas()
 		f.note("filled", err)
 	})
 }
 
-// clearDir empties a directory, which may be a mount.
+// clearDir removes the content of a directory, which may be a mount point.
 func clearDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -78,10 +78,10 @@ func clearDir(dir string) error {
 	return err
 }
 
-var errNotInStep = fmt.Errorf("the servers were not in step")
+var errReplicaBehind = errors.New("a replica is behind")
 
-// note counts what did not come about.
-func (f *fate) note(what string, err error) {
+// note counts a fault that could not be injected.
+func (f *faultInjector) note(what string, err error) {
 	if err == nil {
 		return
 	}
@@ -90,9 +90,9 @@ func (f *fate) note(what string, err error) {
 	f.count["(not "+what+": "+err.Error()+")"]++
 }
 
-// alone calls do while nothing else disturbs a server or the network, and all
-// servers are up to date.
-func (f *fate) alone(do func()) {
+// alone calls do while there is no other fault of a server or the network and all
+// replicas are up to date.
+func (f *faultInjector) alone(do func()) {
 	f.down.Lock()
 	defer f.down.Unlock()
 	f.net.Lock()
@@ -101,16 +101,16 @@ func (f *fate) alone(do func()) {
 		s.busy.Lock()
 		defer s.busy.Unlock()
 	}
-	if f.inStep() {
+	if f.awaitReplicas() {
 		do()
 	} else {
-		f.note("alone", errNotInStep)
+		f.note("alone", errReplicaBehind)
 	}
 }
 
-// inStep waits until every replica of every stream has what its leader has, or
-// for half a minute.
-func (f *fate) inStep() bool {
+// awaitReplicas waits until every replica of every stream is up to date, for at
+// most half a minute. It reports whether they are.
+func (f *faultInjector) awaitReplicas() bool {
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 		behind := false
 		for _, s := range streams {
@@ -119,12 +119,13 @@ func (f *fate) inStep() bool {
 		if !behind {
 			return true
 		}
-		time.Sleep(20 * time.Millisecond) // between looks
+		time.Sleep(20 * time.Millisecond) // between checks
 	}
 	return false
 }
 
-func (f *fate) replicated(stream string) bool {
+// replicated reports whether all replicas of a stream are up to date.
+func (f *faultInjector) replicated(stream string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	reply, err := f.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+stream, nil)

@@ -1,20 +1,26 @@
-// Package chaos holds a test only. Three nats-server processes in a cluster and
-// three streamer processes that share its partitions run while publishers
-// publish, and processes, network, disks, snapshots, checkpoints and the input
-// stream are disturbed at random moments. Both logs are checked afterwards:
-// every input that was acknowledged and not lost with a stream that was put back
-// counts once, each call is closed once, events are stored once and linked, and
-// live readers, some of them by Server-Sent Events, have every event once. The
-// event log is the fold of the input log, byte for byte, but for sessions that
-// lost inputs.
+// Package chaos contains only tests. Three nats-server processes in a cluster and
+// three streamer processes that share its partitions run while publishers publish.
+// Faults of processes, network, disks, snapshots, checkpoints and the input stream
+// are injected at random moments. Afterwards both logs are checked:
+//   - Every acknowledged input has its effect once, unless it was lost when the
+//     input stream was rolled back.
+//   - Each call has one result. Events are stored once, and each refers to the
+//     previous one.
+//   - Live readers, over NATS and over SSE, have every event once.
+//   - The event log is byte for byte the fold of the input log, except for
+//     sessions that lost inputs.
 //
-// `go test ./test/chaos` does it for 20 seconds. STREAMER_CHAOS=5m sets another
-// duration. STREAMER_SEED=n repeats what is done and published; the state of the
-// processes at that moment differs. STREAMER_CHAOS_MISHAP='worker killed,server
-// killed' makes half of what happens these; an unknown name is answered with the
-// list. One seed of four puts the input stream back, or those runs whose
-// STREAMER_CHAOS_MISHAP names it. STREAMER_CHAOS_SKEW=1 sets clocks of servers
-// and streamers that differ by seconds. STREAMER_CHAOS_LOGS=dir keeps the logs of
-// the processes. A full disk needs the right to mount a small one, and is left
-// out without it.
+// `go test ./test/chaos` runs for 20 seconds. The environment changes that:
+//   - STREAMER_CHAOS=5m sets the duration.
+//   - STREAMER_SEED=n repeats the faults and inputs of a run. The state of the
+//     processes at the time of each fault differs.
+//   - STREAMER_CHAOS_FAULT='worker killed,server killed' makes half of the faults
+//     one of these. The error for an unknown name lists the known ones. Only runs
+//     that name it, and otherwise one seed of four, roll back the input stream.
+//   - STREAMER_CHAOS_SKEW=1 gives the servers and streamers clocks that differ by
+//     seconds.
+//   - STREAMER_CHAOS_LOGS=dir keeps the logs of the processes.
+//
+// The fault of a full disk needs the permission to mount a file system, and is
+// skipped without it.
 package chaos

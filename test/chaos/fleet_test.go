@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// partitions are few enough that each streamer carries several sessions of
-// each.
+// partitions is small, so that each partition has several sessions.
 const partitions = 6
 
-// fleet is the streamers, each with links of its own to every server.
+// fleet is the streamers. Each has its own links to every server.
 type fleet struct {
 	workers [size]*process
-	http    [size]string      // where each serves, in all its lives
-	links   [size][size]*link // of a worker to a server
+	http    [size]string      // address of the HTTP API of each streamer
+	links   [size][size]*link // from a worker to a server
 }
 
+// newFleet starts the streamers.
 func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews [size]string) *fleet {
 	f := new(fleet)
 	ports := freePorts(t, size)
@@ -34,11 +34,11 @@ func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews 
 		f.http[i] = ports[i]
 		f.workers[i] = &process{
 			t: t, name: name, log: filepath.Join(logs, name+".log"), env: []string{skewEnv + "=" + skews[i]},
-			args: lives(binary, strings.Join(urls, ","), ports[i], rand.New(rand.NewPCG(seed, uint64(100+i)))),
+			args: serveArgs(binary, strings.Join(urls, ","), ports[i], rand.New(rand.NewPCG(seed, uint64(100+i)))),
 		}
 	}
 	var wg sync.WaitGroup
-	for _, w := range f.workers { // at once: they make the streams
+	for _, w := range f.workers { // at once, so that they create the streams concurrently
 		wg.Go(w.start)
 		t.Cleanup(func() { w.end(syscall.SIGKILL) })
 	}
@@ -46,9 +46,9 @@ func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews 
 	return f
 }
 
-// lives returns a function that returns the arguments of the next process. They
-// differ in the rules, and in how much stays in memory and is written.
-func lives(binary, urls, http string, rnd *rand.Rand) func() []string {
+// serveArgs returns a function that returns the arguments of the next process. The
+// rules, the interval of snapshots and the time until eviction differ.
+func serveArgs(binary, urls, http string, rnd *rand.Rand) func() []string {
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	return func() []string {
 		return []string{
@@ -61,13 +61,14 @@ func lives(binary, urls, http string, rnd *rand.Rand) func() []string {
 	}
 }
 
-// cutOff fails the links of a worker to some servers.
+// cutOff fails the links of a worker to servers.
 func (f *fleet) cutOff(w int, servers []int, stall bool) {
 	for _, s := range servers {
 		f.links[w][s].fail(stall)
 	}
 }
 
+// heal restores all links.
 func (f *fleet) heal() {
 	for w := range size {
 		for s := range size {

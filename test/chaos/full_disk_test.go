@@ -20,10 +20,10 @@ import (
 	"streamer/internal/worker"
 )
 
-// TestFullDisk: the disk of a process with the embedded server is full for a
-// while, several times. Inputs are refused and /readyz names the reason; with
-// room again the process works by itself, every input that was acknowledged is
-// in the log once, and the events are those of the inputs.
+// TestFullDisk fills the disk of a process with the embedded server several times.
+// While the disk is full, inputs are refused and /readyz gives the reason. When it
+// has free space again, the process continues without a restart. In the end every
+// acknowledged input is in the log once, and the events are the fold of the inputs.
 func TestFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a process and its full disk take half a minute")
@@ -43,7 +43,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	acked := posts.end()
 	undo := s.fill(t)
-	s.awaitReady(t, http.StatusServiceUnavailable, "no space left on device") // though idle
+	s.awaitReady(t, http.StatusServiceUnavailable, "no space left on device") // although no input arrives
 	if err := undo(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +51,9 @@ func TestFullDisk(t *testing.T) {
 	s.check(t, acked)
 }
 
-// TestStoreLimit: the streams of a process that began on a nearly full disk
-// reach the limit it set then. It refuses inputs with the reason; with more room
-// it takes them again by itself.
+// TestStoreLimit starts a process on a nearly full disk. Its streams reach the
+// limit that it set at the start, and it refuses inputs with the reason. When the
+// disk has free space, the process accepts inputs again without a restart.
 func TestStoreLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a process and its full disk take half a minute")
@@ -70,20 +70,20 @@ func TestStoreLimit(t *testing.T) {
 	s.check(t, posts.end())
 }
 
-// single is one process with the embedded server on a small disk.
+// single is a process with the embedded server, on a disk of limited size.
 type single struct {
 	dir, http string
 	streamer  string // program
 }
 
-// newSingle mounts the disk, bounds it to so many bytes if not 0, and starts
-// the process.
+// newSingle mounts the disk, sets its size unless bytes is 0, and starts the
+// process.
 func newSingle(t *testing.T, bytes int64) *single {
 	t.Helper()
 	ports := freePorts(t, 2)
 	s := &single{dir: filepath.Join(t.TempDir(), "disk"), http: ports[0]}
 	if !smallDisk(t, s.dir) {
-		t.Skip("no file system can be mounted here: this takes the rights of root")
+		t.Skip("mounting a file system needs the permissions of root")
 	}
 	if bytes > 0 {
 		if err := resize(s.dir, bytes); err != nil {
@@ -108,8 +108,10 @@ func newSingle(t *testing.T, bytes int64) *single {
 	return s
 }
 
+// data returns the data directory.
 func (s *single) data() string { return filepath.Join(s.dir, "data") }
 
+// fill fills the disk until undo is called.
 func (s *single) fill(t *testing.T) (undo func() error) {
 	t.Helper()
 	undo, err := fillUp(s.dir)
@@ -124,13 +126,13 @@ func (s *single) awaitReady(t *testing.T, status int, text string) {
 	t.Helper()
 	var got int
 	var body []byte
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // between looks
+	for end := time.Now().Add(settleTime); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // between checks
 		r, err := http.Get("http://" + s.http + "/readyz")
 		if err != nil {
 			continue
 		}
 		got = r.StatusCode
-		body, _ = io.ReadAll(r.Body) // an error shows as another text
+		body, _ = io.ReadAll(r.Body) // a read error leaves a text that does not match
 		r.Body.Close()
 		if got == status && strings.Contains(string(body), text) {
 			return
@@ -139,17 +141,18 @@ func (s *single) awaitReady(t *testing.T, status int, text string) {
 	t.Fatalf("/readyz: got %d %s, want %d with %q", got, body, status, text)
 }
 
-// posts are publishers over HTTP, each with a session of its own. What is not
-// acknowledged is posted again with the same key.
+// posts are publishers over HTTP. Each has its own session, and posts an input
+// again with the same key until it is acknowledged.
 type posts struct {
 	stop     context.CancelFunc
 	ended    sync.WaitGroup
-	statuses chan int // all of them, as far as there is room
+	statuses chan int // statuses of the answers; dropped while the channel is full
 
 	mu    sync.Mutex
 	acked []string // Nats-Msg-Id
 }
 
+// post starts n publishers.
 func (s *single) post(t *testing.T, n int) *posts {
 	ctx, stop := context.WithCancel(t.Context())
 	p := &posts{stop: stop, statuses: make(chan int, 64)}
@@ -194,13 +197,13 @@ func (p *posts) once(ctx context.Context, addr, session, key string, k int) bool
 	return ok
 }
 
-// await waits for an answer with a status, later than all that waited already.
+// await drops the buffered statuses and waits for an answer with the given status.
 func (p *posts) await(t *testing.T, status int) {
 	t.Helper()
 	for len(p.statuses) > 0 {
 		<-p.statuses
 	}
-	timeout := time.After(patience)
+	timeout := time.After(settleTime)
 	for {
 		select {
 		case got := <-p.statuses:
@@ -208,27 +211,27 @@ func (p *posts) await(t *testing.T, status int) {
 				return
 			}
 		case <-timeout:
-			t.Fatalf("no input was answered %d within %v", status, patience)
+			t.Fatalf("no input was answered %d within %v", status, settleTime)
 		}
 	}
 }
 
-// end stops the publishers and returns the ids of what was acknowledged.
+// end stops the publishers and returns the ids of the acknowledged inputs.
 func (p *posts) end() []string {
 	p.stop()
 	p.ended.Wait()
 	return p.acked
 }
 
-// check waits until all inputs are folded, and compares both logs with what was
-// acknowledged.
+// check waits until all inputs are folded, and compares both logs with the
+// acknowledged inputs.
 func (s *single) check(t *testing.T, acked []string) {
 	t.Helper()
 	url, err := os.ReadFile(filepath.Join(s.data(), "nats-url"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
 	defer cancel()
 	b, err := app.OpenBroker(ctx, broker.Options{URL: strings.TrimSpace(string(url)), Existing: true})
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"streamer/internal/app"
-	"streamer/internal/broker"
 	"streamer/internal/events"
 
 	"github.com/nats-io/nats.go"
@@ -18,25 +17,24 @@ import (
 )
 
 const (
-	clients      = 3  // publishers of the ledger
-	clientCalls  = 12 // of one session of theirs
-	answerWithin = 2 * time.Second
-	giveUpAfter  = 90 * time.Second // less than the window of duplicates
+	clients        = 3  // number of clients of the ledger
+	clientCalls    = 12 // calls per session of a client
+	ackTimeout     = 2 * time.Second
+	publishTimeout = 90 * time.Second // less than the window of duplicates
 )
 
-// entry is an input with an effect of its own, and when it was published first
-// and acknowledged.
+// entry is an acknowledged input. begun is the time of its first publish.
 type entry struct {
 	msgID, token, kind string
-	// mark identifies its effect: the id of the call that a delta opens, or the
-	// content of a result.
-	mark         string
+	// effect identifies the effect of the input: the id of the call that a delta
+	// opens, or the content of a result. It is "" if the input has none.
+	effect       string
 	begun, acked time.Time
 }
 
-// ledger are clients in an account of their own, each call id and each result
-// of which occurs once. They publish an input again until it is acknowledged,
-// and the next one then, so that theirs are the first that a server answers.
+// ledger records the inputs of clients in the account of clients. Each call id and
+// each result of theirs is unique. A client publishes an input again until it is
+// acknowledged, and then publishes the next one.
 type ledger struct {
 	t  *testing.T
 	wg sync.WaitGroup
@@ -70,25 +68,25 @@ func (l *ledger) publish(ctx context.Context, url string, seed uint64, begin fun
 func (l *ledger) call(js jetstream.JetStream, token, call string, rnd *rand.Rand, begin func(token string)) {
 	begin(token)
 	open := `{"role":"assistant","tool_calls":[{"index":0,"id":"` + call + `","function":{"name":"count","arguments":"{}"}}]}`
-	split := rnd.IntN(3) == 0 // the finish reason comes in an input of its own
+	split := rnd.IntN(3) == 0 // the finish reason is in a separate input
 	finish := `"tool_calls"`
 	if split {
 		finish = "null"
 	}
-	l.store(js, entry{msgID: token + ":delta:" + call, token: token, kind: "delta", mark: call}, chunk("m"+call, open, finish).data)
+	l.store(js, entry{msgID: token + ":delta:" + call, token: token, kind: "delta", effect: call}, chunk("m"+call, open, finish).data)
 	if split {
 		l.store(js, entry{msgID: token + ":delta:end-" + call, token: token, kind: "delta"}, chunk("m"+call, "{}", `"tool_calls"`).data)
 	}
 	result := "result of " + call
-	l.store(js, entry{msgID: token + ":result:" + call, token: token, kind: "result", mark: result}, fmt.Sprintf(`{"tool_call_id":%q,"content":%q}`, call, result))
-	time.Sleep(time.Duration(rnd.Int64N(int64(2 * between)))) // the pace of a model
+	l.store(js, entry{msgID: token + ":result:" + call, token: token, kind: "result", effect: result}, fmt.Sprintf(`{"tool_call_id":%q,"content":%q}`, call, result))
+	time.Sleep(time.Duration(rnd.Int64N(int64(2 * inputInterval)))) // the pace of a model
 }
 
 // store publishes an input until it is acknowledged.
 func (l *ledger) store(js jetstream.JetStream, e entry, data string) {
 	e.begun = time.Now()
-	for time.Since(e.begun) < giveUpAfter {
-		ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+	for time.Since(e.begun) < publishTimeout {
+		ctx, cancel := context.WithTimeout(context.Background(), ackTimeout)
 		_, err := js.Publish(ctx, "llm."+e.token+"."+e.kind, []byte(data), jetstream.WithMsgID(e.msgID), jetstream.WithRetryAttempts(0))
 		cancel()
 		if err == nil {
@@ -98,15 +96,16 @@ func (l *ledger) store(js jetstream.JetStream, e entry, data string) {
 			l.mu.Unlock()
 			return
 		}
-		time.Sleep(10 * time.Millisecond) // the pace of trying again
+		time.Sleep(10 * time.Millisecond) // between two tries
 	}
-	l.t.Errorf("input %s was not acknowledged within %v", e.msgID, giveUpAfter)
+	l.t.Errorf("input %s was not acknowledged within %v", e.msgID, publishTimeout)
 }
 
-// effects are what the event log shows of inputs, by session and mark.
+// effects counts the effects of inputs in the event log, by session and effect.
 type effects map[string]int
 
-func (e effects) count(s broker.Stored, event *events.Event) {
+// count counts the effect of an event.
+func (e effects) count(s events.Record, event *events.Event) {
 	switch {
 	case event.Type == events.ToolCallStart:
 		e[s.Token+" "+event.ID]++
@@ -117,30 +116,30 @@ func (e effects) count(s broker.Stored, event *events.Event) {
 	}
 }
 
-// balance is what the ledger found.
-type balance struct {
-	lost, folded int      // inputs that are lost, and of these those that had their effect
-	wrong        []string // inputs that do not count once
+// auditResult is the result of an audit.
+type auditResult struct {
+	lost, folded int      // lost inputs, and those of them that have an effect
+	wrong        []string // inputs whose effect does not occur once
 }
 
-// audit compares the ledger with the event log: each input counts exactly once.
-// One that the input log does not have may have been lost, if it was
-// acknowledged in such a time; one that was published again after the log was
-// put back may count twice.
-func (l *ledger) audit(ctx context.Context, b *app.Broker, there map[string]int, losses spans) (r balance, err error) {
+// audit checks that the effect of each input occurs exactly once in the event log.
+// There are two exceptions. An input may be lost if it was acknowledged in one of
+// losses. The effect of an input that was published again after the input log was
+// rolled back may occur twice.
+func (l *ledger) audit(ctx context.Context, b *app.Broker, inLog map[string]int, losses spans) (r auditResult, err error) {
 	found := effects{}
 	err = eachEvent(ctx, b, found.count)
 	for _, e := range l.entries {
-		if e.mark == "" {
+		if e.effect == "" {
 			continue
 		}
-		if there[e.msgID] == 0 && losses.cover(e.acked) {
+		if inLog[e.msgID] == 0 && losses.cover(e.acked) {
 			r.lost++
-			r.folded += min(1, found[e.token+" "+e.mark])
+			r.folded += min(1, found[e.token+" "+e.effect])
 			continue
 		}
-		if n, most := found[e.token+" "+e.mark], 1+losses.within(e.begun, e.acked); n < 1 || n > most {
-			r.wrong = append(r.wrong, fmt.Sprintf("session %s, input %s, acknowledged at %s, counts %d times", e.token, e.msgID, e.acked.Format(time.StampMilli), n))
+		if n, most := found[e.token+" "+e.effect], 1+losses.within(e.begun, e.acked); n < 1 || n > most {
+			r.wrong = append(r.wrong, fmt.Sprintf("session %s, input %s, acknowledged at %s: its effect occurs %d times", e.token, e.msgID, e.acked.Format(time.StampMilli), n))
 		}
 	}
 	return r, err

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// link is a stretch of network: a TCP proxy that can be cut (its connections
-// end, new ones are refused), stalled (nothing passes, nothing ends) and
-// healed.
+// link is a TCP proxy between two processes. It can be cut (connections are closed
+// and new ones are refused), stalled (connections stay open and transfer nothing)
+// and healed.
 type link struct {
 	ln     net.Listener
 	target string
@@ -20,6 +20,7 @@ type link struct {
 	conns map[net.Conn]bool
 }
 
+// newLink returns a link to target.
 func newLink(t *testing.T, target string) *link {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,8 +41,10 @@ func (l *link) addr() string { return l.ln.Addr().String() }
 // fail cuts or stalls the link.
 func (l *link) fail(stall bool) { l.set(!stall, stall) }
 
+// heal ends a cut or stall.
 func (l *link) heal() { l.set(false, false) }
 
+// set sets the state of the link.
 func (l *link) set(cut, stall bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,17 +66,19 @@ func (l *link) set(cut, stall bool) {
 	}
 }
 
+// accept forwards the connections of the link.
 func (l *link) accept() {
 	for {
 		c, err := l.ln.Accept()
 		if err != nil {
 			return
 		}
-		go l.carry(c)
+		go l.forward(c)
 	}
 }
 
-func (l *link) carry(c net.Conn) {
+// forward forwards a connection to the target until one side closes it.
+func (l *link) forward(c net.Conn) {
 	defer c.Close()
 	s, err := net.Dial("tcp", l.target)
 	if err != nil {
@@ -85,15 +90,16 @@ func (l *link) carry(c net.Conn) {
 	}
 	defer l.leave(c, s)
 	done := make(chan struct{}, 2)
-	for _, ends := range [][2]net.Conn{{c, s}, {s, c}} {
+	for _, pair := range [][2]net.Conn{{c, s}, {s, c}} {
 		go func() {
-			_, _ = io.Copy(gate{l, ends[0]}, ends[1]) // however it ends, the connection ends
+			_, _ = io.Copy(gate{l, pair[0]}, pair[1]) // an error closes the connection too
 			done <- struct{}{}
 		}()
 	}
 	<-done
 }
 
+// enter registers connections. It reports whether the link is not cut.
 func (l *link) enter(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,6 +109,7 @@ func (l *link) enter(conns ...net.Conn) bool {
 	return !l.cut
 }
 
+// leave unregisters connections.
 func (l *link) leave(conns ...net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

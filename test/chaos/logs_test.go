@@ -2,10 +2,10 @@ package chaos
 
 import "fmt"
 
-// excuses are the errors that streamers have to log about what a run did to
-// them.
-func (f *fate) excuses() (list []string) {
-	if f.damaged || f.forged || len(f.lost) > 0 { // with its inputs, what was folded and not saved is lost
+// excuses returns the messages of the errors that streamers must log because of the
+// injected faults.
+func (f *faultInjector) excuses() (list []string) {
+	if f.damaged || f.forged || len(f.lost) > 0 { // events whose inputs are lost may have no snapshot
 		list = append(list,
 			"snapshot damaged; folding the session again from its inputs",
 			"snapshot damaged; writing it again from memory",
@@ -13,7 +13,7 @@ func (f *fate) excuses() (list []string) {
 			"the snapshot is older than what was folded; folding the inputs since again")
 	}
 	if f.forged {
-		list = append(list, "forged message in the event log stepped over")
+		list = append(list, "forged message in the event log skipped")
 	}
 	if len(f.lost) > 0 {
 		list = append(list, "snapshot lost and not to be made again; the session is held until `streamer recover --yes` closes its open calls")
@@ -21,12 +21,12 @@ func (f *fate) excuses() (list []string) {
 	return list
 }
 
-// logs lists what must not be in the logs of the processes, and reports how
-// often partitions started again and damage was found.
-func (f *fate) logs() (wrong []string) {
+// logs lists unexpected exits of processes and lines that must not be in their
+// logs. It logs how often partitions started again and damage was found.
+func (f *faultInjector) logs() (wrong []string) {
 	ignored := 0
 	for _, p := range append(f.c.servers[:], f.f.workers[:]...) {
-		wrong = append(wrong, p.falls()...)
+		wrong = append(wrong, p.unexpectedExits()...)
 	}
 	for _, p := range f.f.workers {
 		r := logged(f.t, p, f.excuses())
@@ -39,9 +39,9 @@ func (f *fate) logs() (wrong []string) {
 			f.t.Logf("%s: %d times: %s", p.name, n, what)
 		}
 	}
-	// One of them may have met a refusal, or a moment when nothing was read.
+	// Some of the acknowledgements may have been refused or not been read.
 	if f.forged && ignored == 0 && f.count["acknowledgements within the account"] > 3 {
-		wrong = append(wrong, fmt.Sprintf("a client in the account of the streams stored acknowledgements there, and no streamer reported one (%d calls of it)", f.count["acknowledgements within the account"]))
+		wrong = append(wrong, fmt.Sprintf("a client in the account of the streams stored acknowledgements there %d times, and no streamer reported one", f.count["acknowledgements within the account"]))
 	}
 	return wrong
 }

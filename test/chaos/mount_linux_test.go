@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// roomy is more than a server writes in any run; what is not written takes no
+// roomy is a size that no run needs. Unused space of the file system takes no
 // memory.
 const roomy = 8 << 30
 
-// smallDisk mounts a file system of its own for the directory of a server,
-// where this test may.
+// smallDisk mounts a file system for the directory of a server. It reports whether
+// the test has the permission to do so.
 func smallDisk(t *testing.T, dir string) bool {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -29,11 +29,10 @@ func smallDisk(t *testing.T, dir string) bool {
 	return true
 }
 
-// fillUp takes all room that is left from such a file system, until the
-// function that it gives is called.
+// fillUp removes the free space of such a file system until undo is called.
 func fillUp(dir string) (undo func() error, err error) {
 	err = syscall.EINVAL
-	for try := 0; errors.Is(err, syscall.EINVAL) && try < 1000; try++ { // what is in it has grown meanwhile
+	for try := 0; errors.Is(err, syscall.EINVAL) && try < 1000; try++ { // the content has grown meanwhile
 		var fs syscall.Statfs_t
 		if err := syscall.Statfs(dir, &fs); err != nil {
 			return nil, err
@@ -43,9 +42,10 @@ func fillUp(dir string) (undo func() error, err error) {
 	return func() error { return resize(dir, roomy) }, err
 }
 
-// resize makes such a file system as large as so many bytes.
+// resize sets the size of such a file system.
 func resize(dir string, bytes int64) error {
 	return syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, sized(bytes))
 }
 
+// sized returns the mount option for a size.
 func sized(bytes int64) string { return fmt.Sprintf("size=%d", bytes) }

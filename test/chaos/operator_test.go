@@ -10,40 +10,41 @@ import (
 	"time"
 )
 
-// operator closes sessions that are held, as a person would by the command.
+// operator closes held sessions with `streamer recover`.
 type operator struct {
 	t        *testing.T
 	streamer string // program
 	url      string
-	asked    time.Time
+	asked    time.Time       // when recover was run last
 	closed   map[string]bool // sessions
 }
 
-// attend runs `streamer recover` where it did not lately, and with --yes where it
-// names sessions.
-func (o *operator) attend(ctx context.Context) {
+// closeHeld runs `streamer recover`, at most every two seconds, and runs it again
+// with --yes if the output names sessions.
+func (o *operator) closeHeld(ctx context.Context) {
 	if time.Since(o.asked) < 2*time.Second {
 		return
 	}
 	o.asked = time.Now()
 	out, err := o.recover(ctx)
-	if err == nil { // nothing to do
+	if err == nil { // no session is held
 		return
 	}
 	held := sessionsIn(out)
-	if len(held) == 0 { // a server did not answer: it is asked again
+	if len(held) == 0 { // a server did not answer
 		return
 	}
 	if out, err := o.recover(ctx, "--yes"); err != nil {
 		o.t.Logf("recover --yes: %v\n%s", err, out)
 		return
 	}
-	o.t.Logf("recover --yes closed %d sessions that were held", len(held))
+	o.t.Logf("recover --yes closed %d held sessions", len(held))
 	for _, s := range held {
 		o.closed[s] = true
 	}
 }
 
+// recover runs `streamer recover` and returns its output.
 func (o *operator) recover(ctx context.Context, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, o.streamer, append([]string{"recover", "--nats-url", o.url}, args...)...).CombinedOutput()
 	return string(out), err
@@ -59,5 +60,5 @@ func sessionsIn(out string) (list []string) {
 	return list
 }
 
-// sessions lists those that were closed.
+// sessions lists the sessions that were closed.
 func (o *operator) sessions() []string { return slices.Sorted(maps.Keys(o.closed)) }

@@ -9,25 +9,26 @@ import (
 	"testing"
 )
 
-// plan is which mishaps a run draws from.
+// plan has the faults from which a run chooses.
 type plan struct {
-	usual []mishap
-	often []mishap // half of those that happen, unless there are none
-	loses bool     // inputs that were acknowledged may be lost
+	usual []fault
+	often []fault // half of the faults are chosen from these, if there are any
+	loses bool    // acknowledged inputs may be lost
 }
 
-// newPlan plans the mishaps that STREAMER_CHAOS_MISHAP names, separated by
-// commas, to happen often. Without it one seed of four puts the input stream
-// back. Other runs lose no input, so that all events can be compared.
+// newPlan returns a plan in which the faults named by STREAMER_CHAOS_FAULT,
+// separated by commas, are frequent. Without that variable, one seed of four rolls
+// back the input stream. Other runs lose no input, so that all events can be
+// compared.
 func newPlan(t *testing.T, seed uint64) (p plan) {
-	names := strings.Split(os.Getenv("STREAMER_CHAOS_MISHAP"), ",")
+	names := strings.Split(os.Getenv("STREAMER_CHAOS_FAULT"), ",")
 	if names[0] == "" {
 		names = nil
 		if rand.New(rand.NewPCG(seed, 2)).IntN(4) == 0 {
 			names = []string{rolledBack}
 		}
 	}
-	for _, m := range mishaps {
+	for _, m := range faults {
 		if !m.loses {
 			p.usual = append(p.usual, m)
 		}
@@ -37,13 +38,14 @@ func newPlan(t *testing.T, seed uint64) (p plan) {
 		}
 	}
 	if len(names) > 0 {
-		t.Fatalf("STREAMER_CHAOS_MISHAP: there is no mishap %q, only these:%s", names[0], mishapNames())
+		t.Fatalf("STREAMER_CHAOS_FAULT: unknown fault %q; the known ones are:%s", names[0], faultNames())
 	}
 	return p
 }
 
-func mishapNames() (list string) {
-	for _, m := range mishaps {
+// faultNames returns the names of all faults, one per line.
+func faultNames() (list string) {
+	for _, m := range faults {
 		list += fmt.Sprintf("\n  %s", m.name)
 	}
 	return list

@@ -11,23 +11,24 @@ import (
 	"time"
 )
 
-// process is a program that is killed, frozen and started again. One at a time
-// may disturb it.
+// process is a program that is killed, paused and started again. The holder of
+// busy injects a fault into it.
 type process struct {
 	t    *testing.T
 	name string
-	log  string          // file; all lives write to it
-	args func() []string // of the next life, program first
+	log  string          // file, to which every run of the program appends
+	args func() []string // returns the arguments of the next run; the program is the first
 	env  []string
 
-	busy sync.Mutex // held while it is disturbed
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	gone chan struct{} // closed when cmd has ended
-	want bool          // it is to run
-	fell []string      // unexpected ends
+	busy   sync.Mutex // held during a fault
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when cmd has ended
+	want   bool          // the process should be running
+	exits  []string      // unexpected exits
 }
 
+// start starts the next run of the program.
 func (p *process) start() {
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -44,62 +45,64 @@ func (p *process) start() {
 		p.t.Error(err)
 		return
 	}
-	gone := make(chan struct{})
+	exited := make(chan struct{})
 	p.mu.Lock()
-	p.cmd, p.gone, p.want = cmd, gone, true
+	p.cmd, p.exited, p.want = cmd, exited, true
 	p.mu.Unlock()
-	go p.wait(cmd, gone)
+	go p.wait(cmd, exited)
 }
 
-// wait records an unexpected end.
-func (p *process) wait(cmd *exec.Cmd, gone chan struct{}) {
+// wait waits until cmd ends, and records an unexpected exit.
+func (p *process) wait(cmd *exec.Cmd, exited chan struct{}) {
 	err := cmd.Wait()
 	p.mu.Lock()
 	if p.want && p.cmd == cmd {
-		p.fell = append(p.fell, fmt.Sprintf("%s ended by itself: %v", p.name, err))
+		p.exits = append(p.exits, fmt.Sprintf("%s exited unexpectedly: %v", p.name, err))
 	}
 	p.mu.Unlock()
-	close(gone)
+	close(exited)
 }
 
-// end ends a life by a signal, and waits. A program that does not heed
-// SIGTERM for long is a fault.
+// end sends a signal and waits until the process ends. A process that does not end
+// in time fails the test.
 func (p *process) end(sig syscall.Signal) {
 	p.mu.Lock()
-	cmd, gone := p.cmd, p.gone
+	cmd, exited := p.cmd, p.exited
 	p.want = false
 	p.mu.Unlock()
 	if cmd == nil {
 		return
 	}
-	_ = cmd.Process.Signal(sig) // it may have ended already
+	_ = cmd.Process.Signal(sig) // fails if the process has ended
 	select {
-	case <-gone:
+	case <-exited:
 	case <-time.After(30 * time.Second):
 		p.t.Errorf("%s still runs half a minute after %v", p.name, sig)
-		_ = cmd.Process.Signal(syscall.SIGABRT) // its stacks go into its log
-		<-gone
+		_ = cmd.Process.Signal(syscall.SIGABRT) // the process writes its stacks to its log
+		<-exited
 	}
 }
 
+// signal sends a signal to the process, if it is running.
 func (p *process) signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd != nil {
-		_ = p.cmd.Process.Signal(sig) // likewise
+		_ = p.cmd.Process.Signal(sig) // fails if the process has ended
 	}
 }
 
-// falls returns the unexpected ends.
-func (p *process) falls() []string {
+// unexpectedExits returns the unexpected exits of the process.
+func (p *process) unexpectedExits() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.fell
+	return p.exits
 }
 
-// programs are what the test runs, built from this module.
+// programs are the paths of the programs that the test runs.
 type programs struct{ server, streamer string }
 
+// build builds the programs from this module.
 func build(t *testing.T, overlay string) programs {
 	dir := t.TempDir()
 	b := programs{filepath.Join(dir, "nats-server"), filepath.Join(dir, "streamer")}

@@ -18,40 +18,41 @@ import (
 )
 
 const (
-	publishers = 10
-	between    = 25 * time.Millisecond // two inputs of a publisher, on average
-	quirkLines = 80                    // of a quirk stream, at the most
-	followed   = 5                     // of five conversations one is also read, and one by a browser
+	publishers    = 10
+	inputInterval = 25 * time.Millisecond // average time between two inputs of a publisher
+	quirkLines    = 80                    // maximum number of lines of a quirk stream that are published
+	followed      = 5                     // of this number of conversations, one is read live and one by a browser
 )
 
-// input is one to publish.
+// input is an input to publish.
 type input struct{ kind, data string }
 
-// crowd publishes until it is stopped, and records the acknowledged inputs.
-type crowd struct {
+// conversations are publishers that play one conversation after the other. They
+// record the acknowledged inputs.
+type conversations struct {
 	t       *testing.T
 	b       *app.Broker
 	quirks  [][]string
 	readers *readers
-	// browsers is nil where there are no gateways.
+	// browsers is nil if there are no gateways.
 	browsers *browsers
 	tokens   tokens
 
 	wg    sync.WaitGroup
 	mu    sync.Mutex
 	acked []acked
-	dups  int // answered as a repetition
+	dups  int // acknowledged as duplicates
 }
 
-// acked is an input that was acknowledged.
+// acked is an acknowledged input.
 type acked struct {
 	id string // Nats-Msg-Id
 	at time.Time
 }
 
-// kept returns the ids of the inputs that were acknowledged at a time in which
-// none was lost.
-func (c *crowd) kept(lost spans) (ids []string) {
+// kept returns the ids of the inputs that were acknowledged outside of the times in
+// which inputs were lost.
+func (c *conversations) kept(lost spans) (ids []string) {
 	for _, a := range c.acked {
 		if !lost.cover(a.at) {
 			ids = append(ids, a.id)
@@ -61,18 +62,19 @@ func (c *crowd) kept(lost spans) (ids []string) {
 }
 
 // lost counts the acknowledged inputs that are not in the log.
-func (c *crowd) lost(there map[string]int) (n int) {
+func (c *conversations) lost(inLog map[string]int) (n int) {
 	for _, a := range c.acked {
-		if there[a.id] == 0 {
+		if inLog[a.id] == 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// newCrowd reads the quirk streams.
-func newCrowd(t *testing.T, b *app.Broker) *crowd {
-	c := &crowd{t: t, b: b, readers: newReaders(t, b)}
+// newConversations returns conversations that publish to b. It reads the quirk
+// streams.
+func newConversations(t *testing.T, b *app.Broker) *conversations {
+	c := &conversations{t: t, b: b, readers: newReaders(t, b)}
 	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "decode", "testdata", "quirks", "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no quirk streams", err)
@@ -88,14 +90,14 @@ func newCrowd(t *testing.T, b *app.Broker) *crowd {
 	return c
 }
 
-// publish plays one conversation after the other until ctx ends. What was
-// begun is played to its end.
-func (c *crowd) publish(ctx context.Context, seed uint64) {
+// publish plays conversations until ctx ends. A conversation that has begun is
+// played to its end.
+func (c *conversations) publish(ctx context.Context, seed uint64) {
 	for i := range publishers {
 		rnd := rand.New(rand.NewPCG(seed, uint64(200+i)))
 		c.wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				// Some conversations go on in a session there was before.
+				// Some conversations continue an earlier session.
 				token := fmt.Sprintf("s%d-%d", i, n-rnd.IntN(min(n, 3)+1))
 				switch {
 				case n%followed == 0:
@@ -110,10 +112,11 @@ func (c *crowd) publish(ctx context.Context, seed uint64) {
 	}
 }
 
-func (c *crowd) play(token string, n int, list []input, rnd *rand.Rand) {
+// play publishes the inputs of a conversation.
+func (c *conversations) play(token string, n int, list []input, rnd *rand.Rand) {
 	for i, in := range list {
 		id := fmt.Sprintf("%s:%s:%d-%d", token, in.kind, n, i)
-		ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second) // less than the window of duplicates
+		ctx, cancel := context.WithTimeout(context.Background(), publishTimeout)
 		a := c.b.PublishWait(ctx, c.b.InputPub(token, inputs.Kind(in.kind), id, nil, []byte(in.data)))
 		cancel()
 		if errors.Is(a.Err, broker.ErrClosed) {
@@ -129,13 +132,13 @@ func (c *crowd) play(token string, n int, list []input, rnd *rand.Rand) {
 			c.dups++
 		}
 		c.mu.Unlock()
-		time.Sleep(time.Duration(rnd.Int64N(int64(2 * between)))) // the pace of a model
+		time.Sleep(time.Duration(rnd.Int64N(int64(2 * inputInterval)))) // the pace of a model
 	}
 }
 
-// conversation is a quirk stream, or some messages with calls, of which some
-// get results, some late ones or several, and some none.
-func (c *crowd) conversation(rnd *rand.Rand) []input {
+// conversation returns a quirk stream, or some messages with calls. The calls get
+// no result, one, several, or a late one.
+func (c *conversations) conversation(rnd *rand.Rand) []input {
 	var in []input
 	switch rnd.IntN(8) {
 	case 0, 1, 2:
@@ -159,18 +162,19 @@ func (c *crowd) conversation(rnd *rand.Rand) []input {
 	return in
 }
 
-// chunk is a delta of OpenAI's chat completions.
+// chunk returns a delta in the format of OpenAI's chat completions.
 func chunk(id, delta, finish string) input {
 	return input{"delta", fmt.Sprintf(`{"id":%q,"object":"chat.completion.chunk","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`, id, delta, finish)}
 }
 
+// message returns the inputs of a message with calls, and of their results.
 func message(rnd *rand.Rand) []input {
 	id := fmt.Sprintf("m%d", rnd.IntN(1e6))
 	in := []input{chunk(id, `{"role":"assistant","content":"Let me see. "}`, "null")}
 	calls := 1 + rnd.IntN(3)
 	var after []input
 	for k := range calls {
-		call := fmt.Sprintf("call_%d", rnd.IntN(50)) // ids repeat now and then
+		call := fmt.Sprintf("call_%d", rnd.IntN(50)) // some ids repeat
 		in = append(in, chunk(id, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"function":{"name":"search","arguments":""}}]}`, k, call), "null"))
 		in = append(in, chunk(id, fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":"{\"q\":\""}}]}`, k), "null"))
 		for range rnd.IntN(6) {
@@ -179,7 +183,7 @@ func message(rnd *rand.Rand) []input {
 		in = append(in, chunk(id, fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":"\"}"}}]}`, k), "null"))
 		result := input{"result", fmt.Sprintf(`{"tool_call_id":%q,"content":"found %d"}`, call, rnd.IntN(3))}
 		switch rnd.IntN(5) {
-		case 0: // never
+		case 0: // no result
 		case 1:
 			after = append(after, result, result)
 		case 2:
@@ -188,14 +192,14 @@ func message(rnd *rand.Rand) []input {
 			after = append(after, result)
 		}
 	}
-	if rnd.IntN(8) == 0 { // the model is not heard again
+	if rnd.IntN(8) == 0 { // the stream stops without an end
 		return in
 	}
 	in = append(in, chunk(id, `{}`, `"tool_calls"`))
 	return append(in, after...)
 }
 
-// largeCall is a call whose args and result are blobs.
+// largeCall returns the inputs of a call whose args and result become blobs.
 func largeCall(rnd *rand.Rand) []input {
 	id := fmt.Sprintf("m%d", rnd.IntN(1e6))
 	piece := strings.Repeat(fmt.Sprintf("%08d", rnd.IntN(1e8)), 1<<10)

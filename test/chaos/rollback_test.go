@@ -11,34 +11,34 @@ import (
 	"time"
 )
 
-// span is a time.
+// span is a period of time.
 type span struct{ from, until time.Time }
 
-// spans are the times in which inputs were acknowledged that may be lost.
+// spans are the periods in which inputs were acknowledged that may be lost.
 type spans []span
 
-// cover reports whether t is in one of them.
+// cover reports whether t is in one of the spans.
 func (s spans) cover(t time.Time) bool { return s.within(t, t) > 0 }
 
-// within counts those that have a moment in common with the time from begun to
-// acked.
+// within counts the spans that overlap the period from begun to acked.
 func (s spans) within(begun, acked time.Time) (n int) {
-	for _, one := range s {
-		if !acked.Before(one.from) && !begun.After(one.until) {
+	for _, p := range s {
+		if !acked.Before(p.from) && !begun.After(p.until) {
 			n++
 		}
 	}
 	return n
 }
 
-// lossPause is how long no server runs after the last was killed:
-// acknowledgements that are under way then are received before it ends.
+// lossPause is the time after which clients have received the acknowledgements that
+// a server sent before it was killed.
 const lossPause = 500 * time.Millisecond
 
-// rollBack stops all servers and puts the files of the input stream back to a
-// copy that is up to some seconds old, those of all replicas, as if an
-// operator had restored this stream alone. All other streams keep their messages. Publishers and streamers continue meanwhile.
-func (f *fate) rollBack(d time.Duration) {
+// rollBack stops all servers and restores the files of the input stream, on every
+// replica, from a copy that is up to some seconds old, as if an operator had
+// restored only this stream. All other streams keep their messages. Publishers and
+// streamers continue to run.
+func (f *faultInjector) rollBack(d time.Duration) {
 	f.alone(func() {
 		dirs, err := f.inputDirs()
 		if err != nil {
@@ -55,7 +55,7 @@ func (f *fate) rollBack(d time.Duration) {
 			time.Sleep(lossPause)
 			lost.until = time.Now()
 			f.all(func(i int) { f.c.servers[i].start() })
-			f.inStep()
+			f.awaitReplicas()
 			f.mu.Lock()
 			f.lost = append(f.lost, lost)
 			f.mu.Unlock()
@@ -72,8 +72,8 @@ func (f *fate) rollBack(d time.Duration) {
 // copied is the suffix of a directory's copy.
 const copied = ".copy"
 
-// copyFrozen copies directories of the servers at one moment of all of them.
-func (f *fate) copyFrozen(dirs []string) (err error) {
+// copyFrozen copies directories of the servers while all servers are paused.
+func (f *faultInjector) copyFrozen(dirs []string) (err error) {
 	for _, s := range f.c.servers {
 		s.signal(syscall.SIGSTOP)
 		defer s.signal(syscall.SIGCONT)
@@ -84,8 +84,8 @@ func (f *fate) copyFrozen(dirs []string) (err error) {
 	return err
 }
 
-// all does something with every server at once.
-func (f *fate) all(do func(i int)) {
+// all calls do for every server at once.
+func (f *faultInjector) all(do func(i int)) {
 	var wg sync.WaitGroup
 	for i := range f.c.servers {
 		wg.Go(func() { do(i) })
@@ -93,9 +93,9 @@ func (f *fate) all(do func(i int)) {
 	wg.Wait()
 }
 
-// inputDirs are the directories of the input stream: its messages and its log of
-// replication, of each server.
-func (f *fate) inputDirs() (dirs []string, err error) {
+// inputDirs returns the directories of the input stream on each server: those of
+// its messages and of its Raft log.
+func (f *faultInjector) inputDirs() (dirs []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	reply, err := f.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO.LLM", nil)
@@ -121,6 +121,6 @@ func (f *fate) inputDirs() (dirs []string, err error) {
 	return dirs, nil
 }
 
-// streamsOf is the directory of the streams of streamer's account below a
-// server's.
+// streamsOf returns the directory of the streams of streamer's account in the
+// directory of a server.
 func streamsOf(dir string) string { return filepath.Join(store(dir, "STREAMER"), "streams") }

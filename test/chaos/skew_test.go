@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// skewEnv sets by how many seconds the clock of a program that is built with the
-// overlay is off.
+// skewEnv names the environment variable with the error, in seconds, of the clock
+// of a program that is built with the overlay.
 const skewEnv = "STREAMER_TEST_SKEW"
 
-// skewSource is what the overlay adds to the standard library.
+// skewSource is the file that the overlay adds to package time.
 const skewSource = `package time
 
 import "syscall"
@@ -34,9 +34,10 @@ func readSkew() (s int64) {
 }
 `
 
-// skewOverlay makes a build overlay of the standard library whose wall clock
-// can be off. There is no other way to give one program another time: Go does
-// not ask libc for it, and time namespaces leave the wall clock alone.
+// skewOverlay writes a build overlay of the standard library in which the wall
+// clock can be wrong, and returns its file. Go does not read the clock through libc,
+// and time namespaces do not change the wall clock, so a program cannot be given
+// another time without an overlay.
 func skewOverlay(t *testing.T) string {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -49,7 +50,7 @@ func skewOverlay(t *testing.T) string {
 	}
 	const reads = "	sec, nsec, mono := runtimeNow()\n"
 	if !strings.Contains(string(text), "func Now() Time {\n"+reads) {
-		t.Skip("this Go reads the clock in another way")
+		t.Skip("this version of Go reads the clock in another way")
 	}
 	dir := t.TempDir()
 	replace := map[string]string{}

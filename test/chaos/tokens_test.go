@@ -5,19 +5,20 @@ import (
 	"sync"
 )
 
-// tokens are the sessions that inputs were published in, the newest last.
+// tokens are the sessions that have inputs, the newest last.
 type tokens struct {
 	mu   sync.Mutex
 	list []string
 }
 
+// add adds a session.
 func (t *tokens) add(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.list = append(t.list, token)
 }
 
-// random returns one of the newest, "" if there is none.
+// random returns one of the newest sessions, "" if there is none.
 func (t *tokens) random(rnd *rand.Rand) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

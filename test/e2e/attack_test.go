@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"streamer/internal/app"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/worker"
 
@@ -37,7 +38,10 @@ const (
 func openAttacked(t *testing.T, shared bool) *attacked {
 	t.Helper()
 	c := config(t.TempDir())
-	c.Broker.Partitions, c.Broker.Shared, c.Worker.SnapshotEvery = 2, shared, 20*time.Millisecond
+	c.Broker.Partitions, c.Worker.SnapshotEvery = 2, 20*time.Millisecond
+	if shared {
+		c.Broker.URL = brokertest.NewServer(t).URL()
+	}
 	s, _ := serve(t, c)
 	a := &attacked{Server: s, t: t, client: jetStreamAt(t, s.Broker.URL()), own: jetStreamAt(t, s.Broker.OwnURL())}
 	a.publish("delta", attackedCalls)

@@ -168,10 +168,10 @@ func crashWorkers(t *testing.T, start func(*testing.T, settings) *process, n int
 // log, and the check notices it.
 func TestCrashControl(t *testing.T) {
 	rnd := schedule(t)
-	b, url := server(t, broker.Options{NoCondition: true})
+	b, url := server(t, broker.Options{})
 	for range 2 {
 		s := random(rnd, url)
-		s.NoCondition = true
+		s.Unguarded = true
 		startGreedy(t, s)
 	}
 	awaitRules(t, b)
@@ -424,7 +424,7 @@ func openItems(ctx context.Context, b *app.Broker) ([]string, error) {
 func unread(ctx context.Context, b *app.Broker) (behind []string, err error) {
 	_, last, err := b.InputBounds(ctx)
 	for p := range b.Partitions() {
-		m, _, err := b.LoadMark(ctx, p)
+		m, _, err := b.LoadCheckpoint(ctx, p)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"streamer/internal/app"
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/lifecycle"
 	"streamer/internal/worker"
 
@@ -22,10 +23,10 @@ const greedyEnv = "STREAMER_TEST_GREEDY"
 // settings are the settings of a process that a test kills: a snapshot after each
 // change, sessions that leave memory at once, and calls that time out soon.
 type settings struct {
-	URL         string // of NATS
-	Result      time.Duration
-	Deltas      lifecycle.Deltas
-	NoCondition bool // appends and snapshots without conditions
+	URL       string // of NATS
+	Result    time.Duration
+	Deltas    lifecycle.Deltas
+	Unguarded bool // appends and snapshots as if without conditions
 }
 
 const (
@@ -40,7 +41,7 @@ func runGreedy(ctx context.Context, text string) error {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return err
 	}
-	b, err := app.OpenBroker(ctx, broker.Options{URL: s.URL, Partitions: crashPartitions, NoCondition: s.NoCondition})
+	b, err := app.OpenBroker(ctx, broker.Options{URL: s.URL, Partitions: crashPartitions})
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,11 @@ func runGreedy(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	w := &worker.Worker{Log: b, Logger: zerolog.New(os.Stderr).Level(zerolog.WarnLevel), Options: worker.Options{
+	var log worker.Log = b
+	if s.Unguarded {
+		log = unguarded{b, brokertest.Unguard(b.Broker)}
+	}
+	w := &worker.Worker{Log: log, Logger: zerolog.New(os.Stderr).Level(zerolog.WarnLevel), Options: worker.Options{
 		Rules: rules, SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, Nonce: nuid.Next(),
 	}}
 	all := make([]int, crashPartitions)
@@ -60,6 +65,12 @@ func runGreedy(ctx context.Context, text string) error {
 		all[i] = i
 	}
 	return w.Run(ctx, all)
+}
+
+// unguarded is a broker that publishes as if without conditions.
+type unguarded struct {
+	*app.Broker
+	brokertest.Unguarded
 }
 
 // flags returns the flags of `streamer serve` with these settings.

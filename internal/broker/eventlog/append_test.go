@@ -16,11 +16,11 @@ import (
 func TestConditionalAppend(t *testing.T) {
 	b := start(t, broker.Options{})
 	first := must(t, b, event(b, "s", 1, 0))
-	must(t, b, event(b, "other", 1, 0)) // another chain
+	must(t, b, event(b, "other", 1, 0)) // another session
 	second := must(t, b, event(b, "s", 2, first))
 	for _, prev := range []uint64{0, first, second + 5} {
 		if a := b.PublishWait(brokertest.Deadline(t), event(b, "s", 3, prev)); !errors.Is(a.Err, broker.ErrConflict) {
-			t.Errorf("append behind %d where the chain ends at %d: got %+v, want broker.ErrConflict", prev, second, a)
+			t.Errorf("append after %d where the head is %d: got %+v, want ErrConflict", prev, second, a)
 		}
 	}
 	seq, end, err := b.Head(brokertest.Deadline(t), "s")
@@ -32,9 +32,8 @@ func TestConditionalAppend(t *testing.T) {
 	}
 }
 
-// Messages that somebody else put on a chain are no events: the chain ends with
-// the last one before them, appends stand behind them, a tail passes them over,
-// live and not, and only who reads the log sees them.
+// Messages that streamer did not append are not events. The head's event is the last one
+// before them, appends follow them, and a tail skips them. Only Entries returns them.
 func TestForged(t *testing.T) {
 	b := start(t, broker.Options{})
 	live := follow(t, b, "s", 0)
@@ -46,14 +45,14 @@ func TestForged(t *testing.T) {
 	}
 	early := forge(nil)
 	if seq, last, err := b.Head(brokertest.Deadline(t), "s"); seq != early || last.Seq != 0 || err != nil {
-		t.Errorf("a chain of nothing else: got %d, %+v, %v, want %d and no event", seq, last, err, early)
+		t.Errorf("a session with nothing else: got %d, %+v, %v, want %d and no event", seq, last, err, early)
 	}
 	first := must(t, b, event(b, "s", 1, early))
 	forge(nats.Header{events.HeaderEventID: {"9.0"}})
 	late := forge(nats.Header{events.HeaderEventID: {"?"}})
 	seq, last, err := b.Head(brokertest.Deadline(t), "s")
 	if seq != late || last.Seq != first || err != nil {
-		t.Errorf("chain end: got %d, event %d, %v, want %d, event %d", seq, last.Seq, err, late, first)
+		t.Errorf("head: got %d, event %d, %v, want %d, event %d", seq, last.Seq, err, late, first)
 	}
 	if _, err := b.Event(brokertest.Deadline(t), "s", late); !errors.Is(err, events.ErrNotFound) {
 		t.Errorf("a forged event by its sequence: got %v, want ErrNotFound", err)
@@ -70,17 +69,17 @@ func TestForged(t *testing.T) {
 	if want := []uint64{1, 2}; !slices.Equal(genuine, want) {
 		t.Errorf("Events: got ids %v, want %v", genuine, want)
 	}
-	var told []string
-	if err := b.Entries(brokertest.Deadline(t), "s", 0, func(m Entry) error { told = append(told, m.Forged); return nil }); err != nil {
+	var forged []string
+	if err := b.Entries(brokertest.Deadline(t), "s", 0, func(m Entry) error { forged = append(forged, m.Forged); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != 5 || told[0] == "" || told[1] != "" || told[2] != "stored without a condition" || told[3] == "" || told[4] != "" {
-		t.Errorf("Messages: got %q, want that messages 1, 3 and 4 are forged", told)
+	if len(forged) != 5 || forged[0] == "" || forged[1] != "" || forged[2] != "stored without a condition" || forged[3] == "" || forged[4] != "" {
+		t.Errorf("Entries: got %q, want that messages 1, 3 and 4 are forged", forged)
 	}
 }
 
-// A stale writer can write nothing, and subscribers see what is stored, once,
-// with its sequence.
+// A stale writer stores nothing, and subscribers receive each stored event once, with its
+// sequence.
 func TestStaleWriter(t *testing.T) {
 	b := start(t, broker.Options{Listen: "127.0.0.1:0"})
 	live, sub := listen(t, b)
@@ -103,14 +102,17 @@ func TestStaleWriter(t *testing.T) {
 	}
 }
 
-// The control of the test above: without conditions the stale writer's event
-// is stored, and everybody sees it twice.
+// The control of the test above: without its condition the stale writer's event is stored,
+// and subscribers receive it twice.
 func TestStaleWriterWithoutCondition(t *testing.T) {
-	b := start(t, broker.Options{Listen: "127.0.0.1:0", NoCondition: true})
+	b := start(t, broker.Options{})
 	live, sub := listen(t, b)
 	defer live.Close()
 	grow(t, b, "s", 1, 3, 0)
-	must(t, b, event(b, "s", 2, 1))
+	again := event(b, "s", 2, 1)
+	again.Header.Del(broker.HeaderPrev)
+	again.Header.Del(broker.HeaderPrevOf)
+	must(t, b, again)
 	seen := map[string]int{}
 	for range 4 {
 		m, err := sub.NextMsg(brokertest.Within)
@@ -120,11 +122,11 @@ func TestStaleWriterWithoutCondition(t *testing.T) {
 		seen[m.Header.Get(events.HeaderEventID)]++
 	}
 	if seen["2.0"] != 2 {
-		t.Errorf("seen %v, want 2.0 twice", seen)
+		t.Errorf("received %v, want 2.0 twice", seen)
 	}
 }
 
-// listen subscribes as any client would.
+// listen subscribes as a client does.
 func listen(t *testing.T, b testLog) (*nats.Conn, *nats.Subscription) {
 	t.Helper()
 	nc, err := nats.Connect(b.URL())
@@ -141,19 +143,18 @@ func listen(t *testing.T, b testLog) (*nats.Conn, *nats.Subscription) {
 	return nc, sub
 }
 
-// The server is stopped and started again under load, three times. Every
-// append gets exactly one Ack, and every chain is whole: nothing stored twice,
-// nothing left out.
+// The server is stopped and started again under load, three times. Every append gets
+// exactly one Ack, and every session's event log is complete and without duplicates.
 func TestRestartUnderLoad(t *testing.T) {
 	const sessions, length, restarts = 40, 150, 3
 	s := brokertest.NewServer(t)
 	b := start(t, broker.Options{URL: s.URL()})
 	acks := make(chan broker.Ack, sessions)
-	type chainEnd struct {
+	type head struct {
 		n    int
 		prev uint64
 	}
-	ends := map[string]*chainEnd{}
+	ends := map[string]*head{}
 	next := func(token string) {
 		p := event(b, token, ends[token].n+1, ends[token].prev)
 		p.Key = token
@@ -161,7 +162,7 @@ func TestRestartUnderLoad(t *testing.T) {
 	}
 	for i := range sessions {
 		token := fmt.Sprint("s", i)
-		ends[token] = &chainEnd{}
+		ends[token] = &head{}
 		next(token)
 	}
 	conflicts := 0
@@ -178,7 +179,7 @@ func TestRestartUnderLoad(t *testing.T) {
 			seq, last, err := b.Head(brokertest.Deadline(t), token)
 			id := last.ID
 			if err != nil || int(id.Seq) != end.n+1 && int(id.Seq) != end.n {
-				t.Fatalf("session %s: conflict behind %d, but the chain ends with %v, %v", token, end.n, id, err)
+				t.Fatalf("session %s: conflict after %d, but the head is %v, %v", token, end.n, id, err)
 			}
 			got += int(id.Seq) - end.n
 			end.n, end.prev = int(id.Seq), seq
@@ -200,18 +201,18 @@ func TestRestartUnderLoad(t *testing.T) {
 		t.Errorf("one Ack too many: %+v", a)
 	default:
 	}
-	wholeChains(t, b, sessions, length)
+	checkComplete(t, b, sessions, length)
 	t.Logf("%d conflicts after lost answers", conflicts)
 }
 
-func wholeChains(t *testing.T, b testLog, sessions, length int) {
+func checkComplete(t *testing.T, b testLog, sessions, length int) {
 	t.Helper()
 	last := map[string]events.Record{}
 	total := 0
 	err := b.Events(brokertest.Deadline(t), "", 0, func(s events.Record) error {
 		total++
 		if before := last[s.Token]; s.Prev != before.Seq || s.ID.Seq != before.ID.Seq+1 {
-			t.Errorf("session %s: %v at %d behind %d follows %v at %d", s.Token, s.ID, s.Seq, s.Prev, before.ID, before.Seq)
+			t.Errorf("session %s: %v at %d after %d follows %v at %d", s.Token, s.ID, s.Seq, s.Prev, before.ID, before.Seq)
 		}
 		last[s.Token] = s
 		return nil

@@ -11,8 +11,8 @@ import (
 	"streamer/internal/broker/brokertest"
 )
 
-// Three replicas: two writers append to the same chains while the stream's
-// leader is stopped and started again. Every chain is whole.
+// Two writers append to the same sessions while the leader of three replicas is stopped
+// and started again. Every session's event log is complete and without duplicates.
 func TestCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three servers take some seconds")
@@ -55,14 +55,14 @@ func TestCluster(t *testing.T) {
 	if err := errors.Join(err, <-done); err != nil {
 		t.Fatal(err)
 	}
-	wholeChains(t, one, sessions, length)
+	checkComplete(t, one, sessions, length)
 	followed.want(1, length)
 	if err := one.Ready(ctx); err != nil {
 		t.Error(err)
 	}
 }
 
-// append1 appends event n to a chain, unless another writer was first.
+// append1 appends event n to a session, unless another writer was first.
 func append1(ctx context.Context, b testLog, token string, n int) error {
 	for {
 		seq, last, err := b.Head(ctx, token)
@@ -70,7 +70,7 @@ func append1(ctx context.Context, b testLog, token string, n int) error {
 		if err != nil || id.Seq >= uint64(n) {
 			return err
 		}
-		if id.Seq != uint64(n-1) { // a stale answer: the condition would refuse it
+		if id.Seq != uint64(n-1) { // an outdated answer: the condition would not hold
 			continue
 		}
 		a := b.PublishWait(ctx, event(b, token, n, seq))

@@ -14,8 +14,8 @@ import (
 	"streamer/internal/events"
 )
 
-// A message that is damaged on the disk is left out, and what reads up to the
-// end of its stream ends, wherever it stands.
+// A message that is damaged on the disk is left out, and a read to the end of its stream
+// ends, wherever the message is.
 func TestReadToEndDamaged(t *testing.T) {
 	for damaged, want := range map[int][]uint64{2: {1, 3}, 3: {1, 2}} {
 		t.Run(strconv.Itoa(damaged), func(t *testing.T) {

@@ -17,7 +17,7 @@ func (l *Log) FirstEvent(ctx context.Context, token string) (events.Record, erro
 		if err != nil || m == nil {
 			return events.Record{}, err
 		}
-		if e := l.entry(m); e.Forged == "" {
+		if e := entryOf(m); e.Forged == "" {
 			if e.Prev == forged {
 				e.Prev = 0
 			}
@@ -50,7 +50,7 @@ func (l *Log) RecentEvents(ctx context.Context, d time.Duration) (map[int]events
 			return tops, err
 		}
 		if m != nil {
-			tops[p] = l.entry(m).Record
+			tops[p] = entryOf(m).Record
 		}
 	}
 	return tops, nil
@@ -76,7 +76,7 @@ func (l *Log) since(ctx context.Context, t time.Time, fn func(events.Record)) er
 		next = 1
 	}
 	return l.b.ReadToEnd(ctx, r, next, broker.Each(func(m broker.Message) error {
-		if e := l.entry(&m); e.Forged == "" {
+		if e := entryOf(&m); e.Forged == "" {
 			fn(e.Record)
 		}
 		return nil

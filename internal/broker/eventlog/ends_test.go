@@ -10,7 +10,7 @@ import (
 	"streamer/internal/events"
 )
 
-// The ends of the event log, by session and by partition.
+// The first, recent and open events are found by session and by partition.
 func TestEventEnds(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 4})
 	for i, token := range []string{"a", "b", "a"} {

@@ -85,19 +85,17 @@ func (l *Log) EventPub(token string, e *events.Event, body []byte, trace map[str
 	if e.Call != "" {
 		set(events.HeaderCall, e.Call)
 	}
-	if l.b.Conditional() {
-		set(broker.HeaderPrev, strconv.FormatUint(prev, 10))
-		// Always this same string: replicated streams identify the conditions in
-		// flight by it.
-		set(broker.HeaderPrevOf, filterOf(token))
-	}
+	set(broker.HeaderPrev, strconv.FormatUint(prev, 10))
+	// Always this same string: replicated streams identify the conditions in flight
+	// by it.
+	set(broker.HeaderPrevOf, filterOf(token))
 	// Published on a subject of its own, so that subscribers of toolcalls.> never
 	// see an append that is refused.
 	return &broker.Pub{Subject: "_" + e.Subject(token), Header: h, Data: body}
 }
 
-// entry parses the subject and headers of a message of the event log.
-func (l *Log) entry(m *broker.Message) Entry {
+// entryOf parses the subject and headers of a message of the event log.
+func entryOf(m *broker.Message) Entry {
 	e := Entry{Subject: m.Subject, Record: events.Record{
 		Seq: m.Seq, At: m.At, Token: sessionOf(m.Subject), Call: m.Header.Get(events.HeaderCall), Data: m.Data,
 		Type: events.Type(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]),
@@ -110,7 +108,7 @@ func (l *Log) entry(m *broker.Message) Entry {
 	switch e.ID, err = events.ParseID(m.Header.Get(events.HeaderEventID)); {
 	case err != nil:
 		e.Forged = "no event id: " + err.Error()
-	case !e.linked && l.b.Conditional():
+	case !e.linked:
 		e.Forged = "stored without a condition"
 	}
 	return e
@@ -124,7 +122,7 @@ func (l *Log) Event(ctx context.Context, token string, seq uint64) (events.Recor
 		return events.Record{}, err
 	}
 	if m != nil && sessionOf(m.Subject) == token {
-		if e := l.entry(m); e.Forged == "" {
+		if e := entryOf(m); e.Forged == "" {
 			return e.Record, nil
 		}
 	}
@@ -163,7 +161,7 @@ func (l *Log) history(ctx context.Context, token string, after uint64, fn func(E
 	if token == "" {
 		r.Credit = allCredit
 	}
-	return l.b.ReadToEnd(ctx, r, after+1, broker.Each(func(m broker.Message) error { return fn(l.entry(&m)) }))
+	return l.b.ReadToEnd(ctx, r, after+1, broker.Each(func(m broker.Message) error { return fn(entryOf(&m)) }))
 }
 
 // Limits of one read of a history. Many clients read histories at once, most

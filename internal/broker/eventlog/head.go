@@ -20,7 +20,7 @@ func (l *Log) Head(ctx context.Context, token string) (seq uint64, last events.R
 		if m == nil || err != nil {
 			return 0, events.Record{}, err
 		}
-		if e := l.entry(m); e.Forged == "" {
+		if e := entryOf(m); e.Forged == "" {
 			return m.Seq, e.Record, nil
 		}
 		last, reached, err := l.lastGenuine(ctx, token, m.Seq)

@@ -10,7 +10,7 @@ import (
 	"streamer/internal/events"
 )
 
-// errEnough ends a read that a test has enough of.
+// errEnough ends a read.
 var errEnough = errors.New("enough")
 
 // testLog is a broker with its event log.

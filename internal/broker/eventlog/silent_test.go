@@ -16,12 +16,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// silentMost is what readers that do not read may have buffered, each: two
-// requests and what was read of the last one.
+// silentMost is the maximum number of bytes buffered for a reader that does not read: two
+// requests and the read part of the last one.
 const silentMost = 2*tailRead + 128<<10
 
 // TestSilentReaders checks that readers of a long history that stop reading have
-// few bytes buffered, and that each gets everything once when it goes on.
+// few bytes buffered, and that each receives everything once when it continues.
 func TestSilentReaders(t *testing.T) {
 	const (
 		readers  = 5
@@ -141,8 +141,8 @@ func untilServed(t *testing.T, b testLog) {
 	}
 }
 
-// TestLargeEventInHistory checks that an event larger than what a history is
-// asked for at once is delivered, with those before and behind it.
+// TestLargeEventInHistory checks that an event larger than the bytes of a request is
+// delivered, with those before and after it.
 func TestLargeEventInHistory(t *testing.T) {
 	b := start(t, broker.Options{})
 	var last uint64

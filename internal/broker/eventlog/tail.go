@@ -60,7 +60,7 @@ func (l *Log) tailAll(ctx context.Context, after uint64, fn func(e events.Record
 	r := readingOf("")
 	r.Deliver = func(batch []broker.Message, pending uint64) error {
 		for i := range batch {
-			if e := l.entry(&batch[i]); e.Forged == "" {
+			if e := entryOf(&batch[i]); e.Forged == "" {
 				if err := fn(e.Record, live); err != nil {
 					return err
 				}

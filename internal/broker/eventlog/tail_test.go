@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// follower runs a tail and hands on what it gives.
+// follower runs a tail and passes its events on.
 type follower struct {
 	t    *testing.T
 	got  chan events.Record
@@ -55,7 +55,7 @@ func (f *follower) waitLive() {
 	select {
 	case <-f.live:
 	case <-time.After(brokertest.Within):
-		f.t.Fatal("the tail never went live")
+		f.t.Fatal("the tail has not read the history")
 	}
 }
 
@@ -69,7 +69,7 @@ func (f *follower) want(first, last int) {
 				f.t.Fatalf("got event %v at %d, want %d.0", s.ID, s.Seq, i)
 			}
 		case <-time.After(brokertest.Within):
-			f.t.Fatalf("event %d.0 never came", i)
+			f.t.Fatalf("event %d.0 did not arrive", i)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestTail(t *testing.T) {
 			f.want(1, 5)
 			last = grow(t, b, "s", 6, 5, last)
 			f.want(6, 10)
-			// One that begins in the middle, or at the end.
+			// A tail can begin in the middle or at the end.
 			half, end := follow(t, b, token, 7), follow(t, b, token, last)
 			half.want(8, 10)
 			end.waitLive()
@@ -96,7 +96,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// What a tail gives is the same whether it came live or from the log.
+// A tail passes on the same event whether it was republished or read from the log.
 func TestTailIsTheSameAsTheLog(t *testing.T) {
 	b := start(t, broker.Options{})
 	f := follow(t, b, "s", 0)
@@ -155,7 +155,7 @@ func TestTailFillsAGap(t *testing.T) {
 	last := grow(t, b, "s", 1, 2, 0)
 	f.want(1, 2)
 	cut(t, b, "s", func() { last = grow(t, b, "s", 3, 3, last) })
-	grow(t, b, "s", 6, 1, last) // names the event before it, which never came
+	grow(t, b, "s", 6, 1, last) // names the event before it, which did not arrive
 	f.want(3, 6)
 }
 
@@ -166,7 +166,7 @@ func TestTailMissesNoLastEvent(t *testing.T) {
 	last := grow(t, b, "s", 1, 2, 0)
 	f.want(1, 2)
 	cut(t, b, "s", func() { grow(t, b, "s", 3, 1, last) })
-	f.want(3, 3) // nothing comes after it: the check of the chain's end finds it
+	f.want(3, 3) // no event follows it: the check of the head finds it
 }
 
 func TestTailThroughARestart(t *testing.T) {
@@ -180,13 +180,13 @@ func TestTailThroughARestart(t *testing.T) {
 	for round := range 3 {
 		s.Stop()
 		s.Start()
-		// The writer may be back before the tail is.
+		// The writer may reconnect before the tail.
 		last = grow(t, other, "s", 4+3*round, 3, last)
 		f.want(4+3*round, 6+3*round)
 	}
 }
 
-// A tail whose reader is slow holds up nobody, and loses nothing.
+// A tail whose reader is slow delays no other, and loses nothing.
 func TestSlowTail(t *testing.T) {
 	const n = 3 * tailEvents
 	b := start(t, broker.Options{})
@@ -228,7 +228,7 @@ func TestSlowTail(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(brokertest.Within):
-		t.Fatal("the slow tail never ended")
+		t.Fatal("the slow tail did not end")
 	}
 	quick.stop()
 	b.watches.mu.Lock()
@@ -259,8 +259,8 @@ func TestEventBounds(t *testing.T) {
 	}
 }
 
-// Whatever is published under the name of events, readers of a session get
-// only what the log has.
+// Readers of a session receive only the events in the log, whatever is published on their
+// subjects.
 func TestForgedEvent(t *testing.T) {
 	s := brokertest.NewServer(t)
 	b := start(t, broker.Options{URL: s.URL()}) // a server that forbids nothing
@@ -272,7 +272,7 @@ func TestForgedEvent(t *testing.T) {
 	}
 	last := grow(t, b, "s", 1, 1, 0)
 	f.want(1, 1)
-	again := nats.NewMsg("toolcalls.s.event.tool_call_args_delta") // what came already
+	again := nats.NewMsg("toolcalls.s.event.tool_call_args_delta") // an event that has arrived
 	again.Header = nats.Header{headerSeq: {"1"}, headerTime: {"2026-01-02T03:04:05Z"}, broker.HeaderPrev: {"0"}, events.HeaderEventID: {"1.0"}}
 	if err := nc.PublishMsg(again); err != nil {
 		t.Fatal(err)

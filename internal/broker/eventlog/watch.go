@@ -86,7 +86,7 @@ func (w *watch) lost() {
 // receive passes a republished event to every tail. It runs on the
 // subscription's goroutine and never blocks.
 func (w *watch) receive(m *nats.Msg) {
-	e, ok := w.l.republished(m)
+	e, ok := republished(m)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen = max(w.seen, e.Seq)
@@ -101,7 +101,7 @@ func (w *watch) receive(m *nats.Msg) {
 
 // republished parses a republished message. ok is false for any other message,
 // and for one that is no event: the tails then read the log.
-func (l *Log) republished(m *nats.Msg) (e Entry, ok bool) {
+func republished(m *nats.Msg) (e Entry, ok bool) {
 	seq, err := strconv.ParseUint(m.Header.Get(headerSeq), 10, 64)
 	if err != nil {
 		return e, false
@@ -110,7 +110,7 @@ func (l *Log) republished(m *nats.Msg) (e Entry, ok bool) {
 	if err != nil {
 		return e, false
 	}
-	e = l.entry(&broker.Message{Seq: seq, At: at, Subject: m.Subject, Header: m.Header, Data: m.Data})
+	e = entryOf(&broker.Message{Seq: seq, At: at, Subject: m.Subject, Header: m.Header, Data: m.Data})
 	return e, e.Forged == ""
 }
 

@@ -20,14 +20,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ofPartition gives the sequences of a partition's inputs from one on.
+// ofPartition returns the sequences of a partition's inputs, starting at from.
 func ofPartition(all [][]uint64, p int, from uint64) []uint64 {
 	i, _ := slices.BinarySearch(all[p], from)
 	return all[p][i:]
 }
 
-// swept fills a broker whose partitions are far behind from ten inputs on, and
-// gives the sequences of each partition, read alone.
+// behind fills a broker whose partitions count as far behind when ten inputs wait, and
+// returns the sequences of each partition, read alone.
 func behind(t *testing.T, partitions, n int) (testLog, [][]uint64) {
 	t.Helper()
 	b := start(t, broker.Options{Partitions: partitions})
@@ -39,13 +39,13 @@ func behind(t *testing.T, partitions, n int) (testLog, [][]uint64) {
 		}
 	}
 	if c := b.CatchUps(); c != 0 {
-		t.Fatalf("got %d sweeps where partitions were read one by one, want none", c)
+		t.Fatalf("got %d runs where partitions were read one by one, want none", c)
 	}
 	b.catchUp.from = 10
 	return b, all
 }
 
-// readTogether reads all partitions at once, each from its place, until it is
+// readTogether reads all partitions at once, each from its own sequence, until it has
 // caught up. pause is called with each batch.
 func readTogether(t *testing.T, b testLog, all [][]uint64, from []uint64, pause func(p int)) {
 	t.Helper()
@@ -79,35 +79,35 @@ func readTogether(t *testing.T, b testLog, all [][]uint64, from []uint64, pause 
 	reads.Wait()
 }
 
-// TestCatchUp: partitions that are far behind together are read by one consumer,
-// and each gets what it gets alone.
+// One consumer reads for partitions that are far behind, and each receives the same
+// inputs as alone.
 func TestCatchUp(t *testing.T) {
 	b, all := behind(t, 4, 5000)
 	readTogether(t, b, all, []uint64{1, 1, 1, 1}, func(int) {})
 	if c := b.CatchUps(); c == 0 {
-		t.Error("got no sweep")
+		t.Error("got no run")
 	}
 }
 
-// TestCatchUpIsOnlyForMany: where this process reads few of the partitions, one
-// consumer for all would bring too much that nobody wants.
+// Where this process reads few of the partitions, each reads alone: one consumer for all
+// would deliver too many inputs of other partitions.
 func TestCatchUpIsOnlyForMany(t *testing.T) {
 	b, all := behind(t, 12, 1000)
 	readTogether(t, b, all[:3], []uint64{1, 1, 1}, func(int) {})
 	if c := b.CatchUps(); c != 0 {
-		t.Errorf("got %d sweeps, want none", c)
+		t.Errorf("got %d runs, want none", c)
 	}
-	for range 10 { // they have to begin at nearly the same time
+	for range 10 { // they must start at nearly the same time
 		readTogether(t, b, all[:4], []uint64{1, 1, 1, 1}, func(int) {})
 		if b.CatchUps() > 0 {
 			return
 		}
 	}
-	t.Error("got no sweep of a third of them")
+	t.Error("got no run of a third of them")
 }
 
-// TestCatchUpDropsAStalledMember: a partition whose owner takes nothing holds up no
-// other, and gets all of its inputs later.
+// A partition whose owner receives nothing does not delay the others, and receives all of
+// its inputs later.
 func TestCatchUpDropsAStalledMember(t *testing.T) {
 	b, all := behind(t, 4, 20_000)
 	var others sync.WaitGroup
@@ -118,18 +118,17 @@ func TestCatchUpDropsAStalledMember(t *testing.T) {
 		switch seen[p]++; {
 		case p == 0 && seen[p] == 2:
 			others.Wait()
-		case p > 0 && seen[p] == 8: // more than may be on their way
+		case p > 0 && seen[p] == 8: // more than fit into its queue
 			done[p].Do(others.Done)
 		}
 	})
 	if c := b.CatchUps(); c == 0 {
-		t.Error("got no sweep")
+		t.Error("got no run")
 	}
 }
 
-// TestCatchUpUnderDisturbance: wherever the partitions begin, however their owners dawdle
-// and whatever happens to the connection, each gets its inputs, once and in
-// order.
+// Each partition receives its inputs once and in order, wherever the partitions start,
+// however slow their owners are, and though consumers are deleted.
 func TestCatchUpUnderDisturbance(t *testing.T) {
 	const n = 4000
 	b, all := behind(t, 6, n)
@@ -149,7 +148,7 @@ func TestCatchUpUnderDisturbance(t *testing.T) {
 		disturbed.Go(func() { disturb(ctx, t, nc) })
 		readTogether(t, b, all, from, func(p int) {
 			if dice[p].IntN(4) == 0 {
-				time.Sleep(time.Duration(dice[p].IntN(int(5 * time.Millisecond)))) // an owner that works
+				time.Sleep(time.Duration(dice[p].IntN(int(5 * time.Millisecond)))) // a busy owner
 			}
 		})
 		stop()
@@ -159,7 +158,7 @@ func TestCatchUpUnderDisturbance(t *testing.T) {
 		}
 	}
 	if c := b.CatchUps(); c == 0 {
-		t.Error("got no sweep")
+		t.Error("got no run")
 	}
 }
 
@@ -192,8 +191,7 @@ func deleteConsumers(t *testing.T, nc *nats.Conn) {
 	}
 }
 
-// TestCatchUpSkipsDeletedInputs: a message that somebody deleted by hand is no
-// loss to anybody.
+// An input that was deleted does not count as lost.
 func TestCatchUpSkipsDeletedInputs(t *testing.T) {
 	b, all := behind(t, 2, 5000)
 	nc := brokertest.Connect(t, b.Broker)
@@ -204,12 +202,12 @@ func TestCatchUpSkipsDeletedInputs(t *testing.T) {
 	}
 	readTogether(t, b, all, []uint64{1, 1}, func(int) {})
 	if c := b.CatchUps(); c != 1 {
-		t.Errorf("got %d sweeps, want one that goes on", c)
+		t.Errorf("got %d runs, want one that continues", c)
 	}
 }
 
-// TestCatchUpReportsLostInputs: where inputs expire before a sweep comes to them, every
-// partition that it took along stops, and gets nothing from behind them.
+// Where inputs expire before they are read, every member reports them as lost, and
+// receives no later input.
 func TestCatchUpReportsLostInputs(t *testing.T) {
 	const first = 15_000
 	b, all := behind(t, 4, 20_000)
@@ -241,14 +239,13 @@ func TestCatchUpReportsLostInputs(t *testing.T) {
 	reads.Wait()
 }
 
-// TestCatchUpNeedsMany: where few partitions are behind, each reads alone, though
-// the process reads all of them.
+// Where few partitions are behind, each reads alone, though the process reads all of them.
 func TestCatchUpNeedsMany(t *testing.T) {
 	b, all := behind(t, 4, 8000)
 	end := all[0][len(all[0])-1]
 	readTogether(t, b, all, []uint64{1, end + 1, end + 1, end + 1}, func(int) {})
 	if c := b.CatchUps(); c != 0 {
-		t.Errorf("got %d sweeps for one partition, want none", c)
+		t.Errorf("got %d runs for one partition, want none", c)
 	}
 
 	s, members := joined(12, 1)
@@ -257,16 +254,16 @@ func TestCatchUpNeedsMany(t *testing.T) {
 		s.leave(r)
 	}
 	if err := s.dispatch(brokertest.Deadline(t), batch, 1); err != nil {
-		t.Errorf("with a third aboard: %v", err)
+		t.Errorf("with a third of them: %v", err)
 	}
 	s.leave(members[3])
 	if err := s.dispatch(brokertest.Deadline(t), batch, 1); !errors.Is(err, errFew) {
-		t.Errorf("with fewer aboard: got %v, want %v", err, errFew)
+		t.Errorf("with fewer: got %v, want %v", err, errFew)
 	}
 }
 
-// TestCatchUpWithoutPermission: where the server lets nobody read without a filter, the
-// partitions read on alone, and try no more for a while.
+// Where the server forbids a consumer without a filter, the partitions read on alone and
+// do not join again for a while.
 func TestCatchUpWithoutPermission(t *testing.T) {
 	s := brokertest.NewServer(t)
 	s.Stop()
@@ -284,14 +281,14 @@ func TestCatchUpWithoutPermission(t *testing.T) {
 	}
 	reads.Wait()
 	if c := b.CatchUps(); c != 1 {
-		t.Errorf("got %d sweeps, want one", c)
+		t.Errorf("got %d runs, want one", c)
 	}
 }
 
-// aboard gives a sweep that stands still, and those that it takes along.
+// joined returns a catch-up reader that does not run, and its members.
 func joined(partitions int, next uint64) (*catchUp, []*member) {
 	s := newCatchUp(nil, partitions)
-	s.readers, s.next, s.stop, s.joined = partitions, next, func() {}, 1 // somebody else, for the moment
+	s.readers, s.next, s.stop, s.joined = partitions, next, func() {}, 1 // another member, temporarily
 	var members []*member
 	for p := range partitions {
 		members = append(members, s.join(p, next, catchUpFrom))
@@ -300,8 +297,8 @@ func joined(partitions int, next uint64) (*catchUp, []*member) {
 	return s, members
 }
 
-// TestCatchUpReportsProgress: a partition that has nothing among many inputs hears how far
-// the sweep has come, and where it ends.
+// A partition without inputs among many receives a position from time to time and at the
+// end.
 func TestCatchUpReportsProgress(t *testing.T) {
 	s, members := joined(2, 1)
 	for seq := uint64(1); seq <= progressEvery+2; seq++ {
@@ -317,9 +314,8 @@ func TestCatchUpReportsProgress(t *testing.T) {
 	}
 }
 
-// TestCatchUpWaitsOnce: however many take nothing, the others wait for them
-// together, and who was left behind does not board again at once, which would
-// take all the others back.
+// However many members receive nothing, the others wait for them once. A member that was
+// dropped does not join again at once, which would set the others back.
 func TestCatchUpWaitsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, members := joined(8, 1)
@@ -335,18 +331,18 @@ func TestCatchUpWaitsOnce(t *testing.T) {
 			t.Errorf("waited for %v, want %v", took, dispatchTimeout)
 		}
 		if s.join(0, 1, catchUpFrom) != nil {
-			t.Error("who took nothing boards again at once")
+			t.Error("a dropped member joins again at once")
 		}
 		time.Sleep(pauseLate)
-		s.joined++ // somebody else
+		s.joined++ // another member
 		if s.join(0, 1, catchUpFrom) == nil {
-			t.Error("who took nothing never boards again")
+			t.Error("a dropped member never joins again")
 		}
 	})
 }
 
-// TestCatchUpOfALostEnd: somebody has come further than the stream reaches now,
-// and would miss what is stored there.
+// A member that is further on than the stream now reaches would miss the inputs that are
+// stored there.
 func TestCatchUpOfALostEnd(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 2})
 	fill(t, b, 10, 2, nil)
@@ -355,14 +351,14 @@ func TestCatchUpOfALostEnd(t *testing.T) {
 	if err := s.position(brokertest.Deadline(t), 11); err != nil {
 		t.Errorf("got %v at the end of the stream", err)
 	}
-	s.next = 12 // and those who are aboard
+	s.next = 12 // and the members
 	s.alone[1] = time.Time{}
 	s.leave(s.members[1])
 	if s.join(1, 5, catchUpFrom) == nil || !s.back {
-		t.Error("a partition that is further back does not make the sweep go back")
+		t.Error("a partition that is further back does not set the reader back")
 	}
 	if err := s.position(brokertest.Deadline(t), 5); !errors.Is(err, broker.ErrStop) {
-		t.Errorf("got %v where somebody is behind the end, want %v", err, broker.ErrStop)
+		t.Errorf("got %v where a member is after the end, want %v", err, broker.ErrStop)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"streamer/internal/inputs"
 )
 
-// A probe is no input of any partition.
+// A probe is not an input of any partition.
 func TestProbeIsSkipped(t *testing.T) {
 	for _, partitions := range []int{1, 2} {
 		b := start(t, broker.Options{Partitions: partitions})
@@ -34,8 +34,8 @@ func TestProbeIsSkipped(t *testing.T) {
 	}
 }
 
-// An acknowledgement on a subject of streamer's own inputs is no input, and one
-// in place of a heartbeat is none.
+// An acknowledgement on a subject of streamer's own inputs is foreign, and one in place
+// of a heartbeat does not count.
 func TestForeignMessages(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 1})
 	for _, p := range []*broker.Pub{

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { brokertest.Main(m) }
 
-// errEnough ends a read that a test has enough of.
+// errEnough ends a read.
 var errEnough = errors.New("enough")
 
 // testLog is a broker with its input log.
@@ -42,7 +42,7 @@ func fill(t testing.TB, b testLog, n, sessions int, data []byte) {
 	}
 }
 
-// purge deletes inputs as the body of an API request says.
+// purge deletes inputs. body is that of the API request.
 func purge(t testing.TB, b testLog, body string) {
 	t.Helper()
 	brokertest.Request(t, brokertest.Connect(t, b.Broker), "$JS.API.STREAM.PURGE."+broker.StreamInputs, body)

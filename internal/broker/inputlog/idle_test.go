@@ -11,7 +11,7 @@ import (
 	"streamer/internal/inputs"
 )
 
-// A live reader of an idle partition learns how far the others have come.
+// A reader of an idle partition receives the position that the others moved.
 func TestLivePositionOfAnIdlePartition(t *testing.T) {
 	inBubble(t, broker.Options{Partitions: 2}, func(t *testing.T, b testLog) {
 		idle := 1 - b.Partition("s0")
@@ -34,7 +34,7 @@ func TestLivePositionOfAnIdlePartition(t *testing.T) {
 	})
 }
 
-// An hour of silence does not disturb a reader.
+// An hour without inputs does not end a reader.
 func TestLongSilence(t *testing.T) {
 	inBubble(t, broker.Options{}, func(t *testing.T, b testLog) {
 		p := b.Partition("s")

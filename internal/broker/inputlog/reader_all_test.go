@@ -10,7 +10,7 @@ import (
 )
 
 // TestAllInputs checks that the inputs of all partitions come in stream order up
-// to the end, and that what expired meanwhile is an error.
+// to the end, and that inputs that expired meanwhile are an error.
 func TestAllInputs(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 4})
 	none := func([]inputs.Input, uint64) error { t.Error("an input of an empty log"); return nil }

@@ -12,7 +12,7 @@ import (
 	"streamer/internal/inputs"
 )
 
-// maxBatch is the largest batch that a reader is promised.
+// maxBatch is the maximum size of a batch.
 const maxBatch = 500
 
 // collect reads a partition until enough returns true.
@@ -130,8 +130,8 @@ func TestInputsOfAnEmptyStreamThenLive(t *testing.T) {
 	}
 }
 
-// A partition's position passes what other partitions have put before the
-// stream's end, so that it is not lost where their messages are.
+// A partition's position moves past the inputs of other partitions, so that they do not
+// count as lost when they expire.
 func TestPositionOfAnIdlePartition(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 4})
 	fill(t, b, 10, 1, nil) // all of session s0
@@ -142,7 +142,7 @@ func TestPositionOfAnIdlePartition(t *testing.T) {
 		}
 		return true
 	})
-	// The busy one's does not.
+	// That of the busy partition does not.
 	collect(t, b, b.Partition("s0"), 1, func(all []inputs.Input, next uint64, caughtUp bool) bool {
 		if next != uint64(len(all))+1 {
 			t.Errorf("after %d inputs: next is %d", len(all), next)
@@ -172,8 +172,8 @@ func TestInputsLost(t *testing.T) {
 	}
 }
 
-// TestLostWhileReading: what expires before a reader comes to it is missed, and
-// nothing behind it is delivered.
+// Inputs that expire before they are read are reported as lost, and no later input is
+// delivered.
 func TestLostWhileReading(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 2})
 	fill(t, b, 5000, 5, make([]byte, 2000))
@@ -194,8 +194,8 @@ func TestLostWhileReading(t *testing.T) {
 	}
 }
 
-// TestLostWhileQuiet: what came and expired while nobody looked, as in a machine
-// that slept, is missed by whoever looks where a partition stands.
+// Inputs that were stored and expired while the process was suspended are reported as
+// lost by every check of the position.
 func TestLostWhileQuiet(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 2})
 	fill(t, b, 100, 5, nil)
@@ -212,8 +212,8 @@ func TestLostWhileQuiet(t *testing.T) {
 	}
 }
 
-// TestWaitingIsDeleted: a partition whose waiting inputs somebody deletes has
-// caught up, though no input tells so.
+// A partition whose waiting inputs are deleted has caught up, and reports that without an
+// input.
 func TestWaitingIsDeleted(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 2})
 	fill(t, b, 8000, 5, nil)
@@ -228,8 +228,7 @@ func TestWaitingIsDeleted(t *testing.T) {
 	})
 }
 
-// TestInHandIsNotLost: what was on its way to the reader when it expired is
-// none the worse.
+// Inputs that expire after they were sent to the reader are not lost.
 func TestInHandIsNotLost(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 1})
 	b.age = 1 // so that all of them are old
@@ -238,7 +237,7 @@ func TestInHandIsNotLost(t *testing.T) {
 	r := &reader{l: b.Log, last: 3, next: 4}
 	for _, step := range []struct {
 		batch []broker.Message
-		from  uint64 // what is missed, if not 0
+		from  uint64 // first lost input, 0 if none
 	}{
 		{[]broker.Message{{Seq: 4}, {Seq: 5}}, 0},
 		{[]broker.Message{{Seq: 4}, {Seq: 8}}, 5},
@@ -247,14 +246,13 @@ func TestInHandIsNotLost(t *testing.T) {
 		err := r.intact(brokertest.Deadline(t), step.batch)
 		lost := (*LostError)(nil)
 		if errors.As(err, &lost) != (step.from != 0) || lost != nil && (lost.From != step.from || lost.First != 8) {
-			t.Errorf("%+v behind 3 in a stream that begins at 8: got %v, want that those from %d on are lost", step.batch, err, step.from)
+			t.Errorf("%+v after 3 in a stream that begins at 8: got %v, want that those from %d on are lost", step.batch, err, step.from)
 		}
 	}
 }
 
-// TestOutdatedLeader: where there are replicas, what the stream's leader says of
-// a partition moves its position only to where the stream ended so long ago that
-// no other led it then.
+// Where there are replicas, an answer of the stream's leader moves a partition's position
+// only to where the stream ended so long ago that the answer cannot be outdated.
 func TestOutdatedLeader(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 2})
 	fill(t, b, 10, 1, nil)
@@ -276,8 +274,7 @@ func TestOutdatedLeader(t *testing.T) {
 	idle(21)
 }
 
-// TestReplicaLacksInputs: what the leader still has, and a consumer on another
-// replica passes over, is asked for again.
+// Inputs that the leader has and the consumer's replica lacks are read again.
 func TestReplicaLacksInputs(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 1})
 	b.age = 1 // so that all of them are old
@@ -288,8 +285,7 @@ func TestReplicaLacksInputs(t *testing.T) {
 	}
 }
 
-// TestQuietIsNoLoss: what expires of other partitions while one has nothing to
-// read is no loss to it.
+// Inputs of other partitions that expire while a partition is idle are not lost to it.
 func TestQuietIsNoLoss(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 2})
 	b.age = 1 // so that every input is taken for an old one
@@ -302,7 +298,7 @@ func TestQuietIsNoLoss(t *testing.T) {
 		switch next {
 		case 1:
 			fill(t, b, 10, 1, nil)
-		case 11: // they are passed, and expire
+		case 11: // the position is after them, and they expire
 			purge(t, b, `{"seq":11}`)
 			brokertest.Must(t, b.Broker, b.InputPub(token, inputs.End, "end", nil, nil))
 		}
@@ -322,8 +318,7 @@ func TestInputsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// Large inputs come one after the other: neither the limit in bytes of a pull
-// nor one message above half of it stops the reader.
+// Neither the limit in bytes of a request nor a message above half of it stops the reader.
 func TestLargeInputs(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 1})
 	fill(t, b, 40, 3, make([]byte, 900<<10))
@@ -333,8 +328,7 @@ func TestLargeInputs(t *testing.T) {
 	}
 }
 
-// The server is stopped and started again while a partition is read: nothing
-// is left out and nothing comes twice.
+// Restarts of the server while a partition is read cause no gap and no duplicate.
 func TestInputsThroughRestarts(t *testing.T) {
 	s := brokertest.NewServer(t)
 	b := start(t, broker.Options{URL: s.URL(), Partitions: 2})

@@ -12,7 +12,7 @@ import (
 	"streamer/internal/inputs"
 )
 
-// A restart of the server is counted, and nothing that was under way is lost.
+// A restart of the server is counted, and nothing in flight is lost.
 func TestCountsOfARestart(t *testing.T) {
 	s := brokertest.NewServer(t)
 	b := start(t, broker.Options{URL: s.URL(), Partitions: 1})
@@ -50,13 +50,13 @@ func TestCountsOfARestart(t *testing.T) {
 	}
 	<-read
 	if c := b.Counts(); c.Disconnected != 1 || c.Reconnected != 1 || c.Resent == 0 || c.Remade == 0 || c.Denied != 0 {
-		t.Errorf("after a restart: got %+v, want one disconnection, one reconnection, publishes resent, consumers made again", c)
+		t.Errorf("after a restart: got %+v, want one disconnection, one reconnection, publishes resent, consumers replaced", c)
 	}
 	cancel()
 	<-ended
 }
 
-// A consumer that somebody deletes is made again where it was.
+// A deleted consumer is replaced at the same position.
 func TestDeletedConsumer(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 1})
 	fill(t, b, 1, 1, nil)
@@ -73,6 +73,6 @@ func TestDeletedConsumer(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, errEnough) || b.Counts().Remade == 0 {
-		t.Errorf("got %v after %d inputs, counts %+v, want 2 and a consumer made again", err, n, b.Counts())
+		t.Errorf("got %v after %d inputs, counts %+v, want 2 and a consumer replaced", err, n, b.Counts())
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"streamer/internal/broker/brokertest"
 )
 
-// A reader stops where the log has another input in the place of the last one
-// that it read, or ends before that.
+// A reader stops where the log has another input in place of the last one that it read, or
+// ends before that.
 func TestReaderOfARewoundLog(t *testing.T) {
 	b := start(t, broker.Options{Partitions: 1})
 	fill(t, b, 5, 1, nil)

@@ -19,7 +19,7 @@ func (r reader) call(e *event) *wire.Problem {
 	}
 	id := r.Text(e.call)
 	if e.kind == "TOOL_CALL_RESULT" {
-		return r.result(id, e.content, e.failure, false)
+		return r.emitResult(id, e.content, e.failure, false)
 	}
 	item := r.d.findCall(r.ns, id)
 	switch e.kind {
@@ -101,9 +101,9 @@ func (r reader) args(item *Item, id string, delta jsonscan.Value) {
 	r.Emit(c)
 }
 
-// result emits a result, which is text or a list of content parts. Only a tool
+// emitResult emits a result, which is text or a list of content parts. Only a tool
 // message of a snapshot has an error.
-func (r reader) result(id string, content, failure jsonscan.Value, repeated bool) *wire.Problem {
+func (r reader) emitResult(id string, content, failure jsonscan.Value, repeated bool) *wire.Problem {
 	c := chunks.Chunk{Kind: chunks.Result, Namespace: r.ns, ID: id, Repeated: repeated}
 	switch {
 	case content.IsArray():

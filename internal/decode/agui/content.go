@@ -63,9 +63,9 @@ func (r reader) endMessage(id string) {
 	r.Emit(chunks.Chunk{Kind: chunks.Ended, Namespace: r.ns, Message: id})
 }
 
-// content emits the chunks of an event of a text or reasoning. what is START,
+// contentEvent emits the chunks of an event of a text or reasoning. what is START,
 // CONTENT, END or CHUNK. THINKING events belong to the current message.
-func (r reader) content(e *event, kind itemKind, what string) *wire.Problem {
+func (r reader) contentEvent(e *event, kind itemKind, what string) *wire.Problem {
 	if e.message.Present() && !e.message.IsString() {
 		return wire.WrongType("messageId", e.message, "a string")
 	}

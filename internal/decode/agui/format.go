@@ -68,11 +68,11 @@ func (r reader) event(e *event) *wire.Problem {
 	case strings.HasPrefix(e.kind, "TOOL_CALL_"):
 		return r.call(e)
 	case strings.HasPrefix(e.kind, "TEXT_MESSAGE_"):
-		return r.content(e, textItem, e.kind[len("TEXT_MESSAGE_"):])
+		return r.contentEvent(e, textItem, e.kind[len("TEXT_MESSAGE_"):])
 	case strings.HasPrefix(e.kind, "REASONING_MESSAGE_"):
-		return r.content(e, reasoningItem, e.kind[len("REASONING_MESSAGE_"):])
+		return r.contentEvent(e, reasoningItem, e.kind[len("REASONING_MESSAGE_"):])
 	case strings.HasPrefix(e.kind, "THINKING_TEXT_MESSAGE_"):
-		return r.content(e, reasoningItem, e.kind[len("THINKING_TEXT_MESSAGE_"):])
+		return r.contentEvent(e, reasoningItem, e.kind[len("THINKING_TEXT_MESSAGE_"):])
 	case strings.HasPrefix(e.kind, "SUBAGENT_"):
 		r.subagent(e)
 	}

@@ -68,7 +68,7 @@ func (r reader) whole(v jsonscan.Value) *wire.Problem {
 		if !m.call.IsString() {
 			return wire.WrongType("toolCallId", m.call, "a string")
 		}
-		return r.result(r.Text(m.call), m.content, m.failure, true)
+		return r.emitResult(r.Text(m.call), m.content, m.failure, true)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (r reader) input(list jsonscan.Value) (first *wire.Problem) {
 		case m.role.Str == "user":
 			r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: r.ns, ID: r.Text(m.id), Repeated: true})
 		case m.role.Str == "tool" && last > 0 && m.call.IsString():
-			if p := r.result(r.Text(m.call), m.content, m.failure, true); p != nil && first == nil {
+			if p := r.emitResult(r.Text(m.call), m.content, m.failure, true); p != nil && first == nil {
 				first = p
 			}
 		}

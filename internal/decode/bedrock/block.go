@@ -79,9 +79,9 @@ func (r reader) delta(e jsonscan.Value) *wire.Problem {
 	for m := delta.Members(); m.Next(); {
 		switch m.Key {
 		case "text":
-			r.content(chunks.Text, index, m.Value)
+			r.emitText(chunks.Text, index, m.Value)
 		case "reasoningContent":
-			r.content(chunks.Reasoning, index, m.Value.Member("text"))
+			r.emitText(chunks.Reasoning, index, m.Value.Member("text"))
 		case "toolUse":
 			c := chunks.Chunk{Kind: chunks.Fragment, Index: index.Raw}
 			if !m.Value.IsObject() {
@@ -97,8 +97,8 @@ func (r reader) delta(e jsonscan.Value) *wire.Problem {
 	return nil
 }
 
-// content emits text or reasoning. Its block has no start event.
-func (r reader) content(kind chunks.Kind, index, text jsonscan.Value) {
+// emitText emits text or reasoning. Its block has no start event.
+func (r reader) emitText(kind chunks.Kind, index, text jsonscan.Value) {
 	if r.d.Block != index.Raw || r.d.Kind != wire.PartBlock {
 		r.endResult()
 		*r.d = Decoder{Block: wire.Keep(index.Raw), Kind: wire.PartBlock}

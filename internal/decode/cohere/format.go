@@ -129,11 +129,11 @@ func (r reader) event(e *event, v jsonscan.Value) *wire.Problem {
 		r.d.Message = wire.Keep(r.Text(e.id))
 		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: r.Text(message.Member("role")), Fresh: true})
 	case "tool-plan-delta":
-		r.content(chunks.Reasoning, 0, message.Member("tool_plan"))
+		r.emitText(chunks.Reasoning, 0, message.Member("tool_plan"))
 	case "content-start", "content-delta":
 		content := message.Member("content")
-		r.content(chunks.Text, e.index.Int(), content.Member("text"))
-		r.content(chunks.Reasoning, e.index.Int(), content.Member("thinking"))
+		r.emitText(chunks.Text, e.index.Int(), content.Member("text"))
+		r.emitText(chunks.Reasoning, e.index.Int(), content.Member("thinking"))
 	case "content-end":
 		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.Message, Part: e.index.Int()})
 	case "tool-call-start", "tool-call-delta":

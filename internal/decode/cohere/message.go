@@ -10,11 +10,11 @@ import (
 func (r reader) wholeAnswer(id string, message, end jsonscan.Value) {
 	r.d.Message = wire.Keep(id)
 	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: true})
-	r.content(chunks.Reasoning, 0, message.Member("tool_plan"))
+	r.emitText(chunks.Reasoning, 0, message.Member("tool_plan"))
 	part := 0
 	for e := message.Member("content").Elements(); e.Next(); part++ {
-		r.content(chunks.Reasoning, part, e.Value.Member("thinking"))
-		r.content(chunks.Text, part, e.Value.Member("text"))
+		r.emitText(chunks.Reasoning, part, e.Value.Member("thinking"))
+		r.emitText(chunks.Text, part, e.Value.Member("text"))
 	}
 	for e := message.Member("tool_calls").Elements(); e.Next(); {
 		r.OpenAICall(wire.Choice{Message: r.d.Message, Whole: true}, e.Value)
@@ -22,8 +22,8 @@ func (r reader) wholeAnswer(id string, message, end jsonscan.Value) {
 	r.endMessage(end)
 }
 
-// content emits a piece of text or reasoning.
-func (r reader) content(kind chunks.Kind, part int, v jsonscan.Value) {
+// emitText emits a piece of text or reasoning.
+func (r reader) emitText(kind chunks.Kind, part int, v jsonscan.Value) {
 	if s := r.Text(v); s != "" {
 		r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Part: part, Text: s})
 	}

@@ -3,7 +3,6 @@ package gemini
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -14,42 +13,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-func TestReadPath(t *testing.T) {
-	for path, want := range map[string]string{
-		"$.a":               `"a"`,
-		"$.a.b_c-d[12].e":   `"a" "b_c-d" 12 "e"`,
-		"$.m[0][1]":         `"m" 0 1`,
-		"$['a key']['x.y']": `"a key" "x.y"`,
-		`$["it's"].z`:       `"it's" "z"`,
-		"$.日本":              `"日本"`,
-		"$[0]":              "0",
-		"":                  "no", "$": "no", "a.b": "no", "$.": "no", "$..a": "no", "$.a[": "no", "$.a[]": "no", "$.a[-1]": "no",
-		"$.a[x]": "no", "$['a": "no", "$['']": "no", "$.a]": `"a]"`, "$x": "no",
-		"$" + strings.Repeat(".a", 100):     strings.TrimSpace(strings.Repeat(`"a" `, 100)),
-		"$" + strings.Repeat(".a", 101):     "no",
-		"$." + strings.Repeat("a", maxPath): "no",
-	} {
-		steps, ok := readPath(nil, path)
-		var got []string
-		for _, s := range steps {
-			if s.index == isKey {
-				got = append(got, strconv.Quote(s.key))
-			} else {
-				got = append(got, strconv.Itoa(s.index))
-			}
-		}
-		if !ok {
-			got = []string{"no"}
-		}
-		if got := strings.Join(got, " "); got != want {
-			t.Errorf("path %q\n got %s\nwant %s", path, got, want)
-		}
-	}
-}
-
 // pieces cuts args into pieces: one for each value, and one for each character
 // of a string and for its end.
-func pieces(path string, v any, emit func(path, member string, goesOn bool)) {
+func pieces(path string, v any, emit func(path, member string, continues bool)) {
 	switch v := v.(type) {
 	case []any:
 		for i, e := range v {
@@ -114,8 +80,8 @@ func TestPiecesMakeTheText(t *testing.T) {
 			}
 		}
 		read(`{"name":"f","willContinue":true}`)
-		pieces("$", args, func(path, member string, goesOn bool) {
-			read(fmt.Sprintf(`{"partialArgs":[{"jsonPath":%q,%s,"willContinue":%t}],"willContinue":true}`, path, member, goesOn))
+		pieces("$", args, func(path, member string, continues bool) {
+			read(fmt.Sprintf(`{"partialArgs":[{"jsonPath":%q,%s,"willContinue":%t}],"willContinue":true}`, path, member, continues))
 		})
 		read(`{}`)
 		if got.String() != want {
@@ -127,8 +93,8 @@ func TestPiecesMakeTheText(t *testing.T) {
 	}
 }
 
-// TestPiecesAreBounded: what is remembered of a call has a limit, and the call
-// is spoilt, not cut, where it is passed.
+// TestPiecesAreBounded checks that the state of a call has a limit, and that the args
+// become invalid beyond it.
 func TestPiecesAreBounded(t *testing.T) {
 	d := new(Decoder)
 	problems := 0
@@ -142,7 +108,7 @@ func TestPiecesAreBounded(t *testing.T) {
 		}
 	}
 	if problems != 1 || !d.Args.Invalid || len(d.Args.Levels) != 0 {
-		t.Errorf("%d problems, %d levels are kept; want 1, spoilt, and none", problems, len(d.Args.Levels))
+		t.Errorf("%d problems, %d levels are stored; want 1, invalid args, and none", problems, len(d.Args.Levels))
 	}
 	end, _ := decode(d, `{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}`)
 	if len(end) != 1 || end[0].Kind != chunks.Seal {
@@ -150,7 +116,7 @@ func TestPiecesAreBounded(t *testing.T) {
 	}
 }
 
-// TestClone: decoding changes no clone.
+// TestClone checks that decoding changes no clone.
 func TestClone(t *testing.T) {
 	d := new(Decoder)
 	piece := func(path string) string {
@@ -175,8 +141,8 @@ func decode(d *Decoder, event string) ([]chunks.Chunk, *wire.Problem) {
 	return w.Chunks(), problem
 }
 
-// FuzzPieces puts values at any paths. What comes out is whole JSON with those
-// values, in their order, or the call is spoilt and its text is not whole.
+// FuzzPieces reads values at any paths. The text is whole JSON with those values in
+// their order, or the args are invalid and the text is incomplete.
 func FuzzPieces(f *testing.F) {
 	f.Add("$.a\n$.b[0].c\n$.b[0].d\n$.b[1]\n$['x y'].z", true)
 	f.Add("$.a.x\n$.b\n$.a.y", false)
@@ -206,7 +172,7 @@ func FuzzPieces(f *testing.F) {
 			text.WriteString(r.closeArgs(&a))
 		}
 		if got := gjson.Valid(text.String()); got != whole {
-			t.Errorf("paths %q give %q, whole %t; want %t", paths, text.String(), got, whole)
+			t.Errorf("paths %q: text %q, whole %t; want %t", paths, text.String(), got, whole)
 		}
 	})
 }

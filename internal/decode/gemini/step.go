@@ -48,26 +48,26 @@ func (r interactionReader) part(index, part jsonscan.Value) *wire.Problem {
 	case kind == "arguments_delta", strings.HasSuffix(kind, "_call"):
 		return r.call(index, &f)
 	case strings.HasSuffix(kind, "_result"):
-		return r.result(&f)
+		return r.emitResult(&f)
 	case kind == "text", kind == "model_output":
-		r.content(chunks.Text, index, f.text)
-		r.content(chunks.Text, index, f.content)
+		r.emitText(chunks.Text, index, f.text)
+		r.emitText(chunks.Text, index, f.content)
 	case kind == "thought", kind == "thought_summary":
-		r.content(chunks.Reasoning, index, f.text)
-		r.content(chunks.Reasoning, index, f.content)
-		r.content(chunks.Reasoning, index, f.summary)
+		r.emitText(chunks.Reasoning, index, f.text)
+		r.emitText(chunks.Reasoning, index, f.content)
+		r.emitText(chunks.Reasoning, index, f.summary)
 	}
 	return nil
 }
 
-// content emits a string, or each text in an object or a list of objects.
-func (r interactionReader) content(kind chunks.Kind, index, v jsonscan.Value) {
+// emitText emits a string, or each text in an object or a list of objects.
+func (r interactionReader) emitText(kind chunks.Kind, index, v jsonscan.Value) {
 	if v.IsObject() {
 		v = v.Member("text")
 	}
 	for e := v.Elements(); e.Next(); {
 		if s := e.Value.Member("text"); s.IsString() {
-			r.content(kind, index, s)
+			r.emitText(kind, index, s)
 		}
 	}
 	if s := r.Text(v); s != "" {
@@ -118,9 +118,9 @@ func callKind(step string) (kind string, provider bool) {
 	return "server", true
 }
 
-// result emits a result once it is complete: the beginning of the step names the
+// emitResult emits a result once it is complete: the beginning of the step names the
 // call, and a delta may contain the rest.
-func (r interactionReader) result(f *stepFields) *wire.Problem {
+func (r interactionReader) emitResult(f *stepFields) *wire.Problem {
 	if s := r.Text(f.call); s != "" {
 		r.d.Call = wire.Keep(s)
 	}

@@ -15,25 +15,25 @@ type wanted struct {
 	whole bool // the blocks are whole, not pieces
 }
 
-// content emits content: a string, or a list of strings and of blocks. Blocks are
+// emitContent emits content: a string, or a list of strings and of blocks. Blocks are
 // LangChain's own (version v1) or those of the provider:
 // https://docs.langchain.com/oss/python/langchain/messages#content-block-reference
-func (r reader) content(of chunks.Chunk, content jsonscan.Value, want wanted) {
+func (r reader) emitContent(of chunks.Chunk, content jsonscan.Value, want wanted) {
 	if content.IsString() {
-		r.text(of, chunks.Text, content, want)
+		r.emitText(of, chunks.Text, content, want)
 		return
 	}
 	for e := content.Elements(); e.Next(); {
 		if e.Value.IsString() {
-			r.text(of, chunks.Text, e.Value, want)
+			r.emitText(of, chunks.Text, e.Value, want)
 		} else {
 			r.block(of, e.Value, want)
 		}
 	}
 }
 
-// text emits text or reasoning.
-func (r reader) text(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want wanted) {
+// emitText emits text or reasoning.
+func (r reader) emitText(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want wanted) {
 	if !want.text {
 		return
 	}
@@ -82,12 +82,12 @@ func (r reader) block(of chunks.Chunk, block jsonscan.Value, want wanted) {
 	of.Part = partNumber(b.index)
 	switch kind := b.kind.Str; kind {
 	case "text", "text_delta", "output_text":
-		r.text(of, chunks.Text, b.text, want)
+		r.emitText(of, chunks.Text, b.text, want)
 	case "thinking", "reasoning", "reasoning_content":
 		if b.thought.IsObject() { // Bedrock's
 			b.thought = b.thought.Member("text")
 		}
-		r.text(of, chunks.Reasoning, b.thought, want)
+		r.emitText(of, chunks.Reasoning, b.thought, want)
 	case "tool_use", "input_json_delta", "tool_call_chunk", "tool_call":
 		if want.calls {
 			r.blockCall(of, b, want)

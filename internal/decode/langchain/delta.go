@@ -17,7 +17,7 @@ func (r reader) delta(ns string, m *fields) {
 
 	pieces := m.pieces.Elements()
 	some := pieces.Next()
-	r.content(of, m.content, wanted{text: true, calls: !some})
+	r.emitContent(of, m.content, wanted{text: true, calls: !some})
 	if thoughts := r.Text(end.thoughts); thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts

@@ -42,7 +42,7 @@ func (r reader) partial(ns string, m *fields, complete bool) {
 	if known, _, ok := r.d.Messages.find(ns, id); ok {
 		ns = known
 	}
-	p, known := r.d.Messages.partial(id)
+	p, known := r.d.Messages.growing(id)
 	if complete && !known {
 		r.wholeMessage(place{ns: ns}, m, true)
 		return
@@ -188,8 +188,8 @@ func (p *partialText) tail(text string, call, final bool) (tail string, opened b
 	return text[from:end], opened
 }
 
-// partial returns a copy of the state of a growing message, and whether there is one.
-func (m *messages) partial(id string) (p partialText, known bool) {
+// growing returns a copy of the state of a growing message, and whether there is one.
+func (m *messages) growing(id string) (p partialText, known bool) {
 	for _, p := range m.Partial {
 		if p.ID == id {
 			p.Parts, p.Calls = slices.Clone(p.Parts), slices.Clone(p.Calls)

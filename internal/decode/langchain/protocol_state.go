@@ -80,8 +80,8 @@ func (m *protocol) streamed(i int) {
 	}
 }
 
-// failed records the failure of a tool.
-func (m *protocol) failed(call string) {
+// fail records the failure of a tool.
+func (m *protocol) fail(call string) {
 	if len(call) > wire.MaxID || m.answered(call) {
 		return
 	}

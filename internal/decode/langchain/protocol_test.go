@@ -14,11 +14,11 @@ func TestProtocolIsBounded(t *testing.T) {
 	var m protocol
 	long := strings.Repeat("x", wire.MaxID+1)
 	m.begin(protocolOpen{ID: long})
-	m.failed(long)
+	m.fail(long)
 	for i := range 2 * maxOpen {
 		id := strconv.Itoa(i)
 		m.begin(protocolOpen{Namespace: "agent:" + id, ID: id})
-		m.failed(id)
+		m.fail(id)
 	}
 	if len(m.Open) != maxOpen || len(m.Failed) != maxFailed {
 		t.Errorf("%d messages and %d calls are stored, want %d and %d", len(m.Open), len(m.Failed), maxOpen, maxFailed)

@@ -56,7 +56,7 @@ func (r reader) protocolTool(ns string, data jsonscan.Value) *wire.Problem {
 		}
 	case "tool-error":
 		// A ToolMessage with the error text of the framework may follow.
-		r.d.Streams.failed(c.ID)
+		r.d.Streams.fail(c.ID)
 		c.Kind, c.Name, c.Status, c.Text = chunks.Result, r.Text(e.name), "error", r.Text(e.message)
 	default:
 		return nil

@@ -22,7 +22,7 @@ func (r reader) wholeMessage(at place, m *fields, text bool) {
 		of.Namespace, of.Message, streamed = ns, id, true
 	}
 	text = text && !at.repeated && !streamed
-	r.content(of, m.content, wanted{text: text, whole: true})
+	r.emitContent(of, m.content, wanted{text: text, whole: true})
 	if thoughts := r.Text(end.thoughts); text && thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts

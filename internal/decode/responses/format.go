@@ -57,8 +57,8 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// message returns the id of the open response, or "".
-func (d *Decoder) message() string {
+// openMessage returns the id of the open response, or "".
+func (d *Decoder) openMessage() string {
 	if d.Open {
 		return d.Message
 	}
@@ -116,7 +116,7 @@ func (r reader) event(name string, e *event) *wire.Problem {
 	case "reasoning_text.delta", "reasoning_summary_text.delta":
 		return r.delta(name, chunks.Chunk{Kind: chunks.Reasoning, Part: e.number()}, e.delta)
 	case "output_text.done", "refusal.done", "reasoning_text.done", "reasoning_summary_text.done":
-		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.message(), Part: e.number()})
+		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.openMessage(), Part: e.number()})
 	}
 	return nil // parts, annotations, and events of tools that the provider runs
 }

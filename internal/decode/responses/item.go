@@ -79,7 +79,7 @@ func (r reader) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *
 	if !index.Present() {
 		index = i.id
 	}
-	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.message(), Index: wire.RawIndex(index), Final: true}
+	of := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.openMessage(), Index: wire.RawIndex(index), Final: true}
 	switch i.kind.Str {
 	case "message", "reasoning":
 		if at == itemWhole {

@@ -116,6 +116,6 @@ func (r reader) failure(failure, message, code jsonscan.Value) {
 	if failure.Present() {
 		text = r.FailureText(failure)
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: r.d.message(), Text: text})
+	r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: r.d.openMessage(), Text: text})
 	r.d.Open, r.d.Calls = false, nil
 }

@@ -44,9 +44,16 @@ func (c *Cache) MayLearn(event string, w *wire.Writer) bool {
 	return w.Len() == 1 && len(event) <= maxEvent && c.credit >= price && repeats(&w.Since(0)[0])
 }
 
-// repeats reports whether a chunk is of a kind of which a stream has many.
+// repeats reports whether a chunk is a piece of args or of a text, of which a
+// stream has many.
 func repeats(c *chunks.Chunk) bool {
-	return c.Kind == chunks.Fragment || c.Kind == chunks.Text || c.Kind == chunks.Reasoning
+	switch c.Kind {
+	case chunks.Fragment:
+		return c.Args != "" && !c.Object && !c.Whole
+	case chunks.Text, chunks.Reasoning:
+		return c.Text != ""
+	}
+	return false
 }
 
 // reproduces reports whether the template results in the chunk of its own

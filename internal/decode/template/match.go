@@ -71,11 +71,7 @@ func (t *template) fits(event string, v *values) bool {
 func (t *template) emit(w *wire.Writer, d wire.Decoder, v *values) bool {
 	n := w.Len()
 	c := w.Add(&t.chunk)
-	for i := range t.parts {
-		if p := &t.parts[i]; p.slot > wire.ArgsCopy {
-			set(w, c, p.slot, v[p.slot])
-		}
-	}
+	t.set(w, c, v)
 	if t.fills && !d.(wire.Filler).Fill(w, t.note, c) {
 		w.Truncate(n)
 		return false
@@ -83,30 +79,32 @@ func (t *template) emit(w *wire.Writer, d wire.Decoder, v *values) bool {
 	return true
 }
 
-// set assigns the value of a slot to a chunk.
-func set(w *wire.Writer, c *chunks.Chunk, slot wire.Slot, value string) {
-	switch slot {
-	case wire.ArgsSlot:
-		c.Args = w.Unquote(value)
-	case wire.TextSlot:
-		c.Text = w.Unquote(value)
-	case wire.MessageSlot:
-		c.Message = w.Unquote(value)
-	case wire.NamespaceSlot:
-		c.Namespace = w.Unquote(value)
-	case wire.CallSlot:
-		c.ID = w.Unquote(value)
-	case wire.RunSlot:
-		c.Run = w.Unquote(value)
-	case wire.BlockSlot:
-		if c.Kind != chunks.Fragment {
-			c.Part = jsonscan.Int(value)
-			return
+// set assigns the values of the slots to a chunk.
+func (t *template) set(w *wire.Writer, c *chunks.Chunk, v *values) {
+	for i := range t.parts {
+		slot := t.parts[i].slot
+		if slot <= wire.ArgsCopy {
+			continue
 		}
-		c.Index = value
-	case wire.IndexSlot:
-		if c.Kind == chunks.Fragment {
-			c.Index = value
+		switch value := v[slot]; slot {
+		case wire.ArgsSlot:
+			c.Args = w.Unquote(value)
+		case wire.TextSlot:
+			c.Text = w.Unquote(value)
+		case wire.MessageSlot:
+			c.Message = w.Unquote(value)
+		case wire.NamespaceSlot:
+			c.Namespace = w.Unquote(value)
+		case wire.CallSlot:
+			c.ID = w.Unquote(value)
+		case wire.RunSlot:
+			c.Run = w.Unquote(value)
+		case wire.IndexSlot, wire.BlockSlot:
+			if c.Kind == chunks.Fragment {
+				c.Index = value
+			} else if slot == wire.BlockSlot {
+				c.Part = jsonscan.Int(value)
+			}
 		}
 	}
 }

@@ -14,8 +14,8 @@ type Part struct {
 // maxParts is the maximum number of content parts that are open at a time.
 const maxParts = 64
 
-// content reads text-start, text-delta and text-end, and the same of reasoning.
-func (r reader) content(e *event, kind chunks.Kind, what string) *wire.Problem {
+// contentEvent reads text-start, text-delta and text-end, and the same of reasoning.
+func (r reader) contentEvent(e *event, kind chunks.Kind, what string) *wire.Problem {
 	if !e.id.IsString() {
 		return wire.WrongType("id", e.id, "a string")
 	}
@@ -27,7 +27,7 @@ func (r reader) content(e *event, kind chunks.Kind, what string) *wire.Problem {
 			return wire.WrongType("delta", e.delta, "a string")
 		}
 		if s := r.Text(e.delta); s != "" {
-			r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Part: r.d.part(id), Text: s})
+			r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Part: r.d.partNumber(id), Text: s})
 		}
 	case "end":
 		if n := r.d.end(id); n > 0 {
@@ -47,9 +47,9 @@ func (d *Decoder) open(id string) int {
 	return d.Part
 }
 
-// part returns the number of the part with an id. It begins the part where it is
+// partNumber returns the number of the part with an id. It begins the part where it is
 // not open.
-func (d *Decoder) part(id string) int {
+func (d *Decoder) partNumber(id string) int {
 	if n := d.openPart(id); n > 0 {
 		return n
 	}

@@ -119,9 +119,9 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	case strings.HasPrefix(kind, "tool-"):
 		return r.tool(&e)
 	case strings.HasPrefix(kind, "text-"):
-		return r.content(&e, chunks.Text, kind[len("text-"):])
+		return r.contentEvent(&e, chunks.Text, kind[len("text-"):])
 	case strings.HasPrefix(kind, "reasoning-"):
-		return r.content(&e, chunks.Reasoning, kind[len("reasoning-"):])
+		return r.contentEvent(&e, chunks.Reasoning, kind[len("reasoning-"):])
 	case kind == "start":
 		r.start(&e)
 	case kind == "start-step":

@@ -77,14 +77,14 @@ func (r reader) fragment(e *event, id string) chunks.Chunk {
 	switch {
 	case e.executed.Kind == jsonscan.True:
 		c.CallKind, c.Provider = "server", true
-	case r.d.plain(id):
+	case r.d.isPlain(id):
 		c.CallKind = "custom"
 	}
 	return c
 }
 
-// plain reports whether the input of a call is free text.
-func (d *Decoder) plain(id string) bool {
+// isPlain reports whether the input of a call is free text.
+func (d *Decoder) isPlain(id string) bool {
 	return d.Plain != "" && d.Plain == id[:min(len(id), wire.MaxID)]
 }
 

@@ -15,12 +15,12 @@ type Body struct {
 	Problem *Problem
 }
 
-// Open reads data as one JSON object. If nothing is true, an empty input is an
+// Open reads data as one JSON object. If optional is true, an empty input is an
 // empty object.
-func (b *Body) Open(data []byte, what string, nothing bool) jsonscan.Value {
+func (b *Body) Open(data []byte, what string, optional bool) jsonscan.Value {
 	text := Trim(Alias(data))
 	if text == "" {
-		if !nothing {
+		if !optional {
 			b.Fail(WrongShape("the %s is empty", what))
 		}
 		return jsonscan.Value{}
@@ -70,7 +70,7 @@ func (b *Body) Texts(field string, v jsonscan.Value) (list []string) {
 	return list
 }
 
-// OneOf returns a word that is one of those allowed, and fails at any other.
+// OneOf returns a string that is one of those allowed, and fails at any other.
 func (b *Body) OneOf(field, got string, allowed ...string) string {
 	if slices.Contains(allowed, got) {
 		return got

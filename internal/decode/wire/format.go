@@ -28,8 +28,8 @@ type Format interface {
 // they are stored as JSON with the session and loaded into the value that New
 // returned. The size of the state is bounded.
 type Decoder interface {
-	// Decode emits the chunks of a frame. A Problem describes what of the frame
-	// was not used; its Offset and Line are filled in by the caller.
+	// Decode emits the chunks of a frame. A Problem describes the part of the frame
+	// that was not used. The caller sets its Offset and Line.
 	Decode(w *Writer, f Frame) *Problem
 	// Clone returns a copy that shares nothing that either may change.
 	Clone() Decoder
@@ -51,9 +51,9 @@ type Claim uint8
 // The claims.
 const (
 	No      Claim = iota
-	IfKnown       // yes, but never a reason to choose the format for the stream
-	Perhaps       // the frame carries too little to decide
-	Surely
+	IfKnown       // only if the stream is known to be of this format
+	Perhaps       // the frame has too few members to decide
+	Surely        // no other format has such a frame
 )
 
 // Frame is one stream event.
@@ -61,7 +61,7 @@ type Frame struct {
 	Name   string // of an SSE event, "" where there is none
 	JSON   jsonscan.Value
 	Done   bool // the literal [DONE]; JSON is empty
-	Opened bool // it was packed as Bedrock packs the events of other formats
+	Opened bool // the JSON was packed in {"bytes":…} of Bedrock
 }
 
 // TypeOf returns the member "type" of an object, or "".

@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"strings"
-
 	"streamer/internal/chunks"
 	"streamer/internal/jsonscan"
 )
@@ -12,19 +10,6 @@ type Choice struct {
 	Message string
 	Index   int
 	Whole   bool // the message was not streamed
-}
-
-// Truncates reports whether a finish reason of OpenAI, or of a provider with the
-// same shape, means that the answer is incomplete.
-func Truncates(reason string) bool {
-	switch reason {
-	case "length", "max_tokens", "max_output_tokens", "model_length", // by a limit
-		"content_filter", "sensitive", // by a filter
-		"insufficient_system_resource", "abort": // by the server
-		return true
-	}
-	// Gemini's compatible endpoint adds the cause: "content_filter: SAFETY".
-	return strings.HasPrefix(reason, "content_filter:") || strings.HasPrefix(reason, "function_call_filter:")
 }
 
 // Content emits the text of a message. It is a string, or a list of parts as
@@ -106,16 +91,6 @@ func (w *Writer) OpenAIFunction(of Choice, function jsonscan.Value, index, id, k
 	if c.ID != "" || c.Name != "" || c.Args != "" {
 		w.Emit(c)
 	}
-}
-
-// AnthropicTruncates reports whether a stop reason of Anthropic means that the
-// answer is incomplete. A refusal is an intervention of the classifiers.
-func AnthropicTruncates(reason string) bool {
-	switch reason {
-	case "max_tokens", "model_context_window_exceeded", "refusal":
-		return true
-	}
-	return false
 }
 
 // RawIndex returns the index of a call as written, and "" where it is null or

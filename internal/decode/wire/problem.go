@@ -74,6 +74,7 @@ func Valid(text string) bool {
 	return s.Complete()
 }
 
+// clipped is the maximum number of bytes of a clipped string.
 const clipped = 64
 
 // Clip shortens a string for a message.

@@ -12,8 +12,8 @@ type ResultFields struct {
 	field                                string // the name of the id
 	id, call, name                       jsonscan.Value
 	content, status, isError, kind, role jsonscan.Value
-	data, kwargs, path                   jsonscan.Value // of LangChain's wrappings
-	bedrock                              jsonscan.Value // what stands under toolResult
+	data, kwargs, path                   jsonscan.Value // of the envelopes of LangChain
+	bedrock                              jsonscan.Value // the member toolResult
 	gemini, parts, tool                  jsonscan.Value // functionResponse, parts, and Ollama's tool_name
 }
 
@@ -97,7 +97,7 @@ func LastOf(list jsonscan.Value) (last jsonscan.Value) {
 	return last
 }
 
-// ToolResults emits the tool_result blocks of a user's message.
+// ToolResults emits the tool_result blocks of a user message.
 func (w *Writer) ToolResults(content jsonscan.Value) (first *Problem) {
 	found := false
 	for e := content.Elements(); e.Next(); {
@@ -146,8 +146,8 @@ func (w *Writer) value(v jsonscan.Value) (content, text string) {
 	return "", w.Text(v)
 }
 
-// resultStatus returns success, error or denied. Anthropic sets is_error, or
-// sends an error object in place of the content of its own tools.
+// resultStatus returns success, error or denied. Anthropic sets is_error. For tools that
+// it runs itself it sends an error object as content.
 func (b *Body) resultStatus(r ResultFields) string {
 	switch r.isError.Kind {
 	case jsonscan.True:

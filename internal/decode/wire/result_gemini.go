@@ -5,7 +5,7 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// GeminiResults emits the results in the parts of a content of the client's.
+// GeminiResults emits the results in the parts of a content of the client.
 func (w *Writer) GeminiResults(parts jsonscan.Value) (first *Problem) {
 	found := false
 	for e := parts.Elements(); e.Next(); {
@@ -24,8 +24,8 @@ func (w *Writer) GeminiResults(parts jsonscan.Value) (first *Problem) {
 	return first
 }
 
-// GeminiResult emits a result. Without an id it is that of the oldest open
-// call of its name; one that will continue is a sign of life.
+// GeminiResult emits a result. A result without an id belongs to the oldest open call
+// with its name. A result that will continue is progress.
 func (w *Writer) GeminiResult(v jsonscan.Value) *Problem {
 	var id, name, response, more jsonscan.Value
 	for m := v.Members(); m.Next(); {
@@ -56,7 +56,7 @@ func (w *Writer) GeminiResult(v jsonscan.Value) *Problem {
 	if response.IsObject() {
 		c.Content = w.Compact(response.Raw)
 	}
-	// By convention output is what a function gave, and error what went wrong.
+	// By convention output is the return value of the function, and error its error.
 	if response.Member("error").Present() && !response.Member("output").Present() {
 		c.Status = "error"
 	}
@@ -73,48 +73,4 @@ func FunctionResponse(part jsonscan.Value) (found jsonscan.Value) {
 		}
 	}
 	return found
-}
-
-// OllamaResult emits a result of Ollama, which names its tool and, in newer
-// versions, its call.
-func (w *Writer) OllamaResult(message jsonscan.Value) *Problem {
-	r := ReadResult(message)
-	c := chunks.Chunk{Kind: chunks.Result, ID: w.Text(r.id), Name: w.Text(r.tool), Status: "success"}
-	if c.ID == "" && c.Name == "" {
-		return WrongShape("the result names no call: tool_name and tool_call_id are missing or empty")
-	}
-	c.Content, c.Text = w.value(r.content)
-	w.Emit(c)
-	return nil
-}
-
-// mcpApproval emits the answer of a person to an mcp_approval_request of the
-// Responses API.
-func (w *Writer) mcpApproval(v jsonscan.Value) *Problem {
-	b := Body{Writer: w}
-	c := chunks.Chunk{Kind: chunks.Result, Status: "success"}
-	var approve jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "approval_request_id":
-			c.ID = b.Text(m.Key, m.Value)
-		case "approve":
-			approve = m.Value
-		case "reason":
-			c.Text = b.Text(m.Key, m.Value)
-		}
-	}
-	switch {
-	case b.Problem != nil:
-		return b.Problem
-	case approve.Kind == jsonscan.False:
-		c.Status = "denied"
-	case approve.Kind != jsonscan.True:
-		return WrongType("approve", approve, "a boolean")
-	}
-	if c.ID == "" {
-		return WrongShape("the result names no call: approval_request_id is missing or empty")
-	}
-	w.Emit(c)
-	return nil
 }

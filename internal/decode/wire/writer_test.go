@@ -40,9 +40,9 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestTextsHold gives out more strings than the scratch space first has room
-// for; none of them may change.
-func TestTextsHold(t *testing.T) {
+// TestTextsStayValid returns more strings than fit the scratch space at first. None may
+// change.
+func TestTextsStayValid(t *testing.T) {
 	var w Writer
 	var got []string
 	for i := range 1000 {
@@ -55,7 +55,7 @@ func TestTextsHold(t *testing.T) {
 	}
 }
 
-// slowText unescapes one escape at a time, in UTF-16 as JSON means it.
+// slowText returns the text of a JSON string, one escape at a time, in UTF-16.
 func slowText(raw string) string {
 	var units []uint16
 	var out strings.Builder

@@ -7,11 +7,11 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// openBytes opens {"bytes":"<base64>"} and {"chunk":{"bytes":…}}: so Bedrock's
-// InvokeModelWithResponseStream sends the events of the model's own format.
+// unpack returns the event in {"bytes":"<base64>"} or {"chunk":{"bytes":…}}. Bedrock's
+// InvokeModelWithResponseStream packs the events of the model's own format in this way:
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_PayloadPart.html
-// A frame that is no such thing stays as it is.
-func openBytes(f wire.Frame) (wire.Frame, *wire.Problem) {
+// Any other frame is returned unchanged.
+func unpack(f wire.Frame) (wire.Frame, *wire.Problem) {
 	encoded := packed(f.JSON)
 	if encoded == "" {
 		return f, nil
@@ -22,7 +22,7 @@ func openBytes(f wire.Frame) (wire.Frame, *wire.Problem) {
 	}
 	inner := wire.Trim(wire.Alias(text))
 	if p := wire.Check(inner); p != nil {
-		p.Offset = 0 // the place is in bytes nobody sees
+		p.Offset = 0 // the place is in the packed bytes
 		p.Text = "in what bytes holds: " + p.Text
 		return f, p
 	}
@@ -33,8 +33,8 @@ func openBytes(f wire.Frame) (wire.Frame, *wire.Problem) {
 	return f, nil
 }
 
-// packed gives the base64 text of such a frame, or "". One look at the first
-// key is enough for any other.
+// packed returns the base64 text of such a frame, or "". It reads no more members than
+// it needs.
 func packed(v jsonscan.Value) (encoded string) {
 	for m := v.Members(); m.Next(); {
 		switch {
