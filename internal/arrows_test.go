@@ -18,9 +18,7 @@ import (
 // transition holds the imports that packages lose in a restructuring that is
 // under way.
 func transition() map[string][]string {
-	return map[string][]string{
-		"internal/worker": {"internal/broker", "internal/decode", "internal/lifecycle", "internal/patch", "nats.go"},
-	}
+	return nil
 }
 
 // pending lists packages of the table that do not exist yet.

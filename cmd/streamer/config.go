@@ -100,7 +100,7 @@ func (s *serveFlags) addTool(rule string) error {
 
 func (s *serveFlags) worker() {
 	fs, o := s.fs, &s.config.Worker
-	fs.DurationVar(&o.SaveEvery, "save-every", o.SaveEvery, "time from a change of a session to its next snapshot")
+	fs.DurationVar(&o.SnapshotEvery, "save-every", o.SnapshotEvery, "time from a change of a session to its next snapshot")
 	fs.DurationVar(&s.grace, "outage-grace", o.Grace, "maximum time by which deadlines that passed while inputs could not be stored are postponed; shorter if the outage was shorter")
 	fs.DurationVar(&o.EvictAfter, "evict-after", o.EvictAfter, "time without input after which a session with a current snapshot leaves memory")
 	fs.IntVar(&o.MaxResident, "max-resident", 0, "`number` of sessions in memory above which sessions with a current snapshot leave it after 2 s without input, the longest idle first; if 0, 20,000")

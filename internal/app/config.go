@@ -44,7 +44,7 @@ const (
 func NewConfig() Config {
 	return Config{
 		Broker:     broker.Options{DataDir: DefaultDataDir(), Listen: defaultNATS},
-		Worker:     worker.Options{SaveEvery: time.Second, EvictAfter: time.Minute, Grace: 10 * time.Second},
+		Worker:     worker.Options{SnapshotEvery: time.Second, EvictAfter: time.Minute, Grace: 10 * time.Second},
 		Rules:      Rules{Base: lifecycle.NewRules()},
 		HTTPListen: defaultHTTP,
 		RepairNATS: true,

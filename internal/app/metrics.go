@@ -33,8 +33,8 @@ func (s *Server) metrics(ctx context.Context) []gateway.Metric {
 		gateway.Number("streamer_sessions_resident", "Sessions whose state is in memory.", w.Sessions),
 		gateway.Number("streamer_sessions_stuck", "Sessions whose next event the server refuses: definitively, tried again every minute, or repeatedly.", w.Stuck),
 		gateway.Number("streamer_queued_bytes", "Bytes of events that are not stored yet.", w.Queued),
-		gateway.Number("streamer_snapshots_written_total", "Snapshots of sessions written.", w.Saves),
-		gateway.Number("streamer_snapshot_conflicts_total", "Snapshots refused because another process wrote one, or a try whose acknowledgement was lost did.", w.Resaves),
+		gateway.Number("streamer_snapshots_written_total", "Snapshots of sessions written.", w.Snapshots),
+		gateway.Number("streamer_snapshot_conflicts_total", "Snapshots refused because another process wrote one, or a try whose acknowledgement was lost did.", w.SnapshotConflicts),
 		gateway.Number("streamer_log_rewinds_total", "Rewinds of the input log recorded by this process, one for each partition: the log came back shorter than what was folded of it.", w.Rewinds),
 		gateway.Number("streamer_snapshots_damaged_total", "Checkpoints and snapshots found missing, unreadable or outdated, and sessions whose events were lost.", w.Damaged),
 		gateway.Number("streamer_sessions_refolded_total", "Sessions whose inputs were folded again because of that.", w.Refolded),
@@ -84,8 +84,8 @@ func (s *Server) lags(ctx context.Context, w worker.Stats) []gateway.Metric {
 	for _, c := range w.Carried {
 		p := strconv.Itoa(c.Partition)
 		behind.Samples = append(behind.Samples, gateway.Sample{Label: "partition", Value: p, Number: c.Behind.Seconds()})
-		if err == nil && c.Mark > 0 {
-			lag.Samples = append(lag.Samples, gateway.Sample{Label: "partition", Value: p, Number: float64(max(last+1, c.Mark) - c.Mark)})
+		if err == nil && c.Checkpoint > 0 {
+			lag.Samples = append(lag.Samples, gateway.Sample{Label: "partition", Value: p, Number: float64(max(last+1, c.Checkpoint) - c.Checkpoint)})
 		}
 	}
 	return []gateway.Metric{lag, behind}

@@ -53,7 +53,7 @@ func (r *rig) openSessions(ctx context.Context) (c OpenCost, err error) {
 		return c, err
 	}
 	c.Rate = float64(c.Sessions) / time.Since(start).Seconds()
-	if err := w.until(ctx, func() bool { return w.Stats().Saves >= uint64(c.Sessions) }); err != nil {
+	if err := w.until(ctx, func() bool { return w.Stats().Snapshots >= uint64(c.Sessions) }); err != nil {
 		return c, err
 	}
 	with := heap()
@@ -91,7 +91,7 @@ func (r *rig) takeOver(ctx context.Context, c *OpenCost) error {
 	}
 	c.Listed = states.CachedInfo().State.Msgs
 	cpu, start := cpuTime(), time.Now()
-	w := r.work(ctx, worker.Options{SaveEvery: 20 * time.Millisecond}) // how often it counts open calls
+	w := r.work(ctx, worker.Options{SnapshotEvery: 20 * time.Millisecond}) // how often it counts open calls
 	defer w.stop()
 	err = w.until(ctx, func() bool {
 		s := w.Stats()

@@ -134,7 +134,7 @@ func (r *rig) path(ctx context.Context, atOnce int) (t Throughput, span [2]uint6
 	}
 	took, events := time.Since(start), w.Stats().Appended
 	saved := func() bool {
-		return !slices.ContainsFunc(w.Stats().Carried, func(c worker.Carried) bool { return c.Mark <= last })
+		return !slices.ContainsFunc(w.Stats().Carried, func(c worker.Carried) bool { return c.Checkpoint <= last })
 	}
 	if err := w.until(ctx, saved); err != nil {
 		return t, span, err

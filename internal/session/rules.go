@@ -1,6 +1,9 @@
 package session
 
-import "streamer/internal/lifecycle"
+import (
+	"streamer/internal/decode"
+	"streamer/internal/lifecycle"
+)
 
 // FoldVersion is the newest version of the fold that this program knows.
 const FoldVersion = lifecycle.FoldVersion
@@ -26,3 +29,6 @@ const (
 	Flush    = lifecycle.Flush    // emit what is held
 	RunIdle  = lifecycle.RunIdle  // the run was silent
 )
+
+// Reader is scratch space that the sessions of one goroutine share.
+type Reader = decode.Reader

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/rs/zerolog"
 )
 
 // BenchmarkPath measures the whole path on the embedded server: inputs that
 // stand in the log (a call of 40 deltas per session, OpenAI's shape, over
-// 1,000 sessions) until all their events are stored and the marks are past
+// 1,000 sessions) until all their events are stored and the checkpoints are past
 // them; and beside it, in the same run, a bare consumer that only counts.
 func BenchmarkPath(b *testing.B) {
 	const sessions = 1000
@@ -99,7 +101,7 @@ func count(b *testing.B, ctx context.Context, br *testBroker) {
 	done := make(chan error)
 	for p := range br.Partitions() {
 		go func() {
-			done <- br.Inputs(ctx, p, 1, func(_ []broker.Input, _ uint64, caughtUp bool) error {
+			done <- br.Inputs(ctx, p, 1, func(_ []inputs.Input, _ uint64, caughtUp bool) error {
 				if caughtUp {
 					return errRead
 				}
@@ -117,7 +119,7 @@ func count(b *testing.B, ctx context.Context, br *testBroker) {
 // waitEvents waits until each session has its tool_call_args_complete.
 func waitEvents(b *testing.B, ctx context.Context, br *testBroker, sessions int) {
 	n := 0
-	err := br.Tail(ctx, "", 0, func(s broker.Stored, _ bool) error {
+	err := br.Tail(ctx, "", 0, func(s events.Record, _ bool) error {
 		if s.Type == "tool_call_args_complete" {
 			if n++; n == sessions {
 				return errRead

@@ -9,15 +9,15 @@ import (
 )
 
 type (
-	inputLog = inputlog.Log
-	eventLog = eventlog.Log
+	inputsOf = inputlog.Log
+	eventsOf = eventlog.Log
 )
 
 // testBroker is a broker with its input log and its event log.
 type testBroker struct {
 	*broker.Broker
-	*inputLog
-	*eventLog
+	*inputsOf
+	*eventsOf
 }
 
 // openBroker opens a broker and its logs.

@@ -10,6 +10,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -24,10 +25,10 @@ func TestDamagedUnderOwner(t *testing.T) {
 	for name, subjects := range map[string][]string{"snapshot": {snapshot}, "checkpoint": {checkpoint}, "both": {snapshot, checkpoint}} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, broker.Options{Partitions: 1})
-			w := h.counting(Options{SaveEvery: 10 * time.Millisecond, EvictAfter: time.Hour})
+			w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Hour})
 			for i, header := range []nats.Header{deletion, nil} {
 				seq := h.publish("a", "delta", fmt.Sprintf(callDelta, i, i))
-				h.wait("a", func(s broker.Stored) bool { return s.ID.Seq >= seq })
+				h.wait("a", func(s events.Record) bool { return s.ID.Seq >= seq })
 				for _, subject := range subjects {
 					if a := h.broker.PublishWait(t.Context(), &broker.Pub{Subject: subject, Header: header, Data: []byte("?")}); a.Err != nil {
 						t.Fatal(a.Err)
@@ -64,7 +65,7 @@ func TestOpenedSinceLastReading(t *testing.T) {
 	}
 	rules := short()
 	rules.ResultTimeout = 1500
-	options := Options{Rules: rules, SaveEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, Nonce: "first"}
+	options := Options{Rules: rules, SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, Nonce: "first"}
 	first := &Worker{Log: h.broker, Options: options, Logger: zerolog.Nop()}
 	options.Nonce = "second"
 	second := &Worker{Log: h.broker, Options: options, Logger: zerolog.Nop()}
@@ -104,7 +105,7 @@ type otherEpoch struct {
 
 func (o *otherEpoch) Epoch() uint64 { return o.testBroker.Epoch() + o.epoch.Load() }
 
-func (o *otherEpoch) Input(ctx context.Context, seq uint64) (broker.Input, bool, error) {
+func (o *otherEpoch) Input(ctx context.Context, seq uint64) (inputs.Input, bool, error) {
 	in, ok, err := o.testBroker.Input(ctx, seq)
 	if ok && o.input.CompareAndSwap(seq, 0) {
 		o.epoch.Add(1)
@@ -122,7 +123,7 @@ func TestCheckpointOfOneEpoch(t *testing.T) {
 	for h.broker.Partition(token) != 1 {
 		token += "a"
 	}
-	w := &Worker{Log: log, Options: Options{Nonce: "one", SaveEvery: 10 * time.Millisecond}, Logger: zerolog.Nop()}
+	w := &Worker{Log: log, Options: Options{Nonce: "one", SnapshotEvery: 10 * time.Millisecond}, Logger: zerolog.Nop()}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.Run(ctx, []int{0}) }() // it ends when it is stopped

@@ -7,33 +7,43 @@ import (
 	"streamer/internal/events"
 )
 
+// evictor drops quiet sessions from memory.
+type evictor struct {
+	*sessions
+	worker    *Worker
+	status    *status
+	after     time.Duration // Options.EvictAfter
+	keepAcked time.Duration
+	most      int // Options.MaxResident
+}
+
 // evict drops the sessions that were quiet for EvictAfter. Where the worker has
 // more than MaxResident, it also drops its share of the surplus, the quietest
 // first. Only a session with a snapshot of its present state is dropped; its
 // timer stays set.
-func (q *partition) evict(now time.Time) {
-	var quiet []*live
-	for _, l := range q.live {
-		q.trim(l, now)
-		switch age := now.Sub(l.touched); {
-		case !l.idle():
-		case age >= q.opts.EvictAfter:
-			q.unload(l)
-		case age >= q.opts.KeepAcked: // or busy sessions would come and go
-			quiet = append(quiet, l)
+func (e *evictor) evict(now time.Time) {
+	var quiet []*resident
+	for _, s := range e.resident {
+		s.log.trim(now, e.keepAcked)
+		switch age := now.Sub(s.touched); {
+		case !s.idle():
+		case age >= e.after:
+			e.unload(s)
+		case age >= e.keepAcked: // or busy sessions would leave and return
+			quiet = append(quiet, s)
 		}
 	}
-	surplus := q.surplus()
+	surplus := e.surplus()
 	if surplus == 0 {
 		return
 	}
-	slices.SortFunc(quiet, func(a, b *live) int { return a.touched.Compare(b.touched) })
+	slices.SortFunc(quiet, func(a, b *resident) int { return a.touched.Compare(b.touched) })
 	soon := events.At(now.Add(timerSoon))
-	for _, l := range quiet {
-		if at, ok := q.alarmOf(l); ok && at < soon {
+	for _, s := range quiet {
+		if at, ok := e.clock.due(s); ok && at < soon {
 			continue // it would be loaded again for that
 		}
-		if q.unload(l); surplus == 1 {
+		if e.unload(s); surplus == 1 {
 			return
 		}
 		surplus--
@@ -45,33 +55,31 @@ const timerSoon = 10 * time.Second
 
 // surplus returns how many sessions the partition should drop so that the worker
 // has MaxResident: each partition drops in proportion to what it has.
-func (q *partition) surplus() int {
-	own := len(q.live)
-	q.m.sessions.Store(int64(own))
-	all := q.w.resident()
-	if all <= q.opts.MaxResident {
+func (e *evictor) surplus() int {
+	own := len(e.resident)
+	e.status.sessions.Store(int64(own))
+	all := e.worker.resident()
+	if all <= e.most {
 		return 0
 	}
-	return (own*(all-q.opts.MaxResident) + all - 1) / all
+	return (own*(all-e.most) + all - 1) / all
 }
 
 // resident returns how many sessions all partitions have in memory, as of when
 // each of them last counted.
 func (w *Worker) resident() (n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, m := range w.meters {
-		n += int(m.sessions.Load())
+	for _, st := range w.statuses.all() {
+		n += int(st.sessions.Load())
 	}
 	return n
 }
 
-// unload drops a session and keeps what is needed to wake it.
-func (q *partition) unload(l *live) {
-	if n := l.state.Life.Open(); n > 0 {
-		q.asleep[l.token] = n
+// unload drops a session and keeps what is needed to load it in time.
+func (e *evictor) unload(s *resident) {
+	if n := s.state.Life.Open(); n > 0 {
+		e.open[s.token] = n
 	}
-	q.rearm(l)
-	q.drop(l)
-	q.remember(l)
+	e.clock.rearm(s)
+	e.drop(s)
+	e.remember(s)
 }

@@ -15,7 +15,7 @@ import (
 func TestMaxResident(t *testing.T) {
 	const sessions, most = 60, 10
 	h := open(t, broker.Options{})
-	w := h.counting(Options{SaveEvery: 10 * time.Millisecond, KeepAcked: 20 * time.Millisecond, EvictAfter: time.Hour, MaxResident: most})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, KeepAcked: 20 * time.Millisecond, EvictAfter: time.Hour, MaxResident: most})
 	for i := range sessions {
 		h.publish(fmt.Sprint("s", i), "delta", fmt.Sprintf(callDelta, 1, 1))
 	}
@@ -50,31 +50,31 @@ func TestEvictQuietest(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.owners[0].settle(t)
-	q.saveAll(time.Now())
+	q.sessions.writeAll(time.Now())
 	m.owners[0].settle(t)
-	q.opts.EvictAfter, q.opts.KeepAcked, q.opts.MaxResident = 24*time.Hour, time.Second, 3
-	last := time.UnixMilli(int64(q.live["s0"].state.Life.Time)).Add(-time.Hour) // no timer of theirs is due soon then
+	q.evictor.after, q.evictor.keepAcked, q.evictor.most = 24*time.Hour, time.Second, 3
+	last := time.UnixMilli(int64(q.sessions.resident["s0"].state.Life.Time)).Add(-time.Hour) // no timer of theirs is due soon then
 	for i := range 6 {
-		q.live[fmt.Sprint("s", i)].touched = last.Add(time.Duration(-i) * time.Minute / 6)
+		q.sessions.resident[fmt.Sprint("s", i)].touched = last.Add(time.Duration(-i) * time.Minute / 6)
 	}
-	q.evict(last.Add(q.opts.KeepAcked))
+	q.evictor.evict(last.Add(q.evictor.keepAcked))
 	for i := range 6 {
 		token := fmt.Sprint("s", i)
-		if _, resident := q.live[token]; resident != (i < 3) {
+		if _, resident := q.sessions.resident[token]; resident != (i < 3) {
 			t.Errorf("session %s: resident is %v, want those with the last inputs to stay", token, resident)
 		}
 	}
-	for _, l := range q.live {
-		at, ok := q.alarmOf(l)
+	for _, l := range q.sessions.resident {
+		at, ok := q.clock.due(l)
 		if !ok {
 			t.Fatal("a session with an open call has no timer")
 		}
-		q.opts.MaxResident = 1
-		q.evict(at.Std().Add(-timerSoon / 2))
+		q.evictor.most = 1
+		q.evictor.evict(at.Std().Add(-timerSoon / 2))
 		break
 	}
-	if len(q.live) != 3 {
-		t.Errorf("%d sessions are left when their timers are due soon, want all 3", len(q.live))
+	if len(q.sessions.resident) != 3 {
+		t.Errorf("%d sessions are left when their timers are due soon, want all 3", len(q.sessions.resident))
 	}
 }
 
@@ -89,22 +89,22 @@ func TestSnapshotWaitsForEvents(t *testing.T) {
 	q := m.owners[0].q
 	for i := range 2 { // the first makes the session known
 		m.owners[0].settle(t)
-		q.saveAll(time.Now())
+		q.sessions.writeAll(time.Now())
 		m.owners[0].settle(t)
 		m.append("a", inputs.Delta, fmt.Appendf(nil, callDelta, i, i))
 		if err := m.owners[0].fold(1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	q.caughtUp = true
-	began, every := q.live["a"].since, q.opts.SaveEvery
+	q.reading.caughtUp = true
+	began, every := q.sessions.resident["a"].snapshot.since, q.opts.SnapshotEvery
 	for _, c := range []struct {
 		after time.Duration
 		want  int
-	}{{every + 1, 0}, {saveUnsent * every, 0}, {(saveUnsent + 1) * every, 1}} {
-		q.save(began.Add(c.after))
-		if q.saving != c.want {
-			t.Errorf("after %v with unsent events: %d snapshots are being written, want %d", c.after, q.saving, c.want)
+	}{{every + 1, 0}, {snapshotUnsent * every, 0}, {(snapshotUnsent + 1) * every, 1}} {
+		q.writeDue(began.Add(c.after))
+		if q.snapshots.writing != c.want {
+			t.Errorf("after %v with unsent events: %d snapshots are being written, want %d", c.after, q.snapshots.writing, c.want)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// forge publishes a message where only streamer may.
-func (h *house) forge(token, kind, body string, header nats.Header) {
+// forge publishes a message on a subject that only streamer may use.
+func (h *fixture) forge(token, kind, body string, header nats.Header) {
 	h.t.Helper()
 	p := &broker.Pub{Subject: "_toolcalls." + token + ".event." + kind, Header: header, Data: []byte(body)}
 	if a := h.broker.PublishWait(h.t.Context(), p); a.Err != nil {
@@ -21,9 +21,9 @@ func (h *house) forge(token, kind, body string, header nats.Header) {
 	}
 }
 
-// TestForgedEvent: messages that somebody else put on a chain stop nobody, not
-// even their session. Its next event stands behind them, readers do not see
-// them, and they are counted, told of and found by verify.
+// TestForgedEvent checks that messages of another client in a session's event log
+// stop no session. The session's next event is stored behind them, readers skip
+// them, and they are counted, logged and found by verify.
 func TestForgedEvent(t *testing.T) {
 	for what, header := range map[string]nats.Header{
 		"bare":                nil,
@@ -34,22 +34,22 @@ func TestForgedEvent(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			h := open(t, broker.Options{Partitions: 1})
-			w := h.counting(Options{SaveEvery: 10 * time.Millisecond, EvictAfter: time.Hour})
-			h.forge("never", "tool_call_result", "{", header) // of a session that is none
-			for i, token := range []string{"live", "asleep"} {
+			w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Hour})
+			h.forge("never", "tool_call_result", "{", header) // of a session without inputs
+			for i, token := range []string{"resident", "evicted"} {
 				h.publish(token, "delta", fmt.Sprintf(callDelta, i, i))
 				h.wait(token, ofType(events.ToolCallArgsComplete))
 				h.forge(token, "tool_call_result", "not JSON", header)
 			}
-			h.publish("live", "result", fmt.Sprintf(result, 0)) // finds it by a refused append
-			h.wait("live", ofType(events.ToolCallResult))
+			h.publish("resident", "result", fmt.Sprintf(result, 0)) // finds it by a refused append
+			h.wait("resident", ofType(events.ToolCallResult))
 			h.until(w, "one is found", func(s Stats) bool { return s.Forged == 1 })
 
-			second := h.counting(Options{SaveEvery: 10 * time.Millisecond}) // finds the other when it loads
-			h.publish("asleep", "result", fmt.Sprintf(result, 1))
+			second := h.counting(Options{SnapshotEvery: 10 * time.Millisecond}) // finds the other when it loads
+			h.publish("evicted", "result", fmt.Sprintf(result, 1))
 			h.publish("never", "delta", fmt.Sprintf(callDelta, 2, 2))
 			h.wait("never", ofType(events.ToolCallArgsComplete))
-			e := h.wait("asleep", ofType(events.ToolCallResult))
+			e := h.wait("evicted", ofType(events.ToolCallResult))
 			if !strings.Contains(string(e.Data), `"status":"completed"`) {
 				t.Errorf("the result is %s", e.Data)
 			}
@@ -74,13 +74,13 @@ func TestForgedEvent(t *testing.T) {
 	}
 }
 
-// TestDivergence: an event that is stored, and is not what its inputs give,
-// stands; the worker that folds its inputs again counts it.
+// TestDivergence checks that a stored event that differs from what its inputs give
+// stays, and that the worker that folds its inputs again counts it.
 func TestDivergence(t *testing.T) {
 	for what, n := range map[string]int{"another body": 0, "an event that there is not": 9} {
 		t.Run(what, func(t *testing.T) {
 			h := open(t, broker.Options{Partitions: 1})
-			stop := h.work(Options{SaveEvery: 10 * time.Millisecond})
+			stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 			h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 			last := h.wait("a", ofType(events.ToolCallArgsComplete))
 			stop()
@@ -89,9 +89,9 @@ func TestDivergence(t *testing.T) {
 			if a := h.broker.PublishWait(t.Context(), h.broker.EventPub("a", &e, []byte(`{"status":"denied"}`), nil, last.Seq)); a.Err != nil {
 				t.Fatal(a.Err)
 			}
-			w := h.counting(Options{SaveEvery: 10 * time.Millisecond})
+			w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond})
 			h.publish("a", "delta", fmt.Sprintf(callDelta, 2, 2))
-			h.wait("a", func(s broker.Stored) bool { return s.ID.Seq > seq })
+			h.wait("a", func(s events.Record) bool { return s.ID.Seq > seq })
 			h.until(w, "one divergence", func(s Stats) bool { return s.Diverged == 1 })
 			if got := w.Warnings(); len(got) != 1 || !strings.Contains(got[0], "streamer verify") {
 				t.Errorf("warnings: got %q, want one that names `streamer verify`", got)

@@ -2,69 +2,106 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"streamer/internal/broker"
+	"streamer/internal/inputs"
 )
 
-// headerHeld is set in place of a snapshot where a session is held, and says
-// why.
+// headerHeld is set in place of a snapshot where a session is held. Its value is
+// the reason.
 const headerHeld = "Held"
 
-// errHeld is returned for a session whose snapshot was lost, whose inputs do not
-// reach back to its beginning, and that has something open: an operator has to
-// close it.
-var errHeld = errors.New("worker: session held")
-
-// held is such a session.
+// held is a session whose snapshot was lost, whose inputs do not reach back to
+// its beginning, and that has open calls: an operator has to close it.
 type held struct {
 	reason string
-	first  uint64 // its first input that is not folded, 0 if none came
+	first  uint64 // its first input that is not folded, 0 if none arrived
 }
 
-// holdSession notes in place of its snapshot that a session is held, so that
-// every owner and `streamer recover` see it.
-func (q *partition) holdSession(ctx context.Context, l *live, why string) error {
-	pub, _ := q.log.SavePub(q.p, l.token, l.rev, map[string]string{headerHeld: why}, nil)
-	if a := q.log.PublishWait(ctx, pub); a.Err != nil {
-		return fmt.Errorf("worker: session %q: holding it: %w", l.token, a.Err)
+// heldSessions are those of a partition.
+type heldSessions struct {
+	of        map[string]*held // by token
+	partition int
+	status    *status
+	log       Snapshots
+	checking  bool
+}
+
+// has reports whether a session is held.
+func (h *heldSessions) has(token string) bool { return h.of[token] != nil }
+
+// add notes a session that is held.
+func (h *heldSessions) add(token string, s *held) {
+	h.of[token] = s
+	h.report()
+}
+
+// skip notes an input that is not folded, and holds the checkpoint back.
+func (h *heldSessions) skip(in *inputs.Input) {
+	if s := h.of[in.Token]; s.first == 0 {
+		s.first = in.Seq
 	}
-	q.held[l.token] = &held{reason: why}
-	q.sampled.Error().Str("session", l.token).Str("why", why).Msg("snapshot lost and not to be made again; the session is held until `streamer recover --yes` closes its open calls")
-	q.reportHeld()
-	return errHeld
 }
 
-// hold notes an input that is not folded, and holds the mark back.
-func (q *partition) hold(in *broker.Input) {
-	if h := q.held[in.Token]; h.first == 0 {
-		h.first = in.Seq
+// uncovered returns the first input that is not folded if it is below seq.
+func (h *heldSessions) uncovered(seq uint64) uint64 {
+	for _, s := range h.of {
+		if s.first != 0 {
+			seq = min(seq, s.first)
+		}
 	}
-	q.reportHeld()
+	return seq
 }
 
-// reportHeld lets Problem say that sessions are held.
-func (q *partition) reportHeld() {
-	var err error
-	for token, h := range q.held {
-		err = fmt.Errorf("%d sessions of partition %d are held, session %s: its snapshot was lost, %s; `streamer recover` shows what can be done", len(q.held), q.p, token, h.reason)
-		break
+// report makes Problem report that sessions are held.
+func (h *heldSessions) report() {
+	for token, s := range h.of {
+		h.status.hold(fmt.Errorf("%d sessions of partition %d are held, session %s: its snapshot was lost, %s; `streamer recover` shows what can be done", len(h.of), h.partition, token, s.reason))
+		return
 	}
-	q.w.hold(q.p, err)
+	h.status.hold(nil)
 }
 
-// release begins the partition again where an operator has closed a session
-// that was held: its inputs are read again from the mark.
-func (q *partition) release(ctx context.Context) error {
-	for token := range q.held {
-		saved, ok, err := q.log.LoadState(ctx, q.p, token)
+// check begins to look whether an operator has closed sessions that are held.
+func (h *heldSessions) check(ctx context.Context, group *operations) {
+	if len(h.of) == 0 || h.checking {
+		return
+	}
+	h.checking = true
+	var tokens []string
+	for token := range h.of {
+		tokens = append(tokens, token)
+	}
+	log, p := h.log, h.partition
+	group.start(ctx, func(ctx context.Context) completion {
+		return &heldCheck{released(ctx, log, p, tokens)}
+	})
+}
+
+// released returns a session that is no longer held, "" if there is none. An
+// error is reported as none: the sessions are looked at again later.
+func released(ctx context.Context, log Snapshots, p int, tokens []string) string {
+	for _, token := range tokens {
+		stored, ok, err := log.LoadState(ctx, p, token)
 		if err != nil {
-			return nil //nolint:nilerr // a damaged one is no fresh one, and the rest is asked again
+			return "" // a damaged snapshot is not a fresh one
 		}
-		if _, still := saved.Header[headerHeld]; ok && !still {
-			return fmt.Errorf("worker: session %q is no longer held", token)
+		if _, still := stored.Header[headerHeld]; ok && !still {
+			return token
 		}
+	}
+	return ""
+}
+
+// heldCheck is the outcome of heldSessions.check.
+type heldCheck struct{ released string }
+
+// apply ends the run of the partition where a session was released. The next run
+// reads its inputs again from the checkpoint.
+func (c *heldCheck) apply(_ context.Context, q *partition) error {
+	q.held.checking = false
+	if c.released != "" && q.held.has(c.released) {
+		return fmt.Errorf("worker: session %q is no longer held", c.released)
 	}
 	return nil
 }

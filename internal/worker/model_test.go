@@ -27,12 +27,12 @@ import (
 )
 
 // The model runs the worker's own code, two owners of one partition, over two
-// logs in memory, and decides itself what happens next: which owner folds,
-// which publish arrives, arrives twice, or has its answer lost or late, who
-// saves, moves the mark, forgets, hears the clock, dies, or loses the end of
-// the event log in a power failure, or somebody forges a message in it.
-// Whatever the order, the events in the log must be the fold of the inputs in
-// the end.
+// logs in memory. It decides what happens next: which owner folds; which publish
+// arrives, arrives twice, or has its answer lost or late; which operation reads
+// the logs and when its owner takes the result; which owner writes snapshots,
+// moves the checkpoint, evicts sessions, looks at its timers or dies; when a power
+// failure takes the end of a log, and when a message is forged. Whatever the
+// order, the events in the log must be the fold of the inputs in the end.
 
 // TestModel runs random schedules; STREAMER_MODEL asks for more of them.
 func TestModel(t *testing.T) {
@@ -63,8 +63,8 @@ func TestModel(t *testing.T) {
 	t.Logf("%d schedules, %d steps", n, steps)
 }
 
-// TestModelControl: without the condition the model finds a schedule that goes
-// wrong. Were it not to, the test above would say nothing.
+// TestModelControl checks that the model finds a schedule that goes wrong without
+// the conditions. Otherwise TestModel would show nothing.
 func TestModelControl(t *testing.T) {
 	for i := range uint64(500) {
 		if newModel(i, false).run() != nil {
@@ -80,17 +80,19 @@ type model struct {
 	steps     int
 	now       time.Time
 
-	inputs []broker.Input
-	ids    map[string]uint64 // message ids of inputs
-	log    []stored          // the event log; a lost place has no token
-	states map[string]kept
-	past   []map[string]kept // for stale listings
-	mark   broker.Mark
-	rev    uint64
-	// markRev is the revision of mark.
-	markRev uint64
+	inputs     []inputs.Input
+	ids        map[string]uint64 // message ids of inputs
+	log        []stored          // the event log; a lost place has no token
+	snapshots  map[string]kept
+	past       []map[string]kept // for stale listings
+	checkpoint broker.Mark
+	rev        uint64
+	// checkpointRev is the revision of checkpoint.
+	checkpointRev uint64
 	// rewound are the times at which the input log lost its end.
 	rewound []time.Time
+	// oldEvents: a look at recent events finds none.
+	oldEvents bool
 	// powered: the event log lost its end.
 	powered bool
 
@@ -106,7 +108,7 @@ type stored struct {
 	call  string
 	body  string
 
-	forged bool // no event: somebody else published it
+	forged bool // no event: another client published it
 	at     time.Time
 }
 
@@ -122,19 +124,24 @@ type modelOwner struct {
 	q      *partition
 	flying []*broker.Pub
 	acks   []broker.Ack
+	// operations are those that were started and did not run yet, and finished
+	// those whose results the owner did not take yet.
+	operations []func()
+	finished   []finished
+	atOnce     bool // operations run as soon as they are started
 }
 
 func newModel(seed uint64, condition bool) *model {
 	m := &model{
 		rnd: rand.New(rand.NewPCG(seed, 7)), condition: condition, now: time.UnixMilli(1_000_000),
-		ids: map[string]uint64{}, states: map[string]kept{}, epoch: 1,
+		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1,
 	}
 	rules, err := json.Marshal(modelRules())
 	if err != nil {
 		panic(err)
 	}
 	m.append("", inputs.Rules, rules)
-	m.mark = broker.Mark{Seq: 2, Rules: rules}
+	m.checkpoint = broker.Mark{Seq: 2, Rules: rules}
 	for i := range 4 + m.rnd.IntN(8) {
 		n := m.rnd.IntN(3)
 		switch m.rnd.IntN(6) {
@@ -164,7 +171,7 @@ func (m *model) run() error {
 			return err
 		}
 		for _, o := range m.owners {
-			if n := o.q.m.diverged.Load(); n > 0 {
+			if n := o.q.status.diverged.Load(); n > 0 {
 				return fmt.Errorf("%d stored events are not what their inputs give", n)
 			}
 		}
@@ -190,7 +197,7 @@ func startsAgain(err error) bool {
 }
 
 func (m *model) act(o *modelOwner) error {
-	switch m.rnd.IntN(16) {
+	switch m.rnd.IntN(22) {
 	case 0, 1:
 		m.client()
 		return nil
@@ -202,14 +209,20 @@ func (m *model) act(o *modelOwner) error {
 	case 8, 9, 10:
 		return o.hear()
 	case 11:
-		return o.save()
+		return o.writeSnapshots()
 	case 12:
-		return o.moveMark()
+		o.q.advance(context.Background())
+		return nil
 	case 13:
-		o.q.evict(time.Now().Add(time.Hour))
+		o.q.evictor.evict(time.Now().Add(time.Hour))
 		return nil
 	case 14:
 		return o.q.ring(context.Background(), m.now)
+	case 15, 16, 17:
+		o.operate()
+		return nil
+	case 18, 19, 20:
+		return o.finish()
 	}
 	switch m.rnd.IntN(6) {
 	case 0:
@@ -251,21 +264,21 @@ func (m *model) settle() error {
 		if err != nil {
 			return err
 		}
-		if len(o.q.held) > 0 {
+		if len(o.q.held.of) > 0 {
 			// The other owner may be writing still.
 			if err := m.recover(); err != nil && !startsAgain(err) {
 				return err
 			}
 			continue
 		}
-		if _, ok := o.q.alarms.next(); !ok && o.q.pos > uint64(len(m.inputs)) {
+		if _, ok := o.q.clock.next(); !ok && o.q.reading.pos > uint64(len(m.inputs)) && len(o.q.loads.of) == 0 {
 			if len(m.rewound) > 0 {
 				return m.consistent()
 			}
 			return m.compare()
 		}
 	}
-	return fmt.Errorf("it does not come to rest: position %d, %d inputs, alarms %v", o.q.pos, len(m.inputs), o.q.alarms.at)
+	return fmt.Errorf("it does not come to rest: position %d, %d inputs, %d sessions being loaded, timers %v", o.q.reading.pos, len(m.inputs), len(o.q.loads.of), o.q.clock.at)
 }
 
 // compare folds the inputs afresh and compares with the event log.
@@ -322,17 +335,22 @@ func (m *model) client() {
 
 func (m *model) append(token string, kind inputs.Kind, data []byte) uint64 {
 	seq := uint64(len(m.inputs) + 1)
-	m.inputs = append(m.inputs, broker.Input{Seq: seq, At: m.now, Token: token, Kind: kind, Data: data})
+	m.inputs = append(m.inputs, inputs.Input{Seq: seq, At: m.now, Token: token, Kind: kind, Data: data})
 	return seq
 }
 
 // birth makes an owner, or kills and replaces it: what it had under way may
-// still arrive, its answers are nobody's.
+// still arrive, and its outcomes are lost.
 func (m *model) birth(i int) error {
 	if old := m.owners[i]; old != nil {
 		for _, p := range old.flying {
 			if m.rnd.IntN(2) == 0 {
-				_, _ = m.apply(p) // nobody hears of it
+				_, _ = m.apply(p) // its outcome is lost
+			}
+		}
+		for _, run := range old.operations {
+			if m.rnd.IntN(2) == 0 {
+				run() // its result is lost
 			}
 		}
 	}
@@ -340,12 +358,53 @@ func (m *model) birth(i int) error {
 	m.owners[i] = o
 	w := &Worker{Log: o, Options: Options{Nonce: fmt.Sprint("n", i, m.steps), KeepAcked: 24 * time.Hour, Rules: modelRules()}, Logger: zerolog.Nop()}
 	o.q = newPartition(w, 0)
-	o.q.atOnce = 1 // a seed is a schedule
-	err := o.q.takeOver(context.Background())
+	o.schedule()
+	o.atOnce = true
+	err := o.q.takeOver(context.Background(), context.Background())
+	o.atOnce = false
 	if startsAgain(err) {
 		return m.birth(i)
 	}
 	return err
+}
+
+// schedule makes the operations of the owner wait until the model runs them. A
+// seed is a schedule: together runs one call at a time as well.
+func (o *modelOwner) schedule() {
+	spawn := func(run func()) {
+		if o.atOnce {
+			run()
+			return
+		}
+		o.operations = append(o.operations, run)
+	}
+	o.q.lister.atOnce = 1
+	for _, group := range []*operations{&o.q.loads.operations, &o.q.heads, &o.q.chores} {
+		group.spawn = spawn
+	}
+}
+
+// operate runs one operation that was started, not always the first.
+func (o *modelOwner) operate() {
+	if len(o.operations) == 0 {
+		return
+	}
+	i := o.m.rnd.IntN(len(o.operations))
+	run := o.operations[i]
+	o.operations = slices.Delete(o.operations, i, i+1)
+	run()
+	o.finished = append(o.finished, <-o.q.done)
+}
+
+// finish lets the owner take the result of one operation, not always the first.
+func (o *modelOwner) finish() error {
+	if len(o.finished) == 0 {
+		return nil
+	}
+	i := o.m.rnd.IntN(len(o.finished))
+	f := o.finished[i]
+	o.finished = slices.Delete(o.finished, i, i+1)
+	return o.q.complete(context.Background(), f)
 }
 
 // powerLoss takes the end off the event log. The owners die with the server,
@@ -402,8 +461,8 @@ func (m *model) rewind() error {
 
 // rewound reports whether the reader of an owner sees that the log was rewound.
 func (o *modelOwner) rewound() bool {
-	last := o.q.last
-	if o.q.pos > uint64(len(o.m.inputs))+1 {
+	last := o.q.reading.last
+	if o.q.reading.pos > uint64(len(o.m.inputs))+1 {
 		return true
 	}
 	return last.Seq > 0 && !o.m.inputs[last.Seq-1].At.Equal(last.At)
@@ -419,18 +478,18 @@ func (m *model) loseSnapshot() error {
 				old = k
 			}
 		}
-		k, ok := m.states[token]
+		k, ok := m.snapshots[token]
 		switch m.rnd.IntN(4) {
 		case 0:
-			delete(m.states, token)
+			delete(m.snapshots, token)
 		case 1:
 			if ok {
 				k.data = k.data[:len(k.data)/2]
-				m.states[token] = k
+				m.snapshots[token] = k
 			}
 		case 2:
 			if old.rev != 0 {
-				m.states[token] = old
+				m.snapshots[token] = old
 			}
 		}
 	}
@@ -479,9 +538,20 @@ func (o *modelOwner) work() error {
 	if err := o.q.ring(context.Background(), o.m.now); err != nil {
 		return err
 	}
-	for len(o.flying) > 0 || len(o.acks) > 0 {
+	return o.drain()
+}
+
+// drain lets everything arrive and finish that the owner has under way.
+func (o *modelOwner) drain() error {
+	for len(o.flying)+len(o.acks)+len(o.operations)+len(o.finished) > 0 {
 		for len(o.flying) > 0 {
 			o.arrive()
+		}
+		for len(o.operations) > 0 {
+			o.operate()
+		}
+		if err := o.finish(); err != nil {
+			return err
 		}
 		if err := o.hear(); err != nil {
 			return err
@@ -490,9 +560,9 @@ func (o *modelOwner) work() error {
 	return nil
 }
 
-// reasons says why sessions are held.
+// reasons returns why sessions are held.
 func (o *modelOwner) reasons() (s string) {
-	for token, h := range o.q.held {
+	for token, h := range o.q.held.of {
 		s += token + ": " + h.reason + "; "
 	}
 	return s
@@ -527,7 +597,7 @@ func (m *model) consistent() error {
 	}
 	for i := range m.inputs {
 		in := &m.inputs[i]
-		n := m.mark.Rewinds.Effective(in.Seq)
+		n := m.checkpoint.Rewinds.Effective(in.Seq)
 		if in.Kind == inputs.Delta && in.At.After(m.rewound[0]) && !seen[in.Token][n] {
 			return fmt.Errorf("session %s: input %d, numbered %d and stored after the log was rewound, gave no event", in.Token, in.Seq, n)
 		}
@@ -535,7 +605,7 @@ func (m *model) consistent() error {
 	return nil
 }
 
-// apply does what a publish says and gives the answer.
+// apply stores what was published and returns the answer.
 func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 	token := p.Header.Get("token")
 	switch p.Subject {
@@ -550,16 +620,16 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 		m.log = append(m.log, stored{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), string(p.Data), false, m.now})
 		return uint64(len(m.log)), nil
 	case "state":
-		if m.condition && p.Header.Get("rev") != fmt.Sprint(m.states[token].rev) {
+		if m.condition && p.Header.Get("rev") != fmt.Sprint(m.snapshots[token].rev) {
 			return 0, broker.ErrConflict
 		}
-		m.past = append(m.past, maps.Clone(m.states))
+		m.past = append(m.past, maps.Clone(m.snapshots))
 		m.rev++
 		k := kept{rev: m.rev, data: p.Data}
 		if err := json.Unmarshal([]byte(p.Header.Get("header")), &k.header); err != nil {
 			return 0, err
 		}
-		m.states[token] = k
+		m.snapshots[token] = k
 		return m.rev, nil
 	}
 	if seq := m.ids[p.Header.Get("id")]; seq != 0 {
@@ -570,7 +640,7 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 	return seq, nil
 }
 
-func (m *model) last(token string) (seq uint64, last broker.Stored, err error) {
+func (m *model) last(token string) (seq uint64, last events.Record, err error) {
 	for i, s := range m.log {
 		if s.token != token {
 			continue
@@ -583,9 +653,12 @@ func (m *model) last(token string) (seq uint64, last broker.Stored, err error) {
 	return seq, last, nil
 }
 
-// fold gives the owner the next n inputs.
+// fold delivers the next n inputs to the owner.
 func (o *modelOwner) fold(n int) error {
-	from := int(o.q.pos) - 1
+	if o.q.reading.waits() {
+		return nil // the reader waits until the owner has taken the last batch
+	}
+	from := int(o.q.reading.pos) - 1
 	to := min(from+n, len(o.m.inputs))
 	b := batch{next: uint64(to + 1), caughtUp: to == len(o.m.inputs), done: make(chan struct{}, 1)}
 	if from < to {
@@ -613,7 +686,8 @@ func (o *modelOwner) arrive() {
 	o.acks = append(o.acks, broker.Ack{Pub: p, Seq: seq, Err: err})
 }
 
-// reconnect gives back the appends that were under way; the rest is sent again.
+// reconnect returns the appends that were under way as conflicts; the rest is sent
+// again.
 func (o *modelOwner) reconnect() {
 	o.flying = slices.DeleteFunc(o.flying, func(p *broker.Pub) bool {
 		if p.Epoch == 0 {
@@ -624,7 +698,7 @@ func (o *modelOwner) reconnect() {
 	})
 }
 
-// hear gives the owner one answer, not always the first.
+// hear delivers one outcome to the owner, not always the first.
 func (o *modelOwner) hear() error {
 	if len(o.acks) == 0 {
 		return nil
@@ -635,30 +709,24 @@ func (o *modelOwner) hear() error {
 	return o.q.acked(context.Background(), a)
 }
 
-// save begins to save some of the sessions that changed.
-func (o *modelOwner) save() error {
+// writeSnapshots begins to write snapshots of some of the sessions that changed.
+func (o *modelOwner) writeSnapshots() error {
 	if o.m.rnd.IntN(3) == 0 {
-		return o.q.checkFresh(context.Background(), time.Now())
+		o.q.checkFresh(context.Background(), time.Now())
+		return nil
 	}
 	for _, token := range []string{"a", "b"} {
-		if l := o.q.live[token]; l != nil && l.first != 0 && l.save == nil && !l.fresh && o.m.rnd.IntN(3) > 0 {
-			o.q.saveSession(l, o.m.now)
+		s := o.q.sessions.resident[token]
+		if s != nil && s.snapshot.first != 0 && s.snapshot.write == nil && !s.fresh && o.m.rnd.IntN(3) > 0 {
+			o.q.snapshots.begin(s, o.m.now)
 		}
 	}
 	return nil
 }
 
-func (o *modelOwner) moveMark() error {
-	o.q.advance(context.Background())
-	if !o.q.marking {
-		return nil
-	}
-	return o.q.markSaved(<-o.q.marked)
-}
-
 // What follows is the Log the owner sees.
 
-func (o *modelOwner) Inputs(context.Context, int, uint64, func([]broker.Input, uint64, bool) error) error {
+func (o *modelOwner) Inputs(context.Context, int, uint64, func([]inputs.Input, uint64, bool) error) error {
 	return nil
 }
 
@@ -670,7 +738,7 @@ func (o *modelOwner) Outage() (from, until time.Time) { return from, until }
 
 func (o *modelOwner) Replicated() bool { return false }
 
-func (o *modelOwner) Input(_ context.Context, seq uint64) (in broker.Input, ok bool, err error) {
+func (o *modelOwner) Input(_ context.Context, seq uint64) (in inputs.Input, ok bool, err error) {
 	if seq == 0 || seq > uint64(len(o.m.inputs)) {
 		return in, false, nil
 	}
@@ -686,7 +754,7 @@ func (o *modelOwner) InputAfter(_ context.Context, t time.Time) (uint64, error) 
 	return uint64(len(o.m.inputs) + 1), nil
 }
 
-func (o *modelOwner) SessionInputs(_ context.Context, token string, fn func(*broker.Input) error) error {
+func (o *modelOwner) SessionInputs(_ context.Context, token string, fn func(*inputs.Input) error) error {
 	for i := range o.m.inputs {
 		if in := &o.m.inputs[i]; in.Token == token && in.Kind != inputs.Rules {
 			if err := fn(in); err != nil {
@@ -697,7 +765,7 @@ func (o *modelOwner) SessionInputs(_ context.Context, token string, fn func(*bro
 	return nil
 }
 
-func (o *modelOwner) RulesInputs(_ context.Context, _ int, fn func(*broker.Input) error) error {
+func (o *modelOwner) RulesInputs(_ context.Context, _ int, fn func(*inputs.Input) error) error {
 	for i := range o.m.inputs {
 		if in := &o.m.inputs[i]; in.Kind == inputs.Rules {
 			if err := fn(in); err != nil {
@@ -708,17 +776,17 @@ func (o *modelOwner) RulesInputs(_ context.Context, _ int, fn func(*broker.Input
 	return nil
 }
 
-func (o *modelOwner) LastRules(ctx context.Context, p int) (last broker.Input, ok bool, err error) {
-	err = o.RulesInputs(ctx, p, func(in *broker.Input) error { last, ok = *in, true; return nil })
+func (o *modelOwner) LastRules(ctx context.Context, p int) (last inputs.Input, ok bool, err error) {
+	err = o.RulesInputs(ctx, p, func(in *inputs.Input) error { last, ok = *in, true; return nil })
 	return last, ok, err
 }
 
-func (m *model) event(i int) broker.Stored {
+func (m *model) event(i int) events.Record {
 	s := m.log[i]
-	return broker.Stored{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: []byte(s.body)}
+	return events.Record{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: []byte(s.body)}
 }
 
-func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn func(broker.Stored) error) error {
+func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn func(events.Record) error) error {
 	for i := range o.m.log {
 		if e := o.m.event(i); e.Seq > after && e.Token != "" && !o.m.log[i].forged && (token == "" || e.Token == token) {
 			if err := fn(e); err != nil {
@@ -729,13 +797,13 @@ func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn fu
 	return nil
 }
 
-func (o *modelOwner) FirstEvent(_ context.Context, token string) (broker.Stored, error) {
+func (o *modelOwner) FirstEvent(_ context.Context, token string) (events.Record, error) {
 	for i := range o.m.log {
 		if e := o.m.event(i); e.Token == token && !o.m.log[i].forged {
 			return e, nil
 		}
 	}
-	return broker.Stored{}, nil
+	return events.Record{}, nil
 }
 
 func (o *modelOwner) TopEvent(context.Context, int, time.Time) (top events.ID, err error) {
@@ -747,14 +815,17 @@ func (o *modelOwner) TopEvent(context.Context, int, time.Time) (top events.ID, e
 	return top, nil
 }
 
-func (o *modelOwner) RecentEvents(context.Context, time.Duration) (map[int]broker.Stored, error) {
-	var top broker.Stored
+func (o *modelOwner) RecentEvents(context.Context, time.Duration) (map[int]events.Record, error) {
+	if o.m.oldEvents {
+		return nil, nil
+	}
+	var top events.Record
 	for i := range o.m.log {
 		if e := o.m.event(i); e.Token != "" && !o.m.log[i].forged && e.ID.After(top.ID) {
 			top = e
 		}
 	}
-	return map[int]broker.Stored{0: top}, nil
+	return map[int]events.Record{0: top}, nil
 }
 
 func (o *modelOwner) OpenEvents(context.Context) (map[string]eventlog.Opened, error) {
@@ -779,14 +850,12 @@ func (o *modelOwner) OpenEvents(context.Context) (map[string]eventlog.Opened, er
 
 // list lets the owner take a listing.
 func (o *modelOwner) list() error {
-	l, err := o.q.listSnapshots(context.Background())
-	if err == nil {
-		l.open, err = o.q.open(context.Background(), l.saved)
-	}
+	l, err := o.q.lister.list(context.Background())
 	if err != nil {
 		return err
 	}
-	return o.q.listed(context.Background(), l)
+	o.q.listed(context.Background(), l)
+	return nil
 }
 
 func (o *modelOwner) InputPosition(_ context.Context, _ int, next uint64) (uint64, error) {
@@ -801,7 +870,7 @@ func (o *modelOwner) EventBounds(context.Context) (first, last uint64, err error
 	return 1, uint64(len(o.m.log)), nil
 }
 
-func (o *modelOwner) ChainLast(_ context.Context, token string) (uint64, broker.Stored, error) {
+func (o *modelOwner) ChainLast(_ context.Context, token string) (uint64, events.Record, error) {
 	seq, last, err := o.m.last(token)
 	o.meanwhile()
 	return seq, last, err
@@ -847,7 +916,7 @@ func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
 func (o *modelOwner) BlobPubs(events.Blob) []*broker.Pub { return nil }
 
 func (o *modelOwner) LoadState(_ context.Context, _ int, token string) (broker.State, bool, error) {
-	k, ok := o.m.states[token]
+	k, ok := o.m.snapshots[token]
 	o.meanwhile()
 	return broker.State{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
 }
@@ -861,15 +930,15 @@ func (o *modelOwner) SavePub(_ int, token string, rev uint64, h map[string]strin
 }
 
 func (o *modelOwner) LastState(context.Context, int) (rev uint64, err error) {
-	for _, k := range o.m.states {
+	for _, k := range o.m.snapshots {
 		rev = max(rev, k.rev)
 	}
 	return rev, nil
 }
 
-// ListStates may tell what was, not what is.
+// ListStates may return an older listing.
 func (o *modelOwner) ListStates(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) error {
-	states := o.m.states
+	states := o.m.snapshots
 	if n := len(o.m.past); n > 0 && o.m.rnd.IntN(4) == 0 {
 		states = o.m.past[n-1]
 	}
@@ -884,19 +953,19 @@ func (o *modelOwner) ListStates(_ context.Context, _ int, fn func(string, uint64
 }
 
 func (o *modelOwner) LoadMark(context.Context, int) (broker.Mark, uint64, error) {
-	return o.m.mark, o.m.markRev, nil
+	return o.m.checkpoint, o.m.checkpointRev, nil
 }
 
 func (o *modelOwner) SaveMark(_ context.Context, _ int, mark broker.Mark, rev uint64) (uint64, error) {
 	switch {
-	case rev != o.m.markRev:
+	case rev != o.m.checkpointRev:
 		return 0, broker.ErrConflict
-	case mark.Seq < o.m.mark.Seq && mark.Rewinds.Equal(o.m.mark.Rewinds):
+	case mark.Seq < o.m.checkpoint.Seq && mark.Rewinds.Equal(o.m.checkpoint.Rewinds):
 		return 0, broker.ErrBackwards
 	}
-	o.m.mark = mark
-	o.m.markRev++
-	return o.m.markRev, nil
+	o.m.checkpoint = mark
+	o.m.checkpointRev++
+	return o.m.checkpointRev, nil
 }
 
 func header(pairs ...string) nats.Header {

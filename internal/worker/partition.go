@@ -1,17 +1,13 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/broker/inputlog"
-	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
@@ -20,178 +16,149 @@ import (
 )
 
 // partition is the state of one partition. The goroutine of run owns all of
-// it; others only send to its channels.
+// it; others only send to its channels. The owner starts I/O as operations and
+// never waits for one of them.
 type partition struct {
+	reports
 	w    *Worker
 	log  Log
 	opts Options
-	z    zerolog.Logger
-	// sampled logs what can happen to all sessions at once, at most so often.
-	sampled zerolog.Logger
-	p       int
+	p    int
 
-	live    map[string]*live // sessions in memory, by token
-	cold    map[string]cold  // others, read for this turn only
-	atOnce  int              // how many reads are under way at once
-	known   knownTokens
-	evicted map[string]evicted // where sessions stood when they left memory
-	held    map[string]*held   // sessions that only an operator can close
-	alarms  alarms
-	paused  paused
-	rules   rulesLog
-	past    *rulesLog // those before the mark; nil if not read yet
-	mark    broker.Mark
-	rev     uint64 // of the mark
-	rewinds broker.Rewinds
-	genuine uint64 // inputs folded under numbers up to it are still in the log
-	epoch   uint64 // in which the input log was found to be the same
-	// pos: every input below it is folded.
-	pos      uint64
-	last     broker.Witness // the last input folded
-	read     events.Time    // stamp of the last input
-	caughtUp bool
-	queued   int // bytes of events not stored yet
-	flying   int // publishes without an outcome yet
-	// Saves under way, and the bytes of their states.
-	saving, savingBytes int
-	m                   *meters
-	// asleep are the open calls of sessions that are not in memory, by token.
-	asleep map[string]int
+	reading    inputPosition
+	rules      rulesLog
+	history    history
+	sessions   sessions
+	held       heldSessions
+	appender   appender
+	snapshots  snapshotWriter
+	checkpoint checkpointer
+	clock      clock
+	evictor    evictor
+	lister     lister
 
-	acks   chan broker.Ack
-	inputs chan batch
-	lists  chan listing
-	marked chan markAck
-
-	skipTold time.Time // when a skipped input was logged
+	reader inputReader
+	done   chan finished // of the operations
+	tasks  sync.WaitGroup
+	loads  loader
+	heads  operations // that read what another worker stored of a session
+	chores operations // one of each kind at a time
 
 	ticks   int
-	tasks   sync.WaitGroup // what run has started
-	marking bool
-	reader  decode.Reader
+	skipped time.Time // when a skipped input was logged
+	decoder session.Reader
 	scratch []events.Event
-	// snapshots encodes those of this partition.
-	snapshots snapshotEncoder
-}
-
-// batch is some inputs on their way to the owner, who says on done when it is
-// through with them.
-type batch struct {
-	inputs   []broker.Input
-	next     uint64
-	caughtUp bool
-	done     chan struct{}
 }
 
 // sampledBurst is how many lines about sessions whose state was lost a partition
 // logs in an interval; metrics count all.
 const sampledBurst = 10
 
-// acksRoom is enough that a publisher seldom waits to hand over an ack.
-const acksRoom = 4096
+// The number of operations of each group that run at once.
+const (
+	headsAtOnce  = 64
+	choresAtOnce = 8 // more than there are kinds of them
+)
 
 func newPartition(w *Worker, p int) *partition {
-	return &partition{
-		w: w, log: w.Log, opts: w.Options.withDefaults(), p: p,
-		z:       w.Logger.With().Int("partition", p).Logger(),
-		sampled: w.Logger.With().Int("partition", p).Logger().Sample(&zerolog.BurstSampler{Burst: sampledBurst, Period: tellAgain}),
-		m:       w.metersOf(p),
-		live:    map[string]*live{},
-		cold:    map[string]cold{},
-		atOnce:  coldAtOnce,
-		known:   newKnownTokens(), evicted: map[string]evicted{}, held: map[string]*held{},
-		asleep: map[string]int{},
-		alarms: newAlarms(),
-		acks:   make(chan broker.Ack, acksRoom),
-		inputs: make(chan batch),
-		lists:  make(chan listing, 1),
-		marked: make(chan markAck, 1),
+	logger := w.Logger.With().Int("partition", p).Logger()
+	r := reports{
+		status: w.statuses.of(p), logger: logger,
+		sampled: logger.Sample(&zerolog.BurstSampler{Burst: sampledBurst, Period: logInterval}),
 	}
+	opts := w.Options.withDefaults()
+	q := &partition{
+		reports: r, w: w, log: w.Log, opts: opts, p: p,
+		held:       heldSessions{of: map[string]*held{}, partition: p, status: r.status, log: w.Log},
+		appender:   appender{publisher: newPublisher(w.Log), reports: r, messages: w.Log, heads: w.Log, keepAcked: opts.KeepAcked},
+		checkpoint: checkpointer{log: w.Log, partition: p},
+		lister:     lister{log: w.Log, partition: p, atOnce: loadsAtOnce},
+		reader:     inputReader{log: w.Log, partition: p, batches: make(chan batch)},
+		done:       make(chan finished, loadsAtOnce+headsAtOnce+choresAtOnce),
+	}
+	out := &q.appender.publisher
+	q.snapshots = snapshotWriter{reports: r, out: out, messages: w.Log, stored: w.Log, partition: p, every: opts.SnapshotEvery, rules: &q.rules, history: &q.history, keepAcked: opts.KeepAcked}
+	q.clock = clock{timers: newTimers(), reports: r, out: out, messages: w.Log, grace: opts.Grace, rules: &q.rules, reading: &q.reading}
+	q.sessions = newSessions(&q.appender, &q.snapshots, &q.clock)
+	q.evictor = evictor{sessions: &q.sessions, worker: w, status: r.status, after: opts.EvictAfter, keepAcked: opts.KeepAcked, most: opts.MaxResident}
+	q.loads = loader{operations: q.operations(loadsAtOnce), of: map[string]*loading{}}
+	q.heads, q.chores = q.operations(headsAtOnce), q.operations(choresAtOnce)
+	q.appender.reads, q.snapshots.reads = &q.heads, &q.heads
+	return q
 }
 
-// run takes the partition over and carries it until ctx ends.
+// operations returns a group of operations of which so many run at once.
+func (q *partition) operations(limit int) operations {
+	return operations{limit: limit, done: q.done, spawn: q.tasks.Go}
+}
+
+// run takes the partition over and carries it until ctx ends. Operations go on a
+// little longer than ctx, so that the next owner finds what was under way.
 func (q *partition) run(ctx context.Context) error {
-	q.m.begin(time.Now())
-	if err := q.takeOver(ctx); err != nil {
+	q.status.begin(time.Now())
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer func() { stop(); q.tasks.Wait() }()
+	if err := q.takeOver(ctx, working); err != nil {
 		return err
 	}
-	q.m.settled.Store(true)
-	working, stop := context.WithCancel(ctx)
+	q.status.settled.Store(true)
+	reading, end := context.WithCancel(ctx)
 	read := make(chan error, 1)
-	q.tasks.Go(func() { read <- q.log.Inputs(working, q.p, q.pos, q.hand(working)) })
-	err := q.loop(working, read)
-	stop()
+	from := q.reading.pos
+	reader := q.reader
+	q.tasks.Go(func() { read <- reader.run(reading, from) })
+	err := q.loop(ctx, working, read)
+	end()
 	if ctx.Err() != nil {
-		q.settle()
+		q.settle(working)
 	}
-	q.tasks.Wait()
-	q.abandon()
 	return err
 }
 
-// hand gives the function that brings batches to the owner.
-func (q *partition) hand(ctx context.Context) func([]broker.Input, uint64, bool) error {
-	done := make(chan struct{}, 1)
-	return func(in []broker.Input, next uint64, caughtUp bool) error {
-		select {
-		case q.inputs <- batch{in, next, caughtUp, done}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		select {
-		case <-done:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 const (
-	saveParts  = 8 // looks for what is to be saved, in SaveEvery
+	ticksEvery = 8 // looks for snapshots that are due, in SnapshotEvery
 	listEvery  = time.Minute
-	settleTime = 5 * time.Second
 )
 
-func (q *partition) loop(ctx context.Context, read <-chan error) error {
-	tick := time.NewTicker(max(1, q.opts.SaveEvery/saveParts))
+// loop carries the partition until stop ends or an error. working is the context
+// of the operations.
+func (q *partition) loop(stop, working context.Context, read <-chan error) error {
+	tick := time.NewTicker(max(1, q.opts.SnapshotEvery/ticksEvery))
 	defer tick.Stop()
 	list := time.NewTicker(listEvery)
 	defer list.Stop()
-	look := time.NewTicker(q.opts.LookAgain)
+	look := time.NewTicker(q.opts.RecoveredEvery)
 	defer look.Stop()
-	alarm := time.NewTimer(time.Hour)
-	defer alarm.Stop()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
 	for {
-		inputs := q.inputs
-		if q.queued > q.opts.MaxQueued {
-			inputs = nil // first let what there is be stored
+		inputs := q.reader.batches
+		if q.appender.queued > q.opts.MaxQueued || q.loads.full() {
+			inputs = nil // first let events be stored, or sessions be loaded
 		}
-		q.setTimer(alarm)
+		timer.Reset(q.untilTimer())
 		var err error
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-stop.Done():
+			return stop.Err()
 		case err = <-read:
-			return q.readEnded(ctx, err)
+			return err
 		case b := <-inputs:
-			err = q.take(ctx, b)
-		case a := <-q.acks:
-			err = q.acked(ctx, a)
-		case now := <-alarm.C:
-			q.resume(now)
-			err = q.ring(ctx, now)
+			err = q.take(working, b)
+		case a := <-q.appender.acks:
+			err = q.acked(working, a)
+		case f := <-q.done:
+			err = q.complete(working, f)
+		case now := <-timer.C:
+			q.appender.resume(now)
+			err = q.ring(working, now)
 		case now := <-tick.C:
-			err = q.tick(ctx, now)
+			q.tick(working, now)
 		case <-look.C:
-			err = q.release(ctx)
+			q.held.check(working, &q.chores)
 		case <-list.C:
-			q.unstick()
-			q.tasks.Go(func() { q.list(ctx) })
-		case l := <-q.lists:
-			err = q.listed(ctx, l)
-		case m := <-q.marked:
-			err = q.markSaved(m)
+			q.sessions.retryRefused()
+			q.lister.begin(working, &q.chores)
 		}
 		if err != nil {
 			return err
@@ -199,170 +166,69 @@ func (q *partition) loop(ctx context.Context, read <-chan error) error {
 	}
 }
 
-// tick saves what is due and, once in SaveEvery, looks after the rest. Neither
-// all sessions nor all partitions are saved at one moment: events would wait
-// behind that.
-func (q *partition) tick(ctx context.Context, now time.Time) error {
-	if err := q.checkFresh(ctx, now.Add(-q.opts.SaveEvery)); err != nil {
-		return err
+// untilTimer returns the time until the next timer is due or a pause ends.
+func (q *partition) untilTimer() time.Duration {
+	now := time.Now()
+	d := q.clock.wait(now)
+	if first := q.appender.paused.first; !first.IsZero() {
+		d = min(d, max(0, first.Sub(now)))
 	}
-	q.save(now)
-	if q.ticks++; (q.ticks+q.p)%saveParts == 0 {
+	return d
+}
+
+// complete takes the result of an operation.
+func (q *partition) complete(ctx context.Context, f finished) error {
+	f.group.finish(ctx)
+	return f.result.apply(ctx, q)
+}
+
+// tick writes snapshots that are due and, once in SnapshotEvery, does the rest. The
+// snapshots of sessions and partitions are spread over time: events would wait
+// behind a burst of them.
+func (q *partition) tick(ctx context.Context, now time.Time) {
+	q.checkFresh(ctx, now.Add(-q.opts.SnapshotEvery))
+	q.writeDue(now)
+	if q.ticks++; (q.ticks+q.p)%ticksEvery == 0 {
 		q.advance(ctx)
-		q.evict(now)
+		q.evictor.evict(now)
 		q.measure(now)
-		if (q.caughtUp || q.read > 0) && q.w.stop(q.p, nil) { // it works, whatever had stopped it before
-			q.z.Info().Msg("partition goes on")
-		}
-	}
-	return nil
-}
-
-// readEnded says why no more inputs come. What is lost is lost only where the
-// saved mark says so: another owner may have moved it on.
-func (q *partition) readEnded(ctx context.Context, err error) error {
-	lost := (*inputlog.LostError)(nil)
-	if !errors.As(err, &lost) {
-		return fmt.Errorf("worker: reading inputs of partition %d: %w", q.p, err)
-	}
-	mark, _, failed := q.log.LoadMark(ctx, q.p)
-	if failed != nil || mark.Seq >= lost.First {
-		return fmt.Errorf("worker: fell behind the input log, start again from the mark: %w", errors.Join(err, failed))
-	}
-	return fmt.Errorf("%w: partition %d: %w", ErrLost, q.p, err)
-}
-
-// takeOver reads the mark and the sessions with something open.
-func (q *partition) takeOver(ctx context.Context) error {
-	began := time.Now()
-	q.epoch = q.log.Epoch()
-	if err := q.loadMark(ctx); err != nil {
-		return err
-	}
-	q.rewinds = q.mark.Rewinds
-	l, err := q.listSnapshots(ctx)
-	if err != nil {
-		return err
-	}
-	if err := q.recallRewinds(ctx, l.rewinds); err != nil {
-		return err
-	}
-	if err := q.checkRewound(ctx, l.saved); err != nil {
-		return err
-	}
-	q.pos = q.mark.Seq
-	if l.open, err = q.open(ctx, l.saved); err != nil {
-		return err
-	}
-	if err := q.listed(ctx, l); err != nil {
-		return err
-	}
-	if err := q.checkOpen(ctx, l.saved, began); err != nil {
-		return err
-	}
-	return q.askRules(ctx)
-}
-
-// loadMark reads the mark and the rules in it, and begins one where there is
-// none. Where it was lost the log is folded from its first input on: snapshots
-// say what of it is folded already.
-func (q *partition) loadMark(ctx context.Context) (err error) {
-	q.mark, q.rev, err = q.log.LoadMark(ctx, q.p)
-	if err == nil {
-		err = q.rules.begin(q.mark)
-	}
-	lost := errors.Is(err, broker.ErrDamaged)
-	if err != nil && !lost {
-		return err
-	}
-	first, _, err := q.log.InputBounds(ctx)
-	if err != nil {
-		return err
-	}
-	if lost || q.mark.Seq == 0 {
-		if lost || first > 1 {
-			q.m.damaged.Add(1)
-			q.z.Error().Uint64("seq", first).Msg("the checkpoint is missing or damaged; folding from the first input in the log")
-		}
-		return q.beginMark(ctx, first)
-	}
-	if q.mark.Seq < first && first > 1 {
-		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d; `streamer recover` shows what can be done", ErrLost, q.p, q.mark.Seq, first)
-	}
-	return nil
-}
-
-// beginMark writes the mark of a partition that has none: at the first input,
-// under the rules of that time, or the first that the log still has.
-func (q *partition) beginMark(ctx context.Context, first uint64) (err error) {
-	q.mark = broker.Mark{Seq: first}
-	if first > 1 {
-		err = q.log.RulesInputs(ctx, q.p, func(in *broker.Input) error {
-			if _, err := parseRules(in.Data); err != nil {
-				return nil //nolint:nilerr // refused, as when it is read
-			}
-			q.mark.Rules = bytes.Clone(in.Data)
-			return errEnough
-		})
-	}
-	if err != nil && !errors.Is(err, errEnough) {
-		return err
-	}
-	if q.rev, err = q.log.SaveMark(ctx, q.p, q.mark, q.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
-		return err
-	}
-	return q.rules.begin(q.mark)
-}
-
-var errEnough = errors.New("enough")
-
-// How long an answer is asked for again that says that something is lost. A
-// server that was cut off from the others answers for some seconds as if it
-// still led them.
-const (
-	staleTime  = 5 * time.Second
-	staleEvery = 250 * time.Millisecond
-)
-
-// believed asks until the answer is good, or staleTime is over: then the bad
-// one holds. A stream without replicas has no outdated leader.
-func (q *partition) believed(ctx context.Context, ask func() (good bool, err error)) error {
-	for end := time.Now().Add(staleTime); ; {
-		good, err := ask()
-		if err != nil || good || !q.log.Replicated() || time.Now().After(end) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(staleEvery):
+		if (q.reading.caughtUp || q.reading.at > 0) && q.status.stop(nil) { // it runs, whatever had stopped it before
+			q.logger.Info().Msg("partition goes on")
 		}
 	}
 }
 
-// take folds a batch.
+// writeDue writes snapshots of the sessions that changed SnapshotEvery ago.
+func (q *partition) writeDue(now time.Time) {
+	age := q.opts.SnapshotEvery
+	if !q.reading.caughtUp && now.Sub(q.reading.at.Std()) > snapshotLate {
+		age *= snapshotBehind
+	}
+	q.sessions.writeOlder(now.Add(-age), now)
+}
+
+// take folds a batch, or keeps it until inputs may be folded.
 func (q *partition) take(ctx context.Context, b batch) error {
-	defer q.forgetCold()
-	if err := q.sameLog(ctx); err != nil {
+	r := &q.reading
+	r.held = b // mayFold checks it
+	if ok, err := q.mayFold(ctx); !ok {
 		return err
 	}
+	r.held = batch{}
 	for i := range b.inputs {
 		in := &b.inputs[i]
-		if in.Seq < q.pos {
+		if in.Seq < r.pos {
 			continue
-		}
-		if in.Kind != inputs.Rules && q.live[in.Token] == nil {
-			q.prefetch(ctx, sessionsOf(b.inputs[i:]))
 		}
 		if err := q.input(ctx, in); err != nil {
 			return fmt.Errorf("worker: input %d: %w", in.Seq, err)
 		}
-		q.pos, q.last = in.Seq+1, broker.Witness{Seq: in.Seq, At: in.At}
-		q.read = max(q.read, events.At(in.At))
+		r.pos, r.last = in.Seq+1, broker.Witness{Seq: in.Seq, At: in.At}
+		r.at = max(r.at, events.At(in.At))
 	}
-	q.pos = max(q.pos, b.next)
-	q.caughtUp = b.caughtUp
-	q.readUpTo()
+	r.pos = max(r.pos, b.next)
+	r.caughtUp = b.caughtUp
+	q.reportPosition()
 	if b.caughtUp {
 		q.repeatRules()
 	}
@@ -370,122 +236,75 @@ func (q *partition) take(ctx context.Context, b batch) error {
 	return nil
 }
 
-// sessionsOf gives the sessions that inputs are of, some of them again.
-func sessionsOf(list []broker.Input) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range list {
-			in := &list[i]
-			if !in.Foreign && in.Kind != inputs.Rules && !yield(in.Token) {
-				return
-			}
-		}
+// takeHeld folds the batch that waits until inputs may be folded.
+func (q *partition) takeHeld(ctx context.Context) error {
+	if !q.reading.waits() {
+		return nil
 	}
+	return q.take(ctx, q.reading.held)
 }
 
-func (q *partition) input(ctx context.Context, in *broker.Input) error {
-	if in.Kind == inputs.Probe {
+func (q *partition) input(ctx context.Context, in *inputs.Input) error {
+	switch {
+	case in.Kind == inputs.Probe:
 		return nil
-	}
-	if in.Foreign {
+	case in.Foreign:
 		q.skip(in)
 		return nil
-	}
-	if in.Kind == inputs.Rules {
+	case in.Kind == inputs.Rules:
 		err := q.rules.set(in)
 		if err != nil && !errors.Is(err, ErrVersion) {
-			q.z.Warn().Err(err).Uint64("seq", in.Seq).Msg("rules input ignored")
+			q.logger.Warn().Err(err).Uint64("seq", in.Seq).Msg("rules input ignored")
 			return nil
 		}
 		return err
 	}
-	l, err := q.load(ctx, in.Token)
-	if errors.Is(err, errHeld) {
-		q.hold(in)
+	n := q.history.rewinds.Effective(in.Seq)
+	s := q.sessions.resident[in.Token]
+	if s == nil {
+		if q.held.has(in.Token) {
+			q.held.skip(in)
+			return nil
+		}
+		var l *loading
+		if s, l = q.load(ctx, in.Token); s == nil {
+			q.loads.queue(l, in, n, q.rules.inForce())
+			return nil
+		}
+	}
+	return q.fold(s, in, n, q.rules.inForce())
+}
+
+// fold folds an input that has number n.
+func (q *partition) fold(s *resident, in *inputs.Input, n uint64, rules *session.Rules) error {
+	if n <= s.state.N {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	n := q.rewinds.Effective(in.Seq)
-	if n <= l.state.N {
-		return nil
-	}
-	q.scratch = session.Fold(q.scratch[:0], l.state, sessionInput(in, n, q.rules.inForce(), &q.reader))
-	l.folded(in)
-	q.m.folded.Add(1)
-	err = q.queue(l, q.scratch, in.Trace())
+	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, n, rules, &q.decoder))
+	s.folded(in)
+	q.status.folded.Add(1)
+	err := q.appender.enqueue(s, q.scratch, in.Trace())
 	clear(q.scratch) // which may hold a large value
 	if err != nil {
 		return err
 	}
-	q.wake(l)
+	q.clock.wake(s)
 	return nil
 }
 
 // skip counts an input on a subject that is not its own, and logs one at most
 // once per interval.
-func (q *partition) skip(in *broker.Input) {
-	skipped := q.m.skipped.Add(1)
-	if now := time.Now(); now.Sub(q.skipTold) >= tellAgain {
-		q.skipTold = now
-		q.z.Warn().Uint64("seq", in.Seq).Str("subject", in.Subject).Uint64("skipped", skipped).Msg("input on a subject that is not its own skipped")
+func (q *partition) skip(in *inputs.Input) {
+	skipped := q.status.skipped.Add(1)
+	if now := time.Now(); now.Sub(q.skipped) >= logInterval {
+		q.skipped = now
+		q.logger.Warn().Uint64("seq", in.Seq).Str("subject", in.Subject).Uint64("skipped", skipped).Msg("input on a subject that is not its own skipped")
 	}
 }
 
 // sessionInput returns what the fold reads of a stored input that has number n.
-func sessionInput(in *broker.Input, n uint64, rules *session.Rules, reader *decode.Reader) session.Input {
+func sessionInput(in *inputs.Input, n uint64, rules *session.Rules, reader *session.Reader) session.Input {
 	s := session.Input{Input: *in, Rules: rules, Reader: reader}
 	s.Seq = n
 	return s
-}
-
-// settle waits, at the end, for what is under way, saves what changed and
-// moves the mark: the next owner then has nothing to do again.
-func (q *partition) settle() {
-	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
-	defer cancel()
-	step := func() bool {
-		select {
-		case a := <-q.acks:
-			return q.acked(ctx, a) == nil
-		case m := <-q.marked:
-			return q.markSaved(m) == nil
-		case <-ctx.Done():
-			return false
-		}
-	}
-	for q.queued > 0 && q.flying > 0 { // else they stand still, and are saved
-		if !step() {
-			return
-		}
-	}
-	if q.checkFresh(ctx, time.Now()) != nil || !q.saveRest(step) {
-		return
-	}
-	// Where the mark ends must not expire before the next owner comes, only
-	// because the last inputs were those of other partitions.
-	if pos, err := q.log.InputPosition(ctx, q.p, q.pos); err == nil {
-		q.pos = pos
-	}
-	for range 2 { // the first may meet one of ours that was on its way
-		q.advance(ctx)
-		for q.marking && step() {
-		}
-	}
-}
-
-// saveRest saves all that changed. step waits for an outcome, if there is time.
-func (q *partition) saveRest(step func() bool) bool {
-	for range 2 { // some changed while they were being saved
-		left := q.saveAll(time.Now())
-		for q.saving > 0 || q.marking {
-			if !step() {
-				return false
-			}
-			if left && q.savingBytes < maxSaving/2 {
-				left = q.saveAll(time.Now())
-			}
-		}
-	}
-	return true
 }

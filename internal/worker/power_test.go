@@ -9,12 +9,12 @@ import (
 	"streamer/internal/events"
 )
 
-// TestPowerLoss: the server lost the last events it had acknowledged. The next
-// worker appends them again from the saved state, though the inputs they came
-// from are covered by the mark.
+// TestPowerLoss checks that the next worker appends the last events again from the
+// snapshot where the server lost them after it had acknowledged them, though the
+// checkpoint covers their inputs.
 func TestPowerLoss(t *testing.T) {
 	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
-	stop := h.work(Options{SaveEvery: 10 * time.Millisecond, KeepAcked: time.Minute})
+	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond, KeepAcked: time.Minute})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
 	h.publish("a", "result", fmt.Sprintf(result, 1))
@@ -28,7 +28,7 @@ func TestPowerLoss(t *testing.T) {
 		}
 	}
 	h.work(Options{})
-	h.publish("a", "delta", fmt.Sprintf(callDelta, 2, 2)) // wakes the session
+	h.publish("a", "delta", fmt.Sprintf(callDelta, 2, 2)) // loads the session
 	again := h.wait("a", ofType(events.ToolCallResult))
 	if string(again.Data) != string(last.Data) || again.Seq <= last.Seq {
 		t.Errorf("got %d %s\nwant %s", again.Seq, again.Data, last.Data)

@@ -135,12 +135,12 @@ func (r *recovery) loadState(ctx context.Context, token string) (*session.State,
 
 // writeSnapshot writes a snapshot in place of that with revision rev.
 func (r *recovery) writeSnapshot(ctx context.Context, token string, rev uint64, state *session.State, head point) error {
-	l := live{token: token, state: state, chain: head.Seq, id: head.ID, base: head}
-	data, err := l.snapshot(new(snapshotEncoder))
+	s := resident{token: token, state: state, log: eventLog{seq: head.Seq, id: head.ID, base: head}}
+	data, err := s.encode(new(snapshotEncoder))
 	if err != nil {
 		return err
 	}
-	pub, blobs := r.log.SavePub(r.loss.Partition, token, rev, l.header(session.Timer{}, false), data)
+	pub, blobs := r.log.SavePub(r.loss.Partition, token, rev, s.header(session.Timer{}, false), data)
 	for _, b := range append(blobs, pub) {
 		if a := r.log.PublishWait(ctx, b); a.Err != nil {
 			return a.Err

@@ -23,10 +23,10 @@ import (
 // unfinished messages, and the partition continues.
 func TestRecover(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1, Listen: "127.0.0.1:0"})
-	stop := h.work(Options{SaveEvery: 10 * time.Millisecond})
+	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.publish("a", "delta", `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_2","function":{"name":"f","arguments":"{\"x"}}]}}]}`)
-	h.wait("a", func(s broker.Stored) bool {
+	h.wait("a", func(s events.Record) bool {
 		return s.Type == events.ToolCallStart && bytes.Contains(s.Data, []byte("call_2"))
 	})
 	stop()
@@ -36,7 +36,7 @@ func TestRecover(t *testing.T) {
 	}
 	purge(t, h, last)
 
-	w := &Worker{Log: h.broker, Options: Options{Nonce: "n", LookAgain: 20 * time.Millisecond}, Logger: zerolog.Nop()}
+	w := &Worker{Log: h.broker, Options: Options{Nonce: "n", RecoveredEvery: 20 * time.Millisecond}, Logger: zerolog.Nop()}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
@@ -67,12 +67,12 @@ func TestRecover(t *testing.T) {
 	h.publish("a", "delta", `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\":1}"}}]}}]}`)
 	h.publish("a", "result", `{"tool_call_id":"call_1","content":"late"}`)
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 20, 20))
-	h.wait("a", func(s broker.Stored) bool {
+	h.wait("a", func(s events.Record) bool {
 		return s.Type == events.ToolCallArgsComplete && bytes.Contains(s.Data, []byte("call_20"))
 	})
 	var log []string
 	ids := map[events.ID]bool{}
-	err = h.broker.Events(t.Context(), "a", 0, func(s broker.Stored) error {
+	err = h.broker.Events(t.Context(), "a", 0, func(s events.Record) error {
 		if ids[s.ID] {
 			t.Errorf("event id %s is used twice", s.ID)
 		}
@@ -102,7 +102,7 @@ func TestRecover(t *testing.T) {
 }
 
 // purge removes the inputs before seq from the log, as their expiry would.
-func purge(t *testing.T, h *house, seq uint64) {
+func purge(t *testing.T, h *fixture, seq uint64) {
 	t.Helper()
 	if err := h.stream("LLM").Purge(t.Context(), jetstream.WithPurgeSequence(seq)); err != nil {
 		t.Fatal(err)

@@ -9,62 +9,47 @@ import (
 )
 
 // Pauses before a partition that failed is started again: restartFirst, then
-// twice as long each time up to restartMost, until it got on.
+// twice as long each time up to restartMost, until it makes progress.
 const (
-	restartFirst = time.Second
-	restartMost  = 30 * time.Second
-	restartCalm  = time.Minute // a run this long got on, and so does one that moved the mark
-	restartTold  = 3           // failures in a row that are a problem
-	tellAgain    = 30 * time.Second
+	restartFirst   = time.Second
+	restartMost    = 30 * time.Second
+	restartCalm    = time.Minute // a run this long is progress, and so is one that moves the checkpoint
+	restartProblem = 3           // failures in a row from which they are a problem
+	logInterval    = 30 * time.Second
 )
 
-// failing is a partition that failed, and has not got on since.
+// failing is the failures of a partition since it last made progress. It is
+// never changed once it is in a status.
 type failing struct {
-	row   int // failures
-	err   error
-	mark  uint64    // where its mark was then
-	began time.Time // the last run; zero while it is not run
+	row        int
+	err        error     // of the last
+	checkpoint uint64    // at the last
+	began      time.Time // the present run; zero while the partition does not run
 }
 
-// gotOn reports whether the run since then is better than those before.
-func (f *failing) gotOn(mark uint64, now time.Time) bool {
-	return mark > f.mark || !f.began.IsZero() && now.Sub(f.began) >= restartCalm
+// progressed reports whether the present run has made progress.
+func (f *failing) progressed(checkpoint uint64, now time.Time) bool {
+	return checkpoint > f.checkpoint || !f.began.IsZero() && now.Sub(f.began) >= restartCalm
 }
 
-// begins notes that a partition is run.
-func (w *Worker) begins(p int, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if f := w.failing[p]; f != nil {
-		f.began = now
+// runs notes that a run of the partition begins.
+func (s *status) runs(now time.Time) {
+	if f := s.failing.Load(); f != nil {
+		next := *f
+		next.began = now
+		s.failing.Store(&next)
 	}
 }
 
-// failed notes that a run of a partition ended with an error. It returns the
+// failed notes that a run of the partition ended with an error. It returns the
 // number of failures in a row.
-func (w *Worker) failed(p int, err error, now time.Time) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	mark := w.meters[p].mark.Load()
-	f := w.failing[p]
-	if f == nil || f.gotOn(mark, now) {
-		f = &failing{}
-		if w.failing == nil {
-			w.failing = map[int]*failing{}
-		}
-		w.failing[p] = f
+func (s *status) failed(err error, now time.Time) int {
+	next := failing{row: 1, err: err, checkpoint: s.checkpoint.Load()}
+	if f := s.failing.Load(); f != nil && !f.progressed(next.checkpoint, now) {
+		next.row = f.row + 1
 	}
-	f.row++
-	f.err, f.mark, f.began = err, mark, time.Time{}
-	return f.row
-}
-
-// recovered forgets the failures of a partition that this worker no longer
-// runs.
-func (w *Worker) recovered(p int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.failing, p)
+	s.failing.Store(&next)
+	return next.row
 }
 
 // pauseAfter returns the pause after so many failures in a row.
@@ -72,12 +57,12 @@ func pauseAfter(row int) time.Duration {
 	return min(restartFirst<<min(row-1, 10), restartMost)
 }
 
-// problems returns the partitions that fail again and again, each with its
-// reason. w.mu is held.
-func (w *Worker) problems(now time.Time) error {
+// failures returns the partitions that fail repeatedly, each with its reason, or
+// nil.
+func (w *Worker) failures(now time.Time) error {
 	var all []error
-	for p, f := range w.failing {
-		if f.row >= restartTold && !f.gotOn(w.meters[p].mark.Load(), now) {
+	for p, st := range w.statuses.all() {
+		if f := st.failing.Load(); f != nil && f.row >= restartProblem && !f.progressed(st.checkpoint.Load(), now) {
 			all = append(all, fmt.Errorf("partition %d failed %d times in a row: %w", p, f.row, f.err))
 		}
 	}
@@ -87,11 +72,11 @@ func (w *Worker) problems(now time.Time) error {
 	return errors.Join(all...)
 }
 
-// maxProblems bounds what is listed of partitions: they fail together.
+// maxProblems bounds the partitions that are listed: they often fail together.
 const maxProblems = 3
 
 // stops reports whether a partition with this error stops: only an operator can
-// do something about it.
+// solve it.
 func stops(err error) bool {
 	return errors.Is(err, ErrLost) || errors.Is(err, ErrVersion) || errors.Is(err, broker.ErrReplaced)
 }

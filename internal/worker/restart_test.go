@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// unreadable is a log whose marks cannot be read, or whose reads wait.
+// unreadable is a log whose checkpoints cannot be read, or whose reads wait.
 type unreadable struct {
 	Log
 	heals atomic.Bool
@@ -72,29 +72,29 @@ func TestFailingPartition(t *testing.T) {
 	})
 }
 
-// Failures are in a row where neither the mark moved nor a run lasted.
+// Failures are in a row where neither the checkpoint moved nor a run lasted.
 func TestFailuresInARow(t *testing.T) {
 	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	w := new(Worker)
-	m := w.metersOf(0)
+	st := w.statuses.of(0)
 	why := errors.New("why")
 	run := func(d time.Duration, want int) {
 		t.Helper()
-		w.begins(0, now)
+		st.runs(now)
 		now = now.Add(d)
-		if got := w.failed(0, why, now); got != want {
+		if got := st.failed(why, now); got != want {
 			t.Errorf("got %d failures in a row, want %d", got, want)
 		}
 	}
 	run(time.Second, 1)
 	run(time.Second, 2)
 	run(time.Second, 3)
-	if w.problems(now) == nil {
+	if w.failures(now) == nil {
 		t.Error("three in a row: got no problem")
 	}
-	m.mark.Store(7)
-	if err := w.problems(now); err != nil {
-		t.Errorf("the mark moved: got %v, want no problem", err)
+	st.checkpoint.Store(7)
+	if err := w.failures(now); err != nil {
+		t.Errorf("the checkpoint moved: got %v, want no problem", err)
 	}
 	run(time.Second, 1)
 	run(restartCalm, 1)
@@ -111,18 +111,20 @@ func TestFailureNamesTheInput(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	seq := h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	q := newPartition(&Worker{Log: &unloadable{h.broker}, Options: Options{Nonce: "n"}, Logger: zerolog.Nop()}, 0)
-	defer q.abandon()
-	if err := q.takeOver(t.Context()); err != nil {
+	if err := q.takeOver(t.Context(), t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	q.known.whole = false // or the session would be taken to be new, and not be read
+	q.sessions.known.complete = false // or the session would be taken to be new, and not be read
 	err := q.take(t.Context(), batch{inputs: h.inputs(t.Context(), int(seq)), next: seq + 1, done: make(chan struct{}, 1)})
+	if err == nil {
+		err = q.awaitLoads(t.Context(), t.Context())
+	}
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("input %d", seq)) || !strings.Contains(err.Error(), `"a"`) {
 		t.Errorf("got %v, want the input and the session", err)
 	}
 }
 
-// unloadable is a log whose saved states cannot be read.
+// unloadable is a log whose snapshots cannot be read.
 type unloadable struct{ *testBroker }
 
 func (unloadable) LoadState(context.Context, int, string) (broker.State, bool, error) {

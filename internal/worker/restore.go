@@ -12,123 +12,192 @@ import (
 	"streamer/internal/session"
 )
 
-// restore brings a session into memory from what was read of it: its snapshot
-// and the end of its chain. Where the snapshot is missing, unreadable or older
-// than what the mark relies on, or where the event log lost more than the
-// snapshot holds, or where inputs are behind, the session's inputs are folded
-// again.
-func (q *partition) restore(ctx context.Context, l *live, c cold, behind bool) error {
-	if c.err != nil {
-		return c.err
-	}
-	if reason, is := c.saved.Header[headerHeld]; c.ok && is {
-		q.held[l.token] = &held{reason: reason}
-		return errHeld
-	}
-	if err := q.findHead(ctx, l, c); err != nil {
-		return err
-	}
-	if !c.ok && c.damaged == nil {
-		return q.unsaved(ctx, l, behind)
-	}
-	r, state, err := record{}, (*session.State)(nil), c.damaged
-	if err == nil {
-		r, state, err = readSnapshot(&c.saved)
-	}
-	if errors.Is(err, session.ErrVersion) {
-		return fmt.Errorf("worker: session %q: %w", l.token, err)
+// restorer loads one session, as an operation: from its snapshot and the head of
+// its event log. Where the snapshot is missing, unreadable or older than the
+// checkpoint relies on, where the event log lost more than the snapshot has, or
+// where inputs are behind, it folds the session's inputs again.
+type restorer struct {
+	reports
+	inputCheck
+	all        Log
+	partition  int
+	past       *shared[*rulesLog]
+	pos        uint64 // inputs from it on are folded after the load
+	checkpoint uint64
+	epoch      uint64 // of the connection when the load began
+	rulesSeq   uint64 // of the last rules input that was read
+	behind     bool   // inputs below pos may be missing from the snapshot
+	place      *place // where the session stood when it left memory; nil if not known
+}
+
+// heldError is returned for a session that only an operator can close.
+type heldError struct{ reason string }
+
+// Error returns why the session is held.
+func (e *heldError) Error() string { return "worker: session held: " + e.reason }
+
+// rewoundError is returned where the input log has not the input any more that
+// the evidence is of.
+type rewoundError struct{ evidence evidence }
+
+// Error returns which input it is.
+func (e *rewoundError) Error() string {
+	return fmt.Sprintf("worker: the input log was rewound below input %d", e.evidence.n)
+}
+
+// run returns the session.
+func (r *restorer) run(ctx context.Context, token string) (*resident, error) {
+	s := &resident{token: token, state: new(session.State), touched: time.Now()}
+	return s, r.restore(ctx, s)
+}
+
+// named adds the session to an error of reading its logs.
+func named(token string, err error) error {
+	return fmt.Errorf("worker: session %q: %w", token, err)
+}
+
+func (r *restorer) restore(ctx context.Context, s *resident) error {
+	stored, ok, err := r.all.LoadState(ctx, r.partition, s.token)
+	var damaged error
+	if errors.Is(err, broker.ErrDamaged) {
+		damaged, err = err, nil
 	}
 	if err != nil {
-		q.damaged(l.token, err)
-		return q.refold(ctx, l)
+		return named(s.token, err)
 	}
-	l.state, l.at = state, savedAt(c.saved.Header)
-	return q.continueFrom(ctx, l, &c.saved, r, behind)
+	if reason, is := stored.Header[headerHeld]; ok && is {
+		return &heldError{reason}
+	}
+	if err := r.findHead(ctx, s, &stored); err != nil {
+		return err
+	}
+	if !ok && damaged == nil {
+		return r.withoutSnapshot(ctx, s)
+	}
+	rec, state, err := record{}, (*session.State)(nil), damaged
+	if err == nil {
+		rec, state, err = readSnapshot(&stored)
+	}
+	if errors.Is(err, session.ErrVersion) {
+		return named(s.token, err)
+	}
+	if err != nil {
+		r.damaged(s.token, err)
+		return r.refold(ctx, s)
+	}
+	s.state, s.at = state, storedAt(stored.Header)
+	return r.continueFrom(ctx, s, &stored, rec)
 }
 
 // findHead notes where a session's log ends, and checks that the input log still
-// has the input of its last event.
-func (q *partition) findHead(ctx context.Context, l *live, c cold) error {
-	l.rev = c.saved.Rev
-	if c.left != nil {
-		l.epoch, l.chain, l.id, l.found = c.left.epoch, c.left.chain, c.left.id, c.left.found
+// has the input of its last event. The head is not read where it is known from
+// when the session left memory.
+func (r *restorer) findHead(ctx context.Context, s *resident, stored *broker.State) error {
+	l := &s.log
+	s.snapshot.rev = stored.Rev
+	if p := r.place; p != nil && p.rev == stored.Rev && p.epoch == r.all.Epoch() {
+		l.epoch, l.seq, l.id, l.found = p.epoch, p.seq, p.id, p.found
 		return nil
 	}
-	l.epoch = c.epoch
-	q.ends(l, c.end, c.last)
-	if c.last.ID == (events.ID{}) {
+	last, err := r.readHead(ctx, s)
+	if err != nil || last.ID == (events.ID{}) {
+		return err
+	}
+	return r.verify(ctx, eventEvidence(&last))
+}
+
+// readHead reads where a session's log ends.
+func (r *restorer) readHead(ctx context.Context, s *resident) (events.Record, error) {
+	s.log.epoch = r.all.Epoch()
+	seq, last, err := r.all.ChainLast(ctx, s.token)
+	if err != nil {
+		return last, named(s.token, err)
+	}
+	s.log.head(s.token, seq, &last, r.rewinds, &r.reports)
+	return last, nil
+}
+
+// verify checks, where what was made of an input of a session is not behind the
+// inputs that are read, that the log still has that input. If not, the log was
+// rewound, and what is read counts from here on behind it.
+func (r *restorer) verify(ctx context.Context, e evidence) error {
+	if e.n < r.rewinds.Effective(r.pos) {
 		return nil
 	}
-	return q.verify(ctx, eventEvidence(&c.last))
+	good, err := r.intact(ctx, e)
+	if err != nil || good {
+		return err
+	}
+	return &rewoundError{e}
 }
 
 // continueFrom brings a session whose snapshot was read to where the partition
 // stands.
-func (q *partition) continueFrom(ctx context.Context, l *live, saved *broker.State, r record, behind bool) error {
-	if !l.at.IsZero() {
-		if err := q.verify(ctx, evidence{n: l.state.N, token: l.token, at: l.at}); err != nil {
+func (r *restorer) continueFrom(ctx context.Context, s *resident, stored *broker.State, rec record) error {
+	if !s.at.IsZero() {
+		if err := r.verify(ctx, evidence{n: s.state.N, token: s.token, at: s.at}); err != nil {
 			return err
 		}
 	}
-	short, err := q.chainShort(ctx, l, r.Base)
+	short, err := r.logShort(ctx, s, rec.Base)
 	if err != nil {
 		return err
 	}
 	if short {
-		return q.emitAgain(ctx, l, r)
+		return r.emitAgain(ctx, s, rec)
 	}
-	q.resend(l, r)
-	if q.outdated(l) {
-		q.m.damaged.Add(1)
-		q.sampled.Error().Str("session", l.token).Uint64("seq", l.state.N).Stringer("event", l.id).Msg("the snapshot is older than what was folded; folding the inputs since again")
-	} else if !behind {
+	r.requeue(s, rec)
+	if r.outdated(s) {
+		r.status.damaged.Add(1)
+		r.sampled.Error().Str("session", s.token).Uint64("seq", s.state.N).Stringer("event", s.log.id).Msg("the snapshot is older than what was folded; folding the inputs since again")
+	} else if !r.behind {
 		return nil
 	}
-	err = q.replay(ctx, l, replaying{})
+	err = r.replay(ctx, s, replaying{})
 	if !errors.Is(err, errUnlike) {
 		return err
 	}
-	_, state, err := readSnapshot(saved) // as it was before the replay
+	_, state, err := readSnapshot(stored) // as it was before the replay
 	if err != nil {
 		return err
 	}
-	return q.giveUp(ctx, l, state, "its inputs since the snapshot do not give the events that are stored")
+	return r.giveUp(ctx, s, state, "its inputs since the snapshot do not give the events that are stored")
 }
 
 // emitAgain folds a session again whose events the event log lost, if its inputs
-// give the state that was saved; the events that are missing are then appended
+// give the state of the snapshot; the events that are missing are then appended
 // again. Otherwise they stay lost, and the session goes on.
-func (q *partition) emitAgain(ctx context.Context, l *live, r record) error {
-	q.m.damaged.Add(1)
-	q.sampled.Error().Str("session", l.token).Stringer("event", l.id).Stringer("want", r.Base.ID).Msg("the event log lost events of a session")
-	saved, err := l.state.Marshal()
+func (r *restorer) emitAgain(ctx context.Context, s *resident, rec record) error {
+	r.status.damaged.Add(1)
+	r.sampled.Error().Str("session", s.token).Stringer("event", s.log.id).Stringer("want", rec.Base.ID).Msg("the event log lost events of a session")
+	want, err := s.state.Marshal()
 	if err != nil {
 		return err
 	}
-	state, at := l.state, l.at
-	l.base = point{}
-	l.state, l.at = new(session.State), time.Time{}
-	err = q.replay(ctx, l, replaying{upTo: state.N, saved: saved})
+	state, at := s.state, s.at
+	s.log.base = point{}
+	s.state, s.at = new(session.State), time.Time{}
+	err = r.replay(ctx, s, replaying{upTo: state.N, want: want})
 	if errors.Is(err, errUnlike) {
-		q.sampled.Error().Str("session", l.token).Msg("its inputs in the log do not give what was saved; the lost events stay lost")
-		l.state, l.at, l.queue, l.id = state, at, nil, r.Base.ID
-		q.resend(l, r)
+		r.sampled.Error().Str("session", s.token).Msg("its inputs in the log do not give the state of the snapshot; the lost events stay lost")
+		s.state, s.at, s.log.queue, s.log.id = state, at, nil, rec.Base.ID
+		r.requeue(s, rec)
 		err = nil
 	}
 	return err
 }
 
-// readSnapshot reads a saved record and the state in it.
-func readSnapshot(saved *broker.State) (r record, s *session.State, err error) {
-	if r, err = decodeSnapshot(saved.Data); err != nil {
+// readSnapshot reads a snapshot and the state in it.
+func readSnapshot(stored *broker.State) (r record, s *session.State, err error) {
+	if r, err = decodeSnapshot(stored.Data); err != nil {
 		return r, nil, err
 	}
 	s, err = session.Load(r.State)
 	return r, s, err
 }
 
-// savedAt returns when the last input of a snapshot was stored.
-func savedAt(header map[string]string) time.Time {
+// storedAt returns when the last input of a snapshot was stored.
+func storedAt(header map[string]string) time.Time {
 	ns, err := strconv.ParseInt(header[headerAt], 10, 64)
 	if err != nil {
 		return time.Time{}
@@ -137,29 +206,22 @@ func savedAt(header map[string]string) time.Time {
 }
 
 // damaged reports a snapshot that cannot be read.
-func (q *partition) damaged(token string, err error) {
-	q.m.damaged.Add(1)
-	q.sampled.Error().Err(err).Str("session", token).Msg("snapshot damaged; folding the session again from its inputs")
+func (r *restorer) damaged(token string, err error) {
+	r.status.damaged.Add(1)
+	r.sampled.Error().Err(err).Str("session", token).Msg("snapshot damaged; folding the session again from its inputs")
 }
 
-// overwritten reports a snapshot that cannot be read and is written again from
-// memory.
-func (q *partition) overwritten(token string, err error) {
-	q.m.damaged.Add(1)
-	q.sampled.Error().Err(err).Str("session", token).Msg("snapshot damaged; writing it again from memory")
-}
-
-// chainShort reports whether the event log ends before what the snapshot can
-// append again, and has not merely expired.
-func (q *partition) chainShort(ctx context.Context, l *live, base point) (short bool, err error) {
+// logShort reports whether the event log ends before what the snapshot can append
+// again, and has not merely expired.
+func (r *restorer) logShort(ctx context.Context, s *resident, base point) (short bool, err error) {
+	l := &s.log
 	if !base.ID.After(l.id) {
 		return false, nil
 	}
 	var first uint64
-	err = q.believed(ctx, func() (ok bool, err error) {
-		l.epoch = q.log.Epoch()
-		if err = q.chainEnd(ctx, l); err == nil {
-			first, _, err = q.log.EventBounds(ctx)
+	err = confirm(ctx, r.log.Replicated(), func() (ok bool, err error) {
+		if _, err = r.readHead(ctx, s); err == nil {
+			first, _, err = r.all.EventBounds(ctx)
 		}
 		return !base.ID.After(l.id) || base.Seq < first, err
 	})
@@ -169,25 +231,25 @@ func (q *partition) chainShort(ctx context.Context, l *live, base point) (short 
 	if base.Seq >= first {
 		return true, nil
 	}
-	l.id = base.ID // the chain expired
+	l.id = base.ID // the event log of the session expired
 	return false, nil
 }
 
-// resend queues the events of a snapshot that the chain lacks.
-func (q *partition) resend(l *live, r record) {
-	l.base = r.Base
+// requeue queues the events of a snapshot that the event log lacks.
+func (r *restorer) requeue(s *resident, rec record) {
+	l := &s.log
+	l.base = rec.Base
 	if !l.found.id.After(l.base.ID) {
 		l.found = found{} // from before what can be folded again
 	}
-	for i := range r.Events {
-		e := &r.Events[i]
-		e.session = l
-		q.compare(e)
+	for i := range rec.Events {
+		e := &rec.Events[i]
+		e.session = s
+		l.compare(e, s.token, &r.reports)
 		if e.ID.After(l.id) {
 			l.queue = append(l.queue, e)
-			q.queued += e.size()
 		} else {
-			e.at = l.touched
+			e.at = s.touched
 			l.acked = append(l.acked, *e)
 		}
 	}
@@ -195,35 +257,35 @@ func (q *partition) resend(l *live, r record) {
 
 // outdated reports whether events are stored of inputs that neither the snapshot
 // covers nor will be read again.
-func (q *partition) outdated(l *live) bool {
-	if l.id.Seq <= l.state.N {
+func (r *restorer) outdated(s *resident) bool {
+	if s.log.id.Seq <= s.state.N {
 		return false
 	}
-	seq, ok := q.rewinds.Stored(l.id.Seq)
-	return !ok || seq < q.pos
+	seq, ok := r.rewinds.Stored(s.log.id.Seq)
+	return !ok || seq < r.pos
 }
 
-// unsaved restores a session without a snapshot. It is new where all its events
-// are of inputs that are still to be read; else its snapshot was lost, or the
-// inputs it was made of were.
-func (q *partition) unsaved(ctx context.Context, l *live, behind bool) error {
-	if l.id == (events.ID{}) {
-		if behind {
-			return q.replay(ctx, l, replaying{})
+// withoutSnapshot restores a session without a snapshot. It is new where all its
+// events are of inputs that are still to be read; else its snapshot was lost, or
+// the inputs it was made of were.
+func (r *restorer) withoutSnapshot(ctx context.Context, s *resident) error {
+	if s.log.id == (events.ID{}) {
+		if r.behind {
+			return r.replay(ctx, s, replaying{})
 		}
 		return nil
 	}
-	first, err := q.log.FirstEvent(ctx, l.token)
+	first, err := r.all.FirstEvent(ctx, s.token)
 	if err != nil {
-		return fmt.Errorf("worker: session %q: %w", l.token, err)
+		return named(s.token, err)
 	}
-	seq, ok := q.rewinds.Stored(first.ID.Seq)
-	_, whole := q.rewinds.Stored(l.id.Seq)
-	if ok && whole && seq >= q.pos {
+	seq, ok := r.rewinds.Stored(first.ID.Seq)
+	_, whole := r.rewinds.Stored(s.log.id.Seq)
+	if ok && whole && seq >= r.pos {
 		return nil
 	}
-	if !behind || !ok || seq < q.mark.Seq {
-		q.damaged(l.token, errors.New("there is none, though there are events"))
+	if !r.behind || !ok || seq < r.checkpoint {
+		r.damaged(s.token, errors.New("there is none, though there are events"))
 	}
-	return q.refold(ctx, l)
+	return r.refold(ctx, s)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/inputs"
 )
 
 // growing is a log in which inputs are stored right after one was asked for.
@@ -15,7 +16,7 @@ type growing struct {
 	grow func()
 }
 
-func (g *growing) Input(ctx context.Context, seq uint64) (broker.Input, bool, error) {
+func (g *growing) Input(ctx context.Context, seq uint64) (inputs.Input, bool, error) {
 	in, ok, err := g.Log.Input(ctx, seq)
 	if g.grow != nil {
 		g.grow()
@@ -33,15 +34,15 @@ func TestRewoundWhileInputsCome(t *testing.T) {
 		h.publish("a", "delta", fmt.Sprintf(callDelta, 2, 2))
 		h.publish("a", "delta", fmt.Sprintf(callDelta, 3, 3))
 	}}
-	q := newPartition(&Worker{Log: log}, 0)
+	check := inputCheck{log: log}
 	lost := evidence{n: 3, token: "a", at: time.Now().Add(-time.Minute)}
-	if good, err := q.unrewound(t.Context(), lost); good || err != nil || q.genuine != 0 {
+	if good, err := check.intact(t.Context(), lost); good || err != nil || check.genuine != 0 {
 		t.Errorf("an input of a minute ago, where another is: got %v, %v, want that the log was rewound", good, err)
 	}
 	if err := h.stream("LLM").DeleteMsg(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
-	if good, err := q.unrewound(t.Context(), evidence{n: 2, token: "a", at: lost.at}); !good || err != nil {
+	if good, err := check.intact(t.Context(), evidence{n: 2, token: "a", at: lost.at}); !good || err != nil {
 		t.Errorf("an input that was deleted: got %v, %v, want that it proves nothing", good, err)
 	}
 }

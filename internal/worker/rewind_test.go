@@ -24,7 +24,7 @@ type directory struct {
 }
 
 // run runs a worker with the given rules while do is called.
-func (d directory) run(rules *lifecycle.Rules, do func(h *house)) {
+func (d directory) run(rules *lifecycle.Rules, do func(h *fixture)) {
 	d.t.Helper()
 	b, err := openBroker(d.t.Context(), broker.Options{DataDir: d.dir, Partitions: 1})
 	if err != nil {
@@ -34,7 +34,7 @@ func (d directory) run(rules *lifecycle.Rules, do func(h *house)) {
 	if err := b.Admit(); err != nil {
 		d.t.Fatal(err)
 	}
-	h := &house{t: d.t, broker: b}
+	h := &fixture{t: d.t, broker: b}
 	w := &Worker{Log: b, Options: Options{Nonce: fmt.Sprint(time.Now().UnixNano()), Rules: rules}, Logger: zerolog.Nop()}
 	ctx, cancel := context.WithCancel(d.t.Context())
 	done := make(chan struct{})
@@ -70,8 +70,8 @@ func TestRewindsWithoutCheckpoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := directory{t, t.TempDir()}
 			rules := lifecycle.DefaultRules()
-			call := func(token string) func(h *house) {
-				return func(h *house) {
+			call := func(token string) func(h *fixture) {
+				return func(h *fixture) {
 					h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
 					h.publish(token, "result", fmt.Sprintf(result, 1))
 					h.wait(token, ofType(events.ToolCallResult))
@@ -80,13 +80,13 @@ func TestRewindsWithoutCheckpoint(t *testing.T) {
 			d.run(&rules, call("a"))
 			d.rewind(func() { d.run(&rules, call("b")) })
 			d.run(&rules, call("c"))
-			d.run(&rules, func(h *house) {
+			d.run(&rules, func(h *fixture) {
 				damage.Subject = "$KV.STREAMER_CHECKPOINT.0"
 				if a := h.broker.PublishWait(t.Context(), damage); a.Err != nil {
 					t.Fatal(a.Err)
 				}
 			})
-			d.run(&rules, func(h *house) {
+			d.run(&rules, func(h *fixture) {
 				call("d")(h) // behind all that would be folded again
 				if r := h.quiet(); len(r.Differences) > 0 || r.Sessions != 3 || r.Lost != 1 {
 					t.Errorf("got %v, %d sessions compared and %d not, want three without difference, and the lost one", r.Differences, r.Sessions, r.Lost)
@@ -101,8 +101,8 @@ func TestRewindsWithoutCheckpoint(t *testing.T) {
 // it again.
 func TestRulesLostInRewind(t *testing.T) {
 	d := directory{t, t.TempDir()}
-	call := func(token string) func(h *house) {
-		return func(h *house) {
+	call := func(token string) func(h *fixture) {
+		return func(h *fixture) {
 			h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
 			h.wait(token, ofType(events.ToolCallArgsComplete))
 		}
@@ -111,7 +111,7 @@ func TestRulesLostInRewind(t *testing.T) {
 	before.ResultTimeout, lost.ResultTimeout = 3600_000, 7200_000
 	d.run(&before, call("a"))
 	d.rewind(func() { d.run(&lost, call("b")) })
-	d.run(&lost, func(h *house) {
+	d.run(&lost, func(h *fixture) {
 		call("c")(h)
 		in, ok, err := h.broker.LastRules(t.Context(), 0)
 		if err != nil || !ok {
@@ -132,14 +132,14 @@ func TestRulesLostInRewind(t *testing.T) {
 func TestEventStoredAfterRewind(t *testing.T) {
 	d := directory{t, t.TempDir()}
 	rules := lifecycle.DefaultRules()
-	call := func(h *house, token string) broker.Stored {
+	call := func(h *fixture, token string) events.Record {
 		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
 		return h.wait(token, ofType(events.ToolCallArgsComplete))
 	}
-	d.run(&rules, func(h *house) { call(h, "a") })
-	var last broker.Stored
+	d.run(&rules, func(h *fixture) { call(h, "a") })
+	var last events.Record
 	d.rewind(func() {
-		d.run(&rules, func(h *house) {
+		d.run(&rules, func(h *fixture) {
 			for i := range 5 { // so that the new input is stored before its place
 				h.publish("b", "progress", fmt.Sprintf(`{"tool_call_id":"none%d"}`, i))
 			}
@@ -151,7 +151,7 @@ func TestEventStoredAfterRewind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, broker: b}
+	h := &fixture{t: t, broker: b}
 	h.publish("c", "delta", fmt.Sprintf(callDelta, 1, 1))
 	late := events.Event{Type: events.ToolCallProgress, EventID: events.ID{Seq: last.ID.Seq, N: last.ID.N + 1}}
 	for _, p := range []*broker.Pub{
@@ -167,7 +167,7 @@ func TestEventStoredAfterRewind(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d.run(&rules, func(h *house) {
+	d.run(&rules, func(h *fixture) {
 		if e := h.wait("c", ofType(events.ToolCallArgsComplete)); e.ID.Seq <= last.ID.Seq {
 			t.Errorf("the event of the new input has id %s, want it behind %s", e.ID, last.ID)
 		}

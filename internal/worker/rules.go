@@ -12,28 +12,29 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
-	"streamer/internal/lifecycle"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
-// rulesLog is the rules of a partition as the log has them, from the mark on.
+// rulesLog is the rules of a partition as the log has them, from the checkpoint
+// on.
 type rulesLog struct {
-	places []place // oldest first; the last is in force
+	changes []rulesChange // oldest first; the last is in force
 }
 
-// place is where rules came into force.
-type place struct {
+// rulesChange is the input from which rules are in force.
+type rulesChange struct {
 	seq   uint64
 	at    events.Time
 	rules *session.Rules
 	raw   json.RawMessage // nil for those before the first rules input
 }
 
-// begin takes the rules in force at the mark.
+// begin takes the rules in force at the checkpoint.
 func (r *rulesLog) begin(m broker.Mark) error {
 	if len(m.Rules) == 0 {
-		d := lifecycle.DefaultRules()
-		r.places = []place{{rules: &d}}
+		d := session.DefaultRules()
+		r.changes = []rulesChange{{rules: &d}}
 		return nil
 	}
 	rules, err := parseRules(m.Rules)
@@ -43,30 +44,30 @@ func (r *rulesLog) begin(m broker.Mark) error {
 	if err != nil {
 		return fmt.Errorf("%w: rules of the checkpoint: %w", broker.ErrDamaged, err)
 	}
-	r.places = []place{{rules: rules, raw: m.Rules}}
+	r.changes = []rulesChange{{rules: rules, raw: m.Rules}}
 	return nil
 }
 
 // set takes a rules input. One that is refused changes nothing, here and on
 // every worker.
-func (r *rulesLog) set(in *broker.Input) error {
+func (r *rulesLog) set(in *inputs.Input) error {
 	rules, err := parseRules(in.Data)
 	if err != nil {
 		return err
 	}
-	r.places = append(r.places, place{in.Seq, events.At(in.At), rules, bytes.Clone(in.Data)})
+	r.changes = append(r.changes, rulesChange{in.Seq, events.At(in.At), rules, bytes.Clone(in.Data)})
 	return nil
 }
 
 // parseRules reads rules; those of a newer fold are an ErrVersion. A field that
 // this fold version does not have is refused: such rules are not streamer's.
 func parseRules(data []byte) (*session.Rules, error) {
-	rules := lifecycle.DefaultRules()
+	rules := session.DefaultRules()
 	if err := json.Unmarshal(data, &rules); err != nil {
 		return nil, fmt.Errorf("worker: rules: %w", err)
 	}
-	if rules.Version > lifecycle.FoldVersion {
-		return nil, fmt.Errorf("%w: version %d is in force, this program knows %d", ErrVersion, rules.Version, lifecycle.FoldVersion)
+	if rules.Version > session.FoldVersion {
+		return nil, fmt.Errorf("%w: version %d is in force, this program knows %d", ErrVersion, rules.Version, session.FoldVersion)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -79,72 +80,63 @@ func parseRules(data []byte) (*session.Rules, error) {
 	return &rules, nil
 }
 
-func (r *rulesLog) last() *place { return &r.places[len(r.places)-1] }
+func (r *rulesLog) last() *rulesChange { return &r.changes[len(r.changes)-1] }
 
 func (r *rulesLog) inForce() *session.Rules { return r.last().rules }
 
 // at returns the rules in force for the input seq, as the log has them.
-func (r *rulesLog) at(seq uint64) json.RawMessage { return r.placeOf(seq).raw }
+func (r *rulesLog) at(seq uint64) json.RawMessage { return r.changeBefore(seq).raw }
 
 // before returns the rules in force for the input seq.
-func (r *rulesLog) before(seq uint64) *session.Rules { return r.placeOf(seq).rules }
+func (r *rulesLog) before(seq uint64) *session.Rules { return r.changeBefore(seq).rules }
 
-func (r *rulesLog) placeOf(seq uint64) *place {
-	for i := len(r.places) - 1; i > 0; i-- {
-		if r.places[i].seq < seq {
-			return &r.places[i]
+func (r *rulesLog) changeBefore(seq uint64) *rulesChange {
+	for i := len(r.changes) - 1; i > 0; i-- {
+		if r.changes[i].seq < seq {
+			return &r.changes[i]
 		}
 	}
-	return &r.places[0]
+	return &r.changes[0]
 }
 
 // forget drops the rules that no input from seq on was folded under.
 func (r *rulesLog) forget(seq uint64) {
-	for len(r.places) > 1 && r.places[1].seq < seq {
-		r.places = r.places[1:]
+	for len(r.changes) > 1 && r.changes[1].seq < seq {
+		r.changes = r.changes[1:]
 	}
 }
 
-// repeatEvery is how often the rules in force are said again, so that the log
-// can be folded from any place after one.
+// readRules reads all changes of settings of a partition that are in the log.
+func readRules(ctx context.Context, log Log, partition int) (*rulesLog, error) {
+	past := new(rulesLog)
+	if err := past.begin(broker.Mark{}); err != nil {
+		return nil, err
+	}
+	first, _, err := log.InputBounds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = log.RulesInputs(ctx, partition, func(in *inputs.Input) error {
+		if err := past.set(in); errors.Is(err, ErrVersion) {
+			return err
+		}
+		if len(past.changes) == 2 && first > 1 {
+			past.changes[0].rules = past.changes[1].rules // as repeated
+		}
+		return nil
+	})
+	return past, err
+}
+
+// repeatEvery is how often the rules in force are repeated, so that the log can
+// be folded from any position after one.
 const repeatEvery = time.Hour
 
-// askRules asks, once, for this instance's settings where others are in force at
-// the end of the log, and returns when they are stored there. It never answers
-// another worker's change: two instances with different settings must not
-// quarrel.
-func (q *partition) askRules(ctx context.Context) error {
-	in, ok, err := q.log.LastRules(ctx, q.p)
-	if err != nil {
-		return err
-	}
-	theirs := q.rules.inForce()
-	if ok && in.Seq >= q.pos {
-		switch last, err := parseRules(in.Data); {
-		case errors.Is(err, ErrVersion):
-			return err
-		case err == nil: // one that is refused changes nothing
-			theirs = last
-		}
-	}
-	ours, err := json.Marshal(q.opts.Rules)
-	if err != nil {
-		return fmt.Errorf("worker: rules: %w", err)
-	}
-	if data, err := json.Marshal(theirs); err == nil && bytes.Equal(ours, data) {
-		return nil
-	}
-	if a := q.log.PublishWait(ctx, q.rulesPub(ours, q.opts.Nonce)); a.Err != nil {
-		return fmt.Errorf("worker: asking for the settings of this instance: %w", a.Err)
-	}
-	return nil
-}
-
-// repeatRules says the rules in force again now and then.
+// repeatRules repeats the rules in force once in repeatEvery.
 func (q *partition) repeatRules() {
-	last := q.rules.last()
-	if last.raw != nil && q.read > last.at+events.Time(repeatEvery.Milliseconds()) && last.at != 0 {
-		q.publish(q.rulesPub(last.raw, fmt.Sprint(int64(q.read)/repeatEvery.Milliseconds())))
+	last, read := q.rules.last(), q.reading.at
+	if last.raw != nil && read > last.at+events.Time(repeatEvery.Milliseconds()) && last.at != 0 {
+		q.appender.publish(q.rulesPub(last.raw, fmt.Sprint(int64(read)/repeatEvery.Milliseconds())))
 	}
 }
 

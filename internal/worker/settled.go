@@ -10,8 +10,8 @@ import (
 // settlePoll is how often WaitSettled looks.
 const settlePoll = 10 * time.Millisecond
 
-// WaitSettled waits until n partitions, or all that this worker carries if that
-// is more, are taken over and have the settings of this instance in force, or
+// WaitSettled waits until n partitions, or all that this worker carries if these
+// are more, are taken over and have the settings of this instance in force, or
 // have stopped.
 func (w *Worker) WaitSettled(ctx context.Context, n int) error {
 	poll := time.NewTicker(settlePoll)
@@ -32,14 +32,12 @@ func (w *Worker) WaitSettled(ctx context.Context, n int) error {
 // unsettled counts the partitions that are carried, and of these the ones that
 // are being taken over.
 func (w *Worker) unsettled() (carried, unsettled int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for p, m := range w.meters {
-		if !m.carried.Load() {
+	for _, st := range w.statuses.all() {
+		if !st.carried.Load() {
 			continue
 		}
 		carried++
-		if !m.settled.Load() && w.stopped[p] == nil {
+		if !st.settled.Load() && st.stopped.Load() == nil {
 			unsettled++
 		}
 	}

@@ -151,40 +151,40 @@ func FuzzSnapshot(f *testing.F) {
 
 // openCall returns a session with a call whose args have streamed for a second,
 // and the events of them.
-func openCall(tb testing.TB) *live {
+func openCall(tb testing.TB) *resident {
 	tb.Helper()
 	const (
 		chunk = `{"id":"chatcmpl-AbCdEfGh","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o-2024-08-06","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,%s}]},"finish_reason":null}]}`
 		start = `"id":"call_u3Qz81mKpLw0","type":"function","function":{"name":"search","arguments":"{\"q\":\""}`
 	)
-	l := &live{token: "thread-4711", state: new(session.State)}
+	s := &resident{token: "thread-4711", state: new(session.State)}
 	for i := range 40 {
 		fields := fmt.Sprintf(`"function":{"arguments":"word%d "}`, i)
 		if i == 0 {
 			fields = start
 		}
-		for _, e := range session.Fold(nil, l.state, session.Input{Input: inputs.Input{
-			Seq: 4711 + uint64(i)*16, At: time.UnixMilli(1_772_000_000_000 + int64(i)*25), Token: l.token,
+		for _, e := range session.Fold(nil, s.state, session.Input{Input: inputs.Input{
+			Seq: 4711 + uint64(i)*16, At: time.UnixMilli(1_772_000_000_000 + int64(i)*25), Token: s.token,
 			Kind: inputs.Delta, Data: fmt.Appendf(nil, chunk, fields),
 		}}) {
 			body, err := e.Body()
 			if err != nil {
 				tb.Fatal(err)
 			}
-			l.chain, l.id = 9000+uint64(i)*20, e.EventID
-			l.acked = append(l.acked, outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Status: e.Status, Body: body, Seq: l.chain})
+			s.log.seq, s.log.id = 9000+uint64(i)*20, e.EventID
+			s.log.acked = append(s.log.acked, outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Status: e.Status, Body: body, Seq: s.log.seq})
 		}
 	}
-	return l
+	return s
 }
 
 // TestSnapshotSize checks that the snapshot of a session with an open call is
 // about 1 KiB.
 func TestSnapshotSize(t *testing.T) {
-	l := openCall(t)
-	for _, c := range []struct{ events, most int }{{len(l.acked), 2 << 10}, {3, 1 << 10}} {
-		l.acked = l.acked[:c.events]
-		data, err := l.snapshot(new(snapshotEncoder))
+	s := openCall(t)
+	for _, c := range []struct{ events, most int }{{len(s.log.acked), 2 << 10}, {3, 1 << 10}} {
+		s.log.acked = s.log.acked[:c.events]
+		data, err := s.encode(new(snapshotEncoder))
 		if err != nil || len(data) > c.most {
 			t.Errorf("with %d events: got %d bytes, %v, want at most %d", c.events, len(data), err, c.most)
 		}
@@ -194,16 +194,16 @@ func TestSnapshotSize(t *testing.T) {
 // BenchmarkSnapshot measures encoding a session with an open call and its last
 // events.
 func BenchmarkSnapshot(b *testing.B) {
-	l := openCall(b)
-	for _, n := range []int{len(l.acked), 3, 0} {
-		l.acked = l.acked[:n]
+	s := openCall(b)
+	for _, n := range []int{len(s.log.acked), 3, 0} {
+		s.log.acked = s.log.acked[:n]
 		b.Run(fmt.Sprintf("%d_events", n), func(b *testing.B) {
 			b.ReportAllocs()
 			var e snapshotEncoder
 			var data []byte
 			for b.Loop() {
 				var err error
-				if data, err = l.snapshot(&e); err != nil {
+				if data, err = s.encode(&e); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -214,7 +214,7 @@ func BenchmarkSnapshot(b *testing.B) {
 
 // BenchmarkSnapshotDecode measures decoding the same, without the state.
 func BenchmarkSnapshotDecode(b *testing.B) {
-	data, err := openCall(b).snapshot(new(snapshotEncoder))
+	data, err := openCall(b).encode(new(snapshotEncoder))
 	if err != nil {
 		b.Fatal(err)
 	}

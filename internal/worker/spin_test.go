@@ -30,7 +30,7 @@ func TestTokensThatAreNotUTF8(t *testing.T) {
 			t.Fatal(a.Err)
 		}
 	}
-	w := h.counting(Options{SaveEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond})
 	for round := range 2 {
 		for i := range tokens {
 			h.publish(fmt.Sprintf("%c\xff", 'a'+i), "delta", "{}")
@@ -56,7 +56,7 @@ func TestTokensThatAreNotUTF8(t *testing.T) {
 // An append that is refused although the log's end is read as it was expected
 // is tried again at growing intervals, is counted as stuck, and succeeds when
 // the reads are right again.
-func TestFutileAppends(t *testing.T) {
+func TestRepeatedRefusals(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	const plenty = 1 << 20
 	log := &outdated{testBroker: h.broker}
@@ -68,14 +68,14 @@ func TestFutileAppends(t *testing.T) {
 	defer func() { cancel(); <-done }()
 	h.publish("b", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("b", ofType(events.ToolCallArgsComplete)) // its inputs are folded from now on
-	log.chains.Store(plenty)
+	log.heads.Store(plenty)
 	h.forge("b", "tool_call_result", "{", nil) // and its next append is refused
 	h.publish("b", "result", fmt.Sprintf(result, 1))
 	h.until(w, "the session is stuck", func(s Stats) bool { return s.Stuck == 1 })
-	if reads := plenty - log.chains.Load(); reads > 50 {
+	if reads := plenty - log.heads.Load(); reads > 50 {
 		t.Errorf("got %d reads of the log's end until the session was stuck, want some", reads)
 	}
-	log.chains.Store(0)
+	log.heads.Store(0)
 	h.wait("b", ofType(events.ToolCallResult))
 	h.until(w, "no session is stuck", func(s Stats) bool { return s.Stuck == 0 })
 	if s := w.Stats(); s.Restarts != 0 {
@@ -90,7 +90,7 @@ func TestFutileAppends(t *testing.T) {
 
 // A clock input whose message id another publisher has used is appended again
 // under another id, and closes its call.
-func TestSwallowedClockInput(t *testing.T) {
+func TestClockInputIDInUse(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	rules := short()
 	rules.ResultTimeout, rules.RunIdle = 2000, 3600_000
@@ -114,9 +114,9 @@ func TestSwallowedClockInput(t *testing.T) {
 		t.Errorf("got %s, want a timeout", e.Data)
 	}
 	if s := w.Stats(); s.Asked < 2 {
-		t.Errorf("got %d clock inputs, want a second one for the one that was swallowed", s.Asked)
+		t.Errorf("got %d clock inputs, want a second one for the one whose id was in use", s.Asked)
 	}
-	err := h.broker.Inputs(t.Context(), 0, 1, func(batch []broker.Input, _ uint64, _ bool) error {
+	err := h.broker.Inputs(t.Context(), 0, 1, func(batch []inputs.Input, _ uint64, _ bool) error {
 		for _, in := range batch {
 			if in.Kind == inputs.Clock && in.Token == "a" && strings.Contains(string(in.Data), "deadline") {
 				if !strings.HasPrefix(in.Header.Get("Nats-Msg-Id"), strings.TrimSuffix(id, "0")+"1:") {

@@ -18,12 +18,12 @@ import (
 // anything was stored, and does not know.
 type outdated struct {
 	*testBroker
-	chains, bounds atomic.Int32 // answers that are to be outdated
+	heads, bounds atomic.Int32 // answers that are to be outdated
 }
 
-func (o *outdated) ChainLast(ctx context.Context, token string) (uint64, broker.Stored, error) {
-	if o.chains.Add(-1) >= 0 {
-		return 0, broker.Stored{}, nil
+func (o *outdated) ChainLast(ctx context.Context, token string) (uint64, events.Record, error) {
+	if o.heads.Add(-1) >= 0 {
+		return 0, events.Record{}, nil
 	}
 	return o.testBroker.ChainLast(ctx, token)
 }
@@ -39,8 +39,8 @@ func (o *outdated) InputBounds(ctx context.Context) (first, last uint64, err err
 // for a loss: no partition stops, and no rewind is recorded.
 func TestOutdatedAnswers(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
-	// Saved at the end only, and with no event that the chain could lack.
-	options := Options{SaveEvery: time.Hour, KeepAcked: 1, Nonce: "one"}
+	// Saved at the end only, and with no event that the event log could lack.
+	options := Options{SnapshotEvery: time.Hour, KeepAcked: 1, Nonce: "one"}
 	stop := h.work(options)
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
@@ -51,7 +51,7 @@ func TestOutdatedAnswers(t *testing.T) {
 	}
 
 	log := &outdated{testBroker: h.broker}
-	log.chains.Store(2)
+	log.heads.Store(2)
 	log.bounds.Store(3)
 	said := new(strings.Builder)
 	options.Nonce = "two"

@@ -10,6 +10,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 )
 
 // Logs is what a Verification reads.
@@ -17,7 +18,7 @@ type Logs interface {
 	Partitions() int
 	Partition(token string) int
 	InputBounds(ctx context.Context) (first, last uint64, err error)
-	AllInputs(ctx context.Context, from uint64, deliver func(batch []broker.Input, next uint64) error) error
+	AllInputs(ctx context.Context, from uint64, deliver func(batch []inputs.Input, next uint64) error) error
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	Entries(ctx context.Context, token string, after uint64, fn func(eventlog.Entry) error) error
 	Blob(ctx context.Context, ref events.Ref) ([]byte, error)
@@ -141,7 +142,7 @@ type comparison struct {
 	begin   uint64 // of the event log: what stood before it has expired
 	read    uint64 // up to it the event log is read
 	events  int
-	spelled map[string]*spelling // of the sessions whose events are kept in words
+	spelled map[string]*spelling // of the sessions whose events are kept as text
 }
 
 // part is what a comparison has of one partition.

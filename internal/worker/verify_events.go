@@ -91,7 +91,7 @@ const (
 	gotSide
 )
 
-// spelling is a session whose events are kept in words: those that the inputs
+// spelling is a session whose events are kept as text: those that the inputs
 // give, and those of the log, up to the first that differs.
 type spelling struct {
 	lines [2][]string

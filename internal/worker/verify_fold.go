@@ -8,7 +8,6 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/broker/inputlog"
-	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
@@ -52,10 +51,10 @@ func (c *comparison) foldOnce(ctx context.Context) error {
 			return err
 		}
 	}
-	ctx, l := newLanes(ctx, func(ctx context.Context, in broker.Input) error {
+	ctx, l := newLanes(ctx, func(ctx context.Context, in inputs.Input) error {
 		return c.parts[in.Partition].fold.input(ctx, &in)
 	})
-	err := c.Log.AllInputs(ctx, c.first, func(batch []broker.Input, next uint64) error {
+	err := c.Log.AllInputs(ctx, c.first, func(batch []inputs.Input, next uint64) error {
 		for _, in := range batch {
 			if in.Seq <= c.last && !in.Foreign {
 				l.add(in.Partition, in)
@@ -88,11 +87,11 @@ type folding struct {
 	ruled  bool // a rules input was seen
 	inputs int
 	states map[string]*session.State
-	reader decode.Reader
+	reader session.Reader
 	out    []events.Event
 }
 
-func (f *folding) input(ctx context.Context, in *broker.Input) error {
+func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 	switch {
 	case in.Kind == inputs.Rules:
 		return f.rule(in)
@@ -122,7 +121,7 @@ func (f *folding) input(ctx context.Context, in *broker.Input) error {
 
 // rule puts rules into force. Where the input log has lost its beginning, the
 // rules before its first ones are not known.
-func (f *folding) rule(in *broker.Input) error {
+func (f *folding) rule(in *inputs.Input) error {
 	if err := f.rules.set(in); errors.Is(err, ErrVersion) {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"streamer/internal/broker"
@@ -32,9 +31,12 @@ type keptSnapshot struct {
 // older than those events. Snapshots that were kept for as long as they are kept
 // at all may be gone.
 func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
-	usable := newVerdicts()
+	verdicts := make([]map[string]string, c.Log.Partitions()) // by partition, each of which is in one lane
+	for p := range verdicts {
+		verdicts[p] = map[string]string{}
+	}
 	reading, l := newLanes(ctx, func(_ context.Context, k keptSnapshot) error {
-		usable.set(k.token, c.usable(k))
+		verdicts[c.Log.Partition(k.token)][k.token] = c.usable(k)
 		return nil
 	})
 	n := uint64(0)
@@ -54,7 +56,7 @@ func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("worker: reading the snapshots: %w", err)
 	}
-	list := c.lacking(usable.of)
+	list := c.lacking(verdicts)
 	if len(list) > confirmed {
 		return list, nil
 	}
@@ -62,13 +64,13 @@ func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
 }
 
 // lacking returns the sessions that need a snapshot and have none that is usable.
-func (c *comparison) lacking(verdicts map[string]string) (list []Unreadable) {
+func (c *comparison) lacking(verdicts []map[string]string) (list []Unreadable) {
 	kept := time.Now().Add(-c.Log.StateAge())
 	c.each(func(token string, s *compared) {
 		if s.covered == (events.ID{}) || s.at.Before(kept) {
 			return
 		}
-		why, found := verdicts[token]
+		why, found := verdicts[c.Log.Partition(token)][token]
 		if !found {
 			why = "there is none"
 		}
@@ -117,19 +119,4 @@ func (c *comparison) usable(k keptSnapshot) string {
 		return fmt.Sprintf("it ends at input %d, the checkpoint relies on one that reaches event %s", state.N, s.covered)
 	}
 	return ""
-}
-
-// verdicts are what was found of snapshots, by token.
-type verdicts struct {
-	mu sync.Mutex
-	of map[string]string
-}
-
-func newVerdicts() *verdicts { return &verdicts{of: map[string]string{}} }
-
-// set notes the verdict of a session's snapshot; a later one replaces it.
-func (v *verdicts) set(token, why string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.of[token] = why
 }

@@ -11,18 +11,19 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// expiring is a log whose inputs expire whenever somebody begins to read them.
+// expiring is a log whose inputs expire whenever a read of them begins.
 type expiring struct {
 	*testBroker
 	inputs jetstream.Stream
 	first  uint64
 }
 
-func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]broker.Input, uint64) error) error {
+func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]inputs.Input, uint64) error) error {
 	if e.first++; e.first < 8 {
 		if err := e.inputs.Purge(ctx, jetstream.WithPurgeSequence(e.first)); err != nil {
 			return err
@@ -49,7 +50,7 @@ func TestVerifyWhileInputsExpire(t *testing.T) {
 	}
 }
 
-// TestVerifyUnknown: a session that was misspelt is not one that agrees.
+// TestVerifyUnknown checks that a misspelt session does not count as equal.
 func TestVerifyUnknown(t *testing.T) {
 	h := open(t, broker.Options{})
 	h.work(Options{})
@@ -115,7 +116,7 @@ func TestVerifyDifferences(t *testing.T) {
 }
 
 // saved waits until a checkpoint covers all inputs stored so far.
-func (h *house) saved() {
+func (h *fixture) saved() {
 	h.t.Helper()
 	_, last, err := h.broker.InputBounds(h.t.Context())
 	if err != nil {
@@ -143,7 +144,7 @@ func (h *house) saved() {
 // are named, and no others.
 func TestVerifySnapshots(t *testing.T) {
 	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
-	stop := h.work(Options{SaveEvery: 10 * time.Millisecond})
+	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	tokens := []string{"damaged", "json", "missing", "older", "whole"}
 	for _, token := range tokens {
 		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
@@ -204,7 +205,7 @@ func TestVerifySnapshots(t *testing.T) {
 // snapshots are kept for less than events.
 func TestVerifyExpiredSnapshot(t *testing.T) {
 	h := open(t, broker.Options{SnapshotAge: time.Second, Listen: "127.0.0.1:0"})
-	stop := h.work(Options{SaveEvery: 10 * time.Millisecond})
+	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
 	h.saved()

@@ -44,11 +44,11 @@ func TestOlderFold(t *testing.T) {
 }
 
 // firstRules waits until a partition has a rules input.
-func (h *house) firstRules(partition int) {
+func (h *fixture) firstRules(partition int) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
 	defer cancel()
-	err := h.broker.Inputs(ctx, partition, 1, func(batch []broker.Input, _ uint64, _ bool) error {
+	err := h.broker.Inputs(ctx, partition, 1, func(batch []inputs.Input, _ uint64, _ bool) error {
 		for i := range batch {
 			if batch[i].Kind == inputs.Rules {
 				return errRead

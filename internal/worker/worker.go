@@ -1,12 +1,17 @@
-// Package worker carries inputs through the fold: it reads the input log,
-// folds each session's inputs in order, appends the events that follow to the
-// session's chain, saves states, and tells sessions the time by appending
-// clock inputs.
+// Package worker carries inputs through the fold. It reads the input log, folds the
+// inputs of each session in order, appends the events that follow to the session's
+// event log, writes snapshots and checkpoints, and appends clock inputs.
 //
-// It promises that the event log of a session is the fold of its inputs, each
-// event once and in order, whatever dies whenever, and however many workers
-// carry the same partition: safety comes from the conditions in the log, never
-// from who runs. One goroutine owns a partition and everything in it.
+// Order: the events of a session are appended in the order of the fold, one at a
+// time. Duplicates: each event is stored once, also where several workers carry
+// the same partition. Crashes: whatever process dies at whatever moment, the event
+// log of a session becomes the fold of its inputs. The conditions of the appends
+// ensure this, not the membership of the workers.
+//
+// One goroutine owns the state of a partition and never waits for the network. It
+// starts every read and write as an operation, and applies its completion after it
+// has checked that what was read still holds. A session that is being loaded
+// queues its inputs and holds back no other session.
 package worker
 
 import (
@@ -17,91 +22,52 @@ import (
 	"sync/atomic"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
-	"streamer/internal/lifecycle"
 	"streamer/internal/session"
 
 	"github.com/rs/zerolog"
 )
-
-// Log is what a worker needs of the broker.
-type Log interface {
-	Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []broker.Input, next uint64, caughtUp bool) error) error
-	InputBounds(ctx context.Context) (first, last uint64, err error)
-	Partition(token string) int
-	Replicated() bool
-	Outage() (from, until time.Time)
-	Input(ctx context.Context, seq uint64) (in broker.Input, ok bool, err error)
-	InputAfter(ctx context.Context, t time.Time) (seq uint64, err error)
-	SessionInputs(ctx context.Context, token string, fn func(*broker.Input) error) error
-	RulesInputs(ctx context.Context, p int, fn func(*broker.Input) error) error
-	LastRules(ctx context.Context, p int) (in broker.Input, ok bool, err error)
-	Events(ctx context.Context, token string, after uint64, fn func(broker.Stored) error) error
-	FirstEvent(ctx context.Context, token string) (broker.Stored, error)
-	TopEvent(ctx context.Context, p int, since time.Time) (events.ID, error)
-	RecentEvents(ctx context.Context, d time.Duration) (map[int]broker.Stored, error)
-	OpenEvents(ctx context.Context) (map[string]eventlog.Opened, error)
-	InputPosition(ctx context.Context, partition int, next uint64) (uint64, error)
-	EventBounds(ctx context.Context) (first, last uint64, err error)
-	ChainLast(ctx context.Context, token string) (seq uint64, last broker.Stored, err error)
-
-	Epoch() uint64
-	Publish(p *broker.Pub, acks chan<- broker.Ack)
-	PublishWait(ctx context.Context, p *broker.Pub) broker.Ack
-	EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *broker.Pub
-	ClockPub(token, msgID string, data []byte) *broker.Pub
-	RulesPub(p int, msgID string, data []byte) *broker.Pub
-	BlobPubs(blob events.Blob) []*broker.Pub
-
-	LoadState(ctx context.Context, p int, token string) (s broker.State, ok bool, err error)
-	SavePub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *broker.Pub, blobs []*broker.Pub)
-	ListStates(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error
-	LastState(ctx context.Context, p int) (rev uint64, err error)
-	LoadMark(ctx context.Context, p int) (m broker.Mark, rev uint64, err error)
-	SaveMark(ctx context.Context, p int, m broker.Mark, rev uint64) (newRev uint64, err error)
-}
 
 // Options are the settings of a worker.
 type Options struct {
 	// Rules this instance wants in force; if nil, those before the first rules
 	// input.
 	Rules *session.Rules
-	// SaveEvery is how long after a change a session's state is saved, at the
-	// earliest; an eighth of it later at the latest. If zero, 1 s.
-	SaveEvery time.Duration
-	// EvictAfter is how long a session that is saved stays in memory without
+	// SnapshotEvery is the time from a change of a session to its next snapshot, up
+	// to an eighth more. If zero, 1 s.
+	SnapshotEvery time.Duration
+	// EvictAfter is how long a session with a snapshot stays in memory without
 	// input. If zero, 1 min.
 	EvictAfter time.Duration
-	// MaxResident is the number of sessions beyond which those that are saved and
-	// had no input for KeepAcked leave memory at once. If zero, 20,000.
+	// MaxResident is the number of sessions beyond which those that have a snapshot
+	// and had no input for KeepAcked leave memory at once. If zero, 20,000.
 	MaxResident int
-	// KeepAcked is how long an acknowledged event is still saved with its
-	// session's state: at least what a power loss can take from the server. If
-	// zero, 2 s.
+	// KeepAcked is how long an acknowledged event stays in its session's snapshots:
+	// at least what a power loss can take from the server. If zero, 2 s.
 	KeepAcked time.Duration
 	// MaxQueued bounds the bytes of events of a partition that are not stored
 	// yet; no input is read while there are more. If zero, 2 MiB.
 	MaxQueued int
-	// Grace bounds how long after an outage of the log deadlines that passed
-	// meanwhile are left to results that could not be published; as long as the
-	// outage lasted if that is less. If zero, 10 s; if negative, not at all.
+	// Grace bounds how long after an outage of the input log no clock input is
+	// appended for deadlines that passed meanwhile, so that results which could not
+	// be published arrive first. An outage that was shorter bounds it as well. If
+	// zero, 10 s; if negative, there is none.
 	Grace time.Duration
-	// LookAgain is how often a partition that stopped, or has sessions that are
-	// held, looks whether an operator has recovered it. If zero, 10 s.
-	LookAgain time.Duration
+	// RecoveredEvery is how often a partition that stopped, or has sessions that are
+	// held, checks whether an operator has recovered it. If zero, 10 s.
+	RecoveredEvery time.Duration
 	// Nonce makes message ids of this instance unique. Required.
 	Nonce string
 }
 
 func (o Options) withDefaults() Options {
 	if o.Rules == nil {
-		r := lifecycle.DefaultRules()
+		r := session.DefaultRules()
 		o.Rules = &r
 	}
-	if o.SaveEvery <= 0 {
-		o.SaveEvery = time.Second
+	if o.SnapshotEvery <= 0 {
+		o.SnapshotEvery = time.Second
 	}
 	if o.EvictAfter <= 0 {
 		o.EvictAfter = time.Minute
@@ -118,48 +84,45 @@ func (o Options) withDefaults() Options {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
-	if o.LookAgain <= 0 {
-		o.LookAgain = 10 * time.Second
+	if o.RecoveredEvery <= 0 {
+		o.RecoveredEvery = 10 * time.Second
 	}
 	return o
 }
 
-// ErrLost says that inputs expired before they were folded. Nothing closes the
-// calls in them silently; an operator has to.
+// ErrLost is returned where inputs expired before they were folded. The calls in
+// them are closed only by an operator.
 var ErrLost = errors.New("worker: inputs were lost before they were folded")
 
-// ErrVersion says that a newer fold is in force than this program knows.
+// ErrVersion is returned where a newer fold is in force than this program knows.
 var ErrVersion = errors.New("worker: a newer fold version is in force than this program knows")
 
-// Worker carries partitions. Its zero value needs Log and Options.Nonce.
+// Worker carries partitions. Log and Options.Nonce are required.
 type Worker struct {
 	Log     Log
 	Options Options
 	Logger  zerolog.Logger
 
-	mu      sync.Mutex // guards the maps, which Problem and Stats read from elsewhere
-	stopped map[int]error
-	held    map[int]error
-	failing map[int]*failing
-	meters  map[int]*meters
-	begun   atomic.Bool // which partitions it carries is known
+	statuses statuses
+	begun    atomic.Bool // its partitions are known
 
-	reading sync.Mutex // guards what partitions that are taken over together read once
-	recent  recent
-	opened  opened
+	// Partitions that are taken over together share these readings.
+	recent    shared[map[int]events.Record]
+	opened    shared[map[string]eventlog.Opened]
+	takeovers atomic.Int32 // under way
 }
 
-// Run carries the given partitions until ctx ends, and returns when all that
-// was under way is done with. A partition that fails is started again from its
-// mark; one that cannot go on (ErrLost, ErrVersion, broker.ErrReplaced) stops
-// alone, loudly, and Problem tells.
+// Run carries the given partitions until ctx ends, and returns when every
+// goroutine that it started has ended. A partition that fails is started again
+// from its checkpoint. One that cannot go on (ErrLost, ErrVersion,
+// broker.ErrReplaced) stops alone, and Problem reports it.
 func (w *Worker) Run(ctx context.Context, partitions []int) error {
 	if err := w.check(); err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
 	for _, p := range partitions {
-		w.metersOf(p).begin(time.Now())
+		w.statuses.of(p).begin(time.Now())
 	}
 	w.begun.Store(true)
 	for _, p := range partitions {
@@ -179,34 +142,35 @@ func (w *Worker) check() error {
 	return nil
 }
 
-// keep runs a partition again and again, after a growing pause where it fails
-// without getting on. One that cannot go on is looked at again now and then: an
-// operator may have mended it.
+// keep runs a partition until ctx ends. After a failure it starts the partition
+// again; the pause grows while the partition fails without progress. A partition
+// that cannot go on is tried again at intervals, because an operator may have
+// recovered it.
 func (w *Worker) keep(ctx context.Context, p int) {
-	m := w.metersOf(p)
-	defer m.retire()
-	defer w.recovered(p)
-	defer w.stop(p, nil)
-	var told time.Time
+	st := w.statuses.of(p)
+	defer st.retire()
+	defer st.failing.Store(nil)
+	defer st.stop(nil)
+	var logged time.Time
 	for ctx.Err() == nil {
-		w.begins(p, time.Now())
+		st.runs(time.Now())
 		err := newPartition(w, p).run(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		pause := w.Options.withDefaults().LookAgain
+		pause := w.Options.withDefaults().RecoveredEvery
 		if stops(err) {
-			if w.stop(p, err) {
+			if st.stop(err) {
 				w.Logger.Error().Err(err).Int("partition", p).Msg("partition stopped")
 			}
 		} else {
-			w.stop(p, nil)
-			m.restarts.Add(1)
-			row := w.failed(p, err, time.Now())
+			st.stop(nil)
+			st.restarts.Add(1)
+			row := st.failed(err, time.Now())
 			pause = pauseAfter(row)
-			if time.Since(told) >= tellAgain {
-				told = time.Now()
-				w.Logger.Warn().Err(err).Int("partition", p).Int("in_a_row", row).Uint64("seq", m.next.Load()).
+			if time.Since(logged) >= logInterval {
+				logged = time.Now()
+				w.Logger.Warn().Err(err).Int("partition", p).Int("in_a_row", row).Uint64("seq", st.next.Load()).
 					Dur("pause", pause).Msg("partition starts again")
 			}
 		}
@@ -217,26 +181,9 @@ func (w *Worker) keep(ctx context.Context, p int) {
 	}
 }
 
-// stop notes why a partition stopped, nil that it goes on, and tells whether
-// that is news.
-func (w *Worker) stop(p int, err error) (news bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	was := w.stopped[p]
-	if err == nil {
-		delete(w.stopped, p)
-		return was != nil
-	}
-	if w.stopped == nil {
-		w.stopped = map[int]error{}
-	}
-	w.stopped[p] = err
-	return was == nil
-}
-
-// Problem returns why the worker is not ready: it is taking partitions over, one
-// stopped, fails again and again or is far behind, or a session is held. It is
-// nil if it is ready.
+// Problem returns why the worker is not ready, nil if it is. It is not ready
+// while it takes partitions over, and where one stopped, fails repeatedly or is
+// far behind, or a session is held.
 func (w *Worker) Problem() error {
 	if err := w.hindered(); err != nil {
 		return err
@@ -244,31 +191,29 @@ func (w *Worker) Problem() error {
 	return w.settling()
 }
 
-// hindered returns which partitions do not get on, and why, or nil.
+// hindered returns which partitions make no progress and why, nil if all do.
 func (w *Worker) hindered() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for p, err := range w.stopped {
-		return fmt.Errorf("%d partitions stopped, partition %d: %w", len(w.stopped), p, err)
+	stopped, first := 0, error(nil)
+	var held error
+	for p, st := range w.statuses.all() {
+		if why := st.stopped.Load(); why != nil {
+			if stopped++; first == nil {
+				first = fmt.Errorf("partition %d: %w", p, why.err)
+			}
+		}
+		if why := st.held.Load(); why != nil && held == nil {
+			held = why.err
+		}
 	}
-	for _, err := range w.held {
-		return err
+	switch {
+	case stopped > 0:
+		return fmt.Errorf("%d partitions stopped, %w", stopped, first)
+	case held != nil:
+		return held
 	}
 	now := time.Now()
-	if err := w.problems(now); err != nil {
+	if err := w.failures(now); err != nil {
 		return err
 	}
 	return w.late(now)
-}
-
-// hold notes why sessions of a partition are held, nil that none is.
-func (w *Worker) hold(p int, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.held == nil {
-		w.held = map[int]error{}
-	}
-	if w.held[p] = err; err == nil {
-		delete(w.held, p)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,14 +23,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// house is a broker with a worker on it.
-type house struct {
+// fixture is a broker and the workers on it.
+type fixture struct {
 	t      *testing.T
 	broker *testBroker
 	n      int
 }
 
-func open(t *testing.T, opts broker.Options) *house {
+func open(t *testing.T, opts broker.Options) *fixture {
 	t.Helper()
 	if opts.URL == "" {
 		opts.DataDir = t.TempDir()
@@ -47,11 +48,11 @@ func open(t *testing.T, opts broker.Options) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	return &house{t: t, broker: b}
+	return &fixture{t: t, broker: b}
 }
 
 // work runs a worker until the returned function is called.
-func (h *house) work(opts Options) (stop func()) {
+func (h *fixture) work(opts Options) (stop func()) {
 	if opts.Nonce == "" {
 		opts.Nonce = fmt.Sprint(time.Now().UnixNano())
 	}
@@ -73,7 +74,7 @@ func (h *house) work(opts Options) (stop func()) {
 }
 
 // settled waits until a worker has taken all partitions over.
-func (h *house) settled(w *Worker) {
+func (h *fixture) settled(w *Worker) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
 	defer cancel()
@@ -90,7 +91,7 @@ func all(b *testBroker) []int {
 	return p
 }
 
-func (h *house) publish(token, kind, data string) uint64 {
+func (h *fixture) publish(token, kind, data string) uint64 {
 	h.t.Helper()
 	h.n++
 	ctx, cancel := context.WithTimeout(h.t.Context(), 10*time.Second)
@@ -102,8 +103,8 @@ func (h *house) publish(token, kind, data string) uint64 {
 	return a.Seq
 }
 
-// jetStream reaches the broker's server past it, as an operator would.
-func (h *house) jetStream() jetstream.JetStream {
+// jetStream connects to the broker's server as an operator does.
+func (h *fixture) jetStream() jetstream.JetStream {
 	h.t.Helper()
 	nc, err := nats.Connect(h.broker.OwnURL())
 	if err != nil {
@@ -117,8 +118,8 @@ func (h *house) jetStream() jetstream.JetStream {
 	return js
 }
 
-// stream reaches a stream likewise.
-func (h *house) stream(name string) jetstream.Stream {
+// stream returns a stream of the broker's server.
+func (h *fixture) stream(name string) jetstream.Stream {
 	h.t.Helper()
 	s, err := h.jetStream().Stream(h.t.Context(), name)
 	if err != nil {
@@ -128,7 +129,7 @@ func (h *house) stream(name string) jetstream.Stream {
 }
 
 // ruled waits until each partition has its first rules input.
-func (h *house) ruled() {
+func (h *fixture) ruled() {
 	h.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		_, last, err := h.broker.InputBounds(h.t.Context())
@@ -141,13 +142,13 @@ func (h *house) ruled() {
 	}
 }
 
-// wait reads the events of a session until one is of a type, and gives it.
-func (h *house) wait(token string, match func(broker.Stored) bool) broker.Stored {
+// wait reads the events of a session until one matches, and returns it.
+func (h *fixture) wait(token string, match func(events.Record) bool) events.Record {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
 	defer cancel()
-	var found broker.Stored
-	err := h.broker.Tail(ctx, token, 0, func(s broker.Stored, _ bool) error {
+	var found events.Record
+	err := h.broker.Tail(ctx, token, 0, func(s events.Record, _ bool) error {
 		if s.Seq > 0 && match(s) {
 			found = s
 			return errRead
@@ -160,12 +161,12 @@ func (h *house) wait(token string, match func(broker.Stored) bool) broker.Stored
 	return found
 }
 
-func ofType(t events.Type) func(broker.Stored) bool {
-	return func(s broker.Stored) bool { return s.Type == t }
+func ofType(t events.Type) func(events.Record) bool {
+	return func(s events.Record) bool { return s.Type == t }
 }
 
 // quiet waits until the events of all sessions are those the inputs give.
-func (h *house) quiet() Report {
+func (h *fixture) quiet() Report {
 	h.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
@@ -208,7 +209,7 @@ func short() *lifecycle.Rules {
 
 func TestTimeout(t *testing.T) {
 	h := open(t, broker.Options{})
-	stop := h.work(Options{Rules: short(), SaveEvery: 20 * time.Millisecond})
+	stop := h.work(Options{Rules: short(), SnapshotEvery: 20 * time.Millisecond})
 	h.ruled()
 	for i := range 20 {
 		h.publish(fmt.Sprintf("s%d", i), "delta", fmt.Sprintf(callDelta, 1, 1))
@@ -228,7 +229,7 @@ func TestTimeout(t *testing.T) {
 func TestDeadlineAfterRestart(t *testing.T) {
 	h := open(t, broker.Options{})
 	rules := short()
-	stop := h.work(Options{Rules: rules, SaveEvery: 10 * time.Millisecond})
+	stop := h.work(Options{Rules: rules, SnapshotEvery: 10 * time.Millisecond})
 	h.ruled()
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
@@ -237,11 +238,11 @@ func TestDeadlineAfterRestart(t *testing.T) {
 	h.wait("a", ofType(events.Synthetic))
 }
 
-// TestTwoWorkers: two owners of every partition, with different settings,
-// give one log.
+// TestTwoWorkers checks that two owners of every partition, with different
+// settings, write one log.
 func TestTwoWorkers(t *testing.T) {
 	h := open(t, broker.Options{})
-	fast := Options{SaveEvery: 10 * time.Millisecond, EvictAfter: time.Nanosecond}
+	fast := Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Nanosecond}
 	one := h.work(fast)
 	fast.Rules = short()
 	two := h.work(fast)
@@ -325,7 +326,7 @@ func TestBusyPartition(t *testing.T) {
 }
 
 // TestBadTokens: a session token that is not written as it must be is
-// rejected, with the right spelling, on its own chain.
+// rejected, with the right spelling, in its own event log.
 func TestBadTokens(t *testing.T) {
 	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
 	h.work(Options{})
@@ -336,7 +337,7 @@ func TestBadTokens(t *testing.T) {
 			t.Errorf("%s: %s", token, e.Data)
 		}
 	}
-	// A token that cannot even be answered stops nobody.
+	// A token that no server can answer stops no session.
 	nc, err := nats.Connect(h.broker.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -357,8 +358,8 @@ func TestBadTokens(t *testing.T) {
 	}
 }
 
-// TestNewerFold: a partition in which a newer fold is in force stops and says
-// so; the others go on.
+// TestNewerFold checks that a partition in which a newer fold is in force stops and
+// is reported, and that the others go on.
 func TestNewerFold(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 2})
 	rules := lifecycle.DefaultRules()
@@ -389,19 +390,27 @@ func TestNewerFold(t *testing.T) {
 	<-done
 }
 
-// TestNothingExpiresOfTheOthers: a partition that ends while others were busy
-// has its mark behind their inputs, or these would be missed when they expire.
+// TestNothingExpiresOfTheOthers checks that a partition that ends while others were
+// busy has its checkpoint behind their inputs, or these would count as lost when
+// they expire.
 func TestNothingExpiresOfTheOthers(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 4})
-	stop := h.work(Options{Rules: short()})
-	h.ruled() // and so read to the end, everywhere
+	w := &Worker{Log: h.broker, Options: Options{Rules: short(), Nonce: "one"}, Logger: zerolog.Nop()}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
+	h.ruled()
+	h.until(w, "each partition has read its rules", func(s Stats) bool {
+		return len(s.Carried) == 4 && !slices.ContainsFunc(s.Carried, func(c Carried) bool { return c.Next <= 4 })
+	})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	last := h.publish("a", "result", fmt.Sprintf(result, 1))
 	h.wait("a", ofType(events.ToolCallResult))
-	stop()
+	cancel()
+	<-done
 	for p := range 4 {
 		if m, _, err := h.broker.LoadMark(t.Context(), p); err != nil || m.Seq <= last {
-			t.Errorf("partition %d: got %v and a mark at %d, want it behind %d", p, err, m.Seq, last)
+			t.Errorf("partition %d: got %v and a checkpoint at %d, want it behind %d", p, err, m.Seq, last)
 		}
 	}
 }

@@ -38,7 +38,7 @@ const (
 func openAttacked(t *testing.T, shared bool) *attacked {
 	t.Helper()
 	c := config(t.TempDir())
-	c.Broker.Partitions, c.Worker.SaveEvery = 2, 20*time.Millisecond
+	c.Broker.Partitions, c.Worker.SnapshotEvery = 2, 20*time.Millisecond
 	if shared {
 		c.Broker.URL = brokertest.NewServer(t).URL()
 	}

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -11,9 +12,9 @@ import (
 	"streamer/internal/inputs"
 )
 
-// TestSavingIsBounded: when many sessions change at once, no more states are
-// on their way than there is room for, and in the end all are saved.
-func TestSavingIsBounded(t *testing.T) {
+// TestSnapshotsAreBounded checks that, when many sessions change at once, the bytes
+// of snapshots under way are bounded, and that in the end all are written.
+func TestSnapshotsAreBounded(t *testing.T) {
 	const sessions = 60
 	m := newModel(1, true)
 	m.todo = nil
@@ -37,25 +38,26 @@ func TestSavingIsBounded(t *testing.T) {
 	}
 	rounds := 0
 	for left := true; left; rounds++ {
-		left = o.q.saveAll(time.Now())
-		if got := o.q.savingBytes; got > maxSaving+1<<20 || left && got < maxSaving {
-			t.Fatalf("round %d: %d bytes are on their way, left %v, want about %d at the most", rounds, got, left, maxSaving)
+		left = o.q.sessions.writeAll(time.Now())
+		if got := o.q.snapshots.bytes; got > maxWriting+1<<20 || left && got < maxWriting {
+			t.Fatalf("round %d: %d bytes are under way, left %v, want at most about %d", rounds, got, left, maxWriting)
 		}
-		for o.q.saving > 0 {
+		for o.q.snapshots.writing > 0 {
 			for len(o.flying) > 0 {
 				o.arrive()
 			}
-			if err := o.hear(); err != nil {
+			o.operate()
+			if err := errors.Join(o.finish(), o.hear()); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if rounds < 3 || len(m.states) != sessions || o.q.savingBytes != 0 {
-		t.Errorf("%d rounds saved %d states, %d bytes are still counted, want all %d in several rounds, and 0", rounds, len(m.states), o.q.savingBytes, sessions)
+	if rounds < 3 || len(m.snapshots) != sessions || o.q.snapshots.bytes != 0 {
+		t.Errorf("%d rounds wrote %d snapshots, %d bytes are still counted, want all %d in several rounds, and 0", rounds, len(m.snapshots), o.q.snapshots.bytes, sessions)
 	}
 }
 
-// arriveOnce lets one publish be stored and its answer be heard.
+// arriveOnce lets one publish be stored and its outcome be delivered.
 func (o *modelOwner) arriveOnce(t *testing.T) {
 	t.Helper()
 	for len(o.acks) == 0 {
@@ -66,10 +68,10 @@ func (o *modelOwner) arriveOnce(t *testing.T) {
 	}
 }
 
-// TestSavedBeforeItsEvents checks that a session whose snapshot was written
+// TestSnapshotBeforeEvents checks that a session whose snapshot was written
 // while its events were on their way gets another one when they are stored, so
 // that no listing loads it. Where the worker died before, one listing does.
-func TestSavedBeforeItsEvents(t *testing.T) {
+func TestSnapshotBeforeEvents(t *testing.T) {
 	for _, died := range []bool{false, true} {
 		t.Run(fmt.Sprint("died=", died), func(t *testing.T) {
 			m := newModel(1, true)
@@ -83,10 +85,10 @@ func TestSavedBeforeItsEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 			o.arriveOnce(t) // the first event shows that the session is new
-			o.q.saveAll(time.Now())
+			o.q.sessions.writeAll(time.Now())
 			o.settle(t)
-			o.q.evict(time.Now().Add(time.Hour))
-			if o.q.live["a"] == nil {
+			o.q.evictor.evict(time.Now().Add(time.Hour))
+			if o.q.sessions.resident["a"] == nil {
 				t.Fatal("the session left memory before its snapshot was written again")
 			}
 			if died {
@@ -95,19 +97,17 @@ func TestSavedBeforeItsEvents(t *testing.T) {
 				}
 				o = m.owners[0]
 			} else {
-				o.q.saveAll(time.Now())
+				o.q.sessions.writeAll(time.Now())
 				o.settle(t)
 			}
 			for i, want := range []bool{died, false} {
-				o.q.evict(time.Now().Add(time.Hour))
+				o.q.evictor.evict(time.Now().Add(time.Hour))
 				m.past = nil // listings are fresh
 				list := listingOf(t, o.q)
 				if len(list.open) != 1 || list.open[0].lacking != want {
 					t.Fatalf("listing %d: got %+v, want one session, lacking %v", i, list.open, want)
 				}
-				if err := o.q.listed(context.Background(), list); err != nil {
-					t.Fatal(err)
-				}
+				o.q.listed(context.Background(), list)
 				o.settle(t)
 			}
 		})
@@ -117,12 +117,7 @@ func TestSavedBeforeItsEvents(t *testing.T) {
 // settle lets everything arrive that the owner published.
 func (o *modelOwner) settle(t *testing.T) {
 	t.Helper()
-	for len(o.flying) > 0 || len(o.acks) > 0 {
-		for len(o.flying) > 0 {
-			o.arrive()
-		}
-		if err := o.hear(); err != nil {
-			t.Fatal(err)
-		}
+	if err := o.drain(); err != nil {
+		t.Fatal(err)
 	}
 }

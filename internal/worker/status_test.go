@@ -16,7 +16,7 @@ import (
 )
 
 // counting runs a worker whose Stats can be read, until the test ends.
-func (h *house) counting(opts Options) *Worker {
+func (h *fixture) counting(opts Options) *Worker {
 	opts.Nonce = fmt.Sprint(time.Now().UnixNano())
 	w := &Worker{Log: h.broker, Options: opts, Logger: zerolog.Nop()}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -28,7 +28,7 @@ func (h *house) counting(opts Options) *Worker {
 }
 
 // until waits for stats that are as they should be.
-func (h *house) until(w *Worker, what string, right func(Stats) bool) Stats {
+func (h *fixture) until(w *Worker, what string, right func(Stats) bool) Stats {
 	h.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		s := w.Stats()
@@ -43,7 +43,7 @@ func (h *house) until(w *Worker, what string, right func(Stats) bool) Stats {
 
 func TestStats(t *testing.T) {
 	h := open(t, broker.Options{})
-	w := h.counting(Options{SaveEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.publish("b", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("b", ofType(events.ToolCallArgsComplete))
@@ -56,7 +56,7 @@ func TestStats(t *testing.T) {
 	}
 	// The call of b stays open, though its session leaves the memory.
 	s := h.until(w, "all is folded, stored and saved", func(s Stats) bool {
-		return s.Folded >= 5 && s.Skipped == 1 && s.Rejected == 1 && s.Sessions == 0 && s.Saves > 0 && s.Queued == 0
+		return s.Folded >= 5 && s.Skipped == 1 && s.Rejected == 1 && s.Sessions == 0 && s.Snapshots > 0 && s.Queued == 0
 	})
 	completed := s.Closed[slices.Index(Ends[:], events.Completed)]
 	if s.Started != 2 || completed != 1 || s.Open != 1 || s.Stuck != 0 || s.Restarts != 0 || s.Refused != 0 {
@@ -70,29 +70,29 @@ func TestStats(t *testing.T) {
 		return s.Open == 0 && s.Closed[slices.Index(Ends[:], events.Cancelled)] == 1
 	})
 	p := h.broker.Partition("b")
-	s = h.until(w, "the mark moves behind what is saved", func(s Stats) bool { return s.Carried[p].Mark == s.Carried[p].Next })
+	s = h.until(w, "the checkpoint moves behind the snapshots", func(s Stats) bool { return s.Carried[p].Checkpoint == s.Carried[p].Next })
 	if err := w.Problem(); err != nil || s.Carried[p].Behind > farBehind {
 		t.Errorf("a worker that is up to date: got problem %v, %v behind", err, s.Carried[p].Behind)
 	}
 }
 
-// A call that was open before the worker came counts as open, though nothing
-// is said of its session.
-func TestStatsOfSleepingSessions(t *testing.T) {
+// A call that was open before the worker started counts as open, though its
+// session gets no input.
+func TestStatsOfEvictedSessions(t *testing.T) {
 	h := open(t, broker.Options{})
-	stop := h.work(Options{SaveEvery: 10 * time.Millisecond})
+	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
 	stop()
-	w := h.counting(Options{SaveEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond})
 	h.until(w, "one open call, no session in memory", func(s Stats) bool { return s.Open == 1 && s.Sessions == 0 })
 }
 
-// An input stream that somebody deleted and made anew stops the partitions: its
-// numbers mean other inputs.
+// An input stream that was deleted and created again stops the partitions: its
+// sequences are of other inputs.
 func TestReplacedInputs(t *testing.T) {
 	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
-	w := h.counting(Options{SaveEvery: 10 * time.Millisecond})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
 	js, s := h.jetStream(), h.stream("LLM")
@@ -113,13 +113,13 @@ func TestReplacedInputs(t *testing.T) {
 	}
 }
 
-// A partition is behind while the stamp of what it reads is old and more is
-// waiting, or while its owner does not come round; one that is handed over is
-// nobody's.
+// A partition is behind while the timestamp of the input that it folds is old, or
+// while its owner does not update its status. A partition that was handed over is
+// not behind.
 func TestBehind(t *testing.T) {
 	now := time.Now()
 	w := &Worker{}
-	m := w.metersOf(3)
+	m := w.statuses.of(3)
 	for _, c := range []struct {
 		what        string
 		carried     bool

@@ -15,7 +15,7 @@ import (
 	"streamer/internal/broker"
 )
 
-// Members is who else carries partitions.
+// Members is the membership of the workers.
 type Members interface {
 	Beat(ctx context.Context, id string, ttl time.Duration) error
 	Leave(ctx context.Context, id string) error
@@ -24,18 +24,18 @@ type Members interface {
 }
 
 const (
-	memberTTL  = 3 * time.Second // after which a worker that does not beat is gone
+	memberTTL  = 3 * time.Second // after which a worker without heartbeats is gone
 	beatEvery  = time.Second
 	pollEvery  = 250 * time.Millisecond
-	beatBudget = 2 * time.Second // for one beat or look; a lost one is not worth more
+	beatBudget = 2 * time.Second // for one heartbeat or poll
 )
 
-// RunShared carries this worker's share of the partitions until ctx ends: the
-// live workers divide them evenly, and again when one comes, leaves or dies. A
-// wrong view of who is there costs time, never correctness: two owners of a
-// partition write one log. At the end it leaves when its partitions are
-// settled, so that their next owners begin at once where it ended. A worker
-// that may not publish what workers do is refused at the start.
+// RunShared carries this worker's share of the partitions until ctx ends. The
+// members divide the partitions evenly, and again when one joins, leaves or dies. A
+// wrong view of the membership costs time, never correctness: two owners of a
+// partition write one log. At the end it leaves after its partitions have settled,
+// so that their next owners start where it ended. A worker without the permissions
+// of a worker is refused at the start.
 func (w *Worker) RunShared(ctx context.Context, members Members, partitions int) error {
 	if err := w.check(); err != nil {
 		return err
@@ -44,42 +44,42 @@ func (w *Worker) RunShared(ctx context.Context, members Members, partitions int)
 	once, cancel := context.WithTimeout(ctx, beatBudget)
 	err := members.Beat(once, o.id, memberTTL)
 	cancel()
-	if errors.Is(err, broker.ErrRefused) { // and so would all that a worker has to say
+	if errors.Is(err, broker.ErrRefused) { // and so would be all that a worker publishes
 		return fmt.Errorf("worker: joining the workers: %w", err)
 	}
 	defer o.leave()
-	// It beats until all is settled, or others would take over meanwhile.
+	// Heartbeats go on until all is settled, or others would take over meanwhile.
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var beats sync.WaitGroup
 	beats.Go(func() { o.beat(beating) })
 	defer func() { end(o.carried); stop(); beats.Wait() }()
-	poll := time.NewTicker(pollEvery)
-	defer poll.Stop()
+	every := time.NewTicker(pollEvery)
+	defer every.Stop()
 	for {
-		o.look(ctx)
+		o.poll(ctx)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-poll.C:
+		case <-every.C:
 		}
 	}
 }
 
-// owner knows which partitions a worker carries. The goroutine of RunShared
-// owns it.
+// owner is the partitions that a worker carries as a member. The goroutine of
+// RunShared owns it.
 type owner struct {
 	w          *Worker
 	members    Members
 	partitions int
 	id         string
 	carried    map[int]*carried
-	seen       []string // the members at the last look
+	seen       []string // the members at the last poll
 	pulses     map[string]pulse
 }
 
-// pulse is what was seen of another member's beats.
+// pulse is what was seen of another member's heartbeats.
 type pulse struct {
-	last    uint64 // beat
+	last    uint64 // heartbeat
 	at      time.Time
 	stopped bool
 }
@@ -90,17 +90,17 @@ type carried struct {
 	done chan struct{}
 }
 
-// beat says again and again that the worker is there.
+// beat writes the worker's heartbeats until ctx ends.
 func (o *owner) beat(ctx context.Context) {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
-	var told time.Time
+	var logged time.Time
 	for {
 		once, cancel := context.WithTimeout(ctx, beatBudget)
 		err := o.members.Beat(once, o.id, memberTTL)
 		cancel()
-		if err != nil && ctx.Err() == nil && time.Since(told) >= tellAgain {
-			told = time.Now()
+		if err != nil && ctx.Err() == nil && time.Since(logged) >= logInterval {
+			logged = time.Now()
 			o.w.Logger.Warn().Err(err).Msg("heartbeat failed")
 		}
 		select {
@@ -111,9 +111,9 @@ func (o *owner) beat(ctx context.Context) {
 	}
 }
 
-// look asks who is there, takes over what is ours now and hands over what is
-// not. While nobody answers, all stays as it is.
-func (o *owner) look(ctx context.Context) {
+// poll reads the membership, takes over the partitions that are this worker's now
+// and hands over those that are not. Where the read fails, nothing changes.
+func (o *owner) poll(ctx context.Context) {
 	once, cancel := context.WithTimeout(ctx, beatBudget)
 	ids, err := o.members.Members(once)
 	cancel()
@@ -121,7 +121,7 @@ func (o *owner) look(ctx context.Context) {
 		return
 	}
 	ids = o.beating(ctx, ids, time.Now())
-	if !slices.Contains(ids, o.id) { // our first beat is on its way, or ended
+	if !slices.Contains(ids, o.id) { // its first heartbeat is under way, or has expired
 		ids = append(ids, o.id)
 	}
 	slices.Sort(ids)
@@ -146,25 +146,25 @@ func (o *owner) look(ctx context.Context) {
 	end(theirs)
 }
 
-// beating leaves out the members that do not beat any more. The server lets
-// their last beats expire; but one that has caught up with the others' log may
-// never do so, and nobody would carry the partitions of those who are gone.
+// beating removes the members whose heartbeats have stopped. The server lets the
+// last heartbeats expire. But one that has caught up with the others' log may never
+// do so, and the partitions of those members would have no owner.
 func (o *owner) beating(ctx context.Context, ids []string, now time.Time) []string {
 	maps.DeleteFunc(o.pulses, func(id string, _ pulse) bool { return !slices.Contains(ids, id) })
-	mute := false // nobody answers
+	silent := false // a read failed
 	return slices.DeleteFunc(ids, func(id string) bool {
 		p, known := o.pulses[id]
-		if id == o.id || mute || known && now.Sub(p.at) < memberTTL {
+		if id == o.id || silent || known && now.Sub(p.at) < memberTTL {
 			return p.stopped
 		}
 		last, err := o.lastBeat(ctx, id)
 		if err != nil {
-			mute = true
+			silent = true
 			return p.stopped
 		}
 		stopped := known && last == p.last
 		if stopped && !p.stopped {
-			o.w.Logger.Warn().Str("worker", id).Msg("a worker that does not beat any more is still listed; it is not counted")
+			o.w.Logger.Warn().Str("worker", id).Msg("a worker without heartbeats is still listed; it is not counted")
 		}
 		o.pulses[id] = pulse{last, now, stopped}
 		return stopped
@@ -177,7 +177,7 @@ func (o *owner) lastBeat(ctx context.Context, id string) (uint64, error) {
 	return o.members.LastBeat(ctx, id)
 }
 
-// end settles partitions, all at the same time.
+// end stops partitions, all at the same time, and returns when they have settled.
 func end(all map[int]*carried) {
 	for _, c := range all {
 		c.stop()
@@ -191,14 +191,14 @@ func (o *owner) carry(ctx context.Context, p int) {
 	ctx, stop := context.WithCancel(ctx)
 	c := &carried{stop: stop, done: make(chan struct{})}
 	o.carried[p] = c
-	o.w.metersOf(p).begin(time.Now())
+	o.w.statuses.of(p).begin(time.Now())
 	go func() {
 		defer close(c.done)
 		o.w.keep(ctx, p)
 	}()
 }
 
-// leave takes the beat back.
+// leave removes the worker from the members.
 func (o *owner) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), beatBudget)
 	defer cancel()
@@ -207,9 +207,9 @@ func (o *owner) leave() {
 	}
 }
 
-// share gives the partitions of a worker: each goes to the member that ranks
-// it highest (rendezvous hashing, so that few move when members change) and
-// has not its even share yet.
+// share returns the partitions of a member. Each partition goes to the member that
+// ranks it highest and does not have its even share yet. This is rendezvous
+// hashing: few partitions move when members change.
 func share(ids []string, id string, partitions int) []int {
 	most := (partitions + len(ids) - 1) / len(ids)
 	load := make(map[string]int, len(ids))
@@ -229,7 +229,8 @@ func share(ids []string, id string, partitions int) []int {
 	return mine
 }
 
-// rankOf mixes fnv's sum, whose high bits say little of short texts.
+// rankOf returns the rank of a partition for a member. It mixes the sum of fnv,
+// whose high bits depend little on short texts.
 func rankOf(id string, p int) uint64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, id+"/"+strconv.Itoa(p)) // a hash does not fail

@@ -62,7 +62,7 @@ func TestShare(t *testing.T) {
 func TestSharedHandover(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 8})
 	share := func(id string) (stop func()) {
-		w := &Worker{Log: h.broker, Options: Options{Nonce: id, SaveEvery: 10 * time.Millisecond}, Logger: zerolog.Nop()}
+		w := &Worker{Log: h.broker, Options: Options{Nonce: id, SnapshotEvery: 10 * time.Millisecond}, Logger: zerolog.Nop()}
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() { defer close(done); _ = w.RunShared(ctx, h.broker, h.broker.Partitions()) }()
@@ -88,7 +88,7 @@ func TestSharedHandover(t *testing.T) {
 		}
 		for i := range 24 {
 			want := fmt.Sprintf(`"id":"call_%d"`, n)
-			h.wait(fmt.Sprintf("s%d", i), func(s broker.Stored) bool {
+			h.wait(fmt.Sprintf("s%d", i), func(s events.Record) bool {
 				return s.Type == events.ToolCallArgsComplete && bytes.Contains(s.Data, []byte(want))
 			})
 		}
@@ -112,9 +112,9 @@ func TestSharedHandover(t *testing.T) {
 	}
 }
 
-// TestGhost: what the server never lets expire of a worker that is gone keeps
-// no partition from being carried.
-func TestGhost(t *testing.T) {
+// TestStaleHeartbeats checks that every partition is carried though heartbeats of
+// workers that are gone never expire.
+func TestStaleHeartbeats(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 8})
 	for i := range 3 {
 		if err := h.broker.Beat(t.Context(), fmt.Sprint("ghost", i), time.Hour); err != nil {

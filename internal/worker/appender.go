@@ -1,0 +1,187 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// outgoing is an event on its way to the log.
+type outgoing struct {
+	ID   events.ID
+	Type events.Type
+	Call string
+	// Status is a result's.
+	Status events.Status
+	Trace  map[string]string
+	Body   []byte
+	Blobs  []events.Blob
+	Seq    uint64 // in the event log, once it is stored
+
+	session *resident
+	blobs   int       // chunks that are not stored yet
+	at      time.Time // when it was acknowledged
+}
+
+func (o *outgoing) size() int {
+	n := len(o.Body) + 256
+	for i := range o.Blobs {
+		n += len(o.Blobs[i].Data)
+	}
+	return n
+}
+
+func newOutgoing(s *resident, e *events.Event, trace map[string]string) (*outgoing, error) {
+	body, err := e.Body()
+	if err != nil {
+		return nil, err
+	}
+	return &outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Status: e.Status, Trace: trace, Body: body, Blobs: e.Blobs, session: s}, nil
+}
+
+// chunk is the Key of a publish that stores a piece of a blob of an event.
+type chunk struct{ of *outgoing }
+
+// appender appends events: one publish at a time per session, any number of
+// sessions at once.
+type appender struct {
+	publisher
+	reports
+	messages  Messages
+	heads     headReader
+	reads     *operations
+	keepAcked time.Duration
+	queued    int // bytes of events that are not stored yet
+	paused    paused
+}
+
+// enqueue takes the events of an input and appends those that the log does not
+// have yet.
+func (a *appender) enqueue(s *resident, out []events.Event, trace map[string]string) error {
+	l := &s.log
+	for i := range out {
+		o, err := newOutgoing(s, &out[i], trace)
+		if err != nil {
+			return err
+		}
+		l.compare(o, s.token, &a.reports)
+		if !o.ID.After(l.id) {
+			// An owner stored it that may not have written a snapshot.
+			l.keep(o, time.Now())
+			continue
+		}
+		l.queue = append(l.queue, o)
+		a.queued += o.size()
+		if len(l.queue) == 1 {
+			a.send(s)
+		}
+	}
+	return nil
+}
+
+// send publishes the first event of a session's queue, its blobs before it. It
+// does nothing while the head of the session's log is being read.
+func (a *appender) send(s *resident) {
+	if len(s.log.queue) == 0 || s.log.reading {
+		return
+	}
+	o := s.log.queue[0]
+	for i := range o.Blobs {
+		for _, p := range a.messages.BlobPubs(o.Blobs[i]) {
+			p.Key = chunk{o}
+			o.blobs++
+			a.publish(p)
+		}
+	}
+	if o.blobs == 0 {
+		a.append(o)
+	}
+}
+
+func (a *appender) append(o *outgoing) {
+	s := o.session
+	e := events.Event{Type: o.Type, EventID: o.ID, Call: o.Call}
+	p := a.messages.EventPub(s.token, &e, o.Body, o.Trace, s.log.seq)
+	p.Key, p.Epoch = o, s.log.epoch
+	a.publish(p)
+}
+
+// chunkStored takes the outcome of storing a piece of a blob. The event follows
+// its last piece.
+func (a *appender) chunkStored(o *outgoing, err error) error {
+	if err != nil {
+		return fmt.Errorf("worker: storing a blob of event %s: %w", o.ID, err)
+	}
+	if o.blobs--; o.blobs == 0 && !o.session.gone {
+		a.append(o)
+	}
+	return nil
+}
+
+// stored notes that the first event of a session's queue is stored at seq.
+func (a *appender) stored(s *resident, o *outgoing, seq uint64) {
+	l := &s.log
+	l.seq, l.id, l.refusals, s.fresh = seq, o.ID, 0, false
+	a.status.stored(o)
+	a.shift(s, seq)
+	a.send(s)
+}
+
+func (a *appender) shift(s *resident, seq uint64) {
+	now := time.Now()
+	a.queued -= s.log.shift(seq, now).size()
+	s.log.trim(now, a.keepAcked)
+}
+
+// headReader reads where a session's event log ends.
+type headReader interface {
+	Epoch() uint64
+	ChainLast(ctx context.Context, token string) (seq uint64, last events.Record, err error)
+}
+
+// headRead is the head of a session's event log as an operation read it.
+type headRead struct {
+	epoch uint64 // of the connection before it was read
+	seq   uint64
+	last  events.Record
+}
+
+// adopt continues behind the head that was read. Another worker may have appended
+// events, or an append of this worker whose acknowledgement was lost. Where the
+// server lost events that it had acknowledged, they are appended again.
+func (a *appender) adopt(s *resident, h *headRead, rewinds broker.Rewinds) error {
+	l := &s.log
+	known := l.id
+	l.epoch = h.epoch
+	l.head(s.token, h.seq, &h.last, rewinds, &a.reports)
+	if known.After(l.id) {
+		id := l.id
+		l.id, l.found = known, found{}
+		size, err := l.requeue(s.token, id)
+		a.queued += size
+		return err
+	}
+	if l.id == known {
+		l.found = found{}
+	}
+	for len(l.queue) > 0 && !l.queue[0].ID.After(l.id) {
+		a.status.adopted.Add(1)
+		l.compare(l.queue[0], s.token, &a.reports)
+		a.shift(s, l.seq)
+	}
+	if len(l.queue) > 0 {
+		l.compare(l.queue[0], s.token, &a.reports)
+	}
+	return nil
+}
+
+// refused notes that the server refuses an event for good. The session stops and
+// its snapshot keeps the event; other sessions go on.
+func (a *appender) refused(s *resident, o *outgoing, why error) {
+	a.status.refused.Add(1)
+	a.logger.Error().Err(why).Str("session", s.token).Stringer("event", o.ID).Msg("event refused")
+	s.log.stuck = true
+}

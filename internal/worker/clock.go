@@ -1,0 +1,190 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+	"streamer/internal/session"
+)
+
+// askAgain is how long a clock input that changed nothing is waited for before
+// another is appended: a server's clock may be behind this process's.
+const askAgain = 250 * time.Millisecond
+
+// askBehind is how far the log must have been read past a timer that is asked
+// for before the log's end is reached. The clock input is stored at that end, and
+// the session's own inputs before it make most clock inputs needless.
+const askBehind = time.Second
+
+// clock appends clock inputs for the timers of a partition that are due. The fold
+// decides what they change, so a needless one does no harm.
+type clock struct {
+	timers
+	reports
+	out      *publisher
+	messages Messages
+	grace    time.Duration // Options.Grace
+	rules    *rulesLog
+	reading  *inputPosition
+}
+
+// wake sets the timer of a session after its state changed.
+func (c *clock) wake(s *resident) {
+	if at, ok := c.due(s); ok {
+		c.sooner(s.token, at)
+	}
+}
+
+// rearm sets a session's timer to exactly when it is due.
+func (c *clock) rearm(s *resident) {
+	if at, ok := c.due(s); ok {
+		c.set(s.token, at)
+	}
+}
+
+// due returns when a session is due for a clock input. If it is not, its timer is
+// removed.
+func (c *clock) due(s *resident) (at events.Time, ok bool) {
+	a, ok := s.state.Timer(c.rules.inForce())
+	if !ok {
+		c.clear(s.token)
+		return 0, false
+	}
+	return max(a.At, c.again(s.token, a)), true
+}
+
+// graceEnd returns when a timer may be asked for that became due while inputs
+// could not be stored, 0 if now. A result could not have arrived meanwhile.
+func (c *clock) graceEnd(due session.Timer, now time.Time) events.Time {
+	from, until := c.out.out.Outage()
+	if from.IsZero() || due.Kind == session.Flush || due.At < events.At(from) {
+		return 0
+	}
+	end := until.Add(min(until.Sub(from), max(0, c.grace)))
+	if !now.Before(end) {
+		return 0
+	}
+	return events.At(end) + 1
+}
+
+// latest returns the latest timer that may be asked for now. While inputs cannot
+// be stored there is none.
+func (c *clock) latest(now time.Time) events.Time {
+	if from, until := c.out.out.Outage(); !from.IsZero() && until.IsZero() {
+		return 0
+	}
+	if c.reading.caughtUp {
+		return events.At(now)
+	}
+	return min(events.At(now), c.reading.at-events.Time(askBehind.Milliseconds()))
+}
+
+// wait returns the time until the next timer is due.
+func (c *clock) wait(now time.Time) time.Duration {
+	next, ok := c.next()
+	if !ok {
+		return time.Hour
+	}
+	d := max(0, next.at.Std().Sub(now))
+	if d == 0 && next.at > c.latest(now) {
+		return askAgain // wait until the log is read that far
+	}
+	return d
+}
+
+// clockAsk is the Key of a clock input's publish.
+type clockAsk struct{ token string }
+
+// clockInput is the body of a clock input.
+type clockInput struct {
+	Kind session.TimerKind `json:"kind"`
+	Call string            `json:"call,omitempty"`
+	At   events.Time       `json:"at"`
+}
+
+// ask appends a clock input for a session.
+func (c *clock) ask(token string, due session.Timer, now time.Time) error {
+	data, err := json.Marshal(clockInput{due.Kind, due.Call, due.At})
+	if err != nil {
+		return fmt.Errorf("worker: clock input: %w", err)
+	}
+	c.again(token, due) // forgets what was asked for another timer
+	asked := c.asked[token]
+	id := fmt.Sprintf("%s:clock:%s:%s:%d:%d", token, due.Kind, due.Call, int64(due.At), asked.tries)
+	if asked.tries > 0 {
+		// The first try of two owners is one input. Another one has an id that
+		// cannot be guessed: message ids are one space for all publishers, and
+		// another publisher may have used the first.
+		id += ":" + rand.Text()
+	}
+	asked.timer = due
+	asked.tries++
+	// The wait doubles up to a minute, so that a clock that is far off does
+	// not fill the log.
+	asked.again = events.At(now.Add(min(time.Minute, askAgain<<min(asked.tries-1, 8))))
+	c.asked[token] = asked
+	c.set(token, asked.again)
+	c.status.asked.Add(1)
+	p := c.messages.ClockPub(token, id, data)
+	// What is under way when the connection is lost would be the first input
+	// after an outage, before the results that were kept from being stored.
+	p.Key, p.Epoch = clockAsk{token}, c.out.out.Epoch()
+	c.out.publish(p)
+	return nil
+}
+
+// stored takes the outcome of appending a clock input.
+func (a clockAsk) stored(err error) error {
+	if err == nil || errors.Is(err, broker.ErrConflict) {
+		return nil // where the connection was lost before it was stored, it is asked for again
+	}
+	return fmt.Errorf("worker: clock input for session %q: %w", a.token, err)
+}
+
+// ring appends clock inputs for the sessions that are due. Those that are not in
+// memory are loaded, and looked at again then.
+func (q *partition) ring(ctx context.Context, now time.Time) error {
+	latest := q.clock.latest(now)
+	for {
+		next, ok := q.clock.next()
+		if !ok || next.at > latest {
+			return nil
+		}
+		if q.held.has(next.token) {
+			q.clock.clear(next.token)
+			continue
+		}
+		s, _ := q.load(ctx, next.token)
+		if s == nil {
+			q.clock.suspend(next.token)
+			continue
+		}
+		if err := q.clock.ring(s, latest, now); err != nil {
+			return err
+		}
+	}
+}
+
+// ring appends a clock input for a session if it is due.
+func (c *clock) ring(s *resident, latest events.Time, now time.Time) error {
+	due, ok := s.state.Timer(c.rules.inForce())
+	if !ok {
+		c.clear(s.token)
+		return nil
+	}
+	if max(due.At, c.again(s.token, due)) > latest {
+		c.rearm(s)
+		return nil
+	}
+	if until := c.graceEnd(due, now); until > 0 {
+		c.set(s.token, until)
+		return nil
+	}
+	return c.ask(s.token, due, now)
+}

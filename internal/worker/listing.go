@@ -1,0 +1,185 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// listed is what a listing has of a session with a snapshot.
+type listed struct {
+	token   string
+	n       uint64    // of the last input folded
+	at      time.Time // when that was stored
+	written time.Time // when the snapshot was
+	last    events.ID // the last event
+	wake    events.Time
+	open    int    // calls
+	held    string // why the session is held, "" if it is not
+	// lacking: the event log lacks events that the snapshot has, unsent ones or
+	// such as the event log lost; or it has later ones than the snapshot.
+	lacking bool
+}
+
+// listing is all sessions of a partition that have a snapshot, and of these the
+// ones that are due, lack events or are held.
+type listing struct {
+	stored, open []listed
+	complete     bool           // no snapshot is newer than those it has
+	rewinds      broker.Rewinds // the newest that are recorded
+}
+
+// lister lists the snapshots of a partition.
+type lister struct {
+	log interface {
+		Snapshots
+		Events
+	}
+	partition int
+	atOnce    int  // reads that are under way at once
+	running   bool // a listing is under way
+}
+
+// list returns a listing. It can be stale, because a replica may answer.
+func (r lister) list(ctx context.Context) (l listing, err error) {
+	if l, err = r.snapshots(ctx); err != nil {
+		return l, err
+	}
+	l.open, err = r.open(ctx, l.stored)
+	return l, err
+}
+
+// snapshots returns a listing without the open ones.
+func (r lister) snapshots(ctx context.Context) (l listing, err error) {
+	last, err := r.log.LastState(ctx, r.partition)
+	if err != nil {
+		return l, err
+	}
+	var top uint64
+	err = r.log.ListStates(ctx, r.partition, func(token string, rev uint64, header map[string]string, at time.Time) error {
+		top = max(top, rev)
+		s := listed{token: token, written: at, at: storedAt(header), held: header[headerHeld], lacking: header[headerUnsent] != ""}
+		s.n, _ = strconv.ParseUint(header[headerInput], 10, 64) // zero where absent
+		s.last, _ = events.ParseID(header[headerChain])         // likewise
+		wake, _ := strconv.ParseInt(header[headerWake], 10, 64) // likewise
+		s.wake = events.Time(wake)
+		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
+		l.stored = append(l.stored, s)
+		var rewinds broker.Rewinds
+		if text := header[headerRewinds]; text != "" && json.Unmarshal([]byte(text), &rewinds) == nil && rewinds.Newer(l.rewinds) {
+			l.rewinds = rewinds
+		}
+		return nil
+	})
+	l.complete = top >= last
+	return l, err
+}
+
+// lossWindow is how long before the newest snapshot others were written whose
+// last events a power loss may have taken: longer than a server keeps anything
+// unsynced.
+const lossWindow = 5 * time.Second
+
+// open returns the sessions that are due, lack events or are held.
+func (r lister) open(ctx context.Context, stored []listed) (open []listed, err error) {
+	var newest time.Time
+	for i := range stored {
+		if stored[i].written.After(newest) {
+			newest = stored[i].written
+		}
+	}
+	fails := make([]error, len(stored))
+	together(len(stored), r.atOnce, func(i int) {
+		s := &stored[i]
+		if s.lacking || s.last == (events.ID{}) || newest.Sub(s.written) > lossWindow {
+			return
+		}
+		var last events.Record
+		if _, last, fails[i] = r.log.ChainLast(ctx, s.token); fails[i] == nil {
+			s.lacking = s.last.After(last.ID)
+		}
+	})
+	for i, s := range stored {
+		if fails[i] != nil {
+			return nil, fails[i]
+		}
+		if s.lacking || s.wake != 0 || s.held != "" {
+			open = append(open, s)
+		}
+	}
+	return open, nil
+}
+
+// begin begins to list the snapshots, since a listing can be stale and another
+// worker may have written some meanwhile.
+func (r *lister) begin(ctx context.Context, group *operations) {
+	if r.running {
+		return
+	}
+	r.running = true
+	own := *r
+	group.start(ctx, func(ctx context.Context) completion {
+		l, err := own.list(ctx)
+		return &listingRead{l, err}
+	})
+}
+
+// listingRead is the outcome of lister.begin.
+type listingRead struct {
+	listing
+	err error
+}
+
+func (r *listingRead) apply(ctx context.Context, q *partition) error {
+	q.lister.running = false
+	if r.err != nil {
+		if ctx.Err() == nil {
+			q.logger.Warn().Err(r.err).Msg("snapshots cannot be listed")
+		}
+		return nil
+	}
+	q.listed(ctx, r.listing)
+	return nil
+}
+
+// listed sets the timers of sessions that are not in memory, and loads those
+// with events to append.
+func (q *partition) listed(ctx context.Context, all listing) {
+	q.sessions.known.complete = all.complete
+	for i := range all.stored {
+		q.sessions.known.add(all.stored[i].token)
+	}
+	for i := range all.open {
+		q.listedOne(ctx, &all.open[i])
+	}
+}
+
+func (q *partition) listedOne(ctx context.Context, l *listed) {
+	s, known, loading := q.sessions.resident[l.token], q.held.has(l.token), q.loads.of[l.token]
+	switch {
+	case l.held != "" && !known && s == nil && loading == nil:
+		q.held.add(l.token, &held{reason: l.held})
+	case l.held != "" || known:
+	case s != nil:
+		// Where something is under way, the conflict shows what is lost.
+		if l.lacking && len(s.log.queue) == 0 {
+			q.appender.readHead(ctx, s, nil)
+		}
+	case l.lacking:
+		if loading == nil {
+			_, loading = q.load(ctx, l.token)
+		}
+		if loading != nil {
+			loading.lacking = true
+		}
+	default:
+		q.clock.sooner(l.token, l.wake) // a listing can be stale
+		if l.open > 0 && loading == nil {
+			q.sessions.open[l.token] = l.open
+		}
+	}
+}

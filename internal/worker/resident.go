@@ -1,0 +1,115 @@
+package worker
+
+import (
+	"fmt"
+	"time"
+
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+	"streamer/internal/session"
+)
+
+// resident is a session whose state is in memory.
+type resident struct {
+	token   string
+	state   *session.State
+	touched time.Time // when the last input was folded, or the session was loaded
+	at      time.Time // when the last input that was folded was stored
+	// fresh sessions are assumed to be new: nothing of them was read, and no event
+	// of them is stored yet.
+	fresh bool
+	gone  bool // dropped: outcomes that still arrive are ignored
+
+	log      eventLog
+	snapshot coverage
+}
+
+// coverage is how far the snapshot of a session covers it.
+type coverage struct {
+	rev    uint64
+	write  *snapshotWrite // under way
+	first  uint64         // first input that no acknowledged snapshot covers, 0 if none
+	second uint64         // first input that the write under way does not cover, 0 if none
+	since  time.Time      // when the last write began, or the session changed first without one
+	unsent bool           // the stored snapshot has events that were not stored yet
+}
+
+// point is a place in a session's event log.
+type point struct {
+	Seq uint64
+	ID  events.ID
+}
+
+// folded notes that an input changed the state.
+func (s *resident) folded(in *inputs.Input) {
+	s.touched, s.at = time.Now(), in.At
+	s.snapshot.changed(in.Seq, s.touched)
+}
+
+// changed notes that the state differs from the snapshot since the input stored
+// at seq.
+func (c *coverage) changed(seq uint64, now time.Time) {
+	if c.first == 0 {
+		c.first, c.since = seq, now
+	}
+	if c.write != nil && c.second == 0 {
+		c.second = seq
+	}
+}
+
+// covered notes that the snapshot whose write began last is stored.
+func (c *coverage) covered(rev uint64, unsent bool) {
+	c.rev, c.unsent = rev, unsent
+	c.first, c.second = c.second, 0
+}
+
+// dirty reports whether the session needs another snapshot: for its state, or
+// because its snapshot has unsent events that are stored now. The next owner of
+// the partition would load the session for these.
+func (s *resident) dirty() bool {
+	return s.snapshot.first != 0 || s.snapshot.unsent && len(s.log.queue) == 0
+}
+
+// idle reports whether the stored snapshot and events have all of the session.
+func (s *resident) idle() bool {
+	return !s.dirty() && s.snapshot.write == nil && len(s.log.queue) == 0 && !s.log.reading
+}
+
+// header returns the headers of the session's snapshot, which a listing reads
+// without the snapshot.
+func (s *resident) header(timer session.Timer, set bool) map[string]string {
+	h := map[string]string{headerInput: fmt.Sprint(s.state.N), headerChain: s.log.id.String()}
+	if !s.at.IsZero() {
+		h[headerAt] = fmt.Sprint(s.at.UnixNano())
+	}
+	if n := s.state.Life.Open(); n > 0 {
+		h[HeaderOpen] = fmt.Sprint(n)
+	}
+	if set {
+		h[headerWake] = fmt.Sprint(int64(timer.At))
+	}
+	if len(s.log.queue) > 0 {
+		h[headerUnsent] = fmt.Sprint(len(s.log.queue))
+	}
+	return h
+}
+
+// encode returns the stored form of the session as it is now.
+func (s *resident) encode(e *snapshotEncoder) ([]byte, error) {
+	state, err := s.state.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	l := &s.log
+	r := record{State: state, Chain: point{l.seq, l.id}, Base: l.base}
+	r.Events = make([]outgoing, 0, len(l.acked)+len(l.queue))
+	r.Events = append(r.Events, l.acked...)
+	for _, o := range l.queue {
+		r.Events = append(r.Events, *o)
+	}
+	data, err := e.encode(&r)
+	if err != nil {
+		return nil, fmt.Errorf("worker: session %q: %w", s.token, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,295 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// rewindMargin is how far behind all that was found folded the inputs of a
+// rewound log are numbered: what other workers had under way counts as folded.
+const rewindMargin = 1 << 16
+
+// history is what a partition knows of the input log as it was read before.
+type history struct {
+	rewinds broker.Rewinds
+	genuine uint64 // inputs folded under numbers up to it are still in the log
+	epoch   uint64 // of the connection in which the log was found to be the same
+	past    shared[*rulesLog]
+
+	checking bool // a logCheck is under way
+	// found shows a rewind that is not recorded yet. Nothing is folded meanwhile.
+	found     *foundRewind
+	recording bool
+}
+
+// foundRewind is a rewind that the load of a session showed.
+type foundRewind struct {
+	evidence evidence
+	loading  *loading
+}
+
+func (q *partition) inputCheck() inputCheck {
+	c := inputCheck{log: q.log, rewinds: q.history.rewinds}
+	if q.history.epoch == q.log.Epoch() {
+		c.genuine = q.history.genuine
+	}
+	return c
+}
+
+// rewindRecord finds where the input log was rewound and records it in the
+// checkpoint. It is part of an operation or of the takeover.
+type rewindRecord struct {
+	inputCheck
+	all        Log
+	partition  int
+	checkpoint broker.Mark
+	rev        uint64
+	rules      func(context.Context) (*rulesLog, error) // those in the log, read now
+	// from is where the rewind begins at the earliest, and waiting the first input
+	// that can wait for the session that showed it; 0 if there is none.
+	from, waiting uint64
+
+	lower bool   // the checkpoint moved back
+	top   uint64 // highest number under which an input was folded
+}
+
+// write records that the input log came back shorter: of known, which is in
+// order, the last is no longer there. Inputs stored since, but none before from,
+// are numbered behind all that was folded.
+func (r *rewindRecord) write(ctx context.Context, known []evidence) error {
+	first, err := r.firstNew(ctx, known)
+	if err != nil {
+		return err
+	}
+	first = max(first, r.from)
+	before, _, err := r.log.Input(ctx, first-1)
+	if err != nil {
+		return err
+	}
+	if r.top, err = r.topFolded(ctx, known, before.At); err != nil {
+		return err
+	}
+	margin := uint64(rewindMargin)
+	if r.waiting > 0 && r.waiting < first {
+		margin += first - r.waiting // those have numbers below the first one's
+	}
+	m := r.checkpoint
+	m.Rewinds, m.Read = r.rewinds.Add(first, r.top+margin, before.At), broker.Witness{}
+	if r.lower = m.Seq > first; r.lower {
+		m.Seq = first
+		if m.Rules, err = r.rulesBefore(ctx, first); err != nil {
+			return err
+		}
+	}
+	rev, err := r.all.SaveMark(ctx, r.partition, m, r.rev)
+	if err != nil {
+		return fmt.Errorf("worker: recording that the input log of partition %d was rewound: %w", r.partition, err)
+	}
+	r.checkpoint, r.rev = m, rev
+	return nil
+}
+
+// rulesBefore returns the rules in force for the input seq, as the log has them
+// now: a change of settings that it lost is not in force for inputs stored
+// since. Where no change before seq is left of a log that begins later, those of
+// the checkpoint hold.
+func (r *rewindRecord) rulesBefore(ctx context.Context, seq uint64) (json.RawMessage, error) {
+	past, err := r.rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first, _, err := r.log.InputBounds(ctx)
+	if raw := past.at(seq); raw != nil || first <= 1 {
+		return raw, err
+	}
+	return r.checkpoint.Rules, err
+}
+
+// firstNew returns the sequence of the first input that was stored after the
+// log was rewound. It lies behind the last input that is known to be the same
+// and not behind the first that is known to be another, and it is younger than
+// that one was.
+func (r *rewindRecord) firstNew(ctx context.Context, known []evidence) (uint64, error) {
+	var failed error
+	lost := sort.Search(len(known), func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		good, err := r.has(ctx, &known[i])
+		failed = err
+		return !good
+	})
+	_, last, err := r.log.InputBounds(ctx)
+	if failed != nil || err != nil {
+		return 0, errors.Join(failed, err)
+	}
+	if lost == len(known) { // the answers changed meanwhile
+		return 0, fmt.Errorf("worker: partition %d: the input log is being rewound", r.partition)
+	}
+	first, err := r.log.InputAfter(ctx, known[lost].when())
+	if err != nil {
+		return 0, err
+	}
+	if seq, ok := r.rewinds.Stored(known[lost].n); ok {
+		first = min(first, seq)
+	}
+	if lost > 0 {
+		if seq, ok := r.rewinds.Stored(known[lost-1].n); ok {
+			first = max(first, seq+1)
+		}
+	}
+	return min(first, last+1), nil
+}
+
+// topFolded returns the highest number under which an input was folded. The
+// events of lost inputs were stored after the last input that is not lost.
+func (r *rewindRecord) topFolded(ctx context.Context, known []evidence, since time.Time) (uint64, error) {
+	if !since.IsZero() {
+		since = since.Add(-time.Minute)
+	}
+	id, err := r.all.TopEvent(ctx, r.partition, since)
+	return max(id.Seq, known[len(known)-1].n), err
+}
+
+// rewindRecord returns a record that is not written yet.
+func (q *partition) rewindRecord(from uint64) rewindRecord {
+	r := rewindRecord{
+		inputCheck: q.inputCheck(), all: q.log, partition: q.p,
+		checkpoint: q.checkpoint.stored, rev: q.checkpoint.rev, from: from,
+	}
+	r.rules = func(ctx context.Context) (*rulesLog, error) { return readRules(ctx, q.log, q.p) }
+	return r
+}
+
+// rewound takes a rewind that was recorded.
+func (q *partition) rewound(r *rewindRecord) error {
+	q.checkpoint.stored, q.checkpoint.rev = r.checkpoint, r.rev
+	q.history.rewinds, q.history.genuine = r.checkpoint.Rewinds, 0
+	q.history.past.forget()
+	if r.lower {
+		if err := q.rules.begin(r.checkpoint); err != nil {
+			return err
+		}
+	}
+	q.status.rewinds.Add(1)
+	last := r.checkpoint.Rewinds[len(r.checkpoint.Rewinds)-1]
+	q.logger.Warn().Uint64("seq", last.From).Uint64("folded", r.top).Msg("the input log came back shorter than what was folded of it; inputs stored since are numbered behind that")
+	return nil
+}
+
+// rewindIfFound begins to record a rewind that a load found. A checkpoint that is
+// being written would conflict with that.
+func (q *partition) rewindIfFound(ctx context.Context) error {
+	h := &q.history
+	if h.found == nil || h.recording || q.checkpoint.writing {
+		return nil
+	}
+	h.recording = true
+	r := q.rewindRecord(q.reading.pos)
+	r.waiting = h.found.loading.pos
+	known := []evidence{h.found.evidence}
+	q.chores.start(ctx, func(ctx context.Context) completion {
+		return &rewindWritten{r, r.write(ctx, known)}
+	})
+	return nil
+}
+
+// rewindWritten is the outcome of recording a rewind that a load found.
+type rewindWritten struct {
+	record rewindRecord
+	err    error
+}
+
+func (w *rewindWritten) apply(ctx context.Context, q *partition) error {
+	found := q.history.found
+	q.history.found, q.history.recording = nil, false
+	if w.err != nil {
+		return w.err
+	}
+	if err := q.rewound(&w.record); err != nil {
+		return err
+	}
+	rewinds := q.history.rewinds
+	for _, l := range q.loads.of {
+		switch {
+		case l == found.loading:
+			l.renumber(rewinds)
+		case l.rewinds != nil:
+			l.rewinds = append(l.rewinds, rewinds[len(rewinds)-1])
+		}
+	}
+	return q.proceed(ctx)
+}
+
+// survey collects what shows which inputs were folded. An operation has a copy of
+// its own.
+type survey struct {
+	worker     *Worker
+	partition  int
+	checkpoint broker.Mark
+	rewinds    broker.Rewinds
+}
+
+func (q *partition) survey() survey {
+	return survey{q.w, q.p, q.checkpoint.stored, q.history.rewinds}
+}
+
+// folded returns the inputs that checkpoint, snapshots and recent events show
+// to have been folded, in order.
+func (v survey) folded(ctx context.Context, stored []listed) ([]evidence, error) {
+	var known []evidence
+	if r := v.checkpoint.Read; r.Seq > 0 {
+		known = append(known, evidence{n: v.rewinds.Effective(r.Seq), at: r.At})
+	}
+	if below := v.checkpoint.Seq - 1; below > v.checkpoint.Read.Seq {
+		known = append(known, evidence{n: v.rewinds.Effective(below), until: time.Unix(1<<40, 0)})
+	}
+	for _, r := range v.rewinds {
+		if r.From > 1 && !r.Before.IsZero() {
+			known = append(known, evidence{n: v.rewinds.Effective(r.From - 1), at: r.Before})
+		}
+	}
+	for i := range stored {
+		if s := &stored[i]; s.n > 0 && !s.at.IsZero() {
+			known = append(known, evidence{n: s.n, token: s.token, at: s.at})
+		}
+	}
+	recent, err := v.worker.recentEvents(ctx, v.partition)
+	if err != nil {
+		return nil, err
+	}
+	if recent.Seq > 0 {
+		known = append(known, eventEvidence(&recent))
+	}
+	// What a rewind that is recorded lost shows nothing of the log as it is.
+	known = slices.DeleteFunc(known, func(e evidence) bool { _, ok := v.rewinds.Stored(e.n); return !ok })
+	slices.SortStableFunc(known, func(a, b evidence) int { return cmp.Compare(a.n, b.n) })
+	return known, nil
+}
+
+// recentWindow is the age of the newest events that are checked for inputs that
+// the log lost: longer than a server keeps anything unsynced.
+const recentWindow = lossWindow
+
+// recentEvents returns the event of a partition with the highest id among those
+// stored last, zero if there is none. Partitions that are taken over together
+// share one reading.
+func (w *Worker) recentEvents(ctx context.Context, p int) (events.Record, error) {
+	epoch := w.Log.Epoch()
+	usable := func(r *reading[map[int]events.Record]) bool {
+		return r.epoch == epoch && time.Since(r.began) <= recentWindow
+	}
+	tops, err := w.recent.get(ctx, epoch, usable, func(ctx context.Context) (map[int]events.Record, error) {
+		return w.Log.RecentEvents(ctx, recentWindow)
+	})
+	return tops[p], err
+}

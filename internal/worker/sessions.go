@@ -1,0 +1,156 @@
+package worker
+
+import (
+	"hash/maphash"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// sessions are those of a partition: the resident ones, and what is remembered of
+// the others.
+type sessions struct {
+	appender  *appender
+	snapshots *snapshotWriter
+	clock     *clock
+
+	resident map[string]*resident // by token
+	open     map[string]int       // open calls of non-resident sessions, by token
+	known    knownTokens
+	evicted  map[string]place // where sessions stood when they left memory
+}
+
+func newSessions(a *appender, w *snapshotWriter, c *clock) sessions {
+	return sessions{
+		appender: a, snapshots: w, clock: c,
+		resident: map[string]*resident{}, open: map[string]int{}, known: newKnownTokens(), evicted: map[string]place{},
+	}
+}
+
+// attach makes a session resident and continues to append its events.
+func (m *sessions) attach(s *resident) {
+	m.resident[s.token] = s
+	delete(m.open, s.token)
+	delete(m.evicted, s.token)
+	m.appender.queued += s.log.bytes()
+	m.clock.wake(s)
+	m.appender.send(s)
+}
+
+// drop forgets a session that is in memory; it is loaded again on demand.
+func (m *sessions) drop(s *resident) {
+	s.gone = true
+	if s.snapshot.write != nil {
+		m.snapshots.end(s.snapshot.write)
+	}
+	m.appender.queued -= s.log.bytes()
+	delete(m.resident, s.token)
+}
+
+// retryRefused sends again what was refused: permissions and limits change.
+func (m *sessions) retryRefused() {
+	for _, s := range m.resident {
+		if s.log.stuck {
+			s.log.stuck = false
+			m.appender.send(s)
+		}
+	}
+}
+
+// writeOlder writes snapshots of the sessions that changed before than, and
+// reports whether some are left for want of room.
+func (m *sessions) writeOlder(than, now time.Time) (left bool) {
+	for _, s := range m.resident {
+		if !m.snapshots.due(s, than, now) {
+			continue
+		}
+		if m.snapshots.full() {
+			return true
+		}
+		m.snapshots.begin(s, now)
+	}
+	return false
+}
+
+// writeAll writes snapshots of all sessions that changed.
+func (m *sessions) writeAll(now time.Time) (left bool) { return m.writeOlder(now, now) }
+
+// uncovered returns the first input, if it is below seq, that has to be folded
+// again for a resident session if the worker dies now.
+func (m *sessions) uncovered(seq uint64, rewinds broker.Rewinds) uint64 {
+	for _, s := range m.resident {
+		if s.snapshot.first != 0 {
+			seq = min(seq, s.snapshot.first)
+		}
+		if n, ok := s.log.unsent(rewinds); ok {
+			seq = min(seq, n)
+		}
+	}
+	return seq
+}
+
+// aheadOfInputs reports whether a resident session has events of inputs that were
+// not read yet. Loading it decides what they are.
+func (m *sessions) aheadOfInputs() bool {
+	for _, s := range m.resident {
+		if s.log.id.Seq > s.state.N {
+			return true
+		}
+	}
+	return false
+}
+
+// evidence returns the last inputs that resident sessions folded.
+func (m *sessions) evidence() []evidence {
+	var known []evidence
+	for _, s := range m.resident {
+		if !s.at.IsZero() {
+			known = append(known, evidence{n: s.state.N, token: s.token, at: s.at})
+		}
+	}
+	return known
+}
+
+// knownTokens are the sessions of which something may be stored, in 8 bytes each.
+// One that is not among them needs no read.
+type knownTokens struct {
+	seed     maphash.Seed
+	hashes   map[uint64]struct{}
+	complete bool // it has all sessions that had a snapshot before the worker began
+}
+
+func newKnownTokens() knownTokens {
+	return knownTokens{seed: maphash.MakeSeed(), hashes: map[uint64]struct{}{}}
+}
+
+// has reports whether something may be stored of a session.
+func (k *knownTokens) has(token string) bool {
+	if !k.complete {
+		return true
+	}
+	_, ok := k.hashes[maphash.String(k.seed, token)]
+	return ok
+}
+
+func (k *knownTokens) add(token string) { k.hashes[maphash.String(k.seed, token)] = struct{}{} }
+
+// place is where a session stood when it left memory: the head of its event log
+// need not be read while the connection lasts.
+type place struct {
+	rev, seq, epoch uint64
+	id              events.ID
+	found           found
+}
+
+// maxPlaces bounds how many places a partition remembers.
+const maxPlaces = 1 << 13
+
+// remember notes where a session stands that leaves memory.
+func (m *sessions) remember(s *resident) {
+	if len(m.evicted) >= maxPlaces {
+		clear(m.evicted)
+	}
+	l := &s.log
+	m.evicted[s.token] = place{s.snapshot.rev, l.seq, l.epoch, l.id, l.found}
+}

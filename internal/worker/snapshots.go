@@ -1,0 +1,139 @@
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"streamer/internal/broker"
+)
+
+// Keys of the headers of a snapshot.
+const (
+	// HeaderOpen is how many calls of the session are open; absent if none.
+	HeaderOpen   = "Open"
+	headerInput  = "Input"  // number of the last input folded
+	headerAt     = "At"     // when that was stored, Unix nanoseconds
+	headerWake   = "Wake"   // when the session's timer is due, Unix milliseconds
+	headerUnsent = "Unsent" // how many events are not stored yet
+	headerChain  = "Chain"  // id of the last event in the session's event log
+	// headerRewinds is the partition's broker.Rewinds; absent if none. They are
+	// in the checkpoint too, which can be lost.
+	headerRewinds = "Rewinds"
+)
+
+// snapshotWrite is the writing of a snapshot that is under way. Its blobs are
+// written first.
+type snapshotWrite struct {
+	session *resident
+	pub     *broker.Pub
+	blobs   int
+	bytes   int
+	n       uint64 // number of the last input in the snapshot
+	unsent  bool   // the snapshot has events that are not stored yet
+}
+
+// A partition that is snapshotLate behind, as after an outage, writes a
+// session's snapshot only each snapshotBehind times SnapshotEvery: a snapshot is soon
+// outdated then, and the fold needs the time.
+const (
+	snapshotLate   = 5 * time.Second
+	snapshotBehind = 4
+	// snapshotUnsent is how many times SnapshotEvery a snapshot is put off for events
+	// that are not stored yet.
+	snapshotUnsent = 7
+)
+
+// maxWriting bounds the bytes of snapshots of a partition that are being written:
+// after a burst all sessions change at once, and each snapshot is held until it
+// is acknowledged. Each counts writeCost bytes besides its own.
+const (
+	maxWriting = 1 << 20
+	writeCost  = 1 << 10 // headers and bookkeeping
+)
+
+// snapshotWriter writes the snapshots of a partition.
+type snapshotWriter struct {
+	reports
+	out       *publisher
+	messages  Messages
+	stored    Snapshots
+	reads     *operations
+	partition int
+	every     time.Duration // SnapshotEvery
+	rules     *rulesLog
+	history   *history
+	keepAcked time.Duration
+	encoder   snapshotEncoder
+
+	writing, bytes int // snapshots under way, and their size
+}
+
+// due reports whether a session that changed before than needs a snapshot.
+func (w *snapshotWriter) due(s *resident, than, now time.Time) bool {
+	c := &s.snapshot
+	if !s.dirty() || c.write != nil || c.since.After(than) || s.fresh {
+		return false
+	}
+	// When its events are stored, one snapshot is enough.
+	return len(s.log.queue) == 0 || !than.Before(now) || !c.since.After(than.Add(-snapshotUnsent*w.every))
+}
+
+// full reports whether no more snapshots are written before others are stored.
+func (w *snapshotWriter) full() bool { return w.bytes >= maxWriting }
+
+// begin begins to write the snapshot of a session.
+func (w *snapshotWriter) begin(s *resident, now time.Time) {
+	s.log.trim(now, w.keepAcked)
+	s.snapshot.since = now
+	write := &snapshotWrite{session: s, n: s.state.N, unsent: len(s.log.queue) > 0}
+	data, err := s.encode(&w.encoder)
+	if err != nil {
+		w.logger.Error().Err(err).Str("session", s.token).Msg("snapshot cannot be written")
+		return
+	}
+	header := s.header(s.state.Timer(w.rules.inForce()))
+	if rewinds := w.history.rewinds; len(rewinds) > 0 {
+		text, _ := json.Marshal(rewinds) // numbers and times: cannot fail
+		header[headerRewinds] = string(text)
+	}
+	var blobs []*broker.Pub
+	write.pub, blobs = w.messages.SavePub(w.partition, s.token, s.snapshot.rev, header, data)
+	write.pub.Key, write.pub.Epoch = write, w.out.out.Epoch()
+	write.blobs, write.bytes = len(blobs), len(data)+writeCost
+	s.snapshot.write, s.snapshot.second = write, 0
+	w.writing++
+	w.bytes += write.bytes
+	for _, b := range blobs {
+		b.Key = write
+		w.out.publish(b)
+	}
+	if write.blobs == 0 {
+		w.out.publish(write.pub)
+	}
+}
+
+// end notes that a write is over, whatever its outcome.
+func (w *snapshotWriter) end(write *snapshotWrite) {
+	w.writing--
+	w.bytes -= write.bytes
+	write.session.snapshot.write = nil
+}
+
+// blobStored takes the outcome of storing a piece of a large snapshot.
+func (w *snapshotWriter) blobStored(write *snapshotWrite, err error) error {
+	if err != nil {
+		return fmt.Errorf("worker: session %q: storing a blob of its snapshot: %w", write.session.token, err)
+	}
+	if write.blobs--; write.blobs == 0 {
+		w.out.publish(write.pub)
+	}
+	return nil
+}
+
+// acked notes that a snapshot is stored.
+func (w *snapshotWriter) acked(write *snapshotWrite, rev uint64) {
+	w.end(write)
+	w.status.snapshots.Add(1)
+	write.session.snapshot.covered(rev, write.unsent)
+}

@@ -1,0 +1,231 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
+	"streamer/internal/inputs"
+)
+
+// takeover takes a partition over. It runs before the loop and waits for the
+// network itself, as no input of the partition is read yet.
+type takeover struct{ *partition }
+
+// takeOver reads the checkpoint, checks that the logs fit it, and loads the
+// sessions that lack events or whose snapshots were lost. stop interrupts it.
+// working is the context of the operations.
+func (q *partition) takeOver(stop, working context.Context) error {
+	return takeover{q}.run(stop, working)
+}
+
+func (q takeover) run(stop, working context.Context) error {
+	q.w.takeovers.Add(1)
+	defer q.w.tookOver()
+	began := time.Now()
+	q.history.epoch = q.log.Epoch()
+	if err := q.loadCheckpoint(stop); err != nil {
+		return err
+	}
+	q.history.rewinds = q.checkpoint.stored.Rewinds
+	l, err := q.lister.snapshots(stop)
+	if err != nil {
+		return err
+	}
+	if err := q.recallRewinds(stop, l.rewinds); err != nil {
+		return err
+	}
+	if err := q.checkRewound(stop, l.stored); err != nil {
+		return err
+	}
+	q.reading.pos = q.checkpoint.stored.Seq
+	if l.open, err = q.lister.open(stop, l.stored); err != nil {
+		return err
+	}
+	q.listed(working, l)
+	if err := q.awaitLoads(stop, working); err != nil {
+		return err
+	}
+	if err := q.checkOpen(stop, working, l.stored, began); err != nil {
+		return err
+	}
+	return q.askRules(stop)
+}
+
+// loadCheckpoint reads the checkpoint and the rules in it, and begins one where
+// there is none. Where it was lost the log is folded from its first input on:
+// snapshots show which inputs were folded already.
+func (q takeover) loadCheckpoint(ctx context.Context) (err error) {
+	c := &q.checkpoint
+	c.stored, c.rev, err = q.log.LoadMark(ctx, q.p)
+	if err == nil {
+		err = q.rules.begin(c.stored)
+	}
+	lost := errors.Is(err, broker.ErrDamaged)
+	if err != nil && !lost {
+		return err
+	}
+	first, _, err := q.log.InputBounds(ctx)
+	if err != nil {
+		return err
+	}
+	if lost || c.stored.Seq == 0 {
+		if lost || first > 1 {
+			q.status.damaged.Add(1)
+			q.logger.Error().Uint64("seq", first).Msg("the checkpoint is missing or damaged; folding from the first input in the log")
+		}
+		return q.beginCheckpoint(ctx, first)
+	}
+	if c.stored.Seq < first && first > 1 {
+		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d; `streamer recover` shows what can be done", ErrLost, q.p, c.stored.Seq, first)
+	}
+	return nil
+}
+
+// beginCheckpoint writes the checkpoint of a partition that has none: at the
+// first input, under the rules of that time, or the first that the log still has.
+func (q takeover) beginCheckpoint(ctx context.Context, first uint64) (err error) {
+	m := broker.Mark{Seq: first}
+	if first > 1 {
+		err = q.log.RulesInputs(ctx, q.p, func(in *inputs.Input) error {
+			if _, err := parseRules(in.Data); err != nil {
+				return nil //nolint:nilerr // refused, as when it is read
+			}
+			m.Rules = bytes.Clone(in.Data)
+			return errEnough
+		})
+	}
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	c := &q.checkpoint
+	c.stored = m
+	if c.rev, err = q.log.SaveMark(ctx, q.p, m, c.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
+		return err
+	}
+	return q.rules.begin(m)
+}
+
+var errEnough = errors.New("enough")
+
+// recallRewinds takes the rewinds that snapshots record where the checkpoint
+// lacks them, because it was lost. Without them the inputs stored since would
+// be folded again, under other numbers.
+func (q takeover) recallRewinds(ctx context.Context, recorded broker.Rewinds) (err error) {
+	if !recorded.Newer(q.history.rewinds) {
+		return nil
+	}
+	c := &q.checkpoint
+	c.stored.Rewinds, q.history.rewinds = recorded, recorded
+	if c.rev, err = q.log.SaveMark(ctx, q.p, c.stored, c.rev); err != nil {
+		return fmt.Errorf("worker: recording the rewinds of partition %d again: %w", q.p, err)
+	}
+	return nil
+}
+
+// checkRewound compares the input log with the newest of what was made of it,
+// and records a rewind where the log came back shorter.
+func (q takeover) checkRewound(ctx context.Context, stored []listed) error {
+	check := q.inputCheck()
+	known, err := q.survey().folded(ctx, stored)
+	if err != nil || len(known) == 0 {
+		return err
+	}
+	good, err := check.intact(ctx, known[len(known)-1])
+	q.history.genuine = check.genuine
+	if err != nil || good {
+		return err
+	}
+	r := q.rewindRecord(0)
+	if err := r.write(ctx, known); err != nil {
+		return err
+	}
+	return q.rewound(&r)
+}
+
+// checkOpen loads the sessions of which the event log and the snapshot do not
+// have the same open: the snapshot was lost, or is older than the events. Most
+// of them are folded again. since is before the checkpoint was read.
+func (q takeover) checkOpen(stop, working context.Context, stored []listed, since time.Time) error {
+	all, err := q.w.openEvents(stop, since)
+	if err != nil {
+		return err
+	}
+	noted := make(map[string]bool, len(stored))
+	for i := range stored {
+		s := &stored[i]
+		noted[s.token] = s.held != "" || s.open == all[s.token].Calls && (s.wake != 0 || all[s.token].Runs == 0)
+	}
+	var differ []string
+	for i := range stored {
+		if !noted[stored[i].token] {
+			differ = append(differ, stored[i].token)
+		}
+	}
+	for token := range all {
+		if _, listed := noted[token]; !listed && q.log.Partition(token) == q.p {
+			differ = append(differ, token)
+		}
+	}
+	slices.Sort(differ)
+	for _, token := range differ {
+		q.sessions.known.add(token)
+		if !q.held.has(token) {
+			q.load(working, token)
+		}
+	}
+	return q.awaitLoads(stop, working)
+}
+
+// askRules asks, once, for this instance's settings where others are in force at
+// the end of the log, and returns when they are stored there. It never answers
+// another worker's change: two instances with different settings would then
+// answer each other for ever.
+func (q takeover) askRules(ctx context.Context) error {
+	in, ok, err := q.log.LastRules(ctx, q.p)
+	if err != nil {
+		return err
+	}
+	theirs := q.rules.inForce()
+	if ok && in.Seq >= q.reading.pos {
+		switch last, err := parseRules(in.Data); {
+		case errors.Is(err, ErrVersion):
+			return err
+		case err == nil: // one that is refused changes nothing
+			theirs = last
+		}
+	}
+	ours, err := json.Marshal(q.opts.Rules)
+	if err != nil {
+		return fmt.Errorf("worker: rules: %w", err)
+	}
+	if data, err := json.Marshal(theirs); err == nil && bytes.Equal(ours, data) {
+		return nil
+	}
+	if a := q.log.PublishWait(ctx, q.rulesPub(ours, q.opts.Nonce)); a.Err != nil {
+		return fmt.Errorf("worker: asking for the settings of this instance: %w", a.Err)
+	}
+	return nil
+}
+
+// openEvents returns how many calls and runs of each session are open, as read
+// since a time. Partitions that are taken over together share a reading. An older
+// one lacks what an earlier owner opened since and its checkpoint covers.
+func (w *Worker) openEvents(ctx context.Context, since time.Time) (map[string]eventlog.Opened, error) {
+	usable := func(r *reading[map[string]eventlog.Opened]) bool { return !r.began.Before(since) }
+	return w.opened.get(ctx, 0, usable, w.Log.OpenEvents)
+}
+
+// tookOver notes that a takeover is over. The last one under way releases the
+// memory of what they share; a later takeover reads again anyway.
+func (w *Worker) tookOver() {
+	if w.takeovers.Add(-1) == 0 {
+		w.opened.forget()
+	}
+}

@@ -1,0 +1,117 @@
+package worker
+
+import (
+	"container/heap"
+
+	"streamer/internal/events"
+	"streamer/internal/session"
+)
+
+// timers are when sessions are due for a clock input, resident or not.
+type timers struct {
+	at    map[string]events.Time // by token: the one that holds
+	queue timerQueue             // may have some that hold no more
+	asked map[string]asked       // by token
+}
+
+func newTimers() timers {
+	return timers{at: map[string]events.Time{}, asked: map[string]asked{}}
+}
+
+type timer struct {
+	at    events.Time
+	token string
+}
+
+func (t *timers) set(token string, at events.Time) {
+	if t.at[token] == at {
+		return
+	}
+	t.at[token] = at
+	heap.Push(&t.queue, timer{at, token})
+	if len(t.queue) > 2*len(t.at)+staleTimers {
+		t.compact()
+	}
+}
+
+// sooner sets a timer unless one is set already that is due before it. Most
+// inputs put their session's timer off: that is noticed when it is due.
+func (t *timers) sooner(token string, at events.Time) {
+	if was, ok := t.at[token]; !ok || at < was {
+		t.set(token, at)
+	}
+}
+
+// staleTimers is how many timers that hold no more the queue may have for any
+// number of sessions.
+const staleTimers = 64
+
+// compact leaves in the queue the timers that hold, each once, and releases
+// memory that is not needed.
+func (t *timers) compact() {
+	kept := make(timerQueue, 0, len(t.at)+staleTimers)
+	seen := make(map[string]bool, len(t.at))
+	for _, e := range t.queue {
+		if t.at[e.token] == e.at && !seen[e.token] {
+			seen[e.token] = true
+			kept = append(kept, e)
+		}
+	}
+	t.queue = kept
+	heap.Init(&t.queue)
+}
+
+// clear removes the timer of a session that is due for nothing.
+func (t *timers) clear(token string) {
+	delete(t.at, token)
+	delete(t.asked, token)
+}
+
+// suspend removes the timer of a session until it is loaded.
+func (t *timers) suspend(token string) { delete(t.at, token) }
+
+// again returns when a timer may be asked for again, 0 if it was not asked for.
+func (t *timers) again(token string, due session.Timer) events.Time {
+	was, ok := t.asked[token]
+	if ok && was.timer != due {
+		delete(t.asked, token)
+		return 0
+	}
+	return was.again
+}
+
+// next returns the earliest timer that holds, or false.
+func (t *timers) next() (timer, bool) {
+	for len(t.queue) > 0 {
+		if top := t.queue[0]; t.at[top.token] == top.at {
+			return top, true
+		}
+		heap.Pop(&t.queue)
+	}
+	return timer{}, false
+}
+
+type timerQueue []timer
+
+func (q timerQueue) Len() int           { return len(q) }
+func (q timerQueue) Less(i, j int) bool { return q[i].at < q[j].at }
+func (q timerQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+
+// Push and Pop are heap.Interface's.
+func (q *timerQueue) Push(x any) { *q = append(*q, x.(timer)) }
+
+// Pop removes the last.
+func (q *timerQueue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
+
+// asked is a clock input that was appended for a timer that still holds. It
+// outlives the session's stay in memory: a second clock input needs another
+// message id than the first, or the server takes it for a retry.
+type asked struct {
+	timer session.Timer
+	tries int
+	again events.Time // when it may be asked for again
+}
