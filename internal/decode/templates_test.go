@@ -14,68 +14,6 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// repeating is a stream of deltas that differ in a text and in ids and counts.
-type repeating struct {
-	format string
-	before []string // the inputs before the deltas
-	delta  string   // %[1]s is a text as JSON, %[2]d a number that differs from delta to delta
-}
-
-// repeatingStreams returns streams of every format, by a name.
-func repeatingStreams() map[string]repeating {
-	return map[string]repeating{
-		"openai args":      {"openai-chat", nil, `{"id":"chatcmpl-%[2]d","object":"chat.completion.chunk","created":17%[2]d,"model":"gpt","choices":[{"index":0,"delta":{"tool_calls":[{"index":%[2]d,"function":{"arguments":%[1]s}}]},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"x%[2]d"}`},
-		"openai text":      {"openai-chat", nil, `{"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":%[1]s},"finish_reason":null}]}`},
-		"openai SSE":       {"openai-chat", nil, "data: {\"id\":\"%[2]d\",\"choices\":[{\"delta\":{\"content\":%[1]s}}]}\n\n"},
-		"mistral text":     {"mistral", nil, `{"id":"c","object":"chat.completion.chunk","created":17%[2]d,"model":"mistral","choices":[{"index":0,"delta":{"content":%[1]s},"finish_reason":null}],"p":"abc%[2]d"}`},
-		"mistral thinking": {"mistral", nil, `{"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":%[1]s}]}]}}]}`},
-		"anthropic args":   {"anthropic", nil, `{"type":"content_block_delta","index":%[2]d,"delta":{"type":"input_json_delta","partial_json":%[1]s}}`},
-		"anthropic text":   {"anthropic", nil, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%[1]s}}`},
-		"anthropic SSE":    {"anthropic", nil, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":%[2]d,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":%[1]s}}\n\n"},
-		"langchain args":   {"langchain", nil, `[{"content":"","type":"AIMessageChunk","id":"run--1","additional_kwargs":{"tool_calls":[{"index":0,"function":{"arguments":%[1]s}}]},"invalid_tool_calls":[{"name":null,"args":%[1]s}],"tool_call_chunks":[{"name":null,"args":%[1]s,"id":null,"index":%[2]d,"type":"tool_call_chunk"}]},{"langgraph_step":%[2]d,"thread_id":"t%[2]d","checkpoint_ns":"b:%[2]d","langgraph_checkpoint_ns":"a:%[2]d"}]`},
-		"langchain blocks": {"langchain", nil, `[["b:%[2]d"],"messages",[{"content":[{"type":"input_json_delta","partial_json":%[1]s,"index":1}],"type":"AIMessageChunk","id":"run-%[2]d","tool_call_chunks":[{"name":null,"args":%[1]s,"id":null,"index":1}]},{"checkpoint_ns":"b:%[2]d"}]]`},
-		"langchain part":   {"langchain", nil, `{"type":"messages","ns":["sub:1"],"data":[{"content":%[1]s,"type":"ai","id":"m","tool_call_chunks":[]},{"langgraph_node":"n"}]}`},
-		"langchain event":  {"langchain", nil, `{"event":"messages|sub:1","id":"%[2]d","data":[{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessageChunk"],"kwargs":{"content":%[1]s,"id":"m%[2]d"}},{}]}`},
-		"langchain bare":   {"langchain", nil, `{"type":"AIMessageChunk","content":[{"type":"text","text":%[1]s,"index":0}],"id":"m","tool_call_chunks":[]}`},
-		"protocol text": {
-			"langgraph-protocol", []string{`{"type":"event","seq":1,"method":"messages","params":{"namespace":["agent:1"],"data":{"event":"message-start","id":"m","role":"ai","run_id":"r"}}}`},
-			`{"type":"event","event_id":"%[2]d","seq":%[2]d,"method":"messages","params":{"namespace":["agent:1"],"timestamp":1%[2]d,"data":{"event":"content-block-delta","index":%[2]d,"delta":{"type":"text-delta","text":%[1]s},"run_id":"r"}}}`,
-		},
-		"protocol args": {
-			"langgraph-protocol", []string{`{"type":"event","seq":1,"method":"messages","params":{"namespace":[],"data":{"event":"message-start","id":"m","role":"ai","run_id":"r"}}}`},
-			`{"type":"event","seq":%[2]d,"method":"messages","params":{"namespace":[],"timestamp":1,"data":{"event":"content-block-delta","index":%[2]d,"delta":{"type":"block-delta","fields":{"type":"tool_call_chunk","id":"call_%[2]d","name":"f","args":%[1]s}},"run_id":"r"}}}`,
-		},
-		"responses args": {
-			"openai-responses", []string{`{"type":"response.created","sequence_number":0,"response":{"id":"resp_1"}}`},
-			`{"type":"response.function_call_arguments.delta","item_id":"fc_%[2]d","output_index":%[2]d,"delta":%[1]s,"sequence_number":%[2]d,"obfuscation":"x%[2]d"}`,
-		},
-		"responses text":      {"openai-responses", nil, `{"type":"response.output_text.delta","item_id":"m_%[2]d","output_index":1,"content_index":2,"delta":%[1]s,"logprobs":[],"sequence_number":%[2]d}`},
-		"responses by item":   {"openai-responses", nil, `{"type":"response.function_call_arguments.delta","item_id":"fc_1","delta":%[1]s}`},
-		"gemini text":         {"gemini", nil, `{"candidates":[{"content":{"role":"model","parts":[{"text":%[1]s,"thoughtSignature":"s%[2]d"}]},"index":0}],"usageMetadata":{"trafficType":"ON_DEMAND"},"modelVersion":"gemini","createTime":"t%[2]d","responseId":"r"}`},
-		"gemini thought":      {"gemini", nil, `{"response":{"candidates":[{"content":{"role":"model","parts":[{"thought":true,"text":%[1]s}]}}]},"traceId":"t%[2]d"}`},
-		"interactions args":   {"gemini-interactions", nil, `{"index":1,"delta":{"arguments":%[1]s,"type":"arguments_delta"},"event_type":"step.delta","event_id":"e%[2]d"}`},
-		"interactions text":   {"gemini-interactions", nil, `{"index":1,"delta":{"content":{"type":"text","text":%[1]s},"type":"thought_summary"},"event_type":"step.delta"}`},
-		"ollama text":         {"ollama", nil, `{"model":"qwen3:latest","created_at":"2026-08-07T06:08:11.0%[2]dZ","message":{"role":"assistant","content":%[1]s},"done":false}`},
-		"ollama thinking":     {"ollama", nil, `{"model":"qwen3:latest","created_at":"2026-08-07T06:08:11.0%[2]dZ","message":{"role":"assistant","content":"","thinking":%[1]s},"done":false}`},
-		"cohere args":         {"cohere", nil, `{"type":"tool-call-delta","index":%[2]d,"delta":{"message":{"tool_calls":{"function":{"arguments":%[1]s}}}}}`},
-		"cohere text":         {"cohere", nil, `{"type":"content-delta","index":%[2]d,"delta":{"message":{"content":{"text":%[1]s}}}}`},
-		"cohere plan":         {"cohere", nil, `{"type":"tool-plan-delta","delta":{"message":{"tool_plan":%[1]s}}}`},
-		"bedrock args":        {"bedrock", nil, `{"contentBlockDelta":{"contentBlockIndex":%[2]d,"delta":{"toolUse":{"input":%[1]s}},"p":"abc%[2]d"}}`},
-		"bedrock text":        {"bedrock", nil, `{"event":{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"text":%[1]s}}}}`},
-		"bedrock reasoning":   {"bedrock", nil, `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":%[1]s}}},"p":"%[2]d"}`},
-		"vercel args":         {"vercel-ui", []string{`{"type":"start","messageId":"m"}`}, `{"type":"tool-input-delta","toolCallId":"call_%[2]d","inputTextDelta":%[1]s}`},
-		"vercel fullStream":   {"vercel-ui", nil, `{"type":"tool-input-delta","id":"call_%[2]d","delta":%[1]s}`},
-		"vercel version 4":    {"vercel-ui", nil, `{"type":"tool-call-delta","toolCallId":"call_%[2]d","toolName":"f","argsTextDelta":%[1]s}`},
-		"vercel text":         {"vercel-ui", []string{`{"type":"start","messageId":"m"}`, `{"type":"text-start","id":"txt-0"}`}, `{"type":"text-delta","id":"txt-0","delta":%[1]s}`},
-		"ag-ui args":          {"ag-ui", []string{`{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}`}, `{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":%[1]s,"timestamp":%[2]d,"rawEvent":{"a":"x%[2]d"}}`},
-		"ag-ui args in chunk": {"ag-ui", []string{`{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f"}`}, `{"type":"TOOL_CALL_CHUNK","toolCallId":"c","delta":%[1]s}`},
-		"ag-ui text":          {"ag-ui", []string{`{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}`}, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":%[1]s,"timestamp":%[2]d}`},
-		"ag-ui text in chunk": {"ag-ui", []string{`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","role":"assistant"}`}, `{"type":"TEXT_MESSAGE_CHUNK","delta":%[1]s}`},
-		"ag-ui subagent":      {"ag-ui", []string{`{"type":"REASONING_MESSAGE_START","messageId":"m","subagentRunId":"s"}`}, `{"type":"REASONING_MESSAGE_CONTENT","messageId":"m","delta":%[1]s,"subagentRunId":"s"}`},
-		"ag-ui thinking":      {"ag-ui", []string{`{"type":"THINKING_TEXT_MESSAGE_START"}`}, `{"type":"THINKING_TEXT_MESSAGE_CONTENT","delta":%[1]s,"timestamp":%[2]d}`},
-	}
-}
-
 // slotTexts returns the values in the slot of the text: valid ones, and some
 // that are no string or not valid.
 func slotTexts() []string {
@@ -130,33 +68,40 @@ func (b *readers) fits(input string) bool {
 // TestTemplates checks that deltas which differ in the slots of a template are
 // read as without templates, and that the usable ones are filled.
 func TestTemplates(t *testing.T) {
-	covered := map[string]bool{}
-	for name, s := range repeatingStreams() {
-		covered[s.format] = true
-		b := newReaders()
-		for _, input := range s.before {
-			b.read(input, s.format)
-		}
-		n := 0
-		for i, text := range append(slotTexts(), slotTexts()...) {
-			differ, filled := b.read(fmt.Sprintf(s.delta, text, i+1), s.format)
-			if differ != "" {
-				t.Errorf("%s: %s", name, differ)
-			}
-			if filled {
-				n++
-			}
-		}
-		// The first delta may begin a message. In SSE, an open string cuts the event that follows.
-		if n < 2*usableTexts-3 && !strings.HasSuffix(name, "SSE") {
-			t.Errorf("%s: %d of %d deltas are filled from templates, want %d", name, n, 2*len(slotTexts()), 2*usableTexts-3)
-		}
-	}
 	for _, format := range formats {
-		if _, ok := format.(wire.Templated); ok && !covered[format.Name()] {
-			t.Errorf("no repeating stream of the format %s, which declares slots", format.Name())
+		_, templated := format.(wire.Templated)
+		list := repeatingStreams(t, format.Name())
+		if templated && len(list) == 0 {
+			t.Errorf("%s declares slots, and testdata/%[1]s/deltas.txt has no streams", format.Name())
+		}
+		for _, s := range list {
+			n := checkRepeating(t, format.Name(), s)
+			// The first delta may begin a message. In SSE, an open string cuts the event that follows.
+			if want := 2*usableTexts - 3; templated && n < want && !s.sse() {
+				t.Errorf("%s: %d of %d deltas are filled from templates, want %d", s.name, n, 2*len(slotTexts()), want)
+			}
 		}
 	}
+}
+
+// checkRepeating reads a stream with and without templates, compares, and
+// returns the number of deltas that are filled from a template.
+func checkRepeating(t *testing.T, format string, s repeating) (n int) {
+	t.Helper()
+	b := newReaders()
+	for _, input := range s.before {
+		b.read(input, format)
+	}
+	for i, text := range append(slotTexts(), slotTexts()...) {
+		differ, filled := b.read(s.with(text, i+1), format)
+		if differ != "" {
+			t.Errorf("%s: %s", s.name, differ)
+		}
+		if filled {
+			n++
+		}
+	}
+	return n
 }
 
 // TestTemplatesDecoys checks that a value which looks like the text of a delta,
@@ -268,27 +213,27 @@ func TestTemplatesDecoys(t *testing.T) {
 // message, block or call.
 func TestTemplatesInterleaved(t *testing.T) {
 	const inputs = 2000
-	for _, format := range Names() {
+	for _, format := range formats {
 		random, b := rand.New(rand.NewPCG(1, 2)), newReaders()
 		var events []string
-		for _, stream := range deltaStreams(t, format) {
+		for _, stream := range deltaStreams(t, format.Name()) {
 			events = append(events, stream...)
 		}
 		n := 0
 		for range inputs {
 			event := events[random.IntN(len(events))]
 			for range 1 + random.IntN(3) {
-				differ, filled := b.read(event, format)
+				differ, filled := b.read(event, format.Name())
 				if differ != "" {
-					t.Fatalf("%s: %s", format, differ)
+					t.Fatalf("%s: %s", format.Name(), differ)
 				}
 				if filled {
 					n++
 				}
 			}
 		}
-		if n == 0 {
-			t.Errorf("%s: no event is filled from a template", format)
+		if _, ok := format.(wire.Templated); ok && n == 0 {
+			t.Errorf("%s: no event is filled from a template", format.Name())
 		}
 	}
 }
@@ -360,11 +305,13 @@ func TestTemplatesCorpus(t *testing.T) {
 // templates.
 func FuzzTemplates(f *testing.F) {
 	i := 0
-	for _, s := range repeatingStreams() {
-		for _, text := range slotTexts() {
-			i++
-			lines := append(s.before, fmt.Sprintf(s.delta, slotTexts()[0], 1), fmt.Sprintf(s.delta, text, 2))
-			f.Add(strings.Join(lines, "\n"), uint16(i*7), uint8(i%3), text)
+	for _, format := range Names() {
+		for _, s := range repeatingStreams(f, format) {
+			for _, text := range slotTexts() {
+				i++
+				lines := slices.Concat(s.before, []string{s.with(slotTexts()[0], 1), s.with(text, 2)})
+				f.Add(strings.Join(lines, "\n"), uint16(i*7), uint8(i%3), text)
+			}
 		}
 	}
 	files, _ := filepath.Glob("testdata/quirks/*.jsonl")

@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -28,7 +27,7 @@ import (
 func TestUnreadSlots(t *testing.T) {
 	for _, format := range formats {
 		if _, ok := format.(wire.Templated); !ok {
-			continue // TestTemplates checks that the formats of repeatingStreams declare slots
+			continue
 		}
 		values := sourceValues(t, format)
 		for _, stream := range deltaStreams(t, format.Name()) {
@@ -62,11 +61,8 @@ func deltaStreams(t *testing.T, format string) (streams [][]string) {
 		}
 		streams = append(streams, events)
 	}
-	repeating := repeatingStreams()
-	for _, name := range slices.Sorted(maps.Keys(repeating)) {
-		if s := repeating[name]; s.format == format {
-			streams = append(streams, append(s.before, fmt.Sprintf(s.delta, `"text"`, 1), fmt.Sprintf(s.delta, `"more"`, 2)))
-		}
+	for _, s := range repeatingStreams(t, format) {
+		streams = append(streams, slices.Concat(s.before, []string{s.with(`"text"`, 1), s.with(`"more"`, 2)}))
 	}
 	return streams
 }
