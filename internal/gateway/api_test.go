@@ -111,7 +111,7 @@ func TestIngestHeaders(t *testing.T) {
 		t.Errorf("message id: got %q", in.msgID)
 	}
 	got, _ := json.Marshal(in.header)
-	if want := `{"Streamer-Format":["openai.chat"],"Traceparent":["00-ab-cd-01"],"Tracestate":["a=b"]}`; string(got) != want {
+	if want := `{"Streamer-Format":["openai.chat"],"traceparent":["00-ab-cd-01"],"tracestate":["a=b"]}`; string(got) != want {
 		t.Errorf("forwarded headers: got %s, want %s", got, want)
 	}
 	for _, bad := range []string{"Idempotency-Key: " + strings.Repeat("k", 600), "Idempotency-Key: caf\u00e9", "Streamer-Format: " + strings.Repeat("f", 600)} {

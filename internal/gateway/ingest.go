@@ -94,12 +94,11 @@ func messageID(r *http.Request, token string, kind inputs.Kind) (string, error) 
 	return token + ":" + string(kind) + ":" + key, nil
 }
 
-// forwardedHeaders returns the headers that are stored with an input, under their
-// canonical HTTP names.
+// forwardedHeaders returns the headers that are stored with an input, under the
+// names of package inputs: NATS distinguishes upper and lower case.
 func forwardedHeaders(r *http.Request) (inputs.Header, error) {
 	header := inputs.Header{}
 	for _, name := range inputs.Headers() {
-		name = http.CanonicalHeaderKey(name)
 		v := r.Header.Get(name)
 		if v == "" {
 			continue

@@ -171,3 +171,44 @@ func TestFullInputLog(t *testing.T) {
 		t.Errorf("with a larger limit: got %d %s with sequence %d, want 202", status, why, seq)
 	}
 }
+
+// TestTraceContext: the event that an input over HTTP causes has the trace context
+// of the request.
+func TestTraceContext(t *testing.T) {
+	d := openServer(t)
+	sub, err := d.nc.SubscribeSync("toolcalls.traced.event.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "POST", d.page+"v1/sessions/traced/deltas", strings.NewReader(delta(`{"content":"x"}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		inputs.HeaderTraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		inputs.HeaderTraceState:  "vendor=a",
+	}
+	for name, value := range want {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusAccepted {
+		t.Fatalf("status %d", resp.StatusCode)
+	}
+	m, err := sub.NextMsg(30 * time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range want {
+		if got := m.Header.Get(name); got != value {
+			t.Errorf("%s: header %s is %q, want %q", m.Subject, name, got, value)
+		}
+	}
+}
