@@ -15,7 +15,7 @@ import (
 type checkpointer struct {
 	log       checkpointLog
 	partition int
-	stored    broker.Mark
+	stored    broker.Checkpoint
 	rev       uint64
 	writing   bool
 }
@@ -32,22 +32,22 @@ type checkpointLog interface {
 var errNewEpoch = errors.New("worker: the connection was lost before the checkpoint was written")
 
 // begin begins to write a checkpoint.
-func (c *checkpointer) begin(m broker.Mark) operation {
+func (c *checkpointer) begin(m broker.Checkpoint) operation {
 	c.writing = true
-	w := checkpointWrite{log: c.log, partition: c.partition, rev: c.rev, epoch: c.log.Epoch(), mark: m}
+	w := checkpointWrite{log: c.log, partition: c.partition, rev: c.rev, epoch: c.log.Epoch(), checkpoint: m}
 	return func(ctx context.Context) completion { return w.run(ctx) }
 }
 
 // checkpointWrite is the operation that writes a checkpoint, and its outcome.
 type checkpointWrite struct {
-	log       checkpointLog
-	partition int
-	epoch     uint64
-	mark      broker.Mark
-	rev       uint64 // before, and after it is run: of the stored checkpoint
-	replaced  bool   // another worker wrote a checkpoint, which mark is now
-	damaged   bool   // what is stored cannot be read
-	err       error
+	log        checkpointLog
+	partition  int
+	epoch      uint64
+	checkpoint broker.Checkpoint
+	rev        uint64 // before, and after it is run: of the stored checkpoint
+	replaced   bool   // another worker wrote a checkpoint, which checkpoint is now
+	damaged    bool   // what is stored cannot be read
+	err        error
 }
 
 func (w checkpointWrite) run(ctx context.Context) *checkpointWrite {
@@ -56,7 +56,7 @@ func (w checkpointWrite) run(ctx context.Context) *checkpointWrite {
 		w.rev, w.err = rev, err
 		return &w
 	}
-	w.mark, w.rev, w.err = w.log.LoadMark(ctx, w.partition)
+	w.checkpoint, w.rev, w.err = w.log.LoadCheckpoint(ctx, w.partition)
 	w.replaced = w.err == nil
 	if errors.Is(w.err, broker.ErrDamaged) {
 		w.damaged, w.err = true, nil
@@ -69,7 +69,7 @@ func (w checkpointWrite) run(ctx context.Context) *checkpointWrite {
 // Read in a later epoch, that could be an input that took its place after a
 // rewind.
 func (w *checkpointWrite) write(ctx context.Context) (rev uint64, err error) {
-	if below := w.mark.Seq - 1; below > w.mark.Read.Seq {
+	if below := w.checkpoint.Seq - 1; below > w.checkpoint.Read.Seq {
 		in, ok, err := w.log.Input(ctx, below)
 		if err != nil {
 			return 0, err
@@ -78,10 +78,10 @@ func (w *checkpointWrite) write(ctx context.Context) (rev uint64, err error) {
 			return 0, errNewEpoch
 		}
 		if ok {
-			w.mark.Read = broker.Witness{Seq: below, At: in.At}
+			w.checkpoint.Read = broker.Witness{Seq: below, At: in.At}
 		}
 	}
-	return w.log.SaveMark(ctx, w.partition, w.mark, w.rev)
+	return w.log.WriteCheckpoint(ctx, w.partition, w.checkpoint, w.rev)
 }
 
 func (w *checkpointWrite) apply(ctx context.Context, q *partition) error {
@@ -93,15 +93,15 @@ func (w *checkpointWrite) apply(ctx context.Context, q *partition) error {
 		return fmt.Errorf("worker: moving the checkpoint of partition %d: %w", q.p, w.err)
 	case w.damaged:
 		c.rev = w.rev // the next checkpoint takes its place
-	case w.replaced && !w.mark.Rewinds.Equal(q.history.rewinds):
+	case w.replaced && !w.checkpoint.Rewinds.Equal(q.history.rewinds):
 		return errRewinds
 	case w.replaced:
 		// Another worker moved it. The one of this worker is a lower bound as
 		// well: it continues with the other's revision.
-		c.stored.Seq, c.rev = w.mark.Seq, w.rev
+		c.stored.Seq, c.rev = w.checkpoint.Seq, w.rev
 	default:
-		c.stored, c.rev = w.mark, w.rev
-		q.rules.forget(w.mark.Seq)
+		c.stored, c.rev = w.checkpoint, w.rev
+		q.rules.forget(w.checkpoint.Seq)
 	}
 	return q.rewindIfFound(ctx)
 }
@@ -116,7 +116,7 @@ func (q *partition) advance(ctx context.Context) {
 	if seq <= q.checkpoint.stored.Seq {
 		return
 	}
-	m := broker.Mark{Seq: seq, Rules: q.rules.at(seq), Read: q.reading.last, Rewinds: q.history.rewinds}
+	m := broker.Checkpoint{Seq: seq, Rules: q.rules.at(seq), Read: q.reading.last, Rewinds: q.history.rewinds}
 	q.chores.start(ctx, q.checkpoint.begin(m))
 }
 

@@ -36,8 +36,8 @@ func TestDamagedUnderOwner(t *testing.T) {
 				}
 				seq = h.publish("a", "result", fmt.Sprintf(result, i))
 				h.until(w, "snapshot and checkpoint are written again", func(Stats) bool {
-					s, ok, err := h.broker.LoadState(t.Context(), 0, "a")
-					m, _, failed := h.broker.LoadMark(t.Context(), 0)
+					s, ok, err := h.broker.LoadSnapshot(t.Context(), 0, "a")
+					m, _, failed := h.broker.LoadCheckpoint(t.Context(), 0)
 					if err != nil || failed != nil || !ok {
 						return false
 					}
@@ -83,7 +83,7 @@ func TestOpenedSinceLastReading(t *testing.T) {
 	seq := h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait(token, ofType(events.ToolCallArgsComplete))
 	h.until(first, "the checkpoint covers the call", func(Stats) bool {
-		m, _, err := h.broker.LoadMark(t.Context(), 0)
+		m, _, err := h.broker.LoadCheckpoint(t.Context(), 0)
 		return err == nil && m.Seq > seq
 	})
 	stop()
@@ -135,7 +135,7 @@ func TestCheckpointOfOneEpoch(t *testing.T) {
 	h.until(w, "the input was asked for in another epoch", func(Stats) bool { return log.input.Load() == 0 })
 	h.publish(token, "end", "{}") // so that the position moves
 	h.until(w, "the checkpoint is behind the input", func(Stats) bool {
-		m, _, err := h.broker.LoadMark(t.Context(), 0)
+		m, _, err := h.broker.LoadCheckpoint(t.Context(), 0)
 		if err == nil && m.Read.At.After(time.Now().Add(time.Minute)) {
 			t.Fatalf("the checkpoint identifies input %d by what was read in another epoch", m.Read.Seq)
 		}

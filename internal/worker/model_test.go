@@ -85,7 +85,7 @@ type model struct {
 	log        []stored          // the event log; a lost place has no token
 	snapshots  map[string]kept
 	past       []map[string]kept // for stale listings
-	checkpoint broker.Mark
+	checkpoint broker.Checkpoint
 	rev        uint64
 	// checkpointRev is the revision of checkpoint.
 	checkpointRev uint64
@@ -141,7 +141,7 @@ func newModel(seed uint64, condition bool) *model {
 		panic(err)
 	}
 	m.append("", inputs.Rules, rules)
-	m.checkpoint = broker.Mark{Seq: 2, Rules: rules}
+	m.checkpoint = broker.Checkpoint{Seq: 2, Rules: rules}
 	for i := range 4 + m.rnd.IntN(8) {
 		n := m.rnd.IntN(3)
 		switch m.rnd.IntN(6) {
@@ -870,7 +870,7 @@ func (o *modelOwner) EventBounds(context.Context) (first, last uint64, err error
 	return 1, uint64(len(o.m.log)), nil
 }
 
-func (o *modelOwner) ChainLast(_ context.Context, token string) (uint64, events.Record, error) {
+func (o *modelOwner) Head(_ context.Context, token string) (uint64, events.Record, error) {
 	seq, last, err := o.m.last(token)
 	o.meanwhile()
 	return seq, last, err
@@ -915,13 +915,13 @@ func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
 
 func (o *modelOwner) BlobPubs(events.Blob) []*broker.Pub { return nil }
 
-func (o *modelOwner) LoadState(_ context.Context, _ int, token string) (broker.State, bool, error) {
+func (o *modelOwner) LoadSnapshot(_ context.Context, _ int, token string) (broker.Snapshot, bool, error) {
 	k, ok := o.m.snapshots[token]
 	o.meanwhile()
-	return broker.State{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
+	return broker.Snapshot{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
 }
 
-func (o *modelOwner) SavePub(_ int, token string, rev uint64, h map[string]string, data []byte) (*broker.Pub, []*broker.Pub) {
+func (o *modelOwner) SnapshotPub(_ int, token string, rev uint64, h map[string]string, data []byte) (*broker.Pub, []*broker.Pub) {
 	text, err := json.Marshal(h)
 	if err != nil {
 		panic(err)
@@ -929,15 +929,15 @@ func (o *modelOwner) SavePub(_ int, token string, rev uint64, h map[string]strin
 	return &broker.Pub{Subject: "state", Data: data, Header: header("token", token, "rev", fmt.Sprint(rev), "header", string(text))}, nil
 }
 
-func (o *modelOwner) LastState(context.Context, int) (rev uint64, err error) {
+func (o *modelOwner) LastSnapshot(context.Context, int) (rev uint64, err error) {
 	for _, k := range o.m.snapshots {
 		rev = max(rev, k.rev)
 	}
 	return rev, nil
 }
 
-// ListStates may return an older listing.
-func (o *modelOwner) ListStates(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) error {
+// ListSnapshots may return an older listing.
+func (o *modelOwner) ListSnapshots(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) error {
 	states := o.m.snapshots
 	if n := len(o.m.past); n > 0 && o.m.rnd.IntN(4) == 0 {
 		states = o.m.past[n-1]
@@ -952,18 +952,18 @@ func (o *modelOwner) ListStates(_ context.Context, _ int, fn func(string, uint64
 	return nil
 }
 
-func (o *modelOwner) LoadMark(context.Context, int) (broker.Mark, uint64, error) {
+func (o *modelOwner) LoadCheckpoint(context.Context, int) (broker.Checkpoint, uint64, error) {
 	return o.m.checkpoint, o.m.checkpointRev, nil
 }
 
-func (o *modelOwner) SaveMark(_ context.Context, _ int, mark broker.Mark, rev uint64) (uint64, error) {
+func (o *modelOwner) WriteCheckpoint(_ context.Context, _ int, c broker.Checkpoint, rev uint64) (uint64, error) {
 	switch {
 	case rev != o.m.checkpointRev:
 		return 0, broker.ErrConflict
-	case mark.Seq < o.m.checkpoint.Seq && mark.Rewinds.Equal(o.m.checkpoint.Rewinds):
+	case c.Seq < o.m.checkpoint.Seq && c.Rewinds.Equal(o.m.checkpoint.Rewinds):
 		return 0, broker.ErrBackwards
 	}
-	o.m.checkpoint = mark
+	o.m.checkpoint = c
 	o.m.checkpointRev++
 	return o.m.checkpointRev, nil
 }

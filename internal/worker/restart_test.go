@@ -27,13 +27,13 @@ var errUnreadable = errors.New("checkpoint cannot be read")
 // Epoch is that of a connection that is never lost.
 func (u *unreadable) Epoch() uint64 { return 1 }
 
-func (u *unreadable) LoadMark(ctx context.Context, _ int) (broker.Mark, uint64, error) {
+func (u *unreadable) LoadCheckpoint(ctx context.Context, _ int) (broker.Checkpoint, uint64, error) {
 	u.reads.Add(1)
 	if !u.heals.Load() {
-		return broker.Mark{}, 0, errUnreadable
+		return broker.Checkpoint{}, 0, errUnreadable
 	}
 	<-ctx.Done()
-	return broker.Mark{}, 0, ctx.Err()
+	return broker.Checkpoint{}, 0, ctx.Err()
 }
 
 // A partition that fails again and again is started after a growing pause,
@@ -127,6 +127,6 @@ func TestFailureNamesTheInput(t *testing.T) {
 // unloadable is a log whose snapshots cannot be read.
 type unloadable struct{ *testBroker }
 
-func (unloadable) LoadState(context.Context, int, string) (broker.State, bool, error) {
-	return broker.State{}, false, errUnreadable
+func (unloadable) LoadSnapshot(context.Context, int, string) (broker.Snapshot, bool, error) {
+	return broker.Snapshot{}, false, errUnreadable
 }

@@ -31,7 +31,7 @@ type rulesChange struct {
 }
 
 // begin takes the rules in force at the checkpoint.
-func (r *rulesLog) begin(m broker.Mark) error {
+func (r *rulesLog) begin(m broker.Checkpoint) error {
 	if len(m.Rules) == 0 {
 		d := session.DefaultRules()
 		r.changes = []rulesChange{{rules: &d}}
@@ -109,7 +109,7 @@ func (r *rulesLog) forget(seq uint64) {
 // readRules reads all changes of settings of a partition that are in the log.
 func readRules(ctx context.Context, log Log, partition int) (*rulesLog, error) {
 	past := new(rulesLog)
-	if err := past.begin(broker.Mark{}); err != nil {
+	if err := past.begin(broker.Checkpoint{}); err != nil {
 		return nil, err
 	}
 	first, _, err := log.InputBounds(ctx)

@@ -32,7 +32,7 @@ func TestRulesThatAreNone(t *testing.T) {
 		t.Errorf("the defaults: %v", err)
 	}
 	var r rulesLog
-	if err := r.begin(broker.Mark{Seq: 1, Rules: json.RawMessage(`{"seq":5}`)}); !errors.Is(err, broker.ErrDamaged) {
+	if err := r.begin(broker.Checkpoint{Seq: 1, Rules: json.RawMessage(`{"seq":5}`)}); !errors.Is(err, broker.ErrDamaged) {
 		t.Errorf("a checkpoint with such rules: got %v, want ErrDamaged", err)
 	}
 }

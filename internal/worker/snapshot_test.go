@@ -22,7 +22,7 @@ import (
 func fullRecord() record {
 	return record{
 		State: []byte(`{"v":1,"n":7}`),
-		Chain: point{9, events.ID{Seq: 7, N: 1}},
+		Head:  point{9, events.ID{Seq: 7, N: 1}},
 		Base:  point{5, events.ID{Seq: 4, N: 0}},
 		Events: []outgoing{
 			{ID: events.ID{Seq: 6, N: 0}, Type: events.ToolCallStart, Call: "6.0", Body: []byte(`{"type":"tool_call_start"}`), Seq: 8},

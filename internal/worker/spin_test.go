@@ -25,7 +25,7 @@ func TestTokensThatAreNotUTF8(t *testing.T) {
 	for i := range tokens {
 		token := fmt.Sprintf("%c\xff", 'a'+i)
 		saved := &broker.Pub{Subject: fmt.Sprintf("$KV.STREAMER_SNAPSHOT.%d.%s", h.broker.Partition(token), token), Data: []byte("{}")}
-		saved.Header = map[string][]string{"Streamer-Snapshot-Wake": {"1"}, "Streamer-Snapshot-Unsent": {"1"}}
+		saved.Header = map[string][]string{"Streamer-Snapshot-Timer": {"1"}, "Streamer-Snapshot-Unsent": {"1"}}
 		if a := h.broker.PublishWait(t.Context(), saved); a.Err != nil {
 			t.Fatal(a.Err)
 		}

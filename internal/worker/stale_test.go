@@ -21,11 +21,11 @@ type outdated struct {
 	heads, bounds atomic.Int32 // answers that are to be outdated
 }
 
-func (o *outdated) ChainLast(ctx context.Context, token string) (uint64, events.Record, error) {
+func (o *outdated) Head(ctx context.Context, token string) (uint64, events.Record, error) {
 	if o.heads.Add(-1) >= 0 {
 		return 0, events.Record{}, nil
 	}
-	return o.testBroker.ChainLast(ctx, token)
+	return o.testBroker.Head(ctx, token)
 }
 
 func (o *outdated) InputBounds(ctx context.Context) (first, last uint64, err error) {

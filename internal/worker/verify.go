@@ -22,10 +22,10 @@ type Logs interface {
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	Entries(ctx context.Context, token string, after uint64, fn func(eventlog.Entry) error) error
 	Blob(ctx context.Context, ref events.Ref) ([]byte, error)
-	LoadMark(ctx context.Context, p int) (m broker.Mark, rev uint64, err error)
-	LoadState(ctx context.Context, p int, token string) (s broker.State, ok bool, err error)
-	AllStates(ctx context.Context, fn func(token string, s broker.State, wrong error) error) error
-	StateAge() time.Duration
+	LoadCheckpoint(ctx context.Context, p int) (m broker.Checkpoint, rev uint64, err error)
+	LoadSnapshot(ctx context.Context, p int, token string) (s broker.Snapshot, ok bool, err error)
+	AllSnapshots(ctx context.Context, fn func(token string, s broker.Snapshot, wrong error) error) error
+	SnapshotAge() time.Duration
 }
 
 // Report is what a Verification found.
@@ -105,13 +105,13 @@ func (v Verification) Run(ctx context.Context, tokens ...string) (Report, error)
 		return Report{}, err
 	}
 	c := newComparison(v, first, last, tokens)
-	if err := c.loadMarks(ctx); err != nil { // for the rewinds
+	if err := c.loadCheckpoints(ctx); err != nil { // for the rewinds
 		return Report{}, err
 	}
 	if err := c.fold(ctx); err != nil {
 		return Report{}, err
 	}
-	if err := c.loadMarks(ctx); err != nil {
+	if err := c.loadCheckpoints(ctx); err != nil {
 		return Report{}, err
 	}
 	wrong, err := c.settled(ctx)
@@ -130,12 +130,12 @@ func (v Verification) Run(ctx context.Context, tokens ...string) (Report, error)
 // by partition.
 type comparison struct {
 	Verification
-	seed  maphash.Seed
-	only  map[string]bool // empty: all
-	first uint64          // input that is folded
-	last  uint64          // of the input log
-	marks []uint64        // by partition: every input below it is covered by snapshots
-	parts []*part
+	seed        maphash.Seed
+	only        map[string]bool // empty: all
+	first       uint64          // input that is folded
+	last        uint64          // of the input log
+	checkpoints []uint64        // by partition: every input below it is covered by snapshots
+	parts       []*part
 	// rewinds of the input log that each partition recorded.
 	rewinds []broker.Rewinds
 

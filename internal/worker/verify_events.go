@@ -46,18 +46,18 @@ func (c *comparison) event(e *eventlog.Entry) {
 	p := c.Log.Partition(e.Token)
 	input, there := c.rewinds[p].Stored(e.ID.Seq)
 	if e.Forged != "" {
-		l = line{subject: e.Subject, remark: fmt.Sprintf(" (message %d is forged, %s)", e.Seq, e.Forged)}
+		l = line{subject: e.Subject, defect: fmt.Sprintf(" (message %d is forged, %s)", e.Seq, e.Forged)}
 	} else if there && input > c.last {
 		return
 	}
 	s := c.session(e.Token)
 	if e.Forged == "" {
 		if e.Prev != s.prev && (s.prev != 0 || e.Prev >= c.begin) {
-			l.remark = fmt.Sprintf(" (a broken link: it stands behind %d and says %d)", s.prev, e.Prev)
+			l.defect = fmt.Sprintf(" (a broken link: it stands behind %d and says %d)", s.prev, e.Prev)
 		}
 		s.lost = s.lost || !there
 		s.older = s.older || there && input < c.first
-		if there && input < c.marks[p] {
+		if there && input < c.checkpoints[p] {
 			s.covered, s.at = e.ID, e.At
 		}
 		c.events++
@@ -67,17 +67,17 @@ func (c *comparison) event(e *eventlog.Entry) {
 	c.spell(e.Token, l, gotSide)
 }
 
-// loadMarks loads the checkpoint of each partition, and the rewinds in it. They are loaded before the
+// loadCheckpoints loads the checkpoint of each partition, and the rewinds in it. They are loaded before the
 // events and the snapshots are read, which can then only be newer.
-func (c *comparison) loadMarks(ctx context.Context) error {
-	c.marks = make([]uint64, c.Log.Partitions())
+func (c *comparison) loadCheckpoints(ctx context.Context) error {
+	c.checkpoints = make([]uint64, c.Log.Partitions())
 	c.rewinds = make([]broker.Rewinds, c.Log.Partitions())
-	for p := range c.marks {
-		m, _, err := c.Log.LoadMark(ctx, p)
+	for p := range c.checkpoints {
+		m, _, err := c.Log.LoadCheckpoint(ctx, p)
 		if err != nil && !errors.Is(err, broker.ErrDamaged) {
 			return err
 		}
-		c.marks[p], c.rewinds[p] = m.Seq, m.Rewinds
+		c.checkpoints[p], c.rewinds[p] = m.Seq, m.Rewinds
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (c *comparison) differences(ctx context.Context, wrong []string) ([]Differe
 		return nil, nil
 	}
 	again := newComparison(Verification{Log: c.Log, Progress: c.Progress}, c.first, c.last, wrong[:min(spelt, len(wrong))])
-	again.marks, again.rewinds = c.marks, c.rewinds
+	again.checkpoints, again.rewinds = c.checkpoints, c.rewinds
 	again.spelled = map[string]*spelling{}
 	for token := range again.only {
 		again.spelled[token] = &spelling{Difference: Difference{Token: token}}

@@ -47,7 +47,7 @@ func (c *comparison) reset() {
 // foldOnce reads the input log once, and folds partitions in parallel.
 func (c *comparison) foldOnce(ctx context.Context) error {
 	for _, p := range c.parts {
-		if err := p.fold.rules.begin(broker.Mark{}); err != nil {
+		if err := p.fold.rules.begin(broker.Checkpoint{}); err != nil {
 			return err
 		}
 	}
@@ -140,11 +140,11 @@ type line struct {
 	id      events.ID
 	call    string
 	body    []byte
-	remark  string // of what is wrong with it by itself
+	defect  string // of what is wrong with it by itself
 }
 
 func (l *line) String() string {
-	return fmt.Sprintf("%s %s %s %s%s", l.subject, l.id, l.call, l.body, l.remark)
+	return fmt.Sprintf("%s %s %s %s%s", l.subject, l.id, l.call, l.body, l.defect)
 }
 
 func (l *line) hash(seed maphash.Seed) uint64 {
@@ -156,7 +156,7 @@ func (l *line) hash(seed maphash.Seed) uint64 {
 	_, _ = h.WriteString(l.call)
 	_ = h.WriteByte(0)
 	_, _ = h.Write(l.body)
-	_, _ = h.WriteString(l.remark)
+	_, _ = h.WriteString(l.defect)
 	return h.Sum64()
 }
 
@@ -169,9 +169,9 @@ func (c *comparison) wanted(ctx context.Context, token string, e *events.Event) 
 	l := line{subject: e.Subject(token), id: e.EventID, call: e.Call, body: body}
 	for _, b := range e.Blobs {
 		if _, err := c.Log.Blob(ctx, b.Ref); errors.Is(err, events.ErrNotFound) {
-			l.remark += " (its blob " + b.Ref.SHA256 + " is missing)"
+			l.defect += " (its blob " + b.Ref.SHA256 + " is missing)"
 		} else if errors.Is(err, broker.ErrDamaged) {
-			l.remark += " (" + err.Error() + ")"
+			l.defect += " (" + err.Error() + ")"
 		} else if err != nil {
 			return line{}, err
 		}

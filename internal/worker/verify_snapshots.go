@@ -22,7 +22,7 @@ const snapshotBatch = 100
 // keptSnapshot is a snapshot as it is stored.
 type keptSnapshot struct {
 	token string
-	state broker.State
+	state broker.Snapshot
 	wrong error // why its blobs cannot be read
 }
 
@@ -40,7 +40,7 @@ func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
 		return nil
 	})
 	n := uint64(0)
-	err := c.Log.AllStates(reading, func(token string, s broker.State, wrong error) error {
+	err := c.Log.AllSnapshots(reading, func(token string, s broker.Snapshot, wrong error) error {
 		if c.takes(token) {
 			l.add(c.Log.Partition(token), keptSnapshot{token, s, wrong})
 		}
@@ -65,7 +65,7 @@ func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
 
 // lacking returns the sessions that need a snapshot and have none that is usable.
 func (c *comparison) lacking(verdicts []map[string]string) (list []Unreadable) {
-	kept := time.Now().Add(-c.Log.StateAge())
+	kept := time.Now().Add(-c.Log.SnapshotAge())
 	c.each(func(token string, s *compared) {
 		if s.covered == (events.ID{}) || s.at.Before(kept) {
 			return
@@ -86,7 +86,7 @@ func (c *comparison) lacking(verdicts []map[string]string) (list []Unreadable) {
 // replica can lag, and a worker may have written them meanwhile.
 func (c *comparison) confirm(ctx context.Context, list []Unreadable) (still []Unreadable, err error) {
 	for _, u := range list {
-		s, ok, err := c.Log.LoadState(ctx, c.Log.Partition(u.Token), u.Token)
+		s, ok, err := c.Log.LoadSnapshot(ctx, c.Log.Partition(u.Token), u.Token)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

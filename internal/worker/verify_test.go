@@ -94,7 +94,7 @@ func TestVerifyDifferences(t *testing.T) {
 	}
 	stop()
 	for _, token := range []string{"a", "b"} {
-		head, _, err := h.broker.ChainLast(t.Context(), token)
+		head, _, err := h.broker.Head(t.Context(), token)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func (h *fixture) saved() {
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		least := last + 1
 		for p := range h.broker.Partitions() {
-			m, _, err := h.broker.LoadMark(h.t.Context(), p)
+			m, _, err := h.broker.LoadCheckpoint(h.t.Context(), p)
 			if err != nil {
 				h.t.Fatal(err)
 			}
@@ -150,8 +150,8 @@ func TestVerifySnapshots(t *testing.T) {
 		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
 		h.wait(token, ofType(events.ToolCallArgsComplete))
 	}
-	load := func(token string) broker.State {
-		s, ok, err := h.broker.LoadState(t.Context(), h.broker.Partition(token), token)
+	load := func(token string) broker.Snapshot {
+		s, ok, err := h.broker.LoadSnapshot(t.Context(), h.broker.Partition(token), token)
 		if err != nil || !ok {
 			t.Fatalf("session %s: got %v, %v, want a snapshot", token, ok, err)
 		}
@@ -169,7 +169,7 @@ func TestVerifySnapshots(t *testing.T) {
 	}
 	put := func(token string, data []byte) {
 		s := load(token)
-		pub, _ := h.broker.SavePub(h.broker.Partition(token), token, s.Rev, s.Header, data)
+		pub, _ := h.broker.SnapshotPub(h.broker.Partition(token), token, s.Rev, s.Header, data)
 		if a := h.broker.PublishWait(t.Context(), pub); a.Err != nil {
 			t.Fatal(a.Err)
 		}
@@ -211,7 +211,7 @@ func TestVerifyExpiredSnapshot(t *testing.T) {
 	h.saved()
 	stop()
 	for deadline := time.Now().Add(20 * time.Second); ; {
-		_, ok, err := h.broker.LoadState(t.Context(), h.broker.Partition("a"), "a")
+		_, ok, err := h.broker.LoadSnapshot(t.Context(), h.broker.Partition("a"), "a")
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("the snapshot did not expire: %v", err)
 		}

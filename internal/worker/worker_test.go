@@ -409,7 +409,7 @@ func TestNothingExpiresOfTheOthers(t *testing.T) {
 	cancel()
 	<-done
 	for p := range 4 {
-		if m, _, err := h.broker.LoadMark(t.Context(), p); err != nil || m.Seq <= last {
+		if m, _, err := h.broker.LoadCheckpoint(t.Context(), p); err != nil || m.Seq <= last {
 			t.Errorf("partition %d: got %v and a checkpoint at %d, want it behind %d", p, err, m.Seq, last)
 		}
 	}
