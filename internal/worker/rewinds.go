@@ -108,7 +108,7 @@ func (r *rewindRecord) rulesBefore(ctx context.Context, seq uint64) (json.RawMes
 		return nil, err
 	}
 	first, _, err := r.log.InputBounds(ctx)
-	if raw := past.at(seq); raw != nil || first <= 1 {
+	if raw := past.rawBefore(seq); raw != nil || first <= 1 {
 		return raw, err
 	}
 	return r.checkpoint.Rules, err
