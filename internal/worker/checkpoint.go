@@ -31,7 +31,7 @@ type checkpointLog interface {
 // connection was lost meanwhile.
 var errNewEpoch = errors.New("worker: the connection was lost before the checkpoint was written")
 
-// begin begins to write a checkpoint.
+// begin returns the operation that writes a checkpoint.
 func (c *checkpointer) begin(m broker.Checkpoint) operation {
 	c.writing = true
 	w := checkpointWrite{log: c.log, partition: c.partition, rev: c.rev, epoch: c.log.Epoch(), checkpoint: m}
@@ -44,9 +44,9 @@ type checkpointWrite struct {
 	partition  int
 	epoch      uint64
 	checkpoint broker.Checkpoint
-	rev        uint64 // before, and after it is run: of the stored checkpoint
-	replaced   bool   // another worker wrote a checkpoint, which checkpoint is now
-	damaged    bool   // what is stored cannot be read
+	rev        uint64 // revision of the stored checkpoint, before the operation and after it
+	replaced   bool   // another worker wrote a checkpoint, which was read into checkpoint
+	damaged    bool   // the stored checkpoint cannot be read
 	err        error
 }
 
@@ -64,10 +64,10 @@ func (w checkpointWrite) run(ctx context.Context) *checkpointWrite {
 	return &w
 }
 
-// write writes the checkpoint. Where it is behind all that was folded, because
-// other partitions have the inputs before it, it identifies the last of these.
-// Read in a later epoch, that could be an input that took its place after a
-// rewind.
+// write writes the checkpoint. If other partitions have the inputs directly before
+// it, the checkpoint also identifies the last of these. That input must be read in
+// the same connection epoch: later it could be another one, stored under the same
+// sequence after a rewind.
 func (w *checkpointWrite) write(ctx context.Context) (rev uint64, err error) {
 	if below := w.checkpoint.Seq - 1; below > w.checkpoint.Read.Seq {
 		in, ok, err := w.log.Input(ctx, below)
@@ -92,12 +92,12 @@ func (w *checkpointWrite) apply(ctx context.Context, q *partition) error {
 	case w.err != nil:
 		return fmt.Errorf("worker: moving the checkpoint of partition %d: %w", q.p, w.err)
 	case w.damaged:
-		c.rev = w.rev // the next checkpoint takes its place
+		c.rev = w.rev // the next checkpoint replaces it
 	case w.replaced && !w.checkpoint.Rewinds.Equal(q.history.rewinds):
 		return errRewinds
 	case w.replaced:
-		// Another worker moved it. The one of this worker is a lower bound as
-		// well: it continues with the other's revision.
+		// Another worker moved it. The checkpoint of this worker is also a lower
+		// bound, so this worker continues with the other's revision.
 		c.stored.Seq, c.rev = w.checkpoint.Seq, w.rev
 	default:
 		c.stored, c.rev = w.checkpoint, w.rev

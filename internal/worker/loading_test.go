@@ -16,8 +16,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// crowd is a log that returns heads only once so many reads of them are under
-// way.
+// crowd is a log that answers reads of heads only when a number of them wait at the
+// same time.
 type crowd struct {
 	*testBroker
 	missing atomic.Int32
@@ -43,8 +43,8 @@ func (c *crowd) Head(ctx context.Context, token string) (uint64, events.Record, 
 }
 
 // TestLoadsTogether checks that sessions are read at the same time where several
-// are wanted: for inputs, for timers that are due, for events that their logs
-// lack, and by a new owner that checks their logs.
+// are needed: for inputs, for timers that are due, for events that their logs lack,
+// and for the checks of a new owner.
 func TestLoadsTogether(t *testing.T) {
 	const sessions = 8
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -198,8 +198,8 @@ func (h *fixture) inputs(ctx context.Context, n int) (list []inputs.Input) {
 	return list[:n]
 }
 
-// TestTogether: every number is called once, and no more at a time than
-// allowed.
+// TestTogether checks that the function is called once for every number, and no
+// more than the allowed number of times at once.
 func TestTogether(t *testing.T) {
 	for n := range 20 {
 		var calls [20]atomic.Int32

@@ -79,7 +79,7 @@ func TestSnapshotGolden(t *testing.T) {
 	}
 }
 
-// TestSnapshotErrors checks that an error says where a snapshot is wrong.
+// TestSnapshotErrors checks that an error names the place where a snapshot is wrong.
 func TestSnapshotErrors(t *testing.T) {
 	r := fullRecord()
 	good, err := new(snapshotEncoder).encode(&r)
