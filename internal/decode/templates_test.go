@@ -38,15 +38,18 @@ func repeatingStreams() map[string]repeating {
 		"langchain event":  {"langchain", nil, `{"event":"messages|sub:1","id":"%[2]d","data":[{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessageChunk"],"kwargs":{"content":%[1]s,"id":"m%[2]d"}},{}]}`},
 		"langchain bare":   {"langchain", nil, `{"type":"AIMessageChunk","content":[{"type":"text","text":%[1]s,"index":0}],"id":"m","tool_call_chunks":[]}`},
 		"protocol text": {
-			"langgraph-protocol", []string{`{"type":"event","seq":1,"method":"messages","params":{"namespace":["agent:1"],"data":{"event":"message-start","id":"m","role":"ai","run_id":"r"}}}`},
+			"langgraph-protocol",
+			[]string{`{"type":"event","seq":1,"method":"messages","params":{"namespace":["agent:1"],"data":{"event":"message-start","id":"m","role":"ai","run_id":"r"}}}`},
 			`{"type":"event","event_id":"%[2]d","seq":%[2]d,"method":"messages","params":{"namespace":["agent:1"],"timestamp":1%[2]d,"data":{"event":"content-block-delta","index":%[2]d,"delta":{"type":"text-delta","text":%[1]s},"run_id":"r"}}}`,
 		},
 		"protocol args": {
-			"langgraph-protocol", []string{`{"type":"event","seq":1,"method":"messages","params":{"namespace":[],"data":{"event":"message-start","id":"m","role":"ai","run_id":"r"}}}`},
+			"langgraph-protocol",
+			[]string{`{"type":"event","seq":1,"method":"messages","params":{"namespace":[],"data":{"event":"message-start","id":"m","role":"ai","run_id":"r"}}}`},
 			`{"type":"event","seq":%[2]d,"method":"messages","params":{"namespace":[],"timestamp":1,"data":{"event":"content-block-delta","index":%[2]d,"delta":{"type":"block-delta","fields":{"type":"tool_call_chunk","id":"call_%[2]d","name":"f","args":%[1]s}},"run_id":"r"}}}`,
 		},
 		"responses args": {
-			"openai-responses", []string{`{"type":"response.created","sequence_number":0,"response":{"id":"resp_1"}}`},
+			"openai-responses",
+			[]string{`{"type":"response.created","sequence_number":0,"response":{"id":"resp_1"}}`},
 			`{"type":"response.function_call_arguments.delta","item_id":"fc_%[2]d","output_index":%[2]d,"delta":%[1]s,"sequence_number":%[2]d,"obfuscation":"x%[2]d"}`,
 		},
 		"responses text":      {"openai-responses", nil, `{"type":"response.output_text.delta","item_id":"m_%[2]d","output_index":1,"content_index":2,"delta":%[1]s,"logprobs":[],"sequence_number":%[2]d}`},
