@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -132,31 +133,53 @@ func (b *Broker) LastSnapshot(ctx context.Context, p int) (rev uint64, err error
 	return m.Seq, nil
 }
 
+// listRounds bounds how often a listing continues because snapshots were written
+// meanwhile.
+const listRounds = 10
+
 // ListSnapshots calls fn with the headers of every snapshot of partition p, or of
 // all partitions if p is negative. A listing can be stale, and includes a
 // snapshot that is written meanwhile twice. It leaves out tokens whose inputs are
 // skipped: their snapshots cannot be read. Where something else is stored in
 // place of a snapshot, header is nil.
+//
+// A snapshot that is replaced moves to the end of the stream, and the number of
+// messages that wait there can be out of date. So the listing continues until the
+// stream's leader has none that it did not read.
 func (b *Broker) ListSnapshots(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error {
 	r := Reading{Stream: streamSnapshots, HeadersOnly: true}
 	if p >= 0 {
 		r.Filter = snapshotSubject(p, "*")
 	}
-	return b.ReadToEnd(ctx, r, 1, Each(func(m Message) error {
-		if deleted(m.Header) {
-			return nil
+	next := uint64(1)
+	for range listRounds {
+		err := b.ReadToEnd(ctx, r, next, Each(func(m Message) error {
+			next = m.Seq + 1
+			return b.listSnapshot(&m, fn)
+		}))
+		if err != nil {
+			return err
 		}
-		token := tokenOf(m.Subject)
-		if !Answerable(token) {
-			return nil
+		last, err := b.LastMessage(ctx, streamSnapshots, cmp.Or(r.Filter, ">"))
+		if err != nil || last == nil || last.Seq < next {
+			return err
 		}
-		header := snapshotHeaders(m.Header)
-		if !own(m.Header, ownSnapshot) {
-			b.ignored(m.Subject, m.Subject, m.Seq)
-			header = nil
-		}
-		return fn(token, m.Seq, header, m.At)
-	}))
+	}
+	return nil
+}
+
+// listSnapshot calls fn with the headers of a stored message, if it is a snapshot.
+func (b *Broker) listSnapshot(m *Message, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error {
+	token := tokenOf(m.Subject)
+	if deleted(m.Header) || !Answerable(token) {
+		return nil
+	}
+	header := snapshotHeaders(m.Header)
+	if !own(m.Header, ownSnapshot) {
+		b.ignored(m.Subject, m.Subject, m.Seq)
+		header = nil
+	}
+	return fn(token, m.Seq, header, m.At)
 }
 
 func snapshotSubject(p int, token string) string {

@@ -1,0 +1,44 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestListWhileWriting checks that a listing has every session although snapshots
+// are replaced meanwhile: a snapshot that is replaced moves to the end of the
+// stream.
+func TestListWhileWriting(t *testing.T) {
+	const sessions, listings = 40, 100
+	b := start(t, Options{})
+	ctx, cancel := context.WithCancel(deadline(t))
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	defer cancel()
+	first := make([]uint64, sessions)
+	for i := range first {
+		pub, _ := b.SnapshotPub(0, fmt.Sprint("s", i), 0, nil, []byte("0"))
+		first[i] = must(t, b, pub)
+	}
+	for i, rev := range first {
+		writers.Go(func() {
+			for ctx.Err() == nil {
+				pub, _ := b.SnapshotPub(0, fmt.Sprint("s", i), rev, nil, []byte("1"))
+				rev = b.PublishWait(ctx, pub).Seq
+			}
+		})
+	}
+	for n := range listings {
+		listed := map[string]bool{}
+		err := b.ListSnapshots(ctx, 0, func(token string, _ uint64, _ map[string]string, _ time.Time) error {
+			listed[token] = true
+			return nil
+		})
+		if err != nil || len(listed) != sessions {
+			t.Fatalf("listing %d: got %d sessions, %v, want %d", n, len(listed), err, sessions)
+		}
+	}
+}
