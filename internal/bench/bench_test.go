@@ -9,8 +9,8 @@ import (
 	"streamer/internal/session"
 )
 
-// TestCallInputs: the inputs of a call start it, complete it with valid args, and
-// close it.
+// TestCallInputs checks that the inputs of a call start it, complete it with
+// valid args, and close it.
 func TestCallInputs(t *testing.T) {
 	var state session.State
 	var list []events.Event

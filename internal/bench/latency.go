@@ -32,9 +32,9 @@ func quantiles(d []time.Duration) Quantiles {
 // arrive at the rate of the measurement and each causes an event.
 type Steady struct {
 	Sessions      int     `json:"sessions"`
-	Snapshots     float64 `json:"states_per_s"`
-	SnapshotBytes float64 `json:"bytes_per_state"`
-	Checkpoints   float64 `json:"marks_per_s"`
+	Snapshots     float64 `json:"snapshots_per_s"`
+	SnapshotBytes float64 `json:"bytes_per_snapshot"`
+	Checkpoints   float64 `json:"checkpoints_per_s"`
 }
 
 const (
@@ -67,7 +67,7 @@ func (r *rig) latencies(ctx context.Context, m *Latencies) error {
 		return err
 	}
 	defer undo()
-	ours.to, bare[0].to, bare[1].to, bare[2].to = &m.Ours, &m.Hops, &m.Trip, &m.Heard
+	ours.to, bare[0].to, bare[1].to, bare[2].to = &m.Ours, &m.Hops, &m.Trip, &m.Received
 	probes := append([]*probe{ours}, bare...)
 	slices := int(max(1, r.options.Duration/slice))
 	for range slices {

@@ -18,7 +18,7 @@ type OpenCost struct {
 	Recovery float64 `json:"recovery_ms"`
 	CPU      float64 `json:"recovery_cpu_ms"`
 	First    float64 `json:"first_recovery_ms"`
-	Listed   uint64  `json:"recovery_states_listed"`
+	Listed   uint64  `json:"recovery_snapshots_listed"`
 	Reread   uint64  `json:"recovery_inputs_read"`
 }
 
@@ -74,8 +74,8 @@ func (r *rig) openSessions(ctx context.Context) (c OpenCost, err error) {
 }
 
 // takeOver measures the time until a new worker has read the log to its end and
-// knows the open calls, whose timers are then set. The first new worker after a
-// burst also appends events that a snapshot has and the log has not.
+// has loaded the sessions with open calls, whose timers are then set. The first new
+// worker after a burst also appends events that a snapshot has and the log lacks.
 func (r *rig) takeOver(ctx context.Context, c *OpenCost) error {
 	_, last, err := r.broker.InputBounds(ctx)
 	if err != nil {
@@ -85,11 +85,11 @@ func (r *rig) takeOver(ctx context.Context, c *OpenCost) error {
 	if err != nil {
 		return err
 	}
-	states, err := js.Stream(ctx, "KV_STREAMER_SNAPSHOT")
+	snapshots, err := js.Stream(ctx, "KV_STREAMER_SNAPSHOT")
 	if err != nil {
 		return err
 	}
-	c.Listed = states.CachedInfo().State.Msgs
+	c.Listed = snapshots.CachedInfo().State.Msgs
 	cpu, start := cpuTime(), time.Now()
 	w := r.work(ctx, worker.Options{SnapshotEvery: 20 * time.Millisecond}) // how often it counts open calls
 	defer w.stop()

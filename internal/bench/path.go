@@ -133,10 +133,10 @@ func (r *rig) path(ctx context.Context, atOnce int) (t Throughput, span [2]uint6
 		return t, span, err
 	}
 	took, events := time.Since(start), w.Stats().Appended
-	saved := func() bool {
+	covered := func() bool {
 		return !slices.ContainsFunc(w.Stats().Carried, func(c worker.Carried) bool { return c.Checkpoint <= last })
 	}
-	if err := w.until(ctx, saved); err != nil {
+	if err := w.until(ctx, covered); err != nil {
 		return t, span, err
 	}
 	cpu = cpuTime() - cpu

@@ -196,7 +196,7 @@ func TestDeletedKeys(t *testing.T) {
 	}
 	s, ok, err := b.LoadSnapshot(deadline(t), 3, "s")
 	if ok || err != nil {
-		t.Fatalf("LoadState: got %+v, %v, %v, want none", s, ok, err)
+		t.Fatalf("LoadSnapshot: got %+v, %v, %v, want none", s, ok, err)
 	}
 	must(t, b, state(s.Rev))
 	m, rev, err := b.LoadCheckpoint(deadline(t), 3)

@@ -13,12 +13,14 @@ func TestAssemblyText(t *testing.T) {
 	}{
 		"pieces":                {"", []string{`{"a"`, `:1}`}, "", `{"a":1}`},
 		"the whole text so far": {"", []string{`{"a"`, `{"a":`, `{"a":1}`}, "", `{"a":1}`},
-		"the whole text so far, with a cut character": {"", []string{"{\"a\":\"\xed\xa0\xbd", `{"a":"😀`, `{"a":"😀"}`}, "", `{"a":"😀"}`},
-		"a piece was lost":                            {"", []string{`{"a"`, `1}`}, `{"a":1}`, `{"a":1}`},
-		"a full message repeats it":                   {"", []string{`{"a": 1}`}, `{"a":1}`, `{"a": 1}`},
-		"free text with braces":                       {"custom", []string{"{", "{", "{x}}}"}, "", "{{{x}}}"},
-		"free text like a placeholder":                {"custom", []string{"{}", "{}"}, "", "{}{}"},
-		"free text, a piece was lost":                 {"custom", []string{"4"}, "42", "42"},
+		"the whole text so far, with a cut character": {
+			"", []string{"{\"a\":\"\xed\xa0\xbd", `{"a":"😀`, `{"a":"😀"}`}, "", `{"a":"😀"}`,
+		},
+		"a piece was lost":             {"", []string{`{"a"`, `1}`}, `{"a":1}`, `{"a":1}`},
+		"a full message repeats it":    {"", []string{`{"a": 1}`}, `{"a":1}`, `{"a": 1}`},
+		"free text with braces":        {"custom", []string{"{", "{", "{x}}}"}, "", "{{{x}}}"},
+		"free text like a placeholder": {"custom", []string{"{}", "{}"}, "", "{}{}"},
+		"free text, a piece was lost":  {"custom", []string{"4"}, "42", "42"},
 	} {
 		var m plain
 		add := func(f Chunk) {

@@ -139,7 +139,7 @@ func (a *appender) shift(s *resident, seq uint64) {
 // headReader reads where a session's event log ends.
 type headReader interface {
 	Epoch() uint64
-	ChainLast(ctx context.Context, token string) (seq uint64, last events.Record, err error)
+	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
 }
 
 // headRead is the head of a session's event log as an operation read it.

@@ -15,7 +15,7 @@ import (
 type checkpointer struct {
 	log       checkpointLog
 	partition int
-	stored    broker.Mark
+	stored    broker.Checkpoint
 	rev       uint64
 	writing   bool
 }
@@ -31,23 +31,23 @@ type checkpointLog interface {
 // connection was lost meanwhile.
 var errNewEpoch = errors.New("worker: the connection was lost before the checkpoint was written")
 
-// begin begins to write a checkpoint.
-func (c *checkpointer) begin(m broker.Mark) operation {
+// begin returns the operation that writes a checkpoint.
+func (c *checkpointer) begin(m broker.Checkpoint) operation {
 	c.writing = true
-	w := checkpointWrite{log: c.log, partition: c.partition, rev: c.rev, epoch: c.log.Epoch(), mark: m}
+	w := checkpointWrite{log: c.log, partition: c.partition, rev: c.rev, epoch: c.log.Epoch(), checkpoint: m}
 	return func(ctx context.Context) completion { return w.run(ctx) }
 }
 
 // checkpointWrite is the operation that writes a checkpoint, and its outcome.
 type checkpointWrite struct {
-	log       checkpointLog
-	partition int
-	epoch     uint64
-	mark      broker.Mark
-	rev       uint64 // before, and after it is run: of the stored checkpoint
-	replaced  bool   // another worker wrote a checkpoint, which mark is now
-	damaged   bool   // what is stored cannot be read
-	err       error
+	log        checkpointLog
+	partition  int
+	epoch      uint64
+	checkpoint broker.Checkpoint
+	rev        uint64 // revision of the stored checkpoint, before the operation and after it
+	replaced   bool   // another worker wrote a checkpoint, which was read into checkpoint
+	damaged    bool   // the stored checkpoint cannot be read
+	err        error
 }
 
 func (w checkpointWrite) run(ctx context.Context) *checkpointWrite {
@@ -56,7 +56,7 @@ func (w checkpointWrite) run(ctx context.Context) *checkpointWrite {
 		w.rev, w.err = rev, err
 		return &w
 	}
-	w.mark, w.rev, w.err = w.log.LoadMark(ctx, w.partition)
+	w.checkpoint, w.rev, w.err = w.log.LoadCheckpoint(ctx, w.partition)
 	w.replaced = w.err == nil
 	if errors.Is(w.err, broker.ErrDamaged) {
 		w.damaged, w.err = true, nil
@@ -64,12 +64,12 @@ func (w checkpointWrite) run(ctx context.Context) *checkpointWrite {
 	return &w
 }
 
-// write writes the checkpoint. Where it is behind all that was folded, because
-// other partitions have the inputs before it, it identifies the last of these.
-// Read in a later epoch, that could be an input that took its place after a
-// rewind.
+// write writes the checkpoint. If other partitions have the inputs directly before
+// it, the checkpoint also identifies the last of these. That input must be read in
+// the same connection epoch: later it could be another one, stored under the same
+// sequence after a rewind.
 func (w *checkpointWrite) write(ctx context.Context) (rev uint64, err error) {
-	if below := w.mark.Seq - 1; below > w.mark.Read.Seq {
+	if below := w.checkpoint.Seq - 1; below > w.checkpoint.Read.Seq {
 		in, ok, err := w.log.Input(ctx, below)
 		if err != nil {
 			return 0, err
@@ -78,10 +78,10 @@ func (w *checkpointWrite) write(ctx context.Context) (rev uint64, err error) {
 			return 0, errNewEpoch
 		}
 		if ok {
-			w.mark.Read = broker.Witness{Seq: below, At: in.At}
+			w.checkpoint.Read = broker.Witness{Seq: below, At: in.At}
 		}
 	}
-	return w.log.SaveMark(ctx, w.partition, w.mark, w.rev)
+	return w.log.WriteCheckpoint(ctx, w.partition, w.checkpoint, w.rev)
 }
 
 func (w *checkpointWrite) apply(ctx context.Context, q *partition) error {
@@ -92,16 +92,16 @@ func (w *checkpointWrite) apply(ctx context.Context, q *partition) error {
 	case w.err != nil:
 		return fmt.Errorf("worker: moving the checkpoint of partition %d: %w", q.p, w.err)
 	case w.damaged:
-		c.rev = w.rev // the next checkpoint takes its place
-	case w.replaced && !w.mark.Rewinds.Equal(q.history.rewinds):
+		c.rev = w.rev // the next checkpoint replaces it
+	case w.replaced && !w.checkpoint.Rewinds.Equal(q.history.rewinds):
 		return errRewinds
 	case w.replaced:
-		// Another worker moved it. The one of this worker is a lower bound as
-		// well: it continues with the other's revision.
-		c.stored.Seq, c.rev = w.mark.Seq, w.rev
+		// Another worker moved it. The checkpoint of this worker is also a lower
+		// bound, so this worker continues with the other's revision.
+		c.stored.Seq, c.rev = w.checkpoint.Seq, w.rev
 	default:
-		c.stored, c.rev = w.mark, w.rev
-		q.rules.forget(w.mark.Seq)
+		c.stored, c.rev = w.checkpoint, w.rev
+		q.rules.forget(w.checkpoint.Seq)
 	}
 	return q.rewindIfFound(ctx)
 }
@@ -116,7 +116,7 @@ func (q *partition) advance(ctx context.Context) {
 	if seq <= q.checkpoint.stored.Seq {
 		return
 	}
-	m := broker.Mark{Seq: seq, Rules: q.rules.at(seq), Read: q.reading.last, Rewinds: q.history.rewinds}
+	m := broker.Checkpoint{Seq: seq, Rules: q.rules.rawBefore(seq), Read: q.reading.last, Rewinds: q.history.rewinds}
 	q.chores.start(ctx, q.checkpoint.begin(m))
 }
 

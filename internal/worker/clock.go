@@ -34,8 +34,8 @@ type clock struct {
 	reading  *inputPosition
 }
 
-// wake sets the timer of a session after its state changed.
-func (c *clock) wake(s *resident) {
+// schedule sets the timer of a session after its state changed.
+func (c *clock) schedule(s *resident) {
 	if at, ok := c.due(s); ok {
 		c.sooner(s.token, at)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TestDamagedUnderOwner: where the snapshot of a resident session, or the
-// checkpoint, is deleted, overwritten or purged, its owner writes the next one
-// in its place and goes on.
+// TestDamagedUnderOwner checks that the owner of a partition replaces the snapshot
+// of a resident session, or the checkpoint, after it was deleted, overwritten or
+// purged, and continues.
 func TestDamagedUnderOwner(t *testing.T) {
 	const snapshot, checkpoint = "$KV.STREAMER_SNAPSHOT.0.a", "$KV.STREAMER_CHECKPOINT.0"
 	deletion := nats.Header{"KV-Operation": {"DEL"}}
@@ -36,8 +36,8 @@ func TestDamagedUnderOwner(t *testing.T) {
 				}
 				seq = h.publish("a", "result", fmt.Sprintf(result, i))
 				h.until(w, "snapshot and checkpoint are written again", func(Stats) bool {
-					s, ok, err := h.broker.LoadState(t.Context(), 0, "a")
-					m, _, failed := h.broker.LoadMark(t.Context(), 0)
+					s, ok, err := h.broker.LoadSnapshot(t.Context(), 0, "a")
+					m, _, failed := h.broker.LoadCheckpoint(t.Context(), 0)
 					if err != nil || failed != nil || !ok {
 						return false
 					}
@@ -53,10 +53,10 @@ func TestDamagedUnderOwner(t *testing.T) {
 	}
 }
 
-// TestOpenedSinceLastReading: a call that another worker opened a moment ago, of
-// a session whose snapshot was deleted, is closed by the worker that takes its
-// partition over, though that has just read for another partition which calls
-// are open.
+// TestOpenedSinceLastReading checks that the worker that takes a partition over
+// closes a call that the previous owner opened shortly before, even if the snapshot
+// of its session was deleted and the worker has just read the list of open calls
+// for another partition.
 func TestOpenedSinceLastReading(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 2})
 	token := "a"
@@ -79,11 +79,11 @@ func TestOpenedSinceLastReading(t *testing.T) {
 		return func() { cancel(); <-done }
 	}
 	stop := run(first, 0)
-	defer run(second, 1)() // it reads which calls are open
+	defer run(second, 1)() // it reads the list of open calls
 	seq := h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait(token, ofType(events.ToolCallArgsComplete))
 	h.until(first, "the checkpoint covers the call", func(Stats) bool {
-		m, _, err := h.broker.LoadMark(t.Context(), 0)
+		m, _, err := h.broker.LoadCheckpoint(t.Context(), 0)
 		return err == nil && m.Seq > seq
 	})
 	stop()
@@ -95,8 +95,8 @@ func TestOpenedSinceLastReading(t *testing.T) {
 	h.wait(token, ofType(events.ToolCallResult))
 }
 
-// otherEpoch answers one read of an input as a log does that was rewound while
-// the connection was lost.
+// otherEpoch answers one read of an input like a log that was rewound while the
+// connection was lost.
 type otherEpoch struct {
 	*testBroker
 	input atomic.Uint64 // its sequence; 0 when it was read
@@ -114,8 +114,8 @@ func (o *otherEpoch) Input(ctx context.Context, seq uint64) (inputs.Input, bool,
 	return in, ok, err
 }
 
-// TestCheckpointOfOneEpoch: a checkpoint does not identify an input by what was
-// read after the connection was lost.
+// TestCheckpointOfOneEpoch checks that a checkpoint does not identify an input by a
+// read in a later connection epoch.
 func TestCheckpointOfOneEpoch(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 2})
 	log := &otherEpoch{testBroker: h.broker}
@@ -135,7 +135,7 @@ func TestCheckpointOfOneEpoch(t *testing.T) {
 	h.until(w, "the input was asked for in another epoch", func(Stats) bool { return log.input.Load() == 0 })
 	h.publish(token, "end", "{}") // so that the position moves
 	h.until(w, "the checkpoint is behind the input", func(Stats) bool {
-		m, _, err := h.broker.LoadMark(t.Context(), 0)
+		m, _, err := h.broker.LoadCheckpoint(t.Context(), 0)
 		if err == nil && m.Read.At.After(time.Now().Add(time.Minute)) {
 			t.Fatalf("the checkpoint identifies input %d by what was read in another epoch", m.Read.Seq)
 		}

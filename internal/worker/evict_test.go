@@ -10,8 +10,8 @@ import (
 	"streamer/internal/inputs"
 )
 
-// TestMaxResident checks that no more quiet sessions stay in memory than are
-// wanted, though none of them is old, and that those that left go on.
+// TestMaxResident checks that at most MaxResident quiet sessions stay in memory, even
+// if none of them is old, and that evicted sessions continue with their next input.
 func TestMaxResident(t *testing.T) {
 	const sessions, most = 60, 10
 	h := open(t, broker.Options{})
@@ -34,8 +34,8 @@ func TestMaxResident(t *testing.T) {
 	}
 }
 
-// TestEvictQuietest checks which sessions leave where there are too many: those
-// without input for longest, and none whose timer is due soon.
+// TestEvictQuietest checks which sessions leave memory where there are too many:
+// those without input for longest, and none whose timer is due soon.
 func TestEvictQuietest(t *testing.T) {
 	m := newModel(1, true)
 	m.todo = nil
@@ -78,8 +78,8 @@ func TestEvictQuietest(t *testing.T) {
 	}
 }
 
-// TestSnapshotWaitsForEvents checks that a snapshot is put off while events of
-// the session are on their way, but not for ever.
+// TestSnapshotWaitsForEvents checks that a snapshot is delayed while events of the
+// session are not stored yet, but for a bounded time.
 func TestSnapshotWaitsForEvents(t *testing.T) {
 	m := newModel(1, true)
 	m.todo = nil

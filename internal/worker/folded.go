@@ -15,7 +15,7 @@ type Folded struct {
 }
 
 // FoldedIn returns how far a session was folded when its snapshot was written.
-func FoldedIn(snapshot broker.State) (Folded, error) {
+func FoldedIn(snapshot broker.Snapshot) (Folded, error) {
 	n, err := strconv.ParseUint(snapshot.Header[headerInput], 10, 64)
 	if err != nil {
 		return Folded{}, fmt.Errorf("worker: snapshot: header %s: %w", headerInput, err)
@@ -24,7 +24,7 @@ func FoldedIn(snapshot broker.State) (Folded, error) {
 	if err != nil {
 		return Folded{}, fmt.Errorf("worker: %w", err)
 	}
-	f := Folded{Input: n, Last: r.Chain.ID}
+	f := Folded{Input: n, Last: r.Head.ID}
 	for i := range r.Events {
 		if id := r.Events[i].ID; id.After(f.Last) {
 			f.Last = id

@@ -74,8 +74,8 @@ func TestForgedEvent(t *testing.T) {
 	}
 }
 
-// TestDivergence checks that a stored event that differs from what its inputs give
-// stays, and that the worker that folds its inputs again counts it.
+// TestDivergence checks that a stored event that differs from the fold of its inputs
+// stays, and that the worker that folds them again counts it.
 func TestDivergence(t *testing.T) {
 	for what, n := range map[string]int{"another body": 0, "an event that there is not": 9} {
 		t.Run(what, func(t *testing.T) {

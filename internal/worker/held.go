@@ -82,7 +82,7 @@ func (h *heldSessions) check(ctx context.Context, group *operations) {
 // error is reported as none: the sessions are looked at again later.
 func released(ctx context.Context, log Snapshots, p int, tokens []string) string {
 	for _, token := range tokens {
-		stored, ok, err := log.LoadState(ctx, p, token)
+		stored, ok, err := log.LoadSnapshot(ctx, p, token)
 		if err != nil {
 			return "" // a damaged snapshot is not a fresh one
 		}

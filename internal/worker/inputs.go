@@ -62,7 +62,7 @@ func (r inputReader) run(ctx context.Context, from uint64) error {
 	}
 	// Inputs are lost only where the stored checkpoint shows it: another owner may
 	// have moved it.
-	m, _, failed := r.log.LoadMark(ctx, r.partition)
+	m, _, failed := r.log.LoadCheckpoint(ctx, r.partition)
 	if failed != nil || m.Seq >= lost.First {
 		return fmt.Errorf("worker: fell behind the input log, start again from the checkpoint: %w", errors.Join(err, failed))
 	}

@@ -6,29 +6,28 @@ import (
 	"sync"
 )
 
-// laneRoom is how many batches may wait for a goroutine.
-const laneRoom = 4
+// laneCapacity is the number of batches that may wait for a goroutine.
+const laneCapacity = 4
 
-// lanes works on things by partition, on as many goroutines as there are
-// processors. What belongs to one partition is worked on in order, by one of
-// them.
+// lanes processes values on as many goroutines as there are processors. One
+// goroutine processes all values of a partition, in order.
 type lanes[T any] struct {
 	stop   context.CancelCauseFunc
-	failed func() error // why it ended early
+	failed func() error // returns the first error of do, nil if there was none
 	queues []chan []T
-	next   [][]T // what was added since the last flush
+	next   [][]T // the values added since the last flush, by queue
 	wg     sync.WaitGroup
 }
 
-// newLanes starts the goroutines; wait ends them. The context that it returns
-// ends with the first error of do.
+// newLanes starts the goroutines, which wait ends. They call do with each value
+// until it returns an error, which also ends the returned context.
 func newLanes[T any](ctx context.Context, do func(ctx context.Context, v T) error) (context.Context, *lanes[T]) {
 	n := runtime.GOMAXPROCS(0)
 	l := &lanes[T]{queues: make([]chan []T, n), next: make([][]T, n)}
 	ctx, l.stop = context.WithCancelCause(ctx)
 	l.failed = func() error { return context.Cause(ctx) }
 	for i := range l.queues {
-		queue := make(chan []T, laneRoom)
+		queue := make(chan []T, laneCapacity)
 		l.queues[i] = queue
 		l.wg.Go(func() {
 			for batch := range queue {
@@ -46,13 +45,13 @@ func newLanes[T any](ctx context.Context, do func(ctx context.Context, v T) erro
 	return ctx, l
 }
 
-// add adds something of a partition to what the next flush hands over.
+// add adds a value of a partition to the next batch.
 func (l *lanes[T]) add(partition int, v T) {
 	i := partition % len(l.queues)
 	l.next[i] = append(l.next[i], v)
 }
 
-// flush hands over what was added. It waits where the goroutines are behind.
+// flush sends the batches to the goroutines. It waits while their queues are full.
 func (l *lanes[T]) flush() {
 	for i, batch := range l.next {
 		if len(batch) > 0 {
@@ -62,8 +61,8 @@ func (l *lanes[T]) flush() {
 	}
 }
 
-// wait waits until all that was added is done, ends the goroutines, and returns
-// why they ended early, if they did.
+// wait processes the rest, ends the goroutines, and returns the first error of do,
+// or that of the context, if one of them ended the processing early.
 func (l *lanes[T]) wait() error {
 	l.flush()
 	for _, queue := range l.queues {

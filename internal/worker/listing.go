@@ -13,13 +13,13 @@ import (
 // listed is what a listing has of a session with a snapshot.
 type listed struct {
 	token   string
-	n       uint64    // of the last input folded
-	at      time.Time // when that was stored
-	written time.Time // when the snapshot was
-	last    events.ID // the last event
-	wake    events.Time
-	open    int    // calls
-	held    string // why the session is held, "" if it is not
+	n       uint64      // of the last input folded
+	at      time.Time   // when that was stored
+	written time.Time   // when the snapshot was
+	last    events.ID   // the last event
+	timer   events.Time // when the session's timer is due; 0 for no timer
+	open    int         // calls
+	held    string      // why the session is held, "" if it is not
 	// lacking: the event log lacks events that the snapshot has, unsent ones or
 	// such as the event log lost; or it has later ones than the snapshot.
 	lacking bool
@@ -55,18 +55,18 @@ func (r lister) list(ctx context.Context) (l listing, err error) {
 
 // snapshots returns a listing without the open ones.
 func (r lister) snapshots(ctx context.Context) (l listing, err error) {
-	last, err := r.log.LastState(ctx, r.partition)
+	last, err := r.log.LastSnapshot(ctx, r.partition)
 	if err != nil {
 		return l, err
 	}
 	var top uint64
-	err = r.log.ListStates(ctx, r.partition, func(token string, rev uint64, header map[string]string, at time.Time) error {
+	err = r.log.ListSnapshots(ctx, r.partition, func(token string, rev uint64, header map[string]string, at time.Time) error {
 		top = max(top, rev)
 		s := listed{token: token, written: at, at: storedAt(header), held: header[headerHeld], lacking: header[headerUnsent] != ""}
-		s.n, _ = strconv.ParseUint(header[headerInput], 10, 64) // zero where absent
-		s.last, _ = events.ParseID(header[headerChain])         // likewise
-		wake, _ := strconv.ParseInt(header[headerWake], 10, 64) // likewise
-		s.wake = events.Time(wake)
+		s.n, _ = strconv.ParseUint(header[headerInput], 10, 64)   // zero where absent
+		s.last, _ = events.ParseID(header[headerHead])            // likewise
+		timer, _ := strconv.ParseInt(header[headerTimer], 10, 64) // likewise
+		s.timer = events.Time(timer)
 		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
 		l.stored = append(l.stored, s)
 		var rewinds broker.Rewinds
@@ -99,7 +99,7 @@ func (r lister) open(ctx context.Context, stored []listed) (open []listed, err e
 			return
 		}
 		var last events.Record
-		if _, last, fails[i] = r.log.ChainLast(ctx, s.token); fails[i] == nil {
+		if _, last, fails[i] = r.log.Head(ctx, s.token); fails[i] == nil {
 			s.lacking = s.last.After(last.ID)
 		}
 	})
@@ -107,7 +107,7 @@ func (r lister) open(ctx context.Context, stored []listed) (open []listed, err e
 		if fails[i] != nil {
 			return nil, fails[i]
 		}
-		if s.lacking || s.wake != 0 || s.held != "" {
+		if s.lacking || s.timer != 0 || s.held != "" {
 			open = append(open, s)
 		}
 	}
@@ -177,7 +177,7 @@ func (q *partition) listedOne(ctx context.Context, l *listed) {
 			loading.lacking = true
 		}
 	default:
-		q.clock.sooner(l.token, l.wake) // a listing can be stale
+		q.clock.sooner(l.token, l.timer) // a listing can be stale
 		if l.open > 0 && loading == nil {
 			q.sessions.open[l.token] = l.open
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// crowd is a log that returns heads only once so many reads of them are under
-// way.
+// crowd is a log that answers reads of heads only when a number of them wait at the
+// same time.
 type crowd struct {
 	*testBroker
 	missing atomic.Int32
@@ -30,21 +30,21 @@ func newCrowd(b *testBroker, n int32) *crowd {
 	return c
 }
 
-func (c *crowd) ChainLast(ctx context.Context, token string) (uint64, events.Record, error) {
+func (c *crowd) Head(ctx context.Context, token string) (uint64, events.Record, error) {
 	if c.missing.Add(-1) == 0 {
 		close(c.all)
 	}
 	select {
 	case <-c.all:
-		return c.testBroker.ChainLast(ctx, token)
+		return c.testBroker.Head(ctx, token)
 	case <-ctx.Done():
 		return 0, events.Record{}, errors.New("no other read is under way")
 	}
 }
 
 // TestLoadsTogether checks that sessions are read at the same time where several
-// are wanted: for inputs, for timers that are due, for events that their logs
-// lack, and by a new owner that checks their logs.
+// are needed: for inputs, for timers that are due, for events that their logs lack,
+// and for the checks of a new owner.
 func TestLoadsTogether(t *testing.T) {
 	const sessions = 8
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -98,7 +98,7 @@ func TestLoadsTogether(t *testing.T) {
 		log := newCrowd(h.broker, sessions)
 		q := partitionOn(log)
 		q.history.epoch = log.Epoch()
-		err := q.rules.begin(broker.Mark{})
+		err := q.rules.begin(broker.Checkpoint{})
 		if err == nil {
 			err = step.do(q, open)
 		}
@@ -119,15 +119,15 @@ type hanging struct {
 	once  atomic.Bool
 }
 
-func (h *hanging) LoadState(ctx context.Context, p int, token string) (broker.State, bool, error) {
+func (h *hanging) LoadSnapshot(ctx context.Context, p int, token string) (broker.Snapshot, bool, error) {
 	if token == h.token {
 		if h.once.CompareAndSwap(false, true) {
 			close(h.reads)
 		}
 		<-ctx.Done()
-		return broker.State{}, false, ctx.Err()
+		return broker.Snapshot{}, false, ctx.Err()
 	}
-	return h.testBroker.LoadState(ctx, p, token)
+	return h.testBroker.LoadSnapshot(ctx, p, token)
 }
 
 // TestLoadHangs checks that a session whose load gets no answer holds back no
@@ -161,7 +161,7 @@ func TestLoadHangs(t *testing.T) {
 	})
 	cancel()
 	<-done
-	if m, _, err := h.broker.LoadMark(t.Context(), 0); err != nil || m.Seq != waits {
+	if m, _, err := h.broker.LoadCheckpoint(t.Context(), 0); err != nil || m.Seq != waits {
 		t.Errorf("got a checkpoint at %d, %v, want it at the input that waits, %d", m.Seq, err, waits)
 	}
 	h.work(Options{})
@@ -198,8 +198,8 @@ func (h *fixture) inputs(ctx context.Context, n int) (list []inputs.Input) {
 	return list[:n]
 }
 
-// TestTogether: every number is called once, and no more at a time than
-// allowed.
+// TestTogether checks that the function is called once for every number, and no
+// more than the allowed number of times at once.
 func TestTogether(t *testing.T) {
 	for n := range 20 {
 		var calls [20]atomic.Int32

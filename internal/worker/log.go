@@ -46,7 +46,7 @@ type InputHistory interface {
 type Events interface {
 	Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error
 	FirstEvent(ctx context.Context, token string) (events.Record, error)
-	ChainLast(ctx context.Context, token string) (seq uint64, last events.Record, err error)
+	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 }
 
@@ -72,18 +72,18 @@ type Messages interface {
 	ClockPub(token, msgID string, data []byte) *broker.Pub
 	RulesPub(p int, msgID string, data []byte) *broker.Pub
 	BlobPubs(blob events.Blob) []*broker.Pub
-	SavePub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *broker.Pub, blobs []*broker.Pub)
+	SnapshotPub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *broker.Pub, blobs []*broker.Pub)
 }
 
 // Snapshots reads the snapshots of sessions.
 type Snapshots interface {
-	LoadState(ctx context.Context, p int, token string) (s broker.State, ok bool, err error)
-	ListStates(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error
-	LastState(ctx context.Context, p int) (rev uint64, err error)
+	LoadSnapshot(ctx context.Context, p int, token string) (s broker.Snapshot, ok bool, err error)
+	ListSnapshots(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error
+	LastSnapshot(ctx context.Context, p int) (rev uint64, err error)
 }
 
 // Checkpoints reads and writes the checkpoint of a partition.
 type Checkpoints interface {
-	LoadMark(ctx context.Context, p int) (m broker.Mark, rev uint64, err error)
-	SaveMark(ctx context.Context, p int, m broker.Mark, rev uint64) (newRev uint64, err error)
+	LoadCheckpoint(ctx context.Context, p int) (m broker.Checkpoint, rev uint64, err error)
+	WriteCheckpoint(ctx context.Context, p int, m broker.Checkpoint, rev uint64) (newRev uint64, err error)
 }

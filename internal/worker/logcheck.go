@@ -52,7 +52,7 @@ func (c logCheck) run(ctx context.Context) *logCheck {
 }
 
 func (c *logCheck) compare(ctx context.Context) error {
-	m, _, err := c.checkpoints.LoadMark(ctx, c.partition)
+	m, _, err := c.checkpoints.LoadCheckpoint(ctx, c.partition)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TestShare: every partition has one owner, shares are even, and few move when
-// a worker leaves.
+// TestShare checks that every partition has one owner, that shares are even, and
+// that few partitions move when a worker leaves.
 func TestShare(t *testing.T) {
 	for workers := 1; workers <= 7; workers++ {
 		var ids []string
@@ -57,8 +57,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestSharedHandover: workers come and go cleanly while inputs come, and there
-// is one log.
+// TestSharedHandover checks that workers that join and leave while inputs are
+// stored write one log.
 func TestSharedHandover(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 8})
 	share := func(id string) (stop func()) {
@@ -112,8 +112,8 @@ func TestSharedHandover(t *testing.T) {
 	}
 }
 
-// TestStaleHeartbeats checks that every partition is carried though heartbeats of
-// workers that are gone never expire.
+// TestStaleHeartbeats checks that every partition is carried although heartbeats of
+// workers that have stopped never expire.
 func TestStaleHeartbeats(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 8})
 	for i := range 3 {
@@ -134,8 +134,8 @@ func TestStaleHeartbeats(t *testing.T) {
 	}
 }
 
-// TestForbiddenWorker: a client without credentials, or a trusted agent, cannot
-// be a worker, and the refusal says why.
+// TestForbiddenWorker checks that a client without credentials, or a trusted agent,
+// is refused as a worker with the reason.
 func TestForbiddenWorker(t *testing.T) {
 	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
 	for url, words := range map[string]string{h.broker.URL(): "has no JetStream", h.broker.AgentURL(): "no permission"} {

@@ -34,7 +34,7 @@ import (
 // failure takes the end of a log, and when a message is forged. Whatever the
 // order, the events in the log must be the fold of the inputs in the end.
 
-// TestModel runs random schedules; STREAMER_MODEL asks for more of them.
+// TestModel runs random schedules. STREAMER_MODEL is their number.
 func TestModel(t *testing.T) {
 	n := 500
 	if s := os.Getenv("STREAMER_MODEL"); s != "" {
@@ -63,15 +63,15 @@ func TestModel(t *testing.T) {
 	t.Logf("%d schedules, %d steps", n, steps)
 }
 
-// TestModelControl checks that the model finds a schedule that goes wrong without
-// the conditions. Otherwise TestModel would show nothing.
+// TestModelControl checks that the model finds a failing schedule if appends have no
+// conditions. Otherwise TestModel would prove nothing.
 func TestModelControl(t *testing.T) {
 	for i := range uint64(500) {
 		if newModel(i, false).run() != nil {
 			return
 		}
 	}
-	t.Error("500 schedules without conditions, and all is well")
+	t.Error("none of 500 schedules without conditions failed")
 }
 
 type model struct {
@@ -85,15 +85,15 @@ type model struct {
 	log        []stored          // the event log; a lost place has no token
 	snapshots  map[string]kept
 	past       []map[string]kept // for stale listings
-	checkpoint broker.Mark
+	checkpoint broker.Checkpoint
 	rev        uint64
 	// checkpointRev is the revision of checkpoint.
 	checkpointRev uint64
-	// rewound are the times at which the input log lost its end.
+	// rewound has the times at which the input log lost its end.
 	rewound []time.Time
-	// oldEvents: a look at recent events finds none.
+	// oldEvents makes reads of recent events return none.
 	oldEvents bool
-	// powered: the event log lost its end.
+	// powered is set when the event log has lost its end.
 	powered bool
 
 	owners [2]*modelOwner
@@ -124,8 +124,8 @@ type modelOwner struct {
 	q      *partition
 	flying []*broker.Pub
 	acks   []broker.Ack
-	// operations are those that were started and did not run yet, and finished
-	// those whose results the owner did not take yet.
+	// operations were started and did not run yet. The results of finished were not
+	// delivered to the owner yet.
 	operations []func()
 	finished   []finished
 	atOnce     bool // operations run as soon as they are started
@@ -141,7 +141,7 @@ func newModel(seed uint64, condition bool) *model {
 		panic(err)
 	}
 	m.append("", inputs.Rules, rules)
-	m.checkpoint = broker.Mark{Seq: 2, Rules: rules}
+	m.checkpoint = broker.Checkpoint{Seq: 2, Rules: rules}
 	for i := range 4 + m.rnd.IntN(8) {
 		n := m.rnd.IntN(3)
 		switch m.rnd.IntN(6) {
@@ -179,8 +179,8 @@ func (m *model) run() error {
 	return m.settle()
 }
 
-// step does one thing. An owner that finds that another recorded a rewind begins
-// again.
+// step runs one random step. An owner that finds that another recorded a rewind
+// starts again.
 func (m *model) step() error {
 	i := m.rnd.IntN(2)
 	err := m.act(m.owners[i])
@@ -190,8 +190,8 @@ func (m *model) step() error {
 	return err
 }
 
-// startsAgain reports whether an owner begins again after an error, as keep lets
-// it.
+// startsAgain reports whether an owner starts again after an error, as keep starts a
+// partition again.
 func startsAgain(err error) bool {
 	return errors.Is(err, errRewinds) || errors.Is(err, errShort) || errors.Is(err, broker.ErrConflict)
 }
@@ -207,7 +207,7 @@ func (m *model) act(o *modelOwner) error {
 		o.arrive()
 		return nil
 	case 8, 9, 10:
-		return o.hear()
+		return o.receive()
 	case 11:
 		return o.writeSnapshots()
 	case 12:
@@ -241,7 +241,7 @@ func (m *model) act(o *modelOwner) error {
 	return nil
 }
 
-// settle lets one owner finish what there is, and compares.
+// settle lets one owner process everything, and compares the logs.
 func (m *model) settle() error {
 	for len(m.todo) > 0 {
 		m.client()
@@ -250,7 +250,7 @@ func (m *model) settle() error {
 		return err
 	}
 	o := m.owners[0]
-	m.past = nil // listings are fresh at last
+	m.past = nil // listings are up to date from here on
 	if err := o.list(); err != nil && !startsAgain(err) {
 		return err
 	}
@@ -265,7 +265,7 @@ func (m *model) settle() error {
 			return err
 		}
 		if len(o.q.held.of) > 0 {
-			// The other owner may be writing still.
+			// The other owner may still be writing.
 			if err := m.recover(); err != nil && !startsAgain(err) {
 				return err
 			}
@@ -281,7 +281,7 @@ func (m *model) settle() error {
 	return fmt.Errorf("it does not come to rest: position %d, %d inputs, %d sessions being loaded, timers %v", o.q.reading.pos, len(m.inputs), len(o.q.loads.of), o.q.clock.at)
 }
 
-// compare folds the inputs afresh and compares with the event log.
+// compare folds all inputs and compares the events with the event log.
 func (m *model) compare() error {
 	want, got := map[string][]string{}, map[string][]string{}
 	states := map[string]*session.State{}
@@ -314,7 +314,7 @@ func (m *model) compare() error {
 	return nil
 }
 
-// modelRules have short deadlines, and hold from before the first input.
+// modelRules returns rules with short deadlines, in force before the first input.
 func modelRules() *session.Rules {
 	r := lifecycle.NewRules()
 	r.ArgsTimeout, r.ResultTimeout, r.RunIdle = 700, 700, 1500
@@ -339,8 +339,8 @@ func (m *model) append(token string, kind inputs.Kind, data []byte) uint64 {
 	return seq
 }
 
-// birth makes an owner, or kills and replaces it: what it had under way may
-// still arrive, and its outcomes are lost.
+// birth adds an owner, or kills and replaces it. Messages that it published may
+// still arrive, and their outcomes are lost.
 func (m *model) birth(i int) error {
 	if old := m.owners[i]; old != nil {
 		for _, p := range old.flying {
@@ -368,8 +368,8 @@ func (m *model) birth(i int) error {
 	return err
 }
 
-// schedule makes the operations of the owner wait until the model runs them. A
-// seed is a schedule: together runs one call at a time as well.
+// schedule makes the operations of the owner wait until the model runs them. The
+// seed determines the schedule, so together runs one call at a time as well.
 func (o *modelOwner) schedule() {
 	spawn := func(run func()) {
 		if o.atOnce {
@@ -384,7 +384,7 @@ func (o *modelOwner) schedule() {
 	}
 }
 
-// operate runs one operation that was started, not always the first.
+// operate runs a random operation that was started.
 func (o *modelOwner) operate() {
 	if len(o.operations) == 0 {
 		return
@@ -396,7 +396,7 @@ func (o *modelOwner) operate() {
 	o.finished = append(o.finished, <-o.q.done)
 }
 
-// finish lets the owner take the result of one operation, not always the first.
+// finish delivers the result of a random operation to the owner.
 func (o *modelOwner) finish() error {
 	if len(o.finished) == 0 {
 		return nil
@@ -407,9 +407,9 @@ func (o *modelOwner) finish() error {
 	return o.q.complete(context.Background(), f)
 }
 
-// powerLoss takes the end off the event log. The owners die with the server,
-// or live elsewhere and reconnect: then the broker gives what was under way
-// back to them.
+// powerLoss removes the end of the event log. The owners die with the server, or run
+// in other processes and reconnect: then their publishes under way end with a
+// conflict.
 func (m *model) powerLoss() error {
 	m.powered = true
 	for i := len(m.log) - m.rnd.IntN(4); i >= 0 && i < len(m.log); {
@@ -430,8 +430,8 @@ func (m *model) powerLoss() error {
 	return nil
 }
 
-// rewind takes the end off the input log, as a power loss or restored files do.
-// Clients do not wait: some publish before an owner looks at the log again.
+// rewind removes the end of the input log, as a power loss or restored files do.
+// Some clients publish before an owner reads the log again.
 func (m *model) rewind() error {
 	cut := max(1, len(m.inputs)-m.rnd.IntN(4))
 	m.inputs = m.inputs[:cut]
@@ -468,8 +468,8 @@ func (o *modelOwner) rewound() bool {
 	return last.Seq > 0 && !o.m.inputs[last.Seq-1].At.Equal(last.At)
 }
 
-// loseSnapshot damages a snapshot, deletes it or sets it back, while no owner
-// lives.
+// loseSnapshot damages a snapshot, deletes it or replaces it by an older one, while
+// no owner runs.
 func (m *model) loseSnapshot() error {
 	for _, token := range []string{"a", "b"} {
 		old := kept{}
@@ -506,10 +506,10 @@ func (m *model) loseSnapshot() error {
 }
 
 // recover closes the sessions that are held, as an operator does, and lets an
-// owner begin again.
+// owner start again.
 func (m *model) recover() error {
 	ctx := context.Background()
-	m.past = nil // listings are fresh
+	m.past = nil // listings are up to date
 	losses, err := Losses(ctx, m.owners[0])
 	if err != nil {
 		return err
@@ -529,7 +529,7 @@ func (m *model) recover() error {
 	return m.birth(0)
 }
 
-// work lets the owner do all there is to do.
+// work runs the owner until it has nothing left to do.
 func (o *modelOwner) work() error {
 	o.m.now = o.m.now.Add(50 * time.Millisecond)
 	if err := o.fold(len(o.m.inputs)); err != nil {
@@ -541,7 +541,7 @@ func (o *modelOwner) work() error {
 	return o.drain()
 }
 
-// drain lets everything arrive and finish that the owner has under way.
+// drain delivers all publishes of the owner and finishes all its operations.
 func (o *modelOwner) drain() error {
 	for len(o.flying)+len(o.acks)+len(o.operations)+len(o.finished) > 0 {
 		for len(o.flying) > 0 {
@@ -553,7 +553,7 @@ func (o *modelOwner) drain() error {
 		if err := o.finish(); err != nil {
 			return err
 		}
-		if err := o.hear(); err != nil {
+		if err := o.receive(); err != nil {
 			return err
 		}
 	}
@@ -656,7 +656,7 @@ func (m *model) last(token string) (seq uint64, last events.Record, err error) {
 // fold delivers the next n inputs to the owner.
 func (o *modelOwner) fold(n int) error {
 	if o.q.reading.waits() {
-		return nil // the reader waits until the owner has taken the last batch
+		return nil // the reader waits until the owner has accepted the last batch
 	}
 	from := int(o.q.reading.pos) - 1
 	to := min(from+n, len(o.m.inputs))
@@ -667,12 +667,12 @@ func (o *modelOwner) fold(n int) error {
 	return o.q.take(context.Background(), b)
 }
 
-// arrive lets one publish reach the log: once, or, its answer lost, twice.
+// arrive stores one publish once, or twice if its answer is lost.
 func (o *modelOwner) arrive() {
 	if len(o.flying) == 0 {
 		return
 	}
-	// Map order must not decide: a seed is a schedule.
+	// The seed determines the schedule, so map order must not.
 	slices.SortStableFunc(o.flying, func(a, b *broker.Pub) int {
 		return strings.Compare(a.Subject+a.Header.Get("token")+a.Header.Get("id"), b.Subject+b.Header.Get("token")+b.Header.Get("id"))
 	})
@@ -680,7 +680,7 @@ func (o *modelOwner) arrive() {
 	p := o.flying[i]
 	seq, err := o.m.apply(p)
 	if o.m.rnd.IntN(5) == 0 {
-		return // the answer is lost: the same is sent again
+		return // the answer is lost: the same message is sent again
 	}
 	o.flying = slices.Delete(o.flying, i, i+1)
 	o.acks = append(o.acks, broker.Ack{Pub: p, Seq: seq, Err: err})
@@ -698,8 +698,8 @@ func (o *modelOwner) reconnect() {
 	})
 }
 
-// hear delivers one outcome to the owner, not always the first.
-func (o *modelOwner) hear() error {
+// receive delivers a random outcome to the owner.
+func (o *modelOwner) receive() error {
 	if len(o.acks) == 0 {
 		return nil
 	}
@@ -724,7 +724,7 @@ func (o *modelOwner) writeSnapshots() error {
 	return nil
 }
 
-// What follows is the Log the owner sees.
+// The methods below are the owner's Log.
 
 func (o *modelOwner) Inputs(context.Context, int, uint64, func([]inputs.Input, uint64, bool) error) error {
 	return nil
@@ -848,7 +848,7 @@ func (o *modelOwner) OpenEvents(context.Context) (map[string]eventlog.Opened, er
 	return open, nil
 }
 
-// list lets the owner take a listing.
+// list reads a listing and delivers it to the owner.
 func (o *modelOwner) list() error {
 	l, err := o.q.lister.list(context.Background())
 	if err != nil {
@@ -870,14 +870,14 @@ func (o *modelOwner) EventBounds(context.Context) (first, last uint64, err error
 	return 1, uint64(len(o.m.log)), nil
 }
 
-func (o *modelOwner) ChainLast(_ context.Context, token string) (uint64, events.Record, error) {
+func (o *modelOwner) Head(_ context.Context, token string) (uint64, events.Record, error) {
 	seq, last, err := o.m.last(token)
 	o.meanwhile()
 	return seq, last, err
 }
 
-// meanwhile lets something of the other owner arrive: what was read is old when
-// it is used.
+// meanwhile stores something of the other owner, so that what was read is outdated
+// when it is used.
 func (o *modelOwner) meanwhile() {
 	for _, other := range o.m.owners {
 		if other != nil && other != o && o.m.rnd.IntN(4) == 0 {
@@ -915,13 +915,13 @@ func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
 
 func (o *modelOwner) BlobPubs(events.Blob) []*broker.Pub { return nil }
 
-func (o *modelOwner) LoadState(_ context.Context, _ int, token string) (broker.State, bool, error) {
+func (o *modelOwner) LoadSnapshot(_ context.Context, _ int, token string) (broker.Snapshot, bool, error) {
 	k, ok := o.m.snapshots[token]
 	o.meanwhile()
-	return broker.State{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
+	return broker.Snapshot{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
 }
 
-func (o *modelOwner) SavePub(_ int, token string, rev uint64, h map[string]string, data []byte) (*broker.Pub, []*broker.Pub) {
+func (o *modelOwner) SnapshotPub(_ int, token string, rev uint64, h map[string]string, data []byte) (*broker.Pub, []*broker.Pub) {
 	text, err := json.Marshal(h)
 	if err != nil {
 		panic(err)
@@ -929,15 +929,15 @@ func (o *modelOwner) SavePub(_ int, token string, rev uint64, h map[string]strin
 	return &broker.Pub{Subject: "state", Data: data, Header: header("token", token, "rev", fmt.Sprint(rev), "header", string(text))}, nil
 }
 
-func (o *modelOwner) LastState(context.Context, int) (rev uint64, err error) {
+func (o *modelOwner) LastSnapshot(context.Context, int) (rev uint64, err error) {
 	for _, k := range o.m.snapshots {
 		rev = max(rev, k.rev)
 	}
 	return rev, nil
 }
 
-// ListStates may return an older listing.
-func (o *modelOwner) ListStates(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) error {
+// ListSnapshots may return an older listing.
+func (o *modelOwner) ListSnapshots(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) error {
 	states := o.m.snapshots
 	if n := len(o.m.past); n > 0 && o.m.rnd.IntN(4) == 0 {
 		states = o.m.past[n-1]
@@ -952,18 +952,18 @@ func (o *modelOwner) ListStates(_ context.Context, _ int, fn func(string, uint64
 	return nil
 }
 
-func (o *modelOwner) LoadMark(context.Context, int) (broker.Mark, uint64, error) {
+func (o *modelOwner) LoadCheckpoint(context.Context, int) (broker.Checkpoint, uint64, error) {
 	return o.m.checkpoint, o.m.checkpointRev, nil
 }
 
-func (o *modelOwner) SaveMark(_ context.Context, _ int, mark broker.Mark, rev uint64) (uint64, error) {
+func (o *modelOwner) WriteCheckpoint(_ context.Context, _ int, c broker.Checkpoint, rev uint64) (uint64, error) {
 	switch {
 	case rev != o.m.checkpointRev:
 		return 0, broker.ErrConflict
-	case mark.Seq < o.m.checkpoint.Seq && mark.Rewinds.Equal(o.m.checkpoint.Rewinds):
+	case c.Seq < o.m.checkpoint.Seq && c.Rewinds.Equal(o.m.checkpoint.Rewinds):
 		return 0, broker.ErrBackwards
 	}
-	o.m.checkpoint = mark
+	o.m.checkpoint = c
 	o.m.checkpointRev++
 	return o.m.checkpointRev, nil
 }

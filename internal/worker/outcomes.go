@@ -67,7 +67,7 @@ func (a *appender) readHead(ctx context.Context, s *resident, why *refusal) {
 	a.reads.start(ctx, func(ctx context.Context) completion {
 		h := &sessionHead{session: s, refusal: why}
 		h.epoch = log.Epoch()
-		if h.seq, h.last, h.err = log.ChainLast(ctx, token); h.err != nil {
+		if h.seq, h.last, h.err = log.Head(ctx, token); h.err != nil {
 			h.err = named(token, h.err)
 		}
 		return h
@@ -131,7 +131,7 @@ func (w *snapshotWriter) readStored(ctx context.Context, write *snapshotWrite) {
 	log, p, token := w.stored, w.partition, write.session.token
 	w.reads.start(ctx, func(ctx context.Context) completion {
 		r := &storedSnapshot{write: write}
-		r.state, r.ok, r.err = log.LoadState(ctx, p, token)
+		r.state, r.ok, r.err = log.LoadSnapshot(ctx, p, token)
 		return r
 	})
 }
@@ -140,7 +140,7 @@ func (w *snapshotWriter) readStored(ctx context.Context, write *snapshotWrite) {
 // of a try of this one whose acknowledgement was lost.
 type storedSnapshot struct {
 	write *snapshotWrite
-	state broker.State
+	state broker.Snapshot
 	ok    bool
 	err   error
 }

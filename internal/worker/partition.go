@@ -288,7 +288,7 @@ func (q *partition) fold(s *resident, in *inputs.Input, n uint64, rules *session
 	if err != nil {
 		return err
 	}
-	q.clock.wake(s)
+	q.clock.schedule(s)
 	return nil
 }
 

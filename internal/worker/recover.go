@@ -17,7 +17,7 @@ import (
 // muted, and moves the checkpoint to the first input of the log. The partition
 // must have stopped in all workers. A call that was interrupted can be repeated.
 func Recover(ctx context.Context, log RecoverLog, loss Loss) error {
-	m, rev, err := log.LoadMark(ctx, loss.Partition)
+	m, rev, err := log.LoadCheckpoint(ctx, loss.Partition)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func Recover(ctx context.Context, log RecoverLog, loss Loss) error {
 		return err
 	}
 	m.Seq = loss.First
-	if _, err := log.SaveMark(ctx, loss.Partition, m, rev); err != nil {
+	if _, err := log.WriteCheckpoint(ctx, loss.Partition, m, rev); err != nil {
 		return fmt.Errorf("worker: moving the checkpoint of partition %d: %w", loss.Partition, err)
 	}
 	return nil
@@ -46,11 +46,11 @@ func Recover(ctx context.Context, log RecoverLog, loss Loss) error {
 
 // rulesAt returns the rules in force at a checkpoint, the defaults where they
 // cannot be read.
-func rulesAt(m broker.Mark) (*session.Rules, error) {
+func rulesAt(m broker.Checkpoint) (*session.Rules, error) {
 	var log rulesLog
 	err := log.begin(m)
 	if errors.Is(err, broker.ErrDamaged) {
-		err = log.begin(broker.Mark{})
+		err = log.begin(broker.Checkpoint{})
 	}
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (r *recovery) session(ctx context.Context, s *LostSession) error {
 	if err != nil {
 		return err
 	}
-	prev, last, err := r.log.ChainLast(ctx, s.Token)
+	prev, last, err := r.log.Head(ctx, s.Token)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func eventAfter(last events.ID, seq uint64) events.ID {
 // loadState returns the state of a session's snapshot and the revision of the
 // snapshot. Where there is none that can be read, the state is the zero value.
 func (r *recovery) loadState(ctx context.Context, token string) (*session.State, uint64, error) {
-	saved, ok, err := r.log.LoadState(ctx, r.loss.Partition, token)
+	saved, ok, err := r.log.LoadSnapshot(ctx, r.loss.Partition, token)
 	if errors.Is(err, broker.ErrDamaged) {
 		return new(session.State), saved.Rev, nil
 	}
@@ -140,7 +140,7 @@ func (r *recovery) writeSnapshot(ctx context.Context, token string, rev uint64, 
 	if err != nil {
 		return err
 	}
-	pub, blobs := r.log.SavePub(r.loss.Partition, token, rev, s.header(session.Timer{}, false), data)
+	pub, blobs := r.log.SnapshotPub(r.loss.Partition, token, rev, s.header(session.Timer{}, false), data)
 	for _, b := range append(blobs, pub) {
 		if a := r.log.PublishWait(ctx, b); a.Err != nil {
 			return a.Err
@@ -157,10 +157,10 @@ func (r *recovery) outdatedSessions(ctx context.Context) error {
 		recovered[r.loss.Sessions[i].Token] = true
 	}
 	var tokens []string
-	err := r.log.ListStates(ctx, r.loss.Partition, func(token string, _ uint64, header map[string]string, _ time.Time) error {
+	err := r.log.ListSnapshots(ctx, r.loss.Partition, func(token string, _ uint64, header map[string]string, _ time.Time) error {
 		n, err := strconv.ParseUint(header[headerInput], 10, 64)
 		outdated := err != nil || n < r.loss.First
-		if outdated && !recovered[token] && (header[headerWake] != "" || header[headerUnsent] != "") {
+		if outdated && !recovered[token] && (header[headerTimer] != "" || header[headerUnsent] != "") {
 			tokens = append(tokens, token)
 		}
 		return nil

@@ -72,12 +72,12 @@ func lostPartitions(ctx context.Context, log RecoverLog) (losses []Loss, held ma
 	}
 	held = map[string]bool{}
 	for p := range log.Partitions() {
-		m, _, err := log.LoadMark(ctx, p)
+		m, _, err := log.LoadCheckpoint(ctx, p)
 		if err != nil {
 			return nil, nil, err
 		}
 		n := len(held)
-		err = log.ListStates(ctx, p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
+		err = log.ListSnapshots(ctx, p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
 			if _, is := header[headerHeld]; is {
 				held[token] = true
 			}

@@ -117,12 +117,12 @@ func TestRecoverNothingOpen(t *testing.T) {
 	if err := r.session(t.Context(), &LostSession{Token: "b"}); err != nil {
 		t.Fatal(err)
 	}
-	stored, ok, err := h.broker.LoadState(t.Context(), 0, "b")
+	stored, ok, err := h.broker.LoadSnapshot(t.Context(), 0, "b")
 	if err != nil || !ok {
 		t.Fatalf("snapshot: %v, %v", ok, err)
 	}
 	record, state, err := readSnapshot(&stored)
-	if err != nil || state.N != 8 || record.Chain.ID != (events.ID{}) {
+	if err != nil || state.N != 8 || record.Head.ID != (events.ID{}) {
 		t.Errorf("got %+v, %+v, %v, want the state after input 8 and no event", record, state, err)
 	}
 }
@@ -135,13 +135,13 @@ func TestRecoverRules(t *testing.T) {
 		``:                "en",
 		`{"lang":"none"}`: "en",
 	} {
-		got, err := rulesAt(broker.Mark{Seq: 1, Rules: json.RawMessage(rules)})
+		got, err := rulesAt(broker.Checkpoint{Seq: 1, Rules: json.RawMessage(rules)})
 		if err != nil || got.Lang != want {
 			t.Errorf("%q: got %+v, %v, want the language %s", rules, got, err, want)
 		}
 	}
 	newer := fmt.Sprintf(`{"version":%d}`, session.FoldVersion+1)
-	if _, err := rulesAt(broker.Mark{Seq: 1, Rules: json.RawMessage(newer)}); !errors.Is(err, ErrVersion) {
+	if _, err := rulesAt(broker.Checkpoint{Seq: 1, Rules: json.RawMessage(newer)}); !errors.Is(err, ErrVersion) {
 		t.Errorf("rules of a newer version: got %v, want ErrVersion", err)
 	}
 }

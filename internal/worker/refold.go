@@ -191,7 +191,7 @@ func (r *restorer) giveUp(ctx context.Context, s *resident, old *session.State, 
 // hold notes in place of its snapshot that a session is held, so that every owner
 // and `streamer recover` see it.
 func (r *restorer) hold(ctx context.Context, s *resident, why string) error {
-	pub, _ := r.all.SavePub(r.partition, s.token, s.snapshot.rev, map[string]string{headerHeld: why}, nil)
+	pub, _ := r.all.SnapshotPub(r.partition, s.token, s.snapshot.rev, map[string]string{headerHeld: why}, nil)
 	if a := r.all.PublishWait(ctx, pub); a.Err != nil {
 		return fmt.Errorf("worker: session %q: holding it: %w", s.token, a.Err)
 	}

@@ -56,7 +56,7 @@ func TestStopDuringReload(t *testing.T) {
 	cancel()
 	<-done
 
-	if m, _, err := h.broker.LoadMark(t.Context(), 0); err != nil || m.Seq > folded {
+	if m, _, err := h.broker.LoadCheckpoint(t.Context(), 0); err != nil || m.Seq > folded {
 		t.Errorf("got a checkpoint at %d, %v, want none behind the input %d", m.Seq, err, folded)
 	}
 	h.work(Options{})

@@ -78,7 +78,7 @@ func (s *resident) idle() bool {
 // header returns the headers of the session's snapshot, which a listing reads
 // without the snapshot.
 func (s *resident) header(timer session.Timer, set bool) map[string]string {
-	h := map[string]string{headerInput: fmt.Sprint(s.state.N), headerChain: s.log.id.String()}
+	h := map[string]string{headerInput: fmt.Sprint(s.state.N), headerHead: s.log.id.String()}
 	if !s.at.IsZero() {
 		h[headerAt] = fmt.Sprint(s.at.UnixNano())
 	}
@@ -86,7 +86,7 @@ func (s *resident) header(timer session.Timer, set bool) map[string]string {
 		h[HeaderOpen] = fmt.Sprint(n)
 	}
 	if set {
-		h[headerWake] = fmt.Sprint(int64(timer.At))
+		h[headerTimer] = fmt.Sprint(int64(timer.At))
 	}
 	if len(s.log.queue) > 0 {
 		h[headerUnsent] = fmt.Sprint(len(s.log.queue))
@@ -101,7 +101,7 @@ func (s *resident) encode(e *snapshotEncoder) ([]byte, error) {
 		return nil, err
 	}
 	l := &s.log
-	r := record{State: state, Chain: point{l.seq, l.id}, Base: l.base}
+	r := record{State: state, Head: point{l.seq, l.id}, Base: l.base}
 	r.Events = make([]outgoing, 0, len(l.acked)+len(l.queue))
 	r.Events = append(r.Events, l.acked...)
 	for _, o := range l.queue {

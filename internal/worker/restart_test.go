@@ -24,21 +24,21 @@ type unreadable struct {
 
 var errUnreadable = errors.New("checkpoint cannot be read")
 
-// Epoch is that of a connection that is never lost.
+// Epoch returns the epoch of a connection that is never lost.
 func (u *unreadable) Epoch() uint64 { return 1 }
 
-func (u *unreadable) LoadMark(ctx context.Context, _ int) (broker.Mark, uint64, error) {
+func (u *unreadable) LoadCheckpoint(ctx context.Context, _ int) (broker.Checkpoint, uint64, error) {
 	u.reads.Add(1)
 	if !u.heals.Load() {
-		return broker.Mark{}, 0, errUnreadable
+		return broker.Checkpoint{}, 0, errUnreadable
 	}
 	<-ctx.Done()
-	return broker.Mark{}, 0, ctx.Err()
+	return broker.Checkpoint{}, 0, ctx.Err()
 }
 
-// A partition that fails again and again is started after a growing pause,
-// logged at intervals, and a problem with its reason until it has run for a
-// while.
+// TestFailingPartition checks that a partition that fails repeatedly is started
+// after a growing pause, is logged at intervals, and is a problem with its reason
+// until it has run for restartCalm.
 func TestFailingPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, out := new(unreadable), new(strings.Builder)
@@ -72,7 +72,8 @@ func TestFailingPartition(t *testing.T) {
 	})
 }
 
-// Failures are in a row where neither the checkpoint moved nor a run lasted.
+// TestFailuresInARow checks that failures are in a row unless the checkpoint moved or
+// a run lasted.
 func TestFailuresInARow(t *testing.T) {
 	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	w := new(Worker)
@@ -106,7 +107,8 @@ func TestFailuresInARow(t *testing.T) {
 	}
 }
 
-// The error of an input that cannot be folded names the input.
+// TestFailureNamesTheInput checks that the error of an input that cannot be folded
+// names the input.
 func TestFailureNamesTheInput(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	seq := h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
@@ -127,6 +129,6 @@ func TestFailureNamesTheInput(t *testing.T) {
 // unloadable is a log whose snapshots cannot be read.
 type unloadable struct{ *testBroker }
 
-func (unloadable) LoadState(context.Context, int, string) (broker.State, bool, error) {
-	return broker.State{}, false, errUnreadable
+func (unloadable) LoadSnapshot(context.Context, int, string) (broker.Snapshot, bool, error) {
+	return broker.Snapshot{}, false, errUnreadable
 }

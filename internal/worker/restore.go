@@ -57,7 +57,7 @@ func named(token string, err error) error {
 }
 
 func (r *restorer) restore(ctx context.Context, s *resident) error {
-	stored, ok, err := r.all.LoadState(ctx, r.partition, s.token)
+	stored, ok, err := r.all.LoadSnapshot(ctx, r.partition, s.token)
 	var damaged error
 	if errors.Is(err, broker.ErrDamaged) {
 		damaged, err = err, nil
@@ -92,7 +92,7 @@ func (r *restorer) restore(ctx context.Context, s *resident) error {
 // findHead notes where a session's log ends, and checks that the input log still
 // has the input of its last event. The head is not read where it is known from
 // when the session left memory.
-func (r *restorer) findHead(ctx context.Context, s *resident, stored *broker.State) error {
+func (r *restorer) findHead(ctx context.Context, s *resident, stored *broker.Snapshot) error {
 	l := &s.log
 	s.snapshot.rev = stored.Rev
 	if p := r.place; p != nil && p.rev == stored.Rev && p.epoch == r.all.Epoch() {
@@ -109,7 +109,7 @@ func (r *restorer) findHead(ctx context.Context, s *resident, stored *broker.Sta
 // readHead reads where a session's log ends.
 func (r *restorer) readHead(ctx context.Context, s *resident) (events.Record, error) {
 	s.log.epoch = r.all.Epoch()
-	seq, last, err := r.all.ChainLast(ctx, s.token)
+	seq, last, err := r.all.Head(ctx, s.token)
 	if err != nil {
 		return last, named(s.token, err)
 	}
@@ -133,7 +133,7 @@ func (r *restorer) verify(ctx context.Context, e evidence) error {
 
 // continueFrom brings a session whose snapshot was read to where the partition
 // stands.
-func (r *restorer) continueFrom(ctx context.Context, s *resident, stored *broker.State, rec record) error {
+func (r *restorer) continueFrom(ctx context.Context, s *resident, stored *broker.Snapshot, rec record) error {
 	if !s.at.IsZero() {
 		if err := r.verify(ctx, evidence{n: s.state.N, token: s.token, at: s.at}); err != nil {
 			return err
@@ -188,7 +188,7 @@ func (r *restorer) emitAgain(ctx context.Context, s *resident, rec record) error
 }
 
 // readSnapshot reads a snapshot and the state in it.
-func readSnapshot(stored *broker.State) (r record, s *session.State, err error) {
+func readSnapshot(stored *broker.Snapshot) (r record, s *session.State, err error) {
 	if r, err = decodeSnapshot(stored.Data); err != nil {
 		return r, nil, err
 	}

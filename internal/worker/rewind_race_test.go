@@ -10,7 +10,7 @@ import (
 	"streamer/internal/inputs"
 )
 
-// growing is a log in which inputs are stored right after one was asked for.
+// growing is a log in which inputs are stored right after a read of one.
 type growing struct {
 	Log
 	grow func()
@@ -25,8 +25,8 @@ func (g *growing) Input(ctx context.Context, seq uint64) (inputs.Input, bool, er
 	return in, ok, err
 }
 
-// An input that the log lost is not taken for one that was deleted, only because
-// another is stored under its sequence while it is asked for.
+// TestRewoundWhileInputsCome checks that a lost input does not count as deleted if
+// another is stored under its sequence while it is being read.
 func TestRewoundWhileInputsCome(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1, Listen: "127.0.0.1:0"})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))

@@ -17,13 +17,13 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// directory is a data directory on which a broker and a worker run now and then.
+// directory is a data directory that brokers and workers use, one after the other.
 type directory struct {
 	t   *testing.T
 	dir string
 }
 
-// run runs a worker with the given rules while do is called.
+// run runs a worker with the given rules until do returns.
 func (d directory) run(rules *lifecycle.Rules, do func(h *fixture)) {
 	d.t.Helper()
 	b, err := openBroker(d.t.Context(), broker.Options{DataDir: d.dir, Partitions: 1})
@@ -44,12 +44,12 @@ func (d directory) run(rules *lifecycle.Rules, do func(h *fixture)) {
 	do(h)
 }
 
-// inputs is the directory of the input stream.
+// inputs returns the directory of the input stream.
 func (d directory) inputs() string {
 	return filepath.Join(d.dir, "jetstream", "jetstream", "STREAMER", "streams", "LLM")
 }
 
-// rewind puts the input stream back to where it was before do.
+// rewind calls do, and then restores the files of the input stream from before.
 func (d directory) rewind(do func()) {
 	d.t.Helper()
 	saved := d.t.TempDir()
@@ -60,8 +60,8 @@ func (d directory) rewind(do func()) {
 	}
 }
 
-// TestRewindsWithoutCheckpoint: where the checkpoint was lost that recorded a
-// rewind, inputs stored since the rewind are not folded again.
+// TestRewindsWithoutCheckpoint checks that inputs stored since a rewind are not
+// folded again if the checkpoint that recorded the rewind is lost.
 func TestRewindsWithoutCheckpoint(t *testing.T) {
 	for name, damage := range map[string]*broker.Pub{
 		"deleted":     {Header: nats.Header{"KV-Operation": {"DEL"}}},
@@ -87,7 +87,7 @@ func TestRewindsWithoutCheckpoint(t *testing.T) {
 				}
 			})
 			d.run(&rules, func(h *fixture) {
-				call("d")(h) // behind all that would be folded again
+				call("d")(h) // after all inputs that would be folded again
 				if r := h.quiet(); len(r.Differences) > 0 || r.Sessions != 3 || r.Lost != 1 {
 					t.Errorf("got %v, %d sessions compared and %d not, want three without difference, and the lost one", r.Differences, r.Sessions, r.Lost)
 				}
@@ -96,9 +96,9 @@ func TestRewindsWithoutCheckpoint(t *testing.T) {
 	}
 }
 
-// TestRulesLostInRewind: a change of settings that the input log lost is not in
-// force for the inputs that were stored since. The worker that wants it asks for
-// it again.
+// TestRulesLostInRewind checks that a change of settings that the input log lost is
+// not in force for the inputs stored since, and that the worker with these settings
+// appends them again.
 func TestRulesLostInRewind(t *testing.T) {
 	d := directory{t, t.TempDir()}
 	call := func(token string) func(h *fixture) {
@@ -127,8 +127,8 @@ func TestRulesLostInRewind(t *testing.T) {
 	})
 }
 
-// TestEventStoredAfterRewind: an event of a lost input that was stored after the
-// log was rewound does not make the inputs that were stored before it old.
+// TestEventStoredAfterRewind checks that an event of a lost input, stored after the
+// log was rewound, does not make the worker skip inputs stored before the event.
 func TestEventStoredAfterRewind(t *testing.T) {
 	d := directory{t, t.TempDir()}
 	rules := lifecycle.DefaultRules()
@@ -156,7 +156,7 @@ func TestEventStoredAfterRewind(t *testing.T) {
 	late := events.Event{Type: events.ToolCallProgress, EventID: events.ID{Seq: last.ID.Seq, N: last.ID.N + 1}}
 	for _, p := range []*broker.Pub{
 		b.EventPub("b", &late, last.Data, nil, last.Seq),
-		// Nothing else says when the lost input was stored.
+		// Only the event shows when the lost input was stored.
 		{Subject: "$KV.STREAMER_SNAPSHOT.0.b", Header: nats.Header{"KV-Operation": {"DEL"}}},
 		{Subject: "$KV.STREAMER_CHECKPOINT.0", Header: nats.Header{"KV-Operation": {"DEL"}}},
 	} {

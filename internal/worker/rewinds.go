@@ -51,7 +51,7 @@ type rewindRecord struct {
 	inputCheck
 	all        Log
 	partition  int
-	checkpoint broker.Mark
+	checkpoint broker.Checkpoint
 	rev        uint64
 	rules      func(context.Context) (*rulesLog, error) // those in the log, read now
 	// from is where the rewind begins at the earliest, and waiting the first input
@@ -90,7 +90,7 @@ func (r *rewindRecord) write(ctx context.Context, known []evidence) error {
 			return err
 		}
 	}
-	rev, err := r.all.SaveMark(ctx, r.partition, m, r.rev)
+	rev, err := r.all.WriteCheckpoint(ctx, r.partition, m, r.rev)
 	if err != nil {
 		return fmt.Errorf("worker: recording that the input log of partition %d was rewound: %w", r.partition, err)
 	}
@@ -108,7 +108,7 @@ func (r *rewindRecord) rulesBefore(ctx context.Context, seq uint64) (json.RawMes
 		return nil, err
 	}
 	first, _, err := r.log.InputBounds(ctx)
-	if raw := past.at(seq); raw != nil || first <= 1 {
+	if raw := past.rawBefore(seq); raw != nil || first <= 1 {
 		return raw, err
 	}
 	return r.checkpoint.Rules, err
@@ -235,7 +235,7 @@ func (w *rewindWritten) apply(ctx context.Context, q *partition) error {
 type survey struct {
 	worker     *Worker
 	partition  int
-	checkpoint broker.Mark
+	checkpoint broker.Checkpoint
 	rewinds    broker.Rewinds
 }
 

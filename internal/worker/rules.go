@@ -16,13 +16,13 @@ import (
 	"streamer/internal/session"
 )
 
-// rulesLog is the rules of a partition as the log has them, from the checkpoint
-// on.
+// rulesLog has the rules of a partition from the checkpoint on, by the inputs that
+// put them into force.
 type rulesLog struct {
 	changes []rulesChange // oldest first; the last is in force
 }
 
-// rulesChange is the input from which rules are in force.
+// rulesChange is a rules input. Its rules are in force for the inputs after it.
 type rulesChange struct {
 	seq   uint64
 	at    events.Time
@@ -30,8 +30,10 @@ type rulesChange struct {
 	raw   json.RawMessage // nil for those before the first rules input
 }
 
-// begin takes the rules in force at the checkpoint.
-func (r *rulesLog) begin(m broker.Mark) error {
+// begin sets the rules to those in force at the checkpoint. It returns an error
+// that wraps ErrVersion for those of a newer fold, and broker.ErrDamaged for others
+// that cannot be read. The log is unchanged then.
+func (r *rulesLog) begin(m broker.Checkpoint) error {
 	if len(m.Rules) == 0 {
 		d := session.DefaultRules()
 		r.changes = []rulesChange{{rules: &d}}
@@ -48,8 +50,8 @@ func (r *rulesLog) begin(m broker.Mark) error {
 	return nil
 }
 
-// set takes a rules input. One that is refused changes nothing, here and on
-// every worker.
+// set adds a rules input. If it returns an error, the log is unchanged. Every
+// worker refuses the same inputs.
 func (r *rulesLog) set(in *inputs.Input) error {
 	rules, err := parseRules(in.Data)
 	if err != nil {
@@ -59,8 +61,8 @@ func (r *rulesLog) set(in *inputs.Input) error {
 	return nil
 }
 
-// parseRules reads rules; those of a newer fold are an ErrVersion. A field that
-// this fold version does not have is refused: such rules are not streamer's.
+// parseRules returns the rules in data. It returns an error that wraps ErrVersion
+// for those of a newer fold. It refuses unknown fields: only streamer writes rules.
 func parseRules(data []byte) (*session.Rules, error) {
 	rules := session.DefaultRules()
 	if err := json.Unmarshal(data, &rules); err != nil {
@@ -80,16 +82,19 @@ func parseRules(data []byte) (*session.Rules, error) {
 	return &rules, nil
 }
 
+// last returns the rules in force.
 func (r *rulesLog) last() *rulesChange { return &r.changes[len(r.changes)-1] }
 
 func (r *rulesLog) inForce() *session.Rules { return r.last().rules }
 
-// at returns the rules in force for the input seq, as the log has them.
-func (r *rulesLog) at(seq uint64) json.RawMessage { return r.changeBefore(seq).raw }
+// rawBefore returns the rules in force for the input seq as they are stored, nil for
+// those before the first rules input.
+func (r *rulesLog) rawBefore(seq uint64) json.RawMessage { return r.changeBefore(seq).raw }
 
 // before returns the rules in force for the input seq.
 func (r *rulesLog) before(seq uint64) *session.Rules { return r.changeBefore(seq).rules }
 
+// changeBefore returns the last change below seq, or the oldest one.
 func (r *rulesLog) changeBefore(seq uint64) *rulesChange {
 	for i := len(r.changes) - 1; i > 0; i-- {
 		if r.changes[i].seq < seq {
@@ -99,17 +104,19 @@ func (r *rulesLog) changeBefore(seq uint64) *rulesChange {
 	return &r.changes[0]
 }
 
-// forget drops the rules that no input from seq on was folded under.
+// forget removes the rules that are not in force for any input from seq on.
 func (r *rulesLog) forget(seq uint64) {
 	for len(r.changes) > 1 && r.changes[1].seq < seq {
 		r.changes = r.changes[1:]
 	}
 }
 
-// readRules reads all changes of settings of a partition that are in the log.
+// readRules returns the rules of a partition by all rules inputs that are in the
+// log. If the first inputs of the log have expired, it assumes that the first rules
+// input repeats the rules before it.
 func readRules(ctx context.Context, log Log, partition int) (*rulesLog, error) {
 	past := new(rulesLog)
-	if err := past.begin(broker.Mark{}); err != nil {
+	if err := past.begin(broker.Checkpoint{}); err != nil {
 		return nil, err
 	}
 	first, _, err := log.InputBounds(ctx)
@@ -121,7 +128,7 @@ func readRules(ctx context.Context, log Log, partition int) (*rulesLog, error) {
 			return err
 		}
 		if len(past.changes) == 2 && first > 1 {
-			past.changes[0].rules = past.changes[1].rules // as repeated
+			past.changes[0].rules = past.changes[1].rules
 		}
 		return nil
 	})
@@ -140,6 +147,8 @@ func (q *partition) repeatRules() {
 	}
 }
 
+// rulesPub returns the message of a rules input. The message id depends on the rules
+// and the nonce.
 func (q *partition) rulesPub(data []byte, nonce string) *broker.Pub {
 	sum := sha256.Sum256(data)
 	return q.log.RulesPub(q.p, fmt.Sprintf("rules:%d:%s:%s", q.p, hex.EncodeToString(sum[:8]), nonce), data)

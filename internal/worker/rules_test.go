@@ -10,9 +10,10 @@ import (
 	"streamer/internal/lifecycle"
 )
 
-// Rules with a field that there is not are refused: an acknowledgement would be
-// rules with every default. A newer version is recognised whatever fields it has.
-func TestRulesThatAreNone(t *testing.T) {
+// TestRulesWithUnknownFields checks that rules with an unknown field are refused: an
+// acknowledgement would otherwise be rules with every default. A newer version is
+// recognised whatever fields it has.
+func TestRulesWithUnknownFields(t *testing.T) {
 	for body, words := range map[string]string{
 		`{"stream":"LLM","seq":5}`:                         `unknown field "stream"`,
 		`{"version":1000000,"a_field_of_the_future":true}`: "newer fold version",
@@ -32,7 +33,7 @@ func TestRulesThatAreNone(t *testing.T) {
 		t.Errorf("the defaults: %v", err)
 	}
 	var r rulesLog
-	if err := r.begin(broker.Mark{Seq: 1, Rules: json.RawMessage(`{"seq":5}`)}); !errors.Is(err, broker.ErrDamaged) {
+	if err := r.begin(broker.Checkpoint{Seq: 1, Rules: json.RawMessage(`{"seq":5}`)}); !errors.Is(err, broker.ErrDamaged) {
 		t.Errorf("a checkpoint with such rules: got %v, want ErrDamaged", err)
 	}
 }

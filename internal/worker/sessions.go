@@ -34,7 +34,7 @@ func (m *sessions) attach(s *resident) {
 	delete(m.open, s.token)
 	delete(m.evicted, s.token)
 	m.appender.queued += s.log.bytes()
-	m.clock.wake(s)
+	m.clock.schedule(s)
 	m.appender.send(s)
 }
 

@@ -53,7 +53,7 @@ func (e *SnapshotError) Error() string {
 // session's event log at that moment, and the events that the log may lack.
 type record struct {
 	State  json.RawMessage
-	Chain  point
+	Head   point
 	Base   point
 	Events []outgoing
 }
@@ -89,7 +89,7 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.
 
 func appendRecord(b []byte, r *record) []byte {
 	b = appendBytes(b, r.State)
-	b = appendPoint(b, r.Chain)
+	b = appendPoint(b, r.Head)
 	b = appendPoint(b, r.Base)
 	b = binary.AppendUvarint(b, uint64(len(r.Events)))
 	for i := range r.Events {
@@ -136,7 +136,7 @@ func decodeSnapshot(data []byte) (record, error) {
 		return record{}, err
 	}
 	f := fields{content: content}
-	r := record{State: f.bytes("state"), Chain: f.point("head"), Base: f.point("base")}
+	r := record{State: f.bytes("state"), Head: f.point("head"), Base: f.point("base")}
 	for n := f.count("events"); n > 0 && f.err == nil; n-- {
 		r.Events = append(r.Events, f.outgoing())
 	}

@@ -22,7 +22,7 @@ import (
 func fullRecord() record {
 	return record{
 		State: []byte(`{"v":1,"n":7}`),
-		Chain: point{9, events.ID{Seq: 7, N: 1}},
+		Head:  point{9, events.ID{Seq: 7, N: 1}},
 		Base:  point{5, events.ID{Seq: 4, N: 0}},
 		Events: []outgoing{
 			{ID: events.ID{Seq: 6, N: 0}, Type: events.ToolCallStart, Call: "6.0", Body: []byte(`{"type":"tool_call_start"}`), Seq: 8},
@@ -79,7 +79,7 @@ func TestSnapshotGolden(t *testing.T) {
 	}
 }
 
-// TestSnapshotErrors checks that an error says where a snapshot is wrong.
+// TestSnapshotErrors checks that an error names the place where a snapshot is wrong.
 func TestSnapshotErrors(t *testing.T) {
 	r := fullRecord()
 	good, err := new(snapshotEncoder).encode(&r)

@@ -14,9 +14,9 @@ const (
 	HeaderOpen   = "Open"
 	headerInput  = "Input"  // number of the last input folded
 	headerAt     = "At"     // when that was stored, Unix nanoseconds
-	headerWake   = "Wake"   // when the session's timer is due, Unix milliseconds
+	headerTimer  = "Timer"  // when the session's timer is due, Unix milliseconds
 	headerUnsent = "Unsent" // how many events are not stored yet
-	headerChain  = "Chain"  // id of the last event in the session's event log
+	headerHead   = "Head"   // id of the last event in the session's event log
 	// headerRewinds is the partition's broker.Rewinds; absent if none. They are
 	// in the checkpoint too, which can be lost.
 	headerRewinds = "Rewinds"
@@ -98,7 +98,7 @@ func (w *snapshotWriter) begin(s *resident, now time.Time) {
 		header[headerRewinds] = string(text)
 	}
 	var blobs []*broker.Pub
-	write.pub, blobs = w.messages.SavePub(w.partition, s.token, s.snapshot.rev, header, data)
+	write.pub, blobs = w.messages.SnapshotPub(w.partition, s.token, s.snapshot.rev, header, data)
 	write.pub.Key, write.pub.Epoch = write, w.out.out.Epoch()
 	write.blobs, write.bytes = len(blobs), len(data)+writeCost
 	s.snapshot.write, s.snapshot.second = write, 0

@@ -47,7 +47,7 @@ func TestSnapshotsAreBounded(t *testing.T) {
 				o.arrive()
 			}
 			o.operate()
-			if err := errors.Join(o.finish(), o.hear()); err != nil {
+			if err := errors.Join(o.finish(), o.receive()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -63,7 +63,7 @@ func (o *modelOwner) arriveOnce(t *testing.T) {
 	for len(o.acks) == 0 {
 		o.arrive()
 	}
-	if err := o.hear(); err != nil {
+	if err := o.receive(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -114,7 +114,7 @@ func TestSnapshotBeforeEvents(t *testing.T) {
 	}
 }
 
-// settle lets everything arrive that the owner published.
+// settle delivers all messages that the owner published, and their outcomes.
 func (o *modelOwner) settle(t *testing.T) {
 	t.Helper()
 	if err := o.drain(); err != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Inputs of tokens that are not UTF-8 are skipped and counted, however often
-// they come, and what was saved of such tokens is not read. They cost no
-// append, no load and no restart; other sessions go on.
+// TestTokensThatAreNotUTF8 checks that each input of a token that is not UTF-8 is
+// skipped and counted, and that snapshots of such tokens are not read. Such an input
+// causes no append, no load and no restart; other sessions continue.
 func TestTokensThatAreNotUTF8(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 4})
 	const tokens = 20
 	for i := range tokens {
 		token := fmt.Sprintf("%c\xff", 'a'+i)
 		saved := &broker.Pub{Subject: fmt.Sprintf("$KV.STREAMER_SNAPSHOT.%d.%s", h.broker.Partition(token), token), Data: []byte("{}")}
-		saved.Header = map[string][]string{"Streamer-Snapshot-Wake": {"1"}, "Streamer-Snapshot-Unsent": {"1"}}
+		saved.Header = map[string][]string{"Streamer-Snapshot-Timer": {"1"}, "Streamer-Snapshot-Unsent": {"1"}}
 		if a := h.broker.PublishWait(t.Context(), saved); a.Err != nil {
 			t.Fatal(a.Err)
 		}
@@ -53,9 +53,9 @@ func TestTokensThatAreNotUTF8(t *testing.T) {
 	}
 }
 
-// An append that is refused although the log's end is read as it was expected
-// is tried again at growing intervals, is counted as stuck, and succeeds when
-// the reads are right again.
+// TestRepeatedRefusals checks that an append that is refused although the head is
+// where it was expected is repeated at growing intervals, counts as stuck, and
+// succeeds when the reads are correct again.
 func TestRepeatedRefusals(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	const plenty = 1 << 20
@@ -88,8 +88,8 @@ func TestRepeatedRefusals(t *testing.T) {
 	}
 }
 
-// A clock input whose message id another publisher has used is appended again
-// under another id, and closes its call.
+// TestClockInputIDInUse checks that a clock input whose message id another publisher
+// has used is appended again with another id, and closes its call.
 func TestClockInputIDInUse(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	rules := short()

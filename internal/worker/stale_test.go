@@ -14,18 +14,18 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// outdated answers some reads as a server does that was cut off before
-// anything was stored, and does not know.
+// outdated answers some reads like a server that was disconnected from the others
+// before anything was stored, and has not detected it.
 type outdated struct {
 	*testBroker
 	heads, bounds atomic.Int32 // answers that are to be outdated
 }
 
-func (o *outdated) ChainLast(ctx context.Context, token string) (uint64, events.Record, error) {
+func (o *outdated) Head(ctx context.Context, token string) (uint64, events.Record, error) {
 	if o.heads.Add(-1) >= 0 {
 		return 0, events.Record{}, nil
 	}
-	return o.testBroker.ChainLast(ctx, token)
+	return o.testBroker.Head(ctx, token)
 }
 
 func (o *outdated) InputBounds(ctx context.Context) (first, last uint64, err error) {
@@ -35,11 +35,11 @@ func (o *outdated) InputBounds(ctx context.Context) (first, last uint64, err err
 	return o.testBroker.InputBounds(ctx)
 }
 
-// Answers of a server that does not know that it leads no more are not taken
-// for a loss: no partition stops, and no rewind is recorded.
+// TestOutdatedAnswers checks that answers of a deposed leader do not count as a
+// loss: no partition stops, and no rewind is recorded.
 func TestOutdatedAnswers(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
-	// Saved at the end only, and with no event that the event log could lack.
+	// The snapshot is written at the end only, and the event log has all its events.
 	options := Options{SnapshotEvery: time.Hour, KeepAcked: 1, Nonce: "one"}
 	stop := h.work(options)
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))

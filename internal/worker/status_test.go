@@ -27,7 +27,7 @@ func (h *fixture) counting(opts Options) *Worker {
 	return w
 }
 
-// until waits for stats that are as they should be.
+// until waits until the stats are as expected.
 func (h *fixture) until(w *Worker, what string, right func(Stats) bool) Stats {
 	h.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; {
@@ -41,6 +41,8 @@ func (h *fixture) until(w *Worker, what string, right func(Stats) bool) Stats {
 	}
 }
 
+// TestStats checks the counts of inputs, events and calls, also after sessions left
+// memory.
 func TestStats(t *testing.T) {
 	h := open(t, broker.Options{})
 	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond})
@@ -54,8 +56,8 @@ func TestStats(t *testing.T) {
 	if a := h.broker.PublishWait(t.Context(), &broker.Pub{Subject: foreign, Data: []byte("{}")}); a.Err != nil {
 		t.Fatal(a.Err)
 	}
-	// The call of b stays open, though its session leaves the memory.
-	s := h.until(w, "all is folded, stored and saved", func(s Stats) bool {
+	// The call of b stays open, even if its session leaves memory.
+	s := h.until(w, "every input is folded, and every event and snapshot stored", func(s Stats) bool {
 		return s.Folded >= 5 && s.Skipped == 1 && s.Rejected == 1 && s.Sessions == 0 && s.Snapshots > 0 && s.Queued == 0
 	})
 	completed := s.Closed[slices.Index(Ends[:], events.Completed)]
@@ -76,8 +78,8 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// A call that was open before the worker started counts as open, though its
-// session gets no input.
+// TestStatsOfEvictedSessions checks that a call that was open before the worker
+// started counts as open, even if its session gets no input.
 func TestStatsOfEvictedSessions(t *testing.T) {
 	h := open(t, broker.Options{})
 	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
@@ -88,8 +90,8 @@ func TestStatsOfEvictedSessions(t *testing.T) {
 	h.until(w, "one open call, no session in memory", func(s Stats) bool { return s.Open == 1 && s.Sessions == 0 })
 }
 
-// An input stream that was deleted and created again stops the partitions: its
-// sequences are of other inputs.
+// TestReplacedInputs checks that the partitions stop if the input stream was deleted
+// and created again: its sequences are those of other inputs.
 func TestReplacedInputs(t *testing.T) {
 	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
 	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond})
@@ -113,9 +115,9 @@ func TestReplacedInputs(t *testing.T) {
 	}
 }
 
-// A partition is behind while the timestamp of the input that it folds is old, or
-// while its owner does not update its status. A partition that was handed over is
-// not behind.
+// TestBehind checks that a partition is behind while the timestamp of the input that
+// it folds is old, or while its owner does not update its status, and that one that
+// was handed over is not behind.
 func TestBehind(t *testing.T) {
 	now := time.Now()
 	w := &Worker{}

@@ -63,7 +63,7 @@ func (q takeover) run(stop, working context.Context) error {
 // snapshots show which inputs were folded already.
 func (q takeover) loadCheckpoint(ctx context.Context) (err error) {
 	c := &q.checkpoint
-	c.stored, c.rev, err = q.log.LoadMark(ctx, q.p)
+	c.stored, c.rev, err = q.log.LoadCheckpoint(ctx, q.p)
 	if err == nil {
 		err = q.rules.begin(c.stored)
 	}
@@ -91,7 +91,7 @@ func (q takeover) loadCheckpoint(ctx context.Context) (err error) {
 // beginCheckpoint writes the checkpoint of a partition that has none: at the
 // first input, under the rules of that time, or the first that the log still has.
 func (q takeover) beginCheckpoint(ctx context.Context, first uint64) (err error) {
-	m := broker.Mark{Seq: first}
+	m := broker.Checkpoint{Seq: first}
 	if first > 1 {
 		err = q.log.RulesInputs(ctx, q.p, func(in *inputs.Input) error {
 			if _, err := parseRules(in.Data); err != nil {
@@ -106,7 +106,7 @@ func (q takeover) beginCheckpoint(ctx context.Context, first uint64) (err error)
 	}
 	c := &q.checkpoint
 	c.stored = m
-	if c.rev, err = q.log.SaveMark(ctx, q.p, m, c.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
+	if c.rev, err = q.log.WriteCheckpoint(ctx, q.p, m, c.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
 		return err
 	}
 	return q.rules.begin(m)
@@ -123,7 +123,7 @@ func (q takeover) recallRewinds(ctx context.Context, recorded broker.Rewinds) (e
 	}
 	c := &q.checkpoint
 	c.stored.Rewinds, q.history.rewinds = recorded, recorded
-	if c.rev, err = q.log.SaveMark(ctx, q.p, c.stored, c.rev); err != nil {
+	if c.rev, err = q.log.WriteCheckpoint(ctx, q.p, c.stored, c.rev); err != nil {
 		return fmt.Errorf("worker: recording the rewinds of partition %d again: %w", q.p, err)
 	}
 	return nil
@@ -160,7 +160,7 @@ func (q takeover) checkOpen(stop, working context.Context, stored []listed, sinc
 	noted := make(map[string]bool, len(stored))
 	for i := range stored {
 		s := &stored[i]
-		noted[s.token] = s.held != "" || s.open == all[s.token].Calls && (s.wake != 0 || all[s.token].Runs == 0)
+		noted[s.token] = s.held != "" || s.open == all[s.token].Calls && (s.timer != 0 || all[s.token].Runs == 0)
 	}
 	var differ []string
 	for i := range stored {

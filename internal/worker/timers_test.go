@@ -41,7 +41,8 @@ func TestTimersAreBounded(t *testing.T) {
 }
 
 // TestTimerPutOffWhileBehind checks that no clock input is appended for a timer that
-// was put off, and that is due by the clock but not by how far the log is read.
+// was delayed, and that is due by the clock but not by the last timestamp read from
+// the log.
 func TestTimerPutOffWhileBehind(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))

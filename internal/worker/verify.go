@@ -13,7 +13,7 @@ import (
 	"streamer/internal/inputs"
 )
 
-// Logs is what a Verification reads.
+// Logs is the part of the broker that a Verification reads.
 type Logs interface {
 	Partitions() int
 	Partition(token string) int
@@ -22,39 +22,40 @@ type Logs interface {
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	Entries(ctx context.Context, token string, after uint64, fn func(eventlog.Entry) error) error
 	Blob(ctx context.Context, ref events.Ref) ([]byte, error)
-	LoadMark(ctx context.Context, p int) (m broker.Mark, rev uint64, err error)
-	LoadState(ctx context.Context, p int, token string) (s broker.State, ok bool, err error)
-	AllStates(ctx context.Context, fn func(token string, s broker.State, wrong error) error) error
-	StateAge() time.Duration
+	LoadCheckpoint(ctx context.Context, p int) (m broker.Checkpoint, rev uint64, err error)
+	LoadSnapshot(ctx context.Context, p int, token string) (s broker.Snapshot, ok bool, err error)
+	AllSnapshots(ctx context.Context, fn func(token string, s broker.Snapshot, wrong error) error) error
+	SnapshotAge() time.Duration
 }
 
-// Report is what a Verification found.
+// Report is the result of a Verification.
 type Report struct {
-	Sessions int // compared
-	Older    int // not compared: they began before the input log does
-	Lost     int // not compared: inputs of them were lost when the input log was rewound
+	Sessions int // that were compared
+	Older    int // sessions not compared: they began before the first input of the log
+	Lost     int // sessions not compared: a rewind of the input log lost inputs of them
 	Inputs   int
 	Events   int
-	Unknown  []string // tokens that were asked for, and stand in neither log
-	// Differences are the first of each session where there is one.
+	Unknown  []string // requested tokens that are in neither log
+	// Differences has the first difference of each session that differs.
 	Differences []Difference
 	// Unreadable are the sessions that have events and no snapshot that can be
 	// read, though the checkpoint of their partition relies on one.
 	Unreadable []Unreadable
 }
 
-// Faultless reports whether the logs and the snapshots are as they should be.
+// Faultless reports whether no session differs and no snapshot is unreadable.
 func (r *Report) Faultless() bool { return len(r.Differences) == 0 && len(r.Unreadable) == 0 }
 
-// Difference is the first place where a session's events are not what its
-// inputs give.
+// Difference is the first event of a session that differs between the fold of its
+// inputs and the event log.
 type Difference struct {
 	Token string
-	Place int    // counts the events of the session
-	Want  string // "" where there is an event too many
-	Got   string // "" where one is missing
+	Place int    // of the event in the session, from 0
+	Want  string // the event of the fold; "" where the log has one event too many
+	Got   string // the event of the log; "" where it is missing
 }
 
+// String returns the difference as text of three lines.
 func (d Difference) String() string {
 	or := func(s string) string {
 		if s == "" {
@@ -62,7 +63,7 @@ func (d Difference) String() string {
 		}
 		return s
 	}
-	return fmt.Sprintf("session %s, event %d:\n  the inputs give %s\n  the log has     %s", d.Token, d.Place, or(d.Want), or(d.Got))
+	return fmt.Sprintf("session %s, event %d:\n  expected    %s\n  the log has %s", d.Token, d.Place, or(d.Want), or(d.Got))
 }
 
 // Unreadable is a session without a usable snapshot.
@@ -71,47 +72,50 @@ type Unreadable struct {
 	Why   string
 }
 
+// String returns the session and the reason in one line.
 func (u Unreadable) String() string { return fmt.Sprintf("session %s: snapshot: %s", u.Token, u.Why) }
 
-// patience is how long a Verification waits for events that a live worker may
-// still be storing.
-const patience = 5 * time.Second
+// lagTime is how long a Verification waits for events that a running worker may
+// still be appending.
+const lagTime = 5 * time.Second
 
-// Progress is how far a Verification is in one of its steps.
+// Progress is the progress of one step of a Verification.
 type Progress struct {
-	What        string // is read: inputs, events or snapshots
-	Done, Total uint64 // Total is 0 where it is not known
+	What        string // inputs, events or snapshots, whichever are read
+	Done, Total uint64 // Total is 0 where it is unknown
 }
 
-// Verification folds the input log again, apart from any snapshot, and compares
-// the result with the event log: subjects, ids, bodies, links and blobs. It also
-// reads every snapshot that a checkpoint relies on. The zero value needs Log.
+// Verification folds the input log again, without any snapshot, and compares the
+// result with the event log: subjects, ids, bodies, links and blobs. It also
+// reads every snapshot that a checkpoint relies on. Log is required.
 type Verification struct {
 	Log Logs
-	// Progress, where set, is called now and then, from one goroutine at a time.
+	// Progress, if not nil, is called repeatedly in each step, from one goroutine
+	// at a time.
 	Progress func(Progress)
 }
 
-// Verify runs a Verification without progress.
+// Verify runs a Verification that reports no progress.
 func Verify(ctx context.Context, log Logs, tokens ...string) (Report, error) {
 	return Verification{Log: log}.Run(ctx, tokens...)
 }
 
-// Run verifies the sessions of the given tokens, or all. On a live log it
-// compares what stood in the input log when it began.
+// Run verifies the sessions of the given tokens, or all. It compares the inputs
+// that were in the log when it began: workers may be running. It returns the first
+// error of reading the logs; a difference is no error.
 func (v Verification) Run(ctx context.Context, tokens ...string) (Report, error) {
 	first, last, err := v.Log.InputBounds(ctx)
 	if err != nil {
 		return Report{}, err
 	}
 	c := newComparison(v, first, last, tokens)
-	if err := c.loadMarks(ctx); err != nil { // for the rewinds
+	if err := c.loadCheckpoints(ctx); err != nil { // the fold needs the rewinds
 		return Report{}, err
 	}
 	if err := c.fold(ctx); err != nil {
 		return Report{}, err
 	}
-	if err := c.loadMarks(ctx); err != nil {
+	if err := c.loadCheckpoints(ctx); err != nil {
 		return Report{}, err
 	}
 	wrong, err := c.settled(ctx)
@@ -126,53 +130,53 @@ func (v Verification) Run(ctx context.Context, tokens ...string) (Report, error)
 	return r, err
 }
 
-// comparison is a Verification under way: what both logs have of each session,
-// by partition.
+// comparison is a running Verification: the content of both logs by partition and
+// session.
 type comparison struct {
 	Verification
-	seed  maphash.Seed
-	only  map[string]bool // empty: all
-	first uint64          // input that is folded
-	last  uint64          // of the input log
-	marks []uint64        // by partition: every input below it is covered by snapshots
-	parts []*part
-	// rewinds of the input log that each partition recorded.
+	seed        maphash.Seed
+	only        map[string]bool // requested tokens; empty for all
+	first       uint64          // sequence of the first input that is folded
+	last        uint64          // sequence of the last input that is folded
+	checkpoints []uint64        // by partition: snapshots cover every input below it
+	parts       []*part
+	// rewinds are those of the input log that each partition recorded.
 	rewinds []broker.Rewinds
 
-	begin   uint64 // of the event log: what stood before it has expired
-	read    uint64 // up to it the event log is read
+	begin   uint64 // sequence of the first event in the log; earlier ones have expired
+	read    uint64 // sequence of the last event that was read
 	events  int
-	spelled map[string]*spelling // of the sessions whose events are kept as text
+	spelled map[string]*spelling // the sessions whose events are kept as text, by token
 }
 
-// part is what a comparison has of one partition.
+// part is the part of a comparison that belongs to one partition.
 type part struct {
 	fold     *folding
 	sessions map[string]*compared
 }
 
-// compared is one session. The events of each log are known by a digest, since
+// compared is one session. It keeps a digest of the events of each log, because
 // there can be many.
 type compared struct {
 	want, got digest
 	folded    bool      // it has inputs
-	older     bool      // it began before the input log does
+	older     bool      // it began before the first input of the log
 	lost      bool      // it has events of inputs that a rewind lost
 	prev      uint64    // sequence of its last message in the event log
-	covered   events.ID // of its last event that the checkpoint relies on a snapshot for
-	at        time.Time // when that was stored
+	covered   events.ID // id of its last event that a snapshot must cover, by the checkpoint
+	at        time.Time // when that event was stored
 }
 
-// digest stands for a list of events.
+// digest identifies a list of events.
 type digest struct {
 	n   int
 	sum uint64
 }
 
-// add appends the event with the given hash.
+// add adds the next event of the list by its hash.
 func (d *digest) add(hash uint64) {
 	d.n++
-	d.sum = d.sum*0x9E3779B97F4A7C15 + hash // an odd factor: the order counts
+	d.sum = d.sum*0x9E3779B97F4A7C15 + hash // the factor makes the sum depend on the order
 }
 
 func newComparison(v Verification, first, last uint64, tokens []string) *comparison {
@@ -183,9 +187,10 @@ func newComparison(v Verification, first, last uint64, tokens []string) *compari
 	return c
 }
 
-func (c *comparison) takes(token string) bool { return len(c.only) == 0 || c.only[token] }
+// includes reports whether a session is compared.
+func (c *comparison) includes(token string) bool { return len(c.only) == 0 || c.only[token] }
 
-// session returns a session, and makes it where it is not known.
+// session returns the session of a token. It adds the session if it is unknown.
 func (c *comparison) session(token string) *compared {
 	sessions := c.parts[c.Log.Partition(token)].sessions
 	s := sessions[token]
@@ -196,7 +201,7 @@ func (c *comparison) session(token string) *compared {
 	return s
 }
 
-// each calls f with every session.
+// each calls f with every session, in no order.
 func (c *comparison) each(f func(token string, s *compared)) {
 	for _, p := range c.parts {
 		for token, s := range p.sessions {
@@ -211,10 +216,10 @@ func (c *comparison) progress(what string, done, total uint64) {
 	}
 }
 
-// settled reads the event log and returns the sessions that differ, in order.
-// Where one only lacks events it waits for them.
+// settled reads the event log and returns the sessions that differ, in order. If a
+// session has too few events, it waits up to lagTime for more.
 func (c *comparison) settled(ctx context.Context) (wrong []string, err error) {
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(lagTime); ; {
 		if err := c.readEvents(ctx); err != nil {
 			return nil, err
 		}
@@ -225,13 +230,13 @@ func (c *comparison) settled(ctx context.Context) (wrong []string, err error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(patience / 20):
+		case <-time.After(lagTime / 20):
 		}
 	}
 }
 
-// compare returns the sessions that differ, in order, and whether some have
-// fewer events than they should.
+// compare returns the sessions that differ, in order. lag reports whether one of
+// them has too few events.
 func (c *comparison) compare() (wrong []string, lag bool) {
 	c.each(func(token string, s *compared) {
 		if !s.older && !s.lost && s.want != s.got {
@@ -243,6 +248,7 @@ func (c *comparison) compare() (wrong []string, lag bool) {
 	return wrong, lag
 }
 
+// report returns the counts of the comparison, and which of tokens are unknown.
 func (c *comparison) report(tokens []string) Report {
 	r := Report{Events: c.events}
 	for _, p := range c.parts {

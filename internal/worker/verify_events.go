@@ -9,11 +9,11 @@ import (
 	"streamer/internal/broker/eventlog"
 )
 
-// progressEvery is after how many messages progress is reported.
+// progressEvery is the number of messages between two reports of progress.
 const progressEvery = 1000
 
-// readEvents reads the event log from where it was read to before, and takes the
-// events of the inputs that were folded.
+// readEvents reads the event log from the position that the last read reached. It
+// adds the events of the inputs that were folded.
 func (c *comparison) readEvents(ctx context.Context) error {
 	first, last, err := c.Log.EventBounds(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *comparison) readEvents(ctx context.Context) error {
 		if n++; n%progressEvery == 0 {
 			c.progress("events", e.Seq+1-from, max(last, e.Seq)+1-from)
 		}
-		if c.takes(e.Token) {
+		if c.includes(e.Token) {
 			c.event(&e)
 		}
 		return nil
@@ -40,24 +40,24 @@ func (c *comparison) readEvents(ctx context.Context) error {
 	return nil
 }
 
-// event takes one message of the event log.
+// event adds one message of the event log to its session.
 func (c *comparison) event(e *eventlog.Entry) {
 	l := line{subject: e.Subject, id: e.ID, call: e.Call, body: e.Data}
 	p := c.Log.Partition(e.Token)
 	input, there := c.rewinds[p].Stored(e.ID.Seq)
 	if e.Forged != "" {
-		l = line{subject: e.Subject, remark: fmt.Sprintf(" (message %d is forged, %s)", e.Seq, e.Forged)}
+		l = line{subject: e.Subject, defect: fmt.Sprintf(" (message %d is forged, %s)", e.Seq, e.Forged)}
 	} else if there && input > c.last {
 		return
 	}
 	s := c.session(e.Token)
 	if e.Forged == "" {
 		if e.Prev != s.prev && (s.prev != 0 || e.Prev >= c.begin) {
-			l.remark = fmt.Sprintf(" (a broken link: it stands behind %d and says %d)", s.prev, e.Prev)
+			l.defect = fmt.Sprintf(" (a broken link: it follows message %d, its condition was %d)", s.prev, e.Prev)
 		}
 		s.lost = s.lost || !there
 		s.older = s.older || there && input < c.first
-		if there && input < c.marks[p] {
+		if there && input < c.checkpoints[p] {
 			s.covered, s.at = e.ID, e.At
 		}
 		c.events++
@@ -67,40 +67,42 @@ func (c *comparison) event(e *eventlog.Entry) {
 	c.spell(e.Token, l, gotSide)
 }
 
-// loadMarks loads the checkpoint of each partition, and the rewinds in it. They are loaded before the
-// events and the snapshots are read, which can then only be newer.
-func (c *comparison) loadMarks(ctx context.Context) error {
-	c.marks = make([]uint64, c.Log.Partitions())
+// loadCheckpoints loads the checkpoint of each partition, and the rewinds in it. It
+// runs before the events and the snapshots are read, which are therefore at least
+// as new.
+func (c *comparison) loadCheckpoints(ctx context.Context) error {
+	c.checkpoints = make([]uint64, c.Log.Partitions())
 	c.rewinds = make([]broker.Rewinds, c.Log.Partitions())
-	for p := range c.marks {
-		m, _, err := c.Log.LoadMark(ctx, p)
+	for p := range c.checkpoints {
+		m, _, err := c.Log.LoadCheckpoint(ctx, p)
 		if err != nil && !errors.Is(err, broker.ErrDamaged) {
 			return err
 		}
-		c.marks[p], c.rewinds[p] = m.Seq, m.Rewinds
+		c.checkpoints[p], c.rewinds[p] = m.Seq, m.Rewinds
 	}
 	return nil
 }
 
-// spelt is how many differences are spelt out.
-const spelt = 20
+// maxSpelled is the maximum number of differences that are reported with their
+// events.
+const maxSpelled = 20
 
-// The two lists of a spelling.
+// The indexes of spelling.lines.
 const (
 	wantedSide = iota
 	gotSide
 )
 
-// spelling is a session whose events are kept as text: those that the inputs
-// give, and those of the log, up to the first that differs.
+// spelling is a session whose events are kept as text: those of the fold and those
+// of the log, up to the first that differs.
 type spelling struct {
 	lines [2][]string
 	found bool
 	Difference
 }
 
-// spell adds an event to a session that is spelt out. What is equal on both
-// sides is not kept.
+// spell adds the text of an event if the session is in c.spelled. It drops text
+// that is equal on both sides.
 func (c *comparison) spell(token string, l line, side int) {
 	s := c.spelled[token]
 	if s == nil || s.found {
@@ -122,14 +124,15 @@ func (c *comparison) spell(token string, l line, side int) {
 	s.found, s.Want, s.Got = true, want, got
 }
 
-// differences spells out the first difference of the sessions that differ: it
-// reads both logs again for their sake.
+// differences returns the first difference of each session that differs. It reads
+// both logs again, because the comparison keeps digests only. At most maxSpelled
+// differences have the events.
 func (c *comparison) differences(ctx context.Context, wrong []string) ([]Difference, error) {
 	if len(wrong) == 0 {
 		return nil, nil
 	}
-	again := newComparison(Verification{Log: c.Log, Progress: c.Progress}, c.first, c.last, wrong[:min(spelt, len(wrong))])
-	again.marks, again.rewinds = c.marks, c.rewinds
+	again := newComparison(Verification{Log: c.Log, Progress: c.Progress}, c.first, c.last, wrong[:min(maxSpelled, len(wrong))])
+	again.checkpoints, again.rewinds = c.checkpoints, c.rewinds
 	again.spelled = map[string]*spelling{}
 	for token := range again.only {
 		again.spelled[token] = &spelling{Difference: Difference{Token: token}}
@@ -144,7 +147,7 @@ func (c *comparison) differences(ctx context.Context, wrong []string) ([]Differe
 	for _, token := range wrong {
 		s := again.spelled[token]
 		if s == nil {
-			list = append(list, Difference{Token: token, Want: "something else"})
+			list = append(list, Difference{Token: token, Want: "other events"})
 			continue
 		}
 		if want := s.lines[wantedSide]; !s.found && s.Place < len(want) {

@@ -13,13 +13,16 @@ import (
 	"streamer/internal/session"
 )
 
+// errRead ends the reading of the input log behind the last input that is folded.
 var errRead = errors.New("read")
 
-// farthest bounds how many inputs are left out because they may expire soon.
-const farthest = 1000
+// maxLead is the maximum number of inputs that a fold skips because they may
+// expire soon.
+const maxLead = 1000
 
-// fold folds the input log. Inputs that expire meanwhile are no fault: it begins
-// behind them, further each time, as more may expire before it reads.
+// fold folds the input log. Where inputs expire while it reads, it begins again at
+// a later input. It skips more inputs each time, because others may expire before
+// they are read.
 func (c *comparison) fold(ctx context.Context) error {
 	c.reset()
 	for c.first <= c.last {
@@ -29,12 +32,12 @@ func (c *comparison) fold(ctx context.Context) error {
 			return err
 		}
 		c.reset()
-		c.first = lost.First + min(lost.First-c.first, farthest)
+		c.first = lost.First + min(lost.First-c.first, maxLead)
 	}
 	return nil
 }
 
-// reset forgets what was folded.
+// reset removes all sessions and their states.
 func (c *comparison) reset() {
 	c.parts = nil
 	for range c.Log.Partitions() {
@@ -47,7 +50,7 @@ func (c *comparison) reset() {
 // foldOnce reads the input log once, and folds partitions in parallel.
 func (c *comparison) foldOnce(ctx context.Context) error {
 	for _, p := range c.parts {
-		if err := p.fold.rules.begin(broker.Mark{}); err != nil {
+		if err := p.fold.rules.begin(broker.Checkpoint{}); err != nil {
 			return err
 		}
 	}
@@ -71,7 +74,7 @@ func (c *comparison) foldOnce(ctx context.Context) error {
 		err = failed
 	}
 	for _, p := range c.parts {
-		p.fold.states = nil // they take more memory than all else
+		p.fold.states = nil // they take most of the memory
 	}
 	if err != nil && !errors.Is(err, errRead) {
 		return fmt.Errorf("worker: folding the input log again: %w", err)
@@ -84,18 +87,19 @@ type folding struct {
 	c      *comparison
 	part   *part
 	rules  rulesLog
-	ruled  bool // a rules input was seen
+	ruled  bool // a rules input was read
 	inputs int
 	states map[string]*session.State
 	reader session.Reader
 	out    []events.Event
 }
 
+// input folds an input and adds its events to the session.
 func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 	switch {
 	case in.Kind == inputs.Rules:
 		return f.rule(in)
-	case !f.c.takes(in.Token):
+	case !f.c.includes(in.Token):
 		return nil
 	}
 	f.inputs++
@@ -119,8 +123,9 @@ func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 	return nil
 }
 
-// rule puts rules into force. Where the input log has lost its beginning, the
-// rules before its first ones are not known.
+// rule puts rules into force. If the first inputs of the log have expired, the
+// rules before the first rules input are unknown: the sessions before it are not
+// compared.
 func (f *folding) rule(in *inputs.Input) error {
 	if err := f.rules.set(in); errors.Is(err, ErrVersion) {
 		return err
@@ -134,33 +139,35 @@ func (f *folding) rule(in *inputs.Input) error {
 	return nil
 }
 
-// line is what must be equal of an event.
+// line is the part of an event that is compared.
 type line struct {
 	subject string
 	id      events.ID
 	call    string
 	body    []byte
-	remark  string // of what is wrong with it by itself
+	defect  string // what is wrong with the event, apart from the comparison; "" for nothing
 }
 
 func (l *line) String() string {
-	return fmt.Sprintf("%s %s %s %s%s", l.subject, l.id, l.call, l.body, l.remark)
+	return fmt.Sprintf("%s %s %s %s%s", l.subject, l.id, l.call, l.body, l.defect)
 }
 
+// hash returns the hash of the line.
 func (l *line) hash(seed maphash.Seed) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	_, _ = h.WriteString(l.subject) // none of these can fail
+	_, _ = h.WriteString(l.subject) // no method of a maphash.Hash returns an error
 	maphash.WriteComparable(&h, l.id)
 	_ = h.WriteByte(0)
 	_, _ = h.WriteString(l.call)
 	_ = h.WriteByte(0)
 	_, _ = h.Write(l.body)
-	_, _ = h.WriteString(l.remark)
+	_, _ = h.WriteString(l.defect)
 	return h.Sum64()
 }
 
-// wanted returns an event as the log should have it, and reads its blobs.
+// wanted returns the line that the log must have for an event of the fold. It also
+// reads the event's blobs: a missing or damaged one is a defect.
 func (c *comparison) wanted(ctx context.Context, token string, e *events.Event) (line, error) {
 	body, err := e.Body()
 	if err != nil {
@@ -169,9 +176,9 @@ func (c *comparison) wanted(ctx context.Context, token string, e *events.Event) 
 	l := line{subject: e.Subject(token), id: e.EventID, call: e.Call, body: body}
 	for _, b := range e.Blobs {
 		if _, err := c.Log.Blob(ctx, b.Ref); errors.Is(err, events.ErrNotFound) {
-			l.remark += " (its blob " + b.Ref.SHA256 + " is missing)"
+			l.defect += " (its blob " + b.Ref.SHA256 + " is missing)"
 		} else if errors.Is(err, broker.ErrDamaged) {
-			l.remark += " (" + err.Error() + ")"
+			l.defect += " (" + err.Error() + ")"
 		} else if err != nil {
 			return line{}, err
 		}

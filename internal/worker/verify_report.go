@@ -32,6 +32,6 @@ func (r *Report) Print(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	for _, token := range r.Unknown {
-		fmt.Fprintf(w, "there is nothing of session %s\n", token)
+		fmt.Fprintf(w, "neither log has session %s\n", token)
 	}
 }

@@ -12,26 +12,25 @@ import (
 	"streamer/internal/session"
 )
 
-// confirmed is how many sessions without a usable snapshot are looked at again,
-// one by one: where there are more, it is no coincidence.
-const confirmed = 100
+// maxConfirmed is the maximum number of sessions without a usable snapshot that are
+// read again, one by one. More cannot be explained by a replica that lags.
+const maxConfirmed = 100
 
-// snapshotBatch is how many snapshots are decoded at once.
+// snapshotBatch is the number of snapshots that are decoded at once.
 const snapshotBatch = 100
 
-// keptSnapshot is a snapshot as it is stored.
+// keptSnapshot is a snapshot in its stored form.
 type keptSnapshot struct {
-	token string
-	state broker.State
-	wrong error // why its blobs cannot be read
+	token  string
+	stored broker.Snapshot
+	wrong  error // why its blobs cannot be read; nil if they can
 }
 
-// unreadable returns the sessions of which the checkpoint says that a snapshot
-// covers their events, and that have none, or one that cannot be loaded or is
-// older than those events. Snapshots that were kept for as long as they are kept
-// at all may be gone.
+// unreadable returns the sessions whose snapshot is missing, cannot be loaded, or
+// is older than events that a snapshot covers by the checkpoint. A snapshot that
+// has expired is no fault.
 func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
-	verdicts := make([]map[string]string, c.Log.Partitions()) // by partition, each of which is in one lane
+	verdicts := make([]map[string]string, c.Log.Partitions()) // by partition: one goroutine writes each map
 	for p := range verdicts {
 		verdicts[p] = map[string]string{}
 	}
@@ -40,8 +39,8 @@ func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
 		return nil
 	})
 	n := uint64(0)
-	err := c.Log.AllStates(reading, func(token string, s broker.State, wrong error) error {
-		if c.takes(token) {
+	err := c.Log.AllSnapshots(reading, func(token string, s broker.Snapshot, wrong error) error {
+		if c.includes(token) {
 			l.add(c.Log.Partition(token), keptSnapshot{token, s, wrong})
 		}
 		if n++; n%snapshotBatch == 0 {
@@ -57,15 +56,16 @@ func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
 		return nil, fmt.Errorf("worker: reading the snapshots: %w", err)
 	}
 	list := c.lacking(verdicts)
-	if len(list) > confirmed {
+	if len(list) > maxConfirmed {
 		return list, nil
 	}
 	return c.confirm(ctx, list)
 }
 
-// lacking returns the sessions that need a snapshot and have none that is usable.
+// lacking returns the sessions that need a snapshot and have no usable one, in
+// order, by the verdicts of usable.
 func (c *comparison) lacking(verdicts []map[string]string) (list []Unreadable) {
-	kept := time.Now().Add(-c.Log.StateAge())
+	kept := time.Now().Add(-c.Log.SnapshotAge())
 	c.each(func(token string, s *compared) {
 		if s.covered == (events.ID{}) || s.at.Before(kept) {
 			return
@@ -86,7 +86,7 @@ func (c *comparison) lacking(verdicts []map[string]string) (list []Unreadable) {
 // replica can lag, and a worker may have written them meanwhile.
 func (c *comparison) confirm(ctx context.Context, list []Unreadable) (still []Unreadable, err error) {
 	for _, u := range list {
-		s, ok, err := c.Log.LoadState(ctx, c.Log.Partition(u.Token), u.Token)
+		s, ok, err := c.Log.LoadSnapshot(ctx, c.Log.Partition(u.Token), u.Token)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -101,12 +101,12 @@ func (c *comparison) confirm(ctx context.Context, list []Unreadable) (still []Un
 	return still, nil
 }
 
-// usable returns why a worker could not go on from a snapshot, "" if it could.
+// usable returns why a worker could not continue from a snapshot, "" if it could.
 func (c *comparison) usable(k keptSnapshot) string {
 	if k.wrong != nil {
 		return k.wrong.Error()
 	}
-	r, err := decodeSnapshot(k.state.Data)
+	r, err := decodeSnapshot(k.stored.Data)
 	if err != nil {
 		return err.Error()
 	}

@@ -32,8 +32,8 @@ func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]in
 	return e.testBroker.AllInputs(ctx, from, deliver)
 }
 
-// TestVerifyWhileInputsExpire: on a log that is as old as its inputs get, some
-// are always gone by the time they would be read. What is compared is the rest.
+// TestVerifyWhileInputsExpire checks that a verification compares the remaining
+// sessions where inputs expire before they are read.
 func TestVerifyWhileInputsExpire(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 4, Listen: "127.0.0.1:0"})
 	h.work(Options{})
@@ -45,12 +45,12 @@ func TestVerifyWhileInputsExpire(t *testing.T) {
 	}
 	e := &expiring{h.broker, h.stream("LLM"), 1}
 	r, err := Verify(t.Context(), e)
-	if err != nil || len(r.Differences) > 0 || r.Older == 0 || r.Sessions+r.Older != 20 || r.Inputs < r.Sessions { // the clock may have spoken, too
+	if err != nil || len(r.Differences) > 0 || r.Older == 0 || r.Sessions+r.Older != 20 || r.Inputs < r.Sessions { // there may be clock inputs too
 		t.Errorf("got %+v, %v, want no difference, some older sessions, and the others compared", r, err)
 	}
 }
 
-// TestVerifyUnknown checks that a misspelt session does not count as equal.
+// TestVerifyUnknown checks that a session that is in neither log is reported.
 func TestVerifyUnknown(t *testing.T) {
 	h := open(t, broker.Options{})
 	h.work(Options{})
@@ -62,8 +62,8 @@ func TestVerifyUnknown(t *testing.T) {
 	}
 }
 
-// TestVerifyProgress checks that each step of a verification reports how far it
-// is, up to its end.
+// TestVerifyProgress checks that each step of a verification reports its progress
+// until it is complete.
 func TestVerifyProgress(t *testing.T) {
 	h := open(t, broker.Options{})
 	h.work(Options{})
@@ -83,8 +83,8 @@ func TestVerifyProgress(t *testing.T) {
 	}
 }
 
-// TestVerifyDifferences checks that each session that differs is spelt out by
-// itself, where several do.
+// TestVerifyDifferences checks that each of several sessions that differ has its
+// own first difference.
 func TestVerifyDifferences(t *testing.T) {
 	h := open(t, broker.Options{})
 	stop := h.work(Options{})
@@ -94,7 +94,7 @@ func TestVerifyDifferences(t *testing.T) {
 	}
 	stop()
 	for _, token := range []string{"a", "b"} {
-		head, _, err := h.broker.ChainLast(t.Context(), token)
+		head, _, err := h.broker.Head(t.Context(), token)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,8 +115,8 @@ func TestVerifyDifferences(t *testing.T) {
 	}
 }
 
-// saved waits until a checkpoint covers all inputs stored so far.
-func (h *fixture) saved() {
+// covered waits until a checkpoint covers all inputs stored so far.
+func (h *fixture) covered() {
 	h.t.Helper()
 	_, last, err := h.broker.InputBounds(h.t.Context())
 	if err != nil {
@@ -125,7 +125,7 @@ func (h *fixture) saved() {
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		least := last + 1
 		for p := range h.broker.Partitions() {
-			m, _, err := h.broker.LoadMark(h.t.Context(), p)
+			m, _, err := h.broker.LoadCheckpoint(h.t.Context(), p)
 			if err != nil {
 				h.t.Fatal(err)
 			}
@@ -150,14 +150,14 @@ func TestVerifySnapshots(t *testing.T) {
 		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
 		h.wait(token, ofType(events.ToolCallArgsComplete))
 	}
-	load := func(token string) broker.State {
-		s, ok, err := h.broker.LoadState(t.Context(), h.broker.Partition(token), token)
+	load := func(token string) broker.Snapshot {
+		s, ok, err := h.broker.LoadSnapshot(t.Context(), h.broker.Partition(token), token)
 		if err != nil || !ok {
 			t.Fatalf("session %s: got %v, %v, want a snapshot", token, ok, err)
 		}
 		return s
 	}
-	h.saved()
+	h.covered()
 	old := load("older").Data
 	for _, token := range tokens {
 		h.publish(token, "result", fmt.Sprintf(result, 1))
@@ -169,7 +169,7 @@ func TestVerifySnapshots(t *testing.T) {
 	}
 	put := func(token string, data []byte) {
 		s := load(token)
-		pub, _ := h.broker.SavePub(h.broker.Partition(token), token, s.Rev, s.Header, data)
+		pub, _ := h.broker.SnapshotPub(h.broker.Partition(token), token, s.Rev, s.Header, data)
 		if a := h.broker.PublishWait(t.Context(), pub); a.Err != nil {
 			t.Fatal(a.Err)
 		}
@@ -208,10 +208,10 @@ func TestVerifyExpiredSnapshot(t *testing.T) {
 	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
-	h.saved()
+	h.covered()
 	stop()
 	for deadline := time.Now().Add(20 * time.Second); ; {
-		_, ok, err := h.broker.LoadState(t.Context(), h.broker.Partition("a"), "a")
+		_, ok, err := h.broker.LoadSnapshot(t.Context(), h.broker.Partition("a"), "a")
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("the snapshot did not expire: %v", err)
 		}

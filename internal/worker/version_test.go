@@ -14,9 +14,9 @@ import (
 	"streamer/internal/lifecycle"
 )
 
-// TestOlderFold: what was folded under the rules of an older version stays as it
-// is, and the settings of this version are in force from where a worker puts
-// them into the log.
+// TestOlderFold checks that events of inputs under the rules of an older version
+// stay the same, and that the settings of this version are in force from the rules
+// input that a worker appends.
 func TestOlderFold(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	stop := h.work(Options{}) // under the rules before the first rules input

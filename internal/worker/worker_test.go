@@ -103,7 +103,8 @@ func (h *fixture) publish(token, kind, data string) uint64 {
 	return a.Seq
 }
 
-// jetStream connects to the broker's server as an operator does.
+// jetStream returns a connection to the broker's server with the rights of an
+// operator.
 func (h *fixture) jetStream() jetstream.JetStream {
 	h.t.Helper()
 	nc, err := nats.Connect(h.broker.OwnURL())
@@ -165,7 +166,7 @@ func ofType(t events.Type) func(events.Record) bool {
 	return func(s events.Record) bool { return s.Type == t }
 }
 
-// quiet waits until the events of all sessions are those the inputs give.
+// quiet waits until the events of all sessions are those of a fold of their inputs.
 func (h *fixture) quiet() Report {
 	h.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -200,7 +201,7 @@ func TestCallAndResult(t *testing.T) {
 	}
 }
 
-// short are rules under which calls time out soon.
+// short returns rules under which calls time out soon.
 func short() *lifecycle.Rules {
 	r := lifecycle.DefaultRules()
 	r.ResultTimeout, r.ArgsTimeout = 300, 300
@@ -224,8 +225,8 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestDeadlineAfterRestart: a call whose worker went away is closed by the
-// next, though nothing more is said of its session.
+// TestDeadlineAfterRestart checks that a worker closes a call that an earlier worker
+// opened, without further inputs of the session.
 func TestDeadlineAfterRestart(t *testing.T) {
 	h := open(t, broker.Options{})
 	rules := short()
@@ -279,8 +280,8 @@ func streams(t *testing.T) []string {
 	return files
 }
 
-// TestResultBeforeDeadline: a result that stands in the log wins, though the
-// worker comes long after the deadline.
+// TestResultBeforeDeadline checks that a result in the log closes its call, even if
+// the worker reads it long after the deadline.
 func TestResultBeforeDeadline(t *testing.T) {
 	h := open(t, broker.Options{})
 	stop := h.work(Options{Rules: short()})
@@ -297,7 +298,8 @@ func TestResultBeforeDeadline(t *testing.T) {
 	}
 }
 
-// TestBusyPartition: deadlines are kept while inputs never stop coming.
+// TestBusyPartition checks that deadlines are kept while inputs arrive without a
+// pause.
 func TestBusyPartition(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	h.work(Options{Rules: short()})
@@ -325,8 +327,8 @@ func TestBusyPartition(t *testing.T) {
 	<-done
 }
 
-// TestBadTokens: a session token that is not written as it must be is
-// rejected, with the right spelling, in its own event log.
+// TestBadTokens checks that an input with a non-canonical session token is rejected
+// with the canonical spelling, in the event log of the token as received.
 func TestBadTokens(t *testing.T) {
 	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
 	h.work(Options{})
@@ -348,7 +350,7 @@ func TestBadTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range 16 { // every partition goes on
+	for i := range 16 { // every partition continues
 		token := fmt.Sprintf("ok%d", i)
 		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))
 		h.wait(token, ofType(events.ToolCallArgsComplete))
@@ -359,7 +361,7 @@ func TestBadTokens(t *testing.T) {
 }
 
 // TestNewerFold checks that a partition in which a newer fold is in force stops and
-// is reported, and that the others go on.
+// is reported, and that the others continue.
 func TestNewerFold(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 2})
 	rules := lifecycle.DefaultRules()
@@ -409,7 +411,7 @@ func TestNothingExpiresOfTheOthers(t *testing.T) {
 	cancel()
 	<-done
 	for p := range 4 {
-		if m, _, err := h.broker.LoadMark(t.Context(), p); err != nil || m.Seq <= last {
+		if m, _, err := h.broker.LoadCheckpoint(t.Context(), p); err != nil || m.Seq <= last {
 			t.Errorf("partition %d: got %v and a checkpoint at %d, want it behind %d", p, err, m.Seq, last)
 		}
 	}

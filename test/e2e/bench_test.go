@@ -117,8 +117,8 @@ func TestBench(t *testing.T) {
 		"few_sessions.inputs_per_s", "many_sessions.cpu_us_per_input", "bare_count.inputs_per_s", "bare_pipeline.inputs_per_s",
 		"few_of_bare_pipeline", "many_of_bare_pipeline", "cpu_many_of_few",
 		"latency.p99_us", "bare_two_hops.p99_us", "bare_stored_round_trip.p50_us", "bare_round_trip.p999_us",
-		"p99_of_stored_round_trip", "steady_state.states_per_s", "steady_state.bytes_per_state", "steady_state.marks_per_s",
-		"open_sessions.opened_per_s", "open_sessions.recovery_ms", "open_sessions.recovery_cpu_ms", "open_sessions.recovery_states_listed",
+		"p99_of_stored_round_trip", "steady_state.snapshots_per_s", "steady_state.bytes_per_snapshot", "steady_state.checkpoints_per_s",
+		"open_sessions.opened_per_s", "open_sessions.recovery_ms", "open_sessions.recovery_cpu_ms", "open_sessions.recovery_snapshots_listed",
 		"instances.one_inputs_per_s", "instances.many_inputs_per_s", "instances.one_cpu_us_per_input", "instances.many_cpu_us_per_input",
 	} {
 		if got := gjson.Get(out, path).Num; got <= 0 {

@@ -61,8 +61,3 @@ func (l *Log) lastGenuine(ctx context.Context, token string, seq uint64) (last e
 	})
 	return last, reached, err
 }
-
-// ChainLast is Head. Package worker still uses this name.
-func (l *Log) ChainLast(ctx context.Context, token string) (uint64, events.Record, error) {
-	return l.Head(ctx, token)
-}

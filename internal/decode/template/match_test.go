@@ -83,7 +83,7 @@ func TestFits(t *testing.T) {
 // and that a new one replaces the last.
 func TestCacheOrder(t *testing.T) {
 	var c Cache
-	for _, name := range strings.Split("abcdefghijkl", "") {
+	for name := range strings.SplitSeq("abcdefghijkl", "") {
 		c.add(&template{formatName: name, tail: "{}"})
 	}
 	for range 3 {

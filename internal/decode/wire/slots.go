@@ -106,7 +106,7 @@ func (s *SlotFinder) Has(slot Slot) bool {
 // no template.
 func (s *SlotFinder) Members(v Place) map[string]Place {
 	list := map[string]Place{}
-	for m := v.Value.Members(); m.Next(); {
+	for m := v.Members(); m.Next(); {
 		// Which of two members of the same name counts depends on the decoder.
 		if _, twice := list[m.Key]; twice || len(list) == maxMembers {
 			s.unclear = true
@@ -119,7 +119,7 @@ func (s *SlotFinder) Members(v Place) map[string]Place {
 
 // Elements returns the elements of an array.
 func (s *SlotFinder) Elements(v Place) (list []Place) {
-	for e := v.Value.Elements(); e.Next(); {
+	for e := v.Elements(); e.Next(); {
 		list = append(list, Place{e.Value, v.At + e.Offset()})
 	}
 	return list
@@ -133,7 +133,7 @@ func (s *SlotFinder) walk(path string, v Place, slot func(path string) Slot) {
 	switch {
 	case v.IsObject():
 		seen := s.Members(v)
-		for m := v.Value.Members(); m.Next() && !s.unclear; {
+		for m := v.Members(); m.Next() && !s.unclear; {
 			if strings.ContainsAny(m.Key, ".*") {
 				continue // it would be mistaken for a path
 			}
