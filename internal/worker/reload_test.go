@@ -67,3 +67,56 @@ func TestStopDuringReload(t *testing.T) {
 		t.Error(r.Differences)
 	}
 }
+
+// slow is a log that answers reads of one session's snapshot only once it may.
+type slow struct {
+	*hanging
+	answer chan struct{}
+}
+
+func (s *slow) LoadSnapshot(ctx context.Context, p int, token string) (broker.Snapshot, bool, error) {
+	if token != s.token {
+		return s.testBroker.LoadSnapshot(ctx, p, token)
+	}
+	if s.once.CompareAndSwap(false, true) {
+		close(s.reads)
+	}
+	select {
+	case <-s.answer:
+		return s.testBroker.LoadSnapshot(ctx, p, token)
+	case <-ctx.Done():
+		return broker.Snapshot{}, false, ctx.Err()
+	}
+}
+
+// TestReloadWithoutEvents checks that a session which was assumed to be new is
+// loaded with its inputs that gave no events, where another worker has stored
+// events of later inputs meanwhile and no snapshot. The human message in the first
+// input decides what the second means.
+func TestReloadWithoutEvents(t *testing.T) {
+	const human = `["values",{"messages":[{"type":"human","content":"q","id":"h"}]}]`
+	const answer = `["values",{"messages":[{"type":"human","content":"q","id":"h"},` +
+		`{"content":"","type":"ai","id":"m1","tool_calls":[{"name":"f","args":{"x":1},"id":"new","type":"tool_call"}]},` +
+		`{"content":"ok","type":"tool","name":"f","id":"tm","tool_call_id":"new","status":"success"},` +
+		`{"type":"human","content":"handoff","id":"h9"},{"content":"","type":"ai","id":"m3","tool_calls":[]}]}]`
+	h := open(t, broker.Options{Partitions: 1})
+	h.publish("a", "delta", human)
+	log := &slow{hanging: &hanging{testBroker: h.broker, token: "a", reads: make(chan struct{})}, answer: make(chan struct{})}
+	second := &Worker{Log: log, Options: Options{SnapshotEvery: 10 * time.Millisecond, Nonce: "second"}, Logger: zerolog.Nop()}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = second.Run(ctx, []int{0}) }()
+	<-log.reads // the session gave no event that would show that it is new
+
+	h.work(Options{SnapshotEvery: time.Hour})
+	last := h.publish("a", "delta", answer)
+	h.wait("a", ofType(events.ToolCallResult))
+	close(log.answer)
+	h.until(second, "a snapshot", func(s Stats) bool { return s.Snapshots > 0 })
+	cancel()
+	<-done
+	s, ok, err := h.broker.LoadSnapshot(t.Context(), 0, "a")
+	if !ok || err != nil || s.Header[headerInput] != fmt.Sprint(last) || s.Header[headerTimer] == "" {
+		t.Errorf("got a snapshot with headers %v, %v, %v, want one of input %d with the timer of its run", s.Header, ok, err, last)
+	}
+}

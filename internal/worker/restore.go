@@ -282,6 +282,9 @@ func (r *restorer) withoutSnapshot(ctx context.Context, s *resident) error {
 	seq, ok := r.rewinds.Stored(first.ID.Seq)
 	_, whole := r.rewinds.Stored(s.log.id.Seq)
 	if ok && whole && seq >= r.pos {
+		if r.behind { // its inputs that were read may have given no events
+			return r.replay(ctx, s, replaying{})
+		}
 		return nil
 	}
 	if !r.behind || !ok || seq < r.checkpoint {
