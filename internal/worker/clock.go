@@ -59,6 +59,34 @@ func (c *clock) due(s *resident) (at events.Time, ok bool) {
 	return max(a.At, c.again(s.token, a)), true
 }
 
+// rulesChanged moves the timers of all sessions where the rules in force since a
+// time allow less silence than those before. No session had an input since. Each is
+// loaded when it can be due at the latest, and its timer is set exactly then.
+func (c *clock) rulesChanged(was *session.Rules, since events.Time) {
+	now := c.rules.inForce()
+	for _, silence := range [...][2]events.Time{
+		{events.Time(was.RunIdle), events.Time(now.RunIdle)},
+		{events.Time(was.FlushAfter), events.Time(now.FlushAfter)},
+	} {
+		if silence[1] >= silence[0] {
+			continue
+		}
+		for token := range c.at {
+			c.sooner(token, since+silence[1])
+		}
+	}
+}
+
+// listed sets the timer of a session with a snapshot that is not in memory. A
+// snapshot can be from before the rules in force, which may allow less silence.
+func (c *clock) listed(l *listed) {
+	at := l.timer
+	if l.open == 0 && at != 0 && !l.at.IsZero() {
+		at = min(at, events.At(l.at)+events.Time(c.rules.inForce().RunIdle))
+	}
+	c.sooner(l.token, at) // a listing can be stale
+}
+
 // graceEnd returns when a timer may be asked for that became due while inputs
 // could not be stored, 0 if now. A result could not have arrived meanwhile.
 func (c *clock) graceEnd(due session.Timer, now time.Time) events.Time {

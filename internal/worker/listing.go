@@ -177,7 +177,7 @@ func (q *partition) listedOne(ctx context.Context, l *listed) {
 			loading.lacking = true
 		}
 	default:
-		q.clock.sooner(l.token, l.timer) // a listing can be stale
+		q.clock.listed(l)
 		if l.open > 0 && loading == nil {
 			q.sessions.open[l.token] = l.open
 		}

@@ -252,11 +252,13 @@ func (q *partition) input(ctx context.Context, in *inputs.Input) error {
 		q.skip(in)
 		return nil
 	case in.Kind == inputs.Rules:
+		was := q.rules.inForce()
 		err := q.rules.set(in)
 		if err != nil && !errors.Is(err, ErrVersion) {
 			q.logger.Warn().Err(err).Uint64("seq", in.Seq).Msg("rules input ignored")
 			return nil
 		}
+		q.clock.rulesChanged(was, events.At(in.At))
 		return err
 	}
 	n := q.history.rewinds.Effective(in.Seq)

@@ -366,10 +366,8 @@ func settled(t *testing.T, b *app.Broker, log *bytes.Buffer) {
 	}
 }
 
-// patience bounds how long the logs may take to be right. It is longer than the
-// minute after which a worker lists the open sessions again: the list of a
-// takeover can be stale.
-const patience = 150 * time.Second
+// patience bounds how long the logs may take to be right.
+const patience = 60 * time.Second
 
 // waitFor waits until wrong returns nothing.
 func waitFor(t *testing.T, log *bytes.Buffer, wrong func() ([]string, error)) {
