@@ -41,7 +41,7 @@ func parse(text string, limits Limits) (document, error) {
 	if err := checkDepth(text, limits.Depth); err != nil {
 		return d, err
 	}
-	start := blank(text, 0)
+	start := blank(text)
 	if start == len(text) {
 		return d, fmt.Errorf("patch: not a history: it is empty")
 	}
@@ -159,7 +159,7 @@ func (d *document) readLines() error {
 			end = len(d.text) - at
 		}
 		line := d.text[at : at+end]
-		if from := blank(line, 0); from < len(line) {
+		if from := blank(line); from < len(line) {
 			if !gjson.Valid(line) {
 				return syntaxError(line, at, fmt.Sprintf("line %d: ", number))
 			}

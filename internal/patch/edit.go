@@ -6,7 +6,7 @@ import "strings"
 // member. All other bytes stay.
 func editMembers(object string, change func(name, value string) string) string {
 	var b strings.Builder
-	kept, start := 0, blank(object, 0)
+	kept, start := 0, blank(object)
 	for m := valueOf(object).Members(); m.Next(); {
 		if now := change(m.Key, m.Value.Raw); now != m.Value.Raw {
 			from := start + m.Offset()
@@ -25,7 +25,7 @@ func editMembers(object string, change func(name, value string) string) string {
 // setMember returns a JSON object in which the member has the value. A new member
 // is appended. A value that is not an object becomes one.
 func setMember(object, name, value string) string {
-	if i := blank(object, 0); i == len(object) || object[i] != '{' {
+	if i := blank(object); i == len(object) || object[i] != '{' {
 		return "{" + quote(name) + ":" + value + "}"
 	}
 	found := false
@@ -85,7 +85,7 @@ func editElements(array string, change func(n int, element string) (string, bool
 // replaceElements returns the array with its elements replaced by as many others.
 func replaceElements(array string, now []string) string {
 	var b strings.Builder
-	at, n, start := 0, 0, blank(array, 0)
+	at, n, start := 0, 0, blank(array)
 	for e := valueOf(array).Elements(); e.Next(); n++ {
 		from := start + e.Offset()
 		b.WriteString(array[at:from])
