@@ -103,7 +103,7 @@ func watch(ctx context.Context, url string, got chan<- time.Duration) {
 	}
 }
 
-// TestBench: a small run prints one JSON object with every measurement.
+// TestBench checks that a small run prints one JSON object with every measurement.
 func TestBench(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -117,12 +117,16 @@ func TestBench(t *testing.T) {
 		"few_sessions.inputs_per_s", "many_sessions.cpu_us_per_input", "bare_count.inputs_per_s", "bare_pipeline.inputs_per_s",
 		"few_of_bare_pipeline", "many_of_bare_pipeline", "cpu_many_of_few",
 		"latency.p99_us", "bare_two_hops.p99_us", "bare_stored_round_trip.p50_us", "bare_round_trip.p999_us",
-		"p99_of_stored_round_trip", "steady_state.snapshots_per_s", "steady_state.bytes_per_snapshot", "steady_state.checkpoints_per_s",
+		"p99_of_stored_round_trip", "steady_state.bytes_per_snapshot", "steady_state.checkpoints_per_s",
 		"open_sessions.opened_per_s", "open_sessions.recovery_ms", "open_sessions.recovery_cpu_ms", "open_sessions.recovery_snapshots_listed",
 		"instances.one_inputs_per_s", "instances.many_inputs_per_s", "instances.one_cpu_us_per_input", "instances.many_cpu_us_per_input",
 	} {
 		if got := gjson.Get(out, path).Num; got <= 0 {
 			t.Errorf("%s: got %v, want more than 0, in %s", path, got, out)
 		}
+	}
+	// On a slow machine no snapshot may be due within the second that is measured.
+	if path := "steady_state.snapshots_per_s"; !gjson.Get(out, path).Exists() {
+		t.Errorf("%s is missing in %s", path, out)
 	}
 }
