@@ -12,7 +12,7 @@ import (
 // are replaced meanwhile: a snapshot that is replaced moves to the end of the
 // stream.
 func TestListWhileWriting(t *testing.T) {
-	const sessions, listings = 40, 100
+	const sessions, listings, most = 40, 100, 8 * time.Second
 	b := start(t, Options{})
 	ctx, cancel := context.WithCancel(deadline(t))
 	var writers sync.WaitGroup
@@ -31,7 +31,7 @@ func TestListWhileWriting(t *testing.T) {
 			}
 		})
 	}
-	for n := range listings {
+	for n, start := 0, time.Now(); n < listings && time.Since(start) < most; n++ {
 		listed := map[string]bool{}
 		err := b.ListSnapshots(ctx, 0, func(token string, _ uint64, _ map[string]string, _ time.Time) error {
 			listed[token] = true
