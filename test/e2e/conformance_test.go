@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -109,7 +110,7 @@ func (r *recording) check(a *session.Assembly) error {
 		got = append(got, c)
 	}
 	var wrong []string
-	if len(got) != len(r.want.Calls) {
+	if len(got) != len(r.want.Calls) && r.want.Ambiguity == "" {
 		wrong = append(wrong, fmt.Sprintf("%d calls, want %d", len(got), len(r.want.Calls)))
 	}
 	for i := range min(len(got), len(r.want.Calls)) {
@@ -152,11 +153,9 @@ func compareCall(i int, got session.AssembledCall, want expectedCall) (wrong []s
 	check("name", got.Name, want.Name)
 	check("args_text", got.ArgsText, want.ArgsJSON)
 	check("args_valid", got.ArgsValid, want.ArgsValid || want.Kind == "custom") // free text is valid as it is
-	if text, double := want.Args.(string); double && got.ArgsValid && want.Kind != "custom" {
-		// The args are an object in a string. They are given as the object.
-		if err := json.Unmarshal([]byte(text), &want.Args); err != nil {
-			wrong = append(wrong, fmt.Sprintf("call %d: expected args: %v", i, err))
-		}
+	var inner map[string]any
+	if text, double := want.Args.(string); double && want.Kind != "custom" && json.Unmarshal([]byte(text), &inner) == nil {
+		want.Args = inner // the args are an object in a string
 	}
 	if want.ArgsValid && want.Kind != "custom" {
 		check("args", args, want.Args)
@@ -190,10 +189,11 @@ func (r *recording) rejections(list []events.Event) (wrong []string) {
 }
 
 // messages compares the messages and the runs with what is expected: each message
-// begins and ends once, and so does each run that is not cut off and has nothing to
-// wait for: no result, and no answer to the last result.
+// begins and ends once, and so does each run that is not cut off and whose last
+// message made no call.
 func (r *recording) messages(list []events.Event) (wrong []string) {
-	started, open, runs, pending, answered := 0, 0, 0, map[string]bool{}, true
+	started, open, runs, answered := 0, 0, 0, true
+	pending, asked := map[string]bool{}, map[events.Place]bool{}
 	for i := range list {
 		switch e := &list[i]; e.Type {
 		case events.MessageStarted:
@@ -201,16 +201,15 @@ func (r *recording) messages(list []events.Event) (wrong []string) {
 			open++
 		case events.MessageFinished:
 			open--
-			answered = true
+			answered = !asked[*e.Place]
 		case events.RunStarted:
 			runs++
 		case events.RunFinished:
 			runs--
 		case events.ToolCallStart:
-			pending[e.Call] = true
+			pending[e.Call], asked[*e.Place] = true, true
 		case events.ToolCallResult:
 			delete(pending, e.Call)
-			answered = false
 		}
 		if open < 0 {
 			wrong = append(wrong, fmt.Sprintf("message %+v is finished twice", list[i].Place))
@@ -231,11 +230,15 @@ func (r *recording) messages(list []events.Event) (wrong []string) {
 	return wrong
 }
 
-// cut reports whether the stream ends before its last message does.
+// cut reports whether the stream does not have the end of its last message.
 func (r *recording) cut() bool {
-	return strings.Contains(filepath.Base(r.file), "-cut") ||
+	reasons := r.format != "openai-chat" || reason.Match(r.data)
+	return r.want.Rejects || !reasons || strings.Contains(filepath.Base(r.file), "-cut") ||
 		slices.ContainsFunc(r.want.Calls, func(c expectedCall) bool { return !c.Complete })
 }
+
+// reason matches a finish reason of OpenAI.
+var reason = regexp.MustCompile(`"finish_reason": ?"`)
 
 // results compares the results and the parents of the calls with what is expected.
 func (r *recording) results(list []events.Event) (wrong []string) {

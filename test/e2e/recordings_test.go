@@ -28,6 +28,8 @@ type expected struct {
 	Format   string         `json:"format"`
 	Calls    []expectedCall `json:"calls"`
 	Messages *int           `json:"messages"`
+	// Ambiguity states that other calls are right, too.
+	Ambiguity string `json:"ambiguity"`
 	// Rejects: the recording holds garbage that may be rejected.
 	Rejects bool `json:"rejects"`
 }
