@@ -39,7 +39,7 @@ const (
 	PartEnd
 	// Finish: the message (its Choice) has its finish reason; usage may still
 	// follow. Reason in the provider's word; Truncated where the model was cut
-	// off (length, max_tokens, content filter).
+	// off (length, max_tokens, content filter); Wait where content may follow too.
 	Finish
 	// Usage: the token counts, as raw JSON. Usage.
 	Usage
@@ -120,11 +120,15 @@ type Chunk struct {
 	// namespace) and confirms that call; it opens one only where the id is new.
 	Whole bool
 
-	Part        int
-	Text        string
-	Content     string // of a Result whose content is not a string: raw JSON
-	Status      string // of a Result: success (also ""), error, denied; of a RunEnd
-	Truncated   bool
+	Part      int
+	Text      string
+	Content   string // of a Result whose content is not a string: raw JSON
+	Status    string // of a Result: success (also ""), error, denied; of a RunEnd
+	Truncated bool
+	// Wait is the silence that ends the message of a Finish after which content
+	// may follow, in multiples of the silence that flushes held text. If 0, no
+	// content follows.
+	Wait        int
 	Reason      string
 	Usage       string // raw JSON
 	Why         string // of an Await: approval, interrupt, input…

@@ -27,9 +27,9 @@ func slot(path string) wire.Slot {
 	return wire.NoSlot
 }
 
-// Fill returns false for a text that begins its message.
+// Fill returns false for a text that may begin its message.
 func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
-	return d.Begun && d.Message == c.Message
+	return d.Begun && d.Message == c.Message && (d.Message != "" || !d.End.Stopped)
 }
 
 // FindSlots finds the slots of a step.delta.
