@@ -106,8 +106,11 @@ type Chunk struct {
 	Final bool
 	// Opens: the fragment certainly begins a call, even one of the same name
 	// without an index or an id (Gemini). An id of the message still means the
-	// call that has it.
+	// call that has it while that call's args are incomplete.
 	Opens bool
+	// Exact: without an id and a name, the fragment belongs to the call on its
+	// Index or to none (formats whose blocks have a beginning).
+	Exact bool
 	// Object: Args is a whole JSON object which replaces the former args
 	// (rule R10); with Weak set only if no text fragment comes (Anthropic's
 	// input in content_block_start).
@@ -118,6 +121,8 @@ type Chunk struct {
 	// Whole: the fragment is a whole call of a full message that may repeat a
 	// streamed one. It is matched by its id (in the message, then in the
 	// namespace) and confirms that call; it opens one only where the id is new.
+	// Of several calls with its id it is the one on its Index, or else the one
+	// whose number among them is its own number in the stream event.
 	Whole bool
 
 	Part      int
@@ -138,3 +143,6 @@ type Chunk struct {
 	Run         string
 	Repeated    bool // the wire repeats the whole history (LangGraph values, updates)
 }
+
+// Stray reports whether a fragment without a known place belongs to no call.
+func (c *Chunk) Stray() bool { return c.Exact && c.ID == "" && c.Name == "" }
