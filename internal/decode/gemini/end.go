@@ -79,5 +79,8 @@ func readTokens(usage jsonscan.Value) (t tokens) {
 			t.prompt = m.Value.Int()
 		}
 	}
+	if !t.counted {
+		t.prompt = 0
+	}
 	return t
 }
