@@ -232,7 +232,8 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 	case "deadline":
 		st.Deadline(a["call"])
 	case "flush":
-		st.Flush()
+		_, ended := a["ended"]
+		st.Flush(ended)
 	case "idle":
 		st.RunIdle()
 	case "alive":
@@ -244,6 +245,7 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 		}
 		choice, _ := strconv.Atoi(a["choice"])
 		part, _ := strconv.Atoi(a["part"])
+		wait, _ := strconv.Atoi(a["wait"])
 		_, repeated := a["repeated"]
 		_, whole := a["whole"]
 		_, object := a["object"]
@@ -259,7 +261,7 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 			Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh,
 			Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
 			Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Part: part, Text: a["text"], Status: a["status"],
-			Truncated: truncated, Reason: a["reason"], Usage: a["usage"], Why: a["why"],
+			Truncated: truncated, Wait: wait, Reason: a["reason"], Usage: a["usage"], Why: a["why"],
 			InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons,
 		}})
 	}
