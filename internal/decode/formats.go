@@ -4,6 +4,7 @@ import (
 	"streamer/internal/decode/agui"
 	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/bedrock"
+	"streamer/internal/decode/claudecode"
 	"streamer/internal/decode/codex"
 	"streamer/internal/decode/cohere"
 	"streamer/internal/decode/gemini"
@@ -31,6 +32,7 @@ var formats = [...]wire.Format{
 	bedrock.Format{},
 	vercelui.Format{},
 	agui.Format{},
+	claudecode.Format{},
 	codex.Format{},
 }
 
