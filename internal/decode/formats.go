@@ -4,6 +4,7 @@ import (
 	"streamer/internal/decode/agui"
 	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/bedrock"
+	"streamer/internal/decode/codex"
 	"streamer/internal/decode/cohere"
 	"streamer/internal/decode/gemini"
 	"streamer/internal/decode/langchain"
@@ -30,6 +31,7 @@ var formats = [...]wire.Format{
 	bedrock.Format{},
 	vercelui.Format{},
 	agui.Format{},
+	codex.Format{},
 }
 
 // Names returns the names of the formats, as the header Streamer-Format takes
