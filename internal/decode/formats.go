@@ -2,6 +2,7 @@ package decode
 
 import (
 	"streamer/internal/decode/agui"
+	"streamer/internal/decode/aisdk4"
 	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/bedrock"
 	"streamer/internal/decode/cohere"
@@ -29,6 +30,7 @@ var formats = [...]wire.Format{
 	cohere.Format{},
 	bedrock.Format{},
 	vercelui.Format{},
+	aisdk4.Format{},
 	agui.Format{},
 }
 
