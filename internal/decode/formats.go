@@ -7,6 +7,7 @@ import (
 	"streamer/internal/decode/bedrock"
 	"streamer/internal/decode/cohere"
 	"streamer/internal/decode/gemini"
+	"streamer/internal/decode/geminicli"
 	"streamer/internal/decode/langchain"
 	"streamer/internal/decode/ollama"
 	"streamer/internal/decode/openai"
@@ -31,6 +32,7 @@ var formats = [...]wire.Format{
 	bedrock.Format{},
 	vercelui.Format{},
 	aisdk4.Format{},
+	geminicli.Format{},
 	agui.Format{},
 }
 
