@@ -2,155 +2,107 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/base64"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
+	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"streamer/internal/app"
-	"streamer/internal/decode"
+	"streamer/internal/events"
 	"streamer/internal/session"
 )
 
-// expected is the content of an expected.json beside a recorded stream.
-type expected struct {
-	Format    string         `json:"format"`
-	Ambiguous bool           `json:"ambiguous"`
-	Calls     []expectedCall `json:"calls"`
-}
-
-type expectedCall struct {
-	ID        *string         `json:"id"`
-	Name      string          `json:"name"`
-	ArgsJSON  string          `json:"args_json"`
-	Args      any             `json:"args"`
-	ArgsValid bool            `json:"args_valid"`
-	Index     json.RawMessage `json:"index"`
-	Kind      string          `json:"kind"`
-	MessageID *string         `json:"message_id"`
-	Complete  bool            `json:"complete"`
-	NS        *string         `json:"ns"`
-	Choice    *int            `json:"choice_index"`
-	Status    *string         `json:"status"`
-}
-
-// formatOf returns the format of a folder of recorded streams, "" if there is none:
-// the format of that name, except for the folders of LangGraph and for streams that
-// were recorded read by read.
-func formatOf(folder string) string {
-	switch folder {
-	case "langgraph", "langgraph-sse", "langgraph-partial":
-		return "langchain"
-	case "openai-chat-bytes":
-		return "openai-chat"
-	}
-	if slices.Contains(decode.Names(), folder) {
-		return folder
-	}
-	return ""
-}
-
-// TestQuirks: the quirk streams in the repository give exactly the expected calls,
-// with a named format and without.
-func TestQuirks(t *testing.T) {
-	conform(t, filepath.Join("..", "..", "internal", "decode", "testdata", "quirks"))
-}
+// TestQuirks: the quirk streams in the repository give exactly what is expected,
+// with a named format and without, in every framing.
+func TestQuirks(t *testing.T) { conform(t, quirks) }
 
 // TestCorpora: so do the recorded streams outside of the repository, if they are
 // available.
 func TestCorpora(t *testing.T) {
-	dir := corpusDir()
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no recorded streams at %s; STREAMER_SHARED names their place", dir)
-	}
-	folders, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, folder := range folders {
-		t.Run(folder.Name(), func(t *testing.T) { conform(t, filepath.Join(dir, folder.Name())) })
+	for _, dir := range corpora(t) {
+		t.Run(filepath.Base(filepath.Dir(dir))+"/"+filepath.Base(dir), func(t *testing.T) { conform(t, dir) })
 	}
 }
 
-// corpusDir returns the directory of the recorded streams.
-func corpusDir() string {
-	root := os.Getenv("STREAMER_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	return filepath.Join(root, "formats", "corpus")
-}
-
+// conform checks the recorded streams in a directory.
 func conform(t *testing.T, dir string) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no streams in %s: %v", dir, err)
-	}
-	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".jsonl"), func(t *testing.T) {
-			var want expected
-			data, err := os.ReadFile(strings.TrimSuffix(f, ".jsonl") + ".expected.json")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := json.Unmarshal(data, &want); err != nil {
-				t.Fatal(err)
-			}
-			format := formatOf(want.Format)
-			if format == "" {
-				t.Fatalf("format %s is not one of %v", want.Format, decode.Names())
-			}
-			stream := readStream(t, f, want.Format)
-			for _, named := range []string{"", format} {
-				a, err := app.Assemble(bytes.NewReader(stream), named)
+	for _, r := range recordings(t, dir) {
+		t.Run(strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file)), func(t *testing.T) {
+			for _, format := range []string{"", r.format} {
+				a, err := app.Assemble(bytes.NewReader(r.data), format)
 				if err != nil {
 					t.Fatal(err)
 				}
-				var out bytes.Buffer
-				if err := app.WriteCalls(&out, a.Calls()); err != nil {
-					t.Fatal(err)
+				if err := r.check(a); err != nil {
+					t.Errorf("format %q: %v", format, err)
 				}
-				if err := compare(out.Bytes(), want.Calls); err != nil {
-					t.Errorf("format %q: %v", named, err)
+			}
+			if !r.lines {
+				return
+			}
+			for _, done := range []bool{false, true} {
+				if err := r.check(assemble("", r.sse(done))); err != nil {
+					t.Errorf("as raw SSE, [DONE] %v: %v", done, err)
 				}
 			}
 		})
 	}
 }
 
-// readStream returns the bytes of a stream. It joins the pieces of a stream that
-// was recorded read by read.
-func readStream(t *testing.T, file, format string) []byte {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if format != "openai-chat-bytes" {
-		return data
-	}
-	var text []byte
-	for line := range bytes.Lines(data) {
-		var read struct{ Read string }
-		if err := json.Unmarshal(line, &read); err != nil {
-			t.Fatal(err)
+// TestCuts: the recorded streams and the quirk streams give the same when they are
+// cut anywhere, as JSON Lines and as raw SSE.
+func TestCuts(t *testing.T) {
+	dirs := []string{quirks}
+	t.Run("corpora", func(t *testing.T) { dirs = append(dirs, corpora(t)...) })
+	for _, dir := range dirs {
+		for _, r := range recordings(t, dir) {
+			t.Run(filepath.Base(dir)+"/"+filepath.Base(r.file), func(t *testing.T) {
+				forms := map[string][]byte{"as it is": r.data}
+				if r.lines {
+					forms["as raw SSE"] = r.sse(false)
+				}
+				for form, text := range forms {
+					for what, pieces := range cuts(text) {
+						if err := r.check(assemble(r.format, pieces...)); err != nil {
+							t.Fatalf("%s, %s: %v", form, what, err)
+						}
+					}
+				}
+			})
 		}
-		b, err := base64.StdEncoding.DecodeString(read.Read)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = append(text, b...)
 	}
-	return text
 }
 
-func compare(out []byte, want []expectedCall) error {
+// cuts returns a text in two pieces at some places, and in many pieces.
+func cuts(text []byte) map[string][][]byte {
+	list := map[string][][]byte{}
+	random := rand.New(rand.NewPCG(1, uint64(len(text))))
+	for range 4 {
+		at := random.IntN(len(text) + 1)
+		list[fmt.Sprintf("cut at byte %d", at)] = [][]byte{text[:at], text[at:]}
+	}
+	for _, size := range []int{7, 1000} {
+		list[fmt.Sprintf("in pieces of %d bytes", size)] = slices.Collect(slices.Chunk(text, size))
+	}
+	return list
+}
+
+// check returns an error where a stream did not give what is expected of it.
+func (r *recording) check(a *session.Assembly) error {
+	var out bytes.Buffer
+	if err := app.WriteCalls(&out, a.Calls()); err != nil {
+		return err
+	}
 	var got []session.AssembledCall
-	for line := range bytes.Lines(out) {
+	for line := range bytes.Lines(out.Bytes()) {
 		var c session.AssembledCall
 		if err := json.Unmarshal(line, &c); err != nil {
 			return err
@@ -158,14 +110,20 @@ func compare(out []byte, want []expectedCall) error {
 		got = append(got, c)
 	}
 	var wrong []string
-	if len(got) != len(want) {
-		wrong = append(wrong, fmt.Sprintf("%d calls, want %d", len(got), len(want)))
+	if len(got) != len(r.want.Calls) && r.want.Ambiguity == "" {
+		wrong = append(wrong, fmt.Sprintf("%d calls, want %d", len(got), len(r.want.Calls)))
 	}
-	for i := range min(len(got), len(want)) {
-		wrong = append(wrong, compareCall(i, got[i], want[i])...)
+	for i := range min(len(got), len(r.want.Calls)) {
+		wrong = append(wrong, compareCall(i, got[i], r.want.Calls[i])...)
 	}
 	if wrong != nil {
-		return fmt.Errorf("%s\n got %s", strings.Join(wrong, "\n"), out)
+		wrong = append(wrong, "got "+out.String())
+	}
+	wrong = append(wrong, r.rejections(a.Events)...)
+	wrong = append(wrong, r.messages(a.Events)...)
+	wrong = append(wrong, r.results(a.Events)...)
+	if wrong != nil {
+		return fmt.Errorf("%s", strings.Join(wrong, "\n"))
 	}
 	return nil
 }
@@ -195,6 +153,10 @@ func compareCall(i int, got session.AssembledCall, want expectedCall) (wrong []s
 	check("name", got.Name, want.Name)
 	check("args_text", got.ArgsText, want.ArgsJSON)
 	check("args_valid", got.ArgsValid, want.ArgsValid || want.Kind == "custom") // free text is valid as it is
+	var inner map[string]any
+	if text, double := want.Args.(string); double && want.Kind != "custom" && json.Unmarshal([]byte(text), &inner) == nil {
+		want.Args = inner // the args are an object in a string
+	}
 	if want.ArgsValid && want.Kind != "custom" {
 		check("args", args, want.Args)
 	}
@@ -207,11 +169,126 @@ func compareCall(i int, got session.AssembledCall, want expectedCall) (wrong []s
 	if want.Choice != nil {
 		check("choice", got.Choice, *want.Choice)
 	}
-	if want.Status != nil {
-		check("status", string(got.Status), *want.Status)
-	}
 	if want.NS != nil {
 		check("namespace", got.Namespace, *want.NS)
+	}
+	if want.Status != nil && want.Result == nil {
+		check("status", string(got.Status), *want.Status)
+	}
+	return wrong
+}
+
+// rejections returns the inputs that were rejected although they hold no garbage.
+func (r *recording) rejections(list []events.Event) (wrong []string) {
+	for i := range list {
+		if e := &list[i]; e.Type == events.Rejected && !r.want.Rejects {
+			wrong = append(wrong, fmt.Sprintf("input %d is rejected: %s: %s", e.Input, e.Reason.Code, e.Reason.Text))
+		}
+	}
+	return wrong
+}
+
+// messages compares the messages and the runs with what is expected: each message
+// begins and ends once, and so does each run that is not cut off and whose last
+// message made no call.
+func (r *recording) messages(list []events.Event) (wrong []string) {
+	started, open, runs, answered := 0, 0, 0, true
+	pending, asked := map[string]bool{}, map[events.Place]bool{}
+	for i := range list {
+		switch e := &list[i]; e.Type {
+		case events.MessageStarted:
+			started++
+			open++
+		case events.MessageFinished:
+			open--
+			answered = !asked[*e.Place]
+		case events.RunStarted:
+			runs++
+		case events.RunFinished:
+			runs--
+		case events.ToolCallStart:
+			pending[e.Call], asked[*e.Place] = true, true
+		case events.ToolCallResult:
+			delete(pending, e.Call)
+		}
+		if open < 0 {
+			wrong = append(wrong, fmt.Sprintf("message %+v is finished twice", list[i].Place))
+		}
+	}
+	if r.want.Messages != nil && started != *r.want.Messages {
+		wrong = append(wrong, fmt.Sprintf("%d messages, want %d", started, *r.want.Messages))
+	}
+	if r.cut() {
+		return wrong
+	}
+	if open > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d messages are not finished", open))
+	}
+	if runs > 0 && len(pending) == 0 && answered {
+		wrong = append(wrong, fmt.Sprintf("%d runs have not ended", runs))
+	}
+	return wrong
+}
+
+// cut reports whether the stream does not have the end of its last message.
+func (r *recording) cut() bool {
+	reasons := r.format != "openai-chat" || reason.Match(r.data)
+	return r.want.Rejects || !reasons || strings.Contains(filepath.Base(r.file), "-cut") ||
+		slices.ContainsFunc(r.want.Calls, func(c expectedCall) bool { return !c.Complete })
+}
+
+// reason matches a finish reason of OpenAI.
+var reason = regexp.MustCompile(`"finish_reason": ?"`)
+
+// results compares the results and the parents of the calls with what is expected.
+func (r *recording) results(list []events.Event) (wrong []string) {
+	var calls []*events.Event
+	results := map[string]*events.Event{}
+	for i := range list {
+		switch e := &list[i]; e.Type {
+		case events.ToolCallStart:
+			calls = append(calls, e)
+		case events.ToolCallResult:
+			results[e.Call] = e
+		}
+	}
+	ids := map[string]string{}
+	for i, c := range calls {
+		ids[c.Call] = c.ID
+		if i >= len(r.want.Calls) {
+			break
+		}
+		want := r.want.Calls[i]
+		if want.Parent != nil && c.ParentCall != *want.Parent && ids[c.ParentCall] != *want.Parent {
+			wrong = append(wrong, fmt.Sprintf("call %d: parent is %q, want %q", i, c.ParentCall, *want.Parent))
+		}
+		if want.Result == nil {
+			continue
+		}
+		switch e := results[c.Call]; {
+		case e == nil:
+			wrong = append(wrong, fmt.Sprintf("call %d: no result", i))
+		case e.Synthetic:
+			wrong = append(wrong, fmt.Sprintf("call %d: the result is synthetic: %s", i, e.Reason.Code))
+		default:
+			wrong = append(wrong, want.Result.compare(i, e)...)
+		}
+	}
+	return wrong
+}
+
+// compare compares a result with what is expected.
+func (want *expectedResult) compare(i int, e *events.Event) (wrong []string) {
+	if failed := e.Status == events.Error || e.Status == events.Denied; failed != want.Error {
+		wrong = append(wrong, fmt.Sprintf("call %d: status of the result is %s, want error %v", i, e.Status, want.Error))
+	}
+	var text string
+	if json.Unmarshal(e.ToolResult, &text) != nil {
+		return wrong // not a text
+	}
+	sum := sha256.Sum256([]byte(text))
+	if n := utf8.RuneCountInString(text); n != want.Chars || hex.EncodeToString(sum[:4]) != want.SHA256 {
+		wrong = append(wrong, fmt.Sprintf("call %d: the result has %d characters (%x), want %d (%s)", i, n, sum[:4], want.Chars, want.SHA256))
 	}
 	return wrong
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"streamer/internal/app"
@@ -38,10 +40,14 @@ func TestSequences(t *testing.T) {
 // allStreams returns the streams in the repository and the recorded streams that
 // are available.
 func allStreams(t *testing.T) (files []string) {
+	root := os.Getenv("STREAMER_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared")
+	}
 	decoders := filepath.Join("..", "..", "internal", "decode", "testdata")
 	for _, pattern := range []string{
 		filepath.Join(decoders, "*", "*.jsonl"),
-		filepath.Join(corpusDir(), "*", "*.jsonl"),
+		filepath.Join(root, "formats", "corpus*", "*", "*.*"),
 	} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
@@ -49,6 +55,7 @@ func allStreams(t *testing.T) (files []string) {
 		}
 		files = append(files, found...)
 	}
+	files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, ".json") })
 	if len(files) < 70 {
 		t.Fatalf("only %d streams", len(files))
 	}

@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"streamer/internal/decode"
+	"streamer/internal/session"
+)
+
+// recording is a recorded stream with what it must give.
+type recording struct {
+	file   string
+	data   []byte
+	format string // to name
+	lines  bool   // JSON Lines
+	want   expected
+}
+
+// expected is the content of an expected.json beside a recorded stream.
+type expected struct {
+	Format   string         `json:"format"`
+	Calls    []expectedCall `json:"calls"`
+	Messages *int           `json:"messages"`
+	// Ambiguity states that other calls are right, too.
+	Ambiguity string `json:"ambiguity"`
+	// Rejects: the recording holds garbage that may be rejected.
+	Rejects bool `json:"rejects"`
+}
+
+type expectedCall struct {
+	ID        *string         `json:"id"`
+	Name      string          `json:"name"`
+	ArgsJSON  string          `json:"args_json"`
+	Args      any             `json:"args"`
+	ArgsValid bool            `json:"args_valid"`
+	Index     json.RawMessage `json:"index"`
+	Kind      string          `json:"kind"`
+	MessageID *string         `json:"message_id"`
+	Complete  bool            `json:"complete"`
+	NS        *string         `json:"ns"`
+	Status    *string         `json:"status"` // of the call; in codex-exec, of the item
+	Choice    *int            `json:"choice_index"`
+	Parent    *string         `json:"parent"`
+	Result    *expectedResult `json:"result"`
+}
+
+// expectedResult is the text of a result: its length in characters and the
+// beginning of its SHA-256.
+type expectedResult struct {
+	Error  bool   `json:"error"`
+	Chars  int    `json:"chars"`
+	SHA256 string `json:"sha256_8"`
+}
+
+// formatOf returns the format of a folder of recorded streams, "" if there is none:
+// the format of that name, except for the folders of LangGraph and for streams that
+// were recorded read by read.
+func formatOf(folder string) string {
+	switch folder {
+	case "langgraph", "langgraph-sse", "langgraph-partial":
+		return "langchain"
+	case "openai-chat-bytes":
+		return "openai-chat"
+	}
+	if slices.Contains(decode.Names(), folder) {
+		return folder
+	}
+	return ""
+}
+
+// quirks is the directory of the quirk streams.
+var quirks = filepath.Join("..", "..", "internal", "decode", "testdata", "quirks")
+
+// corpora returns the directories of the recorded streams outside of the repository,
+// or skips the test.
+func corpora(t *testing.T) (dirs []string) {
+	t.Helper()
+	root := os.Getenv("STREAMER_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared")
+	}
+	dirs, err := filepath.Glob(filepath.Join(root, "formats", "corpus*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return strings.HasSuffix(dir, ".md") })
+	if len(dirs) == 0 {
+		t.Skipf("no recorded streams in %s; STREAMER_SHARED names their place", root)
+	}
+	return dirs
+}
+
+// recordings returns the recorded streams in a directory.
+func recordings(t *testing.T, dir string) (list []recording) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.expected.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no streams in %s: %v", dir, err)
+	}
+	for _, file := range files {
+		list = append(list, readRecording(t, strings.TrimSuffix(file, ".expected.json")))
+	}
+	return list
+}
+
+// readRecording reads the recorded stream NAME.jsonl, NAME.sse or NAME.txt.
+func readRecording(t *testing.T, name string) recording {
+	t.Helper()
+	var r recording
+	text, err := os.ReadFile(name + ".expected.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &r.want); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if r.format = formatOf(r.want.Format); r.format == "" {
+		t.Fatalf("%s: format %s is not one of %v", name, r.want.Format, decode.Names())
+	}
+	for _, end := range []string{".jsonl", ".sse", ".txt"} {
+		if r.data, err = os.ReadFile(name + end); err == nil {
+			r.file, r.lines = name+end, jsonLines(r.data)
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.want.Format == "openai-chat-bytes" {
+		r.data, r.lines = joinReads(t, r.data), false
+	}
+	return r
+}
+
+// jsonLines reports whether a text is JSON Lines.
+func jsonLines(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '{' && line[0] != '[' {
+			return false
+		}
+	}
+	return true
+}
+
+// joinReads joins the pieces of a stream that was recorded read by read.
+func joinReads(t *testing.T, data []byte) (text []byte) {
+	t.Helper()
+	for line := range bytes.Lines(data) {
+		var read struct{ Read string }
+		if err := json.Unmarshal(line, &read); err != nil {
+			t.Fatal(err)
+		}
+		b, err := base64.StdEncoding.DecodeString(read.Read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, b...)
+	}
+	return text
+}
+
+// sse returns JSON Lines as raw SSE text, with [DONE] at the end or without.
+func (r *recording) sse(done bool) []byte {
+	var text []byte
+	for line := range bytes.Lines(r.data) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			text = append(text, "data: "...)
+			text = append(text, line...)
+			text = append(text, "\n\n"...)
+		}
+	}
+	if done {
+		text = append(text, "data: [DONE]\n\n"...)
+	}
+	return text
+}
+
+// assemble folds a stream that arrives in pieces.
+func assemble(format string, pieces ...[]byte) *session.Assembly {
+	a := &session.Assembly{Format: format}
+	for _, p := range pieces {
+		a.Line(p)
+	}
+	a.End()
+	return a
+}
