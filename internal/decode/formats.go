@@ -2,12 +2,14 @@ package decode
 
 import (
 	"streamer/internal/decode/agui"
+	"streamer/internal/decode/aisdk4"
 	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/bedrock"
 	"streamer/internal/decode/claudecode"
 	"streamer/internal/decode/codex"
 	"streamer/internal/decode/cohere"
 	"streamer/internal/decode/gemini"
+	"streamer/internal/decode/geminicli"
 	"streamer/internal/decode/langchain"
 	"streamer/internal/decode/ollama"
 	"streamer/internal/decode/openai"
@@ -31,6 +33,8 @@ var formats = [...]wire.Format{
 	cohere.Format{},
 	bedrock.Format{},
 	vercelui.Format{},
+	aisdk4.Format{},
+	geminicli.Format{},
 	agui.Format{},
 	claudecode.Format{},
 	codex.Format{},
