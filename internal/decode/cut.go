@@ -141,11 +141,9 @@ func (r *Reader) join(before []byte, data string) {
 	if standsAlone(data) || data != "" && nested(data) {
 		r.in.text.starts[1] = len(before)
 	}
-	if r.in.data[0] != '{' && r.in.data[0] != '[' && beginsSSE(r.in.data) {
-		r.in.framing = sseText
-		return
+	if r.in.framing = r.lines(r.in.data); r.in.framing == nothing {
+		r.in.framing = jsonText
 	}
-	r.in.framing = jsonText
 }
 
 // openPlain opens an input after a line that is no event and was cut.
@@ -172,5 +170,5 @@ func standsAlone(data string) bool { return beginsField(data) != "" || beginsJSO
 
 // Cut reports whether the last input ended inside an event.
 func (s *State) Cut() bool {
-	return s.JSON != nil && len(s.JSON.Text) > 0 || s.SSE != nil && s.SSE.Has
+	return s.JSON != nil && len(s.JSON.Text) > 0 || s.SSE != nil && s.SSE.Has || s.Code != nil
 }

@@ -31,6 +31,7 @@ const (
 	arrayOfEvents
 	jsonText // JSON values and other lines
 	sseText
+	codeLines
 )
 
 // piece is the text of one stream event.
@@ -51,10 +52,13 @@ type piece struct {
 // open determines the framing of the input.
 func (r *Reader) open(data string) {
 	r.in = input{data: data}
+	in := &r.in
 	switch {
 	case data == "":
 	case r.state.JSON != nil:
 		r.openCut()
+	case r.continuesCode(data):
+		in.framing = codeLines
 	case !r.continues(data):
 		r.openText()
 	}
@@ -64,11 +68,22 @@ func (r *Reader) open(data string) {
 func (r *Reader) openText() {
 	in := &r.in
 	data := in.data[in.at:]
-	if data != "" && data[0] != '{' && data[0] != '[' && beginsSSE(data) {
-		in.framing = sseText
-		return
+	if in.framing = r.lines(data); in.framing == nothing {
+		r.openJSON(wire.Trim(data))
 	}
-	r.openJSON(wire.Trim(data))
+}
+
+// lines returns the framing of a text that begins with a line that is not JSON, or
+// nothing.
+func (r *Reader) lines(text string) framing {
+	switch {
+	case text == "" || nested(text):
+	case beginsSSE(text):
+		return sseText
+	case r.beginsCodes(text):
+		return codeLines
+	}
+	return nothing
 }
 
 // continues reports whether an input continues SSE text that the last input cut.
@@ -154,9 +169,12 @@ func (r *Reader) pull() (piece, bool) {
 			if p, ok := r.nextSSE(); ok || in.framing == framing {
 				return p, ok
 			}
+		case codeLines:
+			return r.nextCode()
 		default:
 			return piece{}, false
 		}
+
 	}
 }
 
@@ -189,7 +207,8 @@ func (p piece) frame() (wire.Frame, *wire.Problem) {
 	case p.rest:
 		return f, &wire.Problem{Code: wire.BadJSON, Text: "the rest of a line that is no event"}
 	}
-	if isDone(p.text) {
+	code := isCode(f.Name) // its JSON may be a string
+	if isDone(p.text) && !code {
 		f.Done = true
 		return f, nil
 	}
@@ -201,6 +220,7 @@ func (p piece) frame() (wire.Frame, *wire.Problem) {
 	f.JSON = jsonscan.ValueOf(p.text)
 	if f.Name == "" {
 		f = unwrap(f)
+		code = isCode(f.Name)
 	}
 	f, problem := unpack(f)
 	if problem != nil {
@@ -208,7 +228,7 @@ func (p piece) frame() (wire.Frame, *wire.Problem) {
 	}
 	// An event may consist of its name alone, with null as data.
 	named := f.Name != "" && f.JSON.Kind <= jsonscan.Null
-	if !f.JSON.IsNested() && !f.Done && !named {
+	if !f.JSON.IsNested() && !f.Done && !named && !code {
 		return f, &wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("the event is %s, not an object", f.JSON.Kind)}
 	}
 	return f, nil
@@ -235,7 +255,7 @@ func unwrap(f wire.Frame) wire.Frame {
 	if name.Kind != jsonscan.String || data.Raw == "" {
 		return f
 	}
-	return wire.Frame{Name: name.Str, JSON: data, Done: isDone(data.Raw)}
+	return wire.Frame{Name: name.Str, JSON: data, Done: isDone(data.Raw) && !isCode(name.Str)}
 }
 
 // tuple reports whether an array is one event of LangGraph, not a list of events:

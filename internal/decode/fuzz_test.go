@@ -78,6 +78,9 @@ func kept(s *State) int {
 	if s.JSON != nil {
 		n += len(s.JSON.Text)
 	}
+	if s.Code != nil {
+		n += len(s.Code.Text)
+	}
 	return n
 }
 

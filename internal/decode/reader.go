@@ -77,6 +77,8 @@ func (r *Reader) End(s *State, limits Limits) {
 	case cut != nil:
 		r.in = input{data: wire.Alias(cut.Text), framing: jsonText}
 		r.in.text.starts[0], r.in.text.last = cut.Alone, true
+	case s.Code != nil:
+		r.in = input{data: "\n", framing: codeLines}
 	case s.SSE != nil && s.SSE.Has:
 		r.in = input{data: "\n\n", framing: sseText}
 	default:
@@ -140,6 +142,9 @@ func (r *Reader) read(p piece) {
 	}
 	if problem == nil {
 		r.learn(p, f)
+		return
+	}
+	if p.problem == nil && r.state.console() && (p.rest || plainText(p.text)) {
 		return
 	}
 	if at := p.base - r.in.text.before; at >= 0 && !p.joined {

@@ -18,6 +18,8 @@ type State struct {
 	// JSON is nil unless JSON text was cut.
 	JSON *CutText `json:"j,omitempty"`
 	List bool     `json:"l,omitzero"` // an array of events is open
+	// Code is nil unless a line of a code was cut.
+	Code *Code `json:"c,omitempty"`
 	// Decoders are those of the formats that the session has used, in the order
 	// of their first use.
 	Decoders []FormatDecoder `json:"d,omitempty"`
@@ -70,6 +72,9 @@ func (s State) Clone() State {
 		c := *s.JSON
 		c.Text = slices.Clone(c.Text)
 		s.JSON = &c
+	}
+	if s.Code != nil {
+		s.Code = s.Code.clone()
 	}
 	s.Decoders = slices.Clone(s.Decoders)
 	for i := range s.Decoders {

@@ -60,6 +60,9 @@ func (r *Reader) nextText() (piece, bool) {
 		case lineOfSSE(rest):
 			in.framing = sseText
 			return piece{}, false
+		case r.beginsCodes(rest):
+			in.framing = codeLines
+			return piece{}, false
 		default:
 			return r.plain(), true
 		}

@@ -46,19 +46,18 @@ type AssembledCall struct {
 // Line folds the next line.
 func (a *Assembly) Line(data []byte) {
 	a.lines++
-	a.fold(a.lines, inputs.Delta, data, false)
+	a.fold(a.lines, inputs.Delta, data)
 }
 
 // End folds the end of the stream: it rejects an event that is cut, and flushes held
 // text.
 func (a *Assembly) End() {
-	a.fold(a.lines, inputs.Delta, nil, true)
-	a.fold(a.lines+1, inputs.Clock, []byte(`{"kind":"flush"}`), false)
+	a.fold(a.lines+1, inputs.Clock, []byte(`{"kind":"flush","ended":true}`))
 }
 
-func (a *Assembly) fold(seq uint64, kind inputs.Kind, data []byte, last bool) {
+func (a *Assembly) fold(seq uint64, kind inputs.Kind, data []byte) {
 	rules := lifecycle.NewRules()
-	a.Events = Fold(a.Events, &a.state, Input{Rules: &rules, Reader: &a.reader, Last: last, Input: inputs.Input{
+	a.Events = Fold(a.Events, &a.state, Input{Rules: &rules, Reader: &a.reader, Input: inputs.Input{
 		Seq: seq, At: time.Unix(0, 0), Token: "assemble", Kind: kind,
 		Header: inputs.Header{inputs.HeaderFormat: {a.Format}}, Data: data,
 	}})
@@ -108,6 +107,10 @@ func (c *AssembledCall) take(e *events.Event) {
 		c.completed(e)
 	case events.ToolCallAwaiting:
 		c.Status = events.AwaitingInput
+	case events.ToolCallProgress:
+		if e.Status != "" { // a wait ended
+			c.Status = e.Status
+		}
 	case events.ToolCallResult:
 		c.Status = e.Status
 	}

@@ -30,8 +30,6 @@ type Input struct {
 	Rules *Rules
 	// Reader is scratch space that is reused; if nil, Fold makes one.
 	Reader *decode.Reader
-	// Last states that no delta follows, so that none continues an event that is cut.
-	Last bool
 }
 
 // State is the state of a session after an input, the content of a snapshot. The
@@ -106,9 +104,6 @@ func feedDelta(step *lifecycle.Step, s *State, in *Input) {
 	}
 	r.Reset(&s.Read, in.Data, in.Format(), decode.Limits{})
 	apply(step, r)
-	if in.Last {
-		endDeltas(step, s)
-	}
 }
 
 // apply applies the events of an input.
@@ -143,10 +138,10 @@ func feedClock(step *lifecycle.Step, s *State, in *Input) {
 	case lifecycle.Deadline:
 		step.Deadline(tick.Call)
 	case lifecycle.Flush:
-		if s.Life.Time >= s.Life.Last+cutAfter {
+		if tick.Ended || s.Life.Time >= s.Life.Last+cutAfter {
 			endDeltas(step, s)
 		}
-		step.Flush()
+		step.Flush(tick.Ended)
 	case lifecycle.RunIdle:
 		endDeltas(step, s)
 		step.RunIdle()
