@@ -43,8 +43,8 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	case "system":
 		mine = l.subtype.IsString()
 	case "assistant", "user":
-		perhaps = l.message.IsObject()
-		mine = perhaps && (l.session.Present() || l.parent.Raw != "")
+		perhaps = perhaps || l.message.IsObject()
+		mine = l.message.IsObject() && (l.session.Present() || l.parent.Raw != "")
 	case "stream_event":
 		mine = l.event.IsObject()
 	case "control_request":
