@@ -57,7 +57,13 @@ func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs
 	var wg sync.WaitGroup
 	wg.Go(func() { w.failed = r.Broker.Tail(watching, r.Token, w.from, w.take) })
 	wg.Go(func() { w.showProgress(watching, NewProgressLine(errs)) })
-	err = r.Stream(ctx, in)
+	publishing := ctx
+	if in.Live { // an interrupt ends the reading, and the input under way is still stored
+		var cancel context.CancelFunc
+		publishing, cancel = outlive(ctx, storeTime)
+		defer cancel()
+	}
+	err = r.Stream(publishing, in)
 	if in.Live && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // the usual end of a live stream
 	}
@@ -71,6 +77,27 @@ func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs
 		err = fmt.Errorf("reading the events: %w", w.failed)
 	}
 	return Replayed{w.inputs, w.rejected, w.rejections, waited}, err
+}
+
+// storeTime bounds the wait for the acknowledgement of an input after an interrupt.
+const storeTime = 2 * time.Second
+
+// outlive returns a context that ends some time after ctx.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		wait := time.NewTimer(by)
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 // watch reads the events of a session while inputs are published to it.
@@ -237,9 +264,9 @@ func (w *watch) showProgress(ctx context.Context, l *ProgressLine) {
 
 // String returns the text of the progress.
 func (s replayStatus) String() string {
-	text := fmt.Sprintf("%d inputs, %d calls", s.inputs, s.calls)
+	text := fmt.Sprintf("inputs: %d, calls: %d", s.inputs, s.calls)
 	if s.rejected > 0 {
-		text += fmt.Sprintf(", %d inputs rejected", s.rejected)
+		text += fmt.Sprintf(", rejected: %d", s.rejected)
 	}
 	return text
 }
