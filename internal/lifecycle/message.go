@@ -12,7 +12,7 @@ import (
 // not open. It returns nil where the message is muted or refused.
 func (st *Step) message(c *chunks.Chunk) *Message {
 	if m := st.current(c); m != nil {
-		if m.Wait == 0 || st.resume(m) {
+		if m.Wait == 0 || st.goOn(m) {
 			return m
 		}
 	}
@@ -44,10 +44,10 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 	return m
 }
 
-// resume continues a message whose finish reason was not its end. It reports false
+// goOn continues a message whose finish reason was not its end. It reports false
 // where the content belongs to the next message: a message without an id is over
 // when its calls have their results.
-func (st *Step) resume(m *Message) bool {
+func (st *Step) goOn(m *Message) bool {
 	if m.ID == "" && len(m.Calls) > 0 && m.open() == 0 {
 		return false
 	}
