@@ -128,7 +128,8 @@ type Result struct {
 	// Others are results that were emitted while this one waited for the args.
 	Others Digests `json:"others,omitempty"`
 
-	repeated bool // it is part of a repeated history
+	repeated bool   // it is part of a repeated history
+	index    string // raw, of its call, where the wire has no ids
 }
 
 // Resume restores what JSON does not hold. It must be called after loading.

@@ -44,7 +44,17 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 			return wire.Surely
 		}
 	}
+	if unknown(kind) {
+		return wire.IfKnown
+	}
 	return wire.No
+}
+
+// unknown reports whether a type may be that of an event of another version, or of
+// an application. Such events are ignored. Messages of LangChain have types that
+// begin with a capital, too.
+func unknown(kind string) bool {
+	return kind != "" && kind[0] >= 'A' && kind[0] <= 'Z' && !strings.Contains(kind, "Message")
 }
 
 // Decode emits the chunks of a frame.
