@@ -22,6 +22,8 @@ var (
 	ErrName  = errors.New("chunks: id or name of a call is too long")
 	// ErrRest: the fragment continues a call that was refused.
 	ErrRest = errors.New("chunks: the rest of a call that was refused")
+	// ErrStray: the fragment continues a call that never began.
+	ErrStray = errors.New("chunks: bytes of a call that never began")
 	// ErrEnd: bytes came for a call whose args are complete.
 	ErrEnd = errors.New("chunks: bytes after the end of a call's args")
 	// ErrClosed: bytes came for a call that was closed before its args were complete.
@@ -75,6 +77,9 @@ func (a *Assembler[S]) Add(f *Chunk, lim Limits) (pos int, opened bool, err erro
 	}
 	pos = a.find(f, id, name)
 	if pos < 0 {
+		if f.Stray() {
+			return -1, false, ErrStray
+		}
 		if err := a.checkOpen(f, id, name, lim); err != nil {
 			a.Refuse(f)
 			return -1, false, err
@@ -213,11 +218,29 @@ func (a *Assembler[S]) present(s string) string {
 	return s
 }
 
+// byPlace returns the position of the call that has the id and the index of a
+// fragment or, where none has both, of the newest call with the id, or -1.
+func (a *Assembler[S]) byPlace(id, index string) int {
+	newest := a.ByID(id)
+	if newest < 0 || index == "" {
+		return newest
+	}
+	for i := newest; i >= 0; i-- {
+		if a.Calls[i].Index == index && a.Calls[i].ID == id {
+			return i
+		}
+	}
+	return newest
+}
+
 // find returns the position of the call that a fragment belongs to, or -1 where
 // the fragment opens a call.
 func (a *Assembler[S]) find(f *Chunk, id, name string) int {
 	if id != "" {
-		if i := a.ByID(id); i >= 0 {
+		if i := a.byPlace(id, f.Index); i >= 0 {
+			if name != "" && a.Calls[i].reusedBy(f) {
+				return -1
+			}
 			return i
 		}
 	}
@@ -238,7 +261,7 @@ func (a *Assembler[S]) find(f *Chunk, id, name string) int {
 	}
 	// Some servers let the index drift: a bare continuation on an unseen index
 	// belongs to the latest call while that one's JSON is incomplete.
-	if latest := &a.Calls[a.Latest]; id == "" && name == "" && latest.growing() {
+	if latest := &a.Calls[a.Latest]; id == "" && name == "" && !f.Exact && latest.growing() {
 		return a.Latest
 	}
 	return -1
@@ -247,7 +270,7 @@ func (a *Assembler[S]) find(f *Chunk, id, name string) int {
 // unlessOther returns i, or -1 where the fragment cannot belong to that call.
 func (a *Assembler[S]) unlessOther(i int, f *Chunk, id, name string) int {
 	c := &a.Calls[i]
-	full := c.Closed != ClosedShort && (c.Sealed || c.Whole())
+	full := c.full()
 	switch {
 	// Some servers change the id in the middle of a call. A fragment that has
 	// nothing but such an id does not begin another call.

@@ -59,6 +59,24 @@ func TestAssemblerRules(t *testing.T) {
 		{"R3: an id of the message means its call", []f{
 			{Index: "0", ID: "a", Name: "f", Args: `{`}, {Index: "0", ID: "b", Name: "g", Args: `[`}, {Index: "0", ID: "a", Args: `}`}, {Index: "0", ID: "b", Args: `]`},
 		}, `0 a f {};0 b g [];`},
+		{"R3: the same id and a name on another index, after whole args", []f{
+			{Index: "0", ID: "f", Name: "f", Args: `{"x":1}`}, {Index: "1", ID: "f", Name: "f"}, {Index: "1", Args: `{"x":`}, {Index: "1", ID: "f", Args: `2}`},
+		}, `0 f f {"x":1};1 f f {"x":2};`},
+		{"R3: the same id and a name on another index, while the args are incomplete", []f{
+			{Index: "0", ID: "f", Name: "f", Args: `{"x"`}, {Index: "1", ID: "f", Name: "f", Args: `:1}`},
+		}, `0 f f {"x":1};`},
+		{"R3: the same id and a name, once a value is whole and another begins", []f{
+			{ID: "f", Name: "f", Args: `{"x":1}`}, {ID: "f", Name: "f", Args: `{"x":`}, {ID: "f", Args: `2}`},
+		}, ` f f {"x":1}; f f {"x":2};`},
+		{"R3: the same id, name and args in the same place are a repeat", []f{
+			{Index: "0", ID: "f", Name: "f", Args: `{"x":1}`}, {Index: "0", ID: "f", Name: "f", Args: `{"x": 1}`}, {Index: "0", ID: "f", Name: "f"},
+		}, `0 f f {"x":1};`},
+		{"R3: the same id on an index that has a call of it", []f{
+			{Index: "0", ID: "f", Name: "f", Args: `{}`}, {Index: "1", ID: "f", Name: "f", Args: `{}`}, {Index: "0", ID: "f", Args: `{"x":`}, {Index: "1", ID: "f", Args: `{"y":`}, {Index: "0", ID: "f", Args: `1}`}, {Index: "1", ID: "f", Args: `2}`},
+		}, `0 f f {"x":1};1 f f {"y":2};`},
+		{"R3: whole parts with the same id", []f{
+			{ID: "f", Name: "f", Args: `{"x":1}`, Object: true, Opens: true}, {ID: "f", Name: "f", Args: `{"x":1}`, Object: true, Opens: true},
+		}, ` f f {"x":1}; f f {"x":1};`},
 		{"R4: an index that drifts in the middle of the args", []f{
 			{Index: "0", ID: "a", Name: "f", Args: `{"x":`}, {Index: "1", Args: `1`}, {Index: "2", Args: `}`},
 		}, `0 a f {"x":1};`},

@@ -1,6 +1,7 @@
 package chunks
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
@@ -187,6 +188,8 @@ func (a *Assembly) grow(piece string) {
 		a.Joiner = Joiner{} // the resend includes the waiting half
 	case a.Placeholder() && beginsValue(piece):
 		a.replace("", false)
+	case a.Whole() && beginsValue(piece) && sameValue(a.Text, piece):
+		return // a repeat in another spelling
 	case a.Object && strings.TrimSpace(piece) != "":
 		a.replace("", false)
 	}
@@ -288,6 +291,39 @@ func (a *Assembly) Whole() bool { return (a.scan.Complete() || a.Object) && !a.C
 
 // Usable reports whether the args would be valid if no fragment followed.
 func (a *Assembly) Usable() bool { return a.Whole() || a.Blank() || a.Kind() == "custom" && !a.Cut }
+
+// full reports whether the call has all its args. The text of a call that was
+// closed in the middle of them may continue.
+func (a *Assembly) full() bool {
+	return a.Closed != ClosedShort && (a.Sealed || a.Whole())
+}
+
+// reusedBy reports whether a fragment with a name and the id of this call begins
+// another call. Some servers use the name of the function as id. This call must
+// have all its args, and the fragment must have another place on the wire or args
+// that are no part of this call's.
+func (a *Assembly) reusedBy(f *Chunk) bool {
+	switch {
+	case !a.full():
+		return false
+	case f.Opens:
+		return true
+	case f.Whole:
+		return false
+	case f.Index != "" && a.Index != "" && f.Index != a.Index:
+		return true
+	case f.Object, a.Object, len(a.Text) == 0, a.Placeholder(), a.Kind() == "custom":
+		return false
+	}
+	return beginsValue(f.Args) && !a.resends(f.Args) && !sameValue(a.Text, f.Args)
+}
+
+// sameValue reports whether a text is the same JSON value as another one, apart
+// from white space.
+func sameValue(text []byte, other string) bool {
+	var a, b bytes.Buffer
+	return json.Compact(&a, text) == nil && json.Compact(&b, []byte(other)) == nil && bytes.Equal(a.Bytes(), b.Bytes())
+}
 
 // growing reports whether more args are to come: they have not begun, or they
 // are incomplete. It includes a call that Close closed in the middle of its args.

@@ -39,7 +39,7 @@ const (
 	PartEnd
 	// Finish: the message (its Choice) has its finish reason; usage may still
 	// follow. Reason in the provider's word; Truncated where the model was cut
-	// off (length, max_tokens, content filter).
+	// off (length, max_tokens, content filter); Wait where content may follow too.
 	Finish
 	// Usage: the token counts, as raw JSON. Usage.
 	Usage
@@ -59,11 +59,14 @@ const (
 	// all open calls whose args are complete (of Namespace, where given);
 	// Why, InterruptID.
 	Await
+	// Resume: the wait of a call ended, and its tool may run. InterruptID of the
+	// Await; Text, the answer.
+	Resume
 	// Progress: the tool is alive. ID, Call, Text, Percent.
 	Progress
-	// RunStart and RunEnd: the wire states that a run begins or ends. Run; RunEnd
-	// has Status ("completed", "error", "cancelled", "interrupted") and Text, the
-	// text of the error.
+	// RunStart and RunEnd: the wire states that a run begins or ends. Run; RunStart
+	// has Explicit; RunEnd has Status ("completed", "error", "cancelled",
+	// "interrupted"), Text, the text of the error, and Abandons.
 	RunStart
 	RunEnd
 	// Attempt: what is open was abandoned and is tried again (LangGraph
@@ -112,8 +115,11 @@ type Chunk struct {
 	Final bool
 	// Opens: the fragment certainly begins a call, even one of the same name
 	// without an index or an id (Gemini). An id of the message still means the
-	// call that has it.
+	// call that has it while that call's args are incomplete.
 	Opens bool
+	// Exact: without an id and a name, the fragment belongs to the call on its
+	// Index or to none (formats whose blocks have a beginning).
+	Exact bool
 	// Object: Args is a whole JSON object which replaces the former args
 	// (rule R10); with Weak set only if no text fragment comes (Anthropic's
 	// input in content_block_start).
@@ -124,13 +130,19 @@ type Chunk struct {
 	// Whole: the fragment is a whole call of a full message that may repeat a
 	// streamed one. It is matched by its id (in the message, then in the
 	// namespace) and confirms that call; it opens one only where the id is new.
+	// Of several calls with its id it is the one on its Index, or else the one
+	// whose number among them is its own number in the stream event.
 	Whole bool
 
-	Part        int
-	Text        string
-	Content     string // of a Result whose content is not a string: raw JSON
-	Status      string // of a Result: success (also ""), error, denied; of a RunEnd
-	Truncated   bool
+	Part      int
+	Text      string
+	Content   string // of a Result whose content is not a string: raw JSON
+	Status    string // of a Result: success (also ""), error, denied; of a RunEnd
+	Truncated bool
+	// Wait is the silence that ends the message of a Finish after which content
+	// may follow, in multiples of the silence that flushes held text. If 0, no
+	// content follows.
+	Wait        int
 	Reason      string
 	Usage       string // raw JSON
 	Why         string // of an Await: approval, interrupt, input…
@@ -142,4 +154,13 @@ type Chunk struct {
 	// Snapshot: the event has the whole history, and not only what is new (LangGraph
 	// values, AG-UI MESSAGES_SNAPSHOT). Repeated is set too.
 	Snapshot bool
+	// Explicit: the run does not end with a finished message, because the wire states
+	// its end.
+	Explicit bool
+	// Abandons: the calls of the run that are open get no result, even if the run is
+	// completed.
+	Abandons bool
 }
+
+// Stray reports whether a fragment without a known place belongs to no call.
+func (c *Chunk) Stray() bool { return c.Exact && c.ID == "" && c.Name == "" }

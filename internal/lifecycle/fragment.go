@@ -14,11 +14,17 @@ func (st *Step) fragment(c *chunks.Chunk) {
 		return
 	}
 	m := st.current(c)
-	if m != nil && m.Phase == Finishing && opens(m, c) {
+	if m != nil && m.Wait != 0 {
+		m = st.message(c)
+	} else if m != nil && m.Phase == Finishing && opens(m, c) {
 		// The finish reason ended the index space: this is the next message of a
 		// gateway that never changes its id.
 		st.finishMessages(func(old *Message) bool { return old == m })
 		m = nil
+	}
+	if m == nil && c.Stray() {
+		st.stray(c)
+		return
 	}
 	if m == nil {
 		m = st.continuedBy(c)
@@ -29,6 +35,19 @@ func (st *Step) fragment(c *chunks.Chunk) {
 		}
 	}
 	st.addFragment(m, c)
+}
+
+// stray reports a fragment that continues a call that never began, of a message
+// that is not open.
+func (st *Step) stray(c *chunks.Chunk) {
+	if !st.State.Memory.muted(c.Namespace, c.Message, st.State.Time) {
+		st.Reject(events.BadShape, 0, rejectedText(chunks.ErrStray, c.Message, c.Index))
+	}
+}
+
+// rejectedText returns the text of the rejected event for a fragment.
+func rejectedText(err error, message, index string) string {
+	return fmt.Sprintf("%v: message %q, index %s", err, message, index)
 }
 
 // continuedBy returns the message that a bare fragment under an unknown id
@@ -132,9 +151,9 @@ func completedBy(c *chunks.Chunk) string {
 
 // rejectFragment reports that a fragment was not used, once per call.
 func (st *Step) rejectFragment(m *Message, pos int, c *chunks.Chunk, err error) {
-	code, text := events.OverLimit, fmt.Sprintf("%v: message %q, index %s", err, m.ID, c.Index)
+	code, text := events.OverLimit, rejectedText(err, m.ID, c.Index)
 	switch {
-	case errors.Is(err, chunks.ErrEnd):
+	case errors.Is(err, chunks.ErrEnd), errors.Is(err, chunks.ErrStray):
 		code = events.BadShape
 	case errors.Is(err, chunks.ErrClosed):
 		code, text = events.CallClosed, closedText(&m.Calls[pos])

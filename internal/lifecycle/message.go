@@ -12,7 +12,9 @@ import (
 // not open. It returns nil where the message is muted or refused.
 func (st *Step) message(c *chunks.Chunk) *Message {
 	if m := st.current(c); m != nil {
-		return m
+		if m.Wait == 0 || st.goOn(m) {
+			return m
+		}
 	}
 	s := st.State
 	if s.Memory.muted(c.Namespace, c.Message, s.Time) {
@@ -47,6 +49,17 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 // answered reports whether the message made calls, and all of them are closed: their
 // tools run after the model has finished the message.
 func (m *Message) answered() bool { return len(m.Calls) > 0 && m.open() == 0 }
+
+// goOn continues a message whose finish reason was not its end. It reports false
+// where the content belongs to the next message: a message without an id is over
+// when its calls have their results.
+func (st *Step) goOn(m *Message) bool {
+	if m.ID == "" && m.answered() {
+		return false
+	}
+	m.resumed()
+	return true
+}
 
 // makeRoom finishes the oldest message that has no open call, because some
 // providers never end their messages. It reports false where there is none.
@@ -106,8 +119,8 @@ func (st *Step) finish(c *chunks.Chunk) {
 		}
 		return
 	}
-	if m.Phase == Building {
-		m.finishing(clone(c.Reason), c.Truncated)
+	if m.Phase == Building || m.Wait != 0 {
+		m.finishing(clone(c.Reason), c.Truncated, c.Wait)
 	}
 	for i := range m.Calls {
 		if call := &m.Calls[i]; call.Whole() || !m.Truncated && call.Usable() && !call.Blank() {
@@ -146,7 +159,7 @@ func (st *Step) usage(c *chunks.Chunk) {
 			m.Usage = []byte(clone(c.Usage))
 		}
 	}
-	st.finishMessages(func(m *Message) bool { return m.Phase == Finishing && match(m) })
+	st.finishMessages(func(m *Message) bool { return m.Phase == Finishing && m.Wait == 0 && match(m) })
 }
 
 // ended applies the statement that nothing more comes. A message that is named

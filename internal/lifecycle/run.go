@@ -27,6 +27,16 @@ func (st *Step) startRun(id string) {
 	st.emit(events.RunStarted)
 }
 
+// ends records whether the wire states the end of the run.
+func (r *Run) ends(explicit bool) { r.Explicit = r.Explicit || explicit }
+
+// abandon closes the open calls of a run that ends without their results.
+func (st *Step) abandon(c *chunks.Chunk) {
+	if run := st.State.LastRun; c.Abandons {
+		st.closeCalls(func(m *Message) bool { return m.Run == run }, events.BySuperseded, "the run ended without a result of the call")
+	}
+}
+
 // End ends the open run, as its own stream or an end input asks. A run that
 // failed or was cancelled closes its open calls, even if it had ended already. A
 // completed one leaves them open.

@@ -129,7 +129,7 @@ func (r reader) delta(e *event) *wire.Problem {
 		c.Text, c.Part = s, e.index.Int()
 		r.Emit(c)
 	case !r.d.skips(e.index.Raw):
-		c.Args, c.Index = s, e.index.Raw
+		c.Args, c.Index, c.Exact = s, e.index.Raw, true
 		r.Emit(c)
 	}
 	return nil
