@@ -39,6 +39,10 @@ type Run struct {
 	// Asked is the last finished choice that asked for calls. The run stays open
 	// for it, even if the other choices of its message finish without a call.
 	Asked *Answer `json:"asked,omitempty"`
+	// Failed states that the provider ended the newest message with an error, and
+	// Detail is its text. Where no message follows, the run ends as failed.
+	Failed bool   `json:"failed,omitempty"`
+	Detail string `json:"detail,omitempty"`
 }
 
 // Answer identifies a choice of a message.
@@ -69,6 +73,15 @@ type Message struct {
 	Usage  []byte `json:"usage,omitempty"`  // JSON, stored as Result.Content is
 	// Truncated: the provider reported that the model was cut off.
 	Truncated bool `json:"truncated,omitempty"`
+	// Alias is the other id under which the wire continues the message, "" if none.
+	Alias string `json:"alias,omitempty"`
+	// Quiet: message_started was not emitted yet, because the id may still change.
+	Quiet bool `json:"quiet,omitempty"`
+	// Roles: the wire repeats the role in the middle of the message, so a role does
+	// not begin another one.
+	Roles bool `json:"roles,omitempty"`
+	// Next: a role came after the finish reason, so content begins the next message.
+	Next bool `json:"next,omitempty"`
 	// Superseded: the message was abandoned, so its end does not end the run.
 	Superseded bool `json:"superseded,omitempty"`
 }

@@ -32,7 +32,7 @@ func (s *State) Timer(r *Rules) (Timer, bool) {
 			t = Timer{at, kind, call}
 		}
 	}
-	held, awaiting := false, true
+	held, awaiting := s.failed(), true
 	for _, m := range s.Messages {
 		held = held || m.Phase == Finishing || len(m.Parts.Held) > 0
 		for i := range m.Calls {
@@ -107,6 +107,7 @@ func (st *Step) Flush() {
 		st.emitText(m, true)
 	}
 	st.finishMessages(func(m *Message) bool { return m.Phase == Finishing })
+	st.endFailed()
 }
 
 // Progress applies a sign that a tool is alive: the deadline of its call starts
