@@ -39,7 +39,7 @@ const (
 	PartEnd
 	// Finish: the message (its Choice) has its finish reason; usage may still
 	// follow. Reason in the provider's word; Truncated where the model was cut
-	// off (length, max_tokens, content filter).
+	// off (length, max_tokens, content filter); Wait where content may follow too.
 	Finish
 	// Usage: the token counts, as raw JSON. Usage.
 	Usage
@@ -59,11 +59,14 @@ const (
 	// all open calls whose args are complete (of Namespace, where given);
 	// Why, InterruptID.
 	Await
+	// Resume: the wait of a call ended, and its tool may run. InterruptID of the
+	// Await; Text, the answer.
+	Resume
 	// Progress: the tool is alive. ID, Call, Text, Percent.
 	Progress
-	// RunStart and RunEnd: the wire states that a run begins or ends. Run; RunEnd
-	// has Status ("completed", "error", "cancelled", "interrupted") and Text, the
-	// text of the error.
+	// RunStart and RunEnd: the wire states that a run begins or ends. Run; RunStart
+	// has Explicit; RunEnd has Status ("completed", "error", "cancelled",
+	// "interrupted"), Text, the text of the error, and Abandons.
 	RunStart
 	RunEnd
 	// Attempt: what is open was abandoned and is tried again (LangGraph
@@ -131,11 +134,15 @@ type Chunk struct {
 	// whose number among them is its own number in the stream event.
 	Whole bool
 
-	Part        int
-	Text        string
-	Content     string // of a Result whose content is not a string: raw JSON
-	Status      string // of a Result: success (also ""), error, denied; of a RunEnd
-	Truncated   bool
+	Part      int
+	Text      string
+	Content   string // of a Result whose content is not a string: raw JSON
+	Status    string // of a Result: success (also ""), error, denied; of a RunEnd
+	Truncated bool
+	// Wait is the silence that ends the message of a Finish after which content
+	// may follow, in multiples of the silence that flushes held text. If 0, no
+	// content follows.
+	Wait        int
 	Reason      string
 	Usage       string // raw JSON
 	Why         string // of an Await: approval, interrupt, input…
@@ -144,6 +151,12 @@ type Chunk struct {
 	HasPercent  bool
 	Run         string
 	Repeated    bool // the wire repeats the whole history (LangGraph values, updates)
+	// Explicit: the run does not end with a finished message, because the wire states
+	// its end.
+	Explicit bool
+	// Abandons: the calls of the run that are open get no result, even if the run is
+	// completed.
+	Abandons bool
 }
 
 // Stray reports whether a fragment without a known place belongs to no call.

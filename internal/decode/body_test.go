@@ -214,10 +214,11 @@ func FuzzInterrupt(f *testing.F) {
 
 func TestClock(t *testing.T) {
 	for in, want := range map[string]Tick{
-		`{"kind":"deadline","call":"3.0","at":"2026-03-02T10:00:00.123Z"}`: {"deadline", "3.0", 1772445600123},
-		`{"kind":"deadline","call":"3.0","at":1772445600123}`:              {"deadline", "3.0", 1772445600123},
-		`{"kind":"flush"}`:    {Kind: "flush"},
-		`{"kind":"run_idle"}`: {Kind: "run_idle"},
+		`{"kind":"deadline","call":"3.0","at":"2026-03-02T10:00:00.123Z"}`: {Kind: "deadline", Call: "3.0", At: 1772445600123},
+		`{"kind":"deadline","call":"3.0","at":1772445600123}`:              {Kind: "deadline", Call: "3.0", At: 1772445600123},
+		`{"kind":"flush"}`:              {Kind: "flush"},
+		`{"kind":"flush","ended":true}`: {Kind: "flush", Ended: true},
+		`{"kind":"run_idle"}`:           {Kind: "run_idle"},
 	} {
 		if got, problem := Clock([]byte(in)); problem != nil || got != want {
 			t.Errorf("%s\n got %+v, problem %v\nwant %+v", in, got, problem, want)

@@ -136,9 +136,11 @@ type Tick struct {
 	Kind string // deadline, flush or run_idle
 	Call string // the call of the deadline
 	At   int64  // the deadline, in milliseconds since the Unix epoch; 0 if the input does not have it
+	// Ended: the stream has ended, so a flush waits for nothing.
+	Ended bool
 }
 
-// Clock reads {"kind":"deadline","call","at"?}, {"kind":"flush"} or
+// Clock reads {"kind":"deadline","call","at"?}, {"kind":"flush","ended"?} or
 // {"kind":"run_idle"}. The time is RFC 3339, or milliseconds since the epoch.
 func Clock(data []byte) (Tick, *wire.Problem) {
 	b := newBody()
@@ -151,6 +153,8 @@ func Clock(data []byte) (Tick, *wire.Problem) {
 			t.Call = b.Text(m.Key, m.Value)
 		case "at":
 			t.At = b.moment(m.Key, m.Value)
+		case "ended":
+			t.Ended = m.Value.Kind == jsonscan.True
 		}
 	}
 	b.OneOf("kind", t.Kind, "deadline", "flush", "run_idle")

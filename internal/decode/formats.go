@@ -2,10 +2,13 @@ package decode
 
 import (
 	"streamer/internal/decode/agui"
+	"streamer/internal/decode/aisdk4"
 	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/bedrock"
+	"streamer/internal/decode/codex"
 	"streamer/internal/decode/cohere"
 	"streamer/internal/decode/gemini"
+	"streamer/internal/decode/geminicli"
 	"streamer/internal/decode/langchain"
 	"streamer/internal/decode/ollama"
 	"streamer/internal/decode/openai"
@@ -29,7 +32,10 @@ var formats = [...]wire.Format{
 	cohere.Format{},
 	bedrock.Format{},
 	vercelui.Format{},
+	aisdk4.Format{},
+	geminicli.Format{},
 	agui.Format{},
+	codex.Format{},
 }
 
 // Names returns the names of the formats, as the header Streamer-Format takes

@@ -28,6 +28,7 @@ const (
 	arrayOfEvents
 	ndjson
 	sseText
+	codeLines
 )
 
 // piece is the text of one stream event.
@@ -45,12 +46,25 @@ type piece struct {
 func (r *Reader) open(data string) {
 	r.in = input{data: data}
 	in := &r.in
-	if data == "" || r.continues(data) {
+	if data == "" {
 		return
 	}
-	if data[0] != '{' && data[0] != '[' && beginsSSE(data) {
-		in.framing = sseText
+	if r.continuesCode(data) {
+		in.framing = codeLines
 		return
+	}
+	if r.continues(data) {
+		return
+	}
+	if data[0] != '{' && data[0] != '[' {
+		switch {
+		case beginsSSE(data):
+			in.framing = sseText
+			return
+		case r.beginsCodes(data):
+			in.framing = codeLines
+			return
+		}
 	}
 	r.openJSON(wire.Trim(data))
 }
@@ -127,6 +141,8 @@ func (r *Reader) pull() (piece, bool) {
 		return in.nextLine()
 	case sseText:
 		return r.nextSSE()
+	case codeLines:
+		return r.nextCode()
 	}
 	return piece{}, false
 }
@@ -161,7 +177,8 @@ func (p piece) frame() (wire.Frame, *wire.Problem) {
 	if p.problem != nil {
 		return f, p.problem
 	}
-	if isDone(p.text) {
+	code := isCode(f.Name) // its JSON may be a string
+	if isDone(p.text) && !code {
 		f.Done = true
 		return f, nil
 	}
@@ -173,6 +190,7 @@ func (p piece) frame() (wire.Frame, *wire.Problem) {
 	f.JSON = jsonscan.ValueOf(p.text)
 	if f.Name == "" {
 		f = unwrap(f)
+		code = isCode(f.Name)
 	}
 	f, problem := unpack(f)
 	if problem != nil {
@@ -180,7 +198,7 @@ func (p piece) frame() (wire.Frame, *wire.Problem) {
 	}
 	// An event may consist of its name alone, with null as data.
 	named := f.Name != "" && f.JSON.Kind <= jsonscan.Null
-	if !f.JSON.IsNested() && !f.Done && !named {
+	if !f.JSON.IsNested() && !f.Done && !named && !code {
 		return f, &wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("the event is %s, not an object", f.JSON.Kind)}
 	}
 	return f, nil
@@ -207,7 +225,7 @@ func unwrap(f wire.Frame) wire.Frame {
 	if name.Kind != jsonscan.String || data.Raw == "" {
 		return f
 	}
-	return wire.Frame{Name: name.Str, JSON: data, Done: isDone(data.Raw)}
+	return wire.Frame{Name: name.Str, JSON: data, Done: isDone(data.Raw) && !isCode(name.Str)}
 }
 
 // tuple reports whether an array is one event of LangGraph, not a list of events:

@@ -40,7 +40,7 @@ func FuzzReader(f *testing.F) {
 					t.Fatalf("input %q: problem %+v", input, p)
 				}
 			}
-			if n := len(pending(&m).Data) + len(pending(&m).Line) + len(pending(&m).Name); n > limit+lineLimit+wire.MaxID {
+			if n := len(pending(&m).Data) + len(pending(&m).Line) + len(pending(&m).Name) + m.Code.size(); n > limit+lineLimit+wire.MaxID {
 				t.Fatalf("input %q: %d bytes are kept", input, n)
 			}
 			if r.Next() {
@@ -70,6 +70,14 @@ func FuzzCuts(f *testing.F) {
 			t.Errorf("%q | %q | %q\n got %s\nwant %s", whole[:i], whole[i:j], whole[j:], got, want)
 		}
 	})
+}
+
+// size returns the number of bytes of the line that is cut, if there is one.
+func (c *Code) size() int {
+	if c == nil {
+		return 0
+	}
+	return len(c.Text)
 }
 
 // pending returns the event that is cut, or an empty one.

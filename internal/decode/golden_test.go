@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,9 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestGolden reads each testdata/<format>/*.jsonl, one input per line, and
-// compares its chunks, one per line, with the file *.chunks beside it.
+// compares its chunks, one per line, with the file *.chunks beside it. It reads
+// testdata/<format>/*.txt, except deltas.txt, in the same way: these are streams
+// that are not JSON.
 func TestGolden(t *testing.T) {
 	for _, name := range Names() {
 		files, err := filepath.Glob(filepath.Join("testdata", name, "*.jsonl"))
@@ -26,10 +29,20 @@ func TestGolden(t *testing.T) {
 		if len(files) == 0 {
 			t.Errorf("format %s has no streams in testdata/%s", name, name)
 		}
-		for _, file := range files {
-			t.Run(name+"/"+strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) { golden(t, file) })
+		for _, file := range append(files, texts(t, name)...) {
+			t.Run(name+"/"+strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), func(t *testing.T) { golden(t, file) })
 		}
 	}
+}
+
+// texts returns the streams of a format that are not JSON.
+func texts(t testing.TB, format string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", format, "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == "deltas.txt" })
 }
 
 func golden(t *testing.T, file string) {
@@ -43,7 +56,7 @@ func golden(t *testing.T, file string) {
 	for line := range bytes.Lines(data) {
 		got.WriteString(transcript(&r, &m, bytes.TrimSpace(line), ""))
 	}
-	path := strings.TrimSuffix(file, ".jsonl") + ".chunks"
+	path := strings.TrimSuffix(file, filepath.Ext(file)) + ".chunks"
 	if *update {
 		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -74,7 +87,7 @@ func transcript(r *Reader, m *State, input []byte, format string) string {
 	return b.String()
 }
 
-var kindNames = [...]string{"start", "fragment", "seal", "next", "text", "reasoning", "part_end", "finish", "usage", "ended", "result", "human", "await", "progress", "run_start", "run_end", "attempt", "failure", "rename", "done"}
+var kindNames = [...]string{"start", "fragment", "seal", "next", "text", "reasoning", "part_end", "finish", "usage", "ended", "result", "human", "await", "resume", "progress", "run_start", "run_end", "attempt", "failure", "rename", "done"}
 
 // spell returns a chunk on one line: its kind, then the fields that are set.
 func spell(c chunks.Chunk) string {

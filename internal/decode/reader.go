@@ -120,6 +120,9 @@ func (r *Reader) read(p piece) {
 		r.learn(p, f)
 		return
 	}
+	if p.problem == nil && r.state.console() && plainText(p.text) {
+		return
+	}
 	problem.Line = p.line
 	problem.Offset += p.base
 	r.problem = problem

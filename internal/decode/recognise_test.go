@@ -46,14 +46,16 @@ func TestFormatIsRemembered(t *testing.T) {
 // TestKnownFormats checks events that are of a format only if the format is known from
 // the header or from earlier events.
 func TestKnownFormats(t *testing.T) {
+	const failed = "run_start\nfailure Text=\"x\"\nrun_end Text=\"x\" Status=\"error\"\n"
 	for _, c := range []struct{ before, header, input, format, want string }{
 		{"", "", textEvent, "openai-chat", "text"},
 		{"", "mistral", textEvent, "mistral", "text"},
 		{textEvent, "", "[DONE]", "openai-chat", "ended"},
-		{`{"candidates":[],"responseId":"r"}`, "", `{"error":{"message":"x"}}`, "gemini", `failure Text="x"`},
+		{`{"candidates":[],"responseId":"r"}`, "", `{"error":{"message":"x"}}`, "gemini", failed},
 		{`{"candidates":[],"responseId":"r"}`, "", `{"error":{"message":"x"},"type":"error"}`, "anthropic", `failure Text="x"`},
-		{"", "", `{"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED"}}`, "gemini", `failure Text="x"`},
-		{"", "ollama", `{"error":"x"}`, "ollama", `failure Text="x"`},
+		{"", "", `{"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED"}}`, "gemini", failed},
+		{`{"type":"response.created","response":{"id":"r"}}`, "", `{"error":{"message":"x"}}`, "openai-responses", "run_start\nfailure Message=\"r\" Text=\"x\""},
+		{"", "ollama", `{"error":"x"}`, "ollama", failed},
 		{"", "", `{"error":"x"}`, "", `failure Text="x"`},
 		{"", "cohere", `{"role":"tool","tool_call_id":"a","content":"x"}`, "cohere", `result ID="a"`},
 		{"", "", `{"role":"tool","tool_call_id":"a","content":"x"}`, "", "problem unknown_format"},

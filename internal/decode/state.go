@@ -15,6 +15,8 @@ type State struct {
 	Format string `json:"f,omitzero"` // the name of the recognised or named format
 	// SSE is nil unless an event was cut: there may be many sessions.
 	SSE *SSE `json:"s,omitempty"`
+	// Code is nil unless a line of a code was cut.
+	Code *Code `json:"c,omitempty"`
 	// Decoders are those of the formats that the session has used, in the order
 	// of their first use.
 	Decoders []FormatDecoder `json:"d,omitempty"`
@@ -62,6 +64,9 @@ func (s State) Clone() State {
 		c := *s.SSE
 		c.Line, c.Data = slices.Clone(c.Line), slices.Clone(c.Data)
 		s.SSE = &c
+	}
+	if s.Code != nil {
+		s.Code = s.Code.clone()
 	}
 	s.Decoders = slices.Clone(s.Decoders)
 	for i := range s.Decoders {

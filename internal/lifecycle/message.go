@@ -15,7 +15,7 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 	case m == nil:
 	case m.Next && c.Kind != chunks.Start:
 		st.finishMessages(func(old *Message) bool { return old == m })
-	default:
+	case m.Wait == 0 || st.goOn(m):
 		return m
 	}
 	s := st.State
@@ -56,6 +56,17 @@ func (st *Step) emitStarted(m *Message) {
 	m.Quiet = false
 	e := st.emitMessage(events.MessageStarted, m)
 	e.Role = m.Role
+}
+
+// goOn continues a message whose finish reason was not its end. It reports false
+// where the content belongs to the next message: a message without an id is over
+// when its calls have their results.
+func (st *Step) goOn(m *Message) bool {
+	if m.ID == "" && len(m.Calls) > 0 && m.open() == 0 {
+		return false
+	}
+	m.resumed()
+	return true
 }
 
 // makeRoom finishes the oldest message that has no open call, because some
@@ -124,8 +135,8 @@ func (st *Step) finish(c *chunks.Chunk) {
 		}
 		return
 	}
-	if m.Phase == Building {
-		m.finishing(clone(c.Reason), c.Truncated)
+	if m.Phase == Building || m.Wait != 0 {
+		m.finishing(clone(c.Reason), c.Truncated, c.Wait)
 	}
 	for i := range m.Calls {
 		if call := &m.Calls[i]; call.Whole() || !m.Truncated && call.Usable() && !call.Blank() {
@@ -167,7 +178,7 @@ func (st *Step) usage(c *chunks.Chunk) {
 			m.Usage = []byte(clone(c.Usage))
 		}
 	}
-	st.finishMessages(func(m *Message) bool { return m.Phase == Finishing && match(m) })
+	st.finishMessages(func(m *Message) bool { return m.Phase == Finishing && m.Wait == 0 && match(m) })
 }
 
 // ended applies the statement that nothing more comes. A message that is named

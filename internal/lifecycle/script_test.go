@@ -213,7 +213,7 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 		"start": chunks.Start, "fragment": chunks.Fragment, "seal": chunks.Seal, "next": chunks.Next,
 		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
 		"usage": chunks.Usage, "ended": chunks.Ended, "result": chunks.Result, "human": chunks.Human,
-		"await": chunks.Await, "progress": chunks.Progress, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
+		"await": chunks.Await, "progress": chunks.Progress, "resume": chunks.Resume, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
 		"attempt": chunks.Attempt, "failure": chunks.Failure,
 	}
 	switch verb {
@@ -232,7 +232,8 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 	case "deadline":
 		st.Deadline(a["call"])
 	case "flush":
-		st.Flush()
+		_, ended := a["ended"]
+		st.Flush(ended)
 	case "idle":
 		st.RunIdle()
 	case "alive":
@@ -244,6 +245,7 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 		}
 		choice, _ := strconv.Atoi(a["choice"])
 		part, _ := strconv.Atoi(a["part"])
+		wait, _ := strconv.Atoi(a["wait"])
 		_, repeated := a["repeated"]
 		_, whole := a["whole"]
 		_, object := a["object"]
@@ -253,12 +255,14 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 		_, opens := a["opens"]
 		_, fresh := a["fresh"]
 		_, truncated := a["truncated"]
+		_, explicit := a["explicit"]
+		_, abandons := a["abandons"]
 		st.Chunks([]chunks.Chunk{{
 			Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh,
 			Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
 			Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Part: part, Text: a["text"], Status: a["status"],
-			Truncated: truncated, Reason: a["reason"], Usage: a["usage"], Why: a["why"],
-			InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated,
+			Truncated: truncated, Wait: wait, Reason: a["reason"], Usage: a["usage"], Why: a["why"],
+			InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons,
 		}})
 	}
 }

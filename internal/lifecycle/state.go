@@ -43,6 +43,8 @@ type Run struct {
 	// Detail is its text. Where no message follows, the run ends as failed.
 	Failed bool   `json:"failed,omitempty"`
 	Detail string `json:"detail,omitempty"`
+	// Explicit: the wire states the end of the run, so no finished message ends it.
+	Explicit bool `json:"explicit,omitempty"`
 }
 
 // Answer identifies a choice of a message.
@@ -82,6 +84,9 @@ type Message struct {
 	Roles bool `json:"roles,omitempty"`
 	// Next: a role came after the finish reason, so content begins the next message.
 	Next bool `json:"next,omitempty"`
+	// Wait is the silence that ends the message while it is Finishing and content
+	// may follow, in multiples of Rules.FlushAfter; else 0.
+	Wait int `json:"wait,omitempty"`
 	// Superseded: the message was abandoned, so its end does not end the run.
 	Superseded bool `json:"superseded,omitempty"`
 }
@@ -92,14 +97,18 @@ type Phase uint8
 // The phases.
 const (
 	Building  Phase = iota // text and calls come
-	Finishing              // the finish reason came; usage may follow
+	Finishing              // the finish reason came; usage may follow, and content where Wait is not 0
 	Finished               // message_finished was emitted
 )
 
 // finishing is the transition to Finishing.
-func (m *Message) finishing(reason string, truncated bool) {
-	m.Phase, m.Reason, m.Truncated = Finishing, reason, truncated
+func (m *Message) finishing(reason string, truncated bool, wait int) {
+	m.Phase, m.Reason, m.Truncated, m.Wait = Finishing, reason, truncated, wait
 }
+
+// resumed is the transition of a message whose content goes on after a finish
+// reason back to Building.
+func (m *Message) resumed() { m.Phase, m.Reason, m.Truncated, m.Wait = Building, "", false, 0 }
 
 // failed records that the provider ended the message with an error.
 func (m *Message) failed() { m.Reason = "error" }
@@ -110,7 +119,7 @@ func (m *Message) runEnded() { m.Truncated = m.Truncated || m.Phase == Building 
 
 // finished is the transition to Finished.
 func (m *Message) finished(superseded bool) {
-	m.Phase, m.Superseded = Finished, superseded
+	m.Phase, m.Superseded, m.Wait = Finished, superseded, 0
 	for i := range m.Calls {
 		if c := &m.Calls[i]; c.State.Status != events.BuildingArgs {
 			c.Text = nil // the event log has it

@@ -34,7 +34,10 @@ func (s *State) Timer(r *Rules) (Timer, bool) {
 	}
 	held, awaiting := s.failed(), true
 	for _, m := range s.Messages {
-		held = held || m.Phase == Finishing || len(m.Parts.Held) > 0
+		held = held || m.Phase == Finishing && m.Wait == 0 || len(m.Parts.Held) > 0
+		if m.Wait != 0 {
+			earliest(s.Last+m.wait(r), Flush, "")
+		}
 		for i := range m.Calls {
 			c := &m.Calls[i]
 			if c.State.Status.Terminal() {
@@ -97,16 +100,25 @@ func (st *Step) RunIdle() {
 	st.endRun(events.Error, &events.Reason{Code: events.ByRunIdle, Text: runText(events.ByRunIdle)})
 }
 
+// wait returns the silence that ends the message after its finish reason.
+func (m *Message) wait(r *Rules) events.Time {
+	return events.Time(max(m.Wait, 1)) * events.Time(r.FlushAfter)
+}
+
 // Flush emits all that is held to be coalesced: args, content, and the end of
-// messages that waited for their usage.
-func (st *Step) Flush() {
+// messages that waited for their usage. Messages that waited for content are ended
+// by a longer silence, or by the end of the stream.
+func (st *Step) Flush(ended bool) {
 	for _, m := range st.State.Messages {
 		for i := range m.Calls {
 			st.emitArgs(m, &m.Calls[i], true)
 		}
 		st.emitText(m, true)
 	}
-	st.finishMessages(func(m *Message) bool { return m.Phase == Finishing })
+	s := st.State
+	st.finishMessages(func(m *Message) bool {
+		return m.Phase == Finishing && (m.Wait <= 1 || ended || s.Time >= s.Last+m.wait(st.Rules))
+	})
 	st.endFailed()
 }
 

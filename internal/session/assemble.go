@@ -53,7 +53,7 @@ func (a *Assembly) Line(data []byte) {
 // line, and flushes held text.
 func (a *Assembly) End() {
 	a.fold(a.lines, inputs.Delta, []byte("\n\n"))
-	a.fold(a.lines+1, inputs.Clock, []byte(`{"kind":"flush"}`))
+	a.fold(a.lines+1, inputs.Clock, []byte(`{"kind":"flush","ended":true}`))
 }
 
 func (a *Assembly) fold(seq uint64, kind inputs.Kind, data []byte) {
@@ -108,6 +108,10 @@ func (c *AssembledCall) take(e *events.Event) {
 		c.completed(e)
 	case events.ToolCallAwaiting:
 		c.Status = events.AwaitingInput
+	case events.ToolCallProgress:
+		if e.Status != "" { // a wait ended
+			c.Status = e.Status
+		}
 	case events.ToolCallResult:
 		c.Status = e.Status
 	}

@@ -115,7 +115,7 @@ func feedClock(step *lifecycle.Step, in *Input) {
 	case lifecycle.Deadline:
 		step.Deadline(tick.Call)
 	case lifecycle.Flush:
-		step.Flush()
+		step.Flush(tick.Ended)
 	case lifecycle.RunIdle:
 		step.RunIdle()
 	}

@@ -1,6 +1,8 @@
 package bedrock
 
 import (
+	"strings"
+
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -51,7 +53,7 @@ func readEvent(f wire.Frame) (kind string, payload jsonscan.Value) {
 			kind, payload = m.Key, m.Value
 		case isEvent(m.Key):
 			return m.Key, m.Value
-		case m.Key != "p": // padding
+		case m.Key != "p" && !isAddition(m.Key): // p is padding
 			alone = false
 		}
 	}
@@ -60,6 +62,10 @@ func readEvent(f wire.Frame) (kind string, payload jsonscan.Value) {
 	}
 	return kind, payload
 }
+
+// isAddition reports whether InvokeModelWithResponseStream adds a member to the
+// model's own events, such as amazon-bedrock-invocationMetrics.
+func isAddition(key string) bool { return strings.HasPrefix(key, "amazon-bedrock-") }
 
 // isEvent reports whether an event of this name exists.
 func isEvent(name string) bool {

@@ -112,7 +112,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 		r.Emit(chunks.Chunk{Kind: chunks.Ended})
 	default:
 		*r.d = Decoder{}
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Text: r.failureText(kind, e)})
+		r.FailRun("", r.failureText(kind, e))
 	}
 	return nil
 }

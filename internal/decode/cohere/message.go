@@ -1,6 +1,8 @@
 package cohere
 
 import (
+	"strings"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -64,8 +66,8 @@ func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem 
 	return nil
 }
 
-// endMessage emits the end of a message. The finish reasons ERROR and TIMEOUT are
-// failures of the provider, not ends of the answer.
+// endMessage emits the end of a message. The finish reasons ERROR, ERROR_LIMIT and
+// the like, and TIMEOUT are failures of the provider, which end the run.
 func (r reader) endMessage(delta jsonscan.Value) {
 	var finish, usage, failure jsonscan.Value
 	for m := delta.Members(); m.Next(); {
@@ -85,10 +87,10 @@ func (r reader) endMessage(delta jsonscan.Value) {
 	}
 	switch {
 	case failure.Present():
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: message, Text: r.FailureText(failure)})
+		r.FailRun(message, r.FailureText(failure))
 		return
-	case reason == "ERROR", reason == "TIMEOUT":
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: message, Text: "the finish reason is " + reason})
+	case strings.HasPrefix(reason, "ERROR"), reason == "TIMEOUT":
+		r.FailRun(message, "the finish reason is "+reason)
 		return
 	case reason != "":
 		r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: message, Reason: reason, Truncated: reason == "MAX_TOKENS"})

@@ -6,49 +6,34 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// countsTokens reports whether usage has a count of tokens. Each event has a usage
-// with the type of traffic.
-func countsTokens(usage jsonscan.Value) bool {
-	for m := usage.Members(); m.Next(); {
-		if m.Key == "totalTokenCount" || m.Key == "total_token_count" {
-			return m.Value.Present()
-		}
-	}
-	return false
-}
-
 // failure ends the message that the error names, or the message that began last
-// where it names none.
+// where it names none, and its run.
 func (r reader) failure(id string, failure jsonscan.Value) {
 	if id == "" {
 		id = r.d.Message
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: id, Text: r.FailureText(failure)})
+	r.FailRun(id, r.FailureText(failure))
 	*r.d = Decoder{}
 }
 
-// blocked emits the end of a message whose prompt was blocked.
-func (r reader) blocked(of wire.Choice, feedback jsonscan.Value) {
+// blockReason returns the reason why the prompt was blocked, or "".
+func (r reader) blockReason(feedback jsonscan.Value) (reason string) {
 	for m := feedback.Members(); m.Next(); {
-		if m.Key != "blockReason" && m.Key != "block_reason" {
-			continue
-		}
-		if reason := r.Text(m.Value); reason != "" {
-			r.begin(of)
-			r.finish(of, reason)
+		if m.Key == "blockReason" || m.Key == "block_reason" {
+			reason = r.Text(m.Value)
 		}
 	}
+	if reason == "BLOCK_REASON_UNSPECIFIED" {
+		return ""
+	}
+	return reason
 }
 
-// begin emits the start of a message where a message begins: at another response
-// id or, without ids, at content after a finish reason. All other content belongs
-// to the current message.
+// begin emits the start of a message where a message begins. All other content
+// belongs to the current message.
 func (r reader) begin(of wire.Choice) {
-	if of.Message != r.d.Message {
-		*r.d = Decoder{Message: wire.Keep(of.Message)}
-	}
-	if !r.d.Begun {
-		r.d.Begun = true
+	if !r.d.Begun || of.Message != r.d.Message {
+		*r.d = Decoder{Message: wire.Keep(of.Message), Begun: true}
 		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index})
 	}
 }
@@ -73,6 +58,7 @@ func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem
 	if parts.Present() && !parts.IsArray() {
 		first = wire.WrongType("candidates[].content.parts", parts, "an array")
 	}
+	n := r.Len()
 	for e := parts.Elements(); e.Next(); {
 		if p := r.part(of, e.Value); p != nil && first == nil {
 			first = p
@@ -81,6 +67,8 @@ func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem
 	if reason := r.Text(finish); reason != "" && reason != "FINISH_REASON_UNSPECIFIED" {
 		r.begin(of)
 		r.finish(of, reason)
+	} else if r.Len() > n {
+		r.d.End.Spared = true
 	}
 	return first
 }
@@ -97,10 +85,11 @@ func (r reader) finish(of wire.Choice, reason string) {
 			r.closeCall(of.Message)
 		}
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: of.Message, Choice: of.Index, Reason: reason, Truncated: truncated})
-	if of.Message == "" {
-		r.d.Begun = false
-	}
+	r.Emit(chunks.Chunk{
+		Kind: chunks.Finish, Message: of.Message, Choice: of.Index,
+		Reason: reason, Truncated: truncated, Wait: r.d.End.wait(reason),
+	})
+	r.d.End.Stopped = true
 }
 
 // part emits a part of a content.
@@ -120,6 +109,10 @@ func (r reader) part(of wire.Choice, part jsonscan.Value) *wire.Problem {
 			serverCall = m.Value
 		case "toolResponse", "tool_response":
 			serverResult = m.Value
+		case "executableCode", "executable_code":
+			r.tool(of, running)
+		case "codeExecutionResult", "code_execution_result":
+			r.tool(of, ran)
 		}
 	}
 	if s := r.Text(text); s != "" {
@@ -134,10 +127,12 @@ func (r reader) part(of wire.Choice, part jsonscan.Value) *wire.Problem {
 	case call.IsObject():
 		return r.call(of, call, false)
 	case serverCall.IsObject():
+		r.tool(of, running)
 		return r.call(of, serverCall, true)
 	case result.IsObject():
 		return r.GeminiResult(result)
 	case serverResult.IsObject():
+		r.tool(of, ran)
 		return r.GeminiResult(serverResult)
 	case call.Present():
 		return wire.WrongType("functionCall", call, "an object")

@@ -112,10 +112,11 @@ func body(v jsonscan.Value) jsonscan.Value {
 // events.
 type Decoder struct {
 	Message string `json:"m,omitzero"` // the last response id
-	Begun   bool   `json:"b,omitzero"` // the start of the message was emitted; without an id, until its finish reason
+	Begun   bool   `json:"b,omitzero"` // the start of the message was emitted
 	Open    bool   `json:"o,omitzero"` // the args of a call come in pieces
 	Choice  int    `json:"c,omitzero"` // of that call
 	Args    Args   `json:"a,omitzero"` // of that call
+	End     End    `json:"e,omitzero"` // of the message
 }
 
 // Decode emits the chunks of a frame.
@@ -163,18 +164,36 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 		return wire.WrongType("candidates", candidates, "an array")
 	}
 	if parts.IsArray() {
+		r.d.Begun = r.d.Begun && r.d.Message != "" // the client has answered
 		return r.GeminiResults(parts)
 	}
-	var first *wire.Problem
-	of := wire.Choice{Message: r.Text(id)}
+	return r.response(r.Text(id), candidates, usage, feedback)
+}
+
+// response emits a piece of a response.
+func (r reader) response(id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
+	of := wire.Choice{Message: id}
+	tokens := readTokens(usage)
+	if some := candidates.Elements(); id == "" && some.Next() {
+		of.Message = r.d.unnamed(tokens.prompt)
+	}
 	for e := candidates.Elements(); e.Next(); {
 		if p := r.candidate(of, e.Value); p != nil && first == nil {
 			first = p
 		}
 	}
-	r.blocked(of, feedback)
-	if usage.IsObject() && countsTokens(usage) {
+	r.d.End.Prompt = tokens.prompt
+	reason := r.blockReason(feedback)
+	if reason != "" {
+		r.begin(of)
+		r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: of.Message, Reason: reason, Truncated: true})
+	}
+	if tokens.counted {
 		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
+	}
+	if reason != "" {
+		r.FailRun(of.Message, "the prompt was blocked: "+reason)
+		*r.d = Decoder{}
 	}
 	return first
 }

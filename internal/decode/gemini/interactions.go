@@ -122,7 +122,7 @@ func (r interactionReader) event(e *interactionEvent) *wire.Problem {
 	case "interaction.status_update":
 		r.status(e.status, e.failure, false)
 	case "error":
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: r.d.Message, Text: r.FailureText(e.failure)})
+		r.FailRun(r.d.Message, r.FailureText(e.failure))
 		r.d.endStep()
 	}
 	return nil
@@ -233,7 +233,7 @@ func (r interactionReader) status(v, failure jsonscan.Value, over bool) {
 		if text == "" {
 			text = "the interaction failed"
 		}
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: r.d.Message, Text: text})
+		r.FailRun(r.d.Message, text)
 		r.d.endStep()
 	case status == "cancelled":
 		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: "the interaction was cancelled"})

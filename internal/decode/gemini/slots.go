@@ -7,10 +7,21 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// FindSlots finds the slots of a text.
+// FindSlots finds the slots of a text. The code that Google runs and its result
+// change the state, so they have no template.
 func (Format) FindSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
-	s.Walk(at, slot)
-	return 0, true
+	plain := true
+	s.Walk(at, func(path string) wire.Slot {
+		plain = plain && !ofCode(path)
+		return slot(path)
+	})
+	return 0, plain
+}
+
+// ofCode reports whether a path is in an executableCode or a codeExecutionResult.
+func ofCode(path string) bool {
+	rest, found := strings.CutPrefix(strings.TrimPrefix(path, "response."), "candidates.*.content.parts.*.")
+	return found && (strings.HasPrefix(rest, "executable") || strings.HasPrefix(rest, "code"))
 }
 
 // slot takes a response, alone or as Code Assist wraps it.
@@ -27,9 +38,13 @@ func slot(path string) wire.Slot {
 	return wire.NoSlot
 }
 
-// Fill returns false for a text that begins its message.
+// Fill returns false for a text that may begin its message.
 func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
-	return d.Begun && d.Message == c.Message
+	if !d.Begun || d.Message != c.Message || d.Message == "" && d.End.Stopped {
+		return false
+	}
+	d.End.Spared, d.End.Prompt = true, 0
+	return true
 }
 
 // FindSlots finds the slots of a step.delta.

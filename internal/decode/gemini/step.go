@@ -20,7 +20,7 @@ func (f *stepFields) read(part jsonscan.Value) {
 			f.kind = m.Value
 		case "id":
 			f.id = m.Value
-		case "call_id":
+		case "call_id", "tool_call_id": // the first version of the API has both
 			f.call = m.Value
 		case "name":
 			f.name = m.Value

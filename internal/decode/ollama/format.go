@@ -11,7 +11,6 @@
 package ollama
 
 import (
-	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -31,7 +30,6 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var message, done, failure, role, tool jsonscan.Value
-	n := 0
 	for m := f.JSON.Members(); m.Next(); {
 		switch m.Key {
 		case "message":
@@ -47,14 +45,13 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 		case "choices", "type", "object":
 			return wire.No
 		}
-		n++
 	}
 	switch {
 	case message.IsObject() && isBoolean(done):
 		return wire.Surely
 	case role.Str == "tool" && tool.IsString():
 		return wire.Surely
-	case isBoolean(done), failure.IsString() && n == 1:
+	case isBoolean(done), failure.Present():
 		return wire.IfKnown
 	}
 	return wire.No
@@ -105,7 +102,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	}
 	switch {
 	case failure.Present():
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Text: r.FailureText(failure)})
+		r.FailRun("", r.FailureText(failure))
 		r.d.Begun = false
 		return nil
 	case role.Str == "tool":

@@ -9,32 +9,69 @@ import (
 
 // Call is a call that was emitted.
 type Call struct {
-	Index string `json:"i,omitzero"` // raw
-	ID    string `json:"d"`
-	Done  bool   `json:"e,omitzero"` // its item has ended
+	Index    string `json:"i,omitzero"` // raw
+	ID       string `json:"d"`
+	Done     bool   `json:"e,omitzero"` // its item has ended
+	Answered bool   `json:"r,omitzero"` // its result was emitted
+
+	repeated bool // the end of the response that is being read contains it
 }
 
 // maxCalls is the maximum number of calls that are stored of a response.
 const maxCalls = 128
 
-// callID returns the id under which a call was emitted first. Some servers send
-// another id at the end of the item or of the response. others reports whether the
-// end of the response contains an id.
-func (d *Decoder) callID(index, id string, at stage, others func(id string) bool) string {
+// callOf returns the call that an item is, under the index and the id of its first
+// event: some servers send others at the end of the item or of the response. It
+// reports whether the item is another call with the id of an earlier one. others
+// reports whether the end of the response contains an id.
+func (d *Decoder) callOf(index, id string, at stage, others func(id string) bool) (c Call, reused bool) {
 	if len(id) > wire.MaxID || len(index) > wire.MaxID {
-		return id
+		return Call{Index: index, ID: id}, false
 	}
-	i := slices.IndexFunc(d.Calls, func(c Call) bool { return c.ID == id })
-	if i < 0 && at != itemAdded {
-		i = slices.IndexFunc(d.Calls, func(c Call) bool {
-			return c.Index == index && (at == itemDone && !c.Done || at > itemDone && !others(c.ID))
-		})
-	}
+	i := d.findCall(index, id, at, others)
 	if i < 0 {
+		reused = slices.ContainsFunc(d.Calls, func(c Call) bool { return c.ID == id })
 		d.Calls = append(wire.MakeRoom(d.Calls, maxCalls), Call{Index: strings.Clone(index), ID: strings.Clone(id)})
 		i = len(d.Calls) - 1
 	}
-	c := &d.Calls[i]
-	c.Done = c.Done || at != itemAdded
-	return c.ID
+	d.Calls[i].Done = d.Calls[i].Done || at != itemAdded
+	d.Calls[i].repeated = at > itemDone
+	return d.Calls[i], reused
+}
+
+// findCall returns the position of the stored call that an item is, or -1. An id
+// may be that of several calls.
+func (d *Decoder) findCall(index, id string, at stage, others func(id string) bool) int {
+	find := func(match func(c *Call) bool) int {
+		return slices.IndexFunc(d.Calls, func(c Call) bool {
+			open := !c.Done && at <= itemDone || !c.repeated && at > itemDone
+			return open && match(&c)
+		})
+	}
+	i := find(func(c *Call) bool { return c.ID == id && c.Index == index })
+	if i < 0 {
+		i = find(func(c *Call) bool { return c.ID == id })
+	}
+	if i < 0 && at != itemAdded {
+		i = find(func(c *Call) bool { return c.Index == index && (at == itemDone || !others(c.ID)) })
+	}
+	if i < 0 && at == itemDone { // the event comes again
+		i = slices.IndexFunc(d.Calls, func(c Call) bool { return c.ID == id && c.Index == index })
+	}
+	return i
+}
+
+// answers reports whether the result of an output item is new. The end of the
+// response repeats those of the items.
+func (d *Decoder) answers(id string, at stage) bool {
+	known := false
+	for i := range d.Calls {
+		c := &d.Calls[i]
+		if c.ID == id && !c.Answered {
+			c.Answered = true
+			return true
+		}
+		known = known || c.ID == id
+	}
+	return !known || at == itemDone
 }

@@ -52,6 +52,9 @@ func claims(f wire.Frame) wire.Claim {
 		if c.object.Str == "response" && c.output.IsArray() {
 			return wire.Surely
 		}
+		if c.failure.Present() {
+			return wire.IfKnown // some servers send an error without a type
+		}
 	case "function_call_output", "custom_tool_call_output", "mcp_approval_response":
 		return wire.Surely
 	case "error":

@@ -41,6 +41,7 @@ func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
 type Decoder struct {
 	Message string `json:"m,omitzero"` // id of the response that began last
 	Open    bool   `json:"o,omitzero"` // it has not ended
+	Failed  bool   `json:"f,omitzero"` // it has ended with a failure
 	// Calls are those of the response, the latest at the end.
 	Calls []Call `json:"c,omitzero"`
 }
@@ -80,7 +81,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f.JSON)
 	if e.kind.Raw == "" {
-		return r.whole(f.JSON)
+		return r.untyped(&e, f.JSON)
 	}
 	if name, ok := strings.CutPrefix(e.kind.Str, "response."); ok {
 		return r.event(name, &e)
@@ -92,6 +93,15 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 		return r.Result(f.JSON)
 	}
 	return nil
+}
+
+// untyped emits a response that was not streamed, or an error.
+func (r reader) untyped(e *event, v jsonscan.Value) *wire.Problem {
+	if e.failure.Present() && v.Member("object").Raw == "" {
+		r.failure(e.failure, e.message, e.code)
+		return nil
+	}
+	return r.whole(v)
 }
 
 // event emits the chunks of an event with a name after the prefix.

@@ -88,20 +88,30 @@ func (r reader) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *
 		return nil
 	}
 	if !r.describe(&of, &i, at) {
-		if strings.HasSuffix(i.kind.Str, "_call_output") && i.call.IsString() {
-			return r.ToolResult(wire.ReadResult(item))
-		}
-		return nil
+		return r.outputItem(item, i, at)
 	}
 	of.Final = of.Name != "" // a name that is missing here is in the end of the item
 	if of.ID == "" {
 		return &wire.Problem{Code: wire.BadShape, Text: "the item " + wire.Clip(i.kind.Str) + " has no id to answer: call_id and id are missing or empty"}
 	}
 	if at != itemWhole {
-		of.ID = r.d.callID(of.Index, of.ID, at, func(id string) bool { return r.hasCall(all, id) })
+		c, reused := r.d.callOf(of.Index, of.ID, at, func(id string) bool { return r.hasCall(all, id) })
+		of.Index, of.ID, of.Opens = c.Index, c.ID, reused
 	}
 	r.call(of, i, at)
 	return nil
+}
+
+// outputItem emits the result in an item, if it has one. At its beginning an item
+// has no result, even if its output is an empty list.
+func (r reader) outputItem(item jsonscan.Value, i itemFields, at stage) *wire.Problem {
+	if at == itemAdded || !strings.HasSuffix(i.kind.Str, "_call_output") || !i.call.IsString() {
+		return nil
+	}
+	if at != itemWhole && !r.d.answers(r.Text(i.call), at) {
+		return nil
+	}
+	return r.ToolResult(wire.ReadResult(item))
 }
 
 // describe sets the id, the name, the kind and the parent of a call. It reports

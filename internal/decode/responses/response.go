@@ -46,6 +46,11 @@ func readResponse(response jsonscan.Value) (b response) {
 	return b
 }
 
+// failed reports whether a response that ended with a status has failed.
+func (b *response) failed(status string) bool {
+	return status == "failed" || status == "" && b.failure.Present()
+}
+
 // end ends a response. The event repeats all items, which are used where their
 // events were lost.
 func (r reader) end(name string, response jsonscan.Value) *wire.Problem {
@@ -53,6 +58,9 @@ func (r reader) end(name string, response jsonscan.Value) *wire.Problem {
 		return wire.WrongType("response of response."+name, response, "an object")
 	}
 	b := readResponse(response)
+	if r.d.Failed && b.failed(name) {
+		return nil // the event error came first
+	}
 	if !r.d.Open {
 		r.d.Message = wire.Keep(r.Text(b.id))
 		r.d.Open = true
@@ -71,12 +79,13 @@ func (r reader) whole(response jsonscan.Value) *wire.Problem {
 // output emits the items of a response and its end. It emits texts only if texts is
 // true, because they were streamed otherwise.
 func (r reader) output(status string, b response, texts bool) (first *wire.Problem) {
-	if status == "failed" || status == "cancelled" {
-		message := jsonscan.Value{}
-		if !b.failure.Present() {
-			message = b.status
-		}
-		r.failure(b.failure, message, jsonscan.Value{})
+	switch {
+	case b.failed(status):
+		r.failure(b.failure, b.status, jsonscan.Value{})
+		return nil
+	case status == "cancelled":
+		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: "the response was cancelled"})
+		r.d.Open, r.d.Calls = false, nil
 		return nil
 	}
 	stage := itemRepeated
@@ -105,7 +114,7 @@ func (r reader) output(status string, b response, texts bool) (first *wire.Probl
 	return first
 }
 
-// failure emits the failure of a response.
+// failure emits the failure of a response, which ends the run.
 func (r reader) failure(failure, message, code jsonscan.Value) {
 	text := ""
 	for _, v := range [...]jsonscan.Value{message, code} {
@@ -116,6 +125,6 @@ func (r reader) failure(failure, message, code jsonscan.Value) {
 	if failure.Present() {
 		text = r.FailureText(failure)
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: r.d.openMessage(), Text: text})
-	r.d.Open, r.d.Calls = false, nil
+	r.FailRun(r.d.openMessage(), text)
+	*r.d = Decoder{Message: r.d.Message, Failed: true}
 }

@@ -45,6 +45,14 @@ type Sharer interface {
 	View(d Decoder) Decoder
 }
 
+// Console is implemented by a Format whose streams are the output of a terminal
+// program. Lines of plain text may stand between the events of such a stream,
+// because logs often join the error output with it. They are skipped.
+type Console interface {
+	// Console has no effect.
+	Console()
+}
+
 // Claim is the answer of a Format to whether a frame can be its own.
 type Claim uint8
 

@@ -195,6 +195,14 @@ func (w *Writer) FailureText(v jsonscan.Value) string {
 	return v.Raw
 }
 
+// FailRun emits a failure that ends a message and the run. A run begins where none
+// is open, so that an error before all content causes events too.
+func (w *Writer) FailRun(message, text string) {
+	w.Emit(chunks.Chunk{Kind: chunks.RunStart})
+	w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: message, Text: text})
+	w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: text})
+}
+
 // The bounds of what a Decoder keeps of a message.
 const (
 	MaxUsage = 4 << 10 // bytes of raw usage

@@ -1,0 +1,125 @@
+// Package aisdk4 reads the data stream of Vercel's AI SDK 4. Each event is a line
+// CODE:JSON, which is read as an event with the code as its name:
+//
+//	f:{"messageId"} → 0:"text", g:"reasoning" → b:{"toolCallId","toolName"} → c:{"toolCallId","argsTextDelta"}
+//	→ 9:{"toolCallId","toolName","args"} → a:{"toolCallId","result"} → e:{"finishReason","usage"} → d:{"finishReason","usage"}
+//
+// A stream is a run, and d ends it. A step is an answer of the model: a message, from f
+// to e. Some servers send neither. The line 9 completes a call, also where b and c have
+// streamed it. A call without it is complete only if its args are whole JSON when the
+// step ends.
+//
+// The line 3 is an error of the step, or of a tool that the line does not name. Other
+// tools may still return results after it, so the message fails when its step ends, and
+// the run with d. Where no step is open, nothing follows the error.
+package aisdk4
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// Format is the format ai-sdk-v4.
+type Format struct{}
+
+// Name returns the name of the format.
+func (Format) Name() string { return "ai-sdk-v4" }
+
+// Shape returns the name of the history shape.
+func (Format) Shape() string { return "openai" }
+
+// New returns a Decoder without state.
+func (Format) New() wire.Decoder { return new(Decoder) }
+
+// Claims reports whether a frame can be of this format. No other format has events with
+// such names.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	v := f.JSON
+	switch f.Name {
+	case "0", "3", "g":
+		return surelyIf(v.IsString())
+	case "9", "a", "b", "c":
+		return surelyIf(v.Member("toolCallId").IsString())
+	case "d", "e":
+		return surelyIf(v.Member("finishReason").IsString())
+	case "f":
+		return surelyIf(v.Member("messageId").IsString())
+	}
+	if f.Done || f.Name != "" {
+		return wire.IfKnown
+	}
+	return wire.No
+}
+
+// surelyIf returns Surely if an event has the content of its code.
+func surelyIf(has bool) wire.Claim {
+	if has {
+		return wire.Surely
+	}
+	return wire.IfKnown
+}
+
+// Decoder decodes the events of a session. Its fields are the state between events.
+type Decoder struct {
+	Message string `json:"m,omitzero"` // id of the message of the step
+	Open    bool   `json:"o,omitzero"` // a step has begun and not ended
+	Run     bool   `json:"r,omitzero"` // a step has begun since the last d
+	Failure string `json:"e,omitzero"` // text of the last error since then
+	Failed  bool   `json:"x,omitzero"` // there was an error since then
+}
+
+// Decode emits the chunks of a frame. Codes without a part in the conversation are
+// ignored: data, annotations, sources, files and signatures.
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	if f.Done {
+		w.Emit(chunks.Chunk{Kind: chunks.Done})
+		return nil
+	}
+	r := reader{w, d}
+	switch f.Name {
+	case "0":
+		return r.content(chunks.Text, f.JSON)
+	case "g":
+		return r.content(chunks.Reasoning, f.JSON)
+	case "j": // the signature of a reasoning ends it
+		if d.Open {
+			r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message})
+		}
+	case "3":
+		r.failure(f.JSON)
+	case "f":
+		return r.startStep(f.JSON)
+	case "e":
+		r.finishStep(f.JSON)
+	case "d":
+		r.finish(f.JSON)
+	case "9", "a", "b", "c":
+		return r.call(f.Name, f.JSON)
+	}
+	return nil
+}
+
+// Clone returns an independent copy.
+func (d *Decoder) Clone() wire.Decoder {
+	c := *d
+	return &c
+}
+
+// reader reads one frame.
+type reader struct {
+	*wire.Writer
+	d *Decoder
+}
+
+// content emits a piece of text or reasoning.
+func (r reader) content(kind chunks.Kind, v jsonscan.Value) *wire.Problem {
+	if !v.IsString() {
+		return wire.WrongType("the content", v, "a string")
+	}
+	if s := r.Text(v); s != "" {
+		r.begin()
+		r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Text: s})
+	}
+	return nil
+}

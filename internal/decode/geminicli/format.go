@@ -1,0 +1,117 @@
+// Package geminicli reads the output of Gemini CLI with --output-format stream-json:
+// https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/output/types.ts
+//
+//	init{session_id,model} → message{role:"user"} → message{role:"assistant",content,delta} → tool_use{tool_name,tool_id,parameters}
+//	→ tool_result{tool_id,status,output?,error?} → result{status,error?,stats?}
+//
+// A process is a run, from init to result. The output has no message ids and no end of a
+// message: the first text or call after a result begins the next message. Calls come
+// whole.
+//
+// The program reports a call that it cancelled as a success without output. Such a
+// result cannot be distinguished from that of a tool without output, and is read as
+// it is. The run then ends as cancelled.
+package geminicli
+
+import (
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// Format is the format gemini-cli.
+type Format struct{}
+
+// Name returns the name of the format.
+func (Format) Name() string { return "gemini-cli" }
+
+// Shape returns the name of the history shape.
+func (Format) Shape() string { return "openai" }
+
+// Console has no effect. It states that plain text may stand between the events.
+func (Format) Console() {}
+
+// New returns a Decoder without state.
+func (Format) New() wire.Decoder { return new(Decoder) }
+
+// Claims reports whether a frame can be of this format. All of its events have a
+// timestamp, which those of similar programs do not have.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	var e event
+	e.read(f.JSON)
+	has := func(v jsonscan.Value) bool { return v.IsString() && e.timestamp.IsString() }
+	sure := false
+	switch e.kind.Str {
+	case "init":
+		sure = has(e.session)
+	case "message":
+		sure = has(e.role) && e.content.IsString()
+	case "tool_use":
+		sure = e.name.IsString() && e.tool.IsString()
+	case "tool_result":
+		sure = e.tool.IsString()
+	case "error":
+		sure = has(e.severity)
+	case "result":
+		sure = has(e.status)
+	}
+	switch {
+	case sure:
+		return wire.Surely
+	case e.timestamp.IsString() && e.kind.IsString():
+		return wire.IfKnown // a type of a later version
+	}
+	return wire.No
+}
+
+// event is the members of an event of any type.
+type event struct {
+	kind, timestamp, session, role, content, name, tool, parameters jsonscan.Value
+	status, output, failure, severity                               jsonscan.Value
+}
+
+// read reads the members of an event.
+func (e *event) read(v jsonscan.Value) {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "type":
+			e.kind = m.Value
+		case "timestamp":
+			e.timestamp = m.Value
+		case "session_id":
+			e.session = m.Value
+		case "role":
+			e.role = m.Value
+		case "content":
+			e.content = m.Value
+		case "tool_name":
+			e.name = m.Value
+		case "tool_id":
+			e.tool = m.Value
+		case "parameters":
+			e.parameters = m.Value
+		case "status":
+			e.status = m.Value
+		case "output":
+			e.output = m.Value
+		case "error":
+			e.failure = m.Value
+		case "severity":
+			e.severity = m.Value
+		}
+	}
+}
+
+// Decoder decodes the events of a session. Its fields are the state between events.
+type Decoder struct {
+	Run      bool `json:"r,omitzero"` // a process has begun and not ended
+	Open     bool `json:"o,omitzero"` // a message has begun
+	Answered bool `json:"a,omitzero"` // a call of the message has its result
+	Part     int  `json:"p,omitzero"` // number of the text of the message
+	Written  bool `json:"w,omitzero"` // that text has begun
+}
+
+// Clone returns an independent copy.
+func (d *Decoder) Clone() wire.Decoder {
+	c := *d
+	return &c
+}
