@@ -79,6 +79,12 @@ const (
 	// Rename: the message ID is named Message from now on (a framework used an
 	// id of its own before it knew the provider's).
 	Rename
+	// Listed: a repeated history has the message, of which there is nothing else to
+	// emit. It changes no open message.
+	Listed
+	// Answer: the root graph repeats the message of a subgraph as its last one, which
+	// made no call. The run may end with it.
+	Answer
 	// Done: the stream ended ([DONE]), and with it every open message.
 	Done
 )
@@ -151,6 +157,9 @@ type Chunk struct {
 	HasPercent  bool
 	Run         string
 	Repeated    bool // the wire repeats the whole history (LangGraph values, updates)
+	// Snapshot: the event has the whole history, and not only what is new (LangGraph
+	// values, AG-UI MESSAGES_SNAPSHOT). Repeated is set too.
+	Snapshot bool
 	// Explicit: the run does not end with a finished message, because the wire states
 	// its end.
 	Explicit bool

@@ -23,7 +23,7 @@ func (st *Step) startRun(id string) {
 	} else {
 		id = clone(id)
 	}
-	s.Run, s.LastRun = &Run{ID: id}, id
+	s.Run, s.LastRun, s.Turn = &Run{ID: id}, id, AtStart
 	st.emit(events.RunStarted)
 }
 
@@ -43,6 +43,7 @@ func (st *Step) abandon(c *chunks.Chunk) {
 func (st *Step) End(status events.Status, detail string) {
 	s := st.State
 	run := s.LastRun
+	s.Turn = AtStart
 	var reason *events.Reason
 	if status == events.Error || status == events.Cancelled {
 		code := events.ByRunError
@@ -151,6 +152,15 @@ func (st *Step) noteDropped(m *Message) {
 		}
 	case run == nil || !run.Asked.beside(m):
 		st.rooted = m
+	}
+}
+
+// answer records that the run may end with a message of a subgraph, which the root
+// graph has as its own.
+func (st *Step) answer(c *chunks.Chunk) {
+	s := st.State
+	if s.Run != nil && s.Turn == UnderWay && s.Memory.hasMessage(c.Message) {
+		st.rooted = &Message{ID: clone(c.Message), Run: s.Run.ID}
 	}
 }
 

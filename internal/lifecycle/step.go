@@ -27,6 +27,8 @@ type Step struct {
 	// frame has the chunks of the current stream event, and rest those after the
 	// current chunk.
 	frame, rest []chunks.Chunk
+	// begins states that the frame is a snapshot at the beginning of a run.
+	begins bool
 	// rooted is a finished root message with which the run may end, or nil.
 	rooted *Message
 }
@@ -43,17 +45,17 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 
 // Chunks folds the chunks of one stream event.
 func (st *Step) Chunks(frame []chunks.Chunk) {
-	known := st.knownUntil(frame)
-	var past map[int]bool
-	if st.frame = frame; len(frame) > 1 {
-		past = st.past(frame)
-	}
+	st.frame = frame
+	old := st.history(frame)
 	for i := range frame {
-		if i < known && frame[i].Repeated || past != nil && past[i] {
+		if old != nil && old[i] {
 			continue
 		}
 		st.rest = frame[i+1:]
 		st.chunk(&frame[i])
+	}
+	if old != nil {
+		st.historyEnd(frame)
 	}
 }
 
@@ -106,6 +108,9 @@ func (st *Step) chunk(c *chunks.Chunk) {
 		st.rename(c)
 	case chunks.Done:
 		st.done()
+	case chunks.Listed:
+	case chunks.Answer:
+		st.answer(c)
 	}
 }
 

@@ -43,7 +43,7 @@ func (s *State) Timer(r *Rules) (Timer, bool) {
 			if c.State.Status.Terminal() {
 				continue
 			}
-			awaiting = awaiting && c.State.Status == events.AwaitingInput
+			awaiting = awaiting && c.State.waits()
 			held = held || holdsArgs(c, r)
 			earliest(c.State.Deadline, Deadline, c.State.Call)
 		}
@@ -92,7 +92,7 @@ func (st *Step) RunIdle() {
 	}
 	for _, m := range s.Messages {
 		for i := range m.Calls {
-			if status := m.Calls[i].State.Status; !status.Terminal() && status != events.AwaitingInput {
+			if c := &m.Calls[i].State; !c.Status.Terminal() && !c.waits() {
 				return
 			}
 		}
@@ -130,6 +130,7 @@ func (st *Step) Progress(p *chunks.Chunk) (open bool) {
 		return false
 	}
 	st.emitStart(m, c, true)
+	c.State.alive()
 	c.State.setDeadline(st.State.Time, st.Rules, c.Name)
 	e := st.emitCall(events.ToolCallProgress, m, c)
 	e.Progress, e.Deadline = clone(p.Text), at(c.State.Deadline)
