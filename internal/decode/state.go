@@ -17,6 +17,9 @@ type State struct {
 	SSE *SSE `json:"s,omitempty"`
 	// Code is nil unless a line of a code was cut.
 	Code *Code `json:"c,omitempty"`
+	// JSON is nil unless JSON text was cut.
+	JSON *CutText `json:"j,omitempty"`
+	List bool     `json:"l,omitzero"` // an array of events is open
 	// Decoders are those of the formats that the session has used, in the order
 	// of their first use.
 	Decoders []FormatDecoder `json:"d,omitempty"`
@@ -67,6 +70,11 @@ func (s State) Clone() State {
 	}
 	if s.Code != nil {
 		s.Code = s.Code.clone()
+	}
+	if s.JSON != nil {
+		c := *s.JSON
+		c.Text = slices.Clone(c.Text)
+		s.JSON = &c
 	}
 	s.Decoders = slices.Clone(s.Decoders)
 	for i := range s.Decoders {

@@ -46,19 +46,19 @@ type AssembledCall struct {
 // Line folds the next line.
 func (a *Assembly) Line(data []byte) {
 	a.lines++
-	a.fold(a.lines, inputs.Delta, data)
+	a.fold(a.lines, inputs.Delta, data, false)
 }
 
-// End folds the end of the stream: it completes an SSE event without its blank
-// line, and flushes held text.
+// End folds the end of the stream: it rejects an event that is cut, and flushes held
+// text.
 func (a *Assembly) End() {
-	a.fold(a.lines, inputs.Delta, []byte("\n\n"))
-	a.fold(a.lines+1, inputs.Clock, []byte(`{"kind":"flush"}`))
+	a.fold(a.lines, inputs.Delta, nil, true)
+	a.fold(a.lines+1, inputs.Clock, []byte(`{"kind":"flush"}`), false)
 }
 
-func (a *Assembly) fold(seq uint64, kind inputs.Kind, data []byte) {
+func (a *Assembly) fold(seq uint64, kind inputs.Kind, data []byte, last bool) {
 	rules := lifecycle.NewRules()
-	a.Events = Fold(a.Events, &a.state, Input{Rules: &rules, Reader: &a.reader, Input: inputs.Input{
+	a.Events = Fold(a.Events, &a.state, Input{Rules: &rules, Reader: &a.reader, Last: last, Input: inputs.Input{
 		Seq: seq, At: time.Unix(0, 0), Token: "assemble", Kind: kind,
 		Header: inputs.Header{inputs.HeaderFormat: {a.Format}}, Data: data,
 	}})
