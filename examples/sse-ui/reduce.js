@@ -107,7 +107,9 @@ const rules = {
     return touch(state, callOf(state, e), e, { status: "awaiting_input", waitsFor: e.kind ?? "", interrupt: e.interrupt_id ?? "" });
   },
   tool_call_progress(state, e) {
-    return touch(state, callOf(state, e), e, { progress: { text: e.message ?? "", percent: e.percent } });
+    const call = callOf(state, e);
+    const status = e.status ?? call.status; // a wait for a person may have ended
+    return touch(state, call, e, { status, progress: { text: e.message ?? "", percent: e.percent } });
   },
   tool_call_result(state, e) {
     const call = callOf(state, e);

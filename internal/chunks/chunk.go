@@ -59,11 +59,14 @@ const (
 	// all open calls whose args are complete (of Namespace, where given);
 	// Why, InterruptID.
 	Await
+	// Resume: the wait of a call ended, and its tool may run. InterruptID of the
+	// Await; Text, the answer.
+	Resume
 	// Progress: the tool is alive. ID, Call, Text, Percent.
 	Progress
-	// RunStart and RunEnd: the wire states that a run begins or ends. Run; RunEnd
-	// has Status ("completed", "error", "cancelled", "interrupted") and Text, the
-	// text of the error.
+	// RunStart and RunEnd: the wire states that a run begins or ends. Run; RunStart
+	// has Explicit; RunEnd has Status ("completed", "error", "cancelled",
+	// "interrupted"), Text, the text of the error, and Abandons.
 	RunStart
 	RunEnd
 	// Attempt: what is open was abandoned and is tried again (LangGraph
@@ -133,4 +136,10 @@ type Chunk struct {
 	HasPercent  bool
 	Run         string
 	Repeated    bool // the wire repeats the whole history (LangGraph values, updates)
+	// Explicit: the run does not end with a finished message, because the wire states
+	// its end.
+	Explicit bool
+	// Abandons: the calls of the run that are open get no result, even if the run is
+	// completed.
+	Abandons bool
 }

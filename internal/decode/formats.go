@@ -5,6 +5,7 @@ import (
 	"streamer/internal/decode/aisdk4"
 	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/bedrock"
+	"streamer/internal/decode/codex"
 	"streamer/internal/decode/cohere"
 	"streamer/internal/decode/gemini"
 	"streamer/internal/decode/geminicli"
@@ -34,6 +35,7 @@ var formats = [...]wire.Format{
 	aisdk4.Format{},
 	geminicli.Format{},
 	agui.Format{},
+	codex.Format{},
 }
 
 // Names returns the names of the formats, as the header Streamer-Format takes

@@ -25,6 +25,22 @@ func (st *Step) await(c *chunks.Chunk) {
 	}
 }
 
+// resume applies the end of a wait: the call that waits with this interrupt id has
+// a deadline again. It has no effect where no call does.
+func (st *Step) resume(c *chunks.Chunk) {
+	m, call := st.oldest(anywhere, func(_ *Message, call *Call) bool {
+		return call.State.Status == events.AwaitingInput && call.State.interruptID() == c.InterruptID
+	})
+	if m == nil {
+		return
+	}
+	s := &call.State
+	s.resume()
+	s.setDeadline(st.State.Time, st.Rules, call.Name)
+	e := st.emitCall(events.ToolCallProgress, m, call)
+	e.Status, e.Progress, e.Deadline = s.Status, clone(c.Text), at(s.Deadline)
+}
+
 // awaitCall is the transition of a call to awaiting_input. A call whose args are
 // incomplete cannot wait for a person yet.
 func (st *Step) awaitCall(m *Message, call *Call, c *chunks.Chunk) {

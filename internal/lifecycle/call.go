@@ -64,6 +64,12 @@ func (c *CallState) await(interruptID string) {
 	c.rare().InterruptID = interruptID
 }
 
+// resume is the transition from awaiting_input back to args_complete.
+func (c *CallState) resume() {
+	c.Status = events.ArgsComplete
+	c.rare().InterruptID = ""
+}
+
 // hold keeps a result until the args are complete.
 func (c *CallState) hold(r *Result) { c.Result = r }
 

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"slices"
 
+	"streamer/internal/chunks"
 	"streamer/internal/events"
 )
 
@@ -24,6 +25,16 @@ func (st *Step) startRun(id string) {
 	}
 	s.Run, s.LastRun = &Run{ID: id}, id
 	st.emit(events.RunStarted)
+}
+
+// ends records whether the wire states the end of the run.
+func (r *Run) ends(explicit bool) { r.Explicit = r.Explicit || explicit }
+
+// abandon closes the open calls of a run that ends without their results.
+func (st *Step) abandon(c *chunks.Chunk) {
+	if run := st.State.LastRun; c.Abandons {
+		st.closeCalls(func(m *Message) bool { return m.Run == run }, events.BySuperseded, "the run ended without a result of the call")
+	}
 }
 
 // End ends the open run, as its own stream or an end input asks. A run that

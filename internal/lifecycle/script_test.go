@@ -213,7 +213,7 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 		"start": chunks.Start, "fragment": chunks.Fragment, "seal": chunks.Seal, "next": chunks.Next,
 		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
 		"usage": chunks.Usage, "ended": chunks.Ended, "result": chunks.Result, "human": chunks.Human,
-		"await": chunks.Await, "progress": chunks.Progress, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
+		"await": chunks.Await, "progress": chunks.Progress, "resume": chunks.Resume, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
 		"attempt": chunks.Attempt, "failure": chunks.Failure,
 	}
 	switch verb {
@@ -253,12 +253,14 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 		_, opens := a["opens"]
 		_, fresh := a["fresh"]
 		_, truncated := a["truncated"]
+		_, explicit := a["explicit"]
+		_, abandons := a["abandons"]
 		st.Chunks([]chunks.Chunk{{
 			Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh,
 			Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
 			Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Part: part, Text: a["text"], Status: a["status"],
 			Truncated: truncated, Reason: a["reason"], Usage: a["usage"], Why: a["why"],
-			InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated,
+			InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons,
 		}})
 	}
 }

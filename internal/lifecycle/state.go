@@ -39,6 +39,8 @@ type Run struct {
 	// Asked is the last finished choice that asked for calls. The run stays open
 	// for it, even if the other choices of its message finish without a call.
 	Asked *Answer `json:"asked,omitempty"`
+	// Explicit: the wire states the end of the run, so no finished message ends it.
+	Explicit bool `json:"explicit,omitempty"`
 }
 
 // Answer identifies a choice of a message.

@@ -88,11 +88,15 @@ func (st *Step) chunk(c *chunks.Chunk) {
 		st.human(c)
 	case chunks.Await:
 		st.await(c)
+	case chunks.Resume:
+		st.resume(c)
 	case chunks.Progress:
 		st.Progress(c)
 	case chunks.RunStart:
 		st.startRun(c.Run)
+		st.State.Run.ends(c.Explicit)
 	case chunks.RunEnd:
+		st.abandon(c)
 		st.End(events.Status(c.Status), c.Text)
 	case chunks.Attempt:
 		st.attempt()
@@ -170,7 +174,7 @@ func (st *Step) Reject(code events.Code, offset int, text string) {
 // was finished and left nothing open.
 func (st *Step) Done() []events.Event {
 	s := st.State
-	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && len(s.Messages) == 0 {
+	if m := st.rooted; m != nil && s.Run != nil && !s.Run.Explicit && s.Run.ID == m.Run && len(s.Messages) == 0 {
 		st.endRun(events.Completed, nil)
 	}
 	return st.Out

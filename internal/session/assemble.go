@@ -108,6 +108,10 @@ func (c *AssembledCall) take(e *events.Event) {
 		c.completed(e)
 	case events.ToolCallAwaiting:
 		c.Status = events.AwaitingInput
+	case events.ToolCallProgress:
+		if e.Status != "" { // a wait ended
+			c.Status = e.Status
+		}
 	case events.ToolCallResult:
 		c.Status = e.Status
 	}

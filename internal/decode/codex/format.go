@@ -1,0 +1,161 @@
+// Package codex reads the output of codex exec --json, the Codex CLI:
+// https://github.com/openai/codex/blob/main/codex-rs/exec/src/exec_events.rs
+//
+//	thread.started{thread_id} → turn.started
+//	→ item.started, item.updated, item.completed{item:{id,type,…}} …
+//	→ turn.completed{usage} or turn.failed{error}; error{message} may come at any time
+//
+// Each turn is a run. The tools run in the CLI, so all results are in the stream.
+// The wire has no message ids: a message has one agent_message at most, and the
+// next one begins another message.
+package codex
+
+import (
+	"slices"
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// Format is the format codex-exec.
+type Format struct{}
+
+// Name returns the name of the format.
+func (Format) Name() string { return "codex-exec" }
+
+// Shape returns the name of the history shape.
+func (Format) Shape() string { return "responses" }
+
+// New returns a Decoder without state.
+func (Format) New() wire.Decoder { return new(Decoder) }
+
+// Console has no effect.
+func (Format) Console() {}
+
+// Claims reports whether a frame can be of this format.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	var e event
+	e.read(f.JSON)
+	switch kind := e.kind.Str; kind {
+	case "thread.started", "turn.started", "turn.completed", "turn.failed":
+		return wire.Surely
+	case "session.created":
+		if e.session.IsString() {
+			return wire.Surely
+		}
+	case "item.started", "item.updated", "item.completed":
+		if e.item.IsObject() {
+			return wire.Surely
+		}
+	case "error":
+		if e.message.IsString() {
+			return wire.IfKnown
+		}
+	default:
+		if strings.HasPrefix(kind, "thread.") || strings.HasPrefix(kind, "turn.") || strings.HasPrefix(kind, "item.") {
+			return wire.IfKnown
+		}
+	}
+	return wire.No
+}
+
+// event is the members of an event of any type.
+type event struct {
+	kind, item, failure, message, session jsonscan.Value
+}
+
+func (e *event) read(v jsonscan.Value) {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "type":
+			e.kind = m.Value
+		case "item":
+			e.item = m.Value
+		case "error":
+			e.failure = m.Value
+		case "message":
+			e.message = m.Value
+		case "session_id":
+			e.session = m.Value
+		}
+	}
+}
+
+// Decoder decodes the events of a session. Its fields are the state between
+// events.
+type Decoder struct {
+	Running bool     `json:"r,omitzero"` // a turn is open
+	Text    bool     `json:"t,omitzero"` // the message has its agent_message
+	Parts   int      `json:"p,omitzero"` // content parts of the message so far
+	Open    []string `json:"o,omitzero"` // ids of the calls without a result, oldest first
+	// Blank are the ids of the open calls whose args come with a later event.
+	Blank []string `json:"b,omitzero"`
+}
+
+// maxOpen is the maximum length of Open and Blank.
+const maxOpen = 256
+
+// Clone returns an independent copy.
+func (d *Decoder) Clone() wire.Decoder {
+	c := *d
+	c.Open, c.Blank = slices.Clone(d.Open), slices.Clone(d.Blank)
+	return &c
+}
+
+// Decode emits the chunks of a frame. Events of other types have no effect: an
+// error is a warning or precedes turn.failed.
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	var e event
+	e.read(f.JSON)
+	r := reader{w, d}
+	switch e.kind.Str {
+	case "thread.started", "session.created":
+		r.abort()
+	case "turn.started":
+		r.abort()
+		r.start()
+	case "turn.completed":
+		r.end(chunks.Chunk{Status: "completed"})
+	case "turn.failed":
+		r.end(chunks.Chunk{Status: "error", Text: w.FailureText(e.failure)})
+	case "item.started", "item.updated", "item.completed":
+		if !e.item.IsObject() {
+			return wire.WrongType("item", e.item, "an object")
+		}
+		return r.item(e.kind.Str, e.item)
+	}
+	return nil
+}
+
+// reader reads one frame.
+type reader struct {
+	*wire.Writer
+	d *Decoder
+}
+
+// start begins a run, unless one is open: the stream may begin in the middle of a
+// turn.
+func (r reader) start() {
+	if !r.d.Running {
+		*r.d = Decoder{Running: true}
+		r.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
+	}
+}
+
+// abort ends a turn that has no end on the wire, because another process or turn
+// begins. The CLI prints no event where a turn is interrupted.
+func (r reader) abort() {
+	if r.d.Running {
+		r.end(chunks.Chunk{Status: "cancelled", Text: "the turn has no end in the stream"})
+	}
+}
+
+// end ends a run. Items that were not completed have no result: some versions of the
+// CLI print none for items that are abandoned.
+func (r reader) end(c chunks.Chunk) {
+	c.Kind, c.Abandons = chunks.RunEnd, c.Status == "completed"
+	r.Emit(c)
+	*r.d = Decoder{}
+}
