@@ -126,7 +126,7 @@ type Chunk struct {
 	Part        int
 	Text        string
 	Content     string // of a Result whose content is not a string: raw JSON
-	Status      string // of a Result: success (also ""), error, denied; of a RunEnd
+	Status      string // of a Result: success (also ""), error, denied, cancelled; of a RunEnd
 	Truncated   bool
 	Reason      string
 	Usage       string // raw JSON
