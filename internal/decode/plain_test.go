@@ -41,8 +41,8 @@ func TestEarlyPlainText(t *testing.T) {
 	for _, test := range []struct{ then, format, want string }{
 		{`{"type":"turn.started"}`, "", "run_start Explicit=true\n"},
 		{`{"type":"turn.started"}`, "codex-exec", "run_start Explicit=true\n"},
-		{textEvent, "", "text Message=\"c\" Text=\"x\"\n" + text},
-		{textEvent, "openai-chat", "text Message=\"c\" Text=\"x\"\n" + text},
+		{textEvent, "", "text Message=\"c\" IDVaries=true Text=\"x\"\n" + text},
+		{textEvent, "openai-chat", "text Message=\"c\" IDVaries=true Text=\"x\"\n" + text},
 		{`{"some":"object"}`, "", "problem unknown_format"},
 		{"", "", ""},
 		{"[info] a\nb c\n{\"type\":\"turn.started\"}", "", "run_start Explicit=true\n"},
