@@ -102,7 +102,7 @@ func (r reader) result(l *line) {
 func (r reader) endTurn() {
 	switch {
 	case len(r.d.Open) > 0 || r.d.Root.Phase == Streaming:
-		r.end(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: "the turn has no result in the stream"})
+		r.end(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the turn has no result in the stream"})
 	case r.d.Root.Phase != NoMessage:
 		r.end(chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"})
 	}
