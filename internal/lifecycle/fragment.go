@@ -124,6 +124,7 @@ func (st *Step) openCall(m *Message, pos int) bool {
 	}
 	now := st.State.Time
 	m.Calls[pos].State = newCall(st.callName(), now, now+events.Time(st.Rules.Expire))
+	m.Calls[pos].State.Old = st.begins
 	st.startOthers(m, pos)
 	return true
 }

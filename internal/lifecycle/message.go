@@ -25,30 +25,37 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 		return nil
 	}
 	st.finishMessages(func(m *Message) bool {
-		return m.Phase == Finishing && m.Namespace == c.Namespace && (m.ID != c.Message || m.Choice == c.Choice)
+		return m.Phase == Finishing && (m.Namespace == c.Namespace && (m.ID != c.Message || m.Choice == c.Choice) ||
+			siblings(m.Namespace, c.Namespace) && m.answered())
 	})
 	if s.Run == nil {
 		st.startRun("")
 	}
+	s.Run.rests(false)
 	m := &Message{
 		Namespace: clone(c.Namespace), ID: clone(c.Message), Choice: c.Choice,
 		Role: clone(c.Role), Run: s.Run.ID, Shape: st.Shape,
+		Nested: c.Repeated && c.Namespace != "", // the namespace of a repetition has no node
 	}
 	if m.Role == "" {
 		m.Role = "assistant"
 	}
-	s.Messages = append(s.Messages, m)
+	s.Messages, s.Turn = append(s.Messages, m), UnderWay
 	s.Memory.addMessage(m.ID, st.Rules.MaxClosed)
 	e := st.emitMessage(events.MessageStarted, m)
 	e.Role = m.Role
 	return m
 }
 
+// answered reports whether the message made calls, and all of them are closed: their
+// tools run after the model has finished the message.
+func (m *Message) answered() bool { return len(m.Calls) > 0 && m.open() == 0 }
+
 // goOn continues a message whose finish reason was not its end. It reports false
 // where the content belongs to the next message: a message without an id is over
 // when its calls have their results.
 func (st *Step) goOn(m *Message) bool {
-	if m.ID == "" && len(m.Calls) > 0 && m.open() == 0 {
+	if m.ID == "" && m.answered() {
 		return false
 	}
 	m.resumed()

@@ -28,10 +28,22 @@ type State struct {
 	Run  *Run        `json:"run,omitempty"`  // the open run, nil where there is none
 	// LastRun is the id of the newest run, open or not.
 	LastRun string `json:"last_run,omitempty"`
+	// Turn states whether the next snapshot has only history.
+	Turn Turn `json:"turn,omitempty"`
 	// Messages are those that are open or have an open call, oldest first.
 	Messages []*Message `json:"messages,omitempty"`
 	Memory   Memory     `json:"memory,omitzero"`
 }
+
+// Turn is the position in a run.
+type Turn uint8
+
+// The positions.
+const (
+	Unknown  Turn = iota // of a new session, or of a state that was stored without it
+	AtStart              // a run began or ended on the wire, and nothing came since
+	UnderWay             // a message or a snapshot came
+)
 
 // Run is an open run.
 type Run struct {
@@ -41,6 +53,8 @@ type Run struct {
 	Asked *Answer `json:"asked,omitempty"`
 	// Explicit: the wire states the end of the run, so no finished message ends it.
 	Explicit bool `json:"explicit,omitempty"`
+	// Rests: the run would have ended with its last message if it were not Explicit.
+	Rests bool `json:"rests,omitempty"`
 }
 
 // Answer identifies a choice of a message.
@@ -76,6 +90,8 @@ type Message struct {
 	Wait int `json:"wait,omitempty"`
 	// Superseded: the message was abandoned, so its end does not end the run.
 	Superseded bool `json:"superseded,omitempty"`
+	// Nested: the message is of a subgraph, although its namespace has one segment.
+	Nested bool `json:"nested,omitempty"`
 }
 
 // Phase is the state of a message.
@@ -126,7 +142,8 @@ type Result struct {
 	// Others are results that were emitted while this one waited for the args.
 	Others Digests `json:"others,omitempty"`
 
-	repeated bool // it is part of a repeated history
+	repeated bool   // it is part of a repeated history
+	index    string // raw, of its call, where the wire has no ids
 }
 
 // Resume restores what JSON does not hold. It must be called after loading.

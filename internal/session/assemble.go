@@ -56,10 +56,9 @@ func (a *Assembly) Input(kind inputs.Kind, at time.Duration, data []byte) {
 	a.fold(a.lines, kind, data)
 }
 
-// End folds the end of the stream: it completes an SSE event without its blank
-// line, and flushes held text.
+// End folds the end of the stream: it rejects an event that is cut, and flushes held
+// text.
 func (a *Assembly) End() {
-	a.fold(a.lines, inputs.Delta, []byte("\n\n"))
 	a.fold(a.lines+1, inputs.Clock, []byte(`{"kind":"flush","ended":true}`))
 }
 
