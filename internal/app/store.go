@@ -34,7 +34,7 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 // Sessions returns at most limit sessions that have a snapshot, newest first.
 func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
 	var list []gateway.SessionInfo
-	err := s.ListSnapshots(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
+	_, err := s.ListSnapshots(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		name, err := events.ParseToken(token)
 		if err != nil {
 			return nil // a rejected token has an event log, but is not a session

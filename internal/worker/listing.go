@@ -55,13 +55,7 @@ func (r lister) list(ctx context.Context) (l listing, err error) {
 
 // snapshots returns a listing without the open ones.
 func (r lister) snapshots(ctx context.Context) (l listing, err error) {
-	last, err := r.log.LastSnapshot(ctx, r.partition)
-	if err != nil {
-		return l, err
-	}
-	var top uint64
-	err = r.log.ListSnapshots(ctx, r.partition, func(token string, rev uint64, header map[string]string, at time.Time) error {
-		top = max(top, rev)
+	l.complete, err = r.log.ListSnapshots(ctx, r.partition, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		s := listed{token: token, written: at, at: storedAt(header), held: header[headerHeld], lacking: header[headerUnsent] != ""}
 		s.n, _ = strconv.ParseUint(header[headerInput], 10, 64)   // zero where absent
 		s.last, _ = events.ParseID(header[headerHead])            // likewise
@@ -75,7 +69,6 @@ func (r lister) snapshots(ctx context.Context) (l listing, err error) {
 		}
 		return nil
 	})
-	l.complete = top >= last
 	return l, err
 }
 
