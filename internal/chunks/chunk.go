@@ -43,8 +43,8 @@ const (
 	Finish
 	// Usage: the token counts, as raw JSON. Usage.
 	Usage
-	// Ended: nothing more comes for the message ([DONE], message_stop). Without
-	// Message it means every message of the Namespace that has its Finish.
+	// Ended: nothing more comes for the message (message_stop). Without Message it
+	// means every message of the Namespace that has its Finish.
 	Ended
 	// Result: a tool result. ID, Call, Text or Content, Status, Name, Index.
 	// Without ID and Call it means the oldest open call of that Name and, where
@@ -86,6 +86,8 @@ const (
 	// Answer: the root graph repeats the message of a subgraph as its last one, which
 	// made no call. The run may end with it.
 	Answer
+	// Done: the stream ended ([DONE]), and with it every open message.
+	Done
 )
 
 // Chunk is one statement of a stream event. A decoder returns them in wire
@@ -102,6 +104,10 @@ type Chunk struct {
 	Choice    int
 	Role      string
 	Fresh     bool
+	// IDVaries: the message id may change within one message, and the Role may come
+	// again (Chat Completions). A chunk under an unknown id continues the open
+	// message of its Choice, unless it begins the next one.
+	IDVaries bool
 
 	Index      string // raw JSON token of the call's (or block's) index: `0`, `"lc_1"`; "" where absent or null
 	ID         string // the provider's id of the call
@@ -138,7 +144,7 @@ type Chunk struct {
 	Part      int
 	Text      string
 	Content   string // of a Result whose content is not a string: raw JSON
-	Status    string // of a Result: success (also ""), error, denied; of a RunEnd
+	Status    string // of a Result: success (also ""), error, denied, cancelled; of a RunEnd
 	Truncated bool
 	// Wait is the silence that ends the message of a Finish after which content
 	// may follow, in multiples of the silence that flushes held text. If 0, no

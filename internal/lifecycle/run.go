@@ -118,6 +118,28 @@ func (st *Step) endRun(status events.Status, reason *events.Reason) {
 	st.rooted = nil // the messages of this run end no other run
 }
 
+// noteFailed records that the newest message of the run failed. A failure in a
+// subgraph is answered by the graph.
+func (st *Step) noteFailed(m *Message, text string) {
+	if run := st.State.Run; run != nil && run.ID == m.Run && m.root() {
+		run.Failed, run.Detail = true, st.brief(text)
+	}
+}
+
+// endFailed ends the run as failed where its newest message failed and nothing is
+// open.
+func (st *Step) endFailed() {
+	if st.State.failed() {
+		st.endRun(events.Error, &events.Reason{Code: events.ByRunError, Text: runText(events.ByRunError), Detail: st.State.Run.Detail})
+	}
+}
+
+// failed reports whether the open run has failed and nothing else is open. A run
+// whose end the wire states waits for it.
+func (s *State) failed() bool {
+	return s.Run != nil && s.Run.Failed && !s.Run.Explicit && len(s.Messages) == 0
+}
+
 func runText(code events.Code) string {
 	switch code {
 	case events.ByRunError:

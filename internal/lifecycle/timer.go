@@ -32,7 +32,7 @@ func (s *State) Timer(r *Rules) (Timer, bool) {
 			t = Timer{at, kind, call}
 		}
 	}
-	held, awaiting := false, true
+	held, awaiting := s.failed(), true
 	for _, m := range s.Messages {
 		held = held || m.Phase == Finishing && m.Wait == 0 || len(m.Parts.Held) > 0
 		if m.Wait != 0 {
@@ -122,6 +122,7 @@ func (st *Step) Flush(ended bool) {
 	if ended {
 		st.endStream()
 	}
+	st.endFailed()
 }
 
 // Progress applies a sign that a tool is alive: the deadline of its call starts
