@@ -109,6 +109,8 @@ func (r reader) event(name string, e *event) *wire.Problem {
 	switch name {
 	case "created", "queued", "in_progress":
 		return r.start(name, e.response)
+	case "error":
+		r.failure(e.failure, e.message, e.code)
 	case "completed", "incomplete", "failed", "cancelled":
 		return r.end(name, e.response)
 	case "done": // the end with any status, from the Realtime API and some proxies
