@@ -41,6 +41,8 @@ type Run struct {
 	Asked *Answer `json:"asked,omitempty"`
 	// Explicit: the wire states the end of the run, so no finished message ends it.
 	Explicit bool `json:"explicit,omitempty"`
+	// Rests: the run would have ended with its last message if it were not Explicit.
+	Rests bool `json:"rests,omitempty"`
 }
 
 // Answer identifies a choice of a message.
