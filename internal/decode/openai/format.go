@@ -86,7 +86,7 @@ type reader struct {
 // decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	if f.Done {
-		r.Emit(chunks.Chunk{Kind: chunks.Ended})
+		r.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
 	}
 	var id, choices, usage, failure jsonscan.Value
@@ -110,7 +110,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 			}
 		}
 	}
-	of := wire.Choice{Message: r.Text(id)}
+	of := wire.Choice{Message: r.Text(id), Varies: true}
 	if choices.Present() && !choices.IsArray() {
 		return wire.WrongType("choices", choices, "an array")
 	}
