@@ -125,7 +125,8 @@ type Chunk struct {
 	// call that has it while that call's args are incomplete.
 	Opens bool
 	// Exact: without an id and a name, the fragment belongs to the call on its
-	// Index or to none (formats whose blocks have a beginning).
+	// Index or to none (formats whose blocks have a beginning). With them, it names
+	// the call on its Index that has neither.
 	Exact bool
 	// Object: Args is a whole JSON object which replaces the former args
 	// (rule R10); with Weak set only if no text fragment comes (Anthropic's

@@ -95,7 +95,9 @@ func (r reader) argsDone(name string, e *event) *wire.Problem {
 		c.Args, c.Object, c.Weak = args, true, true
 		r.Emit(c)
 	}
-	if !free { // only the end of the item shows whether free text is complete
+	// Only the end of the item shows whether free text is complete, and has the name
+	// of a call whose beginning was lost.
+	if !free && r.d.begun(c.Index) {
 		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Index: c.Index})
 	}
 	return nil
