@@ -66,6 +66,15 @@ func (d *Decoder) openMessage() string {
 	return ""
 }
 
+// contentOf returns the id of the message that content belongs to: the open response
+// or, where its beginning was lost, one without an id.
+func (d *Decoder) contentOf() string {
+	if !d.Open {
+		*d = Decoder{Open: true}
+	}
+	return d.Message
+}
+
 // reader reads one frame.
 type reader struct {
 	*wire.Writer
