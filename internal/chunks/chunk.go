@@ -150,7 +150,7 @@ type Chunk struct {
 	// Wait is the silence that ends the message of a Finish after which content
 	// may follow, in multiples of the silence that flushes held text. If 0, no
 	// content follows.
-	Wait        int
+	Wait        uint8
 	Reason      string
 	Usage       string // raw JSON
 	Why         string // of an Await: approval, interrupt, input…
