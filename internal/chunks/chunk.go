@@ -43,11 +43,12 @@ const (
 	Finish
 	// Usage: the token counts, as raw JSON. Usage.
 	Usage
-	// Ended: nothing more comes for the message ([DONE], message_stop). Without
-	// Message it means every message of the Namespace that has its Finish.
+	// Ended: nothing more comes for the message (message_stop). Without Message it
+	// means every message of the Namespace that has its Finish.
 	Ended
-	// Result: a tool result. ID, Call, Text or Content, Status, Name. Without
-	// ID and Call it means the oldest open call of that Name.
+	// Result: a tool result. ID, Call, Text or Content, Status, Name, Index.
+	// Without ID and Call it means the oldest open call of that Name and, where
+	// given, that Index.
 	Result
 	// Human: a human message, which interrupts the calls before it. ID is the
 	// message's; a human message whose ID was seen before is history.
@@ -85,6 +86,8 @@ const (
 	// Answer: the root graph has the message as its last one, which made no call. The
 	// run may end with it, even if it is the message of a subgraph.
 	Answer
+	// Done: the stream ended ([DONE]), and with it every open message.
+	Done
 )
 
 // Chunk is one statement of a stream event. A decoder returns them in wire
@@ -101,6 +104,10 @@ type Chunk struct {
 	Choice    int
 	Role      string
 	Fresh     bool
+	// IDVaries: the message id may change within one message, and the Role may come
+	// again (Chat Completions). A chunk under an unknown id continues the open
+	// message of its Choice, unless it begins the next one.
+	IDVaries bool
 
 	Index      string // raw JSON token of the call's (or block's) index: `0`, `"lc_1"`; "" where absent or null
 	ID         string // the provider's id of the call

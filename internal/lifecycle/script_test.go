@@ -204,7 +204,7 @@ func openOfState(s *State) []string {
 				list = append(list, fmt.Sprintf("call %s, args complete: %t", c.Call, c.Status != events.BuildingArgs))
 			}
 		}
-		if m.Phase != Finished {
+		if m.Phase != Finished && !m.Quiet {
 			list = append(list, fmt.Sprintf("message %q %q %d of %s", m.Namespace, m.ID, m.Choice, m.Run))
 		}
 	}

@@ -52,8 +52,14 @@ type Run struct {
 	// Asked is the last finished choice that asked for calls. The run stays open
 	// for it, even if the other choices of its message finish without a call.
 	Asked *Answer `json:"asked,omitempty"`
+	// Failed states that the provider ended the newest message with an error, and
+	// Detail is its text. Where no message follows, the run ends as failed.
+	Failed bool   `json:"failed,omitempty"`
+	Detail string `json:"detail,omitempty"`
 	// Explicit: the wire states the end of the run, so no finished message ends it.
 	Explicit bool `json:"explicit,omitempty"`
+	// Rests: the run would have ended with its last message if it were not Explicit.
+	Rests bool `json:"rests,omitempty"`
 }
 
 // Answer identifies a choice of a message.
@@ -84,6 +90,15 @@ type Message struct {
 	Usage  []byte `json:"usage,omitempty"`  // JSON, stored as Result.Content is
 	// Truncated: the provider reported that the model was cut off.
 	Truncated bool `json:"truncated,omitempty"`
+	// Alias is the other id under which the wire continues the message, "" if none.
+	Alias string `json:"alias,omitempty"`
+	// Quiet: message_started was not emitted yet, because the id may still change.
+	Quiet bool `json:"quiet,omitempty"`
+	// Roles: the wire repeats the role in the middle of the message, so a role does
+	// not begin another one.
+	Roles bool `json:"roles,omitempty"`
+	// Next: a role came after the finish reason, so content begins the next message.
+	Next bool `json:"next,omitempty"`
 	// Wait is the silence that ends the message while it is Finishing and content
 	// may follow, in multiples of Rules.FlushAfter; else 0.
 	Wait int `json:"wait,omitempty"`
@@ -141,7 +156,8 @@ type Result struct {
 	// Others are results that were emitted while this one waited for the args.
 	Others Digests `json:"others,omitempty"`
 
-	repeated bool // it is part of a repeated history
+	repeated bool   // it is part of a repeated history
+	index    string // raw, of its call, where the wire has no ids
 }
 
 // Resume restores what JSON does not hold. It must be called after loading.

@@ -91,7 +91,7 @@ func (st *Step) chunk(c *chunks.Chunk) {
 	case chunks.Await:
 		st.await(c)
 	case chunks.Resume:
-		st.resume(c)
+		st.endWait(c)
 	case chunks.Progress:
 		st.Progress(c)
 	case chunks.RunStart:
@@ -106,6 +106,8 @@ func (st *Step) chunk(c *chunks.Chunk) {
 		st.failure(c)
 	case chunks.Rename:
 		st.rename(c)
+	case chunks.Done:
+		st.done()
 	case chunks.Listed:
 	case chunks.Answer:
 		st.answer(c)
@@ -179,8 +181,8 @@ func (st *Step) Reject(code events.Code, offset int, text string) {
 // was finished and left nothing open.
 func (st *Step) Done() []events.Event {
 	s := st.State
-	if m := st.rooted; m != nil && s.Run != nil && !s.Run.Explicit && s.Run.ID == m.Run && len(s.Messages) == 0 {
-		st.endRun(events.Completed, nil)
+	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && !s.Run.Failed && len(s.Messages) == 0 {
+		st.nothingLeft()
 	}
 	return st.Out
 }
@@ -206,8 +208,11 @@ func (st *Step) append(t events.Type, run string) *events.Event {
 	return &st.Out[len(st.Out)-1]
 }
 
-// emitMessage appends an event about a message.
+// emitMessage appends an event about a message, after its message_started.
 func (st *Step) emitMessage(t events.Type, m *Message) *events.Event {
+	if m.Quiet {
+		st.emitStarted(m)
+	}
 	if m.place == nil {
 		m.place = &events.Place{MessageID: m.ID, Namespace: m.Namespace, Choice: m.Choice}
 	}

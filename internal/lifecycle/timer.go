@@ -32,7 +32,7 @@ func (s *State) Timer(r *Rules) (Timer, bool) {
 			t = Timer{at, kind, call}
 		}
 	}
-	held, awaiting := false, true
+	held, awaiting := s.failed(), true
 	for _, m := range s.Messages {
 		held = held || m.Phase == Finishing && m.Wait == 0 || len(m.Parts.Held) > 0
 		if m.Wait != 0 {
@@ -119,6 +119,10 @@ func (st *Step) Flush(ended bool) {
 	st.finishMessages(func(m *Message) bool {
 		return m.Phase == Finishing && (m.Wait <= 1 || ended || s.Time >= s.Last+m.wait(st.Rules))
 	})
+	if ended {
+		st.endStream()
+	}
+	st.endFailed()
 }
 
 // Progress applies a sign that a tool is alive: the deadline of its call starts
