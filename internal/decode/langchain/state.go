@@ -39,11 +39,16 @@ func (r reader) update(ns string, v jsonscan.Value) *wire.Problem {
 func (r reader) values(ns string, payload jsonscan.Value) *wire.Problem {
 	n := r.Len()
 	problem := r.stateMembers(ns, payload, func(value jsonscan.Value) *wire.Problem { return r.stateKey(ns, value) })
+	r.snapshot(n)
+	return problem
+}
+
+// snapshot marks the chunks after the first n as those of a whole state.
+func (r reader) snapshot(n int) {
 	for i := range r.Since(n) {
 		c := &r.Since(n)[i]
 		c.Snapshot = c.Repeated
 	}
-	return problem
 }
 
 // stateMembers reads each member of a payload, and the interrupts last.
