@@ -156,6 +156,7 @@ type messageEnd struct {
 	over      bool
 	reason    string
 	truncated bool
+	wait      int // as in chunks.Chunk
 	choice    int
 	thoughts  jsonscan.Value // additional_kwargs.reasoning_content
 }
