@@ -42,7 +42,8 @@ type Turn uint8
 const (
 	Unknown  Turn = iota // of a new session, or of a state that was stored without it
 	AtStart              // a run began or ended on the wire, and nothing came since
-	UnderWay             // a message or a snapshot came
+	Listing              // a snapshot came
+	UnderWay             // a message began
 )
 
 // Run is an open run.
