@@ -10,8 +10,13 @@ import (
 
 // fragment applies a piece of a call.
 func (st *Step) fragment(c *chunks.Chunk) {
-	if c.Whole && st.confirm(c) {
-		return
+	if c.Whole {
+		if st.confirm(c) {
+			return
+		}
+		another := *c
+		another.Opens = true // an id of the message is the id of another call too
+		c = &another
 	}
 	m := st.current(c)
 	if m != nil && m.Wait != 0 {

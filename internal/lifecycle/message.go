@@ -13,7 +13,7 @@ import (
 func (st *Step) message(c *chunks.Chunk) *Message {
 	switch m := st.current(c); {
 	case m == nil:
-	case m.Next && c.Kind != chunks.Start:
+	case m.Next && m.ID == "" && c.Kind != chunks.Start:
 		st.finishMessages(func(old *Message) bool { return old == m })
 	case m.Wait == 0 || st.goOn(m):
 		return m

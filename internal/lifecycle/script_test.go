@@ -22,7 +22,8 @@ var update = flag.Bool("update", false, "write the events that the scripts cause
 //
 //	at MS            fold time from here on
 //	rule NAME=VALUE  a setting, as its JSON field
-//	VERB k=v …       an input; values with blanks are in backquotes
+//	VERB k=v …       an input; values with blanks are in backquotes. Chunks of one
+//	                 stream event are joined by " + "
 //	recover          the inputs from here on were lost; with "fresh" the state too
 //
 // After each input the state is stored and loaded again, so every script also
@@ -100,7 +101,8 @@ func runScript(t *testing.T, script string) string {
 }
 
 func (p *player) play(line string) []string {
-	verb, args := words(p.t, line)
+	event := strings.Split(line, " + ")
+	verb, args := words(p.t, event[0])
 	switch verb {
 	case "at":
 		ms, err := strconv.ParseInt(args[""], 10, 64)
@@ -128,7 +130,16 @@ func (p *player) play(line string) []string {
 	clock := verb == "deadline" || verb == "flush" || verb == "idle"
 	st := New(nil, p.state, &p.rules, "s", p.seq, p.now, clock)
 	st.Shape = "openai"
-	p.apply(st, verb, args)
+	if len(event) > 1 {
+		var frame []chunks.Chunk
+		for _, part := range event {
+			verb, args := words(p.t, part)
+			frame = append(frame, p.chunk(verb, args))
+		}
+		st.Chunks(frame)
+	} else {
+		p.apply(st, verb, args)
+	}
 	return p.finish(line, st.Done())
 }
 
@@ -209,13 +220,6 @@ func openOfState(s *State) []string {
 
 // apply applies the input of a verb.
 func (p *player) apply(st *Step, verb string, a map[string]string) {
-	kinds := map[string]chunks.Kind{
-		"start": chunks.Start, "fragment": chunks.Fragment, "seal": chunks.Seal, "next": chunks.Next,
-		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
-		"usage": chunks.Usage, "ended": chunks.Ended, "result": chunks.Result, "human": chunks.Human,
-		"await": chunks.Await, "progress": chunks.Progress, "resume": chunks.Resume, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
-		"attempt": chunks.Attempt, "failure": chunks.Failure,
-	}
 	switch verb {
 	case "interrupt":
 		in := Interrupt{Reason: a["reason"], Run: a["run"], MessageID: a["msg"]}
@@ -239,31 +243,45 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 	case "alive":
 		st.ProgressInput(&chunks.Chunk{Kind: chunks.Progress, ID: a["id"], Call: a["call"], Text: a["text"]})
 	default:
-		kind, known := kinds[verb]
-		if !known {
-			p.t.Fatalf("there is no verb %q", verb)
-		}
-		choice, _ := strconv.Atoi(a["choice"])
-		part, _ := strconv.Atoi(a["part"])
-		wait, _ := strconv.Atoi(a["wait"])
-		_, repeated := a["repeated"]
-		_, whole := a["whole"]
-		_, object := a["object"]
-		_, weak := a["weak"]
-		_, provider := a["provider"]
-		_, final := a["final"]
-		_, opens := a["opens"]
-		_, fresh := a["fresh"]
-		_, truncated := a["truncated"]
-		_, explicit := a["explicit"]
-		_, abandons := a["abandons"]
-		st.Chunks([]chunks.Chunk{{
-			Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh,
-			Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
-			Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Part: part, Text: a["text"], Status: a["status"],
-			Truncated: truncated, Wait: wait, Reason: a["reason"], Usage: a["usage"], Why: a["why"],
-			InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons,
-		}})
+		st.Chunks([]chunks.Chunk{p.chunk(verb, a)})
+	}
+}
+
+// chunk returns the chunk of a verb.
+func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
+	kinds := map[string]chunks.Kind{
+		"start": chunks.Start, "fragment": chunks.Fragment, "seal": chunks.Seal, "next": chunks.Next,
+		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
+		"usage": chunks.Usage, "ended": chunks.Ended, "result": chunks.Result, "human": chunks.Human,
+		"await": chunks.Await, "progress": chunks.Progress, "resume": chunks.Resume, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
+		"attempt": chunks.Attempt, "failure": chunks.Failure, "done": chunks.Done,
+	}
+	kind, known := kinds[verb]
+	if !known {
+		p.t.Fatalf("there is no verb %q", verb)
+	}
+	choice, _ := strconv.Atoi(a["choice"])
+	part, _ := strconv.Atoi(a["part"])
+	wait, _ := strconv.Atoi(a["wait"])
+	_, repeated := a["repeated"]
+	_, whole := a["whole"]
+	_, object := a["object"]
+	_, weak := a["weak"]
+	_, provider := a["provider"]
+	_, final := a["final"]
+	_, opens := a["opens"]
+	_, fresh := a["fresh"]
+	_, varies := a["varies"]
+	_, exact := a["exact"]
+	_, truncated := a["truncated"]
+	_, explicit := a["explicit"]
+	_, abandons := a["abandons"]
+	return chunks.Chunk{
+		Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh, IDVaries: varies,
+		Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
+		Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Exact: exact, Part: part, Text: a["text"], Status: a["status"],
+		Truncated: truncated, Wait: wait, Reason: a["reason"], Usage: a["usage"], Why: a["why"],
+		InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons,
 	}
 }
 
