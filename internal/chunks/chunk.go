@@ -46,8 +46,9 @@ const (
 	// Ended: nothing more comes for the message (message_stop). Without Message it
 	// means every message of the Namespace that has its Finish.
 	Ended
-	// Result: a tool result. ID, Call, Text or Content, Status, Name. Without
-	// ID and Call it means the oldest open call of that Name.
+	// Result: a tool result. ID, Call, Text or Content, Status, Name, Index.
+	// Without ID and Call it means the oldest open call of that Name and, where
+	// given, that Index.
 	Result
 	// Human: a human message, which interrupts the calls before it. ID is the
 	// message's; a human message whose ID was seen before is history.

@@ -46,28 +46,52 @@ type Reader struct {
 }
 
 // Reset begins an input: one stream event as JSON, a JSON array of them,
-// NDJSON, or raw SSE text, which may be cut anywhere between inputs. The data
-// must not change until the next Reset; strings of the chunks may share it.
+// NDJSON, or raw SSE text. All of them may be cut anywhere between inputs. The
+// data must not change until the next Reset; strings of the chunks may share it.
 //
 // A format that is not "" must be one of Names and is remembered in s. All
 // events of the input must be of it; one that cannot be is a Problem. Without a
 // format, the remembered one is used as long as events may be of it. The format
 // is recognised where there is none or an event is surely of another.
 func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
-	r.state, r.limits = s, limits
-	r.w.Reset()
-	r.problem, r.wrong = nil, nil
-	r.templates.Forget()
+	r.begin(s, limits)
 	r.named = format != ""
 	if r.named {
 		if find(format) == nil {
-			r.in = input{}
 			r.wrong = &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("there is no format %q; the formats are %s", wire.Clip(format), strings.Join(Names(), ", "))}
 			return
 		}
 		s.Format = format
 	}
 	r.open(wire.Alias(data))
+}
+
+// End begins the end of the stream. What the last input cut is read as if nothing
+// could continue it, so most of it is a Problem.
+func (r *Reader) End(s *State, limits Limits) {
+	r.begin(s, limits)
+	s.List = false
+	cut := s.JSON
+	s.JSON = nil
+	switch {
+	case cut != nil:
+		r.in = input{data: wire.Alias(cut.Text), framing: jsonText}
+		r.in.text.starts[0], r.in.text.last = cut.Alone, true
+	case s.Code != nil:
+		r.in = input{data: "\n", framing: codeLines}
+	case s.SSE != nil && s.SSE.Has:
+		r.in = input{data: "\n\n", framing: sseText}
+	default:
+		s.SSE = nil
+	}
+}
+
+func (r *Reader) begin(s *State, limits Limits) {
+	r.state, r.limits, r.named = s, limits, false
+	r.in = input{}
+	r.w.Reset()
+	r.problem, r.wrong = nil, nil
+	r.templates.Forget()
 }
 
 // Next reads the next stream event of the input and reports whether there is
@@ -106,7 +130,7 @@ func (r *Reader) Shape() string { return r.state.Shape() }
 
 // read decodes one piece of the input.
 func (r *Reader) read(p piece) {
-	if !p.valid && p.problem == nil && r.templates.Find(r.state.Format, p.name, p.text) {
+	if p.fits || p.mayFit() && r.templates.Find(r.state.Format, p.name, p.text) {
 		if r.fill(r.templates.Found()) {
 			return
 		}
@@ -120,15 +144,23 @@ func (r *Reader) read(p piece) {
 		r.learn(p, f)
 		return
 	}
-	if p.problem == nil && r.state.console() && plainText(p.text) {
+	if p.problem == nil && r.state.console() && (p.rest || plainText(p.text)) {
 		return
 	}
-	problem.Line = p.line
-	problem.Offset += p.base
+	if at := p.base - r.in.text.before; at >= 0 && !p.joined {
+		problem.Line = r.in.lineOf(p.base)
+		problem.Offset += at
+	}
 	r.problem = problem
 }
 
+// mayFit reports whether a piece may fit a template and was not compared to them.
+func (p *piece) mayFit() bool { return !p.valid && !p.rest && p.problem == nil }
+
 func (r *Reader) decode(f wire.Frame) *wire.Problem {
+	if f.Name == "" && isEmpty(f.JSON) {
+		return nil
+	}
 	format, problem := r.recognise(f)
 	if format != nil {
 		return r.state.decoder(format).Decode(&r.w, f)

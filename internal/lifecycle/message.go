@@ -36,6 +36,7 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 	if s.Run == nil {
 		st.startRun("")
 	}
+	s.Run.rests(false)
 	m := &Message{
 		Namespace: clone(c.Namespace), ID: clone(c.Message), Choice: c.Choice,
 		Role: clone(c.Role), Run: s.Run.ID, Shape: st.Shape,

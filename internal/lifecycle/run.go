@@ -30,6 +30,36 @@ func (st *Step) startRun(id string) {
 // ends records whether the wire states the end of the run.
 func (r *Run) ends(explicit bool) { r.Explicit = r.Explicit || explicit }
 
+// unstated records that the wire does not state the end of the run.
+func (r *Run) unstated() { r.Explicit = false }
+
+// rests records whether a finished message left nothing open in the run.
+func (r *Run) rests(rests bool) { r.Rests = rests }
+
+// nothingLeft ends the run with a message that left nothing open, unless the wire states
+// the end of the run.
+func (st *Step) nothingLeft() {
+	if run := st.State.Run; run.Explicit {
+		run.rests(true)
+		return
+	}
+	st.endRun(events.Completed, nil)
+}
+
+// endStream ends a run whose end the wire does not state, because the stream ended
+// before. Messages without a call in mid-args are finished.
+func (st *Step) endStream() {
+	run := st.State.Run
+	if run == nil || !run.Explicit {
+		return
+	}
+	run.unstated()
+	st.finishMessages(func(m *Message) bool { return m.Run == run.ID && !m.building() })
+	if run.Rests {
+		st.endRun(events.Completed, nil)
+	}
+}
+
 // abandon closes the open calls of a run that ends without their results.
 func (st *Step) abandon(c *chunks.Chunk) {
 	if run := st.State.LastRun; c.Abandons {

@@ -22,8 +22,9 @@ var update = flag.Bool("update", false, "write the events that the scripts cause
 //
 //	at MS            fold time from here on
 //	rule NAME=VALUE  a setting, as its JSON field
-//	VERB k=v …       an input; values with blanks are in backquotes. Chunks of one
-//	                 stream event are joined by " + "
+//	VERB k=v …       an input; values with blanks are in backquotes
+//	event A / B      a stream event of several chunks
+//	snapshot A / B   a repeated history of several chunks; of an update likewise: update A / B
 //	recover          the inputs from here on were lost; with "fresh" the state too
 //
 // After each input the state is stored and loaded again, so every script also
@@ -101,8 +102,7 @@ func runScript(t *testing.T, script string) string {
 }
 
 func (p *player) play(line string) []string {
-	event := strings.Split(line, " + ")
-	verb, args := words(p.t, event[0])
+	verb, args := words(p.t, line)
 	switch verb {
 	case "at":
 		ms, err := strconv.ParseInt(args[""], 10, 64)
@@ -130,13 +130,8 @@ func (p *player) play(line string) []string {
 	clock := verb == "deadline" || verb == "flush" || verb == "idle"
 	st := New(nil, p.state, &p.rules, "s", p.seq, p.now, clock)
 	st.Shape = "openai"
-	if len(event) > 1 {
-		var frame []chunks.Chunk
-		for _, part := range event {
-			verb, args := words(p.t, part)
-			frame = append(frame, p.chunk(verb, args))
-		}
-		st.Chunks(frame)
+	if verb == "event" || verb == "snapshot" || verb == "update" {
+		st.Chunks(p.frame(line))
 	} else {
 		p.apply(st, verb, args)
 	}
@@ -247,6 +242,21 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 	}
 }
 
+// frame returns the chunks of a line that is an "event" or a repeated history,
+// "snapshot" or "update", and its chunks, separated by slashes.
+func (p *player) frame(line string) (list []chunks.Chunk) {
+	verb, rest, _ := strings.Cut(line, " ")
+	for part := range strings.SplitSeq(rest, " / ") {
+		c := p.chunk(words(p.t, strings.TrimSpace(part)))
+		if verb != "event" {
+			c.Whole = c.Kind == chunks.Fragment
+			c.Repeated, c.Snapshot = c.Kind != chunks.RunStart, verb == "snapshot" && c.Kind != chunks.RunStart
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
 // chunk returns the chunk of a verb.
 func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 	kinds := map[string]chunks.Kind{
@@ -254,7 +264,7 @@ func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
 		"usage": chunks.Usage, "ended": chunks.Ended, "result": chunks.Result, "human": chunks.Human,
 		"await": chunks.Await, "progress": chunks.Progress, "resume": chunks.Resume, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
-		"attempt": chunks.Attempt, "failure": chunks.Failure, "done": chunks.Done,
+		"attempt": chunks.Attempt, "failure": chunks.Failure, "done": chunks.Done, "listed": chunks.Listed, "answer": chunks.Answer,
 	}
 	kind, known := kinds[verb]
 	if !known {

@@ -57,6 +57,8 @@ type Run struct {
 	Detail string `json:"detail,omitempty"`
 	// Explicit: the wire states the end of the run, so no finished message ends it.
 	Explicit bool `json:"explicit,omitempty"`
+	// Rests: the run would have ended with its last message if it were not Explicit.
+	Rests bool `json:"rests,omitempty"`
 }
 
 // Answer identifies a choice of a message.
@@ -154,7 +156,8 @@ type Result struct {
 	// Others are results that were emitted while this one waited for the args.
 	Others Digests `json:"others,omitempty"`
 
-	repeated bool // it is part of a repeated history
+	repeated bool   // it is part of a repeated history
+	index    string // raw, of its call, where the wire has no ids
 }
 
 // Resume restores what JSON does not hold. It must be called after loading.

@@ -93,7 +93,7 @@ func (st *Step) chunk(c *chunks.Chunk) {
 	case chunks.Await:
 		st.await(c)
 	case chunks.Resume:
-		st.resume(c)
+		st.endWait(c)
 	case chunks.Progress:
 		st.Progress(c)
 	case chunks.RunStart:
@@ -183,8 +183,8 @@ func (st *Step) Reject(code events.Code, offset int, text string) {
 // was finished and left nothing open.
 func (st *Step) Done() []events.Event {
 	s := st.State
-	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && !s.Run.Explicit && !s.Run.Failed && len(s.Messages) == 0 {
-		st.endRun(events.Completed, nil)
+	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && !s.Run.Failed && len(s.Messages) == 0 {
+		st.nothingLeft()
 	}
 	return st.Out
 }

@@ -119,6 +119,9 @@ func (st *Step) Flush(ended bool) {
 	st.finishMessages(func(m *Message) bool {
 		return m.Phase == Finishing && (m.Wait <= 1 || ended || s.Time >= s.Last+m.wait(st.Rules))
 	})
+	if ended {
+		st.endStream()
+	}
 	st.endFailed()
 }
 

@@ -42,12 +42,13 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 			Kind: chunks.Finish, Message: of.Message, Choice: of.Index, IDVaries: of.Varies,
 			Reason: reason, Truncated: wire.Truncates(reason),
 		})
+		r.d.Running = nil
 	}
 }
 
 // delta emits a delta, or a whole message.
 func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
-	var role, content, reasoning, refusal, calls, legacy jsonscan.Value
+	var role, content, reasoning, refusal, calls, legacy, executed jsonscan.Value
 	for m := delta.Members(); m.Next(); {
 		switch m.Key {
 		case "role":
@@ -65,6 +66,8 @@ func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
 			calls = m.Value
 		case "function_call":
 			legacy = m.Value
+		case "executed_tools":
+			executed = m.Value
 		}
 	}
 	if s := r.Text(role); s != "" {
@@ -75,6 +78,7 @@ func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
 	r.Content(of, chunks.Reasoning, reasoning)
 	r.Content(of, chunks.Text, content)
 	r.Content(of, chunks.Text, refusal)
+	r.executedTools(of, executed)
 	if calls.IsObject() {
 		r.OpenAICall(of, calls)
 	}
