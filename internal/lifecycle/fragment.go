@@ -96,6 +96,7 @@ func opens(m *Message, c *chunks.Chunk) bool {
 
 // addFragment applies a fragment to its call in a message and emits what follows.
 func (st *Step) addFragment(m *Message, c *chunks.Chunk) {
+	m.Overtaken = false
 	pos, opened, err := m.Add(c, st.Rules.limits())
 	if err != nil {
 		st.rejectFragment(m, pos, c, err)

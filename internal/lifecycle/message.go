@@ -48,6 +48,9 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 	s.Messages, s.Turn = append(s.Messages, m), UnderWay
 	s.Run.Failed, s.Run.Detail = false, ""
 	s.Memory.addMessage(m.ID, st.Rules.MaxClosed)
+	if c.IDVaries {
+		st.overtake(m)
+	}
 	if m.Quiet = c.IDVaries && c.Kind == chunks.Start; !m.Quiet {
 		st.emitStarted(m)
 	}
@@ -149,6 +152,9 @@ func (st *Step) finish(c *chunks.Chunk) {
 		if call := &m.Calls[i]; call.Whole() || !m.Truncated && call.Usable() && !call.Blank() {
 			st.completeArgs(m, call, "message")
 		}
+	}
+	if c.IDVaries {
+		st.supersedeOvertaken(m)
 	}
 }
 

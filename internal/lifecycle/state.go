@@ -93,6 +93,9 @@ type Message struct {
 	Alias string `json:"alias,omitempty"`
 	// Quiet: message_started was not emitted yet, because the id may still change.
 	Quiet bool `json:"quiet,omitempty"`
+	// Overtaken: another message of its choice began, and no content of this one came
+	// since.
+	Overtaken bool `json:"overtaken,omitempty"`
 	// Roles: the wire repeats the role in the middle of the message, so a role does
 	// not begin another one.
 	Roles bool `json:"roles,omitempty"`
