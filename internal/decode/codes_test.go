@@ -126,3 +126,23 @@ func FuzzCodes(f *testing.F) {
 		}
 	})
 }
+
+// TestCodesAllocateNothing checks that a delta is read without allocation, whether its
+// line has a newline or not.
+func TestCodesAllocateNothing(t *testing.T) {
+	for _, delta := range []string{`0:"some text"`, `c:{"toolCallId":"t","argsTextDelta":"{\"a\""}`} {
+		for _, end := range []string{"", "\n"} {
+			var s State
+			var r Reader
+			transcript(&r, &s, []byte("f:{\"messageId\":\"m\"}\nb:{\"toolCallId\":\"t\",\"toolName\":\"f\"}\n"), "")
+			data := []byte(delta + end)
+			if n := testing.AllocsPerRun(100, func() {
+				r.Reset(&s, data, "", Limits{})
+				for r.Next() {
+				}
+			}); n != 0 {
+				t.Errorf("%q: %v allocations, want none", data, n)
+			}
+		}
+	}
+}
