@@ -5,6 +5,7 @@ import (
 	"streamer/internal/decode/aisdk4"
 	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/bedrock"
+	"streamer/internal/decode/claudecode"
 	"streamer/internal/decode/codex"
 	"streamer/internal/decode/cohere"
 	"streamer/internal/decode/gemini"
@@ -35,6 +36,7 @@ var formats = [...]wire.Format{
 	aisdk4.Format{},
 	geminicli.Format{},
 	agui.Format{},
+	claudecode.Format{},
 	codex.Format{},
 }
 

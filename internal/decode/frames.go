@@ -259,7 +259,8 @@ func unwrap(f wire.Frame) wire.Frame {
 }
 
 // tuple reports whether an array is one event of LangGraph, not a list of events:
-// [mode, payload], [namespace, mode, payload] or [chunk, metadata].
+// [mode, payload], [namespace, payload], [namespace, mode, payload] or
+// [chunk, metadata].
 func tuple(v jsonscan.Value) bool {
 	var first [3]jsonscan.Value
 	n := 0
@@ -267,7 +268,7 @@ func tuple(v jsonscan.Value) bool {
 		first[n] = e.Value
 	}
 	switch {
-	case n == 2 && first[0].IsString():
+	case n == 2 && (first[0].IsString() || wire.IsNamespace(first[0])):
 		return true
 	case n == 3 && first[0].IsArray() && first[1].IsString():
 		return true

@@ -167,7 +167,7 @@ func (r *Reader) decode(f wire.Frame) *wire.Problem {
 	}
 	if f.Done {
 		// Any stream may end in this way, whether its format has it or not.
-		r.w.Emit(chunks.Chunk{Kind: chunks.Ended})
+		r.w.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
 	}
 	return problem

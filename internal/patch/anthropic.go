@@ -19,7 +19,7 @@ func anthropicBlock(kind string) bool {
 }
 
 func (f anthropicFormat) onlyResults(h *history, m int) bool {
-	return h.role[m] == user && allResults(member(h.at(m), "content"))
+	return h.role[m] == tool || h.role[m] == user && allResults(member(h.at(m), "content"))
 }
 
 // allResults reports whether content is a list of tool results only.
@@ -45,10 +45,13 @@ func (f anthropicFormat) read(h *history, m int) {
 			content = v
 		}
 	}
-	switch role {
-	case "assistant":
+	switch {
+	case role == "assistant" && h.opts.Profile == "" && allResults(content):
+		h.role[m] = tool
+		readMisplaced(h, m, content)
+	case role == "assistant":
 		f.readTurn(h, m, content)
-	case "user":
+	case role == "user":
 		h.role[m] = user
 		leading := true
 		for n, b := range elements(content) {
@@ -63,7 +66,9 @@ func (f anthropicFormat) read(h *history, m int) {
 
 // readTurn reads an assistant's message.
 func (anthropicFormat) readTurn(h *history, m int, content string) {
+	readMisplaced(h, m, leadingResults(content))
 	h.addTurn(m)
+	leading := true
 	for n, b := range elements(content) {
 		c := call{at: n}
 		kind := ""
@@ -86,7 +91,13 @@ func (anthropicFormat) readTurn(h *history, m int, content string) {
 				signed = signed || text(v) != ""
 			}
 		}
+		leading = leading && kind == "tool_result"
 		switch kind {
+		case "tool_result":
+			if !leading && h.opts.Profile == "" {
+				r, _ := anthropicResult(n, b)
+				h.addResult(m, r)
+			}
 		case "tool_use":
 			c.checkObjectArgs()
 			h.addCall(m, c)
@@ -123,6 +134,8 @@ func (f anthropicFormat) render(h *history) {
 			w.turn(m)
 		case user:
 			w.user(m)
+		case tool:
+			w.misplaced(m)
 		default:
 			w.flush()
 			h.copy(m)
@@ -137,25 +150,31 @@ func (f anthropicFormat) render(h *history) {
 // anthropicWriter writes a history of Anthropic's messages.
 type anthropicWriter struct {
 	h       *history
-	t, r    int      // the next turn, the next result
-	results []string // results of the last turn, for the next user's message
-	loops   *loops   // set when a server tool without a result is found
+	t, r    int                   // the next turn, the next result
+	results []string              // results of the last turn, for the next user's message
+	texts   []string              // blocks behind these results, made of results in the model's messages
+	loops   *loops                // set when a server tool without a result is found
+	errors  map[int][]serverError // by turn: errors of earlier server tools
 }
 
 // turn writes an assistant's message and keeps its results for the next message.
 func (w *anthropicWriter) turn(m int) {
-	w.flush()
 	h, t := w.h, w.t
 	w.t++
 	turn := &h.turns[t]
+	in := w.insideResults(m)
+	w.put(in.before)
+	w.flush()
 	raw := h.at(m)
-	if h.changed(turn) {
-		raw = anthropicCalls(raw, h.calls[turn.from:turn.to])
+	if h.changed(turn) || len(in.leaves) > 0 {
+		raw = anthropicBlocks(raw, h.calls[turn.from:turn.to], in.leaves, in.behind.calls)
 	}
 	group := h.answers(turn.from, turn.to, func(r *result) bool { return r.message == m+1 && r.leading })
 	for _, a := range group {
 		w.results = append(w.results, w.result(a))
 	}
+	w.results = append(w.results, in.behind.results...)
+	w.texts = append(w.texts, in.behind.texts...)
 	raw = w.addServerResults(m, t, raw)
 	if blocks := member(raw, "content"); raw != h.at(m) && isEmpty(blocks) {
 		return // all of its blocks were dropped
@@ -163,21 +182,26 @@ func (w *anthropicWriter) turn(m int) {
 	h.put(m, raw)
 }
 
-// anthropicCalls returns a message with its changed calls.
-func anthropicCalls(raw string, calls []call) string {
+// anthropicBlocks returns a message with its changed calls, without the blocks that
+// leave it, and with further blocks at its end.
+func anthropicBlocks(raw string, calls []call, leaves map[int]bool, more []string) string {
 	k := 0
-	return editMember(raw, "content", func(content string) string {
+	raw = editMember(raw, "content", func(content string) string {
 		return editElements(content, func(n int, block string) (string, bool) {
 			for k < len(calls) && calls[k].at < n {
 				k++
 			}
 			if k == len(calls) || calls[k].at != n {
-				return block, true
+				return block, !leaves[n]
 			}
 			c := &calls[k]
 			return c.rewritten(block, "id", "name", "input"), c.dropped == ""
 		})
 	})
+	if len(more) == 0 {
+		return raw
+	}
+	return editMember(raw, "content", func(content string) string { return list(append(elementList(content), more...)) })
 }
 
 // result returns the result block for an answer.
@@ -214,8 +238,7 @@ func anthropicSynthetic(c *call) string {
 func (w *anthropicWriter) user(m int) {
 	h := w.h
 	content := member(h.at(m), "content")
-	blocks := w.results
-	w.results = w.results[:0]
+	blocks := w.takeResults()
 	if !strings.HasPrefix(content, "[") {
 		if len(blocks) == 0 {
 			h.copy(m)
@@ -232,7 +255,7 @@ func (w *anthropicWriter) user(m int) {
 		w.results = blocks
 		w.flush()
 		blocks = nil
-		h.add(`{"role":"assistant","content":` + list(calls) + `}`)
+		h.add(turnOf(calls))
 	}
 	blocks = append(blocks, own...)
 	if len(blocks) == 0 && !isEmpty(content) {
@@ -258,9 +281,8 @@ func (w *anthropicWriter) ownBlocks(m int, content string) (own, calls []string)
 		case asNote, asText:
 			rest = append(rest, blocksOf(h.note(r))...)
 		case adopted:
-			id := quote(r.changedID)
-			calls = append(calls, `{"type":"tool_use","id":`+id+`,"name":"unknown","input":{}}`)
-			own = append(own, setMember(b, "tool_use_id", id))
+			calls = append(calls, adoptingCall(r))
+			own = append(own, setMember(b, "tool_use_id", quote(r.changedID)))
 		}
 	}
 	return append(own, rest...), calls
@@ -299,10 +321,16 @@ func unchangedOr(content string, blocks []string) string {
 
 // flush writes the results of the last turn as a message of their own.
 func (w *anthropicWriter) flush() {
-	if len(w.results) > 0 {
-		w.h.add(`{"role":"user","content":` + list(w.results) + `}`)
-		w.results = w.results[:0]
+	if blocks := w.takeResults(); len(blocks) > 0 {
+		w.h.add(`{"role":"user","content":` + list(blocks) + `}`)
 	}
+}
+
+// takeResults returns the blocks that wait for the next user's message.
+func (w *anthropicWriter) takeResults() []string {
+	blocks := append(w.results, w.texts...)
+	w.results, w.texts = w.results[:0], w.texts[:0]
+	return blocks
 }
 
 // mergeRoles merges consecutive messages of one role.

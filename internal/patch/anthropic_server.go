@@ -23,41 +23,93 @@ func serverTools() map[string]string {
 	}
 }
 
-// addServerResults returns message m with an error for each server tool that has no
-// result.
+// serverError is the error result of a server tool that was interrupted.
+type serverError struct{ id, name, block string }
+
+// addServerResults returns message m, turn t, with an error for each server tool
+// that has no result. The error stands behind the calls that the tool made, in this
+// turn or in a later one that continues it.
 func (w *anthropicWriter) addServerResults(m, t int, raw string) string {
+	earlier := w.errors[t]
+	own := w.interruptedServerCalls(m, t, raw)
+	if len(earlier) == 0 && len(own) == 0 {
+		return raw
+	}
+	return editMember(raw, "content", func(content string) string {
+		blocks := elementList(content)
+		behind := make([][]string, len(blocks)) // the errors behind each block
+		kept := make([]bool, len(blocks))
+		add := func(n int, e serverError) {
+			n = lastCallOf(e.id, blocks, n)
+			behind[n] = append(behind[n], e.block)
+			w.h.op(Op{Op: "server_result_added", Turn: t, Message: m, Call: -1, ID: e.id, Name: e.name})
+		}
+		for _, e := range earlier {
+			add(0, e)
+		}
+		for n, b := range blocks {
+			id := text(member(b, "id"))
+			if kept[n] = true; !own[id] || !serverCall(text(member(b, "type"))) {
+				continue
+			}
+			e := serverError{id, text(member(b, "name")), w.serverError(b)}
+			at := w.loops.lastTurnOf(id, t)
+			switch {
+			case e.block == "":
+				kept[n] = false
+				w.h.op(Op{Op: "call_dropped", Turn: t, Message: m, Call: -1, ID: id, Name: e.name, Why: "unknown_server_tool"})
+			case at > t:
+				w.failLater(at, e)
+			default:
+				add(n, e)
+			}
+		}
+		var out []string
+		for n, b := range blocks {
+			if kept[n] {
+				out = append(out, b)
+			}
+			out = append(out, behind[n]...)
+		}
+		return list(out)
+	})
+}
+
+// failLater keeps an error for a later turn.
+func (w *anthropicWriter) failLater(t int, e serverError) {
+	if w.errors == nil {
+		w.errors = map[int][]serverError{}
+	}
+	w.errors[t] = append(w.errors[t], e)
+}
+
+// lastCallOf returns the index of the last block that a server tool called, at least
+// from.
+func lastCallOf(id string, blocks []string, from int) int {
+	for n := len(blocks) - 1; n > from; n-- {
+		if text(member(member(blocks[n], "caller"), "tool_id")) == id {
+			return n
+		}
+	}
+	return from
+}
+
+// interruptedServerCalls returns the ids of the server tools of turn t that get no
+// result any more.
+func (w *anthropicWriter) interruptedServerCalls(m, t int, raw string) map[string]bool {
 	h := w.h
 	if h.opts.Server == "off" || !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
-		return raw
+		return nil
 	}
 	open := w.unansweredServerCalls(m, t)
 	if len(open) == 0 {
-		return raw
+		return nil
 	}
 	if w.loops == nil {
 		w.loops = h.serverLoops()
 	}
 	w.loops.removeRunning(t, open)
-	if len(open) == 0 {
-		return raw
-	}
-	return editMember(raw, "content", func(content string) string {
-		var blocks []string
-		for _, b := range elements(content) {
-			id := text(member(b, "id"))
-			if !open[id] || !serverCall(text(member(b, "type"))) {
-				blocks = append(blocks, b)
-				continue
-			}
-			if result := w.serverError(b); result != "" {
-				blocks = append(blocks, b, result)
-				h.op(Op{Op: "server_result_added", Turn: t, Message: m, Call: -1, ID: id, Name: text(member(b, "name"))})
-				continue
-			}
-			h.op(Op{Op: "call_dropped", Turn: t, Message: m, Call: -1, ID: id, Name: text(member(b, "name")), Why: "unknown_server_tool"})
-		}
-		return list(blocks)
-	})
+	return open
 }
 
 // unansweredServerCalls returns the ids of the server tools of message m that have
@@ -116,16 +168,16 @@ func (w *anthropicWriter) serverError(block string) string {
 
 // loops describes which turns continue the previous one.
 type loops struct {
-	last     []int          // by turn: the last turn that continues it
-	end      int            // the last turn if only results follow it, otherwise -1
-	called   map[string]int // by id of a server tool: the last turn in which it calls a tool
-	answered map[string]int // by id of a server tool: the last turn with its result
+	last     []int            // by turn: the last turn that continues it
+	end      int              // the last turn if only results follow it, otherwise -1
+	called   map[string][]int // by id of a server tool: the turns in which it calls a tool
+	answered map[string]int   // by id of a server tool: the last turn with its result
 }
 
 // serverLoops returns the loops of the history.
 func (h *history) serverLoops() *loops {
 	n := len(h.turns)
-	l := &loops{last: make([]int, n), end: -1, called: map[string]int{}, answered: map[string]int{}}
+	l := &loops{last: make([]int, n), end: -1, called: map[string][]int{}, answered: map[string]int{}}
 	for t := n - 1; t >= 0; t-- {
 		only := h.onlyResultsBehind(t)
 		switch {
@@ -139,7 +191,9 @@ func (h *history) serverLoops() *loops {
 	}
 	for t := range h.turns {
 		for c := h.turns[t].from; c < h.turns[t].to; c++ {
-			l.called[h.calls[c].parent] = t
+			if id := h.calls[c].parent; id != "" {
+				l.called[id] = append(l.called[id], t)
+			}
 		}
 		for _, b := range elements(member(h.at(h.turns[t].first), "content")) {
 			if serverResult(text(member(b, "type"))) {
@@ -179,8 +233,20 @@ func (l *loops) removeRunning(t int, open map[string]bool) {
 		case ok && answered > t && answered <= l.last[t]:
 			delete(open, id)
 		case l.end < 0 || l.last[t] != l.end:
-		case t == l.end || l.called[id] == l.end:
+		case t == l.end || l.lastTurnOf(id, t) == l.end:
 			delete(open, id)
 		}
 	}
+}
+
+// lastTurnOf returns the last turn in which a server tool of turn t calls a tool,
+// among the turns that continue t; t if there is none.
+func (l *loops) lastTurnOf(id string, t int) int {
+	turns := l.called[id]
+	for i := len(turns) - 1; i >= 0 && turns[i] > t; i-- {
+		if turns[i] <= l.last[t] {
+			return turns[i]
+		}
+	}
+	return t
 }

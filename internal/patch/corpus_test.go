@@ -176,7 +176,7 @@ func checkPrefixes(t testing.TB, shape patch.Shape, input []byte, o patch.Option
 // result. Only the next message shows whether it still runs.
 func stillRuns(messages []object) bool {
 	for _, m := range slices.Backward(messages) {
-		if m["role"] == "assistant" {
+		if m["role"] == "assistant" && !startsWithResult(m) {
 			return !serverToolsDone(m, []object{{}, {}})
 		}
 	}
@@ -202,6 +202,13 @@ func parts(t testing.TB, history []byte, o patch.Options) []string {
 	return out
 }
 
+// startsWithResult reports whether a result precedes all other blocks of an Anthropic
+// message. It precedes the turn, too.
+func startsWithResult(m object) bool {
+	blocks := objects(m["content"])
+	return len(blocks) > 0 && blocks[0]["type"] == "tool_result"
+}
+
 // turnsOf returns the indices at which the assistant's turns begin. In Responses a
 // turn is several items.
 func turnsOf(t testing.TB, shape patch.Shape, input []byte) []int {
@@ -210,6 +217,8 @@ func turnsOf(t testing.TB, shape patch.Shape, input []byte) []int {
 	for i, m := range messagesOf(t, input) {
 		assistant := m["role"] == "assistant"
 		switch shape {
+		case patch.Anthropic:
+			assistant = assistant && !startsWithResult(m)
 		case patch.Responses:
 			assistant = ofModel(m)
 		case patch.LangChain:

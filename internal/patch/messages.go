@@ -19,6 +19,9 @@ type messageFormat interface {
 	// adopt returns a turn with a call that is made for an orphan, and the
 	// orphan with the id of that call.
 	adopt(h *history, r *result) (turn, result string)
+	// isReasoning reports whether a message is only the reasoning of the model
+	// that belongs to the next message.
+	isReasoning(message string) bool
 }
 
 // renderMessages writes all messages to the output, each turn with its results
@@ -122,10 +125,19 @@ func (h *history) putInPlace(f messageFormat, r *result) {
 	case kept:
 		h.copy(r.message)
 	case asNote, asText:
-		h.put(r.message, f.userText(h, r.message, h.note(r)))
+		h.putBeforeReasoning(f, piece{r.message, f.userText(h, r.message, h.note(r))})
 	case adopted:
 		turn, result := f.adopt(h, r)
-		h.add(turn)
-		h.put(r.message, result)
+		h.putBeforeReasoning(f, piece{-1, turn}, piece{r.message, result})
 	}
+}
+
+// putBeforeReasoning writes pieces before the reasoning items that end the output.
+// Such an item must be followed by the item of the model that it belongs to.
+func (h *history) putBeforeReasoning(f messageFormat, pieces ...piece) {
+	n := len(h.out)
+	for n > 0 && f.isReasoning(h.text(h.out[n-1])) {
+		n--
+	}
+	h.out = slices.Insert(h.out, n, pieces...)
 }

@@ -25,7 +25,11 @@ func TestProfilesRandom(t *testing.T) {
 		case "eino-0.8":
 			shape = patch.OpenAI
 		}
-		input := numbered(t, render(shape, someScenario(r, shape)))
+		scenario := someScenario(r, shape)
+		for i := range scenario {
+			scenario[i].inside = false // the systems expect results in messages of the user
+		}
+		input := numbered(t, render(shape, scenario))
 		o := patch.Options{Profile: p, Dropped: true}
 		got := repair(t, shape, input, o)
 		want := searched(p, shape, messagesOf(t, input))

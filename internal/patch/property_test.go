@@ -278,6 +278,7 @@ type event struct {
 	kindOf string // Responses: type of a call or of the call of a result, "" for function
 	fake   bool   // a placeholder result
 	joined bool   // part of the previous message, if the shape allows it
+	inside bool   // a result in a message of the model, or between reasoning and its item
 }
 
 type toolCall struct {
@@ -409,5 +410,6 @@ func (w *writer) result(c toolCall) event {
 	if w.one(12) {
 		e.kindOf = pick(w.Rand, "", "custom_tool_call", "apply_patch_call")
 	}
+	e.inside = w.one(8)
 	return e
 }

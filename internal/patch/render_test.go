@@ -2,6 +2,7 @@ package patch_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"streamer/internal/patch"
@@ -21,10 +22,8 @@ func render(shape patch.Shape, s []event) []byte {
 			add(asLangChain(e))
 		}
 	case patch.Responses:
-		for _, e := range s {
-			for _, item := range asResponses(e) {
-				add(item)
-			}
+		for _, item := range withInside(s) {
+			add(item)
 		}
 	case patch.Anthropic:
 		for _, m := range asAnthropic(s) {
@@ -124,6 +123,20 @@ func asResponses(e event) []object {
 	return []object{{"type": "message", "role": e.kind, "content": e.text}}
 }
 
+// withInside returns the items of all events. An output that is inside stands
+// between the reasoning before it and the item of that reasoning.
+func withInside(s []event) (items []object) {
+	for _, e := range s {
+		n := len(items)
+		if e.inside && n > 1 && items[n-2]["type"] == "reasoning" {
+			items = slices.Insert(items, n-1, asResponses(e)...)
+			continue
+		}
+		items = append(items, asResponses(e)...)
+	}
+	return items
+}
+
 func responsesItem(c toolCall) object {
 	m := object{"type": c.kindOf, "call_id": c.id, "status": "completed"}
 	switch c.kindOf {
@@ -166,10 +179,13 @@ func asAnthropic(s []event) []object {
 			blocks = append(blocks, object{"type": "text", "text": e.text})
 		case "result":
 			blocks = append(blocks, object{"type": "tool_result", "tool_use_id": e.id, "content": e.text})
+			if e.inside {
+				role = "assistant"
+			}
 		case "turn":
 			role, blocks = "assistant", anthropicTurn(e)
 		}
-		if n := len(messages); e.joined && role == "user" && n > 0 && messages[n-1]["role"] == role {
+		if n := len(messages); e.joined && (role == "user" || e.inside) && n > 0 && messages[n-1]["role"] == role {
 			messages[n-1]["content"] = append(messages[n-1]["content"].([]object), blocks...)
 			continue
 		}

@@ -213,7 +213,7 @@ func (w *responsesWriter) allResultsFollow(behind func(*result) bool) bool {
 // would separate the reasoning from its call.
 func (w *responsesWriter) sameGroup(from, to int) bool {
 	for m := from + 1; m < to; m++ {
-		if text(member(w.h.at(m), "type")) != "reasoning" {
+		if !w.f.isReasoning(w.h.at(m)) {
 			return false
 		}
 	}
@@ -256,7 +256,7 @@ func (w *responsesWriter) findLoneReasoning() map[int]bool {
 		switch {
 		case len(calls) > 0 && calls[0].dropped != "":
 			lost = true
-		case text(member(h.at(m), "type")) != "reasoning":
+		case !w.f.isReasoning(h.at(m)):
 			return lone
 		case lost:
 			if lone == nil {
@@ -286,6 +286,10 @@ func (responsesFormat) result(h *history, r *result) string {
 		h.op(op)
 	}
 	return raw
+}
+
+func (responsesFormat) isReasoning(item string) bool {
+	return text(member(item, "type")) == "reasoning"
 }
 
 func (responsesFormat) userText(_ *history, _ int, content string) string {

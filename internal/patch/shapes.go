@@ -56,7 +56,7 @@ type historyFormat interface {
 }
 
 // commonFormat has what holds for most formats: a result can answer any call,
-// every call has a name, and a result is a message of its own.
+// every call has a name, a result is a message of its own, and reasoning is not.
 type commonFormat struct{}
 
 func (commonFormat) canAnswer(*call, *result) bool { return true }
@@ -64,6 +64,8 @@ func (commonFormat) canAnswer(*call, *result) bool { return true }
 func (commonFormat) hasName(*call) bool { return true }
 
 func (commonFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
+
+func (commonFormat) isReasoning(string) bool { return false }
 
 // Shapes returns all shapes that Synthetic writes, sorted.
 func Shapes() []Shape {

@@ -98,6 +98,8 @@ func TestValidatorRules(t *testing.T) {
 		{patch.Responses, "", []string{rOutput, rCall}, "[0:orphan_result 1:unanswered_call]"},
 		{patch.Responses, "", []string{rCall, rOutput, rOutput}, "[2:duplicate_result]"},
 		{patch.Responses, "", []string{rCall, `{"type":"custom_tool_call_output","call_id":"a"}`}, "[0:unanswered_call 1:kind_mismatch]"},
+		{patch.Anthropic, "", []string{`{"role":"assistant","content":[{"type":"text","text":"hm"},{"type":"tool_result","tool_use_id":"a"}]}`}, "[0:result_in_turn]"},
+		{patch.Anthropic, "", []string{`{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"code_execution","input":{}},{"type":"code_execution_tool_result","tool_use_id":"s"},{"type":"tool_use","id":"a","name":"x","input":{},"caller":{"type":"code_execution_20250825","tool_id":"s"}}]}`, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}`}, "[0:call_after_result_of_caller]"},
 		{patch.Responses, "", []string{`{"type":"reasoning","id":"r"}`, user}, "[0:reasoning_without_item]"},
 		{patch.Responses, "deepseek", []string{rCall, user, rOutput}, "[2:not_adjacent]"},
 	} {

@@ -200,7 +200,8 @@ func openAICall(c object) seenCall {
 }
 
 // anthropic checks that the results of an assistant's message are the first blocks
-// of the user's message that directly follows it.
+// of the user's message that directly follows it, and that the result of a server
+// tool follows the calls that the tool made.
 func (v *validator) anthropic(messages []object) {
 	var open []seenCall
 	for i, m := range append(messages, nil) {
@@ -209,7 +210,17 @@ func (v *validator) anthropic(messages []object) {
 		if m["role"] != "assistant" {
 			continue
 		}
+		done := map[string]bool{}
 		for _, b := range objects(m["content"]) {
+			caller, _ := b["caller"].(object)
+			switch kind := str(b["type"]); {
+			case kind == "tool_result":
+				v.breaks(i, "result_in_turn")
+			case strings.HasSuffix(kind, "_tool_result"):
+				done[str(b["tool_use_id"])] = true
+			case done[str(caller["tool_id"])] && caller != nil:
+				v.breaks(i, "call_after_result_of_caller")
+			}
 			if b["type"] == "tool_use" {
 				open = append(open, seenCall{str(b["id"]), str(b["name"]), b["input"]})
 				if _, ok := b["input"].(object); !ok {
