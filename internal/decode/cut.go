@@ -170,5 +170,5 @@ func standsAlone(data string) bool { return beginsField(data) != "" || beginsJSO
 
 // Cut reports whether the last input ended inside an event.
 func (s *State) Cut() bool {
-	return s.JSON != nil && len(s.JSON.Text) > 0 || s.SSE != nil && s.SSE.Has || s.Code != nil
+	return s.JSON != nil && len(s.JSON.Text) > 0 || s.SSE != nil && s.SSE.Has || s.Code != nil || s.Frame != nil
 }

@@ -102,12 +102,19 @@ func TestPiecesDoNotMatter(t *testing.T) {
 // at the head of cut.go. An input "END" is the end of the stream.
 func TestCutJSON(t *testing.T) {
 	const event = `{"id":"c","choices":[{"delta":{"content":"x"}}]}`
-	const text = `text Message="c" Text="x"` + "\n"
+	text := readAll(t, event)
 	const cut = "problem the JSON text ends before it is complete\n"
+	done := readAll(t, "[DONE]")
 	candidate := func(text string) string {
 		return `{"candidates": [{"content": {"parts": [{"text": "` + text + `"}], "role": "model"}}], "responseId": "g"}`
 	}
-	const a, b = "start Message=\"g\"\ntext Message=\"g\" Text=\"a\"\n", "text Message=\"g\" Text=\"b\"\n"
+	a := readAll(t, candidate("a"))
+	b := strings.TrimPrefix(readAll(t, candidate("a"), candidate("b")), a)
+	for chunks, want := range map[string]string{text: `Text="x"`, a: `Text="a"`, b: `Text="b"`} {
+		if !strings.Contains(chunks, want) {
+			t.Fatalf("an event is %q, want it to have %s", chunks, want)
+		}
+	}
 	for name, c := range map[string]struct {
 		inputs []string
 		want   string
@@ -128,12 +135,12 @@ func TestCutJSON(t *testing.T) {
 		"blank lines":                     {[]string{"\n", " \r", "\n", event, "\n", "\r\n"}, text},
 		"a byte order mark":               {[]string{"\xef", "\xbb", "\xbf", event}, text},
 		"a byte order mark, cut JSON":     {[]string{bom + event[:9], event[9:]}, text},
-		"DONE":                            {[]string{"[", "DO", "NE", "]\n"}, "ended\n"},
-		"DONE, quoted":                    {[]string{`"[`, `DONE]"`}, "ended\n"},
-		"DONE behind an event":            {[]string{event + "\n[D", "ONE]"}, text + "ended\n"},
+		"DONE":                            {[]string{"[", "DO", "NE", "]\n"}, done},
+		"DONE, quoted":                    {[]string{`"[`, `DONE]"`}, done},
+		"DONE behind an event":            {[]string{event + "\n[D", "ONE]"}, text + done},
 		"an event behind DONE":            {[]string{"[D", event}, "problem 'D' where a JSON value or ] is expected\n" + text},
-		"DONE as SSE behind JSON":         {[]string{event + "\ndata: [DO", "NE]\n\n"}, text + "ended\n"},
-		"a character":                     {[]string{`{"id":"c","choices":[{"delta":{"content":"` + "\xe6\x97", "\xa5" + `"}}]}`}, `text Message="c" Text="日"` + "\n"},
+		"DONE as SSE behind JSON":         {[]string{event + "\ndata: [DO", "NE]\n\n"}, text + done},
+		"a character":                     {[]string{`{"id":"c","choices":[{"delta":{"content":"` + "\xe6\x97", "\xa5" + `"}}]}`}, strings.Replace(text, `"x"`, `"日"`, 1)},
 		"a bad character":                 {[]string{`{"id":"c","choices":[{"delta":{"content":"` + "\xe6", "x" + `"}}]}`}, "problem byte 0xe6 is not UTF-8\n"},
 		"events on one line":              {[]string{event + event[:7], event[7:] + " " + event}, text + text + text},
 		"JSON between SSE":                {[]string{"data: " + event + "\n\n" + event + "\ndata: " + event + "\n\n"}, text + text + text},
@@ -151,7 +158,7 @@ func TestCutJSON(t *testing.T) {
 		"a tuple of a message": {[]string{`[{"type":"AIMessageChunk","id":"m","content":"x"}`, `,{"langgraph_node":"n"}`, "]"},
 			"text Message=\"m\" Text=\"x\"\n"},
 		"nothing":                  {[]string{"{", "}", "{}", "data: {}\n\n"}, ""},
-		"a field error":            {[]string{`error: {"code":500,"message":"no"}` + "\n\n", "data: [DONE]\n\n"}, "failure Text=\"no\"\nended\n"},
+		"a field error":            {[]string{`error: {"code":500,"message":"no"}` + "\n\n", "data: [DONE]\n\n"}, "failure Text=\"no\"\n" + done},
 		"a field error, cut":       {[]string{"er", "ror", ":", ` {"code":500,"mess`, `age":"no"}` + "\n", "\n"}, "failure Text=\"no\"\n"},
 		"a field error with error": {[]string{`error: {"error":{"message":"no"}}` + "\n\n"}, "failure Text=\"no\"\n"},
 		"a field error, one input": {[]string{`error: {"code":500,"message":"no"}`}, "failure Text=\"no\"\n"},
@@ -224,7 +231,7 @@ func TestCutJSONIsBounded(t *testing.T) {
 			t.Errorf("input %q: %d bytes are kept, want at most 100", input, n)
 		}
 	}
-	const want = "problem over_limit at 0 line 0: a stream event is longer than 100 bytes\n" + `text Message="c" Text="x"` + "\n"
+	want := "problem over_limit at 0 line 0: a stream event is longer than 100 bytes\n" + readAll(t, next)
 	if got.String() != want {
 		t.Errorf("got %s\nwant %s", got.String(), want)
 	}

@@ -78,6 +78,9 @@ func kept(s *State) int {
 	if s.JSON != nil {
 		n += len(s.JSON.Text)
 	}
+	if s.Frame != nil {
+		n += len(s.Frame.Data)
+	}
 	if s.Code != nil {
 		n += len(s.Code.Text)
 	}

@@ -71,9 +71,12 @@ func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
 func (r *Reader) End(s *State, limits Limits) {
 	r.begin(s, limits)
 	s.List = false
-	cut := s.JSON
-	s.JSON = nil
+	cut, frame := s.JSON, s.Frame
+	s.JSON, s.Frame = nil, nil
 	switch {
+	case frame != nil:
+		r.in = input{data: wire.Alias(frame.Data), framing: eventStream}
+		r.in.text.starts[0], r.in.text.last = frame.Alone, true
 	case cut != nil:
 		r.in = input{data: wire.Alias(cut.Text), framing: jsonText}
 		r.in.text.starts[0], r.in.text.last = cut.Alone, true
@@ -130,6 +133,10 @@ func (r *Reader) Shape() string { return r.state.Shape() }
 
 // read decodes one piece of the input.
 func (r *Reader) read(p piece) {
+	if p.failure != "" {
+		r.w.FailRun("", p.failure)
+		return
+	}
 	if p.fits || p.mayFit() && r.templates.Find(r.state.Format, p.name, p.text) {
 		if r.fill(r.templates.Found()) {
 			return

@@ -18,6 +18,8 @@ type State struct {
 	// JSON is nil unless JSON text was cut.
 	JSON *CutText `json:"j,omitempty"`
 	List bool     `json:"l,omitzero"` // an array of events is open
+	// Frame is nil unless a frame of an AWS event stream was cut.
+	Frame *FrameBytes `json:"b,omitempty"`
 	// Code is nil unless a line of a code was cut.
 	Code *Code `json:"c,omitempty"`
 	// Decoders are those of the formats that the session has used, in the order
@@ -72,6 +74,11 @@ func (s State) Clone() State {
 		c := *s.JSON
 		c.Text = slices.Clone(c.Text)
 		s.JSON = &c
+	}
+	if s.Frame != nil {
+		c := *s.Frame
+		c.Data = slices.Clone(c.Data)
+		s.Frame = &c
 	}
 	if s.Code != nil {
 		s.Code = s.Code.clone()
