@@ -209,7 +209,7 @@ func FuzzFrames(f *testing.F) {
 				t.Errorf("%d bytes are kept of %d", n, len(whole))
 			}
 		}
-		if asPayload {
+		if asPayload && !validPrelude(whole[i:j]) && !validPrelude(whole[j:]) { // these end a frame that is cut
 			if got, want := problemFree(readAll(t, whole[:i], whole[i:j], whole[j:])), problemFree(readAll(t, whole)); got != want {
 				t.Errorf("%q | %q | %q\n got %s\nwant %s", whole[:i], whole[i:j], whole[j:], got, want)
 			}
