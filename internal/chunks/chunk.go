@@ -144,7 +144,7 @@ type Chunk struct {
 	Part      int
 	Text      string
 	Content   string // of a Result whose content is not a string: raw JSON
-	Status    string // of a Result: success (also ""), error, denied; of a RunEnd
+	Status    string // of a Result: success (also ""), error, denied, cancelled; of a RunEnd
 	Truncated bool
 	// Wait is the silence that ends the message of a Finish after which content
 	// may follow, in multiples of the silence that flushes held text. If 0, no

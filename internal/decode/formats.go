@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"streamer/internal/decode/acp"
 	"streamer/internal/decode/agui"
 	"streamer/internal/decode/aisdk4"
 	"streamer/internal/decode/anthropic"
@@ -35,6 +36,7 @@ var formats = [...]wire.Format{
 	vercelui.Format{},
 	aisdk4.Format{},
 	geminicli.Format{},
+	acp.Format{},
 	agui.Format{},
 	claudecode.Format{},
 	codex.Format{},

@@ -25,6 +25,8 @@ func resultStatus(s string) events.Status {
 		return events.Error
 	case "denied":
 		return events.Denied
+	case "cancelled":
+		return events.Cancelled
 	}
 	return events.Completed
 }
