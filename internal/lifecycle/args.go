@@ -18,7 +18,7 @@ func (st *Step) emitStart(m *Message, c *Call, sure bool) {
 	}
 	id := c.ID
 	if id == "" {
-		id = SynthesizedID(c.State.Call)
+		id = st.State.SynthesizedID(&c.State)
 	}
 	c.State.start(id, c.ID == "", st.State.Memory.used(id) || st.usedByOpen(c, id))
 	e := st.emitCall(events.ToolCallStart, m, c)

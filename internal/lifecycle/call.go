@@ -1,8 +1,6 @@
 package lifecycle
 
 import (
-	"strings"
-
 	"streamer/internal/chunks"
 	"streamer/internal/events"
 )
@@ -25,6 +23,7 @@ type CallState struct {
 	SentAt   events.Time   `json:"sent_at,omitempty"`
 	Result   *Result       `json:"result,omitempty"` // waits for the args
 	Args     uint64        `json:"args,omitempty"`   // the fingerprint of the complete args
+	Number   uint64        `json:"no,omitempty"`     // for a synthesised id; 0 in the state of an older version
 	*Rare                  // nil for most calls
 	Synth    bool          `json:"synth,omitempty"`  // ID is synthesised
 	Usable   bool          `json:"usable,omitempty"` // the complete args are valid
@@ -153,10 +152,4 @@ func at(t events.Time) *events.Time {
 		return nil
 	}
 	return &t
-}
-
-// SynthesizedID returns the id of a call to which the wire gives none. It is
-// made of the call's name, so that it is unique and every provider accepts it.
-func SynthesizedID(call string) string {
-	return "call_" + strings.ReplaceAll(call, ".", "_")
 }

@@ -30,6 +30,8 @@ type State struct {
 	LastRun string `json:"last_run,omitempty"`
 	// Turn states whether the next snapshot has only history.
 	Turn Turn `json:"turn,omitempty"`
+	// Ids are the synthesised ids of calls.
+	Ids Ids `json:"ids,omitzero"`
 	// Messages are those that are open or have an open call, oldest first.
 	Messages []*Message `json:"messages,omitempty"`
 	Memory   Memory     `json:"memory,omitzero"`

@@ -40,6 +40,7 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 	if !clock {
 		s.Last = s.Time
 	}
+	s.Ids.begin(seq)
 	return &Step{State: s, Rules: r, Session: session, Seq: seq, Out: out}
 }
 
@@ -177,14 +178,20 @@ func (st *Step) Reject(code events.Code, offset int, text string) {
 	e.Input = st.Seq
 }
 
-// Done ends the step and returns its events. It ends the run if its last message
-// was finished and left nothing open.
+// Done ends the step and returns its events.
 func (st *Step) Done() []events.Event {
+	st.EndEvent()
+	return st.Out
+}
+
+// EndEvent ends a stream event. It ends the run if its last message was finished and
+// left nothing open. The next event may be in the same input or in another one.
+func (st *Step) EndEvent() {
 	s := st.State
 	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && !s.Run.Failed && len(s.Messages) == 0 {
 		st.nothingLeft()
 	}
-	return st.Out
+	st.rooted = nil
 }
 
 // emit appends an event of the open run.

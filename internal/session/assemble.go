@@ -90,7 +90,7 @@ func (a *Assembly) Calls() []*AssembledCall {
 	for _, m := range a.state.Life.Messages {
 		for i := range m.Calls {
 			if c := &m.Calls[i]; c.State.Status == events.BuildingArgs {
-				get(c.State.Call).building(m, c)
+				get(c.State.Call).building(&a.state.Life, m, c)
 			}
 		}
 	}
@@ -140,10 +140,10 @@ func (c *AssembledCall) completed(e *events.Event) {
 }
 
 // building adopts what the state holds of a call with incomplete args.
-func (c *AssembledCall) building(m *lifecycle.Message, call *lifecycle.Call) {
+func (c *AssembledCall) building(life *lifecycle.State, m *lifecycle.Message, call *lifecycle.Call) {
 	c.ID, c.Name, c.Kind = call.ID, call.Name, call.Kind()
 	if c.ID == "" {
-		c.ID, c.IDSynthesized = lifecycle.SynthesizedID(call.State.Call), true
+		c.ID, c.IDSynthesized = life.SynthesizedID(&call.State), true
 	}
 	if c.Kind == "" {
 		c.Kind = "function"

@@ -112,6 +112,7 @@ func apply(step *lifecycle.Step, r *decode.Reader) {
 		step.Shape = r.Shape()
 		step.Chunks(r.Chunks())
 		reject(step, r.Problem())
+		step.EndEvent()
 	}
 }
 
