@@ -91,8 +91,8 @@ func TestPiecesDoNotMatter(t *testing.T) {
 			if got := problemFree(b.String()); got != want {
 				t.Fatalf("%s in pieces of %d bytes\n got:\n%s\nwant:\n%s", file, size, got, want)
 			}
-			if s.Cut() {
-				t.Errorf("%s in pieces of %d bytes: %+v is left", file, size, s.JSON)
+			if s.Pending() {
+				t.Errorf("%s in pieces of %d bytes: %+v is left", file, size, s.Cut)
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func TestCutJSON(t *testing.T) {
 			}
 			r.End(&s, Limits{})
 			got.WriteString(remaining(&r))
-			if s.Cut() {
+			if s.Pending() {
 				t.Errorf("%s: %+v is left after the end", name, s)
 			}
 		}
@@ -201,8 +201,8 @@ func TestCutsAreLinear(t *testing.T) {
 				events++
 			}
 		}
-		if events == 0 || s.JSON != nil {
-			t.Errorf("%.20q…: %d events, %+v is left", text, events, s.JSON)
+		if events == 0 || s.Cut != nil {
+			t.Errorf("%.20q…: %d events, %+v is left", text, events, s.Cut)
 		}
 	}
 }

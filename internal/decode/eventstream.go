@@ -56,7 +56,7 @@ func number(data string) uint32 {
 
 // openFrames opens an input of an AWS event stream.
 func (r *Reader) openFrames() {
-	in, m := &r.in, r.state.Frame
+	in, m := &r.in, r.cut.Frame
 	in.framing = eventStream
 	if m == nil {
 		return
@@ -64,13 +64,13 @@ func (r *Reader) openFrames() {
 	if n := min(m.Skip, len(in.data)); n > 0 {
 		in.at = n
 		if m.Skip -= n; m.Skip == 0 {
-			r.state.Frame = nil
+			r.cut.Frame = nil
 		}
 		return
 	}
 	if validPrelude(in.data) {
 		r.wrong = &wire.Problem{Code: wire.BadShape, Text: fmt.Sprintf("a frame was cut off after %d bytes and never continued", len(m.Data))}
-		r.state.Frame = nil
+		r.cut.Frame = nil
 		return
 	}
 	size, alone := len(m.Data), standsAlone(in.data)
@@ -82,7 +82,7 @@ func (r *Reader) openFrames() {
 		in.framing = nothing
 		return
 	}
-	r.state.Frame = nil
+	r.cut.Frame = nil
 	*in = input{data: wire.Alias(m.Data), framing: eventStream}
 	in.text.before, in.text.starts[0] = size, m.Alone
 	if alone {
@@ -140,10 +140,10 @@ func (r *Reader) keepFrame(rest string) (piece, bool) {
 	if in.text.last {
 		return r.badFrame(len(rest), fmt.Sprintf("a frame was cut off after %d bytes", len(rest)))
 	}
-	r.state.Frame = &FrameBytes{Data: []byte(rest)}
+	r.cut.Frame = &FrameBytes{Data: []byte(rest)}
 	for _, at := range in.text.starts {
-		if at > in.at && r.state.Frame.Alone == 0 {
-			r.state.Frame.Alone = at - in.at
+		if at > in.at && r.cut.Frame.Alone == 0 {
+			r.cut.Frame.Alone = at - in.at
 		}
 	}
 	in.framing = nothing
@@ -169,7 +169,7 @@ func (r *Reader) longFrame(rest string, length int) (piece, bool) {
 	p := piece{base: r.in.at, problem: &wire.Problem{Code: wire.OverLimit, Text: fmt.Sprintf("a stream event is longer than %d bytes", r.limits.event())}}
 	r.in.at += min(length, len(rest))
 	if length > len(rest) {
-		r.state.Frame = &FrameBytes{Skip: length - len(rest)}
+		r.cut.Frame = &FrameBytes{Skip: length - len(rest)}
 	}
 	return p, true
 }

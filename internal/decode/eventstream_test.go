@@ -126,8 +126,8 @@ func TestFrames(t *testing.T) {
 		if got := problemFree(got.String()); got != c.want {
 			t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
 		}
-		if s.Cut() {
-			t.Errorf("%s: %+v is left", name, s.Frame)
+		if s.Pending() {
+			t.Errorf("%s: %+v is left", name, s.Cut)
 		}
 	}
 }

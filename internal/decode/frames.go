@@ -57,9 +57,9 @@ func (r *Reader) open(data string) {
 	in := &r.in
 	switch {
 	case data == "":
-	case r.state.Frame != nil || beginsFrame(data):
+	case r.cut.Frame != nil || beginsFrame(data):
 		r.openFrames()
-	case r.state.JSON != nil:
+	case r.cut.JSON != nil:
 		r.openCut()
 	case r.continuesCode(data):
 		in.framing = codeLines

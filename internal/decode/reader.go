@@ -37,6 +37,8 @@ type Reader struct {
 	state     *State
 	limits    Limits
 	in        input
+	cut       *Cut          // by the input before, or by this one
+	uncut     Cut           // for cut, if the State has none
 	wrong     *wire.Problem // with the whole input
 	w         wire.Writer
 	problem   *wire.Problem
@@ -70,9 +72,8 @@ func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
 // could continue it, so most of it is a Problem.
 func (r *Reader) End(s *State, limits Limits) {
 	r.begin(s, limits)
-	s.List = false
-	cut, frame := s.JSON, s.Frame
-	s.JSON, s.Frame = nil, nil
+	cut, frame := r.cut.JSON, r.cut.Frame
+	r.cut.JSON, r.cut.Frame, r.cut.List = nil, nil, false
 	switch {
 	case frame != nil:
 		r.in = input{data: wire.Alias(frame.Data), framing: eventStream}
@@ -80,7 +81,7 @@ func (r *Reader) End(s *State, limits Limits) {
 	case cut != nil:
 		r.in = input{data: wire.Alias(cut.Text), framing: jsonText}
 		r.in.text.starts[0], r.in.text.last = cut.Alone, true
-	case s.Code != nil:
+	case r.cut.Code != nil:
 		r.in = input{data: "\n", framing: codeLines}
 	case s.SSE != nil && s.SSE.Has:
 		r.in = input{data: "\n\n", framing: sseText}
@@ -92,6 +93,7 @@ func (r *Reader) End(s *State, limits Limits) {
 func (r *Reader) begin(s *State, limits Limits) {
 	r.state, r.limits, r.named = s, limits, false
 	r.in = input{}
+	r.takeCut()
 	r.w.Reset()
 	r.problem, r.wrong = nil, nil
 	r.templates.Forget()
@@ -114,6 +116,7 @@ func (r *Reader) Next() bool {
 	}
 	p, ok := r.pull()
 	if !ok {
+		r.keepCut()
 		return false
 	}
 	r.read(p)

@@ -15,13 +15,8 @@ type State struct {
 	Format string `json:"f,omitzero"` // the name of the recognised or named format
 	// SSE is nil unless an event was cut: there may be many sessions.
 	SSE *SSE `json:"s,omitempty"`
-	// JSON is nil unless JSON text was cut.
-	JSON *CutText `json:"j,omitempty"`
-	List bool     `json:"l,omitzero"` // an array of events is open
-	// Frame is nil unless a frame of an AWS event stream was cut.
-	Frame *FrameBytes `json:"b,omitempty"`
-	// Code is nil unless a line of a code was cut.
-	Code *Code `json:"c,omitempty"`
+	// Cut is nil unless other text was cut.
+	Cut *Cut `json:"c,omitempty"`
 	// Decoders are those of the formats that the session has used, in the order
 	// of their first use.
 	Decoders []FormatDecoder `json:"d,omitempty"`
@@ -70,18 +65,8 @@ func (s State) Clone() State {
 		c.Line, c.Data = slices.Clone(c.Line), slices.Clone(c.Data)
 		s.SSE = &c
 	}
-	if s.JSON != nil {
-		c := *s.JSON
-		c.Text = slices.Clone(c.Text)
-		s.JSON = &c
-	}
-	if s.Frame != nil {
-		c := *s.Frame
-		c.Data = slices.Clone(c.Data)
-		s.Frame = &c
-	}
-	if s.Code != nil {
-		s.Code = s.Code.clone()
+	if s.Cut != nil {
+		s.Cut = s.Cut.clone()
 	}
 	s.Decoders = slices.Clone(s.Decoders)
 	for i := range s.Decoders {

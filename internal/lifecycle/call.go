@@ -23,7 +23,6 @@ type CallState struct {
 	SentAt   events.Time   `json:"sent_at,omitempty"`
 	Result   *Result       `json:"result,omitempty"` // waits for the args
 	Args     uint64        `json:"args,omitempty"`   // the fingerprint of the complete args
-	Number   uint64        `json:"no,omitempty"`     // for a synthesised id; 0 in the state of an older version
 	*Rare                  // nil for most calls
 	Synth    bool          `json:"synth,omitempty"`  // ID is synthesised
 	Usable   bool          `json:"usable,omitempty"` // the complete args are valid

@@ -125,7 +125,6 @@ func (st *Step) openCall(m *Message, pos int) bool {
 	now := st.State.Time
 	m.Calls[pos].State = newCall(st.callName(), now, now+events.Time(st.Rules.Expire))
 	m.Calls[pos].State.Old = st.begins
-	m.Calls[pos].State.Number = st.State.Ids.next()
 	st.startOthers(m, pos)
 	return true
 }

@@ -40,7 +40,9 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 	if !clock {
 		s.Last = s.Time
 	}
-	s.Ids.begin(seq)
+	if s.First == 0 {
+		s.First = seq
+	}
 	return &Step{State: s, Rules: r, Session: session, Seq: seq, Out: out}
 }
 
