@@ -200,7 +200,7 @@ func standsAlone(data string) bool { return beginsField(data) != "" || beginsJSO
 // for the format.
 func (s *State) Pending() bool {
 	c := s.Cut
-	return len(s.Early) > 0 || s.SSE != nil && s.SSE.Has || c != nil && (c.JSON != nil && len(c.JSON.Text) > 0 || c.Code != nil || c.Frame != nil)
+	return s.Early != nil || s.SSE != nil && s.SSE.Has || c != nil && (c.JSON != nil && len(c.JSON.Text) > 0 || c.Code != nil || c.Frame != nil)
 }
 
 // takeCut takes what the last input cut from the State.

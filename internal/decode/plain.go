@@ -16,16 +16,27 @@ func (s *State) console() bool {
 // maxEarly is the maximum number of problems that are held.
 const maxEarly = 4
 
+// Early are the problems with plain text that are held.
+type Early struct {
+	Problems []wire.Problem `json:"p"`
+}
+
 // hold keeps the problem with a text that comes before the format is known, if it is
 // one of the lines of prose with which the log of a terminal program may begin. It
 // reports false where the problem is not held.
 func (s *State) hold(text string, p *wire.Problem) bool {
-	if s.Format != "" || len(s.Early) == maxEarly || !prose(text) {
+	if s.Format != "" || !prose(text) {
+		return false
+	}
+	if s.Early == nil {
+		s.Early = new(Early)
+	}
+	if len(s.Early.Problems) == maxEarly {
 		return false
 	}
 	held := *p
 	held.Offset, held.Line = 0, 0 // another input may report it
-	s.Early = append(s.Early, held)
+	s.Early.Problems = append(s.Early.Problems, held)
 	return true
 }
 
@@ -40,8 +51,8 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 // release ends the wait for the format. Problems that were held are reported, unless
 // the stream is that of a terminal program.
 func (r *Reader) release() {
-	if !r.state.console() {
-		r.early = r.state.Early
+	if r.state.Early != nil && !r.state.console() {
+		r.early = r.state.Early.Problems
 	}
 	r.state.Early = nil
 }

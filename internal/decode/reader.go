@@ -126,7 +126,7 @@ func (r *Reader) Next() bool {
 		return false
 	}
 	r.read(p)
-	if len(r.state.Early) > 0 && (r.state.Format != "" || r.problem != nil) {
+	if r.state.Early != nil && (r.state.Format != "" || r.problem != nil) {
 		r.release()
 	}
 	return true
@@ -171,7 +171,7 @@ func (r *Reader) read(p piece) {
 		problem.Line = r.in.lineOf(p.base)
 		problem.Offset += at
 	}
-	if !plain || !r.state.hold(p.text, problem) {
+	if !plain || r.in.framing == sseText || !r.state.hold(p.text, problem) {
 		r.problem = problem
 	}
 }

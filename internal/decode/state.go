@@ -15,8 +15,8 @@ type State struct {
 	Format string `json:"f,omitzero"` // the name of the recognised or named format
 	// SSE is nil unless an event was cut: there may be many sessions.
 	SSE *SSE `json:"s,omitempty"`
-	// Early are problems with plain text that came before the format was known.
-	Early []wire.Problem `json:"e,omitempty"`
+	// Early is nil unless plain text came before the format was known.
+	Early *Early `json:"e,omitempty"`
 	// Cut is nil unless other text was cut.
 	Cut *Cut `json:"c,omitempty"`
 	// Decoders are those of the formats that the session has used, in the order
@@ -67,7 +67,9 @@ func (s State) Clone() State {
 		c.Line, c.Data = slices.Clone(c.Line), slices.Clone(c.Data)
 		s.SSE = &c
 	}
-	s.Early = slices.Clone(s.Early)
+	if s.Early != nil {
+		s.Early = &Early{slices.Clone(s.Early.Problems)}
+	}
 	if s.Cut != nil {
 		s.Cut = s.Cut.clone()
 	}
