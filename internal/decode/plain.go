@@ -48,6 +48,17 @@ func prose(text string) bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
+// decides reports whether a piece ends the wait for the format: it shows the format, or
+// it is not such a text itself.
+func (r *Reader) decides(p piece) bool {
+	f, problem := p.frame()
+	if problem == nil {
+		_, problem = r.recognise(f)
+		return r.state.Format != "" || problem != nil
+	}
+	return p.problem != nil || len(r.state.Early.Problems) == maxEarly || !prose(p.text)
+}
+
 // release ends the wait for the format. Problems that were held are reported, unless
 // the stream is that of a terminal program.
 func (r *Reader) release() {

@@ -41,9 +41,9 @@ func TestEarlyPlainText(t *testing.T) {
 	for _, test := range []struct{ then, format, want string }{
 		{`{"type":"turn.started"}`, "", "run_start Explicit=true\n"},
 		{`{"type":"turn.started"}`, "codex-exec", "run_start Explicit=true\n"},
-		{textEvent, "", "text Message=\"c\" IDVaries=true Text=\"x\"\n" + text},
-		{textEvent, "openai-chat", "text Message=\"c\" IDVaries=true Text=\"x\"\n" + text},
-		{`{"some":"object"}`, "", "problem unknown_format"},
+		{textEvent, "", text + "text Message=\"c\" IDVaries=true Text=\"x\"\n"},
+		{textEvent, "openai-chat", text + "text Message=\"c\" IDVaries=true Text=\"x\"\n"},
+		{`{"some":"object"}`, "", text + "problem unknown_format"},
 		{"", "", ""},
 		{"[info] a\nb c\n{\"type\":\"turn.started\"}", "", "run_start Explicit=true\n"},
 	} {
@@ -72,8 +72,9 @@ func TestPlainTextIsBounded(t *testing.T) {
 			t.Fatalf("got %q, want nothing yet", got)
 		}
 	}
-	if got := strings.Count(transcript(&r, &s, []byte("hello world\n"), ""), "problem"); got != maxEarly+1 || s.Pending() {
-		t.Errorf("got %d problems, cut %v, want all", got, s.Pending())
+	got := strings.Count(transcript(&r, &s, []byte("hello world\n"), ""), "problem")
+	if got != maxEarly || s.Early == nil || len(s.Early.Problems) != 1 {
+		t.Errorf("got %d problems, %+v waits; want %d, and the last one waits", got, s.Early, maxEarly)
 	}
 }
 

@@ -41,6 +41,8 @@ type Reader struct {
 	uncut     Cut            // for cut, if the State has none
 	wrong     *wire.Problem  // with the whole input
 	early     []wire.Problem // that were held and are reported now
+	after     piece          // the piece after early, if waits is true
+	waits     bool
 	w         wire.Writer
 	problem   *wire.Problem
 	named     bool // the format of the input is given
@@ -97,7 +99,7 @@ func (r *Reader) begin(s *State, limits Limits) {
 	r.in = input{}
 	r.takeCut()
 	r.w.Reset()
-	r.problem, r.wrong, r.early = nil, nil, nil
+	r.problem, r.wrong, r.early, r.waits = nil, nil, nil, false
 	r.templates.Forget()
 }
 
@@ -120,16 +122,28 @@ func (r *Reader) Next() bool {
 			return true
 		}
 	}
-	p, ok := r.pull()
+	p, ok := r.nextPiece()
 	if !ok {
 		r.keepCut()
 		return false
 	}
-	r.read(p)
-	if r.state.Early != nil && (r.state.Format != "" || r.problem != nil) {
-		r.release()
+	if r.state.Early != nil && r.decides(p) {
+		if r.release(); len(r.early) > 0 {
+			r.after, r.waits = p, true
+			return r.Next()
+		}
 	}
+	r.read(p)
 	return true
+}
+
+// nextPiece returns the next piece of the input.
+func (r *Reader) nextPiece() (p piece, ok bool) {
+	if !r.waits {
+		return r.pull()
+	}
+	r.waits = false
+	return r.after, true
 }
 
 // Chunks returns the chunks of the current event, in wire order. They are valid
