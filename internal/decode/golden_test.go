@@ -52,13 +52,15 @@ func golden(t *testing.T, file string) {
 	}
 	var m State
 	var r Reader
-	var got strings.Builder
+	var read strings.Builder
 	for line := range bytes.Lines(data) {
-		got.WriteString(transcript(&r, &m, bytes.TrimSpace(line), ""))
+		read.WriteString(transcript(&r, &m, bytes.TrimSpace(line), ""))
 	}
+	// A new format does not change the files of the others.
+	got := strings.ReplaceAll(read.String(), strings.Join(Names(), ", "), "…")
 	path := strings.TrimSuffix(file, filepath.Ext(file)) + ".chunks"
 	if *update {
-		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -67,8 +69,8 @@ func golden(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.String() != string(want) {
-		t.Errorf("%s\n got:\n%s\nwant:\n%s", file, got.String(), want)
+	if got != string(want) {
+		t.Errorf("%s\n got:\n%s\nwant:\n%s", file, got, want)
 	}
 }
 

@@ -32,7 +32,7 @@ type textRest struct {
 }
 
 // nextText returns the next piece of the text. It returns none where the text ends, or
-// where SSE text begins.
+// where SSE text or lines of codes begin.
 func (r *Reader) nextText() (piece, bool) {
 	in := &r.in
 	if rest := in.text.rest; rest != "" {
@@ -178,7 +178,7 @@ func (in *input) nextStart() int {
 			return end
 		}
 		at += i + 1
-		if next := in.data[at:]; next != "" && (nested(next) || lineOfSSE(next)) {
+		if next := in.data[at:]; next != "" && (nested(next) || lineOfSSE(next) || beginsCode(next)) {
 			return at
 		}
 	}

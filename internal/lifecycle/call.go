@@ -67,7 +67,7 @@ func (c *CallState) await(interruptID string) {
 
 // resume is the transition from awaiting_input back to args_complete.
 func (c *CallState) resume() {
-	c.Status = events.ArgsComplete
+	c.Status, c.Old = events.ArgsComplete, false
 	c.rare().InterruptID = ""
 }
 
