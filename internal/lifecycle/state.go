@@ -93,10 +93,14 @@ type Message struct {
 	Truncated bool `json:"truncated,omitempty"`
 	// Quiet: message_started was not emitted yet, because the id may still change.
 	Quiet bool `json:"quiet,omitempty"`
+	// Overtaken: another message of its choice began, and no content of this one came
+	// since.
+	Overtaken bool `json:"overtaken,omitempty"`
 	// Roles: the wire repeats the role in the middle of the message, so a role does
 	// not begin another one.
 	Roles bool `json:"roles,omitempty"`
-	// Next: a role came after the finish reason, so content begins the next message.
+	// Next: a role came after the finish reason, so a call, and text where the wire
+	// has no id, begins the next message.
 	Next bool `json:"next,omitempty"`
 	// Wait is the silence that ends the message while it is Finishing and content
 	// may follow, in multiples of Rules.FlushAfter; else 0.

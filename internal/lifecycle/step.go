@@ -27,6 +27,8 @@ type Step struct {
 	// frame has the chunks of the current stream event, and rest those after the
 	// current chunk.
 	frame, rest []chunks.Chunk
+	// numbers are those of the whole calls of the frame; nil before the first use.
+	numbers map[*chunks.Chunk]int
 	// begins states that the frame is a snapshot at the beginning of a run.
 	begins bool
 	// rooted is a finished root message with which the run may end, or nil.
@@ -45,7 +47,7 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 
 // Chunks folds the chunks of one stream event.
 func (st *Step) Chunks(frame []chunks.Chunk) {
-	st.frame = frame
+	st.frame, st.numbers = frame, nil
 	old := st.history(frame)
 	for i := range frame {
 		if old != nil && old[i] {
