@@ -118,13 +118,15 @@ func (st *Step) closes(c *chunks.Chunk) bool {
 }
 
 // overtake records that a message begins before the others of its choice have ended.
-// They may be streamed beside it.
+// They may be streamed beside it. A message whose calls have their results is over:
+// some servers send no finish reason.
 func (st *Step) overtake(m *Message) {
 	for _, old := range st.State.Messages {
 		if old != m && old.Phase == Building && old.Choice == m.Choice && old.Namespace == m.Namespace {
 			old.Overtaken = true
 		}
 	}
+	st.finishMessages(func(old *Message) bool { return old.Overtaken && old.Phase == Building && old.answered() })
 }
 
 // supersedeOvertaken supersedes the messages of which nothing came while a later
