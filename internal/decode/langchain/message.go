@@ -156,7 +156,7 @@ type messageEnd struct {
 	over      bool
 	reason    string
 	truncated bool
-	wait      int // as in chunks.Chunk
+	wait      uint8 // as in chunks.Chunk
 	choice    int
 	thoughts  jsonscan.Value // additional_kwargs.reasoning_content
 }
