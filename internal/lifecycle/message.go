@@ -13,7 +13,7 @@ import (
 func (st *Step) message(c *chunks.Chunk) *Message {
 	switch m := st.current(c); {
 	case m == nil:
-	case m.Next && c.Kind != chunks.Start:
+	case m.Next && m.ID == "" && c.Kind != chunks.Start:
 		st.finishMessages(func(old *Message) bool { return old == m })
 	case m.Wait == 0 || st.goOn(m):
 		return m
@@ -48,6 +48,9 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 	s.Messages, s.Turn = append(s.Messages, m), UnderWay
 	s.Run.Failed, s.Run.Detail = false, ""
 	s.Memory.addMessage(m.ID, st.Rules.MaxClosed)
+	if c.IDVaries {
+		st.overtake(m)
+	}
 	if m.Quiet = c.IDVaries && c.Kind == chunks.Start; !m.Quiet {
 		st.emitStarted(m)
 	}
@@ -163,6 +166,9 @@ func (st *Step) finish(c *chunks.Chunk) {
 		if call := &m.Calls[i]; call.Whole() || !m.Truncated && call.Usable() && !call.Blank() {
 			st.completeArgs(m, call, "message")
 		}
+	}
+	if c.IDVaries {
+		st.supersedeOvertaken(m)
 	}
 }
 

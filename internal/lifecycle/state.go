@@ -30,6 +30,10 @@ type State struct {
 	LastRun string `json:"last_run,omitempty"`
 	// Turn states whether the next snapshot has only history.
 	Turn Turn `json:"turn,omitempty"`
+	// IDs is the number of synthesised ids, and First the sequence of the first
+	// input; see synthesizedID.
+	IDs   uint32 `json:"ids,omitempty"`
+	First uint64 `json:"first,omitempty"`
 	// Messages are those that are open or have an open call, oldest first.
 	Messages []*Message `json:"messages,omitempty"`
 	Memory   Memory     `json:"memory,omitzero"`
@@ -94,10 +98,14 @@ type Message struct {
 	Truncated bool `json:"truncated,omitempty"`
 	// Quiet: message_started was not emitted yet, because the id may still change.
 	Quiet bool `json:"quiet,omitempty"`
+	// Overtaken: another message of its choice began, and no content of this one came
+	// since.
+	Overtaken bool `json:"overtaken,omitempty"`
 	// Roles: the wire repeats the role in the middle of the message, so a role does
 	// not begin another one.
 	Roles bool `json:"roles,omitempty"`
-	// Next: a role came after the finish reason, so content begins the next message.
+	// Next: a role came after the finish reason, so a call, and text where the wire
+	// has no id, begins the next message.
 	Next bool `json:"next,omitempty"`
 	// Wait is the silence that ends the message while it is Finishing and content
 	// may follow, in multiples of Rules.FlushAfter; else 0.
