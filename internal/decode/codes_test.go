@@ -96,8 +96,8 @@ func TestCodesAreBounded(t *testing.T) {
 				got += c.Text + " "
 			}
 		}
-		if s.Code != nil && len(s.Code.Text) > 100 {
-			t.Errorf("%d bytes are kept, want at most 100", len(s.Code.Text))
+		if n := kept(&s); n > 100 {
+			t.Errorf("%d bytes are kept, want at most 100", n)
 		}
 	}
 	if want := string(wire.OverLimit) + "  z "; got != want { // the message begins without a text

@@ -76,8 +76,13 @@ func golden(t *testing.T, file string) {
 
 // transcript reads one input and returns its chunks and problems as lines.
 func transcript(r *Reader, m *State, input []byte, format string) string {
-	var b strings.Builder
 	r.Reset(m, input, format, Limits{})
+	return remaining(r)
+}
+
+// remaining returns the chunks and problems of the rest of an input as lines.
+func remaining(r *Reader) string {
+	var b strings.Builder
 	for r.Next() {
 		for _, c := range r.Chunks() {
 			b.WriteString(spell(c) + "\n")

@@ -54,8 +54,8 @@ func (r *Reader) nextText() (piece, bool) {
 			if p, ok := r.value(rest); ok {
 				return p, true
 			}
-		case r.state.List && (c == ',' || c == ']'):
-			r.state.List = c == ','
+		case r.cut.List && (c == ',' || c == ']'):
+			r.cut.List = c == ','
 			in.at++
 		case lineOfSSE(rest):
 			in.framing = sseText
@@ -102,7 +102,7 @@ func (r *Reader) value(rest string) (piece, bool) {
 	status := v.status(rest)
 	switch end := v.end(); {
 	case v.list():
-		r.state.List = true
+		r.cut.List = true
 		in.at += v.from
 		return piece{}, false
 	case end > 0:
@@ -152,7 +152,7 @@ func (r *Reader) plain() piece {
 	start, end := in.at, in.nextStart()
 	in.at = end
 	if end == len(in.data) && in.data[end-1] != '\n' && !in.text.last {
-		r.state.JSON = &CutText{Plain: true}
+		r.cut.JSON = &CutText{Plain: true}
 	}
 	return trimmed(in.data[start:end], start)
 }
