@@ -18,12 +18,16 @@ const maxEarly = 4
 
 // hold keeps the problem with a text that comes before the format is known, if it is
 // one of the lines of prose with which the log of a terminal program may begin. It
-// reports false where the problem is not held.
-func (r *Reader) hold(text string, p *wire.Problem) bool {
-	if r.state.Format != "" || len(r.cut.Early) == maxEarly || !prose(text) {
+// reports false where the problem is not held. The rest of a line that is held needs no
+// problem of its own.
+func (r *Reader) hold(p piece, problem *wire.Problem) bool {
+	if r.state.Format == "" && p.rest && len(r.cut.Early) > 0 {
+		return true
+	}
+	if r.state.Format != "" || len(r.cut.Early) == maxEarly || !prose(p.text) {
 		return false
 	}
-	held := *p
+	held := *problem
 	held.Offset, held.Line = 0, 0 // another input may report it
 	r.cut.Early = append(r.cut.Early, held)
 	return true
