@@ -22,7 +22,7 @@ func jsonStreams(t testing.TB) map[string][]string {
 }
 
 // cuts is the number of places at which a line is cut. They differ from line to line.
-const cuts = 40
+const cuts = 12
 
 // TestCutsOfLinesDoNotMatter cuts each line of each stream, as JSON Lines and as raw SSE.
 // The state is stored and loaded at the cut.
