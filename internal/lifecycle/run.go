@@ -57,7 +57,9 @@ func (st *Step) endStream() {
 	st.finishMessages(func(m *Message) bool { return m.Run == run.ID && !m.building() })
 	if run.Rests {
 		st.endRun(events.Completed, nil)
+		return
 	}
+	st.endFailed()
 }
 
 // abandon closes the open calls of a run that ends without their results.

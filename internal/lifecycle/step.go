@@ -113,6 +113,7 @@ func (st *Step) chunk(c *chunks.Chunk) {
 		st.rename(c)
 	case chunks.Done:
 		st.done()
+		st.endStream()
 	case chunks.Listed:
 	case chunks.Answer:
 		st.answer(c)
