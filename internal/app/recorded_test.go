@@ -9,7 +9,7 @@ import (
 	"streamer/internal/inputs"
 )
 
-// TestParseRecorded: a line of a recorded session is told from every other line.
+// TestParseRecorded: only lines of a recorded session are read as such.
 func TestParseRecorded(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"at":1226,"kind":"delta","data":{"type":"ping"}}`:                  `1.226s delta {"type":"ping"}`,

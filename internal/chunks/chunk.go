@@ -125,7 +125,8 @@ type Chunk struct {
 	// call that has it while that call's args are incomplete.
 	Opens bool
 	// Exact: without an id and a name, the fragment belongs to the call on its
-	// Index or to none (formats whose blocks have a beginning).
+	// Index or to none (formats whose blocks have a beginning). With them, it names
+	// the call on its Index that has neither.
 	Exact bool
 	// Object: Args is a whole JSON object which replaces the former args
 	// (rule R10); with Weak set only if no text fragment comes (Anthropic's
@@ -149,7 +150,7 @@ type Chunk struct {
 	// Wait is the silence that ends the message of a Finish after which content
 	// may follow, in multiples of the silence that flushes held text. If 0, no
 	// content follows.
-	Wait        int
+	Wait        uint8
 	Reason      string
 	Usage       string // raw JSON
 	Why         string // of an Await: approval, interrupt, input…

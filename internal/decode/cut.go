@@ -168,7 +168,8 @@ func (r *Reader) openPlain() {
 // standsAlone reports whether an input is JSON or SSE text by itself.
 func standsAlone(data string) bool { return beginsField(data) != "" || beginsJSON(data) }
 
-// Cut reports whether the last input ended inside an event.
+// Cut reports whether the last input ended inside an event, or plain text waits for the
+// format.
 func (s *State) Cut() bool {
-	return s.JSON != nil && len(s.JSON.Text) > 0 || s.SSE != nil && s.SSE.Has || s.Code != nil
+	return len(s.Early) > 0 || s.JSON != nil && len(s.JSON.Text) > 0 || s.SSE != nil && s.SSE.Has || s.Code != nil
 }

@@ -37,7 +37,8 @@ type Reader struct {
 	state     *State
 	limits    Limits
 	in        input
-	wrong     *wire.Problem // with the whole input
+	wrong     *wire.Problem  // with the whole input
+	early     []wire.Problem // that were held and are reported now
 	w         wire.Writer
 	problem   *wire.Problem
 	named     bool // the format of the input is given
@@ -70,6 +71,7 @@ func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
 // could continue it, so most of it is a Problem.
 func (r *Reader) End(s *State, limits Limits) {
 	r.begin(s, limits)
+	r.release()
 	s.List = false
 	cut := s.JSON
 	s.JSON = nil
@@ -90,7 +92,7 @@ func (r *Reader) begin(s *State, limits Limits) {
 	r.state, r.limits, r.named = s, limits, false
 	r.in = input{}
 	r.w.Reset()
-	r.problem, r.wrong = nil, nil
+	r.problem, r.wrong, r.early = nil, nil, nil
 	r.templates.Forget()
 }
 
@@ -101,6 +103,10 @@ func (r *Reader) Next() bool {
 	r.problem, r.filled = nil, false
 	if r.wrong != nil {
 		r.problem, r.wrong = r.wrong, nil
+		return true
+	}
+	if len(r.early) > 0 {
+		r.problem, r.early = &r.early[0], r.early[1:]
 		return true
 	}
 	if format := r.templates.Found(); format != nil { // by open
@@ -114,6 +120,9 @@ func (r *Reader) Next() bool {
 		return false
 	}
 	r.read(p)
+	if len(r.state.Early) > 0 && (r.state.Format != "" || r.problem != nil) {
+		r.release()
+	}
 	return true
 }
 
@@ -144,14 +153,17 @@ func (r *Reader) read(p piece) {
 		r.learn(p, f)
 		return
 	}
-	if p.problem == nil && r.state.console() && (p.rest || plainText(p.text)) {
+	plain := p.problem == nil && (p.rest || plainText(p.text))
+	if plain && r.state.console() {
 		return
 	}
 	if at := p.base - r.in.text.before; at >= 0 && !p.joined {
 		problem.Line = r.in.lineOf(p.base)
 		problem.Offset += at
 	}
-	r.problem = problem
+	if !plain || !r.state.hold(p.text, problem) {
+		r.problem = problem
+	}
 }
 
 // mayFit reports whether a piece may fit a template and was not compared to them.

@@ -72,7 +72,7 @@ func (m *Message) answered() bool { return len(m.Calls) > 0 && m.open() == 0 }
 // where the content belongs to the next message: a message without an id is over
 // when its calls have their results.
 func (st *Step) goOn(m *Message) bool {
-	if m.ID == "" && m.answered() {
+	if m.ID == "" && m.asked() && m.open() == 0 {
 		return false
 	}
 	m.resumed()

@@ -87,10 +87,10 @@ type Message struct {
 	Shape  string `json:"shape,omitempty"`  // of the history its tool results belong to
 	Reason string `json:"reason,omitempty"` // the finish reason
 	Usage  []byte `json:"usage,omitempty"`  // JSON, stored as Result.Content is
-	// Truncated: the provider reported that the model was cut off.
-	Truncated bool `json:"truncated,omitempty"`
 	// Alias is the other id under which the wire continues the message, "" if none.
 	Alias string `json:"alias,omitempty"`
+	// Truncated: the provider reported that the model was cut off.
+	Truncated bool `json:"truncated,omitempty"`
 	// Quiet: message_started was not emitted yet, because the id may still change.
 	Quiet bool `json:"quiet,omitempty"`
 	// Overtaken: another message of its choice began, and no content of this one came
@@ -104,7 +104,7 @@ type Message struct {
 	Next bool `json:"next,omitempty"`
 	// Wait is the silence that ends the message while it is Finishing and content
 	// may follow, in multiples of Rules.FlushAfter; else 0.
-	Wait int `json:"wait,omitempty"`
+	Wait uint8 `json:"wait,omitempty"`
 	// Superseded: the message was abandoned, so its end does not end the run.
 	Superseded bool `json:"superseded,omitempty"`
 	// Nested: the message is of a subgraph, although its namespace has one segment.
@@ -122,7 +122,7 @@ const (
 )
 
 // finishing is the transition to Finishing.
-func (m *Message) finishing(reason string, truncated bool, wait int) {
+func (m *Message) finishing(reason string, truncated bool, wait uint8) {
 	m.Phase, m.Reason, m.Truncated, m.Wait = Finishing, reason, truncated, wait
 }
 

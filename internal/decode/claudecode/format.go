@@ -43,8 +43,10 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	case "system":
 		mine = l.subtype.IsString()
 	case "assistant", "user":
-		perhaps = l.message.IsObject()
-		mine = perhaps && (l.session.Present() || l.parent.Raw != "")
+		mine = l.message.IsObject()
+		if mine && l.session.Raw == "" && l.parent.Raw == "" {
+			return wire.Perhaps
+		}
 	case "stream_event":
 		mine = l.event.IsObject()
 	case "control_request":
@@ -54,8 +56,7 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	case "control_cancel_request":
 		mine = l.requestID.IsString()
 	case "result":
-		perhaps = l.subtype.IsString()
-		mine = perhaps && (l.isError.Present() || l.session.Present())
+		mine = l.subtype.IsString()
 	case "rate_limit_event", "tool_progress", "tool_use_summary":
 		mine = l.session.IsString() && l.uuid.IsString()
 	}

@@ -64,6 +64,7 @@ func (r reader) start() {
 func (r reader) system(l *line) {
 	switch l.subtype.Str {
 	case "init":
+		r.endTurn()
 		r.start()
 	case "task_progress":
 		r.progress(r.Text(l.toolUse), r.Text(l.description))
@@ -93,6 +94,22 @@ func (r reader) result(l *line) {
 		c.Status = "interrupted"
 		r.Emit(chunks.Chunk{Kind: chunks.Await, ID: r.Text(l.deferred.Member("id")), Why: "deferred"})
 	}
+	r.end(c)
+}
+
+// endTurn ends a turn that has messages and no result, because another one begins. A
+// process that was killed prints no result.
+func (r reader) endTurn() {
+	switch {
+	case len(r.d.Open) > 0 || r.d.Root.Phase == Streaming:
+		r.end(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the turn has no result in the stream"})
+	case r.d.Root.Phase != NoMessage:
+		r.end(chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"})
+	}
+}
+
+// end emits the end of a run, after that of its messages.
+func (r reader) end(c chunks.Chunk) {
 	r.endMessage(&r.d.Root)
 	for i := range r.d.Below {
 		r.endMessage(&r.d.Below[i])
