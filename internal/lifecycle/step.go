@@ -183,7 +183,7 @@ func (st *Step) Reject(code events.Code, offset int, text string) {
 // was finished and left nothing open.
 func (st *Step) Done() []events.Event {
 	s := st.State
-	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && !s.Run.Failed && len(s.Messages) == 0 {
+	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && s.Run.Failed == nil && len(s.Messages) == 0 {
 		st.nothingLeft()
 	}
 	return st.Out
