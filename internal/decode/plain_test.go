@@ -49,15 +49,15 @@ func TestEarlyPlainText(t *testing.T) {
 	} {
 		var s State
 		var r Reader
-		if got := transcript(&r, &s, []byte("Loaded cached credentials.\n"), ""); got != "" || !s.Cut() {
-			t.Errorf("got %q at once, cut %v; want nothing, true", got, s.Cut())
+		if got := transcript(&r, &s, []byte("Loaded cached credentials.\n"), ""); got != "" || !s.Pending() {
+			t.Errorf("got %q at once, cut %v; want nothing, true", got, s.Pending())
 		}
 		clone := s.Clone()
-		if got := transcript(&r, &clone, []byte(test.then), test.format); !strings.HasPrefix(got, test.want) || clone.Cut() != (test.then == "") {
-			t.Errorf("then %s: got %q, cut %v, want %q", test.then, got, clone.Cut(), test.want)
+		if got := transcript(&r, &clone, []byte(test.then), test.format); !strings.HasPrefix(got, test.want) || clone.Pending() != (test.then == "") {
+			t.Errorf("then %s: got %q, cut %v, want %q", test.then, got, clone.Pending(), test.want)
 		}
 		r.End(&s, Limits{})
-		if !r.Next() || r.Problem() == nil || r.Next() || s.Cut() {
+		if !r.Next() || r.Problem() == nil || r.Next() || s.Pending() {
 			t.Errorf("the end of the stream reports %v, want one problem", r.Problem())
 		}
 	}
@@ -72,8 +72,8 @@ func TestPlainTextIsBounded(t *testing.T) {
 			t.Fatalf("got %q, want nothing yet", got)
 		}
 	}
-	if got := strings.Count(transcript(&r, &s, []byte("hello world\n"), ""), "problem"); got != maxEarly+1 || s.Cut() {
-		t.Errorf("got %d problems, cut %v, want all", got, s.Cut())
+	if got := strings.Count(transcript(&r, &s, []byte("hello world\n"), ""), "problem"); got != maxEarly+1 || s.Pending() {
+		t.Errorf("got %d problems, cut %v, want all", got, s.Pending())
 	}
 }
 

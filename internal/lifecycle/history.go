@@ -31,8 +31,8 @@ func (st *Step) history(frame []chunks.Chunk) (old []bool) {
 // one: the first snapshot of the run can follow.
 func (st *Step) historyEnd(frame []chunks.Chunk) {
 	st.begins = false
-	if frame[0].Kind != chunks.RunStart && hasSnapshot(frame) {
-		st.State.Turn = UnderWay
+	if s := st.State; frame[0].Kind != chunks.RunStart && hasSnapshot(frame) {
+		s.Turn = max(s.Turn, Listing)
 	}
 }
 

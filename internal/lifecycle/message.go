@@ -30,8 +30,8 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 		return nil
 	}
 	st.finishMessages(func(m *Message) bool {
-		return m.Phase == Finishing && (m.Namespace == c.Namespace && (m.ID != c.Message || m.Choice == c.Choice) ||
-			siblings(m.Namespace, c.Namespace) && m.answered())
+		return m.Phase == Finishing && m.Namespace == c.Namespace && (m.ID != c.Message || m.Choice == c.Choice) ||
+			siblings(m.Namespace, c.Namespace) && m.over()
 	})
 	if s.Run == nil {
 		st.startRun("")
@@ -64,9 +64,23 @@ func (st *Step) emitStarted(m *Message) {
 	e.Role = m.Role
 }
 
-// answered reports whether the message made calls, and all of them are closed: their
-// tools run after the model has finished the message.
+// answered reports whether the message made calls, and all of them are closed. A client
+// runs its tools after the model has finished the message.
 func (m *Message) answered() bool { return len(m.Calls) > 0 && m.open() == 0 }
+
+// over reports whether the message is finished where another node of its graph begins
+// a message.
+func (m *Message) over() bool {
+	if !m.answered() || m.Phase == Finished {
+		return false
+	}
+	for i := range m.Calls {
+		if m.Calls[i].Provider {
+			return m.Phase == Finishing
+		}
+	}
+	return true
+}
 
 // goOn continues a message whose finish reason was not its end. It reports false
 // where the content belongs to the next message: a message without an id is over

@@ -186,8 +186,8 @@ func (st *Step) noteDropped(m *Message) {
 	}
 }
 
-// answer records that the run may end with a message of a subgraph, which the root
-// graph has as its own.
+// answer records that the run may end with a message that the root graph has as its
+// own. A message of a former run ends no run.
 func (st *Step) answer(c *chunks.Chunk) {
 	s := st.State
 	if s.Run != nil && s.Turn == UnderWay && s.Memory.hasMessage(c.Message) {

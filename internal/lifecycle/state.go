@@ -30,6 +30,10 @@ type State struct {
 	LastRun string `json:"last_run,omitempty"`
 	// Turn states whether the next snapshot has only history.
 	Turn Turn `json:"turn,omitempty"`
+	// IDs is the number of synthesised ids, and First the sequence of the first
+	// input; see synthesizedID.
+	IDs   uint32 `json:"ids,omitempty"`
+	First uint64 `json:"first,omitempty"`
 	// Messages are those that are open or have an open call, oldest first.
 	Messages []*Message `json:"messages,omitempty"`
 	Memory   Memory     `json:"memory,omitzero"`
@@ -42,7 +46,8 @@ type Turn uint8
 const (
 	Unknown  Turn = iota // of a new session, or of a state that was stored without it
 	AtStart              // a run began or ended on the wire, and nothing came since
-	UnderWay             // a message or a snapshot came
+	Listing              // a snapshot came
+	UnderWay             // a message began
 )
 
 // Run is an open run.

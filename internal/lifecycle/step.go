@@ -42,6 +42,9 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 	if !clock {
 		s.Last = s.Time
 	}
+	if s.First == 0 {
+		s.First = seq
+	}
 	return &Step{State: s, Rules: r, Session: session, Seq: seq, Out: out}
 }
 
@@ -179,14 +182,20 @@ func (st *Step) Reject(code events.Code, offset int, text string) {
 	e.Input = st.Seq
 }
 
-// Done ends the step and returns its events. It ends the run if its last message
-// was finished and left nothing open.
+// Done ends the step and returns its events.
 func (st *Step) Done() []events.Event {
+	st.EndEvent()
+	return st.Out
+}
+
+// EndEvent ends a stream event. It ends the run if its last message was finished and
+// left nothing open. The next event may be in the same input or in another one.
+func (st *Step) EndEvent() {
 	s := st.State
 	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && s.Run.Failed == nil && len(s.Messages) == 0 {
 		st.nothingLeft()
 	}
-	return st.Out
+	st.rooted = nil
 }
 
 // emit appends an event of the open run.

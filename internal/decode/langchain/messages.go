@@ -36,6 +36,9 @@ type streamedMessage struct {
 	Usage string `json:"u,omitzero"` // raw, so far
 }
 
+// text reports whether the message has content, but no calls, and no end yet.
+func (s *streamedMessage) text() bool { return s.Used && !s.Calls && !s.Done }
+
 // maxStreamed is the maximum number of messages that are stored.
 const maxStreamed = 64
 

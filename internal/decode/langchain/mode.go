@@ -100,6 +100,9 @@ func (r reader) event(mode, ns string, payload jsonscan.Value) *wire.Problem {
 // open messages.
 func (r reader) runMetadata(v jsonscan.Value) {
 	run, attempt := r.Text(v.Member("run_id")), v.Member("attempt").Int()
+	if run == "" {
+		return
+	}
 	if run == r.d.Messages.Run && attempt > max(r.d.Messages.Attempt, 1) {
 		r.Emit(chunks.Chunk{Kind: chunks.Attempt, Run: run})
 		r.d.Messages.Streamed, r.d.Messages.Partial = nil, nil
