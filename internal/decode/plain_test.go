@@ -87,3 +87,16 @@ func TestPlainTextOfOtherFormats(t *testing.T) {
 		t.Errorf("got %q, want a problem", got)
 	}
 }
+
+// TestEarlyPlainTextCut cuts the plain text before the first event of a terminal program
+// into inputs. The beginning of the text shows that it is prose.
+func TestEarlyPlainTextCut(t *testing.T) {
+	inputs := []string{"Loaded cached cre", "dent", "ials.\nReading the ", "settings.\n", `{"type":"turn.started"}`}
+	if got := readAll(t, inputs...); strings.Contains(got, "problem") || !strings.HasPrefix(got, "run_start") {
+		t.Errorf("%q\n got %s\nwant the start of a run", inputs, got)
+	}
+	inputs[len(inputs)-1] = stopEvent
+	if got := readAll(t, inputs...); strings.Count(got, "problem") != 2 {
+		t.Errorf("%q\n got %s\nwant two problems", inputs, got)
+	}
+}

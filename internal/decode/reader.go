@@ -171,7 +171,7 @@ func (r *Reader) read(p piece) {
 		problem.Line = r.in.lineOf(p.base)
 		problem.Offset += at
 	}
-	if !plain || !r.state.hold(p.text, problem) {
+	if !plain || !r.state.hold(p, problem) {
 		r.problem = problem
 	}
 }

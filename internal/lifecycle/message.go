@@ -46,7 +46,7 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 		m.Role = "assistant"
 	}
 	s.Messages, s.Turn = append(s.Messages, m), UnderWay
-	s.Run.Failed = nil
+	s.Run.Failed, s.Run.Detail = false, ""
 	s.Memory.addMessage(m.ID, st.Rules.MaxClosed)
 	if c.IDVaries {
 		st.overtake(m)

@@ -57,7 +57,9 @@ func (st *Step) endStream() {
 	st.finishMessages(func(m *Message) bool { return m.Run == run.ID && !m.building() })
 	if run.Rests {
 		st.endRun(events.Completed, nil)
+		return
 	}
+	st.endFailed()
 }
 
 // abandon closes the open calls of a run that ends without their results.
@@ -122,8 +124,7 @@ func (st *Step) endRun(status events.Status, reason *events.Reason) {
 // subgraph is answered by the graph.
 func (st *Step) noteFailed(m *Message, text string) {
 	if run := st.State.Run; run != nil && run.ID == m.Run && m.root() {
-		detail := st.brief(text)
-		run.Failed = &detail
+		run.Failed, run.Detail = true, st.brief(text)
 	}
 }
 
@@ -131,14 +132,14 @@ func (st *Step) noteFailed(m *Message, text string) {
 // open.
 func (st *Step) endFailed() {
 	if st.State.failed() {
-		st.endRun(events.Error, &events.Reason{Code: events.ByRunError, Text: runText(events.ByRunError), Detail: *st.State.Run.Failed})
+		st.endRun(events.Error, &events.Reason{Code: events.ByRunError, Text: runText(events.ByRunError), Detail: st.State.Run.Detail})
 	}
 }
 
 // failed reports whether the open run has failed and nothing else is open. A run
 // whose end the wire states waits for it.
 func (s *State) failed() bool {
-	return s.Run != nil && s.Run.Failed != nil && !s.Run.Explicit && len(s.Messages) == 0
+	return s.Run != nil && s.Run.Failed && !s.Run.Explicit && len(s.Messages) == 0
 }
 
 func runText(code events.Code) string {

@@ -56,9 +56,10 @@ type Run struct {
 	// Asked is the last finished choice that asked for calls. The run stays open
 	// for it, even if the other choices of its message finish without a call.
 	Asked *Answer `json:"asked,omitempty"`
-	// Failed is the text of the error with which the provider ended the newest
-	// message, nil where it did not. Where no message follows, the run ends as failed.
-	Failed *string `json:"failed,omitempty"`
+	// Failed states that the provider ended the newest message with an error, and
+	// Detail is its text. Where no message follows, the run ends as failed.
+	Detail string `json:"detail,omitempty"`
+	Failed bool   `json:"failed,omitempty"`
 	// Explicit: the wire states the end of the run, so no finished message ends it.
 	Explicit bool `json:"explicit,omitempty"`
 	// Rests: the run would have ended with its last message if it were not Explicit.

@@ -113,6 +113,7 @@ func (st *Step) chunk(c *chunks.Chunk) {
 		st.rename(c)
 	case chunks.Done:
 		st.done()
+		st.endStream()
 	case chunks.Listed:
 	case chunks.Answer:
 		st.answer(c)
@@ -192,7 +193,7 @@ func (st *Step) Done() []events.Event {
 // left nothing open. The next event may be in the same input or in another one.
 func (st *Step) EndEvent() {
 	s := st.State
-	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && s.Run.Failed == nil && len(s.Messages) == 0 {
+	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && !s.Run.Failed && len(s.Messages) == 0 {
 		st.nothingLeft()
 	}
 	st.rooted = nil
