@@ -19,17 +19,25 @@ import (
 // it that is JSON or SSE text by itself, and everything after that, is read again. No
 // event is lost thus; it is late by one input, or until the text is ended.
 
-// Cut is what the last input cut, except SSE text.
+// Cut is what the last input cut, except SSE text, and what waits for the next one.
 type Cut struct {
 	JSON  *CutText    `json:"j,omitempty"`
 	Code  *Code       `json:"c,omitempty"` // a line of a code
 	Frame *FrameBytes `json:"b,omitempty"`
 	List  bool        `json:"l,omitzero"` // an array of events is open
+	// Early are problems with plain text that came before the format was known.
+	Early []wire.Problem `json:"e,omitempty"`
+}
+
+// empty reports whether nothing was cut.
+func (c *Cut) empty() bool {
+	return c.JSON == nil && c.Code == nil && c.Frame == nil && !c.List && c.Early == nil
 }
 
 // clone returns a copy that shares nothing that either may change.
 func (c *Cut) clone() *Cut {
 	d := *c
+	d.Early = slices.Clone(c.Early)
 	if c.JSON != nil {
 		m := *c.JSON
 		m.Text = slices.Clone(m.Text)
@@ -196,11 +204,11 @@ func (r *Reader) openPlain() {
 // standsAlone reports whether an input is JSON or SSE text by itself.
 func standsAlone(data string) bool { return beginsField(data) != "" || beginsJSON(data) }
 
-// Pending reports whether the last input ended inside an event, or plain text waits
-// for the format.
+// Pending reports whether the last input ended inside an event, or plain text waits for
+// the format.
 func (s *State) Pending() bool {
 	c := s.Cut
-	return s.Early != nil || s.SSE != nil && s.SSE.Has || c != nil && (c.JSON != nil && len(c.JSON.Text) > 0 || c.Code != nil || c.Frame != nil)
+	return s.SSE != nil && s.SSE.Has || c != nil && (c.JSON != nil && len(c.JSON.Text) > 0 || c.Code != nil || c.Frame != nil || len(c.Early) > 0)
 }
 
 // takeCut takes what the last input cut from the State.
@@ -214,7 +222,7 @@ func (r *Reader) takeCut() {
 // keepCut stores what the input cut in the State.
 func (r *Reader) keepCut() {
 	switch {
-	case *r.cut == Cut{}:
+	case r.cut.empty():
 		r.state.Cut = nil
 	case r.cut == &r.uncut:
 		r.state.Cut = new(Cut)

@@ -83,9 +83,12 @@ func TestFrames(t *testing.T) {
 	converse, converseChunks := converse(t)
 	whole := strings.Join(converse, "")
 	damaged := strings.Replace(converse[2], "Málaga", "Malaga!", 1)
-	without := strings.Replace(converseChunks, `fragment Index="0" Args="{\"city\":\"Málaga\"}"`+"\n", "problem the checksum of a frame is wrong\n", 1)
-	if without == converseChunks {
-		t.Fatalf("no args in %s", converseChunks)
+	var without string
+	for line := range strings.Lines(converseChunks) {
+		if strings.Contains(line, "Málaga") {
+			line = "problem the checksum of a frame is wrong\n"
+		}
+		without += line
 	}
 	failed := func(text string) string {
 		return "run_start\nfailure Text=\"" + text + "\"\nrun_end Text=\"" + text + "\" Status=\"error\"\n"

@@ -251,7 +251,7 @@ func TestCutEvents(t *testing.T) {
 		"a text that looks like a field":      {[]string{`data: {"id":"c","choices":[{"delta":{"content":"`, `data: x"}}]}`}, `text Message="c" IDVaries=true Text="data: x"` + "\n"},
 		"NDJSON behind a text that was cut":   {[]string{`data: {"id":"`, event + "\n" + event}, lost + " 7 bytes of data and never continued\n" + text + text},
 		"DONE that was cut":                   {[]string{"data: [DO", "NE]", "\n\n"}, "done\n"},
-		"data that is no JSON, then an event": {[]string{"data: hello wor", "ld\n\ndata: " + event}, "problem 'h' where a JSON value is expected\n" + text},
+		"data that is no JSON, then an event": {[]string{"data: hello-wor", "ld\n\ndata: " + event}, "problem 'h' where a JSON value is expected\n" + text},
 		"nothing":                             {[]string{"", " \n", ": comment\n\n", "\r\n", "event: x\n\n", bom}, ""},
 	} {
 		if got := problemFree(readAll(t, c.inputs...)); got != c.want {

@@ -30,7 +30,7 @@ func FuzzReader(f *testing.F) {
 		var m State
 		var r Reader
 		for _, input := range []string{data[:cut], data[cut:]} {
-			events, before := 0, kept(&m)+maxEarly
+			events, before := 0, kept(&m)+early(&m)
 			r.Reset(&m, []byte(input), "", Limits{Event: limit})
 			for r.Next() {
 				if events++; events > len(input)+before+2 {
@@ -89,6 +89,14 @@ func kept(s *State) int {
 		n += len(c.Code.Text)
 	}
 	return n
+}
+
+// early returns the number of problems that wait for the format.
+func early(s *State) int {
+	if s.Cut == nil {
+		return 0
+	}
+	return len(s.Cut.Early)
 }
 
 // pending returns the event that is cut, or an empty one.

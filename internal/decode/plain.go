@@ -16,27 +16,20 @@ func (s *State) console() bool {
 // maxEarly is the maximum number of problems that are held.
 const maxEarly = 4
 
-// Early are the problems with plain text that are held.
-type Early struct {
-	Problems []wire.Problem `json:"p"`
-}
-
 // hold keeps the problem with a text that comes before the format is known, if it is
 // one of the lines of prose with which the log of a terminal program may begin. It
-// reports false where the problem is not held.
-func (s *State) hold(text string, p *wire.Problem) bool {
-	if s.Format != "" || !prose(text) {
+// reports false where the problem is not held. The rest of a line that is held needs no
+// problem of its own.
+func (r *Reader) hold(p piece, problem *wire.Problem) bool {
+	if r.state.Format == "" && p.rest && len(r.cut.Early) > 0 {
+		return true
+	}
+	if r.state.Format != "" || len(r.cut.Early) == maxEarly || !prose(p.text) {
 		return false
 	}
-	if s.Early == nil {
-		s.Early = new(Early)
-	}
-	if len(s.Early.Problems) == maxEarly {
-		return false
-	}
-	held := *p
+	held := *problem
 	held.Offset, held.Line = 0, 0 // another input may report it
-	s.Early.Problems = append(s.Early.Problems, held)
+	r.cut.Early = append(r.cut.Early, held)
 	return true
 }
 
@@ -48,24 +41,13 @@ func prose(text string) bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// decides reports whether a piece ends the wait for the format: it shows the format, or
-// it is not such a text itself.
-func (r *Reader) decides(p piece) bool {
-	f, problem := p.frame()
-	if problem == nil {
-		_, problem = r.recognise(f)
-		return r.state.Format != "" || problem != nil
-	}
-	return p.problem != nil || len(r.state.Early.Problems) == maxEarly || !prose(p.text)
-}
-
 // release ends the wait for the format. Problems that were held are reported, unless
 // the stream is that of a terminal program.
 func (r *Reader) release() {
-	if r.state.Early != nil && !r.state.console() {
-		r.early = r.state.Early.Problems
+	if !r.state.console() {
+		r.early = r.cut.Early
 	}
-	r.state.Early = nil
+	r.cut.Early = nil
 }
 
 // plainText reports whether a text that is no event is plain text: it does not begin

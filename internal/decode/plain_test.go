@@ -41,9 +41,9 @@ func TestEarlyPlainText(t *testing.T) {
 	for _, test := range []struct{ then, format, want string }{
 		{`{"type":"turn.started"}`, "", "run_start Explicit=true\n"},
 		{`{"type":"turn.started"}`, "codex-exec", "run_start Explicit=true\n"},
-		{textEvent, "", text + "text Message=\"c\" IDVaries=true Text=\"x\"\n"},
-		{textEvent, "openai-chat", text + "text Message=\"c\" IDVaries=true Text=\"x\"\n"},
-		{`{"some":"object"}`, "", text + "problem unknown_format"},
+		{textEvent, "", "text Message=\"c\" IDVaries=true Text=\"x\"\n" + text},
+		{textEvent, "openai-chat", "text Message=\"c\" IDVaries=true Text=\"x\"\n" + text},
+		{`{"some":"object"}`, "", "problem unknown_format"},
 		{"", "", ""},
 		{"[info] a\nb c\n{\"type\":\"turn.started\"}", "", "run_start Explicit=true\n"},
 	} {
@@ -72,9 +72,8 @@ func TestPlainTextIsBounded(t *testing.T) {
 			t.Fatalf("got %q, want nothing yet", got)
 		}
 	}
-	got := strings.Count(transcript(&r, &s, []byte("hello world\n"), ""), "problem")
-	if got != maxEarly || s.Early == nil || len(s.Early.Problems) != 1 {
-		t.Errorf("got %d problems, %+v waits; want %d, and the last one waits", got, s.Early, maxEarly)
+	if got := strings.Count(transcript(&r, &s, []byte("hello world\n"), ""), "problem"); got != maxEarly+1 || s.Pending() {
+		t.Errorf("got %d problems, cut %v, want all", got, s.Pending())
 	}
 }
 
@@ -86,5 +85,18 @@ func TestPlainTextOfOtherFormats(t *testing.T) {
 	transcript(&r, &s, []byte(textEvent), "")
 	if got := transcript(&r, &s, []byte("Error: no such file"), ""); !strings.HasPrefix(got, "problem bad_json") {
 		t.Errorf("got %q, want a problem", got)
+	}
+}
+
+// TestEarlyPlainTextCut cuts the plain text before the first event of a terminal program
+// into inputs. The beginning of the text shows that it is prose.
+func TestEarlyPlainTextCut(t *testing.T) {
+	inputs := []string{"Loaded cached cre", "dent", "ials.\nReading the ", "settings.\n", `{"type":"turn.started"}`}
+	if got := readAll(t, inputs...); strings.Contains(got, "problem") || !strings.HasPrefix(got, "run_start") {
+		t.Errorf("%q\n got %s\nwant the start of a run", inputs, got)
+	}
+	inputs[len(inputs)-1] = stopEvent
+	if got := readAll(t, inputs...); strings.Count(got, "problem") != 2 {
+		t.Errorf("%q\n got %s\nwant two problems", inputs, got)
 	}
 }

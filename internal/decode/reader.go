@@ -41,8 +41,6 @@ type Reader struct {
 	uncut     Cut            // for cut, if the State has none
 	wrong     *wire.Problem  // with the whole input
 	early     []wire.Problem // that were held and are reported now
-	after     piece          // the piece after early, if waits is true
-	waits     bool
 	w         wire.Writer
 	problem   *wire.Problem
 	named     bool // the format of the input is given
@@ -99,7 +97,7 @@ func (r *Reader) begin(s *State, limits Limits) {
 	r.in = input{}
 	r.takeCut()
 	r.w.Reset()
-	r.problem, r.wrong, r.early, r.waits = nil, nil, nil, false
+	r.problem, r.wrong, r.early = nil, nil, nil
 	r.templates.Forget()
 }
 
@@ -122,28 +120,16 @@ func (r *Reader) Next() bool {
 			return true
 		}
 	}
-	p, ok := r.nextPiece()
+	p, ok := r.pull()
 	if !ok {
 		r.keepCut()
 		return false
 	}
-	if r.state.Early != nil && r.decides(p) {
-		if r.release(); len(r.early) > 0 {
-			r.after, r.waits = p, true
-			return r.Next()
-		}
-	}
 	r.read(p)
-	return true
-}
-
-// nextPiece returns the next piece of the input.
-func (r *Reader) nextPiece() (p piece, ok bool) {
-	if !r.waits {
-		return r.pull()
+	if len(r.cut.Early) > 0 && (r.state.Format != "" || r.problem != nil) {
+		r.release()
 	}
-	r.waits = false
-	return r.after, true
+	return true
 }
 
 // Chunks returns the chunks of the current event, in wire order. They are valid
@@ -185,7 +171,7 @@ func (r *Reader) read(p piece) {
 		problem.Line = r.in.lineOf(p.base)
 		problem.Offset += at
 	}
-	if !plain || r.in.framing == sseText || !r.state.hold(p.text, problem) {
+	if !plain || !r.hold(p, problem) {
 		r.problem = problem
 	}
 }

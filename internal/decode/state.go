@@ -15,8 +15,6 @@ type State struct {
 	Format string `json:"f,omitzero"` // the name of the recognised or named format
 	// SSE is nil unless an event was cut: there may be many sessions.
 	SSE *SSE `json:"s,omitempty"`
-	// Early is nil unless plain text came before the format was known.
-	Early *Early `json:"e,omitempty"`
 	// Cut is nil unless other text was cut.
 	Cut *Cut `json:"c,omitempty"`
 	// Decoders are those of the formats that the session has used, in the order
@@ -66,9 +64,6 @@ func (s State) Clone() State {
 		c := *s.SSE
 		c.Line, c.Data = slices.Clone(c.Line), slices.Clone(c.Data)
 		s.SSE = &c
-	}
-	if s.Early != nil {
-		s.Early = &Early{slices.Clone(s.Early.Problems)}
 	}
 	if s.Cut != nil {
 		s.Cut = s.Cut.clone()

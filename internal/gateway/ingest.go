@@ -144,7 +144,8 @@ func tooLarge(limit int) error {
 // checkBody refuses a body that Options.Check does not accept. It returns the body
 // to be stored: an empty interrupt or end means {}.
 func (g *Gateway) checkBody(kind inputs.Kind, body []byte) ([]byte, error) {
-	if len(bytes.TrimSpace(body)) == 0 {
+	// A delta may be a piece of a text, so white space is part of it.
+	if len(body) == 0 || kind != inputs.Delta && len(bytes.TrimSpace(body)) == 0 {
 		if kind == inputs.Interrupt || kind == inputs.End {
 			return []byte("{}"), nil
 		}

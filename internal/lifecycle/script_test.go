@@ -264,7 +264,7 @@ func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
 		"usage": chunks.Usage, "ended": chunks.Ended, "result": chunks.Result, "human": chunks.Human,
 		"await": chunks.Await, "progress": chunks.Progress, "resume": chunks.Resume, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
-		"attempt": chunks.Attempt, "failure": chunks.Failure, "done": chunks.Done, "listed": chunks.Listed, "answer": chunks.Answer,
+		"attempt": chunks.Attempt, "failure": chunks.Failure, "listed": chunks.Listed, "answer": chunks.Answer,
 	}
 	kind, known := kinds[verb]
 	if !known {

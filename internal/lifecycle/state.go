@@ -58,8 +58,8 @@ type Run struct {
 	Asked *Answer `json:"asked,omitempty"`
 	// Failed states that the provider ended the newest message with an error, and
 	// Detail is its text. Where no message follows, the run ends as failed.
-	Failed bool   `json:"failed,omitempty"`
 	Detail string `json:"detail,omitempty"`
+	Failed bool   `json:"failed,omitempty"`
 	// Explicit: the wire states the end of the run, so no finished message ends it.
 	Explicit bool `json:"explicit,omitempty"`
 	// Rests: the run would have ended with its last message if it were not Explicit.

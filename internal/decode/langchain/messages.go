@@ -11,14 +11,14 @@ import (
 // once they are set, so that copies may share them.
 type messages struct {
 	Run     string `json:"r,omitzero"`
-	Attempt int    `json:"a,omitzero"` // of Run
+	Attempt int32  `json:"a,omitzero"` // of Run
+	// Live states that messages are streamed. Otherwise updates and values are the
+	// only source of messages.
+	Live bool `json:"v,omitzero"`
 	// Streamed are the messages streamed last, the latest at the end.
 	Streamed []streamedMessage `json:"s,omitzero"`
 	// Partial are the growing messages, which the server repeats whole.
 	Partial []partialText `json:"p,omitzero"`
-	// Live states that messages are streamed. Otherwise updates and values are the
-	// only source of messages.
-	Live bool `json:"v,omitzero"`
 }
 
 // streams records that messages are streamed.
