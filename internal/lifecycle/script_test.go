@@ -262,7 +262,7 @@ func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 	kinds := map[string]chunks.Kind{
 		"start": chunks.Start, "fragment": chunks.Fragment, "seal": chunks.Seal, "next": chunks.Next,
 		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
-		"usage": chunks.Usage, "ended": chunks.Ended, "result": chunks.Result, "human": chunks.Human,
+		"usage": chunks.Usage, "ended": chunks.Ended, "done": chunks.Done, "result": chunks.Result, "human": chunks.Human,
 		"await": chunks.Await, "progress": chunks.Progress, "resume": chunks.Resume, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
 		"attempt": chunks.Attempt, "failure": chunks.Failure, "listed": chunks.Listed, "answer": chunks.Answer,
 	}
