@@ -270,6 +270,7 @@ func (st *Step) finishMessage(m *Message, superseded bool) {
 		if c.State.Status != events.BuildingArgs {
 			continue
 		}
+		st.emitStart(m, c, true)
 		if m.Truncated && !c.Whole() && c.State.Result == nil {
 			continue // the model was cut off, so these args never become complete
 		}
@@ -278,8 +279,15 @@ func (st *Step) finishMessage(m *Message, superseded bool) {
 	st.endMessage(m, superseded)
 }
 
-// endMessage is the transition of a message to Finished, the only one.
+// endMessage is the transition of a message to Finished, the only one. Nothing of its
+// calls is held any longer, even if their args stay incomplete.
 func (st *Step) endMessage(m *Message, superseded bool) {
+	for i := range m.Calls {
+		if c := &m.Calls[i]; c.State.Status == events.BuildingArgs {
+			st.emitStart(m, c, true)
+			st.emitArgs(m, c, true)
+		}
+	}
 	st.endPart(m)
 	m.finished(superseded)
 	if m.Alias != "" {

@@ -18,8 +18,9 @@ import (
 // raised when the same inputs would cause other events; inputs under rules of an
 // older version keep their events. Since version 2 the bodies of control inputs
 // are read strictly. An input that finds no open call is reported since then, and
-// so are args that come after their call was closed.
-const FoldVersion = 2
+// so are args that come after their call was closed. Version 3 reads deltas in
+// other ways: the identity of messages and calls, ends of runs, old histories.
+const FoldVersion = 3
 
 // firstVersion is the version of the rules before the first rules input.
 const firstVersion = 1
