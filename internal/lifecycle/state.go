@@ -94,6 +94,9 @@ type Message struct {
 	Usage  []byte `json:"usage,omitempty"`  // JSON, stored as Result.Content is
 	// Alias is the other id under which the wire continues the message, "" if none.
 	Alias string `json:"alias,omitempty"`
+	// Renamed: Alias is the id of a role that came before all content. Content under it
+	// is that of another message.
+	Renamed bool `json:"renamed,omitempty"`
 	// Truncated: the provider reported that the model was cut off.
 	Truncated bool `json:"truncated,omitempty"`
 	// Quiet: message_started was not emitted yet, because the id may still change.
