@@ -51,6 +51,7 @@ func (st *Step) openMessage(c *chunks.Chunk) *Message {
 		Namespace: clone(c.Namespace), ID: clone(c.Message), Choice: c.Choice,
 		Role: clone(c.Role), Run: s.Run.ID, Shape: st.Shape,
 		Nested: c.Repeated && c.Namespace != "", // the namespace of a repetition has no node
+		Varies: c.IDVaries,
 	}
 	if m.Role == "" {
 		m.Role = "assistant"

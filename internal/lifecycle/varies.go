@@ -26,11 +26,11 @@ func (st *Step) continued(c *chunks.Chunk) *Message {
 	return m
 }
 
-// newest returns the newest message of a chunk's namespace and choice in a phase,
-// or nil.
+// newest returns the newest message of a chunk's namespace and choice in a phase whose
+// id may change, or nil. A message of another format does not go on with the chunk.
 func (st *Step) newest(c *chunks.Chunk, phase Phase) *Message {
 	for _, m := range slices.Backward(st.State.Messages) {
-		if m.Phase == phase && m.Choice == c.Choice && m.Namespace == c.Namespace {
+		if m.Varies && m.Phase == phase && m.Choice == c.Choice && m.Namespace == c.Namespace {
 			return m
 		}
 	}
