@@ -85,8 +85,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	defer func() { // also for a stream that is cut off
+		g.counts.countStatus(rec.status)
+		g.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", rec.status).
+			Int64("bytes", rec.bytes).Dur("took", time.Since(start)).Msg("request")
+	}()
 	g.routes.ServeHTTP(rec, r)
-	g.counts.countStatus(rec.status)
-	g.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", rec.status).
-		Int64("bytes", rec.bytes).Dur("took", time.Since(start)).Msg("request")
 }

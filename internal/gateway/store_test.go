@@ -107,6 +107,20 @@ func (m *memory) Tail(ctx context.Context, token string, after uint64, fn func(e
 	}
 }
 
+func (m *memory) EventsOf(_ context.Context, token string, typ events.Type, after uint64, fn func(events.Record) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.log {
+		if e.token != token || e.Type != typ || e.Seq <= after {
+			continue
+		}
+		if err := fn(e.Record); err != nil {
+			return err
+		}
+	}
+	return m.broken
+}
+
 func (m *memory) Publish(_ context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
