@@ -81,6 +81,7 @@ type Encoder interface {
 // protocols lists the protocols. The first is the default.
 var protocols = [...]Protocol{
 	{Name: "native", open: func() Encoder { return native{} }},
+	{Name: "ai-sdk", Header: aiHeader, ByRun: true, Inline: true, CutShort: true, open: func() Encoder { return new(aiSDK) }},
 }
 
 // Find returns the named protocol; "" means the first. The error lists the known
