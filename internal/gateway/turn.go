@@ -23,6 +23,17 @@ type turn struct {
 	run  string // the last run, whose end is the end of the turn
 }
 
+// turnsIn returns the handler that streams the last turn of a session in a protocol.
+func (g *Gateway) turnsIn(protocol string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		p, err := encode.Find(protocol)
+		if err != nil {
+			return fmt.Errorf("gateway: %w", err)
+		}
+		return g.serveTurn(w, r, p)
+	}
+}
+
 // serveTurn streams the last turn of a session, in a protocol ByRun. A session
 // without runs is answered with 204, unless the client waits for the run that an
 // input belongs to.
