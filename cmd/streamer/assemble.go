@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"streamer/internal/app"
-	"streamer/internal/events"
 )
 
 func runAssemble(_ context.Context, std stdio, args []string) error {
@@ -33,11 +31,9 @@ func runAssemble(_ context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	for i := range a.Events {
-		if e := &a.Events[i]; e.Type == events.Rejected {
-			fmt.Fprintf(std.err, "streamer assemble: line %d, offset %d: %s: %s\n", e.Input, e.Offset.Bytes(), e.Reason.Code, e.Reason.Text)
-			err = exit(exitInput)
-		}
+	if rejected := app.Rejected(a.Events); rejected.Count > 0 {
+		rejected.Print(std.err, "streamer assemble: ")
+		err = exit(exitInput)
 	}
 	if failed != nil {
 		return failed

@@ -20,6 +20,11 @@ const (
 	lineEnd   = `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]},"finish_reason":"tool_calls"}]}`
 )
 
+// recorded returns a line of a recorded session.
+func recorded(at int, kind, data string) string {
+	return fmt.Sprintf("{\"at\":%d,\"kind\":%q,\"data\":%s}\n", at, kind, data)
+}
+
 // TestAssemble checks output, errors and exit status.
 func TestAssemble(t *testing.T) {
 	const whole = `"args_text":"{\"x\":1}","args":{"x":1},"args_valid":true`
@@ -37,6 +42,8 @@ func TestAssemble(t *testing.T) {
 		{"cut off", lineBegin + "\n", 0, []string{`"complete":false`, `"status":"building_args"`, `"args_text":"{\"x\":"`}, nil},
 		{"a line that is not JSON", lineBegin + "\n{\"id\":x}\n" + lineEnd, exitInput, []string{whole}, []string{"streamer assemble: line 2, offset 6: bad_json: "}},
 		{"invalid UTF-8", lineBegin + "\n{\"id\":\"\xff\"}\n" + lineEnd, exitInput, []string{whole}, []string{"line 2, offset 7: bad_utf8: "}},
+		{"the same fault again", "{\"id\":x}\n" + lineBegin + "\n{\"id\":x}\n{\"id\":x}\n" + lineEnd, exitInput, []string{whole}, []string{"assemble: line 1, offset 6: bad_json: ", " (3 times, last in line 4)\n"}},
+		{"a recorded session", recorded(0, "delta", lineBegin) + recorded(40, "delta", lineEnd) + recorded(90, "result", `{"tool_call_id":"call_a","content":"found"}`), 0, []string{whole, `"status":"completed"`}, nil},
 		{"an unknown format", `{"hello":"world"}`, exitInput, nil, []string{"line 1, offset 0: unknown_format: "}},
 	} {
 		var out, wrong bytes.Buffer
@@ -145,3 +152,13 @@ var errBroken = errors.New("broken pipe")
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+// TestAssembleTimes: the times of a recorded session are those of its events.
+func TestAssembleTimes(t *testing.T) {
+	var out, wrong bytes.Buffer
+	in := recorded(1000, "delta", lineBegin) + recorded(1040, "delta", lineEnd) + recorded(3000, "result", `{"tool_call_id":"call_a","content":"found"}`)
+	status := run(context.Background(), stdio{strings.NewReader(in), &out, &wrong}, []string{"assemble", "--events"})
+	if want := `"duration_ms":2000,"args_ms":40,"run_ms":1960`; status != 0 || !strings.Contains(out.String(), want) {
+		t.Errorf("status %d, %s%swant %s in it", status, out.String(), wrong.String(), want)
+	}
+}

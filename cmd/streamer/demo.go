@@ -45,7 +45,7 @@ func runDemo(ctx context.Context, std stdio, args []string) error {
 		}
 	}
 	once := fs.Bool("once", false, "end when everything is played and every call is closed")
-	speed := speedFlag(fs, "; deadlines stay the same")
+	speed := speedFlag(fs, 1, "; deadlines stay the same (default 1)")
 	if err := parseNoArgs(std, fs, args); err != nil {
 		return err
 	}

@@ -174,9 +174,9 @@ func openInput(std stdio, args []string) (io.ReadCloser, error) {
 
 // speedFlag registers --speed and returns how many times faster than recorded it
 // is, 0 without pauses.
-func speedFlag(fs *flag.FlagSet, note string) *time.Duration {
-	speed := time.Duration(1)
-	fs.Func("speed", "`speed`: 1 (as models stream), 10 (times as fast) or max (without pauses)"+note+" (default 1)", func(s string) error {
+func speedFlag(fs *flag.FlagSet, standard time.Duration, note string) *time.Duration {
+	speed := standard
+	fs.Func("speed", "`speed`: 1 (as recorded, or as models stream), 10 (times as fast) or max (without pauses)"+note, func(s string) error {
 		var ok bool
 		if speed, ok = map[string]time.Duration{"1": 1, "10": 10, "max": 0}[s]; !ok {
 			return errors.New("need 1, 10 or max")

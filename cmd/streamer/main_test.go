@@ -27,6 +27,8 @@ func TestMisuse(t *testing.T) {
 		{"demo --speed 3", `streamer demo: invalid value "3" for flag -speed: need 1, 10 or max`},
 		{"replay file", "streamer replay: need --session"},
 		{"replay --session s --format opanai file", "need openai-chat, "},
+		{"replay --session s --follow -", "streamer replay: --follow: need a FILE"},
+		{"replay --session s --speed 2 -", `streamer replay: invalid value "2" for flag -speed: need 1, 10 or max`},
 		{"assemble --format opanai file", "need openai-chat, "},
 		{"assemble a b", "streamer assemble: got 2 files: need at most one FILE"},
 		{"interrupt", "streamer interrupt: got 0 sessions: need one SESSION"},

@@ -9,23 +9,42 @@ import (
 	"streamer/internal/broker"
 )
 
-// perEvent is the time between two stream events at speed 1: models stream
-// about 30 tokens a second.
-const perEvent = 30 * time.Millisecond
+const replayHelp = `Usage: streamer replay [flags] FILE
+
+Publishes a recorded stream to a session: FILE, or standard input if FILE is -, as in
+some-agent | streamer replay --session s -
+
+Each line of JSON and each event of SSE text is published as soon as it is read, and a
+line {"at":MS,"kind":KIND,"data":BODY} as the input that it states, MS milliseconds
+after the beginning: KIND is delta, result, progress, interrupt or end. Inputs that
+are rejected are printed, each reason once; exit status 3 if there are any. If no
+streamer folds the inputs within --wait, this is printed, and the exit status is 0.
+
+Flags:
+
+`
 
 func runReplay(ctx context.Context, std stdio, args []string) error {
 	fs := flags("replay")
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), replayHelp)
+		fs.PrintDefaults()
+	}
 	var nats broker.Options
 	natsFlags(fs, &nats)
 	name := fs.String("session", "", "`session` to publish to; required")
 	format := formatFlag(fs)
-	speed := speedFlag(fs, "")
+	follow := fs.Bool("follow", false, "wait for more when the end of FILE is reached, until the command is interrupted; a file that is truncated or replaced is read from its beginning")
+	wait := fs.Duration("wait", 5*time.Second, "maximum time without events to wait for the fold of the inputs; if 0, they are only published")
+	speed := speedFlag(fs, app.OwnSpeed, "; default 1 for a file, max for standard input and with --follow")
 	files, err := parse(std, fs, args)
 	switch {
 	case err != nil:
 		return err
 	case len(files) != 1:
 		return misused(std, fs, "got %d files: need one FILE, or - for standard input", len(files))
+	case *follow && files[0] == "-":
+		return misused(std, fs, "--follow: need a FILE; standard input is read as it comes without --follow")
 	case *name == "":
 		return misused(std, fs, "need --session")
 	}
@@ -33,7 +52,7 @@ func runReplay(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	in, err := openInput(std, files)
+	in, err := app.OpenReplay(ctx, std.in, files[0], *follow)
 	if err != nil {
 		return err
 	}
@@ -43,17 +62,11 @@ func runReplay(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	defer b.Close()
-	r := app.Replayer{Broker: b, Token: token, Format: *format}
-	if *speed > 0 {
-		r.Pause = perEvent / *speed
+	r := app.Replayer{Broker: b, Token: token, Format: *format, Speed: in.Speed(*speed)}
+	done, err := r.Run(ctx, in, *wait, std.err)
+	done.Print(std.out, std.err, *name)
+	if err == nil && done.Rejected > 0 {
+		err = exit(exitInput)
 	}
-	if err := r.Stream(ctx, in); err != nil {
-		return err
-	}
-	what := "inputs"
-	if r.Count() == 1 {
-		what = "input"
-	}
-	fmt.Fprintf(std.out, "%d %s published to session %s\n", r.Count(), what, *name)
-	return nil
+	return err
 }

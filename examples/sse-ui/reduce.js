@@ -20,6 +20,7 @@ export function create() {
     run: null, // the current run
     runs: new Map(), messages: new Map(), calls: new Map(),
     open: new Set(), // calls without a terminal event
+    rejections: new Map(), // reason → its notice
     timeline: [], forgotten: [],
     tally: { calls: 0, open: 0, completed: 0, error: 0, denied: 0, cancelled: 0, timeout: 0 },
     counts: { events: 0, duplicates: 0, unknown: 0, afterEnd: 0, gaps: 0, notices: 0 },
@@ -139,7 +140,17 @@ const rules = {
     return notice(state, { what: "orphan", id: e.id ?? "", tool: e.tool_name ?? "", outcome: outcome(e), at: e.ms });
   },
   rejected(state, e) {
-    return notice(state, { what: "rejected", reason: e.reason, input: e.input, offset: e.offset, at: e.ms });
+    // One notice per reason: a stream in an unknown format is rejected at each event.
+    const key = JSON.stringify([e.reason?.code, e.reason?.text]);
+    const same = state.rejections.get(key);
+    if (same) {
+      if (e.input === undefined || e.input !== same.last) same.times++;
+      same.last = e.input;
+      return [same];
+    }
+    const items = notice(state, { what: "rejected", key, times: 1, reason: e.reason, input: e.input, last: e.input, offset: e.offset, at: e.ms });
+    if (items.length > 0) state.rejections.set(key, items[0]);
+    return items;
   },
   unmatched(state, e) {
     return notice(state, { what: "unmatched", of: e.kind ?? "", target: e.target ?? {}, input: e.input, at: e.ms });
@@ -171,6 +182,7 @@ function show(state, item) {
   const old = new Set(state.timeline.slice(0, -MAX_ITEMS).filter((i) => i !== state.run && !callsOf(i).some((c) => state.open.has(c))));
   state.timeline = state.timeline.filter((i) => !old.has(i));
   for (const i of old) for (const c of callsOf(i)) state.calls.delete(c.call);
+  for (const i of old) if (i.what === "rejected") state.rejections.delete(i.key);
   for (const [key, m] of state.messages) if (old.has(m)) state.messages.delete(key);
   for (const [key, r] of state.runs) if (old.has(r)) state.runs.delete(key);
   state.forgotten.push(...old);

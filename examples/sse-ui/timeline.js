@@ -86,19 +86,29 @@ function runEnd({ run, pending }) {
 }
 
 function noticeView(n) {
-  let text, more = "";
-  if (n.what === "rejected") {
-    text = "An input was rejected: " + (n.reason?.text || n.reason?.code || "no reason given");
-    more = [n.reason?.code, n.input === undefined ? "" : "input " + n.input, n.offset === undefined ? "" : "byte " + n.offset].filter(Boolean).join(", ");
-  } else if (n.what === "unmatched") {
-    text = (n.of === "progress" ? "A progress report" : "A stop") + " named nothing that is open";
-    more = targetOf(n.target);
-  } else {
-    text = "A result came for a call that was never seen" + (n.tool ? ": " + n.tool : "");
-    more = n.id;
+  const said = el("span"), more = el("code");
+  const node = el("li", { class: "notice", "data-notice": n.what }, icon("info"), said, more);
+  function update() {
+    const [text, detail] = noticeOf(n);
+    say(said, text);
+    say(more, detail);
   }
-  const node = el("li", { class: "notice", "data-notice": n.what }, icon("info"), el("span", {}, text), el("code", {}, more));
-  return { node, update() {} };
+  update();
+  return { node, update };
+}
+
+// noticeOf returns the text of a notice and its detail.
+function noticeOf(n) {
+  if (n.what === "rejected") {
+    const inputs = n.times > 1 ? n.times + " inputs were" : "An input was";
+    const which = n.input === undefined ? "" : n.last === n.input ? "input " + n.input : "inputs " + n.input + " to " + n.last;
+    return [
+      inputs + " rejected: " + (n.reason?.text || n.reason?.code || "no reason given"),
+      [n.reason?.code, which, n.offset === undefined || n.times > 1 ? "" : "byte " + n.offset].filter(Boolean).join(", "),
+    ];
+  }
+  if (n.what === "unmatched") return [(n.of === "progress" ? "A progress report" : "A stop") + " named nothing that is open", targetOf(n.target)];
+  return ["A result came for a call that was never seen" + (n.tool ? ": " + n.tool : ""), n.id];
 }
 
 // targetOf returns the text for the target of an input.

@@ -11,7 +11,7 @@ import (
 	"streamer/internal/session"
 )
 
-// Assemble folds the recorded stream in. If reading fails, the assembly has the
+// Assemble folds the recorded stream or session in. If reading fails, the assembly has the
 // lines before the failure, and the error names the line.
 func Assemble(in io.Reader, format string) (*session.Assembly, error) {
 	a := &session.Assembly{Format: format}
@@ -22,7 +22,9 @@ func Assemble(in io.Reader, format string) (*session.Assembly, error) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return a, fmt.Errorf("line %d: %w", n, err)
 		}
-		if len(line) > 0 {
+		if r, ok := ParseRecorded(line); ok {
+			a.Input(r.Kind, r.At, r.Data)
+		} else if len(line) > 0 {
 			a.Line(line)
 		}
 		if err != nil {

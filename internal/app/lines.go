@@ -31,3 +31,21 @@ func (l Lines) Next() ([]byte, error) {
 		}
 	}
 }
+
+// Binary reports whether the stream is not text. It waits for the first byte: in
+// AWS event streams, which begin with the length of a message, it is 0.
+func (l Lines) Binary() bool {
+	first, err := l.r.Peek(1)
+	return err == nil && first[0] == 0
+}
+
+// pieceSize is the maximum length of a piece, in bytes.
+const pieceSize = 32 << 10
+
+// Piece returns the bytes that are available, at least one unless it returns an
+// error.
+func (l Lines) Piece() ([]byte, error) {
+	piece := make([]byte, pieceSize)
+	n, err := l.r.Read(piece)
+	return piece[:n], err
+}

@@ -28,3 +28,30 @@ func TestLines(t *testing.T) {
 		t.Errorf("got %d lines of %d bytes, want 4 of %d", len(got), len(strings.Join(got, "")), len(in))
 	}
 }
+
+// TestBinary: a stream that begins with a zero byte is binary, and all of its bytes
+// are in its pieces.
+func TestBinary(t *testing.T) {
+	if NewLines(strings.NewReader("{}")).Binary() || NewLines(strings.NewReader("")).Binary() {
+		t.Error("text, or nothing, is binary")
+	}
+	in := "\x00\x00\x01\n\r\n \x00" + strings.Repeat("x", 100_000)
+	lines := NewLines(strings.NewReader(in))
+	if !lines.Binary() {
+		t.Error("a stream that begins with a zero byte is not binary")
+	}
+	got := ""
+	for {
+		piece, err := lines.Piece()
+		got += string(piece)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil || len(piece) == 0 || len(piece) > pieceSize {
+			t.Fatalf("got a piece of %d bytes, %v", len(piece), err)
+		}
+	}
+	if got != in {
+		t.Errorf("got %d bytes, want the %d of the stream", len(got), len(in))
+	}
+}

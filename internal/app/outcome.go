@@ -142,16 +142,21 @@ func (o *Outcome) awaitSnapshot(ctx context.Context, b *Broker, token string) bo
 			return false
 		case <-tick.C:
 		}
-		// After an error the events decide, or the next snapshot does.
-		snapshot, ok, err := b.LoadSnapshot(ctx, b.Partition(token), token)
-		if err != nil || !ok {
-			continue
-		}
-		f, err := worker.FoldedIn(snapshot)
-		if err == nil && f.Input >= o.seq && o.reached(f.Last) {
+		if last, ok := b.folded(ctx, token, o.seq); ok && o.reached(last) {
 			return true
 		}
 	}
+}
+
+// folded reports whether a snapshot of a session covers an input, and returns the
+// last event of the snapshot. After an error a later snapshot shows it.
+func (b *Broker) folded(ctx context.Context, token string, seq uint64) (last events.ID, ok bool) {
+	snapshot, ok, err := b.LoadSnapshot(ctx, b.Partition(token), token)
+	if err != nil || !ok {
+		return events.ID{}, false
+	}
+	f, err := worker.FoldedIn(snapshot)
+	return f.Last, err == nil && f.Input >= seq
 }
 
 // reached reports whether every event up to id that can belong to the interrupt

@@ -12,8 +12,8 @@ import (
 // progressEvery is the time between two updates of a ProgressLine.
 const progressEvery = 500 * time.Millisecond
 
-// ProgressLine is a line on a terminal that shows the progress of a
-// verification. It overwrites itself.
+// ProgressLine is a line on a terminal that shows the progress of a command. It
+// overwrites itself.
 type ProgressLine struct {
 	w     io.Writer
 	what  string    // of the current step
@@ -43,11 +43,18 @@ func (l *ProgressLine) Show(p worker.Progress, now time.Time) {
 		l.what, l.began, l.shown = p.What, now, now
 		return
 	}
-	if now.Sub(l.shown) < progressEvery {
+	if now.Sub(l.shown) >= progressEvery {
+		l.Write(progressText(p, now.Sub(l.began)), now)
+	}
+}
+
+// Write shows a text.
+func (l *ProgressLine) Write(text string, now time.Time) {
+	if l == nil {
 		return
 	}
 	l.shown = now
-	fmt.Fprintf(l.w, "\r\x1b[K%s", progressText(p, now.Sub(l.began)))
+	fmt.Fprintf(l.w, "\r\x1b[K%s", text)
 }
 
 // progressText returns the text for a step that began took ago.

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,10 @@ import (
 	"github.com/nats-io/nuid"
 )
 
+// perEvent is the time between two deltas of a recording without times at speed 1:
+// models stream about 30 tokens a second.
+const perEvent = 30 * time.Millisecond
+
 // Replayer publishes recorded inputs to a session. The message ids of each
 // Replayer are different: the same recording can be published again, but an
 // input that is sent again after a lost acknowledgement is stored once.
@@ -20,40 +23,56 @@ type Replayer struct {
 	Broker *Broker
 	Token  string        // of the session
 	Format string        // of the deltas; if "", it is recognised
-	Pause  time.Duration // between two deltas
+	Speed  time.Duration // factor by which inputs are faster than recorded; 0 for no pauses
 
+	watch *watch // of the outcome; nil for none
 	nonce string
 	count int
+	due   time.Time     // when the last input was to be published
+	at    time.Duration // of the last recorded input with a time
 }
 
-// Count returns the number of inputs that were published.
-func (r *Replayer) Count() int { return r.count }
-
-// Stream publishes a recorded stream: a line of JSON, or an event of raw SSE
-// text, is one delta.
+// Stream publishes a recorded stream as it arrives. A line of JSON, or an event of
+// raw SSE text, is one delta; a line of a recorded session is the input that it
+// states. Streams that are not text are published in the pieces that were read.
 func (r *Replayer) Stream(ctx context.Context, in io.Reader) error {
 	lines := NewLines(in)
-	var sse []byte // an incomplete SSE event
-	for {
+	if lines.Binary() {
+		return r.binary(ctx, lines)
+	}
+	var cut pieces
+	var ready []piece
+	for n := 1; ; n++ {
 		line, err := lines.Next()
-		text := bytes.TrimSpace(line)
-		switch {
-		case len(text) > 0 && len(sse) == 0 && (text[0] == '{' || text[0] == '['):
-			if err := r.delta(ctx, line); err != nil {
+		ended := errors.Is(err, io.EOF)
+		if err != nil && !ended {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		ready = cut.line(ready[:0], line, n)
+		if ended {
+			ready = cut.close(ready)
+		}
+		for _, p := range ready {
+			if err := r.piece(ctx, p); err != nil {
+				return fmt.Errorf("line %d: %w", p.line, err)
+			}
+		}
+		if ended {
+			return nil
+		}
+	}
+}
+
+// binary publishes a stream that is not text.
+func (r *Replayer) binary(ctx context.Context, lines Lines) error {
+	for {
+		data, err := lines.Piece()
+		if len(data) > 0 {
+			if err := r.delta(ctx, data, r.count+1); err != nil {
 				return err
 			}
-		case len(text) > 0:
-			sse = append(sse, line...)
-		case len(sse) > 0:
-			if err := r.delta(ctx, append(sse, '\n')); err != nil {
-				return err
-			}
-			sse = nil
 		}
 		if errors.Is(err, io.EOF) {
-			if len(sse) > 0 {
-				return r.delta(ctx, append(sse, '\n', '\n'))
-			}
 			return nil
 		}
 		if err != nil {
@@ -62,20 +81,46 @@ func (r *Replayer) Stream(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// delta publishes a delta, after the pause unless it is the first input.
-func (r *Replayer) delta(ctx context.Context, data []byte) error {
-	if r.count > 0 && r.Pause > 0 {
-		select {
-		case <-time.After(r.Pause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// piece publishes a part of a stream of text.
+func (r *Replayer) piece(ctx context.Context, p piece) error {
+	if in, ok := ParseRecorded(p.data); ok {
+		return r.Recorded(ctx, in, p.line)
 	}
-	return r.Input(ctx, inputs.Delta, data)
+	return r.delta(ctx, p.data, p.line)
 }
 
-// Input publishes one input and waits until it is stored.
-func (r *Replayer) Input(ctx context.Context, kind inputs.Kind, data []byte) error {
+// delta publishes a delta, after a pause unless it is the first input.
+func (r *Replayer) delta(ctx context.Context, data []byte, line int) error {
+	if r.Speed > 0 {
+		if r.count > 0 {
+			r.due = time.Now().Add(perEvent / r.Speed)
+		}
+		if err := sleepUntil(ctx, r.due); err != nil {
+			return err
+		}
+	}
+	return r.input(ctx, inputs.Delta, data, line)
+}
+
+// Recorded publishes an input of a recorded session, in line n, as long after the
+// input before it as recorded.
+func (r *Replayer) Recorded(ctx context.Context, in Recorded, n int) error {
+	if r.Speed > 0 {
+		if r.count == 0 {
+			r.due = time.Now()
+		} else {
+			r.due = r.due.Add(max(in.At-r.at, 0) / r.Speed)
+		}
+		if err := sleepUntil(ctx, r.due); err != nil {
+			return err
+		}
+	}
+	r.at = in.At
+	return r.input(ctx, in.Kind, in.Data, n)
+}
+
+// input publishes an input and waits until it is stored.
+func (r *Replayer) input(ctx context.Context, kind inputs.Kind, data []byte, line int) error {
 	if r.nonce == "" {
 		r.nonce = nuid.Next()
 	}
@@ -89,5 +134,18 @@ func (r *Replayer) Input(ctx context.Context, kind inputs.Kind, data []byte) err
 	if a.Err != nil {
 		return fmt.Errorf("input %d: %w", r.count, a.Err)
 	}
+	r.watch.sent(a.Seq, line)
 	return nil
+}
+
+// sleepUntil waits until a time, or until ctx ends.
+func sleepUntil(ctx context.Context, t time.Time) error {
+	wait := time.NewTimer(time.Until(t))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -34,7 +34,7 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 // Sessions returns at most limit sessions that have a snapshot, newest first.
 func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
 	var list []gateway.SessionInfo
-	err := s.ListSnapshots(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
+	_, err := s.ListSnapshots(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		name, err := events.ParseToken(token)
 		if err != nil {
 			return nil // a rejected token has an event log, but is not a session
@@ -46,8 +46,22 @@ func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, 
 		list = append(list, gateway.SessionInfo{Session: name, Last: at, Open: open})
 		return nil
 	})
-	slices.SortFunc(list, func(a, b gateway.SessionInfo) int { return b.Last.Compare(a.Last) })
-	return list[:min(limit, len(list))], err
+	return latest(list, limit), err
+}
+
+// latest returns at most limit sessions, newest first. Of a session that is listed
+// several times, because its snapshot was replaced meanwhile, it returns the newest.
+func latest(list []gateway.SessionInfo, limit int) []gateway.SessionInfo {
+	slices.SortStableFunc(list, func(a, b gateway.SessionInfo) int { return b.Last.Compare(a.Last) })
+	seen := map[string]bool{}
+	list = slices.DeleteFunc(list, func(s gateway.SessionInfo) bool {
+		if seen[s.Session] {
+			return true
+		}
+		seen[s.Session] = true
+		return false
+	})
+	return list[:min(limit, len(list))]
 }
 
 // Ready returns an error if the streams do not answer, a partition has stopped or

@@ -37,7 +37,7 @@ func TestDamaged(t *testing.T) {
 	if m.Seq != 0 || rev != checkpoints || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "checkpoint of partition 3") {
 		t.Errorf("LoadCheckpoint: got %+v, %d, %v, want ErrDamaged at revision %d, by name", m, rev, err, checkpoints)
 	}
-	err = b.ListSnapshots(deadline(t), 3, func(token string, rev uint64, header map[string]string, _ time.Time) error {
+	_, err = b.ListSnapshots(deadline(t), 3, func(token string, rev uint64, header map[string]string, _ time.Time) error {
 		if token != "s" || rev != snapshots || header != nil {
 			t.Errorf("ListSnapshots: got %s, %d, %v, want s at revision %d and no header", token, rev, header, snapshots)
 		}

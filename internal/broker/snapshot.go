@@ -122,17 +122,6 @@ func (b *Broker) SnapshotPub(p int, token string, rev uint64, header map[string]
 	return &Pub{Subject: snapshotSubject(p, token), Header: h, Data: data}, blobs
 }
 
-// LastSnapshot returns the revision of the snapshot of partition p that was
-// written last, from its stream's leader: a listing that does not include it is
-// stale.
-func (b *Broker) LastSnapshot(ctx context.Context, p int) (rev uint64, err error) {
-	m, err := b.LastMessage(ctx, streamSnapshots, snapshotSubject(p, "*"))
-	if err != nil || m == nil || deleted(m.Header) {
-		return 0, err
-	}
-	return m.Seq, nil
-}
-
 // listRounds bounds how often a listing continues because snapshots were written
 // meanwhile.
 const listRounds = 10
@@ -145,8 +134,9 @@ const listRounds = 10
 //
 // A snapshot that is replaced moves to the end of the stream, and the number of
 // messages that wait there can be out of date. So the listing continues until the
-// stream's leader has none that it did not read.
-func (b *Broker) ListSnapshots(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) error {
+// stream's leader has none that it did not read. It ends after a number of rounds,
+// and is then not complete.
+func (b *Broker) ListSnapshots(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) (complete bool, err error) {
 	r := Reading{Stream: streamSnapshots, HeadersOnly: true}
 	if p >= 0 {
 		r.Filter = snapshotSubject(p, "*")
@@ -158,14 +148,17 @@ func (b *Broker) ListSnapshots(ctx context.Context, p int, fn func(token string,
 			return b.listSnapshot(&m, fn)
 		}))
 		if err != nil {
-			return err
+			return false, err
 		}
 		last, err := b.LastMessage(ctx, streamSnapshots, cmp.Or(r.Filter, ">"))
-		if err != nil || last == nil || last.Seq < next {
-			return err
+		if err != nil {
+			return false, err
+		}
+		if last == nil || last.Seq < next {
+			return true, nil
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // listSnapshot calls fn with the headers of a stored message, if it is a snapshot.

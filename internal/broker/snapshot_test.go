@@ -90,7 +90,7 @@ func TestListSnapshots(t *testing.T) {
 	want["s1"] = must(t, b, pub)
 	for p := -1; p < 4; p++ {
 		n := 0
-		err := b.ListSnapshots(deadline(t), p, func(token string, rev uint64, header map[string]string, at time.Time) error {
+		complete, err := b.ListSnapshots(deadline(t), p, func(token string, rev uint64, header map[string]string, at time.Time) error {
 			n++
 			if rev != want[token] || "s"+header["Open"] != token || at.IsZero() {
 				t.Errorf("partition %d: got %s, revision %d, header %v, want revision %d", p, token, rev, header, want[token])
@@ -101,12 +101,13 @@ func TestListSnapshots(t *testing.T) {
 		if p < 0 {
 			expected = 20
 		}
-		if n != expected || err != nil {
-			t.Errorf("partition %d: got %d snapshots, %v, want %d", p, n, err, expected)
+		if n != expected || !complete || err != nil {
+			t.Errorf("partition %d: got %d snapshots, complete %v, %v, want all %d", p, n, complete, err, expected)
 		}
 	}
-	if err := b.ListSnapshots(deadline(t), -1, func(string, uint64, map[string]string, time.Time) error { return errEnough }); !errors.Is(err, errEnough) {
-		t.Errorf("got %v, want fn's error", err)
+	complete, err := b.ListSnapshots(deadline(t), -1, func(string, uint64, map[string]string, time.Time) error { return errEnough })
+	if complete || !errors.Is(err, errEnough) {
+		t.Errorf("got complete %v, %v, want fn's error", complete, err)
 	}
 }
 

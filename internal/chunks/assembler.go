@@ -270,8 +270,10 @@ func (a *Assembler[S]) find(f *Chunk, id, name string) int {
 // unlessOther returns i, or -1 where the fragment cannot belong to that call.
 func (a *Assembler[S]) unlessOther(i int, f *Chunk, id, name string) int {
 	c := &a.Calls[i]
-	full := c.full()
+	full := c.Full()
 	switch {
+	case f.Exact && c.ID == "" && c.Name == "":
+		return i
 	// Some servers change the id in the middle of a call. A fragment that has
 	// nothing but such an id does not begin another call.
 	case id != "" && c.ID != "" && id != c.ID && (name != "" || full && strings.TrimSpace(f.Args) != ""):

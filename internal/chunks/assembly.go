@@ -292,9 +292,9 @@ func (a *Assembly) Whole() bool { return (a.scan.Complete() || a.Object) && !a.C
 // Usable reports whether the args would be valid if no fragment followed.
 func (a *Assembly) Usable() bool { return a.Whole() || a.Blank() || a.Kind() == "custom" && !a.Cut }
 
-// full reports whether the call has all its args. The text of a call that was
+// Full reports whether the call has all its args. The text of a call that was
 // closed in the middle of them may continue.
-func (a *Assembly) full() bool {
+func (a *Assembly) Full() bool {
 	return a.Closed != ClosedShort && (a.Sealed || a.Whole())
 }
 
@@ -304,7 +304,7 @@ func (a *Assembly) full() bool {
 // that are no part of this call's.
 func (a *Assembly) reusedBy(f *Chunk) bool {
 	switch {
-	case !a.full():
+	case !a.Full():
 		return false
 	case f.Opens:
 		return true

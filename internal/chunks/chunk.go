@@ -43,11 +43,12 @@ const (
 	Finish
 	// Usage: the token counts, as raw JSON. Usage.
 	Usage
-	// Ended: nothing more comes for the message ([DONE], message_stop). Without
-	// Message it means every message of the Namespace that has its Finish.
+	// Ended: nothing more comes for the message (message_stop). Without Message it
+	// means every message of the Namespace that has its Finish.
 	Ended
-	// Result: a tool result. ID, Call, Text or Content, Status, Name. Without
-	// ID and Call it means the oldest open call of that Name.
+	// Result: a tool result. ID, Call, Text or Content, Status, Name, Index.
+	// Without ID and Call it means the oldest open call of that Name and, where
+	// given, that Index.
 	Result
 	// Human: a human message, which interrupts the calls before it. ID is the
 	// message's; a human message whose ID was seen before is history.
@@ -79,6 +80,14 @@ const (
 	// Rename: the message ID is named Message from now on (a framework used an
 	// id of its own before it knew the provider's).
 	Rename
+	// Listed: a repeated history has the message, of which there is nothing else to
+	// emit. It changes no open message.
+	Listed
+	// Answer: the root graph repeats the message of a subgraph as its last one, which
+	// made no call. The run may end with it.
+	Answer
+	// Done: the stream ended ([DONE]), and with it every open message.
+	Done
 )
 
 // Chunk is one statement of a stream event. A decoder returns them in wire
@@ -95,6 +104,10 @@ type Chunk struct {
 	Choice    int
 	Role      string
 	Fresh     bool
+	// IDVaries: the message id may change within one message, and the Role may come
+	// again (Chat Completions). A chunk under an unknown id continues the open
+	// message of its Choice, unless it begins the next one.
+	IDVaries bool
 
 	Index      string // raw JSON token of the call's (or block's) index: `0`, `"lc_1"`; "" where absent or null
 	ID         string // the provider's id of the call
@@ -112,7 +125,8 @@ type Chunk struct {
 	// call that has it while that call's args are incomplete.
 	Opens bool
 	// Exact: without an id and a name, the fragment belongs to the call on its
-	// Index or to none (formats whose blocks have a beginning).
+	// Index or to none (formats whose blocks have a beginning). With them, it names
+	// the call on its Index that has neither.
 	Exact bool
 	// Object: Args is a whole JSON object which replaces the former args
 	// (rule R10); with Weak set only if no text fragment comes (Anthropic's
@@ -131,12 +145,12 @@ type Chunk struct {
 	Part      int
 	Text      string
 	Content   string // of a Result whose content is not a string: raw JSON
-	Status    string // of a Result: success (also ""), error, denied; of a RunEnd
+	Status    string // of a Result: success (also ""), error, denied, cancelled; of a RunEnd
 	Truncated bool
 	// Wait is the silence that ends the message of a Finish after which content
 	// may follow, in multiples of the silence that flushes held text. If 0, no
 	// content follows.
-	Wait        int
+	Wait        uint8
 	Reason      string
 	Usage       string // raw JSON
 	Why         string // of an Await: approval, interrupt, input…
@@ -145,6 +159,9 @@ type Chunk struct {
 	HasPercent  bool
 	Run         string
 	Repeated    bool // the wire repeats the whole history (LangGraph values, updates)
+	// Snapshot: the event has the whole history, and not only what is new (LangGraph
+	// values, AG-UI MESSAGES_SNAPSHOT). Repeated is set too.
+	Snapshot bool
 	// Explicit: the run does not end with a finished message, because the wire states
 	// its end.
 	Explicit bool

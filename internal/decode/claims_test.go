@@ -47,7 +47,7 @@ func TestRecordedEventsAreClaimedByOwner(t *testing.T) {
 }
 
 // TestLangChainClaims checks that the format langchain claims all of its recorded
-// events surely and no event of another format at all.
+// events surely, and an event of another format only where no other format does.
 func TestLangChainClaims(t *testing.T) {
 	root := shared(t, "formats")
 	own := 0
@@ -57,7 +57,11 @@ func TestLangChainClaims(t *testing.T) {
 			want = wire.Surely
 		}
 		for _, event := range frames(t, file) {
-			if got := find("langchain").Claims(event.frame); got != want {
+			got := find("langchain").Claims(event.frame)
+			if got == wire.IfNoOther && want == wire.No {
+				continue
+			}
+			if got != want {
 				t.Errorf("%s\nevent %.200s\nclaim %d, want %d", file, event.text, got, want)
 			}
 			if want == wire.Surely {

@@ -122,12 +122,9 @@ func (r *Reader) beginsCodes(data string) bool {
 }
 
 // continuesCode reports whether an input continues a line of a code that the last input
-// cut. A first byte that was taken for the beginning of an SSE field may be such a line.
+// cut.
 func (r *Reader) continuesCode(data string) bool {
 	s := r.state
-	if m := s.SSE; m != nil && !m.Has && m.Name == "" && isCode(strings.TrimSuffix(wire.Alias(m.Line), ":")) && beginsCode(string(m.Line)+data[:min(len(data), maxCode)]) {
-		s.Code, s.SSE = &Code{Text: m.Line}, nil
-	}
 	if s.Code == nil {
 		return false
 	}
@@ -151,9 +148,8 @@ func (r *Reader) nextCode() (piece, bool) {
 		in.at += len(line)
 		if ended {
 			in.at++
-			in.line++
 		}
-		p := codePiece(line, start, in.line)
+		p := codePiece(line, start)
 		switch {
 		case r.state.Code != nil:
 			if p, ok := r.growCode(line, ended); ok {
@@ -192,7 +188,8 @@ func (r *Reader) growCode(text string, ended bool) (piece, bool) {
 	switch {
 	case ended || c.status() == jsonscan.Done:
 		r.state.Code = nil // the chunks share its bytes from here on
-		p := codePiece(wire.Alias(c.Text), 0, 0)
+		p := codePiece(wire.Alias(c.Text), 0)
+		p.joined = true
 		return p, p.name != "" || p.text != ""
 	case len(c.Text) > r.limits.event():
 		r.state.Code = &Code{Skip: true}
@@ -203,13 +200,13 @@ func (r *Reader) growCode(text string, ended bool) (piece, bool) {
 
 // codePiece returns the piece of a line. A line that does not begin with a code is read
 // as an event without a name.
-func codePiece(line string, base, number int) piece {
+func codePiece(line string, base int) piece {
 	line, base = cutBOM(line, base)
 	code, data, ok := cutCode(line)
 	if !ok {
-		return trimmed(line, base, number)
+		return trimmed(line, base)
 	}
-	p := trimmed(data, base+len(code)+1, number)
+	p := trimmed(data, base+len(code)+1)
 	p.name = code
 	return p
 }

@@ -64,14 +64,14 @@ func TestCodesIndependent(t *testing.T) {
 		"a line after a text that was cut": {[]string{begin, `0:"ab`, `0:"cd"`}, text + lost("5") + "text Message=\"m\" Text=\"cd\"\n"},
 		"a line after a code":              {[]string{begin, `0`, `0:"cd"`}, text + lost("1") + "text Message=\"m\" Text=\"cd\"\n"},
 		"JSON after a code":                {[]string{begin, `9:`, `{"toolCallId":"a","toolName":"f","args":{}}`}, text + `fragment Message="m" ID="a" Name="f" Args="{}" Final=true Object=true Whole=true` + "\n"},
-		"JSON after a text that was cut":   {[]string{begin, `0:"ab`, textEvent}, text + lost("5") + "text Message=\"c\" Text=\"x\"\n"},
-		"a field after a text":             {[]string{begin, `0:"ab`, "data: " + textEvent + "\n\n"}, text + lost("5") + "text Message=\"c\" Text=\"x\"\n"},
+		"JSON after a text that was cut":   {[]string{begin, `0:"ab`, textEvent}, text + lost("5") + "text Message=\"c\" IDVaries=true Text=\"x\"\n"},
+		"a field after a text":             {[]string{begin, `0:"ab`, "data: " + textEvent + "\n\n"}, text + lost("5") + "text Message=\"c\" IDVaries=true Text=\"x\"\n"},
 		"a text that looks like a line":    {[]string{begin, `0:"ab`, `0:\"cd\" "`}, text + "text Message=\"m\" Text=\"ab0:\\\"cd\\\" \"\n"},
 		"a number":                         {[]string{begin, `7:1`, `2` + "\n", `0:"x"`}, text + "text Message=\"m\" Text=\"x\"\n"},
 		"a code that was cut":              {[]string{begin, "aui-te", `xt:"x"`, `0:"x"`}, text + "text Message=\"m\" Text=\"x\"\n"},
 		"a line that ends early":           {[]string{begin, `0:"ab`, "\n"}, text + "problem the JSON text ends before it is complete\n"},
 		"a line that is no JSON":           {[]string{begin, "0:x\n" + `0:"y"`}, text + "problem 'x' where a JSON value is expected\ntext Message=\"m\" Text=\"y\"\n"},
-		"an event between lines":           {[]string{begin + textEvent + "\n" + `0:"y"`}, text + "text Message=\"c\" Text=\"x\"\ntext Message=\"m\" Text=\"y\"\n"},
+		"an event between lines":           {[]string{begin + textEvent + "\n" + `0:"y"`}, text + "text Message=\"c\" IDVaries=true Text=\"x\"\ntext Message=\"m\" Text=\"y\"\n"},
 	} {
 		if got := problemFree(readAll(t, c.inputs...)); got != c.want {
 			t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)

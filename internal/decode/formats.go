@@ -1,10 +1,12 @@
 package decode
 
 import (
+	"streamer/internal/decode/acp"
 	"streamer/internal/decode/agui"
 	"streamer/internal/decode/aisdk4"
 	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/bedrock"
+	"streamer/internal/decode/claudecode"
 	"streamer/internal/decode/codex"
 	"streamer/internal/decode/cohere"
 	"streamer/internal/decode/gemini"
@@ -34,7 +36,9 @@ var formats = [...]wire.Format{
 	vercelui.Format{},
 	aisdk4.Format{},
 	geminicli.Format{},
+	acp.Format{},
 	agui.Format{},
+	claudecode.Format{},
 	codex.Format{},
 }
 

@@ -2,9 +2,11 @@ package decode
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"streamer/internal/decode/langchain"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -13,20 +15,21 @@ import (
 type input struct {
 	framing framing
 	data    string
-	at      int // offset of the next line
-	line    int // number of the last line read, from 1
-	events  jsonscan.Cursor
+	at      int // offset of the next line or value
 	sse     sseEvent
+	text    textRest
+
+	events   jsonscan.Cursor // of an array of events
+	eventsAt int             // offset of the array
 }
 
 type framing uint8
 
 const (
 	nothing    framing = iota
-	wholeEvent         // valid JSON
-	oneEvent
+	wholeEvent         // one event that is JSON
 	arrayOfEvents
-	ndjson
+	jsonText // JSON values and other lines
 	sseText
 	codeLines
 )
@@ -35,9 +38,13 @@ const (
 type piece struct {
 	name  string
 	text  string
-	base  int // offset of the text in the input; 0 if the text was joined from several inputs
-	line  int
+	base  int  // offset of the text in the input
 	valid bool // the text is JSON in UTF-8
+	fits  bool // the text fits the template that was found last
+	rest  bool // the text is the rest of a line whose beginning is no event
+	// joined: base is not the offset of the text, because it was joined from several
+	// places.
+	joined bool
 
 	problem *wire.Problem // instead of a text
 }
@@ -46,27 +53,37 @@ type piece struct {
 func (r *Reader) open(data string) {
 	r.in = input{data: data}
 	in := &r.in
-	if data == "" {
-		return
-	}
-	if r.continuesCode(data) {
+	switch {
+	case data == "":
+	case r.state.JSON != nil:
+		r.openCut()
+	case r.continuesCode(data):
 		in.framing = codeLines
-		return
+	case !r.continues(data):
+		r.openText()
 	}
-	if r.continues(data) {
-		return
+}
+
+// openText determines the framing of an input that does not continue another one.
+func (r *Reader) openText() {
+	in := &r.in
+	data := in.data[in.at:]
+	if in.framing = r.lines(data); in.framing == nothing {
+		r.openJSON(wire.Trim(data))
 	}
-	if data[0] != '{' && data[0] != '[' {
-		switch {
-		case beginsSSE(data):
-			in.framing = sseText
-			return
-		case r.beginsCodes(data):
-			in.framing = codeLines
-			return
-		}
+}
+
+// lines returns the framing of a text that begins with a line that is not JSON, or
+// nothing.
+func (r *Reader) lines(text string) framing {
+	switch {
+	case text == "" || nested(text):
+	case beginsSSE(text):
+		return sseText
+	case r.beginsCodes(text):
+		return codeLines
 	}
-	r.openJSON(wire.Trim(data))
+	return nothing
 }
 
 // continues reports whether an input continues SSE text that the last input cut.
@@ -82,6 +99,11 @@ func (r *Reader) continues(data string) bool {
 	if !m.pending() {
 		return false
 	}
+	if m.unclear() {
+		r.join(m.Line, data[in.at:])
+		r.state.SSE = nil
+		return true
+	}
 	if !m.continues(data[in.at:]) {
 		r.abandon()
 		return false
@@ -91,91 +113,99 @@ func (r *Reader) continues(data string) bool {
 	return true
 }
 
-// openJSON determines whether the input is one event, an array of events, or NDJSON.
+// openJSON determines whether the input is one event, an array of events, or other text.
 func (r *Reader) openJSON(text string) {
 	in := &r.in
 	switch {
 	case text == "":
 	case r.templates.Find(r.state.Format, "", text):
 		in.framing = wholeEvent
-	case wire.Valid(text) && utf8.ValidString(text):
-		v := jsonscan.ValueOf(text)
+	case nested(text) && wire.Valid(text) && utf8.ValidString(text):
 		in.framing = wholeEvent
-		if v.IsArray() && !tuple(v) {
-			in.framing, in.events = arrayOfEvents, v.Elements()
+		if r.openArray(text, strings.IndexByte(in.data, '[')) {
+			in.framing = arrayOfEvents
 		}
-	case severalLines(text):
-		in.framing = ndjson
 	default:
-		in.framing = oneEvent
+		in.framing = jsonText
+		if !strings.Contains(text, "\n") {
+			in.text.tried = len(in.data) // it is no event
+		}
 	}
 }
 
-// severalLines reports whether a text is NDJSON, in which a line may be invalid. The
-// alternative is one invalid JSON text of several lines.
-func severalLines(text string) bool {
-	if strings.Contains(text, "\n{") || strings.Contains(text, "\n[") {
-		return true
+// nested reports whether a text begins like an array or an object.
+func nested(text string) bool { return text[0] == '{' || text[0] == '[' }
+
+// openArray reports whether a valid text is an array of events, which are then read next.
+func (r *Reader) openArray(text string, at int) bool {
+	if text[0] != '[' {
+		return false
 	}
-	first, _, more := strings.Cut(text, "\n")
-	return more && wire.Valid(wire.Trim(first))
+	v := jsonscan.ValueOf(text)
+	if tuple(v) {
+		return false
+	}
+	r.in.events, r.in.eventsAt = v.Elements(), at
+	return true
 }
 
 // pull returns the next piece of the input.
 func (r *Reader) pull() (piece, bool) {
 	in := &r.in
-	switch in.framing {
-	case wholeEvent, oneEvent:
-		p := trimmed(in.data, 0, 0)
-		p.valid = in.framing == wholeEvent
-		in.framing = nothing
-		return p, true
-	case arrayOfEvents:
-		if !in.events.Next() {
+	for {
+		switch framing := in.framing; framing {
+		case wholeEvent:
+			in.framing = nothing
+			p := trimmed(in.data, 0)
+			p.valid = true
+			return p, true
+		case arrayOfEvents:
+			return r.nextElement()
+		case jsonText:
+			if p, ok := r.nextText(); ok || in.framing == framing {
+				return p, ok
+			}
+		case sseText:
+			if p, ok := r.nextSSE(); ok || in.framing == framing {
+				return p, ok
+			}
+		case codeLines:
+			return r.nextCode()
+		default:
 			return piece{}, false
 		}
-		text := in.events.Value.Raw
-		base := strings.IndexByte(in.data, '[') + in.events.Offset()
-		return piece{text: text, base: base, valid: true}, true
-	case ndjson:
-		return in.nextLine()
-	case sseText:
-		return r.nextSSE()
-	case codeLines:
-		return r.nextCode()
+
 	}
-	return piece{}, false
 }
 
-// nextLine returns the next line of NDJSON that is not blank.
-func (in *input) nextLine() (piece, bool) {
-	for in.at < len(in.data) {
-		start := in.at
-		line, _, _ := strings.Cut(in.data[start:], "\n")
-		in.at += len(line) + 1
-		in.line++
-		if p := trimmed(line, start, in.line); p.text != "" {
-			return p, true
-		}
+// nextElement returns the next element of an array of events.
+func (r *Reader) nextElement() (piece, bool) {
+	in := &r.in
+	if !in.events.Next() {
+		return piece{}, false
 	}
-	return piece{}, false
+	base := in.eventsAt + in.events.Offset()
+	return piece{text: in.events.Value.Raw, base: base, valid: true}, true
 }
 
 // bom is a byte order mark.
 const bom = "\ufeff"
 
 // trimmed returns the piece of a text without the white space around it.
-func trimmed(s string, base, line int) piece {
+func trimmed(s string, base int) piece {
 	text := wire.Trim(s)
-	return piece{text: text, base: base + strings.Index(s, text), line: line}
+	return piece{text: text, base: base + strings.Index(s, text)}
 }
 
 // frame returns the frame in a piece. The Offset of the Problem counts from the text of
 // the piece.
 func (p piece) frame() (wire.Frame, *wire.Problem) {
 	f := wire.Frame{Name: p.name}
-	if p.problem != nil {
+	switch {
+	case p.problem != nil:
 		return f, p.problem
+	case p.rest:
+		return f, &wire.Problem{Code: wire.BadJSON, Text: "the rest of a line that is no event"}
 	}
 	code := isCode(f.Name) // its JSON may be a string
 	if isDone(p.text) && !code {
@@ -229,7 +259,8 @@ func unwrap(f wire.Frame) wire.Frame {
 }
 
 // tuple reports whether an array is one event of LangGraph, not a list of events:
-// [mode, payload], [namespace, mode, payload] or [chunk, metadata].
+// [mode, payload], [namespace, payload], [namespace, mode, payload] or
+// [chunk, metadata].
 func tuple(v jsonscan.Value) bool {
 	var first [3]jsonscan.Value
 	n := 0
@@ -237,14 +268,30 @@ func tuple(v jsonscan.Value) bool {
 		first[n] = e.Value
 	}
 	switch {
-	case n == 2 && first[0].IsString():
+	case n == 2 && (first[0].IsString() || wire.IsNamespace(first[0])):
 		return true
 	case n == 3 && first[0].IsArray() && first[1].IsString():
 		return true
 	case n == 2 && first[0].IsObject() && first[1].IsObject():
-		return isMetadata(first[1])
+		return isMetadata(first[1]) && !(isEmpty(first[1]) && certainEvent(first[0].Raw))
 	}
 	return false
+}
+
+// certainEvent reports whether a valid text is an event that is not the first element
+// of a message tuple of LangGraph.
+func certainEvent(text string) bool {
+	f, problem := piece{text: text, valid: true}.frame()
+	if problem != nil || (langchain.Format{}).Claims(f) >= wire.Perhaps {
+		return false
+	}
+	return slices.ContainsFunc(formats[:], func(format wire.Format) bool { return format.Claims(f) == wire.Surely })
+}
+
+// isEmpty reports whether v is an object without members.
+func isEmpty(v jsonscan.Value) bool {
+	m := v.Members()
+	return v.IsObject() && !m.Next()
 }
 
 // isMetadata reports whether v is the second half of a message tuple of LangGraph.

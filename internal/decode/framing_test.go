@@ -235,7 +235,7 @@ func TestReadsOfAConnection(t *testing.T) {
 // the head of sse.go.
 func TestCutEvents(t *testing.T) {
 	const event = `{"id":"c","choices":[{"delta":{"content":"x"}}]}`
-	text := `text Message="c" Text="x"` + "\n"
+	text := `text Message="c" IDVaries=true Text="x"` + "\n"
 	lost := "problem an event was cut off after"
 	for name, c := range map[string]struct {
 		inputs []string
@@ -248,9 +248,9 @@ func TestCutEvents(t *testing.T) {
 		"JSON behind a comment that was cut":  {[]string{": keep-ali", event}, text},
 		"JSON behind a name":                  {[]string{"event: x\n", event}, text},
 		"lines without their newlines":        {[]string{"event: error", `data: {"error":{"message":"x"}}`}, "failure Text=\"x\"\n"},
-		"a text that looks like a field":      {[]string{`data: {"id":"c","choices":[{"delta":{"content":"`, `data: x"}}]}`}, `text Message="c" Text="data: x"` + "\n"},
+		"a text that looks like a field":      {[]string{`data: {"id":"c","choices":[{"delta":{"content":"`, `data: x"}}]}`}, `text Message="c" IDVaries=true Text="data: x"` + "\n"},
 		"NDJSON behind a text that was cut":   {[]string{`data: {"id":"`, event + "\n" + event}, lost + " 7 bytes of data and never continued\n" + text + text},
-		"DONE that was cut":                   {[]string{"data: [DO", "NE]", "\n\n"}, "ended\n"},
+		"DONE that was cut":                   {[]string{"data: [DO", "NE]", "\n\n"}, "done\n"},
 		"data that is no JSON, then an event": {[]string{"data: hello wor", "ld\n\ndata: " + event}, "problem 'h' where a JSON value is expected\n" + text},
 		"nothing":                             {[]string{"", " \n", ": comment\n\n", "\r\n", "event: x\n\n", bom}, ""},
 	} {

@@ -30,8 +30,8 @@ func FuzzReader(f *testing.F) {
 		var m State
 		var r Reader
 		for _, input := range []string{data[:cut], data[cut:]} {
+			events, before := 0, kept(&m)+len(m.Early)
 			r.Reset(&m, []byte(input), "", Limits{Event: limit})
-			events, before := 0, len(pending(&m).Data)+len(pending(&m).Line)
 			for r.Next() {
 				if events++; events > len(input)+before+2 {
 					t.Fatalf("input %q gives more events than it has bytes", input)
@@ -40,7 +40,7 @@ func FuzzReader(f *testing.F) {
 					t.Fatalf("input %q: problem %+v", input, p)
 				}
 			}
-			if n := len(pending(&m).Data) + len(pending(&m).Line) + len(pending(&m).Name) + m.Code.size(); n > limit+lineLimit+wire.MaxID {
+			if n := kept(&m) + len(pending(&m).Name); n > limit+lineLimit+wire.MaxID {
 				t.Fatalf("input %q: %d bytes are kept", input, n)
 			}
 			if r.Next() {
@@ -72,12 +72,16 @@ func FuzzCuts(f *testing.F) {
 	})
 }
 
-// size returns the number of bytes of the line that is cut, if there is one.
-func (c *Code) size() int {
-	if c == nil {
-		return 0
+// kept returns the number of bytes of the event that is cut.
+func kept(s *State) int {
+	n := len(pending(s).Data) + len(pending(s).Line)
+	if s.JSON != nil {
+		n += len(s.JSON.Text)
 	}
-	return len(c.Text)
+	if s.Code != nil {
+		n += len(s.Code.Text)
+	}
+	return n
 }
 
 // pending returns the event that is cut, or an empty one.

@@ -13,6 +13,39 @@ func (s *State) console() bool {
 	return ok
 }
 
+// maxEarly is the maximum number of problems that are held.
+const maxEarly = 4
+
+// hold keeps the problem with a text that comes before the format is known, if it is
+// one of the lines of prose with which the log of a terminal program may begin. It
+// reports false where the problem is not held.
+func (s *State) hold(text string, p *wire.Problem) bool {
+	if s.Format != "" || len(s.Early) == maxEarly || !prose(text) {
+		return false
+	}
+	held := *p
+	held.Offset, held.Line = 0, 0 // another input may report it
+	s.Early = append(s.Early, held)
+	return true
+}
+
+// prose reports whether a text has several words and does not begin like JSON.
+func prose(text string) bool {
+	return strings.Contains(text, " ") && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, `"`) &&
+		(text[0] != '[' || isLetter(text[1]))
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// release ends the wait for the format. Problems that were held are reported, unless
+// the stream is that of a terminal program.
+func (r *Reader) release() {
+	if !r.state.console() {
+		r.early = r.state.Early
+	}
+	r.state.Early = nil
+}
+
 // plainText reports whether a text that is no event is plain text: it does not begin
 // like an object. A text that does is an event that was damaged.
 func plainText(text string) bool {

@@ -34,15 +34,56 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
-// TestPlainTextOfOtherFormats checks that plain text is reported where the stream is
-// not that of a terminal program.
-func TestPlainTextOfOtherFormats(t *testing.T) {
-	for _, before := range []string{"", textEvent} {
+// TestEarlyPlainText reads plain text before the first event. It is reported once the
+// stream is known to be of another program, or ends.
+func TestEarlyPlainText(t *testing.T) {
+	const text = "problem bad_json at 0 line 0: 'L' where a JSON value is expected\n"
+	for _, test := range []struct{ then, format, want string }{
+		{`{"type":"turn.started"}`, "", "run_start Explicit=true\n"},
+		{`{"type":"turn.started"}`, "codex-exec", "run_start Explicit=true\n"},
+		{textEvent, "", "text Message=\"c\" IDVaries=true Text=\"x\"\n" + text},
+		{textEvent, "openai-chat", "text Message=\"c\" IDVaries=true Text=\"x\"\n" + text},
+		{`{"some":"object"}`, "", "problem unknown_format"},
+		{"", "", ""},
+		{"[info] a\nb c\n{\"type\":\"turn.started\"}", "", "run_start Explicit=true\n"},
+	} {
 		var s State
 		var r Reader
-		transcript(&r, &s, []byte(before), "")
-		if got := transcript(&r, &s, []byte("Error: no such file"), ""); !strings.HasPrefix(got, "problem bad_json") {
-			t.Errorf("after %q: got %q, want a problem", before, got)
+		if got := transcript(&r, &s, []byte("Loaded cached credentials.\n"), ""); got != "" || !s.Cut() {
+			t.Errorf("got %q at once, cut %v; want nothing, true", got, s.Cut())
 		}
+		clone := s.Clone()
+		if got := transcript(&r, &clone, []byte(test.then), test.format); !strings.HasPrefix(got, test.want) || clone.Cut() != (test.then == "") {
+			t.Errorf("then %s: got %q, cut %v, want %q", test.then, got, clone.Cut(), test.want)
+		}
+		r.End(&s, Limits{})
+		if !r.Next() || r.Problem() == nil || r.Next() || s.Cut() {
+			t.Errorf("the end of the stream reports %v, want one problem", r.Problem())
+		}
+	}
+}
+
+// TestPlainTextIsBounded reads more plain text than is held.
+func TestPlainTextIsBounded(t *testing.T) {
+	var s State
+	var r Reader
+	for range maxEarly {
+		if got := transcript(&r, &s, []byte("hello world\n"), ""); got != "" {
+			t.Fatalf("got %q, want nothing yet", got)
+		}
+	}
+	if got := strings.Count(transcript(&r, &s, []byte("hello world\n"), ""), "problem"); got != maxEarly+1 || s.Cut() {
+		t.Errorf("got %d problems, cut %v, want all", got, s.Cut())
+	}
+}
+
+// TestPlainTextOfOtherFormats checks that plain text is reported at once where the
+// stream is not that of a terminal program.
+func TestPlainTextOfOtherFormats(t *testing.T) {
+	var s State
+	var r Reader
+	transcript(&r, &s, []byte(textEvent), "")
+	if got := transcript(&r, &s, []byte("Error: no such file"), ""); !strings.HasPrefix(got, "problem bad_json") {
+		t.Errorf("got %q, want a problem", got)
 	}
 }

@@ -37,7 +37,8 @@ type Reader struct {
 	state     *State
 	limits    Limits
 	in        input
-	wrong     *wire.Problem // with the whole input
+	wrong     *wire.Problem  // with the whole input
+	early     []wire.Problem // that were held and are reported now
 	w         wire.Writer
 	problem   *wire.Problem
 	named     bool // the format of the input is given
@@ -46,28 +47,53 @@ type Reader struct {
 }
 
 // Reset begins an input: one stream event as JSON, a JSON array of them,
-// NDJSON, or raw SSE text, which may be cut anywhere between inputs. The data
-// must not change until the next Reset; strings of the chunks may share it.
+// NDJSON, or raw SSE text. All of them may be cut anywhere between inputs. The
+// data must not change until the next Reset; strings of the chunks may share it.
 //
 // A format that is not "" must be one of Names and is remembered in s. All
 // events of the input must be of it; one that cannot be is a Problem. Without a
 // format, the remembered one is used as long as events may be of it. The format
 // is recognised where there is none or an event is surely of another.
 func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
-	r.state, r.limits = s, limits
-	r.w.Reset()
-	r.problem, r.wrong = nil, nil
-	r.templates.Forget()
+	r.begin(s, limits)
 	r.named = format != ""
 	if r.named {
 		if find(format) == nil {
-			r.in = input{}
 			r.wrong = &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("there is no format %q; the formats are %s", wire.Clip(format), strings.Join(Names(), ", "))}
 			return
 		}
 		s.Format = format
 	}
 	r.open(wire.Alias(data))
+}
+
+// End begins the end of the stream. What the last input cut is read as if nothing
+// could continue it, so most of it is a Problem.
+func (r *Reader) End(s *State, limits Limits) {
+	r.begin(s, limits)
+	r.release()
+	s.List = false
+	cut := s.JSON
+	s.JSON = nil
+	switch {
+	case cut != nil:
+		r.in = input{data: wire.Alias(cut.Text), framing: jsonText}
+		r.in.text.starts[0], r.in.text.last = cut.Alone, true
+	case s.Code != nil:
+		r.in = input{data: "\n", framing: codeLines}
+	case s.SSE != nil && s.SSE.Has:
+		r.in = input{data: "\n\n", framing: sseText}
+	default:
+		s.SSE = nil
+	}
+}
+
+func (r *Reader) begin(s *State, limits Limits) {
+	r.state, r.limits, r.named = s, limits, false
+	r.in = input{}
+	r.w.Reset()
+	r.problem, r.wrong, r.early = nil, nil, nil
+	r.templates.Forget()
 }
 
 // Next reads the next stream event of the input and reports whether there is
@@ -77,6 +103,10 @@ func (r *Reader) Next() bool {
 	r.problem, r.filled = nil, false
 	if r.wrong != nil {
 		r.problem, r.wrong = r.wrong, nil
+		return true
+	}
+	if len(r.early) > 0 {
+		r.problem, r.early = &r.early[0], r.early[1:]
 		return true
 	}
 	if format := r.templates.Found(); format != nil { // by open
@@ -90,6 +120,9 @@ func (r *Reader) Next() bool {
 		return false
 	}
 	r.read(p)
+	if len(r.state.Early) > 0 && (r.state.Format != "" || r.problem != nil) {
+		r.release()
+	}
 	return true
 }
 
@@ -106,7 +139,7 @@ func (r *Reader) Shape() string { return r.state.Shape() }
 
 // read decodes one piece of the input.
 func (r *Reader) read(p piece) {
-	if !p.valid && p.problem == nil && r.templates.Find(r.state.Format, p.name, p.text) {
+	if p.fits || p.mayFit() && r.templates.Find(r.state.Format, p.name, p.text) {
 		if r.fill(r.templates.Found()) {
 			return
 		}
@@ -120,22 +153,33 @@ func (r *Reader) read(p piece) {
 		r.learn(p, f)
 		return
 	}
-	if p.problem == nil && r.state.console() && plainText(p.text) {
+	plain := p.problem == nil && (p.rest || plainText(p.text))
+	if plain && r.state.console() {
 		return
 	}
-	problem.Line = p.line
-	problem.Offset += p.base
-	r.problem = problem
+	if at := p.base - r.in.text.before; at >= 0 && !p.joined {
+		problem.Line = r.in.lineOf(p.base)
+		problem.Offset += at
+	}
+	if !plain || !r.state.hold(p.text, problem) {
+		r.problem = problem
+	}
 }
 
+// mayFit reports whether a piece may fit a template and was not compared to them.
+func (p *piece) mayFit() bool { return !p.valid && !p.rest && p.problem == nil }
+
 func (r *Reader) decode(f wire.Frame) *wire.Problem {
+	if f.Name == "" && isEmpty(f.JSON) {
+		return nil
+	}
 	format, problem := r.recognise(f)
 	if format != nil {
 		return r.state.decoder(format).Decode(&r.w, f)
 	}
 	if f.Done {
 		// Any stream may end in this way, whether its format has it or not.
-		r.w.Emit(chunks.Chunk{Kind: chunks.Ended})
+		r.w.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
 	}
 	return problem

@@ -22,8 +22,11 @@ func find(name string) wire.Format {
 // claims the frame surely, which is then stored, or the only format that perhaps does.
 // The Problem names the candidates, or describes the event.
 func (r *Reader) recognise(f wire.Frame) (wire.Format, *wire.Problem) {
-	known := find(r.state.Format)
-	if known != nil && known.Claims(f) != wire.No {
+	known, claim := find(r.state.Format), wire.No
+	if known != nil {
+		claim = known.Claims(f)
+	}
+	if claim > wire.IfNoOther {
 		return known, nil
 	}
 	if f.Done {
@@ -39,6 +42,8 @@ func (r *Reader) recognise(f wire.Frame) (wire.Format, *wire.Problem) {
 		}
 	}
 	switch {
+	case len(sure) == 0 && claim == wire.IfNoOther:
+		return known, nil
 	case len(sure) == 0 && keepsAlive(f):
 		return nil, nil
 	case r.named && !f.Opened:

@@ -37,7 +37,7 @@ func results(data []byte, check func(jsonscan.Value) *wire.Problem) ([]chunks.Ch
 		return nil, &wire.Problem{Code: wire.BadShape, Text: "the result is empty"}
 	}
 	if p := wire.Check(text); p != nil {
-		p.Offset += trimmed(wire.Alias(data), 0, 0).base
+		p.Offset += trimmed(wire.Alias(data), 0).base
 		return nil, p
 	}
 	var w wire.Writer

@@ -34,6 +34,7 @@ type SSE struct {
 	Name string `json:"n,omitzero"` // the event's name so far
 	CR   bool   `json:"r,omitzero"` // the last byte was a carriage return; a newline that follows belongs to it
 	Skip bool   `json:"k,omitzero"` // the event was too long; its rest is skipped
+	Err  bool   `json:"e,omitzero"` // the data is the value of the field error
 
 	scan jsonscan.Scanner // has read a prefix of Data; empty after loading
 }
@@ -78,7 +79,7 @@ func (m *SSE) continues(data string) bool {
 		return true
 	case m.Skip:
 		return false
-	case m.Open || string(m.Line) == "data:":
+	case m.Open || m.beforeData():
 		return m.accepts(data)
 	case isJSON:
 		return false
@@ -88,12 +89,12 @@ func (m *SSE) continues(data string) bool {
 	return true
 }
 
-var sseFields = [...]string{"data", "event", "id", "retry"}
+var sseFields = [...]string{"data", "event", "id", "retry", "error"}
 
 // beginsField returns the field with which an input begins, colon included, or "".
 func beginsField(data string) string {
 	for _, field := range sseFields {
-		if strings.HasPrefix(data, field) && strings.HasPrefix(data[len(field):], ":") {
+		if strings.HasPrefix(data, field+":") && lineOfSSE(data) {
 			return field
 		}
 	}
@@ -127,24 +128,62 @@ func beginsSSE(data string) bool {
 	case strings.HasPrefix(bom, text):
 		return true // the byte order mark was cut
 	}
-	line := text
-	if end := strings.IndexAny(text, "\r\n"); end >= 0 {
-		line = text[:end]
+	return lineOfSSE(text) || strings.Contains(text, "\ndata:")
+}
+
+// lineOfSSE reports whether a text begins with a comment or a field of SSE, which may be
+// cut. The field error is one only with an object, because other text may begin so.
+func lineOfSSE(text string) bool {
+	if text[0] == ':' {
+		return true
 	}
 	for _, field := range sseFields {
-		name, _, colon := strings.Cut(line, ":")
-		if name == field && (colon || len(line) < len(text)) || len(line) == len(text) && strings.HasPrefix(field, line) {
+		rest, ok := strings.CutPrefix(text, field)
+		switch {
+		case !ok:
+			if strings.HasPrefix(field, text) {
+				return true
+			}
+		case rest == "":
+			return true
+		case field == "error":
+			value := strings.TrimLeft(rest[1:], " ")
+			return rest[0] == ':' && (value == "" || value[0] == '{')
+		case rest[0] == ':' || rest[0] == '\n' || rest[0] == '\r':
 			return true
 		}
 	}
-	return strings.Contains(text, "\ndata:")
+	return false
+}
+
+// unclear reports whether all that was cut is the beginning of a line that may be no
+// line of SSE.
+func (m *SSE) unclear() bool {
+	line := wire.Alias(m.Line)
+	if line == "" || m.Has || m.Name != "" || m.Skip {
+		return false
+	}
+	if strings.HasPrefix(bom, line) || strings.TrimRight(line, " ") == "error:" {
+		return true
+	}
+	for _, field := range sseFields {
+		if strings.HasPrefix(field, line) {
+			return true
+		}
+	}
+	return false
+}
+
+// beforeData reports whether a line was cut between the name of a field and its data.
+func (m *SSE) beforeData() bool {
+	line := string(m.Line)
+	return line == "data:" || line == "error:"
 }
 
 // sseEvent is the event being read.
 type sseEvent struct {
 	data    string // the only data line, in the input
 	base    int    // offset of data in the input
-	line    int    // number of the first data line; 0 if it was in an earlier input
 	newline int    // offset of the next newline plus 1; 0 if unknown
 }
 
@@ -160,7 +199,7 @@ func (r *Reader) abandon() {
 // resume continues the SSE text of the last input.
 func (r *Reader) resume() {
 	m := r.sse()
-	if len(m.Line) > 0 && string(m.Line) != "data:" && beginsField(r.in.data[r.in.at:]) != "" {
+	if len(m.Line) > 0 && !m.beforeData() && beginsField(r.in.data[r.in.at:]) != "" {
 		// The newline was omitted or lost.
 		line := wire.Alias(m.Line)
 		m.Line = nil
@@ -168,10 +207,20 @@ func (r *Reader) resume() {
 	}
 }
 
-// nextSSE reads lines up to the end of an event.
+// nextSSE reads lines up to the end of an event. It returns none where the input ends,
+// or where a line is JSON.
 func (r *Reader) nextSSE() (piece, bool) {
 	m, in := r.sse(), &r.in
 	for {
+		in.skipLF(m)
+		if r.endsHere() {
+			return r.dispatch(), true
+		}
+		if !m.Has && in.atJSON(m) {
+			*m = SSE{}
+			in.framing = jsonText
+			return piece{}, false
+		}
 		start := in.at
 		line, ok := in.sseLine(m)
 		if !ok {
@@ -205,14 +254,39 @@ func cutBOM(line string, start int) (string, int) {
 	return line, start
 }
 
-// sseLine returns the next line that has an end: LF, CR or CRLF.
-func (in *input) sseLine(m *SSE) (string, bool) {
+// skipLF skips the newline that belongs to a carriage return.
+func (in *input) skipLF(m *SSE) {
 	if m.CR && in.at < len(in.data) {
 		m.CR = false
 		if in.data[in.at] == '\n' {
 			in.at++
 		}
 	}
+}
+
+// atJSON reports whether a line of JSON begins, which is no line of SSE.
+func (in *input) atJSON(m *SSE) bool {
+	return !m.Open && !m.Skip && len(m.Line) == 0 && in.at < len(in.data) && nested(in.data[in.at:])
+}
+
+// endsHere reports whether the event ends without a blank line: before a line of JSON,
+// or before another data line if nothing can continue its data.
+func (r *Reader) endsHere() bool {
+	m, in := r.sse(), &r.in
+	switch {
+	case !m.Has || m.Skip || m.Open || len(m.Line) > 0:
+		return false
+	case in.atJSON(m):
+		return true
+	case !strings.HasPrefix(in.data[in.at:], "data:"):
+		return false
+	}
+	r.ownData()
+	return m.complete()
+}
+
+// sseLine returns the next line that has an end: LF, CR or CRLF.
+func (in *input) sseLine(m *SSE) (string, bool) {
 	rest := in.data[in.at:]
 	if in.sse.newline <= in.at {
 		// The offset is stored, so that text with CR alone is not searched to its
@@ -225,7 +299,6 @@ func (in *input) sseLine(m *SSE) (string, bool) {
 	end := in.sse.newline - 1 - in.at
 	if i := strings.IndexByte(rest[:end], '\r'); i >= 0 {
 		in.at += i + 1
-		in.line++
 		m.CR = true
 		return rest[:i], true
 	}
@@ -233,7 +306,6 @@ func (in *input) sseLine(m *SSE) (string, bool) {
 		return "", false
 	}
 	in.at += end + 1
-	in.line++
 	return rest[:end], true
 }
 
@@ -247,9 +319,23 @@ func (r *Reader) field(line string, start int) {
 	switch name {
 	case "event":
 		m.Name = wire.Keep(strings.TrimPrefix(value, " "))
-	case "data":
+	case "data", "error":
+		if name == "error" && !lineOfSSE(line) {
+			return
+		}
+		m.Err = m.Err || name == "error"
 		r.dataLine(value, start+len(line)-len(value))
 	}
+}
+
+// dataField returns the value of a line whose field has data.
+func dataField(line string) (value string, failed, ok bool) {
+	if value, ok = strings.CutPrefix(line, "data:"); ok {
+		return value, false, true
+	}
+	value, ok = strings.CutPrefix(line, "error:")
+	ok = ok && strings.HasPrefix(strings.TrimLeft(value, " "), "{")
+	return value, ok, ok
 }
 
 // dataLine reads the value of a data field. The first value stays in the input. It is
@@ -260,7 +346,7 @@ func (r *Reader) dataLine(value string, start int) {
 		value, start = value[1:], start+1
 	}
 	if !m.Has {
-		*ev = sseEvent{data: value, base: start, line: r.in.line, newline: ev.newline}
+		*ev = sseEvent{data: value, base: start, newline: ev.newline}
 		m.Has = true
 		return
 	}
@@ -277,16 +363,27 @@ func (r *Reader) ownData() {
 // dispatch ends the event and returns it.
 func (r *Reader) dispatch() piece {
 	m, ev := r.sse(), &r.in.sse
-	p := piece{name: m.Name, text: ev.data, base: ev.base, line: ev.line}
+	p := piece{name: m.Name, text: ev.data, base: ev.base}
 	if len(m.Data) > 0 {
 		// The chunks share these bytes from here on, so the State drops them.
-		p.text, p.base = wire.Alias(m.Data), 0
+		p.text, p.base, p.joined = wire.Alias(m.Data), 0, true
 	}
 	text := wire.Trim(p.text)
 	p.base += strings.Index(p.text, text)
 	p.text = text
+	if m.Err {
+		p = failed(p)
+	}
 	*m = SSE{CR: m.CR}
 	*ev = sseEvent{newline: ev.newline}
+	return p
+}
+
+// failed returns the event that the value of a field error would be as data.
+func failed(p piece) piece {
+	if wire.Valid(p.text) && !jsonscan.ValueOf(p.text).Member("error").Present() {
+		p.text, p.base, p.joined = `{"error":`+p.text+"}", 0, true
+	}
 	return p
 }
 
@@ -305,12 +402,12 @@ func (r *Reader) endSSE() (piece, bool) {
 		}
 		m.Line = nil
 		tail, start = cutBOM(tail, start)
-		switch value, ok := strings.CutPrefix(tail, "data:"); {
+		switch value, failed, ok := dataField(tail); {
 		case m.Skip || strings.HasPrefix(tail, ":") || len(tail) > lineLimit && !ok:
 			m.Line = []byte(":") // it is ignored, but it is not a blank line
 		case ok && value != "":
-			in.line++
-			r.dataLine(value, start+len("data:"))
+			m.Err = m.Err || failed
+			r.dataLine(value, start+len(tail)-len(value))
 			m.Open = true
 		default:
 			m.Line = []byte(tail)

@@ -15,6 +15,11 @@ type State struct {
 	Format string `json:"f,omitzero"` // the name of the recognised or named format
 	// SSE is nil unless an event was cut: there may be many sessions.
 	SSE *SSE `json:"s,omitempty"`
+	// Early are problems with plain text that came before the format was known.
+	Early []wire.Problem `json:"e,omitempty"`
+	// JSON is nil unless JSON text was cut.
+	JSON *CutText `json:"j,omitempty"`
+	List bool     `json:"l,omitzero"` // an array of events is open
 	// Code is nil unless a line of a code was cut.
 	Code *Code `json:"c,omitempty"`
 	// Decoders are those of the formats that the session has used, in the order
@@ -64,6 +69,12 @@ func (s State) Clone() State {
 		c := *s.SSE
 		c.Line, c.Data = slices.Clone(c.Line), slices.Clone(c.Data)
 		s.SSE = &c
+	}
+	s.Early = slices.Clone(s.Early)
+	if s.JSON != nil {
+		c := *s.JSON
+		c.Text = slices.Clone(c.Text)
+		s.JSON = &c
 	}
 	if s.Code != nil {
 		s.Code = s.Code.clone()

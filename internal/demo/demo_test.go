@@ -26,17 +26,17 @@ func TestRecordings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := int64(0)
+		before := time.Duration(0)
 		for i, in := range inputs {
 			if in.At < before {
-				t.Errorf("%s, line %d: at %d ms, the line before at %d", name, i+1, in.At, before)
+				t.Errorf("%s, line %d: at %s, the line before at %s", name, i+1, in.At, before)
 			}
 			before = in.At
 		}
-		if before < 5_000 || before > 25_000 {
-			t.Errorf("%s lasts %d ms, want 5 to 25 s", name, before)
+		if before < 5*time.Second || before > 25*time.Second {
+			t.Errorf("%s lasts %s, want 5 to 25 s", name, before)
 		}
-		for _, e := range fold(name, inputs) {
+		for _, e := range fold(inputs) {
 			if e.Type == events.Rejected || e.Type == events.OrphanResult {
 				t.Errorf("%s, line %d: %s: %+v", name, e.EventID.Seq, e.Type, e.Reason)
 			}
@@ -51,7 +51,7 @@ func TestInterleaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	turns, last := map[string]int{}, ""
-	for _, e := range fold("trip-planner", inputs) {
+	for _, e := range fold(inputs) {
 		if e.Type == events.ToolCallArgsDelta && e.Call != last {
 			turns[e.ToolName]++
 			last = e.Call

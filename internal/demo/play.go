@@ -25,7 +25,7 @@ type player struct {
 // part is one session of the demo.
 type part struct {
 	name   string // of the session
-	inputs []recorded
+	inputs []app.Recorded
 	log    callLog
 }
 
@@ -39,7 +39,7 @@ func newPlayer(server *app.Server, suffix string, speed time.Duration) (*player,
 			return nil, err
 		}
 		s := &part{name: name + "-" + suffix, inputs: inputs}
-		for _, e := range fold(name, inputs) {
+		for _, e := range fold(inputs) {
 			if e.Type == events.ToolCallStart {
 				s.log.expected++
 			}
@@ -74,16 +74,14 @@ func (p *player) publish(ctx context.Context, s *part) error {
 	if err != nil {
 		return err
 	}
-	r := app.Replayer{Broker: p.broker, Token: token}
-	began := time.Now()
-	for _, in := range s.inputs {
-		if p.speed > 0 {
-			due := began.Add(time.Duration(in.At) * time.Millisecond / p.speed)
-			if err := sleep(ctx, time.Until(due)); err != nil {
-				return err
-			}
+	r := app.Replayer{Broker: p.broker, Token: token, Speed: p.speed}
+	if p.speed > 0 { // the sessions do not begin at the same time
+		if err := sleep(ctx, s.inputs[0].At/p.speed); err != nil {
+			return err
 		}
-		if err := r.Input(ctx, in.Kind, in.Data); err != nil {
+	}
+	for i, in := range s.inputs {
+		if err := r.Recorded(ctx, in, i+1); err != nil {
 			return fmt.Errorf("session %s: %w", s.name, err)
 		}
 	}

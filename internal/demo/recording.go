@@ -3,12 +3,10 @@ package demo
 import (
 	"bytes"
 	"embed"
-	"encoding/json"
 	"fmt"
-	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/events"
-	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
@@ -21,24 +19,17 @@ func names() []string {
 	return []string{"trip-planner", "code-review", "data-analyst", "support-desk", "night-report"}
 }
 
-// recorded is one line of a recorded session.
-type recorded struct {
-	At   int64           `json:"at"`   // milliseconds since the session's start
-	Kind inputs.Kind     `json:"kind"` // delta, result, progress, interrupt or end
-	Data json.RawMessage `json:"data"`
-}
-
 // recording reads a recorded session.
-func recording(name string) ([]recorded, error) {
+func recording(name string) ([]app.Recorded, error) {
 	data, err := files.ReadFile("sessions/" + name + ".jsonl")
 	if err != nil {
 		return nil, fmt.Errorf("recorded session %s: %w", name, err)
 	}
-	var list []recorded
+	var list []app.Recorded
 	for line := range bytes.Lines(data) {
-		var r recorded
-		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, fmt.Errorf("recorded session %s, line %d: %w", name, len(list)+1, err)
+		r, ok := app.ParseRecorded(line)
+		if !ok {
+			return nil, fmt.Errorf("recorded session %s, line %d: not a recorded input", name, len(list)+1)
 		}
 		list = append(list, r)
 	}
@@ -46,13 +37,10 @@ func recording(name string) ([]recorded, error) {
 }
 
 // fold folds a recorded session offline and returns its events.
-func fold(name string, list []recorded) []events.Event {
-	var s session.State
-	var out []events.Event
-	for i, in := range list {
-		out = session.Fold(out, &s, session.Input{Input: inputs.Input{
-			Seq: uint64(i + 1), At: time.UnixMilli(in.At), Token: name, Kind: in.Kind, Data: in.Data,
-		}})
+func fold(list []app.Recorded) []events.Event {
+	var a session.Assembly
+	for _, in := range list {
+		a.Input(in.Kind, in.At, in.Data)
 	}
-	return out
+	return a.Events
 }

@@ -25,9 +25,9 @@ func (st *Step) await(c *chunks.Chunk) {
 	}
 }
 
-// resume applies the end of a wait: the call that waits with this interrupt id has
+// endWait applies the end of a wait: the call that waits with this interrupt id has
 // a deadline again. It has no effect where no call does.
-func (st *Step) resume(c *chunks.Chunk) {
+func (st *Step) endWait(c *chunks.Chunk) {
 	m, call := st.oldest(anywhere, func(_ *Message, call *Call) bool {
 		return call.State.Status == events.AwaitingInput && call.State.interruptID() == c.InterruptID
 	})

@@ -30,6 +30,9 @@ type CallState struct {
 	Usable   bool          `json:"usable,omitempty"` // the complete args are valid
 	Started  bool          `json:"started,omitempty"`
 	Reported bool          `json:"reported,omitempty"` // a refused fragment of it was reported
+	// Old: the call was open before its run began, and nothing came of it since.
+	// When its tool began, if it did, is unknown.
+	Old bool `json:"old,omitempty"`
 }
 
 // Rare holds the fields that few calls have.
@@ -80,6 +83,10 @@ func (c *CallState) end(status events.Status) {
 
 // setDeadline sets the deadline that the status has from now on.
 func (c *CallState) setDeadline(now events.Time, r *Rules, name string) {
+	if c.Old && c.Status != events.AwaitingInput {
+		c.Deadline = c.Expires
+		return
+	}
 	switch c.Status {
 	case events.BuildingArgs:
 		c.Deadline = min(c.Expires, now+events.Time(r.tool(name).ArgsTimeout))
@@ -92,6 +99,13 @@ func (c *CallState) setDeadline(now events.Time, r *Rules, name string) {
 		}
 	}
 }
+
+// waits reports whether no tool is known to run the call: it waits for a person, or is
+// old.
+func (c *CallState) waits() bool { return c.Status == events.AwaitingInput || c.Old }
+
+// alive records a sign that the tool of the call runs.
+func (c *CallState) alive() { c.Old = false }
 
 // UID returns the id of a call that is unique in the session.
 func (c *CallState) UID() string {

@@ -92,6 +92,9 @@ func (st *Step) mute(match func(*Message) bool) {
 	for _, m := range slices.Clone(st.State.Messages) {
 		if m.Phase != Finished && match(m) {
 			st.State.Memory.mute(m.Namespace, m.ID, st.State.Time)
+			if m.Alias != "" {
+				st.State.Memory.mute(m.Namespace, m.Alias, st.State.Time)
+			}
 			st.finishMessage(m, true)
 		}
 	}
@@ -139,11 +142,12 @@ func (st *Step) attempt() {
 // failure closes the messages that the provider ended with an error.
 func (st *Step) failure(c *chunks.Chunk) {
 	affected := func(m *Message) bool {
-		return m.Phase != Finished && m.Namespace == c.Namespace && (c.Message == "" || m.ID == c.Message)
+		return m.Phase != Finished && m.Namespace == c.Namespace && (c.Message == "" || m.has(c.Message))
 	}
 	st.closeCalls(affected, events.BySuperseded, st.brief(c.Text))
 	for _, m := range slices.Clone(st.State.Messages) {
 		if affected(m) {
+			st.noteFailed(m, c.Text)
 			m.failed()
 			st.finishMessage(m, true)
 		}

@@ -16,7 +16,7 @@ func (st *Step) fragment(c *chunks.Chunk) {
 	m := st.current(c)
 	if m != nil && m.Wait != 0 {
 		m = st.message(c)
-	} else if m != nil && m.Phase == Finishing && opens(m, c) {
+	} else if m != nil && m.Phase == Finishing && (opens(m, c) || m.Next && namesNext(m, c)) {
 		// The finish reason ended the index space: this is the next message of a
 		// gateway that never changes its id.
 		st.finishMessages(func(old *Message) bool { return old == m })
@@ -124,6 +124,7 @@ func (st *Step) openCall(m *Message, pos int) bool {
 	}
 	now := st.State.Time
 	m.Calls[pos].State = newCall(st.callName(), now, now+events.Time(st.Rules.Expire))
+	m.Calls[pos].State.Old = st.begins
 	st.startOthers(m, pos)
 	return true
 }

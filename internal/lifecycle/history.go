@@ -11,6 +11,53 @@ import (
 // updates), or a message as a whole after they streamed it. The functions of this
 // file find what is new in it.
 
+// history returns which chunks of a frame are old and cause no events, or nil where
+// the frame repeats nothing.
+func (st *Step) history(frame []chunks.Chunk) (old []bool) {
+	if !repeats(frame) {
+		return nil
+	}
+	old = make([]bool, len(frame))
+	known := st.knownUntil(frame)
+	for i := range frame {
+		c := &frame[i]
+		old[i] = c.Repeated && (i < known || isContent(c) && (c.Message == "" || st.State.Memory.hasMessage(c.Message)))
+	}
+	st.past(frame, old)
+	return old
+}
+
+// historyEnd records that a snapshot came. The input with which a run starts is not
+// one: the first snapshot of the run can follow.
+func (st *Step) historyEnd(frame []chunks.Chunk) {
+	st.begins = false
+	if frame[0].Kind != chunks.RunStart && hasSnapshot(frame) {
+		st.State.Turn = UnderWay
+	}
+}
+
+func isContent(c *chunks.Chunk) bool { return c.Kind == chunks.Text || c.Kind == chunks.Reasoning }
+
+// repeats reports whether a frame has a part of a repeated history. It is called for
+// every delta.
+func repeats(frame []chunks.Chunk) bool {
+	for i := range frame {
+		if frame[i].Repeated {
+			return true
+		}
+	}
+	return false
+}
+
+func hasSnapshot(frame []chunks.Chunk) bool {
+	for i := range frame {
+		if frame[i].Snapshot {
+			return true
+		}
+	}
+	return false
+}
+
 // knownUntil returns the position in a repeated history before which everything
 // is known: it comes before a message that the session remembers.
 func (st *Step) knownUntil(frame []chunks.Chunk) int {
@@ -31,44 +78,94 @@ func (st *Step) knownUntil(frame []chunks.Chunk) int {
 	return 0
 }
 
-// past finds the calls and results of former turns in a repeated history, in a
-// new session: an old thread begins with all of it. The results before the last
-// human message and the calls that they answer are certainly past. They are
-// remembered and not emitted. It returns the positions of their chunks.
+// past finds what happened before the run, and marks it as old: it is remembered and
+// not emitted. These are the calls that have results, and the messages without an
+// open call. A call that is open in the session is not past, so its result is news.
+func (st *Step) past(frame []chunks.Chunk, old []bool) {
+	until := st.pastUntil(frame)
+	calls := map[string]int{} // the position of the last call with an id that has no result yet
+	for i := range frame[:until] {
+		switch c := &frame[i]; {
+		case old[i] || !c.Repeated:
+		case isContent(c):
+			old[i] = true
+		case c.Kind == chunks.Fragment && c.ID != "":
+			calls[c.ID] = i
+		case c.Kind == chunks.Result && c.ID != "":
+			k, ok := calls[c.ID]
+			if !ok {
+				k = -1
+			}
+			delete(calls, c.ID)
+			st.pastResult(frame, old, k, i)
+		}
+	}
+	st.pastMessages(frame[:until], old)
+}
+
+// pastUntil returns the position in a repeated history before which the calls that
+// have results are past.
 //
-// After that message a call and its result can come together for the first time:
-// a graph reports a subgraph that it does not stream in this way.
-func (st *Step) past(frame []chunks.Chunk) map[int]bool {
+// A snapshot at the beginning of a run has only what was there before. In any other
+// history of a new session, the results before the last human message are certainly
+// past. After that message a call and its result can come together for the first
+// time: a graph reports a subgraph that it does not stream in this way.
+func (st *Step) pastUntil(frame []chunks.Chunk) int {
 	s := st.State
-	if len(s.Messages)+len(s.Memory.Messages)+len(s.Memory.Closed) > 0 {
-		return nil
+	fresh := len(s.Messages)+len(s.Memory.Messages)+len(s.Memory.Closed) == 0
+	begins := s.Turn == AtStart || s.Turn == Unknown && fresh ||
+		frame[0].Kind == chunks.RunStart && (s.Run == nil || s.Run.ID != frame[0].Run)
+	if st.begins = begins && hasSnapshot(frame); st.begins {
+		return len(frame)
+	}
+	if !fresh {
+		return 0
 	}
 	turn := len(frame) - 1
 	for turn > 0 && !(frame[turn].Kind == chunks.Human && frame[turn].Repeated) {
 		turn--
 	}
-	positions, calls := map[int]bool{}, map[string]int{}
-	for i := range frame[:turn] {
-		switch c := &frame[i]; {
-		case !c.Repeated:
-		case c.Kind == chunks.Fragment && c.ID != "":
-			calls[c.ID] = i
-		case c.Kind == chunks.Result && c.ID != "":
-			positions[i] = true
-			old := Closed{ID: clone(c.ID), Namespace: clone(c.Namespace)}
-			if k, ok := calls[c.ID]; ok {
-				positions[k] = true
-				delete(calls, c.ID)
-				call := &frame[k]
-				old.Name, old.Message, old.Args = clone(call.Name), clone(call.Message), fingerprint([]byte(call.Args))
-				s.Memory.addMessage(old.Message, st.Rules.MaxClosed)
-			}
-			r := resultOf(c)
-			old.Real = r.digest()
-			s.Memory.close(old, st.Rules.MaxClosed)
+	return turn
+}
+
+// pastResult remembers a result of the past and the call that it answers, at the
+// positions i and k; k is -1 where the history does not have the call.
+func (st *Step) pastResult(frame []chunks.Chunk, old []bool, k, i int) {
+	c := &frame[i]
+	past := Closed{ID: clone(c.ID), Namespace: clone(c.Namespace)}
+	if k < 0 {
+		if m, _ := st.find(c.ID, "", c.Namespace); m != nil || st.State.Memory.used(c.ID) {
+			return
+		}
+	} else {
+		call := &frame[k]
+		if m, _ := st.repeatedOpen(call); m != nil || st.repeatsClosedCall(call) {
+			return
+		}
+		old[k] = true
+		past.Name, past.Message, past.Args = clone(call.Name), clone(call.Message), fingerprint([]byte(call.Args))
+	}
+	old[i] = true
+	r := resultOf(c)
+	past.Real = r.digest()
+	st.State.Memory.close(past, st.Rules.MaxClosed)
+}
+
+// pastMessages remembers the messages of the past that have no open call, and marks
+// their ends as old.
+func (st *Step) pastMessages(frame []chunks.Chunk, old []bool) {
+	open := map[string]bool{}
+	for i := range frame {
+		if c := &frame[i]; !old[i] && c.Kind == chunks.Fragment {
+			open[c.Message] = true
 		}
 	}
-	return positions
+	for i := range frame {
+		if c := &frame[i]; c.Repeated && c.Message != "" && !open[c.Message] {
+			old[i] = true
+			st.State.Memory.addMessage(clone(c.Message), st.Rules.MaxClosed)
+		}
+	}
 }
 
 // resultOfHistory applies a result of a call that only a repeated history had.
@@ -85,24 +182,43 @@ func (st *Step) confirm(c *chunks.Chunk) bool {
 	if c.ID == "" {
 		return false
 	}
+	if m, i := st.repeatedOpen(c); m != nil {
+		st.confirmOpen(m, i, c)
+		return true
+	}
+	return st.repeatsClosedCall(c)
+}
+
+// repeatedOpen returns the call of an open message that a whole call repeats, or nil.
+func (st *Step) repeatedOpen(c *chunks.Chunk) (*Message, int) {
 	args := fingerprint([]byte(c.Args))
-	same := func(known uint64, name string) bool { return name == c.Name && (known == 0 || known == args) }
 	for _, sameMessage := range []bool{true, false} {
 		for _, m := range slices.Backward(st.State.Messages) { // ids repeat: the newest is meant
 			if sameMessage && (m.ID != c.Message || m.Namespace != c.Namespace) {
 				continue
 			}
-			if i := m.ByID(c.ID); i >= 0 && (sameMessage || same(m.Calls[i].State.Args, m.Calls[i].Name) && !st.beside(c, m.ID)) {
-				st.confirmOpen(m, i, c)
-				return true
+			if i := m.ByID(c.ID); i >= 0 && (sameMessage || sameCall(c, args, m.Calls[i].State.Args, m.Calls[i].Name) && !st.beside(c, m.ID)) {
+				return m, i
 			}
 		}
 	}
+	return nil, -1
+}
+
+// repeatsClosedCall reports whether a whole call repeats a closed call.
+func (st *Step) repeatsClosedCall(c *chunks.Chunk) bool {
+	args := fingerprint([]byte(c.Args))
 	seen := c.Message != "" && st.State.Memory.hasMessage(c.Message)
 	return st.State.Memory.repeats(c.ID, func(old *Closed) bool {
 		return seen || old.Message == c.Message ||
-			(c.Repeated || old.Run == st.State.LastRun) && same(old.Args, old.Name) && !st.beside(c, old.Message)
+			(c.Repeated || old.Run == st.State.LastRun) && sameCall(c, args, old.Args, old.Name) && !st.beside(c, old.Message)
 	})
+}
+
+// sameCall reports whether a whole call with the fingerprint args has the name and the
+// args of a known call. The args of the known call can be unknown.
+func sameCall(c *chunks.Chunk, args, known uint64, name string) bool {
+	return name == c.Name && (known == 0 || known == args)
 }
 
 // beside reports whether a repeated history has the message of a chunk and

@@ -11,44 +11,65 @@ import (
 // message returns the message that a chunk belongs to and opens it where it is
 // not open. It returns nil where the message is muted or refused.
 func (st *Step) message(c *chunks.Chunk) *Message {
-	if m := st.current(c); m != nil {
-		if m.Wait == 0 || st.goOn(m) {
-			return m
-		}
+	switch m := st.current(c); {
+	case m == nil:
+	case m.Next && c.Kind != chunks.Start:
+		st.finishMessages(func(old *Message) bool { return old == m })
+	case m.Wait == 0 || st.goOn(m):
+		return m
 	}
 	s := st.State
 	if s.Memory.muted(c.Namespace, c.Message, s.Time) {
 		return nil
+	}
+	if m := st.continued(c); m != nil {
+		return m
 	}
 	if len(s.Messages) >= st.Rules.MaxOpen && !st.makeRoom() {
 		st.Reject(events.OverLimit, 0, fmt.Sprintf("more than %d messages are open", st.Rules.MaxOpen))
 		return nil
 	}
 	st.finishMessages(func(m *Message) bool {
-		return m.Phase == Finishing && m.Namespace == c.Namespace && (m.ID != c.Message || m.Choice == c.Choice)
+		return m.Phase == Finishing && (m.Namespace == c.Namespace && (m.ID != c.Message || m.Choice == c.Choice) ||
+			siblings(m.Namespace, c.Namespace) && m.answered())
 	})
 	if s.Run == nil {
 		st.startRun("")
 	}
+	s.Run.rests(false)
 	m := &Message{
 		Namespace: clone(c.Namespace), ID: clone(c.Message), Choice: c.Choice,
 		Role: clone(c.Role), Run: s.Run.ID, Shape: st.Shape,
+		Nested: c.Repeated && c.Namespace != "", // the namespace of a repetition has no node
 	}
 	if m.Role == "" {
 		m.Role = "assistant"
 	}
-	s.Messages = append(s.Messages, m)
+	s.Messages, s.Turn = append(s.Messages, m), UnderWay
+	s.Run.Failed, s.Run.Detail = false, ""
 	s.Memory.addMessage(m.ID, st.Rules.MaxClosed)
-	e := st.emitMessage(events.MessageStarted, m)
-	e.Role = m.Role
+	if m.Quiet = c.IDVaries && c.Kind == chunks.Start; !m.Quiet {
+		st.emitStarted(m)
+	}
 	return m
 }
+
+// emitStarted emits the beginning of a message.
+func (st *Step) emitStarted(m *Message) {
+	m.Quiet = false
+	e := st.emitMessage(events.MessageStarted, m)
+	e.Role = m.Role
+}
+
+// answered reports whether the message made calls, and all of them are closed: their
+// tools run after the model has finished the message.
+func (m *Message) answered() bool { return len(m.Calls) > 0 && m.open() == 0 }
 
 // goOn continues a message whose finish reason was not its end. It reports false
 // where the content belongs to the next message: a message without an id is over
 // when its calls have their results.
 func (st *Step) goOn(m *Message) bool {
-	if m.ID == "" && len(m.Calls) > 0 && m.open() == 0 {
+	if m.ID == "" && m.asked() && m.open() == 0 {
 		return false
 	}
 	m.resumed()
@@ -72,11 +93,16 @@ func (st *Step) makeRoom() bool {
 // finished, or nil.
 func (st *Step) current(c *chunks.Chunk) *Message {
 	for _, m := range slices.Backward(st.State.Messages) {
-		if m.ID == c.Message && m.Choice == c.Choice && m.Namespace == c.Namespace && m.Phase != Finished {
+		if m.has(c.Message) && m.Choice == c.Choice && m.Namespace == c.Namespace && m.Phase != Finished {
 			return m
 		}
 	}
 	return nil
+}
+
+// has reports whether the message has an id.
+func (m *Message) has(id string) bool {
+	return m.ID == id || m.Alias == id && id != ""
 }
 
 // start applies the certain beginning of a message. After a finish reason it is
@@ -86,6 +112,9 @@ func (st *Step) start(c *chunks.Chunk) {
 	mem := &st.State.Memory
 	if c.Fresh || c.Message == "" {
 		mem.unmute(c.Namespace, c.Message)
+	}
+	if c.IDVaries && st.repeatsRole(c) {
+		return
 	}
 	m := st.current(c)
 	if c.Fresh {
@@ -127,6 +156,12 @@ func (st *Step) finish(c *chunks.Chunk) {
 // the only one that is building in the namespace. Some servers send the last
 // chunk, which has only the reason, under an id of its own.
 func (st *Step) finishedBy(c *chunks.Chunk) (found *Message) {
+	if st.State.Memory.hasMessage(c.Message) {
+		return nil
+	}
+	if c.IDVaries {
+		return st.newest(c, Building)
+	}
 	for _, m := range st.State.Messages {
 		if m.Phase == Building && m.Namespace == c.Namespace && m.Choice == c.Choice {
 			if found != nil {
@@ -134,9 +169,6 @@ func (st *Step) finishedBy(c *chunks.Chunk) (found *Message) {
 			}
 			found = m
 		}
-	}
-	if st.State.Memory.hasMessage(c.Message) {
-		return nil
 	}
 	return found
 }
@@ -146,7 +178,7 @@ func (st *Step) finishedBy(c *chunks.Chunk) (found *Message) {
 func (st *Step) usage(c *chunks.Chunk) {
 	unknown := c.Message == "" || !st.State.Memory.hasMessage(c.Message)
 	match := func(m *Message) bool {
-		return m.Phase != Finished && m.Namespace == c.Namespace && (m.ID == c.Message || unknown)
+		return m.Phase != Finished && m.Namespace == c.Namespace && (m.has(c.Message) || unknown)
 	}
 	for _, m := range st.State.Messages {
 		if match(m) {
@@ -165,6 +197,22 @@ func (st *Step) ended(c *chunks.Chunk) {
 		}
 		return m.Phase == Finishing || m.Phase == Building && c.Message != ""
 	})
+}
+
+// done applies the end of the stream. A message without a finish reason ends too.
+// The args of its calls stay incomplete, because the model may have been cut off.
+func (st *Step) done() {
+	for _, m := range slices.Clone(st.State.Messages) {
+		switch m.Phase {
+		case Building:
+			m.runEnded()
+			st.endMessage(m, false)
+		case Finishing:
+			st.finishMessage(m, false)
+		}
+	}
+	st.dropFinished()
+	st.endFailed()
 }
 
 // finishMessages finishes the messages that match: the missing parts of their
@@ -195,7 +243,7 @@ func (st *Step) supersede(match func(*Message) bool) {
 	st.dropFinished()
 }
 
-// finishMessage is the transition of a message to Finished, the only one.
+// finishMessage completes the calls of a message and ends it.
 func (st *Step) finishMessage(m *Message, superseded bool) {
 	for i := range m.Calls {
 		c := &m.Calls[i]
@@ -207,8 +255,16 @@ func (st *Step) finishMessage(m *Message, superseded bool) {
 		}
 		st.completeArgs(m, c, "message")
 	}
+	st.endMessage(m, superseded)
+}
+
+// endMessage is the transition of a message to Finished, the only one.
+func (st *Step) endMessage(m *Message, superseded bool) {
 	st.endPart(m)
 	m.finished(superseded)
+	if m.Alias != "" {
+		st.State.Memory.addMessage(m.Alias, st.Rules.MaxClosed)
+	}
 	e := st.emitMessage(events.MessageFinished, m)
 	e.Role, e.FinishReason, e.Usage, e.Superseded = m.Role, m.Reason, m.Usage, superseded
 }

@@ -9,7 +9,13 @@ const anywhere = "\x00"
 
 // root reports whether the message is of the outermost agent. LangGraph gives
 // each of its nodes a namespace of one segment.
-func (m *Message) root() bool { return !strings.Contains(m.Namespace, "|") }
+func (m *Message) root() bool { return !m.Nested && !strings.Contains(m.Namespace, "|") }
+
+// siblings reports whether two namespaces are of nodes of the same graph.
+func siblings(a, b string) bool {
+	i, j := strings.LastIndexByte(a, '|'), strings.LastIndexByte(b, '|')
+	return a != "" && b != "" && a[:i+1] == b[:j+1]
+}
 
 // within reports whether a namespace is ns or below it.
 func within(namespace, ns string) bool {

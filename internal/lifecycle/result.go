@@ -9,7 +9,7 @@ import (
 
 // resultOf returns the result that a chunk has.
 func resultOf(c *chunks.Chunk) Result {
-	r := Result{ID: clone(c.ID), Name: clone(c.Name), Namespace: clone(c.Namespace), Status: resultStatus(c.Status), repeated: c.Repeated}
+	r := Result{ID: clone(c.ID), Name: clone(c.Name), Namespace: clone(c.Namespace), Status: resultStatus(c.Status), repeated: c.Repeated, index: clone(c.Index)}
 	if c.Content != "" {
 		r.Content = []byte(clone(c.Content))
 	} else {
@@ -25,6 +25,8 @@ func resultStatus(s string) events.Status {
 		return events.Error
 	case "denied":
 		return events.Denied
+	case "cancelled":
+		return events.Cancelled
 	}
 	return events.Completed
 }
@@ -64,7 +66,7 @@ func (st *Step) repeatsClosed(r *Result, open *Message) bool {
 // of parallel calls come in the order of the calls.
 func (st *Step) resultByTool(r Result) {
 	m, c := st.oldest(r.namespace(), func(_ *Message, c *Call) bool {
-		return c.Name == r.Name && c.State.Result == nil
+		return c.Name == r.Name && c.State.Result == nil && (r.index == "" || c.Index == r.index)
 	})
 	if m != nil {
 		st.receive(m, c, r)

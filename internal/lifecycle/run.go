@@ -23,12 +23,42 @@ func (st *Step) startRun(id string) {
 	} else {
 		id = clone(id)
 	}
-	s.Run, s.LastRun = &Run{ID: id}, id
+	s.Run, s.LastRun, s.Turn = &Run{ID: id}, id, AtStart
 	st.emit(events.RunStarted)
 }
 
 // ends records whether the wire states the end of the run.
 func (r *Run) ends(explicit bool) { r.Explicit = r.Explicit || explicit }
+
+// unstated records that the wire does not state the end of the run.
+func (r *Run) unstated() { r.Explicit = false }
+
+// rests records whether a finished message left nothing open in the run.
+func (r *Run) rests(rests bool) { r.Rests = rests }
+
+// nothingLeft ends the run with a message that left nothing open, unless the wire states
+// the end of the run.
+func (st *Step) nothingLeft() {
+	if run := st.State.Run; run.Explicit {
+		run.rests(true)
+		return
+	}
+	st.endRun(events.Completed, nil)
+}
+
+// endStream ends a run whose end the wire does not state, because the stream ended
+// before. Messages without a call in mid-args are finished.
+func (st *Step) endStream() {
+	run := st.State.Run
+	if run == nil || !run.Explicit {
+		return
+	}
+	run.unstated()
+	st.finishMessages(func(m *Message) bool { return m.Run == run.ID && !m.building() })
+	if run.Rests {
+		st.endRun(events.Completed, nil)
+	}
+}
 
 // abandon closes the open calls of a run that ends without their results.
 func (st *Step) abandon(c *chunks.Chunk) {
@@ -43,6 +73,7 @@ func (st *Step) abandon(c *chunks.Chunk) {
 func (st *Step) End(status events.Status, detail string) {
 	s := st.State
 	run := s.LastRun
+	s.Turn = AtStart
 	var reason *events.Reason
 	if status == events.Error || status == events.Cancelled {
 		code := events.ByRunError
@@ -87,6 +118,28 @@ func (st *Step) endRun(status events.Status, reason *events.Reason) {
 	st.rooted = nil // the messages of this run end no other run
 }
 
+// noteFailed records that the newest message of the run failed. A failure in a
+// subgraph is answered by the graph.
+func (st *Step) noteFailed(m *Message, text string) {
+	if run := st.State.Run; run != nil && run.ID == m.Run && m.root() {
+		run.Failed, run.Detail = true, st.brief(text)
+	}
+}
+
+// endFailed ends the run as failed where its newest message failed and nothing is
+// open.
+func (st *Step) endFailed() {
+	if st.State.failed() {
+		st.endRun(events.Error, &events.Reason{Code: events.ByRunError, Text: runText(events.ByRunError), Detail: st.State.Run.Detail})
+	}
+}
+
+// failed reports whether the open run has failed and nothing else is open. A run
+// whose end the wire states waits for it.
+func (s *State) failed() bool {
+	return s.Run != nil && s.Run.Failed && !s.Run.Explicit && len(s.Messages) == 0
+}
+
 func runText(code events.Code) string {
 	switch code {
 	case events.ByRunError:
@@ -129,6 +182,15 @@ func (st *Step) noteDropped(m *Message) {
 		}
 	case run == nil || !run.Asked.beside(m):
 		st.rooted = m
+	}
+}
+
+// answer records that the run may end with a message of a subgraph, which the root
+// graph has as its own.
+func (st *Step) answer(c *chunks.Chunk) {
+	s := st.State
+	if s.Run != nil && s.Turn == UnderWay && s.Memory.hasMessage(c.Message) {
+		st.rooted = &Message{ID: clone(c.Message), Run: s.Run.ID}
 	}
 }
 

@@ -23,6 +23,7 @@ var update = flag.Bool("update", false, "write the events that the scripts cause
 //	at MS            fold time from here on
 //	rule NAME=VALUE  a setting, as its JSON field
 //	VERB k=v …       an input; values with blanks are in backquotes
+//	snapshot A / B   a repeated history of several chunks; of an update likewise: update A / B
 //	recover          the inputs from here on were lost; with "fresh" the state too
 //
 // After each input the state is stored and loaded again, so every script also
@@ -128,7 +129,11 @@ func (p *player) play(line string) []string {
 	clock := verb == "deadline" || verb == "flush" || verb == "idle"
 	st := New(nil, p.state, &p.rules, "s", p.seq, p.now, clock)
 	st.Shape = "openai"
-	p.apply(st, verb, args)
+	if verb == "snapshot" || verb == "update" {
+		st.Chunks(p.frame(line))
+	} else {
+		p.apply(st, verb, args)
+	}
 	return p.finish(line, st.Done())
 }
 
@@ -199,7 +204,7 @@ func openOfState(s *State) []string {
 				list = append(list, fmt.Sprintf("call %s, args complete: %t", c.Call, c.Status != events.BuildingArgs))
 			}
 		}
-		if m.Phase != Finished {
+		if m.Phase != Finished && !m.Quiet {
 			list = append(list, fmt.Sprintf("message %q %q %d of %s", m.Namespace, m.ID, m.Choice, m.Run))
 		}
 	}
@@ -209,13 +214,6 @@ func openOfState(s *State) []string {
 
 // apply applies the input of a verb.
 func (p *player) apply(st *Step, verb string, a map[string]string) {
-	kinds := map[string]chunks.Kind{
-		"start": chunks.Start, "fragment": chunks.Fragment, "seal": chunks.Seal, "next": chunks.Next,
-		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
-		"usage": chunks.Usage, "ended": chunks.Ended, "result": chunks.Result, "human": chunks.Human,
-		"await": chunks.Await, "progress": chunks.Progress, "resume": chunks.Resume, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
-		"attempt": chunks.Attempt, "failure": chunks.Failure,
-	}
 	switch verb {
 	case "interrupt":
 		in := Interrupt{Reason: a["reason"], Run: a["run"], MessageID: a["msg"]}
@@ -239,31 +237,58 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 	case "alive":
 		st.ProgressInput(&chunks.Chunk{Kind: chunks.Progress, ID: a["id"], Call: a["call"], Text: a["text"]})
 	default:
-		kind, known := kinds[verb]
-		if !known {
-			p.t.Fatalf("there is no verb %q", verb)
+		st.Chunks([]chunks.Chunk{p.chunk(verb, a)})
+	}
+}
+
+// frame returns the chunks of a line that is a repeated history, "snapshot" or
+// "update", and its chunks, separated by slashes.
+func (p *player) frame(line string) (list []chunks.Chunk) {
+	verb, rest, _ := strings.Cut(line, " ")
+	for part := range strings.SplitSeq(rest, " / ") {
+		c := p.chunk(words(p.t, strings.TrimSpace(part)))
+		if c.Kind != chunks.RunStart {
+			c.Repeated, c.Snapshot = true, verb == "snapshot"
 		}
-		choice, _ := strconv.Atoi(a["choice"])
-		part, _ := strconv.Atoi(a["part"])
-		wait, _ := strconv.Atoi(a["wait"])
-		_, repeated := a["repeated"]
-		_, whole := a["whole"]
-		_, object := a["object"]
-		_, weak := a["weak"]
-		_, provider := a["provider"]
-		_, final := a["final"]
-		_, opens := a["opens"]
-		_, fresh := a["fresh"]
-		_, truncated := a["truncated"]
-		_, explicit := a["explicit"]
-		_, abandons := a["abandons"]
-		st.Chunks([]chunks.Chunk{{
-			Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh,
-			Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
-			Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Part: part, Text: a["text"], Status: a["status"],
-			Truncated: truncated, Wait: wait, Reason: a["reason"], Usage: a["usage"], Why: a["why"],
-			InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons,
-		}})
+		c.Whole = c.Kind == chunks.Fragment
+		list = append(list, c)
+	}
+	return list
+}
+
+// chunk returns the chunk of a verb.
+func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
+	kinds := map[string]chunks.Kind{
+		"start": chunks.Start, "fragment": chunks.Fragment, "seal": chunks.Seal, "next": chunks.Next,
+		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
+		"usage": chunks.Usage, "ended": chunks.Ended, "result": chunks.Result, "human": chunks.Human,
+		"await": chunks.Await, "progress": chunks.Progress, "resume": chunks.Resume, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
+		"attempt": chunks.Attempt, "failure": chunks.Failure, "listed": chunks.Listed, "answer": chunks.Answer,
+	}
+	kind, known := kinds[verb]
+	if !known {
+		p.t.Fatalf("there is no verb %q", verb)
+	}
+	choice, _ := strconv.Atoi(a["choice"])
+	part, _ := strconv.Atoi(a["part"])
+	wait, _ := strconv.Atoi(a["wait"])
+	_, repeated := a["repeated"]
+	_, whole := a["whole"]
+	_, object := a["object"]
+	_, weak := a["weak"]
+	_, provider := a["provider"]
+	_, final := a["final"]
+	_, opens := a["opens"]
+	_, fresh := a["fresh"]
+	_, truncated := a["truncated"]
+	_, explicit := a["explicit"]
+	_, abandons := a["abandons"]
+	return chunks.Chunk{
+		Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh,
+		Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
+		Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Part: part, Text: a["text"], Status: a["status"],
+		Truncated: truncated, Wait: uint8(wait), Reason: a["reason"], Usage: a["usage"], Why: a["why"],
+		InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons,
 	}
 }
 

@@ -28,10 +28,22 @@ type State struct {
 	Run  *Run        `json:"run,omitempty"`  // the open run, nil where there is none
 	// LastRun is the id of the newest run, open or not.
 	LastRun string `json:"last_run,omitempty"`
+	// Turn states whether the next snapshot has only history.
+	Turn Turn `json:"turn,omitempty"`
 	// Messages are those that are open or have an open call, oldest first.
 	Messages []*Message `json:"messages,omitempty"`
 	Memory   Memory     `json:"memory,omitzero"`
 }
+
+// Turn is the position in a run.
+type Turn uint8
+
+// The positions.
+const (
+	Unknown  Turn = iota // of a new session, or of a state that was stored without it
+	AtStart              // a run began or ended on the wire, and nothing came since
+	UnderWay             // a message or a snapshot came
+)
 
 // Run is an open run.
 type Run struct {
@@ -39,8 +51,14 @@ type Run struct {
 	// Asked is the last finished choice that asked for calls. The run stays open
 	// for it, even if the other choices of its message finish without a call.
 	Asked *Answer `json:"asked,omitempty"`
+	// Failed states that the provider ended the newest message with an error, and
+	// Detail is its text. Where no message follows, the run ends as failed.
+	Failed bool   `json:"failed,omitempty"`
+	Detail string `json:"detail,omitempty"`
 	// Explicit: the wire states the end of the run, so no finished message ends it.
 	Explicit bool `json:"explicit,omitempty"`
+	// Rests: the run would have ended with its last message if it were not Explicit.
+	Rests bool `json:"rests,omitempty"`
 }
 
 // Answer identifies a choice of a message.
@@ -69,13 +87,24 @@ type Message struct {
 	Shape  string `json:"shape,omitempty"`  // of the history its tool results belong to
 	Reason string `json:"reason,omitempty"` // the finish reason
 	Usage  []byte `json:"usage,omitempty"`  // JSON, stored as Result.Content is
+	// Alias is the other id under which the wire continues the message, "" if none.
+	Alias string `json:"alias,omitempty"`
 	// Truncated: the provider reported that the model was cut off.
 	Truncated bool `json:"truncated,omitempty"`
+	// Quiet: message_started was not emitted yet, because the id may still change.
+	Quiet bool `json:"quiet,omitempty"`
+	// Roles: the wire repeats the role in the middle of the message, so a role does
+	// not begin another one.
+	Roles bool `json:"roles,omitempty"`
+	// Next: a role came after the finish reason, so content begins the next message.
+	Next bool `json:"next,omitempty"`
 	// Wait is the silence that ends the message while it is Finishing and content
 	// may follow, in multiples of Rules.FlushAfter; else 0.
-	Wait int `json:"wait,omitempty"`
+	Wait uint8 `json:"wait,omitempty"`
 	// Superseded: the message was abandoned, so its end does not end the run.
 	Superseded bool `json:"superseded,omitempty"`
+	// Nested: the message is of a subgraph, although its namespace has one segment.
+	Nested bool `json:"nested,omitempty"`
 }
 
 // Phase is the state of a message.
@@ -89,7 +118,7 @@ const (
 )
 
 // finishing is the transition to Finishing.
-func (m *Message) finishing(reason string, truncated bool, wait int) {
+func (m *Message) finishing(reason string, truncated bool, wait uint8) {
 	m.Phase, m.Reason, m.Truncated, m.Wait = Finishing, reason, truncated, wait
 }
 
@@ -126,7 +155,8 @@ type Result struct {
 	// Others are results that were emitted while this one waited for the args.
 	Others Digests `json:"others,omitempty"`
 
-	repeated bool // it is part of a repeated history
+	repeated bool   // it is part of a repeated history
+	index    string // raw, of its call, where the wire has no ids
 }
 
 // Resume restores what JSON does not hold. It must be called after loading.

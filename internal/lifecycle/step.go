@@ -27,6 +27,8 @@ type Step struct {
 	// frame has the chunks of the current stream event, and rest those after the
 	// current chunk.
 	frame, rest []chunks.Chunk
+	// begins states that the frame is a snapshot at the beginning of a run.
+	begins bool
 	// rooted is a finished root message with which the run may end, or nil.
 	rooted *Message
 }
@@ -43,17 +45,17 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 
 // Chunks folds the chunks of one stream event.
 func (st *Step) Chunks(frame []chunks.Chunk) {
-	known := st.knownUntil(frame)
-	var past map[int]bool
-	if st.frame = frame; len(frame) > 1 {
-		past = st.past(frame)
-	}
+	st.frame = frame
+	old := st.history(frame)
 	for i := range frame {
-		if i < known && frame[i].Repeated || past != nil && past[i] {
+		if old != nil && old[i] {
 			continue
 		}
 		st.rest = frame[i+1:]
 		st.chunk(&frame[i])
+	}
+	if old != nil {
+		st.historyEnd(frame)
 	}
 }
 
@@ -89,7 +91,7 @@ func (st *Step) chunk(c *chunks.Chunk) {
 	case chunks.Await:
 		st.await(c)
 	case chunks.Resume:
-		st.resume(c)
+		st.endWait(c)
 	case chunks.Progress:
 		st.Progress(c)
 	case chunks.RunStart:
@@ -104,6 +106,11 @@ func (st *Step) chunk(c *chunks.Chunk) {
 		st.failure(c)
 	case chunks.Rename:
 		st.rename(c)
+	case chunks.Done:
+		st.done()
+	case chunks.Listed:
+	case chunks.Answer:
+		st.answer(c)
 	}
 }
 
@@ -174,8 +181,8 @@ func (st *Step) Reject(code events.Code, offset int, text string) {
 // was finished and left nothing open.
 func (st *Step) Done() []events.Event {
 	s := st.State
-	if m := st.rooted; m != nil && s.Run != nil && !s.Run.Explicit && s.Run.ID == m.Run && len(s.Messages) == 0 {
-		st.endRun(events.Completed, nil)
+	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && !s.Run.Failed && len(s.Messages) == 0 {
+		st.nothingLeft()
 	}
 	return st.Out
 }
@@ -201,8 +208,11 @@ func (st *Step) append(t events.Type, run string) *events.Event {
 	return &st.Out[len(st.Out)-1]
 }
 
-// emitMessage appends an event about a message.
+// emitMessage appends an event about a message, after its message_started.
 func (st *Step) emitMessage(t events.Type, m *Message) *events.Event {
+	if m.Quiet {
+		st.emitStarted(m)
+	}
 	if m.place == nil {
 		m.place = &events.Place{MessageID: m.ID, Namespace: m.Namespace, Choice: m.Choice}
 	}

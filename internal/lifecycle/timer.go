@@ -32,7 +32,7 @@ func (s *State) Timer(r *Rules) (Timer, bool) {
 			t = Timer{at, kind, call}
 		}
 	}
-	held, awaiting := false, true
+	held, awaiting := s.failed(), true
 	for _, m := range s.Messages {
 		held = held || m.Phase == Finishing && m.Wait == 0 || len(m.Parts.Held) > 0
 		if m.Wait != 0 {
@@ -43,7 +43,7 @@ func (s *State) Timer(r *Rules) (Timer, bool) {
 			if c.State.Status.Terminal() {
 				continue
 			}
-			awaiting = awaiting && c.State.Status == events.AwaitingInput
+			awaiting = awaiting && c.State.waits()
 			held = held || holdsArgs(c, r)
 			earliest(c.State.Deadline, Deadline, c.State.Call)
 		}
@@ -92,7 +92,7 @@ func (st *Step) RunIdle() {
 	}
 	for _, m := range s.Messages {
 		for i := range m.Calls {
-			if status := m.Calls[i].State.Status; !status.Terminal() && status != events.AwaitingInput {
+			if c := &m.Calls[i].State; !c.Status.Terminal() && !c.waits() {
 				return
 			}
 		}
@@ -119,6 +119,10 @@ func (st *Step) Flush(ended bool) {
 	st.finishMessages(func(m *Message) bool {
 		return m.Phase == Finishing && (m.Wait <= 1 || ended || s.Time >= s.Last+m.wait(st.Rules))
 	})
+	if ended {
+		st.endStream()
+	}
+	st.endFailed()
 }
 
 // Progress applies a sign that a tool is alive: the deadline of its call starts
@@ -129,6 +133,7 @@ func (st *Step) Progress(p *chunks.Chunk) (open bool) {
 		return false
 	}
 	st.emitStart(m, c, true)
+	c.State.alive()
 	c.State.setDeadline(st.State.Time, st.Rules, c.Name)
 	e := st.emitCall(events.ToolCallProgress, m, c)
 	e.Progress, e.Deadline = clone(p.Text), at(c.State.Deadline)

@@ -12,7 +12,7 @@ import (
 func TestTimerOfAFinish(t *testing.T) {
 	rules := NewRules()
 	for _, test := range []struct {
-		wait int
+		wait uint8
 		want events.Time
 	}{{0, 1250}, {1, 1250}, {8, 3000}, {120, 31000}} {
 		var s State

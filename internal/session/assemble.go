@@ -13,13 +13,15 @@ import (
 	"streamer/internal/lifecycle"
 )
 
-// Assembly folds a recorded stream offline: each line is a delta whose sequence
-// is the number of the line, at a constant time. The zero value is ready for use.
+// Assembly folds a recorded stream offline: each line is an input whose sequence is
+// the number of the line. Lines without a time have a constant one. The zero value
+// is ready for use.
 type Assembly struct {
 	Format string         // of the stream; if "", it is recognised
 	Events []events.Event // of the lines so far
 
 	lines  uint64
+	at     time.Duration // of the last line
 	state  State
 	reader decode.Reader
 }
@@ -44,22 +46,26 @@ type AssembledCall struct {
 }
 
 // Line folds the next line.
-func (a *Assembly) Line(data []byte) {
+func (a *Assembly) Line(data []byte) { a.Input(inputs.Delta, 0, data) }
+
+// Input folds the next line as an input of a kind, at a time since the beginning of
+// the recording.
+func (a *Assembly) Input(kind inputs.Kind, at time.Duration, data []byte) {
 	a.lines++
-	a.fold(a.lines, inputs.Delta, data)
+	a.at = at
+	a.fold(a.lines, kind, data)
 }
 
-// End folds the end of the stream: it completes an SSE event without its blank
-// line, and flushes held text.
+// End folds the end of the stream: it rejects an event that is cut, and flushes held
+// text.
 func (a *Assembly) End() {
-	a.fold(a.lines, inputs.Delta, []byte("\n\n"))
 	a.fold(a.lines+1, inputs.Clock, []byte(`{"kind":"flush","ended":true}`))
 }
 
 func (a *Assembly) fold(seq uint64, kind inputs.Kind, data []byte) {
 	rules := lifecycle.NewRules()
 	a.Events = Fold(a.Events, &a.state, Input{Rules: &rules, Reader: &a.reader, Input: inputs.Input{
-		Seq: seq, At: time.Unix(0, 0), Token: "assemble", Kind: kind,
+		Seq: seq, At: time.Unix(0, 0).Add(a.at), Token: "assemble", Kind: kind,
 		Header: inputs.Header{inputs.HeaderFormat: {a.Format}}, Data: data,
 	}})
 }

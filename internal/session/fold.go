@@ -14,6 +14,8 @@
 package session
 
 import (
+	"time"
+
 	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -83,9 +85,12 @@ func feed(step *lifecycle.Step, s *State, in *Input) {
 	case inputs.Delta:
 		feedDelta(step, s, in)
 	case inputs.Result, inputs.Progress, inputs.Interrupt, inputs.End:
+		if in.Kind == inputs.End {
+			endDeltas(step, s)
+		}
 		feedControl(step, in)
 	case inputs.Clock:
-		feedClock(step, in)
+		feedClock(step, s, in)
 	default:
 		step.Reject(events.BadShape, 0, "there is no input of kind "+string(in.Kind))
 	}
@@ -98,6 +103,11 @@ func feedDelta(step *lifecycle.Step, s *State, in *Input) {
 		r = new(decode.Reader)
 	}
 	r.Reset(&s.Read, in.Data, in.Format(), decode.Limits{})
+	apply(step, r)
+}
+
+// apply applies the events of an input.
+func apply(step *lifecycle.Step, r *decode.Reader) {
 	for r.Next() {
 		step.Shape = r.Shape()
 		step.Chunks(r.Chunks())
@@ -105,8 +115,21 @@ func feedDelta(step *lifecycle.Step, s *State, in *Input) {
 	}
 }
 
+// cutAfter is the silence after which nothing continues an event that was cut between
+// two deltas.
+const cutAfter = events.Time(10 * time.Second / time.Millisecond)
+
+// endDeltas rejects an event that was cut and that nothing continues.
+func endDeltas(step *lifecycle.Step, s *State) {
+	if s.Read.Cut() {
+		var r decode.Reader
+		r.End(&s.Read, decode.Limits{})
+		apply(step, &r)
+	}
+}
+
 // feedClock applies a clock input.
-func feedClock(step *lifecycle.Step, in *Input) {
+func feedClock(step *lifecycle.Step, s *State, in *Input) {
 	tick, problem := decode.Clock(in.Data)
 	if reject(step, problem) {
 		return
@@ -115,8 +138,12 @@ func feedClock(step *lifecycle.Step, in *Input) {
 	case lifecycle.Deadline:
 		step.Deadline(tick.Call)
 	case lifecycle.Flush:
+		if tick.Ended || s.Life.Time >= s.Life.Last+cutAfter {
+			endDeltas(step, s)
+		}
 		step.Flush(tick.Ended)
 	case lifecycle.RunIdle:
+		endDeltas(step, s)
 		step.RunIdle()
 	}
 }

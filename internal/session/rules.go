@@ -14,9 +14,6 @@ type Rules = lifecycle.Rules
 // DefaultRules returns the rules before the first rules input. They never change.
 func DefaultRules() Rules { return lifecycle.DefaultRules() }
 
-// NewRules returns the default settings under the newest fold version.
-func NewRules() Rules { return lifecycle.NewRules() }
-
 // Timer is the next clock input that a session needs.
 type Timer = lifecycle.Timer
 

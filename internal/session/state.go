@@ -41,4 +41,10 @@ func Load(data []byte) (*State, error) {
 
 // Timer returns the earliest clock input that the session needs. It reports false
 // where it needs none.
-func (s *State) Timer(r *Rules) (Timer, bool) { return s.Life.Timer(r) }
+func (s *State) Timer(r *Rules) (Timer, bool) {
+	t, ok := s.Life.Timer(r)
+	if end := s.Life.Last + cutAfter; s.Read.Cut() && (!ok || end < t.At) {
+		return Timer{At: end, Kind: lifecycle.Flush}, true
+	}
+	return t, ok
+}

@@ -45,7 +45,7 @@ func TestDamagedUnderOwner(t *testing.T) {
 					return err == nil && n >= seq && m.Seq > seq
 				})
 			}
-			r, err := Verify(t.Context(), h.broker)
+			r, err := Verification{Log: h.broker}.Run(t.Context())
 			if err != nil || len(r.Differences) > 0 || w.Problem() != nil {
 				t.Errorf("verify: got %v, %v, problem %v, want none", r.Differences, err, w.Problem())
 			}

@@ -55,27 +55,26 @@ func (r lister) list(ctx context.Context) (l listing, err error) {
 
 // snapshots returns a listing without the open ones.
 func (r lister) snapshots(ctx context.Context) (l listing, err error) {
-	last, err := r.log.LastSnapshot(ctx, r.partition)
-	if err != nil {
-		return l, err
-	}
-	var top uint64
-	err = r.log.ListSnapshots(ctx, r.partition, func(token string, rev uint64, header map[string]string, at time.Time) error {
-		top = max(top, rev)
+	index := map[string]int{} // of each token in the listing
+	l.complete, err = r.log.ListSnapshots(ctx, r.partition, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		s := listed{token: token, written: at, at: storedAt(header), held: header[headerHeld], lacking: header[headerUnsent] != ""}
 		s.n, _ = strconv.ParseUint(header[headerInput], 10, 64)   // zero where absent
 		s.last, _ = events.ParseID(header[headerHead])            // likewise
 		timer, _ := strconv.ParseInt(header[headerTimer], 10, 64) // likewise
 		s.timer = events.Time(timer)
 		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
-		l.stored = append(l.stored, s)
+		if i, ok := index[token]; ok { // the snapshot was replaced meanwhile
+			l.stored[i] = s
+		} else {
+			index[token] = len(l.stored)
+			l.stored = append(l.stored, s)
+		}
 		var rewinds broker.Rewinds
 		if text := header[headerRewinds]; text != "" && json.Unmarshal([]byte(text), &rewinds) == nil && rewinds.Newer(l.rewinds) {
 			l.rewinds = rewinds
 		}
 		return nil
 	})
-	l.complete = top >= last
 	return l, err
 }
 

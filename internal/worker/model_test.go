@@ -929,15 +929,16 @@ func (o *modelOwner) SnapshotPub(_ int, token string, rev uint64, h map[string]s
 	return &broker.Pub{Subject: "state", Data: data, Header: header("token", token, "rev", fmt.Sprint(rev), "header", string(text))}, nil
 }
 
-func (o *modelOwner) LastSnapshot(context.Context, int) (rev uint64, err error) {
-	for _, k := range o.m.snapshots {
+// lastRev returns the revision of the snapshot that was written last.
+func lastRev(snapshots map[string]kept) (rev uint64) {
+	for _, k := range snapshots {
 		rev = max(rev, k.rev)
 	}
-	return rev, nil
+	return rev
 }
 
 // ListSnapshots may return an older listing.
-func (o *modelOwner) ListSnapshots(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) error {
+func (o *modelOwner) ListSnapshots(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) (complete bool, err error) {
 	states := o.m.snapshots
 	if n := len(o.m.past); n > 0 && o.m.rnd.IntN(4) == 0 {
 		states = o.m.past[n-1]
@@ -945,11 +946,11 @@ func (o *modelOwner) ListSnapshots(_ context.Context, _ int, fn func(string, uin
 	for _, token := range []string{"a", "b"} {
 		if k, ok := states[token]; ok {
 			if err := fn(token, k.rev, k.header, time.Time{}); err != nil {
-				return err
+				return false, err
 			}
 		}
 	}
-	return nil
+	return lastRev(states) >= lastRev(o.m.snapshots), nil
 }
 
 func (o *modelOwner) LoadCheckpoint(context.Context, int) (broker.Checkpoint, uint64, error) {

@@ -157,7 +157,7 @@ func (r *recovery) outdatedSessions(ctx context.Context) error {
 		recovered[r.loss.Sessions[i].Token] = true
 	}
 	var tokens []string
-	err := r.log.ListSnapshots(ctx, r.loss.Partition, func(token string, _ uint64, header map[string]string, _ time.Time) error {
+	_, err := r.log.ListSnapshots(ctx, r.loss.Partition, func(token string, _ uint64, header map[string]string, _ time.Time) error {
 		n, err := strconv.ParseUint(header[headerInput], 10, 64)
 		outdated := err != nil || n < r.loss.First
 		if outdated && !recovered[token] && (header[headerTimer] != "" || header[headerUnsent] != "") {

@@ -77,7 +77,7 @@ func lostPartitions(ctx context.Context, log RecoverLog) (losses []Loss, held ma
 			return nil, nil, err
 		}
 		n := len(held)
-		err = log.ListSnapshots(ctx, p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
+		_, err = log.ListSnapshots(ctx, p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
 			if _, is := header[headerHeld]; is {
 				held[token] = true
 			}

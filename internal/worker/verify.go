@@ -95,11 +95,6 @@ type Verification struct {
 	Progress func(Progress)
 }
 
-// Verify runs a Verification that reports no progress.
-func Verify(ctx context.Context, log Logs, tokens ...string) (Report, error) {
-	return Verification{Log: log}.Run(ctx, tokens...)
-}
-
 // Run verifies the sessions of the given tokens, or all. It compares the inputs
 // that were in the log when it began: workers may be running. It returns the first
 // error of reading the logs; a difference is no error.

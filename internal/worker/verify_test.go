@@ -44,7 +44,7 @@ func TestVerifyWhileInputsExpire(t *testing.T) {
 		h.wait(fmt.Sprint("s", i), ofType(events.ToolCallArgsComplete))
 	}
 	e := &expiring{h.broker, h.stream("LLM"), 1}
-	r, err := Verify(t.Context(), e)
+	r, err := Verification{Log: e}.Run(t.Context())
 	if err != nil || len(r.Differences) > 0 || r.Older == 0 || r.Sessions+r.Older != 20 || r.Inputs < r.Sessions { // there may be clock inputs too
 		t.Errorf("got %+v, %v, want no difference, some older sessions, and the others compared", r, err)
 	}
@@ -56,7 +56,7 @@ func TestVerifyUnknown(t *testing.T) {
 	h.work(Options{})
 	h.publish("known", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("known", ofType(events.ToolCallArgsComplete))
-	r, err := Verify(t.Context(), h.broker, "known", "knwon")
+	r, err := Verification{Log: h.broker}.Run(t.Context(), "known", "knwon")
 	if err != nil || r.Sessions != 1 || len(r.Differences) > 0 || !slices.Equal(r.Unknown, []string{"knwon"}) {
 		t.Errorf("got %+v, %v, want one session compared and knwon unknown", r, err)
 	}
@@ -103,7 +103,7 @@ func TestVerifyDifferences(t *testing.T) {
 			t.Fatal(a.Err)
 		}
 	}
-	r, err := Verify(t.Context(), h.broker)
+	r, err := Verification{Log: h.broker}.Run(t.Context())
 	if err != nil || len(r.Differences) != 2 || r.Sessions != 3 {
 		t.Fatalf("got %+v, %v, want two of three sessions to differ", r, err)
 	}
@@ -164,7 +164,7 @@ func TestVerifySnapshots(t *testing.T) {
 		h.wait(token, ofType(events.ToolCallResult))
 	}
 	stop() // which writes snapshots and checkpoints
-	if r, err := Verify(t.Context(), h.broker); err != nil || !r.Faultless() {
+	if r, err := (Verification{Log: h.broker}).Run(t.Context()); err != nil || !r.Faultless() {
 		t.Fatalf("before anything is broken: got %+v, %v", r, err)
 	}
 	put := func(token string, data []byte) {
@@ -183,7 +183,7 @@ func TestVerifySnapshots(t *testing.T) {
 	if err := states.Purge(t.Context(), jetstream.WithPurgeSubject("$KV.STREAMER_SNAPSHOT.*.missing")); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Verify(t.Context(), h.broker)
+	r, err := Verification{Log: h.broker}.Run(t.Context())
 	if err != nil || len(r.Differences) > 0 || r.Faultless() || len(r.Unreadable) != 4 {
 		t.Fatalf("got %+v, %v, want no difference and four unreadable snapshots", r, err)
 	}
@@ -195,7 +195,7 @@ func TestVerifySnapshots(t *testing.T) {
 	if err := states.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r, err = Verify(t.Context(), h.broker, "whole")
+	r, err = Verification{Log: h.broker}.Run(t.Context(), "whole")
 	if err != nil || len(r.Unreadable) != 1 || r.Unreadable[0].Token != "whole" {
 		t.Errorf("of a purged bucket: got %+v, %v, want the one session that was asked for", r, err)
 	}
@@ -219,7 +219,7 @@ func TestVerifyExpiredSnapshot(t *testing.T) {
 			break
 		}
 	}
-	if r, err := Verify(t.Context(), h.broker); err != nil || !r.Faultless() || r.Sessions != 1 {
+	if r, err := (Verification{Log: h.broker}).Run(t.Context()); err != nil || !r.Faultless() || r.Sessions != 1 {
 		t.Errorf("got %+v, %v, want one session without a fault", r, err)
 	}
 }

@@ -171,7 +171,7 @@ func (h *fixture) quiet() Report {
 	h.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		r, err := Verify(h.t.Context(), h.broker)
+		r, err := Verification{Log: h.broker}.Run(h.t.Context())
 		if err != nil {
 			h.t.Fatal(err)
 		}

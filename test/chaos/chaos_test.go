@@ -132,7 +132,7 @@ func TestControl(t *testing.T) {
 	for range brokers {
 		<-done
 	}
-	r, err := worker.Verify(ctx, brokers[0])
+	r, err := worker.Verification{Log: brokers[0]}.Run(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

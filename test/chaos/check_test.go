@@ -50,7 +50,7 @@ func awaitEqual(ctx context.Context, t *testing.T, f *faultInjector, b *app.Brok
 	t.Helper()
 	logs := &genuine{Broker: b, forged: f.forged}
 	waitFor(t, ctx, b, func() (list []string, err error) {
-		r, err = worker.Verify(ctx, logs)
+		r, err = worker.Verification{Log: logs}.Run(ctx)
 		for _, d := range r.Differences {
 			if !op.closed[d.Token] {
 				list = append(list, d.String())

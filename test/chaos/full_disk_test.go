@@ -241,7 +241,7 @@ func (s *single) check(t *testing.T, acked []string) {
 	var r worker.Report
 	waitFor(t, ctx, b, func() ([]string, error) { return unread(ctx, b) })
 	waitFor(t, ctx, b, func() (list []string, err error) {
-		r, err = worker.Verify(ctx, b)
+		r, err = worker.Verification{Log: b}.Run(ctx)
 		for _, d := range r.Differences {
 			list = append(list, d.String())
 		}

@@ -151,7 +151,7 @@ func TestAttackedSession(t *testing.T) {
 	if found := a.Broker.Counts().Foreign + s.Skipped + s.Forged + s.Diverged + s.Restarts; found != 0 || a.Worker.Problem() != nil {
 		t.Errorf("found %d foreign messages, %+v, problem %v, want none", a.Broker.Counts().Foreign, s, a.Worker.Problem())
 	}
-	r, err := worker.Verify(t.Context(), a.Broker)
+	r, err := worker.Verification{Log: a.Broker}.Run(t.Context())
 	if err != nil || len(r.Differences) != 0 || r.Sessions != 2 {
 		t.Errorf("verify: %d sessions, %v, %v, want two that agree", r.Sessions, r.Differences, err)
 	}
@@ -168,7 +168,7 @@ func TestAttackedInOneAccount(t *testing.T) {
 		}
 		return missing, nil
 	})
-	r, err := worker.Verify(t.Context(), a.Broker)
+	r, err := worker.Verification{Log: a.Broker}.Run(t.Context())
 	if err != nil || len(r.Differences) == 0 {
 		t.Errorf("verify: %v, %v, want differences", r.Differences, err)
 	}

@@ -110,6 +110,23 @@ func TestBrowserResumes(t *testing.T) {
 	}
 }
 
+// TestBrowserRejections: inputs that are rejected for one reason are one notice with
+// their number.
+func TestBrowserRejections(t *testing.T) {
+	web := chromium(t)
+	s, _ := serve(t, config(t.TempDir()))
+	p := openTab(t, web, "light")
+	p.open(s.Page(), "rejections")
+	for range 3 {
+		p.post("deltas", `{"foreign":1}`)
+	}
+	p.post("deltas", `{"choices":7,"object":"chat.completion.chunk"}`)
+	p.wait("the notices", `document.querySelectorAll('.notice[data-notice="rejected"]').length === 2`)
+	p.wait("the number of inputs", `document.querySelector(".notice").textContent.startsWith("3 inputs were rejected: ")`)
+	p.wait("the other reason", `document.querySelectorAll(".notice")[1].textContent.startsWith("An input was rejected: ")`)
+	p.screenshot("rejections")
+}
+
 // watch publishes a session with five calls and checks each state of them.
 func (p *webPage) watch() {
 	p.t.Helper()

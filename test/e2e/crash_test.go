@@ -178,7 +178,7 @@ func TestCrashControl(t *testing.T) {
 	<-publishAll(t, b, rnd.Uint64())
 	// A call may stay open here: its start can follow its result in the log.
 	waitFor(t, nil, func() ([]string, error) { return unread(t.Context(), b) })
-	r, err := worker.Verify(t.Context(), b)
+	r, err := worker.Verification{Log: b}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func settled(t *testing.T, b *app.Broker, log *bytes.Buffer) {
 	waitFor(t, log, func() ([]string, error) { return openItems(t.Context(), b) })
 	var r worker.Report
 	waitFor(t, log, func() (open []string, err error) {
-		r, err = worker.Verify(t.Context(), b)
+		r, err = worker.Verification{Log: b}.Run(t.Context())
 		for _, d := range r.Differences {
 			open = append(open, d.String())
 		}

@@ -117,8 +117,29 @@ test("what an input named and is not open is a notice", () => {
 });
 
 test("rejected inputs and orphans are notices, and bounded", () => {
-  const s = fold(...Array.from({ length: 600 }, () => ({ type: "rejected", reason: { code: "bad_json", text: "t" }, input: 3 })), { type: "orphan_result", id: "x" });
+  const s = fold(...Array.from({ length: 600 }, (_, i) => ({ type: "rejected", reason: { code: "bad_json", text: "t" + i }, input: 3 })), { type: "orphan_result", id: "x" });
   assert.deepEqual([s.timeline.length, s.counts.notices], [500, 601]);
+});
+
+const rejected = (text, input) => ({ type: "rejected", reason: { code: "bad_json", text }, input, offset: 2 });
+
+test("inputs rejected for one reason are one notice with a count", () => {
+  const s = fold(rejected("a", 3), rejected("b", 4), rejected("a", 5), rejected("a", 5), rejected("a", 9));
+  assert.deepEqual(s.timeline.map((n) => [n.reason.text, n.times, n.input, n.last]), [["a", 3, 3, 9], ["b", 1, 4, 4]]);
+});
+
+test("the notice of a repeated reason is drawn again", () => {
+  const s = create();
+  const [first] = apply(s, 1, { timestamp: at(1), ...rejected("a", 3) });
+  assert.deepEqual(apply(s, 2, { timestamp: at(2), ...rejected("a", 4) }), [first]);
+});
+
+test("a reason whose notice is forgotten gets another", () => {
+  const list = [rejected("a", 3)];
+  for (let i = 0; i < 6000; i++) list.push({ type: "message_started", message_id: "m" + i });
+  const s = fold(...list, rejected("a", 9));
+  const last = s.timeline.at(-1);
+  assert.deepEqual([last.what, last.times, last.input, s.rejections.size], ["rejected", 1, 9, 1]);
 });
 
 test("the timeline is bounded; what is open is never forgotten", () => {

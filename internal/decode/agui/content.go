@@ -11,9 +11,7 @@ import (
 // closeChunks ends the texts and calls that came in chunks, unless the event
 // continues them or is not part of the conversation.
 func (r reader) closeChunks(e *event) {
-	switch {
-	case e.kind == "RAW", e.kind == "CUSTOM", e.kind == "META_EVENT",
-		strings.HasPrefix(e.kind, "ACTIVITY_"), strings.HasPrefix(e.kind, "STATE_"):
+	if !ofConversation(e.kind) {
 		return
 	}
 	id := r.Text(e.message)
@@ -27,6 +25,20 @@ func (r reader) closeChunks(e *event) {
 		r.end(i)
 		return true
 	})
+}
+
+// ofConversation reports whether events of a type are part of the conversation. Those
+// of an unknown type are not.
+func ofConversation(kind string) bool {
+	if isCall(kind) {
+		return true
+	}
+	for _, family := range [...]string{"TEXT_MESSAGE_", "REASONING_", "THINKING_", "SUBAGENT_", "RUN_", "STEP_", "MESSAGES_SNAPSHOT"} {
+		if strings.HasPrefix(kind, family) {
+			return true
+		}
+	}
+	return false
 }
 
 // sameID reports whether an id means the open item with the id open. An event

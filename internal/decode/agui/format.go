@@ -16,6 +16,7 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // Format is the format ag-ui.
@@ -44,7 +45,25 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 			return wire.Surely
 		}
 	}
-	return wire.No
+	return claimsUnknown(kind, f.JSON)
+}
+
+// claimsUnknown claims an event of a type that the protocol does not have, or does not
+// have yet. It is passed over.
+func claimsUnknown(kind string, v jsonscan.Value) wire.Claim {
+	if kind == "" {
+		return wire.No
+	}
+	if strings.Trim(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+		return wire.IfNoOther
+	}
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "threadId", "runId", "messageId", "toolCallId", "subagentRunId", "rawEvent":
+			return wire.Perhaps
+		}
+	}
+	return wire.IfNoOther
 }
 
 // Decode emits the chunks of a frame.
@@ -65,7 +84,7 @@ type reader struct {
 func (r reader) event(e *event) *wire.Problem {
 	r.closeChunks(e)
 	switch {
-	case strings.HasPrefix(e.kind, "TOOL_CALL_"):
+	case isCall(e.kind):
 		return r.call(e)
 	case strings.HasPrefix(e.kind, "TEXT_MESSAGE_"):
 		return r.contentEvent(e, textItem, e.kind[len("TEXT_MESSAGE_"):])
@@ -84,7 +103,7 @@ func (r reader) event(e *event) *wire.Problem {
 	case "RUN_ERROR":
 		r.runError(e)
 	case "MESSAGES_SNAPSHOT":
-		return r.snapshot(e.messages)
+		return r.snapshot(e.messages, len(r.d.Namespaces) == 0)
 	case "CUSTOM":
 		if e.name.Str == "on_interrupt" { // from the adapters of LangGraph
 			r.d.Asked = true

@@ -26,8 +26,15 @@ func (r reader) subagent(e *event) {
 // results that a frontend added since the last run.
 func (r reader) runStarted(e *event) *wire.Problem {
 	r.d.Items, r.d.Namespaces, r.d.Asked = nil, nil, false
-	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: r.Text(e.run)})
-	return r.input(e.input.Member("messages"))
+	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Run: r.Text(e.run), Explicit: true})
+	messages := e.input.Member("messages")
+	switch {
+	case !messages.Present():
+		return nil
+	case !messages.IsArray():
+		return wire.WrongType("input.messages", messages, "a list of messages")
+	}
+	return r.snapshot(messages, true)
 }
 
 // runFinished ends a run. The outcome is {"type":"success"|"interrupt"|"cancelled"}.

@@ -37,26 +37,65 @@ func readMessage(v jsonscan.Value) (w message) {
 	return w
 }
 
-// snapshot reads the whole conversation of MESSAGES_SNAPSHOT. It emits all calls and
-// results: those that were streamed are confirmed, and those that were lost are
-// added. It emits no texts, and no human messages, because the snapshot may be older
-// than the open calls.
-func (r reader) snapshot(list jsonscan.Value) (first *wire.Problem) {
+// snapshot reads the whole conversation of MESSAGES_SNAPSHOT, or of the input of a run.
+// It emits all calls and results: those that were streamed are confirmed, and those
+// that were lost are added. It emits no texts.
+//
+// begins states that nothing of the run came before. The human messages after the
+// last calls can then be new: they came in the place of results. Otherwise the
+// snapshot may be older than the open calls.
+func (r reader) snapshot(list jsonscan.Value, begins bool) (first *wire.Problem) {
 	if !list.IsArray() {
 		return wire.WrongType("messages", list, "a list of messages")
 	}
+	n, last := r.Len(), lastCalls(list)
 	for i, e := 0, list.Elements(); e.Next(); i++ {
-		p := r.whole(e.Value)
+		p := r.whole(e.Value, begins && last >= 0 && i > last)
 		if p != nil && first == nil {
 			p.Text = fmt.Sprintf("message %d: %s", i, p.Text)
 			first = p
 		}
 	}
+	for i := range r.Since(n) {
+		r.Since(n)[i].Snapshot = true
+	}
+	if begins {
+		r.waiting(r.Since(n))
+	}
 	return first
 }
 
-// whole emits the calls or the result of a whole message.
-func (r reader) whole(v jsonscan.Value) *wire.Problem {
+// lastCalls returns the position of the last message with calls, or -1.
+func lastCalls(list jsonscan.Value) int {
+	last := -1
+	for i, e := 0, list.Elements(); e.Next(); i++ {
+		if calls := e.Value.Member("toolCalls").Elements(); calls.Next() {
+			last = i
+		}
+	}
+	return last
+}
+
+// waiting adds the calls at the end of the history that have no result. The agent may
+// repeat them.
+func (r reader) waiting(history []chunks.Chunk) {
+	for i := range history {
+		switch c := &history[i]; c.Kind {
+		case chunks.Fragment:
+			r.d.wait(c.ID)
+		case chunks.Result:
+			r.d.answered(c.ID)
+		case chunks.Human:
+			for _, c := range history[:i] {
+				r.d.answered(c.ID)
+			}
+		}
+	}
+}
+
+// whole emits the calls or the result of a whole message, and a human message if human
+// is true.
+func (r reader) whole(v jsonscan.Value, human bool) *wire.Problem {
 	if !v.IsObject() {
 		return wire.WrongType("the message", v, "an object")
 	}
@@ -69,6 +108,10 @@ func (r reader) whole(v jsonscan.Value) *wire.Problem {
 			return wire.WrongType("toolCallId", m.call, "a string")
 		}
 		return r.emitResult(r.Text(m.call), m.content, m.failure, true)
+	case "user":
+		if human {
+			r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: r.ns, ID: r.Text(m.id), Repeated: true})
+		}
 	}
 	return nil
 }
@@ -99,35 +142,8 @@ func (r reader) wholeCalls(m *message) *wire.Problem {
 	if some && !r.d.busy(r.ns, id) {
 		r.Emit(chunks.Chunk{Kind: chunks.Ended, Namespace: r.ns, Message: id, Repeated: true})
 	}
+	if !some && id != "" {
+		r.Emit(chunks.Chunk{Kind: chunks.Listed, Namespace: r.ns, Message: id, Repeated: true})
+	}
 	return nil
-}
-
-// input reads the conversation that RUN_STARTED repeats. Only the messages after the
-// last calls can be new: the results of frontend tools, and a human message in their
-// place.
-func (r reader) input(list jsonscan.Value) (first *wire.Problem) {
-	if list.Present() && !list.IsArray() {
-		return wire.WrongType("input.messages", list, "a list of messages")
-	}
-	last := 0
-	for i, e := 1, list.Elements(); e.Next(); i++ {
-		if calls := e.Value.Member("toolCalls").Elements(); calls.Next() {
-			last = i
-		}
-	}
-	for i, e := 1, list.Elements(); e.Next(); i++ {
-		if i <= last {
-			continue
-		}
-		m := readMessage(e.Value)
-		switch {
-		case m.role.Str == "user":
-			r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: r.ns, ID: r.Text(m.id), Repeated: true})
-		case m.role.Str == "tool" && last > 0 && m.call.IsString():
-			if p := r.emitResult(r.Text(m.call), m.content, m.failure, true); p != nil && first == nil {
-				first = p
-			}
-		}
-	}
-	return first
 }

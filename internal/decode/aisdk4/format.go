@@ -73,7 +73,7 @@ type Decoder struct {
 // ignored: data, annotations, sources, files and signatures.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Done {
-		w.Emit(chunks.Chunk{Kind: chunks.Ended})
+		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
 	}
 	r := reader{w, d}

@@ -19,6 +19,8 @@ func slot(path string) wire.Slot {
 		return wire.ArgsSlot
 	case "delta.text", "delta.thinking":
 		return wire.TextSlot
+	case "delta.estimated_tokens":
+		return wire.Unread
 	}
 	return wire.NoSlot
 }

@@ -83,7 +83,7 @@ func (r reader) delta(e jsonscan.Value) *wire.Problem {
 		case "reasoningContent":
 			r.emitText(chunks.Reasoning, index, m.Value.Member("text"))
 		case "toolUse":
-			c := chunks.Chunk{Kind: chunks.Fragment, Index: index.Raw}
+			c := chunks.Chunk{Kind: chunks.Fragment, Index: index.Raw, Exact: true}
 			if !m.Value.IsObject() {
 				return wire.WrongType("contentBlockDelta.delta.toolUse", m.Value, "an object")
 			}

@@ -82,7 +82,9 @@ func (r reader) finish(stop jsonscan.Value) {
 // truncates reports whether a stop reason means that the answer is incomplete.
 func truncates(reason string) bool {
 	switch reason {
-	case "max_tokens", "model_context_window_exceeded", "content_filtered", "guardrail_intervened":
+	case "max_tokens", "model_context_window_exceeded", // by a limit
+		"content_filtered", "guardrail_intervened", // by a filter
+		"malformed_model_output", "malformed_tool_use": // by the server
 		return true
 	}
 	return false

@@ -50,7 +50,7 @@ func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem 
 	}
 	c := chunks.Chunk{
 		Kind: chunks.Fragment, Message: r.d.Message, Index: index.Raw,
-		ID: r.Text(id), Final: begins, Opens: begins,
+		ID: r.Text(id), Final: begins, Opens: begins, Exact: !begins,
 	}
 	for m := function.Members(); m.Next(); {
 		switch m.Key {

@@ -38,7 +38,7 @@ func (r reader) tool(of wire.Choice, state Tool) {
 }
 
 // wait returns the silence that ends the message after a finish reason.
-func (e *End) wait(reason string) int {
+func (e *End) wait(reason string) uint8 {
 	switch {
 	case reason != "STOP":
 		return 0

@@ -118,9 +118,11 @@ func (r interactionReader) event(e *interactionEvent) *wire.Problem {
 	case "interaction.created", "interaction.start":
 		return r.begin(e.interaction)
 	case "interaction.completed", "interaction.complete":
-		return r.end(e.interaction)
+		return r.end("", e)
+	case "interaction.failed", "interaction.cancelled", "interaction.incomplete", "interaction.requires_action":
+		return r.end(strings.TrimPrefix(e.kind.Str, "interaction."), e)
 	case "interaction.status_update":
-		r.status(e.status, e.failure, false)
+		r.status(r.Text(e.status), e.failure, false)
 	case "error":
 		r.FailRun(r.d.Message, r.FailureText(e.failure))
 		r.d.endStep()
@@ -197,12 +199,14 @@ func (r interactionReader) stopStep(index jsonscan.Value) {
 	}
 }
 
-// end emits the end of an interaction.
-func (r interactionReader) end(v jsonscan.Value) *wire.Problem {
-	if !v.IsObject() {
+// end emits the end of an interaction with the status in the name of its event, or
+// with its own where the name has none.
+func (r interactionReader) end(named string, e *interactionEvent) *wire.Problem {
+	v := e.interaction
+	if !v.IsObject() && named == "" {
 		return wire.WrongType("interaction", v, "an object")
 	}
-	var id, status, usage, failure jsonscan.Value
+	id, status, usage, failure := jsonscan.Value{}, e.status, jsonscan.Value{}, e.failure
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "id":
@@ -221,13 +225,16 @@ func (r interactionReader) end(v jsonscan.Value) *wire.Problem {
 	if usage.IsObject() {
 		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: r.d.Message, Usage: usage.Raw})
 	}
-	r.status(status, failure, true)
+	if named == "" {
+		named = r.Text(status)
+	}
+	r.status(named, failure, true)
 	return nil
 }
 
 // status emits the end of an interaction where the status, or over, means one.
-func (r interactionReader) status(v, failure jsonscan.Value, over bool) {
-	switch status := r.Text(v); {
+func (r interactionReader) status(status string, failure jsonscan.Value, over bool) {
+	switch {
 	case status == "failed":
 		text := r.FailureText(failure)
 		if text == "" {

@@ -79,7 +79,8 @@ func (r interactionReader) emitText(kind chunks.Kind, index, v jsonscan.Value) {
 // is whole. An empty object at the beginning means that the args follow.
 func (r interactionReader) call(index jsonscan.Value, f *stepFields) *wire.Problem {
 	c, args := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.Message, Index: index.Raw}, f.args
-	if kind := f.kind.Str; kind != "arguments_delta" {
+	kind := f.kind.Str
+	if c.Exact = kind == "arguments_delta"; !c.Exact {
 		r.d.Kind = wire.CallBlock
 		c.ID, c.Name = r.Text(f.id), r.Text(f.name)
 		c.CallKind, c.Provider = callKind(kind)

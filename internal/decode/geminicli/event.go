@@ -40,7 +40,7 @@ func (r reader) start() {
 		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the program ended without a result"})
 	}
 	*r.d = Decoder{Run: true}
-	r.Emit(chunks.Chunk{Kind: chunks.RunStart})
+	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 }
 
 // message emits the prompt, or a piece of the answer.
@@ -114,9 +114,9 @@ func (r reader) result(e *event) *wire.Problem {
 
 // end ends the run. The stats are the sum over all messages and belong to none.
 func (r reader) end(e *event) {
-	c := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"}
+	c := chunks.Chunk{Kind: chunks.RunEnd, Status: "completed", Abandons: true}
 	if e.status.Str != "success" {
-		c.Status, c.Text = "error", r.FailureText(e.failure)
+		c.Status, c.Text, c.Abandons = "error", r.FailureText(e.failure), false
 		kind := r.Text(e.failure.Member("type"))
 		if strings.Contains(kind, "Cancel") { // FatalCancellationError
 			c.Status = "cancelled"

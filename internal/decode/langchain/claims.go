@@ -31,6 +31,8 @@ func claims(f wire.Frame) wire.Claim {
 		return claimsTuple(f.JSON)
 	case isPart(f.JSON) || looksLikeMessage(f.JSON) || isTrace(f.JSON):
 		return wire.Surely
+	case f.JSON.IsObject():
+		return claimsPayload(f.JSON)
 	}
 	return wire.No
 }
@@ -63,34 +65,59 @@ func claimsEvent(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// claimsTuple claims an array. It does not read a payload, which may be long.
+// claimsTuple claims an array. It reads a payload, which may be long, only where no
+// mode is named.
 func claimsTuple(v jsonscan.Value) wire.Claim {
 	e := v.Elements()
 	if !e.Next() {
 		return wire.No
 	}
-	first := e.Value
-	if first.IsArray() && e.Next() {
-		first = e.Value
+	first, namespaced := e.Value, false
+	if wire.IsNamespace(first) && e.Next() {
+		first, namespaced = e.Value, true
 	}
-	if first.IsString() && isMode(first.Str) || first.IsObject() && looksLikeMessage(first) {
+	switch {
+	case first.IsString() && isMode(first.Str), first.IsObject() && looksLikeMessage(first):
 		return wire.Surely
+	case namespaced && first.IsObject():
+		return claimsPayload(first)
+	case namespaced && first.IsArray():
+		if e := first.Elements(); e.Next() && e.Value.IsObject() && looksLikeMessage(e.Value) {
+			return wire.Surely
+		}
 	}
-	return wire.No
+	return wire.IfNoOther
 }
 
-// isPart reports whether v is {"type":mode,"ns":[…],"data":…}.
+// claimsPayload claims an object that is the payload of a mode which the event does
+// not name. The payload of the mode custom can be any object.
+func claimsPayload(v jsonscan.Value) wire.Claim {
+	if kind, sure := payloadOf(v); kind != otherPayload && sure {
+		return wire.Surely
+	} else if kind != otherPayload {
+		return wire.Perhaps
+	}
+	return wire.IfNoOther
+}
+
+// isPart reports whether v is {"type":mode,"ns":[…],"data":…}. It reads no more members
+// than it needs.
 func isPart(v jsonscan.Value) bool {
 	mode, ns := false, false
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
-			mode = isMode(m.Value.Str)
+			if mode = isMode(m.Value.Str); !mode {
+				return false
+			}
 		case "ns":
-			ns = m.Value.IsArray()
-		case "data", "interrupts":
-		default:
-			return false
+			if ns = wire.IsNamespace(m.Value); !ns {
+				return false
+			}
+		case "data":
+			if mode && ns {
+				return true
+			}
 		}
 	}
 	return mode && ns

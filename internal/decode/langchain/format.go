@@ -8,6 +8,7 @@
 //	[message, metadata]            stream_mode messages
 //	[mode, payload]                a list of modes
 //	[[ns, …], mode, payload]       a list of modes, with subgraphs
+//	payload, [[ns, …], payload]    one mode, which is not named (payload.go)
 //	{"type":mode,"ns":[…],"data"}  the parts of the SDK
 //	{"event":"on_…","data",…}      the events of astream_events (trace.go)
 //	event: mode|ns|…, data         the SSE of the server, which also has metadata, error, end and messages/partial
@@ -82,5 +83,5 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	if isTrace(f.JSON) {
 		return r.trace(f.JSON)
 	}
-	return r.message(place{}, f.JSON)
+	return r.payload("", f.JSON)
 }

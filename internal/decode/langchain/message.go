@@ -109,21 +109,30 @@ func kindOf(name string) messageKind {
 	return kindNone
 }
 
-// looksLikeMessage reports whether v is a message. It reads no more members than it
-// needs.
+// looksLikeMessage reports whether v is a message.
 func looksLikeMessage(v jsonscan.Value) bool {
-	var kind, content, own bool
+	some, _ := messageOf(v)
+	return some
+}
+
+// messageOf reports whether v is a message, and whether no other format has such a
+// message. It reads no more members than it needs.
+func messageOf(v jsonscan.Value) (some, own bool) {
+	var kind, content, class bool
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "lc":
-			return m.Value.Kind == jsonscan.Number
+			some = m.Value.Kind == jsonscan.Number
+			return some, some
 		case "tool_call_chunks":
-			return m.Value.IsArray()
+			some = m.Value.IsArray()
+			return some, some
 		case "type":
 			kind = kindOf(m.Value.Str) != kindNone
-			if own = strings.Contains(m.Value.Str, "Message"); own && !kind {
-				return false
+			if class = strings.Contains(m.Value.Str, "Message"); class && !kind {
+				return false, false
 			}
+			own = own || class
 		case "content":
 			content = m.Value.IsString() || m.Value.IsArray()
 		case "data":
@@ -132,10 +141,10 @@ func looksLikeMessage(v jsonscan.Value) bool {
 			own = true
 		}
 		if kind && content && own {
-			return true
+			return true, true
 		}
 	}
-	return kind && content
+	return kind && content, own
 }
 
 // messageEnd is the end of a message.

@@ -16,7 +16,13 @@ type messages struct {
 	Streamed []streamedMessage `json:"s,omitzero"`
 	// Partial are the growing messages, which the server repeats whole.
 	Partial []partialText `json:"p,omitzero"`
+	// Live states that messages are streamed. Otherwise updates and values are the
+	// only source of messages.
+	Live bool `json:"v,omitzero"`
 }
+
+// streams records that messages are streamed.
+func (m *messages) streams() { m.Live = true }
 
 // streamedMessage is a message that is or was streamed.
 type streamedMessage struct {
@@ -133,17 +139,26 @@ func (m *messages) index(ns, id string) int {
 
 // find returns the namespace and the id under which a message was streamed in the
 // namespace ns or below it. In updates and values the namespace lacks the node, and
-// a graph repeats the messages of its subgraphs.
+// a graph repeats the messages of its subgraphs. Where several subgraphs have a
+// message with that id, the message that has ended is meant.
 func (m *messages) find(ns, id string) (namespace, first string, ok bool) {
 	if id == "" {
 		return "", "", false
 	}
+	found := -1
 	for i := len(m.Streamed) - 1; i >= 0; i-- {
-		if s := &m.Streamed[i]; (s.ID == id || s.Also == id) && within(s.Namespace, ns) {
-			return s.Namespace, s.ID, true
+		s := &m.Streamed[i]
+		if s.ID != id && s.Also != id || !within(s.Namespace, ns) {
+			continue
+		}
+		if found < 0 || s.Done && !m.Streamed[found].Done {
+			found = i
 		}
 	}
-	return "", "", false
+	if found < 0 {
+		return "", "", false
+	}
+	return m.Streamed[found].Namespace, m.Streamed[found].ID, true
 }
 
 // done records the end of a message.

@@ -12,16 +12,22 @@ func (r reader) tuple(v jsonscan.Value) *wire.Problem {
 	if !e.Next() {
 		return nil
 	}
-	ns := ""
-	if e.Value.IsArray() {
-		if ns = r.namespace(e.Value); !e.Next() {
+	ns, namespaced := "", false
+	if wire.IsNamespace(e.Value) {
+		if ns, namespaced = r.namespace(e.Value), true; !e.Next() {
 			return nil
 		}
 	}
-	if !e.Value.IsString() {
-		return r.messageMode("", v)
+	switch mode := e.Value; {
+	case mode.IsString():
+		if payload := e.Rest(); payload.Kind != jsonscan.Missing {
+			return r.event(mode.Str, ns, payload)
+		}
+		return nil // the payload of the mode custom
+	case namespaced:
+		return r.payload(ns, mode)
 	}
-	return r.event(e.Value.Str, ns, e.Rest())
+	return r.messageMode("", v)
 }
 
 // part reads a part of the SDK.
@@ -112,6 +118,7 @@ func (r reader) errorText(v jsonscan.Value) string {
 
 // messageMode reads [message, metadata], a list of messages, or one message.
 func (r reader) messageMode(ns string, payload jsonscan.Value) *wire.Problem {
+	r.d.Messages.streams()
 	if payload.IsObject() {
 		return r.message(place{ns: ns}, payload)
 	}
@@ -148,6 +155,9 @@ type place struct {
 	// repeated is true in updates and values, which repeat the history. Texts
 	// that were streamed are not emitted again.
 	repeated bool
+	// growing is true for a message that is finished and may be sent again with its
+	// usage.
+	growing bool
 }
 
 // message emits the chunks of a message of any kind.

@@ -12,17 +12,19 @@ import (
 // In stream_mode messages the server sends a message again for each delta: the
 // whole message so far in messages/partial, and at the end in messages/complete.
 // Texts only grow. The state therefore has the length of each text that was emitted,
-// and the rest of the text is a delta.
+// and the rest of the text is a delta. A finish reason states that the message is
+// finished, whether it is sent again or not.
 //
 // The args so far are in tool_call_chunks or, as text, in the blocks of the content.
 // The args in tool_calls are a repaired parse of incomplete text. They are read only
-// in the complete message, where they replace the text (Hold).
+// in the finished message, where they replace the text (Hold).
 
 // partials reads a list of messages.
 func (r reader) partials(ns string, list jsonscan.Value, complete bool) (first *wire.Problem) {
 	if !list.IsArray() {
 		return wire.WrongType("the payload of messages/partial and messages/complete", list, "a list of messages")
 	}
+	r.d.Messages.streams()
 	for e := list.Elements(); e.Next(); {
 		m := readMessage(e.Value)
 		if m.kind != kindAI && m.kind != kindAIChunk {
@@ -48,16 +50,21 @@ func (r reader) partial(ns string, m *fields, complete bool) {
 		return
 	}
 	of := chunks.Chunk{Namespace: ns, Message: id}
+	over := complete || r.readEnd(m).over
 	p.at = 0
-	r.growth(of, m, &p, complete)
+	r.growth(of, m, &p, over)
 	if complete {
 		r.d.Messages.forget(id)
-		m.pieces = jsonscan.Value{}
-		r.wholeMessage(place{ns: ns}, m, false)
-		return
+	} else {
+		r.d.Messages.setPartial(p)
 	}
-	r.d.Messages.stream(ns, id, summary{text: true})
-	r.d.Messages.setPartial(p)
+	if !over || !known {
+		r.d.Messages.stream(ns, id, summary{text: true})
+	}
+	if over {
+		m.pieces = jsonscan.Value{}
+		r.wholeMessage(place{ns: ns, growing: !complete}, m, false)
+	}
 }
 
 // growth emits the new content of a message.

@@ -207,7 +207,7 @@ func (r reader) protocolLife(ns string, data jsonscan.Value) {
 	c := chunks.Chunk{Kind: chunks.RunEnd, Run: r.Text(run)}
 	switch event.Str {
 	case "started", "running":
-		c.Kind = chunks.RunStart
+		c.Kind, c.Explicit = chunks.RunStart, true
 	case "completed", "interrupted":
 		c.Status = event.Str
 	case "failed":

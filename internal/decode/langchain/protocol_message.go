@@ -85,6 +85,7 @@ func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 // protocolStart begins a message. The message of a tool contains a result, which the
 // tools channel contains too. A human message interrupts.
 func (r reader) protocolStart(ns string, d protocolData) {
+	r.d.Messages.streams()
 	id, role := r.Text(d.id), d.role.Str
 	if id == "" {
 		id = r.Text(d.run)

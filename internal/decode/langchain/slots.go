@@ -61,6 +61,8 @@ func placeOfMode(s *wire.SlotFinder, v wire.Place) (mode string, namespace, payl
 	switch {
 	case len(list) != 2:
 		return "", namespace, v
+	case wire.IsNamespace(list[0].Value): // one mode, which is not named
+		return "messages", list[0], list[1]
 	case list[0].IsString():
 		return list[0].Str, namespace, list[1]
 	}
@@ -133,6 +135,7 @@ func saidOf(note uint8) summary {
 // Fill completes the chunk of a piece of a message. Where the message has a new
 // name, it emits that before the chunk.
 func (d *Decoder) Fill(w *wire.Writer, note uint8, c *chunks.Chunk) bool {
+	d.Messages.streams()
 	name, was := d.Messages.stream(c.Namespace, c.Message, saidOf(note))
 	c.Message = name
 	if was != "" {

@@ -11,14 +11,15 @@ import (
 const interruptKey = "__interrupt__"
 
 // updates reads {node: update, …}. An update is the part of the state that a node
-// wrote, or a list of updates.
+// wrote, or a list of updates. In a graph whose state is a list of messages, an update
+// is a message or a list of messages.
 func (r reader) updates(ns string, payload jsonscan.Value) *wire.Problem {
 	return r.stateMembers(ns, payload, func(node jsonscan.Value) *wire.Problem {
 		if !node.IsArray() {
-			return r.stateKeys(ns, node)
+			return r.update(ns, node)
 		}
 		for e := node.Elements(); e.Next(); {
-			if p := r.stateKeys(ns, e.Value); p != nil {
+			if p := r.update(ns, e.Value); p != nil {
 				return p
 			}
 		}
@@ -26,9 +27,23 @@ func (r reader) updates(ns string, payload jsonscan.Value) *wire.Problem {
 	})
 }
 
+// update reads one update.
+func (r reader) update(ns string, v jsonscan.Value) *wire.Problem {
+	if v.IsObject() && looksLikeMessage(v) {
+		return r.stateKey(ns, v)
+	}
+	return r.stateKeys(ns, v)
+}
+
 // values reads the whole state.
 func (r reader) values(ns string, payload jsonscan.Value) *wire.Problem {
-	return r.stateMembers(ns, payload, func(value jsonscan.Value) *wire.Problem { return r.stateKey(ns, value) })
+	n := r.Len()
+	problem := r.stateMembers(ns, payload, func(value jsonscan.Value) *wire.Problem { return r.stateKey(ns, value) })
+	for i := range r.Since(n) {
+		c := &r.Since(n)[i]
+		c.Snapshot = c.Repeated
+	}
+	return problem
 }
 
 // stateMembers reads each member of a payload, and the interrupts last.
@@ -64,17 +79,41 @@ func (r reader) stateKeys(ns string, update jsonscan.Value) (first *wire.Problem
 func (r reader) stateKey(ns string, value jsonscan.Value) (first *wire.Problem) {
 	at := place{ns: ns, repeated: true}
 	if value.IsObject() && looksLikeMessage(value) {
-		return r.message(at, value)
+		first = r.message(at, value)
+		r.answer(ns, value)
+		return first
 	}
+	var last jsonscan.Value
 	for e := value.Elements(); e.Next(); {
 		if !e.Value.IsObject() || !looksLikeMessage(e.Value) {
 			continue
 		}
-		if p := r.message(at, e.Value); p != nil && first == nil {
+		last = e.Value
+		if p := r.message(at, last); p != nil && first == nil {
 			first = p
 		}
 	}
+	r.answer(ns, last)
 	return first
+}
+
+// answer emits that the root graph has a message of a subgraph as its last one, if
+// the message made no call.
+func (r reader) answer(ns string, last jsonscan.Value) {
+	if ns != "" || !last.IsObject() {
+		return
+	}
+	m := readMessage(last)
+	if m.kind != kindAI && m.kind != kindAIChunk {
+		return
+	}
+	if calls := m.calls.Elements(); calls.Next() {
+		return
+	}
+	id := r.Text(m.id)
+	if of, _, ok := r.d.Messages.find(ns, id); ok && of != "" {
+		r.Emit(chunks.Chunk{Kind: chunks.Answer, Message: id})
+	}
 }
 
 // interrupts emits the interrupts of a graph. An interrupt of a subgraph does not end

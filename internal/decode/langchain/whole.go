@@ -7,7 +7,8 @@ import (
 
 // wholeMessage emits a whole AI message: one that was not streamed, or one that
 // confirms a streamed message. It belongs to the namespace in which it was streamed,
-// and the text of a streamed message is not emitted again.
+// and the text of a streamed message is not emitted again. The text of a repeated
+// message is emitted only where no messages are streamed.
 //
 // The args of a message that was joined from pieces are in tool_call_chunks, as the
 // model wrote them. The args in tool_calls are parsed and, where the answer is
@@ -21,24 +22,32 @@ func (r reader) wholeMessage(at place, m *fields, text bool) {
 	if ns, id, ok := r.d.Messages.find(at.ns, of.Message); ok {
 		of.Namespace, of.Message, streamed = ns, id, true
 	}
-	text = text && !at.repeated && !streamed
+	text = text && !streamed && (!at.repeated || !r.d.Messages.Live && of.Message != "")
+	n := r.Len()
 	r.emitContent(of, m.content, wanted{text: text, whole: true})
 	if thoughts := r.Text(end.thoughts); text && thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts
 		r.Emit(c)
 	}
-	n := r.Len()
 	if !streamed || !end.truncated {
 		of := of
 		of.Whole = true
 		r.wholeCalls(of, m, at.repeated || streamed)
 	}
 	if at.repeated && !streamed && r.Len() == n {
-		return // a message of the history, of which nothing is open
+		if of.Message != "" {
+			of.Kind = chunks.Listed
+			r.Emit(of)
+		}
+		return
 	}
 	end.over = true
 	r.finish(of, end, m.usage)
+	if !at.growing {
+		of.Kind = chunks.Ended
+		r.Emit(of)
+	}
 	r.d.Messages.done(of.Namespace, of.Message)
 }
 

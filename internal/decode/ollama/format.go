@@ -3,6 +3,7 @@
 //
 //	{"model","created_at","message":{"role","content","thinking"?,"tool_calls"?:[{"id"?,"function":{"index"?,"name","arguments":{…}}}]},"done":false}
 //	… {"model","message"?,"done":true,"done_reason":"stop","prompt_eval_count","eval_count",…}
+//	{"model","created_at","response","thinking"?,"done"} from /api/generate, which has no calls
 //	{"error":"…"} in mid-stream
 //	{"role":"tool","tool_name","content"} is a result
 //
@@ -29,11 +30,13 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
-	var message, done, failure, role, tool jsonscan.Value
+	var message, response, done, failure, role, tool jsonscan.Value
 	for m := f.JSON.Members(); m.Next(); {
 		switch m.Key {
 		case "message":
 			message = m.Value
+		case "response":
+			response = m.Value
 		case "done":
 			done = m.Value
 		case "error":
@@ -47,7 +50,7 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 		}
 	}
 	switch {
-	case message.IsObject() && isBoolean(done):
+	case isBoolean(done) && (message.IsObject() || response.IsString()):
 		return wire.Surely
 	case role.Str == "tool" && tool.IsString():
 		return wire.Surely
@@ -85,11 +88,13 @@ type reader struct {
 
 // decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
-	var message, done, reason, failure, role jsonscan.Value
+	var message, response, done, reason, failure, role jsonscan.Value
 	for m := f.JSON.Members(); m.Next(); {
 		switch m.Key {
 		case "message":
 			message = m.Value
+		case "response":
+			response = m.Value
 		case "done":
 			done = m.Value
 		case "done_reason":
@@ -109,6 +114,9 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 		return r.OllamaResult(f.JSON)
 	case message.Present() && !message.IsObject():
 		return wire.WrongType("message", message, "an object")
+	}
+	if response.IsString() {
+		message = f.JSON
 	}
 	problem := r.message(message)
 	if done.Kind == jsonscan.True {

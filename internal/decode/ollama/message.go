@@ -15,7 +15,7 @@ func (r reader) message(message jsonscan.Value) *wire.Problem {
 		switch m.Key {
 		case "role":
 			role = m.Value
-		case "content":
+		case "content", "response":
 			content = m.Value
 		case "thinking":
 			thinking = m.Value

@@ -15,7 +15,7 @@ func slot(path string) wire.Slot {
 	switch path {
 	case "model", "created_at":
 		return wire.Unread
-	case "message.content", "message.thinking":
+	case "message.content", "message.thinking", "response", "thinking":
 		return wire.TextSlot
 	}
 	return wire.NoSlot

@@ -28,7 +28,7 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 	case delta.IsObject():
 		r.delta(of, delta)
 	case message.IsObject():
-		of.Whole = true
+		of.Whole, of.Varies = true, false
 		r.delta(of, message)
 	}
 	switch reason := r.Text(finish); {
@@ -39,15 +39,16 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, Text: "the finish reason is " + reason})
 	case reason != "":
 		r.Emit(chunks.Chunk{
-			Kind: chunks.Finish, Message: of.Message, Choice: of.Index,
+			Kind: chunks.Finish, Message: of.Message, Choice: of.Index, IDVaries: of.Varies,
 			Reason: reason, Truncated: wire.Truncates(reason),
 		})
+		r.d.Running = nil
 	}
 }
 
 // delta emits a delta, or a whole message.
 func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
-	var role, content, reasoning, refusal, calls, legacy jsonscan.Value
+	var role, content, reasoning, refusal, calls, legacy, executed jsonscan.Value
 	for m := delta.Members(); m.Next(); {
 		switch m.Key {
 		case "role":
@@ -65,16 +66,19 @@ func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
 			calls = m.Value
 		case "function_call":
 			legacy = m.Value
+		case "executed_tools":
+			executed = m.Value
 		}
 	}
 	if s := r.Text(role); s != "" {
 		// The wire does not show whether a role after the end of a message
 		// begins another message with the same id. Fresh stays unset.
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index, Role: s})
+		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Role: s})
 	}
 	r.Content(of, chunks.Reasoning, reasoning)
 	r.Content(of, chunks.Text, content)
 	r.Content(of, chunks.Text, refusal)
+	r.executedTools(of, executed)
 	if calls.IsObject() {
 		r.OpenAICall(of, calls)
 	}

@@ -11,6 +11,8 @@
 package openai
 
 import (
+	"slices"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -63,23 +65,28 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// Decoder decodes chat completion chunks. It has no state, since each chunk
-// names its message.
-type Decoder struct{}
+// Decoder decodes chat completion chunks. Each chunk names its message, so its only
+// state is that of the tools that Groq runs.
+type Decoder struct {
+	Running []string `json:"r,omitzero"` // raw indexes of executed tools without an output
+}
 
 // Decode emits the chunks of a frame.
-func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem { return reader{w}.decode(f) }
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem { return reader{w, d}.decode(f) }
 
-// Clone returns d.
-func (d *Decoder) Clone() wire.Decoder { return d }
+// Clone returns an independent copy.
+func (d *Decoder) Clone() wire.Decoder { return &Decoder{Running: slices.Clone(d.Running)} }
 
 // reader reads one frame.
-type reader struct{ *wire.Writer }
+type reader struct {
+	*wire.Writer
+	d *Decoder
+}
 
 // decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	if f.Done {
-		r.Emit(chunks.Chunk{Kind: chunks.Ended})
+		r.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
 	}
 	var id, choices, usage, failure jsonscan.Value
@@ -103,7 +110,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 			}
 		}
 	}
-	of := wire.Choice{Message: r.Text(id)}
+	of := wire.Choice{Message: r.Text(id), Varies: true}
 	if choices.Present() && !choices.IsArray() {
 		return wire.WrongType("choices", choices, "an array")
 	}

@@ -38,7 +38,7 @@ func (r reader) call(of chunks.Chunk, i itemFields, at stage) {
 	if i.status.Str == "incomplete" || at == itemCutOff && !object && of.CallKind != "custom" && !wire.Valid(args) {
 		return // the deltas have all args there are
 	}
-	of.Args, of.Object, of.Whole, of.Opens = args, object, true, false
+	of.Args, of.Object, of.Whole, of.Opens, of.Exact = args, object, true, false, false
 	r.Emit(of)
 	switch {
 	case of.CallKind == "mcp_approval_request":

@@ -20,23 +20,39 @@ type Call struct {
 // maxCalls is the maximum number of calls that are stored of a response.
 const maxCalls = 128
 
+// identity is what is known of the call that an item is.
+type identity uint8
+
+const (
+	knownCall identity = iota
+	newCall
+	otherCall // it has the id of an earlier call
+)
+
 // callOf returns the call that an item is, under the index and the id of its first
-// event: some servers send others at the end of the item or of the response. It
-// reports whether the item is another call with the id of an earlier one. others
+// event: some servers send others at the end of the item or of the response. others
 // reports whether the end of the response contains an id.
-func (d *Decoder) callOf(index, id string, at stage, others func(id string) bool) (c Call, reused bool) {
+func (d *Decoder) callOf(index, id string, at stage, others func(id string) bool) (c Call, is identity) {
 	if len(id) > wire.MaxID || len(index) > wire.MaxID {
-		return Call{Index: index, ID: id}, false
+		return Call{Index: index, ID: id}, knownCall
 	}
 	i := d.findCall(index, id, at, others)
 	if i < 0 {
-		reused = slices.ContainsFunc(d.Calls, func(c Call) bool { return c.ID == id })
+		is = newCall
+		if slices.ContainsFunc(d.Calls, func(c Call) bool { return c.ID == id }) {
+			is = otherCall
+		}
 		d.Calls = append(wire.MakeRoom(d.Calls, maxCalls), Call{Index: strings.Clone(index), ID: strings.Clone(id)})
 		i = len(d.Calls) - 1
 	}
 	d.Calls[i].Done = d.Calls[i].Done || at != itemAdded
 	d.Calls[i].repeated = at > itemDone
-	return d.Calls[i], reused
+	return d.Calls[i], is
+}
+
+// begun reports whether the beginning of the call on an index was read.
+func (d *Decoder) begun(index string) bool {
+	return slices.ContainsFunc(d.Calls, func(c Call) bool { return c.Index == index })
 }
 
 // findCall returns the position of the stored call that an item is, or -1. An id

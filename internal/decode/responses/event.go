@@ -66,7 +66,7 @@ func (r reader) delta(name string, of chunks.Chunk, delta jsonscan.Value) *wire.
 	if s == "" {
 		return nil
 	}
-	if of.Message = r.d.openMessage(); of.Kind == chunks.Fragment {
+	if of.Message = r.d.contentOf(); of.Kind == chunks.Fragment {
 		of.Args = s
 	} else {
 		of.Text = s
@@ -86,7 +86,7 @@ func (r reader) argsDone(name string, e *event) *wire.Problem {
 	if !e.arguments.IsString() {
 		return wire.WrongType("arguments of response."+name, e.arguments, "a string")
 	}
-	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.openMessage(), Index: wire.RawIndex(e.place())}
+	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.contentOf(), Index: wire.RawIndex(e.place())}
 	args := r.Text(e.arguments)
 	if !free && strings.TrimSpace(args) != "" && !wire.Valid(args) {
 		return nil // the answer is truncated
@@ -95,7 +95,9 @@ func (r reader) argsDone(name string, e *event) *wire.Problem {
 		c.Args, c.Object, c.Weak = args, true, true
 		r.Emit(c)
 	}
-	if !free { // only the end of the item shows whether free text is complete
+	// Only the end of the item shows whether free text is complete, and has the name
+	// of a call whose beginning was lost.
+	if !free && r.d.begun(c.Index) {
 		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Index: c.Index})
 	}
 	return nil

@@ -66,6 +66,15 @@ func (d *Decoder) openMessage() string {
 	return ""
 }
 
+// contentOf returns the id of the message that content belongs to: the open response
+// or, where its beginning was lost, one without an id.
+func (d *Decoder) contentOf() string {
+	if !d.Open {
+		*d = Decoder{Open: true}
+	}
+	return d.Message
+}
+
 // reader reads one frame.
 type reader struct {
 	*wire.Writer
@@ -75,7 +84,7 @@ type reader struct {
 // decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	if f.Done {
-		r.Emit(chunks.Chunk{Kind: chunks.Ended})
+		r.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
 	}
 	var e event
@@ -109,6 +118,8 @@ func (r reader) event(name string, e *event) *wire.Problem {
 	switch name {
 	case "created", "queued", "in_progress":
 		return r.start(name, e.response)
+	case "error":
+		r.failure(e.failure, e.message, e.code)
 	case "completed", "incomplete", "failed", "cancelled":
 		return r.end(name, e.response)
 	case "done": // the end with any status, from the Realtime API and some proxies

@@ -94,9 +94,12 @@ func (r reader) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *
 	if of.ID == "" {
 		return &wire.Problem{Code: wire.BadShape, Text: "the item " + wire.Clip(i.kind.Str) + " has no id to answer: call_id and id are missing or empty"}
 	}
+	of.Message = r.d.contentOf()
 	if at != itemWhole {
-		c, reused := r.d.callOf(of.Index, of.ID, at, func(id string) bool { return r.hasCall(all, id) })
-		of.Index, of.ID, of.Opens = c.Index, c.ID, reused
+		c, known := r.d.callOf(of.Index, of.ID, at, func(id string) bool { return r.hasCall(all, id) })
+		of.Index, of.ID = c.Index, c.ID
+		of.Opens = known == otherCall
+		of.Exact = known == newCall && at != itemAdded // its beginning was lost, and deltas may have come
 	}
 	r.call(of, i, at)
 	return nil

@@ -39,6 +39,6 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note u
 
 // Fill completes the chunk of a delta, which belongs to the open response.
 func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
-	c.Message = d.openMessage()
-	return true
+	c.Message = d.Message
+	return d.Open
 }

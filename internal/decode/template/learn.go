@@ -117,6 +117,6 @@ func literal(c *chunks.Chunk) chunks.Chunk {
 		Kind: c.Kind, Namespace: strings.Clone(c.Namespace), Choice: c.Choice,
 		Index: strings.Clone(c.Index), Part: c.Part,
 		Name: strings.Clone(c.Name), CallKind: strings.Clone(c.CallKind),
-		Provider: c.Provider, Final: c.Final, Opens: c.Opens, Exact: c.Exact,
+		Provider: c.Provider, Final: c.Final, Opens: c.Opens, Exact: c.Exact, IDVaries: c.IDVaries,
 	}
 }

@@ -110,7 +110,7 @@ type reader struct {
 // decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	if f.Done {
-		r.Emit(chunks.Chunk{Kind: chunks.Ended})
+		r.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
 	}
 	var e event

@@ -50,7 +50,9 @@ func (r reader) toolInput(e *event, id string) *wire.Problem {
 		if e.encoding.Str == "text" {
 			r.d.Plain = wire.Keep(id)
 		}
-		r.Emit(r.fragment(e, id))
+		c := r.fragment(e, id)
+		c.Opens = true
+		r.Emit(c)
 	case "tool-input-delta":
 		if !e.delta.IsString() {
 			return wire.WrongType("inputTextDelta", e.delta, "a string")

@@ -58,10 +58,11 @@ type Claim uint8
 
 // The claims.
 const (
-	No      Claim = iota
-	IfKnown       // only if the stream is known to be of this format
-	Perhaps       // the frame has too few members to decide
-	Surely        // no other format has such a frame
+	No        Claim = iota
+	IfNoOther       // only if the stream is known to be of this format, and no other format surely has such a frame
+	IfKnown         // only if the stream is known to be of this format
+	Perhaps         // the frame has too few members to decide
+	Surely          // no other format has such a frame
 )
 
 // Frame is one stream event.
@@ -80,6 +81,20 @@ func TypeOf(v jsonscan.Value) string {
 		}
 	}
 	return ""
+}
+
+// IsNamespace reports whether v is a namespace of LangGraph: a list of strings,
+// which is empty at the root.
+func IsNamespace(v jsonscan.Value) bool {
+	if !v.IsArray() {
+		return false
+	}
+	for e := v.Elements(); e.Next(); {
+		if !e.Value.IsString() {
+			return false
+		}
+	}
+	return true
 }
 
 // BlockKind is the kind of a content block, by the meaning of its end.

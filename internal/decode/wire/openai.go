@@ -10,6 +10,7 @@ type Choice struct {
 	Message string
 	Index   int
 	Whole   bool // the message was not streamed
+	Varies  bool // the id of the message may change within it; see chunks.Chunk.IDVaries
 }
 
 // Content emits the text of a message. It is a string, or a list of parts as
@@ -18,7 +19,7 @@ type Choice struct {
 func (w *Writer) Content(of Choice, kind chunks.Kind, v jsonscan.Value) {
 	if !v.IsArray() {
 		if s := w.Text(v); s != "" {
-			w.Emit(chunks.Chunk{Kind: kind, Message: of.Message, Choice: of.Index, Text: s})
+			w.Emit(chunks.Chunk{Kind: kind, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Text: s})
 		}
 		return
 	}
@@ -80,7 +81,7 @@ func (w *Writer) OpenAIFunction(of Choice, function jsonscan.Value, index, id, k
 		}
 	}
 	c := chunks.Chunk{
-		Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, Whole: of.Whole,
+		Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, Whole: of.Whole, IDVaries: of.Varies,
 		Index: index, ID: id, Name: w.Text(name), CallKind: kind,
 	}
 	if c.Object = args.IsNested(); c.Object {

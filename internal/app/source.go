@@ -1,0 +1,53 @@
+package app
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+)
+
+// Source is a stream to publish.
+type Source struct {
+	io.ReadCloser
+	// Live is whether the end of the stream is not known. Reads then return
+	// context.Canceled when the context ends with which the source was opened.
+	Live bool
+}
+
+// OpenReplay opens a stream to publish: standard input if file is -.
+func OpenReplay(ctx context.Context, stdin io.Reader, file string, follow bool) (Source, error) {
+	if file == "-" {
+		return Source{io.NopCloser(interruptibly(ctx, stdin)), true}, nil
+	}
+	if follow {
+		f, err := Follow(ctx, file)
+		return Source{f, true}, err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return Source{}, err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		return Source{struct {
+			io.Reader
+			io.Closer
+		}{interruptibly(ctx, f), f}, true}, nil
+	}
+	return Source{f, false}, nil
+}
+
+// OwnSpeed stands for the speed of a source if none is given.
+const OwnSpeed time.Duration = -1
+
+// Speed returns a given speed. OwnSpeed is no pauses for a live stream, which has
+// its own, and 1 for others.
+func (s *Source) Speed(given time.Duration) time.Duration {
+	switch {
+	case given != OwnSpeed:
+		return given
+	case s.Live:
+		return 0
+	}
+	return 1
+}

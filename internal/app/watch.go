@@ -1,0 +1,272 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// Replayed is what became of a recorded stream.
+type Replayed struct {
+	Inputs     int        // that were published
+	Rejected   int        // inputs that were rejected, at least in part
+	Rejections Rejections // the reasons
+	// Waited is how long no event came before the fold had read all inputs, 0 if it
+	// has.
+	Waited time.Duration
+}
+
+// Print writes to out how many inputs were published, and to errs which were
+// rejected.
+func (r *Replayed) Print(out, errs io.Writer, session string) {
+	what := "inputs"
+	if r.Inputs == 1 {
+		what = "input"
+	}
+	fmt.Fprintf(out, "%d %s published to session %s\n", r.Inputs, what, session)
+	const head = "streamer replay: "
+	if r.Waited > 0 {
+		fmt.Fprintf(errs, head+"the inputs are stored, but not all were folded, and no event came for %s: is a streamer running on these logs? Whether the last inputs were rejected is not known\n", r.Waited)
+	}
+	if r.Rejected > 0 {
+		fmt.Fprintf(errs, head+"%d of %d inputs rejected\n", r.Rejected, r.Inputs)
+		r.Rejections.Print(errs, head)
+	}
+}
+
+// Run publishes a recorded stream, as Stream does, and waits until it is folded:
+// until no event of the session has come for the time limit. It writes the progress
+// to errs if that is a terminal. It returns what is known even if ctx ends.
+func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs io.Writer) (Replayed, error) {
+	w, err := newWatch(ctx, r.Broker, r.Token)
+	if err != nil {
+		return Replayed{}, err
+	}
+	r.watch = w
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // what was published has an outcome
+	defer stop()
+	var wg sync.WaitGroup
+	wg.Go(func() { w.failed = r.Broker.Tail(watching, r.Token, w.from, w.take) })
+	wg.Go(func() { w.showProgress(watching, NewProgressLine(errs)) })
+	publishing := ctx
+	if in.Live { // an interrupt ends the reading, and the input under way is still stored
+		var cancel context.CancelFunc
+		publishing, cancel = outlive(ctx, storeTime)
+		defer cancel()
+	}
+	err = r.Stream(publishing, in)
+	if in.Live && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil // the usual end of a live stream
+	}
+	waited := limit
+	if w.await(watching, r.Broker, r.Token, limit) {
+		waited = 0
+	}
+	stop()
+	wg.Wait()
+	if err == nil && !errors.Is(w.failed, context.Canceled) {
+		err = fmt.Errorf("reading the events: %w", w.failed)
+	}
+	return Replayed{w.inputs, w.rejected, w.rejections, waited}, err
+}
+
+// storeTime bounds the wait for the acknowledgement of an input after an interrupt.
+const storeTime = 2 * time.Second
+
+// outlive returns a context that ends some time after ctx.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		wait := time.NewTimer(by)
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
+// watch reads the events of a session while inputs are published to it.
+type watch struct {
+	from    uint64         // sequence in the event log before the first input
+	rewinds broker.Rewinds // of the input log
+
+	mu         sync.Mutex     // guards the fields below
+	unread     []sent         // inputs whose events may follow, oldest first
+	early      []events.Event // rejected events of inputs that may be ours
+	first      uint64         // sequence of the first input
+	rejectedAt uint64         // sequence of the last input that was rejected
+	rejections Rejections
+	replayStatus
+
+	failed error // of the tail, once it has ended
+}
+
+// replayStatus is how far a replay has come.
+type replayStatus struct {
+	inputs, calls, rejected int
+	lastInput               uint64    // sequence of the last input
+	lastEvent               events.ID // that was read
+}
+
+// maxEarly bounds the number of rejected events that precede the acknowledgement of
+// the input that may have caused them.
+const maxEarly = 10_000
+
+// sent is an input that was published.
+type sent struct {
+	seq  uint64
+	line int
+}
+
+// newWatch returns a watch of the events after the end of the log.
+func newWatch(ctx context.Context, b *Broker, token string) (*watch, error) {
+	_, from, err := b.EventBounds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mark, _, err := b.LoadCheckpoint(ctx, b.Partition(token))
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	return &watch{from: from, rewinds: mark.Rewinds}, nil
+}
+
+// sent records a published input.
+func (w *watch) sent(seq uint64, line int) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// Events are numbered by another sequence if the input log was rewound.
+	seq = w.rewinds.Effective(seq)
+	w.inputs++
+	if w.first == 0 {
+		w.first = seq
+	}
+	w.lastInput = seq
+	w.unread = append(w.unread, sent{seq, line})
+	early := w.early
+	w.early = nil
+	for i := range early {
+		w.add(&early[i])
+	}
+}
+
+// take records an event of the session.
+func (w *watch) take(s events.Record, _ bool) error {
+	if s.Seq == 0 { // the end of the history
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lastEvent = s.ID
+	// The events of earlier inputs are read.
+	n, _ := slices.BinarySearchFunc(w.unread, s.ID.Seq, func(a sent, seq uint64) int { return cmp.Compare(a.seq, seq) })
+	w.unread = w.unread[n:]
+	switch s.Type {
+	case events.ToolCallStart:
+		w.calls++
+	case events.Rejected:
+		var e events.Event
+		if err := json.Unmarshal(s.Data, &e); err != nil {
+			return fmt.Errorf("event %d: %w", s.Seq, err)
+		}
+		w.add(&e)
+	}
+	return nil
+}
+
+// add counts a rejected event that an input of the watch caused. An event can come
+// before the acknowledgement of its input.
+func (w *watch) add(e *events.Event) {
+	if e.Input > w.lastInput {
+		if len(w.early) < maxEarly {
+			w.early = append(w.early, *e)
+		}
+		return
+	}
+	n, ours := slices.BinarySearchFunc(w.unread, e.Input, func(a sent, seq uint64) int { return cmp.Compare(a.seq, seq) })
+	if !ours {
+		return // another client published the input
+	}
+	if w.rejectedAt != e.Input {
+		w.rejectedAt = e.Input
+		w.rejected++
+	}
+	w.rejections.Add(e, w.unread[n].line)
+}
+
+// await waits until a snapshot of the session covers the last input and all of its
+// events are read. It returns false if no event comes for the time limit.
+func (w *watch) await(ctx context.Context, b *Broker, token string, limit time.Duration) bool {
+	tick := time.NewTicker(betweenSnapshots)
+	defer tick.Stop()
+	before := w.status()
+	if before.lastInput == 0 {
+		return true
+	}
+	for idle := time.Duration(0); idle < limit; idle += betweenSnapshots {
+		<-tick.C
+		now := w.status()
+		if now.lastEvent != before.lastEvent {
+			before, idle = now, 0
+		}
+		loading, stop := context.WithTimeout(ctx, limit)
+		last, ok := b.folded(loading, token, now.lastInput)
+		stop()
+		if ok && (last.Seq < w.first || !last.After(now.lastEvent)) {
+			return true
+		}
+	}
+	return false
+}
+
+// status returns how far the replay has come.
+func (w *watch) status() replayStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.replayStatus
+}
+
+// showProgress shows on a line how far the replay has come, until ctx ends.
+func (w *watch) showProgress(ctx context.Context, l *ProgressLine) {
+	if l == nil {
+		return
+	}
+	defer l.Clear()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		l.Write(w.status().String(), time.Now())
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// String returns the text of the progress.
+func (s replayStatus) String() string {
+	text := fmt.Sprintf("inputs: %d, calls: %d", s.inputs, s.calls)
+	if s.rejected > 0 {
+		text += fmt.Sprintf(", rejected: %d", s.rejected)
+	}
+	return text
+}

@@ -1,0 +1,195 @@
+// Package acp reads the Agent Client Protocol, versions 1 and 2, as JSON-RPC messages of
+// the agent, of the client, or of both in one log: https://agentclientprotocol.com
+//
+//	session/prompt → session/update{agent_message_chunk, agent_thought_chunk} → session/update{tool_call}
+//	→ session/request_permission and its response → session/update{tool_call_update} → response{stopReason}
+//
+// A prompt is a run. It ends with the response to it, or in version 2 with a
+// state_update to idle. Messages have ids only in some streams: the first text or call
+// after all calls of a message have ended begins the next one, unless its id is that of
+// the open one.
+//
+// The protocol has no names of tools. The name of a call is the one that Claude Code
+// adds (_meta.claudeCode.toolName), or else its kind, or else its title, where the kind
+// is other. The args are rawInput. They are complete when the call runs and has some,
+// waits for a permission, or ends.
+//
+// What an agent sends while it loads a session is history and is ignored.
+package acp
+
+import (
+	"slices"
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// Format is the format acp.
+type Format struct{}
+
+// Name returns the name of the format.
+func (Format) Name() string { return "acp" }
+
+// Shape returns the name of the history shape.
+func (Format) Shape() string { return "openai" }
+
+// Console has no effect. It states that plain text may stand between the messages.
+func (Format) Console() {}
+
+// New returns a Decoder without state.
+func (Format) New() wire.Decoder { return new(Decoder) }
+
+// Claims reports whether a frame can be of this format. Other protocols are JSON-RPC,
+// too, so a message without a content of this one is claimed only if the format is known.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	var m message
+	m.read(f.JSON)
+	method := m.method.Str
+	sure := false
+	switch {
+	case method == "session/update":
+		sure = m.params.Member("update").Member("sessionUpdate").IsString()
+	case method == "initialize":
+		sure = m.params.Member("protocolVersion").Kind == jsonscan.Number
+	case strings.HasPrefix(method, "session/"):
+		sure = m.version.IsString() && m.params.IsObject()
+	case method == "":
+		sure = m.version.IsString() && (m.result.Member("stopReason").IsString() || m.result.Member("outcome").Member("outcome").IsString() || m.result.Member("protocolVersion").Kind == jsonscan.Number)
+	}
+	switch {
+	case sure:
+		return wire.Surely
+	case m.version.IsString():
+		return wire.IfKnown
+	}
+	return wire.No
+}
+
+// message is the members of a JSON-RPC message.
+type message struct {
+	version, id, method, params, result, failure jsonscan.Value
+}
+
+// read reads the members of a message.
+func (m *message) read(v jsonscan.Value) {
+	for c := v.Members(); c.Next(); {
+		switch c.Key {
+		case "jsonrpc":
+			m.version = c.Value
+		case "id":
+			m.id = c.Value
+		case "method":
+			m.method = c.Value
+		case "params":
+			m.params = c.Value
+		case "result":
+			m.result = c.Value
+		case "error":
+			m.failure = c.Value
+		}
+	}
+}
+
+// Decoder decodes the messages of a session. Its fields are the state between them. Ids
+// of requests are kept as they are written.
+type Decoder struct {
+	Run       bool     `json:"r,omitzero"` // a prompt is being answered
+	Cancelled bool     `json:"x,omitzero"` // the client has cancelled it
+	Prompts   []string `json:"q,omitzero"` // ids of the prompts without a response
+	Loads     []string `json:"h,omitzero"` // ids of the requests to load a session, likewise
+	Asks      []Ask    `json:"k,omitzero"` // requests for a permission, likewise
+	Denied    []string `json:"y,omitzero"` // ids of the calls that a person has rejected
+
+	Message  string `json:"m,omitzero"` // id of the open message
+	Open     bool   `json:"o,omitzero"` // a message has begun
+	Answered bool   `json:"a,omitzero"` // a call of the message has its result
+	Part     int    `json:"p,omitzero"` // number of the content of the message
+	Written  bool   `json:"w,omitzero"` // that content has begun
+
+	Calls []Call `json:"c,omitzero"` // the latest calls, oldest first
+}
+
+// Ask is a request for a permission.
+type Ask struct {
+	ID      string   `json:"i"`
+	Call    string   `json:"c,omitzero"` // id of the call
+	Rejects []string `json:"r,omitzero"` // the options that reject the call
+}
+
+// The maximum numbers of elements of the state. The oldest are removed first.
+const (
+	maxRequests = 16
+	maxAsks     = 100
+	maxOptions  = 16
+	maxCalls    = 1000
+)
+
+// Clone returns an independent copy.
+func (d *Decoder) Clone() wire.Decoder {
+	c := *d
+	c.Prompts, c.Loads, c.Denied = slices.Clone(d.Prompts), slices.Clone(d.Loads), slices.Clone(d.Denied)
+	c.Asks, c.Calls = slices.Clone(d.Asks), slices.Clone(d.Calls)
+	return &c
+}
+
+// Decode emits the chunks of a message. Requests of files, terminals and extensions are
+// no part of the conversation.
+func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
+	var m message
+	m.read(f.JSON)
+	r := reader{w, d}
+	switch m.method.Str {
+	case "":
+		r.response(&m)
+	case "session/update":
+		return r.update(m.params.Member("update"))
+	case "session/request_permission":
+		return r.ask(&m)
+	case "session/prompt":
+		r.prompt(m.id)
+	case "session/load":
+		d.Loads = add(d.Loads, m.id)
+	case "session/cancel":
+		d.Cancelled = d.Run
+	case "$/cancel_request":
+		if slices.Contains(d.Prompts, key(m.params.Member("requestId"))) {
+			d.Cancelled = true
+		}
+	case "initialize":
+		r.restart()
+	}
+	return nil
+}
+
+// reader reads one message.
+type reader struct {
+	*wire.Writer
+	d *Decoder
+}
+
+// key returns the id of a request as it is kept.
+func key(id jsonscan.Value) string { return wire.Keep(id.Raw) }
+
+// add returns a list with the id of a request.
+func add(list []string, id jsonscan.Value) []string {
+	if !id.Present() {
+		return list
+	}
+	return append(wire.MakeRoom(list, maxRequests), key(id))
+}
+
+// take returns a list without an id, and reports whether it had the id.
+func take(list []string, id string) ([]string, bool) {
+	i := slices.Index(list, id)
+	if i < 0 {
+		return list, false
+	}
+	return slices.Delete(list, i, i+1), true
+}
+
+// chunk returns a chunk of the open message.
+func (d *Decoder) chunk(kind chunks.Kind) chunks.Chunk {
+	return chunks.Chunk{Kind: kind, Message: d.Message}
+}

@@ -1,0 +1,138 @@
+package acp
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// update is the members of a session/update of any kind.
+type update struct {
+	kind, message, content, state, stop          jsonscan.Value
+	call, title, toolKind, status, input, output jsonscan.Value
+	name, parent                                 jsonscan.Value // that Claude Code adds
+}
+
+// read reads the members of an update.
+func (u *update) read(v jsonscan.Value) {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "sessionUpdate":
+			u.kind = m.Value
+		case "messageId":
+			u.message = m.Value
+		case "content":
+			u.content = m.Value
+		case "state":
+			u.state = m.Value
+		case "stopReason":
+			u.stop = m.Value
+		case "toolCallId":
+			u.call = m.Value
+		case "title":
+			u.title = m.Value
+		case "kind":
+			u.toolKind = m.Value
+		case "status":
+			u.status = m.Value
+		case "rawInput":
+			u.input = m.Value
+		case "rawOutput":
+			u.output = m.Value
+		case "_meta":
+			claude := m.Value.Member("claudeCode")
+			u.name, u.parent = claude.Member("toolName"), claude.Member("parentToolUseId")
+		}
+	}
+}
+
+// update emits the chunks of an update. Kinds without a part in the conversation are
+// ignored: plans, modes, commands and the use of the context.
+func (r reader) update(v jsonscan.Value) *wire.Problem {
+	var u update
+	u.read(v)
+	if len(r.d.Loads) > 0 {
+		return nil // history
+	}
+	switch u.kind.Str {
+	case "user_message_chunk", "user_message":
+		r.Emit(chunks.Chunk{Kind: chunks.Human})
+	case "agent_message_chunk":
+		r.content(chunks.Text, &u)
+	case "agent_thought_chunk":
+		r.content(chunks.Reasoning, &u)
+	case "agent_message":
+		r.whole(chunks.Text, &u)
+	case "agent_thought":
+		r.whole(chunks.Reasoning, &u)
+	case "tool_call":
+		return r.call(&u, true)
+	case "tool_call_update":
+		return r.call(&u, false)
+	case "tool_call_content_chunk":
+		r.callContent(&u)
+	case "state_update":
+		r.state(&u)
+	}
+	return nil
+}
+
+// content emits a piece of content, if it is text.
+func (r reader) content(kind chunks.Kind, u *update) {
+	if s := r.Text(u.content.Member("text")); s != "" {
+		r.begin(r.messageOf(kind, u))
+		r.write(kind, s)
+	}
+}
+
+// whole emits the content of a message that comes as a whole, unless it was streamed.
+func (r reader) whole(kind chunks.Kind, u *update) {
+	id := r.messageOf(kind, u)
+	if r.d.Open && r.d.Message == id && (r.d.Written || r.d.Part > 0) {
+		return
+	}
+	for e := u.content.Elements(); e.Next(); {
+		if s := r.Text(e.Value.Member("text")); s != "" {
+			r.begin(id)
+			r.write(kind, s)
+		}
+	}
+}
+
+// write emits text of the open message.
+func (r reader) write(kind chunks.Kind, text string) {
+	r.d.Written = true
+	c := r.d.chunk(kind)
+	c.Part, c.Text = r.d.Part, text
+	r.Emit(c)
+}
+
+// messageOf returns the id of the message that content belongs to, or "" where it is the
+// open one. Thoughts with an id of their own belong to the open message.
+func (r reader) messageOf(kind chunks.Kind, u *update) string {
+	if kind == chunks.Reasoning && r.d.Open && !r.d.Answered {
+		return r.d.Message
+	}
+	return r.Text(u.message)
+}
+
+// begin begins a message, unless the open one goes on.
+func (r reader) begin(id string) {
+	d := r.d
+	if d.Open && (id == "" && !d.Answered || id != "" && wire.Keep(id) == d.Message) {
+		return
+	}
+	// A message with calls whose args may still come ends with the run.
+	ends := !d.running(true)
+	if d.Open && ends {
+		r.Emit(d.chunk(chunks.Finish))
+		r.Emit(d.chunk(chunks.Ended))
+		for i := range d.Calls {
+			d.Calls[i].Past = true
+		}
+	}
+	d.Run, d.Open, d.Answered, d.Part, d.Written, d.Message = true, true, false, 0, false, wire.Keep(id)
+	c := d.chunk(chunks.Start)
+	c.Role, c.Fresh = "assistant", ends
+	r.Emit(c)
+}

@@ -1,0 +1,125 @@
+// Package claudecode reads the output of Claude Code with --output-format
+// stream-json, which is also the message stream of the Claude Agent SDK:
+// https://docs.anthropic.com/en/docs/claude-code/sdk/sdk-headless
+//
+//	system{subtype:"init"} → assistant{message:{id,content:[block]}} …, user{message:{content:[tool_result]}} …
+//	→ result{subtype,is_error}; with partial messages also stream_event{event}, whose events are those of package anthropic
+//
+// Several assistant lines are one message: each has one finished block. With partial
+// messages they repeat blocks that were streamed. A result ends a turn, which is a
+// run. The lines of a subagent name the call that started it in parent_tool_use_id,
+// which is also their namespace.
+package claudecode
+
+import (
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// Format is the format claude-code.
+type Format struct{}
+
+// Name returns the name of the format.
+func (Format) Name() string { return "claude-code" }
+
+// Shape returns the name of the history shape.
+func (Format) Shape() string { return "anthropic" }
+
+// New returns a Decoder without state.
+func (Format) New() wire.Decoder { return new(Decoder) }
+
+// Console has no effect.
+func (Format) Console() {}
+
+// Claims reports whether a frame can be of this format. A line of an unknown type
+// can be if it has a member that most lines have.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	var l line
+	l.read(f.JSON)
+	mine, perhaps := false, l.session.IsString() || l.uuid.IsString()
+	switch l.kind.Str {
+	case "":
+		return wire.No
+	case "system":
+		mine = l.subtype.IsString()
+	case "assistant", "user":
+		mine = l.message.IsObject()
+		if mine && l.session.Raw == "" && l.parent.Raw == "" {
+			return wire.Perhaps
+		}
+	case "stream_event":
+		mine = l.event.IsObject()
+	case "control_request":
+		mine = l.request.IsObject()
+	case "control_response":
+		mine = l.response.IsObject()
+	case "control_cancel_request":
+		mine = l.requestID.IsString()
+	case "result":
+		mine = l.subtype.IsString()
+	case "rate_limit_event", "tool_progress", "tool_use_summary":
+		mine = l.session.IsString() && l.uuid.IsString()
+	}
+	switch {
+	case mine:
+		return wire.Surely
+	case perhaps:
+		return wire.IfKnown
+	}
+	return wire.No
+}
+
+// line is the members of a line of any type.
+type line struct {
+	kind, subtype, message, parent, session, uuid jsonscan.Value
+	event                                         jsonscan.Value // of a stream_event
+	requestID, request, response                  jsonscan.Value // of control lines
+	isError, result, errors, terminal, deferred   jsonscan.Value // of a result
+	aborted, supersedes                           jsonscan.Value // of an assistant line
+	toolUse, description                          jsonscan.Value // of the progress of a call
+}
+
+func (l *line) read(v jsonscan.Value) {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "type":
+			l.kind = m.Value
+		case "subtype":
+			l.subtype = m.Value
+		case "message":
+			l.message = m.Value
+		case "parent_tool_use_id":
+			l.parent = m.Value
+		case "session_id":
+			l.session = m.Value
+		case "uuid":
+			l.uuid = m.Value
+		case "event":
+			l.event = m.Value
+		case "request_id":
+			l.requestID = m.Value
+		case "request":
+			l.request = m.Value
+		case "response":
+			l.response = m.Value
+		case "is_error":
+			l.isError = m.Value
+		case "result":
+			l.result = m.Value
+		case "errors":
+			l.errors = m.Value
+		case "terminal_reason":
+			l.terminal = m.Value
+		case "deferred_tool_use":
+			l.deferred = m.Value
+		case "aborted":
+			l.aborted = m.Value
+		case "supersedes":
+			l.supersedes = m.Value
+		case "tool_use_id":
+			l.toolUse = m.Value
+		case "description":
+			l.description = m.Value
+		}
+	}
+}

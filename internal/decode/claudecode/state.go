@@ -1,0 +1,128 @@
+package claudecode
+
+import (
+	"slices"
+
+	"streamer/internal/decode/anthropic"
+	"streamer/internal/decode/wire"
+)
+
+// Decoder decodes the lines of a session. Its fields are the state between lines.
+type Decoder struct {
+	Running bool    `json:"r,omitzero"` // a turn is open
+	Aborted bool    `json:"a,omitzero"` // the turn was interrupted
+	Root    Agent   `json:"m,omitzero"`
+	Below   []Agent `json:"s,omitempty"` // subagents, oldest first
+	Open    []Call  `json:"o,omitempty"` // calls without a result, oldest first
+}
+
+// Agent is the newest message of an agent.
+type Agent struct {
+	Parent string            `json:"p,omitzero"` // the call that started the agent, "" of the root
+	Phase  Phase             `json:"h,omitzero"`
+	Blocks anthropic.Decoder `json:"b,omitzero"` // of a streamed message; its field Message is the id of any
+	Parts  int               `json:"n,omitzero"` // content parts of a message that is not streamed
+	Reason string            `json:"f,omitzero"` // its stop reason
+}
+
+// Phase is the state of the newest message of an agent.
+type Phase uint8
+
+// The phases.
+const (
+	NoMessage Phase = iota
+	Whole           // it comes in assistant lines alone
+	Streaming       // it comes in stream events
+	Stopped         // message_stop came
+)
+
+// Call is a call without a result.
+type Call struct {
+	ID   string `json:"i"`
+	Name string `json:"n"`
+}
+
+const (
+	maxBelow = 64
+	maxOpen  = 256
+)
+
+// Clone returns an independent copy.
+func (d *Decoder) Clone() wire.Decoder {
+	c := *d
+	c.Root = d.Root.clone()
+	c.Below = slices.Clone(d.Below)
+	for i := range c.Below {
+		c.Below[i] = d.Below[i].clone()
+	}
+	c.Open = slices.Clone(d.Open)
+	return &c
+}
+
+func (a *Agent) clone() Agent {
+	c := *a
+	c.Blocks = *a.Blocks.Clone().(*anthropic.Decoder)
+	return c
+}
+
+// find returns the agent that a call started, or nil where no message of it is known.
+func (d *Decoder) find(parent string) *Agent {
+	if parent == "" {
+		return &d.Root
+	}
+	for i := len(d.Below) - 1; i >= 0; i-- {
+		if d.Below[i].Parent == parent {
+			return &d.Below[i]
+		}
+	}
+	return nil
+}
+
+// agent returns the agent that a call started. The pointer is valid until the next
+// agent is added.
+func (d *Decoder) agent(parent string) *Agent {
+	if a := d.find(parent); a != nil {
+		return a
+	}
+	d.Below = append(wire.MakeRoom(d.Below, maxBelow), Agent{Parent: wire.Keep(parent)})
+	return &d.Below[len(d.Below)-1]
+}
+
+// streams reports whether the newest message of the agent comes in stream events.
+// The events of a message whose beginning is missing are not used, because its
+// assistant lines repeat them.
+func (a *Agent) streams() bool { return a != nil && a.Phase >= Streaming }
+
+// open records a call without a result.
+func (d *Decoder) open(id, name string) {
+	if !d.isOpen(id) {
+		d.Open = append(wire.MakeRoom(d.Open, maxOpen), Call{wire.Keep(id), wire.Keep(name)})
+	}
+}
+
+func (d *Decoder) isOpen(id string) bool {
+	return slices.ContainsFunc(d.Open, func(c Call) bool { return c.ID == id })
+}
+
+// answered records that a call has its result, which ends the agent that the call
+// started. It returns that agent, or nil.
+func (d *Decoder) answered(id string) *Agent {
+	d.Open = slices.DeleteFunc(d.Open, func(c Call) bool { return c.ID == id })
+	i := slices.IndexFunc(d.Below, func(a Agent) bool { return a.Parent == id })
+	if i < 0 {
+		return nil
+	}
+	a := d.Below[i]
+	d.Below = slices.Delete(d.Below, i, i+1)
+	return &a
+}
+
+// newest returns the id of the newest open call of a tool, or "".
+func (d *Decoder) newest(name string) string {
+	for i := len(d.Open) - 1; i >= 0; i-- {
+		if d.Open[i].Name == name {
+			return d.Open[i].ID
+		}
+	}
+	return ""
+}

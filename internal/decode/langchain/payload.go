@@ -1,0 +1,106 @@
+package langchain
+
+import (
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// A graph that is streamed in one mode yields payloads without the name of the mode.
+
+// payloadKind is the kind of a payload without the name of its mode.
+type payloadKind uint8
+
+const (
+	otherPayload  payloadKind = iota // of custom, debug, tasks or checkpoints, or without messages
+	valuesPayload                    // the state
+	updatePayload                    // {node: update, …}
+)
+
+// payload reads the payload of a mode that is not named. A payload without messages
+// and without interrupts is skipped.
+func (r reader) payload(ns string, v jsonscan.Value) *wire.Problem {
+	if v.IsArray() {
+		if e := v.Elements(); e.Next() && e.Value.IsObject() && looksLikeMessage(e.Value) {
+			return r.messageMode(ns, v)
+		}
+		return nil
+	}
+	if looksLikeMessage(v) {
+		r.d.Messages.streams()
+		return r.message(place{ns: ns}, v)
+	}
+	switch kind, _ := payloadOf(v); kind {
+	case valuesPayload:
+		return r.values(ns, v)
+	case updatePayload:
+		return r.updates(ns, v)
+	}
+	return nil
+}
+
+// payloadOf returns the kind of an object that is not a message. sure states that no
+// other format has such an object.
+func payloadOf(v jsonscan.Value) (kind payloadKind, sure bool) {
+	var scalars, interrupted bool
+	checkpoint := 0 // the number of members that only a checkpoint has
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case interruptKey:
+			interrupted = interrupted || m.Value.IsArray()
+			continue
+		case "config", "next", "parent_config", "parentConfig":
+			checkpoint++
+		}
+		if some, own := messageList(m.Value); some {
+			return valuesPayload, own
+		}
+		switch some, own := updateMessages(m.Value); {
+		case some:
+			kind, sure = updatePayload, sure || own
+		case m.Value.Present() && !m.Value.IsNested():
+			scalars = true
+		}
+	}
+	switch {
+	case interrupted && scalars:
+		return valuesPayload, true
+	case interrupted:
+		return updatePayload, true
+	case scalars || checkpoint > 1: // a task, or an event of debug
+		return otherPayload, false
+	}
+	return kind, sure
+}
+
+// messageList reports whether v is a list of messages, and whether its first message
+// is surely one of LangChain.
+func messageList(v jsonscan.Value) (some, own bool) {
+	for e := v.Elements(); e.Next(); {
+		if e.Value.IsObject() {
+			return messageOf(e.Value)
+		}
+	}
+	return false, false
+}
+
+// updateMessages reports whether the update of a node, or a list of updates, has a
+// message, and whether that is surely one of LangChain.
+func updateMessages(v jsonscan.Value) (some, own bool) {
+	for e := v.Elements(); e.Next() && !some; {
+		if e.Value.IsObject() {
+			some, own = updateMessages(e.Value)
+		}
+	}
+	if !v.IsObject() {
+		return some, own
+	}
+	if some, own = messageOf(v); some {
+		return some, own
+	}
+	for m := v.Members(); m.Next() && !some; {
+		if some, own = messageList(m.Value); !some && m.Value.IsObject() {
+			some, own = messageOf(m.Value)
+		}
+	}
+	return some, own
+}

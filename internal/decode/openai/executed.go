@@ -1,0 +1,88 @@
+package openai
+
+import (
+	"slices"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// executedFields is the members of an entry of executed_tools.
+type executedFields struct {
+	index, kind, name, args, output jsonscan.Value
+}
+
+func (f *executedFields) read(entry jsonscan.Value) {
+	for m := entry.Members(); m.Next(); {
+		switch m.Key {
+		case "index":
+			f.index = m.Value
+		case "type":
+			f.kind = m.Value
+		case "name":
+			f.name = m.Value
+		case "arguments":
+			f.args = m.Value
+		case "output":
+			f.output = m.Value
+		}
+	}
+}
+
+// executedTools emits the calls that Groq makes and runs in the course of an answer:
+//
+//	"executed_tools":[{"index":0,"type":"search","arguments":"{…}"}]
+//	→ "executed_tools":[{"index":0,"type":"search","arguments":"{…}","output":"…"}]
+//
+// An entry comes without its output first and with it later, or once with it. Calls
+// have no id, and mostly no name but their type.
+func (r reader) executedTools(of wire.Choice, entries jsonscan.Value) {
+	for e := entries.Elements(); e.Next(); {
+		var f executedFields
+		f.read(e.Value)
+		c := chunks.Chunk{
+			Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, Index: wire.RawIndex(f.index),
+			IDVaries: of.Varies,
+			Name:     r.Text(f.name), CallKind: "server", Provider: true, Final: true, Opens: true,
+		}
+		if c.Name == "" {
+			c.Name = r.Text(f.kind)
+		}
+		if c.Name == "" {
+			continue
+		}
+		r.executed(c, &f)
+	}
+}
+
+// executed emits a call or its result.
+func (r reader) executed(c chunks.Chunk, f *executedFields) {
+	if !r.d.runs(c.Index) {
+		r.d.Running = append(wire.MakeRoom(r.d.Running, maxRunning), wire.Keep(c.Index))
+		if c.Object = f.args.IsNested(); c.Object {
+			c.Args = r.Compact(f.args.Raw)
+		} else {
+			c.Args = r.Text(f.args)
+		}
+		r.Emit(c)
+		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Choice: c.Choice, Index: c.Index})
+	}
+	if !f.output.Present() {
+		return
+	}
+	result := chunks.Chunk{Kind: chunks.Result, Index: c.Index, Name: c.Name, Status: "success"}
+	if f.output.IsNested() {
+		result.Content = r.Compact(f.output.Raw)
+	} else {
+		result.Text = r.Text(f.output)
+	}
+	r.Emit(result)
+	r.d.Running = slices.DeleteFunc(r.d.Running, func(index string) bool { return index == c.Index })
+}
+
+// maxRunning is the maximum number of executed tools whose outputs are awaited.
+const maxRunning = 64
+
+// runs reports whether the output of an executed tool is awaited.
+func (d *Decoder) runs(index string) bool { return slices.Contains(d.Running, wire.Keep(index)) }

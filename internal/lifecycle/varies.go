@@ -1,0 +1,118 @@
+package lifecycle
+
+import (
+	"slices"
+
+	"streamer/internal/chunks"
+)
+
+// Servers of Chat Completions do not agree on the id of a message: some change it
+// after the first chunk, in the last one or in each. They do not agree on the role
+// either, which may come once, in each chunk, and again with the usage after the
+// finish reason. The functions of this file find the message that is meant
+// (chunks.Chunk.IDVaries).
+
+// continued returns the message that a chunk under an unknown id continues, or nil:
+// the newest one of its choice that has no finish reason yet.
+func (st *Step) continued(c *chunks.Chunk) *Message {
+	if !c.IDVaries || c.Kind == chunks.Start || st.State.Memory.hasMessage(c.Message) {
+		return nil
+	}
+	m := st.newest(c, Building)
+	if m == nil || c.Kind == chunks.Fragment && namesNext(m, c) {
+		return nil
+	}
+	st.addID(m, c.Message)
+	return m
+}
+
+// newest returns the newest message of a chunk's namespace and choice in a phase,
+// or nil.
+func (st *Step) newest(c *chunks.Chunk, phase Phase) *Message {
+	for _, m := range slices.Backward(st.State.Messages) {
+		if m.Phase == phase && m.Choice == c.Choice && m.Namespace == c.Namespace {
+			return m
+		}
+	}
+	return nil
+}
+
+// addID records another id of a message, which is found under both from then on.
+// A message of which nothing was emitted gets that id: some proxies send the first
+// role under an id of their own. Otherwise events keep the first id.
+func (st *Step) addID(m *Message, id string) {
+	switch {
+	case id == "" || m.has(id):
+	case m.Quiet:
+		m.ID, m.Alias = clone(id), m.ID
+		st.State.Memory.addMessage(m.ID, st.Rules.MaxClosed)
+	default:
+		m.Alias = clone(id)
+	}
+}
+
+// namesNext reports whether a fragment under another id, or after the finish reason,
+// begins a call of the next message: it has a name, on the index of a call that has
+// all its args.
+func namesNext(m *Message, c *chunks.Chunk) bool {
+	if c.Name == "" || c.Index == "" {
+		return false
+	}
+	i := m.ByIndex(c.Index)
+	return i >= 0 && m.Calls[i].Full()
+}
+
+// repeatsRole applies a role. It reports true where the role begins no message: the
+// message is open or has ended under this id, or the chunk closes it.
+func (st *Step) repeatsRole(c *chunks.Chunk) bool {
+	if m := st.current(c); m != nil {
+		m.repeatRole()
+		return true
+	}
+	if c.Message != "" && st.State.Memory.hasMessage(c.Message) {
+		return true
+	}
+	closes := st.closes(c)
+	m := st.newest(c, Building)
+	if m != nil && !closes && !m.empty() {
+		return false
+	}
+	if m == nil && closes {
+		m = st.newest(c, Finishing)
+	}
+	if m == nil {
+		return false
+	}
+	st.addID(m, c.Message)
+	return true
+}
+
+// repeatRole records a role that comes again under an id of the message.
+func (m *Message) repeatRole() {
+	switch {
+	case m.Phase == Building:
+		m.Roles = m.Roles || !m.empty()
+	case !m.Roles:
+		m.Next = true
+	}
+}
+
+// empty reports whether the message has no content and no call.
+func (m *Message) empty() bool { return len(m.Calls) == 0 && m.Parts.N == 0 }
+
+// closes reports whether the stream event of a role closes a message: it has a
+// finish reason or the usage, and no content.
+func (st *Step) closes(c *chunks.Chunk) bool {
+	ends := false
+	for i := range st.rest {
+		switch o := &st.rest[i]; o.Kind {
+		case chunks.Text, chunks.Reasoning, chunks.Fragment:
+			if o.Choice == c.Choice {
+				return false
+			}
+		case chunks.Finish, chunks.Usage:
+			ends = true
+		}
+	}
+	return ends
+}
