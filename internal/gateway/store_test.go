@@ -126,6 +126,11 @@ func (m *memory) EventsOf(_ context.Context, token string, typ events.Type, afte
 	return m.broken
 }
 
+func (m *memory) LastOf(ctx context.Context, token string, typ events.Type) (last events.Record, err error) {
+	err = m.EventsOf(ctx, token, typ, 0, func(r events.Record) error { last = r; return nil })
+	return last, err
+}
+
 func (m *memory) Publish(_ context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -83,8 +83,7 @@ func parseInput(s string) (uint64, error) {
 // lastTurn returns the last turn of a session. found is false if there is no run,
 // or if all ended before input after: then turn.from is where the next run starts.
 func (g *Gateway) lastTurn(ctx context.Context, token string, after uint64) (t turn, found bool, err error) {
-	var start events.Record
-	err = g.store.EventsOf(ctx, token, events.RunStarted, 0, func(e events.Record) error { start = e; return nil })
+	start, err := g.store.LastOf(ctx, token, events.RunStarted)
 	if err != nil || start.Seq == 0 {
 		return t, false, err
 	}

@@ -146,13 +146,32 @@ func (l *Log) Events(ctx context.Context, token string, after uint64, fn func(ev
 // ctx's.
 func (l *Log) EventsOf(ctx context.Context, token string, typ events.Type, after uint64, fn func(events.Record) error) error {
 	r := readingOf(token)
-	r.Filter = "toolcalls." + token + ".event." + string(typ)
+	r.Filter = typeFilter(token, typ)
 	return l.read(ctx, r, after, func(e Entry) error {
 		if e.Forged != "" {
 			return nil
 		}
 		return fn(e.Record)
 	})
+}
+
+// LastOf reads the last event of one type of a session, zero if there is none. It
+// costs one request.
+func (l *Log) LastOf(ctx context.Context, token string, typ events.Type) (last events.Record, err error) {
+	m, err := l.b.LastMessage(ctx, broker.StreamEvents, typeFilter(token, typ))
+	if err != nil || m == nil {
+		return last, err
+	}
+	if e := entryOf(m); e.Forged == "" {
+		return e.Record, nil
+	}
+	err = l.EventsOf(ctx, token, typ, 0, func(r events.Record) error { last = r; return nil })
+	return last, err
+}
+
+// typeFilter returns the filter over the events of one type of a session.
+func typeFilter(token string, typ events.Type) string {
+	return "toolcalls." + token + ".event." + string(typ)
 }
 
 // Entries reads what Events reads, and the forged messages too.
