@@ -282,11 +282,11 @@ func (a *aiSDK) closeCut(c *aiCall) {
 	a.fail(c, text, c.ended(events.Cancelled, &events.Reason{Code: argsIncomplete}))
 }
 
-// fail ends a call with an error. Invalid args are in a tool-input-error, which finds
-// the call only in the open step.
+// fail ends a call with an error. Invalid args are in a tool-input-error: the client
+// finds the call, because its step does not finish before.
 func (a *aiSDK) fail(c *aiCall, text string, m *aiToolMetadata) {
 	a.remove(c, m.Streamer.Reason)
-	if c.invalid != "" && c.step == a.steps {
+	if c.invalid != "" {
 		a.send(aiChunk{Type: "tool-input-error", ToolCallID: c.id, ToolName: c.name, Input: events.Quote(c.invalid), ErrorText: text, ProviderExecuted: c.provider, ToolMetadata: m})
 		return
 	}

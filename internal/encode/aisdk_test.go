@@ -37,7 +37,7 @@ func TestAIRules(t *testing.T) {
 		l := &inputLog{t: t}
 		for i, line := range lines {
 			l.add(int64(i*20), inputs.Delta, line)
-			if i%(1+len(lines)/3) != 0 && i != len(lines)-1 {
+			if i%(1+len(lines)/2) != 0 && i != len(lines)-1 {
 				continue
 			}
 			for name, ending := range aiEndings {
