@@ -193,7 +193,7 @@ func (a *aiSDK) endRun(e *events.Event) {
 
 // endMessageStream appends the end of the stream. The client does not keep the reason
 // of an abort, and a finish has none, so a data part has it. A run that failed ends
-// with finish: after a chunk error, the client would drop its message.
+// with finish: a client rejects the stream at a chunk error.
 func (a *aiSDK) endMessageStream(e *events.Event, pending bool) {
 	if e.Status != events.Completed {
 		a.send(aiChunk{Type: "data-streamer-run", ID: e.Run, Data: aiRunData{Run: e.Run, Status: e.Status, Reason: e.Reason}})

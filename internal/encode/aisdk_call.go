@@ -9,7 +9,7 @@ import (
 )
 
 // maxInvalid is the maximum number of bytes of invalid args in a tool-input-error.
-const maxInvalid = 16 << 10
+const maxInvalid = 4 << 10
 
 // aiCall is an open call.
 type aiCall struct {
