@@ -83,8 +83,8 @@ const (
 	// Listed: a repeated history has the message, of which there is nothing else to
 	// emit. It changes no open message.
 	Listed
-	// Answer: the root graph repeats the message of a subgraph as its last one, which
-	// made no call. The run may end with it.
+	// Answer: the root graph has the message as its last one, which made no call. The
+	// run may end with it, even if it is the message of a subgraph.
 	Answer
 	// Done: the stream ended ([DONE]), and with it every open message.
 	Done

@@ -124,7 +124,7 @@ func (r *Reader) beginsCodes(data string) bool {
 // continuesCode reports whether an input continues a line of a code that the last input
 // cut.
 func (r *Reader) continuesCode(data string) bool {
-	s := r.state
+	s := r.cut
 	if s.Code == nil {
 		return false
 	}
@@ -151,7 +151,7 @@ func (r *Reader) nextCode() (piece, bool) {
 		}
 		p := codePiece(line, start)
 		switch {
-		case r.state.Code != nil:
+		case r.cut.Code != nil:
 			if p, ok := r.growCode(line, ended); ok {
 				return p, true
 			}
@@ -159,7 +159,7 @@ func (r *Reader) nextCode() (piece, bool) {
 		case ended || p.name != "" && complete(p.text):
 			return p, true
 		default:
-			r.state.Code = new(Code)
+			r.cut.Code = new(Code)
 			if p, ok := r.growCode(line, false); ok {
 				return p, true
 			}
@@ -177,22 +177,22 @@ func complete(text string) bool {
 // growCode adds text to the cut line. It returns the piece of the line where the line is
 // complete, or its Problem where it is too long.
 func (r *Reader) growCode(text string, ended bool) (piece, bool) {
-	c := r.state.Code
+	c := r.cut.Code
 	if c.Skip {
 		if ended {
-			r.state.Code = nil
+			r.cut.Code = nil
 		}
 		return piece{}, false
 	}
 	c.Text = append(c.Text, text...)
 	switch {
 	case ended || c.status() == jsonscan.Done:
-		r.state.Code = nil // the chunks share its bytes from here on
+		r.cut.Code = nil // the chunks share its bytes from here on
 		p := codePiece(wire.Alias(c.Text), 0)
 		p.joined = true
 		return p, p.name != "" || p.text != ""
 	case len(c.Text) > r.limits.event():
-		r.state.Code = &Code{Skip: true}
+		r.cut.Code = &Code{Skip: true}
 		return piece{problem: &wire.Problem{Code: wire.OverLimit, Text: fmt.Sprintf("a stream event is longer than %d bytes", r.limits.event())}}, true
 	}
 	return piece{}, false

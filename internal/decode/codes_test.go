@@ -64,14 +64,16 @@ func TestCodesIndependent(t *testing.T) {
 		"a line after a text that was cut": {[]string{begin, `0:"ab`, `0:"cd"`}, text + lost("5") + "text Message=\"m\" Text=\"cd\"\n"},
 		"a line after a code":              {[]string{begin, `0`, `0:"cd"`}, text + lost("1") + "text Message=\"m\" Text=\"cd\"\n"},
 		"JSON after a code":                {[]string{begin, `9:`, `{"toolCallId":"a","toolName":"f","args":{}}`}, text + `fragment Message="m" ID="a" Name="f" Args="{}" Final=true Object=true Whole=true` + "\n"},
-		"JSON after a text that was cut":   {[]string{begin, `0:"ab`, textEvent}, text + lost("5") + "text Message=\"c\" IDVaries=true Text=\"x\"\n"},
-		"a field after a text":             {[]string{begin, `0:"ab`, "data: " + textEvent + "\n\n"}, text + lost("5") + "text Message=\"c\" IDVaries=true Text=\"x\"\n"},
+		"JSON after a text that was cut":   {[]string{begin, `0:"ab`, stopEvent}, text + lost("5") + "ended\n"},
+		"a field after a text":             {[]string{begin, `0:"ab`, "data: " + stopEvent + "\n\n"}, text + lost("5") + "ended\n"},
 		"a text that looks like a line":    {[]string{begin, `0:"ab`, `0:\"cd\" "`}, text + "text Message=\"m\" Text=\"ab0:\\\"cd\\\" \"\n"},
 		"a number":                         {[]string{begin, `7:1`, `2` + "\n", `0:"x"`}, text + "text Message=\"m\" Text=\"x\"\n"},
 		"a code that was cut":              {[]string{begin, "aui-te", `xt:"x"`, `0:"x"`}, text + "text Message=\"m\" Text=\"x\"\n"},
 		"a line that ends early":           {[]string{begin, `0:"ab`, "\n"}, text + "problem the JSON text ends before it is complete\n"},
 		"a line that is no JSON":           {[]string{begin, "0:x\n" + `0:"y"`}, text + "problem 'x' where a JSON value is expected\ntext Message=\"m\" Text=\"y\"\n"},
-		"an event between lines":           {[]string{begin + textEvent + "\n" + `0:"y"`}, text + "text Message=\"c\" IDVaries=true Text=\"x\"\ntext Message=\"m\" Text=\"y\"\n"},
+		"lines after an event":             {[]string{stopEvent + "\n" + begin + `0:"y"`}, "ended\n" + text + "text Message=\"m\" Text=\"y\"\n"},
+		"lines after plain text":           {[]string{"ready\n" + begin}, "problem 'r' where a JSON value is expected\n" + text},
+		"an event between lines":           {[]string{begin + stopEvent + "\n" + `0:"y"`}, text + "ended\ntext Message=\"m\" Text=\"y\"\n"},
 	} {
 		if got := problemFree(readAll(t, c.inputs...)); got != c.want {
 			t.Errorf("%s: inputs %q\n got %s\nwant %s", name, c.inputs, got, c.want)
@@ -94,8 +96,8 @@ func TestCodesAreBounded(t *testing.T) {
 				got += c.Text + " "
 			}
 		}
-		if s.Code != nil && len(s.Code.Text) > 100 {
-			t.Errorf("%d bytes are kept, want at most 100", len(s.Code.Text))
+		if n := kept(&s); n > 100 {
+			t.Errorf("%d bytes are kept, want at most 100", n)
 		}
 	}
 	if want := string(wire.OverLimit) + "  z "; got != want { // the message begins without a text
@@ -123,4 +125,24 @@ func FuzzCodes(f *testing.F) {
 			t.Errorf("%q | %q | %q\n got %s\nwant %s", whole[:i], whole[i:j], whole[j:], got, want)
 		}
 	})
+}
+
+// TestCodesAllocateNothing checks that a delta is read without allocation, whether its
+// line has a newline or not.
+func TestCodesAllocateNothing(t *testing.T) {
+	for _, delta := range []string{`0:"some text"`, `c:{"toolCallId":"t","argsTextDelta":"{\"a\""}`} {
+		for _, end := range []string{"", "\n"} {
+			var s State
+			var r Reader
+			transcript(&r, &s, []byte("f:{\"messageId\":\"m\"}\nb:{\"toolCallId\":\"t\",\"toolName\":\"f\"}\n"), "")
+			data := []byte(delta + end)
+			if n := testing.AllocsPerRun(100, func() {
+				r.Reset(&s, data, "", Limits{})
+				for r.Next() {
+				}
+			}); n != 0 {
+				t.Errorf("%q: %v allocations, want none", data, n)
+			}
+		}
+	}
 }

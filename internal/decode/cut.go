@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -17,6 +18,33 @@ import (
 // the input continues the value. If such a value is rejected later, the first input in
 // it that is JSON or SSE text by itself, and everything after that, is read again. No
 // event is lost thus; it is late by one input, or until the text is ended.
+
+// Cut is what the last input cut, except SSE text.
+type Cut struct {
+	JSON  *CutText    `json:"j,omitempty"`
+	Code  *Code       `json:"c,omitempty"` // a line of a code
+	Frame *FrameBytes `json:"b,omitempty"`
+	List  bool        `json:"l,omitzero"` // an array of events is open
+}
+
+// clone returns a copy that shares nothing that either may change.
+func (c *Cut) clone() *Cut {
+	d := *c
+	if c.JSON != nil {
+		m := *c.JSON
+		m.Text = slices.Clone(m.Text)
+		d.JSON = &m
+	}
+	if c.Frame != nil {
+		m := *c.Frame
+		m.Data = slices.Clone(m.Data)
+		d.Frame = &m
+	}
+	if c.Code != nil {
+		d.Code = c.Code.clone()
+	}
+	return &d
+}
 
 // CutText is JSON text that was cut between two inputs.
 type CutText struct {
@@ -88,20 +116,20 @@ func (r *Reader) keep(text string, v valueScan) {
 			m.Alone = at - in.at
 		}
 	}
-	r.state.JSON = m
+	r.cut.JSON = m
 	in.at = len(in.data)
 }
 
 // openCut opens an input after one that was cut.
 func (r *Reader) openCut() {
-	m, in := r.state.JSON, &r.in
+	m, in := r.cut.JSON, &r.in
 	switch {
 	case m.Plain || m.Skip:
 		r.openPlain()
 		return
 	case m.unclear():
 		r.join(m.Text, in.data)
-		r.state.JSON = nil
+		r.cut.JSON = nil
 		return
 	}
 	size := len(m.Text)
@@ -110,7 +138,7 @@ func (r *Reader) openCut() {
 	switch status := m.scan.status(wire.Alias(m.Text)); {
 	case status != jsonscan.More || m.scan.list():
 	case len(m.Text) > r.limits.event():
-		r.state.JSON = &CutText{Skip: true}
+		r.cut.JSON = &CutText{Skip: true}
 		r.wrong = &wire.Problem{Code: wire.OverLimit, Text: fmt.Sprintf("a stream event is longer than %d bytes", r.limits.event())}
 		return
 	default:
@@ -119,7 +147,7 @@ func (r *Reader) openCut() {
 		}
 		return
 	}
-	r.state.JSON = nil
+	r.cut.JSON = nil
 	*in = input{data: wire.Alias(m.Text), framing: jsonText}
 	in.text.before, in.text.starts[0] = size, m.Alone
 	if alone || begins {
@@ -148,15 +176,15 @@ func (r *Reader) join(before []byte, data string) {
 
 // openPlain opens an input after a line that is no event and was cut.
 func (r *Reader) openPlain() {
-	m, in := r.state.JSON, &r.in
-	r.state.JSON = nil
+	m, in := r.cut.JSON, &r.in
+	r.cut.JSON = nil
 	if standsAlone(in.data) {
 		r.openText()
 		return
 	}
 	line, _, ended := strings.Cut(in.data, "\n")
 	if !ended {
-		r.state.JSON = m
+		r.cut.JSON = m
 	}
 	in.framing = jsonText
 	in.at = len(line)
@@ -168,8 +196,29 @@ func (r *Reader) openPlain() {
 // standsAlone reports whether an input is JSON or SSE text by itself.
 func standsAlone(data string) bool { return beginsField(data) != "" || beginsJSON(data) }
 
-// Cut reports whether the last input ended inside an event, or plain text waits for the
-// format.
-func (s *State) Cut() bool {
-	return len(s.Early) > 0 || s.JSON != nil && len(s.JSON.Text) > 0 || s.SSE != nil && s.SSE.Has || s.Code != nil
+// Pending reports whether the last input ended inside an event, or plain text waits
+// for the format.
+func (s *State) Pending() bool {
+	c := s.Cut
+	return len(s.Early) > 0 || s.SSE != nil && s.SSE.Has || c != nil && (c.JSON != nil && len(c.JSON.Text) > 0 || c.Code != nil || c.Frame != nil)
+}
+
+// takeCut takes what the last input cut from the State.
+func (r *Reader) takeCut() {
+	if r.cut = r.state.Cut; r.cut == nil {
+		r.uncut = Cut{}
+		r.cut = &r.uncut
+	}
+}
+
+// keepCut stores what the input cut in the State.
+func (r *Reader) keepCut() {
+	switch {
+	case *r.cut == Cut{}:
+		r.state.Cut = nil
+	case r.cut == &r.uncut:
+		r.state.Cut = new(Cut)
+		*r.state.Cut = r.uncut
+		r.cut = r.state.Cut
+	}
 }

@@ -32,6 +32,7 @@ const (
 	jsonText // JSON values and other lines
 	sseText
 	codeLines
+	eventStream // frames of AWS
 )
 
 // piece is the text of one stream event.
@@ -46,6 +47,7 @@ type piece struct {
 	// places.
 	joined bool
 
+	failure string        // of the stream, instead of a text
 	problem *wire.Problem // instead of a text
 }
 
@@ -55,7 +57,9 @@ func (r *Reader) open(data string) {
 	in := &r.in
 	switch {
 	case data == "":
-	case r.state.JSON != nil:
+	case r.cut.Frame != nil || beginsFrame(data):
+		r.openFrames()
+	case r.cut.JSON != nil:
 		r.openCut()
 	case r.continuesCode(data):
 		in.framing = codeLines
@@ -171,6 +175,10 @@ func (r *Reader) pull() (piece, bool) {
 			}
 		case codeLines:
 			return r.nextCode()
+		case eventStream:
+			if p, ok := r.nextFrame(); ok || in.framing == nothing {
+				return p, ok
+			}
 		default:
 			return piece{}, false
 		}

@@ -75,11 +75,18 @@ func FuzzCuts(f *testing.F) {
 // kept returns the number of bytes of the event that is cut.
 func kept(s *State) int {
 	n := len(pending(s).Data) + len(pending(s).Line)
-	if s.JSON != nil {
-		n += len(s.JSON.Text)
+	c := s.Cut
+	if c == nil {
+		return n
 	}
-	if s.Code != nil {
-		n += len(s.Code.Text)
+	if c.JSON != nil {
+		n += len(c.JSON.Text)
+	}
+	if c.Frame != nil {
+		n += len(c.Frame.Data)
+	}
+	if c.Code != nil {
+		n += len(c.Code.Text)
 	}
 	return n
 }

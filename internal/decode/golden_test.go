@@ -52,13 +52,15 @@ func golden(t *testing.T, file string) {
 	}
 	var m State
 	var r Reader
-	var got strings.Builder
+	var read strings.Builder
 	for line := range bytes.Lines(data) {
-		got.WriteString(transcript(&r, &m, bytes.TrimSpace(line), ""))
+		read.WriteString(transcript(&r, &m, bytes.TrimSpace(line), ""))
 	}
+	// A new format does not change the files of the others.
+	got := strings.ReplaceAll(read.String(), strings.Join(Names(), ", "), "…")
 	path := strings.TrimSuffix(file, filepath.Ext(file)) + ".chunks"
 	if *update {
-		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -67,15 +69,20 @@ func golden(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.String() != string(want) {
-		t.Errorf("%s\n got:\n%s\nwant:\n%s", file, got.String(), want)
+	if got != string(want) {
+		t.Errorf("%s\n got:\n%s\nwant:\n%s", file, got, want)
 	}
 }
 
 // transcript reads one input and returns its chunks and problems as lines.
 func transcript(r *Reader, m *State, input []byte, format string) string {
-	var b strings.Builder
 	r.Reset(m, input, format, Limits{})
+	return remaining(r)
+}
+
+// remaining returns the chunks and problems of the rest of an input as lines.
+func remaining(r *Reader) string {
+	var b strings.Builder
 	for r.Next() {
 		for _, c := range r.Chunks() {
 			b.WriteString(spell(c) + "\n")

@@ -18,12 +18,16 @@ const maxEarly = 4
 
 // hold keeps the problem with a text that comes before the format is known, if it is
 // one of the lines of prose with which the log of a terminal program may begin. It
-// reports false where the problem is not held.
-func (s *State) hold(text string, p *wire.Problem) bool {
-	if s.Format != "" || len(s.Early) == maxEarly || !prose(text) {
+// reports false where the problem is not held. The rest of a line that is held needs no
+// problem of its own.
+func (s *State) hold(p piece, problem *wire.Problem) bool {
+	if s.Format == "" && p.rest && len(s.Early) > 0 {
+		return true
+	}
+	if s.Format != "" || len(s.Early) == maxEarly || !prose(p.text) {
 		return false
 	}
-	held := *p
+	held := *problem
 	held.Offset, held.Line = 0, 0 // another input may report it
 	s.Early = append(s.Early, held)
 	return true

@@ -49,15 +49,15 @@ func TestEarlyPlainText(t *testing.T) {
 	} {
 		var s State
 		var r Reader
-		if got := transcript(&r, &s, []byte("Loaded cached credentials.\n"), ""); got != "" || !s.Cut() {
-			t.Errorf("got %q at once, cut %v; want nothing, true", got, s.Cut())
+		if got := transcript(&r, &s, []byte("Loaded cached credentials.\n"), ""); got != "" || !s.Pending() {
+			t.Errorf("got %q at once, cut %v; want nothing, true", got, s.Pending())
 		}
 		clone := s.Clone()
-		if got := transcript(&r, &clone, []byte(test.then), test.format); !strings.HasPrefix(got, test.want) || clone.Cut() != (test.then == "") {
-			t.Errorf("then %s: got %q, cut %v, want %q", test.then, got, clone.Cut(), test.want)
+		if got := transcript(&r, &clone, []byte(test.then), test.format); !strings.HasPrefix(got, test.want) || clone.Pending() != (test.then == "") {
+			t.Errorf("then %s: got %q, cut %v, want %q", test.then, got, clone.Pending(), test.want)
 		}
 		r.End(&s, Limits{})
-		if !r.Next() || r.Problem() == nil || r.Next() || s.Cut() {
+		if !r.Next() || r.Problem() == nil || r.Next() || s.Pending() {
 			t.Errorf("the end of the stream reports %v, want one problem", r.Problem())
 		}
 	}
@@ -72,8 +72,8 @@ func TestPlainTextIsBounded(t *testing.T) {
 			t.Fatalf("got %q, want nothing yet", got)
 		}
 	}
-	if got := strings.Count(transcript(&r, &s, []byte("hello world\n"), ""), "problem"); got != maxEarly+1 || s.Cut() {
-		t.Errorf("got %d problems, cut %v, want all", got, s.Cut())
+	if got := strings.Count(transcript(&r, &s, []byte("hello world\n"), ""), "problem"); got != maxEarly+1 || s.Pending() {
+		t.Errorf("got %d problems, cut %v, want all", got, s.Pending())
 	}
 }
 
@@ -85,5 +85,18 @@ func TestPlainTextOfOtherFormats(t *testing.T) {
 	transcript(&r, &s, []byte(textEvent), "")
 	if got := transcript(&r, &s, []byte("Error: no such file"), ""); !strings.HasPrefix(got, "problem bad_json") {
 		t.Errorf("got %q, want a problem", got)
+	}
+}
+
+// TestEarlyPlainTextCut cuts the plain text before the first event of a terminal program
+// into inputs. The beginning of the text shows that it is prose.
+func TestEarlyPlainTextCut(t *testing.T) {
+	inputs := []string{"Loaded cached cre", "dent", "ials.\nReading the ", "settings.\n", `{"type":"turn.started"}`}
+	if got := readAll(t, inputs...); strings.Contains(got, "problem") || !strings.HasPrefix(got, "run_start") {
+		t.Errorf("%q\n got %s\nwant the start of a run", inputs, got)
+	}
+	inputs[len(inputs)-1] = stopEvent
+	if got := readAll(t, inputs...); strings.Count(got, "problem") != 2 {
+		t.Errorf("%q\n got %s\nwant two problems", inputs, got)
 	}
 }

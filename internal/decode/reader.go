@@ -37,6 +37,8 @@ type Reader struct {
 	state     *State
 	limits    Limits
 	in        input
+	cut       *Cut           // by the input before, or by this one
+	uncut     Cut            // for cut, if the State has none
 	wrong     *wire.Problem  // with the whole input
 	early     []wire.Problem // that were held and are reported now
 	w         wire.Writer
@@ -72,14 +74,16 @@ func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
 func (r *Reader) End(s *State, limits Limits) {
 	r.begin(s, limits)
 	r.release()
-	s.List = false
-	cut := s.JSON
-	s.JSON = nil
+	cut, frame := r.cut.JSON, r.cut.Frame
+	r.cut.JSON, r.cut.Frame, r.cut.List = nil, nil, false
 	switch {
+	case frame != nil:
+		r.in = input{data: wire.Alias(frame.Data), framing: eventStream}
+		r.in.text.starts[0], r.in.text.last = frame.Alone, true
 	case cut != nil:
 		r.in = input{data: wire.Alias(cut.Text), framing: jsonText}
 		r.in.text.starts[0], r.in.text.last = cut.Alone, true
-	case s.Code != nil:
+	case r.cut.Code != nil:
 		r.in = input{data: "\n", framing: codeLines}
 	case s.SSE != nil && s.SSE.Has:
 		r.in = input{data: "\n\n", framing: sseText}
@@ -91,6 +95,7 @@ func (r *Reader) End(s *State, limits Limits) {
 func (r *Reader) begin(s *State, limits Limits) {
 	r.state, r.limits, r.named = s, limits, false
 	r.in = input{}
+	r.takeCut()
 	r.w.Reset()
 	r.problem, r.wrong, r.early = nil, nil, nil
 	r.templates.Forget()
@@ -117,6 +122,7 @@ func (r *Reader) Next() bool {
 	}
 	p, ok := r.pull()
 	if !ok {
+		r.keepCut()
 		return false
 	}
 	r.read(p)
@@ -139,6 +145,10 @@ func (r *Reader) Shape() string { return r.state.Shape() }
 
 // read decodes one piece of the input.
 func (r *Reader) read(p piece) {
+	if p.failure != "" {
+		r.w.FailRun("", p.failure)
+		return
+	}
 	if p.fits || p.mayFit() && r.templates.Find(r.state.Format, p.name, p.text) {
 		if r.fill(r.templates.Found()) {
 			return
@@ -161,7 +171,7 @@ func (r *Reader) read(p piece) {
 		problem.Line = r.in.lineOf(p.base)
 		problem.Offset += at
 	}
-	if !plain || !r.state.hold(p.text, problem) {
+	if !plain || !r.state.hold(p, problem) {
 		r.problem = problem
 	}
 }

@@ -23,7 +23,7 @@ func TestFormatIsRemembered(t *testing.T) {
 		{textEvent, "", "openai-chat", "text"},
 		{`{"error":{"message":"x"}}`, "", "openai-chat", "failure"},
 		{stopEvent, "", "anthropic", "ended"}, // surely of another
-		{"[DONE]", "", "anthropic", "ended"},
+		{"[DONE]", "", "anthropic", "done"},
 		{`{"some":1,"thing":2}`, "", "anthropic", `problem unknown_format at 0 line 0: the event is neither of the format anthropic so far nor of another: it is an object with the keys "some" "thing"; the formats are ` + strings.Join(Names(), ", ")},
 		{`[1]`, "", "anthropic", "problem bad_shape at 1 line 0: the event is a number, not an object"},
 		{stopEvent, "openai-chat", "openai-chat", "problem unknown_format at 0 line 0: the event is of the format anthropic, not of openai-chat, which is named for it\n"},
@@ -32,7 +32,7 @@ func TestFormatIsRemembered(t *testing.T) {
 		{`{"type":"error","error":{"message":"x"}}`, "openai-chat", "openai-chat", "failure"},
 		{stopEvent, "", "anthropic", "ended"}, // no longer named
 		{textEvent, "openai", "anthropic", `problem unknown_format at 0 line 0: there is no format "openai"; the formats are ` + strings.Join(Names(), ", ")},
-		{"data: " + textEvent + "\n\ndata: " + stopEvent + "\n\n", "openai-chat", "openai-chat", "text Message=\"c\" Text=\"x\"\nproblem unknown_format at 62 line 3: the event is of the format anthropic"},
+		{"data: " + textEvent + "\n\ndata: " + stopEvent + "\n\n", "openai-chat", "openai-chat", "text Message=\"c\" IDVaries=true Text=\"x\"\nproblem unknown_format at 62 line 3: the event is of the format anthropic"},
 		{`{"bytes":"eyJ0eXBlIjoibWVzc2FnZV9zdG9wIn0="}`, "bedrock", "anthropic", "ended"}, // what Bedrock packs is of another format
 
 	} {
@@ -50,7 +50,7 @@ func TestKnownFormats(t *testing.T) {
 	for _, c := range []struct{ before, header, input, format, want string }{
 		{"", "", textEvent, "openai-chat", "text"},
 		{"", "mistral", textEvent, "mistral", "text"},
-		{textEvent, "", "[DONE]", "openai-chat", "ended"},
+		{textEvent, "", "[DONE]", "openai-chat", "done"},
 		{`{"candidates":[],"responseId":"r"}`, "", `{"error":{"message":"x"}}`, "gemini", failed},
 		{`{"candidates":[],"responseId":"r"}`, "", `{"error":{"message":"x"},"type":"error"}`, "anthropic", `failure Text="x"`},
 		{"", "", `{"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED"}}`, "gemini", failed},
@@ -120,19 +120,19 @@ func TestDepthAndSize(t *testing.T) {
 		return `{"choices":[{"delta":{"content":"x"}}],"d":` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}"
 	}
 	for name, c := range map[string]struct{ input, want string }{
-		"deep":                {deep(9_000), "text Text=\"x\"\n"},
+		"deep":                {deep(9_000), "text IDVaries=true Text=\"x\"\n"},
 		"too deep":            {deep(10_001), "problem bad_json at 10042 line 0: arrays and objects are nested deeper than 10000\n"},
 		"far too deep":        {strings.Repeat("[", 1<<20), "problem bad_json at 10000 line 0: arrays and objects are nested deeper than 10000\n"},
-		"many events":         {"[" + strings.Repeat(textEvent+",", 20_000) + textEvent + "]", strings.Repeat("text Message=\"c\" Text=\"x\"\n", 20_001)},
+		"many events":         {"[" + strings.Repeat(textEvent+",", 20_000) + textEvent + "]", strings.Repeat("text Message=\"c\" IDVaries=true Text=\"x\"\n", 20_001)},
 		"bad byte":            {"\n{\"choices\":[{\"delta\":{\"content\":\"a\xc3\x28\"}}]}", "problem bad_utf8 at 35 line 0: byte 0xc3 is not UTF-8\n"},
-		"bad line":            {textEvent + "\n{\"a\":tru}\n" + textEvent, "text Message=\"c\" Text=\"x\"\nproblem bad_json at 57 line 2: '}' where the rest of true is expected\ntext Message=\"c\" Text=\"x\"\n"},
-		"bad SSE event":       {": x\ndata: {\"a\":,}\n\ndata: " + textEvent + "\n\n", "problem bad_json at 15 line 2: ',' where a JSON value is expected\ntext Message=\"c\" Text=\"x\"\n"},
+		"bad line":            {textEvent + "\n{\"a\":tru}\n" + textEvent, "text Message=\"c\" IDVaries=true Text=\"x\"\nproblem bad_json at 57 line 2: '}' where the rest of true is expected\ntext Message=\"c\" IDVaries=true Text=\"x\"\n"},
+		"bad SSE event":       {": x\ndata: {\"a\":,}\n\ndata: " + textEvent + "\n\n", "problem bad_json at 15 line 2: ',' where a JSON value is expected\ntext Message=\"c\" IDVaries=true Text=\"x\"\n"},
 		"broken pretty JSON":  {"{\n  \"a\": 1,\n  \"b\": \n}", "problem bad_json at 20 line 1: '}' where a JSON value is expected\n"},
 		"cut JSON":            {`{"choices":[`, ""},
 		"a scalar":            {`"data"`, "problem bad_shape at 0 line 0: the event is a string, not an object\n"},
-		"wrapped":             {`{"event":"x","id":"1","data":` + textEvent + `}`, "text Message=\"c\" Text=\"x\"\n"},
+		"wrapped":             {`{"event":"x","id":"1","data":` + textEvent + `}`, "text Message=\"c\" IDVaries=true Text=\"x\"\n"},
 		"wrapped, not":        {`{"event":"x","data":{},"more":1}`, "problem unknown_format"},
-		"batches of one kind": {"[" + textEvent + "," + textEvent + "]", "text Message=\"c\" Text=\"x\"\ntext Message=\"c\" Text=\"x\"\n"},
+		"batches of one kind": {"[" + textEvent + "," + textEvent + "]", "text Message=\"c\" IDVaries=true Text=\"x\"\ntext Message=\"c\" IDVaries=true Text=\"x\"\n"},
 	} {
 		var m State
 		var r Reader

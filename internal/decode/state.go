@@ -17,11 +17,8 @@ type State struct {
 	SSE *SSE `json:"s,omitempty"`
 	// Early are problems with plain text that came before the format was known.
 	Early []wire.Problem `json:"e,omitempty"`
-	// JSON is nil unless JSON text was cut.
-	JSON *CutText `json:"j,omitempty"`
-	List bool     `json:"l,omitzero"` // an array of events is open
-	// Code is nil unless a line of a code was cut.
-	Code *Code `json:"c,omitempty"`
+	// Cut is nil unless other text was cut.
+	Cut *Cut `json:"c,omitempty"`
 	// Decoders are those of the formats that the session has used, in the order
 	// of their first use.
 	Decoders []FormatDecoder `json:"d,omitempty"`
@@ -71,13 +68,8 @@ func (s State) Clone() State {
 		s.SSE = &c
 	}
 	s.Early = slices.Clone(s.Early)
-	if s.JSON != nil {
-		c := *s.JSON
-		c.Text = slices.Clone(c.Text)
-		s.JSON = &c
-	}
-	if s.Code != nil {
-		s.Code = s.Code.clone()
+	if s.Cut != nil {
+		s.Cut = s.Cut.clone()
 	}
 	s.Decoders = slices.Clone(s.Decoders)
 	for i := range s.Decoders {

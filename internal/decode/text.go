@@ -32,7 +32,7 @@ type textRest struct {
 }
 
 // nextText returns the next piece of the text. It returns none where the text ends, or
-// where SSE text begins.
+// where SSE text or lines of codes begin.
 func (r *Reader) nextText() (piece, bool) {
 	in := &r.in
 	if rest := in.text.rest; rest != "" {
@@ -54,8 +54,8 @@ func (r *Reader) nextText() (piece, bool) {
 			if p, ok := r.value(rest); ok {
 				return p, true
 			}
-		case r.state.List && (c == ',' || c == ']'):
-			r.state.List = c == ','
+		case r.cut.List && (c == ',' || c == ']'):
+			r.cut.List = c == ','
 			in.at++
 		case lineOfSSE(rest):
 			in.framing = sseText
@@ -102,7 +102,7 @@ func (r *Reader) value(rest string) (piece, bool) {
 	status := v.status(rest)
 	switch end := v.end(); {
 	case v.list():
-		r.state.List = true
+		r.cut.List = true
 		in.at += v.from
 		return piece{}, false
 	case end > 0:
@@ -152,7 +152,7 @@ func (r *Reader) plain() piece {
 	start, end := in.at, in.nextStart()
 	in.at = end
 	if end == len(in.data) && in.data[end-1] != '\n' && !in.text.last {
-		r.state.JSON = &CutText{Plain: true}
+		r.cut.JSON = &CutText{Plain: true}
 	}
 	return trimmed(in.data[start:end], start)
 }
@@ -178,7 +178,7 @@ func (in *input) nextStart() int {
 			return end
 		}
 		at += i + 1
-		if next := in.data[at:]; next != "" && (nested(next) || lineOfSSE(next)) {
+		if next := in.data[at:]; next != "" && (nested(next) || lineOfSSE(next) || beginsCode(next)) {
 			return at
 		}
 	}

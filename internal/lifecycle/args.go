@@ -18,7 +18,8 @@ func (st *Step) emitStart(m *Message, c *Call, sure bool) {
 	}
 	id := c.ID
 	if id == "" {
-		id = SynthesizedID(c.State.Call)
+		st.State.IDs++
+		id = st.State.SynthesizedID(0)
 	}
 	c.State.start(id, c.ID == "", st.State.Memory.used(id) || st.usedByOpen(c, id))
 	e := st.emitCall(events.ToolCallStart, m, c)

@@ -1,8 +1,6 @@
 package lifecycle
 
 import (
-	"strings"
-
 	"streamer/internal/chunks"
 	"streamer/internal/events"
 )
@@ -69,7 +67,7 @@ func (c *CallState) await(interruptID string) {
 
 // resume is the transition from awaiting_input back to args_complete.
 func (c *CallState) resume() {
-	c.Status = events.ArgsComplete
+	c.Status, c.Old = events.ArgsComplete, false
 	c.rare().InterruptID = ""
 }
 
@@ -153,10 +151,4 @@ func at(t events.Time) *events.Time {
 		return nil
 	}
 	return &t
-}
-
-// SynthesizedID returns the id of a call to which the wire gives none. It is
-// made of the call's name, so that it is unique and every provider accepts it.
-func SynthesizedID(call string) string {
-	return "call_" + strings.ReplaceAll(call, ".", "_")
 }

@@ -30,6 +30,7 @@ func (st *Step) text(c *chunks.Chunk) {
 	if c.Kind == chunks.Reasoning {
 		kind = "reasoning"
 	}
+	m.Overtaken = false
 	p := &m.Parts
 	if p.Kind != kind || p.Wire != c.Part {
 		st.endPart(m)

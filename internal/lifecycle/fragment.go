@@ -10,8 +10,13 @@ import (
 
 // fragment applies a piece of a call.
 func (st *Step) fragment(c *chunks.Chunk) {
-	if c.Whole && st.confirm(c) {
-		return
+	if c.Whole {
+		if st.confirm(c) {
+			return
+		}
+		another := *c
+		another.Opens = true // an id of the message is the id of another call too
+		c = &another
 	}
 	m := st.current(c)
 	if m != nil && m.Wait != 0 {
@@ -91,6 +96,7 @@ func opens(m *Message, c *chunks.Chunk) bool {
 
 // addFragment applies a fragment to its call in a message and emits what follows.
 func (st *Step) addFragment(m *Message, c *chunks.Chunk) {
+	m.Overtaken = false
 	pos, opened, err := m.Add(c, st.Rules.limits())
 	if err != nil {
 		st.rejectFragment(m, pos, c, err)

@@ -31,8 +31,8 @@ func (st *Step) history(frame []chunks.Chunk) (old []bool) {
 // one: the first snapshot of the run can follow.
 func (st *Step) historyEnd(frame []chunks.Chunk) {
 	st.begins = false
-	if frame[0].Kind != chunks.RunStart && hasSnapshot(frame) {
-		st.State.Turn = UnderWay
+	if s := st.State; frame[0].Kind != chunks.RunStart && hasSnapshot(frame) {
+		s.Turn = max(s.Turn, Listing)
 	}
 }
 
@@ -83,24 +83,36 @@ func (st *Step) knownUntil(frame []chunks.Chunk) int {
 // open call. A call that is open in the session is not past, so its result is news.
 func (st *Step) past(frame []chunks.Chunk, old []bool) {
 	until := st.pastUntil(frame)
-	calls := map[string]int{} // the position of the last call with an id that has no result yet
+	calls := map[string][]int{} // the positions of the calls with an id that have no result yet
 	for i := range frame[:until] {
 		switch c := &frame[i]; {
 		case old[i] || !c.Repeated:
 		case isContent(c):
 			old[i] = true
 		case c.Kind == chunks.Fragment && c.ID != "":
-			calls[c.ID] = i
+			calls[c.ID] = append(calls[c.ID], i)
 		case c.Kind == chunks.Result && c.ID != "":
-			k, ok := calls[c.ID]
-			if !ok {
-				k = -1
-			}
-			delete(calls, c.ID)
+			var k int
+			k, calls[c.ID] = answered(frame, calls[c.ID])
 			st.pastResult(frame, old, k, i)
 		}
 	}
 	st.pastMessages(frame[:until], old)
+}
+
+// answered returns the position of the call that a result answers, of those with its
+// id: the oldest of the newest message. It also returns the others. The position is -1
+// where there is none.
+func answered(frame []chunks.Chunk, calls []int) (pos int, others []int) {
+	if len(calls) == 0 {
+		return -1, nil
+	}
+	first := len(calls) - 1
+	for first > 0 && frame[calls[first-1]].Message == frame[calls[first]].Message {
+		first--
+	}
+	pos = calls[first]
+	return pos, slices.Delete(calls, first, first+1)
 }
 
 // pastUntil returns the position in a repeated history before which the calls that
@@ -183,22 +195,32 @@ func (st *Step) confirm(c *chunks.Chunk) bool {
 		return false
 	}
 	if m, i := st.repeatedOpen(c); m != nil {
-		st.confirmOpen(m, i, c)
-		return true
+		if i >= 0 {
+			st.confirmOpen(m, i, c)
+		}
+		return i >= 0
 	}
 	return st.repeatsClosedCall(c)
 }
 
 // repeatedOpen returns the call of an open message that a whole call repeats, or nil.
+// The position is -1 where the message has calls with that id, and the call is
+// another one.
 func (st *Step) repeatedOpen(c *chunks.Chunk) (*Message, int) {
 	args := fingerprint([]byte(c.Args))
 	for _, sameMessage := range []bool{true, false} {
 		for _, m := range slices.Backward(st.State.Messages) { // ids repeat: the newest is meant
-			if sameMessage && (m.ID != c.Message || m.Namespace != c.Namespace) {
+			if sameMessage && (!m.has(c.Message) || m.Namespace != c.Namespace) {
 				continue
 			}
-			if i := m.ByID(c.ID); i >= 0 && (sameMessage || sameCall(c, args, m.Calls[i].State.Args, m.Calls[i].Name) && !st.beside(c, m.ID)) {
-				return m, i
+			switch {
+			case m.ByID(c.ID) < 0:
+			case sameMessage:
+				return m, st.repeatedIn(m, c, args)
+			case !st.beside(c, m.ID):
+				if i := st.equalIn(m, c, args); i >= 0 {
+					return m, i
+				}
 			}
 		}
 	}
@@ -209,6 +231,9 @@ func (st *Step) repeatedOpen(c *chunks.Chunk) (*Message, int) {
 func (st *Step) repeatsClosedCall(c *chunks.Chunk) bool {
 	args := fingerprint([]byte(c.Args))
 	seen := c.Message != "" && st.State.Memory.hasMessage(c.Message)
+	if n := st.State.Memory.closedIn(c.ID, c.Namespace, c.Message); seen && n > 0 {
+		return st.number(c) < n
+	}
 	return st.State.Memory.repeats(c.ID, func(old *Closed) bool {
 		return seen || old.Message == c.Message ||
 			(c.Repeated || old.Run == st.State.LastRun) && sameCall(c, args, old.Args, old.Name) && !st.beside(c, old.Message)

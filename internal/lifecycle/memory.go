@@ -163,6 +163,39 @@ func (m *Memory) repeats(id string, match func(*Closed) bool) bool {
 	return false
 }
 
+// resultsOf returns the number of closed calls of a message with an id whose result
+// has a digest.
+func (m *Memory) resultsOf(id string, of *Message, digest string) (n int) {
+	for i := 0; m.closed[id] > 0 && i < len(m.Closed); i++ {
+		if c := &m.Closed[i]; c.ID == id && c.Message == of.ID && c.Namespace == of.Namespace && c.Real == digest {
+			n++
+		}
+	}
+	return n
+}
+
+// findResult returns the newest closed call of a message with an id that has a result
+// with a digest, or nil.
+func (m *Memory) findResult(of *Closed, id, digest string) *Closed {
+	for i := len(m.Closed) - 1; i >= 0; i-- {
+		c := &m.Closed[i]
+		if (c.ID == id || c.UID == id) && c.Message == of.Message && c.Namespace == of.Namespace && (c.Real == digest || c.Others.has(digest)) {
+			return c
+		}
+	}
+	return nil
+}
+
+// closedIn returns the number of closed calls of a message with an id.
+func (m *Memory) closedIn(id, namespace, message string) (n int) {
+	for i := 0; m.closed[id] > 0 && i < len(m.Closed); i++ {
+		if c := &m.Closed[i]; c.ID == id && c.Message == message && c.Namespace == namespace {
+			n++
+		}
+	}
+	return n
+}
+
 // findByTool returns the closed call that a result without an id belongs to, or
 // nil: the call that has this result, or else the oldest call of the tool that has
 // none.

@@ -13,7 +13,7 @@ import (
 func (st *Step) message(c *chunks.Chunk) *Message {
 	switch m := st.current(c); {
 	case m == nil:
-	case m.Next && c.Kind != chunks.Start:
+	case m.Next && m.ID == "" && c.Kind != chunks.Start:
 		st.finishMessages(func(old *Message) bool { return old == m })
 	case m.Wait == 0 || st.goOn(m):
 		return m
@@ -30,8 +30,8 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 		return nil
 	}
 	st.finishMessages(func(m *Message) bool {
-		return m.Phase == Finishing && (m.Namespace == c.Namespace && (m.ID != c.Message || m.Choice == c.Choice) ||
-			siblings(m.Namespace, c.Namespace) && m.answered())
+		return m.Phase == Finishing && m.Namespace == c.Namespace && (m.ID != c.Message || m.Choice == c.Choice) ||
+			siblings(m.Namespace, c.Namespace) && m.over()
 	})
 	if s.Run == nil {
 		st.startRun("")
@@ -48,6 +48,9 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 	s.Messages, s.Turn = append(s.Messages, m), UnderWay
 	s.Run.Failed, s.Run.Detail = false, ""
 	s.Memory.addMessage(m.ID, st.Rules.MaxClosed)
+	if c.IDVaries {
+		st.overtake(m)
+	}
 	if m.Quiet = c.IDVaries && c.Kind == chunks.Start; !m.Quiet {
 		st.emitStarted(m)
 	}
@@ -61,9 +64,23 @@ func (st *Step) emitStarted(m *Message) {
 	e.Role = m.Role
 }
 
-// answered reports whether the message made calls, and all of them are closed: their
-// tools run after the model has finished the message.
+// answered reports whether the message made calls, and all of them are closed. A client
+// runs its tools after the model has finished the message.
 func (m *Message) answered() bool { return len(m.Calls) > 0 && m.open() == 0 }
+
+// over reports whether the message is finished where another node of its graph begins
+// a message.
+func (m *Message) over() bool {
+	if !m.answered() || m.Phase == Finished {
+		return false
+	}
+	for i := range m.Calls {
+		if m.Calls[i].Provider {
+			return m.Phase == Finishing
+		}
+	}
+	return true
+}
 
 // goOn continues a message whose finish reason was not its end. It reports false
 // where the content belongs to the next message: a message without an id is over
@@ -149,6 +166,9 @@ func (st *Step) finish(c *chunks.Chunk) {
 		if call := &m.Calls[i]; call.Whole() || !m.Truncated && call.Usable() && !call.Blank() {
 			st.completeArgs(m, call, "message")
 		}
+	}
+	if c.IDVaries {
+		st.supersedeOvertaken(m)
 	}
 }
 

@@ -29,6 +29,7 @@ func (s *State) Recover(dst []events.Event, rules *Rules, r Recovery) []events.E
 	if s.Run != nil {
 		st.endRun(events.Error, &events.Reason{Code: events.ByLost, Text: runText(events.ByLost)})
 	}
+	s.First, s.IDs = 0, 0 // the lost inputs may have used the next ids
 	return st.Done()
 }
 

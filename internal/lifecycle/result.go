@@ -51,14 +51,35 @@ func (st *Step) Result(r Result, call string) {
 }
 
 // repeatsClosed reports whether a result of a repeated history is that of a
-// closed call, and not of the open one that was found: the same id may be used in
-// several namespaces, and the closed call's namespace is nearer.
+// closed call, and not of the open one that was found. The same id may be used in
+// several namespaces, and the closed call's namespace is nearer. Or it may be used
+// several times in one message, and the closed calls there have this result.
 func (st *Step) repeatsClosed(r *Result, open *Message) bool {
 	if !r.repeated {
 		return false
 	}
 	old := st.State.Memory.find(r.ID, r.Namespace)
-	return old != nil && proximity(old.Namespace, r.Namespace) > proximity(open.Namespace, r.Namespace) && old.Real == r.digest()
+	if old == nil {
+		return false
+	}
+	digest := r.digest()
+	if proximity(old.Namespace, r.Namespace) > proximity(open.Namespace, r.Namespace) && old.Real == digest {
+		return true
+	}
+	return st.resultsBefore(r.ID, digest) < st.State.Memory.resultsOf(r.ID, open, digest)
+}
+
+// resultsBefore returns how many results of an id with a digest come before the
+// current chunk in the stream event.
+func (st *Step) resultsBefore(id, digest string) (n int) {
+	for i := range st.frame[:len(st.frame)-len(st.rest)-1] {
+		if c := &st.frame[i]; c.Kind == chunks.Result && c.ID == id {
+			if r := resultOf(c); r.digest() == digest {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // resultByTool applies a result that names only its tool. It belongs to the
@@ -167,7 +188,15 @@ func (st *Step) closed(r Result, call string) *Closed {
 	if call != "" {
 		return st.State.Memory.call(call)
 	}
-	return st.State.Memory.find(r.ID, r.Namespace)
+	mem := &st.State.Memory
+	newest := mem.find(r.ID, r.Namespace)
+	if newest == nil || newest.Real == "" && !r.repeated {
+		return newest
+	}
+	if same := mem.findResult(newest, r.ID, r.digest()); same != nil {
+		return same // the id may be that of several calls of the message
+	}
+	return newest
 }
 
 // late emits a real result that came after its call was closed. The same result

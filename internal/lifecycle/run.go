@@ -57,7 +57,9 @@ func (st *Step) endStream() {
 	st.finishMessages(func(m *Message) bool { return m.Run == run.ID && !m.building() })
 	if run.Rests {
 		st.endRun(events.Completed, nil)
+		return
 	}
+	st.endFailed()
 }
 
 // abandon closes the open calls of a run that ends without their results.
@@ -185,8 +187,8 @@ func (st *Step) noteDropped(m *Message) {
 	}
 }
 
-// answer records that the run may end with a message of a subgraph, which the root
-// graph has as its own.
+// answer records that the run may end with a message that the root graph has as its
+// own. A message of a former run ends no run.
 func (st *Step) answer(c *chunks.Chunk) {
 	s := st.State
 	if s.Run != nil && s.Turn == UnderWay && s.Memory.hasMessage(c.Message) {

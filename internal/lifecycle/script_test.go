@@ -23,6 +23,7 @@ var update = flag.Bool("update", false, "write the events that the scripts cause
 //	at MS            fold time from here on
 //	rule NAME=VALUE  a setting, as its JSON field
 //	VERB k=v …       an input; values with blanks are in backquotes
+//	event A / B      a stream event of several chunks
 //	snapshot A / B   a repeated history of several chunks; of an update likewise: update A / B
 //	recover          the inputs from here on were lost; with "fresh" the state too
 //
@@ -129,7 +130,7 @@ func (p *player) play(line string) []string {
 	clock := verb == "deadline" || verb == "flush" || verb == "idle"
 	st := New(nil, p.state, &p.rules, "s", p.seq, p.now, clock)
 	st.Shape = "openai"
-	if verb == "snapshot" || verb == "update" {
+	if verb == "event" || verb == "snapshot" || verb == "update" {
 		st.Chunks(p.frame(line))
 	} else {
 		p.apply(st, verb, args)
@@ -241,16 +242,16 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 	}
 }
 
-// frame returns the chunks of a line that is a repeated history, "snapshot" or
-// "update", and its chunks, separated by slashes.
+// frame returns the chunks of a line that is an "event" or a repeated history,
+// "snapshot" or "update", and its chunks, separated by slashes.
 func (p *player) frame(line string) (list []chunks.Chunk) {
 	verb, rest, _ := strings.Cut(line, " ")
 	for part := range strings.SplitSeq(rest, " / ") {
 		c := p.chunk(words(p.t, strings.TrimSpace(part)))
-		if c.Kind != chunks.RunStart {
-			c.Repeated, c.Snapshot = true, verb == "snapshot"
+		if verb != "event" {
+			c.Whole = c.Kind == chunks.Fragment
+			c.Repeated, c.Snapshot = c.Kind != chunks.RunStart, verb == "snapshot" && c.Kind != chunks.RunStart
 		}
-		c.Whole = c.Kind == chunks.Fragment
 		list = append(list, c)
 	}
 	return list
@@ -261,9 +262,9 @@ func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 	kinds := map[string]chunks.Kind{
 		"start": chunks.Start, "fragment": chunks.Fragment, "seal": chunks.Seal, "next": chunks.Next,
 		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
-		"usage": chunks.Usage, "ended": chunks.Ended, "result": chunks.Result, "human": chunks.Human,
+		"usage": chunks.Usage, "ended": chunks.Ended, "done": chunks.Done, "result": chunks.Result, "human": chunks.Human,
 		"await": chunks.Await, "progress": chunks.Progress, "resume": chunks.Resume, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
-		"attempt": chunks.Attempt, "failure": chunks.Failure, "listed": chunks.Listed, "answer": chunks.Answer,
+		"attempt": chunks.Attempt, "failure": chunks.Failure, "done": chunks.Done, "listed": chunks.Listed, "answer": chunks.Answer,
 	}
 	kind, known := kinds[verb]
 	if !known {
@@ -280,13 +281,15 @@ func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 	_, final := a["final"]
 	_, opens := a["opens"]
 	_, fresh := a["fresh"]
+	_, varies := a["varies"]
+	_, exact := a["exact"]
 	_, truncated := a["truncated"]
 	_, explicit := a["explicit"]
 	_, abandons := a["abandons"]
 	return chunks.Chunk{
-		Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh,
+		Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh, IDVaries: varies,
 		Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
-		Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Part: part, Text: a["text"], Status: a["status"],
+		Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Exact: exact, Part: part, Text: a["text"], Status: a["status"],
 		Truncated: truncated, Wait: uint8(wait), Reason: a["reason"], Usage: a["usage"], Why: a["why"],
 		InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons,
 	}

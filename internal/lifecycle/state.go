@@ -30,6 +30,10 @@ type State struct {
 	LastRun string `json:"last_run,omitempty"`
 	// Turn states whether the next snapshot has only history.
 	Turn Turn `json:"turn,omitempty"`
+	// IDs is the number of synthesised ids, and First the sequence of the first
+	// input; see synthesizedID.
+	IDs   uint32 `json:"ids,omitempty"`
+	First uint64 `json:"first,omitempty"`
 	// Messages are those that are open or have an open call, oldest first.
 	Messages []*Message `json:"messages,omitempty"`
 	Memory   Memory     `json:"memory,omitzero"`
@@ -42,7 +46,8 @@ type Turn uint8
 const (
 	Unknown  Turn = iota // of a new session, or of a state that was stored without it
 	AtStart              // a run began or ended on the wire, and nothing came since
-	UnderWay             // a message or a snapshot came
+	Listing              // a snapshot came
+	UnderWay             // a message began
 )
 
 // Run is an open run.
@@ -53,8 +58,8 @@ type Run struct {
 	Asked *Answer `json:"asked,omitempty"`
 	// Failed states that the provider ended the newest message with an error, and
 	// Detail is its text. Where no message follows, the run ends as failed.
-	Failed bool   `json:"failed,omitempty"`
 	Detail string `json:"detail,omitempty"`
+	Failed bool   `json:"failed,omitempty"`
 	// Explicit: the wire states the end of the run, so no finished message ends it.
 	Explicit bool `json:"explicit,omitempty"`
 	// Rests: the run would have ended with its last message if it were not Explicit.
@@ -93,10 +98,14 @@ type Message struct {
 	Truncated bool `json:"truncated,omitempty"`
 	// Quiet: message_started was not emitted yet, because the id may still change.
 	Quiet bool `json:"quiet,omitempty"`
+	// Overtaken: another message of its choice began, and no content of this one came
+	// since.
+	Overtaken bool `json:"overtaken,omitempty"`
 	// Roles: the wire repeats the role in the middle of the message, so a role does
 	// not begin another one.
 	Roles bool `json:"roles,omitempty"`
-	// Next: a role came after the finish reason, so content begins the next message.
+	// Next: a role came after the finish reason, so a call, and text where the wire
+	// has no id, begins the next message.
 	Next bool `json:"next,omitempty"`
 	// Wait is the silence that ends the message while it is Finishing and content
 	// may follow, in multiples of Rules.FlushAfter; else 0.

@@ -27,6 +27,8 @@ type Step struct {
 	// frame has the chunks of the current stream event, and rest those after the
 	// current chunk.
 	frame, rest []chunks.Chunk
+	// numbers are those of the whole calls of the frame; nil before the first use.
+	numbers map[*chunks.Chunk]int
 	// begins states that the frame is a snapshot at the beginning of a run.
 	begins bool
 	// rooted is a finished root message with which the run may end, or nil.
@@ -40,12 +42,15 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 	if !clock {
 		s.Last = s.Time
 	}
+	if s.First == 0 {
+		s.First = seq
+	}
 	return &Step{State: s, Rules: r, Session: session, Seq: seq, Out: out}
 }
 
 // Chunks folds the chunks of one stream event.
 func (st *Step) Chunks(frame []chunks.Chunk) {
-	st.frame = frame
+	st.frame, st.numbers = frame, nil
 	old := st.history(frame)
 	for i := range frame {
 		if old != nil && old[i] {
@@ -108,6 +113,7 @@ func (st *Step) chunk(c *chunks.Chunk) {
 		st.rename(c)
 	case chunks.Done:
 		st.done()
+		st.endStream()
 	case chunks.Listed:
 	case chunks.Answer:
 		st.answer(c)
@@ -177,14 +183,20 @@ func (st *Step) Reject(code events.Code, offset int, text string) {
 	e.Input = st.Seq
 }
 
-// Done ends the step and returns its events. It ends the run if its last message
-// was finished and left nothing open.
+// Done ends the step and returns its events.
 func (st *Step) Done() []events.Event {
+	st.EndEvent()
+	return st.Out
+}
+
+// EndEvent ends a stream event. It ends the run if its last message was finished and
+// left nothing open. The next event may be in the same input or in another one.
+func (st *Step) EndEvent() {
 	s := st.State
 	if m := st.rooted; m != nil && s.Run != nil && s.Run.ID == m.Run && !s.Run.Failed && len(s.Messages) == 0 {
 		st.nothingLeft()
 	}
-	return st.Out
+	st.rooted = nil
 }
 
 // emit appends an event of the open run.

@@ -116,3 +116,28 @@ func (st *Step) closes(c *chunks.Chunk) bool {
 	}
 	return ends
 }
+
+// overtake records that a message begins before the others of its choice have ended.
+// They may be streamed beside it. A message whose calls have their results is over:
+// some servers send no finish reason.
+func (st *Step) overtake(m *Message) {
+	for _, old := range st.State.Messages {
+		if old != m && old.Phase == Building && old.Choice == m.Choice && old.Namespace == m.Namespace {
+			old.Overtaken = true
+		}
+	}
+	st.finishMessages(func(old *Message) bool { return old.Overtaken && old.Phase == Building && old.answered() })
+}
+
+// supersedeOvertaken supersedes the messages of which nothing came while a later
+// message was streamed: their streams were abandoned.
+func (st *Step) supersedeOvertaken(m *Message) {
+	older := st.State.Messages[:slices.Index(st.State.Messages, m)]
+	if !slices.ContainsFunc(older, func(old *Message) bool { return old.Overtaken }) {
+		return
+	}
+	older = slices.Clone(older)
+	st.supersede(func(old *Message) bool {
+		return old.Overtaken && old.Phase == Building && old.Choice == m.Choice && old.Namespace == m.Namespace && slices.Contains(older, old)
+	})
+}

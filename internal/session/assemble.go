@@ -87,11 +87,17 @@ func (a *Assembly) Calls() []*AssembledCall {
 			get(e.Call).take(e)
 		}
 	}
+	unnamed := uint32(0) // calls that have no id yet
 	for _, m := range a.state.Life.Messages {
 		for i := range m.Calls {
-			if c := &m.Calls[i]; c.State.Status == events.BuildingArgs {
-				get(c.State.Call).building(m, c)
+			c := &m.Calls[i]
+			if c.State.Status != events.BuildingArgs {
+				continue
 			}
+			if c.ID == "" && !c.State.Started {
+				unnamed++
+			}
+			get(c.State.Call).building(m, c, a.state.Life.SynthesizedID(unnamed))
 		}
 	}
 	slices.SortStableFunc(list, func(x, y *AssembledCall) int { return compareCalls(x.call, y.call) })
@@ -139,11 +145,16 @@ func (c *AssembledCall) completed(e *events.Event) {
 	}
 }
 
-// building adopts what the state holds of a call with incomplete args.
-func (c *AssembledCall) building(m *lifecycle.Message, call *lifecycle.Call) {
+// building adopts what the state holds of a call with incomplete args. next is its id
+// if it has none yet.
+func (c *AssembledCall) building(m *lifecycle.Message, call *lifecycle.Call, next string) {
 	c.ID, c.Name, c.Kind = call.ID, call.Name, call.Kind()
-	if c.ID == "" {
-		c.ID, c.IDSynthesized = lifecycle.SynthesizedID(call.State.Call), true
+	switch {
+	case c.ID != "":
+	case call.State.Started:
+		c.ID, c.IDSynthesized = call.State.ID, call.State.Synth
+	default:
+		c.ID, c.IDSynthesized = next, true
 	}
 	if c.Kind == "" {
 		c.Kind = "function"

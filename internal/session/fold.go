@@ -112,6 +112,7 @@ func apply(step *lifecycle.Step, r *decode.Reader) {
 		step.Shape = r.Shape()
 		step.Chunks(r.Chunks())
 		reject(step, r.Problem())
+		step.EndEvent()
 	}
 }
 
@@ -121,7 +122,7 @@ const cutAfter = events.Time(10 * time.Second / time.Millisecond)
 
 // endDeltas rejects an event that was cut and that nothing continues.
 func endDeltas(step *lifecycle.Step, s *State) {
-	if s.Read.Cut() {
+	if s.Read.Pending() {
 		var r decode.Reader
 		r.End(&s.Read, decode.Limits{})
 		apply(step, &r)

@@ -43,7 +43,7 @@ func Load(data []byte) (*State, error) {
 // where it needs none.
 func (s *State) Timer(r *Rules) (Timer, bool) {
 	t, ok := s.Life.Timer(r)
-	if end := s.Life.Last + cutAfter; s.Read.Cut() && (!ok || end < t.At) {
+	if end := s.Life.Last + cutAfter; s.Read.Pending() && (!ok || end < t.At) {
 		return Timer{At: end, Kind: lifecycle.Flush}, true
 	}
 	return t, ok

@@ -63,7 +63,8 @@ func (r lister) snapshots(ctx context.Context) (l listing, err error) {
 		timer, _ := strconv.ParseInt(header[headerTimer], 10, 64) // likewise
 		s.timer = events.Time(timer)
 		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
-		if i, ok := index[token]; ok { // the snapshot was replaced meanwhile
+		// The snapshot may have been replaced meanwhile.
+		if i, ok := index[token]; ok {
 			l.stored[i] = s
 		} else {
 			index[token] = len(l.stored)

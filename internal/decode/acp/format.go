@@ -43,28 +43,36 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 
 // Claims reports whether a frame can be of this format. Other protocols are JSON-RPC,
 // too, so a message without a content of this one is claimed only if the format is known.
+// Some programs leave out the member jsonrpc.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var m message
 	m.read(f.JSON)
-	method := m.method.Str
 	sure := false
-	switch {
-	case method == "session/update":
+	switch method := m.method.Str; method {
+	case "session/update":
 		sure = m.params.Member("update").Member("sessionUpdate").IsString()
-	case method == "initialize":
-		sure = m.params.Member("protocolVersion").Kind == jsonscan.Number
-	case strings.HasPrefix(method, "session/"):
-		sure = m.version.IsString() && m.params.IsObject()
-	case method == "":
-		sure = m.version.IsString() && (m.result.Member("stopReason").IsString() || m.result.Member("outcome").Member("outcome").IsString() || m.result.Member("protocolVersion").Kind == jsonscan.Number)
+	case "session/request_permission":
+		sure = m.params.IsObject()
+	case "initialize":
+		sure = m.version.IsString() && m.params.Member("protocolVersion").Kind == jsonscan.Number
+	case "":
+		sure = m.version.IsString() && m.answers()
+	default:
+		sure = m.version.IsString() && strings.HasPrefix(method, "session/")
 	}
 	switch {
 	case sure:
 		return wire.Surely
-	case m.version.IsString():
+	case m.version.IsString(), m.method.IsString(), m.id.Present() && (m.result.Present() || m.failure.Present()):
 		return wire.IfKnown
 	}
 	return wire.No
+}
+
+// answers reports whether a response has a result of this protocol.
+func (m *message) answers() bool {
+	return m.result.Member("stopReason").IsString() || m.result.Member("outcome").Member("outcome").IsString() ||
+		m.result.Member("protocolVersion").Kind == jsonscan.Number
 }
 
 // message is the members of a JSON-RPC message.

@@ -106,15 +106,21 @@ func (r reader) end(c chunks.Chunk) {
 // denial is the result of a call that a person has rejected.
 const denial = "The tool call was denied."
 
-// ask reads a request for a permission. It has the call as far as it changed.
+// ask reads a request for a permission. It has the call as far as it changed. Some
+// agents do not name the call. Then all open calls wait.
 func (r reader) ask(m *message) *wire.Problem {
 	var u update
 	u.read(m.params.Member("toolCall"))
-	if problem := r.call(&u, false); problem != nil {
-		return problem
+	if !u.call.Present() {
+		u.call = m.params.Member("toolCallId")
 	}
 	id := r.Text(u.call)
-	r.seal(r.d.call(id), id)
+	if u.call.Present() {
+		if problem := r.call(&u, false); problem != nil {
+			return problem
+		}
+		r.seal(r.d.call(id), id)
+	}
 	a := Ask{ID: key(m.id), Call: wire.Keep(id)}
 	for o := m.params.Member("options").Elements(); o.Next(); {
 		switch o.Value.Member("kind").Str {

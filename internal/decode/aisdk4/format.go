@@ -37,8 +37,10 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 func (Format) Claims(f wire.Frame) wire.Claim {
 	v := f.JSON
 	switch f.Name {
-	case "0", "3", "g":
+	case "0", "g":
 		return surelyIf(v.IsString())
+	case "3":
+		return surelyIf(v.IsString() || v.Member("message").IsString())
 	case "9", "a", "b", "c":
 		return surelyIf(v.Member("toolCallId").IsString())
 	case "d", "e":

@@ -60,7 +60,7 @@ func (r reader) start() {
 	}
 }
 
-// system emits the beginning of a turn, and that a subagent works.
+// system emits the beginning of a turn, and that a subagent works or has ended.
 func (r reader) system(l *line) {
 	switch l.subtype.Str {
 	case "init":
@@ -68,6 +68,10 @@ func (r reader) system(l *line) {
 		r.start()
 	case "task_progress":
 		r.progress(r.Text(l.toolUse), r.Text(l.description))
+	case "task_notification": // the end of a subagent in the background
+		if a := r.d.answered(r.Text(l.toolUse)); a != nil {
+			r.endMessage(a)
+		}
 	case "model_refusal_fallback":
 		r.retract(&r.d.Root)
 	}
@@ -97,13 +101,14 @@ func (r reader) result(l *line) {
 	r.end(c)
 }
 
-// endTurn ends a turn that has messages and no result, because another one begins. A
-// process that was killed prints no result.
+// endTurn ends a turn that has no result, because another one begins. A process that
+// was killed prints no result. Subagents in the background are active between turns.
 func (r reader) endTurn() {
 	switch {
+	case r.d.Root.Phase == NoMessage:
 	case len(r.d.Open) > 0 || r.d.Root.Phase == Streaming:
 		r.end(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: "the turn has no result in the stream"})
-	case r.d.Root.Phase != NoMessage:
+	default:
 		r.end(chunks.Chunk{Kind: chunks.RunEnd, Status: "completed"})
 	}
 }

@@ -34,31 +34,31 @@ func (Format) Console() {}
 func (Format) New() wire.Decoder { return new(Decoder) }
 
 // Claims reports whether a frame can be of this format. All of its events have a
-// timestamp, which those of similar programs do not have.
+// timestamp, which those of similar programs do not have. Some programs that forward
+// them leave it out.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var e event
 	e.read(f.JSON)
-	has := func(v jsonscan.Value) bool { return v.IsString() && e.timestamp.IsString() }
-	sure := false
+	has := false
 	switch e.kind.Str {
 	case "init":
-		sure = has(e.session)
+		has = e.session.IsString()
 	case "message":
-		sure = has(e.role) && e.content.IsString()
+		has = e.role.IsString() && e.content.IsString()
 	case "tool_use":
-		sure = e.name.IsString() && e.tool.IsString()
+		has = e.name.IsString() && e.tool.IsString()
 	case "tool_result":
-		sure = e.tool.IsString()
+		has = e.tool.IsString()
 	case "error":
-		sure = has(e.severity)
+		has = e.severity.IsString()
 	case "result":
-		sure = has(e.status)
+		has = e.status.IsString()
 	}
 	switch {
-	case sure:
+	case has && (e.timestamp.IsString() || e.tool.IsString()):
 		return wire.Surely
-	case e.timestamp.IsString() && e.kind.IsString():
-		return wire.IfKnown // a type of a later version
+	case has, e.timestamp.IsString() && e.kind.IsString(): // of a later version
+		return wire.IfKnown
 	}
 	return wire.No
 }

@@ -62,7 +62,7 @@ func claimsEvent(f wire.Frame) wire.Claim {
 			return wire.Surely
 		}
 	}
-	return wire.No
+	return wire.IfNoOther // of a newer server
 }
 
 // claimsTuple claims an array. It reads a payload, which may be long, only where no

@@ -15,6 +15,9 @@ func (r reader) delta(ns string, m *fields) {
 		r.Emit(chunks.Chunk{Kind: chunks.Rename, Namespace: ns, Message: of.Message, ID: was})
 	}
 
+	if m.usage.IsObject() && r.onlyUsage(of, m, end) {
+		end.over, end.wait = true, 1
+	}
 	pieces := m.pieces.Elements()
 	some := pieces.Next()
 	r.emitContent(of, m.content, wanted{text: true, calls: !some})
@@ -37,12 +40,24 @@ func (r reader) delta(ns string, m *fields) {
 	r.finish(of, end, m.usage)
 }
 
+// onlyUsage reports whether a piece has only the usage of a text, which is then
+// finished: @langchain/openai sends no finish reason before it. A call is not complete
+// for that reason.
+func (r reader) onlyUsage(of chunks.Chunk, m *fields, end messageEnd) bool {
+	piece := summarize(m, end)
+	if end.over || piece.text || piece.calls || end.thoughts.Present() {
+		return false
+	}
+	i := r.d.Messages.index(of.Namespace, of.Message)
+	return i >= 0 && r.d.Messages.Streamed[i].text()
+}
+
 // finish emits the end of a message and then its usage.
 func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
 	if end.over {
 		r.Emit(chunks.Chunk{
 			Kind: chunks.Finish, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
-			Reason: end.reason, Truncated: end.truncated, Repeated: of.Repeated,
+			Reason: end.reason, Truncated: end.truncated, Wait: end.wait, Repeated: of.Repeated,
 		})
 	}
 	if usage.IsObject() {

@@ -118,12 +118,16 @@ func looksLikeMessage(v jsonscan.Value) bool {
 // messageOf reports whether v is a message, and whether no other format has such a
 // message. It reads no more members than it needs.
 func messageOf(v jsonscan.Value) (some, own bool) {
-	var kind, content, class bool
+	var kind, content, class, constructor bool
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "lc":
-			some = m.Value.Kind == jsonscan.Number
-			return some, some
+			constructor = m.Value.Kind == jsonscan.Number
+		case "id":
+			if constructor { // of a message, or of any other object of LangChain
+				some = kindOf(wire.LastOf(m.Value).Str) != kindNone
+				return some, some
+			}
 		case "tool_call_chunks":
 			some = m.Value.IsArray()
 			return some, some
@@ -152,6 +156,7 @@ type messageEnd struct {
 	over      bool
 	reason    string
 	truncated bool
+	wait      uint8 // as in chunks.Chunk
 	choice    int
 	thoughts  jsonscan.Value // additional_kwargs.reasoning_content
 }

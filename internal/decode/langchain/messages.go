@@ -11,14 +11,14 @@ import (
 // once they are set, so that copies may share them.
 type messages struct {
 	Run     string `json:"r,omitzero"`
-	Attempt int    `json:"a,omitzero"` // of Run
+	Attempt int32  `json:"a,omitzero"` // of Run
+	// Live states that messages are streamed. Otherwise updates and values are the
+	// only source of messages.
+	Live bool `json:"v,omitzero"`
 	// Streamed are the messages streamed last, the latest at the end.
 	Streamed []streamedMessage `json:"s,omitzero"`
 	// Partial are the growing messages, which the server repeats whole.
 	Partial []partialText `json:"p,omitzero"`
-	// Live states that messages are streamed. Otherwise updates and values are the
-	// only source of messages.
-	Live bool `json:"v,omitzero"`
 }
 
 // streams records that messages are streamed.
@@ -35,6 +35,9 @@ type streamedMessage struct {
 	Done  bool   `json:"e,omitzero"` // and it has ended since
 	Usage string `json:"u,omitzero"` // raw, so far
 }
+
+// text reports whether the message has content, but no calls, and no end yet.
+func (s *streamedMessage) text() bool { return s.Used && !s.Calls && !s.Done }
 
 // maxStreamed is the maximum number of messages that are stored.
 const maxStreamed = 64

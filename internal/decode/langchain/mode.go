@@ -1,6 +1,8 @@
 package langchain
 
 import (
+	"math"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -99,7 +101,10 @@ func (r reader) event(mode, ns string, payload jsonscan.Value) *wire.Problem {
 // runMetadata reads {"run_id","attempt"}. A higher attempt than before replaces the
 // open messages.
 func (r reader) runMetadata(v jsonscan.Value) {
-	run, attempt := r.Text(v.Member("run_id")), v.Member("attempt").Int()
+	run, attempt := r.Text(v.Member("run_id")), int32(min(v.Member("attempt").Int(), math.MaxInt32))
+	if run == "" {
+		return
+	}
 	if run == r.d.Messages.Run && attempt > max(r.d.Messages.Attempt, 1) {
 		r.Emit(chunks.Chunk{Kind: chunks.Attempt, Run: run})
 		r.d.Messages.Streamed, r.d.Messages.Partial = nil, nil

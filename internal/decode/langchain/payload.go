@@ -20,10 +20,7 @@ const (
 // and without interrupts is skipped.
 func (r reader) payload(ns string, v jsonscan.Value) *wire.Problem {
 	if v.IsArray() {
-		if e := v.Elements(); e.Next() && e.Value.IsObject() && looksLikeMessage(e.Value) {
-			return r.messageMode(ns, v)
-		}
-		return nil
+		return r.listPayload(ns, v)
 	}
 	if looksLikeMessage(v) {
 		r.d.Messages.streams()
@@ -36,6 +33,21 @@ func (r reader) payload(ns string, v jsonscan.Value) *wire.Problem {
 		return r.updates(ns, v)
 	}
 	return nil
+}
+
+// listPayload reads [message, metadata], or a state that is a list of messages.
+func (r reader) listPayload(ns string, list jsonscan.Value) *wire.Problem {
+	e := list.Elements()
+	if !e.Next() || !e.Value.IsObject() || !looksLikeMessage(e.Value) {
+		return nil
+	}
+	if e.Next() && !looksLikeMessage(e.Value) {
+		return r.messageMode(ns, list)
+	}
+	n := r.Len()
+	problem := r.stateKey(ns, list)
+	r.snapshot(n)
+	return problem
 }
 
 // payloadOf returns the kind of an object that is not a message. sure states that no

@@ -39,11 +39,16 @@ func (r reader) update(ns string, v jsonscan.Value) *wire.Problem {
 func (r reader) values(ns string, payload jsonscan.Value) *wire.Problem {
 	n := r.Len()
 	problem := r.stateMembers(ns, payload, func(value jsonscan.Value) *wire.Problem { return r.stateKey(ns, value) })
+	r.snapshot(n)
+	return problem
+}
+
+// snapshot marks the chunks after the first n as those of a whole state.
+func (r reader) snapshot(n int) {
 	for i := range r.Since(n) {
 		c := &r.Since(n)[i]
 		c.Snapshot = c.Repeated
 	}
-	return problem
 }
 
 // stateMembers reads each member of a payload, and the interrupts last.
@@ -97,8 +102,8 @@ func (r reader) stateKey(ns string, value jsonscan.Value) (first *wire.Problem) 
 	return first
 }
 
-// answer emits that the root graph has a message of a subgraph as its last one, if
-// the message made no call.
+// answer emits that the root graph has a message as its last one, if the message made
+// no call. A subgraph may have sent the message before.
 func (r reader) answer(ns string, last jsonscan.Value) {
 	if ns != "" || !last.IsObject() {
 		return
@@ -107,11 +112,12 @@ func (r reader) answer(ns string, last jsonscan.Value) {
 	if m.kind != kindAI && m.kind != kindAIChunk {
 		return
 	}
-	if calls := m.calls.Elements(); calls.Next() {
-		return
+	for _, list := range [...]jsonscan.Value{m.calls, m.pieces, m.invalid} {
+		if calls := list.Elements(); calls.Next() {
+			return
+		}
 	}
-	id := r.Text(m.id)
-	if of, _, ok := r.d.Messages.find(ns, id); ok && of != "" {
+	if id := r.Text(m.id); id != "" {
 		r.Emit(chunks.Chunk{Kind: chunks.Answer, Message: id})
 	}
 }

@@ -42,9 +42,8 @@ func (r reader) executedTools(of wire.Choice, entries jsonscan.Value) {
 		var f executedFields
 		f.read(e.Value)
 		c := chunks.Chunk{
-			Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, Index: wire.RawIndex(f.index),
-			IDVaries: of.Varies,
-			Name:     r.Text(f.name), CallKind: "server", Provider: true, Final: true, Opens: true,
+			Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Index: wire.RawIndex(f.index),
+			Name: r.Text(f.name), CallKind: "server", Provider: true, Final: true, Opens: true,
 		}
 		if c.Name == "" {
 			c.Name = r.Text(f.kind)

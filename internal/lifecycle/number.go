@@ -1,0 +1,95 @@
+package lifecycle
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/events"
+)
+
+// A message can have several calls with one id: some servers use the name of the
+// function as id. A full message repeats them in their order, so a whole call is
+// identified by its id and its number among the calls with that id.
+
+// number returns how many whole calls with the id of c come before c in the same
+// message of the current stream event.
+func (st *Step) number(c *chunks.Chunk) int {
+	if st.numbers == nil {
+		st.numbers = numbersOf(st.frame)
+	}
+	return st.numbers[c]
+}
+
+// numbersOf returns the numbers of the whole calls of a stream event that are not 0.
+func numbersOf(frame []chunks.Chunk) map[*chunks.Chunk]int {
+	type key struct{ namespace, message, id string }
+	numbers, seen := map[*chunks.Chunk]int{}, map[key]int{}
+	for i := range frame {
+		c := &frame[i]
+		if c.Kind != chunks.Fragment || !c.Whole || c.ID == "" {
+			continue
+		}
+		k := key{c.Namespace, c.Message, c.ID}
+		if n := seen[k]; n > 0 {
+			numbers[c] = n
+		}
+		seen[k]++
+	}
+	return numbers
+}
+
+// repeatedIn returns the position of the call of an open message that a whole call of
+// the same message repeats, or -1: the call with its id and its number, or with its id
+// and its index where that call has another index.
+func (st *Step) repeatedIn(m *Message, c *chunks.Chunk, args uint64) int {
+	pos := m.numbered(c.ID, st.number(c))
+	if pos >= 0 && onIndex(&m.Calls[pos], c.Index) {
+		return pos
+	}
+	for i := range m.Calls {
+		if call := &m.Calls[i]; call.ID == c.ID && call.Index == c.Index {
+			return i
+		}
+	}
+	if pos >= 0 && completed(&m.Calls[pos]) && !sameCall(c, args, m.Calls[pos].State.Args, m.Calls[pos].Name) {
+		return -1
+	}
+	return pos
+}
+
+// equalIn returns the position of the call of an open message that a whole call of
+// another message repeats, or -1: the call with its id and its args, by its number
+// first.
+func (st *Step) equalIn(m *Message, c *chunks.Chunk, args uint64) int {
+	same := func(i int) bool { return sameCall(c, args, m.Calls[i].State.Args, m.Calls[i].Name) }
+	if i := m.numbered(c.ID, st.number(c)); i >= 0 && same(i) {
+		return i
+	}
+	for i := len(m.Calls) - 1; i >= 0; i-- {
+		if m.Calls[i].ID == c.ID && same(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// numbered returns the position of the call with an id and a number among the calls
+// with that id, or -1.
+func (m *Message) numbered(id string, n int) int {
+	for i := range m.Calls {
+		if m.Calls[i].ID != id {
+			continue
+		}
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return -1
+}
+
+// onIndex reports whether a call may have an index: either index may be unknown.
+func onIndex(c *Call, index string) bool {
+	return c.Index == index || c.Index == "" || index == ""
+}
+
+// completed reports whether the args of a call are complete, or it is closed.
+func completed(c *Call) bool { return c.State.Status != events.BuildingArgs }
