@@ -1,9 +1,9 @@
 // Package encode writes stored events in the form that clients of a protocol read;
 // each protocol is one file, and protocols lists them.
 //
-// The bytes depend on the arguments only. Line ends are LF. Every stored event has
-// its sequence as id, and no other frame has an id. No byte of an event can be read
-// as a line of the frame. The caller keeps the order of events.
+// The bytes depend on the arguments only. Line ends are LF. No byte of an event can
+// be read as a line of the frame. The caller keeps the order of events. The state of
+// an encoder is bounded by the open calls of its session and by maxHeld.
 package encode
 
 import (
@@ -13,9 +13,34 @@ import (
 	"streamer/internal/events"
 )
 
+// Protocol is a client protocol.
+type Protocol struct {
+	Name string
+	// Header has the response headers of the protocol besides those of every event
+	// stream, as pairs of name and value.
+	Header [][2]string
+	// ByRun states that a stream is one run with the runs that continue it, replayed
+	// from its start, and has no cursor. Otherwise a stream is a whole session, and
+	// clients resume after the id of an event.
+	ByRun bool
+	// Inline states that the protocol has no references to large values. The caller
+	// replaces each by its value before it passes the event to the encoder.
+	Inline bool
+	// CutShort states that clients take any orderly end of a stream for the end of
+	// its run. A stream that the server ends before Done is cut off, so that clients
+	// reconnect.
+	CutShort bool
+
+	open func() Encoder
+}
+
+// New returns an encoder for one connection.
+func (p *Protocol) New() Encoder { return p.open() }
+
 // Opening describes the beginning of a stream.
 type Opening struct {
 	Session     string
+	Run         string // the run whose end ends a stream ByRun; "" means the first that ends
 	From        uint64 // the stream has the events after this sequence
 	First, Last uint64 // current bounds of the event log
 	Now         events.Time
@@ -34,39 +59,43 @@ const (
 
 // Encoder writes the stream of one connection: Open once, then Event for each
 // event, Live once after the last stored event, Heartbeat after an interval without
-// data, and End if the server ends the stream. Each method appends to dst and
-// returns it.
+// data, and End if the server ends the stream. Each of these appends to dst and
+// returns it. The events before Live are history: an encoder may write the deltas of
+// one text as one.
+//
+// Every event is passed to Event. A protocol ignores the types that it has no form
+// for: usually synthetic messages, which repeat their tool_call_result, and
+// tool_call_late_result, orphan_result, rejected and unmatched. It has exactly one
+// end for each call. What it cannot take after the end of a run, it omits.
 type Encoder interface {
 	Open(dst []byte, o Opening) []byte
 	Event(dst []byte, e events.Record) []byte
 	Live(dst []byte, last uint64) []byte
 	Heartbeat(dst []byte) []byte
 	End(dst []byte, reason Ending) []byte
-}
-
-// protocol is a named encoder.
-type protocol struct {
-	name string
-	open func() Encoder
+	// Done reports whether the stream is complete. The caller then closes the
+	// connection after the bytes so far, without End.
+	Done() bool
 }
 
 // protocols lists the protocols. The first is the default.
-var protocols = [...]protocol{
-	{"native", func() Encoder { return native{} }},
+var protocols = [...]Protocol{
+	{Name: "native", open: func() Encoder { return native{} }},
+	{Name: "ai-sdk", Header: aiHeader, ByRun: true, Inline: true, CutShort: true, open: func() Encoder { return new(aiSDK) }},
 }
 
-// New returns a new encoder of the named protocol; "" means the first. The error
-// lists the known protocols.
-func New(name string) (Encoder, error) {
+// Find returns the named protocol; "" means the first. The error lists the known
+// protocols.
+func Find(name string) (*Protocol, error) {
 	if name == "" {
-		return protocols[0].open(), nil
+		return &protocols[0], nil
 	}
 	var names []string
-	for _, p := range protocols {
-		if p.name == name {
-			return p.open(), nil
+	for i := range protocols {
+		if protocols[i].Name == name {
+			return &protocols[i], nil
 		}
-		names = append(names, p.name)
+		names = append(names, protocols[i].Name)
 	}
 	return nil, fmt.Errorf("encode: unknown protocol %q (known: %s)", name, strings.Join(names, ", "))
 }

@@ -14,10 +14,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestNativeBytes checks the bytes of each method.
 func TestNativeBytes(t *testing.T) {
-	e, err := New("native")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := open(t, "native")
 	var b []byte
 	b = e.Open(b, Opening{Session: "a \"b\"\n<c>", From: 3, First: 1, Last: 9, Now: events.At(time.Unix(1, 0)), HeartbeatMS: 15000, RetryMS: 2345})
 	b = e.Event(b, events.Record{Seq: 4, Type: events.ToolCallStart, Data: []byte(`{"type":"tool_call_start"}`)})
@@ -28,6 +25,16 @@ func TestNativeBytes(t *testing.T) {
 	b = e.Event(b, events.Record{Seq: 1<<64 - 1, Type: events.ToolCallResult, Data: nil})
 	b = e.End(b, Shutdown)
 	golden(t, "testdata/native.sse", b)
+}
+
+// open returns an encoder of a protocol.
+func open(t testing.TB, name string) Encoder {
+	t.Helper()
+	p, err := Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.New()
 }
 
 // golden compares bytes with a golden file.
@@ -47,21 +54,21 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// TestNewNamesProtocols checks the default protocol and the error for an unknown
+// TestFindNamesProtocols checks the default protocol and the error for an unknown
 // one.
-func TestNewNamesProtocols(t *testing.T) {
-	if _, err := New(""); err != nil {
-		t.Errorf("New(\"\"): %v", err)
+func TestFindNamesProtocols(t *testing.T) {
+	if p, err := Find(""); err != nil || p.Name != "native" {
+		t.Errorf("Find(\"\"): got %v, %v, want native", p, err)
 	}
-	_, err := New("nativ")
-	if err == nil || !strings.Contains(err.Error(), `"nativ" (known: native)`) {
-		t.Errorf("New(nativ): got %v, want an error that lists native", err)
+	_, err := Find("nativ")
+	if err == nil || !strings.Contains(err.Error(), `"nativ" (known: native`) {
+		t.Errorf("Find(nativ): got %v, want an error that lists native", err)
 	}
 }
 
 // TestNativeAllocatesNothing checks that encoding an event does not allocate.
 func TestNativeAllocatesNothing(t *testing.T) {
-	e, _ := New("native")
+	e := open(t, "native")
 	dst := make([]byte, 0, 4096)
 	ev := events.Record{Seq: 123456, Type: events.ToolCallArgsDelta, Data: []byte(strings.Repeat("x", 300))}
 	if n := testing.AllocsPerRun(100, func() { dst = e.Event(dst[:0], ev) }); n != 0 {

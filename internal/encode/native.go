@@ -59,6 +59,9 @@ func (native) End(dst []byte, reason Ending) []byte {
 	}{reason})
 }
 
+// Done returns false: a stream has all runs of its session.
+func (native) Done() bool { return false }
+
 // control appends a frame about the stream itself.
 func control(dst []byte, name string, body any) []byte {
 	dst = append(dst, "event: stream."...)

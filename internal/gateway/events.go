@@ -25,16 +25,19 @@ const (
 	maxTypes = 32
 )
 
-// events streams the events of a session.
+// events streams the events of a session in the protocol that the request names.
 func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	p, err := encode.Find(query.Get("protocol"))
+	if err != nil {
+		return refuse(http.StatusBadRequest, err.Error())
+	}
+	if p.ByRun {
+		return g.serveTurn(w, r, p)
+	}
 	session, token, err := sessionOf(r)
 	if err != nil {
 		return err
-	}
-	query := r.URL.Query()
-	enc, err := encode.New(query.Get("protocol"))
-	if err != nil {
-		return refuse(http.StatusBadRequest, err.Error())
 	}
 	types, err := parseTypes(query.Get("types"))
 	if err != nil {
@@ -44,16 +47,30 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return g.serveStream(w, r, request{p, token, types, open})
+}
+
+// request is what a client asks for: a stream of a protocol.
+type request struct {
+	proto *encode.Protocol
+	token string               // of the session
+	types map[events.Type]bool // nil means all
+	open  encode.Opening
+}
+
+// serveStream serves a stream until it is complete, the client disconnects, or the
+// server ends it.
+func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req request) error {
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
-	s := newStream(g, w, enc, end)
-	s.session, s.types, s.last = session, types, open.From
+	s := newStream(g, w, req.proto, end)
+	s.session, s.types, s.last = req.open.Session, req.types, req.open.From
 	if err := g.streams.add(s, end); err != nil {
 		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5)))
 		return refuse(http.StatusServiceUnavailable, unavailableText(err, g.opts.MaxClients))
 	}
 	defer g.streams.remove(s)
-	s.serve(ctx, r, token, open)
+	s.serve(ctx, r, req.token, req.open)
 	return nil
 }
 
@@ -85,12 +102,19 @@ func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, session string
 		w.Header().Set(headerFirst, strconv.FormatUint(first, 10))
 		return encode.Opening{}, refuse(http.StatusGone, fmt.Sprintf("events after %d are not stored any more: the log begins at %d; connect without a cursor to read what is left", from, first))
 	}
+	open := g.openingAt(session, from)
+	open.First, open.Last = first, last
+	return open, nil
+}
+
+// openingAt returns the opening of a stream of the events after sequence from.
+func (g *Gateway) openingAt(session string, from uint64) encode.Opening {
 	return encode.Opening{
-		Session: session, From: from, First: first, Last: last,
+		Session: session, From: from,
 		Now:         events.At(time.Now()),
 		HeartbeatMS: g.opts.Heartbeat.Milliseconds(),
 		RetryMS:     (retryMin + rand.N(retryVar)).Milliseconds(),
-	}, nil
+	}
 }
 
 // parseCursor returns the sequence of the last event that the client has, 0 for

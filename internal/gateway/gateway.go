@@ -5,6 +5,8 @@
 //   - A stream has every event of its session after the client's cursor, in the
 //     order of the log and without duplicates: first the stored events, then new
 //     ones. A cursor whose next events are no longer in the log is refused.
+//   - A stream in a protocol whose streams are runs has every event of the last
+//     turn of its session, and an orderly end only after the end of that.
 //   - A client that does not read is disconnected within the write timeout and
 //     can resume. It delays no other client.
 //   - An input is answered with 202 after it is stored. Its body is stored
@@ -85,8 +87,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	defer func() { // also for a stream that is cut off
+		g.counts.countStatus(rec.status)
+		g.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", rec.status).
+			Int64("bytes", rec.bytes).Dur("took", time.Since(start)).Msg("request")
+	}()
 	g.routes.ServeHTTP(rec, r)
-	g.counts.countStatus(rec.status)
-	g.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", rec.status).
-		Int64("bytes", rec.bytes).Dur("took", time.Since(start)).Msg("request")
 }

@@ -31,6 +31,7 @@ func (g *Gateway) newRoutes() *http.ServeMux {
 	api("/v1/sessions/{session}/events", "GET", g.events)
 	api("/v1/sessions/{session}/events/{seq}", "GET", g.event)
 	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)
+	api("/v1/ai-sdk/{session}/stream", "GET", g.turnsIn("ai-sdk"))
 	for _, k := range kinds {
 		api("/v1/sessions/{session}/"+k.path, "POST", g.ingest(k.kind))
 	}

@@ -21,6 +21,13 @@ type Store interface {
 	// new events. It returns the error of fn or ctx. Any other error means that
 	// the log cannot be read.
 	Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error
+	// EventsOf calls fn with the stored events of one type of a session after
+	// sequence after, in order. It returns the error of fn or ctx, or states that
+	// the log cannot be read.
+	EventsOf(ctx context.Context, token string, typ events.Type, after uint64, fn func(events.Record) error) error
+	// LastOf returns the last stored event of one type of a session, zero if there
+	// is none.
+	LastOf(ctx context.Context, token string, typ events.Type) (events.Record, error)
 	// Publish stores an input of a kind (delta, result, progress, interrupt,
 	// end) and returns its sequence. The same msgID is stored once. The error is
 	// inputs.ErrTooLarge, inputs.ErrFull or ErrNotOpen where that is the reason.

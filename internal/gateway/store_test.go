@@ -45,17 +45,22 @@ func newMemory() *memory {
 
 // add appends an event to the log and returns its sequence.
 func (m *memory) add(session string, typ events.Type, data string) uint64 {
+	return m.put(session, events.Record{Type: typ, Data: []byte(data)})
+}
+
+// put appends a record to the log, with the next sequence, which it returns.
+func (m *memory) put(session string, r events.Record) uint64 {
 	token, err := events.Token(session)
 	if err != nil {
 		panic(err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seq := m.first + uint64(len(m.log))
-	m.log = append(m.log, entry{token, events.Record{Seq: seq, Type: typ, Data: []byte(data)}})
+	r.Seq = m.first + uint64(len(m.log))
+	m.log = append(m.log, entry{token, r})
 	close(m.grown)
 	m.grown = make(chan struct{})
-	return seq
+	return r.Seq
 }
 
 // some appends n events of a few hundred bytes.
@@ -105,6 +110,25 @@ func (m *memory) Tail(ctx context.Context, token string, after uint64, fn func(e
 			return ctx.Err()
 		}
 	}
+}
+
+func (m *memory) EventsOf(_ context.Context, token string, typ events.Type, after uint64, fn func(events.Record) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.log {
+		if e.token != token || e.Type != typ || e.Seq <= after {
+			continue
+		}
+		if err := fn(e.Record); err != nil {
+			return err
+		}
+	}
+	return m.broken
+}
+
+func (m *memory) LastOf(ctx context.Context, token string, typ events.Type) (last events.Record, err error) {
+	err = m.EventsOf(ctx, token, typ, 0, func(r events.Record) error { last = r; return nil })
+	return last, err
 }
 
 func (m *memory) Publish(_ context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -20,7 +21,10 @@ const (
 	keptBuffer = 4 * fullBuffer
 )
 
-var errStreamClosed = errors.New("gateway: the stream is closed")
+var (
+	errStreamClosed = errors.New("gateway: the stream is closed")
+	errStreamDone   = errors.New("gateway: the stream is complete")
+)
 
 // stream is one connection. Its tail appends frames to pending. The holder of
 // writing takes all pending frames and writes them at once, so a slow client gets
@@ -30,6 +34,7 @@ type stream struct {
 	g       *Gateway
 	w       http.ResponseWriter
 	rc      *http.ResponseController
+	proto   *encode.Protocol
 	enc     encode.Encoder
 	session string
 	types   map[events.Type]bool // nil means all
@@ -45,10 +50,9 @@ type stream struct {
 	heartbeatTimer *time.Timer
 }
 
-// newStream returns a stream whose events are encoded by enc. end cancels its
-// context.
-func newStream(g *Gateway, w http.ResponseWriter, enc encode.Encoder, end context.CancelCauseFunc) *stream {
-	return &stream{g: g, w: w, rc: http.NewResponseController(w), enc: enc, end: end, writing: make(chan struct{}, 1)}
+// newStream returns a stream of a protocol. end cancels its context.
+func newStream(g *Gateway, w http.ResponseWriter, p *encode.Protocol, end context.CancelCauseFunc) *stream {
+	return &stream{g: g, w: w, rc: http.NewResponseController(w), proto: p, enc: p.New(), end: end, writing: make(chan struct{}, 1)}
 }
 
 // lockWriter waits for the current write, which takes at most the write timeout.
@@ -66,6 +70,9 @@ func (s *stream) serve(ctx context.Context, r *http.Request, token string, open 
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no") // otherwise nginx waits for a full buffer
+	for _, f := range s.proto.Header {
+		h.Set(f[0], f[1])
+	}
 	s.w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return
@@ -75,7 +82,7 @@ func (s *stream) serve(ctx context.Context, r *http.Request, token string, open 
 	defer s.stop()
 	err := s.sendOpening(open)
 	if err == nil {
-		err = s.g.store.Tail(ctx, token, open.From, s.append)
+		err = s.g.store.Tail(ctx, token, open.From, func(e events.Record, _ bool) error { return s.take(ctx, e) })
 	}
 	s.finish(ctx, r, err)
 }
@@ -93,6 +100,8 @@ func (s *stream) sendOpening(open encode.Opening) error {
 func (s *stream) finish(ctx context.Context, r *http.Request, err error) {
 	failed := s.writeError()
 	switch {
+	case failed == nil && errors.Is(err, errStreamDone):
+		// The encoder has written the end.
 	case errors.Is(failed, os.ErrDeadlineExceeded):
 		s.g.counts.slow.Add(1)
 		s.g.log.Warn().Str("session", s.session).Uint64("seq", s.sequence()).Msg("slow client disconnected")
@@ -106,13 +115,25 @@ func (s *stream) finish(ctx context.Context, r *http.Request, err error) {
 	}
 }
 
-// append adds an event to the pending frames. The tail calls it for each event, and
+// take adds an event to the pending frames. The tail calls it for each event, and
 // once without an event after the last stored one. It blocks only if fullBuffer
-// bytes are pending.
-func (s *stream) append(e events.Record, _ bool) error {
+// bytes are pending, or to read a large value.
+func (s *stream) take(ctx context.Context, e events.Record) error {
 	if e.Seq > 0 && s.types != nil && !s.types[e.Type] {
 		return nil
 	}
+	if s.proto.Inline {
+		var err error
+		if e, err = s.g.inline(ctx, e); err != nil {
+			return err
+		}
+	}
+	return s.append(e)
+}
+
+// append adds an event to the pending frames. It returns errStreamDone after the
+// last one.
+func (s *stream) append(e events.Record) error {
 	s.mu.Lock()
 	buf := s.buffer()
 	if e.Seq > 0 {
@@ -121,10 +142,12 @@ func (s *stream) append(e events.Record, _ bool) error {
 	} else {
 		*buf = s.enc.Live(*buf, s.last)
 	}
-	full, scheduled := len(*buf) >= fullBuffer, s.scheduled
+	full, scheduled, done := len(*buf) >= fullBuffer, s.scheduled, s.enc.Done()
 	s.scheduled = true
 	s.mu.Unlock()
 	switch {
+	case done:
+		return cmp.Or(s.flush(), errStreamDone)
 	case full:
 		return s.flush()
 	case !scheduled:
@@ -192,10 +215,14 @@ func (s *stream) write(frames []byte) error {
 	return nil
 }
 
-// sendEnd writes the pending frames and the last frame.
+// sendEnd writes the pending frames and the last frame. A stream that has no frame
+// for this end is cut off.
 func (s *stream) sendEnd(reason encode.Ending) {
 	if s.flush() != nil {
 		return
+	}
+	if s.proto.CutShort {
+		panic(http.ErrAbortHandler) // net/http closes the connection without an end of the body
 	}
 	s.lockWriter()
 	defer s.unlockWriter()

@@ -50,17 +50,17 @@ func TestStuckClientHoldsLittle(t *testing.T) {
 func TestNothingIsWrittenAfterStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := httptest.NewRecorder()
-		enc, err := encode.New("native")
+		native, err := encode.Find("native")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newStream(build(t, Options{}, newMemory()), w, enc, func(error) {})
+		s := newStream(build(t, Options{}, newMemory()), w, native, func(error) {})
 		if err := s.sendOpening(encode.Opening{}); err != nil {
 			t.Fatal(err)
 		}
 		s.stop()
 		before := w.Body.Len()
-		if err := s.append(events.Record{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}, true); err != nil {
+		if err := s.append(events.Record{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}); err != nil {
 			t.Errorf("take: %v", err)
 		}
 		s.heartbeat()

@@ -141,26 +141,65 @@ func (l *Log) Events(ctx context.Context, token string, after uint64, fn func(ev
 	})
 }
 
+// EventsOf reads the events of one type of a session after sequence after, in order
+// up to the log's present end. It skips forged messages. It returns fn's error or
+// ctx's.
+func (l *Log) EventsOf(ctx context.Context, token string, typ events.Type, after uint64, fn func(events.Record) error) error {
+	r := readingOf(token)
+	r.Filter = typeFilter(token, typ)
+	return l.read(ctx, r, after, func(e Entry) error {
+		if e.Forged != "" {
+			return nil
+		}
+		return fn(e.Record)
+	})
+}
+
+// LastOf reads the last event of one type of a session, zero if there is none. It
+// costs one request.
+func (l *Log) LastOf(ctx context.Context, token string, typ events.Type) (last events.Record, err error) {
+	m, err := l.b.LastMessage(ctx, broker.StreamEvents, typeFilter(token, typ))
+	if err != nil || m == nil {
+		return last, err
+	}
+	if e := entryOf(m); e.Forged == "" {
+		return e.Record, nil
+	}
+	err = l.EventsOf(ctx, token, typ, 0, func(r events.Record) error { last = r; return nil })
+	return last, err
+}
+
+// typeFilter returns the filter over the events of one type of a session.
+func typeFilter(token string, typ events.Type) string {
+	return "toolcalls." + token + ".event." + string(typ)
+}
+
 // Entries reads what Events reads, and the forged messages too.
 func (l *Log) Entries(ctx context.Context, token string, after uint64, fn func(Entry) error) error {
-	if token != "" { // a consumer is expensive where there is nothing to read
-		m, err := l.b.LastMessage(ctx, broker.StreamEvents, filterOf(token))
-		if err != nil || m == nil || m.Seq <= after {
-			return err
-		}
+	r := readingOf(token)
+	if token == "" {
+		r.Credit = allCredit
 	}
-	return l.history(ctx, token, after, fn)
+	return l.read(ctx, r, after, fn)
 }
 
 // allCredit is the number of messages that a reader of the whole log requests:
 // only tools do that, one at a time.
 const allCredit = 4 * broker.ReadCredit
 
-func (l *Log) history(ctx context.Context, token string, after uint64, fn func(Entry) error) error {
-	r := readingOf(token)
-	if token == "" {
-		r.Credit = allCredit
+// read is history for a reading that may find nothing: it avoids the consumer then.
+func (l *Log) read(ctx context.Context, r broker.Reading, after uint64, fn func(Entry) error) error {
+	if r.Filter != "" {
+		m, err := l.b.LastMessage(ctx, broker.StreamEvents, r.Filter)
+		if err != nil || m == nil || m.Seq <= after {
+			return err
+		}
 	}
+	return l.history(ctx, r, after, fn)
+}
+
+// history calls fn with the messages of a reading after sequence after.
+func (l *Log) history(ctx context.Context, r broker.Reading, after uint64, fn func(Entry) error) error {
 	return l.b.ReadToEnd(ctx, r, after+1, broker.Each(func(m broker.Message) error { return fn(entryOf(&m)) }))
 }
 

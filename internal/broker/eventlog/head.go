@@ -52,7 +52,7 @@ func (l *Log) noLast(ctx context.Context, token string) (*broker.Message, error)
 // reached is false where the log was not read up to there: a replica may lag, and
 // the events that it lacks must not be appended again.
 func (l *Log) lastGenuine(ctx context.Context, token string, seq uint64) (last events.Record, reached bool, err error) {
-	err = l.history(ctx, token, 0, func(e Entry) error {
+	err = l.history(ctx, readingOf(token), 0, func(e Entry) error {
 		reached = reached || e.Seq == seq
 		if e.Forged == "" && e.Seq < seq {
 			last = e.Record

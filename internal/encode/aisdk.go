@@ -1,0 +1,232 @@
+package encode
+
+import (
+	"encoding/json"
+	"slices"
+
+	"streamer/internal/events"
+)
+
+// aiHeader has the headers that the server side of the SDK sends besides those of
+// every event stream.
+var aiHeader = [][2]string{{"Connection", "keep-alive"}, {"X-Vercel-Ai-Ui-Message-Stream", "v1"}}
+
+// aiSDK encodes a turn as one message of the Vercel AI SDK (package ai, UI message
+// stream v1, https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol).
+//
+// The reducer of the client accepts more than it shows correctly. It shows a call in
+// its last state whatever came before, never ends a call by itself, and makes a
+// second part for a call whose input continues in another step. So this encoder
+// keeps the following rules. A call has one tool-input-start, then deltas, then at
+// most one tool-input-available, then exactly one end, and nothing after it; before
+// the end of the stream, each open call gets its end, unless a client or a person is
+// still to answer it. All calls are static: no chunk has dynamic. A step does not
+// finish before the input of its calls.
+type aiSDK struct {
+	dst    []byte // while an event is encoded
+	deltas deltas
+	last   string // the run whose end is the end of the stream; "" means the first
+	begun  bool
+	done   bool
+	step   aiStep
+	steps  int       // number of steps that began, with those that were reset
+	calls  []*aiCall // the open ones, in the order of their starts
+	parts  []aiPart  // the open ones
+	nextID int       // of a content part
+	asked  []events.Place
+	reason string // the last finish reason of the model
+}
+
+// aiChunk is one chunk of the stream. The fields that a type does not have are empty.
+type aiChunk struct {
+	Type             string          `json:"type"`
+	MessageID        string          `json:"messageId,omitempty"`
+	ID               string          `json:"id,omitempty"`
+	Delta            string          `json:"delta,omitempty"`
+	ToolCallID       string          `json:"toolCallId,omitempty"`
+	ToolName         string          `json:"toolName,omitempty"`
+	InputTextDelta   string          `json:"inputTextDelta,omitempty"`
+	ApprovalID       string          `json:"approvalId,omitempty"`
+	Approved         *bool           `json:"approved,omitempty"`
+	Input            json.RawMessage `json:"input,omitempty"`
+	Output           json.RawMessage `json:"output,omitempty"`
+	ErrorText        string          `json:"errorText,omitempty"`
+	ProviderExecuted bool            `json:"providerExecuted,omitempty"`
+	ToolMetadata     *aiToolMetadata `json:"toolMetadata,omitempty"`
+	ProviderMetadata any             `json:"providerMetadata,omitempty"`
+	FinishReason     string          `json:"finishReason,omitempty"`
+	Reason           string          `json:"reason,omitempty"`
+	Data             any             `json:"data,omitempty"`
+}
+
+// send appends a chunk.
+func (a *aiSDK) send(c aiChunk) { a.dst = dataFrame(a.dst, c) }
+
+// Open appends a comment, so that the client gets the headers at once.
+func (a *aiSDK) Open(dst []byte, o Opening) []byte {
+	a.last = o.Run
+	return append(dst, ": stream-open\n\n"...)
+}
+
+// Event appends the chunks of an event.
+func (a *aiSDK) Event(dst []byte, r events.Record) []byte {
+	if a.done || !aiShows(r.Type) || !a.begun && r.Type != events.RunStarted {
+		return dst
+	}
+	var e events.Event
+	if json.Unmarshal(r.Data, &e) != nil {
+		// Nothing but its type is certain. A call or run that ends here must end.
+		e = events.Event{Type: r.Type, Call: r.Call, Run: a.last, Status: events.Error}
+	}
+	a.dst = dst
+	a.apply(&e)
+	if a.deltas.due() {
+		a.sendHeld()
+	}
+	dst, a.dst = a.dst, nil
+	return dst
+}
+
+// aiShows reports whether the protocol has a form for events of a type.
+func aiShows(t events.Type) bool {
+	switch t {
+	case events.Synthetic, events.ToolCallLateResult, events.OrphanResult, events.Rejected, events.Unmatched:
+		return false
+	}
+	return true
+}
+
+func (a *aiSDK) apply(e *events.Event) {
+	switch e.Type {
+	case events.RunStarted:
+		a.startRun(e)
+	case events.RunFinished:
+		a.endRun(e)
+	case events.MessageStarted:
+		a.startMessage(e)
+	case events.MessageFinished:
+		a.endMessage(e)
+	case events.AgentResponseChunk:
+		a.content(e)
+	case events.PartFinished:
+		a.endPart(e)
+	case events.ToolCallStart:
+		a.startCall(e)
+	case events.ToolCallArgsDelta:
+		a.args(e)
+	case events.ToolCallArgsComplete:
+		a.argsComplete(e)
+	case events.ToolCallAwaiting:
+		a.await(e)
+	case events.ToolCallProgress:
+		a.progress(e)
+	case events.ToolCallResult:
+		a.result(e)
+	}
+}
+
+// Live appends the texts of the history that are held. Later deltas are not held.
+func (a *aiSDK) Live(dst []byte, _ uint64) []byte {
+	a.deltas.live = true
+	a.dst = dst
+	a.sendHeld()
+	dst, a.dst = a.dst, nil
+	return dst
+}
+
+// Heartbeat appends a comment.
+func (a *aiSDK) Heartbeat(dst []byte) []byte { return append(dst, ": keep-alive\n\n"...) }
+
+// End appends nothing: the connection is cut off, and the client requests the whole
+// turn again.
+func (a *aiSDK) End(dst []byte, _ Ending) []byte { return dst }
+
+// Done reports whether the turn has ended.
+func (a *aiSDK) Done() bool { return a.done }
+
+// sendHeld appends a delta for each held text.
+func (a *aiSDK) sendHeld() {
+	for len(a.deltas.held) > 0 {
+		s := a.deltas.first()
+		if s.call != "" {
+			a.sendArgs(a.call(s.call), a.deltas.take(s))
+		} else {
+			a.sendContent(s, a.deltas.take(s))
+		}
+	}
+}
+
+// startRun begins the message. Its id is that of the first run of the turn, so that
+// a client that replays the turn replaces the message. A run that continues the turn
+// continues the message.
+func (a *aiSDK) startRun(e *events.Event) {
+	if a.begun {
+		return
+	}
+	a.begun = true
+	a.send(aiChunk{Type: "start", MessageID: e.Run})
+}
+
+// endRun ends what the run has left open, and the message if the run is the last of
+// the turn. Whole calls of a run that completed or was interrupted stay open: a
+// client or a person answers them.
+func (a *aiSDK) endRun(e *events.Event) {
+	a.endParts()
+	failed := e.Status != events.Completed && e.Status != events.Interrupted
+	pending := 0
+	for _, c := range slices.Clone(a.calls) {
+		switch {
+		case failed:
+			a.closeCall(c, e.Reason)
+		case c.inputOpen():
+			a.closeCut(c)
+		default:
+			pending++
+		}
+	}
+	a.finishStep()
+	if a.last != "" && e.Run != a.last {
+		return
+	}
+	a.endMessageStream(e, pending > 0)
+}
+
+// endMessageStream appends the end of the stream. The client does not keep the reason
+// of an abort, and a finish has none, so a data part has it. A run that failed ends
+// with finish: a client rejects the stream at a chunk error.
+func (a *aiSDK) endMessageStream(e *events.Event, pending bool) {
+	if e.Status != events.Completed {
+		a.send(aiChunk{Type: "data-streamer-run", ID: e.Run, Data: aiRunData{Run: e.Run, Status: e.Status, Reason: e.Reason}})
+	}
+	switch {
+	case e.Status == events.Cancelled:
+		a.send(aiChunk{Type: "abort", Reason: reasonText(e.Reason, "The run was cancelled.")})
+	case e.Status == events.Error:
+		a.send(aiChunk{Type: "finish", FinishReason: "error"})
+	case pending:
+		a.send(aiChunk{Type: "finish", FinishReason: "tool-calls"})
+	default:
+		a.send(aiChunk{Type: "finish", FinishReason: aiFinishReason(a.reason)})
+	}
+	a.dst = append(a.dst, "data: [DONE]\n\n"...)
+	a.done = true
+}
+
+// aiRunData is the data of the part data-streamer-run.
+type aiRunData struct {
+	Run    string         `json:"run"`
+	Status events.Status  `json:"status"`
+	Reason *events.Reason `json:"reason,omitempty"`
+}
+
+// reasonText returns the text of a reason with the detail that its cause gave, or
+// other if there is none.
+func reasonText(r *events.Reason, other string) string {
+	switch {
+	case r == nil || r.Text == "":
+		return other
+	case r.Detail != "":
+		return r.Text + " (" + r.Detail + ")"
+	}
+	return r.Text
+}

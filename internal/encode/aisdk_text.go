@@ -1,0 +1,89 @@
+package encode
+
+import (
+	"slices"
+	"strconv"
+
+	"streamer/internal/events"
+)
+
+// aiPart is an open content part. The SDK calls its id the id of the chunk.
+type aiPart struct {
+	source
+	kind string // text or reasoning
+	id   string
+}
+
+// content adds text to a content part.
+func (a *aiSDK) content(e *events.Event) {
+	if e.Place != nil && slices.Contains(a.asked, *e.Place) {
+		return
+	}
+	s := sourceOf(e)
+	if i := a.part(s); i >= 0 && a.parts[i].kind != aiKind(e) {
+		a.endPartOf(a.parts[i])
+	}
+	if a.part(s) < 0 {
+		a.beginStep()
+		p := aiPart{source: s, kind: aiKind(e), id: strconv.Itoa(a.nextID)}
+		a.nextID++
+		a.parts = append(a.parts, p)
+		a.send(aiChunk{Type: p.kind + "-start", ID: p.id, ProviderMetadata: aiOrigin(s.place)})
+	}
+	if e.Content != "" {
+		a.deltas.add(s, e.Content)
+	}
+}
+
+func aiKind(e *events.Event) string {
+	if e.Kind == "reasoning" {
+		return "reasoning"
+	}
+	return "text"
+}
+
+// aiOrigin returns the metadata of text that is not part of the main answer: that of
+// a subgraph, or another choice.
+func aiOrigin(p events.Place) any {
+	if p.Namespace == "" && p.Choice == 0 {
+		return nil
+	}
+	type origin struct {
+		Namespace string `json:"namespace,omitempty"`
+		Choice    int    `json:"choice,omitempty"`
+	}
+	return map[string]origin{"streamer": {p.Namespace, p.Choice}}
+}
+
+// sendContent appends a delta of an open content part.
+func (a *aiSDK) sendContent(s source, text string) {
+	if i := a.part(s); i >= 0 && text != "" {
+		a.send(aiChunk{Type: a.parts[i].kind + "-delta", ID: a.parts[i].id, Delta: text})
+	}
+}
+
+// endPart ends the content part of an event.
+func (a *aiSDK) endPart(e *events.Event) {
+	if i := a.part(sourceOf(e)); i >= 0 {
+		a.endPartOf(a.parts[i])
+	}
+}
+
+// endPartOf ends an open content part.
+func (a *aiSDK) endPartOf(p aiPart) {
+	a.sendContent(p.source, a.deltas.take(p.source))
+	a.send(aiChunk{Type: p.kind + "-end", ID: p.id})
+	a.parts = slices.DeleteFunc(a.parts, func(o aiPart) bool { return o.id == p.id })
+}
+
+// endParts ends all open content parts.
+func (a *aiSDK) endParts() {
+	for len(a.parts) > 0 {
+		a.endPartOf(a.parts[0])
+	}
+}
+
+// part returns the index of an open content part, or -1.
+func (a *aiSDK) part(s source) int {
+	return slices.IndexFunc(a.parts, func(p aiPart) bool { return p.source == s })
+}

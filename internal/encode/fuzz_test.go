@@ -1,0 +1,38 @@
+package encode
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"streamer/internal/inputs"
+)
+
+// FuzzAISDK checks the rules of the reducer for any inputs, with a client that
+// connects after the end, and one that connects at the start. A line is an input and
+// begins with its kind.
+func FuzzAISDK(f *testing.F) {
+	const ends = "\nr{\"tool_call_id\":\"call_a\",\"content\":\"x\"}\np{\"tool_call_id\":\"call_a\",\"percent\":5}\nc{\"kind\":\"flush\"}\ne{}\ni{}"
+	for _, name := range []string{"052-interleaved", "034-args-double-encoded", "045-args-truncated-length", "079-lc-same-message-and-call-id-two-namespaces", "032-args-resent-whole-at-end"} {
+		data, err := os.ReadFile("../decode/testdata/quirks/" + name + ".jsonl")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(append(bytes.ReplaceAll(append([]byte("d"), data...), []byte("\n"), []byte("\nd")), ends...))
+	}
+	kinds := map[byte]inputs.Kind{'d': inputs.Delta, 'r': inputs.Result, 'p': inputs.Progress, 'i': inputs.Interrupt, 'e': inputs.End, 'c': inputs.Clock}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 8<<10 {
+			return
+		}
+		l := &inputLog{t: t}
+		for i, line := range bytes.Split(data, []byte("\n")) {
+			if len(line) > 0 && kinds[line[0]] != "" {
+				l.add(int64(i*30), kinds[line[0]], line[1:])
+			}
+		}
+		for _, u := range l.turns() {
+			checkAITurn(t, "fuzz", u)
+		}
+	})
+}

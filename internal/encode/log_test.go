@@ -1,0 +1,139 @@
+package encode
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+	"streamer/internal/session"
+)
+
+// inputLog is a session whose inputs are folded into stored events.
+type inputLog struct {
+	t     testing.TB
+	state session.State
+	seq   uint64
+	log   []events.Record
+}
+
+// add folds an input and returns its events as they are stored. Large values are in
+// the events, as the caller of an Inline protocol has them.
+func (l *inputLog) add(at int64, kind inputs.Kind, data []byte) []events.Record {
+	l.t.Helper()
+	l.seq++
+	from := len(l.log)
+	for _, e := range session.Fold(nil, &l.state, session.Input{Input: inputs.Input{
+		Seq: l.seq, At: time.UnixMilli(at), Token: "s", Kind: kind, Data: data,
+	}}) {
+		inlineBlobs(&e)
+		body, err := e.Body()
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		l.log = append(l.log, events.Record{Seq: uint64(len(l.log) + 1), Type: e.Type, ID: e.EventID, Call: e.Call, Data: body})
+	}
+	return l.log[from:]
+}
+
+// inlineBlobs replaces the references of an event by their values.
+func inlineBlobs(e *events.Event) {
+	if e.Type == events.Synthetic || len(e.Blobs) == 0 {
+		return
+	}
+	value := e.Blobs[0].Data
+	if e.ArgsRef != nil {
+		text := string(value)
+		e.ArgsText, e.ArgsRef = &text, nil
+		if e.ArgsValid != nil && *e.ArgsValid && json.Valid(value) {
+			e.ToolArgs = value
+		}
+	} else {
+		e.ToolResult, e.ToolResultRef = value, nil
+	}
+}
+
+// clone returns a copy of the log whose additions do not change l.
+func (l *inputLog) clone() *inputLog {
+	data, err := l.state.Marshal()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	state, err := session.Load(data)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return &inputLog{l.t, *state, l.seq, slices.Clip(l.log)}
+}
+
+// turns returns the last run of the log, alone and with each run before it, as
+// turns: the events from the start of the first run on, and the id of the last.
+func (l *inputLog) turns() (list []turnOf) {
+	var starts []int
+	var last string
+	for i, r := range l.log {
+		if r.Type != events.RunStarted {
+			continue
+		}
+		var e events.Event
+		if err := json.Unmarshal(r.Data, &e); err != nil {
+			l.t.Fatal(err)
+		}
+		starts, last = append(starts, i), e.Run
+	}
+	for _, i := range slices.Backward(starts) {
+		list = append(list, turnOf{last, l.log[i:]})
+	}
+	return list
+}
+
+// turnOf is a turn as an encoder gets it.
+type turnOf struct {
+	run string // the last
+	log []events.Record
+}
+
+// encodeTurn returns the stream of a turn of which the first history events are
+// stored when the client connects. It ends when the encoder is done.
+func (u *turnOf) encode(t testing.TB, protocol string, history int) ([]byte, bool) {
+	enc := open(t, protocol)
+	b := enc.Open(nil, Opening{Session: "s", Run: u.run})
+	for i, r := range u.log {
+		if i == history {
+			b = enc.Live(b, r.Seq)
+		}
+		if b = enc.Event(b, r); enc.Done() {
+			return b, true
+		}
+	}
+	if history >= len(u.log) {
+		b = enc.Live(b, 0)
+	}
+	return b, false
+}
+
+// recordings returns the recorded streams of all formats, by file.
+func recordings(t testing.TB) map[string][][]byte {
+	files, err := filepath.Glob(filepath.Join("..", "decode", "testdata", "*", "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no recorded streams", err)
+	}
+	list := map[string][][]byte{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(data) {
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				list[file] = append(list[file], line)
+			}
+		}
+	}
+	return list
+}

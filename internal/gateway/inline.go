@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"streamer/internal/events"
+)
+
+// inline returns an event with its large value in place of the reference, for
+// protocols that have no references. A value that is no longer stored is replaced
+// by its beginning and a note.
+func (g *Gateway) inline(ctx context.Context, r events.Record) (events.Record, error) {
+	if !bytes.Contains(r.Data, []byte(`_ref":{`)) { // args_ref, tool_result_ref
+		return r, nil
+	}
+	var e events.Event
+	if json.Unmarshal(r.Data, &e) != nil || e.ArgsRef == nil && e.ToolResultRef == nil {
+		return r, nil
+	}
+	if e.ArgsRef != nil {
+		value, err := g.value(ctx, *e.ArgsRef)
+		if err != nil {
+			return r, err
+		}
+		inlineArgs(&e, string(value))
+	}
+	if e.ToolResultRef != nil {
+		value, err := g.value(ctx, *e.ToolResultRef)
+		if err != nil {
+			return r, err
+		}
+		if e.ToolResult, e.ToolResultRef = value, nil; !json.Valid(value) {
+			e.ToolResult = events.Quote(string(value))
+		}
+	}
+	data, err := e.Body()
+	if err != nil {
+		return r, fmt.Errorf("gateway: event %d with its value: %w", r.Seq, err)
+	}
+	r.Data = data
+	return r, nil
+}
+
+// value reads a large value with the timeout of a request to the store.
+func (g *Gateway) value(ctx context.Context, ref events.Ref) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.opts.StoreTimeout)
+	defer cancel()
+	value, err := g.store.Blob(ctx, ref)
+	if errors.Is(err, events.ErrNotFound) {
+		return fmt.Appendf(nil, "%s… (%d bytes, no longer stored)", ref.Preview, ref.Size), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("gateway: value of %d bytes: %w", ref.Size, err)
+	}
+	return value, nil
+}
+
+// inlineArgs sets the args of an event: their text and, if they are valid, their
+// JSON. Text that is not JSON has none.
+func inlineArgs(e *events.Event, text string) {
+	e.ArgsText, e.ArgsRef = &text, nil
+	if e.ArgsValid == nil || !*e.ArgsValid {
+		return
+	}
+	object := text
+	if e.DoubleEncoded && json.Unmarshal([]byte(text), &object) != nil {
+		return
+	}
+	if json.Valid([]byte(object)) {
+		e.ToolArgs = json.RawMessage(object)
+	}
+}
