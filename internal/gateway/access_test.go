@@ -193,6 +193,7 @@ func TestNewRefuses(t *testing.T) {
 		text string
 	}{
 		{Options{Exposed: true}, "needs a token"},
+		{Options{Proxies: []string{"proxy"}}, "is not an address or a network"},
 		{Options{Token: "short"}, "fewer than 16"},
 		{Options{Hosts: []string{"http://x"}}, "is not a host name"},
 		{Options{Hosts: []string{"*"}}, "is not a host name"},

@@ -86,6 +86,8 @@ func (g *Gateway) serveAsset(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", a.contentType)
 	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 	h.Set("ETag", a.etag)
 	h.Set("Cache-Control", "no-cache")
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.data))
