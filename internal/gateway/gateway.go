@@ -99,7 +99,6 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	defer func() { // also for a stream that is cut off
 		g.counts.countStatus(rec.status)
 		g.log.Debug().Str("method", r.Method).Str("path", shortened(r.URL.Path)).Int("status", rec.status).

@@ -87,6 +87,7 @@ func (g *Gateway) serveAsset(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", a.contentType)
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 	h.Set("ETag", a.etag)
 	h.Set("Cache-Control", "no-cache")
