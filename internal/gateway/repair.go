@@ -40,7 +40,7 @@ func (g *Gateway) repair(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return refuse(http.StatusBadRequest, "the body is incomplete")
 	}
-	answer, err := service.Answer(r.Context(), body, func(session string) error { return permit(r, auth.Watch, session) })
+	answer, err := service.Answer(r.Context(), body, func(session string) error { return permitOne(r, auth.Watch, session) })
 	if err != nil {
 		return refusalOf(w, err)
 	}

@@ -119,6 +119,22 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestNeeds: a path that is not listed needs no less than the right to watch, and all
+// rights if it is not only read.
+func TestNeeds(t *testing.T) {
+	for _, c := range []struct {
+		path, methods string
+		want          int // number of rights
+	}{
+		{"/v1/new/{session}", "GET", 1}, {"/v1/new/{session}", "POST", 3}, {"/v1/new/{session}", "GET, POST", 3},
+		{"/v1/new", "DELETE", 3}, {"/v1/sessions/{session}/interrupt", "POST", 1}, {"/v1/sessions/", "GET", 1},
+	} {
+		if got, own := needs(c.path, c.methods); len(got) != c.want || own {
+			t.Errorf("%s %s: got %v, own %t, want %d rights", c.methods, c.path, got, own, c.want)
+		}
+	}
+}
+
 // TestListedSessions: the list has the sessions that the client may watch, and the
 // limit counts these.
 func TestListedSessions(t *testing.T) {

@@ -5,49 +5,40 @@ import (
 	"net/http"
 	"strings"
 
-	"streamer/internal/auth"
 	"streamer/internal/inputs"
 )
 
-// kinds lists the inputs: the last part of the path, the kind, and the right that it
-// needs.
+// kinds lists the inputs: the last part of the path, and the kind.
 var kinds = [...]struct {
-	path   string
-	kind   inputs.Kind
-	action auth.Action
+	path string
+	kind inputs.Kind
 }{
-	{"deltas", inputs.Delta, auth.Publish},
-	{"results", inputs.Result, auth.Publish},
-	{"progress", inputs.Progress, auth.Publish},
-	{"interrupt", inputs.Interrupt, auth.Interrupt},
-	{"end", inputs.End, auth.Publish},
+	{"deltas", inputs.Delta},
+	{"results", inputs.Result},
+	{"progress", inputs.Progress},
+	{"interrupt", inputs.Interrupt},
+	{"end", inputs.End},
 }
 
 // newRoutes returns the routes. The handlers check methods themselves, because the
 // mux does not answer with JSON.
 func (g *Gateway) newRoutes() *http.ServeMux {
 	mux := http.NewServeMux()
-	// A path with {session} needs the right to the action on that session, any other
-	// path the right to it on all sessions.
-	api := func(path, method string, a auth.Action, h handler) {
-		mux.HandleFunc(path, g.onlyMethod(method, g.withAuth(permitted(path, a, h))))
+	api := func(path, methods string, h handler) {
+		mux.HandleFunc(path, g.onlyMethod(methods, g.withAuth(permitted(path, methods, h))))
 	}
-	// checked is for handlers that check the rights of the client themselves.
-	checked := func(path, method string, h handler) {
-		mux.HandleFunc(path, g.onlyMethod(method, g.withAuth(h)))
-	}
-	checked("/v1/sessions", "GET", g.sessions)
-	api("/v1/sessions/{session}/events", "GET", auth.Watch, g.events)
-	api("/v1/sessions/{session}/events/{seq}", "GET", auth.Watch, g.event)
-	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", auth.Watch, g.part)
-	api("/v1/ai-sdk/{session}/stream", "GET", auth.Watch, g.turnsIn("ai-sdk"))
+	api("/v1/sessions", "GET", g.sessions)
+	api("/v1/sessions/{session}/events", "GET", g.events)
+	api("/v1/sessions/{session}/events/{seq}", "GET", g.event)
+	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)
+	api("/v1/ai-sdk/{session}/stream", "GET", g.turnsIn("ai-sdk"))
 	for _, k := range kinds {
-		api("/v1/sessions/{session}/"+k.path, "POST", k.action, g.ingest(k.kind))
+		api("/v1/sessions/{session}/"+k.path, "POST", g.ingest(k.kind))
 	}
 	if g.opts.Repairs != nil {
-		checked("/v1/repair", "POST", g.repair)
+		api("/v1/repair", "POST", g.repair)
 	}
-	api("/metrics", "GET", auth.Watch, g.metrics)
+	api("/metrics", "GET", g.metrics)
 	mux.HandleFunc("/v1/login", g.onlyMethod("POST", g.withAccess(g.login)))
 	mux.HandleFunc("/healthz", g.onlyMethod("GET", g.healthz))
 	mux.HandleFunc("/readyz", g.onlyMethod("GET", g.readyz))
@@ -115,27 +106,4 @@ func (g *Gateway) withAuth(h handler) http.HandlerFunc {
 		defer cancel()
 		return h(w, r)
 	})
-}
-
-// permitted returns a handler that in addition requires the right to an action on the
-// session in the path, or on all sessions if the path has none.
-func permitted(path string, a auth.Action, h handler) handler {
-	if !strings.Contains(path, "{session}") {
-		return func(w http.ResponseWriter, r *http.Request) error {
-			if err := permitAll(r, a); err != nil {
-				return err
-			}
-			return h(w, r)
-		}
-	}
-	return func(w http.ResponseWriter, r *http.Request) error {
-		session, _, err := sessionOf(r)
-		if err != nil {
-			return err
-		}
-		if err := permit(r, a, session); err != nil {
-			return err
-		}
-		return h(w, r)
-	}
 }
