@@ -29,12 +29,12 @@ func TestRights(t *testing.T) {
 			continue
 		}
 		id := Identity{rights: rights}
-		for _, s := range strings.Split(c.matches, "|") {
+		for s := range strings.SplitSeq(c.matches, "|") {
 			if !id.May(Watch, s) {
 				t.Errorf("%s: %q is not permitted", c.entry, s)
 			}
 		}
-		for _, s := range strings.Split(c.others, "|") {
+		for s := range strings.SplitSeq(c.others, "|") {
 			if s != "" && id.May(Watch, s) {
 				t.Errorf("%s: %q is permitted", c.entry, s)
 			}
@@ -46,8 +46,10 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s: other actions are permitted", c.entry)
 		}
 	}
-	for _, bad := range []string{`[]`, `{"watch":"s"}`, `{"watch":[null]}`, `{"watch":[""]}`, `{"watch":[{}]}`, `{"watch":[{"pattern":""}]}`,
-		`{"watch":[{"pattern":"a","x":"b"}]}`, `{"Watch":["s"]}`, `{"watch":["s"],"admin":["s"]}`} {
+	for _, bad := range []string{
+		`[]`, `{"watch":"s"}`, `{"watch":[null]}`, `{"watch":[""]}`, `{"watch":[{}]}`, `{"watch":[{"pattern":""}]}`,
+		`{"watch":[{"pattern":"a","x":"b"}]}`, `{"Watch":["s"]}`, `{"watch":["s"],"admin":["s"]}`,
+	} {
 		if rights, err := parseRights([]byte(bad)); err == nil {
 			t.Errorf("%s: got %v, want an error", bad, rights)
 		}

@@ -24,11 +24,13 @@ type published struct {
 
 // set returns a key set that reads p.
 func (p *published) set() *keySet {
-	return &keySet{remote: true, every: urlEvery, retry: urlRetry, parse: parsePublicJWKS, log: zerolog.Nop(),
+	return &keySet{
+		remote: true, every: urlEvery, retry: urlRetry, parse: parsePublicJWKS, log: zerolog.Nop(),
 		read: func(context.Context) ([]byte, error) {
 			p.reads++
 			return p.text, p.err
-		}}
+		},
+	}
 }
 
 // TestRotation: a token with a new key is accepted at once, a removed key is refused

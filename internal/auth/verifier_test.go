@@ -36,8 +36,10 @@ type claims map[string]any
 
 // valid returns claims that are accepted, with changes. A nil value removes a claim.
 func valid(changes claims) claims {
-	c := claims{"iss": testIssuer, "aud": testAudience, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(),
-		"streamer": claims{"watch": []any{"s"}}}
+	c := claims{
+		"iss": testIssuer, "aud": testAudience, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(),
+		"streamer": claims{"watch": []any{"s"}},
+	}
 	for name, v := range changes {
 		if c[name] = v; v == nil {
 			delete(c, name)

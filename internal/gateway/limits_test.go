@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,7 +23,7 @@ func TestStreamLimits(t *testing.T) {
 	g := build(t, opts, newMemory())
 	url := serveHandler(t, g) + "/v1/sessions/s/events"
 	of := func(subject string) string {
-		return "Authorization: Bearer " + tokenOf(t, subject, `{"watch":["s"]}`, time.Hour)
+		return "Authorization: Bearer " + signedToken(t, subject, `{"watch":["s"]}`, time.Hour)
 	}
 	status := func(headers ...string) int { return start(t, "GET", url, "", headers...).StatusCode }
 	const from = "X-Forwarded-For: 198.51.100.7"
@@ -130,7 +131,7 @@ func TestConnectionLimit(t *testing.T) {
 					return true // the other end of the pipe is closed
 				}
 				_, err := c.Read(make([]byte, 1))
-				return err == io.EOF
+				return errors.Is(err, io.EOF)
 			}
 			if got := closed(third); got != limited {
 				t.Errorf("%s: third connection: closed %t, want %t", address, got, limited)

@@ -32,29 +32,49 @@ func needs(path, methods string) (actions []auth.Action, own bool) {
 }
 
 // permitted returns a handler that in addition requires the rights that a path needs:
-// on the session in the path, or on all sessions if the path has none.
+// on the session in the path, on those in the query of manySessions, or on all
+// sessions.
 func permitted(path, methods string, h handler) handler {
 	actions, own := needs(path, methods)
 	if own {
 		return h
 	}
-	perSession := strings.Contains(path, "{session}")
 	return func(w http.ResponseWriter, r *http.Request) error {
-		permit := permitAll
-		if perSession {
+		var sessions []string
+		switch {
+		case strings.Contains(path, "{session}"):
 			session, _, err := sessionOf(r)
 			if err != nil {
 				return err
 			}
-			permit = func(r *http.Request, a auth.Action) error { return permitOne(r, a, session) }
+			sessions = []string{session}
+		case path == manySessions && !r.URL.Query().Has("pattern"):
+			sessions = r.URL.Query()["session"]
 		}
 		for _, a := range actions {
-			if err := permit(r, a); err != nil {
+			if err := permit(r, a, sessions); err != nil {
 				return err
 			}
 		}
 		return h(w, r)
 	}
+}
+
+// manySessions is the path of streams of the sessions that a query names.
+const manySessions = "/v1/events"
+
+// permit refuses an action on sessions, or on all if there are none, that the client
+// has no right to.
+func permit(r *http.Request, a auth.Action, sessions []string) error {
+	if len(sessions) == 0 {
+		return permitAll(r, a)
+	}
+	for _, session := range sessions {
+		if err := permitOne(r, a, session); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errExpired is the cause of the end of a request whose token has expired.
@@ -86,7 +106,7 @@ func permitOne(r *http.Request, a auth.Action, session string) error {
 	if identity(r).May(a, session) {
 		return nil
 	}
-	return refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to %s this session", verb(a)))
+	return refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to %s session %.100q", verb(a), session))
 }
 
 // permitAll refuses an action on all sessions that the client has no right to.

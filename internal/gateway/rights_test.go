@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,15 +42,17 @@ func withTokens(t testing.TB) Options {
 	return Options{Exposed: true, Verify: v.Verify}
 }
 
-// tokenOf returns a token of a subject with rights.
-func tokenOf(t testing.TB, subject, rights string, lifetime time.Duration) string {
+// signedToken returns a token of a subject with rights.
+func signedToken(t testing.TB, subject, rights string, lifetime time.Duration) string {
 	t.Helper()
 	s, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.HS256, Key: []byte(jwtSecret)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := jwt.Signed(s).Claims(jwt.Claims{Issuer: "i", Audience: jwt.Audience{"streamer"}, Subject: subject,
-		Expiry: jwt.NewNumericDate(time.Now().Add(lifetime))}).Claims(map[string]any{"streamer": jsonText(rights)}).Serialize()
+	token, err := jwt.Signed(s).Claims(jwt.Claims{
+		Issuer: "i", Audience: jwt.Audience{"streamer"}, Subject: subject,
+		Expiry: jwt.NewNumericDate(time.Now().Add(lifetime)),
+	}).Claims(map[string]any{"streamer": jsonText(rights)}).Serialize()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +68,7 @@ func (j jsonText) MarshalJSON() ([]byte, error) { return []byte(j), nil }
 // bearer returns the header with a token.
 func bearer(t testing.TB, rights string) string {
 	t.Helper()
-	return "Authorization: Bearer " + tokenOf(t, "alice", rights, time.Hour)
+	return "Authorization: Bearer " + signedToken(t, "alice", rights, time.Hour)
 }
 
 // TestRights checks each endpoint with tokens that permit one action on one session.
@@ -126,12 +129,48 @@ func TestNeeds(t *testing.T) {
 		path, methods string
 		want          int // number of rights
 	}{
-		{"/v1/new/{session}", "GET", 1}, {"/v1/new/{session}", "POST", 3}, {"/v1/new/{session}", "GET, POST", 3},
-		{"/v1/new", "DELETE", 3}, {"/v1/sessions/{session}/interrupt", "POST", 1}, {"/v1/sessions/", "GET", 1},
+		{"/v1/new/{session}", "GET", 1},
+		{"/v1/new/{session}", "POST", 3},
+		{"/v1/new/{session}", "GET, POST", 3},
+		{"/v1/new", "DELETE", 3},
+		{"/v1/sessions/{session}/interrupt", "POST", 1},
+		{"/v1/sessions/", "GET", 1},
 	} {
 		if got, own := needs(c.path, c.methods); len(got) != c.want || own {
 			t.Errorf("%s %s: got %v, own %t, want %d rights", c.methods, c.path, got, own, c.want)
 		}
+	}
+}
+
+// TestManySessions: a stream of several sessions needs the right to each of them, and
+// a stream of a pattern the right to all.
+func TestManySessions(t *testing.T) {
+	opts := withTokens(t)
+	h := permitted(manySessions, "GET", func(http.ResponseWriter, *http.Request) error { return nil })
+	for _, c := range []struct {
+		rights, query string
+		permitted     bool
+	}{
+		{`{"watch":["a","b"]}`, "session=a&session=b", true},
+		{`{"watch":["a","b"]}`, "session=a&session=c", false},
+		{`{"watch":["a","b"]}`, "session=a&pattern=*", false},
+		{`{"watch":["a","b"]}`, "pattern=a", false},
+		{`{"watch":["a","b"]}`, "", false},
+		{`{"publish":["a"]}`, "session=a", false},
+		{`{"watch":[{"pattern":"a*"}]}`, "session=a1&session=a2", true},
+		{`{"watch":[{"pattern":"a*"}]}`, "pattern=a*", false},
+		{everything, "pattern=a*", true},
+		{everything, "session=a", true},
+	} {
+		id, err := opts.Verify(t.Context(), signedToken(t, "alice", c.rights, time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, cancel := withIdentity(httptest.NewRequest("GET", manySessions+"?"+c.query, http.NoBody), id)
+		if err := h(nil, r); (err == nil) != c.permitted {
+			t.Errorf("%s, %s: got %v, want permitted %t", c.rights, c.query, err, c.permitted)
+		}
+		cancel()
 	}
 }
 
@@ -196,7 +235,7 @@ func TestTokenOnlyInHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := serveHandler(t, g) + "/v1/sessions"
-	token := tokenOf(t, "alice", everything, time.Hour)
+	token := signedToken(t, "alice", everything, time.Hour)
 	for _, c := range []struct {
 		query   string
 		headers []string
@@ -212,7 +251,7 @@ func TestTokenOnlyInHeader(t *testing.T) {
 		{"", []string{"Authorization: Bearer " + token + "x"}, 401},
 		{"", []string{"Authorization: Bearer " + token + ", Bearer " + token}, 401},
 		{"", []string{"Authorization: Bearer " + strings.Repeat("a", 12<<10)}, 401},
-		{"", []string{"Authorization: Bearer " + tokenOf(t, "alice", everything, -time.Second)}, 401},
+		{"", []string{"Authorization: Bearer " + signedToken(t, "alice", everything, -time.Second)}, 401},
 		{"", []string{"Cookie: streamer=" + token}, 200},
 		{"", []string{"Cookie: __Host-streamer=" + token}, 401}, // not TLS
 		{"", []string{"Cookie: __Host-streamer=" + token, "X-Forwarded-Proto: https"}, 200},
@@ -230,7 +269,7 @@ func TestTokenOnlyInHeader(t *testing.T) {
 	if resp, _ := do(t, "GET", url, "", "Authorization: Bearer "+strings.Repeat("a", maxHeaderBytes*4)); resp.StatusCode != 401 && resp.StatusCode != 431 {
 		t.Errorf("huge header: got %d", resp.StatusCode)
 	}
-	for _, part := range strings.Split(token, ".") {
+	for part := range strings.SplitSeq(token, ".") {
 		if strings.Contains(log.String(), part) {
 			t.Errorf("the log has a part of the token: %s", log.String())
 		}
@@ -247,7 +286,7 @@ func TestTwoAuthorizations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header["Authorization"] = []string{"Bearer " + tokenOf(t, "alice", everything, time.Hour), "Bearer x"}
+	req.Header["Authorization"] = []string{"Bearer " + signedToken(t, "alice", everything, time.Hour), "Bearer x"}
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +300,7 @@ func TestTwoAuthorizations(t *testing.T) {
 // TestLoginWithToken: a page exchanges a token for a cookie that expires with it.
 func TestLoginWithToken(t *testing.T) {
 	url := serve(t, withTokens(t), newMemory())
-	token := tokenOf(t, "alice", `{"watch":["s"]}`, time.Hour)
+	token := signedToken(t, "alice", `{"watch":["s"]}`, time.Hour)
 	resp, _ := do(t, "POST", url+"/v1/login", `{"token":"`+token+`"}`, "X-Forwarded-Proto: https")
 	cookies := resp.Cookies()
 	if resp.StatusCode != 204 || len(cookies) != 1 {
@@ -275,13 +314,13 @@ func TestLoginWithToken(t *testing.T) {
 		t.Errorf("with the cookie: got %d, want 200", resp.StatusCode)
 	}
 	for name, bad := range map[string]string{
-		"expired": tokenOf(t, "alice", everything, -time.Minute), "no token": "x", "empty": "",
+		"expired": signedToken(t, "alice", everything, -time.Minute), "no token": "x", "empty": "",
 	} {
 		if resp, _ := do(t, "POST", url+"/v1/login", `{"token":"`+bad+`"}`); resp.StatusCode != 401 || len(resp.Cookies()) > 0 {
 			t.Errorf("%s: got %d %v, want 401", name, resp.StatusCode, resp.Cookies())
 		}
 	}
-	long := tokenOf(t, "alice", `{"watch":["`+strings.Repeat("x", 4000)+`"]}`, time.Hour)
+	long := signedToken(t, "alice", `{"watch":["`+strings.Repeat("x", 4000)+`"]}`, time.Hour)
 	if resp, _ := do(t, "POST", url+"/v1/login", `{"token":"`+long+`"}`); resp.StatusCode != 400 || len(resp.Cookies()) > 0 {
 		t.Errorf("a token that is too long for a cookie: got %d, want 400", resp.StatusCode)
 	}
@@ -299,7 +338,7 @@ func TestStreamEndsAtExpiry(t *testing.T) {
 			stop := running(t, build(t, opts, newMemory()), ln)
 			conn := ln.dial(t)
 			start := time.Now()
-			token := tokenOf(t, "alice", `{"watch":["s"]}`, time.Minute)
+			token := signedToken(t, "alice", `{"watch":["s"]}`, time.Minute)
 			go io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer "+token+"\r\n\r\n")
 			got, err := io.ReadAll(conn)
 			if err != nil {

@@ -64,7 +64,7 @@ func TestHTTP2(t *testing.T) {
 	store := newMemory()
 	store.add("s", events.ToolCallStart, `{"type":"tool_call_start"}`)
 	client, url := secureServer(t, withTokens(t), store)
-	long, short := tokenOf(t, "alice", everything, time.Hour), tokenOf(t, "bob", everything, 2*time.Second)
+	long, short := signedToken(t, "alice", everything, time.Hour), signedToken(t, "bob", everything, 2*time.Second)
 	stays := get(t.Context(), t, client, url+"/v1/sessions/s/events", long)
 	ends := get(t.Context(), t, client, url+"/v1/sessions/s/events", short)
 	for _, resp := range []*http.Response{stays, ends} {
