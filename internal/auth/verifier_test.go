@@ -105,9 +105,9 @@ func jwks(t testing.TB, keys ...jose.JSONWebKey) []byte {
 
 // keys are private keys of each kind.
 type keys struct {
-	rsa  *rsa.PrivateKey
-	ec   map[jose.SignatureAlgorithm]*ecdsa.PrivateKey
-	edwr ed25519.PrivateKey
+	rsa *rsa.PrivateKey
+	ec  map[jose.SignatureAlgorithm]*ecdsa.PrivateKey
+	ed  ed25519.PrivateKey
 }
 
 func newKeys(t testing.TB) keys {
@@ -122,7 +122,7 @@ func newKeys(t testing.TB) keys {
 			t.Fatal(err)
 		}
 	}
-	if _, k.edwr, err = ed25519.GenerateKey(rand.Reader); err != nil {
+	if _, k.ed, err = ed25519.GenerateKey(rand.Reader); err != nil {
 		t.Fatal(err)
 	}
 	return k
@@ -138,7 +138,7 @@ func (k keys) private(alg jose.SignatureAlgorithm) any {
 	case "ES":
 		return k.ec[alg]
 	}
-	return k.edwr
+	return k.ed
 }
 
 // public returns the key that verifies a private one.
@@ -176,7 +176,7 @@ func TestAlgorithms(t *testing.T) {
 func TestPEM(t *testing.T) {
 	k := newKeys(t)
 	var text []byte
-	for _, key := range []any{k.rsa.Public(), k.ec[jose.ES256].Public(), k.edwr.Public()} {
+	for _, key := range []any{k.rsa.Public(), k.ec[jose.ES256].Public(), k.ed.Public()} {
 		der, err := x509.MarshalPKIXPublicKey(key)
 		if err != nil {
 			t.Fatal(err)
@@ -280,7 +280,7 @@ func TestForged(t *testing.T) {
 		"HMAC with the key set":         sign(t, jose.HS512, set, "", valid(nil)),
 		"key of another party":          sign(t, jose.RS256, other.rsa, "1", valid(nil)),
 		"key in the header":             withKey,
-		"other kind than the key id's":  sign(t, jose.EdDSA, other.edwr, "1", valid(nil)),
+		"other kind than the key id's":  sign(t, jose.EdDSA, other.ed, "1", valid(nil)),
 		"ECDSA for an RSA key":          sign(t, jose.ES256, other.ec[jose.ES256], "1", valid(nil)),
 		"critical header":               forged(`{"alg":"RS256","kid":"1","crit":["x"],"x":1}`, valid(nil), []byte("x")),
 		"zero ECDSA signature":          forged(`{"alg":"ES256","kid":"2"}`, valid(nil), make([]byte, 64)),
@@ -309,7 +309,7 @@ func TestNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := newKeys(t)
-	privatePEM, err := x509.MarshalPKCS8PrivateKey(k.edwr)
+	privatePEM, err := x509.MarshalPKCS8PrivateKey(k.ed)
 	if err != nil {
 		t.Fatal(err)
 	}

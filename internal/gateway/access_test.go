@@ -114,7 +114,9 @@ func TestPreflight(t *testing.T) {
 	resp, _ := do(t, "OPTIONS", url, "", "Origin: https://app.example.com", "Access-Control-Request-Method: POST")
 	h := resp.Header
 	if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://app.example.com" ||
-		h.Get("Access-Control-Allow-Methods") != "POST, OPTIONS" || !strings.Contains(h.Get("Access-Control-Allow-Headers"), "Idempotency-Key") {
+		h.Get("Access-Control-Allow-Methods") != "POST, OPTIONS" || !strings.Contains(h.Get("Access-Control-Allow-Headers"), "Idempotency-Key") ||
+		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Last-Event-ID") || !strings.Contains(h.Get("Access-Control-Expose-Headers"), headerFirst) ||
+		h.Get("Access-Control-Allow-Credentials") != "true" || h.Get("Vary") != "Origin" {
 		t.Errorf("allowed origin: got %d %v", resp.StatusCode, h)
 	}
 	if resp, _ := do(t, "OPTIONS", url, "", "Origin: https://evil.example.com"); resp.StatusCode != 403 || resp.Header.Get("Access-Control-Allow-Origin") != "" {
