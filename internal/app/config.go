@@ -20,8 +20,8 @@ type Config struct {
 	// Broker is the NATS server and its streams. Open sets the passwords of an
 	// embedded server and OnNotice.
 	Broker broker.Options
-	// Gateway is the HTTP API. Open sets Exposed, Token, Check, Warnings,
-	// Metrics and Repairs.
+	// Gateway is the HTTP API. Open sets Exposed, Token, Check, Trial,
+	// Warnings, Metrics and Repairs.
 	Gateway gateway.Options
 	// Worker carries inputs through the fold. Open sets Rules and Nonce.
 	Worker worker.Options

@@ -83,10 +83,14 @@ func TestIngest(t *testing.T) {
 			}
 			continue
 		}
-		if want := `{"session":"a.b","seq":1}` + "\n"; body != want {
+		want := `{"session":"a.b","seq":1}` + "\n"
+		if c.path == "interrupt" {
+			want = `{"session":"a.b","seq":1,"accepted":true}` + "\n"
+		}
+		if body != want {
 			t.Errorf("%s %q: got %s, want %s", c.path, c.body, body, want)
 		}
-		want := c.stored
+		want = c.stored
 		if want == "" {
 			want = c.body
 		}
@@ -165,6 +169,8 @@ func TestMethods(t *testing.T) {
 		{"POST", "/v1/sessions/s/events", 405, "GET, HEAD, OPTIONS"},
 		{"DELETE", "/v1/sessions", 405, "GET, HEAD, OPTIONS"},
 		{"GET", "/v1/sessions/s/interrupt", 405, "POST, OPTIONS"},
+		{"GET", "/v1/sessions/s/deltas", 405, "POST, PUT, OPTIONS"},
+		{"POST", "/v1/events", 405, "GET, HEAD, OPTIONS"},
 		{"HEAD", "/v1/sessions/s/end", 405, "POST, OPTIONS"},
 		{"GET", "/v1/login", 405, "POST, OPTIONS"},
 		{"POST", "/healthz", 405, "GET, HEAD, OPTIONS"},

@@ -40,6 +40,7 @@ type Gateway struct {
 	page         map[string]asset
 	routes       *http.ServeMux
 	streams      streams
+	ingests      streams // requests whose bodies are stored as they arrive
 	counts       counts
 	outageLogged atomic.Int64 // time of the last log message about unavailable logs, Unix nanoseconds
 	buffers      sync.Pool    // *[]byte with frames to be written
@@ -67,7 +68,7 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 		return nil, err
 	}
 	g := &Gateway{opts: opts, store: store, log: log, access: access, auth: newAuth(opts.Token), page: assets}
-	g.streams.max = opts.MaxClients
+	g.streams.max, g.ingests.max = opts.MaxClients, opts.MaxIngests
 	g.buffers.New = func() any { return new([]byte) }
 	g.routes = g.newRoutes()
 	return g, nil
