@@ -127,6 +127,21 @@ func TestIngestHeaders(t *testing.T) {
 	}
 }
 
+// TestInterruptAgain checks that an interrupt that is sent again with its key is
+// stored once, and that both answers have its position.
+func TestInterruptAgain(t *testing.T) {
+	store := newMemory()
+	url := serve(t, Options{Check: session.Check}, store) + "/v1/sessions/s/interrupt"
+	for range 2 {
+		if _, body := do(t, "POST", url, `{"run":"17.0"}`, "Idempotency-Key: stop-17.0"); body != `{"session":"s","seq":1,"accepted":true}`+"\n" {
+			t.Errorf("got %s", body)
+		}
+	}
+	if len(store.inputs) != 1 {
+		t.Errorf("%d inputs are stored, want 1", len(store.inputs))
+	}
+}
+
 // TestBodyLimit checks the size limit of inputs.
 func TestBodyLimit(t *testing.T) {
 	store := newMemory()

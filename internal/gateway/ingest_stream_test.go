@@ -224,7 +224,7 @@ func TestIngestLimits(t *testing.T) {
 func TestStrictOne(t *testing.T) {
 	store := newMemory()
 	url := serve(t, Options{Trial: trial}, store) + "/v1/sessions/s/deltas?strict"
-	for body, want := range map[string]int{`{"choices":[{"index":0,"delta":{"content":"a"}}]}`: 202, `{"choices":`: 202, `{"what":1}`: 400} {
+	for body, want := range map[string]int{`{"choices":[{"index":0,"delta":{"content":"a"}}]}`: 202, `{"choices":`: 202, `{"what":1}`: 400, "data: oops": 400} {
 		if resp, text := do(t, "POST", url, body); resp.StatusCode != want {
 			t.Errorf("%s: got %d %s, want %d", body, resp.StatusCode, text, want)
 		}
