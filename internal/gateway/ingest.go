@@ -25,7 +25,7 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 		if err != nil {
 			return err
 		}
-		key, err := idempotencyKey(r)
+		msgID, err := messageID(r, token, kind)
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 		if err != nil {
 			return err
 		}
-		in := &ingestion{session: session, token: token, kind: kind, key: key, header: header,
+		in := &ingestion{session: session, token: token, kind: kind, msgID: msgID, header: header,
 			retryable: r.Header.Get("Idempotency-Key") != "", strict: r.URL.Query().Has("strict")}
 		if streamed(kind) && (r.ContentLength < 0 || r.ContentLength > int64(g.opts.MaxBody)) {
 			return g.ingestStream(w, r, in)
@@ -67,7 +67,7 @@ func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestio
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
-	seq, err := g.store.Publish(ctx, in.token, in.kind, in.token+":"+string(in.kind)+":"+in.key, in.header, body)
+	seq, err := g.store.Publish(ctx, in.token, in.kind, in.msgID, in.header, body)
 	if err != nil {
 		return g.publishError(w, in.session, in.kind, err)
 	}
@@ -115,9 +115,9 @@ func tokenOf(session string) (string, error) {
 	return token, nil
 }
 
-// idempotencyKey returns the key by which the log detects a repeated input: the
-// client's, or a random one so that the gateway's own retries are stored once.
-func idempotencyKey(r *http.Request) (string, error) {
+// messageID returns the message id by which the log detects a repeated input: the
+// client's key, or a random id so that the gateway's own retries are stored once.
+func messageID(r *http.Request, token string, kind inputs.Kind) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if key == "" {
 		key = rand.Text()
@@ -125,7 +125,7 @@ func idempotencyKey(r *http.Request) (string, error) {
 	if len(key) > maxHeaderValue || !printable(key) {
 		return "", refuse(http.StatusBadRequest, fmt.Sprintf("Idempotency-Key is not 1 to %d printable ASCII characters", maxHeaderValue))
 	}
-	return key, nil
+	return token + ":" + string(kind) + ":" + key, nil
 }
 
 // forwardedHeaders returns the headers that are stored with an input, under the

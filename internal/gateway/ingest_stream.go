@@ -34,8 +34,8 @@ type ingestion struct {
 	session   string
 	token     string
 	kind      inputs.Kind
-	key       string // Idempotency-Key, or a random text
-	retryable bool   // the client gave the key
+	msgID     string // message id of a single input; the ids of several begin with it
+	retryable bool   // the client gave a key for it
 	header    inputs.Header
 	strict    bool
 	trial     func(format string, delta []byte) *events.Event // nil unless strict
@@ -120,7 +120,7 @@ func (in *ingestion) store(ctx context.Context, p inputs.Piece, n int) error {
 	}
 	publishing, cancel := context.WithTimeout(ctx, in.g.opts.StoreTimeout)
 	defer cancel()
-	id := in.token + ":" + string(in.kind) + ":" + in.key + "~" + strconv.Itoa(n)
+	id := in.msgID + "~" + strconv.Itoa(n)
 	seq, err := in.g.store.Publish(publishing, in.token, in.kind, id, in.header, p.Data)
 	if err != nil {
 		return err

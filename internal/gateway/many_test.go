@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"streamer/internal/events"
 )
@@ -130,6 +132,25 @@ func TestRotation(t *testing.T) {
 		}
 		if !strings.HasSuffix(text.String(), "event: stream.end\ndata: {\"reason\":\"rotation\"}\n\n") {
 			t.Errorf("got %q", text.String())
+		}
+	})
+}
+
+// FuzzMatches compares matches with a regular expression.
+func FuzzMatches(f *testing.F) {
+	f.Add("a*b*c", "aXbYc")
+	f.Add("*a*a*", "ba")
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if !utf8.ValidString(pattern) || !utf8.ValidString(name) {
+			t.Skip() // regular expressions have no bytes that are not UTF-8
+		}
+		parts := strings.Split(pattern, "*")
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(parts[i])
+		}
+		want := regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`).MatchString(name)
+		if got := matches(pattern, name); got != want {
+			t.Errorf("%q, %q: got %v, want %v", pattern, name, got, want)
 		}
 	})
 }
