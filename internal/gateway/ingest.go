@@ -33,8 +33,10 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 		if err != nil {
 			return err
 		}
-		in := &ingestion{session: session, token: token, kind: kind, msgID: msgID, header: header,
-			retryable: r.Header.Get("Idempotency-Key") != "", strict: r.URL.Query().Has("strict")}
+		in := &ingestion{
+			session: session, token: token, kind: kind, msgID: msgID, header: header,
+			retryable: r.Header.Get("Idempotency-Key") != "", strict: r.URL.Query().Has("strict"),
+		}
 		if streamed(kind) && (r.ContentLength < 0 || r.ContentLength > int64(g.opts.MaxBody)) {
 			return g.ingestStream(w, r, in)
 		}

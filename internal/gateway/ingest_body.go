@@ -15,15 +15,15 @@ import (
 // arrival reads a request body that arrives over a long time. Each read has a
 // deadline, and the end of the context ends a read that waits.
 type arrival struct {
-	ctx  context.Context
-	body io.Reader
-	rc   *http.ResponseController
-	idle time.Duration
-	stop func() bool
+	body  io.Reader
+	rc    *http.ResponseController
+	idle  time.Duration
+	cause func() error // why the context has ended, nil if it has not
+	stop  func() bool
 }
 
 func newArrival(ctx context.Context, body io.Reader, rc *http.ResponseController, idle time.Duration) *arrival {
-	a := &arrival{ctx: ctx, body: body, rc: rc, idle: idle}
+	a := &arrival{body: body, rc: rc, idle: idle, cause: func() error { return context.Cause(ctx) }}
 	a.stop = context.AfterFunc(ctx, func() { _ = rc.SetReadDeadline(time.Unix(1, 0)) })
 	return a
 }
@@ -32,7 +32,7 @@ func newArrival(ctx context.Context, body io.Reader, rc *http.ResponseController
 func (a *arrival) Read(b []byte) (int, error) {
 	// Writers without deadlines, such as recorders, are served without them.
 	_ = a.rc.SetReadDeadline(time.Now().Add(a.idle))
-	if err := context.Cause(a.ctx); err != nil { // the deadline above replaced the one of stop
+	if err := a.cause(); err != nil { // the deadline above replaced the one of stop
 		return 0, err
 	}
 	return a.body.Read(b)

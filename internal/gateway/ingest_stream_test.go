@@ -60,20 +60,40 @@ func TestIngestStream(t *testing.T) {
 		status           int
 		answer           string // JSON
 	}{
-		{"sse", "deltas", "data: 1\n\nevent: x\ndata: 2\n\ndata: 3", []string{"data: 1\n\n", "event: x\ndata: 2\n\n", "data: 3\n\n"}, 202,
-			`{"session":"s","seq":3,"inputs":3,"refused":0,"rejected":0,"complete":true}`},
-		{"lines", "deltas", "{\"a\":1}\n{\"bad\":1}\n\n{\"bad\":2}\n", []string{"{\"a\":1}\n", "{\"bad\":1}\n", "{\"bad\":2}\n"}, 202,
-			`{"session":"s","seq":3,"inputs":3,"refused":0,"rejected":2,"rejections":[{"code":"bad_shape","text":"it is bad","line":2,"last_line":4,"offset":3,"count":2}],"complete":true}`},
-		{"binary", "deltas", "\x00\x00\x01\n", []string{"\x00\x00\x01\n"}, 202,
-			`{"session":"s","seq":1,"inputs":1,"refused":0,"rejected":0,"complete":true}`},
-		{"empty", "deltas", "\n\n", nil, 400,
-			`{"session":"s","inputs":0,"refused":0,"rejected":0,"complete":true,"error":"the body is empty"}`},
+		{
+			"sse", "deltas", "data: 1\n\nevent: x\ndata: 2\n\ndata: 3",
+			[]string{"data: 1\n\n", "event: x\ndata: 2\n\n", "data: 3\n\n"},
+			202,
+			`{"session":"s","seq":3,"inputs":3,"refused":0,"rejected":0,"complete":true}`,
+		},
+		{
+			"lines", "deltas", "{\"a\":1}\n{\"bad\":1}\n\n{\"bad\":2}\n",
+			[]string{"{\"a\":1}\n", "{\"bad\":1}\n", "{\"bad\":2}\n"},
+			202,
+			`{"session":"s","seq":3,"inputs":3,"refused":0,"rejected":2,"rejections":[{"code":"bad_shape","text":"it is bad","line":2,"last_line":4,"offset":3,"count":2}],"complete":true}`,
+		},
+		{
+			"binary", "deltas", "\x00\x00\x01\n",
+			[]string{"\x00\x00\x01\n"},
+			202,
+			`{"session":"s","seq":1,"inputs":1,"refused":0,"rejected":0,"complete":true}`,
+		},
+		{
+			"empty", "deltas", "\n\n", nil, 400,
+			`{"session":"s","inputs":0,"refused":0,"rejected":0,"complete":true,"error":"the body is empty"}`,
+		},
 		{"strict", "deltas?strict", chunk + "\n{\"what\":1}\n" + chunk + "\n", []string{chunk + "\n"}, 400, ""},
-		{"results", "results", "{\"tool_call_id\":\"x\",\n\"content\":\"1\"} {\"content\":1}\n[{\"tool_call_id\":\"y\",\"content\":\"1\"}]",
-			[]string{"{\"tool_call_id\":\"x\",\n\"content\":\"1\"}", "[{\"tool_call_id\":\"y\",\"content\":\"1\"}]"}, 202,
-			`{"session":"s","seq":2,"inputs":2,"refused":1,"rejected":0,"rejections":[{"code":"bad_shape","text":"the result names no call: tool_call_id is missing or empty","line":2,"last_line":2,"offset":0,"count":1}],"complete":true}`},
-		{"strict results", "results?strict", "{\"tool_call_id\":\"x\",\"content\":\"1\"}\n{}\n{\"tool_call_id\":\"y\",\"content\":\"1\"}\n",
-			[]string{`{"tool_call_id":"x","content":"1"}`}, 400, ""},
+		{
+			"results", "results", "{\"tool_call_id\":\"x\",\n\"content\":\"1\"} {\"content\":1}\n[{\"tool_call_id\":\"y\",\"content\":\"1\"}]",
+			[]string{"{\"tool_call_id\":\"x\",\n\"content\":\"1\"}", "[{\"tool_call_id\":\"y\",\"content\":\"1\"}]"},
+			202,
+			`{"session":"s","seq":2,"inputs":2,"refused":1,"rejected":0,"rejections":[{"code":"bad_shape","text":"the result names no call: tool_call_id is missing or empty","line":2,"last_line":2,"offset":0,"count":1}],"complete":true}`,
+		},
+		{
+			"strict results", "results?strict", "{\"tool_call_id\":\"x\",\"content\":\"1\"}\n{}\n{\"tool_call_id\":\"y\",\"content\":\"1\"}\n",
+			[]string{`{"tool_call_id":"x","content":"1"}`},
+			400, "",
+		},
 		{"not JSON", "progress", `{"tool_call_id":"x"} {"tool`, []string{`{"tool_call_id":"x"}`}, 400, ""},
 	} {
 		store := newMemory()

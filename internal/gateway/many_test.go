@@ -65,10 +65,23 @@ func TestMatches(t *testing.T) {
 		pattern, name string
 		want          bool
 	}{
-		{"*", "", true}, {"*", "a/b", true}, {"a", "a", true}, {"a", "ab", false}, {"", "a", false},
-		{"support-*", "support-7", true}, {"support-*", "support", false}, {"support-*", "x support-7", false},
-		{"*-7", "support-7", true}, {"a*b*c", "aXbYc", true}, {"a*b*c", "acb", false}, {"a*a", "a", false},
-		{"*b*b*", "abab", true}, {"*b*b*", "ab", false}, {"a**c", "abc", true}, {"[a]?", "[a]?", true}, {"[a]", "a", false},
+		{"*", "", true},
+		{"*", "a/b", true},
+		{"a", "a", true},
+		{"a", "ab", false},
+		{"", "a", false},
+		{"support-*", "support-7", true},
+		{"support-*", "support", false},
+		{"support-*", "x support-7", false},
+		{"*-7", "support-7", true},
+		{"a*b*c", "aXbYc", true},
+		{"a*b*c", "acb", false},
+		{"a*a", "a", false},
+		{"*b*b*", "abab", true},
+		{"*b*b*", "ab", false},
+		{"a**c", "abc", true},
+		{"[a]?", "[a]?", true},
+		{"[a]", "a", false},
 	} {
 		if got := matches(c.pattern, c.name); got != c.want {
 			t.Errorf("%q, %q: got %v, want %v", c.pattern, c.name, got, c.want)

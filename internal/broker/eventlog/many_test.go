@@ -153,10 +153,10 @@ func TestSlowTailMany(t *testing.T) {
 	go func() {
 		next := uint64(1)
 		got <- b.TailMany(brokertest.Deadline(t), Selection{Tokens: []string{"a", "b"}}, 0, func(e events.Record, _ bool) error {
-			switch {
-			case e.Seq == 0:
+			switch e.Seq {
+			case 0:
 				return nil
-			case e.Seq == 1:
+			case 1:
 				<-release
 			}
 			if e.Seq != next {
