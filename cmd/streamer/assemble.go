@@ -32,7 +32,7 @@ func runAssemble(_ context.Context, std stdio, args []string) error {
 		return err
 	}
 	if rejected := app.Rejected(a.Events); rejected.Count > 0 {
-		rejected.Print(std.err, "streamer assemble: ")
+		app.PrintRejections(std.err, rejected, "streamer assemble: ")
 		err = exit(exitInput)
 	}
 	if failed != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"streamer/internal/app"
+	"streamer/internal/inputs"
 )
 
 const (
@@ -102,7 +102,7 @@ func TestAssembleLongLine(t *testing.T) {
 		t.Skip("64 MiB are read")
 	}
 	var out, wrong bytes.Buffer
-	in := io.LimitReader(endless{}, app.MaxLine+1<<20)
+	in := io.LimitReader(endless{}, inputs.MaxLine+1<<20)
 	status := run(context.Background(), stdio{in, &out, &wrong}, []string{"assemble"})
 	if want := "line 1: longer than 67108864 bytes"; status != exitFailed || !strings.Contains(wrong.String(), want) {
 		t.Errorf("status %d, %q, want %d and %q", status, wrong.String(), exitFailed, want)

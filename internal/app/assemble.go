@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
 
@@ -16,7 +17,7 @@ import (
 func Assemble(in io.Reader, format string) (*session.Assembly, error) {
 	a := &session.Assembly{Format: format}
 	defer a.End()
-	lines := NewLines(in)
+	lines := inputs.NewLines(in, inputs.MaxLine)
 	for n := 1; ; n++ {
 		line, err := lines.Next()
 		if err != nil && !errors.Is(err, io.EOF) {

@@ -17,7 +17,7 @@ type Config struct {
 	// Broker is the NATS server and its streams. Open sets the passwords of an
 	// embedded server and OnNotice.
 	Broker broker.Options
-	// Gateway is the HTTP API. Open sets Exposed, Token, Verify, Certificate, Check,
+	// Gateway is the HTTP API. Open sets Exposed, Token, Verify, Certificate, Check, Trial,
 	// Warnings, Metrics and Repairs.
 	Gateway gateway.Options
 	// Worker carries inputs through the fold. Open sets Rules and Nonce.

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// readSize is the maximum number of bytes of a read of a pipe.
+const readSize = 32 << 10
+
 // followEvery is the time between two looks at a file that may grow.
 const followEvery = 200 * time.Millisecond
 
@@ -116,7 +119,7 @@ func interruptibly(ctx context.Context, source io.Reader) io.Reader {
 	chunks := make(chan chunk)
 	go func() {
 		for {
-			data := make([]byte, pieceSize)
+			data := make([]byte, readSize)
 			n, err := source.Read(data)
 			select {
 			case chunks <- chunk{data[:n], err}:

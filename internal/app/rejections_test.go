@@ -23,7 +23,7 @@ func TestRejections(t *testing.T) {
 	}
 	var out strings.Builder
 	r := Rejected(list)
-	r.Print(&out, "x: ")
+	PrintRejections(&out, r, "x: ")
 	for _, want := range []string{
 		"x: line 2, offset 4: bad_json: wrong (3 times, last in line 9)\n", "x: line 3, offset 4: bad_json: other\n",
 		"x: line 27, offset 4: bad_json: reason 17\nx: 12 more rejections, for other reasons\n",

@@ -36,57 +36,27 @@ type Replayer struct {
 // raw SSE text, is one delta; a line of a recorded session is the input that it
 // states. Streams that are not text are published in the pieces that were read.
 func (r *Replayer) Stream(ctx context.Context, in io.Reader) error {
-	lines := NewLines(in)
-	if lines.Binary() {
-		return r.binary(ctx, lines)
-	}
-	var cut pieces
-	var ready []piece
-	for n := 1; ; n++ {
-		line, err := lines.Next()
-		ended := errors.Is(err, io.EOF)
-		if err != nil && !ended {
-			return fmt.Errorf("line %d: %w", n, err)
-		}
-		ready = cut.line(ready[:0], line, n)
-		if ended {
-			ready = cut.close(ready)
-		}
-		for _, p := range ready {
-			if err := r.piece(ctx, p); err != nil {
-				return fmt.Errorf("line %d: %w", p.line, err)
-			}
-		}
-		if ended {
-			return nil
-		}
-	}
-}
-
-// binary publishes a stream that is not text.
-func (r *Replayer) binary(ctx context.Context, lines Lines) error {
+	split := inputs.NewSplitter(in, inputs.MaxLine)
 	for {
-		data, err := lines.Piece()
-		if len(data) > 0 {
-			if err := r.delta(ctx, data, r.count+1); err != nil {
-				return err
-			}
-		}
+		p, err := split.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		if err := r.piece(ctx, p, split.Binary()); err != nil {
+			return fmt.Errorf("line %d: %w", p.Line, err)
+		}
 	}
 }
 
-// piece publishes a part of a stream of text.
-func (r *Replayer) piece(ctx context.Context, p piece) error {
-	if in, ok := ParseRecorded(p.data); ok {
-		return r.Recorded(ctx, in, p.line)
+// piece publishes a part of a stream.
+func (r *Replayer) piece(ctx context.Context, p inputs.Piece, binary bool) error {
+	if in, ok := ParseRecorded(p.Data); ok && !binary {
+		return r.Recorded(ctx, in, p.Line)
 	}
-	return r.delta(ctx, p.data, p.line)
+	return r.delta(ctx, p.Data, p.Line)
 }
 
 // delta publishes a delta, after a pause unless it is the first input.

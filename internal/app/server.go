@@ -10,6 +10,7 @@ import (
 	"time"
 
 	sseui "streamer/examples/sse-ui"
+	"streamer/internal/events"
 	"streamer/internal/gateway"
 	"streamer/internal/repair"
 	"streamer/internal/session"
@@ -66,6 +67,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
 	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
 	options.Check, options.Repairs = session.Check, s.repairs
+	options.Trial = func() func(string, []byte) *events.Event { return new(session.Trial).Delta }
 	options.Metrics, options.Warnings = s.metrics, s.Worker.Warnings
 	s.gateway, err = gateway.New(options, store{s.Broker, s.Worker, s.opened}, sseui.Files, s.log)
 	return err

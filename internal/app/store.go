@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/gateway"
 	"streamer/internal/inputs"
@@ -31,12 +32,18 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 	}
 }
 
-// Sessions returns at most limit sessions that have a snapshot, newest first.
+// TailMany reads the events of several sessions.
+func (s store) TailMany(ctx context.Context, tokens []string, match func(token string) bool, after uint64, fn func(events.Record, bool) error) error {
+	return s.Broker.TailMany(ctx, eventlog.Selection{Tokens: tokens, Match: match}, after, fn)
+}
+
+// Sessions returns at most limit sessions that have a snapshot and events, newest
+// first.
 func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
 	var list []gateway.SessionInfo
 	_, err := s.ListSnapshots(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		name, err := events.ParseToken(token)
-		if err != nil {
+		if err != nil || !worker.HasEvents(header) {
 			return nil // a rejected token has an event log, but is not a session
 		}
 		open, err := strconv.Atoi(header[worker.HeaderOpen])

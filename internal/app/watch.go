@@ -17,9 +17,9 @@ import (
 
 // Replayed is what became of a recorded stream.
 type Replayed struct {
-	Inputs     int        // that were published
-	Rejected   int        // inputs that were rejected, at least in part
-	Rejections Rejections // the reasons
+	Inputs     int               // that were published
+	Rejected   int               // inputs that were rejected, at least in part
+	Rejections events.Rejections // the reasons
 	// Waited is how long no event came before the fold had read all inputs, 0 if it
 	// has.
 	Waited time.Duration
@@ -39,7 +39,7 @@ func (r *Replayed) Print(out, errs io.Writer, session string) {
 	}
 	if r.Rejected > 0 {
 		fmt.Fprintf(errs, head+"%d of %d inputs rejected\n", r.Rejected, r.Inputs)
-		r.Rejections.Print(errs, head)
+		PrintRejections(errs, &r.Rejections, head)
 	}
 }
 
@@ -110,7 +110,7 @@ type watch struct {
 	early      []events.Event // rejected events of inputs that may be ours
 	first      uint64         // sequence of the first input
 	rejectedAt uint64         // sequence of the last input that was rejected
-	rejections Rejections
+	rejections events.Rejections
 	replayStatus
 
 	failed error // of the tail, once it has ended
@@ -209,7 +209,7 @@ func (w *watch) add(e *events.Event) {
 		w.rejectedAt = e.Input
 		w.rejected++
 	}
-	w.rejections.Add(e, w.unread[n].line)
+	w.rejections.Add(e.Reason, e.Offset.Bytes(), w.unread[n].line)
 }
 
 // await waits until a snapshot of the session covers the last input and all of its
@@ -222,7 +222,11 @@ func (w *watch) await(ctx context.Context, b *Broker, token string, limit time.D
 		return true
 	}
 	for idle := time.Duration(0); idle < limit; idle += betweenSnapshots {
-		<-tick.C
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
 		now := w.status()
 		if now.lastEvent != before.lastEvent {
 			before, idle = now, 0

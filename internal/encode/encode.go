@@ -54,6 +54,7 @@ type Ending string
 // The endings. After each of them, a client resumes after its last id.
 const (
 	Shutdown    Ending = "shutdown"    // this server stops; another one may serve the stream
+	Rotation    Ending = "rotation"    // the stream has reached its maximum age
 	Unavailable Ending = "unavailable" // the event log cannot be read
 	Expired     Ending = "expired"     // the client's token has expired; it needs another one
 )

@@ -22,7 +22,7 @@ func (native) Open(dst []byte, o Opening) []byte {
 		dst = append(dst, '\n')
 	}
 	return control(dst, "open", struct {
-		Session     string      `json:"session"`
+		Session     string      `json:"session,omitempty"` // absent if there are several
 		From        uint64      `json:"from"`
 		First       uint64      `json:"first"`
 		Last        uint64      `json:"last"`

@@ -11,7 +11,7 @@ import (
 
 const (
 	// exposedHeaders are the response headers that pages of allowed origins can read.
-	exposedHeaders = headerFirst + ", Content-Location, Location, Retry-After, WWW-Authenticate"
+	exposedHeaders = headerFirst + ", " + headerRetention + ", Content-Location, Location, Retry-After, WWW-Authenticate"
 	// allowedHeaders are the request headers that they can send. Clients of frontend
 	// libraries send User-Agent and X-Api-Key.
 	allowedHeaders = "Authorization, Cache-Control, Content-Type, Idempotency-Key, Last-Event-ID, Streamer-Format, Traceparent, Tracestate, User-Agent, X-Api-Key"

@@ -83,10 +83,14 @@ func TestIngest(t *testing.T) {
 			}
 			continue
 		}
-		if want := `{"session":"a.b","seq":1}` + "\n"; body != want {
+		want := `{"session":"a.b","seq":1}` + "\n"
+		if c.path == "interrupt" {
+			want = `{"session":"a.b","seq":1,"accepted":true}` + "\n"
+		}
+		if body != want {
 			t.Errorf("%s %q: got %s, want %s", c.path, c.body, body, want)
 		}
-		want := c.stored
+		want = c.stored
 		if want == "" {
 			want = c.body
 		}
@@ -120,6 +124,21 @@ func TestIngestHeaders(t *testing.T) {
 		if resp, body := do(t, "POST", url, `{}`, bad); resp.StatusCode != 400 {
 			t.Errorf("%.40s: got %d %s, want 400", bad, resp.StatusCode, body)
 		}
+	}
+}
+
+// TestInterruptAgain checks that an interrupt that is sent again with its key is
+// stored once, and that both answers have its position.
+func TestInterruptAgain(t *testing.T) {
+	store := newMemory()
+	url := serve(t, Options{Check: session.Check}, store) + "/v1/sessions/s/interrupt"
+	for range 2 {
+		if _, body := do(t, "POST", url, `{"run":"17.0"}`, "Idempotency-Key: stop-17.0"); body != `{"session":"s","seq":1,"accepted":true}`+"\n" {
+			t.Errorf("got %s", body)
+		}
+	}
+	if len(store.inputs) != 1 {
+		t.Errorf("%d inputs are stored, want 1", len(store.inputs))
 	}
 }
 
@@ -165,6 +184,8 @@ func TestMethods(t *testing.T) {
 		{"POST", "/v1/sessions/s/events", 405, "GET, HEAD, OPTIONS"},
 		{"DELETE", "/v1/sessions", 405, "GET, HEAD, OPTIONS"},
 		{"GET", "/v1/sessions/s/interrupt", 405, "POST, OPTIONS"},
+		{"GET", "/v1/sessions/s/deltas", 405, "POST, PUT, OPTIONS"},
+		{"POST", "/v1/events", 405, "GET, HEAD, OPTIONS"},
 		{"HEAD", "/v1/sessions/s/end", 405, "POST, OPTIONS"},
 		{"GET", "/v1/login", 405, "POST, OPTIONS"},
 		{"POST", "/healthz", 405, "GET, HEAD, OPTIONS"},

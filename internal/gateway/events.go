@@ -15,10 +15,6 @@ import (
 	"streamer/internal/events"
 )
 
-// headerFirst is the header of a 410 answer with the sequence of the log's first
-// event.
-const headerFirst = "Streamer-First-Seq"
-
 const (
 	retryMin = 2 * time.Second // minimum reconnection delay of a client
 	retryVar = 3 * time.Second // maximum random addition to it
@@ -43,17 +39,19 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	open, err := g.opening(w, r, session)
+	open, err := g.opening(w, r, &selection{tokens: []string{token}})
 	if err != nil {
 		return err
 	}
-	return g.serveStream(w, r, request{p, token, types, open})
+	open.Session = session
+	return g.serveStream(w, r, request{proto: p, token: token, types: types, open: open})
 }
 
 // request is what a client asks for: a stream of a protocol.
 type request struct {
 	proto *encode.Protocol
-	token string               // of the session
+	token string               // of the session; "" if there are several
+	many  *selection           // nil for one session
 	types map[events.Type]bool // nil means all
 	open  encode.Opening
 }
@@ -72,44 +70,19 @@ func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req reques
 	s.session, s.types, s.last = req.open.Session, req.types, req.open.From
 	if err := g.streams.add(s, end); err != nil {
 		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5)))
-		return refuse(http.StatusServiceUnavailable, unavailableText(err, g.opts.MaxClients))
+		return refuse(http.StatusServiceUnavailable, unavailableText(err, "streams", g.opts.MaxClients))
 	}
 	defer g.streams.remove(s)
-	s.serve(ctx, r, req.token, req.open)
+	s.serve(ctx, r, req)
 	return nil
 }
 
-// unavailableText returns the reason why a stream cannot be opened.
-func unavailableText(err error, limit int) string {
+// unavailableText returns the reason why another stream or body is not accepted.
+func unavailableText(err error, what string, limit int) string {
 	if errors.Is(err, errTooManyStreams) {
-		return fmt.Sprintf("%d streams are open, which is the maximum; try again", limit)
+		return fmt.Sprintf("%d %s are open, which is the maximum; try again", limit, what)
 	}
 	return "the server is shutting down; try again"
-}
-
-// opening reads the client's cursor and checks that the log still has the events
-// after it.
-func (g *Gateway) opening(w http.ResponseWriter, r *http.Request, session string) (encode.Opening, error) {
-	from, err := parseCursor(r)
-	if err != nil {
-		return encode.Opening{}, err
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
-	defer cancel()
-	first, last, err := g.store.EventBounds(ctx)
-	if err != nil {
-		return encode.Opening{}, fmt.Errorf("gateway: bounds of the event log: %w", err)
-	}
-	if from > last {
-		return encode.Opening{}, refuse(http.StatusBadRequest, fmt.Sprintf("the log ends at %d, before the cursor %d: it is the cursor of another log", last, from))
-	}
-	if from > 0 && from+1 < first {
-		w.Header().Set(headerFirst, strconv.FormatUint(first, 10))
-		return encode.Opening{}, refuse(http.StatusGone, fmt.Sprintf("events after %d are not stored any more: the log begins at %d; connect without a cursor to read what is left", from, first))
-	}
-	open := g.openingAt(session, from)
-	open.First, open.Last = first, last
-	return open, nil
 }
 
 // openingAt returns the opening of a stream of the events after sequence from.
@@ -120,24 +93,6 @@ func (g *Gateway) openingAt(session string, from uint64) encode.Opening {
 		HeartbeatMS: g.opts.Heartbeat.Milliseconds(),
 		RetryMS:     (retryMin + rand.N(retryVar)).Milliseconds(),
 	}
-}
-
-// parseCursor returns the sequence of the last event that the client has, 0 for
-// none. The header, which a browser sends when it reconnects, takes precedence over
-// the query of its first request.
-func parseCursor(r *http.Request) (uint64, error) {
-	s := r.Header.Get("Last-Event-ID")
-	if s == "" {
-		s = r.URL.Query().Get("last_event_id")
-	}
-	if s == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0, refuse(http.StatusBadRequest, fmt.Sprintf("the cursor %.40q is not the id of an event", s))
-	}
-	return n, nil
 }
 
 // parseTypes reads a list of event types. nil means all types.

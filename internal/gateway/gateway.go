@@ -5,12 +5,14 @@
 //   - A stream has every event of its session after the client's cursor, in the
 //     order of the log and without duplicates: first the stored events, then new
 //     ones. A cursor whose next events are no longer in the log is refused.
+//   - A stream of several sessions has their events in the order of the log. A cursor
+//     of another session is refused.
 //   - A stream in a protocol whose streams are runs has every event of the last
 //     turn of its session, and an orderly end only after the end of that.
 //   - A client that does not read is disconnected within the write timeout and
 //     can resume. It delays no other client.
 //   - An input is answered with 202 after it is stored. Its body is stored
-//     unchanged.
+//     unchanged. The inputs of a body of unknown length are stored as they arrive.
 //   - A web page of another origin can neither read nor write, even if it reaches
 //     a gateway on loopback through DNS rebinding.
 //   - A client does only what its token permits, until the token expires.
@@ -46,6 +48,7 @@ type Gateway struct {
 	page         map[string]asset
 	routes       *http.ServeMux
 	streams      streams
+	ingests      streams // requests whose bodies are stored as they arrive
 	counts       counts
 	outageLogged atomic.Int64 // time of the last log message about unavailable logs, Unix nanoseconds
 	buffers      sync.Pool    // *[]byte with frames to be written
@@ -78,7 +81,7 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	}
 	g := &Gateway{opts: opts, store: store, log: log, access: access, proxies: proxies, page: assets}
 	g.credentials = newCredentials(opts.Token, opts.Verify)
-	g.streams.max = opts.MaxClients
+	g.streams.max, g.ingests.max = opts.MaxClients, opts.MaxIngests
 	g.clients.max, g.addresses.max, g.connections.max = opts.MaxPerClient, opts.MaxPerAddress, opts.MaxPerAddress
 	g.buffers.New = func() any { return new([]byte) }
 	g.routes = g.newRoutes()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"unicode/utf8"
 
 	"streamer/internal/events"
@@ -16,7 +17,8 @@ import (
 
 const maxHeaderValue = 512 // maximum length of a forwarded header
 
-// ingest returns a handler that stores a body unchanged as an input of the kind.
+// ingest returns a handler that stores a body unchanged as an input of the kind, or
+// a body of unknown length as several inputs.
 func (g *Gateway) ingest(kind inputs.Kind) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		session, token, err := sessionOf(r)
@@ -31,25 +33,52 @@ func (g *Gateway) ingest(kind inputs.Kind) handler {
 		if err != nil {
 			return err
 		}
-		body, err := g.readBody(w, r)
-		if err != nil {
-			return err
+		in := &ingestion{
+			session: session, token: token, kind: kind, msgID: msgID, header: header,
+			retryable: r.Header.Get("Idempotency-Key") != "", strict: r.URL.Query().Has("strict"),
 		}
-		if body, err = g.checkBody(kind, body); err != nil {
-			return err
+		if streamed(kind) && (r.ContentLength < 0 || r.ContentLength > int64(g.opts.MaxBody)) {
+			return g.ingestStream(w, r, in)
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
-		defer cancel()
-		seq, err := g.store.Publish(ctx, token, kind, msgID, header, body)
-		if err != nil {
-			return g.publishError(w, session, kind, err)
-		}
-		reply(w, http.StatusAccepted, struct {
-			Session string `json:"session"`
-			Seq     uint64 `json:"seq"`
-		}{session, seq})
-		return nil
+		return g.ingestOne(w, r, in)
 	}
+}
+
+// streamed reports whether a body of a kind can be stored as it arrives.
+func streamed(kind inputs.Kind) bool {
+	return kind == inputs.Delta || kind == inputs.Result || kind == inputs.Progress
+}
+
+// ingestOne stores a body as one input.
+func (g *Gateway) ingestOne(w http.ResponseWriter, r *http.Request, in *ingestion) error {
+	body, err := g.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	if body, err = g.checkBody(in.kind, body); err != nil {
+		return err
+	}
+	if in.strict && in.kind == inputs.Delta && g.opts.Trial != nil {
+		whole := body
+		if body[0] != 0 { // text: the end of the body ends an event
+			whole = append(slices.Clip(body), "\n\n"...)
+		}
+		if fault := g.opts.Trial()(in.header.Get(inputs.HeaderFormat), whole); fault != nil {
+			return refuse(http.StatusBadRequest, fault.Reason.Text)
+		}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
+	defer cancel()
+	seq, err := g.store.Publish(ctx, in.token, in.kind, in.msgID, in.header, body)
+	if err != nil {
+		return g.publishError(w, in.session, in.kind, err)
+	}
+	reply(w, http.StatusAccepted, struct {
+		Session  string `json:"session"`
+		Seq      uint64 `json:"seq"`
+		Accepted bool   `json:"accepted,omitempty"`
+	}{in.session, seq, in.kind == inputs.Interrupt})
+	return nil
 }
 
 // publishError returns the answer for an input that the store did not accept.
@@ -72,13 +101,20 @@ func (g *Gateway) publishError(w http.ResponseWriter, session string, kind input
 // sessionOf returns the session in the path and its token.
 func sessionOf(r *http.Request) (session, token string, err error) {
 	session = r.PathValue("session")
+	token, err = tokenOf(session)
+	return session, token, err
+}
+
+// tokenOf returns the token of a session.
+func tokenOf(session string) (string, error) {
 	if !utf8.ValidString(session) {
-		return "", "", refuse(http.StatusBadRequest, fmt.Sprintf("session %q is not UTF-8", session))
+		return "", refuse(http.StatusBadRequest, fmt.Sprintf("session %q is not UTF-8", session))
 	}
-	if token, err = events.Token(session); err != nil {
-		return "", "", refuse(http.StatusBadRequest, err.Error())
+	token, err := events.Token(session)
+	if err != nil {
+		return "", refuse(http.StatusBadRequest, err.Error())
 	}
-	return session, token, nil
+	return token, nil
 }
 
 // messageID returns the message id by which the log detects a repeated input: the

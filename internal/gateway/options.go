@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"streamer/internal/auth"
+	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/repair"
 )
@@ -39,6 +40,10 @@ type Options struct {
 	// fold. The answer to the client has the error's text. If nil, every body is
 	// stored.
 	Check func(kind inputs.Kind, body []byte) error
+	// Trial returns a check of the deltas of one request, which returns the rejected
+	// event that a delta would cause, nil if there is none. If nil, ?strict accepts
+	// every delta.
+	Trial func() func(format string, delta []byte) *events.Event
 	// Warnings returns the warnings for GET /readyz. It must not block. If nil,
 	// there are none.
 	Warnings func() []string
@@ -52,10 +57,13 @@ type Options struct {
 	MaxClients    int           // maximum number of open streams; if zero, 10,000
 	MaxPerClient  int           // maximum number of open streams of one subject of an issuer; if zero, 100
 	MaxPerAddress int           // maximum number of open streams, and of connections, of one address beyond loopback; if zero, 1,000
+	MaxIngests    int           // maximum number of request bodies that are stored as they arrive; if zero, 1,000
 	MaxBody       int           // maximum size of an input in bytes; if zero, the store's limit minus 4 KiB
 	Heartbeat     time.Duration // interval without data before a heartbeat; if zero, 15 s
 	WriteTimeout  time.Duration // timeout of one write to a client; if zero, 10 s
 	ReadTimeout   time.Duration // timeout of a request's headers, and of its body; if zero, 15 s
+	MaxAge        time.Duration // a stream that can be resumed ends after this time, or up to a fifth earlier; if zero, 1 h; if negative, never
+	IngestIdle    time.Duration // maximum time without data of a request body that is stored as it arrives; if zero, 10 min
 	StoreTimeout  time.Duration // timeout of one request to the store; if zero, 10 s
 	Grace         time.Duration // time for shutdown when Run stops; if zero, 5 s
 }
@@ -69,10 +77,13 @@ func (o Options) withDefaults(maxPayload int) Options {
 	o.MaxClients = orDefault(o.MaxClients, 10_000)
 	o.MaxPerClient = orDefault(o.MaxPerClient, 100)
 	o.MaxPerAddress = orDefault(o.MaxPerAddress, 1000)
+	o.MaxIngests = orDefault(o.MaxIngests, 1000)
 	o.MaxBody = orDefault(o.MaxBody, maxPayload-payloadMargin)
 	o.Heartbeat = orDefault(o.Heartbeat, 15*time.Second)
 	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
 	o.ReadTimeout = orDefault(o.ReadTimeout, 15*time.Second)
+	o.MaxAge = orDefault(o.MaxAge, time.Hour)
+	o.IngestIdle = orDefault(o.IngestIdle, 10*time.Minute)
 	o.StoreTimeout = orDefault(o.StoreTimeout, 10*time.Second)
 	o.Grace = orDefault(o.Grace, 5*time.Second)
 	return o

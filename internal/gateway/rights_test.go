@@ -144,7 +144,7 @@ func TestNeeds(t *testing.T) {
 
 // TestManySessions: a stream of several sessions needs the right to each of them, and
 // a stream of a pattern the right to all.
-func TestManySessions(t *testing.T) {
+func TestRightsToManySessions(t *testing.T) {
 	opts := withTokens(t)
 	h := permitted(manySessions, "GET", func(http.ResponseWriter, *http.Request) error { return nil })
 	for _, c := range []struct {

@@ -50,10 +50,11 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	case err := <-served:
 		_ = srv.Close()
 		<-g.streams.drain(1)
+		<-g.ingests.drain(1)
 		return fmt.Errorf("gateway: serve %s: %w", ln.Addr(), err)
 	case <-ctx.Done():
 	}
-	empty := g.streams.drain(max(g.opts.Grace/2, 1))
+	empty, stored := g.streams.drain(max(g.opts.Grace/2, 1)), g.ingests.drain(1)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opts.Grace)
 	defer cancel()
 	if err := srv.Shutdown(last); err != nil {
@@ -61,6 +62,7 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 		_ = srv.Close()
 	}
 	<-empty
+	<-stored
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("gateway: serve %s: %w", ln.Addr(), err)
 	}

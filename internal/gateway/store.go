@@ -21,6 +21,10 @@ type Store interface {
 	// new events. It returns the error of fn or ctx. Any other error means that
 	// the log cannot be read.
 	Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error
+	// TailMany does the same for the events of several sessions, in the order of the
+	// log: of those with the tokens or, if match is not nil, of those for whose
+	// tokens it returns true.
+	TailMany(ctx context.Context, tokens []string, match func(token string) bool, after uint64, fn func(e events.Record, live bool) error) error
 	// EventsOf calls fn with the stored events of one type of a session after
 	// sequence after, in order. It returns the error of fn or ctx, or states that
 	// the log cannot be read.
@@ -28,10 +32,17 @@ type Store interface {
 	// LastOf returns the last stored event of one type of a session, zero if there
 	// is none.
 	LastOf(ctx context.Context, token string, typ events.Type) (events.Record, error)
+	// FirstEvent returns the oldest stored event of a session, zero if there is none.
+	FirstEvent(ctx context.Context, token string) (events.Record, error)
+	// SessionAt returns the token of the session of an event, "" if it is not stored.
+	SessionAt(ctx context.Context, seq uint64) (token string, err error)
 	// Publish stores an input of a kind (delta, result, progress, interrupt,
 	// end) and returns its sequence. The same msgID is stored once. The error is
 	// inputs.ErrTooLarge, inputs.ErrFull or ErrNotOpen where that is the reason.
 	Publish(ctx context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (seq uint64, err error)
+	// Track follows what becomes of the inputs of a session that are stored from now
+	// on.
+	Track(ctx context.Context, token string) (Tracking, error)
 	// Sessions returns at most limit sessions that have events, newest first.
 	Sessions(ctx context.Context, limit int) ([]SessionInfo, error)
 	// Event reads one event of a session: events.ErrNotFound if it is not stored.
@@ -41,6 +52,8 @@ type Store interface {
 	// EventBounds returns the sequences of the first and last event of the log.
 	// For an empty log first is last + 1.
 	EventBounds(ctx context.Context) (first, last uint64, err error)
+	// Retention returns how long inputs and events are stored.
+	Retention() (inputs, events time.Duration)
 	// Ready returns an error that explains what does not work.
 	Ready(ctx context.Context) error
 	// MaxPayload returns the maximum size of an input in bytes, with headers.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,7 +57,13 @@ func (m *memory) put(session string, r events.Record) uint64 {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r.Seq = m.first + uint64(len(m.log))
+	r.Seq, r.Token = m.first+uint64(len(m.log)), token
+	for _, e := range slices.Backward(m.log) {
+		if e.token == token {
+			r.Prev = e.Seq
+			break
+		}
+	}
 	m.log = append(m.log, entry{token, r})
 	close(m.grown)
 	m.grown = make(chan struct{})
@@ -79,6 +86,11 @@ func (m *memory) forget(first uint64) {
 }
 
 func (m *memory) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error) error {
+	return m.TailMany(ctx, []string{token}, nil, after, fn)
+}
+
+func (m *memory) TailMany(ctx context.Context, tokens []string, match func(string) bool, after uint64, fn func(events.Record, bool) error) error {
+	sel := selection{tokens, match}
 	live := false
 	for at := after; ; {
 		m.mu.Lock()
@@ -91,7 +103,7 @@ func (m *memory) Tail(ctx context.Context, token string, after uint64, fn func(e
 		}
 		for _, e := range added {
 			at = e.Seq
-			if e.token != token {
+			if !sel.has(e.token) {
 				continue
 			}
 			if err := fn(e.Record, live); err != nil {
@@ -131,6 +143,30 @@ func (m *memory) LastOf(ctx context.Context, token string, typ events.Type) (las
 	return last, err
 }
 
+func (m *memory) FirstEvent(_ context.Context, token string) (events.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.log {
+		if e.token == token {
+			return e.Record, m.broken
+		}
+	}
+	return events.Record{}, m.broken
+}
+
+func (m *memory) SessionAt(_ context.Context, seq uint64) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.log {
+		if e.Seq == seq {
+			return e.token, m.broken
+		}
+	}
+	return "", m.broken
+}
+
+func (m *memory) Retention() (inputs, events time.Duration) { return 12 * time.Hour, 24 * time.Hour }
+
 func (m *memory) Publish(_ context.Context, token string, kind inputs.Kind, msgID string, header inputs.Header, data []byte) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,6 +180,28 @@ func (m *memory) Publish(_ context.Context, token string, kind inputs.Kind, msgI
 	}
 	return uint64(i + 1), nil
 }
+
+// Track returns a tracking that finds each input rejected whose text has "bad".
+func (m *memory) Track(context.Context, string) (Tracking, error) { return &memoryTracking{m: m}, nil }
+
+type memoryTracking struct {
+	m   *memory
+	why events.Rejections
+}
+
+func (t *memoryTracking) Stored(seq uint64, line int) {
+	t.m.mu.Lock()
+	defer t.m.mu.Unlock()
+	if strings.Contains(t.m.inputs[seq-1].data, "bad") {
+		t.why.Add(&events.Reason{Code: events.BadShape, Text: "it is bad"}, 3, line)
+	}
+}
+
+func (t *memoryTracking) Outcome(context.Context, time.Duration) (int, events.Rejections, bool) {
+	return t.why.Count, t.why, true
+}
+
+func (t *memoryTracking) Close() {}
 
 func (m *memory) Sessions(_ context.Context, limit int) ([]SessionInfo, error) {
 	m.mu.Lock()

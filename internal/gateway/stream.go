@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"sync"
@@ -23,6 +24,7 @@ const (
 
 var (
 	errStreamClosed = errors.New("gateway: the stream is closed")
+	errRotated      = errors.New("gateway: the stream has reached its maximum age")
 	errStreamDone   = errors.New("gateway: the stream is complete")
 )
 
@@ -65,7 +67,7 @@ func (s *stream) unlockWriter() { <-s.writing }
 
 // serve runs the stream until the client disconnects, is too slow, or the server
 // ends the stream.
-func (s *stream) serve(ctx context.Context, r *http.Request, token string, open encode.Opening) {
+func (s *stream) serve(ctx context.Context, r *http.Request, req request) {
 	h := s.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -80,11 +82,33 @@ func (s *stream) serve(ctx context.Context, r *http.Request, token string, open 
 	// From here on, reading only detects that the client disconnects.
 	_ = s.rc.SetReadDeadline(time.Time{})
 	defer s.stop()
-	err := s.sendOpening(open)
+	err := s.sendOpening(req.open)
 	if err == nil {
-		err = s.g.store.Tail(ctx, token, open.From, func(e events.Record, _ bool) error { return s.take(ctx, e) })
+		rotation := s.rotate()
+		err = s.tail(ctx, req)
+		rotation.Stop()
 	}
 	s.finish(ctx, r, err)
+}
+
+// rotate ends a stream that can be resumed after a random time within the last fifth
+// of Options.MaxAge. The clients of a gateway are then spread over all gateways
+// again, and those that connected at the same time do not return at the same time.
+func (s *stream) rotate() *time.Timer {
+	age := s.g.opts.MaxAge
+	if age < 0 || s.proto.ByRun {
+		return time.NewTimer(0)
+	}
+	return time.AfterFunc(age-rand.N(max(age/5, 1)), func() { s.end(errRotated) })
+}
+
+// tail reads the events of the stream.
+func (s *stream) tail(ctx context.Context, req request) error {
+	take := func(e events.Record, _ bool) error { return s.take(ctx, e) }
+	if req.many != nil {
+		return s.g.store.TailMany(ctx, req.many.tokens, req.many.match, req.open.From, take)
+	}
+	return s.g.store.Tail(ctx, req.token, req.open.From, take)
 }
 
 // sendOpening writes the first frame, before the log is read.
@@ -112,6 +136,8 @@ func (s *stream) finish(ctx context.Context, r *http.Request, err error) {
 		s.g.log.Debug().Err(failed).Str("session", s.session).Uint64("seq", s.sequence()).Msg("client disconnected")
 	case errors.Is(context.Cause(ctx), errShutdown):
 		s.sendEnd(encode.Shutdown)
+	case errors.Is(context.Cause(ctx), errRotated):
+		s.sendEnd(encode.Rotation)
 	default:
 		s.g.log.Error().Err(err).Str("session", s.session).Uint64("seq", s.sequence()).Msg("event log cannot be read")
 		s.sendEnd(encode.Unavailable)

@@ -13,20 +13,20 @@ var (
 	errShutdown       = errors.New("gateway: shutting down")
 )
 
-// streams are the open streams. Their number is limited, and they are ended when
-// the server stops.
+// streams are the open streams, or the other requests without a known end. Their
+// number is limited, and they are ended when the server stops.
 type streams struct {
 	max int
 
 	mu      sync.Mutex
-	open    map[*stream]context.CancelCauseFunc
+	open    map[any]context.CancelCauseFunc
 	closing bool
 	empty   chan struct{} // closed when closing is set and no stream is open
 }
 
 // add adds a stream. It returns an error if there are too many or the server stops.
 // end is called to end the stream.
-func (s *streams) add(one *stream, end context.CancelCauseFunc) error {
+func (s *streams) add(one any, end context.CancelCauseFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
@@ -36,14 +36,14 @@ func (s *streams) add(one *stream, end context.CancelCauseFunc) error {
 		return errTooManyStreams
 	}
 	if s.open == nil {
-		s.open = map[*stream]context.CancelCauseFunc{}
+		s.open = map[any]context.CancelCauseFunc{}
 	}
 	s.open[one] = end
 	return nil
 }
 
 // remove removes a stream that has ended.
-func (s *streams) remove(one *stream) {
+func (s *streams) remove(one any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, one)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/events"
 )
 
 // Keys of the headers of a snapshot.
@@ -21,6 +22,11 @@ const (
 	// in the checkpoint too, which can be lost.
 	headerRewinds = "Rewinds"
 )
+
+// HasEvents reports whether a session has events, by the headers of its snapshot.
+func HasEvents(header map[string]string) bool {
+	return header[headerUnsent] != "" || header[headerHead] != events.ID{}.String()
+}
 
 // snapshotWrite is the writing of a snapshot that is under way. Its blobs are
 // written first.

@@ -129,6 +129,16 @@ func (l *Log) Event(ctx context.Context, token string, seq uint64) (events.Recor
 	return events.Record{}, fmt.Errorf("%w: event %d of session %s", events.ErrNotFound, seq, token)
 }
 
+// SessionAt returns the token of the session of an event, "" if the event is not
+// stored.
+func (l *Log) SessionAt(ctx context.Context, seq uint64) (token string, err error) {
+	m, err := l.b.MessageAt(ctx, broker.StreamEvents, seq)
+	if err != nil || m == nil {
+		return "", err
+	}
+	return sessionOf(m.Subject), nil
+}
+
 // Events reads the events after sequence after, of one session or, with token
 // "", of all, in order up to the log's present end. It skips forged messages. It
 // returns fn's error or ctx's.

@@ -34,7 +34,12 @@ func (l *Log) Tail(ctx context.Context, token string, after uint64, fn func(e ev
 	if token == "" {
 		return l.tailAll(ctx, after, fn)
 	}
-	t := &tail{l: l, token: token, last: after, fn: fn, wake: make(chan struct{}, 1)}
+	return l.tail(ctx, &tail{l: l, token: token, last: after, fn: fn})
+}
+
+// tail runs a tail.
+func (l *Log) tail(ctx context.Context, t *tail) error {
+	t.wake = make(chan struct{}, 1)
 	// Subscribe before reading: an event stored meanwhile then arrives twice, and
 	// never not at all.
 	w, err := l.watches.join(t)
@@ -48,7 +53,10 @@ func (l *Log) Tail(ctx context.Context, token string, after uint64, fn func(e ev
 	if err := t.catchUp(ctx, false); err != nil {
 		return err
 	}
-	if err := fn(events.Record{}, true); err != nil {
+	if t.selected != nil {
+		w.begin(t.last)
+	}
+	if err := t.fn(events.Record{}, true); err != nil {
 		return err
 	}
 	return t.follow(ctx, w)
@@ -75,14 +83,15 @@ func (l *Log) tailAll(ctx context.Context, after uint64, fn func(e events.Record
 	return l.b.Read(ctx, r, after+1)
 }
 
-// tail is one reader of a session. The goroutine that called Tail owns fn and
-// last; mu guards the events that wait for it.
+// tail is one reader of a session, or of the selected ones. The goroutine that called
+// Tail owns fn and last; mu guards the events that wait for it.
 type tail struct {
-	l     *Log
-	token string
-	last  uint64 // sequence of the last event passed to fn
-	fn    func(events.Record, bool) error
-	wake  chan struct{}
+	l        *Log
+	token    string     // of the session; "" if several are selected
+	selected *Selection // nil for one session
+	last     uint64     // all events up to this sequence were passed to fn
+	fn       func(events.Record, bool) error
+	wake     chan struct{}
 
 	mu    sync.Mutex
 	queue []*Entry
@@ -92,6 +101,9 @@ type tail struct {
 
 // catchUp reads the events after last from the log.
 func (t *tail) catchUp(ctx context.Context, live bool) error {
+	if t.selected != nil {
+		return t.catchUpMany(ctx, live)
+	}
 	return t.l.Entries(ctx, t.token, t.last, func(e Entry) error { return t.pass(&e, live) })
 }
 

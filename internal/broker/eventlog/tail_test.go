@@ -140,7 +140,7 @@ func cut(t *testing.T, b testLog, token string, between func()) {
 	w.sub.Close()
 	between()
 	var err error
-	if w.sub, err = b.Subscribe(filterOf(token), w.receive, w.lost); err == nil {
+	if w.sub, err = b.Subscribe(w.filter, w.receive, w.lost); err == nil {
 		err = b.Flush(brokertest.Deadline(t))
 	}
 	if err != nil {

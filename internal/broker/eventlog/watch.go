@@ -18,21 +18,28 @@ const (
 	headerTime = "Nats-Time-Stamp"
 )
 
-// watches are the sessions that have tails, with one NATS subscription each.
+// watches are the sessions that have tails, with one NATS subscription each. Tails
+// of several sessions share one of all sessions, with the token "".
 type watches struct {
 	l  *Log
 	mu sync.Mutex
 	of map[string]*watch // by token
 }
 
-// watch is one session's subscription to the events that the server republishes.
+// everyEvent is the filter over the events of all sessions.
+const everyEvent = "toolcalls.>"
+
+// watch is the subscription of one session, or of all, to the events that the server
+// republishes.
 type watch struct {
-	l     *Log
-	token string
-	sub   *broker.Subscription
+	l      *Log
+	token  string
+	filter string
+	sub    *broker.Subscription
 
 	mu      sync.Mutex
 	tails   map[*tail]struct{}
+	first   uint64 // the first sequence that arrived
 	seen    uint64 // the last sequence that arrived
 	checked time.Time
 }
@@ -43,9 +50,12 @@ func (ws *watches) join(t *tail) (*watch, error) {
 	defer ws.mu.Unlock()
 	w := ws.of[t.token]
 	if w == nil {
-		w = &watch{l: ws.l, token: t.token, tails: map[*tail]struct{}{}}
+		w = &watch{l: ws.l, token: t.token, filter: filterOf(t.token), tails: map[*tail]struct{}{}}
+		if t.token == "" {
+			w.filter = everyEvent
+		}
 		var err error
-		if w.sub, err = ws.l.b.Subscribe(filterOf(t.token), w.receive, w.lost); err != nil {
+		if w.sub, err = ws.l.b.Subscribe(w.filter, w.receive, w.lost); err != nil {
 			return nil, fmt.Errorf("eventlog: watching session %s: %w", t.token, err)
 		}
 		if ws.of == nil {
@@ -83,19 +93,39 @@ func (w *watch) lost() {
 	}
 }
 
-// receive passes a republished event to every tail. It runs on the
-// subscription's goroutine and never blocks.
+// receive passes a republished event to every tail that reads its session. The
+// sequences of all events have no gaps, so in a watch of all sessions a gap is a
+// missing event. receive runs on the subscription's goroutine and never blocks.
 func (w *watch) receive(m *nats.Msg) {
 	e, ok := republished(m)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.token == "" && w.seen > 0 && e.Seq != w.seen+1 {
+		ok = false
+	}
+	if w.first == 0 {
+		w.first = e.Seq
+	}
 	w.seen = max(w.seen, e.Seq)
 	for t := range w.tails {
-		if ok {
-			t.put(&e)
-		} else {
+		switch {
+		case !ok:
 			t.lose()
+		case t.selected == nil || t.selected.has(e.Token):
+			t.put(&e)
 		}
+	}
+}
+
+// begin states that a tail of several sessions has read the log up to a sequence.
+// If the first event that arrived is not the next one, some are missing.
+func (w *watch) begin(seq uint64) {
+	w.mu.Lock()
+	missing := w.first > seq+1
+	w.seen = max(w.seen, seq)
+	w.mu.Unlock()
+	if missing {
+		w.lost()
 	}
 }
 
@@ -114,8 +144,8 @@ func republished(m *nats.Msg) (e Entry, ok bool) {
 	return e, e.Forged == ""
 }
 
-// check compares the session's head with what has arrived, once for all tails of
-// the session, and makes them read again where an event is missing.
+// check compares the head of the watch's events with what has arrived, once for all
+// tails of the watch, and makes them read again where an event is missing.
 func (w *watch) check(ctx context.Context, last uint64) {
 	w.mu.Lock()
 	due := time.Since(w.checked) > tailCheck/2
@@ -128,7 +158,7 @@ func (w *watch) check(ctx context.Context, last uint64) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, broker.AskTimeout)
 	defer cancel()
-	seq, _, err := w.l.Head(ctx, w.token)
+	seq, err := w.l.headOf(ctx, w.filter)
 	if err != nil { // the next check will find out
 		return
 	}

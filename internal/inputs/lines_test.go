@@ -1,4 +1,4 @@
-package app
+package inputs
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 func TestLines(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	in := "a\n\n" + long + "\r\nb"
-	lines := NewLines(strings.NewReader(in))
+	lines := NewLines(strings.NewReader(in), MaxLine)
 	var got []string
 	for {
 		line, err := lines.Next()
@@ -32,11 +32,11 @@ func TestLines(t *testing.T) {
 // TestBinary: a stream that begins with a zero byte is binary, and all of its bytes
 // are in its pieces.
 func TestBinary(t *testing.T) {
-	if NewLines(strings.NewReader("{}")).Binary() || NewLines(strings.NewReader("")).Binary() {
+	if NewLines(strings.NewReader("{}"), 9).Binary() || NewLines(strings.NewReader(""), 9).Binary() {
 		t.Error("text, or nothing, is binary")
 	}
 	in := "\x00\x00\x01\n\r\n \x00" + strings.Repeat("x", 100_000)
-	lines := NewLines(strings.NewReader(in))
+	lines := NewLines(strings.NewReader(in), MaxLine)
 	if !lines.Binary() {
 		t.Error("a stream that begins with a zero byte is not binary")
 	}

@@ -1,4 +1,4 @@
-package app
+package inputs
 
 import (
 	"bufio"
@@ -10,11 +10,20 @@ import (
 // MaxLine is the maximum length of a line of a recorded stream, in bytes.
 const MaxLine = 64 << 20
 
-// Lines reads a recorded stream line by line.
-type Lines struct{ r *bufio.Reader }
+// LengthError reports a line that is longer than the limit.
+type LengthError struct{ Limit int }
 
-// NewLines returns a reader of the lines of in.
-func NewLines(in io.Reader) Lines { return Lines{bufio.NewReaderSize(in, 64<<10)} }
+// Error returns the text of the error.
+func (e *LengthError) Error() string { return fmt.Sprintf("longer than %d bytes", e.Limit) }
+
+// Lines reads a stream line by line.
+type Lines struct {
+	r   *bufio.Reader
+	max int
+}
+
+// NewLines returns a reader of the lines of in, which have at most limit bytes.
+func NewLines(in io.Reader, limit int) Lines { return Lines{bufio.NewReaderSize(in, 64<<10), limit} }
 
 // Next returns the next line with its line end. The last line is returned
 // together with io.EOF, and may be empty.
@@ -23,11 +32,11 @@ func (l Lines) Next() ([]byte, error) {
 	for {
 		piece, err := l.r.ReadSlice('\n')
 		line = append(line, piece...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
+		if !errors.Is(err, bufio.ErrBufferFull) && len(line) <= l.max {
 			return line, err
 		}
-		if len(line) > MaxLine {
-			return nil, fmt.Errorf("longer than %d bytes", MaxLine)
+		if len(line) > l.max {
+			return nil, &LengthError{l.max}
 		}
 	}
 }

@@ -1,8 +1,10 @@
-package app
+package inputs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -11,14 +13,14 @@ import (
 // cut returns the pieces of a text, each as "line:data".
 func cut(text string) (got []string) {
 	var p pieces
-	var list []piece
+	var list []Piece
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
 		list = p.line(list, []byte(line), n)
 	}
 	for _, p := range p.close(list) {
-		got = append(got, fmt.Sprintf("%d:%s", p.line, p.data))
+		got = append(got, fmt.Sprintf("%d:%s", p.Line, p.Data))
 	}
 	return got
 }
@@ -61,7 +63,7 @@ func FuzzPieces(f *testing.F) {
 	f.Add("event: x\ndata: 1\n\n{\"a\":1}\nplain\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		var p pieces
-		var list []piece
+		var list []Piece
 		n := 0
 		for line := range strings.Lines(text) {
 			n++
@@ -69,10 +71,33 @@ func FuzzPieces(f *testing.F) {
 		}
 		var all []byte
 		for _, p := range p.close(list) {
-			all = append(all, p.data...)
+			all = append(all, p.Data...)
 		}
 		if got, want := bytes.Join(bytes.Fields(all), nil), bytes.Join(bytes.Fields([]byte(text)), nil); !bytes.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
+}
+
+// TestSplitter checks that a piece is returned when it is complete, before the next
+// line is read, and that the pieces of a broken stream end with the last complete one.
+func TestSplitter(t *testing.T) {
+	in, out := io.Pipe()
+	s := NewSplitter(in, 100)
+	write := func(text string) { go io.WriteString(out, text) }
+	next := func(want string, line int) {
+		t.Helper()
+		if p, err := s.Next(); string(p.Data) != want || p.Line != line || err != nil {
+			t.Errorf("got %q in line %d, %v, want %q in line %d", p.Data, p.Line, err, want, line)
+		}
+	}
+	write("data: 1\n\ndata: 2\n")
+	next("data: 1\n\n", 1)
+	write("{}\n")
+	next("data: 2\n", 3)
+	next("{}\n", 4)
+	go func() { io.WriteString(out, "data: 3\n"); out.CloseWithError(io.ErrUnexpectedEOF) }()
+	if p, err := s.Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a broken stream: got %q, %v", p.Data, err)
+	}
 }

@@ -1,0 +1,174 @@
+package eventlog
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// Selection is a set of sessions, by their tokens.
+type Selection struct {
+	Tokens []string                // the sessions
+	Match  func(token string) bool // if not nil, all sessions for which it returns true, and Tokens is ignored
+}
+
+// has reports whether a session is selected.
+func (s *Selection) has(token string) bool {
+	if s.Match != nil {
+		return s.Match(token)
+	}
+	return slices.Contains(s.Tokens, token)
+}
+
+// TailMany reads the events of several sessions, as Tail does for one, in the order
+// of the log: after an event was passed to fn, no event with a lower sequence
+// follows. Tails of several sessions share one NATS subscription to all events, from
+// which they also see where an event is missing: each stored message is republished.
+func (l *Log) TailMany(ctx context.Context, s Selection, after uint64, fn func(e events.Record, live bool) error) error {
+	return l.tail(ctx, &tail{l: l, selected: &s, last: after, fn: fn})
+}
+
+// catchUpMany reads the selected events after last, up to the end that the log has
+// at the beginning of the call.
+func (t *tail) catchUpMany(ctx context.Context, live bool) error {
+	end, err := t.l.headOf(ctx, everyEvent)
+	if err != nil || end <= t.last {
+		return err
+	}
+	if t.selected.Match != nil {
+		err = t.readMatching(ctx, end, live)
+	} else {
+		err = t.merge(ctx, end, live)
+	}
+	if err == nil {
+		t.last = max(t.last, end)
+	}
+	return err
+}
+
+// headOf returns the sequence of the last message of a filter, 0 if there is none,
+// from the stream's leader.
+func (l *Log) headOf(ctx context.Context, filter string) (uint64, error) {
+	m, err := l.b.LastMessage(ctx, broker.StreamEvents, filter)
+	if err != nil || m == nil {
+		return 0, err
+	}
+	return m.Seq, nil
+}
+
+// readMatching reads the log up to sequence end and passes on the events that match.
+func (t *tail) readMatching(ctx context.Context, end uint64, live bool) error {
+	r := broker.Reading{Stream: broker.StreamEvents, Credit: tailCredit, Bytes: tailRead}
+	for e, err := range t.l.upTo(ctx, r, t.last, end) {
+		if err != nil {
+			return err
+		}
+		if !t.selected.has(e.Token) {
+			continue
+		}
+		if err := t.pass(&e, live); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// source is one session of a merge: its next event, and the events after it.
+type source struct {
+	next Entry
+	pull func() (Entry, error, bool)
+}
+
+// merge reads the selected sessions up to sequence end, each by itself, and passes
+// on their events in the order of the log. One consumer with several filters is far
+// slower.
+func (t *tail) merge(ctx context.Context, end uint64, live bool) error {
+	var sources []*source
+	for _, token := range t.selected.Tokens {
+		head, err := t.l.headOf(ctx, filterOf(token))
+		if err != nil {
+			return err
+		}
+		if head <= t.last {
+			continue
+		}
+		r := readingOf(token)
+		r.Bytes = max(tailRead/len(t.selected.Tokens), minMergeRead)
+		pull, stop := iter.Pull2(t.l.upTo(ctx, r, t.last, head))
+		defer stop()
+		sources = append(sources, &source{pull: pull})
+	}
+	return t.passMerged(sources, end, live)
+}
+
+// minMergeRead is the minimum number of bytes requested at once of each session.
+const minMergeRead = 16 << 10
+
+// passMerged passes on the events of the sources up to sequence end, the one with
+// the lowest sequence first.
+func (t *tail) passMerged(sources []*source, end uint64, live bool) error {
+	advance := func(s *source) (more bool, err error) {
+		s.next, err, more = s.pull()
+		return more && s.next.Seq <= end, err
+	}
+	open := sources[:0]
+	for _, s := range sources {
+		more, err := advance(s)
+		if err != nil {
+			return err
+		}
+		if more {
+			open = append(open, s)
+		}
+	}
+	for len(open) > 0 {
+		first := 0
+		for i, s := range open {
+			if s.next.Seq < open[first].next.Seq {
+				first = i
+			}
+		}
+		if err := t.pass(&open[first].next, live); err != nil {
+			return err
+		}
+		more, err := advance(open[first])
+		if err != nil {
+			return err
+		}
+		if !more {
+			open = slices.Delete(open, first, first+1)
+		}
+	}
+	return nil
+}
+
+// upTo returns the messages of a reading after sequence after, until the one at head
+// or a later one was returned. A replica that answers may not have all of them yet,
+// so the reading is repeated until it has. An error is the last value.
+func (l *Log) upTo(ctx context.Context, r broker.Reading, after, head uint64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		stopped := false
+		for try := 0; after < head; try++ {
+			err := l.history(ctx, r, after, func(e Entry) error {
+				after = e.Seq
+				if stopped = !yield(e, nil); stopped || after >= head {
+					return broker.ErrStop
+				}
+				return nil
+			})
+			if err == nil && !stopped && after < head {
+				err = l.b.Backoff(ctx, try)
+			}
+			if stopped {
+				return
+			}
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"streamer/internal/encode"
+	"streamer/internal/events"
+)
+
+const (
+	maxMany    = 100 // maximum number of sessions of a stream
+	maxPattern = 256 // maximum length of a pattern
+)
+
+// selection is the sessions of a stream.
+type selection struct {
+	tokens []string
+	match  func(token string) bool // if not nil, the sessions for which it returns true
+}
+
+// has reports whether the session of a token is selected.
+func (s *selection) has(token string) bool {
+	if s.match != nil {
+		return s.match(token)
+	}
+	return slices.Contains(s.tokens, token)
+}
+
+// manyEvents streams the events of several sessions on one connection.
+func (g *Gateway) manyEvents(w http.ResponseWriter, r *http.Request) error {
+	sel, err := parseSelection(r)
+	if err != nil {
+		return err
+	}
+	if p := r.URL.Query().Get("protocol"); p != "" && p != encode.OfSessions().Name {
+		return refuse(http.StatusBadRequest, fmt.Sprintf("a stream of several sessions has the protocol %s, not %.40q", encode.OfSessions().Name, p))
+	}
+	types, err := parseTypes(r.URL.Query().Get("types"))
+	if err != nil {
+		return err
+	}
+	open, err := g.opening(w, r, sel)
+	if err != nil {
+		return err
+	}
+	return g.serveStream(w, r, request{proto: encode.OfSessions(), many: sel, types: types, open: open})
+}
+
+// parseSelection reads the sessions that a request names, or its pattern.
+func parseSelection(r *http.Request) (*selection, error) {
+	names, patterns := r.URL.Query()["session"], r.URL.Query()["pattern"]
+	switch {
+	case len(names) > 0 && len(patterns) > 0 || len(patterns) > 1:
+		return nil, refuse(http.StatusBadRequest, "the query has more than one pattern, or a pattern and sessions")
+	case len(patterns) == 1 && len(patterns[0]) > maxPattern:
+		return nil, refuse(http.StatusBadRequest, fmt.Sprintf("the pattern is longer than %d bytes", maxPattern))
+	case len(patterns) == 1:
+		return &selection{match: func(token string) bool { return matches(patterns[0], sessionName(token)) }}, nil
+	case len(names) == 0 || len(names) > maxMany:
+		return nil, refuse(http.StatusBadRequest, fmt.Sprintf("the query has %d sessions; it needs 1 to %d (session=a&session=b), or a pattern (pattern=support-*)", len(names), maxMany))
+	}
+	sel := &selection{}
+	for _, name := range names {
+		token, err := tokenOf(name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(sel.tokens, token) {
+			sel.tokens = append(sel.tokens, token)
+		}
+	}
+	return sel, nil
+}
+
+// sessionName returns the name of the session of a token. A token that is not in the
+// canonical spelling is its own name: its rejected inputs are under it.
+func sessionName(token string) string {
+	if name, err := events.ParseToken(token); err == nil {
+		return name
+	}
+	return token
+}
+
+// matches reports whether a name matches a pattern, in which * is any text and every
+// other byte is itself.
+func matches(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	first, last := parts[0], parts[len(parts)-1]
+	if len(parts) == 1 {
+		return pattern == name
+	}
+	if len(name) < len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
+		return false
+	}
+	name = name[len(first) : len(name)-len(last)]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name = name[i+len(part):]
+	}
+	return true
+}
