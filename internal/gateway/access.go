@@ -70,7 +70,7 @@ func (a access) checkOrigin(w http.ResponseWriter, r *http.Request, origin strin
 	if a.origins[strings.ToLower(origin)] {
 		w.Header().Set("Access-Control-Allow-Origin", origin)
 		w.Header().Set("Access-Control-Allow-Credentials", "true")
-		w.Header().Set("Access-Control-Expose-Headers", headerFirst+", Retry-After")
+		w.Header().Set("Access-Control-Expose-Headers", headerFirst+", Retry-After, Location, Content-Location")
 		return nil
 	}
 	// Behind a proxy the scheme is unknown, so it is not compared. The Host has

@@ -35,6 +35,9 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if p.ByRun {
 		return g.serveTurn(w, r, p)
 	}
+	if p.Whole && query.Has("types") {
+		return refuse(http.StatusBadRequest, "types is not possible with protocol "+p.Name)
+	}
 	session, token, err := sessionOf(r)
 	if err != nil {
 		return err
@@ -46,6 +49,9 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	open, err := g.opening(w, r, session)
 	if err != nil {
 		return err
+	}
+	if p.Whole {
+		open.From, open.Since = 0, open.From
 	}
 	return g.serveStream(w, r, request{p, token, types, open})
 }
