@@ -16,6 +16,9 @@ func (a *agentProtocol) call(name string) *apCall {
 	return a.calls[i]
 }
 
+// frame begins the ids of the frames of a call.
+func (c *apCall) frame() string { return "c" + c.call }
+
 // startCall adds a block for the call to its message.
 func (a *agentProtocol) startCall(e *events.Event) {
 	if e.Call == "" || a.call(e.Call) != nil {
@@ -23,7 +26,7 @@ func (a *agentProtocol) startCall(e *events.Event) {
 	}
 	m := a.message(e)
 	c := &apCall{lgCall: newLGCall(e, m.lgMessage)}
-	c.block = &apBlock{kind: "tool_call", call: c.lgCall, name: c.call}
+	c.block = &apBlock{kind: "tool_call", call: c.lgCall, name: c.frame()}
 	if b := m.lastBlock(); b != nil && b.call == nil {
 		b.ended = true
 	}
@@ -55,7 +58,7 @@ func (a *agentProtocol) args(e *events.Event) {
 	b := c.block
 	piece := c.args.delta(e)
 	if c.args.broken || len(b.text)+len(piece) > maxBlock {
-		b.whole, b.text = true, nil
+		b.whole, b.text, b.written = true, nil, 0
 		return
 	}
 	b.text = append(b.text, piece...)
@@ -91,7 +94,7 @@ func (a *agentProtocol) argsComplete(e *events.Event) {
 func (a *agentProtocol) startTool(c *apCall, e *events.Event, input json.RawMessage) {
 	if !c.started {
 		c.started = true
-		a.send(e, c.call+".started", "tools", apData{Event: "tool-started", ToolCallID: c.id, ToolName: c.name, Input: input})
+		a.send(e, c.frame()+".started", "tools", apData{Event: "tool-started", ToolCallID: c.id, ToolName: c.name, Input: input})
 	}
 }
 
@@ -126,7 +129,7 @@ func (a *agentProtocol) result(e *events.Event) {
 	} else {
 		d.Event, d.Message, d.Code = "tool-error", tool.Content, string(e.Status)
 	}
-	a.send(e, c.call+".ended", "tools", d)
+	a.send(e, c.frame()+".ended", "tools", d)
 	a.toolMessage(e, c, &tool)
 	a.calls = slices.DeleteFunc(a.calls, func(o *apCall) bool { return o == c })
 }
@@ -146,6 +149,6 @@ func (a *agentProtocol) toolMessage(e *events.Event, c *apCall, tool *lgChunk) {
 		{"finish", apData{Event: "message-finish"}},
 	} {
 		f.data.RunID = tool.ID
-		a.send(e, c.call+".result."+f.name, "messages", f.data)
+		a.send(e, c.frame()+".result."+f.name, "messages", f.data)
 	}
 }

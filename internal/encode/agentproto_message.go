@@ -68,9 +68,12 @@ func (a *agentProtocol) startMessage(e *events.Event) {
 func (a *agentProtocol) begin(l *lgMessage) *apMessage {
 	m := &apMessage{lgMessage: l}
 	a.messages = append(a.messages, m)
-	a.about(m, m.event.String()+".start", apData{Event: "message-start", Role: m.role, ID: m.name})
+	a.about(m, m.frame()+".start", apData{Event: "message-start", Role: m.role, ID: m.name})
 	return m
 }
+
+// frame begins the ids of the frames of a message.
+func (m *apMessage) frame() string { return "m" + m.event.String() }
 
 // about appends an event about a message.
 func (a *agentProtocol) about(m *apMessage, id string, d apData) {
@@ -105,7 +108,7 @@ func (a *agentProtocol) endMessage(m *apMessage, e *events.Event) {
 	if e.Type == events.MessageFinished {
 		d.Reason, d.Usage = e.FinishReason, lgUsageOf(e.Usage)
 	}
-	a.about(m, m.event.String()+".finish", d)
+	a.about(m, m.frame()+".finish", d)
 	a.names.remove(m.lgMessage)
 	a.messages = slices.DeleteFunc(a.messages, func(o *apMessage) bool { return o == m })
 }
@@ -122,7 +125,7 @@ func (a *agentProtocol) text(e *events.Event) {
 		if b != nil && b.call == nil {
 			b.ended = true
 		}
-		b = &apBlock{kind: kind, part: e.Part, name: m.event.String() + "." + strconv.Itoa(m.index+len(m.blocks))}
+		b = &apBlock{kind: kind, part: e.Part, name: m.frame() + "." + strconv.Itoa(m.index+len(m.blocks))}
 		m.blocks = append(m.blocks, b)
 	}
 	b.text = append(b.text, e.Content...)

@@ -326,16 +326,19 @@ func lgFrame(dst []byte, id uint64, event string, v any) []byte {
 	return dst
 }
 
-// lgEvent returns the name of an event of a namespace. Line ends and control
-// characters would end the line, so they are replaced.
+// lgEvent returns the name of an event of a namespace: the name and the subgraph. A
+// last name with a colon is a task of a node, which does not belong to the subgraph.
+// Control characters would end the line, so they are replaced.
 func lgEvent(name, namespace string) string {
-	if namespace == "" {
-		return name
+	names := splitNamespace(namespace)
+	if n := len(names); n > 0 && strings.Contains(names[n-1], ":") {
+		names = names[:n-1]
 	}
-	return name + "|" + strings.Map(func(r rune) rune {
+	event := strings.Join(append([]string{name}, names...), "|")
+	return strings.Map(func(r rune) rune {
 		if r < ' ' {
 			return ' '
 		}
 		return r
-	}, namespace)
+	}, event)
 }

@@ -73,6 +73,9 @@ func (l *lgMessages) unique(m *lgMessage) string {
 	if m.place.Choice != 0 {
 		name += "~" + strconv.Itoa(m.place.Choice)
 	}
+	if m.place.MessageID == "" {
+		name = "message" + name
+	}
 	if m.place.MessageID == "" || l.used[name] {
 		name += "~" + m.event.String()
 	}
