@@ -108,9 +108,6 @@ func (a *agentProtocol) endMessage(m *apMessage, e *events.Event) {
 	if e.Type == events.MessageFinished {
 		d.Reason, d.Usage = e.FinishReason, lgUsageOf(e.Usage)
 	}
-	if e.Superseded {
-		d = apData{Event: "error", Message: "The message was abandoned.", Code: "superseded"}
-	}
 	a.about(m, m.frame()+".finish", d)
 	a.names.remove(m.lgMessage)
 	a.messages = slices.DeleteFunc(a.messages, func(o *apMessage) bool { return o == m })

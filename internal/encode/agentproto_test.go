@@ -178,7 +178,7 @@ func (c *apClient) message(w *apWire) error {
 	if m == nil || m.finished {
 		return errors.New("the message is not open")
 	}
-	if d.Event == "message-finish" || d.Event == "error" {
+	if d.Event == "message-finish" {
 		m.finished = true
 		if n := len(m.blocks); n > 0 && !m.blocks[n-1].finished {
 			return errors.New("a block is open")

@@ -20,15 +20,16 @@ import (
 // resume, the encoder is passed the run from its start: the frames of the events that
 // the client has are omitted.
 type langGraph struct {
-	dst      []byte // while an event is encoded
-	thread   string
-	run      string // the run whose end is the end of the stream; "" means the first
-	since    uint64 // the client has the events up to this sequence
-	live     bool
-	done     bool
-	messages lgMessages
-	calls    []*lgCall // the open ones
-	held     lgHeld
+	dst       []byte // while an event is encoded
+	thread    string
+	run       string // the run whose end is the end of the stream; "" means the first
+	since     uint64 // the client has the events up to this sequence
+	live      bool
+	done      bool
+	messages  lgMessages
+	calls     []*lgCall // the open ones
+	held      lgHeld
+	abandoned *lgMessage // the last message that ended, if it was abandoned
 }
 
 // lgHeld is a chunk of a message that is not written yet.
@@ -118,7 +119,7 @@ func (l *langGraph) apply(e *events.Event, seq uint64) {
 	case events.RunFinished:
 		l.endRun(e)
 	case events.MessageStarted:
-		l.messages.start(e)
+		l.startMessage(e, seq)
 	case events.MessageFinished:
 		l.endMessage(e, seq)
 	case events.AgentResponseChunk:
@@ -207,17 +208,27 @@ func (l *langGraph) content(e *events.Event, seq uint64) {
 	}
 }
 
-// endMessage appends the last chunk of a message. A message that was abandoned is
-// removed, unless it has calls, whose results remain.
+// startMessage begins a message. A message that was abandoned is removed if this one
+// replaces it, unless it has calls, whose results remain.
+func (l *langGraph) startMessage(e *events.Event, seq uint64) {
+	m, old := l.messages.start(e), l.abandoned
+	if old == nil || m.role != "ai" || m.place.Namespace != old.place.Namespace {
+		return
+	}
+	l.abandoned = nil
+	l.send(seq, lgEvent("messages", old.place.Namespace), []any{lgChunk{Type: "remove", ID: old.name}, l.metadata(old.place)})
+}
+
+// endMessage appends the last chunk of a message.
 func (l *langGraph) endMessage(e *events.Event, seq uint64) {
 	m := l.messages.of(e)
 	l.messages.remove(m)
 	if m.role != "ai" {
 		return
 	}
+	l.abandoned = nil
 	if e.Superseded && m.calls == 0 {
-		l.send(seq, lgEvent("messages", m.place.Namespace), []any{lgChunk{Type: "remove", ID: m.name}, l.metadata(m.place)})
-		return
+		l.abandoned = m
 	}
 	c := l.hold(m, seq)
 	c.UsageMetadata = lgUsageOf(e.Usage)
