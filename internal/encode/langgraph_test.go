@@ -275,6 +275,7 @@ func (c *lgClient) check(log []events.Record) error {
 			odd[e.Call] = odd[e.Call] || e.Offset.Bytes() != sent[e.Call]
 			sent[e.Call] = e.Offset.Bytes() + len(e.Args)
 		case events.ToolCallArgsComplete:
+			odd[e.Call] = odd[e.Call] || e.ArgsText != nil && sent[e.Call] > len(*e.ArgsText)
 			if text, known := args[e.UID]; known && !odd[e.Call] && *e.ArgsValid && !sameObject(text, lgObject(&e)) {
 				return fmt.Errorf("call %s: got args %s, want %s", e.UID, text, lgObject(&e))
 			}
