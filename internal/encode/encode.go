@@ -3,7 +3,8 @@
 //
 // The bytes depend on the arguments only. Line ends are LF. No byte of an event can
 // be read as a line of the frame. The caller keeps the order of events. The state of
-// an encoder is bounded by the open calls of its session and by maxHeld.
+// an encoder is bounded by the open calls and messages of its session, the limits of
+// texts that are held (maxHeld, maxBlock, maxQueued), and maxNames.
 package encode
 
 import (
@@ -23,6 +24,10 @@ type Protocol struct {
 	// from its start, and has no cursor. Otherwise a stream is a whole session, and
 	// clients resume after the id of an event.
 	ByRun bool
+	// Whole states that a stream gets the events from the first on, of its session or
+	// run, even if the client resumes after one of them. Opening.Since is the cursor
+	// of the client: the encoder omits the frames of the events up to it.
+	Whole bool
 	// Inline states that the protocol has no references to large values. The caller
 	// replaces each by its value before it passes the event to the encoder.
 	Inline bool
@@ -41,11 +46,20 @@ func (p *Protocol) New() Encoder { return p.open() }
 type Opening struct {
 	Session     string
 	Run         string // the run whose end ends a stream ByRun; "" means the first that ends
-	From        uint64 // the stream has the events after this sequence
+	From        uint64 // Event gets the events after this sequence
+	Since       uint64 // the client has the events up to this sequence, if the protocol is Whole
+	Filter      Filter // of the protocol agent-protocol
 	First, Last uint64 // current bounds of the event log
 	Now         events.Time
 	HeartbeatMS int64 // interval without data before a heartbeat
 	RetryMS     int64 // reconnection delay
+}
+
+// Filter selects the frames of a stream. The zero Filter selects all.
+type Filter struct {
+	Channels   []string
+	Namespaces [][]string // prefixes
+	Depth      *int       // maximum number of names after a prefix; nil means any
 }
 
 // Ending is the reason why the server ends a stream.
@@ -84,6 +98,8 @@ type Encoder interface {
 var protocols = [...]Protocol{
 	{Name: "native", open: func() Encoder { return native{} }},
 	{Name: "ai-sdk", Header: aiHeader, ByRun: true, Inline: true, CutShort: true, open: func() Encoder { return new(aiSDK) }},
+	{Name: "langgraph", ByRun: true, Whole: true, Inline: true, CutShort: true, open: func() Encoder { return new(langGraph) }},
+	{Name: "agent-protocol", Whole: true, Inline: true, CutShort: true, open: func() Encoder { return new(agentProtocol) }},
 }
 
 // Find returns the named protocol; "" means the first. The error lists the known

@@ -9,9 +9,28 @@ import (
 )
 
 // FuzzAISDK checks the rules of the reducer for any inputs, with a client that
-// connects after the end, and one that connects at the start. A line is an input and
-// begins with its kind.
+// connects after the end, and one that connects at the start.
 func FuzzAISDK(f *testing.F) {
+	fuzzLogs(f, func(t *testing.T, l *inputLog) {
+		for _, u := range l.turns() {
+			checkAITurn(t, "fuzz", u)
+		}
+	})
+}
+
+// FuzzLangGraph checks the rules of both LangGraph protocols for any inputs.
+func FuzzLangGraph(f *testing.F) {
+	fuzzLogs(f, func(t *testing.T, l *inputLog) {
+		for _, u := range l.turns() {
+			checkLangGraph(t, "fuzz", u)
+		}
+		checkAgentProtocol(t, "fuzz", turnOf{log: l.log})
+	})
+}
+
+// fuzzLogs calls fn with the log of any inputs. A line is an input and begins with
+// its kind.
+func fuzzLogs(f *testing.F, fn func(t *testing.T, l *inputLog)) {
 	const ends = "\nr{\"tool_call_id\":\"call_a\",\"content\":\"x\"}\np{\"tool_call_id\":\"call_a\",\"percent\":5}\nc{\"kind\":\"flush\"}\ne{}\ni{}"
 	for _, name := range []string{"052-interleaved", "034-args-double-encoded", "045-args-truncated-length", "079-lc-same-message-and-call-id-two-namespaces", "032-args-resent-whole-at-end"} {
 		data, err := os.ReadFile("../decode/testdata/quirks/" + name + ".jsonl")
@@ -31,8 +50,6 @@ func FuzzAISDK(f *testing.F) {
 				l.add(int64(i*30), kinds[line[0]], line[1:])
 			}
 		}
-		for _, u := range l.turns() {
-			checkAITurn(t, "fuzz", u)
-		}
+		fn(t, l)
 	})
 }

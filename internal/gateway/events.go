@@ -31,6 +31,9 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if p.ByRun {
 		return g.serveTurn(w, r, p)
 	}
+	if p.Whole && query.Has("types") {
+		return refuse(http.StatusBadRequest, "types is not possible with protocol "+p.Name)
+	}
 	session, token, err := sessionOf(r)
 	if err != nil {
 		return err
@@ -44,6 +47,9 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	open.Session = session
+	if p.Whole {
+		open.From, open.Since = 0, open.From
+	}
 	return g.serveStream(w, r, request{proto: p, token: token, types: types, open: open})
 }
 

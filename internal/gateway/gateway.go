@@ -9,6 +9,8 @@
 //     of another session is refused.
 //   - A stream in a protocol whose streams are runs has every event of the last
 //     turn of its session, and an orderly end only after the end of that.
+//   - A run that is joined has every event of the run after the client's cursor, and
+//     an orderly end only after its end.
 //   - A client that does not read is disconnected within the write timeout and
 //     can resume. It delays no other client.
 //   - An input is answered with 202 after it is stored. Its body is stored

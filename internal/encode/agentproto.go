@@ -1,0 +1,302 @@
+package encode
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"streamer/internal/events"
+)
+
+// maxNamespaces is the maximum number of namespaces of a run that are shown as
+// subgraphs.
+const maxNamespaces = 1000
+
+// agentProtocol encodes a session as the thread stream of the agent streaming
+// protocol of LangGraph (package @langchain/protocol).
+//
+// The client connects again without a cursor, gets everything again, and drops the
+// frames whose event_id it has. So an event_id names the content of its frame: the
+// args of a call up to a byte have the same id whether they arrive in many frames or
+// in one. A frame of the history that replaces the earlier ones (block-delta) is
+// therefore exact for any client.
+//
+// The stream does not end: the client reconnects to a stream that ends, for ever.
+// Clients stop reading at the root terminal of a run. In the history only that of the
+// last run is shown, otherwise they would stop before the last run.
+type agentProtocol struct {
+	dst        []byte // while an event is encoded
+	filter     Filter
+	since      uint64      // the client has the events before this sequence
+	seq        uint64      // of the last event
+	at         events.Time // of the last event
+	live       bool
+	messages   []*apMessage // the open ones
+	names      lgMessages
+	calls      []*apCall // the open ones
+	run        string
+	namespaces []string // of the run, besides the root
+	ended      *apFrame // root terminal that is not written yet
+}
+
+// apCall is an open call.
+type apCall struct {
+	*lgCall
+	block   *apBlock
+	started bool // tool-started was written
+}
+
+// apFrame is one event of the protocol.
+type apFrame struct {
+	Type    string   `json:"type"`
+	EventID string   `json:"event_id"`
+	Seq     uint64   `json:"seq"`
+	Method  string   `json:"method"`
+	Params  apParams `json:"params"`
+}
+
+type apParams struct {
+	Namespace []string `json:"namespace"`
+	Timestamp int64    `json:"timestamp"` // milliseconds since the Unix epoch
+	Data      apData   `json:"data"`
+}
+
+// apData is the content of an event of any channel. The fields that an event does not
+// have are empty.
+type apData struct {
+	Event        string          `json:"event,omitempty"`
+	Role         string          `json:"role,omitempty"`
+	ID           string          `json:"id,omitempty"`
+	RunID        string          `json:"run_id,omitempty"` // tells messages of a namespace that overlap apart
+	Index        *int            `json:"index,omitempty"`
+	Content      *apContent      `json:"content,omitempty"`
+	Delta        any             `json:"delta,omitempty"` // an apDelta, or the text of an output
+	Usage        *lgUsage        `json:"usage,omitempty"`
+	Reason       string          `json:"reason,omitempty"`
+	ToolCallID   string          `json:"tool_call_id,omitempty"`
+	ToolName     string          `json:"tool_name,omitempty"`
+	Input        json.RawMessage `json:"input,omitempty"`
+	Output       *lgChunk        `json:"output,omitempty"`
+	Message      string          `json:"message,omitempty"`
+	Code         string          `json:"code,omitempty"`
+	Cause        *apCause        `json:"cause,omitempty"`
+	Error        string          `json:"error,omitempty"`
+	Status       string          `json:"status,omitempty"`
+	InterruptID  string          `json:"interrupt_id,omitempty"`
+	InterruptIDs []string        `json:"interrupt_ids,omitempty"`
+	Payload      *lgAsked        `json:"payload,omitempty"`
+	Streamer     *aiCallData     `json:"streamer,omitempty"`
+}
+
+// apCause names the call that started a subgraph.
+type apCause struct {
+	Type       string `json:"type"`
+	ToolCallID string `json:"tool_call_id"`
+}
+
+// Open appends a comment, so that the client gets the headers at once.
+func (a *agentProtocol) Open(dst []byte, o Opening) []byte {
+	a.filter, a.since = o.Filter, o.Since
+	return append(dst, ": open\n"...)
+}
+
+// Event appends the frames of an event.
+func (a *agentProtocol) Event(dst []byte, r events.Record) []byte {
+	a.seq = r.Seq
+	if !aiShows(r.Type) {
+		return dst
+	}
+	var e events.Event
+	if json.Unmarshal(r.Data, &e) != nil {
+		// Nothing but its type is certain. A call or run that ends here must end.
+		e = events.Event{Type: r.Type, EventID: r.ID, Call: r.Call, Run: a.run, Status: events.Error}
+	}
+	a.dst = dst
+	a.apply(&e)
+	dst, a.dst = a.dst, nil
+	return dst
+}
+
+func (a *agentProtocol) apply(e *events.Event) {
+	a.at = e.Timestamp
+	a.enter(e)
+	switch e.Type {
+	case events.RunStarted:
+		a.startRun(e)
+	case events.RunFinished:
+		a.endRun(e)
+	case events.MessageStarted:
+		a.startMessage(e)
+	case events.MessageFinished:
+		a.endMessage(a.message(e), e)
+	case events.AgentResponseChunk:
+		a.text(e)
+	case events.PartFinished:
+		a.endText(e)
+	case events.ToolCallStart:
+		a.startCall(e)
+	case events.ToolCallArgsDelta:
+		a.args(e)
+	case events.ToolCallArgsComplete:
+		a.argsComplete(e)
+	case events.ToolCallAwaiting:
+		a.send(e, e.EventID.String(), "input.requested", apData{InterruptID: interruptID(e), Payload: new(lgAskedOf(e))})
+	case events.ToolCallProgress:
+		a.progress(e)
+	case events.ToolCallResult:
+		a.result(e)
+	}
+}
+
+// Live appends what the history has of the blocks that are open, and the terminal of
+// the last run if that has ended.
+func (a *agentProtocol) Live(dst []byte, _ uint64) []byte {
+	a.live = true
+	a.dst = dst
+	for _, m := range a.messages {
+		a.sendSnapshot(m)
+	}
+	a.sendTerminal()
+	dst, a.dst = a.dst, nil
+	return dst
+}
+
+// Heartbeat appends a comment without the empty line that would end a frame.
+func (a *agentProtocol) Heartbeat(dst []byte) []byte { return append(dst, ": hb\n"...) }
+
+// End appends nothing: the client reconnects.
+func (a *agentProtocol) End(dst []byte, _ Ending) []byte { return dst }
+
+// Done returns false: a stream has all runs of its session.
+func (a *agentProtocol) Done() bool { return false }
+
+// send appends an event about the namespace of e.
+func (a *agentProtocol) send(e *events.Event, id, method string, d apData) {
+	a.sendTo(namespaceOf(e), id, method, d)
+}
+
+// sendTo appends an event about a namespace.
+func (a *agentProtocol) sendTo(namespace, id, method string, d apData) {
+	a.write(&apFrame{"event", id, a.seq, method, apParams{splitNamespace(namespace), int64(a.at), d}})
+}
+
+// write appends the frame of an event, unless the client has it or does not want it.
+// The last event that the client has can have several frames, of which it may have a
+// part, so these are written again: it knows them by their ids.
+func (a *agentProtocol) write(f *apFrame) {
+	if a.seq < a.since || !a.filter.selects(f) {
+		return
+	}
+	a.dst = append(append(append(a.dst, "id: "...), f.EventID...), '\n')
+	a.dst = append(append(append(a.dst, "event: "...), f.Method...), '\n')
+	a.dst = dataFrame(a.dst, f)
+}
+
+// startRun appends the start of the run at the root.
+func (a *agentProtocol) startRun(e *events.Event) {
+	a.ended, a.namespaces, a.run = nil, nil, e.Run
+	a.sendTo("", e.EventID.String(), "lifecycle", apData{Event: "running", RunID: e.Run})
+}
+
+// enter appends the start of a subgraph at its first event in a run.
+func (a *agentProtocol) enter(e *events.Event) {
+	ns := namespaceOf(e)
+	if ns == "" || slices.Contains(a.namespaces, ns) || len(a.namespaces) >= maxNamespaces {
+		return
+	}
+	a.namespaces = append(a.namespaces, ns)
+	d := apData{Event: "started"}
+	if e.ParentCall != "" {
+		d.Cause = &apCause{"toolCall", a.callOfID(e.ParentCall)}
+	}
+	a.send(e, e.EventID.String()+".ns", "lifecycle", d)
+}
+
+// callOfID returns the id in the stream of the last open call with an id of the
+// provider.
+func (a *agentProtocol) callOfID(id string) string {
+	for _, c := range slices.Backward(a.calls) {
+		if c.wire == id {
+			return c.id
+		}
+	}
+	return id
+}
+
+// endRun ends the messages of the run, its subgraphs, and the run itself. Calls stay
+// open if a client or a person answers them: their results follow in the stream.
+func (a *agentProtocol) endRun(e *events.Event) {
+	for len(a.messages) > 0 {
+		a.endMessage(a.messages[0], e)
+	}
+	a.names.open = nil
+	d := apData{Event: "completed", RunID: e.Run, Status: string(e.Status)}
+	switch e.Status {
+	case events.Error:
+		d.Event, d.Error = "failed", reasonText(e.Reason, "The run failed.")
+	case events.Cancelled, events.Interrupted:
+		d.Event = "interrupted"
+	}
+	for i, ns := range a.namespaces {
+		a.sendTo(ns, e.EventID.String()+".ns"+strconv.Itoa(i), "lifecycle", apData{Event: d.Event, Error: d.Error})
+	}
+	a.namespaces = nil
+	a.ended = &apFrame{"event", e.EventID.String(), a.seq, "lifecycle", apParams{[]string{}, int64(e.Timestamp), d}}
+	if a.live {
+		a.sendTerminal()
+	}
+}
+
+// sendTerminal appends the root terminal that is not written yet.
+func (a *agentProtocol) sendTerminal() {
+	if a.ended != nil {
+		a.ended.Seq = a.seq // of the last event: the client compares sequences
+		a.write(a.ended)
+		a.ended = nil
+	}
+}
+
+func namespaceOf(e *events.Event) string {
+	if e.Place == nil {
+		return ""
+	}
+	return e.Namespace
+}
+
+// splitNamespace returns the names of a namespace.
+func splitNamespace(ns string) []string {
+	if ns == "" {
+		return []string{}
+	}
+	return strings.Split(ns, "|")
+}
+
+// selects reports whether a filter selects a frame.
+func (f *Filter) selects(a *apFrame) bool {
+	channel, _, _ := strings.Cut(a.Method, ".")
+	if len(f.Channels) > 0 && !slices.Contains(f.Channels, channel) {
+		return false
+	}
+	if len(f.Namespaces) == 0 {
+		return f.Depth == nil || len(a.Params.Namespace) <= *f.Depth
+	}
+	return slices.ContainsFunc(f.Namespaces, func(prefix []string) bool {
+		return hasPrefix(a.Params.Namespace, prefix) && (f.Depth == nil || len(a.Params.Namespace)-len(prefix) <= *f.Depth)
+	})
+}
+
+// hasPrefix reports whether a namespace begins with a prefix. A name without a colon
+// in the prefix also means the names that have a suffix after it.
+func hasPrefix(ns, prefix []string) bool {
+	if len(prefix) > len(ns) {
+		return false
+	}
+	for i, want := range prefix {
+		name, _, _ := strings.Cut(ns[i], ":")
+		if ns[i] != want && (strings.Contains(want, ":") || name != want) {
+			return false
+		}
+	}
+	return true
+}

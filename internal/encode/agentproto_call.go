@@ -1,0 +1,154 @@
+package encode
+
+import (
+	"encoding/json"
+	"slices"
+
+	"streamer/internal/events"
+)
+
+// call returns the open call of a name, or nil.
+func (a *agentProtocol) call(name string) *apCall {
+	i := slices.IndexFunc(a.calls, func(c *apCall) bool { return c.call == name })
+	if i < 0 {
+		return nil
+	}
+	return a.calls[i]
+}
+
+// frame begins the ids of the frames of a call.
+func (c *apCall) frame() string { return "c" + c.call }
+
+// startCall adds a block for the call to its message.
+func (a *agentProtocol) startCall(e *events.Event) {
+	if e.Call == "" || a.call(e.Call) != nil {
+		return
+	}
+	m := a.message(e)
+	c := &apCall{lgCall: newLGCall(e, m.lgMessage)}
+	c.block = &apBlock{kind: "tool_call", call: c.lgCall, name: c.frame()}
+	if b := m.lastBlock(); b != nil && b.call == nil {
+		b.ended = true
+	}
+	m.blocks = append(m.blocks, c.block)
+	a.calls = append(a.calls, c)
+	a.advance(m)
+}
+
+// blocked returns the open message of a call whose block is not ended, or nil.
+func (a *agentProtocol) blocked(c *apCall) *apMessage {
+	if c == nil || c.block.ended {
+		return nil
+	}
+	i := slices.IndexFunc(a.messages, func(m *apMessage) bool { return m.lgMessage == c.of })
+	if i < 0 {
+		return nil
+	}
+	return a.messages[i]
+}
+
+// args adds args to the block of a call. Args of a length that is not held, and args
+// that replace others, are written at the end only.
+func (a *agentProtocol) args(e *events.Event) {
+	c := a.call(e.Call)
+	m := a.blocked(c)
+	if m == nil || c.block.whole {
+		return
+	}
+	b := c.block
+	piece := c.args.delta(e)
+	if c.args.broken || len(b.text)+len(piece) > maxBlock {
+		b.whole, b.text, b.written = true, nil, 0
+		return
+	}
+	b.text = append(b.text, piece...)
+	m.wait(b, len(piece))
+	a.advance(m)
+}
+
+// argsComplete ends the block of a call and appends the start of its execution.
+func (a *agentProtocol) argsComplete(e *events.Event) {
+	c := a.call(e.Call)
+	if c == nil {
+		return
+	}
+	last := &apContent{Type: "tool_call", ID: c.id, Name: c.name}
+	if e.ArgsValid != nil && !*e.ArgsValid {
+		text := ""
+		if e.ArgsText != nil {
+			text = beginning(*e.ArgsText, maxInvalid)
+		}
+		last.Type, last.Args, last.Error = "invalid_tool_call", events.Quote(text), e.ArgsError
+	} else {
+		last.Args = lgObject(e)
+	}
+	if m := a.blocked(c); m != nil {
+		c.block.last, c.block.ended = last, true
+		m.wait(c.block, len(last.Args))
+		a.advance(m)
+	}
+	a.startTool(c, e, last.Args)
+}
+
+// startTool appends the start of the execution of a call, once.
+func (a *agentProtocol) startTool(c *apCall, e *events.Event, input json.RawMessage) {
+	if !c.started {
+		c.started = true
+		a.send(e, c.frame()+".started", "tools", apData{Event: "tool-started", ToolCallID: c.id, ToolName: c.name, Input: input})
+	}
+}
+
+// progress appends the message of a progress as output. The end of a wait for a
+// person is an event of its own.
+func (a *agentProtocol) progress(e *events.Event) {
+	if e.Status == events.ArgsComplete {
+		a.send(e, e.EventID.String()+".answered", "input.answered", apData{InterruptIDs: []string{interruptID(e)}})
+	}
+	if e.Progress != "" && a.call(e.Call) != nil {
+		a.send(e, e.EventID.String(), "tools", apData{Event: "tool-output-delta", ToolCallID: callID(e), Delta: e.Progress})
+	}
+}
+
+// result appends the end of a call, and its ToolMessage. A call that has not started
+// starts before: the client drops the end of an unknown call.
+func (a *agentProtocol) result(e *events.Event) {
+	c := a.call(e.Call)
+	if c == nil {
+		c = &apCall{lgCall: newLGCall(e, &lgMessage{}), block: &apBlock{ended: true}}
+	}
+	tool := lgToolMessage(e)
+	if m := a.blocked(c); m != nil {
+		c.block.cut(resultText(e))
+		c.block.ended = true
+		a.advance(m)
+	}
+	a.startTool(c, e, nil)
+	d := apData{ToolCallID: c.id, Streamer: tool.AdditionalKwargs.Streamer}
+	if e.Status == events.Completed {
+		d.Event, d.Output = "tool-finished", &tool
+	} else {
+		d.Event, d.Message, d.Code = "tool-error", tool.Content, string(e.Status)
+	}
+	a.send(e, c.frame()+".ended", "tools", d)
+	a.toolMessage(e, c, &tool)
+	a.calls = slices.DeleteFunc(a.calls, func(o *apCall) bool { return o == c })
+}
+
+// toolMessage appends the result of a call as a message.
+func (a *agentProtocol) toolMessage(e *events.Event, c *apCall, tool *lgChunk) {
+	empty := ""
+	content := &apContent{Type: "text", Text: &tool.Content}
+	for _, f := range []struct {
+		name string
+		data apData
+	}{
+		{"start", apData{Event: "message-start", Role: "tool", ID: tool.ID, ToolCallID: c.id, Status: tool.Status}},
+		{"text", apData{Event: "content-block-start", Index: new(int), Content: &apContent{Type: "text", Text: &empty}}},
+		{"delta", apData{Event: "content-block-delta", Index: new(int), Delta: &apDelta{Type: "text-delta", Text: tool.Content}}},
+		{"block", apData{Event: "content-block-finish", Index: new(int), Content: content}},
+		{"finish", apData{Event: "message-finish"}},
+	} {
+		f.data.RunID = tool.ID
+		a.send(e, c.frame()+".result."+f.name, "messages", f.data)
+	}
+}

@@ -1,0 +1,268 @@
+package encode
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"streamer/internal/events"
+)
+
+const (
+	// maxBlock is the maximum number of bytes of a text block. A longer text has
+	// several blocks.
+	maxBlock = 256 << 10
+	// maxQueued is the maximum number of bytes of a message that wait for the end
+	// of its first block.
+	maxQueued = 1 << 20
+)
+
+// apMessage is an open message. Its blocks must not interleave, but models write
+// several calls at once. So only the first block is written, and the others wait.
+type apMessage struct {
+	*lgMessage
+	blocks []*apBlock // that have not ended in the stream
+	index  int        // of the first of them
+	queued int        // bytes of the others
+}
+
+// apBlock is a content block: a text, or a call.
+type apBlock struct {
+	kind    string // text, reasoning or tool_call
+	part    int    // of a text
+	call    *lgCall
+	name    string // begins the ids of its frames
+	text    []byte // so far; of a call, its args as JSON
+	written int    // bytes of text in deltas
+	started bool
+	whole   bool       // the text is written at the end only
+	ended   bool       // no more text follows
+	last    *apContent // of a call that has ended
+}
+
+// apContent is the content of a block.
+type apContent struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Text      *string         `json:"text,omitempty"`
+	Reasoning *string         `json:"reasoning,omitempty"`
+	Args      json.RawMessage `json:"args,omitempty"`
+	Error     string          `json:"error,omitempty"`
+}
+
+// apDelta is a change of a block.
+type apDelta struct {
+	Type      string     `json:"type"`
+	Text      string     `json:"text,omitempty"`
+	Reasoning string     `json:"reasoning,omitempty"`
+	Args      string     `json:"args,omitempty"`
+	Fields    *apContent `json:"fields,omitempty"`
+}
+
+func (a *agentProtocol) startMessage(e *events.Event) {
+	a.begin(a.names.start(e))
+}
+
+// begin appends the start of a message.
+func (a *agentProtocol) begin(l *lgMessage) *apMessage {
+	m := &apMessage{lgMessage: l}
+	a.messages = append(a.messages, m)
+	a.about(m, m.frame()+".start", apData{Event: "message-start", Role: m.role, ID: m.name})
+	return m
+}
+
+// frame begins the ids of the frames of a message.
+func (m *apMessage) frame() string { return "m" + m.event.String() }
+
+// about appends an event about a message.
+func (a *agentProtocol) about(m *apMessage, id string, d apData) {
+	if m.role == "tool" {
+		return // its result is the message
+	}
+	d.RunID = m.name
+	a.sendTo(m.place.Namespace, id, "messages", d)
+}
+
+// message returns the open message of an event. There is always one.
+func (a *agentProtocol) message(e *events.Event) *apMessage {
+	l := a.names.of(e)
+	i := slices.IndexFunc(a.messages, func(m *apMessage) bool { return m.lgMessage == l })
+	if i < 0 {
+		return a.begin(l)
+	}
+	return a.messages[i]
+}
+
+// endMessage ends the blocks of a message and the message. The args of its calls that
+// are incomplete are invalid.
+func (a *agentProtocol) endMessage(m *apMessage, e *events.Event) {
+	for _, b := range m.blocks {
+		if b.call != nil && !b.ended {
+			b.cut("The arguments are incomplete.")
+		}
+		b.ended = true
+	}
+	a.advance(m)
+	d := apData{Event: "message-finish"}
+	if e.Type == events.MessageFinished {
+		d.Reason, d.Usage = e.FinishReason, lgUsageOf(e.Usage)
+	}
+	a.about(m, m.frame()+".finish", d)
+	a.names.remove(m.lgMessage)
+	a.messages = slices.DeleteFunc(a.messages, func(o *apMessage) bool { return o == m })
+}
+
+// text adds text to the last block of its message, or to a new one.
+func (a *agentProtocol) text(e *events.Event) {
+	m := a.message(e)
+	if e.Content == "" || m.role == "tool" {
+		return
+	}
+	kind := aiKind(e)
+	b := m.lastBlock()
+	if b == nil || b.ended || b.kind != kind || b.part != e.Part || len(b.text) >= maxBlock {
+		if b != nil && b.call == nil {
+			b.ended = true
+		}
+		b = &apBlock{kind: kind, part: e.Part, name: m.frame() + "." + strconv.Itoa(m.index+len(m.blocks))}
+		m.blocks = append(m.blocks, b)
+	}
+	b.text = append(b.text, e.Content...)
+	m.wait(b, len(e.Content))
+	a.advance(m)
+}
+
+// endText ends the text block of a part, if it is the last block.
+func (a *agentProtocol) endText(e *events.Event) {
+	m := a.message(e)
+	if b := m.lastBlock(); b != nil && b.call == nil && b.part == e.Part {
+		b.ended = true
+		a.advance(m)
+	}
+}
+
+func (m *apMessage) lastBlock() *apBlock {
+	if len(m.blocks) == 0 {
+		return nil
+	}
+	return m.blocks[len(m.blocks)-1]
+}
+
+// wait counts bytes of a block that waits. If too many bytes wait, the first block
+// ends: the channel tools still has the args of its call.
+func (m *apMessage) wait(b *apBlock, n int) {
+	if m.blocks[0] == b {
+		return
+	}
+	if m.queued += n; m.queued > maxQueued {
+		if first := m.blocks[0]; !first.ended {
+			first.cut("Too many calls are written at once.")
+			first.ended = true
+		}
+	}
+}
+
+// advance appends what can be written of the blocks of a message, in their order.
+func (a *agentProtocol) advance(m *apMessage) {
+	for len(m.blocks) > 0 {
+		b := m.blocks[0]
+		a.startBlock(m, b)
+		if b.call == nil || a.live {
+			a.sendDelta(m, b)
+		}
+		if !b.ended && (b.call != nil || len(m.blocks) == 1) {
+			return
+		}
+		a.finishBlock(m, b)
+	}
+}
+
+func (a *agentProtocol) startBlock(m *apMessage, b *apBlock) {
+	if b.started {
+		return
+	}
+	b.started = true
+	empty := ""
+	c := &apContent{Type: b.kind}
+	switch b.kind {
+	case "text":
+		c.Text = &empty
+	case "reasoning":
+		c.Reasoning = &empty
+	default:
+		c = &apContent{Type: "tool_call_chunk", ID: b.call.id, Name: b.call.name, Args: events.Quote("")}
+	}
+	a.about(m, b.name+".start", apData{Event: "content-block-start", Index: new(m.index), Content: c})
+}
+
+// sendDelta appends the next bytes of a block.
+func (a *agentProtocol) sendDelta(m *apMessage, b *apBlock) {
+	text := string(b.text[b.written:])
+	if text == "" || b.whole {
+		return
+	}
+	b.written = len(b.text)
+	d := &apDelta{Type: "tool-call-delta", Args: text}
+	switch b.kind {
+	case "text":
+		d = &apDelta{Type: "text-delta", Text: text}
+	case "reasoning":
+		d = &apDelta{Type: "reasoning-delta", Reasoning: text}
+	}
+	a.about(m, b.deltaID(), apData{Event: "content-block-delta", Index: new(m.index), Delta: d})
+}
+
+// deltaID returns the id of the frame after which the client has the text so far.
+func (b *apBlock) deltaID() string { return b.name + "@" + strconv.Itoa(len(b.text)) }
+
+// sendSnapshot appends the args so far of the call that is the first block: one frame
+// for all of the history, which replaces what the client has of them.
+func (a *agentProtocol) sendSnapshot(m *apMessage) {
+	if len(m.blocks) == 0 {
+		return
+	}
+	b := m.blocks[0]
+	if b.call == nil || b.whole || b.written == len(b.text) {
+		return
+	}
+	b.written = len(b.text)
+	fields := &apContent{Type: "tool_call_chunk", ID: b.call.id, Name: b.call.name, Args: events.Quote(string(b.text))}
+	a.about(m, b.deltaID(), apData{Event: "content-block-delta", Index: new(m.index), Delta: &apDelta{Type: "block-delta", Fields: fields}})
+}
+
+// finishBlock appends the whole content of the first block, and removes it.
+func (a *agentProtocol) finishBlock(m *apMessage, b *apBlock) {
+	c := b.last
+	if c == nil {
+		text := string(b.text)
+		c = &apContent{Type: b.kind}
+		if b.kind == "reasoning" {
+			c.Reasoning = &text
+		} else {
+			c.Text = &text
+		}
+	}
+	a.about(m, b.name+".finish", apData{Event: "content-block-finish", Index: new(m.index), Content: c})
+	m.blocks = m.blocks[1:]
+	m.index++
+	if len(m.blocks) > 0 {
+		m.queued = max(0, m.queued-m.blocks[0].size())
+	}
+}
+
+// size returns the number of bytes that a block holds.
+func (b *apBlock) size() int {
+	if b.last != nil {
+		return len(b.text) + len(b.last.Args)
+	}
+	return len(b.text)
+}
+
+// cut ends a call whose args are incomplete. A text has its whole text.
+func (b *apBlock) cut(why string) {
+	if b.call == nil {
+		return
+	}
+	b.last = &apContent{Type: "invalid_tool_call", ID: b.call.id, Name: b.call.name, Args: events.Quote(beginning(string(b.text), maxInvalid)), Error: why}
+}
