@@ -7,6 +7,7 @@
 package encode
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -26,6 +27,9 @@ type Protocol struct {
 	// Inline states that the protocol has no references to large values. The caller
 	// replaces each by its value before it passes the event to the encoder.
 	Inline bool
+	// Waits states that the stream of a session without runs waits for the first one.
+	// Otherwise the client expects to be answered that there is none.
+	Waits bool
 	// CutShort states that clients take any orderly end of a stream for the end of
 	// its run. A stream that the server ends before Done is cut off, so that clients
 	// reconnect.
@@ -46,6 +50,14 @@ type Opening struct {
 	Now         events.Time
 	HeartbeatMS int64 // interval without data before a heartbeat
 	RetryMS     int64 // reconnection delay
+	Client      *Client
+}
+
+// Client is what the client of a stream sent about itself, in protocols in which it
+// does.
+type Client struct {
+	Thread, Run string            // its own names for them, "" if it sent none
+	Messages    []json.RawMessage // its history: objects
 }
 
 // Ending is the reason why the server ends a stream.
@@ -82,6 +94,7 @@ type Encoder interface {
 var protocols = [...]Protocol{
 	{Name: "native", open: func() Encoder { return native{} }},
 	{Name: "ai-sdk", Header: aiHeader, ByRun: true, Inline: true, CutShort: true, open: func() Encoder { return new(aiSDK) }},
+	{Name: "ag-ui", ByRun: true, Inline: true, Waits: true, open: func() Encoder { return new(agUI) }},
 }
 
 // Find returns the named protocol; "" means the first. The error lists the known

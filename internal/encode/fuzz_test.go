@@ -9,9 +9,15 @@ import (
 )
 
 // FuzzAISDK checks the rules of the reducer for any inputs, with a client that
-// connects after the end, and one that connects at the start. A line is an input and
-// begins with its kind.
-func FuzzAISDK(f *testing.F) {
+// connects after the end, and one that connects at the start.
+func FuzzAISDK(f *testing.F) { fuzzTurns(f, checkAITurn) }
+
+// FuzzAGUI checks the rules of the client for any inputs, with clients that connect at
+// different times and have different parts of the stream.
+func FuzzAGUI(f *testing.F) { fuzzTurns(f, checkAGTurn) }
+
+// fuzzTurns fuzzes a check of turns. A line is an input and begins with its kind.
+func fuzzTurns(f *testing.F, check func(*testing.T, string, turnOf) int) {
 	const ends = "\nr{\"tool_call_id\":\"call_a\",\"content\":\"x\"}\np{\"tool_call_id\":\"call_a\",\"percent\":5}\nc{\"kind\":\"flush\"}\ne{}\ni{}"
 	for _, name := range []string{"052-interleaved", "034-args-double-encoded", "045-args-truncated-length", "079-lc-same-message-and-call-id-two-namespaces", "032-args-resent-whole-at-end"} {
 		data, err := os.ReadFile("../decode/testdata/quirks/" + name + ".jsonl")
@@ -32,7 +38,7 @@ func FuzzAISDK(f *testing.F) {
 			}
 		}
 		for _, u := range l.turns() {
-			checkAITurn(t, "fuzz", u)
+			check(t, "fuzz", u)
 		}
 	})
 }

@@ -33,7 +33,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusBadRequest, err.Error())
 	}
 	if p.ByRun {
-		return g.serveTurn(w, r, p)
+		return g.serveTurn(w, r, p, nil)
 	}
 	session, token, err := sessionOf(r)
 	if err != nil {

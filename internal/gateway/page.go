@@ -80,7 +80,7 @@ func (g *Gateway) serveAsset(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusNotFound, fmt.Sprintf("not found: %s", strings.ToValidUTF8(r.URL.Path, "?")))
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		refuseMethod(w, r, "GET, HEAD")
+		refuseMethod(w, r, "GET, HEAD", "GET")
 		return nil
 	}
 	h := w.Header()

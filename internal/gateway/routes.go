@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"streamer/internal/inputs"
@@ -25,13 +26,14 @@ var kinds = [...]struct {
 func (g *Gateway) newRoutes() *http.ServeMux {
 	mux := http.NewServeMux()
 	api := func(path, methods string, h handler) {
-		mux.HandleFunc(path, g.onlyMethod(methods, g.withAuth(h)))
+		mux.HandleFunc(path, g.onlyMethods(methods, g.withAuth(h)))
 	}
 	api("/v1/sessions", "GET", g.sessions)
 	api("/v1/sessions/{session}/events", "GET", g.events)
 	api("/v1/sessions/{session}/events/{seq}", "GET", g.event)
 	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)
 	api("/v1/ai-sdk/{session}/stream", "GET", g.turnsIn("ai-sdk"))
+	api("/v1/ag-ui/{session}", "GET, POST", g.agUI)
 	for _, k := range kinds {
 		api("/v1/sessions/{session}/"+k.path, "POST", g.ingest(k.kind))
 	}
@@ -39,43 +41,38 @@ func (g *Gateway) newRoutes() *http.ServeMux {
 		api("/v1/repair", "POST", g.repair)
 	}
 	api("/metrics", "GET", g.metrics)
-	mux.HandleFunc("/v1/login", g.onlyMethod("POST", g.withAccess(g.login)))
-	mux.HandleFunc("/healthz", g.onlyMethod("GET", g.healthz))
-	mux.HandleFunc("/readyz", g.onlyMethod("GET", g.readyz))
+	mux.HandleFunc("/v1/login", g.onlyMethods("POST", g.withAccess(g.login)))
+	mux.HandleFunc("/healthz", g.onlyMethods("GET", g.healthz))
+	mux.HandleFunc("/readyz", g.onlyMethods("GET", g.readyz))
 	mux.HandleFunc("/", g.withAccess(g.serveAsset))
 	return mux
 }
 
-// onlyMethod returns a handler that refuses other methods than the given one. HEAD
-// is accepted where GET is.
-func (g *Gateway) onlyMethod(method string, h http.HandlerFunc) http.HandlerFunc {
-	allow := method + ", OPTIONS"
-	if method == "GET" {
-		allow = "GET, HEAD, OPTIONS"
+// onlyMethods returns a handler that refuses other methods than the given ones, a list
+// separated by ", ". HEAD is accepted where GET is.
+func (g *Gateway) onlyMethods(methods string, h http.HandlerFunc) http.HandlerFunc {
+	accepted := strings.Split(methods, ", ")
+	allow := strings.Replace(methods, "GET", "GET, HEAD", 1) + ", OPTIONS"
+	if slices.Contains(accepted, http.MethodGet) {
+		accepted = append(accepted, http.MethodHead)
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
-		switch r.Method {
-		case method:
-		case http.MethodHead:
-			if method != http.MethodGet {
-				refuseMethod(w, r, allow)
-				return
-			}
-		case http.MethodOptions:
+		switch {
+		case slices.Contains(accepted, r.Method):
+			h(w, r)
+		case r.Method == http.MethodOptions:
 			g.preflight(w, r, allow)
-			return
 		default:
-			refuseMethod(w, r, allow)
-			return
+			refuseMethod(w, r, allow, methods)
 		}
-		h(w, r)
 	}
 }
 
-// refuseMethod answers a request with a method that is not allowed.
-func refuseMethod(w http.ResponseWriter, r *http.Request, allow string) {
+// refuseMethod answers a request with a method that is not allowed. only lists the
+// methods that the error names.
+func refuseMethod(w http.ResponseWriter, r *http.Request, allow, only string) {
 	w.Header().Set("Allow", allow)
-	replyError(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is not allowed here, only %s", r.Method, strings.Split(allow, ",")[0]))
+	replyError(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is not allowed here, only %s", r.Method, only))
 }
 
 // handler serves a request that passed the checks. Its error is sent to the client.

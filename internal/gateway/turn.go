@@ -30,14 +30,15 @@ func (g *Gateway) turnsIn(protocol string) handler {
 		if err != nil {
 			return fmt.Errorf("gateway: %w", err)
 		}
-		return g.serveTurn(w, r, p)
+		return g.serveTurn(w, r, p, nil)
 	}
 }
 
-// serveTurn streams the last turn of a session, in a protocol ByRun. A session
-// without runs is answered with 204, unless the client waits for the run that an
-// input belongs to.
-func (g *Gateway) serveTurn(w http.ResponseWriter, r *http.Request, p *encode.Protocol) error {
+// serveTurn streams the last turn of a session, in a protocol ByRun. client is what
+// the client sent about itself, if anything. A session without runs is answered with
+// 204, unless the client waits for the run that an input belongs to, or clients of the
+// protocol wait for the first run.
+func (g *Gateway) serveTurn(w http.ResponseWriter, r *http.Request, p *encode.Protocol, client *encode.Client) error {
 	session, token, err := sessionOf(r)
 	if err != nil {
 		return err
@@ -58,13 +59,13 @@ func (g *Gateway) serveTurn(w http.ResponseWriter, r *http.Request, p *encode.Pr
 	if err != nil {
 		return fmt.Errorf("gateway: runs of a session: %w", err)
 	}
-	if !found && after == 0 {
+	if !found && after == 0 && !p.Waits {
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
 	open := g.openingAt(session, last.from)
-	open.Run = last.run
+	open.Run, open.Client = last.run, client
 	return g.serveStream(w, r, request{proto: p, token: token, open: open})
 }
 
