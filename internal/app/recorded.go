@@ -36,7 +36,7 @@ func ParseRecorded(line []byte) (Recorded, bool) {
 	if dec.Decode(&fields) != nil || len(fields.Data) == 0 {
 		return Recorded{}, false
 	}
-	if _, err := dec.Token(); err != io.EOF { //nolint:errorlint // a decoder does not wrap it
+	if _, err := dec.Token(); err != io.EOF {
 		return Recorded{}, false
 	}
 	switch fields.Kind {

@@ -182,7 +182,6 @@ func (r *Reader) pull() (piece, bool) {
 		default:
 			return piece{}, false
 		}
-
 	}
 }
 

@@ -150,7 +150,7 @@ func newModel(seed uint64, condition bool) *model {
 		case 1:
 			m.todo = append(m.todo, "interrupt {}")
 		case 2:
-			m.todo = append(m.todo, `delta {"id":"t`+fmt.Sprint(i)+`","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hello"}}]}`)
+			m.todo = append(m.todo, `delta {"id":"t`+fmt.Sprint(i)+`","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"hello"}}]}`)
 		default:
 			m.todo = append(m.todo, "delta "+fmt.Sprintf(callDelta, i, n))
 		}

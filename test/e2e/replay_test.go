@@ -37,11 +37,13 @@ func TestReplayCommand(t *testing.T) {
 		{"a recorded session", recordedLine(5, "delta", callsOf("m", "b")) + recordedLine(9, "result", replayResult) + recordedLine(9, "progress", `{"tool_call_id":"b","percent":5}`) + recordedLine(20, "interrupt", `{}`), `4 inputs published to session s\n`, "", 0},
 		{"nothing", "\n", `0 inputs published to session s\n`, "", 0},
 		{"no event", ": keep-alive\n\n", `1 input published to session s\n`, "", 0},
-		{"faults", strings.Repeat("{\"x\":}\n", 3) + "data: {]\n\n" + recordedLine(0, "interrupt", `{"calls":[]}`) + callsOf("n", "c"), `6 inputs published to session s\n`,
+		{
+			"faults", strings.Repeat("{\"x\":}\n", 3) + "data: {]\n\n" + recordedLine(0, "interrupt", `{"calls":[]}`) + callsOf("n", "c"), `6 inputs published to session s\n`,
 			`streamer replay: 5 of 6 inputs rejected\n` +
 				`streamer replay: line 1, offset 5: bad_json: .* \(3 times, last in line 3\)\n` +
 				`streamer replay: line 4, offset \d+: bad_json: .*\n` +
-				`streamer replay: line 6, offset \d+: \w+: .*\n`, 3},
+				`streamer replay: line 6, offset \d+: \w+: .*\n`, 3,
+		},
 	} {
 		out, errs, status := execute(t, c.in, "replay", "--data-dir", d.dir, "--session", "s", "-")
 		if !regexp.MustCompile("^"+c.out+"$").MatchString(out) || !regexp.MustCompile("^"+c.errs+"$").MatchString(errs) || status != c.status {

@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"slices"
+
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
@@ -156,11 +158,9 @@ func (r reader) answer(id string, outcome jsonscan.Value) {
 		return
 	}
 	option := r.Text(outcome.Member("optionId"))
-	for _, reject := range a.Rejects {
-		if option == reject {
-			r.d.Denied = append(wire.MakeRoom(r.d.Denied, maxAsks), a.Call)
-			return
-		}
+	if slices.Contains(a.Rejects, option) {
+		r.d.Denied = append(wire.MakeRoom(r.d.Denied, maxAsks), a.Call)
+		return
 	}
 	r.Emit(chunks.Chunk{Kind: chunks.Resume, InterruptID: r.Text(jsonscan.ValueOf(id)), Text: option})
 }
