@@ -3,7 +3,8 @@
 //
 // The bytes depend on the arguments only. Line ends are LF. No byte of an event can
 // be read as a line of the frame. The caller keeps the order of events. The state of
-// an encoder is bounded by the open calls of its session and by maxHeld.
+// an encoder is bounded by the open calls of its session, by maxHeld, and by what its
+// client sent.
 package encode
 
 import (

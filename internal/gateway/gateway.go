@@ -6,7 +6,8 @@
 //     order of the log and without duplicates: first the stored events, then new
 //     ones. A cursor whose next events are no longer in the log is refused.
 //   - A stream in a protocol whose streams are runs has every event of the last
-//     turn of its session, and an orderly end only after the end of that.
+//     turn of its session. Its end is orderly only after the end of that, or with an
+//     error that names the reason.
 //   - A client that does not read is disconnected within the write timeout and
 //     can resume. It delays no other client.
 //   - An input is answered with 202 after it is stored. Its body is stored
