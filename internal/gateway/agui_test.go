@@ -99,6 +99,30 @@ func TestAGUIWaits(t *testing.T) {
 	next.want("RUN_ERROR", io.EOF.Error())
 }
 
+// TestTurnIsContinued checks that a client that waits for the run after the answer to
+// a call gets the call and its result, which are stored before that run starts.
+func TestTurnIsContinued(t *testing.T) {
+	for path, want := range map[string][]string{
+		"/v1/ag-ui/s": {"RUN_STARTED", "TEXT_MESSAGE_START", "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END",
+			"TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START"},
+		"/v1/ai-sdk/s/stream": {"start", "start-step", "text-start", "tool-input-start", "tool-input-delta",
+			"tool-input-available", "text-delta", "text-end", "finish-step", "tool-output-available", "start-step"},
+	} {
+		store := newMemory()
+		f := &folded{t: t, store: store}
+		f.message("m1", "Look:", oneCall)
+		f.add(inputs.End, `{}`)
+		answer := f.add(inputs.Result, `{"tool_call_id":"call_a","content":"1"}`)
+		c := openChunks(t, serve(t, Options{}, store)+path+"?after="+itoa(int(answer)))
+		f.message("m2", "two", "")
+		for _, w := range want {
+			if got, _, _ := strings.Cut(c.next(), " "); got != w {
+				t.Fatalf("%s: got %q, want %q", path, got, w)
+			}
+		}
+	}
+}
+
 // TestAGUIRefuses checks the answers to bodies that are not those of a client.
 func TestAGUIRefuses(t *testing.T) {
 	url := serve(t, Options{}, newMemory()) + "/v1/ag-ui/s"

@@ -47,7 +47,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return g.serveStream(w, r, request{p, token, types, open})
+	return g.serveStream(w, r, request{proto: p, token: token, types: types, open: open})
 }
 
 // request is what a client asks for: a stream of a protocol.
@@ -56,6 +56,9 @@ type request struct {
 	token string               // of the session
 	types map[events.Type]bool // nil means all
 	open  encode.Opening
+	// await waits until it is known where the stream begins. nil means that open
+	// states it.
+	await func(context.Context) (encode.Opening, error)
 }
 
 // serveStream serves a stream until it is complete, the client disconnects, or the
@@ -70,7 +73,7 @@ func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req reques
 		return refuse(http.StatusServiceUnavailable, unavailableText(err, g.opts.MaxClients))
 	}
 	defer g.streams.remove(s)
-	s.serve(ctx, r, req.token, req.open)
+	s.serve(ctx, r, req)
 	return nil
 }
 

@@ -65,7 +65,7 @@ func (s *stream) unlockWriter() { <-s.writing }
 
 // serve runs the stream until the client disconnects, is too slow, or the server
 // ends the stream.
-func (s *stream) serve(ctx context.Context, r *http.Request, token string, open encode.Opening) {
+func (s *stream) serve(ctx context.Context, r *http.Request, req request) {
 	h := s.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -80,18 +80,26 @@ func (s *stream) serve(ctx context.Context, r *http.Request, token string, open 
 	// From here on, reading only detects that the client disconnects.
 	_ = s.rc.SetReadDeadline(time.Time{})
 	defer s.stop()
-	err := s.sendOpening(open)
+	err := s.sendOpening(req.open)
+	if err == nil && req.await != nil {
+		if req.open, err = req.await(ctx); err == nil {
+			err = s.sendOpening(req.open)
+		}
+	}
 	if err == nil {
-		err = s.g.store.Tail(ctx, token, open.From, func(e events.Record, _ bool) error { return s.take(ctx, e) })
+		err = s.g.store.Tail(ctx, req.token, req.open.From, func(e events.Record, _ bool) error { return s.take(ctx, e) })
 	}
 	s.finish(ctx, r, err)
 }
 
-// sendOpening writes the first frame, before the log is read.
+// sendOpening writes the first frame, before the log is read, and again when it is
+// known where a stream that waited begins.
 func (s *stream) sendOpening(open encode.Opening) error {
 	s.lockWriter()
 	defer s.unlockWriter()
-	s.heartbeatTimer = time.AfterFunc(s.g.opts.Heartbeat, s.heartbeat)
+	if s.heartbeatTimer == nil {
+		s.heartbeatTimer = time.AfterFunc(s.g.opts.Heartbeat, s.heartbeat)
+	}
 	return s.write(s.enc.Open(nil, open))
 }
 
