@@ -47,7 +47,8 @@ func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
 // of both formats.
 type Decoder struct {
 	Messages messages `json:"l,omitzero"`
-	Streams  protocol `json:"p,omitzero"`
+	// Streams is nil unless the session has events of langgraph-protocol.
+	Streams *protocol `json:"p,omitempty"`
 }
 
 // Decode emits the chunks of a frame.
@@ -59,6 +60,10 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 // they are set.
 func (d *Decoder) Clone() wire.Decoder {
 	c := *d
+	if d.Streams != nil {
+		streams := *d.Streams
+		c.Streams = &streams
+	}
 	return &c
 }
 

@@ -38,7 +38,13 @@ func (Protocol) Claims(f wire.Frame) wire.Claim { return claimsProtocol(f) }
 func (p Protocol) Shared() wire.Format { return p.Format }
 
 // View returns a Decoder of this format with the state of a Decoder of Format.
-func (Protocol) View(d wire.Decoder) wire.Decoder { return (*protocolDecoder)(d.(*Decoder)) }
+func (Protocol) View(d wire.Decoder) wire.Decoder {
+	shared := d.(*Decoder)
+	if shared.Streams == nil {
+		shared.Streams = new(protocol)
+	}
+	return (*protocolDecoder)(shared)
+}
 
 // protocolDecoder decodes the protocol with the state of a Decoder.
 type protocolDecoder Decoder
@@ -50,8 +56,7 @@ func (d *protocolDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 
 // Clone returns an independent copy.
 func (d *protocolDecoder) Clone() wire.Decoder {
-	c := *d
-	return &c
+	return (*protocolDecoder)((*Decoder)(d).Clone().(*Decoder))
 }
 
 // isProtocol reports whether v has the envelope of an event of the protocol. It reads
