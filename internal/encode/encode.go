@@ -71,7 +71,8 @@ const (
 )
 
 // Encoder writes the stream of one connection: Open once, and again before the first
-// event where the stream had to wait for its beginning, then Event for each event, Live once after the last stored event, Heartbeat after an interval without
+// event where the stream had to wait for its beginning, then Event for each event,
+// Live once after the last stored event, Heartbeat after an interval without
 // data, and End if the server ends the stream. Each of these appends to dst and
 // returns it. The events before Live are history: an encoder may write the deltas of
 // one text as one.
