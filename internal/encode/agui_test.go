@@ -115,7 +115,7 @@ func TestAGReducerFinds(t *testing.T) {
 		`[DONE]`: "invalid character",
 	} {
 		var b bytes.Buffer
-		for _, data := range strings.Split(strings.TrimSuffix(stream, "|"), "|") {
+		for data := range strings.SplitSeq(strings.TrimSuffix(stream, "|"), "|") {
 			fmt.Fprintf(&b, "data: %s\n\n", data)
 		}
 		_, err := reduceAG(b.Bytes(), nil)
@@ -128,7 +128,7 @@ func TestAGReducerFinds(t *testing.T) {
 // agDeltas returns the args of a call in a stream.
 func agDeltas(b []byte) string {
 	var args string
-	for _, f := range strings.Split(string(b), "\n\n") {
+	for f := range strings.SplitSeq(string(b), "\n\n") {
 		var e struct{ Type, Delta string }
 		if data, ok := strings.CutPrefix(f, "data: "); ok && json.Unmarshal([]byte(data), &e) == nil && e.Type == "TOOL_CALL_ARGS" {
 			args += e.Delta

@@ -103,7 +103,7 @@ func TestAIReducerFinds(t *testing.T) {
 		strings.TrimSuffix(start+end, "|[DONE]"): "[DONE] is false",
 	} {
 		var b bytes.Buffer
-		for _, data := range strings.Split(stream, "|") {
+		for data := range strings.SplitSeq(stream, "|") {
 			fmt.Fprintf(&b, "data: %s\n\n", data)
 		}
 		_, err := reduceAI(b.Bytes(), func(string) bool { return false })

@@ -14,7 +14,7 @@ import (
 // first of its ids and texts.
 func agEvents(t *testing.T, body string) (list []string) {
 	t.Helper()
-	for _, f := range strings.Split(body, "\n\n") {
+	for f := range strings.SplitSeq(body, "\n\n") {
 		data, ok := strings.CutPrefix(f, "data: ")
 		if !ok {
 			continue
@@ -64,8 +64,10 @@ func TestAGUITurn(t *testing.T) {
 		{"POST", `{}`, "s/4.0", ""},
 		{"POST", input(""), "t/r", ""},
 		{"POST", input(asked), "t/r", asked},
-		{"POST", input(others + "," + asked + "," + own + "," + `{"id":"u2","role":"user","content":"more"}`), "t/r",
-			others + "," + asked + `,{"id":"msg_4.1","role":"assistant"},{"id":"u2","role":"user","content":"more"}`},
+		{
+			"POST", input(others + "," + asked + "," + own + "," + `{"id":"u2","role":"user","content":"more"}`), "t/r",
+			others + "," + asked + `,{"id":"msg_4.1","role":"assistant"},{"id":"u2","role":"user","content":"more"}`,
+		},
 	} {
 		want := []string{"RUN_STARTED " + c.ids}
 		if c.snapshot != "" {
@@ -103,10 +105,14 @@ func TestAGUIWaits(t *testing.T) {
 // a call gets the call and its result, which are stored before that run starts.
 func TestTurnIsContinued(t *testing.T) {
 	for path, want := range map[string][]string{
-		"/v1/ag-ui/s": {"RUN_STARTED", "TEXT_MESSAGE_START", "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END",
-			"TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START"},
-		"/v1/ai-sdk/s/stream": {"start", "start-step", "text-start", "tool-input-start", "tool-input-delta",
-			"tool-input-available", "text-delta", "text-end", "finish-step", "tool-output-available", "start-step"},
+		"/v1/ag-ui/s": {
+			"RUN_STARTED", "TEXT_MESSAGE_START", "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END",
+			"TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START",
+		},
+		"/v1/ai-sdk/s/stream": {
+			"start", "start-step", "text-start", "tool-input-start", "tool-input-delta",
+			"tool-input-available", "text-delta", "text-end", "finish-step", "tool-output-available", "start-step",
+		},
 	} {
 		store := newMemory()
 		f := &folded{t: t, store: store}

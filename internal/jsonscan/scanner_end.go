@@ -9,7 +9,8 @@ var endings = [states]string{
 	rune1: "\x80", rune2: "\x80", rune3: "\x80",
 	afterE0: "\xA0", afterED: "\x80", afterF0: "\x90", afterF4: "\x80",
 	afterMinus: "0", afterPoint: "0", afterE: "0", afterESign: "0",
-	inT: "rue", inTr: "ue", inTru: "e", inF: "alse", inFa: "lse", inFal: "se", inFals: "e",
+	inT: "rue", inTr: "ue", inTru: "e",
+	inF: "alse", inFa: "lse", inFal: "se", inFals: "e", //nolint:misspell // the rest of false
 	inN: "ull", inNu: "ll", inNul: "l",
 }
 
