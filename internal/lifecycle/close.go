@@ -92,11 +92,21 @@ func (st *Step) mute(match func(*Message) bool) {
 	for _, m := range slices.Clone(st.State.Messages) {
 		if m.Phase != Finished && match(m) {
 			st.State.Memory.mute(m.Namespace, m.ID, st.State.Time)
-			if m.Alias != "" {
-				st.State.Memory.mute(m.Namespace, m.Alias, st.State.Time)
-			}
+			st.muteAlias(m)
 			st.finishMessage(m, true)
 		}
+	}
+}
+
+// muteAlias ignores the bytes of a message under its other id. If the id changes in the
+// course of the message, it may change again.
+func (st *Step) muteAlias(m *Message) {
+	if m.Alias == "" {
+		return
+	}
+	st.State.Memory.mute(m.Namespace, m.Alias, st.State.Time)
+	if !m.Renamed {
+		st.State.Memory.mute(m.Namespace, "", st.State.Time)
 	}
 }
 

@@ -18,7 +18,7 @@ func (st *Step) fragment(c *chunks.Chunk) {
 		another.Opens = true // an id of the message is the id of another call too
 		c = &another
 	}
-	m := st.current(c)
+	m := st.current(c).unlessBeside(c)
 	if m != nil && m.Wait != 0 {
 		m = st.message(c)
 	} else if m != nil && m.Phase == Finishing && (opens(m, c) || m.Next && namesNext(m, c)) {

@@ -118,8 +118,9 @@ func answered(frame []chunks.Chunk, calls []int) (pos int, others []int) {
 // pastUntil returns the position in a repeated history before which the calls that
 // have results are past.
 //
-// A snapshot at the beginning of a run has only what was there before. In any other
-// history of a new session, the results before the last human message are certainly
+// A snapshot at the beginning of a run has only what was there before. Where the wire
+// does not state that a run begins, no run is open and the snapshot has no known
+// message. In any other history of a new session, the results before the last human message are certainly
 // past. After that message a call and its result can come together for the first
 // time: a graph reports a subgraph that it does not stream in this way.
 func (st *Step) pastUntil(frame []chunks.Chunk) int {
@@ -127,6 +128,9 @@ func (st *Step) pastUntil(frame []chunks.Chunk) int {
 	fresh := len(s.Messages)+len(s.Memory.Messages)+len(s.Memory.Closed) == 0
 	begins := s.Turn == AtStart || s.Turn == Unknown && fresh ||
 		frame[0].Kind == chunks.RunStart && (s.Run == nil || s.Run.ID != frame[0].Run)
+	if s.Turn == UnderWay && s.Run == nil && hasSnapshot(frame) && !st.knowsAny(frame) {
+		begins, s.Turn = true, Listing
+	}
 	if st.begins = begins && hasSnapshot(frame); st.begins {
 		return len(frame)
 	}
@@ -138,6 +142,22 @@ func (st *Step) pastUntil(frame []chunks.Chunk) int {
 		turn--
 	}
 	return turn
+}
+
+// knowsAny reports whether the session remembers a message of a repeated history, which
+// is then not that of another thread.
+func (st *Step) knowsAny(frame []chunks.Chunk) bool {
+	for i := range frame {
+		c := &frame[i]
+		id := c.Message
+		if c.Kind == chunks.Human {
+			id = c.ID
+		}
+		if c.Repeated && id != "" && st.State.Memory.hasMessage(id) {
+			return true
+		}
+	}
+	return false
 }
 
 // pastResult remembers a result of the past and the call that it answers, at the

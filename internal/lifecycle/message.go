@@ -11,7 +11,7 @@ import (
 // message returns the message that a chunk belongs to and opens it where it is
 // not open. It returns nil where the message is muted or refused.
 func (st *Step) message(c *chunks.Chunk) *Message {
-	switch m := st.current(c); {
+	switch m := st.current(c).unlessBeside(c); {
 	case m == nil:
 	case m.Next && m.ID == "" && c.Kind != chunks.Start:
 		st.finishMessages(func(old *Message) bool { return old == m })
@@ -25,6 +25,16 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 	if m := st.continued(c); m != nil {
 		return m
 	}
+	if st.restOfMuted(c) {
+		return nil
+	}
+	return st.openMessage(c)
+}
+
+// openMessage opens the message of a chunk. It returns nil where the message is
+// refused.
+func (st *Step) openMessage(c *chunks.Chunk) *Message {
+	s := st.State
 	if len(s.Messages) >= st.Rules.MaxOpen && !st.makeRoom() {
 		st.Reject(events.OverLimit, 0, fmt.Sprintf("more than %d messages are open", st.Rules.MaxOpen))
 		return nil
@@ -41,6 +51,7 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 		Namespace: clone(c.Namespace), ID: clone(c.Message), Choice: c.Choice,
 		Role: clone(c.Role), Run: s.Run.ID, Shape: st.Shape,
 		Nested: c.Repeated && c.Namespace != "", // the namespace of a repetition has no node
+		Varies: c.IDVaries,
 	}
 	if m.Role == "" {
 		m.Role = "assistant"
@@ -130,8 +141,11 @@ func (st *Step) start(c *chunks.Chunk) {
 	if c.Fresh || c.Message == "" {
 		mem.unmute(c.Namespace, c.Message)
 	}
-	if c.IDVaries && st.repeatsRole(c) {
-		return
+	if c.IDVaries {
+		if st.repeatsRole(c) {
+			return
+		}
+		mem.unmute(c.Namespace, "")
 	}
 	m := st.current(c)
 	if c.Fresh {
@@ -154,7 +168,7 @@ func (st *Step) finish(c *chunks.Chunk) {
 		m = st.finishedBy(c)
 	}
 	if m == nil {
-		if c.Message == "" {
+		if c.Message == "" || c.IDVaries {
 			st.State.Memory.unmute(c.Namespace, "")
 		}
 		return

@@ -11,10 +11,12 @@ const anywhere = "\x00"
 // each of its nodes a namespace of one segment.
 func (m *Message) root() bool { return !m.Nested && !strings.Contains(m.Namespace, "|") }
 
-// siblings reports whether two namespaces are of nodes of the same graph.
+// siblings reports whether two namespaces are of nodes of the same graph. LangGraph
+// writes a node as NAME:ID. Other namespaces are those of agents, which work side by
+// side.
 func siblings(a, b string) bool {
 	i, j := strings.LastIndexByte(a, '|'), strings.LastIndexByte(b, '|')
-	return a != "" && b != "" && a[:i+1] == b[:j+1]
+	return a[:i+1] == b[:j+1] && strings.Contains(a[i+1:], ":") && strings.Contains(b[j+1:], ":")
 }
 
 // within reports whether a namespace is ns or below it.

@@ -15,11 +15,12 @@ import (
 )
 
 // FoldVersion is the newest version of the fold that this program knows. It is
-// raised when the same inputs would cause other events; inputs under rules of an
-// older version keep their events. Since version 2 the bodies of control inputs
-// are read strictly. An input that finds no open call is reported since then, and
-// so are args that come after their call was closed. Version 3 reads deltas in
-// other ways: the identity of messages and calls, ends of runs, old histories.
+// raised when the same inputs would cause other events. Since version 2 the bodies
+// of control inputs are read strictly. An input that finds no open call is reported
+// since then, and so are args that come after their call was closed. Inputs under
+// rules of version 1 keep their events in this respect. Version 3 reads deltas in
+// other ways: the identity of messages and calls, ends of runs, old histories. It
+// reads all deltas so, also those under rules of older versions.
 const FoldVersion = 3
 
 // firstVersion is the version of the rules before the first rules input.

@@ -92,8 +92,13 @@ type Message struct {
 	Shape  string `json:"shape,omitempty"`  // of the history its tool results belong to
 	Reason string `json:"reason,omitempty"` // the finish reason
 	Usage  []byte `json:"usage,omitempty"`  // JSON, stored as Result.Content is
+	// Varies: the id of the message may change within it (chunks.Chunk.IDVaries).
+	Varies bool `json:"varies,omitempty"`
 	// Alias is the other id under which the wire continues the message, "" if none.
 	Alias string `json:"alias,omitempty"`
+	// Renamed: Alias is the id of a role that came before all content. Content under it
+	// is that of another message.
+	Renamed bool `json:"renamed,omitempty"`
 	// Truncated: the provider reported that the model was cut off.
 	Truncated bool `json:"truncated,omitempty"`
 	// Quiet: message_started was not emitted yet, because the id may still change.

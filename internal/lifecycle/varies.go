@@ -26,11 +26,11 @@ func (st *Step) continued(c *chunks.Chunk) *Message {
 	return m
 }
 
-// newest returns the newest message of a chunk's namespace and choice in a phase,
-// or nil.
+// newest returns the newest message of a chunk's namespace and choice in a phase whose
+// id may change, or nil. A message of another format does not go on with the chunk.
 func (st *Step) newest(c *chunks.Chunk, phase Phase) *Message {
 	for _, m := range slices.Backward(st.State.Messages) {
-		if m.Phase == phase && m.Choice == c.Choice && m.Namespace == c.Namespace {
+		if m.Varies && m.Phase == phase && m.Choice == c.Choice && m.Namespace == c.Namespace {
 			return m
 		}
 	}
@@ -44,11 +44,29 @@ func (st *Step) addID(m *Message, id string) {
 	switch {
 	case id == "" || m.has(id):
 	case m.Quiet:
-		m.ID, m.Alias = clone(id), m.ID
+		m.ID, m.Alias, m.Renamed = clone(id), m.ID, true
 		st.State.Memory.addMessage(m.ID, st.Rules.MaxClosed)
 	default:
-		m.Alias = clone(id)
+		m.Alias, m.Renamed = clone(id), false
 	}
+}
+
+// unlessBeside returns m, or nil where the content of a chunk has the id of the role
+// that m was renamed from: two messages are streamed side by side, and their roles came
+// one after the other.
+func (m *Message) unlessBeside(c *chunks.Chunk) *Message {
+	if m == nil || !m.Renamed || c.Message != m.Alias || c.Kind == chunks.Start {
+		return m
+	}
+	m.Alias, m.Renamed = "", false
+	return nil
+}
+
+// restOfMuted reports whether a chunk under an unknown id is the rest of an interrupted
+// message whose id changes.
+func (st *Step) restOfMuted(c *chunks.Chunk) bool {
+	mem := &st.State.Memory
+	return c.IDVaries && c.Kind != chunks.Start && !mem.hasMessage(c.Message) && mem.muted(c.Namespace, "", st.State.Time)
 }
 
 // namesNext reports whether a fragment under another id, or after the finish reason,
@@ -130,14 +148,18 @@ func (st *Step) overtake(m *Message) {
 }
 
 // supersedeOvertaken supersedes the messages of which nothing came while a later
-// message was streamed: their streams were abandoned.
+// message was streamed: their streams were abandoned. Those of which only the role came
+// are dropped, and content that comes later begins them.
 func (st *Step) supersedeOvertaken(m *Message) {
-	older := st.State.Messages[:slices.Index(st.State.Messages, m)]
+	s := st.State
+	older := s.Messages[:slices.Index(s.Messages, m)]
 	if !slices.ContainsFunc(older, func(old *Message) bool { return old.Overtaken }) {
 		return
 	}
 	older = slices.Clone(older)
-	st.supersede(func(old *Message) bool {
+	abandoned := func(old *Message) bool {
 		return old.Overtaken && old.Phase == Building && old.Choice == m.Choice && old.Namespace == m.Namespace && slices.Contains(older, old)
-	})
+	}
+	s.Messages = slices.DeleteFunc(s.Messages, func(old *Message) bool { return old.Quiet && old.empty() && abandoned(old) })
+	st.supersede(abandoned)
 }

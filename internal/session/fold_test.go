@@ -80,21 +80,39 @@ func foldResumed(t testing.TB, l log) []string {
 }
 
 // TestResume checks that a session whose state is stored and loaded after each
-// input has the same events as one that is folded at once.
+// input has the same events as one that is folded at once, with a Reader that has
+// read other sessions.
 func TestResume(t *testing.T) {
-	for _, file := range streams(t) {
+	reader := new(Reader)
+	for _, file := range allStreams(t) {
 		l := lines(t, file)
 		at := len(l) * 20
 		l.add(inputs.Result, at+10, `{"tool_call_id":"call_a","content":"ok"}`)
 		l.add(inputs.Clock, at+300, `{"kind":"flush"}`)
 		l.add(inputs.Interrupt, at+400, `{"reason":"user"}`)
-		want, got := fold(l), foldResumed(t, l)
-		if !slices.Equal(got, want) {
+		got := foldResumed(t, l)
+		for i := range l {
+			l[i].Reader = reader
+		}
+		if want := fold(l); !slices.Equal(got, want) {
 			t.Errorf("%s: resumed:\n%s\nfolded at once:\n%s", file, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
 }
 
+// allStreams returns the streams of every format and the quirk streams.
+func allStreams(t testing.TB) (files []string) {
+	for _, kind := range []string{"*.jsonl", "*.txt"} {
+		found, err := filepath.Glob(filepath.Join("..", "decode", "testdata", "*", kind))
+		if err != nil || len(found) == 0 {
+			t.Fatal("no streams", err)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+// streams returns the quirk streams.
 func streams(t testing.TB) []string {
 	files, err := filepath.Glob(filepath.Join("..", "decode", "testdata", "quirks", "*.jsonl"))
 	if err != nil || len(files) == 0 {

@@ -9,9 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"streamer/internal/app"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
+	"streamer/internal/lifecycle"
+	"streamer/internal/session"
 )
 
 // TestSequences: the events of every available stream obey the state machine: a
@@ -35,6 +39,65 @@ func TestSequences(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
+}
+
+// TestSnapshots: a session whose snapshot is written and loaded after each input has
+// the same events as one that stays in memory, for every available stream.
+func TestSnapshots(t *testing.T) {
+	reader := new(session.Reader)
+	for _, file := range allStreams(t) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := foldLines(t, data, reader, false), foldLines(t, data, nil, true)
+		if i, same := firstDifference(got, want); !same {
+			t.Errorf("%s: event %d differs:\nwith snapshots %.2000q\nwithout        %.2000q", file, i, got[i:min(i+1, len(got))], want[i:min(i+1, len(want))])
+		}
+	}
+}
+
+// foldLines returns the bodies of the events of a stream of which each line is an
+// input. Where snapshots is true, the state is stored and loaded after each of them.
+func foldLines(t *testing.T, data []byte, reader *session.Reader, snapshots bool) (bodies []string) {
+	rules := lifecycle.NewRules()
+	s, seq := new(session.State), uint64(0)
+	fold := func(kind inputs.Kind, data []byte) {
+		seq++
+		in := session.Input{Rules: &rules, Reader: reader, Input: inputs.Input{Seq: seq, At: time.UnixMilli(int64(seq)), Token: "s", Kind: kind, Data: data}}
+		for _, e := range session.Fold(nil, s, in) {
+			body, err := e.Body()
+			if err != nil {
+				t.Fatal(err)
+			}
+			bodies = append(bodies, string(body))
+		}
+		if !snapshots {
+			return
+		}
+		stored, err := s.Marshal()
+		if err == nil {
+			s, err = session.Load(stored)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for line := range bytes.Lines(data) {
+		fold(inputs.Delta, line)
+	}
+	fold(inputs.Clock, []byte(`{"kind":"flush"}`))
+	fold(inputs.End, []byte(`{"reason":"cancelled"}`))
+	return bodies
+}
+
+// firstDifference returns the position of the first difference of two lists, and
+// reports whether they are the same.
+func firstDifference(a, b []string) (at int, same bool) {
+	for at < len(a) && at < len(b) && a[at] == b[at] {
+		at++
+	}
+	return at, at == len(a) && at == len(b)
 }
 
 // allStreams returns the streams in the repository and the recorded streams that

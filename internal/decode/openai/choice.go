@@ -35,8 +35,10 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 	case failed:
 	case failure.Present():
 		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, Text: r.FailureText(failure)})
+		r.d.Running = nil
 	case reason == "error", reason == "network_error":
 		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, Text: "the finish reason is " + reason})
+		r.d.Running = nil
 	case reason != "":
 		r.Emit(chunks.Chunk{
 			Kind: chunks.Finish, Message: of.Message, Choice: of.Index, IDVaries: of.Varies,

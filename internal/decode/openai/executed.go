@@ -57,8 +57,12 @@ func (r reader) executedTools(of wire.Choice, entries jsonscan.Value) {
 
 // executed emits a call or its result.
 func (r reader) executed(c chunks.Chunk, f *executedFields) {
-	if !r.d.runs(c.Index) {
-		r.d.Running = append(wire.MakeRoom(r.d.Running, maxRunning), wire.Keep(c.Index))
+	place := c.Index
+	if place == "" {
+		place = c.Name
+	}
+	if place = wire.Keep(place); !slices.Contains(r.d.Running, place) {
+		r.d.Running = append(wire.MakeRoom(r.d.Running, maxRunning), place)
 		if c.Object = f.args.IsNested(); c.Object {
 			c.Args = r.Compact(f.args.Raw)
 		} else {
@@ -77,11 +81,8 @@ func (r reader) executed(c chunks.Chunk, f *executedFields) {
 		result.Text = r.Text(f.output)
 	}
 	r.Emit(result)
-	r.d.Running = slices.DeleteFunc(r.d.Running, func(index string) bool { return index == c.Index })
+	r.d.Running = slices.DeleteFunc(r.d.Running, func(running string) bool { return running == place })
 }
 
 // maxRunning is the maximum number of executed tools whose outputs are awaited.
 const maxRunning = 64
-
-// runs reports whether the output of an executed tool is awaited.
-func (d *Decoder) runs(index string) bool { return slices.Contains(d.Running, wire.Keep(index)) }

@@ -68,7 +68,9 @@ func claims(f wire.Frame) wire.Claim {
 // Decoder decodes chat completion chunks. Each chunk names its message, so its only
 // state is that of the tools that Groq runs.
 type Decoder struct {
-	Running []string `json:"r,omitzero"` // raw indexes of executed tools without an output
+	// Running are the raw indexes of executed tools without an output, or the names of
+	// those without an index.
+	Running []string `json:"r,omitzero"`
 }
 
 // Decode emits the chunks of a frame.
@@ -87,6 +89,7 @@ type reader struct {
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	if f.Done {
 		r.Emit(chunks.Chunk{Kind: chunks.Done})
+		r.d.Running = nil
 		return nil
 	}
 	var id, choices, usage, failure jsonscan.Value
@@ -119,6 +122,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	}
 	if failure.Present() {
 		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, Text: r.FailureText(failure)})
+		r.d.Running = nil
 	}
 	if usage.IsObject() {
 		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
