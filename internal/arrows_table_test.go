@@ -18,6 +18,7 @@ func modules() map[string]string {
 		"nats-server": "github.com/nats-io/nats-server",
 		"nuid":        "github.com/nats-io/nuid",
 		"s2":          "github.com/klauspost/compress/s2",
+		"go-jose":     "github.com/go-jose/go-jose/v4",
 	}
 }
 

@@ -44,7 +44,7 @@ func newServeFlags(fs *flag.FlagSet) *serveFlags {
 	s := &serveFlags{fs: fs, config: app.NewConfig(), logLevel: "info", logFormat: "text"}
 	natsFlags(fs, &s.config.Broker)
 	s.broker()
-	s.gateway()
+	s.config.GatewayFlags(fs)
 	s.rules()
 	s.worker()
 	return s
@@ -60,17 +60,6 @@ func (s *serveFlags) broker() {
 	fs.DurationVar(&o.EventAge, "event-age", 0, "retention of events; if 0, the retention of the stream, or 24h")
 	fs.Var(choice[string]{&o.Storage, []string{"file", "memory"}}, "storage", "`storage` of the streams, file or memory; if empty, the storage they have, or file; memory is lost when the server stops")
 	fs.Int64Var(&o.MaxBytes, "max-bytes", 0, "maximum size of all inputs in `bytes`; a full stream rejects new inputs; a larger value than the stream has raises its limit; if 0, the limit of the stream, or none")
-}
-
-func (s *serveFlags) gateway() {
-	fs, c := s.fs, &s.config
-	fs.StringVar(&c.HTTPListen, "http-listen", c.HTTPListen, "`address` of the page and the HTTP API; an address beyond loopback needs --http-token-file")
-	fs.StringVar(&c.TokenFile, "http-token-file", "", "`file` with the token that HTTP clients must send")
-	listFlag(fs, &c.Gateway.Hosts, "http-host", "host `name` under which the HTTP API can be reached besides loopback; may be repeated")
-	listFlag(fs, &c.Gateway.Origins, "http-origin", "foreign `origin` whose pages may use the HTTP API; may be repeated")
-	fs.IntVar(&c.Gateway.MaxClients, "http-max-clients", 0, "maximum `number` of concurrent event streams; if 0, 10,000")
-	fs.IntVar(&c.RepairBytes, "repair-bytes", 0, "maximum size in `bytes` of a history to repair, and of all histories that are repaired at once; if 0, 64 MiB")
-	fs.BoolVar(&c.RepairNATS, "repair-service", c.RepairNATS, "also repair histories on NATS, on the subject streamer.repair")
 }
 
 func (s *serveFlags) rules() {

@@ -19,6 +19,7 @@ export function create() {
     seq: 0, // of the last event folded
     run: null, // the current run
     runs: new Map(), messages: new Map(), calls: new Map(),
+    ids: new Map(), // id → the newest call with it
     open: new Set(), // calls without a terminal event
     rejections: new Map(), // reason → its notice
     timeline: [], forgotten: [],
@@ -84,6 +85,17 @@ const rules = {
     return [message];
   },
 
+  human_message(state, e) {
+    // The rest of a long text has an offset.
+    const key = "human " + messageKey(e);
+    const message = (e.offset > 0 && state.messages.get(key)) || openMessage(state, { role: "user", ...e }, key);
+    message.finished = true;
+    const part = partOf(message, { kind: "text" });
+    part.done = true;
+    if (!append(part, e.content ?? "", e.offset)) state.counts.gaps++;
+    return [message];
+  },
+
   tool_call_start(state, e) {
     const call = callOf(state, e);
     call.partial = false;
@@ -136,6 +148,12 @@ const rules = {
     call.lateCount++;
     return [call];
   },
+  tool_call_parent(state, e) {
+    const call = state.calls.get(e.call ?? "");
+    if (!call) return [];
+    setParent(state, call, e.parent_call ?? "");
+    return [call, call.message];
+  },
   orphan_result(state, e) {
     return notice(state, { what: "orphan", id: e.id ?? "", tool: e.tool_name ?? "", outcome: outcome(e), at: e.ms });
   },
@@ -181,11 +199,16 @@ function show(state, item) {
   if (state.timeline.length < MAX_ITEMS + FORGET) return;
   const old = new Set(state.timeline.slice(0, -MAX_ITEMS).filter((i) => i !== state.run && !callsOf(i).some((c) => state.open.has(c))));
   state.timeline = state.timeline.filter((i) => !old.has(i));
-  for (const i of old) for (const c of callsOf(i)) state.calls.delete(c.call);
+  for (const i of old) for (const c of callsOf(i)) forget(state, c);
   for (const i of old) if (i.what === "rejected") state.rejections.delete(i.key);
   for (const [key, m] of state.messages) if (old.has(m)) state.messages.delete(key);
   for (const [key, r] of state.runs) if (old.has(r)) state.runs.delete(key);
   state.forgotten.push(...old);
+}
+
+function forget(state, call) {
+  state.calls.delete(call.call);
+  if (state.ids.get(call.id) === call) state.ids.delete(call.id);
 }
 
 const callsOf = (item) => (item.blocks ?? []).flatMap((b) => b.calls ?? []);
@@ -205,12 +228,12 @@ const messageKey = (e) => JSON.stringify([e.namespace ?? "", e.message_id ?? "",
 
 // openMessage begins a message. Ids repeat in real streams: later events refer
 // to the newest message of a key.
-function openMessage(state, e) {
+function openMessage(state, e, key = messageKey(e)) {
   const message = {
     kind: "message", id: e.message_id ?? "", namespace: e.namespace ?? "", choice: e.choice ?? 0, role: e.role ?? "",
-    at: e.ms, blocks: [], finished: false, finishReason: "", superseded: false, usage: null,
+    at: e.ms, blocks: [], finished: false, finishReason: "", superseded: false, usage: null, parentTool: "",
   };
-  state.messages.set(messageKey(e), message);
+  state.messages.set(key, message);
   show(state, message);
   return message;
 }
@@ -241,14 +264,16 @@ function callOf(state, e) {
   call = {
     kind: "call", call: key, message, run: e.run ?? "", fresh: true,
     id: e.id ?? "", uid: e.uid ?? "", synthesized: !!e.id_synthesized, tool: e.tool_name ?? "", namespace: e.namespace ?? "",
-    parent: e.parent_call ?? "", parentTool: state.calls.get(e.parent_call)?.tool ?? "", provider: !!e.provider_executed, type: e.kind ?? "",
+    parent: "", parentTool: "", provider: !!e.provider_executed, type: e.kind ?? "",
     status: "building_args", partial: true, startedAt: 0, completeAt: 0, endedAt: 0, deadline: 0, seenAt: e.ms,
     args: { text: "", bytes: 0, missing: 0 }, argsDone: false, argsValid: true, argsError: "", argsRef: null, by: "",
     waitsFor: "", interrupt: "", progress: null, outside: false,
     outcome: null, synthetic: false, reason: null, durationMs: undefined, argsMs: undefined, runMs: undefined,
     late: null, lateCount: 0,
   };
+  setParent(state, call, e.parent_call ?? "");
   state.calls.set(key, call);
+  if (call.id) state.ids.set(call.id, call);
   state.open.add(call);
   state.tally.calls++;
   state.tally.open++;
@@ -256,6 +281,14 @@ function callOf(state, e) {
   if (last?.kind === "calls") last.calls.push(call);
   else message.blocks.push({ kind: "calls", calls: [call] });
   return call;
+}
+
+// setParent sets the call from which a call was made. The messages of a sub-agent are
+// shown below that call.
+function setParent(state, call, parent) {
+  if (!parent) return;
+  call.parent = parent;
+  call.parentTool = call.message.parentTool = state.ids.get(parent)?.tool || parent;
 }
 
 // touch updates an open call; a call that has ended is not changed.

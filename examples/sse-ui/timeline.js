@@ -121,16 +121,16 @@ function targetOf(t) {
 }
 
 function messageView(message, cardOf) {
-  const who = message.namespace ? where(message.namespace) : ROLES[message.role] ?? message.role;
-  const role = el("span", { class: "role", title: message.namespace || null }, who);
+  const role = el("span", { class: "role", title: message.namespace || null });
   const head = el("header", {}, role, el("time", {}, time(message.at)));
   if (message.choice > 0) head.append(el("span", { class: "chip" }, "choice " + (message.choice + 1)));
   const foot = el("p", { class: "foot", hidden: true });
   const node = el("li", { class: "message", "data-message": message.id, "data-role": message.role || "assistant" }, head, foot);
-  if (agentOf(message.namespace)) node.classList.add("nested");
   const blocks = [];
 
   function update() {
+    say(role, speaker(message));
+    node.classList.toggle("nested", message.parentTool !== "" || agentOf(message.namespace) !== "");
     for (let i = blocks.length; i < message.blocks.length; i++) {
       const block = message.blocks[i];
       blocks.push(block.kind === "calls" ? callsView(block, cardOf) : textView(block));
@@ -142,6 +142,14 @@ function messageView(message, cardOf) {
   }
   update();
   return { node, update };
+}
+
+// speaker returns the name above a message. Some namespaces are only the id of the call
+// that started the sub-agent.
+function speaker({ namespace, role, parentTool }) {
+  const who = ROLES[role] ?? role;
+  if (role === "user" || !namespace) return who;
+  return parentTool && !agentOf(namespace) ? parentTool : where(namespace);
 }
 
 function footOf(m) {

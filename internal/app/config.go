@@ -1,12 +1,9 @@
 package app
 
 import (
-	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"streamer/internal/broker"
@@ -20,18 +17,22 @@ type Config struct {
 	// Broker is the NATS server and its streams. Open sets the passwords of an
 	// embedded server and OnNotice.
 	Broker broker.Options
-	// Gateway is the HTTP API. Open sets Exposed, Token, Check, Warnings,
-	// Metrics and Repairs.
+	// Gateway is the HTTP API. Open sets Exposed, Token, Verify, Certificate, Check,
+	// Warnings, Metrics and Repairs.
 	Gateway gateway.Options
 	// Worker carries inputs through the fold. Open sets Rules and Nonce.
 	Worker worker.Options
 	// Rules are the settings of the fold.
 	Rules Rules
 
-	HTTPListen  string // address of the page and the HTTP API
-	TokenFile   string // file with the token of HTTP clients; required beyond loopback
-	RepairBytes int    // maximum size of one history to repair, and of all at once; if zero, 64 MiB
-	RepairNATS  bool   // also repair histories on the subject streamer.repair
+	HTTPListen string // address of the page and the HTTP API
+	TokenFile  string // file with the token that permits everything; "" for none
+	AuthFile   string // file with the issuers of JSON Web Tokens; "" for none
+	CertFile   string // PEM file of the certificate for TLS; "" for no TLS
+	KeyFile    string // PEM file of its key
+
+	RepairBytes int  // maximum size of one history to repair, and of all at once; if zero, 64 MiB
+	RepairNATS  bool // also repair histories on the subject streamer.repair
 }
 
 // Default addresses of NATS and of the HTTP API.
@@ -49,29 +50,6 @@ func NewConfig() Config {
 		HTTPListen: defaultHTTP,
 		RepairNATS: true,
 	}
-}
-
-// gateway returns the settings of the gateway that follow from the address and
-// the token file.
-func (c *Config) gateway() (gateway.Options, error) {
-	o := c.Gateway
-	host, _, err := net.SplitHostPort(c.HTTPListen)
-	if err != nil {
-		return o, fmt.Errorf("--http-listen: %w", err)
-	}
-	ip := net.ParseIP(host)
-	o.Exposed = host != "localhost" && (ip == nil || !ip.IsLoopback())
-	if c.TokenFile != "" {
-		token, err := os.ReadFile(c.TokenFile)
-		if err != nil {
-			return o, fmt.Errorf("--http-token-file: %w", err)
-		}
-		o.Token = strings.TrimSpace(string(token))
-	}
-	if o.Exposed && o.Token == "" {
-		return o, fmt.Errorf("--http-listen %s accepts connections from other machines: need --http-token-file", c.HTTPListen)
-	}
-	return o, nil
 }
 
 // DefaultDataDir returns the user's directory for data that outlives a restart.

@@ -47,7 +47,7 @@ func Open(ctx context.Context, c Config, log zerolog.Logger) (*Server, error) {
 }
 
 func (s *Server) open(ctx context.Context) (err error) {
-	options, err := s.config.gateway()
+	options, err := s.config.gateway(ctx, s.log)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,13 @@ func (s *Server) Opened() <-chan struct{} { return s.opened }
 func (s *Server) Embedded() bool { return s.config.Broker.URL == "" }
 
 // Page returns the URL of the page.
-func (s *Server) Page() string { return "http://" + s.listener.Addr().String() + "/" }
+func (s *Server) Page() string {
+	scheme := "http://"
+	if s.config.CertFile != "" {
+		scheme = "https://"
+	}
+	return scheme + s.listener.Addr().String() + "/"
+}
 
 // SessionPage returns the URL of the page of a session.
 func (s *Server) SessionPage(name string) string {

@@ -19,16 +19,16 @@ func open(t *testing.T, dir string) *Server {
 	return s
 }
 
-// TestExposed: an address beyond loopback needs a token.
+// TestExposed: an address beyond loopback needs authentication.
 func TestExposed(t *testing.T) {
 	for listen, want := range map[string]string{
 		"127.0.0.1:0": "", "localhost:0": "", "[::1]:0": "",
-		"0.0.0.0:0": "--http-listen 0.0.0.0:0 accepts connections from other machines: need --http-token-file",
-		":0":        "--http-listen :0 accepts connections from other machines: need --http-token-file",
+		"0.0.0.0:0": "--http-listen 0.0.0.0:0 accepts connections from other machines: need --http-token-file or --auth",
+		":0":        "--http-listen :0 accepts connections from other machines: need --http-token-file or --auth",
 		"none":      "--http-listen: address none: missing port in address",
 	} {
 		c := Config{HTTPListen: listen}
-		_, err := c.gateway()
+		_, err := c.gateway(t.Context(), zerolog.Nop())
 		if got := message(err); got != want {
 			t.Errorf("%s: got %q, want %q", listen, got, want)
 		}

@@ -50,12 +50,16 @@ const (
 	// Without ID and Call it means the oldest open call of that Name and, where
 	// given, that Index.
 	Result
-	// Human: a human message, which interrupts the calls before it. ID is the
-	// message's; a human message whose ID was seen before is history.
+	// Human: a human message, which interrupts the calls before it unless Aside is
+	// set. ID is the message's, and Text its text; a human message whose ID was seen
+	// before is history.
 	// Repeated is set where the wire repeats the whole history (LangGraph
 	// values and updates): then it counts only where it comes after the open
 	// calls' message.
 	Human
+	// HumanText: more text of a human message. ID, Text. It belongs to the last Human
+	// if the ID is the same.
+	HumanText
 	// Await: a call waits for a person. ID where the wire names the call, else
 	// all open calls whose args are complete (of Namespace, where given);
 	// Why, InterruptID.
@@ -168,6 +172,8 @@ type Chunk struct {
 	// Abandons: the calls of the run that are open get no result, even if the run is
 	// completed.
 	Abandons bool
+	// Aside: the human message interrupts nothing.
+	Aside bool
 }
 
 // Stray reports whether a fragment without a known place belongs to no call.

@@ -94,7 +94,7 @@ func remaining(r *Reader) string {
 	return b.String()
 }
 
-var kindNames = [...]string{"start", "fragment", "seal", "next", "text", "reasoning", "part_end", "finish", "usage", "ended", "result", "human", "await", "resume", "progress", "run_start", "run_end", "attempt", "failure", "rename", "listed", "answer", "done"}
+var kindNames = [...]string{"start", "fragment", "seal", "next", "text", "reasoning", "part_end", "finish", "usage", "ended", "result", "human", "human_text", "await", "resume", "progress", "run_start", "run_end", "attempt", "failure", "rename", "listed", "answer", "done"}
 
 // spell returns a chunk on one line: its kind, then the fields that are set.
 func spell(c chunks.Chunk) string {

@@ -90,7 +90,7 @@ func (a *aiSDK) Event(dst []byte, r events.Record) []byte {
 // aiShows reports whether the protocol has a form for events of a type.
 func aiShows(t events.Type) bool {
 	switch t {
-	case events.Synthetic, events.ToolCallLateResult, events.OrphanResult, events.Rejected, events.Unmatched:
+	case events.HumanMessage, events.Synthetic, events.ToolCallLateResult, events.ToolCallParent, events.OrphanResult, events.Rejected, events.Unmatched:
 		return false
 	}
 	return true

@@ -68,6 +68,7 @@ type Ending string
 const (
 	Shutdown    Ending = "shutdown"    // this server stops; another one may serve the stream
 	Unavailable Ending = "unavailable" // the event log cannot be read
+	Expired     Ending = "expired"     // the client's token has expired; it needs another one
 )
 
 // Encoder writes the stream of one connection: Open once, and again before the first

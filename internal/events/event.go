@@ -25,6 +25,7 @@ const (
 	MessageFinished      Type = "message_finished"
 	AgentResponseChunk   Type = "agent_response_chunk"
 	PartFinished         Type = "part_finished"
+	HumanMessage         Type = "human_message"
 	ToolCallStart        Type = "tool_call_start"
 	ToolCallArgsDelta    Type = "tool_call_args_delta"
 	ToolCallArgsComplete Type = "tool_call_args_complete"
@@ -32,6 +33,7 @@ const (
 	ToolCallProgress     Type = "tool_call_progress"
 	ToolCallResult       Type = "tool_call_result"
 	ToolCallLateResult   Type = "tool_call_late_result"
+	ToolCallParent       Type = "tool_call_parent"
 	OrphanResult         Type = "orphan_result"
 	Rejected             Type = "rejected"
 	Unmatched            Type = "unmatched"
@@ -45,9 +47,9 @@ const (
 // Types returns every type that a stored message can have, including Synthetic.
 func Types() []Type {
 	return []Type{
-		RunStarted, RunFinished, MessageStarted, MessageFinished, AgentResponseChunk, PartFinished,
+		RunStarted, RunFinished, MessageStarted, MessageFinished, AgentResponseChunk, PartFinished, HumanMessage,
 		ToolCallStart, ToolCallArgsDelta, ToolCallArgsComplete, ToolCallAwaiting, ToolCallProgress, ToolCallResult,
-		ToolCallLateResult, OrphanResult, Rejected, Unmatched, Synthetic,
+		ToolCallLateResult, ToolCallParent, OrphanResult, Rejected, Unmatched, Synthetic,
 	}
 }
 
@@ -137,7 +139,7 @@ type Event struct {
 
 	Part    int    `json:"part,omitempty"`    // number of the content part in its message
 	Offset  Offset `json:"offset,omitzero"`   // bytes of text before Content or Args; of a rejected input: position of the fault
-	Content string `json:"content,omitempty"` // of agent_response_chunk
+	Content string `json:"content,omitempty"` // of agent_response_chunk and human_message
 	Args    string `json:"args,omitempty"`    // of tool_call_args_delta
 
 	ArgsText      *string         `json:"args_text,omitempty"` // raw, as the model wrote it

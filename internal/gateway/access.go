@@ -9,6 +9,14 @@ import (
 	"strings"
 )
 
+const (
+	// exposedHeaders are the response headers that pages of allowed origins can read.
+	exposedHeaders = headerFirst + ", Content-Location, Location, Retry-After, WWW-Authenticate"
+	// allowedHeaders are the request headers that they can send. Clients of frontend
+	// libraries send User-Agent and X-Api-Key.
+	allowedHeaders = "Authorization, Cache-Control, Content-Type, Idempotency-Key, Last-Event-ID, Streamer-Format, Traceparent, Tracestate, User-Agent, X-Api-Key"
+)
+
 // access decides by Host, Origin and Sec-Fetch-Site which requests are allowed. Any
 // web page can make a browser send requests to loopback. With a DNS name that
 // resolves to loopback (DNS rebinding) it can also read the answers. The Host
@@ -43,7 +51,7 @@ func newAccess(opts Options) (access, error) {
 // allowed foreign origin read the answer.
 func (a access) check(w http.ResponseWriter, r *http.Request) error {
 	if !a.hostAllowed(r.Host) {
-		return refuse(http.StatusForbidden, fmt.Sprintf("host %q is not allowed (option --http-host)", r.Host))
+		return refuse(http.StatusForbidden, fmt.Sprintf("host %.100q is not allowed (option --http-host)", r.Host))
 	}
 	w.Header().Add("Vary", "Origin")
 	origins := r.Header.Values("Origin")
@@ -58,7 +66,7 @@ func (a access) check(w http.ResponseWriter, r *http.Request) error {
 		switch site := r.Header.Get("Sec-Fetch-Site"); site {
 		case "", "none", "same-origin":
 		default:
-			return refuse(http.StatusForbidden, fmt.Sprintf("requests from other sites are refused (Sec-Fetch-Site: %s)", site))
+			return refuse(http.StatusForbidden, fmt.Sprintf("requests from other sites are refused (Sec-Fetch-Site: %.40q)", site))
 		}
 	}
 	return nil
@@ -70,17 +78,17 @@ func (a access) checkOrigin(w http.ResponseWriter, r *http.Request, origin strin
 	if a.origins[strings.ToLower(origin)] {
 		w.Header().Set("Access-Control-Allow-Origin", origin)
 		w.Header().Set("Access-Control-Allow-Credentials", "true")
-		w.Header().Set("Access-Control-Expose-Headers", headerFirst+", Retry-After")
+		w.Header().Set("Access-Control-Expose-Headers", exposedHeaders)
 		return nil
 	}
 	// Behind a proxy the scheme is unknown, so it is not compared. The Host has
 	// been checked before.
 	u, err := url.Parse(origin)
 	if err == nil && u.Host != "" && !strings.EqualFold(u.Scheme+"://"+u.Host, origin) {
-		return refuse(http.StatusForbidden, fmt.Sprintf("origin %q is malformed: it must be scheme://host or scheme://host:port", origin))
+		return refuse(http.StatusForbidden, fmt.Sprintf("origin %.100q is malformed: it must be scheme://host or scheme://host:port", origin))
 	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !strings.EqualFold(u.Host, r.Host) {
-		return refuse(http.StatusForbidden, fmt.Sprintf("origin %q is not allowed (option --http-origin)", origin))
+		return refuse(http.StatusForbidden, fmt.Sprintf("origin %.100q is not allowed (option --http-origin)", origin))
 	}
 	return nil
 }
@@ -117,7 +125,7 @@ func (g *Gateway) preflight(w http.ResponseWriter, r *http.Request, allow string
 	h.Set("Allow", allow)
 	if h.Get("Access-Control-Allow-Origin") != "" {
 		h.Set("Access-Control-Allow-Methods", allow)
-		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Streamer-Format, Traceparent, Tracestate")
+		h.Set("Access-Control-Allow-Headers", allowedHeaders)
 		h.Set("Access-Control-Max-Age", "600")
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -114,7 +114,9 @@ func TestPreflight(t *testing.T) {
 	resp, _ := do(t, "OPTIONS", url, "", "Origin: https://app.example.com", "Access-Control-Request-Method: POST")
 	h := resp.Header
 	if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://app.example.com" ||
-		h.Get("Access-Control-Allow-Methods") != "POST, OPTIONS" || !strings.Contains(h.Get("Access-Control-Allow-Headers"), "Idempotency-Key") {
+		h.Get("Access-Control-Allow-Methods") != "POST, OPTIONS" || !strings.Contains(h.Get("Access-Control-Allow-Headers"), "Idempotency-Key") ||
+		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Last-Event-ID") || !strings.Contains(h.Get("Access-Control-Expose-Headers"), headerFirst) ||
+		h.Get("Access-Control-Allow-Credentials") != "true" || h.Get("Vary") != "Origin" {
 		t.Errorf("allowed origin: got %d %v", resp.StatusCode, h)
 	}
 	if resp, _ := do(t, "OPTIONS", url, "", "Origin: https://evil.example.com"); resp.StatusCode != 403 || resp.Header.Get("Access-Control-Allow-Origin") != "" {
@@ -193,6 +195,7 @@ func TestNewRefuses(t *testing.T) {
 		text string
 	}{
 		{Options{Exposed: true}, "needs a token"},
+		{Options{Proxies: []string{"proxy"}}, "is not an address or a network"},
 		{Options{Token: "short"}, "fewer than 16"},
 		{Options{Hosts: []string{"http://x"}}, "is not a host name"},
 		{Options{Hosts: []string{"*"}}, "is not a host name"},

@@ -303,6 +303,7 @@ func TestPage(t *testing.T) {
 		for name, want := range map[string]string{
 			"Content-Security-Policy": pagePolicy, "X-Content-Type-Options": "nosniff",
 			"Referrer-Policy": "no-referrer", "Cache-Control": "no-cache",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			if got := h.Get(name); got != want {
 				t.Errorf("%s: %s: got %q, want %q", path, name, got, want)

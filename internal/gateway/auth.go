@@ -1,68 +1,136 @@
 package gateway
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
+
+	"streamer/internal/auth"
 )
 
-const cookieName = "streamer"
+const (
+	cookieName = "streamer"
+	// secureCookieName is the name of the cookie behind TLS. Browsers accept a
+	// cookie with this prefix only from this host, so no other host can set it.
+	secureCookieName = "__Host-streamer"
 
-// auth checks the token. EventSource cannot send headers, so a page exchanges the
-// token for a cookie. The cookie contains a keyed digest and not the token. The
-// zero value accepts every request.
-type auth struct {
+	maxLogin  = 16 << 10 // maximum size of the body of a login
+	maxCookie = 3800     // maximum length of a token in a cookie: browsers ignore cookies above 4 KiB
+)
+
+// verifier verifies a JSON Web Token. The error is auth.ErrInvalid or
+// auth.ErrUnavailable.
+type verifier func(ctx context.Context, token string) (*auth.Identity, error)
+
+// credentials checks what a client sends to authenticate: the token, or a JSON Web
+// Token. EventSource cannot send headers, so a page exchanges either for a cookie. The
+// cookie for the token contains a keyed digest and not the token. The zero value
+// accepts every request.
+type credentials struct {
 	set    bool
-	token  [sha256.Size]byte // digest, so that comparisons take constant time
+	digest [sha256.Size]byte // of the token, so that comparisons take constant time
 	cookie string
+	verify verifier // nil if JSON Web Tokens are not accepted
 }
 
-// newAuth returns the check for a token.
-func newAuth(token string) auth {
-	if token == "" {
-		return auth{}
+// newCredentials returns the check for a token and for the tokens that verify
+// accepts. Both are optional.
+func newCredentials(token string, verify verifier) credentials {
+	c := credentials{verify: verify}
+	if token != "" {
+		mac := hmac.New(sha256.New, []byte(token))
+		mac.Write([]byte("streamer gateway cookie 1"))
+		c.set, c.digest, c.cookie = true, sha256.Sum256([]byte(token)), hex.EncodeToString(mac.Sum(nil))
 	}
-	mac := hmac.New(sha256.New, []byte(token))
-	mac.Write([]byte("streamer gateway cookie 1"))
-	return auth{set: true, token: sha256.Sum256([]byte(token)), cookie: hex.EncodeToString(mac.Sum(nil))}
+	return c
 }
 
-// check refuses a request without the token or the cookie.
-func (a auth) check(w http.ResponseWriter, r *http.Request) error {
-	if !a.set {
-		return nil
+// required reports whether clients must authenticate.
+func (c *credentials) required() bool { return c.set || c.verify != nil }
+
+// check returns the client that sent a request. It refuses a request without valid
+// credentials.
+func (c *credentials) check(w http.ResponseWriter, r *http.Request) (*auth.Identity, error) {
+	if !c.required() {
+		return auth.Unlimited(), nil
 	}
-	if header := r.Header.Get("Authorization"); header != "" {
-		scheme, token, _ := strings.Cut(header, " ")
-		if strings.EqualFold(scheme, "Bearer") && a.matches(strings.TrimSpace(token)) {
-			return nil
+	switch headers := r.Header.Values("Authorization"); {
+	case len(headers) > 1:
+		return nil, refuse(http.StatusBadRequest, "more than one Authorization")
+	case len(headers) == 1 && headers[0] != "":
+		scheme, token, _ := strings.Cut(headers[0], " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return nil, challenge(w, "")
 		}
-	} else if c, err := r.Cookie(cookieName); err == nil && subtle.ConstantTimeCompare([]byte(c.Value), []byte(a.cookie)) == 1 {
-		return nil
+		return c.bearer(w, r, strings.TrimSpace(token))
 	}
-	w.Header().Set("WWW-Authenticate", `Bearer realm="streamer"`)
-	return refuse(http.StatusUnauthorized, "a valid token is required: Authorization: Bearer …, or the cookie of POST /v1/login")
+	cookie, err := r.Cookie(nameOfCookie(r))
+	if err != nil {
+		return nil, challenge(w, "")
+	}
+	if c.set && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(c.cookie)) == 1 {
+		return auth.Unlimited(), nil
+	}
+	return c.web(w, r, cookie.Value)
 }
 
-// matches reports whether a token is the right one.
-func (a auth) matches(token string) bool {
+// bearer returns the bearer of a token of either kind.
+func (c *credentials) bearer(w http.ResponseWriter, r *http.Request, token string) (*auth.Identity, error) {
+	if c.matches(token) {
+		return auth.Unlimited(), nil
+	}
+	return c.web(w, r, token)
+}
+
+// web returns the bearer of a JSON Web Token.
+func (c *credentials) web(w http.ResponseWriter, r *http.Request, token string) (*auth.Identity, error) {
+	if c.verify == nil {
+		return nil, challenge(w, auth.ErrInvalid.Error())
+	}
+	id, err := c.verify(r.Context(), token)
+	switch {
+	case err == nil:
+		return id, nil
+	case errors.Is(err, auth.ErrInvalid):
+		return nil, challenge(w, err.Error())
+	}
+	w.Header().Set("Retry-After", "10")
+	return nil, refuse(http.StatusServiceUnavailable, auth.ErrUnavailable.Error()+"; try again")
+}
+
+// challenge returns the refusal of a request without valid credentials, with the
+// header of RFC 6750. why is "" if the request has none.
+func challenge(w http.ResponseWriter, why string) error {
+	header, text := `Bearer realm="streamer"`, "a token is required"
+	if why != "" {
+		header, text = fmt.Sprintf(`%s, error="invalid_token", error_description=%q`, header, strings.ReplaceAll(why, `"`, "'")), why
+	}
+	w.Header().Set("WWW-Authenticate", header)
+	return refuse(http.StatusUnauthorized, text+": send Authorization: Bearer …, or the cookie of POST /v1/login")
+}
+
+// matches reports whether a token is the token of the gateway.
+func (c *credentials) matches(token string) bool {
 	sum := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1
+	return c.set && subtle.ConstantTimeCompare(sum[:], c.digest[:]) == 1
 }
 
-// login sets the cookie if the body has the token. Without authentication it sets
-// none.
+// login sets the cookie if the body has a valid token. Without authentication it
+// sets none.
 func (g *Gateway) login(w http.ResponseWriter, r *http.Request) error {
-	if !g.auth.set {
+	if !g.credentials.required() {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 4<<10))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLogin))
 	if err != nil {
 		return refuse(http.StatusBadRequest, "the body cannot be read")
 	}
@@ -72,14 +140,34 @@ func (g *Gateway) login(w http.ResponseWriter, r *http.Request) error {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return refuse(http.StatusBadRequest, `the body is not {"token":"…"}`)
 	}
-	if !g.auth.matches(in.Token) {
-		return refuse(http.StatusUnauthorized, "the token is not valid")
+	id, err := g.credentials.bearer(w, r, in.Token)
+	if err != nil {
+		return err
+	}
+	value := g.credentials.cookie
+	if !id.Expires.IsZero() {
+		value = in.Token
+	}
+	if len(value) > maxCookie {
+		return refuse(http.StatusBadRequest, fmt.Sprintf("the token has more than %d bytes, which is too long for a cookie", maxCookie))
 	}
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: g.auth.cookie, Path: "/",
-		HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
+		Name: nameOfCookie(r), Value: value, Path: "/", Expires: id.Expires,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure(r),
 	})
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// secure reports whether the client's connection is TLS, here or at a proxy.
+func secure(r *http.Request) bool {
+	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
+}
+
+// nameOfCookie returns the name of the cookie on the connection of a request.
+func nameOfCookie(r *http.Request) string {
+	if secure(r) {
+		return secureCookieName
+	}
+	return cookieName
 }

@@ -64,6 +64,11 @@ type request struct {
 // serveStream serves a stream until it is complete, the client disconnects, or the
 // server ends it.
 func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req request) error {
+	leave, err := g.admit(w, r)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
 	s := newStream(g, w, req.proto, end)

@@ -14,7 +14,9 @@
 //     unchanged.
 //   - A web page of another origin can neither read nor write, even if it reaches
 //     a gateway on loopback through DNS rebinding.
-//   - Bodies, headers, waiting times and the number of streams are bounded.
+//   - A client does only what its token permits, until the token expires.
+//   - Bodies, headers, waiting times and the number of streams are bounded, and the
+//     number of streams of each client and address.
 //
 // A crash loses nothing, because open connections are the gateway's only state.
 package gateway
@@ -37,7 +39,11 @@ type Gateway struct {
 	store        Store
 	log          zerolog.Logger
 	access       access
-	auth         auth
+	credentials  credentials
+	proxies      proxies
+	clients      quota // of streams, by client
+	addresses    quota // of streams, by address
+	connections  quota // of connections, by address
 	page         map[string]asset
 	routes       *http.ServeMux
 	streams      streams
@@ -47,10 +53,10 @@ type Gateway struct {
 }
 
 // New returns a gateway over store that serves page (no page if nil) at /. An
-// exposed gateway without a token is an error.
+// exposed gateway without authentication is an error.
 func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, error) {
-	if opts.Exposed && opts.Token == "" {
-		return nil, errors.New("gateway: listening beyond loopback needs a token")
+	if opts.Exposed && opts.Token == "" && opts.Verify == nil {
+		return nil, errors.New("gateway: listening beyond loopback needs a token or the verification of tokens")
 	}
 	if opts.Token != "" && len(opts.Token) < minToken {
 		return nil, fmt.Errorf("gateway: the token has %d bytes, fewer than %d", len(opts.Token), minToken)
@@ -63,12 +69,18 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	if err != nil {
 		return nil, err
 	}
+	proxies, err := parseProxies(opts.Proxies)
+	if err != nil {
+		return nil, err
+	}
 	assets, err := readPage(page)
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{opts: opts, store: store, log: log, access: access, auth: newAuth(opts.Token), page: assets}
+	g := &Gateway{opts: opts, store: store, log: log, access: access, proxies: proxies, page: assets}
+	g.credentials = newCredentials(opts.Token, opts.Verify)
 	g.streams.max = opts.MaxClients
+	g.clients.max, g.addresses.max, g.connections.max = opts.MaxPerClient, opts.MaxPerAddress, opts.MaxPerAddress
 	g.buffers.New = func() any { return new([]byte) }
 	g.routes = g.newRoutes()
 	return g, nil
@@ -90,7 +102,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	defer func() { // also for a stream that is cut off
 		g.counts.countStatus(rec.status)
-		g.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", rec.status).
+		g.log.Debug().Str("method", r.Method).Str("path", shortened(r.URL.Path)).Int("status", rec.status).
 			Int64("bytes", rec.bytes).Dur("took", time.Since(start)).Msg("request")
 	}()
 	g.routes.ServeHTTP(rec, r)

@@ -30,6 +30,7 @@ func Number[T int | int64 | uint64 | float64](name, help string, n T) Metric {
 // counts are the gateway's own counters.
 type counts struct {
 	slow    atomic.Uint64      // disconnected slow clients
+	refused atomic.Uint64      // connections closed because of the limit of their address
 	answers [600]atomic.Uint64 // answers by status
 }
 
@@ -73,6 +74,7 @@ func (g *Gateway) ownMetrics() []Metric {
 		answers,
 		Number("streamer_sse_clients", "Event streams that are open.", g.streams.count()),
 		Number("streamer_sse_slow_disconnects_total", "Event streams ended because their client did not read.", g.counts.slow.Load()),
+		Number("streamer_http_connections_refused_total", "Connections closed because their address had too many.", g.counts.refused.Load()),
 	}
 }
 

@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"time"
 
+	"streamer/internal/auth"
 	"streamer/internal/inputs"
 	"streamer/internal/repair"
 )
@@ -11,18 +13,27 @@ import (
 // Options are the gateway's settings. The zero value serves loopback names without
 // authentication.
 type Options struct {
-	// Exposed states that other machines can connect. Then a Token is required,
-	// and a Host that is an IP address is accepted.
+	// Exposed states that other machines can connect. Then Token or Verify is
+	// required, and a Host that is an IP address is accepted.
 	Exposed bool
-	// Token must be sent by clients and has at least 16 bytes. If "", no
-	// authentication is required.
+	// Token permits everything to a client that sends it. It has at least 16 bytes.
+	// If it is "" and Verify is nil, no authentication is required.
 	Token string
+	// Verify verifies another token, and returns what its bearer may do. If nil, only
+	// Token is accepted.
+	Verify func(ctx context.Context, token string) (*auth.Identity, error)
+	// Certificate returns the certificate for TLS. If nil, connections are not
+	// encrypted.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Hosts are the accepted names of the gateway, without port, in addition to
 	// loopback names.
 	Hosts []string
 	// Origins are the other origins that may read and write, such as
 	// "https://app.example.com".
 	Origins []string
+	// Proxies are the addresses (10.0.0.7) and networks (10.0.0.0/8) of proxies, in
+	// addition to loopback. Their X-Forwarded-For has the address of a client.
+	Proxies []string
 
 	// Check returns an error if the body of an input would be rejected by the
 	// fold. The answer to the client has the error's text. If nil, every body is
@@ -38,13 +49,15 @@ type Options struct {
 	// Repairs answers POST /v1/repair. If nil, the path does not exist.
 	Repairs *repair.Service
 
-	MaxClients   int           // maximum number of open streams; if zero, 10,000
-	MaxBody      int           // maximum size of an input in bytes; if zero, the store's limit minus 4 KiB
-	Heartbeat    time.Duration // interval without data before a heartbeat; if zero, 15 s
-	WriteTimeout time.Duration // timeout of one write to a client; if zero, 10 s
-	ReadTimeout  time.Duration // timeout of a request's headers, and of its body; if zero, 15 s
-	StoreTimeout time.Duration // timeout of one request to the store; if zero, 10 s
-	Grace        time.Duration // time for shutdown when Run stops; if zero, 5 s
+	MaxClients    int           // maximum number of open streams; if zero, 10,000
+	MaxPerClient  int           // maximum number of open streams of one subject of an issuer; if zero, 100
+	MaxPerAddress int           // maximum number of open streams, and of connections, of one address beyond loopback; if zero, 1,000
+	MaxBody       int           // maximum size of an input in bytes; if zero, the store's limit minus 4 KiB
+	Heartbeat     time.Duration // interval without data before a heartbeat; if zero, 15 s
+	WriteTimeout  time.Duration // timeout of one write to a client; if zero, 10 s
+	ReadTimeout   time.Duration // timeout of a request's headers, and of its body; if zero, 15 s
+	StoreTimeout  time.Duration // timeout of one request to the store; if zero, 10 s
+	Grace         time.Duration // time for shutdown when Run stops; if zero, 5 s
 }
 
 const (
@@ -54,6 +67,8 @@ const (
 
 func (o Options) withDefaults(maxPayload int) Options {
 	o.MaxClients = orDefault(o.MaxClients, 10_000)
+	o.MaxPerClient = orDefault(o.MaxPerClient, 100)
+	o.MaxPerAddress = orDefault(o.MaxPerAddress, 1000)
 	o.MaxBody = orDefault(o.MaxBody, maxPayload-payloadMargin)
 	o.Heartbeat = orDefault(o.Heartbeat, 15*time.Second)
 	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)

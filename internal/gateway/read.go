@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
+	"streamer/internal/auth"
 	"streamer/internal/events"
 )
 
@@ -19,7 +21,8 @@ const (
 	maxSessions     = 1000
 )
 
-// sessions returns the sessions that have events, newest first.
+// sessions returns the sessions that have events and that the client may watch,
+// newest first.
 func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
 	limit := defaultSessions
 	if s := r.URL.Query().Get("limit"); s != "" {
@@ -31,10 +34,15 @@ func (g *Gateway) sessions(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
 	defer cancel()
-	found, err := g.store.Sessions(ctx, limit)
+	id, read := identity(r), limit
+	if !id.MayAll(auth.Watch) {
+		read = math.MaxInt // the newest sessions may be those of others
+	}
+	found, err := g.store.Sessions(ctx, read)
 	if err != nil {
 		return fmt.Errorf("gateway: sessions: %w", err)
 	}
+	found = slices.DeleteFunc(found, func(s SessionInfo) bool { return !id.May(auth.Watch, s.Session) })
 	slices.SortStableFunc(found, func(a, b SessionInfo) int { return b.Last.Compare(a.Last) })
 	type row struct {
 		Session string      `json:"session"`

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"streamer/internal/auth"
 	"streamer/internal/repair"
 )
 
@@ -39,7 +40,7 @@ func (g *Gateway) repair(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return refuse(http.StatusBadRequest, "the body is incomplete")
 	}
-	answer, err := service.Answer(r.Context(), body)
+	answer, err := service.Answer(r.Context(), body, func(session string) error { return permitOne(r, auth.Watch, session) })
 	if err != nil {
 		return refusalOf(w, err)
 	}

@@ -31,8 +31,8 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.As(err, &ref):
 		switch ref.status {
-		case http.StatusUnauthorized, http.StatusForbidden, http.StatusGone, http.StatusServiceUnavailable:
-			g.log.Warn().Str("path", r.URL.Path).Str("session", r.PathValue("session")).Int("status", ref.status).
+		case http.StatusUnauthorized, http.StatusForbidden, http.StatusGone, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			g.log.Warn().Str("path", shortened(r.URL.Path)).Str("session", shortened(r.PathValue("session"))).Int("status", ref.status).
 				Str("remote", r.RemoteAddr).Str("why", ref.text).Msg("request refused")
 		}
 		replyError(w, ref.status, ref.text)
@@ -47,6 +47,17 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "2")
 		replyError(w, http.StatusServiceUnavailable, "the logs cannot be reached; try again")
 	}
+}
+
+// maxLogged is the maximum number of bytes of a value from a request in a log message.
+const maxLogged = 300
+
+// shortened returns a value from a request for a log message.
+func shortened(s string) string {
+	if len(s) > maxLogged {
+		return s[:maxLogged] + "…"
+	}
+	return s
 }
 
 // outageLogInterval is the minimum time between two log messages about unavailable

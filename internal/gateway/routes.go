@@ -26,7 +26,7 @@ var kinds = [...]struct {
 func (g *Gateway) newRoutes() *http.ServeMux {
 	mux := http.NewServeMux()
 	api := func(path, methods string, h handler) {
-		mux.HandleFunc(path, g.onlyMethods(methods, g.withAuth(h)))
+		mux.HandleFunc(path, g.onlyMethods(methods, g.withAuth(permitted(path, methods, h))))
 	}
 	api("/v1/sessions", "GET", g.sessions)
 	api("/v1/sessions/{session}/events", "GET", g.events)
@@ -91,12 +91,16 @@ func (g *Gateway) withAccess(h handler) http.HandlerFunc {
 	}
 }
 
-// withAuth returns a handler that in addition requires the token, if there is one.
+// withAuth returns a handler that in addition requires a token, if the gateway has
+// authentication, and ends when the token expires.
 func (g *Gateway) withAuth(h handler) http.HandlerFunc {
 	return g.withAccess(func(w http.ResponseWriter, r *http.Request) error {
-		if err := g.auth.check(w, r); err != nil {
+		id, err := g.credentials.check(w, r)
+		if err != nil {
 			return err
 		}
+		r, cancel := withIdentity(r, id)
+		defer cancel()
 		return h(w, r)
 	})
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	stdlog "log"
@@ -13,9 +14,13 @@ import (
 const (
 	idleTimeout    = 2 * time.Minute // maximum time between requests of a connection
 	maxHeaderBytes = 16 << 10
+
+	// Of a connection with HTTP/2, which has many requests at once.
+	maxConnStreams = 250              // maximum number of its requests
+	pingAfter      = 30 * time.Second // silence after which the client must answer a ping
 )
 
-// Run serves ln until ctx ends. Then it ends the open streams within half of
+// Run serves ln, with TLS and HTTP/2 if Options.Certificate is set, until ctx ends. Then it ends the open streams within half of
 // Options.Grace, lets requests finish within the whole of it, and closes the
 // remaining connections. It returns when no request is being served: nil after the
 // end of ctx, otherwise the error of serving. It closes ln and can be called once.
@@ -29,8 +34,18 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 		// ReadTimeout and WriteTimeout would end every stream. Instead each
 		// request and each write sets its own deadline.
 	}
+	ln = limitedListener{ln, g}
+	serve := srv.Serve
+	if g.opts.Certificate != nil {
+		srv.TLSConfig = &tls.Config{GetCertificate: g.opts.Certificate, MinVersion: tls.VersionTLS12}
+		srv.HTTP2 = &http.HTTP2Config{
+			MaxConcurrentStreams: maxConnStreams, SendPingTimeout: pingAfter,
+			PingTimeout: g.opts.ReadTimeout, WriteByteTimeout: g.opts.WriteTimeout,
+		}
+		serve = func(ln net.Listener) error { return srv.ServeTLS(ln, "", "") }
+	}
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ln) }()
+	go func() { served <- serve(ln) }()
 	select {
 	case err := <-served:
 		_ = srv.Close()

@@ -113,6 +113,9 @@ func (s *stream) finish(ctx context.Context, r *http.Request, err error) {
 	case errors.Is(failed, os.ErrDeadlineExceeded):
 		s.g.counts.slow.Add(1)
 		s.g.log.Warn().Str("session", s.session).Uint64("seq", s.sequence()).Msg("slow client disconnected")
+	case failed == nil && errors.Is(context.Cause(ctx), errExpired):
+		s.g.log.Debug().Str("session", s.session).Uint64("seq", s.sequence()).Msg("token of a client has expired")
+		s.sendEnd(encode.Expired)
 	case failed != nil || r.Context().Err() != nil:
 		s.g.log.Debug().Err(failed).Str("session", s.session).Uint64("seq", s.sequence()).Msg("client disconnected")
 	case errors.Is(context.Cause(ctx), errShutdown):

@@ -13,6 +13,7 @@ func (st *Step) complete(m *Message, c *Call, r Result) {
 	e.ToolResult = r.Content
 	st.setDurations(e, &c.State)
 	c.Text = nil
+	st.ranIn(m, r.Namespace)
 }
 
 // close is the transition of an open call to a status without a real result. The
@@ -57,6 +58,7 @@ func (st *Step) endCall(m *Message, c *Call, status events.Status, real string) 
 	st.State.Memory.close(Closed{
 		Call: s.Call, ID: s.ID, Name: c.Name, UID: s.UID(), Synth: s.Synth, Real: real, Others: others, Run: m.Run, Args: s.Args,
 		Message: m.ID, Namespace: m.Namespace, Choice: m.Choice, Index: c.Index,
+		Child: c.ParentCall() != "",
 	}, st.Rules.MaxClosed)
 	e := st.emitCall(events.ToolCallResult, m, c)
 	e.Status, e.ArgsAnnounced = status, &announced
@@ -108,37 +110,6 @@ func (st *Step) muteAlias(m *Message) {
 	if !m.Renamed {
 		st.State.Memory.mute(m.Namespace, "", st.State.Time)
 	}
-}
-
-// human applies a human message: the calls before it are no longer expected to
-// be answered. In a namespace it is the task of a subagent and affects that
-// subagent only.
-func (st *Step) human(c *chunks.Chunk) {
-	mem := &st.State.Memory
-	id := clone(c.ID)
-	if c.ID != "" && c.Namespace != "" {
-		id = c.Namespace + "|" + c.ID
-	}
-	if id != "" && mem.hasMessage(id) || id == "" && c.Repeated {
-		return
-	}
-	mem.addMessage(id, st.Rules.MaxClosed)
-	before := func(m *Message) bool {
-		return within(m.Namespace, c.Namespace) && (!c.Repeated || !st.follows(m))
-	}
-	st.closeCalls(before, events.ByNewMessage, "")
-	st.finishMessages(func(m *Message) bool { return m.Phase == Finishing && before(m) })
-}
-
-// follows reports whether a repeated history has a message after the current
-// chunk.
-func (st *Step) follows(m *Message) bool {
-	for i := range st.rest {
-		if c := &st.rest[i]; c.Message != "" && c.Message == m.ID {
-			return true
-		}
-	}
-	return false
 }
 
 // attempt closes what the abandoned attempt left open.

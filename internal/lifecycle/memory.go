@@ -43,6 +43,10 @@ type Closed struct {
 	Real string `json:"real,omitempty"`
 	// Others are the digests of the last other results that were emitted.
 	Others Digests `json:"others,omitempty"`
+	// Task is the namespace in which its real result came, "" where that is its own.
+	Task string `json:"task,omitempty"`
+	// Child: the call that made it is known.
+	Child bool `json:"child,omitempty"`
 }
 
 // Digests are the digests of results, joined. They are those that contradict the

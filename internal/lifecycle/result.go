@@ -210,12 +210,7 @@ func (st *Step) late(old *Closed, r Result) {
 	if old.Real == d || old.Real != "" && !old.Others.add(d) {
 		return
 	}
-	e := st.emit(events.ToolCallLateResult)
-	e.Run, e.Place = old.Run, &events.Place{MessageID: old.Message, Namespace: old.Namespace, Choice: old.Choice}
-	e.Call, e.ID, e.IDSynthesized, e.UID, e.ToolName = old.Call, old.ID, old.Synth, old.UID, old.Name
-	if old.Index != "" {
-		e.Index = []byte(old.Index)
-	}
+	e := st.emitClosed(events.ToolCallLateResult, old)
 	e.Status, e.ToolResult, e.Conflict = r.Status, r.Content, old.Real != ""
 	if old.Real == "" {
 		old.Real = d

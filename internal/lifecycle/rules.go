@@ -20,7 +20,8 @@ import (
 // since then, and so are args that come after their call was closed. Inputs under
 // rules of version 1 keep their events in this respect. Version 3 reads deltas in
 // other ways: the identity of messages and calls, ends of runs, old histories. It
-// reads all deltas so, also those under rules of older versions.
+// reads all deltas so, also those under rules of older versions. Human messages, and the
+// parents of calls that are known late, are emitted since then.
 const FoldVersion = 3
 
 // firstVersion is the version of the rules before the first rules input.
@@ -98,6 +99,9 @@ func NewRules() Rules {
 // Strict reports whether control inputs are read strictly and inputs that find no
 // open call are reported.
 func (r *Rules) Strict() bool { return r.Version >= 2 }
+
+// named reports whether human messages and late parents are emitted.
+func (r *Rules) named() bool { return r.Version >= 3 }
 
 // DefaultRules are the rules before the first rules input.
 func DefaultRules() Rules {

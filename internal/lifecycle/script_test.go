@@ -262,7 +262,7 @@ func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 	kinds := map[string]chunks.Kind{
 		"start": chunks.Start, "fragment": chunks.Fragment, "seal": chunks.Seal, "next": chunks.Next,
 		"text": chunks.Text, "reasoning": chunks.Reasoning, "partend": chunks.PartEnd, "finish": chunks.Finish,
-		"usage": chunks.Usage, "ended": chunks.Ended, "done": chunks.Done, "result": chunks.Result, "human": chunks.Human,
+		"usage": chunks.Usage, "ended": chunks.Ended, "done": chunks.Done, "result": chunks.Result, "human": chunks.Human, "humantext": chunks.HumanText,
 		"await": chunks.Await, "progress": chunks.Progress, "resume": chunks.Resume, "runstart": chunks.RunStart, "runend": chunks.RunEnd,
 		"attempt": chunks.Attempt, "failure": chunks.Failure, "listed": chunks.Listed, "answer": chunks.Answer,
 	}
@@ -286,12 +286,13 @@ func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 	_, truncated := a["truncated"]
 	_, explicit := a["explicit"]
 	_, abandons := a["abandons"]
+	_, aside := a["aside"]
 	return chunks.Chunk{
 		Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh, IDVaries: varies,
 		Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
 		Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Exact: exact, Part: part, Text: a["text"], Status: a["status"],
 		Truncated: truncated, Wait: uint8(wait), Reason: a["reason"], Usage: a["usage"], Why: a["why"],
-		InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons,
+		InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons, Aside: aside,
 	}
 }
 
@@ -376,6 +377,9 @@ func describe(e *events.Event) string {
 	}
 	put("name", e.ToolName)
 	put("kind", e.Kind)
+	if e.Type == events.ToolCallParent {
+		put("parent", e.ParentCall)
+	}
 	put("status", string(e.Status))
 	if e.Reason != nil {
 		put("reason", string(e.Reason.Code))

@@ -37,6 +37,9 @@ type State struct {
 	// Messages are those that are open or have an open call, oldest first.
 	Messages []*Message `json:"messages,omitempty"`
 	Memory   Memory     `json:"memory,omitzero"`
+	// Human is the last human message that was emitted, whose text may go on; nil
+	// where there is none.
+	Human *Human `json:"human,omitempty"`
 }
 
 // Turn is the position in a run.

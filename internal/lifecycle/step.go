@@ -93,6 +93,8 @@ func (st *Step) chunk(c *chunks.Chunk) {
 		st.Result(resultOf(c), c.Call)
 	case chunks.Human:
 		st.human(c)
+	case chunks.HumanText:
+		st.humanText(c)
 	case chunks.Await:
 		st.await(c)
 	case chunks.Resume:

@@ -94,12 +94,19 @@ func (s *Service) TooLarge() error {
 	return refuse(statusTooLarge, "the request has more than %d bytes", s.Bound())
 }
 
-// Answer answers the request in body. The error is a Refusal if the request is at
-// fault, and otherwise an error of the log.
-func (s *Service) Answer(ctx context.Context, body []byte) (Answer, error) {
+// Answer answers the request in body. allow returns an error if the client has no
+// right to read the session of the request; if it is nil, the client has all rights.
+// The error is that of allow, a Refusal if
+// the request is at fault, and otherwise an error of the log.
+func (s *Service) Answer(ctx context.Context, body []byte, allow func(session string) error) (Answer, error) {
 	r, err := parse(body)
 	if err != nil {
 		return Answer{}, err
+	}
+	if r.Session != "" && allow != nil {
+		if err := allow(r.Session); err != nil {
+			return Answer{}, err
+		}
 	}
 	done, err := s.Repair(ctx, r)
 	if err != nil {

@@ -121,7 +121,7 @@ func TestAnswer(t *testing.T) {
 		if !strings.HasSuffix(strings.TrimSpace(history), "]") {
 			history += "]"
 		}
-		a, err := service.Answer(t.Context(), []byte(`{"messages":`+history+c.rest+`}`))
+		a, err := service.Answer(t.Context(), []byte(`{"messages":`+history+c.rest+`}`), nil)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -136,7 +136,7 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 	log.asked = nil
-	if _, err := service.Answer(t.Context(), []byte(`{"session":"s","messages":`+asking("real", "stopped")+`]}`)); err != nil || log.asked != nil {
+	if _, err := service.Answer(t.Context(), []byte(`{"session":"s","messages":`+asking("real", "stopped")+`]}`), nil); err != nil || log.asked != nil {
 		t.Errorf("nothing had to be fetched: asked for %d, %v", log.asked, err)
 	}
 }
@@ -149,7 +149,7 @@ func TestOutputs(t *testing.T) {
 		{"ops", `{"ops":[{"copy":[0,1]},{"insert":{"role":"tool","tool_call_id":"x","content":` + noResult + `}}],"report":{`},
 		{"check", `{"report":{`},
 	} {
-		a, err := new(Service).Answer(t.Context(), []byte(`{"options":{"output":"`+c.output+`"},"messages":`+history+`}`))
+		a, err := new(Service).Answer(t.Context(), []byte(`{"options":{"output":"`+c.output+`"},"messages":`+history+`}`), nil)
 		var b bytes.Buffer
 		if err == nil {
 			_, err = a.WriteTo(&b)
@@ -205,7 +205,7 @@ func TestRefusals(t *testing.T) {
 		{`{"messages":[{"role":"user","content":"a"}, 7]}`, 422, "message 1 (byte 32) is a number, not an object"},
 		{`{"messages":[{"role":"user","content":` + deep + `}]}`, 413, "nested deeper than 64 at byte "},
 	} {
-		a, err := new(Service).Answer(t.Context(), []byte(c.body))
+		a, err := new(Service).Answer(t.Context(), []byte(c.body), nil)
 		var r *Refusal
 		if !errors.As(err, &r) || r.Status != c.status || !strings.Contains(r.Text, c.words) || len(r.Text) > 2*maxText {
 			t.Errorf("%.100s:\n got  %.300s, %v\n want %d, %s", c.body, a.Bytes(), err, c.status, c.words)
@@ -251,7 +251,7 @@ func TestBrokenLog(t *testing.T) {
 		{broken: broken},
 		{bodies: []string{`{"type":"tool_call_result","args_valid":7}`}},
 	} {
-		_, err := (&Service{Log: log}).Answer(t.Context(), body)
+		_, err := (&Service{Log: log}).Answer(t.Context(), body, nil)
 		var r *Refusal
 		if err == nil || errors.As(err, &r) || log.broken != nil && !errors.Is(err, broken) {
 			t.Errorf("%+v: got %v, want an error of the log's", log, err)

@@ -122,6 +122,7 @@ func (r *recording) check(a *session.Assembly) error {
 	}
 	wrong = append(wrong, r.rejections(a.Events)...)
 	wrong = append(wrong, r.messages(a.Events)...)
+	wrong = append(wrong, r.humans(a.Events)...)
 	wrong = append(wrong, r.results(a.Events)...)
 	if wrong != nil {
 		return fmt.Errorf("%s", strings.Join(wrong, "\n"))
@@ -238,6 +239,24 @@ func (r *recording) messages(list []events.Event) (wrong []string) {
 	return wrong
 }
 
+// humans compares the texts of the human messages with what is expected.
+func (r *recording) humans(list []events.Event) (wrong []string) {
+	var texts []string
+	for i := range list {
+		switch e := &list[i]; {
+		case e.Type != events.HumanMessage:
+		case e.Offset.Bytes() == 0:
+			texts = append(texts, e.Content)
+		default:
+			texts[len(texts)-1] += e.Content
+		}
+	}
+	if r.want.Humans != nil && !slices.Equal(texts, r.want.Humans) {
+		wrong = append(wrong, fmt.Sprintf("the human messages are %q, want %q", texts, r.want.Humans))
+	}
+	return wrong
+}
+
 // cut reports whether the stream does not have the end of its last message.
 func (r *recording) cut() bool {
 	reasons := r.format != "openai-chat" || reason.Match(r.data)
@@ -251,11 +270,14 @@ var reason = regexp.MustCompile(`"finish_reason": ?"`)
 // results compares the results and the parents of the calls with what is expected.
 func (r *recording) results(list []events.Event) (wrong []string) {
 	var calls []*events.Event
-	results := map[string]*events.Event{}
+	results, parents := map[string]*events.Event{}, map[string]string{}
 	for i := range list {
 		switch e := &list[i]; e.Type {
 		case events.ToolCallStart:
 			calls = append(calls, e)
+			parents[e.Call] = e.ParentCall
+		case events.ToolCallParent:
+			parents[e.Call] = e.ParentCall
 		case events.ToolCallResult:
 			results[e.Call] = e
 		}
@@ -267,8 +289,8 @@ func (r *recording) results(list []events.Event) (wrong []string) {
 			break
 		}
 		want := r.want.Calls[i]
-		if want.Parent != nil && c.ParentCall != *want.Parent && ids[c.ParentCall] != *want.Parent {
-			wrong = append(wrong, fmt.Sprintf("call %d: parent is %q, want %q", i, c.ParentCall, *want.Parent))
+		if parent := parents[c.Call]; want.Parent != nil && parent != *want.Parent && ids[parent] != *want.Parent {
+			wrong = append(wrong, fmt.Sprintf("call %d: parent is %q, want %q", i, parent, *want.Parent))
 		}
 		if want.Result == nil {
 			continue

@@ -28,6 +28,8 @@ type expected struct {
 	Format   string         `json:"format"`
 	Calls    []expectedCall `json:"calls"`
 	Messages *int           `json:"messages"`
+	// Humans are the texts of the human messages; nil where they are not listed.
+	Humans []string `json:"humans"`
 	// Ambiguity states that other calls are right, too.
 	Ambiguity string `json:"ambiguity"`
 	// Rejects: the recording holds garbage that may be rejected.

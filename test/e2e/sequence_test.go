@@ -152,7 +152,7 @@ func obeys(log []byte) error {
 			calls[e.Call] = &callState{run: e.Run}
 			continue
 		}
-		if e.Call == "" || e.Type == events.ToolCallLateResult {
+		if e.Call == "" || e.Type == events.ToolCallLateResult || e.Type == events.ToolCallParent {
 			continue
 		}
 		c := calls[e.Call]

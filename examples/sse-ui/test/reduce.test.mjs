@@ -84,6 +84,23 @@ test("text and parallel calls interleave in the order they were seen", () => {
   assert.deepEqual(m.blocks.map((b) => b.kind === "calls" ? b.calls.map((c) => c.call) : b.kind + ":" + b.text), ["reasoning:hm", "text:I look", ["1.0", "1.1"], "text:and", ["2.0"]]);
 });
 
+test("a human message is an item of its own, in one piece or in several", () => {
+  const human = (content, offset, more = {}) => ({ type: "human_message", role: "user", message_id: "", content, offset, ...more });
+  const s = fold({ type: "message_started", message_id: "", role: "assistant" }, human("What ", 0), human("now?", 5), human("And then?", 0),
+    { type: "agent_response_chunk", message_id: "", part: 0, offset: 0, content: "This." });
+  assert.deepEqual(s.timeline.map((m) => [m.role, m.finished, m.blocks.map((b) => b.text).join("|")]),
+    [["assistant", false, "This."], ["user", true, "What now?"], ["user", true, "And then?"]]);
+});
+
+test("a call names the call from which it was made, at its start or later", () => {
+  const s = fold(start("1.0", { tool_name: "task" }), start("2.0", { message_id: "n", parent_call: "id-1.0" }), start("3.0", { message_id: "o" }));
+  assert.deepEqual(["2.0", "3.0"].map((c) => s.calls.get(c).parentTool), ["task", ""]);
+  assert.deepEqual(s.timeline.map((m) => m.parentTool), ["", "task", ""]);
+  const changed = apply(s, 4, { type: "tool_call_parent", call: "3.0", parent_call: "id-1.0", timestamp: at(4) });
+  assert.deepEqual([changed.map((r) => r.kind), s.calls.get("3.0").parentTool, s.timeline[2].parentTool], [["call", "message"], "task", "task"]);
+  assert.deepEqual(apply(s, 5, { type: "tool_call_parent", call: "9.0", parent_call: "x", timestamp: at(5) }), []);
+});
+
 test("a repeated message id is a new message; sub-agents and choices are apart", () => {
   const begin = (more = {}) => ({ type: "message_started", message_id: "m", ...more });
   const s = fold(begin(), start("1.0"), begin(), start("2.0"), begin({ namespace: "sub" }), start("3.0", { namespace: "sub" }), begin({ choice: 1 }), start("4.0", { choice: 1 }));

@@ -115,6 +115,8 @@ type Decoder struct {
 	Answered bool   `json:"a,omitzero"` // a call of the message has its result
 	Part     int    `json:"p,omitzero"` // number of the content of the message
 	Written  bool   `json:"w,omitzero"` // that content has begun
+	Asking   bool   `json:"u,omitzero"` // the last update was a piece of a human message
+	Asked    string `json:"i,omitzero"` // the id of that message
 
 	Calls []Call `json:"c,omitzero"` // the latest calls, oldest first
 }
@@ -156,7 +158,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "session/request_permission":
 		return r.ask(&m)
 	case "session/prompt":
-		r.prompt(m.id)
+		r.prompt(&m)
 	case "session/load":
 		d.Loads = add(d.Loads, m.id)
 	case "session/cancel":

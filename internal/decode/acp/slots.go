@@ -28,7 +28,7 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note u
 // Fill completes the chunk of a text or thought, which belongs to the open message.
 func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	goes := !d.Answered && (c.Message == "" || c.Kind == chunks.Reasoning) || c.Message != "" && c.Message == d.Message
-	if !d.Open || !goes || len(d.Loads) > 0 {
+	if !d.Open || !goes || d.Asking || len(d.Loads) > 0 {
 		return false
 	}
 	d.Written = true

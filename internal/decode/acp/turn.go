@@ -9,9 +9,9 @@ import (
 )
 
 // prompt begins a run.
-func (r reader) prompt(id jsonscan.Value) {
-	r.d.Prompts = add(r.d.Prompts, id)
-	r.Emit(chunks.Chunk{Kind: chunks.Human})
+func (r reader) prompt(m *message) {
+	r.d.Prompts = add(r.d.Prompts, m.id)
+	r.Emit(chunks.Chunk{Kind: chunks.Human, Text: r.PlainText(m.params.Member("prompt"))})
 	r.startRun()
 }
 

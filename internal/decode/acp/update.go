@@ -54,9 +54,13 @@ func (r reader) update(v jsonscan.Value) *wire.Problem {
 	if len(r.d.Loads) > 0 {
 		return nil // history
 	}
+	asking := r.d.Asking
+	r.d.Asking = false
 	switch u.kind.Str {
-	case "user_message_chunk", "user_message":
-		r.Emit(chunks.Chunk{Kind: chunks.Human})
+	case "user_message_chunk":
+		r.humanPiece(&u, asking)
+	case "user_message":
+		r.human(&u, r.PlainText(u.content))
 	case "agent_message_chunk":
 		r.content(chunks.Text, &u)
 	case "agent_thought_chunk":
@@ -75,6 +79,29 @@ func (r reader) update(v jsonscan.Value) *wire.Problem {
 		r.state(&u)
 	}
 	return nil
+}
+
+// humanPiece emits a piece of a human message. goesOn states that the update before it
+// was one too.
+func (r reader) humanPiece(u *update, goesOn bool) {
+	id, text := r.Text(u.message), r.Text(u.content.Member("text"))
+	if !goesOn || wire.Keep(id) != r.d.Asked {
+		r.human(u, "")
+	}
+	r.d.Asking, r.d.Asked = true, wire.Keep(id)
+	if text != "" && len(r.d.Prompts) == 0 {
+		r.Emit(chunks.Chunk{Kind: chunks.HumanText, ID: id, Text: text})
+	}
+}
+
+// human emits a human message. An agent that answers a prompt repeats it, and the
+// prompt has its text.
+func (r reader) human(u *update, text string) {
+	c := chunks.Chunk{Kind: chunks.Human, ID: r.Text(u.message), Text: text}
+	if len(r.d.Prompts) > 0 {
+		c.Text = ""
+	}
+	r.Emit(c)
 }
 
 // content emits a piece of content, if it is text.

@@ -99,21 +99,25 @@ func (r reader) contentEvent(e *event, kind itemKind, what string) *wire.Problem
 	}
 	if s := r.Text(e.delta); item != nil && s != "" && item.Kind != mutedItem {
 		c := chunks.Chunk{Kind: chunks.Text, Namespace: item.Namespace, Message: item.Message, Text: s}
-		if item.Kind == reasoningItem {
+		switch item.Kind {
+		case reasoningItem:
 			c.Kind = chunks.Reasoning
+		case humanItem:
+			c.Kind, c.ID = chunks.HumanText, item.ID
 		}
 		r.Emit(c)
 	}
 	return nil
 }
 
-// openContent opens a text or reasoning. The content of a message that is not the
-// assistant's is muted. A user message is a human message.
+// openContent opens a text or reasoning. A user message is a human message. The content
+// of any other message that is not the assistant's is muted.
 func (r reader) openContent(e *event, kind itemKind, id string) *Item {
 	role := r.Text(e.role)
 	if kind == textItem && role != "" && role != "assistant" {
 		if role == "user" {
 			r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: r.ns, ID: id})
+			return r.d.open(Item{Kind: humanItem, Namespace: r.ns, ID: id})
 		}
 		return r.d.open(Item{Kind: mutedItem, Namespace: r.ns, ID: id})
 	}

@@ -85,7 +85,7 @@ func (d *Decoder) Fill(_ *wire.Writer, note uint8, c *chunks.Chunk) bool {
 		return fillCall(c, d.findCall(c.Namespace, id), chunk)
 	}
 	item := d.findContent(kind, c.Namespace, id)
-	if item == nil || item.Kind == mutedItem {
+	if item == nil || item.Kind == mutedItem || item.Kind == humanItem {
 		return false
 	}
 	c.Message = item.Message

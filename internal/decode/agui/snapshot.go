@@ -41,16 +41,16 @@ func readMessage(v jsonscan.Value) (w message) {
 // It emits all calls and results: those that were streamed are confirmed, and those
 // that were lost are added. It emits no texts.
 //
-// begins states that nothing of the run came before. The human messages after the
-// last calls can then be new: they came in the place of results. Otherwise the
-// snapshot may be older than the open calls.
+// begins states that nothing of the run came before. The human messages at its end can
+// then be new. They interrupt if they come after calls, in the place of results.
+// Otherwise the snapshot may be older than the open calls.
 func (r reader) snapshot(list jsonscan.Value, begins bool) (first *wire.Problem) {
 	if !list.IsArray() {
 		return wire.WrongType("messages", list, "a list of messages")
 	}
 	n, last := r.Len(), lastCalls(list)
 	for i, e := 0, list.Elements(); e.Next(); i++ {
-		p := r.whole(e.Value, begins && last >= 0 && i > last)
+		p := r.whole(e.Value, begins && i > last, last < 0)
 		if p != nil && first == nil {
 			p.Text = fmt.Sprintf("message %d: %s", i, p.Text)
 			first = p
@@ -94,8 +94,8 @@ func (r reader) waiting(history []chunks.Chunk) {
 }
 
 // whole emits the calls or the result of a whole message, and a human message if human
-// is true.
-func (r reader) whole(v jsonscan.Value, human bool) *wire.Problem {
+// is true. With aside, that interrupts nothing.
+func (r reader) whole(v jsonscan.Value, human, aside bool) *wire.Problem {
 	if !v.IsObject() {
 		return wire.WrongType("the message", v, "an object")
 	}
@@ -110,7 +110,9 @@ func (r reader) whole(v jsonscan.Value, human bool) *wire.Problem {
 		return r.emitResult(r.Text(m.call), m.content, m.failure, true)
 	case "user":
 		if human {
-			r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: r.ns, ID: r.Text(m.id), Repeated: true})
+			r.Emit(chunks.Chunk{
+				Kind: chunks.Human, Namespace: r.ns, ID: r.Text(m.id), Text: r.PlainText(m.content), Repeated: true, Aside: aside,
+			})
 		}
 	}
 	return nil

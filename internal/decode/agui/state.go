@@ -40,7 +40,8 @@ const (
 	repeatedCall          // a call that was emitted before an interrupt
 	textItem
 	reasoningItem
-	mutedItem // of a message that is not the assistant's
+	mutedItem // of a message that is neither the assistant's nor human
+	humanItem
 )
 
 // ofCall reports whether an item is a call.
@@ -100,7 +101,7 @@ func (d *Decoder) findCall(ns, id string) *Item {
 // the latest one of its kind in the namespace.
 func (d *Decoder) findContent(kind itemKind, ns, id string) *Item {
 	return d.find(func(i *Item) bool {
-		sameKind := i.Kind == kind || kind == textItem && i.Kind == mutedItem
+		sameKind := i.Kind == kind || kind == textItem && (i.Kind == mutedItem || i.Kind == humanItem)
 		return sameKind && i.Namespace == ns && sameID(i.ID, id)
 	})
 }

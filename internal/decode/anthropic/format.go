@@ -5,7 +5,7 @@
 //	→ content_block_delta{index,delta:{type:"input_json_delta",partial_json}} … → content_block_stop{index}
 //	→ message_delta{delta:{stop_reason},usage} → message_stop; ping and error may come at any time
 //
-// It also reads a message that was not streamed, and a user message with
+// It also reads a message that was not streamed, and a user message with text or
 // tool_result blocks.
 package anthropic
 
@@ -63,8 +63,12 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 			return wire.Surely
 		}
 	}
-	if role.Str == "user" && hasToolResult(content) {
+	switch {
+	case role.Str != "user":
+	case hasToolResult(content):
 		return wire.Surely
+	case kind.Raw == "" && wire.IsText(content):
+		return wire.IfKnown
 	}
 	return wire.No
 }
@@ -159,8 +163,21 @@ func (r reader) event(e *event, v jsonscan.Value) *wire.Problem {
 		r.d.Block, r.d.Kind = "", wire.NoBlock
 	case "message":
 		return r.wholeMessage(v)
-	case "": // a user message, which contains the results of client tools
-		return r.ToolResults(e.content)
+	case "":
+		return r.userMessage(e.content)
 	}
 	return nil
+}
+
+// userMessage emits the results of client tools and the text of a user message. Text
+// beside results does not interrupt: the message answers the calls.
+func (r reader) userMessage(content jsonscan.Value) (problem *wire.Problem) {
+	results := hasToolResult(content)
+	if results || !wire.IsText(content) {
+		problem = r.ToolResults(content)
+	}
+	if text := r.PlainText(content); text != "" || !results {
+		r.Emit(chunks.Chunk{Kind: chunks.Human, Text: text, Aside: results})
+	}
+	return problem
 }

@@ -76,6 +76,7 @@ type line struct {
 	requestID, request, response                  jsonscan.Value // of control lines
 	isError, result, errors, terminal, deferred   jsonscan.Value // of a result
 	aborted, supersedes                           jsonscan.Value // of an assistant line
+	synthetic                                     jsonscan.Value // of a user line that the program wrote
 	toolUse, description                          jsonscan.Value // of the progress of a call
 }
 
@@ -114,6 +115,8 @@ func (l *line) read(v jsonscan.Value) {
 			l.deferred = m.Value
 		case "aborted":
 			l.aborted = m.Value
+		case "isSynthetic":
+			l.synthetic = m.Value
 		case "supersedes":
 			l.supersedes = m.Value
 		case "tool_use_id":

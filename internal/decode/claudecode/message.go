@@ -159,23 +159,28 @@ func (r reader) confirm(a *Agent, message jsonscan.Value) (problem *wire.Problem
 // interrupts a turn.
 const interruption = "[Request interrupted by user"
 
-// user emits the results in a user line. Prompts and their replays have none.
+// user emits the results in a user line, or its prompt.
 func (r reader) user(l *line) (problem *wire.Problem) {
 	if !l.message.IsObject() {
 		return wire.WrongType("message", l.message, "an object")
 	}
-	parent := r.Text(l.parent)
-	for e := l.message.Member("content").Elements(); e.Next(); {
+	parent, content, prompt := r.Text(l.parent), l.message.Member("content"), true
+	for e := content.Elements(); e.Next(); {
 		switch wire.TypeOf(e.Value) {
 		case "text":
-			if strings.HasPrefix(r.Text(e.Value.Member("text")), interruption) && parent == "" {
-				r.d.Aborted = true
+			if strings.HasPrefix(r.Text(e.Value.Member("text")), interruption) {
+				r.d.Aborted = r.d.Aborted || parent == ""
+				prompt = false
 			}
 		case "tool_result":
+			prompt = false
 			if p := r.toolResult(e.Value, parent); problem == nil {
 				problem = p
 			}
 		}
+	}
+	if prompt && parent == "" && l.synthetic.Kind != jsonscan.True {
+		r.Emit(chunks.Chunk{Kind: chunks.Human, ID: r.Text(l.uuid), Text: r.PlainText(content), Aside: true})
 	}
 	return problem
 }

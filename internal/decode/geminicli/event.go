@@ -49,7 +49,7 @@ func (r reader) message(e *event) *wire.Problem {
 		return wire.WrongType("content", e.content, "a string")
 	}
 	if e.role.Str == "user" {
-		r.Emit(chunks.Chunk{Kind: chunks.Human})
+		r.Emit(chunks.Chunk{Kind: chunks.Human, Text: r.Text(e.content)})
 		return nil
 	}
 	if s := r.Text(e.content); s != "" {

@@ -227,10 +227,10 @@ func (r reader) resultMessage(at place, m *fields) *wire.Problem {
 }
 
 // human emits a human message of the conversation. The task of a subgraph is a human
-// message too, but it does not interrupt anything.
+// message too, but no person wrote it, and it does not interrupt anything.
 func (r reader) human(at place, m *fields) {
 	if strings.Contains(at.ns, "|") || at.repeated && at.ns != "" {
 		return
 	}
-	r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: at.ns, ID: r.Text(m.id), Repeated: at.repeated})
+	r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: at.ns, ID: r.Text(m.id), Text: r.PlainText(m.content), Repeated: at.repeated})
 }

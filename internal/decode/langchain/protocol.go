@@ -146,7 +146,10 @@ func (r reader) decodeProtocol(f wire.Frame) *wire.Problem {
 		if !data.IsObject() {
 			return wire.WrongType("params.data", data, "an object")
 		}
-		return r.protocolEvent(method.Str, r.namespace(namespace), data)
+		n := r.Len()
+		problem := r.protocolEvent(method.Str, r.namespace(namespace), data)
+		r.setParents(n)
+		return problem
 	}
 	return nil // checkpoints, tasks and custom have no calls
 }
@@ -190,9 +193,10 @@ func (r reader) protocolState(method, ns string, data jsonscan.Value) *wire.Prob
 }
 
 // protocolLife reads a lifecycle event of a graph. The lifecycle of the root is that of
-// the run. The failure of a subgraph ends its open messages.
+// the run. The start of a subgraph can name the call that caused it. The failure of a
+// subgraph ends its open messages.
 func (r reader) protocolLife(ns string, data jsonscan.Value) {
-	var event, run, failure jsonscan.Value
+	var event, run, failure, cause jsonscan.Value
 	for m := data.Members(); m.Next(); {
 		switch m.Key {
 		case "event":
@@ -201,9 +205,12 @@ func (r reader) protocolLife(ns string, data jsonscan.Value) {
 			run = m.Value
 		case "error":
 			failure = m.Value
+		case "cause":
+			cause = m.Value
 		}
 	}
 	if ns != "" {
+		r.protocolCause(ns, cause)
 		if event.Str == "failed" {
 			r.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: ns, Text: r.FailureText(failure)})
 		}

@@ -63,7 +63,7 @@ func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 	case "content-block-delta":
 		return r.protocolDelta(of, at, d)
 	case "content-block-finish":
-		return r.protocolBlockEnd(of, open, d)
+		return r.protocolBlockEnd(of, at, d)
 	case "message-finish":
 		r.d.Streams.drop(at)
 		if !open.Silent {
@@ -83,25 +83,25 @@ func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 }
 
 // protocolStart begins a message. The message of a tool contains a result, which the
-// tools channel contains too. A human message interrupts.
+// tools channel contains too. A human message interrupts; that of a subagent is its
+// task and does not.
 func (r reader) protocolStart(ns string, d protocolData) {
 	r.d.Messages.streams()
 	id, role := r.Text(d.id), d.role.Str
 	if id == "" {
 		id = r.Text(d.run)
 	}
+	human := (role == "human" || role == "user") && !strings.Contains(ns, "|")
 	r.d.Streams.begin(protocolOpen{
 		Namespace: ns, Run: r.Text(d.run), ID: id, Call: r.Text(d.call),
-		Silent: role != "" && role != "ai" && role != "assistant",
+		Silent: role != "" && role != "ai" && role != "assistant", Human: human,
 	})
-	switch role {
-	case "", "ai", "assistant":
+	switch {
+	case human:
+		r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: ns, ID: id})
+	case role == "", role == "ai", role == "assistant":
 		r.d.Messages.stream(ns, id, summary{text: true})
 		r.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: ns, Message: id, Role: "assistant"})
-	case "human", "user":
-		if !strings.Contains(ns, "|") { // otherwise it is the task of a subagent
-			r.Emit(chunks.Chunk{Kind: chunks.Human, Namespace: ns, ID: id})
-		}
 	}
 }
 
@@ -113,6 +113,7 @@ func (r reader) protocolBlock(of chunks.Chunk, at int, d protocolData) *wire.Pro
 	}
 	if at >= 0 {
 		if r.d.Streams.Open[at].Silent {
+			r.humanText(at, readBlock(d.content).text)
 			return nil
 		}
 		if r.d.Streams.Open[at].Block {
@@ -129,6 +130,18 @@ func (r reader) protocolBlock(of chunks.Chunk, at int, d protocolData) *wire.Pro
 	}
 	r.d.Streams.block(at, call, streamed)
 	return nil
+}
+
+// humanText emits a piece of the text of a human message.
+func (r reader) humanText(at int, text jsonscan.Value) {
+	if at < 0 || !r.d.Streams.Open[at].Human {
+		return
+	}
+	m := &r.d.Streams.Open[at]
+	if s := r.Text(text); s != "" {
+		r.Emit(chunks.Chunk{Kind: chunks.HumanText, Namespace: m.Namespace, ID: m.ID, Text: s})
+		r.d.Streams.streamed(at)
+	}
 }
 
 // protocolContent emits the beginning of a block, or a piece of a block. It reports
@@ -182,6 +195,7 @@ func (r reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *wire.Pro
 		return wire.WrongType("delta of content-block-delta", d.delta, "an object")
 	}
 	if at >= 0 && r.d.Streams.Open[at].Silent {
+		r.humanText(at, d.delta.Member("text"))
 		return nil
 	}
 	var kind, text, fields jsonscan.Value
@@ -218,12 +232,20 @@ func (r reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *wire.Pro
 }
 
 // protocolBlockEnd ends a block. Its content has precedence over what was streamed.
-func (r reader) protocolBlockEnd(of chunks.Chunk, open protocolOpen, d protocolData) *wire.Problem {
+func (r reader) protocolBlockEnd(of chunks.Chunk, at int, d protocolData) *wire.Problem {
+	var open protocolOpen
+	if at >= 0 {
+		open = r.d.Streams.Open[at]
+	}
 	if !d.content.IsObject() {
 		return wire.WrongType("content of content-block-finish", d.content, "an object")
 	}
 	b := readBlock(d.content)
 	if open.Silent {
+		if !open.Streamed {
+			r.humanText(at, b.text)
+		}
+		r.d.Streams.block(at, false, false)
 		if open.Call != "" && b.kind.Str == "text" && !r.d.Streams.answered(open.Call) {
 			r.Emit(chunks.Chunk{Kind: chunks.Result, Namespace: of.Namespace, ID: open.Call, Status: "success", Text: r.Text(b.text)})
 		}

@@ -52,5 +52,8 @@ func (d *protocolDecoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	}
 	d.Streams.streamed(at)
 	c.Message, c.Run = d.Streams.Open[at].ID, ""
+	if c.ID != "" {
+		c.ParentCall = d.Streams.causeOf(c.Namespace)
+	}
 	return true
 }

@@ -15,6 +15,8 @@ type protocol struct {
 	Open []protocolOpen `json:"o,omitzero"`
 	// Failed are the calls whose tools failed last, the latest at the end.
 	Failed []string `json:"f,omitzero"`
+	// Causes are the calls that started the latest subgraphs, the latest at the end.
+	Causes []protocolCause `json:"p,omitzero"`
 }
 
 // protocolOpen is a message being streamed.
@@ -23,7 +25,8 @@ type protocolOpen struct {
 	Run       string `json:"r,omitzero"` // of the model, not of the graph
 	ID        string `json:"i,omitzero"`
 	Call      string `json:"c,omitzero"` // the call whose result the message of a tool contains
-	Silent    bool   `json:"s,omitzero"` // the message is not the model's, and is not emitted
+	Silent    bool   `json:"s,omitzero"` // the message is not the model's
+	Human     bool   `json:"h,omitzero"` // a person wrote the message
 	Block     bool   `json:"b,omitzero"` // its latest block is a call
 	Streamed  bool   `json:"d,omitzero"` // some content of that block was emitted
 }

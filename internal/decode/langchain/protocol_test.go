@@ -19,13 +19,20 @@ func TestProtocolIsBounded(t *testing.T) {
 		id := strconv.Itoa(i)
 		m.begin(protocolOpen{Namespace: "agent:" + id, ID: id})
 		m.fail(id)
+		m.cause("tools:"+id, id)
 	}
-	if len(m.Open) != maxOpen || len(m.Failed) != maxFailed {
-		t.Errorf("%d messages and %d calls are stored, want %d and %d", len(m.Open), len(m.Failed), maxOpen, maxFailed)
+	m.cause("tools:"+long, "c")
+	m.cause("tools:0", long)
+	if len(m.Open) != maxOpen || len(m.Failed) != maxFailed || len(m.Causes) != maxCauses {
+		t.Errorf("%d messages, %d calls and %d causes are stored, want %d, %d and %d",
+			len(m.Open), len(m.Failed), len(m.Causes), maxOpen, maxFailed, maxCauses)
 	}
 	last := strconv.Itoa(2*maxOpen - 1)
 	if i := m.find("agent:"+last, ""); i < 0 || m.Open[i].ID != last || !m.answered(last) || m.answered("0") {
 		t.Errorf("the latest are not stored: %+v", m)
+	}
+	if got := m.causeOf("tools:" + last + "|agent:1"); got != last || m.causeOf("tools:0|agent:1") != "" {
+		t.Errorf("the cause of the latest graph is %q, want %q; that of the oldest %q", got, last, m.causeOf("tools:0|agent:1"))
 	}
 	m.drop(m.find("agent:"+last, ""))
 	m.retry(last)

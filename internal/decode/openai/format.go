@@ -7,7 +7,7 @@
 //	 "finish_reason":null}],"usage"?:{…}}
 //	{"error":{"message","type","code"}} or, from vLLM, {"object":"error","message","type","code"} in mid-stream
 //
-// OpenRouter also sends the error in the choice, with the finish reason "error".
+// It also reads a user message, {"role":"user","content"}. OpenRouter also sends the error in the choice, with the finish reason "error".
 package openai
 
 import (
@@ -38,6 +38,7 @@ func claims(f wire.Frame) wire.Claim {
 		return wire.Perhaps
 	}
 	failed, typed, empty := false, false, false
+	var role, content jsonscan.Value
 	for m := f.JSON.Members(); m.Next(); {
 		switch m.Key {
 		case "object":
@@ -54,9 +55,15 @@ func claims(f wire.Frame) wire.Claim {
 			failed = m.Value.Present()
 		case "type":
 			typed = true
+		case "role":
+			role = m.Value
+		case "content":
+			content = m.Value
 		}
 	}
 	switch {
+	case role.Str == "user" && !typed && wire.IsText(content):
+		return wire.Perhaps
 	case failed && typed: // so are the errors of Anthropic and of some proxies
 		return wire.IfKnown
 	case failed, empty:
@@ -92,7 +99,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 		r.d.Running = nil
 		return nil
 	}
-	var id, choices, usage, failure jsonscan.Value
+	var id, choices, usage, failure, role, content jsonscan.Value
 	for m := f.JSON.Members(); m.Next(); {
 		switch m.Key {
 		case "id":
@@ -103,6 +110,10 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 			usage = m.Value
 		case "error":
 			failure = m.Value
+		case "role":
+			role = m.Value
+		case "content":
+			content = m.Value
 		case "object":
 			if m.Value.Str == "error" {
 				failure = f.JSON
@@ -112,6 +123,10 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 				usage = m.Value.Member("usage")
 			}
 		}
+	}
+	if role.Str == "user" {
+		r.Emit(chunks.Chunk{Kind: chunks.Human, ID: r.Text(id), Text: r.PlainText(content)})
+		return nil
 	}
 	of := wire.Choice{Message: r.Text(id), Varies: true}
 	if choices.Present() && !choices.IsArray() {

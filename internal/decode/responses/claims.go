@@ -55,6 +55,9 @@ func claims(f wire.Frame) wire.Claim {
 		if c.failure.Present() {
 			return wire.IfKnown // some servers send an error without a type
 		}
+		return claimsInput(f.JSON)
+	case "message":
+		return claimsInput(f.JSON)
 	case "function_call_output", "custom_tool_call_output", "mcp_approval_response":
 		return wire.Surely
 	case "error":

@@ -89,6 +89,10 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	}
 	var e event
 	e.read(f.JSON)
+	if (e.kind.Raw == "" || e.kind.Str == "message") && claimsInput(f.JSON) != wire.No {
+		r.human(f.JSON)
+		return nil
+	}
 	if e.kind.Raw == "" {
 		return r.untyped(&e, f.JSON)
 	}

@@ -1,0 +1,70 @@
+package langchain
+
+import (
+	"slices"
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// protocolCause is the call that started a subgraph.
+type protocolCause struct {
+	Namespace string `json:"n"` // of the subgraph
+	Call      string `json:"c"`
+}
+
+// maxCauses is the maximum number of causes that are stored.
+const maxCauses = 64
+
+// protocolCause stores the cause of a subgraph: {"type":"toolCall","tool_call_id"}.
+func (r reader) protocolCause(ns string, cause jsonscan.Value) {
+	var call string
+	for m := cause.Members(); m.Next(); {
+		if m.Key == "tool_call_id" || m.Key == "toolCallId" {
+			call = r.Text(m.Value)
+		}
+	}
+	if call != "" {
+		r.d.Streams.cause(ns, call)
+	}
+}
+
+// setParents names, in the calls among the chunks after the first n, the call that
+// started the subgraph which made them.
+func (r reader) setParents(n int) {
+	if len(r.d.Streams.Causes) == 0 {
+		return
+	}
+	for i := range r.Since(n) {
+		if c := &r.Since(n)[i]; c.Kind == chunks.Fragment && c.Namespace != "" && c.ID != "" {
+			c.ParentCall = r.d.Streams.causeOf(c.Namespace)
+		}
+	}
+}
+
+// cause stores the call that started a subgraph, and removes the oldest where there are
+// too many.
+func (m *protocol) cause(ns, call string) {
+	if len(ns) > 4*wire.MaxID || len(call) > wire.MaxID {
+		return
+	}
+	if slices.ContainsFunc(m.Causes, func(c protocolCause) bool { return c.Namespace == ns && c.Call == call }) {
+		return
+	}
+	kept := slices.DeleteFunc(slices.Clone(m.Causes), func(c protocolCause) bool { return c.Namespace == ns })
+	m.Causes = append(kept[max(0, len(kept)-maxCauses+1):], protocolCause{strings.Clone(ns), strings.Clone(call)})
+}
+
+// causeOf returns the call that started the innermost subgraph around a namespace, or
+// "".
+func (m *protocol) causeOf(ns string) (call string) {
+	inner := -1
+	for _, c := range m.Causes {
+		if within(ns, c.Namespace) && len(c.Namespace) > inner {
+			call, inner = c.Call, len(c.Namespace)
+		}
+	}
+	return call
+}

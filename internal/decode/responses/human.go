@@ -1,0 +1,53 @@
+package responses
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// claimsInput claims a user message of the input of a response:
+//
+//	{"type":"message"?,"role":"user","id"?,"content":"…" or [{"type":"input_text","text"}]}
+//
+// Content that is a string can be of other formats too.
+func claimsInput(v jsonscan.Value) wire.Claim {
+	var kind, role, content jsonscan.Value
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "type":
+			kind = m.Value
+		case "role":
+			role = m.Value
+		case "content":
+			content = m.Value
+		}
+	}
+	if role.Str != "user" {
+		return wire.No
+	}
+	if e := content.Elements(); e.Next() {
+		switch wire.TypeOf(e.Value) {
+		case "input_text", "input_image", "input_file":
+			return wire.Surely
+		}
+	}
+	if content.IsString() && (kind.Str == "message" || kind.Raw == "") {
+		return wire.IfKnown
+	}
+	return wire.No
+}
+
+// human emits a user message of the input.
+func (r reader) human(v jsonscan.Value) {
+	c := chunks.Chunk{Kind: chunks.Human}
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "id":
+			c.ID = r.Text(m.Value)
+		case "content":
+			c.Text = r.PlainText(m.Value)
+		}
+	}
+	r.Emit(c)
+}
