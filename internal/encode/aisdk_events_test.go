@@ -32,7 +32,7 @@ func turnOfEvents(t *testing.T, list ...events.Event) turnOf {
 // sent returns the chunks of a stream whose type begins with kind, with the fields
 // after the type.
 func sent(b []byte, kind string) (list []string) {
-	for _, f := range strings.Split(string(b), "\n\n") {
+	for f := range strings.SplitSeq(string(b), "\n\n") {
 		if rest, ok := strings.CutPrefix(f, `data: {"type":"`+kind); ok {
 			list = append(list, strings.TrimSuffix(rest, "}"))
 		}

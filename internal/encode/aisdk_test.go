@@ -9,54 +9,7 @@ import (
 	"testing"
 
 	"streamer/internal/events"
-	"streamer/internal/inputs"
 )
-
-// aiEndings are the ways in which a recorded stream is ended: the inputs after it.
-var aiEndings = map[string][]recordedInput{
-	"as it is":  {{inputs.Clock, `{"kind":"flush"}`}},
-	"completed": {{inputs.End, `{}`}},
-	"cancelled": {{inputs.End, `{"reason":"cancelled"}`}},
-	"failed":    {{inputs.End, `{"reason":"error"}`}},
-	"stopped":   {{inputs.Interrupt, `{"reason":"user"}`}},
-	"goes on":   {{inputs.End, `{}`}, {inputs.Delta, `{"id":"m9","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"On."},"finish_reason":"stop"}]}`}, {inputs.End, `{"reason":"error"}`}},
-}
-
-type recordedInput struct {
-	kind inputs.Kind
-	data string
-}
-
-// TestAIRules checks the rules of the reducer for all recorded streams, cut after
-// some of their lines and ended in each way, with clients that connect at the
-// start, in the middle and after the end. What a client shows in the end does not
-// depend on when it connects.
-func TestAIRules(t *testing.T) {
-	turns, calls := 0, 0
-	for file, lines := range recordings(t) {
-		l := &inputLog{t: t}
-		for i, line := range lines {
-			l.add(int64(i*20), inputs.Delta, line)
-			if i%(1+len(lines)/2) != 0 && i != len(lines)-1 {
-				continue
-			}
-			for name, ending := range aiEndings {
-				cut := l.clone()
-				for j, in := range ending {
-					cut.add(int64(i*20+300*(j+1)), in.kind, []byte(in.data))
-				}
-				for _, u := range cut.turns() {
-					turns++
-					calls += checkAITurn(t, fmt.Sprintf("%s cut after %d, %s", file, i+1, name), u)
-				}
-			}
-		}
-	}
-	t.Logf("%d turns, %d calls", turns, calls)
-	if turns < 1000 || calls < 1000 {
-		t.Errorf("checked %d turns with %d calls: too few", turns, calls)
-	}
-}
 
 // checkAITurn checks the streams of clients that connect at different times and
 // returns the number of calls.
@@ -150,7 +103,7 @@ func TestAIReducerFinds(t *testing.T) {
 		strings.TrimSuffix(start+end, "|[DONE]"): "[DONE] is false",
 	} {
 		var b bytes.Buffer
-		for _, data := range strings.Split(stream, "|") {
+		for data := range strings.SplitSeq(stream, "|") {
 			fmt.Fprintf(&b, "data: %s\n\n", data)
 		}
 		_, err := reduceAI(b.Bytes(), func(string) bool { return false })

@@ -4,10 +4,12 @@
 // The bytes depend on the arguments only. Line ends are LF. No byte of an event can
 // be read as a line of the frame. The caller keeps the order of events. The state of
 // an encoder is bounded by the open calls and messages of its session, the limits of
-// texts that are held (maxHeld, maxBlock, maxQueued), and maxNames.
+// texts that are held (maxHeld, maxBlock, maxQueued), maxNames, and what its client
+// sent.
 package encode
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -31,6 +33,9 @@ type Protocol struct {
 	// Inline states that the protocol has no references to large values. The caller
 	// replaces each by its value before it passes the event to the encoder.
 	Inline bool
+	// Waits states that the stream of a session without runs waits for the first one.
+	// Otherwise the client expects to be answered that there is none.
+	Waits bool
 	// CutShort states that clients take any orderly end of a stream for the end of
 	// its run. A stream that the server ends before Done is cut off, so that clients
 	// reconnect.
@@ -53,6 +58,14 @@ type Opening struct {
 	Now         events.Time
 	HeartbeatMS int64 // interval without data before a heartbeat
 	RetryMS     int64 // reconnection delay
+	Client      *Client
+}
+
+// Client is what the client of a stream sent about itself, in protocols in which it
+// does.
+type Client struct {
+	Thread, Run string            // its own names for them, "" if it sent none
+	Messages    []json.RawMessage // its history: objects
 }
 
 // Filter selects the frames of a stream. The zero Filter selects all.
@@ -73,8 +86,9 @@ const (
 	Expired     Ending = "expired"     // the client's token has expired; it needs another one
 )
 
-// Encoder writes the stream of one connection: Open once, then Event for each
-// event, Live once after the last stored event, Heartbeat after an interval without
+// Encoder writes the stream of one connection: Open once, and again before the first
+// event where the stream had to wait for its beginning, then Event for each event,
+// Live once after the last stored event, Heartbeat after an interval without
 // data, and End if the server ends the stream. Each of these appends to dst and
 // returns it. The events before Live are history: an encoder may write the deltas of
 // one text as one.
@@ -98,6 +112,7 @@ type Encoder interface {
 var protocols = [...]Protocol{
 	{Name: "native", open: func() Encoder { return native{} }},
 	{Name: "ai-sdk", Header: aiHeader, ByRun: true, Inline: true, CutShort: true, open: func() Encoder { return new(aiSDK) }},
+	{Name: "ag-ui", ByRun: true, Inline: true, Waits: true, open: func() Encoder { return new(agUI) }},
 	{Name: "langgraph", ByRun: true, Whole: true, Inline: true, CutShort: true, open: func() Encoder { return new(langGraph) }},
 	{Name: "agent-protocol", Whole: true, Inline: true, CutShort: true, open: func() Encoder { return new(agentProtocol) }},
 }

@@ -10,10 +10,17 @@ import (
 
 // FuzzAISDK checks the rules of the reducer for any inputs, with a client that
 // connects after the end, and one that connects at the start.
-func FuzzAISDK(f *testing.F) {
+func FuzzAISDK(f *testing.F) { fuzzTurns(f, checkAITurn) }
+
+// FuzzAGUI checks the rules of the client for any inputs, with clients that connect at
+// different times and have different parts of the stream.
+func FuzzAGUI(f *testing.F) { fuzzTurns(f, checkAGTurn) }
+
+// fuzzTurns fuzzes a check of turns.
+func fuzzTurns(f *testing.F, check func(*testing.T, string, turnOf) int) {
 	fuzzLogs(f, func(t *testing.T, l *inputLog) {
 		for _, u := range l.turns() {
-			checkAITurn(t, "fuzz", u)
+			check(t, "fuzz", u)
 		}
 	})
 }

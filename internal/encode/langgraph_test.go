@@ -43,7 +43,7 @@ func eachEnding(t *testing.T, fn func(name string, l *inputLog)) {
 			if i%(1+len(lines)/2) != 0 && i != len(lines)-1 {
 				continue
 			}
-			for name, ending := range aiEndings {
+			for name, ending := range endings {
 				cut := l.clone()
 				for j, in := range ending {
 					cut.add(int64(i*20+300*(j+1)), in.kind, []byte(in.data))

@@ -29,7 +29,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusBadRequest, err.Error())
 	}
 	if p.ByRun {
-		return g.serveTurn(w, r, p)
+		return g.serveTurn(w, r, p, nil)
 	}
 	if p.Whole && query.Has("types") {
 		return refuse(http.StatusBadRequest, "types is not possible with protocol "+p.Name)
@@ -60,6 +60,9 @@ type request struct {
 	many  *selection           // nil for one session
 	types map[events.Type]bool // nil means all
 	open  encode.Opening
+	// await waits until it is known where the stream begins. nil means that open
+	// states it.
+	await func(context.Context) (encode.Opening, error)
 }
 
 // serveStream serves a stream until it is complete, the client disconnects, or the

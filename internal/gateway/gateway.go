@@ -8,7 +8,8 @@
 //   - A stream of several sessions has their events in the order of the log. A cursor
 //     of another session is refused.
 //   - A stream in a protocol whose streams are runs has every event of the last
-//     turn of its session, and an orderly end only after the end of that.
+//     turn of its session. Its end is orderly only after the end of that, or with an
+//     error that names the reason.
 //   - A run that is joined has every event of the run after the client's cursor, and
 //     an orderly end only after its end.
 //   - A client that does not read is disconnected within the write timeout and

@@ -151,6 +151,9 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
+// interrupt begins a request whose body is not stored as it arrives.
+const interrupt = "POST /v1/sessions/s/interrupt HTTP/1.1\r\nHost: localhost\r\n"
+
 // TestSlowloris: a client that sends headers or a body too slowly is disconnected
 // within the read timeout, and one that never stops sending is, too.
 func TestSlowloris(t *testing.T) {
@@ -165,7 +168,7 @@ func TestSlowloris(t *testing.T) {
 		"endless header": {"GET /v1/sessions HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", 16 * time.Second},
 		"slow body":      {post + "Content-Length: 1000\r\n\r\n{", " ", 16 * time.Second},
 		"no body":        {post + "Content-Length: 1000\r\n\r\n", "", 16 * time.Second},
-		"slow chunks":    {post + "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n", 16 * time.Second},
+		"slow chunks":    {interrupt + "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n", 16 * time.Second},
 		"slow login":     {"POST /v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n", " ", 16 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -215,23 +218,22 @@ func TestHostileRequests(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	const post = "POST /v1/sessions/s/results HTTP/1.1\r\nHost: localhost\r\n"
 	for name, c := range map[string]struct {
 		head   string
 		repeat string // sent until the server answers or disconnects
 		status string // of the answer; separated by |
 	}{
-		"announced body":    {post + "Content-Length: 9999999999\r\n\r\n", "", "413"},
-		"endless chunks":    {post + "Transfer-Encoding: chunked\r\n\r\n", "1000\r\n" + strings.Repeat(" ", 4096) + "\r\n", "413|none"},
+		"announced body":    {interrupt + "Content-Length: 9999999999\r\n\r\n", "", "413"},
+		"endless chunks":    {interrupt + "Transfer-Encoding: chunked\r\n\r\n", "1000\r\n" + strings.Repeat(" ", 4096) + "\r\n", "413|none"},
 		"endless login":     {"POST /v1/login HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", "1000\r\n" + strings.Repeat(" ", 4096) + "\r\n", "204|400|none"},
 		"endless header":    {"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: ", strings.Repeat("a", 4096), "431|none"},
 		"endless headers":   {"GET / HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", "431|none"},
 		"endless path":      {"GET /", strings.Repeat("a", 4096), "431|none"},
-		"endless chunk":     {post + "Transfer-Encoding: chunked\r\n\r\n", strings.Repeat("0", 4096), "400|none"},
-		"two lengths":       {post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "", "400"},
-		"length and chunks": {post + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "", "400"},
-		"negative length":   {post + "Content-Length: -1\r\n\r\n", "", "400"},
-		"unknown encoding":  {post + "Transfer-Encoding: gzip, chunked\r\n\r\n", "", "501"},
+		"endless chunk":     {interrupt + "Transfer-Encoding: chunked\r\n\r\n", strings.Repeat("0", 4096), "400|none"},
+		"two lengths":       {interrupt + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "", "400"},
+		"length and chunks": {interrupt + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "", "400"},
+		"negative length":   {interrupt + "Content-Length: -1\r\n\r\n", "", "400"},
+		"unknown encoding":  {interrupt + "Transfer-Encoding: gzip, chunked\r\n\r\n", "", "501"},
 		"two hosts":         {"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example.com\r\n\r\n", "", "400"},
 		"no host":           {"GET /healthz HTTP/1.1\r\n\r\n", "", "400"},
 		"absolute address":  {"GET http://evil.example.com/v1/sessions HTTP/1.1\r\nHost: localhost\r\n\r\n", "", "403"},

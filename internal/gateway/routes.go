@@ -35,6 +35,7 @@ func (g *Gateway) newRoutes() *http.ServeMux {
 	api("/v1/sessions/{session}/events/{seq}/{part}", "GET", g.part)
 	api("/v1/ai-sdk/{session}/stream", "GET", g.turnsIn("ai-sdk"))
 	g.threadRoutes(api)
+	api("/v1/ag-ui/{session}", "GET, POST", g.agUI)
 	for _, k := range kinds {
 		methods := "POST"
 		if streamed(k.kind) {

@@ -83,6 +83,11 @@ func (s *stream) serve(ctx context.Context, r *http.Request, req request) {
 	_ = s.rc.SetReadDeadline(time.Time{})
 	defer s.stop()
 	err := s.sendOpening(req.open)
+	if err == nil && req.await != nil {
+		if req.open, err = req.await(ctx); err == nil {
+			err = s.sendOpening(req.open)
+		}
+	}
 	if err == nil {
 		rotation := s.rotate()
 		err = s.tail(ctx, req)
@@ -111,11 +116,14 @@ func (s *stream) tail(ctx context.Context, req request) error {
 	return s.g.store.Tail(ctx, req.token, req.open.From, take)
 }
 
-// sendOpening writes the first frame, before the log is read.
+// sendOpening writes the first frame, before the log is read, and again when it is
+// known where a stream that waited begins.
 func (s *stream) sendOpening(open encode.Opening) error {
 	s.lockWriter()
 	defer s.unlockWriter()
-	s.heartbeatTimer = time.AfterFunc(s.g.opts.Heartbeat, s.heartbeat)
+	if s.heartbeatTimer == nil {
+		s.heartbeatTimer = time.AfterFunc(s.g.opts.Heartbeat, s.heartbeat)
+	}
 	return s.write(s.enc.Open(nil, open))
 }
 

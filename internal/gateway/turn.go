@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -30,14 +31,15 @@ func (g *Gateway) turnsIn(protocol string) handler {
 		if err != nil {
 			return fmt.Errorf("gateway: %w", err)
 		}
-		return g.serveTurn(w, r, p)
+		return g.serveTurn(w, r, p, nil)
 	}
 }
 
-// serveTurn streams the last turn of a session, in a protocol ByRun. A session
-// without runs is answered with 204, unless the client waits for the run that an
-// input belongs to.
-func (g *Gateway) serveTurn(w http.ResponseWriter, r *http.Request, p *encode.Protocol) error {
+// serveTurn streams the last turn of a session, in a protocol ByRun. client is what
+// the client sent about itself, if anything. A session without runs is answered with
+// 204, unless the client waits for the run that an input belongs to, or clients of the
+// protocol wait for the first run.
+func (g *Gateway) serveTurn(w http.ResponseWriter, r *http.Request, p *encode.Protocol, client *encode.Client) error {
 	session, token, err := sessionOf(r)
 	if err != nil {
 		return err
@@ -52,20 +54,65 @@ func (g *Gateway) serveTurn(w http.ResponseWriter, r *http.Request, p *encode.Pr
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
-	defer cancel()
-	last, found, err := g.lastTurn(ctx, token, after)
+	last, found, err := g.lastTurnSoon(r.Context(), token, after)
 	if err != nil {
-		return fmt.Errorf("gateway: runs of a session: %w", err)
+		return err
 	}
-	if !found && after == 0 {
+	if !found && after == 0 && !p.Waits {
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	open := g.openingAt(session, last.from)
-	open.Run = last.run
-	return g.serveStream(w, r, request{proto: p, token: token, open: open})
+	req := request{proto: p, token: token, open: g.openingOf(session, last, client)}
+	if !found {
+		req.await = func(ctx context.Context) (encode.Opening, error) {
+			t, err := g.awaitTurn(ctx, token, last.from, after)
+			return g.openingOf(session, t, client), err
+		}
+	}
+	return g.serveStream(w, r, req)
+}
+
+// openingOf returns the opening of a stream of a turn.
+func (g *Gateway) openingOf(session string, t turn, client *encode.Client) encode.Opening {
+	open := g.openingAt(session, t.from)
+	open.Run, open.Client = t.run, client
+	return open
+}
+
+// errRunStarted ends a tail at the start of a run.
+var errRunStarted = errors.New("gateway: a run started")
+
+// awaitTurn waits for the next run after a sequence and returns the last turn then:
+// only the start of a run shows which run it continues.
+func (g *Gateway) awaitTurn(ctx context.Context, token string, from, after uint64) (turn, error) {
+	for {
+		err := g.store.Tail(ctx, token, from, func(r events.Record, _ bool) error {
+			if r.Type != events.RunStarted {
+				return nil
+			}
+			from = r.Seq
+			return errRunStarted
+		})
+		if !errors.Is(err, errRunStarted) {
+			return turn{}, err
+		}
+		t, found, err := g.lastTurnSoon(ctx, token, after)
+		if found || err != nil {
+			return t, err
+		}
+	}
+}
+
+// lastTurnSoon returns lastTurn with the timeout of a request to the store.
+func (g *Gateway) lastTurnSoon(ctx context.Context, token string, after uint64) (turn, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.opts.StoreTimeout)
+	defer cancel()
+	t, found, err := g.lastTurn(ctx, token, after)
+	if err != nil {
+		return t, false, fmt.Errorf("gateway: runs of a session: %w", err)
+	}
+	return t, found, nil
 }
 
 // parseInput returns the sequence of an input, 0 for "".

@@ -1,0 +1,163 @@
+package encode
+
+import (
+	"cmp"
+	"slices"
+
+	"streamer/internal/events"
+)
+
+// agOutcome is the end of a run that did not fail.
+type agOutcome struct {
+	Type       string        `json:"type"` // success, interrupt, cancelled
+	Pending    []string      `json:"pendingToolCallIds,omitempty"`
+	Interrupts []agInterrupt `json:"interrupts,omitempty"`
+}
+
+// agInterrupt is an answer of a person for which a run waits.
+type agInterrupt struct {
+	ID         string       `json:"id"`
+	Reason     string       `json:"reason"`
+	ToolCallID string       `json:"toolCallId,omitempty"`
+	ExpiresAt  *events.Time `json:"expiresAt,omitempty"`
+	Metadata   *agMetadata  `json:"metadata,omitempty"`
+}
+
+// agRunData is about the run of the event log.
+type agRunData struct {
+	Run    string        `json:"run"`
+	Status events.Status `json:"status,omitempty"` // the rest is that of the end
+	Reason events.Code   `json:"reason,omitempty"`
+	Detail string        `json:"detail,omitempty"`
+}
+
+// agAwaitData is the value of the event streamer.awaiting_input.
+type agAwaitData struct {
+	ToolCallID  string `json:"toolCallId"`
+	InterruptID string `json:"interruptId"`
+	Kind        string `json:"kind,omitempty"`
+}
+
+// agCallList names the calls that wait for one answer.
+type agCallList struct {
+	ToolCallIDs []string `json:"toolCallIds"`
+}
+
+// ids returns the ids of the thread and the run: those that the client chose, if any.
+func (a *agUI) ids(run string) (thread, id string) {
+	thread, id = a.session, cmp.Or(a.last, run, a.session)
+	if a.client != nil {
+		thread, id = cmp.Or(a.client.Thread, thread), cmp.Or(a.client.Run, id)
+	}
+	return thread, id
+}
+
+// startRun begins the run, and replaces the history of the client by the same without
+// what follows. A run that continues the turn continues the run.
+func (a *agUI) startRun(e *events.Event) {
+	if a.begun {
+		return
+	}
+	a.begun = true
+	thread, run := a.ids(e.Run)
+	a.send(agEvent{Type: "RUN_STARTED", ThreadID: thread, RunID: run, Metadata: &agMetadata{agRunData{Run: cmp.Or(a.last, e.Run)}}})
+	if a.client == nil {
+		return
+	}
+	if list := a.echo(a.client.Messages); len(a.client.Messages) > 0 {
+		a.send(agEvent{Type: "MESSAGES_SNAPSHOT", Messages: &list})
+	}
+	a.client = &Client{Thread: a.client.Thread, Run: a.client.Run}
+}
+
+// endRun ends what the run has left open, and the run of the client if this is the
+// last of the turn. Whole calls of a run that completed or was interrupted stay open:
+// a client or a person answers them.
+func (a *agUI) endRun(e *events.Event) {
+	a.endMessages()
+	failed := e.Status != events.Completed && e.Status != events.Interrupted
+	for _, c := range slices.Clone(a.calls) {
+		switch {
+		case failed:
+			a.closeCall(c, e.Reason)
+		case !c.ended || c.invalid:
+			a.closeCut(c)
+		}
+	}
+	if a.last == "" || e.Run == a.last {
+		a.finish(e)
+	}
+}
+
+// finish appends the end of the run.
+func (a *agUI) finish(e *events.Event) {
+	a.done = true
+	thread, run := a.ids(e.Run)
+	data := agRunData{Run: e.Run, Status: e.Status}
+	if e.Reason != nil {
+		data.Reason, data.Detail = e.Reason.Code, e.Reason.Detail
+	}
+	end := agEvent{Type: "RUN_FINISHED", ThreadID: thread, RunID: run, Metadata: &agMetadata{data}}
+	switch e.Status {
+	case events.Completed:
+		end.Outcome = &agOutcome{Type: "success"}
+		for _, c := range a.calls {
+			end.Outcome.Pending = append(end.Outcome.Pending, c.id)
+		}
+	case events.Interrupted:
+		end.Outcome = &agOutcome{Type: "interrupt", Interrupts: a.interrupts(e)}
+	case events.Cancelled:
+		end.Outcome = &agOutcome{Type: "cancelled"}
+	default:
+		end = agEvent{
+			Type: "RUN_ERROR", Message: reasonText(e.Reason, "The run failed."),
+			Code: string(cmp.Or(data.Reason, events.ByRunError)), Metadata: end.Metadata,
+		}
+	}
+	a.send(end)
+}
+
+// interrupts returns the answers for which the run waits, at least one. Calls that
+// wait for the same answer share it.
+func (a *agUI) interrupts(e *events.Event) (list []agInterrupt) {
+	calls := map[string]*agCallList{}
+	for _, c := range a.calls {
+		if c.awaits == nil {
+			continue
+		}
+		if calls[c.awaits.ID] == nil {
+			one := *c.awaits
+			calls[one.ID] = &agCallList{}
+			one.Metadata = &agMetadata{calls[one.ID]}
+			list = append(list, one)
+		}
+		calls[c.awaits.ID].ToolCallIDs = append(calls[c.awaits.ID].ToolCallIDs, c.id)
+	}
+	if len(list) == 0 {
+		list = []agInterrupt{{ID: cmp.Or(e.Run, a.session), Reason: "input"}}
+	}
+	return list
+}
+
+// await records the answer for which a call waits, for the end of the run, and
+// appends an event about it.
+func (a *agUI) await(e *events.Event) {
+	c := a.call(e.Call)
+	if c == nil {
+		return
+	}
+	c.awaits = &agInterrupt{ID: cmp.Or(e.InterruptID, c.call), Reason: cmp.Or(e.Kind, "input"), ToolCallID: c.id, ExpiresAt: e.Deadline}
+	a.send(agEvent{Type: "CUSTOM", Name: "streamer.awaiting_input", Value: agAwaitData{c.id, c.awaits.ID, e.Kind}})
+}
+
+// progress appends an event with the progress of a call. It ends a wait for a person.
+func (a *agUI) progress(e *events.Event) {
+	c := a.call(e.Call)
+	if c == nil {
+		return
+	}
+	if e.Status != "" {
+		c.awaits = nil
+	}
+	a.send(agEvent{Type: "CUSTOM", Name: "streamer.progress", Value: aiProgress{c.id, e.Progress, e.Percent}})
+}

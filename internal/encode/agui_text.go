@@ -1,0 +1,202 @@
+package encode
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"streamer/internal/events"
+)
+
+// agMessage is an open message. Its texts are one text in the client, and its calls
+// belong to it there.
+type agMessage struct {
+	place  events.Place
+	id     string
+	role   string // user, assistant, or "" for one that is not shown
+	open   bool   // TEXT_MESSAGE_START was sent
+	asked  string // text of a user that is not sent yet
+	hidden bool
+}
+
+// agPart is an open content part.
+type agPart struct {
+	source
+	kind string // text or reasoning
+	id   string // of the message in the client
+}
+
+// agTextData is in the metadata of a message.
+type agTextData struct {
+	MessageID    string          `json:"messageId,omitempty"` // its name in events
+	Namespace    string          `json:"namespace,omitempty"`
+	Choice       int             `json:"choice,omitempty"`
+	FinishReason string          `json:"finishReason,omitempty"` // the rest is that of the end
+	Usage        json.RawMessage `json:"usage,omitempty"`
+	Superseded   bool            `json:"superseded,omitempty"`
+}
+
+func (m *agMessage) data() agTextData {
+	return agTextData{MessageID: m.place.MessageID, Namespace: m.place.Namespace, Choice: m.place.Choice}
+}
+
+// agRole returns the role of a message in the client, "" for one that is written for
+// the model only.
+func agRole(role string) string {
+	switch role {
+	case "user", "human":
+		return "user"
+	}
+	if asksModel(role) {
+		return ""
+	}
+	return "assistant"
+}
+
+// message returns the open message of an event. It begins with its first event.
+func (a *agUI) message(e *events.Event) *agMessage {
+	var place events.Place
+	if e.Place != nil {
+		place = *e.Place
+	}
+	if i := slices.IndexFunc(a.messages, func(m *agMessage) bool { return m.place == place }); i >= 0 {
+		return a.messages[i]
+	}
+	m := &agMessage{place: place, id: messageID(e.EventID), role: agRole(e.Role)}
+	m.hidden = m.role == ""
+	a.messages = append(a.messages, m)
+	return m
+}
+
+// startMessage begins a message. An open one in the same place has ended.
+func (a *agUI) startMessage(e *events.Event) {
+	if e.Place != nil {
+		a.endMessageAt(*e.Place, &events.Event{})
+	}
+	a.message(e)
+}
+
+// endMessage ends the message of an event.
+func (a *agUI) endMessage(e *events.Event) {
+	if e.Place != nil {
+		a.endMessageAt(*e.Place, e)
+	}
+}
+
+// endMessageAt ends the message in a place, if one is open.
+func (a *agUI) endMessageAt(place events.Place, e *events.Event) {
+	for _, p := range slices.Clone(a.parts) {
+		if p.place == place {
+			a.endPartOf(p)
+		}
+	}
+	i := slices.IndexFunc(a.messages, func(m *agMessage) bool { return m.place == place })
+	if i < 0 {
+		return
+	}
+	m := a.messages[i]
+	a.messages = slices.Delete(a.messages, i, i+1)
+	if m.role == "user" && !m.open && (m.asked == "" || a.known.has(m.place.MessageID, m.asked)) {
+		return
+	}
+	a.sendAsked(m)
+	if m.open {
+		data := m.data()
+		data.FinishReason, data.Usage, data.Superseded = e.FinishReason, e.Usage, e.Superseded
+		a.send(agEvent{Type: "TEXT_MESSAGE_END", MessageID: m.id, Metadata: &agMetadata{data}})
+	}
+}
+
+// endMessages ends all open messages.
+func (a *agUI) endMessages() {
+	for len(a.messages) > 0 {
+		a.endMessageAt(a.messages[0].place, &events.Event{})
+	}
+}
+
+// begin appends the start of the text of a message, unless it is open.
+func (a *agUI) begin(m *agMessage) {
+	if !m.open {
+		m.open = true
+		a.send(agEvent{Type: "TEXT_MESSAGE_START", MessageID: m.id, Role: m.role, Metadata: &agMetadata{m.data()}})
+	}
+}
+
+// sendAsked appends the text of a user that is held.
+func (a *agUI) sendAsked(m *agMessage) {
+	if m.asked != "" {
+		a.begin(m)
+		a.send(agEvent{Type: "TEXT_MESSAGE_CONTENT", MessageID: m.id, Delta: m.asked})
+		m.asked = ""
+	}
+}
+
+// content adds text to a content part. The text of a user is held until it is whole:
+// the client may have it already.
+func (a *agUI) content(e *events.Event) {
+	m := a.message(e)
+	switch {
+	case m.hidden || e.Content == "":
+		return
+	case m.role == "user":
+		if m.asked += e.Content; m.open || len(m.asked) > maxHeld {
+			a.sendAsked(m)
+		}
+		return
+	}
+	s, kind := source{place: m.place, part: e.Part}, aiKind(e)
+	if i := a.part(s); i >= 0 && a.parts[i].kind != kind {
+		a.endPartOf(a.parts[i])
+	}
+	if a.part(s) < 0 {
+		a.startPart(m, agPart{source: s, kind: kind, id: m.id})
+	}
+	a.deltas.add(s, e.Content)
+}
+
+// startPart begins a content part. Reasoning is a message of its own.
+func (a *agUI) startPart(m *agMessage, p agPart) {
+	if p.kind == "text" {
+		a.begin(m)
+	} else {
+		p.id = m.id + "_r" + strconv.Itoa(p.part)
+		a.send(agEvent{Type: "REASONING_START", MessageID: p.id})
+		a.send(agEvent{Type: "REASONING_MESSAGE_START", MessageID: p.id, Role: "reasoning", Metadata: &agMetadata{m.data()}})
+	}
+	a.parts = append(a.parts, p)
+}
+
+// sendContent appends a delta of an open content part.
+func (a *agUI) sendContent(s source, text string) {
+	i := a.part(s)
+	if i < 0 || text == "" {
+		return
+	}
+	kind := "TEXT_MESSAGE_CONTENT"
+	if a.parts[i].kind == "reasoning" {
+		kind = "REASONING_MESSAGE_CONTENT"
+	}
+	a.send(agEvent{Type: kind, MessageID: a.parts[i].id, Delta: text})
+}
+
+// endPart ends the content part of an event.
+func (a *agUI) endPart(e *events.Event) {
+	if i := a.part(sourceOf(e)); i >= 0 {
+		a.endPartOf(a.parts[i])
+	}
+}
+
+// endPartOf ends an open content part. Text ends with its message.
+func (a *agUI) endPartOf(p agPart) {
+	a.sendContent(p.source, a.deltas.take(p.source))
+	if p.kind == "reasoning" {
+		a.send(agEvent{Type: "REASONING_MESSAGE_END", MessageID: p.id})
+		a.send(agEvent{Type: "REASONING_END", MessageID: p.id})
+	}
+	a.parts = slices.DeleteFunc(a.parts, func(o agPart) bool { return o.source == p.source })
+}
+
+// part returns the index of an open content part, or -1.
+func (a *agUI) part(s source) int {
+	return slices.IndexFunc(a.parts, func(p agPart) bool { return p.source == s })
+}
