@@ -231,7 +231,7 @@ func TestHostileRequests(t *testing.T) {
 		"endless path":      {"GET /", strings.Repeat("a", 4096), "431|none"},
 		"endless chunk":     {interrupt + "Transfer-Encoding: chunked\r\n\r\n", strings.Repeat("0", 4096), "400|none"},
 		"two lengths":       {interrupt + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "", "400"},
-		"length and chunks": {"POST /v1/sessions/s/end HTTP/1.1\r\nHost: localhost\r\n" + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n[\r\n0\r\n\r\n", "", "400"},
+		"length and chunks": {"POST /v1/sessions/s/results HTTP/1.1\r\nHost: localhost\r\n" + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "", "400"},
 		"negative length":   {interrupt + "Content-Length: -1\r\n\r\n", "", "400"},
 		"unknown encoding":  {interrupt + "Transfer-Encoding: gzip, chunked\r\n\r\n", "", "501"},
 		"two hosts":         {"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example.com\r\n\r\n", "", "400"},
