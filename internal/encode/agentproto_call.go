@@ -76,7 +76,7 @@ func (a *agentProtocol) argsComplete(e *events.Event) {
 	if e.ArgsValid != nil && !*e.ArgsValid {
 		text := ""
 		if e.ArgsText != nil {
-			text = beginning(*e.ArgsText, maxInvalid)
+			text = beginning(*e.ArgsText)
 		}
 		last.Type, last.Args, last.Error = "invalid_tool_call", events.Quote(text), e.ArgsError
 	} else {

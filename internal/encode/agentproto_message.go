@@ -264,5 +264,5 @@ func (b *apBlock) cut(why string) {
 	if b.call == nil {
 		return
 	}
-	b.last = &apContent{Type: "invalid_tool_call", ID: b.call.id, Name: b.call.name, Args: events.Quote(beginning(string(b.text), maxInvalid)), Error: why}
+	b.last = &apContent{Type: "invalid_tool_call", ID: b.call.id, Name: b.call.name, Args: events.Quote(beginning(string(b.text))), Error: why}
 }

@@ -147,7 +147,7 @@ func (a *agUI) argsComplete(e *events.Event) {
 	object := strings.HasPrefix(text, "{")
 	switch {
 	case c.sent > 0 && (!c.plain || c.sent > len(text)):
-		c.data.Args = beginning(text, maxInvalid) // the deltas so far were replaced
+		c.data.Args = beginning(text) // the deltas so far were replaced
 	case c.text || object:
 		a.sendArgs(c, text[c.sent:])
 	case c.invalid:
@@ -158,7 +158,7 @@ func (a *agUI) argsComplete(e *events.Event) {
 		a.sendJSON(c, string(events.Quote(text)))
 	}
 	if c.invalid {
-		c.data.Args = beginning(text, maxInvalid)
+		c.data.Args = beginning(text)
 	}
 	a.endArgs(c, true)
 }

@@ -156,7 +156,7 @@ func (a *aiSDK) argsComplete(e *events.Event) {
 		if c.plain {
 			a.sendArgs(c, held)
 		}
-		c.invalid = beginning(text, maxInvalid)
+		c.invalid = beginning(text)
 		return
 	}
 	input := e.ToolArgs
@@ -183,13 +183,13 @@ func (a *aiSDK) sendRest(c *aiCall, text string, input json.RawMessage) {
 	}
 }
 
-// beginning returns the first bytes of a text, at most limit, without a cut
+// beginning returns the first bytes of a text, at most maxInvalid, without a cut
 // character at the end.
-func beginning(text string, limit int) string {
-	if len(text) <= limit {
+func beginning(text string) string {
+	if len(text) <= maxInvalid {
 		return text
 	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
+	return strings.ToValidUTF8(text[:maxInvalid], "") + "…"
 }
 
 // await appends the request of an approval. Its id is that of the wait on the wire,

@@ -35,7 +35,9 @@ func TestLangGraphFinds(t *testing.T) {
 	for _, frames := range [][]string{
 		{"id: 2\nevent: end\ndata: null\n\n", "id: 3\nevent: end\ndata: null\n\n"},
 		{"id: 2\nevent: custom\ndata: 1\n\n", "id: 2\nevent: custom\ndata: 1\n\n"},
-		{"event: other\ndata: 1\n\n"}, {"event: end\ndata: {\n\n"}, {"data: 1\n\n"},
+		{"event: other\ndata: 1\n\n"},
+		{"event: end\ndata: {\n\n"},
+		{"data: 1\n\n"},
 	} {
 		if _, err := readLangGraph(frames, nil); err == nil {
 			t.Errorf("%q: got no error", frames)

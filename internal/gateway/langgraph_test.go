@@ -196,11 +196,9 @@ func TestThreadEvents(t *testing.T) {
 	f.message("m2", "two", "")
 	url := serve(t, Options{}, store) + threadPath + "/stream/events"
 	all, _ := openFrames(t, "POST", url, `{"channels":["messages","lifecycle","tools","input"]}`)
-	var terminals int
 	for {
 		_, event, data := all.next()
 		if event == "lifecycle" && strings.Contains(data, `"completed"`) {
-			terminals++
 			if !strings.Contains(data, `"run_id":"4.0"`) {
 				t.Errorf("got the terminal of an earlier run: %s", data)
 			}
