@@ -101,17 +101,29 @@ func TestAGReducerFinds(t *testing.T) {
 		start + ended + end:                 "known: false",
 		start + whole + end:                 "have no result",
 		start + whole + ended + ended + end: "result 2",
+
 		start + call + `{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{"}|{"type":"TOOL_CALL_END","toolCallId":"c"}|` + end: "not JSON",
-		start + text + end:                                                                     "are open",
-		start + text + text + end:                                                              "open: true",
-		start + `{"type":"TEXT_MESSAGE_END","messageId":"m"}`:                                  "open: false",
-		start + `{"type":"REASONING_START","messageId":"m"}|` + end:                            "are open",
+
+		start + text + end: "are open",
+
+		start + text + text + end: "open: true",
+
+		start + `{"type":"TEXT_MESSAGE_END","messageId":"m"}`: "open: false",
+
+		start + `{"type":"REASONING_START","messageId":"m"}|` + end: "are open",
+
 		start + `{"type":"REASONING_MESSAGE_START","messageId":"m","role":"reasoning"}|` + end: "span is not open",
-		start + `{"type":"TOOL_CALL_CANCELLED","toolCallId":"c"}|` + end:                       "known: false",
-		start + `{"type":"CANCELLED"}|` + end:                                                  "unknown type",
-		start + strings.Replace(text, `}`, `,"seq":1}`, 1) + end:                               "unknown field",
-		start + strings.Replace(text, `}`, `,"metadata":null}`, 1) + end:                       "is null",
-		start + text + `{"type":"MESSAGES_SNAPSHOT","messages":[]}|` + end:                     "a snapshot drops",
+
+		start + `{"type":"TOOL_CALL_CANCELLED","toolCallId":"c"}|` + end: "known: false",
+
+		start + `{"type":"CANCELLED"}|` + end: "unknown type",
+
+		start + strings.Replace(text, `}`, `,"seq":1}`, 1) + end: "unknown field",
+
+		start + strings.Replace(text, `}`, `,"metadata":null}`, 1) + end: "is null",
+
+		start + text + `{"type":"MESSAGES_SNAPSHOT","messages":[]}|` + end: "a snapshot drops",
+
 		`[DONE]`: "invalid character",
 	} {
 		var b bytes.Buffer
