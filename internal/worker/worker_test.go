@@ -182,7 +182,7 @@ func (h *fixture) quiet() Report {
 }
 
 const (
-	callDelta = `{"id":"m%d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_%d","function":{"name":"get_weather","arguments":"{\"city\":\"Paris\"}"}}]},"finish_reason":"tool_calls"}]}`
+	callDelta = `{"id":"m%d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"call_%d","function":{"name":"get_weather","arguments":"{\"city\":\"Paris\"}"}}]},"finish_reason":"tool_calls"}]}`
 	result    = `{"tool_call_id":"call_%d","content":"sunny"}`
 )
 
