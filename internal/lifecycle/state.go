@@ -95,10 +95,10 @@ type Message struct {
 	Shape  string `json:"shape,omitempty"`  // of the history its tool results belong to
 	Reason string `json:"reason,omitempty"` // the finish reason
 	Usage  []byte `json:"usage,omitempty"`  // JSON, stored as Result.Content is
-	// Varies: the id of the message may change within it (chunks.Chunk.IDVaries).
-	Varies bool `json:"varies,omitempty"`
 	// Alias is the other id under which the wire continues the message, "" if none.
 	Alias string `json:"alias,omitempty"`
+	// Varies: the id of the message may change within it (chunks.Chunk.IDVaries).
+	Varies bool `json:"varies,omitempty"`
 	// Renamed: Alias is the id of a role that came before all content. Content under it
 	// is that of another message.
 	Renamed bool `json:"renamed,omitempty"`
