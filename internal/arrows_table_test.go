@@ -19,6 +19,8 @@ func modules() map[string]string {
 		"nuid":        "github.com/nats-io/nuid",
 		"s2":          "github.com/klauspost/compress/s2",
 		"go-jose":     "github.com/go-jose/go-jose/v4",
+		"prometheus":  "github.com/prometheus/client_golang/prometheus",
+		"otel":        "go.opentelemetry.io/otel",
 	}
 }
 

@@ -93,6 +93,8 @@ func (s *serveFlags) worker() {
 	fs.DurationVar(&s.grace, "outage-grace", o.Grace, "maximum time by which deadlines that passed while inputs could not be stored are postponed; shorter if the outage was shorter")
 	fs.DurationVar(&o.EvictAfter, "evict-after", o.EvictAfter, "time without input after which a session with a current snapshot leaves memory")
 	fs.IntVar(&o.MaxResident, "max-resident", 0, "`number` of sessions in memory above which sessions with a current snapshot leave it after 2 s without input, the longest idle first; if 0, 20,000")
+	fs.IntVar(&s.config.MetricTools, "metric-tools", 0, "maximum `number` of tools that have a label of their own in metrics; if 0, 50")
+	fs.StringVar(&s.config.OTLPEndpoint, "otlp-endpoint", "", "`URL` to which spans of calls are sent by OTLP over HTTP, such as http://localhost:4318/v1/traces; if empty, the endpoint of OTEL_EXPORTER_OTLP_ENDPOINT, or none")
 	fs.Var(choice[string]{&s.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "minimum log `level`: debug, info, warn or error")
 	fs.Var(choice[string]{&s.logFormat, []string{"text", "json"}}, "log-format", "log `format`: text or json")
 }
