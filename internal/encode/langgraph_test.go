@@ -263,7 +263,7 @@ func (c *lgClient) check(log []events.Record) error {
 	}
 	sent, odd := map[string]int{}, map[string]bool{}
 	for _, r := range log {
-		if !aiShows(r.Type) {
+		if !isShown(r.Type) {
 			continue
 		}
 		var e events.Event
