@@ -22,6 +22,9 @@ func (c *Config) GatewayFlags(fs *flag.FlagSet) {
 	fs.IntVar(&o.MaxClients, "http-max-clients", 0, "maximum `number` of concurrent event streams; if 0, 10,000")
 	fs.IntVar(&o.MaxPerClient, "http-max-per-client", 0, "maximum `number` of concurrent event streams with JSON Web Tokens of one subject; if 0, 100")
 	fs.IntVar(&o.MaxPerAddress, "http-max-per-address", 0, "maximum `number` of concurrent event streams, and of connections, from one address beyond loopback; if 0, 1,000")
+	fs.DurationVar(&o.MaxAge, "http-max-age", 0, "maximum `time` that an event stream that can be resumed stays open; if 0, 1h; if negative, without limit")
+	fs.IntVar(&o.MaxIngests, "http-max-ingests", 0, "maximum `number` of concurrent request bodies that are stored as they arrive; if 0, 1,000")
+	fs.DurationVar(&o.IngestIdle, "http-ingest-idle", 0, "maximum `time` without data of such a body; if 0, 10m")
 	fs.IntVar(&c.RepairBytes, "repair-bytes", 0, "maximum size in `bytes` of a history to repair, and of all histories that are repaired at once; if 0, 64 MiB")
 	fs.BoolVar(&c.RepairNATS, "repair-service", c.RepairNATS, "also repair histories on NATS, on the subject streamer.repair")
 }
