@@ -11,6 +11,14 @@ import (
 )
 
 func runBench(ctx context.Context, std stdio, args []string) error {
+	if len(args) > 0 && args[0] == "sse" {
+		fs := flags("bench")
+		o := bench.SSEFlags(fs)
+		if err := parseNoArgs(std, fs, args[1:]); err != nil {
+			return err
+		}
+		return bench.SSE(ctx, std.out, std.err, o)
+	}
 	fs := flags("bench")
 	var o bench.Options
 	remoteFlags(fs, &o.Broker)
