@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -102,18 +103,13 @@ func (a *agentProtocol) Open(dst []byte, o Opening) []byte {
 }
 
 // Event appends the frames of an event.
-func (a *agentProtocol) Event(dst []byte, r events.Record) []byte {
+func (a *agentProtocol) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	a.seq = r.Seq
 	if !aiShows(r.Type) {
 		return dst
 	}
-	var e events.Event
-	if json.Unmarshal(r.Data, &e) != nil {
-		// Nothing but its type is certain. A call or run that ends here must end.
-		e = events.Event{Type: r.Type, EventID: r.ID, Call: r.Call, Run: a.run, Status: events.Error}
-	}
 	a.dst = dst
-	a.apply(&e)
+	a.apply(e)
 	dst, a.dst = a.dst, nil
 	return dst
 }
@@ -231,7 +227,7 @@ func (a *agentProtocol) endRun(e *events.Event) {
 		a.endMessage(a.messages[0], e)
 	}
 	a.names.open = nil
-	d := apData{Event: "completed", RunID: e.Run, Status: string(e.Status)}
+	d := apData{Event: "completed", RunID: cmp.Or(e.Run, a.run), Status: string(e.Status)}
 	switch e.Status {
 	case events.Error:
 		d.Event, d.Error = "failed", reasonText(e.Reason, "The run failed.")

@@ -74,20 +74,15 @@ func (a *agUI) Open(dst []byte, o Opening) []byte {
 }
 
 // Event appends the events of an event of the log.
-func (a *agUI) Event(dst []byte, r events.Record) []byte {
+func (a *agUI) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if !a.started {
 		a.started, a.first = true, r.ID
 	}
 	if a.done || !aiShows(r.Type) || !a.begun && r.Type != events.RunStarted {
 		return dst
 	}
-	var e events.Event
-	if json.Unmarshal(r.Data, &e) != nil {
-		// Nothing but its type is certain. A call or run that ends here must end.
-		e = events.Event{Type: r.Type, EventID: r.ID, Call: r.Call, Run: a.last, Status: events.Error}
-	}
 	a.dst, a.at = dst, e.Timestamp
-	a.apply(&e)
+	a.apply(e)
 	if a.deltas.due() {
 		a.sendHeld()
 	}

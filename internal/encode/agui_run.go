@@ -84,7 +84,7 @@ func (a *agUI) endRun(e *events.Event) {
 			a.closeCut(c)
 		}
 	}
-	if a.last == "" || e.Run == a.last {
+	if isLast(e, a.last) {
 		a.finish(e)
 	}
 }
@@ -93,7 +93,7 @@ func (a *agUI) endRun(e *events.Event) {
 func (a *agUI) finish(e *events.Event) {
 	a.done = true
 	thread, run := a.ids(e.Run)
-	data := agRunData{Run: e.Run, Status: e.Status}
+	data := agRunData{Run: cmp.Or(e.Run, a.last), Status: e.Status}
 	if e.Reason != nil {
 		data.Reason, data.Detail = e.Reason.Code, e.Reason.Detail
 	}

@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -69,17 +70,12 @@ func (a *aiSDK) Open(dst []byte, o Opening) []byte {
 }
 
 // Event appends the chunks of an event.
-func (a *aiSDK) Event(dst []byte, r events.Record) []byte {
+func (a *aiSDK) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if a.done || !aiShows(r.Type) || !a.begun && r.Type != events.RunStarted {
 		return dst
 	}
-	var e events.Event
-	if json.Unmarshal(r.Data, &e) != nil {
-		// Nothing but its type is certain. A call or run that ends here must end.
-		e = events.Event{Type: r.Type, Call: r.Call, Run: a.last, Status: events.Error}
-	}
 	a.dst = dst
-	a.apply(&e)
+	a.apply(e)
 	if a.deltas.due() {
 		a.sendHeld()
 	}
@@ -185,7 +181,7 @@ func (a *aiSDK) endRun(e *events.Event) {
 		}
 	}
 	a.finishStep()
-	if a.last != "" && e.Run != a.last {
+	if !isLast(e, a.last) {
 		return
 	}
 	a.endMessageStream(e, pending > 0)
@@ -196,7 +192,8 @@ func (a *aiSDK) endRun(e *events.Event) {
 // with finish: a client rejects the stream at a chunk error.
 func (a *aiSDK) endMessageStream(e *events.Event, pending bool) {
 	if e.Status != events.Completed {
-		a.send(aiChunk{Type: "data-streamer-run", ID: e.Run, Data: aiRunData{Run: e.Run, Status: e.Status, Reason: e.Reason}})
+		run := cmp.Or(e.Run, a.last)
+		a.send(aiChunk{Type: "data-streamer-run", ID: run, Data: aiRunData{Run: run, Status: e.Status, Reason: e.Reason}})
 	}
 	switch {
 	case e.Status == events.Cancelled:

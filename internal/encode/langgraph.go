@@ -1,7 +1,6 @@
 package encode
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,20 +92,15 @@ func (l *langGraph) Open(dst []byte, o Opening) []byte {
 }
 
 // Event appends the frames of an event.
-func (l *langGraph) Event(dst []byte, r events.Record) []byte {
+func (l *langGraph) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if l.done || !aiShows(r.Type) {
 		return dst
-	}
-	var e events.Event
-	if json.Unmarshal(r.Data, &e) != nil {
-		// Nothing but its type is certain. A call or run that ends here must end.
-		e = events.Event{Type: r.Type, EventID: r.ID, Call: r.Call, Run: l.run, Status: events.Error}
 	}
 	l.dst = dst
 	if r.Seq > l.since && l.held.seq <= l.since {
 		l.held = lgHeld{} // the client has it
 	}
-	l.apply(&e, r.Seq)
+	l.apply(e, r.Seq)
 	if l.held.of != nil && (l.live || l.held.size > maxHeld) {
 		l.sendHeld()
 	}
@@ -294,7 +288,7 @@ func (l *langGraph) result(e *events.Event, seq uint64) {
 
 // endRun appends the end of the stream, also for a client that has all events.
 func (l *langGraph) endRun(e *events.Event) {
-	if l.run != "" && e.Run != l.run {
+	if !isLast(e, l.run) {
 		return
 	}
 	l.sendHeld()

@@ -135,7 +135,7 @@ func TestAgentProtocolQueue(t *testing.T) {
 	enc := open(t, "agent-protocol").(*agentProtocol)
 	b := enc.Live(nil, 0)
 	for _, r := range u.log {
-		b = enc.Event(b, r)
+		b = enc.Event(b, r, Parse(r))
 		for _, m := range enc.messages {
 			if m.queued > maxQueued+len(piece)*2 {
 				t.Fatalf("%d bytes wait", m.queued)

@@ -99,7 +99,7 @@ func (u *turnOf) framesOf(t testing.TB, protocol string, history int, since uint
 		if i == history {
 			b = enc.Live(b, r.Seq)
 		}
-		if b = enc.Event(b, r); enc.Done() {
+		if b = enc.Event(b, r, Parse(r)); enc.Done() {
 			break
 		}
 	}
