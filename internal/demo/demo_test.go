@@ -201,13 +201,14 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestViewer: an event stream over HTTP counts as a viewer.
+// TestViewer: an event stream over HTTP counts as a viewer, and with Loop the
+// sessions are played again.
 func TestViewer(t *testing.T) {
 	s := open(t, t.TempDir())
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, stopOn{"demo: 6 sessions", stop}, s, Options{}) }()
+	go func() { ended <- Run(ctx, stopOn{"demo: 6 sessions, 74 calls: 54 completed, 6 timeout,", stop}, s, Options{Loop: true}) }()
 	<-s.Opened()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Page()+"v1/sessions/any/events", nil)
 	if err != nil {
@@ -219,7 +220,7 @@ func TestViewer(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if err := <-ended; err != nil || !errors.Is(ctx.Err(), context.Canceled) {
-		t.Errorf("the demo ended with %v, %v; want its summary to be printed", err, ctx.Err())
+		t.Errorf("the demo ended with %v, %v; want the summary of two rounds to be printed", err, ctx.Err())
 	}
 }
 

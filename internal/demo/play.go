@@ -52,7 +52,7 @@ func newPlayer(server *app.Server, suffix string, speed time.Duration) (*player,
 	return p, nil
 }
 
-// restAfter is the time between two rounds.
+// restAfter is the time between two rounds at speed 1.
 const restAfter = 4 * time.Second
 
 // rounds plays the sessions once, or with Options.Loop until ctx ends. It prints a
@@ -74,8 +74,10 @@ func (p *player) rounds(ctx context.Context, out io.Writer, o Options) error {
 		if !o.Loop {
 			return nil
 		}
-		if err := sleep(ctx, restAfter); err != nil {
-			return err
+		if p.speed > 0 {
+			if err := sleep(ctx, restAfter/p.speed); err != nil {
+				return err
+			}
 		}
 	}
 }
