@@ -52,8 +52,8 @@ export function callOf(frame) {
   return /"call":"([0-9.]+)"/.exec(frame.data.slice(0, 4_096))?.[1] ?? "";
 }
 
-// mentions reports whether a frame of any protocol names a call, by its key or by
-// its id.
+// mentions reports whether a frame of any protocol is about a call. Other protocols
+// name it by its id.
 export function mentions(frame, call) {
-  return [call.call, call.uid, call.id].some((name) => name && frame.data.includes(JSON.stringify(name)));
+  return callOf(frame) === call.call || [call.uid, call.id].some((id) => id && frame.data.includes(JSON.stringify(id)));
 }
