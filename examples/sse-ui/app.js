@@ -8,7 +8,8 @@ import { clock } from "./clock.js";
 import { timeline } from "./timeline.js";
 import { announcer } from "./announce.js";
 import { sessionList, sessionOf, hashOf, curl } from "./sessions.js";
-import { say, mark } from "./dom.js";
+import { tools } from "./tools.js";
+import { el, say, mark } from "./dom.js";
 import { bytes, plural, tally } from "./words.js";
 
 const FRAME = 8; // ms of drawing per animation frame
@@ -23,9 +24,14 @@ const main = $("main"), pill = $("pill"), stop = $("stop");
 const voice = announcer($("polite"), $("assertive"));
 const stopping = new Set(); // keys of the calls whose stop was requested
 const store = createStore();
+const link = (seq, what) => base() + "/events/" + seq + "/" + what;
+const kit = tools({
+  timeline: $("timeline"), bar: $("tools"), raw: $("raw"), opener: framesButton(),
+  state: () => state, session: () => session, now: () => time.now(Date.now()), redraw, latest, link, note: complain,
+  theme: () => nextTheme(),
+});
 const view = timeline($("timeline"), {
-  stopping, stopCall,
-  link: (seq, what) => base() + "/events/" + seq + "/" + what,
+  stopping, stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames,
 });
 
 let session = "", state = store.getSnapshot(), time = clock(), stream = null;
@@ -51,6 +57,7 @@ function open(resume = "") {
 }
 
 function receive(frame) {
+  kit.receive(frame);
   let event;
   try {
     event = eventOf(frame);
@@ -101,6 +108,8 @@ function redraw() {
 function draw() {
   drawing = 0;
   const done = view.draw(state, performance.now() + FRAME);
+  mark($("timeline"), "searched", String(kit.searching()));
+  kit.draw();
   drawSummary();
   drawStop();
   view.tick(state.open, time.now(Date.now()));
@@ -199,6 +208,7 @@ async function interrupt(body) {
 }
 
 async function stopAll() {
+  if (stop.getAttribute("aria-disabled") === "true") return;
   const run = state.timeline.get(state.run);
   stopAsked = { run: state.run, at: Date.now() };
   drawStop();
@@ -234,10 +244,12 @@ function drawStop() {
   const going = state.open.length > 0 || state.run !== "";
   if (stopAsked && (!going || state.timeline.get(stopAsked.run)?.status)) stopAsked = null;
   const late = stopAsked && Date.now() - stopAsked.at > UNCONFIRMED;
-  stop.hidden = !going || session === "";
-  stop.disabled = !!stopAsked && !late;
+  // A button that has the focus stays until it loses it.
+  const focused = document.activeElement === stop;
+  stop.hidden = (!going && !focused) || session === "";
+  stop.setAttribute("aria-disabled", String(!going || (!!stopAsked && !late)));
   mark(stop, "asked", String(!!stopAsked));
-  say($("stop-text"), late ? "Not confirmed, stop again" : stopAsked ? "Stop requested" : "Stop");
+  say($("stop-text"), !going ? "Stopped" : late ? "Not confirmed, stop again" : stopAsked ? "Stop requested" : "Stop");
 }
 
 // ---- the token
@@ -293,6 +305,7 @@ function reset() {
   traffic = { bytes: 0, unreadable: 0 };
   stopping.clear();
   view.clear();
+  kit.clear();
   voice.clear();
   $("latest").hidden = true;
 }
@@ -326,14 +339,29 @@ function theme(next) {
   return now;
 }
 
-$("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]));
-$("retry").addEventListener("click", () => stream?.retryNow());
-stop.addEventListener("click", stopAll);
-$("latest").addEventListener("click", () => {
+function nextTheme() {
+  theme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]);
+}
+
+function latest() {
   following = true;
   $("latest").hidden = true;
   redraw();
-});
+}
+
+// framesButton returns the button that opens the frames, in the bar of the search.
+function framesButton() {
+  const button = el("button", { type: "button", id: "raw-open", class: "push", onclick: () => kit.frames() }, "Frames");
+  $("tools").append(button);
+  return button;
+}
+
+$("theme").addEventListener("click", nextTheme);
+$("keys-open").addEventListener("click", () => kit.help());
+stop.addEventListener("blur", drawStop);
+$("retry").addEventListener("click", () => stream?.retryNow());
+stop.addEventListener("click", stopAll);
+$("latest").addEventListener("click", latest);
 $("trouble-action").addEventListener("click", () => {
   // Only a forbidden request can be repeated unchanged.
   if (connection.status !== 403) reset();
