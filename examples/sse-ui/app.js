@@ -1,7 +1,9 @@
 // The page: connects the stream, the state and the views.
 
 import { subscribe, complaint } from "./sse.js";
-import { create, apply, terminal } from "./reduce.js";
+import { terminal } from "./reduce.js";
+import { createStore, eventOf } from "./store.js";
+import { changes } from "./table.js";
 import { clock } from "./clock.js";
 import { timeline } from "./timeline.js";
 import { announcer } from "./announce.js";
@@ -19,14 +21,15 @@ const LOST = 3_000; // ms without a connection before it is shown as a fault
 const $ = (id) => document.getElementById(id);
 const main = $("main"), pill = $("pill"), stop = $("stop");
 const voice = announcer($("polite"), $("assertive"));
-const stopping = new Set(); // calls whose stop was requested
+const stopping = new Set(); // keys of the calls whose stop was requested
+const store = createStore();
 const view = timeline($("timeline"), {
   stopping, stopCall,
   link: (seq, what) => base() + "/events/" + seq + "/" + what,
 });
 
-let session = "", state = create(), time = clock(), stream = null;
-let connection = { name: "idle" }, changed = new Set(), traffic = { bytes: 0, unreadable: 0 };
+let session = "", state = store.getSnapshot(), time = clock(), stream = null;
+let connection = { name: "idle" }, news = false, traffic = { bytes: 0, unreadable: 0 };
 let history = { from: 0, last: 0 }; // the part of the log with which this connection began
 let locked = false; // a token is required
 let following = true, touched = 0, lastY = 0;
@@ -47,28 +50,27 @@ function open(resume = "") {
   }));
 }
 
-function receive({ event, data, id }) {
-  let body;
+function receive(frame) {
+  let event;
   try {
-    body = JSON.parse(data);
+    event = eventOf(frame);
   } catch {
     traffic.unreadable++;
     return;
   }
-  if (body === null || typeof body !== "object") return void traffic.unreadable++;
-  if (event.startsWith("stream.")) return control(event, body);
-  const live = connection.name === "live";
-  if (live) time.hear(Date.parse(body.timestamp), Date.now());
-  for (const record of apply(state, Number(id) || 0, body)) {
-    changed.add(record);
-    if (record.kind === "call") {
-      voice.heard(record, state.tally.open, !live || !following);
-      if (terminal(record.status)) stopping.delete(record);
-    }
+  if (!event) return control(frame.event, JSON.parse(frame.data));
+  const live = connection.name === "live", before = state;
+  if (live) time.hear(Date.parse(event.timestamp), Date.now());
+  store.push(event, Number(frame.id) || 0, frame.data.length);
+  state = store.getSnapshot();
+  for (const [key, call] of changes(before.calls, state.calls).set) {
+    voice.heard(call, state.tally.open, !live || !following);
+    if (terminal(call.status)) stopping.delete(key);
   }
   // The stop came too late; its call shows the outcome.
-  if (body.type === "unmatched") for (const name of body.target?.calls ?? []) forgive(state.calls.get(name));
-  if (live && body.type === "run_finished" && body.status === "error") voice.alarm("The run failed.");
+  if (event.type === "unmatched") for (const name of event.target?.calls ?? []) forgive(name);
+  if (live && event.type === "run_finished" && event.status === "error") voice.alarm("The run failed.");
+  news = true;
   redraw();
 }
 
@@ -98,12 +100,12 @@ function redraw() {
 
 function draw() {
   drawing = 0;
-  const news = changed.size > 0;
-  const done = view.draw(state, changed, performance.now() + FRAME);
+  const done = view.draw(state, performance.now() + FRAME);
   drawSummary();
   drawStop();
   view.tick(state.open, time.now(Date.now()));
   if (!following && news) $("latest").hidden = false;
+  news = false;
   if (!done) return redraw();
   toEnd();
 }
@@ -114,7 +116,7 @@ function toEnd() {
 }
 
 function drawSummary() {
-  const empty = state.timeline.length === 0;
+  const empty = state.timeline.size === 0;
   const words = tally(state.tally);
   say($("summary"), words.length === 0 ? "" : plural(state.tally.calls, "call") + ": " + words.join(", "));
   document.title = (state.tally.open > 0 ? "(" + state.tally.open + ") " : "") + (session ? session + " · " : "") + "streamer";
@@ -197,8 +199,8 @@ async function interrupt(body) {
 }
 
 async function stopAll() {
-  const run = state.run;
-  stopAsked = { run, at: Date.now() };
+  const run = state.timeline.get(state.run);
+  stopAsked = { run: state.run, at: Date.now() };
   drawStop();
   try {
     await interrupt(run?.id ? { run: run.id } : {});
@@ -210,27 +212,27 @@ async function stopAll() {
 }
 
 async function stopCall(call) {
-  stopping.add(call);
-  changed.add(call);
+  stopping.add(call.call);
+  view.touched.add(call.call);
   redraw();
   try {
     await interrupt({ calls: [call.call] });
-    setTimeout(() => forgive(call), UNCONFIRMED);
+    setTimeout(forgive, UNCONFIRMED, call.call);
   } catch (err) {
-    forgive(call);
+    forgive(call.call);
     complain((call.tool || "The call") + " was not stopped: " + err.message);
   }
 }
 
-function forgive(call) {
-  if (!stopping.delete(call)) return;
-  changed.add(call);
+function forgive(key) {
+  if (!stopping.delete(key)) return;
+  view.touched.add(key);
   redraw();
 }
 
 function drawStop() {
-  const going = state.open.size > 0 || state.run !== null;
-  if (stopAsked && (!going || stopAsked.run?.status)) stopAsked = null;
+  const going = state.open.length > 0 || state.run !== "";
+  if (stopAsked && (!going || state.timeline.get(stopAsked.run)?.status)) stopAsked = null;
   const late = stopAsked && Date.now() - stopAsked.at > UNCONFIRMED;
   stop.hidden = !going || session === "";
   stop.disabled = !!stopAsked && !late;
@@ -286,7 +288,8 @@ function choose() {
 }
 
 function reset() {
-  state = create(), time = clock(), changed = new Set(), stopAsked = null, following = true;
+  store.reset();
+  state = store.getSnapshot(), time = clock(), stopAsked = null, following = true;
   traffic = { bytes: 0, unreadable: 0 };
   stopping.clear();
   view.clear();

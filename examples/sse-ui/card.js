@@ -19,8 +19,8 @@ export function where(namespace) {
 // step is the node that produces the message.
 export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).join("|"));
 
-// createCard returns {node, update(), tick(now)}. actions has stopCall(call),
-// stopping (the set of calls whose stop was requested) and link(seq, what).
+// createCard returns {node, update(call), tick(now)}. actions has stopCall(call),
+// stopping (the set of keys of calls whose stop was requested) and link(seq, what).
 export function createCard(call, actions) {
   const title = "card-" + call.call;
   const symbol = icon("run");
@@ -54,7 +54,8 @@ export function createCard(call, actions) {
     if (text !== "" || parts[which]) say(part(which, () => el("p", { class: "note " + cls })), text);
   };
 
-  function update() {
+  function update(next = call) {
+    call = next;
     const now = state(call);
     const open = !terminal(call.status);
     mark(node, "state", call.status);
@@ -65,8 +66,8 @@ export function createCard(call, actions) {
     say(word, now.word);
     say(because, now.because);
     stop.hidden = !open;
-    stop.disabled = actions.stopping.has(call);
-    const stopLabel = actions.stopping.has(call) ? "Stop of " + call.tool + " requested" : "Stop " + call.tool;
+    stop.disabled = actions.stopping.has(call.call);
+    const stopLabel = actions.stopping.has(call.call) ? "Stop of " + call.tool + " requested" : "Stop " + call.tool;
     if (stop.title !== stopLabel) {
       stop.title = stopLabel;
       stop.setAttribute("aria-label", stopLabel);
@@ -82,8 +83,7 @@ export function createCard(call, actions) {
       left.hidden = true;
       if (parts.countdown) parts.countdown.hidden = true;
     }
-    part("details", () => details(call));
-    if (parts.details.open) parts.details.refresh();
+    part("details", details).show(call);
   }
 
   let chipText = "";
@@ -94,7 +94,7 @@ export function createCard(call, actions) {
     if (call.parentTool) list.push(["from " + call.parentTool, call.parent]);
     if (call.provider) list.push(["run by the provider", ""]);
     if (call.type && call.type !== "function" && call.type !== "server") list.push([call.type, ""]);
-    if (actions.stopping.has(call) && !terminal(call.status)) list.push(["stop requested", ""]);
+    if (actions.stopping.has(call.call) && !terminal(call.status)) list.push(["stop requested", ""]);
     if (call.partial) list.push(["its beginning is no longer stored", ""]);
     const text = list.join("\n");
     if (text === chipText) return;
@@ -181,15 +181,20 @@ export function createCard(call, actions) {
 }
 
 // details returns the ids and times of a call, filled when it is opened.
-function details(call) {
+function details() {
   const list = el("dl");
-  const node = el("details", { class: "details", ontoggle: () => node.open && node.refresh() }, el("summary", {}, "Details"), list);
-  let shown = "";
-  node.refresh = () => {
+  const node = el("details", { class: "details", ontoggle: refresh }, el("summary", {}, "Details"), list);
+  let shown = "", call = null;
+  node.show = (next) => {
+    call = next;
+    refresh();
+  };
+  function refresh() {
+    if (!node.open) return;
     const rows = [
       ["Call", call.call, true], ["Id", call.id, true], ["Unique id", call.uid !== call.id ? call.uid : "", true],
       ["", call.synthesized ? "The provider gave no id; this one was made up." : "", false],
-      ["Message", call.message.id, true], ["Run", call.run, true], ["Namespace", call.namespace, true], ["Parent call", call.parent, true],
+      ["Message", call.messageId, true], ["Run", call.run, true], ["Namespace", call.namespace, true], ["Parent call", call.parent, true],
       ["Started", time(call.startedAt), false], ["Arguments took", call.argsMs === undefined ? "" : duration(call.argsMs), false],
       ["Ran for", call.runMs === undefined ? "" : duration(call.runMs), false],
       ["Waits for", call.waitsFor, false], ["Interrupt", call.interrupt, true],
@@ -197,7 +202,7 @@ function details(call) {
     ].filter(([, value]) => value);
     if (shown === (shown = JSON.stringify(rows))) return;
     list.replaceChildren(...rows.flatMap(([term, value, copy]) => [el("dt", {}, term), row(term, value, copy)]));
-  };
+  }
   return node;
 }
 
