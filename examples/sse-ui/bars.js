@@ -3,7 +3,8 @@
 
 import { el, icon, setIcon, mark } from "./dom.js";
 import { terminal } from "./reduce.js";
-import { phases, bounds, callsBelow, startOf, endOf, offset } from "./rows.js";
+import { bounds, callsBelow, startOf, endOf, offset } from "./rows.js";
+import { phasesOf } from "./select.js";
 import { state, duration, elapsed, plural } from "./words.js";
 
 const PHASES = { args: "arguments", waiting: "waiting", running: "running" };
@@ -81,7 +82,7 @@ export function barRow(id, { toggle, choose }) {
     const { call } = row.node;
     const span = call ? { from: startOf(call), to: endOf(call, now) } : bounds(callsBelow(row.node), now);
     const percent = (at) => ((at - view.from) / (view.to - view.from)) * 100;
-    const list = call ? phases(call, now) : [{ phase: "group", ...span }];
+    const list = call ? phasesOf(call, now) : [{ phase: "group", ...span }];
     if (list.length === 0) list.push({ phase: "args", from: span.from, to: span.from });
     while (bar.children.length > list.length) bar.lastChild.remove();
     while (bar.children.length < list.length) bar.append(el("i"));
@@ -120,7 +121,7 @@ export function barRow(id, { toggle, choose }) {
   // sentence returns the bar in words. It changes with the state only.
   function sentence(call, origin) {
     const open = !terminal(call.status);
-    const parts = phases(call, endOf(call, startOf(call))).map((p) => PHASES[p.phase] + " " + duration(p.to - p.from));
+    const parts = phasesOf(call, endOf(call, startOf(call))).map((p) => PHASES[p.phase] + " " + duration(p.to - p.from));
     return ["starts at " + offset(startOf(call) - origin, 10), ...(open ? [] : parts), open ? "" : "took " + duration(call.durationMs ?? 0),
       open && call.deadline ? "has a deadline" : ""].filter(Boolean).join(", ");
   }

@@ -7,30 +7,6 @@ import { terminal } from "./reduce.js";
 export const startOf = (call) => call.startedAt || call.seenAt;
 export const endOf = (call, now) => Math.max(startOf(call), terminal(call.status) ? call.endedAt : now);
 
-// phases returns the parts of a call's bar: [{phase, from, to}]. Phase is args;
-// waiting, for a person or for a result from outside; or running.
-export function phases(call, now) {
-  const from = startOf(call), to = endOf(call, now);
-  const within = (at) => Math.min(Math.max(at, from), to);
-  const parts = [];
-  let at = from;
-  const add = (phase, until) => {
-    if (until > at) parts.push({ phase, from: at, to: until });
-    at = Math.max(at, until);
-  };
-  add("args", call.completeAt ? within(call.completeAt) : to);
-  for (const wait of call.waits ?? []) {
-    add("running", within(wait.from));
-    add("waiting", within(wait.to || to));
-  }
-  if (call.outsideAt) {
-    add("running", within(call.outsideAt));
-    add("waiting", to);
-  }
-  add("running", to);
-  return parts;
-}
-
 // tree returns the roots of the calls in the order of their start:
 // {key, call, children, group}. A call is below the call that started it. Calls of
 // a sub-agent without such a call are below a group, which has the name of the

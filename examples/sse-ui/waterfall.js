@@ -17,12 +17,13 @@ const ZOOM = 1.6; // factor of a zoom step
 const PAN = 0.2; // part of the shown range that a step moves
 const RUN_WORDS = { completed: "completed", error: "failed", cancelled: "cancelled", interrupted: "paused", "": "open" };
 
-// waterfall draws into root. choose(key) is called with the key of a call that
-// the reader opens. It returns:
+// waterfall draws into root. choose(key, byKeyboard) is called with the key of a
+// call that the reader opens. It returns:
 //
 //   show(calls, runs)   draws the calls and the runs of a session, in their order
 //   tick(now)           sets the time; open bars end there
 //   select(key)         shows the row of a call
+//   selectRun(id)       shows a run
 //   clear()             forgets the session
 export function waterfall(root, { choose }) {
   const view = range();
@@ -36,7 +37,7 @@ export function waterfall(root, { choose }) {
 
   const measure = new ResizeObserver(() => {
     rowHeight = parseFloat(getComputedStyle(body).getPropertyValue("--row")) || 32;
-    grid.style.setProperty("--gutter", body.offsetWidth - body.clientWidth + "px");
+    root.style.setProperty("--gutter", body.offsetWidth - body.clientWidth + "px");
     width = lines.clientWidth || 800;
     layout();
   });
@@ -238,7 +239,7 @@ export function waterfall(root, { choose }) {
       Home: () => pick(0), End: () => pick(list.length - 1),
       ArrowRight: () => (e.shiftKey ? pan(PAN) : row && (row.expanded === false ? toggle(row) : row.expanded && pick(at + 1))),
       ArrowLeft: () => (e.shiftKey ? pan(-PAN) : row && (row.expanded ? toggle(row) : row.parent >= 0 && pick(row.parent))),
-      Enter: () => row?.node.call && choose(row.node.key),
+      Enter: () => row?.node.call && choose(row.node.key, true),
       "+": () => zoomTo(1 / ZOOM), "=": () => zoomTo(1 / ZOOM), "-": () => zoomTo(ZOOM), 0: () => (view.fit(), changed()), " ": pause,
     };
     if (!Object.hasOwn(actions, e.key)) return;
@@ -332,6 +333,11 @@ export function waterfall(root, { choose }) {
 
   return {
     show, tick, select,
+    selectRun(id) {
+      run = parts.runs.value = id;
+      view.fit();
+      layout();
+    },
     clear() {
       calls = [], runs = [], held = null, run = "", selected = "", collapsed.clear();
       view.fit();
