@@ -39,24 +39,31 @@ func TestStreams(t *testing.T) {
 	if err := out.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(node, "test/streams.mjs")
+	const script = "test/streams.mjs"
+	if _, err := os.Stat(script); err != nil { // which makes it an input of the cached result
+		t.Fatal(err)
+	}
+	cmd := exec.Command(node, script)
 	cmd.Stdin = &logs
 	report, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("node test/streams.mjs: %v\n%s", err, report)
+		t.Fatalf("node %s: %v\n%s", script, err, report)
 	}
 	t.Logf("%s", report)
 }
 
-// recordedStreams returns the streams of the repository, and those of STREAMER_SHARED
-// if it is set.
+// recordedStreams returns the streams of the repository, and those outside of it if they are
+// available.
 func recordedStreams(t *testing.T) (files []string) {
 	t.Helper()
-	patterns := []string{filepath.Join("..", "..", "internal", "decode", "testdata", "*", "*.jsonl")}
-	if root := os.Getenv("STREAMER_SHARED"); root != "" {
-		patterns = append(patterns, filepath.Join(root, "formats", "corpus*", "*", "*.*"))
+	root := os.Getenv("STREAMER_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared")
 	}
-	for _, pattern := range patterns {
+	for _, pattern := range []string{
+		filepath.Join("..", "..", "internal", "decode", "testdata", "*", "*.jsonl"),
+		filepath.Join(root, "formats", "corpus*", "*", "*.*"),
+	} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
