@@ -356,17 +356,27 @@ function reset() {
   $("latest").hidden = true;
 }
 
-const list = sessionList([$("picker-list"), $("landing-list")], {
+const list = sessionList([$("picker-list")], {
   watched: () => session === "" || $("sessions").matches(":popover-open"),
   current: () => session,
   onList(sessions, status) {
     if (status === 401) lock(true);
+    if (sessions) showHistory(sessions);
     say($("landing-text"), sessions === null ? "The list of sessions cannot be had just now."
       : sessions.length === 0 ? "Nothing has happened yet." : "");
     $("landing-curl").hidden = sessions === null || sessions.length > 0;
     $("picker-none").hidden = sessions !== null && sessions.length > 0;
   },
 });
+
+// showHistory draws the history, which is loaded when no session is chosen.
+let past = null;
+async function showHistory(sessions) {
+  $("landing-list").hidden = sessions.length === 0;
+  if (session !== "") return;
+  past ??= import("./history.js").then(({ history }) => history($("landing-list")));
+  (await past).show(sessions);
+}
 
 // ---- wiring
 

@@ -9,6 +9,7 @@ import { state, duration, elapsed, plural } from "./words.js";
 
 const PHASES = { args: "arguments", waiting: "waiting", running: "running" };
 const THIN = 0.15; // percent, minimum width of a bar
+const ROOM = 14; // percent beside a bar that a text needs
 const SOON = 20_000; // ms before a deadline in which it is written beside the bar
 
 // barRow returns {node, show(row, shown), move(window, now)}: show draws the row
@@ -109,13 +110,12 @@ export function barRow(id, { toggle, choose }) {
     if (!due.hidden) due.style.left = x.toFixed(3) + "%";
     due.title = open ? "closes in " + duration(at - now) : "deadline";
     const rest = at - now;
-    const text = open && rest < SOON ? (rest > 0 ? "closes in " + Math.ceil(rest / 1_000) + " s" : "its time is up") : "";
+    const start = call ? percent(startOf(call)) : 0, after = percent(end);
+    const text = open && rest < SOON && (after <= 100 - ROOM || start > ROOM) ? (rest > 0 ? "closes in " + Math.ceil(rest / 1_000) + " s" : "its time is up") : "";
     write(soon, text);
     soon.hidden = text === "";
-    const after = percent(end);
-    soon.dataset.side = after > 78 ? "left" : "right";
-    soon.style.left = after > 78 ? "auto" : Math.max(0, after) + "%";
-    soon.style.right = after > 78 ? 100 - Math.min(100, percent(startOf(call ?? {}))) + "%" : "auto";
+    soon.style.left = after > 100 - ROOM ? "auto" : Math.max(0, after) + "%";
+    soon.style.right = after > 100 - ROOM ? 100 - Math.min(100, start) + "%" : "auto";
   }
 
   // sentence returns the bar in words. It changes with the state only.

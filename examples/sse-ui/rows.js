@@ -57,7 +57,7 @@ export function parentsOf(calls) {
 
 // agentKey returns the part of a namespace that the calls of a sub-agent share. The
 // last step of several is the node that made the call.
-const agentKey = ({ namespace }) => namespace.slice(0, Math.max(namespace.lastIndexOf("|"), 0)) || namespace;
+export const agentKey = ({ namespace }) => namespace.slice(0, Math.max(namespace.lastIndexOf("|"), 0)) || namespace;
 
 function isAbove(parents, from, key) {
   for (let at = from; at !== undefined; at = parents.get(at)) if (at === key) return true;

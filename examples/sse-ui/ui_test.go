@@ -12,7 +12,7 @@ import (
 )
 
 // budget is the maximum compressed size of the whole page, in bytes.
-const budget = 60 << 10
+const budget = 84 << 10
 
 // TestModules runs the tests of the page's modules in node.
 func TestModules(t *testing.T) {

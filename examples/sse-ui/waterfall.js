@@ -68,7 +68,6 @@ export function waterfall(root, { choose }) {
     path = critical ? rows.criticalPath(roots, end) : new Set();
     grid.setAttribute("aria-rowcount", String(list.length + 1));
     canvas.style.height = list.length * rowHeight + "px";
-    root.hidden = false;
     mark(grid, "tree", String(list.some((r) => r.expanded !== null)));
     mark(root, "empty", String(scope.length === 0));
     summarize(end);
