@@ -123,9 +123,16 @@ function draw() {
   toEnd();
 }
 
+// scroller returns the element that scrolls the conversation: the page, or beside
+// the waterfall a part of it.
+function scroller() {
+  const part = $("scroll");
+  return part.scrollHeight > part.clientHeight + 1 ? part : document.documentElement;
+}
+
 // toEnd scrolls to the newest item when all items are drawn.
 function toEnd() {
-  if (following && !drawing && connection.name !== "catching-up") scrollTo(0, document.documentElement.scrollHeight);
+  if (following && !drawing && connection.name !== "catching-up") scroller().scrollTop = scroller().scrollHeight;
 }
 
 function drawSummary({ timeline, tally: counts } = look.state(state)) {
@@ -450,13 +457,14 @@ addEventListener("offline", () => connected({ ...connection }));
 for (const gesture of ["wheel", "touchmove", "keydown", "pointerdown"]) {
   addEventListener(gesture, () => (touched = performance.now()), { passive: true });
 }
-addEventListener("scroll", () => {
-  const root = document.documentElement;
-  const near = root.scrollHeight - innerHeight - scrollY < NEAR;
+addEventListener("scroll", (e) => {
+  const box = scroller();
+  if (e.target !== box && e.target !== document) return;
+  const near = box.scrollHeight - box.clientHeight - box.scrollTop < NEAR;
   if (near) $("latest").hidden = true;
-  if (near || (scrollY < lastY && performance.now() - touched < GESTURE)) following = near;
-  lastY = scrollY;
-}, { passive: true });
+  if (near || (box.scrollTop < lastY && performance.now() - touched < GESTURE)) following = near;
+  lastY = box.scrollTop;
+}, { passive: true, capture: true });
 new ResizeObserver(toEnd).observe($("timeline"));
 setInterval(tick, TICK);
 theme();

@@ -13,7 +13,7 @@ const VIEWS = ["cards", "waterfall", "both"];
 // waterfall is shown, the card of the chosen call is in inspector. Until the
 // waterfall is loaded, show and select only keep their arguments.
 export function views({ main, chooser, root, inspector, actions, choose }) {
-  let flow = null, loading = null, last = null, wanted = null, now = 0, card = null;
+  let flow = null, loading = null, last = null, wanted = null, now = 0, card = null, chosenKey = "";
 
   function load() {
     loading ??= Promise.all([import("./waterfall.js"), style("waterfall.css")]).then(([module]) => {
@@ -31,6 +31,12 @@ export function views({ main, chooser, root, inspector, actions, choose }) {
     for (const radio of chooser.querySelectorAll("input")) radio.checked = radio.value === view;
     if (view !== "cards") load();
     if (last) show(...last);
+    inspect(chosenKey);
+  }
+
+  function clearCard() {
+    card = null;
+    inspector.replaceChildren();
   }
 
   function show(calls, runs) {
@@ -48,6 +54,8 @@ export function views({ main, chooser, root, inspector, actions, choose }) {
   }
 
   function inspect(key) {
+    chosenKey = key;
+    if (main.dataset.view !== "waterfall") return clearCard();
     const call = last?.[0].find((c) => c.call === key);
     if (!call) return;
     card = { key, ...createCard(call, actions) };
@@ -82,8 +90,8 @@ export function views({ main, chooser, root, inspector, actions, choose }) {
     },
     selectRun: (id) => select(() => flow.selectRun(id)),
     clear() {
-      last = wanted = card = null;
-      inspector.replaceChildren();
+      last = wanted = null, chosenKey = "";
+      clearCard();
       root.hidden = true;
       flow?.clear();
     },
