@@ -21,6 +21,7 @@ const TICK = 100; // ms between updates of the timers
 const NEAR = 120; // px from the end of the page that count as the end
 const GESTURE = 1_000; // ms after a gesture in which scrolling is attributed to it
 const UNCONFIRMED = 15_000; // ms until a stop can be requested again
+const roomy = matchMedia("(min-width: 721px) and (min-height: 600px)"); // as in style.css
 const LOST = 3_000; // ms without a connection before it is shown as a fault
 
 const $ = (id) => document.getElementById(id);
@@ -31,7 +32,7 @@ const store = createStore();
 const actions = { stopping, stopCall, link: (seq, what) => base() + "/events/" + seq + "/" + what };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
-const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit });
+const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
 
 let session = "", state = store.getSnapshot(), time = clock(), stream = null;
 let connection = { name: "idle" }, news = false, traffic = { bytes: 0, unreadable: 0 };
@@ -108,38 +109,40 @@ function redraw() {
 function draw() {
   drawing = 0;
   const now = look.now(time.now(Date.now())), seen = look.state(state);
-  const done = view.draw(seen, performance.now() + FRAME);
-  mark(main, "source", look.name);
+  const done = flow.name === "waterfall" || view.draw(seen, performance.now() + FRAME);
+  if (main.dataset.source !== look.name) mark(main, "source", look.name), drawCountdown();
   drawSummary(seen);
   drawStop();
   flow.tick(now);
-  if (shown !== seen) flow.show(callsOf(seen), runsOf(seen));
+  const grown = shown !== seen;
+  if (grown) flow.show(callsOf(seen), runsOf(seen));
   shown = seen;
   view.tick(seen.open, now);
   if (wanted && done) arrive();
   if (!following && news) $("latest").hidden = false;
   news = false;
   if (!done) return redraw();
-  toEnd();
+  if (grown) toEnd();
 }
 
 // scroller returns the element that scrolls the conversation: the page, or beside
 // the waterfall a part of it.
 function scroller() {
-  const part = $("scroll");
-  return part.scrollHeight > part.clientHeight + 1 ? part : document.documentElement;
+  const beside = flow.name === "both" && !$("waterfall").hidden && roomy.matches;
+  return beside ? $("scroll") : document.documentElement;
 }
 
 // toEnd scrolls to the newest item when all items are drawn.
 function toEnd() {
-  if (following && !drawing && connection.name !== "catching-up") scroller().scrollTop = scroller().scrollHeight;
+  if (following && !drawing && connection.name !== "catching-up" && flow.name !== "waterfall") scroller().scrollTop = 1e9;
 }
 
 function drawSummary({ timeline, tally: counts } = look.state(state)) {
   const empty = timeline.size === 0, file = look.name === "file";
   const words = tally(counts);
   say($("summary"), words.length === 0 ? "" : plural(counts.calls, "call") + ": " + words.join(", "));
-  document.title = (counts.open > 0 ? "(" + counts.open + ") " : "") + (session ? session + " · " : "") + "streamer";
+  const title = (counts.open > 0 ? "(" + counts.open + ") " : "") + (session ? session + " · " : "") + "streamer";
+  if (document.title !== title) document.title = title;
   $("tools").hidden = empty && look.name === "live";
   $("replay").hidden = look.name !== "live";
   $("empty").hidden = session === "" || !empty || !["live", "catching-up", "ended"].includes(connection.name);
@@ -168,6 +171,7 @@ function drawConnection() {
 }
 
 function drawCountdown() {
+  if (look.name === "replay") return say($("pill-text"), "Replay");
   if (connection.name === "catching-up") return say($("pill-text"), PILLS["catching-up"] + caughtUp());
   if (connection.name !== "reconnecting") return say($("pill-text"), PILLS[connection.name]);
   const s = Math.max(0, Math.ceil((connection.at - Date.now()) / 1_000));

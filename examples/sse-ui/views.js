@@ -11,8 +11,9 @@ const VIEWS = ["cards", "waterfall", "both"];
 // views watches the radio buttons in chooser and draws the waterfall into root.
 // main.dataset.view is the chosen view, which is remembered. Where only the
 // waterfall is shown, the card of the chosen call is in inspector. Until the
-// waterfall is loaded, show and select only keep their arguments.
-export function views({ main, chooser, root, inspector, actions, choose }) {
+// waterfall is loaded, show and select only keep their arguments. changed() is
+// called when the view was changed.
+export function views({ main, chooser, root, inspector, actions, choose, changed }) {
   let flow = null, loading = null, last = null, wanted = null, now = 0, card = null, chosenKey = "";
 
   function load() {
@@ -32,6 +33,7 @@ export function views({ main, chooser, root, inspector, actions, choose }) {
     if (view !== "cards") load();
     if (last) show(...last);
     inspect(chosenKey);
+    changed();
   }
 
   function clearCard() {
@@ -73,7 +75,7 @@ export function views({ main, chooser, root, inspector, actions, choose }) {
     set(e.target.value);
     store("view", e.target.value);
   });
-  set(stored("view", matchMedia(WIDE).matches ? "both" : "cards"));
+  queueMicrotask(() => set(stored("view", matchMedia(WIDE).matches ? "both" : "cards"))); // after the caller has the returned object
 
   return {
     show,
