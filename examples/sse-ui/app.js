@@ -436,7 +436,7 @@ stop.addEventListener("click", stopAll);
 $("latest").addEventListener("click", () => {
   following = true;
   $("latest").hidden = true;
-  redraw();
+  toEnd();
 });
 $("trouble-action").addEventListener("click", () => {
   // Only a forbidden request can be repeated unchanged.
