@@ -1,6 +1,7 @@
 // The page: connects the stream, the state and the views.
 
-import { subscribe, complaint } from "./sse.js";
+import { complaint } from "./sse.js";
+import { sharing } from "./share.js";
 import { terminal } from "./reduce.js";
 import { createStore, eventOf } from "./store.js";
 import { changes } from "./table.js";
@@ -29,6 +30,7 @@ const main = $("main"), pill = $("pill"), stop = $("stop");
 const voice = announcer($("polite"), $("assertive"));
 const stopping = new Set(); // keys of the calls whose stop was requested
 const store = createStore();
+const streams = sharing({ address });
 const actions = { stopping, stopCall, link: (seq, what) => base() + "/events/" + seq + "/" + what };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
@@ -46,10 +48,16 @@ const base = () => "/v1/sessions/" + encodeURIComponent(session);
 
 // ---- the stream
 
+// address returns the URL of the stream of some sessions.
+function address(sessions) {
+  const names = sessions.map(encodeURIComponent);
+  return names.length === 1 ? "/v1/sessions/" + names[0] + "/events" : "/v1/events?session=" + names.join("&session=");
+}
+
 function open(resume = "") {
   stream?.close();
-  const mine = (stream = subscribe({
-    url: base() + "/events", lastEventId: resume,
+  const mine = (stream = streams.subscribe({
+    session, url: base() + "/events", lastEventId: resume,
     // A stream that was closed can still deliver a frame.
     onFrame: (frame) => mine === stream && receive(frame),
     onState: (s) => (mine ?? stream) === stream && connected(s),
@@ -159,6 +167,7 @@ const PILLS = {
 function drawConnection() {
   const { name } = connection;
   mark(pill, "connection", name);
+  mark(pill, "shared", String(connection.shared > 1));
   mark(main, "stale", String(!["live", "catching-up", "idle", "ended", "file"].includes(name)));
   $("retry").hidden = name !== "reconnecting" && name !== "offline";
   drawCountdown();
@@ -173,7 +182,11 @@ function drawConnection() {
 function drawCountdown() {
   if (look.name === "replay") return say($("pill-text"), "Replay");
   if (connection.name === "catching-up") return say($("pill-text"), PILLS["catching-up"] + caughtUp());
-  if (connection.name !== "reconnecting") return say($("pill-text"), PILLS[connection.name]);
+  if (connection.name !== "reconnecting") {
+    const shared = connection.name === "live" && connection.shared > 1;
+    $("pill-text").title = shared ? "One connection serves " + connection.shared + " pages of this browser." : "";
+    return say($("pill-text"), PILLS[connection.name] + (shared ? ", shared" : ""));
+  }
   const s = Math.max(0, Math.ceil((connection.at - Date.now()) / 1_000));
   say($("pill-text"), s === 0 ? "Reconnecting" : "Reconnecting in " + s + " s");
   $("pill-text").title = "Attempt " + connection.attempt + ": " + connection.why;
