@@ -14,6 +14,7 @@ import { stage } from "./stage.js";
 import { views } from "./views.js";
 import { callsOf, runsOf } from "./select.js";
 import { FILE, opener, download } from "./open.js";
+import { tools } from "./tools.js";
 import { say, mark } from "./dom.js";
 import { bytes, plural, tally } from "./words.js";
 
@@ -31,7 +32,12 @@ const voice = announcer($("polite"), $("assertive"));
 const stopping = new Set(); // keys of the calls whose stop was requested
 const store = createStore();
 const streams = sharing({ address });
-const actions = { stopping, stopCall, link: (seq, what) => base() + "/events/" + seq + "/" + what };
+const link = (seq, what) => base() + "/events/" + seq + "/" + what;
+const kit = tools({
+  timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
+  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme,
+});
+const actions = { stopping, stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
 const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
@@ -66,6 +72,7 @@ function open(resume = "") {
 }
 
 function receive(frame) {
+  kit.receive(frame);
   let event;
   try {
     event = eventOf(frame);
@@ -118,6 +125,7 @@ function draw() {
   drawing = 0;
   const now = look.now(time.now(Date.now())), seen = look.state(state);
   const done = flow.name === "waterfall" || view.draw(seen, performance.now() + FRAME);
+  kit.draw();
   if (main.dataset.source !== look.name) mark(main, "source", look.name), drawCountdown();
   drawSummary(seen);
   drawStop();
@@ -242,6 +250,7 @@ async function interrupt(body) {
 }
 
 async function stopAll() {
+  if (stop.getAttribute("aria-disabled") === "true") return;
   const run = state.timeline.get(state.run);
   stopAsked = { run: state.run, at: Date.now() };
   drawStop();
@@ -277,10 +286,12 @@ function drawStop() {
   const going = state.open.length > 0 || state.run !== "";
   if (stopAsked && (!going || state.timeline.get(stopAsked.run)?.status)) stopAsked = null;
   const late = stopAsked && Date.now() - stopAsked.at > UNCONFIRMED;
-  stop.hidden = !going || session === "" || look.name !== "live";
-  stop.disabled = !!stopAsked && !late;
+  // A button that has the focus stays until it loses it.
+  const focused = document.activeElement === stop;
+  stop.hidden = (!going && !focused) || session === "" || look.name !== "live";
+  stop.setAttribute("aria-disabled", String(!going || (!!stopAsked && !late)));
   mark(stop, "asked", String(!!stopAsked));
-  say($("stop-text"), late ? "Not confirmed, stop again" : stopAsked ? "Stop requested" : "Stop");
+  say($("stop-text"), !going ? "Stopped" : late ? "Not confirmed, stop again" : stopAsked ? "Stop requested" : "Stop");
 }
 
 // ---- the token
@@ -374,6 +385,7 @@ function reset() {
   traffic = { bytes: 0, unreadable: 0 };
   stopping.clear();
   view.clear();
+  kit.clear();
   flow.clear();
   shown = null;
   voice.clear();
@@ -443,20 +455,29 @@ function theme(next) {
   return now;
 }
 
-$("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]));
-$("retry").addEventListener("click", () => stream?.retryNow());
-stop.addEventListener("click", stopAll);
-$("latest").addEventListener("click", () => {
+function nextTheme() {
+  theme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]);
+}
+
+function latest() {
   following = true;
   $("latest").hidden = true;
   toEnd();
-});
+}
+
+$("theme").addEventListener("click", nextTheme);
+$("keys-open").addEventListener("click", () => kit.help());
+$("raw-open").addEventListener("click", () => kit.frames());
+stop.addEventListener("blur", drawStop);
+$("retry").addEventListener("click", () => stream?.retryNow());
+stop.addEventListener("click", stopAll);
+$("latest").addEventListener("click", latest);
 $("trouble-action").addEventListener("click", () => {
   // Only a forbidden request can be repeated unchanged.
   if (connection.status !== 403) reset();
   open(state.seq ? String(state.seq) : "");
 });
-$("numbers").addEventListener("toggle", drawSummary);
+$("numbers").addEventListener("toggle", redraw);
 $("sessions").addEventListener("toggle", (e) => e.newState === "open" && list.look());
 $("other").addEventListener("submit", (e) => {
   e.preventDefault();

@@ -11,6 +11,7 @@ import { duration, time, plural } from "./words.js";
 const ROLES = { assistant: "Assistant", ai: "Assistant", "": "Assistant", human: "You", user: "You", system: "System", tool: "Tool" };
 const RUN_ENDS = { completed: "Run completed", error: "Run failed", cancelled: "Run cancelled", interrupted: "Run paused" };
 const RUN_ICONS = { completed: "check", error: "cross", cancelled: "stop", interrupted: "hand" };
+const LONG = 100; // items or calls from which only those near the window are drawn
 const USUAL_ENDS = new Set(["", "stop", "tool_calls", "tool_use", "end_turn", "function_call", "completed", "STOP"]);
 
 // timeline draws into root. draw(state, until) draws what differs from the state
@@ -26,7 +27,7 @@ export function timeline(root, actions) {
 
   function cardOf(key) {
     let card = cards.get(key);
-    if (!card) cards.set(key, (card = createCard(drawn.calls.get(key), actions)));
+    if (!card) cards.set(key, (card = createCard(drawn.calls.get(key), actions, true)));
     return card;
   }
 
@@ -92,6 +93,7 @@ export function timeline(root, actions) {
     touched,
     draw(state, until) {
       if (state !== drawn) compare(state);
+      mark(root, "long", String(drawn.timeline.size > LONG || drawn.calls.size > LONG));
       let at = 0;
       while (at < queue.length && performance.now() <= until) drawItem(queue[at++]);
       queue = queue.slice(at);

@@ -96,6 +96,9 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	return g, nil
 }
 
+// Clients returns the number of open event streams.
+func (g *Gateway) Clients() int { return g.streams.count() }
+
 // ServeHTTP answers a request and logs it.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
