@@ -25,11 +25,11 @@ export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).jo
 // createCard returns {node, update(call), tick(now)}. actions has stopCall(call),
 // stopping (the set of keys of calls whose stop was requested), frames(call), which
 // shows the frames of a call, args(call) and result(call), promises of the whole
-// values, and what copyRow needs.
-export function createCard(call, actions) {
-  const title = "card-" + call.call;
+// values, and what copyRow needs. Of several cards with roving, the tab key
+// reaches only one.
+export function createCard(call, actions, roving = false) {
   const symbol = icon("run");
-  const name = el("h3", { id: title });
+  const name = el("h3");
   const word = el("span", { class: "word" });
   const because = el("span", { class: "because" });
   const chips = el("span", { class: "chips" });
@@ -38,7 +38,7 @@ export function createCard(call, actions) {
   const stop = el("button", { type: "button", class: "stop-call", onclick: askStop, onblur: () => (stop.hidden = terminal(call.status)) }, icon("stop"));
   const body = el("div", { class: "body" });
   const left = el("div", { class: "left", "aria-hidden": "true", hidden: true }, el("i"));
-  const node = el("article", { class: "card", tabindex: "-1", "data-call": call.call, "aria-labelledby": title },
+  const node = el("article", { class: "card", tabindex: roving && "-1", "data-call": call.call },
     el("header", {}, el("span", { class: "badge" }, symbol),
       el("div", { class: "title" }, name, el("p", { class: "state" }, word, because)),
       el("div", { class: "side" }, timer, exact, stop)),
@@ -82,6 +82,7 @@ export function createCard(call, actions) {
     mark(node, "tool", call.tool);
     mark(node, "open", String(open));
     say(name, call.tool || "unnamed tool");
+    if (node.getAttribute("aria-label") !== name.textContent) node.setAttribute("aria-label", name.textContent);
     setIcon(symbol, now.icon);
     say(word, now.word);
     say(because, now.because);
@@ -98,7 +99,7 @@ export function createCard(call, actions) {
       if (parts.countdown) parts.countdown.hidden = true;
     }
     part("details", () => details(actions)).show(call);
-    shield(node);
+    if (roving) shield(node);
   }
 
   let chipText = "";

@@ -6,9 +6,9 @@ import { plural } from "./words.js";
 
 const SETTLED = 300; // ms without another key until the number of calls is announced
 
-// searchBar returns {node, active(), draw(state, cards, now), focus(), clear()}. changed()
-// is called when the search has changed. draw hides the cards that the search
-// leaves out; cards are the elements, with the key of their call.
+// searchBar returns {node, active(), draw(state, list, now), focus(), clear()}. changed()
+// is called when the search has changed. draw hides the calls in list that the search
+// leaves out, and the items without others.
 export function searchBar(root, { changed }) {
   const text = el("input", { type: "search", id: "find", autocomplete: "off", spellcheck: "false", placeholder: "Search calls", "aria-label": "Search calls", oninput: update });
   const status = el("select", { "aria-label": "Status", onchange: update }, el("option", { value: "" }, "Any status"),
@@ -50,22 +50,20 @@ export function searchBar(root, { changed }) {
   return {
     active: () => !isNone(search),
     shows: (call, now) => shows(call, now),
-    draw(state, cards, now) {
+    draw(state, list, now) {
       root.hidden = state.counts.events === 0;
       drawTools(state);
-      if (isNone(search)) {
-        if (hidden) for (const card of cards()) card.hidden = false;
-        hidden = false;
-        return say(found, "");
-      }
-      hidden = true;
-      for (const card of cards()) {
+      if (isNone(search) && !hidden) return;
+      hidden = !isNone(search);
+      let n = 0;
+      for (const card of list.querySelectorAll(".card")) {
         const call = state.calls.get(card.dataset.call);
         card.hidden = call !== undefined && !shows(call, now);
       }
-      let n = 0;
+      // Without a call that is shown, an item would only be an empty frame.
+      for (const item of list.children) item.hidden = hidden && !item.querySelector(".card:not([hidden])");
       for (const call of state.calls.values()) if (shows(call, now)) n++;
-      say(found, n + " of " + plural(state.tally.calls, "call"));
+      say(found, hidden ? n + " of " + plural(state.tally.calls, "call") : "");
     },
     focus() { text.focus(), text.select(); },
     clear,

@@ -7,7 +7,7 @@ import { recorder } from "./frames.js";
 import { copied } from "./copy.js";
 import { jsonOf } from "./copies.js";
 import { complaint } from "./sse.js";
-import { hashOf } from "./sessions.js";
+import { linkTo } from "./place.js";
 
 // tools returns the methods that the page calls. page has the elements timeline, bar
 // and raw, and state(), session(), now(), redraw(), stopCall(call), latest(),
@@ -19,7 +19,6 @@ export function tools(page) {
   const roving = rover(timeline);
   let view = null; // of the frames, once it is loaded
 
-  const cards = () => timeline.querySelectorAll(".card");
   const cardOf = (key) => timeline.querySelector(`.card[data-call="${CSS.escape(key)}"]`);
   const focused = () => document.activeElement.closest?.(".card") ?? null;
   const callOf = (card) => card && page.state().calls.get(card.dataset.call);
@@ -52,7 +51,7 @@ export function tools(page) {
     return outcome?.ref ? JSON.parse(await read(page.link(outcome.seq, "result"))) : outcome?.value;
   }
 
-  const address = (call) => location.origin + location.pathname + hashOf(page.session()) + "&call=" + encodeURIComponent(call.call);
+  const address = (call) => location.origin + location.pathname + linkTo({ session: page.session(), run: call.run, call: call.call });
 
   async function copyJSON(card) {
     const call = callOf(card);
@@ -94,11 +93,10 @@ export function tools(page) {
     args: (call) => (call.argsRef ? read(page.link(call.argsRef.seq, "args")) : Promise.resolve(call.args.text)),
     receive: (frame) => frames.add(frame, Date.now()),
     draw() {
-      search.draw(page.state(), cards, page.now());
+      search.draw(page.state(), timeline, page.now());
       roving.keep();
       view?.draw();
     },
-    searching: () => search.active(),
     clear() {
       frames.clear();
       view?.clear();
