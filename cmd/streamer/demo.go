@@ -34,6 +34,9 @@ func (c *demoCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) err
 		}
 		c.ToolTimeout = append(c.ToolTimeout, t)
 	}
+	if c.HTTPListen == "" || len(c.Roles) < 2 {
+		return i.Misused("need --http-listen and both --roles, because the page shows the sessions")
+	}
 	s, err := openServer(ctx, std, &c.ServerFlags, i)
 	if err != nil {
 		return err

@@ -51,6 +51,9 @@ type Options struct {
 	// own. If nil, there are none.
 	Metrics func(ctx context.Context) []Metric
 
+	// OnlyHealth leaves out all paths but those of health and metrics.
+	OnlyHealth bool
+
 	// Repairs answers POST /v1/repair. If nil, the path does not exist.
 	Repairs *repair.Service
 
