@@ -21,6 +21,8 @@ func modules() map[string]string {
 		"kong":        "github.com/alecthomas/kong",
 		"yaml":        "go.yaml.in/yaml/v3",
 		"go-jose":     "github.com/go-jose/go-jose/v4",
+		"prometheus":  "github.com/prometheus/client_golang/prometheus",
+		"otel":        "go.opentelemetry.io/otel",
 	}
 }
 

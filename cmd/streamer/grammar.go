@@ -46,7 +46,7 @@ func groups() []kong.Group {
 		{Key: "http", Title: "HTTP and repair service:"},
 		{Key: "rules", Title: "Settings of calls and runs:"},
 		{Key: "worker", Title: "Worker:"},
-		{Key: "log", Title: "Log:"},
+		{Key: "log", Title: "Log, metrics and traces:"},
 	}
 }
 

@@ -137,6 +137,16 @@ func (f *WorkerFlags) set(c *Config) {
 	o.Grace = cmp.Or(f.OutageGrace, -1) // the worker's 0 is its default
 }
 
+// TelemetryFlags are the flags of metrics and traces.
+type TelemetryFlags struct {
+	MetricTools  int    `group:"log" placeholder:"NUMBER" help:"maximum number of tools that have a label of their own in metrics; if 0, 50"`
+	OTLPEndpoint string `name:"otlp-endpoint" group:"log" placeholder:"URL" help:"URL to which spans of calls are sent by OTLP over HTTP, such as http://localhost:4318/v1/traces; if empty, the endpoint of OTEL_EXPORTER_OTLP_ENDPOINT, or none"`
+}
+
+func (f *TelemetryFlags) set(c *Config) {
+	c.MetricTools, c.OTLPEndpoint = f.MetricTools, f.OTLPEndpoint
+}
+
 // LogFlags are the flags of the log.
 type LogFlags struct {
 	LogLevel  string `group:"log" placeholder:"LEVEL" enum:"debug,info,warn,error" default:"${log_level}" help:"minimum log level: debug, info, warn or error"`
@@ -151,6 +161,7 @@ type ServerFlags struct {
 	GatewayFlags
 	RuleFlags
 	WorkerFlags
+	TelemetryFlags
 	LogFlags
 }
 
@@ -164,6 +175,7 @@ func (f *ServerFlags) Config(given func(flag string) bool) Config {
 	f.GatewayFlags.set(&c)
 	f.RuleFlags.set(&c.Rules, given)
 	f.WorkerFlags.set(&c)
+	f.TelemetryFlags.set(&c)
 	return c
 }
 
