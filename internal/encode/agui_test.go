@@ -220,11 +220,8 @@ func TestAGReplacedArgs(t *testing.T) {
 // it, and that other messages for the model are not shown.
 func TestAGHumanMessage(t *testing.T) {
 	u := turnOfEvents(t,
-		events.Event{Type: events.MessageStarted, By: "h", Role: "user"},
-		events.Event{Type: events.AgentResponseChunk, By: "h", Kind: "text", Content: "as"},
-		events.Event{Type: events.AgentResponseChunk, By: "h", Kind: "text", Content: "ked"},
-		events.Event{Type: events.PartFinished, By: "h", Kind: "text"},
-		events.Event{Type: events.MessageFinished, By: "h", Role: "user"},
+		events.Event{Type: events.HumanMessage, By: "h", Offset: events.OffsetAt(0), Content: "as"},
+		events.Event{Type: events.HumanMessage, By: "h", Offset: events.OffsetAt(2), Content: "ked"},
 		events.Event{Type: events.MessageStarted, By: "y", Role: "system"},
 		events.Event{Type: events.AgentResponseChunk, By: "y", Kind: "text", Content: "obey"},
 		events.Event{Type: events.MessageFinished, By: "y", Role: "system"},
