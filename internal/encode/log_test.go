@@ -28,7 +28,9 @@ func (l *inputLog) add(at int64, kind inputs.Kind, data []byte) []events.Record 
 	l.t.Helper()
 	l.seq++
 	from := len(l.log)
-	for _, e := range session.Fold(nil, &l.state, session.Input{Input: inputs.Input{
+	rules := session.DefaultRules()
+	rules.Version = session.FoldVersion
+	for _, e := range session.Fold(nil, &l.state, session.Input{Rules: &rules, Input: inputs.Input{
 		Seq: l.seq, At: time.UnixMilli(at), Token: "s", Kind: kind, Data: data,
 	}}) {
 		inlineBlobs(&e)
@@ -72,11 +74,15 @@ func (l *inputLog) clone() *inputLog {
 }
 
 // turns returns the last run of the log, alone and with each run before it, as
-// turns: the events from the start of the first run on, and the id of the last.
+// turns: the events after the end of the run before the first, and the id of the last.
 func (l *inputLog) turns() (list []turnOf) {
 	var starts []int
 	var last string
+	from := 0
 	for i, r := range l.log {
+		if r.Type == events.RunFinished {
+			from = i + 1
+		}
 		if r.Type != events.RunStarted {
 			continue
 		}
@@ -84,7 +90,7 @@ func (l *inputLog) turns() (list []turnOf) {
 		if err := json.Unmarshal(r.Data, &e); err != nil {
 			l.t.Fatal(err)
 		}
-		starts, last = append(starts, i), e.Run
+		starts, last = append(starts, from), e.Run
 	}
 	for _, i := range slices.Backward(starts) {
 		list = append(list, turnOf{last, l.log[i:]})
