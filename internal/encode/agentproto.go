@@ -113,7 +113,7 @@ func (a *agentProtocol) Event(dst []byte, r events.Record, e *events.Event) []by
 	if e.Type != events.MessageStarted && e.Type != events.ToolCallParent {
 		a.enter(namespaceOf(e), e.EventID, e.ParentCall)
 	}
-	if m := a.names.asked; m != nil && e.Type != events.HumanMessage && m.place.Namespace == namespaceOf(e) {
+	if m := a.names.asked; m != nil && e.Type != events.HumanMessage && graphOf(m.place.Namespace) == graphOf(namespaceOf(e)) {
 		a.endHuman()
 	}
 	dispatch(a, e)

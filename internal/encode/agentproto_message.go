@@ -118,7 +118,7 @@ func (a *agentProtocol) open(l *lgMessage) *apMessage {
 }
 
 // human adds text to a human message. Nothing states where it ends: it does before the
-// next event in its namespace.
+// next event in its graph.
 func (a *agentProtocol) human(e *events.Event) {
 	old := a.open(a.names.asked)
 	l, begins := a.names.human(e)

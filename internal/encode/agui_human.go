@@ -4,7 +4,7 @@ import "streamer/internal/events"
 
 // agHuman is a message of a user. It is held until it is whole, because the client may
 // have it already. Nothing states where it ends: it does before the next event in its
-// namespace.
+// graph.
 type agHuman struct {
 	place events.Place
 	id    string // of the message in the client
@@ -59,5 +59,5 @@ func (a *agUI) endHuman() {
 
 // endsHuman reports whether the message of a user ends before an event.
 func (a *agUI) endsHuman(e *events.Event) bool {
-	return a.asked != nil && e.Type != events.HumanMessage && (e.Type == events.RunFinished || a.asked.place.Namespace == placeOf(e).Namespace)
+	return a.asked != nil && e.Type != events.HumanMessage && (e.Type == events.RunFinished || graphOf(a.asked.place.Namespace) == graphOf(namespaceOf(e)))
 }

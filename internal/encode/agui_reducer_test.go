@@ -79,9 +79,16 @@ type agWire struct {
 	Metadata                                                   map[string]any
 }
 
+func newAGReducer() *agReducer {
+	return &agReducer{
+		texts: map[string]bool{}, spans: map[string]bool{}, reasons: map[string]bool{},
+		calls: map[string]*agCallShown{}, agents: map[string]*agAgentShown{}, owners: map[string]string{},
+	}
+}
+
 // reduceAG applies a stream to the messages that a client has.
 func reduceAG(stream []byte, history []json.RawMessage) (*agReducer, error) {
-	m := &agReducer{texts: map[string]bool{}, spans: map[string]bool{}, reasons: map[string]bool{}, calls: map[string]*agCallShown{}, agents: map[string]*agAgentShown{}, owners: map[string]string{}}
+	m := newAGReducer()
 	if err := m.snapshot(history); err != nil {
 		return m, err
 	}
@@ -90,28 +97,38 @@ func reduceAG(stream []byte, history []json.RawMessage) (*agReducer, error) {
 		return m, fmt.Errorf("the last frame is not complete: %q", frames[len(frames)-1])
 	}
 	for _, f := range frames[:len(frames)-1] {
-		data, ok := strings.CutPrefix(f, "data: ")
-		switch {
-		case strings.HasPrefix(f, ": ") && !strings.Contains(f, "\n"):
-			continue
-		case !ok || strings.ContainsAny(data, "\r\n"):
-			return m, fmt.Errorf("not a frame of one line: %q", f)
-		}
-		if err := m.event([]byte(data)); err != nil {
-			return m, fmt.Errorf("%w\nin %s", err, data)
+		if err := m.frame(f); err != nil {
+			return m, err
 		}
 	}
 	return m, nil
 }
 
-func (m *agReducer) event(data []byte) error {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return err
+// frame applies a frame.
+func (m *agReducer) frame(f string) error {
+	data, ok := strings.CutPrefix(f, "data: ")
+	switch {
+	case strings.HasPrefix(f, ": ") && !strings.Contains(f, "\n"):
+		return nil
+	case !ok || strings.ContainsAny(data, "\r\n"):
+		return fmt.Errorf("not a frame of one line: %q", f)
 	}
-	for name, v := range fields {
-		if string(v) == "null" {
-			return fmt.Errorf("%s is null", name)
+	if err := m.event([]byte(data)); err != nil {
+		return fmt.Errorf("%w\nin %s", err, data)
+	}
+	return nil
+}
+
+func (m *agReducer) event(data []byte) error {
+	if bytes.Contains(data, []byte("null")) { // perhaps in a text
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(data, &fields); err != nil {
+			return err
+		}
+		for name, v := range fields {
+			if string(v) == "null" {
+				return fmt.Errorf("%s is null", name)
+			}
 		}
 	}
 	var e agWire

@@ -92,7 +92,7 @@ func (a *agUI) callWithID(id string) *agCall {
 func (a *agUI) parent(e *events.Event) {
 	id := a.of(e.ParentCall)
 	a.send(agEvent{Type: "CUSTOM", Name: "streamer.parent_call", Value: parentData{callID(e), id}})
-	if i := slices.IndexFunc(a.subagents, func(s *agSubagent) bool { return s.id == graphOf(placeOf(e).Namespace) }); i >= 0 {
+	if i := slices.IndexFunc(a.subagents, func(s *agSubagent) bool { return s.id == graphOf(namespaceOf(e)) }); i >= 0 {
 		a.endSubagent(a.subagents[i], &events.Event{Status: events.Completed})
 	}
 }
