@@ -45,6 +45,7 @@ type apCall struct {
 	*lgCall
 	block   *apBlock
 	started bool // tool-started was written
+	ended   bool // its end was written, before the log has it
 }
 
 // apFrame is one event of the protocol.
@@ -231,6 +232,7 @@ func (a *agentProtocol) endRun(e *events.Event) {
 		a.endMessage(a.messages[0], e)
 	}
 	a.names.open = nil
+	a.closeCut(e)
 	d := apData{Event: "completed", RunID: e.Run, Status: string(e.Status)}
 	switch e.Status {
 	case events.Error:

@@ -117,7 +117,7 @@ func (l *langGraph) Event(dst []byte, r events.Record) []byte {
 func (l *langGraph) apply(e *events.Event, seq uint64) {
 	switch e.Type {
 	case events.RunFinished:
-		l.endRun(e)
+		l.endRun(e, seq)
 	case events.MessageStarted:
 		l.startMessage(e, seq)
 	case events.MessageFinished:
@@ -132,6 +132,7 @@ func (l *langGraph) apply(e *events.Event, seq uint64) {
 		}
 	case events.ToolCallArgsComplete:
 		if c := l.call(e.Call); c != nil {
+			c.complete = e.ArgsValid == nil || *e.ArgsValid
 			l.addArgs(c, c.args.rest(e), seq)
 		}
 	case events.ToolCallAwaiting:
@@ -175,7 +176,7 @@ func (l *langGraph) sendHeld() {
 	h := l.held
 	l.held = lgHeld{}
 	if h.of != nil && h.seq > l.since {
-		l.dst = lgFrame(l.dst, h.seq, lgEvent("messages", h.of.place.Namespace), []any{h.chunk, l.metadata(h.of.place)})
+		l.dst = lgFrame(l.dst, h.seq, messagesEvent(h.of.place.Namespace), []any{h.chunk, l.metadata(h.of.place)})
 	}
 }
 
@@ -216,7 +217,7 @@ func (l *langGraph) startMessage(e *events.Event, seq uint64) {
 		return
 	}
 	l.abandoned = nil
-	l.send(seq, lgEvent("messages", old.place.Namespace), []any{lgChunk{Type: "remove", ID: old.name}, l.metadata(old.place)})
+	l.send(seq, messagesEvent(old.place.Namespace), []any{lgChunk{Type: "remove", ID: old.name}, l.metadata(old.place)})
 }
 
 // endMessage appends the last chunk of a message.
@@ -288,21 +289,40 @@ func (l *langGraph) result(e *events.Event, seq uint64) {
 	if e.Place != nil {
 		p = *e.Place
 	}
-	l.send(seq, lgEvent("messages", p.Namespace), []any{lgToolMessage(e), l.metadata(p)})
+	l.send(seq, messagesEvent(p.Namespace), []any{lgToolMessage(e), l.metadata(p)})
 	l.calls = slices.DeleteFunc(l.calls, func(c *lgCall) bool { return c.call == e.Call })
 }
 
 // endRun appends the end of the stream, also for a client that has all events.
-func (l *langGraph) endRun(e *events.Event) {
+func (l *langGraph) endRun(e *events.Event, seq uint64) {
 	if l.run != "" && e.Run != l.run {
 		return
 	}
 	l.sendHeld()
+	l.closeCut(e, seq)
 	if e.Status == events.Error {
 		l.dst = lgFrame(l.dst, 0, "error", lgErrorOf(e))
 	}
 	l.dst = lgFrame(l.dst, 0, "end", nil)
 	l.done = true
+}
+
+// closeCut appends the ToolMessages of the calls whose args are incomplete or invalid.
+// They are about the same event, so only the last has its id: a client that has the id
+// has all of them.
+func (l *langGraph) closeCut(e *events.Event, seq uint64) {
+	l.calls = slices.DeleteFunc(l.calls, func(c *lgCall) bool { return c.complete })
+	if seq <= l.since {
+		return
+	}
+	for i, c := range l.calls {
+		id := uint64(0)
+		if i == len(l.calls)-1 {
+			id = seq
+		}
+		p := c.of.place
+		l.dst = lgFrame(l.dst, id, messagesEvent(p.Namespace), []any{lgToolMessage(c.cut(e)), l.metadata(p)})
+	}
 }
 
 type lgError struct {
@@ -337,15 +357,15 @@ func lgFrame(dst []byte, id uint64, event string, v any) []byte {
 	return dst
 }
 
-// lgEvent returns the name of an event of a namespace: the name and the subgraph. A
-// last name with a colon is a task of a node, which does not belong to the subgraph.
-// Control characters would end the line, so they are replaced.
-func lgEvent(name, namespace string) string {
+// messagesEvent returns the name of the event of messages of a namespace: messages and
+// the subgraph. A last name with a colon is a task of a node, which does not belong to
+// the subgraph. Control characters would end the line, so they are replaced.
+func messagesEvent(namespace string) string {
 	names := splitNamespace(namespace)
 	if n := len(names); n > 0 && strings.Contains(names[n-1], ":") {
 		names = names[:n-1]
 	}
-	event := strings.Join(append([]string{name}, names...), "|")
+	event := strings.Join(append([]string{"messages"}, names...), "|")
 	return strings.Map(func(r rune) rune {
 		if r < ' ' {
 			return ' '

@@ -112,12 +112,24 @@ type lgCall struct {
 	of             *lgMessage
 	index          int // among the calls of its message
 	args           lgArgs
+	complete       bool // its args are complete and valid
 }
 
 func newLGCall(e *events.Event, m *lgMessage) *lgCall {
 	c := &lgCall{call: e.Call, id: callID(e), name: callName(e), wire: e.ID, of: m, index: m.calls, args: lgArgs{text: e.Kind == "custom"}}
 	m.calls++
 	return c
+}
+
+// cut returns the end of a call whose args are incomplete or invalid when its run
+// completes: no client can answer it.
+func (c *lgCall) cut(end *events.Event) *events.Event {
+	text := events.Fill(events.Sentence(events.TextArgs, events.Langs[0]), c.name, c.id)
+	return &events.Event{
+		Type: events.ToolCallResult, EventID: end.EventID, Run: end.Run, Timestamp: end.Timestamp, Place: &c.of.place,
+		Call: c.call, ID: c.wire, UID: c.id, ToolName: c.name,
+		Status: events.Cancelled, Reason: &events.Reason{Code: argsIncomplete}, ToolResult: events.Quote(text),
+	}
 }
 
 // callID returns the id of a call that is unique in its session.
