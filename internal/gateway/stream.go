@@ -155,27 +155,28 @@ func (s *stream) finish(ctx context.Context, r *http.Request, err error) {
 // take adds an event to the pending frames. The tail calls it for each event, and
 // once without an event after the last stored one. It blocks only if fullBuffer
 // bytes are pending, or to read a large value.
-func (s *stream) take(ctx context.Context, e events.Record) error {
-	if e.Seq > 0 && s.types != nil && !s.types[e.Type] {
+func (s *stream) take(ctx context.Context, r events.Record) error {
+	if r.Seq > 0 && s.types != nil && !s.types[r.Type] {
 		return nil
 	}
-	if s.proto.Inline {
+	var e *events.Event
+	if r.Seq > 0 && s.proto.Inline {
 		var err error
-		if e, err = s.g.inline(ctx, e); err != nil {
+		if e, err = s.g.inline(ctx, encode.Parse(r)); err != nil {
 			return err
 		}
 	}
-	return s.append(e)
+	return s.append(r, e)
 }
 
-// append adds an event to the pending frames. It returns errStreamDone after the
-// last one.
-func (s *stream) append(e events.Record) error {
+// append adds an event, parsed if the protocol is Inline, to the pending frames. It
+// returns errStreamDone after the last one.
+func (s *stream) append(r events.Record, e *events.Event) error {
 	s.mu.Lock()
 	buf := s.buffer()
-	if e.Seq > 0 {
-		*buf = s.enc.Event(*buf, e)
-		s.last = e.Seq
+	if r.Seq > 0 {
+		*buf = s.enc.Event(*buf, r, e)
+		s.last = r.Seq
 	} else {
 		*buf = s.enc.Live(*buf, s.last)
 	}

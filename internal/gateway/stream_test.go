@@ -60,7 +60,7 @@ func TestNothingIsWrittenAfterStop(t *testing.T) {
 		}
 		s.stop()
 		before := w.Body.Len()
-		if err := s.append(events.Record{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}); err != nil {
+		if err := s.append(events.Record{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}, nil); err != nil {
 			t.Errorf("take: %v", err)
 		}
 		s.heartbeat()
