@@ -28,12 +28,13 @@ type sessionLog struct {
 }
 
 // follow reads the events of a session until the end of the test.
-func follow(t *testing.T, server, session string) *sessionLog {
+func follow(t *testing.T, server, session string, header http.Header) *sessionLog {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server+"/v1/sessions/"+url.PathEscape(session)+"/events", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header = header.Clone()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

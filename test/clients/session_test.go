@@ -53,6 +53,15 @@ type session struct {
 	log    *sessionLog
 }
 
+// openSession returns a session whose requests have a header.
+func openSession(t *testing.T, server, name string, header http.Header) *session {
+	t.Helper()
+	if header == nil {
+		header = http.Header{}
+	}
+	return &session{t: t, name: name, server: server, header: header, log: follow(t, server, name, header)}
+}
+
 // begin publishes the inputs of a run up to the one that starts it. It returns the
 // rest, and the sequence of the first input.
 func (s *session) begin(lines []string) (rest []string, first uint64) {
@@ -94,9 +103,7 @@ func (s *session) post(kind, body string) uint64 {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for name := range s.header {
-		req.Header.Set(name, s.header.Get(name))
-	}
+	req.Header = s.header.Clone()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
