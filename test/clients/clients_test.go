@@ -41,6 +41,7 @@ type kind struct {
 	once          bool   // the client does not connect again
 	times         int    // how often the client connects
 	keeps         bool   // the client has the messages of the runs that it saw before
+	sent          string // the question that the client has sent and shows, if any
 	outcomes      map[events.Status]string
 	states        map[events.Status]string // in which the client shows a call
 	// deniesWithoutMore states that the protocol has no text and no metadata for a
@@ -56,7 +57,7 @@ func kinds() []*kind {
 		events.Completed: "output-available", events.Error: "output-error", events.Cancelled: "output-error", events.TimedOut: "output-error", events.Denied: "output-denied",
 	}
 	ag := &kind{
-		name: "agent", program: "ag-ui.mjs", path: "/v1/ag-ui/%s", turns: true, times: 2, keeps: true,
+		name: "agent", program: "ag-ui.mjs", path: "/v1/ag-ui/%s", turns: true, times: 2, keeps: true, sent: "go",
 		outcomes: map[events.Status]string{events.Completed: "success", events.Error: "error", events.Cancelled: "cancelled", events.Interrupted: "interrupt"},
 		states:   ends("pending", "result", "result"),
 	}
