@@ -27,7 +27,7 @@ var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data|op
 var mustRun = []string{
 	"TestBrowser", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
-	"TestClients",
+	"TestClients", "TestEventSource",
 	"TestArrows", "TestLanguage",
 }
 
