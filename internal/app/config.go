@@ -25,11 +25,15 @@ type Config struct {
 	// Rules are the settings of the fold.
 	Rules Rules
 
-	HTTPListen string // address of the page and the HTTP API
+	Roles      Roles
+	HTTPListen string // address of the page and the HTTP API; "" for no HTTP
 	TokenFile  string // file with the token that permits everything; "" for none
 	AuthFile   string // file with the issuers of JSON Web Tokens; "" for none
 	CertFile   string // PEM file of the certificate for TLS; "" for no TLS
 	KeyFile    string // PEM file of its key
+
+	OTLPEndpoint string // URL to which traces are sent by OTLP; if "", that of OTEL_EXPORTER_OTLP_ENDPOINT, or none
+	MetricTools  int    // maximum number of tools with a label of their own in metrics; if zero, 50
 
 	RepairBytes int  // maximum size of one history to repair, and of all at once; if zero, 64 MiB
 	RepairNATS  bool // also repair histories on the subject streamer.repair
@@ -47,6 +51,7 @@ func NewConfig() Config {
 		Broker:     broker.Options{DataDir: DefaultDataDir(), Listen: defaultNATS},
 		Worker:     worker.Options{SnapshotEvery: time.Second, EvictAfter: time.Minute, Grace: 10 * time.Second},
 		Rules:      Rules{Base: lifecycle.NewRules()},
+		Roles:      Roles{Worker: true, Gateway: true},
 		HTTPListen: defaultHTTP,
 		RepairNATS: true,
 	}

@@ -2,9 +2,7 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,46 +16,14 @@ type SSEOptions struct {
 	// Program is the streamer program that serves the streams, in a process of its
 	// own on loopback with a temporary data directory. The load client is this
 	// process.
-	Program string
+	Program string `kong:"-"`
 
-	Idle     int           // idle streams of one session; 0 for no measurement, like the three below
-	Viewers  int           // streams of one session that receives events
-	Sessions int           // sessions with one stream each
-	Replays  int           // streams that read one history at once
-	Rate     int           // events per second of the session with viewers
-	Duration time.Duration // of each measurement of latency; at least MinDuration
-	JSON     bool          // print one JSON object instead of a table
-}
-
-// SSEFlags registers the flags of the measurements.
-func SSEFlags(fs *flag.FlagSet) *SSEOptions {
-	o := new(SSEOptions)
-	fs.IntVar(&o.Idle, "idle", 10_000, "`number` of idle streams of one session whose memory is measured; if 0, none")
-	fs.IntVar(&o.Viewers, "viewers", 1_000, "`number` of streams of one session that receives events; if 0, none")
-	fs.IntVar(&o.Sessions, "sessions", 10_000, "`number` of sessions with one stream each; if 0, none")
-	fs.IntVar(&o.Replays, "replays", 1_000, "`number` of streams that read a history of 2 MB at once; if 0, none")
-	fs.IntVar(&o.Rate, "rate", 50, "events per second of the session with --viewers")
-	fs.DurationVar(&o.Duration, "duration", 20*time.Second, "time for which each latency is measured")
-	fs.BoolVar(&o.JSON, "json", false, "print one JSON object instead of a table")
-	return o
-}
-
-// SSE runs the measurements with this program as the server, and prints the result.
-func SSE(ctx context.Context, out, progress io.Writer, o *SSEOptions) (err error) {
-	if err := o.Check(); err != nil {
-		return err
-	}
-	if o.Program, err = os.Executable(); err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	r, err := RunSSE(ctx, progress, *o)
-	if err != nil {
-		return err
-	}
-	if o.JSON {
-		return json.NewEncoder(out).Encode(r)
-	}
-	return r.Print(out)
+	Idle     int           `placeholder:"NUMBER" default:"10000" help:"number of idle streams of one session whose memory is measured; if 0, none"`
+	Viewers  int           `placeholder:"NUMBER" default:"1000" help:"number of streams of one session that receives events; if 0, none"`
+	Sessions int           `placeholder:"NUMBER" default:"10000" help:"number of sessions with one stream each; if 0, none"`
+	Replays  int           `placeholder:"NUMBER" default:"1000" help:"number of streams that read a history of 2 MB at once; if 0, none"`
+	Rate     int           `placeholder:"NUMBER" default:"50" help:"events per second of the session with --viewers"`
+	Duration time.Duration `placeholder:"DURATION" default:"20s" help:"time for which each latency is measured; at least 1s"`
 }
 
 // Check returns an error that names the flag with an invalid value.

@@ -21,6 +21,7 @@ const (
 // several calls at once. So only the first block is written, and the others wait.
 type apMessage struct {
 	*lgMessage
+	begun  bool       // message-start was written
 	blocks []*apBlock // that have not ended in the stream
 	index  int        // of the first of them
 	queued int        // bytes of the others
@@ -60,16 +61,29 @@ type apDelta struct {
 	Fields    *apContent `json:"fields,omitempty"`
 }
 
+// startMessage begins a message. In a subgraph that has no other events yet, its start
+// is written with the event after it.
 func (a *agentProtocol) startMessage(e *events.Event) {
-	a.begin(a.names.start(e))
+	m := a.addMessage(a.names.start(e))
+	if ns := m.place.Namespace; ns == "" || slices.Contains(a.namespaces, ns) {
+		a.begin(m)
+	}
 }
 
-// begin appends the start of a message.
-func (a *agentProtocol) begin(l *lgMessage) *apMessage {
+// addMessage adds an open message.
+func (a *agentProtocol) addMessage(l *lgMessage) *apMessage {
 	m := &apMessage{lgMessage: l}
 	a.messages = append(a.messages, m)
-	a.about(m, m.frame()+".start", apData{Event: "message-start", Role: m.role, ID: m.name})
 	return m
+}
+
+// begin appends the start of a message, once.
+func (a *agentProtocol) begin(m *apMessage) {
+	if !m.begun {
+		m.begun = true
+		a.enter(m.place.Namespace, m.event, "")
+		a.about(m, m.frame()+".start", apData{Event: "message-start", Role: m.role, ID: m.name})
+	}
 }
 
 // frame begins the ids of the frames of a message.
@@ -80,6 +94,7 @@ func (a *agentProtocol) about(m *apMessage, id string, d apData) {
 	if m.role == "tool" {
 		return // its result is the message
 	}
+	a.begin(m)
 	d.RunID = m.name
 	a.sendTo(m.place.Namespace, id, "messages", d)
 }
@@ -87,16 +102,51 @@ func (a *agentProtocol) about(m *apMessage, id string, d apData) {
 // message returns the open message of an event. There is always one.
 func (a *agentProtocol) message(e *events.Event) *apMessage {
 	l := a.names.of(e)
+	if m := a.open(l); m != nil {
+		return m
+	}
+	return a.addMessage(l)
+}
+
+// open returns the open message with a name, or nil.
+func (a *agentProtocol) open(l *lgMessage) *apMessage {
 	i := slices.IndexFunc(a.messages, func(m *apMessage) bool { return m.lgMessage == l })
 	if i < 0 {
-		return a.begin(l)
+		return nil
 	}
 	return a.messages[i]
 }
 
-// endMessage ends the blocks of a message and the message. The args of its calls that
-// are incomplete are invalid.
-func (a *agentProtocol) endMessage(m *apMessage, e *events.Event) {
+// human adds text to a human message. Nothing states where it ends: it does before the
+// next event in its graph.
+func (a *agentProtocol) human(e *events.Event) {
+	old := a.open(a.names.asked)
+	l, begins := a.names.human(e)
+	if begins && old != nil {
+		a.finish(old, e)
+	}
+	m := a.open(l)
+	if m == nil {
+		m = a.addMessage(l)
+	}
+	if e.Content != "" {
+		a.addText(m, e)
+	}
+}
+
+// endHuman ends the human message that is open.
+func (a *agentProtocol) endHuman() {
+	if m := a.open(a.names.asked); m != nil {
+		a.finish(m, &events.Event{})
+	}
+	a.names.asked = nil
+}
+
+func (a *agentProtocol) endMessage(e *events.Event) { a.finish(a.message(e), e) }
+
+// finish ends the blocks of a message and the message. The args of its calls that are
+// incomplete are invalid.
+func (a *agentProtocol) finish(m *apMessage, e *events.Event) {
 	for _, b := range m.blocks {
 		if b.call != nil && !b.ended {
 			b.cut("The arguments are incomplete.")
@@ -113,13 +163,18 @@ func (a *agentProtocol) endMessage(m *apMessage, e *events.Event) {
 	a.messages = slices.DeleteFunc(a.messages, func(o *apMessage) bool { return o == m })
 }
 
-// text adds text to the last block of its message, or to a new one.
-func (a *agentProtocol) text(e *events.Event) {
+// content adds text to its message.
+func (a *agentProtocol) content(e *events.Event) {
 	m := a.message(e)
 	if e.Content == "" || m.role == "tool" {
 		return
 	}
-	kind := aiKind(e)
+	a.addText(m, e)
+}
+
+// addText adds text to the last block of a message, or to a new one.
+func (a *agentProtocol) addText(m *apMessage, e *events.Event) {
+	kind := contentKind(e)
 	b := m.lastBlock()
 	if b == nil || b.ended || b.kind != kind || b.part != e.Part || len(b.text) >= maxBlock {
 		if b != nil && b.call == nil {
@@ -133,8 +188,8 @@ func (a *agentProtocol) text(e *events.Event) {
 	a.advance(m)
 }
 
-// endText ends the text block of a part, if it is the last block.
-func (a *agentProtocol) endText(e *events.Event) {
+// endPart ends the text block of a part, if it is the last block.
+func (a *agentProtocol) endPart(e *events.Event) {
 	m := a.message(e)
 	if b := m.lastBlock(); b != nil && b.call == nil && b.part == e.Part {
 		b.ended = true
@@ -196,21 +251,49 @@ func (a *agentProtocol) startBlock(m *apMessage, b *apBlock) {
 	a.about(m, b.name+".start", apData{Event: "content-block-start", Index: new(m.index), Content: c})
 }
 
-// sendDelta appends the next bytes of a block.
+// sendDelta appends the next bytes of a block: the bytes of write without its
+// allocations, because most frames are deltas.
 func (a *agentProtocol) sendDelta(m *apMessage, b *apBlock) {
-	text := string(b.text[b.written:])
-	if text == "" || b.whole {
+	text := b.text[b.written:]
+	namespace := splitNamespace(m.place.Namespace)
+	if len(text) == 0 || b.whole {
 		return
 	}
 	b.written = len(b.text)
-	d := &apDelta{Type: "tool-call-delta", Args: text}
+	if m.role == "tool" || !a.writes("messages", namespace) {
+		return
+	}
+	kind, member := b.deltaKind()
+	from := len(a.dst) + len("id: ")
+	a.dst = strconv.AppendInt(append(append(append(a.dst, "id: "...), b.name...), '@'), int64(len(b.text)), 10)
+	id := len(a.dst)
+	a.dst = append(a.dst, "\nevent: messages\ndata: {\"type\":\"event\",\"event_id\":\""...)
+	a.dst = append(a.dst, a.dst[from:id]...)
+	a.dst = strconv.AppendUint(append(a.dst, `","seq":`...), a.seq, 10)
+	a.dst = append(a.dst, `,"method":"messages","params":{"namespace":[`...)
+	for i, name := range namespace {
+		if i > 0 {
+			a.dst = append(a.dst, ',')
+		}
+		a.dst = events.AppendQuoted(a.dst, name)
+	}
+	a.dst = strconv.AppendInt(append(a.dst, `],"timestamp":`...), int64(a.at), 10)
+	a.dst = append(a.dst, `,"data":{"event":"content-block-delta"`...)
+	a.dst = appendMember(a.dst, "run_id", m.name)
+	a.dst = strconv.AppendInt(append(a.dst, `,"index":`...), int64(m.index), 10)
+	a.dst = append(append(a.dst, `,"delta":{"type":"`...), kind...)
+	a.dst = append(appendMember(append(a.dst, '"'), member, string(text)), "}}}}\n\n"...)
+}
+
+// deltaKind returns the type of the deltas of a block, and the member with their text.
+func (b *apBlock) deltaKind() (kind, member string) {
 	switch b.kind {
 	case "text":
-		d = &apDelta{Type: "text-delta", Text: text}
+		return "text-delta", "text"
 	case "reasoning":
-		d = &apDelta{Type: "reasoning-delta", Reasoning: text}
+		return "reasoning-delta", "reasoning"
 	}
-	a.about(m, b.deltaID(), apData{Event: "content-block-delta", Index: new(m.index), Delta: d})
+	return "tool-call-delta", "args"
 }
 
 // deltaID returns the id of the frame after which the client has the text so far.

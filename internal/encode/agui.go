@@ -14,23 +14,29 @@ import (
 // keeps the following rules. A call has one TOOL_CALL_START, then args that are JSON
 // as a whole, one TOOL_CALL_END, and at most one TOOL_CALL_RESULT after it. Before
 // the end of the run each call has its end, and its result unless a client or a
-// person is still to answer it. All ids are functions of the event log, so a client
+// person is still to answer it. A subagent has one start, and one end before that of
+// the run; what begins in it is tagged with its id. All ids are functions of the event log, so a client
 // that sends its history gets it back without what the stream repeats.
 type agUI struct {
-	dst      []byte // while an event is encoded
-	at       events.Time
-	deltas   deltas
-	session  string
-	last     string // the run whose end is the end of the stream; "" means the first
-	client   *Client
-	first    events.ID // of the first event of the stream
-	started  bool      // an event was read
-	begun    bool
-	done     bool
-	calls    []*agCall    // the open ones, in the order of their starts
-	messages []*agMessage // the open ones
-	parts    []agPart     // the open ones
-	known    knownTexts
+	output
+	at          events.Time
+	deltas      deltas
+	session     string
+	thread, run string // their ids in the stream
+	last        string // the run whose end is the end of the stream; "" means the first
+	client      *Client
+	first       events.ID // of the first event of the stream
+	started     bool      // an event was read
+	begun       bool
+	done        bool
+	calls       []*agCall    // the open ones, in the order of their starts
+	messages    []*agMessage // the open ones
+	parts       []agPart     // the open ones
+	asked       *agHuman     // the one that is open
+	known       knownTexts
+	echoed      map[string]string // subagents of the messages that the client sent and the stream repeats
+	subagents   []*agSubagent
+	callIDs
 }
 
 // agEvent is one event of the stream. The fields that a type does not have are empty.
@@ -44,15 +50,18 @@ type agEvent struct {
 	ToolCallName    string             `json:"toolCallName,omitempty"`
 	ParentMessageID string             `json:"parentMessageId,omitempty"`
 	Role            string             `json:"role,omitempty"`
-	Delta           string             `json:"delta,omitempty"`
 	Content         *string            `json:"content,omitempty"`
 	Messages        *[]json.RawMessage `json:"messages,omitempty"`
 	Name            string             `json:"name,omitempty"`
 	Value           any                `json:"value,omitempty"`
-	Outcome         *agOutcome         `json:"outcome,omitempty"`
+	Outcome         any                `json:"outcome,omitempty"`
 	Message         string             `json:"message,omitempty"`
 	Code            string             `json:"code,omitempty"`
 	Metadata        *agMetadata        `json:"metadata,omitempty"`
+
+	SubagentRunID       string `json:"subagentRunId,omitempty"` // absent at the root
+	ParentSubagentRunID string `json:"parentSubagentRunId,omitempty"`
+	ParentToolCallID    string `json:"parentToolCallId,omitempty"`
 }
 
 // agMetadata is what the client keeps with a call or a message besides the fields of
@@ -67,6 +76,11 @@ func (a *agUI) send(e agEvent) {
 	a.dst = dataFrame(a.dst, e)
 }
 
+// sendDelta appends an event with a delta of the text that id names.
+func (a *agUI) sendDelta(kind, idName, id, text string) {
+	a.dst = deltaFrame(a.dst, kind, a.at, idName, id, "delta", text)
+}
+
 // Open appends a comment, so that the client gets the headers at once.
 func (a *agUI) Open(dst []byte, o Opening) []byte {
 	a.session, a.last, a.client = o.Session, o.Run, o.Client
@@ -78,54 +92,26 @@ func (a *agUI) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if !a.started {
 		a.started, a.first = true, r.ID
 	}
-	if a.done || !aiShows(r.Type) || !a.begun && r.Type != events.RunStarted {
+	if a.done || !isShown(r.Type) || !a.begun && r.Type != events.RunStarted && r.Type != events.HumanMessage {
 		return dst
 	}
 	a.dst, a.at = dst, e.Timestamp
-	a.apply(e)
+	if a.endsHuman(e) {
+		a.endHuman()
+	}
+	dispatch(a, e)
 	if a.deltas.due() {
-		a.sendHeld()
+		a.deltas.takeAll(a.sendText)
 	}
-	dst, a.dst = a.dst, nil
-	return dst
-}
-
-func (a *agUI) apply(e *events.Event) {
-	switch e.Type {
-	case events.RunStarted:
-		a.startRun(e)
-	case events.RunFinished:
-		a.endRun(e)
-	case events.MessageStarted:
-		a.startMessage(e)
-	case events.MessageFinished:
-		a.endMessage(e)
-	case events.AgentResponseChunk:
-		a.content(e)
-	case events.PartFinished:
-		a.endPart(e)
-	case events.ToolCallStart:
-		a.startCall(e)
-	case events.ToolCallArgsDelta:
-		a.args(e)
-	case events.ToolCallArgsComplete:
-		a.argsComplete(e)
-	case events.ToolCallAwaiting:
-		a.await(e)
-	case events.ToolCallProgress:
-		a.progress(e)
-	case events.ToolCallResult:
-		a.result(e)
-	}
+	return a.take()
 }
 
 // Live appends the texts of the history that are held. Later deltas are not held.
 func (a *agUI) Live(dst []byte, _ uint64) []byte {
 	a.deltas.live = true
 	a.dst = dst
-	a.sendHeld()
-	dst, a.dst = a.dst, nil
-	return dst
+	a.deltas.takeAll(a.sendText)
+	return a.take()
 }
 
 // Heartbeat appends a comment.
@@ -141,16 +127,11 @@ func (a *agUI) End(dst []byte, reason Ending) []byte {
 // Done reports whether the turn has ended.
 func (a *agUI) Done() bool { return a.done }
 
-// sendHeld appends a delta for each held text.
-func (a *agUI) sendHeld() {
-	for len(a.deltas.held) > 0 {
-		s := a.deltas.first()
-		if s.call != "" {
-			if c := a.call(s.call); c != nil {
-				a.sendArgs(c, a.deltas.take(s))
-				continue
-			}
-		}
-		a.sendContent(s, a.deltas.take(s))
+// sendText appends a delta of a text.
+func (a *agUI) sendText(s source, text string) {
+	if s.call == "" {
+		a.sendContent(s, text)
+	} else if c := findCall(a.calls, s.call); c != nil {
+		a.sendArgs(c, text)
 	}
 }

@@ -127,12 +127,6 @@ func Parse(r events.Record) *events.Event {
 	return e
 }
 
-// isLast reports whether the run that ends is the last of its turn. If the event has
-// no run, because it cannot be read, it is.
-func isLast(e *events.Event, last string) bool {
-	return last == "" || e.Run == "" || e.Run == last
-}
-
 // protocols lists the protocols. The first is the default.
 var protocols = [...]Protocol{
 	{Name: "native", Stateless: true, open: func() Encoder { return native{} }},

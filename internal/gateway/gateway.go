@@ -88,9 +88,16 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	g.streams.max, g.ingests.max = opts.MaxClients, opts.MaxIngests
 	g.clients.max, g.addresses.max, g.connections.max = opts.MaxPerClient, opts.MaxPerAddress, opts.MaxPerAddress
 	g.buffers.New = func() any { return new([]byte) }
-	g.routes = g.newRoutes()
+	registry, err := g.newRegistry()
+	if err != nil {
+		return nil, err
+	}
+	g.routes = g.newRoutes(registry)
 	return g, nil
 }
+
+// Clients returns the number of open event streams.
+func (g *Gateway) Clients() int { return g.streams.count() }
 
 // ServeHTTP answers a request and logs it.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {

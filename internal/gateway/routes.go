@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"streamer/internal/inputs"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // kinds lists the inputs: the last part of the path, and the kind.
@@ -23,10 +25,16 @@ var kinds = [...]struct {
 
 // newRoutes returns the routes. The handlers check methods themselves, because the
 // mux does not answer with JSON.
-func (g *Gateway) newRoutes() *http.ServeMux {
+func (g *Gateway) newRoutes(metrics *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
 	api := func(path, methods string, h handler) {
 		mux.HandleFunc(path, g.onlyMethods(methods, g.withAuth(permitted(path, methods, h))))
+	}
+	api("/metrics", "GET", g.serveMetrics(metrics))
+	mux.HandleFunc("/healthz", g.onlyMethods("GET", g.healthz))
+	mux.HandleFunc("/readyz", g.onlyMethods("GET", g.readyz))
+	if g.opts.OnlyHealth {
+		return mux
 	}
 	api("/v1/sessions", "GET", g.sessions)
 	api("/v1/events", "GET", g.manyEvents)
@@ -46,10 +54,7 @@ func (g *Gateway) newRoutes() *http.ServeMux {
 	if g.opts.Repairs != nil {
 		api("/v1/repair", "POST", g.repair)
 	}
-	api("/metrics", "GET", g.metrics)
 	mux.HandleFunc("/v1/login", g.onlyMethods("POST", g.withAccess(g.login)))
-	mux.HandleFunc("/healthz", g.onlyMethods("GET", g.healthz))
-	mux.HandleFunc("/readyz", g.onlyMethods("GET", g.readyz))
 	mux.HandleFunc("/", g.withAccess(g.serveAsset))
 	return mux
 }
@@ -103,6 +108,7 @@ func (g *Gateway) withAuth(h handler) http.HandlerFunc {
 	return g.withAccess(func(w http.ResponseWriter, r *http.Request) error {
 		id, err := g.credentials.check(w, r)
 		if err != nil {
+			g.counts.denied.Add(1)
 			return err
 		}
 		r, cancel := withIdentity(r, id)
