@@ -12,6 +12,9 @@ import (
 
 func serveHandler(t *testing.T, h http.Handler) string {
 	t.Helper()
+	if g, ok := h.(*Gateway); ok {
+		h = validated(t, g, func(string) {})
+	}
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	return srv.URL

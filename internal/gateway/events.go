@@ -60,6 +60,9 @@ type request struct {
 	many  *selection           // nil for one session
 	types map[events.Type]bool // nil means all
 	open  encode.Opening
+	// header has headers of the answer besides those of the protocol, as pairs of name
+	// and value.
+	header [][2]string
 	// await waits until it is known where the stream begins. nil means that open
 	// states it.
 	await func(context.Context) (encode.Opening, error)

@@ -37,8 +37,7 @@ func readPage(page fs.FS) (map[string]asset, error) {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(data)
-		a := asset{contentType(name), `"` + hex.EncodeToString(sum[:12]) + `"`, data}
+		a := asset{contentType(name), etagOf(data), data}
 		assets["/"+name] = a
 		if name == "index.html" {
 			assets["/"] = a
@@ -49,6 +48,12 @@ func readPage(page fs.FS) (map[string]asset, error) {
 		return nil, fmt.Errorf("gateway: page: %w", err)
 	}
 	return assets, nil
+}
+
+// etagOf returns the ETag of a content.
+func etagOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
 // contentType returns the type of a file of the page. It does not depend on the

@@ -17,7 +17,7 @@ import (
 // serve serves a gateway over store on loopback and returns its URL.
 func serve(t testing.TB, opts Options, store Store) string {
 	t.Helper()
-	srv := httptest.NewServer(build(t, opts, store))
+	srv := httptest.NewServer(validated(t, build(t, opts, store), func(string) {}))
 	t.Cleanup(srv.Close)
 	return srv.URL
 }

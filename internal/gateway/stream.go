@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,7 +73,7 @@ func (s *stream) serve(ctx context.Context, r *http.Request, req request) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no") // otherwise nginx waits for a full buffer
-	for _, f := range s.proto.Header {
+	for _, f := range slices.Concat(s.proto.Header, req.header) {
 		h.Set(f[0], f[1])
 	}
 	s.w.WriteHeader(http.StatusOK)
