@@ -18,7 +18,11 @@ func modules() map[string]string {
 		"nats-server": "github.com/nats-io/nats-server",
 		"nuid":        "github.com/nats-io/nuid",
 		"s2":          "github.com/klauspost/compress/s2",
+		"kong":        "github.com/alecthomas/kong",
+		"yaml":        "go.yaml.in/yaml/v3",
 		"go-jose":     "github.com/go-jose/go-jose/v4",
+		"prometheus":  "github.com/prometheus/client_golang/prometheus",
+		"otel":        "go.opentelemetry.io/otel",
 	}
 }
 

@@ -1,29 +1,31 @@
 package main
 
 import (
-	"context"
-
 	"streamer/internal/app"
 )
 
-func runAssemble(_ context.Context, std stdio, args []string) error {
-	fs := flags("assemble")
-	format := formatFlag(fs)
-	asEvents := fs.Bool("events", false, "print the events instead of the calls")
-	files, err := parse(std, fs, args)
-	if err != nil {
-		return err
-	}
-	if len(files) > 1 {
-		return misused(std, fs, "got %d files: need at most one FILE", len(files))
-	}
-	in, err := openInput(std, files)
+type assembleCommand struct {
+	File   string `arg:"" optional:"" placeholder:"FILE" help:"recorded stream; standard input if absent or -"`
+	Events bool   `help:"print the events instead of the calls"`
+	formatFlag
+}
+
+// Help returns the examples.
+func (*assembleCommand) Help() string {
+	return `Example:
+
+  streamer assemble --format anthropic response.sse`
+}
+
+// Run folds the file and prints its calls.
+func (c *assembleCommand) Run(std stdio) error {
+	in, err := openInput(std, c.File)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	a, failed := app.Assemble(in, *format) // the lines before a failure are printed
-	if *asEvents {
+	a, failed := app.Assemble(in, c.Format) // the lines before a failure are printed
+	if c.Events {
 		err = app.WriteEvents(std.out, a.Events)
 	} else {
 		err = app.WriteCalls(std.out, a.Calls())

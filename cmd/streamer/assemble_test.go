@@ -82,9 +82,9 @@ func TestAssembleFiles(t *testing.T) {
 		wrong  []string
 	}{
 		{"a file", []string{file}, 0, nil},
-		{"a missing file", []string{filepath.Join(dir, "none")}, exitFailed, []string{"none", "no such file"}},
+		{"a missing file", []string{filepath.Join(dir, "none")}, exitUsage, []string{"none", "no such file"}},
 		{"a directory", []string{dir}, exitFailed, []string{"is a directory"}},
-		{"two files", []string{file, file}, exitUsage, []string{"got 2 files: need at most one FILE"}},
+		{"two files", []string{file, file}, exitUsage, []string{"unexpected argument " + file}},
 		{"an unknown format", []string{"--format", "morse", file}, exitUsage, []string{"morse"}},
 	} {
 		var out, wrong bytes.Buffer

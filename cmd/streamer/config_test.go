@@ -21,12 +21,19 @@ func configured(t *testing.T, args, file string) app.Config {
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fs := flags("serve")
-	f := newServeFlags(fs)
-	if err := parseNoArgs(stdio{nil, io.Discard, io.Discard}, fs, strings.Fields(strings.ReplaceAll(args, "FILE", path))); err != nil {
+	p, err := newParser(io.Discard)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return f.configuration()
+	i, err := p.Parse(append([]string{"serve"}, strings.Fields(strings.ReplaceAll(args, "FILE", path))...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, ok := i.Selected().Target.Addr().Interface().(*serveCommand)
+	if !ok {
+		t.Fatal("no serve command")
+	}
+	return c.Config(i.Given)
 }
 
 // TestDefaultFlags: without flags the configuration is the default of app.

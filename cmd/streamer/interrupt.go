@@ -6,50 +6,54 @@ import (
 	"time"
 
 	"streamer/internal/app"
-	"streamer/internal/broker"
+	"streamer/internal/cli"
 )
 
-func runInterrupt(ctx context.Context, std stdio, args []string) error {
-	fs := flags("interrupt")
-	var nats broker.Options
-	natsFlags(fs, &nats)
-	var i app.Interrupt
-	listFlag(fs, &i.Calls, "call", "`ID` of a call to close, either the provider's or the call's own, such as 18.0; may be repeated; exit status 3 if one is not open; if empty, all open calls are closed")
-	fs.StringVar(&i.Reason, "reason", "", "`text` of the reason")
-	wait := fs.Duration("wait", 10*time.Second, "maximum time to wait for the events of the interrupt; if 0, it is only published")
-	rest, err := parse(std, fs, args)
+type interruptCommand struct {
+	Session string `arg:"" help:"session whose calls are closed"`
+	app.NATSFlags
+	Call   []string      `placeholder:"ID" sep:"none" help:"call to close, by the provider's id or the call's own, such as 18.0; may be repeated; exit status 3 if one is not open; if empty, all open calls are closed"`
+	Reason string        `placeholder:"TEXT" help:"text of the reason"`
+	Wait   time.Duration `placeholder:"DURATION" default:"10s" help:"maximum time to wait for the events of the interrupt; if 0, it is only published"`
+}
+
+// Help returns the examples.
+func (*interruptCommand) Help() string {
+	return `Examples:
+
+  streamer interrupt chat-42
+  streamer interrupt chat-42 --call call_abc --reason 'the user pressed stop'`
+}
+
+// Run publishes the interrupt and prints what it closed.
+func (c *interruptCommand) Run(ctx context.Context, std stdio, inv *cli.Invocation) error {
+	token, err := tokenOf(inv, c.Session)
 	if err != nil {
 		return err
 	}
-	if len(rest) != 1 {
-		return misused(std, fs, "got %d sessions: need one SESSION", len(rest))
-	}
-	token, err := tokenOf(std, fs, rest[0])
-	if err != nil {
-		return err
-	}
+	i := app.Interrupt{Calls: c.Call, Reason: c.Reason}
 	if _, err := i.Body(); err != nil {
-		return misused(std, fs, "invalid --call: %v", err)
+		return inv.Misused("invalid --call: %v", err)
 	}
-	b, err := app.Dial(ctx, nats)
+	b, err := app.Dial(ctx, c.Options())
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	if *wait == 0 {
+	if c.Wait == 0 {
 		seq, err := i.Publish(ctx, b, token)
 		if err == nil {
-			fmt.Fprintf(std.out, "interrupt published to session %s as input %d\n", rest[0], seq)
+			fmt.Fprintf(std.out, "interrupt published to session %s as input %d\n", c.Session, seq)
 		}
 		return err
 	}
-	o, err := i.Run(ctx, b, token, *wait)
+	o, err := i.Run(ctx, b, token, c.Wait)
 	if err != nil {
 		return err
 	}
-	o.Print(std.out, rest[0])
+	o.Print(std.out, c.Session)
 	for _, name := range o.Missing() {
-		fmt.Fprintf(std.err, "streamer interrupt: session %s has no open call %s\n", rest[0], name)
+		fmt.Fprintf(std.err, "streamer interrupt: session %s has no open call %s\n", c.Session, name)
 		err = exit(exitInput)
 	}
 	return err

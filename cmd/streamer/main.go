@@ -6,52 +6,21 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"streamer/internal/app"
+	"streamer/internal/cli"
 )
 
 // stdio is the standard input and output of a command.
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
-}
-
-// command is one subcommand: one file, and one line in commands.
-type command struct {
-	name, args, what string
-	run              func(ctx context.Context, std stdio, args []string) error
-}
-
-func commands() []command {
-	return []command{
-		{"demo", "[flags]", "run a server and play recorded sessions on it", runDemo},
-		{"serve", "[flags]", "run worker and gateway, on an embedded NATS server or on a cluster", runServe},
-		{"replay", "[flags] FILE", "publish a recorded stream to a session", runReplay},
-		{"interrupt", "[flags] SESSION", "close the open calls of a session and print them", runInterrupt},
-		{"repair", "[flags] [FILE]", "add the missing tool results to a history and put every result in its place", runRepair},
-		{"assemble", "[flags] [FILE]", "fold a recorded stream offline and print its calls", runAssemble},
-		{"verify", "[flags] [SESSION ...]", "fold the input log again and compare the result with the event log", runVerify},
-		{"bench", "[flags]", "measure throughput, latency, memory and recovery beside the same work on NATS alone", runBench},
-		{"recover", "[flags]", "close the calls and runs that lost inputs left open", runRecover},
-		{"version", "", "print the version", runVersion},
-	}
-}
-
-// find returns a command. It returns the zero command if there is none of that
-// name.
-func find(name string) command {
-	for _, c := range commands() {
-		if c.name == name {
-			return c
-		}
-	}
-	return command{}
 }
 
 // exit is an error that sets the exit status and prints nothing.
@@ -66,6 +35,17 @@ const (
 	exitInput  = 3 // a part of the input was unusable, or named a call that is not open
 )
 
+// exitStatuses explains the exit statuses of all commands.
+const exitStatuses = `Exit status:
+
+  0  success
+  1  the command failed, or it found what it looks for: verify a fault, recover a loss that it
+     was not asked to close, repair --check a history that needs a repair
+  2  the arguments, a variable or the configuration file are invalid, or a file that they name
+     does not exist; also a history that repair could not repair
+  3  a part of the input was unusable (assemble, replay), or named a call that is not open
+     (interrupt)`
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -75,56 +55,64 @@ func main() {
 
 // run runs the command that args name and returns the exit status.
 func run(ctx context.Context, std stdio, args []string) int {
+	help := std.out
 	if len(args) == 0 {
-		usage(std.err)
+		help = std.err
+	}
+	p, err := newParser(help)
+	if err != nil {
+		fmt.Fprintf(std.err, "streamer: %v\n", err)
+		return exitFailed
+	}
+	i, err := p.Parse(aliases(args))
+	switch {
+	case len(args) == 0:
 		return exitUsage
+	case err == nil:
+		i.Bind(std, i, p)
+		i.BindTo(ctx, (*context.Context)(nil))
+		err = i.Run()
+		return status(std, "streamer "+i.Selected().Path(), err)
+	}
+	return status(std, "streamer", err)
+}
+
+// aliases replaces other spellings of a command.
+func aliases(args []string) []string {
+	if len(args) == 0 {
+		return []string{"--help"}
 	}
 	switch args[0] {
-	case "help", "-h", "-help", "--help":
-		if len(args) == 1 {
-			usage(std.out)
-			return 0
-		}
-		args = []string{args[1], "--help"}
+	case "help":
+		return append(args[1:min(2, len(args))], "--help")
+	case "-help":
+		return []string{"--help"}
 	case "-version", "--version":
-		args[0] = "version"
+		return []string{"version"}
 	}
-	c := find(args[0])
-	if c.run == nil {
-		fmt.Fprintf(std.err, "streamer: unknown command %q; `streamer help` lists the commands\n", args[0])
-		return exitUsage
-	}
-	return status(std, c, c.run(ctx, std, args[1:]))
+	return args
 }
 
 // status returns the exit status for the error of a command, and prints the
 // error.
-func status(std stdio, c command, err error) int {
-	var code exit
+func status(std stdio, name string, err error) int {
+	code, isExit := errors.AsType[exit](err)
+	wrong, isUsage := errors.AsType[*cli.UsageError](err)
 	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
+	case err == nil, errors.Is(err, cli.ErrHelp):
 		return 0
-	case errors.As(err, &code):
+	case isExit:
 		return int(code)
+	case isUsage:
+		if wrong.Command != nil {
+			name = "streamer " + wrong.Command.Path()
+		}
+		fmt.Fprintf(std.err, "%s: %s\n%s\n", name, wrong.Text, wrong.Usage())
+		return exitUsage
 	}
-	fmt.Fprintf(std.err, "streamer %s: %v\n", c.name, err)
+	fmt.Fprintf(std.err, "%s: %v\n", name, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return exitUsage
+	}
 	return exitFailed
-}
-
-func usage(w io.Writer) {
-	fmt.Fprint(w, "streamer follows the tool calls in LLM streams.\n\nUsage:\n\n")
-	for _, c := range commands() {
-		fmt.Fprintf(w, "  streamer %-28s %s\n", c.name+" "+c.args, c.what)
-	}
-	fmt.Fprint(w, `
-Exit status: 0 on success; 1 if a command failed; 2 if its arguments are invalid;
-3 if a part of its input was unusable or named a call that is not open. repair
-exits with 1 if --check finds something to repair and with 2 if it failed.
-
-`+"`streamer COMMAND --help` lists the flags of a command.\n")
-}
-
-func runVersion(_ context.Context, std stdio, _ []string) error {
-	_, err := fmt.Fprintf(std.out, "streamer %s\n", app.Version())
-	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,34 +13,38 @@ import (
 // the usage, and the exit status is 2.
 func TestMisuse(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"", "streamer follows the tool calls in LLM streams."},
-		{"dmo", `streamer: unknown command "dmo"`},
-		{"serve --prot 1", "streamer serve: flag provided but not defined: -prot"},
-		{"serve --partitions x", `streamer serve: invalid value "x" for flag -partitions`},
-		{"serve --lang fr", `invalid value "fr" for flag -lang: need en or zh`},
-		{"serve --log-level loud", "need debug, info, warn or error"},
-		{"serve --args-timeout 5", "-args-timeout: parse error: need a duration with its unit, such as "},
+		{"", "Usage: streamer <command> [flags]"},
+		{"dmo", `streamer: unexpected argument dmo, did you mean "demo"?`},
+		{"serve --http-lsten x", `streamer serve: unknown flag --http-lsten, did you mean "--http-listen"?`},
+		{"serve --partitions x", `streamer serve: --partitions: expected a valid 64 bit int but got "x"`},
+		{"serve --lang fr", `--lang must be one of "en","zh" but got "fr"`},
+		{"serve --log-level loud", `--log-level must be one of "debug","info","warn","error"`},
+		{"serve --storage tape", `--storage must be one of "file","memory" but got "tape"`},
+		{"serve --args-timeout 5", "missing unit in duration"},
 		{"serve --args-timeout -5s", "invalid --args-timeout -5s: need at least 0"},
 		{"serve --repair-bytes -1", "invalid --repair-bytes -1: need at least 0"},
-		{"help dmo", `streamer: unknown command "dmo"`},
+		{"help dmo", "streamer: unexpected argument dmo"},
 		{"serve --tool-timeout slow", "such as slow_*=30m"},
-		{"serve here", `streamer serve: unexpected argument "here"`},
-		{"demo --speed 3", `streamer demo: invalid value "3" for flag -speed: need 1, 10 or max`},
-		{"replay file", "streamer replay: need --session"},
-		{"replay --session s --format opanai file", "need openai-chat, "},
+		{"serve here", "streamer serve: unexpected argument here"},
+		{"serve --config none.yaml", "streamer: --config: open none.yaml: no such file"},
+		{"demo --speed 3", `streamer demo: --speed must be one of "1","10","max" but got "3"`},
+		{"replay file", "streamer replay: missing flags: --session=SESSION"},
+		{"replay --session s --format opanai file", `must be one of "openai-chat",`},
 		{"replay --session s --follow -", "streamer replay: --follow: need a FILE"},
-		{"replay --session s --speed 2 -", `streamer replay: invalid value "2" for flag -speed: need 1, 10 or max`},
-		{"assemble --format opanai file", "need openai-chat, "},
-		{"assemble a b", "streamer assemble: got 2 files: need at most one FILE"},
-		{"interrupt", "streamer interrupt: got 0 sessions: need one SESSION"},
+		{"replay --session s none.jsonl", "streamer replay: open none.jsonl: no such file"},
+		{"replay --session s --speed 2 -", `streamer replay: --speed must be one of "1","10","max" but got "2"`},
+		{"assemble --format opanai file", `one of "openai-chat",`},
+		{"assemble a b", "streamer assemble: unexpected argument b"},
+		{"interrupt", `streamer interrupt: expected "<session>"`},
 		{"interrupt " + strings.Repeat("x", 300), "streamer interrupt: session: session token of 300 bytes is longer than 256"},
 		{"verify s " + strings.Repeat("x", 300), "streamer verify: session: session token of 300 bytes is longer than 256"},
-		{"bench --call 2", "streamer bench: invalid --call 2: need at least 3"},
-		{"bench --inputs 1000", "streamer bench: invalid --inputs 1000: need at least 100 per session"},
-		{"bench --rounds 0", "streamer bench: invalid --rounds 0: need at least 1"},
-		{"bench --sessions 99", "streamer bench: invalid --sessions 99: need at least 100"},
-		{"bench --duration 10ms", "streamer bench: invalid --duration 10ms: need at least 1s"},
-		{"recover now", `streamer recover: unexpected argument "now"`},
+		{"bench --call 2", "streamer bench path: invalid --call 2: need at least 3"},
+		{"bench --inputs 1000", "streamer bench path: invalid --inputs 1000: need at least 100 per session"},
+		{"bench --rounds 0", "streamer bench path: invalid --rounds 0: need at least 1"},
+		{"bench --sessions 99", "streamer bench path: invalid --sessions 99: need at least 100"},
+		{"bench --duration 10ms", "streamer bench path: invalid --duration 10ms: need at least 1s"},
+		{"recover now", "streamer recover: unexpected argument now"},
+		{"completion ksh", `must be one of "bash","zsh","fish" but got "ksh"`},
 	} {
 		var out, errs strings.Builder
 		got := run(t.Context(), stdio{strings.NewReader(""), &out, &errs}, strings.Fields(c.args))
@@ -56,20 +61,27 @@ func TestMisuse(t *testing.T) {
 // TestHelp: help that was asked for is printed to standard output, with exit
 // status 0.
 func TestHelp(t *testing.T) {
-	asked := []string{"help", "--help"}
-	for _, c := range commands() {
-		asked = append(asked, c.name+" --help", c.name+" -h", "help "+c.name)
+	p, err := newParser(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := []string{"help", "--help", "-h"}
+	for _, name := range p.Complete([]string{""}) {
+		asked = append(asked, name+" --help", name+" -h", "help "+name)
+	}
+	if len(asked) < 20 {
+		t.Errorf("got %d commands", len(asked)/3)
 	}
 	for _, args := range asked {
-		if strings.HasPrefix(args, "version") {
-			continue // it has no flags
-		}
 		var out, errs strings.Builder
 		if got := run(t.Context(), stdio{strings.NewReader(""), &out, &errs}, strings.Fields(args)); got != 0 || errs.Len() > 0 {
 			t.Errorf("%q: status %d, standard error %q", args, got, errs.String())
 		}
-		if name := strings.Fields(args)[0]; name != "--help" && name != "help" && !strings.Contains(out.String(), "streamer "+name) {
-			t.Errorf("%q: %s", args, out.String())
+		name := strings.TrimSuffix(strings.TrimPrefix(args, "help "), " --help")
+		if want := "Usage: streamer " + strings.TrimSuffix(name, " -h"); !strings.Contains(args, " ") {
+			continue
+		} else if !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%q: got %.60q, want it to begin with %q", args, out.String(), want)
 		}
 	}
 }

@@ -5,29 +5,27 @@ import (
 	"fmt"
 
 	"streamer/internal/app"
-	"streamer/internal/broker"
 )
 
-func runRecover(ctx context.Context, std stdio, args []string) error {
-	fs := flags("recover")
-	var nats broker.Options
-	natsFlags(fs, &nats)
-	yes := fs.Bool("yes", false, "make the changes; without this flag they are only printed")
-	if err := parseNoArgs(std, fs, args); err != nil {
-		return err
-	}
-	b, err := app.Dial(ctx, nats)
+type recoverCommand struct {
+	app.NATSFlags
+	Yes bool `help:"make the changes; without this flag they are only printed"`
+}
+
+// Run closes what lost inputs left open, or prints it.
+func (c *recoverCommand) Run(ctx context.Context, std stdio) error {
+	b, err := app.Dial(ctx, c.Options())
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	lost, err := app.Recover(ctx, std.out, b, *yes)
+	lost, err := app.Recover(ctx, std.out, b, c.Yes)
 	switch {
 	case err != nil:
 		return err
 	case !lost:
 		fmt.Fprintln(std.out, "nothing was lost")
-	case !*yes:
+	case !c.Yes:
 		fmt.Fprintln(std.out, "nothing was done; `streamer recover --yes` does it")
 		return exit(exitFailed)
 	}

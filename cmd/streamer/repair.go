@@ -1,14 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"strings"
 
 	"streamer/internal/app"
+	"streamer/internal/cli"
 	"streamer/internal/patch"
 	"streamer/internal/repair"
 )
@@ -19,29 +19,50 @@ const (
 	exitNoRepair    = 2 // standard output is empty
 )
 
-func runRepair(ctx context.Context, std stdio, args []string) error {
-	fs := flags("repair")
-	var r app.Repair
-	repairFlags(fs, &r)
-	report := fs.String("report", "", "`file` to write the report to, - for standard error")
-	files, err := parse(std, fs, args)
-	switch {
-	case err != nil:
-		return err
-	case len(files) > 1:
-		err = fmt.Errorf("got %d files: need at most one FILE", len(files))
-	case r.Request.Session == "":
-		err = checkNoSession(fs)
+type repairCommand struct {
+	File string `arg:"" optional:"" help:"history; standard input if absent or -"`
+	app.NATSFlags
+	Options  string      `placeholder:"JSON" help:"options as a JSON object, or @ and the name of a file with one; docs/repair.md lists them; flags that are given win over them"`
+	Format   patch.Shape `placeholder:"FORMAT" enum:"${repairable}" default:"" help:"format of the history: ${shape_or}; if empty, it is recognised"`
+	Late     string      `placeholder:"TREATMENT" help:"treatment of a result behind a later turn: auto, replace, note or drop; note suits a history that was sent before"`
+	Provider string      `placeholder:"PROVIDER" help:"provider whose rules about ids and order hold: ${providers}"`
+	Profile  string      `placeholder:"SYSTEM" help:"other system whose repair is reproduced exactly: ${profiles}"`
+	Lang     string      `placeholder:"LANGUAGE" help:"language of the texts: en or zh"`
+	Output   string      `placeholder:"KIND" help:"output: full (the history), ops (the edits that lead to it) or check (the report)"`
+	Check    bool        `help:"print the report; exit status 1 if a repair would change the history"`
+	MaxBytes int         `placeholder:"BYTES" help:"maximum size of the history; if 0, 64 MiB"`
+	Session  string      `placeholder:"SESSION" help:"session whose event log is searched first for results, and for the reasons why there are none"`
+	Report   string      `placeholder:"FILE" help:"file to write the report to, - for standard error"`
+}
+
+// Help returns the examples.
+func (*repairCommand) Help() string {
+	return `Examples:
+
+  streamer repair history.json > repaired.json
+  streamer repair --check history.json
+  streamer repair --session chat-42 --provider anthropic --report - < history.json`
+}
+
+// Run repairs the history and prints it.
+func (c *repairCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
+	r := app.Repair{Broker: c.NATSFlags.Options(), Options: c.Options, MaxBytes: c.MaxBytes}
+	r.Request.Format, r.Request.Session = c.Format, c.Session
+	r.Override = patch.Options{Late: c.Late, Provider: c.Provider, Profile: c.Profile, Lang: c.Lang, Output: c.Output}
+	if c.Check {
+		r.Override.Output = "check"
 	}
+	if c.Session == "" {
+		if err := checkNoSession(i); err != nil {
+			return err
+		}
+	}
+	if err := r.ParseOptions(); err != nil {
+		return i.Misused("%v", err)
+	}
+	done, err := r.Run(ctx, std.in, cmp.Or(c.File, "-"), std.err)
 	if err == nil {
-		err = r.ParseOptions()
-	}
-	if err != nil {
-		return misused(std, fs, "%v", err)
-	}
-	done, err := r.Run(ctx, std.in, append(files, "-")[0], std.err)
-	if err == nil {
-		err = printRepaired(std, done, r.Request.Options.Output, *report)
+		err = printRepaired(std, done, r.Request.Options.Output, c.Report)
 	}
 	if err != nil {
 		fmt.Fprintf(std.err, "streamer repair: %v\n", err)
@@ -53,36 +74,18 @@ func runRepair(ctx context.Context, std stdio, args []string) error {
 	return nil
 }
 
-func repairFlags(fs *flag.FlagSet, r *app.Repair) {
-	o := &r.Override
-	fs.StringVar(&r.Options, "options", "", "options as a `JSON` object, or @ and the name of a file with one; docs/repair.md lists them; flags that are given win over them")
-	fs.Var(choice[patch.Shape]{&r.Request.Format, patch.Repairable()}, "format", "`format` of the history: "+alternatives(patch.Repairable())+"; if empty, it is recognised")
-	fs.StringVar(&o.Late, "late", "", "`treatment` of a result behind a later turn: auto, replace, note or drop; note suits a history that was sent before")
-	fs.StringVar(&o.Provider, "provider", "", "`provider` whose rules about ids and order hold: "+alternatives(patch.Providers()[1:]))
-	fs.StringVar(&o.Profile, "profile", "", "other `system` whose repair is reproduced exactly: "+alternatives(patch.Profiles()))
-	fs.StringVar(&o.Lang, "lang", "", "`language` of the texts: en or zh")
-	fs.StringVar(&o.Output, "output", "", "`kind` of output: full (the history), ops (the edits that lead to it) or check (the report)")
-	fs.BoolFunc("check", "print the report; exit status 1 if a repair would change the history", func(string) error {
-		o.Output = "check"
-		return nil
-	})
-	fs.IntVar(&r.MaxBytes, "max-bytes", 0, "maximum size of the history in `bytes`; if 0, 64 MiB")
-	fs.StringVar(&r.Request.Session, "session", "", "`session` whose event log is searched first for results, and for the reasons why there are none")
-	natsFlags(fs, &r.Broker)
-}
-
 // checkNoSession returns an error if flags name a log without a session: an empty
 // variable in a script would otherwise silently leave the log out.
-func checkNoSession(fs *flag.FlagSet) (err error) {
-	fs.Visit(func(f *flag.Flag) {
-		switch {
-		case f.Name == "session":
-			err = errors.New("invalid --session: empty")
-		case f.Name == "data-dir" || strings.HasPrefix(f.Name, "nats-"):
-			err = fmt.Errorf("invalid --%s: need --session with it", f.Name)
+func checkNoSession(i *cli.Invocation) error {
+	if i.Given("session") {
+		return i.Misused("invalid --session: empty")
+	}
+	for _, f := range i.Flags() {
+		if (f.Name == "data-dir" || strings.HasPrefix(f.Name, "nats-")) && i.OnLine(f.Name) {
+			return i.Misused("invalid --%s: need --session with it", f.Name)
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 // printRepaired prints the output, and the report to its file if there is one.

@@ -7,15 +7,27 @@ import (
 	"sync"
 
 	"streamer/internal/app"
+	"streamer/internal/cli"
 )
 
-func runServe(ctx context.Context, std stdio, args []string) error {
-	fs := flags("serve")
-	f := newServeFlags(fs)
-	if err := parseNoArgs(std, fs, args); err != nil {
-		return err
-	}
-	s, err := f.open(ctx, std)
+type serveCommand struct {
+	app.ServerFlags
+}
+
+// Help returns the examples.
+func (*serveCommand) Help() string {
+	return `Examples:
+
+  streamer serve
+  streamer serve --nats-url nats://nats-1:4222,nats://nats-2:4222 --nats-creds streamer.creds --replicas 3
+  streamer serve --config /etc/streamer.yaml
+
+Each flag can also be set by a variable (STREAMER_HTTP_LISTEN for --http-listen) and in the file of --config; streamer config prints the values in force.`
+}
+
+// Run serves until ctx ends.
+func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
+	s, err := openServer(ctx, std, &c.ServerFlags, i)
 	if err != nil {
 		return err
 	}
@@ -26,11 +38,20 @@ func runServe(ctx context.Context, std stdio, args []string) error {
 	wg.Go(func() {
 		select {
 		case <-s.Opened():
-			printAddresses(std.out, s, f.config.Broker.DataDir)
+			printAddresses(std.out, s, c.DataDir)
 		case <-ctx.Done():
 		}
 	})
 	return s.Run(ctx)
+}
+
+// openServer opens the server that the flags configure.
+func openServer(ctx context.Context, std stdio, f *app.ServerFlags, i *cli.Invocation) (*app.Server, error) {
+	log, err := app.Logger(std.err, f.LogLevel, f.LogFormat)
+	if err != nil {
+		return nil, err
+	}
+	return app.Open(ctx, f.Config(i.Given), log)
 }
 
 func printAddresses(w io.Writer, s *app.Server, dataDir string) {

@@ -5,27 +5,26 @@ import (
 	"time"
 
 	"streamer/internal/app"
-	"streamer/internal/broker"
+	"streamer/internal/cli"
 	"streamer/internal/worker"
 )
 
-func runVerify(ctx context.Context, std stdio, args []string) error {
-	fs := flags("verify")
-	var nats broker.Options
-	natsFlags(fs, &nats)
-	sessions, err := parse(std, fs, args)
-	if err != nil {
-		return err
-	}
+type verifyCommand struct {
+	Session []string `arg:"" optional:"" help:"sessions to verify; all if absent"`
+	app.NATSFlags
+}
+
+// Run verifies the sessions and prints the differences.
+func (c *verifyCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	var tokens []string
-	for _, s := range sessions {
-		token, err := tokenOf(std, fs, s)
+	for _, s := range c.Session {
+		token, err := tokenOf(i, s)
 		if err != nil {
 			return err
 		}
 		tokens = append(tokens, token)
 	}
-	b, err := app.Dial(ctx, nats)
+	b, err := app.Dial(ctx, c.Options())
 	if err != nil {
 		return err
 	}

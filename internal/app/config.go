@@ -31,6 +31,9 @@ type Config struct {
 	CertFile   string // PEM file of the certificate for TLS; "" for no TLS
 	KeyFile    string // PEM file of its key
 
+	OTLPEndpoint string // URL to which traces are sent by OTLP; if "", that of OTEL_EXPORTER_OTLP_ENDPOINT, or none
+	MetricTools  int    // maximum number of tools with a label of their own in metrics; if zero, 50
+
 	RepairBytes int  // maximum size of one history to repair, and of all at once; if zero, 64 MiB
 	RepairNATS  bool // also repair histories on the subject streamer.repair
 }

@@ -1,30 +1,199 @@
 package app
 
-import "flag"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
-// GatewayFlags registers the flags of the gateway and of the repair service.
-func (c *Config) GatewayFlags(fs *flag.FlagSet) {
-	o := &c.Gateway
-	list := func(to *[]string, name, usage string) {
-		fs.Func(name, usage+"; may be repeated", func(s string) error {
-			*to = append(*to, s)
-			return nil
-		})
+	"streamer/internal/broker"
+	"streamer/internal/lifecycle"
+)
+
+// RemoteFlags are the flags that name a NATS cluster.
+type RemoteFlags struct {
+	NATSURL     string `name:"nats-url" group:"nats" placeholder:"URL" help:"comma-separated URLs of a NATS cluster; if empty, the embedded server"`
+	NATSCreds   string `name:"nats-creds" group:"nats" placeholder:"FILE" help:"credentials file"`
+	NATSTLSCA   string `name:"nats-tls-ca" group:"nats" placeholder:"FILE" help:"PEM file of the certificate authorities to trust"`
+	NATSTLSCert string `name:"nats-tls-cert" group:"nats" placeholder:"FILE" help:"PEM file of the client certificate"`
+	NATSTLSKey  string `name:"nats-tls-key" group:"nats" placeholder:"FILE" help:"PEM file of the client certificate's key"`
+}
+
+// Options returns the options of a broker.
+func (f *RemoteFlags) Options() broker.Options {
+	return broker.Options{URL: f.NATSURL, Creds: f.NATSCreds, TLSCA: f.NATSTLSCA, TLSCert: f.NATSTLSCert, TLSKey: f.NATSTLSKey}
+}
+
+// NATSFlags are the flags that name a NATS cluster or an embedded server.
+type NATSFlags struct {
+	RemoteFlags
+	DataDir string `group:"nats" placeholder:"DIRECTORY" default:"${data_dir}" help:"data directory of the embedded server"`
+}
+
+// Options returns the options of a broker.
+func (f *NATSFlags) Options() broker.Options {
+	o := f.RemoteFlags.Options()
+	o.DataDir = f.DataDir
+	return o
+}
+
+// StreamFlags are the flags of the streams and of the embedded server.
+type StreamFlags struct {
+	NATSListen string        `name:"nats-listen" group:"streams" placeholder:"ADDRESS" default:"${nats_listen}" help:"loopback address of the embedded server; if its port is in use, a free port is used"`
+	Partitions int           `group:"streams" placeholder:"NUMBER" help:"number of partitions, fixed when the streams are created; if 0, the recorded number, or 16"`
+	Replicas   int           `group:"streams" placeholder:"NUMBER" help:"number of replicas of the streams; if 0, the number they have, or 1"`
+	SyncAlways bool          `group:"streams" help:"the embedded server syncs each message to disk, instead of once a second"`
+	InputAge   time.Duration `group:"streams" placeholder:"DURATION" help:"retention of inputs; if 0, the retention of the stream, or 12h"`
+	EventAge   time.Duration `group:"streams" placeholder:"DURATION" help:"retention of events; if 0, the retention of the stream, or 24h"`
+	Storage    string        `group:"streams" placeholder:"STORAGE" enum:",file,memory" default:"" help:"storage of the streams, file or memory; if empty, the storage they have, or file; memory is lost when the server stops"`
+	MaxBytes   int64         `group:"streams" placeholder:"BYTES" help:"maximum size of all inputs; a full stream rejects new inputs; a larger value than the stream has raises its limit; if 0, the limit of the stream, or none"`
+}
+
+func (f *StreamFlags) set(o *broker.Options) {
+	o.Listen, o.Partitions, o.Replicas, o.SyncAlways = f.NATSListen, f.Partitions, f.Replicas, f.SyncAlways
+	o.InputAge, o.EventAge, o.Storage, o.MaxBytes = f.InputAge, f.EventAge, f.Storage, f.MaxBytes
+}
+
+// RuleFlags are the flags of the settings of the fold.
+type RuleFlags struct {
+	Rules         string           `group:"rules" placeholder:"FILE" help:"JSON file of settings, which docs/operations.md lists; flags that are given win over it"`
+	ArgsTimeout   time.Duration    `group:"rules" placeholder:"DURATION" default:"${args_timeout}" help:"silence after which a call with incomplete args is closed"`
+	ResultTimeout time.Duration    `group:"rules" placeholder:"DURATION" default:"${result_timeout}" help:"time from complete args after which a call without a result is closed"`
+	WaitTimeout   time.Duration    `group:"rules" placeholder:"DURATION" help:"time after which a call that waits for a person is closed; if 0, shortly before its start leaves the event log"`
+	RunIdle       time.Duration    `group:"rules" placeholder:"DURATION" default:"${run_idle}" help:"silence after which a run ends"`
+	ToolTimeout   []ToolTimeout    `group:"rules" placeholder:"PATTERN=DURATION" sep:"none" help:"result timeout of the tools whose names match, such as slow_*=30m; may be repeated, the first match counts"`
+	Lang          string           `group:"rules" placeholder:"LANGUAGE" enum:"en,zh" default:"${lang}" help:"language of the texts of closed calls: en or zh"`
+	Deltas        lifecycle.Deltas `group:"rules" placeholder:"MODE" enum:"coalesced,every,off" default:"${deltas}" help:"events about streaming args: coalesced, every or off"`
+	Texts         lifecycle.Deltas `group:"rules" placeholder:"MODE" enum:"coalesced,every,off" default:"${texts}" help:"events about the model's text: coalesced, every or off"`
+}
+
+// ToolTimeout is the result timeout of the tools whose names match a pattern.
+type ToolTimeout lifecycle.ToolRule
+
+// UnmarshalText parses PATTERN=DURATION.
+func (t *ToolTimeout) UnmarshalText(text []byte) error {
+	pattern, value, ok := strings.Cut(string(text), "=")
+	d, err := time.ParseDuration(value)
+	if !ok || err != nil || d <= 0 || pattern == "" {
+		return fmt.Errorf("%q: %w", text, errToolTimeout)
 	}
-	fs.StringVar(&c.HTTPListen, "http-listen", c.HTTPListen, "`address` of the page and the HTTP API; an address beyond loopback needs --http-token-file or --auth")
-	fs.StringVar(&c.TokenFile, "http-token-file", "", "`file` with a token that permits everything to HTTP clients that send it")
-	fs.StringVar(&c.AuthFile, "auth", "", "JSON `file` with the issuers of JSON Web Tokens that HTTP clients may send, which docs/gateway.md describes")
-	fs.StringVar(&c.CertFile, "http-tls-cert", "", "PEM `file` of the certificate for HTTPS and HTTP/2; read again when it changes; if empty, HTTP without TLS")
-	fs.StringVar(&c.KeyFile, "http-tls-key", "", "PEM `file` of the key of --http-tls-cert")
-	list(&o.Hosts, "http-host", "host `name` under which the HTTP API can be reached besides loopback")
-	list(&o.Origins, "http-origin", "foreign `origin` whose pages may use the HTTP API, such as https://app.example.com")
-	list(&o.Proxies, "http-proxy", "`address` or network of a proxy, besides loopback, whose X-Forwarded-For names the client")
-	fs.IntVar(&o.MaxClients, "http-max-clients", 0, "maximum `number` of concurrent event streams; if 0, 10,000")
-	fs.IntVar(&o.MaxPerClient, "http-max-per-client", 0, "maximum `number` of concurrent event streams with JSON Web Tokens of one subject; if 0, 100")
-	fs.IntVar(&o.MaxPerAddress, "http-max-per-address", 0, "maximum `number` of concurrent event streams, and of connections, from one address beyond loopback; if 0, 1,000")
-	fs.DurationVar(&o.MaxAge, "http-max-age", 0, "maximum `time` that an event stream that can be resumed stays open; if 0, 1h; if negative, without limit")
-	fs.IntVar(&o.MaxIngests, "http-max-ingests", 0, "maximum `number` of concurrent request bodies that are stored as they arrive; if 0, 1,000")
-	fs.DurationVar(&o.IngestIdle, "http-ingest-idle", 0, "maximum `time` without data of such a body; if 0, 10m")
-	fs.IntVar(&c.RepairBytes, "repair-bytes", 0, "maximum size in `bytes` of a history to repair, and of all histories that are repaired at once; if 0, 64 MiB")
-	fs.BoolVar(&c.RepairNATS, "repair-service", c.RepairNATS, "also repair histories on NATS, on the subject streamer.repair")
+	*t = ToolTimeout{Pattern: pattern, ResultTimeout: lifecycle.Of(d)}
+	return nil
+}
+
+var errToolTimeout = errors.New("need PATTERN=DURATION, such as slow_*=30m")
+
+func (t ToolTimeout) String() string {
+	return t.Pattern + "=" + t.ResultTimeout.Std().String()
+}
+
+// set sets the settings. The flags that are given win over those of the file.
+func (f *RuleFlags) set(r *Rules, given func(flag string) bool) {
+	r.File = f.Rules
+	b := &r.Base
+	b.ArgsTimeout, b.ResultTimeout = lifecycle.Of(f.ArgsTimeout), lifecycle.Of(f.ResultTimeout)
+	b.WaitTimeout, b.RunIdle = lifecycle.Of(f.WaitTimeout), lifecycle.Of(f.RunIdle)
+	b.Lang, b.Deltas, b.Texts = f.Lang, f.Deltas, f.Texts
+	b.Tools = nil
+	for _, t := range f.ToolTimeout {
+		b.Tools = append(b.Tools, lifecycle.ToolRule(t))
+	}
+	flags := *b
+	r.Override = func(r *lifecycle.Rules) { override(r, &flags, given) }
+}
+
+// override sets in r the settings of the flags that were given. Their patterns
+// of tools come first, because the first match counts.
+func override(r, flags *lifecycle.Rules, given func(flag string) bool) {
+	r.Tools = slices.Concat(flags.Tools, r.Tools)
+	for flag, set := range map[string]func(){
+		"args-timeout":   func() { r.ArgsTimeout = flags.ArgsTimeout },
+		"result-timeout": func() { r.ResultTimeout = flags.ResultTimeout },
+		"wait-timeout":   func() { r.WaitTimeout = flags.WaitTimeout },
+		"run-idle":       func() { r.RunIdle = flags.RunIdle },
+		"lang":           func() { r.Lang = flags.Lang },
+		"deltas":         func() { r.Deltas = flags.Deltas },
+		"texts":          func() { r.Texts = flags.Texts },
+	} {
+		if given(flag) {
+			set()
+		}
+	}
+}
+
+// WorkerFlags are the flags of the worker.
+type WorkerFlags struct {
+	SaveEvery   time.Duration `group:"worker" placeholder:"DURATION" default:"${save_every}" help:"time from a change of a session to its next snapshot"`
+	OutageGrace time.Duration `group:"worker" placeholder:"DURATION" default:"${outage_grace}" help:"maximum time by which deadlines that passed while inputs could not be stored are postponed; shorter if the outage was shorter"`
+	EvictAfter  time.Duration `group:"worker" placeholder:"DURATION" default:"${evict_after}" help:"time without input after which a session with a current snapshot leaves memory"`
+	MaxResident int           `group:"worker" placeholder:"NUMBER" help:"number of sessions in memory above which sessions with a current snapshot leave it after 2 s without input, the longest idle first; if 0, 20,000"`
+}
+
+func (f *WorkerFlags) set(c *Config) {
+	o := &c.Worker
+	o.SnapshotEvery, o.EvictAfter, o.MaxResident = f.SaveEvery, f.EvictAfter, f.MaxResident
+	o.Grace = cmp.Or(f.OutageGrace, -1) // the worker's 0 is its default
+}
+
+// TelemetryFlags are the flags of metrics and traces.
+type TelemetryFlags struct {
+	MetricTools  int    `group:"log" placeholder:"NUMBER" help:"maximum number of tools that have a label of their own in metrics; if 0, 50"`
+	OTLPEndpoint string `name:"otlp-endpoint" group:"log" placeholder:"URL" help:"URL to which spans of calls are sent by OTLP over HTTP, such as http://localhost:4318/v1/traces; if empty, the endpoint of OTEL_EXPORTER_OTLP_ENDPOINT, or none"`
+}
+
+func (f *TelemetryFlags) set(c *Config) {
+	c.MetricTools, c.OTLPEndpoint = f.MetricTools, f.OTLPEndpoint
+}
+
+// LogFlags are the flags of the log.
+type LogFlags struct {
+	LogLevel  string `group:"log" placeholder:"LEVEL" enum:"debug,info,warn,error" default:"${log_level}" help:"minimum log level: debug, info, warn or error"`
+	LogFormat string `group:"log" placeholder:"FORMAT" enum:"text,json" default:"text" help:"log format: text or json"`
+}
+
+// ServerFlags are the flags of a server.
+type ServerFlags struct {
+	NATSFlags
+	StreamFlags
+	GatewayFlags
+	RuleFlags
+	WorkerFlags
+	TelemetryFlags
+	LogFlags
+}
+
+// Config returns the configuration of a server. given reports whether a flag has a
+// value that is not its default.
+func (f *ServerFlags) Config(given func(flag string) bool) Config {
+	c := NewConfig()
+	c.Broker = f.NATSFlags.Options()
+	f.StreamFlags.set(&c.Broker)
+	f.GatewayFlags.set(&c)
+	f.RuleFlags.set(&c.Rules, given)
+	f.WorkerFlags.set(&c)
+	f.TelemetryFlags.set(&c)
+	return c
+}
+
+// Defaults returns the defaults of the flags whose tags name a variable.
+func Defaults() map[string]string {
+	c := NewConfig()
+	b := c.Rules.Base
+	return map[string]string{
+		"data_dir":       c.Broker.DataDir,
+		"nats_listen":    c.Broker.Listen,
+		"http_listen":    c.HTTPListen,
+		"args_timeout":   b.ArgsTimeout.Std().String(),
+		"result_timeout": b.ResultTimeout.Std().String(),
+		"run_idle":       b.RunIdle.Std().String(),
+		"lang":           b.Lang,
+		"deltas":         string(b.Deltas),
+		"texts":          string(b.Texts),
+		"save_every":     c.Worker.SnapshotEvery.String(),
+		"outage_grace":   c.Worker.Grace.String(),
+		"evict_after":    c.Worker.EvictAfter.String(),
+		"log_level":      "info",
+	}
 }

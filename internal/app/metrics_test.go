@@ -6,6 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"streamer/internal/events"
+	"streamer/internal/telemetry"
+	"streamer/internal/worker"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // TestMetricNames: each metric has a unique name and a line of help, and is
@@ -31,7 +37,29 @@ func TestMetricNames(t *testing.T) {
 		}
 		seen[m.Name] = true
 	}
+	for _, name := range histograms(t) {
+		if short := strings.TrimPrefix(name, "streamer_"); !regexp.MustCompile("`" + short + "[`{]").Match(doc) {
+			t.Errorf("%s: docs/operations.md does not mention it", name)
+		}
+	}
 	if len(seen) < 20 {
 		t.Errorf("got %d metrics, want all", len(seen))
 	}
+}
+
+// histograms returns the names of the histograms of calls.
+func histograms(t *testing.T) (names []string) {
+	t.Helper()
+	c := telemetry.NewCalls(0)
+	c.EventStored(worker.Stored{Type: events.ToolCallResult, Status: events.Completed, Body: []byte(`{"args_ms":1,"run_ms":1,"duration_ms":1}`)})
+	r := prometheus.NewRegistry()
+	r.MustRegister(c)
+	families, err := r.Gather()
+	if err != nil || len(families) != 6 {
+		t.Fatalf("%d families, error %v, want 6", len(families), err)
+	}
+	for _, f := range families {
+		names = append(names, f.GetName())
+	}
+	return names
 }

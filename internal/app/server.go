@@ -14,9 +14,11 @@ import (
 	"streamer/internal/gateway"
 	"streamer/internal/repair"
 	"streamer/internal/session"
+	"streamer/internal/telemetry"
 	"streamer/internal/worker"
 
 	"github.com/nats-io/nuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 )
 
@@ -30,7 +32,8 @@ type Server struct {
 	gateway  *gateway.Gateway
 	repairs  *repair.Service
 	listener net.Listener
-	opened   chan struct{} // closed when inputs are accepted
+	spans    *telemetry.Spans // nil if spans are not sent
+	opened   chan struct{}    // closed when inputs are accepted
 }
 
 // openTime bounds how long Open waits for NATS.
@@ -64,6 +67,11 @@ func (s *Server) open(ctx context.Context) (err error) {
 	}
 	workerOptions := s.config.Worker
 	workerOptions.Rules, workerOptions.Nonce = rules, nuid.Next()
+	calls := telemetry.NewCalls(s.config.MetricTools)
+	options.Collectors = []prometheus.Collector{calls}
+	if workerOptions.Observer, err = s.observer(ctx, calls); err != nil {
+		return err
+	}
 	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
 	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
 	options.Check, options.Repairs = session.Check, s.repairs
@@ -169,10 +177,14 @@ func (s *Server) Close() {
 			s.log.Warn().Err(err).Msg("closing failed")
 		}
 	}
+	s.closeSpans()
 }
 
 // Opened returns a channel that is closed when inputs are accepted.
 func (s *Server) Opened() <-chan struct{} { return s.opened }
+
+// Viewers returns the number of open event streams.
+func (s *Server) Viewers() int { return s.gateway.Clients() }
 
 // Embedded reports whether the NATS server runs in this process.
 func (s *Server) Embedded() bool { return s.config.Broker.URL == "" }

@@ -212,7 +212,7 @@ func TestTemplatesDecoys(t *testing.T) {
 // order, so that deltas meet states in which they begin, or belong to, another
 // message, block or call.
 func TestTemplatesInterleaved(t *testing.T) {
-	const inputs = 2000
+	const inputs = 800
 	for _, format := range formats {
 		random, b := rand.New(rand.NewPCG(1, 2)), newReaders()
 		var events []string

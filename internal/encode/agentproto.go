@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -26,7 +27,7 @@ const maxNamespaces = 1000
 // Clients stop reading at the root terminal of a run. In the history only that of the
 // last run is shown, otherwise they would stop before the last run.
 type agentProtocol struct {
-	dst        []byte // while an event is encoded
+	output
 	filter     Filter
 	since      uint64      // the client has the events before this sequence
 	seq        uint64      // of the last event
@@ -86,7 +87,7 @@ type apData struct {
 	InterruptID  string          `json:"interrupt_id,omitempty"`
 	InterruptIDs []string        `json:"interrupt_ids,omitempty"`
 	Payload      *lgAsked        `json:"payload,omitempty"`
-	Streamer     *aiCallData     `json:"streamer,omitempty"`
+	Streamer     *callData       `json:"streamer,omitempty"`
 }
 
 // apCause names the call that started a subgraph.
@@ -102,51 +103,15 @@ func (a *agentProtocol) Open(dst []byte, o Opening) []byte {
 }
 
 // Event appends the frames of an event.
-func (a *agentProtocol) Event(dst []byte, r events.Record) []byte {
+func (a *agentProtocol) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	a.seq = r.Seq
-	if !aiShows(r.Type) {
+	if !isShown(r.Type) {
 		return dst
 	}
-	var e events.Event
-	if json.Unmarshal(r.Data, &e) != nil {
-		// Nothing but its type is certain. A call or run that ends here must end.
-		e = events.Event{Type: r.Type, EventID: r.ID, Call: r.Call, Run: a.run, Status: events.Error}
-	}
-	a.dst = dst
-	a.apply(&e)
-	dst, a.dst = a.dst, nil
-	return dst
-}
-
-func (a *agentProtocol) apply(e *events.Event) {
-	a.at = e.Timestamp
+	a.dst, a.at = dst, e.Timestamp
 	a.enter(e)
-	switch e.Type {
-	case events.RunStarted:
-		a.startRun(e)
-	case events.RunFinished:
-		a.endRun(e)
-	case events.MessageStarted:
-		a.startMessage(e)
-	case events.MessageFinished:
-		a.endMessage(a.message(e), e)
-	case events.AgentResponseChunk:
-		a.text(e)
-	case events.PartFinished:
-		a.endText(e)
-	case events.ToolCallStart:
-		a.startCall(e)
-	case events.ToolCallArgsDelta:
-		a.args(e)
-	case events.ToolCallArgsComplete:
-		a.argsComplete(e)
-	case events.ToolCallAwaiting:
-		a.send(e, e.EventID.String(), "input.requested", apData{InterruptID: interruptID(e), Payload: new(lgAskedOf(e))})
-	case events.ToolCallProgress:
-		a.progress(e)
-	case events.ToolCallResult:
-		a.result(e)
-	}
+	dispatch(a, e)
+	return a.take()
 }
 
 // Live appends what the history has of the blocks that are open, and the terminal of
@@ -158,8 +123,7 @@ func (a *agentProtocol) Live(dst []byte, _ uint64) []byte {
 		a.sendSnapshot(m)
 	}
 	a.sendTerminal()
-	dst, a.dst = a.dst, nil
-	return dst
+	return a.take()
 }
 
 // Heartbeat appends a comment without the empty line that would end a frame.
@@ -181,11 +145,16 @@ func (a *agentProtocol) sendTo(namespace, id, method string, d apData) {
 	a.write(&apFrame{"event", id, a.seq, method, apParams{splitNamespace(namespace), int64(a.at), d}})
 }
 
-// write appends the frame of an event, unless the client has it or does not want it.
-// The last event that the client has can have several frames, of which it may have a
-// part, so these are written again: it knows them by their ids.
+// writes reports whether a frame is written: the client neither has it nor wants it
+// not. The last event that the client has can have several frames, of which it may
+// have a part, so these are written again: it knows them by their ids.
+func (a *agentProtocol) writes(method string, namespace []string) bool {
+	return a.seq >= a.since && a.filter.selects(method, namespace)
+}
+
+// write appends the frame of an event.
 func (a *agentProtocol) write(f *apFrame) {
-	if a.seq < a.since || !a.filter.selects(f) {
+	if !a.writes(f.Method, f.Params.Namespace) {
 		return
 	}
 	a.dst = append(append(append(a.dst, "id: "...), f.EventID...), '\n')
@@ -228,10 +197,10 @@ func (a *agentProtocol) callOfID(id string) string {
 // open if a client or a person answers them: their results follow in the stream.
 func (a *agentProtocol) endRun(e *events.Event) {
 	for len(a.messages) > 0 {
-		a.endMessage(a.messages[0], e)
+		a.finish(a.messages[0], e)
 	}
 	a.names.open = nil
-	d := apData{Event: "completed", RunID: e.Run, Status: string(e.Status)}
+	d := apData{Event: "completed", RunID: cmp.Or(e.Run, a.run), Status: string(e.Status)}
 	switch e.Status {
 	case events.Error:
 		d.Event, d.Error = "failed", reasonText(e.Reason, "The run failed.")
@@ -257,12 +226,7 @@ func (a *agentProtocol) sendTerminal() {
 	}
 }
 
-func namespaceOf(e *events.Event) string {
-	if e.Place == nil {
-		return ""
-	}
-	return e.Namespace
-}
+func namespaceOf(e *events.Event) string { return placeOf(e).Namespace }
 
 // splitNamespace returns the names of a namespace.
 func splitNamespace(ns string) []string {
@@ -272,17 +236,17 @@ func splitNamespace(ns string) []string {
 	return strings.Split(ns, "|")
 }
 
-// selects reports whether a filter selects a frame.
-func (f *Filter) selects(a *apFrame) bool {
-	channel, _, _ := strings.Cut(a.Method, ".")
+// selects reports whether a filter selects the frames of a method and a namespace.
+func (f *Filter) selects(method string, namespace []string) bool {
+	channel, _, _ := strings.Cut(method, ".")
 	if len(f.Channels) > 0 && !slices.Contains(f.Channels, channel) {
 		return false
 	}
 	if len(f.Namespaces) == 0 {
-		return f.Depth == nil || len(a.Params.Namespace) <= *f.Depth
+		return f.Depth == nil || len(namespace) <= *f.Depth
 	}
 	return slices.ContainsFunc(f.Namespaces, func(prefix []string) bool {
-		return hasPrefix(a.Params.Namespace, prefix) && (f.Depth == nil || len(a.Params.Namespace)-len(prefix) <= *f.Depth)
+		return hasPrefix(namespace, prefix) && (f.Depth == nil || len(namespace)-len(prefix) <= *f.Depth)
 	})
 }
 

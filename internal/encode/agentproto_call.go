@@ -7,21 +7,12 @@ import (
 	"streamer/internal/events"
 )
 
-// call returns the open call of a name, or nil.
-func (a *agentProtocol) call(name string) *apCall {
-	i := slices.IndexFunc(a.calls, func(c *apCall) bool { return c.call == name })
-	if i < 0 {
-		return nil
-	}
-	return a.calls[i]
-}
-
 // frame begins the ids of the frames of a call.
 func (c *apCall) frame() string { return "c" + c.call }
 
 // startCall adds a block for the call to its message.
 func (a *agentProtocol) startCall(e *events.Event) {
-	if e.Call == "" || a.call(e.Call) != nil {
+	if e.Call == "" || findCall(a.calls, e.Call) != nil {
 		return
 	}
 	m := a.message(e)
@@ -47,17 +38,17 @@ func (a *agentProtocol) blocked(c *apCall) *apMessage {
 	return a.messages[i]
 }
 
-// args adds args to the block of a call. Args of a length that is not held, and args
+// addArgs adds args to the block of a call. Args of a length that is not held, and args
 // that replace others, are written at the end only.
-func (a *agentProtocol) args(e *events.Event) {
-	c := a.call(e.Call)
+func (a *agentProtocol) addArgs(e *events.Event) {
+	c := findCall(a.calls, e.Call)
 	m := a.blocked(c)
 	if m == nil || c.block.whole {
 		return
 	}
 	b := c.block
-	piece := c.args.delta(e)
-	if c.args.broken || len(b.text)+len(piece) > maxBlock {
+	piece := c.delta(e)
+	if c.broken || len(b.text)+len(piece) > maxBlock {
 		b.whole, b.text, b.written = true, nil, 0
 		return
 	}
@@ -66,9 +57,9 @@ func (a *agentProtocol) args(e *events.Event) {
 	a.advance(m)
 }
 
-// argsComplete ends the block of a call and appends the start of its execution.
-func (a *agentProtocol) argsComplete(e *events.Event) {
-	c := a.call(e.Call)
+// completeArgs ends the block of a call and appends the start of its execution.
+func (a *agentProtocol) completeArgs(e *events.Event) {
+	c := findCall(a.calls, e.Call)
 	if c == nil {
 		return
 	}
@@ -98,13 +89,18 @@ func (a *agentProtocol) startTool(c *apCall, e *events.Event, input json.RawMess
 	}
 }
 
+// await appends the request of an answer.
+func (a *agentProtocol) await(e *events.Event) {
+	a.send(e, e.EventID.String(), "input.requested", apData{InterruptID: interruptID(e), Payload: new(lgAskedOf(e))})
+}
+
 // progress appends the message of a progress as output. The end of a wait for a
 // person is an event of its own.
 func (a *agentProtocol) progress(e *events.Event) {
 	if e.Status == events.ArgsComplete {
 		a.send(e, e.EventID.String()+".answered", "input.answered", apData{InterruptIDs: []string{interruptID(e)}})
 	}
-	if e.Progress != "" && a.call(e.Call) != nil {
+	if e.Progress != "" && findCall(a.calls, e.Call) != nil {
 		a.send(e, e.EventID.String(), "tools", apData{Event: "tool-output-delta", ToolCallID: callID(e), Delta: e.Progress})
 	}
 }
@@ -112,11 +108,11 @@ func (a *agentProtocol) progress(e *events.Event) {
 // result appends the end of a call, and its ToolMessage. A call that has not started
 // starts before: the client drops the end of an unknown call.
 func (a *agentProtocol) result(e *events.Event) {
-	c := a.call(e.Call)
+	c := findCall(a.calls, e.Call)
 	if c == nil {
 		c = &apCall{lgCall: newLGCall(e, &lgMessage{}), block: &apBlock{ended: true}}
 	}
-	tool := lgToolMessage(e)
+	tool := lgToolMessage(e, c.data.ParentCall)
 	if m := a.blocked(c); m != nil {
 		c.block.cut(resultText(e))
 		c.block.ended = true

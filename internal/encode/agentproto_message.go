@@ -94,9 +94,11 @@ func (a *agentProtocol) message(e *events.Event) *apMessage {
 	return a.messages[i]
 }
 
-// endMessage ends the blocks of a message and the message. The args of its calls that
-// are incomplete are invalid.
-func (a *agentProtocol) endMessage(m *apMessage, e *events.Event) {
+func (a *agentProtocol) endMessage(e *events.Event) { a.finish(a.message(e), e) }
+
+// finish ends the blocks of a message and the message. The args of its calls that are
+// incomplete are invalid.
+func (a *agentProtocol) finish(m *apMessage, e *events.Event) {
 	for _, b := range m.blocks {
 		if b.call != nil && !b.ended {
 			b.cut("The arguments are incomplete.")
@@ -113,13 +115,13 @@ func (a *agentProtocol) endMessage(m *apMessage, e *events.Event) {
 	a.messages = slices.DeleteFunc(a.messages, func(o *apMessage) bool { return o == m })
 }
 
-// text adds text to the last block of its message, or to a new one.
-func (a *agentProtocol) text(e *events.Event) {
+// content adds text to the last block of its message, or to a new one.
+func (a *agentProtocol) content(e *events.Event) {
 	m := a.message(e)
 	if e.Content == "" || m.role == "tool" {
 		return
 	}
-	kind := aiKind(e)
+	kind := contentKind(e)
 	b := m.lastBlock()
 	if b == nil || b.ended || b.kind != kind || b.part != e.Part || len(b.text) >= maxBlock {
 		if b != nil && b.call == nil {
@@ -133,8 +135,8 @@ func (a *agentProtocol) text(e *events.Event) {
 	a.advance(m)
 }
 
-// endText ends the text block of a part, if it is the last block.
-func (a *agentProtocol) endText(e *events.Event) {
+// endPart ends the text block of a part, if it is the last block.
+func (a *agentProtocol) endPart(e *events.Event) {
 	m := a.message(e)
 	if b := m.lastBlock(); b != nil && b.call == nil && b.part == e.Part {
 		b.ended = true
@@ -196,21 +198,49 @@ func (a *agentProtocol) startBlock(m *apMessage, b *apBlock) {
 	a.about(m, b.name+".start", apData{Event: "content-block-start", Index: new(m.index), Content: c})
 }
 
-// sendDelta appends the next bytes of a block.
+// sendDelta appends the next bytes of a block: the bytes of write without its
+// allocations, because most frames are deltas.
 func (a *agentProtocol) sendDelta(m *apMessage, b *apBlock) {
-	text := string(b.text[b.written:])
-	if text == "" || b.whole {
+	text := b.text[b.written:]
+	namespace := splitNamespace(m.place.Namespace)
+	if len(text) == 0 || b.whole {
 		return
 	}
 	b.written = len(b.text)
-	d := &apDelta{Type: "tool-call-delta", Args: text}
+	if m.role == "tool" || !a.writes("messages", namespace) {
+		return
+	}
+	kind, member := b.deltaKind()
+	from := len(a.dst) + len("id: ")
+	a.dst = strconv.AppendInt(append(append(append(a.dst, "id: "...), b.name...), '@'), int64(len(b.text)), 10)
+	id := len(a.dst)
+	a.dst = append(a.dst, "\nevent: messages\ndata: {\"type\":\"event\",\"event_id\":\""...)
+	a.dst = append(a.dst, a.dst[from:id]...)
+	a.dst = strconv.AppendUint(append(a.dst, `","seq":`...), a.seq, 10)
+	a.dst = append(a.dst, `,"method":"messages","params":{"namespace":[`...)
+	for i, name := range namespace {
+		if i > 0 {
+			a.dst = append(a.dst, ',')
+		}
+		a.dst = events.AppendQuoted(a.dst, name)
+	}
+	a.dst = strconv.AppendInt(append(a.dst, `],"timestamp":`...), int64(a.at), 10)
+	a.dst = append(a.dst, `,"data":{"event":"content-block-delta"`...)
+	a.dst = appendMember(a.dst, "run_id", m.name)
+	a.dst = strconv.AppendInt(append(a.dst, `,"index":`...), int64(m.index), 10)
+	a.dst = append(append(a.dst, `,"delta":{"type":"`...), kind...)
+	a.dst = append(appendMember(append(a.dst, '"'), member, string(text)), "}}}}\n\n"...)
+}
+
+// deltaKind returns the type of the deltas of a block, and the member with their text.
+func (b *apBlock) deltaKind() (kind, member string) {
 	switch b.kind {
 	case "text":
-		d = &apDelta{Type: "text-delta", Text: text}
+		return "text-delta", "text"
 	case "reasoning":
-		d = &apDelta{Type: "reasoning-delta", Reasoning: text}
+		return "reasoning-delta", "reasoning"
 	}
-	a.about(m, b.deltaID(), apData{Event: "content-block-delta", Index: new(m.index), Delta: d})
+	return "tool-call-delta", "args"
 }
 
 // deltaID returns the id of the frame after which the client has the text so far.

@@ -17,7 +17,7 @@ import (
 // person is still to answer it. All ids are functions of the event log, so a client
 // that sends its history gets it back without what the stream repeats.
 type agUI struct {
-	dst      []byte // while an event is encoded
+	output
 	at       events.Time
 	deltas   deltas
 	session  string
@@ -44,7 +44,6 @@ type agEvent struct {
 	ToolCallName    string             `json:"toolCallName,omitempty"`
 	ParentMessageID string             `json:"parentMessageId,omitempty"`
 	Role            string             `json:"role,omitempty"`
-	Delta           string             `json:"delta,omitempty"`
 	Content         *string            `json:"content,omitempty"`
 	Messages        *[]json.RawMessage `json:"messages,omitempty"`
 	Name            string             `json:"name,omitempty"`
@@ -67,6 +66,11 @@ func (a *agUI) send(e agEvent) {
 	a.dst = dataFrame(a.dst, e)
 }
 
+// sendDelta appends an event with a delta of the text that id names.
+func (a *agUI) sendDelta(kind, idName, id, text string) {
+	a.dst = deltaFrame(a.dst, kind, a.at, idName, id, "delta", text)
+}
+
 // Open appends a comment, so that the client gets the headers at once.
 func (a *agUI) Open(dst []byte, o Opening) []byte {
 	a.session, a.last, a.client = o.Session, o.Run, o.Client
@@ -74,63 +78,27 @@ func (a *agUI) Open(dst []byte, o Opening) []byte {
 }
 
 // Event appends the events of an event of the log.
-func (a *agUI) Event(dst []byte, r events.Record) []byte {
+func (a *agUI) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if !a.started {
 		a.started, a.first = true, r.ID
 	}
-	if a.done || !aiShows(r.Type) || !a.begun && r.Type != events.RunStarted {
+	if a.done || !isShown(r.Type) || !a.begun && r.Type != events.RunStarted {
 		return dst
 	}
-	var e events.Event
-	if json.Unmarshal(r.Data, &e) != nil {
-		// Nothing but its type is certain. A call or run that ends here must end.
-		e = events.Event{Type: r.Type, EventID: r.ID, Call: r.Call, Run: a.last, Status: events.Error}
-	}
 	a.dst, a.at = dst, e.Timestamp
-	a.apply(&e)
+	dispatch(a, e)
 	if a.deltas.due() {
-		a.sendHeld()
+		a.deltas.takeAll(a.sendText)
 	}
-	dst, a.dst = a.dst, nil
-	return dst
-}
-
-func (a *agUI) apply(e *events.Event) {
-	switch e.Type {
-	case events.RunStarted:
-		a.startRun(e)
-	case events.RunFinished:
-		a.endRun(e)
-	case events.MessageStarted:
-		a.startMessage(e)
-	case events.MessageFinished:
-		a.endMessage(e)
-	case events.AgentResponseChunk:
-		a.content(e)
-	case events.PartFinished:
-		a.endPart(e)
-	case events.ToolCallStart:
-		a.startCall(e)
-	case events.ToolCallArgsDelta:
-		a.args(e)
-	case events.ToolCallArgsComplete:
-		a.argsComplete(e)
-	case events.ToolCallAwaiting:
-		a.await(e)
-	case events.ToolCallProgress:
-		a.progress(e)
-	case events.ToolCallResult:
-		a.result(e)
-	}
+	return a.take()
 }
 
 // Live appends the texts of the history that are held. Later deltas are not held.
 func (a *agUI) Live(dst []byte, _ uint64) []byte {
 	a.deltas.live = true
 	a.dst = dst
-	a.sendHeld()
-	dst, a.dst = a.dst, nil
-	return dst
+	a.deltas.takeAll(a.sendText)
+	return a.take()
 }
 
 // Heartbeat appends a comment.
@@ -146,16 +114,11 @@ func (a *agUI) End(dst []byte, reason Ending) []byte {
 // Done reports whether the turn has ended.
 func (a *agUI) Done() bool { return a.done }
 
-// sendHeld appends a delta for each held text.
-func (a *agUI) sendHeld() {
-	for len(a.deltas.held) > 0 {
-		s := a.deltas.first()
-		if s.call != "" {
-			if c := a.call(s.call); c != nil {
-				a.sendArgs(c, a.deltas.take(s))
-				continue
-			}
-		}
-		a.sendContent(s, a.deltas.take(s))
+// sendText appends a delta of a text.
+func (a *agUI) sendText(s source, text string) {
+	if s.call == "" {
+		a.sendContent(s, text)
+	} else if c := findCall(a.calls, s.call); c != nil {
+		a.sendArgs(c, text)
 	}
 }

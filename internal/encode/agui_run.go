@@ -84,7 +84,7 @@ func (a *agUI) endRun(e *events.Event) {
 			a.closeCut(c)
 		}
 	}
-	if a.last == "" || e.Run == a.last {
+	if isLast(e, a.last) {
 		a.finish(e)
 	}
 }
@@ -93,7 +93,7 @@ func (a *agUI) endRun(e *events.Event) {
 func (a *agUI) finish(e *events.Event) {
 	a.done = true
 	thread, run := a.ids(e.Run)
-	data := agRunData{Run: e.Run, Status: e.Status}
+	data := agRunData{Run: cmp.Or(e.Run, a.last), Status: e.Status}
 	if e.Reason != nil {
 		data.Reason, data.Detail = e.Reason.Code, e.Reason.Detail
 	}
@@ -142,7 +142,7 @@ func (a *agUI) interrupts(e *events.Event) (list []agInterrupt) {
 // await records the answer for which a call waits, for the end of the run, and
 // appends an event about it.
 func (a *agUI) await(e *events.Event) {
-	c := a.call(e.Call)
+	c := findCall(a.calls, e.Call)
 	if c == nil {
 		return
 	}
@@ -152,12 +152,12 @@ func (a *agUI) await(e *events.Event) {
 
 // progress appends an event with the progress of a call. It ends a wait for a person.
 func (a *agUI) progress(e *events.Event) {
-	c := a.call(e.Call)
+	c := findCall(a.calls, e.Call)
 	if c == nil {
 		return
 	}
 	if e.Status != "" {
 		c.awaits = nil
 	}
-	a.send(agEvent{Type: "CUSTOM", Name: "streamer.progress", Value: aiProgress{c.id, e.Progress, e.Percent}})
+	a.send(agEvent{Type: "CUSTOM", Name: "streamer.progress", Value: progressData{c.id, e.Progress, e.Percent}})
 }

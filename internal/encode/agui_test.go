@@ -63,7 +63,7 @@ func (u *turnOf) encodeFor(t testing.TB, client *Client, stored int) ([]byte, bo
 		if i == stored {
 			b = enc.Live(b, r.Seq)
 		}
-		if b = enc.Event(b, r); enc.Done() {
+		if b = enc.Event(b, r, Parse(r)); enc.Done() {
 			return b, true
 		}
 	}

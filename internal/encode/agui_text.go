@@ -55,10 +55,7 @@ func agRole(role string) string {
 
 // message returns the open message of an event. It begins with its first event.
 func (a *agUI) message(e *events.Event) *agMessage {
-	var place events.Place
-	if e.Place != nil {
-		place = *e.Place
-	}
+	place := placeOf(e)
 	if i := slices.IndexFunc(a.messages, func(m *agMessage) bool { return m.place == place }); i >= 0 {
 		return a.messages[i]
 	}
@@ -126,7 +123,7 @@ func (a *agUI) begin(m *agMessage) {
 func (a *agUI) sendAsked(m *agMessage) {
 	if m.asked != "" {
 		a.begin(m)
-		a.send(agEvent{Type: "TEXT_MESSAGE_CONTENT", MessageID: m.id, Delta: m.asked})
+		a.sendDelta("TEXT_MESSAGE_CONTENT", "messageId", m.id, m.asked)
 		m.asked = ""
 	}
 }
@@ -144,7 +141,7 @@ func (a *agUI) content(e *events.Event) {
 		}
 		return
 	}
-	s, kind := source{place: m.place, part: e.Part}, aiKind(e)
+	s, kind := source{place: m.place, part: e.Part}, contentKind(e)
 	if i := a.part(s); i >= 0 && a.parts[i].kind != kind {
 		a.endPartOf(a.parts[i])
 	}
@@ -176,7 +173,7 @@ func (a *agUI) sendContent(s source, text string) {
 	if a.parts[i].kind == "reasoning" {
 		kind = "REASONING_MESSAGE_CONTENT"
 	}
-	a.send(agEvent{Type: kind, MessageID: a.parts[i].id, Delta: text})
+	a.sendDelta(kind, "messageId", a.parts[i].id, text)
 }
 
 // endPart ends the content part of an event.

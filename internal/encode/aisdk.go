@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -23,7 +24,7 @@ var aiHeader = [][2]string{{"Connection", "keep-alive"}, {"X-Vercel-Ai-Ui-Messag
 // still to answer it. All calls are static: no chunk has dynamic. A step does not
 // finish before the input of its calls.
 type aiSDK struct {
-	dst    []byte // while an event is encoded
+	output
 	deltas deltas
 	last   string // the run whose end is the end of the stream; "" means the first
 	begun  bool
@@ -42,10 +43,8 @@ type aiChunk struct {
 	Type             string          `json:"type"`
 	MessageID        string          `json:"messageId,omitempty"`
 	ID               string          `json:"id,omitempty"`
-	Delta            string          `json:"delta,omitempty"`
 	ToolCallID       string          `json:"toolCallId,omitempty"`
 	ToolName         string          `json:"toolName,omitempty"`
-	InputTextDelta   string          `json:"inputTextDelta,omitempty"`
 	ApprovalID       string          `json:"approvalId,omitempty"`
 	Approved         *bool           `json:"approved,omitempty"`
 	Input            json.RawMessage `json:"input,omitempty"`
@@ -69,69 +68,24 @@ func (a *aiSDK) Open(dst []byte, o Opening) []byte {
 }
 
 // Event appends the chunks of an event.
-func (a *aiSDK) Event(dst []byte, r events.Record) []byte {
-	if a.done || !aiShows(r.Type) || !a.begun && r.Type != events.RunStarted {
+func (a *aiSDK) Event(dst []byte, r events.Record, e *events.Event) []byte {
+	if a.done || !isShown(r.Type) || !a.begun && r.Type != events.RunStarted {
 		return dst
 	}
-	var e events.Event
-	if json.Unmarshal(r.Data, &e) != nil {
-		// Nothing but its type is certain. A call or run that ends here must end.
-		e = events.Event{Type: r.Type, Call: r.Call, Run: a.last, Status: events.Error}
-	}
 	a.dst = dst
-	a.apply(&e)
+	dispatch(a, e)
 	if a.deltas.due() {
-		a.sendHeld()
+		a.deltas.takeAll(a.sendText)
 	}
-	dst, a.dst = a.dst, nil
-	return dst
-}
-
-// aiShows reports whether the protocol has a form for events of a type.
-func aiShows(t events.Type) bool {
-	switch t {
-	case events.HumanMessage, events.Synthetic, events.ToolCallLateResult, events.ToolCallParent, events.OrphanResult, events.Rejected, events.Unmatched:
-		return false
-	}
-	return true
-}
-
-func (a *aiSDK) apply(e *events.Event) {
-	switch e.Type {
-	case events.RunStarted:
-		a.startRun(e)
-	case events.RunFinished:
-		a.endRun(e)
-	case events.MessageStarted:
-		a.startMessage(e)
-	case events.MessageFinished:
-		a.endMessage(e)
-	case events.AgentResponseChunk:
-		a.content(e)
-	case events.PartFinished:
-		a.endPart(e)
-	case events.ToolCallStart:
-		a.startCall(e)
-	case events.ToolCallArgsDelta:
-		a.args(e)
-	case events.ToolCallArgsComplete:
-		a.argsComplete(e)
-	case events.ToolCallAwaiting:
-		a.await(e)
-	case events.ToolCallProgress:
-		a.progress(e)
-	case events.ToolCallResult:
-		a.result(e)
-	}
+	return a.take()
 }
 
 // Live appends the texts of the history that are held. Later deltas are not held.
 func (a *aiSDK) Live(dst []byte, _ uint64) []byte {
 	a.deltas.live = true
 	a.dst = dst
-	a.sendHeld()
-	dst, a.dst = a.dst, nil
-	return dst
+	a.deltas.takeAll(a.sendText)
+	return a.take()
 }
 
 // Heartbeat appends a comment.
@@ -144,15 +98,12 @@ func (a *aiSDK) End(dst []byte, _ Ending) []byte { return dst }
 // Done reports whether the turn has ended.
 func (a *aiSDK) Done() bool { return a.done }
 
-// sendHeld appends a delta for each held text.
-func (a *aiSDK) sendHeld() {
-	for len(a.deltas.held) > 0 {
-		s := a.deltas.first()
-		if s.call != "" {
-			a.sendArgs(a.call(s.call), a.deltas.take(s))
-		} else {
-			a.sendContent(s, a.deltas.take(s))
-		}
+// sendText appends a delta of a text.
+func (a *aiSDK) sendText(s source, text string) {
+	if s.call == "" {
+		a.sendContent(s, text)
+	} else if c := findCall(a.calls, s.call); c != nil {
+		a.sendArgs(c, text)
 	}
 }
 
@@ -185,7 +136,7 @@ func (a *aiSDK) endRun(e *events.Event) {
 		}
 	}
 	a.finishStep()
-	if a.last != "" && e.Run != a.last {
+	if !isLast(e, a.last) {
 		return
 	}
 	a.endMessageStream(e, pending > 0)
@@ -196,7 +147,8 @@ func (a *aiSDK) endRun(e *events.Event) {
 // with finish: a client rejects the stream at a chunk error.
 func (a *aiSDK) endMessageStream(e *events.Event, pending bool) {
 	if e.Status != events.Completed {
-		a.send(aiChunk{Type: "data-streamer-run", ID: e.Run, Data: aiRunData{Run: e.Run, Status: e.Status, Reason: e.Reason}})
+		run := cmp.Or(e.Run, a.last)
+		a.send(aiChunk{Type: "data-streamer-run", ID: run, Data: aiRunData{Run: run, Status: e.Status, Reason: e.Reason}})
 	}
 	switch {
 	case e.Status == events.Cancelled:
@@ -217,16 +169,4 @@ type aiRunData struct {
 	Run    string         `json:"run"`
 	Status events.Status  `json:"status"`
 	Reason *events.Reason `json:"reason,omitempty"`
-}
-
-// reasonText returns the text of a reason with the detail that its cause gave, or
-// other if there is none.
-func reasonText(r *events.Reason, other string) string {
-	switch {
-	case r == nil || r.Text == "":
-		return other
-	case r.Detail != "":
-		return r.Text + " (" + r.Detail + ")"
-	}
-	return r.Text
 }

@@ -8,142 +8,64 @@ import (
 	"streamer/internal/events"
 )
 
-// maxInvalid is the maximum number of bytes of invalid args in a tool-input-error.
-const maxInvalid = 4 << 10
-
 // aiCall is an open call.
 type aiCall struct {
-	call, id, name string
-	started        events.Time
-	parent         string
-	step           int  // number of the step in which it started
-	provider       bool // the provider executes it
-	text           bool // its args are free text, which is a JSON string here
-	plain          bool // its args are an object, so that deltas are sent as they come
-	sent           int  // bytes of the args that were sent
-	complete       bool // tool-input-available was sent
-	invalid        string
-	approval       string // id of the request that was sent, "" if none was
+	openCall
+	step     int  // number of the step in which it started
+	provider bool // the provider executes it
+	complete bool // tool-input-available was sent
+	invalid  string
+	approval string // id of the request that was sent, "" if none was
 }
 
 // inputOpen reports whether the client shows the input as incomplete. Args that are
 // complete and invalid have no tool-input-available.
 func (c *aiCall) inputOpen() bool { return !c.complete }
 
-func (c *aiCall) source() source { return source{call: c.call} }
-
 // aiToolMetadata is in the part of a call. The client shows it as it is.
 type aiToolMetadata struct {
-	Streamer aiCallData `json:"streamer"`
-}
-
-type aiCallData struct {
-	Call       string        `json:"call"` // its name in events
-	StartedAt  *events.Time  `json:"startedAt,omitempty"`
-	ParentCall string        `json:"parentCall,omitempty"`
-	Status     events.Status `json:"status,omitempty"` // the rest is that of the end
-	Reason     events.Code   `json:"reason,omitempty"`
-	Detail     string        `json:"detail,omitempty"`
-	DurationMS *int64        `json:"durationMs,omitempty"`
-	RunMS      *int64        `json:"runMs,omitempty"`
-}
-
-// metadata returns the metadata of a call that is open.
-func (c *aiCall) metadata() *aiToolMetadata {
-	m := &aiToolMetadata{aiCallData{Call: c.call, ParentCall: c.parent}}
-	if c.started != 0 {
-		m.Streamer.StartedAt = &c.started
-	}
-	return m
+	Streamer callData `json:"streamer"`
 }
 
 // ended returns the metadata of a call that has ended.
 func (c *aiCall) ended(status events.Status, reason *events.Reason) *aiToolMetadata {
-	m := c.metadata()
-	m.Streamer.Status = status
-	if reason != nil {
-		m.Streamer.Reason, m.Streamer.Detail = reason.Code, reason.Detail
-	}
-	return m
-}
-
-// call returns the open call of a name, or nil.
-func (a *aiSDK) call(name string) *aiCall {
-	i := slices.IndexFunc(a.calls, func(c *aiCall) bool { return c.call == name })
-	if i < 0 {
-		return nil
-	}
-	return a.calls[i]
+	return &aiToolMetadata{c.data.ended(status, reason)}
 }
 
 func (a *aiSDK) startCall(e *events.Event) {
-	if e.Call == "" || a.call(e.Call) != nil {
+	if e.Call == "" || findCall(a.calls, e.Call) != nil {
 		return
 	}
 	a.beginStep()
-	c := &aiCall{
-		call: e.Call, id: e.UID, name: e.ToolName, started: e.Timestamp, parent: e.ParentCall,
-		step: a.steps, provider: e.ProviderExecuted, text: e.Kind == "custom",
-	}
-	if c.id == "" {
-		c.id = c.call
-	}
-	if c.name == "" {
-		c.name = "unknown"
-	}
+	c := &aiCall{openCall: newCall(e), step: a.steps, provider: e.ProviderExecuted}
 	a.calls = append(a.calls, c)
-	a.send(aiChunk{Type: "tool-input-start", ToolCallID: c.id, ToolName: c.name, ProviderExecuted: c.provider, ToolMetadata: c.metadata()})
+	a.send(aiChunk{Type: "tool-input-start", ToolCallID: c.id, ToolName: c.name, ProviderExecuted: c.provider, ToolMetadata: &aiToolMetadata{c.data}})
 }
 
-// args adds a fragment of the args. Where a fragment replaces bytes that were sent
-// already, the client gets no more deltas, and tool-input-available has the right
-// input.
-func (a *aiSDK) args(e *events.Event) {
-	c := a.call(e.Call)
-	if c == nil || c.complete {
-		return
+// addArgs adds a fragment of the args. If the client gets no more deltas,
+// tool-input-available has the right input.
+func (a *aiSDK) addArgs(e *events.Event) {
+	if c := findCall(a.calls, e.Call); c != nil && !c.complete {
+		a.deltas.addArgs(&c.openCall, e)
 	}
-	at := e.Offset.Bytes()
-	if at == 0 && c.sent == 0 {
-		a.deltas.take(c.source())
-		// Other JSON can become another input: null is {}, and a string can hold
-		// an object. It is sent when it is complete.
-		c.plain = c.text || strings.HasPrefix(e.Args, "{")
-	}
-	switch held := a.deltas.length(c.source()); {
-	case !c.plain:
-		return
-	case at < c.sent || at > c.sent+held:
-		c.plain = false
-		a.deltas.take(c.source())
-		return
-	default:
-		a.deltas.keep(c.source(), at-c.sent)
-	}
-	a.deltas.add(c.source(), e.Args)
 }
 
 // sendArgs appends a delta of the args of a call.
 func (a *aiSDK) sendArgs(c *aiCall, text string) {
-	if c == nil || text == "" {
-		return
+	if text != "" {
+		a.sendInput(c, c.args.next(text))
 	}
-	delta := text
-	if c.text {
-		quoted := events.Quote(text)
-		delta = string(quoted[1 : len(quoted)-1])
-		if c.sent == 0 {
-			delta = `"` + delta
-		}
-	}
-	c.sent += len(text)
-	a.send(aiChunk{Type: "tool-input-delta", ToolCallID: c.id, InputTextDelta: delta})
 }
 
-// argsComplete appends the rest of the args and the whole input. Invalid args end the
+// sendInput appends a delta of the input of a call.
+func (a *aiSDK) sendInput(c *aiCall, delta string) {
+	a.dst = deltaFrame(a.dst, "tool-input-delta", 0, "toolCallId", c.id, "inputTextDelta", delta)
+}
+
+// completeArgs appends the rest of the args and the whole input. Invalid args end the
 // call, but only with its result: the tool may have taken them.
-func (a *aiSDK) argsComplete(e *events.Event) {
-	c := a.call(e.Call)
+func (a *aiSDK) completeArgs(e *events.Event) {
+	c := findCall(a.calls, e.Call)
 	if c == nil || c.complete {
 		return
 	}
@@ -153,7 +75,7 @@ func (a *aiSDK) argsComplete(e *events.Event) {
 		text = *e.ArgsText
 	}
 	if e.ArgsValid != nil && !*e.ArgsValid {
-		if c.plain {
+		if c.args.plain {
 			a.sendArgs(c, held)
 		}
 		c.invalid = beginning(text)
@@ -171,31 +93,22 @@ func (a *aiSDK) argsComplete(e *events.Event) {
 // sendRest appends the delta after which the deltas of a call are its input.
 func (a *aiSDK) sendRest(c *aiCall, text string, input json.RawMessage) {
 	switch {
-	case c.sent == 0:
-		a.send(aiChunk{Type: "tool-input-delta", ToolCallID: c.id, InputTextDelta: string(input)})
-	case !c.plain || c.sent > len(text):
+	case c.args.sent == 0:
+		a.sendInput(c, string(input))
+	case !c.args.plain || c.args.sent > len(text):
 		// The deltas so far were replaced.
-	case c.text:
-		a.sendArgs(c, text[c.sent:])
-		a.send(aiChunk{Type: "tool-input-delta", ToolCallID: c.id, InputTextDelta: `"`})
+	case c.args.text:
+		a.sendArgs(c, text[c.args.sent:])
+		a.sendInput(c, `"`)
 	default:
-		a.sendArgs(c, text[c.sent:])
+		a.sendArgs(c, text[c.args.sent:])
 	}
-}
-
-// beginning returns the first bytes of a text, at most maxInvalid, without a cut
-// character at the end.
-func beginning(text string) string {
-	if len(text) <= maxInvalid {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxInvalid], "") + "…"
 }
 
 // await appends the request of an approval. Its id is that of the wait on the wire,
 // unless another call has it: the client finds the call by it.
 func (a *aiSDK) await(e *events.Event) {
-	c := a.call(e.Call)
+	c := findCall(a.calls, e.Call)
 	if c == nil || !c.complete {
 		return
 	}
@@ -207,24 +120,17 @@ func (a *aiSDK) await(e *events.Event) {
 	a.send(aiChunk{Type: "tool-approval-request", ToolCallID: c.id, ApprovalID: id})
 }
 
-// aiProgress is the data of the part data-streamer-progress.
-type aiProgress struct {
-	ToolCallID string   `json:"toolCallId"`
-	Message    string   `json:"message,omitempty"`
-	Percent    *float64 `json:"percent,omitempty"`
-}
-
 // progress appends a data part, which replaces that of the previous progress. A
 // preliminary output would show the call as completed.
 func (a *aiSDK) progress(e *events.Event) {
-	if c := a.call(e.Call); c != nil {
-		a.send(aiChunk{Type: "data-streamer-progress", ID: c.id, Data: aiProgress{c.id, e.Progress, e.Percent}})
+	if c := findCall(a.calls, e.Call); c != nil {
+		a.send(aiChunk{Type: "data-streamer-progress", ID: c.id, Data: progressData{c.id, e.Progress, e.Percent}})
 	}
 }
 
 // result appends the end of a call.
 func (a *aiSDK) result(e *events.Event) {
-	c := a.call(e.Call)
+	c := findCall(a.calls, e.Call)
 	if c == nil {
 		return
 	}
@@ -255,31 +161,14 @@ func (a *aiSDK) respond(c *aiCall, approved bool) {
 	}
 }
 
-// resultText returns the text of a result that is not a success.
-func resultText(e *events.Event) string {
-	var text string
-	switch {
-	case json.Unmarshal(e.ToolResult, &text) == nil && text != "":
-		return text
-	case len(e.ToolResult) > 0 && string(e.ToolResult) != `""`:
-		return string(e.ToolResult)
-	}
-	return reasonText(e.Reason, "The tool failed without a text.")
-}
-
 // closeCall ends a call that is open when its run fails or is cancelled.
 func (a *aiSDK) closeCall(c *aiCall, reason *events.Reason) {
-	a.fail(c, reasonText(reason, "The run ended before the call."), c.ended(events.Cancelled, reason))
+	a.fail(c, closedText(reason), c.ended(events.Cancelled, reason))
 }
-
-// argsIncomplete is the reason of a call whose input was incomplete or invalid when
-// its run completed. The event log closes the call later, by a deadline.
-const argsIncomplete events.Code = "args_incomplete"
 
 // closeCut ends a call whose input is incomplete or invalid when its run completes.
 func (a *aiSDK) closeCut(c *aiCall) {
-	text := events.Fill(events.Sentence(events.TextArgs, events.Langs[0]), c.name, c.id)
-	a.fail(c, text, c.ended(events.Cancelled, &events.Reason{Code: argsIncomplete}))
+	a.fail(c, cutText(&c.openCall), c.ended(events.Cancelled, &events.Reason{Code: argsIncomplete}))
 }
 
 // fail ends a call with an error. Invalid args are in a tool-input-error: the client

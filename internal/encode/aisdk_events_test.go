@@ -173,19 +173,3 @@ func TestAIUnreadable(t *testing.T) {
 		t.Errorf("complete: %v, %v\n%s", done, err, b)
 	}
 }
-
-func BenchmarkAISDKDelta(b *testing.B) {
-	const body = `{"type":"tool_call_args_delta","event_id":"21.0","session":"demo","run":"17.0","message_id":"chatcmpl-1","namespace":"","choice":0,"index":0,"call":"18.0","id":"call_1","uid":"call_1","tool_name":"get_weather","timestamp":"2026-11-21T03:40:53.526Z","offset":0,"args":"{\"city\":\"Oslo\"}"}`
-	enc := open(b, "ai-sdk")
-	dst := enc.Live(nil, 0)
-	dst = enc.Event(dst, events.Record{Type: events.RunStarted, Data: []byte(`{"type":"run_started","event_id":"17.0","run":"17.0"}`)})
-	dst = enc.Event(dst, events.Record{Type: events.ToolCallStart, Data: []byte(`{"type":"tool_call_start","event_id":"17.1","call":"18.0","uid":"call_1","tool_name":"f"}`)})
-	b.ReportAllocs()
-	for b.Loop() {
-		enc.(*aiSDK).calls[0].sent = 0
-		dst = enc.Event(dst[:0], events.Record{Type: events.ToolCallArgsDelta, Data: []byte(body)})
-	}
-	if !strings.Contains(string(dst), "tool-input-delta") {
-		b.Errorf("got %s", dst)
-	}
-}

@@ -56,16 +56,6 @@ func (a *aiSDK) startMessage(e *events.Event) {
 	a.step.all++
 }
 
-// asksModel reports whether messages of a role are written for the model. The client
-// has them.
-func asksModel(role string) bool {
-	switch role {
-	case "user", "human", "system", "developer", "tool":
-		return true
-	}
-	return false
-}
-
 // replaced reports whether the step is one attempt that was abandoned.
 func (s *aiStep) replaced() bool { return s.superseded && s.all == 1 && !s.kept }
 

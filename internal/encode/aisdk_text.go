@@ -20,12 +20,12 @@ func (a *aiSDK) content(e *events.Event) {
 		return
 	}
 	s := sourceOf(e)
-	if i := a.part(s); i >= 0 && a.parts[i].kind != aiKind(e) {
+	if i := a.part(s); i >= 0 && a.parts[i].kind != contentKind(e) {
 		a.endPartOf(a.parts[i])
 	}
 	if a.part(s) < 0 {
 		a.beginStep()
-		p := aiPart{source: s, kind: aiKind(e), id: strconv.Itoa(a.nextID)}
+		p := aiPart{source: s, kind: contentKind(e), id: strconv.Itoa(a.nextID)}
 		a.nextID++
 		a.parts = append(a.parts, p)
 		a.send(aiChunk{Type: p.kind + "-start", ID: p.id, ProviderMetadata: aiOrigin(s.place)})
@@ -33,13 +33,6 @@ func (a *aiSDK) content(e *events.Event) {
 	if e.Content != "" {
 		a.deltas.add(s, e.Content)
 	}
-}
-
-func aiKind(e *events.Event) string {
-	if e.Kind == "reasoning" {
-		return "reasoning"
-	}
-	return "text"
 }
 
 // aiOrigin returns the metadata of text that is not part of the main answer: that of
@@ -58,7 +51,11 @@ func aiOrigin(p events.Place) any {
 // sendContent appends a delta of an open content part.
 func (a *aiSDK) sendContent(s source, text string) {
 	if i := a.part(s); i >= 0 && text != "" {
-		a.send(aiChunk{Type: a.parts[i].kind + "-delta", ID: a.parts[i].id, Delta: text})
+		kind := "text-delta"
+		if a.parts[i].kind == "reasoning" {
+			kind = "reasoning-delta"
+		}
+		a.dst = deltaFrame(a.dst, kind, 0, "id", a.parts[i].id, "delta", text)
 	}
 }
 

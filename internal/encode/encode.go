@@ -30,8 +30,9 @@ type Protocol struct {
 	// run, even if the client resumes after one of them. Opening.Since is the cursor
 	// of the client: the encoder omits the frames of the events up to it.
 	Whole bool
-	// Inline states that the protocol has no references to large values. The caller
-	// replaces each by its value before it passes the event to the encoder.
+	// Inline states that the encoder reads the fields of events: the caller passes
+	// what Parse returns. The protocol has no references to large values, so the
+	// caller replaces each by its value.
 	Inline bool
 	// Waits states that the stream of a session without runs waits for the first one.
 	// Otherwise the client expects to be answered that there is none.
@@ -40,6 +41,10 @@ type Protocol struct {
 	// its run. A stream that the server ends before Done is cut off, so that clients
 	// reconnect.
 	CutShort bool
+
+	// Stateless states that Event depends on its arguments alone, so that streams can
+	// share its bytes.
+	Stateless bool
 
 	open func() Encoder
 }
@@ -93,13 +98,16 @@ const (
 // returns it. The events before Live are history: an encoder may write the deltas of
 // one text as one.
 //
+// Event gets the event as it is stored and, if the protocol is Inline, parsed.
+// Encoders do not change the parsed event, so the streams of a session can share it.
+//
 // Every event is passed to Event. A protocol ignores the types that it has no form
 // for: usually synthetic messages, which repeat their tool_call_result, and
 // tool_call_late_result, orphan_result, rejected and unmatched. It has exactly one
 // end for each call. What it cannot take after the end of a run, it omits.
 type Encoder interface {
 	Open(dst []byte, o Opening) []byte
-	Event(dst []byte, e events.Record) []byte
+	Event(dst []byte, r events.Record, e *events.Event) []byte
 	Live(dst []byte, last uint64) []byte
 	Heartbeat(dst []byte) []byte
 	End(dst []byte, reason Ending) []byte
@@ -108,9 +116,20 @@ type Encoder interface {
 	Done() bool
 }
 
+// Parse returns the event of a record. Of an event that cannot be read, nothing but
+// the fields of the record is certain, and it has the status error: a call or run that
+// ends there must end.
+func Parse(r events.Record) *events.Event {
+	e := new(events.Event)
+	if r.Type == events.Synthetic || json.Unmarshal(r.Data, e) != nil {
+		return &events.Event{Type: r.Type, EventID: r.ID, Call: r.Call, Status: events.Error}
+	}
+	return e
+}
+
 // protocols lists the protocols. The first is the default.
 var protocols = [...]Protocol{
-	{Name: "native", open: func() Encoder { return native{} }},
+	{Name: "native", Stateless: true, open: func() Encoder { return native{} }},
 	{Name: "ai-sdk", Header: aiHeader, ByRun: true, Inline: true, CutShort: true, open: func() Encoder { return new(aiSDK) }},
 	{Name: "ag-ui", ByRun: true, Inline: true, Waits: true, open: func() Encoder { return new(agUI) }},
 	{Name: "langgraph", ByRun: true, Whole: true, Inline: true, CutShort: true, open: func() Encoder { return new(langGraph) }},

@@ -17,12 +17,12 @@ func TestNativeBytes(t *testing.T) {
 	e := open(t, "native")
 	var b []byte
 	b = e.Open(b, Opening{Session: "a \"b\"\n<c>", From: 3, First: 1, Last: 9, Now: events.At(time.Unix(1, 0)), HeartbeatMS: 15000, RetryMS: 2345})
-	b = e.Event(b, events.Record{Seq: 4, Type: events.ToolCallStart, Data: []byte(`{"type":"tool_call_start"}`)})
-	b = e.Event(b, events.Record{Seq: 7, Type: events.Synthetic, Data: []byte("{\n\"role\":\r\n\"tool\"}")})
+	b = e.Event(b, events.Record{Seq: 4, Type: events.ToolCallStart, Data: []byte(`{"type":"tool_call_start"}`)}, nil)
+	b = e.Event(b, events.Record{Seq: 7, Type: events.Synthetic, Data: []byte("{\n\"role\":\r\n\"tool\"}")}, nil)
 	b = e.Live(b, 7)
 	b = e.Heartbeat(b)
 	b = e.Heartbeat(b)
-	b = e.Event(b, events.Record{Seq: 1<<64 - 1, Type: events.ToolCallResult, Data: nil})
+	b = e.Event(b, events.Record{Seq: 1<<64 - 1, Type: events.ToolCallResult, Data: nil}, nil)
 	b = e.End(b, Shutdown)
 	golden(t, "testdata/native.sse", b)
 }
@@ -71,7 +71,7 @@ func TestNativeAllocatesNothing(t *testing.T) {
 	e := open(t, "native")
 	dst := make([]byte, 0, 4096)
 	ev := events.Record{Seq: 123456, Type: events.ToolCallArgsDelta, Data: []byte(strings.Repeat("x", 300))}
-	if n := testing.AllocsPerRun(100, func() { dst = e.Event(dst[:0], ev) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { dst = e.Event(dst[:0], ev, nil) }); n != 0 {
 		t.Errorf("Event: got %v allocations, want 0", n)
 	}
 }
@@ -83,7 +83,7 @@ func FuzzNativeFrame(f *testing.F) {
 	f.Add(uint64(2), []byte("{\n\n\r\"a\"\r\n:1}\n"))
 	f.Add(uint64(3), []byte("id: 9\n\nevent: evil\ndata: x\n\n"))
 	f.Fuzz(func(t *testing.T, seq uint64, body []byte) {
-		got := string(native{}.Event(nil, events.Record{Seq: seq, Type: "t", Data: body}))
+		got := string(native{}.Event(nil, events.Record{Seq: seq, Type: "t", Data: body}, nil))
 		frame, ok := strings.CutSuffix(got, "\n\n")
 		if !ok || strings.Contains(frame, "\n\n") || strings.Contains(got, "\r") {
 			t.Fatalf("%q: not one frame: %q", body, got)

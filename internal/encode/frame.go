@@ -3,7 +3,20 @@ package encode
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+
+	"streamer/internal/events"
 )
+
+// output holds the bytes of the caller while an event is encoded.
+type output struct{ dst []byte }
+
+// take returns the bytes, and holds them no longer.
+func (o *output) take() []byte {
+	dst := o.dst
+	o.dst = nil
+	return dst
+}
 
 // dataFrame appends a frame whose only field is v as JSON on one line. Where v
 // cannot be written as JSON, because raw JSON in it is invalid, it appends nothing.
@@ -15,4 +28,24 @@ func dataFrame(dst []byte, v any) []byte {
 		return dst
 	}
 	return append(buf.Bytes(), '\n')
+}
+
+// deltaFrame appends the frame of a delta of the text that id names: the bytes of
+// dataFrame without its allocations, because most frames are deltas.
+func deltaFrame(dst []byte, kind string, at events.Time, idName, id, textName, text string) []byte {
+	dst = append(dst, `data: {"type":"`...)
+	dst = append(dst, kind...)
+	dst = append(dst, '"')
+	if at != 0 {
+		dst = strconv.AppendInt(append(dst, `,"timestamp":`...), int64(at), 10)
+	}
+	dst = appendMember(dst, idName, id)
+	dst = appendMember(dst, textName, text)
+	return append(dst, "}\n\n"...)
+}
+
+// appendMember appends a member of an object after another one.
+func appendMember(dst []byte, name, value string) []byte {
+	dst = append(append(append(dst, `,"`...), name...), `":`...)
+	return events.AppendQuoted(dst, value)
 }

@@ -1,7 +1,6 @@
 package encode
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,8 @@ import (
 // resume, the encoder is passed the run from its start: the frames of the events that
 // the client has are omitted.
 type langGraph struct {
-	dst       []byte // while an event is encoded
+	output
+	seq       uint64 // of the event that is encoded
 	thread    string
 	run       string // the run whose end is the end of the stream; "" means the first
 	since     uint64 // the client has the events up to this sequence
@@ -64,8 +64,8 @@ type lgCallChunk struct {
 }
 
 type lgKwargs struct {
-	Reasoning string      `json:"reasoning_content,omitempty"`
-	Streamer  *aiCallData `json:"streamer,omitempty"` // of a ToolMessage
+	Reasoning string    `json:"reasoning_content,omitempty"`
+	Streamer  *callData `json:"streamer,omitempty"` // of a ToolMessage
 }
 
 type lgResponse struct {
@@ -78,6 +78,17 @@ type lgMetadata struct {
 	RunID        string `json:"run_id"`
 	CheckpointNS string `json:"langgraph_checkpoint_ns"`
 	Choice       int    `json:"choice,omitempty"`
+}
+
+// append appends the metadata as JSON.
+func (m *lgMetadata) append(dst []byte) []byte {
+	dst = events.AppendQuoted(append(dst, `{"thread_id":`...), m.ThreadID)
+	dst = appendMember(dst, "run_id", m.RunID)
+	dst = appendMember(dst, "langgraph_checkpoint_ns", m.CheckpointNS)
+	if m.Choice != 0 {
+		dst = strconv.AppendInt(append(dst, `,"choice":`...), int64(m.Choice), 10)
+	}
+	return append(dst, '}')
 }
 
 // Open appends the frame metadata. It has no id, because it is not about an event.
@@ -93,63 +104,33 @@ func (l *langGraph) Open(dst []byte, o Opening) []byte {
 }
 
 // Event appends the frames of an event.
-func (l *langGraph) Event(dst []byte, r events.Record) []byte {
-	if l.done || !aiShows(r.Type) {
+func (l *langGraph) Event(dst []byte, r events.Record, e *events.Event) []byte {
+	if l.done || !isShown(r.Type) {
 		return dst
 	}
-	var e events.Event
-	if json.Unmarshal(r.Data, &e) != nil {
-		// Nothing but its type is certain. A call or run that ends here must end.
-		e = events.Event{Type: r.Type, EventID: r.ID, Call: r.Call, Run: l.run, Status: events.Error}
-	}
-	l.dst = dst
+	l.dst, l.seq = dst, r.Seq
 	if r.Seq > l.since && l.held.seq <= l.since {
 		l.held = lgHeld{} // the client has it
 	}
-	l.apply(&e, r.Seq)
+	dispatch(l, e)
 	if l.held.of != nil && (l.live || l.held.size > maxHeld) {
 		l.sendHeld()
 	}
-	dst, l.dst = l.dst, nil
-	return dst
+	return l.take()
 }
 
-func (l *langGraph) apply(e *events.Event, seq uint64) {
-	switch e.Type {
-	case events.RunFinished:
-		l.endRun(e)
-	case events.MessageStarted:
-		l.startMessage(e, seq)
-	case events.MessageFinished:
-		l.endMessage(e, seq)
-	case events.AgentResponseChunk:
-		l.content(e, seq)
-	case events.ToolCallStart:
-		l.startCall(e, seq)
-	case events.ToolCallArgsDelta:
-		if c := l.call(e.Call); c != nil {
-			l.addArgs(c, c.args.delta(e), seq)
-		}
-	case events.ToolCallArgsComplete:
-		if c := l.call(e.Call); c != nil {
-			l.addArgs(c, c.args.rest(e), seq)
-		}
-	case events.ToolCallAwaiting:
-		l.await(e, seq)
-	case events.ToolCallProgress:
-		l.send(seq, "custom", map[string]lgProgress{"streamer_progress": {callID(e), e.Progress, e.Percent}})
-	case events.ToolCallResult:
-		l.result(e, seq)
-	}
-}
+// startRun does nothing: the frame metadata has begun the run.
+func (l *langGraph) startRun(*events.Event) {}
+
+// endPart does nothing: chunks of different kinds do not interfere.
+func (l *langGraph) endPart(*events.Event) {}
 
 // Live appends the chunk of the history that is held. Later chunks are not held.
 func (l *langGraph) Live(dst []byte, _ uint64) []byte {
 	l.live = true
 	l.dst = dst
 	l.sendHeld()
-	dst, l.dst = l.dst, nil
-	return dst
+	return l.take()
 }
 
 // Heartbeat appends a comment without the empty line that would end a frame: clients
@@ -163,10 +144,10 @@ func (l *langGraph) End(dst []byte, _ Ending) []byte { return dst }
 func (l *langGraph) Done() bool { return l.done }
 
 // send appends a frame after the chunk that is held, unless the client has it.
-func (l *langGraph) send(seq uint64, event string, v any) {
+func (l *langGraph) send(event string, v any) {
 	l.sendHeld()
-	if seq == 0 || seq > l.since {
-		l.dst = lgFrame(l.dst, seq, event, v)
+	if l.seq > l.since {
+		l.dst = lgFrame(l.dst, l.seq, event, v)
 	}
 }
 
@@ -174,9 +155,54 @@ func (l *langGraph) send(seq uint64, event string, v any) {
 func (l *langGraph) sendHeld() {
 	h := l.held
 	l.held = lgHeld{}
-	if h.of != nil && h.seq > l.since {
-		l.dst = lgFrame(l.dst, h.seq, lgEvent("messages", h.of.place.Namespace), []any{h.chunk, l.metadata(h.of.place)})
+	if h.of == nil || h.seq <= l.since {
+		return
 	}
+	event, metadata := lgEvent("messages", h.of.place.Namespace), l.metadata(h.of.place)
+	if c := &h.chunk; c.ResponseMetadata == nil && c.UsageMetadata == nil {
+		l.dst = append(lgHead(l.dst, h.seq, event), `data: [{"type":"`...)
+		l.dst = append(c.appendDelta(l.dst), ',')
+		l.dst = append(metadata.append(l.dst), "]\n\n"...)
+		return
+	}
+	l.dst = lgFrame(l.dst, h.seq, event, []any{h.chunk, metadata})
+}
+
+// appendDelta appends the rest of a chunk that has only text and args, after the
+// beginning of its type: the bytes of encoding/json without its allocations, because
+// most frames are of this kind.
+func (c *lgChunk) appendDelta(dst []byte) []byte {
+	dst = append(append(dst, c.Type...), '"')
+	dst = appendMember(dst, "id", c.ID)
+	dst = appendMember(dst, "content", c.Content)
+	for i, k := range c.ToolCallChunks {
+		if i == 0 {
+			dst = append(dst, `,"tool_call_chunks":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(append(dst, `{"type":"tool_call_chunk","index":`...), int64(k.Index), 10)
+		dst = appendOptional(dst, "id", k.ID)
+		dst = appendOptional(dst, "name", k.Name)
+		dst = append(appendMember(dst, "args", k.Args), '}')
+	}
+	if len(c.ToolCallChunks) > 0 {
+		dst = append(dst, ']')
+	}
+	dst = append(dst, `,"additional_kwargs":{`...)
+	if r := c.AdditionalKwargs.Reasoning; r != "" {
+		dst = events.AppendQuoted(append(dst, `"reasoning_content":`...), r)
+	}
+	return append(dst, "}}"...)
+}
+
+// appendOptional appends a member of an object after another one. It is null if it is
+// absent.
+func appendOptional(dst []byte, name string, value *string) []byte {
+	if value != nil {
+		return appendMember(dst, name, *value)
+	}
+	return append(append(append(dst, `,"`...), name...), `":null`...)
 }
 
 func (l *langGraph) metadata(p events.Place) lgMetadata {
@@ -184,22 +210,22 @@ func (l *langGraph) metadata(p events.Place) lgMetadata {
 }
 
 // hold returns the chunk of a message to which an event is added.
-func (l *langGraph) hold(m *lgMessage, seq uint64) *lgChunk {
+func (l *langGraph) hold(m *lgMessage) *lgChunk {
 	if l.held.of != m {
 		l.sendHeld()
 		l.held = lgHeld{of: m, chunk: lgChunk{Type: m.chunkType(), ID: m.name}}
 	}
-	l.held.seq = seq
+	l.held.seq = l.seq
 	return &l.held.chunk
 }
 
 // content adds text to the chunk of its message.
-func (l *langGraph) content(e *events.Event, seq uint64) {
+func (l *langGraph) content(e *events.Event) {
 	m := l.messages.of(e)
 	if m.role == "tool" || e.Content == "" {
 		return
 	}
-	c := l.hold(m, seq)
+	c := l.hold(m)
 	l.held.size += len(e.Content)
 	if e.Kind == "reasoning" {
 		c.AdditionalKwargs.Reasoning += e.Content
@@ -210,17 +236,17 @@ func (l *langGraph) content(e *events.Event, seq uint64) {
 
 // startMessage begins a message. A message that was abandoned is removed if this one
 // replaces it, unless it has calls, whose results remain.
-func (l *langGraph) startMessage(e *events.Event, seq uint64) {
+func (l *langGraph) startMessage(e *events.Event) {
 	m, old := l.messages.start(e), l.abandoned
 	if old == nil || m.role != "ai" || m.place.Namespace != old.place.Namespace {
 		return
 	}
 	l.abandoned = nil
-	l.send(seq, lgEvent("messages", old.place.Namespace), []any{lgChunk{Type: "remove", ID: old.name}, l.metadata(old.place)})
+	l.send(lgEvent("messages", old.place.Namespace), []any{lgChunk{Type: "remove", ID: old.name}, l.metadata(old.place)})
 }
 
 // endMessage appends the last chunk of a message.
-func (l *langGraph) endMessage(e *events.Event, seq uint64) {
+func (l *langGraph) endMessage(e *events.Event) {
 	m := l.messages.of(e)
 	l.messages.remove(m)
 	if m.role != "ai" {
@@ -230,7 +256,7 @@ func (l *langGraph) endMessage(e *events.Event, seq uint64) {
 	if e.Superseded && m.calls == 0 {
 		l.abandoned = m
 	}
-	c := l.hold(m, seq)
+	c := l.hold(m)
 	c.UsageMetadata = lgUsageOf(e.Usage)
 	if e.FinishReason != "" {
 		c.ResponseMetadata = &lgResponse{e.FinishReason}
@@ -238,24 +264,24 @@ func (l *langGraph) endMessage(e *events.Event, seq uint64) {
 	l.sendHeld()
 }
 
-func (l *langGraph) startCall(e *events.Event, seq uint64) {
-	if e.Call == "" || l.call(e.Call) != nil {
+func (l *langGraph) startCall(e *events.Event) {
+	if e.Call == "" || findCall(l.calls, e.Call) != nil {
 		return
 	}
 	m := l.messages.of(e)
 	c := newLGCall(e, m)
 	l.calls = append(l.calls, c)
-	k := l.hold(m, seq)
+	k := l.hold(m)
 	k.ToolCallChunks = append(k.ToolCallChunks, lgCallChunk{Type: "tool_call_chunk", Index: c.index, ID: &c.id, Name: &c.name})
 	l.held.size += len(c.id) + len(c.name)
 }
 
-// addArgs adds args to the chunk of the message of a call.
-func (l *langGraph) addArgs(c *lgCall, text string, seq uint64) {
+// sendArgs adds args to the chunk of the message of a call.
+func (l *langGraph) sendArgs(c *lgCall, text string) {
 	if text == "" {
 		return
 	}
-	k := l.hold(c.of, seq)
+	k := l.hold(c.of)
 	l.held.size += len(text)
 	for i := range k.ToolCallChunks {
 		if k.ToolCallChunks[i].Index == c.index {
@@ -266,6 +292,20 @@ func (l *langGraph) addArgs(c *lgCall, text string, seq uint64) {
 	k.ToolCallChunks = append(k.ToolCallChunks, lgCallChunk{Type: "tool_call_chunk", Index: c.index, Args: text})
 }
 
+// addArgs adds a fragment of the args.
+func (l *langGraph) addArgs(e *events.Event) {
+	if c := findCall(l.calls, e.Call); c != nil {
+		l.sendArgs(c, c.delta(e))
+	}
+}
+
+// completeArgs adds the rest of the args.
+func (l *langGraph) completeArgs(e *events.Event) {
+	if c := findCall(l.calls, e.Call); c != nil {
+		l.sendArgs(c, c.rest(e))
+	}
+}
+
 // lgProgress is the data of a progress.
 type lgProgress struct {
 	ToolCallID string   `json:"tool_call_id"`
@@ -273,28 +313,33 @@ type lgProgress struct {
 	Percent    *float64 `json:"percent,omitempty"`
 }
 
+// progress appends the progress of a call.
+func (l *langGraph) progress(e *events.Event) {
+	l.send("custom", map[string]lgProgress{"streamer_progress": {callID(e), e.Progress, e.Percent}})
+}
+
 // await appends the interrupt of a call that waits for a person.
-func (l *langGraph) await(e *events.Event, seq uint64) {
+func (l *langGraph) await(e *events.Event) {
 	type interrupt struct {
 		ID    string  `json:"id"`
 		Value lgAsked `json:"value"`
 	}
-	l.send(seq, "values", map[string][]interrupt{"__interrupt__": {{interruptID(e), lgAskedOf(e)}}})
+	l.send("values", map[string][]interrupt{"__interrupt__": {{interruptID(e), lgAskedOf(e)}}})
 }
 
 // result appends the ToolMessage of a call.
-func (l *langGraph) result(e *events.Event, seq uint64) {
-	var p events.Place
-	if e.Place != nil {
-		p = *e.Place
+func (l *langGraph) result(e *events.Event) {
+	p, parent := placeOf(e), ""
+	if c := findCall(l.calls, e.Call); c != nil {
+		parent = c.data.ParentCall
 	}
-	l.send(seq, lgEvent("messages", p.Namespace), []any{lgToolMessage(e), l.metadata(p)})
+	l.send(lgEvent("messages", p.Namespace), []any{lgToolMessage(e, parent), l.metadata(p)})
 	l.calls = slices.DeleteFunc(l.calls, func(c *lgCall) bool { return c.call == e.Call })
 }
 
 // endRun appends the end of the stream, also for a client that has all events.
 func (l *langGraph) endRun(e *events.Event) {
-	if l.run != "" && e.Run != l.run {
+	if !isLast(e, l.run) {
 		return
 	}
 	l.sendHeld()
@@ -314,22 +359,10 @@ func lgErrorOf(e *events.Event) lgError {
 	return lgError{"RunError", reasonText(e.Reason, "The run failed.")}
 }
 
-// call returns the open call of a name, or nil.
-func (l *langGraph) call(name string) *lgCall {
-	i := slices.IndexFunc(l.calls, func(c *lgCall) bool { return c.call == name })
-	if i < 0 {
-		return nil
-	}
-	return l.calls[i]
-}
-
 // lgFrame appends a frame. A frame with id 0 has no id.
 func lgFrame(dst []byte, id uint64, event string, v any) []byte {
 	from := len(dst)
-	if id > 0 {
-		dst = append(strconv.AppendUint(append(dst, "id: "...), id, 10), '\n')
-	}
-	dst = append(append(append(dst, "event: "...), event...), '\n')
+	dst = lgHead(dst, id, event)
 	at := len(dst)
 	if dst = dataFrame(dst, v); len(dst) == at {
 		return dst[:from] // v has invalid JSON
@@ -337,10 +370,21 @@ func lgFrame(dst []byte, id uint64, event string, v any) []byte {
 	return dst
 }
 
+// lgHead appends the lines of a frame before its data.
+func lgHead(dst []byte, id uint64, event string) []byte {
+	if id > 0 {
+		dst = append(strconv.AppendUint(append(dst, "id: "...), id, 10), '\n')
+	}
+	return append(append(append(dst, "event: "...), event...), '\n')
+}
+
 // lgEvent returns the name of an event of a namespace: the name and the subgraph. A
 // last name with a colon is a task of a node, which does not belong to the subgraph.
 // Control characters would end the line, so they are replaced.
 func lgEvent(name, namespace string) string {
+	if namespace == "" {
+		return name
+	}
 	names := splitNamespace(namespace)
 	if n := len(names); n > 0 && strings.Contains(names[n-1], ":") {
 		names = names[:n-1]

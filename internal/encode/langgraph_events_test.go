@@ -114,8 +114,7 @@ func TestFilter(t *testing.T) {
 		{Filter{Namespaces: [][]string{{"a"}}, Depth: &one}, "a:1|b:2", true},
 		{Filter{Namespaces: [][]string{{}}, Depth: &one}, "a:1|b:2", false},
 	} {
-		f := &apFrame{Method: "messages", Params: apParams{Namespace: splitNamespace(c.ns)}}
-		if got := c.f.selects(f); got != c.want {
+		if got := c.f.selects("messages", splitNamespace(c.ns)); got != c.want {
 			t.Errorf("%+v selects %q: got %v, want %v", c.f, c.ns, got, c.want)
 		}
 	}
@@ -135,7 +134,7 @@ func TestAgentProtocolQueue(t *testing.T) {
 	enc := open(t, "agent-protocol").(*agentProtocol)
 	b := enc.Live(nil, 0)
 	for _, r := range u.log {
-		b = enc.Event(b, r)
+		b = enc.Event(b, r, Parse(r))
 		for _, m := range enc.messages {
 			if m.queued > maxQueued+len(piece)*2 {
 				t.Fatalf("%d bytes wait", m.queued)

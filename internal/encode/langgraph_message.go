@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"streamer/internal/events"
 )
@@ -54,10 +53,7 @@ type lgMessages struct {
 
 // start returns a new message.
 func (l *lgMessages) start(e *events.Event) *lgMessage {
-	m := &lgMessage{role: lgRole(e.Role), event: e.EventID}
-	if e.Place != nil {
-		m.place = *e.Place
-	}
+	m := &lgMessage{role: lgRole(e.Role), event: e.EventID, place: placeOf(e)}
 	m.name = l.unique(m)
 	l.open = append(l.open, m)
 	return m
@@ -88,10 +84,7 @@ func (l *lgMessages) unique(m *lgMessage) string {
 
 // of returns the open message of an event. There is always one.
 func (l *lgMessages) of(e *events.Event) *lgMessage {
-	var p events.Place
-	if e.Place != nil {
-		p = *e.Place
-	}
+	p := placeOf(e)
 	for _, m := range slices.Backward(l.open) {
 		if m.place == p {
 			return m
@@ -107,97 +100,63 @@ func (l *lgMessages) remove(m *lgMessage) {
 
 // lgCall is an open call.
 type lgCall struct {
-	call, id, name string
-	wire           string // the provider's id
-	of             *lgMessage
-	index          int // among the calls of its message
-	args           lgArgs
+	openCall
+	wire   string // the provider's id
+	of     *lgMessage
+	index  int  // among the calls of its message
+	broken bool // a delta replaced bytes of the args that were sent
 }
 
 func newLGCall(e *events.Event, m *lgMessage) *lgCall {
-	c := &lgCall{call: e.Call, id: callID(e), name: callName(e), wire: e.ID, of: m, index: m.calls, args: lgArgs{text: e.Kind == "custom"}}
+	c := &lgCall{openCall: newCall(e), wire: e.ID, of: m, index: m.calls}
 	m.calls++
 	return c
 }
 
-// callID returns the id of a call that is unique in its session.
-func callID(e *events.Event) string {
-	if e.UID == "" {
-		return e.Call
-	}
-	return e.UID
-}
-
-// callName returns the name of the tool.
-func callName(e *events.Event) string {
-	if e.ToolName == "" {
-		return "unknown"
-	}
-	return e.ToolName
-}
-
-// lgArgs is the progress of the args of a call. LangChain has no args but objects, so
-// free text and other JSON are the value of freeText.
-type lgArgs struct {
-	text   bool // they are free text
-	plain  bool // they are an object or free text, so that deltas are sent as they come
-	broken bool // a delta replaced bytes that were sent
-	sent   int  // bytes of the model's text that were sent
-}
-
-// freeText begins the args of a call whose args are not an object.
+// freeText begins the args of a call whose args are not an object: LangChain has no
+// other args, so free text and other JSON are a value of this name.
 const freeText = `{"__arg1":`
 
 // delta returns the next bytes of the args.
-func (a *lgArgs) delta(e *events.Event) string {
+func (c *lgCall) delta(e *events.Event) string {
 	at := e.Offset.Bytes()
-	if at == 0 && a.sent == 0 {
-		a.plain = a.text || strings.HasPrefix(e.Args, "{")
+	if at == 0 && c.args.sent == 0 {
+		c.args.begin(e)
 	}
-	if !a.plain || a.broken || at != a.sent {
-		a.broken = a.broken || a.sent > 0 && at != a.sent
+	if !c.args.plain || c.broken || at != c.args.sent {
+		c.broken = c.broken || c.args.sent > 0 && at != c.args.sent
 		return ""
 	}
-	return a.next(e.Args)
+	return c.next(e.Args)
 }
 
 // next returns the form of the next bytes of the args.
-func (a *lgArgs) next(text string) string {
-	if text == "" {
-		return ""
+func (c *lgCall) next(text string) string {
+	if c.args.text && c.args.sent == 0 && text != "" {
+		return freeText + c.args.next(text)
 	}
-	first := a.sent == 0
-	a.sent += len(text)
-	if !a.text {
-		return text
-	}
-	quoted := events.Quote(text)
-	piece := string(quoted[1 : len(quoted)-1])
-	if first {
-		return freeText + `"` + piece
-	}
-	return piece
+	return c.args.next(text)
 }
 
 // rest returns the bytes after which the deltas of the args are the whole args.
-func (a *lgArgs) rest(e *events.Event) string {
+func (c *lgCall) rest(e *events.Event) string {
 	text := ""
 	if e.ArgsText != nil {
 		text = *e.ArgsText
 	}
 	switch {
-	case a.broken || a.sent > len(text):
+	case c.broken || c.args.sent > len(text):
 		return ""
-	case a.sent == 0:
-		a.sent = len(text)
+	case c.args.sent == 0:
+		c.args.sent = len(text)
 		if e.ArgsValid != nil && !*e.ArgsValid {
 			return text
 		}
 		return string(lgObject(e))
-	case a.text:
-		return a.next(text[a.sent:]) + `"}`
+	case c.args.text:
+		return c.next(text[c.args.sent:]) + `"}`
 	}
-	return a.next(text[a.sent:])
+	return c.next(text[c.args.sent:])
 }
 
 // lgObject returns valid args as an object.
@@ -216,20 +175,15 @@ func lgObject(e *events.Event) json.RawMessage {
 }
 
 // lgToolMessage returns the result of a call as a ToolMessage. Its id is derived from
-// the call, so that it is the same in each stream.
-func lgToolMessage(e *events.Event) lgChunk {
-	data := &aiCallData{Call: e.Call, ParentCall: e.ParentCall, Status: e.Status, DurationMS: e.DurationMS, RunMS: e.RunMS}
-	if e.Reason != nil {
-		data.Reason, data.Detail = e.Reason.Code, e.Reason.Detail
-	}
+// the call, so that it is the same in each stream. parent is the call that caused it.
+func lgToolMessage(e *events.Event, parent string) lgChunk {
+	data := callData{Call: e.Call, ParentCall: parent, DurationMS: e.DurationMS, RunMS: e.RunMS}.ended(e.Status, e.Reason)
 	m := lgChunk{
-		Type: "tool", ID: "result-" + e.Call, ToolCallID: callID(e), Name: callName(e), Status: "success",
-		AdditionalKwargs: lgKwargs{Streamer: data},
+		Type: "tool", ID: "result-" + e.Call, ToolCallID: callID(e), Name: callName(e), Content: contentOf(e), Status: "success",
+		AdditionalKwargs: lgKwargs{Streamer: &data},
 	}
 	if e.Status != events.Completed {
-		m.Status, m.Content = "error", resultText(e)
-	} else if json.Unmarshal(e.ToolResult, &m.Content) != nil {
-		m.Content = string(e.ToolResult)
+		m.Status = "error"
 	}
 	return m
 }

@@ -99,7 +99,7 @@ func (u *turnOf) framesOf(t testing.TB, protocol string, history int, since uint
 		if i == history {
 			b = enc.Live(b, r.Seq)
 		}
-		if b = enc.Event(b, r); enc.Done() {
+		if b = enc.Event(b, r, Parse(r)); enc.Done() {
 			break
 		}
 	}
@@ -263,7 +263,7 @@ func (c *lgClient) check(log []events.Record) error {
 	}
 	sent, odd := map[string]int{}, map[string]bool{}
 	for _, r := range log {
-		if !aiShows(r.Type) {
+		if !isShown(r.Type) {
 			continue
 		}
 		var e events.Event

@@ -107,7 +107,7 @@ func (u *turnOf) encode(t testing.TB, protocol string, history int) ([]byte, boo
 		if i == history {
 			b = enc.Live(b, r.Seq)
 		}
-		if b = enc.Event(b, r); enc.Done() {
+		if b = enc.Event(b, r, Parse(r)); enc.Done() {
 			return b, true
 		}
 	}

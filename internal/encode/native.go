@@ -32,7 +32,7 @@ func (native) Open(dst []byte, o Opening) []byte {
 }
 
 // Event appends the frame of an event.
-func (native) Event(dst []byte, e events.Record) []byte {
+func (native) Event(dst []byte, e events.Record, _ *events.Event) []byte {
 	dst = append(dst, "id: "...)
 	dst = strconv.AppendUint(dst, e.Seq, 10)
 	dst = append(dst, "\nevent: "...)

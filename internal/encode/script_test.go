@@ -81,7 +81,7 @@ func (p *scriptPlayer) play(line string) {
 // complete connects again.
 func (p *scriptPlayer) input(at int64, kind inputs.Kind, data []byte) {
 	for _, r := range p.log.add(at, kind, data) {
-		p.frames(p.enc.Event(nil, r))
+		p.frames(p.enc.Event(nil, r, Parse(r)))
 		if p.enc.Done() {
 			p.out.WriteString("  (complete)\n")
 			p.enc = open(p.log.t, p.proto)

@@ -17,9 +17,9 @@ func OfSessions() *Protocol { return &ofSessions }
 var ofSessions = Protocol{Name: "native", open: func() Encoder { return sessions{} }}
 
 // Event appends the frame of an event.
-func (s sessions) Event(dst []byte, e events.Record) []byte {
+func (s sessions) Event(dst []byte, e events.Record, _ *events.Event) []byte {
 	if e.Type != events.Synthetic {
-		return s.native.Event(dst, e)
+		return s.native.Event(dst, e, nil)
 	}
 	name, err := events.ParseToken(e.Token)
 	if err != nil { // a rejected input is reported under its token as it came
@@ -36,5 +36,5 @@ func (s sessions) Event(dst []byte, e events.Record) []byte {
 		body = events.Quote(string(e.Data))
 	}
 	e.Data = body
-	return s.native.Event(dst, e)
+	return s.native.Event(dst, e, nil)
 }

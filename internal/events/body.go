@@ -138,7 +138,7 @@ func (w *writer) key(name string) {
 
 func (w *writer) always(name, s string) {
 	w.key(name)
-	w.b = appendQuoted(w.b, s)
+	w.b = AppendQuoted(w.b, s)
 }
 
 func (w *writer) id(name string, id ID) {
@@ -209,7 +209,7 @@ func (w *writer) list(name string, list []string) {
 		if i > 0 {
 			w.b = append(w.b, ',')
 		}
-		w.b = appendQuoted(w.b, s)
+		w.b = AppendQuoted(w.b, s)
 	}
 	w.b = append(w.b, ']')
 }
@@ -265,12 +265,12 @@ func (w *writer) ref(name string, r *Ref) {
 }
 
 // Quote returns a string as JSON, without escapes for HTML.
-func Quote(s string) json.RawMessage { return appendQuoted(make([]byte, 0, len(s)+2), s) }
+func Quote(s string) json.RawMessage { return AppendQuoted(make([]byte, 0, len(s)+2), s) }
 
-// appendQuoted appends a string as encoding/json does without escapes for HTML:
+// AppendQuoted appends a string as JSON, as encoding/json does without escapes for HTML:
 // it replaces bytes that are not UTF-8, and escapes the line terminators of
 // JavaScript.
-func appendQuoted(dst []byte, s string) []byte {
+func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0 // of the bytes that are not appended yet
 	for i := 0; i < len(s); {

@@ -1,11 +1,14 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -88,10 +91,13 @@ func contractOf(t testing.TB) *contract {
 // exchange is a request and its answer.
 type exchange struct {
 	http.ResponseWriter
-	request  *http.Request
-	sent     bytes.Buffer // the body of the request
-	status   int
+	request *http.Request
+	sent    bytes.Buffer // the body of the request
+	status  int
+
+	mu       sync.Mutex
 	received bytes.Buffer // the body of the answer
+	taken    bytes.Buffer // what was written to a connection that a stream took over
 }
 
 // maxRecorded is the maximum size of a body that is validated.
@@ -108,33 +114,91 @@ func (e *exchange) Write(b []byte) (int, error) {
 	if e.status == 0 {
 		e.status = http.StatusOK
 	}
-	if e.received.Len() <= maxRecorded {
-		e.received.Write(b)
-	}
+	e.record(&e.received, b)
 	return e.ResponseWriter.Write(b)
+}
+
+// record keeps b unless enough is kept.
+func (e *exchange) record(to *bytes.Buffer, b []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if to.Len() <= maxRecorded {
+		to.Write(b)
+	}
+}
+
+// Hijack returns a connection that records what is written.
+func (e *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(e.ResponseWriter).Hijack()
+	if err == nil {
+		e.status, conn = http.StatusOK, takenConn{conn, e}
+	}
+	return conn, rw, err
+}
+
+// takenConn is a connection that a stream took over.
+type takenConn struct {
+	net.Conn
+	e *exchange
+}
+
+// Write writes b and records it.
+func (c takenConn) Write(b []byte) (int, error) {
+	c.e.record(&c.e.taken, b)
+	return c.Conn.Write(b)
+}
+
+// readTaken reads the answer on a connection that was taken over, up to what is written
+// now.
+func (e *exchange) readTaken() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.taken.Len() == 0 || e.received.Len() > 0 {
+		return
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(e.taken.Bytes())), e.request)
+	if err != nil {
+		return
+	}
+	defer resp.Body.Close()
+	_, _ = e.received.ReadFrom(resp.Body) // an error means that the end is missing
 }
 
 // Unwrap returns the writer with the deadlines of the connection.
 func (e *exchange) Unwrap() http.ResponseWriter { return e.ResponseWriter }
 
-// validated returns a handler that serves g and reports what the contract does not
-// permit. It calls seen with each answer that is described.
-func validated(t testing.TB, g *Gateway, seen func(answer string)) http.Handler {
+// validated serves g on loopback until stop is called. It reports what the contract
+// does not permit, and calls seen with each answer that is described.
+func validated(t testing.TB, g *Gateway, seen func(answer string)) (url string, stop func()) {
 	t.Helper()
 	if _, bench := t.(*testing.B); bench {
-		return g
+		srv := httptest.NewServer(g)
+		return srv.URL, srv.Close
 	}
 	c := contractOf(t)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var mu sync.Mutex
+	var exchanges []*exchange
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e := &exchange{ResponseWriter: w, request: r}
+		mu.Lock()
+		exchanges = append(exchanges, e)
+		mu.Unlock()
 		served := r.Clone(r.Context())
-		served.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.TeeReader(r.Body, &limitedWriter{&e.sent}), r.Body}
-		defer func() { seen(c.check(t, g, e)) }() // also of a stream that is cut off
+		if r.Body != http.NoBody {
+			served.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.TeeReader(r.Body, &limitedWriter{&e.sent}), r.Body}
+		}
 		g.ServeHTTP(e, served)
-	})
+	}))
+	return srv.URL, func() {
+		srv.Close()
+		for _, e := range exchanges {
+			e.readTaken()
+			seen(c.check(t, g, e))
+		}
+	}
 }
 
 // limitedWriter keeps the beginning of what is written.

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,37 +11,29 @@ import (
 
 // inline returns an event with its large value in place of the reference, for
 // protocols that have no references. A value that is no longer stored is replaced
-// by its beginning and a note.
-func (g *Gateway) inline(ctx context.Context, r events.Record) (events.Record, error) {
-	if !bytes.Contains(r.Data, []byte(`_ref":{`)) { // args_ref, tool_result_ref
-		return r, nil
+// by its beginning and a note. The event passed to it is not changed.
+func (g *Gateway) inline(ctx context.Context, stored *events.Event) (*events.Event, error) {
+	if stored.ArgsRef == nil && stored.ToolResultRef == nil {
+		return stored, nil
 	}
-	var e events.Event
-	if json.Unmarshal(r.Data, &e) != nil || e.ArgsRef == nil && e.ToolResultRef == nil {
-		return r, nil
-	}
+	e := *stored
 	if e.ArgsRef != nil {
 		value, err := g.value(ctx, *e.ArgsRef)
 		if err != nil {
-			return r, err
+			return nil, err
 		}
 		inlineArgs(&e, string(value))
 	}
 	if e.ToolResultRef != nil {
 		value, err := g.value(ctx, *e.ToolResultRef)
 		if err != nil {
-			return r, err
+			return nil, err
 		}
 		if e.ToolResult, e.ToolResultRef = value, nil; !json.Valid(value) {
 			e.ToolResult = events.Quote(string(value))
 		}
 	}
-	data, err := e.Body()
-	if err != nil {
-		return r, fmt.Errorf("gateway: event %d with its value: %w", r.Seq, err)
-	}
-	r.Data = data
-	return r, nil
+	return &e, nil
 }
 
 // value reads a large value with the timeout of a request to the store.

@@ -2,10 +2,15 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Metric is a Prometheus metric family: a counter if the name ends in _total,
@@ -30,6 +35,7 @@ func Number[T int | int64 | uint64 | float64](name, help string, n T) Metric {
 // counts are the gateway's own counters.
 type counts struct {
 	slow    atomic.Uint64      // disconnected slow clients
+	denied  atomic.Uint64      // requests without valid credentials
 	refused atomic.Uint64      // connections closed because of the limit of their address
 	answers [600]atomic.Uint64 // answers by status
 }
@@ -41,25 +47,41 @@ func (c *counts) countStatus(status int) {
 	}
 }
 
-// metrics serves the metrics in the text format of Prometheus
-// (prometheus.io/docs/instrumenting/exposition_formats).
-func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
-	families := g.ownMetrics()
-	if g.opts.Metrics != nil {
-		ctx, cancel := context.WithTimeout(r.Context(), g.opts.StoreTimeout)
-		defer cancel()
-		families = append(families, g.opts.Metrics(ctx)...)
+// newRegistry returns a registry of the gateway's own metrics, of those of the process
+// and the Go runtime, and of others.
+func (g *Gateway) newRegistry() (*prometheus.Registry, error) {
+	r := prometheus.NewRegistry()
+	all := append([]prometheus.Collector{
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
+		families(g.ownMetrics), families(g.otherMetrics),
+	}, g.opts.Collectors...)
+	for _, c := range all {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("gateway: metrics: %w", err)
+		}
 	}
-	var text []byte
-	for _, m := range families {
-		text = appendMetric(text, m)
+	return r, nil
+}
+
+// serveMetrics returns the handler that serves the metrics in the text formats of
+// Prometheus and OpenMetrics.
+func (g *Gateway) serveMetrics(r *prometheus.Registry) handler {
+	h := promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: true})
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Cache-Control", "no-store")
+		h.ServeHTTP(w, r)
+		return nil
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	h.Set("Cache-Control", "no-store")
-	// An error means that the client has disconnected.
-	_, _ = w.Write(text)
-	return nil
+}
+
+// otherMetrics returns the metrics of Options.Metrics.
+func (g *Gateway) otherMetrics() []Metric {
+	if g.opts.Metrics == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), g.opts.StoreTimeout)
+	defer cancel()
+	return g.opts.Metrics(ctx)
 }
 
 // ownMetrics returns the gateway's own metrics.
@@ -74,33 +96,31 @@ func (g *Gateway) ownMetrics() []Metric {
 		answers,
 		Number("streamer_sse_clients", "Event streams that are open.", g.streams.count()),
 		Number("streamer_sse_slow_disconnects_total", "Event streams ended because their client did not read.", g.counts.slow.Load()),
+		Number("streamer_http_auth_refusals_total", "HTTP requests refused because they had no valid token or cookie.", g.counts.denied.Load()),
 		Number("streamer_http_connections_refused_total", "Connections closed because their address had too many.", g.counts.refused.Load()),
 	}
 }
 
-// appendMetric appends a family. It omits a family without samples.
-func appendMetric(b []byte, m Metric) []byte {
-	if len(m.Samples) == 0 {
-		return b
-	}
-	kind := "gauge"
-	if strings.HasSuffix(m.Name, "_total") {
-		kind = "counter"
-	}
-	b = append(b, "# HELP "+m.Name+" "+escapeHelp.Replace(m.Help)+"\n# TYPE "+m.Name+" "+kind+"\n"...)
-	for _, s := range m.Samples {
-		b = append(b, m.Name...)
-		if s.Label != "" {
-			b = append(b, "{"+s.Label+"=\""+escapeLabel.Replace(s.Value)+"\"}"...)
-		}
-		b = append(b, ' ')
-		b = strconv.AppendFloat(b, s.Number, 'f', -1, 64)
-		b = append(b, '\n')
-	}
-	return b
-}
+// families is a prometheus.Collector of the families that a function returns.
+type families func() []Metric
 
-var (
-	escapeHelp  = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
-	escapeLabel = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
-)
+// Describe implements prometheus.Collector. It names no metric: which samples a family
+// has is known only when they are collected.
+func (families) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (f families) Collect(ch chan<- prometheus.Metric) {
+	for _, m := range f() {
+		kind := prometheus.GaugeValue
+		if strings.HasSuffix(m.Name, "_total") {
+			kind = prometheus.CounterValue
+		}
+		for _, s := range m.Samples {
+			var labels, values []string
+			if s.Label != "" {
+				labels, values = []string{s.Label}, []string{s.Value}
+			}
+			ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.Name, m.Help, labels, nil), kind, s.Number, values...)
+		}
+	}
+}

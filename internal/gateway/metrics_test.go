@@ -2,30 +2,10 @@ package gateway
 
 import (
 	"context"
-	"math"
 	"net/http"
 	"strings"
 	"testing"
 )
-
-// TestMetricText checks the text format with everything that needs escaping.
-func TestMetricText(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		m    Metric
-		want string
-	}{
-		{"a gauge", Number("a_b", "What it is.", 3), "# HELP a_b What it is.\n# TYPE a_b gauge\na_b 3\n"},
-		{"a counter", Number("a_total", "", uint64(1<<53)), "# HELP a_total \n# TYPE a_total counter\na_total 9007199254740992\n"},
-		{"labels", Metric{"x", "h", []Sample{{"p", "0", 1.5}, {"p", "1", math.Inf(1)}}}, "# HELP x h\n# TYPE x gauge\nx{p=\"0\"} 1.5\nx{p=\"1\"} +Inf\n"},
-		{"escapes", Metric{"x", "a\\b\nc \"d\"", []Sample{{"p", "a\\b\nc \"d\"", 0}}}, "# HELP x a\\\\b\\nc \"d\"\n# TYPE x gauge\nx{p=\"a\\\\b\\nc \\\"d\\\"\"} 0\n"},
-		{"no samples", Metric{Name: "x", Help: "h"}, ""},
-	} {
-		if got := string(appendMetric(nil, c.m)); got != c.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
-		}
-	}
-}
 
 // TestMetrics checks the gateway's own metrics and additional ones.
 func TestMetrics(t *testing.T) {
@@ -36,12 +16,12 @@ func TestMetrics(t *testing.T) {
 	do(t, "GET", url+"/nothing", "")
 	do(t, "GET", url+"/nothing", "")
 	resp, body := do(t, "GET", url+"/metrics", "")
-	if got, want := resp.Header.Get("Content-Type"), "text/plain; version=0.0.4; charset=utf-8"; resp.StatusCode != http.StatusOK || got != want {
+	if got, want := resp.Header.Get("Content-Type"), "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"; resp.StatusCode != http.StatusOK || got != want {
 		t.Errorf("got %d, %q, want 200, %q", resp.StatusCode, got, want)
 	}
 	for _, line := range []string{
 		"# TYPE streamer_http_requests_total counter", `streamer_http_requests_total{status="202"} 1`, `streamer_http_requests_total{status="404"} 2`,
-		"streamer_sse_clients 1", "streamer_sse_slow_disconnects_total 0", "other_total 7",
+		"streamer_sse_clients 1", "streamer_sse_slow_disconnects_total 0", "streamer_http_auth_refusals_total 0", "other_total 7", "# TYPE go_info gauge", "# TYPE process_open_fds gauge",
 	} {
 		if !strings.Contains(body, "\n"+line+"\n") {
 			t.Errorf("got\n%s\nwithout %q", body, line)

@@ -20,6 +20,7 @@ import (
 	"streamer/internal/inputs"
 	"streamer/internal/repair"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 )
 
@@ -32,7 +33,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	g := build(t, Options{Repairs: &repair.Service{}}, newMemory())
 	var served, described []string
-	for _, r := range g.routeList() {
+	for _, r := range g.routeList(prometheus.NewRegistry()) {
 		for method := range strings.SplitSeq(r.methods, ", ") {
 			served = append(served, method+" "+r.path)
 			if r.path == "/" {
@@ -104,8 +105,7 @@ func (a *answers) server(opts Options, store Store) (url string, stop func()) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	srv := httptest.NewServer(validated(a.t, g, a.add))
-	return srv.URL, srv.Close
+	return validated(a.t, g, a.add)
 }
 
 // request sends a request with headers "Name: value", of which several may have one
@@ -272,10 +272,9 @@ func (a *answers) faulty() {
 	} {
 		a.request("GET", url+path, http.NoBody)
 	}
-	bare, stopBare := httptest.NewServer(validated(a.t, build(a.t, Options{}, store), a.add)), func() {}
+	bare, stopBare := validated(a.t, build(a.t, Options{}, store), a.add)
 	defer stopBare()
-	defer bare.Close()
-	a.request("GET", bare.URL+"/", http.NoBody)
+	a.request("GET", bare+"/", http.NoBody)
 	for path, size := range map[string]int{
 		"/v1/ag-ui/s": maxHistory + 1, thread + "/stream/events": maxFilter + 1, "/v1/repair": 101, "/v1/sessions/s/interrupt": 101, "/v1/sessions/s/end": 101,
 	} {

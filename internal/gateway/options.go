@@ -9,6 +9,8 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/repair"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Options are the gateway's settings. The zero value serves loopback names without
@@ -50,6 +52,8 @@ type Options struct {
 	// Metrics returns the metrics for GET /metrics in addition to the gateway's
 	// own. If nil, there are none.
 	Metrics func(ctx context.Context) []Metric
+	// Collectors are further metrics for GET /metrics.
+	Collectors []prometheus.Collector
 
 	// Repairs answers POST /v1/repair. If nil, the path does not exist.
 	Repairs *repair.Service

@@ -8,6 +8,8 @@ import (
 
 	"streamer/docs"
 	"streamer/internal/inputs"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // kinds lists the inputs: the last part of the path, and the kind.
@@ -31,16 +33,16 @@ type route struct {
 
 // newRoutes returns the mux of all routes. The handlers check methods themselves,
 // because the mux does not answer with JSON.
-func (g *Gateway) newRoutes() *http.ServeMux {
+func (g *Gateway) newRoutes(metrics *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
-	for _, r := range g.routeList() {
+	for _, r := range g.routeList(metrics) {
 		mux.HandleFunc(r.path, r.serve)
 	}
 	return mux
 }
 
 // routeList returns the routes. docs/openapi.json describes each.
-func (g *Gateway) routeList() []route {
+func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
 	var list []route
 	add := func(path, methods string, serve http.HandlerFunc) {
 		list = append(list, route{path, methods, g.onlyMethods(methods, serve)})
@@ -64,7 +66,7 @@ func (g *Gateway) routeList() []route {
 	if g.opts.Repairs != nil {
 		api("/v1/repair", "POST", g.repair)
 	}
-	api("/metrics", "GET", g.metrics)
+	api("/metrics", "GET", g.serveMetrics(metrics))
 	add("/v1/login", "POST", g.withAccess(g.login))
 	add("/v1/openapi.json", "GET", g.withAccess(g.description("application/json", docs.OpenAPI)))
 	add("/v1/events.schema.json", "GET", g.withAccess(g.description("application/schema+json", docs.EventSchema)))
@@ -122,6 +124,7 @@ func (g *Gateway) withAuth(h handler) http.HandlerFunc {
 	return g.withAccess(func(w http.ResponseWriter, r *http.Request) error {
 		id, err := g.credentials.check(w, r)
 		if err != nil {
+			g.counts.denied.Add(1)
 			return err
 		}
 		r, cancel := withIdentity(r, id)

@@ -77,7 +77,7 @@ func TestAllocations(t *testing.T) {
 func TestGrowth(t *testing.T) {
 	for name, history := range worstCases() {
 		for _, shape := range []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses} {
-			few, many := render(shape, history(1000)), render(shape, history(4000))
+			few, many := render(shape, history(300)), render(shape, history(1200))
 			ratio := 0.0
 			for range 5 { // other processes may slow down a measurement
 				if ratio = float64(fastest(t, shape, many)) / float64(fastest(t, shape, few)); ratio < 10 {

@@ -23,7 +23,7 @@ type outgoing struct {
 
 	session *resident
 	blobs   int       // chunks that are not stored yet
-	at      time.Time // when it was acknowledged
+	at      time.Time // when it was published, then when it was acknowledged
 }
 
 func (o *outgoing) size() int {
@@ -106,6 +106,7 @@ func (a *appender) append(o *outgoing) {
 	e := events.Event{Type: o.Type, EventID: o.ID, Call: o.Call}
 	p := a.messages.EventPub(s.token, &e, o.Body, o.Trace, s.log.seq)
 	p.Key, p.Epoch = o, s.log.epoch
+	o.at = time.Now()
 	a.publish(p)
 }
 
@@ -126,6 +127,7 @@ func (a *appender) stored(s *resident, o *outgoing, seq uint64) {
 	l := &s.log
 	l.seq, l.id, l.refusals, s.fresh = seq, o.ID, 0, false
 	a.status.stored(o)
+	a.observer.EventStored(Stored{s.token, o.Type, o.Call, o.Status, o.Body, o.Trace, time.Since(o.at)})
 	a.shift(s, seq)
 	a.send(s)
 }

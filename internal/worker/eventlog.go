@@ -49,7 +49,8 @@ type reports struct {
 	status *status
 	logger zerolog.Logger
 	// sampled logs at a bounded rate what can happen to all sessions at once.
-	sampled zerolog.Logger
+	sampled  zerolog.Logger
+	observer Observer
 }
 
 // head takes the head that was read. Messages behind the last event that are no

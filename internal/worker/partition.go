@@ -62,11 +62,11 @@ const (
 
 func newPartition(w *Worker, p int) *partition {
 	logger := w.Logger.With().Int("partition", p).Logger()
+	opts := w.Options.withDefaults()
 	r := reports{
-		status: w.statuses.of(p), logger: logger,
+		status: w.statuses.of(p), logger: logger, observer: opts.Observer,
 		sampled: logger.Sample(&zerolog.BurstSampler{Burst: sampledBurst, Period: logInterval}),
 	}
-	opts := w.Options.withDefaults()
 	q := &partition{
 		reports: r, w: w, log: w.Log, opts: opts, p: p,
 		held:       heldSessions{of: map[string]*held{}, partition: p, status: r.status, log: w.Log},

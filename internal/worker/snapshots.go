@@ -31,6 +31,7 @@ func HasEvents(header map[string]string) bool {
 // snapshotWrite is the writing of a snapshot that is under way. Its blobs are
 // written first.
 type snapshotWrite struct {
+	began   time.Time
 	session *resident
 	pub     *broker.Pub
 	blobs   int
@@ -92,7 +93,7 @@ func (w *snapshotWriter) full() bool { return w.bytes >= maxWriting }
 func (w *snapshotWriter) begin(s *resident, now time.Time) {
 	s.log.trim(now, w.keepAcked)
 	s.snapshot.since = now
-	write := &snapshotWrite{session: s, n: s.state.N, unsent: len(s.log.queue) > 0}
+	write := &snapshotWrite{session: s, began: now, n: s.state.N, unsent: len(s.log.queue) > 0}
 	data, err := s.encode(&w.encoder)
 	if err != nil {
 		w.logger.Error().Err(err).Str("session", s.token).Msg("snapshot cannot be written")
@@ -141,5 +142,6 @@ func (w *snapshotWriter) blobStored(write *snapshotWrite, err error) error {
 func (w *snapshotWriter) acked(write *snapshotWrite, rev uint64) {
 	w.end(write)
 	w.status.snapshots.Add(1)
+	w.observer.SnapshotStored(time.Since(write.began))
 	write.session.snapshot.covered(rev, write.unsent)
 }

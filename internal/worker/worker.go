@@ -57,6 +57,8 @@ type Options struct {
 	// RecoveredEvery is how often a partition that stopped, or has sessions that are
 	// held, checks whether an operator has recovered it. If zero, 10 s.
 	RecoveredEvery time.Duration
+	// Observer receives what is stored. If nil, nothing does.
+	Observer Observer
 	// Nonce makes message ids of this instance unique. Required.
 	Nonce string
 }
@@ -65,6 +67,9 @@ func (o Options) withDefaults() Options {
 	if o.Rules == nil {
 		r := session.DefaultRules()
 		o.Rules = &r
+	}
+	if o.Observer == nil {
+		o.Observer = unobserved{}
 	}
 	if o.SnapshotEvery <= 0 {
 		o.SnapshotEvery = time.Second

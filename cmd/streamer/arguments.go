@@ -1,0 +1,48 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"streamer/internal/app"
+	"streamer/internal/cli"
+	"streamer/internal/events"
+)
+
+// formatFlag is the flag with the name of a stream format.
+type formatFlag struct {
+	Format string `placeholder:"FORMAT" enum:"${formats}" default:"" help:"format of the stream: ${format_or}; if empty, it is recognised"`
+}
+
+// tokenOf returns the token of a session that an argument names.
+func tokenOf(i *cli.Invocation, session string) (string, error) {
+	token, err := events.Token(session)
+	if err != nil {
+		return "", i.Misused("session: %s", strings.TrimPrefix(err.Error(), "events: "))
+	}
+	return token, nil
+}
+
+// openInput opens a file: standard input for - and for none.
+func openInput(std stdio, file string) (io.ReadCloser, error) {
+	if file == "" || file == "-" {
+		return io.NopCloser(std.in), nil
+	}
+	return os.Open(file)
+}
+
+// speedOf returns how many times faster than recorded a speed is, 0 without pauses.
+func speedOf(name string) time.Duration {
+	switch name {
+	case "1":
+		return 1
+	case "10":
+		return 10
+	case "max":
+		return 0
+	default:
+		return app.OwnSpeed
+	}
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"streamer/internal/cli"
+)
+
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish"`
+}
+
+// Help returns the use of each script.
+func (*completionCommand) Help() string {
+	return `Examples:
+
+  source <(streamer completion bash)                  # in ~/.bashrc
+  source <(streamer completion zsh)                   # in ~/.zshrc, after compinit
+  streamer completion fish > ~/.config/fish/completions/streamer.fish`
+}
+
+// Run prints the script.
+func (c *completionCommand) Run(std stdio) error {
+	script, err := cli.Script(c.Shell, "streamer")
+	if err == nil {
+		_, err = io.WriteString(std.out, script)
+	}
+	return err
+}
+
+type completeCommand struct {
+	Words []string `arg:"" optional:""`
+}
+
+// Run prints the words that complete the last one.
+func (c *completeCommand) Run(std stdio, p *cli.Parser) error {
+	for _, w := range p.Complete(c.Words) {
+		fmt.Fprintln(std.out, w)
+	}
+	return nil
+}

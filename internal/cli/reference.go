@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// WriteReference writes the commands and their flags as Markdown. The flags of a
+// group that several commands have are listed once.
+func (p *Parser) WriteReference(w io.Writer) error {
+	r := reference{groups: map[string]bool{}}
+	var groups strings.Builder
+	for _, n := range p.kong.Model.Leaves(true) {
+		r.command(n)
+		r.shared(&groups, n)
+	}
+	_, err := fmt.Fprintf(w, "## Commands\n%s\n## Shared flags\n%s", r.commands.String(), groups.String())
+	return err
+}
+
+type reference struct {
+	commands strings.Builder
+	groups   map[string]bool // that are written
+}
+
+// command writes a command with its own flags.
+func (r *reference) command(n *kong.Node) {
+	b := &r.commands
+	fmt.Fprintf(b, "\n### %s\n\n    streamer %s\n\n%s", n.Path(), n.Summary(), n.Help)
+	detail := strings.TrimSpace(n.Detail)
+	if detail != "" {
+		fmt.Fprintf(b, "\n\n%s", indented(detail))
+	}
+	b.WriteString("\n")
+	var own []*kong.Flag
+	var groups []string
+	for _, f := range n.Flags {
+		if !shared(f) {
+			own = append(own, f)
+		} else if link := "[" + strings.TrimSuffix(f.Group.Title, ":") + "](#" + anchor(f.Group) + ")"; len(groups) == 0 || groups[len(groups)-1] != link {
+			groups = append(groups, link)
+		}
+	}
+	writeTable(b, n, own)
+	if len(groups) > 0 {
+		fmt.Fprintf(b, "\nFurther flags: %s.\n", strings.Join(groups, ", "))
+	}
+}
+
+// indented widens the indentation of examples to the four columns of Markdown.
+func indented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "  ") {
+			lines[i] = "  " + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// anchor returns the anchor of the heading of a group.
+func anchor(g *kong.Group) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimSuffix(g.Title, ":")), " ", "-")
+}
+
+// shared writes the groups of flags of a command that are not written yet.
+func (r *reference) shared(w io.Writer, n *kong.Node) {
+	for i := 0; i < len(n.Flags); {
+		f, next := n.Flags[i], i+1
+		for next < len(n.Flags) && shared(f) && shared(n.Flags[next]) && n.Flags[next].Group.Key == f.Group.Key {
+			next++
+		}
+		if key := groupKey(n, i, next); shared(f) && !r.groups[key] {
+			r.groups[key] = true
+			fmt.Fprintf(w, "\n### %s\n", strings.TrimSuffix(f.Group.Title, ":"))
+			writeTable(w, n, n.Flags[i:next])
+		}
+		i = next
+	}
+}
+
+func groupKey(n *kong.Node, from, to int) string {
+	if from >= to || !shared(n.Flags[from]) {
+		return ""
+	}
+	return n.Flags[from].Group.Key
+}
+
+func writeTable(w io.Writer, n *kong.Node, flags []*kong.Flag) {
+	if len(flags) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\n| flag | variable | meaning |\n|---|---|---|\n")
+	for _, f := range flags {
+		name := "--" + f.Name
+		if !f.IsBool() {
+			name += " " + f.FormatPlaceHolder()
+		}
+		fmt.Fprintf(w, "| `%s` | `%s` | %s |\n", name, EnvName(n, f), strings.ReplaceAll(flagHelp(f.Value), "|", `\|`))
+	}
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"go.yaml.in/yaml/v3"
+)
+
+// setting is the value of a flag that is in force.
+type setting struct {
+	Value  any    `json:"value"`
+	Source string `json:"source"`
+}
+
+// WriteSettings writes the value and the source of each flag that means the same in
+// all commands, as a configuration file with the sources as comments. Passwords are
+// masked.
+func (i *Invocation) WriteSettings(w io.Writer) error {
+	group := ""
+	for _, f := range i.shared() {
+		if f.Group.Key != group {
+			if group != "" {
+				fmt.Fprintln(w)
+			}
+			group = f.Group.Key
+			fmt.Fprintf(w, "# %s\n", strings.TrimSuffix(f.Group.Title, ":"))
+		}
+		node := yaml.Node{}
+		if err := node.Encode(valueOf(f)); err != nil {
+			return err
+		}
+		node.Style = yaml.FlowStyle
+		text, err := yaml.Marshal(map[string]*yaml.Node{f.Name: &node})
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "%-48s # %s\n", strings.TrimSpace(string(text)), i.sourceOf(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes the settings as a JSON object.
+func (i *Invocation) WriteJSON(w io.Writer) error {
+	list := map[string]setting{}
+	for _, f := range i.shared() {
+		list[f.Name] = setting{valueOf(f), i.sourceOf(f).String()}
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(list)
+}
+
+func (i *Invocation) shared() []*kong.Flag {
+	return slices.DeleteFunc(i.Flags(), func(f *kong.Flag) bool { return !shared(f) })
+}
+
+// valueOf returns the value of a flag as text, a number, a truth value or a list.
+func valueOf(f *kong.Flag) any {
+	switch v := f.Target.Interface().(type) {
+	case time.Duration:
+		return short(v.String())
+	case int, int64, bool:
+		return v
+	}
+	if !f.IsSlice() {
+		return masked(f.Target.String())
+	}
+	list := []string{}
+	for j := range f.Target.Len() {
+		list = append(list, masked(fmt.Sprint(f.Target.Index(j).Interface())))
+	}
+	return list
+}
+
+// short returns a duration without the zero minutes and seconds at its end.
+func short(d string) string {
+	if strings.HasSuffix(d, "m0s") {
+		d = strings.TrimSuffix(d, "0s")
+	}
+	if strings.HasSuffix(d, "h0m") {
+		d = strings.TrimSuffix(d, "0m")
+	}
+	return d
+}
+
+// masked replaces the passwords in URLs that commas separate. A URL that cannot be
+// parsed may have one anywhere before its @.
+func masked(text string) string {
+	urls := strings.Split(text, ",")
+	for j, s := range urls {
+		u, err := url.Parse(strings.TrimSpace(s))
+		switch {
+		case err == nil && u.User != nil:
+			urls[j] = strings.Replace(u.Redacted(), ":xxxxx@", ":***@", 1)
+			if _, ok := u.User.Password(); !ok { // a token
+				urls[j] = strings.Replace(u.String(), u.User.String()+"@", "***@", 1)
+			}
+		case err != nil && strings.Contains(s, "@"):
+			urls[j] = "***" + s[strings.LastIndex(s, "@"):]
+		}
+	}
+	return strings.Join(urls, ",")
+}
+
+// UnknownVariables returns the variables in an environment that begin as those of
+// flags do and are none.
+func (p *Parser) UnknownVariables(environ []string) (unknown []string) {
+	known := p.variables()
+	for _, e := range environ {
+		name, _, _ := strings.Cut(e, "=")
+		if strings.HasPrefix(name, "STREAMER_") && !known[name] {
+			unknown = append(unknown, name)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(unknown)))
+}
+
+// variables returns the names of the variables of all flags.
+func (p *Parser) variables() map[string]bool {
+	known := map[string]bool{}
+	var walk func(n *kong.Node)
+	walk = func(n *kong.Node) {
+		for _, f := range n.Flags {
+			known[EnvName(n, f)] = true
+		}
+		for _, c := range n.Children {
+			walk(c)
+		}
+	}
+	walk(p.kong.Model.Node)
+	delete(known, "STREAMER_HELP")
+	return known
+}

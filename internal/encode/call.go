@@ -1,0 +1,178 @@
+package encode
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"streamer/internal/events"
+)
+
+// openCall is a call that has not ended.
+type openCall struct {
+	call, id, name string // its name in events, its id in the stream, the name of the tool
+	data           callData
+	args           argsForm
+}
+
+func newCall(e *events.Event) openCall {
+	c := openCall{
+		call: e.Call, id: callID(e), name: callName(e),
+		data: callData{Call: e.Call, ParentCall: e.ParentCall},
+		args: argsForm{text: e.Kind == "custom"},
+	}
+	if e.Timestamp != 0 {
+		c.data.StartedAt = &e.Timestamp
+	}
+	return c
+}
+
+func (c *openCall) is(call string) bool { return c.call == call }
+
+func (c *openCall) source() source { return source{call: c.call} }
+
+// findCall returns the call of a name in a list, or the zero value.
+func findCall[C interface{ is(call string) bool }](list []C, call string) (c C) {
+	if i := slices.IndexFunc(list, func(c C) bool { return c.is(call) }); i >= 0 {
+		return list[i]
+	}
+	return c
+}
+
+// callData is about a call, for clients that read more than their protocol has.
+type callData struct {
+	Call             string        `json:"call"` // its name in events
+	Run              string        `json:"run,omitempty"`
+	StartedAt        *events.Time  `json:"startedAt,omitempty"`
+	ParentCall       string        `json:"parentCall,omitempty"`
+	ProviderExecuted bool          `json:"providerExecuted,omitempty"`
+	ArgsIncomplete   bool          `json:"argsIncomplete,omitempty"` // their end was added
+	Args             string        `json:"args,omitempty"`           // as the model wrote them, where the stream has others
+	Status           events.Status `json:"status,omitempty"`         // the rest is that of the end
+	Reason           events.Code   `json:"reason,omitempty"`
+	Detail           string        `json:"detail,omitempty"`
+	DurationMS       *int64        `json:"durationMs,omitempty"`
+	RunMS            *int64        `json:"runMs,omitempty"`
+}
+
+// ended returns the data of a call that has ended.
+func (d callData) ended(status events.Status, reason *events.Reason) callData {
+	d.Status = status
+	if reason != nil {
+		d.Reason, d.Detail = reason.Code, reason.Detail
+	}
+	return d
+}
+
+// callID returns the id of a call that is unique in its session.
+func callID(e *events.Event) string {
+	if e.UID == "" {
+		return e.Call
+	}
+	return e.UID
+}
+
+// callName returns the name of the tool.
+func callName(e *events.Event) string {
+	if e.ToolName == "" {
+		return "unknown"
+	}
+	return e.ToolName
+}
+
+// progressData is about the progress of a call.
+type progressData struct {
+	ToolCallID string   `json:"toolCallId"`
+	Message    string   `json:"message,omitempty"`
+	Percent    *float64 `json:"percent,omitempty"`
+}
+
+// argsIncomplete is the reason of a call whose args were incomplete or invalid when
+// its run completed. The event log closes the call later, by a deadline.
+const argsIncomplete events.Code = "args_incomplete"
+
+// cutText returns the text of a call that ends for argsIncomplete.
+func cutText(c *openCall) string {
+	return events.Fill(events.Sentence(events.TextArgs, events.Langs[0]), c.name, c.id)
+}
+
+// closedText returns the text of a call that ends with its run.
+func closedText(r *events.Reason) string { return reasonText(r, "The run ended before the call.") }
+
+// resultText returns the text of a result that is not a success.
+func resultText(e *events.Event) string {
+	var text string
+	switch {
+	case json.Unmarshal(e.ToolResult, &text) == nil && text != "":
+		return text
+	case len(e.ToolResult) > 0 && string(e.ToolResult) != `""`:
+		return string(e.ToolResult)
+	}
+	return reasonText(e.Reason, "The tool failed without a text.")
+}
+
+// contentOf returns the text of a result: a string as it is, other JSON as it is
+// written.
+func contentOf(e *events.Event) string {
+	var text string
+	switch {
+	case e.Status != events.Completed:
+		return resultText(e)
+	case json.Unmarshal(e.ToolResult, &text) == nil:
+		return text
+	}
+	return string(e.ToolResult)
+}
+
+// reasonText returns the text of a reason with the detail that its cause gave, or
+// other if there is none.
+func reasonText(r *events.Reason, other string) string {
+	switch {
+	case r == nil || r.Text == "":
+		return other
+	case r.Detail != "":
+		return r.Text + " (" + r.Detail + ")"
+	}
+	return r.Text
+}
+
+// maxInvalid is the maximum number of bytes of invalid args that are shown.
+const maxInvalid = 4 << 10
+
+// beginning returns the first bytes of a text, at most maxInvalid, without a cut
+// character at the end.
+func beginning(text string) string {
+	if len(text) <= maxInvalid {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxInvalid], "") + "…"
+}
+
+// argsForm is the form in which a stream has the args of a call. Clients read them as
+// JSON, so free text is a JSON string.
+type argsForm struct {
+	text  bool // they are free text
+	plain bool // they are an object or free text, so that deltas are sent as they come
+	sent  int  // bytes of the model's text that were sent
+}
+
+// begin applies the first fragment of the args. Other JSON than an object can become
+// another input: null is {}, and a string can hold an object. It is sent when it is
+// complete.
+func (a *argsForm) begin(e *events.Event) {
+	a.plain = a.text || strings.HasPrefix(e.Args, "{")
+}
+
+// next returns the form of the next bytes of the args.
+func (a *argsForm) next(text string) string {
+	first := a.sent == 0
+	a.sent += len(text)
+	if !a.text || text == "" {
+		return text
+	}
+	quoted := events.Quote(text)
+	if quoted = quoted[:len(quoted)-1]; first {
+		return string(quoted)
+	}
+	return string(quoted[1:])
+}

@@ -1,0 +1,70 @@
+package encode
+
+import "streamer/internal/events"
+
+// handler has a method for each type of event that protocols have a form for.
+type handler interface {
+	startRun(e *events.Event)
+	endRun(e *events.Event)
+	startMessage(e *events.Event)
+	endMessage(e *events.Event)
+	human(e *events.Event)
+	content(e *events.Event)
+	endPart(e *events.Event)
+	startCall(e *events.Event)
+	addArgs(e *events.Event)
+	completeArgs(e *events.Event)
+	await(e *events.Event)
+	progress(e *events.Event)
+	result(e *events.Event)
+	parent(e *events.Event)
+}
+
+// dispatch calls the method of h for the type of an event, if there is one.
+func dispatch(h handler, e *events.Event) {
+	switch e.Type {
+	case events.RunStarted:
+		h.startRun(e)
+	case events.RunFinished:
+		h.endRun(e)
+	case events.MessageStarted:
+		h.startMessage(e)
+	case events.MessageFinished:
+		h.endMessage(e)
+	case events.HumanMessage:
+		h.human(e)
+	case events.AgentResponseChunk:
+		h.content(e)
+	case events.PartFinished:
+		h.endPart(e)
+	case events.ToolCallStart:
+		h.startCall(e)
+	case events.ToolCallArgsDelta:
+		h.addArgs(e)
+	case events.ToolCallArgsComplete:
+		h.completeArgs(e)
+	case events.ToolCallAwaiting:
+		h.await(e)
+	case events.ToolCallProgress:
+		h.progress(e)
+	case events.ToolCallResult:
+		h.result(e)
+	case events.ToolCallParent:
+		h.parent(e)
+	}
+}
+
+// isShown reports whether dispatch has a method for events of a type.
+func isShown(t events.Type) bool {
+	switch t {
+	case events.Synthetic, events.ToolCallLateResult, events.OrphanResult, events.Rejected, events.Unmatched:
+		return false
+	}
+	return true
+}
+
+// isLast reports whether the run that ends is the last of its turn. If the event has
+// no run, because it cannot be read, it is.
+func isLast(e *events.Event, last string) bool {
+	return last == "" || e.Run == "" || e.Run == last
+}

@@ -1,0 +1,148 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+	"streamer/internal/worker"
+
+	"github.com/tidwall/gjson"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// maxStarted is the maximum number of open calls whose trace context is kept. The
+// span of a call beyond them belongs to the trace of its result.
+const maxStarted = 100_000
+
+// Spans makes a span of each call: from its start to its result, with an event where
+// its args were complete, in the trace of the input that started the call. Names and
+// attributes are those of the span execute_tool of the OpenTelemetry semantic
+// conventions for generative AI. Spans hold no args and no results. It implements
+// worker.Observer.
+//
+// A call whose start was stored by another process has the trace of the input that
+// ended it. A call without any trace context gives no span.
+type Spans struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+
+	mu      sync.Mutex
+	started map[callKey]map[string]string // trace contexts of open calls
+}
+
+type callKey struct{ session, call string }
+
+// NewSpans returns a Spans that sends its spans by OTLP over HTTP to a URL, or if it
+// is "", to the endpoint that the environment names. The other OTEL_ variables of the
+// exporter and of the resource apply. The caller closes it.
+func NewSpans(ctx context.Context, url string) (*Spans, error) {
+	p, err := newProvider(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	return &Spans{provider: p, tracer: p.Tracer("streamer"), started: map[callKey]map[string]string{}}, nil
+}
+
+// Close sends the spans that are not sent yet.
+func (s *Spans) Close(ctx context.Context) error {
+	if err := s.provider.Shutdown(ctx); err != nil {
+		return fmt.Errorf("telemetry: sending the last spans: %w", err)
+	}
+	return nil
+}
+
+// SnapshotStored implements worker.Observer.
+func (s *Spans) SnapshotStored(time.Duration) {}
+
+// EventStored implements worker.Observer.
+func (s *Spans) EventStored(e worker.Stored) {
+	switch e.Type {
+	case events.ToolCallStart:
+		s.begin(&e)
+	case events.ToolCallResult:
+		s.end(&e)
+	}
+}
+
+// begin keeps the trace context of a call that starts.
+func (s *Spans) begin(e *worker.Stored) {
+	if len(e.Trace) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.started) < maxStarted {
+		s.started[callKey{e.Session, e.Call}] = e.Trace
+	}
+}
+
+// end makes the span of a call that has its result.
+func (s *Spans) end(e *worker.Stored) {
+	parent := s.take(callKey{e.Session, e.Call})
+	if parent == nil {
+		parent = e.Trace
+	}
+	span := remoteSpan(parent[inputs.HeaderTraceParent], parent[inputs.HeaderTraceState])
+	if !span.IsValid() {
+		return
+	}
+	ctx := trace.ContextWithRemoteSpanContext(context.Background(), span)
+	f := gjson.GetManyBytes(e.Body, "timestamp", "duration_ms", "args_ms", "tool_name", "id", "session", "kind", "reason.code", "reason.text", "synthetic")
+	end := f[0].Time()
+	start := end.Add(-time.Duration(f[1].Int()) * time.Millisecond)
+	_, made := s.tracer.Start(ctx, "execute_tool "+f[3].String(), trace.WithTimestamp(start), trace.WithAttributes(
+		attribute.String("gen_ai.operation.name", "execute_tool"),
+		attribute.String("gen_ai.tool.name", f[3].String()),
+		attribute.String("gen_ai.tool.call.id", f[4].String()),
+		attribute.String("gen_ai.tool.type", "function"),
+		attribute.String("gen_ai.conversation.id", f[5].String()),
+		attribute.String("streamer.call", e.Call),
+		attribute.String("streamer.status", string(e.Status)),
+		attribute.Bool("streamer.synthetic", f[9].Bool()),
+	))
+	if f[2].Exists() {
+		made.AddEvent("args_complete", trace.WithTimestamp(start.Add(time.Duration(f[2].Int())*time.Millisecond)))
+	}
+	if e.Status != events.Completed {
+		setError(made, e.Status, f[7].String(), f[8].String())
+	}
+	made.End(trace.WithTimestamp(end))
+}
+
+// setError marks a span as failed. code and text are those of the reason, if there
+// is one.
+func setError(span trace.Span, status events.Status, code, text string) {
+	kind := code
+	if kind == "" {
+		kind = string(status)
+	}
+	span.SetAttributes(attribute.String("error.type", kind))
+	span.SetStatus(codes.Error, text)
+}
+
+// take returns and forgets the trace context of a call, nil if there is none.
+func (s *Spans) take(k callKey) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.started[k]
+	delete(s.started, k)
+	return t
+}
+
+// remoteSpan returns the span that the headers of W3C Trace Context name, which is
+// not valid if they name none.
+func remoteSpan(parent, state string) trace.SpanContext {
+	if parent == "" {
+		return trace.SpanContext{}
+	}
+	c := propagation.MapCarrier{"traceparent": parent, "tracestate": state}
+	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), c))
+}
