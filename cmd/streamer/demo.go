@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"io"
+	"os"
 
 	"streamer/internal/app"
 	"streamer/internal/cli"
@@ -13,13 +16,14 @@ const demoTools = "slow_*=6s"
 
 type demoCommand struct {
 	app.ServerFlags
-	Once  bool   `help:"end when everything is played and every call is closed"`
+	Once  bool   `help:"begin without a viewer, and end when everything is played and every call is closed"`
+	Loop  bool   `help:"play again, in the same sessions, as long as a page is open"`
 	Speed string `placeholder:"SPEED" enum:"1,10,max" default:"1" help:"1 (as models stream), 10 (times as fast) or max (without pauses); deadlines stay the same"`
 }
 
 // Help returns what the demo shows.
 func (*demoCommand) Help() string {
-	return `Runs what serve runs, on an embedded NATS server, and plays recorded sessions. Open the page whose address it prints. The sessions show:
+	return `Runs what serve runs, on an embedded NATS server, and plays six recorded sessions. They begin when one of the pages whose addresses it prints is open, or with Enter. The sessions show:
 
 ` + demo.Contents + `
 Each start plays into new sessions. Deadlines are short, so that all of them pass within the demo. Without --tool-timeout it is ` + demoTools + `.`
@@ -34,10 +38,35 @@ func (c *demoCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) err
 		}
 		c.ToolTimeout = append(c.ToolTimeout, t)
 	}
+	if c.Once && c.Loop {
+		return i.Misused("--once and --loop exclude each other")
+	}
+	if c.HTTPListen == "" || len(c.Roles) < 2 {
+		return i.Misused("need --http-listen and both --roles, because the page shows the sessions")
+	}
 	s, err := openServer(ctx, std, &c.ServerFlags, i)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	return demo.Run(ctx, std.out, s, demo.Options{Speed: speedOf(c.Speed), Once: c.Once})
+	return demo.Run(ctx, std.out, s, demo.Options{Speed: speedOf(c.Speed), Once: c.Once, Loop: c.Loop, Key: enter(std.in)})
+}
+
+// enter returns a channel that is closed when a line is read from a terminal. It
+// returns nil if in is no terminal.
+func enter(in io.Reader) <-chan struct{} {
+	f, ok := in.(*os.File)
+	if !ok {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil
+	}
+	key := make(chan struct{})
+	go func() { // until the process ends: a read of a terminal cannot be stopped
+		if _, err := bufio.NewReader(f).ReadString('\n'); err == nil {
+			close(key)
+		}
+	}()
+	return key
 }

@@ -3,6 +3,7 @@
 
 import { el, icon, say, mark } from "./dom.js";
 import { createCard, where, agentOf } from "./card.js";
+import { agentGroups } from "./agents.js";
 import { create } from "./reduce.js";
 import { changes } from "./table.js";
 import { duration, time, plural } from "./words.js";
@@ -10,6 +11,7 @@ import { duration, time, plural } from "./words.js";
 const ROLES = { assistant: "Assistant", ai: "Assistant", "": "Assistant", human: "You", user: "You", system: "System", tool: "Tool" };
 const RUN_ENDS = { completed: "Run completed", error: "Run failed", cancelled: "Run cancelled", interrupted: "Run paused" };
 const RUN_ICONS = { completed: "check", error: "cross", cancelled: "stop", interrupted: "hand" };
+const LONG = 100; // items or calls from which only those near the window are drawn
 const USUAL_ENDS = new Set(["", "stop", "tool_calls", "tool_use", "end_turn", "function_call", "completed", "STOP"]);
 
 // timeline draws into root. draw(state, until) draws what differs from the state
@@ -20,11 +22,12 @@ export function timeline(root, actions) {
   const views = new Map(); // key of an item → {node, update}
   const cards = new Map(); // key of a call → card
   const touched = new Set(), outdated = new Set(); // keys of calls, and of items whose view is made again
+  const groups = agentGroups(root, (key) => views.get(key)?.node);
   let drawn = create(), queue = [];
 
   function cardOf(key) {
     let card = cards.get(key);
-    if (!card) cards.set(key, (card = createCard(drawn.calls.get(key), actions)));
+    if (!card) cards.set(key, (card = createCard(drawn.calls.get(key), actions, true)));
     return card;
   }
 
@@ -38,6 +41,7 @@ export function timeline(root, actions) {
   function forget(key) {
     views.get(key)?.node.remove();
     views.delete(key);
+    groups.leave(key);
   }
 
   // compare queues what differs between the state drawn before and the next.
@@ -50,7 +54,10 @@ export function timeline(root, actions) {
     for (const key of items.gone) forget(key);
     for (const key of calls.gone) cards.delete(key);
     queue = [...new Set([...queue, ...items.set.map(([key]) => key)])];
-    for (const [key] of calls.set) touched.add(key);
+    for (const [key, call] of calls.set) {
+      touched.add(key);
+      groups.changed(call.message);
+    }
   }
 
   // rewind makes new views of what differs in an earlier state, because views only grow.
@@ -67,16 +74,18 @@ export function timeline(root, actions) {
     const item = drawn.timeline.get(key);
     const view = views.get(key);
     if (!item) return;
-    if (view && !outdated.delete(key)) return view.update(item);
-    const made = make(item);
-    views.set(key, made);
-    if (view) view.node.replaceWith(made.node);
-    else root.append(made.node);
+    if (view && !outdated.delete(key)) view.update(item);
+    else {
+      const made = make(item);
+      views.set(key, made);
+      view?.node.replaceWith(made.node);
+    }
+    groups.place(item, views.get(key).node, drawn);
   }
 
   function clear() {
     root.replaceChildren();
-    views.clear(), cards.clear(), touched.clear(), outdated.clear();
+    views.clear(), cards.clear(), touched.clear(), outdated.clear(), groups.clear();
     drawn = create(), queue = [];
   }
 
@@ -84,9 +93,11 @@ export function timeline(root, actions) {
     touched,
     draw(state, until) {
       if (state !== drawn) compare(state);
+      mark(root, "long", String(drawn.timeline.size > LONG || drawn.calls.size > LONG));
       let at = 0;
       while (at < queue.length && performance.now() <= until) drawItem(queue[at++]);
       queue = queue.slice(at);
+      groups.describe(drawn);
       for (const key of touched) {
         if (performance.now() > until) return false;
         touched.delete(key);
@@ -170,7 +181,6 @@ function messageView(message, cardOf) {
   function update(next) {
     message = next;
     say(role, speaker(message));
-    node.classList.toggle("nested", message.parentTool !== "" || agentOf(message.namespace) !== "");
     for (let i = blocks.length; i < message.blocks.length; i++) {
       const block = message.blocks[i];
       blocks.push(block.kind === "calls" ? callsView(cardOf) : textView(block));
