@@ -1,6 +1,8 @@
 // The page: connects the stream, the state and the views.
 
 import { complaint } from "./sse.js";
+import { readerSwitch } from "./reader.js";
+import { store as remember } from "./storage.js";
 import { sharing } from "./share.js";
 import { terminal } from "./reduce.js";
 import { createStore, eventOf } from "./store.js";
@@ -31,7 +33,8 @@ const main = $("main"), pill = $("pill"), stop = $("stop");
 const voice = announcer($("polite"), $("assertive"));
 const stopping = new Set(); // keys of the calls whose stop was requested
 const store = createStore();
-const streams = sharing({ address });
+const reader = readerSwitch($("reader"), restart);
+const streams = sharing({ address, open: reader.open });
 const link = (seq, what) => base() + "/events/" + seq + "/" + what;
 const kit = tools({
   timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
@@ -53,6 +56,12 @@ let drawing = 0, shown = null, stopAsked = null, lostTimer = 0;
 const base = () => "/v1/sessions/" + encodeURIComponent(session);
 
 // ---- the stream
+
+// restart opens the streams again, where they stopped.
+function restart() {
+  streams.restart();
+  if (session !== "") open(state.seq ? String(state.seq) : "");
+}
 
 // address returns the URL of the stream of some sessions.
 function address(sessions) {
@@ -447,11 +456,7 @@ function theme(next) {
   else if (next) root.dataset.theme = next;
   const now = root.dataset.theme ?? "auto";
   say($("theme-text"), "Theme: " + now);
-  try {
-    if (next) localStorage.setItem("theme", next);
-  } catch {
-    // Storage is forbidden: the theme applies until the page is left.
-  }
+  if (next) remember("theme", next);
   return now;
 }
 
@@ -506,4 +511,5 @@ addEventListener("scroll", (e) => {
 new ResizeObserver(toEnd).observe($("timeline"));
 setInterval(tick, TICK);
 theme();
+await reader.ready;
 choose();

@@ -10,11 +10,13 @@
 //	.card .elapsed, .stop-call, .result, .late, .reason its time, stop button, and outcome
 //	#pill[data-connection]                              idle, connecting, catching-up, live,
 //	                                                    reconnecting, offline, gone, refused, ended
+//	#pill[data-shared]                                  true while other pages use the same connection
 //	#main[data-stale]                                   true while the content is unconfirmed
 //	#stop[data-asked]                                   true from the click to the confirming event
 //	.message[data-message][data-role]                   a message
 //	.run[data-run], .run-end[data-status]               the start and the end of a run
 //	.notice[data-notice]                                rejected or orphan
+//	#reader[data-native]                                true if the stream is read with EventSource
 //	html[data-theme]                                    light or dark, absent for auto
 //	#polite, #assertive                                 the text for screen readers
 package sseui
