@@ -35,7 +35,7 @@ const streams = sharing({ address });
 const link = (seq, what) => base() + "/events/" + seq + "/" + what;
 const kit = tools({
   timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
-  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme,
+  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme, nextView: () => flow.next(), replay: () => $("replay").click(),
 });
 const actions = { stopping, stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames };
 const view = timeline($("timeline"), actions);
@@ -48,7 +48,7 @@ let history = { from: 0, last: 0 }; // the part of the log with which this conne
 let locked = false; // a token is required
 let following = true, touched = 0, lastY = 0;
 let place = placeOf(""), wanted = false; // wanted: the place is not on the screen yet
-let drawing = 0, shown = null, stopAsked = null, lostTimer = 0;
+let drawing = 0, shown = null, searched = 0, stopAsked = null, lostTimer = 0;
 
 const base = () => "/v1/sessions/" + encodeURIComponent(session);
 
@@ -131,10 +131,11 @@ function draw() {
   drawStop();
   flow.tick(now);
   const grown = shown !== seen;
-  if (grown) flow.show(callsOf(seen), runsOf(seen));
+  if (grown || kit.version() !== searched) flow.show(kit.found(callsOf(seen), now), runsOf(seen));
+  searched = kit.version();
   shown = seen;
   view.tick(seen.open, now);
-  if (wanted && done) arrive();
+  if (wanted && done) arrive(seen);
   if (!following && news) $("latest").hidden = false;
   news = false;
   if (!done) return redraw();
@@ -351,10 +352,13 @@ function visit(key, focus) {
   following = false;
   place = { ...place, session, run: "", call: key };
   if (session) globalThis.history.replaceState(null, "", linkTo(place));
-  const card = $(flow.name === "waterfall" ? "inspector" : "timeline").querySelector('.card[data-call="' + CSS.escape(key) + '"]');
+  const list = flow.name === "waterfall" ? $("inspector") : $("timeline");
+  const card = list.querySelector('.card[data-call="' + CSS.escape(key) + '"]');
   if (!card) return;
+  for (let d = card.closest("details:not([open])"); d; d = d.parentElement.closest("details:not([open])")) d.open = true;
   card.scrollIntoView({ block: "nearest" });
-  if (focus) (card.tabIndex >= 0 ? card : card.querySelector("button, summary, [tabindex]"))?.focus({ preventScroll: true });
+  if (focus && list.id === "timeline") kit.reveal(key);
+  else if (focus) card.focus({ preventScroll: true });
   flash(card);
 }
 
@@ -364,17 +368,19 @@ function flash(node) {
   node.classList.add("flash");
 }
 
-// arrive scrolls to the place of the address once its item is drawn.
-function arrive() {
-  const node = place.call
-    ? document.querySelector('#timeline .card[data-call="' + CSS.escape(place.call) + '"]')
-    : document.querySelector('.run[data-run="' + CSS.escape(place.run) + '"]');
-  if (!node && connection.name !== "live") return; // it can still come
+// arrive shows the place of the address once it is known.
+function arrive(seen) {
+  const known = place.call ? seen.calls.has(place.call) : runsOf(seen).some((r) => r.id === place.run);
+  if (!known && connection.name !== "live") return; // it can still come
   wanted = false;
-  if (!node) return complain(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session.");
+  if (!known) return complain(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session.");
   if (place.call) flow.select(place.call);
   else flow.selectRun(place.run);
-  node.scrollIntoView({ block: "center" });
+  if (flow.name === "waterfall") return;
+  const node = document.querySelector(place.call ? '#timeline .card[data-call="' + CSS.escape(place.call) + '"]' : '.run[data-run="' + CSS.escape(place.run) + '"]');
+  if (!node) return;
+  if (place.call) kit.reveal(place.call);
+  else node.scrollIntoView({ block: "start" });
   flash(node);
 }
 
