@@ -13,6 +13,7 @@ import { duration, plural, time } from "./words.js";
 
 const AROUND = 6; // rows that exist above and below the visible ones
 const TICK_WIDTH = 96; // px, least distance of two lines of the axis
+const LABEL = 40; // px that the text of a line needs
 const ZOOM = 1.6; // factor of a zoom step
 const TICK = 250; // ms between arrangements while only the time changes
 const SHARE = 8; // how much longer the pause between two arrangements is than an arrangement
@@ -151,6 +152,7 @@ export function waterfall(root, { choose }) {
       const text = rows.offset(at - origin, step);
       lines.children[i].style.left = labels.children[i].style.left = (((at - from) / (to - from)) * 100).toFixed(3) + "%";
       if (labels.children[i].textContent !== text) labels.children[i].textContent = text;
+      labels.children[i].hidden = ((at - from) / (to - from)) * width > width - LABEL;
     });
     const { now: end } = shown();
     const open = scope.some((c) => !terminal(c.status)) && end <= to && end >= from;

@@ -26,7 +26,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"states", pageStates}, {"axe", pageRules}, {"keyboard", pageKeyboard}, {"search", pageSearch}, {"frames", pageFrames},
 		{"copies", pageCopies}, {"hostile", pageHostile}, {"large", pageLarge}, {"full picture", pagePicture},
-		{"waterfall", pageWaterfall}, {"replay", pageReplay}, {"history", pageHistory}, {"file", pageFile},
+		{"waterfall", pageWaterfall}, {"replay", pageReplay}, {"history", pageHistory}, {"file", pageFile}, {"axe of views", pageTimeRules},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, web, s.Page()) })
 	}
