@@ -60,7 +60,7 @@ export function barRow(id, { toggle, choose }) {
     mark(node, "state", call.status);
     setIcon(symbol, now.icon);
     write(tool, call.tool || "unknown");
-    write(word, call.status === "building_args" ? "Arguments" : now.word);
+    write(word, call.status === "building_args" ? "Arguments" : now.word.split(" for ")[0]);
     const below = row.expanded === false ? callsBelow(item).length - 1 : 0;
     write(chip, below > 0 ? "+" + plural(below, "call") : call.provider ? "provider" : "");
     chip.hidden = chip.textContent === "";
