@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
@@ -144,9 +145,11 @@ func (p *webPage) violations(options string) []string {
 // axe checks that axe-core finds no fault in the page.
 func (p *webPage) axe(what, options string) {
 	p.t.Helper()
+	began := time.Now()
 	for _, f := range p.violations(options) {
 		p.t.Errorf("%s: %s", what, f)
 	}
+	p.t.Logf("%s took %s, %d elements", what, time.Since(began), eval[int](p, "document.querySelectorAll('*').length"))
 }
 
 // hidden is the expression for an element that is not shown.
