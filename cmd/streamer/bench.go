@@ -12,6 +12,34 @@ import (
 )
 
 type benchCommand struct {
+	Path benchPathCommand `cmd:"" default:"withargs" help:"Measure throughput, latency, memory and recovery beside the same work on NATS alone; the default."`
+	SSE  benchSSECommand  `cmd:"" name:"sse" help:"Measure event streams: memory, latency, loss and replay."`
+}
+
+type benchSSECommand struct {
+	bench.SSEOptions
+	JSON bool `name:"json" help:"print one JSON object instead of a table"`
+}
+
+// Run measures and prints the result.
+func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation) (err error) {
+	if err := c.Check(); err != nil {
+		return i.Misused("%v", err)
+	}
+	if c.Program, err = os.Executable(); err != nil {
+		return err
+	}
+	r, err := bench.RunSSE(ctx, std.err, c.SSEOptions)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(std.out).Encode(r)
+	}
+	return r.Print(std.out)
+}
+
+type benchPathCommand struct {
 	app.RemoteFlags
 	Inputs    int           `placeholder:"NUMBER" default:"600000" help:"number of deltas and results per measurement of throughput"`
 	Call      int           `placeholder:"NUMBER" default:"100" help:"number of inputs per call, including its result"`
@@ -24,7 +52,7 @@ type benchCommand struct {
 }
 
 // Run measures and prints the result.
-func (c *benchCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
+func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
 	o := bench.Options{
 		Broker: c.Options(), Inputs: c.Inputs, PerCall: c.Call, Sessions: c.Sessions, Open: c.Open,
 		Rounds: c.Rounds, Instances: c.Instances, Duration: c.Duration,

@@ -23,7 +23,7 @@ type demoCommand struct {
 
 // Help returns what the demo shows.
 func (*demoCommand) Help() string {
-	return `Runs what serve runs, on an embedded NATS server, and plays recorded sessions. They begin when a page whose address it prints is open, or with Enter. The sessions show:
+	return `Runs what serve runs, on an embedded NATS server, and plays six recorded sessions. They begin when one of the pages whose addresses it prints is open, or with Enter. The sessions show:
 
 ` + demo.Contents + `
 Each start plays into new sessions. Deadlines are short, so that all of them pass within the demo. Without --tool-timeout it is ` + demoTools + `.`
@@ -31,15 +31,18 @@ Each start plays into new sessions. Deadlines are short, so that all of them pas
 
 // Run plays the recorded sessions.
 func (c *demoCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	if c.Once && c.Loop {
-		return i.Misused("--once and --loop exclude each other")
-	}
 	if len(c.ToolTimeout) == 0 {
 		var t app.ToolTimeout
 		if err := t.UnmarshalText([]byte(demoTools)); err != nil {
 			return err
 		}
 		c.ToolTimeout = append(c.ToolTimeout, t)
+	}
+	if c.Once && c.Loop {
+		return i.Misused("--once and --loop exclude each other")
+	}
+	if c.HTTPListen == "" || len(c.Roles) < 2 {
+		return i.Misused("need --http-listen and both --roles, because the page shows the sessions")
 	}
 	s, err := openServer(ctx, std, &c.ServerFlags, i)
 	if err != nil {

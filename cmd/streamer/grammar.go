@@ -26,7 +26,7 @@ type grammar struct {
 	Assemble   assembleCommand   `cmd:"" group:"use" help:"Fold a recorded stream offline and print its calls."`
 	Verify     verifyCommand     `cmd:"" group:"operate" help:"Fold the input log again and compare the result with the event log."`
 	Recover    recoverCommand    `cmd:"" group:"operate" help:"Close the calls and runs that lost inputs left open."`
-	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure throughput, latency, memory and recovery beside the same work on NATS alone."`
+	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure the whole path beside the same work on NATS alone, or event streams."`
 	Config     configCommand     `cmd:"" group:"operate" help:"Print the configuration that serve would use, and where each value comes from."`
 	Completion completionCommand `cmd:"" group:"operate" help:"Print a script that completes commands and flags in a shell."`
 	Version    versionCommand    `cmd:"" group:"operate" help:"Print the version."`

@@ -1,6 +1,7 @@
 // The page: connects the stream, the state and the views.
 
-import { subscribe, complaint } from "./sse.js";
+import { complaint } from "./sse.js";
+import { sharing } from "./share.js";
 import { terminal } from "./reduce.js";
 import { createStore, eventOf } from "./store.js";
 import { changes } from "./table.js";
@@ -22,6 +23,7 @@ const TICK = 100; // ms between updates of the timers
 const NEAR = 120; // px from the end of the page that count as the end
 const GESTURE = 1_000; // ms after a gesture in which scrolling is attributed to it
 const UNCONFIRMED = 15_000; // ms until a stop can be requested again
+const roomy = matchMedia("(min-width: 721px) and (min-height: 600px)"); // as in style.css
 const LOST = 3_000; // ms without a connection before it is shown as a fault
 
 const $ = (id) => document.getElementById(id);
@@ -29,15 +31,16 @@ const main = $("main"), pill = $("pill"), stop = $("stop");
 const voice = announcer($("polite"), $("assertive"));
 const stopping = new Set(); // keys of the calls whose stop was requested
 const store = createStore();
+const streams = sharing({ address });
 const link = (seq, what) => base() + "/events/" + seq + "/" + what;
 const kit = tools({
   timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
-  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme,
+  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme, nextView: () => flow.next(), replay: () => $("replay").click(),
 });
 const actions = { stopping, stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
-const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit });
+const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
 
 let session = "", state = store.getSnapshot(), time = clock(), stream = null;
 let connection = { name: "idle" }, news = false, traffic = { bytes: 0, unreadable: 0 };
@@ -45,16 +48,22 @@ let history = { from: 0, last: 0 }; // the part of the log with which this conne
 let locked = false; // a token is required
 let following = true, touched = 0, lastY = 0;
 let place = placeOf(""), wanted = false; // wanted: the place is not on the screen yet
-let drawing = 0, shown = null, stopAsked = null, lostTimer = 0;
+let drawing = 0, shown = null, searched = 0, stopAsked = null, lostTimer = 0;
 
 const base = () => "/v1/sessions/" + encodeURIComponent(session);
 
 // ---- the stream
 
+// address returns the URL of the stream of some sessions.
+function address(sessions) {
+  const names = sessions.map(encodeURIComponent);
+  return names.length === 1 ? "/v1/sessions/" + names[0] + "/events" : "/v1/events?session=" + names.join("&session=");
+}
+
 function open(resume = "") {
   stream?.close();
-  const mine = (stream = subscribe({
-    url: base() + "/events", lastEventId: resume,
+  const mine = (stream = streams.subscribe({
+    session, url: base() + "/events", lastEventId: resume,
     // A stream that was closed can still deliver a frame.
     onFrame: (frame) => mine === stream && receive(frame),
     onState: (s) => (mine ?? stream) === stream && connected(s),
@@ -115,32 +124,42 @@ function redraw() {
 function draw() {
   drawing = 0;
   const now = look.now(time.now(Date.now())), seen = look.state(state);
-  const done = view.draw(seen, performance.now() + FRAME);
+  const done = flow.name === "waterfall" || view.draw(seen, performance.now() + FRAME);
   kit.draw();
-  mark(main, "source", look.name);
+  if (main.dataset.source !== look.name) mark(main, "source", look.name), drawCountdown();
   drawSummary(seen);
   drawStop();
   flow.tick(now);
-  if (shown !== seen) flow.show(callsOf(seen), runsOf(seen));
+  const grown = shown !== seen;
+  if (grown || kit.version() !== searched) flow.show(kit.found(callsOf(seen), now), runsOf(seen));
+  searched = kit.version();
   shown = seen;
   view.tick(seen.open, now);
-  if (wanted && done) arrive();
+  if (wanted && done) arrive(seen);
   if (!following && news) $("latest").hidden = false;
   news = false;
   if (!done) return redraw();
-  toEnd();
+  if (grown) toEnd();
+}
+
+// scroller returns the element that scrolls the conversation: the page, or beside
+// the waterfall a part of it.
+function scroller() {
+  const beside = flow.name === "both" && !$("waterfall").hidden && roomy.matches;
+  return beside ? $("scroll") : document.documentElement;
 }
 
 // toEnd scrolls to the newest item when all items are drawn.
 function toEnd() {
-  if (following && !drawing && connection.name !== "catching-up") scrollTo(0, document.documentElement.scrollHeight);
+  if (following && !drawing && connection.name !== "catching-up" && flow.name !== "waterfall") scroller().scrollTop = 1e9;
 }
 
 function drawSummary({ timeline, tally: counts } = look.state(state)) {
   const empty = timeline.size === 0, file = look.name === "file";
   const words = tally(counts);
   say($("summary"), words.length === 0 ? "" : plural(counts.calls, "call") + ": " + words.join(", "));
-  document.title = (counts.open > 0 ? "(" + counts.open + ") " : "") + (session ? session + " · " : "") + "streamer";
+  const title = (counts.open > 0 ? "(" + counts.open + ") " : "") + (session ? session + " · " : "") + "streamer";
+  if (document.title !== title) document.title = title;
   $("tools").hidden = empty && look.name === "live";
   $("replay").hidden = look.name !== "live";
   $("empty").hidden = session === "" || !empty || !["live", "catching-up", "ended"].includes(connection.name);
@@ -157,6 +176,7 @@ const PILLS = {
 function drawConnection() {
   const { name } = connection;
   mark(pill, "connection", name);
+  mark(pill, "shared", String(connection.shared > 1));
   mark(main, "stale", String(!["live", "catching-up", "idle", "ended", "file"].includes(name)));
   $("retry").hidden = name !== "reconnecting" && name !== "offline";
   drawCountdown();
@@ -169,8 +189,13 @@ function drawConnection() {
 }
 
 function drawCountdown() {
+  if (look.name === "replay") return say($("pill-text"), "Replay");
   if (connection.name === "catching-up") return say($("pill-text"), PILLS["catching-up"] + caughtUp());
-  if (connection.name !== "reconnecting") return say($("pill-text"), PILLS[connection.name]);
+  if (connection.name !== "reconnecting") {
+    const shared = connection.name === "live" && connection.shared > 1;
+    $("pill-text").title = shared ? "One connection serves " + connection.shared + " pages of this browser." : "";
+    return say($("pill-text"), PILLS[connection.name] + (shared ? ", shared" : ""));
+  }
   const s = Math.max(0, Math.ceil((connection.at - Date.now()) / 1_000));
   say($("pill-text"), s === 0 ? "Reconnecting" : "Reconnecting in " + s + " s");
   $("pill-text").title = "Attempt " + connection.attempt + ": " + connection.why;
@@ -327,10 +352,13 @@ function visit(key, focus) {
   following = false;
   place = { ...place, session, run: "", call: key };
   if (session) globalThis.history.replaceState(null, "", linkTo(place));
-  const card = $(flow.name === "waterfall" ? "inspector" : "timeline").querySelector('.card[data-call="' + CSS.escape(key) + '"]');
+  const list = flow.name === "waterfall" ? $("inspector") : $("timeline");
+  const card = list.querySelector('.card[data-call="' + CSS.escape(key) + '"]');
   if (!card) return;
+  for (let d = card.closest("details:not([open])"); d; d = d.parentElement.closest("details:not([open])")) d.open = true;
   card.scrollIntoView({ block: "nearest" });
-  if (focus) (card.tabIndex >= 0 ? card : card.querySelector("button, summary, [tabindex]"))?.focus({ preventScroll: true });
+  if (focus && list.id === "timeline") kit.reveal(key);
+  else if (focus) card.focus({ preventScroll: true });
   flash(card);
 }
 
@@ -340,17 +368,19 @@ function flash(node) {
   node.classList.add("flash");
 }
 
-// arrive scrolls to the place of the address once its item is drawn.
-function arrive() {
-  const node = place.call
-    ? document.querySelector('#timeline .card[data-call="' + CSS.escape(place.call) + '"]')
-    : document.querySelector('.run[data-run="' + CSS.escape(place.run) + '"]');
-  if (!node && connection.name !== "live") return; // it can still come
+// arrive shows the place of the address once it is known.
+function arrive(seen) {
+  const known = place.call ? seen.calls.has(place.call) : runsOf(seen).some((r) => r.id === place.run);
+  if (!known && connection.name !== "live") return; // it can still come
   wanted = false;
-  if (!node) return complain(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session.");
+  if (!known) return complain(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session.");
   if (place.call) flow.select(place.call);
   else flow.selectRun(place.run);
-  node.scrollIntoView({ block: "center" });
+  if (flow.name === "waterfall") return;
+  const node = document.querySelector(place.call ? '#timeline .card[data-call="' + CSS.escape(place.call) + '"]' : '.run[data-run="' + CSS.escape(place.run) + '"]');
+  if (!node) return;
+  if (place.call) kit.reveal(place.call);
+  else node.scrollIntoView({ block: "start" });
   flash(node);
 }
 
@@ -438,7 +468,7 @@ function nextTheme() {
 function latest() {
   following = true;
   $("latest").hidden = true;
-  redraw();
+  toEnd();
 }
 
 $("theme").addEventListener("click", nextTheme);
@@ -471,13 +501,14 @@ addEventListener("offline", () => connected({ ...connection }));
 for (const gesture of ["wheel", "touchmove", "keydown", "pointerdown"]) {
   addEventListener(gesture, () => (touched = performance.now()), { passive: true });
 }
-addEventListener("scroll", () => {
-  const root = document.documentElement;
-  const near = root.scrollHeight - innerHeight - scrollY < NEAR;
+addEventListener("scroll", (e) => {
+  const box = scroller();
+  if (e.target !== box && e.target !== document) return;
+  const near = box.scrollHeight - box.clientHeight - box.scrollTop < NEAR;
   if (near) $("latest").hidden = true;
-  if (near || (scrollY < lastY && performance.now() - touched < GESTURE)) following = near;
-  lastY = scrollY;
-}, { passive: true });
+  if (near || (box.scrollTop < lastY && performance.now() - touched < GESTURE)) following = near;
+  lastY = box.scrollTop;
+}, { passive: true, capture: true });
 new ResizeObserver(toEnd).observe($("timeline"));
 setInterval(tick, TICK);
 theme();

@@ -10,7 +10,7 @@ import { state, duration, elapsed, plural } from "./words.js";
 const PHASES = { args: "arguments", waiting: "waiting", running: "running" };
 const THIN = 0.15; // percent, minimum width of a bar
 const ROOM = 14; // percent beside a bar that a text needs
-const SOON = 20_000; // ms before a deadline in which it is written beside the bar
+const SOON = 10_000; // ms before a deadline in which it is written beside the bar
 
 // barRow returns {node, show(row, shown), move(window, now)}: show draws the row
 // of flatten, move places its bar in the window {from, to} of the axis.

@@ -59,7 +59,7 @@ export function rover(root) {
 }
 
 // shortcuts listens to keys. list has rows [key, text, action]; an action returns
-// false if it does not apply. The sheet shows the list, and turns the keys off
+// false if it does not apply, and rows without one are only listed. The sheet shows the list, and turns the keys off
 // and on, because some people speak to their computer and say letters.
 export function shortcuts(list) {
   const byKey = new Map(list.map(([key, , action]) => [key, action]));

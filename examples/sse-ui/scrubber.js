@@ -7,8 +7,8 @@ import { offset } from "./rows.js";
 const SPEEDS = [0.5, 1, 2, 10, 50];
 const GAP = 2_000; // ms, longest silence that is played
 const JUMP = 0.1; // of the length, for the page keys
-const MARKS = 400; // maximum number of marks on the slider
-const MARKED = { tool_call_start: "start", tool_call_result: "end", run_started: "run", run_finished: "run" };
+const MARKS = 300; // places on the slider that can have a mark
+const MARKED = { tool_call_start: "start", run_started: "run", run_finished: "run" };
 
 // scrubber fills root. onMove(state, ms) receives each position, and onClose() is
 // called when the reader ends the replay. It returns {grow(), close()}: grow is
@@ -86,16 +86,18 @@ export function scrubber(root, replay, { title, closeText, onMove, onClose }) {
   function drawMarks(length) {
     if (marked === replay.length || length === 0) return;
     marked = replay.length;
-    const list = [];
-    for (let i = 0; i < replay.length && list.length < MARKS; i++) {
+    const places = new Map(); // place → kind; one mark for events that are close
+    for (let i = 0; i < replay.length; i++) {
       const { event, at } = replay.record(i);
       const kind = event.type === "tool_call_result" && event.status !== "completed" ? "bad" : MARKED[event.type];
-      if (!kind) continue;
-      const mark = el("i", { "data-kind": kind });
-      mark.style.left = ((at - replay.start) / length) * 100 + "%";
-      list.push(mark);
+      const place = Math.round(((at - replay.start) / length) * MARKS);
+      if (kind && (kind !== "start" || !places.has(place))) places.set(place, kind);
     }
-    marks.replaceChildren(...list);
+    marks.replaceChildren(...[...places].map(([place, kind]) => {
+      const mark = el("i", { "data-kind": kind });
+      mark.style.left = (place / MARKS) * 100 + "%";
+      return mark;
+    }));
   }
 
   grow();

@@ -11,9 +11,10 @@ const VIEWS = ["cards", "waterfall", "both"];
 // views watches the radio buttons in chooser and draws the waterfall into root.
 // main.dataset.view is the chosen view, which is remembered. Where only the
 // waterfall is shown, the card of the chosen call is in inspector. Until the
-// waterfall is loaded, show and select only keep their arguments.
-export function views({ main, chooser, root, inspector, actions, choose }) {
-  let flow = null, loading = null, last = null, wanted = null, now = 0, card = null;
+// waterfall is loaded, show and select only keep their arguments. changed() is
+// called when the view was changed.
+export function views({ main, chooser, root, inspector, actions, choose, changed }) {
+  let flow = null, loading = null, last = null, wanted = null, now = 0, card = null, chosenKey = "";
 
   function load() {
     loading ??= Promise.all([import("./waterfall.js"), style("waterfall.css")]).then(([module]) => {
@@ -31,6 +32,13 @@ export function views({ main, chooser, root, inspector, actions, choose }) {
     for (const radio of chooser.querySelectorAll("input")) radio.checked = radio.value === view;
     if (view !== "cards") load();
     if (last) show(...last);
+    inspect(chosenKey);
+    changed();
+  }
+
+  function clearCard() {
+    card = null;
+    inspector.replaceChildren();
   }
 
   function show(calls, runs) {
@@ -48,6 +56,8 @@ export function views({ main, chooser, root, inspector, actions, choose }) {
   }
 
   function inspect(key) {
+    chosenKey = key;
+    if (main.dataset.view !== "waterfall") return clearCard();
     const call = last?.[0].find((c) => c.call === key);
     if (!call) return;
     card = { key, ...createCard(call, actions) };
@@ -65,11 +75,16 @@ export function views({ main, chooser, root, inspector, actions, choose }) {
     set(e.target.value);
     store("view", e.target.value);
   });
-  set(stored("view", matchMedia(WIDE).matches ? "both" : "cards"));
+  queueMicrotask(() => set(stored("view", matchMedia(WIDE).matches ? "both" : "cards"))); // after the caller has the returned object
 
   return {
     show,
     get name() { return main.dataset.view; },
+    next() {
+      const view = VIEWS[(VIEWS.indexOf(main.dataset.view) + 1) % VIEWS.length];
+      set(view);
+      store("view", view);
+    },
     tick(at) {
       now = at;
       if (main.dataset.view === "cards") return;
@@ -82,8 +97,8 @@ export function views({ main, chooser, root, inspector, actions, choose }) {
     },
     selectRun: (id) => select(() => flow.selectRun(id)),
     clear() {
-      last = wanted = card = null;
-      inspector.replaceChildren();
+      last = wanted = null, chosenKey = "";
+      clearCard();
       root.hidden = true;
       flow?.clear();
     },

@@ -14,6 +14,8 @@ import { duration, plural, time } from "./words.js";
 const AROUND = 6; // rows that exist above and below the visible ones
 const TICK_WIDTH = 96; // px, least distance of two lines of the axis
 const ZOOM = 1.6; // factor of a zoom step
+const TICK = 250; // ms between arrangements while only the time changes
+const SHARE = 8; // how much longer the pause between two arrangements is than an arrangement
 const PAN = 0.2; // part of the shown range that a step moves
 const RUN_WORDS = { completed: "completed", error: "failed", cancelled: "cancelled", interrupted: "paused", "": "open" };
 
@@ -32,7 +34,7 @@ export function waterfall(root, { choose }) {
   const { grid, body, canvas, head, lines, labels, cursor } = parts;
   const collapsed = new Set(), pool = new Map();
   let calls = [], runs = [], held = null; // held: {calls, runs, now} while paused
-  let now = 0, run = "", critical = true, selected = "", serial = 0, frame = 0;
+  let now = 0, run = "", critical = true, selected = "", serial = 0, frame = 0, later = 0, arranged = { at: 0, took: 0 };
   let scope = [], list = [], path = new Set(), origin = 0, rowHeight = 32, width = 800;
 
   const measure = new ResizeObserver(() => {
@@ -48,8 +50,19 @@ export function waterfall(root, { choose }) {
   function show(nextCalls, nextRuns) {
     calls = nextCalls, runs = nextRuns;
     if (held) return drawPause();
+    // Many calls take long to arrange: most of the time is left for the rest of the page.
+    const wait = arranged.at + SHARE * arranged.took - performance.now();
+    if (wait <= 0) arrange();
+    else later ||= setTimeout(arrange, wait);
+  }
+
+  function arrange() {
+    clearTimeout(later);
+    later = 0;
+    const began = performance.now();
     showRuns();
     layout();
+    arranged = { at: performance.now(), took: performance.now() - began };
   }
 
   const shown = () => held ?? { calls, runs, now };
@@ -149,10 +162,10 @@ export function waterfall(root, { choose }) {
     now = at;
     if (held || !scope.some((c) => !terminal(c.status))) return;
     view.grow(rows.bounds(scope, now));
+    const arrangedNow = performance.now() - arranged.at < TICK;
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(() => {
-      path = critical ? rows.criticalPath(rows.tree(scope, agentOf), now) : path;
-      summarize(now);
+      if (!arrangedNow) arrange();
       const window = view.now();
       for (const bar of pool.values()) bar.move(window, now);
       drawAxis(window);
@@ -163,7 +176,7 @@ export function waterfall(root, { choose }) {
 
   function handlers() {
     return {
-      pause, fit: () => (view.fit(), changed()), more: () => (view.by(1 / ZOOM), changed()), less: () => (view.by(ZOOM), changed()),
+      pause, fit: () => (view.fit(), changed()), more: () => zoomTo(1 / ZOOM), less: () => zoomTo(ZOOM),
       critical() {
         critical = !critical;
         parts.critical.setAttribute("aria-pressed", String(critical));
@@ -251,10 +264,11 @@ export function waterfall(root, { choose }) {
     changed();
   }
 
-  // zoomTo zooms around the selected call, if it is shown.
+  // zoomTo zooms around the middle of the selected row.
   function zoomTo(factor) {
-    const call = list[index()]?.node.call;
-    view.by(factor, call && !view.following ? rows.startOf(call) : undefined);
+    const row = list[index()], now_ = shown().now;
+    const span = row && rows.bounds(rows.callsBelow(row.node), now_);
+    view.by(factor, span && span.to < now_ ? (span.from + span.to) / 2 : undefined);
     changed();
   }
 
@@ -338,6 +352,8 @@ export function waterfall(root, { choose }) {
       layout();
     },
     clear() {
+      clearTimeout(later);
+      later = 0;
       calls = [], runs = [], held = null, run = "", selected = "", collapsed.clear();
       view.fit();
       layout();

@@ -17,8 +17,8 @@ import (
 // store implements gateway.Store.
 type store struct {
 	*Broker
-	worker *worker.Worker
-	opened <-chan struct{} // closed when inputs are accepted
+	problem func() error    // why this process is not ready
+	opened  <-chan struct{} // closed when inputs are accepted
 }
 
 // Publish stores an input and returns its sequence. It waits until inputs are
@@ -32,9 +32,14 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 	}
 }
 
+// Tail reads the events of a session.
+func (s store) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error, flush func() error) error {
+	return s.Broker.Follow(ctx, token, after, fn, flush)
+}
+
 // TailMany reads the events of several sessions.
-func (s store) TailMany(ctx context.Context, tokens []string, match func(token string) bool, after uint64, fn func(events.Record, bool) error) error {
-	return s.Broker.TailMany(ctx, eventlog.Selection{Tokens: tokens, Match: match}, after, fn)
+func (s store) TailMany(ctx context.Context, tokens []string, match func(token string) bool, after uint64, fn func(events.Record, bool) error, flush func() error) error {
+	return s.Broker.TailMany(ctx, eventlog.Selection{Tokens: tokens, Match: match}, after, fn, flush)
 }
 
 // Sessions returns at most limit sessions that have a snapshot and events, newest
@@ -74,7 +79,7 @@ func latest(list []gateway.SessionInfo, limit int) []gateway.SessionInfo {
 // Ready returns an error if the streams do not answer, a partition has stopped or
 // is far behind, or inputs are not accepted yet.
 func (s store) Ready(ctx context.Context) error {
-	if err := errors.Join(s.Broker.Ready(ctx), s.worker.Problem()); err != nil {
+	if err := errors.Join(s.Broker.Ready(ctx), s.problem()); err != nil {
 		return err
 	}
 	select {

@@ -16,7 +16,7 @@ func (a *agentProtocol) startCall(e *events.Event) {
 		return
 	}
 	m := a.message(e)
-	c := &apCall{lgCall: newLGCall(e, m.lgMessage)}
+	c := &apCall{lgCall: newLGCall(e, m.lgMessage, &a.callIDs)}
 	c.block = &apBlock{kind: "tool_call", call: c.lgCall, name: c.frame()}
 	if b := m.lastBlock(); b != nil && b.call == nil {
 		b.ended = true
@@ -110,7 +110,7 @@ func (a *agentProtocol) progress(e *events.Event) {
 func (a *agentProtocol) result(e *events.Event) {
 	c := findCall(a.calls, e.Call)
 	if c == nil {
-		c = &apCall{lgCall: newLGCall(e, &lgMessage{}), block: &apBlock{ended: true}}
+		c = &apCall{lgCall: newLGCall(e, &lgMessage{}, &a.callIDs), block: &apBlock{ended: true}}
 	}
 	tool := lgToolMessage(e, c.data.ParentCall)
 	if m := a.blocked(c); m != nil {

@@ -20,14 +20,16 @@ import (
 // the client has are omitted.
 type langGraph struct {
 	output
-	seq       uint64 // of the event that is encoded
-	thread    string
-	run       string // the run whose end is the end of the stream; "" means the first
-	since     uint64 // the client has the events up to this sequence
-	live      bool
-	done      bool
-	messages  lgMessages
-	calls     []*lgCall // the open ones
+	seq      uint64 // of the event that is encoded
+	thread   string
+	run      string // the run whose end is the end of the stream; "" means the first
+	since    uint64 // the client has the events up to this sequence
+	live     bool
+	begun    bool
+	done     bool
+	messages lgMessages
+	calls    []*lgCall // the open ones
+	callIDs
 	held      lgHeld
 	abandoned *lgMessage // the last message that ended, if it was abandoned
 }
@@ -105,7 +107,7 @@ func (l *langGraph) Open(dst []byte, o Opening) []byte {
 
 // Event appends the frames of an event.
 func (l *langGraph) Event(dst []byte, r events.Record, e *events.Event) []byte {
-	if l.done || !isShown(r.Type) {
+	if l.done || !isShown(r.Type) || !l.begun && !precedesRun(r.Type) {
 		return dst
 	}
 	l.dst, l.seq = dst, r.Seq
@@ -119,8 +121,24 @@ func (l *langGraph) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	return l.take()
 }
 
-// startRun does nothing: the frame metadata has begun the run.
-func (l *langGraph) startRun(*events.Event) {}
+// precedesRun reports whether an event of a type between two runs is shown in the later
+// one: what people asked or answered, and the results for which a run waited.
+func precedesRun(t events.Type) bool {
+	return t == events.RunStarted || t == events.HumanMessage || t == events.ToolCallResult
+}
+
+// startRun begins the run. The frame metadata is its start in the stream.
+func (l *langGraph) startRun(*events.Event) { l.begun = true }
+
+// human adds text to the chunk of a human message.
+func (l *langGraph) human(e *events.Event) {
+	if e.Content == "" {
+		return
+	}
+	m, _ := l.messages.human(e)
+	l.hold(m).Content += e.Content
+	l.held.size += len(e.Content)
+}
 
 // endPart does nothing: chunks of different kinds do not interfere.
 func (l *langGraph) endPart(*events.Event) {}
@@ -269,7 +287,7 @@ func (l *langGraph) startCall(e *events.Event) {
 		return
 	}
 	m := l.messages.of(e)
-	c := newLGCall(e, m)
+	c := newLGCall(e, m, &l.callIDs)
 	l.calls = append(l.calls, c)
 	k := l.hold(m)
 	k.ToolCallChunks = append(k.ToolCallChunks, lgCallChunk{Type: "tool_call_chunk", Index: c.index, ID: &c.id, Name: &c.name})
@@ -316,6 +334,17 @@ type lgProgress struct {
 // progress appends the progress of a call.
 func (l *langGraph) progress(e *events.Event) {
 	l.send("custom", map[string]lgProgress{"streamer_progress": {callID(e), e.Progress, e.Percent}})
+}
+
+// lgParent names the call that caused a call.
+type lgParent struct {
+	ToolCallID       string `json:"tool_call_id"`
+	ParentToolCallID string `json:"parent_tool_call_id"`
+}
+
+// parent appends the call that caused a call, where it is known late.
+func (l *langGraph) parent(e *events.Event) {
+	l.send("custom", map[string]lgParent{"streamer_parent": {callID(e), l.of(e.ParentCall)}})
 }
 
 // await appends the interrupt of a call that waits for a person.

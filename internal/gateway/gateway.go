@@ -55,6 +55,7 @@ type Gateway struct {
 	counts       counts
 	outageLogged atomic.Int64 // time of the last log message about unavailable logs, Unix nanoseconds
 	buffers      sync.Pool    // *[]byte with frames to be written
+	recent       recent
 }
 
 // New returns a gateway over store that serves page (no page if nil) at /. An

@@ -30,6 +30,12 @@ func (g *Gateway) newRoutes(metrics *prometheus.Registry) *http.ServeMux {
 	api := func(path, methods string, h handler) {
 		mux.HandleFunc(path, g.onlyMethods(methods, g.withAuth(permitted(path, methods, h))))
 	}
+	api("/metrics", "GET", g.serveMetrics(metrics))
+	mux.HandleFunc("/healthz", g.onlyMethods("GET", g.healthz))
+	mux.HandleFunc("/readyz", g.onlyMethods("GET", g.readyz))
+	if g.opts.OnlyHealth {
+		return mux
+	}
 	api("/v1/sessions", "GET", g.sessions)
 	api("/v1/events", "GET", g.manyEvents)
 	api("/v1/sessions/{session}/events", "GET", g.events)
@@ -48,10 +54,7 @@ func (g *Gateway) newRoutes(metrics *prometheus.Registry) *http.ServeMux {
 	if g.opts.Repairs != nil {
 		api("/v1/repair", "POST", g.repair)
 	}
-	api("/metrics", "GET", g.serveMetrics(metrics))
 	mux.HandleFunc("/v1/login", g.onlyMethods("POST", g.withAccess(g.login)))
-	mux.HandleFunc("/healthz", g.onlyMethods("GET", g.healthz))
-	mux.HandleFunc("/readyz", g.onlyMethods("GET", g.readyz))
 	mux.HandleFunc("/", g.withAccess(g.serveAsset))
 	return mux
 }

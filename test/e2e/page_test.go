@@ -27,6 +27,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"states", pageStates}, {"axe", pageRules}, {"keyboard", pageKeyboard}, {"search", pageSearch}, {"frames", pageFrames},
 		{"copies", pageCopies}, {"hostile", pageHostile}, {"large", pageLarge}, {"full picture", pagePicture},
+		{"waterfall", pageWaterfall}, {"replay", pageReplay}, {"history", pageHistory}, {"file", pageFile},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, web, s.Page()) })
 	}
@@ -49,8 +50,8 @@ func (p *webPage) press(keys ...string) {
 	for _, key := range keys {
 		down := input.DispatchKeyEventParams{Type: "keyDown", Key: key}
 		switch key {
-		case "Tab", "ArrowDown", "ArrowUp", "Home", "End", "Escape", "Enter":
-			down.WindowsVirtualKeyCode = map[string]int64{"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowUp": 38, "ArrowDown": 40}[key]
+		case "Tab", "ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "Home", "End", "Escape", "Enter":
+			down.WindowsVirtualKeyCode = map[string]int64{"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}[key]
 			if key == "Enter" {
 				down.Text = "\r"
 			}
