@@ -15,6 +15,9 @@
 //	.message[data-message][data-role]                   a message
 //	.run[data-run], .run-end[data-status]               the start and the end of a run
 //	.notice[data-notice]                                rejected or orphan
+//	#search, #found                                     the search, and its number of calls
+//	#raw tr[data-frame][data-call]                      a frame: its number, and the call it is about
+//	#raw section[data-protocol]                         the frames of a protocol
 //	html[data-theme]                                    light or dark, absent for auto
 //	#polite, #assertive                                 the text for screen readers
 package sseui

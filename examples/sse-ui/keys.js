@@ -60,8 +60,8 @@ export function rover(root) {
 }
 
 // shortcuts listens to keys. list has rows [key, text, action]; an action returns
-// false if it does not apply, and rows without one are only listed. The sheet shows the list, and turns the keys off
-// and on, because some people speak to their computer and say letters.
+// false if it does not apply, and rows without one are only listed. The sheet shows
+// the list, and turns the keys off and on: speech input types letters too.
 export function shortcuts(list) {
   const byKey = new Map(list.map(([key, , action]) => [key, action]));
   let on = stored("keys", "on") !== "off";
