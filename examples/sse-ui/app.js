@@ -1,6 +1,6 @@
 // The page: connects the stream, the state and the views.
 
-import { complaint } from "./sse.js";
+import { subscribe, complaint } from "./sse.js";
 import { sharing } from "./share.js";
 import { terminal } from "./reduce.js";
 import { createStore, eventOf } from "./store.js";
@@ -15,6 +15,7 @@ import { views } from "./views.js";
 import { callsOf, runsOf } from "./select.js";
 import { FILE, opener, download } from "./open.js";
 import { tools } from "./tools.js";
+import { stored, store as remember } from "./storage.js";
 import { say, mark } from "./dom.js";
 import { bytes, plural, tally } from "./words.js";
 
@@ -31,7 +32,7 @@ const main = $("main"), pill = $("pill"), stop = $("stop");
 const voice = announcer($("polite"), $("assertive"));
 const stopping = new Set(); // keys of the calls whose stop was requested
 const store = createStore();
-const streams = sharing({ address });
+const streams = sharing({ address, open: (options) => reader(options) });
 const link = (seq, what) => base() + "/events/" + seq + "/" + what;
 const kit = tools({
   timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
@@ -53,6 +54,16 @@ let drawing = 0, shown = null, searched = 0, stopAsked = null, lostTimer = 0;
 const base = () => "/v1/sessions/" + encodeURIComponent(session);
 
 // ---- the stream
+
+let reader = subscribe;
+
+// setReader selects the EventSource of the browser, or fetch, for streams that are
+// opened from now on.
+async function setReader(native) {
+  reader = (native ? await import("./eventsource.js") : { subscribe }).subscribe;
+  say($("reader"), native ? "Read with fetch" : "Read with EventSource");
+  mark($("reader"), "native", String(native));
+}
 
 // address returns the URL of the stream of some sessions.
 function address(sessions) {
@@ -453,11 +464,7 @@ function theme(next) {
   else if (next) root.dataset.theme = next;
   const now = root.dataset.theme ?? "auto";
   say($("theme-text"), "Theme: " + now);
-  try {
-    if (next) localStorage.setItem("theme", next);
-  } catch {
-    // Storage is forbidden: the theme applies until the page is left.
-  }
+  if (next) remember("theme", next);
   return now;
 }
 
@@ -484,6 +491,13 @@ $("trouble-action").addEventListener("click", () => {
   open(state.seq ? String(state.seq) : "");
 });
 $("numbers").addEventListener("toggle", redraw);
+$("reader").addEventListener("click", async () => {
+  const native = $("reader").dataset.native !== "true";
+  remember("reader", native ? "eventsource" : "fetch");
+  await setReader(native);
+  streams.restart();
+  if (session !== "") open(state.seq ? String(state.seq) : "");
+});
 $("sessions").addEventListener("toggle", (e) => e.newState === "open" && list.look());
 $("other").addEventListener("submit", (e) => {
   e.preventDefault();
@@ -512,4 +526,5 @@ addEventListener("scroll", (e) => {
 new ResizeObserver(toEnd).observe($("timeline"));
 setInterval(tick, TICK);
 theme();
+await setReader(stored("reader", "") === "eventsource");
 choose();

@@ -19,6 +19,9 @@
 //	.wf-row[data-key][data-state][data-critical]        a row of the waterfall
 //	.agent[data-open]                                   the messages of a sub-agent
 //	#scrubber, .hi-list, .hi-hits                       the replay, the sessions, and the calls found
+//	#search, #found                                     the search, and its number of calls
+//	#raw tr[data-frame][data-call]                      a frame: its number, and the call it is about
+//	#raw section[data-protocol]                         the frames of a protocol
 //	html[data-theme]                                    light or dark, absent for auto
 //	#polite, #assertive                                 the text for screen readers
 package sseui

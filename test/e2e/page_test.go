@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
@@ -135,14 +136,21 @@ func (p *webPage) loadAxe() {
 	eval[bool](p, string(source)+"\n;true")
 }
 
-// axe checks that axe-core finds no fault in the page.
-func (p *webPage) axe(what string) {
+// violations returns the faults that axe-core finds in the page.
+func (p *webPage) violations(options string) []string {
 	p.t.Helper()
-	found := eval[[]string](p, `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) =>
+	return eval[[]string](p, `axe.run(document, `+options+`).then((r) => r.violations.flatMap((v) =>
 		v.nodes.map((n) => v.id + ": " + n.html.slice(0, 160) + " " + n.any.concat(n.all, n.none).map((c) => c.message).join(" "))))`)
-	for _, f := range found {
+}
+
+// axe checks that axe-core finds no fault in the page.
+func (p *webPage) axe(what, options string) {
+	p.t.Helper()
+	began := time.Now()
+	for _, f := range p.violations(options) {
 		p.t.Errorf("%s: %s", what, f)
 	}
+	p.t.Logf("%s took %s, %d elements", what, time.Since(began), eval[int](p, "document.querySelectorAll('*').length"))
 }
 
 // hidden is the expression for an element that is not shown.
