@@ -49,7 +49,7 @@ let history = { from: 0, last: 0 }; // the part of the log with which this conne
 let locked = false; // a token is required
 let following = true, touched = 0, lastY = 0;
 let place = placeOf(""), wanted = false; // wanted: the place is not on the screen yet
-let drawing = 0, shown = null, searched = 0, stopAsked = null, lostTimer = 0;
+let drawing = 0, grown = false, shown = null, searched = 0, stopAsked = null, lostTimer = 0;
 
 const base = () => "/v1/sessions/" + encodeURIComponent(session);
 
@@ -141,8 +141,8 @@ function draw() {
   drawSummary(seen);
   drawStop();
   flow.tick(now);
-  const grown = shown !== seen;
-  if (grown || kit.version() !== searched) flow.show(kit.found(callsOf(seen), now), runsOf(seen));
+  grown ||= shown !== seen;
+  if (shown !== seen || kit.version() !== searched) flow.show(kit.found(callsOf(seen), now), runsOf(seen));
   searched = kit.version();
   shown = seen;
   view.tick(seen.open, now);
@@ -151,6 +151,7 @@ function draw() {
   news = false;
   if (!done) return redraw();
   if (grown) toEnd();
+  grown = false;
 }
 
 // scroller returns the element that scrolls the conversation: the page, or beside

@@ -29,7 +29,7 @@ func pageWaterfall(t *testing.T, web context.Context, home string) {
 	p.post("results", `{"tool_call_id":"call_0","content":"-3 degrees"}`)
 	p.wait("the rows", rowsShown+` === "1 get_weather Succeeded, 1 get_time Running"`)
 	p.post("deltas", nested)
-	p.wait("the sub-agent", rowsShown+` === "1 get_weather Succeeded, 1 get_time Running, 1 research 1 open true, 2 find_papers Arguments streaming"`)
+	p.wait("the sub-agent", rowsShown+` === "1 get_weather Succeeded, 1 get_time Running, 1 research 1 open true, 2 find_papers Arguments"`)
 	if bars := eval[string](p, `[...document.querySelector(".wf-row").querySelectorAll(".wf-bar i")].map((i) => i.dataset.phase).join(" ")`); bars != "args running" {
 		t.Errorf("the bar of an ended call has the parts %q, want args running", bars)
 	}
@@ -176,4 +176,39 @@ func pageFile(t *testing.T, web context.Context, home string) {
 	p.do("close", chromedp.Click(chromedp.Search(`//*[@id="scrubber"]//button[.="Close file"]`)))
 	p.wait("the list of sessions", shown("#landing"))
 	p.quiet()
+}
+
+// pageTimeRules: axe-core finds no fault in the waterfall, the replay and the history.
+func pageTimeRules(t *testing.T, web context.Context, home string) {
+	for _, theme := range []string{"light", "dark"} {
+		options := `{resultTypes: ["violations"]}`
+		if theme == "dark" {
+			options = `{runOnly: ["color-contrast"]}`
+		}
+		p := openTab(t, web, theme)
+		p.open(home, "time-rules-"+theme)
+		p.loadAxe()
+		p.post("deltas", toolCall(0, "get_weather", `{"city":"Oslo"}`))
+		p.post("deltas", toolCall(1, "get_time", `{}`))
+		p.post("deltas", finish)
+		p.post("results", `{"tool_call_id":"call_0","content":"-3 degrees"}`)
+		p.post("deltas", nested)
+		p.wait("the rows", `document.querySelectorAll(".wf-row").length === 4`)
+		eval[bool](p, `(document.querySelector(".wf-grid").focus(), true)`)
+		p.press("End", "+", "+", "+")
+		p.do("replay", chromedp.Click(chromedp.CSS("#replay")))
+		p.wait("the slider", shown("#scrubber input[type=range]"))
+		p.axe("replay, "+theme, options)
+		p.do("the waterfall alone", chromedp.Click(chromedp.CSS(`#views input[value="waterfall"]`)))
+		p.do("a row", chromedp.Click(chromedp.CSS(`.wf-row:nth-child(1) .wf-name`)))
+		p.wait("the card below", shown(`#inspector .card`))
+		p.axe("waterfall, "+theme, options)
+		p.screenshot("waterfall-" + theme)
+		eval[bool](p, `(localStorage.removeItem("view"), location.hash = "", true)`)
+		p.wait("the history", shown(".hi-list"))
+		eval[bool](p, `(document.querySelector(".hi-form").requestSubmit(), true)`)
+		p.wait("calls", shown(".hi-hits a"))
+		p.axe("history, "+theme, options)
+		p.screenshot("history-" + theme)
+	}
 }
