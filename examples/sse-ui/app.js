@@ -1,6 +1,8 @@
 // The page: connects the stream, the state and the views.
 
-import { subscribe, complaint } from "./sse.js";
+import { complaint } from "./sse.js";
+import { readerSwitch } from "./reader.js";
+import { store as remember } from "./storage.js";
 import { sharing } from "./share.js";
 import { terminal } from "./reduce.js";
 import { createStore, eventOf } from "./store.js";
@@ -15,7 +17,6 @@ import { views } from "./views.js";
 import { callsOf, runsOf } from "./select.js";
 import { FILE, opener, download } from "./open.js";
 import { tools } from "./tools.js";
-import { stored, store as remember } from "./storage.js";
 import { say, mark } from "./dom.js";
 import { bytes, plural, tally } from "./words.js";
 
@@ -32,7 +33,8 @@ const main = $("main"), pill = $("pill"), stop = $("stop");
 const voice = announcer($("polite"), $("assertive"));
 const stopping = new Set(); // keys of the calls whose stop was requested
 const store = createStore();
-const streams = sharing({ address, open: (options) => reader(options) });
+const reader = readerSwitch($("reader"), restart);
+const streams = sharing({ address, open: reader.open });
 const link = (seq, what) => base() + "/events/" + seq + "/" + what;
 const kit = tools({
   timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
@@ -55,14 +57,10 @@ const base = () => "/v1/sessions/" + encodeURIComponent(session);
 
 // ---- the stream
 
-let reader = subscribe;
-
-// setReader selects the EventSource of the browser, or fetch, for streams that are
-// opened from now on.
-async function setReader(native) {
-  reader = (native ? await import("./eventsource.js") : { subscribe }).subscribe;
-  say($("reader"), native ? "Read with fetch" : "Read with EventSource");
-  mark($("reader"), "native", String(native));
+// restart opens the streams again, where they stopped.
+function restart() {
+  streams.restart();
+  if (session !== "") open(state.seq ? String(state.seq) : "");
 }
 
 // address returns the URL of the stream of some sessions.
@@ -492,13 +490,6 @@ $("trouble-action").addEventListener("click", () => {
   open(state.seq ? String(state.seq) : "");
 });
 $("numbers").addEventListener("toggle", redraw);
-$("reader").addEventListener("click", async () => {
-  const native = $("reader").dataset.native !== "true";
-  remember("reader", native ? "eventsource" : "fetch");
-  await setReader(native);
-  streams.restart();
-  if (session !== "") open(state.seq ? String(state.seq) : "");
-});
 $("sessions").addEventListener("toggle", (e) => e.newState === "open" && list.look());
 $("other").addEventListener("submit", (e) => {
   e.preventDefault();
@@ -527,5 +518,5 @@ addEventListener("scroll", (e) => {
 new ResizeObserver(toEnd).observe($("timeline"));
 setInterval(tick, TICK);
 theme();
-await setReader(stored("reader", "") === "eventsource");
+await reader.ready;
 choose();
