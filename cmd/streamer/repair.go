@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"streamer/internal/app"
 	"streamer/internal/cli"
 	"streamer/internal/patch"
-	"streamer/internal/repair"
 )
 
 // The exit statuses of repair besides 0.
@@ -62,7 +60,7 @@ func (c *repairCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) e
 	}
 	done, err := r.Run(ctx, std.in, cmp.Or(c.File, "-"), std.err)
 	if err == nil {
-		err = printRepaired(std, done, r.Request.Options.Output, c.Report)
+		err = r.Write(std.out, std.err, done, c.Report)
 	}
 	if err != nil {
 		fmt.Fprintf(std.err, "streamer repair: %v\n", err)
@@ -86,32 +84,4 @@ func checkNoSession(i *cli.Invocation) error {
 		}
 	}
 	return nil
-}
-
-// printRepaired prints the output, and the report to its file if there is one.
-func printRepaired(std stdio, done patch.Repaired, output, file string) error {
-	report, err := repair.Report(done.Report)
-	if err != nil {
-		return err
-	}
-	report = append(report, '\n')
-	switch file {
-	case "":
-	case "-":
-		_, err = std.err.Write(report)
-	default:
-		err = os.WriteFile(file, report, 0o600)
-	}
-	if err != nil {
-		return err
-	}
-	out := done.History
-	switch output {
-	case "ops":
-		out = append(repair.Script(done.Script), '\n')
-	case "check":
-		out = report
-	}
-	_, err = std.out.Write(out)
-	return err
 }
