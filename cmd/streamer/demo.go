@@ -13,13 +13,14 @@ const demoTools = "slow_*=6s"
 
 type demoCommand struct {
 	app.ServerFlags
-	Once  bool   `help:"end when everything is played and every call is closed"`
+	Once  bool   `help:"begin without a viewer, and end when everything is played and every call is closed"`
+	Loop  bool   `help:"play again, in the same sessions, as long as a page is open"`
 	Speed string `placeholder:"SPEED" enum:"1,10,max" default:"1" help:"1 (as models stream), 10 (times as fast) or max (without pauses); deadlines stay the same"`
 }
 
 // Help returns what the demo shows.
 func (*demoCommand) Help() string {
-	return `Runs what serve runs, on an embedded NATS server, and plays recorded sessions. Open the page whose address it prints. The sessions show:
+	return `Runs what serve runs, on an embedded NATS server, and plays six recorded sessions. They begin when one of the pages whose addresses it prints is open, or with Enter. The sessions show:
 
 ` + demo.Contents + `
 Each start plays into new sessions. Deadlines are short, so that all of them pass within the demo. Without --tool-timeout it is ` + demoTools + `.`
@@ -37,10 +38,13 @@ func (c *demoCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) err
 	if c.HTTPListen == "" || len(c.Roles) < 2 {
 		return i.Misused("need --http-listen and both --roles, because the page shows the sessions")
 	}
+	if c.Once && c.Loop {
+		return i.Misused("--once and --loop exclude each other")
+	}
 	s, err := openServer(ctx, std, &c.ServerFlags, i)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	return demo.Run(ctx, std.out, s, demo.Options{Speed: speedOf(c.Speed), Once: c.Once})
+	return demo.Run(ctx, std.out, s, demo.Options{Speed: app.SpeedOf(c.Speed), Once: c.Once, Loop: c.Loop, Key: demo.Enter(std.in)})
 }

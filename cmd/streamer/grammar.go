@@ -33,7 +33,7 @@ type grammar struct {
 	Export     exportCommand     `cmd:"" group:"look" help:"Write the stored events of a session to a file that the page opens."`
 	Verify     verifyCommand     `cmd:"" group:"operate" help:"Fold the input log again and compare the result with the event log."`
 	Recover    recoverCommand    `cmd:"" group:"operate" help:"Close the calls and runs that lost inputs left open."`
-	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure throughput, latency, memory and recovery beside the same work on NATS alone."`
+	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure the whole path beside the same work on NATS alone, or event streams."`
 	Config     configCommand     `cmd:"" group:"operate" help:"Print the configuration that serve would use, and where each value comes from."`
 	Completion completionCommand `cmd:"" group:"operate" help:"Print a script that completes commands and flags in a shell."`
 	Version    versionCommand    `cmd:"" group:"operate" help:"Print the version."`
@@ -63,11 +63,11 @@ func newParser(out io.Writer) (*cli.Parser, error) {
 	vars := kong.Vars{
 		"event_types": eventTypes(),
 		"formats":     "," + strings.Join(decode.Names(), ","),
-		"repairable":  "," + join(patch.Repairable()),
-		"providers":   alternatives(patch.Providers()[1:]),
-		"profiles":    alternatives(patch.Profiles()),
-		"format_or":   alternatives(decode.Names()),
-		"shape_or":    alternatives(patch.Repairable()),
+		"repairable":  "," + cli.Join(patch.Repairable()),
+		"providers":   cli.Or(patch.Providers()[1:]),
+		"profiles":    cli.Or(patch.Profiles()),
+		"format_or":   cli.Or(decode.Names()),
+		"shape_or":    cli.Or(patch.Repairable()),
 	}
 	maps.Copy(vars, app.Defaults())
 	return cli.New(&grammar{}, cli.Options{
@@ -77,20 +77,5 @@ func newParser(out io.Writer) (*cli.Parser, error) {
 
 // eventTypes returns the types of the events that commands print.
 func eventTypes() string {
-	return join(slices.DeleteFunc(events.Types(), func(t events.Type) bool { return t == events.Synthetic }))
-}
-
-func join[S ~string](words []S) string {
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = string(w)
-	}
-	return strings.Join(list, ",")
-}
-
-// alternatives returns the words as a list: "a, b or c".
-func alternatives[S ~string](words []S) string {
-	list := strings.Split(join(words), ",")
-	last := len(list) - 1
-	return strings.Join(list[:last], ", ") + " or " + list[last]
+	return cli.Join(slices.DeleteFunc(events.Types(), func(t events.Type) bool { return t == events.Synthetic }))
 }

@@ -11,8 +11,8 @@ const NAMED = 3; // maximum number of calls that are named; more are counted
 // of a call. With quiet, it records the change without announcing it, as for
 // history.
 export function announcer(polite, assertive) {
-  const told = new Map(); // call → the status announced last
-  let waiting = new Set(), timer = 0, open = 0;
+  const told = new Map(); // key of a call → the status announced last
+  let waiting = new Map(), timer = 0, open = 0;
 
   function sentence(call) {
     const name = call.tool || "a call";
@@ -23,8 +23,8 @@ export function announcer(polite, assertive) {
 
   function speak() {
     timer = 0;
-    const calls = [...waiting];
-    waiting = new Set();
+    const calls = [...waiting.values()];
+    waiting = new Map();
     let text = calls.length <= NAMED ? calls.map(sentence).join("; ") : counted(calls);
     if (open > 0) text += "; " + open + " open";
     polite.textContent = text + ".";
@@ -40,16 +40,16 @@ export function announcer(polite, assertive) {
     heard(call, openNow, quiet) {
       open = openNow;
       const stage = terminal(call.status) || call.status === "awaiting_input" ? call.status : "open";
-      if (told.get(call) === stage) return;
-      told.set(call, stage);
+      if (told.get(call.call) === stage) return;
+      told.set(call.call, stage);
       if (quiet) return;
-      waiting.add(call);
+      waiting.set(call.call, call);
       timer ||= setTimeout(speak, GATHER);
     },
     alarm(text) { assertive.textContent = text; },
     clear() {
       clearTimeout(timer);
-      timer = 0, waiting = new Set(), told.clear();
+      timer = 0, waiting = new Map(), told.clear();
       polite.textContent = assertive.textContent = "";
     },
   };

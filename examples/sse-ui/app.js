@@ -1,11 +1,20 @@
 // The page: connects the stream, the state and the views.
 
-import { subscribe, complaint } from "./sse.js";
-import { create, apply, terminal } from "./reduce.js";
+import { complaint } from "./sse.js";
+import { sharing } from "./share.js";
+import { terminal } from "./reduce.js";
+import { createStore, eventOf } from "./store.js";
+import { changes } from "./table.js";
 import { clock } from "./clock.js";
 import { timeline } from "./timeline.js";
 import { announcer } from "./announce.js";
-import { sessionList, sessionOf, hashOf, curl } from "./sessions.js";
+import { sessionList, hashOf, curl } from "./sessions.js";
+import { placeOf, linkTo } from "./place.js";
+import { stage } from "./stage.js";
+import { views } from "./views.js";
+import { callsOf, runsOf } from "./select.js";
+import { FILE, opener, download } from "./open.js";
+import { tools } from "./tools.js";
 import { say, mark } from "./dom.js";
 import { bytes, plural, tally } from "./words.js";
 
@@ -14,32 +23,47 @@ const TICK = 100; // ms between updates of the timers
 const NEAR = 120; // px from the end of the page that count as the end
 const GESTURE = 1_000; // ms after a gesture in which scrolling is attributed to it
 const UNCONFIRMED = 15_000; // ms until a stop can be requested again
+const roomy = matchMedia("(min-width: 721px) and (min-height: 600px)"); // as in style.css
 const LOST = 3_000; // ms without a connection before it is shown as a fault
 
 const $ = (id) => document.getElementById(id);
 const main = $("main"), pill = $("pill"), stop = $("stop");
 const voice = announcer($("polite"), $("assertive"));
-const stopping = new Set(); // calls whose stop was requested
-const view = timeline($("timeline"), {
-  stopping, stopCall,
-  link: (seq, what) => base() + "/events/" + seq + "/" + what,
+const stopping = new Set(); // keys of the calls whose stop was requested
+const store = createStore();
+const streams = sharing({ address });
+const link = (seq, what) => base() + "/events/" + seq + "/" + what;
+const kit = tools({
+  timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
+  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme,
 });
+const actions = { stopping, stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames };
+const view = timeline($("timeline"), actions);
+const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
+const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
 
-let session = "", state = create(), time = clock(), stream = null;
-let connection = { name: "idle" }, changed = new Set(), traffic = { bytes: 0, unreadable: 0 };
+let session = "", state = store.getSnapshot(), time = clock(), stream = null;
+let connection = { name: "idle" }, news = false, traffic = { bytes: 0, unreadable: 0 };
 let history = { from: 0, last: 0 }; // the part of the log with which this connection began
 let locked = false; // a token is required
 let following = true, touched = 0, lastY = 0;
-let drawing = 0, stopAsked = null, lostTimer = 0;
+let place = placeOf(""), wanted = false; // wanted: the place is not on the screen yet
+let drawing = 0, shown = null, stopAsked = null, lostTimer = 0;
 
 const base = () => "/v1/sessions/" + encodeURIComponent(session);
 
 // ---- the stream
 
+// address returns the URL of the stream of some sessions.
+function address(sessions) {
+  const names = sessions.map(encodeURIComponent);
+  return names.length === 1 ? "/v1/sessions/" + names[0] + "/events" : "/v1/events?session=" + names.join("&session=");
+}
+
 function open(resume = "") {
   stream?.close();
-  const mine = (stream = subscribe({
-    url: base() + "/events", lastEventId: resume,
+  const mine = (stream = streams.subscribe({
+    session, url: base() + "/events", lastEventId: resume,
     // A stream that was closed can still deliver a frame.
     onFrame: (frame) => mine === stream && receive(frame),
     onState: (s) => (mine ?? stream) === stream && connected(s),
@@ -47,28 +71,29 @@ function open(resume = "") {
   }));
 }
 
-function receive({ event, data, id }) {
-  let body;
+function receive(frame) {
+  kit.receive(frame);
+  let event;
   try {
-    body = JSON.parse(data);
+    event = eventOf(frame);
   } catch {
     traffic.unreadable++;
     return;
   }
-  if (body === null || typeof body !== "object") return void traffic.unreadable++;
-  if (event.startsWith("stream.")) return control(event, body);
-  const live = connection.name === "live";
-  if (live) time.hear(Date.parse(body.timestamp), Date.now());
-  for (const record of apply(state, Number(id) || 0, body)) {
-    changed.add(record);
-    if (record.kind === "call") {
-      voice.heard(record, state.tally.open, !live || !following);
-      if (terminal(record.status)) stopping.delete(record);
-    }
+  if (!event) return control(frame.event, JSON.parse(frame.data));
+  const live = connection.name === "live", before = state;
+  if (live) time.hear(Date.parse(event.timestamp), Date.now());
+  store.push(event, Number(frame.id) || 0, frame.data.length);
+  state = store.getSnapshot();
+  look.push(event, Number(frame.id) || 0, frame.data.length);
+  for (const [key, call] of changes(before.calls, state.calls).set) {
+    voice.heard(call, state.tally.open, !live || !following || look.name !== "live");
+    if (terminal(call.status)) stopping.delete(key);
   }
   // The stop came too late; its call shows the outcome.
-  if (body.type === "unmatched") for (const name of body.target?.calls ?? []) forgive(state.calls.get(name));
-  if (live && body.type === "run_finished" && body.status === "error") voice.alarm("The run failed.");
+  if (event.type === "unmatched") for (const name of event.target?.calls ?? []) forgive(name);
+  if (live && event.type === "run_finished" && event.status === "error") voice.alarm("The run failed.");
+  news = true;
   redraw();
 }
 
@@ -98,41 +123,60 @@ function redraw() {
 
 function draw() {
   drawing = 0;
-  const news = changed.size > 0;
-  const done = view.draw(state, changed, performance.now() + FRAME);
-  drawSummary();
+  const now = look.now(time.now(Date.now())), seen = look.state(state);
+  const done = flow.name === "waterfall" || view.draw(seen, performance.now() + FRAME);
+  kit.draw();
+  if (main.dataset.source !== look.name) mark(main, "source", look.name), drawCountdown();
+  drawSummary(seen);
   drawStop();
-  view.tick(state.open, time.now(Date.now()));
+  flow.tick(now);
+  const grown = shown !== seen;
+  if (grown) flow.show(callsOf(seen), runsOf(seen));
+  shown = seen;
+  view.tick(seen.open, now);
+  if (wanted && done) arrive();
   if (!following && news) $("latest").hidden = false;
+  news = false;
   if (!done) return redraw();
-  toEnd();
+  if (grown) toEnd();
+}
+
+// scroller returns the element that scrolls the conversation: the page, or beside
+// the waterfall a part of it.
+function scroller() {
+  const beside = flow.name === "both" && !$("waterfall").hidden && roomy.matches;
+  return beside ? $("scroll") : document.documentElement;
 }
 
 // toEnd scrolls to the newest item when all items are drawn.
 function toEnd() {
-  if (following && !drawing && connection.name !== "catching-up") scrollTo(0, document.documentElement.scrollHeight);
+  if (following && !drawing && connection.name !== "catching-up" && flow.name !== "waterfall") scroller().scrollTop = 1e9;
 }
 
-function drawSummary() {
-  const empty = state.timeline.length === 0;
-  const words = tally(state.tally);
-  say($("summary"), words.length === 0 ? "" : plural(state.tally.calls, "call") + ": " + words.join(", "));
-  document.title = (state.tally.open > 0 ? "(" + state.tally.open + ") " : "") + (session ? session + " · " : "") + "streamer";
+function drawSummary({ timeline, tally: counts } = look.state(state)) {
+  const empty = timeline.size === 0, file = look.name === "file";
+  const words = tally(counts);
+  say($("summary"), words.length === 0 ? "" : plural(counts.calls, "call") + ": " + words.join(", "));
+  const title = (counts.open > 0 ? "(" + counts.open + ") " : "") + (session ? session + " · " : "") + "streamer";
+  if (document.title !== title) document.title = title;
+  $("tools").hidden = empty && look.name === "live";
+  $("replay").hidden = look.name !== "live";
   $("empty").hidden = session === "" || !empty || !["live", "catching-up", "ended"].includes(connection.name);
-  $("landing").hidden = session !== "";
+  $("landing").hidden = session !== "" || file;
   $("loading").hidden = session === "" || !empty || connection.name !== "connecting";
   if ($("numbers").open) drawNumbers();
 }
 
 const PILLS = {
   idle: "No session", connecting: "Connecting", "catching-up": "Catching up", live: "Live", ended: "Ended",
-  gone: "History gone", refused: "Refused", offline: "Offline",
+  file: "From a file", gone: "History gone", refused: "Refused", offline: "Offline",
 };
 
 function drawConnection() {
   const { name } = connection;
   mark(pill, "connection", name);
-  mark(main, "stale", String(!["live", "catching-up", "idle", "ended"].includes(name)));
+  mark(pill, "shared", String(connection.shared > 1));
+  mark(main, "stale", String(!["live", "catching-up", "idle", "ended", "file"].includes(name)));
   $("retry").hidden = name !== "reconnecting" && name !== "offline";
   drawCountdown();
   const [title, text, action] = trouble();
@@ -144,8 +188,13 @@ function drawConnection() {
 }
 
 function drawCountdown() {
+  if (look.name === "replay") return say($("pill-text"), "Replay");
   if (connection.name === "catching-up") return say($("pill-text"), PILLS["catching-up"] + caughtUp());
-  if (connection.name !== "reconnecting") return say($("pill-text"), PILLS[connection.name]);
+  if (connection.name !== "reconnecting") {
+    const shared = connection.name === "live" && connection.shared > 1;
+    $("pill-text").title = shared ? "One connection serves " + connection.shared + " pages of this browser." : "";
+    return say($("pill-text"), PILLS[connection.name] + (shared ? ", shared" : ""));
+  }
   const s = Math.max(0, Math.ceil((connection.at - Date.now()) / 1_000));
   say($("pill-text"), s === 0 ? "Reconnecting" : "Reconnecting in " + s + " s");
   $("pill-text").title = "Attempt " + connection.attempt + ": " + connection.why;
@@ -183,7 +232,11 @@ function tick() {
   if (connection.name === "reconnecting" || connection.name === "catching-up") drawCountdown();
   if (document.hidden) return;
   // Timers do not advance while the state is unconfirmed.
-  if (main.dataset.stale !== "true") view.tick(state.open, time.now(Date.now()));
+  if (main.dataset.stale !== "true" && look.name === "live") {
+    const now = time.now(Date.now());
+    view.tick(state.open, now);
+    flow.tick(now);
+  }
   if (stopAsked) drawStop();
 }
 
@@ -197,8 +250,9 @@ async function interrupt(body) {
 }
 
 async function stopAll() {
-  const run = state.run;
-  stopAsked = { run, at: Date.now() };
+  if (stop.getAttribute("aria-disabled") === "true") return;
+  const run = state.timeline.get(state.run);
+  stopAsked = { run: state.run, at: Date.now() };
   drawStop();
   try {
     await interrupt(run?.id ? { run: run.id } : {});
@@ -210,32 +264,34 @@ async function stopAll() {
 }
 
 async function stopCall(call) {
-  stopping.add(call);
-  changed.add(call);
+  stopping.add(call.call);
+  view.touched.add(call.call);
   redraw();
   try {
     await interrupt({ calls: [call.call] });
-    setTimeout(() => forgive(call), UNCONFIRMED);
+    setTimeout(forgive, UNCONFIRMED, call.call);
   } catch (err) {
-    forgive(call);
+    forgive(call.call);
     complain((call.tool || "The call") + " was not stopped: " + err.message);
   }
 }
 
-function forgive(call) {
-  if (!stopping.delete(call)) return;
-  changed.add(call);
+function forgive(key) {
+  if (!stopping.delete(key)) return;
+  view.touched.add(key);
   redraw();
 }
 
 function drawStop() {
-  const going = state.open.size > 0 || state.run !== null;
-  if (stopAsked && (!going || stopAsked.run?.status)) stopAsked = null;
+  const going = state.open.length > 0 || state.run !== "";
+  if (stopAsked && (!going || state.timeline.get(stopAsked.run)?.status)) stopAsked = null;
   const late = stopAsked && Date.now() - stopAsked.at > UNCONFIRMED;
-  stop.hidden = !going || session === "";
-  stop.disabled = !!stopAsked && !late;
+  // A button that has the focus stays until it loses it.
+  const focused = document.activeElement === stop;
+  stop.hidden = (!going && !focused) || session === "" || look.name !== "live";
+  stop.setAttribute("aria-disabled", String(!going || (!!stopAsked && !late)));
   mark(stop, "asked", String(!!stopAsked));
-  say($("stop-text"), late ? "Not confirmed, stop again" : stopAsked ? "Stop requested" : "Stop");
+  say($("stop-text"), !going ? "Stopped" : late ? "Not confirmed, stop again" : stopAsked ? "Stop requested" : "Stop");
 }
 
 // ---- the token
@@ -272,33 +328,76 @@ function complain(text) {
 // ---- sessions
 
 function choose() {
-  const next = sessionOf(location.hash);
+  const next = placeOf(location.hash), opened = location.hash === FILE && files.opened;
   if ($("sessions").matches(":popover-open")) $("sessions").hidePopover();
-  if (next === session && stream) return;
+  place = next, wanted = next.call !== "" || next.run !== "";
+  if (wanted) following = false;
+  if (next.session === session && stream && !opened) return redraw();
   stream?.close();
-  stream = null, session = next;
+  stream = null, session = next.session;
+  look.end();
   reset();
-  say($("session-name"), session || "Choose a session");
+  say($("session-name"), session || opened?.name || "Choose a session");
   say($("curl"), curl(session || "demo"));
-  connected({ name: "idle" });
-  if (session !== "") open();
+  connected({ name: opened ? "file" : "idle" });
+  if (opened) look.file(opened.name, opened.events);
+  else if (session !== "") open();
   list.look();
 }
 
+// visit shows the card of a call that was chosen in the waterfall, and moves the
+// focus there if the keyboard was used.
+function visit(key, focus) {
+  following = false;
+  place = { ...place, session, run: "", call: key };
+  if (session) globalThis.history.replaceState(null, "", linkTo(place));
+  const card = $(flow.name === "waterfall" ? "inspector" : "timeline").querySelector('.card[data-call="' + CSS.escape(key) + '"]');
+  if (!card) return;
+  card.scrollIntoView({ block: "nearest" });
+  if (focus) (card.tabIndex >= 0 ? card : card.querySelector("button, summary, [tabindex]"))?.focus({ preventScroll: true });
+  flash(card);
+}
+
+function flash(node) {
+  node.classList.remove("flash");
+  node.getBoundingClientRect(); // restarts the animation
+  node.classList.add("flash");
+}
+
+// arrive scrolls to the place of the address once its item is drawn.
+function arrive() {
+  const node = place.call
+    ? document.querySelector('#timeline .card[data-call="' + CSS.escape(place.call) + '"]')
+    : document.querySelector('.run[data-run="' + CSS.escape(place.run) + '"]');
+  if (!node && connection.name !== "live") return; // it can still come
+  wanted = false;
+  if (!node) return complain(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session.");
+  if (place.call) flow.select(place.call);
+  else flow.selectRun(place.run);
+  node.scrollIntoView({ block: "center" });
+  flash(node);
+}
+
 function reset() {
-  state = create(), time = clock(), changed = new Set(), stopAsked = null, following = true;
+  look.end(false);
+  store.reset();
+  state = store.getSnapshot(), time = clock(), stopAsked = null, following = true;
   traffic = { bytes: 0, unreadable: 0 };
   stopping.clear();
   view.clear();
+  kit.clear();
+  flow.clear();
+  shown = null;
   voice.clear();
   $("latest").hidden = true;
 }
 
-const list = sessionList([$("picker-list"), $("landing-list")], {
+const list = sessionList([$("picker-list")], {
   watched: () => session === "" || $("sessions").matches(":popover-open"),
   current: () => session,
   onList(sessions, status) {
     if (status === 401) lock(true);
+    if (sessions) showHistory(sessions);
     say($("landing-text"), sessions === null ? "The list of sessions cannot be had just now."
       : sessions.length === 0 ? "Nothing has happened yet." : "");
     $("landing-curl").hidden = sessions === null || sessions.length > 0;
@@ -306,7 +405,40 @@ const list = sessionList([$("picker-list"), $("landing-list")], {
   },
 });
 
+// showHistory draws the history, which is loaded when no session is chosen.
+let past = null;
+async function showHistory(sessions) {
+  $("landing-list").hidden = sessions.length === 0;
+  if (session !== "") return;
+  past ??= import("./history.js").then(({ history }) => history($("landing-list")));
+  (await past).show(sessions);
+}
+
 // ---- wiring
+
+$("replay").addEventListener("click", async () => {
+  $("replay").disabled = true;
+  try {
+    await look.replay(base() + "/events");
+  } catch (err) {
+    complain("The session cannot be replayed: " + err.message);
+  }
+  $("replay").disabled = false;
+});
+$("export").addEventListener("click", async () => {
+  try {
+    await download(session, look.records, base() + "/events");
+  } catch (err) {
+    complain("The session was not exported: " + err.message);
+  }
+});
+const files = opener({
+  inputs: [$("file"), $("file-landing")], zone: $("drop"), complain,
+  onOpen() {
+    if (location.hash === FILE) choose();
+    else location.hash = FILE;
+  },
+});
 
 const THEMES = ["auto", "light", "dark"];
 function theme(next) {
@@ -323,20 +455,29 @@ function theme(next) {
   return now;
 }
 
-$("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]));
-$("retry").addEventListener("click", () => stream?.retryNow());
-stop.addEventListener("click", stopAll);
-$("latest").addEventListener("click", () => {
+function nextTheme() {
+  theme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]);
+}
+
+function latest() {
   following = true;
   $("latest").hidden = true;
-  redraw();
-});
+  toEnd();
+}
+
+$("theme").addEventListener("click", nextTheme);
+$("keys-open").addEventListener("click", () => kit.help());
+$("raw-open").addEventListener("click", () => kit.frames());
+stop.addEventListener("blur", drawStop);
+$("retry").addEventListener("click", () => stream?.retryNow());
+stop.addEventListener("click", stopAll);
+$("latest").addEventListener("click", latest);
 $("trouble-action").addEventListener("click", () => {
   // Only a forbidden request can be repeated unchanged.
   if (connection.status !== 403) reset();
   open(state.seq ? String(state.seq) : "");
 });
-$("numbers").addEventListener("toggle", drawSummary);
+$("numbers").addEventListener("toggle", redraw);
 $("sessions").addEventListener("toggle", (e) => e.newState === "open" && list.look());
 $("other").addEventListener("submit", (e) => {
   e.preventDefault();
@@ -354,13 +495,14 @@ addEventListener("offline", () => connected({ ...connection }));
 for (const gesture of ["wheel", "touchmove", "keydown", "pointerdown"]) {
   addEventListener(gesture, () => (touched = performance.now()), { passive: true });
 }
-addEventListener("scroll", () => {
-  const root = document.documentElement;
-  const near = root.scrollHeight - innerHeight - scrollY < NEAR;
+addEventListener("scroll", (e) => {
+  const box = scroller();
+  if (e.target !== box && e.target !== document) return;
+  const near = box.scrollHeight - box.clientHeight - box.scrollTop < NEAR;
   if (near) $("latest").hidden = true;
-  if (near || (scrollY < lastY && performance.now() - touched < GESTURE)) following = near;
-  lastY = scrollY;
-}, { passive: true });
+  if (near || (box.scrollTop < lastY && performance.now() - touched < GESTURE)) following = near;
+  lastY = box.scrollTop;
+}, { passive: true, capture: true });
 new ResizeObserver(toEnd).observe($("timeline"));
 setInterval(tick, TICK);
 theme();

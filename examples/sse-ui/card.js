@@ -4,6 +4,9 @@ import { el, icon, setIcon, say, mark } from "./dom.js";
 import { terminal } from "./reduce.js";
 import { looksLikeJSON } from "./json.js";
 import { valueBox } from "./value.js";
+import { copyButton, copyRow } from "./copy.js";
+import { excerptOf } from "./copies.js";
+import { shield } from "./keys.js";
 import { state, duration, elapsed, bytes, time } from "./words.js";
 
 const ARGS_SHOWN = 16 << 10; // characters before a button
@@ -19,21 +22,23 @@ export function where(namespace) {
 // step is the node that produces the message.
 export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).join("|"));
 
-// createCard returns {node, update(), tick(now)}. actions has stopCall(call),
-// stopping (the set of calls whose stop was requested) and link(seq, what).
-export function createCard(call, actions) {
-  const title = "card-" + call.call;
+// createCard returns {node, update(call), tick(now)}. actions has stopCall(call),
+// stopping (the set of keys of calls whose stop was requested), frames(call), which
+// shows the frames of a call, args(call) and result(call), promises of the whole
+// values, and what copyRow needs. Of several cards with roving, the tab key
+// reaches only one.
+export function createCard(call, actions, roving = false) {
   const symbol = icon("run");
-  const name = el("h3", { id: title });
+  const name = el("h3");
   const word = el("span", { class: "word" });
   const because = el("span", { class: "because" });
   const chips = el("span", { class: "chips" });
   const timer = el("span", { class: "elapsed", "aria-hidden": "true" });
   const exact = el("span", { class: "sr" });
-  const stop = el("button", { type: "button", class: "stop-call", onclick: () => actions.stopCall(call) }, icon("stop"));
+  const stop = el("button", { type: "button", class: "stop-call", onclick: askStop, onblur: () => (stop.hidden = terminal(call.status)) }, icon("stop"));
   const body = el("div", { class: "body" });
   const left = el("div", { class: "left", "aria-hidden": "true", hidden: true }, el("i"));
-  const node = el("article", { class: "card", "data-call": call.call, "aria-labelledby": title },
+  const node = el("article", { class: "card", tabindex: roving && "-1", "data-call": call.call },
     el("header", {}, el("span", { class: "badge" }, symbol),
       el("div", { class: "title" }, name, el("p", { class: "state" }, word, because)),
       el("div", { class: "side" }, timer, exact, stop)),
@@ -54,23 +59,34 @@ export function createCard(call, actions) {
     if (text !== "" || parts[which]) say(part(which, () => el("p", { class: "note " + cls })), text);
   };
 
-  function update() {
+  function askStop() {
+    if (!terminal(call.status) && !actions.stopping.has(call.call)) actions.stopCall(call);
+  }
+
+  function updateStop(open) {
+    // A button that has the focus stays until it loses it.
+    stop.hidden = !open && document.activeElement !== stop;
+    const asked = actions.stopping.has(call.call), name = call.tool || "unnamed tool";
+    stop.setAttribute("aria-disabled", String(asked || !open));
+    const label = !open ? name + " has ended" : asked ? "Stop of " + name + " requested" : "Stop " + name;
+    if (stop.title === label) return;
+    stop.title = label;
+    stop.setAttribute("aria-label", label);
+  }
+
+  function update(next = call) {
+    call = next;
     const now = state(call);
     const open = !terminal(call.status);
     mark(node, "state", call.status);
     mark(node, "tool", call.tool);
     mark(node, "open", String(open));
     say(name, call.tool || "unnamed tool");
+    if (node.getAttribute("aria-label") !== name.textContent) node.setAttribute("aria-label", name.textContent);
     setIcon(symbol, now.icon);
     say(word, now.word);
     say(because, now.because);
-    stop.hidden = !open;
-    stop.disabled = actions.stopping.has(call);
-    const stopLabel = actions.stopping.has(call) ? "Stop of " + call.tool + " requested" : "Stop " + call.tool;
-    if (stop.title !== stopLabel) {
-      stop.title = stopLabel;
-      stop.setAttribute("aria-label", stopLabel);
-    }
+    updateStop(open);
     updateChips();
     updateArgs();
     updateProgress();
@@ -82,8 +98,8 @@ export function createCard(call, actions) {
       left.hidden = true;
       if (parts.countdown) parts.countdown.hidden = true;
     }
-    part("details", () => details(call));
-    if (parts.details.open) parts.details.refresh();
+    part("details", () => details(actions)).show(call);
+    if (roving) shield(node);
   }
 
   let chipText = "";
@@ -94,7 +110,7 @@ export function createCard(call, actions) {
     if (call.parentTool) list.push(["from " + call.parentTool, call.parent]);
     if (call.provider) list.push(["run by the provider", ""]);
     if (call.type && call.type !== "function" && call.type !== "server") list.push([call.type, ""]);
-    if (actions.stopping.has(call) && !terminal(call.status)) list.push(["stop requested", ""]);
+    if (actions.stopping.has(call.call) && !terminal(call.status)) list.push(["stop requested", ""]);
     if (call.partial) list.push(["its beginning is no longer stored", ""]);
     const text = list.join("\n");
     if (text === chipText) return;
@@ -103,8 +119,10 @@ export function createCard(call, actions) {
   }
 
   function updateArgs() {
-    const text = call.args.text || call.argsRef?.preview || "";
-    if (text !== "") part("args", () => valueBox("Arguments of " + call.tool, ARGS_SHOWN)).show(text, looksLikeJSON(text));
+    const beginning = call.argsRef && !call.args.text; // only the beginning is known
+    const text = beginning ? excerptOf(call.argsRef.preview) : call.args.text;
+    const rest = beginning ? { size: call.argsRef.size, load: () => actions.args(call) } : null;
+    if (text !== "") part("args", () => valueBox("Arguments of " + call.tool, ARGS_SHOWN)).show(text, looksLikeJSON(text), rest);
     const cut = terminal(call.status) && !call.argsDone;
     mark(body, "args", call.argsDone ? "complete" : cut ? "cut" : "live");
     let say = "";
@@ -112,7 +130,6 @@ export function createCard(call, actions) {
     else if (cut && text === "") say = "No arguments had arrived.";
     else if (cut) say = "The arguments were cut off here.";
     else if (!call.argsValid) say = "The arguments are not valid JSON" + (call.argsError ? ": " + call.argsError : ".");
-    else if (call.argsRef && !call.args.text) say = "The beginning of " + bytes(call.argsRef.size) + " of arguments.";
     note("argsNote", say, "warn");
   }
 
@@ -145,20 +162,20 @@ export function createCard(call, actions) {
   }
 
   function showResult(which, title, outcome, cls) {
-    const text = outcome.ref ? outcome.ref.preview : typeof outcome.value === "string" ? outcome.value : outcome.value === undefined ? "" : JSON.stringify(outcome.value);
+    const text = outcome.ref ? excerptOf(outcome.ref.preview) : textOf(outcome.value);
+    const rest = outcome.ref ? { size: outcome.ref.size, load: () => whole(outcome) } : null;
     const box = part(which, () => {
       const value = valueBox(title + " of " + call.tool, RESULT_SHOWN);
-      const head = el("p", { class: "label" });
-      return { node: el("div", { class: cls }, head, value.node), head, value };
+      const heading = el("span");
+      const head = el("p", { class: "label" }, heading, copyButton("copy", "Copy the result of " + call.tool, () => whole(outcome)));
+      return { node: el("div", { class: cls }, head, value.node), heading, value };
     });
     box.value.node.hidden = text === "";
-    box.value.show(text, looksLikeJSON(text));
-    const heading = text === "" ? title + ": empty" : title;
-    if (box.head.firstChild?.data !== heading) box.head.replaceChildren(heading);
-    if (outcome.ref && box.head.children.length === 0) {
-      box.head.append(el("a", { href: actions.link(outcome.seq, "result"), target: "_blank", rel: "noopener" }, "open all " + bytes(outcome.ref.size)));
-    }
+    box.value.show(text, looksLikeJSON(text), rest);
+    say(box.heading, text === "" ? title + ": empty" : title);
   }
+
+  const whole = async (outcome) => textOf(await actions.result({ outcome }));
 
   function tick(now) {
     if (terminal(call.status)) return;
@@ -180,40 +197,45 @@ export function createCard(call, actions) {
   return { node, update, tick };
 }
 
-// details returns the ids and times of a call, filled when it is opened.
-function details(call) {
+const textOf = (value) => (typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value));
+
+// details returns the ids and times of a call, and the buttons that copy it, filled
+// when it is opened.
+function details(actions) {
   const list = el("dl");
-  const node = el("details", { class: "details", ontoggle: () => node.open && node.refresh() }, el("summary", {}, "Details"), list);
-  let shown = "";
-  node.refresh = () => {
+  const node = el("details", { class: "details", ontoggle: refresh }, el("summary", {}, "Details"), list);
+  let shown = "", call = null, more = null;
+  node.show = (next) => {
+    call = next;
+    refresh();
+  };
+  function refresh() {
+    if (!node.open) return;
     const rows = [
       ["Call", call.call, true], ["Id", call.id, true], ["Unique id", call.uid !== call.id ? call.uid : "", true],
       ["", call.synthesized ? "The provider gave no id; this one was made up." : "", false],
-      ["Message", call.message.id, true], ["Run", call.run, true], ["Namespace", call.namespace, true], ["Parent call", call.parent, true],
+      ["Message", call.messageId, true], ["Run", call.run, true], ["Namespace", call.namespace, true], ["Parent call", call.parent, true],
       ["Started", time(call.startedAt), false], ["Arguments took", call.argsMs === undefined ? "" : duration(call.argsMs), false],
       ["Ran for", call.runMs === undefined ? "" : duration(call.runMs), false],
       ["Waits for", call.waitsFor, false], ["Interrupt", call.interrupt, true],
       ["Arguments", call.args.text, "copy"],
     ].filter(([, value]) => value);
     if (shown === (shown = JSON.stringify(rows))) return;
+    more ??= addActions(node, () => call, actions);
     list.replaceChildren(...rows.flatMap(([term, value, copy]) => [el("dt", {}, term), row(term, value, copy)]));
-  };
+  }
   return node;
+}
+
+function addActions(node, call, actions) {
+  const frames = el("button", { type: "button", class: "copy", onclick: () => actions.frames(call()) }, "show its frames");
+  node.append(copyRow(call, actions) ?? "", frames);
+  return frames;
 }
 
 function row(term, value, copy) {
   const dd = el("dd", {}, copy === "copy" ? bytes(value.length) : copy ? el("code", {}, value) : value);
-  if (!copy || !navigator.clipboard) return dd;
-  const button = el("button", { type: "button", class: "copy", "aria-label": "Copy " + term.toLowerCase() }, "copy");
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(value);
-      button.textContent = "copied";
-    } catch {
-      button.textContent = "not allowed";
-    }
-    setTimeout(() => (button.textContent = "copy"), 1_500);
-  });
-  dd.append(button);
+  const button = copy ? copyButton("copy", "Copy " + term.toLowerCase(), () => value) : null;
+  if (button) dd.append(button);
   return dd;
 }

@@ -1,5 +1,10 @@
 // The state of a session as a fold of its events. No DOM, no clock: the same
-// events give the same state, and an event seen twice counts once.
+// events give the same state, and an event seen twice counts once. A state is
+// never changed: reduce returns another one, and what an event does not concern
+// is identical in both.
+
+import { Table } from "./table.js";
+import { EMPTY, whole, grow } from "./text.js";
 
 const TERMINAL = new Set(["completed", "error", "denied", "cancelled", "timeout"]);
 const MAX_NOTICES = 500; // maximum number of rejected and unmatched inputs and orphans kept; later ones are counted
@@ -10,332 +15,357 @@ export const terminal = (status) => TERMINAL.has(status);
 
 // create returns the state before the first event.
 //
-// timeline holds the items of the page, in the order of their first event, of
-// kind run, message, end (of a run) and notice. The blocks of a message are its
-// text and reasoning parts and, between them, groups of calls. Items that leave
-// the timeline are listed in forgotten, for the view.
+// timeline has the items of the page by key, in the order of their first event,
+// of kind run, message, end (of a run) and notice. The blocks of a message are its
+// text and reasoning parts and, between them, groups of calls, by their keys in
+// calls. reduce.d.ts describes each field.
 export function create() {
   return {
-    seq: 0, // of the last event folded
-    run: null, // the current run
-    runs: new Map(), messages: new Map(), calls: new Map(),
-    ids: new Map(), // id → the newest call with it
-    open: new Set(), // calls without a terminal event
-    rejections: new Map(), // reason → its notice
-    timeline: [], forgotten: [],
+    session: "", seq: 0, at: 0, run: "",
+    timeline: Table.empty, calls: Table.empty, open: [],
     tally: { calls: 0, open: 0, completed: 0, error: 0, denied: 0, cancelled: 0, timeout: 0 },
-    counts: { events: 0, duplicates: 0, unknown: 0, afterEnd: 0, gaps: 0, notices: 0 },
+    counts: { events: 0, bytes: 0, duplicates: 0, unknown: 0, afterEnd: 0, gaps: 0, notices: 0 },
+    index: { runs: Table.empty, messages: Table.empty, ids: Table.empty, agents: Table.empty, rejections: Table.empty, closed: null, ended: "" },
   };
 }
 
-// apply folds the event with the given sequence (0: it has none) into state
-// and returns the records it changed: runs, messages, calls and timeline items.
-export function apply(state, seq, event) {
-  if (seq !== 0) {
-    if (seq <= state.seq) {
-      state.counts.duplicates++;
-      return [];
-    }
-    state.seq = seq;
-  }
-  state.counts.events++;
-  const rule = Object.hasOwn(rules, event.type) ? rules[event.type] : null;
-  if (rule) return rule(state, { ...event, seq, ms: Date.parse(event.timestamp) || 0 }).filter(Boolean);
-  state.counts.unknown++;
-  return [];
+// reduce returns the state after an event. seq is its sequence in the event log,
+// 0 if it has none; an event whose sequence is not after that of the state counts
+// as a duplicate. bytes is the size of the event on the wire.
+export function reduce(state, event, seq = 0, bytes = 0) {
+  const counts = { ...state.counts, bytes: state.counts.bytes + bytes };
+  if (seq !== 0 && seq <= state.seq) return { ...state, counts: { ...counts, duplicates: counts.duplicates + 1 } };
+  counts.events++;
+  const rule = Object.hasOwn(rules, event.type) ? rules[event.type] : unknown;
+  const at = Date.parse(event.timestamp) || state.at;
+  const next = { ...state, seq: seq || state.seq, at, session: state.session || event.session || "", counts };
+  rule(next, event);
+  return next;
 }
 
+// The rules change the copy of the state that they receive, and nothing that the
+// state before shares with it.
 const rules = {
-  run_started(state, e) {
-    const run = runOf(state, e);
-    state.run = run;
-    return [run];
+  run_started(s, e) {
+    const known = runOf(s, e);
+    // An id that is used again is another run.
+    s.run = known.status ? openRun(s, e).key : known.key;
   },
-  run_finished(state, e) {
-    const run = runOf(state, e);
-    if (run.status) return late(state);
-    Object.assign(run, { status: e.status ?? "completed", reason: e.reason, endedAt: e.ms });
-    if (state.run === run) state.run = null;
-    const pending = (e.pending ?? []).map((id) => state.calls.get(id)).filter(Boolean);
-    for (const call of pending) call.outside = true;
-    const item = { kind: "end", run, pending: e.pending ?? [] };
-    show(state, item);
-    return [run, item, ...pending];
-  },
-
-  message_started(state, e) {
-    return [openMessage(state, e)];
-  },
-  message_finished(state, e) {
-    const message = messageOf(state, e);
-    Object.assign(message, { finished: true, finishReason: e.finish_reason ?? "", superseded: !!e.superseded });
-    if (e.usage) message.usage = e.usage;
-    for (const block of message.blocks) if (block.kind !== "calls") block.done = true;
-    return [message];
-  },
-  agent_response_chunk(state, e) {
-    const message = messageOf(state, e);
-    const part = partOf(message, e);
-    if (!append(part, e.content ?? "", e.offset)) state.counts.gaps++;
-    return [message];
-  },
-  part_finished(state, e) {
-    const message = messageOf(state, e);
-    partOf(message, e).done = true;
-    return [message];
-  },
-
-  human_message(state, e) {
-    // The rest of a long text has an offset.
-    const key = "human " + messageKey(e);
-    const message = (e.offset > 0 && state.messages.get(key)) || openMessage(state, { role: "user", ...e }, key);
-    message.finished = true;
-    const part = partOf(message, { kind: "text" });
-    part.done = true;
-    if (!append(part, e.content ?? "", e.offset)) state.counts.gaps++;
-    return [message];
-  },
-
-  tool_call_start(state, e) {
-    const call = callOf(state, e);
-    call.partial = false;
-    return touch(state, call, e, { startedAt: e.ms });
-  },
-  tool_call_args_delta(state, e) {
-    const call = callOf(state, e);
-    if (terminal(call.status) || call.argsDone) return late(state);
-    if (!append(call.args, e.args ?? "", e.offset)) state.counts.gaps++;
-    return [call, call.fresh && call.message];
-  },
-  tool_call_args_complete(state, e) {
-    const call = callOf(state, e);
-    if (terminal(call.status)) return late(state);
-    call.argsDone = true;
-    if (e.args_text !== undefined) call.args = { text: e.args_text, bytes: utf8(e.args_text), missing: 0 };
-    if (e.args_ref) call.argsRef = { ...e.args_ref, seq: e.seq };
-    Object.assign(call, { argsValid: e.args_valid !== false, argsError: e.args_error ?? "", by: e.by ?? "" });
-    return touch(state, call, e, { status: "args_complete", completeAt: e.ms });
-  },
-  tool_call_awaiting_input(state, e) {
-    return touch(state, callOf(state, e), e, { status: "awaiting_input", waitsFor: e.kind ?? "", interrupt: e.interrupt_id ?? "" });
-  },
-  tool_call_progress(state, e) {
-    const call = callOf(state, e);
-    const status = e.status ?? call.status; // a wait for a person may have ended
-    return touch(state, call, e, { status, progress: { text: e.message ?? "", percent: e.percent } });
-  },
-  tool_call_result(state, e) {
-    const call = callOf(state, e);
-    if (terminal(call.status)) return late(state);
-    if (e.args_complete !== undefined) call.argsDone = e.args_complete;
-    state.open.delete(call);
-    state.tally.open--;
-    const status = terminal(e.status) ? e.status : "completed";
-    state.tally[status]++;
-    Object.assign(call, {
-      status, endedAt: e.ms, deadline: 0, progress: null, outcome: outcome(e),
-      synthetic: !!e.synthetic, reason: e.reason ?? null,
-      durationMs: e.duration_ms ?? (call.startedAt ? e.ms - call.startedAt : undefined),
-      argsMs: e.args_ms, runMs: e.run_ms,
-    });
-    return [call, call.fresh && call.message];
-  },
-  tool_call_late_result(state, e) {
-    // Its call has ended, whether or not the event of its end is still stored.
-    if (!state.calls.has(e.call ?? "")) return rules.orphan_result(state, e);
-    const call = callOf(state, e);
-    call.late = { ...outcome(e), at: e.ms, status: e.status ?? "", conflict: !!e.conflict };
-    call.lateCount++;
-    return [call];
-  },
-  tool_call_parent(state, e) {
-    const call = state.calls.get(e.call ?? "");
-    if (!call) return [];
-    setParent(state, call, e.parent_call ?? "");
-    return [call, call.message];
-  },
-  orphan_result(state, e) {
-    return notice(state, { what: "orphan", id: e.id ?? "", tool: e.tool_name ?? "", outcome: outcome(e), at: e.ms });
-  },
-  rejected(state, e) {
-    // One notice per reason: a stream in an unknown format is rejected at each event.
-    const key = JSON.stringify([e.reason?.code, e.reason?.text]);
-    const same = state.rejections.get(key);
-    if (same) {
-      if (e.input === undefined || e.input !== same.last) same.times++;
-      same.last = e.input;
-      return [same];
+  run_finished(s, e) {
+    const run = runOf(s, e);
+    if (run.status) return late(s);
+    const pending = e.pending ?? [];
+    const waiting = pending.filter((key) => s.calls.has(key) && !terminal(s.calls.get(key).status));
+    const ended = { status: e.status ?? "completed", reason: e.reason ?? null, startedAt: run.startedAt, endedAt: s.at };
+    put(s, run, ended);
+    if (s.run === run.key) s.run = "";
+    const end = show(s, { kind: "end", key: keyOf(s, e, "end"), run: run.key, ...ended, pending, waiting });
+    for (const key of waiting) {
+      const call = s.calls.get(key);
+      set(s, call, { outside: true, outsideAt: call.outsideAt || s.at, ends: [...call.ends, end.key] });
     }
-    const items = notice(state, { what: "rejected", key, times: 1, reason: e.reason, input: e.input, last: e.input, offset: e.offset, at: e.ms });
-    if (items.length > 0) state.rejections.set(key, items[0]);
-    return items;
   },
-  unmatched(state, e) {
-    return notice(state, { what: "unmatched", of: e.kind ?? "", target: e.target ?? {}, input: e.input, at: e.ms });
+
+  message_started(s, e) {
+    openMessage(s, e);
+  },
+  message_finished(s, e) {
+    const message = messageOf(s, e);
+    const blocks = message.blocks.map((b) => (b.kind === "calls" || b.done ? b : { ...b, done: true }));
+    const usage = e.usage ?? message.usage;
+    put(s, message, { finished: true, finishReason: e.finish_reason ?? "", superseded: !!e.superseded, usage, blocks });
+  },
+  agent_response_chunk(s, e) {
+    setPart(s, messageOf(s, e), e, (part) => growIn(s, part, e.content, e.offset));
+  },
+  part_finished(s, e) {
+    setPart(s, messageOf(s, e), e, (part) => ({ ...part, done: true }));
+  },
+
+  human_message(s, e) {
+    // The rest of a long text has an offset.
+    const name = "human " + messageName(e);
+    const known = e.offset > 0 && s.timeline.get(s.index.messages.get(name));
+    const message = known || openMessage(s, { role: "user", ...e }, name);
+    setPart(s, message, { kind: "text" }, (part) => ({ ...growIn(s, part, e.content, e.offset), done: true }));
+    put(s, s.timeline.get(message.key), { finished: true });
+    if (known || s.index.closed?.input !== inputOf(e)) return;
+    for (const key of s.index.closed.calls) if (s.calls.has(key)) set(s, s.calls.get(key), { closedBy: message.key });
+    s.index = { ...s.index, closed: null };
+  },
+
+  tool_call_start(s, e) {
+    const call = callOf(s, e);
+    touch(s, call, e, { startedAt: s.at, partial: false });
+  },
+  tool_call_args_delta(s, e) {
+    const call = callOf(s, e);
+    if (terminal(call.status) || call.argsDone) return late(s);
+    const args = growIn(s, call.args, e.args, e.offset);
+    if (args !== call.args) set(s, call, { args });
+  },
+  tool_call_args_complete(s, e) {
+    const call = callOf(s, e);
+    if (terminal(call.status)) return late(s);
+    touch(s, call, e, {
+      status: "args_complete", completeAt: s.at, argsDone: true,
+      args: e.args_text === undefined ? call.args : whole(e.args_text),
+      argsRef: e.args_ref ? { ...e.args_ref, seq: s.seq } : null,
+      argsValid: e.args_valid !== false, argsError: e.args_error ?? "", by: e.by ?? "",
+    });
+  },
+  tool_call_awaiting_input(s, e) {
+    const call = callOf(s, e);
+    const waits = call.status === "awaiting_input" ? call.waits : [...call.waits, { from: s.at, to: 0 }];
+    touch(s, call, e, { status: "awaiting_input", waitsFor: e.kind ?? "", interrupt: e.interrupt_id ?? "", waits });
+  },
+  tool_call_progress(s, e) {
+    const call = callOf(s, e);
+    const status = e.status ?? call.status; // a wait for a person may have ended
+    const waits = status === "awaiting_input" ? call.waits : endWait(call.waits, s.at);
+    touch(s, call, e, { status, waits, progress: { text: e.message ?? "", percent: e.percent } });
+  },
+  tool_call_result(s, e) {
+    const call = callOf(s, e);
+    if (terminal(call.status)) return late(s);
+    const status = terminal(e.status) ? e.status : "completed";
+    s.open = s.open.filter((key) => key !== call.call);
+    s.tally = { ...s.tally, open: s.tally.open - 1, [status]: s.tally[status] + 1 };
+    set(s, call, {
+      status, tool: e.tool_name || call.tool, endedAt: s.at, deadline: 0, progress: null, outcome: outcome(s, e),
+      argsDone: e.args_complete ?? call.argsDone, waits: endWait(call.waits, s.at),
+      synthetic: !!e.synthetic, reason: e.reason ?? null,
+      durationMs: e.duration_ms ?? (call.startedAt ? s.at - call.startedAt : undefined), argsMs: e.args_ms, runMs: e.run_ms,
+    });
+    answerEnds(s, call);
+    s.index = { ...s.index, ended: call.call, closed: closedBy(s, e, call) };
+  },
+  tool_call_late_result(s, e) {
+    // Its call has ended, whether or not the event of its end is still stored.
+    const call = s.calls.get(e.call ?? "");
+    if (!call) return rules.orphan_result(s, e);
+    const lateResult = { ...outcome(s, e), at: s.at, status: e.status ?? "", conflict: !!e.conflict };
+    set(s, call, { late: lateResult, lateCount: call.lateCount + 1 });
+  },
+  tool_call_parent(s, e) {
+    const call = s.calls.get(e.call ?? "");
+    if (call) setParent(s, call, e.parent_call ?? "");
+  },
+  synthetic(s, e) {
+    // The message for the history follows the result of its call.
+    const call = s.calls.get(e.call ?? s.index.ended);
+    if (call) set(s, call, { history: e.message ?? null });
+  },
+
+  orphan_result(s, e) {
+    notice(s, e, { what: "orphan", id: e.id ?? "", tool: e.tool_name ?? "", outcome: outcome(s, e) });
+  },
+  rejected(s, e) {
+    // One notice per reason: a stream in an unknown format is rejected at each event.
+    const name = JSON.stringify([e.reason?.code, e.reason?.text]);
+    const same = s.timeline.get(s.index.rejections.get(name));
+    if (same) return put(s, same, { last: e.input, times: same.times + (e.input === undefined || e.input !== same.last ? 1 : 0) });
+    const item = notice(s, e, { what: "rejected", times: 1, reason: e.reason, input: e.input, last: e.input, offset: e.offset });
+    if (item) s.index = { ...s.index, rejections: s.index.rejections.set(name, item.key) };
+  },
+  unmatched(s, e) {
+    notice(s, e, { what: "unmatched", of: e.kind ?? "", target: e.target ?? {}, input: e.input });
   },
 };
 
-function outcome(e) {
-  return { value: e.tool_result, ref: e.tool_result_ref ?? null, seq: e.seq };
+function unknown(s) {
+  s.counts.unknown++;
 }
 
-// late counts an event that arrived after its call or message had ended.
-function late(state) {
-  state.counts.afterEnd++;
-  return [];
+// late counts an event that arrived after its call or run had ended.
+function late(s) {
+  s.counts.afterEnd++;
 }
 
-function notice(state, fields) {
-  state.counts.notices++;
-  if (state.counts.notices > MAX_NOTICES) return [];
-  const item = { kind: "notice", ...fields };
-  show(state, item);
-  return [item];
+const outcome = (s, e) => ({ value: e.tool_result, ref: e.tool_result_ref ?? null, seq: s.seq });
+
+const inputOf = (e) => (e.event_id ?? "").split(".")[0];
+
+// keyOf returns a key for the item that an event opens. The event_id is the same on
+// every fold.
+const keyOf = (s, e, kind) => kind + " " + (e.event_id ?? "#" + s.counts.events);
+
+// ---- items of the timeline
+
+// put replaces fields of an item.
+function put(s, item, fields) {
+  s.timeline = s.timeline.set(item.key, { ...item, ...fields });
 }
 
-// show appends to the timeline and bounds its length.
-function show(state, item) {
-  state.timeline.push(item);
-  if (state.timeline.length < MAX_ITEMS + FORGET) return;
-  const old = new Set(state.timeline.slice(0, -MAX_ITEMS).filter((i) => i !== state.run && !callsOf(i).some((c) => state.open.has(c))));
-  state.timeline = state.timeline.filter((i) => !old.has(i));
-  for (const i of old) for (const c of callsOf(i)) forget(state, c);
-  for (const i of old) if (i.what === "rejected") state.rejections.delete(i.key);
-  for (const [key, m] of state.messages) if (old.has(m)) state.messages.delete(key);
-  for (const [key, r] of state.runs) if (old.has(r)) state.runs.delete(key);
-  state.forgotten.push(...old);
+// show appends an item to the timeline and bounds its length.
+function show(s, item) {
+  s.timeline = s.timeline.set(item.key, item);
+  if (s.timeline.size >= MAX_ITEMS + FORGET) forget(s);
+  return item;
 }
 
-function forget(state, call) {
-  state.calls.delete(call.call);
-  if (state.ids.get(call.id) === call) state.ids.delete(call.id);
-}
-
-const callsOf = (item) => (item.blocks ?? []).flatMap((b) => b.calls ?? []);
-
-function runOf(state, e) {
-  const id = e.run ?? "";
-  let run = state.runs.get(id);
-  if (!run) {
-    run = { kind: "run", id, startedAt: e.ms, endedAt: 0, status: "", reason: null };
-    state.runs.set(id, run);
-    show(state, run);
+// forget removes the oldest items that have neither ended last nor an open call.
+function forget(s) {
+  const open = new Set(s.open);
+  let rest = s.timeline.size - MAX_ITEMS;
+  const gone = new Set(), calls = new Set();
+  for (const item of s.timeline.values()) {
+    if (rest-- <= 0) break;
+    const keys = callKeys(item);
+    if (item.key === s.run || keys.some((key) => open.has(key))) continue;
+    gone.add(item.key);
+    for (const key of keys) calls.add(key);
   }
+  s.timeline = s.timeline.filter((_, key) => !gone.has(key));
+  s.calls = s.calls.filter((_, key) => !calls.has(key));
+  const { runs, messages, rejections, ids, agents } = s.index;
+  const kept = (key) => !gone.has(key);
+  const named = new Set(Array.from(s.timeline.values(), (item) => agentOf(item.namespace ?? "")));
+  s.index = {
+    ...s.index, runs: runs.filter(kept), messages: messages.filter(kept), rejections: rejections.filter(kept),
+    ids: ids.filter((key) => !calls.has(key)), agents: agents.filter((_, agent) => named.has(agent)),
+  };
+}
+
+const callKeys = (item) => (item.blocks ?? []).flatMap((b) => b.calls ?? []);
+
+function notice(s, e, fields) {
+  s.counts.notices++;
+  return s.counts.notices > MAX_NOTICES ? null : show(s, { kind: "notice", key: keyOf(s, e, "notice"), at: s.at, ...fields });
+}
+
+function runOf(s, e) {
+  return s.timeline.get(s.index.runs.get(e.run ?? "")) ?? openRun(s, e);
+}
+
+function openRun(s, e) {
+  const id = e.run ?? "";
+  const run = show(s, { kind: "run", key: keyOf(s, e, "run"), id, startedAt: s.at, endedAt: 0, status: "", reason: null });
+  s.index = { ...s.index, runs: s.index.runs.set(id, run.key) };
   return run;
 }
 
-const messageKey = (e) => JSON.stringify([e.namespace ?? "", e.message_id ?? "", e.choice ?? 0]);
+// ---- messages
+
+const messageName = (e) => JSON.stringify([e.namespace ?? "", e.message_id ?? "", e.choice ?? 0]);
 
 // openMessage begins a message. Ids repeat in real streams: later events refer
-// to the newest message of a key.
-function openMessage(state, e, key = messageKey(e)) {
-  const message = {
-    kind: "message", id: e.message_id ?? "", namespace: e.namespace ?? "", choice: e.choice ?? 0, role: e.role ?? "",
-    at: e.ms, blocks: [], finished: false, finishReason: "", superseded: false, usage: null, parentTool: "",
-  };
-  state.messages.set(key, message);
-  show(state, message);
+// to the newest message of a name.
+function openMessage(s, e, name = messageName(e)) {
+  const namespace = e.namespace ?? "";
+  const message = show(s, {
+    kind: "message", key: keyOf(s, e, "message"), id: e.message_id ?? "", run: e.run ?? "", namespace, choice: e.choice ?? 0,
+    role: e.role ?? "", at: s.at, blocks: [], finished: false, finishReason: "", superseded: false, usage: null,
+    ...(s.index.agents.get(agentOf(namespace)) ?? NO_PARENT),
+  });
+  s.index = { ...s.index, messages: s.index.messages.set(name, message.key) };
   return message;
 }
 
-function messageOf(state, e) {
-  return state.messages.get(messageKey(e)) ?? openMessage(state, e);
+function messageOf(s, e) {
+  return s.timeline.get(s.index.messages.get(messageName(e))) ?? openMessage(s, e);
 }
 
-function partOf(message, e) {
+// setPart replaces the text or reasoning part that an event names by make(part).
+function setPart(s, message, e, make) {
   const kind = e.kind === "reasoning" ? "reasoning" : "text";
   const part = e.part ?? 0;
-  let block = message.blocks.find((b) => b.kind === kind && b.part === part);
-  if (!block) {
-    block = { kind, part, text: "", bytes: 0, missing: 0, done: false };
-    message.blocks.push(block);
-  }
-  return block;
+  const at = message.blocks.findIndex((b) => b.kind === kind && b.part === part);
+  const blocks = message.blocks.slice();
+  if (at < 0) blocks.push(make({ kind, part, done: false, ...EMPTY }));
+  else blocks[at] = make(blocks[at]);
+  put(s, message, { blocks });
 }
 
-function callOf(state, e) {
-  const key = e.call ?? "";
-  let call = state.calls.get(key);
-  if (call) {
-    call.fresh = false;
-    return call;
-  }
-  const message = messageOf(state, e);
-  call = {
-    kind: "call", call: key, message, run: e.run ?? "", fresh: true,
-    id: e.id ?? "", uid: e.uid ?? "", synthesized: !!e.id_synthesized, tool: e.tool_name ?? "", namespace: e.namespace ?? "",
-    parent: "", parentTool: "", provider: !!e.provider_executed, type: e.kind ?? "",
-    status: "building_args", partial: true, startedAt: 0, completeAt: 0, endedAt: 0, deadline: 0, seenAt: e.ms,
-    args: { text: "", bytes: 0, missing: 0 }, argsDone: false, argsValid: true, argsError: "", argsRef: null, by: "",
-    waitsFor: "", interrupt: "", progress: null, outside: false,
-    outcome: null, synthetic: false, reason: null, durationMs: undefined, argsMs: undefined, runMs: undefined,
-    late: null, lateCount: 0,
-  };
-  setParent(state, call, e.parent_call ?? "");
-  state.calls.set(key, call);
-  if (call.id) state.ids.set(call.id, call);
-  state.open.add(call);
-  state.tally.calls++;
-  state.tally.open++;
-  const last = message.blocks.at(-1);
-  if (last?.kind === "calls") last.calls.push(call);
-  else message.blocks.push({ kind: "calls", calls: [call] });
-  return call;
+// growIn returns what has the text fields of part with a piece added, and counts
+// the first piece after a gap.
+function growIn(s, part, piece = "", offset) {
+  const grown = grow(part, piece, offset);
+  if (grown === part) return part;
+  if (grown.missing > 0 && part.missing === 0) s.counts.gaps++;
+  return { ...part, ...grown };
 }
 
-// setParent sets the call from which a call was made. The messages of a sub-agent are
-// shown below that call.
-function setParent(state, call, parent) {
-  if (!parent) return;
-  call.parent = parent;
-  call.parentTool = call.message.parentTool = state.ids.get(parent)?.tool || parent;
+// ---- calls
+
+// set replaces fields of a call.
+function set(s, call, fields) {
+  s.calls = s.calls.set(call.call, { ...call, ...fields });
 }
 
 // touch updates an open call; a call that has ended is not changed.
-function touch(state, call, e, fields) {
-  if (terminal(call.status)) return late(state);
-  Object.assign(call, fields);
-  if (e.tool_name) call.tool = e.tool_name;
-  call.deadline = Date.parse(e.deadline) || 0;
-  if (call.deadline) call.deadlineFrom = e.ms;
-  return [call, call.fresh && call.message];
+function touch(s, call, e, fields) {
+  if (terminal(call.status)) return late(s);
+  const deadline = Date.parse(e.deadline) || 0;
+  set(s, call, { ...fields, tool: e.tool_name || call.tool, deadline, deadlineFrom: deadline ? s.at : call.deadlineFrom });
 }
 
-// append adds text that begins at the given byte offset. It skips bytes that are
-// present already. It leaves out text after a gap and records the gap, so that
-// the text is always a true prefix. It returns false at the first gap.
-function append(into, text, offset = into.bytes) {
-  if (offset > into.bytes) {
-    const first = into.missing === 0;
-    into.missing = offset - into.bytes;
-    return !first;
-  }
-  const rest = offset === into.bytes ? text : cut(text, into.bytes - offset);
-  if (rest === "") return true;
-  into.text += rest;
-  into.bytes += utf8(rest);
-  into.missing = 0;
-  return true;
+function callOf(s, e) {
+  return s.calls.get(e.call ?? "") ?? openCall(s, e);
 }
 
-// cut returns text without its first n bytes.
-function cut(text, n) {
-  let i = 0;
-  for (const c of text) {
-    if (n <= 0) break;
-    n -= utf8(c);
-    i += c.length;
-  }
-  return text.slice(i);
+function openCall(s, e) {
+  const message = messageOf(s, e);
+  const call = {
+    kind: "call", call: e.call ?? "", message: message.key, messageId: message.id, run: e.run ?? "",
+    id: e.id ?? "", uid: e.uid ?? "", synthesized: !!e.id_synthesized, tool: e.tool_name ?? "", namespace: e.namespace ?? "",
+    parent: "", ...NO_PARENT, provider: !!e.provider_executed, type: e.kind ?? "",
+    status: "building_args", partial: true, seenAt: s.at, startedAt: 0, completeAt: 0, endedAt: 0, deadline: 0, deadlineFrom: 0,
+    args: EMPTY, argsDone: false, argsValid: true, argsError: "", argsRef: null, by: "",
+    waitsFor: "", interrupt: "", waits: [], progress: null, outside: false, outsideAt: 0, ends: [],
+    outcome: null, synthetic: false, reason: null, closedBy: "", history: null,
+    durationMs: undefined, argsMs: undefined, runMs: undefined, late: null, lateCount: 0,
+  };
+  s.calls = s.calls.set(call.call, call);
+  s.open = [...s.open, call.call];
+  s.tally = { ...s.tally, calls: s.tally.calls + 1, open: s.tally.open + 1 };
+  const blocks = message.blocks.slice(), last = blocks.at(-1);
+  if (last?.kind === "calls") blocks[blocks.length - 1] = { ...last, calls: [...last.calls, call.call] };
+  else blocks.push({ kind: "calls", calls: [call.call] });
+  put(s, message, { blocks });
+  if (e.parent_call) setParent(s, call, e.parent_call);
+  if (call.id) s.index = { ...s.index, ids: s.index.ids.set(call.id, call.call) };
+  return s.calls.get(call.call);
 }
 
-// utf8 returns the length of a text in bytes.
-export function utf8(text) {
-  let n = text.length;
-  for (let i = 0; i < text.length; i++) {
-    const c = text.charCodeAt(i);
-    if (c < 0x80) continue;
-    n += c < 0x800 ? 1 : c >= 0xd800 && c < 0xdc00 ? 2 : c >= 0xdc00 && c < 0xe000 ? 0 : 2;
+const endWait = (waits, at) => (waits.at(-1)?.to === 0 ? [...waits.slice(0, -1), { ...waits.at(-1), to: at }] : waits);
+
+// answerEnds removes a call that has ended from the ends of runs that wait for it.
+function answerEnds(s, call) {
+  for (const key of call.ends) {
+    const end = s.timeline.get(key);
+    if (end) put(s, end, { waiting: end.waiting.filter((k) => k !== call.call) });
   }
-  return n;
+}
+
+// closedBy returns the calls that an input has closed by a human message, which
+// follows in the same input.
+function closedBy(s, e, call) {
+  const input = inputOf(e), before = s.index.closed;
+  if (e.reason?.code !== "new_message" || input === "") return before;
+  return { input, calls: [...(before?.input === input ? before.calls : []), call.call] };
+}
+
+// ---- sub-agents
+
+const NO_PARENT = Object.freeze({ parentCall: "", parentTool: "" });
+
+// agentOf returns the part of a namespace that all messages of a sub-agent share. The
+// last step of several is the node that produces a message.
+const agentOf = (namespace) => namespace.slice(0, Math.max(namespace.lastIndexOf("|"), 0)) || namespace;
+
+// setParent sets the call from which a call was made. All messages of the
+// sub-agent have this parent.
+function setParent(s, call, id) {
+  if (!id) return;
+  const parentCall = s.index.ids.get(id) ?? "";
+  const parent = { parentCall, parentTool: s.calls.get(parentCall)?.tool || id };
+  set(s, call, { parent: id, ...parent });
+  const agent = agentOf(call.namespace);
+  const own = s.timeline.get(call.message);
+  if (own && own.parentCall !== parentCall || own?.parentTool === "") put(s, own, parent);
+  const known = s.index.agents.get(agent);
+  if (agent === "" || (known?.parentCall === parentCall && known.parentTool === parent.parentTool)) return;
+  s.index = { ...s.index, agents: s.index.agents.set(agent, parent) };
+  for (const m of s.timeline.values()) if (m.kind === "message" && m.key !== call.message && agentOf(m.namespace) === agent) put(s, m, parent);
 }

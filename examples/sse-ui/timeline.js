@@ -3,24 +3,31 @@
 
 import { el, icon, say, mark } from "./dom.js";
 import { createCard, where, agentOf } from "./card.js";
+import { agentGroups } from "./agents.js";
+import { create } from "./reduce.js";
+import { changes } from "./table.js";
 import { duration, time, plural } from "./words.js";
 
 const ROLES = { assistant: "Assistant", ai: "Assistant", "": "Assistant", human: "You", user: "You", system: "System", tool: "Tool" };
-const RUN_ENDS = { completed: "Run completed", error: "Run failed", cancelled: "Run cancelled", interrupted: "Run paused, waiting for you" };
+const RUN_ENDS = { completed: "Run completed", error: "Run failed", cancelled: "Run cancelled", interrupted: "Run paused" };
 const RUN_ICONS = { completed: "check", error: "cross", cancelled: "stop", interrupted: "hand" };
+const LONG = 100; // items or calls from which only those near the window are drawn
 const USUAL_ENDS = new Set(["", "stop", "tool_calls", "tool_use", "end_turn", "function_call", "completed", "STOP"]);
 
-// timeline draws into root. draw(state, changed, until) draws new and changed
-// items until the given time of performance.now(). It removes drawn items from
-// changed and returns whether all are drawn.
+// timeline draws into root. draw(state, until) draws what differs from the state
+// drawn before, until the given time of performance.now(), and returns whether
+// all is drawn. touched names calls that are drawn again although their state
+// is the same.
 export function timeline(root, actions) {
-  const views = new Map(); // record → {node, update}
-  const cards = new Map(); // call → card
-  let drawn = 0;
+  const views = new Map(); // key of an item → {node, update}
+  const cards = new Map(); // key of a call → card
+  const touched = new Set(), outdated = new Set(); // keys of calls, and of items whose view is made again
+  const groups = agentGroups(root, (key) => views.get(key)?.node);
+  let drawn = create(), queue = [];
 
-  function cardOf(call) {
-    let card = cards.get(call);
-    if (!card) cards.set(call, (card = createCard(call, actions)));
+  function cardOf(key) {
+    let card = cards.get(key);
+    if (!card) cards.set(key, (card = createCard(drawn.calls.get(key), actions, true)));
     return card;
   }
 
@@ -31,42 +38,78 @@ export function timeline(root, actions) {
     return noticeView(item);
   }
 
-  function forget(item) {
-    const view = views.get(item);
-    if (!view) return;
-    view.node.remove();
-    views.delete(item);
-    drawn--;
-    for (const block of item.blocks ?? []) for (const call of block.calls ?? []) cards.delete(call);
+  function forget(key) {
+    views.get(key)?.node.remove();
+    views.delete(key);
+    groups.leave(key);
+  }
+
+  // compare queues what differs between the state drawn before and the next.
+  function compare(state) {
+    const earlier = state.counts.events < drawn.counts.events;
+    if (earlier && state.timeline.at(0)?.key !== drawn.timeline.at(0)?.key) clear();
+    const items = changes(drawn.timeline, state.timeline), calls = changes(drawn.calls, state.calls);
+    drawn = state;
+    if (earlier) rewind(items, calls);
+    for (const key of items.gone) forget(key);
+    for (const key of calls.gone) cards.delete(key);
+    queue = [...new Set([...queue, ...items.set.map(([key]) => key)])];
+    for (const [key, call] of calls.set) {
+      touched.add(key);
+      groups.changed(call.message);
+    }
+  }
+
+  // rewind makes new views of what differs in an earlier state, because views only grow.
+  function rewind(items, calls) {
+    const messages = calls.set.map(([, call]) => [call.message, drawn.timeline.get(call.message)]);
+    items.set.push(...messages.filter(([, message]) => message));
+    for (const [key] of items.set) {
+      outdated.add(key);
+      for (const block of drawn.timeline.get(key).blocks ?? []) for (const call of block.calls ?? []) cards.delete(call);
+    }
+  }
+
+  function drawItem(key) {
+    const item = drawn.timeline.get(key);
+    const view = views.get(key);
+    if (!item) return;
+    if (view && !outdated.delete(key)) view.update(item);
+    else {
+      const made = make(item);
+      views.set(key, made);
+      view?.node.replaceWith(made.node);
+    }
+    groups.place(item, views.get(key).node, drawn);
+  }
+
+  function clear() {
+    root.replaceChildren();
+    views.clear(), cards.clear(), touched.clear(), outdated.clear(), groups.clear();
+    drawn = create(), queue = [];
   }
 
   return {
-    draw(state, changed, until) {
-      for (const item of state.forgotten.splice(0)) forget(item);
-      while (drawn < state.timeline.length) {
+    touched,
+    draw(state, until) {
+      if (state !== drawn) compare(state);
+      mark(root, "long", String(drawn.timeline.size > LONG || drawn.calls.size > LONG));
+      let at = 0;
+      while (at < queue.length && performance.now() <= until) drawItem(queue[at++]);
+      queue = queue.slice(at);
+      groups.describe(drawn);
+      for (const key of touched) {
         if (performance.now() > until) return false;
-        const item = state.timeline[drawn++];
-        const view = make(item);
-        views.set(item, view);
-        changed.delete(item);
-        root.append(view.node);
+        touched.delete(key);
+        if (drawn.calls.has(key)) cards.get(key)?.update(drawn.calls.get(key));
       }
-      for (const record of changed) {
-        if (performance.now() > until) return false;
-        changed.delete(record);
-        (cards.get(record) ?? views.get(record))?.update();
-      }
-      return true;
+      return queue.length === 0;
     },
-    // tick updates the timers of the given calls.
-    tick(calls, now) {
-      for (const call of calls) cards.get(call)?.tick(now);
+    // tick updates the timers of the calls with the given keys.
+    tick(keys, now) {
+      for (const key of keys) cards.get(key)?.tick(now);
     },
-    clear() {
-      root.replaceChildren();
-      views.clear(), cards.clear();
-      drawn = 0;
-    },
+    clear,
   };
 }
 
@@ -76,24 +119,31 @@ function runStart(run) {
   return { node, update() {} };
 }
 
-function runEnd({ run, pending }) {
-  const took = run.startedAt && run.endedAt > run.startedAt ? " after " + duration(run.endedAt - run.startedAt) : "";
-  const node = el("li", { class: "run-end", "data-status": run.status },
-    icon(RUN_ICONS[run.status] ?? "check"), el("strong", {}, RUN_ENDS[run.status] ?? "Run ended"), took,
-    run.reason?.text ? el("span", { class: "why" }, run.reason.text) : null,
-    pending.length > 0 ? el("span", { class: "why" }, plural(pending.length, "call") + " still waiting for a result from outside") : null);
-  return { node, update() {} };
+function runEnd(end) {
+  const took = end.startedAt && end.endedAt > end.startedAt ? " after " + duration(end.endedAt - end.startedAt) : "";
+  const how = el("strong"), waiting = el("span", { class: "why" });
+  const node = el("li", { class: "run-end", "data-status": end.status },
+    icon(RUN_ICONS[end.status] ?? "check"), how, took,
+    end.reason?.text ? el("span", { class: "why" }, end.reason.text) : null, waiting);
+  function update(next) {
+    const n = next.waiting.length;
+    const paused = next.status === "interrupted" && (n > 0 || next.pending.length === 0);
+    say(how, paused ? "Run paused, waiting for you" : RUN_ENDS[next.status] ?? "Run ended");
+    say(waiting, n > 0 ? plural(n, "call") + " still waiting for a result from outside" : "");
+  }
+  update(end);
+  return { node, update };
 }
 
-function noticeView(n) {
+function noticeView(notice) {
   const said = el("span"), more = el("code");
-  const node = el("li", { class: "notice", "data-notice": n.what }, icon("info"), said, more);
-  function update() {
-    const [text, detail] = noticeOf(n);
+  const node = el("li", { class: "notice", "data-notice": notice.what }, icon("info"), said, more);
+  function update(next) {
+    const [text, detail] = noticeOf(next);
     say(said, text);
     say(more, detail);
   }
-  update();
+  update(notice);
   return { node, update };
 }
 
@@ -128,19 +178,19 @@ function messageView(message, cardOf) {
   const node = el("li", { class: "message", "data-message": message.id, "data-role": message.role || "assistant" }, head, foot);
   const blocks = [];
 
-  function update() {
+  function update(next) {
+    message = next;
     say(role, speaker(message));
-    node.classList.toggle("nested", message.parentTool !== "" || agentOf(message.namespace) !== "");
     for (let i = blocks.length; i < message.blocks.length; i++) {
       const block = message.blocks[i];
-      blocks.push(block.kind === "calls" ? callsView(block, cardOf) : textView(block));
+      blocks.push(block.kind === "calls" ? callsView(cardOf) : textView(block));
       node.insertBefore(blocks[i].node, foot);
     }
-    for (const b of blocks) b.update();
+    blocks.forEach((b, i) => b.update(message.blocks[i]));
     mark(node, "superseded", String(message.superseded));
     say(foot, footOf(message));
   }
-  update();
+  update(message);
   return { node, update };
 }
 
@@ -162,31 +212,32 @@ function footOf(m) {
   return said.join(" · ");
 }
 
-function callsView(block, cardOf) {
+function callsView(cardOf) {
   const node = el("div", { class: "calls" });
   let shown = 0;
   return {
     node,
-    update() {
-      while (shown < block.calls.length) node.append(cardOf(block.calls[shown++]).node);
+    update({ calls }) {
+      while (shown < calls.length) node.append(cardOf(calls[shown++]).node);
     },
   };
 }
 
-function textView(block) {
+function textView({ kind }) {
   const text = document.createTextNode("");
-  const thought = block.kind === "reasoning";
+  const thought = kind === "reasoning";
   const p = el("p", { class: "text" }, text);
   const title = el("summary");
   const node = thought ? el("details", { class: "reasoning" }, title, p) : p;
   return {
     node,
-    update() {
-      // Text only grows.
+    update(block) {
+      // Text only grows, except when an earlier state is shown.
       if (block.text.length > text.length) text.appendData(block.text.slice(text.length));
+      else if (block.text.length < text.length) text.data = block.text;
       node.classList.toggle("live", !block.done);
       if (thought) say(title, block.done ? "Reasoning" : "Reasoning…");
-      if (block.missing > 0) node.title = "Some of this text was missed";
+      node.title = block.missing > 0 ? "Some of this text was missed" : "";
     },
   };
 }

@@ -206,6 +206,9 @@ func (s *Server) Close() {
 // Opened returns a channel that is closed when inputs are accepted.
 func (s *Server) Opened() <-chan struct{} { return s.opened }
 
+// Viewers returns the number of open event streams.
+func (s *Server) Viewers() int { return s.gateway.Clients() }
+
 // Embedded reports whether the NATS server runs in this process.
 func (s *Server) Embedded() bool { return s.config.Broker.URL == "" }
 

@@ -26,7 +26,7 @@ func (s store) Track(ctx context.Context, token string) (gateway.Tracking, error
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	t := &tracking{watch: w, b: s.Broker, token: token, stop: stop}
-	t.ended.Go(func() { w.failed = s.Tail(ctx, token, w.from, w.take) })
+	t.ended.Go(func() { w.failed = s.Broker.Tail(ctx, token, w.from, w.take) })
 	return t, nil
 }
 

@@ -59,6 +59,19 @@ func (i *Identity) May(a Action, session string) bool {
 	return false
 }
 
+// MayPattern reports whether an action is permitted on every session whose name matches
+// a pattern, in which * matches any characters.
+func (i *Identity) MayPattern(a Action, pattern string) bool {
+	for _, r := range i.rights[a] {
+		// A text that r matches, with * as a character like any other, is matched
+		// whatever replaces its *: only a * of r can match these.
+		if r.pattern && r.matches(pattern) {
+			return true
+		}
+	}
+	return false
+}
+
 // MayAll reports whether an action is permitted on every session.
 func (i *Identity) MayAll(a Action) bool {
 	for _, r := range i.rights[a] {

@@ -65,6 +65,43 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestMayPattern: a pattern is permitted only if every session that matches it is.
+func TestMayPattern(t *testing.T) {
+	var texts []string // of up to four characters
+	for list := []string{""}; len(list[0]) < 4; {
+		var longer []string
+		for _, s := range list {
+			longer = append(longer, s+"a", s+"b", s+"*")
+		}
+		list = longer
+		texts = append(texts, list...)
+	}
+	permitted := 0
+	for _, claim := range texts {
+		id := Identity{rights: [actions][]rule{Watch: {{text: claim, pattern: true}}}}
+		for _, pattern := range texts {
+			if !id.MayPattern(Watch, pattern) {
+				continue
+			}
+			permitted++
+			for _, session := range texts {
+				if (rule{text: pattern, pattern: true}).matches(session) && !id.May(Watch, session) {
+					t.Errorf("the claim %s permits %s, and not %s", claim, pattern, session)
+				}
+			}
+		}
+		if !id.MayPattern(Watch, claim) {
+			t.Errorf("the claim %s does not permit itself", claim)
+		}
+	}
+	if permitted <= 2*len(texts) {
+		t.Errorf("%d patterns are permitted, which is too few", permitted)
+	}
+	if named := (Identity{rights: [actions][]rule{Watch: {{text: "*"}}}}); named.MayPattern(Watch, "*") {
+		t.Error("the session * permits the pattern *")
+	}
+}
+
 // TestPatternTime: a pattern with many stars does not take long.
 func TestPatternTime(t *testing.T) {
 	r := rule{text: strings.Repeat("*a", 2000) + "b", pattern: true}

@@ -155,12 +155,13 @@ func (i *Invocation) Flags() (list []*kong.Flag) {
 	return list
 }
 
-// negative returns a flag with a number below 0, or nil. No flag accepts one.
+// negative returns a flag with a number below 0, or nil. Only flags with the tag
+// negative accept one.
 func (i *Invocation) negative() *kong.Flag {
 	for _, f := range i.Flags() {
 		switch f.Target.Interface().(type) {
 		case time.Duration, int, int64:
-			if f.Target.Int() < 0 {
+			if f.Target.Int() < 0 && !f.Tag.Has("negative") {
 				return f
 			}
 		}

@@ -1,8 +1,10 @@
 // Package demo runs a server and plays recorded sessions on it.
 //
 // A recorded session is a list of inputs with the time of each. Each run plays them
-// in new sessions, so it does not depend on the data directory. A run fails if a
-// call stays open after all deadlines have passed.
+// in new sessions, so it does not depend on the data directory. It waits for a
+// viewer first. With Options.Loop the sessions are played again and again, each
+// round with new ids, while there is a viewer. A run fails if a call stays open
+// after all deadlines have passed.
 package demo
 
 import (
@@ -26,13 +28,17 @@ const Contents = `  trip-planner   OpenAI chat: reasoning and text, three parall
                  person, and is approved
   support-desk   LangGraph: a new human message cancels two running calls, one of
                  which gets its result late; then the whole session is stopped
+  supplier-check Claude Code: a tree of three sub-agents, a call that waits for
+                 an approval, args that are not JSON, and a result of 72 KB
   night-report   OpenAI chat: the stream stops in the middle of the args
 `
 
 // Options configures a run.
 type Options struct {
-	Speed time.Duration // factor by which the sessions are played faster than recorded; 0 for no pauses
-	Once  bool          // end when everything is played and every call is closed
+	Speed time.Duration   // factor by which the sessions are played faster than recorded; 0 for no pauses
+	Once  bool            // begin without a viewer, and end when everything is played and every call is closed
+	Loop  bool            // play again when everything is played and there is a viewer
+	Key   <-chan struct{} // begins the first round without a viewer; nil for none
 }
 
 // Run runs the server s, plays the recorded sessions on it, and prints to out the
@@ -56,13 +62,10 @@ func Run(ctx context.Context, out io.Writer, s *app.Server, o Options) error {
 		return <-ended
 	}
 	p.printAddresses(out, s)
-	played := p.play(running)
-	if played == nil {
-		fmt.Fprintln(out, p.summary())
-		if !o.Once {
-			fmt.Fprint(out, "\nThe page stays up, and so does everything else; Ctrl-C ends it.\n")
-			<-running.Done()
-		}
+	played := p.rounds(running, out, o)
+	if played == nil && !o.Once {
+		fmt.Fprint(out, "\nThe page stays up, and so does everything else; Ctrl-C ends it.\n")
+		<-running.Done()
 	}
 	stop()
 	if err := <-ended; err != nil {

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"maps"
+	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,21 +70,26 @@ func TestInterleaved(t *testing.T) {
 
 // promised are the features that Contents names. Each is a predicate on one event.
 var promised = map[string]func(e *events.Event) bool{
-	"reasoning":            func(e *events.Event) bool { return e.Type == events.AgentResponseChunk && e.Kind == "reasoning" },
-	"progress":             func(e *events.Event) bool { return e.Type == events.ToolCallProgress && e.Percent != nil },
-	"a tool that fails":    ended(events.Error, ""),
-	"a denied call":        ended(events.Denied, ""),
-	"no result":            ended(events.TimedOut, events.ByResultTimeout),
-	"args cut off":         ended(events.TimedOut, events.ByArgsTimeout),
-	"a new human message":  ended(events.Cancelled, events.ByNewMessage),
-	"a stop":               ended(events.Cancelled, events.ByInterrupt),
-	"a late result":        func(e *events.Event) bool { return e.Type == events.ToolCallLateResult },
-	"a cut by max_tokens":  func(e *events.Event) bool { return e.FinishReason == "max_tokens" },
-	"a provider's tool":    func(e *events.Event) bool { return e.Type == events.ToolCallStart && e.ProviderExecuted },
-	"a sub-agent":          func(e *events.Event) bool { return e.Place != nil && strings.Contains(e.Namespace, "|") },
-	"a call that waits":    func(e *events.Event) bool { return e.Type == events.ToolCallAwaiting },
-	"a run that waits":     func(e *events.Event) bool { return e.Type == events.RunFinished && e.Status == events.Interrupted },
-	"a run that completed": func(e *events.Event) bool { return e.Type == events.RunFinished && e.Status == events.Completed },
+	"reasoning":           func(e *events.Event) bool { return e.Type == events.AgentResponseChunk && e.Kind == "reasoning" },
+	"progress":            func(e *events.Event) bool { return e.Type == events.ToolCallProgress && e.Percent != nil },
+	"a tool that fails":   ended(events.Error, ""),
+	"a denied call":       ended(events.Denied, ""),
+	"no result":           ended(events.TimedOut, events.ByResultTimeout),
+	"args cut off":        ended(events.TimedOut, events.ByArgsTimeout),
+	"a new human message": ended(events.Cancelled, events.ByNewMessage),
+	"a stop":              ended(events.Cancelled, events.ByInterrupt),
+	"a late result":       func(e *events.Event) bool { return e.Type == events.ToolCallLateResult },
+	"a cut by max_tokens": func(e *events.Event) bool { return e.FinishReason == "max_tokens" },
+	"invalid args": func(e *events.Event) bool {
+		return e.Type == events.ToolCallArgsComplete && e.ArgsValid != nil && !*e.ArgsValid
+	},
+	"a large result":        func(e *events.Event) bool { return e.Type == events.ToolCallResult && e.ToolResultRef != nil },
+	"a call of a sub-agent": func(e *events.Event) bool { return e.Type == events.ToolCallStart && e.ParentCall != "" },
+	"a provider's tool":     func(e *events.Event) bool { return e.Type == events.ToolCallStart && e.ProviderExecuted },
+	"a sub-agent":           func(e *events.Event) bool { return e.Place != nil && strings.Contains(e.Namespace, "|") },
+	"a call that waits":     func(e *events.Event) bool { return e.Type == events.ToolCallAwaiting },
+	"a run that waits":      func(e *events.Event) bool { return e.Type == events.RunFinished && e.Status == events.Interrupted },
+	"a run that completed":  func(e *events.Event) bool { return e.Type == events.RunFinished && e.Status == events.Completed },
 }
 
 func ended(status events.Status, code events.Code) func(e *events.Event) bool {
@@ -117,7 +126,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	s.Close()
-	want := "demo: 5 sessions, 28 calls: 19 completed, 3 timeout, 3 cancelled, 2 error, 1 denied\n"
+	want := "demo: 6 sessions, 37 calls: 27 completed, 3 timeout, 3 cancelled, 3 error, 1 denied\n"
 	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got\n%s\nwant at its end\n%s", &out, want)
 	}
@@ -126,6 +135,94 @@ func TestRun(t *testing.T) {
 	}
 	for what := range unseen(t, dir) {
 		t.Errorf("not in the log: %s", what)
+	}
+}
+
+// TestRounds: a second round in the same session has the calls of the first, with
+// the same ends. Its ids are others.
+func TestRounds(t *testing.T) {
+	for _, name := range names() {
+		inputs, err := recording(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := part{name: name, inputs: inputs}
+		once := starts(fold(inputs))
+		again := slices.Clone(inputs)
+		for _, in := range s.round(2) {
+			in.At += 30 * time.Minute
+			again = append(again, in)
+		}
+		twice := starts(fold(again))
+		if len(once) == 0 || !slices.Equal(twice, append(slices.Clone(once), once...)) {
+			t.Errorf("%s: the first round has the calls %q, both have %q", name, once, twice)
+		}
+	}
+}
+
+// starts returns the tools of the calls that begin in list, in order.
+func starts(list []events.Event) (tools []string) {
+	for _, e := range list {
+		if e.Type == events.ToolCallStart {
+			tools = append(tools, e.ToolName)
+		}
+	}
+	return tools
+}
+
+// TestStart: a round begins when an event stream is open. The first also begins
+// with a key.
+func TestStart(t *testing.T) {
+	key := make(chan struct{})
+	close(key)
+	none := func() int { return 0 }
+	viewer := func() int { return 1 }
+	waiting, cancel := context.WithTimeout(t.Context(), 3*pollEvery)
+	defer cancel()
+	for _, c := range []struct {
+		what    string
+		viewers func() int
+		options Options
+		round   int
+		begins  bool
+	}{
+		{"a viewer", viewer, Options{}, 1, true},
+		{"a viewer of a later round", viewer, Options{}, 2, true},
+		{"a key", none, Options{Key: key}, 1, true},
+		{"once", none, Options{Once: true}, 1, true},
+		{"nothing", none, Options{}, 1, false},
+		{"a key before a later round", none, Options{Key: key}, 2, false},
+	} {
+		p := player{viewers: c.viewers}
+		err := p.awaitStart(waiting, io.Discard, c.options, c.round)
+		if (err == nil) != c.begins {
+			t.Errorf("%s: got %v, want a beginning: %v", c.what, err, c.begins)
+		}
+	}
+}
+
+// TestViewer: an event stream over HTTP counts as a viewer, and with Loop the
+// sessions are played again.
+func TestViewer(t *testing.T) {
+	s := open(t, t.TempDir())
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, stopOn{"demo: 6 sessions, 74 calls: 54 completed, 6 timeout,", stop}, s, Options{Loop: true})
+	}()
+	<-s.Opened()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Page()+"v1/sessions/any/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := <-ended; err != nil || !errors.Is(ctx.Err(), context.Canceled) {
+		t.Errorf("the demo ended with %v, %v; want the summary of two rounds to be printed", err, ctx.Err())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type player struct {
 	speed    time.Duration // how many times faster than recorded; 0 without pauses
 	broker   *app.Broker
 	rules    *session.Rules
+	viewers  func() int    // number of open event streams
 	patience time.Duration // how long calls may stay open after the last input
 	parts    []*part
 }
@@ -26,12 +28,13 @@ type player struct {
 type part struct {
 	name   string // of the session
 	inputs []app.Recorded
+	calls  int // in inputs
 	log    callLog
 }
 
 // newPlayer reads the recorded sessions. Their names end in suffix.
 func newPlayer(server *app.Server, suffix string, speed time.Duration) (*player, error) {
-	p := &player{speed: speed, broker: server.Broker, rules: server.Worker.Options.Rules}
+	p := &player{speed: speed, broker: server.Broker, viewers: server.Viewers, rules: server.Worker.Options.Rules}
 	p.patience = longest(p.rules) + 10*time.Second
 	for _, name := range names() {
 		inputs, err := recording(name)
@@ -41,7 +44,7 @@ func newPlayer(server *app.Server, suffix string, speed time.Duration) (*player,
 		s := &part{name: name + "-" + suffix, inputs: inputs}
 		for _, e := range fold(inputs) {
 			if e.Type == events.ToolCallStart {
-				s.log.expected++
+				s.calls++
 			}
 		}
 		p.parts = append(p.parts, s)
@@ -49,17 +52,76 @@ func newPlayer(server *app.Server, suffix string, speed time.Duration) (*player,
 	return p, nil
 }
 
-// play plays every session and waits until its calls are closed.
-func (p *player) play(ctx context.Context) error {
+// restAfter is the time between two rounds at speed 1.
+const restAfter = 4 * time.Second
+
+// rounds plays the sessions once, or with Options.Loop until ctx ends. It prints a
+// summary after each round.
+func (p *player) rounds(ctx context.Context, out io.Writer, o Options) error {
 	for _, s := range p.parts {
 		if err := awaitRules(ctx, p.broker, s.name, p.rules); err != nil {
 			return err
 		}
 	}
+	for round := 1; ; round++ {
+		if err := p.awaitStart(ctx, out, o, round); err != nil {
+			return err
+		}
+		if err := p.play(ctx, round); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, p.summary())
+		if !o.Loop {
+			return nil
+		}
+		if p.speed > 0 {
+			if err := sleep(ctx, restAfter/p.speed); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// awaitStart waits until a round is to begin: at once with Options.Once, otherwise
+// when there is a viewer. Options.Key begins the first round too.
+func (p *player) awaitStart(ctx context.Context, out io.Writer, o Options, round int) error {
+	if o.Once {
+		return nil
+	}
+	if round == 1 {
+		fmt.Fprint(out, startText(o))
+	}
+	key := o.Key
+	if round > 1 {
+		key = nil
+	}
+	for p.viewers() == 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-key:
+			return nil
+		case <-time.After(pollEvery):
+		}
+	}
+	return nil
+}
+
+// startText returns the line that states what begins the first round.
+func startText(o Options) string {
+	if o.Key == nil {
+		return "The sessions begin when one of these pages is open.\n"
+	}
+	return "The sessions begin when one of these pages is open, or with Enter.\n"
+}
+
+// play plays every session and waits until its calls are closed.
+func (p *player) play(ctx context.Context, round int) error {
 	errs := make([]error, len(p.parts))
 	var wg sync.WaitGroup
 	for i, s := range p.parts {
-		wg.Go(func() { errs[i] = p.publish(ctx, s) })
+		s.log.expected += s.calls
+		wg.Go(func() { errs[i] = p.publish(ctx, s, s.round(round)) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -68,19 +130,19 @@ func (p *player) play(ctx context.Context) error {
 	return p.awaitClosed(ctx)
 }
 
-// publish publishes the inputs of one session, each at its time.
-func (p *player) publish(ctx context.Context, s *part) error {
+// publish publishes inputs to one session, each at its time.
+func (p *player) publish(ctx context.Context, s *part, inputs []app.Recorded) error {
 	token, err := events.Token(s.name)
 	if err != nil {
 		return err
 	}
 	r := app.Replayer{Broker: p.broker, Token: token, Speed: p.speed}
 	if p.speed > 0 { // the sessions do not begin at the same time
-		if err := sleep(ctx, s.inputs[0].At/p.speed); err != nil {
+		if err := sleep(ctx, inputs[0].At/p.speed); err != nil {
 			return err
 		}
 	}
-	for i, in := range s.inputs {
+	for i, in := range inputs {
 		if err := r.Recorded(ctx, in, i+1); err != nil {
 			return fmt.Errorf("session %s: %w", s.name, err)
 		}

@@ -16,7 +16,7 @@ var files embed.FS
 // names returns the names of the recorded sessions. The first is the one to watch
 // first.
 func names() []string {
-	return []string{"trip-planner", "code-review", "data-analyst", "support-desk", "night-report"}
+	return []string{"trip-planner", "code-review", "data-analyst", "support-desk", "supplier-check", "night-report"}
 }
 
 // recording reads a recorded session.

@@ -42,6 +42,10 @@ type Protocol struct {
 	// reconnect.
 	CutShort bool
 
+	// Stateless states that Event depends on its arguments alone, so that streams can
+	// share its bytes.
+	Stateless bool
+
 	open func() Encoder
 }
 
@@ -125,7 +129,7 @@ func Parse(r events.Record) *events.Event {
 
 // protocols lists the protocols. The first is the default.
 var protocols = [...]Protocol{
-	{Name: "native", open: func() Encoder { return native{} }},
+	{Name: "native", Stateless: true, open: func() Encoder { return native{} }},
 	{Name: "ai-sdk", Header: aiHeader, ByRun: true, Inline: true, CutShort: true, open: func() Encoder { return new(aiSDK) }},
 	{Name: "ag-ui", ByRun: true, Inline: true, Waits: true, open: func() Encoder { return new(agUI) }},
 	{Name: "langgraph", ByRun: true, Whole: true, Inline: true, CutShort: true, open: func() Encoder { return new(langGraph) }},

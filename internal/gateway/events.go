@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,24 +67,84 @@ type request struct {
 }
 
 // serveStream serves a stream until it is complete, the client disconnects, or the
-// server ends it.
+// server ends it. A stream on a connection that is taken over goes on after the return.
 func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req request) error {
 	leave, err := g.admit(w, r)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	ctx, end := context.WithCancelCause(r.Context())
-	defer end(nil)
-	s := newStream(g, w, req.proto, end)
-	s.session, s.types, s.last = req.open.Session, req.types, req.open.From
+	ctx, end, cancel := streamContext(identity(r).Expires)
+	s := newStream(g, &req, end)
+	done := func() {
+		cancel()
+		leave()
+	}
 	if err := g.streams.add(s, end); err != nil {
+		done()
 		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5)))
 		return refuse(http.StatusServiceUnavailable, unavailableText(err, "streams", g.opts.MaxClients))
 	}
-	defer g.streams.remove(s)
-	s.serve(ctx, r, req)
+	done = func() {
+		g.streams.remove(s)
+		cancel()
+		leave()
+	}
+	s.setHeader(w.Header())
+	if c := takeOver(w, r); c != nil {
+		go func() { // Run waits until the stream is removed
+			defer done()
+			g.serveConnection(ctx, s, c, w.Header(), req)
+		}()
+		return nil
+	}
+	defer done()
+	g.serveResponse(ctx, s, w, r, req)
 	return nil
+}
+
+// streamContext returns the context of a stream, which ends when the token of its
+// client expires. It is not that of the request, which ends when net/http gives the
+// connection away. The caller calls cancel.
+func streamContext(expires time.Time) (ctx context.Context, end context.CancelCauseFunc, cancel func()) {
+	base, free := context.Background(), func() {}
+	if !expires.IsZero() {
+		base, free = context.WithDeadlineCause(base, expires, errExpired)
+	}
+	ctx, end = context.WithCancelCause(base)
+	return ctx, end, func() { end(nil); free() }
+}
+
+// serveResponse serves a stream as a response of net/http.
+func (g *Gateway) serveResponse(ctx context.Context, s *stream, w http.ResponseWriter, r *http.Request, req request) {
+	s.out = newResponse(w)
+	if r.Method == http.MethodHead {
+		return
+	}
+	stop := context.AfterFunc(r.Context(), func() { s.end(context.Cause(r.Context())) })
+	defer stop()
+	if !s.serve(ctx, req) {
+		panic(http.ErrAbortHandler) // net/http closes the connection without an end of the body
+	}
+}
+
+// serveConnection serves a stream on a connection that was taken over. Like net/http,
+// it limits a panic to the connection.
+func (g *Gateway) serveConnection(ctx context.Context, s *stream, c *connection, h http.Header, req request) {
+	orderly := false
+	defer func() {
+		if p := recover(); p != nil {
+			g.log.Error().Interface("panic", p).Str("session", s.session).Bytes("stack", debug.Stack()).Msg("stream failed")
+		}
+		c.end(orderly, time.Now().Add(g.opts.WriteTimeout))
+	}()
+	s.out = c
+	s.conn.Store(c)
+	if err := c.begin(h); err != nil {
+		g.log.Error().Err(err).Msg("request failed")
+		return
+	}
+	c.watch(func() { s.end(errDisconnected) })
+	orderly = s.serve(ctx, req)
 }
 
 // unavailableText returns the reason why another stream or body is not accepted.

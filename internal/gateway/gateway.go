@@ -55,6 +55,7 @@ type Gateway struct {
 	counts       counts
 	outageLogged atomic.Int64 // time of the last log message about unavailable logs, Unix nanoseconds
 	buffers      sync.Pool    // *[]byte with frames to be written
+	recent       recent
 }
 
 // New returns a gateway over store that serves page (no page if nil) at /. An
@@ -94,6 +95,9 @@ func New(opts Options, store Store, page fs.FS, log zerolog.Logger) (*Gateway, e
 	g.routes = g.newRoutes(registry)
 	return g, nil
 }
+
+// Clients returns the number of open event streams.
+func (g *Gateway) Clients() int { return g.streams.count() }
 
 // ServeHTTP answers a request and logs it.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -49,6 +49,11 @@ type ingestion struct {
 
 // ingestStream stores the body of a request as it arrives and answers at its end.
 func (g *Gateway) ingestStream(w http.ResponseWriter, r *http.Request, in *ingestion) error {
+	leave, err := g.admit(w, r)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
 	if err := g.ingests.add(in, end); err != nil {
@@ -159,6 +164,8 @@ func (in *ingestion) bodyError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errShutdown):
 		return refuse(http.StatusServiceUnavailable, "the server is shutting down; the rest of the body is not stored")
+	case errors.Is(context.Cause(ctx), errExpired):
+		return refuse(http.StatusUnauthorized, "the token has expired; the rest of the body is not stored")
 	case refused:
 		return err
 	case long:

@@ -143,6 +143,7 @@ func TestIngestAsItArrives(t *testing.T) {
 // TestIngestEnds checks what is stored of a body that does not end: the client
 // disconnects, sends nothing for too long, or the server stops.
 func TestIngestEnds(t *testing.T) {
+	opts := withTokens(t)
 	for name, end := range map[string]struct {
 		do     func(disconnect, stop func())
 		status int
@@ -150,12 +151,18 @@ func TestIngestEnds(t *testing.T) {
 		"disconnected": {func(disconnect, _ func()) { disconnect() }, 0},
 		"silent":       {func(func(), func()) { time.Sleep(11 * time.Minute) }, 408},
 		"shutdown":     {func(_, stop func()) { stop() }, 503},
+		"expired":      {func(func(), func()) {}, 401}, // the token
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, ln := newMemory(), newPipes()
-				stop := running(t, build(t, Options{}, store), ln)
+				stop := running(t, build(t, opts, store), ln)
 				conn := ln.dial(t)
+				lifetime := time.Hour
+				if name == "expired" {
+					lifetime = time.Minute
+				}
+				header := "Authorization: Bearer " + signedToken(t, "alice", everything, lifetime)
 				answer := make(chan int, 1)
 				go func() {
 					resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -165,7 +172,7 @@ func TestIngestEnds(t *testing.T) {
 					}
 					answer <- resp.StatusCode
 				}()
-				io.WriteString(conn, "POST /v1/sessions/s/deltas HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"a\":1}\n{\"half\":\r\n")
+				io.WriteString(conn, "POST /v1/sessions/s/deltas HTTP/1.1\r\nHost: localhost\r\n"+header+"\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"a\":1}\n{\"half\":\r\n")
 				synctest.Wait()
 				end.do(func() { conn.Close() }, func() { stop() })
 				if got := <-answer; got != end.status {

@@ -50,8 +50,8 @@ func (q *quota) leave(holder string) {
 	}
 }
 
-// admit counts a stream of a client. It refuses a stream above a limit. The caller
-// calls leave after the stream.
+// admit counts a stream of a client, or a body that is stored as it arrives. It refuses
+// one above a limit. The caller calls leave after it.
 func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (leave func(), err error) {
 	client, address := identity(r).Name, g.proxies.client(r)
 	if !g.clients.take(client) {

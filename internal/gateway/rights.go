@@ -32,8 +32,8 @@ func needs(path, methods string) (actions []auth.Action, own bool) {
 }
 
 // permitted returns a handler that in addition requires the rights that a path needs:
-// on the session in the path, on those in the query of manySessions, or on all
-// sessions.
+// on the session in the path, on those that the query of manySessions selects, or on
+// all sessions.
 func permitted(path, methods string, h handler) handler {
 	actions, own := needs(path, methods)
 	if own {
@@ -48,7 +48,12 @@ func permitted(path, methods string, h handler) handler {
 				return err
 			}
 			sessions = []string{session}
-		case path == manySessions && !r.URL.Query().Has("pattern"):
+		case path == manySessions && r.URL.Query().Has("pattern"):
+			if err := permitPatterns(r, r.URL.Query()["pattern"]); err != nil {
+				return err
+			}
+			return h(w, r)
+		case path == manySessions:
 			sessions = r.URL.Query()["session"]
 		}
 		for _, a := range actions {
@@ -58,6 +63,16 @@ func permitted(path, methods string, h handler) handler {
 		}
 		return h(w, r)
 	}
+}
+
+// permitPatterns refuses patterns of sessions that the client may not all watch.
+func permitPatterns(r *http.Request, patterns []string) error {
+	for _, p := range patterns {
+		if !identity(r).MayPattern(auth.Watch, p) {
+			return refuse(http.StatusForbidden, fmt.Sprintf("the token does not permit to watch all sessions that match %.100q", p))
+		}
+	}
+	return nil
 }
 
 // manySessions is the path of streams of the sessions that a query names.

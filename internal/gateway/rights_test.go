@@ -142,8 +142,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestManySessions: a stream of several sessions needs the right to each of them, and
-// a stream of a pattern the right to all.
+// TestRightsToManySessions: a stream of several sessions needs the right to each of them,
+// and a stream of a pattern the right to all that match it.
 func TestRightsToManySessions(t *testing.T) {
 	opts := withTokens(t)
 	h := permitted(manySessions, "GET", func(http.ResponseWriter, *http.Request) error { return nil })
@@ -158,7 +158,15 @@ func TestRightsToManySessions(t *testing.T) {
 		{`{"watch":["a","b"]}`, "", false},
 		{`{"publish":["a"]}`, "session=a", false},
 		{`{"watch":[{"pattern":"a*"}]}`, "session=a1&session=a2", true},
-		{`{"watch":[{"pattern":"a*"}]}`, "pattern=a*", false},
+		{`{"watch":[{"pattern":"a*"}]}`, "pattern=a*", true},
+		{`{"watch":[{"pattern":"a*"}]}`, "pattern=ab*c*", true},
+		{`{"watch":[{"pattern":"a*"}]}`, "pattern=*", false},
+		{`{"watch":[{"pattern":"a*"}]}`, "pattern=*a*", false},
+		{`{"watch":[{"pattern":"a*"}]}`, "pattern=a*&pattern=b*", false},
+		{`{"watch":[{"pattern":"a*"}]}`, "pattern=a*&session=b", true}, // the handler refuses both together
+		{`{"watch":[{"pattern":"a*"}]}`, "pattern=", false},
+		{`{"watch":["a*","*"]}`, "pattern=a*", false},
+		{`{"publish":[{"pattern":"a*"}]}`, "pattern=a*", false},
 		{everything, "pattern=a*", true},
 		{everything, "session=a", true},
 	} {

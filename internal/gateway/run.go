@@ -49,7 +49,9 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	select {
 	case err := <-served:
 		_ = srv.Close()
-		<-g.streams.drain(1)
+		empty := g.streams.drain(1)
+		g.streams.cut()
+		<-empty
 		<-g.ingests.drain(1)
 		return fmt.Errorf("gateway: serve %s: %w", ln.Addr(), err)
 	case <-ctx.Done():
@@ -61,7 +63,12 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 		g.log.Warn().Err(err).Msg("connections closed after the grace period")
 		_ = srv.Close()
 	}
-	<-empty
+	select {
+	case <-empty:
+	case <-last.Done():
+		g.streams.cut() // net/http does not know these connections
+		<-empty
+	}
 	<-stored
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("gateway: serve %s: %w", ln.Addr(), err)

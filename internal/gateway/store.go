@@ -18,13 +18,14 @@ var ErrNotOpen = errors.New("gateway: not open for inputs yet")
 type Store interface {
 	// Tail calls fn with the events of a session after sequence after: the
 	// stored events with live false, then once fn(events.Record{}, true), then
-	// new events. It returns the error of fn or ctx. Any other error means that
-	// the log cannot be read.
-	Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error
+	// new events. It calls flush, if not nil, after new events and after the call
+	// without an event, when no event waits. It returns the error of fn, flush or
+	// ctx. Any other error means that the log cannot be read.
+	Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error, flush func() error) error
 	// TailMany does the same for the events of several sessions, in the order of the
 	// log: of those with the tokens or, if match is not nil, of those for whose
 	// tokens it returns true.
-	TailMany(ctx context.Context, tokens []string, match func(token string) bool, after uint64, fn func(e events.Record, live bool) error) error
+	TailMany(ctx context.Context, tokens []string, match func(token string) bool, after uint64, fn func(e events.Record, live bool) error, flush func() error) error
 	// EventsOf calls fn with the stored events of one type of a session after
 	// sequence after, in order. It returns the error of fn or ctx, or states that
 	// the log cannot be read.

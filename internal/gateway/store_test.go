@@ -85,11 +85,11 @@ func (m *memory) forget(first uint64) {
 	m.first = first
 }
 
-func (m *memory) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error) error {
-	return m.TailMany(ctx, []string{token}, nil, after, fn)
+func (m *memory) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error, flush func() error) error {
+	return m.TailMany(ctx, []string{token}, nil, after, fn, flush)
 }
 
-func (m *memory) TailMany(ctx context.Context, tokens []string, match func(string) bool, after uint64, fn func(events.Record, bool) error) error {
+func (m *memory) TailMany(ctx context.Context, tokens []string, match func(string) bool, after uint64, fn func(events.Record, bool) error, flush func() error) error {
 	sel := selection{tokens, match}
 	live := false
 	for at := after; ; {
@@ -113,6 +113,11 @@ func (m *memory) TailMany(ctx context.Context, tokens []string, match func(strin
 		if !live {
 			live = true
 			if err := fn(events.Record{}, true); err != nil {
+				return err
+			}
+		}
+		if flush != nil {
+			if err := flush(); err != nil {
 				return err
 			}
 		}

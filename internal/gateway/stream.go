@@ -7,45 +7,53 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"sync"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"streamer/internal/encode"
 	"streamer/internal/events"
+
+	"github.com/rs/zerolog"
 )
 
 const (
-	// fullBuffer is the number of pending bytes at which the tail writes them
-	// itself and therefore waits for the client.
+	// fullBuffer is the number of pending bytes at which the tail writes them,
+	// although more events wait.
 	fullBuffer = 64 << 10
 	// keptBuffer is the maximum size of a buffer that is reused.
 	keptBuffer = 4 * fullBuffer
+	// historyDelay is the time after which stored events are written although more of
+	// them follow.
+	historyDelay = 50 * time.Millisecond
 )
 
 var (
+	errDisconnected = errors.New("gateway: the client has disconnected")
 	errStreamClosed = errors.New("gateway: the stream is closed")
 	errRotated      = errors.New("gateway: the stream has reached its maximum age")
 	errStreamDone   = errors.New("gateway: the stream is complete")
 )
 
-// stream is one connection. Its tail appends frames to pending. The holder of
-// writing takes all pending frames and writes them at once, so a slow client gets
-// few large writes. The writer is a goroutine that only exists while frames are
-// pending: an idle stream costs no goroutine, no buffer and no ticker.
+// stream is one connection. The goroutine of its tail appends frames to pending and
+// writes them when no further event waits, so a slow client gets few large writes. A
+// frame that is alone is not copied: the streams of a session share it.
 type stream struct {
 	g       *Gateway
-	w       http.ResponseWriter
-	rc      *http.ResponseController
+	out     outlet
 	proto   *encode.Protocol
 	enc     encode.Encoder
 	session string
 	types   map[events.Type]bool // nil means all
 	end     context.CancelCauseFunc
+	conn    atomic.Pointer[connection] // nil if the stream is a response of net/http
 
-	mu        sync.Mutex // guards the next three fields
-	pending   *[]byte    // nil if no frames are pending
-	scheduled bool       // a flush of pending is scheduled
-	last      uint64     // sequence of the last appended event
+	// Only the goroutine of the tail uses these.
+	one     *shared   // the pending frame, if there is one and pending is nil
+	pending *[]byte   // nil if no frames are pending
+	last    uint64    // sequence of the last appended event
+	live    bool      // all stored events were appended
+	written time.Time // time of the last write of stored events
 
 	writing        chan struct{} // held during a write; guards the next two fields
 	err            error         // error of the first failed write, or errStreamClosed; no write follows it
@@ -53,8 +61,11 @@ type stream struct {
 }
 
 // newStream returns a stream of a protocol. end cancels its context.
-func newStream(g *Gateway, w http.ResponseWriter, p *encode.Protocol, end context.CancelCauseFunc) *stream {
-	return &stream{g: g, w: w, rc: http.NewResponseController(w), proto: p, enc: p.New(), end: end, writing: make(chan struct{}, 1)}
+func newStream(g *Gateway, req *request, end context.CancelCauseFunc) *stream {
+	return &stream{
+		g: g, proto: req.proto, enc: req.proto.New(), session: strings.Clone(req.open.Session), types: req.types,
+		last: req.open.From, end: end, writing: make(chan struct{}, 1),
+	}
 }
 
 // lockWriter waits for the current write, which takes at most the write timeout.
@@ -65,22 +76,19 @@ func (s *stream) lockWriter() { s.writing <- struct{}{} }
 // unlockWriter ends a write.
 func (s *stream) unlockWriter() { <-s.writing }
 
-// serve runs the stream until the client disconnects, is too slow, or the server
-// ends the stream.
-func (s *stream) serve(ctx context.Context, r *http.Request, req request) {
-	h := s.w.Header()
+// setHeader sets the header of the response.
+func (s *stream) setHeader(h http.Header) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no") // otherwise nginx waits for a full buffer
 	for _, f := range s.proto.Header {
 		h.Set(f[0], f[1])
 	}
-	s.w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
-		return
-	}
-	// From here on, reading only detects that the client disconnects.
-	_ = s.rc.SetReadDeadline(time.Time{})
+}
+
+// serve runs the stream until the client disconnects, is too slow, or the server
+// ends the stream. It reports whether the end of the body is orderly.
+func (s *stream) serve(ctx context.Context, req request) (orderly bool) {
 	defer s.stop()
 	err := s.sendOpening(req.open)
 	if err == nil && req.await != nil {
@@ -89,31 +97,32 @@ func (s *stream) serve(ctx context.Context, r *http.Request, req request) {
 		}
 	}
 	if err == nil {
-		rotation := s.rotate()
-		err = s.tail(ctx, req)
-		rotation.Stop()
+		stop := s.rotate()
+		err = s.tail(ctx, &req)
+		stop()
 	}
-	s.finish(ctx, r, err)
+	return s.finish(ctx, err)
 }
 
 // rotate ends a stream that can be resumed after a random time within the last fifth
 // of Options.MaxAge. The clients of a gateway are then spread over all gateways
 // again, and those that connected at the same time do not return at the same time.
-func (s *stream) rotate() *time.Timer {
+func (s *stream) rotate() (stop func()) {
 	age := s.g.opts.MaxAge
 	if age < 0 || s.proto.ByRun {
-		return time.NewTimer(0)
+		return func() {}
 	}
-	return time.AfterFunc(age-rand.N(max(age/5, 1)), func() { s.end(errRotated) })
+	timer := time.AfterFunc(age-rand.N(max(age/5, 1)), func() { s.end(errRotated) })
+	return func() { timer.Stop() }
 }
 
 // tail reads the events of the stream.
-func (s *stream) tail(ctx context.Context, req request) error {
-	take := func(e events.Record, _ bool) error { return s.take(ctx, e) }
+func (s *stream) tail(ctx context.Context, req *request) error {
+	take := func(e events.Record, live bool) error { return s.take(ctx, e, live) }
 	if req.many != nil {
-		return s.g.store.TailMany(ctx, req.many.tokens, req.many.match, req.open.From, take)
+		return s.g.store.TailMany(ctx, req.many.tokens, req.many.match, req.open.From, take, s.flush)
 	}
-	return s.g.store.Tail(ctx, req.token, req.open.From, take)
+	return s.g.store.Tail(ctx, req.token, req.open.From, take, s.flush)
 }
 
 // sendOpening writes the first frame, before the log is read, and again when it is
@@ -124,98 +133,122 @@ func (s *stream) sendOpening(open encode.Opening) error {
 	if s.heartbeatTimer == nil {
 		s.heartbeatTimer = time.AfterFunc(s.g.opts.Heartbeat, s.heartbeat)
 	}
-	return s.write(s.enc.Open(nil, open))
+	s.written = time.Now()
+	return s.write(s.enc.Open(newChunk(), open))
 }
 
 // finish handles the end of the stream and sends the last frame if the client is
-// still connected.
-func (s *stream) finish(ctx context.Context, r *http.Request, err error) {
-	failed := s.writeError()
+// still connected. It reports whether the end of the body is orderly.
+func (s *stream) finish(ctx context.Context, err error) (orderly bool) {
+	failed, cause := s.writeError(), context.Cause(ctx)
+	log := func(e *zerolog.Event) *zerolog.Event { return e.Str("session", s.session).Uint64("seq", s.last) }
 	switch {
 	case failed == nil && errors.Is(err, errStreamDone):
-		// The encoder has written the end.
+		return true // the encoder has written the end
 	case errors.Is(failed, os.ErrDeadlineExceeded):
 		s.g.counts.slow.Add(1)
-		s.g.log.Warn().Str("session", s.session).Uint64("seq", s.sequence()).Msg("slow client disconnected")
-	case failed == nil && errors.Is(context.Cause(ctx), errExpired):
-		s.g.log.Debug().Str("session", s.session).Uint64("seq", s.sequence()).Msg("token of a client has expired")
-		s.sendEnd(encode.Expired)
-	case failed != nil || r.Context().Err() != nil:
-		s.g.log.Debug().Err(failed).Str("session", s.session).Uint64("seq", s.sequence()).Msg("client disconnected")
-	case errors.Is(context.Cause(ctx), errShutdown):
-		s.sendEnd(encode.Shutdown)
-	case errors.Is(context.Cause(ctx), errRotated):
-		s.sendEnd(encode.Rotation)
+		log(s.g.log.Warn()).Msg("slow client disconnected")
+	case failed == nil && errors.Is(cause, errExpired):
+		log(s.g.log.Debug()).Msg("token of a client has expired")
+		return s.sendEnd(encode.Expired)
+	case failed != nil || errors.Is(cause, errDisconnected) || errors.Is(cause, context.Canceled):
+		log(s.g.log.Debug()).Err(failed).Msg("client disconnected")
+	case errors.Is(cause, errShutdown):
+		return s.sendEnd(encode.Shutdown)
+	case errors.Is(cause, errRotated):
+		return s.sendEnd(encode.Rotation)
 	default:
-		s.g.log.Error().Err(err).Str("session", s.session).Uint64("seq", s.sequence()).Msg("event log cannot be read")
-		s.sendEnd(encode.Unavailable)
+		log(s.g.log.Error()).Err(err).Msg("event log cannot be read")
+		return s.sendEnd(encode.Unavailable)
 	}
+	return false
 }
 
 // take adds an event to the pending frames. The tail calls it for each event, and
-// once without an event after the last stored one. It blocks only if fullBuffer
-// bytes are pending, or to read a large value.
-func (s *stream) take(ctx context.Context, r events.Record) error {
-	if r.Seq > 0 && s.types != nil && !s.types[r.Type] {
+// once without an event after the last stored one. It writes if fullBuffer bytes are
+// pending, or stored events wait for longer than historyDelay.
+func (s *stream) take(ctx context.Context, r events.Record, live bool) error {
+	if r.Seq == 0 {
+		s.live = true
+		buf := s.buffer()
+		*buf = s.enc.Live(*buf, s.last)
+		return s.appended()
+	}
+	if s.types != nil && !s.types[r.Type] {
 		return nil
 	}
+	sh := s.g.recent.share(r, live)
 	var e *events.Event
-	if r.Seq > 0 && s.proto.Inline {
+	if s.proto.Inline {
 		var err error
-		if e, err = s.g.inline(ctx, encode.Parse(r)); err != nil {
+		if e, err = s.g.inline(ctx, sh.event()); err != nil {
 			return err
 		}
 	}
-	return s.append(r, e)
+	s.append(sh, e)
+	return s.appended()
 }
 
-// append adds an event, parsed if the protocol is Inline, to the pending frames. It
-// returns errStreamDone after the last one.
-func (s *stream) append(r events.Record, e *events.Event) error {
-	s.mu.Lock()
-	buf := s.buffer()
-	if r.Seq > 0 {
-		*buf = s.enc.Event(*buf, r, e)
-		s.last = r.Seq
-	} else {
-		*buf = s.enc.Live(*buf, s.last)
-	}
-	full, scheduled, done := len(*buf) >= fullBuffer, s.scheduled, s.enc.Done()
-	s.scheduled = true
-	s.mu.Unlock()
+// append adds an event, parsed if the protocol is Inline, to the pending frames.
+func (s *stream) append(sh *shared, e *events.Event) {
+	s.last = sh.record.Seq
 	switch {
-	case done:
+	case !s.proto.Stateless || !sh.live:
+		buf := s.buffer()
+		*buf = s.enc.Event(*buf, sh.record, e)
+	case s.one == nil && s.pending == nil:
+		s.one = sh
+	default:
+		buf := s.buffer()
+		*buf = append(*buf, sh.frame(s.enc)...)
+	}
+}
+
+// appended writes the pending frames if they are not to wait for more. It returns
+// errStreamDone after the last frame.
+func (s *stream) appended() error {
+	switch {
+	case s.enc.Done():
 		return cmp.Or(s.flush(), errStreamDone)
-	case full:
+	case s.pending != nil && len(*s.pending) >= fullBuffer:
 		return s.flush()
-	case !scheduled:
-		go s.flush() // an error ends the stream; stop waits for this goroutine
+	case !s.live && time.Since(s.written) >= historyDelay:
+		return s.flush()
 	}
 	return nil
 }
 
-// buffer returns the buffer for the next frame. The caller holds mu.
+// buffer returns the buffer for the next frame. It contains the frame that was alone.
 func (s *stream) buffer() *[]byte {
 	if s.pending == nil {
 		s.pending = s.g.buffers.Get().(*[]byte)
+		*s.pending = append((*s.pending)[:0], chunkSpace...)
+		if s.one != nil {
+			*s.pending = append(*s.pending, s.one.frame(s.enc)...)
+			s.one = nil
+		}
 	}
 	return s.pending
 }
 
-// flush writes the pending frames.
+// flush writes the pending frames. The tail calls it when no event waits.
 func (s *stream) flush() error {
+	one, buf := s.one, s.pending
+	s.one, s.pending = nil, nil
+	if one == nil && buf == nil {
+		return nil
+	}
 	s.lockWriter()
 	defer s.unlockWriter()
-	s.mu.Lock()
-	buf := s.pending
-	s.pending, s.scheduled = nil, false
-	s.mu.Unlock()
-	if buf == nil {
-		return s.err
+	s.written = time.Now()
+	if one != nil {
+		return s.writeWith(func(deadline time.Time) error { return s.out.share(one, s.enc, deadline) })
 	}
-	err := s.write(*buf)
+	var err error
+	if len(*buf) > len(chunkSpace) {
+		err = s.write(*buf)
+	}
 	if cap(*buf) <= keptBuffer {
-		*buf = (*buf)[:0]
 		s.g.buffers.Put(buf)
 	}
 	return err
@@ -230,21 +263,21 @@ func (s *stream) heartbeat() {
 	default:
 		return
 	}
-	_ = s.write(s.enc.Heartbeat(nil)) // an error ends the stream
+	_ = s.write(s.enc.Heartbeat(newChunk())) // an error ends the stream
 }
 
-// write writes frames to the client. The caller holds writing. An error ends the
-// stream, and later calls return it.
+// write writes frames, which follow chunkSpace, to the client. The caller holds
+// writing. An error ends the stream, and later calls return it.
 func (s *stream) write(frames []byte) error {
+	return s.writeWith(func(deadline time.Time) error { return s.out.write(frames, deadline) })
+}
+
+// writeWith is write with the function that writes.
+func (s *stream) writeWith(write func(deadline time.Time) error) error {
 	if s.err != nil {
 		return s.err
 	}
-	_ = s.rc.SetWriteDeadline(time.Now().Add(s.g.opts.WriteTimeout))
-	_, err := s.w.Write(frames)
-	if err == nil {
-		err = s.rc.Flush()
-	}
-	if err != nil {
+	if err := write(time.Now().Add(s.g.opts.WriteTimeout)); err != nil {
 		s.err = err
 		s.end(err)
 		return err
@@ -253,29 +286,35 @@ func (s *stream) write(frames []byte) error {
 	return nil
 }
 
-// sendEnd writes the pending frames and the last frame. A stream that has no frame
-// for this end is cut off.
-func (s *stream) sendEnd(reason encode.Ending) {
-	if s.flush() != nil {
-		return
-	}
-	if s.proto.CutShort {
-		panic(http.ErrAbortHandler) // net/http closes the connection without an end of the body
+// sendEnd writes the pending frames and the last frame, and reports whether the end of
+// the body is orderly. A stream that has no frame for this end is cut off.
+func (s *stream) sendEnd(reason encode.Ending) (orderly bool) {
+	if s.flush() != nil || s.proto.CutShort {
+		return false
 	}
 	s.lockWriter()
 	defer s.unlockWriter()
-	_ = s.write(s.enc.End(nil, reason)) // the stream ends in any case
+	return s.write(s.enc.End(newChunk(), reason)) == nil
+}
+
+// cut closes the connection, also during a write. A response is closed by net/http.
+func (s *stream) cut() {
+	if c := s.conn.Load(); c != nil {
+		_ = c.Close() // the stream ends in any case
+	}
 }
 
 // stop waits for the current write and prevents others. After it, the stream does
-// not use the ResponseWriter.
+// not use the outlet.
 func (s *stream) stop() {
 	s.lockWriter()
 	defer s.unlockWriter()
 	if s.err == nil {
 		s.err = errStreamClosed
 	}
-	s.heartbeatTimer.Stop()
+	if s.heartbeatTimer != nil {
+		s.heartbeatTimer.Stop()
+	}
 }
 
 // writeError returns the error of the first failed write.
@@ -283,11 +322,4 @@ func (s *stream) writeError() error {
 	s.lockWriter()
 	defer s.unlockWriter()
 	return s.err
-}
-
-// sequence returns the sequence of the last appended event.
-func (s *stream) sequence() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
 }

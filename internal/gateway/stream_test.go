@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http/httptest"
 	"sync/atomic"
@@ -19,11 +20,11 @@ type metered struct {
 	taken atomic.Int64
 }
 
-func (m *metered) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error) error {
+func (m *metered) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error, flush func() error) error {
 	return m.memory.Tail(ctx, token, after, func(e events.Record, live bool) error {
 		m.taken.Add(int64(len(e.Data)))
 		return fn(e, live)
-	})
+	}, flush)
 }
 
 // TestStuckClientHoldsLittle checks that a client that does not read makes the
@@ -54,14 +55,18 @@ func TestNothingIsWrittenAfterStop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newStream(build(t, Options{}, newMemory()), w, native, func(error) {})
+		s := newStream(build(t, Options{}, newMemory()), &request{proto: native}, func(error) {})
+		s.out, s.live = newResponse(w), true
 		if err := s.sendOpening(encode.Opening{}); err != nil {
 			t.Fatal(err)
 		}
 		s.stop()
 		before := w.Body.Len()
-		if err := s.append(events.Record{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}, nil); err != nil {
+		if err := s.take(t.Context(), events.Record{Seq: 1, Type: events.RunStarted, Data: []byte("{}")}, true); err != nil {
 			t.Errorf("take: %v", err)
+		}
+		if err := s.flush(); !errors.Is(err, errStreamClosed) {
+			t.Errorf("flush: got error %v, want %v", err, errStreamClosed)
 		}
 		s.heartbeat()
 		time.Sleep(time.Minute)

@@ -84,3 +84,14 @@ func (s *streams) drain(spread time.Duration) <-chan struct{} {
 	}
 	return s.empty
 }
+
+// cut closes the connections of the streams that are still open.
+func (s *streams) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for one := range s.open {
+		if c, ok := one.(interface{ cut() }); ok {
+			c.cut()
+		}
+	}
+}

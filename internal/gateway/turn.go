@@ -93,7 +93,7 @@ func (g *Gateway) awaitTurn(ctx context.Context, token string, from, after uint6
 			}
 			from = r.Seq
 			return errRunStarted
-		})
+		}, nil)
 		if !errors.Is(err, errRunStarted) {
 			return turn{}, err
 		}

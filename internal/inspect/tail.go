@@ -56,7 +56,7 @@ func (t *tailing) read(ctx context.Context, b *app.Broker, session string) error
 		if err != nil {
 			return err
 		}
-		return b.TailMany(ctx, eventlog.Selection{Match: func(string) bool { return true }}, last, take)
+		return b.TailMany(ctx, eventlog.Selection{Match: func(string) bool { return true }}, last, take, nil)
 	}
 	token, err := events.Token(session)
 	if err != nil {

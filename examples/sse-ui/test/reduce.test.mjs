@@ -1,15 +1,17 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { create, apply, utf8 } from "../reduce.js";
+import { create, reduce } from "../reduce.js";
+import { utf8 } from "../text.js";
+import { changes } from "../table.js";
+import { childrenOf, phasesOf } from "../select.js";
 
 const at = (s) => new Date(Date.UTC(2026, 2, 2, 10, 0, 0) + s * 1000).toISOString();
 
 // fold applies events in order, numbered from 1 and a second apart.
 function fold(...list) {
-  const state = create();
-  list.forEach((e, i) => apply(state, i + 1, { timestamp: at(i), ...e }));
-  return state;
+  return list.reduce((state, e, i) => reduce(state, { timestamp: at(i), ...e }, i + 1), create());
 }
+const items = (state) => [...state.timeline.values()];
 const start = (call, more = {}) => ({ type: "tool_call_start", call, id: "id-" + call, tool_name: "search", message_id: "m", ...more });
 const delta = (call, offset, args) => ({ type: "tool_call_args_delta", call, offset, args, message_id: "m" });
 const complete = (call, more = {}) => ({ type: "tool_call_args_complete", call, args_valid: true, message_id: "m", ...more });
@@ -20,14 +22,14 @@ test("a call from start to result", () => {
   const c = s.calls.get("1.0");
   assert.deepEqual([c.status, c.args.text, c.args.bytes, c.outcome.value, c.durationMs, c.argsDone], ["completed", '{"q":"é"}', 10, "ok", 4000, true]);
   assert.deepEqual(s.tally, { calls: 1, open: 0, completed: 1, error: 0, denied: 0, cancelled: 0, timeout: 0 });
-  assert.equal(s.open.size, 0);
+  assert.deepEqual(s.open, []);
 });
 
 test("the states on the way", () => {
   const seen = [];
-  const s = create();
+  let s = create();
   const list = [start("1.0"), complete("1.0"), { type: "tool_call_awaiting_input", call: "1.0", kind: "approval", message_id: "m" }, result("1.0", "denied")];
-  list.forEach((e, i) => { apply(s, i + 1, { timestamp: at(i), ...e }); seen.push(s.calls.get("1.0").status); });
+  list.forEach((e, i) => { s = reduce(s, { timestamp: at(i), ...e }, i + 1); seen.push(s.calls.get("1.0").status); });
   assert.deepEqual(seen, ["building_args", "args_complete", "awaiting_input", "denied"]);
 });
 
@@ -46,18 +48,18 @@ test("a late result stands beside the end, not in its place", () => {
 
 test("a late result for a call no longer stored opens none", () => {
   const s = fold({ type: "tool_call_late_result", call: "1.0", message_id: "m", tool_result: "ok" });
-  assert.deepEqual([s.open.size, s.timeline.map((i) => i.kind)], [0, ["notice"]]);
+  assert.deepEqual([s.open, items(s).map((i) => i.kind)], [[], ["notice"]]);
 });
 
 test("an event seen twice counts once", () => {
-  const s = create();
-  for (const seq of [5, 5, 6, 5, 6]) apply(s, seq, { ...delta("1.0", undefined, "x"), timestamp: at(0) });
+  let s = create();
+  for (const seq of [5, 5, 6, 5, 6]) s = reduce(s, { ...delta("1.0", undefined, "x"), timestamp: at(0) }, seq);
   assert.deepEqual([s.calls.get("1.0").args.text, s.counts.duplicates, s.seq], ["xx", 3, 6]);
 });
 
 test("unknown types are counted, hostile ones too", () => {
   const s = fold({ type: "tool_call_dreamt" }, { type: "constructor" }, { type: "__proto__" }, {});
-  assert.deepEqual([s.counts.unknown, s.timeline.length], [4, 0]);
+  assert.deepEqual([s.counts.unknown, s.timeline.size], [4, 0]);
 });
 
 test("arguments go by their byte offset", () => {
@@ -80,37 +82,38 @@ test("args_text wins over the deltas; a reference leaves them", () => {
 test("text and parallel calls interleave in the order they were seen", () => {
   const text = (part, offset, content, kind = "text") => ({ type: "agent_response_chunk", message_id: "m", part, offset, content, kind });
   const s = fold({ type: "message_started", message_id: "m", role: "assistant" }, text(0, 0, "hm", "reasoning"), text(1, 0, "I "), text(1, 2, "look"), start("1.0"), start("1.1"), text(2, 0, "and"), start("2.0"));
-  const m = s.timeline[0];
-  assert.deepEqual(m.blocks.map((b) => b.kind === "calls" ? b.calls.map((c) => c.call) : b.kind + ":" + b.text), ["reasoning:hm", "text:I look", ["1.0", "1.1"], "text:and", ["2.0"]]);
+  const m = s.timeline.at(0);
+  assert.deepEqual(m.blocks.map((b) => b.kind === "calls" ? b.calls : b.kind + ":" + b.text), ["reasoning:hm", "text:I look", ["1.0", "1.1"], "text:and", ["2.0"]]);
 });
 
 test("a human message is an item of its own, in one piece or in several", () => {
   const human = (content, offset, more = {}) => ({ type: "human_message", role: "user", message_id: "", content, offset, ...more });
   const s = fold({ type: "message_started", message_id: "", role: "assistant" }, human("What ", 0), human("now?", 5), human("And then?", 0),
     { type: "agent_response_chunk", message_id: "", part: 0, offset: 0, content: "This." });
-  assert.deepEqual(s.timeline.map((m) => [m.role, m.finished, m.blocks.map((b) => b.text).join("|")]),
+  assert.deepEqual(items(s).map((m) => [m.role, m.finished, m.blocks.map((b) => b.text).join("|")]),
     [["assistant", false, "This."], ["user", true, "What now?"], ["user", true, "And then?"]]);
 });
 
 test("a call names the call from which it was made, at its start or later", () => {
   const s = fold(start("1.0", { tool_name: "task" }), start("2.0", { message_id: "n", parent_call: "id-1.0" }), start("3.0", { message_id: "o" }));
   assert.deepEqual(["2.0", "3.0"].map((c) => s.calls.get(c).parentTool), ["task", ""]);
-  assert.deepEqual(s.timeline.map((m) => m.parentTool), ["", "task", ""]);
-  const changed = apply(s, 4, { type: "tool_call_parent", call: "3.0", parent_call: "id-1.0", timestamp: at(4) });
-  assert.deepEqual([changed.map((r) => r.kind), s.calls.get("3.0").parentTool, s.timeline[2].parentTool], [["call", "message"], "task", "task"]);
-  assert.deepEqual(apply(s, 5, { type: "tool_call_parent", call: "9.0", parent_call: "x", timestamp: at(5) }), []);
+  assert.deepEqual(items(s).map((m) => m.parentTool), ["", "task", ""]);
+  const t = reduce(s, { type: "tool_call_parent", call: "3.0", parent_call: "id-1.0", timestamp: at(4) }, 4);
+  assert.deepEqual([t.calls.get("3.0").parentTool, t.calls.get("3.0").parentCall, t.timeline.at(2).parentTool], ["task", "1.0", "task"]);
+  const u = reduce(t, { type: "tool_call_parent", call: "9.0", parent_call: "x", timestamp: at(5) }, 5);
+  assert.deepEqual([u.calls === t.calls, u.timeline === t.timeline], [true, true]);
 });
 
 test("a repeated message id is a new message; sub-agents and choices are apart", () => {
   const begin = (more = {}) => ({ type: "message_started", message_id: "m", ...more });
   const s = fold(begin(), start("1.0"), begin(), start("2.0"), begin({ namespace: "sub" }), start("3.0", { namespace: "sub" }), begin({ choice: 1 }), start("4.0", { choice: 1 }));
-  assert.deepEqual(s.timeline.map((m) => m.blocks[0].calls[0].call), ["1.0", "2.0", "3.0", "4.0"]);
+  assert.deepEqual(items(s).map((m) => m.blocks[0].calls[0]), ["1.0", "2.0", "3.0", "4.0"]);
 });
 
 test("a call whose beginning is gone is shown all the same", () => {
   const s = fold(result("9.0", "completed", { tool_name: "search", tool_result: "ok" }));
   const c = s.calls.get("9.0");
-  assert.deepEqual([c.partial, c.status, c.tool, s.timeline[0].blocks[0].calls[0] === c], [true, "completed", "search", true]);
+  assert.deepEqual([c.partial, c.status, c.tool, s.timeline.at(0).blocks[0].calls[0] === c.call], [true, "completed", "search", true]);
 });
 
 test("deadlines come, move and go", () => {
@@ -123,32 +126,26 @@ test("deadlines come, move and go", () => {
 
 test("runs begin, end, and name what they leave open", () => {
   const s = fold({ type: "run_started", run: "r" }, start("1.0", { run: "r" }), complete("1.0"), { type: "run_finished", run: "r", status: "completed", pending: ["1.0", "gone"] }, { type: "run_finished", run: "r", status: "error" });
-  assert.deepEqual([s.run, s.runs.get("r").status, s.calls.get("1.0").outside, s.counts.afterEnd], [null, "completed", true, 1]);
-  assert.deepEqual(s.timeline.map((i) => i.kind), ["run", "message", "end"]);
+  assert.deepEqual([s.run, s.timeline.at(0).status, s.calls.get("1.0").outside, s.counts.afterEnd], ["", "completed", true, 1]);
+  assert.deepEqual(items(s).map((i) => i.kind), ["run", "message", "end"]);
 });
 
 test("what an input named and is not open is a notice", () => {
   const s = fold({ type: "unmatched", kind: "interrupt", target: { calls: ["9.9"], run: "7.0" }, input: 3 });
-  const [n] = s.timeline;
+  const [n] = items(s);
   assert.deepEqual([n.kind, n.what, n.of, n.target.calls, s.counts.unknown], ["notice", "unmatched", "interrupt", ["9.9"], 0]);
 });
 
 test("rejected inputs and orphans are notices, and bounded", () => {
   const s = fold(...Array.from({ length: 600 }, (_, i) => ({ type: "rejected", reason: { code: "bad_json", text: "t" + i }, input: 3 })), { type: "orphan_result", id: "x" });
-  assert.deepEqual([s.timeline.length, s.counts.notices], [500, 601]);
+  assert.deepEqual([s.timeline.size, s.counts.notices], [500, 601]);
 });
 
 const rejected = (text, input) => ({ type: "rejected", reason: { code: "bad_json", text }, input, offset: 2 });
 
 test("inputs rejected for one reason are one notice with a count", () => {
   const s = fold(rejected("a", 3), rejected("b", 4), rejected("a", 5), rejected("a", 5), rejected("a", 9));
-  assert.deepEqual(s.timeline.map((n) => [n.reason.text, n.times, n.input, n.last]), [["a", 3, 3, 9], ["b", 1, 4, 4]]);
-});
-
-test("the notice of a repeated reason is drawn again", () => {
-  const s = create();
-  const [first] = apply(s, 1, { timestamp: at(1), ...rejected("a", 3) });
-  assert.deepEqual(apply(s, 2, { timestamp: at(2), ...rejected("a", 4) }), [first]);
+  assert.deepEqual(items(s).map((n) => [n.reason.text, n.times, n.input, n.last]), [["a", 3, 3, 9], ["b", 1, 4, 4]]);
 });
 
 test("a reason whose notice is forgotten gets another", () => {
@@ -156,34 +153,105 @@ test("a reason whose notice is forgotten gets another", () => {
   for (let i = 0; i < 6000; i++) list.push({ type: "message_started", message_id: "m" + i });
   const s = fold(...list, rejected("a", 9));
   const last = s.timeline.at(-1);
-  assert.deepEqual([last.what, last.times, last.input, s.rejections.size], ["rejected", 1, 9, 1]);
+  assert.deepEqual([last.what, last.times, last.input, s.index.rejections.size], ["rejected", 1, 9, 1]);
 });
 
 test("the timeline is bounded; what is open is never forgotten", () => {
   const list = [start("open.0")];
   for (let i = 0; i < 6000; i++) list.push({ type: "message_started", message_id: "m" + i }, start(i + ".0", { message_id: "m" + i }), result(i + ".0", "completed", { message_id: "m" + i }));
   const s = fold(...list);
-  assert.ok(s.timeline.length <= 5501, "length " + s.timeline.length);
-  assert.equal(s.timeline.length + s.forgotten.length, 6001);
-  assert.deepEqual([s.timeline[0].blocks[0].calls[0].call, s.calls.has("0.0"), s.calls.has("5999.0"), s.tally.calls], ["open.0", false, true, 6001]);
+  assert.ok(s.timeline.size <= 5501, "size " + s.timeline.size);
+  assert.deepEqual([s.timeline.at(0).blocks[0].calls[0], s.calls.has("0.0"), s.calls.has("5999.0"), s.tally.calls], ["open.0", false, true, 6001]);
+  assert.deepEqual([s.index.ids.has("id-0.0"), s.index.messages.size <= 5501], [false, true]);
 });
 
-test("every record changed is named, so that nothing else need be drawn", () => {
-  const s = create();
-  const names = (seq, e) => apply(s, seq, { timestamp: at(seq), ...e }).map((r) => r.kind);
-  assert.deepEqual(names(1, start("1.0")), ["call", "message"]);
-  assert.deepEqual(names(2, delta("1.0", 0, "x")), ["call"]);
-  assert.deepEqual(names(3, result("1.0", "completed")), ["call"]);
+test("a run that paused no longer waits for a call that has ended", () => {
+  const s = fold({ type: "run_started", run: "r" }, start("1.0", { run: "r" }), start("2.0", { run: "r" }),
+    { type: "run_finished", run: "r", status: "interrupted", pending: ["1.0", "2.0"] }, result("1.0", "denied", { run: "r" }));
+  const end = s.timeline.at(-1);
+  assert.deepEqual([end.kind, end.pending, end.waiting], ["end", ["1.0", "2.0"], ["2.0"]]);
 });
 
-test("10,000 deltas over 1,000 calls take no time", () => {
-  const s = create();
-  let seq = 0;
+test("a run id that is used again is another run", () => {
+  const s = fold({ type: "run_started", run: "r" }, { type: "run_finished", run: "r", status: "completed" }, { type: "run_started", run: "r" }, { type: "run_finished", run: "r", status: "error" });
+  assert.deepEqual([items(s).filter((i) => i.kind === "run").map((r) => r.status), s.run, s.counts.afterEnd], [["completed", "error"], "", 0]);
+});
+
+test("a call closed by a human message names it", () => {
+  const s = fold(start("1.0"), start("2.0"), result("1.0", "cancelled", { event_id: "9.0", reason: { code: "new_message" } }),
+    result("2.0", "cancelled", { event_id: "9.1", reason: { code: "new_message" } }),
+    { type: "human_message", event_id: "9.2", role: "user", message_id: "", offset: 0, content: "Stop." },
+    { type: "human_message", event_id: "10.0", role: "user", message_id: "", offset: 0, content: "Go on." });
+  assert.deepEqual(["1.0", "2.0"].map((key) => s.timeline.get(s.calls.get(key).closedBy).blocks[0].text), ["Stop.", "Stop."]);
+});
+
+test("a synthetic message belongs to the call whose result it follows", () => {
+  const s = fold(start("1.0"), start("2.0"), result("1.0", "timeout", { synthetic: true }), { type: "synthetic", message: { role: "tool", content: "t" } },
+    result("2.0", "timeout", { synthetic: true }), { type: "synthetic", call: "2.0", message: { role: "tool", content: "u" } });
+  assert.deepEqual([s.calls.get("1.0").history.content, s.calls.get("2.0").history.content, s.counts.unknown], ["t", "u", 0]);
+});
+
+test("all messages of a sub-agent have its parent", () => {
+  const ns = { namespace: "tools:5f|agent:77" };
+  const s = fold(start("1.0", { tool_name: "task" }), { type: "message_started", message_id: "a", namespace: "tools:5f|agent:12" },
+    start("2.0", { message_id: "b", ...ns, parent_call: "id-1.0" }), { type: "message_started", message_id: "c", namespace: "tools:5f|agent:99" }, { type: "message_started", message_id: "d", namespace: "tools:60|agent:1" });
+  assert.deepEqual(items(s).map((m) => m.parentCall), ["", "1.0", "1.0", "1.0", ""]);
+  assert.deepEqual([...childrenOf(s)].map(([key, calls]) => [key, calls.map((c) => c.call)]), [["", ["1.0"]], ["1.0", ["2.0"]]]);
+});
+
+test("a call has three phases, and waits in between", () => {
+  const s = fold(start("1.0"), complete("1.0"), { type: "tool_call_awaiting_input", call: "1.0" }, { type: "tool_call_progress", call: "1.0", status: "args_complete" }, result("1.0", "completed"));
+  const ms = Date.parse(at(0));
+  const seconds = (list) => list.map((p) => [p.phase, (p.from - ms) / 1000, (p.to - ms) / 1000]);
+  assert.deepEqual(seconds(phasesOf(s.calls.get("1.0"), 0)), [["args", 0, 1], ["running", 1, 2], ["waiting", 2, 3], ["running", 3, 4]]);
+  const open = fold(start("1.0"), complete("1.0"));
+  assert.deepEqual(seconds(phasesOf(open.calls.get("1.0"), ms + 7000)), [["args", 0, 1], ["running", 1, 7]]);
+  const cut = fold(start("1.0"), result("1.0", "cancelled"));
+  assert.deepEqual(seconds(phasesOf(cut.calls.get("1.0"), 0)), [["args", 0, 1]]);
+});
+
+test("what an event does not concern is identical before and after it", () => {
+  const before = fold(start("1.0"), start("2.0", { message_id: "n" }), { type: "message_started", message_id: "o" });
+  const frozen = JSON.stringify(items(before)) + JSON.stringify([...before.calls]);
+  const after = reduce(before, { ...delta("2.0", 0, "x"), timestamp: at(9) }, 9);
+  assert.deepEqual([after === before, after.calls === before.calls, after.timeline === before.timeline, after.open === before.open, after.tally === before.tally],
+    [false, false, true, true, true]);
+  assert.deepEqual([after.calls.get("1.0") === before.calls.get("1.0"), after.calls.get("2.0") === before.calls.get("2.0")], [true, false]);
+  assert.deepEqual(changes(before.calls, after.calls).set.map(([key]) => key), ["2.0"]);
+  assert.equal(JSON.stringify(items(before)) + JSON.stringify([...before.calls]), frozen);
+});
+
+test("two states that grew from one are independent", () => {
+  const root = fold(start("1.0"));
+  const add = (state, call, seq) => reduce(state, { ...start(call), timestamp: at(seq) }, seq);
+  const left = add(root, "a.0", 2), right = add(add(root, "b.0", 2), "a.0", 3), again = add(left, "b.0", 3);
+  const keys = (s) => [...s.calls.keys()];
+  assert.deepEqual([keys(root), keys(left), keys(right), keys(again)], [["1.0"], ["1.0", "a.0"], ["1.0", "b.0", "a.0"], ["1.0", "a.0", "b.0"]]);
+  for (const s of [root, left, right, again]) for (const key of ["1.0", "a.0", "b.0"]) assert.equal(s.calls.get(key)?.call, keys(s).includes(key) ? key : undefined);
+});
+
+test("10,000 deltas over 1,000 calls, and a reader of each state", (t) => {
+  let s = create(), seq = 0, read = 0;
   const begun = performance.now();
-  for (let c = 0; c < 1000; c++) apply(s, ++seq, { timestamp: at(0), ...start(c + ".0") });
-  for (let i = 0; i < 10; i++) for (let c = 0; c < 1000; c++) apply(s, ++seq, { timestamp: at(0), ...delta(c + ".0", i * 4, "abcd") });
-  assert.equal(s.calls.get("999.0").args.bytes, 40);
-  assert.ok(performance.now() - begun < 2000);
+  for (let c = 0; c < 1000; c++) s = reduce(s, { timestamp: at(0), ...start(c + ".0") }, ++seq);
+  for (let i = 0; i < 10; i++) for (let c = 0; c < 1000; c++) {
+    s = reduce(s, { timestamp: at(0), ...delta(c + ".0", i * 4, "abcd") }, ++seq);
+    read += s.calls.get(c + ".0").args.text.charCodeAt(i * 4);
+  }
+  assert.deepEqual([s.calls.get("999.0").args.bytes, read], [40, 97 * 10_000]);
+  t.diagnostic(Math.round(performance.now() - begun) + " ms");
+});
+
+test("4 MiB of arguments in 10,000 deltas, read at every 16th", (t) => {
+  const piece = "x".repeat(420);
+  let s = reduce(create(), { timestamp: at(0), ...start("1.0") }, 1), read = 0;
+  const begun = performance.now();
+  for (let i = 0; i < 10_000; i++) {
+    s = reduce(s, { timestamp: at(0), ...delta("1.0", i * 420, piece) }, i + 2);
+    if (i % 16 === 0) read += s.calls.get("1.0").args.text.charCodeAt(i);
+  }
+  assert.deepEqual([s.calls.get("1.0").args.text.length, read], [4_200_000, 120 * 625]);
+  t.diagnostic(Math.round(performance.now() - begun) + " ms");
 });
 
 test("utf8 is the length in bytes", () => {

@@ -23,12 +23,12 @@ func (s *Selection) has(token string) bool {
 	return slices.Contains(s.Tokens, token)
 }
 
-// TailMany reads the events of several sessions, as Tail does for one, in the order
+// TailMany reads the events of several sessions, as Follow does for one, in the order
 // of the log: after an event was passed to fn, no event with a lower sequence
 // follows. Tails of several sessions share one NATS subscription to all events, from
 // which they also see where an event is missing: each stored message is republished.
-func (l *Log) TailMany(ctx context.Context, s Selection, after uint64, fn func(e events.Record, live bool) error) error {
-	return l.tail(ctx, &tail{l: l, selected: &s, last: after, fn: fn})
+func (l *Log) TailMany(ctx context.Context, s Selection, after uint64, fn func(e events.Record, live bool) error, flush func() error) error {
+	return l.tail(ctx, &tail{l: l, selected: &s, last: after, fn: fn, flush: flush})
 }
 
 // catchUpMany reads the selected events after last, up to the end that the log has

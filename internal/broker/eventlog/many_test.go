@@ -38,7 +38,7 @@ func followMany(t *testing.T, b testLog, s Selection, after uint64) *manyFollowe
 			last = e.Seq
 			f.got <- e
 			return nil
-		})
+		}, nil)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("tail: %v", err)
 		}
@@ -166,7 +166,7 @@ func TestSlowTailMany(t *testing.T) {
 				return errEnough
 			}
 			return nil
-		})
+		}, nil)
 	}()
 	for range n / 2 {
 		w.add(t, b, "b", "a")

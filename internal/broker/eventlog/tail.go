@@ -34,12 +34,22 @@ func (l *Log) Tail(ctx context.Context, token string, after uint64, fn func(e ev
 	if token == "" {
 		return l.tailAll(ctx, after, fn)
 	}
-	return l.tail(ctx, &tail{l: l, token: token, last: after, fn: fn})
+	return l.Follow(ctx, token, after, fn, nil)
+}
+
+// Follow is Tail of one session. In addition it calls flush, if not nil, after new
+// events, and after the call without an event, when no event waits. It returns
+// flush's error, too.
+func (l *Log) Follow(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error, flush func() error) error {
+	return l.tail(ctx, &tail{l: l, token: token, last: after, fn: fn, flush: flush})
 }
 
 // tail runs a tail.
 func (l *Log) tail(ctx context.Context, t *tail) error {
 	t.wake = make(chan struct{}, 1)
+	if t.flush == nil {
+		t.flush = func() error { return nil }
+	}
 	// Subscribe before reading: an event stored meanwhile then arrives twice, and
 	// never not at all.
 	w, err := l.watches.join(t)
@@ -57,6 +67,9 @@ func (l *Log) tail(ctx context.Context, t *tail) error {
 		w.begin(t.last)
 	}
 	if err := t.fn(events.Record{}, true); err != nil {
+		return err
+	}
+	if err := t.flush(); err != nil {
 		return err
 	}
 	return t.follow(ctx, w)
@@ -91,6 +104,7 @@ type tail struct {
 	selected *Selection // nil for one session
 	last     uint64     // all events up to this sequence were passed to fn
 	fn       func(events.Record, bool) error
+	flush    func() error
 	wake     chan struct{}
 
 	mu    sync.Mutex
@@ -125,6 +139,11 @@ func (t *tail) follow(ctx context.Context, w *watch) error {
 		case <-t.wake:
 			if err := t.drain(ctx); err != nil {
 				return err
+			}
+			if t.idle() {
+				if err := t.flush(); err != nil {
+					return err
+				}
 			}
 		case <-check.C:
 			w.check(ctx, t.last)
@@ -192,6 +211,13 @@ func (t *tail) lose() {
 	t.queue, t.bytes, t.lost = nil, 0, true
 	t.mu.Unlock()
 	t.poke()
+}
+
+// idle reports whether no event waits.
+func (t *tail) idle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.queue) == 0 && !t.lost
 }
 
 // takeAll empties the queue.

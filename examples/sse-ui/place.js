@@ -1,0 +1,25 @@
+// The place in the fragment of the page's address: a session, and in it a run or a
+// call. No DOM.
+
+const PARTS = ["session", "run", "call"];
+
+// placeOf returns {session, run, call} of a fragment; a part that is not there
+// is "".
+export function placeOf(hash) {
+  const place = { session: "", run: "", call: "" };
+  for (const pair of hash.replace(/^#/, "").split("&")) {
+    const name = pair.slice(0, pair.indexOf("="));
+    if (!PARTS.includes(name)) continue;
+    try {
+      place[name] = decodeURIComponent(pair.slice(name.length + 1));
+    } catch {
+      // An invalid escape names nothing.
+    }
+  }
+  return place;
+}
+
+// linkTo returns the fragment of a place.
+export function linkTo(place) {
+  return "#" + PARTS.filter((name) => place[name]).map((name) => name + "=" + encodeURIComponent(place[name])).join("&");
+}

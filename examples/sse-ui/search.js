@@ -1,0 +1,71 @@
+// The bar that searches the calls of the session.
+
+import { el, say } from "./dom.js";
+import { matcher, isNone, NONE, STATUSES } from "./filter.js";
+import { plural } from "./words.js";
+
+const SETTLED = 300; // ms without another key until the number of calls is announced
+
+// searchBar returns {node, active(), draw(state, list, now), focus(), clear()}. changed()
+// is called when the search has changed. draw hides the calls in list that the search
+// leaves out, and the items without others.
+export function searchBar(root, { changed }) {
+  const text = el("input", { type: "search", id: "find", autocomplete: "off", spellcheck: "false", placeholder: "Search calls", "aria-label": "Search calls", oninput: update });
+  const status = el("select", { "aria-label": "Status", onchange: update }, el("option", { value: "" }, "Any status"),
+    ...Object.entries(STATUSES).map(([value, label]) => el("option", { value }, label)));
+  const tool = el("select", { "aria-label": "Tool", onchange: update }, el("option", { value: "" }, "Any tool"));
+  const least = el("input", { type: "number", min: "0", step: "0.5", id: "find-least", "aria-label": "Minimum duration in seconds", placeholder: "min. s", oninput: update });
+  const reset = el("button", { type: "button", class: "quiet", hidden: true, onclick: clear }, "Clear");
+  const found = el("p", { class: "found" });
+  const spoken = el("p", { class: "sr", role: "status", id: "found" });
+  root.prepend(text, status, tool, least, reset, found, spoken);
+  let search = NONE, shows = matcher(NONE), timer = 0, tools = "", hidden = false;
+
+  function update() {
+    search = { text: text.value, status: status.value, tool: tool.value, least: Number(least.value) * 1_000 || 0 };
+    shows = matcher(search);
+    reset.hidden = isNone(search);
+    clearTimeout(timer);
+    timer = setTimeout(() => say(spoken, isNone(search) ? "" : found.textContent), SETTLED);
+    changed();
+  }
+
+  function clear() {
+    text.value = status.value = tool.value = least.value = "";
+    update();
+    text.focus();
+  }
+
+  function drawTools(state) {
+    const names = [...new Set(Array.from(state.calls.values(), (c) => c.tool))].filter(Boolean).sort();
+    const key = JSON.stringify(names);
+    if (key === tools) return;
+    tools = key;
+    const chosen = tool.value;
+    tool.replaceChildren(el("option", { value: "" }, "Any tool"), ...names.map((name) => el("option", { value: name }, name)));
+    tool.value = names.includes(chosen) ? chosen : "";
+    if (tool.value !== chosen) update();
+  }
+
+  return {
+    active: () => !isNone(search),
+    shows: (call, now) => shows(call, now),
+    draw(state, list, now) {
+      root.hidden = state.counts.events === 0;
+      drawTools(state);
+      if (isNone(search) && !hidden) return;
+      hidden = !isNone(search);
+      let n = 0;
+      for (const card of list.querySelectorAll(".card")) {
+        const call = state.calls.get(card.dataset.call);
+        card.hidden = call !== undefined && !shows(call, now);
+      }
+      // Without a call that is shown, an item would only be an empty frame.
+      for (const item of list.children) item.hidden = hidden && !item.querySelector(".card:not([hidden])");
+      for (const call of state.calls.values()) if (shows(call, now)) n++;
+      say(found, hidden ? n + " of " + plural(state.tally.calls, "call") : "");
+    },
+    focus() { text.focus(), text.select(); },
+    clear,
+  };
+}

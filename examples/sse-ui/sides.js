@@ -1,0 +1,125 @@
+// The same session in several protocols, side by side.
+
+import { el, say } from "./dom.js";
+import { bytes, plural } from "./words.js";
+import { parser, complaint } from "./sse.js";
+import { mentions } from "./frames.js";
+
+const PROTOCOLS = { native: "Native", "ai-sdk": "AI SDK", "ag-ui": "AG-UI", langgraph: "LangGraph" };
+const MAX_READ = 5_000; // frames of a protocol
+const MAX_ROWS = 300; // the newest of them are shown
+const SHOWN = 600; // characters of a frame
+
+// sides returns {node, open(call), close(), draw()}. The native frames are those that
+// the page has received; each other protocol is a stream of its own. With a call,
+// only the frames that name it are shown.
+export function sides(actions) {
+  const node = el("div", { class: "sides", hidden: true });
+  let columns = [];
+
+  return {
+    node,
+    open(call) {
+      this.close();
+      columns = Object.entries(PROTOCOLS).map(([name, title]) => column(name, title, call, actions));
+      node.replaceChildren(...columns.map((c) => c.node));
+      for (const c of columns) c.read();
+    },
+    close() {
+      for (const c of columns) c.stop();
+      columns = [];
+    },
+    draw() {
+      for (const c of columns) c.draw();
+    },
+  };
+}
+
+function column(name, title, call, actions) {
+  const frames = [];
+  let size = 0, status = "", drawn = 0, due = 0;
+  const abort = new AbortController();
+  const state = el("p", { class: "sides-state" });
+  const list = el("ol", { tabindex: "0", "aria-label": "Frames of " + title });
+  const node = el("section", { "data-protocol": name, "aria-label": title }, el("h3", {}, title), state, list);
+
+  function add(frame) {
+    frames.push(frame);
+    size += frame.data.length;
+    if (frames.length >= MAX_READ) abort.abort();
+    due ||= requestAnimationFrame(draw);
+  }
+
+  function draw() {
+    due = 0;
+    if (name === "native") adopt();
+    const low = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
+    for (; drawn < frames.length; drawn++) {
+      if (call && !mentions(frames[drawn], call)) continue;
+      list.append(item(frames[drawn]));
+      if (list.childElementCount > MAX_ROWS) list.firstChild.remove();
+    }
+    if (low) list.scrollTop = list.scrollHeight;
+    say(state, [plural(frames.length, "frame"), bytes(size), status].filter(Boolean).join(" · "));
+  }
+
+  // adopt takes the frames that the page has received since.
+  function adopt() {
+    const known = frames.at(-1)?.n ?? 0;
+    const all = actions.frames.list;
+    for (let i = all.findLastIndex((f) => f.n <= known) + 1; i < all.length; i++) {
+      frames.push(all[i]);
+      size += all[i].size;
+    }
+    status = "";
+  }
+
+  async function read() {
+    if (name === "native") return draw();
+    status = "reading";
+    draw();
+    try {
+      status = await stream(actions.session(), name, abort.signal, add);
+    } catch (err) {
+      status = abort.signal.aborted ? "stopped after " + frames.length : err.message || "the network failed";
+    }
+    draw();
+  }
+
+  return {
+    node, read, draw,
+    stop() {
+      abort.abort();
+      cancelAnimationFrame(due);
+    },
+  };
+}
+
+// stream reads a protocol to its end and returns how it ended.
+async function stream(session, protocol, signal, add) {
+  const url = "/v1/sessions/" + encodeURIComponent(session) + "/events?protocol=" + protocol;
+  const response = await fetch(url, { headers: { Accept: "text/event-stream" }, cache: "no-store", signal });
+  if (response.status === 204) return "no run yet";
+  if (!response.ok) throw new Error(await complaint(response));
+  const frames = parser({ frame: add });
+  const reader = response.body.getReader();
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return "ended";
+    frames.push(value);
+  }
+}
+
+function item(frame) {
+  const long = frame.data.length > SHOWN;
+  const pre = el("pre", {}, long ? frame.data.slice(0, SHOWN) + "…" : frame.data);
+  const li = el("li", {}, frame.event === "message" ? null : el("code", {}, frame.event), pre);
+  if (long) {
+    const more = el("button", { type: "button", class: "more", onclick() {
+      pre.textContent = frame.data;
+      more.remove();
+    } }, "Show all " + bytes(frame.data.length));
+    li.append(more);
+  }
+  return li;
+}

@@ -1,0 +1,108 @@
+// The choice between cards and waterfall. The waterfall is loaded when it is
+// first shown.
+
+import { el } from "./dom.js";
+import { createCard } from "./card.js";
+import { stored, store } from "./storage.js";
+
+const WIDE = "(min-width: 900px)"; // with space for both
+const VIEWS = ["cards", "waterfall", "both"];
+
+// views watches the radio buttons in chooser and draws the waterfall into root.
+// main.dataset.view is the chosen view, which is remembered. Where only the
+// waterfall is shown, the card of the chosen call is in inspector. Until the
+// waterfall is loaded, show and select only keep their arguments. changed() is
+// called when the view was changed.
+export function views({ main, chooser, root, inspector, actions, choose, changed }) {
+  let flow = null, loading = null, last = null, wanted = null, now = 0, card = null, chosenKey = "";
+
+  function load() {
+    loading ??= Promise.all([import("./waterfall.js"), style("waterfall.css")]).then(([module]) => {
+      flow = module.waterfall(root, { choose: chosen });
+      flow.tick(now);
+      if (last) flow.show(...last);
+      wanted?.();
+    });
+  }
+
+  function set(view) {
+    if (!VIEWS.includes(view)) return;
+    main.dataset.view = view;
+    root.hidden = view === "cards" || !last?.[0].length;
+    for (const radio of chooser.querySelectorAll("input")) radio.checked = radio.value === view;
+    if (view !== "cards") load();
+    if (last) show(...last);
+    inspect(chosenKey);
+    changed();
+  }
+
+  function clearCard() {
+    card = null;
+    inspector.replaceChildren();
+  }
+
+  function show(calls, runs) {
+    last = [calls, runs];
+    root.hidden = main.dataset.view === "cards" || calls.length === 0;
+    if (main.dataset.view === "cards") return;
+    flow?.show(calls, runs);
+    const call = card && calls.find((c) => c.call === card.key);
+    if (call) card.update(call);
+  }
+
+  function chosen(key, focus) {
+    inspect(key);
+    choose(key, focus);
+  }
+
+  function inspect(key) {
+    chosenKey = key;
+    if (main.dataset.view !== "waterfall") return clearCard();
+    const call = last?.[0].find((c) => c.call === key);
+    if (!call) return;
+    card = { key, ...createCard(call, actions) };
+    card.node.tabIndex = -1;
+    card.tick(now);
+    inspector.replaceChildren(card.node);
+  }
+
+  function select(make) {
+    wanted = make;
+    if (flow) make();
+  }
+
+  chooser.addEventListener("change", (e) => {
+    set(e.target.value);
+    store("view", e.target.value);
+  });
+  queueMicrotask(() => set(stored("view", matchMedia(WIDE).matches ? "both" : "cards"))); // after the caller has the returned object
+
+  return {
+    show,
+    get name() { return main.dataset.view; },
+    tick(at) {
+      now = at;
+      if (main.dataset.view === "cards") return;
+      flow?.tick(now);
+      card?.tick(now);
+    },
+    select(key) {
+      inspect(key);
+      select(() => flow.select(key));
+    },
+    selectRun: (id) => select(() => flow.selectRun(id)),
+    clear() {
+      last = wanted = null, chosenKey = "";
+      clearCard();
+      root.hidden = true;
+      flow?.clear();
+    },
+  };
+}
+
+// style loads a style sheet, so that nothing is drawn without it.
+function style(href) {
+  return new Promise((resolve, reject) => {
+    document.head.append(el("link", { rel: "stylesheet", href, onload: resolve, onerror: reject }));
+  });
+}

@@ -1,0 +1,50 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"streamer/internal/app"
+	"streamer/internal/events"
+)
+
+// round returns the inputs of a part for the given round, from 1. From the second
+// round on, the ids of messages and calls are others: a repeated message would
+// continue the one of the round before.
+func (s *part) round(n int) []app.Recorded {
+	if n == 1 {
+		return s.inputs
+	}
+	rename := renamer(fold(s.inputs), n)
+	list := slices.Clone(s.inputs)
+	for i := range list {
+		list[i].Data = []byte(rename.Replace(string(list[i].Data)))
+	}
+	return list
+}
+
+// renamer returns a replacer that appends the number of a round to every id of a
+// message, a call or a wait in list.
+func renamer(list []events.Event, n int) *strings.Replacer {
+	ids := map[string]bool{}
+	for _, e := range list {
+		if e.Place != nil {
+			ids[e.MessageID] = true
+		}
+		ids[e.ID], ids[e.InterruptID] = true, true
+	}
+	delete(ids, "")
+	var pairs []string
+	for id := range ids {
+		pairs = append(pairs, quoted(id), quoted(fmt.Sprintf("%s-%d", id, n)))
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// quoted returns a text as JSON.
+func quoted(text string) string {
+	data, _ := json.Marshal(text) // a string always marshals
+	return string(data)
+}

@@ -1,0 +1,159 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"streamer/internal/encode"
+)
+
+// outlet writes the body of a stream. Its methods are not called at the same time.
+type outlet interface {
+	// write writes the frames that follow chunkSpace in buf, and may change buf.
+	write(buf []byte, deadline time.Time) error
+	// share writes an event that other streams write too, in the stateless protocol of
+	// enc.
+	share(sh *shared, enc encode.Encoder, deadline time.Time) error
+}
+
+const (
+	crlf = "\r\n"
+	// chunkSpace is the space before frames for the size of a chunk.
+	chunkSpace = "12345678" + crlf
+)
+
+// newChunk returns a buffer for frames.
+func newChunk() []byte { return append(make([]byte, 0, 512), chunkSpace...) }
+
+// closeChunk returns the chunk with the frames that follow chunkSpace in buf, which it
+// changes.
+func closeChunk(buf []byte) []byte {
+	size := len(buf) - len(chunkSpace)
+	var digits [16]byte
+	hex := strconv.AppendUint(digits[:0], uint64(size), 16)
+	start := len(chunkSpace) - len(crlf) - len(hex)
+	copy(buf[start:], hex)
+	copy(buf[len(chunkSpace)-len(crlf):], crlf)
+	return append(buf, crlf...)[start:]
+}
+
+// response is the body of a response of net/http.
+type response struct {
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+// newResponse sends the header and returns the body.
+func newResponse(w http.ResponseWriter) response {
+	w.WriteHeader(http.StatusOK)
+	rc := http.NewResponseController(w)
+	// From here on, reading only detects that the client disconnects.
+	_ = rc.SetReadDeadline(time.Time{})
+	return response{w, rc}
+}
+
+func (o response) write(buf []byte, deadline time.Time) error {
+	return o.send(buf[len(chunkSpace):], deadline)
+}
+
+func (o response) share(sh *shared, enc encode.Encoder, deadline time.Time) error {
+	return o.send(sh.frame(enc), deadline)
+}
+
+func (o response) send(frames []byte, deadline time.Time) error {
+	_ = o.rc.SetWriteDeadline(deadline)
+	if _, err := o.w.Write(frames); err != nil {
+		return err
+	}
+	return o.rc.Flush()
+}
+
+// connection is the body of a response on a connection with HTTP/1 that was taken over
+// from net/http, whose buffers and goroutines need several times the memory.
+type connection struct {
+	net.Conn
+	chunked bool   // the client has HTTP/1.1
+	head    []byte // header that was not sent yet
+	reading sync.WaitGroup
+}
+
+// takeOver takes the connection of a GET request over. It returns nil if net/http
+// keeps the connection, as with HTTP/2.
+func takeOver(w http.ResponseWriter, r *http.Request) *connection {
+	if r.ProtoMajor != 1 || r.Method != http.MethodGet || r.Body != http.NoBody {
+		return nil
+	}
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil { // the writer has no connection, such as a recorder
+		return nil
+	}
+	return &connection{Conn: conn, chunked: r.ProtoAtLeast(1, 1)}
+}
+
+// begin sets the header of the response, which is sent with the first bytes of the
+// body.
+func (c *connection) begin(h http.Header) error {
+	var head bytes.Buffer
+	proto, rest := "HTTP/1.0", ""
+	if c.chunked {
+		proto, rest = "HTTP/1.1", "Connection: close\r\nTransfer-Encoding: chunked\r\n"
+	}
+	fmt.Fprintf(&head, "%s 200 OK\r\n", proto)
+	if err := h.Write(&head); err != nil {
+		return fmt.Errorf("gateway: header of a stream: %w", err)
+	}
+	fmt.Fprintf(&head, "Date: %s\r\n%s\r\n", time.Now().UTC().Format(http.TimeFormat), rest)
+	c.head = head.Bytes()
+	return nil
+}
+
+// watch calls disconnected when the client closes the connection. A client that sends
+// something is not watched any more: the next heartbeat shows that it has closed.
+func (c *connection) watch(disconnected func()) {
+	c.reading.Go(func() {
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			disconnected()
+		}
+	})
+}
+
+// end closes the connection, after the end of the body if that is orderly.
+func (c *connection) end(orderly bool, deadline time.Time) {
+	if orderly && c.chunked {
+		_ = c.send([]byte("0\r\n\r\n"), deadline) // the connection is closed in any case
+	}
+	_ = c.Close()
+	c.reading.Wait()
+}
+
+func (c *connection) write(buf []byte, deadline time.Time) error {
+	switch {
+	case len(buf) == len(chunkSpace): // a chunk without data would end the body
+		return nil
+	case c.chunked:
+		return c.send(closeChunk(buf), deadline)
+	}
+	return c.send(buf[len(chunkSpace):], deadline)
+}
+
+func (c *connection) share(sh *shared, enc encode.Encoder, deadline time.Time) error {
+	if c.chunked {
+		return c.send(sh.framed(enc), deadline)
+	}
+	return c.send(sh.frame(enc), deadline)
+}
+
+func (c *connection) send(b []byte, deadline time.Time) error {
+	if c.head != nil {
+		b = append(c.head, b...)
+		c.head = nil
+	}
+	_ = c.SetWriteDeadline(deadline) // an error shows in Write
+	_, err := c.Write(b)
+	return err
+}

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// pageHostile: markup, bidirectional controls, megabytes and deep nesting in names,
+// args and results neither execute nor break the page.
+func pageHostile(t *testing.T, web context.Context, home string) {
+	const markup = `</pre></script><img src=x onerror="window.ran=1"><svg onload="window.ran=1"><a href="javascript:window.ran=1">x</a>{{7*7}}`
+	bidi := "\u202e\u2066gnp.exe\u2069\u200f" + strings.Repeat("\u0301", 200) + "\x00\x1b[31m"
+	long := strings.Repeat("x", 900)
+	deep := strings.Repeat(`{"a":[`, 3_000) + "1" + strings.Repeat("]}", 3_000)
+	big := strings.Repeat("<b>abc</b> ", 1_000_000/11)
+	p := openTab(t, web, "light")
+	p.open(home, "hostile")
+	for i, tool := range []string{markup, bidi, long, "deep", "big", "__proto__"} {
+		args := `{"x":` + quotedJSON(tool) + `}`
+		switch tool {
+		case "deep":
+			args = deep
+		case "big":
+			args = `{"x":` + quotedJSON(big) + `}`
+		}
+		p.post("deltas", delta(`{"tool_calls":[{"index":`+fmt.Sprint(i)+`,"id":`+quotedJSON("id "+tool)+`,"function":{"name":`+quotedJSON(tool)+`,"arguments":`+quotedJSON(args)+`}}]}`))
+	}
+	p.post("deltas", delta(`{"content":`+quotedJSON(markup+bidi)+`}`))
+	p.post("deltas", finish)
+	p.post("results", `{"tool_call_id":"id deep","content":`+quotedJSON(deep)+`}`)
+	p.post("results", `{"tool_call_id":"id big","content":`+quotedJSON(big)+`}`)
+	p.post("results", `{"tool_call_id":`+quotedJSON("id "+markup)+`,"content":`+quotedJSON(markup)+`}`)
+	p.post("results", `{"tool_call_id":"id __proto__","content":{"__proto__":{"ran":1},"constructor":1}}`)
+	p.card("big", "completed", "<b>abc</b>")
+	p.card("deep", "completed", "")
+	p.card("__proto__", "completed", "constructor")
+	if got := eval[int](p, `document.querySelectorAll(".card").length`); got != 6 {
+		t.Errorf("the page shows %d calls, want 6", got)
+	}
+	p.wait("the markup as text", `document.querySelector("#timeline").textContent.includes('onerror="window.ran=1"')`)
+
+	// The result of a megabyte begins without a quote, says that it continues, and opens in place.
+	if got := eval[string](p, `document.querySelector('.card[data-tool="big"] .result pre').textContent`); !strings.HasPrefix(got, "<b>abc") || !strings.HasSuffix(got, "…") {
+		t.Errorf("the beginning of a large result is shown as %.20q … %q", got, got[max(0, len(got)-20):])
+	}
+	p.do("show all", chromedp.Click(chromedp.CSS(`.card[data-tool="big"] .result .more`)))
+	p.wait("the whole result", fmt.Sprintf(`document.querySelector('.card[data-tool="big"] .result pre').textContent.length === %d`, len(big)))
+	eval[bool](p, `document.querySelectorAll("details").forEach((d) => (d.open = true)), true`)
+	p.press("f")
+	p.wait("the frames", `document.querySelectorAll("#raw tbody tr").length > 8`)
+	eval[bool](p, `document.querySelectorAll("#raw [aria-expanded=false]").forEach((b) => b.click()), true`)
+	p.do("side by side", chromedp.Click(chromedp.CSS("#raw [aria-pressed]")))
+	p.wait("the protocols", `[...document.querySelectorAll("#raw .sides ol")].every((l) => l.textContent.includes("__proto__"))`)
+	p.screenshot("hostile")
+	if eval[bool](p, `window.ran !== undefined || ({}).ran !== undefined || document.querySelector("#main img, #raw img, #main script, [onerror], [onload]") !== null`) {
+		t.Error("data of the session was executed or became markup")
+	}
+	if got := eval[int](p, `document.documentElement.scrollWidth - innerWidth`); got > 0 {
+		t.Errorf("the page is %d pixels wider than its window", got)
+	}
+	p.quiet()
+}
+
+// pageLarge: 1,000 calls and 10,000 deltas. The tasks that block the page for more than
+// 50 ms are reported.
+func pageLarge(t *testing.T, web context.Context, home string) {
+	p := openTab(t, web, "light")
+	p.open(home, "large")
+	eval[bool](p, `(window.long = [], new PerformanceObserver((l) => long.push(...l.getEntries().map((e) => e.duration))).observe({type: "longtask"}), true)`)
+	began := time.Now()
+	const calls, pieces = 1_000, 10
+	for m := range 10 {
+		var lines []string
+		line := func(body, finish string) {
+			lines = append(lines, fmt.Sprintf(`{"id":"msg_%d","object":"chat.completion.chunk","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`, m, body, finish))
+		}
+		for i := range calls / 10 {
+			line(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"c_%d_%d","function":{"name":"tool_%d","arguments":"{\"k\":\""}}]}`, i, m, i, i%7), "null")
+		}
+		for n := range pieces - 1 {
+			for i := range calls / 10 {
+				end := ""
+				if n == pieces-2 {
+					end = `\"}`
+				}
+				line(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":"piece %d %s"}}]}`, i, n, end), "null")
+			}
+		}
+		line("{}", `"tool_calls"`)
+		p.post("deltas", "["+strings.Join(lines, ",")+"]")
+	}
+	p.wait("1,000 calls with complete args", `document.querySelectorAll('.card[data-state="args_complete"]').length === 1000`)
+	live := time.Since(began)
+	tasks := eval[[]float64](p, "long")
+	p.do("reload", chromedp.Reload())
+	began = time.Now()
+	p.wait("1,000 calls after a reload", `document.querySelectorAll('.card[data-state="args_complete"]').length === 1000`)
+	sum, most := 0.0, 0.0
+	for _, d := range tasks {
+		sum, most = sum+d, max(most, d)
+	}
+	t.Logf("1,000 calls and 10,000 deltas took %s live and %s after a reload; %d tasks were longer than 50 ms, together %.0f ms, the longest %.0f ms", live.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), len(tasks), sum, most)
+	p.screenshot("large")
+	p.quiet()
+}

@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// toolCall returns a delta with a call of the message msg_1.
+func toolCall(index int, tool, args string) string {
+	return delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"call_%d","function":{"name":%q,"arguments":%q}}]}`, index, index, tool, args))
+}
+
+// finish is the delta that ends msg_1 for its calls.
+const finish = `{"id":"msg_1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
+
+// everyState publishes a session with a call in each state, in the order of
+// stateWords.
+func (p *webPage) everyState() {
+	p.t.Helper()
+	for i, s := range stateWords {
+		if s.status != "building_args" {
+			p.post("deltas", toolCall(i, s.tool, fmt.Sprintf(`{"n":%d}`, i)))
+		}
+	}
+	p.post("deltas", toolCall(len(stateWords), "no_json", `{"a":]`))
+	p.post("deltas", finish)
+	p.post("deltas", strings.NewReplacer("msg_1", "msg_2", "call_0", "call_poem").Replace(toolCall(0, "write_poem", `{"unfinished":"yes`)))
+	for i, s := range stateWords {
+		switch s.status {
+		case "completed", "error", "denied":
+			p.post("results", fmt.Sprintf(`{"tool_call_id":"call_%d","content":"the answer of %s","status":%q}`, i, s.tool, s.status))
+		case "cancelled":
+			p.post("interrupt", fmt.Sprintf(`{"tool_call_ids":["call_%d"],"reason":"user"}`, i))
+		case "progress":
+			p.post("progress", fmt.Sprintf(`{"tool_call_id":"call_%d","message":"half way","percent":50}`, i))
+		}
+	}
+}
+
+// stateWords are the tools of everyState, and the words with which the page
+// names their states.
+var stateWords = []struct{ tool, status, words string }{
+	{"find_file", "completed", "Succeeded|the answer of find_file"},
+	{"read_page", "error", "Failed|Error|the answer of read_page"},
+	{"drop_table", "denied", "Denied"},
+	{"send_mail", "cancelled", "Cancelled|stopped"},
+	{"slow_query", "timeout", "Timed out|no result came"},
+	{"convert", "progress", "Running|half way, 50 %"},
+	{"write_poem", "building_args", "Arguments streaming|unfinished"},
+}
+
+// pageStates: a screen reader reads the state of every call, and hears starts and
+// ends only.
+func pageStates(t *testing.T, web context.Context, home string) {
+	p := openTab(t, web, "light")
+	p.open(home, "states")
+	p.do("record announcements", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := chromedp.Evaluate[chromedp.Void](`window.said = []; void new MutationObserver(() => said.push(document.querySelector("#polite").textContent))
+			.observe(document.querySelector("#polite"), {childList: true, characterData: true, subtree: true})`)(ctx, tab)
+		return err
+	}))
+	p.everyState()
+	p.card("slow_query", "timeout", "")
+	p.card("send_mail", "cancelled", "")
+	p.wait("the progress", `document.querySelector('.card[data-tool="convert"]')?.textContent.includes("half way")`)
+	heard := p.heard()
+	for _, s := range stateWords {
+		for word := range strings.SplitSeq(s.words, "|") {
+			if !strings.Contains(heard[s.tool], word) {
+				t.Errorf("a screen reader reads %q for %s, want %q", heard[s.tool], s.tool, word)
+			}
+		}
+	}
+	p.wait("an announcement", `said.some((s) => /ended|timed out/.test(s))`)
+	for _, s := range eval[[]string](p, "said") {
+		if strings.Contains(s, "half way") || strings.Contains(s, "unfinished") {
+			t.Errorf("%q was announced, want starts and ends only", s)
+		}
+	}
+
+	// Claude Code asks for an approval.
+	p.open(home, "waits")
+	p.post("deltas", `{"type":"assistant","message":{"id":"m1","type":"message","role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"delete_branch","input":{"name":"old"}}]},"session_id":"s"}`)
+	p.post("deltas", `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"delete_branch","tool_use_id":"toolu_1","input":{}}}`)
+	p.card("delete_branch", "awaiting_input", "")
+	if got := p.heard()["delete_branch"]; !strings.Contains(got, "Waiting for you") || !strings.Contains(got, "approval") {
+		t.Errorf("a screen reader reads %q, want that the call waits for an approval", got)
+	}
+	p.quiet()
+}
+
+// pageRules: axe-core finds no fault in the page, in both themes, with everything
+// open.
+func pageRules(t *testing.T, web context.Context, home string) {
+	for _, theme := range []string{"light", "dark"} {
+		p := openTab(t, web, theme)
+		p.open(home, "rules-"+theme)
+		p.loadAxe()
+		p.axe("an empty session, " + theme)
+		p.everyState()
+		p.post("deltas", `{"foreign":1}`)
+		p.card("slow_query", "timeout", "")
+		eval[bool](p, `document.querySelectorAll("details").forEach((d) => (d.open = true)), true`)
+		p.axe("every state, " + theme)
+		p.press("f")
+		p.wait("the frames", shown("#raw table"))
+		p.axe("frames, " + theme)
+		p.do("side by side", chromedp.Click(chromedp.CSS("#raw [aria-pressed]")))
+		p.wait("four protocols", `document.querySelectorAll("#raw .sides section").length === 4`)
+		p.axe("side by side, " + theme)
+		p.screenshot("sides-" + theme)
+		p.press("?")
+		p.wait("the sheet", `document.querySelector("dialog#keys")?.open`)
+		p.axe("the sheet, " + theme)
+		p.screenshot("sheet-" + theme)
+	}
+}
+
+// pagePicture: a picture of the whole page shows the calls that are below the
+// window.
+func pagePicture(t *testing.T, web context.Context, home string) {
+	p := openTab(t, web, "light")
+	p.open(home, "picture")
+	var lines []string
+	for i := range 100 {
+		lines = append(lines, fmt.Sprintf(`{"id":"msg_%d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"A line of text"}}]}`, i))
+	}
+	p.post("deltas", "["+strings.Join(lines, ",")+"]")
+	p.post("deltas", toolCall(0, "last_tool", `{"a":1}`))
+	p.card("last_tool", "building_args", "")
+	if got := eval[string](p, `[...document.querySelectorAll(".message > header")].filter((m) => !m.checkVisibility({contentVisibilityAuto: true})).length + " of " + document.querySelectorAll(".message").length`); !strings.HasPrefix(got, "0 of ") {
+		t.Errorf("%s messages would be blank in a picture of the whole page", got)
+	}
+}
