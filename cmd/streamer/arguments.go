@@ -11,7 +11,7 @@ import (
 
 // formatFlag is the flag with the name of a stream format.
 type formatFlag struct {
-	Format string `placeholder:"FORMAT" enum:"${formats}" default:"" help:"format of the stream: ${format_or}; if empty, it is recognised"`
+	Format string `placeholder:"FORMAT" words:"formats" help:"format of the stream: WORDS; if empty, it is recognised"`
 }
 
 // tokenOf returns the token of a session that an argument names.

@@ -2,10 +2,8 @@ package main
 
 import (
 	"io"
-	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"streamer/internal/app"
 	"streamer/internal/cli"
@@ -60,22 +58,19 @@ func groups() []kong.Group {
 
 // newParser returns the parser of the command line. It writes help to out.
 func newParser(out io.Writer) (*cli.Parser, error) {
-	vars := kong.Vars{
-		"event_types": eventTypes(),
-		"formats":     "," + strings.Join(decode.Names(), ","),
-		"repairable":  "," + cli.Join(patch.Repairable()),
-		"providers":   cli.Or(patch.Providers()[1:]),
-		"profiles":    cli.Or(patch.Profiles()),
-		"format_or":   cli.Or(decode.Names()),
-		"shape_or":    cli.Or(patch.Repairable()),
+	words := map[string][]string{
+		"formats":    decode.Names(),
+		"repairable": cli.Texts(patch.Repairable()),
+		"providers":  patch.Providers()[1:],
+		"profiles":   patch.Profiles(),
+		"events":     eventTypes(),
 	}
-	maps.Copy(vars, app.Defaults())
 	return cli.New(&grammar{}, cli.Options{
-		Name: "streamer", Description: description, Groups: groups(), Vars: vars, Env: os.LookupEnv, Out: out,
+		Name: "streamer", Description: description, Groups: groups(), Vars: app.Defaults(), Words: words, Env: os.LookupEnv, Out: out,
 	})
 }
 
 // eventTypes returns the types of the events that commands print.
-func eventTypes() string {
-	return cli.Join(slices.DeleteFunc(events.Types(), func(t events.Type) bool { return t == events.Synthetic }))
+func eventTypes() []string {
+	return cli.Texts(slices.DeleteFunc(events.Types(), func(t events.Type) bool { return t == events.Synthetic }))
 }

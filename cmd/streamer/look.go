@@ -64,7 +64,7 @@ type eventsCommand struct {
 	Session string `arg:"" help:"session whose events are printed"`
 	app.NATSFlags
 	jsonFlag
-	Type []string `placeholder:"TYPE" enum:"${event_types}" help:"only events of this type, such as tool_call_result; may be repeated"`
+	Type []string `placeholder:"TYPE" words:"events" help:"only events of this type, such as tool_call_result; may be repeated"`
 }
 
 // Run prints the stored events of a session.

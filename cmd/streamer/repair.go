@@ -21,10 +21,10 @@ type repairCommand struct {
 	File string `arg:"" optional:"" help:"history; standard input if absent or -"`
 	app.NATSFlags
 	Options  string      `placeholder:"JSON" help:"options as a JSON object, or @ and the name of a file with one; docs/repair.md lists them; flags that are given win over them"`
-	Format   patch.Shape `placeholder:"FORMAT" enum:"${repairable}" default:"" help:"format of the history: ${shape_or}; if empty, it is recognised"`
+	Format   patch.Shape `placeholder:"FORMAT" words:"repairable" help:"format of the history: WORDS; if empty, it is recognised"`
 	Late     string      `placeholder:"TREATMENT" help:"treatment of a result behind a later turn: auto, replace, note or drop; note suits a history that was sent before"`
-	Provider string      `placeholder:"PROVIDER" help:"provider whose rules about ids and order hold: ${providers}"`
-	Profile  string      `placeholder:"SYSTEM" help:"other system whose repair is reproduced exactly: ${profiles}"`
+	Provider string      `placeholder:"PROVIDER" words:"providers,open" help:"provider whose rules about ids and order hold: WORDS"`
+	Profile  string      `placeholder:"SYSTEM" words:"profiles,open" help:"other system whose repair is reproduced exactly: WORDS"`
 	Lang     string      `placeholder:"LANGUAGE" help:"language of the texts: en or zh"`
 	Output   string      `placeholder:"KIND" help:"output: full (the history), ops (the edits that lead to it) or check (the report)"`
 	Check    bool        `help:"print the report; exit status 1 if a repair would change the history"`
