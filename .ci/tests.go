@@ -21,10 +21,12 @@ var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data`)
 
 // mustRun are tests that must exist and pass: in test/e2e the page in a browser
 // and the crash tests with their control, in examples the modules of the page in
-// node and the clients, in internal the allowed imports and the language.
+// node and the clients, in test/clients the client libraries, in internal the allowed
+// imports and the language.
 var mustRun = []string{
 	"TestBrowser", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
+	"TestClients",
 	"TestArrows", "TestLanguage",
 }
 

@@ -60,7 +60,7 @@ func (l *Log) tail(ctx context.Context, t *tail) error {
 	if err := l.b.Flush(ctx); err != nil {
 		return err
 	}
-	if err := t.catchUp(ctx, false); err != nil {
+	if err := t.history(ctx); err != nil {
 		return err
 	}
 	if t.selected != nil {
@@ -73,6 +73,22 @@ func (l *Log) tail(ctx context.Context, t *tail) error {
 		return err
 	}
 	return t.follow(ctx, w)
+}
+
+// history reads the stored events on another goroutine, because that of the tail waits
+// for a long time afterwards and should not keep a large stack. It panics as fn does.
+func (t *tail) history(ctx context.Context) (err error) {
+	var thrown any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { thrown = recover() }()
+		err = t.catchUp(ctx, false)
+	}()
+	if <-done; thrown != nil {
+		panic(thrown)
+	}
+	return err
 }
 
 // tailAll reads the log itself: one consumer for everything is cheap.
