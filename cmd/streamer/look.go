@@ -144,3 +144,29 @@ func (c *tailCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) err
 		return err
 	})
 }
+
+type doctorCommand struct {
+	app.NATSFlags
+	JSON bool   `name:"json" help:"print one JSON array"`
+	Role string `placeholder:"ROLE" enum:"streamer,agent,frontend,subscriber" default:"streamer" help:"user whose permissions are checked, with its credentials: streamer, which changes nothing, or agent, frontend or subscriber; agent and frontend publish an interrupt of the session streamer-doctor and wait for its event"`
+}
+
+// Run prints what is wrong, and how to fix it.
+func (c *doctorCommand) Run(ctx context.Context, std stdio) error {
+	var list inspect.Findings
+	if o := c.Options(); c.Role == "streamer" {
+		list = inspect.Diagnose(ctx, o)
+	} else {
+		if err := app.LocateClient(&o); err != nil {
+			return err
+		}
+		list = inspect.Probe(ctx, o, c.Role)
+	}
+	if err := list.Write(jsonFlag{c.JSON}.output(std.out)); err != nil {
+		return err
+	}
+	if !list.Healthy() {
+		return exit(exitFailed)
+	}
+	return nil
+}
