@@ -39,6 +39,7 @@ type kind struct {
 	turns         bool   // a stream is a turn, and its client can wait for the run of an input
 	lastRun       bool   // a stream is a run
 	once          bool   // the client does not connect again
+	drops         bool   // the client drops a message that another attempt replaces
 	times         int    // how often the client connects
 	keeps         bool   // the client has the messages of the runs that it saw before
 	sent          string // the question that the client has sent and shows, if any
@@ -62,8 +63,8 @@ func kinds() []*kind {
 		states:   ends("pending", "result", "result"),
 	}
 	return []*kind{
-		{name: "chat", program: "ai-sdk.mjs", path: "/v1/ai-sdk/%s/stream", turns: true, times: 2, keeps: true, outcomes: statuses, states: parts, deniesWithoutMore: true},
-		{name: "reader", program: "ai-sdk.mjs", path: "/v1/ai-sdk/%s/stream", turns: true, once: true, outcomes: statuses, states: parts, deniesWithoutMore: true},
+		{name: "chat", program: "ai-sdk.mjs", path: "/v1/ai-sdk/%s/stream", turns: true, drops: true, times: 2, keeps: true, outcomes: statuses, states: parts, deniesWithoutMore: true},
+		{name: "reader", program: "ai-sdk.mjs", path: "/v1/ai-sdk/%s/stream", turns: true, drops: true, once: true, outcomes: statuses, states: parts, deniesWithoutMore: true},
 		ag,
 		{
 			name: "join", program: "langgraph.mjs", path: "/v1/langgraph", lastRun: true,
@@ -227,7 +228,7 @@ func (f *fixture) checkLive(t *testing.T, l *sessionLog, w watcher, had map[stri
 	}
 	v := w.kind.view(l)
 	if w.kind.keeps {
-		v = viewOf(l, l.runs())
+		v = w.kind.viewOf(l, l.runs())
 		had[w.kind.name] = got.Messages
 	}
 	v.check(t, "live "+w.kind.name+" "+w.name, w.kind, &got)
@@ -238,11 +239,11 @@ func (k *kind) view(l *sessionLog) *view {
 	runs := l.runs()
 	switch {
 	case k.lastRun:
-		return viewOf(l, runs[len(runs)-1:])
+		return k.viewOf(l, runs[len(runs)-1:])
 	case k.turns:
-		return viewOf(l, l.turn())
+		return k.viewOf(l, l.turn())
 	}
-	return viewOf(l, runs)
+	return k.viewOf(l, runs)
 }
 
 // testHistory tests the clients with a session that has ended. The state of a client
