@@ -76,7 +76,7 @@ func (c *sseReader) read(addr string, until uint64) error {
 		cursor = fmt.Sprintf("Last-Event-ID: %d\r\n", c.ids[n-1])
 	}
 	fmt.Fprintf(conn, "GET /v1/sessions/s/events HTTP/1.1\r\nHost: localhost\r\n%s\r\n", cursor)
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // Close would read to the end
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return fmt.Errorf("header: %w", err)
 	}

@@ -63,7 +63,7 @@ func (r *resumer) read(ctx context.Context, addr string) (done bool, err error) 
 		cursor = r.ids[len(r.ids)-1]
 	}
 	fmt.Fprintf(conn, "GET /v1/sessions/s/events?last_event_id=%d HTTP/1.1\r\nHost: localhost\r\n\r\n", cursor)
-	resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 4<<10), nil) //nolint:bodyclose // the body ends with the connection
+	resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 4<<10), nil)
 	if err != nil {
 		return false, err
 	}
