@@ -81,59 +81,56 @@ func TestAGReducerFinds(t *testing.T) {
 		ended = `{"type":"TOOL_CALL_RESULT","toolCallId":"c","messageId":"x","content":"","role":"tool","metadata":{"streamer":{}}}|`
 		end   = `{"type":"RUN_FINISHED","threadId":"s","runId":"r","outcome":{"type":"success"}}`
 		text  = `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}|`
+		agent = `{"type":"SUBAGENT_STARTED","subagentRunId":"a","name":"f"}|`
+		left  = `{"type":"SUBAGENT_FINISHED","subagentRunId":"a"}|`
 	)
-	for stream, want := range map[string]string{
-		start + whole + ended + end: "",
-		start + whole + strings.Replace(end, `"success"`, `"success","pendingToolCallIds":["c"]`, 1):               "",
-		start + whole + strings.Replace(end, `"success"`, `"interrupt","interrupts":[{"id":"i","reason":"x"}]`, 1): "",
-		start + whole + strings.Replace(end, `"success"`, `"interrupt","interrupts":[]`, 1):                        "no interrupts",
-		start + whole + strings.Replace(end, `success`, `cancelled`, 1):                                            "have no result",
-		start + strings.Replace(end, `success`, `failed`, 1):                                                       "unknown outcome",
-		start + whole + `{"type":"RUN_ERROR","message":"x"}`:                                                       "have no result",
-		start + call + `{"type":"RUN_ERROR","message":"x","code":"stream_shutdown"}`:                               "",
-		end:                                 "RUN_STARTED must be",
-		start + start + end:                 "RUN_STARTED must be",
-		start + end + "|" + text:            "after RUN_FINISHED",
-		start + args + end:                  "known: false",
-		start + whole + call + end:          "known: true",
-		start + whole + args + end:          "the args have ended",
-		start + call + ended + end:          "args are open",
-		start + call + end:                  "the args of c are open",
-		start + ended + end:                 "known: false",
-		start + whole + end:                 "have no result",
-		start + whole + ended + ended + end: "result 2",
-
-		start + call + `{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{"}|{"type":"TOOL_CALL_END","toolCallId":"c"}|` + end: "not JSON",
-
-		start + text + end: "are open",
-
-		start + text + text + end: "open: true",
-
-		start + `{"type":"TEXT_MESSAGE_END","messageId":"m"}`: "open: false",
-
-		start + `{"type":"REASONING_START","messageId":"m"}|` + end: "are open",
-
-		start + `{"type":"REASONING_MESSAGE_START","messageId":"m","role":"reasoning"}|` + end: "span is not open",
-
-		start + `{"type":"TOOL_CALL_CANCELLED","toolCallId":"c"}|` + end: "known: false",
-
-		start + `{"type":"CANCELLED"}|` + end: "unknown type",
-
-		start + strings.Replace(text, `}`, `,"seq":1}`, 1) + end: "unknown field",
-
-		start + strings.Replace(text, `}`, `,"metadata":null}`, 1) + end: "is null",
-
-		start + text + `{"type":"MESSAGES_SNAPSHOT","messages":[]}|` + end: "a snapshot drops",
-
-		`[DONE]`: "invalid character",
+	for _, c := range []struct{ stream, want string }{
+		{start + whole + ended + end, ""},
+		{start + whole + strings.Replace(end, `"success"`, `"success","pendingToolCallIds":["c"]`, 1), ""},
+		{start + whole + strings.Replace(end, `"success"`, `"interrupt","interrupts":[{"id":"i","reason":"x"}]`, 1), ""},
+		{start + whole + strings.Replace(end, `"success"`, `"interrupt","interrupts":[]`, 1), "no interrupts"},
+		{start + whole + strings.Replace(end, `success`, `cancelled`, 1), "have no result"},
+		{start + strings.Replace(end, `success`, `failed`, 1), "unknown outcome"},
+		{start + whole + `{"type":"RUN_ERROR","message":"x"}`, "have no result"},
+		{start + call + `{"type":"RUN_ERROR","message":"x","code":"stream_shutdown"}`, ""},
+		{end, "RUN_STARTED must be"},
+		{start + start + end, "RUN_STARTED must be"},
+		{start + end + "|" + text, "after RUN_FINISHED"},
+		{start + args + end, "known: false"},
+		{start + whole + call + end, "known: true"},
+		{start + whole + args + end, "the args have ended"},
+		{start + call + ended + end, "args are open"},
+		{start + call + end, "the args of c are open"},
+		{start + ended + end, "known: false"},
+		{start + whole + end, "have no result"},
+		{start + whole + ended + ended + end, "result 2"},
+		{start + call + `{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{"}|{"type":"TOOL_CALL_END","toolCallId":"c"}|` + end, "not JSON"},
+		{start + agent + left + end, ""},
+		{start + agent + end, "the subagent a is open"},
+		{start + agent + left + agent + end, "known: true"},
+		{start + left + end, "the subagent is not open"},
+		{start + strings.Replace(agent, `"name"`, `"parentSubagentRunId":"b","name"`, 1) + end, "around it has not started"},
+		{start + strings.Replace(text, `}`, `,"subagentRunId":"a"}`, 1) + end, "has not started"},
+		{start + agent + text + strings.Replace(call, `"metadata"`, `"subagentRunId":"a","metadata"`, 1) + end, "does not match the owner"},
+		{start + text + end, "are open"},
+		{start + text + text + end, "open: true"},
+		{start + `{"type":"TEXT_MESSAGE_END","messageId":"m"}`, "open: false"},
+		{start + `{"type":"REASONING_START","messageId":"m"}|` + end, "are open"},
+		{start + `{"type":"REASONING_MESSAGE_START","messageId":"m","role":"reasoning"}|` + end, "span is not open"},
+		{start + `{"type":"TOOL_CALL_CANCELLED","toolCallId":"c"}|` + end, "known: false"},
+		{start + `{"type":"CANCELLED"}|` + end, "unknown type"},
+		{start + strings.Replace(text, `}`, `,"seq":1}`, 1) + end, "unknown field"},
+		{start + strings.Replace(text, `}`, `,"metadata":null}`, 1) + end, "is null"},
+		{start + text + `{"type":"MESSAGES_SNAPSHOT","messages":[]}|` + end, "a snapshot drops"},
+		{`[DONE]`, "invalid character"},
 	} {
 		var b bytes.Buffer
-		for data := range strings.SplitSeq(strings.TrimSuffix(stream, "|"), "|") {
+		for data := range strings.SplitSeq(strings.TrimSuffix(c.stream, "|"), "|") {
 			fmt.Fprintf(&b, "data: %s\n\n", data)
 		}
 		_, err := reduceAG(b.Bytes(), nil)
-		if got := fmt.Sprint(err); (want == "") != (err == nil) || !strings.Contains(got, want) && want != "" {
-			t.Errorf("%s\ngot %v, want %q", stream, err, want)
+		if got := fmt.Sprint(err); (c.want == "") != (err == nil) || !strings.Contains(got, c.want) && c.want != "" {
+			t.Errorf("%s\ngot %v, want %q", c.stream, err, c.want)
 		}
 	}
 }
