@@ -47,6 +47,7 @@ type apCall struct {
 	*lgCall
 	block   *apBlock
 	started bool // tool-started was written
+	ended   bool // its end was written, before the log has it
 }
 
 // apFrame is one event of the protocol.
@@ -214,6 +215,7 @@ func (a *agentProtocol) endRun(e *events.Event) {
 		a.finish(a.messages[0], e)
 	}
 	a.names.open = nil
+	a.closeCut(e)
 	d := apData{Event: "completed", RunID: cmp.Or(e.Run, a.run), Status: string(e.Status)}
 	switch e.Status {
 	case events.Error:

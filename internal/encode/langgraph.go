@@ -176,7 +176,7 @@ func (l *langGraph) sendHeld() {
 	if h.of == nil || h.seq <= l.since {
 		return
 	}
-	event, metadata := lgEvent("messages", h.of.place.Namespace), l.metadata(h.of.place)
+	event, metadata := messagesEvent(h.of.place.Namespace), l.metadata(h.of.place)
 	if c := &h.chunk; c.ResponseMetadata == nil && c.UsageMetadata == nil {
 		l.dst = append(lgHead(l.dst, h.seq, event), `data: [{"type":"`...)
 		l.dst = append(c.appendDelta(l.dst), ',')
@@ -260,7 +260,7 @@ func (l *langGraph) startMessage(e *events.Event) {
 		return
 	}
 	l.abandoned = nil
-	l.send(lgEvent("messages", old.place.Namespace), []any{lgChunk{Type: "remove", ID: old.name}, l.metadata(old.place)})
+	l.send(messagesEvent(old.place.Namespace), []any{lgChunk{Type: "remove", ID: old.name}, l.metadata(old.place)})
 }
 
 // endMessage appends the last chunk of a message.
@@ -320,6 +320,7 @@ func (l *langGraph) addArgs(e *events.Event) {
 // completeArgs adds the rest of the args.
 func (l *langGraph) completeArgs(e *events.Event) {
 	if c := findCall(l.calls, e.Call); c != nil {
+		c.complete = e.ArgsValid == nil || *e.ArgsValid
 		l.sendArgs(c, c.rest(e))
 	}
 }
@@ -362,7 +363,7 @@ func (l *langGraph) result(e *events.Event) {
 	if c := findCall(l.calls, e.Call); c != nil {
 		parent = c.data.ParentCall
 	}
-	l.send(lgEvent("messages", p.Namespace), []any{lgToolMessage(e, parent), l.metadata(p)})
+	l.send(messagesEvent(p.Namespace), []any{lgToolMessage(e, parent), l.metadata(p)})
 	l.calls = slices.DeleteFunc(l.calls, func(c *lgCall) bool { return c.call == e.Call })
 }
 
@@ -372,11 +373,30 @@ func (l *langGraph) endRun(e *events.Event) {
 		return
 	}
 	l.sendHeld()
+	l.closeCut(e)
 	if e.Status == events.Error {
 		l.dst = lgFrame(l.dst, 0, "error", lgErrorOf(e))
 	}
 	l.dst = lgFrame(l.dst, 0, "end", nil)
 	l.done = true
+}
+
+// closeCut appends the ToolMessages of the calls whose args are incomplete or invalid.
+// They are about the same event, so only the last has its id: a client that has the id
+// has all of them.
+func (l *langGraph) closeCut(e *events.Event) {
+	l.calls = slices.DeleteFunc(l.calls, func(c *lgCall) bool { return c.complete })
+	if l.seq <= l.since {
+		return
+	}
+	for i, c := range l.calls {
+		id := uint64(0)
+		if i == len(l.calls)-1 {
+			id = l.seq
+		}
+		p := c.of.place
+		l.dst = lgFrame(l.dst, id, messagesEvent(p.Namespace), []any{lgToolMessage(c.cut(e), c.data.ParentCall), l.metadata(p)})
+	}
 }
 
 type lgError struct {
@@ -407,18 +427,18 @@ func lgHead(dst []byte, id uint64, event string) []byte {
 	return append(append(append(dst, "event: "...), event...), '\n')
 }
 
-// lgEvent returns the name of an event of a namespace: the name and the subgraph. A
-// last name with a colon is a task of a node, which does not belong to the subgraph.
-// Control characters would end the line, so they are replaced.
-func lgEvent(name, namespace string) string {
+// messagesEvent returns the name of the event of messages of a namespace: messages and
+// the subgraph. A last name with a colon is a task of a node, which does not belong to
+// the subgraph. Control characters would end the line, so they are replaced.
+func messagesEvent(namespace string) string {
 	if namespace == "" {
-		return name
+		return "messages"
 	}
 	names := splitNamespace(namespace)
 	if n := len(names); n > 0 && strings.Contains(names[n-1], ":") {
 		names = names[:n-1]
 	}
-	event := strings.Join(append([]string{name}, names...), "|")
+	event := strings.Join(append([]string{"messages"}, names...), "|")
 	return strings.Map(func(r rune) rune {
 		if r < ' ' {
 			return ' '

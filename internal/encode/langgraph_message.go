@@ -117,15 +117,26 @@ func (l *lgMessages) remove(m *lgMessage) {
 // lgCall is an open call.
 type lgCall struct {
 	openCall
-	of     *lgMessage
-	index  int  // among the calls of its message
-	broken bool // a delta replaced bytes of the args that were sent
+	of       *lgMessage
+	index    int  // among the calls of its message
+	broken   bool // a delta replaced bytes of the args that were sent
+	complete bool // the args are complete and valid
 }
 
 func newLGCall(e *events.Event, m *lgMessage, ids *callIDs) *lgCall {
 	c := &lgCall{openCall: newCall(e, ids), of: m, index: m.calls}
 	m.calls++
 	return c
+}
+
+// cut returns the end of a call whose args are incomplete or invalid when its run
+// completes: no client can answer it.
+func (c *lgCall) cut(end *events.Event) *events.Event {
+	return &events.Event{
+		Type: events.ToolCallResult, EventID: end.EventID, Run: end.Run, Timestamp: end.Timestamp, Place: &c.of.place,
+		Call: c.call, UID: c.id, ToolName: c.name,
+		Status: events.Cancelled, Reason: &events.Reason{Code: argsIncomplete}, ToolResult: events.Quote(cutText(&c.openCall)),
+	}
 }
 
 // freeText begins the args of a call whose args are not an object: LangChain has no

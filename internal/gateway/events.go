@@ -61,6 +61,9 @@ type request struct {
 	many  *selection           // nil for one session
 	types map[events.Type]bool // nil means all
 	open  encode.Opening
+	// header has headers of the answer besides those of the protocol, as pairs of name
+	// and value.
+	header [][2]string
 	// await waits until it is known where the stream begins. nil means that open
 	// states it.
 	await func(context.Context) (encode.Opening, error)
@@ -89,16 +92,18 @@ func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req reques
 		cancel()
 		leave()
 	}
-	s.setHeader(w.Header())
+	s.setHeader(w.Header(), &req)
 	if c := takeOver(w, r); c != nil {
+		s.out = c
+		s.conn.Store(c)
 		go func() { // Run waits until the stream is removed
 			defer done()
-			g.serveConnection(ctx, s, c, w.Header(), req)
+			g.serveConnection(ctx, s, c, &req)
 		}()
 		return nil
 	}
 	defer done()
-	g.serveResponse(ctx, s, w, r, req)
+	g.serveResponse(ctx, s, w, r, &req)
 	return nil
 }
 
@@ -115,7 +120,7 @@ func streamContext(expires time.Time) (ctx context.Context, end context.CancelCa
 }
 
 // serveResponse serves a stream as a response of net/http.
-func (g *Gateway) serveResponse(ctx context.Context, s *stream, w http.ResponseWriter, r *http.Request, req request) {
+func (g *Gateway) serveResponse(ctx context.Context, s *stream, w http.ResponseWriter, r *http.Request, req *request) {
 	s.out = newResponse(w)
 	if r.Method == http.MethodHead {
 		return
@@ -129,7 +134,7 @@ func (g *Gateway) serveResponse(ctx context.Context, s *stream, w http.ResponseW
 
 // serveConnection serves a stream on a connection that was taken over. Like net/http,
 // it limits a panic to the connection.
-func (g *Gateway) serveConnection(ctx context.Context, s *stream, c *connection, h http.Header, req request) {
+func (g *Gateway) serveConnection(ctx context.Context, s *stream, c *connection, req *request) {
 	orderly := false
 	defer func() {
 		if p := recover(); p != nil {
@@ -137,12 +142,6 @@ func (g *Gateway) serveConnection(ctx context.Context, s *stream, c *connection,
 		}
 		c.end(orderly, time.Now().Add(g.opts.WriteTimeout))
 	}()
-	s.out = c
-	s.conn.Store(c)
-	if err := c.begin(h); err != nil {
-		g.log.Error().Err(err).Msg("request failed")
-		return
-	}
 	c.watch(func() { s.end(errDisconnected) })
 	orderly = s.serve(ctx, req)
 }
