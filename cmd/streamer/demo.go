@@ -41,6 +41,9 @@ func (c *demoCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) err
 	if c.Once && c.Loop {
 		return i.Misused("--once and --loop exclude each other")
 	}
+	if c.HTTPListen == "" || len(c.Roles) < 2 {
+		return i.Misused("need --http-listen and both --roles, because the page shows the sessions")
+	}
 	s, err := openServer(ctx, std, &c.ServerFlags, i)
 	if err != nil {
 		return err

@@ -98,6 +98,7 @@ func aliases(args []string) []string {
 func status(std stdio, name string, err error) int {
 	code, isExit := errors.AsType[exit](err)
 	wrong, isUsage := errors.AsType[*cli.UsageError](err)
+	paint := cli.NewPaint(std.err)
 	switch {
 	case err == nil, errors.Is(err, cli.ErrHelp):
 		return 0
@@ -107,10 +108,10 @@ func status(std stdio, name string, err error) int {
 		if wrong.Command != nil {
 			name = "streamer " + wrong.Command.Path()
 		}
-		fmt.Fprintf(std.err, "%s: %s\n%s\n", name, wrong.Text, wrong.Usage())
+		fmt.Fprintf(std.err, "%s: %s\n%s\n", name, paint.Text(cli.Red, wrong.Text), wrong.Usage())
 		return exitUsage
 	}
-	fmt.Fprintf(std.err, "%s: %v\n", name, err)
+	fmt.Fprintf(std.err, "%s: %s\n", name, paint.Text(cli.Red, err.Error()))
 	if errors.Is(err, fs.ErrNotExist) {
 		return exitUsage
 	}

@@ -55,7 +55,10 @@ func openServer(ctx context.Context, std stdio, f *app.ServerFlags, i *cli.Invoc
 }
 
 func printAddresses(w io.Writer, s *app.Server, dataDir string) {
-	fmt.Fprintf(w, "page      %s\nnats      %s\n", s.Page(), s.Broker.URL())
+	if page := s.Page(); page != "" {
+		fmt.Fprintf(w, "page      %s\n", page)
+	}
+	fmt.Fprintf(w, "nats      %s\n", s.Broker.URL())
 	if s.Embedded() {
 		fmt.Fprintf(w, "data      %s\n", dataDir)
 	}

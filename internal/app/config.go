@@ -25,7 +25,8 @@ type Config struct {
 	// Rules are the settings of the fold.
 	Rules Rules
 
-	HTTPListen string // address of the page and the HTTP API
+	Roles      Roles
+	HTTPListen string // address of the page and the HTTP API; "" for no HTTP
 	TokenFile  string // file with the token that permits everything; "" for none
 	AuthFile   string // file with the issuers of JSON Web Tokens; "" for none
 	CertFile   string // PEM file of the certificate for TLS; "" for no TLS
@@ -50,6 +51,7 @@ func NewConfig() Config {
 		Broker:     broker.Options{DataDir: DefaultDataDir(), Listen: defaultNATS},
 		Worker:     worker.Options{SnapshotEvery: time.Second, EvictAfter: time.Minute, Grace: 10 * time.Second},
 		Rules:      Rules{Base: lifecycle.NewRules()},
+		Roles:      Roles{Worker: true, Gateway: true},
 		HTTPListen: defaultHTTP,
 		RepairNATS: true,
 	}

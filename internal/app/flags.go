@@ -157,6 +157,7 @@ type LogFlags struct {
 type ServerFlags struct {
 	NATSFlags
 	StreamFlags
+	Roles []Role `group:"http" placeholder:"ROLES" enum:"worker,gateway" default:"worker,gateway" help:"parts that this process runs, worker, gateway or both, so that they scale apart; a process without gateway serves only health and metrics over HTTP"`
 	GatewayFlags
 	RuleFlags
 	WorkerFlags
@@ -170,6 +171,7 @@ func (f *ServerFlags) Config(given func(flag string) bool) Config {
 	c := NewConfig()
 	c.Broker = f.NATSFlags.Options()
 	f.StreamFlags.set(&c.Broker)
+	c.Roles = rolesOf(f.Roles)
 	f.GatewayFlags.set(&c)
 	f.RuleFlags.set(&c.Rules, given)
 	f.WorkerFlags.set(&c)

@@ -4,7 +4,7 @@ import "time"
 
 // GatewayFlags are the flags of the gateway and of the repair service.
 type GatewayFlags struct {
-	HTTPListen        string        `name:"http-listen" group:"http" placeholder:"ADDRESS" default:"${http_listen}" help:"address of the page and the HTTP API; an address beyond loopback needs --http-token-file or --auth"`
+	HTTPListen        string        `name:"http-listen" group:"http" placeholder:"ADDRESS" default:"${http_listen}" help:"address of the page and the HTTP API; an address beyond loopback needs --http-token-file or --auth; if empty, no HTTP"`
 	HTTPTokenFile     string        `name:"http-token-file" group:"http" placeholder:"FILE" help:"file with a token that permits everything to HTTP clients that send it"`
 	Auth              string        `group:"http" placeholder:"FILE" help:"JSON file with the issuers of JSON Web Tokens that HTTP clients may send, which docs/gateway.md describes"`
 	HTTPTLSCert       string        `name:"http-tls-cert" group:"http" placeholder:"FILE" help:"PEM file of the certificate for HTTPS and HTTP/2; read again when it changes; if empty, HTTP without TLS"`

@@ -18,6 +18,13 @@ import (
 func running(t *testing.T) (*Server, string) {
 	t.Helper()
 	s := open(t, t.TempDir())
+	run(t, s)
+	return s, s.Page() + "v1/"
+}
+
+// run runs a server until the end of the test. It returns when inputs are accepted.
+func run(t *testing.T, s *Server) {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -32,7 +39,6 @@ func running(t *testing.T) (*Server, string) {
 	case <-time.After(brokertest.Within):
 		t.Fatal("the server does not accept inputs")
 	}
-	return s, s.Page() + "v1/"
 }
 
 // request sends a request and returns the response.

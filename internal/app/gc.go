@@ -59,12 +59,16 @@ func PaceGC(ctx context.Context, limit uint64) {
 	tick := time.NewTicker(gcEvery)
 	defer tick.Stop()
 	room := roomIn(limit)
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}}
+	var q quiet
 	for now := 0; ; {
-		metrics.Read(live)
-		if want := gcPercent(live[0].Value.Uint64(), room); want > now+now/8 || want < now-now/8 {
+		metrics.Read(heap)
+		if want := gcPercent(heap[0].Value.Uint64(), room); want > now+now/8 || want < now-now/8 {
 			debug.SetGCPercent(want)
 			now = want
+		}
+		if q.collect(heap[1].Value.Uint64()) {
+			debug.FreeOSMemory()
 		}
 		select {
 		case <-tick.C:
@@ -72,6 +76,35 @@ func PaceGC(ctx context.Context, limit uint64) {
 			return
 		}
 	}
+}
+
+// quiet decides when a process that does little returns its garbage to the system:
+// otherwise the garbage of a burst, such as of ten thousand clients that connect, stays
+// for minutes.
+type quiet struct {
+	last      uint64 // bytes allocated at the last step
+	collected uint64 // bytes allocated at the last collection
+	steps     int    // since more than quietBytes were allocated in a step
+}
+
+const (
+	quietBytes = 2 << 20 // allocated in a step of gcEvery
+	quietSteps = 3
+	quietLeast = 16 << 20 // minimum garbage that is worth a collection
+)
+
+// collect reports whether to collect now, when that many bytes have been allocated
+// since the start of the process. It is called every gcEvery.
+func (q *quiet) collect(allocated uint64) bool {
+	if q.steps++; allocated-q.last > quietBytes {
+		q.steps = 0
+	}
+	q.last = allocated
+	if q.steps < quietSteps || allocated-q.collected < quietLeast {
+		return false
+	}
+	q.collected = allocated
+	return true
 }
 
 // gcPercent returns the garbage, in percent of the live heap, that fits into room.

@@ -61,3 +61,24 @@ func TestBoundMemory(t *testing.T) {
 		t.Errorf("GOMEMLIMIT: got %d, and the runtime has %d, want %d", got, debug.SetMemoryLimit(-1), want)
 	}
 }
+
+// TestQuietCollects checks that garbage is collected once, when a process has become
+// quiet.
+func TestQuietCollects(t *testing.T) {
+	const much = quietLeast + quietBytes
+	var q quiet
+	allocated := uint64(0)
+	for i, c := range []struct {
+		more uint64
+		want bool
+	}{
+		{much, false}, {0, false}, {0, false}, {1, true}, {1, false}, {0, false}, // once after a burst
+		{quietBytes, false}, {quietBytes, false}, // too little
+		{much, false}, {much, false}, {1, false}, {1, false}, {much, false}, {1, false}, {1, false}, {1, true},
+	} {
+		allocated += c.more
+		if got := q.collect(allocated); got != c.want {
+			t.Errorf("step %d, %d bytes more: got %t, want %t", i, c.more, got, c.want)
+		}
+	}
+}

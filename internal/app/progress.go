@@ -3,9 +3,9 @@ package app
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
+	"streamer/internal/cli"
 	"streamer/internal/worker"
 )
 
@@ -24,11 +24,7 @@ type ProgressLine struct {
 // NewProgressLine returns a line on w. It returns nil, which shows nothing, if w
 // is not a terminal.
 func NewProgressLine(w io.Writer) *ProgressLine {
-	f, ok := w.(*os.File)
-	if !ok {
-		return nil
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !cli.IsTerminal(w) {
 		return nil
 	}
 	return &ProgressLine{w: w}

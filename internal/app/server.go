@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"sync"
@@ -22,7 +21,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Server is a worker, a gateway and the repair service on one broker.
+// Server is a worker, a gateway and the repair service on one broker. A process can
+// have the role of one of them only.
 type Server struct {
 	Broker *Broker
 	Worker *worker.Worker
@@ -51,12 +51,17 @@ func Open(ctx context.Context, c Config, log zerolog.Logger) (*Server, error) {
 }
 
 func (s *Server) open(ctx context.Context) (err error) {
-	options, err := s.config.gateway(ctx, s.log)
-	if err != nil {
+	if err := s.config.check(); err != nil {
 		return err
 	}
-	if s.listener, err = net.Listen("tcp", s.config.HTTPListen); err != nil {
-		return fmt.Errorf("--http-listen: %w", err)
+	var options gateway.Options
+	if s.config.HTTPListen != "" {
+		if options, err = s.config.gateway(ctx, s.log); err != nil {
+			return err
+		}
+		if s.listener, err = listen(s.config.HTTPListen); err != nil {
+			return err
+		}
 	}
 	if err := s.openBroker(ctx); err != nil {
 		return err
@@ -74,10 +79,14 @@ func (s *Server) open(ctx context.Context) (err error) {
 	}
 	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
 	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
+	if s.listener == nil {
+		return nil
+	}
+	options.OnlyHealth = !s.config.Roles.Gateway
 	options.Check, options.Repairs = session.Check, s.repairs
 	options.Trial = func() func(string, []byte) *events.Event { return new(session.Trial).Delta }
 	options.Metrics, options.Warnings = s.metrics, s.Worker.Warnings
-	s.gateway, err = gateway.New(options, store{s.Broker, s.Worker, s.opened}, sseui.Files, s.log)
+	s.gateway, err = gateway.New(options, store{s.Broker, s.problem, s.opened}, sseui.Files, s.log)
 	return err
 }
 
@@ -103,29 +112,32 @@ func (s *Server) openBroker(ctx context.Context) (err error) {
 	return nil
 }
 
-// Run runs worker, gateway and repair service until ctx ends or one of them
-// fails. The gateway stops first, so that the worker reads every input that was
+// Run runs the roles of this process until ctx ends or one of them fails. The gateway stops first, so that the worker reads every input that was
 // acknowledged.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
 	errs := make(chan error, 4)
-	wg.Go(func() {
-		defer stop()
-		errs <- s.gateway.Run(ctx, s.listener)
-	})
-	wg.Go(func() {
-		defer stop()
-		errs <- s.Worker.RunShared(ctx, s.Broker, s.Broker.Partitions())
-	})
+	if s.gateway != nil {
+		wg.Go(func() {
+			defer stop()
+			errs <- s.gateway.Run(ctx, s.listener)
+		})
+	}
+	if s.config.Roles.Worker {
+		wg.Go(func() {
+			defer stop()
+			errs <- s.Worker.RunShared(ctx, s.Broker, s.Broker.Partitions())
+		})
+	}
 	wg.Go(func() {
 		if err := s.admit(ctx); err != nil {
 			errs <- err
 			stop()
 		}
 	})
-	if s.config.RepairNATS {
+	if s.config.RepairNATS && s.config.Roles.Gateway {
 		wg.Go(func() {
 			defer stop()
 			errs <- s.Broker.Serve(ctx, repairService(s.repairs))
@@ -167,6 +179,15 @@ func (s *Server) admit(ctx context.Context) error {
 	return nil
 }
 
+// problem returns why the worker of this process is not ready. A process without a
+// worker has no such reason.
+func (s *Server) problem() error {
+	if !s.config.Roles.Worker {
+		return nil
+	}
+	return s.Worker.Problem()
+}
+
 // Close closes the listener and the broker.
 func (s *Server) Close() {
 	if s.listener != nil {
@@ -189,8 +210,11 @@ func (s *Server) Viewers() int { return s.gateway.Clients() }
 // Embedded reports whether the NATS server runs in this process.
 func (s *Server) Embedded() bool { return s.config.Broker.URL == "" }
 
-// Page returns the URL of the page.
+// Page returns the URL of the page, "" if this process does not serve it.
 func (s *Server) Page() string {
+	if s.listener == nil || !s.config.Roles.Gateway {
+		return ""
+	}
 	scheme := "http://"
 	if s.config.CertFile != "" {
 		scheme = "https://"

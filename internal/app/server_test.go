@@ -11,6 +11,11 @@ func open(t *testing.T, dir string) *Server {
 	t.Helper()
 	c := NewConfig()
 	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = dir, "127.0.0.1:0", "127.0.0.1:0"
+	return openConfig(t, c)
+}
+
+func openConfig(t *testing.T, c Config) *Server {
+	t.Helper()
 	s, err := Open(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)))
 	if err != nil {
 		t.Fatal(err)

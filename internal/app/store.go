@@ -17,8 +17,8 @@ import (
 // store implements gateway.Store.
 type store struct {
 	*Broker
-	worker *worker.Worker
-	opened <-chan struct{} // closed when inputs are accepted
+	problem func() error    // why this process is not ready
+	opened  <-chan struct{} // closed when inputs are accepted
 }
 
 // Publish stores an input and returns its sequence. It waits until inputs are
@@ -79,7 +79,7 @@ func latest(list []gateway.SessionInfo, limit int) []gateway.SessionInfo {
 // Ready returns an error if the streams do not answer, a partition has stopped or
 // is far behind, or inputs are not accepted yet.
 func (s store) Ready(ctx context.Context) error {
-	if err := errors.Join(s.Broker.Ready(ctx), s.worker.Problem()); err != nil {
+	if err := errors.Join(s.Broker.Ready(ctx), s.problem()); err != nil {
 		return err
 	}
 	select {

@@ -38,7 +38,8 @@ type agentProtocol struct {
 	calls      []*apCall // the open ones
 	run        string
 	namespaces []string // of the run, besides the root
-	ended      *apFrame // root terminal that is not written yet
+	callIDs
+	ended *apFrame // root terminal that is not written yet
 }
 
 // apCall is an open call.
@@ -46,6 +47,7 @@ type apCall struct {
 	*lgCall
 	block   *apBlock
 	started bool // tool-started was written
+	ended   bool // its end was written, before the log has it
 }
 
 // apFrame is one event of the protocol.
@@ -109,7 +111,12 @@ func (a *agentProtocol) Event(dst []byte, r events.Record, e *events.Event) []by
 		return dst
 	}
 	a.dst, a.at = dst, e.Timestamp
-	a.enter(e)
+	if e.Type != events.MessageStarted && e.Type != events.ToolCallParent {
+		a.enter(namespaceOf(e), e.EventID, e.ParentCall)
+	}
+	if m := a.names.asked; m != nil && e.Type != events.HumanMessage && graphOf(m.place.Namespace) == graphOf(namespaceOf(e)) {
+		a.endHuman()
+	}
 	dispatch(a, e)
 	return a.take()
 }
@@ -168,29 +175,37 @@ func (a *agentProtocol) startRun(e *events.Event) {
 	a.sendTo("", e.EventID.String(), "lifecycle", apData{Event: "running", RunID: e.Run})
 }
 
-// enter appends the start of a subgraph at its first event in a run.
-func (a *agentProtocol) enter(e *events.Event) {
-	ns := namespaceOf(e)
+// enter appends the start of a subgraph, and of those around it, at its first event in
+// a run besides the start of a message: clients read its cause there only, and the start of a message has none.
+// parent is the call that the event names as its cause. A subagent of which the
+// namespace is the id of a call has that as its cause.
+func (a *agentProtocol) enter(ns string, id events.ID, parent string) {
 	if ns == "" || slices.Contains(a.namespaces, ns) || len(a.namespaces) >= maxNamespaces {
 		return
 	}
+	outer := ns[:max(0, strings.LastIndexByte(ns, '|'))]
+	if graph := graphOf(ns); graph != ns && graph != "" {
+		a.enter(outer, id, parent) // the call started the graph around the task
+		parent = ""
+	} else {
+		a.enter(outer, id, "")
+	}
 	a.namespaces = append(a.namespaces, ns)
 	d := apData{Event: "started"}
-	if e.ParentCall != "" {
-		d.Cause = &apCause{"toolCall", a.callOfID(e.ParentCall)}
+	if own := a.of(ns); parent == "" && slices.ContainsFunc(a.calls, func(c *apCall) bool { return c.id == own }) {
+		parent = ns
 	}
-	a.send(e, e.EventID.String()+".ns", "lifecycle", d)
+	if parent != "" {
+		d.Cause = &apCause{"toolCall", a.of(parent)}
+	}
+	a.sendTo(ns, id.String()+".ns"+strconv.Itoa(strings.Count(ns, "|")), "lifecycle", d)
 }
 
-// callOfID returns the id in the stream of the last open call with an id of the
-// provider.
-func (a *agentProtocol) callOfID(id string) string {
-	for _, c := range slices.Backward(a.calls) {
-		if c.wire == id {
-			return c.id
-		}
+// parent appends the cause of a subgraph that is known late.
+func (a *agentProtocol) parent(e *events.Event) {
+	if graph := graphOf(namespaceOf(e)); slices.Contains(a.namespaces, graph) {
+		a.sendTo(graph, e.EventID.String(), "lifecycle", apData{Event: "running", Cause: &apCause{"toolCall", a.of(e.ParentCall)}})
 	}
-	return id
 }
 
 // endRun ends the messages of the run, its subgraphs, and the run itself. Calls stay
@@ -200,6 +215,7 @@ func (a *agentProtocol) endRun(e *events.Event) {
 		a.finish(a.messages[0], e)
 	}
 	a.names.open = nil
+	a.closeCut(e)
 	d := apData{Event: "completed", RunID: cmp.Or(e.Run, a.run), Status: string(e.Status)}
 	switch e.Status {
 	case events.Error:

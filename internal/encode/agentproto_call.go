@@ -16,7 +16,7 @@ func (a *agentProtocol) startCall(e *events.Event) {
 		return
 	}
 	m := a.message(e)
-	c := &apCall{lgCall: newLGCall(e, m.lgMessage)}
+	c := &apCall{lgCall: newLGCall(e, m.lgMessage, &a.callIDs)}
 	c.block = &apBlock{kind: "tool_call", call: c.lgCall, name: c.frame()}
 	if b := m.lastBlock(); b != nil && b.call == nil {
 		b.ended = true
@@ -71,7 +71,7 @@ func (a *agentProtocol) completeArgs(e *events.Event) {
 		}
 		last.Type, last.Args, last.Error = "invalid_tool_call", events.Quote(text), e.ArgsError
 	} else {
-		last.Args = lgObject(e)
+		last.Args, c.complete = lgObject(e), true
 	}
 	if m := a.blocked(c); m != nil {
 		c.block.last, c.block.ended = last, true
@@ -105,13 +105,32 @@ func (a *agentProtocol) progress(e *events.Event) {
 	}
 }
 
-// result appends the end of a call, and its ToolMessage. A call that has not started
-// starts before: the client drops the end of an unknown call.
+// result appends the end of a call, unless it was written when its run ended.
 func (a *agentProtocol) result(e *events.Event) {
 	c := findCall(a.calls, e.Call)
 	if c == nil {
-		c = &apCall{lgCall: newLGCall(e, &lgMessage{}), block: &apBlock{ended: true}}
+		c = &apCall{lgCall: newLGCall(e, &lgMessage{}, &a.callIDs), block: &apBlock{ended: true}}
 	}
+	a.calls = slices.DeleteFunc(a.calls, func(o *apCall) bool { return o == c })
+	if !c.ended {
+		a.end(e, c)
+	}
+}
+
+// closeCut appends the ends of the calls whose args are incomplete or invalid when
+// their run ends. The log has their results later.
+func (a *agentProtocol) closeCut(end *events.Event) {
+	for _, c := range a.calls {
+		if !c.complete && !c.ended {
+			a.end(c.cut(end), c)
+			c.ended = true
+		}
+	}
+}
+
+// end appends the end of a call, and its ToolMessage. A call that has not started
+// starts before: the client drops the end of an unknown call.
+func (a *agentProtocol) end(e *events.Event, c *apCall) {
 	tool := lgToolMessage(e, c.data.ParentCall)
 	if m := a.blocked(c); m != nil {
 		c.block.cut(resultText(e))
@@ -127,7 +146,6 @@ func (a *agentProtocol) result(e *events.Event) {
 	}
 	a.send(e, c.frame()+".ended", "tools", d)
 	a.toolMessage(e, c, &tool)
-	a.calls = slices.DeleteFunc(a.calls, func(o *apCall) bool { return o == c })
 }
 
 // toolMessage appends the result of a call as a message.

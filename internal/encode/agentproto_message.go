@@ -21,6 +21,7 @@ const (
 // several calls at once. So only the first block is written, and the others wait.
 type apMessage struct {
 	*lgMessage
+	begun  bool       // message-start was written
 	blocks []*apBlock // that have not ended in the stream
 	index  int        // of the first of them
 	queued int        // bytes of the others
@@ -60,16 +61,29 @@ type apDelta struct {
 	Fields    *apContent `json:"fields,omitempty"`
 }
 
+// startMessage begins a message. In a subgraph that has no other events yet, its start
+// is written with the event after it.
 func (a *agentProtocol) startMessage(e *events.Event) {
-	a.begin(a.names.start(e))
+	m := a.addMessage(a.names.start(e))
+	if ns := m.place.Namespace; ns == "" || slices.Contains(a.namespaces, ns) {
+		a.begin(m)
+	}
 }
 
-// begin appends the start of a message.
-func (a *agentProtocol) begin(l *lgMessage) *apMessage {
+// addMessage adds an open message.
+func (a *agentProtocol) addMessage(l *lgMessage) *apMessage {
 	m := &apMessage{lgMessage: l}
 	a.messages = append(a.messages, m)
-	a.about(m, m.frame()+".start", apData{Event: "message-start", Role: m.role, ID: m.name})
 	return m
+}
+
+// begin appends the start of a message, once.
+func (a *agentProtocol) begin(m *apMessage) {
+	if !m.begun {
+		m.begun = true
+		a.enter(m.place.Namespace, m.event, "")
+		a.about(m, m.frame()+".start", apData{Event: "message-start", Role: m.role, ID: m.name})
+	}
 }
 
 // frame begins the ids of the frames of a message.
@@ -80,6 +94,7 @@ func (a *agentProtocol) about(m *apMessage, id string, d apData) {
 	if m.role == "tool" {
 		return // its result is the message
 	}
+	a.begin(m)
 	d.RunID = m.name
 	a.sendTo(m.place.Namespace, id, "messages", d)
 }
@@ -87,11 +102,44 @@ func (a *agentProtocol) about(m *apMessage, id string, d apData) {
 // message returns the open message of an event. There is always one.
 func (a *agentProtocol) message(e *events.Event) *apMessage {
 	l := a.names.of(e)
+	if m := a.open(l); m != nil {
+		return m
+	}
+	return a.addMessage(l)
+}
+
+// open returns the open message with a name, or nil.
+func (a *agentProtocol) open(l *lgMessage) *apMessage {
 	i := slices.IndexFunc(a.messages, func(m *apMessage) bool { return m.lgMessage == l })
 	if i < 0 {
-		return a.begin(l)
+		return nil
 	}
 	return a.messages[i]
+}
+
+// human adds text to a human message. Nothing states where it ends: it does before the
+// next event in its graph.
+func (a *agentProtocol) human(e *events.Event) {
+	old := a.open(a.names.asked)
+	l, begins := a.names.human(e)
+	if begins && old != nil {
+		a.finish(old, e)
+	}
+	m := a.open(l)
+	if m == nil {
+		m = a.addMessage(l)
+	}
+	if e.Content != "" {
+		a.addText(m, e)
+	}
+}
+
+// endHuman ends the human message that is open.
+func (a *agentProtocol) endHuman() {
+	if m := a.open(a.names.asked); m != nil {
+		a.finish(m, &events.Event{})
+	}
+	a.names.asked = nil
 }
 
 func (a *agentProtocol) endMessage(e *events.Event) { a.finish(a.message(e), e) }
@@ -115,12 +163,17 @@ func (a *agentProtocol) finish(m *apMessage, e *events.Event) {
 	a.messages = slices.DeleteFunc(a.messages, func(o *apMessage) bool { return o == m })
 }
 
-// content adds text to the last block of its message, or to a new one.
+// content adds text to its message.
 func (a *agentProtocol) content(e *events.Event) {
 	m := a.message(e)
 	if e.Content == "" || m.role == "tool" {
 		return
 	}
+	a.addText(m, e)
+}
+
+// addText adds text to the last block of a message, or to a new one.
+func (a *agentProtocol) addText(m *apMessage, e *events.Event) {
 	kind := contentKind(e)
 	b := m.lastBlock()
 	if b == nil || b.ended || b.kind != kind || b.part != e.Part || len(b.text) >= maxBlock {

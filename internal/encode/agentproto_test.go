@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// TestAgentProtocolRules checks the rules of the client for all recorded streams, cut
-// after some of their lines and ended in each way. What a client has in the end
+// TestAgentProtocolRules checks the rules of the client for recorded streams that are
+// cut and ended in different ways. What a client has in the end
 // depends neither on when it connects nor on how often it connects again.
 func TestAgentProtocolRules(t *testing.T) {
 	logs, calls := 0, 0
 	eachEnding(t, func(name string, l *inputLog) {
 		logs++
-		calls += checkAgentProtocol(t, name, turnOf{log: l.log})
+		calls += checkAgentProtocol(t, name, turnOf{log: l.log, read: l.read})
 	})
 	t.Logf("%d sessions, %d calls", logs, calls)
 	if logs < 200 || calls < 200 {

@@ -14,23 +14,29 @@ import (
 // keeps the following rules. A call has one TOOL_CALL_START, then args that are JSON
 // as a whole, one TOOL_CALL_END, and at most one TOOL_CALL_RESULT after it. Before
 // the end of the run each call has its end, and its result unless a client or a
-// person is still to answer it. All ids are functions of the event log, so a client
+// person is still to answer it. A subagent has one start, and one end before that of
+// the run; what begins in it is tagged with its id. All ids are functions of the event log, so a client
 // that sends its history gets it back without what the stream repeats.
 type agUI struct {
 	output
-	at       events.Time
-	deltas   deltas
-	session  string
-	last     string // the run whose end is the end of the stream; "" means the first
-	client   *Client
-	first    events.ID // of the first event of the stream
-	started  bool      // an event was read
-	begun    bool
-	done     bool
-	calls    []*agCall    // the open ones, in the order of their starts
-	messages []*agMessage // the open ones
-	parts    []agPart     // the open ones
-	known    knownTexts
+	at          events.Time
+	deltas      deltas
+	session     string
+	thread, run string // their ids in the stream
+	last        string // the run whose end is the end of the stream; "" means the first
+	client      *Client
+	first       events.ID // of the first event of the stream
+	started     bool      // an event was read
+	begun       bool
+	done        bool
+	calls       []*agCall    // the open ones, in the order of their starts
+	messages    []*agMessage // the open ones
+	parts       []agPart     // the open ones
+	asked       *agHuman     // the one that is open
+	known       knownTexts
+	echoed      map[string]string // subagents of the messages that the client sent and the stream repeats
+	subagents   []*agSubagent
+	callIDs
 }
 
 // agEvent is one event of the stream. The fields that a type does not have are empty.
@@ -48,10 +54,14 @@ type agEvent struct {
 	Messages        *[]json.RawMessage `json:"messages,omitempty"`
 	Name            string             `json:"name,omitempty"`
 	Value           any                `json:"value,omitempty"`
-	Outcome         *agOutcome         `json:"outcome,omitempty"`
+	Outcome         any                `json:"outcome,omitempty"`
 	Message         string             `json:"message,omitempty"`
 	Code            string             `json:"code,omitempty"`
 	Metadata        *agMetadata        `json:"metadata,omitempty"`
+
+	SubagentRunID       string `json:"subagentRunId,omitempty"` // absent at the root
+	ParentSubagentRunID string `json:"parentSubagentRunId,omitempty"`
+	ParentToolCallID    string `json:"parentToolCallId,omitempty"`
 }
 
 // agMetadata is what the client keeps with a call or a message besides the fields of
@@ -82,10 +92,13 @@ func (a *agUI) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	if !a.started {
 		a.started, a.first = true, r.ID
 	}
-	if a.done || !isShown(r.Type) || !a.begun && r.Type != events.RunStarted {
+	if a.done || !isShown(r.Type) || !a.begun && r.Type != events.RunStarted && r.Type != events.HumanMessage {
 		return dst
 	}
 	a.dst, a.at = dst, e.Timestamp
+	if a.endsHuman(e) {
+		a.endHuman()
+	}
 	dispatch(a, e)
 	if a.deltas.due() {
 		a.deltas.takeAll(a.sendText)

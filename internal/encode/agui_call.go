@@ -12,6 +12,8 @@ import (
 type agCall struct {
 	openCall
 	resultID string // id of the message with its result
+	owner    string // its subagent
+	tag      string // the subagent that the client knows
 	scan     jsonscan.Scanner
 	ended    bool // TOOL_CALL_END was sent
 	invalid  bool // its args are complete and not JSON
@@ -22,12 +24,15 @@ func (a *agUI) startCall(e *events.Event) {
 	if e.Call == "" || findCall(a.calls, e.Call) != nil {
 		return
 	}
-	c := &agCall{openCall: newCall(e), resultID: resultID(e.EventID)}
+	c := &agCall{openCall: newCall(e, &a.callIDs), resultID: resultID(e.EventID)}
 	c.data.Run, c.data.ProviderExecuted = e.Run, e.ProviderExecuted
+	m := a.message(e)
+	c.owner = a.enter(graphOf(m.place.Namespace), e.ParentCall)
+	c.tag = a.tag(m.id, m.place.Namespace)
 	a.calls = append(a.calls, c)
 	a.send(agEvent{
 		Type: "TOOL_CALL_START", ToolCallID: c.id, ToolCallName: c.name,
-		ParentMessageID: a.message(e).id, Metadata: &agMetadata{c.data},
+		ParentMessageID: m.id, SubagentRunID: c.tag, Metadata: &agMetadata{c.data},
 	})
 }
 
@@ -132,10 +137,11 @@ func (a *agUI) end(c *agCall, content string, data callData) {
 		}
 		a.endArgs(c, false)
 	}
+	a.endSubagentsOf(c.id, &events.Event{Status: data.Status, Reason: &events.Reason{Text: content}})
 	data.ArgsIncomplete, data.Args = c.data.ArgsIncomplete, ""
 	a.calls = slices.DeleteFunc(a.calls, func(o *agCall) bool { return o == c })
 	a.send(agEvent{
 		Type: "TOOL_CALL_RESULT", MessageID: c.resultID, ToolCallID: c.id, Role: "tool",
-		Content: &content, Metadata: &agMetadata{data},
+		Content: &content, SubagentRunID: c.tag, Metadata: &agMetadata{data},
 	})
 }

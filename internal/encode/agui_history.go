@@ -35,9 +35,10 @@ func repeated(id string, first events.ID) bool {
 
 // agHistoryMessage has the fields of a message of the client that matter here.
 type agHistoryMessage struct {
-	ID      string          `json:"id"`
-	Role    string          `json:"role"`
-	Content json.RawMessage `json:"content"`
+	ID       string          `json:"id"`
+	Role     string          `json:"role"`
+	Content  json.RawMessage `json:"content"`
+	Subagent *string         `json:"subagentRunId"`
 }
 
 // echo returns the messages of the client as they must be before the stream repeats
@@ -52,11 +53,18 @@ func (a *agUI) echo(messages []json.RawMessage) []json.RawMessage {
 		}
 		switch {
 		case !repeated(m.ID, a.first):
-			if m.Role == "user" {
+			if m.Role == "user" && !strings.HasPrefix(m.ID, messagePrefix) { // not one of an earlier stream
 				a.known.add(m.ID, m.Content)
 			}
 			list = append(list, raw)
 		case m.Role != "tool":
+			if a.echoed == nil {
+				a.echoed = map[string]string{}
+			}
+			a.echoed[m.ID] = ""
+			if m.Subagent != nil {
+				a.echoed[m.ID] = *m.Subagent
+			}
 			list = append(list, emptied(m))
 		}
 	}
@@ -69,6 +77,9 @@ func emptied(m agHistoryMessage) json.RawMessage {
 	end := `,"content":""}`
 	if m.Role == "assistant" {
 		end = "}"
+	}
+	if m.Subagent != nil {
+		end = `,"subagentRunId":` + string(events.Quote(*m.Subagent)) + end
 	}
 	return json.RawMessage(`{"id":` + string(events.Quote(m.ID)) + `,"role":` + string(events.Quote(m.Role)) + end)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -21,9 +22,14 @@ type agReducer struct {
 	spans    map[string]bool
 	reasons  map[string]bool
 	calls    map[string]*agCallShown // of this stream
+	agents   map[string]*agAgentShown
+	owners   map[string]string // subagents of the messages of this stream and of the snapshot
 	deltas   int
 	events   int
 }
+
+// agAgentShown is a subagent of the stream.
+type agAgentShown struct{ name, parent, call, ended string }
 
 // agShown is a message as the client has it.
 type agShown struct {
@@ -32,6 +38,7 @@ type agShown struct {
 	Content    *json.RawMessage `json:"content,omitempty"`
 	ToolCallID string           `json:"toolCallId,omitempty"`
 	ToolCalls  []*agToolCall    `json:"toolCalls,omitempty"`
+	Subagent   string           `json:"subagentRunId,omitempty"`
 }
 
 type agToolCall struct {
@@ -53,15 +60,17 @@ type agWireOutcome struct {
 	Type               string
 	PendingToolCallIDs []string
 	Interrupts         []struct {
-		ID, Reason, ToolCallID, ExpiresAt string
-		Metadata                          json.RawMessage
+		ID, Reason, ToolCallID, ExpiresAt, SubagentRunID string
+		Metadata                                         json.RawMessage
 	}
+	InterruptIDs []string // of a subagent
 }
 
 // agWire is an event with all fields that the protocol uses.
 type agWire struct {
 	Type, ThreadID, RunID, MessageID, ToolCallID, ToolCallName string
 	ParentMessageID, Role, Delta, Name, Message, Code          string
+	SubagentRunID, ParentSubagentRunID, ParentToolCallID       string
 	Timestamp                                                  int64
 	Content                                                    *json.RawMessage
 	Messages                                                   []json.RawMessage
@@ -70,9 +79,16 @@ type agWire struct {
 	Metadata                                                   map[string]any
 }
 
+func newAGReducer() *agReducer {
+	return &agReducer{
+		texts: map[string]bool{}, spans: map[string]bool{}, reasons: map[string]bool{},
+		calls: map[string]*agCallShown{}, agents: map[string]*agAgentShown{}, owners: map[string]string{},
+	}
+}
+
 // reduceAG applies a stream to the messages that a client has.
 func reduceAG(stream []byte, history []json.RawMessage) (*agReducer, error) {
-	m := &agReducer{texts: map[string]bool{}, spans: map[string]bool{}, reasons: map[string]bool{}, calls: map[string]*agCallShown{}}
+	m := newAGReducer()
 	if err := m.snapshot(history); err != nil {
 		return m, err
 	}
@@ -81,28 +97,38 @@ func reduceAG(stream []byte, history []json.RawMessage) (*agReducer, error) {
 		return m, fmt.Errorf("the last frame is not complete: %q", frames[len(frames)-1])
 	}
 	for _, f := range frames[:len(frames)-1] {
-		data, ok := strings.CutPrefix(f, "data: ")
-		switch {
-		case strings.HasPrefix(f, ": ") && !strings.Contains(f, "\n"):
-			continue
-		case !ok || strings.ContainsAny(data, "\r\n"):
-			return m, fmt.Errorf("not a frame of one line: %q", f)
-		}
-		if err := m.event([]byte(data)); err != nil {
-			return m, fmt.Errorf("%w\nin %s", err, data)
+		if err := m.frame(f); err != nil {
+			return m, err
 		}
 	}
 	return m, nil
 }
 
-func (m *agReducer) event(data []byte) error {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return err
+// frame applies a frame.
+func (m *agReducer) frame(f string) error {
+	data, ok := strings.CutPrefix(f, "data: ")
+	switch {
+	case strings.HasPrefix(f, ": ") && !strings.Contains(f, "\n"):
+		return nil
+	case !ok || strings.ContainsAny(data, "\r\n"):
+		return fmt.Errorf("not a frame of one line: %q", f)
 	}
-	for name, v := range fields {
-		if string(v) == "null" {
-			return fmt.Errorf("%s is null", name)
+	if err := m.event([]byte(data)); err != nil {
+		return fmt.Errorf("%w\nin %s", err, data)
+	}
+	return nil
+}
+
+func (m *agReducer) event(data []byte) error {
+	if bytes.Contains(data, []byte("null")) { // perhaps in a text
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(data, &fields); err != nil {
+			return err
+		}
+		for name, v := range fields {
+			if string(v) == "null" {
+				return fmt.Errorf("%s is null", name)
+			}
 		}
 	}
 	var e agWire
@@ -127,11 +153,19 @@ func (m *agReducer) event(data []byte) error {
 		return m.reasoning(what, &e)
 	case "TOOL":
 		return m.tool(strings.TrimPrefix(what, "CALL_"), &e)
+	case "SUBAGENT":
+		return m.subagent(what, &e)
 	case "MESSAGES":
 		if m.events != 2 {
 			return errors.New("a snapshot drops messages of the stream")
 		}
-		return m.snapshot(e.Messages)
+		if err := m.snapshot(e.Messages); err != nil {
+			return err
+		}
+		for _, s := range m.messages {
+			m.owners[s.ID] = s.Subagent
+		}
+		return nil
 	case "CUSTOM":
 		if e.Name == "" || e.Value == nil {
 			return errors.New("a custom event without a name or a value")
@@ -156,6 +190,11 @@ func (m *agReducer) run(what string, e *agWire) error {
 	}
 	if len(m.texts)+len(m.spans)+len(m.reasons) > 0 {
 		return fmt.Errorf("texts %v or reasoning %v are open", m.texts, m.spans)
+	}
+	for id, a := range m.agents {
+		if a.ended == "" {
+			return fmt.Errorf("the subagent %s is open", id)
+		}
 	}
 	var open []string
 	for id, c := range m.calls {
@@ -204,6 +243,42 @@ func what(o *agWireOutcome) string {
 	return o.Type
 }
 
+// subagent applies the start or the end of a subagent.
+func (m *agReducer) subagent(what string, e *agWire) error {
+	a := m.agents[e.SubagentRunID]
+	switch {
+	case what == "STARTED" && (e.SubagentRunID == "" || e.Name == "" || a != nil):
+		return fmt.Errorf("the subagent is known: %v", a != nil)
+	case what == "STARTED" && e.ParentSubagentRunID != "" && m.agents[e.ParentSubagentRunID] == nil:
+		return errors.New("the subagent around it has not started")
+	case what == "STARTED":
+		m.agents[e.SubagentRunID] = &agAgentShown{name: e.Name, parent: e.ParentSubagentRunID, call: e.ParentToolCallID}
+		return nil
+	case a == nil || a.ended != "":
+		return errors.New("the subagent is not open")
+	case what == "ERROR" && e.Message == "":
+		return errors.New("a required field is absent")
+	}
+	a.ended = what
+	return nil
+}
+
+// own checks the tag of an event that opens an entity, and records its owner. An event
+// without a tag agrees with any owner.
+func (m *agReducer) own(id, tag string) error {
+	owner, known := m.owners[id]
+	if known && tag != "" && tag != owner {
+		return fmt.Errorf("the tag %q does not match the owner %q", tag, owner)
+	}
+	if tag != "" && m.agents[tag] == nil && !known {
+		return fmt.Errorf("the subagent %s has not started", tag)
+	}
+	if !known {
+		m.owners[id] = tag
+	}
+	return nil
+}
+
 // text applies an event of a text, whose open messages are in the set.
 func (m *agReducer) text(what string, open map[string]bool, e *agWire) error {
 	if e.MessageID == "" || open[e.MessageID] == (what == "START") {
@@ -216,8 +291,11 @@ func (m *agReducer) text(what string, open map[string]bool, e *agWire) error {
 			return errors.New("no role")
 		}
 		open[e.MessageID] = true
+		if err := m.own(e.MessageID, e.SubagentRunID); err != nil {
+			return err
+		}
 		if at == nil {
-			m.messages = append(m.messages, &agShown{ID: e.MessageID, Role: e.Role})
+			m.messages = append(m.messages, &agShown{ID: e.MessageID, Role: e.Role, Subagent: e.SubagentRunID})
 		} else if at.Role != e.Role {
 			return fmt.Errorf("the id is that of a message of role %s", at.Role)
 		}
@@ -293,8 +371,11 @@ func (m *agReducer) startTool(e *agWire) error {
 		return errors.New("the client has the call: its args are doubled")
 	}
 	at := m.find(e.ParentMessageID)
+	if err := m.own(e.ParentMessageID, e.SubagentRunID); err != nil {
+		return err
+	}
 	if at == nil {
-		at = &agShown{ID: e.ParentMessageID, Role: "assistant"}
+		at = &agShown{ID: e.ParentMessageID, Role: "assistant", Subagent: e.SubagentRunID}
 		m.messages = append(m.messages, at)
 	}
 	if at.Role != "assistant" {
@@ -323,7 +404,7 @@ func (m *agReducer) result(c *agCallShown, e *agWire) error {
 	for at < len(m.messages) && m.messages[at].Role == "tool" {
 		at++
 	}
-	m.messages = slices.Insert(m.messages, at, &agShown{ID: e.MessageID, Role: "tool", ToolCallID: e.ToolCallID, Content: e.Content})
+	m.messages = slices.Insert(m.messages, at, &agShown{ID: e.MessageID, Role: "tool", ToolCallID: e.ToolCallID, Content: e.Content, Subagent: e.SubagentRunID})
 	return nil
 }
 
@@ -392,6 +473,9 @@ func (m *agReducer) history() (list []json.RawMessage) {
 func (m *agReducer) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %+v\n", m.ended, m.outcome)
+	for _, id := range slices.Sorted(maps.Keys(m.agents)) {
+		fmt.Fprintf(&b, "subagent %s %+v\n", id, *m.agents[id])
+	}
 	for _, s := range m.messages {
 		fmt.Fprintf(&b, "%s\n", marshal(s))
 	}

@@ -21,11 +21,13 @@ type agInterrupt struct {
 	ToolCallID string       `json:"toolCallId,omitempty"`
 	ExpiresAt  *events.Time `json:"expiresAt,omitempty"`
 	Metadata   *agMetadata  `json:"metadata,omitempty"`
+
+	SubagentRunID string `json:"subagentRunId,omitempty"`
 }
 
 // agRunData is about the run of the event log.
 type agRunData struct {
-	Run    string        `json:"run"`
+	Run    string        `json:"run,omitempty"`
 	Status events.Status `json:"status,omitempty"` // the rest is that of the end
 	Reason events.Code   `json:"reason,omitempty"`
 	Detail string        `json:"detail,omitempty"`
@@ -43,31 +45,25 @@ type agCallList struct {
 	ToolCallIDs []string `json:"toolCallIds"`
 }
 
-// ids returns the ids of the thread and the run: those that the client chose, if any.
-func (a *agUI) ids(run string) (thread, id string) {
-	thread, id = a.session, cmp.Or(a.last, run, a.session)
-	if a.client != nil {
-		thread, id = cmp.Or(a.client.Thread, thread), cmp.Or(a.client.Run, id)
-	}
-	return thread, id
-}
-
-// startRun begins the run, and replaces the history of the client by the same without
+// startRun begins the run at its start, or at the message of a user before it, and replaces the history of the client by the same without
 // what follows. A run that continues the turn continues the run.
 func (a *agUI) startRun(e *events.Event) {
 	if a.begun {
 		return
 	}
 	a.begun = true
-	thread, run := a.ids(e.Run)
-	a.send(agEvent{Type: "RUN_STARTED", ThreadID: thread, RunID: run, Metadata: &agMetadata{agRunData{Run: cmp.Or(a.last, e.Run)}}})
+	a.thread, a.run = a.session, cmp.Or(a.last, e.Run, a.session)
+	if a.client != nil {
+		a.thread, a.run = cmp.Or(a.client.Thread, a.thread), cmp.Or(a.client.Run, a.run)
+	}
+	a.send(agEvent{Type: "RUN_STARTED", ThreadID: a.thread, RunID: a.run, Metadata: &agMetadata{agRunData{Run: cmp.Or(a.last, e.Run)}}})
 	if a.client == nil {
 		return
 	}
 	if list := a.echo(a.client.Messages); len(a.client.Messages) > 0 {
 		a.send(agEvent{Type: "MESSAGES_SNAPSHOT", Messages: &list})
 	}
-	a.client = &Client{Thread: a.client.Thread, Run: a.client.Run}
+	a.client = nil
 }
 
 // endRun ends what the run has left open, and the run of the client if this is the
@@ -92,22 +88,25 @@ func (a *agUI) endRun(e *events.Event) {
 // finish appends the end of the run.
 func (a *agUI) finish(e *events.Event) {
 	a.done = true
-	thread, run := a.ids(e.Run)
+	for _, s := range slices.Backward(a.subagents) {
+		a.endSubagent(s, e)
+	}
 	data := agRunData{Run: cmp.Or(e.Run, a.last), Status: e.Status}
 	if e.Reason != nil {
 		data.Reason, data.Detail = e.Reason.Code, e.Reason.Detail
 	}
-	end := agEvent{Type: "RUN_FINISHED", ThreadID: thread, RunID: run, Metadata: &agMetadata{data}}
+	end := agEvent{Type: "RUN_FINISHED", ThreadID: a.thread, RunID: a.run, Metadata: &agMetadata{data}}
 	switch e.Status {
 	case events.Completed:
-		end.Outcome = &agOutcome{Type: "success"}
+		o := agOutcome{Type: "success"}
 		for _, c := range a.calls {
-			end.Outcome.Pending = append(end.Outcome.Pending, c.id)
+			o.Pending = append(o.Pending, c.id)
 		}
+		end.Outcome = o
 	case events.Interrupted:
-		end.Outcome = &agOutcome{Type: "interrupt", Interrupts: a.interrupts(e)}
+		end.Outcome = agOutcome{Type: "interrupt", Interrupts: a.interrupts(e)}
 	case events.Cancelled:
-		end.Outcome = &agOutcome{Type: "cancelled"}
+		end.Outcome = agOutcome{Type: "cancelled"}
 	default:
 		end = agEvent{
 			Type: "RUN_ERROR", Message: reasonText(e.Reason, "The run failed."),
@@ -146,7 +145,7 @@ func (a *agUI) await(e *events.Event) {
 	if c == nil {
 		return
 	}
-	c.awaits = &agInterrupt{ID: cmp.Or(e.InterruptID, c.call), Reason: cmp.Or(e.Kind, "input"), ToolCallID: c.id, ExpiresAt: e.Deadline}
+	c.awaits = &agInterrupt{ID: cmp.Or(e.InterruptID, c.call), Reason: cmp.Or(e.Kind, "input"), ToolCallID: c.id, ExpiresAt: e.Deadline, SubagentRunID: c.owner}
 	a.send(agEvent{Type: "CUSTOM", Name: "streamer.awaiting_input", Value: agAwaitData{c.id, c.awaits.ID, e.Kind}})
 }
 

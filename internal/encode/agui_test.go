@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,7 +64,7 @@ func (u *turnOf) encodeFor(t testing.TB, client *Client, stored int) ([]byte, bo
 		if i == stored {
 			b = enc.Live(b, r.Seq)
 		}
-		if b = enc.Event(b, r, Parse(r)); enc.Done() {
+		if b = u.encodeEvent(b, enc, i); enc.Done() {
 			return b, true
 		}
 	}
@@ -220,11 +221,8 @@ func TestAGReplacedArgs(t *testing.T) {
 // it, and that other messages for the model are not shown.
 func TestAGHumanMessage(t *testing.T) {
 	u := turnOfEvents(t,
-		events.Event{Type: events.MessageStarted, By: "h", Role: "user"},
-		events.Event{Type: events.AgentResponseChunk, By: "h", Kind: "text", Content: "as"},
-		events.Event{Type: events.AgentResponseChunk, By: "h", Kind: "text", Content: "ked"},
-		events.Event{Type: events.PartFinished, By: "h", Kind: "text"},
-		events.Event{Type: events.MessageFinished, By: "h", Role: "user"},
+		events.Event{Type: events.HumanMessage, By: "h", Offset: events.OffsetAt(0), Content: "as"},
+		events.Event{Type: events.HumanMessage, By: "h", Offset: events.OffsetAt(2), Content: "ked"},
 		events.Event{Type: events.MessageStarted, By: "y", Role: "system"},
 		events.Event{Type: events.AgentResponseChunk, By: "y", Kind: "text", Content: "obey"},
 		events.Event{Type: events.MessageFinished, By: "y", Role: "system"},
@@ -275,4 +273,55 @@ func TestAGEnd(t *testing.T) {
 	if _, err := reduceAG(b, nil); err != nil || !done {
 		t.Errorf("complete: %v, %v\n%s", done, err, b)
 	}
+}
+
+// TestAGCuts checks that a client whose connection is cut after any frame, and that
+// posts the history that it has then, ends with what a client without a cut has.
+func TestAGCuts(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/ag-ui/*.txt")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	cuts := 0
+	for _, file := range scripts {
+		turns := scriptLog(t, file).turns()
+		for _, u := range turns {
+			cuts += checkAGCuts(t, file, u)
+		}
+	}
+	t.Logf("%d cuts", cuts)
+	if cuts < 500 {
+		t.Errorf("checked %d cuts: too few", cuts)
+	}
+}
+
+// checkAGCuts checks a turn that is cut after each of its frames, and returns their
+// number.
+func checkAGCuts(t *testing.T, name string, u turnOf) int {
+	t.Helper()
+	live, _ := u.encodeFor(t, &Client{Messages: agHistory}, 0)
+	frames := strings.SplitAfter(strings.TrimSuffix(string(live), "\n\n"), "\n\n")
+	whole, err := reduceAG(live, agHistory)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	cut := newAGReducer()
+	if err := cut.snapshot(agHistory); err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range frames[:len(frames)-1] {
+		if err := cut.frame(strings.TrimSuffix(f, "\n\n")); err != nil {
+			t.Fatal(err)
+		}
+		history := cut.history()
+		b, _ := u.encodeFor(t, &Client{Messages: history}, len(u.log)*i/len(frames))
+		m, err := reduceAG(b, history)
+		if err != nil {
+			t.Fatalf("%s, cut after %d of %d frames: %v\n%s", name, i+1, len(frames), err, b)
+		}
+		if got, want := m.String(), whole.String(); got != want {
+			t.Fatalf("%s, cut after %d of %d frames: got\n%s\nwant\n%s", name, i+1, len(frames), got, want)
+		}
+	}
+	return len(frames) - 1
 }

@@ -13,10 +13,8 @@ import (
 type agMessage struct {
 	place  events.Place
 	id     string
-	role   string // user, assistant, or "" for one that is not shown
-	open   bool   // TEXT_MESSAGE_START was sent
-	asked  string // text of a user that is not sent yet
-	hidden bool
+	open   bool // TEXT_MESSAGE_START was sent
+	hidden bool // it is written for the model only
 }
 
 // agPart is an open content part.
@@ -40,27 +38,13 @@ func (m *agMessage) data() agTextData {
 	return agTextData{MessageID: m.place.MessageID, Namespace: m.place.Namespace, Choice: m.place.Choice}
 }
 
-// agRole returns the role of a message in the client, "" for one that is written for
-// the model only.
-func agRole(role string) string {
-	switch role {
-	case "user", "human":
-		return "user"
-	}
-	if asksModel(role) {
-		return ""
-	}
-	return "assistant"
-}
-
 // message returns the open message of an event. It begins with its first event.
 func (a *agUI) message(e *events.Event) *agMessage {
 	place := placeOf(e)
 	if i := slices.IndexFunc(a.messages, func(m *agMessage) bool { return m.place == place }); i >= 0 {
 		return a.messages[i]
 	}
-	m := &agMessage{place: place, id: messageID(e.EventID), role: agRole(e.Role)}
-	m.hidden = m.role == ""
+	m := &agMessage{place: place, id: messageID(e.EventID), hidden: asksModel(e.Role)}
 	a.messages = append(a.messages, m)
 	return m
 }
@@ -93,10 +77,6 @@ func (a *agUI) endMessageAt(place events.Place, e *events.Event) {
 	}
 	m := a.messages[i]
 	a.messages = slices.Delete(a.messages, i, i+1)
-	if m.role == "user" && !m.open && (m.asked == "" || a.known.has(m.place.MessageID, m.asked)) {
-		return
-	}
-	a.sendAsked(m)
 	if m.open {
 		data := m.data()
 		data.FinishReason, data.Usage, data.Superseded = e.FinishReason, e.Usage, e.Superseded
@@ -115,30 +95,17 @@ func (a *agUI) endMessages() {
 func (a *agUI) begin(m *agMessage) {
 	if !m.open {
 		m.open = true
-		a.send(agEvent{Type: "TEXT_MESSAGE_START", MessageID: m.id, Role: m.role, Metadata: &agMetadata{m.data()}})
+		a.send(agEvent{
+			Type: "TEXT_MESSAGE_START", MessageID: m.id, Role: "assistant",
+			SubagentRunID: a.tag(m.id, m.place.Namespace), Metadata: &agMetadata{m.data()},
+		})
 	}
 }
 
-// sendAsked appends the text of a user that is held.
-func (a *agUI) sendAsked(m *agMessage) {
-	if m.asked != "" {
-		a.begin(m)
-		a.sendDelta("TEXT_MESSAGE_CONTENT", "messageId", m.id, m.asked)
-		m.asked = ""
-	}
-}
-
-// content adds text to a content part. The text of a user is held until it is whole:
-// the client may have it already.
+// content adds text to a content part.
 func (a *agUI) content(e *events.Event) {
 	m := a.message(e)
-	switch {
-	case m.hidden || e.Content == "":
-		return
-	case m.role == "user":
-		if m.asked += e.Content; m.open || len(m.asked) > maxHeld {
-			a.sendAsked(m)
-		}
+	if m.hidden || e.Content == "" {
 		return
 	}
 	s, kind := source{place: m.place, part: e.Part}, contentKind(e)
@@ -157,8 +124,9 @@ func (a *agUI) startPart(m *agMessage, p agPart) {
 		a.begin(m)
 	} else {
 		p.id = m.id + "_r" + strconv.Itoa(p.part)
-		a.send(agEvent{Type: "REASONING_START", MessageID: p.id})
-		a.send(agEvent{Type: "REASONING_MESSAGE_START", MessageID: p.id, Role: "reasoning", Metadata: &agMetadata{m.data()}})
+		tag := a.tag(p.id, m.place.Namespace)
+		a.send(agEvent{Type: "REASONING_START", MessageID: p.id, SubagentRunID: tag})
+		a.send(agEvent{Type: "REASONING_MESSAGE_START", MessageID: p.id, Role: "reasoning", SubagentRunID: tag, Metadata: &agMetadata{m.data()}})
 	}
 	a.parts = append(a.parts, p)
 }

@@ -34,6 +34,7 @@ type aiSDK struct {
 	calls  []*aiCall // the open ones, in the order of their starts
 	parts  []aiPart  // the open ones
 	nextID int       // of a content part
+	callIDs
 	asked  []events.Place
 	reason string // the last finish reason of the model
 }

@@ -37,7 +37,7 @@ func (a *aiSDK) startCall(e *events.Event) {
 		return
 	}
 	a.beginStep()
-	c := &aiCall{openCall: newCall(e), step: a.steps, provider: e.ProviderExecuted}
+	c := &aiCall{openCall: newCall(e, &a.callIDs), step: a.steps, provider: e.ProviderExecuted}
 	a.calls = append(a.calls, c)
 	a.send(aiChunk{Type: "tool-input-start", ToolCallID: c.id, ToolName: c.name, ProviderExecuted: c.provider, ToolMetadata: &aiToolMetadata{c.data}})
 }
@@ -152,6 +152,13 @@ func (a *aiSDK) result(e *events.Event) {
 	default:
 		a.fail(c, resultText(e), m)
 	}
+}
+
+// parent appends a data part that names the call that caused another one. The part of
+// that call has ended, and an end that is repeated would replace its output.
+func (a *aiSDK) parent(e *events.Event) {
+	id := callID(e)
+	a.send(aiChunk{Type: "data-streamer-parent", ID: id, Data: parentData{id, a.of(e.ParentCall)}})
 }
 
 // respond appends the answer to the request of an approval, if there was one.

@@ -14,6 +14,9 @@ type aiPart struct {
 	id   string
 }
 
+// human does nothing: the client has the messages of its user.
+func (a *aiSDK) human(*events.Event) {}
+
 // content adds text to a content part.
 func (a *aiSDK) content(e *events.Event) {
 	if e.Place != nil && slices.Contains(a.asked, *e.Place) {

@@ -15,15 +15,17 @@ type openCall struct {
 	args           argsForm
 }
 
-func newCall(e *events.Event) openCall {
+// newCall returns the call of an event. ids are those of the calls before it.
+func newCall(e *events.Event, ids *callIDs) openCall {
 	c := openCall{
 		call: e.Call, id: callID(e), name: callName(e),
-		data: callData{Call: e.Call, ParentCall: e.ParentCall},
+		data: callData{Call: e.Call, ParentCall: ids.of(e.ParentCall)},
 		args: argsForm{text: e.Kind == "custom"},
 	}
 	if e.Timestamp != 0 {
 		c.data.StartedAt = &e.Timestamp
 	}
+	ids.add(e)
 	return c
 }
 
@@ -44,7 +46,7 @@ type callData struct {
 	Call             string        `json:"call"` // its name in events
 	Run              string        `json:"run,omitempty"`
 	StartedAt        *events.Time  `json:"startedAt,omitempty"`
-	ParentCall       string        `json:"parentCall,omitempty"`
+	ParentCall       string        `json:"parentCall,omitempty"` // the id in the stream of the call that caused it
 	ProviderExecuted bool          `json:"providerExecuted,omitempty"`
 	ArgsIncomplete   bool          `json:"argsIncomplete,omitempty"` // their end was added
 	Args             string        `json:"args,omitempty"`           // as the model wrote them, where the stream has others
@@ -78,6 +80,38 @@ func callName(e *events.Event) string {
 		return "unknown"
 	}
 	return e.ToolName
+}
+
+// maxCallIDs is the maximum number of ids that callIDs remembers.
+const maxCallIDs = 10_000
+
+// callIDs maps the ids of the provider to the ids of the last calls that have them in
+// the stream, where these are others. The zero value has none.
+type callIDs map[string]string
+
+// add adds a call that starts.
+func (m *callIDs) add(e *events.Event) {
+	delete(*m, e.ID)
+	if id := callID(e); id != e.ID && e.ID != "" {
+		if *m == nil || len(*m) >= maxCallIDs {
+			*m = callIDs{}
+		}
+		(*m)[e.ID] = id
+	}
+}
+
+// of returns the id in the stream of the call that has an id of the provider.
+func (m callIDs) of(id string) string {
+	if uid, ok := m[id]; ok {
+		return uid
+	}
+	return id
+}
+
+// parentData names the call that caused a call, where it is known late.
+type parentData struct {
+	ToolCallID string `json:"toolCallId"`
+	ParentCall string `json:"parentCall"`
 }
 
 // progressData is about the progress of a call.

@@ -31,7 +31,7 @@ func FuzzLangGraph(f *testing.F) {
 		for _, u := range l.turns() {
 			checkLangGraph(t, "fuzz", u)
 		}
-		checkAgentProtocol(t, "fuzz", turnOf{log: l.log})
+		checkAgentProtocol(t, "fuzz", turnOf{log: l.log, read: l.read})
 	})
 }
 

@@ -20,14 +20,16 @@ import (
 // the client has are omitted.
 type langGraph struct {
 	output
-	seq       uint64 // of the event that is encoded
-	thread    string
-	run       string // the run whose end is the end of the stream; "" means the first
-	since     uint64 // the client has the events up to this sequence
-	live      bool
-	done      bool
-	messages  lgMessages
-	calls     []*lgCall // the open ones
+	seq      uint64 // of the event that is encoded
+	thread   string
+	run      string // the run whose end is the end of the stream; "" means the first
+	since    uint64 // the client has the events up to this sequence
+	live     bool
+	begun    bool
+	done     bool
+	messages lgMessages
+	calls    []*lgCall // the open ones
+	callIDs
 	held      lgHeld
 	abandoned *lgMessage // the last message that ended, if it was abandoned
 }
@@ -105,7 +107,7 @@ func (l *langGraph) Open(dst []byte, o Opening) []byte {
 
 // Event appends the frames of an event.
 func (l *langGraph) Event(dst []byte, r events.Record, e *events.Event) []byte {
-	if l.done || !isShown(r.Type) {
+	if l.done || !isShown(r.Type) || !l.begun && !precedesRun(r.Type) {
 		return dst
 	}
 	l.dst, l.seq = dst, r.Seq
@@ -119,8 +121,24 @@ func (l *langGraph) Event(dst []byte, r events.Record, e *events.Event) []byte {
 	return l.take()
 }
 
-// startRun does nothing: the frame metadata has begun the run.
-func (l *langGraph) startRun(*events.Event) {}
+// precedesRun reports whether an event of a type between two runs is shown in the later
+// one: what people asked or answered, and the results for which a run waited.
+func precedesRun(t events.Type) bool {
+	return t == events.RunStarted || t == events.HumanMessage || t == events.ToolCallResult
+}
+
+// startRun begins the run. The frame metadata is its start in the stream.
+func (l *langGraph) startRun(*events.Event) { l.begun = true }
+
+// human adds text to the chunk of a human message.
+func (l *langGraph) human(e *events.Event) {
+	if e.Content == "" {
+		return
+	}
+	m, _ := l.messages.human(e)
+	l.hold(m).Content += e.Content
+	l.held.size += len(e.Content)
+}
 
 // endPart does nothing: chunks of different kinds do not interfere.
 func (l *langGraph) endPart(*events.Event) {}
@@ -158,7 +176,7 @@ func (l *langGraph) sendHeld() {
 	if h.of == nil || h.seq <= l.since {
 		return
 	}
-	event, metadata := lgEvent("messages", h.of.place.Namespace), l.metadata(h.of.place)
+	event, metadata := messagesEvent(h.of.place.Namespace), l.metadata(h.of.place)
 	if c := &h.chunk; c.ResponseMetadata == nil && c.UsageMetadata == nil {
 		l.dst = append(lgHead(l.dst, h.seq, event), `data: [{"type":"`...)
 		l.dst = append(c.appendDelta(l.dst), ',')
@@ -242,7 +260,7 @@ func (l *langGraph) startMessage(e *events.Event) {
 		return
 	}
 	l.abandoned = nil
-	l.send(lgEvent("messages", old.place.Namespace), []any{lgChunk{Type: "remove", ID: old.name}, l.metadata(old.place)})
+	l.send(messagesEvent(old.place.Namespace), []any{lgChunk{Type: "remove", ID: old.name}, l.metadata(old.place)})
 }
 
 // endMessage appends the last chunk of a message.
@@ -269,7 +287,7 @@ func (l *langGraph) startCall(e *events.Event) {
 		return
 	}
 	m := l.messages.of(e)
-	c := newLGCall(e, m)
+	c := newLGCall(e, m, &l.callIDs)
 	l.calls = append(l.calls, c)
 	k := l.hold(m)
 	k.ToolCallChunks = append(k.ToolCallChunks, lgCallChunk{Type: "tool_call_chunk", Index: c.index, ID: &c.id, Name: &c.name})
@@ -302,6 +320,7 @@ func (l *langGraph) addArgs(e *events.Event) {
 // completeArgs adds the rest of the args.
 func (l *langGraph) completeArgs(e *events.Event) {
 	if c := findCall(l.calls, e.Call); c != nil {
+		c.complete = e.ArgsValid == nil || *e.ArgsValid
 		l.sendArgs(c, c.rest(e))
 	}
 }
@@ -316,6 +335,17 @@ type lgProgress struct {
 // progress appends the progress of a call.
 func (l *langGraph) progress(e *events.Event) {
 	l.send("custom", map[string]lgProgress{"streamer_progress": {callID(e), e.Progress, e.Percent}})
+}
+
+// lgParent names the call that caused a call.
+type lgParent struct {
+	ToolCallID       string `json:"tool_call_id"`
+	ParentToolCallID string `json:"parent_tool_call_id"`
+}
+
+// parent appends the call that caused a call, where it is known late.
+func (l *langGraph) parent(e *events.Event) {
+	l.send("custom", map[string]lgParent{"streamer_parent": {callID(e), l.of(e.ParentCall)}})
 }
 
 // await appends the interrupt of a call that waits for a person.
@@ -333,7 +363,7 @@ func (l *langGraph) result(e *events.Event) {
 	if c := findCall(l.calls, e.Call); c != nil {
 		parent = c.data.ParentCall
 	}
-	l.send(lgEvent("messages", p.Namespace), []any{lgToolMessage(e, parent), l.metadata(p)})
+	l.send(messagesEvent(p.Namespace), []any{lgToolMessage(e, parent), l.metadata(p)})
 	l.calls = slices.DeleteFunc(l.calls, func(c *lgCall) bool { return c.call == e.Call })
 }
 
@@ -343,11 +373,30 @@ func (l *langGraph) endRun(e *events.Event) {
 		return
 	}
 	l.sendHeld()
+	l.closeCut(e)
 	if e.Status == events.Error {
 		l.dst = lgFrame(l.dst, 0, "error", lgErrorOf(e))
 	}
 	l.dst = lgFrame(l.dst, 0, "end", nil)
 	l.done = true
+}
+
+// closeCut appends the ToolMessages of the calls whose args are incomplete or invalid.
+// They are about the same event, so only the last has its id: a client that has the id
+// has all of them.
+func (l *langGraph) closeCut(e *events.Event) {
+	l.calls = slices.DeleteFunc(l.calls, func(c *lgCall) bool { return c.complete })
+	if l.seq <= l.since {
+		return
+	}
+	for i, c := range l.calls {
+		id := uint64(0)
+		if i == len(l.calls)-1 {
+			id = l.seq
+		}
+		p := c.of.place
+		l.dst = lgFrame(l.dst, id, messagesEvent(p.Namespace), []any{lgToolMessage(c.cut(e), c.data.ParentCall), l.metadata(p)})
+	}
 }
 
 type lgError struct {
@@ -378,18 +427,18 @@ func lgHead(dst []byte, id uint64, event string) []byte {
 	return append(append(append(dst, "event: "...), event...), '\n')
 }
 
-// lgEvent returns the name of an event of a namespace: the name and the subgraph. A
-// last name with a colon is a task of a node, which does not belong to the subgraph.
-// Control characters would end the line, so they are replaced.
-func lgEvent(name, namespace string) string {
+// messagesEvent returns the name of the event of messages of a namespace: messages and
+// the subgraph. A last name with a colon is a task of a node, which does not belong to
+// the subgraph. Control characters would end the line, so they are replaced.
+func messagesEvent(namespace string) string {
 	if namespace == "" {
-		return name
+		return "messages"
 	}
 	names := splitNamespace(namespace)
 	if n := len(names); n > 0 && strings.Contains(names[n-1], ":") {
 		names = names[:n-1]
 	}
-	event := strings.Join(append([]string{name}, names...), "|")
+	event := strings.Join(append([]string{"messages"}, names...), "|")
 	return strings.Map(func(r rune) rune {
 		if r < ' ' {
 			return ' '

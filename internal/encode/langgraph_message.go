@@ -47,16 +47,32 @@ func lgRole(role string) string {
 // lgMessages are the open messages of a stream, and the names that are in use. The
 // zero value has none.
 type lgMessages struct {
-	open []*lgMessage
-	used map[string]bool
+	open  []*lgMessage
+	asked *lgMessage // the human message whose text can continue
+	used  map[string]bool
 }
 
 // start returns a new message.
 func (l *lgMessages) start(e *events.Event) *lgMessage {
-	m := &lgMessage{role: lgRole(e.Role), event: e.EventID, place: placeOf(e)}
-	m.name = l.unique(m)
+	m := l.named(e)
 	l.open = append(l.open, m)
 	return m
+}
+
+// named returns a new message with a name that no other message has.
+func (l *lgMessages) named(e *events.Event) *lgMessage {
+	m := &lgMessage{role: lgRole(e.Role), event: e.EventID, place: placeOf(e)}
+	m.name = l.unique(m)
+	return m
+}
+
+// human returns the human message of an event, and reports whether it begins.
+func (l *lgMessages) human(e *events.Event) (m *lgMessage, begins bool) {
+	if m := l.asked; m != nil && m.place == placeOf(e) && e.Offset.Bytes() > 0 {
+		return m, false
+	}
+	l.asked = l.named(e)
+	return l.asked, true
 }
 
 // unique returns a name that no other message of the stream has. Clients merge
@@ -101,16 +117,26 @@ func (l *lgMessages) remove(m *lgMessage) {
 // lgCall is an open call.
 type lgCall struct {
 	openCall
-	wire   string // the provider's id
-	of     *lgMessage
-	index  int  // among the calls of its message
-	broken bool // a delta replaced bytes of the args that were sent
+	of       *lgMessage
+	index    int  // among the calls of its message
+	broken   bool // a delta replaced bytes of the args that were sent
+	complete bool // the args are complete and valid
 }
 
-func newLGCall(e *events.Event, m *lgMessage) *lgCall {
-	c := &lgCall{openCall: newCall(e), wire: e.ID, of: m, index: m.calls}
+func newLGCall(e *events.Event, m *lgMessage, ids *callIDs) *lgCall {
+	c := &lgCall{openCall: newCall(e, ids), of: m, index: m.calls}
 	m.calls++
 	return c
+}
+
+// cut returns the end of a call whose args are incomplete or invalid when its run
+// completes: no client can answer it.
+func (c *lgCall) cut(end *events.Event) *events.Event {
+	return &events.Event{
+		Type: events.ToolCallResult, EventID: end.EventID, Run: end.Run, Timestamp: end.Timestamp, Place: &c.of.place,
+		Call: c.call, UID: c.id, ToolName: c.name,
+		Status: events.Cancelled, Reason: &events.Reason{Code: argsIncomplete}, ToolResult: events.Quote(cutText(&c.openCall)),
+	}
 }
 
 // freeText begins the args of a call whose args are not an object: LangChain has no

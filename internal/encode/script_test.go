@@ -59,6 +59,21 @@ func runScript(t *testing.T, protocol, script string) string {
 	return p.out.String()
 }
 
+// scriptLog returns the log of the inputs of a script.
+func scriptLog(t *testing.T, file string) *inputLog {
+	script, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := scriptPlayer{proto: "native", log: inputLog{t: t}, enc: open(t, "native")}
+	for line := range strings.Lines(string(script)) {
+		if line[0] != ' ' && line[0] != '#' && line[0] != '\n' {
+			p.play(strings.TrimSpace(line))
+		}
+	}
+	return &p.log
+}
+
 func (p *scriptPlayer) play(line string) {
 	verb, rest, _ := strings.Cut(line, " ")
 	switch verb {

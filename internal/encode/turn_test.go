@@ -7,14 +7,19 @@ import (
 	"streamer/internal/inputs"
 )
 
-// endings are the ways in which a recorded stream is ended: the inputs after it.
-var endings = map[string][]recordedInput{
-	"as it is":  {{inputs.Clock, `{"kind":"flush"}`}},
-	"completed": {{inputs.End, `{}`}},
-	"cancelled": {{inputs.End, `{"reason":"cancelled"}`}},
-	"failed":    {{inputs.End, `{"reason":"error"}`}},
-	"stopped":   {{inputs.Interrupt, `{"reason":"user"}`}},
-	"goes on":   {{inputs.End, `{}`}, {inputs.Delta, `{"id":"m9","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"On."},"finish_reason":"stop"}]}`}, {inputs.End, `{"reason":"error"}`}},
+// ending is a way in which a recorded stream is ended: the inputs after it.
+type ending struct {
+	name   string
+	inputs []recordedInput
+}
+
+var endings = []ending{
+	{"as it is", []recordedInput{{inputs.Clock, `{"kind":"flush"}`}}},
+	{"completed", []recordedInput{{inputs.End, `{}`}}},
+	{"cancelled", []recordedInput{{inputs.End, `{"reason":"cancelled"}`}}},
+	{"failed", []recordedInput{{inputs.End, `{"reason":"error"}`}}},
+	{"stopped", []recordedInput{{inputs.Interrupt, `{"reason":"user"}`}}},
+	{"goes on", []recordedInput{{inputs.End, `{}`}, {inputs.Delta, `{"id":"m9","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"On."},"finish_reason":"stop"}]}`}, {inputs.End, `{"reason":"error"}`}}},
 }
 
 type recordedInput struct {
@@ -22,32 +27,43 @@ type recordedInput struct {
 	data string
 }
 
-// TestTurns checks the rules of the clients of each protocol by run, for all recorded
-// streams, cut after some of their lines and ended in each way, with clients that
-// connect at the start, in the middle and after the end. What a client shows in the
-// end does not depend on when it connects.
-func TestTurns(t *testing.T) {
-	turns, calls := 0, 0
-	for file, lines := range recordings(t) {
+// eachEnding calls fn with the logs of recorded streams, cut after some of their lines.
+// Each cut is ended in two of the ways, in turn.
+func eachEnding(t *testing.T, fn func(name string, l *inputLog)) {
+	cuts := 0
+	for _, rec := range recordings(t) {
 		l := &inputLog{t: t}
-		for i, line := range lines {
+		for i, line := range rec.lines {
 			l.add(int64(i*20), inputs.Delta, line)
-			if i%(1+len(lines)/2) != 0 && i != len(lines)-1 {
+			if i%(1+len(rec.lines)/2) != 0 && i != len(rec.lines)-1 {
 				continue
 			}
-			for name, ending := range endings {
+			cuts++
+			first := cuts + cuts/3 // other ways for the same place of each stream
+			for _, n := range []int{first, first + len(endings)/2} {
+				end := endings[n%len(endings)]
 				cut := l.clone()
-				for j, in := range ending {
+				for j, in := range end.inputs {
 					cut.add(int64(i*20+300*(j+1)), in.kind, []byte(in.data))
 				}
-				for _, u := range cut.turns() {
-					name := fmt.Sprintf("%s cut after %d, %s", file, i+1, name)
-					turns++
-					calls += min(checkAITurn(t, name, u), checkAGTurn(t, name, u))
-				}
+				fn(fmt.Sprintf("%s cut after %d, %s", rec.file, i+1, end.name), cut)
 			}
 		}
 	}
+}
+
+// TestTurns checks the rules of the clients of each protocol by run, for recorded
+// streams that are cut and ended in different ways, with clients that connect at the
+// start, in the middle and after the end. What a client shows in the end does not
+// depend on when it connects.
+func TestTurns(t *testing.T) {
+	turns, calls := 0, 0
+	eachEnding(t, func(name string, l *inputLog) {
+		for _, u := range l.turns() {
+			turns++
+			calls += min(checkAITurn(t, name, u), checkAGTurn(t, name, u))
+		}
+	})
 	t.Logf("%d turns, %d calls", turns, calls)
 	if turns < 200 || calls < 200 {
 		t.Errorf("checked %d turns with %d calls: too few", turns, calls)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -297,6 +298,60 @@ func TestHealth(t *testing.T) {
 	}
 	if status, body := probe("/healthz"); status != 200 {
 		t.Errorf("healthz: got %d %s, want 200", status, body)
+	}
+}
+
+// TestPageCompressed checks which form of a file of the page a client gets, and that
+// each form has its own ETag.
+func TestPageCompressed(t *testing.T) {
+	long := strings.Repeat("let a = 1;\n", 100)
+	page := fstest.MapFS{"app.js": {Data: []byte(long)}, "tiny.js": {Data: []byte("1")}}
+	g, err := New(Options{}, newMemory(), page, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := serveHandler(t, g)
+	etags := map[string]string{}
+	for _, c := range []struct{ path, accept, want string }{
+		{"/app.js", "gzip", "gzip"},
+		{"/app.js", "br, GZIP;q=0.5", "gzip"},
+		{"/app.js", "deflate", ""},
+		{"/app.js", "identity", ""},
+		{"/app.js", "gzip;q=0", ""},
+		{"/app.js", "br, gzip; q=0.000", ""},
+		{"/tiny.js", "gzip", ""},
+	} {
+		resp, body := do(t, "GET", url+c.path, "", "Accept-Encoding: "+c.accept)
+		got := resp.Header.Get("Content-Encoding")
+		if resp.StatusCode != 200 || got != c.want {
+			t.Errorf("%s for %q: got %d %q, want %q", c.path, c.accept, resp.StatusCode, got, c.want)
+		}
+		if got == "gzip" {
+			r, err := gzip.NewReader(strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := io.ReadAll(r)
+			if err != nil || string(data) != long || len(body) > len(long)/5 {
+				t.Errorf("%s for %q: %d bytes are %q, %v", c.path, c.accept, len(body), data, err)
+			}
+		} else if c.path == "/app.js" && body != long {
+			t.Errorf("%s for %q: got %q", c.path, c.accept, body)
+		}
+		if vary := strings.Join(resp.Header.Values("Vary"), ","); strings.Contains(vary, "Accept-Encoding") != (c.path == "/app.js") {
+			t.Errorf("%s for %q: got Vary %q", c.path, c.accept, vary)
+		}
+		etag := resp.Header.Get("ETag")
+		if known, ok := etags[c.path+got]; ok && known != etag {
+			t.Errorf("%s for %q: got ETag %s, want %s", c.path, c.accept, etag, known)
+		}
+		etags[c.path+got] = etag
+		if resp, _ := do(t, "GET", url+c.path, "", "Accept-Encoding: "+c.accept, "If-None-Match: "+etag); resp.StatusCode != 304 {
+			t.Errorf("%s for %q again: got %d, want 304", c.path, c.accept, resp.StatusCode)
+		}
+	}
+	if etags["/app.js"] == etags["/app.jsgzip"] {
+		t.Errorf("both forms have the ETag %s", etags["/app.js"])
 	}
 }
 

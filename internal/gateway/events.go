@@ -94,14 +94,16 @@ func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req reques
 	}
 	s.setHeader(w.Header(), &req)
 	if c := takeOver(w, r); c != nil {
+		s.out = c
+		s.conn.Store(c)
 		go func() { // Run waits until the stream is removed
 			defer done()
-			g.serveConnection(ctx, s, c, w.Header(), req)
+			g.serveConnection(ctx, s, c, &req)
 		}()
 		return nil
 	}
 	defer done()
-	g.serveResponse(ctx, s, w, r, req)
+	g.serveResponse(ctx, s, w, r, &req)
 	return nil
 }
 
@@ -118,7 +120,7 @@ func streamContext(expires time.Time) (ctx context.Context, end context.CancelCa
 }
 
 // serveResponse serves a stream as a response of net/http.
-func (g *Gateway) serveResponse(ctx context.Context, s *stream, w http.ResponseWriter, r *http.Request, req request) {
+func (g *Gateway) serveResponse(ctx context.Context, s *stream, w http.ResponseWriter, r *http.Request, req *request) {
 	s.out = newResponse(w)
 	if r.Method == http.MethodHead {
 		return
@@ -132,7 +134,7 @@ func (g *Gateway) serveResponse(ctx context.Context, s *stream, w http.ResponseW
 
 // serveConnection serves a stream on a connection that was taken over. Like net/http,
 // it limits a panic to the connection.
-func (g *Gateway) serveConnection(ctx context.Context, s *stream, c *connection, h http.Header, req request) {
+func (g *Gateway) serveConnection(ctx context.Context, s *stream, c *connection, req *request) {
 	orderly := false
 	defer func() {
 		if p := recover(); p != nil {
@@ -140,12 +142,6 @@ func (g *Gateway) serveConnection(ctx context.Context, s *stream, c *connection,
 		}
 		c.end(orderly, time.Now().Add(g.opts.WriteTimeout))
 	}()
-	s.out = c
-	s.conn.Store(c)
-	if err := c.begin(h); err != nil {
-		g.log.Error().Err(err).Msg("request failed")
-		return
-	}
 	c.watch(func() { s.end(errDisconnected) })
 	orderly = s.serve(ctx, req)
 }

@@ -39,7 +39,8 @@ func (g *Gateway) threadRoutes(api func(path, methods string, h handler)) {
 // sessionRun is a run of a session.
 type sessionRun struct {
 	id           string
-	before       uint64        // sequence of the event before its start
+	before       uint64        // sequence of the end of the run before it, 0 if it is the first
+	start        uint64        // of its start
 	end          uint64        // of its end, 0 if it is open
 	status       events.Status // of its end
 	begun, ended events.Time
@@ -52,7 +53,7 @@ func (g *Gateway) runsOf(ctx context.Context, token string) (runs []sessionRun, 
 		if err := json.Unmarshal(r.Data, &e); err != nil {
 			return fmt.Errorf("event %d: %w", r.Seq, err)
 		}
-		runs = append(runs, sessionRun{id: e.Run, before: r.Seq - 1, begun: e.Timestamp, ended: e.Timestamp})
+		runs = append(runs, sessionRun{id: e.Run, start: r.Seq, begun: e.Timestamp, ended: e.Timestamp})
 		return nil
 	})
 	if err != nil {
@@ -63,10 +64,13 @@ func (g *Gateway) runsOf(ctx context.Context, token string) (runs []sessionRun, 
 		return nil, err
 	}
 	for _, end := range ends {
-		i := slices.IndexFunc(runs, func(r sessionRun) bool { return r.id == end.Run && r.end == 0 && r.before < end.seq })
+		i := slices.IndexFunc(runs, func(r sessionRun) bool { return r.id == end.Run && r.end == 0 && r.start < end.seq })
 		if i >= 0 {
 			runs[i].end, runs[i].status, runs[i].ended = end.seq, end.Status, end.Timestamp
 		}
+	}
+	for i := range runs[min(1, len(runs)):] {
+		runs[i+1].before = max(runs[i].start, runs[i].end) // what was asked between them belongs to the later one
 	}
 	return runs, nil
 }

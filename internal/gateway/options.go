@@ -55,6 +55,9 @@ type Options struct {
 	// Collectors are further metrics for GET /metrics.
 	Collectors []prometheus.Collector
 
+	// OnlyHealth leaves out all paths but those of health and metrics.
+	OnlyHealth bool
+
 	// Repairs answers POST /v1/repair. If nil, the path does not exist.
 	Repairs *repair.Service
 

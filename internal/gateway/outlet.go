@@ -82,7 +82,8 @@ type connection struct {
 	reading sync.WaitGroup
 }
 
-// takeOver takes the connection of a GET request over. It returns nil if net/http
+// takeOver takes the connection of a GET request over, and sets the header of the
+// response, which is sent with the first bytes of the body. It returns nil if net/http
 // keeps the connection, as with HTTP/2.
 func takeOver(w http.ResponseWriter, r *http.Request) *connection {
 	if r.ProtoMajor != 1 || r.Method != http.MethodGet || r.Body != http.NoBody {
@@ -92,24 +93,17 @@ func takeOver(w http.ResponseWriter, r *http.Request) *connection {
 	if err != nil { // the writer has no connection, such as a recorder
 		return nil
 	}
-	return &connection{Conn: conn, chunked: r.ProtoAtLeast(1, 1)}
-}
-
-// begin sets the header of the response, which is sent with the first bytes of the
-// body.
-func (c *connection) begin(h http.Header) error {
-	var head bytes.Buffer
+	c := &connection{Conn: conn, chunked: r.ProtoAtLeast(1, 1)}
 	proto, rest := "HTTP/1.0", ""
 	if c.chunked {
 		proto, rest = "HTTP/1.1", "Connection: close\r\nTransfer-Encoding: chunked\r\n"
 	}
+	var head bytes.Buffer
 	fmt.Fprintf(&head, "%s 200 OK\r\n", proto)
-	if err := h.Write(&head); err != nil {
-		return fmt.Errorf("gateway: header of a stream: %w", err)
-	}
+	_ = w.Header().Write(&head) // a buffer takes everything
 	fmt.Fprintf(&head, "Date: %s\r\n%s\r\n", time.Now().UTC().Format(http.TimeFormat), rest)
 	c.head = head.Bytes()
-	return nil
+	return c
 }
 
 // watch calls disconnected when the client closes the connection. A client that sends

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -18,9 +19,37 @@ const pagePolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; fra
 // asset is a file of the page in memory.
 type asset struct {
 	contentType string
-	etag        string
-	data        []byte
+	plain       variant
+	packed      variant // compressed with gzip; without data if that saves nothing
 }
+
+// variant is one form of an asset.
+type variant struct {
+	etag string // differs between the forms
+	data []byte
+}
+
+// newAsset returns the file of the given name, and compresses it once.
+func newAsset(name string, data []byte) (asset, error) {
+	a := asset{contentType: contentType(name), plain: newVariant(data)}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return asset{}, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return asset{}, err
+	}
+	if err := w.Close(); err != nil {
+		return asset{}, err
+	}
+	if packed.Len() < len(data) {
+		a.packed = newVariant(packed.Bytes())
+	}
+	return a, nil
+}
+
+func newVariant(data []byte) variant { return variant{etagOf(data), data} }
 
 // readPage reads all files of the page. No request path is ever resolved in a file
 // system.
@@ -37,7 +66,10 @@ func readPage(page fs.FS) (map[string]asset, error) {
 		if err != nil {
 			return err
 		}
-		a := asset{contentType(name), etagOf(data), data}
+		a, err := newAsset(name, data)
+		if err != nil {
+			return err
+		}
 		assets["/"+name] = a
 		if name == "index.html" {
 			assets["/"] = a
@@ -94,8 +126,30 @@ func (g *Gateway) serveAsset(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
-	h.Set("ETag", a.etag)
 	h.Set("Cache-Control", "no-cache")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.data))
+	form := a.plain
+	if a.packed.data != nil {
+		h.Add("Vary", "Accept-Encoding")
+		if acceptsGzip(r.Header.Values("Accept-Encoding")) {
+			form = a.packed
+			h.Set("Content-Encoding", "gzip")
+		}
+	}
+	h.Set("ETag", form.etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(form.data))
 	return nil
+}
+
+// acceptsGzip reports whether the values of Accept-Encoding name gzip, with a weight
+// above zero.
+func acceptsGzip(values []string) bool {
+	for coding := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			continue
+		}
+		q, found := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(weight), " ", ""), "q=")
+		return !found || strings.Trim(q, "0.") != ""
+	}
+	return false
 }

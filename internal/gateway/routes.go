@@ -48,6 +48,12 @@ func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
 		list = append(list, route{path, methods, g.onlyMethods(methods, serve)})
 	}
 	api := func(path, methods string, h handler) { add(path, methods, g.withAuth(permitted(path, methods, h))) }
+	api("/metrics", "GET", g.serveMetrics(metrics))
+	add("/healthz", "GET", g.healthz)
+	add("/readyz", "GET", g.readyz)
+	if g.opts.OnlyHealth {
+		return list
+	}
 	api("/v1/sessions", "GET", g.sessions)
 	api("/v1/events", "GET", g.manyEvents)
 	api("/v1/sessions/{session}/events", "GET", g.events)
@@ -66,12 +72,9 @@ func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
 	if g.opts.Repairs != nil {
 		api("/v1/repair", "POST", g.repair)
 	}
-	api("/metrics", "GET", g.serveMetrics(metrics))
 	add("/v1/login", "POST", g.withAccess(g.login))
 	add("/v1/openapi.json", "GET", g.withAccess(g.description("application/json", docs.OpenAPI)))
 	add("/v1/events.schema.json", "GET", g.withAccess(g.description("application/schema+json", docs.EventSchema)))
-	add("/healthz", "GET", g.healthz)
-	add("/readyz", "GET", g.readyz)
 	return append(list, route{"/", "GET", g.withAccess(g.serveAsset)}) // which refuses other methods after unknown paths
 }
 

@@ -89,20 +89,42 @@ func (s *stream) setHeader(h http.Header, req *request) {
 
 // serve runs the stream until the client disconnects, is too slow, or the server
 // ends the stream. It reports whether the end of the body is orderly.
-func (s *stream) serve(ctx context.Context, req request) (orderly bool) {
+func (s *stream) serve(ctx context.Context, req *request) (orderly bool) {
 	defer s.stop()
-	err := s.sendOpening(req.open)
-	if err == nil && req.await != nil {
-		if req.open, err = req.await(ctx); err == nil {
-			err = s.sendOpening(req.open)
-		}
-	}
+	err := apart(func() error { return s.begin(ctx, req) })
 	if err == nil {
 		stop := s.rotate()
-		err = s.tail(ctx, &req)
+		err = s.tail(ctx, req)
 		stop()
 	}
 	return s.finish(ctx, err)
+}
+
+// apart calls f on another goroutine, and returns its error or panics as it does. The
+// stack of the caller, which waits for a long time afterwards, then stays small.
+func apart(f func() error) (err error) {
+	var thrown any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { thrown = recover() }()
+		err = f()
+	}()
+	if <-done; thrown != nil {
+		panic(thrown)
+	}
+	return err
+}
+
+// begin sends the opening, after waiting for the beginning of the stream if necessary.
+func (s *stream) begin(ctx context.Context, req *request) error {
+	err := s.sendOpening(&req.open)
+	if err == nil && req.await != nil {
+		if req.open, err = req.await(ctx); err == nil {
+			err = s.sendOpening(&req.open)
+		}
+	}
+	return err
 }
 
 // rotate ends a stream that can be resumed after a random time within the last fifth
@@ -128,14 +150,14 @@ func (s *stream) tail(ctx context.Context, req *request) error {
 
 // sendOpening writes the first frame, before the log is read, and again when it is
 // known where a stream that waited begins.
-func (s *stream) sendOpening(open encode.Opening) error {
+func (s *stream) sendOpening(open *encode.Opening) error {
 	s.lockWriter()
 	defer s.unlockWriter()
 	if s.heartbeatTimer == nil {
 		s.heartbeatTimer = time.AfterFunc(s.g.opts.Heartbeat, s.heartbeat)
 	}
 	s.written = time.Now()
-	return s.write(s.enc.Open(newChunk(), open))
+	return s.write(s.enc.Open(newChunk(), *open))
 }
 
 // finish handles the end of the stream and sends the last frame if the client is

@@ -57,7 +57,7 @@ func TestNothingIsWrittenAfterStop(t *testing.T) {
 		}
 		s := newStream(build(t, Options{}, newMemory()), &request{proto: native}, func(error) {})
 		s.out, s.live = newResponse(w), true
-		if err := s.sendOpening(encode.Opening{}); err != nil {
+		if err := s.sendOpening(new(encode.Opening)); err != nil {
 			t.Fatal(err)
 		}
 		s.stop()

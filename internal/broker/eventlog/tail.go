@@ -60,7 +60,7 @@ func (l *Log) tail(ctx context.Context, t *tail) error {
 	if err := l.b.Flush(ctx); err != nil {
 		return err
 	}
-	if err := t.catchUp(ctx, false); err != nil {
+	if err := t.history(ctx); err != nil {
 		return err
 	}
 	if t.selected != nil {
@@ -73,6 +73,39 @@ func (l *Log) tail(ctx context.Context, t *tail) error {
 		return err
 	}
 	return t.follow(ctx, w)
+}
+
+// history reads the stored events on another goroutine, because that of the tail waits
+// for a long time afterwards and should not keep a large stack. It panics as fn does.
+func (t *tail) history(ctx context.Context) (err error) {
+	var thrown any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { thrown = recover() }()
+		err = t.readHistory(ctx)
+	}()
+	if <-done; thrown != nil {
+		panic(thrown)
+	}
+	return err
+}
+
+// readHistory reads the stored events: those that other tails read now, too, and the
+// rest.
+func (t *tail) readHistory(ctx context.Context) error {
+	if t.token != "" {
+		entries, leave := t.l.enter(ctx, t.token, t.last)
+		defer leave()
+		for i := range entries {
+			if e := &entries[i]; e.Seq > t.last {
+				if err := t.pass(e, false); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return t.catchUp(ctx, false)
 }
 
 // tailAll reads the log itself: one consumer for everything is cheap.
