@@ -25,9 +25,20 @@ func TestPage(t *testing.T) {
 		name string
 		test func(t *testing.T, web context.Context, home string)
 	}{
-		{"states", pageStates}, {"axe", pageRules}, {"keyboard", pageKeyboard}, {"search", pageSearch}, {"frames", pageFrames},
-		{"copies", pageCopies}, {"hostile", pageHostile}, {"large", pageLarge}, {"full picture", pagePicture},
-		{"waterfall", pageWaterfall}, {"replay", pageReplay}, {"history", pageHistory}, {"file", pageFile}, {"axe of views", pageTimeRules},
+		{"states", pageStates},
+		{"axe", pageRules},
+		{"keyboard", pageKeyboard},
+		{"search", pageSearch},
+		{"frames", pageFrames},
+		{"copies", pageCopies},
+		{"hostile", pageHostile},
+		{"large", pageLarge},
+		{"full picture", pagePicture},
+		{"waterfall", pageWaterfall},
+		{"replay", pageReplay},
+		{"history", pageHistory},
+		{"file", pageFile},
+		{"axe of views", pageTimeRules},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, web, s.Page()) })
 	}
