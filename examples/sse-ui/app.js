@@ -39,12 +39,8 @@ const streams = sharing({ address, open: reader.open });
 const link = (seq, what) => base() + "/events/" + seq + "/" + what;
 const kit = tools({
   timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
-<<<<<<< HEAD
   state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme,
   nextView: () => flow.next(), replay: () => $("replay").click(),
-=======
-  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme, nextView: () => flow.next(), replay: () => $("replay").click(),
->>>>>>> wt-g
 });
 const actions = { stopping, stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames };
 const view = timeline($("timeline"), actions);
