@@ -13,6 +13,7 @@ import { announcer } from "./announce.js";
 import { sessionList, hashOf, curl } from "./sessions.js";
 import { placeOf, linkTo } from "./place.js";
 import { stage } from "./stage.js";
+import { guide } from "./visit.js";
 import { views } from "./views.js";
 import { callsOf, runsOf } from "./select.js";
 import { FILE, opener, download } from "./open.js";
@@ -38,12 +39,14 @@ const streams = sharing({ address, open: reader.open });
 const link = (seq, what) => base() + "/events/" + seq + "/" + what;
 const kit = tools({
   timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
-  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme, nextView: () => flow.next(), replay: () => $("replay").click(),
+  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme,
+  nextView: () => flow.next(), replay: () => $("replay").click(),
 });
 const actions = { stopping, stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
 const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
+const guided = guide({ flow, timeline: $("timeline"), inspector: $("inspector"), reveal: kit.reveal, note: complain });
 
 let session = "", state = store.getSnapshot(), time = clock(), stream = null;
 let connection = { name: "idle" }, news = false, traffic = { bytes: 0, unreadable: 0 };
@@ -362,36 +365,15 @@ function visit(key, focus) {
   following = false;
   place = { ...place, session, run: "", call: key };
   if (session) globalThis.history.replaceState(null, "", linkTo(place));
-  const list = flow.name === "waterfall" ? $("inspector") : $("timeline");
-  const card = list.querySelector('.card[data-call="' + CSS.escape(key) + '"]');
-  if (!card) return;
-  for (let d = card.closest("details:not([open])"); d; d = d.parentElement.closest("details:not([open])")) d.open = true;
-  card.scrollIntoView({ block: "nearest" });
-  if (focus && list.id === "timeline") kit.reveal(key);
-  else if (focus) card.focus({ preventScroll: true });
-  flash(card);
-}
-
-function flash(node) {
-  node.classList.remove("flash");
-  node.getBoundingClientRect(); // restarts the animation
-  node.classList.add("flash");
+  guided.card(key, focus);
 }
 
 // arrive shows the place of the address once it is known.
 function arrive(seen) {
-  const known = place.call ? seen.calls.has(place.call) : runsOf(seen).some((r) => r.id === place.run);
-  if (!known && connection.name !== "live") return; // it can still come
+  const there = guided.arrive(place, seen);
+  if (!there && connection.name !== "live") return; // it can still come
   wanted = false;
-  if (!known) return complain(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session.");
-  if (place.call) flow.select(place.call);
-  else flow.selectRun(place.run);
-  if (flow.name === "waterfall") return;
-  const node = document.querySelector(place.call ? '#timeline .card[data-call="' + CSS.escape(place.call) + '"]' : '.run[data-run="' + CSS.escape(place.run) + '"]');
-  if (!node) return;
-  if (place.call) kit.reveal(place.call);
-  else node.scrollIntoView({ block: "start" });
-  flash(node);
+  if (!there) guided.missing(place);
 }
 
 function reset() {

@@ -156,7 +156,7 @@ func (p *webPage) watch() {
 	p.do("stop the run", chromedp.Click(chromedp.CSS("#stop")))
 	p.card("deploy", "cancelled", "cancelled")
 	p.wait("the end of the run", `document.querySelector(".run-end")?.dataset.status === "cancelled"`)
-	p.wait("that there is nothing to stop", `document.querySelector("#stop").hidden`)
+	p.wait("that there is nothing to stop", `document.querySelector("#stop").getAttribute("aria-disabled") === "true"`)
 	if got, want := p.cards(), "get_weather completed\nslow_report timeout\nsearch_files cancelled\ndeploy cancelled\nread_page error\n"; got != want {
 		p.t.Errorf("the page shows\n%swant\n%s", got, want)
 	}
