@@ -4,6 +4,7 @@ package deploy_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -152,11 +153,9 @@ func TestFilesParse(t *testing.T) {
 // parseYAML parses all documents of a YAML text.
 func parseYAML(text []byte) error {
 	for d := yaml.NewDecoder(strings.NewReader(string(text))); ; {
-		switch err := d.Decode(new(any)); err {
-		case nil:
-		case io.EOF:
+		if err := d.Decode(new(any)); errors.Is(err, io.EOF) {
 			return nil
-		default:
+		} else if err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,8 @@ import { duration, plural, time } from "./words.js";
 
 const AROUND = 6; // rows that exist above and below the visible ones
 const TICK_WIDTH = 96; // px, least distance of two lines of the axis
+const AHEAD = 0.16; // part of the axis after now, for deadlines that come near
+const LABEL = 40; // px that the text of a line needs
 const ZOOM = 1.6; // factor of a zoom step
 const TICK = 250; // ms between arrangements while only the time changes
 const SHARE = 8; // how much longer the pause between two arrangements is than an arrangement
@@ -77,7 +79,7 @@ export function waterfall(root, { choose }) {
     const end = shown().now;
     const span = rows.bounds(scope, end);
     origin = span.from;
-    view.grow(span);
+    view.grow(span, scope.some(isOpen) ? AHEAD : undefined);
     path = critical ? rows.criticalPath(roots, end) : new Set();
     grid.setAttribute("aria-rowcount", String(list.length + 1));
     canvas.style.height = list.length * rowHeight + "px";
@@ -88,7 +90,7 @@ export function waterfall(root, { choose }) {
   }
 
   function summarize(end) {
-    const open = scope.filter((c) => !terminal(c.status)).length;
+    const open = scope.filter(isOpen).length;
     const { steps, max } = rows.concurrency(scope, end);
     const span = rows.bounds(scope, end);
     const words = scope.length === 0 ? [] : [plural(scope.length, "call"), open > 0 ? open + " open" : "", duration(span.to - span.from),
@@ -151,17 +153,18 @@ export function waterfall(root, { choose }) {
       const text = rows.offset(at - origin, step);
       lines.children[i].style.left = labels.children[i].style.left = (((at - from) / (to - from)) * 100).toFixed(3) + "%";
       if (labels.children[i].textContent !== text) labels.children[i].textContent = text;
+      labels.children[i].hidden = ((at - from) / (to - from)) * width > width - LABEL;
     });
     const { now: end } = shown();
-    const open = scope.some((c) => !terminal(c.status)) && end <= to && end >= from;
+    const open = scope.some(isOpen) && end <= to && end >= from;
     parts.edge.hidden = !open;
     if (open) parts.edge.style.left = (((end - from) / (to - from)) * 100).toFixed(3) + "%";
   }
 
   function tick(at) {
     now = at;
-    if (held || !scope.some((c) => !terminal(c.status))) return;
-    view.grow(rows.bounds(scope, now));
+    if (held || !scope.some(isOpen)) return;
+    view.grow(rows.bounds(scope, now), AHEAD);
     const arrangedNow = performance.now() - arranged.at < TICK;
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(() => {
@@ -366,6 +369,8 @@ export function waterfall(root, { choose }) {
     },
   };
 }
+
+const isOpen = (call) => !terminal(call.status);
 
 // fill makes a node have n children.
 function fill(node, n, tag) {

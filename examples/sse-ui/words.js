@@ -75,3 +75,9 @@ export function tally(t) {
   ];
   return parts.filter(([n]) => n > 0).map(([n, word]) => n + " " + word);
 }
+
+// visible returns a text with the controls that change the direction of text, and
+// other controls, as escapes: a name can then not look like another one.
+export function visible(text) {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+}

@@ -208,7 +208,9 @@ func TestViewer(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, stopOn{"demo: 6 sessions, 74 calls: 54 completed, 6 timeout,", stop}, s, Options{Loop: true}) }()
+	go func() {
+		ended <- Run(ctx, stopOn{"demo: 6 sessions, 74 calls: 54 completed, 6 timeout,", stop}, s, Options{Loop: true})
+	}()
 	<-s.Opened()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Page()+"v1/sessions/any/events", nil)
 	if err != nil {
