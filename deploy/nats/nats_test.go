@@ -193,10 +193,15 @@ func rights() []right {
 		publish("toolcalls.s.event.x", ""), publish("_blobs.x", ""), publish("$KV.STREAMER_SNAPSHOT.0.s", ""), publish("$KV.STREAMER_CHECKPOINT.0", ""),
 		publish("$JS.API.STREAM.PURGE.LLM", ""), publish("$JS.API.STREAM.DELETE.TOOLCALLS", ""), publish("$JS.API.STREAM.INFO.LLM", ""),
 		publish("$JS.API.STREAM.NAMES", ""), publish("streamer.repair", ""), publish("streamer.api.STREAM.PURGE.TOOLCALLS", ""),
+		publish("llm.s.delta.x", ""), publish("toolcalls.s.synthetic", ""), publish("$SRV.PING", ""),
+		publish("$JS.API.STREAM.MSG.DELETE.TOOLCALLS", ""), publish("$JS.API.STREAM.MSG.GET.TOOLCALLS", ""), publish("$JS.API.STREAM.UPDATE.TOOLCALLS", ""),
+		publish("$JS.API.CONSUMER.CREATE.LLM.x", ""), publish("$JS.API.CONSUMER.NAMES.TOOLCALLS", ""), publish("$JS.API.CONSUMER.MSG.NEXT.LLM.x", ""),
+		publish("$JS.API.STREAM.INFO.STREAMER_BLOBS", ""), publish("$JS.API.DIRECT.GET.KV_STREAMER_SNAPSHOT", ""), publish("$JS.ACK.LLM.x.1.1.1.1.0", ""),
 		publish("$JS.API.STREAM.INFO.TOOLCALLS", "subscriber"),
+		{"get an event", func(r *role) error { return r.request("$JS.API.DIRECT.GET.TOOLCALLS", `{"seq":1}`) }, "subscriber"},
 		{"create a push consumer", func(r *role) error { return r.request("$JS.API.CONSUMER.CREATE.TOOLCALLS.push", push) }, ""},
 		{"read TOOLCALLS", (*role).read, "subscriber"},
-		listen("toolcalls.>", "agent frontend subscriber"), listen(">", ""), listen("_llm.>", ""), listen("llm.>", ""), listen("_INBOX_STREAMER.>", ""),
+		listen("toolcalls.>", "agent frontend subscriber"), listen("toolcalls.*.event.tool_call_result", "agent frontend subscriber"), listen("_blobs.>", ""), listen(">", ""), listen("_llm.>", ""), listen("llm.>", ""), listen("_INBOX_STREAMER.>", ""),
 	}
 }
 
