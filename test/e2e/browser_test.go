@@ -241,7 +241,7 @@ func openTab(t *testing.T, web context.Context, theme string) *webPage {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal("new tab: ", err)
 	}
-	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(cancel)
 	p := &webPage{t: t, ctx: ctx, theme: theme, written: make(chan struct{}, 1)}
 	messages := chromedp.Console(ctx)
