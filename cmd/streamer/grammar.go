@@ -33,6 +33,7 @@ type grammar struct {
 	Verify     verifyCommand     `cmd:"" group:"operate" help:"Fold the input log again and compare the result with the event log."`
 	Recover    recoverCommand    `cmd:"" group:"operate" help:"Close the calls and runs that lost inputs left open."`
 	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure the whole path beside the same work on NATS alone, or event streams."`
+	Ready      readyCommand      `cmd:"" group:"operate" help:"Ask a running server whether it is ready."`
 	Config     configCommand     `cmd:"" group:"operate" help:"Print the configuration that serve would use, and where each value comes from."`
 	Completion completionCommand `cmd:"" group:"operate" help:"Print a script that completes commands and flags in a shell."`
 	Version    versionCommand    `cmd:"" group:"operate" help:"Print the version."`

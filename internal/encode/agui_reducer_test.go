@@ -251,8 +251,6 @@ func (m *agReducer) subagent(what string, e *agWire) error {
 		return fmt.Errorf("the subagent is known: %v", a != nil)
 	case what == "STARTED" && e.ParentSubagentRunID != "" && m.agents[e.ParentSubagentRunID] == nil:
 		return errors.New("the subagent around it has not started")
-	case what == "STARTED" && e.ParentToolCallID != "" && m.calls[e.ParentToolCallID] == nil:
-		return errors.New("the call that started it is unknown")
 	case what == "STARTED":
 		m.agents[e.SubagentRunID] = &agAgentShown{name: e.Name, parent: e.ParentSubagentRunID, call: e.ParentToolCallID}
 		return nil

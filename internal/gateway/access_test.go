@@ -3,18 +3,17 @@ package gateway
 import (
 	"bytes"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
 )
 
-func serveHandler(t *testing.T, h http.Handler) string {
+func serveHandler(t testing.TB, g *Gateway) string {
 	t.Helper()
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	return srv.URL
+	url, stop := validated(t, g, func(string) {})
+	t.Cleanup(stop)
+	return url
 }
 
 // TestAccess checks which requests are allowed. HERE is the server's own host and

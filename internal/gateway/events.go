@@ -61,6 +61,9 @@ type request struct {
 	many  *selection           // nil for one session
 	types map[events.Type]bool // nil means all
 	open  encode.Opening
+	// header has headers of the answer besides those of the protocol, as pairs of name
+	// and value.
+	header [][2]string
 	// await waits until it is known where the stream begins. nil means that open
 	// states it.
 	await func(context.Context) (encode.Opening, error)
@@ -89,7 +92,7 @@ func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req reques
 		cancel()
 		leave()
 	}
-	s.setHeader(w.Header())
+	s.setHeader(w.Header(), &req)
 	if c := takeOver(w, r); c != nil {
 		s.out = c
 		s.conn.Store(c)

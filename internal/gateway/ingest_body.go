@@ -20,6 +20,7 @@ type arrival struct {
 	idle  time.Duration
 	cause func() error // why the context has ended, nil if it has not
 	stop  func() bool
+	err   error // of the first read that failed: each later one returns it
 }
 
 func newArrival(ctx context.Context, body io.Reader, rc *http.ResponseController, idle time.Duration) *arrival {
@@ -29,7 +30,11 @@ func newArrival(ctx context.Context, body io.Reader, rc *http.ResponseController
 }
 
 // Read reads bytes of the body.
-func (a *arrival) Read(b []byte) (int, error) {
+func (a *arrival) Read(b []byte) (n int, err error) {
+	if a.err != nil {
+		return 0, a.err
+	}
+	defer func() { a.err = err }()
 	// Writers without deadlines, such as recorders, are served without them.
 	_ = a.rc.SetReadDeadline(time.Now().Add(a.idle))
 	if err := a.cause(); err != nil { // the deadline above replaced the one of stop

@@ -137,9 +137,8 @@ func (g *Gateway) joinRun(w http.ResponseWriter, r *http.Request) error {
 	open := g.openingAt(session, run.before)
 	open.Run, open.Since = run.id, since
 	path := "/threads/" + url.PathEscape(session) + "/runs/" + url.PathEscape(run.id)
-	w.Header().Set("Location", path+"/stream") // clients add it to the base URL
-	w.Header().Set("Content-Location", path)
-	return g.serveStream(w, r, request{proto: p, token: token, open: open})
+	header := [][2]string{{"Location", path + "/stream"}, {"Content-Location", path}} // clients add them to the base URL
+	return g.serveStream(w, r, request{proto: p, token: token, open: open, header: header})
 }
 
 // checkCursor refuses a cursor that is not in the log.

@@ -49,10 +49,7 @@ func newAsset(name string, data []byte) (asset, error) {
 	return a, nil
 }
 
-func newVariant(data []byte) variant {
-	sum := sha256.Sum256(data)
-	return variant{`"` + hex.EncodeToString(sum[:12]) + `"`, data}
-}
+func newVariant(data []byte) variant { return variant{etagOf(data), data} }
 
 // readPage reads all files of the page. No request path is ever resolved in a file
 // system.
@@ -83,6 +80,12 @@ func readPage(page fs.FS) (map[string]asset, error) {
 		return nil, fmt.Errorf("gateway: page: %w", err)
 	}
 	return assets, nil
+}
+
+// etagOf returns the ETag of a content.
+func etagOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
 // contentType returns the type of a file of the page. It does not depend on the

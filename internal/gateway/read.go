@@ -115,6 +115,16 @@ func (g *Gateway) part(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// description returns a handler that sends a description of the interface. It needs no
+// token: it has nothing of a session.
+func (g *Gateway) description(contentType string, text []byte) handler {
+	etag := etagOf(text)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		g.serveValue(w, r, contentType, etag, text)
+		return nil
+	}
+}
+
 // stored returns the event that a request names.
 func (g *Gateway) stored(ctx context.Context, r *http.Request) (events.Record, error) {
 	_, token, err := sessionOf(r)

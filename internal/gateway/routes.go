@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"streamer/docs"
 	"streamer/internal/inputs"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,18 +24,35 @@ var kinds = [...]struct {
 	{"end", inputs.End},
 }
 
-// newRoutes returns the routes. The handlers check methods themselves, because the
-// mux does not answer with JSON.
+// route is a path that the gateway serves.
+type route struct {
+	path    string // pattern of http.ServeMux, without a method
+	methods string // separated by ", "; HEAD and OPTIONS are accepted besides
+	serve   http.HandlerFunc
+}
+
+// newRoutes returns the mux of all routes. The handlers check methods themselves,
+// because the mux does not answer with JSON.
 func (g *Gateway) newRoutes(metrics *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
-	api := func(path, methods string, h handler) {
-		mux.HandleFunc(path, g.onlyMethods(methods, g.withAuth(permitted(path, methods, h))))
+	for _, r := range g.routeList(metrics) {
+		mux.HandleFunc(r.path, r.serve)
 	}
+	return mux
+}
+
+// routeList returns the routes. docs/openapi.json describes each.
+func (g *Gateway) routeList(metrics *prometheus.Registry) []route {
+	var list []route
+	add := func(path, methods string, serve http.HandlerFunc) {
+		list = append(list, route{path, methods, g.onlyMethods(methods, serve)})
+	}
+	api := func(path, methods string, h handler) { add(path, methods, g.withAuth(permitted(path, methods, h))) }
 	api("/metrics", "GET", g.serveMetrics(metrics))
-	mux.HandleFunc("/healthz", g.onlyMethods("GET", g.healthz))
-	mux.HandleFunc("/readyz", g.onlyMethods("GET", g.readyz))
+	add("/healthz", "GET", g.healthz)
+	add("/readyz", "GET", g.readyz)
 	if g.opts.OnlyHealth {
-		return mux
+		return list
 	}
 	api("/v1/sessions", "GET", g.sessions)
 	api("/v1/events", "GET", g.manyEvents)
@@ -54,9 +72,10 @@ func (g *Gateway) newRoutes(metrics *prometheus.Registry) *http.ServeMux {
 	if g.opts.Repairs != nil {
 		api("/v1/repair", "POST", g.repair)
 	}
-	mux.HandleFunc("/v1/login", g.onlyMethods("POST", g.withAccess(g.login)))
-	mux.HandleFunc("/", g.withAccess(g.serveAsset))
-	return mux
+	add("/v1/login", "POST", g.withAccess(g.login))
+	add("/v1/openapi.json", "GET", g.withAccess(g.description("application/json", docs.OpenAPI)))
+	add("/v1/events.schema.json", "GET", g.withAccess(g.description("application/schema+json", docs.EventSchema)))
+	return append(list, route{"/", "GET", g.withAccess(g.serveAsset)}) // which refuses other methods after unknown paths
 }
 
 // onlyMethods returns a handler that refuses other methods than the given ones, a list

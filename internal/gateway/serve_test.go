@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -17,9 +16,7 @@ import (
 // serve serves a gateway over store on loopback and returns its URL.
 func serve(t testing.TB, opts Options, store Store) string {
 	t.Helper()
-	srv := httptest.NewServer(build(t, opts, store))
-	t.Cleanup(srv.Close)
-	return srv.URL
+	return serveHandler(t, build(t, opts, store))
 }
 
 // build returns a gateway over store.

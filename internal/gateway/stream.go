@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -77,11 +78,11 @@ func (s *stream) lockWriter() { s.writing <- struct{}{} }
 func (s *stream) unlockWriter() { <-s.writing }
 
 // setHeader sets the header of the response.
-func (s *stream) setHeader(h http.Header) {
+func (s *stream) setHeader(h http.Header, req *request) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no") // otherwise nginx waits for a full buffer
-	for _, f := range s.proto.Header {
+	for _, f := range slices.Concat(s.proto.Header, req.header) {
 		h.Set(f[0], f[1])
 	}
 }

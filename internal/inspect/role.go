@@ -7,11 +7,23 @@ import (
 	"sync"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// Check is Diagnose for the role streamer, and Probe for the role of a client.
+func Check(ctx context.Context, o broker.Options, role string) (Findings, error) {
+	if role == "streamer" {
+		return Diagnose(ctx, o), nil
+	}
+	if err := app.LocateClient(&o); err != nil {
+		return nil, err
+	}
+	return Probe(ctx, o, role), nil
+}
 
 // probeSession is the session whose events Probe causes.
 const probeSession = "streamer-doctor"

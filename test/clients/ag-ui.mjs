@@ -31,6 +31,7 @@ const resumeOf = (agent) => agent.pendingInterrupts?.map(({ id }) => ({ interrup
 function shown(messages) {
   const results = messages.filter((m) => m.role === 'tool')
   return {
+    questions: messages.filter((m) => m.role === 'user').map((m) => m.content),
     texts: messages.filter((m) => m.role === 'assistant' && m.content).map((m) => m.content),
     open: 0,
     extra: results.length - new Set(results.map((m) => m.toolCallId)).size,

@@ -20,7 +20,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-var cuts = flag.Int("cuts", 4, "how many connections of each client and session are cut off in the history; 0 cuts off after every frame")
+var cuts = flag.Int("cuts", 3, "how many connections of each client and session are cut off in the history; 0 cuts off after every frame")
 
 // TestMain runs as many sessions at once as there are. Their clients wait for delays
 // before they reconnect.
@@ -41,6 +41,7 @@ type kind struct {
 	once          bool   // the client does not connect again
 	times         int    // how often the client connects
 	keeps         bool   // the client has the messages of the runs that it saw before
+	sent          string // the question that the client has sent and shows, if any
 	outcomes      map[events.Status]string
 	states        map[events.Status]string // in which the client shows a call
 	// deniesWithoutMore states that the protocol has no text and no metadata for a
@@ -56,7 +57,7 @@ func kinds() []*kind {
 		events.Completed: "output-available", events.Error: "output-error", events.Cancelled: "output-error", events.TimedOut: "output-error", events.Denied: "output-denied",
 	}
 	ag := &kind{
-		name: "agent", program: "ag-ui.mjs", path: "/v1/ag-ui/%s", turns: true, times: 2, keeps: true,
+		name: "agent", program: "ag-ui.mjs", path: "/v1/ag-ui/%s", turns: true, times: 2, keeps: true, sent: "go",
 		outcomes: map[events.Status]string{events.Completed: "success", events.Error: "error", events.Cancelled: "cancelled", events.Interrupted: "interrupt"},
 		states:   ends("pending", "result", "result"),
 	}
@@ -146,14 +147,14 @@ func serve(t *testing.T, c app.Config) *app.Server {
 
 // testSession tests all clients with a session.
 func (f *fixture) testSession(t *testing.T, sc script) {
-	s := &session{t: t, name: sc.name, server: f.server, log: follow(t, f.server, sc.name)}
+	s := openSession(t, f.server, sc.name, nil)
 	had := map[string]json.RawMessage{} // messages of the clients, by kind
 	var sources []*running
 	for i, lines := range sc.runs {
 		rest, first := s.begin(lines)
 		live := f.startLive(t, s.name, first, 2+i, had)
 		if i == 0 {
-			sources = f.startSources(t, s.name, len(sc.runs), 0, 1, 2, 7, 10, 20)
+			sources = f.startSources(t, s.name, len(sc.runs), 0, 2, 7)
 		}
 		for _, w := range append(slices.Clone(live), watcher{nil, sources[0], ""}) {
 			w.awaitOpen(t)
@@ -166,7 +167,7 @@ func (f *fixture) testSession(t *testing.T, sc script) {
 			f.checkLive(t, s.log, w, had)
 		}
 	}
-	for _, r := range append(sources, f.startSources(t, s.name, len(sc.runs), 0, 3, 4, 5, 9)...) {
+	for _, r := range append(sources, f.startSources(t, s.name, len(sc.runs), 3, 9)...) {
 		checkSource(t, s.log, r)
 	}
 	f.testHistory(t, s)
@@ -262,7 +263,7 @@ func (f *fixture) testHistory(t *testing.T, s *session) {
 		w.kind.view(s.log).check(t, "history "+w.kind.name, w.kind, &got)
 		states[w.kind.name] = state
 		if !w.kind.once {
-			for _, n := range cutsOf(f.proxy.framesOf(w.name)) {
+			for _, n := range cutsOf(f.proxy.framesOf(w.name), len(s.log.records)) {
 				second = append(second, f.start(t, w.kind, s.name, n, job{URL: w.kind.pathOf(s.name)}))
 			}
 		}
@@ -278,13 +279,13 @@ func (f *fixture) testHistory(t *testing.T, s *session) {
 }
 
 // cutsOf returns the numbers of frames after which connections with a history of so
-// many frames are cut off.
-func cutsOf(frames int) (list []int) {
+// many frames are cut off. offset selects some if not all are.
+func cutsOf(frames, offset int) (list []int) {
 	step := 1
 	if *cuts > 0 {
 		step = max(1, frames / *cuts)
 	}
-	for n := 1; n <= frames; n += step {
+	for n := 1 + offset%step; n <= frames; n += step {
 		list = append(list, n)
 	}
 	return list

@@ -28,6 +28,7 @@ async function join(job, fetch) {
     outcome: error ? 'error' : interrupts.length ? 'interrupted' : 'ended',
     ended: names.at(-1) === 'end',
     pending: interrupts.map((i) => i.value.tool_call_id),
+    questions: list.filter((m) => m.type === 'human').map((m) => m.text),
     texts: list.filter((m) => m.type === 'ai' && m.text).map((m) => m.text),
     open: 0,
     extra: results.length - new Set(results.map((m) => m.tool_call_id)).size,
@@ -51,10 +52,10 @@ async function thread(job, fetch) {
   const thread = clientOf(job, fetch).threads.stream(job.session, { assistantId: 'agent', fetch, reconnectDelayMs: () => 10 })
   const calls = new Map()
   const ends = []
-  const results = new Set() // ids of messages
+  const roles = {} // of messages, by id
   let extra = 0
   thread.onEvent(({ method, params: { namespace, data } }) => {
-    if (method === 'messages' && data.role === 'tool') results.add(data.id)
+    if (method === 'messages' && data.role) roles[data.id] = data.role
     if (method === 'lifecycle' && namespace.length === 0 && data.event !== 'running') ends.push(data)
     if (method !== 'tools') return
     const call = calls.get(data.tool_call_id)
@@ -69,8 +70,9 @@ async function thread(job, fetch) {
     }
   })
   const texts = []
+  const questions = []
   const readMessages = async () => {
-    for await (const message of thread.messages) if (!results.has(message.id)) texts.push(message.text)
+    for await (const message of thread.messages) ({ ai: texts, human: questions })[roles[message.id]]?.push(message.text)
   }
   const readCalls = async () => {
     for await (const handle of thread.toolCalls) {
@@ -86,6 +88,7 @@ async function thread(job, fetch) {
     outcome: end.status ?? { failed: 'error' }[end.event] ?? end.event,
     ended: true,
     pending: thread.interrupts.map((i) => i.payload?.tool_call_id),
+    questions: await Promise.all(questions),
     texts: (await Promise.all(texts)).filter((t) => t),
     open: 0,
     extra,

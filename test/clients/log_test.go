@@ -28,12 +28,13 @@ type sessionLog struct {
 }
 
 // follow reads the events of a session until the end of the test.
-func follow(t *testing.T, server, session string) *sessionLog {
+func follow(t *testing.T, server, session string, header http.Header) *sessionLog {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server+"/v1/sessions/"+url.PathEscape(session)+"/events", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header = header.Clone()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -111,19 +112,17 @@ func (l *sessionLog) String() string {
 
 // run is a run in the log.
 type run struct {
-	from, to int // the records of its start and its end
-	end      events.Event
+	after, to int // the records after the run before, and of its end
+	end       events.Event
 }
 
 // runs returns the runs that have ended, in order.
 func (l *sessionLog) runs() (list []run) {
-	start := 0
+	after := 0
 	for i, r := range l.records {
-		switch r.Type {
-		case events.RunStarted:
-			start = i
-		case events.RunFinished:
-			list = append(list, run{start, i, r.Event})
+		if r.Type == events.RunFinished {
+			list = append(list, run{after, i, r.Event})
+			after = i + 1
 		}
 	}
 	return list

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 //	# …              a comment
 //	KIND JSON        an input
 //	await TYPE ID    wait for an event about the call with this id
+//	watch            the clients connect here; without it, after the first delta
 //	run              the next run begins, after the end of the last
 type script struct {
 	name string
@@ -53,22 +55,31 @@ type session struct {
 	log    *sessionLog
 }
 
-// begin publishes the inputs of a run up to the one that starts it. It returns the
-// rest, and the sequence of the first input.
+// openSession returns a session whose requests have a header.
+func openSession(t *testing.T, server, name string, header http.Header) *session {
+	t.Helper()
+	if header == nil {
+		header = http.Header{}
+	}
+	return &session{t: t, name: name, server: server, header: header, log: follow(t, server, name, header)}
+}
+
+// begin publishes the inputs of a run up to the place where the clients connect. It
+// returns the rest, and the sequence of the first input.
 func (s *session) begin(lines []string) (rest []string, first uint64) {
 	s.t.Helper()
-	for i, line := range lines {
-		seq := s.play(line)
-		if i == 0 {
+	isDelta := func(line string) bool { return strings.HasPrefix(line, "delta ") }
+	end := slices.Index(lines, "watch")
+	if end < 0 {
+		end = slices.IndexFunc(lines, isDelta) + 1
+	}
+	for i, line := range lines[:end] {
+		if seq := s.play(line); i == 0 {
 			first = seq
 		}
-		if strings.HasPrefix(line, "delta ") {
-			s.log.await("the start of the run", func(e *events.Event) bool { return e.Type == events.RunStarted })
-			return lines[i+1:], first
-		}
 	}
-	s.t.Fatalf("no delta in %q", lines)
-	return nil, 0
+	s.log.await("the start of the run", func(e *events.Event) bool { return e.Type == events.RunStarted })
+	return slices.DeleteFunc(slices.Clone(lines[end:]), func(line string) bool { return line == "watch" }), first
 }
 
 // play executes a line and returns the sequence of the input.
@@ -94,9 +105,7 @@ func (s *session) post(kind, body string) uint64 {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for name := range s.header {
-		req.Header.Set(name, s.header.Get(name))
-	}
+	req.Header = s.header.Clone()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatal(err)

@@ -24,6 +24,7 @@ type call struct {
 type view struct {
 	calls   []*call
 	texts   []string // of messages, sorted
+	asked   []string // by persons
 	pending []string // ids of the calls that stay open
 	end     events.Event
 }
@@ -32,7 +33,7 @@ type view struct {
 func viewOf(l *sessionLog, runs []run) *view {
 	last := runs[len(runs)-1]
 	v := &view{end: last.end}
-	records := l.records[runs[0].from : last.to+1]
+	records := l.records[runs[0].after : last.to+1]
 	calls := map[string]*call{}
 	texts := map[string]string{}
 	for i := range records {
@@ -49,6 +50,8 @@ func viewOf(l *sessionLog, runs []run) *view {
 			for _, c := range v.calls {
 				c.endRun()
 			}
+		case events.HumanMessage:
+			v.asked = append(v.asked, e.Content)
 		default:
 			if c != nil {
 				c.apply(e)
@@ -103,6 +106,7 @@ type shown struct {
 	Outcome      string
 	FinishReason string
 	Texts        []string
+	Questions    []string // nil if the client does not show them
 	Pending      []string
 	Open         int      // parts that are still open
 	Extra        int      // calls and results that are shown twice
@@ -135,6 +139,9 @@ func (v *view) check(t *testing.T, what string, k *kind, got *shown) {
 	if !slices.Equal(got.Texts, v.texts) {
 		t.Errorf("%s: the texts are %q, want %q", what, got.Texts, v.texts)
 	}
+	if want := v.questions(k); got.Questions != nil && !slices.Equal(got.Questions, want) {
+		t.Errorf("%s: the questions are %q, want %q", what, got.Questions, want)
+	}
 	if len(got.Calls) != len(v.calls) {
 		t.Errorf("%s: shows %d calls, want %d", what, len(got.Calls), len(v.calls))
 	}
@@ -146,6 +153,15 @@ func (v *view) check(t *testing.T, what string, k *kind, got *shown) {
 			t.Errorf("%s: call %s: %s\nshown %s", what, c.id, diff, marshal(t, got.Calls[i]))
 		}
 	}
+}
+
+// questions returns the questions that a client shows: that which it has sent is shown
+// once.
+func (v *view) questions(k *kind) []string {
+	if k.sent == "" || slices.Contains(v.asked, k.sent) {
+		return v.asked
+	}
+	return append([]string{k.sent}, v.asked...)
 }
 
 // differs returns the first difference between a call and what a client shows of it,

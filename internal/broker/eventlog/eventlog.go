@@ -33,6 +33,7 @@ import (
 type Log struct {
 	b       *broker.Broker
 	watches watches
+	sharing sharing
 }
 
 // New returns the event log of b.

@@ -83,12 +83,29 @@ func (t *tail) history(ctx context.Context) (err error) {
 	go func() {
 		defer close(done)
 		defer func() { thrown = recover() }()
-		err = t.catchUp(ctx, false)
+		err = t.readHistory(ctx)
 	}()
 	if <-done; thrown != nil {
 		panic(thrown)
 	}
 	return err
+}
+
+// readHistory reads the stored events: those that other tails read now, too, and the
+// rest.
+func (t *tail) readHistory(ctx context.Context) error {
+	if t.token != "" {
+		entries, leave := t.l.enter(ctx, t.token, t.last)
+		defer leave()
+		for i := range entries {
+			if e := &entries[i]; e.Seq > t.last {
+				if err := t.pass(e, false); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return t.catchUp(ctx, false)
 }
 
 // tailAll reads the log itself: one consumer for everything is cheap.

@@ -1,0 +1,120 @@
+package session
+
+import (
+	"bytes"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"streamer/docs"
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// readSchema returns the published schema of events.
+func readSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(docs.EventSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("events.schema.json", text); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("events.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// TestEventsMatchSchema validates the events of each recorded stream, and of inputs
+// after it, against the published schema. Every type of event occurs.
+func TestEventsMatchSchema(t *testing.T) {
+	schema := readSchema(t)
+	var files []string
+	for _, name := range []string{"*.jsonl", "*.txt"} {
+		found, err := filepath.Glob(filepath.Join("..", "decode", "testdata", "*", name))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no streams: %v", err)
+		}
+		files = append(files, found...)
+	}
+	seen := map[events.Type]int{}
+	refs := 0
+	for i, file := range files {
+		size := 10
+		if i == 0 {
+			size = 70_000
+		}
+		for _, e := range eventsOf(withControls(lines(t, file), size)) {
+			seen[e.Type]++
+			if e.Type == events.Synthetic {
+				continue // the body is a tool message
+			}
+			body, err := e.Body()
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+			if err != nil {
+				t.Fatalf("%s: %s: %v", file, body, err)
+			}
+			if err := schema.Validate(value); err != nil {
+				t.Errorf("%s: %s\n%v", file, body, err)
+			}
+			if e.ArgsRef != nil || e.ToolResultRef != nil {
+				refs++
+			}
+		}
+	}
+	for _, typ := range events.Types() {
+		if seen[typ] == 0 {
+			t.Errorf("no stream has an event %s", typ)
+		}
+	}
+	if refs == 0 {
+		t.Error("no event has a large value")
+	}
+}
+
+// withControls appends inputs of each kind to a log: args and a result of a size, a
+// result of a call that has ended, and inputs that name nothing or are not valid.
+func withControls(l log, size int) log {
+	at, large := 20*(len(l)+1), strings.Repeat("x", size)
+	call := func(id, args string) string {
+		return `{"id":"m` + id + `","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"` + id +
+			`","type":"function","function":{"name":"f","arguments":` + strconv.Quote(args) + `}}]},"finish_reason":"tool_calls"}]}`
+	}
+	for _, in := range []struct {
+		kind inputs.Kind
+		data string
+	}{
+		{inputs.Delta, call("large", `{"a":"`+large+`"}`)}, {inputs.Clock, `{"kind":"flush"}`},
+		{inputs.Progress, `{"tool_call_id":"large","percent":50,"message":"half"}`},
+		{inputs.Result, `{"tool_call_id":"large","content":"` + large + `"}`},
+		{inputs.Result, `{"tool_call_id":"large","content":"another"}`},
+		{inputs.Delta, call("cut", `{"a":`)},
+		{inputs.Progress, `{"tool_call_id":"unknown"}`}, {inputs.Interrupt, `{"calls":["1.9"],"run":"x"}`},
+		{inputs.Result, `{"tool_call_id":"unknown","content":1}`}, {inputs.Delta, "oops"}, {inputs.Result, "{"},
+		{inputs.Interrupt, `{"reason":"user"}`}, {inputs.End, `{"reason":"cancelled"}`}, {inputs.Result, `{"tool_call_id":"cut","content":"late"}`},
+	} {
+		at += 20
+		l.add(in.kind, at, in.data)
+	}
+	return l
+}
+
+// eventsOf returns the events of a log.
+func eventsOf(l log) (out []events.Event) {
+	var s State
+	for _, in := range l {
+		out = Fold(out, &s, in)
+	}
+	return out
+}
