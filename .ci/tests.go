@@ -25,7 +25,7 @@ var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data|op
 // node and the clients, in test/clients the client libraries, in internal the allowed
 // imports and the language.
 var mustRun = []string{
-	"TestBrowser", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
+	"TestBrowser", "TestPage", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
 	"TestClients", "TestEventSource",
 	"TestArrows", "TestLanguage",

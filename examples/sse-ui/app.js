@@ -1,6 +1,8 @@
 // The page: connects the stream, the state and the views.
 
 import { complaint } from "./sse.js";
+import { readerSwitch } from "./reader.js";
+import { store as remember } from "./storage.js";
 import { sharing } from "./share.js";
 import { terminal } from "./reduce.js";
 import { createStore, eventOf } from "./store.js";
@@ -11,6 +13,7 @@ import { announcer } from "./announce.js";
 import { sessionList, hashOf, curl } from "./sessions.js";
 import { placeOf, linkTo } from "./place.js";
 import { stage } from "./stage.js";
+import { guide } from "./visit.js";
 import { views } from "./views.js";
 import { callsOf, runsOf } from "./select.js";
 import { FILE, opener, download } from "./open.js";
@@ -31,16 +34,19 @@ const main = $("main"), pill = $("pill"), stop = $("stop");
 const voice = announcer($("polite"), $("assertive"));
 const stopping = new Set(); // keys of the calls whose stop was requested
 const store = createStore();
-const streams = sharing({ address });
+const reader = readerSwitch($("reader"), restart);
+const streams = sharing({ address, open: reader.open });
 const link = (seq, what) => base() + "/events/" + seq + "/" + what;
 const kit = tools({
   timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
   state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme,
+  nextView: () => flow.next(), replay: () => $("replay").click(),
 });
 const actions = { stopping, stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
 const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
+const guided = guide({ flow, timeline: $("timeline"), inspector: $("inspector"), reveal: kit.reveal, note: complain });
 
 let session = "", state = store.getSnapshot(), time = clock(), stream = null;
 let connection = { name: "idle" }, news = false, traffic = { bytes: 0, unreadable: 0 };
@@ -48,11 +54,17 @@ let history = { from: 0, last: 0 }; // the part of the log with which this conne
 let locked = false; // a token is required
 let following = true, touched = 0, lastY = 0;
 let place = placeOf(""), wanted = false; // wanted: the place is not on the screen yet
-let drawing = 0, shown = null, stopAsked = null, lostTimer = 0;
+let drawing = 0, grown = false, shown = null, searched = 0, stopAsked = null, lostTimer = 0;
 
 const base = () => "/v1/sessions/" + encodeURIComponent(session);
 
 // ---- the stream
+
+// restart opens the streams again, where they stopped.
+function restart() {
+  streams.restart();
+  if (session !== "") open(state.seq ? String(state.seq) : "");
+}
 
 // address returns the URL of the stream of some sessions.
 function address(sessions) {
@@ -130,15 +142,17 @@ function draw() {
   drawSummary(seen);
   drawStop();
   flow.tick(now);
-  const grown = shown !== seen;
-  if (grown) flow.show(callsOf(seen), runsOf(seen));
+  grown ||= shown !== seen;
+  if (shown !== seen || kit.version() !== searched) flow.show(kit.found(callsOf(seen), now), runsOf(seen));
+  searched = kit.version();
   shown = seen;
   view.tick(seen.open, now);
-  if (wanted && done) arrive();
+  if (wanted && done) arrive(seen);
   if (!following && news) $("latest").hidden = false;
   news = false;
   if (!done) return redraw();
   if (grown) toEnd();
+  grown = false;
 }
 
 // scroller returns the element that scrolls the conversation: the page, or beside
@@ -351,31 +365,15 @@ function visit(key, focus) {
   following = false;
   place = { ...place, session, run: "", call: key };
   if (session) globalThis.history.replaceState(null, "", linkTo(place));
-  const card = $(flow.name === "waterfall" ? "inspector" : "timeline").querySelector('.card[data-call="' + CSS.escape(key) + '"]');
-  if (!card) return;
-  card.scrollIntoView({ block: "nearest" });
-  if (focus) (card.tabIndex >= 0 ? card : card.querySelector("button, summary, [tabindex]"))?.focus({ preventScroll: true });
-  flash(card);
+  guided.card(key, focus);
 }
 
-function flash(node) {
-  node.classList.remove("flash");
-  node.getBoundingClientRect(); // restarts the animation
-  node.classList.add("flash");
-}
-
-// arrive scrolls to the place of the address once its item is drawn.
-function arrive() {
-  const node = place.call
-    ? document.querySelector('#timeline .card[data-call="' + CSS.escape(place.call) + '"]')
-    : document.querySelector('.run[data-run="' + CSS.escape(place.run) + '"]');
-  if (!node && connection.name !== "live") return; // it can still come
+// arrive shows the place of the address once it is known.
+function arrive(seen) {
+  const there = guided.arrive(place, seen);
+  if (!there && connection.name !== "live") return; // it can still come
   wanted = false;
-  if (!node) return complain(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session.");
-  if (place.call) flow.select(place.call);
-  else flow.selectRun(place.run);
-  node.scrollIntoView({ block: "center" });
-  flash(node);
+  if (!there) guided.missing(place);
 }
 
 function reset() {
@@ -418,19 +416,11 @@ async function showHistory(sessions) {
 
 $("replay").addEventListener("click", async () => {
   $("replay").disabled = true;
-  try {
-    await look.replay(base() + "/events");
-  } catch (err) {
-    complain("The session cannot be replayed: " + err.message);
-  }
+  await look.replay(base() + "/events").catch((err) => complain("The session cannot be replayed: " + err.message));
   $("replay").disabled = false;
 });
-$("export").addEventListener("click", async () => {
-  try {
-    await download(session, look.records, base() + "/events");
-  } catch (err) {
-    complain("The session was not exported: " + err.message);
-  }
+$("export").addEventListener("click", () => {
+  download(session, look.records, base() + "/events").catch((err) => complain("The session was not exported: " + err.message));
 });
 const files = opener({
   inputs: [$("file"), $("file-landing")], zone: $("drop"), complain,
@@ -447,11 +437,7 @@ function theme(next) {
   else if (next) root.dataset.theme = next;
   const now = root.dataset.theme ?? "auto";
   say($("theme-text"), "Theme: " + now);
-  try {
-    if (next) localStorage.setItem("theme", next);
-  } catch {
-    // Storage is forbidden: the theme applies until the page is left.
-  }
+  if (next) remember("theme", next);
   return now;
 }
 
@@ -506,4 +492,5 @@ addEventListener("scroll", (e) => {
 new ResizeObserver(toEnd).observe($("timeline"));
 setInterval(tick, TICK);
 theme();
+await reader.ready;
 choose();

@@ -9,7 +9,7 @@ import { state, duration, elapsed, plural } from "./words.js";
 
 const PHASES = { args: "arguments", waiting: "waiting", running: "running" };
 const THIN = 0.15; // percent, minimum width of a bar
-const ROOM = 14; // percent beside a bar that a text needs
+const ROOM = 12; // percent beside a bar that a text needs
 const SOON = 10_000; // ms before a deadline in which it is written beside the bar
 
 // barRow returns {node, show(row, shown), move(window, now)}: show draws the row
@@ -60,7 +60,7 @@ export function barRow(id, { toggle, choose }) {
     mark(node, "state", call.status);
     setIcon(symbol, now.icon);
     write(tool, call.tool || "unknown");
-    write(word, now.word);
+    write(word, call.status === "building_args" ? "Arguments" : now.word.split(" for ")[0]);
     const below = row.expanded === false ? callsBelow(item).length - 1 : 0;
     write(chip, below > 0 ? "+" + plural(below, "call") : call.provider ? "provider" : "");
     chip.hidden = chip.textContent === "";
@@ -107,10 +107,14 @@ export function barRow(id, { toggle, choose }) {
     const at = open ? call.deadline : call?.status === "timeout" ? call.endedAt : 0;
     const x = at ? percent(at) : -1;
     due.hidden = !(x >= 0 && x <= 100);
-    if (!due.hidden) due.style.left = x.toFixed(3) + "%";
+    if (!due.hidden) {
+      const from = Math.min(x, percent(end));
+      due.style.left = from.toFixed(3) + "%";
+      due.style.width = (x - from).toFixed(3) + "%";
+    }
     due.title = open ? "closes in " + duration(at - now) : "deadline";
     const rest = at - now;
-    const start = call ? percent(startOf(call)) : 0, after = percent(end);
+    const start = call ? percent(startOf(call)) : 0, after = due.hidden ? percent(end) : x;
     const text = open && rest < SOON && (after <= 100 - ROOM || start > ROOM) ? (rest > 0 ? "closes in " + Math.ceil(rest / 1_000) + " s" : "its time is up") : "";
     write(soon, text);
     soon.hidden = text === "";

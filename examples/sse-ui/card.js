@@ -7,7 +7,7 @@ import { valueBox } from "./value.js";
 import { copyButton, copyRow } from "./copy.js";
 import { excerptOf } from "./copies.js";
 import { shield } from "./keys.js";
-import { state, duration, elapsed, bytes, time } from "./words.js";
+import { state, duration, elapsed, bytes, time, visible } from "./words.js";
 
 const ARGS_SHOWN = 16 << 10; // characters before a button
 const RESULT_SHOWN = 4 << 10;
@@ -81,7 +81,7 @@ export function createCard(call, actions, roving = false) {
     mark(node, "state", call.status);
     mark(node, "tool", call.tool);
     mark(node, "open", String(open));
-    say(name, call.tool || "unnamed tool");
+    say(name, visible(call.tool) || "unnamed tool");
     if (node.getAttribute("aria-label") !== name.textContent) node.setAttribute("aria-label", name.textContent);
     setIcon(symbol, now.icon);
     say(word, now.word);

@@ -10,11 +10,20 @@
 //	.card .elapsed, .stop-call, .result, .late, .reason its time, stop button, and outcome
 //	#pill[data-connection]                              idle, connecting, catching-up, live,
 //	                                                    reconnecting, offline, gone, refused, ended
+//	#pill[data-shared]                                  true while other pages use the same connection
 //	#main[data-stale]                                   true while the content is unconfirmed
 //	#stop[data-asked]                                   true from the click to the confirming event
 //	.message[data-message][data-role]                   a message
 //	.run[data-run], .run-end[data-status]               the start and the end of a run
 //	.notice[data-notice]                                rejected or orphan
+//	#main[data-view], [data-source]                     cards, waterfall or both; live, replay or file
+//	.wf-row[data-key][data-state][data-critical]        a row of the waterfall
+//	.agent[data-open]                                   the messages of a sub-agent
+//	#scrubber, .hi-list, .hi-hits                       the replay, the sessions, and the calls found
+//	#search, #found                                     the search, and its number of calls
+//	#raw tr[data-frame][data-call]                      a frame: its number, and the call it is about
+//	#raw section[data-protocol]                         the frames of a protocol
+//	#reader[data-native]                                true if the stream is read with EventSource
 //	html[data-theme]                                    light or dark, absent for auto
 //	#polite, #assertive                                 the text for screen readers
 package sseui

@@ -50,5 +50,5 @@ function inStatus(call, status) {
 }
 
 function lasted(call, now) {
-  return call.durationMs ?? (call.startedAt ? now - call.startedAt : 0);
+  return call.durationMs ?? Math.max(0, now - (call.startedAt || now));
 }

@@ -16,7 +16,7 @@ export function recorder() {
 
   // drop removes the oldest frames, many at a time: it moves all others.
   function drop() {
-    let n = Math.min(MAX_FRAMES / 10, list.length - 1);
+    let n = Math.ceil(list.length / 10);
     for (let i = 0; i < n; i++) chars -= list[i].data.length;
     while (chars > MAX_CHARS && n < list.length - 1) chars -= list[n++].data.length;
     counts.dropped += n;

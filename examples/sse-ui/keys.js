@@ -1,6 +1,7 @@
 // The keyboard: a tab stop for the calls, shortcuts, and the sheet that lists them.
 
 import { el } from "./dom.js";
+import { stored, store } from "./storage.js";
 
 const CONTROLS = "button, a, summary, [tabindex]";
 
@@ -59,11 +60,11 @@ export function rover(root) {
 }
 
 // shortcuts listens to keys. list has rows [key, text, action]; an action returns
-// false if it does not apply. The sheet shows the list, and turns the keys off
-// and on, because some people speak to their computer and say letters.
+// false if it does not apply, and rows without one are only listed. The sheet shows
+// the list, and turns the keys off and on: speech input types letters too.
 export function shortcuts(list) {
   const byKey = new Map(list.map(([key, , action]) => [key, action]));
-  let on = stored() !== "off";
+  let on = stored("keys", "on") !== "off";
 
   addEventListener("keydown", (e) => {
     if (e.defaultPrevented || e.altKey || e.ctrlKey || e.metaKey || typing(e.target)) return;
@@ -76,7 +77,7 @@ export function shortcuts(list) {
   function make() {
     const box = el("input", { type: "checkbox", id: "keys-on", onchange() {
       on = box.checked;
-      store(on ? "on" : "off");
+      store("keys", on ? "on" : "off");
     } });
     const rows = list.flatMap(([key, text]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, text)]);
     const close = el("button", { type: "button", onclick: () => sheet.close() }, "Close");
@@ -95,19 +96,3 @@ export function shortcuts(list) {
 }
 
 const typing = (node) => node instanceof HTMLElement && (node.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(node.tagName) && node.type !== "checkbox");
-
-function stored() {
-  try {
-    return localStorage.getItem("keys");
-  } catch {
-    return null;
-  }
-}
-
-function store(value) {
-  try {
-    localStorage.setItem("keys", value);
-  } catch {
-    // Storage is forbidden: the choice applies until the page is left.
-  }
-}

@@ -95,7 +95,7 @@ export function overview(range, changed) {
     node, place,
     draw({ steps, max }, begin, now) {
       origin = begin;
-      const y = (n) => HEIGHT - 1 - (n / Math.max(max, 1)) * (HEIGHT - 6);
+      const y = (n) => HEIGHT - (n / Math.max(max, 1)) * (HEIGHT - 6);
       const points = ["M0 " + HEIGHT];
       let last = 0;
       for (const [at, n] of steps) {

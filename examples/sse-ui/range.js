@@ -7,11 +7,11 @@ const PAD = 0.02; // of the length, beside the first and the last time
 // range returns the shown part of an axis. all is the first and the last time of
 // the axis, and grows.
 export function range() {
-  let all = { from: 0, to: LEAST }, zoom = null, following = true;
+  let all = { from: 0, to: LEAST }, after = PAD, zoom = null, following = true;
 
   function full() {
     const length = Math.max(all.to - all.from, LEAST);
-    return { from: all.from - length * PAD, to: all.from + length * (1 + PAD) };
+    return { from: all.from - length * PAD, to: all.from + length * (1 + after) };
   }
 
   function now() {
@@ -30,8 +30,9 @@ export function range() {
 
   return {
     full, now, set,
-    // grow sets the bounds of the axis.
-    grow(bounds) { all = bounds; },
+    // grow sets the bounds of the axis, and the part of its length that is shown
+    // after the last time.
+    grow(bounds, ahead = PAD) { all = bounds, after = ahead; },
     // by zooms: 2 shows twice as much, 0.5 half of it. The time at stays in place.
     by(factor, at) {
       const { from, to } = now();

@@ -2,7 +2,7 @@
 // protocols. Loaded when it is opened.
 
 import { el, say, mark } from "./dom.js";
-import { bytes, plural } from "./words.js";
+import { bytes, plural, visible } from "./words.js";
 import { callOf } from "./frames.js";
 import { sides } from "./sides.js";
 
@@ -87,7 +87,7 @@ export function rawView(root, actions) {
     const key = callOf(frame);
     const call = key ? actions.call(key) : null;
     const open = el("button", { type: "button", class: "link", "aria-expanded": "false", onclick: () => expand(open, tr, frame) }, frame.event);
-    const link = call ? el("button", { type: "button", class: "link", onclick: () => actions.reveal(key) }, (call.tool || "unnamed tool") + " " + key) : key;
+    const link = call ? el("button", { type: "button", class: "link", onclick: () => actions.reveal(key) }, visible(call.tool || "unnamed tool") + " " + key) : key;
     const tr = el("tr", { "data-frame": frame.n, "data-call": key, "data-repeated": frame.repeated && "true" },
       el("td", {}, clockTime(frame.at)), el("td", {}, String(frame.id)),
       el("td", {}, open, frame.repeated ? el("span", { class: "chip" }, "repeated") : null),
@@ -110,7 +110,7 @@ export function rawView(root, actions) {
     which.hidden = !only;
     if (only && which.dataset.call !== only.call) {
       mark(which, "call", only.call);
-      which.replaceChildren("Only frames of " + (only.tool || "unnamed tool") + " " + only.call + " ",
+      which.replaceChildren("Only frames of " + visible(only.tool || "unnamed tool") + " " + only.call + " ",
         el("button", { type: "button", class: "link", onclick: () => view.show(null) }, "show all"));
     }
   }
@@ -157,10 +157,10 @@ const SHOWN = 16 << 10; // characters
 
 // dataBox returns the data of a frame, the beginning of it if it is long.
 export function dataBox(frame) {
-  const pre = el("pre", { tabindex: "0", role: "group", "aria-label": "Data of the frame" }, frame.data.slice(0, SHOWN));
+  const pre = el("pre", { tabindex: "0", role: "group", "aria-label": "Data of the frame" }, visible(frame.data.slice(0, SHOWN)));
   if (frame.data.length <= SHOWN) return pre;
   const more = el("button", { type: "button", class: "more", onclick() {
-    pre.textContent = frame.data;
+    pre.textContent = visible(frame.data);
     more.remove();
   } }, "Show all " + bytes(frame.size));
   return el("div", {}, pre, more);

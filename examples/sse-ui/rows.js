@@ -126,17 +126,6 @@ export function criticalPath(roots, now) {
   return path;
 }
 
-// covered returns the time in which at least one of the calls was open.
-export function covered(calls, now) {
-  let total = 0, reached = -Infinity;
-  for (const call of [...calls].sort((a, b) => startOf(a) - startOf(b))) {
-    const from = Math.max(reached, startOf(call)), to = endOf(call, now);
-    if (to > from) total += to - from;
-    reached = Math.max(reached, to);
-  }
-  return total;
-}
-
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 86_400_000];
 
 // ticks returns the times at which an axis from..to, counted from origin, has at

@@ -25,7 +25,7 @@ export function sharing(options) {
   const { address, open = subscribe, wait = 3_000, patience = 100_000 } = options;
   const locks = options.locks ?? globalThis.navigator?.locks;
   const channel = options.channel ?? (globalThis.BroadcastChannel && locks ? new BroadcastChannel(CHANNEL) : null);
-  if (!locks || !channel) return { subscribe: (o) => open(o), close() {} };
+  if (!locks || !channel) return { subscribe: (o) => open(o), restart() {}, close() {} };
 
   const page = crypto.randomUUID(), members = new Set();
   let leader = null, heard = 0, count = 0, closed = false;
@@ -92,6 +92,8 @@ export function sharing(options) {
       });
       return member;
     },
+    // restart opens the shared connection again, if this page has it.
+    restart() { leader?.restart(); },
     close() {
       closed = true;
       clearInterval(watch);
@@ -178,6 +180,7 @@ function lead({ address, open, locks, say, last, patience, resolve }) {
       else if (opened) announce();
     },
     retry: () => stream?.retryNow(),
+    restart: () => stream && connect(),
     close() {
       clearTimeout(timer);
       clearInterval(beat);

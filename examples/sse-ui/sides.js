@@ -1,7 +1,7 @@
 // The same session in several protocols, side by side.
 
 import { el, say } from "./dom.js";
-import { bytes, plural } from "./words.js";
+import { bytes, plural, visible } from "./words.js";
 import { parser, complaint } from "./sse.js";
 import { mentions } from "./frames.js";
 
@@ -9,10 +9,11 @@ const PROTOCOLS = { native: "Native", "ai-sdk": "AI SDK", "ag-ui": "AG-UI", lang
 const MAX_READ = 5_000; // frames of a protocol
 const MAX_ROWS = 300; // the newest of them are shown
 const SHOWN = 600; // characters of a frame
+const QUIET = 5_000; // ms without a frame until a stream is closed: a browser has few connections to a server
 
 // sides returns {node, open(call), close(), draw()}. The native frames are those that
-// the page has received; each other protocol is a stream of its own. With a call,
-// only the frames that name it are shown.
+// the page has received; each other protocol is a stream of its own, which is read
+// until it ends or is silent. With a call, only the frames that name it are shown.
 export function sides(actions) {
   const node = el("div", { class: "sides", hidden: true });
   let columns = [];
@@ -38,16 +39,31 @@ export function sides(actions) {
 function column(name, title, call, actions) {
   const frames = [];
   let size = 0, status = "", drawn = 0, due = 0;
-  const abort = new AbortController();
+  let abort = new AbortController(), quiet = 0;
   const state = el("p", { class: "sides-state" });
+  const again = el("button", { type: "button", class: "link", hidden: true, onclick: restart }, "read again");
   const list = el("ol", { tabindex: "0", "aria-label": "Frames of " + title });
-  const node = el("section", { "data-protocol": name, "aria-label": title }, el("h3", {}, title), state, list);
+  const node = el("section", { "data-protocol": name, "aria-label": title }, el("h3", {}, title), state, again, list);
 
   function add(frame) {
     frames.push(frame);
     size += frame.data.length;
     if (frames.length >= MAX_READ) abort.abort();
+    heard();
     due ||= requestAnimationFrame(draw);
+  }
+
+  // heard closes the stream after a silence.
+  function heard() {
+    clearTimeout(quiet);
+    quiet = setTimeout(() => abort.abort(), QUIET);
+  }
+
+  function restart() {
+    frames.length = size = drawn = 0;
+    list.replaceChildren();
+    abort = new AbortController();
+    read();
   }
 
   function draw() {
@@ -77,18 +93,23 @@ function column(name, title, call, actions) {
   async function read() {
     if (name === "native") return draw();
     status = "reading";
+    again.hidden = true;
+    heard();
     draw();
     try {
       status = await stream(actions.session(), name, abort.signal, add);
     } catch (err) {
-      status = abort.signal.aborted ? "stopped after " + frames.length : err.message || "the network failed";
+      status = !abort.signal.aborted ? err.message || "the network failed" : frames.length >= MAX_READ ? "the first " + MAX_READ : "no more for " + QUIET / 1_000 + " s";
     }
+    clearTimeout(quiet);
+    again.hidden = false;
     draw();
   }
 
   return {
     node, read, draw,
     stop() {
+      clearTimeout(quiet);
       abort.abort();
       cancelAnimationFrame(due);
     },
@@ -112,11 +133,11 @@ async function stream(session, protocol, signal, add) {
 
 function item(frame) {
   const long = frame.data.length > SHOWN;
-  const pre = el("pre", {}, long ? frame.data.slice(0, SHOWN) + "…" : frame.data);
+  const pre = el("pre", {}, long ? visible(frame.data.slice(0, SHOWN)) + "…" : visible(frame.data));
   const li = el("li", {}, frame.event === "message" ? null : el("code", {}, frame.event), pre);
   if (long) {
     const more = el("button", { type: "button", class: "more", onclick() {
-      pre.textContent = frame.data;
+      pre.textContent = visible(frame.data);
       more.remove();
     } }, "Show all " + bytes(frame.data.length));
     li.append(more);

@@ -90,10 +90,13 @@ export function verdict(status) {
 //                               {attempt, at, why}
 //   onBytes(n)                  number of bytes received
 //
+// headers are sent with each request. credentials is that of fetch: "include"
+// sends the cookie to a gateway of another origin.
+//
 // It resumes with Last-Event-ID. After a silence of three heartbeats, whose
 // interval in ms is in stream.open, it reconnects.
 export function subscribe(options) {
-  const { url, onFrame, onState, onBytes, headers = {} } = options;
+  const { url, onFrame, onState, onBytes, headers = {}, credentials = "same-origin" } = options;
   const get = options.fetch ?? globalThis.fetch.bind(globalThis);
   let lastId = options.lastEventId ?? "";
   let heartbeat = options.heartbeat ?? 15_000, base = 2_000, attempt = 0, closed = false;
@@ -136,7 +139,7 @@ export function subscribe(options) {
     try {
       const send = { Accept: "text/event-stream", ...headers };
       if (lastId !== "") send["Last-Event-ID"] = lastId;
-      const response = await get(url, { headers: send, cache: "no-store", signal: abort.signal });
+      const response = await get(url, { headers: send, credentials, cache: "no-store", signal: abort.signal });
       const what = verdict(response.status);
       if (what !== "") {
         const why = await complaint(response);

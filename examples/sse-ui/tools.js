@@ -11,11 +11,12 @@ import { linkTo } from "./place.js";
 
 // tools returns the methods that the page calls. page has the elements timeline, bar
 // and raw, and state(), session(), now(), redraw(), stopCall(call), latest(),
-// theme(), note(text) and link(seq, what).
+// nextView(), replay(), theme(), note(text) and link(seq, what).
 export function tools(page) {
   const { timeline, raw } = page;
   const frames = recorder();
-  const search = searchBar(page.bar, { changed: page.redraw });
+  let version = 0; // of the search
+  const search = searchBar(page.bar, { changed: () => (version++, page.redraw()) });
   const roving = rover(timeline);
   let view = null; // of the frames, once it is loaded
 
@@ -73,8 +74,14 @@ export function tools(page) {
     ["c", "copy the call as JSON", onCard((card) => void copyJSON(card))],
     ["f", "frames of the call, or all of them", () => void toggleFrames()],
     ["l", "the latest", () => page.latest()],
+    ["v", "cards, waterfall or both", () => page.nextView()],
+    ["r", "replay the session", () => page.replay()],
     ["t", "theme", () => page.theme()],
     ["Escape", "close the frames, or end the search", () => leave()],
+    ["↑ ↓ ← →", "in the waterfall: rows; with Shift: earlier or later"],
+    ["+ − 0", "in the waterfall: zoom in, out, all of it"],
+    ["Space", "in the waterfall or the replay: pause or continue"],
+    ["Enter", "in the waterfall: the card of the call"],
   ]);
 
   function toggleFrames() {
@@ -91,6 +98,9 @@ export function tools(page) {
   return {
     reveal, result, address, frames: showFrames, help: keys.open,
     args: (call) => (call.argsRef ? read(page.link(call.argsRef.seq, "args")) : Promise.resolve(call.args.text)),
+    version: () => version,
+    // found returns the calls that the search shows.
+    found: (calls, now) => (search.active() ? calls.filter((call) => search.shows(call, now)) : calls),
     receive: (frame) => frames.add(frame, Date.now()),
     draw() {
       search.draw(page.state(), timeline, page.now());

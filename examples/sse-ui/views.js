@@ -80,6 +80,11 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
   return {
     show,
     get name() { return main.dataset.view; },
+    next() {
+      const view = VIEWS[(VIEWS.indexOf(main.dataset.view) + 1) % VIEWS.length];
+      set(view);
+      store("view", view);
+    },
     tick(at) {
       now = at;
       if (main.dataset.view === "cards") return;

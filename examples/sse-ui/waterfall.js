@@ -13,6 +13,8 @@ import { duration, plural, time } from "./words.js";
 
 const AROUND = 6; // rows that exist above and below the visible ones
 const TICK_WIDTH = 96; // px, least distance of two lines of the axis
+const AHEAD = 0.16; // part of the axis after now, for deadlines that come near
+const LABEL = 40; // px that the text of a line needs
 const ZOOM = 1.6; // factor of a zoom step
 const TICK = 250; // ms between arrangements while only the time changes
 const SHARE = 8; // how much longer the pause between two arrangements is than an arrangement
@@ -36,11 +38,13 @@ export function waterfall(root, { choose }) {
   let calls = [], runs = [], held = null; // held: {calls, runs, now} while paused
   let now = 0, run = "", critical = true, selected = "", serial = 0, frame = 0, later = 0, arranged = { at: 0, took: 0 };
   let scope = [], list = [], path = new Set(), origin = 0, rowHeight = 32, width = 800;
+  let top = 0, height = 480; // of the visible part of the list; reading them from the page takes long
 
   const measure = new ResizeObserver(() => {
     rowHeight = parseFloat(getComputedStyle(body).getPropertyValue("--row")) || 32;
     root.style.setProperty("--gutter", body.offsetWidth - body.clientWidth + "px");
     width = lines.clientWidth || 800;
+    height = body.clientHeight;
     layout();
   });
   measure.observe(body);
@@ -77,7 +81,7 @@ export function waterfall(root, { choose }) {
     const end = shown().now;
     const span = rows.bounds(scope, end);
     origin = span.from;
-    view.grow(span);
+    view.grow(span, scope.some(isOpen) ? AHEAD : undefined);
     path = critical ? rows.criticalPath(roots, end) : new Set();
     grid.setAttribute("aria-rowcount", String(list.length + 1));
     canvas.style.height = list.length * rowHeight + "px";
@@ -88,7 +92,7 @@ export function waterfall(root, { choose }) {
   }
 
   function summarize(end) {
-    const open = scope.filter((c) => !terminal(c.status)).length;
+    const open = scope.filter(isOpen).length;
     const { steps, max } = rows.concurrency(scope, end);
     const span = rows.bounds(scope, end);
     const words = scope.length === 0 ? [] : [plural(scope.length, "call"), open > 0 ? open + " open" : "", duration(span.to - span.from),
@@ -118,8 +122,8 @@ export function waterfall(root, { choose }) {
   }
 
   function draw() {
-    const first = Math.max(0, Math.floor(body.scrollTop / rowHeight) - AROUND);
-    const last = Math.min(list.length, Math.ceil((body.scrollTop + body.clientHeight) / rowHeight) + AROUND);
+    const first = Math.max(0, Math.floor(top / rowHeight) - AROUND);
+    const last = Math.min(list.length, Math.ceil((top + height) / rowHeight) + AROUND);
     const used = new Set();
     const end = shown().now, window = view.now();
     for (let i = first; i < last; i++) {
@@ -151,17 +155,18 @@ export function waterfall(root, { choose }) {
       const text = rows.offset(at - origin, step);
       lines.children[i].style.left = labels.children[i].style.left = (((at - from) / (to - from)) * 100).toFixed(3) + "%";
       if (labels.children[i].textContent !== text) labels.children[i].textContent = text;
+      labels.children[i].hidden = ((at - from) / (to - from)) * width > width - LABEL;
     });
     const { now: end } = shown();
-    const open = scope.some((c) => !terminal(c.status)) && end <= to && end >= from;
+    const open = scope.some(isOpen) && end <= to && end >= from;
     parts.edge.hidden = !open;
     if (open) parts.edge.style.left = (((end - from) / (to - from)) * 100).toFixed(3) + "%";
   }
 
   function tick(at) {
     now = at;
-    if (held || !scope.some((c) => !terminal(c.status))) return;
-    view.grow(rows.bounds(scope, now));
+    if (held || !scope.some(isOpen)) return;
+    view.grow(rows.bounds(scope, now), AHEAD);
     const arrangedNow = performance.now() - arranged.at < TICK;
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(() => {
@@ -225,9 +230,10 @@ export function waterfall(root, { choose }) {
     if (list.length === 0) return;
     const at = Math.max(0, Math.min(list.length - 1, index));
     selected = list[at].node.key;
-    const top = at * rowHeight, space = body.clientHeight - head.offsetHeight;
-    if (top < body.scrollTop) body.scrollTop = top;
-    else if (top + rowHeight > body.scrollTop + space) body.scrollTop = top + rowHeight - space;
+    const start = at * rowHeight, space = body.clientHeight - head.offsetHeight;
+    if (start < body.scrollTop) body.scrollTop = start;
+    else if (start + rowHeight > body.scrollTop + space) body.scrollTop = start + rowHeight - space;
+    top = body.scrollTop;
     draw();
   }
 
@@ -342,7 +348,10 @@ export function waterfall(root, { choose }) {
     view.set(from - (to - from) * 0.1, to + (to - from) * 0.1);
     changed();
   });
-  body.addEventListener("scroll", draw, { passive: true });
+  body.addEventListener("scroll", () => {
+    top = body.scrollTop;
+    draw();
+  }, { passive: true });
 
   return {
     show, tick, select,
@@ -366,6 +375,8 @@ export function waterfall(root, { choose }) {
     },
   };
 }
+
+const isOpen = (call) => !terminal(call.status);
 
 // fill makes a node have n children.
 function fill(node, n, tag) {

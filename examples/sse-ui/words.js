@@ -61,8 +61,10 @@ export function ago(ms) {
   return Math.floor(ms / 86_400_000) + " d ago";
 }
 
+const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
 export function time(ms) {
-  return ms ? new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" }) : "";
+  return ms ? CLOCK.format(ms) : "";
 }
 
 export const plural = (n, one, many = one + "s") => n + " " + (n === 1 ? one : many);
@@ -74,4 +76,10 @@ export function tally(t) {
     [t.timeout, "timed out"], [t.cancelled, "cancelled"], [t.denied, "denied"],
   ];
   return parts.filter(([n]) => n > 0).map(([n, word]) => n + " " + word);
+}
+
+// visible returns a text with the controls that change the direction of text, and
+// other controls, as escapes: a name can then not look like another one.
+export function visible(text) {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }

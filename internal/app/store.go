@@ -34,7 +34,7 @@ func (s store) Publish(ctx context.Context, token string, kind inputs.Kind, msgI
 
 // Tail reads the events of a session.
 func (s store) Tail(ctx context.Context, token string, after uint64, fn func(events.Record, bool) error, flush func() error) error {
-	return s.Broker.Follow(ctx, token, after, fn, flush)
+	return s.Follow(ctx, token, after, fn, flush)
 }
 
 // TailMany reads the events of several sessions.

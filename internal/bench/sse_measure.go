@@ -34,6 +34,9 @@ type FanOut struct {
 	// both logs and the fold.
 	Latency   Quantiles `json:"latency"`
 	PerStream float64   `json:"rss_kib_per_stream"`
+	// The CPU time of an event at a stream depends less on other load than latency.
+	ServerCPU float64 `json:"server_cpu_us_per_delivered"`
+	ClientCPU float64 `json:"client_cpu_us_per_delivered"`
 	Shares
 }
 
@@ -207,9 +210,6 @@ func (s *sseServer) fanOut(ctx context.Context, r *FanOut, name func(int) string
 			return err
 		}
 	}
-	if r.Shares, err = m.shares(); err != nil {
-		return err
-	}
 	watched := map[string]bool{}
 	for _, c := range all {
 		if !watched[c.session] {
@@ -222,7 +222,15 @@ func (s *sseServer) fanOut(ctx context.Context, r *FanOut, name func(int) string
 	if err := read(receiveTime); err != nil {
 		return err
 	}
-	return s.compare(ctx, r, all)
+	if r.Shares, err = m.shares(); err != nil {
+		return err
+	}
+	if err := s.compare(ctx, r, all); err != nil {
+		return err
+	}
+	r.ServerCPU = m.server.Seconds() * 1e6 / float64(r.Delivered)
+	r.ClientCPU = m.client.Seconds() * 1e6 / float64(r.Delivered)
+	return nil
 }
 
 // readAll reads all streams in the background until their last events. wait waits for

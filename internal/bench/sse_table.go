@@ -27,6 +27,7 @@ func (r *SSEResult) Print(out io.Writer) error {
 		fmt.Fprintf(w, "%s, %d streams, %.0f events/s\tp50 %.1f ms\tp99 %.1f ms\tp99.9 %.1f ms\n", what, f.Streams, f.Rate, f.Latency.P50/1000, f.Latency.P99/1000, f.Latency.P999/1000)
 		fmt.Fprintf(w, "  delivered\t%d\tlost %d\ttwice %d\n", f.Delivered, f.Lost, f.Twice)
 		fmt.Fprintf(w, "  memory before the events\t%.1f KiB per stream\n", f.PerStream)
+		fmt.Fprintf(w, "  CPU per delivered event\tserver %.1f µs\tload client %.1f µs\n", f.ServerCPU, f.ClientCPU)
 		cpu(f.Shares)
 	}
 	if i := r.Idle; i != nil {

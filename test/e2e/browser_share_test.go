@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // TestBrowserPages opens seven pages of four sessions in one browser, which allows six
@@ -75,4 +77,31 @@ func openStreams(t *testing.T, home string) string {
 	}
 	number, _, _ := strings.Cut(rest, "\n")
 	return number
+}
+
+// TestBrowserEventSource reads the stream with the EventSource of the browser, and
+// resumes it after a restart of the server.
+func TestBrowserEventSource(t *testing.T) {
+	web := chromium(t)
+	c := config(t.TempDir())
+	c.HTTPListen = freePort(t)
+	s, stop := serve(t, c)
+	p := openTab(t, web, "light")
+	p.open(s.Page(), "source")
+	p.do("open the numbers", chromedp.Click(chromedp.CSS("#numbers summary")))
+	p.do("read with EventSource", chromedp.Click(chromedp.CSS("#reader")))
+	p.wait("the switch", `document.querySelector("#reader").dataset.native === "true"`)
+	p.do("reload", chromedp.Reload())
+	p.wait("a live stream", `document.querySelector("#pill").dataset.connection === "live"`)
+	p.post("deltas", delta(`{"tool_calls":[{"index":0,"id":"call_w","function":{"name":"get_weather","arguments":"{\"city\":\"Os"}}]}`))
+	p.card("get_weather", "building_args", `"Os`)
+
+	stop()
+	p.wait("the page to be stale", `document.querySelector("#main").dataset.stale === "true"`)
+	serve(t, c)
+	p.post("deltas", delta(`{"tool_calls":[{"index":0,"function":{"arguments":"lo\"}"}}]},"finish_reason":"tool_calls"`))
+	p.card("get_weather", "args_complete", `"Oslo"`)
+	p.wait("the page to be current", `document.querySelector("#main").dataset.stale === "false"`)
+	p.do("open the numbers again", chromedp.Click(chromedp.CSS("#numbers summary")))
+	p.wait("the numbers", `document.querySelector("#numbers-text").textContent.includes(" 0 duplicates")`)
 }

@@ -51,7 +51,7 @@ func pageHostile(t *testing.T, web context.Context, home string) {
 	p.do("show all", chromedp.Click(chromedp.CSS(`.card[data-tool="big"] .result .more`)))
 	p.wait("the whole result", fmt.Sprintf(`document.querySelector('.card[data-tool="big"] .result pre').textContent.length === %d`, len(big)))
 	eval[bool](p, `document.querySelectorAll("details").forEach((d) => (d.open = true)), true`)
-	p.press("f")
+	p.do("all frames", chromedp.Click(chromedp.CSS("#raw-open")))
 	p.wait("the frames", `document.querySelectorAll("#raw tbody tr").length > 8`)
 	eval[bool](p, `document.querySelectorAll("#raw [aria-expanded=false]").forEach((b) => b.click()), true`)
 	p.do("side by side", chromedp.Click(chromedp.CSS("#raw [aria-pressed]")))

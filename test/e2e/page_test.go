@@ -24,8 +24,20 @@ func TestPage(t *testing.T) {
 		name string
 		test func(t *testing.T, web context.Context, home string)
 	}{
-		{"states", pageStates}, {"axe", pageRules}, {"keyboard", pageKeyboard}, {"search", pageSearch}, {"frames", pageFrames},
-		{"copies", pageCopies}, {"hostile", pageHostile}, {"large", pageLarge}, {"full picture", pagePicture},
+		{"states", pageStates},
+		{"axe", pageRules},
+		{"keyboard", pageKeyboard},
+		{"search", pageSearch},
+		{"frames", pageFrames},
+		{"copies", pageCopies},
+		{"hostile", pageHostile},
+		{"large", pageLarge},
+		{"full picture", pagePicture},
+		{"waterfall", pageWaterfall},
+		{"replay", pageReplay},
+		{"history", pageHistory},
+		{"file", pageFile},
+		{"axe of views", pageTimeRules},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, web, s.Page()) })
 	}
@@ -48,8 +60,8 @@ func (p *webPage) press(keys ...string) {
 	for _, key := range keys {
 		down := input.DispatchKeyEventParams{Type: "keyDown", Key: key}
 		switch key {
-		case "Tab", "ArrowDown", "ArrowUp", "Home", "End", "Escape", "Enter":
-			down.WindowsVirtualKeyCode = map[string]int64{"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowUp": 38, "ArrowDown": 40}[key]
+		case "Tab", "ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "Home", "End", "Escape", "Enter":
+			down.WindowsVirtualKeyCode = map[string]int64{"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}[key]
 			if key == "Enter" {
 				down.Text = "\r"
 			}
@@ -134,12 +146,18 @@ func (p *webPage) loadAxe() {
 	eval[bool](p, string(source)+"\n;true")
 }
 
-// axe checks that axe-core finds no fault in the page.
-func (p *webPage) axe(what string) {
+// violations returns the faults that axe-core finds in the page. Of the frames it
+// sees the first ones, because the others are like them.
+func (p *webPage) violations(options string) []string {
 	p.t.Helper()
-	found := eval[[]string](p, `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) =>
+	return eval[[]string](p, `axe.run({exclude: [["#raw tbody tr:nth-child(n+6)"], [".sides li:nth-child(n+3)"]]}, `+options+`).then((r) => r.violations.flatMap((v) =>
 		v.nodes.map((n) => v.id + ": " + n.html.slice(0, 160) + " " + n.any.concat(n.all, n.none).map((c) => c.message).join(" "))))`)
-	for _, f := range found {
+}
+
+// axe checks that axe-core finds no fault in the page.
+func (p *webPage) axe(what, options string) {
+	p.t.Helper()
+	for _, f := range p.violations(options) {
 		p.t.Errorf("%s: %s", what, f)
 	}
 }

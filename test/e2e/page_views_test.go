@@ -45,7 +45,7 @@ func pageFrames(t *testing.T, web context.Context, home string) {
 	p.press("f")
 	p.wait("the frames", `document.querySelectorAll("#raw tbody tr").length > 8`)
 	types := eval[string](p, `[...document.querySelectorAll("#raw tbody tr")].map((r) => r.cells[2].textContent).join(" ")`)
-	for _, want := range []string{"stream.open", "stream.live", "tool_call_start", "tool_call_args_complete", "tool_call_result"} {
+	for _, want := range []string{"stream.open", "tool_call_start", "tool_call_args_complete", "tool_call_result"} {
 		if !strings.Contains(types, want) {
 			t.Errorf("the frames have the types %q, want also %s", types, want)
 		}
