@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"streamer/internal/cli"
 )
@@ -35,8 +36,6 @@ type completeCommand struct {
 
 // Run prints the words that complete the last one.
 func (c *completeCommand) Run(std stdio, p *cli.Parser) error {
-	for _, w := range p.Complete(c.Words) {
-		fmt.Fprintln(std.out, w)
-	}
-	return nil
+	_, err := fmt.Fprintln(std.out, strings.Join(p.Complete(c.Words), "\n"))
+	return err
 }

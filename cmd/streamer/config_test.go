@@ -29,7 +29,7 @@ func configured(t *testing.T, args, file string) app.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, ok := i.Selected().Target.Addr().Interface().(*serveCommand)
+	c, ok := reflect.TypeAssert[*serveCommand](i.Selected().Target.Addr())
 	if !ok {
 		t.Fatal("no serve command")
 	}

@@ -18,7 +18,7 @@ import (
 type grammar struct {
 	ConfigFile string `name:"config" placeholder:"FILE" help:"YAML or JSON file with the values of flags; see docs/cli.md"`
 
-	Demo       demoCommand       `cmd:"" group:"run" set:"args_timeout=8s" set:"result_timeout=20s" set:"run_idle=10s" set:"log_level=warn" help:"Run a server and play recorded sessions on it."`
+	Demo       demoCommand       `cmd:"" group:"run" set:"args_timeout=8s" set:"result_timeout=20s" set:"run_idle=10s" set:"log_level=warn" help:"Run a server and play recorded sessions on it."` //nolint:staticcheck // SA5008: kong reads each of the tags set
 	Serve      serveCommand      `cmd:"" group:"run" help:"Run worker and gateway, on an embedded NATS server or on a cluster."`
 	Replay     replayCommand     `cmd:"" group:"use" help:"Publish a recorded stream to a session."`
 	Interrupt  interruptCommand  `cmd:"" group:"use" help:"Close the open calls of a session and print them."`

@@ -153,14 +153,9 @@ type doctorCommand struct {
 
 // Run prints what is wrong, and how to fix it.
 func (c *doctorCommand) Run(ctx context.Context, std stdio) error {
-	var list inspect.Findings
-	if o := c.Options(); c.Role == "streamer" {
-		list = inspect.Diagnose(ctx, o)
-	} else {
-		if err := app.LocateClient(&o); err != nil {
-			return err
-		}
-		list = inspect.Probe(ctx, o, c.Role)
+	list, err := inspect.Check(ctx, c.Options(), c.Role)
+	if err != nil {
+		return err
 	}
 	if err := list.Write(jsonFlag{c.JSON}.output(std.out)); err != nil {
 		return err

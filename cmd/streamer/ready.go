@@ -7,7 +7,7 @@ import (
 )
 
 type readyCommand struct {
-	HTTPListen string `name:"http-listen" placeholder:"ADDRESS" default:"${http_listen}" help:"address of the server's HTTP API on this machine, without TLS"`
+	HTTPListen string `name:"http-listen" group:"http" placeholder:"ADDRESS" default:"${http_listen}" help:"address of the server's HTTP API on this machine, without TLS"`
 }
 
 // Help returns the details.

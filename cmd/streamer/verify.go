@@ -24,21 +24,18 @@ func (c *verifyCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) e
 		}
 		tokens = append(tokens, token)
 	}
-	b, err := app.Dial(ctx, c.Options())
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	line := app.NewProgressLine(std.err)
-	v := worker.Verification{Log: b, Progress: func(p worker.Progress) { line.Show(p, time.Now()) }}
-	r, err := v.Run(ctx, tokens...)
-	line.Clear()
-	if err != nil {
-		return err
-	}
-	r.Print(std.out)
-	if !r.Faultless() || len(r.Unknown) > 0 {
-		return exit(exitFailed)
-	}
-	return nil
+	return withLogs(ctx, c.Options(), func(b *app.Broker) error {
+		line := app.NewProgressLine(std.err)
+		v := worker.Verification{Log: b, Progress: func(p worker.Progress) { line.Show(p, time.Now()) }}
+		r, err := v.Run(ctx, tokens...)
+		line.Clear()
+		if err != nil {
+			return err
+		}
+		r.Print(std.out)
+		if !r.Faultless() || len(r.Unknown) > 0 {
+			return exit(exitFailed)
+		}
+		return nil
+	})
 }

@@ -169,7 +169,7 @@ type ServerFlags struct {
 // value that is not its default.
 func (f *ServerFlags) Config(given func(flag string) bool) Config {
 	c := NewConfig()
-	c.Broker = f.NATSFlags.Options()
+	c.Broker = f.Options()
 	f.StreamFlags.set(&c.Broker)
 	c.Roles = rolesOf(f.Roles)
 	f.GatewayFlags.set(&c)

@@ -42,7 +42,7 @@ func NewPaint(w io.Writer) Paint {
 
 // Text returns text in a colour.
 func (p Paint) Text(c Colour, text string) string {
-	if !p.on || text == "" {
+	if !p.on || c == "" || text == "" {
 		return text
 	}
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"

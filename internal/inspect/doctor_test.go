@@ -45,8 +45,11 @@ func TestDiagnose(t *testing.T) {
 	check(t, "text", text.String(), []string{"ok       server      NATS 2.", "account STREAMER", "TOOLCALLS: ", "workers     1\n", "ok       lag "}, []string{"\x1b"})
 	check(t, "JSON", lines.String(), []string{`{"check":"server","state":"ok","text":"NATS `}, nil)
 	for _, role := range []string{"agent", "frontend", "subscriber"} {
-		if fs := Probe(ctx, broker.Options{URL: b.URL()}, role); !fs.Healthy() {
-			t.Errorf("%s: got %q", role, failing(fs, Failed))
+		if fs := Probe(ctx, broker.Options{URL: b.URL()}, role); !fs.Healthy() || len(failing(fs, Warning)) > 0 {
+			t.Errorf("%s: got %+v", role, fs)
+		}
+		if fs := Probe(ctx, broker.Options{URL: b.OwnURL()}, role); len(failing(fs, Warning)) != 1 {
+			t.Errorf("%s as streamer itself: got %+v, want a warning about isolation", role, fs)
 		}
 	}
 }

@@ -2,16 +2,29 @@ package inspect
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
 	"time"
 
+	"streamer/internal/app"
 	"streamer/internal/broker"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// Check is Diagnose for the role streamer, and Probe for the role of a client.
+func Check(ctx context.Context, o broker.Options, role string) (Findings, error) {
+	if role == "streamer" {
+		return Diagnose(ctx, o), nil
+	}
+	if err := app.LocateClient(&o); err != nil {
+		return nil, err
+	}
+	return Probe(ctx, o, role), nil
+}
 
 // probeSession is the session whose events Probe causes.
 const probeSession = "streamer-doctor"
@@ -67,23 +80,19 @@ func (p *probe) refused(subject string) string {
 	return ""
 }
 
-// internal checks that the client does not receive what only streamer may. The server
-// answers a subscription before the flush.
+// internal checks that the client does not reach the internal streams, which are in
+// another account.
 func (p *probe) internal(nc *nats.Conn) {
-	const subject = "_llm.>"
-	sub, err := nc.SubscribeSync(subject)
-	if err == nil {
-		err = nc.FlushTimeout(probeTime)
-		defer sub.Unsubscribe()
+	const subject, wait = "$JS.API.STREAM.INFO.KV_STREAMER_SNAPSHOT", time.Second
+	reply, err := nc.Request(subject, nil, wait)
+	var answer struct {
+		Error json.RawMessage `json:"error"`
 	}
-	switch {
-	case err != nil:
-		p.fail("isolation", "", "%v", err)
-	case p.refused(subject) == "":
-		p.warn("isolation", "use the users of deploy/nats/accounts.conf", "this user may subscribe to %s", subject)
-	default:
-		p.ok("isolation", "internal subjects are refused")
+	if err == nil && json.Unmarshal(reply.Data, &answer) == nil && answer.Error == nil {
+		p.warn("isolation", "use the users of deploy/nats/accounts.conf", "this user reaches the internal streams")
+		return
 	}
+	p.ok("isolation", "internal streams cannot be reached")
 }
 
 // interrupt publishes an interrupt and waits for its event.

@@ -58,8 +58,10 @@ func frame(paint cli.Paint, calls []*Call, now time.Time) (lines []string) {
 	var rows [][]cell
 	for _, c := range calls {
 		rows = append(rows, []cell{
-			{text: clean(c.Session)}, {text: clean(orUnnamed(c.Tool)), colour: cli.Bold},
-			{text: statusText(c), colour: colourOf(c.Status)}, {text: duration(total(c, now)), right: true},
+			{text: clean(c.Session)},
+			{text: clean(orUnnamed(c.Tool)), colour: cli.Bold},
+			{text: statusText(c), colour: colourOf(c.Status)},
+			{text: duration(total(c, now)), right: true},
 		})
 	}
 	var widths []int

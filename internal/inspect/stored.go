@@ -95,7 +95,7 @@ func WriteCalls(ctx context.Context, b *app.Broker, o Output, session string, no
 	}
 	rows := [][]cell{header("CALL", "TOOL", "STATUS", "ARGS", "TOTAL", "", "ID")}
 	for _, c := range calls.List() {
-		rows = append(rows, callRow(o.Paint, c, now, longest))
+		rows = append(rows, callRow(c, now, longest))
 	}
 	return writeTable(o.W, o.Paint, rows)
 }
@@ -103,12 +103,16 @@ func WriteCalls(ctx context.Context, b *app.Broker, o Output, session string, no
 // barWidth is the number of characters of a bar.
 const barWidth = 24
 
-func callRow(paint cli.Paint, c *Call, now time.Time, longest time.Duration) []cell {
+func callRow(c *Call, now time.Time, longest time.Duration) []cell {
 	args, _, _ := c.phases(now)
 	return []cell{
-		{text: c.Call}, {text: clean(c.Tool)}, {text: statusText(c), colour: colourOf(c.Status)},
-		{text: duration(args), right: true}, {text: duration(total(c, now)), right: true},
-		{text: bar(cli.Paint{}, c, now, longest, barWidth), colour: colourOf(c.Status)}, {text: clean(c.ID), colour: cli.Dim},
+		{text: c.Call},
+		{text: clean(c.Tool)},
+		{text: statusText(c), colour: colourOf(c.Status)},
+		{text: duration(args), right: true},
+		{text: duration(total(c, now)), right: true},
+		{text: bar(cli.Paint{}, c, now, longest, barWidth), colour: colourOf(c.Status)},
+		{text: clean(c.ID), colour: cli.Dim},
 	}
 }
 

@@ -101,14 +101,26 @@ func TestStored(t *testing.T) {
 		want  []string
 		not   []string
 	}{
-		{"calls", func(o Output) error { return WriteCalls(t.Context(), b, o, "a b", now) }, false,
-			[]string{"CALL", "f?[2J", "completed", "call_a"}, []string{"\x1b"}},
-		{"calls in JSON", func(o Output) error { return WriteCalls(t.Context(), b, o, "a b", now) }, true,
-			[]string{`{"session":"a b","call":"`, `"status":"completed"`, `"ended":"`}, nil},
-		{"events", func(o Output) error { return WriteEvents(t.Context(), b, o, "a b", nil) }, false,
-			[]string{"tool_call_start", "tool_call_args_complete", "tool_call_result", "run_started"}, []string{"\x1b"}},
-		{"events of a type", func(o Output) error { return WriteEvents(t.Context(), b, o, "a b", []string{"tool_call_result"}) }, true,
-			[]string{`"type":"tool_call_result"`}, []string{"tool_call_start"}},
+		{
+			"calls", func(o Output) error { return WriteCalls(t.Context(), b, o, "a b", now) }, false,
+			[]string{"CALL", "f?[2J", "completed", "call_a"},
+			[]string{"\x1b"},
+		},
+		{
+			"calls in JSON", func(o Output) error { return WriteCalls(t.Context(), b, o, "a b", now) }, true,
+			[]string{`{"session":"a b","call":"`, `"status":"completed"`, `"ended":"`},
+			nil,
+		},
+		{
+			"events", func(o Output) error { return WriteEvents(t.Context(), b, o, "a b", nil) }, false,
+			[]string{"tool_call_start", "tool_call_args_complete", "tool_call_result", "run_started"},
+			[]string{"\x1b"},
+		},
+		{
+			"events of a type", func(o Output) error { return WriteEvents(t.Context(), b, o, "a b", []string{"tool_call_result"}) }, true,
+			[]string{`"type":"tool_call_result"`},
+			[]string{"tool_call_start"},
+		},
 		{"an export", func(o Output) error { return export(t, b, o, false) }, false, []string{`"args_ref"`, `"type":"tool_call_result"`}, []string{"tool_call_id\":\"call_a\",\"content"}},
 		{"an export with values", func(o Output) error { return export(t, b, o, true) }, false, []string{strings.Repeat("a", large)}, []string{"args_ref"}},
 	} {
