@@ -331,8 +331,12 @@ func TestDisconnectIsNoStop(t *testing.T) {
 	g := build(t, Options{}, store)
 	url := serveHandler(t, g)
 	for _, c := range [][3]string{
-		{"GET", "/v1/sessions/s/events", ""}, {"GET", "/v1/events?session=s", ""}, {"GET", "/v1/ai-sdk/s/stream", ""}, {"GET", "/v1/ag-ui/s", ""},
-		{"POST", "/v1/ag-ui/s", "{}"}, {"GET", "/v1/langgraph/threads/s/runs/1.0/stream?cancel_on_disconnect=1", ""},
+		{"GET", "/v1/sessions/s/events", ""},
+		{"GET", "/v1/events?session=s", ""},
+		{"GET", "/v1/ai-sdk/s/stream", ""},
+		{"GET", "/v1/ag-ui/s", ""},
+		{"POST", "/v1/ag-ui/s", "{}"},
+		{"GET", "/v1/langgraph/threads/s/runs/1.0/stream?cancel_on_disconnect=1", ""},
 		{"POST", "/v1/langgraph/threads/s/stream/events", `{"channels":["messages"]}`},
 	} {
 		resp := start(t, c[0], url+c[1], c[2])

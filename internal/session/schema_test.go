@@ -95,14 +95,20 @@ func withControls(l log, size int) log {
 		kind inputs.Kind
 		data string
 	}{
-		{inputs.Delta, call("large", `{"a":"`+large+`"}`)}, {inputs.Clock, `{"kind":"flush"}`},
+		{inputs.Delta, call("large", `{"a":"`+large+`"}`)},
+		{inputs.Clock, `{"kind":"flush"}`},
 		{inputs.Progress, `{"tool_call_id":"large","percent":50,"message":"half"}`},
 		{inputs.Result, `{"tool_call_id":"large","content":"` + large + `"}`},
 		{inputs.Result, `{"tool_call_id":"large","content":"another"}`},
 		{inputs.Delta, call("cut", `{"a":`)},
-		{inputs.Progress, `{"tool_call_id":"unknown"}`}, {inputs.Interrupt, `{"calls":["1.9"],"run":"x"}`},
-		{inputs.Result, `{"tool_call_id":"unknown","content":1}`}, {inputs.Delta, "oops"}, {inputs.Result, "{"},
-		{inputs.Interrupt, `{"reason":"user"}`}, {inputs.End, `{"reason":"cancelled"}`}, {inputs.Result, `{"tool_call_id":"cut","content":"late"}`},
+		{inputs.Progress, `{"tool_call_id":"unknown"}`},
+		{inputs.Interrupt, `{"calls":["1.9"],"run":"x"}`},
+		{inputs.Result, `{"tool_call_id":"unknown","content":1}`},
+		{inputs.Delta, "oops"},
+		{inputs.Result, "{"},
+		{inputs.Interrupt, `{"reason":"user"}`},
+		{inputs.End, `{"reason":"cancelled"}`},
+		{inputs.Result, `{"tool_call_id":"cut","content":"late"}`},
 	} {
 		at += 20
 		l.add(in.kind, at, in.data)
