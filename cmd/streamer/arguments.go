@@ -4,16 +4,14 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/cli"
 	"streamer/internal/events"
 )
 
 // formatFlag is the flag with the name of a stream format.
 type formatFlag struct {
-	Format string `placeholder:"FORMAT" enum:"${formats}" default:"" help:"format of the stream: ${format_or}; if empty, it is recognised"`
+	Format string `placeholder:"FORMAT" words:"formats" help:"format of the stream: WORDS; if empty, it is recognised"`
 }
 
 // tokenOf returns the token of a session that an argument names.
@@ -31,18 +29,4 @@ func openInput(std stdio, file string) (io.ReadCloser, error) {
 		return io.NopCloser(std.in), nil
 	}
 	return os.Open(file)
-}
-
-// speedOf returns how many times faster than recorded a speed is, 0 without pauses.
-func speedOf(name string) time.Duration {
-	switch name {
-	case "1":
-		return 1
-	case "10":
-		return 10
-	case "max":
-		return 0
-	default:
-		return app.OwnSpeed
-	}
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
-	"time"
 
 	"streamer/internal/app"
 	"streamer/internal/bench"
@@ -33,30 +33,19 @@ func (c *benchSSECommand) Run(ctx context.Context, std stdio, i *cli.Invocation)
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return json.NewEncoder(std.out).Encode(r)
-	}
-	return r.Print(std.out)
+	return printResult(std, &r, c.JSON)
 }
 
 type benchPathCommand struct {
 	app.RemoteFlags
-	Inputs    int           `placeholder:"NUMBER" default:"600000" help:"number of deltas and results per measurement of throughput"`
-	Call      int           `placeholder:"NUMBER" default:"100" help:"number of inputs per call, including its result"`
-	Sessions  int           `placeholder:"NUMBER" default:"1000" help:"number of sessions that stream at once"`
-	Open      int           `placeholder:"NUMBER" default:"5000" help:"number of sessions with an open call whose memory and recovery are measured"`
-	Rounds    int           `placeholder:"NUMBER" default:"3" help:"number of measurements of each kind, in turns; the medians are printed"`
-	Instances int           `placeholder:"NUMBER" default:"1" help:"number of processes of streamer serve to compare with one process; if 1, none"`
-	Duration  time.Duration `placeholder:"DURATION" default:"5s" help:"time for which each latency is measured, at 1,000 deltas per second"`
-	JSON      bool          `name:"json" help:"print one JSON object instead of a table"`
+	bench.Options
+	JSON bool `name:"json" help:"print one JSON object instead of a table"`
 }
 
 // Run measures and prints the result.
 func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	o := bench.Options{
-		Broker: c.Options(), Inputs: c.Inputs, PerCall: c.Call, Sessions: c.Sessions, Open: c.Open,
-		Rounds: c.Rounds, Instances: c.Instances, Duration: c.Duration,
-	}
+	o := c.Options
+	o.Broker = c.RemoteFlags.Options()
 	if err := o.Check(); err != nil {
 		return i.Misused("%v", err)
 	}
@@ -71,7 +60,12 @@ func (c *benchPathCommand) Run(ctx context.Context, std stdio, i *cli.Invocation
 	if err != nil {
 		return err
 	}
-	if c.JSON {
+	return printResult(std, &r, c.JSON)
+}
+
+// printResult prints a result, as a table or as one JSON object.
+func printResult(std stdio, r interface{ Print(w io.Writer) error }, asJSON bool) error {
+	if asJSON {
 		return json.NewEncoder(std.out).Encode(r)
 	}
 	return r.Print(std.out)

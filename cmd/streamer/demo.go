@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"io"
-	"os"
 
 	"streamer/internal/app"
 	"streamer/internal/cli"
@@ -38,35 +35,16 @@ func (c *demoCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) err
 		}
 		c.ToolTimeout = append(c.ToolTimeout, t)
 	}
-	if c.Once && c.Loop {
-		return i.Misused("--once and --loop exclude each other")
-	}
 	if c.HTTPListen == "" || len(c.Roles) < 2 {
 		return i.Misused("need --http-listen and both --roles, because the page shows the sessions")
+	}
+	if c.Once && c.Loop {
+		return i.Misused("--once and --loop exclude each other")
 	}
 	s, err := openServer(ctx, std, &c.ServerFlags, i)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	return demo.Run(ctx, std.out, s, demo.Options{Speed: speedOf(c.Speed), Once: c.Once, Loop: c.Loop, Key: enter(std.in)})
-}
-
-// enter returns a channel that is closed when a line is read from a terminal. It
-// returns nil if in is no terminal.
-func enter(in io.Reader) <-chan struct{} {
-	f, ok := in.(*os.File)
-	if !ok {
-		return nil
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return nil
-	}
-	key := make(chan struct{})
-	go func() { // until the process ends: a read of a terminal cannot be stopped
-		if _, err := bufio.NewReader(f).ReadString('\n'); err == nil {
-			close(key)
-		}
-	}()
-	return key
+	return demo.Run(ctx, std.out, s, demo.Options{Speed: app.SpeedOf(c.Speed), Once: c.Once, Loop: c.Loop, Key: demo.Enter(std.in)})
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"io"
-	"maps"
 	"os"
-	"strings"
+	"slices"
 
 	"streamer/internal/app"
 	"streamer/internal/cli"
 	"streamer/internal/decode"
+	"streamer/internal/events"
 	"streamer/internal/patch"
 
 	"github.com/alecthomas/kong"
@@ -24,6 +24,12 @@ type grammar struct {
 	Interrupt  interruptCommand  `cmd:"" group:"use" help:"Close the open calls of a session and print them."`
 	Repair     repairCommand     `cmd:"" group:"use" help:"Add the missing tool results to a history and put every result in its place."`
 	Assemble   assembleCommand   `cmd:"" group:"use" help:"Fold a recorded stream offline and print its calls."`
+	Tail       tailCommand       `cmd:"" group:"look" help:"Follow calls as they happen."`
+	Sessions   sessionsCommand   `cmd:"" group:"look" help:"Print the sessions that have events, newest first."`
+	Calls      callsCommand      `cmd:"" group:"look" help:"Print the calls of a session."`
+	Events     eventsCommand     `cmd:"" group:"look" help:"Print the stored events of a session."`
+	Export     exportCommand     `cmd:"" group:"look" help:"Write the stored events of a session to a file that the page opens."`
+	Doctor     doctorCommand     `cmd:"" group:"operate" help:"Check the server, the streams, the workers, the clock and the disk, and print how to fix what is wrong."`
 	Verify     verifyCommand     `cmd:"" group:"operate" help:"Fold the input log again and compare the result with the event log."`
 	Recover    recoverCommand    `cmd:"" group:"operate" help:"Close the calls and runs that lost inputs left open."`
 	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure the whole path beside the same work on NATS alone, or event streams."`
@@ -41,6 +47,7 @@ func groups() []kong.Group {
 	return []kong.Group{
 		{Key: "run", Title: "Run a server:"},
 		{Key: "use", Title: "Streams, sessions and histories:"},
+		{Key: "look", Title: "Look:"},
 		{Key: "operate", Title: "Operation:"},
 		{Key: "nats", Title: "NATS:"},
 		{Key: "streams", Title: "Streams and embedded server:"},
@@ -53,31 +60,19 @@ func groups() []kong.Group {
 
 // newParser returns the parser of the command line. It writes help to out.
 func newParser(out io.Writer) (*cli.Parser, error) {
-	vars := kong.Vars{
-		"formats":    "," + strings.Join(decode.Names(), ","),
-		"repairable": "," + join(patch.Repairable()),
-		"providers":  alternatives(patch.Providers()[1:]),
-		"profiles":   alternatives(patch.Profiles()),
-		"format_or":  alternatives(decode.Names()),
-		"shape_or":   alternatives(patch.Repairable()),
+	words := map[string][]string{
+		"formats":    decode.Names(),
+		"repairable": cli.Texts(patch.Repairable()),
+		"providers":  patch.Providers()[1:],
+		"profiles":   patch.Profiles(),
+		"events":     eventTypes(),
 	}
-	maps.Copy(vars, app.Defaults())
 	return cli.New(&grammar{}, cli.Options{
-		Name: "streamer", Description: description, Groups: groups(), Vars: vars, Env: os.LookupEnv, Out: out,
+		Name: "streamer", Description: description, Groups: groups(), Vars: app.Defaults(), Words: words, Env: os.LookupEnv, Out: out,
 	})
 }
 
-func join[S ~string](words []S) string {
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = string(w)
-	}
-	return strings.Join(list, ",")
-}
-
-// alternatives returns the words as a list: "a, b or c".
-func alternatives[S ~string](words []S) string {
-	list := strings.Split(join(words), ",")
-	last := len(list) - 1
-	return strings.Join(list[:last], ", ") + " or " + list[last]
+// eventTypes returns the types of the events that commands print.
+func eventTypes() []string {
+	return cli.Texts(slices.DeleteFunc(events.Types(), func(t events.Type) bool { return t == events.Synthetic }))
 }

@@ -65,12 +65,12 @@ func TestHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := []string{"help", "--help", "-h"}
+	asked := []string{"help", "--help", "-h", "serve -h", "help serve"}
 	for _, name := range p.Complete([]string{""}) {
-		asked = append(asked, name+" --help", name+" -h", "help "+name)
+		asked = append(asked, name+" --help")
 	}
-	if len(asked) < 20 {
-		t.Errorf("got %d commands", len(asked)/3)
+	if len(asked) < 15 {
+		t.Errorf("got the commands %v", asked)
 	}
 	for _, args := range asked {
 		var out, errs strings.Builder

@@ -14,20 +14,17 @@ type recoverCommand struct {
 
 // Run closes what lost inputs left open, or prints it.
 func (c *recoverCommand) Run(ctx context.Context, std stdio) error {
-	b, err := app.Dial(ctx, c.Options())
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	lost, err := app.Recover(ctx, std.out, b, c.Yes)
-	switch {
-	case err != nil:
-		return err
-	case !lost:
-		fmt.Fprintln(std.out, "nothing was lost")
-	case !c.Yes:
-		fmt.Fprintln(std.out, "nothing was done; `streamer recover --yes` does it")
-		return exit(exitFailed)
-	}
-	return nil
+	return withLogs(ctx, c.Options(), func(b *app.Broker) error {
+		lost, err := app.Recover(ctx, std.out, b, c.Yes)
+		switch {
+		case err != nil:
+			return err
+		case !lost:
+			fmt.Fprintln(std.out, "nothing was lost")
+		case !c.Yes:
+			fmt.Fprintln(std.out, "nothing was done; `streamer recover --yes` does it")
+			return exit(exitFailed)
+		}
+		return nil
+	})
 }

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"streamer/internal/app"
 	"streamer/internal/cli"
 	"streamer/internal/patch"
-	"streamer/internal/repair"
 )
 
 // The exit statuses of repair besides 0.
@@ -23,10 +21,10 @@ type repairCommand struct {
 	File string `arg:"" optional:"" help:"history; standard input if absent or -"`
 	app.NATSFlags
 	Options  string      `placeholder:"JSON" help:"options as a JSON object, or @ and the name of a file with one; docs/repair.md lists them; flags that are given win over them"`
-	Format   patch.Shape `placeholder:"FORMAT" enum:"${repairable}" default:"" help:"format of the history: ${shape_or}; if empty, it is recognised"`
+	Format   patch.Shape `placeholder:"FORMAT" words:"repairable" help:"format of the history: WORDS; if empty, it is recognised"`
 	Late     string      `placeholder:"TREATMENT" help:"treatment of a result behind a later turn: auto, replace, note or drop; note suits a history that was sent before"`
-	Provider string      `placeholder:"PROVIDER" help:"provider whose rules about ids and order hold: ${providers}"`
-	Profile  string      `placeholder:"SYSTEM" help:"other system whose repair is reproduced exactly: ${profiles}"`
+	Provider string      `placeholder:"PROVIDER" words:"providers,open" help:"provider whose rules about ids and order hold: WORDS"`
+	Profile  string      `placeholder:"SYSTEM" words:"profiles,open" help:"other system whose repair is reproduced exactly: WORDS"`
 	Lang     string      `placeholder:"LANGUAGE" help:"language of the texts: en or zh"`
 	Output   string      `placeholder:"KIND" help:"output: full (the history), ops (the edits that lead to it) or check (the report)"`
 	Check    bool        `help:"print the report; exit status 1 if a repair would change the history"`
@@ -62,7 +60,7 @@ func (c *repairCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) e
 	}
 	done, err := r.Run(ctx, std.in, cmp.Or(c.File, "-"), std.err)
 	if err == nil {
-		err = printRepaired(std, done, r.Request.Options.Output, c.Report)
+		err = r.Write(std.out, std.err, done, c.Report)
 	}
 	if err != nil {
 		fmt.Fprintf(std.err, "streamer repair: %v\n", err)
@@ -86,32 +84,4 @@ func checkNoSession(i *cli.Invocation) error {
 		}
 	}
 	return nil
-}
-
-// printRepaired prints the output, and the report to its file if there is one.
-func printRepaired(std stdio, done patch.Repaired, output, file string) error {
-	report, err := repair.Report(done.Report)
-	if err != nil {
-		return err
-	}
-	report = append(report, '\n')
-	switch file {
-	case "":
-	case "-":
-		_, err = std.err.Write(report)
-	default:
-		err = os.WriteFile(file, report, 0o600)
-	}
-	if err != nil {
-		return err
-	}
-	out := done.History
-	switch output {
-	case "ops":
-		out = append(repair.Script(done.Script), '\n')
-	case "check":
-		out = report
-	}
-	_, err = std.out.Write(out)
-	return err
 }

@@ -49,7 +49,7 @@ func (c *replayCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) e
 		return err
 	}
 	defer b.Close()
-	r := app.Replayer{Broker: b, Token: token, Format: c.Format, Speed: in.Speed(speedOf(c.Speed))}
+	r := app.Replayer{Broker: b, Token: token, Format: c.Format, Speed: in.Speed(app.SpeedOf(c.Speed))}
 	done, err := r.Run(ctx, in, c.Wait, std.err)
 	done.Print(std.out, std.err, c.Session)
 	if err == nil && done.Rejected > 0 {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"sync"
 
 	"streamer/internal/app"
@@ -38,7 +36,7 @@ func (c *serveCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) er
 	wg.Go(func() {
 		select {
 		case <-s.Opened():
-			printAddresses(std.out, s, c.DataDir)
+			s.WriteAddresses(std.out)
 		case <-ctx.Done():
 		}
 	})
@@ -52,15 +50,4 @@ func openServer(ctx context.Context, std stdio, f *app.ServerFlags, i *cli.Invoc
 		return nil, err
 	}
 	return app.Open(ctx, f.Config(i.Given), log)
-}
-
-func printAddresses(w io.Writer, s *app.Server, dataDir string) {
-	if page := s.Page(); page != "" {
-		fmt.Fprintf(w, "page      %s\n", page)
-	}
-	fmt.Fprintf(w, "nats      %s\n", s.Broker.URL())
-	if s.Embedded() {
-		fmt.Fprintf(w, "data      %s\n", dataDir)
-	}
-	fmt.Fprint(w, "publish   llm.<session>.delta\nsubscribe toolcalls.>\n")
 }

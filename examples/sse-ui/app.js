@@ -416,19 +416,11 @@ async function showHistory(sessions) {
 
 $("replay").addEventListener("click", async () => {
   $("replay").disabled = true;
-  try {
-    await look.replay(base() + "/events");
-  } catch (err) {
-    complain("The session cannot be replayed: " + err.message);
-  }
+  await look.replay(base() + "/events").catch((err) => complain("The session cannot be replayed: " + err.message));
   $("replay").disabled = false;
 });
-$("export").addEventListener("click", async () => {
-  try {
-    await download(session, look.records, base() + "/events");
-  } catch (err) {
-    complain("The session was not exported: " + err.message);
-  }
+$("export").addEventListener("click", () => {
+  download(session, look.records, base() + "/events").catch((err) => complain("The session was not exported: " + err.message));
 });
 const files = opener({
   inputs: [$("file"), $("file-landing")], zone: $("drop"), complain,

@@ -102,7 +102,7 @@ const rules = {
     const call = callOf(s, e);
     if (terminal(call.status) || call.argsDone) return late(s);
     const args = growIn(s, call.args, e.args, e.offset);
-    if (args !== call.args) set(s, call, { args });
+    if (args !== call.args) s.calls = s.calls.set(call.call, { ...call, args });
   },
   tool_call_args_complete(s, e) {
     const call = callOf(s, e);

@@ -38,11 +38,13 @@ export function waterfall(root, { choose }) {
   let calls = [], runs = [], held = null; // held: {calls, runs, now} while paused
   let now = 0, run = "", critical = true, selected = "", serial = 0, frame = 0, later = 0, arranged = { at: 0, took: 0 };
   let scope = [], list = [], path = new Set(), origin = 0, rowHeight = 32, width = 800;
+  let top = 0, height = 480; // of the visible part of the list; reading them from the page takes long
 
   const measure = new ResizeObserver(() => {
     rowHeight = parseFloat(getComputedStyle(body).getPropertyValue("--row")) || 32;
     root.style.setProperty("--gutter", body.offsetWidth - body.clientWidth + "px");
     width = lines.clientWidth || 800;
+    height = body.clientHeight;
     layout();
   });
   measure.observe(body);
@@ -120,8 +122,8 @@ export function waterfall(root, { choose }) {
   }
 
   function draw() {
-    const first = Math.max(0, Math.floor(body.scrollTop / rowHeight) - AROUND);
-    const last = Math.min(list.length, Math.ceil((body.scrollTop + body.clientHeight) / rowHeight) + AROUND);
+    const first = Math.max(0, Math.floor(top / rowHeight) - AROUND);
+    const last = Math.min(list.length, Math.ceil((top + height) / rowHeight) + AROUND);
     const used = new Set();
     const end = shown().now, window = view.now();
     for (let i = first; i < last; i++) {
@@ -228,9 +230,10 @@ export function waterfall(root, { choose }) {
     if (list.length === 0) return;
     const at = Math.max(0, Math.min(list.length - 1, index));
     selected = list[at].node.key;
-    const top = at * rowHeight, space = body.clientHeight - head.offsetHeight;
-    if (top < body.scrollTop) body.scrollTop = top;
-    else if (top + rowHeight > body.scrollTop + space) body.scrollTop = top + rowHeight - space;
+    const start = at * rowHeight, space = body.clientHeight - head.offsetHeight;
+    if (start < body.scrollTop) body.scrollTop = start;
+    else if (start + rowHeight > body.scrollTop + space) body.scrollTop = start + rowHeight - space;
+    top = body.scrollTop;
     draw();
   }
 
@@ -345,7 +348,10 @@ export function waterfall(root, { choose }) {
     view.set(from - (to - from) * 0.1, to + (to - from) * 0.1);
     changed();
   });
-  body.addEventListener("scroll", draw, { passive: true });
+  body.addEventListener("scroll", () => {
+    top = body.scrollTop;
+    draw();
+  }, { passive: true });
 
   return {
     show, tick, select,

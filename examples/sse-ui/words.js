@@ -61,8 +61,10 @@ export function ago(ms) {
   return Math.floor(ms / 86_400_000) + " d ago";
 }
 
+const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
 export function time(ms) {
-  return ms ? new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" }) : "";
+  return ms ? CLOCK.format(ms) : "";
 }
 
 export const plural = (n, one, many = one + "s") => n + " " + (n === 1 ? one : many);

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,13 +37,31 @@ func locate(o *broker.Options) error {
 	if o.URL != "" {
 		return nil
 	}
-	switch url, err := os.ReadFile(filepath.Join(o.DataDir, urlFile)); {
+	switch text, err := os.ReadFile(filepath.Join(o.DataDir, urlFile)); {
 	case errors.Is(err, os.ErrNotExist):
 		o.URL = "nats://" + defaultNATS
 	case err != nil:
 		return fmt.Errorf("--data-dir: %w", err) // the server at the default address belongs to another directory
 	default:
-		o.URL = strings.TrimSpace(string(url))
+		o.URL = strings.TrimSpace(string(text))
 	}
+	return nil
+}
+
+// LocateClient sets the URL for clients of the embedded server, which have no
+// password, if none is set.
+func LocateClient(o *broker.Options) error {
+	if o.URL != "" {
+		return nil
+	}
+	if err := locate(o); err != nil {
+		return err
+	}
+	u, err := url.Parse(o.URL)
+	if err != nil {
+		return fmt.Errorf("--data-dir: the file %s has no URL", urlFile)
+	}
+	u.User = nil
+	o.URL = u.String()
 	return nil
 }

@@ -15,7 +15,7 @@ type GatewayFlags struct {
 	HTTPMaxClients    int           `name:"http-max-clients" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent event streams; if 0, 10,000"`
 	HTTPMaxPerClient  int           `name:"http-max-per-client" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent event streams with JSON Web Tokens of one subject; if 0, 100"`
 	HTTPMaxPerAddress int           `name:"http-max-per-address" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent event streams, and of connections, from one address beyond loopback; if 0, 1,000"`
-	HTTPMaxAge        time.Duration `name:"http-max-age" group:"http" placeholder:"DURATION" help:"maximum time that an event stream that can be resumed stays open; if 0, 1h; if negative, without limit"`
+	HTTPMaxAge        time.Duration `name:"http-max-age" negative:"" group:"http" placeholder:"DURATION" help:"maximum time that an event stream that can be resumed stays open; if 0, 1h; if negative, without limit"`
 	HTTPMaxIngests    int           `name:"http-max-ingests" group:"http" placeholder:"NUMBER" help:"maximum number of concurrent request bodies that are stored as they arrive; if 0, 1,000"`
 	HTTPIngestIdle    time.Duration `name:"http-ingest-idle" group:"http" placeholder:"DURATION" help:"maximum time without data of such a body; if 0, 10m"`
 	RepairBytes       int           `group:"http" placeholder:"BYTES" help:"maximum size of a history to repair, and of all histories that are repaired at once; if 0, 64 MiB"`

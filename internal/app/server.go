@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"sync"
@@ -220,6 +222,18 @@ func (s *Server) Page() string {
 		scheme = "https://"
 	}
 	return scheme + s.listener.Addr().String() + "/"
+}
+
+// WriteAddresses writes where the server can be reached.
+func (s *Server) WriteAddresses(w io.Writer) {
+	if page := s.Page(); page != "" {
+		fmt.Fprintf(w, "page      %s\n", page)
+	}
+	fmt.Fprintf(w, "nats      %s\n", s.Broker.URL())
+	if s.Embedded() {
+		fmt.Fprintf(w, "data      %s\n", s.config.Broker.DataDir)
+	}
+	fmt.Fprint(w, "publish   llm.<session>.delta\nsubscribe toolcalls.>\n")
 }
 
 // SessionPage returns the URL of the page of a session.

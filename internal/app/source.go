@@ -51,3 +51,17 @@ func (s *Source) Speed(given time.Duration) time.Duration {
 	}
 	return 1
 }
+
+// SpeedOf returns how many times faster than recorded a speed is, 0 without pauses.
+func SpeedOf(name string) time.Duration {
+	switch name {
+	case "1":
+		return 1
+	case "10":
+		return 10
+	case "max":
+		return 0
+	default:
+		return OwnSpeed
+	}
+}

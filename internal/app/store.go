@@ -44,9 +44,9 @@ func (s store) TailMany(ctx context.Context, tokens []string, match func(token s
 
 // Sessions returns at most limit sessions that have a snapshot and events, newest
 // first.
-func (s store) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
+func (b *Broker) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo, error) {
 	var list []gateway.SessionInfo
-	_, err := s.ListSnapshots(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
+	_, err := b.ListSnapshots(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		name, err := events.ParseToken(token)
 		if err != nil || !worker.HasEvents(header) {
 			return nil // a rejected token has an event log, but is not a session

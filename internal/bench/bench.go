@@ -29,17 +29,17 @@ import (
 type Options struct {
 	// Broker names the NATS server. Without a URL each measurement starts a server
 	// of its own in a temporary directory.
-	Broker broker.Options
+	Broker broker.Options `kong:"-"`
 	// Program is the streamer program that the measurement of instances runs.
-	Program string
+	Program string `kong:"-"`
 
-	Inputs    int           // deltas and results per measurement of throughput
-	PerCall   int           // inputs per call, including its result; at least MinPerCall
-	Sessions  int           // that stream at once; at least MinSessions
-	Open      int           // sessions with an open call whose memory and recovery are measured
-	Rounds    int           // measurements of each kind, whose median is the result
-	Instances int           // processes to compare with one process; 1 for no comparison
-	Duration  time.Duration // of each latency; at least MinDuration
+	Inputs    int           `placeholder:"NUMBER" default:"600000" help:"number of deltas and results per measurement of throughput"`
+	PerCall   int           `name:"call" placeholder:"NUMBER" default:"100" help:"number of inputs per call, including its result"`
+	Sessions  int           `placeholder:"NUMBER" default:"1000" help:"number of sessions that stream at once"`
+	Open      int           `placeholder:"NUMBER" default:"5000" help:"number of sessions with an open call whose memory and recovery are measured"`
+	Rounds    int           `placeholder:"NUMBER" default:"3" help:"number of measurements of each kind, in turns; the medians are printed"`
+	Instances int           `placeholder:"NUMBER" default:"1" help:"number of processes of streamer serve to compare with one process; if 1, none"`
+	Duration  time.Duration `placeholder:"DURATION" default:"5s" help:"time for which each latency is measured, at 1,000 deltas per second"`
 }
 
 // Bounds of Options.

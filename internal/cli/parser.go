@@ -22,6 +22,7 @@ type Options struct {
 	Name, Description string
 	Groups            []kong.Group
 	Vars              kong.Vars
+	Words             map[string][]string // that flags with the tag words accept
 	Env               func(name string) (value string, ok bool)
 	Out               io.Writer // receives help that was asked for
 }
@@ -51,6 +52,7 @@ func New(grammar any, o Options) (*Parser, error) {
 		return nil, fmt.Errorf("the grammar of the command line: %w", err)
 	}
 	k.Model.HelpFlag.Help = "print this help"
+	setWords(k.Model.Node, o.Words)
 	p.kong, p.sources.root = k, k.Model.Node
 	return p, nil
 }
@@ -155,12 +157,13 @@ func (i *Invocation) Flags() (list []*kong.Flag) {
 	return list
 }
 
-// negative returns a flag with a number below 0, or nil. No flag accepts one.
+// negative returns a flag with a number below 0, or nil. Only flags with the tag
+// negative accept one.
 func (i *Invocation) negative() *kong.Flag {
 	for _, f := range i.Flags() {
 		switch f.Target.Interface().(type) {
 		case time.Duration, int, int64:
-			if f.Target.Int() < 0 {
+			if f.Target.Int() < 0 && !f.Tag.Has("negative") {
 				return f
 			}
 		}

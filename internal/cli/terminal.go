@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// IsTerminal reports whether w is a terminal.
-func IsTerminal(w io.Writer) bool {
+// IsTerminal reports whether a reader or a writer is a terminal.
+func IsTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

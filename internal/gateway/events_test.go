@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/inputs"
 
 	"github.com/rs/zerolog"
 )
@@ -319,6 +320,33 @@ func open(g *Gateway) int {
 	g.streams.mu.Lock()
 	defer g.streams.mu.Unlock()
 	return len(g.streams.open)
+}
+
+// TestDisconnectIsNoStop: a client that closes its stream, in any protocol, stores
+// nothing.
+func TestDisconnectIsNoStop(t *testing.T) {
+	store := newMemory()
+	s := &folded{t: t, store: store}
+	s.add(inputs.Delta, `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}`)
+	g := build(t, Options{}, store)
+	url := serveHandler(t, g)
+	for _, c := range [][3]string{
+		{"GET", "/v1/sessions/s/events", ""}, {"GET", "/v1/events?session=s", ""}, {"GET", "/v1/ai-sdk/s/stream", ""}, {"GET", "/v1/ag-ui/s", ""},
+		{"POST", "/v1/ag-ui/s", "{}"}, {"GET", "/v1/langgraph/threads/s/runs/1.0/stream?cancel_on_disconnect=1", ""},
+		{"POST", "/v1/langgraph/threads/s/stream/events", `{"channels":["messages"]}`},
+	} {
+		resp := start(t, c[0], url+c[1], c[2])
+		if resp.StatusCode != 200 || open(g) != 1 {
+			t.Fatalf("%s %s: got %d, %d streams are open", c[0], c[1], resp.StatusCode, open(g))
+		}
+		resp.Body.Close()
+		for open(g) > 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if n := len(store.stored()); n > 0 {
+		t.Errorf("%d inputs are stored, want none", n)
+	}
 }
 
 // TestShutdown checks that streams end at different times within half of the grace

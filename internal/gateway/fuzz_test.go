@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/repair"
 )
 
 // FuzzRights: whatever the method, the path, the query and a header are, a client with
@@ -60,6 +63,39 @@ func FuzzRights(f *testing.F) {
 			if in.token != "s" {
 				t.Errorf("%s %s: stored %v", method, path, in)
 			}
+		}
+	})
+}
+
+// FuzzRequest: whatever bytes a client without a token sends as a request, nothing of a
+// session is read or stored, and no header of the answer is the client's.
+func FuzzRequest(f *testing.F) {
+	for _, line := range []string{
+		"GET /v1/sessions/t/events", "HEAD //v1/sessions/t/events/1", "GET /v1/sessions/%74/events/1/args", "POST /v1/sessions/t/deltas", "PUT http://localhost/v1/sessions/t/results",
+		"OPTIONS *", "GET /%0d%0aX-Injected:%20yes", "POST /v1/login", "CONNECT localhost:80", "GET /v1/events?session=t&session=%ff", "GET /metrics?;=", "POST /v1/repair",
+	} {
+		f.Add([]byte(line + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"))
+		f.Add([]byte(line + " HTTP/1.0\r\nAuthorization: Bearer\r\nCookie: streamer=; streamer=x\r\nOrigin: http://x\r\n\r\n"))
+		f.Add([]byte(line + " HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\nX-Forwarded-Proto: https\r\n\r\n2\r\n{}\r\n0\r\n\r\n"))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
+		if err != nil {
+			return // net/http answers it
+		}
+		store := newMemory()
+		store.add("t", events.ToolCallArgsComplete, `{"type":"tool_call_args_complete","args_text":"SECRET"}`)
+		store.info = []SessionInfo{{Session: "SECRET"}}
+		g := build(t, Options{Token: "0123456789abcdef", Repairs: &repair.Service{}}, store)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r.WithContext(ctx))
+		if w.Code < 200 || w.Code > 599 || w.Header().Get("X-Injected") != "" || len(store.inputs) > 0 {
+			t.Errorf("%q: got %d %v, stored %v", text, w.Code, w.Header(), store.inputs)
+		}
+		if strings.Contains(w.Body.String(), "SECRET") && !bytes.Contains(text, []byte("SECRET")) {
+			t.Errorf("%q: got %s", text, w.Body)
 		}
 	})
 }

@@ -96,7 +96,9 @@ func takeOver(w http.ResponseWriter, r *http.Request) *connection {
 	c := &connection{Conn: conn, chunked: r.ProtoAtLeast(1, 1)}
 	proto, rest := "HTTP/1.0", ""
 	if c.chunked {
-		proto, rest = "HTTP/1.1", "Connection: close\r\nTransfer-Encoding: chunked\r\n"
+		// With Connection: close, clients in node take the loss of the connection for
+		// the end of the body. Keep-Alive tells them not to use the connection again.
+		proto, rest = "HTTP/1.1", "Keep-Alive: timeout=0\r\nTransfer-Encoding: chunked\r\n"
 	}
 	var head bytes.Buffer
 	fmt.Fprintf(&head, "%s 200 OK\r\n", proto)

@@ -78,7 +78,7 @@ async function thread(job, fetch) {
     for await (const handle of thread.toolCalls) {
       const call = calls.get(handle.id)
       call.args = handle.args
-      if (call.state !== 'running') call.result = await handle.output.catch((e) => e.message)
+      if (call.state !== 'running') call.result = await handle.output.then((v) => v ?? '', (e) => e.message) // it returns null for an empty text
     }
   }
   await Promise.all([readMessages(), readCalls()])

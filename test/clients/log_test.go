@@ -42,6 +42,9 @@ func follow(t *testing.T, server, session string, header http.Header) *sessionLo
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("events of %s: %s", session, resp.Status)
 	}
+	if resp.Close {
+		t.Error("the answer has Connection: close, so that fetch in node takes a lost connection for the end")
+	}
 	l := &sessionLog{t: t, next: make(chan record, 1000)}
 	go func() {
 		defer resp.Body.Close()

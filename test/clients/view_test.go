@@ -13,6 +13,7 @@ import (
 // call is a call as the event log has it.
 type call struct {
 	id, name string
+	message  string
 	args     json.RawMessage // nil if they are not complete, or invalid
 	status   events.Status
 	reason   string
@@ -29,22 +30,32 @@ type view struct {
 	end     events.Event
 }
 
-// viewOf returns the view of runs that follow each other.
-func viewOf(l *sessionLog, runs []run) *view {
+// viewOf returns the view of a client of runs that follow each other.
+func (k *kind) viewOf(l *sessionLog, runs []run) *view {
 	last := runs[len(runs)-1]
 	v := &view{end: last.end}
 	records := l.records[runs[0].after : last.to+1]
 	calls := map[string]*call{}
 	texts := map[string]string{}
+	abandoned := "" // the last message, if it was abandoned
 	for i := range records {
 		e := &records[i].Event
 		switch c := calls[e.Call]; e.Type {
 		case events.ToolCallStart:
-			calls[e.Call] = &call{id: e.UID, name: e.ToolName, status: events.BuildingArgs}
+			calls[e.Call] = &call{id: e.UID, name: e.ToolName, message: messageOf(e), status: events.BuildingArgs}
 			v.calls = append(v.calls, calls[e.Call])
 		case events.AgentResponseChunk:
 			if e.Kind == "text" {
-				texts[fmt.Sprintf("%s %s %d", e.MessageID, e.Namespace, e.Choice)] += e.Content
+				texts[messageOf(e)] += e.Content
+			}
+		case events.MessageFinished:
+			if abandoned = ""; e.Superseded {
+				abandoned = messageOf(e)
+			}
+		case events.MessageStarted:
+			if k.drops && abandoned != "" {
+				delete(texts, abandoned)
+				v.calls = slices.DeleteFunc(v.calls, func(c *call) bool { return c.message == abandoned })
 			}
 		case events.RunFinished:
 			for _, c := range v.calls {
@@ -69,6 +80,11 @@ func viewOf(l *sessionLog, runs []run) *view {
 	}
 	slices.Sort(v.pending)
 	return v
+}
+
+// messageOf returns the name of the message of an event.
+func messageOf(e *events.Event) string {
+	return fmt.Sprintf("%s %s %d", e.MessageID, e.Namespace, e.Choice)
 }
 
 // endRun ends a call whose args are incomplete at the end of its run: no client can

@@ -156,7 +156,7 @@ func (p *webPage) watch() {
 	p.do("stop the run", chromedp.Click(chromedp.CSS("#stop")))
 	p.card("deploy", "cancelled", "cancelled")
 	p.wait("the end of the run", `document.querySelector(".run-end")?.dataset.status === "cancelled"`)
-	p.wait("that there is nothing to stop", `document.querySelector("#stop").hidden`)
+	p.wait("that there is nothing to stop", `document.querySelector("#stop").getAttribute("aria-disabled") === "true"`)
 	if got, want := p.cards(), "get_weather completed\nslow_report timeout\nsearch_files cancelled\ndeploy cancelled\nread_page error\n"; got != want {
 		p.t.Errorf("the page shows\n%swant\n%s", got, want)
 	}
@@ -241,7 +241,7 @@ func openTab(t *testing.T, web context.Context, theme string) *webPage {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal("new tab: ", err)
 	}
-	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(cancel)
 	p := &webPage{t: t, ctx: ctx, theme: theme, written: make(chan struct{}, 1)}
 	messages := chromedp.Console(ctx)

@@ -1,0 +1,130 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// ServerReport describes the server of the connection, and its user there.
+type ServerReport struct {
+	URL, Name, Version, Cluster string
+	MaxPayload                  int64
+	RTT                         time.Duration
+	Account, User               string // "" if the server does not return them
+}
+
+// Server returns a description of the server.
+func (b *Broker) Server(ctx context.Context) (ServerReport, error) {
+	r := ServerReport{
+		URL: redacted(b.nc.ConnectedUrl()), Name: b.nc.ConnectedServerName(), Version: b.nc.ConnectedServerVersion(),
+		Cluster: b.nc.ConnectedClusterName(), MaxPayload: b.nc.MaxPayload(),
+	}
+	var err error
+	if r.RTT, err = b.nc.RTT(); err != nil {
+		return r, fmt.Errorf("broker: round trip: %w", err)
+	}
+	var info struct {
+		failure
+		Data server.UserInfo `json:"data"`
+	}
+	if b.askOnce(ctx, sysUserInfo, nil, &info) == nil {
+		r.Account, r.User = cmp.Or(info.Data.AccountName, info.Data.Account), info.Data.UserID
+	}
+	return r, nil
+}
+
+// Shared returns a warning where clients have users in the account of the streams,
+// or "".
+func (b *Broker) Shared(ctx context.Context) string { return b.sharedAccount(ctx) }
+
+// StreamReport describes a stream.
+type StreamReport struct {
+	Name     string
+	Bounds   Bounds
+	Storage  string
+	Replicas int
+	Leader   string // "" if the server is not in a cluster
+	Behind   []string
+	MaxAge   time.Duration
+	MaxBytes int64     // 0 for no limit
+	Clock    time.Time // of the server that answered
+}
+
+// StreamReports returns a description of each stream.
+func (b *Broker) StreamReports(ctx context.Context) (list []StreamReport, err error) {
+	for _, name := range streamNames {
+		var info struct {
+			streamInfo
+			Clock   time.Time           `json:"ts"`
+			Cluster *server.ClusterInfo `json:"cluster"`
+		}
+		if err := b.askOnce(ctx, apiStreamInfo+name, nil, &info); err != nil {
+			return list, fmt.Errorf("stream %s does not answer: %w", name, err)
+		}
+		c := info.Config
+		r := StreamReport{
+			Name: name, Bounds: info.State, Storage: c.Storage.String(), Replicas: c.Replicas,
+			MaxAge: c.MaxAge, MaxBytes: max(c.MaxBytes, 0), Clock: info.Clock,
+		}
+		if info.Cluster != nil {
+			r.Leader = info.Cluster.Leader
+			for _, p := range info.Cluster.Replicas {
+				if p.Offline || !p.Current {
+					r.Behind = append(r.Behind, p.Name)
+				}
+			}
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// PartitionReport describes how far a partition is folded.
+type PartitionReport struct {
+	Partition  int
+	Last       uint64    // sequence of its last input; 0 if there is none
+	LastAt     time.Time // when that was stored
+	Checkpoint uint64    // first input that is not covered by its checkpoint
+}
+
+// PartitionReports returns a description of each partition.
+func (b *Broker) PartitionReports(ctx context.Context) (list []PartitionReport, err error) {
+	for p := range b.partitions {
+		r := PartitionReport{Partition: p}
+		m, err := b.LastMessage(ctx, StreamInputs, "_llm."+strconv.Itoa(p)+".>")
+		if err != nil {
+			return list, err
+		}
+		if m != nil {
+			r.Last, r.LastAt = m.Seq, m.At
+		}
+		c, _, err := b.LoadCheckpoint(ctx, p)
+		if err != nil {
+			return list, err
+		}
+		r.Checkpoint = c.Seq
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// FreeBytes returns how many bytes may still be written to the disk of a directory; 0
+// if that is not known.
+func FreeBytes(dir string) int64 { return freeBytes(dir) }
+
+// Connect connects a client, with the rights of its user, to the server that o names.
+// Errors that arrive later, such as missing permissions, are passed to onError.
+func Connect(ctx context.Context, o Options, onError func(error)) (*nats.Conn, error) {
+	o.Existing = true // it does not wait for the server
+	b := &Broker{opts: o, again: newSignal()}
+	if err := checkURLs(o.URL); err != nil {
+		return nil, err
+	}
+	return b.dial(ctx, nats.CustomInboxPrefix("_INBOX"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { onError(err) }))
+}

@@ -1,0 +1,78 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"streamer/internal/app"
+	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
+	"streamer/internal/events"
+)
+
+// failing returns the checks of findings that have a state.
+func failing(fs Findings, state State) (names []string) {
+	for _, f := range fs {
+		if f.State == state {
+			names = append(names, f.Check+": "+f.Text)
+		}
+	}
+	return names
+}
+
+// TestDiagnose: nothing is wrong with a server that runs, and its clients can do what
+// their roles need. Without a worker, and without a server, this is the finding.
+func TestDiagnose(t *testing.T) {
+	ctx := brokertest.Deadline(t)
+	if fs := Diagnose(ctx, broker.Options{URL: "nats://127.0.0.1:1"}); fs.Healthy() || len(fs) != 1 || fs[0].Fix == "" {
+		t.Errorf("no server: got %+v", fs)
+	}
+	b := serving(t)
+	begin(t, b, "s", 10)
+	await(t, b, "s", events.ToolCallArgsComplete)
+	fs := Diagnose(ctx, broker.Options{URL: b.OwnURL()})
+	if failed := failing(fs, Failed); !fs.Healthy() || len(failed) > 0 {
+		t.Errorf("a server that runs: got %q", failed)
+	}
+	var text, lines strings.Builder
+	if err := fs.Write(Output{W: &text}); err != nil {
+		t.Error(err)
+	}
+	if err := fs.Write(Output{W: &lines, JSON: true}); err != nil {
+		t.Error(err)
+	}
+	check(t, "text", text.String(), []string{"ok       server      NATS 2.", "account STREAMER", "TOOLCALLS: ", "workers     1\n", "ok       lag "}, []string{"\x1b"})
+	check(t, "JSON", lines.String(), []string{`{"check":"server","state":"ok","text":"NATS `}, nil)
+	for _, role := range []string{"agent", "frontend", "subscriber"} {
+		if fs := Probe(ctx, broker.Options{URL: b.URL()}, role); !fs.Healthy() {
+			t.Errorf("%s: got %q", role, failing(fs, Failed))
+		}
+	}
+}
+
+// TestDiagnoseNoWorker: streams without a worker.
+func TestDiagnoseNoWorker(t *testing.T) {
+	nats := brokertest.NewServer(t)
+	b, err := app.OpenBroker(brokertest.Deadline(t), broker.Options{URL: nats.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	fs := Diagnose(brokertest.Deadline(t), broker.Options{URL: nats.URL()})
+	if failed := failing(fs, Failed); len(failed) != 1 || !strings.HasPrefix(failed[0], "workers: no worker runs") {
+		t.Errorf("got %q", failed)
+	}
+	if warned := failing(fs, Warning); !slices.ContainsFunc(warned, func(w string) bool { return strings.Contains(w, "default account $G") }) {
+		t.Errorf("got the warnings %q, want one about the account", warned)
+	}
+}
+
+// TestBytes checks the units.
+func TestBytes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 30: "5.0 GiB", 1 << 60: "1048576.0 TiB"} {
+		if got := bytes(n); got != want {
+			t.Errorf("%d: got %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"streamer/internal/broker"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// probeSession is the session whose events Probe causes.
+const probeSession = "streamer-doctor"
+
+// probeTime bounds each check of a role.
+const probeTime = 5 * time.Second
+
+// Probe checks what a client with the credentials of o can do in a role: agent,
+// frontend or subscriber, as deploy/nats/accounts.conf defines them. An agent and a
+// frontend publish an interrupt of the session streamer-doctor, which closes
+// nothing, and wait for its event.
+func Probe(ctx context.Context, o broker.Options, role string) Findings {
+	p := &probe{}
+	nc, err := broker.Connect(ctx, o, p.denied)
+	if err != nil {
+		p.fail("connection", "name the server and the user of the role with --nats-url and --nats-creds", "%v", err)
+		return p.Findings
+	}
+	defer nc.Close()
+	p.ok("connection", "NATS %s at %s", nc.ConnectedServerVersion(), nc.ConnectedServerName())
+	p.internal(nc)
+	if role == "subscriber" {
+		p.stream(ctx, nc)
+	} else {
+		p.interrupt(ctx, nc)
+	}
+	return p.Findings
+}
+
+// probe is one Probe.
+type probe struct {
+	Findings
+
+	mu     sync.Mutex
+	refuse []string // texts of permission errors
+}
+
+func (p *probe) denied(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = append(p.refuse, err.Error())
+}
+
+// refused returns the permission error that names a subject, or "".
+func (p *probe) refused(subject string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, text := range p.refuse {
+		if strings.Contains(text, `"`+subject+`"`) {
+			return text
+		}
+	}
+	return ""
+}
+
+// internal checks that the client does not receive what only streamer may. The server
+// answers a subscription before the flush.
+func (p *probe) internal(nc *nats.Conn) {
+	const subject = "_llm.>"
+	sub, err := nc.SubscribeSync(subject)
+	if err == nil {
+		err = nc.FlushTimeout(probeTime)
+		defer sub.Unsubscribe()
+	}
+	switch {
+	case err != nil:
+		p.fail("isolation", "", "%v", err)
+	case p.refused(subject) == "":
+		p.warn("isolation", "use the users of deploy/nats/accounts.conf", "this user may subscribe to %s", subject)
+	default:
+		p.ok("isolation", "internal subjects are refused")
+	}
+}
+
+// interrupt publishes an interrupt and waits for its event.
+func (p *probe) interrupt(ctx context.Context, nc *nats.Conn) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	events := "toolcalls." + probeSession + ".>"
+	sub, err := nc.SubscribeSync(events)
+	if err != nil {
+		p.fail("subscribe", "", "%v", err)
+		return
+	}
+	defer sub.Unsubscribe()
+	subject := "llm." + probeSession + ".interrupt"
+	began := time.Now()
+	_, err = nc.RequestWithContext(ctx, subject, []byte(`{"calls":["0.0"]}`))
+	if text := p.refused(events); text != "" {
+		p.fail("subscribe", "permit the subscription to toolcalls.> to this user", "%s", text)
+	}
+	switch text := p.refused(subject); {
+	case text != "":
+		p.fail("publish", "permit llm.*.interrupt to this user", "%s", text)
+		return
+	case errors.Is(err, nats.ErrNoResponders):
+		p.fail("publish", "check that the account imports the inputs, as deploy/nats/imports.conf does, and that streamer has run", "no stream receives %s", subject)
+		return
+	case err != nil:
+		p.fail("publish", "check that the user may subscribe to _INBOX.>", "no acknowledgement of %s: %v", subject, err)
+		return
+	}
+	p.ok("publish", "an input was acknowledged after %s", time.Since(began).Round(100*time.Microsecond))
+	if _, err := sub.NextMsgWithContext(ctx); err != nil {
+		p.fail("events", "check that streamer serve runs; `streamer doctor` with its own credentials shows why inputs are not folded", "no event of the input came within %s", probeTime)
+		return
+	}
+	p.ok("events", "its event came after %s", time.Since(began).Round(100*time.Microsecond))
+}
+
+// stream reads the stream of events.
+func (p *probe) stream(ctx context.Context, nc *nats.Conn) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	js, err := jetstream.New(nc)
+	if err == nil {
+		var c jetstream.Consumer
+		if c, err = js.OrderedConsumer(ctx, broker.StreamEvents, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPolicy}); err == nil {
+			_, err = c.FetchNoWait(1)
+		}
+	}
+	if err != nil {
+		p.fail("stream", "permit streamer.api.> and $JS.ACK.TOOLCALLS.> to this user, as deploy/nats/accounts.conf does; streamer must run", "a consumer of %s cannot be created: %v", broker.StreamEvents, err)
+		return
+	}
+	p.ok("stream", "a consumer of %s can be created", broker.StreamEvents)
+}

@@ -1,0 +1,267 @@
+package inspect
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"streamer/internal/app"
+	"streamer/internal/cli"
+	"streamer/internal/events"
+)
+
+// Output is where results are written, and how.
+type Output struct {
+	W     io.Writer
+	Paint cli.Paint
+	JSON  bool // lines of JSON instead of text
+}
+
+// NoEventsError is the error for a session that has no events.
+type NoEventsError struct{ Session string }
+
+func (e *NoEventsError) Error() string {
+	return fmt.Sprintf("there is no event of session %s; `streamer sessions` lists the sessions", e.Session)
+}
+
+// Sessions writes the sessions that have events, newest first.
+func Sessions(ctx context.Context, b *app.Broker, o Output, limit int, now time.Time) error {
+	list, err := b.Sessions(ctx, limit)
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		e := json.NewEncoder(o.W)
+		for _, s := range list {
+			if err := e.Encode(map[string]any{"session": s.Session, "last": s.Last, "open": s.Open}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rows := [][]cell{header("SESSION", "LAST EVENT", "OPEN CALLS")}
+	for _, s := range list {
+		open := cell{text: strconv.Itoa(s.Open), right: true}
+		if s.Open > 0 {
+			open.colour = cli.Cyan
+		}
+		rows = append(rows, []cell{{text: clean(s.Session)}, {text: ago(now.Sub(s.Last))}, open})
+	}
+	return writeTable(o.W, o.Paint, rows)
+}
+
+// ago returns how long ago something was.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "now"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	default:
+		return fmt.Sprintf("%dh %dm ago", int(d.Hours()), int(d.Minutes())%60)
+	}
+}
+
+// WriteCalls writes the calls of a session.
+func WriteCalls(ctx context.Context, b *app.Broker, o Output, session string, now time.Time) error {
+	var calls Calls
+	err := each(ctx, b, session, func(_ *events.Record, e *events.Event) error {
+		calls.Apply(e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		enc := json.NewEncoder(o.W)
+		for _, c := range calls.List() {
+			if err := enc.Encode(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	longest := time.Duration(0)
+	for _, c := range calls.List() {
+		longest = max(longest, total(c, now))
+	}
+	rows := [][]cell{header("CALL", "TOOL", "STATUS", "ARGS", "TOTAL", "", "ID")}
+	for _, c := range calls.List() {
+		rows = append(rows, callRow(o.Paint, c, now, longest))
+	}
+	return writeTable(o.W, o.Paint, rows)
+}
+
+// barWidth is the number of characters of a bar.
+const barWidth = 24
+
+func callRow(paint cli.Paint, c *Call, now time.Time, longest time.Duration) []cell {
+	args, _, _ := c.phases(now)
+	return []cell{
+		{text: c.Call}, {text: clean(c.Tool)}, {text: statusText(c), colour: colourOf(c.Status)},
+		{text: duration(args), right: true}, {text: duration(total(c, now)), right: true},
+		{text: bar(cli.Paint{}, c, now, longest, barWidth), colour: colourOf(c.Status)}, {text: clean(c.ID), colour: cli.Dim},
+	}
+}
+
+func total(c *Call, now time.Time) time.Duration {
+	args, waiting, running := c.phases(now)
+	return args + waiting + running
+}
+
+func statusText(c *Call) string {
+	text := strings.ReplaceAll(string(c.Status), "_", " ")
+	if c.Reason != "" {
+		text += " (" + c.Reason + ")"
+	}
+	if c.Late {
+		text += ", late result"
+	}
+	return text
+}
+
+// WriteEvents writes the stored events of a session of the types; of all if types is
+// empty. Lines of JSON are the events as they are stored.
+func WriteEvents(ctx context.Context, b *app.Broker, o Output, session string, types []string) error {
+	wanted := map[events.Type]bool{}
+	for _, t := range types {
+		wanted[events.Type(t)] = true
+	}
+	out := bufio.NewWriter(o.W)
+	err := each(ctx, b, session, func(r *events.Record, e *events.Event) error {
+		if len(wanted) > 0 && !wanted[r.Type] {
+			return nil
+		}
+		if o.JSON {
+			_, err := fmt.Fprintf(out, "%s\n", r.Data)
+			return err
+		}
+		_, err := fmt.Fprintln(out, eventLine(o.Paint, r, e))
+		return err
+	})
+	return errors.Join(err, out.Flush())
+}
+
+// eventLine returns an event as a line of text.
+func eventLine(paint cli.Paint, r *events.Record, e *events.Event) string {
+	colour := cli.Colour("")
+	switch r.Type {
+	case events.ToolCallResult:
+		colour = colourOf(e.Status)
+	case events.Rejected, events.Unmatched:
+		colour = cli.Red
+	case events.ToolCallStart:
+		colour = cli.Cyan
+	}
+	text := fmt.Sprintf("%-8d %s  %s", r.Seq, e.Timestamp.Std().Format("15:04:05.000"), paint.Text(colour, string(r.Type)))
+	for _, part := range []string{e.Call, clean(e.ToolName), string(e.Status), reasonOf(e), quoted(e.Content + e.Args + e.Progress)} {
+		if part != "" {
+			text += "  " + part
+		}
+	}
+	return text
+}
+
+func reasonOf(e *events.Event) string {
+	if e.Reason == nil {
+		return ""
+	}
+	return clean(string(e.Reason.Code) + ": " + e.Reason.Text)
+}
+
+// quoted returns text in quotes, shortened, with control characters escaped; "" for
+// no text.
+func quoted(text string) string {
+	if text == "" {
+		return ""
+	}
+	runes := []rune(text)
+	if len(runes) > maxText {
+		return strconv.Quote(string(runes[:maxText])) + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// Export writes the events of a session as lines of JSON, which the page can open
+// and streamer assemble --events writes too. With values, large args and results
+// are in the lines instead of references to them.
+func Export(ctx context.Context, b *app.Broker, w io.Writer, session string, values bool) (n int, err error) {
+	out := bufio.NewWriter(w)
+	err = each(ctx, b, session, func(r *events.Record, e *events.Event) error {
+		n++
+		body := r.Data
+		if values && (e.ArgsRef != nil || e.ToolResultRef != nil) {
+			if err := inline(ctx, b, e); err != nil {
+				return err
+			}
+			var err error
+			if body, err = e.Body(); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintf(out, "%s\n", body)
+		return err
+	})
+	return n, errors.Join(err, out.Flush())
+}
+
+// inline replaces the references of an event with the values. A value that is no
+// longer stored stays a reference.
+func inline(ctx context.Context, b *app.Broker, e *events.Event) error {
+	if e.ArgsRef != nil {
+		switch value, err := b.Blob(ctx, *e.ArgsRef); {
+		case err == nil:
+			text := string(value)
+			e.ArgsText, e.ArgsRef = &text, nil
+			if e.ArgsValid != nil && *e.ArgsValid && !e.DoubleEncoded && json.Valid(value) {
+				e.ToolArgs = value
+			}
+		case !errors.Is(err, events.ErrNotFound):
+			return err
+		}
+	}
+	if e.ToolResultRef != nil {
+		switch value, err := b.Blob(ctx, *e.ToolResultRef); {
+		case err == nil:
+			if e.ToolResult, e.ToolResultRef = value, nil; !json.Valid(value) {
+				e.ToolResult = events.Quote(string(value))
+			}
+		case !errors.Is(err, events.ErrNotFound):
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls fn with the stored events of a session, without the synthetic messages
+// that repeat results. It returns a NoEventsError if there is no event.
+func each(ctx context.Context, b *app.Broker, session string, fn func(*events.Record, *events.Event) error) error {
+	token, err := events.Token(session)
+	if err != nil {
+		return err
+	}
+	found := false
+	err = b.Events(ctx, token, 0, func(r events.Record) error {
+		found = true
+		if r.Type == events.Synthetic {
+			return nil
+		}
+		var e events.Event
+		if err := json.Unmarshal(r.Data, &e); err != nil {
+			return fmt.Errorf("event %d: %w", r.Seq, err)
+		}
+		return fn(&r, &e)
+	})
+	if err == nil && !found {
+		return &NoEventsError{session}
+	}
+	return err
+}

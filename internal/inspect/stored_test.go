@@ -1,0 +1,173 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"streamer/internal/app"
+	"streamer/internal/broker/brokertest"
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+
+	"github.com/rs/zerolog"
+)
+
+func TestMain(m *testing.M) { brokertest.Main(m) }
+
+// serving runs a server without HTTP until the end of the test.
+func serving(t *testing.T) *app.Broker {
+	t.Helper()
+	c := app.NewConfig()
+	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = t.TempDir(), "127.0.0.1:0", ""
+	s, err := app.Open(t.Context(), c, zerolog.New(zerolog.NewTestWriter(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-s.Opened():
+	case <-time.After(brokertest.Within):
+		t.Fatal("the server does not accept inputs")
+	}
+	return s.Broker
+}
+
+// begin publishes a call of tool f, with args of size bytes.
+func begin(t *testing.T, b *app.Broker, session string, size int) {
+	t.Helper()
+	args, err := json.Marshal(fmt.Sprintf("{%q:%q}", "x", strings.Repeat("a", size)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, b, session, inputs.Delta, fmt.Sprintf(`{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_a","function":{"name":"f\u001b[2J","arguments":%s}}]},"finish_reason":"tool_calls"}]}`, args))
+}
+
+func publish(t *testing.T, b *app.Broker, session string, kind inputs.Kind, data string) {
+	t.Helper()
+	token, err := events.Token(session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Append(brokertest.Deadline(t), token, kind, "", nil, []byte(data)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits for an event of a type of a session.
+func await(t *testing.T, b *app.Broker, session string, typ events.Type) {
+	t.Helper()
+	token, err := events.Token(session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := errors.New("found")
+	err = b.Tail(brokertest.Deadline(t), token, 0, func(r events.Record, _ bool) error {
+		if r.Type == typ {
+			return found
+		}
+		return nil
+	})
+	if !errors.Is(err, found) {
+		t.Fatalf("no %s of %s: %v", typ, session, err)
+	}
+}
+
+// TestStored checks what the commands print about stored sessions.
+func TestStored(t *testing.T) {
+	b := serving(t)
+	const large = 100_000
+	begin(t, b, "a b", large)
+	publish(t, b, "a b", inputs.Result, `{"tool_call_id":"call_a","content":"found"}`)
+	await(t, b, "a b", events.ToolCallResult)
+	now := time.Now()
+	for _, c := range []struct {
+		name  string
+		write func(o Output) error
+		json  bool
+		want  []string
+		not   []string
+	}{
+		{"calls", func(o Output) error { return WriteCalls(t.Context(), b, o, "a b", now) }, false,
+			[]string{"CALL", "f?[2J", "completed", "call_a"}, []string{"\x1b"}},
+		{"calls in JSON", func(o Output) error { return WriteCalls(t.Context(), b, o, "a b", now) }, true,
+			[]string{`{"session":"a b","call":"`, `"status":"completed"`, `"ended":"`}, nil},
+		{"events", func(o Output) error { return WriteEvents(t.Context(), b, o, "a b", nil) }, false,
+			[]string{"tool_call_start", "tool_call_args_complete", "tool_call_result", "run_started"}, []string{"\x1b"}},
+		{"events of a type", func(o Output) error { return WriteEvents(t.Context(), b, o, "a b", []string{"tool_call_result"}) }, true,
+			[]string{`"type":"tool_call_result"`}, []string{"tool_call_start"}},
+		{"an export", func(o Output) error { return export(t, b, o, false) }, false, []string{`"args_ref"`, `"type":"tool_call_result"`}, []string{"tool_call_id\":\"call_a\",\"content"}},
+		{"an export with values", func(o Output) error { return export(t, b, o, true) }, false, []string{strings.Repeat("a", large)}, []string{"args_ref"}},
+	} {
+		var out strings.Builder
+		if err := c.write(Output{W: &out, JSON: c.json}); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		check(t, c.name, out.String(), c.want, c.not)
+	}
+	missing, ok := errors.AsType[*NoEventsError](WriteCalls(t.Context(), b, Output{W: new(strings.Builder)}, "other", now))
+	if !ok || missing.Session != "other" {
+		t.Errorf("a session without events: got %v", missing)
+	}
+	listed(t, b)
+}
+
+func export(t *testing.T, b *app.Broker, o Output, values bool) error {
+	t.Helper()
+	n, err := Export(t.Context(), b, o.W, "a b", values)
+	if n < 4 {
+		t.Errorf("exported %d events", n)
+	}
+	return err
+}
+
+// listed waits until the session has a snapshot and is listed.
+func listed(t *testing.T, b *app.Broker) {
+	t.Helper()
+	ctx := brokertest.Deadline(t)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var text, lines strings.Builder
+		if err := errors.Join(Sessions(ctx, b, Output{W: &text}, 10, time.Now()), Sessions(ctx, b, Output{W: &lines, JSON: true}, 10, time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(lines.String(), `"session":"a b"`) {
+			check(t, "sessions", text.String(), []string{"SESSION", "a b  "}, nil)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the session is not listed: %s", &lines)
+		case <-tick.C:
+		}
+	}
+}
+
+func check(t *testing.T, name, got string, want, not []string) {
+	t.Helper()
+	short := got[:min(len(got), 2000)]
+	for _, w := range want {
+		if !strings.Contains(got, w) {
+			t.Errorf("%s: want %.80q in %s", name, w, short)
+		}
+	}
+	for _, n := range not {
+		if strings.Contains(got, n) {
+			t.Errorf("%s: want no %.80q in %s", name, n, short)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"streamer/internal/app"
+	"streamer/internal/broker/eventlog"
+	"streamer/internal/cli"
+	"streamer/internal/events"
+)
+
+// drawEvery is the time between two drawings of the open calls on a terminal.
+const drawEvery = 200 * time.Millisecond
+
+// Tail writes calls as they change, until ctx ends: of one session, beginning with
+// the calls that are open, or of all sessions if session is "". On a terminal the
+// open calls are drawn with bars at the end of the output; elsewhere each change is
+// a line.
+func Tail(ctx context.Context, b *app.Broker, o Output, session string) error {
+	t := &tailing{out: o, live: session == "", calls: &Calls{}}
+	if cli.IsTerminal(o.W) && !o.JSON {
+		t.screen = &screen{out: o}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	if t.screen != nil {
+		wg.Go(func() { t.draw(ctx) })
+	}
+	err := t.read(ctx, b, session)
+	stop()
+	wg.Wait()
+	if t.screen != nil {
+		t.screen.clear()
+	}
+	return err
+}
+
+// tailing is one Tail.
+type tailing struct {
+	out    Output
+	screen *screen // nil if the output is no terminal
+
+	mu    sync.Mutex // guards the fields below, and the output
+	live  bool       // the events are new
+	calls *Calls
+}
+
+func (t *tailing) read(ctx context.Context, b *app.Broker, session string) error {
+	take := func(r events.Record, live bool) error { return t.take(&r, live) }
+	if session == "" {
+		_, last, err := b.EventBounds(ctx)
+		if err != nil {
+			return err
+		}
+		return b.TailMany(ctx, eventlog.Selection{Match: func(string) bool { return true }}, last, take, nil)
+	}
+	token, err := events.Token(session)
+	if err != nil {
+		return err
+	}
+	return b.Tail(ctx, token, 0, take)
+}
+
+// take takes an event. Stored events before the live ones only change the calls.
+func (t *tailing) take(r *events.Record, live bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r.Seq == 0 { // the end of the stored events
+		if !t.live {
+			t.live = true
+			return t.open()
+		}
+		return nil
+	}
+	t.live = t.live || live
+	if r.Type == events.Synthetic {
+		return nil
+	}
+	if t.out.JSON {
+		if !t.live {
+			return nil
+		}
+		_, err := fmt.Fprintf(t.out.W, "%s\n", r.Data)
+		return err
+	}
+	var e events.Event
+	if err := json.Unmarshal(r.Data, &e); err != nil {
+		return fmt.Errorf("event %d: %w", r.Seq, err)
+	}
+	c := t.calls.Apply(&e)
+	if c == nil {
+		return nil
+	}
+	var err error
+	if t.live && shown(r.Type, t.screen != nil) {
+		err = t.print(c, e.Timestamp.Std())
+	}
+	if !c.Open() {
+		t.calls.Forget(c)
+	}
+	return err
+}
+
+// shown reports whether an event of a call is a line of output. A terminal shows the
+// state of open calls elsewhere.
+func shown(typ events.Type, terminal bool) bool {
+	switch typ {
+	case events.ToolCallResult, events.ToolCallLateResult:
+		return true
+	case events.ToolCallStart, events.ToolCallArgsComplete, events.ToolCallAwaiting:
+		return !terminal
+	default:
+		return false
+	}
+}
+
+// open prints the calls that were open before the live events.
+func (t *tailing) open() error {
+	if t.screen != nil || t.out.JSON {
+		return nil
+	}
+	for _, c := range t.calls.List() {
+		if err := t.print(c, c.Started); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tailing) print(c *Call, at time.Time) error {
+	if t.screen != nil {
+		t.screen.clear()
+	}
+	_, err := fmt.Fprintln(t.out.W, callLine(t.out.Paint, c, at))
+	return err
+}
+
+// callLine returns the state of a call as a line.
+func callLine(paint cli.Paint, c *Call, at time.Time) string {
+	text := fmt.Sprintf("%s  %s  %s  %s  %s", at.Local().Format("15:04:05.000"), clean(c.Session), c.Call,
+		paint.Text(cli.Bold, clean(orUnnamed(c.Tool))), paint.Text(colourOf(c.Status), statusText(c)))
+	if !c.Started.IsZero() && !c.Open() {
+		args, waiting, running := c.phases(at)
+		text += fmt.Sprintf("  %s = %s args + %s running", duration(args+waiting+running), duration(args), duration(running))
+		if waiting > 0 {
+			text += " + " + duration(waiting) + " waiting"
+		}
+	}
+	return text
+}
+
+func orUnnamed(tool string) string {
+	if tool == "" {
+		return "(unnamed)"
+	}
+	return tool
+}
+
+// draw draws the open calls until ctx ends.
+func (t *tailing) draw(ctx context.Context) {
+	tick := time.NewTicker(drawEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			t.mu.Lock()
+			if t.live {
+				t.screen.draw(t.calls.List(), now)
+			}
+			t.mu.Unlock()
+		}
+	}
+}
