@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -93,7 +94,7 @@ func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req reques
 		leave()
 	}
 	s.setHeader(w.Header(), &req)
-	if c := takeOver(w, r); c != nil {
+	if c := takeOver(w, r, g.reused.Load() != nil); c != nil {
 		s.out = c
 		s.conn.Store(c)
 		go func() { // Run waits until the stream is removed
@@ -140,10 +141,17 @@ func (g *Gateway) serveConnection(ctx context.Context, s *stream, c *connection,
 		if p := recover(); p != nil {
 			g.log.Error().Interface("panic", p).Str("session", s.session).Bytes("stack", debug.Stack()).Msg("stream failed")
 		}
-		c.end(orderly, time.Now().Add(g.opts.WriteTimeout))
+		c.end(orderly, time.Now().Add(g.opts.WriteTimeout), g.reuse)
 	}()
 	c.watch(func() { s.end(errDisconnected) })
 	orderly = s.serve(ctx, req)
+}
+
+// reuse gives a connection back to the server for the next request, and reports
+// whether the server accepts it.
+func (g *Gateway) reuse(c net.Conn) bool {
+	l := g.reused.Load()
+	return l != nil && !g.streams.draining() && l.give(c)
 }
 
 // unavailableText returns the reason why another stream or body is not accepted.

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -78,14 +80,18 @@ func (o response) send(frames []byte, deadline time.Time) error {
 type connection struct {
 	net.Conn
 	chunked bool   // the client has HTTP/1.1
+	keep    bool   // the client may send another request after the body
 	head    []byte // header that was not sent yet
 	reading sync.WaitGroup
+	read    []byte // what watch read; set before reading is done
+	gone    bool   // the client has closed the connection; likewise
 }
 
 // takeOver takes the connection of a GET request over, and sets the header of the
-// response, which is sent with the first bytes of the body. It returns nil if net/http
-// keeps the connection, as with HTTP/2.
-func takeOver(w http.ResponseWriter, r *http.Request) *connection {
+// response, which is sent with the first bytes of the body. keep states that the
+// connection can be used again. It returns nil if net/http keeps the connection, as with
+// HTTP/2.
+func takeOver(w http.ResponseWriter, r *http.Request, keep bool) *connection {
 	if r.ProtoMajor != 1 || r.Method != http.MethodGet || r.Body != http.NoBody {
 		return nil
 	}
@@ -93,12 +99,15 @@ func takeOver(w http.ResponseWriter, r *http.Request) *connection {
 	if err != nil { // the writer has no connection, such as a recorder
 		return nil
 	}
-	c := &connection{Conn: conn, chunked: r.ProtoAtLeast(1, 1)}
+	// Connection: close is avoided: with it, clients in node take the loss of the
+	// connection for the end of the body.
+	c := &connection{Conn: conn, chunked: r.ProtoAtLeast(1, 1), keep: keep && r.ProtoAtLeast(1, 1) && !r.Close}
 	proto, rest := "HTTP/1.0", ""
 	if c.chunked {
-		// With Connection: close, clients in node take the loss of the connection for
-		// the end of the body. Keep-Alive tells them not to use the connection again.
-		proto, rest = "HTTP/1.1", "Keep-Alive: timeout=0\r\nTransfer-Encoding: chunked\r\n"
+		proto, rest = "HTTP/1.1", "Transfer-Encoding: chunked\r\n"
+	}
+	if c.chunked && !c.keep {
+		rest += "Connection: close\r\n"
 	}
 	var head bytes.Buffer
 	fmt.Fprintf(&head, "%s 200 OK\r\n", proto)
@@ -112,19 +121,30 @@ func takeOver(w http.ResponseWriter, r *http.Request) *connection {
 // something is not watched any more: the next heartbeat shows that it has closed.
 func (c *connection) watch(disconnected func()) {
 	c.reading.Go(func() {
-		if _, err := c.Read(make([]byte, 1)); err != nil {
+		first := make([]byte, 1)
+		n, err := c.Read(first)
+		if c.read = first[:n]; err != nil {
+			c.gone = !errors.Is(err, os.ErrDeadlineExceeded)
 			disconnected()
 		}
 	})
 }
 
-// end closes the connection, after the end of the body if that is orderly.
-func (c *connection) end(orderly bool, deadline time.Time) {
-	if orderly && c.chunked {
-		_ = c.send([]byte("0\r\n\r\n"), deadline) // the connection is closed in any case
+// end ends the body if its end is orderly, and gives the connection to next. If that
+// does not take it, or may not, it closes the connection.
+func (c *connection) end(orderly bool, deadline time.Time, next func(net.Conn) bool) {
+	complete := orderly && c.chunked && c.send([]byte("0\r\n\r\n"), deadline) == nil
+	if !complete || !c.keep {
+		_ = c.Close() // it has ended in any case
+		c.reading.Wait()
+		return
 	}
-	_ = c.Close()
+	_ = c.SetReadDeadline(time.Unix(1, 0)) // ends the read of watch
 	c.reading.Wait()
+	_ = c.SetDeadline(time.Time{})
+	if conn := resumed(c.Conn, c.read); c.gone || conn == nil || !next(conn) {
+		_ = c.Close()
+	}
 }
 
 func (c *connection) write(buf []byte, deadline time.Time) error {

@@ -20,12 +20,9 @@ const (
 	pingAfter      = 30 * time.Second // silence after which the client must answer a ping
 )
 
-// Run serves ln, with TLS and HTTP/2 if Options.Certificate is set, until ctx ends. Then it ends the open streams within half of
-// Options.Grace, lets requests finish within the whole of it, and closes the
-// remaining connections. It returns when no request is being served: nil after the
-// end of ctx, otherwise the error of serving. It closes ln and can be called once.
-func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
-	srv := &http.Server{
+// newServer returns a server of the gateway's routes.
+func (g *Gateway) newServer() *http.Server {
+	return &http.Server{
 		Handler:           g,
 		ReadHeaderTimeout: g.opts.ReadTimeout,
 		IdleTimeout:       idleTimeout,
@@ -34,6 +31,14 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 		// ReadTimeout and WriteTimeout would end every stream. Instead each
 		// request and each write sets its own deadline.
 	}
+}
+
+// Run serves ln, with TLS and HTTP/2 if Options.Certificate is set, until ctx ends. Then it ends the open streams within half of
+// Options.Grace, lets requests finish within the whole of it, and closes the
+// remaining connections. It returns when no request is being served: nil after the
+// end of ctx, otherwise the error of serving. It closes ln and can be called once.
+func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
+	srv, later := g.newServer(), g.newServer()
 	ln = limitedListener{ln, g}
 	serve := srv.Serve
 	if g.opts.Certificate != nil {
@@ -44,8 +49,13 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 		}
 		serve = func(ln net.Listener) error { return srv.ServeTLS(ln, "", "") }
 	}
+	again := newReused()
+	g.reused.Store(again)
+	defer again.Close() // Serve returns then
 	served := make(chan error, 1)
 	go func() { served <- serve(ln) }()
+	go func() { _ = later.Serve(again) }() // encryption has begun on these already
+	defer later.Close()
 	select {
 	case err := <-served:
 		_ = srv.Close()
@@ -59,7 +69,7 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	empty, stored := g.streams.drain(max(g.opts.Grace/2, 1)), g.ingests.drain(1)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opts.Grace)
 	defer cancel()
-	if err := srv.Shutdown(last); err != nil {
+	if err := errors.Join(srv.Shutdown(last), later.Shutdown(last)); err != nil {
 		g.log.Warn().Err(err).Msg("connections closed after the grace period")
 		_ = srv.Close()
 	}
