@@ -147,8 +147,8 @@ func (g *Gateway) serveConnection(ctx context.Context, s *stream, c *connection,
 	orderly = s.serve(ctx, req)
 }
 
-// reuse gives a connection back to the server for the next request, and reports
-// whether the server accepts it.
+// reuse returns a connection to the server for the next request, and reports whether
+// the server accepts it.
 func (g *Gateway) reuse(c net.Conn) bool {
 	l := g.reused.Load()
 	return l != nil && !g.streams.draining() && l.give(c)

@@ -54,8 +54,8 @@ type Gateway struct {
 	ingests      streams // requests whose bodies are stored as they arrive
 	counts       counts
 	reused       atomic.Pointer[reused] // nil before Run
-	outageLogged atomic.Int64 // time of the last log message about unavailable logs, Unix nanoseconds
-	buffers      sync.Pool    // *[]byte with frames to be written
+	outageLogged atomic.Int64           // time of the last log message about unavailable logs, Unix nanoseconds
+	buffers      sync.Pool              // *[]byte with frames to be written
 	recent       recent
 }
 
