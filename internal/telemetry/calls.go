@@ -14,8 +14,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// DefaultTools is the number of tools that have their own label if Calls is not told
-// another one.
+// DefaultTools is the maximum number of tools with a label of their own, unless NewCalls
+// gets another one.
 const DefaultTools = 50
 
 // otherTools is the label of the tools beyond the maximum. A tool name cannot be
