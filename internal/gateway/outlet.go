@@ -95,13 +95,14 @@ func takeOver(w http.ResponseWriter, r *http.Request, keep bool) *connection {
 	if r.ProtoMajor != 1 || r.Method != http.MethodGet || r.Body != http.NoBody {
 		return nil
 	}
-	conn, _, err := http.NewResponseController(w).Hijack()
+	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil { // the writer has no connection, such as a recorder
 		return nil
 	}
-	// Connection: close is avoided: with it, clients in node take the loss of the
-	// connection for the end of the body.
-	c := &connection{Conn: conn, chunked: r.ProtoAtLeast(1, 1), keep: keep && r.ProtoAtLeast(1, 1) && !r.Close}
+	// A request that was read already would be lost, so the connection is then not used
+	// again. Otherwise Connection: close is avoided: with it, clients in node take the
+	// loss of the connection for the end of the body.
+	c := &connection{Conn: conn, chunked: r.ProtoAtLeast(1, 1), keep: keep && r.ProtoAtLeast(1, 1) && !r.Close && buffered.Reader.Buffered() == 0}
 	proto, rest := "HTTP/1.0", ""
 	if c.chunked {
 		proto, rest = "HTTP/1.1", "Transfer-Encoding: chunked\r\n"
