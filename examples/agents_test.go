@@ -111,7 +111,7 @@ func bookings(t *testing.T, dir string) string {
 // process is a running example.
 type process struct {
 	cmd   *exec.Cmd
-	lines chan string   // its standard output
+	lines chan string   // of its standard output; closed at its end
 	ended chan struct{} // closed at the end of its output
 }
 
@@ -129,7 +129,10 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	p := &process{cmd: cmd, lines: make(chan string, 1000), ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
+		defer close(p.lines)
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
 			p.lines <- lines.Text()
 		}
 	}()
@@ -141,25 +144,28 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// await waits for a line of output that begins with a text.
-func (p *process) await(t *testing.T, begin string) {
+// await returns the next line of output that begins with a text.
+func (p *process) await(t *testing.T, begin string) string {
 	t.Helper()
-	for {
-		select {
-		case line := <-p.lines:
-			if strings.HasPrefix(line, begin) {
-				return
-			}
-		case <-p.ended:
-			t.Fatalf("%s has ended without a line %q", p.cmd, begin)
+	for line := range p.lines {
+		if strings.HasPrefix(line, begin) {
+			return line
 		}
 	}
+	t.Fatalf("%s has ended without a line %q", p.cmd, begin)
+	return ""
 }
 
 // stop ends the process in order.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended; Wait returns the reason
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended; exit returns the reason
+	p.exit(t)
+}
+
+// exit waits for the end of the process.
+func (p *process) exit(t *testing.T) {
+	t.Helper()
 	<-p.ended
 	if err := p.cmd.Wait(); err != nil {
 		t.Errorf("%s: %v", p.cmd, err)
