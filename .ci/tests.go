@@ -27,7 +27,7 @@ var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data|op
 var mustRun = []string{
 	"TestBrowser", "TestPage", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
-	"TestAgentGo", "TestLangGraphAgent",
+	"TestAgentGo", "TestAgents", "TestLangGraphAgent", "TestSubscriber",
 	"TestClients", "TestEventSource",
 	"TestArrows", "TestLanguage",
 }

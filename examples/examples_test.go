@@ -25,7 +25,8 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "streamer/cmd/streamer", "streamer/examples/repair-go", "streamer/examples/agent-go")
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
+		"streamer/cmd/streamer", "streamer/examples/repair-go", "streamer/examples/agent-go", "streamer/examples/subscriber")
 	build.Stderr = os.Stderr
 	return dir, build.Run()
 })

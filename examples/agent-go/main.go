@@ -70,6 +70,7 @@ func run(ctx context.Context, url, dir string, wait time.Duration) error {
 	context.AfterFunc(ctx, events.Stop)
 	var calls sync.WaitGroup
 	defer calls.Wait()
+	ctx = context.WithoutCancel(ctx) // calls in progress are completed
 	for {
 		m, err := events.Next()
 		if errors.Is(err, jetstream.ErrMsgIteratorClosed) {
@@ -127,7 +128,7 @@ func handle(ctx context.Context, js jetstream.JetStream, dir string, m jetstream
 		log.Printf("call %s of %s: %v", c.Call, session, err)
 		return
 	}
-	fmt.Printf("answered call %s of %s\n", c.Call, session)
+	fmt.Fprintf(os.Stdout, "answered call %s of %s\n", c.Call, session)
 }
 
 // keep extends the time of a message until the returned function is called, so that a
