@@ -44,8 +44,8 @@ type Rules struct {
 	Forget        Millis     `json:"forget"`         // from a session's last input, without an open item
 	Tools         []ToolRule `json:"tools,omitempty"`
 
-	Deltas     Deltas `json:"deltas"`      // tool_call_args_delta: coalesced, every, off
-	Texts      Deltas `json:"texts"`       // agent_response_chunk: likewise
+	Deltas Deltas `json:"deltas"` // tool_call_args_delta: coalesced, every, off
+	Texts  Deltas `json:"texts"`  // agent_response_chunk: likewise
 	// DeltaEvery is the least fold time between two events about the text of a call or
 	// a part, at its beginning. The interval grows by DeltaEvery with each 2 KiB of
 	// text, up to DeltaEveryMax.
