@@ -53,7 +53,13 @@ func program(t *testing.T, name string) string {
 // that it prints.
 func serve(t *testing.T) (http, url string) {
 	t.Helper()
-	cmd := exec.Command(program(t, "streamer"), "serve", "--data-dir", t.TempDir(), "--partitions", "1", "--log-level", "error",
+	return serveIn(t, t.TempDir())
+}
+
+// serveIn does the same with a data directory.
+func serveIn(t *testing.T, data string) (http, url string) {
+	t.Helper()
+	cmd := exec.Command(program(t, "streamer"), "serve", "--data-dir", data, "--partitions", "1", "--log-level", "error",
 		"--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
