@@ -19,7 +19,7 @@ import { callsOf, runsOf } from "./select.js";
 import { FILE, opener, download } from "./open.js";
 import { tools } from "./tools.js";
 import { say, mark } from "./dom.js";
-import { bytes, plural, tally } from "./words.js";
+import { bytes, plural, tally, visible } from "./words.js";
 
 const FRAME = 8; // ms of drawing per animation frame
 const TICK = 100; // ms between updates of the timers
@@ -42,7 +42,7 @@ const kit = tools({
   state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme,
   nextView: () => flow.next(), replay: () => $("replay").click(),
 });
-const actions = { stopping, stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames };
+const actions = { stopping, stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
 const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
@@ -80,6 +80,7 @@ function open(resume = "") {
     onFrame: (frame) => mine === stream && receive(frame),
     onState: (s) => (mine ?? stream) === stream && connected(s),
     onBytes: (n) => (traffic.bytes += n),
+    onComment: (data) => mine === stream && (kit.receive({ event: "", data, id: "" }), redraw()),
   }));
 }
 
@@ -172,7 +173,7 @@ function drawSummary({ timeline, tally: counts } = look.state(state)) {
   const words = tally(counts);
   say($("summary"), words.length === 0 ? "" : plural(counts.calls, "call") + ": " + words.join(", "));
   const title = (counts.open > 0 ? "(" + counts.open + ") " : "") + (session ? session + " · " : "") + "streamer";
-  if (document.title !== title) document.title = title;
+  if (document.title !== visible(title)) document.title = visible(title);
   $("tools").hidden = empty && look.name === "live";
   $("replay").hidden = look.name !== "live";
   $("empty").hidden = session === "" || !empty || !["live", "catching-up", "ended"].includes(connection.name);
@@ -357,6 +358,14 @@ function choose() {
   if (opened) look.file(opened.name, opened.events);
   else if (session !== "") open();
   list.look();
+}
+
+// message shows a message.
+function message(key) {
+  following = false;
+  if (flow.name === "waterfall") flow.set("both");
+  view.draw(look.state(state), Infinity);
+  guided.show(view.node(key));
 }
 
 // visit shows the card of a call that was chosen in the waterfall, and moves the

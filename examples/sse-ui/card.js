@@ -24,7 +24,7 @@ export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).jo
 
 // createCard returns {node, update(call), tick(now)}. actions has stopCall(call),
 // stopping (the set of keys of calls whose stop was requested), frames(call), which
-// shows the frames of a call, args(call) and result(call), promises of the whole
+// shows the frames of a call, message(key), which shows a message, args(call) and result(call), promises of the whole
 // values, and what copyRow needs. Of several cards with roving, the tab key
 // reaches only one.
 export function createCard(call, actions, roving = false) {
@@ -46,7 +46,7 @@ export function createCard(call, actions, roving = false) {
 
   // The parts of the body are created when they have content.
   const parts = {};
-  const order = ["args", "argsNote", "progress", "countdown", "reason", "result", "late", "details"];
+  const order = ["args", "argsNote", "progress", "countdown", "reason", "message", "result", "late", "details"];
   function part(which, make) {
     if (parts[which]) return parts[which];
     const made = make();
@@ -68,7 +68,7 @@ export function createCard(call, actions, roving = false) {
     stop.hidden = !open && document.activeElement !== stop;
     const asked = actions.stopping.has(call.call), name = call.tool || "unnamed tool";
     stop.setAttribute("aria-disabled", String(asked || !open));
-    const label = !open ? name + " has ended" : asked ? "Stop of " + name + " requested" : "Stop " + name;
+    const label = visible(!open ? name + " has ended" : asked ? "Stop of " + name + " requested" : "Stop " + name);
     if (stop.title === label) return;
     stop.title = label;
     stop.setAttribute("aria-label", label);
@@ -81,7 +81,7 @@ export function createCard(call, actions, roving = false) {
     mark(node, "state", call.status);
     mark(node, "tool", call.tool);
     mark(node, "open", String(open));
-    say(name, visible(call.tool) || "unnamed tool");
+    say(name, call.tool || "unnamed tool");
     if (node.getAttribute("aria-label") !== name.textContent) node.setAttribute("aria-label", name.textContent);
     setIcon(symbol, now.icon);
     say(word, now.word);
@@ -151,6 +151,7 @@ export function createCard(call, actions, roving = false) {
     const text = call.reason?.text ?? "";
     note("reason", [text, call.reason?.detail ? "Reason given: “" + call.reason.detail + "”." : ""].filter(Boolean).join(" "));
     // A synthetic result repeats the text of the reason.
+    if (call.closedBy) part("message", () => el("button", { type: "button", class: "link", onclick: () => actions.message(call.closedBy) }, "Show the message"));
     if (!call.synthetic || !text) showResult("result", call.status === "error" ? "Error" : "Result", outcome, "result");
   }
 

@@ -89,6 +89,7 @@ export function verdict(status) {
 //                               refused (both with {status, why}), reconnecting
 //                               {attempt, at, why}
 //   onBytes(n)                  number of bytes received
+//   onComment(text)             every comment, such as a heartbeat
 //
 // headers are sent with each request. credentials is that of fetch: "include"
 // sends the cookie to a gateway of another origin.
@@ -96,7 +97,7 @@ export function verdict(status) {
 // It resumes with Last-Event-ID. After a silence of three heartbeats, whose
 // interval in ms is in stream.open, it reconnects.
 export function subscribe(options) {
-  const { url, onFrame, onState, onBytes, headers = {}, credentials = "same-origin" } = options;
+  const { url, onFrame, onState, onBytes, onComment, headers = {}, credentials = "same-origin" } = options;
   const get = options.fetch ?? globalThis.fetch.bind(globalThis);
   let lastId = options.lastEventId ?? "";
   let heartbeat = options.heartbeat ?? 15_000, base = 2_000, attempt = 0, closed = false;
@@ -104,6 +105,7 @@ export function subscribe(options) {
 
   function onEvent(frame) {
     lastId = frame.id;
+    onFrame(frame);
     if (frame.event === "stream.live") {
       attempt = 0;
       onState({ name: "live" });
@@ -111,11 +113,10 @@ export function subscribe(options) {
       const told = Number(json(frame.data)?.heartbeat_ms);
       if (told > 0) heartbeat = Math.min(told, 300_000);
     }
-    onFrame(frame);
   }
 
   async function read(response, fed) {
-    const frames = parser({ frame: onEvent, retry: (ms) => (base = Math.min(Math.max(ms, 250), 60_000)) }, lastId);
+    const frames = parser({ frame: onEvent, comment: onComment, retry: (ms) => (base = Math.min(Math.max(ms, 250), 60_000)) }, lastId);
     const reader = response.body.getReader();
     for (;;) {
       const { value, done } = await reader.read();

@@ -17,7 +17,7 @@ const USUAL_ENDS = new Set(["", "stop", "tool_calls", "tool_use", "end_turn", "f
 // timeline draws into root. draw(state, until) draws what differs from the state
 // drawn before, until the given time of performance.now(), and returns whether
 // all is drawn. touched names calls that are drawn again although their state
-// is the same.
+// is the same. node(key) returns the element of an item.
 export function timeline(root, actions) {
   const views = new Map(); // key of an item → {node, update}
   const cards = new Map(); // key of a call → card
@@ -91,6 +91,7 @@ export function timeline(root, actions) {
 
   return {
     touched,
+    node: (key) => views.get(key)?.node,
     draw(state, until) {
       if (state !== drawn) compare(state);
       mark(root, "long", String(drawn.timeline.size > LONG || drawn.calls.size > LONG));

@@ -4,7 +4,7 @@
 
 import { el } from "./dom.js";
 import { highlighter, looksLikeJSON } from "./json.js";
-import { bytes } from "./words.js";
+import { bytes, ordered } from "./words.js";
 
 const MAX_COLOURED = 128 << 10; // characters; the rest is drawn plain
 
@@ -25,13 +25,14 @@ export function valueBox(label, limit) {
   }
 
   function piece(kind, part, goesOn) {
+    part = ordered(part);
     if (goesOn && last) last.lastChild.appendData(part);
     else if (kind === "space" || kind === "plain") {
       last = null;
       pre.append(part);
     } else {
-      last = el("span", { class: kind }, part);
-      pre.append(last);
+      pre.append((last = el("span", { class: kind })));
+      last.append(part);
     }
   }
 

@@ -78,7 +78,7 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
   queueMicrotask(() => set(stored("view", matchMedia(WIDE).matches ? "both" : "cards"))); // after the caller has the returned object
 
   return {
-    show,
+    show, set,
     get name() { return main.dataset.view; },
     next() {
       const view = VIEWS[(VIEWS.indexOf(main.dataset.view) + 1) % VIEWS.length];

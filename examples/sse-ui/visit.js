@@ -2,7 +2,7 @@
 
 import { runsOf } from "./select.js";
 
-// guide returns {card(key, focus), arrive(place, state)}. flow is the choice of the
+// guide returns {card(key, focus), arrive(place, state), show(node)}. flow is the choice of the
 // view, reveal(key) shows the card of a call and moves the focus there, and note(text)
 // tells the reader what is missing.
 export function guide({ flow, timeline, inspector, reveal, note }) {
@@ -14,7 +14,7 @@ export function guide({ flow, timeline, inspector, reveal, note }) {
       const alone = flow.name === "waterfall";
       const card = cardIn(alone ? inspector : timeline, key);
       if (!card) return;
-      for (let d = card.closest("details:not([open])"); d; d = d.parentElement.closest("details:not([open])")) d.open = true;
+      unfold(card);
       card.scrollIntoView({ block: "nearest" });
       if (focus && !alone) reveal(key);
       else if (focus) card.focus({ preventScroll: true });
@@ -33,8 +33,23 @@ export function guide({ flow, timeline, inspector, reveal, note }) {
       if (node) flash(node);
       return true;
     },
+    // show moves to the element of a message.
+    show(node) {
+      if (!node) return;
+      unfold(node);
+      node.hidden = false;
+      node.tabIndex = -1;
+      node.focus({ preventScroll: true });
+      node.scrollIntoView({ block: "center" });
+      flash(node);
+    },
     missing: (place) => note(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session."),
   };
+}
+
+// unfold opens what an element is in.
+function unfold(node) {
+  for (let d = node.closest("details:not([open])"); d; d = d.parentElement.closest("details:not([open])")) d.open = true;
 }
 
 function flash(node) {
