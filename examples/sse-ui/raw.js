@@ -30,7 +30,7 @@ export function rawView(root, actions) {
   const pages = el("div", { class: "raw-pages" }, older, newer, newest);
   const received = el("div", { class: "raw-received" }, scroller, pages);
   const columns = sides(actions);
-  root.replaceChildren(el("header", {}, title, numbers, which, beats, both, close), received, columns.node);
+  root.replaceChildren(el("header", {}, title, numbers, which, both, beats, close), received, columns.node);
 
   function arrange(side) {
     received.hidden = beats.hidden = side;
