@@ -35,6 +35,9 @@ func main() {
 	// The longest packages come first, so that none of them is left alone at the end.
 	cmd := exec.Command("go", "test", "-json", "-race", "-count=1", "-timeout", "10m", "./test/...", "./...")
 	cmd.Stderr = os.Stderr
+	// A program with the race detector sleeps for a second when it exits, and the tests
+	// start hundreds of them.
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=50")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
