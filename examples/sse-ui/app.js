@@ -147,7 +147,7 @@ function draw() {
   if (shown !== seen || kit.version() !== searched) flow.show(kit.found(callsOf(seen), now), runsOf(seen));
   searched = kit.version();
   shown = seen;
-  view.tick(seen.open, now);
+  view.tick(now);
   if (wanted && done) arrive(seen);
   if (!following && news) $("latest").hidden = false;
   news = false;
@@ -249,7 +249,7 @@ function tick() {
   // Timers do not advance while the state is unconfirmed.
   if (main.dataset.stale !== "true" && look.name === "live") {
     const now = time.now(Date.now());
-    view.tick(state.open, now);
+    view.tick(now);
     flow.tick(now);
   }
   if (stopAsked) drawStop();

@@ -47,8 +47,10 @@ export function createCard(call, actions, roving = false) {
   // The parts of the body are created when they have content.
   const parts = {};
   const order = ["args", "argsNote", "progress", "countdown", "reason", "message", "result", "late", "details"];
+  let fresh = true; // there are new controls
   function part(which, make) {
     if (parts[which]) return parts[which];
+    fresh = true;
     const made = make();
     const root = made.node ?? made;
     const next = order.slice(order.indexOf(which) + 1).map((n) => parts[n]?.node ?? parts[n]).find(Boolean);
@@ -99,7 +101,8 @@ export function createCard(call, actions, roving = false) {
       if (parts.countdown) parts.countdown.hidden = true;
     }
     part("details", () => details(actions)).show(call);
-    if (roving) shield(node);
+    if (roving && (fresh || parts.details.open)) shield(node);
+    fresh = false;
   }
 
   let chipText = "";

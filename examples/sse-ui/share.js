@@ -121,15 +121,14 @@ function lead({ address, open, locks, say, last, patience, resolve }) {
   }
 
   function onFrame({ event, data, id }) {
-    const body = JSON.parse(data);
     if (event === "stream.open") {
-      at = Number(body.from) || 0, opened = true;
+      at = Number(JSON.parse(data).from) || 0, opened = true;
       return announce();
     }
     if (event === "stream.live") flush(), say({ kind: "aside", frame: { event, data, id } });
     if (event.startsWith("stream.")) return;
     if (list.length === 0) queueMicrotask(flush);
-    list.push({ event, data, id: Number(id), session: body.session ?? carried[0] });
+    list.push({ event, data, id: Number(id), session: (carried.length > 1 && JSON.parse(data).session) || carried[0] });
   }
 
   function onState(next) {

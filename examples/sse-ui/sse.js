@@ -1,6 +1,8 @@
 // Server-sent events over fetch: a parser, and a subscription that reconnects.
 // The wire format is https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
 
+const PART = 32 << 10; // bytes that are parsed at a time
+const BUSY = 10; // ms of reading until other tasks have their turn
 const MAX_FRAME = 16 << 20; // maximum number of characters of one frame; no event of a gateway is longer
 
 // parser returns {push(bytes)}. It calls on.frame({event, data, id}) for each
@@ -49,6 +51,13 @@ export function parser(on, lastId = "") {
     },
   };
 }
+
+// turn resolves in another task. Unlike a timer, it does so at once in a hidden page.
+const turn = () => new Promise((resolve) => {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => resolve(port1.close());
+  port2.postMessage(0);
+});
 
 // backoff returns the milliseconds to wait before the given attempt (from 1):
 // full jitter below a doubling ceiling, at least 250.
@@ -118,13 +127,17 @@ export function subscribe(options) {
   async function read(response, fed) {
     const frames = parser({ frame: onEvent, comment: onComment, retry: (ms) => (base = Math.min(Math.max(ms, 250), 60_000)) }, lastId);
     const reader = response.body.getReader();
+    let began = performance.now();
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
       onBytes?.(value.length);
-      frames.push(value);
       fed();
-      if (closed) return;
+      for (let from = 0; from < value.length; from += PART) {
+        frames.push(value.subarray(from, from + PART));
+        if (performance.now() - began > BUSY) await turn(), (began = performance.now());
+        if (closed) return;
+      }
     }
   }
 
