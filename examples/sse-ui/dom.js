@@ -37,7 +37,11 @@ export function setIcon(svg, name) {
 // say sets an element's text if it differs, and hides an element without text.
 export function say(node, text) {
   text = visible(text);
-  if (node.textContent !== text) node.textContent = text;
+  if (node.textContent !== text) {
+    // A change of data is not one of the children, which selectors depend on.
+    if (node.childNodes.length === 1 && node.firstChild.data !== undefined) node.firstChild.data = text;
+    else node.textContent = text;
+  }
   if (node.hidden !== (text === "")) node.hidden = text === "";
 }
 
