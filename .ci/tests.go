@@ -22,11 +22,12 @@ var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data|op
 
 // mustRun are tests that must exist and pass: in test/e2e the page in a browser
 // and the crash tests with their control, in examples the modules of the page in
-// node and the clients, in test/clients the client libraries, in internal the allowed
+// node, the clients and the agents, in test/clients the client libraries, in internal the allowed
 // imports and the language.
 var mustRun = []string{
 	"TestBrowser", "TestPage", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
+	"TestAgentGo", "TestAgents", "TestLangGraphAgent", "TestSubscriber",
 	"TestClients", "TestEventSource",
 	"TestArrows", "TestLanguage",
 }

@@ -235,6 +235,7 @@ function callsView(cardOf) {
         node.append(cardOf(calls[shown++]).node);
         if (performance.now() > until) break;
       }
+      mark(node, "few", shown === 1 || shown === 4 ? String(shown) : "");
       return shown === calls.length;
     },
   };

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"streamer/internal/decode/openai"
+	"streamer/internal/decode/template"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -110,7 +111,7 @@ func slotsOf(format wire.Format, d wire.Decoder, event string) []wire.FoundSlot 
 		return nil
 	}
 	var w wire.Writer
-	if d.Clone().Decode(&w, frame); w.Len() != 1 {
+	if d.Clone().Decode(&w, frame); template.Main(w.Since(0)) < 0 {
 		return nil
 	}
 	finder := wire.NewSlotFinder(event)

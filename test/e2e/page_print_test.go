@@ -48,6 +48,7 @@ func blankCards(p *webPage) (blank []string) {
 		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
 		return err
 	}))
+	eval[bool](p, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 	// Small pictures are taken and read faster.
 	const scale = 0.4
 	size := eval[[]float64](p, `[document.documentElement.scrollWidth, document.documentElement.scrollHeight]`)
@@ -72,7 +73,7 @@ func blankCards(p *webPage) (blank []string) {
 	}
 	for _, b := range boxes {
 		area := image.Rect(int(b.Left*scale), int(b.Top*scale), int(b.Right*scale), int(b.Bottom*scale))
-		if !area.In(img.Bounds()) || coloursIn(img, area) < 10 {
+		if !area.In(img.Bounds()) || coloursIn(img, area) < 5 {
 			blank = append(blank, b.Tool)
 		}
 	}
