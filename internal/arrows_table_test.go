@@ -12,6 +12,7 @@ import (
 // docs/design.md uses, and its import path.
 func modules() map[string]string {
 	return map[string]string{
+		"minify":      "github.com/tdewolff/minify",
 		"brotli":      "github.com/andybalholm/brotli",
 		"minify":      "github.com/tdewolff/minify/v2",
 		"gjson":       "github.com/tidwall/gjson",
