@@ -12,11 +12,14 @@ import (
 	"path"
 
 	"github.com/andybalholm/brotli"
+	"github.com/tdewolff/minify/v2"
+	"github.com/tdewolff/minify/v2/css"
+	"github.com/tdewolff/minify/v2/js"
 )
 
-// quality is that of brotli. Higher ones up to 9 save 0.4 % and take ten times as long;
-// 11 saves 7 % and takes twenty times as long.
-const quality = 5
+// quality is that of brotli: the highest. It saves 7 % and takes about 10 ms per file,
+// once in a process.
+const quality = brotli.BestCompression
 
 // Form is one encoding of a file.
 type Form struct {
@@ -45,15 +48,20 @@ func Forms(name string, data []byte) ([]Form, error) {
 }
 
 // Compact returns the content of a file without comments and without spaces that have
-// no meaning. Other files than scripts and style sheets stay as they are.
+// no meaning. The names in scripts stay, so that a debugger shows those of the source.
+// Files other than scripts and style sheets stay as they are.
 func Compact(name string, data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	var err error
 	switch path.Ext(name) {
 	case ".js", ".mjs":
-		return compactScript(data)
+		err = (&js.Minifier{KeepVarNames: true}).Minify(minify.New(), &out, bytes.NewReader(data), nil)
 	case ".css":
-		return compactStyle(data)
+		err = (&css.Minifier{}).Minify(minify.New(), &out, bytes.NewReader(data), nil)
+	default:
+		return data, nil
 	}
-	return data, nil
+	return out.Bytes(), err
 }
 
 func compress(encoding string, data []byte) ([]byte, error) {
