@@ -19,13 +19,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// programs returns a directory with the two commands that the tests run.
+// programs returns a directory with the commands that the tests run.
 var programs = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "streamer-examples")
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "streamer/cmd/streamer", "streamer/examples/repair-go")
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
+		"streamer/cmd/streamer", "streamer/examples/repair-go", "streamer/examples/agent-go", "streamer/examples/subscriber")
 	build.Stderr = os.Stderr
 	return dir, build.Run()
 })
@@ -52,7 +53,13 @@ func program(t *testing.T, name string) string {
 // that it prints.
 func serve(t *testing.T) (http, url string) {
 	t.Helper()
-	cmd := exec.Command(program(t, "streamer"), "serve", "--data-dir", t.TempDir(), "--partitions", "1", "--log-level", "error",
+	return serveIn(t, t.TempDir())
+}
+
+// serveIn does the same with a data directory.
+func serveIn(t *testing.T, data string) (http, url string) {
+	t.Helper()
+	cmd := exec.Command(program(t, "streamer"), "serve", "--data-dir", data, "--partitions", "1", "--log-level", "error",
 		"--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
@@ -71,7 +78,7 @@ func serve(t *testing.T) (http, url string) {
 	for lines := bufio.NewScanner(out); url == "" && lines.Scan(); {
 		switch what, address, _ := strings.Cut(lines.Text(), " "); what {
 		case "page":
-			http = strings.TrimSpace(address)
+			http = strings.TrimSuffix(strings.TrimSpace(address), "/")
 		case "nats":
 			url = strings.TrimSpace(address)
 		}

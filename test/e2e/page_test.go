@@ -24,8 +24,10 @@ func TestPage(t *testing.T) {
 		name string
 		test func(t *testing.T, web context.Context, home string)
 	}{
-		{"states", pageStates},
+		{"R25 states are read, and starts and ends announced", pageStates},
 		{"axe", pageRules},
+		{"R23 a stop is shown before its events", pageStopRequested},
+		{"closed by a message", pageClosedByMessage},
 		{"keyboard", pageKeyboard},
 		{"search", pageSearch},
 		{"frames", pageFrames},
@@ -33,6 +35,7 @@ func TestPage(t *testing.T) {
 		{"hostile", pageHostile},
 		{"large", pageLarge},
 		{"full picture", pagePicture},
+		{"print", pagePrint},
 		{"waterfall", pageWaterfall},
 		{"replay", pageReplay},
 		{"history", pageHistory},
