@@ -22,11 +22,12 @@ var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data|op
 
 // mustRun are tests that must exist and pass: in test/e2e the page in a browser
 // and the crash tests with their control, in examples the modules of the page in
-// node and the clients, in test/clients the client libraries, in internal the allowed
+// node, the clients and the agents, in test/clients the client libraries, in internal the allowed
 // imports and the language.
 var mustRun = []string{
 	"TestBrowser", "TestPage", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
+	"TestAgentGo", "TestAgents", "TestLangGraphAgent", "TestSubscriber",
 	"TestClients", "TestEventSource",
 	"TestArrows", "TestLanguage",
 }
@@ -62,6 +63,9 @@ type report struct {
 func (r *report) run(args ...string) error {
 	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1"}, args...)...)
 	cmd.Stderr = os.Stderr
+	// A program with the race detector sleeps for a second when it exits, and the tests
+	// start hundreds of them.
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=50")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err

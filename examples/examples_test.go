@@ -19,13 +19,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// programs returns a directory with the two commands that the tests run.
+// programs returns a directory with the commands that the tests run.
 var programs = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "streamer-examples")
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "streamer/cmd/streamer", "streamer/examples/repair-go")
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
+		"streamer/cmd/streamer", "streamer/examples/repair-go", "streamer/examples/agent-go", "streamer/examples/subscriber")
 	build.Stderr = os.Stderr
 	return dir, build.Run()
 })
@@ -71,7 +72,7 @@ func serve(t *testing.T) (http, url string) {
 	for lines := bufio.NewScanner(out); url == "" && lines.Scan(); {
 		switch what, address, _ := strings.Cut(lines.Text(), " "); what {
 		case "page":
-			http = strings.TrimSpace(address)
+			http = strings.TrimSuffix(strings.TrimSpace(address), "/")
 		case "nats":
 			url = strings.TrimSpace(address)
 		}

@@ -12,6 +12,7 @@ import (
 // docs/design.md uses, and its import path.
 func modules() map[string]string {
 	return map[string]string{
+		"brotli":      "github.com/andybalholm/brotli",
 		"gjson":       "github.com/tidwall/gjson",
 		"zerolog":     "github.com/rs/zerolog",
 		"nats.go":     "github.com/nats-io/nats.go",

@@ -2,10 +2,8 @@
 
 import { el, icon, setIcon, say, mark } from "./dom.js";
 import { terminal } from "./reduce.js";
-import { looksLikeJSON } from "./json.js";
-import { valueBox } from "./value.js";
-import { copyButton, copyRow } from "./copy.js";
-import { excerptOf } from "./copies.js";
+import { looksLikeJSON, valueBox } from "./value.js";
+import { copyButton, copyRow, excerptOf } from "./copies.js";
 import { shield } from "./keys.js";
 import { state, duration, elapsed, bytes, time, visible } from "./words.js";
 

@@ -2,6 +2,8 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+export const $ = (id) => document.getElementById(id);
+
 // el creates an element: attributes as in HTML, on<event> functions as
 // listeners, without those that are false or null; children are nodes or text.
 export function el(tag, attributes = {}, ...children) {

@@ -1,22 +1,11 @@
 // The list of sessions: in the picker, and on the page if no session is chosen.
 
 import { el, say } from "./dom.js";
+import { linkTo } from "./place.js";
 import { ago } from "./words.js";
 
 const EVERY = 10_000, EVERY_QUIET = 60_000; // ms between requests of the list
 const SHOWN = 200;
-
-// sessionOf returns the session in the URL's fragment, "" if there is none.
-export function sessionOf(hash) {
-  const pair = hash.slice(1).split("&").find((p) => p.startsWith("session="));
-  try {
-    return decodeURIComponent(pair?.slice("session=".length) ?? "");
-  } catch {
-    return ""; // an invalid escape names no session
-  }
-}
-
-export const hashOf = (session) => "#session=" + encodeURIComponent(session);
 
 // sessionList requests the list, more often while watched() is true, and fills
 // every element of lists. onList(sessions, status) receives the result; sessions
@@ -46,7 +35,7 @@ export function sessionList(lists, { watched, current, onList }) {
   function rowOf({ session, when, open }) {
     const badge = el("span", { class: "chip" });
     say(badge, open > 0 ? open + " open" : "");
-    return el("li", {}, el("a", { href: hashOf(session), "aria-current": session === current() && "true" },
+    return el("li", {}, el("a", { href: linkTo({ session }), "aria-current": session === current() && "true" },
       el("span", { class: "name" }, session), badge, el("span", { class: "when" }, when)));
   }
 
@@ -65,13 +54,4 @@ async function ask() {
   } catch {
     return { status, sessions: null };
   }
-}
-
-// curl returns a command that produces events in a session.
-export function curl(session) {
-  const call = { index: 0, id: "call_1", function: { name: "get_weather", arguments: '{"city":"Oslo"}' } };
-  const chunk = (delta, finish_reason) => ({ id: "msg_1", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] });
-  const body = [chunk({ role: "assistant", tool_calls: [call] }, null), chunk({}, "tool_calls")];
-  return "curl " + location.origin + "/v1/sessions/" + encodeURIComponent(session) + "/deltas \\\n" +
-    "  -H 'Content-Type: application/json' \\\n  -d '" + JSON.stringify(body).replaceAll("'", "'\\''") + "'";
 }

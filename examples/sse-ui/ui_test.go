@@ -1,14 +1,14 @@
 package sseui
 
 import (
-	"bytes"
-	"compress/gzip"
 	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"streamer/internal/pack"
 )
 
 // Maximum compressed sizes of the page, in bytes: of the files that it loads at once,
@@ -40,7 +40,7 @@ func TestSize(t *testing.T) {
 	first := loadedAtOnce(have)
 	total, atOnce := 0, 0
 	for name, data := range have {
-		n := packedSize(t, data)
+		n := packedSize(t, name, data)
 		total += n
 		when := "on demand"
 		if first[name] {
@@ -79,20 +79,20 @@ func loadedAtOnce(have map[string][]byte) map[string]bool {
 	return loaded
 }
 
-func packedSize(t *testing.T, data []byte) int {
+// packedSize returns the size of the smallest form of a file, as the gateway serves it.
+func packedSize(t *testing.T, name string, data []byte) int {
 	t.Helper()
-	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if _, err := pack.Compact(name, data); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	forms, err := pack.Forms(name, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
+	if len(forms) == 0 {
+		return len(data)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return packed.Len()
+	return len(forms[0].Data)
 }
 
 // TestNothingInline checks that the page follows the policy default-src 'self'.

@@ -1,8 +1,9 @@
-// The choice between cards and waterfall. The waterfall is loaded when it is
-// first shown.
+// The choice between cards and waterfall, and the way to a run or a call in them.
+// The waterfall is loaded when it is first shown.
 
 import { el } from "./dom.js";
 import { createCard } from "./card.js";
+import { runsOf } from "./select.js";
 import { stored, store } from "./storage.js";
 
 const WIDE = "(min-width: 900px)"; // with space for both
@@ -110,4 +111,45 @@ function style(href) {
   return new Promise((resolve, reject) => {
     document.head.append(el("link", { rel: "stylesheet", href, onload: resolve, onerror: reject }));
   });
+}
+
+// guide returns {card(key, focus), arrive(place, state)}. flow is the choice of the
+// view, reveal(key) shows the card of a call and moves the focus there, and note(text)
+// tells the reader what is missing.
+export function guide({ flow, timeline, inspector, reveal, note }) {
+  const cardIn = (list, key) => list.querySelector('.card[data-call="' + CSS.escape(key) + '"]');
+
+  return {
+    // card shows the card of a call that was chosen in the waterfall.
+    card(key, focus) {
+      const alone = flow.name === "waterfall";
+      const card = cardIn(alone ? inspector : timeline, key);
+      if (!card) return;
+      for (let d = card.closest("details:not([open])"); d; d = d.parentElement.closest("details:not([open])")) d.open = true;
+      card.scrollIntoView({ block: "nearest" });
+      if (focus && !alone) reveal(key);
+      else if (focus) card.focus({ preventScroll: true });
+      flash(card);
+    },
+    // arrive shows a place. It returns false if the state does not have it.
+    arrive(place, state) {
+      const known = place.call ? state.calls.has(place.call) : runsOf(state).some((r) => r.id === place.run);
+      if (!known) return false;
+      if (place.call) flow.select(place.call);
+      else flow.selectRun(place.run);
+      if (flow.name === "waterfall") return true;
+      const node = place.call ? cardIn(timeline, place.call) : timeline.querySelector('.run[data-run="' + CSS.escape(place.run) + '"]');
+      if (place.call && node) reveal(place.call);
+      else node?.scrollIntoView({ block: "start" });
+      if (node) flash(node);
+      return true;
+    },
+    missing: (place) => note(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session."),
+  };
+}
+
+function flash(node) {
+  node.classList.remove("flash");
+  node.getBoundingClientRect(); // restarts the animation
+  node.classList.add("flash");
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { execFileSync } from "node:child_process";
 import { create, reduce } from "../reduce.js";
 import { jsonOf, curlOf, historyOf, excerptOf } from "../copies.js";
-import { matcher, isNone, NONE } from "../filter.js";
+import { matcher, isNone, NONE } from "../search.js";
 import { recorder, callOf, mentions } from "../frames.js";
 
 const HOSTILE = "it's $(id) `x` \"q\" \\ \u202e</script>\n";
