@@ -14,7 +14,6 @@ func modules() map[string]string {
 	return map[string]string{
 		"minify":      "github.com/tdewolff/minify",
 		"brotli":      "github.com/andybalholm/brotli",
-		"minify":      "github.com/tdewolff/minify/v2",
 		"gjson":       "github.com/tidwall/gjson",
 		"zerolog":     "github.com/rs/zerolog",
 		"nats.go":     "github.com/nats-io/nats.go",

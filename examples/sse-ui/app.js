@@ -159,7 +159,7 @@ function draw() {
   news = false;
   if (!done) return redraw();
   if (grown) follow.toEnd();
-  grown = false;
+  grown = grown && link.name === "catching-up"; // it is at its end later
 }
 
 function drawSummary({ timeline, tally: counts } = look.state(state)) {

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"streamer/internal/events"
 )
 
 // publishNode publishes with the client of Node to the subject in the README, and prints
@@ -62,4 +64,16 @@ func TestNothingComes(t *testing.T) {
 		named("nats.js 3", problem)
 		named("nats.js 3", cause)
 	})
+}
+
+// TestPublishNode runs the JavaScript with which the README publishes.
+func TestPublishNode(t *testing.T) {
+	requireNode(t, "agent-node")
+	server, url := serve(t)
+	code := strings.ReplaceAll(blocksOf(t, "../README.md", "js")[0].code, "nats://127.0.0.1:4222", url)
+	cmd := exec.Command("node", "--input-type=module", "-e", code)
+	cmd.Dir = "agent-node"
+	run(t, cmd, "")
+	log := read(t, server, "demo", func(e *events.Event) bool { return e.Type == events.ToolCallResult })
+	want(t, "the result", string(log[len(log)-1].ToolResult), `"42"`)
 }
