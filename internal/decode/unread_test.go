@@ -31,7 +31,10 @@ func TestUnreadSlots(t *testing.T) {
 			continue
 		}
 		values := sourceValues(t, format)
-		for _, stream := range deltaStreams(t, format.Name()) {
+		for i, stream := range deltaStreams(t, format.Name()) {
+			if i%stride > 0 {
+				continue
+			}
 			var state State
 			for _, event := range stream {
 				for _, p := range readUnread(format, state.decoder(format), event, values) {
@@ -144,7 +147,8 @@ func sourceValues(t *testing.T, format wire.Format) []string {
 			values = append(values, literals(t, file)...)
 		}
 	}
-	return values
+	slices.Sort(values)
+	return slices.Compact(values)
 }
 
 // literals returns the string and integer literals of a Go file.
