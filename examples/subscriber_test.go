@@ -21,7 +21,7 @@ type report struct {
 // TestSubscriber checks that the webhook gets each failed call: one that it refuses at
 // first, and one that fails while the subscriber is stopped.
 func TestSubscriber(t *testing.T) {
-	server, nats := serve(t)
+	server, nats := deployed(t, "subscriber")
 	reports := make(chan report, 10)
 	refused := false
 	webhook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
