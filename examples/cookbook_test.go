@@ -12,15 +12,21 @@ import (
 	"streamer/internal/events"
 )
 
-// block is a block of code in the cookbook.
+// block is a block of code in a document.
 type block struct {
 	section, language, code string
 }
 
 // cookbook returns the blocks of docs/cookbook.md in a language.
-func cookbook(t *testing.T, language string) (list []block) {
+func cookbook(t *testing.T, language string) []block {
 	t.Helper()
-	text, err := os.ReadFile("../docs/cookbook.md")
+	return blocksOf(t, "../docs/cookbook.md", language)
+}
+
+// blocksOf returns the blocks of a document in a language.
+func blocksOf(t *testing.T, file, language string) (list []block) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +48,7 @@ func cookbook(t *testing.T, language string) (list []block) {
 		}
 	}
 	if len(list) == 0 {
-		t.Fatalf("the cookbook has no %s", language)
+		t.Fatalf("%s has no %s", file, language)
 	}
 	return list
 }

@@ -39,7 +39,7 @@ func endpoints() []endpoint {
 		{"api.openai.com:443", "/v1/chat/completions", "Authorization", "openai-chat/parallel", dataOf, "data: [DONE]\n\n"},
 		{"api.openai.com:443", "/v1/responses", "Authorization", "openai-responses/calls", dataOf, ""},
 		{"api.anthropic.com:443", "/v1/messages", "X-Api-Key", "anthropic/parallel", dataOf, ""},
-		{"generativelanguage.googleapis.com:443", "/v1beta/models/gemini-3-flash:streamGenerateContent", "X-Goog-Api-Key", "gemini/partial-args", dataOf, ""},
+		{"generativelanguage.googleapis.com:443", "/v1beta/models/gemini-2.5-flash:streamGenerateContent", "X-Goog-Api-Key", "gemini/partial-args", dataOf, ""},
 		{"bedrock-runtime.us-east-1.amazonaws.com:443", "/model/us.amazon.nova-lite-v1:0/converse-stream", "Authorization", "bedrock/parallel", eventStreamOf, ""},
 		{"127.0.0.1:11434", "/api/chat", "", "ollama/calls", lineOf, ""},
 		{"app.example.com:443", "/api/chat", "", "vercel-ui/steps", dataOf, "data: [DONE]\n\n"},

@@ -159,7 +159,7 @@ function draw() {
   news = false;
   if (!done) return redraw();
   if (grown) follow.toEnd();
-  grown = false;
+  grown = grown && link.name === "catching-up"; // it is at its end later
 }
 
 function drawSummary({ timeline, tally: counts } = look.state(state)) {
@@ -170,9 +170,10 @@ function drawSummary({ timeline, tally: counts } = look.state(state)) {
   if (document.title !== visible(title)) document.title = visible(title);
   $("tools").hidden = empty && look.name === "live";
   $("replay").hidden = look.name !== "live";
-  $("empty").hidden = session === "" || !empty || !["live", "catching-up", "ended"].includes(link.name);
+  const waits = session !== "" && empty;
+  $("empty").hidden = !waits || !["live", "ended"].includes(link.name);
   $("landing").hidden = session !== "" || file;
-  $("loading").hidden = session === "" || !empty || link.name !== "connecting";
+  $("loading").hidden = !waits || !["connecting", "catching-up"].includes(link.name);
   if ($("numbers").open) drawNumbers();
 }
 

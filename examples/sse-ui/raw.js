@@ -143,6 +143,7 @@ export function rawView(root, actions) {
       only = null, last = 0, shown = "";
       body.replaceChildren();
       columns.close();
+      if (actions.session() === "") root.hidden = true;
       if (!columns.node.hidden && !root.hidden) columns.open(null);
       draw();
     },

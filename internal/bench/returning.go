@@ -26,8 +26,9 @@ const (
 // event log with Options.LogSize other events. The sessions of the path are spread
 // over the first half of the log and those of the limit over the second half: the
 // server has loaded the blocks of neither.
-func (r *rig) returning(ctx context.Context, p plan, row *Row) error {
-	w := r.work(ctx, worker.Options{EvictAfter: evictAfter, MaxResident: 1})
+func (r *rig) returning(ctx context.Context, p plan, o worker.Options, row *Row) error {
+	o.EvictAfter, o.MaxResident = evictAfter, 1
+	w := r.work(ctx, o)
 	defer func() { w.stop() }()
 	m := run{prefix: r.prefix(), calls: p.sessions}
 	limit, err := r.newLimit(&m, r.prefix())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"streamer/internal/lifecycle"
+	"streamer/internal/worker"
 )
 
 // Row is one kind of use: the whole path beside the limit, the same inputs and
@@ -53,10 +54,12 @@ var usages = [...]usage{
 	{"off", "at once", 0, lifecycle.Off},
 }
 
-// The kinds of use of sessions that have a call, and of sessions that have another.
+// The kinds of use of sessions that have a call, and of sessions that have another
+// when they are compressed in memory, or not in memory at all.
 var (
 	onceUsage      = usage{"once", "at once, a call per session", 20, lifecycle.Coalesced}
 	returningUsage = usage{"returning", "at once, sessions return", 20, lifecycle.Coalesced}
+	forgottenUsage = usage{"forgotten", "at once, sessions return, no longer in memory", 20, lifecycle.Coalesced}
 )
 
 // callSizes are the numbers of inputs of the calls that are measured.
@@ -73,7 +76,7 @@ func (o *Options) uses() (list []usage) {
 			all = append(all, u)
 		}
 	}
-	for _, u := range append(all, onceUsage, returningUsage) {
+	for _, u := range append(all, onceUsage, returningUsage, forgottenUsage) {
 		selects := func(prefix string) bool { return strings.HasPrefix(u.String(), prefix) }
 		if len(o.Rows) == 0 || slices.ContainsFunc(o.Rows, selects) {
 			list = append(list, u)
@@ -92,7 +95,7 @@ func (o *Options) planOf(u usage) plan {
 		p.pace = pace
 	case onceUsage.name:
 		p.sessions, p.calls = p.sessions*p.calls, 1
-	case returningUsage.name:
+	case returningUsage.name, forgottenUsage.name:
 		p.sessions, p.calls = o.Returning, 1
 	}
 	return p
@@ -105,9 +108,12 @@ func (r *rig) row(ctx context.Context, u usage) (row Row, err error) {
 	}
 	p := r.options.planOf(u)
 	row = Row{Name: u.String(), Stored: u.stored, PerCall: p.perCall, Deltas: u.deltas, Calls: float64(p.calls * p.sessions)}
-	if u == returningUsage {
-		err = r.returning(ctx, p, &row)
-	} else {
+	switch u {
+	case returningUsage:
+		err = r.returning(ctx, p, worker.Options{}, &row)
+	case forgottenUsage:
+		err = r.returning(ctx, p, worker.Options{MaxCompressed: -1}, &row)
+	default:
 		err = r.once(ctx, p, &row)
 	}
 	row.PerInput = row.Limit.Events / row.Limit.Inputs

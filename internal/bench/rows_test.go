@@ -17,7 +17,7 @@ func TestUses(t *testing.T) {
 		rows []string
 		want string
 	}{
-		{nil, "paced-20 paced-50 paced-100 paced-300 backlog-20 backlog-50 backlog-100 backlog-300 off-20 off-50 off-100 off-300 once-20 returning-20"},
+		{nil, "paced-20 paced-50 paced-100 paced-300 backlog-20 backlog-50 backlog-100 backlog-300 off-20 off-50 off-100 off-300 once-20 returning-20 forgotten-20"},
 		{[]string{"backlog-50", "once"}, "backlog-50 once-20"},
 		{[]string{"none"}, ""},
 	} {
@@ -36,7 +36,7 @@ func TestUses(t *testing.T) {
 func TestLimit(t *testing.T) {
 	ctx := brokertest.Deadline(t)
 	o := &Options{Sessions: 8, Returning: portions, LogSize: 1, RowInputs: 1, Rounds: 1}
-	for _, u := range []usage{onceUsage, returningUsage} {
+	for _, u := range []usage{onceUsage, returningUsage, forgottenUsage} {
 		err := o.onRig(ctx, zerolog.Nop(), func(r *rig) error {
 			row, err := r.row(ctx, u)
 			if err != nil {

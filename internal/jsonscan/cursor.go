@@ -28,6 +28,23 @@ func (v Value) Members() Cursor {
 	return Cursor{raw: v.Raw, at: 1}
 }
 
+// FirstKey returns the key of the first member of an object, or "". It does not search
+// for the end of the member's value.
+func (v Value) FirstKey() string {
+	c := v.Members()
+	if i := c.separator(c.at); i < len(c.raw) && c.raw[i] == '"' {
+		c.setKey(i)
+	}
+	return c.Key
+}
+
+// IsEmpty reports whether the value is an object without members.
+func (v Value) IsEmpty() bool {
+	c := v.Members()
+	i := c.separator(c.at)
+	return v.Kind == Object && (i >= len(c.raw) || c.raw[i] == '}')
+}
+
 // Elements returns a Cursor over the elements of an array. Any other value has
 // no elements.
 func (v Value) Elements() Cursor {

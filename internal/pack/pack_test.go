@@ -10,30 +10,34 @@ import (
 	"github.com/andybalholm/brotli"
 )
 
-// TestCompact checks that comments and spaces go, and names and literals stay.
+// TestCompact checks that a browser reads the compact form of a file like the file.
 func TestCompact(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
-		{"a.js", "// a\nexport function open(first) {\n  /* b */\n  return `c  ${first}`;\n}\n", "export function open(first){return`c  ${first}`}"},
-		{"a.js", "x = /b  [/'\"] c/g .test(d)", "x=/b  [/'\"] c/g.test(d)"},
-		{"a.css", "/* a */\nb {\n  width: calc(1px + 2px);\n}\n", "b{width:calc(1px + 2px)}"},
-		{"a.html", "<!-- a -->\n", "<!-- a -->\n"},
+		{"a.js", "// a\nexport function one(long) {\n  return `b  // ${ long }`; // c\n}\n", "export function one(e){return`b  // ${e}`}"},
+		{"a.mjs", "export const a = /b  [/'\"] c/g;", "export const a=/b  [/'\"] c/g"},
+		{"a.js", "import { one as two } from \"./a.js\";\nawait two(import(\"./b.js\"));", "import{one as two}from\"./a.js\";await two(import(\"./b.js\"))"},
+		{"a.css", "/* a */\na :hover {\n  b: calc(1px + 2px);\n  content: \"  c \";\n}\n", "a :hover{b:calc(1px + 2px);content:\"  c \"}"},
+		{"a.html", "<!doctype html>\n<p hidden>\n  a <b>b</b>\n</p>\n<pre>\n  c\n</pre>", "<!doctype html><p hidden>a <b>b</b></p><pre>\n  c\n</pre>"},
+		{"a.txt", "  a  ", "  a  "},
 	} {
 		if got, err := Compact(c.name, []byte(c.in)); err != nil || string(got) != c.want {
 			t.Errorf("%s: %q: got %q, %v, want %q", c.name, c.in, got, err, c.want)
 		}
 	}
-	if got, err := Compact("a.js", []byte("a = `b")); err == nil {
-		t.Errorf("a template without an end: got %q, want an error", got)
+	for _, in := range []string{"a = `b", "a = (b", "/* a"} {
+		if got, err := Compact("a.js", []byte(in)); err == nil {
+			t.Errorf("script %q: got %q, want an error", in, got)
+		}
 	}
 }
 
 // TestForms checks the order of the forms, their content, and that a form that saves
 // nothing is omitted.
 func TestForms(t *testing.T) {
-	source := []byte(strings.Repeat("f(1); // one\n", 50))
+	source := []byte(strings.Repeat("a(b); // one\n", 50))
 	for _, c := range []struct{ name, want string }{
-		{"a.js", strings.TrimSuffix(strings.Repeat("f(1),", 50), ",")},
-		{"a.html", string(source)},
+		{"a.js", strings.TrimSuffix(strings.Repeat("a(b),", 50), ",")},
+		{"a.txt", string(source)},
 	} {
 		forms, err := Forms(c.name, source)
 		if err != nil || len(forms) != 2 || forms[0].Encoding != "br" || forms[1].Encoding != "gzip" {

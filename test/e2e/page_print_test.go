@@ -31,6 +31,9 @@ func pagePrint(t *testing.T, web context.Context, home string) {
 	p.post("deltas", "["+strings.Join(lines, ",")+"]")
 	p.wait("the calls", fmt.Sprintf(`document.querySelectorAll(".card").length === %d`, messages*calls))
 	p.wait("the waterfall", shown("#waterfall .wf-row"))
+	p.do("reload", chromedp.Reload())
+	p.wait("the newest call", `((e) => e.scrollHeight > e.clientHeight && e.scrollTop + e.clientHeight > e.scrollHeight - 2)(document.querySelector("#scroll"))`)
+	p.wait("the calls after a reload", fmt.Sprintf(`document.querySelectorAll(".card").length === %d`, messages*calls))
 	if got := blankCards(p); len(got) > 0 {
 		t.Errorf("%d of %d printed calls are blank or not on the page: %q", len(got), messages*calls, got)
 	}

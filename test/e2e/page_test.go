@@ -24,6 +24,9 @@ func TestPage(t *testing.T) {
 		name string
 		test func(t *testing.T, web context.Context, home string)
 	}{
+		{"themes", pageThemes},
+		{"console", pageConsole},
+		{"rejections", pageRejections},
 		{"R25 states are read, and starts and ends announced", pageStates},
 		{"axe", pageRules},
 		{"R23 a stop is shown before its events", pageStopRequested},
