@@ -27,7 +27,7 @@ var mayBeAbsent = regexp.MustCompile(`no recorded streams|no conformance data|op
 var mustRun = []string{
 	"TestBrowser", "TestPage", "TestCrashEmbedded", "TestCrashShared", "TestCrashTwoWorkers", "TestCrashControl",
 	"TestModules", "TestRepairGo", "TestRepairPython", "TestRepairLangGraph",
-	"TestAgentGo", "TestAgents", "TestLangGraphAgent", "TestSubscriber",
+	"TestAgentGo", "TestAgents", "TestLangGraphAgent", "TestSubscriber", "TestCookbook", "TestCookbookSource", "TestCookbookRoute", "TestNothingComes",
 	"TestClients", "TestEventSource",
 	"TestArrows", "TestLanguage",
 }

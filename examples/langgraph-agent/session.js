@@ -49,7 +49,8 @@ export async function openSession(servers, name) {
 
     /**
      * Returns a tool function that gets a signal. When the call is closed, the tool
-     * must end, and its result is the text with which the call was closed.
+     * must end, and its result is the text with which the call was closed. The ids of
+     * calls must be unique in the session.
      */
     stoppable: (tool) => async (args, config) => {
       const { signal } = call(config.toolCall.id);

@@ -21,7 +21,7 @@ import { callsOf, runsOf } from "./select.js";
 import { FILE, opener, download } from "./open.js";
 import { tools } from "./tools.js";
 import { $, say, mark } from "./dom.js";
-import { bytes, plural, tally } from "./words.js";
+import { bytes, plural, tally, visible } from "./words.js";
 
 const FRAME = 8; // ms of drawing per animation frame
 const TICK = 100; // ms between updates of the timers
@@ -56,7 +56,7 @@ const link = connectionView({
     if (session !== "") resume();
   },
 });
-const actions = { stopping: stops.stopping, stopCall: stops.stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames };
+const actions = { stopping: stops.stopping, stopCall: stops.stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
 const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
@@ -98,6 +98,7 @@ function open(lastEventId = "") {
     onFrame: (frame) => mine === stream && receive(frame),
     onState: (s) => (mine ?? stream) === stream && link.change(s),
     onBytes: (n) => (traffic.bytes += n),
+    onComment: (data) => mine === stream && (kit.receive({ event: "", data, id: "" }), redraw()),
   }));
 }
 
@@ -152,13 +153,13 @@ function draw() {
   if (shown !== seen || kit.version() !== searched) flow.show(kit.found(callsOf(seen), now), runsOf(seen));
   searched = kit.version();
   shown = seen;
-  view.tick(seen.open, now);
+  view.tick(now);
   if (wanted && done) arrive(seen);
   if (!follow.on && news) $("latest").hidden = false;
   news = false;
   if (!done) return redraw();
   if (grown) follow.toEnd();
-  grown = false;
+  grown = grown && link.name === "catching-up"; // it is at its end later
 }
 
 function drawSummary({ timeline, tally: counts } = look.state(state)) {
@@ -166,12 +167,13 @@ function drawSummary({ timeline, tally: counts } = look.state(state)) {
   const words = tally(counts);
   say($("summary"), words.length === 0 ? "" : plural(counts.calls, "call") + ": " + words.join(", "));
   const title = (counts.open > 0 ? "(" + counts.open + ") " : "") + (session ? session + " · " : "") + "streamer";
-  if (document.title !== title) document.title = title;
+  if (document.title !== visible(title)) document.title = visible(title);
   $("tools").hidden = empty && look.name === "live";
   $("replay").hidden = look.name !== "live";
-  $("empty").hidden = session === "" || !empty || !["live", "catching-up", "ended"].includes(link.name);
+  const waits = session !== "" && empty;
+  $("empty").hidden = !waits || !["live", "ended"].includes(link.name);
   $("landing").hidden = session !== "" || file;
-  $("loading").hidden = session === "" || !empty || link.name !== "connecting";
+  $("loading").hidden = !waits || !["connecting", "catching-up"].includes(link.name);
   if ($("numbers").open) drawNumbers();
 }
 
@@ -190,7 +192,7 @@ function tick() {
   // Timers do not advance while the state is unconfirmed.
   if (!link.stale && look.name === "live") {
     const now = time.now(Date.now());
-    view.tick(state.open, now);
+    view.tick(now);
     flow.tick(now);
   }
   stops.tick();
@@ -221,6 +223,14 @@ function choose() {
   if (opened) look.file(opened.name, opened.events);
   else if (session !== "") open();
   list.look();
+}
+
+// message shows a message.
+function message(key) {
+  follow.on = false;
+  if (flow.name === "waterfall") flow.set("both");
+  view.draw(look.state(state), Infinity);
+  guided.show(view.node(key));
 }
 
 // visit shows the card of a call that was chosen in the waterfall, and moves the

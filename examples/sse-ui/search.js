@@ -100,10 +100,11 @@ function textOf(call) {
   return text;
 }
 
-function readable(call) {
+// readable returns the texts of a call that are searched, its names first.
+export function readable(call) {
   const { outcome, late, reason } = call;
   return [
-    call.tool, call.id, call.call, call.namespace, call.args.text || call.argsRef?.preview || "",
+    call.session, call.id, call.call, call.tool, call.namespace, call.args.text || call.argsRef?.preview || "",
     valueText(outcome), valueText(late), reason?.text ?? "", reason?.detail ?? "", call.argsError, call.progress?.text ?? "",
   ];
 }

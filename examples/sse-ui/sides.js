@@ -1,7 +1,7 @@
 // The same session in several protocols, side by side.
 
 import { el, say } from "./dom.js";
-import { bytes, plural, visible } from "./words.js";
+import { bytes, plural } from "./words.js";
 import { parser, complaint } from "./sse.js";
 import { mentions } from "./frames.js";
 
@@ -133,11 +133,11 @@ async function stream(session, protocol, signal, add) {
 
 function item(frame) {
   const long = frame.data.length > SHOWN;
-  const pre = el("pre", {}, long ? visible(frame.data.slice(0, SHOWN)) + "…" : visible(frame.data));
-  const li = el("li", {}, frame.event === "message" ? null : el("code", {}, frame.event), pre);
+  const pre = el("pre", {}, long ? frame.data.slice(0, SHOWN) + "…" : frame.data);
+  const li = el("li", {}, frame.event === "message" ? null : el("code", {}, frame.event || "comment"), pre);
   if (long) {
     const more = el("button", { type: "button", class: "more", onclick() {
-      pre.textContent = visible(frame.data);
+      say(pre, frame.data);
       more.remove();
     } }, "Show all " + bytes(frame.data.length));
     li.append(more);

@@ -3,6 +3,7 @@ package sseui
 import (
 	"io/fs"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -52,6 +53,30 @@ func TestSize(t *testing.T) {
 	t.Logf("%d bytes compressed, %d of them at once", total, atOnce)
 	if total >= budget || atOnce >= firstBudget {
 		t.Errorf("the page has %d bytes compressed, and loads %d at once, want less than %d and %d", total, atOnce, budget, firstBudget)
+	}
+}
+
+// TestPreload checks that index.html names every module that the page loads at once: a
+// browser would otherwise find some of them only in the imports of others, one round trip
+// after another.
+func TestPreload(t *testing.T) {
+	have := files(t)
+	named := map[string]bool{"app.js": true, "theme.js": true} // scripts of the page
+	for _, m := range regexp.MustCompile(`<link rel="modulepreload" href="([a-z]+\.js)">`).FindAllSubmatch(have["index.html"], -1) {
+		named[string(m[1])] = true
+	}
+	// Without the links, only the imports lead to the modules.
+	page := map[string][]byte{"index.html": []byte(`<script src="app.js">`)}
+	for name, data := range have {
+		if name != "index.html" {
+			page[name] = data
+		}
+	}
+	used := loadedAtOnce(page)
+	for name := range have {
+		if path.Ext(name) == ".js" && name != "theme.js" && named[name] != used[name] {
+			t.Errorf("%s: index.html names it: %t, the page loads it at once: %t", name, named[name], used[name])
+		}
 	}
 }
 

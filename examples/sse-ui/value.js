@@ -3,7 +3,7 @@
 // first.
 
 import { el } from "./dom.js";
-import { bytes } from "./words.js";
+import { bytes, ordered } from "./words.js";
 
 const MAX_COLOURED = 128 << 10; // characters; the rest is drawn plain
 
@@ -24,13 +24,14 @@ export function valueBox(label, limit) {
   }
 
   function piece(kind, part, goesOn) {
+    part = ordered(part);
     if (goesOn && last) last.lastChild.appendData(part);
     else if (kind === "space" || kind === "plain") {
       last = null;
       pre.append(part);
     } else {
-      last = el("span", { class: kind }, part);
-      pre.append(last);
+      pre.append((last = el("span", { class: kind })));
+      last.append(part);
     }
   }
 

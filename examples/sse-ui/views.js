@@ -1,7 +1,7 @@
 // The choice between cards and waterfall, and the way to a run or a call in them.
 // The waterfall is loaded when it is first shown.
 
-import { el } from "./dom.js";
+import { el, mark } from "./dom.js";
 import { createCard } from "./card.js";
 import { runsOf } from "./select.js";
 import { stored, store } from "./storage.js";
@@ -26,10 +26,16 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
     });
   }
 
+  // hide hides the waterfall where it is empty or not chosen.
+  function hide(empty) {
+    root.hidden = empty || main.dataset.view === "cards";
+    mark(main, "beside", String(!root.hidden && main.dataset.view === "both"));
+  }
+
   function set(view) {
     if (!VIEWS.includes(view)) return;
     main.dataset.view = view;
-    root.hidden = view === "cards" || !last?.[0].length;
+    hide(!last?.[0].length);
     for (const radio of chooser.querySelectorAll("input")) radio.checked = radio.value === view;
     if (view !== "cards") load();
     if (last) show(...last);
@@ -44,7 +50,7 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
 
   function show(calls, runs) {
     last = [calls, runs];
-    root.hidden = main.dataset.view === "cards" || calls.length === 0;
+    hide(calls.length === 0);
     if (main.dataset.view === "cards") return;
     flow?.show(calls, runs);
     const call = card && calls.find((c) => c.call === card.key);
@@ -79,7 +85,7 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
   queueMicrotask(() => set(stored("view", matchMedia(WIDE).matches ? "both" : "cards"))); // after the caller has the returned object
 
   return {
-    show,
+    show, set,
     get name() { return main.dataset.view; },
     next() {
       const view = VIEWS[(VIEWS.indexOf(main.dataset.view) + 1) % VIEWS.length];
@@ -100,7 +106,7 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
     clear() {
       last = wanted = null, chosenKey = "";
       clearCard();
-      root.hidden = true;
+      hide(true);
       flow?.clear();
     },
   };
@@ -113,7 +119,7 @@ function style(href) {
   });
 }
 
-// guide returns {card(key, focus), arrive(place, state)}. flow is the choice of the
+// guide returns {card(key, focus), arrive(place, state), show(node)}. flow is the choice of the
 // view, reveal(key) shows the card of a call and moves the focus there, and note(text)
 // tells the reader what is missing.
 export function guide({ flow, timeline, inspector, reveal, note }) {
@@ -125,7 +131,7 @@ export function guide({ flow, timeline, inspector, reveal, note }) {
       const alone = flow.name === "waterfall";
       const card = cardIn(alone ? inspector : timeline, key);
       if (!card) return;
-      for (let d = card.closest("details:not([open])"); d; d = d.parentElement.closest("details:not([open])")) d.open = true;
+      unfold(card);
       card.scrollIntoView({ block: "nearest" });
       if (focus && !alone) reveal(key);
       else if (focus) card.focus({ preventScroll: true });
@@ -144,8 +150,23 @@ export function guide({ flow, timeline, inspector, reveal, note }) {
       if (node) flash(node);
       return true;
     },
+    // show moves to the element of a message.
+    show(node) {
+      if (!node) return;
+      unfold(node);
+      node.hidden = false;
+      node.tabIndex = -1;
+      node.focus({ preventScroll: true });
+      node.scrollIntoView({ block: "center" });
+      flash(node);
+    },
     missing: (place) => note(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session."),
   };
+}
+
+// unfold opens what an element is in.
+function unfold(node) {
+  for (let d = node.closest("details:not([open])"); d; d = d.parentElement.closest("details:not([open])")) d.open = true;
 }
 
 function flash(node) {

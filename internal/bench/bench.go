@@ -33,6 +33,11 @@ type Options struct {
 	// Program is the streamer program that the measurement of instances runs.
 	Program string `kong:"-"`
 
+	Parts     []string      `placeholder:"PART" default:"calls,throughput,latency,open" enum:"calls,throughput,latency,open" help:"parts of the measurement: ${enum}"`
+	Rows      []string      `placeholder:"ROW" help:"rows of the part calls, by the beginning of their names, such as paced-20, backlog or once; if none, all"`
+	RowInputs int           `placeholder:"NUMBER" default:"120000" help:"number of inputs per measurement of calls, at least one call per session"`
+	Returning int           `placeholder:"NUMBER" default:"1000" help:"number of sessions that return after they left memory"`
+	LogSize   int           `name:"log-size" placeholder:"MIB" default:"64" help:"size of the event log to which sessions return, in MiB"`
 	Inputs    int           `placeholder:"NUMBER" default:"600000" help:"number of deltas and results per measurement of throughput"`
 	PerCall   int           `name:"call" placeholder:"NUMBER" default:"100" help:"number of inputs per call, including its result"`
 	Sessions  int           `placeholder:"NUMBER" default:"1000" help:"number of sessions that stream at once"`
@@ -59,6 +64,9 @@ func (o *Options) Check() error {
 		{"sessions", o.Sessions, MinSessions},
 		{"rounds", o.Rounds, 1},
 		{"instances", o.Instances, 1},
+		{"row-inputs", o.RowInputs, 1},
+		{"returning", o.Returning, portions},
+		{"log-size", o.LogSize, 1},
 		{"open", o.Open, 1},
 	} {
 		if f.got < f.least {
@@ -75,7 +83,7 @@ func (o *Options) Check() error {
 }
 
 // maxTime bounds a whole run.
-const maxTime = 30 * time.Minute
+const maxTime = time.Hour
 
 // Run does all measurements. It writes its progress to progress.
 func Run(ctx context.Context, progress io.Writer, log zerolog.Logger, o Options) (r Result, err error) {
@@ -93,12 +101,66 @@ func Run(ctx context.Context, progress io.Writer, log zerolog.Logger, o Options)
 			err = fmt.Errorf("%s: %w", what, errors.Join(err, context.Cause(ctx)))
 		}
 	}
-	var late Latencies
-	on("latency", func(r *rig) error { return r.latencies(ctx, &late) })
+	if o.has(partCalls) {
+		r.Rows = o.rows(ctx, on)
+	}
+	if o.has(partLatency) {
+		on("latency", func(g *rig) error { return g.latencies(ctx, &r.Latencies) })
+	}
+	if o.has(partThroughput) {
+		r.Rates = summary(o.rounds(ctx, on))
+	}
+	if o.has(partOpen) {
+		on("open sessions, and recovery", func(g *rig) (err error) { r.Open, err = g.openSessions(ctx); return err })
+	}
+	if o.Instances > 1 {
+		on("instances", func(g *rig) (err error) { r.Instances, err = g.instances(ctx); return err })
+	}
+	return r, err
+}
+
+// The parts of a run.
+const (
+	partCalls      = "calls"
+	partThroughput = "throughput"
+	partLatency    = "latency"
+	partOpen       = "open"
+)
+
+// has reports whether a part of the run is requested.
+func (o *Options) has(part string) bool { return slices.Contains(o.Parts, part) }
+
+// rows measures the kinds of use in turns.
+func (o *Options) rows(ctx context.Context, on func(string, func(*rig) error)) (rows []Row) {
+	uses := o.uses()
+	all := make([][]Row, len(uses))
+	for i := range o.Rounds {
+		for k, u := range uses {
+			on(fmt.Sprintf("%s, round %d of %d", u, i+1, o.Rounds), func(r *rig) error {
+				row, err := r.row(ctx, u)
+				all[k] = append(all[k], row)
+				return err
+			})
+		}
+	}
+	for _, of := range all {
+		if len(of) > 0 {
+			rows = append(rows, medianRow(of))
+		}
+	}
+	return rows
+}
+
+// rounds measures throughput with few and with many sessions in turns.
+func (o *Options) rounds(ctx context.Context, on func(string, func(*rig) error)) []round {
 	rounds := make([]round, o.Rounds)
 	for i := range rounds {
 		name, t := fmt.Sprintf("throughput, round %d of %d", i+1, o.Rounds), &rounds[i]
-		few := func(r *rig) (err error) { t.few, _, err = r.path(ctx, MinSessions); return err }
+		few := func(r *rig) error {
+			m, err := r.path(ctx, o.plan(MinSessions))
+			t.few = m.Throughput
+			return err
+		}
 		many := func(r *rig) error { return r.throughputs(ctx, t) }
 		order := []func(*rig) error{few, many}
 		if i%2 == 1 { // the second measurement runs in a process with a larger heap
@@ -108,11 +170,7 @@ func Run(ctx context.Context, progress io.Writer, log zerolog.Logger, o Options)
 			on(name, measure)
 		}
 	}
-	r = summary(rounds)
-	r.Latencies = late
-	on("open sessions, and recovery", func(g *rig) (err error) { r.Open, err = g.openSessions(ctx); return err })
-	on("instances", func(g *rig) (err error) { r.Instances, err = g.instances(ctx); return err })
-	return r, err
+	return rounds
 }
 
 // onRig runs a measurement on a rig of its own: without a given server that is a
@@ -139,6 +197,7 @@ type rig struct {
 	nc      *nats.Conn // of the bare consumers
 	nonce   string     // in the names of sessions
 	runs    int        // prefixes used so far
+	inputs  int        // published so far; their message ids differ
 	rules   *lifecycle.Rules
 	undo    []func()
 }
@@ -210,12 +269,12 @@ func bareOptions(o broker.Options) []nats.Option {
 // throughputs measures the whole path with all sessions at once, then two bare
 // consumers on the same inputs.
 func (r *rig) throughputs(ctx context.Context, t *round) (err error) {
-	var span [2]uint64
-	if t.many, span, err = r.path(ctx, r.options.Sessions); err == nil {
-		t.count, err = r.bare(ctx, span, 0)
+	m, err := r.path(ctx, r.options.plan(r.options.Sessions))
+	if t.many = m.Throughput; err == nil {
+		t.count, err = r.bare(ctx, m.span, 0)
 	}
 	if err == nil {
-		t.plain, err = r.bare(ctx, span, 10)
+		t.plain, err = r.bare(ctx, m.span, 10)
 	}
 	return err
 }

@@ -3,7 +3,9 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/inputs"
@@ -36,8 +38,8 @@ func callInput(token string, n, i, of int) (kind inputs.Kind, body string) {
 type filler struct {
 	r       *rig
 	acks    chan broker.Ack
-	pending int // publishes without an acknowledgement
-	n       int // publishes
+	pending int      // publishes without an acknowledgement
+	seqs    []uint64 // of the inputs that are acknowledged
 }
 
 // maxPending bounds the publishes without an acknowledgement.
@@ -50,6 +52,7 @@ func (f *filler) take(ctx context.Context) error {
 	select {
 	case a := <-f.acks:
 		f.pending--
+		f.seqs = append(f.seqs, a.Seq)
 		return a.Err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -63,10 +66,10 @@ func (f *filler) input(ctx context.Context, token string, kind inputs.Kind, body
 			return err
 		}
 	}
-	f.n++
+	f.r.inputs++
 	f.pending++
 	b := f.r.broker
-	b.Publish(b.InputPub(token, kind, fmt.Sprintf("%s:%d", token, f.n), nil, []byte(body)), f.acks)
+	b.Publish(b.InputPub(token, kind, fmt.Sprintf("%s:%d", token, f.r.inputs), nil, []byte(body)), f.acks)
 	return nil
 }
 
@@ -80,24 +83,59 @@ func (f *filler) flush(ctx context.Context) error {
 	return nil
 }
 
-// fill stores about Options.Inputs inputs in Options.Sessions sessions with the
-// same number of calls each. The inputs of atOnce sessions alternate; when their
-// calls are complete, the next sessions follow. Inputs, sessions, calls and events
-// are therefore the same for every atOnce.
-func (r *rig) fill(ctx context.Context, prefix string, atOnce int) (n, calls int, err error) {
+// plan is a set of inputs: those of some sessions with the same number of calls
+// each.
+type plan struct {
+	perCall  int           // inputs of a call
+	calls    int           // of each session
+	first    int           // number of the first of these calls in its session
+	sessions int           // in all
+	atOnce   int           // sessions whose inputs alternate
+	pace     time.Duration // between two inputs of a session; if 0, none
+}
+
+// plan returns about Options.Inputs inputs of Options.Sessions sessions. Inputs,
+// sessions, calls and events are the same for every atOnce.
+func (o *Options) plan(atOnce int) plan {
+	return plan{perCall: o.PerCall, calls: o.Inputs / o.PerCall / o.Sessions, sessions: o.Sessions, atOnce: atOnce}
+}
+
+// fill stores the inputs of p. When the calls of the sessions that alternate are
+// complete, the next sessions follow. The result has the sequences of the inputs.
+func (r *rig) fill(ctx context.Context, prefix string, p plan) (seqs []uint64, err error) {
 	f := r.newFiller()
-	of, sessions := r.options.PerCall, r.options.Sessions
-	each := r.options.Inputs / of / sessions
-	for first := 0; first < sessions; first += atOnce {
-		for i := range each * of {
-			for s := first; s < min(first+atOnce, sessions); s++ {
+	for first := 0; first < p.sessions; first += p.atOnce {
+		start := time.Now()
+		for i := range p.calls * p.perCall {
+			if err := sleepUntil(ctx, start.Add(time.Duration(i)*p.pace)); err != nil {
+				return nil, err
+			}
+			for s := first; s < min(first+p.atOnce, p.sessions); s++ {
 				token := prefix + strconv.Itoa(s)
-				kind, body := callInput(token, i/of, i%of, of)
+				kind, body := callInput(token, p.first+i/p.perCall, i%p.perCall, p.perCall)
 				if err := f.input(ctx, token, kind, body); err != nil {
-					return f.n, 0, err
+					return nil, err
 				}
 			}
 		}
 	}
-	return f.n, each * sessions, f.flush(ctx)
+	err = f.flush(ctx)
+	slices.Sort(f.seqs) // acknowledgements can overtake each other
+	return f.seqs, err
+}
+
+// sleepUntil waits until a time, which can be over, or until ctx ends.
+func sleepUntil(ctx context.Context, at time.Time) error {
+	d := time.Until(at)
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

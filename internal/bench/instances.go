@@ -52,10 +52,12 @@ func (r *rig) instances(ctx context.Context) (i Instances, err error) {
 // first event until the last result. The CPU includes their start and end.
 func (r *rig) shared(ctx context.Context, n int) (t Throughput, err error) {
 	prefix := r.prefix()
-	inputs, calls, err := r.fill(ctx, prefix, r.options.Sessions)
+	p := r.options.plan(r.options.Sessions)
+	seqs, err := r.fill(ctx, prefix, p)
 	if err != nil {
 		return t, err
 	}
+	inputs, calls := len(seqs), p.calls*p.sessions
 	count, unsubscribe, err := r.seen(prefix, "tool_call_result")
 	if err != nil {
 		return t, err

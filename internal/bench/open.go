@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -15,6 +16,7 @@ type OpenCost struct {
 	Sessions int     `json:"sessions"`
 	Rate     float64 `json:"opened_per_s"`
 	Bytes    float64 `json:"bytes_per_session"`
+	RSS      float64 `json:"process_bytes"` // resident memory of the whole process, 0 where it is not known
 	Recovery float64 `json:"recovery_ms"`
 	CPU      float64 `json:"recovery_cpu_ms"`
 	First    float64 `json:"first_recovery_ms"`
@@ -57,6 +59,8 @@ func (r *rig) openSessions(ctx context.Context) (c OpenCost, err error) {
 		return c, err
 	}
 	with := heap()
+	debug.FreeOSMemory()
+	c.RSS = rss()
 	w.stop()
 	w.Worker = nil
 	c.Bytes = max(0, float64(with)-float64(heap())) / float64(c.Sessions)

@@ -24,6 +24,7 @@ type Throughput struct {
 	Inputs   float64 `json:"inputs_per_s"`
 	Events   float64 `json:"events_per_s"`
 	CPU      float64 `json:"cpu_us_per_input"`
+	Clock    uint64  `json:"clock_inputs,omitempty"`
 }
 
 // setRules puts rules into force for inputs that are stored from now on.
@@ -99,56 +100,74 @@ func (r *rig) seen(prefix, what string) (count *atomic.Int64, stop func(), err e
 	return count, func() { _ = sub.Unsubscribe() }, r.nc.Flush()
 }
 
-// path stores inputs while no worker runs, and measures a worker from its first
-// input, when it has loaded its snapshots, until a subscriber has received the
-// last result. The CPU includes that of writing all snapshots. span is the first
-// and the last sequence of the inputs.
-func (r *rig) path(ctx context.Context, atOnce int) (t Throughput, span [2]uint64, err error) {
-	prefix := r.prefix()
-	_, before, err := r.broker.InputBounds(ctx)
+// run is the measurement of a worker, and what is needed to store the same events
+// without streamer.
+type run struct {
+	Throughput
+	prefix string    // of the names of its sessions
+	span   [2]uint64 // the first and the last sequence of its inputs
+	after  uint64    // its events follow this sequence of the event log
+	calls  int
+}
+
+// path stores the inputs of p while no worker runs, and measures a worker from its
+// first input, when it has loaded its snapshots, until a subscriber has received
+// the last result. The CPU includes that of writing all snapshots.
+func (r *rig) path(ctx context.Context, p plan) (m run, err error) {
+	m = run{prefix: r.prefix(), calls: p.calls * p.sessions}
+	seqs, err := r.fill(ctx, m.prefix, p)
 	if err != nil {
-		return t, span, err
+		return m, err
 	}
-	n, calls, err := r.fill(ctx, prefix, atOnce)
-	if err != nil {
-		return t, span, err
+	m.span = [2]uint64{seqs[0], seqs[len(seqs)-1]}
+	if _, m.after, err = r.broker.EventBounds(ctx); err != nil {
+		return m, err
 	}
-	_, last, err := r.broker.InputBounds(ctx)
+	count, unsubscribe, err := r.seen(m.prefix, "tool_call_result")
 	if err != nil {
-		return t, span, err
-	}
-	count, unsubscribe, err := r.seen(prefix, "tool_call_result")
-	if err != nil {
-		return t, span, err
+		return m, err
 	}
 	defer unsubscribe()
 	runtime.GC()
 	w := r.work(ctx, worker.Options{})
 	defer w.stop()
 	if err := w.until(ctx, func() bool { return w.Stats().Folded > 0 }); err != nil {
-		return t, span, err
+		return m, err
 	}
-	cpu, start := cpuTime(), time.Now()
-	if err := w.until(ctx, func() bool { return count.Load() >= int64(calls) }); err != nil {
-		return t, span, err
-	}
-	took, events := time.Since(start), w.Stats().Appended
-	covered := func() bool {
-		return !slices.ContainsFunc(w.Stats().Carried, func(c worker.Carried) bool { return c.Checkpoint <= last })
-	}
-	if err := w.until(ctx, covered); err != nil {
-		return t, span, err
-	}
-	cpu = cpuTime() - cpu
-	t = Throughput{
-		Sessions: atOnce, Inputs: float64(n) / took.Seconds(),
-		Events: float64(events) / took.Seconds(), CPU: float64(cpu.Microseconds()) / float64(n),
-	}
-	return t, [2]uint64{before + 1, last}, nil
+	m.Throughput, err = w.measure(ctx, len(seqs), m.span[1], func() bool { return count.Load() >= int64(m.calls) })
+	m.Sessions = p.atOnce
+	return m, err
 }
 
-// prefix returns a prefix of session names that was not used before.
+// covers returns a function that reports whether checkpoints cover the inputs up to
+// last.
+func (w running) covers(last uint64) func() bool {
+	return func() bool {
+		return !slices.ContainsFunc(w.Stats().Carried, func(c worker.Carried) bool { return c.Checkpoint <= last })
+	}
+}
+
+// measure measures a worker from now until done returns true. The CPU includes that
+// of writing all snapshots of the inputs up to last.
+func (w running) measure(ctx context.Context, inputs int, last uint64, done func() bool) (t Throughput, err error) {
+	before, cpu, start := w.Stats(), cpuTime(), time.Now()
+	if err := w.until(ctx, done); err != nil {
+		return t, err
+	}
+	took, after := time.Since(start), w.Stats()
+	if err := w.until(ctx, w.covers(last)); err != nil {
+		return t, err
+	}
+	cpu = cpuTime() - cpu
+	return Throughput{
+		Inputs: float64(inputs) / took.Seconds(), Events: float64(after.Appended-before.Appended) / took.Seconds(),
+		CPU: float64(cpu.Microseconds()) / float64(inputs), Clock: after.Asked - before.Asked,
+	}, nil
+}
+
+// prefix returns a prefix of session names that was not used before. All have the
+// same length.
 func (r *rig) prefix() string {
 	r.runs++
-	return fmt.Sprintf("bench-%s-%d-", r.nonce, r.runs)
+	return fmt.Sprintf("bench-%s-%03d-", r.nonce, r.runs)
 }

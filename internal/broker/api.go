@@ -147,11 +147,15 @@ func (b *Broker) worthRetry(ctx context.Context, err error) bool {
 var errUnreadable = errors.New("unreadable answer")
 
 func (b *Broker) askOnce(ctx context.Context, subject string, request any, a answer) error {
+	return b.askWithin(ctx, AskTimeout, subject, request, a)
+}
+
+func (b *Broker) askWithin(ctx context.Context, within time.Duration, subject string, request any, a answer) error {
 	var body []byte
 	if request != nil {
 		body, _ = json.Marshal(request) // maps and structs of ours: cannot fail
 	}
-	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	reply, err := b.nc.RequestWithContext(ctx, subject, body)
 	if errors.Is(err, nats.ErrConnectionClosed) {

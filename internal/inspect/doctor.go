@@ -80,14 +80,20 @@ func Diagnose(ctx context.Context, o broker.Options) Findings {
 		return fs
 	}
 	defer b.Close()
+	fs = examine(ctx, b)
+	if o.URL == "" {
+		fs.disk(o.DataDir)
+	}
+	return fs
+}
+
+// examine checks the server, the streams and the workers.
+func examine(ctx context.Context, b *app.Broker) (fs Findings) {
 	d := diagnosis{Broker: b, Findings: &fs}
 	d.server(ctx)
 	d.streams(ctx)
 	d.workers(ctx)
 	d.partitions(ctx, time.Now())
-	if o.URL == "" {
-		fs.disk(o.DataDir)
-	}
 	return fs
 }
 

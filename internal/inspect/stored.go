@@ -39,7 +39,7 @@ func Sessions(ctx context.Context, b *app.Broker, o Output, limit int, now time.
 	if o.JSON {
 		e := json.NewEncoder(o.W)
 		for _, s := range list {
-			if err := e.Encode(map[string]any{"session": s.Session, "last": s.Last, "open": s.Open}); err != nil {
+			if err := e.Encode(sessionEntry(s)); err != nil {
 				return err
 			}
 		}
@@ -54,6 +54,13 @@ func Sessions(ctx context.Context, b *app.Broker, o Output, limit int, now time.
 		rows = append(rows, []cell{{text: clean(s.Session)}, {text: ago(now.Sub(s.Last))}, open})
 	}
 	return writeTable(o.W, o.Paint, rows)
+}
+
+// sessionEntry is a session in JSON.
+type sessionEntry struct {
+	Session string    `json:"session"`
+	Last    time.Time `json:"last"` // when its last snapshot was stored
+	Open    int       `json:"open"` // number of open calls
 }
 
 // ago returns how long ago something was.

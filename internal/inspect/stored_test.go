@@ -29,6 +29,7 @@ func serving(t *testing.T) *app.Broker {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
+	s.Services = append(s.Services, Service(s))
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()

@@ -13,9 +13,14 @@ import (
 	"streamer/internal/session"
 )
 
-// askAgain is how long a clock input that changed nothing is waited for before
-// another is appended: a server's clock may be behind this process's.
+// askAgain is the minimum time between two clock inputs for the same timer. Another
+// one is appended only when the one before was read and changed nothing: a server's
+// clock may be behind this process's.
 const askAgain = 250 * time.Millisecond
+
+// askLook is the time between two checks whether a clock input that is not read yet
+// was lost. Reading it sets the session's timer again.
+const askLook = 2 * time.Second
 
 // askBehind is how far the log must have been read past a timer that is asked
 // for before the log's end is reached. The clock input is stored at that end, and
@@ -127,7 +132,11 @@ func (c *clock) wait(now time.Time) time.Duration {
 }
 
 // clockAsk is the Key of a clock input's publish.
-type clockAsk struct{ token string }
+type clockAsk struct {
+	token string
+	timer session.Timer
+	try   int
+}
 
 // clockInput is the body of a clock input.
 type clockInput struct {
@@ -151,7 +160,7 @@ func (c *clock) ask(token string, due session.Timer, now time.Time) error {
 		// another publisher may have used the first.
 		id += ":" + rand.Text()
 	}
-	asked.timer = due
+	asked.timer, asked.epoch, asked.seq = due, c.out.out.Epoch(), 0
 	asked.tries++
 	// The wait doubles up to a minute, so that a clock that is far off does
 	// not fill the log.
@@ -162,18 +171,31 @@ func (c *clock) ask(token string, due session.Timer, now time.Time) error {
 	p := c.messages.ClockPub(token, id, data)
 	// What is under way when the connection is lost would be the first input
 	// after an outage, before the results that were kept from being stored.
-	p.Key, p.Epoch = clockAsk{token}, c.out.out.Epoch()
+	p.Key, p.Epoch = clockAsk{token, due, asked.tries}, asked.epoch
 	c.out.publish(p)
 	return nil
 }
 
-// stored takes the outcome of appending a clock input.
-func (a clockAsk) stored(err error) error {
-	if err == nil || errors.Is(err, broker.ErrConflict) {
-		return nil // where the connection was lost before it was stored, it is asked for again
+// stored takes the outcome of appending a clock input. Where the connection was lost
+// before it was stored, it is asked for again.
+func (c *clock) stored(key clockAsk, a broker.Ack) error {
+	if a.Err != nil && !errors.Is(a.Err, broker.ErrConflict) {
+		return fmt.Errorf("worker: clock input for session %q: %w", key.token, a.Err)
 	}
-	return fmt.Errorf("worker: clock input for session %q: %w", a.token, err)
+	if c.timers.stored(key.token, key.timer, key.try, a.Seq) && a.Err != nil {
+		c.sooner(key.token, c.asked[key.token].again)
+	}
+	return nil
 }
+
+// unread reports whether the last clock input for a session is still to be read.
+func (c *clock) unread(token string) bool {
+	return c.timers.unread(token, c.out.out.Epoch(), c.reading.pos)
+}
+
+// lookAgain sets a session's timer to when it is checked whether its clock input was
+// lost.
+func (c *clock) lookAgain(token string, now time.Time) { c.set(token, events.At(now.Add(askLook))) }
 
 // ring appends clock inputs for the sessions that are due. Those that are not in
 // memory are loaded, and looked at again then.
@@ -186,6 +208,10 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 		}
 		if q.held.has(next.token) {
 			q.clock.clear(next.token)
+			continue
+		}
+		if q.sessions.resident[next.token] == nil && q.clock.unread(next.token) {
+			q.clock.lookAgain(next.token, now)
 			continue
 		}
 		s, _ := q.load(ctx, next.token)
@@ -208,6 +234,10 @@ func (c *clock) ring(s *resident, latest events.Time, now time.Time) error {
 	}
 	if max(due.At, c.again(s.token, due)) > latest {
 		c.rearm(s)
+		return nil
+	}
+	if c.unread(s.token) {
+		c.lookAgain(s.token, now)
 		return nil
 	}
 	if until := c.graceEnd(due, now); until > 0 {

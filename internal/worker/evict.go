@@ -17,7 +17,7 @@ type evictor struct {
 	most      int // Options.MaxResident
 }
 
-// evict drops the sessions that were quiet for EvictAfter. Where the worker has
+// evict drops the sessions that were quiet for EvictAfter; they stay compressed. Where the worker has
 // more than MaxResident, it also drops its share of the surplus, the quietest
 // first. Only a session with a snapshot of its present state is dropped; its
 // timer stays set.
@@ -81,5 +81,6 @@ func (e *evictor) unload(s *resident) {
 	}
 	e.clock.rearm(s)
 	e.drop(s)
-	e.remember(s)
+	e.places.add(s)
+	e.compressed.add(s)
 }

@@ -171,10 +171,12 @@ func (q *partition) listedOne(ctx context.Context, l *listed) {
 		}
 	case l.lacking:
 		if loading == nil {
-			_, loading = q.load(ctx, l.token)
+			s, loading = q.load(ctx, l.token)
 		}
 		if loading != nil {
 			loading.lacking = true
+		} else if len(s.log.queue) == 0 {
+			q.appender.readHead(ctx, s, nil)
 		}
 	default:
 		q.clock.listed(l)

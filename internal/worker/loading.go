@@ -124,7 +124,7 @@ type loaded struct {
 	err     error
 }
 
-// load returns a session if it is in memory, or if nothing of it is known to be
+// load returns a session if it is in memory, compressed or not, or if nothing of it is known to be
 // stored: then it is assumed to be new, and a conflict shows where that is wrong.
 // Otherwise it begins to load the session, or joins a load that is under way, and
 // returns what takes the session's inputs. The session must not be held.
@@ -134,6 +134,10 @@ func (q *partition) load(ctx context.Context, token string) (*resident, *loading
 	}
 	if l := q.loads.of[token]; l != nil {
 		return nil, l
+	}
+	if s := q.sessions.compressed.take(token, q.log.Epoch); s != nil {
+		q.sessions.attach(s)
+		return s, nil
 	}
 	if !q.sessions.known.has(token) {
 		s := &resident{token: token, state: new(session.State), touched: time.Now(), fresh: true}
@@ -168,7 +172,7 @@ func (q *partition) startLoad(ctx context.Context, l *loading) {
 		inputCheck: q.inputCheck(), pos: l.pos, checkpoint: q.checkpoint.stored.Seq, behind: l.behind,
 		epoch: q.log.Epoch(), rulesSeq: q.rules.last().seq,
 	}
-	if place, ok := q.sessions.evicted[l.token]; ok {
+	if place, ok := q.sessions.places.of(l.token); ok {
 		r.place = &place
 	}
 	b := basis{r.epoch, r.rewinds}

@@ -143,7 +143,7 @@ func TestLoadHangs(t *testing.T) {
 	stop()
 
 	log := &hanging{testBroker: h.broker, token: "hangs", reads: make(chan struct{})}
-	w := &Worker{Log: log, Options: Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, Nonce: "two"}, Logger: zerolog.Nop()}
+	w := &Worker{Log: log, Options: Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxCompressed: -1, Nonce: "two"}, Logger: zerolog.Nop()}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.Run(ctx, []int{0}) }()

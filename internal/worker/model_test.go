@@ -215,6 +215,9 @@ func (m *model) act(o *modelOwner) error {
 		return nil
 	case 13:
 		o.q.evictor.evict(time.Now().Add(time.Hour))
+		if m.rnd.IntN(2) == 0 {
+			o.q.sessions.compressed.clear()
+		}
 		return nil
 	case 14:
 		return o.q.ring(context.Background(), m.now)

@@ -21,7 +21,7 @@ func (q *partition) acked(ctx context.Context, a broker.Ack) error {
 	case *snapshotWrite:
 		return q.snapshotAcked(ctx, key, a)
 	case clockAsk:
-		return key.stored(a.Err)
+		return q.clock.stored(key, a)
 	case nil:
 		if a.Err != nil {
 			return fmt.Errorf("worker: publishing %s: %w", a.Pub.Subject, a.Err)

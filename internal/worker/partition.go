@@ -80,6 +80,7 @@ func newPartition(w *Worker, p int) *partition {
 	q.snapshots = snapshotWriter{reports: r, out: out, messages: w.Log, stored: w.Log, partition: p, every: opts.SnapshotEvery, rules: &q.rules, history: &q.history, keepAcked: opts.KeepAcked}
 	q.clock = clock{timers: newTimers(), reports: r, out: out, messages: w.Log, grace: opts.Grace, rules: &q.rules, reading: &q.reading}
 	q.sessions = newSessions(&q.appender, &q.snapshots, &q.clock)
+	q.sessions.compressed.all, q.sessions.compressed.most = &w.compressed, int64(opts.MaxCompressed)
 	q.evictor = evictor{sessions: &q.sessions, worker: w, status: r.status, after: opts.EvictAfter, keepAcked: opts.KeepAcked, most: opts.MaxResident}
 	q.loads = loader{operations: q.operations(loadsAtOnce), of: map[string]*loading{}}
 	q.heads, q.chores = q.operations(headsAtOnce), q.operations(choresAtOnce)
@@ -97,7 +98,7 @@ func (q *partition) operations(limit int) operations {
 func (q *partition) run(ctx context.Context) error {
 	q.status.begin(time.Now())
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer func() { stop(); q.tasks.Wait() }()
+	defer func() { stop(); q.tasks.Wait(); q.sessions.compressed.clear() }()
 	if err := q.takeOver(ctx, working); err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (r *restorer) findHead(ctx context.Context, s *resident, stored *broker.Sna
 	l := &s.log
 	s.snapshot.rev = stored.Rev
 	if p := r.place; p != nil && p.rev == stored.Rev && p.epoch == r.all.Epoch() {
-		l.epoch, l.seq, l.id, l.found = p.epoch, p.seq, p.id, p.found
+		l.epoch, l.seq, l.id = p.epoch, p.seq, p.id
 		return nil
 	}
 	last, err := r.readHead(ctx, s)

@@ -175,6 +175,8 @@ func (q *partition) rewound(r *rewindRecord) error {
 	q.checkpoint.stored, q.checkpoint.rev = r.checkpoint, r.rev
 	q.history.rewinds, q.history.genuine = r.checkpoint.Rewinds, 0
 	q.history.past.forget()
+	q.sessions.compressed.clear()
+	q.sessions.places.clear()
 	if r.lower {
 		if err := q.rules.begin(r.checkpoint); err != nil {
 			return err

@@ -2,10 +2,10 @@ package worker
 
 import (
 	"hash/maphash"
+	"sync/atomic"
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/events"
 )
 
 // sessions are those of a partition: the resident ones, and what is remembered of
@@ -18,13 +18,16 @@ type sessions struct {
 	resident map[string]*resident // by token
 	open     map[string]int       // open calls of non-resident sessions, by token
 	known    knownTokens
-	evicted  map[string]place // where sessions stood when they left memory
+	places   places // of non-resident sessions
+	// compressed are the sessions that left memory last.
+	compressed compressedSessions
 }
 
 func newSessions(a *appender, w *snapshotWriter, c *clock) sessions {
 	return sessions{
 		appender: a, snapshots: w, clock: c,
-		resident: map[string]*resident{}, open: map[string]int{}, known: newKnownTokens(), evicted: map[string]place{},
+		resident: map[string]*resident{}, open: map[string]int{}, known: newKnownTokens(), places: newPlaces(),
+		compressed: compressedSessions{of: map[string]*compressed{}, all: new(atomic.Int64)},
 	}
 }
 
@@ -32,7 +35,8 @@ func newSessions(a *appender, w *snapshotWriter, c *clock) sessions {
 func (m *sessions) attach(s *resident) {
 	m.resident[s.token] = s
 	delete(m.open, s.token)
-	delete(m.evicted, s.token)
+	m.places.remove(s.token)
+	m.compressed.remove(s.token)
 	m.appender.queued += s.log.bytes()
 	m.clock.schedule(s)
 	m.appender.send(s)
@@ -134,23 +138,3 @@ func (k *knownTokens) has(token string) bool {
 }
 
 func (k *knownTokens) add(token string) { k.hashes[maphash.String(k.seed, token)] = struct{}{} }
-
-// place is where a session stood when it left memory: the head of its event log
-// need not be read while the connection lasts.
-type place struct {
-	rev, seq, epoch uint64
-	id              events.ID
-	found           found
-}
-
-// maxPlaces bounds how many places a partition remembers.
-const maxPlaces = 1 << 13
-
-// remember notes where a session stands that leaves memory.
-func (m *sessions) remember(s *resident) {
-	if len(m.evicted) >= maxPlaces {
-		clear(m.evicted)
-	}
-	l := &s.log
-	m.evicted[s.token] = place{s.snapshot.rev, l.seq, l.epoch, l.id, l.found}
-}

@@ -30,7 +30,7 @@ func TestTokensThatAreNotUTF8(t *testing.T) {
 			t.Fatal(a.Err)
 		}
 	}
-	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxCompressed: -1})
 	for round := range 2 {
 		for i := range tokens {
 			h.publish(fmt.Sprintf("%c\xff", 'a'+i), "delta", "{}")

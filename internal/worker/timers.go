@@ -114,4 +114,28 @@ type asked struct {
 	timer session.Timer
 	tries int
 	again events.Time // when it may be asked for again
+	epoch uint64      // of the connection on which the last clock input was published, 0 if that was not stored
+	seq   uint64      // of that clock input, 0 until it is acknowledged
+}
+
+// unread reports whether the last clock input for a session is still to be read: it
+// is under way, or stored at or behind pos. What was stored in another epoch may be
+// lost.
+func (t *timers) unread(token string, epoch, pos uint64) bool {
+	a, ok := t.asked[token]
+	return ok && a.epoch == epoch && (a.seq == 0 || a.seq >= pos)
+}
+
+// stored notes the outcome of publishing the clock input of a try: its sequence, or
+// 0 where it was not stored. It reports whether that was the last try.
+func (t *timers) stored(token string, due session.Timer, try int, seq uint64) bool {
+	a, ok := t.asked[token]
+	if !ok || a.timer != due || a.tries != try {
+		return false
+	}
+	if a.seq = seq; seq == 0 {
+		a.epoch = 0
+	}
+	t.asked[token] = a
+	return true
 }

@@ -43,6 +43,10 @@ type Options struct {
 	// MaxResident is the number of sessions beyond which those that have a snapshot
 	// and had no input for KeepAcked leave memory at once. If zero, 20,000.
 	MaxResident int
+	// MaxCompressed bounds the bytes of the sessions that left memory and are kept
+	// compressed, so that their snapshots are not read when they return. If zero,
+	// 128 MiB; if negative, none is kept.
+	MaxCompressed int
 	// KeepAcked is how long an acknowledged event stays in its session's snapshots:
 	// at least what a power loss can take from the server. If zero, 2 s.
 	KeepAcked time.Duration
@@ -80,6 +84,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxResident <= 0 {
 		o.MaxResident = 20_000
 	}
+	if o.MaxCompressed == 0 {
+		o.MaxCompressed = 128 << 20
+	}
 	if o.KeepAcked <= 0 {
 		o.KeepAcked = 2 * time.Second
 	}
@@ -115,6 +122,8 @@ type Worker struct {
 	recent    shared[map[int]events.Record]
 	opened    shared[map[string]eventlog.Opened]
 	takeovers atomic.Int32 // under way
+
+	compressed atomic.Int64 // bytes of compressed sessions
 }
 
 // Run carries the given partitions until ctx ends, and returns when every

@@ -132,7 +132,10 @@ func pageHistory(t *testing.T, web context.Context, home string) {
 	}
 	p.post("results", `{"tool_call_id":"call_0","content":"no seats","status":"error"}`)
 	p.post("end", `{"reason":"error"}`)
-	p.do("open", chromedp.Navigate(home))
+	// The list is read again after 10 s only.
+	p.open(home, "history-2")
+	p.wait("the end of the run", `document.querySelector('.run-end[data-status="error"]')`)
+	eval[bool](p, `(location.hash = "", true)`)
 	row := func(session string) string {
 		return fmt.Sprintf(`[...document.querySelectorAll(".hi-list a")].find((a) => a.querySelector(".name").textContent === %q)?.textContent`, session)
 	}

@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"streamer/internal/broker/brokertest"
+	"streamer/internal/events"
+	"streamer/internal/lifecycle"
+
+	"github.com/rs/zerolog"
+)
+
+func TestUses(t *testing.T) {
+	for _, c := range []struct {
+		rows []string
+		want string
+	}{
+		{nil, "paced-20 paced-50 paced-100 paced-300 backlog-20 backlog-50 backlog-100 backlog-300 off-20 off-50 off-100 off-300 once-20 returning-20 forgotten-20"},
+		{[]string{"backlog-50", "once"}, "backlog-50 once-20"},
+		{[]string{"none"}, ""},
+	} {
+		var got []string
+		for _, u := range (&Options{Rows: c.rows}).uses() {
+			got = append(got, u.String())
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("rows %q:\ngot  %s\nwant %s", c.rows, got, c.want)
+		}
+	}
+}
+
+// TestLimit checks that the minimal client stores the events that the worker
+// stored: the same ids, types, calls and bytes for each session.
+func TestLimit(t *testing.T) {
+	ctx := brokertest.Deadline(t)
+	o := &Options{Sessions: 8, Returning: portions, LogSize: 1, RowInputs: 1, Rounds: 1}
+	for _, u := range []usage{onceUsage, returningUsage, forgottenUsage} {
+		err := o.onRig(ctx, zerolog.Nop(), func(r *rig) error {
+			row, err := r.row(ctx, u)
+			if err != nil {
+				return err
+			}
+			if row.Path.Inputs <= 0 || row.Limit.Inputs <= 0 || row.PerInput <= 0 || row.Path.CPU <= 0 || row.Limit.CPU <= 0 {
+				t.Errorf("%s: got %+v, want rates and costs", u, row)
+			}
+			path, limit := r.stored(t, 1), r.stored(t, 2)
+			if path == "" || path != limit {
+				t.Errorf("%s: the path stored\n%s\nthe limit stored\n%s", u, path, limit)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", u, err)
+		}
+	}
+}
+
+// stored returns the events of the sessions with the n-th prefix, except for those
+// that follow the last input.
+func (r *rig) stored(t *testing.T, n int) string {
+	t.Helper()
+	r.runs = n - 1
+	prefix := r.prefix()
+	sessions := map[string]*strings.Builder{}
+	err := r.broker.Events(t.Context(), "", 0, func(e events.Record) error {
+		late := e.Type == events.MessageFinished || e.Type == events.RunFinished // can follow from clock inputs
+		if rest, ok := strings.CutPrefix(e.Token, prefix); ok && !late {
+			if sessions[rest] == nil {
+				sessions[rest] = new(strings.Builder)
+			}
+			line := e.ID.String() + " " + string(e.Type) + " " + e.Call + " " + strings.ReplaceAll(string(e.Data), prefix, "") + "\n"
+			sessions[rest].WriteString(line)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for i := range portions {
+		for _, name := range []string{strconv.Itoa(i), portionOf(i) + "0"} {
+			if s := sessions[name]; s != nil {
+				all.WriteString(name + "\n" + s.String())
+			}
+		}
+	}
+	return all.String()
+}
+
+func portionOf(i int) string { _, suffix := plan{}.portion(i); return suffix }
+
+func TestMedianRow(t *testing.T) {
+	row := func(v float64) Row {
+		return Row{Name: "a", Deltas: lifecycle.Off, Path: Throughput{Inputs: v}, Ratio: v / 10}
+	}
+	got := medianRow([]Row{row(5), row(1), row(2)})
+	if got.Path.Inputs != 2 || got.Ratio != 0.2 || got.Name != "a" || got.Deltas != lifecycle.Off {
+		t.Errorf("got %+v, want 2 inputs/s and a ratio of 0.2", got)
+	}
+}
