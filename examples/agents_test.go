@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"streamer/internal/events"
 )
@@ -22,7 +23,7 @@ const booking = `{"id":"m1","choices":[{"index":0,"delta":{"tool_calls":[{"index
 // TestAgentGo kills the Go agent at two points, and checks that the call has one booking
 // and one result after the next start.
 func TestAgentGo(t *testing.T) {
-	server, nats := serve(t)
+	server, nats := deployed(t, "agent", "subscriber")
 	for session, command := range map[string]string{
 		"before-result":          "HPUB llm.",
 		"before-acknowledgement": "PUB $JS.ACK.TOOLCALLS.",
@@ -115,7 +116,7 @@ type process struct {
 	ended chan struct{} // closed at the end of its output
 }
 
-// start starts a command, which ends with the test at the latest.
+// start starts a command. It is killed at the end of the test, or when it runs too long.
 func start(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	cmd.Stderr = t.Output()
@@ -136,8 +137,10 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 			p.lines <- lines.Text()
 		}
 	}()
+	limit := time.AfterFunc(within, func() { _ = cmd.Process.Kill() }) // an error means that it has ended
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // an error means that it has ended
+		limit.Stop()
+		_ = cmd.Process.Kill() // as above
 		<-p.ended
 		_ = cmd.Wait()
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 // within bounds how long a test waits.
-const within = time.Minute
+const within = 2 * time.Minute
 
 // post stores an input over HTTP.
 func post(t *testing.T, url, body string) {

@@ -15,7 +15,7 @@ import (
 // the agent does and what a client of the AI SDK shows.
 func TestLangGraphAgent(t *testing.T) {
 	requireNode(t, "langgraph-agent", "../test/clients")
-	server, nats := serve(t)
+	server, nats := deployed(t, "agent")
 	for _, c := range []struct {
 		name      string
 		interrupt func(call string) string // body
@@ -30,9 +30,9 @@ func TestLangGraphAgent(t *testing.T) {
 			t.Parallel()
 			path := strings.ReplaceAll(c.name, " ", "%20")
 			agent := start(t, example("langgraph-agent", "NATS_URL="+nats, "agent.js", c.name, "What is a fjord?"))
+			agent.await(t, "crawl runs")
 			read(t, server, path, func(e *events.Event) bool { return e.Type == events.RunStarted })
 			client := startAISDK(t, server+"/v1/ai-sdk/"+path+"/stream", c.name)
-			agent.await(t, "crawl runs")
 			crawl := ""
 			read(t, server, path, func(e *events.Event) bool { // to the result of the other tool
 				if e.ToolName == "crawl" {

@@ -16,7 +16,7 @@ import (
 // TestAgents runs the agents that publish the stream of their model, with a model of
 // this test.
 func TestAgents(t *testing.T) {
-	server, nats := serve(t)
+	server, nats := deployed(t, "agent", "subscriber")
 	model := httptest.NewServer(http.HandlerFunc(chat))
 	t.Cleanup(model.Close)
 	t.Run("node", func(t *testing.T) {

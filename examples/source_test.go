@@ -3,14 +3,12 @@ package examples_test
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
 	deploy "streamer/deploy/nats"
 	"streamer/internal/events"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -18,7 +16,7 @@ import (
 // input stream has another stream as its source. Messages that the other stream had
 // before and gets later must both arrive, once each.
 func TestCookbookSource(t *testing.T) {
-	url := natsServer(t)
+	url := chatServer(t)
 	chat := client(t, "nats://chat:x@"+url)
 	if _, err := chat.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TOKENS", Subjects: []string{"chat.*.tokens"}}); err != nil {
 		t.Fatal(err)
@@ -42,9 +40,9 @@ func TestCookbookSource(t *testing.T) {
 	want(t, "the session", log[0].Session, "trip 7")
 }
 
-// natsServer runs a NATS server with the accounts of deploy/nats and the account CHAT of
+// chatServer runs a NATS server with the accounts of deploy/nats and the account CHAT of
 // the cookbook, and returns its address.
-func natsServer(t *testing.T) string {
+func chatServer(t *testing.T) string {
 	t.Helper()
 	blocks := cookbook(t, "conf")
 	if len(blocks) != 2 {
@@ -66,20 +64,7 @@ func natsServer(t *testing.T) string {
 	if err := options.ProcessConfigString(text); err != nil {
 		t.Fatal(err)
 	}
-	options.Host, options.Port, options.JetStream, options.StoreDir, options.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, t.TempDir(), true
-	s, err := server.NewServer(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(within) {
-		t.Fatal("the NATS server does not start")
-	}
-	return strings.TrimPrefix(s.ClientURL(), "nats://")
+	return runNATS(t, options)
 }
 
 // addSource adds the source of the cookbook to the input stream.
@@ -96,19 +81,4 @@ func addSource(t *testing.T, js jetstream.JetStream) {
 	if _, err := js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// client connects to NATS.
-func client(t *testing.T, url string) jetstream.JetStream {
-	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"streamer/internal/app"
 	"streamer/internal/broker"
@@ -25,8 +24,8 @@ Example:
 
 // Run copies the streams.
 func (c *backupCommand) Run(ctx context.Context, std stdio) error {
-	return withLogs(ctx, c.Options(), func(b *app.Broker) error {
-		return b.Backup(ctx, c.Directory, copied(std.out))
+	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
+		return b.Backup(ctx, c.Directory, func(s broker.BackedUp) { fmt.Fprintln(std.out, s) })
 	})
 }
 
@@ -49,12 +48,5 @@ Example:
 func (c *restoreCommand) Run(ctx context.Context, std stdio) error {
 	o := c.Options()
 	o.Replicas = c.Replicas
-	return broker.Restore(ctx, o, c.Directory, copied(std.out))
-}
-
-// copied returns a function that prints a stream that was copied.
-func copied(w io.Writer) func(broker.BackedUp) {
-	return func(s broker.BackedUp) {
-		fmt.Fprintf(w, "%-23s %9d messages, %d bytes\n", s.Stream, s.Messages, s.Bytes)
-	}
+	return broker.Restore(ctx, o, c.Directory, func(s broker.BackedUp) { fmt.Fprintln(std.out, s) })
 }

@@ -24,7 +24,9 @@ const tools = {
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const described = [{ type: "function", function: { name: "get_weather", description: "Returns the weather of a city.", parameters } }];
 
-const nc = await connect({ servers: NATS_URL, maxReconnectAttempts: -1 });
+const { host, username, password } = new URL(NATS_URL); // the client takes no credentials from a URL
+const login = username && { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+const nc = await connect({ servers: host, ...login, maxReconnectAttempts: -1 });
 const js = jetstream(nc);
 const messages = [{ role: "user", content: question }];
 const run = randomUUID(); // message ids of different runs differ

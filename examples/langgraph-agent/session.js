@@ -8,11 +8,13 @@ import { setTimeout } from "node:timers/promises";
 
 /**
  * Connects to NATS and opens a session.
- * @param {string} servers URL of NATS
+ * @param {string} url of NATS
  * @param {string} name of the session
  */
-export async function openSession(servers, name) {
-  const nc = await connect({ servers, maxReconnectAttempts: -1 });
+export async function openSession(url, name) {
+  const { host, username, password } = new URL(url); // the client takes no credentials from a URL
+  const login = username && { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+  const nc = await connect({ servers: host, ...login, maxReconnectAttempts: -1 });
   const js = jetstream(nc);
   const token = tokenOf(name);
   const prefix = randomUUID(); // message ids of different runs and publishers differ

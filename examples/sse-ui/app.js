@@ -264,7 +264,7 @@ function reset() {
   $("latest").hidden = true;
 }
 
-const list = sessionList([$("picker-list")], {
+const list = sessionList($("picker-list"), {
   watched: () => session === "" || $("sessions").matches(":popover-open"),
   current: () => session,
   onList(sessions, status) {

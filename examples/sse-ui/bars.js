@@ -9,11 +9,11 @@ import { state, duration, elapsed, plural } from "./words.js";
 
 const PHASES = { args: "arguments", waiting: "waiting", running: "running" };
 const THIN = 0.15; // percent, minimum width of a bar
-const ROOM = 12; // percent beside a bar that a text needs
 const SOON = 10_000; // ms before a deadline in which it is written beside the bar
 
 // barRow returns {node, show(row, shown), move(window, now)}: show draws the row
-// of flatten, move places its bar in the window {from, to} of the axis.
+// of flatten, move places its bar in the window {from, to, room} of the axis. room is
+// the part of it in percent that a text beside a bar needs.
 export function barRow(id, { toggle, choose }) {
   const twist = el("button", { type: "button", class: "wf-twist", tabindex: "-1", "aria-hidden": "true", onclick: twisted }, icon("down"));
   const symbol = icon("run");
@@ -88,7 +88,7 @@ export function barRow(id, { toggle, choose }) {
     while (bar.children.length < list.length) bar.append(el("i"));
     list.forEach((part, i) => placePart(bar.children[i], part, percent));
     say(took, call && !terminal(call.status) ? elapsed(now - span.from) : duration(call?.durationMs ?? span.to - span.from));
-    moveDeadline(call, percent, span.to, now);
+    moveDeadline(call, percent, span.to, now, view.room);
   }
 
   function placePart(part, { phase, from, to }, percent) {
@@ -101,7 +101,7 @@ export function barRow(id, { toggle, choose }) {
     if (part.title !== title) part.title = title;
   }
 
-  function moveDeadline(call, percent, end, now) {
+  function moveDeadline(call, percent, end, now, room) {
     const open = call && !terminal(call.status) && call.deadline > 0;
     const at = open ? call.deadline : call?.status === "timeout" ? call.endedAt : 0;
     const x = at ? percent(at) : -1;
@@ -114,10 +114,10 @@ export function barRow(id, { toggle, choose }) {
     due.title = open ? "closes in " + duration(at - now) : "deadline";
     const rest = at - now;
     const start = call ? percent(startOf(call)) : 0, after = due.hidden ? percent(end) : x;
-    const text = open && rest < SOON && (after <= 100 - ROOM || start > ROOM) ? (rest > 0 ? "closes in " + Math.ceil(rest / 1_000) + " s" : "its time is up") : "";
+    const text = open && rest < SOON && (after <= 100 - room || start > room) ? (rest > 0 ? "closes in " + Math.ceil(rest / 1_000) + " s" : "its time is up") : "";
     say(soon, text);
-    soon.style.left = after > 100 - ROOM ? "auto" : Math.max(0, after) + "%";
-    soon.style.right = after > 100 - ROOM ? 100 - Math.min(100, start) + "%" : "auto";
+    soon.style.left = after > 100 - room ? "auto" : Math.max(0, after) + "%";
+    soon.style.right = after > 100 - room ? 100 - Math.min(100, start) + "%" : "auto";
   }
 
   // sentence returns the bar in words. It changes with the state only.

@@ -3,6 +3,7 @@
 
 import { el, icon, say } from "./dom.js";
 import { scan, searchSessions } from "./scan.js";
+import { ask } from "./sessions.js";
 import { STATUSES, matcher, readable } from "./search.js";
 import { terminal } from "./reduce.js";
 import { linkTo } from "./place.js";
@@ -121,7 +122,7 @@ export function history(root) {
     const mine = (searching = { close() {}, report() {} });
     halt.hidden = false;
     say(found, "Searching…");
-    const all = await listed();
+    const all = ((await ask(LISTED)).sessions ?? sessions).map((s) => s.session);
     if (mine !== searching) return;
     let seen = { done: 0, unread: 0, calls: [] };
     mine.report = (over) => describe(seen, all.length, over);
@@ -134,17 +135,6 @@ export function history(root) {
     });
     mine.close = reading.close;
     if (all.length === 0) end(true);
-  }
-
-  // listed returns the names of all sessions that the server lists, the newest first.
-  async function listed() {
-    try {
-      const response = await fetch("/v1/sessions?limit=" + LISTED, { headers: { Accept: "application/json" } });
-      if (response.ok) return (await response.json()).map((s) => s.session);
-    } catch {
-      // The sessions that are shown are searched.
-    }
-    return sessions.map((s) => s.session);
   }
 
   function describe({ done, unread, calls }, all, over) {

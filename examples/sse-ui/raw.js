@@ -94,7 +94,7 @@ export function rawView(root, actions) {
     const open = el("button", { type: "button", class: "link", "aria-expanded": "false", onclick: () => expand(open, tr, frame) }, frame.event || "comment");
     const link = call ? el("button", { type: "button", class: "link", onclick: () => actions.reveal(key) }, (call.tool || "unnamed tool") + " " + key) : key;
     const tr = el("tr", { "data-frame": frame.n, "data-call": key, "data-repeated": frame.repeated && "true" },
-      el("td", {}, clockTime(frame.at)), el("td", {}, String(frame.id)),
+      el("td", {}, CLOCK.format(frame.at)), el("td", {}, String(frame.id)),
       el("td", {}, open, frame.repeated ? el("span", { class: "chip" }, "repeated") : null),
       el("td", {}, bytes(frame.size)), el("td", {}, frame.gap + " ms"), el("td", {}, link));
     return tr;
@@ -172,7 +172,4 @@ export function dataBox(frame) {
   return el("div", {}, pre, more);
 }
 
-function clockTime(ms) {
-  const at = new Date(ms);
-  return at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" }) + "." + String(at.getMilliseconds()).padStart(3, "0");
-}
+const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });

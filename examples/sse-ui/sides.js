@@ -84,6 +84,7 @@ function column(name, title, call, actions) {
     const known = frames.at(-1)?.n ?? 0;
     const all = actions.frames.list;
     for (let i = all.findLastIndex((f) => f.n <= known) + 1; i < all.length; i++) {
+      if (all[i].event === "") continue; // a heartbeat
       frames.push(all[i]);
       size += all[i].size;
     }
@@ -134,7 +135,7 @@ async function stream(session, protocol, signal, add) {
 function item(frame) {
   const long = frame.data.length > SHOWN;
   const pre = el("pre", {}, long ? frame.data.slice(0, SHOWN) + "…" : frame.data);
-  const li = el("li", {}, frame.event === "message" ? null : el("code", {}, frame.event || "comment"), pre);
+  const li = el("li", {}, frame.event === "message" ? null : el("code", {}, frame.event), pre);
   if (long) {
     const more = el("button", { type: "button", class: "more", onclick() {
       say(pre, frame.data);

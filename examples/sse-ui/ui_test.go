@@ -15,8 +15,8 @@ import (
 // Maximum compressed sizes of the page, in bytes: of the files that it loads at once,
 // and of all, some of which it loads when they are used.
 const (
-	firstBudget = 72 << 10
-	budget      = 100 << 10
+	firstBudget = 43_000
+	budget      = 60_000
 )
 
 // TestModules runs the tests of the page's modules in node.

@@ -16,6 +16,7 @@ import (
 // use the library, whose reads go to any replica where a stream allows that: these
 // must be answered by the leader.
 const (
+	apiAccountInfo    = "$JS.API.INFO" // without a stream
 	apiStreamInfo     = "$JS.API.STREAM.INFO."
 	apiStreamCreate   = "$JS.API.STREAM.CREATE."
 	apiStreamUpdate   = "$JS.API.STREAM.UPDATE."

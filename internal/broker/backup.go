@@ -51,6 +51,11 @@ type BackedUp struct {
 	Bytes    int64  `json:"bytes"` // of its file
 }
 
+// String returns the description in one line.
+func (s BackedUp) String() string {
+	return fmt.Sprintf("%-23s %9d messages, %d bytes", s.Stream, s.Messages, s.Bytes)
+}
+
 // backupOf is the content of backupFile.
 type backupOf struct {
 	At         time.Time  `json:"at"`

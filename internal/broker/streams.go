@@ -124,7 +124,7 @@ func (b *Broker) checkServer(ctx context.Context) error {
 	}
 	if enabled, _ := b.nc.ConnectedServerJetStream(); !enabled {
 		// Another server of its cluster may have it, and answers then.
-		if err := b.askOnce(ctx, "$JS.API.INFO", nil, &failure{}); errors.Is(err, nats.ErrNoResponders) {
+		if err := b.askOnce(ctx, apiAccountInfo, nil, &failure{}); errors.Is(err, nats.ErrNoResponders) {
 			return errors.New("broker: the NATS server runs without JetStream: enable it (nats-server -js, or jetstream {} in its configuration)")
 		}
 	}

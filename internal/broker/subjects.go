@@ -1,9 +1,6 @@
 package broker
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // Headers of NATS, from its ADR-4, ADR-22 and ADR-43. A message keeps the header
 // of its condition, from which readers know the message before it.
@@ -37,8 +34,18 @@ func Answerable(token string) bool {
 // publishable reports whether a subject has neither empty tokens nor wildcards
 // nor bytes that end a line of the protocol.
 func publishable(subject string) bool {
-	if subject == "" || subject[0] == '.' || subject[len(subject)-1] == '.' {
-		return false
+	last := byte('.')
+	for i := range len(subject) {
+		c := subject[i]
+		switch c {
+		case ' ', '\t', '\r', '\n', '*', '>':
+			return false
+		case '.':
+			if last == '.' {
+				return false
+			}
+		}
+		last = c
 	}
-	return !strings.ContainsAny(subject, " \t\r\n*>") && !strings.Contains(subject, "..")
+	return last != '.'
 }

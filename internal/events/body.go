@@ -18,7 +18,11 @@ func (e *Event) Body() ([]byte, error) {
 	if e.Type == Synthetic {
 		return e.Message, nil
 	}
-	w := writer{b: make([]byte, 0, 512+len(e.Content)+len(e.Args)+len(e.ToolArgs)+len(e.ToolResult))}
+	size := 512 + len(e.Content) + len(e.Args) + len(e.ToolArgs) + len(e.ToolResult)
+	if e.ArgsText != nil {
+		size += len(*e.ArgsText)
+	}
+	w := writer{b: make([]byte, 0, size)}
 	w.b = append(w.b, '{')
 	w.subject(e)
 	w.content(e)

@@ -140,7 +140,7 @@ func TestStored(t *testing.T) {
 
 func export(t *testing.T, b *app.Broker, o Output, values bool) error {
 	t.Helper()
-	n, err := Export(t.Context(), b, o.W, "a b", values)
+	n, err := Export(t.Context(), b, o.W, "a b", values, nil)
 	if n < 4 {
 		t.Errorf("exported %d events", n)
 	}

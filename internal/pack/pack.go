@@ -62,7 +62,7 @@ func Compact(name string, data []byte) ([]byte, error) {
 	m.AddFunc(".js", js.Minify)
 	m.AddFunc(".mjs", js.Minify)
 	m.AddFunc(".svg", svg.Minify)
-	m.Add(".html", &html.Minifier{KeepDocumentTags: true, KeepEndTags: true, KeepQuotes: true})
+	m.Add(".html", &html.Minifier{KeepDocumentTags: true})
 	short, err := m.Bytes(path.Ext(name), bytes.Clone(data)) // it changes its argument
 	if errors.Is(err, minify.ErrNotExist) {
 		return data, nil

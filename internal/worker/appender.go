@@ -127,13 +127,13 @@ func (a *appender) stored(s *resident, o *outgoing, seq uint64) {
 	l := &s.log
 	l.seq, l.id, l.refusals, s.fresh = seq, o.ID, 0, false
 	a.status.stored(o)
-	a.observer.EventStored(Stored{s.token, o.Type, o.Call, o.Status, o.Body, o.Trace, time.Since(o.at)})
-	a.shift(s, seq)
+	now := time.Now()
+	a.observer.EventStored(Stored{s.token, o.Type, o.Call, o.Status, o.Body, o.Trace, now.Sub(o.at)})
+	a.shift(s, seq, now)
 	a.send(s)
 }
 
-func (a *appender) shift(s *resident, seq uint64) {
-	now := time.Now()
+func (a *appender) shift(s *resident, seq uint64, now time.Time) {
 	a.queued -= s.log.shift(seq, now).size()
 	s.log.trim(now, a.keepAcked)
 }
@@ -172,7 +172,7 @@ func (a *appender) adopt(s *resident, h *headRead, rewinds broker.Rewinds) error
 	for len(l.queue) > 0 && !l.queue[0].ID.After(l.id) {
 		a.status.adopted.Add(1)
 		l.compare(l.queue[0], s.token, &a.reports)
-		a.shift(s, l.seq)
+		a.shift(s, l.seq, time.Now())
 	}
 	if len(l.queue) > 0 {
 		l.compare(l.queue[0], s.token, &a.reports)

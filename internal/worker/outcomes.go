@@ -10,6 +10,25 @@ import (
 	"streamer/internal/broker"
 )
 
+// outcomesAtOnce bounds the outcomes that are taken before the owner looks for
+// anything else.
+const outcomesAtOnce = 64
+
+// landed takes the outcome of a publish and those that wait behind it.
+func (q *partition) landed(ctx context.Context, a broker.Ack) error {
+	for range outcomesAtOnce - 1 {
+		if err := q.acked(ctx, a); err != nil {
+			return err
+		}
+		select {
+		case a = <-q.appender.acks:
+		default:
+			return nil
+		}
+	}
+	return q.acked(ctx, a)
+}
+
 // acked takes the outcome of any publish of the partition.
 func (q *partition) acked(ctx context.Context, a broker.Ack) error {
 	q.appender.landed()

@@ -147,7 +147,7 @@ func (q *partition) loop(stop, working context.Context, read <-chan error) error
 		case b := <-inputs:
 			err = q.take(working, b)
 		case a := <-q.appender.acks:
-			err = q.acked(working, a)
+			err = q.landed(working, a)
 		case f := <-q.done:
 			err = q.complete(working, f)
 		case now := <-timer.C:

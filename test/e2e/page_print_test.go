@@ -48,10 +48,15 @@ func pagePrint(t *testing.T, web context.Context, home string) {
 func blankCards(p *webPage) (blank []string) {
 	p.t.Helper()
 	p.do("print styles", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Media: "print", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}},
+		})
 		return err
 	}))
 	eval[bool](p, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+	if got := eval[int](p, `getComputedStyle(document.body).color.match(/\d+/g).slice(0, 3).reduce((sum, n) => sum + Number(n), 0)`); got > 3*128 {
+		p.t.Errorf("in the dark theme the text is printed with a brightness of %d, want dark text", got/3)
+	}
 	// Small pictures are taken and read faster.
 	const scale = 0.4
 	size := eval[[]float64](p, `[document.documentElement.scrollWidth, document.documentElement.scrollHeight]`)
