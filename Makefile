@@ -3,8 +3,9 @@
 # lint    vet and golangci-lint, whose version is in .ci/run
 # bench   throughput, latency, memory and recovery beside NATS alone
 # demo    a server that plays recorded sessions
+# release the files of a release from HEAD, in dist
 
-.PHONY: build test lint bench demo
+.PHONY: build test lint bench demo release
 
 build:
 	go build -o bin/streamer ./cmd/streamer
@@ -21,3 +22,6 @@ bench:
 
 demo:
 	go run ./cmd/streamer demo
+
+release:
+	go run ./scripts/release

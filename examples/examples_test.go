@@ -19,13 +19,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// programs returns a directory with the two commands that the tests run.
+// programs returns a directory with the commands that the tests run.
 var programs = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "streamer-examples")
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "streamer/cmd/streamer", "streamer/examples/repair-go")
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
+		"streamer/cmd/streamer", "streamer/examples/repair-go", "streamer/examples/agent-go", "streamer/examples/subscriber")
 	build.Stderr = os.Stderr
 	return dir, build.Run()
 })
@@ -52,8 +53,22 @@ func program(t *testing.T, name string) string {
 // that it prints.
 func serve(t *testing.T) (http, url string) {
 	t.Helper()
-	cmd := exec.Command(program(t, "streamer"), "serve", "--data-dir", t.TempDir(), "--partitions", "1", "--log-level", "error",
-		"--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
+	return serveIn(t, t.TempDir())
+}
+
+// serveIn does the same with a data directory.
+func serveIn(t *testing.T, data string) (http, url string) {
+	t.Helper()
+	http, url, _ = serveWith(t, "--data-dir", data, "--nats-listen", "127.0.0.1:0")
+	awaitService(t, url)
+	return http, url
+}
+
+// serveWith starts streamer with flags, and returns the addresses that it prints and a
+// function that stops it. It is stopped at the end of the test at the latest.
+func serveWith(t *testing.T, flags ...string) (http, url string, stop func()) {
+	t.Helper()
+	cmd := exec.Command(program(t, "streamer"), append([]string{"serve", "--partitions", "1", "--log-level", "error", "--http-listen", "127.0.0.1:0"}, flags...)...)
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -62,16 +77,17 @@ func serve(t *testing.T) (http, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended; Wait returns the reason
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("streamer serve: %v", err)
 		}
 	})
+	t.Cleanup(stop)
 	for lines := bufio.NewScanner(out); url == "" && lines.Scan(); {
 		switch what, address, _ := strings.Cut(lines.Text(), " "); what {
 		case "page":
-			http = strings.TrimSpace(address)
+			http = strings.TrimSuffix(strings.TrimSpace(address), "/")
 		case "nats":
 			url = strings.TrimSpace(address)
 		}
@@ -79,8 +95,7 @@ func serve(t *testing.T) (http, url string) {
 	if http == "" || url == "" {
 		t.Fatalf("streamer serve prints no addresses: page %q, nats %q", http, url)
 	}
-	awaitService(t, url)
-	return http, url
+	return http, url, stop
 }
 
 // awaitService waits until the repair service on NATS answers.

@@ -12,6 +12,8 @@ import (
 // docs/design.md uses, and its import path.
 func modules() map[string]string {
 	return map[string]string{
+		"minify":      "github.com/tdewolff/minify",
+		"brotli":      "github.com/andybalholm/brotli",
 		"gjson":       "github.com/tidwall/gjson",
 		"zerolog":     "github.com/rs/zerolog",
 		"nats.go":     "github.com/nats-io/nats.go",
@@ -23,6 +25,9 @@ func modules() map[string]string {
 		"go-jose":     "github.com/go-jose/go-jose/v4",
 		"prometheus":  "github.com/prometheus/client_golang/prometheus",
 		"otel":        "go.opentelemetry.io/otel",
+		"flock":       "github.com/gofrs/flock",
+		"x/sync":      "golang.org/x/sync",
+		"x/sys":       "golang.org/x/sys",
 	}
 }
 

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"io"
-	"os"
+	"errors"
 	"strings"
 
-	"streamer/internal/cli"
 	"streamer/internal/events"
 )
 
@@ -14,19 +12,15 @@ type formatFlag struct {
 	Format string `placeholder:"FORMAT" words:"formats" help:"format of the stream: WORDS; if empty, it is recognised"`
 }
 
-// tokenOf returns the token of a session that an argument names.
-func tokenOf(i *cli.Invocation, session string) (string, error) {
-	token, err := events.Token(session)
-	if err != nil {
-		return "", i.Misused("session: %s", strings.TrimPrefix(err.Error(), "events: "))
-	}
-	return token, nil
-}
+// session is an argument that names a session.
+type session struct{ name, token string }
 
-// openInput opens a file: standard input for - and for none.
-func openInput(std stdio, file string) (io.ReadCloser, error) {
-	if file == "" || file == "-" {
-		return io.NopCloser(std.in), nil
+// UnmarshalText reads the name. It returns an error if the name has no token.
+func (s *session) UnmarshalText(text []byte) error {
+	token, err := events.Token(string(text))
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "events: "))
 	}
-	return os.Open(file)
+	*s = session{string(text), token}
+	return nil
 }

@@ -19,7 +19,7 @@ func (*assembleCommand) Help() string {
 
 // Run folds the file and prints its calls.
 func (c *assembleCommand) Run(std stdio) error {
-	in, err := openInput(std, c.File)
+	in, err := app.OpenInput(std.in, c.File)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,8 @@ type grammar struct {
 	Doctor     doctorCommand     `cmd:"" group:"operate" help:"Check the server, the streams, the workers, the clock and the disk, and print how to fix what is wrong."`
 	Verify     verifyCommand     `cmd:"" group:"operate" help:"Fold the input log again and compare the result with the event log."`
 	Recover    recoverCommand    `cmd:"" group:"operate" help:"Close the calls and runs that lost inputs left open."`
+	Backup     backupCommand     `cmd:"" group:"operate" help:"Copy the streams to a directory while they are in use."`
+	Restore    restoreCommand    `cmd:"" group:"operate" help:"Create the streams from a backup."`
 	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure the whole path beside the same work on NATS alone, or event streams."`
 	Ready      readyCommand      `cmd:"" group:"operate" help:"Ask a running server whether it is ready."`
 	Config     configCommand     `cmd:"" group:"operate" help:"Print the configuration that serve would use, and where each value comes from."`

@@ -10,7 +10,7 @@ import (
 )
 
 type interruptCommand struct {
-	Session string `arg:"" help:"session whose calls are closed"`
+	Session session `arg:"" help:"session whose calls are closed"`
 	app.NATSFlags
 	Call   []string      `placeholder:"ID" sep:"none" help:"call to close, by the provider's id or the call's own, such as 18.0; may be repeated; exit status 3 if one is not open; if empty, all open calls are closed"`
 	Reason string        `placeholder:"TEXT" help:"text of the reason"`
@@ -27,10 +27,6 @@ func (*interruptCommand) Help() string {
 
 // Run publishes the interrupt and prints what it closed.
 func (c *interruptCommand) Run(ctx context.Context, std stdio, inv *cli.Invocation) error {
-	token, err := tokenOf(inv, c.Session)
-	if err != nil {
-		return err
-	}
 	i := app.Interrupt{Calls: c.Call, Reason: c.Reason}
 	if _, err := i.Body(); err != nil {
 		return inv.Misused("invalid --call: %v", err)
@@ -41,19 +37,19 @@ func (c *interruptCommand) Run(ctx context.Context, std stdio, inv *cli.Invocati
 	}
 	defer b.Close()
 	if c.Wait == 0 {
-		seq, err := i.Publish(ctx, b, token)
+		seq, err := i.Publish(ctx, b, c.Session.token)
 		if err == nil {
-			fmt.Fprintf(std.out, "interrupt published to session %s as input %d\n", c.Session, seq)
+			fmt.Fprintf(std.out, "interrupt published to session %s as input %d\n", c.Session.name, seq)
 		}
 		return err
 	}
-	o, err := i.Run(ctx, b, token, c.Wait)
+	o, err := i.Run(ctx, b, c.Session.token, c.Wait)
 	if err != nil {
 		return err
 	}
-	o.Print(std.out, c.Session)
+	o.Print(std.out, c.Session.name)
 	for _, name := range o.Missing() {
-		fmt.Fprintf(std.err, "streamer interrupt: session %s has no open call %s\n", c.Session, name)
+		fmt.Fprintf(std.err, "streamer interrupt: session %s has no open call %s\n", c.Session.name, name)
 		err = exit(exitInput)
 	}
 	return err

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"streamer/internal/app"
-	"streamer/internal/broker"
 	"streamer/internal/cli"
 	"streamer/internal/inspect"
 )
@@ -21,16 +19,6 @@ func (f jsonFlag) output(w io.Writer) inspect.Output {
 	return inspect.Output{W: w, Paint: cli.NewPaint(w), JSON: f.JSON}
 }
 
-// withLogs calls fn with the logs of a running streamer.
-func withLogs(ctx context.Context, o broker.Options, fn func(b *app.Broker) error) error {
-	b, err := app.Dial(ctx, o)
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	return fn(b)
-}
-
 type sessionsCommand struct {
 	app.NATSFlags
 	jsonFlag
@@ -39,46 +27,40 @@ type sessionsCommand struct {
 
 // Run prints the sessions.
 func (c *sessionsCommand) Run(ctx context.Context, std stdio) error {
-	return withLogs(ctx, c.Options(), func(b *app.Broker) error {
+	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
 		return inspect.Sessions(ctx, b, c.output(std.out), c.Limit, time.Now())
 	})
 }
 
 type callsCommand struct {
-	Session string `arg:"" help:"session whose calls are printed"`
+	Session session `arg:"" help:"session whose calls are printed"`
 	app.NATSFlags
 	jsonFlag
 }
 
 // Run prints the calls of a session.
-func (c *callsCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	if _, err := tokenOf(i, c.Session); err != nil {
-		return err
-	}
-	return withLogs(ctx, c.Options(), func(b *app.Broker) error {
-		return inspect.WriteCalls(ctx, b, c.output(std.out), c.Session, time.Now())
+func (c *callsCommand) Run(ctx context.Context, std stdio) error {
+	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
+		return inspect.WriteCalls(ctx, b, c.output(std.out), c.Session.name, time.Now())
 	})
 }
 
 type eventsCommand struct {
-	Session string `arg:"" help:"session whose events are printed"`
+	Session session `arg:"" help:"session whose events are printed"`
 	app.NATSFlags
 	jsonFlag
 	Type []string `placeholder:"TYPE" words:"events" help:"only events of this type, such as tool_call_result; may be repeated"`
 }
 
 // Run prints the stored events of a session.
-func (c *eventsCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	if _, err := tokenOf(i, c.Session); err != nil {
-		return err
-	}
-	return withLogs(ctx, c.Options(), func(b *app.Broker) error {
-		return inspect.WriteEvents(ctx, b, c.output(std.out), c.Session, c.Type)
+func (c *eventsCommand) Run(ctx context.Context, std stdio) error {
+	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
+		return inspect.WriteEvents(ctx, b, c.output(std.out), c.Session.name, c.Type)
 	})
 }
 
 type exportCommand struct {
-	Session string `arg:"" help:"session to export"`
+	Session session `arg:"" help:"session to export"`
 	app.NATSFlags
 	Output string `placeholder:"FILE" help:"file to write; standard output if absent"`
 	Values bool   `help:"write large args and results into the events, instead of references to them"`
@@ -94,32 +76,23 @@ Example:
 }
 
 // Run writes the events of a session.
-func (c *exportCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	if _, err := tokenOf(i, c.Session); err != nil {
-		return err
-	}
-	return withLogs(ctx, c.Options(), func(b *app.Broker) error {
+func (c *exportCommand) Run(ctx context.Context, std stdio) error {
+	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
+		line := app.NewProgressLine(std.err)
 		if c.Output == "" {
-			_, err := inspect.Export(ctx, b, std.out, c.Session, c.Values)
+			_, err := inspect.Export(ctx, b, std.out, c.Session.name, c.Values, line)
 			return err
 		}
-		file, err := os.OpenFile(c.Output, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		n, err := inspect.Export(ctx, b, file, c.Session, c.Values)
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
+		n, err := inspect.ExportFile(ctx, b, c.Output, c.Session.name, c.Values, line)
 		if err == nil {
-			fmt.Fprintf(std.err, "%d events of session %s are in %s\n", n, c.Session, c.Output)
+			fmt.Fprintf(std.err, "%d events of session %s are in %s\n", n, c.Session.name, c.Output)
 		}
 		return err
 	})
 }
 
 type tailCommand struct {
-	Session string `arg:"" optional:"" help:"session to follow; all sessions if absent"`
+	Session session `arg:"" optional:"" help:"session to follow; all sessions if absent"`
 	app.NATSFlags
 	jsonFlag
 }
@@ -130,14 +103,9 @@ func (*tailCommand) Help() string {
 }
 
 // Run follows calls until ctx ends.
-func (c *tailCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
-	if c.Session != "" {
-		if _, err := tokenOf(i, c.Session); err != nil {
-			return err
-		}
-	}
-	return withLogs(ctx, c.Options(), func(b *app.Broker) error {
-		err := inspect.Tail(ctx, b, c.output(std.out), c.Session)
+func (c *tailCommand) Run(ctx context.Context, std stdio) error {
+	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
+		err := inspect.Tail(ctx, b, c.output(std.out), c.Session.name)
 		if ctx.Err() != nil {
 			return nil // it was interrupted
 		}

@@ -14,8 +14,8 @@ type recoverCommand struct {
 
 // Run closes what lost inputs left open, or prints it.
 func (c *recoverCommand) Run(ctx context.Context, std stdio) error {
-	return withLogs(ctx, c.Options(), func(b *app.Broker) error {
-		lost, err := app.Recover(ctx, std.out, b, c.Yes)
+	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
+		lost, err := app.Recover(ctx, std.out, b, c.Yes, app.NewProgressLine(std.err))
 		switch {
 		case err != nil:
 			return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"streamer/internal/app"
 	"streamer/internal/cli"
@@ -51,7 +50,7 @@ func (c *repairCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) e
 		r.Override.Output = "check"
 	}
 	if c.Session == "" {
-		if err := checkNoSession(i); err != nil {
+		if err := app.CheckNoSession(i); err != nil {
 			return err
 		}
 	}
@@ -68,20 +67,6 @@ func (c *repairCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) e
 	}
 	if r.Request.Options.Output == "check" && done.Report.Patched {
 		return exit(exitWouldChange)
-	}
-	return nil
-}
-
-// checkNoSession returns an error if flags name a log without a session: an empty
-// variable in a script would otherwise silently leave the log out.
-func checkNoSession(i *cli.Invocation) error {
-	if i.Given("session") {
-		return i.Misused("invalid --session: empty")
-	}
-	for _, f := range i.Flags() {
-		if (f.Name == "data-dir" || strings.HasPrefix(f.Name, "nats-")) && i.OnLine(f.Name) {
-			return i.Misused("invalid --%s: need --session with it", f.Name)
-		}
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 type replayCommand struct {
 	File string `arg:"" help:"recorded stream, or - for standard input"`
 	app.NATSFlags
-	Session string `required:"" placeholder:"SESSION" help:"session to publish to"`
+	Session session `required:"" placeholder:"SESSION" help:"session to publish to"`
 	formatFlag
 	Follow bool          `help:"wait for more when the end of FILE is reached, until the command is interrupted; a file that is truncated or replaced is read from its beginning"`
 	Wait   time.Duration `placeholder:"DURATION" default:"5s" help:"maximum time without events to wait for the fold of the inputs; if 0, they are only published"`
@@ -32,13 +32,6 @@ func (c *replayCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) e
 	if c.Follow && c.File == "-" {
 		return i.Misused("--follow: need a FILE; standard input is read as it comes without --follow")
 	}
-	if c.Session == "" {
-		return i.Misused("need --session")
-	}
-	token, err := tokenOf(i, c.Session)
-	if err != nil {
-		return err
-	}
 	in, err := app.OpenReplay(ctx, std.in, c.File, c.Follow)
 	if err != nil {
 		return err
@@ -49,9 +42,9 @@ func (c *replayCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) e
 		return err
 	}
 	defer b.Close()
-	r := app.Replayer{Broker: b, Token: token, Format: c.Format, Speed: in.Speed(app.SpeedOf(c.Speed))}
+	r := app.Replayer{Broker: b, Token: c.Session.token, Format: c.Format, Speed: in.Speed(app.SpeedOf(c.Speed))}
 	done, err := r.Run(ctx, in, c.Wait, std.err)
-	done.Print(std.out, std.err, c.Session)
+	done.Print(std.out, std.err, c.Session.name)
 	if err == nil && done.Rejected > 0 {
 		err = exit(exitInput)
 	}

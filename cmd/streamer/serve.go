@@ -6,6 +6,7 @@ import (
 
 	"streamer/internal/app"
 	"streamer/internal/cli"
+	"streamer/internal/inspect"
 )
 
 type serveCommand struct {
@@ -49,5 +50,9 @@ func openServer(ctx context.Context, std stdio, f *app.ServerFlags, i *cli.Invoc
 	if err != nil {
 		return nil, err
 	}
-	return app.Open(ctx, f.Config(i.Given), log)
+	s, err := app.Open(ctx, f.Config(i.Given), log)
+	if err == nil && f.QueryService {
+		s.Services = append(s.Services, inspect.Service(s))
+	}
+	return s, err
 }

@@ -5,26 +5,21 @@ import (
 	"time"
 
 	"streamer/internal/app"
-	"streamer/internal/cli"
 	"streamer/internal/worker"
 )
 
 type verifyCommand struct {
-	Session []string `arg:"" optional:"" help:"sessions to verify; all if absent"`
+	Session []session `arg:"" optional:"" help:"sessions to verify; all if absent"`
 	app.NATSFlags
 }
 
 // Run verifies the sessions and prints the differences.
-func (c *verifyCommand) Run(ctx context.Context, std stdio, i *cli.Invocation) error {
+func (c *verifyCommand) Run(ctx context.Context, std stdio) error {
 	var tokens []string
 	for _, s := range c.Session {
-		token, err := tokenOf(i, s)
-		if err != nil {
-			return err
-		}
-		tokens = append(tokens, token)
+		tokens = append(tokens, s.token)
 	}
-	return withLogs(ctx, c.Options(), func(b *app.Broker) error {
+	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
 		line := app.NewProgressLine(std.err)
 		v := worker.Verification{Log: b, Progress: func(p worker.Progress) { line.Show(p, time.Now()) }}
 		r, err := v.Run(ctx, tokens...)

@@ -192,7 +192,7 @@ func rights() []right {
 		publish("llm.s.clock", ""), publish("_llm.0.rules", ""), publish("_llm.0.s.clock", ""), publish("_toolcalls.s.event.x", ""),
 		publish("toolcalls.s.event.x", ""), publish("_blobs.x", ""), publish("$KV.STREAMER_SNAPSHOT.0.s", ""), publish("$KV.STREAMER_CHECKPOINT.0", ""),
 		publish("$JS.API.STREAM.PURGE.LLM", ""), publish("$JS.API.STREAM.DELETE.TOOLCALLS", ""), publish("$JS.API.STREAM.INFO.LLM", ""),
-		publish("$JS.API.STREAM.NAMES", ""), publish("streamer.repair", ""), publish("streamer.api.STREAM.PURGE.TOOLCALLS", ""),
+		publish("$JS.API.STREAM.NAMES", ""), publish("streamer.repair", ""), publish("streamer.sessions", ""), publish("streamer.calls", ""), publish("streamer.events", ""), publish("streamer.status", ""), publish("streamer.api.STREAM.PURGE.TOOLCALLS", ""),
 		publish("llm.s.delta.x", ""), publish("toolcalls.s.synthetic", ""), publish("$SRV.PING", ""),
 		publish("$JS.API.STREAM.MSG.DELETE.TOOLCALLS", ""), publish("$JS.API.STREAM.MSG.GET.TOOLCALLS", ""), publish("$JS.API.STREAM.UPDATE.TOOLCALLS", ""),
 		publish("$JS.API.CONSUMER.CREATE.LLM.x", ""), publish("$JS.API.CONSUMER.NAMES.TOOLCALLS", ""), publish("$JS.API.CONSUMER.MSG.NEXT.LLM.x", ""),

@@ -2,7 +2,7 @@
 // that a burst is one sentence. Deltas and timers are never announced.
 
 import { terminal } from "./reduce.js";
-import { state as stateOf, duration, plural } from "./words.js";
+import { state as stateOf, duration, plural, visible } from "./words.js";
 
 const GATHER = 1_200; // ms
 const NAMED = 3; // maximum number of calls that are named; more are counted
@@ -27,7 +27,7 @@ export function announcer(polite, assertive) {
     waiting = new Map();
     let text = calls.length <= NAMED ? calls.map(sentence).join("; ") : counted(calls);
     if (open > 0) text += "; " + open + " open";
-    polite.textContent = text + ".";
+    polite.textContent = visible(text + ".");
   }
 
   function counted(calls) {

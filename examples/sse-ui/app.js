@@ -1,6 +1,5 @@
 // The page: connects the stream, the state and the views.
 
-import { complaint } from "./sse.js";
 import { readerSwitch } from "./reader.js";
 import { store as remember } from "./storage.js";
 import { sharing } from "./share.js";
@@ -8,53 +7,70 @@ import { terminal } from "./reduce.js";
 import { createStore, eventOf } from "./store.js";
 import { changes } from "./table.js";
 import { clock } from "./clock.js";
+import { connectionView } from "./connection.js";
+import { stopper } from "./stop.js";
+import { follower } from "./follow.js";
 import { timeline } from "./timeline.js";
 import { announcer } from "./announce.js";
-import { sessionList, hashOf, curl } from "./sessions.js";
+import { curlOf } from "./copies.js";
+import { sessionList } from "./sessions.js";
 import { placeOf, linkTo } from "./place.js";
 import { stage } from "./stage.js";
-import { guide } from "./visit.js";
-import { views } from "./views.js";
+import { guide, views } from "./views.js";
 import { callsOf, runsOf } from "./select.js";
 import { FILE, opener, download } from "./open.js";
 import { tools } from "./tools.js";
-import { say, mark } from "./dom.js";
-import { bytes, plural, tally } from "./words.js";
+import { $, say, mark } from "./dom.js";
+import { bytes, plural, tally, visible } from "./words.js";
 
 const FRAME = 8; // ms of drawing per animation frame
 const TICK = 100; // ms between updates of the timers
-const NEAR = 120; // px from the end of the page that count as the end
-const GESTURE = 1_000; // ms after a gesture in which scrolling is attributed to it
-const UNCONFIRMED = 15_000; // ms until a stop can be requested again
 const roomy = matchMedia("(min-width: 721px) and (min-height: 600px)"); // as in style.css
-const LOST = 3_000; // ms without a connection before it is shown as a fault
 
-const $ = (id) => document.getElementById(id);
-const main = $("main"), pill = $("pill"), stop = $("stop");
+// A call that a command of the empty page produces.
+const EXAMPLE = { id: "call_1", tool: "get_weather", args: { text: '{"city":"Oslo"}' }, argsDone: true, status: "args_complete" };
+
+const main = $("main");
 const voice = announcer($("polite"), $("assertive"));
-const stopping = new Set(); // keys of the calls whose stop was requested
 const store = createStore();
 const reader = readerSwitch($("reader"), restart);
 const streams = sharing({ address, open: reader.open });
-const link = (seq, what) => base() + "/events/" + seq + "/" + what;
 const kit = tools({
   timeline: $("timeline"), bar: $("search"), raw: $("raw"), opener: $("raw-open"),
-  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link, note: complain, theme: nextTheme,
+  state: () => look.state(state), session: () => session, now: () => look.now(time.now(Date.now())), redraw, latest, link: (seq, what) => base() + "/events/" + seq + "/" + what, note: complain, theme: nextTheme,
   nextView: () => flow.next(), replay: () => $("replay").click(),
 });
-const actions = { stopping, stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames };
+const stops = stopper({
+  url: () => (session !== "" && look.name === "live" ? base() + "/interrupt" : ""), state: () => state, note: complain,
+  touch(key) { view.touched.add(key), redraw(); },
+});
+const link = connectionView({
+  source: () => look.name, seq: () => state.seq, changed: redraw, alarm: voice.alarm, note: complain,
+  retry: () => stream?.retryNow(),
+  reopen(fresh) {
+    if (fresh) reset();
+    resume();
+  },
+  signedIn() {
+    list.look();
+    if (session !== "") resume();
+  },
+});
+const actions = { stopping: stops.stopping, stopCall: stops.stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
 const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
+// The page scrolls the conversation, or beside the waterfall a part of it.
+const follow = follower(
+  () => (flow.name === "both" && !$("waterfall").hidden && roomy.matches ? $("scroll") : document.documentElement),
+  () => !drawing && link.name !== "catching-up" && flow.name !== "waterfall", // all items are drawn
+);
 const guided = guide({ flow, timeline: $("timeline"), inspector: $("inspector"), reveal: kit.reveal, note: complain });
 
 let session = "", state = store.getSnapshot(), time = clock(), stream = null;
-let connection = { name: "idle" }, news = false, traffic = { bytes: 0, unreadable: 0 };
-let history = { from: 0, last: 0 }; // the part of the log with which this connection began
-let locked = false; // a token is required
-let following = true, touched = 0, lastY = 0;
+let news = false, traffic = { bytes: 0, unreadable: 0 };
 let place = placeOf(""), wanted = false; // wanted: the place is not on the screen yet
-let drawing = 0, grown = false, shown = null, searched = 0, stopAsked = null, lostTimer = 0;
+let drawing = 0, grown = false, shown = null, searched = 0;
 
 const base = () => "/v1/sessions/" + encodeURIComponent(session);
 
@@ -63,7 +79,7 @@ const base = () => "/v1/sessions/" + encodeURIComponent(session);
 // restart opens the streams again, where they stopped.
 function restart() {
   streams.restart();
-  if (session !== "") open(state.seq ? String(state.seq) : "");
+  if (session !== "") resume();
 }
 
 // address returns the URL of the stream of some sessions.
@@ -72,14 +88,17 @@ function address(sessions) {
   return names.length === 1 ? "/v1/sessions/" + names[0] + "/events" : "/v1/events?session=" + names.join("&session=");
 }
 
-function open(resume = "") {
+const resume = () => open(state.seq ? String(state.seq) : "");
+
+function open(lastEventId = "") {
   stream?.close();
   const mine = (stream = streams.subscribe({
-    session, url: base() + "/events", lastEventId: resume,
+    session, url: base() + "/events", lastEventId,
     // A stream that was closed can still deliver a frame.
     onFrame: (frame) => mine === stream && receive(frame),
-    onState: (s) => (mine ?? stream) === stream && connected(s),
+    onState: (s) => (mine ?? stream) === stream && link.change(s),
     onBytes: (n) => (traffic.bytes += n),
+    onComment: (data) => mine === stream && (kit.receive({ event: "", data, id: "" }), redraw()),
   }));
 }
 
@@ -93,17 +112,17 @@ function receive(frame) {
     return;
   }
   if (!event) return control(frame.event, JSON.parse(frame.data));
-  const live = connection.name === "live", before = state;
+  const live = link.name === "live", before = state;
   if (live) time.hear(Date.parse(event.timestamp), Date.now());
   store.push(event, Number(frame.id) || 0, frame.data.length);
   state = store.getSnapshot();
   look.push(event, Number(frame.id) || 0, frame.data.length);
   for (const [key, call] of changes(before.calls, state.calls).set) {
-    voice.heard(call, state.tally.open, !live || !following || look.name !== "live");
-    if (terminal(call.status)) stopping.delete(key);
+    voice.heard(call, state.tally.open, !live || !follow.on || look.name !== "live");
+    if (terminal(call.status)) stops.ended(key);
   }
   // The stop came too late; its call shows the outcome.
-  if (event.type === "unmatched") for (const name of event.target?.calls ?? []) forgive(name);
+  if (event.type === "unmatched") for (const name of event.target?.calls ?? []) stops.forgive(name);
   if (live && event.type === "run_finished" && event.status === "error") voice.alarm("The run failed.");
   news = true;
   redraw();
@@ -112,19 +131,7 @@ function receive(frame) {
 function control(event, body) {
   if (event !== "stream.open") return;
   time.hear(Date.parse(body.now), Date.now());
-  history = { from: Math.max(body.from, body.first) || 0, last: body.last || 0 };
-}
-
-function connected(next) {
-  const before = connection.name;
-  const { attempt, why } = connection; // of the current fault, until the connection is back
-  if (next.name === "connecting") next = { attempt, why, ...next };
-  connection = next.name === "reconnecting" && !navigator.onLine ? { ...next, name: "offline" } : next;
-  if (next.status === 401) locked = true;
-  if (next.name === "live" || next.name === "idle") clearTimeout(lostTimer);
-  else if (before === "live") lostTimer = setTimeout(voice.alarm, LOST, "Connection lost.");
-  drawConnection();
-  redraw();
+  link.opened(body);
 }
 
 // ---- drawing
@@ -138,33 +145,21 @@ function draw() {
   const now = look.now(time.now(Date.now())), seen = look.state(state);
   const done = flow.name === "waterfall" || view.draw(seen, performance.now() + FRAME);
   kit.draw();
-  if (main.dataset.source !== look.name) mark(main, "source", look.name), drawCountdown();
+  if (main.dataset.source !== look.name) mark(main, "source", look.name), link.draw();
   drawSummary(seen);
-  drawStop();
+  stops.draw();
   flow.tick(now);
   grown ||= shown !== seen;
   if (shown !== seen || kit.version() !== searched) flow.show(kit.found(callsOf(seen), now), runsOf(seen));
   searched = kit.version();
   shown = seen;
-  view.tick(seen.open, now);
+  view.tick(now);
   if (wanted && done) arrive(seen);
-  if (!following && news) $("latest").hidden = false;
+  if (!follow.on && news) $("latest").hidden = false;
   news = false;
   if (!done) return redraw();
-  if (grown) toEnd();
-  grown = false;
-}
-
-// scroller returns the element that scrolls the conversation: the page, or beside
-// the waterfall a part of it.
-function scroller() {
-  const beside = flow.name === "both" && !$("waterfall").hidden && roomy.matches;
-  return beside ? $("scroll") : document.documentElement;
-}
-
-// toEnd scrolls to the newest item when all items are drawn.
-function toEnd() {
-  if (following && !drawing && connection.name !== "catching-up" && flow.name !== "waterfall") scroller().scrollTop = 1e9;
+  if (grown) follow.toEnd();
+  grown = grown && link.name === "catching-up"; // it is at its end later
 }
 
 function drawSummary({ timeline, tally: counts } = look.state(state)) {
@@ -172,66 +167,15 @@ function drawSummary({ timeline, tally: counts } = look.state(state)) {
   const words = tally(counts);
   say($("summary"), words.length === 0 ? "" : plural(counts.calls, "call") + ": " + words.join(", "));
   const title = (counts.open > 0 ? "(" + counts.open + ") " : "") + (session ? session + " · " : "") + "streamer";
-  if (document.title !== title) document.title = title;
+  if (document.title !== visible(title)) document.title = visible(title);
   $("tools").hidden = empty && look.name === "live";
   $("replay").hidden = look.name !== "live";
-  $("empty").hidden = session === "" || !empty || !["live", "catching-up", "ended"].includes(connection.name);
+  const waits = session !== "" && empty;
+  $("empty").hidden = !waits || !["live", "ended"].includes(link.name);
   $("landing").hidden = session !== "" || file;
-  $("loading").hidden = session === "" || !empty || connection.name !== "connecting";
+  $("loading").hidden = !waits || !["connecting", "catching-up"].includes(link.name);
   if ($("numbers").open) drawNumbers();
 }
-
-const PILLS = {
-  idle: "No session", connecting: "Connecting", "catching-up": "Catching up", live: "Live", ended: "Ended",
-  file: "From a file", gone: "History gone", refused: "Refused", offline: "Offline",
-};
-
-function drawConnection() {
-  const { name } = connection;
-  mark(pill, "connection", name);
-  mark(pill, "shared", String(connection.shared > 1));
-  mark(main, "stale", String(!["live", "catching-up", "idle", "ended", "file"].includes(name)));
-  $("retry").hidden = name !== "reconnecting" && name !== "offline";
-  drawCountdown();
-  const [title, text, action] = trouble();
-  $("trouble").hidden = title === "";
-  say($("trouble-title"), title);
-  say($("trouble-text"), text);
-  say($("trouble-action"), action);
-  $("login").hidden = !locked;
-}
-
-function drawCountdown() {
-  if (look.name === "replay") return say($("pill-text"), "Replay");
-  if (connection.name === "catching-up") return say($("pill-text"), PILLS["catching-up"] + caughtUp());
-  if (connection.name !== "reconnecting") {
-    const shared = connection.name === "live" && connection.shared > 1;
-    $("pill-text").title = shared ? "One connection serves " + connection.shared + " pages of this browser." : "";
-    return say($("pill-text"), PILLS[connection.name] + (shared ? ", shared" : ""));
-  }
-  const s = Math.max(0, Math.ceil((connection.at - Date.now()) / 1_000));
-  say($("pill-text"), s === 0 ? "Reconnecting" : "Reconnecting in " + s + " s");
-  $("pill-text").title = "Attempt " + connection.attempt + ": " + connection.why;
-}
-
-function caughtUp() {
-  const { from, last } = history;
-  return last > from && state.seq > from ? " " + Math.min(99, Math.floor((100 * (state.seq - from)) / (last - from))) + " %" : "";
-}
-
-// trouble shows a fault that the page cannot repair itself, and the remedy.
-function trouble() {
-  const { name, status, why } = connection;
-  if (locked) return ["A token is needed", "This server shows its sessions to those who know its token.", ""];
-  if (name === "gone") return ["Part of the history is gone", "The events after the last one shown here are no longer stored, so this view cannot be continued without a hole.", "Start from what is left"];
-  if (name === "refused" && status === 403) return ["You may not read this session", sentence(why), "Try again"];
-  if (name === "refused") return ["The stream was refused", sentence(why), "Start over"];
-  if (name === "offline") return ["You are offline", "What is shown is the last that is known. The stream goes on by itself when the network is back.", ""];
-  if (connection.attempt >= 3 && (name === "reconnecting" || name === "connecting")) return ["The server cannot be reached", "Tried " + plural(connection.attempt, "time") + ", and it goes on: " + why + ". What is shown is the last that is known.", ""];
-  return ["", "", ""];
-}
-
-const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
 
 function drawNumbers() {
   const c = state.counts;
@@ -243,93 +187,15 @@ function drawNumbers() {
 }
 
 function tick() {
-  if (connection.name === "reconnecting" || connection.name === "catching-up") drawCountdown();
+  link.tick();
   if (document.hidden) return;
   // Timers do not advance while the state is unconfirmed.
-  if (main.dataset.stale !== "true" && look.name === "live") {
+  if (!link.stale && look.name === "live") {
     const now = time.now(Date.now());
-    view.tick(state.open, now);
+    view.tick(now);
     flow.tick(now);
   }
-  if (stopAsked) drawStop();
-}
-
-// ---- stopping
-
-async function interrupt(body) {
-  const response = await fetch(base() + "/interrupt", {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ reason: "user", ...body }),
-  });
-  if (!response.ok) throw new Error(await complaint(response));
-}
-
-async function stopAll() {
-  if (stop.getAttribute("aria-disabled") === "true") return;
-  const run = state.timeline.get(state.run);
-  stopAsked = { run: state.run, at: Date.now() };
-  drawStop();
-  try {
-    await interrupt(run?.id ? { run: run.id } : {});
-  } catch (err) {
-    stopAsked = null;
-    complain("Nothing was stopped: " + err.message);
-  }
-  drawStop();
-}
-
-async function stopCall(call) {
-  stopping.add(call.call);
-  view.touched.add(call.call);
-  redraw();
-  try {
-    await interrupt({ calls: [call.call] });
-    setTimeout(forgive, UNCONFIRMED, call.call);
-  } catch (err) {
-    forgive(call.call);
-    complain((call.tool || "The call") + " was not stopped: " + err.message);
-  }
-}
-
-function forgive(key) {
-  if (!stopping.delete(key)) return;
-  view.touched.add(key);
-  redraw();
-}
-
-function drawStop() {
-  const going = state.open.length > 0 || state.run !== "";
-  if (stopAsked && (!going || state.timeline.get(stopAsked.run)?.status)) stopAsked = null;
-  const late = stopAsked && Date.now() - stopAsked.at > UNCONFIRMED;
-  // A button that has the focus stays until it loses it.
-  const focused = document.activeElement === stop;
-  stop.hidden = (!going && !focused) || session === "" || look.name !== "live";
-  stop.setAttribute("aria-disabled", String(!going || (!!stopAsked && !late)));
-  mark(stop, "asked", String(!!stopAsked));
-  say($("stop-text"), !going ? "Stopped" : late ? "Not confirmed, stop again" : stopAsked ? "Stop requested" : "Stop");
-}
-
-// ---- the token
-
-function lock(closed) {
-  if (locked === closed) return;
-  locked = closed;
-  drawConnection();
-}
-
-// login exchanges the token for a cookie, which all later requests carry.
-async function login(token) {
-  try {
-    const response = await fetch("/v1/login", {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }),
-    });
-    if (!response.ok) throw new Error(await complaint(response));
-  } catch (err) {
-    return complain("Not signed in: " + err.message);
-  }
-  $("token").value = "";
-  lock(false);
-  list.look();
-  if (session !== "") open(state.seq ? String(state.seq) : "");
+  stops.tick();
 }
 
 let toastTimer = 0;
@@ -345,33 +211,41 @@ function choose() {
   const next = placeOf(location.hash), opened = location.hash === FILE && files.opened;
   if ($("sessions").matches(":popover-open")) $("sessions").hidePopover();
   place = next, wanted = next.call !== "" || next.run !== "";
-  if (wanted) following = false;
+  if (wanted) follow.on = false;
   if (next.session === session && stream && !opened) return redraw();
   stream?.close();
   stream = null, session = next.session;
   look.end();
   reset();
   say($("session-name"), session || opened?.name || "Choose a session");
-  say($("curl"), curl(session || "demo"));
-  connected({ name: opened ? "file" : "idle" });
+  say($("curl"), curlOf(EXAMPLE, session || "demo"));
+  link.change({ name: opened ? "file" : "idle" });
   if (opened) look.file(opened.name, opened.events);
   else if (session !== "") open();
   list.look();
 }
 
+// message shows a message.
+function message(key) {
+  follow.on = false;
+  if (flow.name === "waterfall") flow.set("both");
+  view.draw(look.state(state), Infinity);
+  guided.show(view.node(key));
+}
+
 // visit shows the card of a call that was chosen in the waterfall, and moves the
 // focus there if the keyboard was used.
 function visit(key, focus) {
-  following = false;
+  follow.on = false;
   place = { ...place, session, run: "", call: key };
-  if (session) globalThis.history.replaceState(null, "", linkTo(place));
+  if (session) history.replaceState(null, "", linkTo(place));
   guided.card(key, focus);
 }
 
 // arrive shows the place of the address once it is known.
 function arrive(seen) {
   const there = guided.arrive(place, seen);
-  if (!there && connection.name !== "live") return; // it can still come
+  if (!there && link.name !== "live") return; // it can still come
   wanted = false;
   if (!there) guided.missing(place);
 }
@@ -379,9 +253,9 @@ function arrive(seen) {
 function reset() {
   look.end(false);
   store.reset();
-  state = store.getSnapshot(), time = clock(), stopAsked = null, following = true;
+  state = store.getSnapshot(), time = clock(), follow.on = true;
   traffic = { bytes: 0, unreadable: 0 };
-  stopping.clear();
+  stops.clear();
   view.clear();
   kit.clear();
   flow.clear();
@@ -390,11 +264,11 @@ function reset() {
   $("latest").hidden = true;
 }
 
-const list = sessionList([$("picker-list")], {
+const list = sessionList($("picker-list"), {
   watched: () => session === "" || $("sessions").matches(":popover-open"),
   current: () => session,
   onList(sessions, status) {
-    if (status === 401) lock(true);
+    if (status === 401) link.lock();
     if (sessions) showHistory(sessions);
     say($("landing-text"), sessions === null ? "The list of sessions cannot be had just now."
       : sessions.length === 0 ? "Nothing has happened yet." : "");
@@ -446,50 +320,23 @@ function nextTheme() {
 }
 
 function latest() {
-  following = true;
+  follow.on = true;
   $("latest").hidden = true;
-  toEnd();
+  follow.toEnd();
 }
 
 $("theme").addEventListener("click", nextTheme);
 $("keys-open").addEventListener("click", () => kit.help());
 $("raw-open").addEventListener("click", () => kit.frames());
-stop.addEventListener("blur", drawStop);
-$("retry").addEventListener("click", () => stream?.retryNow());
-stop.addEventListener("click", stopAll);
 $("latest").addEventListener("click", latest);
-$("trouble-action").addEventListener("click", () => {
-  // Only a forbidden request can be repeated unchanged.
-  if (connection.status !== 403) reset();
-  open(state.seq ? String(state.seq) : "");
-});
 $("numbers").addEventListener("toggle", redraw);
 $("sessions").addEventListener("toggle", (e) => e.newState === "open" && list.look());
 $("other").addEventListener("submit", (e) => {
   e.preventDefault();
   const name = $("other-name").value.trim();
-  if (name) location.hash = hashOf(name);
-});
-$("login").addEventListener("submit", (e) => {
-  e.preventDefault();
-  login($("token").value);
+  if (name) location.hash = linkTo({ session: name });
 });
 addEventListener("hashchange", choose);
-addEventListener("online", () => stream?.retryNow());
-addEventListener("offline", () => connected({ ...connection }));
-// Only scrolling by a gesture ends the following, because drawing moves the page too.
-for (const gesture of ["wheel", "touchmove", "keydown", "pointerdown"]) {
-  addEventListener(gesture, () => (touched = performance.now()), { passive: true });
-}
-addEventListener("scroll", (e) => {
-  const box = scroller();
-  if (e.target !== box && e.target !== document) return;
-  const near = box.scrollHeight - box.clientHeight - box.scrollTop < NEAR;
-  if (near) $("latest").hidden = true;
-  if (near || (box.scrollTop < lastY && performance.now() - touched < GESTURE)) following = near;
-  lastY = box.scrollTop;
-}, { passive: true, capture: true });
-new ResizeObserver(toEnd).observe($("timeline"));
 setInterval(tick, TICK);
 theme();
 await reader.ready;

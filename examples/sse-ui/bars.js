@@ -1,7 +1,7 @@
 // A row of the waterfall: the name of a call, its bar on the time axis, and its
 // state and duration.
 
-import { el, icon, setIcon, mark } from "./dom.js";
+import { el, icon, setIcon, say, mark } from "./dom.js";
 import { terminal } from "./reduce.js";
 import { bounds, callsBelow, startOf, endOf, offset } from "./rows.js";
 import { phasesOf } from "./select.js";
@@ -9,11 +9,11 @@ import { state, duration, elapsed, plural } from "./words.js";
 
 const PHASES = { args: "arguments", waiting: "waiting", running: "running" };
 const THIN = 0.15; // percent, minimum width of a bar
-const ROOM = 12; // percent beside a bar that a text needs
 const SOON = 10_000; // ms before a deadline in which it is written beside the bar
 
 // barRow returns {node, show(row, shown), move(window, now)}: show draws the row
-// of flatten, move places its bar in the window {from, to} of the axis.
+// of flatten, move places its bar in the window {from, to, room} of the axis. room is
+// the part of it in percent that a text beside a bar needs.
 export function barRow(id, { toggle, choose }) {
   const twist = el("button", { type: "button", class: "wf-twist", tabindex: "-1", "aria-hidden": "true", onclick: twisted }, icon("down"));
   const symbol = icon("run");
@@ -59,12 +59,11 @@ export function barRow(id, { toggle, choose }) {
     const now = state(call);
     mark(node, "state", call.status);
     setIcon(symbol, now.icon);
-    write(tool, call.tool || "unknown");
-    write(word, call.status === "building_args" ? "Arguments" : now.word.split(" for ")[0]);
+    say(tool, call.tool || "unknown");
+    say(word, call.status === "building_args" ? "Arguments" : now.word.split(" for ")[0]);
     const below = row.expanded === false ? callsBelow(item).length - 1 : 0;
-    write(chip, below > 0 ? "+" + plural(below, "call") : call.provider ? "provider" : "");
-    chip.hidden = chip.textContent === "";
-    write(spoken, sentence(call, origin));
+    say(chip, below > 0 ? "+" + plural(below, "call") : call.provider ? "provider" : "");
+    say(spoken, sentence(call, origin));
   }
 
   function showGroup({ group, children }) {
@@ -72,10 +71,10 @@ export function barRow(id, { toggle, choose }) {
     const open = calls.filter((c) => !terminal(c.status)).length;
     mark(node, "state", "group");
     setIcon(symbol, "tree");
-    write(tool, group);
+    say(tool, group);
     chip.hidden = true;
-    write(word, open > 0 ? open + " open" : "Sub-agent");
-    write(spoken, plural(calls.length, "call"));
+    say(word, open > 0 ? open + " open" : "Sub-agent");
+    say(spoken, plural(calls.length, "call"));
   }
 
   // move places the bar. It reads no layout.
@@ -88,8 +87,8 @@ export function barRow(id, { toggle, choose }) {
     while (bar.children.length > list.length) bar.lastChild.remove();
     while (bar.children.length < list.length) bar.append(el("i"));
     list.forEach((part, i) => placePart(bar.children[i], part, percent));
-    write(took, call && !terminal(call.status) ? elapsed(now - span.from) : duration(call?.durationMs ?? span.to - span.from));
-    moveDeadline(call, percent, span.to, now);
+    say(took, call && !terminal(call.status) ? elapsed(now - span.from) : duration(call?.durationMs ?? span.to - span.from));
+    moveDeadline(call, percent, span.to, now, view.room);
   }
 
   function placePart(part, { phase, from, to }, percent) {
@@ -102,7 +101,7 @@ export function barRow(id, { toggle, choose }) {
     if (part.title !== title) part.title = title;
   }
 
-  function moveDeadline(call, percent, end, now) {
+  function moveDeadline(call, percent, end, now, room) {
     const open = call && !terminal(call.status) && call.deadline > 0;
     const at = open ? call.deadline : call?.status === "timeout" ? call.endedAt : 0;
     const x = at ? percent(at) : -1;
@@ -115,11 +114,10 @@ export function barRow(id, { toggle, choose }) {
     due.title = open ? "closes in " + duration(at - now) : "deadline";
     const rest = at - now;
     const start = call ? percent(startOf(call)) : 0, after = due.hidden ? percent(end) : x;
-    const text = open && rest < SOON && (after <= 100 - ROOM || start > ROOM) ? (rest > 0 ? "closes in " + Math.ceil(rest / 1_000) + " s" : "its time is up") : "";
-    write(soon, text);
-    soon.hidden = text === "";
-    soon.style.left = after > 100 - ROOM ? "auto" : Math.max(0, after) + "%";
-    soon.style.right = after > 100 - ROOM ? 100 - Math.min(100, start) + "%" : "auto";
+    const text = open && rest < SOON && (after <= 100 - room || start > room) ? (rest > 0 ? "closes in " + Math.ceil(rest / 1_000) + " s" : "its time is up") : "";
+    say(soon, text);
+    soon.style.left = after > 100 - room ? "auto" : Math.max(0, after) + "%";
+    soon.style.right = after > 100 - room ? 100 - Math.min(100, start) + "%" : "auto";
   }
 
   // sentence returns the bar in words. It changes with the state only.
@@ -128,10 +126,6 @@ export function barRow(id, { toggle, choose }) {
     const parts = phasesOf(call, endOf(call, startOf(call))).map((p) => PHASES[p.phase] + " " + duration(p.to - p.from));
     return ["starts at " + offset(startOf(call) - origin, 10), ...(open ? [] : parts), open ? "" : "took " + duration(call.durationMs ?? 0),
       open && call.deadline ? "has a deadline" : ""].filter(Boolean).join(", ");
-  }
-
-  function write(target, text) {
-    if (target.textContent !== text) target.textContent = text;
   }
 
   return { node, show, move };

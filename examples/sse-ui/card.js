@@ -2,10 +2,8 @@
 
 import { el, icon, setIcon, say, mark } from "./dom.js";
 import { terminal } from "./reduce.js";
-import { looksLikeJSON } from "./json.js";
-import { valueBox } from "./value.js";
-import { copyButton, copyRow } from "./copy.js";
-import { excerptOf } from "./copies.js";
+import { looksLikeJSON, valueBox } from "./value.js";
+import { copyButton, copyRow, excerptOf } from "./copies.js";
 import { shield } from "./keys.js";
 import { state, duration, elapsed, bytes, time, visible } from "./words.js";
 
@@ -24,7 +22,7 @@ export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).jo
 
 // createCard returns {node, update(call), tick(now)}. actions has stopCall(call),
 // stopping (the set of keys of calls whose stop was requested), frames(call), which
-// shows the frames of a call, args(call) and result(call), promises of the whole
+// shows the frames of a call, message(key), which shows a message, args(call) and result(call), promises of the whole
 // values, and what copyRow needs. Of several cards with roving, the tab key
 // reaches only one.
 export function createCard(call, actions, roving = false) {
@@ -46,9 +44,11 @@ export function createCard(call, actions, roving = false) {
 
   // The parts of the body are created when they have content.
   const parts = {};
-  const order = ["args", "argsNote", "progress", "countdown", "reason", "result", "late", "details"];
+  const order = ["args", "argsNote", "progress", "countdown", "reason", "message", "result", "late", "details"];
+  let fresh = true; // there are new controls
   function part(which, make) {
     if (parts[which]) return parts[which];
+    fresh = true;
     const made = make();
     const root = made.node ?? made;
     const next = order.slice(order.indexOf(which) + 1).map((n) => parts[n]?.node ?? parts[n]).find(Boolean);
@@ -68,7 +68,7 @@ export function createCard(call, actions, roving = false) {
     stop.hidden = !open && document.activeElement !== stop;
     const asked = actions.stopping.has(call.call), name = call.tool || "unnamed tool";
     stop.setAttribute("aria-disabled", String(asked || !open));
-    const label = !open ? name + " has ended" : asked ? "Stop of " + name + " requested" : "Stop " + name;
+    const label = visible(!open ? name + " has ended" : asked ? "Stop of " + name + " requested" : "Stop " + name);
     if (stop.title === label) return;
     stop.title = label;
     stop.setAttribute("aria-label", label);
@@ -81,7 +81,7 @@ export function createCard(call, actions, roving = false) {
     mark(node, "state", call.status);
     mark(node, "tool", call.tool);
     mark(node, "open", String(open));
-    say(name, visible(call.tool) || "unnamed tool");
+    say(name, call.tool || "unnamed tool");
     if (node.getAttribute("aria-label") !== name.textContent) node.setAttribute("aria-label", name.textContent);
     setIcon(symbol, now.icon);
     say(word, now.word);
@@ -99,7 +99,8 @@ export function createCard(call, actions, roving = false) {
       if (parts.countdown) parts.countdown.hidden = true;
     }
     part("details", () => details(actions)).show(call);
-    if (roving) shield(node);
+    if (roving && (fresh || parts.details.open)) shield(node);
+    fresh = false;
   }
 
   let chipText = "";
@@ -151,6 +152,7 @@ export function createCard(call, actions, roving = false) {
     const text = call.reason?.text ?? "";
     note("reason", [text, call.reason?.detail ? "Reason given: “" + call.reason.detail + "”." : ""].filter(Boolean).join(" "));
     // A synthetic result repeats the text of the reason.
+    if (call.closedBy) part("message", () => el("button", { type: "button", class: "link", onclick: () => actions.message(call.closedBy) }, "Show the message"));
     if (!call.synthetic || !text) showResult("result", call.status === "error" ? "Error" : "Result", outcome, "result");
   }
 

@@ -38,11 +38,10 @@ export function subscribe(options) {
   function receive(type, { data, lastEventId }) {
     lastId = lastEventId || lastId;
     onBytes?.(data.length);
-    if (type === "stream.live") {
-      attempt = 0;
-      onState({ name: "live" });
-    }
     onFrame({ event: type, data, id: lastId });
+    if (type !== "stream.live") return;
+    attempt = 0;
+    onState({ name: "live" });
   }
 
   // failed replaces a source whose connection has ended, because one that reconnects

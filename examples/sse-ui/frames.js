@@ -8,11 +8,19 @@ const MAX_CHARS = 32 << 20; // maximum number of characters of them
 // recorder returns {list, counts, add(frame, at), clear()}. A frame of list is
 // {n, at, gap, id, event, data, size, repeated}: its number from 1, the time of its
 // arrival and the time since the frame before in ms, the size of its data in
-// bytes, and whether its sequence is not after that of an earlier frame.
+// bytes, and whether its sequence is not after that of an earlier frame. The event
+// of a comment, such as a heartbeat, is "".
 export function recorder() {
   const list = [];
-  const counts = { frames: 0, bytes: 0, repeated: 0, dropped: 0 };
-  let chars = 0, before = 0, last = 0;
+  const counts = {};
+  let n, chars, before, last;
+
+  function clear() {
+    list.length = 0;
+    Object.assign(counts, { frames: 0, comments: 0, bytes: 0, repeated: 0, dropped: 0 });
+    n = chars = before = last = 0;
+  }
+  clear();
 
   // drop removes the oldest frames, many at a time: it moves all others.
   function drop() {
@@ -29,8 +37,9 @@ export function recorder() {
       const sequence = event.startsWith("stream.") ? 0 : Number(id) || 0;
       const repeated = sequence > 0 && sequence <= last;
       last = Math.max(last, sequence);
-      const frame = { n: ++counts.frames, at, gap: before ? at - before : 0, id: sequence || "", event, data, size: utf8(data), repeated };
+      const frame = { n: ++n, at, gap: before ? at - before : 0, id: sequence || "", event, data, size: utf8(data), repeated };
       before = at;
+      counts[event === "" ? "comments" : "frames"]++;
       counts.bytes += frame.size;
       if (repeated) counts.repeated++;
       chars += data.length;
@@ -38,11 +47,7 @@ export function recorder() {
       if (list.length > MAX_FRAMES || chars > MAX_CHARS) drop();
       return frame;
     },
-    clear() {
-      list.length = 0;
-      Object.assign(counts, { frames: 0, bytes: 0, repeated: 0, dropped: 0 });
-      chars = before = last = 0;
-    },
+    clear,
   };
 }
 

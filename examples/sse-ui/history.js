@@ -2,30 +2,34 @@
 // took, and a search in the calls of all of them.
 
 import { el, icon, say } from "./dom.js";
-import { subscribe } from "./sse.js";
+import { scan, searchSessions } from "./scan.js";
+import { ask } from "./sessions.js";
+import { STATUSES, matcher, readable } from "./search.js";
+import { terminal } from "./reduce.js";
 import { linkTo } from "./place.js";
 import { ago, duration, plural, state, time } from "./words.js";
 
-const MAX_SESSIONS = 100; // of one stream
+const READ = 100; // maximum number of sessions whose runs are read
+const LISTED = 1_000; // maximum number of sessions that the server lists
 const MAX_HITS = 200;
 const RUNS = { completed: ["Completed", "check"], error: ["Failed", "cross"], cancelled: ["Cancelled", "stop"], interrupted: ["Paused", "hand"], "": ["Open", "run"] };
-const STATES = ["completed", "error", "timeout", "cancelled", "denied"];
 
 // history fills root. It returns {show(sessions)}, which draws the list of the
 // server: [{session, last, open}].
 export function history(root) {
   const field = el("input", { type: "search", placeholder: "Tool, text or session", "aria-label": "Search", autocomplete: "off", spellcheck: "false", oninput: filter });
-  const status = el("select", { "aria-label": "State of calls" }, el("option", { value: "" }, "Any state"),
-    ...["open", ...STATES].map((s) => el("option", { value: s }, s === "open" ? "Open" : state({ status: s }).word)));
+  const status = el("select", { "aria-label": "State of calls" }, el("option", { value: "" }, "Any status"),
+    ...Object.entries(STATUSES).map(([value, label]) => el("option", { value }, label)));
   const least = el("input", { type: "number", min: "0", step: "0.1", placeholder: "0", "aria-label": "Minimum duration in seconds" });
   const form = el("form", { class: "hi-form", role: "search", onsubmit: submit }, field, status,
     el("label", { class: "hi-least" }, "at least", least, "s"), el("button", {}, "Search calls"));
   const found = el("p", { class: "hi-found", role: "status", hidden: true });
+  const halt = el("button", { type: "button", hidden: true, onclick: () => end(true) }, "Stop searching");
   const hits = el("ol", { class: "hi-hits", hidden: true });
   const list = el("ul", { class: "hi-list" });
-  root.replaceChildren(form, found, hits, list);
+  root.replaceChildren(form, found, halt, hits, list);
   const runs = new Map(); // session → {last, runs: Map(id → run)}
-  let sessions = [], reading = null, searching = null;
+  let sessions = [], reading = null, searching = null; // searching: {close, report(over)} of the search under way
 
   // ---- the list
 
@@ -36,7 +40,7 @@ export function history(root) {
   }
 
   function filter() {
-    if (field.value === "") stopSearch();
+    if (field.value === "") clear();
     draw();
   }
 
@@ -74,7 +78,7 @@ export function history(root) {
   // readRuns reads the runs of the sessions that have new events.
   function readRuns() {
     if (reading) return;
-    const changed = sessions.filter((s) => runs.get(s.session)?.last !== s.last).slice(0, MAX_SESSIONS);
+    const changed = sessions.filter((s) => runs.get(s.session)?.last !== s.last).slice(0, READ);
     if (changed.length === 0) return;
     const fresh = new Map(changed.map((s) => [s.session, { last: s.last, runs: new Map() }]));
     const end = () => {
@@ -82,7 +86,7 @@ export function history(root) {
       for (const [session, entry] of fresh) runs.set(session, entry);
       draw();
     };
-    reading = scan(changed, "run_started,run_finished", (e) => addRun(fresh.get(e.session)?.runs, e), end);
+    reading = scan(changed.map((s) => s.session), "run_started,run_finished", (e) => addRun(fresh.get(e.session)?.runs, e), end);
   }
 
   function addRun(known, e) {
@@ -94,93 +98,72 @@ export function history(root) {
 
   // ---- the search
 
-  function stopSearch() {
-    searching?.close();
-    searching = null;
+  function clear() {
+    end();
     say(found, "");
     hits.hidden = true;
     hits.replaceChildren();
   }
 
-  function submit(e) {
+  // end ends the search under way. With report, what it found is described.
+  function end(report = false) {
+    const ended = searching;
+    searching = null;
+    halt.hidden = true;
+    ended?.close();
+    if (report) ended?.report(true);
+  }
+
+  async function submit(e) {
     e.preventDefault();
-    stopSearch();
-    const wanted = { text: field.value.trim().toLowerCase(), status: status.value, least: Number(least.value) * 1_000 || 0 };
-    const calls = new Map();
-    const some = sessions.slice(0, MAX_SESSIONS);
-    const left = sessions.length - some.length;
-    say(found, "Searching " + plural(some.length, "session") + "…");
-    const end = () => {
-      searching = null;
-      const list_ = [...calls.values()].filter((call) => matches(call, wanted)).reverse();
-      showHits(list_, left);
-    };
-    searching = scan(some, "tool_call_start,tool_call_args_complete,tool_call_result", (event) => addCall(calls, event), end);
+    clear();
+    const search = { text: field.value, tool: "", status: status.value, least: Number(least.value) * 1_000 || 0 };
+    const shows = matcher(search);
+    const mine = (searching = { close() {}, report() {} });
+    halt.hidden = false;
+    say(found, "Searching…");
+    const all = ((await ask(LISTED)).sessions ?? sessions).map((s) => s.session);
+    if (mine !== searching) return;
+    let seen = { done: 0, unread: 0, calls: [] };
+    mine.report = (over) => describe(seen, all.length, over);
+    const reading = searchSessions(all, (call) => shows(call, Date.now()), (next) => {
+      seen = next;
+      if (mine !== searching) return;
+      showHits(seen.calls, search);
+      if (seen.done === all.length) end(true);
+      else mine.report(false);
+    });
+    mine.close = reading.close;
+    if (all.length === 0) end(true);
   }
 
-  function addCall(calls, e) {
-    const key = e.session + " " + e.call;
-    const call = calls.get(key) ?? { session: e.session, call: e.call, tool: "", status: "open", ms: 0, at: Date.parse(e.timestamp) || 0, text: "" };
-    calls.set(key, call);
-    call.tool = e.tool_name || call.tool;
-    call.text += " " + [e.args_text ?? e.args_ref?.preview, said(e.tool_result) ?? e.tool_result_ref?.preview, e.type === "tool_call_result" && e.id].filter(Boolean).join(" ");
-    if (e.type === "tool_call_result") call.status = e.status ?? "completed", call.ms = e.duration_ms ?? 0;
+  function describe({ done, unread, calls }, all, over) {
+    const where = " in " + (done < all ? done + " of " : "") + plural(all, "session");
+    const shown = calls.length > MAX_HITS ? "; the newest " + MAX_HITS + " are shown" : "";
+    const failed = unread > 0 ? ". " + plural(unread, "session") + " could not be read" : "";
+    const older = over && done === LISTED ? ". Older sessions are not listed" : "";
+    say(found, (calls.length === 0 ? "No calls" : plural(calls.length, "call")) + " found" + where + shown + failed + older + (over ? "." : "…"));
   }
 
-  const said = (value) => (value === undefined || typeof value === "string" ? value : JSON.stringify(value));
-
-  function matches(call, { text, status: wanted, least: ms }) {
-    if (wanted && call.status !== wanted) return false;
-    if (call.ms < ms) return false;
-    return (call.tool + " " + call.session + " " + call.text).toLowerCase().includes(text);
+  function showHits(calls, search) {
+    hits.replaceChildren(...calls.slice(0, MAX_HITS).map((call) => hitOf(call, search.text)));
+    hits.hidden = calls.length === 0;
   }
 
-  function showHits(list_, left) {
-    const more = list_.length > MAX_HITS ? ", the newest " + MAX_HITS + " are shown" : "";
-    say(found, (list_.length === 0 ? "No calls found" : plural(list_.length, "call") + " found" + more) + (left > 0 ? ". " + plural(left, "older session") + " not searched" : "") + ".");
-    hits.replaceChildren(...list_.slice(0, MAX_HITS).map(hitOf));
-    hits.hidden = list_.length === 0;
+  function hitOf(call, text) {
+    const { word, icon: symbol } = state(call);
+    return el("li", {}, el("a", { href: linkTo({ session: call.session, call: call.call }), "data-status": call.status }, icon(symbol),
+      el("span", { class: "name" }, el("code", {}, call.tool || "unknown"), " ", excerpt(call, text)),
+      el("span", { class: "hi-outcome" }, terminal(call.status) ? word + " · " + duration(call.durationMs ?? 0) : "Open"), el("span", { class: "when" }, call.session)));
   }
 
-  function hitOf(call) {
-    const { word, icon: symbol } = state({ status: call.status === "open" ? "args_complete" : call.status });
-    const open = call.status === "open";
-    return el("li", {}, el("a", { href: linkTo(call), "data-status": call.status }, icon(symbol), el("span", { class: "name" }, el("code", {}, call.tool || "unknown"), " ", excerpt(call)),
-      el("span", { class: "hi-outcome" }, open ? "Open" : word + " · " + duration(call.ms)), el("span", { class: "when" }, call.session)));
-  }
-
-  // excerpt returns the text around the first place that matches.
-  function excerpt({ text }) {
-    const at = text.toLowerCase().indexOf(field.value.trim().toLowerCase());
+  // excerpt returns the text around the first word that was searched.
+  function excerpt(call, searched) {
+    const text = readable(call).slice(4).filter(Boolean).join(" "); // after the name and the ids
+    const at = text.toLowerCase().indexOf(searched.trim().toLowerCase().split(/\s+/)[0]);
     const from = Math.max(0, at - 24);
     return el("small", {}, (from > 0 ? "…" : "") + text.slice(from, from + 90).trim());
   }
 
   return { show };
-}
-
-// scan reads the stored events of some types of sessions, calls each(event) for
-// every one, and end() after the last, or if they cannot be read.
-function scan(sessions, types, each, end) {
-  const query = sessions.map((s) => "session=" + encodeURIComponent(s.session)).join("&") + "&types=" + types;
-  let over = false;
-  const stop = () => {
-    if (over) return;
-    over = true;
-    stream.close();
-    end();
-  };
-  const stream = subscribe({
-    url: "/v1/events?" + query,
-    onFrame({ event, data }) {
-      if (event.startsWith("stream.") || over) return;
-      try {
-        each(JSON.parse(data));
-      } catch {
-        // An unreadable event is left out.
-      }
-    },
-    onState: ({ name }) => ["live", "gone", "refused", "reconnecting"].includes(name) && stop(),
-  });
-  return { close() { over = true, stream.close(); } };
 }

@@ -12,8 +12,8 @@ export function shield(card) {
   for (const control of card.querySelectorAll(CONTROLS)) if ((control.tabIndex < 0) !== out) control.tabIndex = out ? -1 : 0;
 }
 
-// rover gives the calls in root one tab stop. It returns {current(), go(by), keep()}:
-// go moves the focus by a number of calls, and keep makes sure that there is a
+// rover gives the calls in root one tab stop. It returns {go(by), keep()}: go
+// moves the focus by a number of calls, and keep makes sure that there is a
 // tab stop after calls came, left or were hidden.
 export function rover(root) {
   let current = null;
@@ -30,14 +30,12 @@ export function rover(root) {
 
   function go(by) {
     const all = cards();
-    if (all.length === 0) return null;
+    if (all.length === 0) return;
     const at = all.indexOf(current);
-    const from = at < 0 || !current.contains(document.activeElement) ? -1 : at;
-    const next = from < 0 ? all[by < 0 && by > -Infinity ? all.length - 1 : by === Infinity ? all.length - 1 : Math.max(at, 0)]
-      : all[Math.min(Math.max(from + by, 0), all.length - 1)];
-    choose(next);
-    next.focus();
-    return next;
+    const inside = at >= 0 && current.contains(document.activeElement);
+    const to = inside ? at + by : by < 0 ? all.length : Math.max(at, 0);
+    choose(all[Math.min(Math.max(to, 0), all.length - 1)]);
+    current.focus();
   }
 
   root.addEventListener("focusin", (e) => choose(e.target.closest(".card") ?? current));
@@ -49,12 +47,10 @@ export function rover(root) {
   });
 
   return {
-    current: () => current,
     go,
     keep() {
       if (current?.isConnected && !current.hidden) return;
-      const first = root.querySelector(".card:not([hidden])");
-      choose(first);
+      choose(root.querySelector(".card:not([hidden])"));
     },
   };
 }

@@ -2,7 +2,7 @@
 // protocols. Loaded when it is opened.
 
 import { el, say, mark } from "./dom.js";
-import { bytes, plural, visible } from "./words.js";
+import { bytes, plural } from "./words.js";
 import { callOf } from "./frames.js";
 import { sides } from "./sides.js";
 
@@ -18,6 +18,7 @@ export function rawView(root, actions) {
   const numbers = el("p", { class: "raw-numbers" });
   const which = el("p", { class: "raw-which", hidden: true });
   const both = toggle("Side by side", () => arrange(both.getAttribute("aria-pressed") === "true"));
+  const beats = toggle("Heartbeats", () => (body.replaceChildren(), (shown = ""), draw()), true);
   const close = el("button", { type: "button", onclick: () => view.hide() }, "Close");
   const older = el("button", { type: "button", onclick: () => turn(-PAGE) }, "Older");
   const newer = el("button", { type: "button", onclick: () => turn(PAGE) }, "Newer");
@@ -29,10 +30,10 @@ export function rawView(root, actions) {
   const pages = el("div", { class: "raw-pages" }, older, newer, newest);
   const received = el("div", { class: "raw-received" }, scroller, pages);
   const columns = sides(actions);
-  root.replaceChildren(el("header", {}, title, numbers, which, both, close), received, columns.node);
+  root.replaceChildren(el("header", {}, title, numbers, which, both, beats, close), received, columns.node);
 
   function arrange(side) {
-    received.hidden = side;
+    received.hidden = beats.hidden = side;
     columns.node.hidden = !side;
     if (side) columns.open(only);
     else columns.close();
@@ -48,7 +49,11 @@ export function rawView(root, actions) {
     scroller.scrollTop = last === 0 ? scroller.scrollHeight : 0;
   }
 
-  const wanted = () => (only ? actions.frames.list.filter((f) => callOf(f) === only.call) : actions.frames.list);
+  function wanted() {
+    const { list } = actions.frames;
+    if (only) return list.filter((f) => callOf(f) === only.call);
+    return beats.getAttribute("aria-pressed") === "true" ? list : list.filter((f) => f.event !== "");
+  }
 
   function draw() {
     if (root.hidden) return;
@@ -86,10 +91,10 @@ export function rawView(root, actions) {
   function row(frame) {
     const key = callOf(frame);
     const call = key ? actions.call(key) : null;
-    const open = el("button", { type: "button", class: "link", "aria-expanded": "false", onclick: () => expand(open, tr, frame) }, frame.event);
-    const link = call ? el("button", { type: "button", class: "link", onclick: () => actions.reveal(key) }, visible(call.tool || "unnamed tool") + " " + key) : key;
+    const open = el("button", { type: "button", class: "link", "aria-expanded": "false", onclick: () => expand(open, tr, frame) }, frame.event || "comment");
+    const link = call ? el("button", { type: "button", class: "link", onclick: () => actions.reveal(key) }, (call.tool || "unnamed tool") + " " + key) : key;
     const tr = el("tr", { "data-frame": frame.n, "data-call": key, "data-repeated": frame.repeated && "true" },
-      el("td", {}, clockTime(frame.at)), el("td", {}, String(frame.id)),
+      el("td", {}, CLOCK.format(frame.at)), el("td", {}, String(frame.id)),
       el("td", {}, open, frame.repeated ? el("span", { class: "chip" }, "repeated") : null),
       el("td", {}, bytes(frame.size)), el("td", {}, frame.gap + " ms"), el("td", {}, link));
     return tr;
@@ -103,14 +108,14 @@ export function rawView(root, actions) {
   }
 
   function drawNumbers() {
-    const { frames, bytes: size, repeated, dropped } = actions.frames.counts;
+    const { frames, comments, bytes: size, repeated, dropped } = actions.frames.counts;
     const counts = actions.counts();
-    say(numbers, [plural(frames, "frame"), bytes(size), plural(repeated, "duplicate"), plural(counts.gaps, "gap"),
+    say(numbers, [plural(frames, "frame"), plural(comments, "heartbeat"), bytes(size), plural(repeated, "duplicate"), plural(counts.gaps, "gap"),
       dropped > 0 ? "the oldest " + dropped + " are no longer kept" : ""].filter(Boolean).join(" · "));
     which.hidden = !only;
     if (only && which.dataset.call !== only.call) {
       mark(which, "call", only.call);
-      which.replaceChildren("Only frames of " + visible(only.tool || "unnamed tool") + " " + only.call + " ",
+      which.replaceChildren("Only frames of " + (only.tool || "unnamed tool") + " " + only.call + " ",
         el("button", { type: "button", class: "link", onclick: () => view.show(null) }, "show all"));
     }
   }
@@ -138,6 +143,7 @@ export function rawView(root, actions) {
       only = null, last = 0, shown = "";
       body.replaceChildren();
       columns.close();
+      if (actions.session() === "") root.hidden = true;
       if (!columns.node.hidden && !root.hidden) columns.open(null);
       draw();
     },
@@ -145,8 +151,8 @@ export function rawView(root, actions) {
   return view;
 }
 
-function toggle(text, changed) {
-  const button = el("button", { type: "button", "aria-pressed": "false", onclick() {
+function toggle(text, changed, pressed = false) {
+  const button = el("button", { type: "button", "aria-pressed": String(pressed), onclick() {
     button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") === "false"));
     changed();
   } }, text);
@@ -157,16 +163,13 @@ const SHOWN = 16 << 10; // characters
 
 // dataBox returns the data of a frame, the beginning of it if it is long.
 export function dataBox(frame) {
-  const pre = el("pre", { tabindex: "0", role: "group", "aria-label": "Data of the frame" }, visible(frame.data.slice(0, SHOWN)));
+  const pre = el("pre", { tabindex: "0", role: "group", "aria-label": "Data of the frame" }, frame.data.slice(0, SHOWN));
   if (frame.data.length <= SHOWN) return pre;
   const more = el("button", { type: "button", class: "more", onclick() {
-    pre.textContent = visible(frame.data);
+    say(pre, frame.data);
     more.remove();
   } }, "Show all " + bytes(frame.size));
   return el("div", {}, pre, more);
 }
 
-function clockTime(ms) {
-  const at = new Date(ms);
-  return at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" }) + "." + String(at.getMilliseconds()).padStart(3, "0");
-}
+const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });

@@ -3,6 +3,7 @@
 import { el, icon, setIcon, say } from "./dom.js";
 import { createPlayer } from "./replay.js";
 import { offset } from "./rows.js";
+import { visible } from "./words.js";
 
 const SPEEDS = [0.5, 1, 2, 10, 50];
 const GAP = 2_000; // ms, longest silence that is played
@@ -24,7 +25,7 @@ export function scrubber(root, replay, { title, closeText, onMove, onClose }) {
     ...SPEEDS.map((s) => el("label", {}, el("input", { type: "radio", name: "speed", value: String(s), checked: s === 1, onchange: () => setSpeed(s) }), el("span", {}, s + "×"))));
   const close = el("button", { type: "button", class: "small", onclick: onClose }, closeText);
   root.replaceChildren(play, el("div", { class: "sc-track" }, marks, slider), where, speeds, close);
-  root.setAttribute("aria-label", title);
+  root.setAttribute("aria-label", visible(title));
   root.hidden = false;
   let speed = 1, marked = 0;
 

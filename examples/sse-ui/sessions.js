@@ -1,27 +1,14 @@
-// The list of sessions: in the picker, and on the page if no session is chosen.
+// The list of sessions.
 
-import { el, say } from "./dom.js";
+import { el } from "./dom.js";
+import { linkTo } from "./place.js";
 import { ago } from "./words.js";
 
 const EVERY = 10_000, EVERY_QUIET = 60_000; // ms between requests of the list
-const SHOWN = 200;
 
-// sessionOf returns the session in the URL's fragment, "" if there is none.
-export function sessionOf(hash) {
-  const pair = hash.slice(1).split("&").find((p) => p.startsWith("session="));
-  try {
-    return decodeURIComponent(pair?.slice("session=".length) ?? "");
-  } catch {
-    return ""; // an invalid escape names no session
-  }
-}
-
-export const hashOf = (session) => "#session=" + encodeURIComponent(session);
-
-// sessionList requests the list, more often while watched() is true, and fills
-// every element of lists. onList(sessions, status) receives the result; sessions
-// is null if the request failed, and status is the HTTP status or 0.
-export function sessionList(lists, { watched, current, onList }) {
+// sessionList requests the list of sessions, more often while watched() is true, and
+// fills the element list. onList(sessions, status) receives the result of ask.
+export function sessionList(list, { watched, current, onList }) {
   let timer = 0, shown = "";
 
   async function look() {
@@ -36,18 +23,16 @@ export function sessionList(lists, { watched, current, onList }) {
   }
 
   function fill(sessions) {
-    const rows = sessions.slice(0, SHOWN).map((s) => ({ ...s, when: Date.parse(s.last) ? ago(Date.now() - Date.parse(s.last)) : "" }));
+    const rows = sessions.map((s) => ({ ...s, when: Date.parse(s.last) ? ago(Date.now() - Date.parse(s.last)) : "" }));
     const key = JSON.stringify([rows, current()]);
     if (key === shown) return;
     shown = key;
-    for (const list of lists) list.replaceChildren(...rows.map(rowOf));
+    list.replaceChildren(...rows.map(rowOf));
   }
 
   function rowOf({ session, when, open }) {
-    const badge = el("span", { class: "chip" });
-    say(badge, open > 0 ? open + " open" : "");
-    return el("li", {}, el("a", { href: hashOf(session), "aria-current": session === current() && "true" },
-      el("span", { class: "name" }, session), badge, el("span", { class: "when" }, when)));
+    return el("li", {}, el("a", { href: linkTo({ session }), "aria-current": session === current() && "true" },
+      el("span", { class: "name" }, session), open > 0 ? el("span", { class: "chip" }, open + " open") : null, el("span", { class: "when" }, when)));
   }
 
   document.addEventListener("visibilitychange", () => document.hidden || look());
@@ -55,23 +40,16 @@ export function sessionList(lists, { watched, current, onList }) {
   return { look };
 }
 
-async function ask() {
+// ask requests the newest sessions. It returns {sessions, status}: sessions is null if
+// the request failed, and status is the HTTP status or 0.
+export async function ask(limit = 100) {
   let status = 0;
   try {
-    const response = await fetch("/v1/sessions", { headers: { Accept: "application/json" }, cache: "no-store" });
+    const response = await fetch("/v1/sessions?limit=" + limit, { headers: { Accept: "application/json" }, cache: "no-store" });
     status = response.status;
     const list = response.ok ? await response.json() : null;
     return { status, sessions: Array.isArray(list) ? list.filter((s) => typeof s?.session === "string") : null };
   } catch {
     return { status, sessions: null };
   }
-}
-
-// curl returns a command that produces events in a session.
-export function curl(session) {
-  const call = { index: 0, id: "call_1", function: { name: "get_weather", arguments: '{"city":"Oslo"}' } };
-  const chunk = (delta, finish_reason) => ({ id: "msg_1", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] });
-  const body = [chunk({ role: "assistant", tool_calls: [call] }, null), chunk({}, "tool_calls")];
-  return "curl " + location.origin + "/v1/sessions/" + encodeURIComponent(session) + "/deltas \\\n" +
-    "  -H 'Content-Type: application/json' \\\n  -d '" + JSON.stringify(body).replaceAll("'", "'\\''") + "'";
 }

@@ -121,14 +121,14 @@ function lead({ address, open, locks, say, last, patience, resolve }) {
   }
 
   function onFrame({ event, data, id }) {
-    const body = JSON.parse(data);
     if (event === "stream.open") {
-      at = Number(body.from) || 0, opened = true;
+      at = Number(JSON.parse(data).from) || 0, opened = true;
       return announce();
     }
+    if (event === "stream.live") flush(), say({ kind: "aside", frame: { event, data, id } });
     if (event.startsWith("stream.")) return;
     if (list.length === 0) queueMicrotask(flush);
-    list.push({ event, data, id: Number(id), session: body.session ?? carried[0] });
+    list.push({ event, data, id: Number(id), session: (carried.length > 1 && JSON.parse(data).session) || carried[0] });
   }
 
   function onState(next) {
@@ -159,6 +159,7 @@ function lead({ address, open, locks, say, last, patience, resolve }) {
     const mine = (stream = open({
       url: address(sessions), lastEventId: cursor > 0 ? String(cursor) : "",
       onFrame: (f) => mine === stream && onFrame(f),
+      onComment: (text) => mine === stream && say({ kind: "aside", text }),
       onState: (s) => mine === stream && onState(s),
     }));
   }
@@ -194,7 +195,7 @@ function lead({ address, open, locks, say, last, patience, resolve }) {
 // join is the subscription of one page. Its phases are reading (the history, on a
 // connection of its own), waiting (for the shared stream), attached and alone.
 function join(options, { id, open, wait, say }) {
-  const { session, onFrame, onState, onBytes } = options;
+  const { session, onFrame, onState, onBytes, onComment } = options;
   let phase = "", own = null, timer = 0, finish;
   let seen = Number(options.lastEventId) || 0; // the last event of the session
   let covered = 0; // all events of the session until this sequence have been received
@@ -296,6 +297,12 @@ function join(options, { id, open, wait, say }) {
       shared = m.state;
       if (phase === "waiting") clearTimeout(timer); // the leader has the wish
       report();
+    },
+    // aside passes on what is about the shared connection.
+    aside({ frame, text }) {
+      if (phase !== "attached") return;
+      if (frame) onFrame(frame);
+      else onComment?.(text);
     },
     failed() {
       carrying = false;

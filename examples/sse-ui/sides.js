@@ -1,7 +1,7 @@
 // The same session in several protocols, side by side.
 
 import { el, say } from "./dom.js";
-import { bytes, plural, visible } from "./words.js";
+import { bytes, plural } from "./words.js";
 import { parser, complaint } from "./sse.js";
 import { mentions } from "./frames.js";
 
@@ -84,6 +84,7 @@ function column(name, title, call, actions) {
     const known = frames.at(-1)?.n ?? 0;
     const all = actions.frames.list;
     for (let i = all.findLastIndex((f) => f.n <= known) + 1; i < all.length; i++) {
+      if (all[i].event === "") continue; // a heartbeat
       frames.push(all[i]);
       size += all[i].size;
     }
@@ -133,11 +134,11 @@ async function stream(session, protocol, signal, add) {
 
 function item(frame) {
   const long = frame.data.length > SHOWN;
-  const pre = el("pre", {}, long ? visible(frame.data.slice(0, SHOWN)) + "…" : visible(frame.data));
+  const pre = el("pre", {}, long ? frame.data.slice(0, SHOWN) + "…" : frame.data);
   const li = el("li", {}, frame.event === "message" ? null : el("code", {}, frame.event), pre);
   if (long) {
     const more = el("button", { type: "button", class: "more", onclick() {
-      pre.textContent = visible(frame.data);
+      say(pre, frame.data);
       more.remove();
     } }, "Show all " + bytes(frame.data.length));
     li.append(more);

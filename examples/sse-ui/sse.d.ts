@@ -16,6 +16,8 @@ export interface Options {
   onFrame(frame: Frame): void
   onState(state: Connection): void
   onBytes?(n: number): void
+  /** Receives every comment, such as a heartbeat. */
+  onComment?(text: string): void
   headers?: Record<string, string>
   /** As in fetch: "include" sends the cookie to a gateway of another origin. */
   credentials?: RequestCredentials

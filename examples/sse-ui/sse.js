@@ -1,6 +1,8 @@
 // Server-sent events over fetch: a parser, and a subscription that reconnects.
 // The wire format is https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
 
+const PART = 32 << 10; // bytes that are parsed at a time
+const BUSY = 10; // ms of reading until other tasks have their turn
 const MAX_FRAME = 16 << 20; // maximum number of characters of one frame; no event of a gateway is longer
 
 // parser returns {push(bytes)}. It calls on.frame({event, data, id}) for each
@@ -50,6 +52,13 @@ export function parser(on, lastId = "") {
   };
 }
 
+// turn resolves in another task. Unlike a timer, it does so at once in a hidden page.
+const turn = () => new Promise((resolve) => {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => resolve(port1.close());
+  port2.postMessage(0);
+});
+
 // backoff returns the milliseconds to wait before the given attempt (from 1):
 // full jitter below a doubling ceiling, at least 250.
 export function backoff(attempt, base, random = Math.random) {
@@ -89,6 +98,7 @@ export function verdict(status) {
 //                               refused (both with {status, why}), reconnecting
 //                               {attempt, at, why}
 //   onBytes(n)                  number of bytes received
+//   onComment(text)             every comment, such as a heartbeat
 //
 // headers are sent with each request. credentials is that of fetch: "include"
 // sends the cookie to a gateway of another origin.
@@ -96,7 +106,7 @@ export function verdict(status) {
 // It resumes with Last-Event-ID. After a silence of three heartbeats, whose
 // interval in ms is in stream.open, it reconnects.
 export function subscribe(options) {
-  const { url, onFrame, onState, onBytes, headers = {}, credentials = "same-origin" } = options;
+  const { url, onFrame, onState, onBytes, onComment, headers = {}, credentials = "same-origin" } = options;
   const get = options.fetch ?? globalThis.fetch.bind(globalThis);
   let lastId = options.lastEventId ?? "";
   let heartbeat = options.heartbeat ?? 15_000, base = 2_000, attempt = 0, closed = false;
@@ -104,6 +114,7 @@ export function subscribe(options) {
 
   function onEvent(frame) {
     lastId = frame.id;
+    onFrame(frame);
     if (frame.event === "stream.live") {
       attempt = 0;
       onState({ name: "live" });
@@ -111,19 +122,22 @@ export function subscribe(options) {
       const told = Number(json(frame.data)?.heartbeat_ms);
       if (told > 0) heartbeat = Math.min(told, 300_000);
     }
-    onFrame(frame);
   }
 
   async function read(response, fed) {
-    const frames = parser({ frame: onEvent, retry: (ms) => (base = Math.min(Math.max(ms, 250), 60_000)) }, lastId);
+    const frames = parser({ frame: onEvent, comment: onComment, retry: (ms) => (base = Math.min(Math.max(ms, 250), 60_000)) }, lastId);
     const reader = response.body.getReader();
+    let began = performance.now();
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
       onBytes?.(value.length);
-      frames.push(value);
       fed();
-      if (closed) return;
+      for (let from = 0; from < value.length; from += PART) {
+        frames.push(value.subarray(from, from + PART));
+        if (performance.now() - began > BUSY) await turn(), (began = performance.now());
+        if (closed) return;
+      }
     }
   }
 

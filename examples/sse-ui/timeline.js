@@ -3,10 +3,10 @@
 
 import { el, icon, say, mark } from "./dom.js";
 import { createCard, where, agentOf } from "./card.js";
-import { agentGroups } from "./agents.js";
-import { create } from "./reduce.js";
+import { agentKey } from "./rows.js";
+import { create, terminal } from "./reduce.js";
 import { changes } from "./table.js";
-import { duration, time, plural } from "./words.js";
+import { duration, time, plural, tally } from "./words.js";
 
 const ROLES = { assistant: "Assistant", ai: "Assistant", "": "Assistant", human: "You", user: "You", system: "System", tool: "Tool" };
 const RUN_ENDS = { completed: "Run completed", error: "Run failed", cancelled: "Run cancelled", interrupted: "Run paused" };
@@ -17,17 +17,29 @@ const USUAL_ENDS = new Set(["", "stop", "tool_calls", "tool_use", "end_turn", "f
 // timeline draws into root. draw(state, until) draws what differs from the state
 // drawn before, until the given time of performance.now(), and returns whether
 // all is drawn. touched names calls that are drawn again although their state
-// is the same.
+// is the same. node(key) returns the element of an item.
 export function timeline(root, actions) {
   const views = new Map(); // key of an item → {node, update}
   const cards = new Map(); // key of a call → card
   const touched = new Set(), outdated = new Set(); // keys of calls, and of items whose view is made again
   const groups = agentGroups(root, (key) => views.get(key)?.node);
-  let drawn = create(), queue = [];
+  const visible = new Set(), byNode = new WeakMap(); // cards in the window, the only ones with timers
+  let drawn = create(), queue = [], time = 0;
+
+  const watch = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const card = byNode.get(target);
+      if (!isIntersecting) visible.delete(card);
+      else visible.add(card), card.tick(time);
+    }
+  });
 
   function cardOf(key) {
     let card = cards.get(key);
-    if (!card) cards.set(key, (card = createCard(drawn.calls.get(key), actions, true)));
+    if (card) return card;
+    cards.set(key, (card = createCard(drawn.calls.get(key), actions, true)));
+    byNode.set(card.node, card);
+    watch.observe(card.node);
     return card;
   }
 
@@ -70,17 +82,17 @@ export function timeline(root, actions) {
     }
   }
 
-  function drawItem(key) {
-    const item = drawn.timeline.get(key);
-    const view = views.get(key);
-    if (!item) return;
-    if (view && !outdated.delete(key)) view.update(item);
-    else {
-      const made = make(item);
-      views.set(key, made);
-      view?.node.replaceWith(made.node);
+  // drawItem returns whether all of an item is drawn: a message can have many calls.
+  function drawItem(key, until) {
+    const item = drawn.timeline.get(key), before = views.get(key);
+    if (!item) return true;
+    if (!before || outdated.delete(key)) {
+      views.set(key, make(item));
+      before?.node.replaceWith(views.get(key).node);
     }
-    groups.place(item, views.get(key).node, drawn);
+    const view = views.get(key);
+    groups.place(item, view.node, drawn);
+    return view.update(item, until) !== false;
   }
 
   function clear() {
@@ -91,11 +103,12 @@ export function timeline(root, actions) {
 
   return {
     touched,
+    node: (key) => views.get(key)?.node,
     draw(state, until) {
       if (state !== drawn) compare(state);
       mark(root, "long", String(drawn.timeline.size > LONG || drawn.calls.size > LONG));
       let at = 0;
-      while (at < queue.length && performance.now() <= until) drawItem(queue[at++]);
+      while (at < queue.length && performance.now() <= until && drawItem(queue[at], until)) at++;
       queue = queue.slice(at);
       groups.describe(drawn);
       for (const key of touched) {
@@ -105,9 +118,10 @@ export function timeline(root, actions) {
       }
       return queue.length === 0;
     },
-    // tick updates the timers of the calls with the given keys.
-    tick(keys, now) {
-      for (const key of keys) cards.get(key)?.tick(now);
+    // tick updates the timers.
+    tick(now) {
+      time = now;
+      for (const card of visible) card.tick(now);
     },
     clear,
   };
@@ -178,7 +192,7 @@ function messageView(message, cardOf) {
   const node = el("li", { class: "message", "data-message": message.id, "data-role": message.role || "assistant" }, head, foot);
   const blocks = [];
 
-  function update(next) {
+  function update(next, until) {
     message = next;
     say(role, speaker(message));
     for (let i = blocks.length; i < message.blocks.length; i++) {
@@ -186,11 +200,10 @@ function messageView(message, cardOf) {
       blocks.push(block.kind === "calls" ? callsView(cardOf) : textView(block));
       node.insertBefore(blocks[i].node, foot);
     }
-    blocks.forEach((b, i) => b.update(message.blocks[i]));
     mark(node, "superseded", String(message.superseded));
     say(foot, footOf(message));
+    return blocks.every((b, i) => b.update(message.blocks[i], until) !== false);
   }
-  update(message);
   return { node, update };
 }
 
@@ -217,8 +230,13 @@ function callsView(cardOf) {
   let shown = 0;
   return {
     node,
-    update({ calls }) {
-      while (shown < calls.length) node.append(cardOf(calls[shown++]).node);
+    update({ calls }, until) {
+      while (shown < calls.length) {
+        node.append(cardOf(calls[shown++]).node);
+        if (performance.now() > until) break;
+      }
+      mark(node, "few", shown === 1 || shown === 4 ? String(shown) : "");
+      return shown === calls.length;
     },
   };
 }
@@ -240,4 +258,93 @@ function textView({ kind }) {
       node.title = block.missing > 0 ? "Some of this text was missed" : "";
     },
   };
+}
+
+// ---- sub-agents
+
+// groupOf returns the key of the group of a message, "" for a message of the root.
+function groupOf(message) {
+  if (message.parentCall) return "call " + message.parentCall;
+  return agentOf(message.namespace) === "" && !message.parentTool ? "" : "agent " + message.run + " " + agentKey(message);
+}
+
+// agentGroups places items in root: the messages of a sub-agent in a group below the
+// call that started it, which can be collapsed. nodeOf(key) returns the element of an item of
+// the timeline.
+function agentGroups(root, nodeOf) {
+  const groups = new Map(); // key → group
+  const members = new Map(); // key of a message → group
+  const outdated = new Set();
+
+  function create(key, item, state) {
+    const name = el("span", { class: "agent-name" }), counts = el("span", { class: "agent-counts" });
+    const list = el("ol");
+    const node = el("li", { class: "agent" }, el("details", { open: true }, el("summary", {}, icon("tree"), name, counts), list));
+    const group = { key, node, list, name, counts, messages: new Set() };
+    groups.set(key, group);
+    const caller = item.parentCall && state.calls.get(item.parentCall);
+    const before = caller && nodeOf(caller.message);
+    if (before?.isConnected) insertAfter(before, node);
+    else (members.get(caller?.message)?.list ?? root).append(node);
+    return group;
+  }
+
+  // insertAfter puts a group behind a message and behind the groups that it has.
+  function insertAfter(before, node) {
+    while (before.nextElementSibling?.classList.contains("agent")) before = before.nextElementSibling;
+    before.after(node);
+  }
+
+  function leave(key) {
+    const group = members.get(key);
+    members.delete(key);
+    group?.messages.delete(key);
+    if (group) outdated.add(group);
+  }
+
+  return {
+    // place puts the element of an item where it belongs.
+    place(item, node, state) {
+      const key = item.kind === "message" ? groupOf(item) : "";
+      if (members.get(item.key)?.key === key && node.isConnected) return;
+      if (key === "" && !members.has(item.key) && node.isConnected) return;
+      leave(item.key);
+      if (key === "") return root.append(node);
+      const group = groups.get(key) ?? create(key, item, state);
+      members.set(item.key, group);
+      group.messages.add(item.key);
+      group.list.append(node);
+      outdated.add(group);
+    },
+    leave,
+    // changed notes that a call of a message has changed.
+    changed(message) {
+      const group = members.get(message);
+      if (group) outdated.add(group);
+    },
+    // describe draws the headings of the groups that have changed.
+    describe(state) {
+      for (const group of outdated) describe(group, state);
+      outdated.clear();
+    },
+    clear() {
+      groups.clear(), members.clear(), outdated.clear();
+    },
+  };
+
+  function describe(group, state) {
+    const messages = [...group.messages].map((key) => state.timeline.get(key)).filter(Boolean);
+    if (messages.length === 0) {
+      group.node.remove();
+      groups.delete(group.key);
+      return;
+    }
+    const calls = messages.flatMap((m) => m.blocks).flatMap((b) => b.calls ?? []).map((key) => state.calls.get(key)).filter(Boolean);
+    const counts = { open: 0, completed: 0, error: 0, timeout: 0, cancelled: 0, denied: 0 };
+    for (const call of calls) counts[terminal(call.status) ? call.status : "open"]++;
+    const agent = agentOf(messages[0].namespace), tool = messages[0].parentTool;
+    say(group.name, agent && tool ? agent + ", started by " + tool : agent || tool);
+    say(group.counts, calls.length === 0 ? "" : plural(calls.length, "call") + ": " + tally(counts).join(", "));
+    mark(group.node, "open", String(counts.open > 0));
+  }
 }

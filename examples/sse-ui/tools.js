@@ -4,8 +4,7 @@
 import { searchBar } from "./search.js";
 import { rover, shortcuts } from "./keys.js";
 import { recorder } from "./frames.js";
-import { copied } from "./copy.js";
-import { jsonOf } from "./copies.js";
+import { copied, jsonOf } from "./copies.js";
 import { complaint } from "./sse.js";
 import { linkTo } from "./place.js";
 

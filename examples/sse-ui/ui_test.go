@@ -1,21 +1,22 @@
 package sseui
 
 import (
-	"bytes"
-	"compress/gzip"
 	"io/fs"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"streamer/internal/pack"
 )
 
 // Maximum compressed sizes of the page, in bytes: of the files that it loads at once,
 // and of all, some of which it loads when they are used.
 const (
-	firstBudget = 72 << 10
-	budget      = 100 << 10
+	firstBudget = 43_000
+	budget      = 60_000
 )
 
 // TestModules runs the tests of the page's modules in node.
@@ -40,7 +41,7 @@ func TestSize(t *testing.T) {
 	first := loadedAtOnce(have)
 	total, atOnce := 0, 0
 	for name, data := range have {
-		n := packedSize(t, data)
+		n := packedSize(t, name, data)
 		total += n
 		when := "on demand"
 		if first[name] {
@@ -52,6 +53,30 @@ func TestSize(t *testing.T) {
 	t.Logf("%d bytes compressed, %d of them at once", total, atOnce)
 	if total >= budget || atOnce >= firstBudget {
 		t.Errorf("the page has %d bytes compressed, and loads %d at once, want less than %d and %d", total, atOnce, budget, firstBudget)
+	}
+}
+
+// TestPreload checks that index.html names every module that the page loads at once: a
+// browser would otherwise find some of them only in the imports of others, one round trip
+// after another.
+func TestPreload(t *testing.T) {
+	have := files(t)
+	named := map[string]bool{"app.js": true, "theme.js": true} // scripts of the page
+	for _, m := range regexp.MustCompile(`<link rel="modulepreload" href="([a-z]+\.js)">`).FindAllSubmatch(have["index.html"], -1) {
+		named[string(m[1])] = true
+	}
+	// Without the links, only the imports lead to the modules.
+	page := map[string][]byte{"index.html": []byte(`<script src="app.js">`)}
+	for name, data := range have {
+		if name != "index.html" {
+			page[name] = data
+		}
+	}
+	used := loadedAtOnce(page)
+	for name := range have {
+		if path.Ext(name) == ".js" && name != "theme.js" && named[name] != used[name] {
+			t.Errorf("%s: index.html names it: %t, the page loads it at once: %t", name, named[name], used[name])
+		}
 	}
 }
 
@@ -79,20 +104,20 @@ func loadedAtOnce(have map[string][]byte) map[string]bool {
 	return loaded
 }
 
-func packedSize(t *testing.T, data []byte) int {
+// packedSize returns the size of the smallest form of a file, as the gateway serves it.
+func packedSize(t *testing.T, name string, data []byte) int {
 	t.Helper()
-	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if _, err := pack.Compact(name, data); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	forms, err := pack.Forms(name, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
+	if len(forms) == 0 {
+		return len(data)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return packed.Len()
+	return len(forms[0].Data)
 }
 
 // TestNothingInline checks that the page follows the policy default-src 'self'.

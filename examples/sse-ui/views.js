@@ -1,8 +1,9 @@
-// The choice between cards and waterfall. The waterfall is loaded when it is
-// first shown.
+// The choice between cards and waterfall, and the way to a run or a call in them.
+// The waterfall is loaded when it is first shown.
 
-import { el } from "./dom.js";
+import { el, mark } from "./dom.js";
 import { createCard } from "./card.js";
+import { runsOf } from "./select.js";
 import { stored, store } from "./storage.js";
 
 const WIDE = "(min-width: 900px)"; // with space for both
@@ -25,10 +26,16 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
     });
   }
 
+  // hide hides the waterfall where it is empty or not chosen.
+  function hide(empty) {
+    root.hidden = empty || main.dataset.view === "cards";
+    mark(main, "beside", String(!root.hidden && main.dataset.view === "both"));
+  }
+
   function set(view) {
     if (!VIEWS.includes(view)) return;
     main.dataset.view = view;
-    root.hidden = view === "cards" || !last?.[0].length;
+    hide(!last?.[0].length);
     for (const radio of chooser.querySelectorAll("input")) radio.checked = radio.value === view;
     if (view !== "cards") load();
     if (last) show(...last);
@@ -43,7 +50,7 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
 
   function show(calls, runs) {
     last = [calls, runs];
-    root.hidden = main.dataset.view === "cards" || calls.length === 0;
+    hide(calls.length === 0);
     if (main.dataset.view === "cards") return;
     flow?.show(calls, runs);
     const call = card && calls.find((c) => c.call === card.key);
@@ -78,7 +85,7 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
   queueMicrotask(() => set(stored("view", matchMedia(WIDE).matches ? "both" : "cards"))); // after the caller has the returned object
 
   return {
-    show,
+    show, set,
     get name() { return main.dataset.view; },
     next() {
       const view = VIEWS[(VIEWS.indexOf(main.dataset.view) + 1) % VIEWS.length];
@@ -99,7 +106,7 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
     clear() {
       last = wanted = null, chosenKey = "";
       clearCard();
-      root.hidden = true;
+      hide(true);
       flow?.clear();
     },
   };
@@ -110,4 +117,60 @@ function style(href) {
   return new Promise((resolve, reject) => {
     document.head.append(el("link", { rel: "stylesheet", href, onload: resolve, onerror: reject }));
   });
+}
+
+// guide returns {card(key, focus), arrive(place, state), show(node)}. flow is the choice of the
+// view, reveal(key) shows the card of a call and moves the focus there, and note(text)
+// tells the reader what is missing.
+export function guide({ flow, timeline, inspector, reveal, note }) {
+  const cardIn = (list, key) => list.querySelector('.card[data-call="' + CSS.escape(key) + '"]');
+
+  return {
+    // card shows the card of a call that was chosen in the waterfall.
+    card(key, focus) {
+      const alone = flow.name === "waterfall";
+      const card = cardIn(alone ? inspector : timeline, key);
+      if (!card) return;
+      unfold(card);
+      card.scrollIntoView({ block: "nearest" });
+      if (focus && !alone) reveal(key);
+      else if (focus) card.focus({ preventScroll: true });
+      flash(card);
+    },
+    // arrive shows a place. It returns false if the state does not have it.
+    arrive(place, state) {
+      const known = place.call ? state.calls.has(place.call) : runsOf(state).some((r) => r.id === place.run);
+      if (!known) return false;
+      if (place.call) flow.select(place.call);
+      else flow.selectRun(place.run);
+      if (flow.name === "waterfall") return true;
+      const node = place.call ? cardIn(timeline, place.call) : timeline.querySelector('.run[data-run="' + CSS.escape(place.run) + '"]');
+      if (place.call && node) reveal(place.call);
+      else node?.scrollIntoView({ block: "start" });
+      if (node) flash(node);
+      return true;
+    },
+    // show moves to the element of a message.
+    show(node) {
+      if (!node) return;
+      unfold(node);
+      node.hidden = false;
+      node.tabIndex = -1;
+      node.focus({ preventScroll: true });
+      node.scrollIntoView({ block: "center" });
+      flash(node);
+    },
+    missing: (place) => note(place.call ? "The call " + place.call + " is not in this session." : "The run " + place.run + " is not in this session."),
+  };
+}
+
+// unfold opens what an element is in.
+function unfold(node) {
+  for (let d = node.closest("details:not([open])"); d; d = d.parentElement.closest("details:not([open])")) d.open = true;
+}
+
+function flash(node) {
+  node.classList.remove("flash");
+  node.getBoundingClientRect(); // restarts the animation
+  node.classList.add("flash");
 }

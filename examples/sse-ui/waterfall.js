@@ -14,7 +14,7 @@ import { duration, plural, time } from "./words.js";
 const AROUND = 6; // rows that exist above and below the visible ones
 const TICK_WIDTH = 96; // px, least distance of two lines of the axis
 const AHEAD = 0.16; // part of the axis after now, for deadlines that come near
-const LABEL = 40; // px that the text of a line needs
+const LABEL = 40, SOON = 96; // px that the text of a line, and of a deadline, needs
 const ZOOM = 1.6; // factor of a zoom step
 const TICK = 250; // ms between arrangements while only the time changes
 const SHARE = 8; // how much longer the pause between two arrangements is than an arrangement
@@ -69,6 +69,7 @@ export function waterfall(root, { choose }) {
     arranged = { at: performance.now(), took: performance.now() - began };
   }
 
+  const axis = () => ({ ...view.now(), room: (100 * SOON) / width });
   const shown = () => held ?? { calls, runs, now };
 
   function layout() {
@@ -125,7 +126,7 @@ export function waterfall(root, { choose }) {
     const first = Math.max(0, Math.floor(top / rowHeight) - AROUND);
     const last = Math.min(list.length, Math.ceil((top + height) / rowHeight) + AROUND);
     const used = new Set();
-    const end = shown().now, window = view.now();
+    const end = shown().now, drawn = axis();
     for (let i = first; i < last; i++) {
       const row = list[i], key = row.node.key;
       used.add(key);
@@ -135,7 +136,7 @@ export function waterfall(root, { choose }) {
         canvas.append(bar.node);
       }
       bar.show(row, { index: i, top: i * rowHeight, selected: key === selected, critical: path.has(key), origin });
-      bar.move(window, end);
+      bar.move(drawn, end);
     }
     for (const [key, bar] of pool) {
       if (used.has(key)) continue;
@@ -145,7 +146,7 @@ export function waterfall(root, { choose }) {
     const active = pool.get(selected);
     if (active) grid.setAttribute("aria-activedescendant", active.node.id);
     else grid.removeAttribute("aria-activedescendant");
-    drawAxis(window);
+    drawAxis(drawn);
   }
 
   function drawAxis({ from, to }) {
@@ -171,9 +172,9 @@ export function waterfall(root, { choose }) {
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(() => {
       if (!arrangedNow) arrange();
-      const window = view.now();
-      for (const bar of pool.values()) bar.move(window, now);
-      drawAxis(window);
+      const drawn = axis();
+      for (const bar of pool.values()) bar.move(drawn, now);
+      drawAxis(drawn);
     });
   }
 

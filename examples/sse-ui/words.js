@@ -78,8 +78,13 @@ export function tally(t) {
   return parts.filter(([n]) => n > 0).map(([n, word]) => n + " " + word);
 }
 
-// visible returns a text with the controls that change the direction of text, and
-// other controls, as escapes: a name can then not look like another one.
-export function visible(text) {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
-}
+const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g; // controls that change the order of what follows
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const escape = (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0");
+
+// visible returns a text with its controls as escapes: a name can then not look like
+// another one.
+export const visible = (text) => text.replace(CONTROLS, escape);
+
+// ordered returns a value with only those controls as escapes that reorder it.
+export const ordered = (text) => text.replace(DIRECTION, escape);

@@ -32,6 +32,16 @@ func Dial(ctx context.Context, o broker.Options) (*Broker, error) {
 	return b, nil
 }
 
+// WithBroker calls fn with the connection that Dial returns, and closes it afterwards.
+func WithBroker(ctx context.Context, o broker.Options, fn func(b *Broker) error) error {
+	b, err := Dial(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	return fn(b)
+}
+
 // locate sets the URL of the embedded server if none is set.
 func locate(o *broker.Options) error {
 	if o.URL != "" {

@@ -78,6 +78,7 @@ func stopped(w worker.Stats) (n int) {
 func (s *Server) lags(ctx context.Context, w worker.Stats) []gateway.Metric {
 	lag := gateway.Metric{Name: "streamer_partition_checkpoint_lag", Help: "Sequences from a partition's checkpoint to the end of the input log: the maximum that a restart reads again."}
 	behind := gateway.Metric{Name: "streamer_partition_behind_seconds", Help: "Age of the inputs that a partition folds now; below 2 if it is up to date."}
+	waiting := gateway.Metric{Name: "streamer_partition_lag_messages", Help: "Sequences from the first input that a partition has not folded to the end of the input log; 0 if it has folded all."}
 	ctx, cancel := context.WithTimeout(ctx, boundsTime)
 	defer cancel()
 	_, last, err := s.Broker.InputBounds(ctx)
@@ -87,8 +88,21 @@ func (s *Server) lags(ctx context.Context, w worker.Stats) []gateway.Metric {
 		if err == nil && c.Checkpoint > 0 {
 			lag.Samples = append(lag.Samples, gateway.Sample{Label: "partition", Value: p, Number: float64(max(last+1, c.Checkpoint) - c.Checkpoint)})
 		}
+		if err == nil {
+			waiting.Samples = append(waiting.Samples, gateway.Sample{Label: "partition", Value: p, Number: float64(notFolded(c, last))})
+		}
 	}
-	return []gateway.Metric{lag, behind}
+	return []gateway.Metric{lag, waiting, behind}
+}
+
+// notFolded returns the number of sequences from the first input that a partition has
+// not folded to the last one.
+func notFolded(c worker.Carried, last uint64) uint64 {
+	next := max(c.Next, 1) // sequences begin at 1
+	if c.CaughtUp || next > last {
+		return 0
+	}
+	return last + 1 - next
 }
 
 func one(b bool) int {

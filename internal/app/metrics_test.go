@@ -63,3 +63,21 @@ func histograms(t *testing.T) (names []string) {
 	}
 	return names
 }
+
+// TestNotFolded checks the lag of a partition in messages.
+func TestNotFolded(t *testing.T) {
+	for _, c := range []struct {
+		carried    worker.Carried
+		last, want uint64
+	}{
+		{worker.Carried{Next: 3}, 10, 8},
+		{worker.Carried{Next: 11}, 10, 0},
+		{worker.Carried{Next: 12}, 10, 0}, // the end was read before
+		{worker.Carried{Next: 3, CaughtUp: true}, 10, 0},
+		{worker.Carried{}, 0, 0}, // nothing is known yet
+	} {
+		if got := notFolded(c.carried, c.last); got != c.want {
+			t.Errorf("%+v, last %d: got %d, want %d", c.carried, c.last, got, c.want)
+		}
+	}
+}

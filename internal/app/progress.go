@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -40,17 +41,27 @@ func (l *ProgressLine) Show(p worker.Progress, now time.Time) {
 		return
 	}
 	if now.Sub(l.shown) >= progressEvery {
-		l.Write(progressText(p, now.Sub(l.began)), now)
+		l.shown = now
+		fmt.Fprintf(l.w, "\r\x1b[K%s", progressText(p, now.Sub(l.began)))
 	}
 }
 
-// Write shows a text.
-func (l *ProgressLine) Write(text string, now time.Time) {
+// Follow shows what current returns until ctx ends, and removes the line.
+func (l *ProgressLine) Follow(ctx context.Context, current func() worker.Progress) {
 	if l == nil {
 		return
 	}
-	l.shown = now
-	fmt.Fprintf(l.w, "\r\x1b[K%s", text)
+	defer l.Clear()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		l.Show(current(), time.Now())
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // progressText returns the text for a step that began took ago.
@@ -60,10 +71,17 @@ func progressText(p worker.Progress, took time.Duration) string {
 	if p.Total > 0 {
 		text += fmt.Sprintf(" of %d (%d %%)", p.Total, 100*p.Done/p.Total)
 	}
-	text += fmt.Sprintf(", %.0f per second", rate)
+	if rate >= 1 || p.Done == 0 {
+		text += fmt.Sprintf(", %.0f per second", rate)
+	} else {
+		text += fmt.Sprintf(", %.1f per minute", 60*rate)
+	}
 	if p.Total > p.Done && rate > 0 {
 		left := time.Duration(float64(p.Total-p.Done) / rate * float64(time.Second))
 		text += fmt.Sprintf(", %s left", left.Round(time.Second))
+	}
+	if p.Note != "" {
+		text += "; " + p.Note
 	}
 	return text
 }

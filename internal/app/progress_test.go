@@ -18,6 +18,7 @@ func TestProgressText(t *testing.T) {
 		{worker.Progress{What: "inputs", Done: 2000, Total: 8000}, "inputs: 2000 of 8000 (25 %), 1000 per second, 6s left"},
 		{worker.Progress{What: "inputs", Done: 8000, Total: 8000}, "inputs: 8000 of 8000 (100 %), 4000 per second"},
 		{worker.Progress{What: "snapshots", Done: 300}, "snapshots: 300, 150 per second"},
+		{worker.Progress{What: "measurements", Done: 1, Total: 5, Note: "latency"}, "measurements: 1 of 5 (20 %), 30.0 per minute, 8s left; latency"},
 		{worker.Progress{What: "events", Total: 10}, "events: 0 of 10 (0 %), 0 per second"},
 	} {
 		if got := progressText(c.p, 2*time.Second); got != c.want {

@@ -4,15 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"streamer/internal/worker"
 )
 
 // Recover closes the calls and runs that lost inputs left open, if change is
 // set. It prints to w what it changes, or would change, and reports whether
-// inputs were lost.
-func Recover(ctx context.Context, w io.Writer, b *Broker, change bool) (lost bool, err error) {
-	losses, err := worker.Losses(ctx, b)
+// inputs were lost. line shows the progress.
+func Recover(ctx context.Context, w io.Writer, b *Broker, change bool, line *ProgressLine) (lost bool, err error) {
+	losses, err := worker.Losses(ctx, b, func(p worker.Progress) { line.Show(p, time.Now()) })
+	line.Clear()
 	if err != nil {
 		return false, err
 	}

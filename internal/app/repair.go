@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/cli"
 	"streamer/internal/events"
 	"streamer/internal/patch"
 	"streamer/internal/repair"
@@ -104,4 +105,18 @@ func inFile(name string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", name, err)
+}
+
+// CheckNoSession returns an error if flags name a log without a session: an empty
+// variable in a script would otherwise silently leave the log out.
+func CheckNoSession(i *cli.Invocation) error {
+	if i.Given("session") {
+		return i.Misused("invalid --session: empty")
+	}
+	for _, f := range i.Flags() {
+		if (f.Name == "data-dir" || strings.HasPrefix(f.Name, "nats-")) && i.OnLine(f.Name) {
+			return i.Misused("invalid --%s: need --session with it", f.Name)
+		}
+	}
+	return nil
 }

@@ -11,10 +11,9 @@ import (
 // repairService returns the NATS service that answers as POST /v1/repair does.
 func repairService(service *repair.Service) broker.Service {
 	return broker.Service{
-		Name: "streamer-repair", Endpoint: "repair", Subject: "streamer.repair",
-		Version:     semantic(Version()),
+		Name: "streamer-repair", Version: Semantic(Version()),
 		Description: "Repairs histories with unanswered tool calls",
-		Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
+		Endpoints: []broker.Endpoint{{Name: "repair", Subject: "streamer.repair", Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
 			leave, err := service.Enter(ctx, len(request))
 			if err != nil {
 				return nil, err
@@ -22,7 +21,7 @@ func repairService(service *repair.Service) broker.Service {
 			defer leave()
 			answer, err := service.Within(ctx, request, limit)
 			return answer.Bytes(), err
-		},
+		}}},
 		Status: func(err error) (int, string) {
 			if refused, ok := errors.AsType[*repair.Refusal](err); ok {
 				return refused.Status, refused.Text

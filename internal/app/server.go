@@ -11,6 +11,7 @@ import (
 	"time"
 
 	sseui "streamer/examples/sse-ui"
+	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/gateway"
 	"streamer/internal/repair"
@@ -28,6 +29,9 @@ import (
 type Server struct {
 	Broker *Broker
 	Worker *worker.Worker
+	// Services are more NATS services, which Run serves if the process has the role
+	// gateway.
+	Services []broker.Service
 
 	config   Config
 	log      zerolog.Logger
@@ -120,7 +124,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
-	errs := make(chan error, 4)
+	errs := make(chan error, 3+len(s.services()))
 	if s.gateway != nil {
 		wg.Go(func() {
 			defer stop()
@@ -139,10 +143,10 @@ func (s *Server) Run(ctx context.Context) error {
 			stop()
 		}
 	})
-	if s.config.RepairNATS && s.config.Roles.Gateway {
+	for _, service := range s.services() {
 		wg.Go(func() {
 			defer stop()
-			errs <- s.Broker.Serve(ctx, repairService(s.repairs))
+			errs <- s.Broker.Serve(ctx, service)
 		})
 	}
 	wg.Wait()
@@ -153,6 +157,22 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// services returns the NATS services of this process.
+func (s *Server) services() (list []broker.Service) {
+	if !s.config.Roles.Gateway {
+		return nil
+	}
+	if s.config.RepairNATS {
+		list = append(list, repairService(s.repairs))
+	}
+	return append(list, s.Services...)
+}
+
+// Ready returns why this process is not ready, as /readyz does.
+func (s *Server) Ready(ctx context.Context) error {
+	return store{s.Broker, s.problem, s.opened}.Ready(ctx)
 }
 
 // admitAfter bounds how long inputs wait for partitions that make no progress.

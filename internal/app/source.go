@@ -1,7 +1,9 @@
 package app
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"time"
@@ -13,16 +15,18 @@ type Source struct {
 	// Live is whether the end of the stream is not known. Reads then return
 	// context.Canceled when the context ends with which the source was opened.
 	Live bool
+	// Lines is the number of lines, 0 where the end is not known.
+	Lines uint64
 }
 
 // OpenReplay opens a stream to publish: standard input if file is -.
 func OpenReplay(ctx context.Context, stdin io.Reader, file string, follow bool) (Source, error) {
 	if file == "-" {
-		return Source{io.NopCloser(interruptibly(ctx, stdin)), true}, nil
+		return Source{io.NopCloser(interruptibly(ctx, stdin)), true, 0}, nil
 	}
 	if follow {
 		f, err := Follow(ctx, file)
-		return Source{f, true}, err
+		return Source{f, true, 0}, err
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -32,9 +36,35 @@ func OpenReplay(ctx context.Context, stdin io.Reader, file string, follow bool) 
 		return Source{struct {
 			io.Reader
 			io.Closer
-		}{interruptibly(ctx, f), f}, true}, nil
+		}{interruptibly(ctx, f), f}, true, 0}, nil
 	}
-	return Source{f, false}, nil
+	lines, err := countLines(f)
+	if err != nil {
+		_ = f.Close()
+		return Source{}, err
+	}
+	return Source{f, false, lines}, nil
+}
+
+// countLines returns the number of lines of a file, and goes back to its beginning.
+func countLines(f *os.File) (lines uint64, err error) {
+	buf := make([]byte, 64<<10)
+	for last := byte('\n'); ; {
+		n, err := f.Read(buf)
+		lines += uint64(bytes.Count(buf[:n], []byte{'\n'}))
+		if n > 0 {
+			last = buf[n-1]
+		}
+		if errors.Is(err, io.EOF) {
+			if last != '\n' {
+				lines++
+			}
+			_, err = f.Seek(0, io.SeekStart)
+			return lines, err
+		} else if err != nil {
+			return 0, err
+		}
+	}
 }
 
 // OwnSpeed stands for the speed of a source if none is given.
@@ -64,4 +94,12 @@ func SpeedOf(name string) time.Duration {
 	default:
 		return OwnSpeed
 	}
+}
+
+// OpenInput opens a file: stdin for - and for none.
+func OpenInput(stdin io.Reader, file string) (io.ReadCloser, error) {
+	if file == "" || file == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	return os.Open(file)
 }

@@ -56,9 +56,9 @@ func Version() string {
 
 var semver = regexp.MustCompile(`^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]*)?$`)
 
-// semantic returns a version in the form that NATS services require. It returns
+// Semantic returns a version in the form that NATS services require. It returns
 // 0.0.0 for a build that is no release.
-func semantic(version string) string {
+func Semantic(version string) string {
 	if v := strings.TrimPrefix(version, "v"); semver.MatchString(v) {
 		return v
 	}

@@ -11,7 +11,7 @@ func TestSemantic(t *testing.T) {
 		{"", "0.0.0"},
 		{"v1.2", "0.0.0"},
 	} {
-		if got := semantic(c.in); got != c.want {
+		if got := Semantic(c.in); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.in, got, c.want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/worker"
 )
 
 // Replayed is what became of a recorded stream.
@@ -56,7 +57,7 @@ func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs
 	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(func() { w.failed = r.Broker.Tail(watching, r.Token, w.from, w.take) })
-	wg.Go(func() { w.showProgress(watching, NewProgressLine(errs)) })
+	wg.Go(func() { NewProgressLine(errs).Follow(watching, func() worker.Progress { return w.progress(in.Lines) }) })
 	publishing := ctx
 	if in.Live { // an interrupt ends the reading, and the input under way is still stored
 		var cancel context.CancelFunc
@@ -119,6 +120,7 @@ type watch struct {
 // replayStatus is how far a replay has come.
 type replayStatus struct {
 	inputs, calls, rejected int
+	line                    int       // of the last input
 	lastInput               uint64    // sequence of the last input
 	lastEvent               events.ID // that was read
 }
@@ -156,6 +158,7 @@ func (w *watch) sent(seq uint64, line int) {
 	// Events are numbered by another sequence if the input log was rewound.
 	seq = w.rewinds.Effective(seq)
 	w.inputs++
+	w.line = line
 	if w.first == 0 {
 		w.first = seq
 	}
@@ -248,29 +251,16 @@ func (w *watch) status() replayStatus {
 	return w.replayStatus
 }
 
-// showProgress shows on a line how far the replay has come, until ctx ends.
-func (w *watch) showProgress(ctx context.Context, l *ProgressLine) {
-	if l == nil {
-		return
+// progress returns how far the replay of a file with that many lines has come; 0 if
+// their number is not known.
+func (w *watch) progress(lines uint64) worker.Progress {
+	s := w.status()
+	p := worker.Progress{What: "lines", Done: uint64(s.line), Total: lines, Note: fmt.Sprintf("calls: %d", s.calls)}
+	if lines == 0 {
+		p.What, p.Done = "inputs", uint64(s.inputs)
 	}
-	defer l.Clear()
-	tick := time.NewTicker(progressEvery)
-	defer tick.Stop()
-	for {
-		l.Write(w.status().String(), time.Now())
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// String returns the text of the progress.
-func (s replayStatus) String() string {
-	text := fmt.Sprintf("inputs: %d, calls: %d", s.inputs, s.calls)
 	if s.rejected > 0 {
-		text += fmt.Sprintf(", rejected: %d", s.rejected)
+		p.Note += fmt.Sprintf(", rejected: %d", s.rejected)
 	}
-	return text
+	return p
 }

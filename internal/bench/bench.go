@@ -85,18 +85,20 @@ func (o *Options) Check() error {
 // maxTime bounds a whole run.
 const maxTime = time.Hour
 
-// Run does all measurements. It writes its progress to progress.
+// Run does all measurements. It shows its progress on progress if that is a terminal.
 func Run(ctx context.Context, progress io.Writer, log zerolog.Logger, o Options) (r Result, err error) {
 	if o.Broker.URL != "" {
 		fmt.Fprintf(progress, "warning: this writes sessions named bench-… to %s and carries all partitions; do not run it beside a working streamer\n", redacted(o.Broker.URL))
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
+	steps := showSteps(ctx, progress, o.steps())
+	defer steps.end()
 	on := func(what string, measure func(r *rig) error) {
 		if err != nil {
 			return
 		}
-		fmt.Fprintln(progress, what+" ...")
+		steps.next(what)
 		if err = o.onRig(ctx, log, measure); err != nil {
 			err = fmt.Errorf("%s: %w", what, errors.Join(err, context.Cause(ctx)))
 		}
@@ -117,6 +119,21 @@ func Run(ctx context.Context, progress io.Writer, log zerolog.Logger, o Options)
 		on("instances", func(g *rig) (err error) { r.Instances, err = g.instances(ctx); return err })
 	}
 	return r, err
+}
+
+// steps returns the number of measurements of a run.
+func (o *Options) steps() (n int) {
+	for part, times := range map[string]int{
+		partCalls: o.Rounds * len(o.uses()), partLatency: 1, partThroughput: 2 * o.Rounds, partOpen: 1,
+	} {
+		if o.has(part) {
+			n += times
+		}
+	}
+	if o.Instances > 1 {
+		n++
+	}
+	return n
 }
 
 // The parts of a run.

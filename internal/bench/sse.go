@@ -84,11 +84,17 @@ func RunSSE(ctx context.Context, progress io.Writer, o SSEOptions) (r SSEResult,
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	r.Cores, r.Load = runtime.NumCPU(), loadAverage()
+	total := 0
+	for _, n := range []int{o.Idle, o.Viewers, o.Sessions, o.Replays} {
+		total += min(n, 1)
+	}
+	steps := showSteps(ctx, progress, total)
+	defer steps.end()
 	on := func(what string, n int, measure func(s *sseServer) error) {
 		if n == 0 || err != nil {
 			return
 		}
-		fmt.Fprintf(progress, "%s (%d) ...\n", what, n)
+		steps.next(fmt.Sprintf("%s (%d)", what, n))
 		if err = o.onServer(ctx, measure); err != nil {
 			err = fmt.Errorf("%s: %w", what, errors.Join(err, context.Cause(ctx)))
 		}

@@ -16,6 +16,7 @@ import (
 // use the library, whose reads go to any replica where a stream allows that: these
 // must be answered by the leader.
 const (
+	apiAccountInfo    = "$JS.API.INFO" // without a stream
 	apiStreamInfo     = "$JS.API.STREAM.INFO."
 	apiStreamCreate   = "$JS.API.STREAM.CREATE."
 	apiStreamUpdate   = "$JS.API.STREAM.UPDATE."
@@ -147,11 +148,15 @@ func (b *Broker) worthRetry(ctx context.Context, err error) bool {
 var errUnreadable = errors.New("unreadable answer")
 
 func (b *Broker) askOnce(ctx context.Context, subject string, request any, a answer) error {
+	return b.askWithin(ctx, AskTimeout, subject, request, a)
+}
+
+func (b *Broker) askWithin(ctx context.Context, within time.Duration, subject string, request any, a answer) error {
 	var body []byte
 	if request != nil {
 		body, _ = json.Marshal(request) // maps and structs of ours: cannot fail
 	}
-	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	reply, err := b.nc.RequestWithContext(ctx, subject, body)
 	if errors.Is(err, nats.ErrConnectionClosed) {

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -23,7 +24,7 @@ const startTimeout = 2 * time.Minute
 // embedded is a NATS server in this process, and the lock on its directory.
 type embedded struct {
 	*restarter
-	lock  *dirLock
+	lock  *flock.Flock
 	own   string // password of ownUser
 	agent string // password of agentUser
 
@@ -221,5 +222,5 @@ func (e *embedded) close() error {
 	defer e.admission.Unlock()
 	e.closed = true
 	e.stop()
-	return e.lock.release()
+	return e.lock.Close()
 }

@@ -54,6 +54,9 @@ type StreamReport struct {
 	MaxAge   time.Duration
 	MaxBytes int64     // 0 for no limit
 	Clock    time.Time // of the server that answered
+	// Consumers is the number of consumers, and MaxConsumers the number above which
+	// clients can create none; 0 for no limit.
+	Consumers, MaxConsumers int
 }
 
 // StreamReports returns a description of each stream.
@@ -63,14 +66,21 @@ func (b *Broker) StreamReports(ctx context.Context) (list []StreamReport, err er
 			streamInfo
 			Clock   time.Time           `json:"ts"`
 			Cluster *server.ClusterInfo `json:"cluster"`
+			State   struct {
+				Bounds
+				Consumers int `json:"consumer_count"`
+			} `json:"state"`
 		}
 		if err := b.askOnce(ctx, apiStreamInfo+name, nil, &info); err != nil {
 			return list, fmt.Errorf("stream %s does not answer: %w", name, err)
 		}
 		c := info.Config
 		r := StreamReport{
-			Name: name, Bounds: info.State, Storage: c.Storage.String(), Replicas: c.Replicas,
-			MaxAge: c.MaxAge, MaxBytes: max(c.MaxBytes, 0), Clock: info.Clock,
+			Name: name, Bounds: info.State.Bounds, Storage: c.Storage.String(), Replicas: c.Replicas,
+			MaxAge: c.MaxAge, MaxBytes: max(c.MaxBytes, 0), Clock: info.Clock, Consumers: info.State.Consumers,
+		}
+		if name == StreamEvents {
+			r.MaxConsumers = b.clientConsumers
 		}
 		if info.Cluster != nil {
 			r.Leader = info.Cluster.Leader
@@ -83,6 +93,22 @@ func (b *Broker) StreamReports(ctx context.Context) (list []StreamReport, err er
 		list = append(list, r)
 	}
 	return list, nil
+}
+
+// Storage returns how many bytes the account of the streams has stored, and how many it
+// may store; 0 for no limit.
+func (b *Broker) Storage(ctx context.Context) (used, most int64, err error) {
+	var info struct {
+		failure
+		Used   int64 `json:"storage"`
+		Limits struct {
+			Most int64 `json:"max_storage"`
+		} `json:"limits"`
+	}
+	if err := b.askOnce(ctx, apiAccountInfo, nil, &info); err != nil {
+		return 0, 0, fmt.Errorf("broker: account: %w", err)
+	}
+	return info.Used, max(info.Limits.Most, 0), nil
 }
 
 // PartitionReport describes how far a partition is folded.

@@ -14,25 +14,30 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// Service answers requests on a subject. Each request goes to one of all instances of
-// the service. NATS tools find it as they find those of the library's package micro
-// (NATS ADR-32).
+// Service answers requests on the subjects of its endpoints. Each request goes to one
+// of all instances of the service. NATS tools find it as they find those of the
+// library's package micro (NATS ADR-32).
 type Service struct {
 	Name        string // letters, digits, _ and -
 	Version     string // a semantic version
 	Description string
-	Endpoint    string // as Name
-	Subject     string
+	Endpoints   []Endpoint
 
 	AtOnce int           // maximum number of requests in progress, others are refused; if zero, 64
 	Grace  time.Duration // time for requests in progress when Serve ends; if zero, 5 s
 
+	// Status returns the status, as in HTTP, and the text that a requester receives for
+	// an error of an endpoint.
+	Status func(err error) (code int, text string)
+}
+
+// Endpoint is one kind of request.
+type Endpoint struct {
+	Name    string // as that of the service
+	Subject string
 	// Answer returns the answer to a request, of at most limit bytes. It is called from
 	// several goroutines.
 	Answer func(ctx context.Context, request []byte, limit int) ([]byte, error)
-	// Status returns the status, as in HTTP, and the text that a requester receives for
-	// an error of Answer.
-	Status func(err error) (code int, text string)
 }
 
 const (
@@ -86,23 +91,27 @@ type listening struct {
 	mu      sync.Mutex
 	subs    []*nats.Subscription
 	closed  bool
-	stats   micro.EndpointStats
+	stats   []micro.EndpointStats // of each endpoint
 	running sync.WaitGroup
 }
 
 func newListening(b *Broker, s Service) *listening {
 	l := &listening{Service: s, b: b, card: newCard(s), slots: make(chan struct{}, s.AtOnce)}
-	l.stats = micro.EndpointStats{Name: s.Endpoint, Subject: s.Subject, QueueGroup: s.Name}
+	for _, e := range s.Endpoints {
+		l.stats = append(l.stats, micro.EndpointStats{Name: e.Name, Subject: e.Subject, QueueGroup: s.Name})
+	}
 	return l
 }
 
 // subscribe starts to receive requests.
 func (l *listening) subscribe(work context.Context) error {
-	sub, err := l.b.nc.QueueSubscribe(l.Subject, l.Name, func(m *nats.Msg) { l.take(work, m) })
-	if err != nil {
-		return err
+	for i, e := range l.Endpoints {
+		sub, err := l.b.nc.QueueSubscribe(e.Subject, l.Name, func(m *nats.Msg) { l.take(work, i, m) })
+		if err != nil {
+			return err
+		}
+		l.subs = append(l.subs, sub)
 	}
-	l.subs = append(l.subs, sub)
 	for subject, answer := range l.verbs() {
 		sub, err := l.b.nc.Subscribe(subject, func(m *nats.Msg) { l.describe(m, answer()) })
 		if err != nil {
@@ -146,9 +155,9 @@ func (l *listening) close() {
 	l.closed = true
 }
 
-// take starts to answer a request. One goroutine calls it. It must not block: the
-// library drops messages silently when too many wait.
-func (l *listening) take(work context.Context, m *nats.Msg) {
+// take starts to answer a request of an endpoint. One goroutine per endpoint calls it.
+// It must not block: the library drops messages silently when too many wait.
+func (l *listening) take(work context.Context, endpoint int, m *nats.Msg) {
 	if !repliesTo(m.Reply) {
 		return
 	}
@@ -162,7 +171,7 @@ func (l *listening) take(work context.Context, m *nats.Msg) {
 	case l.slots <- struct{}{}:
 		l.running.Go(func() {
 			defer func() { <-l.slots }()
-			l.serve(work, m)
+			l.serve(work, endpoint, m)
 		})
 	default:
 		l.refuse(m.Reply, statusBusy, fmt.Sprintf("%d requests are in progress, which is the limit; try again", l.AtOnce))
@@ -170,28 +179,29 @@ func (l *listening) take(work context.Context, m *nats.Msg) {
 }
 
 // serve answers a request.
-func (l *listening) serve(work context.Context, m *nats.Msg) {
+func (l *listening) serve(work context.Context, endpoint int, m *nats.Msg) {
 	start := time.Now()
-	answer, err := l.Answer(work, m.Data, l.b.MaxPayload()-replyMargin)
+	answer, err := l.Endpoints[endpoint].Answer(work, m.Data, l.b.MaxPayload()-replyMargin)
 	if err != nil {
 		code, text := l.Status(err)
 		l.refuse(m.Reply, code, text)
 	} else {
 		l.send(&nats.Msg{Subject: m.Reply, Data: answer})
 	}
-	l.count(time.Since(start), err)
+	l.count(endpoint, time.Since(start), err)
 }
 
-// count adds a request to the statistics.
-func (l *listening) count(took time.Duration, err error) {
+// count adds a request to the statistics of an endpoint.
+func (l *listening) count(endpoint int, took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stats.NumRequests++
-	l.stats.ProcessingTime += took
-	l.stats.AverageProcessingTime = l.stats.ProcessingTime / time.Duration(l.stats.NumRequests)
+	stats := &l.stats[endpoint]
+	stats.NumRequests++
+	stats.ProcessingTime += took
+	stats.AverageProcessingTime = stats.ProcessingTime / time.Duration(stats.NumRequests)
 	if err != nil {
-		l.stats.NumErrors++
-		l.stats.LastError = err.Error()
+		stats.NumErrors++
+		stats.LastError = err.Error()
 	}
 }
 

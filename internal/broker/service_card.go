@@ -45,22 +45,23 @@ func (l *listening) ping() any {
 }
 
 func (l *listening) info() any {
-	return micro.Info{
-		ServiceIdentity: l.card.ServiceIdentity, Type: micro.InfoResponseType, Description: l.Description,
-		Endpoints: []micro.EndpointInfo{{
-			Name: l.Endpoint, Subject: l.Subject, QueueGroup: l.Name, Metadata: map[string]string{},
-		}},
+	info := micro.Info{ServiceIdentity: l.card.ServiceIdentity, Type: micro.InfoResponseType, Description: l.Description}
+	for _, e := range l.Endpoints {
+		info.Endpoints = append(info.Endpoints, micro.EndpointInfo{
+			Name: e.Name, Subject: e.Subject, QueueGroup: l.Name, Metadata: map[string]string{},
+		})
 	}
+	return info
 }
 
 func (l *listening) statistics() any {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.stats
-	return micro.Stats{
-		ServiceIdentity: l.card.ServiceIdentity, Type: micro.StatsResponseType, Started: l.card.started,
-		Endpoints: []*micro.EndpointStats{&now},
+	stats := micro.Stats{ServiceIdentity: l.card.ServiceIdentity, Type: micro.StatsResponseType, Started: l.card.started}
+	for _, now := range l.stats {
+		stats.Endpoints = append(stats.Endpoints, &now)
 	}
+	return stats
 }
 
 // describe answers a request for information.

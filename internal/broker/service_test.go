@@ -20,13 +20,13 @@ var errTooLong = errors.New("too long")
 // echo returns a service that answers with the request.
 func echo() Service {
 	return Service{
-		Name: "echo", Version: "1.2.3", Description: "says it again", Endpoint: "say", Subject: "echo.say",
-		Answer: func(_ context.Context, request []byte, limit int) ([]byte, error) {
+		Name: "echo", Version: "1.2.3", Description: "says it again",
+		Endpoints: []Endpoint{{Name: "say", Subject: "echo.say", Answer: func(_ context.Context, request []byte, limit int) ([]byte, error) {
 			if len(request) > limit {
 				return nil, errTooLong
 			}
 			return request, nil
-		},
+		}}},
 		Status: func(err error) (int, string) { return 413, err.Error() + ",\nwith two lines" },
 	}
 }
@@ -126,7 +126,7 @@ func TestServeShared(t *testing.T) {
 	var counts [2]atomic.Int32
 	for i, b := range []*Broker{one, two} {
 		s := echo()
-		s.Answer = func(_ context.Context, request []byte, _ int) ([]byte, error) {
+		s.Endpoints[0].Answer = func(_ context.Context, request []byte, _ int) ([]byte, error) {
 			counts[i].Add(1)
 			return request, nil
 		}
@@ -180,7 +180,7 @@ func TestServeEnds(t *testing.T) {
 	s := echo()
 	s.AtOnce = 2
 	begun, let := make(chan struct{}), make(chan struct{})
-	s.Answer = func(_ context.Context, request []byte, _ int) ([]byte, error) {
+	s.Endpoints[0].Answer = func(_ context.Context, request []byte, _ int) ([]byte, error) {
 		begun <- struct{}{}
 		<-let
 		return request, nil
@@ -221,7 +221,7 @@ func TestServeGrace(t *testing.T) {
 	s := echo()
 	s.Grace = 1 // a nanosecond
 	begun := make(chan struct{})
-	s.Answer = func(ctx context.Context, _ []byte, _ int) ([]byte, error) {
+	s.Endpoints[0].Answer = func(ctx context.Context, _ []byte, _ int) ([]byte, error) {
 		close(begun)
 		<-ctx.Done()
 		return nil, ctx.Err()

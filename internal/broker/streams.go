@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +39,8 @@ const (
 // them.
 const (
 	metaPartitions = "streamer-partitions"
-	metaInputs     = "streamer-inputs-created" // of the event stream: the input stream whose sequences are in its event ids
+	metaInputs     = "streamer-inputs-created" // of the event stream: the identity of the input stream whose sequences are in its event ids
+	metaIdentity   = "streamer-created"        // of the input stream: its identity, which is the time of its creation
 )
 
 // Defaults, and the margin by which event retention must exceed input retention.
@@ -88,7 +90,11 @@ func (b *Broker) tryStreams(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stored, err := b.makeEvents(ctx, inputs)
+	identity, err := b.recordIdentity(ctx, inputs)
+	if err != nil {
+		return err
+	}
+	stored, err := b.makeEvents(ctx, identity)
 	if err != nil {
 		return err
 	}
@@ -118,7 +124,7 @@ func (b *Broker) checkServer(ctx context.Context) error {
 	}
 	if enabled, _ := b.nc.ConnectedServerJetStream(); !enabled {
 		// Another server of its cluster may have it, and answers then.
-		if err := b.askOnce(ctx, "$JS.API.INFO", nil, &failure{}); errors.Is(err, nats.ErrNoResponders) {
+		if err := b.askOnce(ctx, apiAccountInfo, nil, &failure{}); errors.Is(err, nats.ErrNoResponders) {
 			return errors.New("broker: the NATS server runs without JetStream: enable it (nats-server -js, or jetstream {} in its configuration)")
 		}
 	}
@@ -161,7 +167,7 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 			return nil, fmt.Errorf("broker: stream %s exists, but records no number of partitions: it is not a stream of streamer", StreamInputs)
 		}
 		if want != 0 && want != recorded {
-			return nil, fmt.Errorf("broker: stream %s was created with %d partitions, %d are configured: the number cannot change while its messages are kept", StreamInputs, recorded, want)
+			return nil, fmt.Errorf("broker: stream %s was created with %d partitions, %d are configured: the number cannot change while its messages are kept; unset --partitions, or see \"Another number of partitions\" in docs/operations.md", StreamInputs, recorded, want)
 		}
 		want = recorded
 	}
@@ -181,6 +187,26 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 		return nil, err
 	}
 	return b.createOrCheck(ctx, info, config, b.opts.InputAge, b.opts.Duplicates)
+}
+
+// recordIdentity returns the identity of the input stream, and records it in the
+// stream if it is not recorded. A cluster gives a restored stream a new time of
+// creation, but restores the metadata.
+func (b *Broker) recordIdentity(ctx context.Context, info *streamInfo) (string, error) {
+	if recorded := info.Config.Metadata[metaIdentity]; recorded != "" {
+		return recorded, nil
+	}
+	identity := info.Created.UTC().Format(time.RFC3339Nano)
+	if b.opts.Existing { // a tool changes nothing
+		return identity, nil
+	}
+	config := info.Config
+	config.Metadata = maps.Clone(config.Metadata)
+	config.Metadata[metaIdentity] = identity
+	if err := b.ask(ctx, apiStreamUpdate+StreamInputs, config, &streamInfo{}); err != nil {
+		return "", fmt.Errorf("broker: recording the identity of stream %s: %w", StreamInputs, err)
+	}
+	return identity, nil
 }
 
 // refuseOrphans refuses to create an input stream where the events of another one
@@ -210,12 +236,11 @@ const restoreInputs = "restore stream " + StreamInputs + " with its meta.inf and
 
 // makeEvents creates the event stream. It belongs to one input stream, whose
 // sequences are in its event ids.
-func (b *Broker) makeEvents(ctx context.Context, inputs *streamInfo) (*streamInfo, error) {
+func (b *Broker) makeEvents(ctx context.Context, created string) (*streamInfo, error) {
 	info, err := b.stream(ctx, StreamEvents)
 	if err != nil {
 		return nil, err
 	}
-	created := inputs.Created.UTC().Format(time.RFC3339Nano)
 	if info != nil && info.Config.Metadata[metaInputs] != created {
 		return nil, fmt.Errorf("broker: stream %s belongs to a stream %s created at %q, but this one was created at %q: event ids would mean other inputs; %s",
 			StreamEvents, StreamInputs, info.Config.Metadata[metaInputs], created, restoreInputs)

@@ -39,6 +39,10 @@ func TestCutsOfLinesDoNotMatter(t *testing.T) {
 				next := fmt.Sprintf(frame, lines[(i+1)%len(lines)])
 				after := before.Clone()
 				want := problemFree(transcript(new(Reader), &after, []byte(line), ""))
+				if i%stride > 0 {
+					before = after
+					continue
+				}
 				whole := after.Clone()
 				want += problemFree(transcript(new(Reader), &whole, []byte(next), ""))
 				step := 1 + len(line)/cuts

@@ -14,12 +14,12 @@ import (
 type repeating struct {
 	name   string   // the format and the name of the stream
 	before []string // the inputs before the deltas
-	delta  string   // $TEXT is a text as JSON, $N a number that differs from delta to delta
+	delta  string   // $TEXT is a text as JSON, $N a number that differs from delta to delta, $PAD spaces
 }
 
 // with returns the delta with a text, as JSON, and a number.
 func (s repeating) with(text string, n int) string {
-	return strings.NewReplacer("$TEXT", text, "$N", strconv.Itoa(n)).Replace(s.delta)
+	return strings.NewReplacer("$TEXT", text, "$N", strconv.Itoa(n), "$PAD", strings.Repeat(" ", n%7)).Replace(s.delta)
 }
 
 // sse reports whether the delta is SSE text.

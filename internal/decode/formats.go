@@ -42,6 +42,9 @@ var formats = [...]wire.Format{
 	codex.Format{},
 }
 
+// formatNames are those of formats.
+var formatNames = Names()
+
 // Names returns the names of the formats, as the header Streamer-Format takes
 // them.
 func Names() []string {

@@ -247,6 +247,11 @@ func isDone(text string) bool { return text == "[DONE]" || text == `"[DONE]"` }
 // unwrap returns the event in {"event":NAME,"data":…,"id"?}, which is a server-sent
 // event as JSON.
 func unwrap(f wire.Frame) wire.Frame {
+	switch f.JSON.FirstKey() { // most events end here
+	case "event", "data", "id":
+	default:
+		return f
+	}
 	var name, data jsonscan.Value
 	for m := f.JSON.Members(); m.Next(); {
 		switch m.Key {
@@ -280,7 +285,7 @@ func tuple(v jsonscan.Value) bool {
 	case n == 3 && first[0].IsArray() && first[1].IsString():
 		return true
 	case n == 2 && first[0].IsObject() && first[1].IsObject():
-		return isMetadata(first[1]) && !(isEmpty(first[1]) && certainEvent(first[0].Raw))
+		return isMetadata(first[1]) && !(first[1].IsEmpty() && certainEvent(first[0].Raw))
 	}
 	return false
 }
@@ -293,12 +298,6 @@ func certainEvent(text string) bool {
 		return false
 	}
 	return slices.ContainsFunc(formats[:], func(format wire.Format) bool { return format.Claims(f) == wire.Surely })
-}
-
-// isEmpty reports whether v is an object without members.
-func isEmpty(v jsonscan.Value) bool {
-	m := v.Members()
-	return v.IsObject() && !m.Next()
 }
 
 // isMetadata reports whether v is the second half of a message tuple of LangGraph.

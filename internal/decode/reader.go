@@ -180,7 +180,7 @@ func (r *Reader) read(p piece) {
 func (p *piece) mayFit() bool { return !p.valid && !p.rest && p.problem == nil }
 
 func (r *Reader) decode(f wire.Frame) *wire.Problem {
-	if f.Name == "" && isEmpty(f.JSON) {
+	if f.Name == "" && f.JSON.IsEmpty() {
 		return nil
 	}
 	format, problem := r.recognise(f)

@@ -9,9 +9,9 @@ import (
 
 // find returns the format with a name, or nil.
 func find(name string) wire.Format {
-	for _, f := range formats {
-		if f.Name() == name {
-			return f
+	for i := range formatNames { // without a call of each format's Name
+		if formatNames[i] == name {
+			return formats[i]
 		}
 	}
 	return nil

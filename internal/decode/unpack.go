@@ -12,6 +12,11 @@ import (
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_PayloadPart.html
 // Any other frame is returned unchanged.
 func unpack(f wire.Frame) (wire.Frame, *wire.Problem) {
+	switch f.JSON.FirstKey() { // most events end here
+	case "bytes", "chunk", "p":
+	default:
+		return f, nil
+	}
 	encoded := packed(f.JSON)
 	if encoded == "" {
 		return f, nil

@@ -3,6 +3,7 @@ package events_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -19,6 +20,7 @@ import (
 
 // schema is the part of docs/events.schema.json that this test reads.
 type schema struct {
+	Title      string `json:"title"`
 	Properties map[string]struct {
 		Enum []string `json:"enum"`
 	} `json:"properties"`
@@ -62,6 +64,9 @@ func readSchema(t *testing.T) *schema {
 // event.
 func TestSchemaFields(t *testing.T) {
 	s := readSchema(t)
+	if want := fmt.Sprint("schema version ", events.SchemaVersion); !strings.HasSuffix(s.Title, want) {
+		t.Errorf("the title is %q, want one that ends with %q", s.Title, want)
+	}
 	same(t, "fields of an event", fields(reflect.TypeFor[events.Event]()), names(s.Properties))
 	same(t, "fields of a reason", fields(reflect.TypeFor[events.Reason]()), names(s.Defs["reason"].Properties))
 	same(t, "fields of a target", fields(reflect.TypeFor[events.Target]()), names(s.Defs["target"].Properties))

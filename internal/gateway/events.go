@@ -94,7 +94,7 @@ func (g *Gateway) serveStream(w http.ResponseWriter, r *http.Request, req reques
 		leave()
 	}
 	s.setHeader(w.Header(), &req)
-	if c := takeOver(w, r, g.reused.Load() != nil); c != nil {
+	if c := takeOver(w, r, g.reused.Load() != nil, &g.counts.sent); c != nil {
 		s.out = c
 		s.conn.Store(c)
 		go func() { // Run waits until the stream is removed
@@ -122,7 +122,7 @@ func streamContext(expires time.Time) (ctx context.Context, end context.CancelCa
 
 // serveResponse serves a stream as a response of net/http.
 func (g *Gateway) serveResponse(ctx context.Context, s *stream, w http.ResponseWriter, r *http.Request, req *request) {
-	s.out = newResponse(w)
+	s.out = newResponse(w, &g.counts.sent)
 	if r.Method == http.MethodHead {
 		return
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,9 @@ func TestMetrics(t *testing.T) {
 	resp, body := do(t, "GET", url+"/metrics", "")
 	if got, want := resp.Header.Get("Content-Type"), "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"; resp.StatusCode != http.StatusOK || got != want {
 		t.Errorf("got %d, %q, want 200, %q", resp.StatusCode, got, want)
+	}
+	if !regexp.MustCompile(`\nstreamer_sse_sent_bytes_total [1-9][0-9]{2,}\n`).MatchString(body) {
+		t.Errorf("got\n%s\nwithout the bytes of the stream", body)
 	}
 	for _, line := range []string{
 		"# TYPE streamer_http_requests_total counter", `streamer_http_requests_total{status="202"} 1`, `streamer_http_requests_total{status="404"} 2`,

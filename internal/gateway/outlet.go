@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"streamer/internal/encode"
@@ -46,17 +47,18 @@ func closeChunk(buf []byte) []byte {
 
 // response is the body of a response of net/http.
 type response struct {
-	w  http.ResponseWriter
-	rc *http.ResponseController
+	w    http.ResponseWriter
+	rc   *http.ResponseController
+	sent *atomic.Uint64 // counts bytes
 }
 
 // newResponse sends the header and returns the body.
-func newResponse(w http.ResponseWriter) response {
+func newResponse(w http.ResponseWriter, sent *atomic.Uint64) response {
 	w.WriteHeader(http.StatusOK)
 	rc := http.NewResponseController(w)
 	// From here on, reading only detects that the client disconnects.
 	_ = rc.SetReadDeadline(time.Time{})
-	return response{w, rc}
+	return response{w, rc, sent}
 }
 
 func (o response) write(buf []byte, deadline time.Time) error {
@@ -69,7 +71,9 @@ func (o response) share(sh *shared, enc encode.Encoder, deadline time.Time) erro
 
 func (o response) send(frames []byte, deadline time.Time) error {
 	_ = o.rc.SetWriteDeadline(deadline)
-	if _, err := o.w.Write(frames); err != nil {
+	n, err := o.w.Write(frames)
+	o.sent.Add(uint64(n))
+	if err != nil {
 		return err
 	}
 	return o.rc.Flush()
@@ -79,9 +83,10 @@ func (o response) send(frames []byte, deadline time.Time) error {
 // from net/http, whose buffers and goroutines need several times the memory.
 type connection struct {
 	net.Conn
-	chunked bool   // the client has HTTP/1.1
-	keep    bool   // the client may send another request after the body
-	head    []byte // header that was not sent yet
+	sent    *atomic.Uint64 // counts bytes
+	chunked bool           // the client has HTTP/1.1
+	keep    bool           // the client may send another request after the body
+	head    []byte         // header that was not sent yet
 	reading sync.WaitGroup
 	read    []byte // what watch read; set before reading is done
 	gone    bool   // the client has closed the connection; likewise
@@ -91,7 +96,7 @@ type connection struct {
 // response, which is sent with the first bytes of the body. keep states that the
 // connection can be used again. It returns nil if net/http keeps the connection, as with
 // HTTP/2.
-func takeOver(w http.ResponseWriter, r *http.Request, keep bool) *connection {
+func takeOver(w http.ResponseWriter, r *http.Request, keep bool, sent *atomic.Uint64) *connection {
 	if r.ProtoMajor != 1 || r.Method != http.MethodGet || r.Body != http.NoBody {
 		return nil
 	}
@@ -102,7 +107,7 @@ func takeOver(w http.ResponseWriter, r *http.Request, keep bool) *connection {
 	// A request that was read already would be lost, so the connection is then not used
 	// again. Otherwise Connection: close is avoided: with it, clients in node take the
 	// loss of the connection for the end of the body.
-	c := &connection{Conn: conn, chunked: r.ProtoAtLeast(1, 1), keep: keep && r.ProtoAtLeast(1, 1) && !r.Close && buffered.Reader.Buffered() == 0}
+	c := &connection{Conn: conn, sent: sent, chunked: r.ProtoAtLeast(1, 1), keep: keep && r.ProtoAtLeast(1, 1) && !r.Close && buffered.Reader.Buffered() == 0}
 	proto, rest := "HTTP/1.0", ""
 	if c.chunked {
 		proto, rest = "HTTP/1.1", "Transfer-Encoding: chunked\r\n"
@@ -171,6 +176,7 @@ func (c *connection) send(b []byte, deadline time.Time) error {
 		c.head = nil
 	}
 	_ = c.SetWriteDeadline(deadline) // an error shows in Write
-	_, err := c.Write(b)
+	n, err := c.Write(b)
+	c.sent.Add(uint64(n))
 	return err
 }

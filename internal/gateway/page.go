@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -10,7 +9,10 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
+
+	"streamer/internal/pack"
 )
 
 // pagePolicy restricts the page to this server.
@@ -20,36 +22,37 @@ const pagePolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; fra
 type asset struct {
 	contentType string
 	plain       variant
-	packed      variant // compressed with gzip; without data if that saves nothing
+	packed      func() []variant // the compressed forms, the preferred first; made when first needed
 }
 
 // variant is one form of an asset.
 type variant struct {
-	etag string // differs between the forms
-	data []byte
+	encoding string // the value of Content-Encoding
+	etag     string // differs between the forms
+	data     []byte
 }
 
-// newAsset returns the file of the given name, and compresses it once.
-func newAsset(name string, data []byte) (asset, error) {
-	a := asset{contentType: contentType(name), plain: newVariant(data)}
-	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return asset{}, err
+// newAsset returns the file of the given name.
+func newAsset(name string, data []byte) asset {
+	return asset{
+		contentType: contentType(name),
+		plain:       newVariant("", data),
+		packed: sync.OnceValue(func() (packed []variant) {
+			forms, err := pack.Forms(name, data)
+			if err != nil {
+				return nil // writing to memory does not fail
+			}
+			for _, f := range forms {
+				packed = append(packed, newVariant(f.Encoding, f.Data))
+			}
+			return packed
+		}),
 	}
-	if _, err := w.Write(data); err != nil {
-		return asset{}, err
-	}
-	if err := w.Close(); err != nil {
-		return asset{}, err
-	}
-	if packed.Len() < len(data) {
-		a.packed = newVariant(packed.Bytes())
-	}
-	return a, nil
 }
 
-func newVariant(data []byte) variant { return variant{etagOf(data), data} }
+func newVariant(encoding string, data []byte) variant {
+	return variant{encoding, etagOf(data), data}
+}
 
 // readPage reads all files of the page. No request path is ever resolved in a file
 // system.
@@ -66,10 +69,7 @@ func readPage(page fs.FS) (map[string]asset, error) {
 		if err != nil {
 			return err
 		}
-		a, err := newAsset(name, data)
-		if err != nil {
-			return err
-		}
+		a := newAsset(name, data)
 		assets["/"+name] = a
 		if name == "index.html" {
 			assets["/"] = a
@@ -128,24 +128,35 @@ func (g *Gateway) serveAsset(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 	h.Set("Cache-Control", "no-cache")
 	form := a.plain
-	if a.packed.data != nil {
+	if packed := a.packed(); len(packed) > 0 {
 		h.Add("Vary", "Accept-Encoding")
-		if acceptsGzip(r.Header.Values("Accept-Encoding")) {
-			form = a.packed
-			h.Set("Content-Encoding", "gzip")
-		}
+		form = preferred(packed, a.plain, r.Header.Values("Accept-Encoding"))
+	}
+	if form.encoding != "" {
+		h.Set("Content-Encoding", form.encoding)
 	}
 	h.Set("ETag", form.etag)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(form.data))
 	return nil
 }
 
-// acceptsGzip reports whether the values of Accept-Encoding name gzip, with a weight
-// above zero.
-func acceptsGzip(values []string) bool {
+// preferred returns the first form whose encoding the values of Accept-Encoding name;
+// the plain one if there is none.
+func preferred(packed []variant, plain variant, values []string) variant {
+	for _, form := range packed {
+		if accepts(form.encoding, values) {
+			return form
+		}
+	}
+	return plain
+}
+
+// accepts reports whether the values of Accept-Encoding name the encoding, with a
+// weight above zero.
+func accepts(encoding string, values []string) bool {
 	for coding := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		name, weight, _ := strings.Cut(coding, ";")
-		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+		if !strings.EqualFold(strings.TrimSpace(name), encoding) {
 			continue
 		}
 		q, found := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(weight), " ", ""), "q=")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -76,19 +77,45 @@ func Diagnose(ctx context.Context, o broker.Options) Findings {
 	var fs Findings
 	b, err := app.Dial(ctx, o)
 	if err != nil {
-		fs.fail("connection", "start streamer serve, or name the server with --nats-url and --nats-creds, or the data directory with --data-dir", "%v", err)
+		fs.fail("connection", connectionFix(err), "%v", err)
 		return fs
 	}
 	defer b.Close()
-	d := diagnosis{Broker: b, Findings: &fs}
-	d.server(ctx)
-	d.streams(ctx)
-	d.workers(ctx)
-	d.partitions(ctx, time.Now())
+	fs = examine(ctx, b)
 	if o.URL == "" {
 		fs.disk(o.DataDir)
 	}
 	return fs
+}
+
+// examine checks the server, the streams and the workers.
+func examine(ctx context.Context, b *app.Broker) (fs Findings) {
+	d := diagnosis{Broker: b, Findings: &fs}
+	for _, check := range []func(context.Context){d.server, d.streams, d.storage, d.workers, d.partitions} {
+		bounded, cancel := context.WithTimeout(ctx, checkTime)
+		check(bounded)
+		cancel()
+		if slices.ContainsFunc(fs, func(f Finding) bool { return f.Check == majority }) {
+			break // the other checks would only find its consequences
+		}
+	}
+	return fs
+}
+
+// checkTime bounds each group of checks: a request to streams without a leader is
+// repeated until then.
+const checkTime = 10 * time.Second
+
+// connectionFix returns what to do where the streams cannot be reached.
+func connectionFix(err error) string {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "Authorization Violation"):
+		return "check the user and password in --nats-url, or --nats-creds"
+	case errors.Is(err, broker.ErrRefused), strings.Contains(text, "no JetStream"), strings.Contains(text, "Permissions Violation"):
+		return "connect as streamer's own user, in the account of the streams (STREAMER in deploy/nats/accounts.conf), which may publish everything but toolcalls.>; --role checks the user of a client"
+	}
+	return "start streamer serve, or name the server with --nats-url and --nats-creds, or the data directory with --data-dir"
 }
 
 // diagnosis is one Diagnose.
@@ -136,32 +163,83 @@ func (d diagnosis) streams(ctx context.Context) {
 			limit = " of " + bytes(s.MaxBytes)
 		}
 		d.ok("stream", "%s: %s%s, %s, %d replicas, messages are kept %s", s.Name, bytes(s.Bounds.Bytes), limit, strings.ToLower(s.Storage), s.Replicas, ageText(s.MaxAge))
-		if len(s.Behind) > 0 {
-			d.fail("replicas", "look at these servers; with too few of them the stream stores nothing", "%s: %s not current", s.Name, strings.Join(s.Behind, ", "))
+		if s.MaxConsumers > 0 && s.Consumers > s.MaxConsumers/10*9 {
+			d.warn("consumers", "delete consumers that no client uses: nats consumer ls "+s.Name, "%s has %d consumers; clients can create at most %d", s.Name, s.Consumers, s.MaxConsumers)
 		}
 		if s.MaxBytes > 0 && s.Bounds.Bytes > s.MaxBytes/10*9 {
 			d.warn("room", "start streamer serve with a larger --max-bytes", "%s is nearly full: %s of %s", s.Name, bytes(s.Bounds.Bytes), bytes(s.MaxBytes))
 		}
 	}
+	d.replicas(list)
 	if err := d.Ready(ctx); err != nil {
-		d.fail("ready", "", "%v", err)
+		d.fail("ready", "see \"Failures of NATS\" in docs/operations.md", "%v", err)
 	}
 	d.clock(list, asked)
 }
 
-// clock compares the clock of the server with that of this machine. The answer came
-// between asked and now.
+// enoughReplicas is the number of replicas with which a stream survives the loss of a
+// server.
+const enoughReplicas = 3
+
+// majority is the check whether most replicas of the streams are there.
+const majority = "majority"
+
+// replicas checks how many servers have each stream.
+func (d diagnosis) replicas(list []broker.StreamReport) {
+	behind, few, lost := map[string][]string{}, []string{}, []string{}
+	for _, s := range list {
+		for _, server := range s.Behind {
+			behind[server] = append(behind[server], s.Name)
+		}
+		if s.Leader != "" && s.Replicas < enoughReplicas {
+			few = append(few, fmt.Sprintf("%s has %d", s.Name, s.Replicas))
+		}
+		if 2*len(s.Behind) >= s.Replicas {
+			lost = append(lost, fmt.Sprintf("%s has %d of %d", s.Name, s.Replicas-len(s.Behind), s.Replicas))
+		}
+	}
+	for _, server := range slices.Sorted(maps.Keys(behind)) {
+		d.fail("replicas", "start the server, or look at its log and its disk; the streams store as long as most replicas are current", "server %s does not run or is behind, for %s", server, strings.Join(behind[server], ", "))
+	}
+	if len(lost) > 0 {
+		d.fail(majority, "start the servers that do not run: until then nothing is stored, and nothing else is checked", "most replicas are missing: %s", strings.Join(lost, ", "))
+	}
+	if len(few) > 0 {
+		d.warn("replicas", fmt.Sprintf("nats stream edit STREAM --replicas %d, for each, and start streamer with --replicas %d", enoughReplicas, enoughReplicas),
+			"too few replicas to survive the loss of a server: %s", strings.Join(few, ", "))
+	}
+}
+
+// storage compares what the account has stored with its limit.
+func (d diagnosis) storage(ctx context.Context) {
+	used, most, err := d.Storage(ctx)
+	switch {
+	case err != nil:
+		d.fail("storage", "look at the log of the NATS server", "%v", err)
+	case most > 0 && used > most/10*9:
+		d.warn("storage", "raise the limit of the account, or keep less (--input-age, --event-age); at the limit nothing is stored", "the account has stored %s of %s", bytes(used), bytes(most))
+	case most > 0:
+		d.ok("storage", "the account has stored %s of %s", bytes(used), bytes(most))
+	}
+}
+
+// clock compares the clocks of the servers that lead streams with that of this
+// machine. The answers came between asked and now.
 func (d diagnosis) clock(list []broker.StreamReport, asked time.Time) {
-	if len(list) == 0 || list[0].Clock.IsZero() {
-		return
+	difference, server := time.Duration(0), ""
+	for _, s := range list {
+		if s.Clock.IsZero() {
+			continue
+		}
+		if by := max(asked.Sub(s.Clock), time.Until(s.Clock)); by > difference {
+			difference, server = by, s.Leader
+		}
 	}
-	at := list[0].Clock
-	difference := max(asked.Sub(at), time.Until(at), 0)
 	if difference > clockDifference {
-		d.warn("clock", "synchronise the clocks (chrony, systemd-timesyncd)", "the clock of the server differs from that of this machine by %s", difference.Round(time.Second))
+		d.warn("clock", "synchronise the clocks (chrony, systemd-timesyncd)", "the clock of the server %s differs from that of this machine by %s", server, difference.Round(time.Second))
 		return
 	}
-	d.ok("clock", "that of the server agrees with that of this machine")
+	d.ok("clock", "the clocks of the servers agree with that of this machine")
 }
 
 func (d diagnosis) workers(ctx context.Context) {
@@ -180,7 +258,8 @@ func (d diagnosis) workers(ctx context.Context) {
 // failure. A checkpoint is written every few seconds.
 const lagTime = time.Minute
 
-func (d diagnosis) partitions(ctx context.Context, now time.Time) {
+func (d diagnosis) partitions(ctx context.Context) {
+	now := time.Now()
 	list, err := d.PartitionReports(ctx)
 	if err != nil {
 		fix := ""

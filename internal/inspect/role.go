@@ -51,6 +51,9 @@ func Probe(ctx context.Context, o broker.Options, role string) Findings {
 	} else {
 		p.interrupt(ctx, nc)
 	}
+	if role == "agent" {
+		p.inputs(ctx, nc)
+	}
 	return p.Findings
 }
 
@@ -68,12 +71,13 @@ func (p *probe) denied(err error) {
 	p.refuse = append(p.refuse, err.Error())
 }
 
-// refused returns the permission error that names a subject, or "".
+// refused returns the permission error that names a subject, or one that begins with
+// it, or "".
 func (p *probe) refused(subject string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, text := range p.refuse {
-		if strings.Contains(text, `"`+subject+`"`) {
+		if strings.Contains(text, `"`+subject) {
 			return text
 		}
 	}
@@ -131,6 +135,25 @@ func (p *probe) interrupt(ctx context.Context, nc *nats.Conn) {
 	p.ok("events", "its event came after %s", time.Since(began).Round(100*time.Microsecond))
 }
 
+// inputs publishes the inputs that only an agent may publish, as far as they change
+// nothing: the progress of an unknown call, and no deltas.
+func (p *probe) inputs(ctx context.Context, nc *nats.Conn) {
+	for _, in := range [][2]string{{"delta", "[]"}, {"progress", `{"tool_call_id":"streamer-doctor"}`}} {
+		kind, subject := in[0], "llm."+probeSession+"."+in[0]
+		ctx, cancel := context.WithTimeout(ctx, probeTime)
+		_, err := nc.RequestWithContext(ctx, subject, []byte(in[1]))
+		cancel()
+		switch text := p.refused(subject); {
+		case text != "":
+			p.fail("publish", "permit llm.*."+kind+" to this user, as deploy/nats/accounts.conf does for agents", "%s", text)
+		case err != nil:
+			p.fail("publish", "check that the account imports the inputs, as deploy/nats/imports.conf does", "no acknowledgement of %s: %v", subject, err)
+		default:
+			p.ok("publish", "%s was acknowledged", kind)
+		}
+	}
+}
+
 // stream reads the stream of events.
 func (p *probe) stream(ctx context.Context, nc *nats.Conn) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
@@ -141,6 +164,9 @@ func (p *probe) stream(ctx context.Context, nc *nats.Conn) {
 		if c, err = js.OrderedConsumer(ctx, broker.StreamEvents, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPolicy}); err == nil {
 			_, err = c.FetchNoWait(1)
 		}
+	}
+	if text := p.refused("streamer.api.CONSUMER.CREATE.TOOLCALLS"); err != nil && text != "" {
+		err = errors.New(text)
 	}
 	if err != nil {
 		p.fail("stream", "permit streamer.api.> and $JS.ACK.TOOLCALLS.> to this user, as deploy/nats/accounts.conf does; streamer must run", "a consumer of %s cannot be created: %v", broker.StreamEvents, err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/cli"
 	"streamer/internal/events"
+	"streamer/internal/worker"
 )
 
 // Output is where results are written, and how.
@@ -39,7 +41,7 @@ func Sessions(ctx context.Context, b *app.Broker, o Output, limit int, now time.
 	if o.JSON {
 		e := json.NewEncoder(o.W)
 		for _, s := range list {
-			if err := e.Encode(map[string]any{"session": s.Session, "last": s.Last, "open": s.Open}); err != nil {
+			if err := e.Encode(sessionEntry(s)); err != nil {
 				return err
 			}
 		}
@@ -54,6 +56,13 @@ func Sessions(ctx context.Context, b *app.Broker, o Output, limit int, now time.
 		rows = append(rows, []cell{{text: clean(s.Session)}, {text: ago(now.Sub(s.Last))}, open})
 	}
 	return writeTable(o.W, o.Paint, rows)
+}
+
+// sessionEntry is a session in JSON.
+type sessionEntry struct {
+	Session string    `json:"session"`
+	Last    time.Time `json:"last"` // when its last snapshot was stored
+	Open    int       `json:"open"` // number of open calls
 }
 
 // ago returns how long ago something was.
@@ -196,11 +205,21 @@ func quoted(text string) string {
 
 // Export writes the events of a session as lines of JSON, which the page can open
 // and streamer assemble --events writes too. With values, large args and results
-// are in the lines instead of references to them.
-func Export(ctx context.Context, b *app.Broker, w io.Writer, session string, values bool) (n int, err error) {
+// are in the lines instead of references to them. line shows the progress.
+func Export(ctx context.Context, b *app.Broker, w io.Writer, session string, values bool, line *app.ProgressLine) (n int, err error) {
+	defer line.Clear()
+	_, end, err := b.EventBounds(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var first uint64
 	out := bufio.NewWriter(w)
 	err = each(ctx, b, session, func(r *events.Record, e *events.Event) error {
-		n++
+		if n++; first == 0 {
+			first = r.Seq
+		}
+		// How many events the session has is not known, where the log ends is.
+		line.Show(worker.Progress{What: "log", Done: r.Seq - first, Total: max(end, r.Seq) - first, Note: fmt.Sprintf("events: %d", n)}, time.Now())
 		body := r.Data
 		if values && (e.ArgsRef != nil || e.ToolResultRef != nil) {
 			if err := inline(ctx, b, e); err != nil {
@@ -215,6 +234,16 @@ func Export(ctx context.Context, b *app.Broker, w io.Writer, session string, val
 		return err
 	})
 	return n, errors.Join(err, out.Flush())
+}
+
+// ExportFile is Export to a file.
+func ExportFile(ctx context.Context, b *app.Broker, name, session string, values bool, line *app.ProgressLine) (n int, err error) {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err = Export(ctx, b, file, session, values, line)
+	return n, errors.Join(err, file.Close())
 }
 
 // inline replaces the references of an event with the values. A value that is no

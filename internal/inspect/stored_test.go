@@ -29,6 +29,7 @@ func serving(t *testing.T) *app.Broker {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
+	s.Services = append(s.Services, Service(s))
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -139,7 +140,7 @@ func TestStored(t *testing.T) {
 
 func export(t *testing.T, b *app.Broker, o Output, values bool) error {
 	t.Helper()
-	n, err := Export(t.Context(), b, o.W, "a b", values)
+	n, err := Export(t.Context(), b, o.W, "a b", values, nil)
 	if n < 4 {
 		t.Errorf("exported %d events", n)
 	}

@@ -83,6 +83,11 @@ func TestTail(t *testing.T) {
 		begin(t, b, fmt.Sprintf("probe-%d", i), 1)
 		await(t, b, fmt.Sprintf("probe-%d", i), events.ToolCallArgsComplete)
 	}
+	// The JSON has only new events: the session is followed as soon as one is seen.
+	for i := 1; !strings.Contains(outputs["json"].String(), "tool_call_progress"); i++ {
+		publish(t, b, "s", inputs.Progress, fmt.Sprintf(`{"tool_call_id":"call_a","message":"step %d"}`, i))
+		await(t, b, "s", events.ToolCallProgress)
+	}
 	publish(t, b, "s", inputs.Result, `{"tool_call_id":"call_a","content":"found"}`)
 	outputs["one"].await(t, "completed")
 	outputs["all"].await(t, "completed")

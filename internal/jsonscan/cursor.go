@@ -1,6 +1,9 @@
 package jsonscan
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // Cursor visits the members of an object or the elements of an array in order,
 // without allocating:
@@ -26,6 +29,23 @@ func (v Value) Members() Cursor {
 		return Cursor{}
 	}
 	return Cursor{raw: v.Raw, at: 1}
+}
+
+// FirstKey returns the key of the first member of an object, or "". It does not search
+// for the end of the member's value.
+func (v Value) FirstKey() string {
+	c := v.Members()
+	if i := c.separator(c.at); i < len(c.raw) && c.raw[i] == '"' {
+		c.setKey(i)
+	}
+	return c.Key
+}
+
+// IsEmpty reports whether the value is an object without members.
+func (v Value) IsEmpty() bool {
+	c := v.Members()
+	i := c.separator(c.at)
+	return v.Kind == Object && (i >= len(c.raw) || c.raw[i] == '}')
 }
 
 // Elements returns a Cursor over the elements of an array. Any other value has
@@ -108,9 +128,9 @@ func nestEnd(s string, i int) int {
 	return len(s)
 }
 
-// shortString is the number of bytes of a string that are examined one by one.
-// Most strings end earlier. On longer ones strings.IndexByte is faster.
-const shortString = 24
+// shortString is the number of bytes of a string that are examined eight at once. Most
+// strings end earlier. On longer ones strings.IndexByte is faster.
+const shortString = 32
 
 // StringEnd returns the offset after the closing quote of the string whose
 // opening quote is at i. The text must be valid JSON.
@@ -125,15 +145,29 @@ func StringEnd(s string, i int) int {
 func stringEnd(s string, i int) (end int, plain bool) {
 	plain = true
 	j := i + 1
-	for stop := min(len(s), j+shortString); j < stop; j++ {
-		switch s[j] {
-		case '"':
-			return j + 1, plain
-		case '\\':
-			plain = false
-			j++
+	for stop := j + shortString; j < stop && len(s)-j >= 8; {
+		const ones, highs = 0x0101010101010101, 0x8080808080808080
+		w := load8(s[j:])
+		quote, slash := w^ones*'"', w^ones*'\\'
+		// The lowest bit set is exact. A higher one may be false, because of a borrow.
+		special := ((quote-ones)&^quote | (slash-ones)&^slash) & highs
+		if special == 0 {
+			j += 8
+			continue
 		}
+		j += bits.TrailingZeros64(special) / 8
+		if s[j] == '"' {
+			return j + 1, plain
+		}
+		plain = false
+		j += 2
 	}
+	return longStringEnd(s, j, plain)
+}
+
+// longStringEnd returns the offset after the closing quote of a string, from j on,
+// which is not escaped.
+func longStringEnd(s string, j int, plain bool) (end int, _ bool) {
 	for from := j; j < len(s); {
 		n := strings.IndexByte(s[j:], '"')
 		if n < 0 {

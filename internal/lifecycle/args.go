@@ -56,7 +56,7 @@ func (st *Step) emitArgs(m *Message, c *Call, all bool) {
 	case s.Sent == 0 && (c.Object || c.Placeholder()):
 		return // tool_call_args_complete has all of it
 	case all || s.Sent == 0 || st.Rules.Deltas == Every:
-	case held < st.Rules.DeltaBytes && st.State.Time-s.SentAt < events.Time(st.Rules.DeltaEvery):
+	case held < st.Rules.DeltaBytes && st.State.Time-s.SentAt < st.Rules.window(s.Sent):
 		return
 	}
 	for s.Sent < len(c.Text) {

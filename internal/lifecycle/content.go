@@ -66,7 +66,7 @@ func (st *Step) emitText(m *Message, all bool) {
 		p.Held = nil
 		return
 	case all || p.Sent == 0 || st.Rules.Texts == Every:
-	case len(p.Held) < st.Rules.DeltaBytes && st.State.Time-p.SentAt < events.Time(st.Rules.DeltaEvery):
+	case len(p.Held) < st.Rules.DeltaBytes && st.State.Time-p.SentAt < st.Rules.window(p.Sent):
 		return
 	}
 	for len(p.Held) > 0 {

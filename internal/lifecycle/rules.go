@@ -21,8 +21,9 @@ import (
 // rules of version 1 keep their events in this respect. Version 3 reads deltas in
 // other ways: the identity of messages and calls, ends of runs, old histories. It
 // reads all deltas so, also those under rules of older versions. Human messages, and the
-// parents of calls that are known late, are emitted since then.
-const FoldVersion = 3
+// parents of calls that are known late, are emitted since then. Version 4 has the
+// setting DeltaEveryMax. Without it, under rules of older versions, no interval grows.
+const FoldVersion = 4
 
 // firstVersion is the version of the rules before the first rules input.
 const firstVersion = 1
@@ -43,11 +44,15 @@ type Rules struct {
 	Forget        Millis     `json:"forget"`         // from a session's last input, without an open item
 	Tools         []ToolRule `json:"tools,omitempty"`
 
-	Deltas     Deltas `json:"deltas"`      // tool_call_args_delta: coalesced, every, off
-	Texts      Deltas `json:"texts"`       // agent_response_chunk: likewise
-	DeltaEvery Millis `json:"delta_every"` // of fold time, per call or part
-	DeltaBytes int    `json:"delta_bytes"` // amount of held text that is emitted at once
-	FlushAfter Millis `json:"flush_after"` // silence after which held text is emitted
+	Deltas Deltas `json:"deltas"` // tool_call_args_delta: coalesced, every, off
+	Texts  Deltas `json:"texts"`  // agent_response_chunk: likewise
+	// DeltaEvery is the least fold time between two events about the text of a call or
+	// a part, at its beginning. The interval grows by DeltaEvery with each 2 KiB of
+	// text, up to DeltaEveryMax.
+	DeltaEvery    Millis `json:"delta_every"`
+	DeltaEveryMax Millis `json:"delta_every_max"`
+	DeltaBytes    int    `json:"delta_bytes"` // amount of held text that is emitted at once
+	FlushAfter    Millis `json:"flush_after"` // silence after which held text is emitted
 
 	Lang      string                 `json:"lang"`                // en, zh
 	Templates map[events.Text]string `json:"templates,omitempty"` // instead of the built-in sentences
@@ -93,7 +98,17 @@ func Of(d time.Duration) Millis { return Millis(d.Milliseconds()) }
 func NewRules() Rules {
 	r := DefaultRules()
 	r.Version = FoldVersion
+	r.DeltaEveryMax, r.DeltaBytes = 250, 4<<10
 	return r
+}
+
+// window returns the least fold time between two events about a text, after sent
+// bytes of it were emitted. Every event makes clients render, and some of them parse,
+// the whole text again, and the reader of a long text does not follow each word.
+func (r *Rules) window(sent int) events.Time {
+	const step, steps = 2 << 10, 1000 // so many steps cannot overflow
+	grown := r.DeltaEvery * Millis(1+min(sent/step, steps))
+	return events.Time(max(r.DeltaEvery, min(grown, r.DeltaEveryMax)))
 }
 
 // Strict reports whether control inputs are read strictly and inputs that find no
@@ -166,6 +181,7 @@ func (r *Rules) Check() error {
 		}
 	}
 	orNone("wait_timeout", r.WaitTimeout)
+	orNone("delta_every_max", r.DeltaEveryMax)
 	for _, way := range []struct {
 		name string
 		is   Deltas

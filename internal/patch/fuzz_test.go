@@ -85,7 +85,7 @@ func checkAnything(t testing.TB, shape patch.Shape, input []byte, o patch.Option
 // TestStrange repairs histories in which some values have another type, are
 // duplicated or are missing.
 func TestStrange(t *testing.T) {
-	n, seed := sampleSize(t, 1500)
+	n, seed := sampleSize(t, 1500/stride)
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed+uint64(i), 1))
 		shape := []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses}[r.IntN(4)]

@@ -22,7 +22,7 @@ import (
 // output. STREAMER_REPAIR sets the number of histories, STREAMER_SEED repeats a
 // single one.
 func TestProperties(t *testing.T) {
-	n, seed := sampleSize(t, 800)
+	n, seed := sampleSize(t, 800/stride)
 	met := map[string]int{}
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed+uint64(i), 0))

@@ -19,6 +19,8 @@ import (
 
 	"streamer/internal/events"
 	"streamer/internal/patch"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Service answers requests from any goroutine. The zero value answers requests
@@ -34,7 +36,7 @@ type Service struct {
 	LogTime   time.Duration // maximum time to read the log of a session; if zero, 10 s
 
 	once  sync.Once
-	limit *limit
+	limit *semaphore.Weighted
 }
 
 // Refusal is the error for a request that is invalid, too large or one of too
@@ -78,15 +80,19 @@ func (s *Service) Enter(ctx context.Context, bytes int) (leave func(), err error
 		return nil, s.TooLarge()
 	}
 	s.once.Do(func() {
-		s.limit = newLimit(max(s.MaxAtOnce, s.Bound(), leastShare))
+		s.limit = semaphore.NewWeighted(int64(max(s.MaxAtOnce, s.Bound(), leastShare)))
 	})
 	wait, cancel := context.WithTimeout(ctx, orDefault(s.Wait, 5*time.Second))
 	defer cancel()
-	leave, err = s.limit.acquire(wait, max(bytes, leastShare))
-	if err != nil && ctx.Err() == nil {
+	share := int64(max(bytes, leastShare))
+	switch err := s.limit.Acquire(wait, share); {
+	case err == nil:
+		return sync.OnceFunc(func() { s.limit.Release(share) }), nil
+	case ctx.Err() == nil:
 		return nil, refuse(statusOverloaded, "too many histories are being repaired just now; try again")
+	default:
+		return nil, err
 	}
-	return leave, err
 }
 
 // TooLarge returns the refusal of a request that is larger than Bound.

@@ -162,8 +162,8 @@ func BenchmarkHeap(b *testing.B) {
 // call and 1,000, and those of the session the value at 0.
 func heapPer(format string) (call, session float64) {
 	const many = 1000
-	one := float64(heapOf(format, 10*many, 1)) / (10 * many)
-	full := float64(heapOf(format, 10, many)) / 10
+	one := float64(heapOf(format, 5*many, 1)) / (5 * many)
+	full := float64(heapOf(format, 3, many)) / 3
 	call = (full - one) / (many - 1)
 	return call, one - call
 }

@@ -20,7 +20,10 @@ func TestCutsDoNotMatter(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no streams: %v", err)
 	}
-	for _, file := range files {
+	for i, file := range files {
+		if i%stride > 0 {
+			continue
+		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -126,7 +126,10 @@ func TestRecover(t *testing.T) {
 // call that started is closed exactly once, and that the recovered state can be
 // stored and continues.
 func TestRecoverAnywhere(t *testing.T) {
-	for _, file := range streams(t) {
+	for i, file := range streams(t) {
+		if i%stride > 0 {
+			continue
+		}
 		whole := lines(t, file)
 		for n := 0; n < len(whole); n += 1 + len(whole)/6 {
 			_, out := foldAll(whole[:n+1])

@@ -513,7 +513,7 @@ func (m *model) loseSnapshot() error {
 func (m *model) recover() error {
 	ctx := context.Background()
 	m.past = nil // listings are up to date
-	losses, err := Losses(ctx, m.owners[0])
+	losses, err := Losses(ctx, m.owners[0], nil)
 	if err != nil {
 		return err
 	}

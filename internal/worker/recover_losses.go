@@ -38,13 +38,13 @@ type LostSession struct {
 // Losses returns the partitions that stopped because inputs were lost, and those
 // that hold sessions because their snapshots were lost. It lists the sessions of
 // each that have open items, which nothing else would ever close, and changes
-// nothing.
-func Losses(ctx context.Context, log RecoverLog) ([]Loss, error) {
+// nothing. It calls progress, unless that is nil, while it reads the event log.
+func Losses(ctx context.Context, log RecoverLog, progress func(Progress)) ([]Loss, error) {
 	losses, held, err := lostPartitions(ctx, log)
 	if err != nil || losses == nil {
 		return nil, err
 	}
-	open, err := openSessions(ctx, log)
+	open, err := openSessions(ctx, log, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +98,16 @@ func lostPartitions(ctx context.Context, log RecoverLog) (losses []Loss, held ma
 
 // openSessions returns the sessions of the event log that have open items, in the
 // order of their last events.
-func openSessions(ctx context.Context, log RecoverLog) ([]LostSession, error) {
+func openSessions(ctx context.Context, log RecoverLog, progress func(Progress)) ([]LostSession, error) {
+	first, last, err := log.EventBounds(ctx)
+	if err != nil {
+		return nil, err
+	}
 	byToken := map[string]*LostSession{}
-	err := log.Events(ctx, "", 0, func(stored events.Record) error {
+	err = log.Events(ctx, "", 0, func(stored events.Record) error {
+		if progress != nil {
+			progress(Progress{What: "events", Done: stored.Seq + 1 - first, Total: max(last, stored.Seq) + 1 - first})
+		}
 		s := byToken[stored.Token]
 		if s == nil {
 			s = &LostSession{Token: stored.Token}

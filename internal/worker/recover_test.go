@@ -45,14 +45,14 @@ func TestRecover(t *testing.T) {
 	if err := w.Problem(); !errors.Is(err, ErrLost) {
 		t.Fatalf("problem is %v", err)
 	}
-	losses, err := Losses(t.Context(), h.broker)
+	losses, err := Losses(t.Context(), h.broker, nil)
 	if err != nil || len(losses) != 1 || len(losses[0].Sessions) != 1 || len(losses[0].Sessions[0].Open.Calls()) != 2 {
 		t.Fatalf("losses %+v, %v", losses, err)
 	}
 	if err := Recover(t.Context(), h.broker, losses[0]); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := Losses(t.Context(), h.broker); err != nil || again != nil {
+	if again, err := Losses(t.Context(), h.broker, nil); err != nil || again != nil {
 		t.Errorf("after recovering: losses %+v, %v", again, err)
 	}
 

@@ -51,7 +51,8 @@ type Carried struct {
 	Partition  int
 	Checkpoint uint64        // every input below it is in a snapshot
 	Next       uint64        // every input below it is folded
-	Behind     time.Duration // age of the input that is folded next; 0 where the log is folded to its end
+	CaughtUp   bool          // every input is folded
+	Behind     time.Duration // age of the oldest input that is not folded, or of this report where all are
 	Stopped    bool          // it cannot go on
 }
 
@@ -192,7 +193,7 @@ func (w *Worker) Stats() Stats {
 		s.add(st)
 		if st.carried.Load() {
 			s.Carried = append(s.Carried, Carried{
-				Partition: p, Checkpoint: st.checkpoint.Load(), Next: st.next.Load(),
+				Partition: p, Checkpoint: st.checkpoint.Load(), Next: st.next.Load(), CaughtUp: st.since.Load() == 0,
 				Behind: st.behind(now), Stopped: st.stopped.Load() != nil,
 			})
 		}

@@ -79,10 +79,11 @@ func (u Unreadable) String() string { return fmt.Sprintf("session %s: snapshot: 
 // still be appending.
 const lagTime = 5 * time.Second
 
-// Progress is the progress of one step of a Verification.
+// Progress is the progress of one step of a long operation.
 type Progress struct {
-	What        string // inputs, events or snapshots, whichever are read
+	What        string // is counted, such as inputs or events
 	Done, Total uint64 // Total is 0 where it is unknown
+	Note        string // other counts; may be empty
 }
 
 // Verification folds the input log again, without any snapshot, and compares the
@@ -207,7 +208,7 @@ func (c *comparison) each(f func(token string, s *compared)) {
 
 func (c *comparison) progress(what string, done, total uint64) {
 	if c.Progress != nil {
-		c.Progress(Progress{what, done, total})
+		c.Progress(Progress{What: what, Done: done, Total: total})
 	}
 }
 

@@ -93,7 +93,7 @@ func accumulate(b *testing.B, w wire, read reader, size int) {
 	lines, want := w.events(size)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	n := 0
+	began, n := cpuTime(), 0
 	for b.Loop() {
 		got, err := read(lines)
 		if err != nil || got != want {
@@ -101,14 +101,14 @@ func accumulate(b *testing.B, w wire, read reader, size int) {
 		}
 		n += len(lines)
 	}
+	b.ReportMetric(float64(cpuTime()-began)/float64(n), "cpu-ns/delta")
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(b.Elapsed())/float64(n), "ns/delta")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(n), "allocs/delta")
 	b.ReportMetric(0, "ns/op")
 }
 
-// streamer returns a reader that uses session.Fold. The deltas are 25 ms apart, so
-// every second delta causes an event.
+// streamer returns a reader that uses session.Fold. The deltas are 25 ms apart.
 func streamer(format string) reader {
 	rules := lifecycle.NewRules()
 	header := inputs.Header{inputs.HeaderFormat: {format}}

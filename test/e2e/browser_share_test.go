@@ -11,11 +11,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestBrowserPages opens seven pages of four sessions in one browser, which allows six
+// browserShares opens seven pages of four sessions in one browser, which allows six
 // connections to a server. All are live on one stream, and remain so when the
 // first page, which reads it, is closed.
-func TestBrowserPages(t *testing.T) {
-	web := chromium(t)
+func browserShares(t *testing.T, web context.Context) {
 	s, _ := serve(t, config(t.TempDir()))
 	pages := make([]*webPage, 7)
 	closeFirst := context.CancelFunc(nil)
@@ -79,10 +78,9 @@ func openStreams(t *testing.T, home string) string {
 	return number
 }
 
-// TestBrowserEventSource reads the stream with the EventSource of the browser, and
+// browserEventSource reads the stream with the EventSource of the browser, and
 // resumes it after a restart of the server.
-func TestBrowserEventSource(t *testing.T) {
-	web := chromium(t)
+func browserEventSource(t *testing.T, web context.Context) {
 	c := config(t.TempDir())
 	c.HTTPListen = freePort(t)
 	s, stop := serve(t, c)

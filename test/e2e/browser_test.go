@@ -25,18 +25,34 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestBrowser shows a session in a real browser, in the light and the dark theme:
-// calls build their args, complete, get a result, time out, and are stopped by
-// hand. Every message on the console, such as a violated policy, is a failure.
+// TestBrowser checks how a page keeps its connection in a real browser: with other
+// pages, and while the server is away.
 func TestBrowser(t *testing.T) {
 	web := chromium(t)
-	s, _ := serve(t, config(t.TempDir()))
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, web context.Context)
+	}{
+		{"pages share a stream", browserShares},
+		{"EventSource", browserEventSource},
+		{"restart", browserResumes},
+		{"killed server", browserKilled},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, web) })
+	}
+}
+
+// pageThemes shows a session in the light and the dark theme: calls build their args,
+// complete, get a result, time out, and are stopped by hand. Every message on the
+// console, such as a violated policy, is a failure.
+func pageThemes(t *testing.T, web context.Context, home string) {
 	for _, theme := range []string{"light", "dark"} {
 		t.Run(theme, func(t *testing.T) {
 			p := openTab(t, web, theme)
-			p.open(s.Page(), "browser-"+theme)
+			p.open(home, "browser-"+theme)
 			p.watch()
-			checkScreenshot(t, p.screenshot("closed-"+theme), theme)
+			checkPicture(t, p.picture(), theme)
+			p.screenshot("closed-" + theme)
 			p.checkPhone()
 
 			// The page is a function of the log: it is the same after a reload.
@@ -54,11 +70,9 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// TestBrowserConsole checks that TestBrowser would notice console messages:
-// scripts that the policy forbids, errors, and missing files.
-func TestBrowserConsole(t *testing.T) {
-	web := chromium(t)
-	s, _ := serve(t, config(t.TempDir()))
+// pageConsole checks that the other tests would notice console messages: scripts that
+// the policy forbids, errors, and missing files.
+func pageConsole(t *testing.T, web context.Context, home string) {
 	for _, c := range []struct{ script, want string }{
 		{`document.head.append(Object.assign(document.createElement("script"), {text: "1"}))`, "Content Security Policy"},
 		{`setTimeout(() => { throw new Error("thrown") })`, "thrown"},
@@ -68,7 +82,7 @@ func TestBrowserConsole(t *testing.T) {
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			p := openTab(t, web, "light")
-			p.open(s.Page(), "console")
+			p.open(home, "console")
 			p.do(c.script, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 				_, err := chromedp.Evaluate[chromedp.Void]("void "+c.script)(ctx, tab)
 				return err
@@ -84,11 +98,10 @@ func TestBrowserConsole(t *testing.T) {
 	}
 }
 
-// TestBrowserResumes restarts the server while a page shows a call. The page marks
+// browserResumes restarts the server while a page shows a call. The page marks
 // its content as stale, reconnects by itself, misses nothing and shows nothing
 // twice.
-func TestBrowserResumes(t *testing.T) {
-	web := chromium(t)
+func browserResumes(t *testing.T, web context.Context) {
 	c := config(t.TempDir())
 	c.HTTPListen = freePort(t) // the same after the restart
 	s, stop := serve(t, c)
@@ -110,13 +123,11 @@ func TestBrowserResumes(t *testing.T) {
 	}
 }
 
-// TestBrowserRejections: inputs that are rejected for one reason are one notice with
+// pageRejections: inputs that are rejected for one reason are one notice with
 // their number.
-func TestBrowserRejections(t *testing.T) {
-	web := chromium(t)
-	s, _ := serve(t, config(t.TempDir()))
+func pageRejections(t *testing.T, web context.Context, home string) {
 	p := openTab(t, web, "light")
-	p.open(s.Page(), "rejections")
+	p.open(home, "rejections")
 	for range 3 {
 		p.post("deltas", `{"foreign":1}`)
 	}
@@ -342,37 +353,36 @@ func (p *webPage) post(kind, body string) {
 	}
 }
 
-// screenshot writes a picture of the page to $STREAMER_SCREENSHOT_DIR, or to a
-// directory that the end of the test removes. It returns the file.
-func (p *webPage) screenshot(name string) string {
+// screenshot writes a picture of the page to $STREAMER_SCREENSHOT_DIR, if it is set.
+func (p *webPage) screenshot(name string) {
+	p.t.Helper()
+	dir := os.Getenv("STREAMER_SCREENSHOT_DIR")
+	if dir == "" {
+		return
+	}
+	file := filepath.Join(dir, name+".png")
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(file, p.picture(), 0o644)); err != nil {
+		p.t.Error("screenshot: ", err)
+	}
+}
+
+// picture returns a picture of the page.
+func (p *webPage) picture() []byte {
 	p.t.Helper()
 	data, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
-		p.t.Errorf("screenshot %s: %v", name, err)
-		return ""
+		p.t.Error("picture: ", err)
 	}
-	dir := os.Getenv("STREAMER_SCREENSHOT_DIR")
-	if dir == "" {
-		dir = p.t.TempDir()
-	}
-	file := filepath.Join(dir, name+".png")
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(file, data, 0o644)); err != nil {
-		p.t.Error("screenshot: ", err)
-	}
-	return file
+	return data
 }
 
-// checkScreenshot checks that a screenshot is not blank, and that its background
-// is bright in the light theme and dark in the dark theme.
-func checkScreenshot(t *testing.T, file, theme string) {
+// checkPicture checks that a picture is not blank, and that its background is bright
+// in the light theme and dark in the dark theme.
+func checkPicture(t *testing.T, data []byte, theme string) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	img, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
-		t.Fatalf("%s: %v", file, err)
+		t.Fatal(err)
 	}
 	colours := map[color.Color]int{}
 	bright, all := 0, 0
@@ -391,9 +401,9 @@ func checkScreenshot(t *testing.T, file, theme string) {
 		most = max(most, n)
 	}
 	if len(colours) < 50 || most > all*97/100 {
-		t.Errorf("%s is blank: it has %d colours, and one of them covers %d of %d pixels", file, len(colours), most, all)
+		t.Errorf("the page is blank: it has %d colours, and one of them covers %d of %d pixels", len(colours), most, all)
 	}
 	if got := bright > all/2; got != (theme == "light") {
-		t.Errorf("%s is not %s: %d of %d pixels are bright", file, theme, bright, all)
+		t.Errorf("the page is not %s: %d of %d pixels are bright", theme, bright, all)
 	}
 }

@@ -57,6 +57,17 @@ func pageHostile(t *testing.T, web context.Context, home string) {
 	p.do("side by side", chromedp.Click(chromedp.CSS("#raw [aria-pressed]")))
 	p.wait("the protocols", `[...document.querySelectorAll("#raw .sides ol")].every((l) => l.textContent.includes("__proto__"))`)
 	p.screenshot("hostile")
+	p.reordered()
+	eval[bool](p, `(document.querySelector('#views input[value="waterfall"]').click(), true)`)
+	p.wait("the rows", `document.querySelectorAll(".wf-row").length === 6`)
+	p.do("a row", chromedp.Click(chromedp.CSS(`.wf-row:nth-child(2) .wf-name`)))
+	p.wait("the card below", shown(`#inspector .card`))
+	p.reordered()
+	eval[bool](p, `(localStorage.removeItem("view"), location.hash = "", true)`)
+	p.wait("the history", shown(".hi-list"))
+	eval[bool](p, `(document.querySelector(".hi-form").requestSubmit(), true)`)
+	p.wait("calls", `document.querySelector(".hi-hits").textContent.includes("__proto__")`)
+	p.reordered()
 	if eval[bool](p, `window.ran !== undefined || ({}).ran !== undefined || document.querySelector("#main img, #raw img, #main script, [onerror], [onload]") !== null`) {
 		t.Error("data of the session was executed or became markup")
 	}
@@ -64,6 +75,21 @@ func pageHostile(t *testing.T, web context.Context, home string) {
 		t.Errorf("the page is %d pixels wider than its window", got)
 	}
 	p.quiet()
+}
+
+// reordered checks that no name, id, title or value on the page has a control that
+// changes the order of the text around it.
+func (p *webPage) reordered() {
+	p.t.Helper()
+	found := eval[[]string](p, `[document, ...document.querySelectorAll("body, body *")].flatMap((e) => e === document ? [document.title]
+		: [e.title, e.ariaLabel, e.placeholder, ...(e.matches(".text") ? [] : [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data))])
+		.filter((s) => /[\u202a-\u202e\u2066-\u2069]/.test(s)).map((s) => JSON.stringify(s.slice(0, 60)))`)
+	if len(found) > 0 {
+		p.t.Errorf("the controls that change the order of text are not shown as escapes in %q", found)
+	}
+	if !eval[bool](p, `document.body.textContent.includes("\\u202e\\u2066gnp.exe")`) {
+		p.t.Error("the escaped name is not on the page")
+	}
 }
 
 // pageLarge: 1,000 calls and 10,000 deltas. The tasks that block the page for more than

@@ -1,16 +1,16 @@
 package e2e
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
 )
 
-// TestPageKilled kills the server while a page shows a text and calls that stream.
+// browserKilled kills the server while a page shows a text and calls that stream.
 // After the restart the page goes on by itself: no text is doubled, and nothing that
 // has ended is shown as going on.
-func TestPageKilled(t *testing.T) {
-	web := chromium(t)
+func browserKilled(t *testing.T, web context.Context) {
 	dir, address := t.TempDir(), freePort(t)
 	begin := func() *process {
 		server := start(t, "serve", "--data-dir", dir, "--http-listen", address, "--nats-listen", "127.0.0.1:0", "--partitions", "1", "--log-level", "warn")

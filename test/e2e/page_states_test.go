@@ -133,6 +133,57 @@ func pageRulesIn(t *testing.T, web context.Context, home, theme string) {
 	p.screenshot("sheet-" + theme)
 }
 
+// pageStopRequested: after a click on a stop button the page shows that the stop was
+// requested, until the events of the end arrive.
+func pageStopRequested(t *testing.T, web context.Context, home string) {
+	p := openTab(t, web, "light")
+	p.open(home, "stop-requested")
+	p.post("deltas", toolCall(0, "get_weather", `{"city":"Oslo"}`))
+	p.post("deltas", toolCall(1, "get_time", `{}`))
+	p.post("deltas", finish)
+	p.card("get_time", "args_complete", "")
+	// The requests of the page wait until the test lets them go.
+	eval[bool](p, `((send, held) => { window.held = held; window.fetch = (...a) => new Promise((go) => held.push(() => go(send(...a)))); return true; })(fetch, [])`)
+	p.do("stop a call", chromedp.Click(chromedp.CSS(`.card[data-tool="get_weather"] .stop-call`)))
+	p.card("get_weather", "args_complete", "stop requested")
+	if got := eval[string](p, `document.querySelector('.card[data-tool="get_weather"] .stop-call').ariaLabel`); got != "Stop of get_weather requested" {
+		t.Errorf("the button is named %q, want that the stop is requested", got)
+	}
+	eval[bool](p, `(held.shift()(), true)`)
+	p.card("get_weather", "cancelled", "stopped")
+	if got := eval[string](p, `document.querySelector('.card[data-tool="get_weather"]').textContent`); strings.Contains(got, "stop requested") {
+		t.Errorf("the ended call shows %q, want no requested stop", got)
+	}
+	p.do("stop the run", chromedp.Click(chromedp.CSS("#stop")))
+	p.wait("the requested stop", `document.querySelector("#stop-text").textContent === "Stop requested" && document.querySelector("#stop").ariaDisabled === "true"`)
+	p.card("get_time", "args_complete", "")
+	eval[bool](p, `(held.shift()(), true)`)
+	p.card("get_time", "cancelled", "stopped")
+	p.wait("the end of the stop", `document.querySelector("#stop-text").textContent === "Stopped"`)
+	p.quiet()
+}
+
+// pageClosedByMessage: the card of a call that a message of a person has closed leads to
+// this message, also from the waterfall.
+func pageClosedByMessage(t *testing.T, web context.Context, home string) {
+	p := openTab(t, web, "light")
+	p.open(home, "closed-by-message")
+	p.post("deltas", toolCall(0, "get_weather", `{"city":"Oslo"}`))
+	p.post("deltas", finish)
+	p.post("deltas", `{"role":"user","content":"Never mind, what time is it?"}`)
+	p.card("get_weather", "cancelled", "another message came")
+	const link = `//div[contains(@class, "body")]/button[.="Show the message"]`
+	const arrived = `document.activeElement.matches(".message[data-role=user]") && document.activeElement.textContent.includes("Never mind")`
+	p.do("show the message", chromedp.Click(chromedp.Search(`//*[@id="timeline"]`+link)))
+	p.wait("the message", arrived)
+	p.do("the waterfall alone", chromedp.Click(chromedp.CSS(`#views input[value="waterfall"]`)))
+	p.do("a row", chromedp.Click(chromedp.CSS(`.wf-row .wf-name`)))
+	p.do("show the message from the waterfall", chromedp.Click(chromedp.Search(`//*[@id="inspector"]`+link)))
+	p.wait("the message beside the waterfall", arrived+` && document.querySelector(".wf-row").checkVisibility()`)
+	eval[bool](p, `(localStorage.removeItem("view"), true)`)
+	p.quiet()
+}
+
 // pagePicture: a picture of the whole page shows the calls that are below the
 // window.
 func pagePicture(t *testing.T, web context.Context, home string) {

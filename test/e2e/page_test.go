@@ -24,8 +24,13 @@ func TestPage(t *testing.T) {
 		name string
 		test func(t *testing.T, web context.Context, home string)
 	}{
-		{"states", pageStates},
+		{"themes", pageThemes},
+		{"console", pageConsole},
+		{"rejections", pageRejections},
+		{"R25 states are read, and starts and ends announced", pageStates},
 		{"axe", pageRules},
+		{"R23 a stop is shown before its events", pageStopRequested},
+		{"closed by a message", pageClosedByMessage},
 		{"keyboard", pageKeyboard},
 		{"search", pageSearch},
 		{"frames", pageFrames},
@@ -33,6 +38,7 @@ func TestPage(t *testing.T) {
 		{"hostile", pageHostile},
 		{"large", pageLarge},
 		{"full picture", pagePicture},
+		{"print", pagePrint},
 		{"waterfall", pageWaterfall},
 		{"replay", pageReplay},
 		{"history", pageHistory},

@@ -26,6 +26,7 @@ func pageWaterfall(t *testing.T, web context.Context, home string) {
 	p.post("deltas", toolCall(0, "get_weather", `{"city":"Oslo"}`))
 	p.post("deltas", toolCall(1, "get_time", `{}`))
 	p.post("deltas", finish)
+	p.wait("the rows of the open calls", rowsShown+` === "1 get_weather Running, 1 get_time Running"`) // so that the first one runs for some time
 	p.post("results", `{"tool_call_id":"call_0","content":"-3 degrees"}`)
 	p.wait("the rows", rowsShown+` === "1 get_weather Succeeded, 1 get_time Running"`)
 	p.post("deltas", nested)
@@ -132,7 +133,10 @@ func pageHistory(t *testing.T, web context.Context, home string) {
 	}
 	p.post("results", `{"tool_call_id":"call_0","content":"no seats","status":"error"}`)
 	p.post("end", `{"reason":"error"}`)
-	p.do("open", chromedp.Navigate(home))
+	// The list is read again after 10 s only.
+	p.open(home, "history-2")
+	p.wait("the end of the run", `document.querySelector('.run-end[data-status="error"]')`)
+	eval[bool](p, `(location.hash = "", true)`)
 	row := func(session string) string {
 		return fmt.Sprintf(`[...document.querySelectorAll(".hi-list a")].find((a) => a.querySelector(".name").textContent === %q)?.textContent`, session)
 	}

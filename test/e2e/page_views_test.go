@@ -45,7 +45,7 @@ func pageFrames(t *testing.T, web context.Context, home string) {
 	p.press("f")
 	p.wait("the frames", `document.querySelectorAll("#raw tbody tr").length > 8`)
 	types := eval[string](p, `[...document.querySelectorAll("#raw tbody tr")].map((r) => r.cells[2].textContent).join(" ")`)
-	for _, want := range []string{"stream.open", "tool_call_start", "tool_call_args_complete", "tool_call_result"} {
+	for _, want := range []string{"stream.open", "stream.live", "tool_call_start", "tool_call_args_complete", "tool_call_result"} {
 		if !strings.Contains(types, want) {
 			t.Errorf("the frames have the types %q, want also %s", types, want)
 		}
@@ -66,7 +66,35 @@ func pageFrames(t *testing.T, web context.Context, home string) {
 	p.screenshot("frames")
 	p.press("Escape")
 	p.wait("the card again", `document.activeElement.dataset.tool === "get_weather"`)
+	p.commentFrames()
 	p.quiet()
+}
+
+// commentFrames checks that the frames have the heartbeats, unless they are turned off,
+// and their number. The frames are those of a recorder, because the interval of the
+// heartbeats of a server is longer than a test.
+func (p *webPage) commentFrames() {
+	p.t.Helper()
+	eval[bool](p, `Promise.all([import("/raw.js"), import("/frames.js")]).then(([{ rawView }, { recorder }]) => {
+		const frames = recorder(), root = document.createElement("div");
+		root.id = "beats";
+		document.body.append(root);
+		frames.add({ event: "stream.live", data: "{}", id: "" }, 1_000);
+		frames.add({ event: "", data: " hb", id: "" }, 16_000);
+		rawView(root, { frames, counts: () => ({ gaps: 0 }), call: () => null, closed() {} }).show(null);
+		return true;
+	})`)
+	const types = `[...document.querySelectorAll("#beats tbody tr")].map((r) => r.cells[2].textContent + r.cells[4].textContent).join(" ")`
+	if got, want := eval[string](p, types), "stream.live0 ms comment15000 ms"; got != want {
+		p.t.Errorf("the frames are %q, want %q", got, want)
+	}
+	if got := eval[string](p, `document.querySelector("#beats .raw-numbers").textContent`); !strings.HasPrefix(got, "1 frame · 1 heartbeat ·") {
+		p.t.Errorf("the numbers are %q, want one frame and one heartbeat", got)
+	}
+	p.do("no heartbeats", chromedp.Click(chromedp.Search(`//*[@id="beats"]//button[.="Heartbeats"]`)))
+	if got, want := eval[string](p, types), "stream.live0 ms"; got != want {
+		p.t.Errorf("without heartbeats the frames are %q, want %q", got, want)
+	}
 }
 
 // pageCopies: the commands that a call is copied as produce this call in another

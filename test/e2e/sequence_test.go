@@ -58,8 +58,8 @@ func TestSnapshots(t *testing.T) {
 }
 
 // foldLines returns the bodies of the events of a stream of which each line is an
-// input. Where snapshots is true, the state is stored and loaded after each of them,
-// and where it is large, after some.
+// input. Where snapshots is true, the state is stored and loaded after each of them.
+// Where it is large, and with the race detector, this is done after some.
 func foldLines(t *testing.T, data []byte, reader *session.Reader, snapshots bool) (bodies []string) {
 	rules := lifecycle.NewRules()
 	s, seq, size := new(session.State), uint64(0), uint64(0)
@@ -73,7 +73,7 @@ func foldLines(t *testing.T, data []byte, reader *session.Reader, snapshots bool
 			}
 			bodies = append(bodies, string(body))
 		}
-		if !snapshots || seq%(1+size>>14) > 0 {
+		if !snapshots || (seq+uint64(len(data)))%(snapshotEvery+size>>14) > 0 {
 			return // a large state takes long to load, and changes little
 		}
 		stored, err := s.Marshal()

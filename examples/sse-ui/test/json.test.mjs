@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { highlighter, looksLikeJSON } from "../json.js";
+import { highlighter, looksLikeJSON } from "../value.js";
 
 // pieces joins the output of a highlighter into [kind, text] by the rule of the
 // page: a piece that continues belongs to the previous one.

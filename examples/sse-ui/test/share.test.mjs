@@ -75,10 +75,10 @@ function server() {
   }
 
   // open is subscribe of sse.js, for a page that may be gone.
-  const open = (page) => ({ url, lastEventId, onFrame, onState }) => {
+  const open = (page) => ({ url, lastEventId, onFrame, onState, onComment }) => {
     const sessions = new URL(url, "http://x").searchParams.getAll("session");
     let from = Number(lastEventId) || 0, closed = false, wake = () => {};
-    const stream = { wake: () => wake(), url };
+    const stream = { wake: () => wake(), beat: () => onComment?.(" hb"), url };
     const running = () => !closed && page.alive;
     async function run() {
       onState({ name: "connecting" });
@@ -98,7 +98,10 @@ function server() {
           if (sessions.includes(log[from].session)) onFrame(frameOf(log[from]));
         }
         if (!running()) break;
-        if (!live) onState({ name: "live" });
+        if (!live) {
+          onFrame({ event: "stream.live", data: "{}", id: "" });
+          onState({ name: "live" });
+        }
         live = true;
         if (from >= log.length) await new Promise((resolve) => (wake = resolve));
       }
@@ -112,10 +115,10 @@ function server() {
 
 // show opens a page of a session and returns what it receives.
 function show(b, s, session, options = {}) {
-  const page = b.page(), seqs = [], states = [];
+  const page = b.page(), seqs = [], states = [], others = []; // others: frames about the stream, and comments
   const shared = sharing({ address: (list) => "/v1/events?" + list.map((n) => "session=" + n).join("&"), locks: page.locks, channel: page.channel, open: s.open(page), ...options });
-  const stream = shared.subscribe({ session, url: "/events?session=" + session, onState: (x) => states.push(x), onFrame: (f) => f.id !== "" && seqs.push(Number(f.id)) });
-  return { page, session, seqs, states, stream, shared, leave() { page.gone(); stream.close(); shared.close(); }, state: () => states.at(-1) };
+  const stream = shared.subscribe({ session, url: "/events?session=" + session, onState: (x) => states.push(x), onComment: (text) => others.push(text), onFrame: (f) => (f.id !== "" ? seqs.push(Number(f.id)) : others.push(f.event)) });
+  return { page, session, seqs, states, others, stream, shared, leave() { page.gone(); stream.close(); shared.close(); }, state: () => states.at(-1) };
 }
 
 // until waits for a condition.
@@ -140,6 +143,18 @@ test("seven pages of seven sessions are live on one connection", async () => {
     assert.deepEqual(v.seqs, expected(s, v.session));
   }
   assert.equal(views[0].state().shared, 7);
+  for (const v of views) v.leave();
+});
+
+test("each page has the end of its history and the heartbeats", async () => {
+  const b = browser(), s = server();
+  s.append("a");
+  const views = [show(b, s, "a"), show(b, s, "b")];
+  await until("all to be live", () => views.every((v) => live(v) && v.state().shared === 2));
+  await until("one connection", () => s.connections === 1);
+  for (const stream of s.streams) stream.beat();
+  await until("the heartbeat", () => views.every((v) => v.others.at(-1) === " hb"));
+  for (const v of views) assert.deepEqual(v.others.slice(0, 2), ["stream.open", "stream.live"]);
   for (const v of views) v.leave();
 });
 

@@ -115,6 +115,12 @@ test("subscribe: resumes after the last id and stops at 204", async () => {
   assert.deepEqual(states, ["connecting", "catching-up", "live", "reconnecting", "connecting", "reconnecting", "connecting", "catching-up", "reconnecting", "connecting", "ended"]);
 });
 
+test("subscribe: comments are passed on", async () => {
+  const comments = [];
+  await follow([": hb\nevent: stream.live\ndata: {}\n\n:x\n", 204], { more: { onComment: (text) => comments.push(text) } });
+  assert.deepEqual(comments, [" hb", "x"]);
+});
+
 test("subscribe: 410, 401 and 403 stop it", async () => {
   for (const [status, name] of [[410, "gone"], [401, "refused"], [403, "refused"]]) {
     const { asked, states } = await follow([status]);

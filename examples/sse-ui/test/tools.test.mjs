@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { execFileSync } from "node:child_process";
 import { create, reduce } from "../reduce.js";
 import { jsonOf, curlOf, historyOf, excerptOf } from "../copies.js";
-import { matcher, isNone, NONE } from "../filter.js";
+import { matcher, isNone, NONE } from "../search.js";
 import { recorder, callOf, mentions } from "../frames.js";
 
 const HOSTILE = "it's $(id) `x` \"q\" \\ \u202e</script>\n";
@@ -104,7 +104,8 @@ test("the frames have sizes, gaps and duplicates", () => {
   r.add({ event: "stream.live", data: '{"é":1}', id: "7" }, 131);
   r.add({ event: "tool_call_start", data: '{"call":"1.0"}', id: "7" }, 140);
   assert.deepEqual(r.list.map((f) => [f.n, f.id, f.gap, f.size, f.repeated]), [[1, "", 0, 2, false], [2, 7, 30, 14, false], [3, "", 1, 8, false], [4, 7, 9, 14, true]]);
-  assert.deepEqual(r.counts, { frames: 4, bytes: 38, repeated: 1, dropped: 0 });
+  assert.deepEqual(r.counts, { frames: 4, comments: 0, bytes: 38, repeated: 1, dropped: 0 });
+  assert.deepEqual([r.add({ event: "", data: " hb", id: "" }, 150).n, r.counts.frames, r.counts.comments], [5, 4, 1]);
   assert.equal(callOf(r.list[1]), "1.0");
   assert.ok(mentions({ data: '{"toolCallId":"c\\"1"}' }, { call: "2.0", id: 'c"1' }) && !mentions({ data: '{"run":"2.0"}' }, { call: "2.0", id: "x" }));
 });

@@ -57,6 +57,7 @@ type catchUp struct {
 	l       *Log
 	from    uint64        // catchUpFrom
 	silence time.Duration // catchUpSilence
+	gather  time.Duration // gatherTime
 	runs    atomic.Uint64
 
 	mu      sync.Mutex
@@ -80,7 +81,7 @@ type member struct {
 }
 
 func newCatchUp(l *Log, partitions int) *catchUp {
-	return &catchUp{l: l, from: catchUpFrom, silence: catchUpSilence, members: make([]*member, partitions), alone: make([]time.Time, partitions)}
+	return &catchUp{l: l, from: catchUpFrom, silence: catchUpSilence, gather: gatherTime, members: make([]*member, partitions), alone: make([]time.Time, partitions)}
 }
 
 // count adds n to the number of partitions that are read.
@@ -150,7 +151,7 @@ func (c *catchUp) drop(m *member, pause time.Duration) {
 
 // run reads until the stream's end, or there are few members, or a problem.
 func (c *catchUp) run(ctx context.Context) {
-	gather := time.NewTimer(gatherTime)
+	gather := time.NewTimer(c.gather)
 	defer gather.Stop()
 	select {
 	case <-gather.C:

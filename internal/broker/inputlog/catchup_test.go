@@ -274,7 +274,7 @@ func TestCatchUpWithoutPermission(t *testing.T) {
 	s.Start()
 	b := start(t, broker.Options{URL: s.URL(), Partitions: 2})
 	fill(t, b, 4000, 97, []byte(`{}`))
-	b.catchUp.from, b.catchUp.silence = 10, 100*time.Millisecond
+	b.catchUp.from, b.catchUp.silence, b.catchUp.gather = 10, 100*time.Millisecond, time.Second
 	var reads sync.WaitGroup
 	for p := range 2 {
 		reads.Go(func() { collect(t, b, p, 1, untilCaughtUp) })

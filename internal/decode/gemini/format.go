@@ -97,7 +97,10 @@ func claimsGoogleError(v jsonscan.Value) wire.Claim {
 
 // body returns the response inside the object that Code Assist sends, or v.
 func body(v jsonscan.Value) jsonscan.Value {
-	if m := v.Members(); m.Next() && m.Key == "response" && m.Value.IsObject() {
+	if v.FirstKey() != "response" {
+		return v
+	}
+	if m := v.Members(); m.Next() && m.Value.IsObject() {
 		for in := m.Value.Members(); in.Next(); {
 			switch in.Key {
 			case "candidates", "usageMetadata", "promptFeedback":

@@ -5,6 +5,7 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // FindSlots finds the slots of a text. The code that Google runs and its result
@@ -15,7 +16,21 @@ func (Format) FindSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note u
 		plain = plain && !ofCode(path)
 		return slot(path)
 	})
+	if usage := usageOf(s.Members(at), s); readTokens(usage.Value).counted {
+		s.Usage(usage)
+	}
 	return 0, plain
+}
+
+// usageOf returns the usage of a response, alone or as Code Assist wraps it.
+func usageOf(members map[string]wire.Place, s *wire.SlotFinder) wire.Place {
+	if response, ok := members["response"]; ok {
+		members = s.Members(response)
+	}
+	if usage, ok := members["usageMetadata"]; ok {
+		return usage
+	}
+	return members["usage_metadata"]
 }
 
 // ofCode reports whether a path is in an executableCode or a codeExecutionResult.
@@ -43,7 +58,7 @@ func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	if !d.Begun || d.Message != c.Message || d.Message == "" && d.End.Stopped {
 		return false
 	}
-	d.End.Spared, d.End.Prompt = true, 0
+	d.End.Spared, d.End.Prompt = true, readTokens(jsonscan.ValueOf(c.Usage)).prompt
 	return true
 }
 

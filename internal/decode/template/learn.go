@@ -1,6 +1,7 @@
 package template
 
 import (
+	"slices"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -18,8 +19,8 @@ type Event struct {
 	Place func(s *wire.SlotFinder, f wire.Frame) (wire.Place, bool)
 }
 
-// Learn makes a template of an event, if its chunk is one piece of text or of
-// the args of a call that exists. The Writer holds the chunks of the event. The
+// Learn makes a template of an event, if its chunks are one piece of text or of
+// the args of a call that exists, and at most starts and the usage of its message. The Writer holds the chunks of the event. The
 // Decoder is the one that has decoded it.
 //
 // An attempt costs several times as much as decoding, and is paid for even if it
@@ -34,14 +35,36 @@ func (c *Cache) Learn(e Event, w *wire.Writer, d wire.Decoder) {
 	case t == nil:
 	case t.reproduces(w, e.Text, d):
 		c.add(t)
-	default:
+	case !t.opens:
 		c.credit = -debt
 	}
 }
 
 // MayLearn reports whether an event with the chunks in w can become a template.
 func (c *Cache) MayLearn(event string, w *wire.Writer) bool {
-	return w.Len() == 1 && len(event) <= maxEvent && c.credit >= price && repeats(&w.Since(0)[0])
+	return len(event) <= maxEvent && c.credit >= price && Main(w.Since(0)) >= 0
+}
+
+// maxChunks bounds the chunks of an event that may become a template.
+const maxChunks = 3
+
+// Main returns the position of the text or the args among the chunks of an event that
+// can become a template, or -1. Starts may stand before it, and the usage after it, of
+// the same message.
+func Main(list []chunks.Chunk) int {
+	if len(list) > maxChunks {
+		return -1
+	}
+	found := -1
+	for i := range list {
+		switch c := &list[i]; {
+		case found < 0 && repeats(c):
+			found = i
+		case found < 0 && c.Kind != chunks.Start, found >= 0 && c.Kind != chunks.Usage:
+			return -1
+		}
+	}
+	return found
 }
 
 // repeats reports whether a chunk is a piece of args or of a text, of which a
@@ -70,7 +93,7 @@ func (t *template) reproduces(w *wire.Writer, event string, d wire.Decoder) bool
 	if !t.emit(w, d.Clone(), &v) {
 		return false
 	}
-	return w.Len() == n+1 && w.Since(0)[n] == w.Since(0)[n-1]
+	return slices.Equal(w.Since(0)[:n], w.Since(n))
 }
 
 // newTemplate returns a template of an event, or nil if it has not the slots for
@@ -90,13 +113,27 @@ func newTemplate(e Event, w *wire.Writer, d wire.Decoder) *template {
 	if !ok || !complete {
 		return nil
 	}
+	list := w.Since(0)
+	i := Main(list)
 	t := &template{
 		format: e.Format, formatName: e.Format.Name(), name: strings.Clone(e.Name),
-		chunk: literal(&w.Since(0)[0]), note: note,
+		before: literals(list[:i]), chunk: literal(&list[i]), after: literals(list[i+1:]), note: note,
+		opens: list[i].Kind == chunks.Fragment && list[i].ID != "" && list[i].Name != "",
 	}
 	t.cut(strings.Clone(e.Text), slots)
 	_, t.fills = d.(wire.Filler)
+	if t.fills && len(t.before) > 0 || finder.Has(wire.UsageSlot) != (len(t.after) > 0) {
+		return nil
+	}
 	return t
+}
+
+// literals returns the fields of chunks that are the same for all events of a template.
+func literals(list []chunks.Chunk) (all []chunks.Chunk) {
+	for i := range list {
+		all = append(all, literal(&list[i]))
+	}
+	return all
 }
 
 // cut cuts the text of an event at its slots.
@@ -106,7 +143,15 @@ func (t *template) cut(event string, slots []wire.FoundSlot) {
 		t.parts = append(t.parts, part{literal: event[at:f.From], slot: f.Slot, number: f.Number})
 		at = f.To
 	}
-	t.tail = event[at:]
+	t.setTail(event[at:])
+}
+
+// setTail sets the text after the last slot.
+func (t *template) setTail(tail string) {
+	t.tail, t.padded = tail, tail
+	if inside, ok := strings.CutSuffix(tail, "}"); ok {
+		t.padded = strings.TrimRight(inside, " ")
+	}
 }
 
 // literal returns the fields of a chunk that are the same for all events of a
@@ -114,7 +159,7 @@ func (t *template) cut(event string, slots []wire.FoundSlot) {
 // of slots or of the Decoder's state.
 func literal(c *chunks.Chunk) chunks.Chunk {
 	return chunks.Chunk{
-		Kind: c.Kind, Namespace: strings.Clone(c.Namespace), Choice: c.Choice,
+		Kind: c.Kind, Namespace: strings.Clone(c.Namespace), Choice: c.Choice, Role: strings.Clone(c.Role), Fresh: c.Fresh,
 		Index: strings.Clone(c.Index), Part: c.Part,
 		Name: strings.Clone(c.Name), CallKind: strings.Clone(c.CallKind),
 		Provider: c.Provider, Final: c.Final, Opens: c.Opens, Exact: c.Exact, IDVaries: c.IDVaries,

@@ -19,9 +19,13 @@ type template struct {
 	name       string // of the SSE event
 	parts      []part
 	tail       string
-	chunk      chunks.Chunk // without the values of the slots
-	note       uint8        // of the format
-	fills      bool         // the Decoder is a wire.Filler
+	padded     string         // the tail up to the white space before its last byte
+	before     []chunks.Chunk // starts of the message
+	chunk      chunks.Chunk   // without the values of the slots
+	after      []chunks.Chunk // usage
+	note       uint8          // of the format
+	fills      bool           // the Decoder is a wire.Filler
+	opens      bool           // the event begins a call, which has no template
 }
 
 // part is literal text and the slot after it.
@@ -37,7 +41,7 @@ type values [wire.NumSlots]string
 
 // fits reports whether an event fits, and sets the values of the slots.
 func (t *template) fits(event string, v *values) bool {
-	at := 0
+	at, usage := 0, 0
 	for i := range t.parts {
 		p := &t.parts[i]
 		if !strings.HasPrefix(event[at:], p.literal) {
@@ -45,6 +49,14 @@ func (t *template) fits(event string, v *values) bool {
 		}
 		at += len(p.literal)
 		var end int
+		switch p.slot {
+		case wire.UsageStart:
+			usage = at
+			continue
+		case wire.UsageSlot:
+			v[p.slot] = event[usage:at]
+			continue
+		}
 		if p.number {
 			end = wire.DigitsEnd(event, at)
 		} else {
@@ -63,20 +75,56 @@ func (t *template) fits(event string, v *values) bool {
 		}
 		at = end
 	}
-	return event[at:] == t.tail
+	return event[at:] == t.tail || t.endsPadded(event[at:])
+}
+
+// endsPadded reports whether rest is the tail with other white space before the last
+// brace. Anthropic hides the lengths of its deltas in this way.
+func (t *template) endsPadded(rest string) bool {
+	if len(rest) <= len(t.padded) || rest[:len(t.padded)] != t.padded || rest[len(rest)-1] != '}' {
+		return false
+	}
+	for i := len(t.padded); i < len(rest)-1; i++ {
+		if rest[i] != ' ' {
+			return false
+		}
+	}
+	return true
 }
 
 // emit emits the chunk of an event with the values v, unless the Decoder
 // reports that its state requires the event to be decoded.
 func (t *template) emit(w *wire.Writer, d wire.Decoder, v *values) bool {
 	n := w.Len()
+	for i := range t.before {
+		w.Add(&t.before[i])
+	}
 	c := w.Add(&t.chunk)
 	t.set(w, c, v)
 	if t.fills && !d.(wire.Filler).Fill(w, t.note, c) {
 		w.Truncate(n)
 		return false
 	}
+	if len(t.before)+len(t.after) > 0 {
+		t.emitAround(w, n)
+	}
 	return true
+}
+
+// emitAround completes the chunks before the last one, from n on, and emits those after
+// it. They are of its message.
+func (t *template) emitAround(w *wire.Writer, n int) {
+	last := &w.Since(w.Len() - 1)[0]
+	message, usage := last.Message, last.Usage
+	last.Usage = ""
+	before := w.Since(n)[:len(t.before)]
+	for i := range before {
+		before[i].Message = message
+	}
+	for i := range t.after {
+		c := w.Add(&t.after[i])
+		c.Message, c.Usage = message, usage
+	}
 }
 
 // set assigns the values of the slots to a chunk.
@@ -99,6 +147,8 @@ func (t *template) set(w *wire.Writer, c *chunks.Chunk, v *values) {
 			c.ID = w.Unquote(value)
 		case wire.RunSlot:
 			c.Run = w.Unquote(value)
+		case wire.UsageSlot:
+			c.Usage = value
 		case wire.IndexSlot, wire.BlockSlot:
 			if c.Kind == chunks.Fragment {
 				c.Index = value

@@ -50,8 +50,8 @@ func TestFits(t *testing.T) {
 			{literal: `","index":`, slot: wire.IndexSlot, number: true},
 			{literal: `,"args":"`, slot: wire.ArgsSlot},
 		},
-		tail: `"}`,
 	}
+	tmpl.setTail(`"}`)
 	for event, want := range map[string]string{
 		`{"id":"a","index":0,"args":"x"}`:          "0 x",
 		`{"id":"","index":12,"args":"\"x\\\""}`:    `12 \"x\\\"`,
@@ -60,7 +60,12 @@ func TestFits(t *testing.T) {
 		`{"id":"a","index":-1,"args":"x"}`:         "",
 		`{"id":"a","index":1.5,"args":"x"}`:        "",
 		`{"id":"a","index":,"args":"x"}`:           "",
+		`{"id":"a","index":0,"args":"x"  }`:        "0 x",
 		`{"id":"a","index":0,"args":"x"} `:         "",
+		`{"id":"a","index":0,"args":"x"  } `:       "",
+		`{"id":"a","index":0,"args":"x"  ]`:        "",
+		`{"id":"a","index":0,"args":"x","b":1  }`:  "",
+		`{"id":"a","index":0,"args":"x" ,}`:        "",
 		`{"id":"a","index":0,"args":"x","b":1}`:    "",
 		`{"id":"a","index":0,"args":"x`:            "",
 		`{"id":"a\q","index":0,"args":"x"}`:        "",

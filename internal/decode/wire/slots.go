@@ -17,6 +17,7 @@ type Slot uint8
 const (
 	NoSlot        Slot = iota
 	Unread             // the decoder does not read it: any scalar
+	UsageCount         // a number in the usage
 	ArgsCopy           // a copy of the args, which the decoder does not read while there are args
 	ArgsSlot           // becomes Args of the chunk
 	TextSlot           // becomes its Text
@@ -26,6 +27,8 @@ const (
 	RunSlot            // becomes Run of the chunk; Fill may read it as another id
 	IndexSlot          // the raw index of the call, which a text does not have
 	BlockSlot          // a number: the raw index of the call, or the number of a content part
+	UsageStart         // the place where the usage begins
+	UsageSlot          // the end of the usage, which becomes Usage of the next chunk
 	NumSlots           // the number of slots
 )
 
@@ -34,8 +37,9 @@ const (
 // these values alone is not decoded again; its chunk is that of the earlier one
 // with its own values.
 type Templated interface {
-	// FindSlots finds the slots of a frame that was decoded to one chunk. The
-	// note is stored with the template. It returns false where a frame that
+	// FindSlots finds the slots of a frame that was decoded to a text or a piece of
+	// args. A start of the same message may precede it where the Decoder is no
+	// Filler, and the usage may follow it where Usage was called. The note is stored with the template. It returns false where a frame that
 	// differs in the slots alone could decode to anything else.
 	FindSlots(s *SlotFinder, f Frame, at Place) (note uint8, ok bool)
 }
@@ -44,8 +48,8 @@ type Templated interface {
 type Filler interface {
 	// Fill completes the chunk of a frame that was not decoded, and changes the
 	// state as Decode would. The chunk is the last one in w and has the values
-	// of the slots; the message and the id of the call are "" where there is
-	// no slot for them. In a state in which Decode would not emit exactly this
+	// of the slots, the usage of the frame too; the message and the id of the call
+	// are "" where there is no slot for them. In a state in which Decode would not emit exactly this
 	// chunk, Fill changes nothing but the chunk and returns false.
 	Fill(w *Writer, note uint8, c *chunks.Chunk) bool
 }
@@ -95,6 +99,16 @@ func (s *SlotFinder) Found() ([]FoundSlot, bool) {
 	}
 	slices.SortFunc(s.found, func(a, b FoundSlot) int { return a.From - b.From })
 	return s.found, true
+}
+
+// Usage adds the slots of a usage that becomes a chunk of its own after the text.
+func (s *SlotFinder) Usage(v Place) {
+	if !v.IsObject() {
+		return
+	}
+	end := v.At + len(v.Raw)
+	s.found = append(s.found, FoundSlot{v.At, v.At, UsageStart, false}, FoundSlot{end, end, UsageSlot, false})
+	s.Walk(v, func(string) Slot { return UsageCount })
 }
 
 // Has reports whether a slot was found.
@@ -160,9 +174,9 @@ func (s *SlotFinder) Add(v Place, slot Slot) {
 	end := v.At + len(v.Raw)
 	switch {
 	case slot == NoSlot:
-	case v.IsString() && (slot == Unread || len(v.Raw) > 2 && slot != BlockSlot):
+	case v.IsString() && (slot == Unread || len(v.Raw) > 2 && slot != BlockSlot && slot != UsageCount):
 		s.found = append(s.found, FoundSlot{v.At + 1, end - 1, slot, false})
-	case v.Kind == jsonscan.Number && (slot == IndexSlot || slot == BlockSlot || slot == Unread) && DigitsEnd(s.event, v.At) == end:
+	case v.Kind == jsonscan.Number && (slot == IndexSlot || slot == BlockSlot || slot == Unread || slot == UsageCount) && DigitsEnd(s.event, v.At) == end:
 		s.found = append(s.found, FoundSlot{v.At, end, slot, true})
 	}
 }

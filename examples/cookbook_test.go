@@ -1,0 +1,124 @@
+package examples_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"streamer/internal/events"
+)
+
+// block is a block of code in a document.
+type block struct {
+	section, language, code string
+}
+
+// cookbook returns the blocks of docs/cookbook.md in a language.
+func cookbook(t *testing.T, language string) []block {
+	t.Helper()
+	return blocksOf(t, "../docs/cookbook.md", language)
+}
+
+// blocksOf returns the blocks of a document in a language.
+func blocksOf(t *testing.T, file, language string) (list []block) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, inside := block{}, false
+	for line := range strings.Lines(string(text)) {
+		fence, is := strings.CutPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case is && !inside:
+			b.language, b.code, inside = fence, "", true
+		case is:
+			inside = false
+			if b.language == language {
+				list = append(list, b)
+			}
+		case inside:
+			b.code += line
+		case strings.HasPrefix(line, "## "):
+			b.section = strings.TrimSpace(line[3:])
+		}
+	}
+	if len(list) == 0 {
+		t.Fatalf("%s has no %s", file, language)
+	}
+	return list
+}
+
+// sessionName matches the session of a shell block.
+var sessionName = regexp.MustCompile(`(?:\$s/|--session )([\w-]+)`)
+
+// TestCookbook runs each shell block of the cookbook, and checks that its session has a
+// call with complete args and no rejected input. The first block sets variables for all.
+func TestCookbook(t *testing.T) {
+	for _, name := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("%s is not installed", name)
+		}
+	}
+	data := t.TempDir()
+	server, _ := serveIn(t, data)
+	env := append(os.Environ(), "STREAMER_DATA_DIR="+data, "CURL_HOME="+provide(t, server), "PATH="+stubs(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "LANGSMITH_API_KEY"} {
+		env = append(env, name+"=key")
+	}
+	blocks := cookbook(t, "sh")
+	for i, b := range blocks[1:] {
+		t.Run(fmt.Sprintf("%s %d", b.section, i), func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command("bash", "-euo", "pipefail", "-c", blocks[0].code+b.code)
+			cmd.Env, cmd.Dir = env, t.TempDir()
+			out, _ := run(t, cmd, "")
+			if strings.Contains(out, `"rejected"`) && !strings.Contains(out, `"rejected":0,`) {
+				t.Errorf("rejected: %s", out)
+			}
+			names := sessionName.FindStringSubmatch(b.code)
+			if names == nil {
+				t.Fatal("the block names no session")
+			}
+			log := read(t, server, names[1], func(e *events.Event) bool { return e.Type == events.ToolCallArgsComplete })
+			if bad := of(log, events.Rejected); len(bad) > 0 {
+				t.Errorf("rejected: %+v", bad)
+			}
+		})
+	}
+}
+
+// stubs returns a directory with the commands that the cookbook uses: streamer, and
+// programs that print a recorded stream.
+func stubs(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(program(t, "streamer"), filepath.Join(dir, "streamer")); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]string{"claude": "claude-code/partial", "codex": "codex-exec/turns", "gemini": "gemini-cli/run"} {
+		path, err := filepath.Abs("../internal/decode/testdata/" + file + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec cat '"+path+"'\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestCookbookPython checks that the Python of the cookbook is valid.
+func TestCookbookPython(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not installed")
+	}
+	for _, b := range cookbook(t, "python") {
+		run(t, exec.Command(python, "-c", "import ast, sys; compile(sys.stdin.read(), sys.argv[1], 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)", b.section), b.code)
+	}
+}

@@ -1,0 +1,78 @@
+package examples_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	deploy "streamer/deploy/nats"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// deployed runs a NATS server with the accounts of deploy/nats, and streamer on it. It
+// returns the address of streamer, and the URL of NATS with a user that has the
+// permissions of the given users.
+func deployed(t *testing.T, names ...string) (http, url string) {
+	t.Helper()
+	accounts, err := os.ReadFile("../deploy/nats/accounts.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer(`include "exports.conf"`, deploy.Exports, `include "imports.conf"`, deploy.Imports).Replace(string(accounts))
+	options := &server.Options{}
+	if err := options.ProcessConfigString(regexp.MustCompile(`\$\w+_PASSWORD`).ReplaceAllString(text, "x")); err != nil {
+		t.Fatal(err)
+	}
+	user := server.User{Username: "example", Password: "x", Permissions: &server.Permissions{Publish: &server.SubjectPermission{}, Subscribe: &server.SubjectPermission{}}}
+	for _, u := range options.Users {
+		if slices.Contains(names, u.Username) {
+			user.Account = u.Account
+			user.Permissions.Publish.Allow = append(user.Permissions.Publish.Allow, u.Permissions.Publish.Allow...)
+			user.Permissions.Subscribe.Allow = append(user.Permissions.Subscribe.Allow, u.Permissions.Subscribe.Allow...)
+		}
+	}
+	options.Users = append(options.Users, &user)
+	address := runNATS(t, options)
+	http, _, _ = serveWith(t, "--nats-url", "nats://streamer:x@"+address)
+	awaitService(t, "nats://streamer:x@"+address)
+	return http, "nats://example:x@" + address
+}
+
+// runNATS runs a NATS server with accounts, and returns its address.
+func runNATS(t *testing.T, options *server.Options) string {
+	t.Helper()
+	options.Host, options.Port, options.JetStream, options.StoreDir, options.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, t.TempDir(), true
+	s, err := server.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(within) {
+		t.Fatal("the NATS server does not start")
+	}
+	return strings.TrimPrefix(s.ClientURL(), "nats://")
+}
+
+// client connects to NATS.
+func client(t *testing.T, url string) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}

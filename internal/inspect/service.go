@@ -1,0 +1,236 @@
+package inspect
+
+import (
+	gobytes "bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"streamer/internal/app"
+	"streamer/internal/broker"
+	"streamer/internal/events"
+)
+
+// The number of entries in an answer of the service.
+const (
+	usualEntries = 100
+	maxEntries   = 1000
+)
+
+// maxQueries is the maximum number of requests that the service answers at once.
+const maxQueries = 16
+
+// Service returns the NATS service that answers what the commands sessions, calls,
+// events and doctor print.
+func Service(s *app.Server) broker.Service {
+	q := queries{b: s.Broker, ready: s.Ready, warnings: s.Worker.Warnings}
+	endpoint := func(name string, answer func(context.Context, query, int) (any, error)) broker.Endpoint {
+		return broker.Endpoint{Name: name, Subject: "streamer." + name, Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
+			asked, err := parseQuery(request)
+			if err != nil {
+				return nil, err
+			}
+			a, err := answer(ctx, asked, limit)
+			if err != nil {
+				return nil, err
+			}
+			text, err := json.Marshal(a)
+			if err == nil && len(text) > limit {
+				err = &Refusal{413, fmt.Sprintf("the answer has %d bytes, %d are possible: set a smaller limit", len(text), limit)}
+			}
+			return text, err
+		}}
+	}
+	return broker.Service{
+		Name: "streamer", Version: app.Semantic(app.Version()),
+		Description: "Sessions, calls, events and the state of streamer",
+		AtOnce:      maxQueries,
+		Endpoints: []broker.Endpoint{
+			endpoint("sessions", q.sessions), endpoint("calls", q.calls), endpoint("events", q.events), endpoint("status", q.status),
+		},
+		Status: status,
+	}
+}
+
+// Refusal is the error for a request that has no answer.
+type Refusal struct {
+	Status int // as in HTTP
+	Text   string
+}
+
+func (r *Refusal) Error() string { return r.Text }
+
+// status returns the status and the text for an error.
+func status(err error) (int, string) {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r.Status, r.Text
+	}
+	if none, ok := errors.AsType[*NoEventsError](err); ok {
+		return 404, fmt.Sprintf("there is no event of session %q", none.Session)
+	}
+	return 503, "the logs cannot be read just now; ask again"
+}
+
+// query is the body of a request.
+type query struct {
+	Session string        `json:"session"`
+	After   uint64        `json:"after"` // sequence of an event
+	Types   []events.Type `json:"types"`
+	Limit   int           `json:"limit"` // if zero, usualEntries
+}
+
+// parseQuery parses a request. An empty body is {}.
+func parseQuery(request []byte) (q query, err error) {
+	if len(gobytes.TrimSpace(request)) > 0 {
+		d := json.NewDecoder(gobytes.NewReader(request))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&q); err != nil {
+			return q, &Refusal{400, fmt.Sprintf("invalid request: %v", err)}
+		}
+		if _, err := d.Token(); !errors.Is(err, io.EOF) {
+			return q, &Refusal{400, "invalid request: more than one JSON value"}
+		}
+	}
+	if q.Limit < 0 || q.Limit > maxEntries {
+		return q, &Refusal{400, fmt.Sprintf("invalid limit %d: need 1 to %d", q.Limit, maxEntries)}
+	}
+	for _, t := range q.Types {
+		if !slices.Contains(events.Types(), t) {
+			return q, &Refusal{400, fmt.Sprintf("unknown type of events %q", t)}
+		}
+	}
+	q.Limit = cmp.Or(q.Limit, usualEntries)
+	return q, nil
+}
+
+// token returns the token of the session of a request.
+func (q query) token() (string, error) {
+	if q.Session == "" {
+		return "", &Refusal{400, `the request names no session: {"session":"chat-42"}`}
+	}
+	token, err := events.Token(q.Session)
+	if err != nil {
+		return "", &Refusal{400, fmt.Sprintf("invalid session: %v", err)}
+	}
+	return token, nil
+}
+
+// queries answers requests.
+type queries struct {
+	b        *app.Broker
+	ready    func(context.Context) error
+	warnings func() []string
+}
+
+type sessionsAnswer struct {
+	Sessions []sessionEntry `json:"sessions"` // newest first
+}
+
+func (q queries) sessions(ctx context.Context, asked query, _ int) (any, error) {
+	list, err := q.b.Sessions(ctx, asked.Limit)
+	a := sessionsAnswer{[]sessionEntry{}}
+	for _, s := range list {
+		a.Sessions = append(a.Sessions, sessionEntry(s))
+	}
+	return a, err
+}
+
+type callsAnswer struct {
+	Calls []*Call `json:"calls"`
+	More  bool    `json:"more"` // earlier calls of the session are left out
+}
+
+// calls returns the newest calls of a session, in the order of their starts.
+func (q queries) calls(ctx context.Context, asked query, _ int) (any, error) {
+	if _, err := asked.token(); err != nil {
+		return nil, err
+	}
+	var calls Calls
+	err := each(ctx, q.b, asked.Session, func(_ *events.Record, e *events.Event) error {
+		calls.Apply(e)
+		return nil
+	})
+	list := calls.List()
+	from := max(0, len(list)-asked.Limit)
+	return callsAnswer{append([]*Call{}, list[from:]...), from > 0}, err
+}
+
+type eventsAnswer struct {
+	Events []storedEvent `json:"events"`
+	After  uint64        `json:"after"` // of a request for the events that follow
+	More   bool          `json:"more"`
+}
+
+type storedEvent struct {
+	Seq   uint64          `json:"seq"`
+	Event json.RawMessage `json:"event"` // as it is stored
+}
+
+// entryBytes is the maximum size of what a storedEvent has besides the event, and
+// answerBytes that of an answer.
+const (
+	entryBytes  = 64
+	answerBytes = 256
+)
+
+// errEnough ends the reading of events.
+var errEnough = errors.New("enough events")
+
+// events returns the events of a session after a sequence, as many as fit.
+func (q queries) events(ctx context.Context, asked query, limit int) (any, error) {
+	token, err := asked.token()
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[events.Type]bool{}
+	for _, t := range asked.Types {
+		wanted[t] = true
+	}
+	a, size := eventsAnswer{Events: []storedEvent{}, After: asked.After}, answerBytes
+	err = q.b.Events(ctx, token, asked.After, func(r events.Record) error {
+		if r.Type == events.Synthetic || len(wanted) > 0 && !wanted[r.Type] {
+			a.After = r.Seq
+			return nil
+		}
+		if size += entryBytes + len(r.Data); size > limit || len(a.Events) == asked.Limit {
+			a.More = true
+			return errEnough
+		}
+		a.Events, a.After = append(a.Events, storedEvent{r.Seq, r.Data}), r.Seq
+		return nil
+	})
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
+		return nil, err
+	case a.More && len(a.Events) == 0:
+		return nil, &Refusal{413, fmt.Sprintf("the event after %d is larger than an answer, which has at most %d bytes: read it over HTTP or from the stream TOOLCALLS", a.After, limit)}
+	case a.After == 0:
+		return nil, &NoEventsError{asked.Session}
+	}
+	return a, nil
+}
+
+type statusAnswer struct {
+	Ready    bool     `json:"ready"` // of the process that answers
+	Error    string   `json:"error,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	Checks   Findings `json:"checks"` // as doctor prints them
+}
+
+// statusTime bounds the checks of a status.
+const statusTime = 5 * time.Second
+
+func (q queries) status(ctx context.Context, _ query, _ int) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	a := statusAnswer{Ready: true, Warnings: q.warnings(), Checks: examine(ctx, q.b)}
+	if err := q.ready(ctx); err != nil {
+		a.Ready, a.Error = false, err.Error()
+	}
+	return a, nil
+}

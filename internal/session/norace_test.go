@@ -1,0 +1,6 @@
+//go:build !race
+
+package session
+
+// stride is the factor by which tests that try many inputs try fewer of them.
+const stride = 1

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// file is one file of an archive.
+type file struct {
+	name       string
+	body       []byte
+	executable bool
+}
+
+func (f *file) mode() fs.FileMode {
+	if f.executable {
+		return 0o755
+	}
+	return 0o644
+}
+
+// packTar writes the files to a compressed tar archive. Their time is at, and their
+// owner is root.
+func packTar(w io.Writer, files []file, at time.Time) error {
+	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	t := tar.NewWriter(z)
+	for _, f := range files {
+		h := &tar.Header{Name: f.name, Mode: int64(f.mode()), Size: int64(len(f.body)), ModTime: at, Format: tar.FormatUSTAR}
+		if err := t.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := t.Write(f.body); err != nil {
+			return err
+		}
+	}
+	if err := t.Close(); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// packZip writes the files to a zip archive. Their time is at.
+func packZip(w io.Writer, files []file, at time.Time) error {
+	z := zip.NewWriter(w)
+	for _, f := range files {
+		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: at.UTC()}
+		h.SetMode(f.mode())
+		part, err := z.CreateHeader(h)
+		if err != nil {
+			return err
+		}
+		if _, err := part.Write(f.body); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+// checksums is the name of the file that `sha256sum --check` reads.
+const checksums = "SHA256SUMS"
+
+// writeChecksums writes the checksums of files in dir.
+func writeChecksums(dir string, files []string) error {
+	return writeFile(filepath.Join(dir, checksums), func(w io.Writer) error {
+		for _, name := range slices.Sorted(slices.Values(files)) {
+			body, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(w, "%x  %s\n", sha256.Sum256(body), name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// source is a clean copy of a commit.
+type source struct {
+	dir    string
+	commit string
+	time   time.Time // of the commit: the time of all files of the release
+}
+
+// checkOut clones the repository of the working directory to dir. A change that is not
+// committed is thus never a part of a release.
+func checkOut(ctx context.Context, dir, commit string) (*source, error) {
+	hash, err := output(ctx, ".", "git", "rev-parse", commit+"^{commit}")
+	if err != nil {
+		return nil, err
+	}
+	repository, err := output(ctx, ".", "git", "rev-parse", "--git-common-dir")
+	if err != nil {
+		return nil, err
+	}
+	s := &source{dir: dir, commit: hash}
+	for _, args := range [][]string{
+		{"clone", "--quiet", "--no-checkout", repository, dir},
+		{"-C", dir, "checkout", "--quiet", "--detach", hash},
+	} {
+		if _, err := output(ctx, ".", "git", args...); err != nil {
+			return nil, err
+		}
+	}
+	text, err := output(ctx, dir, "git", "log", "-1", "--format=%ct")
+	if err != nil {
+		return nil, err
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	s.time = time.Unix(seconds, 0).UTC()
+	return s, err
+}
+
+// build builds the program for a platform and returns its file. The toolchain records
+// commit and version in it, and no directory and no build id.
+func (s *source) build(ctx context.Context, system, arch string) (string, error) {
+	program := filepath.Join(filepath.Dir(s.dir), system+"_"+arch, "streamer")
+	if system == "windows" {
+		program += ".exe"
+	}
+	// Settings of the machine that change the program do not count.
+	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOAMD64=v1", "GOARM64=v8.0",
+		"GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOFLAGS=-mod=readonly"}
+	_, err := outputWith(ctx, s.dir, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", program, "./cmd/streamer")
+	return program, err
+}
+
+// image builds the container image, if docker runs.
+func (s *source) image(ctx context.Context, log io.Writer) error {
+	if _, err := output(ctx, s.dir, "docker", "version"); err != nil {
+		fmt.Fprintf(log, "no image: %v\n", err)
+		return nil
+	}
+	tag := "streamer:" + s.commit[:12]
+	_, err := output(ctx, s.dir, "docker", "build", "--quiet", "--file", "deploy/docker/Dockerfile",
+		"--build-arg", "REVISION="+s.commit, "--build-arg", "SOURCE_DATE_EPOCH="+strconv.FormatInt(s.time.Unix(), 10), "--tag", tag, ".")
+	if err == nil {
+		fmt.Fprintln(log, "image", tag)
+	}
+	return err
+}
+
+// output runs a program in dir and returns its standard output, without the last line
+// end.
+func output(ctx context.Context, dir, name string, args ...string) (string, error) {
+	return outputWith(ctx, dir, nil, name, args...)
+}
+
+// outputWith is output with more variables of the environment.
+func outputWith(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	var errs bytes.Buffer
+	cmd.Dir, cmd.Stderr, cmd.Env = dir, &errs, append(os.Environ(), env...)
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(append([]string{name}, args...), " "), err, bytes.TrimSpace(errs.Bytes()))
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// writeFile writes a file with fn.
+func writeFile(name string, fn func(w io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	err = fn(f)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

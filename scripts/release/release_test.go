@@ -1,0 +1,129 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLicences: every module in the program has an allowed licence.
+func TestLicences(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Dir}}{{end}}{{end}}", "./cmd/streamer")
+	cmd.Dir = filepath.Join("..", "..")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{"": true}
+	for line := range strings.Lines(string(out)) {
+		path, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if seen[path] {
+			continue
+		}
+		seen[path] = true
+		if _, _, err := licencesOf(dir); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if len(seen) < 10 {
+		t.Errorf("the program has %d modules, want 10 at least:\n%s", len(seen), out)
+	}
+}
+
+func TestRecognise(t *testing.T) {
+	const bsd = "Redistribution and use in source\nand binary forms, with or without modification, are permitted"
+	for _, c := range []struct {
+		in, want string // want is empty for an error
+	}{
+		{`Permission is hereby granted, free of charge, to any person. THE SOFTWARE IS PROVIDED "AS IS"`, "MIT"},
+		{bsd, "BSD-2-Clause"},
+		{bsd + ". Neither the name of X may be used to endorse or promote products derived from it", "BSD-3-Clause"},
+		{"Apache License\n   Version 2.0, January 2004", "Apache-2.0"},
+		{bsd + "\nApache License\nVersion 2.0", "BSD-2-Clause Apache-2.0"},
+		{"GNU GENERAL PUBLIC LICENSE Version 3", ""},
+		{"Apache License Version 2.0 or GNU Affero General Public License version 3", ""},
+		{"All rights reserved.", ""},
+		{"", ""},
+	} {
+		got, err := recognise(c.in)
+		if strings.Join(got, " ") != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%q: got %q, %v, want %q", c.in, got, err, c.want)
+		}
+	}
+}
+
+// TestArchives: the bytes of an archive depend only on the files and the time of the
+// commit, and the files come out of it again.
+func TestArchives(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
+	files := []file{{"a/streamer", []byte("program"), true}, {"a/README.md", []byte("text"), false}}
+	for name, pack := range map[string]func(io.Writer, []file, time.Time) error{"tar": packTar, "zip": packZip} {
+		var one, other bytes.Buffer
+		if err := pack(&one, files, at); err != nil {
+			t.Fatal(err)
+		}
+		if err := pack(&other, files, at.In(time.FixedZone("", 3600))); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(one.Bytes(), other.Bytes()) {
+			t.Errorf("%s: two archives of the same files differ", name)
+		}
+		unpack := map[string]func(*testing.T, []byte) []file{"tar": unpackTar, "zip": unpackZip}[name]
+		if got := unpack(t, one.Bytes()); !slices.EqualFunc(got, files, sameFile) {
+			t.Errorf("%s: got %v, want %v", name, got, files)
+		}
+	}
+}
+
+func sameFile(x, y file) bool {
+	return x.name == y.name && x.executable == y.executable && bytes.Equal(x.body, y.body)
+}
+
+func unpackTar(t *testing.T, archive []byte) (files []file) {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return files
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file{h.Name, body, h.FileInfo().Mode()&0o100 != 0})
+	}
+}
+
+func unpackZip(t *testing.T, archive []byte) (files []file) {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range z.File {
+		r, err := part.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file{part.Name, body, part.Mode()&0o100 != 0})
+	}
+	return files
+}

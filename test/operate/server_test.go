@@ -1,0 +1,191 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"streamer/internal/app"
+	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+	"streamer/internal/worker"
+
+	"github.com/rs/zerolog"
+)
+
+// config returns the configuration of a process on the servers of a URL.
+func config(url string, replicas int) app.Config {
+	c := app.NewConfig()
+	c.Broker.URL, c.Broker.Replicas, c.HTTPListen = url, replicas, ""
+	return c
+}
+
+// serve runs a process of streamer until the test ends or stop is called. It returns
+// when inputs are accepted.
+func serve(t *testing.T, c app.Config) (stop func()) {
+	t.Helper()
+	s, err := app.Open(brokertest.Deadline(t), c, zerolog.New(t.Output()).Level(zerolog.ErrorLevel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error("serve: ", err)
+		}
+		s.Close()
+	})
+	t.Cleanup(stop)
+	select {
+	case <-s.Opened():
+	case <-time.After(brokertest.Within):
+		t.Fatal("the process does not accept inputs")
+	}
+	return stop
+}
+
+// dial connects to the logs of a running process.
+func dial(t *testing.T, o broker.Options) *app.Broker {
+	t.Helper()
+	b, err := app.Dial(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// load publishes calls in several sessions at once.
+type load struct {
+	log    *app.Broker
+	stored atomic.Int64 // calls whose inputs are all acknowledged
+	stop   context.CancelFunc
+	done   sync.WaitGroup
+}
+
+const (
+	loadSessions = 8
+	loadPause    = 50 * time.Millisecond // of a session after a call: events keep up with inputs
+)
+
+// start publishes until end is called. The load has begun when start returns.
+func start(t *testing.T, b *app.Broker) *load {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	l := &load{log: b, stop: stop}
+	t.Cleanup(l.end)
+	for s := range loadSessions {
+		l.done.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				if err := publish(t.Context(), b, fmt.Sprint("load-", s), i); err != nil {
+					t.Errorf("session load-%d: call %d: %v", s, i, err)
+					return
+				}
+				l.stored.Add(1)
+				select {
+				case <-time.After(loadPause):
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	l.await(t, 1)
+	return l
+}
+
+// await waits until n more calls of each session, on average, are published.
+func (l *load) await(t *testing.T, n int64) {
+	t.Helper()
+	want := l.stored.Load() + n*loadSessions
+	until(t, "calls are published", func() error {
+		if got := l.stored.Load(); got < want {
+			return fmt.Errorf("%d of %d calls are stored", got, want)
+		}
+		return nil
+	})
+}
+
+// end ends the load.
+func (l *load) end() {
+	l.stop()
+	l.done.Wait()
+}
+
+// publish publishes the inputs of a call, in order.
+func publish(ctx context.Context, b *app.Broker, session string, i int) error {
+	delta := `{"id":"m%d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_%d","function":{"name":"search","arguments":%q}}]},"finish_reason":%s}]}`
+	for k, in := range []struct {
+		kind inputs.Kind
+		body string
+	}{
+		{inputs.Delta, fmt.Sprintf(delta, i, i, `{"q":"`, "null")},
+		{inputs.Delta, fmt.Sprintf(delta, i, i, `x"}`, `"tool_calls"`)},
+		{inputs.Result, fmt.Sprintf(`{"tool_call_id":"call_%d","content":"found"}`, i)},
+	} {
+		id := fmt.Sprintf("%s:%d:%d", session, i, k)
+		if _, err := b.Append(ctx, session, in.kind, id, nil, []byte(in.body)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// until waits until wrong returns nil.
+func until(t *testing.T, what string, wrong func() error) {
+	t.Helper()
+	limit, tick := time.After(brokertest.Within), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := wrong()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("%s: after %v: %v", what, brokertest.Within, err)
+		}
+	}
+}
+
+// results returns how many calls of the load have a result in the event log.
+func results(ctx context.Context, b *app.Broker) (n int64, err error) {
+	err = b.Events(ctx, "", 0, func(r events.Record) error {
+		if r.Type == events.ToolCallResult {
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
+// right waits until the event log has n results and is the fold of the inputs.
+func right(t *testing.T, b *app.Broker, n int64) {
+	t.Helper()
+	until(t, "the event log", func() error {
+		got, err := results(t.Context(), b)
+		if err == nil && got != n {
+			err = fmt.Errorf("%d calls have a result, want %d", got, n)
+		}
+		return err
+	})
+	until(t, "verify", func() error {
+		r, err := worker.Verification{Log: b}.Run(t.Context())
+		for _, d := range r.Differences {
+			err = errors.Join(err, errors.New(d.String()))
+		}
+		if err == nil && !r.Faultless() {
+			err = fmt.Errorf("unreadable snapshots: %v", r.Unreadable)
+		}
+		return err
+	})
+}

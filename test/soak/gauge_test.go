@@ -1,0 +1,90 @@
+package soak
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// sample is what a process used at a moment.
+type sample struct {
+	at                         time.Duration // since the beginning
+	heap, rss, goroutines, fds float64
+	resident, folded           float64
+}
+
+func (s sample) String() string {
+	return fmt.Sprintf("%7s: heap %5.1f MB, resident memory %5.1f MB, %3.0f goroutines, %3.0f file descriptors, %4.0f sessions in memory, %8.0f inputs folded",
+		s.at.Round(time.Second), s.heap/1e6, s.rss/1e6, s.goroutines, s.fds, s.resident, s.folded)
+}
+
+// measure returns a sample of a process.
+func measure(p *process, at time.Duration) (sample, error) {
+	m, err := p.metrics()
+	return sample{
+		at: at, heap: m["go_memstats_heap_alloc_bytes"], rss: m["process_resident_memory_bytes"],
+		goroutines: m["go_goroutines"], fds: m["process_open_fds"],
+		resident: m["streamer_sessions_resident"], folded: m["streamer_inputs_folded_total"],
+	}, err
+}
+
+// Growth that the checks allow: garbage, and connections that end at the moment.
+const (
+	heapGrowth = 16e6
+	rssGrowth  = 64e6
+	restGrowth = 10
+)
+
+// checkFlat checks that the memory of the last quarter of a run is not more than that
+// of the second quarter, after the first has filled caches. The smallest heap of a
+// quarter is that after a garbage collection.
+func checkFlat(t *testing.T, all []sample) {
+	t.Helper()
+	n := len(all) / 4
+	if n == 0 {
+		t.Fatalf("%d samples are too few", len(all))
+	}
+	early, late := all[n:2*n], all[3*n:]
+	least := func(list []sample) float64 {
+		return slices.MinFunc(list, func(a, b sample) int { return int(a.heap - b.heap) }).heap
+	}
+	middle := func(list []sample) float64 {
+		values := make([]float64, len(list))
+		for i, s := range list {
+			values[i] = s.rss
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	for _, c := range []struct {
+		what         string
+		early, late  float64
+		most, growth float64
+	}{
+		{"heap after garbage collection", least(early), least(late), 1.3, heapGrowth},
+		{"resident memory, median", middle(early), middle(late), 1.2, rssGrowth},
+	} {
+		t.Logf("%s: %.1f MB in the second quarter, %.1f MB in the last", c.what, c.early/1e6, c.late/1e6)
+		if c.late > c.early*c.most+c.growth {
+			t.Errorf("%s grew from %.1f MB to %.1f MB", c.what, c.early/1e6, c.late/1e6)
+		}
+	}
+}
+
+// checkReturned waits until a process without load uses as many goroutines and file
+// descriptors as before the load.
+func checkReturned(t *testing.T, p *process, before sample) {
+	t.Helper()
+	until(t, "goroutines and file descriptors", func() error {
+		now, err := measure(p, 0)
+		if err != nil {
+			return err
+		}
+		if now.goroutines > before.goroutines+restGrowth || now.fds > before.fds+restGrowth || now.resident > 0 {
+			return fmt.Errorf("before the load\n%v\nnow\n%v", before, now)
+		}
+		t.Logf("goroutines %.0f before the load, %.0f after; file descriptors %.0f and %.0f", before.goroutines, now.goroutines, before.fds, now.fds)
+		return nil
+	})
+}

@@ -1,0 +1,195 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"streamer/internal/app"
+	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
+	"streamer/internal/events"
+	"streamer/internal/worker"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestSoak runs two processes under load. The connection of the first to NATS is cut
+// again and again, the second is killed and started again, and clients read, stop to
+// read and leave. In the end the first is as small as at the beginning, and the logs
+// are right.
+func TestSoak(t *testing.T) {
+	d := duration(t)
+	server := brokertest.NewServer(t)
+	cable := newLink(t, strings.TrimPrefix(server.URL(), "nats://"))
+	program := build(t)
+	steady := startProcess(t, program, cable.url())
+	fragile := startProcess(t, program, server.URL())
+	shared(t, steady)
+	before, err := measure(steady, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &load{js: stream(t, server.URL()), steady: steady}
+	c := &clients{processes: []*process{steady, fragile}}
+	ctx, stop := context.WithTimeout(t.Context(), d)
+	defer stop()
+	var wg sync.WaitGroup
+	kills, cuts := 0, 0
+	wg.Go(func() { l.run(ctx) })
+	wg.Go(func() { c.run(ctx) })
+	wg.Go(func() { cuts = repeat(ctx, d, func() error { cable.cut(); return nil }, t) })
+	wg.Go(func() {
+		kills = repeat(ctx, d, func() error {
+			fragile.kill([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[rand.IntN(2)])
+			return fragile.start()
+		}, t)
+	})
+	all := watch(ctx, t, steady, d)
+	wg.Wait()
+	http.DefaultClient.CloseIdleConnections()
+	for _, failed := range []*error{l.failed.Load(), c.wrong.Load()} {
+		if failed != nil {
+			t.Error(*failed)
+		}
+	}
+	t.Logf("%v: %d inputs acknowledged, %d event streams with %d events read, process killed %d times, connection cut %d times",
+		d, l.acked.Load(), c.streams.Load(), c.events.Load(), kills, cuts)
+	shared(t, steady)
+	checkLogs(t, server.URL(), l.acked.Load())
+	checkFlat(t, all)
+	checkReturned(t, steady, before)
+	if t.Failed() {
+		t.Logf("logs of the processes:\n%s\n%s", steady.log.text(), fragile.log.text())
+	}
+}
+
+// shared waits until the process is ready and carries half of the partitions.
+func shared(t *testing.T, p *process) {
+	t.Helper()
+	until(t, "half of the partitions", func() error {
+		m, err := p.metrics()
+		if carried := m["streamer_partitions_carried"]; err == nil && carried != 8 {
+			err = fmt.Errorf("%.0f partitions are carried", carried)
+		}
+		return errors.Join(err, p.ready())
+	})
+}
+
+// stream connects a publisher.
+func stream(t *testing.T, url string) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// repeat does a fault at random moments, about every 20 s, or four times in a short
+// run, until ctx ends. It returns how often.
+func repeat(ctx context.Context, d time.Duration, fault func() error, t *testing.T) (n int) {
+	every := min(20*time.Second, d/4)
+	for {
+		pause(ctx, every/2+rand.N(every))
+		if ctx.Err() != nil {
+			return n
+		}
+		if err := fault(); err != nil {
+			t.Error(err)
+			return n
+		}
+		n++
+	}
+}
+
+// watch measures a process until ctx ends, 400 times, and logs 20 of the samples.
+func watch(ctx context.Context, t *testing.T, p *process, d time.Duration) (all []sample) {
+	tick := time.NewTicker(max(d/400, 100*time.Millisecond))
+	defer tick.Stop()
+	began, logged := time.Now(), time.Duration(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return all
+		case <-tick.C:
+		}
+		s, err := measure(p, time.Since(began))
+		if err != nil {
+			t.Error(err)
+			return all
+		}
+		if all = append(all, s); s.at >= logged {
+			t.Log(s)
+			logged += d / 20
+		}
+	}
+}
+
+// checkLogs waits until all calls are closed, and compares both logs.
+func checkLogs(t *testing.T, url string, acked int64) {
+	t.Helper()
+	b, err := app.Dial(t.Context(), broker.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	until(t, "results of all calls", func() error { return unanswered(t.Context(), b) })
+	stored := int64(0)
+	for _, kind := range []string{"delta", "result", "interrupt", "end"} {
+		if err := b.Subjects(t.Context(), broker.StreamInputs, "_llm.*.*."+kind, func(_ string, n int) { stored += int64(n) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stored < acked {
+		t.Errorf("%d inputs are stored, %d were acknowledged", stored, acked)
+	}
+	r, err := worker.Verification{Log: b}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d inputs folded again, %d sessions and %d events compared", r.Inputs, r.Sessions, r.Events)
+	for _, d := range r.Differences[:min(3, len(r.Differences))] {
+		t.Error(d)
+	}
+	if !r.Faultless() || r.Events == 0 {
+		t.Errorf("verify: %d differences, %d unreadable snapshots", len(r.Differences), len(r.Unreadable))
+	}
+}
+
+// unanswered returns an error if a call has no result, or more than one.
+func unanswered(ctx context.Context, b *app.Broker) error {
+	open, seen := map[string]bool{}, map[string]int{}
+	err := b.Events(ctx, "", 0, func(r events.Record) error {
+		switch key := r.Token + " " + r.Call; r.Type {
+		case events.ToolCallStart:
+			open[key] = true
+		case events.ToolCallResult:
+			delete(open, key)
+			seen[key]++
+		}
+		return nil
+	})
+	for key, n := range seen {
+		if n > 1 {
+			err = errors.Join(err, fmt.Errorf("call %s has %d results", key, n))
+		}
+	}
+	if err == nil && len(open) > 0 {
+		err = fmt.Errorf("%d calls are open", len(open))
+	}
+	return err
+}
