@@ -130,9 +130,11 @@ func (c *compressedSessions) take(token string, epoch func() uint64) *resident {
 	now := time.Now()
 	s := &resident{token: token, state: state, touched: now, at: e.at}
 	s.snapshot.rev = e.rev
-	s.log = eventLog{seq: e.seq, id: e.id, epoch: e.epoch, base: rec.Base, acked: rec.Events}
-	for i := range s.log.acked {
-		s.log.acked[i].session, s.log.acked[i].at = s, now
+	s.log = eventLog{seq: e.seq, id: e.id, epoch: e.epoch, base: rec.Base}
+	for i := range rec.Events {
+		o := &rec.Events[i]
+		o.session, o.at = s, now
+		s.log.acked = append(s.log.acked, o)
 	}
 	return s
 }

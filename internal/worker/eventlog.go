@@ -23,7 +23,7 @@ type eventLog struct {
 	epoch uint64 // of the connection in which the head was learned
 
 	queue []*outgoing // events that are not stored yet, in order
-	acked []outgoing  // the last stored events, as long as a power loss can take them
+	acked []*outgoing // the last stored events, as long as a power loss can take them
 	base  point       // of the event before acked and queue
 	found found
 
@@ -93,7 +93,7 @@ func (l *eventLog) shift(seq uint64, now time.Time) *outgoing {
 	l.queue[0] = nil
 	l.queue = l.queue[1:]
 	o.at, o.Seq = now, seq
-	l.acked = append(l.acked, *o)
+	l.acked = append(l.acked, o)
 	if len(l.queue) == 0 {
 		l.queue = nil
 	}
@@ -132,7 +132,7 @@ func (l *eventLog) requeue(token string, id events.ID) (size int, err error) {
 	lost := l.acked[n:]
 	queue := make([]*outgoing, 0, len(lost)+len(l.queue))
 	for i := range lost {
-		o := lost[i]
+		o := *lost[i]
 		o.blobs = 0
 		size += o.size()
 		queue = append(queue, &o)
@@ -145,7 +145,7 @@ func (l *eventLog) requeue(token string, id events.ID) (size int, err error) {
 // it.
 func (l *eventLog) keep(o *outgoing, at time.Time) {
 	o.at, o.Seq = at, l.seq
-	l.acked = append(l.acked, *o)
+	l.acked = append(l.acked, o)
 }
 
 // unsent returns the input whose events are appended next. The checkpoint does

@@ -226,6 +226,7 @@ func (q *partition) finishLoad(d *loaded) error {
 	q.loads.remove(l)
 	s := d.session
 	q.sessions.attach(s)
+	q.now = time.Now()
 	for i := range l.inputs {
 		in := &l.inputs[i]
 		if err := q.fold(s, &in.Input, in.n, in.rules); err != nil {

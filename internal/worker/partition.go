@@ -45,6 +45,7 @@ type partition struct {
 	chores operations // one of each kind at a time
 
 	ticks   int
+	now     time.Time // when the inputs that are being folded were taken
 	skipped time.Time // when a skipped input was logged
 	decoder session.Reader
 	scratch []events.Event
@@ -216,6 +217,7 @@ func (q *partition) take(ctx context.Context, b batch) error {
 		return err
 	}
 	r.held = batch{}
+	q.now = time.Now()
 	for i := range b.inputs {
 		in := &b.inputs[i]
 		if in.Seq < r.pos {
@@ -284,7 +286,7 @@ func (q *partition) fold(s *resident, in *inputs.Input, n uint64, rules *session
 		return nil
 	}
 	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, n, rules, &q.decoder))
-	s.folded(in)
+	s.folded(in, q.now)
 	q.status.folded.Add(1)
 	err := q.appender.enqueue(s, q.scratch, in.Trace())
 	clear(q.scratch) // which may hold a large value

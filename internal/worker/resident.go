@@ -40,10 +40,10 @@ type point struct {
 	ID  events.ID
 }
 
-// folded notes that an input changed the state.
-func (s *resident) folded(in *inputs.Input) {
-	s.touched, s.at = time.Now(), in.At
-	s.snapshot.changed(in.Seq, s.touched)
+// folded notes that an input changed the state. now is when it was taken.
+func (s *resident) folded(in *inputs.Input, now time.Time) {
+	s.touched, s.at = now, in.At
+	s.snapshot.changed(in.Seq, now)
 }
 
 // changed notes that the state differs from the snapshot since the input stored
@@ -103,9 +103,10 @@ func (s *resident) encode(e *snapshotEncoder) ([]byte, error) {
 	l := &s.log
 	r := record{State: state, Head: point{l.seq, l.id}, Base: l.base}
 	r.Events = make([]outgoing, 0, len(l.acked)+len(l.queue))
-	r.Events = append(r.Events, l.acked...)
-	for _, o := range l.queue {
-		r.Events = append(r.Events, *o)
+	for _, of := range [...][]*outgoing{l.acked, l.queue} {
+		for _, o := range of {
+			r.Events = append(r.Events, *o)
+		}
 	}
 	data, err := e.encode(&r)
 	if err != nil {

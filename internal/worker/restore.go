@@ -250,7 +250,7 @@ func (r *restorer) requeue(s *resident, rec record) {
 			l.queue = append(l.queue, e)
 		} else {
 			e.at = s.touched
-			l.acked = append(l.acked, *e)
+			l.acked = append(l.acked, e)
 		}
 	}
 }

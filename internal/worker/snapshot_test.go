@@ -172,7 +172,7 @@ func openCall(tb testing.TB) *resident {
 				tb.Fatal(err)
 			}
 			s.log.seq, s.log.id = 9000+uint64(i)*20, e.EventID
-			s.log.acked = append(s.log.acked, outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Status: e.Status, Body: body, Seq: s.log.seq})
+			s.log.acked = append(s.log.acked, &outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Status: e.Status, Body: body, Seq: s.log.seq})
 		}
 	}
 	return s

@@ -57,8 +57,8 @@ func TestStats(t *testing.T) {
 		t.Fatal(a.Err)
 	}
 	// The call of b stays open, even if its session leaves memory.
-	s := h.until(w, "every input is folded, and every event and snapshot stored", func(s Stats) bool {
-		return s.Folded >= 5 && s.Skipped == 1 && s.Rejected == 1 && s.Sessions == 0 && s.Snapshots > 0 && s.Queued == 0
+	s := h.until(w, "every input is folded, and every event and snapshot stored, one call open", func(s Stats) bool {
+		return s.Folded >= 5 && s.Skipped == 1 && s.Rejected == 1 && s.Sessions == 0 && s.Snapshots > 0 && s.Queued == 0 && s.Open == 1
 	})
 	completed := s.Closed[slices.Index(Ends[:], events.Completed)]
 	if s.Started != 2 || completed != 1 || s.Open != 1 || s.Stuck != 0 || s.Restarts != 0 || s.Refused != 0 {
