@@ -17,7 +17,7 @@ func TestCompact(t *testing.T) {
 		{"a.mjs", "export const a = /b  [/'\"] c/g;", "export const a=/b  [/'\"] c/g"},
 		{"a.js", "import { one as two } from \"./a.js\";\nawait two(import(\"./b.js\"));", "import{one as two}from\"./a.js\";await two(import(\"./b.js\"))"},
 		{"a.css", "/* a */\na :hover {\n  b: calc(1px + 2px);\n  content: \"  c \";\n}\n", "a :hover{b:calc(1px + 2px);content:\"  c \"}"},
-		{"a.html", "<!doctype html>\n<p hidden>\n  a <b>b</b>\n</p>\n<pre>\n  c\n</pre>", "<!doctype html><p hidden>a <b>b</b></p><pre>\n  c\n</pre>"},
+		{"a.html", "<!doctype html>\n<p hidden>\n  a <b>b</b>\n</p>\n<pre>\n  c\n</pre>", "<!doctype html><p hidden>a <b>b</b><pre>\n  c\n</pre>"},
 		{"a.txt", "  a  ", "  a  "},
 	} {
 		if got, err := Compact(c.name, []byte(c.in)); err != nil || string(got) != c.want {
