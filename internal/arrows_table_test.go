@@ -25,6 +25,7 @@ func modules() map[string]string {
 		"go-jose":     "github.com/go-jose/go-jose/v4",
 		"prometheus":  "github.com/prometheus/client_golang/prometheus",
 		"otel":        "go.opentelemetry.io/otel",
+		"jsonschema":  "github.com/santhosh-tekuri/jsonschema/v6",
 		"flock":       "github.com/gofrs/flock",
 		"x/sync":      "golang.org/x/sync",
 		"x/sys":       "golang.org/x/sys",

@@ -16,7 +16,7 @@ export function searchBar(root, { changed }) {
   const tool = el("select", { "aria-label": "Tool", onchange: update }, el("option", { value: "" }, "Any tool"));
   const least = el("input", { type: "number", min: "0", step: "0.5", id: "find-least", "aria-label": "Minimum duration in seconds", placeholder: "min. s", oninput: update });
   const reset = el("button", { type: "button", class: "quiet", hidden: true, onclick: clear }, "Clear");
-  const found = el("p", { class: "found" });
+  const found = el("p", { class: "found", hidden: true });
   const spoken = el("p", { class: "sr", role: "status", id: "found" });
   root.prepend(text, status, tool, least, reset, found, spoken);
   let search = NONE, shows = matcher(NONE), timer = 0, tools = "", hidden = false;

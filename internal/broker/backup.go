@@ -18,6 +18,7 @@ import (
 const (
 	apiSnapshot = "$JS.API.STREAM.SNAPSHOT."
 	apiRestore  = "$JS.API.STREAM.RESTORE."
+	apiDelete   = "$JS.API.STREAM.DELETE."
 )
 
 // The files of a backup. The directory of each stream can also be restored with
@@ -164,7 +165,8 @@ func next(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
 
 // Restore creates the streams from a backup, on the server of opts or, if it has no
 // URL, in a data directory that no process uses. There must be none of them yet. Of
-// the options of the streams only Replicas applies. It calls done after each stream.
+// the options of the streams only Replicas applies. It calls done after each stream. If
+// an error is returned, the streams that it created are deleted.
 func Restore(ctx context.Context, opts Options, dir string, done func(BackedUp)) (err error) {
 	var all backupOf
 	switch err := readJSON(filepath.Join(dir, backupFile), &all); {
@@ -185,13 +187,24 @@ func Restore(ctx context.Context, opts Options, dir string, done func(BackedUp))
 			return fmt.Errorf("broker: restore: stream %s exists on %s: stop every streamer and delete all of its streams first", name, b.URL())
 		}
 	}
-	for _, one := range all.Streams {
+	for i, one := range all.Streams {
 		if err := b.restore(ctx, one, filepath.Join(dir, one.Stream)); err != nil {
+			b.remove(ctx, all.Streams[:i+1])
 			return fmt.Errorf("broker: restore of stream %s: %w", one.Stream, err)
 		}
 		done(one)
 	}
 	return nil
+}
+
+// remove deletes the streams that a failed restore has created, so that it can be
+// repeated. A stream that cannot be deleted is named by the next restore.
+func (b *Broker) remove(ctx context.Context, list []BackedUp) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chunkTime)
+	defer cancel()
+	for _, one := range list {
+		_ = b.askOnce(ctx, apiDelete+one.Stream, nil, &failure{})
+	}
 }
 
 // openBare starts the embedded server or connects to a server, and leaves the streams

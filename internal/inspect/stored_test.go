@@ -155,7 +155,7 @@ func listed(t *testing.T, b *app.Broker) {
 	defer tick.Stop()
 	for {
 		var text, lines strings.Builder
-		if err := errors.Join(Sessions(ctx, b, Output{W: &text}, 10, time.Now()), Sessions(ctx, b, Output{W: &lines, JSON: true}, 10, time.Now())); err != nil {
+		if err := errors.Join(Sessions(ctx, b, Output{W: &lines, JSON: true}, 10, time.Now()), Sessions(ctx, b, Output{W: &text}, 10, time.Now())); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(lines.String(), `"session":"a b"`) {

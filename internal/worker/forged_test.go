@@ -86,6 +86,7 @@ func TestDivergence(t *testing.T) {
 			stop()
 			seq := h.publish("a", "result", fmt.Sprintf(result, 1))
 			e := events.Event{Type: events.ToolCallResult, EventID: events.ID{Seq: seq, N: n}, Call: last.Call}
+			h.planted = true
 			if a := h.broker.PublishWait(t.Context(), h.broker.EventPub("a", &e, []byte(`{"status":"denied"}`), nil, last.Seq)); a.Err != nil {
 				t.Fatal(a.Err)
 			}

@@ -99,6 +99,7 @@ func TestVerifyDifferences(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := events.Event{Type: events.RunFinished, EventID: events.ID{Seq: 1, N: 99}}
+		h.planted = true
 		if a := h.broker.PublishWait(t.Context(), h.broker.EventPub(token, &e, []byte(`{"too":"many"}`), nil, head)); a.Err != nil {
 			t.Fatal(a.Err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/events/eventstest"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 
@@ -28,6 +29,8 @@ type fixture struct {
 	t      *testing.T
 	broker *testBroker
 	n      int
+	// planted is whether the test has stored events that the worker did not make.
+	planted bool
 }
 
 func open(t *testing.T, opts broker.Options) *fixture {
@@ -48,7 +51,26 @@ func open(t *testing.T, opts broker.Options) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	return &fixture{t: t, broker: b}
+	h := &fixture{t: t, broker: b}
+	t.Cleanup(h.validate)
+	return h
+}
+
+// validate checks the events of a test against their published schema. It does nothing
+// where the test has stopped the server.
+func (h *fixture) validate() {
+	if h.planted {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	schema := eventstest.ReadSchema(h.t)
+	_ = h.broker.Events(ctx, "", 0, func(r events.Record) error {
+		if err := schema.Check(r.Type, r.Data); err != nil {
+			h.t.Errorf("event %d: %s\n%v", r.Seq, r.Data, err)
+		}
+		return nil
+	})
 }
 
 // work runs a worker until the returned function is called.

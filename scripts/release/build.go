@@ -57,8 +57,10 @@ func (s *source) build(ctx context.Context, system, arch string) (string, error)
 		program += ".exe"
 	}
 	// Settings of the machine that change the program do not count.
-	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOAMD64=v1", "GOARM64=v8.0",
-		"GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOFLAGS=-mod=readonly"}
+	env := []string{
+		"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOAMD64=v1", "GOARM64=v8.0",
+		"GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOFLAGS=-mod=readonly",
+	}
 	_, err := outputWith(ctx, s.dir, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", program, "./cmd/streamer")
 	return program, err
 }

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"os/exec"
 	"path/filepath"
@@ -95,7 +96,7 @@ func unpackTar(t *testing.T, archive []byte) (files []file) {
 	}
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return files
 		} else if err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ func deltaOf(b *testing.B, format string) (before [][]byte, delta string) {
 func foldDeltas(b *testing.B, format string, before [][]byte, delta string) {
 	const perSession = 4096
 	var deltas [][]byte
-	for _, text := range strings.Fields("lore mips umdo lors itam etco nsec tetu") {
+	for text := range strings.FieldsSeq("lore mips umdo lors itam etco nsec tetu") {
 		quoted, _ := json.Marshal(text)
 		deltas = append(deltas, []byte(strings.ReplaceAll(delta, "$TEXT", string(quoted))))
 	}

@@ -23,6 +23,7 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/events/eventstest"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/worker"
@@ -352,7 +353,11 @@ func settled(t *testing.T, b *app.Broker, log *bytes.Buffer) {
 	})
 	t.Logf("%d inputs, %d sessions, %d events", r.Inputs, r.Sessions, r.Events)
 	timeouts := 0
+	schema := eventstest.ReadSchema(t)
 	err := b.Events(t.Context(), "", 0, func(s events.Record) error {
+		if err := schema.Check(s.Type, s.Data); err != nil {
+			t.Errorf("event %d: %s\n%v", s.Seq, s.Data, err)
+		}
 		if s.Type == events.ToolCallResult && bytes.Contains(s.Data, []byte(`"status":"timeout"`)) {
 			timeouts++
 		}

@@ -156,7 +156,7 @@ func (p *webPage) loadAxe() {
 // sees the first ones, because the others are like them.
 func (p *webPage) violations(options string) []string {
 	p.t.Helper()
-	return eval[[]string](p, `axe.run({exclude: [["#raw tbody tr:nth-child(n+6)"], [".sides li:nth-child(n+3)"]]}, `+options+`).then((r) => r.violations.flatMap((v) =>
+	return eval[[]string](p, `axe.run({exclude: [["#raw tbody tr:nth-child(n+6)"], [".sides li:nth-child(n+3)"]]}, {preload: false, iframes: false, ...`+options+`}).then((r) => r.violations.flatMap((v) =>
 		v.nodes.map((n) => v.id + ": " + n.html.slice(0, 160) + " " + n.any.concat(n.all, n.none).map((c) => c.message).join(" "))))`)
 }
 

@@ -19,7 +19,7 @@ func TestBackup(t *testing.T) {
 	stop := serve(t, config(from.URL(), 3))
 	b := dial(t, broker.Options{URL: from.URL()})
 	l := start(t, b)
-	l.await(t, 5)
+	l.await(t, 2)
 	before := l.stored.Load()
 	dir := filepath.Join(t.TempDir(), "backup")
 	if err := b.Backup(brokertest.Deadline(t), dir, ignore); err != nil {

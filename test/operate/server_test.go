@@ -12,7 +12,6 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
-	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/worker"
 
@@ -74,7 +73,7 @@ type load struct {
 
 const (
 	loadSessions = 8
-	loadPause    = 50 * time.Millisecond // of a session after a call: events keep up with inputs
+	loadPause    = 200 * time.Millisecond // of a session after a call: events keep up with inputs
 )
 
 // start publishes until end is called. The load has begun when start returns.
@@ -157,14 +156,9 @@ func until(t *testing.T, what string, wrong func() error) {
 	}
 }
 
-// results returns how many calls of the load have a result in the event log.
+// results returns how many calls have a result in the event log.
 func results(ctx context.Context, b *app.Broker) (n int64, err error) {
-	err = b.Events(ctx, "", 0, func(r events.Record) error {
-		if r.Type == events.ToolCallResult {
-			n++
-		}
-		return nil
-	})
+	err = b.Subjects(ctx, broker.StreamEvents, "toolcalls.*.event.tool_call_result", func(_ string, k int) { n += int64(k) })
 	return n, err
 }
 

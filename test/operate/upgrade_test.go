@@ -20,13 +20,13 @@ func TestRollingRestart(t *testing.T) {
 	l := start(t, b)
 	for range 2 {
 		for i, stop := range stops {
-			l.await(t, 5)
+			l.await(t, 2)
 			stop()
-			l.await(t, 2) // the other process carries all partitions
+			l.await(t, 1) // the other process carries all partitions
 			stops[i] = serve(t, config(url, 0))
 		}
 	}
-	l.await(t, 5)
+	l.await(t, 2)
 	l.end()
 	right(t, b, l.stored.Load())
 }
@@ -38,7 +38,7 @@ func TestPartitions(t *testing.T) {
 	stop := serve(t, config(server.URL(), 0))
 	b := dial(t, broker.Options{URL: server.URL()})
 	l := start(t, b)
-	l.await(t, 5)
+	l.await(t, 2)
 	l.end()
 	right(t, b, l.stored.Load())
 	stop()
@@ -59,7 +59,7 @@ func TestPartitions(t *testing.T) {
 		t.Errorf("got %d partitions, want 4", got)
 	}
 	l = start(t, again)
-	l.await(t, 5)
+	l.await(t, 2)
 	l.end()
 	right(t, again, l.stored.Load())
 }

@@ -147,7 +147,18 @@ func checkLogs(t *testing.T, url string, acked int64) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	until(t, "results of all calls", func() error { return unanswered(t.Context(), b) })
+	until(t, "results of all calls", func() error {
+		open, err := b.OpenEvents(t.Context())
+		for token, n := range open {
+			if n.Calls > 0 {
+				err = errors.Join(err, fmt.Errorf("session %s: %d calls are open", token, n.Calls))
+			}
+		}
+		return err
+	})
+	if err := unanswered(t.Context(), b); err != nil {
+		t.Error(err)
+	}
 	stored := int64(0)
 	for _, kind := range []string{"delta", "result", "interrupt", "end"} {
 		if err := b.Subjects(t.Context(), broker.StreamInputs, "_llm.*.*."+kind, func(_ string, n int) { stored += int64(n) }); err != nil {
