@@ -35,7 +35,8 @@ var mustRun = []string{
 func main() {
 	r := report{out: os.Stdout, output: map[[2]string]*bytes.Buffer{}}
 	// The longest packages come first, so that none of them is left alone at the end.
-	err := r.run("-race", "-timeout", "10m", "./test/...", "./...")
+	// They wait more than they compute.
+	err := r.run("-race", "-p", "3", "-timeout", "10m", "./test/...", "./...")
 	// With the race detector these packages, which start no goroutine, try only some
 	// of their inputs.
 	err = errors.Join(err, r.run("./internal/decode", "./internal/session", "./internal/patch"), r.verdict())
