@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"streamer/internal/app"
 	"streamer/internal/broker"
@@ -25,7 +24,7 @@ Example:
 // Run copies the streams.
 func (c *backupCommand) Run(ctx context.Context, std stdio) error {
 	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
-		return b.Backup(ctx, c.Directory, func(s broker.BackedUp) { fmt.Fprintln(std.out, s) })
+		return b.Backup(ctx, c.Directory, app.NewProgressLine(std.err).Backup(std.out))
 	})
 }
 
@@ -48,5 +47,5 @@ Example:
 func (c *restoreCommand) Run(ctx context.Context, std stdio) error {
 	o := c.Options()
 	o.Replicas = c.Replicas
-	return broker.Restore(ctx, o, c.Directory, func(s broker.BackedUp) { fmt.Fprintln(std.out, s) })
+	return broker.Restore(ctx, o, c.Directory, app.NewProgressLine(std.err).Backup(std.out))
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"streamer/internal/broker"
 	"streamer/internal/cli"
 	"streamer/internal/worker"
 )
@@ -90,5 +91,19 @@ func progressText(p worker.Progress, took time.Duration) string {
 func (l *ProgressLine) Clear() {
 	if l != nil && !l.shown.IsZero() {
 		fmt.Fprint(l.w, "\r\x1b[K")
+	}
+}
+
+// Backup prints each stream that a backup or a restore has copied on out, and shows the
+// progress of the others.
+func (l *ProgressLine) Backup(out io.Writer) broker.BackupReport {
+	return broker.BackupReport{
+		Copied: func(stream string, n, total int64) {
+			l.Show(worker.Progress{What: "bytes of " + stream, Done: uint64(n), Total: uint64(total)}, time.Now())
+		},
+		Done: func(s broker.BackedUp) {
+			l.Clear()
+			fmt.Fprintln(out, s)
+		},
 	}
 }

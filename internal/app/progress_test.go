@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/broker"
 	"streamer/internal/worker"
 )
 
@@ -49,5 +50,18 @@ func TestProgressLine(t *testing.T) {
 	none.Clear()
 	if out.Len() > 0 {
 		t.Errorf("without a terminal: got %q, want nothing", out.String())
+	}
+}
+
+// TestProgressOfBackup checks that a copied stream has a line of its own on the output,
+// and that the progress is not on it.
+func TestProgressOfBackup(t *testing.T) {
+	var out, line bytes.Buffer
+	r := (&ProgressLine{w: &line}).Backup(&out)
+	r.Copied("LLM", 10, 100)
+	done := broker.BackedUp{Stream: "LLM", Messages: 3, Bytes: 100}
+	r.Done(done)
+	if out.String() != done.String()+"\n" || !strings.HasSuffix(line.String(), "\r\x1b[K") {
+		t.Errorf("got %q and the progress %q, want the stream, and the progress to be removed", out.String(), line.String())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"streamer/internal/events"
@@ -88,12 +89,13 @@ func (l *limiter) measure(ctx context.Context, span [2]uint64, fill func() error
 		return t, fmt.Errorf("consumer of stream LLM: %w", err)
 	}
 	done := make(chan error, 1)
-	next, n, all := 0, 0, len(l.list)
+	next, all := 0, len(l.list)
+	var n atomic.Int64 // clock inputs can follow the span
 	runtime.GC()
 	cpu, start := cpuTime(), time.Now()
 	reading, err := consumer.Consume(func(m jetstream.Msg) {
 		meta, err := m.Metadata()
-		for n++; err == nil && next < len(l.list) && l.list[next].input <= meta.Sequence.Stream; next++ {
+		for n.Add(1); err == nil && next < len(l.list) && l.list[next].input <= meta.Sequence.Stream; next++ {
 			err = l.client.append(l.list[next])
 			l.list[next] = given{}
 		}
@@ -124,6 +126,6 @@ func (l *limiter) measure(ctx context.Context, span [2]uint64, fill func() error
 	}
 	took, cpu := time.Since(start).Seconds(), cpuTime()-cpu
 	return Throughput{
-		Inputs: float64(n) / took, Events: float64(all) / took, CPU: float64(cpu.Microseconds()) / float64(n),
+		Inputs: float64(n.Load()) / took, Events: float64(all) / took, CPU: float64(cpu.Microseconds()) / float64(n.Load()),
 	}, err
 }

@@ -1,11 +1,12 @@
 package bench
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
-	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
 
@@ -34,7 +35,8 @@ func TestUses(t *testing.T) {
 // TestLimit checks that the minimal client stores the events that the worker
 // stored: the same ids, types, calls and bytes for each session.
 func TestLimit(t *testing.T) {
-	ctx := brokertest.Deadline(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // each row starts a server and a worker
+	defer cancel()
 	o := &Options{Sessions: 8, Returning: portions, LogSize: 1, RowInputs: 1, Rounds: 1}
 	for _, u := range []usage{onceUsage, returningUsage, forgottenUsage} {
 		err := o.onRig(ctx, zerolog.Nop(), func(r *rig) error {

@@ -57,6 +57,25 @@ func (s BackedUp) String() string {
 	return fmt.Sprintf("%-23s %9d messages, %d bytes", s.Stream, s.Messages, s.Bytes)
 }
 
+// BackupReport receives what a backup or a restore has copied. Functions that are nil
+// are not called.
+type BackupReport struct {
+	Copied func(stream string, bytes, total int64) // repeatedly; total is 0 if unknown
+	Done   func(BackedUp)                          // after each stream
+}
+
+func (r BackupReport) copied(stream string, bytes, total int64) {
+	if r.Copied != nil {
+		r.Copied(stream, bytes, total)
+	}
+}
+
+func (r BackupReport) done(s BackedUp) {
+	if r.Done != nil {
+		r.Done(s)
+	}
+}
+
 // backupOf is the content of backupFile.
 type backupOf struct {
 	At         time.Time  `json:"at"`
@@ -70,26 +89,25 @@ type streamBackup struct {
 	State  json.RawMessage            `json:"state"`
 }
 
-// Backup copies the streams to a new directory while they are in use. It calls done
-// after each stream.
-func (b *Broker) Backup(ctx context.Context, dir string, done func(BackedUp)) error {
+// Backup copies the streams to a new directory while they are in use.
+func (b *Broker) Backup(ctx context.Context, dir string, report BackupReport) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("broker: backup: %w", err)
 	}
 	all := backupOf{At: time.Now().UTC(), Partitions: b.partitions}
 	for _, name := range backupStreams {
-		one, err := b.backup(ctx, name, filepath.Join(dir, name))
+		one, err := b.backup(ctx, name, filepath.Join(dir, name), report)
 		if err != nil {
 			return fmt.Errorf("broker: backup of stream %s: %w", name, err)
 		}
 		all.Streams = append(all.Streams, one)
-		done(one)
+		report.done(one)
 	}
 	return writeJSON(filepath.Join(dir, backupFile), all)
 }
 
 // backup copies a stream to a new directory.
-func (b *Broker) backup(ctx context.Context, name, dir string) (done BackedUp, err error) {
+func (b *Broker) backup(ctx context.Context, name, dir string, report BackupReport) (done BackedUp, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return done, err
 	}
@@ -121,7 +139,7 @@ func (b *Broker) backup(ctx context.Context, name, dir string) (done BackedUp, e
 		return done, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	done = BackedUp{Stream: name, Messages: state.Messages, Last: state.Last}
-	if done.Bytes, err = receive(ctx, sub, file); err != nil {
+	if done.Bytes, err = receive(ctx, sub, file, func(n int64) { report.copied(name, n, 0) }); err != nil {
 		return done, err
 	}
 	if err := file.Sync(); err != nil {
@@ -130,8 +148,9 @@ func (b *Broker) backup(ctx context.Context, name, dir string) (done BackedUp, e
 	return done, writeJSON(filepath.Join(dir, backupStreamFile), begun.streamBackup)
 }
 
-// receive writes the chunks of a backup to w, until the server sends the end.
-func receive(ctx context.Context, sub *nats.Subscription, w io.Writer) (n int64, err error) {
+// receive writes the chunks of a backup to w, until the server sends the end. It calls
+// copied with the bytes so far.
+func receive(ctx context.Context, sub *nats.Subscription, w io.Writer, copied func(int64)) (n int64, err error) {
 	for {
 		m, err := next(ctx, sub)
 		if err != nil {
@@ -147,6 +166,7 @@ func receive(ctx context.Context, sub *nats.Subscription, w io.Writer) (n int64,
 			return n, err
 		}
 		n += int64(len(m.Data))
+		copied(n)
 		if m.Reply == "" { // the last chunk
 			continue
 		}
@@ -165,9 +185,9 @@ func next(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
 
 // Restore creates the streams from a backup, on the server of opts or, if it has no
 // URL, in a data directory that no process uses. There must be none of them yet. Of
-// the options of the streams only Replicas applies. It calls done after each stream. If
-// an error is returned, the streams that it created are deleted.
-func Restore(ctx context.Context, opts Options, dir string, done func(BackedUp)) (err error) {
+// the options of the streams only Replicas applies. If an error is returned, the streams
+// that it created are deleted.
+func Restore(ctx context.Context, opts Options, dir string, report BackupReport) (err error) {
 	var all backupOf
 	switch err := readJSON(filepath.Join(dir, backupFile), &all); {
 	case errors.Is(err, os.ErrNotExist):
@@ -188,11 +208,11 @@ func Restore(ctx context.Context, opts Options, dir string, done func(BackedUp))
 		}
 	}
 	for i, one := range all.Streams {
-		if err := b.restore(ctx, one, filepath.Join(dir, one.Stream)); err != nil {
+		if err := b.restore(ctx, one, filepath.Join(dir, one.Stream), report); err != nil {
 			b.remove(ctx, all.Streams[:i+1])
 			return fmt.Errorf("broker: restore of stream %s: %w", one.Stream, err)
 		}
-		done(one)
+		report.done(one)
 	}
 	return nil
 }
@@ -222,7 +242,7 @@ func (b *Broker) openBare(ctx context.Context) (err error) {
 }
 
 // restore creates a stream from its directory in a backup.
-func (b *Broker) restore(ctx context.Context, one BackedUp, dir string) error {
+func (b *Broker) restore(ctx context.Context, one BackedUp, dir string, report BackupReport) error {
 	var was streamBackup
 	if err := readJSON(filepath.Join(dir, backupStreamFile), &was); err != nil {
 		return err
@@ -242,7 +262,7 @@ func (b *Broker) restore(ctx context.Context, one BackedUp, dir string) error {
 	if err := b.askWithin(ctx, chunkTime, apiRestore+one.Stream, was, &begun); err != nil {
 		return err
 	}
-	if err := b.sendChunks(ctx, begun.To, file); err != nil {
+	if err := b.sendChunks(ctx, begun.To, file, func(n int64) { report.copied(one.Stream, n, one.Bytes) }); err != nil {
 		return err
 	}
 	info, err := b.stream(ctx, one.Stream)
@@ -258,9 +278,9 @@ func (b *Broker) restore(ctx context.Context, one BackedUp, dir string) error {
 }
 
 // sendChunks sends a file to the subject that restores a stream. The server refuses
-// a chunk with the error of the whole restore.
-func (b *Broker) sendChunks(ctx context.Context, to string, file io.Reader) error {
-	chunk := make([]byte, chunkSize)
+// a chunk with the error of the whole restore. copied is called with the bytes so far.
+func (b *Broker) sendChunks(ctx context.Context, to string, file io.Reader, copied func(int64)) error {
+	chunk, sent := make([]byte, chunkSize), int64(0)
 	for {
 		n, err := io.ReadFull(file, chunk)
 		if n == 0 && !errors.Is(err, io.EOF) {
@@ -282,6 +302,8 @@ func (b *Broker) sendChunks(ctx context.Context, to string, file io.Reader) erro
 		if n == 0 {
 			return nil
 		}
+		sent += int64(n)
+		copied(sent)
 	}
 }
 

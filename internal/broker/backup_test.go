@@ -38,12 +38,12 @@ func TestIdentity(t *testing.T) {
 func TestRestoreRefused(t *testing.T) {
 	b := start(t, Options{Listen: "127.0.0.1:0"})
 	dir := filepath.Join(t.TempDir(), "backup")
-	if err := b.Backup(deadline(t), dir, func(BackedUp) {}); err != nil {
+	if err := b.Backup(deadline(t), dir, BackupReport{}); err != nil {
 		t.Fatal(err)
 	}
 	to := t.TempDir()
 	restore := func(dir string) error {
-		return Restore(deadline(t), Options{DataDir: to}, dir, func(BackedUp) {})
+		return Restore(deadline(t), Options{DataDir: to}, dir, BackupReport{})
 	}
 	var all backupOf
 	if err := readJSON(filepath.Join(dir, backupFile), &all); err != nil || len(all.Streams) != len(backupStreams) || all.Partitions != b.Partitions() {

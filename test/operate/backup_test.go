@@ -9,8 +9,6 @@ import (
 	"streamer/internal/broker/brokertest"
 )
 
-func ignore(broker.BackedUp) {}
-
 // TestBackup: a backup of a cluster in use is restored in another cluster and in a
 // data directory. Every call that was stored before the backup has its result there,
 // the events are the fold of the inputs, and new calls get their results.
@@ -22,10 +20,10 @@ func TestBackup(t *testing.T) {
 	l.await(t, 2)
 	before := l.stored.Load()
 	dir := filepath.Join(t.TempDir(), "backup")
-	if err := b.Backup(brokertest.Deadline(t), dir, ignore); err != nil {
+	if err := b.Backup(brokertest.Deadline(t), dir, broker.BackupReport{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Backup(brokertest.Deadline(t), dir, ignore); err == nil {
+	if err := b.Backup(brokertest.Deadline(t), dir, broker.BackupReport{}); err == nil {
 		t.Error("a second backup to the same directory: got no error")
 	}
 	l.await(t, 3)
@@ -33,7 +31,7 @@ func TestBackup(t *testing.T) {
 	right(t, b, l.stored.Load())
 	stop()
 
-	if err := broker.Restore(brokertest.Deadline(t), broker.Options{URL: from.URL()}, dir, ignore); err == nil || !strings.Contains(err.Error(), "exists") {
+	if err := broker.Restore(brokertest.Deadline(t), broker.Options{URL: from.URL()}, dir, broker.BackupReport{}); err == nil || !strings.Contains(err.Error(), "exists") {
 		t.Errorf("restore over streams: got %v", err)
 	}
 	data := filepath.Join(t.TempDir(), "data")
@@ -53,7 +51,7 @@ func TestBackup(t *testing.T) {
 func restored(t *testing.T, to broker.Options, serve func(), dir string, before int64) {
 	t.Helper()
 	until(t, "restore", func() error { // the servers of a new cluster need a moment
-		return broker.Restore(brokertest.Deadline(t), to, dir, ignore)
+		return broker.Restore(brokertest.Deadline(t), to, dir, broker.BackupReport{})
 	})
 	serve()
 	b := dial(t, to)
