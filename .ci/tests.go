@@ -115,6 +115,9 @@ func (r *report) take(e *event) {
 func (r *report) end(e *event, text string) {
 	switch {
 	case e.Action == "fail":
+		if e.Test == "" {
+			r.printUnfinished(e.Package)
+		}
 		fmt.Fprintf(r.out, "%sFAIL %s %s (%.1f s)\n", text, e.Package, e.Test, e.Elapsed)
 	case e.Test == "" && e.Action == "pass":
 		fmt.Fprintf(r.out, "ok   %s (%.1f s)\n", e.Package, e.Elapsed)
@@ -122,6 +125,17 @@ func (r *report) end(e *event, text string) {
 		r.passed = append(r.passed, e.Test)
 	case e.Test != "":
 		r.skipped = append(r.skipped, e.Package+" "+e.Test+": "+strings.TrimSpace(text))
+	}
+}
+
+// printUnfinished prints the end of the output of tests that did not end, because
+// their package timed out or panicked.
+func (r *report) printUnfinished(pkg string) {
+	const most = 20 << 10
+	for key, text := range r.output {
+		if key[0] == pkg && text.Len() > 0 {
+			fmt.Fprintf(r.out, "%s\n%s did not end\n", text.Bytes()[max(0, text.Len()-most):], key[1])
+		}
 	}
 }
 

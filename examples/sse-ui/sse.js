@@ -132,9 +132,9 @@ export function subscribe(options) {
       const { value, done } = await reader.read();
       if (done) return;
       onBytes?.(value.length);
-      fed();
       for (let from = 0; from < value.length; from += PART) {
         frames.push(value.subarray(from, from + PART));
+        fed(); // after the part, which can set the interval of heartbeats
         if (performance.now() - began > BUSY) await turn(), (began = performance.now());
         if (closed) return;
       }

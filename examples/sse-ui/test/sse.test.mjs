@@ -142,7 +142,7 @@ test("subscribe: silence of three heartbeats is a dead pipe", async () => {
   assert.match(why[0], /nothing was heard/);
 });
 
-test("subscribe: the server says how long a heartbeat is", async () => {
+test("subscribe: the server says how long a heartbeat is", { timeout: 10_000 }, async () => {
   const why = [];
   const stream = new ReadableStream({ start: (c) => c.enqueue(utf8('event: stream.open\ndata: {"heartbeat_ms":7}\n\n')) });
   await follow([stream, 204], { onState: (s) => s.why && why.push(s.why) });
