@@ -96,13 +96,17 @@ func failed(shape patch.Shape, s []event, o patch.Options, met map[string]int) (
 		}
 		met["patched "+strconv.FormatBool(r.Report.Patched)]++
 	}
+	messages := messagesOf(p, input)
+	broken := append(validate(shape, o.Provider, messages), validateFor(shape, o, messages)...)
+	var except []string
+	if slices.ContainsFunc(broken, func(v violation) bool { return v.Rule == loneReasoning }) {
+		except = []string{loneReasoning}
+	}
 	checkFixpoint(p, shape, r.History, o)
-	checkValid(p, shape, r.History, o)
+	checkValid(p, shape, r.History, o, except...)
 	checkPrefixes(p, shape, input, o)
 	checkOutputs(p, shape, input, o, r)
 	checkKept(p, s, r)
-	messages := messagesOf(p, input)
-	broken := append(validate(shape, o.Provider, messages), validateFor(shape, o, messages)...)
 	if len(broken) == 0 && r.Report.Patched && !unsettled(shape, messages, o) {
 		p.Errorf("the input is valid, but %v changes it to\n%s", kinds(r.Report), r.History)
 	}
