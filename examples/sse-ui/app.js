@@ -143,7 +143,7 @@ function redraw() {
 function draw() {
   drawing = 0;
   const now = look.now(time.now(Date.now())), seen = look.state(state);
-  const done = flow.name === "waterfall" || view.draw(seen, performance.now() + FRAME);
+  const done = flow.name === "waterfall" || view.draw(seen, performance.now() + FRAME, now);
   kit.draw();
   if (main.dataset.source !== look.name) mark(main, "source", look.name), link.draw();
   drawSummary(seen);
@@ -188,14 +188,18 @@ function drawNumbers() {
 
 function tick() {
   link.tick();
-  if (document.hidden) return;
+  if (!document.hidden) tickTimers();
+  stops.tick();
+}
+
+// tickTimers updates the timers in the window, or all of them for print.
+function tickTimers(all) {
   // Timers do not advance while the state is unconfirmed.
   if (!link.stale && look.name === "live") {
     const now = time.now(Date.now());
-    view.tick(now);
+    view.tick(now, all);
     flow.tick(now);
   }
-  stops.tick();
 }
 
 let toastTimer = 0;
@@ -229,7 +233,7 @@ function choose() {
 function message(key) {
   follow.on = false;
   if (flow.name === "waterfall") flow.set("both");
-  view.draw(look.state(state), Infinity);
+  view.draw(look.state(state), Infinity, look.now(time.now(Date.now())));
   guided.show(view.node(key));
 }
 
@@ -337,6 +341,7 @@ $("other").addEventListener("submit", (e) => {
   if (name) location.hash = linkTo({ session: name });
 });
 addEventListener("hashchange", choose);
+addEventListener("beforeprint", () => tickTimers(true));
 setInterval(tick, TICK);
 theme();
 await reader.ready;

@@ -147,10 +147,13 @@ func (r *restorer) continueFrom(ctx context.Context, s *resident, stored *broker
 		return r.emitAgain(ctx, s, rec)
 	}
 	r.requeue(s, rec)
-	if r.outdated(s) {
+	switch {
+	case r.behind:
+		// The events of another worker may be of inputs that its snapshot does not cover.
+	case r.outdated(s):
 		r.status.damaged.Add(1)
 		r.sampled.Error().Str("session", s.token).Uint64("seq", s.state.N).Stringer("event", s.log.id).Msg("the snapshot is older than what was folded; folding the inputs since again")
-	} else if !r.behind {
+	default:
 		return nil
 	}
 	err = r.replay(ctx, s, replaying{})
