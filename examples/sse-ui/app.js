@@ -23,7 +23,7 @@ import { tools } from "./tools.js";
 import { $, say, mark } from "./dom.js";
 import { bytes, plural, tally, visible } from "./words.js";
 
-const FRAME = 5; // ms of drawing per animation frame
+const SLICE = 5; // ms of drawing cards until other tasks have their turn
 const TICK = 100; // ms between updates of the timers
 const roomy = matchMedia("(min-width: 721px) and (min-height: 600px)"); // as in style.css
 
@@ -143,7 +143,7 @@ function redraw() {
 function draw() {
   drawing = 0;
   const now = look.now(time.now(Date.now())), seen = look.state(state);
-  const done = flow.name === "waterfall" || view.draw(seen, performance.now() + FRAME, now);
+  const done = flow.name === "waterfall" || view.draw(seen, performance.now() + SLICE, now);
   kit.draw();
   if (main.dataset.source !== look.name) mark(main, "source", look.name), link.draw();
   drawSummary(seen);
@@ -157,7 +157,7 @@ function draw() {
   if (wanted && done) arrive(seen);
   if (!follow.on && news) $("latest").hidden = false;
   news = false;
-  if (!done) return redraw();
+  if (!done) return void (drawing = setTimeout(draw)); // before the next frame, if there is time
   if (grown) follow.toEnd();
   grown = grown && link.name === "catching-up"; // it is at its end later
 }
