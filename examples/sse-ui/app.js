@@ -56,7 +56,7 @@ const link = connectionView({
     if (session !== "") resume();
   },
 });
-const actions = { stopping: stops.stopping, stopCall: stops.stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message };
+const actions = { stopping: stops.stopping, stopCall: stops.stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message, call: another };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
 const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
@@ -235,6 +235,13 @@ function message(key) {
   if (flow.name === "waterfall") flow.set("both");
   view.draw(look.state(state), Infinity, look.now(time.now(Date.now())));
   guided.show(view.node(key));
+}
+
+// another shows the card of a call to which the card of another leads.
+function another(key) {
+  view.draw(look.state(state), Infinity, look.now(time.now(Date.now())));
+  flow.select(key);
+  visit(key, true);
 }
 
 // visit shows the card of a call that was chosen in the waterfall, and moves the
