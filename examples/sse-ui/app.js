@@ -23,7 +23,7 @@ import { tools } from "./tools.js";
 import { $, say, mark } from "./dom.js";
 import { bytes, plural, tally, visible } from "./words.js";
 
-const FRAME = 8; // ms of drawing per animation frame
+const FRAME = 5; // ms of drawing per animation frame
 const TICK = 100; // ms between updates of the timers
 const roomy = matchMedia("(min-width: 721px) and (min-height: 600px)"); // as in style.css
 
