@@ -924,6 +924,12 @@ func (o *modelOwner) LoadSnapshot(_ context.Context, _ int, token string) (broke
 	return broker.Snapshot{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
 }
 
+func (o *modelOwner) RecallSnapshot(_ context.Context, _ int, token string, rev uint64) (broker.Snapshot, bool) {
+	k, ok := o.m.snapshots[token]
+	o.meanwhile()
+	return broker.Snapshot{Rev: k.rev, Header: k.header, Data: k.data}, ok && k.rev == rev
+}
+
 func (o *modelOwner) SnapshotPub(_ int, token string, rev uint64, h map[string]string, data []byte) (*broker.Pub, []*broker.Pub) {
 	text, err := json.Marshal(h)
 	if err != nil {

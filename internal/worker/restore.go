@@ -57,7 +57,7 @@ func named(token string, err error) error {
 }
 
 func (r *restorer) restore(ctx context.Context, s *resident) error {
-	stored, ok, err := r.all.LoadSnapshot(ctx, r.partition, s.token)
+	stored, ok, err := r.snapshot(ctx, s.token)
 	var damaged error
 	if errors.Is(err, broker.ErrDamaged) {
 		damaged, err = err, nil
@@ -87,6 +87,18 @@ func (r *restorer) restore(ctx context.Context, s *resident) error {
 	}
 	s.state, s.at = state, storedAt(stored.Header)
 	return r.continueFrom(ctx, s, &stored, rec)
+}
+
+// snapshot reads the stored snapshot of a session. While the connection lasts, the
+// one that the session left memory with is as good as the present one: where another
+// worker wrote something meanwhile, the condition of the next write does not hold.
+func (r *restorer) snapshot(ctx context.Context, token string) (stored broker.Snapshot, ok bool, err error) {
+	if p := r.place; p != nil && p.epoch == r.all.Epoch() {
+		if stored, ok = r.all.RecallSnapshot(ctx, r.partition, token, p.rev); ok {
+			return stored, true, nil
+		}
+	}
+	return r.all.LoadSnapshot(ctx, r.partition, token)
 }
 
 // findHead notes where a session's log ends, and checks that the input log still
