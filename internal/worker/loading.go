@@ -124,8 +124,9 @@ type loaded struct {
 	err     error
 }
 
-// load returns a session if it is in memory, compressed or not, or if nothing of it is known to be
-// stored: then it is assumed to be new, and a conflict shows where that is wrong.
+// load returns a session if it is in memory, compressed or not, or if nothing of it
+// is known to be stored: then it is assumed to be new, and a conflict shows where
+// that is wrong.
 // Otherwise it begins to load the session, or joins a load that is under way, and
 // returns what takes the session's inputs. The session must not be held.
 func (q *partition) load(ctx context.Context, token string) (*resident, *loading) {
