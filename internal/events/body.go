@@ -312,8 +312,8 @@ func AppendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// plainWords returns the number of bytes at the beginning of s, in words of 8, that are
-// ASCII and need no escape.
+// plainWords returns the length of the first bytes of s that are ASCII and need no
+// escape, rounded down to a multiple of 8. It checks 8 bytes at once.
 func plainWords(s string) (n int) {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; len(s)-n >= 8; n += 8 {
