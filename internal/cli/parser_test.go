@@ -18,7 +18,7 @@ import (
 type commands struct {
 	ConfigFile string `name:"config"`
 	Run        struct {
-		URL   string        `name:"url" group:"net"`
+		URL   string        `name:"url" group:"net" help:"address; if empty, the nearest; or several"`
 		Wait  time.Duration `group:"net" default:"5s"`
 		Host  []string      `group:"net" sep:"none"`
 		Fast  bool          `group:"net" default:"true"`
@@ -156,7 +156,7 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for from, want := range map[*strings.Builder][]string{
-		&first:  {"# Net\n", "# command line", "# STREAMER_WAIT", "# default"},
+		&first:  {"# Net\n", "# command line", "# STREAMER_WAIT\n", "# default: the nearest\n"},
 		&second: {"wait: 7s ", "host: [a, b*]", "config.yaml:3"},
 	} {
 		for _, w := range want {

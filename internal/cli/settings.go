@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -41,11 +42,23 @@ func (i *Invocation) WriteSettings(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "%-48s # %s\n", strings.TrimSpace(string(text)), i.sourceOf(f)); err != nil {
+		if _, err := fmt.Fprintf(w, "%-48s # %s%s\n", strings.TrimSpace(string(text)), i.sourceOf(f), meaningOfZero(f)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// zeroMeaning matches the part of a help that states what the zero value means.
+var zeroMeaning = regexp.MustCompile(`; if (?:0|empty), ([^;]+)`)
+
+// meaningOfZero returns what the value of a flag means, after a colon, if it is the
+// zero value and the help of the flag states it; otherwise "".
+func meaningOfZero(f *kong.Flag) string {
+	if m := zeroMeaning.FindStringSubmatch(f.Help); m != nil && f.Target.IsZero() {
+		return ": " + m[1]
+	}
+	return ""
 }
 
 // WriteJSON writes the settings as a JSON object.
