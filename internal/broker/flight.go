@@ -3,13 +3,14 @@ package broker
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
-// maxPatience bounds how long a publish waits for its answer while its stream answers
-// others.
+// maxPatience bounds how long a publish waits for its answer before it is sent again.
 const maxPatience = 10 * ackWait
 
 // flight is a publish in flight.
@@ -23,39 +24,63 @@ type flight struct {
 	due  time.Time // when it is sent again
 	why  error     // the reason why it is not stored yet, where known
 
-	stream int    // index of its stream in publisher.answers
-	place  uint64 // in the order in which flights were sent last
-	failed bool   // it was answered with a failure since it was sent last
+	stream int       // index of its stream in publisher.answers
+	place  uint64    // of the last try in the order of all tries; of the first, it is no
+	tried  time.Time // when the last try was sent
+	failed bool      // the last try was answered with a failure
 }
 
-// answers are the successful answers of a stream. A stream answers in the order in
-// which it received the messages of a connection.
+// answers are the answers of a stream. A stream answers in the order in which it
+// received the messages of a connection.
 type answers struct {
-	place uint64    // the greatest of a flight that was sent once
+	place uint64    // the greatest of a try that was answered
 	at    time.Time // of the last answer
 }
 
-// patient returns until when a flight whose answer is late waits for it before it is
-// sent again. As long as the stream answers flights that were sent earlier, the
-// message is only in the queue of a slow server. Sending it again would make the
-// queue longer: if all that are in flight are sent again, the server stores nothing
-// else.
-func (p *publisher) patient(f *flight, now time.Time) time.Time {
+// resend is what to do with a flight at a time.
+type resend int
+
+const (
+	resendNow    resend = iota
+	resendOldest        // if no older flight of its stream is as late
+	resendLater         // not before flight.due
+)
+
+// late returns what to do with a flight. While its stream answers earlier flights, the
+// message is only in the queue of a slow server, and sending it again would make the
+// queue longer: a server that receives everything again every few seconds stores
+// nothing else. So of a stream that does not answer, only one flight is sent again.
+// The answer to that shows which flights are lost.
+func (p *publisher) late(f *flight, now time.Time) resend {
 	a := &p.answers[f.stream]
-	if f.failed || f.due.IsZero() || a.place > f.place || now.Sub(f.sent) >= maxPatience {
-		return f.due
+	if f.failed || f.due.IsZero() {
+		if f.due.After(now) {
+			return resendLater
+		}
+		return resendNow
 	}
-	return a.at.Add(ackWait)
+	waited := now.Sub(f.tried)
+	switch {
+	case waited < ackWait:
+		return resendLater
+	case a.place > f.place, waited >= maxPatience:
+		return resendNow
+	case f.due.After(now):
+		return resendLater
+	case now.Sub(a.at) < ackWait:
+		f.due = a.at.Add(ackWait)
+		return resendLater
+	}
+	f.due = now.Add(ackWait)
+	return resendOldest
 }
 
-// answered notes the answer to a flight. The answer to a flight that was sent again
-// may be that to an earlier try.
-func (p *publisher) answered(f *flight, now time.Time) {
+// answered notes the answer to a try of a flight. It reports whether flights may be
+// due because of it.
+func (p *publisher) answered(f *flight, place uint64, now time.Time) bool {
 	a := &p.answers[f.stream]
-	a.at = now
-	if f.place == f.no {
-		a.place = max(a.place, f.place)
-	}
+	a.at, a.place = now, max(a.place, place)
+	return place > f.no
 }
 
 // due returns the flights to send again, oldest first, and the time until the next
@@ -65,25 +90,66 @@ func (p *publisher) due(now time.Time) (due []*flight, next time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	next = time.Hour
+	var oldest [len(p.answers)]*flight
 	for _, f := range p.flights {
-		if !f.due.After(now) {
-			f.due = p.patient(f, now)
+		switch p.late(f, now) {
+		case resendNow:
+			due = append(due, f)
+		case resendOldest:
+			if o := oldest[f.stream]; o == nil || f.place < o.place {
+				oldest[f.stream] = f
+			}
+			next = min(next, ackWait)
+		case resendLater:
+			next = min(next, f.due.Sub(now))
 		}
-		if wait := f.due.Sub(now); wait > 0 {
-			next = min(next, wait)
-			continue
+	}
+	for _, f := range oldest {
+		if f != nil {
+			due = append(due, f)
 		}
-		if !f.due.IsZero() { // else the connection was lost
-			p.outages.failed(f.pub.Subject, len(f.pub.Data), cmp.Or(f.why, errSilentAck), now)
-		}
-		due = append(due, f)
-		f.due, f.failed = now.Add(ackWait), false
-		next = min(next, ackWait)
 	}
 	slices.SortFunc(due, func(a, b *flight) int { return int(int64(a.no - b.no)) })
 	for _, f := range due {
-		p.last++
-		f.place = p.last
+		p.again(f, now)
+		next = min(next, ackWait)
 	}
 	return due, next
+}
+
+// again begins another try of a flight.
+func (p *publisher) again(f *flight, now time.Time) {
+	if !f.due.IsZero() { // else the connection was lost
+		p.outages.failed(f.pub.Subject, len(f.pub.Data), cmp.Or(f.why, errSilentAck), now)
+	}
+	p.last++
+	f.place, f.tried, f.due, f.failed = p.last, now, now.Add(ackWait), false
+}
+
+// retry returns the message of the last try of a flight that is sent again. The first
+// may still be being sent.
+func (p *publisher) retry(f *flight) *nats.Msg {
+	m := f.msg
+	m.Reply = p.replyTo(f)
+	return &m
+}
+
+// replyTo returns the subject of the answer to the last try of a flight.
+func (p *publisher) replyTo(f *flight) string {
+	to := p.inbox + strconv.FormatUint(f.no, 36)
+	if f.place != f.no {
+		to += "-" + strconv.FormatUint(f.place, 36)
+	}
+	return to
+}
+
+// tryOf returns the flight and the place of the try of which an answer is.
+func (p *publisher) tryOf(subject string) (no, place uint64, ok bool) {
+	first, last, again := strings.Cut(subject[len(p.inbox):], "-")
+	no, err := strconv.ParseUint(first, 36, 64)
+	if err != nil || !again {
+		return no, no, err == nil
+	}
+	place, err = strconv.ParseUint(last, 36, 64)
+	return no, place, err == nil
 }

@@ -117,7 +117,7 @@ func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), rese
 
 func (p *publisher) publish(pub *Pub, acks chan<- Ack) (no uint64) {
 	now := time.Now()
-	f := &flight{pub: pub, acks: acks, sent: now, due: now.Add(ackWait), stream: streamOf(pub.Subject)}
+	f := &flight{pub: pub, acks: acks, sent: now, tried: now, due: now.Add(ackWait), stream: streamOf(pub.Subject)}
 	if f.stream < 0 {
 		f.stream = len(p.answers) - 1
 	}
@@ -134,26 +134,26 @@ func (p *publisher) publish(pub *Pub, acks chan<- Ack) (no uint64) {
 	}
 	p.last++
 	f.no, f.place = p.last, p.last
-	f.msg = nats.Msg{Subject: pub.Subject, Header: pub.Header, Data: pub.Data, Reply: p.inbox + strconv.FormatUint(f.no, 36)}
+	f.msg = nats.Msg{Subject: pub.Subject, Header: pub.Header, Data: pub.Data, Reply: p.replyTo(f)}
 	p.flights[f.no] = f
 	first := len(p.flights) == 1
 	p.mu.Unlock()
 	if first {
 		p.poke()
 	}
-	p.send(f)
+	p.send(f, &f.msg)
 	return f.no
 }
 
-// send sends a flight. Unless that fails definitively, the flight waits for its
+// send sends a try of a flight. Unless that fails definitively, the flight waits for its
 // reply or for the next try.
-func (p *publisher) send(f *flight) {
+func (p *publisher) send(f *flight, msg *nats.Msg) {
 	// The server drops a publish on such a subject silently.
 	if !publishable(f.pub.Subject) {
 		p.finish(f.no, Ack{Err: fmt.Errorf("%w: %q is no subject to publish on", ErrRefused, f.pub.Subject)})
 		return
 	}
-	err := p.nc.PublishMsg(&f.msg)
+	err := p.nc.PublishMsg(msg)
 	switch {
 	case err == nil:
 	case errors.Is(err, nats.ErrMaxPayload):
@@ -168,14 +168,15 @@ func (p *publisher) send(f *flight) {
 // reply handles an acknowledgement, a refusal, or the report that the subject has no
 // subscriber.
 func (p *publisher) reply(m *nats.Msg) {
-	no, err := strconv.ParseUint(m.Subject[len(p.inbox):], 36, 64)
-	if err != nil {
+	no, place, ok := p.tryOf(m.Subject)
+	if !ok {
 		return
 	}
 	if status := m.Header.Get("Status"); status != "" { // 503: the stream is offline or has no leader
 		p.later(no, nats.ErrNoResponders)
 		return
 	}
+	p.heard(no, place)
 	if seq, ok := plainAck(m.Data); ok {
 		p.finish(no, Ack{Seq: seq})
 		return
@@ -208,6 +209,17 @@ func (p *publisher) reply(m *nats.Msg) {
 	}
 }
 
+// heard notes that a stream answered a try of a flight.
+func (p *publisher) heard(no, place uint64) {
+	p.mu.Lock()
+	f := p.flights[no]
+	poke := f != nil && p.answered(f, place, time.Now())
+	p.mu.Unlock()
+	if poke {
+		p.poke()
+	}
+}
+
 // plainAck parses the most frequent answer, which servers write without
 // encoding/json: {"stream":"…","seq":…}, or with a domain between. Any other answer,
 // such as that of a duplicate, is not ok.
@@ -234,9 +246,6 @@ func (p *publisher) finish(no uint64, a Ack) {
 	p.mu.Lock()
 	f := p.flights[no]
 	delete(p.flights, no)
-	if f != nil && a.Err == nil {
-		p.answered(f, time.Now())
-	}
 	p.mu.Unlock()
 	if f == nil {
 		return
@@ -374,7 +383,7 @@ func (p *publisher) resendLoop() {
 		due, next := p.due(time.Now())
 		p.resent.Add(uint64(len(due)))
 		for _, f := range due {
-			p.send(f)
+			p.send(f, p.retry(f))
 		}
 		if p.pause() != nil {
 			return

@@ -2,10 +2,11 @@ package worker
 
 import "streamer/internal/broker"
 
-// maxFlights bounds the publishes of a partition that are under way. The channel
-// of their outcomes has room for all of them, so that the broker never waits for
-// the owner, not even after the owner has ended.
-const maxFlights = 4096
+// maxFlights bounds the publishes of a partition that are under way. With more of them
+// a server stores no faster, and each waits longer. The channel of their outcomes has
+// room for all of them, so that the broker never waits for the owner, not even after
+// the owner has ended.
+const maxFlights = 512
 
 // publisher publishes the messages of a partition. Their outcomes arrive on acks.
 type publisher struct {

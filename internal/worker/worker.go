@@ -53,7 +53,7 @@ type Options struct {
 	// at least what a power loss can take from the server. If zero, 2 s.
 	KeepAcked time.Duration
 	// MaxQueued bounds the bytes of events of a partition that are not stored
-	// yet; no input is read while there are more. If zero, 2 MiB.
+	// yet; no input is read while there are more. If zero, 1 MiB.
 	MaxQueued int
 	// Grace bounds how long after an outage of the input log no clock input is
 	// appended for deadlines that passed meanwhile, so that results which could not
@@ -93,7 +93,7 @@ func (o Options) withDefaults() Options {
 		o.KeepAcked = 2 * time.Second
 	}
 	if o.MaxQueued <= 0 {
-		o.MaxQueued = 2 << 20
+		o.MaxQueued = 1 << 20
 	}
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
