@@ -23,7 +23,7 @@ import { tools } from "./tools.js";
 import { $, say, mark } from "./dom.js";
 import { bytes, plural, tally, visible } from "./words.js";
 
-const FRAME = 8; // ms of drawing per animation frame
+const SLICE = 5; // ms of drawing cards until other tasks have their turn
 const TICK = 100; // ms between updates of the timers
 const roomy = matchMedia("(min-width: 721px) and (min-height: 600px)"); // as in style.css
 
@@ -56,7 +56,7 @@ const link = connectionView({
     if (session !== "") resume();
   },
 });
-const actions = { stopping: stops.stopping, stopCall: stops.stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message };
+const actions = { stopping: stops.stopping, stopCall: stops.stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message, call: another };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
 const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
@@ -143,7 +143,7 @@ function redraw() {
 function draw() {
   drawing = 0;
   const now = look.now(time.now(Date.now())), seen = look.state(state);
-  const done = flow.name === "waterfall" || view.draw(seen, performance.now() + FRAME);
+  const done = flow.name === "waterfall" || view.draw(seen, performance.now() + SLICE, now);
   kit.draw();
   if (main.dataset.source !== look.name) mark(main, "source", look.name), link.draw();
   drawSummary(seen);
@@ -157,7 +157,7 @@ function draw() {
   if (wanted && done) arrive(seen);
   if (!follow.on && news) $("latest").hidden = false;
   news = false;
-  if (!done) return redraw();
+  if (!done) return void (drawing = setTimeout(draw)); // before the next frame, if there is time
   if (grown) follow.toEnd();
   grown = grown && link.name === "catching-up"; // it is at its end later
 }
@@ -188,14 +188,18 @@ function drawNumbers() {
 
 function tick() {
   link.tick();
-  if (document.hidden) return;
+  if (!document.hidden) tickTimers();
+  stops.tick();
+}
+
+// tickTimers updates the timers in the window, or all of them for print.
+function tickTimers(all) {
   // Timers do not advance while the state is unconfirmed.
   if (!link.stale && look.name === "live") {
     const now = time.now(Date.now());
-    view.tick(now);
+    view.tick(now, all);
     flow.tick(now);
   }
-  stops.tick();
 }
 
 let toastTimer = 0;
@@ -229,8 +233,15 @@ function choose() {
 function message(key) {
   follow.on = false;
   if (flow.name === "waterfall") flow.set("both");
-  view.draw(look.state(state), Infinity);
+  view.draw(look.state(state), Infinity, look.now(time.now(Date.now())));
   guided.show(view.node(key));
+}
+
+// another shows the card of a call to which the card of another leads.
+function another(key) {
+  view.draw(look.state(state), Infinity, look.now(time.now(Date.now())));
+  flow.select(key);
+  visit(key, true);
 }
 
 // visit shows the card of a call that was chosen in the waterfall, and moves the
@@ -337,6 +348,7 @@ $("other").addEventListener("submit", (e) => {
   if (name) location.hash = linkTo({ session: name });
 });
 addEventListener("hashchange", choose);
+addEventListener("beforeprint", () => tickTimers(true));
 setInterval(tick, TICK);
 theme();
 await reader.ready;

@@ -14,10 +14,11 @@ const RUN_ICONS = { completed: "check", error: "cross", cancelled: "stop", inter
 const LONG = 100; // items or calls from which only those near the window are drawn
 const USUAL_ENDS = new Set(["", "stop", "tool_calls", "tool_use", "end_turn", "function_call", "completed", "STOP"]);
 
-// timeline draws into root. draw(state, until) draws what differs from the state
-// drawn before, until the given time of performance.now(), and returns whether
-// all is drawn. touched names calls that are drawn again although their state
-// is the same. node(key) returns the element of an item.
+// timeline draws into root. draw(state, until, now) draws what differs from the
+// state drawn before, until the given time of performance.now(), and returns
+// whether all is drawn. now is the time of timers. touched names calls that are
+// drawn again although their state is the same. node(key) returns the element of
+// an item.
 export function timeline(root, actions) {
   const views = new Map(); // key of an item → {node, update}
   const cards = new Map(); // key of a call → card
@@ -38,6 +39,7 @@ export function timeline(root, actions) {
     let card = cards.get(key);
     if (card) return card;
     cards.set(key, (card = createCard(drawn.calls.get(key), actions, true)));
+    card.tick(time); // or its height would change when it is seen
     byNode.set(card.node, card);
     watch.observe(card.node);
     return card;
@@ -104,7 +106,8 @@ export function timeline(root, actions) {
   return {
     touched,
     node: (key) => views.get(key)?.node,
-    draw(state, until) {
+    draw(state, until, now) {
+      time = now;
       if (state !== drawn) compare(state);
       mark(root, "long", String(drawn.timeline.size > LONG || drawn.calls.size > LONG));
       let at = 0;
@@ -114,14 +117,15 @@ export function timeline(root, actions) {
       for (const key of touched) {
         if (performance.now() > until) return false;
         touched.delete(key);
-        if (drawn.calls.has(key)) cards.get(key)?.update(drawn.calls.get(key));
+        const card = drawn.calls.has(key) && cards.get(key);
+        if (card) card.update(drawn.calls.get(key)), card.tick(now);
       }
       return queue.length === 0;
     },
-    // tick updates the timers.
-    tick(now) {
+    // tick updates the timers in the window, and all for print.
+    tick(now, all = false) {
       time = now;
-      for (const card of visible) card.tick(now);
+      for (const card of all ? cards.values() : visible) card.tick(now);
     },
     clear,
   };

@@ -34,16 +34,9 @@ const expireMargin = time.Hour
 
 // Fold returns the settings of the fold for logs with these retentions.
 func (c *Rules) Fold(inputAge, eventAge time.Duration) (*lifecycle.Rules, error) {
-	r := c.Base
-	r.Expire, r.Forget = 0, 0
-	if c.File != "" {
-		var err error
-		if r, err = readRules(c.File, r); err != nil {
-			return nil, fmt.Errorf("--rules: %w", err)
-		}
-		if c.Override != nil {
-			c.Override(&r)
-		}
+	r, err := c.read()
+	if err != nil {
+		return nil, err
 	}
 	latest := lifecycle.Of(eventAge - min(expireMargin, eventAge/10))
 	if r.Expire == 0 {
@@ -63,6 +56,23 @@ func (c *Rules) Fold(inputAge, eventAge time.Duration) (*lifecycle.Rules, error)
 		return nil, err
 	}
 	return &r, nil
+}
+
+// read returns the settings of Base, the file and Override, without those that follow
+// from the retention of the logs.
+func (c *Rules) read() (r lifecycle.Rules, err error) {
+	r = c.Base
+	r.Expire, r.Forget = 0, 0
+	if c.File == "" {
+		return r, nil
+	}
+	if r, err = readRules(c.File, r); err != nil {
+		return r, fmt.Errorf("--rules: %w", err)
+	}
+	if c.Override != nil {
+		c.Override(&r)
+	}
+	return r, nil
 }
 
 // readRules reads settings from a JSON file. A setting that the file leaves out

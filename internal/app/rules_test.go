@@ -2,6 +2,8 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,8 @@ import (
 
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
+
+	"github.com/rs/zerolog"
 )
 
 // fold returns the settings that c gives with a file of that text; "" for none.
@@ -101,5 +105,21 @@ func TestBadRules(t *testing.T) {
 		if _, err := fold(t, c, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// TestRulesBeforeStreams: a file of settings that cannot be read is refused before
+// anything is created.
+func TestRulesBeforeStreams(t *testing.T) {
+	c := NewConfig()
+	c.Broker.DataDir, c.Broker.Listen, c.HTTPListen = filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", ""
+	c.Rules.File = "nowhere.json"
+	s, err := Open(t.Context(), c, zerolog.Nop())
+	if err == nil {
+		s.Close()
+		t.Fatal("a server without its settings was opened")
+	}
+	if _, err := os.Stat(c.Broker.DataDir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the data directory was created: %v", err)
 	}
 }

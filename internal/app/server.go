@@ -60,6 +60,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err := s.config.check(); err != nil {
 		return err
 	}
+	if _, err := s.config.Rules.read(); err != nil { // before streams are created
+		return err
+	}
 	var options gateway.Options
 	if s.config.HTTPListen != "" {
 		if options, err = s.config.gateway(ctx, s.log); err != nil {

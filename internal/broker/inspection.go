@@ -49,7 +49,8 @@ type StreamReport struct {
 	Bounds   Bounds
 	Storage  string
 	Replicas int
-	Leader   string // "" if the server is not in a cluster
+	Cluster  string // "" if the server is in none
+	Leader   string // the server itself if it is in no cluster
 	Behind   []string
 	MaxAge   time.Duration
 	MaxBytes int64     // 0 for no limit
@@ -83,7 +84,7 @@ func (b *Broker) StreamReports(ctx context.Context) (list []StreamReport, err er
 			r.MaxConsumers = b.clientConsumers
 		}
 		if info.Cluster != nil {
-			r.Leader = info.Cluster.Leader
+			r.Cluster, r.Leader = info.Cluster.Name, info.Cluster.Leader
 			for _, p := range info.Cluster.Replicas {
 				if p.Offline || !p.Current {
 					r.Behind = append(r.Behind, p.Name)

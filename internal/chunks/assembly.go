@@ -197,9 +197,16 @@ func (a *Assembly) grow(piece string) {
 	if piece == "" {
 		return
 	}
+	if a.Text == nil {
+		a.Text = make([]byte, 0, max(smallArgs, len(piece)))
+	}
 	a.Text = append(a.Text, piece...)
 	a.scan.Write(piece)
 }
+
+// smallArgs is the capacity in bytes of args that begin. Most are longer than a
+// fragment, and short enough for it.
+const smallArgs = 64
 
 // resends reports whether a fragment repeats the whole text so far and perhaps
 // adds to it. A text that begins with a brace cannot continue with itself and
@@ -346,7 +353,7 @@ func (a *Assembly) Args() Args {
 		return Args{Error: "args are longer than the limit"}
 	case a.Kind() == "custom":
 		return Args{Valid: true}
-	case a.Blank() || strings.TrimSpace(string(a.Text)) == "null":
+	case a.Blank() || string(bytes.TrimSpace(a.Text)) == "null":
 		return Args{JSON: []byte("{}"), Valid: true}
 	case !a.scan.Complete(): // an object of the wire too: some are free text
 		if a.scan.Status() == jsonscan.Bad {

@@ -9,13 +9,19 @@ import (
 )
 
 // WriteReference writes the commands and their flags as Markdown. The flags of a
-// group that several commands have are listed once.
+// group that several commands have are listed once, with their defaults in the
+// commands that have no defaults of their own.
 func (p *Parser) WriteReference(w io.Writer) error {
-	r := reference{groups: map[string]bool{}}
+	r := reference{groups: map[string]bool{}, flags: map[string]*kong.Flag{}}
 	var groups strings.Builder
-	for _, n := range p.kong.Model.Leaves(true) {
+	commands := p.kong.Model.Leaves(true)
+	for _, n := range commands {
+		if len(n.Tag.Vars) == 0 {
+			r.shared(&groups, n)
+		}
+	}
+	for _, n := range commands {
 		r.command(n)
-		r.shared(&groups, n)
 	}
 	_, err := fmt.Fprintf(w, "## Commands\n%s\n## Shared flags\n%s", r.commands.String(), groups.String())
 	return err
@@ -23,7 +29,8 @@ func (p *Parser) WriteReference(w io.Writer) error {
 
 type reference struct {
 	commands strings.Builder
-	groups   map[string]bool // that are written
+	groups   map[string]bool       // that are written
+	flags    map[string]*kong.Flag // of these groups, by name
 }
 
 // command writes a command with its own flags.
@@ -46,8 +53,23 @@ func (r *reference) command(n *kong.Node) {
 	}
 	writeTable(b, n, own)
 	if len(groups) > 0 {
-		fmt.Fprintf(b, "\nFurther flags: %s.\n", strings.Join(groups, ", "))
+		fmt.Fprintf(b, "\nFurther flags: %s.%s\n", strings.Join(groups, ", "), r.otherDefaults(n))
 	}
+}
+
+// otherDefaults returns a sentence about the defaults of a command that differ from
+// those in the shared groups, "" if there are none.
+func (r *reference) otherDefaults(n *kong.Node) string {
+	var list []string
+	for _, f := range n.Flags {
+		if common := r.flags[f.Name]; shared(f) && common != nil && common.Default != f.Default {
+			list = append(list, fmt.Sprintf("`--%s %s`", f.Name, short(f.Default)))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return " Its own defaults: " + strings.Join(list, ", ") + "."
 }
 
 // indented widens the indentation of examples to the four columns of Markdown.
@@ -63,7 +85,7 @@ func indented(text string) string {
 
 // anchor returns the anchor of the heading of a group.
 func anchor(g *kong.Group) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimSuffix(g.Title, ":")), " ", "-")
+	return strings.NewReplacer(" ", "-", ",", "", ":", "").Replace(strings.ToLower(g.Title))
 }
 
 // shared writes the groups of flags of a command that are not written yet.
@@ -75,6 +97,9 @@ func (r *reference) shared(w io.Writer, n *kong.Node) {
 		}
 		if key := groupKey(n, i, next); shared(f) && !r.groups[key] {
 			r.groups[key] = true
+			for _, f := range n.Flags[i:next] {
+				r.flags[f.Name] = f
+			}
 			fmt.Fprintf(w, "\n### %s\n", strings.TrimSuffix(f.Group.Title, ":"))
 			writeTable(w, n, n.Flags[i:next])
 		}

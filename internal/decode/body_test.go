@@ -50,7 +50,7 @@ func TestResult(t *testing.T) {
 		"user without result": {`{"role":"user","content":[{"type":"text","text":"x"}]}`, "problem bad_shape at 0: the user message has no tool_result block"},
 	} {
 		var b strings.Builder
-		results, problem := Result([]byte(c.in))
+		results, problem := new(Reader).Result([]byte(c.in))
 		for _, r := range results {
 			b.WriteString(spell(r) + "\n")
 		}

@@ -56,6 +56,6 @@ func EndV1(data []byte) (string, *wire.Problem) {
 
 // ResultV1 reads a result as fold version 1 does: unknown fields of the native
 // shape are ignored.
-func ResultV1(data []byte) ([]chunks.Chunk, *wire.Problem) {
-	return results(data, func(jsonscan.Value) *wire.Problem { return nil })
+func (r *Reader) ResultV1(data []byte) ([]chunks.Chunk, *wire.Problem) {
+	return r.results(data, func(jsonscan.Value) *wire.Problem { return nil })
 }

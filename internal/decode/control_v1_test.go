@@ -53,7 +53,7 @@ func TestVersionOne(t *testing.T) {
 			t.Errorf("progress %s\n got %s\nwant %s", in, got, want)
 		}
 	}
-	if got, problem := ResultV1([]byte(`{"tool_call_id":"a","Content":"x"}`)); problem != nil || len(got) != 1 || got[0].Text != "" {
+	if got, problem := new(Reader).ResultV1([]byte(`{"tool_call_id":"a","Content":"x"}`)); problem != nil || len(got) != 1 || got[0].Text != "" {
 		t.Errorf("result: got %+v, problem %v, want an empty one", got, problem)
 	}
 }

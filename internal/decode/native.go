@@ -18,7 +18,7 @@ func checkNative(v jsonscan.Value) *wire.Problem {
 		return nil
 	}
 	fields := []string{"tool_call_id", "call", "content", "status", "name"}
-	b := newBody()
+	var b body
 	b.once(v, "result", fields)
 	missing := v.Member("content").Raw == ""
 	for m := v.Members(); m.Next(); {

@@ -25,13 +25,16 @@ import (
 // open call of the tool.
 //
 // Result returns a Result chunk for each usable result, and the first Problem. The
-// strings of the chunks may share memory with data. A result of the native shape that
+// chunks are valid until the Reader is used again. Their strings may share memory with
+// data. A result of the native shape that
 // is probably a mistake is a Problem; see checkNative.
-func Result(data []byte) ([]chunks.Chunk, *wire.Problem) { return results(data, checkNative) }
+func (r *Reader) Result(data []byte) ([]chunks.Chunk, *wire.Problem) {
+	return r.results(data, checkNative)
+}
 
 // results reads one result or an array of results. It skips a result for which check
 // returns a Problem.
-func results(data []byte, check func(jsonscan.Value) *wire.Problem) ([]chunks.Chunk, *wire.Problem) {
+func (r *Reader) results(data []byte, check func(jsonscan.Value) *wire.Problem) ([]chunks.Chunk, *wire.Problem) {
 	text := wire.Trim(wire.Alias(data))
 	if text == "" {
 		return nil, &wire.Problem{Code: wire.BadShape, Text: "the result is empty"}
@@ -40,7 +43,8 @@ func results(data []byte, check func(jsonscan.Value) *wire.Problem) ([]chunks.Ch
 		p.Offset += trimmed(wire.Alias(data), 0).base
 		return nil, p
 	}
-	var w wire.Writer
+	w := &r.w
+	w.Reset()
 	one := func(v jsonscan.Value) *wire.Problem {
 		if p := check(v); p != nil {
 			return p

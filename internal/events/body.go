@@ -22,8 +22,15 @@ func (e *Event) Body() ([]byte, error) {
 	if e.ArgsText != nil {
 		size += len(*e.ArgsText)
 	}
-	w := writer{b: make([]byte, 0, size)}
-	w.b = append(w.b, '{')
+	return e.AppendBody(make([]byte, 0, size))
+}
+
+// AppendBody appends the bytes that Body returns to dst. The error is that of Body.
+func (e *Event) AppendBody(dst []byte) ([]byte, error) {
+	if e.Type == Synthetic {
+		return append(dst, e.Message...), nil
+	}
+	w := writer{b: append(dst, '{')}
 	w.subject(e)
 	w.content(e)
 	w.waiting(e)
@@ -186,7 +193,7 @@ func (w *writer) time(name string, t *Time) {
 	if t != nil {
 		w.key(name)
 		w.b = append(w.b, '"')
-		w.b = t.Std().AppendFormat(w.b, timeLayout)
+		w.b = t.append(w.b)
 		w.b = append(w.b, '"')
 	}
 }
@@ -277,7 +284,7 @@ func Quote(s string) json.RawMessage { return AppendQuoted(make([]byte, 0, len(s
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0 // of the bytes that are not appended yet
-	for i := 0; i < len(s); {
+	for i := plainWords(s); i < len(s); {
 		if b := s[i]; b < utf8.RuneSelf {
 			if b < ' ' || b == '"' || b == '\\' {
 				dst = append(dst, s[start:i]...)
@@ -303,6 +310,23 @@ func AppendQuoted(dst []byte, s string) []byte {
 	}
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
+}
+
+// plainWords returns the length of the first bytes of s that are ASCII and need no
+// escape, rounded down to a multiple of 8. It checks 8 bytes at once.
+func plainWords(s string) (n int) {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	for ; len(s)-n >= 8; n += 8 {
+		b := s[n : n+8]
+		w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		quote, slash := w^ones*'"', w^ones*'\\'
+		// A byte that is one of these, below a space, or not ASCII sets a high bit.
+		if ((quote-ones)|(slash-ones)|(w-ones*' ')|w)&high != 0 {
+			break
+		}
+	}
+	return n
 }
 
 const hexDigits = "0123456789abcdef"

@@ -74,6 +74,8 @@ func FuzzBody(f *testing.F) {
 	f.Add("plain", []byte(`{"a":1}`), int64(7))
 	f.Add("\x00\x1f\x7f\"\\/\b\f\n\r\t<>&'\u2028\u2029\ufffd\xff\xed\xa0\x80é😀", []byte(" [ 1 ]\n"), int64(-1))
 	f.Add("\xf0\x9f", []byte("nul"), int64(0))
+	f.Add("seven b\"eight by\\and more\x1fthan one word é", []byte("{}"), int64(1))
+	f.Add("eight by\" a word\\a word \x00wordword\x80", []byte("{}"), int64(1))
 	f.Fuzz(func(t *testing.T, s string, raw []byte, n int64) {
 		sameBody(t, &Event{Type: Type(s), EventID: ID{uint64(n), int(n)}, Session: s, Args: s, ArgsText: &s, ToolResult: raw, Index: raw, Input: uint64(n)})
 		sameBody(t, &Event{Kind: s, Target: &Target{ToolCallIDs: []string{s, ""}, Calls: []string{s}, MessageID: s, Run: s, More: int(n)}})

@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -123,6 +124,7 @@ func TestTime(t *testing.T) {
 		{"2026-03-02T10:00:00Z", "2026-03-02T10:00:00.000Z"},
 		{"2026-03-02T12:00:00.1239999+02:00", "2026-03-02T10:00:00.123Z"},
 		{"1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z"},
+		{"9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"},
 		{"yesterday", ""},
 		{"2026-03-02", ""},
 	} {
@@ -143,6 +145,23 @@ func TestTime(t *testing.T) {
 	}
 	if got, want := At(time.UnixMilli(5)).Add(1500*time.Microsecond), Time(6); got != want {
 		t.Errorf("5 ms and 1.5 ms later: %d, want %d", got, want)
+	}
+}
+
+// TestTimeText compares the text of each day from 1970 to the year 2500, and of some
+// later and earlier ones, with that of package time.
+func TestTimeText(t *testing.T) {
+	check := func(at Time) {
+		if got, want := at.String(), at.Std().Format(timeLayout); got != want {
+			t.Errorf("%d: got %s, want %s", int64(at), got, want)
+		}
+	}
+	for day := range Time(194_000) {
+		check(day*dayMillis + day*7919%dayMillis)
+	}
+	for _, at := range []Time{-1, -dayMillis, 0, 1, endOfYears - 1, endOfYears, math.MaxInt64 >> 20, math.MinInt64 >> 20} {
+		check(at)
+		check(at / 3)
 	}
 }
 

@@ -41,26 +41,28 @@ func TestDiagnoseCluster(t *testing.T) {
 func TestReplicas(t *testing.T) {
 	for _, c := range []struct {
 		name         string
+		cluster      string
 		replicas     int
 		behind       []string
 		state        State
 		checks, text string
 	}{
-		{"all are current", 3, nil, "", "", ""},
-		{"one of three", 3, []string{"n1"}, Failed, "replicas", "server n1 does not run or is behind, for LLM, TOOLCALLS"},
-		{"two of three", 3, []string{"n1", "n2"}, Failed, "replicas replicas majority", "LLM has 1 of 3, TOOLCALLS has 1 of 3"},
-		{"one replica in a cluster", 1, nil, Warning, "replicas", "LLM has 1, TOOLCALLS has 1"},
+		{"all are current", "c", 3, nil, "", "", ""},
+		{"one of three", "c", 3, []string{"n1"}, Failed, "replicas", "server n1 does not run or is behind, for LLM, TOOLCALLS"},
+		{"two of three", "c", 3, []string{"n1", "n2"}, Failed, "replicas replicas majority", "LLM has 1 of 3, TOOLCALLS has 1 of 3"},
+		{"one replica in a cluster", "c", 1, nil, Warning, "replicas", "LLM has 1, TOOLCALLS has 1"},
+		{"one server", "", 1, nil, OK, "replicas", "one server has the streams"},
 	} {
 		var fs Findings
 		list := []broker.StreamReport{}
 		for _, name := range []string{"LLM", "TOOLCALLS"} {
-			list = append(list, broker.StreamReport{Name: name, Replicas: c.replicas, Leader: "n0", Behind: c.behind})
+			list = append(list, broker.StreamReport{Name: name, Replicas: c.replicas, Cluster: c.cluster, Leader: "n0", Behind: c.behind})
 		}
 		diagnosis{Findings: &fs}.replicas(list)
 		var checks []string
 		for _, f := range fs {
 			checks = append(checks, f.Check)
-			if f.State != c.state || f.Fix == "" {
+			if f.State != c.state || (f.Fix == "") != (c.state == OK) {
 				t.Errorf("%s: got %+v", c.name, f)
 			}
 		}

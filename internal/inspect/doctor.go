@@ -191,12 +191,15 @@ func (d diagnosis) replicas(list []broker.StreamReport) {
 		for _, server := range s.Behind {
 			behind[server] = append(behind[server], s.Name)
 		}
-		if s.Leader != "" && s.Replicas < enoughReplicas {
+		if s.Cluster != "" && s.Replicas < enoughReplicas {
 			few = append(few, fmt.Sprintf("%s has %d", s.Name, s.Replicas))
 		}
 		if 2*len(s.Behind) >= s.Replicas {
 			lost = append(lost, fmt.Sprintf("%s has %d of %d", s.Name, s.Replicas-len(s.Behind), s.Replicas))
 		}
+	}
+	if !slices.ContainsFunc(list, func(s broker.StreamReport) bool { return s.Cluster != "" }) {
+		d.ok("replicas", "one server has the streams; streamer backup copies them")
 	}
 	for _, server := range slices.Sorted(maps.Keys(behind)) {
 		d.fail("replicas", "start the server, or look at its log and its disk; the streams store as long as most replicas are current", "server %s does not run or is behind, for %s", server, strings.Join(behind[server], ", "))

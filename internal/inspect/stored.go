@@ -236,14 +236,35 @@ func Export(ctx context.Context, b *app.Broker, w io.Writer, session string, val
 	return n, errors.Join(err, out.Flush())
 }
 
-// ExportFile is Export to a file.
+// ExportFile is Export to a file. A file that exists keeps its content if the session
+// has no events.
 func ExportFile(ctx context.Context, b *app.Broker, name, session string, values bool, line *app.ProgressLine) (n int, err error) {
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, err
+	out := &outputFile{name: name}
+	n, err = Export(ctx, b, out, session, values, line)
+	return n, errors.Join(err, out.Close())
+}
+
+// outputFile is a file that the first write creates or truncates.
+type outputFile struct {
+	name string
+	file *os.File
+}
+
+func (o *outputFile) Write(p []byte) (n int, err error) {
+	if o.file == nil {
+		if o.file, err = os.OpenFile(o.name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
+			return 0, err
+		}
 	}
-	n, err = Export(ctx, b, file, session, values, line)
-	return n, errors.Join(err, file.Close())
+	return o.file.Write(p)
+}
+
+// Close closes the file if there was a write.
+func (o *outputFile) Close() error {
+	if o.file == nil {
+		return nil
+	}
+	return o.file.Close()
 }
 
 // inline replaces the references of an event with the values. A value that is no

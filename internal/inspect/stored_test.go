@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -135,7 +137,25 @@ func TestStored(t *testing.T) {
 	if !ok || missing.Session != "other" {
 		t.Errorf("a session without events: got %v", missing)
 	}
+	exportedFile(t, b)
 	listed(t, b)
+}
+
+// exportedFile checks that an export replaces a file, and that one without events
+// changes none.
+func exportedFile(t *testing.T, b *app.Broker) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ session, want string }{{"other", "kept"}, {"a b", `{"type":"run_started"`}} {
+		n, err := ExportFile(t.Context(), b, name, c.session, false, nil)
+		got, readErr := os.ReadFile(name)
+		if readErr != nil || (err == nil) != (n > 0) || !strings.HasPrefix(string(got), c.want) {
+			t.Errorf("export of session %s: %d events, %v; the file begins with %.40q, want %q (%v)", c.session, n, err, got, c.want, readErr)
+		}
+	}
 }
 
 func export(t *testing.T, b *app.Broker, o Output, values bool) error {

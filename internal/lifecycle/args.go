@@ -89,10 +89,13 @@ func (st *Step) completeArgs(m *Message, c *Call, by string) {
 	st.flushArgs(m, c)
 	args := c.Args()
 	c.State.completeArgs(st.State.Time, &args)
+	own := &struct { // of the event, which outlives the call's text
+		text  string
+		valid bool
+	}{chunks.Shared(c.Text), args.Valid}
 	c.State.setDeadline(st.State.Time, st.Rules, c.Name)
 	e := st.emitCall(events.ToolCallArgsComplete, m, c)
-	text := chunks.Shared(c.Text)
-	e.ArgsText, e.ToolArgs, e.ArgsValid = &text, args.JSON, &args.Valid
+	e.ArgsText, e.ToolArgs, e.ArgsValid = &own.text, args.JSON, &own.valid
 	e.ArgsError, e.DoubleEncoded, e.By = args.Error, args.DoubleEncoded, by
 	e.Deadline = at(c.State.Deadline)
 	if m.Phase == Finished {

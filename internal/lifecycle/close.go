@@ -68,11 +68,11 @@ func (st *Step) endCall(m *Message, c *Call, status events.Status, real string) 
 // setDurations sets how long a call took as a whole, to build its args, and to
 // run.
 func (st *Step) setDurations(e *events.Event, c *CallState) {
-	total := int64(st.State.Time - c.Begun)
-	e.DurationMS = &total
+	took := &struct{ total, args, run int64 }{total: int64(st.State.Time - c.Begun)}
+	e.DurationMS = &took.total
 	if c.Complete != 0 {
-		args, run := int64(c.Complete-c.Begun), int64(st.State.Time-c.Complete)
-		e.ArgsMS, e.RunMS = &args, &run
+		took.args, took.run = int64(c.Complete-c.Begun), int64(st.State.Time-c.Complete)
+		e.ArgsMS, e.RunMS = &took.args, &took.run
 	}
 }
 

@@ -2,7 +2,9 @@ package lifecycle
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"hash/fnv"
 	"testing"
 	"unicode/utf8"
 )
@@ -56,4 +58,20 @@ func FuzzFingerprint(f *testing.F) {
 			t.Errorf("%q escaped: %x, want %x", text, got, want)
 		}
 	})
+}
+
+// TestHash compares the hash with that of hash/fnv. Fingerprints are stored, so they
+// must stay the same.
+func TestHash(t *testing.T) {
+	for _, s := range []string{"", "a", "\x00\xff", "a longer text with {}"} {
+		want := fnv.New64a()
+		want.Write([]byte(s))
+		want.Write(binary.LittleEndian.AppendUint64([]byte{'0'}, uint64(len(s))))
+		got := newHash()
+		got.write([]byte(s))
+		got.number('0', uint64(len(s)))
+		if uint64(got) != want.Sum64() {
+			t.Errorf("%q: %x, want %x", s, uint64(got), want.Sum64())
+		}
+	}
 }

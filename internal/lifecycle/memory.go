@@ -17,13 +17,13 @@ type Memory struct {
 	Orphans  []Result `json:"orphans,omitempty"`
 	Muted    []Muted  `json:"muted,omitempty"`
 
-	closed   map[string]int      // id or uid → number of entries in Closed with it
-	messages map[string]struct{} // the set of Messages; nil up to searchedMessages
+	closed   map[string]int      // id or uid → number of entries in Closed with it; nil up to searched
+	messages map[string]struct{} // the set of Messages; nil up to searched
 }
 
-// searchedMessages is the number of message ids up to which a search replaces a
-// map. The map would take more memory than the rest of a new session.
-const searchedMessages = 16
+// searched is the number of closed calls, or of message ids, up to which a search
+// replaces a map. The map would take more memory than the rest of a new session.
+const searched = 16
 
 // Closed is a closed call.
 type Closed struct {
@@ -98,15 +98,24 @@ const (
 
 func (m *Memory) resume() {
 	m.closed, m.messages = nil, nil
-	for _, c := range m.Closed {
-		m.count(c, 1)
-	}
+	m.indexClosed()
 	m.indexMessages()
+}
+
+// indexClosed makes the map of closed calls where there are many.
+func (m *Memory) indexClosed() {
+	if len(m.Closed) <= searched {
+		return
+	}
+	m.closed = make(map[string]int, len(m.Closed))
+	for i := range m.Closed {
+		m.count(&m.Closed[i], 1)
+	}
 }
 
 // indexMessages makes the set of messages where there are many.
 func (m *Memory) indexMessages() {
-	if len(m.Messages) <= searchedMessages {
+	if len(m.Messages) <= searched {
 		return
 	}
 	m.messages = make(map[string]struct{}, len(m.Messages))
@@ -118,18 +127,21 @@ func (m *Memory) indexMessages() {
 // close remembers a closed call.
 func (m *Memory) close(c Closed, limit int) {
 	m.Closed = append(m.Closed, c)
-	m.count(c, 1)
+	if m.closed == nil {
+		m.indexClosed()
+	} else {
+		m.count(&c, 1)
+	}
 	for len(m.Closed) > limit {
-		m.count(m.Closed[0], -1)
+		if m.closed != nil {
+			m.count(&m.Closed[0], -1)
+		}
 		m.Closed = m.Closed[1:]
 	}
 }
 
 // count adds by to the number of closed calls with the id and the uid of c.
-func (m *Memory) count(c Closed, by int) {
-	if m.closed == nil {
-		m.closed = map[string]int{}
-	}
+func (m *Memory) count(c *Closed, by int) {
 	add := func(id string) {
 		if m.closed[id] += by; m.closed[id] == 0 {
 			delete(m.closed, id)
@@ -144,7 +156,7 @@ func (m *Memory) count(c Closed, by int) {
 // find returns the newest closed call with an id or uid in the namespace that is
 // nearest to namespace, or nil.
 func (m *Memory) find(id, namespace string) *Closed {
-	if m.closed[id] == 0 {
+	if !m.used(id) {
 		return nil
 	}
 	var best *Closed
@@ -159,7 +171,10 @@ func (m *Memory) find(id, namespace string) *Closed {
 
 // repeats reports whether a closed call with an id matches.
 func (m *Memory) repeats(id string, match func(*Closed) bool) bool {
-	for i := len(m.Closed) - 1; m.closed[id] > 0 && i >= 0; i-- {
+	if !m.used(id) {
+		return false
+	}
+	for i := len(m.Closed) - 1; i >= 0; i-- {
 		if c := &m.Closed[i]; c.ID == id && match(c) {
 			return true
 		}
@@ -170,7 +185,10 @@ func (m *Memory) repeats(id string, match func(*Closed) bool) bool {
 // resultsOf returns the number of closed calls of a message with an id whose result
 // has a digest.
 func (m *Memory) resultsOf(id string, of *Message, digest string) (n int) {
-	for i := 0; m.closed[id] > 0 && i < len(m.Closed); i++ {
+	if !m.used(id) {
+		return 0
+	}
+	for i := range m.Closed {
 		if c := &m.Closed[i]; c.ID == id && c.Message == of.ID && c.Namespace == of.Namespace && c.Real == digest {
 			n++
 		}
@@ -192,7 +210,10 @@ func (m *Memory) findResult(of *Closed, id, digest string) *Closed {
 
 // closedIn returns the number of closed calls of a message with an id.
 func (m *Memory) closedIn(id, namespace, message string) (n int) {
-	for i := 0; m.closed[id] > 0 && i < len(m.Closed); i++ {
+	if !m.used(id) {
+		return 0
+	}
+	for i := range m.Closed {
 		if c := &m.Closed[i]; c.ID == id && c.Message == message && c.Namespace == namespace {
 			n++
 		}
@@ -229,7 +250,17 @@ func (m *Memory) call(call string) *Closed {
 }
 
 // used reports whether a closed call has an id or uid.
-func (m *Memory) used(id string) bool { return m.closed[id] > 0 }
+func (m *Memory) used(id string) bool {
+	if m.closed != nil {
+		return m.closed[id] > 0
+	}
+	for i := range m.Closed {
+		if c := &m.Closed[i]; c.ID == id || c.UID == id {
+			return true
+		}
+	}
+	return false
+}
 
 // hasMessage reports whether the session had a message with an id.
 func (m *Memory) hasMessage(id string) bool {
@@ -337,9 +368,10 @@ func (m *Memory) adopt(id string) *Result {
 // digest returns a digest that identifies a result among those of a session, for
 // which 16 bytes suffice.
 func (r *Result) digest() string {
-	h := sha256.New()
-	h.Write([]byte(r.Status))
-	h.Write([]byte{0})
-	h.Write(r.Content)
-	return hex.EncodeToString(h.Sum(nil)[:digestLen/2])
+	var small [512]byte
+	b := append(append(append(small[:0], r.Status...), 0), r.Content...)
+	sum := sha256.Sum256(b)
+	var text [digestLen]byte
+	hex.Encode(text[:], sum[:digestLen/2])
+	return string(text[:])
 }

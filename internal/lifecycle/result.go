@@ -131,7 +131,8 @@ func (st *Step) receive(m *Message, c *Call, r Result) {
 		}
 		return
 	}
-	c.State.hold(&r)
+	held := r // a copy, so that the other results need no memory
+	c.State.hold(&held)
 	if m.Phase == Finished || c.Whole() {
 		st.completeArgs(m, c, "result")
 		st.dropFinished()

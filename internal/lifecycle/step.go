@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"streamer/internal/chunks"
@@ -250,7 +249,7 @@ func (st *Step) emitCall(t events.Type, m *Message, c *Call) *events.Event {
 func (st *Step) callName() string {
 	k := st.k
 	st.k++
-	return strconv.FormatUint(st.Seq, 10) + "." + strconv.Itoa(k)
+	return events.ID{Seq: st.Seq, N: k}.String()
 }
 
 // clone copies a string that shares memory with the input.

@@ -87,6 +87,8 @@ type folder struct {
 	reader decode.Reader
 	out    []events.Event
 	seq    uint64
+
+	body, kept []byte // of the last event
 }
 
 func newFolder() *folder { return &folder{rules: lifecycle.NewRules()} }

@@ -13,7 +13,7 @@ import (
 
 // readers decode the bodies of control inputs.
 type readers struct {
-	result    func([]byte) ([]chunks.Chunk, *decode.Problem)
+	result    func(*decode.Reader, []byte) ([]chunks.Chunk, *decode.Problem)
 	progress  func([]byte) (chunks.Chunk, *decode.Problem)
 	interrupt func([]byte) (decode.InterruptBody, *decode.Problem)
 	end       func([]byte) (string, *decode.Problem)
@@ -22,9 +22,9 @@ type readers struct {
 // readersFor returns the readers of a fold version.
 func readersFor(strict bool) readers {
 	if strict {
-		return readers{decode.Result, decode.Progress, decode.Interrupt, decode.End}
+		return readers{(*decode.Reader).Result, decode.Progress, decode.Interrupt, decode.End}
 	}
-	return readers{decode.ResultV1, decode.ProgressV1, decode.InterruptV1, decode.EndV1}
+	return readers{(*decode.Reader).ResultV1, decode.ProgressV1, decode.InterruptV1, decode.EndV1}
 }
 
 // feedControl applies a control input.
@@ -32,7 +32,7 @@ func feedControl(step *lifecycle.Step, in *Input) {
 	read := readersFor(step.Rules.Strict())
 	switch in.Kind {
 	case inputs.Result:
-		results, problem := read.result(in.Data)
+		results, problem := read.result(in.reader(), in.Data)
 		step.Chunks(results)
 		reject(step, problem)
 	case inputs.Progress:
@@ -66,7 +66,7 @@ func Check(kind inputs.Kind, data []byte) error {
 	var p *decode.Problem
 	switch read := readersFor(true); kind {
 	case inputs.Result:
-		_, p = read.result(data)
+		_, p = read.result(new(decode.Reader), data)
 	case inputs.Progress:
 		_, p = read.progress(data)
 	case inputs.Interrupt:

@@ -96,12 +96,17 @@ func feed(step *lifecycle.Step, s *State, in *Input) {
 	}
 }
 
+// reader returns the scratch space of the input.
+func (in *Input) reader() *decode.Reader {
+	if in.Reader == nil {
+		return new(decode.Reader)
+	}
+	return in.Reader
+}
+
 // feedDelta decodes and applies a delta.
 func feedDelta(step *lifecycle.Step, s *State, in *Input) {
-	r := in.Reader
-	if r == nil {
-		r = new(decode.Reader)
-	}
+	r := in.reader()
 	r.Reset(&s.Read, in.Data, in.Format(), decode.Limits{})
 	apply(step, r)
 }

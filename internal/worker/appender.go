@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -34,8 +35,24 @@ func (o *outgoing) size() int {
 	return n
 }
 
-func newOutgoing(s *resident, e *events.Event, trace map[string]string) (*outgoing, error) {
-	body, err := e.Body()
+// bodies encodes events in memory that it reuses. The zero value is ready to use.
+type bodies struct{ scratch []byte }
+
+// of returns the body of an event in memory of its own, of no more than its length:
+// events stay in memory until a snapshot covers them.
+func (b *bodies) of(e *events.Event) ([]byte, error) {
+	body, err := e.AppendBody(b.scratch[:0])
+	if err != nil {
+		return nil, err
+	}
+	if b.scratch = body; cap(body) > keptScratch {
+		b.scratch = nil
+	}
+	return bytes.Clone(body), nil
+}
+
+func newOutgoing(s *resident, e *events.Event, trace map[string]string, b *bodies) (*outgoing, error) {
+	body, err := b.of(e)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +72,7 @@ type appender struct {
 	reads     *operations
 	keepAcked time.Duration
 	queued    int // bytes of events that are not stored yet
+	bodies    bodies
 	paused    paused
 }
 
@@ -63,7 +81,7 @@ type appender struct {
 func (a *appender) enqueue(s *resident, out []events.Event, trace map[string]string) error {
 	l := &s.log
 	for i := range out {
-		o, err := newOutgoing(s, &out[i], trace)
+		o, err := newOutgoing(s, &out[i], trace, &a.bodies)
 		if err != nil {
 			return err
 		}

@@ -125,7 +125,7 @@ func (p *replaying) input(in *inputs.Input) error {
 
 func (p *replaying) event(e *events.Event, trace map[string]string) error {
 	s := p.s
-	o, err := newOutgoing(s, e, trace)
+	o, err := newOutgoing(s, e, trace, new(bodies))
 	if err != nil {
 		return err
 	}

@@ -120,3 +120,39 @@ func TestReloadWithoutEvents(t *testing.T) {
 		t.Errorf("got a snapshot with headers %v, %v, %v, want one of input %d with the timer of its run", s.Header, ok, err, last)
 	}
 }
+
+// TestReloadBehindSnapshot checks that a session which was assumed to be new counts as
+// no loss where another worker has written a snapshot of it and events of later inputs
+// since.
+func TestReloadBehindSnapshot(t *testing.T) {
+	m := newModel(1, true)
+	m.todo = nil
+	for i := range m.owners {
+		if err := m.birth(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := m.owners[0], m.owners[1]
+	for i := range 2 {
+		m.append("a", inputs.Delta, fmt.Appendf(nil, callDelta, i, i))
+		if err := first.fold(1); err != nil {
+			t.Fatal(err)
+		}
+		first.settle(t)
+		if i == 0 {
+			first.q.sessions.writeAll(time.Now())
+			first.settle(t)
+		}
+	}
+	m.append("a", inputs.Delta, fmt.Appendf(nil, callDelta, 2, 2))
+	if err := second.fold(3); err != nil {
+		t.Fatal(err)
+	}
+	second.settle(t)
+	if refolded, damaged := second.q.status.refolded.Load(), second.q.status.damaged.Load(); refolded != 1 || damaged != 0 {
+		t.Errorf("%d sessions were folded again and %d counted as damaged, want 1 and 0", refolded, damaged)
+	}
+	if err := m.compare(); err != nil {
+		t.Error(err)
+	}
+}

@@ -76,6 +76,7 @@ type snapshotWriter struct {
 	history   *history
 	keepAcked time.Duration
 	encoder   snapshotEncoder
+	newest    uint64 // highest revision of a snapshot that is known to be stored
 
 	writing, bytes int // snapshots under way, and their size
 }
@@ -153,5 +154,6 @@ func (w *snapshotWriter) acked(write *snapshotWrite, rev uint64) {
 	w.end(write)
 	w.status.snapshots.Add(1)
 	w.observer.SnapshotStored(time.Since(write.began))
+	w.newest = max(w.newest, rev)
 	write.session.snapshot.covered(rev, write.unsent)
 }

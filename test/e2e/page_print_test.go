@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,10 @@ func pagePrint(t *testing.T, web context.Context, home string) {
 	p.do("reload", chromedp.Reload())
 	p.wait("the newest call", `((e) => e.scrollHeight > e.clientHeight && e.scrollTop + e.clientHeight > e.scrollHeight - 2)(document.querySelector("#scroll"))`)
 	p.wait("the calls after a reload", fmt.Sprintf(`document.querySelectorAll(".card").length === %d`, messages*calls))
+	// Cards that come into the window do not grow then.
+	if got := eval[int](p, `document.querySelectorAll("#timeline .card .countdown").length`); got != messages*calls {
+		t.Errorf("%d of %d cards have the time that is left", got, messages*calls)
+	}
 	if got := blankCards(p); len(got) > 0 {
 		t.Errorf("%d of %d printed calls are blank or not on the page: %q", len(got), messages*calls, got)
 	}
@@ -57,20 +62,7 @@ func blankCards(p *webPage) (blank []string) {
 	if got := eval[int](p, `getComputedStyle(document.body).color.match(/\d+/g).slice(0, 3).reduce((sum, n) => sum + Number(n), 0)`); got > 3*128 {
 		p.t.Errorf("in the dark theme the text is printed with a brightness of %d, want dark text", got/3)
 	}
-	// Small pictures are taken and read faster.
-	const scale = 0.4
-	size := eval[[]float64](p, `[document.documentElement.scrollWidth, document.documentElement.scrollHeight]`)
-	clip := &page.Viewport{Width: size[0], Height: size[1], Scale: scale}
-	boxes := eval[[]struct {
-		Tool                     string
-		Left, Top, Right, Bottom float64
-	}](p, `[...document.querySelectorAll("#timeline .card")].map((c) => ((r) => ({Tool: c.dataset.tool, Left: r.left + scrollX, Top: r.top + scrollY, Right: r.right + scrollX, Bottom: r.bottom + scrollY}))(c.getBoundingClientRect()))`)
-	var shot []byte
-	p.do("picture", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		got, err := cdp.Call(ctx, tab, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true), OptimizeForSpeed: new(true), Clip: clip})
-		shot = got.Data
-		return err
-	}))
+	boxes, shot := pictureOfCards(p)
 	p.do("screen styles", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
 		return err
@@ -80,12 +72,44 @@ func blankCards(p *webPage) (blank []string) {
 		p.t.Fatal(err)
 	}
 	for _, b := range boxes {
-		area := image.Rect(int(b.Left*scale), int(b.Top*scale), int(b.Right*scale), int(b.Bottom*scale))
+		area := image.Rect(int(b.Left*printScale), int(b.Top*printScale), int(b.Right*printScale), int(b.Bottom*printScale))
 		if !area.In(img.Bounds()) || coloursIn(img, area) < 5 {
 			blank = append(blank, b.Tool)
 		}
 	}
 	return blank
+}
+
+// printScale makes pictures small, which are taken and read faster.
+const printScale = 0.4
+
+// cardBox is where the card of a call is on the page.
+type cardBox struct {
+	Tool                     string
+	Left, Top, Right, Bottom float64
+}
+
+// pictureOfCards returns a picture of the whole page and where its cards are. It takes
+// the picture again if a card has moved or grown meanwhile.
+func pictureOfCards(p *webPage) (boxes []cardBox, shot []byte) {
+	p.t.Helper()
+	const cards = `[...document.querySelectorAll("#timeline .card")].map((c) => ((r) => ({Tool: c.dataset.tool, Left: r.left + scrollX, Top: r.top + scrollY, Right: r.right + scrollX, Bottom: r.bottom + scrollY}))(c.getBoundingClientRect()))`
+	boxes = eval[[]cardBox](p, cards)
+	for range 20 {
+		size := eval[[]float64](p, `[document.documentElement.scrollWidth, document.documentElement.scrollHeight]`)
+		clip := &page.Viewport{Width: size[0], Height: size[1], Scale: printScale}
+		p.do("picture", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+			got, err := cdp.Call(ctx, tab, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true), OptimizeForSpeed: new(true), Clip: clip})
+			shot = got.Data
+			return err
+		}))
+		before := boxes
+		if boxes = eval[[]cardBox](p, cards); slices.Equal(before, boxes) {
+			return boxes, shot
+		}
+	}
+	p.t.Fatal("the cards move all the time")
+	return nil, nil
 }
 
 // coloursIn returns the number of colours in a part of a picture.
