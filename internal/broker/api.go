@@ -120,11 +120,16 @@ type storedMessage struct {
 // ask sends an API request, and sends it again after every uncertain outcome, as
 // long as ctx allows. A definitive refusal is an *apiError.
 func (b *Broker) ask(ctx context.Context, subject string, request any, a answer) error {
+	var before error // of the last try
 	for try := 0; ; try++ {
 		err := b.askOnce(ctx, subject, request, a)
+		if err != nil && ctx.Err() != nil && before != nil {
+			return fmt.Errorf("%w; the try before: %w", ctx.Err(), before)
+		}
 		if err == nil || !b.worthRetry(ctx, err) {
 			return err
 		}
+		before = err
 		if denied := b.denied.Load(); denied != nil && *denied == subject {
 			return fmt.Errorf("%w: no permission to publish on %s", ErrRefused, subject)
 		}
@@ -156,11 +161,14 @@ func (b *Broker) askWithin(ctx context.Context, within time.Duration, subject st
 	if request != nil {
 		body, _ = json.Marshal(request) // maps and structs of ours: cannot fail
 	}
-	ctx, cancel := context.WithTimeout(ctx, within)
+	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	reply, err := b.nc.RequestWithContext(ctx, subject, body)
+	reply, err := b.nc.RequestWithContext(limited, subject, body)
 	if errors.Is(err, nats.ErrConnectionClosed) {
 		return ErrClosed
+	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("no answer on %s within %v: %w", subject, within, err)
 	}
 	if err != nil {
 		return err

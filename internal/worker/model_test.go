@@ -105,6 +105,8 @@ type model struct {
 	epoch  uint64
 	// replicated makes reads of snapshots outdated sometimes.
 	replicated bool
+	// outdated is how many answers about snapshots are the oldest in past.
+	outdated int
 	todo       []string // inputs that clients still publish
 }
 
@@ -954,6 +956,10 @@ func (o *modelOwner) LoadSnapshot(_ context.Context, _ int, token string) (broke
 
 // answering returns the snapshots of the server that answers, which may be outdated.
 func (m *model) answering() pastSnapshots {
+	if m.outdated > 0 {
+		m.outdated--
+		return m.past[0]
+	}
 	if n := len(m.past); n > 0 && m.replicated && m.rnd.IntN(4) == 0 {
 		return m.past[m.rnd.IntN(n)]
 	}

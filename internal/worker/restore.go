@@ -93,9 +93,9 @@ func (r *restorer) restore(ctx context.Context, s *resident) error {
 // reads again until that is decided. Events of inputs that such a snapshot lacks would
 // differ from the fold, and only those of inputs that gave events would show it.
 //
-// While the connection lasts, the snapshot that the session left memory with is read
-// by its revision. It is as good as the session in memory was: where another worker
-// wrote something meanwhile, the condition of the next write does not hold.
+// While the connection lasts, the snapshot that the session left memory with is as good
+// as the present one: where another worker wrote something meanwhile, the condition of
+// the next write does not hold.
 func (r *restorer) loadSnapshot(ctx context.Context, token string) (stored broker.Snapshot, ok bool, damaged, err error) {
 	if p := r.place; p != nil && p.epoch == r.all.Epoch() && p.rev >= r.least {
 		if stored, ok = r.all.RecallSnapshot(ctx, r.partition, token, p.rev); ok {

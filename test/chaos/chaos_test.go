@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -180,18 +181,30 @@ func logDir(t *testing.T) string {
 	return dir
 }
 
+// How often openBroker tries to open the streams, and how long each time. On a loaded
+// machine, servers that start elect their leaders several times.
+const (
+	openTries = 4
+	openTime  = time.Minute
+)
+
 // openBroker waits for the cluster and opens the streams.
 func openBroker(t *testing.T, c *cluster, o broker.Options) *app.Broker {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	o.URL, o.Replicas, o.Partitions = c.url(), size, partitions
-	b, err := app.OpenBroker(ctx, o)
-	if err != nil {
-		t.Fatal(err)
+	for try := 1; ; try++ {
+		ctx, cancel := context.WithTimeout(t.Context(), openTime)
+		b, err := app.OpenBroker(ctx, o)
+		cancel()
+		switch {
+		case err == nil:
+			t.Cleanup(func() { b.Close() })
+			return b
+		case try == openTries || !errors.Is(err, context.DeadlineExceeded):
+			t.Fatalf("the streams cannot be opened at try %d of %d: %v", try, openTries, err)
+		}
+		t.Logf("the streams are not there after %v: %v", openTime, err)
 	}
-	t.Cleanup(func() { b.Close() })
-	return b
 }
 
 // connect connects to the cluster until the end of the test.

@@ -165,7 +165,7 @@ func (t *tail) pass(e *Entry, live bool) error {
 
 // follow passes on the events that arrive, and reads the log where some did not.
 func (t *tail) follow(ctx context.Context, w *watch) error {
-	check := time.NewTimer(tailFirstCheck)
+	check, again := time.NewTimer(tailFirstCheck), tailFirstCheck
 	defer check.Stop()
 	for {
 		select {
@@ -179,8 +179,13 @@ func (t *tail) follow(ctx context.Context, w *watch) error {
 				}
 			}
 		case <-check.C:
-			w.check(ctx, t.last)
-			check.Reset(tailCheck)
+			if w.check(ctx, t.last) {
+				check.Reset(again)
+				again = min(2*again, tailCheck)
+			} else {
+				check.Reset(tailCheck)
+				again = tailFirstCheck
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}

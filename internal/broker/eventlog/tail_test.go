@@ -169,6 +169,27 @@ func TestTailMissesNoLastEvent(t *testing.T) {
 	f.want(3, 3) // no event follows it: the check of the head finds it
 }
 
+// TestCheckIsRepeated checks that a missing event is found again where the tail, told of
+// it, read a replica that did not have it yet.
+func TestCheckIsRepeated(t *testing.T) {
+	b := start(t, broker.Options{})
+	grow(t, b, "s", 1, 1, 0)
+	reader := &tail{l: b.Log, token: "s", wake: make(chan struct{}, 1)}
+	w := &watch{l: b.Log, token: "s", filter: filterOf("s"), tails: map[*tail]struct{}{reader: {}}}
+	for range 2 {
+		if again := w.check(t.Context(), reader.last); !again {
+			t.Fatal("the check found nothing missing, want the only event")
+		}
+		if _, lost := reader.takeAll(); !lost { // the replica had nothing
+			t.Fatal("the tail was not told to read again")
+		}
+	}
+	reader.last = 1
+	if w.check(t.Context(), reader.last) {
+		t.Error("the check found something missing, though the tail has read the event")
+	}
+}
+
 func TestTailThroughARestart(t *testing.T) {
 	s := brokertest.NewServer(t)
 	b := start(t, broker.Options{URL: s.URL()})

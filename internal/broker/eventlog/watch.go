@@ -145,8 +145,10 @@ func republished(m *nats.Msg) (e Entry, ok bool) {
 }
 
 // check compares the head of the watch's events with what has arrived, once for all
-// tails of the watch, and makes them read again where an event is missing.
-func (w *watch) check(ctx context.Context, last uint64) {
+// tails of the watch, and makes them read again where an event is missing. last is that
+// of the tail that calls it. The tails may read from a replica that does not have the
+// event yet, so check reports whether it has to be repeated soon.
+func (w *watch) check(ctx context.Context, last uint64) (again bool) {
 	w.mu.Lock()
 	due := time.Since(w.checked) > tailCheck/2
 	if due {
@@ -154,19 +156,22 @@ func (w *watch) check(ctx context.Context, last uint64) {
 	}
 	w.mu.Unlock()
 	if !due {
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, broker.AskTimeout)
 	defer cancel()
 	seq, err := w.l.headOf(ctx, w.filter)
 	if err != nil { // the next check will find out
-		return
+		return false
 	}
 	w.mu.Lock()
 	missing := seq > max(w.seen, last)
-	w.seen = max(w.seen, seq)
+	if missing {
+		w.checked = time.Time{}
+	}
 	w.mu.Unlock()
 	if missing {
 		w.lost()
 	}
+	return missing
 }
