@@ -973,7 +973,7 @@ func (o *modelOwner) SnapshotExpired(_ context.Context, _ int, token string, rev
 }
 
 func (o *modelOwner) RecallSnapshot(_ context.Context, _ int, token string, rev uint64) (broker.Snapshot, bool) {
-	k, ok := o.m.snapshots[token]
+	k, ok := o.m.answering().of[token]
 	o.meanwhile()
 	return broker.Snapshot{Rev: k.rev, Header: k.header, Data: k.data}, ok && k.rev == rev
 }
