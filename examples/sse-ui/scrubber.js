@@ -34,7 +34,6 @@ export function scrubber(root, replay, { title, closeText, onMove, onClose }) {
     slider.value = String(Math.round(at));
     const length = replay.end - replay.start, step = length < 2_000 ? 10 : 100;
     slider.setAttribute("aria-valuetext", offset(at, step) + ", event " + n + " of " + replay.length);
-    slider.style.setProperty("--done", length > 0 ? (at / length) * 100 + "%" : "100%");
     say(where, offset(at, step) + " / " + offset(length, step) + " · event " + n + " of " + replay.length);
     setIcon(symbol, playing ? "pause" : "play");
     say(playText, playing ? "Pause" : "Play");

@@ -132,6 +132,7 @@ func TestNothingInline(t *testing.T) {
 		{"code from a string", ".js", `\beval\(|new Function`},
 		{"a data URL", ".html .css .js .svg", `["'(]data:[a-z]+/`},
 		{"a foreign address", ".html .css .js .svg", `(https?:)?//[a-z0-9-]+\.[a-z]`},
+		{"an angle of zero, which loses its unit in the compressed form and is invalid", ".css", `[^0-9.]0(deg|turn)`},
 		{"an import from elsewhere", ".css .js", `(?m)@import|^(import|export)\b.*from\s+["'][^.]|\bimport\((?:[^"]|"[^.])`},
 	}
 	// Names and references; nothing is loaded from them.

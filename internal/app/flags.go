@@ -125,7 +125,7 @@ func override(r, flags *lifecycle.Rules, given func(flag string) bool) {
 
 // WorkerFlags are the flags of the worker.
 type WorkerFlags struct {
-	SaveEvery     time.Duration `group:"worker" placeholder:"DURATION" default:"${save_every}" help:"time from a change of a session to its next snapshot"`
+	SaveEvery     time.Duration `group:"worker" placeholder:"DURATION" default:"${save_every}" help:"time from the last input of a session to its snapshot; four times as long while inputs arrive"`
 	OutageGrace   time.Duration `group:"worker" placeholder:"DURATION" default:"${outage_grace}" help:"maximum time by which deadlines that passed while inputs could not be stored are postponed; shorter if the outage was shorter"`
 	EvictAfter    time.Duration `group:"worker" placeholder:"DURATION" default:"${evict_after}" help:"time without input after which a session with a current snapshot is compressed in memory"`
 	MaxResident   int           `group:"worker" placeholder:"NUMBER" help:"number of sessions in memory above which sessions with a current snapshot are compressed after 2 s without input, the longest idle first; if 0, 20,000"`

@@ -125,6 +125,7 @@ type Broker struct {
 	notices         noticeLimit
 	down            downtime
 	denied          atomic.Pointer[string] // the subject the server last forbade
+	noRecall        atomic.Int64           // RecallSnapshot reads nothing before it, Unix nanoseconds
 
 	closing  sync.Once
 	closeErr error

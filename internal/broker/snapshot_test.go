@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -206,5 +207,39 @@ func TestDeletedKeys(t *testing.T) {
 	}
 	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 2}, rev); err != nil {
 		t.Errorf("WriteCheckpoint after a deletion: %v", err)
+	}
+}
+
+// TestRecallSnapshot checks that a snapshot is read by its revision, and only while
+// it is that of the session and the last one.
+func TestRecallSnapshot(t *testing.T) {
+	b := start(t, Options{})
+	large := make([]byte, events.BlobChunk+1000)
+	rand.NewChaCha8([32]byte{1}).Read(large)
+	rev := uint64(0)
+	for _, data := range [][]byte{[]byte("one"), large, []byte("three")} {
+		pub, blobs := b.SnapshotPub(3, "s", rev, map[string]string{"Open": "2"}, data)
+		for _, p := range blobs {
+			must(t, b, p)
+		}
+		before := rev
+		rev = must(t, b, pub)
+		want, _, err := b.LoadSnapshot(deadline(t), 3, "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := b.RecallSnapshot(deadline(t), 3, "s", rev)
+		if !ok || !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, %v, want %+v", got, ok, want)
+		}
+		for _, c := range []struct {
+			p     int
+			token string
+			rev   uint64
+		}{{3, "s", before}, {3, "s", rev + 1}, {3, "other", rev}, {4, "s", rev}} {
+			if got, ok := b.RecallSnapshot(deadline(t), c.p, c.token, c.rev); ok {
+				t.Errorf("%+v: got %+v, want nothing", c, got)
+			}
+		}
 	}
 }

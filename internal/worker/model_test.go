@@ -972,6 +972,12 @@ func (o *modelOwner) SnapshotExpired(_ context.Context, _ int, token string, rev
 	return server.rev >= rev && !exists && (token != allTokens || len(server.of) == 0), nil
 }
 
+func (o *modelOwner) RecallSnapshot(_ context.Context, _ int, token string, rev uint64) (broker.Snapshot, bool) {
+	k, ok := o.m.snapshots[token]
+	o.meanwhile()
+	return broker.Snapshot{Rev: k.rev, Header: k.header, Data: k.data}, ok && k.rev == rev
+}
+
 func (o *modelOwner) SnapshotPub(_ int, token string, rev uint64, h map[string]string, data []byte) (*broker.Pub, []*broker.Pub) {
 	text, err := json.Marshal(h)
 	if err != nil {

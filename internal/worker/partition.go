@@ -204,7 +204,7 @@ func (q *partition) tick(ctx context.Context, now time.Time) {
 // input since, or that changed snapshotBusy times as long ago.
 func (q *partition) writeDue(now time.Time) {
 	age := q.opts.SnapshotEvery
-	if !q.reading.caughtUp && now.Sub(q.reading.at.Std()) > snapshotLate {
+	if late := !q.reading.caughtUp && now.Sub(q.reading.at.Std()) > snapshotLate; late || q.appender.queued >= snapshotQueued {
 		age *= snapshotBusy
 	}
 	q.sessions.writeOlder(now.Add(-age), now)

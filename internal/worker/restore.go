@@ -92,7 +92,16 @@ func (r *restorer) restore(ctx context.Context, s *resident) error {
 // server that was cut off from the others, or the stream lost its end: loadSnapshot
 // reads again until that is decided. Events of inputs that such a snapshot lacks would
 // differ from the fold, and only those of inputs that gave events would show it.
+//
+// While the connection lasts, the snapshot that the session left memory with is as good
+// as the present one: where another worker wrote something meanwhile, the condition of
+// the next write does not hold.
 func (r *restorer) loadSnapshot(ctx context.Context, token string) (stored broker.Snapshot, ok bool, damaged, err error) {
+	if p := r.place; p != nil && p.epoch == r.all.Epoch() && p.rev >= r.least {
+		if stored, ok = r.all.RecallSnapshot(ctx, r.partition, token, p.rev); ok {
+			return stored, true, nil, nil
+		}
+	}
 	replicated := r.log.Replicated()
 	err = confirm(ctx, replicated, func() (good bool, err error) {
 		stored, ok, err = r.all.LoadSnapshot(ctx, r.partition, token)

@@ -44,10 +44,12 @@ type snapshotWrite struct {
 // written only each snapshotBusy times SnapshotEvery, so that most calls are saved
 // once, when they have ended. The first snapshot of a session is not delayed, because
 // sessions are listed by their snapshots. In a partition that is snapshotLate behind,
-// as after an outage, all sessions count as receiving inputs: the fold needs the time.
+// as after an outage, or that has snapshotQueued bytes of events that are not stored
+// yet, all sessions count as receiving inputs: fold and events need the time.
 const (
-	snapshotBusy = 4
-	snapshotLate = time.Second
+	snapshotBusy   = 4
+	snapshotLate   = time.Second
+	snapshotQueued = 16 << 10
 	// snapshotUnsent is how many times SnapshotEvery a snapshot is put off for events
 	// that are not stored yet.
 	snapshotUnsent = 7

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/inputs"
+	"streamer/internal/session"
 )
 
 // TestSnapshotsAreBounded checks that, when many sessions change at once, the bytes
@@ -119,5 +120,50 @@ func (o *modelOwner) settle(t *testing.T) {
 	t.Helper()
 	if err := o.drain(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSnapshotWhileInputsArrive checks when the snapshot of a session is written that
+// still receives inputs: the first one in time, later ones seldom, and each soon
+// after the last input. In a partition with many unsent events all of them wait.
+func TestSnapshotWhileInputsArrive(t *testing.T) {
+	m := newModel(1, true)
+	m.todo = nil
+	if err := m.birth(0); err != nil {
+		t.Fatal(err)
+	}
+	o := m.owners[0]
+	o.settle(t)
+	q := o.q
+	q.reading.caughtUp = true
+	s := &resident{token: "a"}
+	q.sessions.resident["a"] = s
+	every, began := q.opts.SnapshotEvery, time.Now()
+	for _, c := range []struct {
+		name             string
+		rev              uint64
+		queued           int
+		changed, touched time.Duration // before now
+		want             bool
+	}{
+		{"first, busy", 0, 0, every, 0, true},
+		{"first, too early", 0, 0, every - 1, 0, false},
+		{"later, busy", 1, 0, snapshotBusy*every - 1, every - 1, false},
+		{"later, busy for long", 1, 0, snapshotBusy * every, 0, true},
+		{"later, quiet", 1, 0, every, every, true},
+		{"quiet, events queued", 1, snapshotQueued, snapshotBusy*every - 1, every, false},
+		{"quiet for long, events queued", 1, snapshotQueued, snapshotBusy * every, every, true},
+	} {
+		s.state = new(session.State)
+		s.touched = began.Add(-c.touched)
+		s.snapshot = coverage{rev: c.rev, first: 1, since: began.Add(-c.changed)}
+		q.appender.queued = c.queued
+		q.writeDue(began)
+		if got := s.snapshot.write != nil; got != c.want {
+			t.Errorf("%s: got a write %v, want %v", c.name, got, c.want)
+		}
+		if s.snapshot.write != nil {
+			q.snapshots.end(s.snapshot.write)
+		}
 	}
 }
