@@ -107,7 +107,7 @@ type model struct {
 	replicated bool
 	// outdated is how many answers about snapshots are the oldest in past.
 	outdated int
-	todo       []string // inputs that clients still publish
+	todo     []string // inputs that clients still publish
 }
 
 type stored struct {
