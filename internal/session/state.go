@@ -48,12 +48,7 @@ func Load(data []byte) (*State, error) {
 // session that returns. It reports false if only encoding/json can read it.
 func loadPlain(data []byte) (stored, bool) {
 	v := stored{State: new(State)}
-	var scan jsonscan.Scanner
-	text := string(data)
-	if scan.Write(text); !scan.Complete() || !utf8.ValidString(text) {
-		return v, false
-	}
-	return v, jsonscan.ValueOf(text).Load(&v)
+	return v, utf8.Valid(data) && jsonscan.Load(string(data), &v)
 }
 
 // Field returns a pointer to a field by its key, for jsonscan's Load.
