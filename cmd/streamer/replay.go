@@ -24,7 +24,7 @@ func (*replayCommand) Help() string {
 
   some-agent | streamer replay --session s -
 
-Each line of JSON and each event of SSE text is published as soon as it is read, and a line {"at":MS,"kind":KIND,"data":BODY} as the input that it states, MS milliseconds after the beginning: KIND is delta, result, progress, interrupt or end. Inputs that are rejected are printed, each reason once; exit status 3 if there are any. If no streamer folds the inputs within --wait, this is printed, and the exit status is 0.`
+Each line of JSON and each event of SSE text is published as soon as it is read, and a line {"at":MS,"kind":KIND,"data":BODY} as the input that it states, MS milliseconds after the beginning: KIND is delta, result, progress, interrupt or end. Inputs that are rejected are printed, each reason once; exit status 3 if there are any. A stream that ends inside an event is rejected 10 s later, because more could follow; this is not waited for. If no streamer folds the inputs within --wait, this is printed, and the exit status is 0.`
 }
 
 // Run publishes the file.

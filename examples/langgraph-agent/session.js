@@ -4,7 +4,6 @@
 import { jetstream } from "@nats-io/jetstream";
 import { connect, headers } from "@nats-io/transport-node";
 import { randomUUID } from "node:crypto";
-import { setTimeout } from "node:timers/promises";
 
 /**
  * Connects to NATS and opens a session.
@@ -21,6 +20,7 @@ export async function openSession(url, name) {
   let published = 0;
   const run = new AbortController();
   const calls = new Map(); // AbortControllers by id of the call
+  const passed = new Map(); // functions that resolve promises, by id of the call
 
   const call = (id) => {
     if (!calls.has(id)) calls.set(id, new AbortController());
@@ -32,19 +32,33 @@ export async function openSession(url, name) {
   watch(nc, `toolcalls.${token}.event.run_finished`, (event) => {
     if (event.status === "cancelled") run.abort(event.reason.text);
   });
+  watch(nc, `toolcalls.${token}.event.unmatched`, (event) => {
+    for (const id of event.target.tool_call_ids ?? []) passed.get(id)?.();
+  });
   await nc.flush(); // from here on, no interrupt is missed
+
+  const publish = (kind, body) => {
+    const h = headers();
+    if (kind === "delta") h.set("Streamer-Format", "langchain");
+    // A publish that is repeated is stored once, because of its id.
+    return js.publish(`llm.${token}.${kind}`, JSON.stringify(body), { msgID: `${token}:${kind}:${prefix}-${++published}`, headers: h });
+  };
+
+  // An interrupt of everything closes the calls, and then ends the run. A progress of a
+  // closed call causes an event of type unmatched. Events are in the order of the
+  // inputs, so this event comes after the end of the run, if there is one.
+  const interruptPassed = async (id) => {
+    const arrived = new Promise((resolve) => passed.set(id, resolve));
+    await publish("progress", { tool_call_id: id, message: "stopped" });
+    await arrived;
+  };
 
   return {
     /** Aborted when the run is interrupted as a whole. */
     signal: run.signal,
 
     /** Publishes an input: delta, result, progress or end. Await it, because inputs must arrive in order. */
-    publish: (kind, body) => {
-      const h = headers();
-      if (kind === "delta") h.set("Streamer-Format", "langchain");
-      // A publish that is repeated is stored once, because of its id.
-      return js.publish(`llm.${token}.${kind}`, JSON.stringify(body), { msgID: `${token}:${kind}:${prefix}-${++published}`, headers: h });
-    },
+    publish,
 
     /** Reports whether a call was closed from outside. */
     stopped: (id) => calls.get(id)?.signal.aborted ?? false,
@@ -61,9 +75,8 @@ export async function openSession(url, name) {
       } catch (error) {
         if (!signal.aborted) throw error;
         console.log(`${config.toolCall.name} stopped: ${signal.reason}`);
-        // An interrupt of everything closes the calls, and then ends the run. This is the
-        // time for the latter to arrive, so that the model does not continue.
-        await setTimeout(1000, undefined, { signal: run.signal });
+        await interruptPassed(config.toolCall.id);
+        run.signal.throwIfAborted(); // the model must not continue
         return signal.reason;
       }
     },

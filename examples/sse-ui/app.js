@@ -23,7 +23,7 @@ import { tools } from "./tools.js";
 import { $, say, mark } from "./dom.js";
 import { bytes, plural, tally, visible } from "./words.js";
 
-const FRAME = 8; // ms of drawing per animation frame
+const SLICE = 5; // ms of drawing cards until other tasks have their turn
 const TICK = 100; // ms between updates of the timers
 const roomy = matchMedia("(min-width: 721px) and (min-height: 600px)"); // as in style.css
 
@@ -56,7 +56,7 @@ const link = connectionView({
     if (session !== "") resume();
   },
 });
-const actions = { stopping: stops.stopping, stopCall: stops.stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message };
+const actions = { stopping: stops.stopping, stopCall: stops.stopCall, session: () => session, result: kit.result, args: kit.args, address: kit.address, frames: kit.frames, message, call: another };
 const view = timeline($("timeline"), actions);
 const look = stage($("scrubber"), { changed: redraw, left: (name) => name === "file" && (location.hash = "") });
 const flow = views({ main, chooser: $("views"), root: $("waterfall"), inspector: $("inspector"), actions, choose: visit, changed: redraw });
@@ -143,7 +143,7 @@ function redraw() {
 function draw() {
   drawing = 0;
   const now = look.now(time.now(Date.now())), seen = look.state(state);
-  const done = flow.name === "waterfall" || view.draw(seen, performance.now() + FRAME, now);
+  const done = flow.name === "waterfall" || view.draw(seen, performance.now() + SLICE, now);
   kit.draw();
   if (main.dataset.source !== look.name) mark(main, "source", look.name), link.draw();
   drawSummary(seen);
@@ -157,7 +157,7 @@ function draw() {
   if (wanted && done) arrive(seen);
   if (!follow.on && news) $("latest").hidden = false;
   news = false;
-  if (!done) return redraw();
+  if (!done) return void (drawing = setTimeout(draw)); // before the next frame, if there is time
   if (grown) follow.toEnd();
   grown = grown && link.name === "catching-up"; // it is at its end later
 }
@@ -235,6 +235,13 @@ function message(key) {
   if (flow.name === "waterfall") flow.set("both");
   view.draw(look.state(state), Infinity, look.now(time.now(Date.now())));
   guided.show(view.node(key));
+}
+
+// another shows the card of a call to which the card of another leads.
+function another(key) {
+  view.draw(look.state(state), Infinity, look.now(time.now(Date.now())));
+  flow.select(key);
+  visit(key, true);
 }
 
 // visit shows the card of a call that was chosen in the waterfall, and moves the

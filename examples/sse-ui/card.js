@@ -22,7 +22,8 @@ export const agentOf = (namespace) => where(namespace.split("|").slice(0, -1).jo
 
 // createCard returns {node, update(call), tick(now)}. actions has stopCall(call),
 // stopping (the set of keys of calls whose stop was requested), frames(call), which
-// shows the frames of a call, message(key), which shows a message, args(call) and result(call), promises of the whole
+// shows the frames of a call, message(key) and call(key), which show a message and the card of
+// another call, args(call) and result(call), promises of the whole
 // values, and what copyRow needs. Of several cards with roving, the tab key
 // reaches only one.
 export function createCard(call, actions, roving = false) {
@@ -44,7 +45,7 @@ export function createCard(call, actions, roving = false) {
 
   // The parts of the body are created when they have content.
   const parts = {};
-  const order = ["args", "argsNote", "progress", "countdown", "reason", "message", "result", "late", "details"];
+  const order = ["before", "args", "argsNote", "progress", "countdown", "reason", "message", "result", "late", "details"];
   let fresh = true; // there are new controls
   function part(which, make) {
     if (parts[which]) return parts[which];
@@ -58,6 +59,8 @@ export function createCard(call, actions, roving = false) {
   const note = (which, text, cls = which) => {
     if (text !== "" || parts[which]) say(part(which, () => el("p", { class: "note " + cls })), text);
   };
+
+  const link = (text, onclick) => el("button", { type: "button", class: "link", onclick }, text);
 
   function askStop() {
     if (!terminal(call.status) && !actions.stopping.has(call.call)) actions.stopCall(call);
@@ -88,6 +91,7 @@ export function createCard(call, actions, roving = false) {
     say(because, now.because);
     updateStop(open);
     updateChips();
+    if (call.replaces) part("before", () => link("Show the attempt before", () => actions.call(call.replaces)));
     updateArgs();
     updateProgress();
     updateOutcome();
@@ -152,7 +156,8 @@ export function createCard(call, actions, roving = false) {
     const text = call.reason?.text ?? "";
     note("reason", [text, call.reason?.detail ? "Reason given: “" + call.reason.detail + "”." : ""].filter(Boolean).join(" "));
     // A synthetic result repeats the text of the reason.
-    if (call.closedBy) part("message", () => el("button", { type: "button", class: "link", onclick: () => actions.message(call.closedBy) }, "Show the message"));
+    if (call.closedBy) part("message", () => link(call.reason?.code === "superseded" ? "Show the new attempt" : "Show the message",
+      () => (call.replacedBy ? actions.call(call.replacedBy) : actions.message(call.closedBy))));
     if (!call.synthetic || !text) showResult("result", call.status === "error" ? "Error" : "Result", outcome, "result");
   }
 

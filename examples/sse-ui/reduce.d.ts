@@ -104,8 +104,11 @@ export interface Call {
   /** Whether no tool gave the result. */
   readonly synthetic: boolean
   readonly reason: Reason | null
-  /** The key of the human message that closed the call. */
+  /** The key of the message that closed the call: a human message, or the next attempt. */
   readonly closedBy: string
+  /** The key of the call of the next attempt with the same tool, and that of the attempt before. */
+  readonly replacedBy: string
+  readonly replaces: string
   /** The tool message for the next request of the model, where the result is synthetic. */
   readonly history: unknown
   readonly durationMs: number | undefined
@@ -144,6 +147,8 @@ export interface Message {
   readonly finished: boolean
   readonly finishReason: string
   readonly superseded: boolean
+  /** The key of the abandoned message of which this one is the next attempt. */
+  readonly replaces: string
   readonly usage: unknown
   /** The call that started the sub-agent of the message. */
   readonly parentCall: string

@@ -25,7 +25,7 @@ export function create() {
     timeline: Table.empty, calls: Table.empty, open: [],
     tally: { calls: 0, open: 0, completed: 0, error: 0, denied: 0, cancelled: 0, timeout: 0 },
     counts: { events: 0, bytes: 0, duplicates: 0, unknown: 0, afterEnd: 0, gaps: 0, notices: 0 },
-    index: { runs: Table.empty, messages: Table.empty, ids: Table.empty, agents: Table.empty, rejections: Table.empty, closed: null, ended: "" },
+    index: { runs: Table.empty, messages: Table.empty, ids: Table.empty, agents: Table.empty, rejections: Table.empty, abandoned: Table.empty, closed: null, ended: "" },
   };
 }
 
@@ -74,6 +74,7 @@ const rules = {
     const blocks = message.blocks.map((b) => (b.kind === "calls" || b.done ? b : { ...b, done: true }));
     const usage = e.usage ?? message.usage;
     put(s, message, { finished: true, finishReason: e.finish_reason ?? "", superseded: !!e.superseded, usage, blocks });
+    if (e.superseded) s.index = { ...s.index, abandoned: s.index.abandoned.set(attemptName(e), message.key) };
   },
   agent_response_chunk(s, e) {
     setPart(s, messageOf(s, e), e, (part) => growIn(s, part, e.content, e.offset));
@@ -218,11 +219,11 @@ function forget(s) {
   }
   s.timeline = s.timeline.filter((_, key) => !gone.has(key));
   s.calls = s.calls.filter((_, key) => !calls.has(key));
-  const { runs, messages, rejections, ids, agents } = s.index;
+  const { runs, messages, rejections, abandoned, ids, agents } = s.index;
   const kept = (key) => !gone.has(key);
   const named = new Set(Array.from(s.timeline.values(), (item) => agentOf(item.namespace ?? "")));
   s.index = {
-    ...s.index, runs: runs.filter(kept), messages: messages.filter(kept), rejections: rejections.filter(kept),
+    ...s.index, runs: runs.filter(kept), messages: messages.filter(kept), rejections: rejections.filter(kept), abandoned: abandoned.filter(kept),
     ids: ids.filter((key) => !calls.has(key)), agents: agents.filter((_, agent) => named.has(agent)),
   };
 }
@@ -249,18 +250,35 @@ function openRun(s, e) {
 
 const messageName = (e) => JSON.stringify([e.namespace ?? "", e.message_id ?? "", e.choice ?? 0]);
 
+// attemptName returns the name under which an abandoned message waits for the next
+// attempt.
+const attemptName = (e) => JSON.stringify([e.run ?? "", e.namespace ?? "", e.choice ?? 0]);
+
 // openMessage begins a message. Ids repeat in real streams: later events refer
 // to the newest message of a name.
 function openMessage(s, e, name = messageName(e)) {
-  const namespace = e.namespace ?? "";
+  const namespace = e.namespace ?? "", key = keyOf(s, e, "message");
   const message = show(s, {
-    kind: "message", key: keyOf(s, e, "message"), id: e.message_id ?? "", run: e.run ?? "", namespace, choice: e.choice ?? 0,
+    kind: "message", key, replaces: e.role === "user" ? "" : replace(s, e, key), id: e.message_id ?? "", run: e.run ?? "", namespace, choice: e.choice ?? 0,
     role: e.role ?? "", at: s.at, blocks: [], finished: false, finishReason: "", superseded: false, usage: null,
     ...(s.index.agents.get(agentOf(namespace)) ?? NO_PARENT),
   });
   s.index = { ...s.index, messages: s.index.messages.set(name, message.key) };
   return message;
 }
+
+// replace links the calls of the abandoned message, if there is one, to the message with
+// the given key, the next attempt, and returns the key of the abandoned one.
+function replace(s, e, key) {
+  const name = attemptName(e), before = s.index.abandoned.get(name) ?? "";
+  if (before === "") return "";
+  s.index = { ...s.index, abandoned: s.index.abandoned.set(name, "") };
+  for (const call of supersededIn(s, before)) set(s, call, { closedBy: key });
+  return before;
+}
+
+// supersededIn returns the calls of a message that were closed because it was abandoned.
+const supersededIn = (s, key) => callKeys(s.timeline.get(key) ?? {}).map((k) => s.calls.get(k)).filter((c) => c?.reason?.code === "superseded");
 
 function messageOf(s, e) {
   return s.timeline.get(s.index.messages.get(messageName(e))) ?? openMessage(s, e);
@@ -306,6 +324,7 @@ function callOf(s, e) {
 
 function openCall(s, e) {
   const message = messageOf(s, e);
+  const before = message.replaces && supersededIn(s, message.replaces).find((c) => c.tool === e.tool_name && c.replacedBy === "");
   const call = {
     kind: "call", call: e.call ?? "", message: message.key, messageId: message.id, run: e.run ?? "",
     id: e.id ?? "", uid: e.uid ?? "", synthesized: !!e.id_synthesized, tool: e.tool_name ?? "", namespace: e.namespace ?? "",
@@ -313,10 +332,11 @@ function openCall(s, e) {
     status: "building_args", partial: true, seenAt: s.at, startedAt: 0, completeAt: 0, endedAt: 0, deadline: 0, deadlineFrom: 0,
     args: EMPTY, argsDone: false, argsValid: true, argsError: "", argsRef: null, by: "",
     waitsFor: "", interrupt: "", waits: [], progress: null, outside: false, outsideAt: 0, ends: [],
-    outcome: null, synthetic: false, reason: null, closedBy: "", history: null,
+    outcome: null, synthetic: false, reason: null, closedBy: "", replacedBy: "", replaces: before?.call ?? "", history: null,
     durationMs: undefined, argsMs: undefined, runMs: undefined, late: null, lateCount: 0,
   };
   s.calls = s.calls.set(call.call, call);
+  if (before) set(s, before, { replacedBy: call.call });
   s.open = [...s.open, call.call];
   s.tally = { ...s.tally, calls: s.tally.calls + 1, open: s.tally.open + 1 };
   const blocks = message.blocks.slice(), last = blocks.at(-1);

@@ -9,6 +9,7 @@
 import { subscribe } from "./sse.js";
 
 const LEADER = "streamer leader", CHANNEL = "streamer events";
+const BATCH = 64; // maximum number of frames passed on at a time
 const GATHER = 50; // ms in which the leader collects wishes before it connects again
 
 const stops = new Set(["ended", "gone", "refused"]);
@@ -129,6 +130,7 @@ function lead({ address, open, locks, say, last, patience, resolve }) {
     if (event.startsWith("stream.")) return;
     if (list.length === 0) queueMicrotask(flush);
     list.push({ event, data, id: Number(id), session: (carried.length > 1 && JSON.parse(data).session) || carried[0] });
+    if (list.length >= BATCH) flush(); // within the time that the reader takes for itself
   }
 
   function onState(next) {

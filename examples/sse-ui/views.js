@@ -10,7 +10,8 @@ const WIDE = "(min-width: 900px)"; // with space for both
 const VIEWS = ["cards", "waterfall", "both"];
 
 // views watches the radio buttons in chooser and draws the waterfall into root.
-// main.dataset.view is the chosen view, which is remembered. Where only the
+// main.dataset.view is the chosen view, which is remembered; body.dataset.beside tells
+// the style sheet that the waterfall is beside the cards. Where only the
 // waterfall is shown, the card of the chosen call is in inspector. Until the
 // waterfall is loaded, show and select only keep their arguments. changed() is
 // called when the view was changed.
@@ -29,7 +30,7 @@ export function views({ main, chooser, root, inspector, actions, choose, changed
   // hide hides the waterfall where it is empty or not chosen.
   function hide(empty) {
     root.hidden = empty || main.dataset.view === "cards";
-    mark(main, "beside", String(!root.hidden && main.dataset.view === "both"));
+    mark(document.body, "beside", String(!root.hidden && main.dataset.view === "both"));
   }
 
   function set(view) {

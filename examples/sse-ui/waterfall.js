@@ -45,7 +45,7 @@ export function waterfall(root, { choose }) {
     root.style.setProperty("--gutter", body.offsetWidth - body.clientWidth + "px");
     width = lines.clientWidth || 800;
     height = body.clientHeight;
-    layout();
+    soon();
   });
   measure.observe(body);
 
@@ -54,10 +54,13 @@ export function waterfall(root, { choose }) {
   function show(nextCalls, nextRuns) {
     calls = nextCalls, runs = nextRuns;
     if (held) return drawPause();
-    // Many calls take long to arrange: most of the time is left for the rest of the page.
-    const wait = arranged.at + SHARE * arranged.took - performance.now();
-    if (wait <= 0) arrange();
-    else later ||= setTimeout(arrange, wait);
+    soon();
+  }
+
+  // soon arranges the rows in a task of their own. Many calls take long to arrange: most
+  // of the time is left for the rest of the page.
+  function soon() {
+    later ||= setTimeout(arrange, arranged.at + SHARE * arranged.took - performance.now());
   }
 
   function arrange() {
@@ -168,10 +171,9 @@ export function waterfall(root, { choose }) {
     now = at;
     if (held || !scope.some(isOpen)) return;
     view.grow(rows.bounds(scope, now), AHEAD);
-    const arrangedNow = performance.now() - arranged.at < TICK;
+    if (performance.now() - arranged.at >= TICK) soon();
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(() => {
-      if (!arrangedNow) arrange();
       const drawn = axis();
       for (const bar of pool.values()) bar.move(drawn, now);
       drawAxis(drawn);

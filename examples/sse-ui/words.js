@@ -16,7 +16,7 @@ const BECAUSE = {
   new_message: "another message came",
   run_error: "the run failed",
   run_cancelled: "the run was cancelled",
-  superseded: "a new attempt replaced it",
+  superseded: "it was abandoned",
   args_timeout: "its arguments never ended",
   result_timeout: "no result came",
   expired: "too old to keep open",
@@ -26,7 +26,8 @@ const BECAUSE = {
 // state returns {word, icon, because} for a call.
 export function state(call) {
   const [word, icon] = STATES[call.status] ?? [call.status, "run"];
-  const because = call.reason ? BECAUSE[call.reason.code] ?? call.reason.code ?? "" : call.status === "awaiting_input" ? call.waitsFor : "";
+  const replaced = call.closedBy && call.reason?.code === "superseded";
+  const because = replaced ? "a new attempt replaced it" : call.reason ? BECAUSE[call.reason.code] ?? call.reason.code ?? "" : call.status === "awaiting_input" ? call.waitsFor : "";
   if (call.status === "args_complete" && call.outside) return { word: "Waiting for a result", icon: "hand", because };
   return { word, icon, because };
 }

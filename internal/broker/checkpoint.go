@@ -17,6 +17,10 @@ type Checkpoint struct {
 	Rules   json.RawMessage `json:"rules,omitempty"`   // the rules in force there
 	Read    Witness         `json:"read,omitzero"`     // the last input that was folded when the checkpoint was written
 	Rewinds Rewinds         `json:"rewinds,omitempty"` // of the input log
+	// Snapshots is the highest revision of the partition's snapshots that was known to be
+	// stored when the checkpoint was written. A server that has none from there on is
+	// outdated.
+	Snapshots uint64 `json:"snapshots,omitzero"`
 }
 
 // LoadCheckpoint reads the checkpoint of a partition from its stream's leader;

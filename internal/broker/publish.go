@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -93,23 +92,12 @@ type publisher struct {
 	ended   sync.WaitGroup
 
 	mu      sync.Mutex
-	epoch   uint64 // counts connections
+	answers [len(outageStreams) + 1]answers // of each stream, those of unknown streams last
+	epoch   uint64                          // counts connections
 	flights map[uint64]*flight
 	last    uint64
 	probing uint64 // the last probe's flight
 	closed  bool
-}
-
-// flight is a publish in flight.
-type flight struct {
-	msg  nats.Msg
-	pub  *Pub
-	acks chan<- Ack
-	no   uint64
-	try  int
-	sent time.Time // for the first time
-	due  time.Time // when it is sent again
-	why  error     // the reason why it is not stored yet, where known
 }
 
 func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), resent *atomic.Uint64, down *downtime) (*publisher, error) {
@@ -129,7 +117,10 @@ func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), rese
 
 func (p *publisher) publish(pub *Pub, acks chan<- Ack) (no uint64) {
 	now := time.Now()
-	f := &flight{pub: pub, acks: acks, sent: now, due: now.Add(ackWait)}
+	f := &flight{pub: pub, acks: acks, sent: now, due: now.Add(ackWait), stream: streamOf(pub.Subject)}
+	if f.stream < 0 {
+		f.stream = len(p.answers) - 1
+	}
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -142,7 +133,7 @@ func (p *publisher) publish(pub *Pub, acks chan<- Ack) (no uint64) {
 		return 0
 	}
 	p.last++
-	f.no = p.last
+	f.no, f.place = p.last, p.last
 	f.msg = nats.Msg{Subject: pub.Subject, Header: pub.Header, Data: pub.Data, Reply: p.inbox + strconv.FormatUint(f.no, 36)}
 	p.flights[f.no] = f
 	first := len(p.flights) == 1
@@ -243,6 +234,9 @@ func (p *publisher) finish(no uint64, a Ack) {
 	p.mu.Lock()
 	f := p.flights[no]
 	delete(p.flights, no)
+	if f != nil && a.Err == nil {
+		p.answered(f, time.Now())
+	}
 	p.mu.Unlock()
 	if f == nil {
 		return
@@ -289,7 +283,7 @@ func (p *publisher) later(no uint64, why error) {
 	if f != nil {
 		f.due = time.Now().Add(backoff(f.try))
 		f.try++
-		f.why = why
+		f.why, f.failed = why, true
 		subject = f.pub.Subject
 		p.outages.failed(subject, len(f.pub.Data), why, time.Now())
 	}
@@ -399,29 +393,6 @@ func (p *publisher) pause() error {
 	case <-p.done:
 		return ErrClosed
 	}
-}
-
-// due returns the flights to send again, oldest first, and the time until the next
-// ones are due. A check of all flights costs less than keeping them in order: it
-// happens at most once per resendPace, and never where nothing is in flight.
-func (p *publisher) due(now time.Time) (due []*flight, next time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	next = time.Hour
-	for _, f := range p.flights {
-		if wait := f.due.Sub(now); wait > 0 {
-			next = min(next, wait)
-			continue
-		}
-		if !f.due.IsZero() { // else the connection was lost
-			p.outages.failed(f.pub.Subject, len(f.pub.Data), cmp.Or(f.why, errSilentAck), now)
-		}
-		due = append(due, f)
-		f.due = now.Add(ackWait)
-		next = min(next, ackWait)
-	}
-	slices.SortFunc(due, func(a, b *flight) int { return int(int64(a.no - b.no)) })
-	return due, next
 }
 
 func (p *publisher) close() {

@@ -25,13 +25,14 @@ const otherTools = "(other)"
 // Calls are the histograms of calls and of what is stored of them. It implements
 // worker.Observer and prometheus.Collector.
 type Calls struct {
-	args, result, duration *prometheus.HistogramVec
-	size                   prometheus.Histogram
-	appended, snapshots    prometheus.Histogram
+	args, result, wait, duration *prometheus.HistogramVec
+	size                         prometheus.Histogram
+	appended, snapshots          prometheus.Histogram
 
-	mu    sync.Mutex
-	tools map[string]bool // that have their own label
-	most  int
+	mu      sync.Mutex
+	tools   map[string]bool // that have their own label
+	most    int
+	waiting map[callKey]time.Time // since when open calls wait for a person
 }
 
 // NewCalls returns histograms in which at most tools tool names have a label of
@@ -52,12 +53,14 @@ func NewCalls(tools int) *Calls {
 	return &Calls{
 		args:      vec("streamer_call_args_seconds", "Time from the start of a call to its args being complete, by status of the call.", long, "status"),
 		result:    vec("streamer_call_result_seconds", "Time from complete args to the result, by tool and status.", long, "tool", "status"),
+		wait:      vec("streamer_call_wait_seconds", "Time for which a call waited for a person, to its result, by status.", []float64{1, 5, 15, 60, 300, 900, 3600, 6 * 3600, 24 * 3600}, "status"),
 		duration:  vec("streamer_call_duration_seconds", "Time from the start of a call to its result, by status.", long, "status"),
 		size:      one("streamer_call_args_bytes", "Size of complete args.", prometheus.ExponentialBuckets(16, 4, 10)), // to 4 MiB
 		appended:  one("streamer_event_append_seconds", "Time from the publish of an event to its acknowledgement.", short),
 		snapshots: one("streamer_snapshot_write_seconds", "Time from the publish of a snapshot to its acknowledgement.", short),
 		tools:     map[string]bool{},
 		most:      tools,
+		waiting:   map[callKey]time.Time{},
 	}
 }
 
@@ -76,7 +79,7 @@ func (c *Calls) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (c *Calls) all() []prometheus.Collector {
-	return []prometheus.Collector{c.args, c.result, c.duration, c.size, c.appended, c.snapshots}
+	return []prometheus.Collector{c.args, c.result, c.wait, c.duration, c.size, c.appended, c.snapshots}
 }
 
 // SnapshotStored implements worker.Observer.
@@ -88,6 +91,8 @@ func (c *Calls) EventStored(e worker.Stored) {
 	switch e.Type {
 	case events.ToolCallArgsComplete:
 		c.size.Observe(argsSize(e.Body))
+	case events.ToolCallAwaiting:
+		c.waits(&e)
 	case events.ToolCallResult:
 		c.ended(&e)
 	}
@@ -96,7 +101,7 @@ func (c *Calls) EventStored(e worker.Stored) {
 // ended observes the times of a call that has its result.
 func (c *Calls) ended(e *worker.Stored) {
 	status := string(e.Status)
-	f := gjson.GetManyBytes(e.Body, "tool_name", "args_ms", "run_ms", "duration_ms")
+	f := gjson.GetManyBytes(e.Body, "tool_name", "args_ms", "run_ms", "duration_ms", "timestamp")
 	observe := func(h *prometheus.HistogramVec, ms gjson.Result, labels ...string) {
 		if ms.Exists() {
 			observeTraced(h.WithLabelValues(labels...), ms.Float()/1000, e.Trace)
@@ -105,6 +110,29 @@ func (c *Calls) ended(e *worker.Stored) {
 	observe(c.args, f[1], status)
 	observe(c.result, f[2], c.tool(f[0].String()), status)
 	observe(c.duration, f[3], status)
+	if since := c.waited(callKey{e.Session, e.Call}); !since.IsZero() {
+		observeTraced(c.wait.WithLabelValues(status), f[4].Time().Sub(since).Seconds(), e.Trace)
+	}
+}
+
+// waits keeps the time since which a call waits for a person.
+func (c *Calls) waits(e *worker.Stored) {
+	k := callKey{e.Session, e.Call}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.waiting[k]; !known && len(c.waiting) < maxStarted {
+		c.waiting[k] = gjson.GetBytes(e.Body, "timestamp").Time()
+	}
+}
+
+// waited returns and forgets the time since which a call waited, the zero time if it
+// did not, or if another process stored that it did.
+func (c *Calls) waited(k callKey) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	since := c.waiting[k]
+	delete(c.waiting, k)
+	return since
 }
 
 // observeTraced observes a value, with the id of its trace as an exemplar if it has

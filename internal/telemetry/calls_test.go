@@ -31,9 +31,12 @@ func TestCalls(t *testing.T) {
 	}
 	c.EventStored(stored(events.ToolCallArgsComplete, "", `{"args_ref":{"size":70000}}`, ""))
 	c.EventStored(stored(events.ToolCallResult, events.Cancelled, `{"tool_name":"a","duration_ms":20}`, ""))
+	c.EventStored(stored(events.ToolCallAwaiting, "", `{"timestamp":"2026-11-21T03:40:00Z"}`, ""))
+	c.EventStored(stored(events.ToolCallAwaiting, "", `{"timestamp":"2026-11-21T03:40:10Z"}`, ""))
+	c.EventStored(stored(events.ToolCallResult, events.Denied, `{"tool_name":"a","timestamp":"2026-11-21T03:41:30Z"}`, ""))
 	c.SnapshotStored(time.Second)
 	var text strings.Builder
-	for _, name := range []string{"streamer_call_args_seconds", "streamer_call_args_bytes", "streamer_call_result_seconds", "streamer_call_duration_seconds"} {
+	for _, name := range []string{"streamer_call_args_seconds", "streamer_call_args_bytes", "streamer_call_result_seconds", "streamer_call_wait_seconds", "streamer_call_duration_seconds"} {
 		got, err := testutil.CollectAndFormat(c, expfmt.TypeTextPlain, name)
 		if err != nil {
 			t.Fatal(err)
@@ -50,6 +53,7 @@ func TestCalls(t *testing.T) {
 		`streamer_call_result_seconds_count{status="completed",tool="b"} 1`,
 		`streamer_call_result_seconds_count{status="completed",tool="(other)"} 1`,
 		`streamer_call_duration_seconds_count{status="cancelled"} 1`,
+		`streamer_call_wait_seconds_sum{status="denied"} 90`,
 	} {
 		if !strings.Contains(text.String(), line+"\n") {
 			t.Errorf("no line %s in\n%s", line, &text)
@@ -57,6 +61,9 @@ func TestCalls(t *testing.T) {
 	}
 	if strings.Contains(text.String(), `streamer_call_result_seconds_count{status="cancelled"`) {
 		t.Error("a call without complete args has a result time")
+	}
+	if strings.Contains(text.String(), `streamer_call_wait_seconds_count{status="completed"`) {
+		t.Error("a call that waited for nobody has a wait time")
 	}
 	if n := testutil.CollectAndCount(c, "streamer_event_append_seconds", "streamer_snapshot_write_seconds"); n != 2 {
 		t.Errorf("%d histograms of the store, want 2", n)

@@ -18,12 +18,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxStarted is the maximum number of open calls whose trace context is kept. The
-// span of a call beyond them belongs to the trace of its result.
+// maxStarted is the maximum number of open calls of which something is kept. The span
+// of a call beyond them belongs to the trace of its result, and its wait is not
+// observed.
 const maxStarted = 100_000
 
-// Spans makes a span of each call: from its start to its result, with an event where
-// its args were complete, in the trace of the input that started the call. Names and
+// Spans makes a span of each call: from its start to its result, with events where its
+// args were complete and where it began to wait for a person, in the trace of the input that started the call. Names and
 // attributes are those of the span execute_tool of the OpenTelemetry semantic
 // conventions for generative AI. Spans hold no args and no results. It implements
 // worker.Observer.
@@ -35,7 +36,13 @@ type Spans struct {
 	tracer   trace.Tracer
 
 	mu      sync.Mutex
-	started map[callKey]map[string]string // trace contexts of open calls
+	started map[callKey]openCall
+}
+
+// openCall is what Spans keeps of a call that has no result yet.
+type openCall struct {
+	trace   map[string]string // trace context of its start
+	waiting time.Time         // since when it waits for a person; zero if it does not
 }
 
 type callKey struct{ session, call string }
@@ -48,7 +55,7 @@ func NewSpans(ctx context.Context, url string) (*Spans, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Spans{provider: p, tracer: p.Tracer("streamer"), started: map[callKey]map[string]string{}}, nil
+	return &Spans{provider: p, tracer: p.Tracer("streamer"), started: map[callKey]openCall{}}, nil
 }
 
 // Close sends the spans that are not sent yet.
@@ -67,6 +74,8 @@ func (s *Spans) EventStored(e worker.Stored) {
 	switch e.Type {
 	case events.ToolCallStart:
 		s.begin(&e)
+	case events.ToolCallAwaiting:
+		s.wait(&e)
 	case events.ToolCallResult:
 		s.end(&e)
 	}
@@ -80,13 +89,25 @@ func (s *Spans) begin(e *worker.Stored) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.started) < maxStarted {
-		s.started[callKey{e.Session, e.Call}] = e.Trace
+		s.started[callKey{e.Session, e.Call}] = openCall{trace: e.Trace}
+	}
+}
+
+// wait keeps the time since which a call waits for a person.
+func (s *Spans) wait(e *worker.Stored) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := callKey{e.Session, e.Call}
+	if c, ok := s.started[k]; ok && c.waiting.IsZero() {
+		c.waiting = gjson.GetBytes(e.Body, "timestamp").Time()
+		s.started[k] = c
 	}
 }
 
 // end makes the span of a call that has its result.
 func (s *Spans) end(e *worker.Stored) {
-	parent := s.take(callKey{e.Session, e.Call})
+	call := s.take(callKey{e.Session, e.Call})
+	parent := call.trace
 	if parent == nil {
 		parent = e.Trace
 	}
@@ -111,6 +132,9 @@ func (s *Spans) end(e *worker.Stored) {
 	if f[2].Exists() {
 		made.AddEvent("args_complete", trace.WithTimestamp(start.Add(time.Duration(f[2].Int())*time.Millisecond)))
 	}
+	if !call.waiting.IsZero() {
+		made.AddEvent("awaiting_input", trace.WithTimestamp(call.waiting))
+	}
 	if e.Status != events.Completed {
 		setError(made, e.Status, f[7].String(), f[8].String())
 	}
@@ -128,13 +152,13 @@ func setError(span trace.Span, status events.Status, code, text string) {
 	span.SetStatus(codes.Error, text)
 }
 
-// take returns and forgets the trace context of a call, nil if there is none.
-func (s *Spans) take(k callKey) map[string]string {
+// take returns and forgets what is kept of a call, the zero value if that is nothing.
+func (s *Spans) take(k callKey) openCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.started[k]
+	c := s.started[k]
 	delete(s.started, k)
-	return t
+	return c
 }
 
 // remoteSpan returns the span that the headers of W3C Trace Context name, which is

@@ -46,6 +46,7 @@ func TestSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.EventStored(stored(events.ToolCallStart, "", `{}`, parentOfCall))
+	s.EventStored(stored(events.ToolCallAwaiting, "", `{"timestamp":"2026-11-21T03:40:53.530Z"}`, ""))
 	s.EventStored(stored(events.ToolCallResult, events.Completed, `{"session":"s","id":"call_1","tool_name":"search","timestamp":"2026-11-21T03:40:53.540Z","duration_ms":40,"args_ms":15,"run_ms":25}`, parentOfResult))
 	s.EventStored(stored(events.ToolCallResult, events.TimedOut, `{"tool_name":"late","synthetic":true,"timestamp":"2026-11-21T03:40:53.540Z","duration_ms":40,"reason":{"code":"result_timeout","text":"No result."}}`, parentOfResult))
 	s.EventStored(stored(events.ToolCallResult, events.Completed, `{"tool_name":"untraced"}`, ""))
@@ -66,7 +67,8 @@ func TestSpans(t *testing.T) {
 	if first.StartTimeUnixNano != nano(end.Add(-40*time.Millisecond)) || first.EndTimeUnixNano != nano(end) {
 		t.Errorf("got a span from %d to %d", first.StartTimeUnixNano, first.EndTimeUnixNano)
 	}
-	if e := first.Events; len(e) != 1 || e[0].Name != "args_complete" || e[0].TimeUnixNano != nano(end.Add(-25*time.Millisecond)) {
+	if e := first.Events; len(e) != 2 || e[0].Name != "args_complete" || e[0].TimeUnixNano != nano(end.Add(-25*time.Millisecond)) ||
+		e[1].Name != "awaiting_input" || e[1].TimeUnixNano != nano(end.Add(-10*time.Millisecond)) {
 		t.Errorf("got the events %v", e)
 	}
 	for key, want := range map[string]string{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search", "gen_ai.tool.call.id": "call_1", "gen_ai.conversation.id": "s"} {

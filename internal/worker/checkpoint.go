@@ -116,7 +116,7 @@ func (q *partition) advance(ctx context.Context) {
 	if seq <= q.checkpoint.stored.Seq {
 		return
 	}
-	m := broker.Checkpoint{Seq: seq, Rules: q.rules.rawBefore(seq), Read: q.reading.last, Rewinds: q.history.rewinds}
+	m := broker.Checkpoint{Seq: seq, Rules: q.rules.rawBefore(seq), Read: q.reading.last, Rewinds: q.history.rewinds, Snapshots: q.snapshots.newest}
 	q.chores.start(ctx, q.checkpoint.begin(m))
 }
 

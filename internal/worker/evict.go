@@ -17,10 +17,10 @@ type evictor struct {
 	most      int // Options.MaxResident
 }
 
-// evict drops the sessions that were quiet for EvictAfter; they stay compressed. Where the worker has
-// more than MaxResident, it also drops its share of the surplus, the quietest
-// first. Only a session with a snapshot of its present state is dropped; its
-// timer stays set.
+// evict drops the sessions that were quiet for EvictAfter; they stay compressed.
+// Where the worker has more than MaxResident, it also drops its share of the
+// surplus, the quietest first. Only a session with a snapshot of its present state
+// is dropped; its timer stays set.
 func (e *evictor) evict(now time.Time) {
 	var quiet []*resident
 	for _, s := range e.resident {

@@ -13,6 +13,7 @@ import (
 // listed is what a listing has of a session with a snapshot.
 type listed struct {
 	token   string
+	rev     uint64
 	n       uint64      // of the last input folded
 	at      time.Time   // when that was stored
 	written time.Time   // when the snapshot was
@@ -29,6 +30,7 @@ type listed struct {
 // ones that are due, lack events or are held.
 type listing struct {
 	stored, open []listed
+	newest       uint64         // highest revision
 	complete     bool           // no snapshot is newer than those it has
 	rewinds      broker.Rewinds // the newest that are recorded
 }
@@ -56,8 +58,9 @@ func (r lister) list(ctx context.Context) (l listing, err error) {
 // snapshots returns a listing without the open ones.
 func (r lister) snapshots(ctx context.Context) (l listing, err error) {
 	index := map[string]int{} // of each token in the listing
-	l.complete, err = r.log.ListSnapshots(ctx, r.partition, func(token string, _ uint64, header map[string]string, at time.Time) error {
-		s := listed{token: token, written: at, at: storedAt(header), held: header[headerHeld], lacking: header[headerUnsent] != ""}
+	l.complete, err = r.log.ListSnapshots(ctx, r.partition, func(token string, rev uint64, header map[string]string, at time.Time) error {
+		l.newest = max(l.newest, rev)
+		s := listed{token: token, rev: rev, written: at, at: storedAt(header), held: header[headerHeld], lacking: header[headerUnsent] != ""}
 		s.n, _ = strconv.ParseUint(header[headerInput], 10, 64)   // zero where absent
 		s.last, _ = events.ParseID(header[headerHead])            // likewise
 		timer, _ := strconv.ParseInt(header[headerTimer], 10, 64) // likewise
@@ -151,7 +154,7 @@ func (r *listingRead) apply(ctx context.Context, q *partition) error {
 func (q *partition) listed(ctx context.Context, all listing) {
 	q.sessions.known.complete = all.complete
 	for i := range all.stored {
-		q.sessions.known.add(all.stored[i].token)
+		q.sessions.known.add(all.stored[i].token, all.stored[i].rev)
 	}
 	for i := range all.open {
 		q.listedOne(ctx, &all.open[i])

@@ -124,8 +124,9 @@ type loaded struct {
 	err     error
 }
 
-// load returns a session if it is in memory, compressed or not, or if nothing of it is known to be
-// stored: then it is assumed to be new, and a conflict shows where that is wrong.
+// load returns a session if it is in memory, compressed or not, or if nothing of it
+// is known to be stored: then it is assumed to be new, and a conflict shows where
+// that is wrong.
 // Otherwise it begins to load the session, or joins a load that is under way, and
 // returns what takes the session's inputs. The session must not be held.
 func (q *partition) load(ctx context.Context, token string) (*resident, *loading) {
@@ -142,7 +143,6 @@ func (q *partition) load(ctx context.Context, token string) (*resident, *loading
 	if !q.sessions.known.has(token) {
 		s := &resident{token: token, state: new(session.State), touched: time.Now(), fresh: true}
 		s.log.epoch = q.log.Epoch()
-		q.sessions.known.add(token)
 		q.sessions.attach(s)
 		return s, nil
 	}
@@ -170,7 +170,7 @@ func (q *partition) startLoad(ctx context.Context, l *loading) {
 	r := restorer{
 		reports: q.reports, all: q.log, partition: q.p, past: &q.history.past,
 		inputCheck: q.inputCheck(), pos: l.pos, checkpoint: q.checkpoint.stored.Seq, behind: l.behind,
-		epoch: q.log.Epoch(), rulesSeq: q.rules.last().seq,
+		epoch: q.log.Epoch(), rulesSeq: q.rules.last().seq, least: q.sessions.known.rev(l.token),
 	}
 	if place, ok := q.sessions.places.of(l.token); ok {
 		r.place = &place
@@ -225,6 +225,7 @@ func (q *partition) finishLoad(d *loaded) error {
 	l := d.loading
 	q.loads.remove(l)
 	s := d.session
+	q.snapshots.newest = max(q.snapshots.newest, s.snapshot.rev)
 	q.sessions.attach(s)
 	q.now = time.Now()
 	for i := range l.inputs {

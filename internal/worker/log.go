@@ -78,6 +78,7 @@ type Messages interface {
 // Snapshots reads the snapshots of sessions.
 type Snapshots interface {
 	LoadSnapshot(ctx context.Context, p int, token string) (s broker.Snapshot, ok bool, err error)
+	SnapshotExpired(ctx context.Context, p int, token string, rev uint64) (bool, error)
 	ListSnapshots(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) (complete bool, err error)
 }
 

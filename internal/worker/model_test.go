@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"streamer/internal/broker"
@@ -30,7 +31,8 @@ import (
 // logs in memory. It decides what happens next: which owner folds; which publish
 // arrives, arrives twice, or has its answer lost or late; which operation reads
 // the logs and when its owner takes the result; which owner writes snapshots,
-// moves the checkpoint, evicts sessions, looks at its timers or dies; when a power
+// moves the checkpoint, evicts sessions, looks at its timers or dies; when a server that
+// was cut off from the others answers reads of snapshots; when a power
 // failure takes the end of a log, and when a message is forged. Whatever the
 // order, the events in the log must be the fold of the inputs in the end.
 
@@ -53,12 +55,15 @@ func TestModel(t *testing.T) {
 	}
 	steps := 0
 	for i := range n {
-		m := newModel(first+uint64(i), true)
-		err := m.run()
-		steps += m.steps
-		if err != nil {
-			t.Fatalf("STREAMER_SEED=%d: %v", first+uint64(i), err)
-		}
+		synctest.Test(t, func(t *testing.T) { // outdated answers are asked for again for seconds
+			m := newModel(first+uint64(i), true)
+			m.replicated = true
+			err := m.run()
+			steps += m.steps
+			if err != nil {
+				t.Fatalf("STREAMER_SEED=%d: %v", first+uint64(i), err)
+			}
+		})
 	}
 	t.Logf("%d schedules, %d steps", n, steps)
 }
@@ -84,7 +89,7 @@ type model struct {
 	ids        map[string]uint64 // message ids of inputs
 	log        []stored          // the event log; a lost place has no token
 	snapshots  map[string]kept
-	past       []map[string]kept // for stale listings
+	past       []pastSnapshots // for outdated answers
 	checkpoint broker.Checkpoint
 	rev        uint64
 	// checkpointRev is the revision of checkpoint.
@@ -98,7 +103,9 @@ type model struct {
 
 	owners [2]*modelOwner
 	epoch  uint64
-	todo   []string // inputs that clients still publish
+	// replicated makes reads of snapshots outdated sometimes.
+	replicated bool
+	todo       []string // inputs that clients still publish
 }
 
 type stored struct {
@@ -116,6 +123,12 @@ type kept struct {
 	rev    uint64
 	header map[string]string
 	data   []byte
+}
+
+// pastSnapshots are the snapshots as they were when rev was the last revision.
+type pastSnapshots struct {
+	rev uint64
+	of  map[string]kept
 }
 
 // modelOwner is an owner of the partition and what it has under way.
@@ -151,11 +164,23 @@ func newModel(seed uint64, condition bool) *model {
 			m.todo = append(m.todo, "interrupt {}")
 		case 2:
 			m.todo = append(m.todo, `delta {"id":"t`+fmt.Sprint(i)+`","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"hello"}}]}`)
+		case 3:
+			m.todo = append(m.todo, m.fragments(i)...)
 		default:
 			m.todo = append(m.todo, "delta "+fmt.Sprintf(callDelta, i, n))
 		}
 	}
 	return m
+}
+
+// fragments returns the inputs of a session that have the args of a call. Those between
+// the first and the last may give no event.
+func (m *model) fragments(i int) (list []string) {
+	token := []string{"a", "b"}[m.rnd.IntN(2)]
+	for _, f := range []string{`"id":"f%[1]d","function":{"name":"f","arguments":"["}`, `"function":{"arguments":"1,"}`, `"function":{"arguments":"2,"}`, `"function":{"arguments":"3]"}`} {
+		list = append(list, token+fmt.Sprintf(`/delta {"id":"f%[1]d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,`+f+`}]}}]}`, i))
+	}
+	return list
 }
 
 func (m *model) run() error {
@@ -332,6 +357,9 @@ func (m *model) client() {
 	token := []string{"a", "b"}[m.rnd.IntN(2)]
 	in := m.todo[0]
 	m.todo = m.todo[1:]
+	if of, rest, ok := strings.Cut(in, "/delta "); ok {
+		token, in = of, "delta "+rest
+	}
 	kind, data, _ := strings.Cut(in, " ")
 	m.append(token, inputs.Kind(kind), []byte(data))
 }
@@ -477,7 +505,7 @@ func (m *model) loseSnapshot() error {
 	for _, token := range []string{"a", "b"} {
 		old := kept{}
 		for _, p := range m.past {
-			if k, ok := p[token]; ok && m.rnd.IntN(3) == 0 {
+			if k, ok := p.of[token]; ok && m.rnd.IntN(3) == 0 {
 				old = k
 			}
 		}
@@ -601,7 +629,7 @@ func (m *model) consistent() error {
 	for i := range m.inputs {
 		in := &m.inputs[i]
 		n := m.checkpoint.Rewinds.Effective(in.Seq)
-		if in.Kind == inputs.Delta && in.At.After(m.rewound[0]) && !seen[in.Token][n] {
+		if in.Kind == inputs.Delta && !strings.Contains(string(in.Data), `"id":"f`) && in.At.After(m.rewound[0]) && !seen[in.Token][n] {
 			return fmt.Errorf("session %s: input %d, numbered %d and stored after the log was rewound, gave no event", in.Token, in.Seq, n)
 		}
 	}
@@ -626,7 +654,7 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 		if m.condition && p.Header.Get("rev") != fmt.Sprint(m.snapshots[token].rev) {
 			return 0, broker.ErrConflict
 		}
-		m.past = append(m.past, maps.Clone(m.snapshots))
+		m.past = append(m.past, pastSnapshots{m.rev, maps.Clone(m.snapshots)})
 		m.rev++
 		k := kept{rev: m.rev, data: p.Data}
 		if err := json.Unmarshal([]byte(p.Header.Get("header")), &k.header); err != nil {
@@ -739,7 +767,7 @@ func (o *modelOwner) Partitions() int { return 1 }
 
 func (o *modelOwner) Outage() (from, until time.Time) { return from, until }
 
-func (o *modelOwner) Replicated() bool { return false }
+func (o *modelOwner) Replicated() bool { return o.m.replicated }
 
 func (o *modelOwner) Input(_ context.Context, seq uint64) (in inputs.Input, ok bool, err error) {
 	if seq == 0 || seq > uint64(len(o.m.inputs)) {
@@ -919,9 +947,23 @@ func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
 func (o *modelOwner) BlobPubs(events.Blob) []*broker.Pub { return nil }
 
 func (o *modelOwner) LoadSnapshot(_ context.Context, _ int, token string) (broker.Snapshot, bool, error) {
-	k, ok := o.m.snapshots[token]
+	k, ok := o.m.answering().of[token]
 	o.meanwhile()
 	return broker.Snapshot{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
+}
+
+// answering returns the snapshots of the server that answers, which may be outdated.
+func (m *model) answering() pastSnapshots {
+	if n := len(m.past); n > 0 && m.replicated && m.rnd.IntN(4) == 0 {
+		return m.past[m.rnd.IntN(n)]
+	}
+	return pastSnapshots{m.rev, m.snapshots}
+}
+
+func (o *modelOwner) SnapshotExpired(_ context.Context, _ int, token string, rev uint64) (bool, error) {
+	server := o.m.answering()
+	_, exists := server.of[token]
+	return server.rev >= rev && !exists && (token != allTokens || len(server.of) == 0), nil
 }
 
 func (o *modelOwner) SnapshotPub(_ int, token string, rev uint64, h map[string]string, data []byte) (*broker.Pub, []*broker.Pub) {
@@ -942,9 +984,10 @@ func lastRev(snapshots map[string]kept) (rev uint64) {
 
 // ListSnapshots may return an older listing.
 func (o *modelOwner) ListSnapshots(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) (complete bool, err error) {
-	states := o.m.snapshots
+	server := o.m.answering().of
+	states := server
 	if n := len(o.m.past); n > 0 && o.m.rnd.IntN(4) == 0 {
-		states = o.m.past[n-1]
+		states = o.m.past[n-1].of
 	}
 	for _, token := range []string{"a", "b"} {
 		if k, ok := states[token]; ok {
@@ -953,7 +996,7 @@ func (o *modelOwner) ListSnapshots(_ context.Context, _ int, fn func(string, uin
 			}
 		}
 	}
-	return lastRev(states) >= lastRev(o.m.snapshots), nil
+	return lastRev(states) >= lastRev(server), nil
 }
 
 func (o *modelOwner) LoadCheckpoint(context.Context, int) (broker.Checkpoint, uint64, error) {

@@ -192,8 +192,10 @@ func (r *storedSnapshot) apply(ctx context.Context, q *partition) error {
 	}
 	switch {
 	case n > s.state.N:
+		s.snapshot.rev = r.state.Rev
 		q.reload(ctx, s, false)
 	case n >= w.n:
+		q.snapshots.newest = max(q.snapshots.newest, r.state.Rev)
 		s.snapshot.covered(r.state.Rev, r.state.Header[headerUnsent] != "")
 	default:
 		s.snapshot.rev = r.state.Rev // memory is newer: the next snapshot replaces it

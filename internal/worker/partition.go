@@ -200,11 +200,12 @@ func (q *partition) tick(ctx context.Context, now time.Time) {
 	}
 }
 
-// writeDue writes snapshots of the sessions that changed SnapshotEvery ago.
+// writeDue writes snapshots of the sessions that changed SnapshotEvery ago and had no
+// input since, or that changed snapshotBusy times as long ago.
 func (q *partition) writeDue(now time.Time) {
 	age := q.opts.SnapshotEvery
 	if !q.reading.caughtUp && now.Sub(q.reading.at.Std()) > snapshotLate {
-		age *= snapshotBehind
+		age *= snapshotBusy
 	}
 	q.sessions.writeOlder(now.Add(-age), now)
 }

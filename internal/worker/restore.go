@@ -26,6 +26,8 @@ type restorer struct {
 	checkpoint uint64
 	epoch      uint64 // of the connection when the load began
 	rulesSeq   uint64 // of the last rules input that was read
+	least      uint64 // revision that the snapshot has at least
+	repeated   bool   // the snapshot was older than the events, and was read again
 	behind     bool   // inputs below pos may be missing from the snapshot
 	place      *place // where the session stood when it left memory; nil if not known
 }
@@ -57,11 +59,7 @@ func named(token string, err error) error {
 }
 
 func (r *restorer) restore(ctx context.Context, s *resident) error {
-	stored, ok, err := r.all.LoadSnapshot(ctx, r.partition, s.token)
-	var damaged error
-	if errors.Is(err, broker.ErrDamaged) {
-		damaged, err = err, nil
-	}
+	stored, ok, damaged, err := r.loadSnapshot(ctx, s.token)
 	if err != nil {
 		return named(s.token, err)
 	}
@@ -87,6 +85,26 @@ func (r *restorer) restore(ctx context.Context, s *resident) error {
 	}
 	s.state, s.at = state, storedAt(stored.Header)
 	return r.continueFrom(ctx, s, &stored, rec)
+}
+
+// loadSnapshot reads the snapshot of a session. damaged is the reason why it cannot be
+// decoded. Where the answer is older than what is known to be stored, it is that of a
+// server that was cut off from the others, or the stream lost its end: loadSnapshot
+// reads again until that is decided. Events of inputs that such a snapshot lacks would
+// differ from the fold, and only those of inputs that gave events would show it.
+func (r *restorer) loadSnapshot(ctx context.Context, token string) (stored broker.Snapshot, ok bool, damaged, err error) {
+	replicated := r.log.Replicated()
+	err = confirm(ctx, replicated, func() (good bool, err error) {
+		stored, ok, err = r.all.LoadSnapshot(ctx, r.partition, token)
+		if damaged = nil; errors.Is(err, broker.ErrDamaged) {
+			damaged, err = err, nil
+		}
+		if err == nil && stored.Rev == 0 && r.least > 0 && replicated {
+			return r.all.SnapshotExpired(ctx, r.partition, token, r.least)
+		}
+		return stored.Rev >= r.least, err
+	})
+	return stored, ok, damaged, err
 }
 
 // findHead notes where a session's log ends, and checks that the input log still
@@ -150,6 +168,10 @@ func (r *restorer) continueFrom(ctx context.Context, s *resident, stored *broker
 	switch {
 	case r.behind:
 		// The events of another worker may be of inputs that its snapshot does not cover.
+	case r.outdated(s) && r.log.Replicated() && !r.repeated:
+		r.repeated, r.least = true, stored.Rev+1
+		s.log, s.state, s.at = eventLog{}, new(session.State), time.Time{}
+		return r.restore(ctx, s)
 	case r.outdated(s):
 		r.status.damaged.Add(1)
 		r.sampled.Error().Str("session", s.token).Uint64("seq", s.state.N).Stringer("event", s.log.id).Msg("the snapshot is older than what was folded; folding the inputs since again")

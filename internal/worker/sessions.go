@@ -35,6 +35,7 @@ func newSessions(a *appender, w *snapshotWriter, c *clock) sessions {
 func (m *sessions) attach(s *resident) {
 	m.resident[s.token] = s
 	delete(m.open, s.token)
+	m.known.set(s.token, s.snapshot.rev)
 	m.places.remove(s.token)
 	m.compressed.remove(s.token)
 	m.appender.queued += s.log.bytes()
@@ -45,6 +46,7 @@ func (m *sessions) attach(s *resident) {
 // drop forgets a session that is in memory; it is loaded again on demand.
 func (m *sessions) drop(s *resident) {
 	s.gone = true
+	m.known.set(s.token, s.snapshot.rev)
 	if s.snapshot.write != nil {
 		m.snapshots.end(s.snapshot.write)
 	}
@@ -116,16 +118,17 @@ func (m *sessions) evidence() []evidence {
 	return known
 }
 
-// knownTokens are the sessions of which something may be stored, in 8 bytes each.
-// One that is not among them needs no read.
+// knownTokens are the sessions of which something may be stored, in 16 bytes each: a
+// hash of the token, and the revision that the snapshot has at least. A session that is
+// not among them needs no read.
 type knownTokens struct {
 	seed     maphash.Seed
-	hashes   map[uint64]struct{}
+	revs     map[uint64]uint64
 	complete bool // it has all sessions that had a snapshot before the worker began
 }
 
 func newKnownTokens() knownTokens {
-	return knownTokens{seed: maphash.MakeSeed(), hashes: map[uint64]struct{}{}}
+	return knownTokens{seed: maphash.MakeSeed(), revs: map[uint64]uint64{}}
 }
 
 // has reports whether something may be stored of a session.
@@ -133,8 +136,19 @@ func (k *knownTokens) has(token string) bool {
 	if !k.complete {
 		return true
 	}
-	_, ok := k.hashes[maphash.String(k.seed, token)]
+	_, ok := k.revs[maphash.String(k.seed, token)]
 	return ok
 }
 
-func (k *knownTokens) add(token string) { k.hashes[maphash.String(k.seed, token)] = struct{}{} }
+// rev returns the revision that the snapshot of a session has at least, 0 if that is
+// not known.
+func (k *knownTokens) rev(token string) uint64 { return k.revs[maphash.String(k.seed, token)] }
+
+// add adds a session whose snapshot was seen with a revision, which may be outdated.
+func (k *knownTokens) add(token string, rev uint64) {
+	h := maphash.String(k.seed, token)
+	k.revs[h] = max(rev, k.revs[h])
+}
+
+// set notes the revision of the snapshot of a session that is in memory.
+func (k *knownTokens) set(token string, rev uint64) { k.revs[maphash.String(k.seed, token)] = rev }

@@ -40,12 +40,14 @@ type snapshotWrite struct {
 	unsent  bool   // the snapshot has events that are not stored yet
 }
 
-// A partition that is snapshotLate behind, as after an outage, writes a
-// session's snapshot only each snapshotBehind times SnapshotEvery: a snapshot is soon
-// outdated then, and the fold needs the time.
+// The snapshot of a session that still receives inputs is soon outdated: it is
+// written only each snapshotBusy times SnapshotEvery, so that most calls are saved
+// once, when they have ended. The first snapshot of a session is not delayed, because
+// sessions are listed by their snapshots. In a partition that is snapshotLate behind,
+// as after an outage, all sessions count as receiving inputs: the fold needs the time.
 const (
-	snapshotLate   = 5 * time.Second
-	snapshotBehind = 4
+	snapshotBusy = 4
+	snapshotLate = time.Second
 	// snapshotUnsent is how many times SnapshotEvery a snapshot is put off for events
 	// that are not stored yet.
 	snapshotUnsent = 7
@@ -72,6 +74,7 @@ type snapshotWriter struct {
 	history   *history
 	keepAcked time.Duration
 	encoder   snapshotEncoder
+	newest    uint64 // highest revision of a snapshot that is known to be stored
 
 	writing, bytes int // snapshots under way, and their size
 }
@@ -82,8 +85,14 @@ func (w *snapshotWriter) due(s *resident, than, now time.Time) bool {
 	if !s.dirty() || c.write != nil || c.since.After(than) || s.fresh {
 		return false
 	}
+	if !than.Before(now) {
+		return true
+	}
+	if c.rev != 0 && s.touched.After(than) && c.since.After(now.Add(-snapshotBusy*w.every)) {
+		return false
+	}
 	// When its events are stored, one snapshot is enough.
-	return len(s.log.queue) == 0 || !than.Before(now) || !c.since.After(than.Add(-snapshotUnsent*w.every))
+	return len(s.log.queue) == 0 || !c.since.After(than.Add(-snapshotUnsent*w.every))
 }
 
 // full reports whether no more snapshots are written before others are stored.
@@ -143,5 +152,6 @@ func (w *snapshotWriter) acked(write *snapshotWrite, rev uint64) {
 	w.end(write)
 	w.status.snapshots.Add(1)
 	w.observer.SnapshotStored(time.Since(write.began))
+	w.newest = max(w.newest, rev)
 	write.session.snapshot.covered(rev, write.unsent)
 }

@@ -34,7 +34,7 @@ func (q takeover) run(stop, working context.Context) error {
 		return err
 	}
 	q.history.rewinds = q.checkpoint.stored.Rewinds
-	l, err := q.lister.snapshots(stop)
+	l, err := q.listSnapshots(stop)
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,24 @@ func (q takeover) run(stop, working context.Context) error {
 	}
 	return q.askRules(stop)
 }
+
+// listSnapshots lists the snapshots. It lists them again while it misses some that
+// were stored before the checkpoint, which relies on them.
+func (q takeover) listSnapshots(ctx context.Context) (l listing, err error) {
+	least, replicated := q.checkpoint.stored.Snapshots, q.log.Replicated()
+	err = confirm(ctx, replicated, func() (good bool, err error) {
+		l, err = q.lister.snapshots(ctx)
+		if err != nil || !replicated || l.newest >= least {
+			return true, err
+		}
+		return q.log.SnapshotExpired(ctx, q.p, allTokens, least)
+	})
+	q.snapshots.newest = l.newest
+	return l, err
+}
+
+// allTokens is the wildcard for the tokens of all sessions.
+const allTokens = "*"
 
 // loadCheckpoint reads the checkpoint and the rules in it, and begins one where
 // there is none. Where it was lost the log is folded from its first input on:
@@ -175,7 +193,7 @@ func (q takeover) checkOpen(stop, working context.Context, stored []listed, sinc
 	}
 	slices.Sort(differ)
 	for _, token := range differ {
-		q.sessions.known.add(token)
+		q.sessions.known.add(token, 0)
 		if !q.held.has(token) {
 			q.load(working, token)
 		}

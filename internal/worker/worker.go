@@ -34,11 +34,13 @@ type Options struct {
 	// Rules this instance wants in force; if nil, those before the first rules
 	// input.
 	Rules *session.Rules
-	// SnapshotEvery is the time from a change of a session to its next snapshot, up
-	// to an eighth more. If zero, 1 s.
+	// SnapshotEvery is the time from the last input of a session to its snapshot, up
+	// to an eighth more. The first snapshot of a session is written so long after its
+	// first input. A session that still receives inputs is written each four times
+	// SnapshotEvery. If zero, 1 s.
 	SnapshotEvery time.Duration
-	// EvictAfter is how long a session with a snapshot stays in memory without
-	// input. If zero, 1 min.
+	// EvictAfter is how long a session with a snapshot stays resident without input.
+	// Then it stays in memory compressed, within MaxCompressed. If zero, 1 min.
 	EvictAfter time.Duration
 	// MaxResident is the number of sessions beyond which those that have a snapshot
 	// and had no input for KeepAcked leave memory at once. If zero, 20,000.

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,13 +8,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"streamer/internal/events"
+	"streamer/test/browser"
 
 	"github.com/chromedp/chromedp"
 	"github.com/go-jose/go-jose/v4"
@@ -29,7 +28,7 @@ const secret = "0123456789abcdef0123456789abcdef"
 // is in the cookie, while the session is published. The connection is cut off, and
 // resumed by the browser.
 func TestEventSource(t *testing.T) {
-	web := chromium(t)
+	web := browser.Start(t)
 	c := config(t)
 	c.AuthFile = issuers(t)
 	server := strings.TrimSuffix(serve(t, c).Page(), "/")
@@ -142,34 +141,4 @@ func (p *tab) source(variable, base, session string) {
 		window.%s = { source, events: [] }
 		for (const type of %s) source.addEventListener(type, (e) => window.%[2]s.events.push(e.lastEventId + " " + type + " " + e.data))
 	})()`, base+"/v1/sessions/"+url.PathEscape(session)+"/events", variable, marshal(p.t, types)))
-}
-
-// chromium opens a page in a browser with a new profile.
-func chromium(t *testing.T) context.Context {
-	t.Helper()
-	program := ""
-	for _, name := range []string{os.Getenv("CHROME"), "chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			program = cmp.Or(program, found)
-		}
-	}
-	if program == "" {
-		absent(t, "no browser found: set CHROME, or install chromium")
-	}
-	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(program), chromedp.Headless, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck}
-	for _, name := range []string{
-		"no-sandbox", // root has none, and the page is trusted
-		"disable-gpu", "disable-quic", "disable-background-networking", "disable-component-update", "disable-sync",
-		"disable-dev-shm-usage", "disable-extensions", "disable-breakpad",
-	} {
-		options = append(options, chromedp.Flag(name, true))
-	}
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("%s does not start: %v", program, err)
-	}
-	return ctx
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,13 +11,14 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"streamer/test/browser"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -194,42 +194,10 @@ func delta(body string) string {
 	return `{"id":"msg_1","object":"chat.completion.chunk","choices":[{"index":0,"delta":` + body + `}]}`
 }
 
-// chromium starts a browser with a new profile. Where there is none the test
-// is skipped, or fails if STREAMER_REQUIRE_BROWSER says that it must not be.
+// chromium starts a browser.
 func chromium(t *testing.T) context.Context {
 	t.Helper()
-	program := ""
-	for _, name := range []string{os.Getenv("CHROME"), "chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			program = cmp.Or(program, found)
-		}
-	}
-	if program == "" {
-		const what = "no browser found: set CHROME, or install chromium"
-		if os.Getenv("STREAMER_REQUIRE_BROWSER") == "1" {
-			t.Fatal(what)
-		}
-		t.Skip(what)
-	}
-	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(program), chromedp.Headless, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
-		chromedp.WindowSize(1280, 1000), chromedp.Flag("force-color-profile", "srgb"),
-	}
-	for _, name := range []string{
-		"no-sandbox", // root has none, and the page is trusted
-		"disable-gpu", "disable-quic", "disable-background-networking", "disable-component-update", "disable-sync",
-		"disable-dev-shm-usage", "disable-extensions", "disable-breakpad",
-	} {
-		options = append(options, chromedp.Flag(name, true))
-	}
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("%s does not start: %v", program, err)
-	}
-	return ctx
+	return browser.Start(t, chromedp.WindowSize(1280, 1000), chromedp.Flag("force-color-profile", "srgb"))
 }
 
 // webPage is a tab that shows a session.

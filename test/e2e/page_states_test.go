@@ -184,6 +184,26 @@ func pageClosedByMessage(t *testing.T, web context.Context, home string) {
 	p.quiet()
 }
 
+// pageAttempt: the cards of a call of an abandoned message and of its counterpart in the
+// next attempt lead to each other.
+func pageAttempt(t *testing.T, web context.Context, home string) {
+	p := openTab(t, web, "light")
+	p.open(home, "attempt")
+	for i, id := range []string{"msg_a", "msg_b"} {
+		p.post("deltas", `{"type":"message_start","message":{"id":"`+id+`","type":"message","role":"assistant","content":[]}}`)
+		p.post("deltas", fmt.Sprintf(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_%d","name":"get_weather","input":{}}}`, i))
+	}
+	p.card("get_weather", "cancelled", "a new attempt replaced it")
+	p.card("get_weather", "building_args", "")
+	follow := func(text, state string) {
+		p.do(text, chromedp.Click(chromedp.Search(`//*[@id="timeline"]//button[.="`+text+`"]`)))
+		p.wait("the card to which it leads", `document.activeElement.matches('.card[data-state=`+state+`]')`)
+	}
+	follow("Show the new attempt", "building_args")
+	follow("Show the attempt before", "cancelled")
+	p.quiet()
+}
+
 // pagePicture: a picture of the whole page shows the calls that are below the
 // window.
 func pagePicture(t *testing.T, web context.Context, home string) {

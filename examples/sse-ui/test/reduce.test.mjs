@@ -257,3 +257,23 @@ test("2 MiB of arguments in 5,000 deltas, read at every 16th", (t) => {
 test("utf8 is the length in bytes", () => {
   for (const text of ["", "abc", "é", "你好", "🚆", "a\u07ff\u0800\uffff", "x🚆é"]) assert.equal(utf8(text), Buffer.byteLength(text), text);
 });
+
+test("a new attempt is linked with the calls that it replaces", () => {
+  const closed = { synthetic: true, reason: { code: "superseded", text: "t" } };
+  const begin = (id, run = "r") => ({ type: "message_started", run, message_id: id, event_id: id + ".0" });
+  const abandon = (id, run = "r") => ({ type: "message_finished", run, message_id: id, superseded: true });
+  const of = (id, run = "r") => ({ message_id: id, run });
+  const s = fold(
+    begin("a"), start("1.0", of("a")), start("1.1", { ...of("a"), tool_name: "read" }),
+    result("1.0", "cancelled", { ...of("a"), ...closed }), result("1.1", "cancelled", { ...of("a"), ...closed }), abandon("a"),
+    { type: "human_message", role: "user", message_id: "h", content: "?" },
+    begin("b"), start("2.0", of("b")), start("2.1", of("b")), result("2.0", "cancelled", { ...of("b"), ...closed }), abandon("b"),
+    begin("c"), start("3.0", of("c")), abandon("c"), begin("d", "other run"), start("4.0", of("d", "other run")));
+  const links = (key) => ["closedBy", "replacedBy", "replaces"].map((field) => s.calls.get(key)[field]);
+  assert.deepEqual(links("1.0"), ["message b.0", "2.0", ""]);
+  assert.deepEqual(links("1.1"), ["message b.0", "", ""]); // the tool is not called again
+  assert.deepEqual(links("2.0"), ["message c.0", "3.0", "1.0"]);
+  assert.deepEqual(links("2.1"), ["", "", ""]);
+  assert.deepEqual(links("4.0"), ["", "", ""]);
+  assert.deepEqual(items(s).filter((m) => m.kind === "message").map((m) => m.replaces), ["", "", "message a.0", "message b.0", ""]);
+});

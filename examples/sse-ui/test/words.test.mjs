@@ -21,6 +21,9 @@ test("every state has a word and an icon, and a close says why", () => {
     assert.ok(word !== status && icon, status);
   }
   assert.equal(state({ status: "cancelled", reason: { code: "new_message" } }).because, "another message came");
+  const superseded = { status: "cancelled", reason: { code: "superseded" } };
+  assert.equal(state(superseded).because, "it was abandoned");
+  assert.equal(state({ ...superseded, closedBy: "message 3.0" }).because, "a new attempt replaced it");
   assert.equal(state({ status: "cancelled", reason: { code: "eclipse" } }).because, "eclipse");
   assert.equal(state({ status: "args_complete", outside: true }).word, "Waiting for a result");
 });
