@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -73,25 +74,35 @@ func (c *clients) follow(ctx context.Context, client *http.Client, p *process) {
 		return
 	}
 	c.streams.Add(1)
-	last := uint64(0)
-	lines := bufio.NewScanner(reply.Body)
+	if err := c.read(session, reply.Body); err != nil {
+		c.wrong.CompareAndSwap(nil, &err)
+	}
+}
+
+// read reads the frames of an event stream to its end. An id counts when its frame is
+// complete, because a stream that is cut off can end inside it.
+func (c *clients) read(session string, body io.Reader) error {
+	last, id := uint64(0), ""
+	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		text, ok := strings.CutPrefix(lines.Text(), "id: ")
-		if !ok {
+		if text, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+			id = strings.TrimSpace(text)
+		}
+		if lines.Text() != "" || id == "" {
 			continue
 		}
-		seq, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
-		if err == nil && seq <= last {
-			err = fmt.Errorf("session %s: event %d after event %d", session, seq, last)
-		}
+		seq, err := strconv.ParseUint(id, 10, 64)
 		if err != nil {
-			c.wrong.CompareAndSwap(nil, &err)
-			return
+			return fmt.Errorf("session %s: %w", session, err)
 		}
-		last = seq
+		if seq <= last {
+			return fmt.Errorf("session %s: event %d after event %d", session, seq, last)
+		}
+		last, id = seq, ""
 		c.events.Add(1)
 	}
+	return nil // the stream ended, or was cut off
 }
 
 // ignore opens an event stream and does not read it.
