@@ -55,3 +55,10 @@ func benchmark(b *testing.B, before []string, data string, templates bool) {
 		}
 	}
 }
+
+// BenchmarkPieces reads a piece of a string in Gemini's args, with and without templates.
+func BenchmarkPieces(b *testing.B) {
+	before := []string{geminiCall, argsPiece("$.text", "one")}
+	b.Run("json", func(b *testing.B) { benchmark(b, before, argsPiece("$.text", " two"), true) })
+	b.Run("general", func(b *testing.B) { benchmark(b, before, argsPiece("$.text", " two"), false) })
+}

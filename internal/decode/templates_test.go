@@ -215,6 +215,23 @@ func TestTemplatesDecoys(t *testing.T) {
 			`{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"totalTokenCount":3}}`,
 			`{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"usageMetadata":{"promptTokenCount":7,"totalTokenCount":8}}`,
 		},
+		"pieces of args at another place": {
+			geminiCall, argsPiece(`$.a`, `x`), argsPiece(`$.a`, `y`), argsPiece(`$.a`, `z\u00e9`),
+			argsPiece(`$.b`, `x`), argsPiece(`$.b`, `y`), argsPiece(`$.a`, `y`), argsPiece(`$.b`, `y`),
+		},
+		"pieces of a list": {
+			geminiCall, argsPiece(`$.a[0]`, `x`), argsPiece(`$.a[0]`, `y`), argsPiece(`$.a[1]`, `x`), argsPiece(`$.a[1]`, `\"`), argsPiece(`$.a[0]`, `y`),
+		},
+		"a piece without a path": {
+			geminiCall, argsPiece(`$.a`, `x`), argsPiece(`$.a`, `y`), argsPiece(`$`, `y`), argsPiece(``, `y`), argsPiece(`$.a`, `y`),
+		},
+		"a piece after its call": {
+			geminiCall, argsPiece(`$.a`, `x`), argsPiece(`$.a`, `y`),
+			`{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}],"responseId":"r"}`, argsPiece(`$.a`, `y`),
+		},
+		"a piece that ends its string": {
+			geminiCall, argsPiece(`$.a`, `x`), argsPiece(`$.a`, `y`), strings.Replace(argsPiece(`$.a`, `z`), `,"willContinue":true`, ``, 1), argsPiece(`$.a`, `y`),
+		},
 		"another response": {
 			`{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"responseId":"a"}`,
 			`{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"responseId":"b"}`,
@@ -226,6 +243,39 @@ func TestTemplatesDecoys(t *testing.T) {
 				t.Errorf("%s: %s", name, differ)
 			}
 		}
+	}
+}
+
+// geminiCall begins a call of Gemini whose args come in pieces.
+const geminiCall = `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f","willContinue":true}}]}}],"modelVersion":"g","responseId":"r"}`
+
+// argsPiece returns an event of Gemini with a piece of a string in the args.
+func argsPiece(path, text string) string {
+	return `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"partialArgs":[{"jsonPath":"` + path + `","stringValue":"` + text +
+		`","willContinue":true}],"willContinue":true}}]}}],"usageMetadata":{"trafficType":"ON_DEMAND"},"modelVersion":"g","createTime":"t","responseId":"r"}`
+}
+
+// TestTemplatesPieces checks that the pieces of a string in Gemini's args are filled
+// from a template, also those of another string.
+func TestTemplatesPieces(t *testing.T) {
+	b, filled := newReaders(), 0
+	inputs := []string{geminiCall}
+	for _, path := range []string{`$.first`, `$['second'].list[0]`} {
+		for _, text := range []string{`one`, `two\n`, ` \u00e9`, ` three`, `"x`, ` four`} {
+			inputs = append(inputs, argsPiece(path, strings.ReplaceAll(text, `"`, `\"`)))
+		}
+	}
+	for _, input := range inputs {
+		differ, ok := b.read(input, "gemini")
+		if differ != "" {
+			t.Error(differ)
+		}
+		if ok {
+			filled++
+		}
+	}
+	if want := 9; filled < want {
+		t.Errorf("%d of %d inputs are filled from a template, want %d", filled, len(inputs), want)
 	}
 }
 
@@ -338,6 +388,7 @@ func FuzzTemplates(f *testing.F) {
 			}
 		}
 	}
+	f.Add(strings.Join([]string{geminiCall, argsPiece(`$.a`, `x`), argsPiece(`$.a`, `y`), argsPiece(`$.a`, `\"`)}, "\n"), uint16(110), uint8(1), `b`)
 	files, _ := filepath.Glob("testdata/quirks/*.jsonl")
 	for _, file := range files {
 		data, err := os.ReadFile(file)

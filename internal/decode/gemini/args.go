@@ -158,6 +158,21 @@ func (a *Args) write(dst []byte, steps []step, value jsonscan.Value, continues b
 	return dst, true
 }
 
+// continues reports whether a string at a path continues the last value.
+func (a *Args) continues(path string) bool {
+	var buffer [16]step
+	steps, ok := readPath(buffer[:0], path)
+	if !ok || !a.Text || a.Invalid || len(steps) != len(a.Levels) {
+		return false
+	}
+	for i := range steps {
+		if !a.Levels[i].at(steps[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // inside returns a JSON string without its quotes and with its escapes. Pieces
 // joined in this way are one string, even where a cut is inside a surrogate pair.
 func inside(v jsonscan.Value) string { return v.Raw[1 : len(v.Raw)-1] }

@@ -41,7 +41,11 @@ func ofCode(path string) bool {
 
 // slot takes a response, alone or as Code Assist wraps it.
 func slot(path string) wire.Slot {
-	switch strings.TrimPrefix(path, "response.") {
+	path = strings.TrimPrefix(path, "response.")
+	if piece, ok := strings.CutPrefix(path, "candidates.*.content.parts.*.functionCall."); ok {
+		return pieceSlot(piece)
+	}
+	switch path {
 	case "responseId", "response_id":
 		return wire.MessageSlot
 	case "modelVersion", "model_version", "createTime", "create_time", "traceId",
@@ -53,8 +57,28 @@ func slot(path string) wire.Slot {
 	return wire.NoSlot
 }
 
-// Fill returns false for a text that may begin its message.
+// pieceSlot takes a piece of args that continues a string. Its path comes to Fill as the
+// run of the chunk. A piece that begins or ends the string has other args than this
+// slot, so no template is made of it.
+func pieceSlot(path string) wire.Slot {
+	switch path {
+	case "partialArgs.*.jsonPath":
+		return wire.RunSlot
+	case "partialArgs.*.stringValue":
+		return wire.RawArgsSlot
+	}
+	return wire.NoSlot
+}
+
+// Fill returns false for a text that may begin its message, and for a piece of args that
+// does not continue the last string.
 func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
+	if c.Kind == chunks.Fragment {
+		path := c.Run
+		if c.Run = ""; !d.Open || d.Choice != c.Choice || !d.Args.continues(path) {
+			return false
+		}
+	}
 	if !d.Begun || d.Message != c.Message || d.Message == "" && d.End.Stopped {
 		return false
 	}

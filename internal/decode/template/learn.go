@@ -118,7 +118,7 @@ func newTemplate(e Event, w *wire.Writer, d wire.Decoder) *template {
 	t := &template{
 		format: e.Format, formatName: e.Format.Name(), name: strings.Clone(e.Name),
 		before: literals(list[:i]), chunk: literal(&list[i]), after: literals(list[i+1:]), note: note,
-		opens: list[i].Kind == chunks.Fragment && list[i].ID != "" && list[i].Name != "",
+		opens: list[i].Kind == chunks.Fragment && list[i].ID != "" && list[i].Name != "" || finder.Has(wire.RawArgsSlot),
 	}
 	t.cut(strings.Clone(e.Text), slots)
 	_, t.fills = d.(wire.Filler)

@@ -25,7 +25,7 @@ type template struct {
 	after      []chunks.Chunk // usage
 	note       uint8          // of the format
 	fills      bool           // the Decoder is a wire.Filler
-	opens      bool           // the event begins a call, which has no template
+	opens      bool           // the event may begin a call or a value, which has no template
 }
 
 // part is literal text and the slot after it.
@@ -137,6 +137,8 @@ func (t *template) set(w *wire.Writer, c *chunks.Chunk, v *values) {
 		switch value := v[slot]; slot {
 		case wire.ArgsSlot:
 			c.Args = w.Unquote(value)
+		case wire.RawArgsSlot:
+			c.Args = value
 		case wire.TextSlot:
 			c.Text = w.Unquote(value)
 		case wire.MessageSlot:

@@ -20,6 +20,7 @@ const (
 	UsageCount         // a number in the usage
 	ArgsCopy           // a copy of the args, which the decoder does not read while there are args
 	ArgsSlot           // becomes Args of the chunk
+	RawArgsSlot        // becomes its Args as written, with the escapes
 	TextSlot           // becomes its Text
 	MessageSlot        // the id of the message
 	NamespaceSlot      // the namespace of the message
@@ -94,7 +95,7 @@ func (s *SlotFinder) Found() ([]FoundSlot, bool) {
 			return nil, false
 		}
 	}
-	if s.unclear || n[ArgsSlot]+n[TextSlot] != 1 || n[ArgsCopy] > 0 && n[ArgsSlot] == 0 {
+	if s.unclear || n[ArgsSlot]+n[RawArgsSlot]+n[TextSlot] != 1 || n[ArgsCopy] > 0 && n[ArgsSlot] == 0 {
 		return nil, false
 	}
 	slices.SortFunc(s.found, func(a, b FoundSlot) int { return a.From - b.From })
