@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"streamer/internal/decode/wire"
-	"streamer/internal/jsonscan"
 )
 
 // State is what decoding a session keeps between inputs. The zero value is
@@ -56,35 +55,6 @@ func (d *FormatDecoder) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("decode: state of the format %s: %w", stored.Format, err)
 	}
 	d.Format, d.Decoder = stored.Format, decoder
-	return nil
-}
-
-// Field returns a pointer to a field by its key, for jsonscan's Load.
-func (d *FormatDecoder) Field(key string) any {
-	switch key {
-	case "f":
-		return &d.Format
-	case "s": // follows f
-		if f := find(d.Format); f != nil {
-			d.Decoder = f.New()
-			return d.Decoder
-		}
-	}
-	return nil
-}
-
-// Field returns a pointer to a field by its key.
-func (s *State) Field(key string) any {
-	switch key {
-	case "f":
-		return &s.Format
-	case "s":
-		return &s.SSE
-	case "c":
-		return &s.Cut
-	case "d":
-		return (*jsonscan.List[FormatDecoder])(&s.Decoders)
-	}
 	return nil
 }
 

@@ -72,43 +72,10 @@ func appendPair(dst []byte, n uint64) []byte { return append(dst, '0'+byte(n/10)
 
 // UnmarshalText parses RFC 3339 with any number of decimals.
 func (t *Time) UnmarshalText(b []byte) error {
-	if at, ok := parseTime(b); ok {
-		*t = at
-		return nil
-	}
 	v, err := time.Parse(time.RFC3339Nano, string(b))
 	if err != nil {
 		return fmt.Errorf("events: timestamp: %w", err)
 	}
 	*t = At(v)
 	return nil
-}
-
-// parseTime parses the wire form of a time since 1970. It reports false for any other
-// text.
-func parseTime(b []byte) (Time, bool) {
-	if len(b) != len(timeLayout) {
-		return 0, false
-	}
-	pair := func(i int) uint64 { return uint64(b[i]-'0')*10 + uint64(b[i+1]-'0') }
-	year, month, day := pair(0)*100+pair(2), pair(5), pair(8)
-	if year < 1970 || month == 0 || day == 0 {
-		return 0, false
-	}
-	seconds := (daysOf(year, month, day)*24+pair(11))*3600 + pair(14)*60 + pair(17)
-	at := Time(seconds*1000 + uint64(b[20]-'0')*100 + pair(21))
-	var text [len(timeLayout)]byte
-	return at, at >= 0 && at < endOfYears && string(at.append(text[:0])) == string(b)
-}
-
-// daysOf returns the number of days from 1970-01-01 to a later date; see date.
-func daysOf(year, month, day uint64) uint64 {
-	fromMarch := month + 9
-	if month > 2 {
-		fromMarch = month - 3
-	} else {
-		year--
-	}
-	inEra := year % 400
-	return year/400*146097 + inEra*365 + inEra/4 - inEra/100 + (153*fromMarch+2)/5 + day - 1 - 719468
 }

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
-	"streamer/internal/jsonscan"
 	"streamer/internal/lifecycle"
 )
 
@@ -30,40 +28,15 @@ var ErrVersion = errors.New("session: a newer fold version")
 
 // Load returns the state whose stored form is data.
 func Load(data []byte) (*State, error) {
-	v, ok := loadPlain(data)
-	if !ok {
-		v = stored{State: new(State)}
-		if err := json.Unmarshal(data, &v); err != nil {
-			return nil, fmt.Errorf("session: load state: %w", err)
-		}
+	v := stored{State: new(State)}
+	if err := json.Unmarshal(data, &v); err != nil {
+		return nil, fmt.Errorf("session: load state: %w", err)
 	}
 	if v.Version > lifecycle.FoldVersion {
 		return nil, fmt.Errorf("%w: load state: it was written by fold version %d, the newest of this program is %d", ErrVersion, v.Version, lifecycle.FoldVersion)
 	}
 	v.Life.Resume()
 	return v.State, nil
-}
-
-// loadPlain loads a state without encoding/json, which takes most of the time of a
-// session that returns. It reports false if only encoding/json can read it.
-func loadPlain(data []byte) (stored, bool) {
-	v := stored{State: new(State)}
-	return v, utf8.Valid(data) && jsonscan.Load(string(data), &v)
-}
-
-// Field returns a pointer to a field by its key, for jsonscan's Load.
-func (v *stored) Field(key string) any {
-	switch key {
-	case "v":
-		return &v.Version
-	case "n":
-		return &v.N
-	case "read":
-		return &v.Read
-	case "life":
-		return &v.Life
-	}
-	return nil
 }
 
 // Timer returns the earliest clock input that the session needs. It reports false
