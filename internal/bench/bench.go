@@ -36,7 +36,7 @@ type Options struct {
 	Parts     []string      `placeholder:"PART" default:"calls,throughput,latency,open" enum:"calls,throughput,latency,open" help:"parts of the measurement: ${enum}"`
 	Rows      []string      `placeholder:"ROW" help:"rows of the part calls, by the beginning of their names, such as paced-20, backlog or once; if none, all"`
 	RowInputs int           `placeholder:"NUMBER" default:"120000" help:"number of inputs per measurement of calls, at least one call per session"`
-	Returning int           `placeholder:"NUMBER" default:"1000" help:"number of sessions that return after they left memory"`
+	Returning int           `placeholder:"NUMBER" default:"5000" help:"number of sessions that return after they left memory"`
 	LogSize   int           `name:"log-size" placeholder:"MIB" default:"64" help:"size of the event log to which sessions return, in MiB"`
 	Inputs    int           `placeholder:"NUMBER" default:"600000" help:"number of deltas and results per measurement of throughput"`
 	PerCall   int           `name:"call" placeholder:"NUMBER" default:"100" help:"number of inputs per call, including its result"`

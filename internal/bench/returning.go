@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -136,6 +137,7 @@ func (r *rig) returningPath(ctx context.Context, w running, p plan, m *run) (seq
 		return nil, err
 	}
 	defer unsubscribe()
+	runtime.GC()
 	before, cpu, start := w.Stats(), cpuTime(), time.Now()
 	if seqs, err = r.fillPortions(ctx, m.prefix, p); err != nil {
 		return nil, err
