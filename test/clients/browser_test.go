@@ -54,7 +54,9 @@ func TestEventSource(t *testing.T) {
 	}
 	s.log.await("the end of the run", func(e *events.Event) bool { return e.Type == events.RunFinished })
 	tab.wait("the end of the run", `session.events.some((e) => e.includes(" run_finished "))`)
-	text, err := chromedp.Run(tab.ctx, chromedp.Evaluate[string](`session.events.map((e) => e + "\n").join("")`))
+	ctx, cancel := context.WithTimeout(tab.ctx, within)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`session.events.map((e) => e + "\n").join("")`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +117,9 @@ func (p *tab) do(what string, a chromedp.Action[chromedp.Void]) {
 // run runs a script.
 func (p *tab) run(script string) {
 	p.t.Helper()
-	if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[chromedp.Void]("void "+script)); err != nil {
+	ctx, cancel := context.WithTimeout(p.ctx, within)
+	defer cancel()
+	if _, err := chromedp.Run(ctx, chromedp.Evaluate[chromedp.Void]("void "+script)); err != nil {
 		p.t.Fatalf("%s: %v", script, err)
 	}
 }
