@@ -176,11 +176,11 @@ func (p *publisher) reply(m *nats.Msg) {
 		p.later(no, nats.ErrNoResponders)
 		return
 	}
-	p.heard(no, place)
 	if seq, ok := plainAck(m.Data); ok {
-		p.finish(no, Ack{Seq: seq})
+		p.answer(no, place, Ack{Seq: seq})
 		return
 	}
+	p.heard(no, place)
 	var ack struct {
 		failure
 		Stream    string `json:"stream"`
@@ -242,13 +242,21 @@ func plainAck(data []byte) (seq uint64, ok bool) {
 }
 
 // finish answers a flight, unless that has been answered.
-func (p *publisher) finish(no uint64, a Ack) {
+func (p *publisher) finish(no uint64, a Ack) { p.answer(no, 0, a) }
+
+// answer is finish where place is that of the try that the stream answered, 0 if there
+// is none.
+func (p *publisher) answer(no, place uint64, a Ack) {
 	p.mu.Lock()
 	f := p.flights[no]
 	delete(p.flights, no)
+	poke := f != nil && place > 0 && p.answered(f, place, time.Now())
 	p.mu.Unlock()
 	if f == nil {
 		return
+	}
+	if poke {
+		p.poke()
 	}
 	if a.Err == nil {
 		p.outages.stored(f.pub.Subject)
