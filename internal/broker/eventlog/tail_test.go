@@ -169,8 +169,8 @@ func TestTailMissesNoLastEvent(t *testing.T) {
 	f.want(3, 3) // no event follows it: the check of the head finds it
 }
 
-// TestCheckIsRepeated checks that a missing event is found again where the tail, told of
-// it, read a replica that did not have it yet.
+// TestCheckIsRepeated checks that a missing event is found again where the tail read a
+// replica that did not have it yet.
 func TestCheckIsRepeated(t *testing.T) {
 	b := start(t, broker.Options{})
 	grow(t, b, "s", 1, 1, 0)
