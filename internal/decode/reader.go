@@ -45,6 +45,7 @@ type Reader struct {
 	problem   *wire.Problem
 	named     bool // the format of the input is given
 	templates template.Cache
+	scan      wire.Scan // of the current event
 	filled    bool // the current event fitted a template
 }
 
@@ -157,6 +158,7 @@ func (r *Reader) read(p piece) {
 	}
 	f, problem := p.frame()
 	if problem == nil {
+		f.Share(&r.scan)
 		problem = r.decode(f)
 	}
 	if problem == nil {
