@@ -46,7 +46,7 @@ type Reader struct {
 	named     bool // the format of the input is given
 	templates template.Cache
 	scan      wire.Scan // of the current event
-	filled    bool // the current event fitted a template
+	filled    bool      // the current event fitted a template
 }
 
 // Reset begins an input: one stream event as JSON, a JSON array of them,
@@ -159,10 +159,12 @@ func (r *Reader) read(p piece) {
 	f, problem := p.frame()
 	if problem == nil {
 		f.Share(&r.scan)
-		problem = r.decode(f)
+		problem = r.decode(p, f)
 	}
 	if problem == nil {
-		r.learn(p, f)
+		if !r.filled {
+			r.learn(p, f)
+		}
 		return
 	}
 	plain := p.problem == nil && (p.rest || plainText(p.text))
@@ -181,11 +183,16 @@ func (r *Reader) read(p piece) {
 // mayFit reports whether a piece may fit a template and was not compared to them.
 func (p *piece) mayFit() bool { return !p.valid && !p.rest && p.problem == nil }
 
-func (r *Reader) decode(f wire.Frame) *wire.Problem {
+// decode decodes the frame of a piece.
+func (r *Reader) decode(p piece, f wire.Frame) *wire.Problem {
 	if f.Name == "" && f.JSON.IsEmpty() {
 		return nil
 	}
+	before := r.state.Format
 	format, problem := r.recognise(f)
+	if r.state.Format != before && r.templates.Find(r.state.Format, p.name, p.text) && r.fill(format) {
+		return nil // a template of the format that is known now
+	}
 	if format != nil {
 		return r.state.decoder(format).Decode(&r.w, f)
 	}
