@@ -96,10 +96,11 @@ func (s *resident) header(timer session.Timer, set bool) map[string]string {
 
 // encode returns the stored form of the session as it is now.
 func (s *resident) encode(e *snapshotEncoder) ([]byte, error) {
-	state, err := s.state.Marshal()
+	state, err := s.state.Append(e.state[:0])
 	if err != nil {
 		return nil, err
 	}
+	e.state = state
 	l := &s.log
 	r := record{State: state, Head: point{l.seq, l.id}, Base: l.base}
 	r.Events = make([]outgoing, 0, len(l.acked)+len(l.queue))
