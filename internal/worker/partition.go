@@ -287,7 +287,9 @@ func (q *partition) fold(s *resident, in *inputs.Input, n uint64, rules *session
 		return nil
 	}
 	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, n, rules, &q.decoder))
-	s.folded(in, q.now)
+	if s.folded(in, q.now) {
+		q.snapshots.changed.add(s)
+	}
 	q.status.folded.Add(1)
 	err := q.appender.enqueue(s, q.scratch, in.Trace())
 	clear(q.scratch) // which may hold a large value

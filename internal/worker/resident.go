@@ -40,21 +40,23 @@ type point struct {
 	ID  events.ID
 }
 
-// folded notes that an input changed the state. now is when it was taken.
-func (s *resident) folded(in *inputs.Input, now time.Time) {
+// folded notes that an input changed the state. now is when it was taken. It reports
+// whether the snapshot covered the state before.
+func (s *resident) folded(in *inputs.Input, now time.Time) (first bool) {
 	s.touched, s.at = now, in.At
-	s.snapshot.changed(in.Seq, now)
+	return s.snapshot.changed(in.Seq, now)
 }
 
 // changed notes that the state differs from the snapshot since the input stored
-// at seq.
-func (c *coverage) changed(seq uint64, now time.Time) {
-	if c.first == 0 {
+// at seq. It reports whether the state did not differ before.
+func (c *coverage) changed(seq uint64, now time.Time) (first bool) {
+	if first = c.first == 0; first {
 		c.first, c.since = seq, now
 	}
 	if c.write != nil && c.second == 0 {
 		c.second = seq
 	}
+	return first
 }
 
 // covered notes that the snapshot whose write began last is stored.
@@ -68,6 +70,12 @@ func (c *coverage) covered(rev uint64, unsent bool) {
 // the partition would load the session for these.
 func (s *resident) dirty() bool {
 	return s.snapshot.first != 0 || s.snapshot.unsent && len(s.log.queue) == 0
+}
+
+// unsaved reports whether the session needs another snapshot now or when what is under
+// way is stored.
+func (s *resident) unsaved() bool {
+	return s.snapshot.first != 0 || s.snapshot.unsent || s.snapshot.write != nil
 }
 
 // idle reports whether the stored snapshot and events have all of the session.
@@ -96,10 +104,11 @@ func (s *resident) header(timer session.Timer, set bool) map[string]string {
 
 // encode returns the stored form of the session as it is now.
 func (s *resident) encode(e *snapshotEncoder) ([]byte, error) {
-	state, err := s.state.Marshal()
+	state, err := s.state.Append(e.state[:0])
 	if err != nil {
 		return nil, err
 	}
+	e.state = state
 	l := &s.log
 	r := record{State: state, Head: point{l.seq, l.id}, Base: l.base}
 	r.Events = make([]outgoing, 0, len(l.acked)+len(l.queue))

@@ -77,6 +77,7 @@ type snapshotWriter struct {
 	keepAcked time.Duration
 	encoder   snapshotEncoder
 	newest    uint64 // highest revision of a snapshot that is known to be stored
+	changed   changedSessions
 
 	writing, bytes int // snapshots under way, and their size
 }
@@ -104,6 +105,7 @@ func (w *snapshotWriter) full() bool { return w.bytes >= maxWriting }
 func (w *snapshotWriter) begin(s *resident, now time.Time) {
 	s.log.trim(now, w.keepAcked)
 	s.snapshot.since = now
+	w.changed.add(s)
 	write := &snapshotWrite{session: s, began: now, n: s.state.N, unsent: len(s.log.queue) > 0}
 	data, err := s.encode(&w.encoder)
 	if err != nil {
