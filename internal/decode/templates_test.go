@@ -37,7 +37,7 @@ type readers struct {
 func newReaders() *readers {
 	b := new(readers)
 	for range 100 { // a Reader does not learn from its first events
-		b.quick.Reset(new(State), []byte("0"), "", Limits{})
+		b.quick.Reset(&State{Format: "openai-chat"}, []byte("0"), "", Limits{})
 	}
 	return b
 }
@@ -63,6 +63,23 @@ func (b *readers) fits(input string) bool {
 	state := b.state.Clone()
 	b.quick.Reset(&state, []byte(input), "", Limits{})
 	return b.quick.Next() && b.quick.filled
+}
+
+// TestTemplateOfFirstEvent checks that the first event of a session is filled from a
+// template that an event of another session became.
+func TestTemplateOfFirstEvent(t *testing.T) {
+	b := newReaders()
+	const text = `{"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"Pa"},"finish_reason":null}]}`
+	for i := range 2 {
+		var s State
+		b.quick.Reset(&s, []byte(text), "", Limits{})
+		if !b.quick.Next() || b.quick.filled != (i == 1) || s.Format != "openai-chat" {
+			t.Errorf("session %d: filled is %t, the format %q", i, b.quick.filled, s.Format)
+		}
+	}
+	if differ, _ := b.read(text, ""); differ != "" {
+		t.Error(differ)
+	}
 }
 
 // TestTemplates checks that deltas which differ in the slots of a template are
