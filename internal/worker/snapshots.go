@@ -71,7 +71,6 @@ type snapshotWriter struct {
 	messages  Messages
 	stored    Snapshots
 	reads     *operations
-	partition int
 	every     time.Duration // SnapshotEvery
 	rules     *rulesLog
 	history   *history
