@@ -103,12 +103,15 @@ func (r *rig) steady(ctx context.Context, p *probe, slices int) (Steady, error) 
 	return after.since(before, seconds), err
 }
 
-const latencySessions = 100
+// latencySessions is the number of sessions between which the deltas of a probe
+// alternate: each has two in a second, so that each delta causes an event with the
+// default settings.
+const latencySessions = rate / 2
 
-// ourProbe returns the probe of streamer. It starts a worker that emits an event
-// for each delta, and opens a call in each of latencySessions sessions.
+// ourProbe returns the probe of streamer. It starts a worker with the default settings
+// and opens a call in each of latencySessions sessions.
 func (r *rig) ourProbe(ctx context.Context) (p *probe, stop func(), err error) {
-	if err := r.setRules(ctx, lifecycle.Every); err != nil {
+	if err := r.setRules(ctx, lifecycle.Coalesced); err != nil {
 		return nil, nil, err
 	}
 	prefix := r.prefix()
