@@ -130,16 +130,7 @@ func (h *fixture) publish(token, kind, data string) uint64 {
 // operator.
 func (h *fixture) jetStream() jetstream.JetStream {
 	h.t.Helper()
-	nc, err := nats.Connect(h.broker.OwnURL())
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return js
+	return brokertest.JetStream(h.t, h.broker.OwnURL())
 }
 
 // stream returns a stream of the broker's server.

@@ -66,7 +66,7 @@ func TestSoak(t *testing.T) {
 	checkFlat(t, all)
 	checkReturned(t, steady, before)
 	if t.Failed() {
-		t.Logf("logs of the processes:\n%s\n%s", steady.log.text(), fragile.log.text())
+		t.Logf("logs of the processes:\n%s\n%s", steady.log.String(), fragile.log.String())
 	}
 }
 
