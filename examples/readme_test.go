@@ -66,14 +66,20 @@ func TestNothingComes(t *testing.T) {
 	})
 }
 
-// TestPublishNode runs the JavaScript with which the README publishes.
-func TestPublishNode(t *testing.T) {
+// TestNode runs the JavaScript with which the README publishes, and that with which it
+// reads events, until its first one.
+func TestNode(t *testing.T) {
 	requireNode(t, "agent-node")
 	server, url := serve(t)
-	code := strings.ReplaceAll(blocksOf(t, "../README.md", "js")[0].code, "nats://127.0.0.1:4222", url)
-	cmd := exec.Command("node", "--input-type=module", "-e", code)
-	cmd.Dir = "agent-node"
-	run(t, cmd, "")
+	node := func(block int) string {
+		code := strings.ReplaceAll(blocksOf(t, "../README.md", "js")[block].code, "nats://127.0.0.1:4222", url)
+		cmd := exec.Command("node", "--input-type=module", "-e", strings.Replace(code, "m.ack();", "m.ack();\n  await nc.drain();", 1))
+		cmd.Dir = "agent-node"
+		out, _ := run(t, cmd, "")
+		return out
+	}
+	node(0)
 	log := read(t, server, "demo", func(e *events.Event) bool { return e.Type == events.ToolCallResult })
 	want(t, "the result", string(log[len(log)-1].ToolResult), `"42"`)
+	want(t, "the event that was read", node(1), "demo search completed\n")
 }

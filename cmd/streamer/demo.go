@@ -23,7 +23,7 @@ func (*demoCommand) Help() string {
 	return `Runs what serve runs, on an embedded NATS server, and plays six recorded sessions. They begin when one of the pages whose addresses it prints is open, or with Enter. The sessions show:
 
 ` + demo.Contents + `
-Each start plays into new sessions. Deadlines are short, so that all of them pass within the demo. Without --tool-timeout it is ` + demoTools + `.`
+Each start plays into new sessions, in the data directory that serve uses too. Deadlines are short, so that all of them pass within the demo. Without --tool-timeout it is ` + demoTools + `.`
 }
 
 // Run plays the recorded sessions.

@@ -222,7 +222,7 @@ function choose() {
   look.end();
   reset();
   say($("session-name"), session || opened?.name || "Choose a session");
-  say($("curl"), curlOf(EXAMPLE, session || "demo"));
+  for (const id of ["curl", "landing-command"]) say($(id), curlOf(EXAMPLE, session || "demo"));
   link.change({ name: opened ? "file" : "idle" });
   if (opened) look.file(opened.name, opened.events);
   else if (session !== "") open();

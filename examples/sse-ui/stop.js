@@ -72,6 +72,7 @@ export function stopper(page) {
     },
     clear() {
       asked = null;
+      button.blur();
       stopping.clear();
     },
   };

@@ -126,6 +126,7 @@ type Broker struct {
 	down            downtime
 	denied          atomic.Pointer[string] // the subject the server last forbade
 	noRecall        atomic.Int64           // RecallSnapshot reads nothing before it, Unix nanoseconds
+	noLasts         atomic.Int64           // LastMessages likewise
 
 	closing  sync.Once
 	closeErr error

@@ -149,5 +149,5 @@ func Find(name string) (*Protocol, error) {
 		}
 		names = append(names, protocols[i].Name)
 	}
-	return nil, fmt.Errorf("encode: unknown protocol %q (known: %s)", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown protocol %q; the protocols are %s", name, strings.Join(names, ", "))
 }

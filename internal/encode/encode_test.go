@@ -61,7 +61,7 @@ func TestFindNamesProtocols(t *testing.T) {
 		t.Errorf("Find(\"\"): got %v, %v, want native", p, err)
 	}
 	_, err := Find("nativ")
-	if err == nil || !strings.Contains(err.Error(), `"nativ" (known: native`) {
+	if err == nil || !strings.Contains(err.Error(), `"nativ"; the protocols are native`) {
 		t.Errorf("Find(nativ): got %v, want an error that lists native", err)
 	}
 }

@@ -193,7 +193,7 @@ func (w *writer) time(name string, t *Time) {
 	if t != nil {
 		w.key(name)
 		w.b = append(w.b, '"')
-		w.b = t.append(w.b)
+		w.b = t.Append(w.b)
 		w.b = append(w.b, '"')
 	}
 }

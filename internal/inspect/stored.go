@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -175,7 +176,7 @@ func eventLine(paint cli.Paint, r *events.Record, e *events.Event) string {
 		colour = cli.Cyan
 	}
 	text := fmt.Sprintf("%-8d %s  %s", r.Seq, e.Timestamp.Std().Format("15:04:05.000"), paint.Text(colour, string(r.Type)))
-	for _, part := range []string{e.Call, clean(e.ToolName), string(e.Status), reasonOf(e), quoted(e.Content + e.Args + e.Progress)} {
+	for _, part := range []string{subjectOf(e), clean(e.ToolName), string(e.Status), reasonOf(e), quoted(e.Content + e.Args + e.Progress)} {
 		if part != "" {
 			text += "  " + part
 		}
@@ -183,11 +184,30 @@ func eventLine(paint cli.Paint, r *events.Record, e *events.Event) string {
 	return text
 }
 
+// subjectOf returns the call of an event, the id of a result without a call, or the
+// input that was rejected or named what is not open.
+func subjectOf(e *events.Event) string {
+	switch {
+	case e.Target != nil:
+		t := e.Target
+		names := slices.Concat(t.ToolCallIDs, t.Calls, []string{t.MessageID, t.Run})
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+		return fmt.Sprintf("input %d: %s of %s", e.Input, e.Kind, clean(strings.Join(names, ", ")))
+	case e.Input != 0:
+		return fmt.Sprintf("input %d", e.Input)
+	case e.Type == events.OrphanResult:
+		return clean(e.ID)
+	}
+	return e.Call
+}
+
+// reasonOf returns the reason of an event. It is not shortened, because it states what
+// to do.
 func reasonOf(e *events.Event) string {
 	if e.Reason == nil {
 		return ""
 	}
-	return clean(string(e.Reason.Code) + ": " + e.Reason.Text)
+	return printable(string(e.Reason.Code) + ": " + e.Reason.Text)
 }
 
 // quoted returns text in quotes, shortened, with control characters escaped; "" for

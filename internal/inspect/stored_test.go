@@ -13,6 +13,7 @@ import (
 
 	"streamer/internal/app"
 	"streamer/internal/broker/brokertest"
+	"streamer/internal/cli"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 
@@ -201,6 +202,27 @@ func check(t *testing.T, name, got string, want, not []string) {
 	for _, n := range not {
 		if strings.Contains(got, n) {
 			t.Errorf("%s: want no %.80q in %s", name, n, short)
+		}
+	}
+}
+
+// TestEventLine checks that a line names what the event is about, and its whole reason.
+func TestEventLine(t *testing.T) {
+	long := strings.Repeat("reason ", 20) + "end"
+	for _, c := range []struct {
+		body string
+		want string
+	}{
+		{`{"type":"orphan_result","id":"call_9","status":"completed"}`, "call_9  completed"},
+		{`{"type":"rejected","input":20,"reason":{"code":"bad_json","text":"` + long + `"}}`, "input 20  bad_json: " + long},
+		{`{"type":"unmatched","kind":"interrupt","input":23,"target":{"tool_call_ids":["call_9"],"calls":["18.0"],"run":"17.0"}}`, "input 23: interrupt of call_9, 18.0, 17.0"},
+	} {
+		var e events.Event
+		if err := json.Unmarshal([]byte(c.body), &e); err != nil {
+			t.Fatal(err)
+		}
+		if got := eventLine(cli.Paint{}, &events.Record{Seq: 1, Type: e.Type}, &e); !strings.HasSuffix(got, string(e.Type)+"  "+c.want) {
+			t.Errorf("%s: got the line %q, want %q at its end", c.body, got, c.want)
 		}
 	}
 }

@@ -77,18 +77,23 @@ const maxText = 48
 // clean returns text that a model or a tool wrote, without what could change the
 // state of a terminal, and shortened.
 func clean(text string) string {
-	var b strings.Builder
 	n := 0
-	for _, r := range text {
+	for i := range text {
 		if n++; n > maxText {
-			return b.String() + "…"
+			return printable(text[:i]) + "…"
 		}
-		if !unicode.IsPrint(r) {
-			r = '?'
-		}
-		b.WriteRune(r)
 	}
-	return b.String()
+	return printable(text)
+}
+
+// printable returns text without what could change the state of a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // colourOf returns the colour of a status.

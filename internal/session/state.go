@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"streamer/internal/lifecycle"
 )
@@ -15,12 +16,24 @@ type stored struct {
 }
 
 // Marshal returns the stored form of the state.
-func (s *State) Marshal() ([]byte, error) {
-	b, err := json.Marshal(stored{lifecycle.FoldVersion, s})
+func (s *State) Marshal() ([]byte, error) { return s.Append(nil) }
+
+// Append appends the stored form of the state.
+func (s *State) Append(dst []byte) ([]byte, error) {
+	dst = strconv.AppendInt(append(dst, `{"v":`...), lifecycle.FoldVersion, 10)
+	dst = strconv.AppendUint(append(dst, `,"n":`...), s.N, 10)
+	if r := &s.Read; r.Format != "" || r.SSE != nil || r.Cut != nil || r.Decoders != nil {
+		read, err := json.Marshal(r)
+		if err != nil {
+			return nil, fmt.Errorf("session: write state: %w", err)
+		}
+		dst = append(append(dst, `,"read":`...), read...)
+	}
+	dst, err := s.Life.AppendJSON(append(dst, `,"life":`...))
 	if err != nil {
 		return nil, fmt.Errorf("session: write state: %w", err)
 	}
-	return b, nil
+	return append(dst, '}'), nil
 }
 
 // ErrVersion is returned for a state that a newer fold version wrote.

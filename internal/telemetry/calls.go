@@ -29,10 +29,11 @@ type Calls struct {
 	size                         prometheus.Histogram
 	appended, snapshots          prometheus.Histogram
 
-	mu      sync.Mutex
-	tools   map[string]bool // that have their own label
-	most    int
-	waiting map[callKey]time.Time // since when open calls wait for a person
+	waiting openCalls[time.Time] // since when open calls wait for a person
+
+	mu    sync.Mutex
+	tools map[string]bool // that have their own label
+	most  int
 }
 
 // NewCalls returns histograms in which at most tools tool names have a label of
@@ -60,7 +61,6 @@ func NewCalls(tools int) *Calls {
 		snapshots: one("streamer_snapshot_write_seconds", "Time from the publish of a snapshot to its acknowledgement.", short),
 		tools:     map[string]bool{},
 		most:      tools,
-		waiting:   map[callKey]time.Time{},
 	}
 }
 
@@ -84,6 +84,9 @@ func (c *Calls) all() []prometheus.Collector {
 
 // SnapshotStored implements worker.Observer.
 func (c *Calls) SnapshotStored(took time.Duration) { c.snapshots.Observe(took.Seconds()) }
+
+// PartitionLeft implements worker.Observer.
+func (c *Calls) PartitionLeft(partition int) { c.waiting.forget(partition) }
 
 // EventStored implements worker.Observer.
 func (c *Calls) EventStored(e worker.Stored) {
@@ -110,29 +113,16 @@ func (c *Calls) ended(e *worker.Stored) {
 	observe(c.args, f[1], status)
 	observe(c.result, f[2], c.tool(f[0].String()), status)
 	observe(c.duration, f[3], status)
-	if since := c.waited(callKey{e.Session, e.Call}); !since.IsZero() {
+	if since := c.waiting.take(e); !since.IsZero() {
 		observeTraced(c.wait.WithLabelValues(status), f[4].Time().Sub(since).Seconds(), e.Trace)
 	}
 }
 
 // waits keeps the time since which a call waits for a person.
 func (c *Calls) waits(e *worker.Stored) {
-	k := callKey{e.Session, e.Call}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, known := c.waiting[k]; !known && len(c.waiting) < maxStarted {
-		c.waiting[k] = gjson.GetBytes(e.Body, "timestamp").Time()
-	}
-}
-
-// waited returns and forgets the time since which a call waited, the zero time if it
-// did not, or if another process stored that it did.
-func (c *Calls) waited(k callKey) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	since := c.waiting[k]
-	delete(c.waiting, k)
-	return since
+	c.waiting.update(e, func(_ time.Time, known bool) (time.Time, bool) {
+		return gjson.GetBytes(e.Body, "timestamp").Time(), !known
+	})
 }
 
 // observeTraced observes a value, with the id of its trace as an exemplar if it has

@@ -22,3 +22,10 @@ func (l Observers) SnapshotStored(took time.Duration) {
 		o.SnapshotStored(took)
 	}
 }
+
+// PartitionLeft implements worker.Observer.
+func (l Observers) PartitionLeft(partition int) {
+	for _, o := range l {
+		o.PartitionLeft(partition)
+	}
+}

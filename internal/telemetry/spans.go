@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"streamer/internal/events"
@@ -18,25 +17,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxStarted is the maximum number of open calls of which something is kept. The span
-// of a call beyond them belongs to the trace of its result, and its wait is not
-// observed.
-const maxStarted = 100_000
-
 // Spans makes a span of each call: from its start to its result, with events where its
-// args were complete and where it began to wait for a person, in the trace of the input that started the call. Names and
-// attributes are those of the span execute_tool of the OpenTelemetry semantic
-// conventions for generative AI. Spans hold no args and no results. It implements
-// worker.Observer.
+// args were complete and where it began to wait for a person, in the trace of the input
+// that started the call. Names and attributes are those of the span execute_tool of the
+// OpenTelemetry semantic conventions for generative AI. Spans hold no args and no
+// results. It implements worker.Observer.
 //
 // A call whose start was stored by another process has the trace of the input that
 // ended it. A call without any trace context gives no span.
 type Spans struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
-
-	mu      sync.Mutex
-	started map[callKey]openCall
+	open     openCalls[openCall]
 }
 
 // openCall is what Spans keeps of a call that has no result yet.
@@ -44,8 +36,6 @@ type openCall struct {
 	trace   map[string]string // trace context of its start
 	waiting time.Time         // since when it waits for a person; zero if it does not
 }
-
-type callKey struct{ session, call string }
 
 // NewSpans returns a Spans that sends its spans by OTLP over HTTP to a URL, or if it
 // is "", to the endpoint that the environment names. The other OTEL_ variables of the
@@ -55,7 +45,7 @@ func NewSpans(ctx context.Context, url string) (*Spans, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Spans{provider: p, tracer: p.Tracer("streamer"), started: map[callKey]openCall{}}, nil
+	return &Spans{provider: p, tracer: p.Tracer("streamer")}, nil
 }
 
 // Close sends the spans that are not sent yet.
@@ -81,32 +71,28 @@ func (s *Spans) EventStored(e worker.Stored) {
 	}
 }
 
+// PartitionLeft implements worker.Observer.
+func (s *Spans) PartitionLeft(partition int) { s.open.forget(partition) }
+
 // begin keeps the trace context of a call that starts.
 func (s *Spans) begin(e *worker.Stored) {
-	if len(e.Trace) == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.started) < maxStarted {
-		s.started[callKey{e.Session, e.Call}] = openCall{trace: e.Trace}
-	}
+	s.open.update(e, func(openCall, bool) (openCall, bool) { return openCall{trace: e.Trace}, len(e.Trace) > 0 })
 }
 
 // wait keeps the time since which a call waits for a person.
 func (s *Spans) wait(e *worker.Stored) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := callKey{e.Session, e.Call}
-	if c, ok := s.started[k]; ok && c.waiting.IsZero() {
-		c.waiting = gjson.GetBytes(e.Body, "timestamp").Time()
-		s.started[k] = c
-	}
+	s.open.update(e, func(c openCall, known bool) (openCall, bool) {
+		first := known && c.waiting.IsZero()
+		if first {
+			c.waiting = gjson.GetBytes(e.Body, "timestamp").Time()
+		}
+		return c, first
+	})
 }
 
 // end makes the span of a call that has its result.
 func (s *Spans) end(e *worker.Stored) {
-	call := s.take(callKey{e.Session, e.Call})
+	call := s.open.take(e)
 	parent := call.trace
 	if parent == nil {
 		parent = e.Trace
@@ -150,15 +136,6 @@ func setError(span trace.Span, status events.Status, code, text string) {
 	}
 	span.SetAttributes(attribute.String("error.type", kind))
 	span.SetStatus(codes.Error, text)
-}
-
-// take returns and forgets what is kept of a call, the zero value if that is nothing.
-func (s *Spans) take(k callKey) openCall {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.started[k]
-	delete(s.started, k)
-	return c
 }
 
 // remoteSpan returns the span that the headers of W3C Trace Context name, which is

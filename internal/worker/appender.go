@@ -146,7 +146,7 @@ func (a *appender) stored(s *resident, o *outgoing, seq uint64) {
 	l.seq, l.id, l.refusals, s.fresh = seq, o.ID, 0, false
 	a.status.stored(o)
 	now := time.Now()
-	a.observer.EventStored(Stored{s.token, o.Type, o.Call, o.Status, o.Body, o.Trace, now.Sub(o.at)})
+	a.observer.EventStored(Stored{a.partition, s.token, o.Type, o.Call, o.Status, o.Body, o.Trace, now.Sub(o.at)})
 	a.shift(s, seq, now)
 	a.send(s)
 }

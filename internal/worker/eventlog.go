@@ -46,8 +46,9 @@ func sumOf(kind events.Type, call string, body []byte) [sha256.Size]byte {
 
 // reports are where a partition counts and logs. Operations use them as well.
 type reports struct {
-	status *status
-	logger zerolog.Logger
+	partition int
+	status    *status
+	logger    zerolog.Logger
 	// sampled logs at a bounded rate what can happen to all sessions at once.
 	sampled  zerolog.Logger
 	observer Observer

@@ -47,6 +47,7 @@ type Events interface {
 	Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error
 	FirstEvent(ctx context.Context, token string) (events.Record, error)
 	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
+	Confirm(ctx context.Context, expected []eventlog.Expected) []bool
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 }
 

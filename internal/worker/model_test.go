@@ -909,6 +909,21 @@ func (o *modelOwner) Head(_ context.Context, token string) (uint64, events.Recor
 	return seq, last, err
 }
 
+// Confirm confirms nothing sometimes, as where no server answers it.
+func (o *modelOwner) Confirm(_ context.Context, expected []eventlog.Expected) []bool {
+	confirmed := make([]bool, len(expected))
+	if len(expected) == 0 || o.m.rnd.IntN(4) == 0 {
+		return confirmed
+	}
+	for i, e := range expected {
+		for _, s := range o.m.log {
+			confirmed[i] = confirmed[i] || s.token == e.Token && !s.forged && s.kind == e.Type && !e.ID.After(s.id)
+		}
+	}
+	o.meanwhile()
+	return confirmed
+}
+
 // meanwhile stores something of the other owner, so that what was read is outdated
 // when it is used.
 func (o *modelOwner) meanwhile() {

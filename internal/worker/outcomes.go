@@ -213,9 +213,10 @@ func (w *snapshotWriter) overwritten(token string, err error) {
 // checkFresh loads sessions again that were assumed to be new and gave no event
 // that would show it, before a snapshot of them is written.
 func (q *partition) checkFresh(ctx context.Context, than time.Time) {
-	for _, s := range q.sessions.resident {
-		if s.fresh && s.snapshot.first != 0 && len(s.log.queue) == 0 && !s.snapshot.since.After(than) {
+	q.snapshots.changed.take(than, func(s *resident) (keep bool) {
+		if keep = !s.fresh || len(s.log.queue) > 0; !keep {
 			q.reload(ctx, s, true)
 		}
-	}
+		return keep
+	})
 }

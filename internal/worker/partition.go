@@ -65,7 +65,7 @@ func newPartition(w *Worker, p int) *partition {
 	logger := w.Logger.With().Int("partition", p).Logger()
 	opts := w.Options.withDefaults()
 	r := reports{
-		status: w.statuses.of(p), logger: logger, observer: opts.Observer,
+		partition: p, status: w.statuses.of(p), logger: logger, observer: opts.Observer,
 		sampled: logger.Sample(&zerolog.BurstSampler{Burst: sampledBurst, Period: logInterval}),
 	}
 	q := &partition{
@@ -78,7 +78,7 @@ func newPartition(w *Worker, p int) *partition {
 		done:       make(chan finished, loadsAtOnce+headsAtOnce+choresAtOnce),
 	}
 	out := &q.appender.publisher
-	q.snapshots = snapshotWriter{reports: r, out: out, messages: w.Log, stored: w.Log, partition: p, every: opts.SnapshotEvery, rules: &q.rules, history: &q.history, keepAcked: opts.KeepAcked}
+	q.snapshots = snapshotWriter{reports: r, out: out, messages: w.Log, stored: w.Log, every: opts.SnapshotEvery, rules: &q.rules, history: &q.history, keepAcked: opts.KeepAcked}
 	q.clock = clock{timers: newTimers(), reports: r, out: out, messages: w.Log, grace: opts.Grace, rules: &q.rules, reading: &q.reading}
 	q.sessions = newSessions(&q.appender, &q.snapshots, &q.clock)
 	q.sessions.compressed.all, q.sessions.compressed.most = &w.compressed, int64(opts.MaxCompressed)
@@ -287,7 +287,9 @@ func (q *partition) fold(s *resident, in *inputs.Input, n uint64, rules *session
 		return nil
 	}
 	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, n, rules, &q.decoder))
-	s.folded(in, q.now)
+	if s.folded(in, q.now) {
+		q.snapshots.changed.add(s)
+	}
 	q.status.folded.Add(1)
 	err := q.appender.enqueue(s, q.scratch, in.Trace())
 	clear(q.scratch) // which may hold a large value

@@ -40,21 +40,23 @@ type point struct {
 	ID  events.ID
 }
 
-// folded notes that an input changed the state. now is when it was taken.
-func (s *resident) folded(in *inputs.Input, now time.Time) {
+// folded notes that an input changed the state. now is when it was taken. It reports
+// whether the snapshot covered the state before.
+func (s *resident) folded(in *inputs.Input, now time.Time) (first bool) {
 	s.touched, s.at = now, in.At
-	s.snapshot.changed(in.Seq, now)
+	return s.snapshot.changed(in.Seq, now)
 }
 
 // changed notes that the state differs from the snapshot since the input stored
-// at seq.
-func (c *coverage) changed(seq uint64, now time.Time) {
-	if c.first == 0 {
+// at seq. It reports whether the state did not differ before.
+func (c *coverage) changed(seq uint64, now time.Time) (first bool) {
+	if first = c.first == 0; first {
 		c.first, c.since = seq, now
 	}
 	if c.write != nil && c.second == 0 {
 		c.second = seq
 	}
+	return first
 }
 
 // covered notes that the snapshot whose write began last is stored.
@@ -70,6 +72,12 @@ func (s *resident) dirty() bool {
 	return s.snapshot.first != 0 || s.snapshot.unsent && len(s.log.queue) == 0
 }
 
+// unsaved reports whether the session needs another snapshot now or when what is under
+// way is stored.
+func (s *resident) unsaved() bool {
+	return s.snapshot.first != 0 || s.snapshot.unsent || s.snapshot.write != nil
+}
+
 // idle reports whether the stored snapshot and events have all of the session.
 func (s *resident) idle() bool {
 	return !s.dirty() && s.snapshot.write == nil && len(s.log.queue) == 0 && !s.log.reading
@@ -79,6 +87,9 @@ func (s *resident) idle() bool {
 // without the snapshot.
 func (s *resident) header(timer session.Timer, set bool) map[string]string {
 	h := map[string]string{headerInput: fmt.Sprint(s.state.N), headerHead: s.log.id.String()}
+	if n := len(s.log.acked); n > 0 && s.log.acked[n-1].ID == s.log.id {
+		h[headerLast] = string(s.log.acked[n-1].Type)
+	}
 	if !s.at.IsZero() {
 		h[headerAt] = fmt.Sprint(s.at.UnixNano())
 	}
@@ -96,10 +107,11 @@ func (s *resident) header(timer session.Timer, set bool) map[string]string {
 
 // encode returns the stored form of the session as it is now.
 func (s *resident) encode(e *snapshotEncoder) ([]byte, error) {
-	state, err := s.state.Marshal()
+	state, err := s.state.Append(e.state[:0])
 	if err != nil {
 		return nil, err
 	}
+	e.state = state
 	l := &s.log
 	r := record{State: state, Head: point{l.seq, l.id}, Base: l.base}
 	r.Events = make([]outgoing, 0, len(l.acked)+len(l.queue))

@@ -39,6 +39,9 @@ func (m *sessions) attach(s *resident) {
 	m.places.remove(s.token)
 	m.compressed.remove(s.token)
 	m.appender.queued += s.log.bytes()
+	if s.unsaved() {
+		m.snapshots.changed.add(s)
+	}
 	m.clock.schedule(s)
 	m.appender.send(s)
 }
@@ -67,16 +70,17 @@ func (m *sessions) retryRefused() {
 // writeOlder writes snapshots of the sessions that changed before than, and
 // reports whether some are left for want of room.
 func (m *sessions) writeOlder(than, now time.Time) (left bool) {
-	for _, s := range m.resident {
-		if !m.snapshots.due(s, than, now) {
-			continue
+	w := m.snapshots
+	w.changed.take(than, func(s *resident) (keep bool) {
+		due := w.due(s, than, now)
+		if due && !w.full() {
+			w.begin(s, now) // which adds it again
+			return false
 		}
-		if m.snapshots.full() {
-			return true
-		}
-		m.snapshots.begin(s, now)
-	}
-	return false
+		left = left || due
+		return true
+	})
+	return left
 }
 
 // writeAll writes snapshots of all sessions that changed.

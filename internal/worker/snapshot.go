@@ -61,7 +61,7 @@ type record struct {
 // snapshotEncoder encodes snapshots and reuses its buffers. The zero value is
 // ready to use.
 type snapshotEncoder struct {
-	content, stored []byte
+	state, content, stored []byte
 }
 
 // encode returns the stored form of r in memory of its own. It fails where the
@@ -80,7 +80,7 @@ func (e *snapshotEncoder) encode(r *record) ([]byte, error) {
 	binary.LittleEndian.PutUint32(data[2:], checksum(data[snapshotHead:]))
 	e.content = c
 	if cap(c) > keptScratch {
-		e.content, e.stored = nil, nil
+		e.state, e.content, e.stored = nil, nil, nil
 	}
 	return data, nil
 }

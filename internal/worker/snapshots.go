@@ -18,6 +18,7 @@ const (
 	headerTimer  = "Timer"  // when the session's timer is due, Unix milliseconds
 	headerUnsent = "Unsent" // how many events are not stored yet
 	headerHead   = "Head"   // id of the last event in the session's event log
+	headerLast   = "Last"   // type of that event; absent where a power loss cannot have taken it
 	// headerRewinds is the partition's broker.Rewinds; absent if none. They are
 	// in the checkpoint too, which can be lost.
 	headerRewinds = "Rewinds"
@@ -70,13 +71,13 @@ type snapshotWriter struct {
 	messages  Messages
 	stored    Snapshots
 	reads     *operations
-	partition int
 	every     time.Duration // SnapshotEvery
 	rules     *rulesLog
 	history   *history
 	keepAcked time.Duration
 	encoder   snapshotEncoder
 	newest    uint64 // highest revision of a snapshot that is known to be stored
+	changed   changedSessions
 
 	writing, bytes int // snapshots under way, and their size
 }
@@ -104,6 +105,7 @@ func (w *snapshotWriter) full() bool { return w.bytes >= maxWriting }
 func (w *snapshotWriter) begin(s *resident, now time.Time) {
 	s.log.trim(now, w.keepAcked)
 	s.snapshot.since = now
+	w.changed.add(s)
 	write := &snapshotWrite{session: s, began: now, n: s.state.N, unsent: len(s.log.queue) > 0}
 	data, err := s.encode(&w.encoder)
 	if err != nil {

@@ -157,6 +157,7 @@ func TestSnapshotWhileInputsArrive(t *testing.T) {
 		s.state = new(session.State)
 		s.touched = began.Add(-c.touched)
 		s.snapshot = coverage{rev: c.rev, first: 1, since: began.Add(-c.changed)}
+		q.snapshots.changed.add(s)
 		q.appender.queued = c.queued
 		q.writeDue(began)
 		if got := s.snapshot.write != nil; got != c.want {

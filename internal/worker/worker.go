@@ -164,6 +164,7 @@ func (w *Worker) check() error {
 // recovered it.
 func (w *Worker) keep(ctx context.Context, p int) {
 	st := w.statuses.of(p)
+	defer w.Options.withDefaults().Observer.PartitionLeft(p)
 	defer st.retire()
 	defer st.failing.Store(nil)
 	defer st.stop(nil)

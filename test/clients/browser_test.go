@@ -24,6 +24,9 @@ import (
 // secret is the secret with which the tokens of the test are signed.
 const secret = "0123456789abcdef0123456789abcdef"
 
+// stepLimit bounds how long a step in the browser takes.
+const stepLimit = 2 * time.Minute
+
 // TestEventSource reads a session with the EventSource of Chromium, whose JSON Web Token
 // is in the cookie, while the session is published. The connection is cut off, and
 // resumed by the browser.
@@ -54,12 +57,7 @@ func TestEventSource(t *testing.T) {
 	}
 	s.log.await("the end of the run", func(e *events.Event) bool { return e.Type == events.RunFinished })
 	tab.wait("the end of the run", `session.events.some((e) => e.includes(" run_finished "))`)
-	ctx, cancel := context.WithTimeout(tab.ctx, within)
-	defer cancel()
-	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`session.events.map((e) => e + "\n").join("")`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := step(tab, "the events", chromedp.Evaluate[string](`session.events.map((e) => e + "\n").join("")`))
 	if text != s.log.String() {
 		t.Errorf("the browser reads\n%swant\n%s", text, s.log)
 	}
@@ -107,30 +105,32 @@ type tab struct {
 // do performs an action.
 func (p *tab) do(what string, a chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, within)
-	defer cancel()
-	if err := chromedp.Do(ctx, a); err != nil {
-		p.t.Fatalf("%s: %v", what, err)
-	}
+	step(p, what, a)
 }
 
 // run runs a script.
 func (p *tab) run(script string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, within)
-	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Evaluate[chromedp.Void]("void "+script)); err != nil {
-		p.t.Fatalf("%s: %v", script, err)
-	}
+	step(p, script, chromedp.Evaluate[chromedp.Void]("void "+script))
 }
 
 // wait waits until a condition in the page holds.
 func (p *tab) wait(what, condition string) {
 	p.t.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool]("!!("+condition+")", chromedp.WithPollingTimeout(within)))
+	step(p, "waiting for "+what, chromedp.Poll[bool]("!!("+condition+")", chromedp.WithPollingTimeout(0)))
+}
+
+// step returns the value of an action. It ends after a limited time, even if the page
+// does not answer any more.
+func step[T any](p *tab, what string, a chromedp.Action[T]) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, stepLimit)
+	defer cancel()
+	v, err := chromedp.Run(ctx, a)
 	if err != nil {
-		p.t.Fatalf("waiting for %s: %v", what, err)
+		p.t.Fatalf("%s: %v", what, err)
 	}
+	return v
 }
 
 // source opens an EventSource of a session, which becomes a global variable.

@@ -30,7 +30,10 @@ type sessionLog struct {
 // follow reads the events of a session until the end of the test.
 func follow(t *testing.T, server, session string, header http.Header) *sessionLog {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server+"/v1/sessions/"+url.PathEscape(session)+"/events", http.NoBody)
+	ctx, cancel := context.WithCancel(t.Context())
+	timer := time.AfterFunc(within, cancel) // until the stream is open
+	defer timer.Stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/v1/sessions/"+url.PathEscape(session)+"/events", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	stdlog "log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -38,7 +39,8 @@ func openProxy(t *testing.T, server string) *proxy {
 		t.Fatal(err)
 	}
 	p := &proxy{cut: map[string]bool{}, frames: map[string]int{}}
-	p.Server = httptest.NewServer(&httputil.ReverseProxy{
+	ctx, cancel := context.WithCancel(context.Background())
+	p.Server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			plan, path := parsePath(r.In.URL.EscapedPath())
 			r.Out = r.Out.WithContext(context.WithValue(r.Out.Context(), planKey{}, plan))
@@ -51,8 +53,12 @@ func openProxy(t *testing.T, server string) *proxy {
 		FlushInterval:  -1,
 		ErrorLog:       stdlog.New(io.Discard, "", 0), // it logs each cut
 	})
+	p.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+	p.Start()
 	t.Cleanup(func() {
-		p.CloseClientConnections()
+		// Closing the connections would not end all requests, and Close waits for
+		// them: an EventSource that reconnects at once has a new one.
+		cancel()
 		p.Close()
 	})
 	return p

@@ -215,12 +215,7 @@ type webPage struct {
 // openTab opens an empty tab and reads its console.
 func openTab(t *testing.T, web context.Context, theme string) *webPage {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(web)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal("new tab: ", err)
-	}
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(browser.Tab(t, web), 2*time.Minute)
 	t.Cleanup(cancel)
 	p := &webPage{t: t, ctx: ctx, theme: theme, written: make(chan struct{}, 1)}
 	messages := chromedp.Console(ctx)

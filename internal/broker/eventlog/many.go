@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -147,11 +148,13 @@ func (t *tail) passMerged(sources []*source, end uint64, live bool) error {
 
 // upTo returns the messages of a reading after sequence after, until the one at head
 // or a later one was returned. A replica that answers may not have all of them yet,
-// so the reading is repeated until it has. An error is the last value.
+// so the reading is repeated until it has, or until the one at head is gone. An error
+// is the last value.
 func (l *Log) upTo(ctx context.Context, r broker.Reading, after, head uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		stopped := false
-		for try := 0; after < head; try++ {
+		a := awaited{l: l, filter: cmp.Or(r.Filter, everyEvent), seq: head}
+		for after < head {
 			err := l.history(ctx, r, after, func(e Entry) error {
 				after = e.Seq
 				if stopped = !yield(e, nil); stopped || after >= head {
@@ -160,7 +163,7 @@ func (l *Log) upTo(ctx context.Context, r broker.Reading, after, head uint64) it
 				return nil
 			})
 			if err == nil && !stopped && after < head {
-				err = l.b.Backoff(ctx, try)
+				err = a.pause(ctx)
 			}
 			if stopped {
 				return

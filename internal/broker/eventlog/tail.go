@@ -29,7 +29,8 @@ const (
 // event is left out or read twice; forged messages are skipped. Tails of one
 // session share a NATS subscription; a slow fn delays only its own tail. after
 // must not be beyond the log's end (EventBounds): events that are stored up to it
-// are never read. Tail returns fn's error or ctx's.
+// are never read. Tail returns fn's error or ctx's, and an error if an event that has
+// to be passed to fn is deleted before it is read.
 func (l *Log) Tail(ctx context.Context, token string, after uint64, fn func(e events.Record, live bool) error) error {
 	if token == "" {
 		return l.tailAll(ctx, after, fn)
@@ -215,14 +216,15 @@ func (t *tail) drain(ctx context.Context) error {
 
 // fill reads the log until it has reached seq. A replica may not have it yet.
 func (t *tail) fill(ctx context.Context, seq uint64) error {
-	for try := 0; ; try++ {
-		if err := t.catchUp(ctx, true); err != nil {
+	a := awaited{l: t.l, filter: everyEvent, seq: seq}
+	if t.selected == nil {
+		a.filter = filterOf(t.token)
+	}
+	for {
+		if err := t.catchUp(ctx, true); err != nil || t.last >= seq {
 			return err
 		}
-		if t.last >= seq {
-			return nil
-		}
-		if err := t.l.b.Backoff(ctx, try); err != nil {
+		if err := a.pause(ctx); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,39 @@
+package worker
+
+import (
+	"slices"
+	"time"
+)
+
+// changedSessions are the resident sessions that are unsaved. To find those that are
+// due does not cost more where more sessions are in memory. The zero value has none.
+type changedSessions []changedSession
+
+// changedSession is a session as of its last change, or of the beginning of its last
+// snapshot. It holds no more where the session has another coverage.since.
+type changedSession struct {
+	session *resident
+	since   time.Time
+}
+
+// add adds a session whose coverage.since was set.
+func (c *changedSessions) add(s *resident) { *c = append(*c, changedSession{s, s.snapshot.since}) }
+
+// take calls do with the sessions that changed at a time or before it, and removes
+// those for which it returns false. do may add sessions.
+func (c *changedSessions) take(than time.Time, do func(*resident) (keep bool)) {
+	n, kept := len(*c), 0
+	for i := range n {
+		e := (*c)[i]
+		if e.since.After(than) || e.holds() && do(e.session) {
+			(*c)[kept] = e
+			kept++
+		}
+	}
+	*c = slices.Delete(*c, kept, n)
+}
+
+func (e *changedSession) holds() bool {
+	s := e.session
+	return !s.gone && e.since.Equal(s.snapshot.since) && s.unsaved()
+}
