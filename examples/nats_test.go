@@ -10,8 +10,6 @@ import (
 	deploy "streamer/deploy/nats"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // deployed runs a NATS server with the accounts of deploy/nats, and streamer on it. It
@@ -60,19 +58,4 @@ func runNATS(t *testing.T, options *server.Options) string {
 		t.Fatal("the NATS server does not start")
 	}
 	return strings.TrimPrefix(s.ClientURL(), "nats://")
-}
-
-// client connects to NATS.
-func client(t *testing.T, url string) jetstream.JetStream {
-	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 )
 
@@ -35,7 +36,7 @@ func TestNothingComes(t *testing.T) {
 		}
 		t.Errorf("the README does not name the error %q of %s", problem, client)
 	}
-	js := client(t, url)
+	js := brokertest.JetStream(t, url)
 	if _, err := js.Publish(t.Context(), "llm.demo.deltas", nil); err == nil {
 		t.Error("nats.go: a publish without a stream succeeds")
 	} else {

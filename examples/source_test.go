@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	deploy "streamer/deploy/nats"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -17,7 +18,7 @@ import (
 // before and gets later must both arrive, once each.
 func TestCookbookSource(t *testing.T) {
 	url := chatServer(t)
-	chat := client(t, "nats://chat:x@"+url)
+	chat := brokertest.JetStream(t, "nats://chat:x@"+url)
 	if _, err := chat.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TOKENS", Subjects: []string{"chat.*.tokens"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func TestCookbookSource(t *testing.T) {
 	stop()
 
 	send(`{"id":"m1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"search","arguments":"{\"q\":"}}]}}]}`)
-	addSource(t, client(t, "nats://streamer:x@"+url))
+	addSource(t, brokertest.JetStream(t, "nats://streamer:x@"+url))
 	page, _, _ := serveWith(t, args...)
 	send(`{"id":"m1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]},"finish_reason":"tool_calls"}]}`)
 	log := read(t, page, "trip%207", func(e *events.Event) bool { return e.Type == events.ToolCallArgsComplete })

@@ -19,8 +19,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// within is how long a test waits for an expected result.
-const within = 20 * time.Second
+// within is how long a test waits for an expected result, as brokertest.Within.
+const within = 2 * time.Minute
 
 // start opens a broker with an embedded server of its own.
 func start(t testing.TB, opts Options) *Broker {

@@ -80,7 +80,19 @@ func (l *lines) all() []string {
 	return append([]string(nil), l.lines...)
 }
 
-// An outage of the server is two notices, whatever is in flight.
+// tries returns the greatest number of tries of a publish in flight.
+func tries(b *Broker) (most int) {
+	b.pubs.mu.Lock()
+	defer b.pubs.mu.Unlock()
+	for _, f := range b.pubs.flights {
+		most = max(most, f.try)
+	}
+	return most
+}
+
+// An outage of the server is two notices, whatever is in flight. It lasts until a publish
+// and a request were tried so often that each would be a notice if there was a
+// connection.
 func TestOutageIsTwoLines(t *testing.T) {
 	s := newTestServer(t)
 	var log lines
@@ -95,7 +107,9 @@ func TestOutageIsTwoLines(t *testing.T) {
 	for range cap(asked) {
 		go func() { _, err := b.Bounds(deadline(t), StreamInputs); asked <- err }()
 	}
-	eventually(t, b, "tried again and again", func() bool { c := b.Counts(); return c.Resent > 5 && c.Retried > 20 })
+	eventually(t, b, "tried again and again", func() bool {
+		return tries(b) >= noticedTry && b.Counts().Retried > uint64(4*cap(asked))
+	})
 	s.start()
 	for range cap(acks) {
 		if a := <-acks; a.Err != nil {

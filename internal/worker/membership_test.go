@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 
 	"github.com/rs/zerolog"
@@ -72,7 +73,7 @@ func TestSharedHandover(t *testing.T) {
 	}
 	members := func(want ...string) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); ; {
+		for deadline := time.Now().Add(brokertest.Within); ; {
 			got, err := h.broker.Members(t.Context())
 			if err == nil && slices.Equal(got, want) {
 				return

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/session"
 
@@ -56,7 +57,7 @@ func TestRecover(t *testing.T) {
 		t.Errorf("after recovering: losses %+v, %v", again, err)
 	}
 
-	for deadline := time.Now().Add(10 * time.Second); w.Problem() != nil; {
+	for deadline := time.Now().Add(brokertest.Within); w.Problem() != nil; {
 		if time.Now().After(deadline) {
 			t.Fatalf("after recovering the problem is still %v", w.Problem())
 		}

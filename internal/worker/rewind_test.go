@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
 
@@ -92,7 +93,7 @@ func TestRewindsWithoutCheckpoint(t *testing.T) {
 			d.run(&rules, func(h *fixture) {
 				call("d")(h) // after all inputs that would be folded again
 				r := h.quiet()
-				for end := time.Now().Add(20 * time.Second); r.Lost != 1 && time.Now().Before(end); r = h.quiet() {
+				for end := time.Now().Add(brokertest.Within); r.Lost != 1 && time.Now().Before(end); r = h.quiet() {
 					continue // the rewind is recorded again with the next checkpoint
 				}
 				if len(r.Differences) > 0 || r.Sessions != 3 || r.Lost != 1 {

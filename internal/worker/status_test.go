@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 
 	"github.com/rs/zerolog"
@@ -30,7 +31,7 @@ func (h *fixture) counting(opts Options) *Worker {
 // until waits until the stats are as expected.
 func (h *fixture) until(w *Worker, what string, right func(Stats) bool) Stats {
 	h.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(brokertest.Within); ; {
 		s := w.Stats()
 		if right(s) {
 			return s
@@ -104,7 +105,7 @@ func TestReplacedInputs(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), s.CachedInfo().Config); err != nil {
 		t.Fatal(err)
 	}
-	for by := time.Now().Add(20 * time.Second); ; {
+	for by := time.Now().Add(brokertest.Within); ; {
 		s := w.Stats()
 		if err := w.Problem(); errors.Is(err, broker.ErrReplaced) && len(s.Carried) > 0 && s.Carried[0].Stopped {
 			return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 
@@ -123,7 +124,7 @@ func (h *fixture) covered() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(brokertest.Within); ; {
 		least := last + 1
 		for p := range h.broker.Partitions() {
 			m, _, err := h.broker.LoadCheckpoint(h.t.Context(), p)
@@ -136,7 +137,7 @@ func (h *fixture) covered() {
 			return
 		}
 		if time.Now().After(deadline) {
-			h.t.Fatalf("the lowest checkpoint is at %d after 20 s, want it above %d", least, last)
+			h.t.Fatalf("the lowest checkpoint is at %d after %v, want it above %d", least, brokertest.Within, last)
 		}
 	}
 }
@@ -211,7 +212,7 @@ func TestVerifyExpiredSnapshot(t *testing.T) {
 	h.wait("a", ofType(events.ToolCallArgsComplete))
 	h.covered()
 	stop()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(brokertest.Within); ; {
 		_, ok, err := h.broker.LoadSnapshot(t.Context(), h.broker.Partition("a"), "a")
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("the snapshot did not expire: %v", err)

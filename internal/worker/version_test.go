@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
@@ -46,7 +46,7 @@ func TestOlderFold(t *testing.T) {
 // firstRules waits until a partition has a rules input.
 func (h *fixture) firstRules(partition int) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), brokertest.Within)
 	defer cancel()
 	err := h.broker.Inputs(ctx, partition, 1, func(batch []inputs.Input, _ uint64, _ bool) error {
 		for i := range batch {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/events/eventstest"
 	"streamer/internal/inputs"
@@ -116,7 +117,7 @@ func all(b *testBroker) []int {
 func (h *fixture) publish(token, kind, data string) uint64 {
 	h.t.Helper()
 	h.n++
-	ctx, cancel := context.WithTimeout(h.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), brokertest.Within)
 	defer cancel()
 	a := h.broker.PublishWait(ctx, h.broker.InputPub(token, inputs.Kind(kind), fmt.Sprintf("%s:%s:%d", token, kind, h.n), nil, []byte(data)))
 	if a.Err != nil {
@@ -129,16 +130,7 @@ func (h *fixture) publish(token, kind, data string) uint64 {
 // operator.
 func (h *fixture) jetStream() jetstream.JetStream {
 	h.t.Helper()
-	nc, err := nats.Connect(h.broker.OwnURL())
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return js
+	return brokertest.JetStream(h.t, h.broker.OwnURL())
 }
 
 // stream returns a stream of the broker's server.
@@ -154,7 +146,7 @@ func (h *fixture) stream(name string) jetstream.Stream {
 // ruled waits until each partition has its first rules input.
 func (h *fixture) ruled() {
 	h.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(brokertest.Within); ; {
 		_, last, err := h.broker.InputBounds(h.t.Context())
 		if err != nil || time.Now().After(deadline) {
 			h.t.Fatalf("the rules are not in the log: %v", err)
@@ -168,7 +160,7 @@ func (h *fixture) ruled() {
 // wait reads the events of a session until one matches, and returns it.
 func (h *fixture) wait(token string, match func(events.Record) bool) events.Record {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), brokertest.Within)
 	defer cancel()
 	var found events.Record
 	err := h.broker.Tail(ctx, token, 0, func(s events.Record, _ bool) error {
@@ -191,7 +183,7 @@ func ofType(t events.Type) func(events.Record) bool {
 // quiet waits until the events of all sessions are those of a fold of their inputs.
 func (h *fixture) quiet() Report {
 	h.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(brokertest.Within)
 	for {
 		r, err := Verification{Log: h.broker}.Run(h.t.Context())
 		if err != nil {

@@ -2,16 +2,16 @@
 package browser
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"sync"
 	"testing"
 	"time"
+
+	"streamer/test/output"
 
 	"github.com/chromedp/chromedp"
 )
@@ -38,10 +38,10 @@ func Start(t *testing.T, options ...chromedp.ExecAllocatorOption) context.Contex
 		}
 		t.Skip(what)
 	}
-	var log output
+	var log output.Tail
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the log of the browser:\n%s", log.text())
+			t.Logf("the log of the browser:\n%s", &log)
 		}
 	})
 	ctx, stop, err := start(context.Background(), program, within, append(options, chromedp.CombinedOutput(&log)))
@@ -90,29 +90,4 @@ func open(ctx context.Context, limit time.Duration) (tab context.Context, stop f
 		err = errors.Join(err, context.Cause(ctx))
 	}
 	return tab, func() { closeTab(); cancel(nil) }, err
-}
-
-// output keeps the end of a log.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// maxOutput is the number of bytes of a log above which its beginning is dropped.
-const maxOutput = 1 << 16
-
-// Write implements io.Writer.
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.buf.Len() > maxOutput {
-		o.buf.Next(o.buf.Len() / 2)
-	}
-	return o.buf.Write(b)
-}
-
-func (o *output) text() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"streamer/test/output"
+
 	"github.com/chromedp/chromedp"
 )
 
@@ -17,13 +19,13 @@ func TestSilentBrowser(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho began >&2\nexec sleep 1000\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	var log output
+	var log output.Tail
 	_, stop, err := start(t.Context(), program, 500*time.Millisecond, []chromedp.ExecAllocatorOption{chromedp.CombinedOutput(&log)})
 	stop()
 	if err == nil || !strings.Contains(err.Error(), "not open after 500ms") {
 		t.Errorf("got error %v, want one that states the limit", err)
 	}
-	if got := log.text(); !strings.Contains(got, "began") {
+	if got := log.String(); !strings.Contains(got, "began") {
 		t.Errorf("got log %q, want the text that the program wrote", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	deploy "streamer/deploy/nats"
+	"streamer/test/link"
 
 	"github.com/nats-io/nats.go"
 )
@@ -22,10 +23,10 @@ const size = 3 // servers, and streamers
 // cluster is three servers. Their connections to each other go through links.
 type cluster struct {
 	servers [size]*process
-	addrs   [size]string      // for clients
-	dirs    [size]string      // of the streams
-	bounded bool              // each directory is a file system of its own
-	routes  [size][size]*link // from one server to another; nil to itself
+	addrs   [size]string           // for clients
+	dirs    [size]string           // of the streams
+	bounded bool                   // each directory is a file system of its own
+	routes  [size][size]*link.Link // from one server to another; nil to itself
 }
 
 // config is the configuration of a server. Servers and clients must not bypass the
@@ -84,8 +85,8 @@ func newCluster(t *testing.T, binary, logs string, skews [size]string) *cluster 
 				routes = append(routes, "nats://"+ports[size+i])
 				continue
 			}
-			c.routes[i][j] = newLink(t, ports[size+j])
-			routes = append(routes, "nats://"+c.routes[i][j].addr())
+			c.routes[i][j] = link.New(t, ports[size+j])
+			routes = append(routes, "nats://"+c.routes[i][j].Addr())
 		}
 		file := filepath.Join(dir, fmt.Sprintf("n%d.conf", i))
 		text := fmt.Sprintf(config, i, ports[i], c.dirs[i], ports[size+i], strings.Join(routes, ", "), deploy.Exports, deploy.Imports)
@@ -117,8 +118,8 @@ func (c *cluster) urls(user string) string {
 // isolate fails the links between a server and others.
 func (c *cluster) isolate(i int, others []int, stall bool) {
 	for _, j := range others {
-		c.routes[i][j].fail(stall)
-		c.routes[j][i].fail(stall)
+		c.routes[i][j].Fail(stall)
+		c.routes[j][i].Fail(stall)
 	}
 }
 
@@ -127,7 +128,7 @@ func (c *cluster) heal() {
 	for i := range size {
 		for j := range size {
 			if i != j {
-				c.routes[i][j].heal()
+				c.routes[i][j].Heal()
 			}
 		}
 	}

@@ -205,7 +205,7 @@ func (f *faultInjector) cutOff(w int, servers []int, stall bool, d time.Duration
 	f.f.cutOff(w, servers, stall)
 	time.Sleep(d)
 	for _, s := range servers {
-		f.f.links[w][s].heal()
+		f.f.links[w][s].Heal()
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"streamer/test/link"
 )
 
 // partitions is small, so that each partition has several sessions.
@@ -16,8 +18,8 @@ const partitions = 6
 // fleet is the streamers. Each has its own links to every server.
 type fleet struct {
 	workers [size]*process
-	http    [size]string      // address of the HTTP API of each streamer
-	links   [size][size]*link // from a worker to a server
+	http    [size]string           // address of the HTTP API of each streamer
+	links   [size][size]*link.Link // from a worker to a server
 }
 
 // newFleet starts the streamers.
@@ -27,8 +29,8 @@ func newFleet(t *testing.T, binary, logs string, c *cluster, seed uint64, skews 
 	for i := range size {
 		var urls []string
 		for j := range size {
-			f.links[i][j] = newLink(t, c.addrs[j])
-			urls = append(urls, "nats://"+ownUser+f.links[i][j].addr())
+			f.links[i][j] = link.New(t, c.addrs[j])
+			urls = append(urls, "nats://"+ownUser+f.links[i][j].Addr())
 		}
 		name := fmt.Sprintf("streamer-%d", i)
 		f.http[i] = ports[i]
@@ -64,7 +66,7 @@ func serveArgs(binary, urls, http string, rnd *rand.Rand) func() []string {
 // cutOff fails the links of a worker to servers.
 func (f *fleet) cutOff(w int, servers []int, stall bool) {
 	for _, s := range servers {
-		f.links[w][s].fail(stall)
+		f.links[w][s].Fail(stall)
 	}
 }
 
@@ -72,7 +74,7 @@ func (f *fleet) cutOff(w int, servers []int, stall bool) {
 func (f *fleet) heal() {
 	for w := range size {
 		for s := range size {
-			f.links[w][s].heal()
+			f.links[w][s].Heal()
 		}
 	}
 }

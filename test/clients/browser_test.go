@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +33,7 @@ func TestEventSource(t *testing.T) {
 	web := browser.Start(t)
 	c := config(t)
 	c.AuthFile = issuers(t)
-	server := strings.TrimSuffix(serve(t, c).Page(), "/")
+	server := serve(t, c)
 	p := openProxy(t, server)
 	sc := readScript(t, "testdata/parallel.txt", "browser ü")
 	s := openSession(t, server, sc.name, http.Header{"Authorization": {"Bearer " + token(t, `{"watch":["browser ü"],"publish":["browser ü"]}`)}})

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -15,9 +14,7 @@ import (
 
 	"streamer/internal/app"
 	"streamer/internal/events"
-	"streamer/internal/lifecycle"
-
-	"github.com/rs/zerolog"
+	"streamer/test/local"
 )
 
 var cuts = flag.Int("cuts", 3, "how many connections of each client and session are cut off in the history; 0 cuts off after every frame")
@@ -94,7 +91,7 @@ type fixture struct {
 // them connect again afterwards. Some connections are cut off.
 func TestClients(t *testing.T) {
 	requireClients(t)
-	f := &fixture{server: strings.TrimSuffix(serve(t, config(t)).Page(), "/"), processes: map[string]*process{}}
+	f := &fixture{server: serve(t, config(t)), processes: map[string]*process{}}
 	f.proxy = openProxy(t, f.server)
 	for _, program := range []string{"ai-sdk.mjs", "ag-ui.mjs", "langgraph.mjs", "eventsource.mjs"} {
 		f.processes[program] = startProcess(t, program)
@@ -114,36 +111,19 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// config returns the configuration of a server on free ports. The result timeout of
-// tools named slow_* is 1 s. A busy machine is no reason to refuse a client.
+// config returns the configuration of a server. A busy machine is no reason to refuse a
+// client.
 func config(t *testing.T) app.Config {
-	c := app.NewConfig()
-	c.Broker.DataDir, c.Broker.Listen, c.Broker.Partitions = t.TempDir(), "127.0.0.1:0", 1
-	c.HTTPListen, c.Gateway.StoreTimeout = "127.0.0.1:0", within
-	c.Rules.Base.Tools = []lifecycle.ToolRule{{Pattern: "slow_*", ResultTimeout: 1000}}
+	c := local.Config(t.TempDir())
+	c.Gateway.StoreTimeout = within
 	return c
 }
 
-// serve runs a server in this process until the test ends. It returns when the server
-// accepts inputs.
-func serve(t *testing.T, c app.Config) *app.Server {
+// serve runs a server until the test ends, and returns its URL.
+func serve(t *testing.T, c app.Config) string {
 	t.Helper()
-	s, err := app.Open(t.Context(), c, zerolog.New(t.Output()).Level(zerolog.ErrorLevel))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error("serve: ", err)
-		}
-		s.Close()
-	})
-	<-s.Opened()
-	return s
+	s, _ := local.Serve(t, c)
+	return strings.TrimSuffix(s.Page(), "/")
 }
 
 // testSession tests all clients with a session.

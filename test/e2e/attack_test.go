@@ -12,8 +12,8 @@ import (
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/worker"
+	"streamer/test/local"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -37,31 +37,17 @@ const (
 // streams.
 func openAttacked(t *testing.T, shared bool) *attacked {
 	t.Helper()
-	c := config(t.TempDir())
+	c := local.Config(t.TempDir())
 	c.Broker.Partitions, c.Worker.SnapshotEvery = 2, 20*time.Millisecond
 	if shared {
 		c.Broker.URL = brokertest.NewServer(t).URL()
 	}
-	s, _ := serve(t, c)
-	a := &attacked{Server: s, t: t, client: jetStreamAt(t, s.Broker.URL()), own: jetStreamAt(t, s.Broker.OwnURL())}
+	s, _ := local.Serve(t, c)
+	a := &attacked{Server: s, t: t, client: brokertest.JetStream(t, s.Broker.URL()), own: brokertest.JetStream(t, s.Broker.OwnURL())}
 	a.publish("delta", attackedCalls)
 	a.publish("result", fmt.Sprintf(attackedResult, "large", strings.Repeat("large ", 20_000)))
 	a.result("large")
 	return a
-}
-
-func jetStreamAt(t *testing.T, url string) jetstream.JetStream {
-	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
 }
 
 // publish publishes an input of session "honest" as the README shows it.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/test/local"
+
 	"github.com/chromedp/chromedp"
 )
 
@@ -15,7 +17,7 @@ import (
 // connections to a server. All are live on one stream, and remain so when the
 // first page, which reads it, is closed.
 func browserShares(t *testing.T, web context.Context) {
-	s, _ := serve(t, config(t.TempDir()))
+	s, _ := local.Serve(t, local.Config(t.TempDir()))
 	pages := make([]*webPage, 7)
 	closeFirst := context.CancelFunc(nil)
 	for i := range pages {
@@ -81,9 +83,9 @@ func openStreams(t *testing.T, home string) string {
 // browserEventSource reads the stream with the EventSource of the browser, and
 // resumes it after a restart of the server.
 func browserEventSource(t *testing.T, web context.Context) {
-	c := config(t.TempDir())
+	c := local.Config(t.TempDir())
 	c.HTTPListen = freePort(t)
-	s, stop := serve(t, c)
+	s, stop := local.Serve(t, c)
 	p := openTab(t, web, "light")
 	p.open(s.Page(), "source")
 	p.do("open the numbers", chromedp.Click(chromedp.CSS("#numbers summary")))
@@ -96,7 +98,7 @@ func browserEventSource(t *testing.T, web context.Context) {
 
 	stop()
 	p.wait("the page to be stale", `document.querySelector("#main").dataset.stale === "true"`)
-	serve(t, c)
+	local.Serve(t, c)
 	p.post("deltas", delta(`{"tool_calls":[{"index":0,"function":{"arguments":"lo\"}"}}]},"finish_reason":"tool_calls"`))
 	p.card("get_weather", "args_complete", `"Oslo"`)
 	p.wait("the page to be current", `document.querySelector("#main").dataset.stale === "false"`)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"streamer/test/browser"
+	"streamer/test/local"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -102,9 +103,9 @@ func pageConsole(t *testing.T, web context.Context, home string) {
 // its content as stale, reconnects by itself, misses nothing and shows nothing
 // twice.
 func browserResumes(t *testing.T, web context.Context) {
-	c := config(t.TempDir())
+	c := local.Config(t.TempDir())
 	c.HTTPListen = freePort(t) // the same after the restart
-	s, stop := serve(t, c)
+	s, stop := local.Serve(t, c)
 	p := openTab(t, web, "light")
 	p.open(s.Page(), "resumes")
 	p.post("deltas", delta(`{"tool_calls":[{"index":0,"id":"call_w","function":{"name":"get_weather","arguments":"{\"city\":\"Os"}}]}`))
@@ -112,7 +113,7 @@ func browserResumes(t *testing.T, web context.Context) {
 
 	stop()
 	p.wait("the page to be stale", `document.querySelector("#main").dataset.stale === "true"`)
-	serve(t, c)
+	local.Serve(t, c)
 	p.post("deltas", delta(`{"tool_calls":[{"index":0,"function":{"arguments":"lo\"}"}}]},"finish_reason":"tool_calls"`))
 	p.post("results", `{"tool_call_id":"call_w","content":"-3 degrees"}`)
 	p.card("get_weather", "completed", "-3 degrees")

@@ -9,13 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-
-	"streamer/internal/app"
-	"streamer/internal/lifecycle"
-
-	"github.com/rs/zerolog"
 )
 
 // programEnv is the path of the program that TestMain builds.
@@ -59,37 +53,4 @@ func execute(t *testing.T, stdin string, args ...string) (out, errs string, stat
 		t.Fatalf("streamer %q: %v", args, err)
 	}
 	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
-}
-
-// config returns the configuration of a server on a data directory and free
-// ports, with one partition. The result timeout of tools named slow_* is 1 s.
-func config(dir string) app.Config {
-	c := app.NewConfig()
-	c.Broker.DataDir, c.Broker.Listen, c.Broker.Partitions = dir, "127.0.0.1:0", 1
-	c.HTTPListen = "127.0.0.1:0"
-	c.Rules.Base.Tools = []lifecycle.ToolRule{{Pattern: "slow_*", ResultTimeout: 1000}}
-	return c
-}
-
-// serve runs a server in this process until the test ends or stop is called. It
-// returns when the server accepts inputs.
-func serve(t *testing.T, c app.Config) (s *app.Server, stop func()) {
-	t.Helper()
-	s, err := app.Open(t.Context(), c, zerolog.New(t.Output()).Level(zerolog.ErrorLevel))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error("serve: ", err)
-		}
-		s.Close()
-	})
-	t.Cleanup(stop)
-	<-s.Opened()
-	return s, stop
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/test/local"
+
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
@@ -19,7 +21,7 @@ import (
 // session blocks it.
 func TestPage(t *testing.T) {
 	web := chromium(t)
-	s, _ := serve(t, config(t.TempDir()))
+	s, _ := local.Serve(t, local.Config(t.TempDir()))
 	for _, c := range []struct {
 		name string
 		test func(t *testing.T, web context.Context, home string)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"streamer/internal/inputs"
+	"streamer/test/local"
 
 	"github.com/nats-io/nats.go"
 )
@@ -145,9 +146,9 @@ func TestAllMessageIDsOfOthers(t *testing.T) {
 // it accepts inputs again.
 func TestFullInputLog(t *testing.T) {
 	d := served{t: t, dir: t.TempDir()}
-	c := config(d.dir)
+	c := local.Config(d.dir)
 	c.Broker.MaxBytes = 20_000
-	s, stop := serve(t, c)
+	s, stop := local.Serve(t, c)
 	d.page = s.Page()
 	large := fmt.Sprintf(`{"tool_call_id":"call_1","content":"%s"}`, strings.Repeat("x", 9000))
 	var status int
@@ -165,7 +166,7 @@ func TestFullInputLog(t *testing.T) {
 	}
 	stop()
 	c.Broker.MaxBytes = 60_000
-	s, _ = serve(t, c)
+	s, _ = local.Serve(t, c)
 	d.page = s.Page()
 	if status, seq, why := d.keyed("v1/sessions/dd/results", "again", large); status != http.StatusAccepted {
 		t.Errorf("with a larger limit: got %d %s with sequence %d, want 202", status, why, seq)

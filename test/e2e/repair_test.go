@@ -17,6 +17,7 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/test/local"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -43,7 +44,7 @@ type served struct {
 func openServer(t *testing.T) served {
 	t.Helper()
 	d := served{t: t, dir: t.TempDir()}
-	s, _ := serve(t, config(d.dir))
+	s, _ := local.Serve(t, local.Config(d.dir))
 	d.page = s.Page()
 	var err error
 	if d.b, err = app.Dial(t.Context(), broker.Options{DataDir: d.dir}); err != nil {
@@ -245,9 +246,9 @@ func TestRepairService(t *testing.T) {
 // TestRepairServiceOff: without the NATS service HTTP still repairs.
 func TestRepairServiceOff(t *testing.T) {
 	d := served{t: t, dir: t.TempDir()}
-	c := config(d.dir)
+	c := local.Config(d.dir)
 	c.RepairNATS = false
-	s, _ := serve(t, c)
+	s, _ := local.Serve(t, c)
 	d.page = s.Page()
 	if status, got := d.post("v1/repair", `{"messages":`+dangling+`]}`); status != 200 {
 		t.Errorf("HTTP: got %d %s, want 200", status, got)

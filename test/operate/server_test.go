@@ -14,8 +14,7 @@ import (
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/inputs"
 	"streamer/internal/worker"
-
-	"github.com/rs/zerolog"
+	"streamer/test/local"
 )
 
 // config returns the configuration of a process on the servers of a URL.
@@ -25,30 +24,10 @@ func config(url string, replicas int) app.Config {
 	return c
 }
 
-// serve runs a process of streamer until the test ends or stop is called. It returns
-// when inputs are accepted.
+// serve runs a process of streamer until the test ends or stop is called.
 func serve(t *testing.T, c app.Config) (stop func()) {
 	t.Helper()
-	s, err := app.Open(brokertest.Deadline(t), c, zerolog.New(t.Output()).Level(zerolog.ErrorLevel))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error("serve: ", err)
-		}
-		s.Close()
-	})
-	t.Cleanup(stop)
-	select {
-	case <-s.Opened():
-	case <-time.After(brokertest.Within):
-		t.Fatal("the process does not accept inputs")
-	}
+	_, stop = local.Serve(t, c)
 	return stop
 }
 

@@ -2,7 +2,6 @@ package soak
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"streamer/test/output"
 )
 
 // build builds the program and returns its path.
@@ -33,7 +34,7 @@ type process struct {
 	t       *testing.T
 	program string
 	nats    string
-	log     output
+	log     output.Tail
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -69,7 +70,7 @@ func (p *process) start() error {
 	p.mu.Unlock()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		return fmt.Errorf("serve: %w\n%s", err, p.log.text())
+		return fmt.Errorf("serve: %w\n%s", err, p.log.String())
 	}
 	page := strings.TrimRight(strings.TrimSpace(strings.TrimPrefix(line, "page")), "/")
 	p.page.Store(&page)
@@ -122,30 +123,6 @@ func (p *process) metrics() (map[string]float64, error) {
 		return nil, errors.New("/metrics is empty")
 	}
 	return all, lines.Err()
-}
-
-// output collects the last lines of a log.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// maxOutput is the number of bytes of a log above which its beginning is dropped.
-const maxOutput = 1 << 16
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.buf.Len() > maxOutput {
-		o.buf.Next(o.buf.Len() / 2)
-	}
-	return o.buf.Write(b)
-}
-
-func (o *output) text() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }
 
 // until waits until wrong returns nil.

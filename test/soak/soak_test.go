@@ -17,9 +17,7 @@ import (
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/worker"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
+	"streamer/test/link"
 )
 
 // TestSoak runs two processes under load. The connection of the first to NATS is cut
@@ -29,16 +27,16 @@ import (
 func TestSoak(t *testing.T) {
 	d := duration(t)
 	server := brokertest.NewServer(t)
-	cable := newLink(t, strings.TrimPrefix(server.URL(), "nats://"))
+	cable := link.New(t, strings.TrimPrefix(server.URL(), "nats://"))
 	program := build(t)
-	steady := startProcess(t, program, cable.url())
+	steady := startProcess(t, program, "nats://"+cable.Addr())
 	fragile := startProcess(t, program, server.URL())
 	shared(t, steady)
 	before, err := measure(steady, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &load{js: stream(t, server.URL()), steady: steady}
+	l := &load{js: brokertest.JetStream(t, server.URL()), steady: steady}
 	c := &clients{processes: []*process{steady, fragile}}
 	ctx, stop := context.WithTimeout(t.Context(), d)
 	defer stop()
@@ -46,7 +44,7 @@ func TestSoak(t *testing.T) {
 	kills, cuts := 0, 0
 	wg.Go(func() { l.run(ctx) })
 	wg.Go(func() { c.run(ctx) })
-	wg.Go(func() { cuts = repeat(ctx, d, func() error { cable.cut(); return nil }, t) })
+	wg.Go(func() { cuts = repeat(ctx, d, func() error { cable.Drop(); return nil }, t) })
 	wg.Go(func() {
 		kills = repeat(ctx, d, func() error {
 			fragile.kill([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[rand.IntN(2)])
@@ -68,7 +66,7 @@ func TestSoak(t *testing.T) {
 	checkFlat(t, all)
 	checkReturned(t, steady, before)
 	if t.Failed() {
-		t.Logf("logs of the processes:\n%s\n%s", steady.log.text(), fragile.log.text())
+		t.Logf("logs of the processes:\n%s\n%s", steady.log.String(), fragile.log.String())
 	}
 }
 
@@ -82,21 +80,6 @@ func shared(t *testing.T, p *process) {
 		}
 		return errors.Join(err, p.ready())
 	})
-}
-
-// stream connects a publisher.
-func stream(t *testing.T, url string) jetstream.JetStream {
-	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
 }
 
 // repeat does a fault at random moments, about every 20 s, or four times in a short

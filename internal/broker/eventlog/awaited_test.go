@@ -71,11 +71,7 @@ func TestReadUpToDeletedEvent(t *testing.T) {
 // deleteEvents deletes the events of a session.
 func deleteEvents(t *testing.T, b testLog, token string) {
 	t.Helper()
-	js, err := jetstream.New(brokertest.Connect(t, b.Broker))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := js.Stream(brokertest.Deadline(t), broker.StreamEvents)
+	s, err := brokertest.JetStream(t, b.OwnURL()).Stream(brokertest.Deadline(t), broker.StreamEvents)
 	if err == nil {
 		err = s.Purge(brokertest.Deadline(t), jetstream.WithPurgeSubject(filterOf(token)))
 	}

@@ -1,4 +1,5 @@
-package chaos
+// Package link provides TCP connections that tests interrupt.
+package link
 
 import (
 	"io"
@@ -7,10 +8,10 @@ import (
 	"testing"
 )
 
-// link is a TCP proxy between two processes. It can be cut (connections are closed
+// Link is a TCP proxy between two processes. It can be cut (connections are closed
 // and new ones are refused), stalled (connections stay open and transfer nothing)
 // and healed.
-type link struct {
+type Link struct {
 	ln     net.Listener
 	target string
 
@@ -20,13 +21,14 @@ type link struct {
 	conns map[net.Conn]bool
 }
 
-// newLink returns a link to target.
-func newLink(t *testing.T, target string) *link {
+// New returns a link to a target, which ends with the test.
+func New(t *testing.T, target string) *Link {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &link{ln: ln, target: target, open: make(chan struct{}), conns: map[net.Conn]bool{}}
+	l := &Link{ln: ln, target: target, open: make(chan struct{}), conns: map[net.Conn]bool{}}
 	close(l.open)
 	t.Cleanup(func() {
 		ln.Close()
@@ -36,16 +38,24 @@ func newLink(t *testing.T, target string) *link {
 	return l
 }
 
-func (l *link) addr() string { return l.ln.Addr().String() }
+// Addr returns the address at which the link accepts connections.
+func (l *Link) Addr() string { return l.ln.Addr().String() }
 
-// fail cuts or stalls the link.
-func (l *link) fail(stall bool) { l.set(!stall, stall) }
+// Drop closes all connections. New ones are accepted at once.
+func (l *Link) Drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closeAll()
+}
 
-// heal ends a cut or stall.
-func (l *link) heal() { l.set(false, false) }
+// Fail cuts or stalls the link.
+func (l *Link) Fail(stall bool) { l.set(!stall, stall) }
+
+// Heal ends a cut or stall.
+func (l *Link) Heal() { l.set(false, false) }
 
 // set sets the state of the link.
-func (l *link) set(cut, stall bool) {
+func (l *Link) set(cut, stall bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = cut
@@ -60,14 +70,19 @@ func (l *link) set(cut, stall bool) {
 		}
 	}
 	if cut {
-		for c := range l.conns {
-			c.Close()
-		}
+		l.closeAll()
+	}
+}
+
+// closeAll closes all connections. mu is locked.
+func (l *Link) closeAll() {
+	for c := range l.conns {
+		c.Close()
 	}
 }
 
 // accept forwards the connections of the link.
-func (l *link) accept() {
+func (l *Link) accept() {
 	for {
 		c, err := l.ln.Accept()
 		if err != nil {
@@ -78,7 +93,7 @@ func (l *link) accept() {
 }
 
 // forward forwards a connection to the target until one side closes it.
-func (l *link) forward(c net.Conn) {
+func (l *Link) forward(c net.Conn) {
 	defer c.Close()
 	s, err := net.Dial("tcp", l.target)
 	if err != nil {
@@ -100,7 +115,7 @@ func (l *link) forward(c net.Conn) {
 }
 
 // enter registers connections. It reports whether the link is not cut.
-func (l *link) enter(conns ...net.Conn) bool {
+func (l *Link) enter(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range conns {
@@ -110,7 +125,7 @@ func (l *link) enter(conns ...net.Conn) bool {
 }
 
 // leave unregisters connections.
-func (l *link) leave(conns ...net.Conn) {
+func (l *Link) leave(conns ...net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range conns {
@@ -120,7 +135,7 @@ func (l *link) leave(conns ...net.Conn) {
 
 // gate is a writer that waits while its link is stalled.
 type gate struct {
-	l *link
+	l *Link
 	w io.Writer
 }
 
