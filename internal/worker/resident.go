@@ -114,13 +114,15 @@ func (s *resident) encode(e *snapshotEncoder) ([]byte, error) {
 	e.state = state
 	l := &s.log
 	r := record{State: state, Head: point{l.seq, l.id}, Base: l.base}
-	r.Events = make([]outgoing, 0, len(l.acked)+len(l.queue))
+	r.Events = e.events[:0]
 	for _, of := range [...][]*outgoing{l.acked, l.queue} {
 		for _, o := range of {
 			r.Events = append(r.Events, *o)
 		}
 	}
+	e.events = r.Events
 	data, err := e.encode(&r)
+	clear(r.Events) // or the array would hold their bodies
 	if err != nil {
 		return nil, fmt.Errorf("worker: session %q: %w", s.token, err)
 	}

@@ -62,6 +62,7 @@ type record struct {
 // ready to use.
 type snapshotEncoder struct {
 	state, content, stored []byte
+	events                 []outgoing
 }
 
 // encode returns the stored form of r in memory of its own. It fails where the
@@ -80,7 +81,7 @@ func (e *snapshotEncoder) encode(r *record) ([]byte, error) {
 	binary.LittleEndian.PutUint32(data[2:], checksum(data[snapshotHead:]))
 	e.content = c
 	if cap(c) > keptScratch {
-		e.state, e.content, e.stored = nil, nil, nil
+		*e = snapshotEncoder{}
 	}
 	return data, nil
 }
