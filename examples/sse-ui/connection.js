@@ -77,12 +77,12 @@ export function connectionView(page) {
   // trouble returns the title and the text of a fault, and the text of the button.
   function trouble() {
     const { name, status, why, attempt } = now;
-    if (locked) return ["A token is needed", "This server shows its sessions to those who know its token.", ""];
+    if (locked) return ["A token is needed", "Sign in with the token of this server, or with a JSON Web Token.", ""];
     if (name === "gone") return ["Part of the history is gone", "The events after the last one shown here are no longer stored, so this view cannot be continued without a hole.", "Start from what is left"];
     if (name === "refused" && status === 403) return ["You may not read this session", sentence(why), "Try again"];
     if (name === "refused") return ["The stream was refused", sentence(why), "Start over"];
-    if (name === "offline") return ["You are offline", "What is shown is the last that is known. The stream goes on by itself when the network is back.", ""];
-    if (attempt >= 3 && (name === "reconnecting" || name === "connecting")) return ["The server cannot be reached", "Tried " + plural(attempt, "time") + ", and it goes on: " + why + ". What is shown is the last that is known.", ""];
+    if (name === "offline") return ["You are offline", "The page shows the last known state, and connects again when the network is back.", ""];
+    if (attempt >= 3 && (name === "reconnecting" || name === "connecting")) return ["The server cannot be reached", "Tried " + plural(attempt, "time") + ": " + why + ". The page tries again, and shows the last known state.", ""];
     return ["", "", ""];
   }
 

@@ -11,12 +11,15 @@ import (
 )
 
 // Bounds of the garbage between two collections, in percent of the live heap: up
-// to gcMost while the heap is small, at least gcLeast.
+// to gcMost while the heap is small, at least gcLeast, or gcScarce where the heap is
+// more than a third of the memory limit. With little garbage a large heap is marked so
+// often that the cost of a session grows with the number of sessions.
 const (
-	gcMost  = 400
-	gcLeast = 30
-	gcRoom  = 160 << 20   // maximum garbage in bytes, unless gcLeast is more
-	gcEvery = time.Second // between adjustments
+	gcMost   = 400
+	gcLeast  = 100
+	gcScarce = 30
+	gcRoom   = 160 << 20   // maximum garbage in bytes, unless gcLeast or gcScarce is more
+	gcEvery  = time.Second // between adjustments
 )
 
 // BoundMemory sets the runtime's soft memory limit below that of the container,
@@ -58,12 +61,11 @@ func PaceGC(ctx context.Context, limit uint64) {
 	}
 	tick := time.NewTicker(gcEvery)
 	defer tick.Stop()
-	room := roomIn(limit)
 	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}}
 	var q quiet
 	for now := 0; ; {
 		metrics.Read(heap)
-		if want := gcPercent(heap[0].Value.Uint64(), room); want > now+now/8 || want < now-now/8 {
+		if want := gcPercent(heap[0].Value.Uint64(), limit); want > now+now/8 || want < now-now/8 {
 			debug.SetGCPercent(want)
 			now = want
 		}
@@ -107,15 +109,15 @@ func (q *quiet) collect(allocated uint64) bool {
 	return true
 }
 
-// gcPercent returns the garbage, in percent of the live heap, that fits into room.
-func gcPercent(live, room uint64) int {
-	return int(min(gcMost, max(gcLeast, 100*room/max(1, live))))
-}
-
-// roomIn returns the bytes of garbage to allow under a limit: an eighth of it.
-func roomIn(limit uint64) uint64 {
-	if limit == 0 {
-		return gcRoom
+// gcPercent returns the garbage to allow, in percent of the live heap, under a limit,
+// 0 for none. It is at most an eighth of a limit, unless gcLeast or gcScarce is more.
+func gcPercent(live, limit uint64) int {
+	room, least := uint64(gcRoom), uint64(gcLeast)
+	if limit > 0 {
+		room = min(room, limit/8)
+		if live > limit/3 {
+			least = gcScarce
+		}
 	}
-	return min(gcRoom, limit/8)
+	return int(min(gcMost, max(least, 100*room/max(1, live))))
 }

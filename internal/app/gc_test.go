@@ -9,27 +9,21 @@ import (
 
 func TestGCPercent(t *testing.T) {
 	for _, c := range []struct {
-		live, room uint64
-		want       int
+		live, limit uint64
+		want        int
 	}{
-		{0, gcRoom, gcMost},
-		{10 << 20, gcRoom, gcMost},
-		{128 << 20, gcRoom, 125},
-		{10 << 30, gcRoom, gcLeast},
-		{32 << 20, 64 << 20, 200},
-		{32 << 20, 1, gcLeast},
+		{0, 0, gcMost},
+		{10 << 20, 0, gcMost},
+		{128 << 20, 0, 125},
+		{10 << 30, 0, gcLeast},
+		{10 << 30, 64 << 30, gcLeast},
+		{10 << 30, 16 << 30, gcScarce},
+		{10 << 20, 128 << 20, 160},
+		{32 << 20, 128 << 20, gcLeast},
+		{64 << 20, 128 << 20, gcScarce},
 	} {
-		if got := gcPercent(c.live, c.room); got != c.want {
-			t.Errorf("%d bytes in use, room for %d: got %d %%, want %d", c.live, c.room, got, c.want)
-		}
-	}
-}
-
-// TestRoomIn checks that a low limit allows little garbage.
-func TestRoomIn(t *testing.T) {
-	for limit, want := range map[uint64]uint64{0: gcRoom, 128 << 20: 16 << 20, 1 << 40: gcRoom} {
-		if got := roomIn(limit); got != want {
-			t.Errorf("limit %d: got %d, want %d", limit, got, want)
+		if got := gcPercent(c.live, c.limit); got != c.want {
+			t.Errorf("%d bytes in use, limit %d: got %d %%, want %d", c.live, c.limit, got, c.want)
 		}
 	}
 }

@@ -56,6 +56,31 @@ func benchmark(b *testing.B, before []string, data string, templates bool) {
 	}
 }
 
+// BenchmarkFirstInput reads the first input of a session, whose format is not known,
+// with a Reader that has read other sessions.
+func BenchmarkFirstInput(b *testing.B) {
+	for _, format := range Names() {
+		list := repeatingStreams(b, format)
+		if len(list) == 0 {
+			continue
+		}
+		first := []byte(slices.Concat(list[0].before, []string{list[0].with(`"Pa"`, 1)})[0])
+		b.Run(format, func(b *testing.B) {
+			var r Reader
+			b.ReportAllocs()
+			for b.Loop() {
+				var s State
+				r.Reset(&s, first, "", Limits{})
+				for r.Next() {
+				}
+				if s.Format == "" {
+					b.Fatalf("input %s: the format is not recognised", first)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkPieces reads a piece of a string in Gemini's args, with and without templates.
 func BenchmarkPieces(b *testing.B) {
 	before := []string{geminiCall, argsPiece("$.text", "one")}

@@ -40,7 +40,7 @@ func BenchmarkLangChain(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r.w.Reset()
-				if problem := r.decode(f); problem != nil {
+				if problem := r.decode(piece{}, f); problem != nil {
 					b.Fatal(problem)
 				}
 			}

@@ -45,7 +45,8 @@ type Reader struct {
 	problem   *wire.Problem
 	named     bool // the format of the input is given
 	templates template.Cache
-	filled    bool // the current event fitted a template
+	scan      wire.Scan // of the current event
+	filled    bool      // the current event fitted a template
 }
 
 // Reset begins an input: one stream event as JSON, a JSON array of them,
@@ -157,10 +158,13 @@ func (r *Reader) read(p piece) {
 	}
 	f, problem := p.frame()
 	if problem == nil {
-		problem = r.decode(f)
+		f.Share(&r.scan)
+		problem = r.decode(p, f)
 	}
 	if problem == nil {
-		r.learn(p, f)
+		if !r.filled {
+			r.learn(p, f)
+		}
 		return
 	}
 	plain := p.problem == nil && (p.rest || plainText(p.text))
@@ -179,11 +183,16 @@ func (r *Reader) read(p piece) {
 // mayFit reports whether a piece may fit a template and was not compared to them.
 func (p *piece) mayFit() bool { return !p.valid && !p.rest && p.problem == nil }
 
-func (r *Reader) decode(f wire.Frame) *wire.Problem {
+// decode decodes the frame of a piece.
+func (r *Reader) decode(p piece, f wire.Frame) *wire.Problem {
 	if f.Name == "" && f.JSON.IsEmpty() {
 		return nil
 	}
+	before := r.state.Format
 	format, problem := r.recognise(f)
+	if r.state.Format != before && r.templates.Find(r.state.Format, p.name, p.text) && r.fill(format) {
+		return nil // a template of the format that is known now
+	}
 	if format != nil {
 		return r.state.decoder(format).Decode(&r.w, f)
 	}

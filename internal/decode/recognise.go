@@ -72,7 +72,7 @@ func foreign(f wire.Frame, named wire.Format, sure []wire.Format) *wire.Problem 
 // keepsAlive reports whether a frame only keeps the connection alive. Servers and
 // proxies of any format send such events.
 func keepsAlive(f wire.Frame) bool {
-	for _, word := range [...]string{f.Name, wire.TypeOf(f.JSON)} {
+	for _, word := range [...]string{f.Name, f.Type()} {
 		switch word {
 		case "ping", "keepalive", "keep-alive", "keep_alive", "heartbeat":
 			return true

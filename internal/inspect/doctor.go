@@ -162,7 +162,7 @@ func (d diagnosis) streams(ctx context.Context) {
 		if s.MaxBytes > 0 {
 			limit = " of " + bytes(s.MaxBytes)
 		}
-		d.ok("stream", "%s: %s%s, %s, %d replicas, messages are kept %s", s.Name, bytes(s.Bounds.Bytes), limit, strings.ToLower(s.Storage), s.Replicas, ageText(s.MaxAge))
+		d.ok("stream", "%s: %s%s, %s, replicas: %d, messages are kept %s", s.Name, bytes(s.Bounds.Bytes), limit, strings.ToLower(s.Storage), s.Replicas, ageText(s.MaxAge))
 		if s.MaxConsumers > 0 && s.Consumers > s.MaxConsumers/10*9 {
 			d.warn("consumers", "delete consumers that no client uses: nats consumer ls "+s.Name, "%s has %d consumers; clients can create at most %d", s.Name, s.Consumers, s.MaxConsumers)
 		}

@@ -20,6 +20,21 @@ func BenchmarkCalls(b *testing.B) {
 	}
 }
 
+// BenchmarkFirstInput measures decoding and folding of the first input of a session,
+// a delta of a text, whose format is not known.
+func BenchmarkFirstInput(b *testing.B) {
+	for _, format := range wireFormats {
+		b.Run(format, func(b *testing.B) {
+			f, data := newFolder(), instance(wires[format].text, 1, `"Pari"`)
+			b.ReportAllocs()
+			for b.Loop() {
+				s := new(State)
+				f.fold(s, time.UnixMilli(0), data)
+			}
+		})
+	}
+}
+
 func benchCalls(b *testing.B, format string, n int) {
 	list := callInputs(format, 1, 4*(n-3))
 	f := newFolder()

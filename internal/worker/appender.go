@@ -73,6 +73,7 @@ type appender struct {
 	keepAcked time.Duration
 	queued    int // bytes of events that are not stored yet
 	bodies    bodies
+	event     events.Event // of append, which fills what a message needs: an Event is large
 	paused    paused
 }
 
@@ -121,8 +122,8 @@ func (a *appender) send(s *resident) {
 
 func (a *appender) append(o *outgoing) {
 	s := o.session
-	e := events.Event{Type: o.Type, EventID: o.ID, Call: o.Call}
-	p := a.messages.EventPub(s.token, &e, o.Body, o.Trace, s.log.seq)
+	a.event.Type, a.event.EventID, a.event.Call = o.Type, o.ID, o.Call
+	p := a.messages.EventPub(s.token, &a.event, o.Body, o.Trace, s.log.seq)
 	p.Key, p.Epoch = o, s.log.epoch
 	o.at = time.Now()
 	a.publish(p)

@@ -24,11 +24,14 @@ func (c *changedSessions) add(s *resident) { *c = append(*c, changedSession{s, s
 func (c *changedSessions) take(than time.Time, do func(*resident) (keep bool)) {
 	n, kept := len(*c), 0
 	for i := range n {
-		e := (*c)[i]
-		if e.since.After(than) || e.holds() && do(e.session) {
-			(*c)[kept] = e
-			kept++
+		e := &(*c)[i]
+		if !e.since.After(than) && (!e.holds() || !do(e.session)) {
+			continue
 		}
+		if kept < i {
+			(*c)[kept] = (*c)[i] // do may have moved them
+		}
+		kept++
 	}
 	*c = slices.Delete(*c, kept, n)
 }

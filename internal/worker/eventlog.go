@@ -25,7 +25,9 @@ type eventLog struct {
 	queue []*outgoing // events that are not stored yet, in order
 	acked []*outgoing // the last stored events, as long as a power loss can take them
 	base  point       // of the event before acked and queue
-	found found
+	// baseType is the type of the event at base where trim set that.
+	baseType events.Type
+	found    found
 
 	reading  bool // the head is being read; nothing is appended meanwhile
 	stuck    bool // the next event was refused for good
@@ -105,7 +107,7 @@ func (l *eventLog) shift(seq uint64, now time.Time) *outgoing {
 func (l *eventLog) trim(now time.Time, keep time.Duration) {
 	n := 0
 	for n < len(l.acked) && now.Sub(l.acked[n].at) > keep {
-		l.base = point{l.acked[n].Seq, l.acked[n].ID}
+		l.base, l.baseType = point{l.acked[n].Seq, l.acked[n].ID}, l.acked[n].Type
 		n++
 	}
 	clear(l.acked[:n]) // or the array would hold their bodies
@@ -113,6 +115,17 @@ func (l *eventLog) trim(now time.Time, keep time.Duration) {
 	if len(l.acked) == 0 {
 		l.acked = nil
 	}
+}
+
+// lastType returns the type of the last stored event, "" where it is not known.
+func (l *eventLog) lastType() events.Type {
+	if n := len(l.acked); n > 0 && l.acked[n-1].ID == l.id {
+		return l.acked[n-1].Type
+	}
+	if l.base.ID == l.id {
+		return l.baseType
+	}
+	return ""
 }
 
 // errShort is returned where the event log lost events of a resident session

@@ -87,8 +87,8 @@ func (s *resident) idle() bool {
 // without the snapshot.
 func (s *resident) header(timer session.Timer, set bool) map[string]string {
 	h := map[string]string{headerInput: fmt.Sprint(s.state.N), headerHead: s.log.id.String()}
-	if n := len(s.log.acked); n > 0 && s.log.acked[n-1].ID == s.log.id {
-		h[headerLast] = string(s.log.acked[n-1].Type)
+	if kind := s.log.lastType(); kind != "" {
+		h[headerLast] = string(kind)
 	}
 	if !s.at.IsZero() {
 		h[headerAt] = fmt.Sprint(s.at.UnixNano())

@@ -18,7 +18,7 @@ const (
 	headerTimer  = "Timer"  // when the session's timer is due, Unix milliseconds
 	headerUnsent = "Unsent" // how many events are not stored yet
 	headerHead   = "Head"   // id of the last event in the session's event log
-	headerLast   = "Last"   // type of that event; absent where a power loss cannot have taken it
+	headerLast   = "Last"   // type of that event; absent where the worker did not know it
 	// headerRewinds is the partition's broker.Rewinds; absent if none. They are
 	// in the checkpoint too, which can be lost.
 	headerRewinds = "Rewinds"

@@ -171,7 +171,7 @@ func (q takeover) checkRewound(ctx context.Context, stored []listed) error {
 // have the same open: the snapshot was lost, or is older than the events. Most
 // of them are folded again. since is before the checkpoint was read.
 func (q takeover) checkOpen(stop, working context.Context, stored []listed, since time.Time) error {
-	all, err := q.w.openEvents(stop, since)
+	all, err := q.w.openEvents(stop, q.p, since)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (q takeover) checkOpen(stop, working context.Context, stored []listed, sinc
 		}
 	}
 	for token := range all {
-		if _, listed := noted[token]; !listed && q.log.Partition(token) == q.p {
+		if _, listed := noted[token]; !listed {
 			differ = append(differ, token)
 		}
 	}
@@ -232,12 +232,35 @@ func (q takeover) askRules(ctx context.Context) error {
 	return nil
 }
 
-// openEvents returns how many calls and runs of each session are open, as read
-// since a time. Partitions that are taken over together share a reading. An older
-// one lacks what an earlier owner opened since and its checkpoint covers.
-func (w *Worker) openEvents(ctx context.Context, since time.Time) (map[string]eventlog.Opened, error) {
-	usable := func(r *reading[map[string]eventlog.Opened]) bool { return !r.began.Before(since) }
-	return w.opened.get(ctx, 0, usable, w.Log.OpenEvents)
+// openEvents returns how many calls and runs of each session of a partition are
+// open, as read since a time. Partitions that are taken over together share a
+// reading. An older one lacks what an earlier owner opened since and its checkpoint
+// covers.
+func (w *Worker) openEvents(ctx context.Context, p int, since time.Time) (map[string]eventlog.Opened, error) {
+	usable := func(r *reading[openOf]) bool { return !r.began.Before(since) }
+	all, err := w.opened.get(ctx, 0, usable, w.readOpen)
+	return all[p], err
+}
+
+// openOf is how many calls and runs of the sessions of each partition are open.
+type openOf map[int]map[string]eventlog.Opened
+
+// readOpen is openEvents for all partitions. The sessions are divided once: otherwise
+// each partition would look at those of all others.
+func (w *Worker) readOpen(ctx context.Context) (openOf, error) {
+	open, err := w.Log.OpenEvents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := openOf{}
+	for token, n := range open {
+		p := w.Log.Partition(token)
+		if all[p] == nil {
+			all[p] = map[string]eventlog.Opened{}
+		}
+		all[p][token] = n
+	}
+	return all, nil
 }
 
 // tookOver notes that a takeover is over. The last one under way releases the

@@ -22,7 +22,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/session"
 
@@ -122,7 +121,7 @@ type Worker struct {
 
 	// Partitions that are taken over together share these readings.
 	recent    shared[map[int]events.Record]
-	opened    shared[map[string]eventlog.Opened]
+	opened    shared[openOf]
 	takeovers atomic.Int32 // under way
 
 	compressed atomic.Int64 // bytes of compressed sessions

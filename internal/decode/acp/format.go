@@ -46,7 +46,7 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 // Some programs leave out the member jsonrpc.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var m message
-	m.read(f.JSON)
+	m.read(f)
 	sure := false
 	switch method := m.method.Str; method {
 	case "session/update":
@@ -81,8 +81,8 @@ type message struct {
 }
 
 // read reads the members of a message.
-func (m *message) read(v jsonscan.Value) {
-	for c := v.Members(); c.Next(); {
+func (m *message) read(f wire.Frame) {
+	for c := f.Members(); c.Next(); {
 		switch c.Key {
 		case "jsonrpc":
 			m.version = c.Value
@@ -148,7 +148,7 @@ func (d *Decoder) Clone() wire.Decoder {
 // no part of the conversation.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var m message
-	m.read(f.JSON)
+	m.read(f)
 	r := reader{w, d}
 	switch m.method.Str {
 	case "":

@@ -1,6 +1,9 @@
 package agui
 
-import "streamer/internal/jsonscan"
+import (
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
 
 // event is the members of an event of any type.
 type event struct {
@@ -10,8 +13,8 @@ type event struct {
 	raw                                                                  jsonscan.Value
 }
 
-func (e *event) read(v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
+func (e *event) read(f wire.Frame) {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			e.kind = m.Value.Str

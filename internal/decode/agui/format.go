@@ -16,7 +16,6 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
-	"streamer/internal/jsonscan"
 )
 
 // Format is the format ag-ui.
@@ -33,7 +32,7 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
-	kind := wire.TypeOf(f.JSON)
+	kind := f.Type()
 	switch kind {
 	case "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED", "STATE_SNAPSHOT", "STATE_DELTA", "MESSAGES_SNAPSHOT":
 		return wire.Surely
@@ -45,19 +44,19 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 			return wire.Surely
 		}
 	}
-	return claimsUnknown(kind, f.JSON)
+	return claimsUnknown(kind, f)
 }
 
 // claimsUnknown claims an event of a type that the protocol does not have, or does not
 // have yet. It is passed over.
-func claimsUnknown(kind string, v jsonscan.Value) wire.Claim {
+func claimsUnknown(kind string, f wire.Frame) wire.Claim {
 	if kind == "" {
 		return wire.No
 	}
 	if strings.Trim(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
 		return wire.IfNoOther
 	}
-	for m := v.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "threadId", "runId", "messageId", "toolCallId", "subagentRunId", "rawEvent":
 			return wire.Perhaps
@@ -69,7 +68,7 @@ func claimsUnknown(kind string, v jsonscan.Value) wire.Claim {
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
-	e.read(f.JSON)
+	e.read(f)
 	return reader{w, d, w.Text(e.subagent)}.event(&e)
 }
 

@@ -11,7 +11,7 @@ import (
 // the delta continues, and noteChunk.
 func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	var kind itemKind
-	switch name := wire.TypeOf(f.JSON); name {
+	switch name := f.Type(); name {
 	case "TOOL_CALL_ARGS", "TOOL_CALL_CHUNK":
 		s.Walk(at, callSlot)
 		kind = callItem
@@ -25,7 +25,7 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note u
 		return 0, false
 	}
 	note = uint8(kind)
-	if strings.HasSuffix(wire.TypeOf(f.JSON), "_CHUNK") {
+	if strings.HasSuffix(f.Type(), "_CHUNK") {
 		note |= noteChunk
 	}
 	return note, true

@@ -32,7 +32,7 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var kind, role, content, failure, sequence jsonscan.Value
-	for m := f.JSON.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			if kind = m.Value; strings.HasPrefix(kind.Str, "content_block_") {
@@ -94,7 +94,7 @@ type Decoder struct {
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
-	e.read(f.JSON)
+	e.read(f)
 	return reader{w, d}.event(&e, f.JSON)
 }
 
@@ -113,8 +113,8 @@ type event struct {
 	kind, index, block, delta, message, usage, failure, content jsonscan.Value
 }
 
-func (e *event) read(v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
+func (e *event) read(f wire.Frame) {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			e.kind = m.Value

@@ -8,9 +8,9 @@ import (
 )
 
 // claimsMessage claims the answer of Converse, and a user message with results.
-func claimsMessage(v jsonscan.Value) wire.Claim {
+func claimsMessage(f wire.Frame) wire.Claim {
 	var output, stop, role, content jsonscan.Value
-	for m := v.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "output":
 			output = m.Value
@@ -42,7 +42,7 @@ func readEvent(f wire.Frame) (kind string, payload jsonscan.Value) {
 		return f.Name, f.JSON
 	}
 	alone := true
-	for m := f.JSON.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch {
 		case m.Key == "event" && m.Value.IsObject():
 			if inner := m.Value.Members(); inner.Next() && isEvent(inner.Key) {

@@ -52,7 +52,7 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	default:
 		return wire.Perhaps
 	}
-	return claimsMessage(f.JSON)
+	return claimsMessage(f)
 }
 
 // Decoder decodes the events of a session. Its fields are the state between

@@ -35,7 +35,7 @@ func (Format) Console() {}
 // can be if it has a member that most lines have.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var l line
-	l.read(f.JSON)
+	l.read(f)
 	mine, perhaps := false, l.session.IsString() || l.uuid.IsString()
 	switch l.kind.Str {
 	case "":
@@ -80,8 +80,8 @@ type line struct {
 	toolUse, description                          jsonscan.Value // of the progress of a call
 }
 
-func (l *line) read(v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
+func (l *line) read(f wire.Frame) {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			l.kind = m.Value

@@ -11,7 +11,7 @@ import (
 // Decode emits the chunks of a line. Lines of other types have no effect.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var l line
-	l.read(f.JSON)
+	l.read(f)
 	r := reader{w, d}
 	switch l.kind.Str {
 	case "stream_event":

@@ -14,7 +14,7 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note u
 		s.Add(members[key], wire.Unread)
 	}
 	note, ok = anthropic.Format{}.FindSlots(s, wire.Frame{JSON: f.JSON.Member("event")}, members["event"])
-	return note, ok && wire.TypeOf(f.JSON) == "stream_event"
+	return note, ok && f.Type() == "stream_event"
 }
 
 // Fill completes the chunk of a delta, which belongs to the newest message of its

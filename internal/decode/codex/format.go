@@ -37,7 +37,7 @@ func (Format) Console() {}
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var e event
-	e.read(f.JSON)
+	e.read(f)
 	switch kind := e.kind.Str; kind {
 	case "thread.started", "turn.started", "turn.completed", "turn.failed":
 		return wire.Surely
@@ -66,8 +66,8 @@ type event struct {
 	kind, item, failure, message, session jsonscan.Value
 }
 
-func (e *event) read(v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
+func (e *event) read(f wire.Frame) {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			e.kind = m.Value
@@ -108,7 +108,7 @@ func (d *Decoder) Clone() wire.Decoder {
 // error is a warning or precedes turn.failed.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
-	e.read(f.JSON)
+	e.read(f)
 	r := reader{w, d}
 	switch e.kind.Str {
 	case "thread.started", "session.created":

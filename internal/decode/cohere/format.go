@@ -35,7 +35,7 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var kind, delta, role, call, message, finish jsonscan.Value
-	for m := f.JSON.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "message":
 			message = m.Value
@@ -81,7 +81,7 @@ type Decoder struct {
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
-	e.read(f.JSON)
+	e.read(f)
 	if e.delta.Present() && !e.delta.IsObject() {
 		return wire.WrongType("delta", e.delta, "an object")
 	}
@@ -99,8 +99,8 @@ type event struct {
 	kind, id, index, delta, answer jsonscan.Value
 }
 
-func (e *event) read(v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
+func (e *event) read(f wire.Frame) {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "message":
 			e.answer = m.Value

@@ -48,7 +48,7 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 func (Format) Claims(f wire.Frame) wire.Claim {
 	known, typed := wire.No, false
 	var failure jsonscan.Value
-	for m := body(f.JSON).Members(); m.Next(); {
+	for m := members(f); m.Next(); {
 		switch m.Key {
 		case "candidates":
 			if m.Value.IsArray() {
@@ -95,20 +95,20 @@ func claimsGoogleError(v jsonscan.Value) wire.Claim {
 	return wire.IfKnown
 }
 
-// body returns the response inside the object that Code Assist sends, or v.
-func body(v jsonscan.Value) jsonscan.Value {
-	if v.FirstKey() != "response" {
-		return v
+// members returns the members of a response. Code Assist sends it inside an object.
+func members(f wire.Frame) wire.Members {
+	if f.JSON.FirstKey() != "response" {
+		return f.Members()
 	}
-	if m := v.Members(); m.Next() && m.Value.IsObject() {
+	if m := f.Members(); m.Next() && m.Value.IsObject() {
 		for in := m.Value.Members(); in.Next(); {
 			switch in.Key {
 			case "candidates", "usageMetadata", "promptFeedback":
-				return m.Value
+				return wire.Frame{JSON: m.Value}.Members()
 			}
 		}
 	}
-	return v
+	return f.Members()
 }
 
 // Decoder decodes the events of a session. Its fields are the state between
@@ -143,7 +143,7 @@ type reader struct {
 // decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	var id, candidates, usage, feedback, failure, parts jsonscan.Value
-	for m := body(f.JSON).Members(); m.Next(); {
+	for m := members(f); m.Next(); {
 		switch m.Key {
 		case "responseId", "response_id":
 			id = m.Value

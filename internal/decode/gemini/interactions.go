@@ -35,8 +35,9 @@ func (Interactions) New() wire.Decoder { return new(InteractionsDecoder) }
 
 // Claims reports whether a frame can be of this format.
 func (Interactions) Claims(f wire.Frame) wire.Claim {
-	kind := f.JSON.Member("event_type").Str
-	switch {
+	var e interactionEvent
+	e.read(f)
+	switch kind := e.kind.Str; {
 	case strings.HasPrefix(kind, "interaction."), strings.HasPrefix(kind, "step."):
 		return wire.Surely
 	case kind == "content.start", kind == "content.delta", kind == "content.stop":
@@ -61,7 +62,7 @@ type InteractionsDecoder struct {
 // Decode emits the chunks of a frame.
 func (d *InteractionsDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e interactionEvent
-	e.read(f.JSON)
+	e.read(f)
 	return interactionReader{w, d}.event(&e)
 }
 
@@ -79,8 +80,8 @@ type interactionEvent struct {
 	kind, index, step, delta, interaction, status, failure jsonscan.Value
 }
 
-func (e *interactionEvent) read(v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
+func (e *interactionEvent) read(f wire.Frame) {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "event_type":
 			e.kind = m.Value

@@ -11,7 +11,7 @@ import (
 // after which the program goes on, and has no chunk.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
-	e.read(f.JSON)
+	e.read(f)
 	r := reader{w, d}
 	switch e.kind.Str {
 	case "init":

@@ -38,7 +38,7 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 // them leave it out.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var e event
-	e.read(f.JSON)
+	e.read(f)
 	has := false
 	switch e.kind.Str {
 	case "init":
@@ -70,8 +70,8 @@ type event struct {
 }
 
 // read reads the members of an event.
-func (e *event) read(v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
+func (e *event) read(f wire.Frame) {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			e.kind = m.Value

@@ -7,7 +7,7 @@ import (
 
 // FindSlots finds the slots of a piece of text.
 func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
-	if wire.TypeOf(f.JSON) != "message" {
+	if f.Type() != "message" {
 		return 0, false
 	}
 	s.Walk(at, func(path string) wire.Slot {

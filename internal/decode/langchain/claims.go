@@ -23,13 +23,13 @@ func isMode(name string) bool {
 // claims is Claims of Format.
 func claims(f wire.Frame) wire.Claim {
 	switch {
-	case f.Done, isProtocol(f.JSON): // the protocol has events of the same names
+	case f.Done, isProtocol(f): // the protocol has events of the same names
 		return wire.No
 	case f.Name != "":
 		return claimsEvent(f)
 	case f.JSON.IsArray():
 		return claimsTuple(f.JSON)
-	case isPart(f.JSON) || looksLikeMessage(f.JSON) || isTrace(f.JSON):
+	case isPart(f) || looksLikeMessage(f.JSON) || isTrace(f):
 		return wire.Surely
 	case f.JSON.IsObject():
 		return claimsPayload(f.JSON)
@@ -51,7 +51,7 @@ func claimsEvent(f wire.Frame) wire.Claim {
 			return wire.Surely
 		}
 	case "events":
-		if isTrace(f.JSON) {
+		if isTrace(f) {
 			return wire.Surely
 		}
 		return wire.Perhaps
@@ -100,11 +100,11 @@ func claimsPayload(v jsonscan.Value) wire.Claim {
 	return wire.IfNoOther
 }
 
-// isPart reports whether v is {"type":mode,"ns":[…],"data":…}. It reads no more members
+// isPart reports whether a frame is {"type":mode,"ns":[…],"data":…}. It reads no more members
 // than it needs.
-func isPart(v jsonscan.Value) bool {
+func isPart(f wire.Frame) bool {
 	mode, ns := false, false
-	for m := v.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			if mode = isMode(m.Value.Str); !mode {

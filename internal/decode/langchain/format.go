@@ -82,10 +82,10 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	if f.JSON.IsArray() {
 		return r.tuple(f.JSON)
 	}
-	if isPart(f.JSON) {
+	if isPart(f) {
 		return r.part(f.JSON)
 	}
-	if isTrace(f.JSON) {
+	if isTrace(f) {
 		return r.trace(f.JSON)
 	}
 	return r.payload("", f.JSON)

@@ -66,11 +66,11 @@ func payloadOf(v jsonscan.Value) (kind payloadKind, sure bool) {
 		if some, own := messageList(m.Value); some {
 			return valuesPayload, own
 		}
-		switch some, own := updateMessages(m.Value); {
-		case some:
+		if scalars = scalars || m.Value.Present() && !m.Value.IsNested(); scalars {
+			continue // it is not {node: update, …}
+		}
+		if some, own := updateMessages(m.Value); some {
 			kind, sure = updatePayload, sure || own
-		case m.Value.Present() && !m.Value.IsNested():
-			scalars = true
 		}
 	}
 	switch {

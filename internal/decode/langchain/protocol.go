@@ -59,11 +59,11 @@ func (d *protocolDecoder) Clone() wire.Decoder {
 	return (*protocolDecoder)((*Decoder)(d).Clone().(*Decoder))
 }
 
-// isProtocol reports whether v has the envelope of an event of the protocol. It reads
+// isProtocol reports whether a frame has the envelope of an event of the protocol. It reads
 // no more members than it needs.
-func isProtocol(v jsonscan.Value) bool {
+func isProtocol(f wire.Frame) bool {
 	event := false
-	for m := v.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			if event = m.Value.Str == "event"; !event {
@@ -84,11 +84,11 @@ func claimsProtocol(f wire.Frame) wire.Claim {
 	if f.Done {
 		return wire.No
 	}
-	if isProtocol(f.JSON) {
+	if isProtocol(f) {
 		return wire.Surely
 	}
 	var kind, method, id, result, message jsonscan.Value
-	for m := f.JSON.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			kind = m.Value
@@ -116,7 +116,7 @@ func claimsProtocol(f wire.Frame) wire.Claim {
 // decodeProtocol emits the chunks of a frame of the protocol.
 func (r reader) decodeProtocol(f wire.Frame) *wire.Problem {
 	var method, params, namespace, data jsonscan.Value
-	for m := f.JSON.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "method":
 			method = m.Value

@@ -16,7 +16,7 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, v wire.Place) (note ui
 	case f.Name != "":
 	case v.IsArray():
 		mode, namespace, v = placeOfMode(s, v)
-	case isPart(v.Value):
+	case isPart(wire.Frame{JSON: v.Value}):
 		parts := s.Members(v)
 		mode, v = parts["type"].Str, parts["data"]
 	default:

@@ -16,10 +16,10 @@ import (
 // The other events are not read: the events of chains repeat the messages of their
 // models.
 
-// isTrace reports whether v is such an event.
-func isTrace(v jsonscan.Value) bool {
+// isTrace reports whether a frame is such an event.
+func isTrace(f wire.Frame) bool {
 	name, data := false, false
-	for m := v.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "event":
 			if name = isTraceName(m.Value.Str); !name {

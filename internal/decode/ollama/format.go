@@ -31,7 +31,7 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var message, response, done, failure, role, tool jsonscan.Value
-	for m := f.JSON.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "message":
 			message = m.Value
@@ -89,7 +89,7 @@ type reader struct {
 // decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	var message, response, done, reason, failure, role jsonscan.Value
-	for m := f.JSON.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "message":
 			message = m.Value

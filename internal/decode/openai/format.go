@@ -39,7 +39,7 @@ func claims(f wire.Frame) wire.Claim {
 	}
 	failed, typed, empty := false, false, false
 	var role, content jsonscan.Value
-	for m := f.JSON.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "object":
 			switch m.Value.Str {
@@ -100,7 +100,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 		return nil
 	}
 	var id, choices, usage, failure, role, content jsonscan.Value
-	for m := f.JSON.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "id":
 			id = m.Value

@@ -13,8 +13,8 @@ type claimFields struct {
 	numbered                                   bool // it has a sequence_number
 }
 
-func (c *claimFields) read(v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
+func (c *claimFields) read(f wire.Frame) {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			if c.kind = m.Value; c.responseEvent() {
@@ -43,7 +43,7 @@ func claims(f wire.Frame) wire.Claim {
 		return wire.Perhaps
 	}
 	var c claimFields
-	c.read(f.JSON)
+	c.read(f)
 	if c.responseEvent() {
 		return wire.Surely
 	}
@@ -55,9 +55,9 @@ func claims(f wire.Frame) wire.Claim {
 		if c.failure.Present() {
 			return wire.IfKnown // some servers send an error without a type
 		}
-		return claimsInput(f.JSON)
+		return claimsInput(f)
 	case "message":
-		return claimsInput(f.JSON)
+		return claimsInput(f)
 	case "function_call_output", "custom_tool_call_output", "mcp_approval_response":
 		return wire.Surely
 	case "error":

@@ -13,8 +13,8 @@ type event struct {
 	kind, index, itemID, part, delta, arguments, item, response, failure, message, code jsonscan.Value
 }
 
-func (e *event) read(v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
+func (e *event) read(f wire.Frame) {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			e.kind = m.Value

@@ -88,8 +88,8 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 		return nil
 	}
 	var e event
-	e.read(f.JSON)
-	if (e.kind.Raw == "" || e.kind.Str == "message") && claimsInput(f.JSON) != wire.No {
+	e.read(f)
+	if (e.kind.Raw == "" || e.kind.Str == "message") && claimsInput(f) != wire.No {
 		r.human(f.JSON)
 		return nil
 	}

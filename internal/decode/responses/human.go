@@ -11,9 +11,9 @@ import (
 //	{"type":"message"?,"role":"user","id"?,"content":"…" or [{"type":"input_text","text"}]}
 //
 // Content that is a string can be of other formats too.
-func claimsInput(v jsonscan.Value) wire.Claim {
+func claimsInput(f wire.Frame) wire.Claim {
 	var kind, role, content jsonscan.Value
-	for m := v.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			kind = m.Value

@@ -1,6 +1,9 @@
 package vercelui
 
-import "streamer/internal/jsonscan"
+import (
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
 
 // event is the members of an event of any type.
 type event struct {
@@ -11,8 +14,8 @@ type event struct {
 
 // read reads the members of an event. The names of version 4 become those of
 // version 5.
-func (e *event) read(v jsonscan.Value) {
-	for m := v.Members(); m.Next(); {
+func (e *event) read(f wire.Frame) {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
 			e.kind = currentKind(m.Value)

@@ -39,10 +39,10 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	if f.Done {
 		return wire.Perhaps
 	}
-	kind := wire.TypeOf(f.JSON)
+	kind := f.Type()
 	var e event
 	if !strings.HasPrefix(kind, "tool-input-") { // these are frequent, and the name is enough
-		e.read(f.JSON)
+		e.read(f)
 	}
 	switch {
 	case strings.HasPrefix(kind, "tool-input-"), strings.HasPrefix(kind, "tool-output-"), strings.HasPrefix(kind, "tool-approval-"),
@@ -114,7 +114,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 		return nil
 	}
 	var e event
-	e.read(f.JSON)
+	e.read(f)
 	switch kind := e.kind.Str; {
 	case strings.HasPrefix(kind, "tool-"):
 		return r.tool(&e)

@@ -71,6 +71,8 @@ type Frame struct {
 	JSON   jsonscan.Value
 	Done   bool // the literal [DONE]; JSON is empty
 	Opened bool // the JSON was packed in {"bytes":…} of Bedrock
+
+	scan *Scan // see Share
 }
 
 // TypeOf returns the member "type" of an object, or "".

@@ -1,0 +1,85 @@
+package wire
+
+import "streamer/internal/jsonscan"
+
+// Member is a member of an object.
+type Member struct {
+	Key   string // without escapes
+	Value jsonscan.Value
+}
+
+// Scan holds the members of a frame that were visited, so that they are scanned once
+// although several formats read them. The zero value is ready to use. A Scan that is
+// used again reuses its memory.
+type Scan struct {
+	list   []Member // the first members
+	rest   jsonscan.Cursor
+	shared bool
+	last   Member // of rest, where the Scan is not shared
+}
+
+// maxShared is the maximum number of members in a Scan that is shared.
+const maxShared = 64
+
+// Share makes all readers of the frame use a Scan. It must not be used for another frame
+// as long as this one is in use.
+func (f *Frame) Share(s *Scan) {
+	clear(s.list) // it would keep an input in memory
+	s.list, s.rest, s.shared = s.list[:0], f.JSON.Members(), true
+	f.scan = s
+}
+
+// Members returns the members of the JSON.
+func (f Frame) Members() Members {
+	if f.scan == nil {
+		return Members{scan: &Scan{rest: f.JSON.Members()}}
+	}
+	return Members{scan: f.scan}
+}
+
+// Type returns the member "type" of the JSON, or "".
+func (f Frame) Type() string {
+	for m := f.Members(); m.Next(); {
+		if m.Key == "type" {
+			return m.Value.Str
+		}
+	}
+	return ""
+}
+
+// Members visits the members of the JSON of a frame in order, as jsonscan.Cursor does.
+type Members struct {
+	*Member
+
+	scan *Scan
+	at   int // of the next member in the list of the Scan
+}
+
+// Next moves to the following member and reports whether there is one.
+func (m *Members) Next() bool {
+	if m.at < len(m.scan.list) {
+		m.Member = &m.scan.list[m.at]
+		m.at++
+		return true
+	}
+	return m.next()
+}
+
+// next scans the following member.
+func (m *Members) next() bool {
+	if m.at == maxShared {
+		m.scan, m.at = &Scan{rest: m.scan.rest}, 0
+	}
+	s := m.scan
+	if !s.rest.Next() {
+		return false
+	}
+	m.Member = &s.last
+	if s.shared {
+		s.list = append(s.list, Member{})
+		m.Member = &s.list[m.at]
+		m.at++
+	}
+	m.Key, m.Value = s.rest.Key, s.rest.Value
+	return true
+}
