@@ -15,6 +15,7 @@ import (
 type OpenCost struct {
 	Sessions int     `json:"sessions"`
 	Rate     float64 `json:"opened_per_s"`
+	OpenCPU  float64 `json:"opening_cpu_ms"`
 	Bytes    float64 `json:"bytes_per_session"`
 	RSS      float64 `json:"process_bytes"` // resident memory of the whole process, 0 where it is not known
 	Recovery float64 `json:"recovery_ms"`
@@ -50,11 +51,12 @@ func (r *rig) openSessions(ctx context.Context) (c OpenCost, err error) {
 	if err := w.until(ctx, func() bool { return w.Stats().Folded > 0 }); err != nil {
 		return c, err
 	}
-	start := time.Now()
+	cpu, start := cpuTime(), time.Now()
 	if err := w.until(ctx, func() bool { return count.Load() >= int64(c.Sessions) }); err != nil {
 		return c, err
 	}
 	c.Rate = float64(c.Sessions) / time.Since(start).Seconds()
+	c.OpenCPU = float64((cpuTime() - cpu).Microseconds()) / 1000
 	if err := w.until(ctx, func() bool { return w.Stats().Snapshots >= uint64(c.Sessions) }); err != nil {
 		return c, err
 	}

@@ -140,7 +140,7 @@ func (r *Latencies) print(w io.Writer) {
 
 func (o *OpenCost) print(w io.Writer) {
 	fmt.Fprintf(w, "open sessions\t%d\t%.1f KiB of worker memory each\t%s MiB resident in the whole process\n", o.Sessions, o.Bytes/1024, cmp.Or(mebibytes(o.RSS), "-"))
-	fmt.Fprintf(w, "opened without a snapshot\t%.0f sessions/s\n", o.Rate)
+	fmt.Fprintf(w, "opened without a snapshot\t%.0f sessions/s\t%.0f µs CPU per session\n", o.Rate, o.OpenCPU*1000/float64(o.Sessions))
 	fmt.Fprintf(w, "restart until all timers are set\t%.0f ms (first: %.0f)\t%.0f µs CPU per open session\t%d snapshots listed, %d inputs read again\n", o.Recovery, o.First, o.CPU*1000/float64(o.Sessions), o.Listed, o.Reread)
 }
 
