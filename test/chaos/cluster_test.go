@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -157,16 +158,19 @@ func (c *cluster) leader(nc *nats.Conn, stream string) int {
 	return i
 }
 
-// freePorts returns addresses on which no process listens.
-func freePorts(t *testing.T, n int) []string {
-	var addrs []string
-	for range n { // all ports are open at once, so that they differ
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+// freePorts returns addresses on which no process listens. The ports are below those
+// that systems assign to connections: a process that starts again would find its port
+// taken by one of another test.
+func freePorts(t *testing.T, n int) (addrs []string) {
+	for try := 0; len(addrs) < n; try++ { // all ports are open at once, so that they differ
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		switch {
+		case err == nil:
+			defer ln.Close()
+			addrs = append(addrs, ln.Addr().String())
+		case try == 1000:
 			t.Fatal(err)
 		}
-		defer ln.Close()
-		addrs = append(addrs, ln.Addr().String())
 	}
 	return addrs
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -57,10 +58,20 @@ func (p *process) wait(cmd *exec.Cmd, exited chan struct{}) {
 	err := cmd.Wait()
 	p.mu.Lock()
 	if p.want && p.cmd == cmd {
-		p.exits = append(p.exits, fmt.Sprintf("%s exited unexpectedly: %v", p.name, err))
+		p.exits = append(p.exits, fmt.Sprintf("%s exited unexpectedly: %v; the end of its log:\n%s", p.name, err, p.lastLines(10)))
 	}
 	p.mu.Unlock()
 	close(exited)
+}
+
+// lastLines returns the last n lines of the log.
+func (p *process) lastLines(n int) string {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(string(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
 // end sends a signal and waits until the process ends. A process that does not end
