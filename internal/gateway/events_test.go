@@ -162,7 +162,7 @@ func TestRefusedStreams(t *testing.T) {
 		{"s/events?last_event_id=x1", 400, `the cursor "x1" is not the id of an event`},
 		{"s/events?last_event_id=-1", 400, "is not the id"},
 		{"s/events?last_event_id=99999999999999999999", 400, "is not the id"},
-		{"s/events?protocol=nope", 400, "known: native"},
+		{"s/events?protocol=nope", 400, "the protocols are native"},
 		{"s/events?types=" + strings.Repeat("a,", 40), 400, "more than 32"},
 		{"s/events?types=tool_call_results", 400, `types has "tool_call_results", which is not an event type; the types are run_started, `},
 		{"s/events?types=synthetic,Rejected", 400, `types has "Rejected"`},

@@ -72,7 +72,7 @@ func TestDescribedWords(t *testing.T) {
 			}
 		}
 	}
-	if _, err := encode.Find("?"); !strings.Contains(err.Error(), "(known: "+strings.Join(got, ", ")+")") {
+	if _, err := encode.Find("?"); !strings.Contains(err.Error(), "the protocols are "+strings.Join(got, ", ")) {
 		t.Errorf("protocols: described %q, but %v", got, err)
 	}
 	got = nil
