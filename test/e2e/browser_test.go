@@ -274,7 +274,7 @@ func (p *webPage) do(what string, a chromedp.Action[chromedp.Void]) {
 // wait waits until a condition in the page holds.
 func (p *webPage) wait(what, condition string) {
 	p.t.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool]("!!("+condition+")", chromedp.WithPollingTimeout(20*time.Second)))
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool]("!!("+condition+")", chromedp.WithPollingTimeout(time.Minute)))
 	if err != nil {
 		p.screenshot("failed-" + p.theme)
 		p.t.Fatalf("waiting for %s: %v\nthe calls are\n%sconsole: %q", what, err, p.cards(), p.console())
