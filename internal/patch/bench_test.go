@@ -79,7 +79,7 @@ func TestGrowth(t *testing.T) {
 		for _, shape := range []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses} {
 			few, many := render(shape, history(300)), render(shape, history(1200))
 			short, long, ratio := time.Hour, time.Hour, 0.0
-			for range 15 { // other processes slow down some measurements
+			for range 100 { // other processes slow down some measurements
 				short, long = min(short, duration(t, shape, few)), min(long, duration(t, shape, many))
 				if ratio = float64(long) / float64(short); ratio < 10 {
 					break
