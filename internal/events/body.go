@@ -30,171 +30,128 @@ func (e *Event) AppendBody(dst []byte) ([]byte, error) {
 	if e.Type == Synthetic {
 		return append(dst, e.Message...), nil
 	}
-	w := writer{b: append(dst, '{')}
+	w := writer{Members{B: append(dst, '{')}}
 	w.subject(e)
 	w.content(e)
 	w.waiting(e)
 	w.outcome(e)
-	w.b = append(w.b, '}')
-	if w.err != nil {
-		return nil, fmt.Errorf("events: %s %s: %w", e.Type, e.EventID, w.err)
+	w.B = append(w.B, '}')
+	if w.Err != nil {
+		return nil, fmt.Errorf("events: %s %s: %w", e.Type, e.EventID, w.Err)
 	}
-	return w.b, nil
+	return w.B, nil
 }
 
 // subject writes the fields that identify the event, its message and its call.
 func (w *writer) subject(e *Event) {
-	w.always("type", string(e.Type))
+	w.Always("type", string(e.Type))
 	w.id("event_id", e.EventID)
-	w.always("session", e.Session)
-	w.text("run", e.Run)
+	w.Always("session", e.Session)
+	w.Text("run", e.Run)
 	if e.Place != nil {
-		w.always("message_id", e.MessageID)
-		w.always("namespace", e.Namespace)
-		w.number("choice", int64(e.Choice))
+		w.Always("message_id", e.MessageID)
+		w.Always("namespace", e.Namespace)
+		w.Number("choice", int64(e.Choice))
 	}
 	w.raw("index", e.Index)
-	w.text("call", e.Call)
-	w.text("id", e.ID)
-	w.flag("id_synthesized", e.IDSynthesized)
-	w.text("uid", e.UID)
-	w.text("tool_name", e.ToolName)
-	w.text("kind", e.Kind)
+	w.Text("call", e.Call)
+	w.Text("id", e.ID)
+	w.Flag("id_synthesized", e.IDSynthesized)
+	w.Text("uid", e.UID)
+	w.Text("tool_name", e.ToolName)
+	w.Text("kind", e.Kind)
 	w.time("timestamp", &e.Timestamp)
-	w.text("role", e.Role)
-	w.text("parent_call", e.ParentCall)
-	w.flag("provider_executed", e.ProviderExecuted)
+	w.Text("role", e.Role)
+	w.Text("parent_call", e.ParentCall)
+	w.Flag("provider_executed", e.ProviderExecuted)
 	w.time("deadline", e.Deadline)
 }
 
 // content writes the fields with text and args.
 func (w *writer) content(e *Event) {
 	if e.Part != 0 {
-		w.number("part", int64(e.Part))
+		w.Number("part", int64(e.Part))
 	}
 	if e.Offset != 0 {
-		w.number("offset", int64(e.Offset.Bytes()))
+		w.Number("offset", int64(e.Offset.Bytes()))
 	}
-	w.text("content", e.Content)
-	w.text("args", e.Args)
+	w.Text("content", e.Content)
+	w.Text("args", e.Args)
 	if e.ArgsText != nil {
-		w.always("args_text", *e.ArgsText)
+		w.Always("args_text", *e.ArgsText)
 	}
 	w.raw("tool_args", e.ToolArgs)
 	w.answer("args_valid", e.ArgsValid)
-	w.text("args_error", e.ArgsError)
-	w.flag("double_encoded", e.DoubleEncoded)
-	w.text("by", e.By)
+	w.Text("args_error", e.ArgsError)
+	w.Flag("double_encoded", e.DoubleEncoded)
+	w.Text("by", e.By)
 	w.ref("args_ref", e.ArgsRef)
 }
 
 // waiting writes the fields of waits and progress.
 func (w *writer) waiting(e *Event) {
-	w.text("interrupt_id", e.InterruptID)
-	w.text("message", e.Progress)
+	w.Text("interrupt_id", e.InterruptID)
+	w.Text("message", e.Progress)
 	if e.Percent != nil {
 		b, err := json.Marshal(*e.Percent)
-		w.fail(err)
-		w.key("percent")
-		w.b = append(w.b, b...)
+		w.Fail(err)
+		w.Key("percent")
+		w.B = append(w.B, b...)
 	}
 }
 
 // outcome writes the fields of results and ends.
 func (w *writer) outcome(e *Event) {
-	w.text("status", string(e.Status))
-	w.flag("synthetic", e.Synthetic)
+	w.Text("status", string(e.Status))
+	w.Flag("synthetic", e.Synthetic)
 	w.reason("reason", e.Reason)
 	w.raw("tool_result", e.ToolResult)
 	w.ref("tool_result_ref", e.ToolResultRef)
-	w.flag("conflict", e.Conflict)
+	w.Flag("conflict", e.Conflict)
 	w.answer("args_complete", e.ArgsAnnounced)
 	w.millis("duration_ms", e.DurationMS)
 	w.millis("args_ms", e.ArgsMS)
 	w.millis("run_ms", e.RunMS)
-	w.text("finish_reason", e.FinishReason)
+	w.Text("finish_reason", e.FinishReason)
 	w.raw("usage", e.Usage)
-	w.flag("superseded", e.Superseded)
+	w.Flag("superseded", e.Superseded)
 	if len(e.Pending) > 0 {
-		w.list("pending", e.Pending)
+		w.List("pending", e.Pending)
 	}
 	w.target("target", e.Target)
 	if e.Input != 0 {
-		w.key("input")
-		w.b = strconv.AppendUint(w.b, e.Input, 10)
+		w.Key("input")
+		w.B = strconv.AppendUint(w.B, e.Input, 10)
 	}
 }
 
-// writer appends the members of a JSON object. Its methods are named after the
-// kinds of values. All except always, id, number and list omit empty values.
-type writer struct {
-	b   []byte
-	err error // the first
-}
-
-func (w *writer) fail(err error) {
-	if w.err == nil {
-		w.err = err
-	}
-}
-
-func (w *writer) key(name string) {
-	if w.b[len(w.b)-1] != '{' {
-		w.b = append(w.b, ',')
-	}
-	w.b = append(w.b, '"')
-	w.b = append(w.b, name...)
-	w.b = append(w.b, '"', ':')
-}
-
-func (w *writer) always(name, s string) {
-	w.key(name)
-	w.b = AppendQuoted(w.b, s)
-}
+// writer appends the members of an event. Its methods are named after the kinds of
+// values. All except id leave out empty values.
+type writer struct{ Members }
 
 func (w *writer) id(name string, id ID) {
-	w.key(name)
-	w.b = append(w.b, '"')
-	w.b = id.append(w.b)
-	w.b = append(w.b, '"')
-}
-
-func (w *writer) text(name, s string) {
-	if s != "" {
-		w.always(name, s)
-	}
-}
-
-func (w *writer) number(name string, n int64) {
-	w.key(name)
-	w.b = strconv.AppendInt(w.b, n, 10)
+	w.Key(name)
+	w.B = append(w.B, '"')
+	w.B = id.append(w.B)
+	w.B = append(w.B, '"')
 }
 
 func (w *writer) millis(name string, n *int64) {
 	if n != nil {
-		w.number(name, *n)
-	}
-}
-
-func (w *writer) flag(name string, set bool) {
-	if set {
-		w.answer(name, &set)
+		w.Number(name, *n)
 	}
 }
 
 func (w *writer) answer(name string, yes *bool) {
 	if yes != nil {
-		w.key(name)
-		w.b = strconv.AppendBool(w.b, *yes)
+		w.Key(name)
+		w.B = strconv.AppendBool(w.B, *yes)
 	}
 }
 
 func (w *writer) time(name string, t *Time) {
 	if t != nil {
-		w.key(name)
-		w.b = append(w.b, '"')
-		w.b = t.Append(w.b)
-		w.b = append(w.b, '"')
+		w.Time(name, *t)
 	}
 }
 
@@ -203,76 +160,64 @@ func (w *writer) raw(name string, value json.RawMessage) {
 	if len(value) == 0 {
 		return
 	}
-	w.key(name)
+	w.Key(name)
 	if len(value) == 1 && '0' <= value[0] && value[0] <= '9' { // the common case of an index
-		w.b = append(w.b, value[0])
+		w.B = append(w.B, value[0])
 		return
 	}
-	b := bytes.NewBuffer(w.b)
-	w.fail(json.Compact(b, value))
-	w.b = b.Bytes()
-}
-
-func (w *writer) list(name string, list []string) {
-	w.key(name)
-	w.b = append(w.b, '[')
-	for i, s := range list {
-		if i > 0 {
-			w.b = append(w.b, ',')
-		}
-		w.b = AppendQuoted(w.b, s)
-	}
-	w.b = append(w.b, ']')
+	b := bytes.NewBuffer(w.B)
+	w.Fail(json.Compact(b, value))
+	w.B = b.Bytes()
 }
 
 func (w *writer) reason(name string, r *Reason) {
 	if r == nil {
 		return
 	}
-	w.key(name)
-	w.b = append(w.b, '{')
-	w.always("code", string(r.Code))
-	w.always("text", r.Text)
-	w.text("detail", r.Detail)
-	w.b = append(w.b, '}')
+	w.Key(name)
+	w.B = append(w.B, '{')
+	w.Always("code", string(r.Code))
+	w.Always("text", r.Text)
+	w.Text("detail", r.Detail)
+	w.B = append(w.B, '}')
 }
 
 func (w *writer) target(name string, t *Target) {
 	if t == nil {
 		return
 	}
-	w.key(name)
-	w.b = append(w.b, '{')
+	w.Key(name)
+	w.B = append(w.B, '{')
 	if len(t.ToolCallIDs) > 0 {
-		w.list("tool_call_ids", t.ToolCallIDs)
+		w.List("tool_call_ids", t.ToolCallIDs)
 	}
 	if len(t.Calls) > 0 {
-		w.list("calls", t.Calls)
+		w.List("calls", t.Calls)
 	}
-	w.text("message_id", t.MessageID)
-	w.text("run", t.Run)
+	w.Text("message_id", t.MessageID)
+	w.Text("run", t.Run)
 	if t.More != 0 {
-		w.number("more", int64(t.More))
+		w.Number("more", int64(t.More))
 	}
-	w.b = append(w.b, '}')
+	w.B = append(w.B, '}')
 }
 
 func (w *writer) ref(name string, r *Ref) {
 	if r == nil {
 		return
 	}
-	w.key(name)
-	w.b = append(w.b, '{')
-	w.number("size", int64(r.Size))
-	w.always("sha256", r.SHA256)
-	w.always("preview", r.Preview)
+	w.Key(name)
+	w.B = append(w.B, '{')
+	w.Number("size", int64(r.Size))
+	w.Always("sha256", r.SHA256)
+	w.Always("preview", r.Preview)
 	if r.Chunks != nil {
-		w.list("chunks", r.Chunks)
+		w.List("chunks", r.Chunks)
 	} else {
-		w.key("chunks")
-		w.b = append(w.b, "null"...)
+		w.Key("chunks")
+		w.B = append(w.B, "null"...)
 	}
-	w.b = append(w.b, '}')
+	w.B = append(w.B, '}')
 }
 
 // Quote returns a string as JSON, without escapes for HTML.

@@ -21,10 +21,10 @@ func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
 func (t Time) Std() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
 // String returns the wire form.
-func (t Time) String() string { return string(t.Append(make([]byte, 0, len(timeLayout)))) }
+func (t Time) String() string { return string(t.append(make([]byte, 0, len(timeLayout)))) }
 
 // MarshalText returns the wire form.
-func (t Time) MarshalText() ([]byte, error) { return t.Append(make([]byte, 0, len(timeLayout))), nil }
+func (t Time) MarshalText() ([]byte, error) { return t.append(make([]byte, 0, len(timeLayout))), nil }
 
 const (
 	dayMillis = 24 * 60 * 60 * 1000
@@ -32,9 +32,9 @@ const (
 	endOfYears Time = 253402300800000
 )
 
-// Append appends the wire form. Each event has a timestamp, and AppendFormat takes
+// append appends the wire form. Each event has a timestamp, and AppendFormat takes
 // several times as long.
-func (t Time) Append(dst []byte) []byte {
+func (t Time) append(dst []byte) []byte {
 	if t < 0 || t >= endOfYears {
 		return t.Std().AppendFormat(dst, timeLayout)
 	}

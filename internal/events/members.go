@@ -1,0 +1,75 @@
+package events
+
+import "strconv"
+
+// Members appends the members of a JSON object, as encoding/json writes them without
+// escapes for HTML. Text and Flag leave out empty values.
+type Members struct {
+	B   []byte // ends with the beginning of the object, or with a member
+	Err error  // the first that was passed to Fail
+}
+
+// Fail keeps the first error.
+func (m *Members) Fail(err error) {
+	if m.Err == nil {
+		m.Err = err
+	}
+}
+
+// Key appends the name of a member, whose value follows.
+func (m *Members) Key(name string) {
+	if m.B[len(m.B)-1] != '{' {
+		m.B = append(m.B, ',')
+	}
+	m.B = append(m.B, '"')
+	m.B = append(m.B, name...)
+	m.B = append(m.B, '"', ':')
+}
+
+// Always appends a string.
+func (m *Members) Always(name, s string) {
+	m.Key(name)
+	m.B = AppendQuoted(m.B, s)
+}
+
+// Text appends a string that is not empty.
+func (m *Members) Text(name, s string) {
+	if s != "" {
+		m.Always(name, s)
+	}
+}
+
+// Flag appends true, or nothing.
+func (m *Members) Flag(name string, set bool) {
+	if set {
+		m.Key(name)
+		m.B = append(m.B, "true"...)
+	}
+}
+
+// Number appends an integer.
+func (m *Members) Number(name string, n int64) {
+	m.Key(name)
+	m.B = strconv.AppendInt(m.B, n, 10)
+}
+
+// Time appends a time.
+func (m *Members) Time(name string, t Time) {
+	m.Key(name)
+	m.B = append(m.B, '"')
+	m.B = t.append(m.B)
+	m.B = append(m.B, '"')
+}
+
+// List appends a list of strings.
+func (m *Members) List(name string, list []string) {
+	m.Key(name)
+	m.B = append(m.B, '[')
+	for i, s := range list {
+		if i > 0 {
+			m.B = append(m.B, ',')
+		}
+		m.B = AppendQuoted(m.B, s)
+	}
+	m.B = append(m.B, ']')
+}
