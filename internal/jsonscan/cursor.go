@@ -81,7 +81,7 @@ func (c *Cursor) setKey(i int) (end int) {
 	if plain {
 		c.Key = c.RawKey[1 : len(c.RawKey)-1]
 	} else {
-		c.Key = key(c.RawKey)
+		c.Key = unquote(c.RawKey[1 : len(c.RawKey)-1])
 	}
 	return end
 }

@@ -46,10 +46,10 @@ func AppendUnquoted(dst []byte, inside string) []byte {
 	return dst
 }
 
-// key returns the text of a quoted key. A surrogate without its partner becomes
-// U+FFFD.
-func key(quoted string) string {
-	text := string(AppendUnquoted(nil, quoted[1:len(quoted)-1]))
+// unquote returns the text of the inside of a valid string. A surrogate without its
+// partner becomes U+FFFD.
+func unquote(inside string) string {
+	text := string(AppendUnquoted(nil, inside))
 	if utf8.ValidString(text) {
 		return text
 	}
