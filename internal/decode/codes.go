@@ -8,6 +8,7 @@ import (
 	"streamer/internal/decode/aisdk4"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // The data stream of the AI SDK 4 is a line protocol: each event is a line CODE:JSON.
@@ -24,10 +25,15 @@ import (
 
 // Code is a line of the form CODE:JSON that was cut between two inputs.
 type Code struct {
-	Text []byte `json:"t,omitzero"` // the line so far
-	Skip bool   `json:"k,omitzero"` // the line was too long; its rest is skipped
+	Text []byte `json:"t,omitempty"` // the line so far
+	Skip bool   `json:"k,omitzero"`  // the line was too long; its rest is skipped
 
 	scan jsonscan.Scanner // has read a prefix of the JSON; empty after loading
+}
+
+func (c *Code) fields(f *stored.Fields) {
+	f.Bytes("t", &c.Text)
+	f.Flag("k", &c.Skip)
 }
 
 // clone returns a copy that shares nothing that either may change.

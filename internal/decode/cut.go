@@ -7,6 +7,7 @@ import (
 
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // JSON may be cut anywhere between inputs, also inside a character. The beginning of a
@@ -27,6 +28,14 @@ type Cut struct {
 	List  bool        `json:"l,omitzero"` // an array of events is open
 	// Early are problems with plain text that came before the format was known.
 	Early []wire.Problem `json:"e,omitempty"`
+}
+
+func (c *Cut) fields(f *stored.Fields) {
+	stored.Pointer(f, "j", &c.JSON, (*CutText).fields)
+	stored.Pointer(f, "c", &c.Code, (*Code).fields)
+	stored.Pointer(f, "b", &c.Frame, (*FrameBytes).fields)
+	f.Flag("l", &c.List)
+	stored.List(f, "e", &c.Early, (*wire.Problem).Fields)
 }
 
 // empty reports whether nothing was cut.
@@ -56,7 +65,7 @@ func (c *Cut) clone() *Cut {
 
 // CutText is JSON text that was cut between two inputs.
 type CutText struct {
-	Text []byte `json:"t,omitzero"` // the beginning of a value
+	Text []byte `json:"t,omitempty"` // the beginning of a value
 	// Alone is the offset of the first input in Text that may be read alone; 0 if there
 	// is none.
 	Alone int  `json:"a,omitzero"`
@@ -64,6 +73,13 @@ type CutText struct {
 	Skip  bool `json:"k,omitzero"` // a value was too long; the rest of its line is skipped
 
 	scan valueScan // has read a prefix of Text; empty after loading
+}
+
+func (m *CutText) fields(f *stored.Fields) {
+	f.Bytes("t", &m.Text)
+	stored.Number(f, "a", &m.Alone)
+	f.Flag("p", &m.Plain)
+	f.Flag("k", &m.Skip)
 }
 
 // valueScan finds the end of a value. In an array whose first element is an object it

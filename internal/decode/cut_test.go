@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"testing"
 
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored/storedtest"
 )
 
 // jsonStreams returns the lines of all streams in testdata that are JSON Lines.
@@ -58,22 +58,15 @@ func TestCutsOfLinesDoNotMatter(t *testing.T) {
 	}
 }
 
-// readFrom reads inputs one after another with a copy of a State, which is stored as
-// JSON and loaded between them.
+// readFrom reads inputs one after another with a copy of a State, which is stored and
+// loaded between them.
 func readFrom(t *testing.T, s State, inputs ...string) string {
 	t.Helper()
 	s = s.Clone()
 	var b strings.Builder
 	for i, input := range inputs {
 		if i > 0 {
-			stored, err := json.Marshal(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s = State{}
-			if err := json.Unmarshal(stored, &s); err != nil {
-				t.Fatal(err)
-			}
+			s = *storedtest.Check(t, &s, (*State).Fields)
 		}
 		b.WriteString(transcript(new(Reader), &s, []byte(input), ""))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // AWS event stream, the content type application/vnd.amazon.eventstream:
@@ -25,11 +26,17 @@ import (
 
 // FrameBytes is a frame of an AWS event stream that was cut between two inputs.
 type FrameBytes struct {
-	Data []byte `json:"d,omitzero"`
+	Data []byte `json:"d,omitempty"`
 	// Alone is the offset of the first input in Data that may be read alone; 0 if there
 	// is none.
 	Alone int `json:"a,omitzero"`
 	Skip  int `json:"k,omitzero"` // bytes to come of a frame that is too long
+}
+
+func (m *FrameBytes) fields(f *stored.Fields) {
+	f.Bytes("d", &m.Data)
+	stored.Number(f, "a", &m.Alone)
+	stored.Number(f, "k", &m.Skip)
 }
 
 // The sizes of a frame, in bytes.

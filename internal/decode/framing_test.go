@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored/storedtest"
 )
 
 // streams returns the events of the golden streams of a format: one JSON text,
@@ -91,14 +92,7 @@ func readStored(t testing.TB, nth int, inputs ...string) string {
 		if i%nth > 0 || i == len(inputs)-1 {
 			continue
 		}
-		saved, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m = State{}
-		if err := json.Unmarshal(saved, &m); err != nil {
-			t.Fatal(err)
-		}
+		m = *storedtest.Check(t, &m, (*State).Fields)
 	}
 	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
@@ -27,16 +28,27 @@ import (
 
 // SSE is an SSE event that was cut between two inputs.
 type SSE struct {
-	Line []byte `json:"l,omitzero"` // a line that was cut before its data
-	Data []byte `json:"d,omitzero"` // data lines so far, joined by newlines
-	Has  bool   `json:"h,omitzero"` // the event has a data line
-	Open bool   `json:"o,omitzero"` // the last data line was cut
-	Name string `json:"n,omitzero"` // the event's name so far
-	CR   bool   `json:"r,omitzero"` // the last byte was a carriage return; a newline that follows belongs to it
-	Skip bool   `json:"k,omitzero"` // the event was too long; its rest is skipped
-	Err  bool   `json:"e,omitzero"` // the data is the value of the field error
+	Line []byte `json:"l,omitempty"` // a line that was cut before its data
+	Data []byte `json:"d,omitempty"` // data lines so far, joined by newlines
+	Has  bool   `json:"h,omitzero"`  // the event has a data line
+	Open bool   `json:"o,omitzero"`  // the last data line was cut
+	Name string `json:"n,omitzero"`  // the event's name so far
+	CR   bool   `json:"r,omitzero"`  // the last byte was a carriage return; a newline that follows belongs to it
+	Skip bool   `json:"k,omitzero"`  // the event was too long; its rest is skipped
+	Err  bool   `json:"e,omitzero"`  // the data is the value of the field error
 
 	scan jsonscan.Scanner // has read a prefix of Data; empty after loading
+}
+
+func (m *SSE) fields(f *stored.Fields) {
+	f.Bytes("l", &m.Line)
+	f.Bytes("d", &m.Data)
+	f.Flag("h", &m.Has)
+	f.Flag("o", &m.Open)
+	f.Text("n", &m.Name)
+	f.Flag("r", &m.CR)
+	f.Flag("k", &m.Skip)
+	f.Flag("e", &m.Err)
 }
 
 // pending reports whether an event was cut.

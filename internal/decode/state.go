@@ -1,15 +1,15 @@
 package decode
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored"
 )
 
 // State is what decoding a session keeps between inputs. The zero value is
-// ready to use. It is stored as JSON with the session. Before a copy of a State
+// ready to use. It is stored with the session. Before a copy of a State
 // and the State itself are used independently, one of them must be cloned.
 type State struct {
 	Format string `json:"f,omitzero"` // the name of the recognised or named format
@@ -35,27 +35,48 @@ func (s *State) Shape() string {
 type FormatDecoder struct {
 	Format  string       `json:"f"`
 	Decoder wire.Decoder `json:"s"`
+
+	raw string // the stored state, while it is loaded
 }
 
-// UnmarshalJSON reads the state of a Decoder of the format that is named.
-func (d *FormatDecoder) UnmarshalJSON(data []byte) error {
-	var stored struct {
-		Format  string          `json:"f"`
-		Decoder json.RawMessage `json:"s"`
+// Fields visits the members of the stored form.
+func (s *State) Fields(f *stored.Fields) {
+	f.Text("f", &s.Format)
+	stored.Pointer(f, "s", &s.SSE, (*SSE).fields)
+	stored.Pointer(f, "c", &s.Cut, (*Cut).fields)
+	stored.List(f, "d", &s.Decoders, (*FormatDecoder).fields)
+	for i := range s.Decoders {
+		s.Decoders[i].load(f)
 	}
-	if err := json.Unmarshal(data, &stored); err != nil {
-		return fmt.Errorf("decode: state of a format: %w", err)
+}
+
+func (d *FormatDecoder) fields(f *stored.Fields) {
+	f.Text("f", &d.Format)
+	if f.Reading() {
+		f.Raw("s", &d.raw) // the format may follow
+		return
 	}
-	f := find(stored.Format)
-	if f == nil {
-		return fmt.Errorf("decode: the state is of an unknown format %q", stored.Format)
+	decoder := &d.Decoder
+	stored.Pointer(f, "s", &decoder, decoderFields) // also without members
+}
+
+func decoderFields(d *wire.Decoder, f *stored.Fields) { (*d).Fields(f) }
+
+// load reads the state of a Decoder of the format that is named.
+func (d *FormatDecoder) load(f *stored.Fields) {
+	if !f.Reading() || d.Decoder != nil {
+		return
 	}
-	decoder := f.New()
-	if err := json.Unmarshal(stored.Decoder, decoder); err != nil {
-		return fmt.Errorf("decode: state of the format %s: %w", stored.Format, err)
+	format := find(d.Format)
+	if format == nil {
+		f.Fail(fmt.Errorf("decode: the state is of an unknown format %q", d.Format))
+		return
 	}
-	d.Format, d.Decoder = stored.Format, decoder
-	return nil
+	d.Decoder = format.New()
+	if err := stored.Load(d.raw, &d.Decoder, decoderFields); err != nil {
+		f.Fail(fmt.Errorf("decode: state of the format %s: %w", d.Format, err))
+	}
+	d.raw = ""
 }
 
 // Clone returns a copy that shares nothing that either may change.
@@ -98,6 +119,6 @@ func (s *State) decoder(f wire.Format) wire.Decoder {
 		return shared.View(s.decoder(shared.Shared()))
 	}
 	d := f.New()
-	s.Decoders = append(s.Decoders, FormatDecoder{name, d})
+	s.Decoders = append(s.Decoders, FormatDecoder{Format: name, Decoder: d})
 	return d
 }

@@ -12,10 +12,10 @@ type Call = chunks.Call[CallState]
 // small fields stand together to save memory. Only the methods in this file
 // change Status.
 type CallState struct {
-	Call     string        `json:"call"` // its name in events, unique in the session
-	Status   events.Status `json:"status"`
+	Call     string        `json:"call,omitempty"` // its name in events, unique in the session
+	Status   events.Status `json:"status,omitempty"`
 	ID       string        `json:"id,omitempty"`       // since the start: the provider's or synthesised
-	Begun    events.Time   `json:"begun"`              // of the first fragment
+	Begun    events.Time   `json:"begun,omitempty"`    // of the first fragment
 	Expires  events.Time   `json:"expires,omitempty"`  // by the rules in force when it began
 	Complete events.Time   `json:"complete,omitempty"` // when its args were
 	Deadline events.Time   `json:"deadline,omitempty"` // 0 where there is none

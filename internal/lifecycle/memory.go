@@ -28,7 +28,7 @@ const searched = 16
 // Closed is a closed call.
 type Closed struct {
 	Call      string `json:"call,omitempty"` // "" of a call that only a repeated history had
-	ID        string `json:"id"`
+	ID        string `json:"id,omitempty"`
 	Name      string `json:"name,omitempty"`
 	UID       string `json:"uid,omitempty"`
 	Synth     bool   `json:"synth,omitempty"`

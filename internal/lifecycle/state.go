@@ -20,8 +20,8 @@ import (
 	"streamer/internal/events"
 )
 
-// State is the state of one session. It is stored as JSON; Resume must be called
-// after loading. The zero value is the state of a new session.
+// State is the state of one session. Fields describes its stored form. Resume must be
+// called after loading. The zero value is the state of a new session.
 type State struct {
 	Time events.Time `json:"time,omitempty"` // fold time: never goes back
 	Last events.Time `json:"last,omitempty"` // of the last input that was not a clock input
@@ -55,7 +55,7 @@ const (
 
 // Run is an open run.
 type Run struct {
-	ID string `json:"id"`
+	ID string `json:"id,omitempty"`
 	// Asked is the last finished choice that asked for calls. The run stays open
 	// for it, even if the other choices of its message finish without a call.
 	Asked *Answer `json:"asked,omitempty"`
@@ -87,7 +87,7 @@ type Message struct {
 	// Assembler has the calls of the message.
 	chunks.Assembler[CallState] `json:"calls,omitzero"`
 
-	Run   string        `json:"run"`
+	Run   string        `json:"run,omitempty"`
 	place *events.Place // shared by the events of the message, and never changed; nil before the first
 
 	Parts  Parts  `json:"parts,omitzero"`
@@ -165,10 +165,9 @@ type Result struct {
 	ID        string        `json:"id,omitempty"`
 	Name      string        `json:"name,omitempty"`
 	Namespace string        `json:"ns,omitempty"`
-	Status    events.Status `json:"status"`
-	// Content is JSON. It is not a RawMessage, because encoding/json would change
-	// its escapes and refuses deep nesting.
-	Content []byte `json:"content"`
+	Status    events.Status `json:"status,omitempty"`
+	// Content is JSON. It is stored as bytes, so that it comes back as it was.
+	Content []byte `json:"content,omitempty"`
 	// Others are results that were emitted while this one waited for the args.
 	Others Digests `json:"others,omitempty"`
 
@@ -176,7 +175,7 @@ type Result struct {
 	index    string // raw, of its call, where the wire has no ids
 }
 
-// Resume restores what JSON does not hold. It must be called after loading.
+// Resume restores what the stored form does not hold. It must be called after loading.
 func (s *State) Resume() {
 	for _, m := range s.Messages {
 		for i := range m.Calls {

@@ -35,7 +35,7 @@ type Input struct {
 // State is the state of a session after an input, the content of a snapshot. The
 // zero value is the state of a new session.
 type State struct {
-	N    uint64          `json:"n"` // the last folded input
+	N    uint64          `json:"n,omitempty"` // the last folded input
 	Read decode.State    `json:"read,omitzero"`
 	Life lifecycle.State `json:"life,omitzero"`
 }

@@ -1,18 +1,26 @@
 package session
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
+	"streamer/internal/chunks"
+	"streamer/internal/decode"
 	"streamer/internal/lifecycle"
+	"streamer/internal/stored"
 )
 
-// stored is a State in its stored form, with the fold version that wrote it.
-type stored struct {
+// versioned is a State with the fold version that wrote it.
+type versioned struct {
 	Version int `json:"v"`
 	*State
+}
+
+func (v *versioned) fields(f *stored.Fields) {
+	stored.Number(f, "v", &v.Version)
+	stored.Number(f, "n", &v.N)
+	stored.Object(f, "read", &v.Read, (*decode.State).Fields)
+	stored.Object(f, "life", &v.Life, (*lifecycle.State).Fields)
 }
 
 // Marshal returns the stored form of the state.
@@ -20,20 +28,7 @@ func (s *State) Marshal() ([]byte, error) { return s.Append(nil) }
 
 // Append appends the stored form of the state.
 func (s *State) Append(dst []byte) ([]byte, error) {
-	dst = strconv.AppendInt(append(dst, `{"v":`...), lifecycle.FoldVersion, 10)
-	dst = strconv.AppendUint(append(dst, `,"n":`...), s.N, 10)
-	if r := &s.Read; r.Format != "" || r.SSE != nil || r.Cut != nil || r.Decoders != nil {
-		read, err := json.Marshal(r)
-		if err != nil {
-			return nil, fmt.Errorf("session: write state: %w", err)
-		}
-		dst = append(append(dst, `,"read":`...), read...)
-	}
-	dst, err := s.Life.AppendJSON(append(dst, `,"life":`...))
-	if err != nil {
-		return nil, fmt.Errorf("session: write state: %w", err)
-	}
-	return append(dst, '}'), nil
+	return stored.Append(dst, &versioned{lifecycle.FoldVersion, s}, (*versioned).fields), nil
 }
 
 // ErrVersion is returned for a state that a newer fold version wrote.
@@ -41,8 +36,8 @@ var ErrVersion = errors.New("session: a newer fold version")
 
 // Load returns the state whose stored form is data.
 func Load(data []byte) (*State, error) {
-	v := stored{State: new(State)}
-	if err := json.Unmarshal(data, &v); err != nil {
+	v := versioned{State: new(State)}
+	if err := stored.Load(chunks.Shared(data), &v, (*versioned).fields); err != nil {
 		return nil, fmt.Errorf("session: load state: %w", err)
 	}
 	if v.Version > lifecycle.FoldVersion {

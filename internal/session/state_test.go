@@ -1,17 +1,16 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
-	"reflect"
-	"strings"
 	"testing"
 
+	"streamer/internal/decode"
+	"streamer/internal/decode/anthropic"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
+	"streamer/internal/stored/storedtest"
 )
-
-// unescaped undoes the escapes for HTML of encoding/json.
-var unescaped = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
 // TestStoredForm checks the stored form of the states of each recorded stream.
 func TestStoredForm(t *testing.T) {
@@ -36,79 +35,58 @@ func TestStoredForm(t *testing.T) {
 // TestStoredFields checks that the stored form has every field of a state: each one
 // alone, and all together.
 func TestStoredFields(t *testing.T) {
-	count := 0
-	setFields(reflect.ValueOf(new(State)).Elem(), &count, -1)
+	count := storedtest.Each(func(s *State) {
+		s.Read.Decoders[0] = decode.FormatDecoder{Format: "anthropic", Decoder: new(anthropic.Decoder)}
+		checkStoredForm(t, s)
+	})
 	if count < 100 {
 		t.Fatalf("%d fields", count)
 	}
-	for only := range count + 1 {
-		if only == count {
-			only = all
-		}
-		s, n := new(State), 0
-		setFields(reflect.ValueOf(s).Elem(), &n, only)
-		s.N, s.Life.Time = 1, max(1, s.Life.Time)
-		checkStoredForm(t, s)
-	}
 }
 
-// checkStoredForm compares the stored form with that of encoding/json, except for
-// escapes for HTML.
+// FuzzLoad checks that no text that is loaded as a state makes Load or Append fail.
+func FuzzLoad(f *testing.F) {
+	storedtest.Each(func(s *State) {
+		s.Read.Decoders[0] = decode.FormatDecoder{Format: "anthropic", Decoder: new(anthropic.Decoder)}
+		data, _ := s.Marshal()
+		f.Add(data)
+	})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		text := bytes.Clone(data)
+		s, err := Load(text)
+		if err != nil {
+			return
+		}
+		once, _ := s.Marshal()
+		clear(text) // the state must not share it
+		if again, _ := s.Marshal(); !bytes.Equal(once, again) {
+			t.Fatalf("%s: the state changes with the text\nfrom %s\nto   %s", data, once, again)
+		}
+	})
+}
+
+// checkStoredForm compares the stored form with that of encoding/json, and checks that
+// it does not change when it is loaded and stored again.
 func checkStoredForm(t *testing.T, s *State) {
 	t.Helper()
 	got, err := s.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := json.Marshal(stored{lifecycle.FoldVersion, s})
+	want, err := json.Marshal(versioned{lifecycle.FoldVersion, s})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := unescaped.Replace(string(got)), unescaped.Replace(string(want)); got != want {
+	if got, want := storedtest.Normal(got), storedtest.Normal(want); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-}
-
-// all makes setFields set every field.
-const all = -2
-
-// setFields sets the exported field with a number, or all, in v and what it has. n counts
-// the fields. Every pointer is set, and every list has an element.
-func setFields(v reflect.Value, n *int, only int) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		setFields(v.Elem(), n, only)
-		return
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				setFields(v.Field(i), n, only)
-			}
-		}
-		return
-	case reflect.Slice:
-		if v.Type().Elem().Kind() != reflect.Uint8 {
-			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-			setFields(v.Index(0), n, only)
-			return
-		}
-	case reflect.Interface:
-		return
+	text := bytes.Clone(got)
+	loaded, err := Load(text)
+	if err != nil {
+		t.Fatalf("%s: %v", got, err)
 	}
-	if *n++; only != all && *n-1 != only {
-		return
-	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString("a\"<\u2028")
-	case reflect.Slice:
-		v.SetBytes([]byte(`{"a":"<"}`))
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		v.SetInt(3)
-	default:
-		v.SetUint(3)
+	clear(text) // the state must not share it
+	if again, err := loaded.Marshal(); err != nil || !bytes.Equal(again, got) {
+		t.Errorf("stored as %s\n     then %s (%v)", got, again, err)
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Call is a call of a session.
 type Call struct {
-	ID      string `json:"i"`
+	ID      string `json:"i,omitzero"`
 	Message string `json:"m,omitzero"` // id of its message
 	Past    bool   `json:"p,omitzero"` // that message has ended
 	Named   bool   `json:"n,omitzero"`
@@ -21,6 +22,17 @@ type Call struct {
 	// rawOutput, which has precedence over content.
 	Output string `json:"o,omitzero"`
 	Raw    bool   `json:"r,omitzero"`
+}
+
+func (c *Call) fields(f *stored.Fields) {
+	f.Text("i", &c.ID)
+	f.Text("m", &c.Message)
+	f.Flag("p", &c.Past)
+	f.Flag("n", &c.Named)
+	f.Flag("a", &c.Args)
+	f.Flag("d", &c.Done)
+	f.Text("o", &c.Output)
+	f.Flag("r", &c.Raw)
 }
 
 // done records that a call has ended.

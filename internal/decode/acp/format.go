@@ -24,6 +24,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Format is the format acp.
@@ -103,12 +104,12 @@ func (m *message) read(f wire.Frame) {
 // Decoder decodes the messages of a session. Its fields are the state between them. Ids
 // of requests are kept as they are written.
 type Decoder struct {
-	Run       bool     `json:"r,omitzero"` // a prompt is being answered
-	Cancelled bool     `json:"x,omitzero"` // the client has cancelled it
-	Prompts   []string `json:"q,omitzero"` // ids of the prompts without a response
-	Loads     []string `json:"h,omitzero"` // ids of the requests to load a session, likewise
-	Asks      []Ask    `json:"k,omitzero"` // requests for a permission, likewise
-	Denied    []string `json:"y,omitzero"` // ids of the calls that a person has rejected
+	Run       bool     `json:"r,omitzero"`  // a prompt is being answered
+	Cancelled bool     `json:"x,omitzero"`  // the client has cancelled it
+	Prompts   []string `json:"q,omitempty"` // ids of the prompts without a response
+	Loads     []string `json:"h,omitempty"` // ids of the requests to load a session, likewise
+	Asks      []Ask    `json:"k,omitempty"` // requests for a permission, likewise
+	Denied    []string `json:"y,omitempty"` // ids of the calls that a person has rejected
 
 	Message  string `json:"m,omitzero"` // id of the open message
 	Open     bool   `json:"o,omitzero"` // a message has begun
@@ -118,14 +119,38 @@ type Decoder struct {
 	Asking   bool   `json:"u,omitzero"` // the last update was a piece of a human message
 	Asked    string `json:"i,omitzero"` // the id of that message
 
-	Calls []Call `json:"c,omitzero"` // the latest calls, oldest first
+	Calls []Call `json:"c,omitempty"` // the latest calls, oldest first
+}
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	f.Flag("r", &d.Run)
+	f.Flag("x", &d.Cancelled)
+	f.Texts("q", &d.Prompts)
+	f.Texts("h", &d.Loads)
+	stored.List(f, "k", &d.Asks, (*Ask).fields)
+	f.Texts("y", &d.Denied)
+	f.Text("m", &d.Message)
+	f.Flag("o", &d.Open)
+	f.Flag("a", &d.Answered)
+	stored.Number(f, "p", &d.Part)
+	f.Flag("w", &d.Written)
+	f.Flag("u", &d.Asking)
+	f.Text("i", &d.Asked)
+	stored.List(f, "c", &d.Calls, (*Call).fields)
 }
 
 // Ask is a request for a permission.
 type Ask struct {
-	ID      string   `json:"i"`
-	Call    string   `json:"c,omitzero"` // id of the call
-	Rejects []string `json:"r,omitzero"` // the options that reject the call
+	ID      string   `json:"i,omitzero"`
+	Call    string   `json:"c,omitzero"`  // id of the call
+	Rejects []string `json:"r,omitempty"` // the options that reject the call
+}
+
+func (a *Ask) fields(f *stored.Fields) {
+	f.Text("i", &a.ID)
+	f.Text("c", &a.Call)
+	f.Texts("r", &a.Rejects)
 }
 
 // The maximum numbers of elements of the state. The oldest are removed first.

@@ -4,25 +4,42 @@ import (
 	"slices"
 
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored"
 )
 
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
 type Decoder struct {
-	Items      []Item      `json:"l,omitzero"` // the open items, oldest first
-	Namespaces []Namespace `json:"p,omitzero"` // those with a message or a subagent
+	Items      []Item      `json:"l,omitempty"` // the open items, oldest first
+	Namespaces []Namespace `json:"p,omitempty"` // those with a message or a subagent
 	// Waiting are the ids of calls for which a run was interrupted.
-	Waiting []string `json:"w,omitzero"`
+	Waiting []string `json:"w,omitempty"`
 	Asked   bool     `json:"a,omitzero"` // the run has emitted an interrupt before its end
+}
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	stored.List(f, "l", &d.Items, (*Item).fields)
+	stored.List(f, "p", &d.Namespaces, (*Namespace).fields)
+	f.Texts("w", &d.Waiting)
+	f.Flag("a", &d.Asked)
 }
 
 // Item is an open text, reasoning or call.
 type Item struct {
-	Kind      itemKind `json:"k"`
+	Kind      itemKind `json:"k,omitzero"`
 	Namespace string   `json:"n,omitzero"`
 	ID        string   `json:"i,omitzero"` // of the call, or of the message
 	Message   string   `json:"m,omitzero"`
 	Chunk     bool     `json:"c,omitzero"` // it came in chunks and has no end event
+}
+
+func (i *Item) fields(f *stored.Fields) {
+	stored.Number(f, "k", &i.Kind)
+	f.Text("n", &i.Namespace)
+	f.Text("i", &i.ID)
+	f.Text("m", &i.Message)
+	f.Flag("c", &i.Chunk)
 }
 
 // Namespace is the state of a namespace.
@@ -31,6 +48,13 @@ type Namespace struct {
 	Message    string `json:"m,omitzero"` // id of the current message
 	Begun      bool   `json:"b,omitzero"` // there is a current message
 	ParentCall string `json:"o,omitzero"` // the call that started the subagent
+}
+
+func (n *Namespace) fields(f *stored.Fields) {
+	f.Text("n", &n.Name)
+	f.Text("m", &n.Message)
+	f.Flag("b", &n.Begun)
+	f.Text("o", &n.ParentCall)
 }
 
 type itemKind uint8

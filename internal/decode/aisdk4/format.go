@@ -18,6 +18,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Format is the format ai-sdk-v4.
@@ -69,6 +70,15 @@ type Decoder struct {
 	Run     bool   `json:"r,omitzero"` // a step has begun since the last d
 	Failure string `json:"e,omitzero"` // text of the last error since then
 	Failed  bool   `json:"x,omitzero"` // there was an error since then
+}
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	f.Text("m", &d.Message)
+	f.Flag("o", &d.Open)
+	f.Flag("r", &d.Run)
+	f.Text("e", &d.Failure)
+	f.Flag("x", &d.Failed)
 }
 
 // Decode emits the chunks of a frame. Codes without a part in the conversation are

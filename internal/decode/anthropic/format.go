@@ -15,6 +15,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Format is the format anthropic.
@@ -89,6 +90,14 @@ type Decoder struct {
 	Block   string         `json:"b,omitzero"` // raw index of the open block
 	Kind    wire.BlockKind `json:"k,omitzero"` // of the open block
 	Usage   string         `json:"u,omitzero"` // raw usage of message_start, which message_delta completes
+}
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	f.Text("m", &d.Message)
+	f.Text("b", &d.Block)
+	stored.Number(f, "k", &d.Kind)
+	f.Text("u", &d.Usage)
 }
 
 // Decode emits the chunks of a frame.

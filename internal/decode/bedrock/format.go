@@ -21,6 +21,7 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored"
 )
 
 // Format is the format bedrock.
@@ -62,6 +63,13 @@ type Decoder struct {
 	Kind  wire.BlockKind `json:"k,omitzero"` // of the open block
 	// Result is the tool result in the open block.
 	Result Result `json:"r,omitzero"`
+}
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	f.Text("b", &d.Block)
+	stored.Number(f, "k", &d.Kind)
+	stored.Object(f, "r", &d.Result, (*Result).fields)
 }
 
 // Decode emits the chunks of a frame.

@@ -7,13 +7,20 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Result is a tool result of which some pieces have arrived.
 type Result struct {
 	ID     string `json:"i,omitzero"`
 	Status string `json:"s,omitzero"`
-	Blocks []byte `json:"c,omitzero"` // the content so far: JSON objects separated by commas
+	Blocks []byte `json:"c,omitempty"` // the content so far: JSON objects separated by commas
+}
+
+func (r *Result) fields(f *stored.Fields) {
+	f.Text("i", &r.ID)
+	f.Text("s", &r.Status)
+	f.Bytes("c", &r.Blocks)
 }
 
 // maxResult is the maximum number of bytes of a result that comes in pieces.

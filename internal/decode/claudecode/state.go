@@ -5,6 +5,7 @@ import (
 
 	"streamer/internal/decode/anthropic"
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored"
 )
 
 // Decoder decodes the lines of a session. Its fields are the state between lines.
@@ -16,6 +17,15 @@ type Decoder struct {
 	Open    []Call  `json:"o,omitempty"` // calls without a result, oldest first
 }
 
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	f.Flag("r", &d.Running)
+	f.Flag("a", &d.Aborted)
+	stored.Object(f, "m", &d.Root, (*Agent).fields)
+	stored.List(f, "s", &d.Below, (*Agent).fields)
+	stored.List(f, "o", &d.Open, (*Call).fields)
+}
+
 // Agent is the newest message of an agent.
 type Agent struct {
 	Parent string            `json:"p,omitzero"` // the call that started the agent, "" of the root
@@ -23,6 +33,14 @@ type Agent struct {
 	Blocks anthropic.Decoder `json:"b,omitzero"` // of a streamed message; its field Message is the id of any
 	Parts  int               `json:"n,omitzero"` // content parts of a message that is not streamed
 	Reason string            `json:"f,omitzero"` // its stop reason
+}
+
+func (a *Agent) fields(f *stored.Fields) {
+	f.Text("p", &a.Parent)
+	stored.Number(f, "h", &a.Phase)
+	stored.Object(f, "b", &a.Blocks, (*anthropic.Decoder).Fields)
+	stored.Number(f, "n", &a.Parts)
+	f.Text("f", &a.Reason)
 }
 
 // Phase is the state of the newest message of an agent.
@@ -38,8 +56,13 @@ const (
 
 // Call is a call without a result.
 type Call struct {
-	ID   string `json:"i"`
-	Name string `json:"n"`
+	ID   string `json:"i,omitzero"`
+	Name string `json:"n,omitzero"`
+}
+
+func (c *Call) fields(f *stored.Fields) {
+	f.Text("i", &c.ID)
+	f.Text("n", &c.Name)
 }
 
 const (

@@ -17,6 +17,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Format is the format codex-exec.
@@ -86,12 +87,21 @@ func (e *event) read(f wire.Frame) {
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
 type Decoder struct {
-	Running bool     `json:"r,omitzero"` // a turn is open
-	Text    bool     `json:"t,omitzero"` // the message has its agent_message
-	Parts   int      `json:"p,omitzero"` // content parts of the message so far
-	Open    []string `json:"o,omitzero"` // ids of the calls without a result, oldest first
+	Running bool     `json:"r,omitzero"`  // a turn is open
+	Text    bool     `json:"t,omitzero"`  // the message has its agent_message
+	Parts   int      `json:"p,omitzero"`  // content parts of the message so far
+	Open    []string `json:"o,omitempty"` // ids of the calls without a result, oldest first
 	// Blank are the ids of the open calls whose args come with a later event.
-	Blank []string `json:"b,omitzero"`
+	Blank []string `json:"b,omitempty"`
+}
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	f.Flag("r", &d.Running)
+	f.Flag("t", &d.Text)
+	stored.Number(f, "p", &d.Parts)
+	f.Texts("o", &d.Open)
+	f.Texts("b", &d.Blank)
 }
 
 // maxOpen is the maximum length of Open and Blank.

@@ -18,6 +18,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Format is the format cohere.
@@ -77,6 +78,9 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 type Decoder struct {
 	Message string `json:"m,omitzero"` // id of the message that began last
 }
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) { f.Text("m", &d.Message) }
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {

@@ -6,15 +6,22 @@ import (
 
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Args is the position in the text of args that come in pieces. Each piece has a
 // JSON path. The pieces come in the order of the text, so that the text grows only
 // at its end. A piece with any other path makes the args invalid.
 type Args struct {
-	Levels  []Level `json:"l,omitzero"` // the open objects and arrays, outermost first; Levels[0] is the object of all args
-	Text    bool    `json:"t,omitzero"` // the last value is a string that continues
-	Invalid bool    `json:"s,omitzero"` // later pieces are ignored
+	Levels  []Level `json:"l,omitempty"` // the open objects and arrays, outermost first; Levels[0] is the object of all args
+	Text    bool    `json:"t,omitzero"`  // the last value is a string that continues
+	Invalid bool    `json:"s,omitzero"`  // later pieces are ignored
+}
+
+func (a *Args) fields(f *stored.Fields) {
+	stored.List(f, "l", &a.Levels, (*Level).fields)
+	f.Flag("t", &a.Text)
+	f.Flag("s", &a.Invalid)
 }
 
 // Level is an open object or array. Its last member or element is open too, or
@@ -22,6 +29,11 @@ type Args struct {
 type Level struct {
 	Keys []string `json:"k,omitzero"` // of the object, as in the text, without quotes
 	Next int      `json:"n,omitzero"` // number of elements of the array
+}
+
+func (l *Level) fields(f *stored.Fields) {
+	f.SetTexts("k", &l.Keys)
+	stored.Number(f, "n", &l.Next)
 }
 
 // maxKeys is the maximum number of keys in all open objects of a call.

@@ -11,6 +11,7 @@ import (
 	"streamer/internal/jsonscan"
 
 	"github.com/tidwall/gjson"
+	"streamer/internal/stored/storedtest"
 )
 
 // pieces cuts args into pieces: one for each value, and one for each character
@@ -70,14 +71,7 @@ func TestPiecesMakeTheText(t *testing.T) {
 			if problem != nil {
 				t.Errorf("%s: %s", event, problem.Text)
 			}
-			stored, err := json.Marshal(d)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d = new(Decoder)
-			if err := json.Unmarshal(stored, d); err != nil {
-				t.Fatal(err)
-			}
+			d = storedtest.Check(t, d, (*Decoder).Fields)
 		}
 		read(`{"name":"f","willContinue":true}`)
 		pieces("$", args, func(path, member string, continues bool) {

@@ -3,6 +3,7 @@ package gemini
 import (
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // End is what the wire has shown about the end of the message. STOP is not the
@@ -13,6 +14,13 @@ type End struct {
 	Spared  bool `json:"n,omitzero"` // a chunk with content came without one
 	Tool    Tool `json:"t,omitzero"`
 	Prompt  int  `json:"p,omitzero"` // promptTokenCount of the last chunk, 0 where it has none
+}
+
+func (e *End) fields(f *stored.Fields) {
+	f.Flag("s", &e.Stopped)
+	f.Flag("n", &e.Spared)
+	stored.Number(f, "t", &e.Tool)
+	stored.Number(f, "p", &e.Prompt)
 }
 
 // Tool is the state of the tools that Google runs for the message.

@@ -30,6 +30,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Format is the format gemini.
@@ -120,6 +121,16 @@ type Decoder struct {
 	Choice  int    `json:"c,omitzero"` // of that call
 	Args    Args   `json:"a,omitzero"` // of that call
 	End     End    `json:"e,omitzero"` // of the message
+}
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	f.Text("m", &d.Message)
+	f.Flag("b", &d.Begun)
+	f.Flag("o", &d.Open)
+	stored.Number(f, "c", &d.Choice)
+	stored.Object(f, "a", &d.Args, (*Args).fields)
+	stored.Object(f, "e", &d.End, (*End).fields)
 }
 
 // Decode emits the chunks of a frame.

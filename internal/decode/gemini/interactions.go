@@ -6,6 +6,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Interactions is the format gemini-interactions, the stream of Google's
@@ -57,6 +58,16 @@ type InteractionsDecoder struct {
 	Type    string         `json:"t,omitzero"` // of the open step, as on the wire
 	Call    string         `json:"c,omitzero"` // id of the call whose result is in the open step
 	Name    string         `json:"n,omitzero"` // of the tool of that call
+}
+
+// Fields visits the members of the stored form.
+func (d *InteractionsDecoder) Fields(f *stored.Fields) {
+	f.Text("m", &d.Message)
+	f.Text("s", &d.Step)
+	stored.Number(f, "k", &d.Kind)
+	f.Text("t", &d.Type)
+	f.Text("c", &d.Call)
+	f.Text("n", &d.Name)
 }
 
 // Decode emits the chunks of a frame.

@@ -16,6 +16,7 @@ package geminicli
 import (
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Format is the format gemini-cli.
@@ -108,6 +109,15 @@ type Decoder struct {
 	Answered bool `json:"a,omitzero"` // a call of the message has its result
 	Part     int  `json:"p,omitzero"` // number of the text of the message
 	Written  bool `json:"w,omitzero"` // that text has begun
+}
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	f.Flag("r", &d.Run)
+	f.Flag("o", &d.Open)
+	f.Flag("a", &d.Answered)
+	stored.Number(f, "p", &d.Part)
+	f.Flag("w", &d.Written)
 }
 
 // Clone returns an independent copy.

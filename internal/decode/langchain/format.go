@@ -26,6 +26,7 @@ import (
 	"strings"
 
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored"
 )
 
 // Format is the format langchain.
@@ -49,6 +50,12 @@ type Decoder struct {
 	Messages messages `json:"l,omitzero"`
 	// Streams is nil unless the session has events of langgraph-protocol.
 	Streams *protocol `json:"p,omitempty"`
+}
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	stored.Object(f, "l", &d.Messages, (*messages).fields)
+	stored.Pointer(f, "p", &d.Streams, (*protocol).fields)
 }
 
 // Decode emits the chunks of a frame.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored"
 )
 
 // messages is the state of the format langchain. Its slices are never written to
@@ -16,9 +17,17 @@ type messages struct {
 	// only source of messages.
 	Live bool `json:"v,omitzero"`
 	// Streamed are the messages streamed last, the latest at the end.
-	Streamed []streamedMessage `json:"s,omitzero"`
+	Streamed []streamedMessage `json:"s,omitempty"`
 	// Partial are the growing messages, which the server repeats whole.
-	Partial []partialText `json:"p,omitzero"`
+	Partial []partialText `json:"p,omitempty"`
+}
+
+func (m *messages) fields(f *stored.Fields) {
+	f.Text("r", &m.Run)
+	stored.Number(f, "a", &m.Attempt)
+	f.Flag("v", &m.Live)
+	stored.List(f, "s", &m.Streamed, (*streamedMessage).fields)
+	stored.List(f, "p", &m.Partial, (*partialText).fields)
 }
 
 // streams records that messages are streamed.
@@ -26,7 +35,7 @@ func (m *messages) streams() { m.Live = true }
 
 // streamedMessage is a message that is or was streamed.
 type streamedMessage struct {
-	ID        string `json:"i"`
+	ID        string `json:"i,omitzero"`
 	Namespace string `json:"n,omitzero"`
 	// Also is another id under which the message continues.
 	Also  string `json:"o,omitzero"`
@@ -34,6 +43,16 @@ type streamedMessage struct {
 	Calls bool   `json:"c,omitzero"`
 	Done  bool   `json:"e,omitzero"` // and it has ended since
 	Usage string `json:"u,omitzero"` // raw, so far
+}
+
+func (s *streamedMessage) fields(f *stored.Fields) {
+	f.Text("i", &s.ID)
+	f.Text("n", &s.Namespace)
+	f.Text("o", &s.Also)
+	f.Flag("d", &s.Used)
+	f.Flag("c", &s.Calls)
+	f.Flag("e", &s.Done)
+	f.Text("u", &s.Usage)
 }
 
 // text reports whether the message has content, but no calls, and no end yet.

@@ -7,6 +7,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // In stream_mode messages the server sends a message again for each delta: the
@@ -155,11 +156,17 @@ func (r reader) grownCall(of chunks.Chunk, id, name, index, args jsonscan.Value,
 // partialText is the lengths of the texts of a message that were emitted, in bytes
 // and in the order of the message: the parts of the content, then the calls.
 type partialText struct {
-	ID    string `json:"i"`
-	Parts []int  `json:"p,omitzero"`
-	Calls []int  `json:"c,omitzero"`
+	ID    string `json:"i,omitzero"`
+	Parts []int  `json:"p,omitempty"`
+	Calls []int  `json:"c,omitempty"`
 
 	at, call int // the number of parts and of calls that were read
+}
+
+func (p *partialText) fields(f *stored.Fields) {
+	f.Text("i", &p.ID)
+	stored.Numbers(f, "p", &p.Parts)
+	stored.Numbers(f, "c", &p.Calls)
 }
 
 // The bounds of the state of growing messages.

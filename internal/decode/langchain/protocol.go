@@ -6,6 +6,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Protocol is the format langgraph-protocol, the agent streaming protocol of LangGraph
@@ -48,6 +49,9 @@ func (Protocol) View(d wire.Decoder) wire.Decoder {
 
 // protocolDecoder decodes the protocol with the state of a Decoder.
 type protocolDecoder Decoder
+
+// Fields visits the members of the stored form.
+func (d *protocolDecoder) Fields(f *stored.Fields) { (*Decoder)(d).Fields(f) }
 
 // Decode emits the chunks of a frame.
 func (d *protocolDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {

@@ -7,12 +7,18 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // protocolCause is the call that started a subgraph.
 type protocolCause struct {
-	Namespace string `json:"n"` // of the subgraph
-	Call      string `json:"c"`
+	Namespace string `json:"n,omitzero"` // of the subgraph
+	Call      string `json:"c,omitzero"`
+}
+
+func (c *protocolCause) fields(f *stored.Fields) {
+	f.Text("n", &c.Namespace)
+	f.Text("c", &c.Call)
 }
 
 // maxCauses is the maximum number of causes that are stored.

@@ -6,17 +6,24 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored"
 )
 
 // protocol is the state of the format langgraph-protocol. Its slices are never written
 // to once they are set, so that copies may share them.
 type protocol struct {
 	// Open are the messages being streamed, the latest at the end.
-	Open []protocolOpen `json:"o,omitzero"`
+	Open []protocolOpen `json:"o,omitempty"`
 	// Failed are the calls whose tools failed last, the latest at the end.
-	Failed []string `json:"f,omitzero"`
+	Failed []string `json:"f,omitempty"`
 	// Causes are the calls that started the latest subgraphs, the latest at the end.
-	Causes []protocolCause `json:"p,omitzero"`
+	Causes []protocolCause `json:"p,omitempty"`
+}
+
+func (m *protocol) fields(f *stored.Fields) {
+	stored.List(f, "o", &m.Open, (*protocolOpen).fields)
+	f.Texts("f", &m.Failed)
+	stored.List(f, "p", &m.Causes, (*protocolCause).fields)
 }
 
 // protocolOpen is a message being streamed.
@@ -29,6 +36,17 @@ type protocolOpen struct {
 	Human     bool   `json:"h,omitzero"` // a person wrote the message
 	Block     bool   `json:"b,omitzero"` // its latest block is a call
 	Streamed  bool   `json:"d,omitzero"` // some content of that block was emitted
+}
+
+func (o *protocolOpen) fields(f *stored.Fields) {
+	f.Text("n", &o.Namespace)
+	f.Text("r", &o.Run)
+	f.Text("i", &o.ID)
+	f.Text("c", &o.Call)
+	f.Flag("s", &o.Silent)
+	f.Flag("h", &o.Human)
+	f.Flag("b", &o.Block)
+	f.Flag("d", &o.Streamed)
 }
 
 // The bounds of the state.

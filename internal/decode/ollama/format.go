@@ -14,6 +14,7 @@ package ollama
 import (
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Format is the format ollama.
@@ -68,6 +69,9 @@ func isBoolean(v jsonscan.Value) bool {
 type Decoder struct {
 	Begun bool `json:"b,omitzero"` // a message has begun and not ended
 }
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) { f.Flag("b", &d.Begun) }
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {

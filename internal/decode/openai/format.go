@@ -16,6 +16,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Chat is the format openai-chat.
@@ -77,8 +78,11 @@ func claims(f wire.Frame) wire.Claim {
 type Decoder struct {
 	// Running are the raw indexes of executed tools without an output, or the names of
 	// those without an index.
-	Running []string `json:"r,omitzero"`
+	Running []string `json:"r,omitempty"`
 }
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) { f.Texts("r", &d.Running) }
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem { return reader{w, d}.decode(f) }

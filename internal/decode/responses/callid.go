@@ -5,16 +5,24 @@ import (
 	"strings"
 
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored"
 )
 
 // Call is a call that was emitted.
 type Call struct {
 	Index    string `json:"i,omitzero"` // raw
-	ID       string `json:"d"`
+	ID       string `json:"d,omitzero"`
 	Done     bool   `json:"e,omitzero"` // its item has ended
 	Answered bool   `json:"r,omitzero"` // its result was emitted
 
 	repeated bool // the end of the response that is being read contains it
+}
+
+func (c *Call) fields(f *stored.Fields) {
+	f.Text("i", &c.Index)
+	f.Text("d", &c.ID)
+	f.Flag("e", &c.Done)
+	f.Flag("r", &c.Answered)
 }
 
 // maxCalls is the maximum number of calls that are stored of a response.

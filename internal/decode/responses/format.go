@@ -19,6 +19,7 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Format is the format openai-responses.
@@ -43,7 +44,15 @@ type Decoder struct {
 	Open    bool   `json:"o,omitzero"` // it has not ended
 	Failed  bool   `json:"f,omitzero"` // it has ended with a failure
 	// Calls are those of the response, the latest at the end.
-	Calls []Call `json:"c,omitzero"`
+	Calls []Call `json:"c,omitempty"`
+}
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	f.Text("m", &d.Message)
+	f.Flag("o", &d.Open)
+	f.Flag("f", &d.Failed)
+	stored.List(f, "c", &d.Calls, (*Call).fields)
 }
 
 // Decode emits the chunks of a frame.

@@ -3,12 +3,18 @@ package vercelui
 import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored"
 )
 
 // Part is an open text or reasoning.
 type Part struct {
-	ID     string `json:"i"`
-	Number int    `json:"n"`
+	ID     string `json:"i,omitzero"`
+	Number int    `json:"n,omitzero"`
+}
+
+func (p *Part) fields(f *stored.Fields) {
+	f.Text("i", &p.ID)
+	stored.Number(f, "n", &p.Number)
 }
 
 // maxParts is the maximum number of content parts that are open at a time.

@@ -20,6 +20,7 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/stored"
 )
 
 // Format is the format vercel-ui.
@@ -80,13 +81,24 @@ func when(has bool) wire.Claim {
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
 type Decoder struct {
-	Message string `json:"m,omitzero"` // id of the UI message
-	Open    bool   `json:"o,omitzero"` // a stream has begun and not ended
-	Stepped bool   `json:"s,omitzero"` // a step of the stream has begun
-	Waits   bool   `json:"w,omitzero"` // an approval was requested and not answered
-	Plain   string `json:"x,omitzero"` // id of the call whose input is free text
-	Parts   []Part `json:"p,omitzero"` // open content parts
-	Part    int    `json:"n,omitzero"` // number of the latest part
+	Message string `json:"m,omitzero"`  // id of the UI message
+	Open    bool   `json:"o,omitzero"`  // a stream has begun and not ended
+	Stepped bool   `json:"s,omitzero"`  // a step of the stream has begun
+	Waits   bool   `json:"w,omitzero"`  // an approval was requested and not answered
+	Plain   string `json:"x,omitzero"`  // id of the call whose input is free text
+	Parts   []Part `json:"p,omitempty"` // open content parts
+	Part    int    `json:"n,omitzero"`  // number of the latest part
+}
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	f.Text("m", &d.Message)
+	f.Flag("o", &d.Open)
+	f.Flag("s", &d.Stepped)
+	f.Flag("w", &d.Waits)
+	f.Text("x", &d.Plain)
+	stored.List(f, "p", &d.Parts, (*Part).fields)
+	stored.Number(f, "n", &d.Part)
 }
 
 // Decode emits the chunks of a frame.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // Format is the stream format of one provider. Its methods have no side
@@ -25,9 +26,11 @@ type Format interface {
 
 // Decoder reads the frames of one format in one session and owns the state that
 // this needs. It is a pointer to a struct whose exported fields are that state:
-// they are stored as JSON with the session and loaded into the value that New
-// returned. The size of the state is bounded.
+// they are stored with the session and loaded into the value that New returned. The
+// size of the state is bounded.
 type Decoder interface {
+	// Fields visits the members of the stored form of the state.
+	Fields(f *stored.Fields)
 	// Decode emits the chunks of a frame. A Problem describes the part of the frame
 	// that was not used. The caller sets its Offset and Line.
 	Decode(w *Writer, f Frame) *Problem

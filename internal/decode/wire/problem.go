@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 
 	"github.com/tidwall/gjson"
 )
@@ -12,10 +13,18 @@ import (
 // Problem describes a part of an input that was not used, and why. The rest of
 // the input was used.
 type Problem struct {
-	Code   Code
-	Offset int // in bytes, of the error from the start of the input
-	Line   int // 1-based line of an input of several lines, else 0
-	Text   string
+	Code   Code   `json:",omitzero"`
+	Offset int    `json:",omitzero"` // in bytes, of the error from the start of the input
+	Line   int    `json:",omitzero"` // 1-based line of an input of several lines, else 0
+	Text   string `json:",omitzero"`
+}
+
+// Fields visits the members of the stored form.
+func (p *Problem) Fields(f *stored.Fields) {
+	f.Text("Code", (*string)(&p.Code))
+	stored.Number(f, "Offset", &p.Offset)
+	stored.Number(f, "Line", &p.Line)
+	f.Text("Text", &p.Text)
 }
 
 // Code is the kind of a Problem.
