@@ -73,7 +73,7 @@ func (d *FormatDecoder) load(f *stored.Fields) {
 		return
 	}
 	d.Decoder = format.New()
-	if err := stored.Load(d.raw, &d.Decoder, decoderFields); err != nil {
+	if err := stored.Nested(f, d.raw, &d.Decoder, decoderFields); err != nil {
 		f.Fail(fmt.Errorf("decode: state of the format %s: %w", d.Format, err))
 	}
 	d.raw = ""

@@ -56,6 +56,17 @@ func Load[T any](text string, v *T, visit func(*T, *Fields)) error {
 	return f.err()
 }
 
+// Nested reads v from the text of a value that Raw has read.
+func Nested[T any](f *Fields, text string, v *T, visit func(*T, *Fields)) error {
+	r, key, path := f.r, f.key, f.path
+	f.r, f.path = jsonscan.NewReader(text), ""
+	read(f, v, visit)
+	f.r.End()
+	err := f.err()
+	f.r, f.key, f.path = r, key, path
+	return err
+}
+
 func (f *Fields) err() error {
 	if err := f.r.Err(); err != nil && f.path != "" {
 		return fmt.Errorf("%s: %w", f.path, err)
@@ -297,12 +308,12 @@ func Pointer[T any](f *Fields, name string, v **T, visit func(*T, *Fields)) {
 
 // List is a list of objects. An element that is null is the zero value.
 func List[T any](f *Fields, name string, v *[]T, visit func(*T, *Fields)) {
-	list(f, name, v, false, func(e *T) { value(f, e, visit) })
+	list(f, name, v, false, func(f *Fields, e *T) { value(f, e, visit) })
 }
 
 // Numbers is a list of integers.
 func Numbers[T integer](f *Fields, name string, v *[]T) {
-	list(f, name, v, false, func(e *T) {
+	list(f, name, v, false, func(f *Fields, e *T) {
 		if f.reading {
 			readNumber(f, e)
 			return
@@ -312,12 +323,12 @@ func Numbers[T integer](f *Fields, name string, v *[]T) {
 }
 
 // Texts is a list of strings.
-func (f *Fields) Texts(name string, v *[]string) { list(f, name, v, false, f.element) }
+func (f *Fields) Texts(name string, v *[]string) { list(f, name, v, false, textElement) }
 
 // SetTexts is a list of strings that is left out only where it is nil.
-func (f *Fields) SetTexts(name string, v *[]string) { list(f, name, v, true, f.element) }
+func (f *Fields) SetTexts(name string, v *[]string) { list(f, name, v, true, textElement) }
 
-func (f *Fields) element(e *string) {
+func textElement(f *Fields, e *string) {
 	if !f.reading {
 		f.w.B = events.AppendQuoted(f.w.B, *e)
 	} else if s, ok := f.r.Text(); ok {
@@ -327,7 +338,7 @@ func (f *Fields) element(e *string) {
 
 // list is a list whose elements each writes or reads. empty states that an empty list
 // is written.
-func list[T any](f *Fields, name string, v *[]T, empty bool, each func(*T)) {
+func list[T any](f *Fields, name string, v *[]T, empty bool, each func(*Fields, *T)) {
 	if f.reading {
 		if f.key == name {
 			*v = readList(f, each)
@@ -344,12 +355,12 @@ func list[T any](f *Fields, name string, v *[]T, empty bool, each func(*T)) {
 		if i > 0 {
 			f.w.B = append(f.w.B, ',')
 		}
-		each(&(*v)[i])
+		each(f, &(*v)[i])
 	}
 	f.w.B = append(f.w.B, ']')
 }
 
-func readList[T any](f *Fields, each func(*T)) []T {
+func readList[T any](f *Fields, each func(*Fields, *T)) []T {
 	if !f.r.Array() {
 		return nil
 	}
@@ -357,7 +368,7 @@ func readList[T any](f *Fields, each func(*T)) []T {
 	for f.r.Element() {
 		var zero T
 		all = append(all, zero)
-		each(&all[len(all)-1])
+		each(f, &all[len(all)-1])
 	}
 	return all
 }

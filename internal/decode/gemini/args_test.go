@@ -9,9 +9,9 @@ import (
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored/storedtest"
 
 	"github.com/tidwall/gjson"
-	"streamer/internal/stored/storedtest"
 )
 
 // pieces cuts args into pieces: one for each value, and one for each character
