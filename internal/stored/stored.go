@@ -308,12 +308,12 @@ func Pointer[T any](f *Fields, name string, v **T, visit func(*T, *Fields)) {
 
 // List is a list of objects. An element that is null is the zero value.
 func List[T any](f *Fields, name string, v *[]T, visit func(*T, *Fields)) {
-	list(f, name, v, false, func(f *Fields, e *T) { value(f, e, visit) })
+	list(f, name, v, func(f *Fields, e *T) { value(f, e, visit) })
 }
 
 // Numbers is a list of integers.
 func Numbers[T integer](f *Fields, name string, v *[]T) {
-	list(f, name, v, false, func(f *Fields, e *T) {
+	list(f, name, v, func(f *Fields, e *T) {
 		if f.reading {
 			readNumber(f, e)
 			return
@@ -323,10 +323,7 @@ func Numbers[T integer](f *Fields, name string, v *[]T) {
 }
 
 // Texts is a list of strings.
-func (f *Fields) Texts(name string, v *[]string) { list(f, name, v, false, textElement) }
-
-// SetTexts is a list of strings that is left out only where it is nil.
-func (f *Fields) SetTexts(name string, v *[]string) { list(f, name, v, true, textElement) }
+func (f *Fields) Texts(name string, v *[]string) { list(f, name, v, textElement) }
 
 func textElement(f *Fields, e *string) {
 	if !f.reading {
@@ -336,9 +333,8 @@ func textElement(f *Fields, e *string) {
 	}
 }
 
-// list is a list whose elements each writes or reads. empty states that an empty list
-// is written.
-func list[T any](f *Fields, name string, v *[]T, empty bool, each func(*Fields, *T)) {
+// list is a list whose elements each writes or reads.
+func list[T any](f *Fields, name string, v *[]T, each func(*Fields, *T)) {
 	if f.reading {
 		if f.key == name {
 			*v = readList(f, each)
@@ -346,7 +342,7 @@ func list[T any](f *Fields, name string, v *[]T, empty bool, each func(*Fields, 
 		}
 		return
 	}
-	if len(*v) == 0 && (!empty || *v == nil) {
+	if len(*v) == 0 {
 		return
 	}
 	f.w.Key(name)

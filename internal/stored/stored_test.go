@@ -1,8 +1,10 @@
 package stored_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"streamer/internal/events"
 	"streamer/internal/stored"
@@ -13,7 +15,6 @@ import (
 type part struct {
 	Text   string      `json:"text,omitempty"`
 	Texts  []string    `json:"texts,omitempty"`
-	Set    []string    `json:"set,omitzero"`
 	Bytes  []byte      `json:"bytes,omitempty"`
 	Flag   bool        `json:"flag,omitempty"`
 	Int    int         `json:"int,omitempty"`
@@ -35,7 +36,6 @@ type inside struct {
 func (p *part) fields(f *stored.Fields) {
 	f.Text("text", &p.Text)
 	f.Texts("texts", &p.Texts)
-	f.SetTexts("set", &p.Set)
 	f.Bytes("bytes", &p.Bytes)
 	f.Flag("flag", &p.Flag)
 	stored.Number(f, "int", &p.Int)
@@ -58,7 +58,7 @@ func TestValues(t *testing.T) {
 	storedtest.Each(func(p *part) { storedtest.Check(t, p, (*part).fields) })
 	for _, p := range []part{
 		{},
-		{Set: []string{}, Maybe: new(inside)},
+		{Texts: []string{}, Maybe: new(inside)},
 		{Texts: []string{"", "a", strings.Repeat("long ", 100), "\u2028\\\x00é"}, Ints: []int{0, -1, 1 << 40}},
 		{Int: -1 << 63, Small: 255, Rune: -1 << 31, Big: 1<<64 - 1},
 		{Int: 1<<63 - 1, Rune: 1<<31 - 1, At: -1},
@@ -72,8 +72,8 @@ func TestValues(t *testing.T) {
 func TestLoadValues(t *testing.T) {
 	for _, text := range []string{
 		`null`,
-		`{"text":null,"texts":null,"set":null,"bytes":null,"flag":null,"int":null,"ints":null,"at":null,"inside":null,"maybe":null,"list":null}`,
-		`{"texts":[],"set":[],"bytes":"","ints":[],"list":[],"maybe":{},"inside":{}}`,
+		`{"text":null,"texts":null,"bytes":null,"flag":null,"int":null,"ints":null,"at":null,"inside":null,"maybe":null,"list":null}`,
+		`{"texts":[],"bytes":"","ints":[],"list":[],"maybe":{},"inside":{}}`,
 		`{"texts":[null],"ints":[null],"list":[null,{"n":1}]}`,
 		`{"inside":{"n":2,"text":"b"},"int":1,"int":2,"other":{"int":3},"text":"a\/\u0062"}`,
 		`{"inside":{"n":2},"inside":{"text":"b"},"maybe":{"n":2},"maybe":{"text":"b"}}`,
@@ -83,10 +83,28 @@ func TestLoadValues(t *testing.T) {
 	}
 }
 
+// TestLoadCopies checks that strings and bytes do not share the memory of the text, nor
+// each other's.
+func TestLoadCopies(t *testing.T) {
+	want := part{Bytes: []byte("bytes")}
+	for n := range 200 {
+		want.Texts = append(want.Texts, strings.Repeat(string(rune('a'+n%26)), n))
+	}
+	data := stored.Append(nil, &want, (*part).fields)
+	got := new(part)
+	if err := stored.Load(unsafe.String(unsafe.SliceData(data), len(data)), got, (*part).fields); err != nil {
+		t.Fatal(err)
+	}
+	clear(data)
+	if !reflect.DeepEqual(*got, want) {
+		t.Errorf("loaded %+v\n  want %+v", *got, want)
+	}
+}
+
 func TestLoadOutOfRange(t *testing.T) {
 	for _, text := range []string{
 		`{"small":256}`, `{"small":-1}`, `{"int":9223372036854775808}`, `{"int":-9223372036854775809}`,
-		`{"rune":2147483648}`, `{"rune":-2147483649}`, `{"big":18446744073709551616}`, `{"big":-1}`, `{"ints":[1.0]}`,
+		`{"rune":2147483648}`, `{"rune":-2147483649}`, `{"big":18446744073709551616}`, `{"big":-1}`, `{"big":-0}`, `{"ints":[1.0]}`,
 	} {
 		if err := stored.Load(text, new(part), (*part).fields); err == nil {
 			t.Errorf("%s is loaded", text)

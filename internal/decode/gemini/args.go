@@ -27,12 +27,12 @@ func (a *Args) fields(f *stored.Fields) {
 // Level is an open object or array. Its last member or element is open too, or
 // is the last value.
 type Level struct {
-	Keys []string `json:"k,omitzero"` // of the object, as in the text, without quotes
-	Next int      `json:"n,omitzero"` // number of elements of the array
+	Keys []string `json:"k,omitempty"` // of the object, as in the text, without quotes
+	Next int      `json:"n,omitzero"`  // number of elements of the array
 }
 
 func (l *Level) fields(f *stored.Fields) {
-	f.SetTexts("k", &l.Keys)
+	f.Texts("k", &l.Keys)
 	stored.Number(f, "n", &l.Next)
 }
 
