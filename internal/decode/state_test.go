@@ -131,6 +131,7 @@ func TestStateUnknown(t *testing.T) {
 		`{"d":[{"s":[],"f":"anthropic"}]}`:                   "decode: state of the format anthropic: '[' where an object is expected at offset 0",
 		`{"d":[{"f":"anthropic"}]}`:                          "decode: state of the format anthropic: the JSON text ends ",
 		`{"d":[{"f":1}]}`:                                    "d.f: '1' where a string is expected at offset 11",
+		`{"d":[{"f":"telepathy"}],"c":{},"f":"x"}`:           `decode: the state is of an unknown format "telepathy"`,
 		`{"d":[null]}`:                                       `decode: the state is of an unknown format ""`,
 	} {
 		var s State

@@ -28,8 +28,9 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// Fields writes or reads the members of an object. Each of its methods, and of the
-// functions that have a Fields, is for one member.
+// Fields writes or reads the members of an object. Each of its methods with a name, and
+// each function that has a Fields and a name, is for one member. Reading, it does nothing
+// unless that member is the next one, so a visit reads all members that are in order.
 type Fields struct {
 	w       events.Members
 	reading bool
@@ -81,7 +82,10 @@ func (f *Fields) Reading() bool { return f.reading }
 func (f *Fields) Reads(names ...string) bool { return f.key != "" && slices.Contains(names, f.key) }
 
 // Fail ends the reading with an error, unless there is one.
-func (f *Fields) Fail(err error) { f.r.Fail(err) }
+func (f *Fields) Fail(err error) {
+	f.r.Fail(err)
+	f.key = ""
+}
 
 // read reads v from the next value.
 func read[T any](f *Fields, v *T, visit func(*T, *Fields)) {
@@ -133,7 +137,7 @@ func (f *Fields) Raw(name string, v *string) {
 	}
 }
 
-// Text is a string.
+// Text writes or reads a string.
 func (f *Fields) Text(name string, v *string) {
 	if !f.reading {
 		f.w.Text(name, *v)
@@ -162,7 +166,7 @@ func (f *Fields) keep(s string) string {
 	return unsafe.String(unsafe.SliceData(f.pool[from:]), len(s))
 }
 
-// Bytes is a text in base64.
+// Bytes writes or reads bytes, as base64.
 func (f *Fields) Bytes(name string, v *[]byte) {
 	if !f.reading {
 		if len(*v) > 0 {
@@ -187,7 +191,7 @@ func (f *Fields) failed(err error) {
 	f.r.Fail(fmt.Errorf("%w before offset %d", err, f.r.Offset()))
 }
 
-// Flag is a boolean.
+// Flag writes or reads a boolean.
 func (f *Fields) Flag(name string, v *bool) {
 	if !f.reading {
 		f.w.Flag(name, *v)
@@ -199,7 +203,7 @@ func (f *Fields) Flag(name string, v *bool) {
 	}
 }
 
-// Time is a time.
+// Time writes or reads a time.
 func (f *Fields) Time(name string, v *events.Time) {
 	if !f.reading {
 		if *v != 0 {
@@ -220,7 +224,7 @@ type integer interface {
 	~int | ~int32 | ~uint8 | ~uint32 | ~uint64
 }
 
-// Number is an integer.
+// Number writes or reads an integer.
 func Number[T integer](f *Fields, name string, v *T) {
 	if !f.reading {
 		if *v != 0 {
@@ -270,7 +274,7 @@ func value[T any](f *Fields, v *T, visit func(*T, *Fields)) {
 	f.w.B = append(f.w.B, '}')
 }
 
-// Object is an object, which is left out where all its members are.
+// Object writes or reads an object, which is left out where all its members are.
 func Object[T any](f *Fields, name string, v *T, visit func(*T, *Fields)) {
 	if !f.reading {
 		before := len(f.w.B)
@@ -285,7 +289,7 @@ func Object[T any](f *Fields, name string, v *T, visit func(*T, *Fields)) {
 	}
 }
 
-// Pointer is an object, which is left out where the pointer is nil.
+// Pointer writes or reads an object, which is left out where the pointer is nil.
 func Pointer[T any](f *Fields, name string, v **T, visit func(*T, *Fields)) {
 	if !f.reading {
 		if *v != nil {
@@ -306,12 +310,12 @@ func Pointer[T any](f *Fields, name string, v **T, visit func(*T, *Fields)) {
 	}
 }
 
-// List is a list of objects. An element that is null is the zero value.
+// List writes or reads a list of objects. An element that is null is the zero value.
 func List[T any](f *Fields, name string, v *[]T, visit func(*T, *Fields)) {
 	list(f, name, v, func(f *Fields, e *T) { value(f, e, visit) })
 }
 
-// Numbers is a list of integers.
+// Numbers writes or reads a list of integers.
 func Numbers[T integer](f *Fields, name string, v *[]T) {
 	list(f, name, v, func(f *Fields, e *T) {
 		if f.reading {
@@ -322,7 +326,7 @@ func Numbers[T integer](f *Fields, name string, v *[]T) {
 	})
 }
 
-// Texts is a list of strings.
+// Texts writes or reads a list of strings.
 func (f *Fields) Texts(name string, v *[]string) { list(f, name, v, textElement) }
 
 func textElement(f *Fields, e *string) {
@@ -333,7 +337,7 @@ func textElement(f *Fields, e *string) {
 	}
 }
 
-// list is a list whose elements each writes or reads.
+// list writes or reads a list, whose elements each writes or reads.
 func list[T any](f *Fields, name string, v *[]T, each func(*Fields, *T)) {
 	if f.reading {
 		if f.key == name {
