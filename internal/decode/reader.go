@@ -46,7 +46,8 @@ type Reader struct {
 	named     bool // the format of the input is given
 	templates template.Cache
 	scan      wire.Scan // of the current event
-	filled    bool      // the current event fitted a template
+	fits      bool      // the current event fits a template
+	filled    bool      // and was filled from it
 }
 
 // Reset begins an input: one stream event as JSON, a JSON array of them,
@@ -106,7 +107,7 @@ func (r *Reader) begin(s *State, limits Limits) {
 // one. Chunks and Problem then refer to it.
 func (r *Reader) Next() bool {
 	r.w.Begin()
-	r.problem, r.filled = nil, false
+	r.problem, r.fits, r.filled = nil, false, false
 	if r.wrong != nil {
 		r.problem, r.wrong = r.wrong, nil
 		return true
@@ -162,7 +163,7 @@ func (r *Reader) read(p piece) {
 		problem = r.decode(p, f)
 	}
 	if problem == nil {
-		if !r.filled {
+		if !r.fits { // a template behind one that fits would never be used
 			r.learn(p, f)
 		}
 		return
@@ -211,7 +212,7 @@ func (r *Reader) fill(format wire.Format) bool {
 	if d == nil {
 		d = r.state.decoder(format)
 	}
-	r.filled = r.templates.Fill(&r.w, d)
+	r.fits, r.filled = true, r.templates.Fill(&r.w, d)
 	return r.filled
 }
 

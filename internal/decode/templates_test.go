@@ -65,6 +65,30 @@ func (b *readers) fits(input string) bool {
 	return b.quick.Next() && b.quick.filled
 }
 
+// TestTemplateOnce checks that texts that fit a template, but begin a block and are
+// therefore decoded, do not take the places of other templates.
+func TestTemplateOnce(t *testing.T) {
+	const block, text = `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"a"}}}`, `{"choices":[{"delta":{"content":"x"}}]}`
+	b := newReaders()
+	read := func(input string) {
+		var s State
+		for range 8 { // for the credit of a template
+			b.quick.Reset(&s, []byte("0"), "openai-chat", Limits{})
+		}
+		s = State{}
+		transcript(&b.quick, &s, []byte(input), "")
+	}
+	for range 15 {
+		read(block)
+	}
+	read(text)
+	read(block)
+	b.state = State{Format: "openai-chat"}
+	if !b.fits(text) {
+		t.Error("the template of a text is gone")
+	}
+}
+
 // TestTemplateOfFirstEvent checks that the first event of a session is filled from a
 // template that an event of another session became.
 func TestTemplateOfFirstEvent(t *testing.T) {

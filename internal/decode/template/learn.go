@@ -26,7 +26,7 @@ type Event struct {
 // An attempt costs several times as much as decoding, and is paid for even if it
 // fails. After one that fails late, the Cache learns nothing for a while.
 func (c *Cache) Learn(e Event, w *wire.Writer, d wire.Decoder) {
-	if !c.MayLearn(e.Text, w) {
+	if !c.MayLearn(e.Text, w) || fills(d) && Main(w.Since(0)) > 0 {
 		return
 	}
 	c.credit -= price
@@ -121,11 +121,18 @@ func newTemplate(e Event, w *wire.Writer, d wire.Decoder) *template {
 		opens: list[i].Kind == chunks.Fragment && list[i].ID != "" && list[i].Name != "" || finder.Has(wire.RawArgsSlot),
 	}
 	t.cut(strings.Clone(e.Text), slots)
-	_, t.fills = d.(wire.Filler)
-	if t.fills && len(t.before) > 0 || finder.Has(wire.UsageSlot) != (len(t.after) > 0) {
+	t.fills = fills(d)
+	if finder.Has(wire.UsageSlot) != (len(t.after) > 0) {
 		return nil
 	}
 	return t
+}
+
+// fills reports whether the chunks of a Decoder depend on its state, as the starts
+// before a text do, so events with starts have no templates.
+func fills(d wire.Decoder) bool {
+	_, ok := d.(wire.Filler)
+	return ok
 }
 
 // literals returns the fields of chunks that are the same for all events of a template.
