@@ -106,6 +106,26 @@ func TestTemplateOfFirstEvent(t *testing.T) {
 	}
 }
 
+// TestTemplateOfAnotherFormat checks that the first event of a session is not filled from
+// a template of a format that was named in another session.
+func TestTemplateOfAnotherFormat(t *testing.T) {
+	const text = `{"id":"c","choices":[{"index":0,"delta":{"content":"Pa"}}]}`
+	for _, inputs := range [][]string{{text}, {"data: " + text + "\n\n", "data: [DONE]\n\n"}, {text + "\n" + text}} {
+		b := newReaders()
+		b.read(text, "mistral")
+		b.state = State{Format: "mistral"}
+		if !b.fits(text) {
+			t.Fatal("the event became no template")
+		}
+		b.state, b.plain = State{}, State{}
+		for _, input := range inputs {
+			if differ, _ := b.read(input, ""); differ != "" || b.state.Format != "openai-chat" {
+				t.Errorf("format %q: %s", b.state.Format, differ)
+			}
+		}
+	}
+}
+
 // TestTemplates checks that deltas which differ in the slots of a template are
 // read as without templates, and that the usable ones are filled.
 func TestTemplates(t *testing.T) {

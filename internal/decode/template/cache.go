@@ -38,15 +38,15 @@ type Cache struct {
 }
 
 // Find reports whether an event of a format fits a template. The name is that
-// of the SSE event, or "". Fill then emits the chunk of the event, which is
-// valid JSON and UTF-8. No event fits as long as its format is not known, "".
+// of the SSE event, or "". Fill then emits the chunk of the event. Without a format,
+// "", Find reports whether the event fits a template of any format. An event that fits
+// is valid JSON and UTF-8.
 func (c *Cache) Find(format, name, event string) bool {
-	if format == "" {
-		return false // without credit, because Find is called again with the format
+	if format != "" { // otherwise Find is called again, with the format
+		c.credit = min(c.credit+1, maxCredit)
 	}
-	c.credit = min(c.credit+1, maxCredit)
 	for i, t := range c.list {
-		if t.formatName == format && t.name == name && t.fits(event, &c.values) {
+		if (t.formatName == format || format == "") && t.name == name && t.fits(event, &c.values) {
 			if i > 0 {
 				c.list[i-1], c.list[i] = t, c.list[i-1]
 			}
