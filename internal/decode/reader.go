@@ -245,7 +245,7 @@ func framePlace(s *wire.SlotFinder, whole wire.Place, f wire.Frame) (wire.Place,
 		return whole, true
 	}
 	outer := s.Members(whole)
-	s.Add(outer["id"], wire.Unread)
-	at := outer["data"]
+	s.Add(outer.Get("id"), wire.Unread)
+	at := outer.Get("data")
 	return at, !f.Opened && f.JSON.Raw == at.Raw
 }

@@ -35,6 +35,7 @@ type Cache struct {
 	credit int         // limits new templates in streams that never repeat
 	found  *template   // by Find
 	values values
+	finder wire.SlotFinder
 }
 
 // Find reports whether an event of a format fits a template. The name is that
