@@ -58,8 +58,10 @@ func claimsUnknown(kind string, f wire.Frame) wire.Claim {
 	if kind == "" {
 		return wire.No
 	}
-	if strings.Trim(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
-		return wire.IfNoOther
+	for i := range len(kind) {
+		if c := kind[i]; (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
+			return wire.IfNoOther
+		}
 	}
 	for m := f.Members(); m.Next(); {
 		switch m.Key {
