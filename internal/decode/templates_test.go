@@ -154,12 +154,12 @@ func checkRepeating(t *testing.T, format string, s repeating) (n int) {
 		b.read(input, format)
 	}
 	for i, text := range append(slotTexts(), slotTexts()...) {
-		differ, filled := b.read(s.with(text, i+1), format)
-		if differ != "" {
-			t.Errorf("%s: %s", s.name, differ)
-		}
-		if filled {
+		input := s.with(text, i+1)
+		if b.fits(input) { // before the Reader can learn from it
 			n++
+		}
+		if differ, _ := b.read(input, format); differ != "" {
+			t.Errorf("%s: %s", s.name, differ)
 		}
 	}
 	return n

@@ -100,6 +100,8 @@ func messageSlot(path string) wire.Slot {
 	case "content.*.partial_json", "content.*.input", "invalid_tool_calls.*.args",
 		"additional_kwargs.tool_calls.*.function.arguments":
 		return wire.ArgsCopy
+	case "additional_kwargs.reasoning.summary.*.text": // a copy of the content
+		return wire.Unread
 	}
 	return wire.NoSlot
 }
