@@ -7,7 +7,8 @@
 // values stand. A format declares its slots (wire.Templated). A delta that fits
 // a template has the chunk of the first one, with its own values. It is not
 // parsed, checked or recognised again, because outside the slots it is the same
-// bytes. The first event of a session is recognised, and then filled in the same way.
+// bytes. The first event of a session is recognised, but not checked, and then filled
+// in the same way.
 //
 // An event either fits exactly, and then has the chunk that decoding it would
 // emit and leaves the Decoder in the same state, or it is decoded. Templates
