@@ -46,7 +46,8 @@ type Reader struct {
 	named     bool // the format of the input is given
 	templates template.Cache
 	scan      wire.Scan // of the current event
-	filled    bool      // the current event fitted a template
+	fits      bool      // the current event fits a template
+	filled    bool      // and was filled from it
 }
 
 // Reset begins an input: one stream event as JSON, a JSON array of them,
@@ -106,7 +107,7 @@ func (r *Reader) begin(s *State, limits Limits) {
 // one. Chunks and Problem then refer to it.
 func (r *Reader) Next() bool {
 	r.w.Begin()
-	r.problem, r.filled = nil, false
+	r.problem, r.fits, r.filled = nil, false, false
 	if r.wrong != nil {
 		r.problem, r.wrong = r.wrong, nil
 		return true
@@ -162,7 +163,7 @@ func (r *Reader) read(p piece) {
 		problem = r.decode(p, f)
 	}
 	if problem == nil {
-		if !r.filled {
+		if !r.fits { // a template behind one that fits would never be used
 			r.learn(p, f)
 		}
 		return
@@ -205,13 +206,17 @@ func (r *Reader) decode(p piece, f wire.Frame) *wire.Problem {
 }
 
 // fill emits the chunk of an event that fits a template. It reports whether the
-// event needs no decoding.
+// event needs no decoding. As long as no format is recognised, it only needs no check.
 func (r *Reader) fill(format wire.Format) bool {
+	if r.state.Format == "" {
+		r.templates.Forget()
+		return false
+	}
 	d := r.state.current()
 	if d == nil {
 		d = r.state.decoder(format)
 	}
-	r.filled = r.templates.Fill(&r.w, d)
+	r.fits, r.filled = true, r.templates.Fill(&r.w, d)
 	return r.filled
 }
 
@@ -240,7 +245,7 @@ func framePlace(s *wire.SlotFinder, whole wire.Place, f wire.Frame) (wire.Place,
 		return whole, true
 	}
 	outer := s.Members(whole)
-	s.Add(outer["id"], wire.Unread)
-	at := outer["data"]
+	s.Add(outer.Get("id"), wire.Unread)
+	at := outer.Get("data")
 	return at, !f.Opened && f.JSON.Raw == at.Raw
 }

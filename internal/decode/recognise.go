@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -33,7 +34,8 @@ func (r *Reader) recognise(f wire.Frame) (wire.Format, *wire.Problem) {
 		return nil, nil
 	}
 	var sure, maybe []wire.Format
-	for _, format := range formats {
+	for set := possible(f); set != 0; set &= set - 1 {
+		format := formats[bits.TrailingZeros32(uint32(set))]
 		switch format.Claims(f) {
 		case wire.Surely:
 			sure = append(sure, format)

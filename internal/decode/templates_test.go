@@ -65,6 +65,30 @@ func (b *readers) fits(input string) bool {
 	return b.quick.Next() && b.quick.filled
 }
 
+// TestTemplateOnce checks that texts that fit a template, but begin a block and are
+// therefore decoded, do not take the places of other templates.
+func TestTemplateOnce(t *testing.T) {
+	const block, text = `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"a"}}}`, `{"choices":[{"delta":{"content":"x"}}]}`
+	b := newReaders()
+	read := func(input string) {
+		var s State
+		for range 8 { // for the credit of a template
+			b.quick.Reset(&s, []byte("0"), "openai-chat", Limits{})
+		}
+		s = State{}
+		transcript(&b.quick, &s, []byte(input), "")
+	}
+	for range 15 {
+		read(block)
+	}
+	read(text)
+	read(block)
+	b.state = State{Format: "openai-chat"}
+	if !b.fits(text) {
+		t.Error("the template of a text is gone")
+	}
+}
+
 // TestTemplateOfFirstEvent checks that the first event of a session is filled from a
 // template that an event of another session became.
 func TestTemplateOfFirstEvent(t *testing.T) {
@@ -79,6 +103,26 @@ func TestTemplateOfFirstEvent(t *testing.T) {
 	}
 	if differ, _ := b.read(text, ""); differ != "" {
 		t.Error(differ)
+	}
+}
+
+// TestTemplateOfAnotherFormat checks that the first event of a session is not filled from
+// a template of a format that was named in another session.
+func TestTemplateOfAnotherFormat(t *testing.T) {
+	const text = `{"id":"c","choices":[{"index":0,"delta":{"content":"Pa"}}]}`
+	for _, inputs := range [][]string{{text}, {"data: " + text + "\n\n", "data: [DONE]\n\n"}, {text + "\n" + text}} {
+		b := newReaders()
+		b.read(text, "mistral")
+		b.state = State{Format: "mistral"}
+		if !b.fits(text) {
+			t.Fatal("the event became no template")
+		}
+		b.state, b.plain = State{}, State{}
+		for _, input := range inputs {
+			if differ, _ := b.read(input, ""); differ != "" || b.state.Format != "openai-chat" {
+				t.Errorf("format %q: %s", b.state.Format, differ)
+			}
+		}
 	}
 }
 
@@ -110,12 +154,12 @@ func checkRepeating(t *testing.T, format string, s repeating) (n int) {
 		b.read(input, format)
 	}
 	for i, text := range append(slotTexts(), slotTexts()...) {
-		differ, filled := b.read(s.with(text, i+1), format)
-		if differ != "" {
-			t.Errorf("%s: %s", s.name, differ)
-		}
-		if filled {
+		input := s.with(text, i+1)
+		if b.fits(input) { // before the Reader can learn from it
 			n++
+		}
+		if differ, _ := b.read(input, format); differ != "" {
+			t.Errorf("%s: %s", s.name, differ)
 		}
 	}
 	return n

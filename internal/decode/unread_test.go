@@ -117,7 +117,8 @@ func slotsOf(format wire.Format, d wire.Decoder, event string) []wire.FoundSlot 
 	if d.Clone().Decode(&w, frame); template.Main(w.Since(0)) < 0 {
 		return nil
 	}
-	finder := wire.NewSlotFinder(event)
+	finder := new(wire.SlotFinder)
+	finder.Reset(event)
 	at, ok := framePlace(finder, wire.Place{Value: jsonscan.ValueOf(event)}, frame)
 	if !ok {
 		return nil

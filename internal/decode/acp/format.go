@@ -42,6 +42,11 @@ func (Format) Console() {}
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
 
+// Keys returns the names of which a frame of this format has one.
+func (Format) Keys() []string {
+	return []string{"jsonrpc", "method"}
+}
+
 // Claims reports whether a frame can be of this format. Other protocols are JSON-RPC,
 // too, so a message without a content of this one is claimed only if the format is known.
 // Some programs leave out the member jsonrpc.

@@ -30,6 +30,11 @@ func (Format) Shape() string { return "openai" }
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
 
+// Keys returns the names of which a frame of this format has one.
+func (Format) Keys() []string {
+	return []string{"type"}
+}
+
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	kind := f.Type()
@@ -53,8 +58,10 @@ func claimsUnknown(kind string, f wire.Frame) wire.Claim {
 	if kind == "" {
 		return wire.No
 	}
-	if strings.Trim(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
-		return wire.IfNoOther
+	for i := range len(kind) {
+		if c := kind[i]; (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
+			return wire.IfNoOther
+		}
 	}
 	for m := f.Members(); m.Next(); {
 		switch m.Key {

@@ -33,6 +33,11 @@ func (Format) Shape() string { return "openai" }
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
 
+// Keys returns the names of which a frame of this format has one.
+func (Format) Keys() []string {
+	return []string{"0", "g", "3", "9", "a", "b", "c", "d", "e", "f"}
+}
+
 // Claims reports whether a frame can be of this format. No other format has events with
 // such names.
 func (Format) Claims(f wire.Frame) wire.Claim {

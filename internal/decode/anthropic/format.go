@@ -30,6 +30,11 @@ func (Format) Shape() string { return "anthropic" }
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
 
+// Keys returns the names of which a frame of this format has one.
+func (Format) Keys() []string {
+	return []string{"type", "role"}
+}
+
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var kind, role, content, failure, sequence jsonscan.Value

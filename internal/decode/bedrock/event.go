@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"slices"
 	"strings"
 
 	"streamer/internal/decode/wire"
@@ -67,21 +68,19 @@ func readEvent(f wire.Frame) (kind string, payload jsonscan.Value) {
 // model's own events, such as amazon-bedrock-invocationMetrics.
 func isAddition(key string) bool { return strings.HasPrefix(key, "amazon-bedrock-") }
 
-// isEvent reports whether an event of this name exists.
-func isEvent(name string) bool {
-	switch name {
-	case "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata":
-		return true
+// The names of the events and of the exceptions. A stream has both.
+var (
+	eventNames     = [...]string{"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"}
+	exceptionNames = [...]string{
+		"internalServerException", "modelStreamErrorException", "modelTimeoutException",
+		"serviceUnavailableException", "throttlingException", "validationException",
 	}
-	return isException(name)
+)
+
+// isEvent reports whether an event or an exception of this name exists.
+func isEvent(name string) bool {
+	return slices.Contains(eventNames[:], name) || isException(name)
 }
 
 // isException reports whether a frame of this name is an exception.
-func isException(name string) bool {
-	switch name {
-	case "internalServerException", "modelStreamErrorException", "modelTimeoutException",
-		"serviceUnavailableException", "throttlingException", "validationException":
-		return true
-	}
-	return false
-}
+func isException(name string) bool { return slices.Contains(exceptionNames[:], name) }

@@ -36,6 +36,11 @@ func (Format) Shape() string { return "bedrock" }
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
 
+// Keys returns the names of which a frame of this format has one.
+func (Format) Keys() []string {
+	return slices.Concat([]string{"event", "stopReason", "role"}, eventNames[:], exceptionNames[:])
+}
+
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	if f.Done {

@@ -31,6 +31,11 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 // Console has no effect.
 func (Format) Console() {}
 
+// Keys returns the names of which a frame of this format has one.
+func (Format) Keys() []string {
+	return []string{"subtype", "message", "event", "request", "response", "request_id", "uuid"}
+}
+
 // Claims reports whether a frame can be of this format. A line of an unknown type
 // can be if it has a member that most lines have.
 func (Format) Claims(f wire.Frame) wire.Claim {

@@ -9,11 +9,11 @@ import (
 // FindSlots finds the slots of a stream_event with a content_block_delta.
 func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	members := s.Members(at)
-	s.Add(members["parent_tool_use_id"], wire.NamespaceSlot)
+	s.Add(members.Get("parent_tool_use_id"), wire.NamespaceSlot)
 	for _, key := range [...]string{"session_id", "uuid", "ttft_ms"} {
-		s.Add(members[key], wire.Unread)
+		s.Add(members.Get(key), wire.Unread)
 	}
-	note, ok = anthropic.Format{}.FindSlots(s, wire.Frame{JSON: f.JSON.Member("event")}, members["event"])
+	note, ok = anthropic.Format{}.FindSlots(s, wire.Frame{JSON: f.JSON.Member("event")}, members.Get("event"))
 	return note, ok && f.Type() == "stream_event"
 }
 

@@ -35,6 +35,11 @@ func (Format) New() wire.Decoder { return new(Decoder) }
 // Console has no effect.
 func (Format) Console() {}
 
+// Keys returns the names of which a frame of this format has one.
+func (Format) Keys() []string {
+	return []string{"type"}
+}
+
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var e event

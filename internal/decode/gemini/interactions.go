@@ -34,6 +34,11 @@ func (Interactions) Shape() string { return "openai" }
 // New returns a Decoder without state.
 func (Interactions) New() wire.Decoder { return new(InteractionsDecoder) }
 
+// Keys returns the names of which a frame of this format has one.
+func (Interactions) Keys() []string {
+	return []string{"event_type"}
+}
+
 // Claims reports whether a frame can be of this format.
 func (Interactions) Claims(f wire.Frame) wire.Claim {
 	var e interactionEvent

@@ -23,14 +23,14 @@ func (Format) FindSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note u
 }
 
 // usageOf returns the usage of a response, alone or as Code Assist wraps it.
-func usageOf(members map[string]wire.Place, s *wire.SlotFinder) wire.Place {
-	if response, ok := members["response"]; ok {
+func usageOf(members wire.Fields, s *wire.SlotFinder) wire.Place {
+	if response := members.Get("response"); response.Raw != "" {
 		members = s.Members(response)
 	}
-	if usage, ok := members["usageMetadata"]; ok {
+	if usage := members.Get("usageMetadata"); usage.Raw != "" {
 		return usage
 	}
-	return members["usage_metadata"]
+	return members.Get("usage_metadata")
 }
 
 // ofCode reports whether a path is in an executableCode or a codeExecutionResult.

@@ -34,6 +34,11 @@ func (Format) Console() {}
 // New returns a Decoder without state.
 func (Format) New() wire.Decoder { return new(Decoder) }
 
+// Keys returns the names of which a frame of this format has one.
+func (Format) Keys() []string {
+	return []string{"timestamp", "tool_id"}
+}
+
 // Claims reports whether a frame can be of this format. All of its events have a
 // timestamp, which those of similar programs do not have. Some programs that forward
 // them leave it out.

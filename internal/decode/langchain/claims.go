@@ -29,10 +29,10 @@ func claims(f wire.Frame) wire.Claim {
 		return claimsEvent(f)
 	case f.JSON.IsArray():
 		return claimsTuple(f.JSON)
-	case isPart(f) || looksLikeMessage(f.JSON) || isTrace(f):
+	case isPart(f) || isMessage(f) || isTrace(f):
 		return wire.Surely
 	case f.JSON.IsObject():
-		return claimsPayload(f.JSON)
+		return claimsPayload(f)
 	}
 	return wire.No
 }
@@ -80,7 +80,7 @@ func claimsTuple(v jsonscan.Value) wire.Claim {
 	case first.IsString() && isMode(first.Str), first.IsObject() && looksLikeMessage(first):
 		return wire.Surely
 	case namespaced && first.IsObject():
-		return claimsPayload(first)
+		return claimsPayload(wire.Frame{JSON: first})
 	case namespaced && first.IsArray():
 		if e := first.Elements(); e.Next() && e.Value.IsObject() && looksLikeMessage(e.Value) {
 			return wire.Surely
@@ -91,8 +91,8 @@ func claimsTuple(v jsonscan.Value) wire.Claim {
 
 // claimsPayload claims an object that is the payload of a mode which the event does
 // not name. The payload of the mode custom can be any object.
-func claimsPayload(v jsonscan.Value) wire.Claim {
-	if kind, sure := payloadOf(v); kind != otherPayload && sure {
+func claimsPayload(f wire.Frame) wire.Claim {
+	if kind, sure := payloadOf(f); kind != otherPayload && sure {
 		return wire.Surely
 	} else if kind != otherPayload {
 		return wire.Perhaps

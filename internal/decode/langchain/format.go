@@ -95,5 +95,5 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	if isTrace(f) {
 		return r.trace(f.JSON)
 	}
-	return r.payload("", f.JSON)
+	return r.payload("", f)
 }

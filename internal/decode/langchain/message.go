@@ -118,37 +118,56 @@ func looksLikeMessage(v jsonscan.Value) bool {
 // messageOf reports whether v is a message, and whether no other format has such a
 // message. It reads no more members than it needs.
 func messageOf(v jsonscan.Value) (some, own bool) {
-	var kind, content, class, constructor bool
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "lc":
-			constructor = m.Value.Kind == jsonscan.Number
-		case "id":
-			if constructor { // of a message, or of any other object of LangChain
-				some = kindOf(wire.LastOf(m.Value).Str) != kindNone
-				return some, some
-			}
-		case "tool_call_chunks":
-			some = m.Value.IsArray()
-			return some, some
-		case "type":
-			kind = kindOf(m.Value.Str) != kindNone
-			if class = strings.Contains(m.Value.Str, "Message"); class && !kind {
-				return false, false
-			}
-			own = own || class
-		case "content":
-			content = m.Value.IsString() || m.Value.IsArray()
-		case "data":
-			content = m.Value.Member("content").Present()
-		case "additional_kwargs", "response_metadata", "tool_call_id":
-			own = true
-		}
-		if kind && content && own {
-			return true, true
-		}
+	var s signs
+	for m := v.Members(); m.Next() && !s.decide(m.Key, &m.Value); {
 	}
-	return kind && content, own
+	return s.kind && s.content, s.own
+}
+
+// isMessage reports whether a frame is a message.
+func isMessage(f wire.Frame) bool {
+	var s signs
+	for m := f.Members(); m.Next() && !s.decide(m.Key, &m.Value); {
+	}
+	return s.kind && s.content
+}
+
+// signs is what the members of an object so far show: an object with the type of a
+// message and a content is a message. With own, no other format has such a message.
+type signs struct{ kind, content, own, constructor bool }
+
+// decide adds a member and reports whether no other one matters.
+func (s *signs) decide(key string, v *jsonscan.Value) bool {
+	switch key {
+	case "lc":
+		s.constructor = v.Kind == jsonscan.Number
+	case "id":
+		if s.constructor { // of a message, or of any other object of LangChain
+			return s.set(kindOf(wire.LastOf(*v).Str) != kindNone)
+		}
+	case "tool_call_chunks":
+		return s.set(v.IsArray())
+	case "type":
+		s.kind = kindOf(v.Str) != kindNone
+		class := strings.Contains(v.Str, "Message")
+		if class && !s.kind {
+			return s.set(false)
+		}
+		s.own = s.own || class
+	case "content":
+		s.content = v.IsString() || v.IsArray()
+	case "data":
+		s.content = v.Member("content").Present()
+	case "additional_kwargs", "response_metadata", "tool_call_id":
+		s.own = true
+	}
+	return s.kind && s.content && s.own
+}
+
+// set decides whether the object is a message of LangChain alone.
+func (s *signs) set(is bool) (decided bool) {
+	s.kind, s.content, s.own = is, is, is
+	return true
 }
 
 // messageEnd is the end of a message.

@@ -27,7 +27,7 @@ func (r reader) tuple(v jsonscan.Value) *wire.Problem {
 		}
 		return nil // the payload of the mode custom
 	case namespaced:
-		return r.payload(ns, mode)
+		return r.payload(ns, wire.Frame{JSON: mode})
 	}
 	return r.messageMode("", v)
 }

@@ -18,19 +18,19 @@ const (
 
 // payload reads the payload of a mode that is not named. A payload without messages
 // and without interrupts is skipped.
-func (r reader) payload(ns string, v jsonscan.Value) *wire.Problem {
-	if v.IsArray() {
-		return r.listPayload(ns, v)
+func (r reader) payload(ns string, f wire.Frame) *wire.Problem {
+	if f.JSON.IsArray() {
+		return r.listPayload(ns, f.JSON)
 	}
-	if looksLikeMessage(v) {
+	if isMessage(f) {
 		r.d.Messages.streams()
-		return r.message(place{ns: ns}, v)
+		return r.message(place{ns: ns}, f.JSON)
 	}
-	switch kind, _ := payloadOf(v); kind {
+	switch kind, _ := payloadOf(f); kind {
 	case valuesPayload:
-		return r.values(ns, v)
+		return r.values(ns, f.JSON)
 	case updatePayload:
-		return r.updates(ns, v)
+		return r.updates(ns, f.JSON)
 	}
 	return nil
 }
@@ -52,10 +52,10 @@ func (r reader) listPayload(ns string, list jsonscan.Value) *wire.Problem {
 
 // payloadOf returns the kind of an object that is not a message. sure states that no
 // other format has such an object.
-func payloadOf(v jsonscan.Value) (kind payloadKind, sure bool) {
+func payloadOf(f wire.Frame) (kind payloadKind, sure bool) {
 	var scalars, interrupted bool
 	checkpoint := 0 // the number of members that only a checkpoint has
-	for m := v.Members(); m.Next(); {
+	for m := f.Members(); m.Next(); {
 		switch m.Key {
 		case interruptKey:
 			interrupted = interrupted || m.Value.IsArray()

@@ -32,6 +32,11 @@ type Protocol struct{ Format }
 // Name returns the name of the format.
 func (Protocol) Name() string { return "langgraph-protocol" }
 
+// Keys returns the names of which a frame of this format has one.
+func (Protocol) Keys() []string {
+	return []string{"method", "result", "message"}
+}
+
 // Claims reports whether a frame can be of this format.
 func (Protocol) Claims(f wire.Frame) wire.Claim { return claimsProtocol(f) }
 

@@ -18,7 +18,7 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, v wire.Place) (note ui
 		mode, namespace, v = placeOfMode(s, v)
 	case isPart(wire.Frame{JSON: v.Value}):
 		parts := s.Members(v)
-		mode, v = parts["type"].Str, parts["data"]
+		mode, v = parts.Get("type").Str, parts.Get("data")
 	default:
 		mode = "messages"
 	}
@@ -43,8 +43,8 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, v wire.Place) (note ui
 	fields := s.Members(msg)
 	inner, at := 0, msg
 	for _, key := range [...]string{"kwargs", "data"} {
-		if fields[key].IsObject() {
-			inner, at = inner+1, fields[key]
+		if p := fields.Get(key); p.IsObject() {
+			inner, at = inner+1, p
 		}
 	}
 	s.Walk(at, messageSlot)
@@ -73,7 +73,7 @@ func placeOfMode(s *wire.SlotFinder, v wire.Place) (mode string, namespace, payl
 // the metadata has a namespace, which takes precedence over any other.
 func metadataSlots(s *wire.SlotFinder, v wire.Place) bool {
 	first := "checkpoint_ns"
-	if _, ok := s.Members(v)["langgraph_checkpoint_ns"]; ok {
+	if s.Members(v).Get("langgraph_checkpoint_ns").Raw != "" {
 		first = "langgraph_checkpoint_ns"
 	}
 	s.Walk(v, func(path string) wire.Slot {
@@ -100,6 +100,8 @@ func messageSlot(path string) wire.Slot {
 	case "content.*.partial_json", "content.*.input", "invalid_tool_calls.*.args",
 		"additional_kwargs.tool_calls.*.function.arguments":
 		return wire.ArgsCopy
+	case "additional_kwargs.reasoning.summary.*.text": // a copy of the content
+		return wire.Unread
 	}
 	return wire.NoSlot
 }

@@ -31,6 +31,11 @@ func (Chat) Shape() string { return "openai" }
 // New returns a Decoder.
 func (Chat) New() wire.Decoder { return new(Decoder) }
 
+// Keys returns the names of which a frame of this format has one.
+func (Chat) Keys() []string {
+	return []string{"choices", "object", "error", "role"}
+}
+
 // Claims reports whether a frame can be of this format.
 func (Chat) Claims(f wire.Frame) wire.Claim { return claims(f) }
 

@@ -16,6 +16,9 @@ type Mistral struct{ Chat }
 // Name returns the name of the format.
 func (Mistral) Name() string { return "mistral" }
 
+// Keys returns no names: no frame is surely or perhaps of this format.
+func (Mistral) Keys() []string { return nil }
+
 // Claims reports whether a frame can be of this format.
 func (Mistral) Claims(f wire.Frame) wire.Claim {
 	if claims(f) == wire.No {

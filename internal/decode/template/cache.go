@@ -7,7 +7,8 @@
 // values stand. A format declares its slots (wire.Templated). A delta that fits
 // a template has the chunk of the first one, with its own values. It is not
 // parsed, checked or recognised again, because outside the slots it is the same
-// bytes. The first event of a session is recognised, and then filled in the same way.
+// bytes. The first event of a session is recognised, but not checked, and then filled
+// in the same way.
 //
 // An event either fits exactly, and then has the chunk that decoding it would
 // emit and leaves the Decoder in the same state, or it is decoded. Templates
@@ -35,18 +36,19 @@ type Cache struct {
 	credit int         // limits new templates in streams that never repeat
 	found  *template   // by Find
 	values values
+	finder wire.SlotFinder
 }
 
 // Find reports whether an event of a format fits a template. The name is that
-// of the SSE event, or "". Fill then emits the chunk of the event, which is
-// valid JSON and UTF-8. No event fits as long as its format is not known, "".
+// of the SSE event, or "". Fill then emits the chunk of the event. Without a format,
+// "", Find reports whether the event fits a template of any format. An event that fits
+// is valid JSON and UTF-8.
 func (c *Cache) Find(format, name, event string) bool {
-	if format == "" {
-		return false // without credit, because Find is called again with the format
+	if format != "" { // otherwise Find is called again, with the format
+		c.credit = min(c.credit+1, maxCredit)
 	}
-	c.credit = min(c.credit+1, maxCredit)
 	for i, t := range c.list {
-		if t.formatName == format && t.name == name && t.fits(event, &c.values) {
+		if (t.formatName == format || format == "") && t.name == name && t.fits(event, &c.values) {
 			if i > 0 {
 				c.list[i-1], c.list[i] = t, c.list[i-1]
 			}

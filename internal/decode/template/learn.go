@@ -26,14 +26,17 @@ type Event struct {
 // An attempt costs several times as much as decoding, and is paid for even if it
 // fails. After one that fails late, the Cache learns nothing for a while.
 func (c *Cache) Learn(e Event, w *wire.Writer, d wire.Decoder) {
-	if !c.MayLearn(e.Text, w) {
+	if !c.MayLearn(e.Text, w) || fills(d) && Main(w.Since(0)) > 0 {
 		return
 	}
 	c.credit -= price
-	t := newTemplate(e, w, d)
+	c.finder.Reset(e.Text)
+	defer c.finder.Reset("")
+	t := newTemplate(e, &c.finder, w, d)
 	switch {
 	case t == nil:
 	case t.reproduces(w, e.Text, d):
+		t.keep()
 		c.add(t)
 	case !t.opens:
 		c.credit = -debt
@@ -97,13 +100,12 @@ func (t *template) reproduces(w *wire.Writer, event string, d wire.Decoder) bool
 }
 
 // newTemplate returns a template of an event, or nil if it has not the slots for
-// one.
-func newTemplate(e Event, w *wire.Writer, d wire.Decoder) *template {
+// one. The template shares the text of the event.
+func newTemplate(e Event, finder *wire.SlotFinder, w *wire.Writer, d wire.Decoder) *template {
 	templated, ok := e.Format.(wire.Templated)
 	if !ok {
 		return nil
 	}
-	finder := wire.NewSlotFinder(e.Text)
 	at, ok := e.Place(finder, e.Frame)
 	if !ok {
 		return nil
@@ -116,16 +118,23 @@ func newTemplate(e Event, w *wire.Writer, d wire.Decoder) *template {
 	list := w.Since(0)
 	i := Main(list)
 	t := &template{
-		format: e.Format, formatName: e.Format.Name(), name: strings.Clone(e.Name),
+		format: e.Format, formatName: e.Format.Name(), name: e.Name,
 		before: literals(list[:i]), chunk: literal(&list[i]), after: literals(list[i+1:]), note: note,
 		opens: list[i].Kind == chunks.Fragment && list[i].ID != "" && list[i].Name != "" || finder.Has(wire.RawArgsSlot),
 	}
-	t.cut(strings.Clone(e.Text), slots)
-	_, t.fills = d.(wire.Filler)
-	if t.fills && len(t.before) > 0 || finder.Has(wire.UsageSlot) != (len(t.after) > 0) {
+	t.cut(e.Text, slots)
+	t.fills = fills(d)
+	if finder.Has(wire.UsageSlot) != (len(t.after) > 0) {
 		return nil
 	}
 	return t
+}
+
+// fills reports whether the chunks of a Decoder depend on its state, as the starts
+// before a text do, so events with starts have no templates.
+func fills(d wire.Decoder) bool {
+	_, ok := d.(wire.Filler)
+	return ok
 }
 
 // literals returns the fields of chunks that are the same for all events of a template.
@@ -139,11 +148,34 @@ func literals(list []chunks.Chunk) (all []chunks.Chunk) {
 // cut cuts the text of an event at its slots.
 func (t *template) cut(event string, slots []wire.FoundSlot) {
 	at := 0
+	t.parts = make([]part, 0, len(slots))
 	for _, f := range slots {
 		t.parts = append(t.parts, part{literal: event[at:f.From], slot: f.Slot, number: f.Number})
 		at = f.To
 	}
 	t.setTail(event[at:])
+}
+
+// keep copies what the template shares with the event.
+func (t *template) keep() {
+	t.name = strings.Clone(t.name)
+	for i := range t.parts {
+		t.parts[i].literal = strings.Clone(t.parts[i].literal)
+	}
+	t.setTail(strings.Clone(t.tail))
+	keepStrings(&t.chunk)
+	for _, list := range [...][]chunks.Chunk{t.before, t.after} {
+		for i := range list {
+			keepStrings(&list[i])
+		}
+	}
+}
+
+// keepStrings copies the strings of a literal.
+func keepStrings(c *chunks.Chunk) {
+	for _, s := range [...]*string{&c.Namespace, &c.Role, &c.Index, &c.Name, &c.CallKind} {
+		*s = strings.Clone(*s)
+	}
 }
 
 // setTail sets the text after the last slot.
@@ -159,9 +191,9 @@ func (t *template) setTail(tail string) {
 // of slots or of the Decoder's state.
 func literal(c *chunks.Chunk) chunks.Chunk {
 	return chunks.Chunk{
-		Kind: c.Kind, Namespace: strings.Clone(c.Namespace), Choice: c.Choice, Role: strings.Clone(c.Role), Fresh: c.Fresh,
-		Index: strings.Clone(c.Index), Part: c.Part,
-		Name: strings.Clone(c.Name), CallKind: strings.Clone(c.CallKind),
+		Kind: c.Kind, Namespace: c.Namespace, Choice: c.Choice, Role: c.Role, Fresh: c.Fresh,
+		Index: c.Index, Part: c.Part,
+		Name: c.Name, CallKind: c.CallKind,
 		Provider: c.Provider, Final: c.Final, Opens: c.Opens, Exact: c.Exact, IDVaries: c.IDVaries,
 	}
 }

@@ -48,6 +48,14 @@ type Sharer interface {
 	View(d Decoder) Decoder
 }
 
+// Keyed is implemented by a Format whose events have names by which most other events
+// are ruled out at once.
+type Keyed interface {
+	// Keys returns names of which each frame has at least one that Claims claims surely
+	// or perhaps: as the key of a member of its JSON, or as its own name.
+	Keys() []string
+}
+
 // Console is implemented by a Format whose streams are the output of a terminal
 // program. Lines of plain text may stand between the events of such a stream,
 // because logs often join the error output with it. They are skipped.

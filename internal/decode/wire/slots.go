@@ -69,18 +69,43 @@ type FoundSlot struct {
 	Number   bool
 }
 
-// SlotFinder finds the slots of an event.
+// SlotFinder finds the slots of an event. The zero value needs a Reset. A SlotFinder that
+// is used again reuses its memory.
 type SlotFinder struct {
 	event   string
 	found   []FoundSlot
+	fields  []Field // of all objects that were visited
+	path    []byte  // of Walk
 	unclear bool
+}
+
+// Field is a member of an object.
+type Field struct {
+	Key string
+	Place
+}
+
+// Fields are the members of an object.
+type Fields []Field
+
+// Get returns the member with a key.
+func (l Fields) Get(key string) (p Place) {
+	for i := range l {
+		if l[i].Key == key {
+			return l[i].Place
+		}
+	}
+	return p
 }
 
 // maxMembers bounds the members of one object of a template.
 const maxMembers = 64
 
-// NewSlotFinder returns a SlotFinder for the text of an event.
-func NewSlotFinder(event string) *SlotFinder { return &SlotFinder{event: event} }
+// Reset begins another event with its text. The slots of the last one become invalid.
+func (s *SlotFinder) Reset(event string) {
+	clear(s.fields) // they would keep the last event in memory
+	*s = SlotFinder{event: event, found: s.found[:0], fields: s.fields[:0], path: s.path[:0]}
+}
 
 // Found returns the slots in the order of the event. It reports whether a
 // template can be made of them: each slot that has a value occurs once, and
@@ -119,17 +144,18 @@ func (s *SlotFinder) Has(slot Slot) bool {
 
 // Members returns the members of an object. An object with a repeated key has
 // no template.
-func (s *SlotFinder) Members(v Place) map[string]Place {
-	list := map[string]Place{}
+func (s *SlotFinder) Members(v Place) Fields {
+	start := len(s.fields)
 	for m := v.Members(); m.Next(); {
+		list := Fields(s.fields[start:])
 		// Which of two members of the same name counts depends on the decoder.
-		if _, twice := list[m.Key]; twice || len(list) == maxMembers {
+		if list.Get(m.Key).Raw != "" || len(list) == maxMembers {
 			s.unclear = true
 			break
 		}
-		list[strings.Clone(m.Key)] = Place{m.Value, v.At + m.Offset()}
+		s.fields = append(s.fields, Field{m.Key, Place{m.Value, v.At + m.Offset()}})
 	}
-	return list
+	return s.fields[start:len(s.fields):len(s.fields)]
 }
 
 // Elements returns the elements of an array.
@@ -141,33 +167,33 @@ func (s *SlotFinder) Elements(v Place) (list []Place) {
 }
 
 // Walk adds the slots in a value. A path consists of keys joined by dots, with a
-// star for the elements of an array.
-func (s *SlotFinder) Walk(v Place, slot func(path string) Slot) { s.walk("", v, slot) }
-
-func (s *SlotFinder) walk(path string, v Place, slot func(path string) Slot) {
+// star for the elements of an array. It is valid until slot returns.
+func (s *SlotFinder) Walk(v Place, slot func(path string) Slot) {
 	switch {
 	case v.IsObject():
-		seen := s.Members(v)
-		for m := v.Members(); m.Next() && !s.unclear; {
-			if strings.ContainsAny(m.Key, ".*") {
-				continue // it would be mistaken for a path
+		for _, f := range s.Members(v) {
+			if !strings.ContainsAny(f.Key, ".*") { // it would be mistaken for a path
+				s.walkTo(f.Key, f.Place, slot)
 			}
-			s.walk(joinPath(path, m.Key), seen[m.Key], slot)
 		}
 	case v.IsArray():
-		for _, e := range s.Elements(v) {
-			s.walk(joinPath(path, "*"), e, slot)
+		for e := v.Elements(); e.Next(); {
+			s.walkTo("*", Place{e.Value, v.At + e.Offset()}, slot)
 		}
 	default:
-		s.Add(v, slot(path))
+		s.Add(v, slot(Alias(s.path)))
 	}
 }
 
-func joinPath(path, key string) string {
-	if path == "" {
-		return key
+// walkTo adds the slots in a member or an element.
+func (s *SlotFinder) walkTo(key string, v Place, slot func(path string) Slot) {
+	n := len(s.path)
+	if n > 0 {
+		s.path = append(s.path, '.')
 	}
-	return path + "." + key
+	s.path = append(s.path, key...)
+	s.Walk(v, slot)
+	s.path = s.path[:n]
 }
 
 // Add adds a slot where v is a value that it can have.
