@@ -123,20 +123,26 @@ func (b *Broker) SnapshotAge() time.Duration { return b.snapshotAge }
 // ListSnapshots returns without the data; its keys have letters only. Data above
 // 64 KiB is stored in blobs: these Pubs must be stored before pub is sent.
 func (b *Broker) SnapshotPub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *Pub, blobs []*Pub) {
-	h := nats.Header{}
+	const others = 3
+	h := make(nats.Header, len(header)+others)
+	values := make([]string, 0, len(header)+others) // of all headers: one allocation
+	set := func(k, v string) {
+		values = append(values, v)
+		h[k] = values[len(values)-1 : len(values) : len(values)]
+	}
 	for k, v := range header {
-		h[snapshotHeader+k] = []string{v}
+		set(snapshotHeader+k, v)
 	}
 	if len(data) > events.BlobChunk {
 		blob := events.NewBlob(data)
 		blob.Ref.Preview = "" // never shown
 		blobs = b.BlobPubs(blob)
 		data, _ = json.Marshal(blob.Ref) // strings and numbers: cannot fail
-		h[snapshotRef] = []string{"1"}
+		set(snapshotRef, "1")
 	}
 	// The library's kv.Update would drop the TTL.
-	h[headerTTL] = []string{b.snapshotAge.Truncate(time.Second).String()}
-	h[HeaderPrev] = []string{strconv.FormatUint(rev, 10)}
+	set(headerTTL, b.snapshotAge.Truncate(time.Second).String())
+	set(HeaderPrev, strconv.FormatUint(rev, 10))
 	return &Pub{Subject: snapshotSubject(p, token), Header: h, Data: data}, blobs
 }
 

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"streamer/internal/events"
@@ -86,21 +87,21 @@ func (s *resident) idle() bool {
 // header returns the headers of the session's snapshot, which a listing reads
 // without the snapshot.
 func (s *resident) header(timer session.Timer, set bool) map[string]string {
-	h := map[string]string{headerInput: fmt.Sprint(s.state.N), headerHead: s.log.id.String()}
+	h := map[string]string{headerInput: strconv.FormatUint(s.state.N, 10), headerHead: s.log.id.String()}
 	if kind := s.log.lastType(); kind != "" {
 		h[headerLast] = string(kind)
 	}
 	if !s.at.IsZero() {
-		h[headerAt] = fmt.Sprint(s.at.UnixNano())
+		h[headerAt] = strconv.FormatInt(s.at.UnixNano(), 10)
 	}
 	if n := s.state.Life.Open(); n > 0 {
-		h[HeaderOpen] = fmt.Sprint(n)
+		h[HeaderOpen] = strconv.Itoa(n)
 	}
 	if set {
-		h[headerTimer] = fmt.Sprint(int64(timer.At))
+		h[headerTimer] = strconv.FormatInt(int64(timer.At), 10)
 	}
 	if len(s.log.queue) > 0 {
-		h[headerUnsent] = fmt.Sprint(len(s.log.queue))
+		h[headerUnsent] = strconv.Itoa(len(s.log.queue))
 	}
 	return h
 }
