@@ -111,9 +111,12 @@ func (h *sessionHead) apply(_ context.Context, q *partition) error {
 	if h.err != nil {
 		return h.err
 	}
-	was := l.seq
+	was, unsaved := l.seq, s.unsaved()
 	if err := q.appender.adopt(s, &h.headRead, q.history.rewinds); err != nil {
 		return err
+	}
+	if !unsaved && s.unsaved() { // the log lost events, which are appended again
+		q.snapshots.changed.add(s)
 	}
 	if w := h.refusal; w != nil {
 		if l.seq == was && l.epoch == w.epoch && len(l.queue) > 0 {

@@ -290,6 +290,7 @@ func (q *partition) fold(s *resident, in *inputs.Input, n uint64, rules *session
 	if s.folded(in, q.now) {
 		q.snapshots.changed.add(s)
 	}
+	q.sessions.open.count(s)
 	q.status.folded.Add(1)
 	err := q.appender.enqueue(s, q.scratch, in.Trace())
 	clear(q.scratch) // which may hold a large value

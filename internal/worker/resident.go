@@ -20,6 +20,7 @@ type resident struct {
 	// of them is stored yet.
 	fresh bool
 	gone  bool // dropped: outcomes that still arrive are ignored
+	open  int  // calls, as openCalls has them
 
 	log      eventLog
 	snapshot coverage
@@ -74,9 +75,9 @@ func (s *resident) dirty() bool {
 }
 
 // unsaved reports whether the session needs another snapshot now or when what is under
-// way is stored.
+// way is stored, or has events that are not stored.
 func (s *resident) unsaved() bool {
-	return s.snapshot.first != 0 || s.snapshot.unsent || s.snapshot.write != nil
+	return s.snapshot.first != 0 || s.snapshot.unsent || s.snapshot.write != nil || len(s.log.queue) > 0
 }
 
 // idle reports whether the stored snapshot and events have all of the session.
