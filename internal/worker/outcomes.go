@@ -216,8 +216,8 @@ func (w *snapshotWriter) overwritten(token string, err error) {
 // checkFresh loads sessions again that were assumed to be new and gave no event
 // that would show it, before a snapshot of them is written.
 func (q *partition) checkFresh(ctx context.Context, than time.Time) {
-	q.snapshots.changed.take(than, func(s *resident) (keep bool) {
-		if keep = !s.fresh || len(s.log.queue) > 0; !keep {
+	q.sessions.fresh.take(than, func(s *resident) (keep bool) {
+		if keep = s.fresh && len(s.log.queue) > 0; s.fresh && !keep {
 			q.reload(ctx, s, true)
 		}
 		return keep

@@ -16,6 +16,7 @@ type sessions struct {
 	clock     *clock
 
 	resident map[string]*resident // by token
+	fresh    changedSessions      // those that were fresh when they changed first
 	open     openCalls
 	known    knownTokens
 	places   places // of non-resident sessions
