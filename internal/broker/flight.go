@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // maxPatience bounds how long a publish waits for its answer before it is sent again.
@@ -15,7 +13,6 @@ const maxPatience = 10 * ackWait
 
 // flight is a publish in flight.
 type flight struct {
-	msg  nats.Msg
 	pub  *Pub
 	acks chan<- Ack
 	no   uint64
@@ -126,21 +123,14 @@ func (p *publisher) again(f *flight, now time.Time) {
 	f.place, f.tried, f.due, f.failed = p.last, now, now.Add(ackWait), false
 }
 
-// retry returns the message of the last try of a flight that is sent again. The first
-// may still be being sent.
-func (p *publisher) retry(f *flight) *nats.Msg {
-	m := f.msg
-	m.Reply = p.replyTo(f)
-	return &m
-}
-
-// replyTo returns the subject of the answer to the last try of a flight.
-func (p *publisher) replyTo(f *flight) string {
-	to := p.inbox + strconv.FormatUint(f.no, 36)
-	if f.place != f.no {
-		to += "-" + strconv.FormatUint(f.place, 36)
+// replyTo returns the subject of the answer to a try of a flight.
+func (p *publisher) replyTo(no, place uint64) string {
+	b := append(make([]byte, 0, 64), p.inbox...)
+	b = strconv.AppendUint(b, no, 36)
+	if place != no {
+		b = strconv.AppendUint(append(b, '-'), place, 36)
 	}
-	return to
+	return string(b)
 }
 
 // tryOf returns the flight and the place of the try of which an answer is.

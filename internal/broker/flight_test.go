@@ -54,7 +54,7 @@ func TestAnswerToSecondTry(t *testing.T) {
 		}
 		f, to := due[0], p.inbox+"1"
 		if second {
-			to = p.retry(f).Reply
+			to = p.replyTo(f.no, f.place)
 		}
 		no, place, ok := p.tryOf(to)
 		if !ok || no != f.no {

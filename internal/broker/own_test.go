@@ -21,7 +21,7 @@ func ack(subject string) *Pub {
 // with the revision that replaces it.
 func TestDamaged(t *testing.T) {
 	b := start(t, Options{})
-	pub, _ := b.SnapshotPub(3, "s", 0, map[string]string{"Open": "1"}, []byte("{}"))
+	pub, _ := b.SnapshotPub(3, "s", 0, map[string]string{SnapshotHeader + "Open": "1"}, []byte("{}"))
 	must(t, b, pub)
 	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 7}, 0); err != nil {
 		t.Fatal(err)

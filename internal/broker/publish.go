@@ -134,34 +134,34 @@ func (p *publisher) publish(pub *Pub, acks chan<- Ack) (no uint64) {
 	}
 	p.last++
 	f.no, f.place = p.last, p.last
-	f.msg = nats.Msg{Subject: pub.Subject, Header: pub.Header, Data: pub.Data, Reply: p.replyTo(f)}
 	p.flights[f.no] = f
 	first := len(p.flights) == 1
+	no = f.no
 	p.mu.Unlock()
 	if first {
 		p.poke()
 	}
-	p.send(f, &f.msg)
-	return f.no
+	p.send(pub, no, no)
+	return no
 }
 
 // send sends a try of a flight. Unless that fails definitively, the flight waits for its
 // reply or for the next try.
-func (p *publisher) send(f *flight, msg *nats.Msg) {
+func (p *publisher) send(pub *Pub, no, place uint64) {
 	// The server drops a publish on such a subject silently.
-	if !publishable(f.pub.Subject) {
-		p.finish(f.no, Ack{Err: fmt.Errorf("%w: %q is no subject to publish on", ErrRefused, f.pub.Subject)})
+	if !publishable(pub.Subject) {
+		p.finish(no, Ack{Err: fmt.Errorf("%w: %q is no subject to publish on", ErrRefused, pub.Subject)})
 		return
 	}
-	err := p.nc.PublishMsg(msg)
+	err := p.nc.PublishMsg(&nats.Msg{Subject: pub.Subject, Header: pub.Header, Data: pub.Data, Reply: p.replyTo(no, place)})
 	switch {
 	case err == nil:
 	case errors.Is(err, nats.ErrMaxPayload):
-		p.finish(f.no, Ack{Err: fmt.Errorf("%w: %d bytes on %s, the server takes %d", ErrTooLarge, len(f.pub.Data), f.pub.Subject, p.nc.MaxPayload())})
+		p.finish(no, Ack{Err: fmt.Errorf("%w: %d bytes on %s, the server takes %d", ErrTooLarge, len(pub.Data), pub.Subject, p.nc.MaxPayload())})
 	case errors.Is(err, nats.ErrBadSubject), errors.Is(err, nats.ErrInvalidMsg), errors.Is(err, nats.ErrBadHeaderMsg), errors.Is(err, nats.ErrHeadersNotSupported):
-		p.finish(f.no, Ack{Err: fmt.Errorf("%w: %s: %w", ErrRefused, f.pub.Subject, err)})
+		p.finish(no, Ack{Err: fmt.Errorf("%w: %s: %w", ErrRefused, pub.Subject, err)})
 	default: // no connection, or a full buffer
-		p.later(f.no, err)
+		p.later(no, err)
 	}
 }
 
@@ -391,7 +391,7 @@ func (p *publisher) resendLoop() {
 		due, next := p.due(time.Now())
 		p.resent.Add(uint64(len(due)))
 		for _, f := range due {
-			p.send(f, p.retry(f))
+			p.send(f.pub, f.no, f.place)
 		}
 		if p.pause() != nil {
 			return

@@ -15,12 +15,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Headers of snapshots: the names of the caller's own begin with snapshotHeader;
-// with snapshotRef, the data is a reference to a blob.
-const (
-	snapshotHeader = "Streamer-Snapshot-"
-	snapshotRef    = "Streamer-Blob"
-)
+// SnapshotHeader begins the names of the headers of snapshots that callers set.
+const SnapshotHeader = "Streamer-Snapshot-"
+
+// snapshotRef is the header of a snapshot whose data is a reference to a blob.
+const snapshotRef = "Streamer-Blob"
 
 // Snapshot is the stored state of a session.
 type Snapshot struct {
@@ -120,23 +119,31 @@ func (b *Broker) SnapshotAge() time.Duration { return b.snapshotAge }
 // SnapshotPub returns the publish that writes a session's snapshot where rev is
 // the stored revision (0: there is none). The Ack's Seq is the new revision, its
 // Err Is ErrConflict where the revision is another. header is a small map that
-// ListSnapshots returns without the data; its keys have letters only. Data above
-// 64 KiB is stored in blobs: these Pubs must be stored before pub is sent.
+// ListSnapshots returns without the data; its keys are SnapshotHeader and letters.
+// Data above 64 KiB is stored in blobs: these Pubs must be stored before pub is sent.
 func (b *Broker) SnapshotPub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *Pub, blobs []*Pub) {
-	h := nats.Header{}
+	// Not counting snapshotRef, which few snapshots have: a map of more than 8 headers
+	// costs twice as much.
+	n := len(header) + 2
+	h := make(nats.Header, n)
+	values := make([]string, 0, n) // of all headers: one allocation
+	set := func(k, v string) {
+		values = append(values, v)
+		h[k] = values[len(values)-1 : len(values) : len(values)]
+	}
 	for k, v := range header {
-		h[snapshotHeader+k] = []string{v}
+		set(k, v)
 	}
 	if len(data) > events.BlobChunk {
 		blob := events.NewBlob(data)
 		blob.Ref.Preview = "" // never shown
 		blobs = b.BlobPubs(blob)
 		data, _ = json.Marshal(blob.Ref) // strings and numbers: cannot fail
-		h[snapshotRef] = []string{"1"}
+		set(snapshotRef, "1")
 	}
 	// The library's kv.Update would drop the TTL.
-	h[headerTTL] = []string{b.snapshotAge.Truncate(time.Second).String()}
-	h[HeaderPrev] = []string{strconv.FormatUint(rev, 10)}
+	set(headerTTL, b.snapshotAge.Truncate(time.Second).String())
+	set(HeaderPrev, strconv.FormatUint(rev, 10))
 	return &Pub{Subject: snapshotSubject(p, token), Header: h, Data: data}, blobs
 }
 
@@ -201,8 +208,8 @@ func snapshotSubject(p int, token string) string {
 func snapshotHeaders(h nats.Header) map[string]string {
 	own := map[string]string{}
 	for k, v := range h {
-		if name, ok := strings.CutPrefix(k, snapshotHeader); ok && len(v) > 0 {
-			own[name] = v[0]
+		if strings.HasPrefix(k, SnapshotHeader) && len(v) > 0 {
+			own[k] = v[0]
 		}
 	}
 	return own

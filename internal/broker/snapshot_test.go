@@ -21,7 +21,7 @@ func TestSnapshot(t *testing.T) {
 	if _, ok, err := b.LoadSnapshot(deadline(t), 3, "s"); ok || err != nil {
 		t.Errorf("nothing saved: got %v, %v", ok, err)
 	}
-	pub, blobs := b.SnapshotPub(3, "s", 0, map[string]string{"Open": "2"}, []byte("one"))
+	pub, blobs := b.SnapshotPub(3, "s", 0, map[string]string{SnapshotHeader + "Open": "2"}, []byte("one"))
 	if len(blobs) != 0 || pub.Header.Get(headerTTL) != "5h0m0s" {
 		t.Errorf("got %d blobs, TTL %q, want none, 5h0m0s", len(blobs), pub.Header.Get(headerTTL))
 	}
@@ -32,10 +32,10 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("saving over revision %d where %d is stored: got %+v, want ErrConflict", stale, rev, a)
 		}
 	}
-	pub, _ = b.SnapshotPub(3, "s", rev, map[string]string{"Open": "1", "Wake": "17"}, []byte("two"))
+	pub, _ = b.SnapshotPub(3, "s", rev, map[string]string{SnapshotHeader + "Open": "1", SnapshotHeader + "Wake": "17"}, []byte("two"))
 	rev = must(t, b, pub)
 	s, ok, err := b.LoadSnapshot(deadline(t), 3, "s")
-	if !ok || err != nil || s.Rev != rev || string(s.Data) != "two" || fmt.Sprint(s.Header) != "map[Open:1 Wake:17]" || time.Since(s.At) > time.Minute {
+	if !ok || err != nil || s.Rev != rev || string(s.Data) != "two" || fmt.Sprint(s.Header) != "map[Streamer-Snapshot-Open:1 Streamer-Snapshot-Wake:17]" || time.Since(s.At) > time.Minute {
 		t.Errorf("got %+v, %v, %v, want two at revision %d", s, ok, err, rev)
 	}
 }
@@ -44,7 +44,7 @@ func TestLargeSnapshot(t *testing.T) {
 	b := start(t, Options{})
 	data := make([]byte, 3*events.BlobChunk+1000)
 	rand.NewChaCha8([32]byte{1}).Read(data)
-	pub, blobs := b.SnapshotPub(0, "s", 0, map[string]string{"Open": "1"}, data)
+	pub, blobs := b.SnapshotPub(0, "s", 0, map[string]string{SnapshotHeader + "Open": "1"}, data)
 	if len(blobs) != 4 || len(pub.Data) > 1000 {
 		t.Fatalf("got %d blobs and %d bytes, want 4 and few", len(blobs), len(pub.Data))
 	}
@@ -52,7 +52,7 @@ func TestLargeSnapshot(t *testing.T) {
 		must(t, b, p)
 	}
 	s, ok, err := b.LoadSnapshot(deadline(t), 0, "s")
-	if !ok || err != nil || !bytes.Equal(s.Data, data) || fmt.Sprint(s.Header) != "map[Open:1]" {
+	if !ok || err != nil || !bytes.Equal(s.Data, data) || fmt.Sprint(s.Header) != "map[Streamer-Snapshot-Open:1]" {
 		t.Errorf("got %d bytes, header %v, %v, %v, want %d", len(s.Data), s.Header, ok, err, len(data))
 	}
 }
@@ -84,16 +84,16 @@ func TestListSnapshots(t *testing.T) {
 	want := map[string]uint64{}
 	for i := range 20 {
 		token := fmt.Sprint("s", i)
-		pub, _ := b.SnapshotPub(i%4, token, 0, map[string]string{"Open": fmt.Sprint(i)}, make([]byte, 1000))
+		pub, _ := b.SnapshotPub(i%4, token, 0, map[string]string{SnapshotHeader + "Open": fmt.Sprint(i)}, make([]byte, 1000))
 		want[token] = must(t, b, pub)
 	}
-	pub, _ := b.SnapshotPub(1, "s1", want["s1"], map[string]string{"Open": "1"}, nil)
+	pub, _ := b.SnapshotPub(1, "s1", want["s1"], map[string]string{SnapshotHeader + "Open": "1"}, nil)
 	want["s1"] = must(t, b, pub)
 	for p := -1; p < 4; p++ {
 		n := 0
 		complete, err := b.ListSnapshots(deadline(t), p, func(token string, rev uint64, header map[string]string, at time.Time) error {
 			n++
-			if rev != want[token] || "s"+header["Open"] != token || at.IsZero() {
+			if rev != want[token] || "s"+header[SnapshotHeader+"Open"] != token || at.IsZero() {
 				t.Errorf("partition %d: got %s, revision %d, header %v, want revision %d", p, token, rev, header, want[token])
 			}
 			return nil
@@ -218,7 +218,7 @@ func TestRecallSnapshot(t *testing.T) {
 	rand.NewChaCha8([32]byte{1}).Read(large)
 	rev := uint64(0)
 	for _, data := range [][]byte{[]byte("one"), large, []byte("three")} {
-		pub, blobs := b.SnapshotPub(3, "s", rev, map[string]string{"Open": "2"}, data)
+		pub, blobs := b.SnapshotPub(3, "s", rev, map[string]string{SnapshotHeader + "Open": "2"}, data)
 		for _, p := range blobs {
 			must(t, b, p)
 		}

@@ -132,7 +132,7 @@ type writer struct{ Members }
 func (w *writer) id(name string, id ID) {
 	w.Key(name)
 	w.B = append(w.B, '"')
-	w.B = id.append(w.B)
+	w.B = id.Append(w.B)
 	w.B = append(w.B, '"')
 }
 

@@ -80,9 +80,10 @@ type ID struct {
 }
 
 // String returns the wire form "<seq>.<n>".
-func (id ID) String() string { return string(id.append(make([]byte, 0, 24))) }
+func (id ID) String() string { return string(id.Append(make([]byte, 0, 24))) }
 
-func (id ID) append(dst []byte) []byte {
+// Append appends what String returns.
+func (id ID) Append(dst []byte) []byte {
 	dst = append(strconv.AppendUint(dst, id.Seq, 10), '.')
 	return strconv.AppendInt(dst, int64(id.N), 10)
 }

@@ -81,11 +81,15 @@ func ParseToken(token string) (string, error) {
 
 // Subject returns the subject under which an event is stored, for a session's
 // token.
-func (e *Event) Subject(token string) string {
+func (e *Event) Subject(token string) string { return string(e.AppendSubject(nil, token)) }
+
+// AppendSubject appends the subject that Subject returns.
+func (e *Event) AppendSubject(dst []byte, token string) []byte {
+	dst = append(append(dst, "toolcalls."...), token...)
 	if e.Type == Synthetic {
-		return "toolcalls." + token + ".synthetic"
+		return append(dst, ".synthetic"...)
 	}
-	return "toolcalls." + token + ".event." + string(e.Type)
+	return append(append(dst, ".event."...), e.Type...)
 }
 
 // isPlain reports whether no byte of s is escaped in a token, as in most names.

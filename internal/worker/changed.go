@@ -6,7 +6,8 @@ import (
 )
 
 // changedSessions are the resident sessions that are unsaved. To find those that are
-// due does not cost more where more sessions are in memory. The zero value has none.
+// due, or that hold the checkpoint back, does not cost more where more sessions are in
+// memory. The zero value has none.
 type changedSessions []changedSession
 
 // changedSession is a session as of its last change, or of the beginning of its last
@@ -34,6 +35,16 @@ func (c *changedSessions) take(than time.Time, do func(*resident) (keep bool)) {
 		kept++
 	}
 	*c = slices.Delete(*c, kept, n)
+}
+
+// all calls yield with the sessions, with some of them more than once, until it returns
+// false.
+func (c *changedSessions) all(yield func(*resident) bool) {
+	for i := range *c {
+		if e := &(*c)[i]; e.holds() && !yield(e.session) {
+			return
+		}
+	}
 }
 
 func (e *changedSession) holds() bool {

@@ -76,11 +76,9 @@ func (w *Worker) resident() (n int) {
 
 // unload drops a session and keeps what is needed to load it in time.
 func (e *evictor) unload(s *resident) {
-	if n := s.state.Life.Open(); n > 0 {
-		e.open[s.token] = n
-	}
 	e.clock.rearm(s)
 	e.drop(s)
+	e.open.set(s.token, s.state.Life.Open())
 	e.places.add(s)
 	e.compressed.add(s)
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"streamer/internal/broker"
 	"streamer/internal/inputs"
 )
 
 // headerHeld is set in place of a snapshot where a session is held. Its value is
 // the reason.
-const headerHeld = "Held"
+const headerHeld = broker.SnapshotHeader + "Held"
 
 // held is a session whose snapshot was lost, whose inputs do not reach back to
 // its beginning, and that has open calls: an operator has to close it.

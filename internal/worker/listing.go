@@ -226,7 +226,7 @@ func (q *partition) listedOne(ctx context.Context, l *listed) {
 	default:
 		q.clock.listed(l)
 		if l.open > 0 && loading == nil {
-			q.sessions.open[l.token] = l.open
+			q.sessions.open.set(l.token, l.open)
 		}
 	}
 }

@@ -25,20 +25,16 @@ func (q *partition) reportPosition() {
 
 // measure puts into the status what is too expensive to count with each input.
 func (q *partition) measure(now time.Time) {
-	open, stuck := 0, 0
-	for _, n := range q.sessions.open {
-		open += n
-	}
-	for _, s := range q.sessions.resident {
-		open += s.state.Life.Open()
+	stuck := map[*resident]bool{}
+	for s := range q.snapshots.changed.all { // others have no events to append
 		if s.log.stuck || s.log.refusals >= refusalsLogged {
-			stuck++
+			stuck[s] = true
 		}
 	}
 	st := q.status
 	st.sessions.Store(int64(len(q.sessions.resident)))
-	st.stuck.Store(int64(stuck))
-	st.open.Store(int64(open))
+	st.stuck.Store(int64(len(stuck)))
+	st.open.Store(int64(q.sessions.open.n))
 	st.queued.Store(int64(q.appender.queued))
 	st.checkpoint.Store(q.checkpoint.stored.Seq)
 	st.next.Store(q.foldedTo())

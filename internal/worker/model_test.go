@@ -201,6 +201,9 @@ func (m *model) run() error {
 			if n := o.q.status.diverged.Load(); n > 0 {
 				return fmt.Errorf("%d stored events are not what their inputs give", n)
 			}
+			if err := tallied(o.q); err != nil {
+				return err
+			}
 		}
 	}
 	return m.settle()

@@ -111,9 +111,12 @@ func (h *sessionHead) apply(_ context.Context, q *partition) error {
 	if h.err != nil {
 		return h.err
 	}
-	was := l.seq
+	was, unsaved := l.seq, s.unsaved()
 	if err := q.appender.adopt(s, &h.headRead, q.history.rewinds); err != nil {
 		return err
+	}
+	if !unsaved && s.unsaved() { // the log lost events, which are appended again
+		q.snapshots.changed.add(s)
 	}
 	if w := h.refusal; w != nil {
 		if l.seq == was && l.epoch == w.epoch && len(l.queue) > 0 {
@@ -213,8 +216,8 @@ func (w *snapshotWriter) overwritten(token string, err error) {
 // checkFresh loads sessions again that were assumed to be new and gave no event
 // that would show it, before a snapshot of them is written.
 func (q *partition) checkFresh(ctx context.Context, than time.Time) {
-	q.snapshots.changed.take(than, func(s *resident) (keep bool) {
-		if keep = !s.fresh || len(s.log.queue) > 0; !keep {
+	q.sessions.fresh.take(than, func(s *resident) (keep bool) {
+		if keep = s.fresh && len(s.log.queue) > 0; s.fresh && !keep {
 			q.reload(ctx, s, true)
 		}
 		return keep

@@ -289,7 +289,11 @@ func (q *partition) fold(s *resident, in *inputs.Input, n uint64, rules *session
 	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, n, rules, &q.decoder))
 	if s.folded(in, q.now) {
 		q.snapshots.changed.add(s)
+		if s.fresh {
+			q.sessions.fresh.add(s)
+		}
 	}
+	q.sessions.open.count(s)
 	q.status.folded.Add(1)
 	err := q.appender.enqueue(s, q.scratch, in.Trace())
 	clear(q.scratch) // which may hold a large value

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"streamer/internal/events"
@@ -19,6 +20,7 @@ type resident struct {
 	// of them is stored yet.
 	fresh bool
 	gone  bool // dropped: outcomes that still arrive are ignored
+	open  int  // calls, as openCalls has them
 
 	log      eventLog
 	snapshot coverage
@@ -73,9 +75,9 @@ func (s *resident) dirty() bool {
 }
 
 // unsaved reports whether the session needs another snapshot now or when what is under
-// way is stored.
+// way is stored, or has events that are not stored.
 func (s *resident) unsaved() bool {
-	return s.snapshot.first != 0 || s.snapshot.unsent || s.snapshot.write != nil
+	return s.snapshot.first != 0 || s.snapshot.unsent || s.snapshot.write != nil || len(s.log.queue) > 0
 }
 
 // idle reports whether the stored snapshot and events have all of the session.
@@ -86,21 +88,21 @@ func (s *resident) idle() bool {
 // header returns the headers of the session's snapshot, which a listing reads
 // without the snapshot.
 func (s *resident) header(timer session.Timer, set bool) map[string]string {
-	h := map[string]string{headerInput: fmt.Sprint(s.state.N), headerHead: s.log.id.String()}
+	h := map[string]string{headerInput: strconv.FormatUint(s.state.N, 10), headerHead: s.log.id.String()}
 	if kind := s.log.lastType(); kind != "" {
 		h[headerLast] = string(kind)
 	}
 	if !s.at.IsZero() {
-		h[headerAt] = fmt.Sprint(s.at.UnixNano())
+		h[headerAt] = strconv.FormatInt(s.at.UnixNano(), 10)
 	}
 	if n := s.state.Life.Open(); n > 0 {
-		h[HeaderOpen] = fmt.Sprint(n)
+		h[HeaderOpen] = strconv.Itoa(n)
 	}
 	if set {
-		h[headerTimer] = fmt.Sprint(int64(timer.At))
+		h[headerTimer] = strconv.FormatInt(int64(timer.At), 10)
 	}
 	if len(s.log.queue) > 0 {
-		h[headerUnsent] = fmt.Sprint(len(s.log.queue))
+		h[headerUnsent] = strconv.Itoa(len(s.log.queue))
 	}
 	return h
 }

@@ -16,7 +16,8 @@ type sessions struct {
 	clock     *clock
 
 	resident map[string]*resident // by token
-	open     map[string]int       // open calls of non-resident sessions, by token
+	fresh    changedSessions      // those that were fresh when they changed first
+	open     openCalls
 	known    knownTokens
 	places   places // of non-resident sessions
 	// compressed are the sessions that left memory last.
@@ -26,7 +27,7 @@ type sessions struct {
 func newSessions(a *appender, w *snapshotWriter, c *clock) sessions {
 	return sessions{
 		appender: a, snapshots: w, clock: c,
-		resident: map[string]*resident{}, open: map[string]int{}, known: newKnownTokens(), places: newPlaces(),
+		resident: map[string]*resident{}, open: openCalls{of: map[string]int{}}, known: newKnownTokens(), places: newPlaces(),
 		compressed: compressedSessions{of: map[string]*compressed{}, all: new(atomic.Int64)},
 	}
 }
@@ -34,7 +35,8 @@ func newSessions(a *appender, w *snapshotWriter, c *clock) sessions {
 // attach makes a session resident and continues to append its events.
 func (m *sessions) attach(s *resident) {
 	m.resident[s.token] = s
-	delete(m.open, s.token)
+	m.open.set(s.token, 0)
+	m.open.count(s)
 	m.known.set(s.token, s.snapshot.rev)
 	m.places.remove(s.token)
 	m.compressed.remove(s.token)
@@ -54,6 +56,7 @@ func (m *sessions) drop(s *resident) {
 		m.snapshots.end(s.snapshot.write)
 	}
 	m.appender.queued -= s.log.bytes()
+	m.open.forget(s)
 	delete(m.resident, s.token)
 }
 
@@ -89,7 +92,7 @@ func (m *sessions) writeAll(now time.Time) (left bool) { return m.writeOlder(now
 // uncovered returns the first input, if it is below seq, that has to be folded
 // again for a resident session if the worker dies now.
 func (m *sessions) uncovered(seq uint64, rewinds broker.Rewinds) uint64 {
-	for _, s := range m.resident {
+	for s := range m.snapshots.changed.all {
 		if s.snapshot.first != 0 {
 			seq = min(seq, s.snapshot.first)
 		}
@@ -120,6 +123,33 @@ func (m *sessions) evidence() []evidence {
 		}
 	}
 	return known
+}
+
+// openCalls counts the open calls of sessions.
+type openCalls struct {
+	of map[string]int // of the sessions that are not resident, by token
+	n  int            // of all
+}
+
+// set notes the number of a session that is not resident.
+func (o *openCalls) set(token string, n int) {
+	o.n += n - o.of[token]
+	if o.of[token] = n; n == 0 {
+		delete(o.of, token)
+	}
+}
+
+// count counts those of a resident session, after its state changed.
+func (o *openCalls) count(s *resident) {
+	n := s.state.Life.Open()
+	o.n += n - s.open
+	s.open = n
+}
+
+// forget removes a session that is not resident any more.
+func (o *openCalls) forget(s *resident) {
+	o.n -= s.open
+	s.open = 0
 }
 
 // knownTokens are the sessions of which something may be stored, in 16 bytes each: a

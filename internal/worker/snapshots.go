@@ -12,16 +12,16 @@ import (
 // Keys of the headers of a snapshot.
 const (
 	// HeaderOpen is how many calls of the session are open; absent if none.
-	HeaderOpen   = "Open"
-	headerInput  = "Input"  // number of the last input folded
-	headerAt     = "At"     // when that was stored, Unix nanoseconds
-	headerTimer  = "Timer"  // when the session's timer is due, Unix milliseconds
-	headerUnsent = "Unsent" // how many events are not stored yet
-	headerHead   = "Head"   // id of the last event in the session's event log
-	headerLast   = "Last"   // type of that event; absent where the worker did not know it
+	HeaderOpen   = broker.SnapshotHeader + "Open"
+	headerInput  = broker.SnapshotHeader + "Input"  // number of the last input folded
+	headerAt     = broker.SnapshotHeader + "At"     // when that was stored, Unix nanoseconds
+	headerTimer  = broker.SnapshotHeader + "Timer"  // when the session's timer is due, Unix milliseconds
+	headerUnsent = broker.SnapshotHeader + "Unsent" // how many events are not stored yet
+	headerHead   = broker.SnapshotHeader + "Head"   // id of the last event in the session's event log
+	headerLast   = broker.SnapshotHeader + "Last"   // type of that event; absent where the worker did not know it
 	// headerRewinds is the partition's broker.Rewinds; absent if none. They are
 	// in the checkpoint too, which can be lost.
-	headerRewinds = "Rewinds"
+	headerRewinds = broker.SnapshotHeader + "Rewinds"
 )
 
 // HasEvents reports whether a session has events, by the headers of its snapshot.

@@ -56,7 +56,11 @@ type Entry struct {
 }
 
 // filterOf returns the filter over all events of a session.
-func filterOf(token string) string { return "toolcalls." + token + ".>" }
+func filterOf(token string) string { return string(appendFilter(nil, token)) }
+
+func appendFilter(dst []byte, token string) []byte {
+	return append(append(append(dst, "toolcalls."...), token...), ".>"...)
+}
 
 // sessionOf returns the token in toolcalls.<token>.….
 func sessionOf(subject string) string {
@@ -71,28 +75,50 @@ func sessionOf(subject string) string {
 // none. trace is the trace context of the input: only the keys in
 // inputs.TraceHeaders count.
 func (l *Log) EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *broker.Pub {
-	h := make(nats.Header, 4+len(trace))
-	values := make([]string, 0, 4+len(trace)) // of all headers: one allocation
-	set := func(k, v string) {
-		values = append(values, v)
-		h[k] = values[len(values)-1 : len(values) : len(values)]
+	// Published on a subject of its own, so that subscribers of toolcalls.> never
+	// see an append that is refused.
+	b := append(make([]byte, 0, 256), '_')
+	b = e.AppendSubject(b, token)
+	subject := len(b)
+	b = appendFilter(b, token)
+	filter := len(b)
+	b = e.EventID.Append(b)
+	id := len(b)
+	b = strconv.AppendUint(b, prev, 10)
+	text := string(b) // of all strings: one allocation
+
+	p := &eventPub{Pub: broker.Pub{Subject: text[:subject], Header: make(nats.Header, maxHeaders), Data: body}}
+	// Always this same string: replicated streams identify the conditions in flight
+	// by it.
+	p.set(broker.HeaderPrevOf, text[subject:filter])
+	p.set(events.HeaderEventID, text[filter:id])
+	p.set(broker.HeaderPrev, text[id:])
+	if e.Call != "" {
+		p.set(events.HeaderCall, e.Call)
 	}
 	for _, k := range inputs.TraceHeaders() {
 		if v := trace[k]; v != "" && len(v) <= inputs.MaxTrace {
-			set(k, v)
+			p.set(k, v)
 		}
 	}
-	set(events.HeaderEventID, e.EventID.String())
-	if e.Call != "" {
-		set(events.HeaderCall, e.Call)
-	}
-	set(broker.HeaderPrev, strconv.FormatUint(prev, 10))
-	// Always this same string: replicated streams identify the conditions in flight
-	// by it.
-	set(broker.HeaderPrevOf, filterOf(token))
-	// Published on a subject of its own, so that subscribers of toolcalls.> never
-	// see an append that is refused.
-	return &broker.Pub{Subject: "_" + e.Subject(token), Header: h, Data: body}
+	return &p.Pub
+}
+
+// maxHeaders is the number of headers that an event has at most.
+const maxHeaders = 6
+
+// eventPub is the publish of an event with the values of its headers, in one piece of
+// memory.
+type eventPub struct {
+	broker.Pub
+	values [maxHeaders]string
+}
+
+// set sets a header that the event does not have yet.
+func (p *eventPub) set(name, value string) {
+	i := len(p.Header)
+	p.values[i] = value
+	p.Header[name] = p.values[i : i+1 : i+1]
 }
 
 // entryOf parses the subject and headers of a message of the event log.

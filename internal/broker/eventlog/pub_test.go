@@ -29,3 +29,13 @@ func TestEventPub(t *testing.T) {
 		t.Errorf("got %s with body %s, want %s with {}", got, p.Data, want)
 	}
 }
+
+func BenchmarkEventPub(b *testing.B) {
+	var l Log
+	e := &events.Event{Type: events.ToolCallArgsDelta, EventID: events.ID{Seq: 1234567, N: 2}, Call: "1234560.0"}
+	body := []byte("{}")
+	b.ReportAllocs()
+	for b.Loop() {
+		l.EventPub("customer-42-thread-7", e, body, nil, 7654321)
+	}
+}
