@@ -3,79 +3,54 @@ package inputlog
 import (
 	"context"
 	"errors"
-	"time"
+	"slices"
 
 	"streamer/internal/broker"
 )
 
-// How long the shared reader waits for members whose inboxes are full. Their
-// owners may wait for events to be stored; the others must go on. A live reader
-// waits for each at most liveTimeout in liveWindow: its members are at the end of
-// the stream, where every wait delays their events.
-const (
-	dispatchTimeout = time.Second
-	liveTimeout     = 50 * time.Millisecond
-	liveWindow      = time.Second
-)
+// part is a partition's share of consecutive inputs.
+type part struct {
+	batch []broker.Message
+	next  uint64 // the partition has no other input below this
+	read  broker.Witness
+}
 
 // dispatch sends each member its part of a batch.
-func (c *sharedReader) dispatch(ctx context.Context, batch []broker.Message, pending uint64) error {
-	b, err := c.move(batch, pending)
+func (c *catchUp) dispatch(ctx context.Context, batch []broker.Message, pending uint64) error {
+	members, from, next, err := c.move(batch)
 	if err != nil {
 		return err
 	}
-	if b.next-b.from != uint64(len(batch)) { // some are no longer stored
+	if next-from != uint64(len(batch)) { // some are no longer stored
 		bounds, err := c.l.b.Bounds(ctx, broker.StreamInputs)
-		if err != nil || bounds.First > b.from || c.l.expired(batch[0].At, expiryEdge) {
+		if err != nil || bounds.First > from || c.l.expired(batch[0].At, expiryEdge) {
 			return errors.Join(broker.ErrStop, err)
 		}
 	}
-	c.sendAll(b, batch)
-	if b.done {
+	c.sendAll(members, batch, next, pending == 0)
+	if pending == 0 {
 		return errDone
 	}
 	return nil
 }
 
-// move is what a batch changed, and who receives it.
-type move struct {
-	members    []*member
-	from, next uint64
-	end        bool // nothing more was waiting at the server
-	live       bool
-	done       bool // the run ends
-}
-
-// move sets the next sequence after a batch, and whether the reader is live. A
-// partition that joins later and lacks some of the batch sets the sequence back.
-func (c *sharedReader) move(batch []broker.Message, pending uint64) (move, error) {
-	now := time.Now()
+// move sets the next sequence after a batch and returns the members. A partition
+// that joins later and lacks some of the batch sets the sequence back.
+func (c *catchUp) move(batch []broker.Message) (members []*member, from, next uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.back:
-		return move{}, errBack
+		return nil, 0, 0, errBack
 	case c.few(c.joined):
-		return move{}, errFew
+		return nil, 0, 0, errFew
 	}
-	m := move{members: c.members, from: c.next, end: pending == 0}
+	from = c.next
 	if n := len(batch); n > 0 {
 		c.next = batch[n-1].Seq + 1
-		c.saw(witness(batch))
+		c.read = witness(batch)
 	}
-	m.next = c.next
-	switch {
-	case m.end || c.live && pending <= sharedSpan:
-		m.done = !c.lasting(now)
-		if !c.live && !m.done {
-			c.lives.Add(1)
-		}
-		c.live = !m.done
-	default:
-		c.live = false
-	}
-	m.live = c.live
-	return m, nil
+	return slices.Clone(c.members), from, c.next, nil
 }
 
 // witness returns the last input of a batch, zero if it is empty.
@@ -87,84 +62,53 @@ func witness(batch []broker.Message) broker.Witness {
 	return broker.Witness{Seq: last.Seq, At: last.At}
 }
 
-// sendAll sends the parts of a batch. A member without inputs receives an empty
-// part from time to time, and where it does not know that it is at the end.
-func (c *sharedReader) sendAll(b move, batch []broker.Message) {
-	w := waiting{c: c, live: b.live}
+// sendAll sends the parts of a batch, with empty ones from time to time and at
+// the end.
+func (c *catchUp) sendAll(members []*member, batch []broker.Message, next uint64, end bool) {
+	timeout, stop := context.WithTimeout(context.Background(), dispatchTimeout)
+	defer stop()
 	read := witness(batch)
-	c.divide(b.members, batch)
-	for p, m := range b.members {
-		if m == nil {
-			continue
-		}
-		mine := c.parts[p]
-		if len(mine) > 0 || b.done && m.sent < b.next || b.end && m.late || b.next >= m.sent+progressEvery {
-			w.send(m, part{mine, b.next, read, b.end})
-		}
-		clear(mine)
-	}
-}
-
-// divide sets the messages of each member.
-func (c *sharedReader) divide(members []*member, batch []broker.Message) {
-	for p := range c.parts {
-		c.parts[p] = c.parts[p][:0]
-	}
-	for i := range batch {
-		if p, _ := partitionOf(batch[i].Subject); p < len(members) && members[p] != nil {
-			c.parts[p] = append(c.parts[p], batch[i])
+	parts := byPartition(batch, members)
+	for p, m := range members {
+		if m != nil && (end || len(parts[p]) > 0 || next >= m.sent+progressEvery) {
+			c.send(timeout, m, part{parts[p], next, read})
 		}
 	}
-}
-
-// waiting sends the parts of one batch. However many members it waits for, the
-// others wait once.
-type waiting struct {
-	c     *sharedReader
-	live  bool
-	until time.Time // zero where it has not waited
 }
 
 // send sends a part, or drops a member that does not receive it in time.
-func (w *waiting) send(m *member, p part) {
-	m.sent, m.late = p.next, !p.caughtUp
-	if m.in.put(p) {
+func (c *catchUp) send(timeout context.Context, m *member, p part) {
+	m.sent = p.next
+	select {
+	case m.in <- p:
 		return
+	default:
 	}
-	began := time.Now()
-	timer := time.NewTimer(w.limit(m, began))
-	defer timer.Stop()
-	for !m.in.put(p) {
-		select {
-		case <-m.in.room:
-		case <-m.left:
-			return
-		case <-timer.C:
-			w.c.drop(m, pauseLate)
-			return
-		}
+	select {
+	case m.in <- p:
+	case <-m.left:
+	case <-timeout.Done():
+		c.drop(m, pauseLate)
+		close(m.in)
 	}
-	m.held += time.Since(began)
 }
 
-// limit returns how long to wait for a member.
-func (w *waiting) limit(m *member, now time.Time) time.Duration {
-	timeout := dispatchTimeout
-	if w.live {
-		timeout = liveTimeout
+// byPartition returns the messages of each member.
+func byPartition(batch []broker.Message, members []*member) [][]broker.Message {
+	of, size := make([]int, len(batch)), make([]int, len(members))
+	for i := range batch {
+		if of[i], _ = partitionOf(batch[i].Subject); of[i] < len(members) {
+			size[of[i]]++
+		}
 	}
-	if w.until.IsZero() {
-		w.until = now.Add(timeout)
+	parts := make([][]broker.Message, len(members))
+	for i := range batch {
+		if p := of[i]; p < len(members) && members[p] != nil {
+			if parts[p] == nil {
+				parts[p] = make([]broker.Message, 0, size[p])
+			}
+			parts[p] = append(parts[p], batch[i])
+		}
 	}
-	left := w.until.Sub(now)
-	if now.Sub(m.heldSince) >= liveWindow {
-		m.held, m.heldSince = 0, now
-	}
-	switch {
-	case !w.live:
-		return left
-	case !m.follows.Load(): // it reads alone meanwhile
-		return 0
-	}
-	return min(left, liveTimeout-m.held)
+	return parts
 }

@@ -24,26 +24,26 @@ import (
 )
 
 // Log is the input log of one broker. A process has one for each broker, because
-// its readers share a consumer. Its methods may be called from any
+// its readers share a catch-up reader. Its methods may be called from any
 // goroutine.
 type Log struct {
 	b          *broker.Broker
 	age        time.Duration // retention of inputs
 	replicated bool
-	shared     *sharedReader
+	catchUp    *catchUp
 }
 
 // New returns the input log of b.
 func New(b *broker.Broker) *Log {
 	age, _ := b.Retention()
 	l := &Log{b: b, age: age, replicated: b.Replicated()}
-	l.shared = newSharedReader(l, b.Partitions())
+	l.catchUp = newCatchUp(l, b.Partitions())
 	return l
 }
 
 // CatchUps returns how many times one consumer read for many partitions that were
 // far behind.
-func (l *Log) CatchUps() uint64 { return l.shared.catchUps.Load() }
+func (l *Log) CatchUps() uint64 { return l.catchUp.runs.Load() }
 
 // input parses a stored message that was read for a partition. Its subject is
 // _llm.<partition>.<token>.<kind> or _llm.<partition>.rules.

@@ -25,10 +25,9 @@ import (
 // below the stream's first message, an *AheadError where it is above its last, or
 // a *RewoundError where the stream has other inputs than were delivered.
 func (l *Log) Inputs(ctx context.Context, partition int, from uint64, deliver func(batch []inputs.Input, next uint64, caughtUp bool) error) error {
-	l.shared.count(1)
-	defer l.shared.count(-1)
+	l.catchUp.count(1)
+	defer l.catchUp.count(-1)
 	r := &reader{l: l, partition: partition, last: max(from, 1) - 1, next: max(from, 1), deliver: deliver}
-	defer r.leave(0)
 	alone := broker.Reading{
 		Stream:   broker.StreamInputs,
 		Filter:   r.filter(),
@@ -38,8 +37,8 @@ func (l *Log) Inputs(ctx context.Context, partition int, from uint64, deliver fu
 	}
 	for {
 		err := l.b.Read(ctx, alone, r.next)
-		if errors.Is(err, errJoined) {
-			err = r.follow(ctx)
+		if joined, ok := errors.AsType[*errJoined](err); ok {
+			err = r.follow(ctx, joined.member)
 		} else if errors.Is(err, errMissed) {
 			err = l.b.Pause(ctx, missedPause)
 		}
@@ -61,7 +60,6 @@ type reader struct {
 	looked    look
 	read      broker.Witness // the last input known below next, of any partition
 	batch     []inputs.Input
-	member    *member // of the shared reader; nil if it is none
 	deliver   func([]inputs.Input, uint64, bool) error
 }
 
@@ -72,8 +70,12 @@ var errMissed = errors.New("inputlog: a replica lacks inputs")
 // another replica. By then that one has the inputs, or no server has them.
 const missedPause = 250 * time.Millisecond
 
-// errJoined ends the consumer of a partition that follows the shared reader.
-var errJoined = errors.New("inputlog: joined the shared reader")
+// errJoined ends the consumer of a partition that joined the shared catch-up
+// reader.
+type errJoined struct{ member *member }
+
+// Error is never shown.
+func (*errJoined) Error() string { return "inputlog: joined the shared catch-up reader" }
 
 // filter returns the filter of the partition's consumer. It is "" where there is
 // one partition: a filter that matches everything is ten times slower than none.
@@ -96,34 +98,10 @@ func (r *reader) alone(ctx context.Context, batch []broker.Message, pending uint
 			return err
 		}
 	}
-	return r.join(pending)
-}
-
-// join joins the shared reader, and returns errJoined where the partition's own
-// consumer is no longer needed.
-func (r *reader) join(pending uint64) error {
-	if r.member == nil {
-		r.member = r.l.shared.join(r.partition, r.next, pending)
-	}
-	if r.member == nil {
-		return nil
-	}
-	follows, closed := r.l.shared.settle(r.member, r.next, r.read)
-	switch {
-	case closed:
-		r.leave(0)
-	case follows:
-		return errJoined
+	if m := r.l.catchUp.join(r.partition, r.next, pending); m != nil {
+		return &errJoined{m}
 	}
 	return nil
-}
-
-// leave leaves the shared reader, for pause at least.
-func (r *reader) leave(pause time.Duration) {
-	if r.member != nil {
-		r.l.shared.leave(r.member, pause)
-		r.member = nil
-	}
 }
 
 // take delivers the new inputs of a batch. After the batch, the partition has
@@ -140,41 +118,27 @@ func (r *reader) take(batch []broker.Message, next uint64, caughtUp bool) error 
 		r.saw(broker.Witness{Seq: r.last, At: r.fresh})
 	}
 	r.next, r.caughtUp = max(r.next, r.last+1, next), caughtUp
-	r.l.shared.arrived(r.partition, len(r.batch))
 	return r.deliver(r.batch, r.next, caughtUp)
 }
 
-// follow delivers what the shared reader dispatches, until that ends. Before, it
-// checks that the log still has the last input: a log that was rewound a moment ago
-// can have others already, which the shared reader takes for those that this
-// partition has read. Where it is rewound later, the shared reader notices.
-func (r *reader) follow(ctx context.Context) error {
-	err := r.rewound(ctx)
-	if _, ok := errors.AsType[*RewoundError](err); ok {
-		r.leave(pauseLate)
-		return nil // checked again before the partition reads on alone
-	}
-	defer r.leave(0)
-	for err == nil {
+// follow delivers what the shared catch-up reader dispatches, until that ends.
+func (r *reader) follow(ctx context.Context, m *member) error {
+	defer r.l.catchUp.leave(m)
+	for {
 		select {
-		case <-r.member.in.ready:
-			p, closed := r.member.in.take()
-			if err := r.receive(p); err != nil || closed {
+		case p, ok := <-m.in:
+			if !ok {
+				return nil
+			}
+			if p.next <= r.next { // the partition joined further on
+				continue
+			}
+			r.saw(p.read)
+			if err := r.take(p.batch, p.next, false); err != nil {
 				return err
 			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	return err
-}
-
-// receive delivers a part from the shared reader, unless the partition is further
-// on.
-func (r *reader) receive(p part) error {
-	if p.next < r.next || p.next == r.next && (!p.caughtUp || r.caughtUp) {
-		return nil
-	}
-	r.saw(p.read)
-	return r.take(p.batch, p.next, p.caughtUp)
 }

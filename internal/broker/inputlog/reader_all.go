@@ -17,7 +17,7 @@ import (
 // log are not delivered.
 func (l *Log) AllInputs(ctx context.Context, from uint64, deliver func(batch []inputs.Input, next uint64) error) error {
 	a := allReader{l: l, next: max(from, 1), deliver: deliver}
-	r := broker.Reading{Stream: broker.StreamInputs, Credit: sharedCredit, Position: a.present}
+	r := broker.Reading{Stream: broker.StreamInputs, Credit: catchUpCredit, Position: a.present}
 	return l.b.ReadToEnd(ctx, r, a.next, func(batch []broker.Message) error { return a.take(ctx, batch) })
 }
 

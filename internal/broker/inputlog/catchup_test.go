@@ -41,7 +41,7 @@ func behind(t *testing.T, partitions, n int) (testLog, [][]uint64) {
 	if c := b.CatchUps(); c != 0 {
 		t.Fatalf("got %d runs where partitions were read one by one, want none", c)
 	}
-	b.shared.behind = 10
+	b.catchUp.from = 10
 	return b, all
 }
 
@@ -97,7 +97,7 @@ func TestCatchUpIsOnlyForMany(t *testing.T) {
 	if c := b.CatchUps(); c != 0 {
 		t.Errorf("got %d runs, want none", c)
 	}
-	b.shared.gather = time.Second // or they would have to start at nearly the same time
+	b.catchUp.gather = time.Second // or they would have to start at nearly the same time
 	readTogether(t, b, all[:4], []uint64{1, 1, 1, 1}, func(int) {})
 	if b.CatchUps() == 0 {
 		t.Error("got no run of a third of them")
@@ -249,12 +249,12 @@ func TestCatchUpNeedsMany(t *testing.T) {
 	s, members := joined(12, 1)
 	batch := []broker.Message{{Seq: 1, Subject: "_llm.0.s.delta"}}
 	for _, r := range members[4:] {
-		s.leave(r, 0)
+		s.leave(r)
 	}
 	if err := s.dispatch(brokertest.Deadline(t), batch, 1); err != nil {
 		t.Errorf("with a third of them: %v", err)
 	}
-	s.leave(members[3], 0)
+	s.leave(members[3])
 	if err := s.dispatch(brokertest.Deadline(t), batch, 1); !errors.Is(err, errFew) {
 		t.Errorf("with fewer: got %v, want %v", err, errFew)
 	}
@@ -272,7 +272,7 @@ func TestCatchUpWithoutPermission(t *testing.T) {
 	s.Start()
 	b := start(t, broker.Options{URL: s.URL(), Partitions: 2})
 	fill(t, b, 4000, 97, []byte(`{}`))
-	b.shared.behind, b.shared.silence, b.shared.gather = 10, 100*time.Millisecond, time.Second
+	b.catchUp.from, b.catchUp.silence, b.catchUp.gather = 10, 100*time.Millisecond, time.Second
 	var reads sync.WaitGroup
 	for p := range 2 {
 		reads.Go(func() { collect(t, b, p, 1, untilCaughtUp) })
@@ -284,12 +284,12 @@ func TestCatchUpWithoutPermission(t *testing.T) {
 }
 
 // joined returns a catch-up reader that does not run, and its members.
-func joined(partitions int, next uint64) (*sharedReader, []*member) {
-	s := newSharedReader(nil, partitions)
+func joined(partitions int, next uint64) (*catchUp, []*member) {
+	s := newCatchUp(nil, partitions)
 	s.readers, s.next, s.stop, s.joined = partitions, next, func() {}, 1 // another member, temporarily
 	var members []*member
 	for p := range partitions {
-		members = append(members, s.join(p, next, sharedBehind))
+		members = append(members, s.join(p, next, catchUpFrom))
 	}
 	s.joined--
 	return s, members
@@ -299,21 +299,16 @@ func joined(partitions int, next uint64) (*sharedReader, []*member) {
 // end.
 func TestCatchUpReportsProgress(t *testing.T) {
 	s, members := joined(2, 1)
-	var got []uint64
 	for seq := uint64(1); seq <= progressEvery+2; seq++ {
-		s.sendAll(move{members: members, next: seq + 1, end: seq == progressEvery+2}, []broker.Message{{Seq: seq, Subject: "_llm.1.s.delta"}})
-		if p, _ := members[1].in.take(); len(p.batch) != 1 {
-			t.Fatalf("got %d inputs, want each", len(p.batch))
-		}
-		if p, _ := members[0].in.take(); p.next != 0 {
-			if len(p.batch) != 0 || p.caughtUp != (p.next == progressEvery+3) {
-				t.Errorf("got %d inputs up to %d, caught up %v, want none", len(p.batch), p.next, p.caughtUp)
-			}
-			got = append(got, p.next)
+		s.sendAll(members, []broker.Message{{Seq: seq, Subject: "_llm.1.s.delta"}}, seq+1, seq == progressEvery+2)
+		if got := len((<-members[1].in).batch); got != 1 {
+			t.Fatalf("got %d inputs, want each", got)
 		}
 	}
-	if want := []uint64{progressEvery + 1, progressEvery + 3}; !slices.Equal(got, want) {
-		t.Errorf("got positions %v, want %v", got, want)
+	for _, want := range []uint64{progressEvery + 1, progressEvery + 3} {
+		if p := <-members[0].in; len(p.batch) != 0 || p.next != want {
+			t.Errorf("got %d inputs up to %d, want none up to %d", len(p.batch), p.next, want)
+		}
 	}
 }
 
@@ -323,22 +318,22 @@ func TestCatchUpWaitsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, members := joined(8, 1)
 		began := time.Now()
-		for seq := range uint64(inboxInputs + 1) {
+		for seq := range uint64(memberParts + 1) {
 			var batch []broker.Message
 			for p := range members {
-				batch = append(batch, broker.Message{Seq: seq + 1, Subject: fmt.Sprintf("_llm.%d.s.delta", p)})
+				batch = append(batch, broker.Message{Seq: seq, Subject: fmt.Sprintf("_llm.%d.s.delta", p)})
 			}
-			s.sendAll(move{members: s.members, next: seq + 2}, batch)
+			s.sendAll(members, batch, seq+1, false)
 		}
 		if took := time.Since(began); took != dispatchTimeout {
 			t.Errorf("waited for %v, want %v", took, dispatchTimeout)
 		}
-		if s.join(0, 1, sharedBehind) != nil {
+		if s.join(0, 1, catchUpFrom) != nil {
 			t.Error("a dropped member joins again at once")
 		}
 		time.Sleep(pauseLate)
 		s.joined++ // another member
-		if s.join(0, 1, sharedBehind) == nil {
+		if s.join(0, 1, catchUpFrom) == nil {
 			t.Error("a dropped member never joins again")
 		}
 	})
@@ -356,8 +351,8 @@ func TestCatchUpOfALostEnd(t *testing.T) {
 	}
 	s.next = 12 // and the members
 	s.alone[1] = time.Time{}
-	s.leave(s.members[1], 0)
-	if s.join(1, 5, sharedBehind) == nil || !s.back {
+	s.leave(s.members[1])
+	if s.join(1, 5, catchUpFrom) == nil || !s.back {
 		t.Error("a partition that is further back does not set the reader back")
 	}
 	if err := s.position(brokertest.Deadline(t), 5); !errors.Is(err, broker.ErrStop) {
