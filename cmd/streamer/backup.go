@@ -8,7 +8,7 @@ import (
 )
 
 type backupCommand struct {
-	Directory string `arg:"" help:"directory to create"`
+	Directory string `arg:"" help:"directory to create; it must not exist"`
 	app.NATSFlags
 }
 

@@ -91,7 +91,10 @@ type streamBackup struct {
 
 // Backup copies the streams to a new directory while they are in use.
 func (b *Broker) Backup(ctx context.Context, dir string, report BackupReport) error {
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	switch err := os.Mkdir(dir, 0o700); {
+	case errors.Is(err, os.ErrExist):
+		return fmt.Errorf("broker: backup: %s exists: name a directory that does not exist, or delete this one: %w", dir, err)
+	case err != nil:
 		return fmt.Errorf("broker: backup: %w", err)
 	}
 	all := backupOf{At: time.Now().UTC(), Partitions: b.partitions}

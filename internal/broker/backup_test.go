@@ -41,6 +41,9 @@ func TestRestoreRefused(t *testing.T) {
 	if err := b.Backup(deadline(t), dir, BackupReport{}); err != nil {
 		t.Fatal(err)
 	}
+	if err := b.Backup(deadline(t), dir, BackupReport{}); err == nil || !strings.Contains(err.Error(), dir+" exists: name a directory that does not exist") {
+		t.Errorf("a second backup: got %v", err)
+	}
 	to := t.TempDir()
 	restore := func(dir string) error {
 		return Restore(deadline(t), Options{DataDir: to}, dir, BackupReport{})
