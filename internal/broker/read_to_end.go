@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // ReadToEnd reads a stream from sequence next on, up to its present end. deliver
@@ -13,11 +14,17 @@ import (
 // The server counts a message that is damaged on its disk as waiting, and never
 // delivers it. So where nothing arrives although something is waiting, the
 // stream's leader is asked whether it has another message.
+//
+// In a cluster a consumer can read a replica that lags behind, or be created by an
+// outdated leader. There the stream's leader is asked for the last message at the
+// first end, and other consumers read on up to it.
 func (b *Broker) ReadToEnd(ctx context.Context, r Reading, next uint64, deliver func(batch []Message) error) error {
 	e := end{b: b, r: r, next: next}
+	enough := false
 	r.Deliver = func(batch []Message, pending uint64) error {
 		if n := len(batch); n > 0 {
 			if err := deliver(batch); err != nil {
+				enough = errors.Is(err, ErrStop)
 				return err
 			}
 			e.next, e.asked = batch[n-1].Seq+1, false
@@ -28,11 +35,27 @@ func (b *Broker) ReadToEnd(ctx context.Context, r Reading, next uint64, deliver 
 		return nil
 	}
 	r.Idle = e.reached
-	if err := b.Read(ctx, r, next); !errors.Is(err, ErrStop) {
-		return err
+	for try := 0; ; try++ {
+		if err := b.Read(ctx, r, e.next); !errors.Is(err, ErrStop) {
+			return err
+		}
+		if enough || !b.replicated {
+			return nil
+		}
+		if missing, err := e.missing(ctx); missing == 0 || err != nil {
+			return err
+		} else if try == maxReads {
+			return fmt.Errorf("broker: stream %s has message %d, but no consumer delivers it", r.Stream, missing)
+		}
+		if b.Backoff(ctx, try) != nil {
+			return ctx.Err()
+		}
 	}
-	return nil
 }
+
+// maxReads is the number of consumers after the first one that read on where the
+// leader has more. They take about ten seconds.
+const maxReads = 10
 
 // Each returns a function for ReadToEnd that calls fn with each message.
 func Each(fn func(Message) error) func(batch []Message) error {
@@ -52,6 +75,27 @@ type end struct {
 	r     Reading
 	next  uint64 // sequence to read; 0 where r.Since is where to start
 	asked bool   // the leader had no other message
+	last  uint64 // the leader's last message at the first end, 0 until then
+}
+
+// missing returns the sequence of a message that the leader had at the first end of
+// the read and that was not delivered, or 0.
+func (e *end) missing(ctx context.Context) (uint64, error) {
+	if e.last == 0 {
+		m, err := e.b.LastMessage(ctx, e.r.Stream, everything(e.r.Filter))
+		if m == nil {
+			return 0, err
+		}
+		e.last = m.Seq
+	}
+	if e.next > e.last {
+		return 0, nil
+	}
+	m, err := e.after(ctx) // the last one may have been deleted, or be older than r.Since
+	if m == nil || m.Seq > e.last {
+		return 0, err
+	}
+	return m.Seq, nil
 }
 
 // reached returns ErrStop if the stream has no other message. Where there are
