@@ -197,7 +197,7 @@ func (r *Reader) Raw() string {
 	return raw
 }
 
-// Bool reads a boolean. It reports false for null as ok.
+// Bool reads a boolean. ok is false for null.
 func (r *Reader) Bool() (v, ok bool) {
 	switch {
 	case r.literal("true"):
