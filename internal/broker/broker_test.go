@@ -53,10 +53,11 @@ type testServer struct {
 }
 
 func newTestServer(t testing.TB) *testServer {
-	host, port, err := listenOn("127.0.0.1:0")
+	host, port, reserved, err := listenOn("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	reserved.release()
 	s := &testServer{t: t, opts: serverOptions(Options{DataDir: t.TempDir()}, host, port)}
 	s.start()
 	t.Cleanup(s.stop)

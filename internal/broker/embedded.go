@@ -29,6 +29,7 @@ type embedded struct {
 	agent string // password of agentUser
 
 	admission sync.Mutex // guards the fields below, and the start and end of servers
+	reserved  reservation
 	admitted  bool
 	closed    bool
 }
@@ -42,14 +43,14 @@ func startEmbedded(opts Options, notice func(string, error), restarts *atomic.Ui
 	if err := os.MkdirAll(opts.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("broker: data directory: %w", err)
 	}
-	host, port, err := listenOn(opts.Listen)
-	if err != nil {
-		return nil, err
-	}
 	// Two servers on one directory both start, and corrupt it silently.
 	lock, err := lockDir(opts.DataDir)
 	if err != nil {
 		return nil, err
+	}
+	host, port, reserved, err := listenOn(opts.Listen)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
 	address := ""
 	if host != "" {
@@ -58,6 +59,7 @@ func startEmbedded(opts Options, notice func(string, error), restarts *atomic.Ui
 	e := &embedded{
 		restarter: newRestarter(opts.DataDir, address, notice, restarts), lock: lock,
 		own: cmp.Or(opts.OwnPassword, rand.Text()), agent: cmp.Or(opts.AgentPassword, rand.Text()),
+		reserved: reserved,
 	}
 	e.launch = func() error { return e.prepare(opts, host, port, notice) }
 	if err := e.launch(); err != nil {
@@ -141,9 +143,10 @@ func (e *embedded) admit() error {
 // listen starts to listen for clients with the running server.
 func (e *embedded) listen() error {
 	s := e.running.Load()
+	e.reserved.release()
 	s.AcceptLoop(make(chan struct{})) // returns when it listens
 	if s.Addr() == nil {
-		return fmt.Errorf("broker: the embedded server cannot listen on %s, which was free at the start: another program may have taken the port since", e.address)
+		return fmt.Errorf("broker: the embedded server cannot listen on %s: another program has taken the port since the start", e.address)
 	}
 	return nil
 }
@@ -168,28 +171,31 @@ func serverOptions(opts Options, host string, port int) *server.Options {
 	}
 }
 
-// listenOn checks that an address is on loopback. It returns another port where that of
-// the address is in use, and an empty host for an empty address.
-func listenOn(addr string) (host string, port int, err error) {
+// listenOn checks that an address is on loopback, and reserves its port, or another
+// one where that is in use. For an empty address it returns an empty host.
+func listenOn(addr string) (host string, port int, reserved reservation, err error) {
 	if addr == "" {
-		return "", 0, nil
+		return "", 0, nil, nil
 	}
 	host, _, err = net.SplitHostPort(addr)
 	if err != nil {
-		return "", 0, fmt.Errorf("broker: listen address %q: %w", addr, err)
+		return "", 0, nil, fmt.Errorf("broker: listen address %q: %w", addr, err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return "", 0, fmt.Errorf("broker: listen address %q is not on loopback: for other machines run a NATS server of your own and give its URL", addr)
+		return "", 0, nil, fmt.Errorf("broker: listen address %q is not on loopback: for other machines run a NATS server of your own and give its URL", addr)
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		l, err = net.Listen("tcp", net.JoinHostPort(host, "0"))
 	}
 	if err != nil {
-		return "", 0, fmt.Errorf("broker: listen address %q: %w", addr, err)
+		return "", 0, nil, fmt.Errorf("broker: listen address %q: %w", addr, err)
 	}
-	defer l.Close()
-	return host, l.Addr().(*net.TCPAddr).Port, nil
+	port = l.Addr().(*net.TCPAddr).Port
+	if reserved, err = reserve(l); err != nil {
+		return "", 0, nil, fmt.Errorf("broker: listen address %q: %w", addr, err)
+	}
+	return host, port, reserved, nil
 }
 
 // storeLimit returns the maximum size of the streams in dir. It is evaluated at a start
@@ -221,6 +227,7 @@ func (e *embedded) close() error {
 	e.admission.Lock()
 	defer e.admission.Unlock()
 	e.closed = true
+	e.reserved.release()
 	e.stop()
 	return e.lock.Close()
 }

@@ -1,0 +1,36 @@
+package broker
+
+import "net"
+
+// reservation keeps a port until the server listens on it, so that no other program
+// gets it as a free one. A connection of the port to this process holds it. Nothing
+// listens meanwhile, so clients are refused.
+type reservation []*net.TCPConn // both ends of the connection, or none
+
+// reserve closes a TCP listener and keeps its port.
+func reserve(l net.Listener) (reservation, error) {
+	defer l.Close()
+	near, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	for {
+		far, err := l.Accept()
+		if err != nil {
+			near.Close()
+			return nil, err
+		}
+		if far.RemoteAddr().String() == near.LocalAddr().String() {
+			return reservation{near.(*net.TCPConn), far.(*net.TCPConn)}, nil
+		}
+		far.Close() // of a client that came too early
+	}
+}
+
+// release gives the port back. No end lingers, which would keep others from using it.
+func (r reservation) release() {
+	for _, end := range r {
+		_ = end.SetLinger(0) // the port is free later if that fails
+		end.Close()
+	}
+}
