@@ -25,8 +25,9 @@ import (
 const settleTime = 2 * time.Minute
 
 // awaitSettled waits until every call is closed, every run has ended and every
-// input is read. op closes the sessions that are held meanwhile. Then awaitSettled
-// waits until the event log is the fold of the inputs.
+// input is read. Meanwhile op closes the sessions that are held and, if inputs were
+// lost, the calls that wait for them. Then awaitSettled waits until the event log is
+// the fold of the inputs.
 func awaitSettled(t *testing.T, f *faultInjector, b *app.Broker, op *operator) worker.Report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
@@ -36,6 +37,9 @@ func awaitSettled(t *testing.T, f *faultInjector, b *app.Broker, op *operator) w
 			list, err := wrong(ctx, b)
 			if len(list) > 0 {
 				op.closeHeld(ctx)
+			}
+			if len(f.lost) > 0 && err == nil {
+				err = op.closeWaiting(ctx, b)
 			}
 			return list, err
 		})
@@ -135,24 +139,36 @@ func logSession(t *testing.T, b *app.Broker, text string) {
 
 // open lists the open calls and runs.
 func open(ctx context.Context, b *app.Broker) (list []string, err error) {
-	items := map[string]bool{}
-	err = eachEvent(ctx, b, func(s events.Record, e *events.Event) {
-		call, run := s.Token+" call "+e.Call, s.Token+" run "+e.Run
+	items, err := openItems(ctx, b)
+	for i := range items {
+		list = append(list, i.token+" "+i.name+" is open")
+	}
+	return list, err
+}
+
+// item is a call or a run of a session.
+type item struct{ token, name string }
+
+// openItems returns the open calls with their deadlines, and the open runs.
+func openItems(ctx context.Context, b *app.Broker) (map[item]events.Time, error) {
+	items := map[item]events.Time{}
+	err := eachEvent(ctx, b, func(s events.Record, e *events.Event) {
+		call, run := item{s.Token, "call " + e.Call}, item{s.Token, "run " + e.Run}
 		switch e.Type {
 		case events.ToolCallStart:
-			items[call] = true
+			items[call] = 0
 		case events.ToolCallResult:
 			delete(items, call)
 		case events.RunStarted:
-			items[run] = true
+			items[run] = 0
 		case events.RunFinished:
 			delete(items, run)
 		}
+		if _, isOpen := items[call]; isOpen && e.Deadline != nil {
+			items[call] = *e.Deadline
+		}
 	})
-	for k := range items {
-		list = append(list, k+" is open")
-	}
-	return list, err
+	return items, err
 }
 
 // eachEvent calls fn for each message of the event log. e is empty for a synthetic

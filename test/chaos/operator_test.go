@@ -2,15 +2,19 @@ package chaos
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"streamer/internal/app"
 )
 
-// operator closes held sessions with `streamer recover`.
+// operator closes held sessions with `streamer recover`, and calls that wait for lost
+// inputs with `streamer interrupt`.
 type operator struct {
 	t        *testing.T
 	streamer string // program
@@ -44,9 +48,31 @@ func (o *operator) closeHeld(ctx context.Context) {
 	}
 }
 
+// closeWaiting interrupts the sessions with a call whose deadline is not within the
+// test. Such a call was open when its run began, and waits for an answer from outside,
+// which every conversation publishes.
+func (o *operator) closeWaiting(ctx context.Context, b *app.Broker) error {
+	items, err := openItems(ctx, b)
+	for i, deadline := range items {
+		if time.Until(deadline.Std()) < settleTime {
+			continue
+		}
+		if out, err := o.run(ctx, "interrupt", i.token); err != nil {
+			return fmt.Errorf("streamer interrupt %s: %w\n%s", i.token, err, out)
+		}
+		o.t.Logf("interrupt closed the calls of session %s", i.token)
+	}
+	return err
+}
+
 // recover runs `streamer recover` and returns its output.
 func (o *operator) recover(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, o.streamer, append([]string{"recover", "--nats-url", o.url}, args...)...).CombinedOutput()
+	return o.run(ctx, "recover", args...)
+}
+
+// run runs a command on the cluster and returns its output.
+func (o *operator) run(ctx context.Context, command string, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, o.streamer, append([]string{command, "--nats-url", o.url}, args...)...).CombinedOutput()
 	return string(out), err
 }
 
