@@ -27,7 +27,7 @@ func reserve(l net.Listener) (reservation, error) {
 	}
 }
 
-// release gives the port back. No end lingers, which would keep others from using it.
+// release closes the connection. Neither end lingers, so that the port is free at once.
 func (r reservation) release() {
 	for _, end := range r {
 		_ = end.SetLinger(0) // the port is free later if that fails
