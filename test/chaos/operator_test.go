@@ -49,8 +49,8 @@ func (o *operator) closeHeld(ctx context.Context) {
 }
 
 // closeWaiting interrupts the sessions with a call whose deadline is not within the
-// test. Such a call was open when its run began, and waits for an answer from outside,
-// which every conversation publishes.
+// test. Such a call was open when its run began, and waits for an answer from outside
+// that can be among the lost inputs.
 func (o *operator) closeWaiting(ctx context.Context, b *app.Broker) error {
 	items, err := openItems(ctx, b)
 	for i, deadline := range items {
