@@ -85,6 +85,9 @@ func (e *embedded) prepare(opts Options, host string, port int, notice func(stri
 	if err := forgetIndexes(o.StoreDir, e.suspects()); err != nil {
 		return err
 	}
+	if err := restoreHeaderLengths(o.StoreDir, e.suspects()); err != nil {
+		return err
+	}
 	if err := e.start(o, notice); err != nil || !e.admitted {
 		return err
 	}
