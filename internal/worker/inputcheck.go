@@ -26,6 +26,10 @@ func (e *evidence) when() time.Time {
 	return e.at
 }
 
+// conclusive reports whether the evidence identifies the input. One of which neither
+// session nor time is known can only show that the log is too short.
+func (e *evidence) conclusive() bool { return e.token != "" || !e.at.IsZero() }
+
 // eventEvidence returns what an event shows of its input: it was stored at the
 // event's time or earlier, as that time never goes back. Where only the headers
 // were read, the time at which the event was stored is used.
@@ -84,10 +88,22 @@ func (c *inputCheck) intact(ctx context.Context, e evidence) (good bool, err err
 		good, err = c.has(ctx, &e)
 		return good, err
 	})
-	if good {
+	if good && e.conclusive() {
 		c.genuine = e.n
 	}
 	return good, err
+}
+
+// same reports whether the input log still has the newest of the inputs that are known
+// to have been folded. known is in order.
+func (c *inputCheck) same(ctx context.Context, known []evidence) (bool, error) {
+	for i := len(known) - 1; i >= 0; i-- {
+		good, err := c.intact(ctx, known[i])
+		if err != nil || !good || known[i].conclusive() {
+			return good, err
+		}
+	}
+	return true, nil
 }
 
 // has asks the input log for an input. One that expired, was deleted, or was lost

@@ -63,11 +63,10 @@ func (c *logCheck) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if known = append(known, c.evidence...); len(known) > 0 {
-		top := slices.MaxFunc(known, func(a, b evidence) int { return cmp.Compare(a.n, b.n) })
-		if same, err := c.intact(ctx, top); err != nil || !same {
-			return cmp.Or(err, errRewinds)
-		}
+	known = append(known, c.evidence...)
+	slices.SortStableFunc(known, byNumber)
+	if same, err := c.same(ctx, known); err != nil || !same {
+		return cmp.Or(err, errRewinds)
 	}
 	return c.compareRead(ctx)
 }

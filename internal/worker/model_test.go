@@ -25,6 +25,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/tidwall/gjson"
 )
 
 // The model runs the worker's own code, two owners of one partition, over two
@@ -96,8 +97,6 @@ type model struct {
 	checkpointRev uint64
 	// rewound has the times at which the input log lost its end.
 	rewound []time.Time
-	// oldEvents makes reads of recent events return none.
-	oldEvents bool
 	// powered is set when the event log has lost its end.
 	powered bool
 
@@ -605,11 +604,12 @@ func (o *modelOwner) reasons() (s string) {
 }
 
 // consistent checks the event log where inputs were lost after they were folded:
-// ids grow, each call that starts ends once, and every delta that was stored
-// since counts.
+// ids grow, each call that starts ends once, every delta that was stored since
+// counts, and no text counts twice.
 func (m *model) consistent() error {
 	last, open := map[string]events.ID{}, map[string]int{}
 	seen := map[string]map[uint64]bool{"a": {}, "b": {}}
+	texts := map[string]events.ID{} // by the message, which has one input
 	for _, s := range m.log {
 		if s.token == "" || s.forged {
 			continue
@@ -620,6 +620,12 @@ func (m *model) consistent() error {
 		last[s.token] = s.id
 		seen[s.token][s.id.Seq] = true
 		switch call := s.token + " " + s.call; s.kind {
+		case events.AgentResponseChunk:
+			message := gjson.Get(s.body, "message_id").Str
+			if id, ok := texts[message]; ok {
+				return fmt.Errorf("session %s: message %s has its text in the events %s and %s", s.token, message, id, s.id)
+			}
+			texts[message] = s.id
 		case events.ToolCallStart:
 			open[call] += 100
 		case events.ToolCallResult:
@@ -851,13 +857,10 @@ func (o *modelOwner) TopEvent(context.Context, int, time.Time) (top events.ID, e
 	return top, nil
 }
 
-func (o *modelOwner) RecentEvents(context.Context, time.Duration) (map[int]events.Record, error) {
-	if o.m.oldEvents {
-		return nil, nil
-	}
+func (o *modelOwner) RecentEvents(_ context.Context, d time.Duration) (map[int]events.Record, error) {
 	var top events.Record
 	for i := range o.m.log {
-		if e := o.m.event(i); e.Token != "" && !o.m.log[i].forged && e.ID.After(top.ID) {
+		if e := o.m.event(i); o.m.now.Sub(e.At) <= d && e.Token != "" && !o.m.log[i].forged && e.ID.After(top.ID) {
 			top = e
 		}
 	}

@@ -183,7 +183,7 @@ func (r *restorer) giveUp(ctx context.Context, s *resident, old *session.State, 
 	r.sampled.Warn().Str("session", s.token).Str("why", why).Msg("session begun afresh: nothing of it was open")
 	l := &s.log
 	session.Recover(nil, old, session.Recovery{Next: events.ID{Seq: max(l.id.Seq, old.N)}, Open: lost.Open})
-	s.state = old
+	s.state, s.at = old, time.Time{} // when the input was stored whose number it has is not known
 	l.base, l.found = point{l.seq, l.id}, found{}
 	return r.replay(ctx, s, replaying{})
 }

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	"streamer/internal/broker"
@@ -114,40 +112,54 @@ func (r *rewindRecord) rulesBefore(ctx context.Context, seq uint64) (json.RawMes
 	return r.checkpoint.Rules, err
 }
 
-// firstNew returns the sequence of the first input that was stored after the
-// log was rewound. It lies behind the last input that is known to be the same
-// and not behind the first that is known to be another, and it is younger than
-// that one was.
+// firstNew returns the sequence of the first input that was stored after the log was
+// rewound. It lies behind the last input that is known to be the same and not behind
+// one that is known to be lost, and it is younger than that one was.
 func (r *rewindRecord) firstNew(ctx context.Context, known []evidence) (uint64, error) {
-	var failed error
-	lost := sort.Search(len(known), func(i int) bool {
-		if failed != nil {
-			return true
-		}
-		good, err := r.has(ctx, &known[i])
-		failed = err
-		return !good
-	})
 	_, last, err := r.log.InputBounds(ctx)
-	if failed != nil || err != nil {
-		return 0, errors.Join(failed, err)
-	}
-	if lost == len(known) { // the answers changed meanwhile
-		return 0, fmt.Errorf("worker: partition %d: the input log is being rewound", r.partition)
-	}
-	first, err := r.log.InputAfter(ctx, known[lost].when())
 	if err != nil {
 		return 0, err
 	}
-	if seq, ok := r.rewinds.Stored(known[lost].n); ok {
-		first = min(first, seq)
+	same, lost, err := r.divide(ctx, known, last)
+	if err != nil {
+		return 0, err
 	}
-	if lost > 0 {
-		if seq, ok := r.rewinds.Stored(known[lost-1].n); ok {
-			first = max(first, seq+1)
+	if len(lost) == 0 { // the answers changed meanwhile
+		return 0, fmt.Errorf("worker: partition %d: the input log is being rewound", r.partition)
+	}
+	first, since := last+1, lost[0].when()
+	for i := range lost {
+		if seq, ok := r.rewinds.Stored(lost[i].n); ok {
+			first = min(first, seq)
+		}
+		if t := lost[i].when(); t.Before(since) {
+			since = t
 		}
 	}
-	return min(first, last+1), nil
+	younger, err := r.log.InputAfter(ctx, since)
+	return max(min(first, younger), same+1), err
+}
+
+// divide returns the sequence of the last input of known that the log, which ends at
+// last, still has, 0 if there is none, and what is known of lost inputs behind it. All
+// inputs before one that is the same are the same, whatever other evidence shows: that
+// of a session which was not loaded since an earlier rewind can be of an input that this
+// one lost. Inputs behind the result are folded again, so it must not be too low.
+func (r *rewindRecord) divide(ctx context.Context, known []evidence, last uint64) (same uint64, lost []evidence, err error) {
+	for _, e := range slices.Backward(known) {
+		seq, ok := r.rewinds.Stored(e.n)
+		if !ok || seq <= last && !e.conclusive() {
+			continue
+		}
+		if seq <= last {
+			good, err := r.has(ctx, &e)
+			if err != nil || good {
+				return seq, lost, err
+			}
+		}
+		lost = append(lost, e)
+	}
+	return 0, lost, nil
 }
 
 // topFolded returns the highest number under which an input was folded. The
@@ -274,9 +286,11 @@ func (v survey) folded(ctx context.Context, stored []listed) ([]evidence, error)
 	}
 	// What a rewind that is recorded lost shows nothing of the log as it is.
 	known = slices.DeleteFunc(known, func(e evidence) bool { _, ok := v.rewinds.Stored(e.n); return !ok })
-	slices.SortStableFunc(known, func(a, b evidence) int { return cmp.Compare(a.n, b.n) })
+	slices.SortStableFunc(known, byNumber)
 	return known, nil
 }
+
+func byNumber(a, b evidence) int { return cmp.Compare(a.n, b.n) }
 
 // recentWindow is the age of the newest events that are checked for inputs that
 // the log lost: longer than a server keeps anything unsynced.

@@ -123,6 +123,16 @@ func (o *modelOwner) settle(t *testing.T) {
 	}
 }
 
+// save writes the snapshots of all sessions that changed, and the checkpoint.
+func (o *modelOwner) save(t *testing.T) {
+	t.Helper()
+	o.settle(t)
+	o.q.sessions.writeAll(o.m.now.AddDate(1000, 0, 0))
+	o.settle(t)
+	o.q.advance(t.Context())
+	o.settle(t)
+}
+
 // TestSnapshotWhileInputsArrive checks when the snapshot of a session is written that
 // still receives inputs: the first one in time, later ones seldom, and each soon
 // after the last input. In a partition with many unsent events all of them wait.

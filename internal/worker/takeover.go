@@ -152,10 +152,10 @@ func (q takeover) recallRewinds(ctx context.Context, recorded broker.Rewinds) (e
 func (q takeover) checkRewound(ctx context.Context, stored []listed) error {
 	check := q.inputCheck()
 	known, err := q.survey().folded(ctx, stored)
-	if err != nil || len(known) == 0 {
+	if err != nil {
 		return err
 	}
-	good, err := check.intact(ctx, known[len(known)-1])
+	good, err := check.same(ctx, known)
 	q.history.genuine = check.genuine
 	if err != nil || good {
 		return err
