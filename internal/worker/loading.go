@@ -96,13 +96,13 @@ func (o *loader) oldest() (in *inputs.Input) {
 }
 
 // renumber takes a rewind that the load of a session showed. It is recorded from a
-// later input on than pos, because inputs of other sessions were folded meanwhile
-// and keep their numbers. For this session it begins at pos: the session may have
+// later input on than first, because inputs of other sessions were folded meanwhile
+// and keep their numbers. For this session it begins at first: the session may have
 // folded lost inputs under the numbers of those that wait.
-func (l *loading) renumber(rewinds broker.Rewinds) {
+func (l *loading) renumber(rewinds broker.Rewinds, first uint64) {
 	l.rewinds = slices.Clone(rewinds)
 	last := &l.rewinds[len(l.rewinds)-1]
-	last.From = min(last.From, l.pos)
+	last.From = min(last.From, first)
 	for i := range l.inputs {
 		l.inputs[i].n = l.rewinds.Effective(l.inputs[i].Seq)
 	}
@@ -149,14 +149,11 @@ func (q *partition) load(ctx context.Context, token string) (*resident, *loading
 	return nil, q.beginLoad(ctx, &loading{token: token, pos: q.reading.pos})
 }
 
-// reload drops a resident session and loads it again. behind is loading.behind.
-func (q *partition) reload(ctx context.Context, s *resident, behind bool) {
+// reload drops a resident session, of which another worker stored something, and loads
+// it again. What is stored may lack inputs that were folded in memory.
+func (q *partition) reload(ctx context.Context, s *resident) {
 	q.sessions.drop(s)
-	l := &loading{token: s.token, pos: q.reading.pos, behind: behind, first: s.snapshot.first}
-	if behind {
-		l.first = q.checkpoint.stored.Seq
-	}
-	q.beginLoad(ctx, l)
+	q.beginLoad(ctx, &loading{token: s.token, pos: q.reading.pos, behind: true, first: q.checkpoint.stored.Seq})
 }
 
 func (q *partition) beginLoad(ctx context.Context, l *loading) *loading {

@@ -57,7 +57,7 @@ func (q *partition) appended(ctx context.Context, o *outgoing, a broker.Ack) err
 	case a.Err == nil:
 		q.appender.stored(s, o, a.Seq)
 	case errors.Is(a.Err, broker.ErrConflict) && s.fresh:
-		q.reload(ctx, s, true)
+		q.reload(ctx, s)
 	case errors.Is(a.Err, broker.ErrConflict):
 		q.appender.readHead(ctx, s, &refusal{o, a.Pub.Epoch, a.Err})
 	case errors.Is(a.Err, broker.ErrClosed):
@@ -186,7 +186,7 @@ func (r *storedSnapshot) apply(ctx context.Context, q *partition) error {
 		return nil
 	}
 	if _, held := r.state.Header[headerHeld]; held || s.fresh {
-		q.reload(ctx, s, true)
+		q.reload(ctx, s)
 		return nil
 	}
 	n, err := strconv.ParseUint(r.state.Header[headerInput], 10, 64)
@@ -196,7 +196,7 @@ func (r *storedSnapshot) apply(ctx context.Context, q *partition) error {
 	switch {
 	case n > s.state.N:
 		s.snapshot.rev = r.state.Rev
-		q.reload(ctx, s, false)
+		q.reload(ctx, s)
 	case n >= w.n:
 		q.snapshots.newest = max(q.snapshots.newest, r.state.Rev)
 		s.snapshot.covered(r.state.Rev, r.state.Header[headerUnsent] != "")
@@ -218,7 +218,7 @@ func (w *snapshotWriter) overwritten(token string, err error) {
 func (q *partition) checkFresh(ctx context.Context, than time.Time) {
 	q.sessions.fresh.take(than, func(s *resident) (keep bool) {
 		if keep = s.fresh && len(s.log.queue) > 0; s.fresh && !keep {
-			q.reload(ctx, s, true)
+			q.reload(ctx, s)
 		}
 		return keep
 	})

@@ -145,10 +145,10 @@ func (r *restorer) readHead(ctx context.Context, s *resident) (events.Record, er
 }
 
 // verify checks, where what was made of an input of a session is not behind the
-// inputs that are read, that the log still has that input. If not, the log was
-// rewound, and what is read counts from here on behind it.
+// inputs that are folded, that the log still has that input. If not, the log was
+// rewound, and what is folded counts from here on behind it.
 func (r *restorer) verify(ctx context.Context, e evidence) error {
-	if e.n < r.rewinds.Effective(r.pos) {
+	if e.n < r.rewinds.Effective(r.pos) && !r.behind {
 		return nil
 	}
 	good, err := r.intact(ctx, e)

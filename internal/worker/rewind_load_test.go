@@ -78,6 +78,37 @@ func TestRewindShownByLoad(t *testing.T) {
 	}
 }
 
+// TestRewindShownByReload checks a rewind that only the event log of one session shows,
+// of which no snapshot was written. Its next input is folded as that of a new session.
+// Its events are refused when the log was read past the number of the last lost input.
+func TestRewindShownByReload(t *testing.T) {
+	m := newModel(1, true)
+	m.todo = nil
+	for i, data := range []string{fmt.Sprintf(text, 1), fmt.Sprintf(text, 2)} {
+		if i > 0 { // the first is lost
+			m.now = m.now.Add(time.Minute)
+			m.inputs, m.rewound, m.epoch = m.inputs[:1], []time.Time{m.now}, m.epoch+1
+			m.now = m.now.Add(time.Second)
+		}
+		if err := m.birth(0); err != nil {
+			t.Fatal(err)
+		}
+		m.append("a", inputs.Delta, []byte(data))
+		for range 10 * i {
+			m.append("b", inputs.Interrupt, []byte("{}"))
+		}
+		if err := m.work(m.owners[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.consistent(); err != nil {
+		t.Error(err)
+	}
+	if r := m.checkpoint.Rewinds; len(r) != 1 {
+		t.Errorf("got the rewinds %+v, want one", r)
+	}
+}
+
 // TestNoRewindOfBegunAfresh checks that the snapshot of a session that is begun afresh,
 // because inputs of it were lost, does not show a rewind: its state is behind inputs
 // that were never folded into it.

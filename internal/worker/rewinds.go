@@ -55,6 +55,9 @@ type rewindRecord struct {
 	// from is where the rewind begins at the earliest, and waiting the first input
 	// that can wait for the session that showed it; 0 if there is none.
 	from, waiting uint64
+	behind        bool // inputs below waiting are folded again for that session
+
+	own uint64 // where the rewind begins for that session
 
 	lower bool   // the checkpoint moved back
 	top   uint64 // highest number under which an input was folded
@@ -68,6 +71,9 @@ func (r *rewindRecord) write(ctx context.Context, known []evidence) error {
 	if err != nil {
 		return err
 	}
+	if r.own = r.waiting; r.behind {
+		r.own = min(r.waiting, first)
+	}
 	first = max(first, r.from)
 	before, _, err := r.log.Input(ctx, first-1)
 	if err != nil {
@@ -77,8 +83,8 @@ func (r *rewindRecord) write(ctx context.Context, known []evidence) error {
 		return err
 	}
 	margin := uint64(rewindMargin)
-	if r.waiting > 0 && r.waiting < first {
-		margin += first - r.waiting // those have numbers below the first one's
+	if r.own > 0 && r.own < first {
+		margin += first - r.own // those have numbers below the first one's
 	}
 	m := r.checkpoint
 	m.Rewinds, m.Read = r.rewinds.Add(first, r.top+margin, before.At), broker.Witness{}
@@ -209,10 +215,11 @@ func (q *partition) rewindIfFound(ctx context.Context) error {
 	}
 	h.recording = true
 	r := q.rewindRecord(q.reading.pos)
-	r.waiting = h.found.loading.pos
+	r.waiting, r.behind = h.found.loading.pos, h.found.loading.behind
 	known := []evidence{h.found.evidence}
 	q.chores.start(ctx, func(ctx context.Context) completion {
-		return &rewindWritten{r, r.write(ctx, known)}
+		err := r.write(ctx, known)
+		return &rewindWritten{r, err}
 	})
 	return nil
 }
@@ -236,7 +243,7 @@ func (w *rewindWritten) apply(ctx context.Context, q *partition) error {
 	for _, l := range q.loads.of {
 		switch {
 		case l == found.loading:
-			l.renumber(rewinds)
+			l.renumber(rewinds, w.record.own)
 		case l.rewinds != nil:
 			l.rewinds = append(l.rewinds, rewinds[len(rewinds)-1])
 		}
