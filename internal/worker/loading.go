@@ -35,11 +35,9 @@ type loading struct {
 	pos    uint64 // all inputs of the session from it on wait here
 	inputs []waitingInput
 	bytes  int
-	// first is the input from which the checkpoint is held back besides those that
-	// wait, 0 if none: inputs that were folded in memory and have to be again.
+	// first is the first input below pos that may be missing from the snapshot, 0 if
+	// none is: it was folded in memory and has to be again. The checkpoint is held back.
 	first uint64
-	// behind: inputs below pos may be missing from the snapshot.
-	behind bool
 	// lacking: a listing found that the event log lacks events of the session.
 	lacking bool
 	// rewinds are those of this session where its load showed one; else nil.
@@ -94,6 +92,9 @@ func (o *loader) oldest() (in *inputs.Input) {
 	}
 	return in
 }
+
+// behind reports whether inputs below pos may be missing from the snapshot.
+func (l *loading) behind() bool { return l.first != 0 }
 
 // renumber takes a rewind that the load of a session showed. It is recorded from a
 // later input on than first, because inputs of other sessions were folded meanwhile
@@ -153,7 +154,7 @@ func (q *partition) load(ctx context.Context, token string) (*resident, *loading
 // it again. What is stored may lack inputs that were folded in memory.
 func (q *partition) reload(ctx context.Context, s *resident) {
 	q.sessions.drop(s)
-	q.beginLoad(ctx, &loading{token: s.token, pos: q.reading.pos, behind: true, first: q.checkpoint.stored.Seq})
+	q.beginLoad(ctx, &loading{token: s.token, pos: q.reading.pos, first: max(q.checkpoint.stored.Seq, 1)})
 }
 
 func (q *partition) beginLoad(ctx context.Context, l *loading) *loading {
@@ -166,7 +167,7 @@ func (q *partition) beginLoad(ctx context.Context, l *loading) *loading {
 func (q *partition) startLoad(ctx context.Context, l *loading) {
 	r := restorer{
 		reports: q.reports, all: q.log, partition: q.p, past: &q.history.past,
-		inputCheck: q.inputCheck(), pos: l.pos, checkpoint: q.checkpoint.stored.Seq, behind: l.behind,
+		inputCheck: q.inputCheck(), pos: l.pos, checkpoint: q.checkpoint.stored.Seq, behind: l.behind(),
 		epoch: q.log.Epoch(), rulesSeq: q.rules.last().seq, least: q.sessions.known.rev(l.token),
 	}
 	if place, ok := q.sessions.places.of(l.token); ok {
@@ -244,7 +245,7 @@ func (q *partition) finishLoad(d *loaded) error {
 func (q *partition) hold(l *loading, reason string) {
 	q.loads.remove(l)
 	h := &held{reason: reason}
-	if l.behind { // its inputs that were folded in memory are lost with that
+	if l.behind() { // its inputs that were folded in memory are lost with that
 		h.first = l.first
 	} else if len(l.inputs) > 0 {
 		h.first = l.inputs[0].Seq

@@ -52,12 +52,11 @@ type rewindRecord struct {
 	checkpoint broker.Checkpoint
 	rev        uint64
 	rules      func(context.Context) (*rulesLog, error) // those in the log, read now
-	// from is where the rewind begins at the earliest, and waiting the first input
-	// that can wait for the session that showed it; 0 if there is none.
+	// from is where the rewind begins at the earliest, and waiting where it begins for
+	// the session that showed it: at the first input that can wait for it, or earlier
+	// where inputs before that are folded again too. 0 if there is none.
 	from, waiting uint64
-	behind        bool // inputs below waiting are folded again for that session
-
-	own uint64 // where the rewind begins for that session
+	behind        bool
 
 	lower bool   // the checkpoint moved back
 	top   uint64 // highest number under which an input was folded
@@ -71,8 +70,8 @@ func (r *rewindRecord) write(ctx context.Context, known []evidence) error {
 	if err != nil {
 		return err
 	}
-	if r.own = r.waiting; r.behind {
-		r.own = min(r.waiting, first)
+	if r.behind {
+		r.waiting = min(r.waiting, first)
 	}
 	first = max(first, r.from)
 	before, _, err := r.log.Input(ctx, first-1)
@@ -83,8 +82,8 @@ func (r *rewindRecord) write(ctx context.Context, known []evidence) error {
 		return err
 	}
 	margin := uint64(rewindMargin)
-	if r.own > 0 && r.own < first {
-		margin += first - r.own // those have numbers below the first one's
+	if r.waiting > 0 && r.waiting < first {
+		margin += first - r.waiting // those have numbers below the first one's
 	}
 	m := r.checkpoint
 	m.Rewinds, m.Read = r.rewinds.Add(first, r.top+margin, before.At), broker.Witness{}
@@ -135,9 +134,8 @@ func (r *rewindRecord) firstNew(ctx context.Context, known []evidence) (uint64, 
 	}
 	first, since := last+1, lost[0].when()
 	for i := range lost {
-		if seq, ok := r.rewinds.Stored(lost[i].n); ok {
-			first = min(first, seq)
-		}
+		seq, _ := r.rewinds.Stored(lost[i].n) // divide has none that are not
+		first = min(first, seq)
 		if t := lost[i].when(); t.Before(since) {
 			since = t
 		}
@@ -215,7 +213,7 @@ func (q *partition) rewindIfFound(ctx context.Context) error {
 	}
 	h.recording = true
 	r := q.rewindRecord(q.reading.pos)
-	r.waiting, r.behind = h.found.loading.pos, h.found.loading.behind
+	r.waiting, r.behind = h.found.loading.pos, h.found.loading.behind()
 	known := []evidence{h.found.evidence}
 	q.chores.start(ctx, func(ctx context.Context) completion {
 		err := r.write(ctx, known)
@@ -243,7 +241,7 @@ func (w *rewindWritten) apply(ctx context.Context, q *partition) error {
 	for _, l := range q.loads.of {
 		switch {
 		case l == found.loading:
-			l.renumber(rewinds, w.record.own)
+			l.renumber(rewinds, w.record.waiting)
 		case l.rewinds != nil:
 			l.rewinds = append(l.rewinds, rewinds[len(rewinds)-1])
 		}
