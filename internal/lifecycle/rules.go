@@ -23,7 +23,9 @@ import (
 // reads all deltas so, also those under rules of older versions. Human messages, and the
 // parents of calls that are known late, are emitted since then. Version 4 has the
 // setting DeltaEveryMax. Without it, under rules of older versions, no interval grows.
-const FoldVersion = 4
+// Since version 5 every interrupt is answered by an event, and args that were cut off
+// with their message are reported as incomplete.
+const FoldVersion = 5
 
 // firstVersion is the version of the rules before the first rules input.
 const firstVersion = 1

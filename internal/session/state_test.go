@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"bytes"
 	"encoding/json"
 	"strings"
@@ -63,7 +64,7 @@ func TestLoadOlder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `,"p":[]`, "", `,"w":[]`, "", `"i":"",`, "", `"k":0,`, "",
+	want := strings.NewReplacer(`{"v":4,`, fmt.Sprintf(`{"v":%d,`, lifecycle.FoldVersion), `\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `,"p":[]`, "", `,"w":[]`, "", `"i":"",`, "", `"k":0,`, "",
 		`,"begun":"1970-01-01T00:00:00.000Z"`, "", `,"content":null`, "", `"run":"",`, "", `"status":"",`, "").Replace(older)
 	if string(got) != want {
 		t.Errorf("loaded as %s\n      want %s", got, want)
