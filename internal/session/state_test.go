@@ -1,9 +1,9 @@
 package session
 
 import (
-	"fmt"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
