@@ -120,6 +120,9 @@ func (r *Rules) Strict() bool { return r.Version >= 2 }
 // named reports whether human messages and late parents are emitted.
 func (r *Rules) named() bool { return r.Version >= 3 }
 
+// answered reports whether every interrupt is answered by an event.
+func (r *Rules) answered() bool { return r.Version >= 5 }
+
 // DefaultRules are the rules before the first rules input.
 func DefaultRules() Rules {
 	return Rules{

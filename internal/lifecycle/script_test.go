@@ -396,6 +396,10 @@ func describe(e *events.Event) string {
 		put("valid", strconv.FormatBool(*e.ArgsValid))
 	}
 	put("error", e.ArgsError)
+	if e.Closed != nil {
+		put("closed", strconv.FormatInt(*e.Closed, 10))
+		put("calls", strings.Join(e.Calls, ","))
+	}
 	put("by", e.By)
 	if !e.Synthetic {
 		put("result", string(e.ToolResult))
