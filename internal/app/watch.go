@@ -109,7 +109,6 @@ type watch struct {
 	mu         sync.Mutex     // guards the fields below
 	unread     []sent         // inputs whose events may follow, oldest first
 	early      []events.Event // rejected events of inputs that may be ours
-	first      uint64         // sequence of the first input
 	rejectedAt uint64         // sequence of the last input that was rejected
 	rejections events.Rejections
 	replayStatus
@@ -121,7 +120,8 @@ type watch struct {
 type replayStatus struct {
 	inputs, calls, rejected int
 	line                    int       // of the last input
-	lastInput               uint64    // sequence of the last input
+	stored                  uint64    // sequence of the last input
+	lastInput               uint64    // the same, as events are numbered
 	lastEvent               events.ID // that was read
 }
 
@@ -155,13 +155,11 @@ func (w *watch) sent(seq uint64, line int) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.stored = seq
 	// Events are numbered by another sequence if the input log was rewound.
 	seq = w.rewinds.Effective(seq)
 	w.inputs++
 	w.line = line
-	if w.first == 0 {
-		w.first = seq
-	}
 	w.lastInput = seq
 	w.unread = append(w.unread, sent{seq, line})
 	early := w.early
@@ -215,16 +213,19 @@ func (w *watch) add(e *events.Event) {
 	w.rejections.Add(e.Reason, e.Offset.Bytes(), w.unread[n].line)
 }
 
-// await waits until a snapshot of the session covers the last input and all of its
-// events are read. It returns false if no event comes for the time limit.
+// betweenLooks is the time between two reads of a partition's checkpoint.
+const betweenLooks = 200 * time.Millisecond
+
+// await waits until the partition is folded past the last input and all events of the
+// session are read. It returns false if no event comes for the time limit.
 func (w *watch) await(ctx context.Context, b *Broker, token string, limit time.Duration) bool {
-	tick := time.NewTicker(betweenSnapshots)
+	tick := time.NewTicker(betweenLooks)
 	defer tick.Stop()
 	before := w.status()
-	if before.lastInput == 0 {
+	if before.stored == 0 {
 		return true
 	}
-	for idle := time.Duration(0); idle < limit; idle += betweenSnapshots {
+	for idle := time.Duration(0); idle < limit; idle += betweenLooks {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -234,14 +235,29 @@ func (w *watch) await(ctx context.Context, b *Broker, token string, limit time.D
 		if now.lastEvent != before.lastEvent {
 			before, idle = now, 0
 		}
-		loading, stop := context.WithTimeout(ctx, limit)
-		last, ok := b.folded(loading, token, now.lastInput)
+		if now.lastEvent.Seq > now.lastInput {
+			return true // of another input, which was folded later
+		}
+		looking, stop := context.WithTimeout(ctx, limit)
+		complete := b.folded(looking, token, now, w.from)
 		stop()
-		if ok && (last.Seq < w.first || !last.After(now.lastEvent)) {
+		if complete {
 			return true
 		}
 	}
 	return false
+}
+
+// folded reports whether the partition of a session is folded past the last input of a
+// replay, which has read all events of the session after sequence from. A checkpoint
+// covers only inputs whose events are stored. After an error a later look shows it.
+func (b *Broker) folded(ctx context.Context, token string, s replayStatus, from uint64) bool {
+	c, _, err := b.LoadCheckpoint(ctx, b.Partition(token))
+	if err != nil || c.Seq <= s.stored {
+		return false
+	}
+	_, head, err := b.Head(ctx, token)
+	return err == nil && (head.Seq <= from || !head.ID.After(s.lastEvent))
 }
 
 // status returns how far the replay has come.
