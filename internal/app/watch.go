@@ -64,7 +64,9 @@ func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs
 		publishing, cancel = outlive(ctx, storeTime)
 		defer cancel()
 	}
-	err = r.Stream(publishing, in)
+	if err = r.Stream(publishing, in); err == nil {
+		err = r.end(publishing)
+	}
 	if in.Live && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // the usual end of a live stream
 	}
@@ -107,9 +109,8 @@ type watch struct {
 	rewinds broker.Rewinds // of the input log
 
 	mu         sync.Mutex     // guards the fields below
-	unread     []sent         // inputs whose events may follow, oldest first
+	recent     []sent         // inputs that later events may name, oldest first
 	early      []events.Event // rejected events of inputs that may be ours
-	rejectedAt uint64         // sequence of the last input that was rejected
 	rejections events.Rejections
 	replayStatus
 
@@ -125,14 +126,19 @@ type replayStatus struct {
 	lastEvent               events.ID // that was read
 }
 
+// maxRecent is the number of inputs that later events may name. An input can be
+// rejected after others, when it is known that they do not continue its text.
+const maxRecent = 10_000
+
 // maxEarly bounds the number of rejected events that precede the acknowledgement of
 // the input that may have caused them.
 const maxEarly = 10_000
 
 // sent is an input that was published.
 type sent struct {
-	seq  uint64
-	line int
+	seq      uint64
+	line     int
+	rejected bool
 }
 
 // newWatch returns a watch of the events after the end of the log.
@@ -161,12 +167,22 @@ func (w *watch) sent(seq uint64, line int) {
 	w.inputs++
 	w.line = line
 	w.lastInput = seq
-	w.unread = append(w.unread, sent{seq, line})
+	if len(w.recent) == 2*maxRecent {
+		w.recent = slices.Delete(w.recent, 0, maxRecent)
+	}
+	w.recent = append(w.recent, sent{seq: seq, line: line})
 	early := w.early
 	w.early = nil
 	for i := range early {
 		w.add(&early[i])
 	}
+}
+
+// ended records the input that ends the stream, which has no line.
+func (w *watch) ended(seq uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stored, w.lastInput = seq, w.rewinds.Effective(seq)
 }
 
 // take records an event of the session.
@@ -177,9 +193,6 @@ func (w *watch) take(s events.Record, _ bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lastEvent = s.ID
-	// The events of earlier inputs are read.
-	n, _ := slices.BinarySearchFunc(w.unread, s.ID.Seq, func(a sent, seq uint64) int { return cmp.Compare(a.seq, seq) })
-	w.unread = w.unread[n:]
 	switch s.Type {
 	case events.ToolCallStart:
 		w.calls++
@@ -202,15 +215,16 @@ func (w *watch) add(e *events.Event) {
 		}
 		return
 	}
-	n, ours := slices.BinarySearchFunc(w.unread, e.Input, func(a sent, seq uint64) int { return cmp.Compare(a.seq, seq) })
+	n, ours := slices.BinarySearchFunc(w.recent, e.Input, func(a sent, seq uint64) int { return cmp.Compare(a.seq, seq) })
 	if !ours {
 		return // another client published the input
 	}
-	if w.rejectedAt != e.Input {
-		w.rejectedAt = e.Input
+	in := &w.recent[n]
+	if !in.rejected {
+		in.rejected = true
 		w.rejected++
 	}
-	w.rejections.Add(e.Reason, e.Offset.Bytes(), w.unread[n].line)
+	w.rejections.Add(e.Reason, e.Offset.Bytes(), in.line)
 }
 
 // betweenLooks is the time between two reads of a partition's checkpoint.

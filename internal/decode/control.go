@@ -138,9 +138,11 @@ type Tick struct {
 	At   int64  // the deadline, in milliseconds since the Unix epoch; 0 if the input does not have it
 	// Ended: the stream has ended, so a flush waits for nothing.
 	Ended bool
+	// Cut: nothing continues an event that was cut, and nothing else is flushed.
+	Cut bool
 }
 
-// Clock reads {"kind":"deadline","call","at"?}, {"kind":"flush","ended"?} or
+// Clock reads {"kind":"deadline","call","at"?}, {"kind":"flush","ended"?,"cut"?} or
 // {"kind":"run_idle"}. The time is RFC 3339, or milliseconds since the epoch.
 func Clock(data []byte) (Tick, *wire.Problem) {
 	b := newBody()
@@ -155,6 +157,8 @@ func Clock(data []byte) (Tick, *wire.Problem) {
 			t.At = b.moment(m.Key, m.Value)
 		case "ended":
 			t.Ended = m.Value.Kind == jsonscan.True
+		case "cut":
+			t.Cut = m.Value.Kind == jsonscan.True
 		}
 	}
 	b.OneOf("kind", t.Kind, "deadline", "flush", "run_idle")

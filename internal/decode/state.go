@@ -17,6 +17,8 @@ type State struct {
 	SSE *SSE `json:"s,omitempty"`
 	// Cut is nil unless other text was cut.
 	Cut *Cut `json:"c,omitempty"`
+	// Since is the sequence of the input in which the cut text begins; 0 if none was cut.
+	Since uint64 `json:"b,omitzero"`
 	// Decoders are those of the formats that the session has used, in the order
 	// of their first use.
 	Decoders []FormatDecoder `json:"d,omitempty"`
@@ -44,6 +46,7 @@ func (s *State) Fields(f *stored.Fields) {
 	f.Text("f", &s.Format)
 	stored.Pointer(f, "s", &s.SSE, (*SSE).fields)
 	stored.Pointer(f, "c", &s.Cut, (*Cut).fields)
+	stored.Number(f, "b", &s.Since)
 	stored.List(f, "d", &s.Decoders, (*FormatDecoder).fields)
 	for i := range s.Decoders {
 		s.Decoders[i].load(f)

@@ -123,6 +123,9 @@ func (r *Rules) named() bool { return r.Version >= 3 }
 // answered reports whether every interrupt is answered by an event.
 func (r *Rules) answered() bool { return r.Version >= 5 }
 
+// EndsCut reports whether a clock input can end an event that was cut between deltas.
+func (r *Rules) EndsCut() bool { return r.Version >= 5 }
+
 // DefaultRules are the rules before the first rules input.
 func DefaultRules() Rules {
 	return Rules{
