@@ -60,7 +60,7 @@ func (o *Outcome) await(ctx context.Context, b *Broker, token string, from uint6
 	case errors.Is(err, errComplete):
 		return nil
 	case ctx.Err() == nil && waiting.Err() != nil:
-		return fmt.Errorf("the interrupt is stored as input %d, but no event answered it within %s: is a streamer running on these logs? The interrupt takes effect as soon as one is. Under the settings of an older streamer no event answers an interrupt that finds nothing open", o.seq, limit)
+		return fmt.Errorf("the interrupt is stored as input %d, but its outcome was not known after %s: is a streamer running on these logs? The interrupt takes effect as soon as one is. Under the settings of an older streamer no event answers an interrupt that finds nothing open", o.seq, limit)
 	}
 	return err
 }
