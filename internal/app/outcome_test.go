@@ -64,11 +64,20 @@ func TestWatchNamesLines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for i := range 3 * maxRecent {
+		w.sent(uint64(100+i), 4+i)
+	}
+	if err := w.take(events.Record{Seq: 9, ID: events.ID{Seq: 100 + 3*maxRecent}, Type: events.RunStarted}, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := w.find(100 + 2*maxRecent); !known || len(w.recent) != maxRecent {
+		t.Errorf("got %d recent inputs, want the last %d", len(w.recent), maxRecent)
+	}
 	var lines []int
 	for _, r := range w.rejections.Reasons {
 		lines = append(lines, r.Line)
 	}
-	if w.rejected != 3 || w.inputs != 3 || !slices.Equal(lines, []int{1, 2, 3}) {
-		t.Errorf("got %d of %d inputs rejected, lines %v; want 3 of 3, lines 1 to 3", w.rejected, w.inputs, lines)
+	if w.rejected != 3 || w.inputs != 3+3*maxRecent || !slices.Equal(lines, []int{1, 2, 3}) {
+		t.Errorf("got %d of %d inputs rejected, lines %v; want 3, lines 1 to 3", w.rejected, w.inputs, lines)
 	}
 }

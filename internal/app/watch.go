@@ -126,9 +126,10 @@ type replayStatus struct {
 	lastEvent               events.ID // that was read
 }
 
-// maxRecent is the number of inputs that later events may name. An input can be
-// rejected after others, when it is known that they do not continue its text.
-const maxRecent = 10_000
+// maxRecent is the number of inputs before the last event that later events may name.
+// An input can be rejected after others, when it is known that they do not continue its
+// text.
+const maxRecent = 1000
 
 // maxEarly bounds the number of rejected events that precede the acknowledgement of
 // the input that may have caused them.
@@ -167,9 +168,6 @@ func (w *watch) sent(seq uint64, line int) {
 	w.inputs++
 	w.line = line
 	w.lastInput = seq
-	if len(w.recent) == 2*maxRecent {
-		w.recent = slices.Delete(w.recent, 0, maxRecent)
-	}
 	w.recent = append(w.recent, sent{seq: seq, line: line})
 	early := w.early
 	w.early = nil
@@ -193,6 +191,9 @@ func (w *watch) take(s events.Record, _ bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lastEvent = s.ID
+	if n, _ := w.find(s.ID.Seq); n > 2*maxRecent {
+		w.recent = slices.Delete(w.recent, 0, n-maxRecent)
+	}
 	switch s.Type {
 	case events.ToolCallStart:
 		w.calls++
@@ -215,7 +216,7 @@ func (w *watch) add(e *events.Event) {
 		}
 		return
 	}
-	n, ours := slices.BinarySearchFunc(w.recent, e.Input, func(a sent, seq uint64) int { return cmp.Compare(a.seq, seq) })
+	n, ours := w.find(e.Input)
 	if !ours {
 		return // another client published the input
 	}
@@ -225,6 +226,11 @@ func (w *watch) add(e *events.Event) {
 		w.rejected++
 	}
 	w.rejections.Add(e.Reason, e.Offset.Bytes(), in.line)
+}
+
+// find returns the place of an input among the recent ones, and whether it is one.
+func (w *watch) find(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(w.recent, seq, func(a sent, seq uint64) int { return cmp.Compare(a.seq, seq) })
 }
 
 // betweenLooks is the time between two reads of a partition's checkpoint.

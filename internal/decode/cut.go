@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,6 +141,7 @@ func (r *Reader) keep(text string, v valueScan) {
 		}
 	}
 	r.cut.JSON = m
+	r.keepFrom(in.at)
 	in.at = len(in.data)
 }
 
@@ -170,6 +170,7 @@ func (r *Reader) openCut() {
 		if m.Alone == 0 && alone {
 			m.Alone = size
 		}
+		r.goesOn(size)
 		return
 	}
 	r.cut.JSON = nil
@@ -228,13 +229,6 @@ func (s *State) cutText() bool {
 	return s.SSE != nil && s.SSE.Has || c != nil && (c.JSON != nil && len(c.JSON.Text) > 0 || c.Code != nil || c.Frame != nil)
 }
 
-// beginning returns the sequence of the input in which the next text begins.
-func (r *Reader) beginning() uint64 {
-	since := r.state.Since
-	r.state.Since = 0
-	return cmp.Or(since, r.Input)
-}
-
 // takeCut takes what the last input cut from the State.
 func (r *Reader) takeCut() {
 	if r.cut = r.state.Cut; r.cut == nil {
@@ -253,9 +247,5 @@ func (r *Reader) keepCut() {
 		*r.state.Cut = r.uncut
 		r.cut = r.state.Cut
 	}
-	if r.state.cutText() {
-		r.state.Since = r.beginning()
-	} else {
-		r.state.Since = 0
-	}
+	r.keepSince()
 }

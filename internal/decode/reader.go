@@ -8,7 +8,6 @@
 package decode
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -41,8 +40,9 @@ type Reader struct {
 	state     *State
 	limits    Limits
 	in        input
-	cut       *Cut           // by the input before, or by this one
-	uncut     Cut            // for cut, if the State has none
+	cut       *Cut // by the input before, or by this one
+	uncut     Cut  // for cut, if the State has none
+	since     since
 	wrong     *wire.Problem  // with the whole input
 	early     []wire.Problem // that were held and are reported now
 	w         wire.Writer
@@ -79,7 +79,6 @@ func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
 // could continue it, so most of it is a Problem.
 func (r *Reader) End(s *State, limits Limits) {
 	r.begin(s, limits)
-	r.Input = cmp.Or(s.Since, r.Input)
 	r.release()
 	cut, frame := r.cut.JSON, r.cut.Frame
 	r.cut.JSON, r.cut.Frame, r.cut.List = nil, nil, false
@@ -103,6 +102,7 @@ func (r *Reader) begin(s *State, limits Limits) {
 	r.state, r.limits, r.named = s, limits, false
 	r.in = input{}
 	r.takeCut()
+	r.since = since{begins: s.Since}
 	r.w.Reset()
 	r.problem, r.wrong, r.early = nil, nil, nil
 	r.templates.Forget()
@@ -116,7 +116,7 @@ func (r *Reader) Next() bool {
 	if r.wrong != nil {
 		r.problem, r.wrong = r.wrong, nil
 		if r.problem.Input == 0 {
-			r.problem.Input = r.beginning()
+			r.problem.Input = r.inputAt(0)
 		}
 		return true
 	}
@@ -135,7 +135,7 @@ func (r *Reader) Next() bool {
 		r.keepCut()
 		return false
 	}
-	p.input = r.beginning()
+	p.input = r.inputAt(p.base)
 	r.read(p)
 	if len(r.cut.Early) > 0 && (r.state.Format != "" || r.problem != nil) {
 		r.release()
