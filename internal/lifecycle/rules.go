@@ -24,7 +24,8 @@ import (
 // parents of calls that are known late, are emitted since then. Version 4 has the
 // setting DeltaEveryMax. Without it, under rules of older versions, no interval grows.
 // Since version 5 every interrupt is answered by an event, and args that were cut off
-// with their message are reported as incomplete.
+// with their message are reported as incomplete. Time goes on in a session with open
+// items while stored times are before its own, and clock inputs state time.
 const FoldVersion = 5
 
 // firstVersion is the version of the rules before the first rules input.
@@ -119,6 +120,10 @@ func (r *Rules) Strict() bool { return r.Version >= 2 }
 
 // named reports whether human messages and late parents are emitted.
 func (r *Rules) named() bool { return r.Version >= 3 }
+
+// timed reports whether the time of a session goes on while stored times are before it,
+// and clock inputs state time.
+func (r *Rules) timed() bool { return r.Version >= 5 }
 
 // DefaultRules are the rules before the first rules input.
 func DefaultRules() Rules {
