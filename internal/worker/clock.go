@@ -137,11 +137,16 @@ func (c *clock) rulesChanged(was *session.Rules, since events.Time, now time.Tim
 }
 
 // listed sets the timer of a session with a snapshot that is not in memory. A
-// snapshot can be from before the rules in force, which may allow less silence.
+// snapshot can be from before the rules in force, which may allow less silence. What
+// has elapsed since it was written is known by the wall clock only, and by that not if
+// it was set back.
 func (c *clock) listed(l *listed, now time.Time) {
 	at := l.timer
 	if l.open == 0 && at != 0 && !l.at.IsZero() {
 		at = min(at, l.time+events.Time(c.rules.inForce().RunIdle))
+	}
+	if _, ok := c.left[l.token]; !ok {
+		c.left[l.token] = left{l.n, now}
 	}
 	c.sooner(l.token, c.local(now)+at-max(l.time, events.At(now))) // a listing can be stale
 }
