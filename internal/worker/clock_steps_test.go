@@ -80,6 +80,12 @@ func TestDeadlineWhenClocksAreSet(t *testing.T) {
 				time.Sleep(10 * time.Second)
 			}
 		}, timeout},
+		{"set back, another call", time.Hour, func(s *steps) {
+			time.Sleep(5 * time.Minute)
+			s.log.set(0)
+			s.publish("a", "delta", fmt.Sprintf(callDelta, 3, 3))
+			s.began, s.call = time.Now(), "call_3"
+		}, timeout},
 		{"set back, evicted", time.Hour, func(s *steps) {
 			s.log.set(0)
 			time.Sleep(3 * time.Minute)
@@ -107,20 +113,18 @@ func TestDeadlineWhenClocksAreSet(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &steps{fixture: open(t, broker.Options{Partitions: 1, Storage: "memory"})}
+				s := &steps{fixture: open(t, broker.Options{Partitions: 1, Storage: "memory"}), call: "call_1"}
 				s.log = &setClock{testBroker: s.broker, ahead: c.ahead, at: map[uint64]time.Duration{}}
 				s.restart()
 				s.publish("a", "delta", fmt.Sprintf(callDelta, 2, 2))
 				s.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
-				began := time.Now()
+				s.began = time.Now()
 				s.wait("a", func(e events.Record) bool { return e.Type == events.ToolCallArgsComplete && nameOf(t, e) == "call_1" })
-				done := make(chan struct{})
-				go func() { defer close(done); c.do(s) }()
-				s.await("a", time.Hour, func(e events.Record) bool { return e.Type == events.ToolCallResult && nameOf(t, e) == "call_1" })
-				if took := time.Since(began); took < timeout || took > c.latest+within {
-					t.Errorf("closed after %v, want %v to %v", took, timeout, c.latest)
+				c.do(s)
+				e := s.await("a", time.Hour, func(e events.Record) bool { return e.Type == events.ToolCallResult && nameOf(t, e) == s.call })
+				if took := e.At.Sub(s.began); took < timeout || took > c.latest+within {
+					t.Errorf("%s was closed after %v, want %v to %v", s.call, took, timeout, c.latest)
 				}
-				<-done
 				s.stop()
 				s.broker.Close()
 			})
@@ -131,8 +135,10 @@ func TestDeadlineWhenClocksAreSet(t *testing.T) {
 // steps is a worker whose server's clock is set.
 type steps struct {
 	*fixture
-	log  *setClock
-	stop func()
+	log   *setClock
+	stop  func()
+	call  string // the one that is waited for
+	began time.Time
 }
 
 // restart lets another worker take over.

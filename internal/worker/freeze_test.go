@@ -36,7 +36,7 @@ func TestDeadlineWhileLeaderIsStopped(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three servers take some seconds")
 	}
-	lengths := []time.Duration{1500 * time.Millisecond, 5 * time.Second}
+	lengths := []time.Duration{1500 * time.Millisecond, 4 * time.Second}
 	if s := os.Getenv("STREAMER_FREEZES"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {
