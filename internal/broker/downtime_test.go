@@ -65,7 +65,7 @@ func TestPulse(t *testing.T) {
 		if got := last(); got != before {
 			t.Errorf("the pulses were stored: the last sequence is %d, want %d", got, before)
 		}
-		b.down.pulse = time.Now() // one that nobody answers
+		b.down.pulse = time.Now() // one without an answer
 		time.Sleep(SilentAfter - 1)
 		outage("not late yet", false, false)
 		time.Sleep(time.Second)
