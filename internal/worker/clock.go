@@ -145,7 +145,7 @@ func (c *clock) listed(l *listed, now time.Time) {
 	if l.open == 0 && at != 0 && !l.at.IsZero() {
 		at = min(at, l.time+events.Time(c.rules.inForce().RunIdle))
 	}
-	if _, ok := c.left[l.token]; !ok {
+	if c.left[l.token].n != l.n {
 		c.left[l.token] = left{l.n, now}
 	}
 	c.sooner(l.token, c.local(now)+at-max(l.time, events.At(now))) // a listing can be stale
@@ -184,7 +184,7 @@ func (c *clock) wait(now time.Time) time.Duration {
 	if !ok {
 		return time.Hour
 	}
-	d := max(0, c.began.Add(time.Duration(next.at-events.At(c.began))*time.Millisecond).Sub(now))
+	d := max(0, time.Duration(next.at-c.local(now))*time.Millisecond)
 	if d == 0 && next.at > c.latest(now) {
 		return askAgain // wait until the log is read that far
 	}
