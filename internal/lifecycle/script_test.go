@@ -127,7 +127,7 @@ func (p *player) play(line string) []string {
 	if verb == "recover" {
 		return p.finish(line, p.recover(args))
 	}
-	clock := verb == "deadline" || verb == "flush" || verb == "idle"
+	clock := clockVerbs[verb]
 	st := New(nil, p.state, &p.rules, "s", p.seq, p.now, clock)
 	st.Shape = "openai"
 	if verb == "event" || verb == "snapshot" || verb == "update" {
@@ -240,6 +240,9 @@ func openOfState(s *State) []string {
 
 // apply applies the input of a verb.
 func (p *player) apply(st *Step, verb string, a map[string]string) {
+	if _, elapsed := a["elapsed"]; clockVerbs[verb] && !st.Tick(p.time(a["due"]), p.time(a["until"]), elapsed) {
+		return
+	}
 	switch verb {
 	case "interrupt":
 		in := Interrupt{Reason: a["reason"], Run: a["run"], MessageID: a["msg"]}
@@ -265,6 +268,22 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 	default:
 		st.Chunks([]chunks.Chunk{p.chunk(verb, a)})
 	}
+}
+
+// clockVerbs are those of clock inputs. "due" and "until" are times as of "at", and
+// "elapsed" states that the session's time has reached "due".
+var clockVerbs = map[string]bool{"deadline": true, "flush": true, "idle": true}
+
+// time parses a time, 0 where there is none.
+func (p *player) time(text string) events.Time {
+	if text == "" {
+		return 0
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return events.Time(ms)
 }
 
 // frame returns the chunks of a line that is an "event" or a repeated history,

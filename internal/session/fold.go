@@ -138,7 +138,7 @@ func endDeltas(step *lifecycle.Step, s *State) {
 // feedClock applies a clock input.
 func feedClock(step *lifecycle.Step, s *State, in *Input) {
 	tick, problem := decode.Clock(in.Data)
-	if reject(step, problem) {
+	if reject(step, problem) || !step.Tick(events.Time(tick.At), events.Time(tick.Until), tick.Elapsed) {
 		return
 	}
 	switch lifecycle.TimerKind(tick.Kind) {
