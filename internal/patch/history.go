@@ -22,6 +22,8 @@ type history struct {
 	results []result
 	signed  []int // signed[i] is the number of signed turns among the first i
 
+	signedNext bool // the reasoning before the next turn is signed
+
 	refusal  error // the first thing that makes the history unreadable
 	inFlight bool  // the open calls of the last turn stay open
 
@@ -43,7 +45,9 @@ type history struct {
 type role byte
 
 const (
-	other role = iota
+	other   role = iota
+	aside        // nothing that is sent to a model: it may be between a call and its result
+	written      // an aside that was written with its turn
 	user
 	assistant
 	tool // a result and nothing else
@@ -67,6 +71,13 @@ type call struct {
 	repeated          string // raw value of a member that the result must repeat, "" for none
 	broken            bool   // the args are not JSON
 	answeredInside    bool   // its result is part of a user's message, and stays there
+	settled           bool   // its result is part of the call itself
+	placeholder       bool   // that result stands for a missing one
+	repetition        bool   // another call of its message is the same one
+	streams           bool   // its args may still arrive, so they change only when it gets a result
+	asked             bool   // a person was asked to approve it
+	denied            bool   // a person refused it
+	why               string // raw reason of that person, "" for none
 	pending           bool   // it runs, or waits for a person, and keeps its id
 	needsScreenshot   bool   // only a screenshot answers it
 
@@ -160,7 +171,7 @@ func (h *history) indexTurns() {
 			h.signed[i+1]++
 		}
 		end := t.last + 1
-		for end < len(h.role) && h.role[end] == tool {
+		for end < len(h.role) && (h.role[end] == tool || h.role[end] == aside) {
 			end++
 		}
 		h.turns[i].resultsEnd = end
@@ -171,7 +182,7 @@ func (h *history) indexTurns() {
 // onlyResultsFrom reports whether the messages from m on are results only.
 func (h *history) onlyResultsFrom(m int) bool {
 	for ; m < len(h.role); m++ {
-		if h.role[m] != tool && !h.format.onlyResults(h, m) {
+		if h.role[m] != tool && h.role[m] != aside && !h.format.onlyResults(h, m) {
 			return false
 		}
 	}

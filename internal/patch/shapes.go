@@ -16,6 +16,9 @@ const (
 	Anthropic Shape = "anthropic"
 	Responses Shape = "responses"
 	Bedrock   Shape = "bedrock"
+	AIUI      Shape = "ai-ui"
+	AIModel   Shape = "ai-model"
+	AGUI      Shape = "ag-ui"
 )
 
 // Auto makes Repair detect the shape from the messages.
@@ -28,6 +31,7 @@ var shapes = [...]format{
 	anthropicFormat{},
 	openAIFormat{},
 	bedrockFormat{},
+	aguiFormat{},
 }
 
 // format writes synthetic results of one shape.
@@ -48,6 +52,10 @@ type historyFormat interface {
 	canAnswer(c *call, r *result) bool
 	// hasName reports whether calls of the call's kind have a name.
 	hasName(c *call) bool
+	// content returns the content of a new result, from the JSON of a real one.
+	content(value string) string
+	// waits reports whether an open call waits for a person, and so stays open.
+	waits(h *history, c *call) bool
 	// onlyResults reports whether a message consists of results only.
 	onlyResults(h *history, m int) bool
 	// render writes all messages to the output.
@@ -61,6 +69,10 @@ type commonFormat struct{}
 func (commonFormat) canAnswer(*call, *result) bool { return true }
 
 func (commonFormat) hasName(*call) bool { return true }
+
+func (commonFormat) content(value string) string { return contentOf(value) }
+
+func (commonFormat) waits(*history, *call) bool { return false }
 
 func (commonFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
