@@ -74,10 +74,10 @@ func (h *history) fillContent(c *call, rank int) {
 	}
 	reason := events.TextInterrupted
 	switch word, ok := h.opts.Reasons[c.id]; {
-	case ok:
-		reason = events.Text(word)
 	case c.denied:
 		reason = events.TextDenied
+	case ok:
+		reason = events.Text(word)
 	case inLog && logged.Reason != "":
 		reason = logged.Reason
 	case c.broken:

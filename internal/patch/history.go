@@ -22,7 +22,10 @@ type history struct {
 	results []result
 	signed  []int // signed[i] is the number of signed turns among the first i
 
-	signedNext bool // the reasoning before the next turn is signed
+	hosted     map[string]bool // ids of the last calls that the provider runs itself
+	approvals  map[string]int  // calls by the id of the question whether they may run
+	lastUser   int             // the last message of the user that was read, -1 for none
+	signedNext bool            // the reasoning before the next turn is signed
 
 	refusal  error // the first thing that makes the history unreadable
 	inFlight bool  // the open calls of the last turn stay open
@@ -76,6 +79,7 @@ type call struct {
 	repetition        bool   // another call of its message is the same one
 	streams           bool   // its args may still arrive, so they change only when it gets a result
 	asked             bool   // a person was asked to approve it
+	approved          bool   // a person approved it
 	denied            bool   // a person refused it
 	why               string // raw reason of that person, "" for none
 	pending           bool   // it runs, or waits for a person, and keeps its id
@@ -144,7 +148,7 @@ func newHistory(d document, f historyFormat, o Options) *history {
 	return &history{
 		document: d, opts: o, provider: p, format: f,
 		placeholders: compilePatterns(append(placeholders(), o.Placeholders...)),
-		role:         make([]role, n), idIndex: make(map[string]int, n/4),
+		role:         make([]role, n), idIndex: make(map[string]int, n/4), hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
 		ids: make([]idState, 0, n/4),
 	}

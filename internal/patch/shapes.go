@@ -32,6 +32,8 @@ var shapes = [...]format{
 	openAIFormat{},
 	bedrockFormat{},
 	aguiFormat{},
+	aiModelFormat{},
+	aiUIFormat{},
 }
 
 // format writes synthetic results of one shape.
