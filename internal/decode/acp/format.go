@@ -199,8 +199,22 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		}
 	case "initialize":
 		r.restart()
+	default:
+		if strings.HasPrefix(m.method.Str, "session/") && !manages(m.method.Str) {
+			r.Unknown("message", m.method.Str, f.JSON)
+		}
 	}
 	return nil
+}
+
+// manages reports whether a request of a session is no part of its conversation.
+func manages(method string) bool {
+	switch method {
+	case "session/new", "session/resume", "session/fork", "session/list", "session/close", "session/delete",
+		"session/set_mode", "session/set_model", "session/set_config_option":
+		return true
+	}
+	return false
 }
 
 // reader reads one message.

@@ -77,6 +77,9 @@ func (r reader) update(v jsonscan.Value) *wire.Problem {
 		r.callContent(&u)
 	case "state_update":
 		r.state(&u)
+	case "plan", "available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update":
+	default:
+		r.Unknown("session/update", u.kind.Str, v)
 	}
 	return nil
 }

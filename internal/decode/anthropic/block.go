@@ -72,6 +72,7 @@ func (r reader) block(of chunks.Chunk, block jsonscan.Value) (wire.BlockKind, *w
 		// earlier message.
 		return wire.OtherBlock, r.ToolResult(wire.ReadResult(block))
 	}
+	r.Unknown("content block", b.kind.Str, block)
 	return wire.OtherBlock, nil
 }
 
@@ -117,6 +118,8 @@ func (r reader) delta(e *event) *wire.Problem {
 			c.Kind, content = chunks.Text, m.Value
 		case "thinking":
 			c.Kind, content = chunks.Reasoning, m.Value
+		default:
+			r.UnknownMember("delta", m.Key, m.Value)
 		}
 	}
 	s := r.Text(content)

@@ -16,6 +16,7 @@ func (r reader) startBlock(e jsonscan.Value) *wire.Problem {
 	*r.d = Decoder{Block: wire.Keep(index.Raw), Kind: wire.OtherBlock}
 	for m := start.Members(); m.Next(); {
 		if m.Key != "toolUse" && m.Key != "toolResult" {
+			r.UnknownMember("contentBlockStart.start", m.Key, m.Value)
 			continue
 		}
 		if !m.Value.IsObject() {
@@ -47,6 +48,8 @@ func (r reader) call(of chunks.Chunk, v jsonscan.Value) {
 			}
 		case "input":
 			r.input(&of, m.Value)
+		default:
+			r.UnknownMember("toolUse", m.Key, m.Value)
 		}
 	}
 	r.Emit(of)
@@ -92,6 +95,8 @@ func (r reader) delta(e jsonscan.Value) *wire.Problem {
 			}
 		case "toolResult":
 			return r.addResult(index, m.Value)
+		default:
+			r.UnknownMember("contentBlockDelta.delta", m.Key, m.Value)
 		}
 	}
 	return nil

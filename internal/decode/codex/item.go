@@ -76,6 +76,12 @@ func (r reader) item(event string, v jsonscan.Value) *wire.Problem {
 			return wire.WrongShape("the item of type %s has no id", i.kind)
 		}
 		r.call(&i, completed)
+	case "todo_list", "error":
+	default:
+		if i.status != "" { // only what a tool does has one
+			return wire.WrongShape("the item of the unknown type %q has \"status\": it is a call, and was not read", wire.Clip(i.kind))
+		}
+		r.Unknown("item", i.kind, v)
 	}
 	return nil
 }

@@ -46,6 +46,8 @@ func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem 
 			id = m.Value
 		case "function":
 			function = m.Value
+		default:
+			r.UnknownMember("delta.message.tool_calls", m.Key, m.Value)
 		}
 	}
 	c := chunks.Chunk{
@@ -58,6 +60,8 @@ func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem 
 			c.Name = r.Text(m.Value)
 		case "arguments":
 			c.Args = r.Text(m.Value)
+		default:
+			r.UnknownMember("delta.message.tool_calls.function", m.Key, m.Value)
 		}
 	}
 	if c.ID != "" || c.Name != "" || c.Args != "" {

@@ -113,6 +113,8 @@ func (r reader) part(of wire.Choice, part jsonscan.Value) *wire.Problem {
 			r.tool(of, running)
 		case "codeExecutionResult", "code_execution_result":
 			r.tool(of, ran)
+		default:
+			r.UnknownMember("part", m.Key, m.Value)
 		}
 	}
 	if s := r.Text(text); s != "" {

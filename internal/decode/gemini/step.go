@@ -56,6 +56,8 @@ func (r interactionReader) part(index, part jsonscan.Value) *wire.Problem {
 		r.emitText(chunks.Reasoning, index, f.text)
 		r.emitText(chunks.Reasoning, index, f.content)
 		r.emitText(chunks.Reasoning, index, f.summary)
+	default:
+		r.Unknown("step", kind, part)
 	}
 	return nil
 }

@@ -24,6 +24,9 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		return r.result(&e)
 	case "result":
 		r.end(&e)
+	case "error":
+	default:
+		r.Unknown("event", e.kind.Str, f.JSON)
 	}
 	return nil
 }

@@ -101,6 +101,8 @@ func (r reader) block(of chunks.Chunk, block jsonscan.Value, want wanted) {
 	default:
 		if strings.HasSuffix(kind, "tool_result") && b.use.IsString() {
 			r.blockResult(of, block)
+		} else {
+			r.Unknown("content block", kind, block)
 		}
 	}
 }

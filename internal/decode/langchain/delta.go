@@ -88,6 +88,9 @@ func (r reader) callPiece(of chunks.Chunk, piece jsonscan.Value) {
 			} else {
 				of.Args = r.Text(m.Value)
 			}
+		case "type", "error": // the latter of invalid_tool_calls
+		default:
+			r.UnknownMember("tool_calls", m.Key, m.Value)
 		}
 	}
 	if of.ID != "" || of.Name != "" || of.Args != "" {

@@ -78,8 +78,11 @@ func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 		r.d.Streams.drop(at)
 		of.Kind, of.Text = chunks.Failure, r.Text(d.message)
 		r.Emit(of)
+	case "provider", "raw": // the events of the provider, which the others repeat
+	default:
+		r.Unknown("messages event", d.event.Str, data)
 	}
-	return nil // raw events of the provider, and unknown events
+	return nil
 }
 
 // protocolStart begins a message. The message of a tool contains a result, which the
@@ -156,6 +159,9 @@ func (r reader) protocolContent(of chunks.Chunk, index, block jsonscan.Value) bo
 	case "tool_call_chunk", "tool_call", "tool_use", "server_tool_call_chunk", "server_tool_call", "server_tool_use", "mcp_tool_use":
 		r.protocolCall(of, index, b)
 		return true
+	case "server_tool_result": // its end has the result
+	default:
+		r.Unknown("content block", b.kind.Str, block)
 	}
 	if of.Part = index.Int(); of.Text != "" {
 		r.Emit(of)
@@ -221,9 +227,16 @@ func (r reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *wire.Pro
 		}
 	case "block-delta":
 		of.Part = 0
-		if f := readBlock(fields); strings.Contains(f.kind.Str, "tool_call") {
+		f := readBlock(fields)
+		switch kind := f.kind.Str; {
+		case strings.Contains(kind, "tool_call"):
 			r.protocolCall(of, d.index, f)
+		case kind != "input_json_delta":
+			r.Unknown("block-delta", kind, fields)
 		}
+	case "input_json_delta":
+	default:
+		r.Unknown("delta", kind.Str, d.delta)
 	}
 	if r.Len() > 0 {
 		r.d.Streams.streamed(at)
