@@ -200,19 +200,25 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "initialize":
 		r.restart()
 	default:
-		if strings.HasPrefix(m.method.Str, "session/") && !manages(m.method.Str) {
+		if !manages(m.method.Str) {
 			r.Unknown("message", m.method.Str, f.JSON)
 		}
 	}
 	return nil
 }
 
-// manages reports whether a request of a session is no part of its conversation.
+// manages reports whether a request is no part of a conversation: those of files, of
+// terminals, of extensions and of other protocols inside this one, and those that open or
+// set up a session.
 func manages(method string) bool {
 	switch method {
-	case "session/new", "session/resume", "session/fork", "session/list", "session/close", "session/delete",
-		"session/set_mode", "session/set_model", "session/set_config_option":
+	case "authenticate", "logout", "session/new", "session/resume", "session/fork", "session/list", "session/close", "session/delete":
 		return true
+	}
+	for _, family := range [...]string{"_", "$/", "fs/", "terminal/", "mcp/", "elicitation/", "session/set_"} {
+		if strings.HasPrefix(method, family) {
+			return true
+		}
 	}
 	return false
 }

@@ -11,10 +11,12 @@ type update struct {
 	kind, message, content, state, stop          jsonscan.Value
 	call, title, toolKind, status, input, output jsonscan.Value
 	name, parent                                 jsonscan.Value // that Claude Code adds
+	whole                                        jsonscan.Value
 }
 
 // read reads the members of an update.
 func (u *update) read(v jsonscan.Value) {
+	u.whole = v
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "sessionUpdate":

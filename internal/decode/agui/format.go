@@ -130,7 +130,11 @@ func (r reader) event(e *event, f wire.Frame) *wire.Problem {
 		}
 	case "RAW", "META_EVENT": // have events of others
 	default:
-		if !silent(e.kind) {
+		switch {
+		case silent(e.kind):
+		case e.delta.IsString() && r.d.findCall(r.ns, "") != nil: // a chunk may have no id
+			r.UnknownCall("event", e.kind, "delta")
+		default:
 			r.Unknown("event", e.kind, f.JSON)
 		}
 	}

@@ -66,6 +66,9 @@ func (r reader) block(of chunks.Chunk, block jsonscan.Value) (wire.BlockKind, *w
 		return wire.PartBlock, nil
 	case strings.HasSuffix(b.kind.Str, "tool_use"):
 		r.toolUse(of, &b)
+		if !b.input.Present() {
+			r.UnknownMembers("the content block", block, "caller")
+		}
 		return wire.CallBlock, nil
 	case b.use.IsString():
 		// The result of a tool that the provider ran. The call may be in an

@@ -90,12 +90,19 @@ func (r reader) delta(e jsonscan.Value) *wire.Problem {
 			if !m.Value.IsObject() {
 				return wire.WrongType("contentBlockDelta.delta.toolUse", m.Value, "an object")
 			}
-			if r.input(&c, m.Value.Member("input")); c.Args != "" {
+			input := m.Value.Member("input")
+			if r.input(&c, input); c.Args != "" {
 				r.Emit(c)
+			}
+			if !input.Present() {
+				r.UnknownMembers("contentBlockDelta.delta.toolUse", m.Value)
 			}
 		case "toolResult":
 			return r.addResult(index, m.Value)
 		default:
+			if r.d.Block == index.Raw && (r.d.Kind == wire.CallBlock || r.d.Result.ID != "") {
+				r.UnknownCall("delta", m.Key, m.Key)
+			}
 			r.UnknownMember("contentBlockDelta.delta", m.Key, m.Value)
 		}
 	}

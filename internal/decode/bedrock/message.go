@@ -58,7 +58,7 @@ func (r reader) block(of chunks.Chunk, block jsonscan.Value, answer bool) *wire.
 				r.Emit(c)
 			}
 		default:
-			r.UnknownMember("content block", m.Key, m.Value)
+			r.UnknownMember("the content block", m.Key, m.Value)
 		}
 	}
 	return nil

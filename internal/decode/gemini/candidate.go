@@ -114,7 +114,7 @@ func (r reader) part(of wire.Choice, part jsonscan.Value) *wire.Problem {
 		case "codeExecutionResult", "code_execution_result":
 			r.tool(of, ran)
 		default:
-			r.UnknownMember("part", m.Key, m.Value)
+			r.UnknownGeminiPart(m.Key, m.Value)
 		}
 	}
 	if s := r.Text(text); s != "" {

@@ -144,6 +144,11 @@ func (r interactionReader) event(e *interactionEvent, v jsonscan.Value) *wire.Pr
 		r.FailRun(r.d.Message, r.FailureText(e.failure))
 		r.d.endStep()
 	default:
+		for _, part := range [...]jsonscan.Value{e.step, e.delta} {
+			if kind := wire.TypeOf(part); stepKind(kind) == wire.CallBlock || strings.HasSuffix(kind, "_result") {
+				r.UnknownCall("event", e.kind.Str, kind)
+			}
+		}
 		r.Unknown("event", e.kind.Str, v)
 	}
 	return nil

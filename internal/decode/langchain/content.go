@@ -46,9 +46,11 @@ func (r reader) emitText(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, wa
 // blockFields is the members of a block of any type.
 type blockFields struct {
 	kind, id, name, index, text, thought, args, input, partial, use jsonscan.Value
+	whole                                                           jsonscan.Value
 }
 
 func readBlock(block jsonscan.Value) (b blockFields) {
+	b.whole = block
 	for m := block.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
@@ -128,6 +130,14 @@ func (r reader) blockCall(of chunks.Chunk, b blockFields, want wanted) {
 	}
 	if of.ID != "" || of.Name != "" || of.Args != "" {
 		r.Emit(of)
+	}
+	r.noArgs(&b)
+}
+
+// noArgs reads the unknown members of the block of a call without args.
+func (r reader) noArgs(b *blockFields) {
+	if !b.input.Present() && !b.args.Present() && !b.partial.Present() {
+		r.UnknownMembers("the content block", b.whole)
 	}
 }
 

@@ -171,6 +171,9 @@ type place struct {
 // message emits the chunks of a message of any kind.
 func (r reader) message(at place, v jsonscan.Value) *wire.Problem {
 	m := readMessage(v)
+	if m.kind == kindAI || m.kind == kindAIChunk {
+		r.unknownMembers(&m)
+	}
 	switch m.kind {
 	case kindAIChunk:
 		if !at.repeated {

@@ -172,6 +172,7 @@ func (r reader) protocolContent(of chunks.Chunk, index, block jsonscan.Value) bo
 // protocolCall emits the beginning of a call or a piece of it. Args have precedence over
 // an input that is an object.
 func (r reader) protocolCall(of chunks.Chunk, index jsonscan.Value, b blockFields) {
+	r.noArgs(&b)
 	of.Kind, of.Index = chunks.Fragment, wire.RawIndex(index)
 	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
 	of.Final = of.ID != "" && of.Name != ""
@@ -279,12 +280,13 @@ func (r reader) protocolBlockEnd(of chunks.Chunk, at int, d protocolData) *wire.
 		}
 	case "server_tool_result":
 		r.protocolServerResult(of, d.content)
+	case "tool_call", "tool_call_chunk", "tool_use", "server_tool_call", "server_tool_call_chunk", "server_tool_use", "mcp_tool_use", "input_json_delta":
+		r.protocolCallEnd(of, open.Block, d.index, b)
 	default:
-		switch {
-		case strings.HasSuffix(kind, "tool_result"):
+		if strings.HasSuffix(kind, "tool_result") {
 			r.blockResult(of, d.content)
-		case strings.Contains(kind, "tool_") || kind == "input_json_delta":
-			r.protocolCallEnd(of, open.Block, d.index, b)
+		} else {
+			r.Unknown("content block", kind, d.content)
 		}
 	}
 	return nil
@@ -294,6 +296,7 @@ func (r reader) protocolBlockEnd(of chunks.Chunk, at int, d protocolData) *wire.
 // fragment, and args is the whole text. If begun is true, the beginning of the call
 // was emitted.
 func (r reader) protocolCallEnd(of chunks.Chunk, begun bool, index jsonscan.Value, b blockFields) {
+	r.noArgs(&b)
 	of.Kind, of.Index, of.Whole = chunks.Fragment, wire.RawIndex(index), true
 	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
 	if strings.HasPrefix(b.kind.Str, "server_") || b.kind.Str == "mcp_tool_use" {

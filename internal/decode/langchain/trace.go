@@ -66,6 +66,8 @@ func (r reader) traceData(name, ns string, data jsonscan.Value) *wire.Problem {
 		if m := readMessage(output); m.kind == kindTool {
 			return r.resultMessage(place{ns: ns}, &m)
 		}
+	case name == "on_tool_end":
+		r.UnknownMember("data", "output", output)
 	case !repeats(name):
 		r.Unknown("event", name, data)
 	}

@@ -90,6 +90,9 @@ func (r reader) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *
 	if !r.describe(&of, &i, at) {
 		return r.outputItem(item, i, at)
 	}
+	if !i.args.Present() {
+		r.UnknownMembers("the item", item, "call_id", "action", "actions", "operation", "caller", "output", "error")
+	}
 	of.Final = of.Name != "" // a name that is missing here is in the end of the item
 	if of.ID == "" {
 		return &wire.Problem{Code: wire.BadShape, Text: "the item " + wire.Clip(i.kind.Str) + " has no id to answer: call_id and id are missing or empty"}

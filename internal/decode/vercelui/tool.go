@@ -65,9 +65,9 @@ func (r reader) toolInput(e *event, id string, v jsonscan.Value) *wire.Problem {
 	case "tool-input-end":
 		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: r.d.Message, ID: id})
 	case "tool-input-available", "tool-call":
-		r.call(e, id)
+		r.call(e, id, v)
 	case "tool-input-error":
-		r.call(e, id)
+		r.call(e, id, v)
 		if e.executed.Kind != jsonscan.True { // the provider runs its own call in spite of the error
 			r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error", Text: r.FailureText(e.failure)})
 		}
@@ -96,11 +96,12 @@ func (d *Decoder) isPlain(id string) bool {
 
 // call emits a whole call. Where the args came as text before, that text has
 // precedence, because the input is the parsed text.
-func (r reader) call(e *event, id string) {
+func (r reader) call(e *event, id string, v jsonscan.Value) {
 	c := r.fragment(e, id)
 	c.Whole = true
 	switch {
 	case !e.input.Present():
+		r.UnknownMembers("the event", v, "type", "toolCallId", "toolName", "toolMetadata", "providerMetadata", "callProviderMetadata")
 	case !e.input.IsString():
 		c.Args, c.Object = r.Compact(e.input.Raw), e.input.IsObject()
 	case c.CallKind == "custom", e.kind.Str != "tool-input-available":

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"streamer/internal/jsonscan"
@@ -11,13 +12,18 @@ import (
 // block, an item. Where the type or a member of the part shows that it belongs to a call,
 // Problem has its text. Any other part is ignored. what names the part.
 func (w *Writer) Unknown(what, kind string, part jsonscan.Value) {
-	if w.unread != nil {
-		return
-	}
 	key := callMember(part, maxUnknown)
-	if key == "" && (!part.IsNested() || !namesCall(kind)) {
-		return
+	if key == "" && identified(part) {
+		key = "name"
 	}
+	if key != "" || part.IsNested() && namesCall(kind) {
+		w.UnknownCall(what, kind, key)
+	}
+}
+
+// UnknownCall records that a part of a type that the format does not have belongs to a
+// call, as a member with this key shows, if any.
+func (w *Writer) UnknownCall(what, kind, key string) {
 	text := fmt.Sprintf("the %s of the unknown type %q", what, Clip(kind))
 	if kind == "" {
 		text = fmt.Sprintf("the %s without a type", what)
@@ -25,23 +31,45 @@ func (w *Writer) Unknown(what, kind string, part jsonscan.Value) {
 	if key != "" {
 		text += fmt.Sprintf(" has %q", Clip(key))
 	}
-	w.unread = &Problem{Code: BadShape, Text: text + ": it belongs to a call, and was not read"}
+	w.unknown(text)
 }
 
 // UnknownMember reads a member of an object of a frame which the format does not have, as
 // Unknown does. what names the object.
 func (w *Writer) UnknownMember(what, key string, v jsonscan.Value) {
-	if w.unread != nil || !holds(v) {
+	if !holds(v) || declares(key, v) {
 		return
 	}
-	within := ""
-	if !ofCall(key) {
-		if within = callMember(v, maxUnknown); within == "" {
-			return
-		}
-		within = fmt.Sprintf(" with %q", Clip(within))
+	text := fmt.Sprintf("%s has the unknown member %q", what, Clip(key))
+	within := callMember(v, maxUnknown)
+	if within == "" && identified(v) {
+		within = "name"
 	}
-	w.unread = &Problem{Code: BadShape, Text: fmt.Sprintf("%s has an unknown member %q%s: it belongs to a call, and was not read", what, Clip(key), within)}
+	switch {
+	case ofCall(key):
+	case within != "":
+		text += fmt.Sprintf(" with %q", Clip(within))
+	default:
+		return
+	}
+	w.unknown(text)
+}
+
+// UnknownMembers reads the members of an object as UnknownMember does, without those that
+// the format has.
+func (w *Writer) UnknownMembers(what string, v jsonscan.Value, known ...string) {
+	for m := v.Members(); m.Next(); {
+		if !slices.Contains(known, m.Key) {
+			w.UnknownMember(what, m.Key, m.Value)
+		}
+	}
+}
+
+// unknown records the first unknown part of the frame.
+func (w *Writer) unknown(text string) {
+	if w.unread == nil {
+		w.unread = &Problem{Code: BadShape, Text: text + ": it belongs to a call, and was not read"}
+	}
 }
 
 // Problem returns the first unknown part of the frame that belongs to a call, or nil.
@@ -52,7 +80,8 @@ func (w *Writer) Problem() *Problem { return w.unread }
 const maxUnknown = 6
 
 // callMember returns the key of the first member of a part that shows a call: its id, the
-// name of its tool, or its args. It returns "" where there is none.
+// name of its tool, or its args; or the type of an object in the part. It returns "" where
+// there is none.
 func callMember(part jsonscan.Value, levels int) string {
 	if levels == 0 {
 		return ""
@@ -62,51 +91,60 @@ func callMember(part jsonscan.Value, levels int) string {
 			return key
 		}
 	}
+	kind := ""
 	for m := part.Members(); m.Next(); {
 		switch {
-		case !holds(m.Value), declares(m.Key):
+		case !holds(m.Value), declares(m.Key, m.Value):
 		case ofCall(m.Key):
 			return m.Key
+		case m.Key == "type" && namesCall(m.Value.Str):
+			kind = m.Value.Str
 		default:
 			if key := callMember(m.Value, levels-1); key != "" {
 				return key
 			}
 		}
 	}
-	return ""
+	return kind
+}
+
+// identified reports whether a part has an id and a name, as a call without args.
+func identified(part jsonscan.Value) bool {
+	return part.Member("id").IsString() && part.Member("name").IsString()
 }
 
 // holds reports whether a member can hold something of a call: counts and flags have the
 // same names.
 func holds(v jsonscan.Value) bool { return v.IsString() || v.IsNested() }
 
-// declares reports whether the value of a member with this key describes the tools of an
-// agent, not their calls.
-func declares(key string) bool {
+// declares reports whether a member describes the tools of an agent, not their calls.
+func declares(key string, v jsonscan.Value) bool {
 	switch key {
-	case "tools", "tool_choice", "toolChoice", "toolConfig", "tool_config", "schema", "input_schema", "inputSchema":
+	case "tools":
+		return v.IsArray()
+	case "tool_choice", "toolChoice", "toolConfig", "tool_config", "schema", "input_schema", "inputSchema":
 		return true
 	}
 	return false
 }
 
 // ofCall reports whether members with this key are the id, the tool or the args of a
-// call, or a call.
+// call, or a call. A version at the end of the key does not matter.
 func ofCall(key string) bool {
-	switch s := plainName(key); s {
+	s := plainName(key)
+	switch s = strings.TrimSuffix(strings.TrimRight(s, "0123456789"), "v"); s {
 	case "callid", "toolid", "toolname", "functionname", "tool", "function",
-		"args", "arguments", "argstextdelta", "argumentsdelta", "inputtextdelta", "partialjson", "partialargs",
-		"input", "rawinput", "toolinput", "parameters":
+		"input", "rawinput", "inputtextdelta", "partialjson", "parameters":
 		return true
-	default:
-		return namesCall(s)
 	}
+	args := strings.HasPrefix(s, "args") || strings.HasSuffix(s, "args") && !strings.HasSuffix(s, "kwargs")
+	return args || strings.Contains(s, "argument") || namesCall(s)
 }
 
 // namesCall reports whether a type or key has the name of a call or of a result in it.
 func namesCall(kind string) bool {
 	kind = plainName(kind)
-	for _, word := range [...]string{"toolcall", "tooluse", "functioncall", "toolresult", "toolresponse", "functionresponse"} {
+	for _, word := range [...]string{"toolcall", "tooluse", "functioncall", "toolinput", "tooloutput", "toolresult", "toolresponse", "functionresponse"} {
 		if strings.Contains(kind, word) {
 			return true
 		}
