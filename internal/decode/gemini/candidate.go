@@ -49,6 +49,8 @@ func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem
 			content = m.Value
 		case "finishReason", "finish_reason":
 			finish = m.Value
+		default:
+			r.UnknownMember("the candidate", m.Key, m.Value)
 		}
 	}
 	if content.Present() && !content.IsObject() {
