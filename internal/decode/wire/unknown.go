@@ -40,17 +40,18 @@ func (w *Writer) UnknownMember(what, key string, v jsonscan.Value) {
 	if !holds(v) || declares(key, v) {
 		return
 	}
-	text := fmt.Sprintf("%s has the unknown member %q", what, Clip(key))
-	within := callMember(v, maxUnknown)
-	if within == "" && identified(v) {
-		within = "name"
+	within := ""
+	if v.IsNested() {
+		if within = callMember(v, maxUnknown); within == "" && identified(v) {
+			within = "name"
+		}
 	}
-	switch {
-	case ofCall(key):
-	case within != "":
-		text += fmt.Sprintf(" with %q", Clip(within))
-	default:
+	if within == "" && !ofCall(key) {
 		return
+	}
+	text := fmt.Sprintf("%s has the unknown member %q", what, Clip(key))
+	if within != "" {
+		text += fmt.Sprintf(" with %q", Clip(within))
 	}
 	w.unknown(text)
 }
@@ -131,40 +132,53 @@ func declares(key string, v jsonscan.Value) bool {
 // ofCall reports whether members with this key are the id, the tool or the args of a
 // call, or a call. A version at the end of the key does not matter.
 func ofCall(key string) bool {
-	s := plainName(key)
+	var buf [maxName]byte
+	s := plainName(&buf, key)
 	switch s = strings.TrimSuffix(strings.TrimRight(s, "0123456789"), "v"); s {
 	case "callid", "toolid", "toolname", "functionname", "tool", "function",
 		"input", "rawinput", "inputtextdelta", "partialjson", "parameters":
 		return true
 	}
 	args := strings.HasPrefix(s, "args") || strings.HasSuffix(s, "args") && !strings.HasSuffix(s, "kwargs")
-	return args || strings.Contains(s, "argument") || namesCall(s)
+	return args || strings.Contains(s, "argument") || hasCall(s)
 }
 
-// namesCall reports whether a type or key has the name of a call or of a result in it.
+// namesCall reports whether a type has the name of a call or of a result in it.
 func namesCall(kind string) bool {
-	kind = plainName(kind)
+	var buf [maxName]byte
+	return hasCall(plainName(&buf, kind))
+}
+
+// hasCall reports whether a plain name has that of a call or of a result in it.
+func hasCall(s string) bool {
+	if !strings.Contains(s, "tool") && !strings.Contains(s, "function") {
+		return false
+	}
 	for _, word := range [...]string{"toolcall", "tooluse", "functioncall", "toolinput", "tooloutput", "toolresult", "toolresponse", "functionresponse"} {
-		if strings.Contains(kind, word) {
+		if strings.Contains(s, word) {
 			return true
 		}
 	}
 	return false
 }
 
+// maxName is the maximum number of bytes of a name that are read.
+const maxName = 64
+
 // plainName returns a name in lower case without the characters between its words, which
-// differ from format to format.
-func plainName(name string) string {
-	if len(name) > MaxID {
-		return ""
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		case r == '_', r == '-', r == '.', r == '/':
-			return -1
+// differ from format to format. It is valid as long as buf is.
+func plainName(buf *[maxName]byte, name string) string {
+	n := 0
+	for i := 0; i < len(name) && n < len(buf); i++ {
+		switch c := name[i]; {
+		case c == '_', c == '-', c == '.', c == '/':
+			continue
+		case c >= 'A' && c <= 'Z':
+			buf[n] = c - 'A' + 'a'
+		default:
+			buf[n] = c
 		}
-		return r
-	}, name)
+		n++
+	}
+	return Alias(buf[:n])
 }
