@@ -36,6 +36,23 @@ func TestUnknownParts(t *testing.T) {
 	}
 }
 
+// TestListsInLogs checks that a list with a call between the lines of a terminal program
+// is rejected, and that other lists are plain text.
+func TestListsInLogs(t *testing.T) {
+	for line, want := range map[string]bool{
+		`["call",{"tool_call_id":"c"}]`: true,
+		`["info",{"level":1}]`:          false,
+		`[info] {"tool_call_id":"c"}`:   false,
+	} {
+		var m State
+		var r Reader
+		transcript(&r, &m, []byte(`{"type":"turn.started"}`), "")
+		if got := strings.Contains(transcript(&r, &m, []byte(line), ""), "problem"); got != want {
+			t.Errorf("%s: rejected %v, want %v", line, got, want)
+		}
+	}
+}
+
 // TestKnownParts reads the parts that have members of calls and no call of their own.
 func TestKnownParts(t *testing.T) {
 	for _, c := range []struct{ format, event string }{

@@ -73,6 +73,9 @@ func (w *Writer) unknown(text string) {
 	}
 }
 
+// ShowsCall reports whether a value has a member that shows a call.
+func ShowsCall(v jsonscan.Value) bool { return callMember(v, maxUnknown) != "" }
+
 // Problem returns the first unknown part of the frame that belongs to a call, or nil.
 func (w *Writer) Problem() *Problem { return w.unread }
 
