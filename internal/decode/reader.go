@@ -205,7 +205,10 @@ func (r *Reader) decode(p piece, f wire.Frame) *wire.Problem {
 		return nil // a template of the format that is known now
 	}
 	if format != nil {
-		return r.state.decoder(format).Decode(&r.w, f)
+		if problem := r.state.decoder(format).Decode(&r.w, f); problem != nil {
+			return problem
+		}
+		return r.w.Problem()
 	}
 	if f.Done {
 		// Any stream may end in this way, whether its format has it or not.

@@ -49,6 +49,8 @@ func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem
 			content = m.Value
 		case "finishReason", "finish_reason":
 			finish = m.Value
+		default:
+			r.UnknownMember("the candidate", m.Key, m.Value)
 		}
 	}
 	if content.Present() && !content.IsObject() {
@@ -113,6 +115,8 @@ func (r reader) part(of wire.Choice, part jsonscan.Value) *wire.Problem {
 			r.tool(of, running)
 		case "codeExecutionResult", "code_execution_result":
 			r.tool(of, ran)
+		default:
+			r.UnknownGeminiPart(m.Key, m.Value)
 		}
 	}
 	if s := r.Text(text); s != "" {

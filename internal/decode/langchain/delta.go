@@ -20,7 +20,7 @@ func (r reader) delta(ns string, m *fields) {
 	}
 	pieces := m.pieces.Elements()
 	some := pieces.Next()
-	r.emitContent(of, m.content, wanted{text: true, calls: !some})
+	r.emitContent(of, m.content, wanted{text: true, calls: !some, alone: !m.hasCalls()})
 	if thoughts := r.Text(end.thoughts); thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts
@@ -68,6 +68,17 @@ func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
 	}
 }
 
+// hasCalls reports whether a message has calls outside of its content, which may repeat
+// them in blocks of the provider.
+func (m *fields) hasCalls() bool {
+	for _, list := range [...]jsonscan.Value{m.calls, m.pieces, m.invalid} {
+		if calls := list.Elements(); calls.Next() {
+			return true
+		}
+	}
+	return false
+}
+
 // callPiece emits {"index","id","name","args"}, an entry of tool_call_chunks. An empty
 // entry is skipped.
 func (r reader) callPiece(of chunks.Chunk, piece jsonscan.Value) {
@@ -88,6 +99,9 @@ func (r reader) callPiece(of chunks.Chunk, piece jsonscan.Value) {
 			} else {
 				of.Args = r.Text(m.Value)
 			}
+		case "type", "error": // the latter of invalid_tool_calls
+		default:
+			r.UnknownMember("tool_calls", m.Key, m.Value)
 		}
 	}
 	if of.ID != "" || of.Name != "" || of.Args != "" {

@@ -22,6 +22,8 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 			message = m.Value
 		case "finish_reason":
 			finish = m.Value
+		default:
+			r.UnknownMember("the choice", m.Key, m.Value)
 		}
 	}
 	switch {
@@ -70,6 +72,8 @@ func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
 			legacy = m.Value
 		case "executed_tools":
 			executed = m.Value
+		default:
+			r.UnknownMember("the delta", m.Key, m.Value)
 		}
 	}
 	if s := r.Text(role); s != "" {

@@ -111,7 +111,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 		return r.untyped(&e, f.JSON)
 	}
 	if name, ok := strings.CutPrefix(e.kind.Str, "response."); ok {
-		return r.event(name, &e)
+		return r.event(name, &e, f.JSON)
 	}
 	switch {
 	case e.kind.Str == "error":
@@ -131,8 +131,8 @@ func (r reader) untyped(e *event, v jsonscan.Value) *wire.Problem {
 	return r.whole(v)
 }
 
-// event emits the chunks of an event with a name after the prefix.
-func (r reader) event(name string, e *event) *wire.Problem {
+// event emits the chunks of an event v with a name after the prefix.
+func (r reader) event(name string, e *event, v jsonscan.Value) *wire.Problem {
 	switch name {
 	case "created", "queued", "in_progress":
 		return r.start(name, e.response)
@@ -156,6 +156,8 @@ func (r reader) event(name string, e *event) *wire.Problem {
 		return r.delta(name, chunks.Chunk{Kind: chunks.Reasoning, Part: e.number()}, e.delta)
 	case "output_text.done", "refusal.done", "reasoning_text.done", "reasoning_summary_text.done":
 		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.openMessage(), Part: e.number()})
+	default: // parts, annotations, and events of tools that the provider runs
+		r.Unknown("event", e.kind.Str, v)
 	}
-	return nil // parts, annotations, and events of tools that the provider runs
+	return nil
 }

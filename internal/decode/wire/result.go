@@ -105,6 +105,7 @@ func (w *Writer) ToolResults(content jsonscan.Value) (first *Problem) {
 		if b.bedrock.IsObject() {
 			b = ReadResult(b.bedrock)
 		} else if b.kind.Str != "tool_result" {
+			w.Unknown("content block", b.kind.Str, e.Value)
 			continue
 		}
 		found = true
