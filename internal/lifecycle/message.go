@@ -267,11 +267,7 @@ func (st *Step) supersede(match func(*Message) bool) {
 		if m.Phase == Finished || !match(m) {
 			continue
 		}
-		for i := range m.Calls {
-			if c := &m.Calls[i]; c.State.Status == events.BuildingArgs {
-				st.close(m, c, events.Cancelled, events.BySuperseded, "")
-			}
-		}
+		st.closeBuilding(func(other *Message) bool { return other == m }, events.BySuperseded, "")
 		st.finishMessage(m, true)
 	}
 	st.dropFinished()

@@ -143,8 +143,12 @@ func (m *Message) finishing(reason string, truncated bool, wait uint8) {
 // reason back to Building.
 func (m *Message) resumed() { m.Phase, m.Reason, m.Truncated, m.Wait = Building, "", false, 0 }
 
-// failed records that the provider ended the message with an error.
-func (m *Message) failed() { m.Reason = "error" }
+// failed records that the provider ended the message with an error, or stopped it.
+func (m *Message) failed(stopped bool) {
+	if m.Reason = "error"; stopped {
+		m.Reason = "cancelled"
+	}
+}
 
 // runEnded records that the run ended. Without a finish reason that does not
 // prove that the model finished the message.
