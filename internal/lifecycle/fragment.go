@@ -21,6 +21,8 @@ func (st *Step) fragment(c *chunks.Chunk) {
 	m := st.current(c).unlessBeside(c)
 	if m != nil && m.Wait != 0 {
 		m = st.message(c)
+	} else if m != nil && m.Phase == Finishing && goesOn(m, c) {
+		m.resumed()
 	} else if m != nil && m.Phase == Finishing && (opens(m, c) || m.Next && namesNext(m, c)) {
 		// The finish reason ended the index space: this is the next message of a
 		// gateway that never changes its id.
@@ -85,6 +87,17 @@ func (m *Message) building() bool {
 		}
 	}
 	return false
+}
+
+// cut reports whether the end of the stream is in the middle of a call: the wire did not
+// state that its args are complete.
+func (m *Message) cut() bool {
+	for i := range m.Calls {
+		if m.Calls[i].State.Status == events.BuildingArgs {
+			return true
+		}
+	}
+	return m.building()
 }
 
 // opens reports whether a fragment certainly begins a call that the message does

@@ -54,7 +54,7 @@ func (st *Step) endStream() {
 		return
 	}
 	run.unstated()
-	st.finishMessages(func(m *Message) bool { return m.Run == run.ID && !m.building() })
+	st.finishMessages(func(m *Message) bool { return m.Run == run.ID && !m.cut() })
 	if run.Rests {
 		st.endRun(events.Completed, nil)
 		return

@@ -38,7 +38,7 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 	case failure.Present():
 		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, Text: r.FailureText(failure)})
 		r.d.Running = nil
-	case reason == "error", reason == "network_error":
+	case reason == "error", reason == "network_error", wire.Discards(reason):
 		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, Text: "the finish reason is " + reason})
 		r.d.Running = nil
 	case reason != "":
