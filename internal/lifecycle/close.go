@@ -123,8 +123,10 @@ func (st *Step) attempt() {
 // failure closes the messages that the provider ended before they were complete. A run
 // with nothing else open ends as cancelled with a message that was stopped.
 func (st *Step) failure(c *chunks.Chunk) {
-	affected := func(m *Message) bool {
-		return m.Phase != Finished && m.Namespace == c.Namespace && (c.Message == "" || m.has(c.Message))
+	named := func(m *Message) bool { return m.Namespace == c.Namespace && (c.Message == "" || m.has(c.Message)) }
+	affected := func(m *Message) bool { return m.Phase != Finished && named(m) }
+	if c.IDVaries && c.Message != "" && st.Rules.failsLate() && !slices.ContainsFunc(st.State.Messages, affected) {
+		affected = named // it was finished, by a finish reason and silence
 	}
 	code, detail, stopped := events.BySuperseded, st.brief(c.Text), c.Status == "cancelled"
 	if stopped {
@@ -142,8 +144,10 @@ func (st *Step) failure(c *chunks.Chunk) {
 		if !stopped {
 			st.noteFailed(m, c.Text)
 		}
-		m.failed(stopped)
-		st.finishMessage(m, true)
+		if m.Phase != Finished {
+			m.failed(stopped)
+			st.finishMessage(m, true)
+		}
 	}
 	st.dropFinished()
 	if s := st.State; stopped && s.Run != nil && len(s.Messages) == 0 {

@@ -117,6 +117,9 @@ func (r *Rules) window(sent int) events.Time {
 // open call are reported.
 func (r *Rules) Strict() bool { return r.Version >= 2 }
 
+// failsLate reports whether a failure closes the calls of a message that was finished.
+func (r *Rules) failsLate() bool { return r.Version >= 5 }
+
 // named reports whether human messages and late parents are emitted.
 func (r *Rules) named() bool { return r.Version >= 3 }
 

@@ -2,6 +2,7 @@ package langchain
 
 import (
 	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
 
@@ -65,6 +66,9 @@ func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
 			Kind: chunks.Usage, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
 			Usage: usage.Raw, Repeated: of.Repeated,
 		})
+	}
+	if wire.Discards(end.reason) && !of.Repeated {
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: of.Namespace, Message: of.Message, Text: r.Join("the finish reason is ", end.reason)})
 	}
 }
 

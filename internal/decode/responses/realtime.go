@@ -55,7 +55,7 @@ func (c *claimFields) claimsSession() wire.Claim {
 	case c.event, kind == "codex.rate_limits", kind == "session.update":
 		return wire.Perhaps
 	}
-	return wire.No
+	return wire.IfKnown
 }
 
 // sessionEvent emits the items of a conversation. The other events of a session have
@@ -117,19 +117,6 @@ func (r reader) echoes(name, id string) bool {
 	return true
 }
 
-// errorEvent emits the failure of the response of the lane. Other responses go on, and an
-// error of the Realtime API ends none.
-func (r reader) errorEvent(e *event) {
-	if r.realtime {
-		return
-	}
-	r.d.enter(wire.Keep(r.Text(e.stream)))
-	if !r.d.Open && r.d.beside() {
-		return // a request that began no response
-	}
-	r.failure(e.failure, e.message, e.code)
-}
-
 // cutOff emits the end of a response of the Realtime API that was cancelled or has
 // failed. The client may still answer the calls that were complete.
 func (r reader) cutOff(status string, b *response) {
@@ -141,17 +128,4 @@ func (r reader) cutOff(status string, b *response) {
 		reason = "the response has the status " + status
 	}
 	r.stop(chunks.Chunk{Status: status, Text: reason, Spares: true})
-}
-
-// stop emits the end of a response before it was complete. c has the details.
-func (r reader) stop(c chunks.Chunk) {
-	if c.Status == "failed" {
-		c.Status = "error"
-	}
-	c.Kind, c.Message = chunks.Failure, r.d.Message
-	if r.d.Open && c.Message != "" { // without an id it would mean all messages
-		r.Emit(c)
-	}
-	r.d.reset(r.d.Message, false)
-	r.d.Failed = c.Status == "error"
 }

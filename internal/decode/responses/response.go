@@ -128,23 +128,3 @@ func (r reader) output(status string, b response, texts bool) (first *wire.Probl
 	r.d.Open, r.d.Calls = false, nil
 	return first
 }
-
-// failure emits the failure of a response, which ends the run.
-func (r reader) failure(failure, message, code jsonscan.Value) {
-	text := ""
-	for _, v := range [...]jsonscan.Value{message, code} {
-		if text == "" {
-			text = r.Text(v)
-		}
-	}
-	if failure.Present() {
-		text = r.FailureText(failure)
-	}
-	if r.d.parallel() {
-		r.stop(chunks.Chunk{Status: "error", Text: text})
-		return
-	}
-	r.FailRun(r.d.openMessage(), text)
-	r.d.reset(r.d.Message, false)
-	r.d.Failed = true
-}
