@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -138,4 +139,38 @@ func lost(want, got content) string {
 	}
 	slices.Sort(missing)
 	return strings.Join(missing, "\n")
+}
+
+// TestForeignStreams reads recorded streams of agents and servers whether their formats
+// are read or not. A stream whose calls are not all read has a rejected event.
+func TestForeignStreams(t *testing.T) {
+	root := os.Getenv("STREAMER_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared")
+	}
+	read := 0
+	for _, pattern := range [...]string{"agents-2/*/*.jsonl", "unclaimed/*.jsonl", "unclaimed/*.sse"} {
+		files, _ := filepath.Glob(filepath.Join(root, "formats", filepath.FromSlash(pattern)))
+		for _, file := range files {
+			read++
+			var want struct {
+				Calls []struct{ ID, Name string }
+			}
+			expected, err := os.ReadFile(strings.TrimSuffix(file, filepath.Ext(file)) + ".expected.json")
+			if err == nil {
+				err = json.Unmarshal(expected, &want)
+			}
+			data, failed := os.ReadFile(file)
+			if err != nil || failed != nil {
+				t.Fatal(file, err, failed)
+			}
+			got := assembled(bytes.SplitAfter(data, []byte("\n")))
+			if len(got.Calls()) < len(want.Calls) && len(ofCalls(got, strings.NewReplacer()).rejected) == 0 {
+				t.Errorf("%s: %d of %d calls, and no event is rejected", file, len(got.Calls()), len(want.Calls))
+			}
+		}
+	}
+	if read == 0 {
+		t.Skip("no recorded streams; set STREAMER_SHARED")
+	}
 }

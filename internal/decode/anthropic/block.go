@@ -122,7 +122,7 @@ func (r reader) delta(e *event) *wire.Problem {
 		case "thinking":
 			c.Kind, content = chunks.Reasoning, m.Value
 		default:
-			r.UnknownMember("delta", m.Key, m.Value)
+			r.UnknownMember("the delta", m.Key, m.Value)
 		}
 	}
 	s := r.Text(content)

@@ -21,6 +21,7 @@ func (r reader) wholeAnswer(id string, message, end jsonscan.Value) {
 	for e := message.Member("tool_calls").Elements(); e.Next(); {
 		r.OpenAICall(wire.Choice{Message: r.d.Message, Whole: true}, e.Value)
 	}
+	r.UnknownMembers("the message", message, "content", "tool_plan", "tool_calls", "citations")
 	r.endMessage(end)
 }
 

@@ -51,6 +51,8 @@ func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem
 			finish = m.Value
 		case "finishMessage", "finish_message":
 			message = m.Value
+		default:
+			r.UnknownMember("the candidate", m.Key, m.Value)
 		}
 	}
 	if content.Present() && !content.IsObject() {

@@ -175,6 +175,9 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 			failure = m.Value
 		case "parts":
 			parts = m.Value
+		case "modelVersion", "model_version", "automaticFunctionCallingHistory", "automatic_function_calling_history": // repeats the calls
+		default:
+			r.UnknownMember("the response", m.Key, m.Value)
 		}
 	}
 	if failure.Present() {

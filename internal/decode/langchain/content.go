@@ -13,6 +13,7 @@ type wanted struct {
 	text  bool // text and reasoning, which a repeated message has emitted already
 	calls bool // calls for the client to run; tool_call_chunks has precedence
 	whole bool // the blocks are whole, not pieces
+	alone bool // the message has its calls nowhere else
 }
 
 // emitContent emits content: a string, or a list of strings and of blocks. Blocks are
@@ -103,7 +104,7 @@ func (r reader) block(of chunks.Chunk, block jsonscan.Value, want wanted) {
 	default:
 		if strings.HasSuffix(kind, "tool_result") && b.use.IsString() {
 			r.blockResult(of, block)
-		} else {
+		} else if want.alone {
 			r.Unknown("content block", kind, block)
 		}
 	}

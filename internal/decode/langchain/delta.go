@@ -21,7 +21,7 @@ func (r reader) delta(ns string, m *fields) {
 	}
 	pieces := m.pieces.Elements()
 	some := pieces.Next()
-	r.emitContent(of, m.content, wanted{text: true, calls: !some})
+	r.emitContent(of, m.content, wanted{text: true, calls: !some, alone: !m.hasCalls()})
 	if thoughts := r.Text(end.thoughts); thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts
@@ -74,6 +74,17 @@ func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
 	if discarded {
 		r.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: of.Namespace, Message: of.Message, Text: r.Join("the finish reason is ", end.reason)})
 	}
+}
+
+// hasCalls reports whether a message has calls outside of its content, which may repeat
+// them in blocks of the provider.
+func (m *fields) hasCalls() bool {
+	for _, list := range [...]jsonscan.Value{m.calls, m.pieces, m.invalid} {
+		if calls := list.Elements(); calls.Next() {
+			return true
+		}
+	}
+	return false
 }
 
 // callPiece emits {"index","id","name","args"}, an entry of tool_call_chunks. An empty

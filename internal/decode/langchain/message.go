@@ -91,7 +91,7 @@ func readFields(v jsonscan.Value) (m fields, inner jsonscan.Value) {
 
 // unknownMembers reads the members of a message of the model that LangChain does not have.
 func (r reader) unknownMembers(m *fields) {
-	r.UnknownMembers("the message", m.body, "content", "content_blocks", "tool_call_chunks", "tool_calls", "invalid_tool_calls", "additional_kwargs", "response_metadata", "usage_metadata", "kwargs", "data")
+	r.UnknownMembers("the message", m.body, "content", "content_blocks", "tool_call_chunks", "tool_calls", "invalid_tool_calls", "additional_kwargs", "response_metadata", "usage_metadata", "kwargs", "data", "lc_kwargs")
 }
 
 // kindOf returns the kind of a message with a type or class name.

@@ -121,10 +121,8 @@ func (r reader) answer(ns string, last jsonscan.Value) {
 	if m.kind != kindAI && m.kind != kindAIChunk {
 		return
 	}
-	for _, list := range [...]jsonscan.Value{m.calls, m.pieces, m.invalid} {
-		if calls := list.Elements(); calls.Next() {
-			return
-		}
+	if m.hasCalls() {
+		return
 	}
 	if id := r.Text(m.id); id != "" {
 		r.Emit(chunks.Chunk{Kind: chunks.Answer, Message: id})

@@ -22,7 +22,7 @@ func (r reader) message(message jsonscan.Value) *wire.Problem {
 		case "tool_calls":
 			calls = m.Value
 		default:
-			r.UnknownMember("message", m.Key, m.Value)
+			r.UnknownMember("the message", m.Key, m.Value)
 		}
 	}
 	text, reasoning := r.Text(content), r.Text(thinking)

@@ -23,7 +23,7 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 		case "finish_reason":
 			finish = m.Value
 		default:
-			r.UnknownMember("choice", m.Key, m.Value)
+			r.UnknownMember("the choice", m.Key, m.Value)
 		}
 	}
 	switch {
@@ -73,7 +73,7 @@ func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
 		case "executed_tools":
 			executed = m.Value
 		default:
-			r.UnknownMember("delta", m.Key, m.Value)
+			r.UnknownMember("the delta", m.Key, m.Value)
 		}
 	}
 	if s := r.Text(role); s != "" {

@@ -131,6 +131,9 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 			if !usage.Present() {
 				usage = m.Value.Member("usage")
 			}
+		case "model", "service_tier", "system_fingerprint", "provider", "obfuscation":
+		default:
+			r.UnknownMember("the chunk", m.Key, m.Value)
 		}
 	}
 	if role.Str == "user" {

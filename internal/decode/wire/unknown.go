@@ -40,17 +40,18 @@ func (w *Writer) UnknownMember(what, key string, v jsonscan.Value) {
 	if !holds(v) || declares(key, v) {
 		return
 	}
-	text := fmt.Sprintf("%s has the unknown member %q", what, Clip(key))
-	within := callMember(v, maxUnknown)
-	if within == "" && identified(v) {
-		within = "name"
+	within := ""
+	if v.IsNested() {
+		if within = callMember(v, maxUnknown); within == "" && identified(v) {
+			within = "name"
+		}
 	}
-	switch {
-	case ofCall(key):
-	case within != "":
-		text += fmt.Sprintf(" with %q", Clip(within))
-	default:
+	if within == "" && !ofCall(key) {
 		return
+	}
+	text := fmt.Sprintf("%s has the unknown member %q", what, Clip(key))
+	if within != "" {
+		text += fmt.Sprintf(" with %q", Clip(within))
 	}
 	w.unknown(text)
 }
@@ -72,6 +73,9 @@ func (w *Writer) unknown(text string) {
 	}
 }
 
+// ShowsCall reports whether a value has a member that shows a call.
+func ShowsCall(v jsonscan.Value) bool { return callMember(v, maxUnknown) != "" }
+
 // Problem returns the first unknown part of the frame that belongs to a call, or nil.
 func (w *Writer) Problem() *Problem { return w.unread }
 
@@ -80,8 +84,8 @@ func (w *Writer) Problem() *Problem { return w.unread }
 const maxUnknown = 6
 
 // callMember returns the key of the first member of a part that shows a call: its id, the
-// name of its tool, or its args; or the type of an object in the part. It returns "" where
-// there is none.
+// name of its tool, or its args, which may be empty beside an id or a name; or the type of
+// an object in the part. It returns "" where there is none.
 func callMember(part jsonscan.Value, levels int) string {
 	if levels == 0 {
 		return ""
@@ -91,10 +95,15 @@ func callMember(part jsonscan.Value, levels int) string {
 			return key
 		}
 	}
-	kind := ""
+	named, kind, empty := false, "", ""
 	for m := part.Members(); m.Next(); {
+		named = named || (m.Key == "id" || m.Key == "name") && m.Value.IsString() && holds(m.Value)
 		switch {
-		case !holds(m.Value), declares(m.Key, m.Value):
+		case declares(m.Key, m.Value):
+		case !holds(m.Value):
+			if (m.Value.IsString() || m.Value.IsObject()) && hasArgs(m.Key) {
+				empty = m.Key
+			}
 		case ofCall(m.Key):
 			return m.Key
 		case m.Key == "type" && namesCall(m.Value.Str):
@@ -105,6 +114,9 @@ func callMember(part jsonscan.Value, levels int) string {
 			}
 		}
 	}
+	if named && empty != "" {
+		return empty
+	}
 	return kind
 }
 
@@ -113,9 +125,11 @@ func identified(part jsonscan.Value) bool {
 	return part.Member("id").IsString() && part.Member("name").IsString()
 }
 
-// holds reports whether a member can hold something of a call: counts and flags have the
-// same names.
-func holds(v jsonscan.Value) bool { return v.IsString() || v.IsNested() }
+// holds reports whether a member can hold something of a call: counts, flags and empty
+// values have the same names.
+func holds(v jsonscan.Value) bool {
+	return (v.IsString() || v.IsNested()) && len(v.Raw) > len(`""`)
+}
 
 // declares reports whether a member describes the tools of an agent, not their calls.
 func declares(key string, v jsonscan.Value) bool {
@@ -129,42 +143,70 @@ func declares(key string, v jsonscan.Value) bool {
 }
 
 // ofCall reports whether members with this key are the id, the tool or the args of a
-// call, or a call. A version at the end of the key does not matter.
+// call, or a call.
 func ofCall(key string) bool {
-	s := plainName(key)
-	switch s = strings.TrimSuffix(strings.TrimRight(s, "0123456789"), "v"); s {
-	case "callid", "toolid", "toolname", "functionname", "tool", "function",
-		"input", "rawinput", "inputtextdelta", "partialjson", "parameters":
+	var buf [maxName]byte
+	switch s := plainName(&buf, key); s {
+	case "callid", "toolid", "toolname", "functionname", "tool", "function":
+		return true
+	default:
+		return isArgs(s) || hasCall(s)
+	}
+}
+
+// hasArgs reports whether members with this key are the args of a call.
+func hasArgs(key string) bool {
+	var buf [maxName]byte
+	return isArgs(plainName(&buf, key))
+}
+
+// isArgs reports whether a plain name is that of args.
+func isArgs(s string) bool {
+	switch s {
+	case "input", "rawinput", "inputtextdelta", "partialjson", "parameters":
 		return true
 	}
 	args := strings.HasPrefix(s, "args") || strings.HasSuffix(s, "args") && !strings.HasSuffix(s, "kwargs")
-	return args || strings.Contains(s, "argument") || namesCall(s)
+	return args || strings.Contains(s, "argument")
 }
 
-// namesCall reports whether a type or key has the name of a call or of a result in it.
+// namesCall reports whether a type has the name of a call or of a result in it.
 func namesCall(kind string) bool {
-	kind = plainName(kind)
+	var buf [maxName]byte
+	return hasCall(plainName(&buf, kind))
+}
+
+// hasCall reports whether a plain name has that of a call or of a result in it.
+func hasCall(s string) bool {
+	if !strings.Contains(s, "tool") && !strings.Contains(s, "function") {
+		return false
+	}
 	for _, word := range [...]string{"toolcall", "tooluse", "functioncall", "toolinput", "tooloutput", "toolresult", "toolresponse", "functionresponse"} {
-		if strings.Contains(kind, word) {
+		if strings.Contains(s, word) {
 			return true
 		}
 	}
 	return false
 }
 
+// maxName is the maximum number of bytes of a name that are read.
+const maxName = 64
+
 // plainName returns a name in lower case without the characters between its words, which
-// differ from format to format.
-func plainName(name string) string {
-	if len(name) > MaxID {
-		return ""
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		case r == '_', r == '-', r == '.', r == '/':
-			return -1
+// differ from format to format, and without a version at its end. It is valid as long as
+// buf is.
+func plainName(buf *[maxName]byte, name string) string {
+	n := 0
+	for i := 0; i < len(name) && n < len(buf); i++ {
+		switch c := name[i]; {
+		case c == '_', c == '-', c == '.', c == '/':
+			continue
+		case c >= 'A' && c <= 'Z':
+			buf[n] = c - 'A' + 'a'
+		default:
+			buf[n] = c
 		}
-		return r
-	}, name)
+		n++
+	}
+	return strings.TrimSuffix(strings.TrimRight(Alias(buf[:n]), "0123456789"), "v")
 }
