@@ -85,6 +85,7 @@ func namesNext(m *Message, c *chunks.Chunk) bool {
 func (st *Step) repeatsRole(c *chunks.Chunk) bool {
 	if m := st.current(c); m != nil {
 		m.repeatRole()
+		st.State.Memory.Roles = st.State.Memory.Roles || m.Roles
 		return true
 	}
 	if c.Message != "" && st.State.Memory.hasMessage(c.Message) {
