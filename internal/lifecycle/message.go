@@ -297,7 +297,9 @@ func (st *Step) finishMessage(m *Message, superseded bool) {
 			st.completeArgs(m, c, "message")
 		case c.State.Result != nil:
 			st.answerCut(m, c, "message")
-		} // else the model was cut off, so these args never become complete
+		case m.Reason != "" && st.Rules.cuts():
+			st.close(m, c, events.Cancelled, events.ByCut, "")
+		} // else the args never become complete, and the deadline closes the call
 	}
 	st.endMessage(m, superseded)
 }

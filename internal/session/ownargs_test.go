@@ -244,11 +244,11 @@ func TestOwnArgs(t *testing.T) {
 	}
 	for _, file := range slices.Concat(allStreams(t), recorded) {
 		if stream := streamOf(t, file); len(stream) <= 400 && len(bytes.Join(stream, nil)) <= 64<<10 {
-			checkStream(t, file, stream, 8)
+			checkStream(t, file, stream, 2)
 		}
 	}
 	for name, stream := range interleavedStreams() {
-		checkStream(t, name, stream, 100)
+		checkStream(t, name, stream, 20)
 	}
 }
 
