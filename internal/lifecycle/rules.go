@@ -123,6 +123,10 @@ func (r *Rules) failsLate() bool { return r.Version >= 5 }
 // named reports whether human messages and late parents are emitted.
 func (r *Rules) named() bool { return r.Version >= 3 }
 
+// cuts reports whether args that may be cut off are never taken for whole ones, and are
+// reported as incomplete when their message ends.
+func (r *Rules) cuts() bool { return r.Version >= 5 }
+
 // DefaultRules are the rules before the first rules input.
 func DefaultRules() Rules {
 	return Rules{

@@ -102,8 +102,12 @@ func (st *Step) endRun(status events.Status, reason *events.Reason) {
 	run := s.Run.ID
 	for _, m := range s.Messages {
 		if m.Run == run && m.Phase != Finished {
+			building, parts := m.Phase == Building, m.Parts
 			m.runEnded()
 			st.finishMessage(m, status == events.Error || status == events.Cancelled)
+			if building {
+				s.Memory.leave(m, parts)
+			}
 		}
 	}
 	e := st.emit(events.RunFinished)

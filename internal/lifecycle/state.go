@@ -120,6 +120,9 @@ type Message struct {
 	Wait uint8 `json:"wait,omitempty"`
 	// Superseded: the message was abandoned, so its end does not end the run.
 	Superseded bool `json:"superseded,omitempty"`
+	// Resumed: the message may have begun before, so a fragment without a name belongs to
+	// a call that began here, or to none.
+	Resumed bool `json:"resumed,omitempty"`
 	// Nested: the message is of a subgraph, although its namespace has one segment.
 	Nested bool `json:"nested,omitempty"`
 }

@@ -97,6 +97,7 @@ func (st *Step) repeatsRole(c *chunks.Chunk) bool {
 		if m.Phase != Finishing || m.open() == 0 || !st.isWhole(c) {
 			m.repeatRole()
 		}
+		st.State.Memory.Roles = st.State.Memory.Roles || m.Roles
 		return true
 	}
 	if c.Message != "" && st.State.Memory.hasMessage(c.Message) {
