@@ -75,7 +75,7 @@ var promised = map[string]func(e *events.Event) bool{
 	"a tool that fails":   ended(events.Error, ""),
 	"a denied call":       ended(events.Denied, ""),
 	"no result":           ended(events.TimedOut, events.ByResultTimeout),
-	"args cut off":        ended(events.TimedOut, events.ByArgsTimeout),
+	"args cut off":        ended(events.Cancelled, events.ByCut),
 	"a new human message": ended(events.Cancelled, events.ByNewMessage),
 	"a stop":              ended(events.Cancelled, events.ByInterrupt),
 	"a late result":       func(e *events.Event) bool { return e.Type == events.ToolCallLateResult },
@@ -126,7 +126,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	s.Close()
-	want := "demo: 6 sessions, 37 calls: 27 completed, 3 timeout, 3 cancelled, 3 error, 1 denied\n"
+	want := "demo: 6 sessions, 37 calls: 27 completed, 2 timeout, 4 cancelled, 3 error, 1 denied\n"
 	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got\n%s\nwant at its end\n%s", &out, want)
 	}
@@ -240,7 +240,7 @@ func TestViewer(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, stopOn{"demo: 6 sessions, 74 calls: 54 completed, 6 timeout,", stop}, s, Options{Loop: true})
+		ended <- Run(ctx, stopOn{"demo: 6 sessions, 74 calls: 54 completed, 4 timeout,", stop}, s, Options{Loop: true})
 	}()
 	<-s.Opened()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Page()+"v1/sessions/any/events", nil)

@@ -331,12 +331,13 @@ func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 	_, explicit := a["explicit"]
 	_, abandons := a["abandons"]
 	_, aside := a["aside"]
+	_, spares := a["spares"]
 	return chunks.Chunk{
 		Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh, IDVaries: varies,
 		Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
 		Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Exact: exact, Part: part, Text: a["text"], Status: a["status"],
 		Truncated: truncated, Wait: uint8(wait), Reason: a["reason"], Usage: a["usage"], Why: a["why"],
-		InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons, Aside: aside,
+		InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons, Aside: aside, Spares: spares,
 	}
 }
 

@@ -109,10 +109,10 @@ func (st *Step) Deadline(call string) {
 	switch {
 	case now >= c.State.Expires:
 		st.close(m, c, events.Cancelled, events.ByExpired, "")
-	case building && c.Whole():
+	case building && st.certain(c):
 		st.completeArgs(m, c, "idle")
 	case building && c.State.Result != nil:
-		st.completeArgs(m, c, "result")
+		st.answerCut(m, c, "result")
 	case building:
 		st.close(m, c, events.TimedOut, events.ByArgsTimeout, "")
 	default:

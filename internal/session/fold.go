@@ -75,7 +75,7 @@ func orDefault(rules *Rules) *Rules {
 // the rules allow.
 func (s *State) forget(at events.Time, rules *Rules) {
 	if at = max(at, s.Life.Time); s.Life.Idle() && s.Life.Last != 0 && at > s.Life.Last+events.Time(rules.Forget) {
-		*s = State{Life: lifecycle.State{Time: s.Life.Time}}
+		*s = State{Life: lifecycle.State{Time: s.Life.Time, Memory: s.Life.Memory.Forget()}}
 	}
 }
 

@@ -2,6 +2,7 @@ package langchain
 
 import (
 	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
 
@@ -54,6 +55,10 @@ func (r reader) onlyUsage(of chunks.Chunk, m *fields, end messageEnd) bool {
 
 // finish emits the end of a message and then its usage.
 func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
+	discarded := wire.Discards(end.reason) && !of.Repeated
+	if discarded { // mostly there is no other content
+		r.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice, Role: "assistant"})
+	}
 	if end.over {
 		r.Emit(chunks.Chunk{
 			Kind: chunks.Finish, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
@@ -65,6 +70,9 @@ func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
 			Kind: chunks.Usage, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
 			Usage: usage.Raw, Repeated: of.Repeated,
 		})
+	}
+	if discarded {
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: of.Namespace, Message: of.Message, Text: r.Join("the finish reason is ", end.reason)})
 	}
 }
 

@@ -231,10 +231,10 @@ func truncates(reason string) bool {
 		return true
 	}
 	switch reason {
-	case "incomplete", "failed", "cancelled", "MAX_TOKENS", "SAFETY", "RECITATION", "MALFORMED_FUNCTION_CALL":
+	case "incomplete", "failed", "cancelled", "MAX_TOKENS", "SAFETY", "RECITATION":
 		return true
 	}
-	return false
+	return wire.Discards(reason)
 }
 
 // resultMessage emits a ToolMessage.
