@@ -142,9 +142,11 @@ type Tick struct {
 	Until int64
 	// Ended: the stream has ended, so a flush waits for nothing.
 	Ended bool
+	// Cut: nothing continues an event that was cut, and nothing else is flushed.
+	Cut bool
 }
 
-// Clock reads {"kind":"deadline","call","at"?}, {"kind":"flush","ended"?} or
+// Clock reads {"kind":"deadline","call","at"?}, {"kind":"flush","ended"?,"cut"?} or
 // {"kind":"run_idle"}, each with "elapsed"? and "until"?. A time is RFC 3339, or
 // milliseconds since the epoch.
 func Clock(data []byte) (Tick, *wire.Problem) {
@@ -164,6 +166,8 @@ func Clock(data []byte) (Tick, *wire.Problem) {
 			t.Elapsed = m.Value.Kind == jsonscan.True
 		case "ended":
 			t.Ended = m.Value.Kind == jsonscan.True
+		case "cut":
+			t.Cut = m.Value.Kind == jsonscan.True
 		}
 	}
 	b.OneOf("kind", t.Kind, "deadline", "flush", "run_idle")

@@ -121,6 +121,12 @@ func (r *Rules) Strict() bool { return r.Version >= 2 }
 // named reports whether human messages and late parents are emitted.
 func (r *Rules) named() bool { return r.Version >= 3 }
 
+// answered reports whether every interrupt is answered by an event.
+func (r *Rules) answered() bool { return r.Version >= 5 }
+
+// EndsCut reports whether a clock input can end an event that was cut between deltas.
+func (r *Rules) EndsCut() bool { return r.Version >= 5 }
+
 // timed reports whether the time of a session goes on while stored times are before it,
 // and clock inputs state time.
 func (r *Rules) timed() bool { return r.Version >= 5 }

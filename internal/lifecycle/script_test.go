@@ -151,12 +151,37 @@ func (p *player) recover(args map[string]string) []events.Event {
 func (p *player) finish(line string, out []events.Event) []string {
 	p.check(line, out)
 	p.checkOpen(line, out)
+	p.checkAnswer(line, out)
 	p.reload()
 	lines := make([]string, len(out))
 	for i := range out {
 		lines[i] = describe(&out[i])
 	}
 	return lines
+}
+
+// checkAnswer checks that the last event of an interrupt, and no other event, answers
+// it with the calls that it closed.
+func (p *player) checkAnswer(line string, out []events.Event) {
+	var closed []string
+	answers := 0
+	for i := range out {
+		switch out[i].Type {
+		case events.ToolCallResult:
+			closed = append(closed, out[i].Call)
+		case events.Interruption:
+			answers++
+		}
+	}
+	if !strings.HasPrefix(line, "interrupt") || p.rules.Version < 5 {
+		if answers > 0 {
+			p.t.Errorf("%s: %d answers to no interrupt", line, answers)
+		}
+		return
+	}
+	if answers != 1 || out[len(out)-1].Type != events.Interruption || !slices.Equal(out[len(out)-1].Calls, closed) || *out[len(out)-1].Closed != int64(len(closed)) {
+		p.t.Errorf("%s: %d answers, the last event is %+v, want the one answer, with the calls %v", line, answers, out[len(out)-1], closed)
+	}
 }
 
 // checkOpen checks that the event log shows the open items that the state has.
@@ -415,6 +440,10 @@ func describe(e *events.Event) string {
 		put("valid", strconv.FormatBool(*e.ArgsValid))
 	}
 	put("error", e.ArgsError)
+	if e.Closed != nil {
+		put("closed", strconv.FormatInt(*e.Closed, 10))
+		put("calls", strings.Join(e.Calls, ","))
+	}
 	put("by", e.By)
 	if !e.Synthetic {
 		put("result", string(e.ToolResult))
