@@ -28,9 +28,7 @@ func (r *Reader) hold(p piece, problem *wire.Problem) bool {
 	if r.state.Format != "" || len(r.cut.Early) == maxEarly || !prose(p.text) {
 		return false
 	}
-	held := *problem
-	held.Offset, held.Line = 0, 0 // another input may report it
-	r.cut.Early = append(r.cut.Early, held)
+	r.cut.Early = append(r.cut.Early, *problem)
 	return true
 }
 

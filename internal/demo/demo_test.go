@@ -138,6 +138,37 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestNotAlone: the demo refuses streams whose partitions another process carries, at
+// once, and runs when that process has ended.
+func TestNotAlone(t *testing.T) {
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	b, err := app.OpenBroker(ctx, broker.Options{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
+	if err == nil {
+		defer b.Close()
+		err = b.Admit()
+	}
+	if err == nil {
+		err = b.Beat(ctx, "serve", 3*time.Second) // as a process that serves
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := app.NewConfig()
+	c.Broker.URL, c.HTTPListen = b.OwnURL(), "127.0.0.1:0"
+	s, err := app.Open(ctx, c, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := Run(ctx, io.Discard, s, Options{Once: true}); err == nil || !strings.HasPrefix(err.Error(), "another streamer process holds the partitions") {
+		t.Errorf("beside another process: got %v", err)
+	}
+	if err := errors.Join(b.Leave(ctx, "serve"), alone(ctx, s)); err != nil {
+		t.Errorf("after the end of the other process: got %v", err)
+	}
+}
+
 // TestRounds: a second round in the same session has the calls of the first, with
 // the same ends. Its ids are others.
 func TestRounds(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 func (s *State) Fields(f *stored.Fields) {
 	f.Time("time", &s.Time)
 	f.Time("last", &s.Last)
+	f.Time("stored", &s.Stored)
 	stored.Pointer(f, "run", &s.Run, (*Run).fields)
 	f.Text("last_run", &s.LastRun)
 	stored.Number(f, "turn", &s.Turn)

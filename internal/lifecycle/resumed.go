@@ -90,15 +90,22 @@ func (m *Message) takes(c *chunks.Chunk) bool {
 type formerCall struct {
 	Call, ID, Name, Index string
 
-	complete bool  // its args were
-	reported *bool // that more of them came
+	args     uint64 // their fingerprint, 0 if they were never complete
+	reported *bool  // more args were reported
 }
 
 // precedes reports whether a fragment with a name, on the index or with the id of the
-// call, begins another one. The call had all its args.
+// call, begins another one: the call had all its args, and these are not the same ones.
 func (old *formerCall) precedes(c *chunks.Chunk) bool {
-	elsewhere := c.Index == "" || c.Index != old.Index
-	return old.complete && (c.Final && c.Args == "" && elsewhere || c.ID == "" && (c.Name != old.Name || strings.HasPrefix(c.Args, "{")))
+	switch {
+	case old.args == 0:
+		return false
+	case c.Args == "" && c.Final:
+		return c.Index == "" || c.Index != old.Index
+	case c.ID == "" && c.Name != old.Name:
+		return true
+	}
+	return strings.HasPrefix(c.Args, "{") && fingerprint([]byte(c.Args)) != old.args
 }
 
 // former returns the newest matching call of the ended message of a fragment, or nil. A
@@ -113,14 +120,14 @@ func (st *Step) former(c *chunks.Chunk, match func(id, index string) bool) *form
 		for i := range slices.Backward(m.Calls) {
 			k := &m.Calls[i]
 			if !k.State.Status.Terminal() && match(k.State.ID, k.Index) {
-				return &formerCall{k.State.Call, k.State.ID, k.Name, k.Index, k.State.Usable, &k.State.Reported}
+				return &formerCall{k.State.Call, k.State.ID, k.Name, k.Index, k.State.Args, &k.State.Reported}
 			}
 		}
 	}
 	for i := range slices.Backward(s.Memory.Closed) {
 		k := &s.Memory.Closed[i]
 		if k.Namespace == c.Namespace && k.Choice == c.Choice && (unknown || k.Message == c.Message) && match(k.ID, k.Index) {
-			return &formerCall{k.Call, k.ID, k.Name, k.Index, k.Args != 0, &k.Reported}
+			return &formerCall{k.Call, k.ID, k.Name, k.Index, k.Args, &k.Reported}
 		}
 	}
 	return nil

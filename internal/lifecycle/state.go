@@ -25,7 +25,9 @@ import (
 type State struct {
 	Time events.Time `json:"time,omitempty"` // fold time: never goes back
 	Last events.Time `json:"last,omitempty"` // of the last input that was not a clock input
-	Run  *Run        `json:"run,omitempty"`  // the open run, nil where there is none
+	// Stored is the stored time of the last input if that is before Time, else 0.
+	Stored events.Time `json:"stored,omitempty"`
+	Run    *Run        `json:"run,omitempty"` // the open run, nil where there is none
 	// LastRun is the id of the newest run, open or not.
 	LastRun string `json:"last_run,omitempty"`
 	// Turn states whether the next snapshot has only history.
