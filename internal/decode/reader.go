@@ -102,7 +102,10 @@ func (r *Reader) begin(s *State, limits Limits) {
 	r.state, r.limits, r.named = s, limits, false
 	r.in = input{}
 	r.takeCut()
-	r.since = since{begins: s.Since}
+	r.since = since{}
+	if s.Since != nil {
+		r.since.begins = s.Since.Begins
+	}
 	r.w.Reset()
 	r.problem, r.wrong, r.early = nil, nil, nil
 	r.templates.Forget()

@@ -2,6 +2,13 @@ package decode
 
 import "streamer/internal/stored"
 
+// Since has the inputs of the text that was cut, the first ones if there are many.
+type Since struct {
+	Begins []Begin `json:"b"`
+}
+
+func (s *Since) fields(f *stored.Fields) { stored.List(f, "b", &s.Begins, (*Begin).fields) }
+
 // Begin is the beginning of an input in text that was cut.
 type Begin struct {
 	At    int    `json:"a,omitzero"` // offset in the text
@@ -67,8 +74,15 @@ func (r *Reader) keepSince() {
 	case !r.state.cutText():
 		r.state.Since = nil
 	case s.kept || !s.read && len(s.begins) > 0:
-		r.state.Since = s.begins
+		r.state.since(s.begins)
 	default:
-		r.state.Since = []Begin{{0, r.Input}}
+		r.state.since([]Begin{{0, r.Input}})
 	}
+}
+
+func (s *State) since(begins []Begin) {
+	if s.Since == nil {
+		s.Since = new(Since)
+	}
+	s.Since.Begins = begins
 }
