@@ -120,7 +120,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 		if problem, is := r.clientFrame(name, &e, f.JSON); is {
 			return problem
 		}
-		r.d.enter(wire.Keep(r.lane(&e)))
+		r.d.enter(r.lane(&e))
 		return r.event(name, &e, f.JSON)
 	}
 	switch {
