@@ -124,10 +124,6 @@ func (r *Rules) failsLate() bool { return r.Version >= 5 }
 // named reports whether human messages and late parents are emitted.
 func (r *Rules) named() bool { return r.Version >= 3 }
 
-// cuts reports whether args that may be cut off are never taken for whole ones, and are
-// reported as incomplete when their message ends.
-func (r *Rules) cuts() bool { return r.Version >= 5 }
-
 // answered reports whether every interrupt is answered by an event.
 func (r *Rules) answered() bool { return r.Version >= 5 }
 
@@ -137,6 +133,10 @@ func (r *Rules) EndsCut() bool { return r.Version >= 5 }
 // timed reports whether the time of a session goes on while stored times are before it,
 // and clock inputs state time.
 func (r *Rules) timed() bool { return r.Version >= 5 }
+
+// cuts reports whether args that may be cut off are never taken for whole ones, and are
+// reported as incomplete when their message ends.
+func (r *Rules) cuts() bool { return r.Version >= 5 }
 
 // DefaultRules are the rules before the first rules input.
 func DefaultRules() Rules {

@@ -115,7 +115,7 @@ func (f *freezer) send(token, kind, body string) {
 func (f *freezer) round(round int, length time.Duration) {
 	var all sync.WaitGroup
 	leader, began := f.leader(), time.Now()
-	froze := began.Add(length - 50*time.Millisecond) // before the first deadline
+	froze := began.Add(length - 400*time.Millisecond) // before the first result, and that before its deadline
 	at := func(t time.Time, do func()) { all.Go(func() { time.Sleep(time.Until(t)); do() }) }
 	signal := func(s syscall.Signal) {
 		if err := leader.Signal(s); err != nil {
@@ -124,10 +124,10 @@ func (f *freezer) round(round int, length time.Duration) {
 	}
 	token := func(i int) string { return fmt.Sprintf("r%d-%d", round, i) }
 	for i := range frozenCalls + 1 {
-		opened := began.Add(time.Duration(i) * (length - 200*time.Millisecond) / frozenCalls)
+		opened := began.Add(time.Duration(i) * (length - 600*time.Millisecond) / frozenCalls)
 		at(opened, func() { f.send(token(i), "delta", fmt.Sprintf(frozenDelta, round)) })
 		if i < frozenCalls {
-			result := opened.Add(length - 30*time.Millisecond)
+			result := opened.Add(length - 250*time.Millisecond)
 			at(result, func() { f.send(token(i), "result", `{"tool_call_id":"call_1","content":"ok"}`) })
 		}
 	}
