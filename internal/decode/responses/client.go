@@ -13,9 +13,10 @@ import (
 //	response.steer{previous_response_id,input:"…" or [items]}, response.inject{response_id,input:[items]}
 //
 // The Realtime API has the input of a response.create in its member response.
-func (r reader) clientFrame(name string, e *event) (problem *wire.Problem, is bool) {
+func (r reader) clientFrame(name string, e *event, v jsonscan.Value) (problem *wire.Problem, is bool) {
 	switch name {
 	case "create", "steer", "inject", "append":
+		r.UnknownMembers("response."+name, v, "input", "response", "prompt", "text", "reasoning", "metadata", "client_metadata")
 	case "cancel", "interrupt", // the server answers with the end of the response
 		"steer.accepted", "steer.pending", "steer.failed", "inject.created", "inject.failed": // have no new items
 		return nil, true
@@ -48,14 +49,39 @@ func (r reader) results(input jsonscan.Value) (first *wire.Problem) {
 
 // clientItem emits the result in an item of a client, if it has one.
 func (r reader) clientItem(item jsonscan.Value) *wire.Problem {
-	switch wire.TypeOf(item) {
+	switch kind := wire.TypeOf(item); kind {
 	case "mcp_approval_response":
 		return r.Result(item)
 	case "function_call_output", "custom_tool_call_output", "computer_call_output", "local_shell_call_output",
 		"shell_call_output", "apply_patch_call_output", "tool_search_output":
 		return r.ToolResult(wire.ReadResult(item).Given())
+	default:
+		if !repeats(kind) {
+			r.unknownItem("item", kind, item)
+		}
 	}
 	return nil
+}
+
+// unknownItem reads an item, or the item of an event, of an unknown type.
+func (r reader) unknownItem(what, kind string, item jsonscan.Value) {
+	r.Unknown(what, kind, item)
+	for _, key := range [...]string{"output", "approval_request_id"} {
+		if item.Member(key).Present() {
+			r.UnknownCall(what, kind, key)
+		}
+	}
+}
+
+// repeats reports whether an item in the input of a client is one of a message, or repeats
+// one of the model.
+func repeats(kind string) bool {
+	switch kind {
+	case "", "message", "reasoning", "item_reference", "compaction", "function_call", "custom_tool_call", "mcp_call", "mcp_approval_request",
+		"local_shell_call", "shell_call", "apply_patch_call", "computer_call":
+		return true
+	}
+	return runsAlone(kind)
 }
 
 // people emits the human messages of a list of items. They close no call, because a call

@@ -13,7 +13,7 @@ func (r reader) errorEvent(e *event) {
 	if r.realtime {
 		return
 	}
-	r.d.enter(wire.Keep(r.Text(e.stream)))
+	r.d.enter(r.Text(e.stream))
 	parallel := r.d.beside()
 	switch {
 	case e.failure.Member("code").Str == "websocket_connection_limit_reached":

@@ -117,10 +117,10 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	}
 	r.realtime = e.ofRealtime()
 	if name, ok := strings.CutPrefix(e.kind.Str, "response."); ok {
-		if problem, is := r.clientFrame(name, &e); is {
+		if problem, is := r.clientFrame(name, &e, f.JSON); is {
 			return problem
 		}
-		r.d.enter(wire.Keep(r.lane(&e)))
+		r.d.enter(r.lane(&e))
 		return r.event(name, &e, f.JSON)
 	}
 	switch {

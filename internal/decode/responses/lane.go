@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"streamer/internal/decode/wire"
 	"streamer/internal/stored"
 )
 
@@ -33,7 +34,7 @@ const maxLanes = 64
 // enter makes the lane with a name the current one. A named lane without an open response
 // is forgotten.
 func (d *Decoder) enter(name string) {
-	if name == d.Name {
+	if name = name[:min(len(name), wire.MaxID)]; name == d.Name {
 		return
 	}
 	next := Lane{Name: strings.Clone(name)}

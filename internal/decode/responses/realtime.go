@@ -62,7 +62,7 @@ func (c *claimFields) claimsSession() wire.Claim {
 // nothing of a call.
 func (r reader) sessionEvent(e *event) *wire.Problem {
 	switch name, _ := strings.CutPrefix(e.kind.Str, "conversation.item."); name {
-	case "create", "created", "added", "done":
+	case "create", "created", "added", "done", "retrieved":
 		if !e.item.IsObject() {
 			return wire.WrongType("item of "+e.kind.Str, e.item, "an object")
 		}
@@ -71,6 +71,8 @@ func (r reader) sessionEvent(e *event) *wire.Problem {
 		if s := r.Text(e.transcript); s != "" {
 			r.Emit(chunks.Chunk{Kind: chunks.Human, ID: r.Text(e.itemID), Text: s, Aside: true})
 		}
+	default:
+		r.unknownItem("event", e.kind.Str, e.item)
 	}
 	return nil
 }
@@ -79,19 +81,13 @@ func (r reader) sessionEvent(e *event) *wire.Problem {
 // server repeats. The calls of the model come in the events of its response.
 func (r reader) conversationItem(name string, item jsonscan.Value) *wire.Problem {
 	i := readItem(item)
-	switch kind := i.kind.Str; {
-	case kind == "message":
+	if i.kind.Str == "message" {
 		if item.Member("role").Str == "user" && r.saysSomething(i.content) && !r.echoes(name, r.Text(i.id)) {
 			r.human(item, true)
 		}
 		return nil
-	case kind == "function_call", strings.HasPrefix(kind, "mcp_") && kind != "mcp_approval_response":
-		return nil
-	case kind == "mcp_approval_response", strings.HasSuffix(kind, "_output"):
-		return r.clientItem(item)
 	}
-	r.Unknown("item", i.kind.Str, item)
-	return nil
+	return r.clientItem(item)
 }
 
 // saysSomething reports whether a content has text. That of audio has none: its
@@ -107,7 +103,7 @@ func (r reader) echoes(name, id string) bool {
 			r.d.Echoes++
 		}
 		return false
-	case name == "done":
+	case name == "done", name == "retrieved":
 		return id == r.d.Echo
 	case name == "create" || r.d.Echoes == 0:
 		return false
