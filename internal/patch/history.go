@@ -31,6 +31,8 @@ type history struct {
 	out    []piece
 	wanted []uint64 // results whose content the log does not include
 
+	serverIDs map[string]bool // Bedrock: calls that the provider answers in the model's message
+
 	answerBuffer []answer // reused by answers
 	callBuffer   []call   // reused for the calls of a LangChain message
 
@@ -229,6 +231,14 @@ func (h *history) resultOp(name string, r *result) Op {
 		op.Turn, op.Call, op.ID, op.Name = c.turn, c.at, c.finalID(), c.finalName()
 	}
 	return op
+}
+
+// resultsIn returns the results in message m.
+func (h *history) resultsIn(m int) []result {
+	by := func(r result, m int) int { return r.message - m }
+	from, _ := slices.BinarySearchFunc(h.results, m, by)
+	to, _ := slices.BinarySearchFunc(h.results, m+1, by)
+	return h.results[from:to]
 }
 
 // finalID returns the id of the call in the output.
