@@ -267,7 +267,11 @@ func (w *blockWriter) user(m int) {
 	if len(blocks) == 0 && !isEmpty(content) {
 		return // all of its results moved or were dropped
 	}
-	h.put(m, editMember(h.at(m), w.f.list(), func(string) string { return unchangedOr(content, blocks) }))
+	raw := editMember(h.at(m), w.f.list(), func(string) string { return unchangedOr(content, blocks) })
+	if own.notes { // they are texts, which a content of functions cannot have
+		raw = editMember(raw, "role", func(string) string { return `"user"` })
+	}
+	h.put(m, raw)
 }
 
 // hasAnswers reports whether a message has a result of the last turn.
@@ -283,6 +287,7 @@ func (w *blockWriter) hasAnswers(m int) bool {
 // ownBlocks has the blocks that stay in a user's message.
 type ownBlocks struct {
 	blocks []string
+	notes  bool
 	slots  []int // indices in blocks before which a result of the last turn was; empty if results come first
 }
 
@@ -324,14 +329,14 @@ func (w *blockWriter) ownBlocks(m int, content string) (own ownBlocks, calls []s
 		case kept:
 			own.blocks = append(own.blocks, b)
 		case asNote, asText:
-			own.blocks = append(own.blocks, w.f.note(h, r)...)
+			own.blocks, own.notes = append(own.blocks, w.f.note(h, r)...), true
 		case adopted:
 			call, result := w.f.adopt(r)
 			calls, theirs = append(calls, call), append(theirs, result)
 		}
 	}
 	if len(theirs) > 0 {
-		own = ownBlocks{blocks: append(theirs, own.blocks...)}
+		own.blocks, own.slots = append(theirs, own.blocks...), nil
 	}
 	return own, calls
 }

@@ -15,7 +15,7 @@ func (h *history) ranks() []int {
 	}
 	later := map[string]int{}
 	for c := len(h.calls) - 1; c >= 0; c-- {
-		id := h.calls[c].id
+		id := h.calls[c].matchKey()
 		ranks[c] = later[id]
 		later[id]++
 	}
@@ -24,7 +24,7 @@ func (h *history) ranks() []int {
 
 // logged returns the outcome of a call in the session's log.
 func (h *history) logged(c *call, rank int) (Outcome, bool) {
-	outcomes := h.opts.Log[c.id]
+	outcomes := h.opts.Log[c.matchKey()]
 	if rank >= len(outcomes) {
 		return Outcome{}, false
 	}
@@ -59,20 +59,20 @@ const (
 // the result from the log, or a text with the reason why there is none.
 func (h *history) fillContent(c *call, rank int) {
 	logged, inLog := h.logged(c, rank)
-	switch content, ok := h.opts.Results[c.id]; {
+	switch content, ok := h.opts.Results[c.ref()]; {
 	case ok:
-		c.content, c.reason = contentOf(string(content)), reasonGiven
+		c.content, c.reason = h.format.contentOf(string(content)), reasonGiven
 		return
 	case inLog && logged.real():
 		if logged.Content == nil {
 			h.wanted = append(h.wanted, logged.At)
 			logged.Content = []byte(`""`)
 		}
-		c.content, c.reason, c.isError = contentOf(string(logged.Content)), reasonLog, logged.IsError
+		c.content, c.reason, c.isError = h.format.contentOf(string(logged.Content)), reasonLog, logged.IsError
 		return
 	}
 	reason := events.TextInterrupted
-	switch word, ok := h.opts.Reasons[c.id]; {
+	switch word, ok := h.opts.Reasons[c.ref()]; {
 	case ok:
 		reason = events.Text(word)
 	case inLog && logged.Reason != "":
@@ -90,7 +90,20 @@ func (h *history) syntheticText(reason events.Text, name, id string) string {
 	if template == "" {
 		template = events.Sentence(reason, h.opts.Lang)
 	}
+	return fill(template, name, id)
+}
+
+// fill returns a template with a call's name and id. The words about the id are left
+// out if there is none.
+func fill(template, name, id string) string {
+	if id == "" {
+		template = withoutID(template)
+	}
 	return events.Fill(template, name, id)
+}
+
+func withoutID(template string) string {
+	return strings.NewReplacer(" with id {id}", "", "（ID 为 {id}）", "").Replace(template)
 }
 
 // contentOf returns a JSON value as the content of a result. A string or a list of
@@ -109,3 +122,5 @@ func contentOf(value string) string {
 	}
 	return quote(value)
 }
+
+func (commonFormat) contentOf(value string) string { return contentOf(value) }

@@ -140,7 +140,7 @@ func (h *history) markLeftOpen() {
 		if c.dropped != "" || c.answeredInside || c.answer >= 0 {
 			continue
 		}
-		_, known := h.opts.Results[c.id]
+		_, known := h.opts.Results[c.ref()]
 		c.pending = !known && (pending[i] || h.keptInFlight(c))
 		c.leftOpen = c.pending || !known && h.opts.Dangling == "leave" || h.keptUnanswerable(c)
 	}
@@ -187,8 +187,8 @@ func (h *history) pendingCalls() map[int]bool {
 	}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if _, ok := last[call.id]; ok && call.answer < 0 && call.dropped == "" {
-			last[call.id] = c
+		if _, ok := last[call.ref()]; ok && call.answer < 0 && call.dropped == "" {
+			last[call.ref()] = c
 		}
 	}
 	for _, c := range last {

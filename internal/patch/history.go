@@ -31,7 +31,8 @@ type history struct {
 	out    []piece
 	wanted []uint64 // results whose content the log does not include
 
-	serverIDs map[string]bool // Bedrock: calls that the provider answers in the model's message
+	byName    map[string]*nameQueue // Gemini: the calls by name, otherwise nil
+	serverIDs map[string]bool       // Bedrock: calls that the provider answers in the model's message
 
 	answerBuffer []answer // reused by answers
 	callBuffer   []call   // reused for the calls of a LangChain message
@@ -62,6 +63,7 @@ type turn struct {
 type call struct {
 	turn, message, at int // at is its index among the calls of its message
 	id, idText, name  string
+	key               string // Gemini: what a call without an id is matched by
 	args              string // raw JSON
 	kind              string // type of a Responses item, "custom", or LangChain's "invalid"
 	view              int    // views of a LangChain message that contain it, as bits
@@ -130,13 +132,17 @@ func newHistory(d document, f historyFormat, o Options) *history {
 	if o.IDs == "off" {
 		p.name, p.id, p.unique = "", nil, false
 	}
-	return &history{
+	h := &history{
 		document: d, opts: o, provider: p, format: f,
 		placeholders: compilePatterns(append(placeholders(), o.Placeholders...)),
 		role:         make([]role, n), idIndex: make(map[string]int, n/4),
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
 		ids: make([]idState, 0, n/4),
 	}
+	if f.shape() == Gemini {
+		h.byName = map[string]*nameQueue{}
+	}
+	return h
 }
 
 // read reads all messages.

@@ -42,10 +42,14 @@ func (h *history) idOf(id string) *idState {
 // enqueue adds a call to the open calls of its id.
 func (h *history) enqueue(c int) {
 	call := &h.calls[c]
-	if call.id == "" {
+	if h.byName != nil {
+		h.enqueueName(c)
+	}
+	key := call.matchKey()
+	if key == "" {
 		return
 	}
-	s := h.idOf(call.id)
+	s := h.idOf(key)
 	s.calls++
 	if s.firstCall < 0 {
 		s.firstCall = c
@@ -67,10 +71,11 @@ func (h *history) enqueue(c int) {
 // assign binds a result to the first open call of its id that it can answer.
 func (h *history) assign(r int) {
 	res := &h.results[r]
-	if res.id == "" {
+	key := h.resultKey(res)
+	if key == "" {
 		return
 	}
-	s := h.idOf(res.id)
+	s := h.idOf(key)
 	s.results++
 	before := -1
 	for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
@@ -166,7 +171,7 @@ func (h *history) matchWithoutIDs() {
 	for t, turn := range h.turns {
 		var calls []int
 		for c := turn.from; c < turn.to; c++ {
-			if h.calls[c].id == "" {
+			if h.calls[c].matchKey() == "" {
 				calls = append(calls, c)
 			}
 		}

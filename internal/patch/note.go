@@ -1,10 +1,6 @@
 package patch
 
-import (
-	"strings"
-
-	"streamer/internal/events"
-)
+import "strings"
 
 // note returns the content of a user's message that quotes a tool result and states
 // that the user did not write it.
@@ -46,7 +42,7 @@ func (h *history) noteHead(r *result) string {
 	if r.call >= 0 {
 		id, name = h.calls[r.call].finalID(), h.calls[r.call].finalName()
 	}
-	return events.Fill(noteTemplate(r.disposition, h.opts.Lang), name, id)
+	return fill(noteTemplate(r.disposition, h.opts.Lang), name, id)
 }
 
 // noteTemplate returns the template of a note's first line.

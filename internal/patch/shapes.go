@@ -16,6 +16,7 @@ const (
 	Anthropic Shape = "anthropic"
 	Responses Shape = "responses"
 	Bedrock   Shape = "bedrock"
+	Gemini    Shape = "gemini"
 )
 
 // Auto makes Repair detect the shape from the messages.
@@ -29,6 +30,7 @@ var shapes = [...]format{
 	anthropicFormat{},
 	openAIFormat{},
 	bedrockFormat{},
+	geminiFormat{},
 }
 
 // format writes synthetic results of one shape.
@@ -51,6 +53,8 @@ type historyFormat interface {
 	hasName(c *call) bool
 	// onlyResults reports whether a message consists of results only.
 	onlyResults(h *history, m int) bool
+	// contentOf returns a JSON value as the content of a new result.
+	contentOf(value string) string
 	// render writes all messages to the output.
 	render(h *history)
 }

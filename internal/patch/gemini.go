@@ -1,0 +1,194 @@
+package patch
+
+import "strings"
+
+// geminiFormat is a history of Gemini's contents, with names in camelCase or in
+// snake_case. A null member is an absent one.
+// https://ai.google.dev/api/caching#Content
+type geminiFormat struct{ plainBlocks }
+
+func (geminiFormat) shape() Shape { return Gemini }
+
+func (geminiFormat) claims(traits) bool { return false }
+
+func (f geminiFormat) onlyResults(h *history, m int) bool { return onlyResultBlocks(f, h, m) }
+
+func (f geminiFormat) read(h *history, m int) { readBlocks(f, h, m) }
+
+func (f geminiFormat) render(h *history) { renderBlocks(f, h) }
+
+func (geminiFormat) list() string { return "parts" }
+
+func (geminiFormat) apart() bool { return true }
+
+// roleOf returns the role of a content. Gemini takes one without a role for the
+// user's.
+func (geminiFormat) roleOf(word string) role {
+	switch word {
+	case "model":
+		return assistant
+	case "user", "function", "":
+		return user
+	}
+	return other
+}
+
+// snake is the kind of a call whose part has names in snake_case.
+const snake = "snake_case"
+
+// geminiNames returns the names of the members with a call and with a result.
+func geminiNames(kind string) (call, result string) {
+	if kind == snake {
+		return "function_call", "function_response"
+	}
+	return "functionCall", "functionResponse"
+}
+
+func (geminiFormat) readBlock(h *history, m, n int, part string) (signed bool) {
+	for name, v := range members(part) {
+		switch name {
+		case "thoughtSignature", "thought_signature":
+			signed = signed || text(v) != "" && text(v) != noSignature
+		case "functionCall", "function_call":
+			if !strings.HasPrefix(v, "{") {
+				continue
+			}
+			c := call{at: n, args: member(v, "args"), idText: member(v, "id"), name: text(member(v, "name"))}
+			if name == "function_call" {
+				c.kind = snake
+			}
+			if c.id = text(c.idText); c.id == "" {
+				c.key = nameKey(c.name)
+			}
+			if c.args != "" && c.args != "null" { // a call may have no args
+				c.checkObjectArgs()
+			}
+			h.addCall(m, c)
+		}
+	}
+	return signed
+}
+
+// noSignature is what Google documents as the signature of a call that the model did
+// not make.
+// https://ai.google.dev/gemini-api/docs/thought-signatures
+const noSignature = "skip_thought_signature_validator"
+
+func (geminiFormat) readResult(n int, part string) (result, bool) {
+	r := result{block: n, raw: part}
+	found := false
+	for name, v := range members(part) {
+		if !oneOf(name, "functionResponse function_response") || !strings.HasPrefix(v, "{") {
+			continue
+		}
+		found = true
+		if name == "function_response" {
+			r.kind = snake
+		}
+		for name, v := range members(v) {
+			switch name {
+			case "id":
+				r.id = text(v)
+			case "name":
+				r.name = text(v)
+			case "response":
+				r.content = v
+			}
+		}
+	}
+	return r, found
+}
+
+func (geminiFormat) call(c *call, part string) string {
+	name, _ := geminiNames(c.kind)
+	return editMember(part, name, func(call string) string { return c.rewritten(call, "id", "name", "args") })
+}
+
+// answer returns the part of a result. Its name must be that of the call, and
+// matters to the match only if an id is missing.
+func (f geminiFormat) answer(h *history, c *call, r *result) string {
+	id, name := r.id, r.name
+	if id != "" && c.key == "" {
+		id = c.finalID()
+	}
+	if name == "" || c.changedName != "" || id != c.finalID() || id != r.id {
+		name = c.finalName()
+	}
+	return geminiWith(r, id, name)
+}
+
+// geminiWith returns the part of a result with an id and a name.
+func geminiWith(r *result, id, name string) string {
+	_, field := geminiNames(r.kind)
+	return editMember(r.raw, field, func(response string) string {
+		if id != r.id {
+			response = setMember(response, "id", quote(id))
+		}
+		if name != r.name {
+			response = setMember(response, "name", quote(name))
+		}
+		return response
+	})
+}
+
+func (f geminiFormat) message(c *call) string { return geminiContent("user", []string{f.synthetic(c)}) }
+
+func geminiContent(role string, parts []string) string {
+	return `{"role":"` + role + `","parts":` + list(parts) + `}`
+}
+
+func (geminiFormat) synthetic(c *call) string {
+	id, response := "", c.content
+	if c.key == "" {
+		id = `"id":` + c.finalIDText() + `,`
+	}
+	switch {
+	case c.isError:
+		response = `{"error":` + response + `}`
+	case !strings.HasPrefix(response, "{"):
+		response = `{"output":` + response + `}`
+	}
+	_, field := geminiNames(c.kind)
+	return `{"` + field + `":{` + id + `"name":` + quote(c.finalName()) + `,"response":` + response + `}}`
+}
+
+func (geminiFormat) contentOf(value string) string { return strings.TrimSpace(value) }
+
+func (geminiFormat) adopt(r *result) (call, result string) {
+	id, name := "", adoptedName(r)
+	if r.id != "" {
+		id = `"id":` + quote(r.changedID) + `,`
+	}
+	field, _ := geminiNames(r.kind)
+	signature := "thoughtSignature"
+	if r.kind == snake {
+		signature = "thought_signature"
+	}
+	call = `{"` + field + `":{` + id + `"name":` + quote(name) + `,"args":{}},"` + signature + `":"` + noSignature + `"}`
+	return call, geminiWith(r, r.changedID, name)
+}
+
+func (geminiFormat) text(quoted string) string { return `{"text":` + quoted + `}` }
+
+// note returns the parts of a text that quotes a result. The files of a result have
+// the form of parts.
+func (f geminiFormat) note(h *history, r *result) []string {
+	head := h.noteHead(r) + "\n"
+	text := singleText(r.content)
+	if !strings.HasPrefix(text, `"`) {
+		head, text = head+r.content, `""`
+	}
+	_, field := geminiNames(r.kind)
+	return append([]string{f.text(join(head, text))}, elementList(member(member(r.raw, field), "parts"))...)
+}
+
+// results returns a content with the role of the last results before the next turn.
+func (f geminiFormat) results(h *history, t int, parts []string) string {
+	role := "user"
+	if _, to := h.gap(t); to > 0 && allResults(f, list(parts)) && text(member(h.at(h.results[to-1].message), "role")) == "function" {
+		role = "function"
+	}
+	return geminiContent(role, parts)
+}
+
+func (geminiFormat) turn(parts []string) string { return geminiContent("model", parts) }
