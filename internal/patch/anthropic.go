@@ -9,13 +9,9 @@ type anthropicFormat struct{ plainBlocks }
 
 func (anthropicFormat) shape() Shape { return Anthropic }
 
-func (anthropicFormat) claims(t traits) bool {
-	return t.anthropic && oneOf(t.role, "user assistant")
-}
-
-// anthropicBlock reports whether only Anthropic has blocks of this type.
-func anthropicBlock(kind string) bool {
-	return oneOf(kind, "tool_use tool_result thinking redacted_thinking") || serverCall(kind) || serverResult(kind)
+func (anthropicFormat) vocabulary() vocabulary {
+	return vocabulary{claims: "content:tool_use content:tool_result content:thinking content:redacted_thinking " +
+		"content:server_tool_use content:mcp_tool_use content:*_tool_result"}
 }
 
 func (f anthropicFormat) onlyResults(h *history, m int) bool { return onlyResultBlocks(f, h, m) }

@@ -7,8 +7,11 @@ type openAIFormat struct{ commonFormat }
 
 func (openAIFormat) shape() Shape { return OpenAI }
 
-func (openAIFormat) claims(t traits) bool {
-	return t.kind == "" && (oneOf(t.role, "tool developer function") || t.toolCalls)
+func (openAIFormat) vocabulary() vocabulary {
+	return vocabulary{
+		claims: "tool_calls.function tool_calls.custom tool_call_id",
+		knows:  "role:tool role:developer role:function tool_calls content:thinking content:redacted_thinking",
+	}
 }
 
 func (f openAIFormat) read(h *history, m int) {
