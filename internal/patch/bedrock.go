@@ -9,7 +9,9 @@ type bedrockFormat struct{ plainBlocks }
 
 func (bedrockFormat) shape() Shape { return Bedrock }
 
-func (bedrockFormat) claims(traits) bool { return false }
+func (bedrockFormat) vocabulary() vocabulary {
+	return vocabulary{claims: "content:untyped content.toolUse content.toolResult content.cachePoint content.reasoningContent content.guardContent"}
+}
 
 func (f bedrockFormat) onlyResults(h *history, m int) bool { return onlyResultBlocks(f, h, m) }
 

@@ -246,7 +246,7 @@ func (w *blockWriter) rewritten(raw string, calls []call, leaves map[int]bool, m
 func (w *blockWriter) user(m int) {
 	h := w.h
 	content := member(h.at(m), w.f.list())
-	if w.f.apart() && !w.hasAnswers(m) {
+	if w.f.apart() && !h.hasAnswers(m, w.t-1) {
 		w.flush()
 	}
 	if !strings.HasPrefix(content, "[") {
@@ -274,10 +274,10 @@ func (w *blockWriter) user(m int) {
 	h.put(m, raw)
 }
 
-// hasAnswers reports whether a message has a result of the last turn.
-func (w *blockWriter) hasAnswers(m int) bool {
-	for _, r := range w.h.resultsIn(m) {
-		if r.disposition == answering && w.h.calls[r.call].turn == w.t-1 {
+// hasAnswers reports whether message m has a result of turn t.
+func (h *history) hasAnswers(m, t int) bool {
+	for _, r := range h.resultsIn(m) {
+		if r.disposition == answering && h.calls[r.call].turn == t {
 			return true
 		}
 	}

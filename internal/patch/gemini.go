@@ -9,7 +9,12 @@ type geminiFormat struct{ plainBlocks }
 
 func (geminiFormat) shape() Shape { return Gemini }
 
-func (geminiFormat) claims(traits) bool { return false }
+func (geminiFormat) vocabulary() vocabulary {
+	return vocabulary{
+		claims: "role:model parts:untyped parts.functionCall parts.functionResponse parts.function_call parts.function_response",
+		knows:  "role:function",
+	}
+}
 
 func (f geminiFormat) onlyResults(h *history, m int) bool { return onlyResultBlocks(f, h, m) }
 

@@ -11,12 +11,13 @@ type Shape string
 
 // The shapes that synthetic results are written in.
 const (
-	LangChain Shape = "langchain"
-	OpenAI    Shape = "openai"
-	Anthropic Shape = "anthropic"
-	Responses Shape = "responses"
-	Bedrock   Shape = "bedrock"
-	Gemini    Shape = "gemini"
+	LangChainEx Shape = "langchain-ex"
+	LangChain   Shape = "langchain"
+	OpenAI      Shape = "openai"
+	Anthropic   Shape = "anthropic"
+	Responses   Shape = "responses"
+	Bedrock     Shape = "bedrock"
+	Gemini      Shape = "gemini"
 )
 
 // Auto makes Repair detect the shape from the messages.
@@ -30,6 +31,7 @@ var shapes = [...]format{
 	openAIFormat{},
 	bedrockFormat{},
 	geminiFormat{},
+	langchainExFormat{},
 }
 
 // format writes synthetic results of one shape.
@@ -67,6 +69,10 @@ func (commonFormat) canAnswer(*call, *result) bool { return true }
 func (commonFormat) hasName(*call) bool { return true }
 
 func (commonFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
+
+func (commonFormat) note(h *history, r *result) string { return h.note(r) }
+
+func (commonFormat) keep(h *history, r *result) { h.copy(r.message) }
 
 func (commonFormat) isReasoning(string) bool { return false }
 
@@ -119,8 +125,11 @@ func formatOf(shape Shape, d *document) (historyFormat, error) {
 // history that only has roles and texts is the same in several shapes, and needs no
 // repair.
 func plainFormat(d *document) (historyFormat, error) {
-	if d.field == "input" {
+	switch d.field {
+	case "input":
 		return responsesFormat{}, nil
+	case "contents":
+		return geminiFormat{}, nil
 	}
 	for m := range d.messages {
 		if r := text(member(d.at(m), "role")); r == "" {

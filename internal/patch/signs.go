@@ -44,9 +44,6 @@ func unread() map[string]string {
 		"pi":                             "role:toolResult content:toolCall",
 		"LangChain messages with a role": "tool_calls.args content:tool_call content:invalid_tool_call content:function_call content:custom_tool_call",
 		"an unknown shape":               "tool_calls:unknown toolCalls:unknown",
-		"bedrock":                        "content:untyped content.toolUse content.toolResult content.cachePoint content.reasoningContent content.guardContent",
-		"gemini":                         "role:model parts:untyped parts.functionCall parts.functionResponse parts.function_call parts.function_response",
-		"langchain-ex":                   "tool_calls.call_id tool_results",
 	}
 }
 
