@@ -117,7 +117,7 @@ func (bedrockFormat) contentOf(value string) string {
 	value = strings.TrimSpace(value)
 	blocks := !isEmpty(value)
 	for _, b := range elements(value) {
-		blocks = blocks && bedrockContent(b, "text json image document video searchResult")
+		blocks = blocks && onlyMember(b, "text json image document video searchResult")
 	}
 	switch {
 	case blocks, strings.HasPrefix(value, `"`):
@@ -128,8 +128,8 @@ func (bedrockFormat) contentOf(value string) string {
 	return quote(value)
 }
 
-// bedrockContent reports whether a block has one member, of one of these names.
-func bedrockContent(block, names string) bool {
+// onlyMember reports whether a block has one member, of one of these names.
+func onlyMember(block, names string) bool {
 	n := 0
 	for name := range members(block) {
 		n++
@@ -149,7 +149,7 @@ func (bedrockFormat) text(quoted string) string { return `{"text":` + quoted + `
 func (f bedrockFormat) note(h *history, r *result) []string {
 	blocks := []string{f.text(quote(h.noteHead(r)))}
 	for _, b := range elements(r.content) {
-		if !bedrockContent(b, "text image document video searchResult") {
+		if !onlyMember(b, "text image document video searchResult") {
 			b = f.text(quote(b))
 		}
 		blocks = append(blocks, b)

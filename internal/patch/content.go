@@ -103,7 +103,7 @@ func fill(template, name, id string) string {
 }
 
 func withoutID(template string) string {
-	return strings.NewReplacer(" with id {id}", "", "（ID 为 {id}）", "").Replace(template)
+	return strings.NewReplacer(" with id {id}", "", "（ID 为 {id}）", " ").Replace(template)
 }
 
 // contentOf returns a JSON value as the content of a result. A string or a list of

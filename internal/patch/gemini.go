@@ -119,6 +119,11 @@ func (f geminiFormat) answer(h *history, c *call, r *result) string {
 	if name == "" || c.changedName != "" || id != c.finalID() || id != r.id {
 		name = c.finalName()
 	}
+	if name != r.name && c.changedName == "" {
+		op := h.resultOp("name_changed", r)
+		op.From, op.To = r.name, name
+		h.op(op)
+	}
 	return geminiWith(r, id, name)
 }
 
@@ -184,7 +189,14 @@ func (f geminiFormat) note(h *history, r *result) []string {
 		head, text = head+r.content, `""`
 	}
 	_, field := geminiNames(r.kind)
-	return append([]string{f.text(join(head, text))}, elementList(member(member(r.raw, field), "parts"))...)
+	parts := []string{f.text(join(head, text))}
+	for _, p := range elements(member(member(r.raw, field), "parts")) {
+		if !onlyMember(p, "inlineData fileData inline_data file_data") {
+			p = f.text(quote(p))
+		}
+		parts = append(parts, p)
+	}
+	return parts
 }
 
 // results returns a content with the role of the last results before the next turn.

@@ -236,7 +236,7 @@ func (f langchainExFormat) note(h *history, r *result) string {
 	}
 	parts := []string{langchainExText(quote(head))}
 	for _, part := range elements(r.content) {
-		if part[0] != '{' {
+		if !oneOf(text(member(part, "type")), "text image image_url file file_url") {
 			part = langchainExText(quote(text(part)))
 		}
 		parts = append(parts, part)

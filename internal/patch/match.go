@@ -8,16 +8,12 @@ import "slices"
 func (h *history) match() {
 	r := 0
 	for t := range h.turns {
-		for ; r < len(h.results) && h.results[r].after < t; r++ {
-			h.assign(r)
-		}
+		r = h.assignBefore(r, t)
 		for c := h.turns[t].from; c < h.turns[t].to; c++ {
 			h.enqueue(c)
 		}
 	}
-	for ; r < len(h.results); r++ {
-		h.assign(r)
-	}
+	h.assignBefore(r, len(h.turns))
 	h.matchWithoutIDs()
 	if h.opts.Late == "note" { // the matching between two turns must not depend on later turns
 		h.rebindSingle()
@@ -66,6 +62,26 @@ func (h *history) enqueue(c int) {
 		s.head = c
 	}
 	s.tail = c
+}
+
+// assignBefore binds the results from r on that precede turn t, and returns the
+// first one behind it. An id goes before a name.
+func (h *history) assignBefore(r, t int) int {
+	end := r
+	for end < len(h.results) && h.results[end].after < t {
+		end++
+	}
+	for i := r; i < end; i++ {
+		if h.byName == nil || h.hasCall(h.results[i].id) {
+			h.assign(i)
+		}
+	}
+	for i := r; i < end && h.byName != nil; i++ {
+		if h.results[i].call < 0 {
+			h.assign(i)
+		}
+	}
+	return end
 }
 
 // assign binds a result to the first open call of its id that it can answer.

@@ -50,7 +50,7 @@ func (h *history) resultKey(r *result) string {
 	if h.byName == nil {
 		return r.id
 	}
-	if i, ok := h.idIndex[r.id]; ok && r.id != "" && h.ids[i].turn >= 0 {
+	if h.hasCall(r.id) {
 		return r.id
 	}
 	c := h.nextNamed(r.name)
@@ -61,6 +61,12 @@ func (h *history) resultKey(r *result) string {
 		return r.id
 	}
 	return c.matchKey()
+}
+
+// hasCall reports whether a call so far has an id.
+func (h *history) hasCall(id string) bool {
+	i, ok := h.idIndex[id]
+	return ok && id != "" && h.ids[i].turn >= 0
 }
 
 // nextNamed returns the first call of a name without a result, the last one if all

@@ -26,7 +26,7 @@ func TestProperties(t *testing.T) {
 	met := map[string]int{}
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed+uint64(i), 0))
-		shape := []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses}[r.IntN(4)]
+		shape := allShapes[r.IntN(len(allShapes))]
 		o := someOptions(r, shape)
 		s := someScenario(r, shape)
 		if failed(shape, s, o, met) == "" {
@@ -40,6 +40,9 @@ func TestProperties(t *testing.T) {
 		t.Errorf("%d histories have too few kinds of changes: %v", n, met)
 	}
 }
+
+// allShapes has the shapes of histories.
+var allShapes = []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses, patch.Bedrock, patch.Gemini, patch.LangChainEx}
 
 // sampleSize returns the number of histories and the seed of the first one.
 func sampleSize(t *testing.T, n int) (int, uint64) {
@@ -262,10 +265,13 @@ func someOptions(r *rand.Rand, shape patch.Shape) patch.Options {
 
 // providersOf has the providers that accept a shape.
 var providersOf = map[patch.Shape][]string{
-	patch.OpenAI:    {"generic", "openai", "openai-chat40", "gemini", "mistral", "deepseek"},
-	patch.LangChain: {"generic", "openai", "openai-chat40", "gemini", "mistral", "anthropic", "bedrock"},
-	patch.Anthropic: {"generic", "anthropic", "bedrock"},
-	patch.Responses: {"generic", "openai", "deepseek"},
+	patch.OpenAI:      {"generic", "openai", "openai-chat40", "gemini", "mistral", "deepseek"},
+	patch.LangChain:   {"generic", "openai", "openai-chat40", "gemini", "mistral", "anthropic", "bedrock"},
+	patch.Anthropic:   {"generic", "anthropic", "bedrock"},
+	patch.Responses:   {"generic", "openai", "deepseek"},
+	patch.Bedrock:     {"generic", "bedrock", "anthropic"},
+	patch.Gemini:      {"generic", "gemini"},
+	patch.LangChainEx: {"generic", "anthropic", "mistral", "gemini"},
 }
 
 func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
