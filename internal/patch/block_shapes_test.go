@@ -61,6 +61,36 @@ func bedrockBlocks(e event) []object {
 	return append(blocks, object{"text": "t" + e.text})
 }
 
+// asGemini returns contents with the events. The number of events determines whether
+// calls have ids, whether names are in snake_case, and the role of results.
+func asGemini(s []event) []object {
+	messages := asBlocks(s, "parts", "model", func(e event) []object {
+		if len(s)%3 == 0 {
+			e.id = ""
+			e.calls = slices.Clone(e.calls)
+			for i := range e.calls {
+				e.calls[i].id = ""
+			}
+		}
+		return geminiParts(e)
+	})
+	for _, m := range messages {
+		results := len(geminiMembers(m, "functionResponse"))
+		if len(s)%4 == 0 && m["role"] == "user" && results == len(m["parts"].([]object)) {
+			m["role"] = "function"
+		}
+		for _, p := range m["parts"].([]object) {
+			for from, to := range map[string]string{"functionCall": "function_call", "functionResponse": "function_response", "thoughtSignature": "thought_signature"} {
+				if v, ok := p[from]; ok && len(s)%2 == 0 {
+					p[to] = v
+					delete(p, from)
+				}
+			}
+		}
+	}
+	return messages
+}
+
 func geminiParts(e event) []object {
 	switch e.kind {
 	case "result":
@@ -103,6 +133,9 @@ func asLangChainEx(s []event) []object {
 		switch e.kind {
 		case "result":
 			r := object{"type": "function", "tool_call_id": e.id, "name": e.name, "content": []object{{"type": "text", "content": e.text}}, "is_error": false}
+			if len(s)%2 == 0 {
+				r["content"] = e.text
+			}
 			if n := len(messages); e.joined && n > 0 && messages[n-1]["role"] == "tool" {
 				messages[n-1]["tool_results"] = append(messages[n-1]["tool_results"].([]object), r)
 				continue

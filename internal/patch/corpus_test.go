@@ -205,7 +205,7 @@ func parts(t testing.TB, shape patch.Shape, history []byte, o patch.Options) []s
 // startsWithResult reports whether a result precedes all other blocks of a message. It precedes the turn, too.
 func startsWithResult(m object) bool {
 	blocks := append(objects(m["content"]), objects(m["parts"])...)
-	return len(blocks) > 0 && (blocks[0]["type"] == "tool_result" || blocks[0]["toolResult"] != nil || blocks[0]["functionResponse"] != nil)
+	return len(blocks) > 0 && (blocks[0]["type"] == "tool_result" || blocks[0]["toolResult"] != nil || blocks[0]["functionResponse"] != nil || blocks[0]["function_response"] != nil)
 }
 
 // turnsOf returns the indices at which the assistant's turns begin. In Responses a

@@ -34,7 +34,7 @@ func render(shape patch.Shape, s []event) []byte {
 			add(m)
 		}
 	case patch.Gemini:
-		for _, m := range asBlocks(s, "parts", "model", geminiParts) {
+		for _, m := range asGemini(s) {
 			add(m)
 		}
 	case patch.LangChainEx:

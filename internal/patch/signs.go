@@ -172,7 +172,7 @@ func (l lexicon) elementSigns(list, element string, found []entry) []entry {
 			kind = "*_tool_result"
 		}
 		found = l.add(l.add(found, list+":"+kind), list+":typed")
-	case !named:
+	case !named && !absent(element):
 		found = l.add(found, list+":untyped")
 	}
 	return found
