@@ -49,6 +49,8 @@ func (anthropicFormat) readBlock(h *history, m, n int, block string) bool {
 	return signed && oneOf(kind, "thinking redacted_thinking")
 }
 
+func (anthropicFormat) isCall(block string) bool { return text(member(block, "type")) == "tool_use" }
+
 func (anthropicFormat) readResult(n int, block string) (result, bool) {
 	return anthropicResult(n, block)
 }
@@ -56,14 +58,14 @@ func (anthropicFormat) readResult(n int, block string) (result, bool) {
 // anthropicResult reads block n of a user's message and reports whether it is a
 // tool result.
 func anthropicResult(n int, block string) (result, bool) {
-	r := result{block: n, raw: block}
+	r := result{block: n, raw: block, unlinked: true}
 	kind := ""
 	for name, v := range members(block) {
 		switch name {
 		case "type":
 			kind = text(v)
 		case "tool_use_id":
-			r.id = text(v)
+			r.id, r.unlinked = text(v), false
 		case "content":
 			r.content = v
 		}

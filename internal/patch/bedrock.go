@@ -66,14 +66,16 @@ func readToolUse(h *history, m, n int, use string) {
 	h.addCall(m, c)
 }
 
+func (bedrockFormat) isCall(block string) bool { return strings.HasPrefix(member(block, "toolUse"), "{") }
+
 func (bedrockFormat) readResult(n int, block string) (result, bool) {
-	r := result{block: n, raw: block}
+	r := result{block: n, raw: block, unlinked: true}
 	v := member(block, "toolResult")
 	server := false
 	for name, v := range members(v) {
 		switch name {
 		case "toolUseId":
-			r.id = text(v)
+			r.id, r.unlinked = text(v), false
 		case "content":
 			r.content = v
 		case "type":

@@ -19,6 +19,8 @@ type blockFormat interface {
 	readBlock(h *history, m, n int, block string) (signed bool)
 	// readResult reads block n of a message and reports whether it is a result.
 	readResult(n int, block string) (result, bool)
+	// isCall reports whether a block is a call.
+	isCall(block string) bool
 	// isMark reports whether a block has no content.
 	isMark(block string) bool
 	// call returns the block of a call with its changes.
@@ -88,13 +90,25 @@ func allResults(f blockFormat, content string) bool {
 // readBlocks reads message m.
 func readBlocks(f blockFormat, h *history, m int) {
 	var word, content string
+	keys := 0
 	for name, v := range members(h.at(m)) {
+		keys++
 		switch name {
 		case "role":
 			word = text(v)
 		case f.list():
 			content = v
 		}
+	}
+	if role := f.roleOf(word); role != assistant {
+		for _, b := range elements(content) {
+			if _, ok := f.readResult(0, b); f.isCall(b) || ok && role == other {
+				h.refuse(m, "a call or a result in a message of role %q", word)
+			}
+		}
+	}
+	if content == "" && f.roleOf(word) != other && keys > 1 {
+		h.refuse(m, "it has no %q", f.list())
 	}
 	switch f.roleOf(word) {
 	case assistant:

@@ -107,7 +107,7 @@ func (d *document) readItems(from, to int) error {
 // readObject reads a request that contains the history, or a history of one line.
 func (d *document) readObject(start int) error {
 	object := d.text[start:]
-	for _, field := range []string{"messages", "input", "contents"} {
+	for _, field := range []string{"messages", "contents", "input"} {
 		list := member(object, field)
 		if list == "" {
 			continue

@@ -79,8 +79,12 @@ func (geminiFormat) readBlock(h *history, m, n int, part string) (signed bool) {
 // https://ai.google.dev/gemini-api/docs/thought-signatures
 const noSignature = "skip_thought_signature_validator"
 
+func (geminiFormat) isCall(part string) bool {
+	return strings.HasPrefix(member(part, "functionCall"), "{") || strings.HasPrefix(member(part, "function_call"), "{")
+}
+
 func (geminiFormat) readResult(n int, part string) (result, bool) {
-	r := result{block: n, raw: part}
+	r := result{block: n, raw: part, unlinked: true}
 	found := false
 	for name, v := range members(part) {
 		if !oneOf(name, "functionResponse function_response") || !strings.HasPrefix(v, "{") {
@@ -93,9 +97,9 @@ func (geminiFormat) readResult(n int, part string) (result, bool) {
 		for name, v := range members(v) {
 			switch name {
 			case "id":
-				r.id = text(v)
+				r.id, r.unlinked = text(v), false
 			case "name":
-				r.name = text(v)
+				r.name, r.unlinked = text(v), false
 			case "response":
 				r.content = v
 			}

@@ -22,7 +22,8 @@ type history struct {
 	results []result
 	signed  []int // signed[i] is the number of signed turns among the first i
 
-	inFlight bool // the open calls of the last turn stay open
+	refusal  error // the first thing that makes the history unreadable
+	inFlight bool  // the open calls of the last turn stay open
 
 	idIndex map[string]int // index in ids
 	ids     []idState
@@ -92,6 +93,7 @@ type result struct {
 	id, name, kind string
 	content        string // raw JSON
 	raw            string // the raw block, if it is not a message
+	unlinked       bool   // it has no key with the id of its call
 	leading        bool   // only results precede the block in its message
 	external       bool   // its call may be in another history
 	placeholder    bool   // its text stands for a missing result
@@ -154,7 +156,7 @@ func (h *history) read() error {
 		}
 	}
 	h.indexTurns()
-	return nil
+	return h.refusal
 }
 
 // indexTurns computes what the decisions look up often.

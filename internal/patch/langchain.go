@@ -98,11 +98,11 @@ func (h *history) answerInside(content string) {
 
 // langchainResult reads a tool message.
 func langchainResult(fields string) result {
-	var r result
+	r := result{unlinked: true}
 	for name, v := range members(fields) {
 		switch name {
 		case "tool_call_id":
-			r.id = text(v)
+			r.id, r.unlinked = text(v), false
 		case "name":
 			r.name = text(v)
 		case "content":

@@ -27,6 +27,14 @@ func (langchainExFormat) read(h *history, m int) {
 			content = v
 		}
 	}
+	switch {
+	case role != "assistant" && !isEmpty(calls):
+		h.refuse(m, `"tool_calls" in a message of role %q`, role)
+	case role != "tool" && !isEmpty(results):
+		h.refuse(m, `"tool_results" in a message of role %q`, role)
+	case role == "tool" && results == "":
+		h.refuse(m, `it has no "tool_results"`)
+	}
 	switch role {
 	case "assistant":
 		t := h.addTurn(m)
@@ -83,11 +91,11 @@ func langchainExCall(n int, element string) call {
 // langchainExResult reads result n of a message. The result of an interrupt stands
 // for a result that the program writes when it continues.
 func langchainExResult(n int, element string) result {
-	r := result{block: n, raw: element}
+	r := result{block: n, raw: element, unlinked: true}
 	for name, v := range members(element) {
 		switch name {
 		case "tool_call_id":
-			r.id = text(v)
+			r.id, r.unlinked = text(v), false
 		case "name":
 			r.name = text(v)
 		case "content":

@@ -33,6 +33,12 @@ func (f openAIFormat) read(h *history, m int) {
 			signed = signed || signedBlocks(v)
 		}
 	}
+	switch {
+	case role != "assistant" && !isEmpty(calls):
+		h.refuse(m, `"tool_calls" in a message of role %q`, role)
+	case role != "tool" && text(id) != "":
+		h.refuse(m, `"tool_call_id" in a message of role %q`, role)
+	}
 	switch role {
 	case "assistant":
 		h.addTurn(m).signed = signed
@@ -41,7 +47,7 @@ func (f openAIFormat) read(h *history, m int) {
 		}
 	case "tool":
 		h.role[m] = tool
-		h.addResult(m, result{id: text(id), name: text(name), content: content})
+		h.addResult(m, result{id: text(id), unlinked: id == "", name: text(name), content: content})
 	case "user":
 		h.role[m] = user
 	}

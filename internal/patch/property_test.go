@@ -371,6 +371,9 @@ func (w *writer) turn() {
 		}
 		e.calls = append(e.calls, c)
 	}
+	if len(e.calls) == 0 && e.text == "" {
+		e.text = w.next("text") // without it, a following result shows that calls are missing
+	}
 	if len(e.calls) > 0 && w.one(12) { // a result before its call
 		w.events = append(w.events, w.result(e.calls[0]))
 	}

@@ -70,7 +70,7 @@ func (f responsesFormat) read(h *history, m int) {
 		f.extendTurn(h, m)
 	case oneOf(item.kind, resultItems):
 		h.role[m] = tool
-		h.addResult(m, result{id: item.id(), kind: item.kind, content: item.output})
+		h.addResult(m, result{id: item.id(), unlinked: item.callID == "" && item.itemID == "", kind: item.kind, content: item.output})
 	case answersTo(item.kind) != "":
 		f.extendTurn(h, m)
 		h.addCall(m, item.call())

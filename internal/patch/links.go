@@ -1,0 +1,109 @@
+package patch
+
+import "fmt"
+
+// refuse makes the repair fail: a structural key of message m is missing or out of
+// place, so that calls and results cannot be matched. A profile reproduces a system
+// that does not look.
+func (h *history) refuse(m int, format string, args ...any) {
+	if h.refusal == nil && h.opts.Profile == "" {
+		h.refusal = fmt.Errorf("patch: message %d: %s", m, fmt.Sprintf(format, args...))
+	}
+}
+
+// checkLinks refuses the history if a result without a call may have one that was
+// not found, because a key is missing or has another name.
+func (h *history) checkLinks() error {
+	lost, first := map[string]bool{}, (*result)(nil)
+	for r := range h.results {
+		res := &h.results[r]
+		switch {
+		case res.call >= 0 || res.external || h.opts.Orphans == "keep":
+			continue
+		case res.unlinked:
+			h.refuse(res.message, "a result has no key with the id of its call")
+			continue
+		case first == nil:
+			first = res
+		}
+		lost[res.id] = res.id != ""
+		if t := res.after; t >= 0 && h.isBare(&h.turns[t]) && h.turns[t].last+1 == res.message {
+			h.refuse(h.turns[t].last, "it has neither content nor calls, and message %d has the result of a call %q", res.message, res.id)
+		}
+	}
+	if first == nil {
+		return h.refusal
+	}
+	read := map[int]map[string]bool{} // by message: the lost ids that were read in it
+	note := func(m int, id string) {
+		if lost[id] && read[m] == nil {
+			read[m] = map[string]bool{}
+		}
+		if lost[id] {
+			read[m][id] = true
+		}
+	}
+	for c := range h.calls {
+		call := &h.calls[c]
+		if call.idText == "" && call.firstResult < 0 {
+			h.refuse(call.message, "the call of %q has no key with its id, and message %d has the result of a call %q, which is not found", call.name, first.message, first.id)
+		}
+		note(call.message, call.id)
+	}
+	for r := range h.results {
+		note(h.results[r].message, h.results[r].id)
+	}
+	for m := range h.messages {
+		if h.role[m] != assistant && h.role[m] != other {
+			continue
+		}
+		if id, at := findText(h.at(m), "", func(s string) bool { return lost[s] && !read[m][s] }); at != "" {
+			h.refuse(m, "it has the id %q in %s, where the format has no call, and a result of that call is elsewhere", id, quote(at[1:]))
+		}
+	}
+	return h.refusal
+}
+
+// isBare reports whether a turn is a message without content and without a list of
+// calls.
+func (h *history) isBare(t *turn) bool {
+	if t.first != t.last || t.from != t.to || h.format.shape() == Responses {
+		return false
+	}
+	for name, v := range members(langchainBody(h.at(t.first)).fields) {
+		switch name {
+		case "tool_calls", "toolCalls":
+			return false
+		case "content", "parts":
+			if v[0] == '[' || text(v) != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// findText returns the first text in a JSON value that is wanted, and the keys that
+// lead to it. The id of the value itself, args and the text of a message are no places
+// for it.
+func findText(value, path string, wanted func(string) bool) (found, at string) {
+	for name, v := range members(value) {
+		switch {
+		case path == "" && name == "id", oneOf(name, "input args arguments action operation"), v[0] == '"' && oneOf(name, "content text name output"):
+		case v[0] == '"':
+			if s := text(v); s != "" && wanted(s) {
+				return s, path + "." + name
+			}
+		default:
+			if found, at = findText(v, path+"."+name, wanted); at != "" {
+				return found, at
+			}
+		}
+	}
+	for _, e := range elements(value) {
+		if found, at = findText(e, path, wanted); at != "" {
+			return found, at
+		}
+	}
+	return "", ""
+}
