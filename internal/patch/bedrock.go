@@ -66,7 +66,9 @@ func readToolUse(h *history, m, n int, use string) {
 	h.addCall(m, c)
 }
 
-func (bedrockFormat) isCall(block string) bool { return strings.HasPrefix(member(block, "toolUse"), "{") }
+func (bedrockFormat) isCall(block string) bool {
+	return strings.HasPrefix(member(block, "toolUse"), "{")
+}
 
 func (bedrockFormat) readResult(n int, block string) (result, bool) {
 	r := result{block: n, raw: block, unlinked: true}

@@ -179,6 +179,8 @@ type blockWriter struct {
 	results []string              // results of the last turn, for the next user's message
 	base    int                   // message that has nothing but these results, -1 for none
 	texts   []string              // blocks behind these results, made of results in the model's messages
+	own     ownBlocks             // of the user's message, reused
+	blocks  []string              // the blocks of a message, reused
 	loops   *loops                // set when a server tool without a result is found
 	errors  map[int][]serverError // by turn: errors of earlier server tools
 }
@@ -272,17 +274,23 @@ func (w *blockWriter) user(m int) {
 		h.put(m, setMember(h.at(m), w.f.list(), list(append(blocks, w.blocksOf(content)...))))
 		return
 	}
-	own, calls := w.ownBlocks(m, content)
+	calls := w.readOwn(m, content)
 	if len(calls) > 0 { // the calls made for orphans come before their results
 		w.flush()
 		h.add(w.f.turn(calls))
 	}
-	blocks := own.with(w.takeResults())
+	w.blocks = w.own.with(w.takeResults(), w.blocks[:0])
+	blocks := w.blocks
 	if len(blocks) == 0 && !isEmpty(content) {
 		return // all of its results moved or were dropped
 	}
-	raw := editMember(h.at(m), w.f.list(), func(string) string { return unchangedOr(content, blocks) })
-	if own.notes { // they are texts, which a content of functions cannot have
+	now := unchangedOr(content, blocks)
+	if now == content {
+		h.copy(m)
+		return
+	}
+	raw := editMember(h.at(m), w.f.list(), func(string) string { return now })
+	if w.own.notes { // they are texts, which a content of functions cannot have
 		raw = editMember(raw, "role", func(string) string { return `"user"` })
 	}
 	h.put(m, raw)
@@ -301,17 +309,16 @@ func (h *history) hasAnswers(m, t int) bool {
 // ownBlocks has the blocks that stay in a user's message.
 type ownBlocks struct {
 	blocks []string
-	notes  bool
+	notes  bool  // some of them are texts that quote a result
 	slots  []int // indices in blocks before which a result of the last turn was; empty if results come first
 }
 
-// with returns the blocks with the results of the last turn: each at the place of
-// such a result, and the others behind the last one.
-func (o ownBlocks) with(results []string) []string {
+// with appends the blocks to out with the results of the last turn: each at the
+// place of such a result, and the others behind the last one.
+func (o *ownBlocks) with(results, out []string) []string {
 	if len(o.slots) == 0 {
-		return append(results, o.blocks...)
+		return append(append(out, results...), o.blocks...)
 	}
-	var out []string
 	at := 0
 	for i, slot := range o.slots {
 		out = append(out, o.blocks[at:slot]...)
@@ -324,10 +331,11 @@ func (o ownBlocks) with(results []string) []string {
 	return append(out, o.blocks[at:]...)
 }
 
-// ownBlocks returns the blocks that stay in a user's message, and the calls that
-// are made for its orphans.
-func (w *blockWriter) ownBlocks(m int, content string) (own ownBlocks, calls []string) {
-	h := w.h
+// readOwn sets w.own to the blocks that stay in a user's message, and returns the
+// calls that are made for its orphans.
+func (w *blockWriter) readOwn(m int, content string) (calls []string) {
+	h, own := w.h, &w.own
+	own.blocks, own.slots, own.notes = own.blocks[:0], own.slots[:0], false
 	var theirs []string
 	for n, b := range elements(content) {
 		r := w.resultAt(m, n)
@@ -350,9 +358,9 @@ func (w *blockWriter) ownBlocks(m int, content string) (own ownBlocks, calls []s
 		}
 	}
 	if len(theirs) > 0 {
-		own.blocks, own.slots = append(theirs, own.blocks...), nil
+		own.blocks, own.slots = append(theirs, own.blocks...), own.slots[:0]
 	}
-	return own, calls
+	return calls
 }
 
 // resultAt returns the result in a block of message m, nil if the block is not a

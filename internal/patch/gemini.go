@@ -63,7 +63,7 @@ func (geminiFormat) readBlock(h *history, m, n int, part string) (signed bool) {
 				c.kind = snake
 			}
 			if c.id = text(c.idText); c.id == "" {
-				c.key = nameKey(c.name)
+				c.key, c.idText = nameKey(c.name), member(v, "name")
 			}
 			if c.args != "" && c.args != "null" { // a call may have no args
 				c.checkObjectArgs()

@@ -35,8 +35,9 @@ type history struct {
 	byName    map[string]*nameQueue // Gemini: the calls by name, otherwise nil
 	serverIDs map[string]bool       // Bedrock: calls that the provider answers in the model's message
 
-	answerBuffer []answer // reused by answers
-	callBuffer   []call   // reused for the calls of a LangChain message
+	answerBuffer       []answer // reused by answers
+	newResults, places []string // reused by LangChain for Elixir
+	callBuffer         []call   // reused for the calls of a LangChain message
 
 	formOf int // 1 + the index of the LangChain message whose form is cached
 	form   langchainForm

@@ -79,7 +79,7 @@ func langchainExCall(n int, element string) call {
 			c.args = v
 		}
 	}
-	if c.args == "" {
+	if c.args == "" || strings.HasPrefix(c.args, `"{`) && isJSON(c.args) {
 		return c
 	}
 	if c.checkObjectArgs(); c.changedArgs != "{}" {
@@ -130,7 +130,7 @@ func (f langchainExFormat) putTurn(h *history, t int) {
 func (f langchainExFormat) putResults(h *history, t int) {
 	turn := &h.turns[t]
 	group := h.answers(turn.from, turn.to, func(r *result) bool { return r.message > turn.first && r.message < turn.resultsEnd })
-	var elements []string
+	elements := h.newResults[:0]
 	base := -1
 	for n, a := range group {
 		if a.result < 0 {
@@ -143,6 +143,7 @@ func (f langchainExFormat) putResults(h *history, t int) {
 		}
 		elements = append(elements, f.answer(h, r))
 	}
+	h.newResults = elements
 	last := -1 // the last message with a place
 	for m := turn.last + 1; m < turn.resultsEnd; m++ {
 		if h.hasAnswers(m, t) {
@@ -150,22 +151,9 @@ func (f langchainExFormat) putResults(h *history, t int) {
 		}
 	}
 	for m := turn.last + 1; m <= last; m++ {
-		if !h.hasAnswers(m, t) {
-			continue
+		if h.hasAnswers(m, t) {
+			elements = h.fillPlaces(m, t, elements, m == last)
 		}
-		var now []string
-		for _, r := range h.resultsIn(m) {
-			switch {
-			case r.disposition == kept:
-				now = append(now, r.raw)
-			case r.disposition == answering && h.calls[r.call].turn == t:
-				now, elements = append(now, elements[0]), elements[1:]
-			}
-		}
-		if m == last {
-			now, elements = append(now, elements...), nil
-		}
-		h.putElements(m, now)
 	}
 	switch {
 	case len(elements) == 0:
@@ -176,9 +164,35 @@ func (f langchainExFormat) putResults(h *history, t int) {
 	}
 }
 
+// fillPlaces writes tool message m with elements at the places of results of turn t,
+// or with all elements, and returns those that are left.
+func (h *history) fillPlaces(m, t int, elements []string, all bool) []string {
+	now := h.places[:0]
+	for _, r := range h.resultsIn(m) {
+		switch {
+		case r.disposition == kept:
+			now = append(now, r.raw)
+		case r.disposition == answering && h.calls[r.call].turn == t:
+			now, elements = append(now, elements[0]), elements[1:]
+		}
+	}
+	if all {
+		now, elements = append(now, elements...), nil
+	}
+	h.places = now
+	h.putElements(m, now)
+	return elements
+}
+
 // putElements writes tool message m with these results.
 func (h *history) putElements(m int, results []string) {
-	h.put(m, editMember(h.at(m), "tool_results", func(list string) string { return unchangedOr(list, results) }))
+	content := member(h.at(m), "tool_results")
+	now := unchangedOr(content, results)
+	if now == content {
+		h.copy(m)
+		return
+	}
+	h.put(m, setMember(h.at(m), "tool_results", now))
 }
 
 func (langchainExFormat) toolMessage(results []string) string {
