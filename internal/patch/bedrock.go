@@ -19,6 +19,10 @@ func (f bedrockFormat) read(h *history, m int) { readBlocks(f, h, m) }
 
 func (f bedrockFormat) render(h *history) { renderBlocks(f, h) }
 
+func (bedrockFormat) blocks() string {
+	return "text image document video audio toolUse toolResult reasoningContent cachePoint guardContent citationsContent searchResult"
+}
+
 func (bedrockFormat) isMark(block string) bool {
 	return strings.HasPrefix(member(block, "cachePoint"), "{")
 }

@@ -8,6 +8,9 @@ type blockFormat interface {
 	historyFormat
 	// list returns the name of the member that has the blocks of a message.
 	list() string
+	// blocks returns the names of the members by which the kind of a block is
+	// known, "" if it has a type.
+	blocks() string
 	// apart reports whether results are a message of their own, unless the next
 	// one has some of them. Otherwise they are the first blocks of the user's
 	// message.
@@ -46,6 +49,8 @@ type blockFormat interface {
 type plainBlocks struct{ commonFormat }
 
 func (plainBlocks) list() string { return "content" }
+
+func (plainBlocks) blocks() string { return "" }
 
 func (plainBlocks) apart() bool { return false }
 
@@ -107,8 +112,12 @@ func readBlocks(f blockFormat, h *history, m int) {
 			}
 		}
 	}
-	if content == "" && f.roleOf(word) != other && keys > 1 {
+	switch role := f.roleOf(word); {
+	case content != "" || role == other:
+	case keys > 1 || !f.apart():
 		h.refuse(m, "it has no %q", f.list())
+	case role == assistant:
+		h.opaque = m + 1
 	}
 	switch f.roleOf(word) {
 	case assistant:
@@ -144,10 +153,23 @@ func readTurnBlocks(f blockFormat, h *history, m int, content string) {
 			continue
 		}
 		leading = false
+		if known := f.blocks(); known != "" && !hasMember(b, known) {
+			h.opaque = m + 1
+		}
 		if f.readBlock(h, m, n, b) {
 			h.turns[len(h.turns)-1].signed = true
 		}
 	}
+}
+
+// hasMember reports whether an object has a member of one of these names.
+func hasMember(object, names string) bool {
+	for name, v := range members(object) {
+		if v != "null" && oneOf(name, names) {
+			return true
+		}
+	}
+	return false
 }
 
 func renderBlocks(f blockFormat, h *history) {

@@ -24,6 +24,11 @@ func (f geminiFormat) render(h *history) { renderBlocks(f, h) }
 
 func (geminiFormat) list() string { return "parts" }
 
+func (geminiFormat) blocks() string {
+	return "text inlineData inline_data fileData file_data functionCall function_call functionResponse function_response " +
+		"executableCode executable_code codeExecutionResult code_execution_result toolCall tool_call toolResponse tool_response"
+}
+
 func (geminiFormat) apart() bool { return true }
 
 // roleOf returns the role of a content. Gemini takes one without a role for the

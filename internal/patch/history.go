@@ -22,6 +22,7 @@ type history struct {
 	results []result
 	signed  []int // signed[i] is the number of signed turns among the first i
 
+	opaque   int   // 1 + the index of a message of the model that may have a call in an unknown form
 	refusal  error // the first thing that makes the history unreadable
 	inFlight bool  // the open calls of the last turn stay open
 

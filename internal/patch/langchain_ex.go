@@ -38,6 +38,9 @@ func (langchainExFormat) read(h *history, m int) {
 	switch role {
 	case "assistant":
 		t := h.addTurn(m)
+		if calls == "" && isEmpty(content) && text(content) == "" {
+			h.opaque = m + 1
+		}
 		for _, part := range elements(content) {
 			t.signed = t.signed || hasSignature(member(part, "options"))
 		}

@@ -1,6 +1,9 @@
 package patch
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // refuse makes the repair fail: a structural key of message m is missing or out of
 // place, so that calls and results cannot be matched. A profile reproduces a system
@@ -33,6 +36,9 @@ func (h *history) checkLinks() error {
 	}
 	if first == nil {
 		return h.refusal
+	}
+	if h.opaque > 0 {
+		h.refuse(h.opaque-1, "it may have a call in an unknown form, and message %d has the result of a call %q, which is not found", first.message, cmp.Or(first.id, first.name))
 	}
 	read := map[int]map[string]bool{} // by message: the lost ids that were read in it
 	note := func(m int, id string) {
