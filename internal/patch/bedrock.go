@@ -60,12 +60,10 @@ func readToolUse(h *history, m, n int, use string) {
 		}
 	}
 	if server {
-		if h.serverIDs == nil {
-			h.serverIDs = map[string]bool{}
-		}
-		h.serverIDs[c.id] = true
+		h.hosted[c.id] = true
 		return
 	}
+	delete(h.hosted, c.id)
 	c.checkObjectArgs()
 	h.addCall(m, c)
 }
@@ -119,9 +117,9 @@ func (f bedrockFormat) synthetic(c *call) string {
 	return `{"toolResult":{"toolUseId":` + c.finalIDText() + `,"content":` + content + `}}`
 }
 
-// contentOf returns a result as the content of a new result: an object becomes JSON
+// content returns a result as the content of a new result: an object becomes JSON
 // and any other value text.
-func (bedrockFormat) contentOf(value string) string {
+func (bedrockFormat) content(value string) string {
 	value = strings.TrimSpace(value)
 	blocks := !isEmpty(value)
 	for _, b := range elements(value) {

@@ -9,7 +9,7 @@ package patch
 // result of a client's tool.
 func (h *history) misplaced(f blockFormat, n int, block string) (result, bool) {
 	r, ok := f.readResult(n, block)
-	return r, ok && !h.serverIDs[r.id]
+	return r, ok && !h.hosted[r.id]
 }
 
 // readMisplaced reads the results among blocks of a message of the model.

@@ -171,7 +171,7 @@ func (geminiFormat) synthetic(c *call) string {
 	return `{"` + field + `":{` + id + `"name":` + quote(c.finalName()) + `,"response":` + response + `}}`
 }
 
-func (geminiFormat) contentOf(value string) string { return strings.TrimSpace(value) }
+func (geminiFormat) content(value string) string { return strings.TrimSpace(value) }
 
 func (geminiFormat) adopt(r *result) (call, result string) {
 	id, name := "", adoptedName(r)

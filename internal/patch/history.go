@@ -22,7 +22,12 @@ type history struct {
 	results []result
 	signed  []int // signed[i] is the number of signed turns among the first i
 
-	opaque   int   // 1 + the index of a message of the model that may have a call in an unknown form
+	opaque     int             // 1 + the index of a message of the model that may have a call in an unknown form
+	hosted     map[string]bool // ids of the last calls that the provider runs itself
+	approvals  map[string]int  // calls by the id of the question whether they may run
+	lastUser   int             // the last message of the user that was read, -1 for none
+	signedNext bool            // the reasoning before the next turn is signed
+
 	refusal  error // the first thing that makes the history unreadable
 	inFlight bool  // the open calls of the last turn stay open
 
@@ -33,8 +38,7 @@ type history struct {
 	out    []piece
 	wanted []uint64 // results whose content the log does not include
 
-	byName    map[string]*nameQueue // Gemini: the calls by name, otherwise nil
-	serverIDs map[string]bool       // Bedrock: calls that the provider answers in the model's message
+	byName map[string]*nameQueue // Gemini: the calls by name, otherwise nil
 
 	answerBuffer       []answer // reused by answers
 	newResults, places []string // reused by LangChain for Elixir
@@ -48,7 +52,9 @@ type history struct {
 type role byte
 
 const (
-	other role = iota
+	other   role = iota
+	aside        // nothing that is sent to a model: it may be between a call and its result
+	written      // an aside that was written with its turn
 	user
 	assistant
 	tool // a result and nothing else
@@ -73,6 +79,14 @@ type call struct {
 	repeated          string // raw value of a member that the result must repeat, "" for none
 	broken            bool   // the args are not JSON
 	answeredInside    bool   // its result is part of a user's message, and stays there
+	settled           bool   // its result is part of the call itself
+	placeholder       bool   // that result stands for a missing one
+	repetition        bool   // another call of its message is the same one
+	streams           bool   // its args may still arrive, so they change only when it gets a result
+	asked             bool   // a person was asked to approve it
+	approved          bool   // a person approved it
+	denied            bool   // a person refused it
+	why               string // raw reason of that person, "" for none
 	pending           bool   // it runs, or waits for a person, and keeps its id
 	needsScreenshot   bool   // only a screenshot answers it
 
@@ -139,7 +153,7 @@ func newHistory(d document, f historyFormat, o Options) *history {
 	h := &history{
 		document: d, opts: o, provider: p, format: f,
 		placeholders: compilePatterns(append(placeholders(), o.Placeholders...)),
-		role:         make([]role, n), idIndex: make(map[string]int, n/4),
+		role:         make([]role, n), idIndex: make(map[string]int, n/4), hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
 		ids: make([]idState, 0, n/4),
 	}
@@ -170,7 +184,7 @@ func (h *history) indexTurns() {
 			h.signed[i+1]++
 		}
 		end := t.last + 1
-		for end < len(h.role) && h.role[end] == tool {
+		for end < len(h.role) && (h.role[end] == tool || h.role[end] == aside) {
 			end++
 		}
 		h.turns[i].resultsEnd = end
@@ -181,7 +195,7 @@ func (h *history) indexTurns() {
 // onlyResultsFrom reports whether the messages from m on are results only.
 func (h *history) onlyResultsFrom(m int) bool {
 	for ; m < len(h.role); m++ {
-		if h.role[m] != tool && !h.format.onlyResults(h, m) {
+		if h.role[m] != tool && h.role[m] != aside && !h.format.onlyResults(h, m) {
 			return false
 		}
 	}

@@ -241,8 +241,8 @@ func (langchainExFormat) element(c *call, textual bool) string {
 
 func langchainExText(quoted string) string { return `{"type":"text","content":` + quoted + `}` }
 
-// contentOf keeps a list of content parts.
-func (langchainExFormat) contentOf(value string) string {
+// content keeps a list of content parts.
+func (langchainExFormat) content(value string) string {
 	value = strings.TrimSpace(value)
 	parts := !isEmpty(value)
 	for _, part := range elements(value) {

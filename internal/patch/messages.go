@@ -45,6 +45,7 @@ func (h *history) renderMessages(f messageFormat) {
 			for ; r < len(h.results) && h.results[r].message == m; r++ {
 				h.putInPlace(f, &h.results[r])
 			}
+		case h.role[m] == written:
 		default:
 			h.copy(m)
 		}

@@ -75,7 +75,12 @@ func openAICall(n int, raw string) call {
 
 // openAITurn returns message m with its changed calls.
 func openAITurn(h *history, m int, calls []call) string {
-	return editMember(h.at(m), "tool_calls", func(list string) string {
+	return openAITurnIn(h, m, "tool_calls", calls)
+}
+
+// openAITurnIn returns message m with its changed calls, which are in a member of it.
+func openAITurnIn(h *history, m int, field string, calls []call) string {
+	return editMember(h.at(m), field, func(list string) string {
 		return editElements(list, func(n int, element string) (string, bool) {
 			return openAIPatched(&calls[n], element), calls[n].dropped == ""
 		})

@@ -18,6 +18,9 @@ const (
 	Responses   Shape = "responses"
 	Bedrock     Shape = "bedrock"
 	Gemini      Shape = "gemini"
+	AIUI        Shape = "ai-ui"
+	AIModel     Shape = "ai-model"
+	AGUI        Shape = "ag-ui"
 )
 
 // Auto makes Repair detect the shape from the messages.
@@ -32,6 +35,9 @@ var shapes = [...]format{
 	bedrockFormat{},
 	geminiFormat{},
 	langchainExFormat{},
+	aguiFormat{},
+	aiModelFormat{},
+	aiUIFormat{},
 }
 
 // format writes synthetic results of one shape.
@@ -52,10 +58,12 @@ type historyFormat interface {
 	canAnswer(c *call, r *result) bool
 	// hasName reports whether calls of the call's kind have a name.
 	hasName(c *call) bool
+	// content returns the content of a new result, from the JSON of a real one.
+	content(value string) string
+	// waits reports whether an open call waits for a person, and so stays open.
+	waits(h *history, c *call) bool
 	// onlyResults reports whether a message consists of results only.
 	onlyResults(h *history, m int) bool
-	// contentOf returns a JSON value as the content of a new result.
-	contentOf(value string) string
 	// render writes all messages to the output.
 	render(h *history)
 }
@@ -67,6 +75,10 @@ type commonFormat struct{}
 func (commonFormat) canAnswer(*call, *result) bool { return true }
 
 func (commonFormat) hasName(*call) bool { return true }
+
+func (commonFormat) content(value string) string { return contentOf(value) }
+
+func (commonFormat) waits(*history, *call) bool { return false }
 
 func (commonFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
