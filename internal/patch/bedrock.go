@@ -17,7 +17,18 @@ func (f bedrockFormat) onlyResults(h *history, m int) bool { return onlyResultBl
 
 func (f bedrockFormat) read(h *history, m int) { readBlocks(f, h, m) }
 
-func (f bedrockFormat) render(h *history) { renderBlocks(f, h) }
+// render writes all messages, and reports the errors that Converse refuses because
+// they have no content. The repair does not change real results.
+func (f bedrockFormat) render(h *history) {
+	renderBlocks(f, h)
+	for r := range h.results {
+		res := &h.results[r]
+		failed := text(member(member(res.raw, "toolResult"), "status")) == "error"
+		if res.disposition == answering && failed && isEmpty(res.content) && !strings.HasPrefix(res.content, `"`) {
+			h.refused = append(h.refused, Violation{res.message, "empty_error", strings.Clone(res.id)})
+		}
+	}
+}
 
 func (bedrockFormat) blocks() string {
 	return "text image document video audio toolUse toolResult reasoningContent cachePoint guardContent citationsContent searchResult"

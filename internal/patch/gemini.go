@@ -20,7 +20,14 @@ func (f geminiFormat) onlyResults(h *history, m int) bool { return onlyResultBlo
 
 func (f geminiFormat) read(h *history, m int) { readBlocks(f, h, m) }
 
-func (f geminiFormat) render(h *history) { renderBlocks(f, h) }
+// render writes all messages, and reports a call that no content of the user
+// precedes, which Gemini refuses.
+func (f geminiFormat) render(h *history) {
+	renderBlocks(f, h)
+	if len(h.out) > 0 && len(h.turns) > 0 && h.out[0].message == h.turns[0].first && h.turns[0].from < h.turns[0].to {
+		h.refused = append(h.refused, Violation{h.out[0].message, "call_first", strings.Clone(h.calls[0].finalID())})
+	}
+}
 
 func (geminiFormat) list() string { return "parts" }
 

@@ -34,9 +34,10 @@ type history struct {
 	idIndex map[string]int // index in ids
 	ids     []idState
 
-	ops    []Op
-	out    []piece
-	wanted []uint64 // results whose content the log does not include
+	ops     []Op
+	refused []Violation // rules that results break, which stay as they are
+	out     []piece
+	wanted  []uint64 // results whose content the log does not include
 
 	byName map[string]*nameQueue // Gemini: the calls by name, otherwise nil
 
