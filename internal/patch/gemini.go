@@ -125,14 +125,14 @@ func (geminiFormat) call(c *call, part string) string {
 	return editMember(part, name, func(call string) string { return c.rewritten(call, "id", "name", "args") })
 }
 
-// answer returns the part of a result. Its name must be that of the call, and
-// matters to the match only if an id is missing.
+// answer returns the part of a result. If the ids match, its name stays unless it is
+// empty.
 func (f geminiFormat) answer(h *history, c *call, r *result) string {
 	id, name := r.id, r.name
 	if id != "" && c.key == "" {
 		id = c.finalID()
 	}
-	if name == "" || c.changedName != "" || id != c.finalID() || id != r.id {
+	if name == "" || c.changedName != "" || r.id == "" || r.id != c.id {
 		name = c.finalName()
 	}
 	if name != r.name && c.changedName == "" {

@@ -197,8 +197,8 @@ func recognise(d *document, l lexicon) (historyFormat, error) {
 			switch {
 			case s.knows == 0:
 				return nil, foreignError(m, s, s.unread)
-			case s.claims == 0 || s.claims&bit > 0:
-			case found != nil:
+			case s.claims == 0 || s.knows&bit > 0:
+			case found != nil && by.knows&s.claims == 0: // otherwise the new one shares the sign of the old one
 				return nil, fmt.Errorf("patch: the messages are of two formats: message %d has %s of %s, and message %d has %s of %s",
 					at, by, found.shape(), m, s, shapes[bits.TrailingZeros32(s.claims)].shape())
 			default:
