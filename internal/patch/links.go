@@ -14,60 +14,83 @@ func (h *history) refuse(m int, format string, args ...any) {
 	}
 }
 
-// checkLinks refuses the history if a result without a call may have one that was
-// not found, because a key is missing or has another name.
+// checkLinks refuses the history if a result without a call, or a second result of a
+// call, may belong to another call, which was not found because a key is missing or
+// has another name.
 func (h *history) checkLinks() error {
-	lost, first := map[string]bool{}, (*result)(nil)
-	for r := range h.results {
-		res := &h.results[r]
-		switch {
-		case res.call >= 0 || res.external || h.opts.Orphans == "keep":
-			continue
-		case res.unlinked:
-			h.refuse(res.message, "a result has no key with the id of its call")
-			continue
-		case first == nil:
-			first = res
-		}
-		lost[res.id] = res.id != ""
-		if t := res.after; t >= 0 && h.isBare(&h.turns[t]) && h.turns[t].last+1 == res.message {
+	spare := h.spareResults()
+	if len(spare) == 0 {
+		return h.refusal
+	}
+	ids, read := map[string]bool{}, map[int]map[string]bool{} // read has, by message, the ids that were found in it
+	for _, res := range spare {
+		ids[res.id] = res.id != ""
+		if t := res.after; t >= 0 && h.isBare(&h.turns[t]) {
 			h.refuse(h.turns[t].last, "it has neither content nor calls, and message %d has the result of a call %q", res.message, res.id)
 		}
 	}
-	if first == nil {
-		return h.refusal
-	}
 	if h.opaque > 0 {
-		h.refuse(h.opaque-1, "it may have a call in an unknown form, and message %d has the result of a call %q, which is not found", first.message, cmp.Or(first.id, first.name))
+		h.refuse(h.opaque-1, "it may have a call in an unknown form, and message %d has the result of a call %q, which is not found", spare[0].message, cmp.Or(spare[0].id, spare[0].name))
 	}
-	read := map[int]map[string]bool{} // by message: the lost ids that were read in it
 	note := func(m int, id string) {
-		if lost[id] && read[m] == nil {
+		if ids[id] && read[m] == nil {
 			read[m] = map[string]bool{}
 		}
-		if lost[id] {
+		if ids[id] {
 			read[m][id] = true
 		}
 	}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if call.idText == "" && call.firstResult < 0 {
-			h.refuse(call.message, "the call of %q has no key with its id, and message %d has the result of a call %q, which is not found", call.name, first.message, first.id)
+		if call.idText == "" {
+			h.refuse(call.message, "the call of %q has no key with its id, and message %d has a result of a call %q, which may be its own", call.name, spare[0].message, spare[0].id)
 		}
 		note(call.message, call.id)
 	}
 	for r := range h.results {
-		note(h.results[r].message, h.results[r].id)
+		res := &h.results[r]
+		if res.unlinked {
+			h.refuse(res.message, "a result has no key with the id of its call")
+		}
+		note(res.message, res.id)
 	}
 	for m := range h.messages {
 		if h.role[m] != assistant && h.role[m] != other {
 			continue
 		}
-		if id, at := findText(h.at(m), "", func(s string) bool { return lost[s] && !read[m][s] }); at != "" {
+		if raw := h.at(m); h.role[m] == other && member(raw, "role") == "" && member(raw, "type") == "" {
+			h.refuse(m, "it has neither a role nor a type, and a result of a call %q has no place", spare[0].id)
+		}
+		if id, at := findText(h.at(m), "", func(s string) bool { return ids[s] && !read[m][s] }); at != "" {
 			h.refuse(m, "it has the id %q in %s, where the format has no call, and a result of that call is elsewhere", id, quote(at[1:]))
 		}
 	}
 	return h.refusal
+}
+
+// spareResults returns the real results without a call, and those behind the first
+// one of a call.
+func (h *history) spareResults() (spare []*result) {
+	for r := range h.results {
+		if res := &h.results[r]; res.call < 0 && !res.external && h.opts.Orphans != "keep" {
+			spare = append(spare, res)
+		}
+	}
+	for c := range h.calls {
+		var first *result
+		for r := h.calls[c].firstResult; r >= 0; r = h.results[r].next {
+			switch res := &h.results[r]; {
+			case res.placeholder:
+			case first == nil:
+				first = res
+			case first.content == "":
+				h.refuse(first.message, "a result without content, and message %d has another result of its call %q", res.message, res.id)
+			default:
+				spare = append(spare, res)
+			}
+		}
+	}
+	return spare
 }
 
 // isBare reports whether a turn is a message without content and without a list of

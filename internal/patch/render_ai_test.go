@@ -77,16 +77,15 @@ func aiModelTurn(e event, asks bool) []object {
 	return parts
 }
 
-// asks reports whether a turn may ask a person: a message of the user or the end of
-// the history follows its results. A call that waits at the end of a prefix is closed
-// in a longer history.
+// asks reports whether a turn may ask a person: a message of the user follows its
+// results. A call that waits at the end keeps its id and stays open.
 func asks(s []event, turn int) bool {
 	for _, e := range s[turn+1:] {
 		if e.kind != "result" {
 			return e.kind == "user"
 		}
 	}
-	return true
+	return false
 }
 
 // asAIUI returns the message of an event, as described in
@@ -128,6 +127,9 @@ func resultOf(s []event, turn int, c toolCall, taken map[int]bool) *event {
 
 func aiUIPart(c toolCall, r *event, asks bool) object {
 	part := object{"type": "tool-" + c.name, "toolCallId": c.id, "state": "input-available", "input": parsed(c.args)}
+	if part["input"] == nil {
+		part["input"] = object{}
+	}
 	if c.views&1 > 0 {
 		part["type"], part["toolName"] = "dynamic-tool", c.name
 	}

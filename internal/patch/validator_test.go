@@ -528,6 +528,7 @@ func resultsBehind(shape patch.Shape, rest []object) []string {
 }
 
 func inOrder(calls []seenCall, results []string) bool {
+	calls = slices.DeleteFunc(slices.Clone(calls), func(c seenCall) bool { return !slices.Contains(results, c.id) })
 	for i, c := range calls {
 		if i < len(results) && results[i] != c.id {
 			return false
