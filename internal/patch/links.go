@@ -1,6 +1,9 @@
 package patch
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // refuse makes the repair fail: a structural key of message m is missing or out of
 // place, so that calls and results cannot be matched. A profile reproduces a system
@@ -20,13 +23,18 @@ func (h *history) checkLinks() error {
 		return h.refusal
 	}
 	ids, read := map[string]bool{}, map[int]map[string]bool{} // read has, by message, the ids that were found in it
+	nameless := map[int]bool{} // turns followed by a result that only has an id
 	for _, res := range spare {
 		ids[res.id] = res.id != ""
+		nameless[res.after] = nameless[res.after] || res.name == ""
 	}
 	for t := range h.turns {
 		if turn := &h.turns[t]; h.isBare(turn) {
 			h.refuse(turn.first, "it has neither content nor calls, and message %d has a result of a call %q, which may be its own", spare[0].message, spare[0].id)
 		}
+	}
+	if h.opaque > 0 {
+		h.refuse(h.opaque-1, "it may have a call in an unknown form, and message %d has the result of a call %q, which is not found", spare[0].message, cmp.Or(spare[0].id, spare[0].name))
 	}
 	note := func(m int, id string) {
 		if ids[id] && read[m] == nil {
@@ -38,7 +46,7 @@ func (h *history) checkLinks() error {
 	}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if call.idText == "" {
+		if call.idText == "" || call.key != "" && call.firstResult < 0 && nameless[call.turn] {
 			h.refuse(call.message, "the call of %q has no key with its id, and message %d has a result of a call %q, which may be its own", call.name, spare[0].message, spare[0].id)
 		}
 		note(call.message, call.id)
@@ -98,7 +106,9 @@ func (h *history) isBare(t *turn) bool {
 	for name, v := range members(langchainBody(h.at(t.first)).fields) {
 		switch name {
 		case "tool_calls", "toolCalls":
-			return false
+			if v[0] == '[' {
+				return false
+			}
 		case "content", "parts":
 			if v[0] == '[' || text(v) != "" {
 				return false

@@ -32,6 +32,15 @@ type object = map[string]any
 func validate(shape patch.Shape, provider string, messages []object) []violation {
 	v := validator{provider: provider}
 	switch shape {
+	case patch.Bedrock:
+		v.alternate(messages)
+	case patch.LangChainEx:
+		v.elixirArgs(messages)
+	}
+	shape, messages = plain(shape, messages)
+	switch shape {
+	case patch.Gemini:
+		v.gemini(messages, false)
 	case patch.OpenAI, patch.LangChain, patch.AGUI:
 		v.chat(shape, messages)
 	case patch.AIModel:
@@ -419,6 +428,11 @@ func callID(m object) string {
 func validateFor(shape patch.Shape, o patch.Options, messages []object) []violation {
 	provider := o.Provider
 	v := validator{provider: provider}
+	if shape == patch.Gemini && (provider == "gemini" || o.Order == "call") {
+		v.gemini(messages, true)
+		return v.found
+	}
+	shape, messages = plain(shape, messages)
 	seen, before := map[string]bool{}, ""
 	for i, m := range messages {
 		calls := callsOf(shape, m)
