@@ -109,7 +109,7 @@ func (geminiFormat) readResult(n int, part string) (result, bool) {
 		for name, v := range members(v) {
 			switch name {
 			case "id":
-				r.id, r.unlinked = text(v), false
+				r.id = text(v)
 			case "name":
 				r.name, r.unlinked = text(v), false
 			case "response":

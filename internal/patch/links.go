@@ -23,10 +23,8 @@ func (h *history) checkLinks() error {
 		return h.refusal
 	}
 	ids, read := map[string]bool{}, map[int]map[string]bool{} // read has, by message, the ids that were found in it
-	nameless := map[int]bool{} // turns followed by a result that only has an id
 	for _, res := range spare {
 		ids[res.id] = res.id != ""
-		nameless[res.after] = nameless[res.after] || res.name == ""
 	}
 	for t := range h.turns {
 		if turn := &h.turns[t]; h.isBare(turn) {
@@ -46,7 +44,7 @@ func (h *history) checkLinks() error {
 	}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if call.idText == "" || call.key != "" && call.firstResult < 0 && nameless[call.turn] {
+		if call.idText == "" {
 			h.refuse(call.message, "the call of %q has no key with its id, and message %d has a result of a call %q, which may be its own", call.name, spare[0].message, spare[0].id)
 		}
 		note(call.message, call.id)
