@@ -66,7 +66,7 @@ func TestRepair(t *testing.T) {
 		{"nothing", "", "", exitNoRepair, "", []string{"not a history: it is empty"}},
 		{"no history to check", "--check", "[7]", exitNoRepair, "", []string{"not a history"}},
 		{"too large", "--max-bytes 50 " + file, "", exitNoRepair, "", []string{"more than 50 bytes"}},
-		{"another format", "--format opanai " + file, "", exitNoRepair, "", []string{`must be one of "auto","anthropic","langchain","openai","responses"`}},
+		{"another format", "--format opanai " + file, "", exitNoRepair, "", []string{`must be one of "auto","ag-ui","ai-model","ai-ui","anthropic","bedrock","gemini","langchain","langchain-ex","openai","responses"`}},
 		{"an unknown option", `--options {"lat":1} ` + file, "", exitNoRepair, "", []string{`unknown option "lat" (known: provider, profile, dangling`}},
 		{"an unknown word", "--late never " + file, "", exitNoRepair, "", []string{`option late: unknown value "never" (known: auto, replace, note, drop)`}},
 		{"a missing file", filepath.Join(dir, "none"), "", exitNoRepair, "", []string{"no such file"}},

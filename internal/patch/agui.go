@@ -76,11 +76,11 @@ func (f aguiFormat) putTurn(h *history, t int) {
 		raw = openAITurnIn(h, turn.first, "toolCalls", h.calls[turn.from:turn.to])
 	}
 	h.put(turn.first, raw)
-	next := turn.last + 1
+	next, id := turn.last+1, text(member(raw, "id"))
 	inPlace := func(r *result) bool { return r.message > turn.first && r.message < turn.resultsEnd }
 	for _, a := range h.answers(turn.from, turn.to, inPlace) {
 		if a.result < 0 {
-			h.add(f.synthetic(h, &h.calls[a.call]))
+			h.add(aguiResult(&h.calls[a.call], id))
 			continue
 		}
 		r := &h.results[a.result]
@@ -103,13 +103,16 @@ func (aguiFormat) result(h *history, r *result) string {
 }
 
 func (f aguiFormat) synthetic(h *history, c *call) string {
-	return aguiResult(c, text(member(h.at(c.message), "id"))+"-"+c.finalID()+"-result")
+	return aguiResult(c, text(member(h.at(c.message), "id")))
 }
 
-func (aguiFormat) message(c *call) string { return aguiResult(c, c.finalID()+"-result") }
+func (aguiFormat) message(c *call) string { return aguiResult(c, "") }
 
-// aguiResult returns the new result of a call as a message with an id.
+// aguiResult returns the new result of a call, which is in the message with that id.
 func aguiResult(c *call, id string) string {
+	if id += "-" + c.finalID() + "-result"; id[0] == '-' {
+		id = id[1:]
+	}
 	m := `{"id":` + quote(id) + `,"role":"tool","toolCallId":` + c.finalIDText() + `,"content":` + c.content
 	if c.isError && strings.HasPrefix(c.content, `"`) {
 		m += `,"error":` + c.content

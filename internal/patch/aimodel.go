@@ -182,7 +182,7 @@ func (w *aiModelWriter) turn(m int) int {
 	for _, a := range group {
 		switch {
 		case stays(a):
-		case a.result >= 0 && h.role[h.results[a.result].message] == tool && len(elementList(member(h.at(h.results[a.result].message), "content"))) == 1:
+		case a.result >= 0 && w.alone(a.result):
 			put()
 			m := h.results[a.result].message
 			h.put(m, editMember(h.at(m), "content", func(c string) string {
@@ -195,6 +195,15 @@ func (w *aiModelWriter) turn(m int) int {
 	put()
 	w.putTexts()
 	return turn.resultsEnd - 1
+}
+
+// alone reports whether a result is the only part of a tool message.
+func (w *aiModelWriter) alone(r int) bool {
+	h, m := w.h, w.h.results[r].message
+	if h.role[m] != tool || r > 0 && h.results[r-1].message == m || r+1 < len(h.results) && h.results[r+1].message == m {
+		return false
+	}
+	return len(elementList(member(h.at(m), "content"))) == 1
 }
 
 // staysFirst reports whether the answers that stay at their places come before the

@@ -29,7 +29,7 @@ type serverError struct{ id, name, block string }
 // addServerResults returns message m, turn t, with an error for each server tool
 // that has no result. The error stands behind the calls that the tool made, in this
 // turn or in a later one that continues it.
-func (w *anthropicWriter) addServerResults(m, t int, raw string) string {
+func (w *blockWriter) addServerResults(m, t int, raw string) string {
 	earlier := w.errors[t]
 	own := w.interruptedServerCalls(m, t, raw)
 	if len(earlier) == 0 && len(own) == 0 {
@@ -76,7 +76,7 @@ func (w *anthropicWriter) addServerResults(m, t int, raw string) string {
 }
 
 // failLater keeps an error for a later turn.
-func (w *anthropicWriter) failLater(t int, e serverError) {
+func (w *blockWriter) failLater(t int, e serverError) {
 	if w.errors == nil {
 		w.errors = map[int][]serverError{}
 	}
@@ -96,7 +96,7 @@ func lastCallOf(id string, blocks []string, from int) int {
 
 // interruptedServerCalls returns the ids of the server tools of turn t that get no
 // result any more.
-func (w *anthropicWriter) interruptedServerCalls(m, t int, raw string) map[string]bool {
+func (w *blockWriter) interruptedServerCalls(m, t int, raw string) map[string]bool {
 	h := w.h
 	if h.opts.Server == "off" || !strings.Contains(raw, "server_tool_use") && !strings.Contains(raw, "mcp_tool_use") {
 		return nil
@@ -114,7 +114,7 @@ func (w *anthropicWriter) interruptedServerCalls(m, t int, raw string) map[strin
 
 // unansweredServerCalls returns the ids of the server tools of message m that have
 // no result in it or in the next assistant's message.
-func (w *anthropicWriter) unansweredServerCalls(m, t int) map[string]bool {
+func (w *blockWriter) unansweredServerCalls(m, t int) map[string]bool {
 	h := w.h
 	var open map[string]bool
 	for _, b := range elements(member(h.at(m), "content")) {
@@ -144,7 +144,7 @@ func (w *anthropicWriter) unansweredServerCalls(m, t int) map[string]bool {
 
 // serverError returns the error result of an interrupted server tool, "" if the
 // type of its result is unknown.
-func (w *anthropicWriter) serverError(block string) string {
+func (w *blockWriter) serverError(block string) string {
 	id, name := member(block, "id"), text(member(block, "name"))
 	if id == "" {
 		id = `""`

@@ -1,13 +1,178 @@
 package patch
 
-// bedrockFormat writes results for Bedrock's Converse API. It does not read
-// histories.
-// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolResultBlock.html
-type bedrockFormat struct{}
+import "strings"
+
+// bedrockFormat is a history of Bedrock's Converse API. Its blocks have one member
+// each, and the roles alternate.
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
+type bedrockFormat struct{ plainBlocks }
 
 func (bedrockFormat) shape() Shape { return Bedrock }
 
-func (bedrockFormat) message(c *call) string {
-	return `{"role":"user","content":[{"toolResult":{"toolUseId":` + c.finalIDText() +
-		`,"content":[{"text":` + c.content + `}],"status":"error"}}]}`
+func (bedrockFormat) vocabulary() vocabulary {
+	return vocabulary{claims: "content:untyped content.toolUse content.toolResult content.cachePoint content.reasoningContent content.guardContent"}
+}
+
+func (f bedrockFormat) onlyResults(h *history, m int) bool { return onlyResultBlocks(f, h, m) }
+
+func (f bedrockFormat) read(h *history, m int) { readBlocks(f, h, m) }
+
+// render writes all messages, and reports the errors that Converse refuses because
+// they have no content. The repair does not change real results.
+func (f bedrockFormat) render(h *history) {
+	renderBlocks(f, h)
+	for r := range h.results {
+		res := &h.results[r]
+		failed := text(member(member(res.raw, "toolResult"), "status")) == "error"
+		if res.disposition == answering && failed && isEmpty(res.content) && !strings.HasPrefix(res.content, `"`) {
+			h.refused = append(h.refused, Violation{res.message, "empty_error", strings.Clone(res.id)})
+		}
+	}
+}
+
+func (bedrockFormat) blocks() string {
+	return "text image document video audio toolUse toolResult reasoningContent cachePoint guardContent citationsContent searchResult"
+}
+
+func (bedrockFormat) isMark(block string) bool {
+	return strings.HasPrefix(member(block, "cachePoint"), "{")
+}
+
+func (bedrockFormat) readBlock(h *history, m, n int, block string) (signed bool) {
+	for name, v := range members(block) {
+		switch name {
+		case "toolUse":
+			readToolUse(h, m, n, v)
+		case "reasoningContent":
+			signed = text(member(member(v, "reasoningText"), "signature")) != "" || text(member(v, "redactedContent")) != ""
+		}
+	}
+	return signed
+}
+
+// readToolUse reads the call in block n of a message. The provider executes a call
+// that has a type and writes its result into the model's message.
+func readToolUse(h *history, m, n int, use string) {
+	if !strings.HasPrefix(use, "{") {
+		return
+	}
+	c := call{at: n}
+	server := false
+	for name, v := range members(use) {
+		switch name {
+		case "toolUseId":
+			c.id, c.idText = text(v), v
+		case "name":
+			c.name = text(v)
+		case "input":
+			c.args = v
+		case "type":
+			server = text(v) != ""
+		}
+	}
+	if server && c.id == "" {
+		h.refuse(m, `a call without "toolUseId"`)
+	}
+	if server {
+		h.hosted[c.id] = true
+		return
+	}
+	delete(h.hosted, c.id)
+	c.checkObjectArgs()
+	h.addCall(m, c)
+}
+
+func (bedrockFormat) isCall(block string) bool {
+	return strings.HasPrefix(member(block, "toolUse"), "{")
+}
+
+func (bedrockFormat) readResult(n int, block string) (result, bool) {
+	r := result{block: n, raw: block, unlinked: true}
+	v := member(block, "toolResult")
+	server := false
+	for name, v := range members(v) {
+		switch name {
+		case "toolUseId":
+			r.id, r.unlinked = text(v), false
+		case "content":
+			r.content = v
+		case "type":
+			server = text(v) != ""
+		}
+	}
+	return r, strings.HasPrefix(v, "{") && !server
+}
+
+func (bedrockFormat) call(c *call, block string) string {
+	return editMember(block, "toolUse", func(use string) string { return c.rewritten(use, "toolUseId", "name", "input") })
+}
+
+func (bedrockFormat) answer(_ *history, c *call, r *result) string {
+	if c.finalID() != r.id {
+		return bedrockWithID(r.raw, c.finalID())
+	}
+	return r.raw
+}
+
+func bedrockWithID(block, id string) string {
+	return editMember(block, "toolResult", func(result string) string { return setMember(result, "toolUseId", quote(id)) })
+}
+
+func (f bedrockFormat) message(c *call) string { return f.results(nil, 0, []string{f.synthetic(c)}) }
+
+func (f bedrockFormat) synthetic(c *call) string {
+	content := c.content
+	if strings.HasPrefix(content, `"`) {
+		content = list([]string{f.text(content)})
+	}
+	if c.isError {
+		content += `,"status":"error"`
+	}
+	return `{"toolResult":{"toolUseId":` + c.finalIDText() + `,"content":` + content + `}}`
+}
+
+// content returns a result as the content of a new result: an object becomes JSON
+// and any other value text.
+func (bedrockFormat) content(value string) string {
+	value = strings.TrimSpace(value)
+	blocks := !isEmpty(value)
+	for _, b := range elements(value) {
+		blocks = blocks && onlyMember(b, "text json image document video searchResult")
+	}
+	switch {
+	case blocks, strings.HasPrefix(value, `"`):
+		return value
+	case strings.HasPrefix(value, "{"):
+		return `[{"json":` + value + `}]`
+	}
+	return quote(value)
+}
+
+// onlyMember reports whether a block has one member, of one of these names.
+func onlyMember(block, names string) bool {
+	n := 0
+	for name := range members(block) {
+		n++
+		if !oneOf(name, names) {
+			return false
+		}
+	}
+	return n == 1
+}
+
+func (bedrockFormat) adopt(r *result) (call, result string) {
+	return `{"toolUse":{"toolUseId":` + quote(r.changedID) + `,"name":"unknown","input":{}}}`, bedrockWithID(r.raw, r.changedID)
+}
+
+func (bedrockFormat) text(quoted string) string { return `{"text":` + quoted + `}` }
+
+func (f bedrockFormat) note(h *history, r *result) []string {
+	blocks := []string{f.text(quote(h.noteHead(r)))}
+	for _, b := range elements(r.content) {
+		if !onlyMember(b, "text image document video searchResult") {
+			b = f.text(quote(b))
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
 }

@@ -32,7 +32,7 @@ func conversation(shape patch.Shape, n int, damaged bool) []byte {
 }
 
 func BenchmarkRepair(b *testing.B) {
-	for _, shape := range []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses} {
+	for _, shape := range tested {
 		for _, n := range []int{1000, 10_000, 100_000} {
 			for _, damaged := range []bool{false, true} {
 				state := map[bool]string{false: "clean", true: "damaged"}[damaged]
@@ -55,7 +55,7 @@ func BenchmarkRepair(b *testing.B) {
 // TestAllocations checks that an unchanged message costs no allocation, in a
 // history of any length.
 func TestAllocations(t *testing.T) {
-	for _, shape := range []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses} {
+	for _, shape := range tested {
 		allocs := func(n int) float64 {
 			input := conversation(shape, n, false)
 			return testing.AllocsPerRun(5, func() {
@@ -76,7 +76,7 @@ func TestAllocations(t *testing.T) {
 // messages take four times as long; with quadratic growth, sixteen times.
 func TestGrowth(t *testing.T) {
 	for name, history := range worstCases() {
-		for _, shape := range []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses} {
+		for _, shape := range tested {
 			few, many := render(shape, history(300)), render(shape, history(1200))
 			short, long, ratio := time.Hour, time.Hour, 0.0
 			for range 100 { // other processes slow down some measurements

@@ -15,7 +15,7 @@ func (h *history) ranks() []int {
 	}
 	later := map[string]int{}
 	for c := len(h.calls) - 1; c >= 0; c-- {
-		id := h.calls[c].id
+		id := h.calls[c].matchKey()
 		ranks[c] = later[id]
 		later[id]++
 	}
@@ -24,7 +24,7 @@ func (h *history) ranks() []int {
 
 // logged returns the outcome of a call in the session's log.
 func (h *history) logged(c *call, rank int) (Outcome, bool) {
-	outcomes := h.opts.Log[c.id]
+	outcomes := h.opts.Log[c.matchKey()]
 	if rank >= len(outcomes) {
 		return Outcome{}, false
 	}
@@ -60,7 +60,7 @@ const (
 // the result from the log, or a text with the reason why there is none.
 func (h *history) fillContent(c *call, rank int) {
 	logged, inLog := h.logged(c, rank)
-	switch content, ok := h.opts.Results[c.id]; {
+	switch content, ok := h.opts.Results[c.ref()]; {
 	case ok:
 		c.content, c.reason = h.format.content(string(content)), reasonGiven
 		return
@@ -73,7 +73,7 @@ func (h *history) fillContent(c *call, rank int) {
 		return
 	}
 	reason := events.TextInterrupted
-	switch word, ok := h.opts.Reasons[c.id]; {
+	switch word, ok := h.opts.Reasons[c.ref()]; {
 	case c.denied:
 		reason = events.TextDenied
 	case ok:
@@ -93,7 +93,20 @@ func (h *history) syntheticText(reason events.Text, name, id string) string {
 	if template == "" {
 		template = events.Sentence(reason, h.opts.Lang)
 	}
+	return fill(template, name, id)
+}
+
+// fill returns a template with a call's name and id. The words about the id are left
+// out if there is none.
+func fill(template, name, id string) string {
+	if id == "" {
+		template = withoutID(template)
+	}
 	return events.Fill(template, name, id)
+}
+
+func withoutID(template string) string {
+	return strings.NewReplacer(" with id {id}", "", "（ID 为 {id}）", " ").Replace(template)
 }
 
 // contentOf returns a JSON value as the content of a result. A string or a list of

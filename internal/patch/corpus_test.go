@@ -155,7 +155,7 @@ func checkPrefixes(t testing.TB, shape patch.Shape, input []byte, o patch.Option
 	}
 	var messages []json.RawMessage
 	readJSON(t, input, &messages)
-	whole := parts(t, repair(t, shape, input, o).History, o)
+	whole := parts(t, shape, repair(t, shape, input, o).History, o)
 	for _, k := range turnsOf(t, shape, input) {
 		if shape == patch.Anthropic && stillRuns(messagesOf(t, input)[:k]) {
 			continue
@@ -164,7 +164,7 @@ func checkPrefixes(t testing.TB, shape patch.Shape, input []byte, o patch.Option
 		if err != nil {
 			t.Fatal(err)
 		}
-		begin := parts(t, repair(t, shape, text, o).History, o)
+		begin := parts(t, shape, repair(t, shape, text, o).History, o)
 		if len(begin) > len(whole) || !slices.Equal(begin, whole[:len(begin)]) {
 			t.Errorf("%s: the repair of the first %d messages is not a prefix of the whole repair\ninput %s\nfirst %s\n  all %s", shape, k, compact(input), begin, whole)
 			return
@@ -185,9 +185,9 @@ func stillRuns(messages []object) bool {
 
 // parts returns the messages of a history, or their blocks if consecutive messages
 // are merged.
-func parts(t testing.TB, history []byte, o patch.Options) []string {
+func parts(t testing.TB, shape patch.Shape, history []byte, o patch.Options) []string {
 	t.Helper()
-	if o.Provider != "bedrock" {
+	if o.Provider != "bedrock" && shape != patch.Bedrock || shape == patch.LangChain {
 		return canonical(t, history)
 	}
 	var out []string
@@ -202,11 +202,10 @@ func parts(t testing.TB, history []byte, o patch.Options) []string {
 	return out
 }
 
-// startsWithResult reports whether a result precedes all other blocks of an Anthropic
-// message. It precedes the turn, too.
+// startsWithResult reports whether a result precedes all other blocks of a message. It precedes the turn, too.
 func startsWithResult(m object) bool {
-	blocks := objects(m["content"])
-	return len(blocks) > 0 && blocks[0]["type"] == "tool_result"
+	blocks := append(objects(m["content"]), objects(m["parts"])...)
+	return len(blocks) > 0 && (blocks[0]["type"] == "tool_result" || blocks[0]["toolResult"] != nil || blocks[0]["functionResponse"] != nil || blocks[0]["function_response"] != nil)
 }
 
 // turnsOf returns the indices at which the assistant's turns begin. In Responses a
@@ -217,8 +216,10 @@ func turnsOf(t testing.TB, shape patch.Shape, input []byte) []int {
 	for i, m := range messagesOf(t, input) {
 		assistant := m["role"] == "assistant"
 		switch shape {
-		case patch.Anthropic:
+		case patch.Anthropic, patch.Bedrock:
 			assistant = assistant && !startsWithResult(m)
+		case patch.Gemini:
+			assistant = m["role"] == "model" && !startsWithResult(m)
 		case patch.Responses:
 			assistant = ofModel(m)
 		case patch.LangChain:

@@ -143,7 +143,7 @@ func (h *history) markLeftOpen() {
 		if c.dropped != "" || c.answeredInside || c.settled || c.answer >= 0 {
 			continue
 		}
-		_, known := h.opts.Results[c.id]
+		_, known := h.opts.Results[c.ref()]
 		c.pending = !known && (pending[i] || h.keptInFlight(c) || h.keptWaiting(c, rank[i]))
 		c.leftOpen = c.pending || !known && h.opts.Dangling == "leave" || h.keptUnanswerable(c)
 	}
@@ -203,8 +203,8 @@ func (h *history) pendingCalls() map[int]bool {
 	}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if _, ok := last[call.id]; ok && !call.settled && call.answer < 0 && call.dropped == "" {
-			last[call.id] = c
+		if _, ok := last[call.ref()]; ok && !call.settled && call.answer < 0 && call.dropped == "" {
+			last[call.ref()] = c
 		}
 	}
 	for _, c := range last {

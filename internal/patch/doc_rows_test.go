@@ -77,7 +77,7 @@ func reasonRows() (rows []string) {
 func ours(text string) bool {
 	for _, r := range reasons() {
 		for _, lang := range events.Langs {
-			if text == events.Sentence(r, lang) && text != wasCancelled {
+			if s := events.Sentence(r, lang); text == s && text != wasCancelled || text == withoutID(s) {
 				return true
 			}
 		}

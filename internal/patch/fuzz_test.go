@@ -35,6 +35,9 @@ func FuzzRepair(f *testing.F) {
 		"{\"role\":\"user\"}\n{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"a\",\"id\":\"\\ud800\"}]}\r\n",
 		`[{"type":"ai","data":{"tool_calls":[{"id":"a"}],"content":[{"type":"tool_use","id":7}]}}]`,
 		`[{"lc":1,"type":"constructor","id":["m","AIMessage"],"kwargs":{"tool_calls":[{"id":"a","name":"x","args":null}]}}]`,
+		`{"contents":[{"parts":[{"functionResponse":{"name":"x"}},{"text":null}]},{"role":"model","parts":[{"function_call":{"name":"x","id":null}}]}]}`,
+		`[{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","type":"server_tool_use"}},{"toolResult":{"toolUseId":"a"}},{"toolUse":null}]},{"role":"user","content":[{"toolResult":{"toolUseId":"a","status":"error","content":[]}}]}]`,
+		`[{"role":"assistant","tool_calls":[{"call_id":"a","arguments":null}]},{"role":"tool","tool_results":[]},{"role":"tool","tool_results":[{"is_interrupt":true,"tool_call_id":"a"},7]}]`,
 		` [ ] `, `null`, `[1]`, `[{}]`, ``, `[{"role":"assistant","content":[{"type":"server_tool_use","id":[]}]},{}]`,
 	} {
 		f.Add(byte(0), byte(0), []byte(text))

@@ -22,6 +22,7 @@ type history struct {
 	results []result
 	signed  []int // signed[i] is the number of signed turns among the first i
 
+	opaque     int             // 1 + the index of a message of the model that may have a call in an unknown form
 	hosted     map[string]bool // ids of the last calls that the provider runs itself
 	approvals  map[string]int  // calls by the id of the question whether they may run
 	lastUser   int             // the last message of the user that was read, -1 for none
@@ -33,12 +34,16 @@ type history struct {
 	idIndex map[string]int // index in ids
 	ids     []idState
 
-	ops    []Op
-	out    []piece
-	wanted []uint64 // results whose content the log does not include
+	ops     []Op
+	refused []Violation // rules that results break, which stay as they are
+	out     []piece
+	wanted  []uint64 // results whose content the log does not include
 
-	answerBuffer []answer // reused by answers
-	callBuffer   []call   // reused for the calls of a LangChain message
+	byName map[string]*nameQueue // Gemini: the calls by name, otherwise nil
+
+	answerBuffer       []answer // reused by answers
+	newResults, places []string // reused by LangChain for Elixir
+	callBuffer         []call   // reused for the calls of a LangChain message
 
 	formOf int // 1 + the index of the LangChain message whose form is cached
 	form   langchainForm
@@ -68,6 +73,7 @@ type turn struct {
 type call struct {
 	turn, message, at int // at is its index among the calls of its message
 	id, idText, name  string
+	key               string // Gemini: what a call without an id is matched by
 	args              string // raw JSON
 	kind              string // type of a Responses item, "custom", or LangChain's "invalid"
 	view              int    // views of a LangChain message that contain it, as bits
@@ -145,13 +151,17 @@ func newHistory(d document, f historyFormat, o Options) *history {
 	if o.IDs == "off" {
 		p.name, p.id, p.unique = "", nil, false
 	}
-	return &history{
+	h := &history{
 		document: d, opts: o, provider: p, format: f,
 		placeholders: compilePatterns(append(placeholders(), o.Placeholders...)),
 		role:         make([]role, n), idIndex: make(map[string]int, n/4), hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
 		ids: make([]idState, 0, n/4),
 	}
+	if f.shape() == Gemini {
+		h.byName = map[string]*nameQueue{}
+	}
+	return h
 }
 
 // read reads all messages.
@@ -246,6 +256,14 @@ func (h *history) resultOp(name string, r *result) Op {
 		op.Turn, op.Call, op.ID, op.Name = c.turn, c.at, c.finalID(), c.finalName()
 	}
 	return op
+}
+
+// resultsIn returns the results in message m.
+func (h *history) resultsIn(m int) []result {
+	by := func(r result, m int) int { return r.message - m }
+	from, _ := slices.BinarySearchFunc(h.results, m, by)
+	to, _ := slices.BinarySearchFunc(h.results, m+1, by)
+	return h.results[from:to]
 }
 
 // finalID returns the id of the call in the output.

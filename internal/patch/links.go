@@ -1,6 +1,9 @@
 package patch
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // refuse makes the repair fail: a structural key of message m is missing or out of
 // place, so that calls and results cannot be matched. A profile reproduces a system
@@ -27,6 +30,9 @@ func (h *history) checkLinks() error {
 		if turn := &h.turns[t]; h.isBare(turn) {
 			h.refuse(turn.first, "it has neither content nor calls, and message %d has a result of a call %q, which may be its own", spare[0].message, spare[0].id)
 		}
+	}
+	if h.opaque > 0 {
+		h.refuse(h.opaque-1, "it may have a call in an unknown form, and message %d has the result of a call %q, which is not found", spare[0].message, cmp.Or(spare[0].id, spare[0].name))
 	}
 	note := func(m int, id string) {
 		if ids[id] && read[m] == nil {
@@ -98,7 +104,9 @@ func (h *history) isBare(t *turn) bool {
 	for name, v := range members(langchainBody(h.at(t.first)).fields) {
 		switch name {
 		case "tool_calls", "toolCalls":
-			return false
+			if v[0] == '[' {
+				return false
+			}
 		case "content", "parts":
 			if v[0] == '[' || text(v) != "" {
 				return false

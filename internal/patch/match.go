@@ -8,16 +8,12 @@ import "slices"
 func (h *history) match() {
 	r := 0
 	for t := range h.turns {
-		for ; r < len(h.results) && h.results[r].after < t; r++ {
-			h.assign(r)
-		}
+		r = h.assignBefore(r, t)
 		for c := h.turns[t].from; c < h.turns[t].to; c++ {
 			h.enqueue(c)
 		}
 	}
-	for ; r < len(h.results); r++ {
-		h.assign(r)
-	}
+	h.assignBefore(r, len(h.turns))
 	h.matchWithoutIDs()
 	if h.opts.Late == "note" { // the matching between two turns must not depend on later turns
 		h.rebindSingle()
@@ -42,10 +38,14 @@ func (h *history) idOf(id string) *idState {
 // enqueue adds a call to the open calls of its id.
 func (h *history) enqueue(c int) {
 	call := &h.calls[c]
-	if call.id == "" {
+	if h.byName != nil {
+		h.enqueueName(c)
+	}
+	key := call.matchKey()
+	if key == "" {
 		return
 	}
-	s := h.idOf(call.id)
+	s := h.idOf(key)
 	s.calls++
 	if s.firstCall < 0 {
 		s.firstCall = c
@@ -64,13 +64,34 @@ func (h *history) enqueue(c int) {
 	s.tail = c
 }
 
+// assignBefore binds the results from r on that precede turn t, and returns the
+// first one behind it. An id goes before a name.
+func (h *history) assignBefore(r, t int) int {
+	end := r
+	for end < len(h.results) && h.results[end].after < t {
+		end++
+	}
+	for i := r; i < end; i++ {
+		if h.byName == nil || h.hasCall(h.results[i].id) {
+			h.assign(i)
+		}
+	}
+	for i := r; i < end && h.byName != nil; i++ {
+		if h.results[i].call < 0 {
+			h.assign(i)
+		}
+	}
+	return end
+}
+
 // assign binds a result to the first open call of its id that it can answer.
 func (h *history) assign(r int) {
 	res := &h.results[r]
-	if res.id == "" {
+	key := h.resultKey(res)
+	if key == "" {
 		return
 	}
-	s := h.idOf(res.id)
+	s := h.idOf(key)
 	s.results++
 	before := -1
 	for c := s.head; c >= 0; before, c = c, h.calls[c].nextOpen {
@@ -166,7 +187,7 @@ func (h *history) matchWithoutIDs() {
 	for t, turn := range h.turns {
 		var calls []int
 		for c := turn.from; c < turn.to; c++ {
-			if h.calls[c].id == "" {
+			if h.calls[c].matchKey() == "" {
 				calls = append(calls, c)
 			}
 		}

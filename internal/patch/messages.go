@@ -19,6 +19,10 @@ type messageFormat interface {
 	// adopt returns a turn with a call that is made for an orphan, and the
 	// orphan with the id of that call.
 	adopt(h *history, r *result) (turn, result string)
+	// note returns the content of a user's message that quotes a result.
+	note(h *history, r *result) string
+	// keep writes the message of an orphan that stays.
+	keep(h *history, r *result)
 	// isReasoning reports whether a message is only the reasoning of the model
 	// that belongs to the next message.
 	isReasoning(message string) bool
@@ -38,7 +42,9 @@ func (h *history) renderMessages(f messageFormat) {
 			m = h.turns[t].last
 			t++
 		case h.role[m] == tool && r < len(h.results) && h.results[r].message == m:
-			h.putInPlace(f, &h.results[r])
+			for ; r < len(h.results) && h.results[r].message == m; r++ {
+				h.putInPlace(f, &h.results[r])
+			}
 		case h.role[m] == written:
 		default:
 			h.copy(m)
@@ -124,9 +130,9 @@ func (h *history) sortByCall(group []answer) {
 func (h *history) putInPlace(f messageFormat, r *result) {
 	switch r.disposition {
 	case kept:
-		h.copy(r.message)
+		f.keep(h, r)
 	case asNote, asText:
-		h.putBeforeReasoning(f, piece{r.message, f.userText(h, r.message, h.note(r))})
+		h.putBeforeReasoning(f, piece{r.message, f.userText(h, r.message, f.note(h, r))})
 	case adopted:
 		turn, result := f.adopt(h, r)
 		h.putBeforeReasoning(f, piece{-1, turn}, piece{r.message, result})

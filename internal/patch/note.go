@@ -3,17 +3,12 @@ package patch
 import (
 	"cmp"
 	"strings"
-
-	"streamer/internal/events"
 )
 
 // note returns the content of a user's message that quotes a tool result and states
 // that the user did not write it.
 func (h *history) note(r *result) string {
 	head := h.noteHead(r)
-	if raw := cmp.Or(r.raw, h.at(r.message)); r.content == "" && hasOtherText(raw) {
-		return quote(head + "\n" + raw)
-	}
 	switch {
 	case strings.HasPrefix(r.content, `"`):
 		return join(head+"\n", r.content)
@@ -33,7 +28,11 @@ func (h *history) note(r *result) string {
 // that may be its content.
 func hasOtherText(raw string) bool {
 	for name, v := range members(raw) {
-		if !absent(v) && !oneOf(name, "id role type name status tool_call_id toolCallId toolName tool_use_id call_id is_error cache_control caller") {
+		switch name {
+		case "toolResult", "functionResponse", "function_response":
+			return hasOtherText(v)
+		}
+		if !absent(v) && !oneOf(name, "id role type name status tool_call_id toolCallId toolName toolUseId tool_use_id call_id is_error is_interrupt cache_control caller") {
 			return true
 		}
 	}
@@ -55,13 +54,18 @@ func noteBlock(b string) string {
 	return b
 }
 
-// noteHead returns the first line of a note.
+// noteHead returns the first line of a note, and the whole result if its content has
+// another name.
 func (h *history) noteHead(r *result) string {
 	id, name := r.id, r.name
 	if r.call >= 0 {
 		id, name = h.calls[r.call].finalID(), h.calls[r.call].finalName()
 	}
-	return events.Fill(noteTemplate(r.disposition, h.opts.Lang), name, id)
+	head := fill(noteTemplate(r.disposition, h.opts.Lang), name, id)
+	if raw := cmp.Or(r.raw, h.at(r.message)); r.content == "" && hasOtherText(raw) {
+		head += "\n" + raw
+	}
+	return head
 }
 
 // noteTemplate returns the template of a note's first line.

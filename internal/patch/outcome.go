@@ -42,6 +42,7 @@ type callState struct {
 	call, id, uid string
 	argsComplete  bool // an event reported complete args
 	argsValid     bool // those args are JSON
+	synthesized   bool // the model sent no id
 }
 
 // Add adds the next event of the session's log. at is its position there and is
@@ -87,7 +88,7 @@ func (o *Outcomes) record(e *events.Event) *callState {
 		o.calls[e.Call] = t
 		o.order = append(o.order, t)
 	}
-	t.id, t.uid, t.Name = e.ID, e.UID, e.ToolName
+	t.id, t.uid, t.Name, t.synthesized = e.ID, e.UID, e.ToolName, e.IDSynthesized
 	return t
 }
 
@@ -167,14 +168,18 @@ func (t *callState) reasonOf(e *events.Event) events.Text {
 	return events.TextFor(e.Reason.Code, t.argsValid || !t.argsComplete)
 }
 
-// Log returns the outcomes for Options.Log: by the id of the call, and also by its
-// uid if that differs.
+// Log returns the outcomes for Options.Log: by the id of the call, also by its uid if
+// that differs, and by the name of the tool if the model sent no id.
 func (o *Outcomes) Log() map[string][]Outcome {
 	log := make(map[string][]Outcome, len(o.order)+len(o.orphans))
 	for _, t := range o.order {
 		log[t.id] = append(log[t.id], t.Outcome)
 		if t.uid != "" && t.uid != t.id {
 			log[t.uid] = append(log[t.uid], t.Outcome)
+		}
+		if t.synthesized {
+			key := nameKey(t.Name)
+			log[key] = append(log[key], t.Outcome)
 		}
 	}
 	for id, t := range o.orphans {

@@ -144,3 +144,32 @@ func TestRepairFromLog(t *testing.T) {
 		}
 	}
 }
+
+// TestRepairWithoutIDs checks that the calls of Gemini without an id are matched with
+// the log by name, from the end.
+func TestRepairWithoutIDs(t *testing.T) {
+	event := func(kind, call, name, more string) string {
+		return `{"type":"` + kind + `","call":"` + call + `","id":"call_` + call + `","id_synthesized":true,"uid":"call_` + call + `","tool_name":"` + name + `"` + more + `}`
+	}
+	log := outcomes(t,
+		event("tool_call_start", "1", "f", ""), event("tool_call_start", "2", "g", ""), event("tool_call_start", "3", "f", ""),
+		event("tool_call_result", "1", "f", `,"tool_result":"first","status":"completed"`),
+		event("tool_call_result", "3", "f", `,"tool_result":{"n":3},"status":"completed"`),
+	).Log()
+	call := func(name string) string { return `{"functionCall":{"name":"` + name + `"}}` }
+	result := func(name, response string) string {
+		return `{"functionResponse":{"name":"` + name + `","response":` + response + `}}`
+	}
+	turn := func(parts ...string) string { return `{"role":"model","parts":[` + strings.Join(parts, ",") + `]}` }
+	answer := func(parts ...string) string { return `{"role":"user","parts":[` + strings.Join(parts, ",") + `]}` }
+	const interrupted = `{"error":"Tool call f was interrupted: no result was recorded. It may or may not have run."}`
+	head := `{"role":"user","parts":[{"text":"Go."}]},` + turn(call("f")) + ","
+	middle, tail := turn(call("f"), call("g"))+",", turn(call("f"))
+	got, err := patch.Repair(patch.Auto, []byte("["+head+middle+tail+"]"), patch.Options{Log: log})
+	want := "[" + head + answer(result("f", interrupted)) + "," +
+		middle + answer(result("f", `{"output":"first"}`), result("g", strings.Replace(interrupted, " f ", " g ", 1))) + "," +
+		tail + "," + answer(result("f", `{"n":3}`)) + "]"
+	if err != nil || string(got.History) != want {
+		t.Errorf("error %v\n got %s\nwant %s", err, got.History, want)
+	}
+}

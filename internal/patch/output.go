@@ -163,7 +163,7 @@ func (h *history) signedBehind(first int) int {
 
 // violations returns the rules that the output breaks as requested.
 func (h *history) violations() []Violation {
-	left := []Violation{}
+	left := append([]Violation{}, h.refused...)
 	for c := range h.calls {
 		if call := &h.calls[c]; call.leftOpen {
 			left = append(left, Violation{call.message, "unanswered_call", strings.Clone(call.finalID())})

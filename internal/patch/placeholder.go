@@ -37,7 +37,7 @@ func placeholders() []string {
 	}
 	for _, reason := range reasons() {
 		for _, lang := range events.Langs {
-			texts = append(texts, events.Sentence(reason, lang))
+			texts = append(texts, events.Sentence(reason, lang), withoutID(events.Sentence(reason, lang)))
 		}
 	}
 	return texts
@@ -117,12 +117,23 @@ func (h *history) isPlaceholder(content string) bool {
 // matchesTemplate reports whether the content of a result is the text that an
 // earlier repair wrote for the call from the same template.
 func (h *history) matchesTemplate(c *call, content string) bool {
-	return text(singleText(content)) == events.Fill(h.opts.Template, c.name, c.id)
+	return text(singleText(content)) == fill(h.opts.Template, c.name, c.id)
 }
 
-// singleText returns the JSON string of a list with one text block or one string,
-// "" for any other list, and a value that is not a list unchanged.
+// singleText returns the JSON string of a list with one text block or one string, or
+// of Gemini's object with one. It returns "" for any other list or object, and
+// another value unchanged.
 func singleText(content string) string {
+	if strings.HasPrefix(content, "{") {
+		found := ""
+		for name, v := range members(content) {
+			if found != "" || !oneOf(name, "error output result") {
+				return ""
+			}
+			found = v
+		}
+		return found
+	}
 	if !strings.HasPrefix(content, "[") {
 		return content
 	}
@@ -130,7 +141,9 @@ func singleText(content string) string {
 	for n, block := range elements(content) {
 		t := block
 		if block[0] == '{' {
-			t = member(block, "text")
+			if t = member(block, "text"); t == "" {
+				t = member(block, "content") // LangChain for Elixir
+			}
 		}
 		if t == "" && text(member(block, "stdout")) == "" { // output of a shell call
 			t = member(block, "stderr")

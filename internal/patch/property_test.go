@@ -17,7 +17,7 @@ import (
 )
 
 // tested are the shapes of the random histories.
-var tested = []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses, patch.AIUI, patch.AIModel, patch.AGUI}
+var tested = []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses, patch.AIUI, patch.AIModel, patch.AGUI, patch.Bedrock, patch.Gemini, patch.LangChainEx}
 
 // TestProperties repairs random histories with all known faults, in all shapes and
 // under many options. The output is valid, a fixpoint and prefix-stable, no real
@@ -265,13 +265,16 @@ func someOptions(r *rand.Rand, shape patch.Shape) patch.Options {
 
 // providersOf has the providers that accept a shape.
 var providersOf = map[patch.Shape][]string{
-	patch.OpenAI:    {"generic", "openai", "openai-chat40", "gemini", "mistral", "deepseek"},
-	patch.LangChain: {"generic", "openai", "openai-chat40", "gemini", "mistral", "anthropic", "bedrock"},
-	patch.Anthropic: {"generic", "anthropic", "bedrock"},
-	patch.Responses: {"generic", "openai", "deepseek"},
-	patch.AIUI:      {"generic", "openai", "mistral", "anthropic", "gemini"},
-	patch.AIModel:   {"generic", "openai", "mistral", "anthropic", "gemini"},
-	patch.AGUI:      {"generic", "openai", "openai-chat40", "mistral", "anthropic", "gemini"},
+	patch.OpenAI:      {"generic", "openai", "openai-chat40", "gemini", "mistral", "deepseek"},
+	patch.LangChain:   {"generic", "openai", "openai-chat40", "gemini", "mistral", "anthropic", "bedrock"},
+	patch.Anthropic:   {"generic", "anthropic", "bedrock"},
+	patch.Responses:   {"generic", "openai", "deepseek"},
+	patch.Bedrock:     {"generic", "bedrock", "anthropic"},
+	patch.Gemini:      {"generic", "gemini"},
+	patch.LangChainEx: {"generic", "anthropic", "mistral", "gemini"},
+	patch.AIUI:        {"generic", "openai", "mistral", "anthropic", "gemini"},
+	patch.AIModel:     {"generic", "openai", "mistral", "anthropic", "gemini"},
+	patch.AGUI:        {"generic", "openai", "openai-chat40", "mistral", "anthropic", "gemini"},
 }
 
 func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }

@@ -24,7 +24,7 @@ func (h *history) renameCalls() {
 		for ; r < len(h.results) && h.results[r].message < h.calls[c].message; r++ {
 			ids.adopt(&h.results[r])
 		}
-		if call := &h.calls[c]; call.dropped == "" {
+		if call := &h.calls[c]; call.dropped == "" && call.key == "" {
 			ids.rename(call)
 		}
 	}
@@ -68,7 +68,7 @@ func (n *renamer) rename(call *call) {
 
 // adopt sets the id of an orphan and of the call that is made for it.
 func (n *renamer) adopt(res *result) {
-	if res.call >= 0 || n.h.opts.Orphans != "adopt" {
+	if res.call >= 0 || n.h.opts.Orphans != "adopt" || res.id == "" && n.h.byName != nil {
 		return
 	}
 	id := res.id

@@ -29,6 +29,18 @@ func render(shape patch.Shape, s []event) []byte {
 		for _, m := range asAnthropic(s) {
 			add(m)
 		}
+	case patch.Bedrock:
+		for _, m := range asBlocks(s, "content", "assistant", bedrockBlocks) {
+			add(m)
+		}
+	case patch.Gemini:
+		for _, m := range asGemini(s) {
+			add(m)
+		}
+	case patch.LangChainEx:
+		for _, m := range asLangChainEx(s) {
+			add(m)
+		}
 	case patch.AGUI:
 		for i, e := range s {
 			for _, m := range asAGUI(i, e) {

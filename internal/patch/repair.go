@@ -49,6 +49,7 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	if err := o.Check(); err != nil {
 		return Repaired{}, err
 	}
+	merge := o.MergeRoles
 	o = o.orDefaults()
 	d, err := parse(unsafeString(history), o.Limits)
 	if err != nil {
@@ -57,6 +58,10 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	f, err := formatOf(shape, &d)
 	if err != nil {
 		return Repaired{}, err
+	}
+	if merge == nil && f.shape() == Bedrock { // Converse requires alternating roles
+		yes := true
+		o.MergeRoles = &yes
 	}
 	p, profiled := profileOf(o.Profile)
 	if profiled {

@@ -61,7 +61,7 @@ type Op struct {
 // for it.
 type Violation struct {
 	Message int `json:"message"` // index in the input
-	// Rule is unanswered_call or orphan_result. Under a profile it may also be
+	// Rule is unanswered_call, orphan_result, empty_error or call_first. Under a profile it may also be
 	// misplaced_result, duplicate_result, duplicate_call_id, empty_call_id,
 	// empty_name or server_tool_unanswered.
 	Rule string `json:"rule"`

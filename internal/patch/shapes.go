@@ -11,14 +11,16 @@ type Shape string
 
 // The shapes that synthetic results are written in.
 const (
-	LangChain Shape = "langchain"
-	OpenAI    Shape = "openai"
-	Anthropic Shape = "anthropic"
-	Responses Shape = "responses"
-	Bedrock   Shape = "bedrock"
-	AIUI      Shape = "ai-ui"
-	AIModel   Shape = "ai-model"
-	AGUI      Shape = "ag-ui"
+	LangChainEx Shape = "langchain-ex"
+	LangChain   Shape = "langchain"
+	OpenAI      Shape = "openai"
+	Anthropic   Shape = "anthropic"
+	Responses   Shape = "responses"
+	Bedrock     Shape = "bedrock"
+	Gemini      Shape = "gemini"
+	AIUI        Shape = "ai-ui"
+	AIModel     Shape = "ai-model"
+	AGUI        Shape = "ag-ui"
 )
 
 // Auto makes Repair detect the shape from the messages.
@@ -31,6 +33,8 @@ var shapes = [...]format{
 	anthropicFormat{},
 	openAIFormat{},
 	bedrockFormat{},
+	geminiFormat{},
+	langchainExFormat{},
 	aguiFormat{},
 	aiModelFormat{},
 	aiUIFormat{},
@@ -77,6 +81,10 @@ func (commonFormat) content(value string) string { return contentOf(value) }
 func (commonFormat) waits(*history, *call) bool { return false }
 
 func (commonFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
+
+func (commonFormat) note(h *history, r *result) string { return h.note(r) }
+
+func (commonFormat) keep(h *history, r *result) { h.copy(r.message) }
 
 func (commonFormat) isReasoning(string) bool { return false }
 
@@ -129,8 +137,11 @@ func formatOf(shape Shape, d *document) (historyFormat, error) {
 // history that only has roles and texts is the same in several shapes, and needs no
 // repair.
 func plainFormat(d *document) (historyFormat, error) {
-	if d.field == "input" {
+	switch d.field {
+	case "input":
 		return responsesFormat{}, nil
+	case "contents":
+		return geminiFormat{}, nil
 	}
 	for m := range d.messages {
 		if r := text(member(d.at(m), "role")); r == "" {

@@ -44,9 +44,6 @@ func unread() map[string]string {
 		"pi":                             "role:toolResult content:toolCall",
 		"LangChain messages with a role": "tool_calls.args content:tool_call content:invalid_tool_call content:function_call content:custom_tool_call",
 		"":                               "tool_calls:unknown toolCalls:unknown",
-		"bedrock":                        "content:untyped content.toolUse content.toolResult content.cachePoint content.reasoningContent content.guardContent",
-		"gemini":                         "role:model parts:untyped parts.functionCall parts.functionResponse parts.function_call parts.function_response",
-		"langchain-ex":                   "tool_calls.call_id tool_results",
 	}
 }
 
@@ -175,7 +172,7 @@ func (l lexicon) elementSigns(list, element string, found []entry) []entry {
 			kind = "*_tool_result"
 		}
 		found = l.add(l.add(found, list+":"+kind), list+":typed")
-	case !named:
+	case !named && !absent(element):
 		found = l.add(found, list+":untyped")
 	}
 	return found
@@ -200,8 +197,8 @@ func recognise(d *document, l lexicon) (historyFormat, error) {
 			switch {
 			case s.knows == 0:
 				return nil, foreignError(m, s)
-			case s.claims == 0 || s.claims&bit > 0:
-			case found != nil:
+			case s.claims == 0 || s.knows&bit > 0:
+			case found != nil && by.knows&s.claims == 0: // otherwise the new one shares the sign of the old one
 				return nil, fmt.Errorf("patch: the messages are of two formats: message %d has %s of %s, and message %d has %s of %s",
 					at, by, found.shape(), m, s, shapes[bits.TrailingZeros32(s.claims)].shape())
 			default:

@@ -31,6 +31,8 @@ type Call struct {
 //	anthropic  {"role":"user","content":[{"type":"tool_result","is_error":true,…}]}
 //	responses  {"type":"function_call_output","call_id",…}, or the item for the call's kind
 //	bedrock    {"role":"user","content":[{"toolResult":{"status":"error",…}}]}
+//	gemini     {"role":"user","parts":[{"functionResponse":{"response":{"error":…}}}]}
+//	langchain-ex  {"role":"tool","tool_results":[{"is_error":true,…}]}
 //
 // An unknown shape is an error.
 func Synthetic(shape Shape, of Call, reason events.Text, text string) (json.RawMessage, error) {

@@ -21,6 +21,8 @@ func TestSynthetic(t *testing.T) {
 		{"LangChain without a name", LangChain, Call{ID: "call_1"}, `{"type":"tool","content":"It <timed> out.","tool_call_id":"call_1","status":"error","additional_kwargs":{"synthetic_tool_result":"timeout"}}`},
 		{"OpenAI", OpenAI, Call{ID: "call_1", Name: "search"}, `{"role":"tool","tool_call_id":"call_1","content":"It <timed> out."}`},
 		{"Anthropic", Anthropic, Call{ID: "toolu_1", Name: "search"}, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"It <timed> out.","is_error":true}]}`},
+		{"Gemini", Gemini, Call{ID: "call_1", Name: "search"}, `{"role":"user","parts":[{"functionResponse":{"id":"call_1","name":"search","response":{"error":"It <timed> out."}}}]}`},
+		{"LangChain for Elixir", LangChainEx, Call{ID: "call_1", Name: "search"}, `{"role":"tool","content":null,"status":"complete","tool_results":[{"type":"function","tool_call_id":"call_1","name":"search","content":[{"type":"text","content":"It <timed> out."}],"is_error":true,"is_interrupt":false}]}`},
 		{"a hostile id", OpenAI, Call{ID: hostile, Name: hostile}, `{"role":"tool","tool_call_id":"a\"b\\<&>\n\u2028{id}","content":"It <timed> out."}`},
 		{"a hostile name", LangChain, Call{ID: "c", Name: hostile}, `{"type":"tool","content":"It <timed> out.","tool_call_id":"c","name":"a\"b\\<&>\n\u2028{id}","status":"error","additional_kwargs":{"synthetic_tool_result":"timeout"}}`},
 		{"an id that is not UTF-8", Anthropic, Call{ID: "\xff"}, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"\ufffd","content":"It <timed> out.","is_error":true}]}`},

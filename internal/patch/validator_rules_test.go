@@ -101,6 +101,13 @@ func TestValidatorRules(t *testing.T) {
 		{patch.Anthropic, "", []string{`{"role":"assistant","content":[{"type":"text","text":"hm"},{"type":"tool_result","tool_use_id":"a"}]}`}, "[0:result_in_turn]"},
 		{patch.Anthropic, "", []string{`{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"code_execution","input":{}},{"type":"code_execution_tool_result","tool_use_id":"s"},{"type":"tool_use","id":"a","name":"x","input":{},"caller":{"type":"code_execution_20250825","tool_id":"s"}}]}`, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}`}, "[0:call_after_result_of_caller]"},
 		{patch.Responses, "", []string{`{"type":"reasoning","id":"r"}`, user}, "[0:reasoning_without_item]"},
+		{patch.Bedrock, "", []string{`{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"x","input":{}}}]}`, `{"role":"user","content":[{"text":"hm"},{"toolResult":{"toolUseId":"a"}}]}`}, "[1:result_not_first]"},
+		{patch.Bedrock, "", []string{`{"role":"user","content":[{"text":"hm"}]}`, `{"role":"user","content":[{"toolResult":{"toolUseId":"a"}}]}`}, "[1:orphan_result 1:roles_not_alternating]"},
+		{patch.Bedrock, "", []string{`{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"x","input":"{}","type":"server_tool_use"}},{"toolResult":{"toolUseId":"a"}}]}`}, "[]"},
+		{patch.Gemini, "", []string{`{"role":"model","parts":[{"functionCall":{"name":"x"}},{"functionCall":{"name":"x"}}]}`, `{"role":"user","parts":[{"functionResponse":{"name":"x"}}]}`}, "[1:unanswered_call]"},
+		{patch.Gemini, "", []string{`{"role":"model","parts":[{"functionCall":{"name":"x"}}]}`, `{"role":"user","parts":[{"functionResponse":{"name":"x"}},{"functionResponse":{"name":"x"}},{"functionResponse":{"name":"y"}}]}`}, "[1:duplicate_result 1:orphan_result]"},
+		{patch.Gemini, "gemini", []string{`{"role":"model","parts":[{"functionCall":{"name":"x"}},{"functionCall":{"name":"y"}}]}`, `{"role":"user","parts":[{"functionResponse":{"name":"y"}},{"functionResponse":{"name":"x"}}]}`}, "[1:results_not_in_order]"},
+		{patch.LangChainEx, "", []string{`{"role":"assistant","tool_calls":[{"call_id":"a","name":"x","arguments":"[]"}]}`, `{"role":"tool","tool_results":[{"tool_call_id":"a"},{"tool_call_id":"a"},{"tool_call_id":"b"}]}`}, "[0:input_not_object 2:duplicate_result 3:orphan_result]"},
 		{patch.Responses, "deepseek", []string{rCall, user, rOutput}, "[2:not_adjacent]"},
 	} {
 		text := []byte("[" + strings.Join(c.messages, ",") + "]")

@@ -6,10 +6,17 @@ import * as ai5 from 'ai5'
 import * as internal7 from 'ai/internal'
 import * as internal6 from 'ai6/internal'
 import * as internal5 from 'ai5/internal'
-import { MessageSchema, RunAgentInputSchema } from '@ag-ui/core'
+import { MessageSchema, RunAgentInputSchema } from '@ag-ui/core/schemas'
 import { createInterface } from 'node:readline'
 
-const versions = [[5, ai5, internal5], [6, ai6, internal6], [7, ai7, internal7]]
+globalThis.AI_SDK_LOG_WARNINGS = false
+
+// versionsFor returns the versions that know all of the messages. Version 5 has no
+// approvals and no denials.
+function versionsFor(messages) {
+  const later = [[6, ai6, internal6], [7, ai7, internal7]]
+  return /approval|denied/.test(JSON.stringify(messages)) ? later : [[5, ai5, internal5], ...later]
+}
 
 const checks = {
   'ag-ui'(messages, must) {
@@ -19,20 +26,20 @@ const checks = {
     if (new Set(messages.map((m) => m.id)).size < messages.length) must('ids', new Error('a message id occurs twice'))
   },
   async 'ai-ui'(messages, must) {
-    for (const [version, ai, internal] of versions) {
+    for (const [version, ai, internal] of versionsFor(messages)) {
       try {
         await ai.validateUIMessages({ messages: structuredClone(messages) })
-        await prompt(version, internal, await ai.convertToModelMessages(structuredClone(messages)))
+        await prompt(internal, await ai.convertToModelMessages(structuredClone(messages)))
       } catch (error) {
         must(`ai ${version}`, error)
       }
     }
   },
   async 'ai-model'(messages, must) {
-    for (const [version, ai, internal] of versions) {
+    for (const [version, ai, internal] of versionsFor(messages)) {
       for (const message of messages) must(`ai ${version}, modelMessageSchema`, ai.modelMessageSchema.safeParse(message).error)
       try {
-        await prompt(version, internal, structuredClone(messages))
+        await prompt(internal, structuredClone(messages))
       } catch (error) {
         must(`ai ${version}`, error)
       }
@@ -42,7 +49,7 @@ const checks = {
 
 // prompt makes the prompt that a provider is sent. It fails for a call without a
 // result.
-function prompt(version, internal, messages) {
+function prompt(internal, messages) {
   const rest = messages.filter((m) => m.role !== 'system')
   return internal.convertToLanguageModelPrompt({ prompt: { messages: rest }, supportedUrls: { '*/*': [/.*/] }, download: undefined })
 }
@@ -50,6 +57,6 @@ function prompt(version, internal, messages) {
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, format, messages } = JSON.parse(line)
   const errors = []
-  await checks[format](messages, (what, error) => error && errors.push(`${what}: ${String(error.message ?? error).slice(0, 400)}`))
+  await checks[format](messages, (what, error) => error && errors.push(`${what}: ${String(error.message ?? error).replace(/\s+/g, ' ').slice(0, 600)}`))
   console.log(JSON.stringify({ id, errors }))
 }

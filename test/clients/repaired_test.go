@@ -54,7 +54,7 @@ func TestRepaired(t *testing.T) {
 		checked++
 		if len(verdict.Errors) > 0 {
 			i := slices.IndexFunc(histories, func(h repaired) bool { return h.ID == verdict.ID })
-			t.Errorf("%s: %s\n%s", verdict.ID, strings.Join(verdict.Errors, "\n"), histories[i].Messages)
+			t.Errorf("%s: %s\n%s", verdict.ID, strings.Join(verdict.Errors, "\n"), compact(histories[i].Messages))
 		}
 	}
 	if checked != len(histories) {
@@ -132,4 +132,13 @@ func add(all []repaired, id string, history []byte, o patch.Options) []repaired 
 		h.Messages = body.Messages
 	}
 	return append(all, h)
+}
+
+// compact returns JSON without white space.
+func compact(text []byte) string {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return string(text)
+	}
+	return b.String()
 }

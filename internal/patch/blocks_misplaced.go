@@ -5,48 +5,50 @@ package patch
 // A result that precedes all other blocks of the message precedes its turn. The
 // systems that profiles reproduce do not read such results.
 
-// readMisplaced reads the results in a message of the model.
-func readMisplaced(h *history, m int, content string) {
+// misplaced reads block n of a message of the model and reports whether it is the
+// result of a client's tool.
+func (h *history) misplaced(f blockFormat, n int, block string) (result, bool) {
+	r, ok := f.readResult(n, block)
+	return r, ok && !h.hosted[r.id]
+}
+
+// readMisplaced reads the results among blocks of a message of the model.
+func readMisplaced(f blockFormat, h *history, m int, blocks []string) {
 	if h.opts.Profile != "" {
 		return
 	}
-	for n, b := range elements(content) {
-		if r, ok := anthropicResult(n, b); ok {
+	for n, b := range blocks {
+		if r, ok := h.misplaced(f, n, b); ok {
 			h.addResult(m, r)
 		}
 	}
 }
 
-// leadingResults returns the list of the results with which the content of a message
-// begins, "" if there is none.
-func leadingResults(content string) string {
-	var blocks []string
-	for _, b := range elements(content) {
-		if text(member(b, "type")) != "tool_result" {
+// leadingMisplaced returns the results with which the content of a message begins.
+func (h *history) leadingMisplaced(f blockFormat, content string) (blocks []string) {
+	for n, b := range elements(content) {
+		if _, ok := h.misplaced(f, n, b); !ok {
 			break
 		}
 		blocks = append(blocks, b)
 	}
-	if len(blocks) == 0 {
-		return ""
-	}
-	return list(blocks)
+	return blocks
 }
 
 // insideResults is what becomes of the results in a message of the model.
 type insideResults struct {
 	leaves         map[int]bool // blocks that leave the message
-	before, behind rewritten    // before and behind the turn
+	before, behind replacements // before and behind the turn
 }
 
-// rewritten has the blocks that are made of results without a call.
-type rewritten struct {
+// replacements has the blocks that are made of results without a call.
+type replacements struct {
 	texts          []string
 	calls, results []string // calls that are made for orphans, and their results
 }
 
 // insideResults returns what becomes of the results in message m.
-func (w *anthropicWriter) insideResults(m int) (in insideResults) {
+func (w *blockWriter) insideResults(m int) (in insideResults) {
 	h := w.h
 	for w.r < len(h.results) && h.results[w.r].message < m {
 		w.r++
@@ -66,20 +68,20 @@ func (w *anthropicWriter) insideResults(m int) (in insideResults) {
 		}
 		switch r.disposition {
 		case asNote, asText:
-			to.texts = append(to.texts, blocksOf(h.note(r))...)
+			to.texts = append(to.texts, w.f.note(h, r)...)
 		case adopted:
-			to.calls = append(to.calls, adoptingCall(r))
-			to.results = append(to.results, setMember(r.raw, "tool_use_id", quote(r.changedID)))
+			call, result := w.f.adopt(r)
+			to.calls, to.results = append(to.calls, call), append(to.results, result)
 		}
 	}
 	return in
 }
 
 // put writes blocks that are made of results between two turns.
-func (w *anthropicWriter) put(r rewritten) {
+func (w *blockWriter) put(r replacements) {
 	if len(r.calls) > 0 {
 		w.flush()
-		w.h.add(turnOf(r.calls))
+		w.h.add(w.f.turn(r.calls))
 		w.results = append(w.results, r.results...)
 	}
 	w.texts = append(w.texts, r.texts...)
@@ -87,19 +89,11 @@ func (w *anthropicWriter) put(r rewritten) {
 
 // misplaced writes a message of the model that has only results. Those that are
 // kept stay in it.
-func (w *anthropicWriter) misplaced(m int) {
+func (w *blockWriter) misplaced(m int) {
 	in := w.insideResults(m)
 	w.put(in.behind)
-	if raw := anthropicBlocks(w.h.at(m), nil, in.leaves, nil); !isEmpty(member(raw, "content")) {
+	if raw := w.rewritten(w.h.at(m), nil, in.leaves, nil); !isEmpty(member(raw, w.f.list())) {
 		w.flush()
 		w.h.put(m, raw)
 	}
 }
-
-// adoptingCall returns the block of a call that is made for an orphan.
-func adoptingCall(r *result) string {
-	return `{"type":"tool_use","id":` + quote(r.changedID) + `,"name":"unknown","input":{}}`
-}
-
-// turnOf returns a message of the model with these blocks.
-func turnOf(blocks []string) string { return `{"role":"assistant","content":` + list(blocks) + `}` }

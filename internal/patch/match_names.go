@@ -1,0 +1,83 @@
+package patch
+
+// In Gemini's histories, calls and results often have no id, or only one of them
+// has. They are matched by the name of the tool, in order. A name that a later turn
+// uses hides the calls of older turns, as an id does.
+
+// nameQueue has the calls of a name in the last turn that used it.
+type nameQueue struct {
+	turn  int
+	calls []int
+	next  int // calls before this index have a result
+}
+
+// nameKey returns the key of calls and results that have only a name. No id begins
+// with this byte.
+func nameKey(name string) string { return "\x00" + name }
+
+// matchKey returns the text by which results are matched with a call.
+func (c *call) matchKey() string {
+	if c.key != "" {
+		return c.key
+	}
+	return c.id
+}
+
+// ref returns the text by which options refer to a call.
+func (c *call) ref() string {
+	if c.key != "" {
+		return c.name
+	}
+	return c.id
+}
+
+// enqueueName adds a call to the queue of its name.
+func (h *history) enqueueName(c int) {
+	call := &h.calls[c]
+	q := h.byName[call.name]
+	if q == nil {
+		q = &nameQueue{turn: -1}
+		h.byName[call.name] = q
+	}
+	if q.turn != call.turn {
+		q.turn, q.calls, q.next = call.turn, q.calls[:0], 0
+	}
+	q.calls = append(q.calls, c)
+}
+
+// resultKey returns the text by which a result is matched with a call.
+func (h *history) resultKey(r *result) string {
+	if h.byName == nil {
+		return r.id
+	}
+	if h.hasCall(r.id) {
+		return r.id
+	}
+	c := h.nextNamed(r.name)
+	switch {
+	case c == nil && r.id == "":
+		return nameKey(r.name)
+	case c == nil || r.id != "" && c.id != "":
+		return r.id
+	}
+	return c.matchKey()
+}
+
+// hasCall reports whether a call so far has an id.
+func (h *history) hasCall(id string) bool {
+	i, ok := h.idIndex[id]
+	return ok && id != "" && h.ids[i].turn >= 0
+}
+
+// nextNamed returns the first call of a name without a result, the last one if all
+// have one, nil if there is none.
+func (h *history) nextNamed(name string) *call {
+	q := h.byName[name]
+	if q == nil {
+		return nil
+	}
+	for q.next < len(q.calls)-1 && h.calls[q.calls[q.next]].firstResult >= 0 {
+		q.next++
+	}
+	return &h.calls[q.calls[q.next]]
+}
