@@ -36,7 +36,7 @@ func (aguiFormat) read(h *history, m int) {
 	}
 	switch {
 	case !strings.HasPrefix(id, `"`):
-		h.refuse(m, `it has no "id", which every message of ag-ui has; other APIs with "toolCalls" cannot be repaired`)
+		h.refuse(m, `it has no "id", which every message of ag-ui has; histories of the SDKs of Mistral and OpenRouter, which write "toolCalls" too, cannot be repaired`)
 	case role != "assistant" && !isEmpty(calls):
 		h.refuse(m, `"toolCalls" in a message of role %q`, role)
 	case role != "tool" && text(callID) != "":

@@ -80,6 +80,9 @@ func (aiModelFormat) readTurn(h *history, m int, content string) {
 			h.refuse(m, `a call with "args" of AI SDK 4, where later versions have "input"`)
 		}
 		if member(part, "providerExecuted") == "true" {
+			if c.id == "" {
+				h.refuse(m, `a call without "toolCallId"`)
+			}
 			h.hosted[c.id] = true
 			continue
 		}

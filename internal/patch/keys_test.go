@@ -39,7 +39,7 @@ func TestMissingKeys(t *testing.T) {
 			t.Fatalf("STREAMER_SEED=%d", seed+uint64(i))
 		}
 	}
-	for _, text := range keyFixtures(t) {
+	for _, text := range slices.Concat(keyFixtures(t), keyCases(t)) {
 		check(patch.Auto, text, patch.Options{})
 	}
 	t.Logf("%d changed histories, %d refused", changed, refused)
@@ -80,7 +80,7 @@ func checkMissingKeys(t testing.TB, shape patch.Shape, input []byte, o patch.Opt
 	if err != nil {
 		return 0, 0
 	}
-	kept := resultTexts(whole.History)
+	kept, known := resultTexts(whole.History), dropped(whole.Report)
 	for _, c := range withoutKeys(input) {
 		for _, named := range []patch.Shape{patch.Auto, whole.Report.Format} {
 			changed++
@@ -88,6 +88,14 @@ func checkMissingKeys(t testing.TB, shape patch.Shape, input []byte, o patch.Opt
 			if err != nil {
 				refused++
 				continue
+			}
+			if len(kept) == 0 && !c.bare {
+				for _, op := range dropped(r.Report) {
+					if !slices.Contains(known, op) && op != nothing {
+						t.Errorf("%s as %s, %s: a result is lost: %s\n input %s", whole.Report.Format, named, c.what, asJSON(drops(r.Report)), c.text)
+						return changed, refused
+					}
+				}
 			}
 			for _, text := range kept {
 				if !bytes.Contains(c.text, text) || bytes.Contains(r.History, text) || c.hides(text) {
@@ -151,7 +159,7 @@ func withoutKeys(input []byte) (all []keyless) {
 					all = append(all, keyless{"without " + path + "." + key, []byte(asJSON(messages)), bareWithout(key, v, old, depth)})
 					for _, now := range []string{"x_" + key, strings.ToUpper(key)} {
 						v[now] = old
-						all = append(all, keyless{path + "." + key + " as " + now, []byte(asJSON(messages)), false})
+						all = append(all, keyless{path + "." + key + " as " + now, []byte(asJSON(messages)), bareWithout(key, v, old, depth) && !strings.HasSuffix(key, "s")})
 						delete(v, now)
 					}
 					v[key] = old
@@ -171,6 +179,8 @@ func bareWithout(key string, rest object, value any, depth int) bool {
 		return m[key] != nil && (!isText || text != "")
 	}
 	switch key {
+	case "name", "toolName": // without an id, only the name links a call
+		return rest["id"] == "" || rest["tool_call_id"] == "" || rest["toolCallId"] == ""
 	case "tool_calls", "toolCalls", "invalid_tool_calls":
 		return has(rest, "content") || has(rest, "invalid_tool_calls") || has(rest, "tool_calls")
 	}
@@ -180,4 +190,27 @@ func bareWithout(key string, rest object, value any, depth int) bool {
 // drops returns the ops that drop results.
 func drops(r patch.Report) []patch.Op {
 	return slices.DeleteFunc(slices.Clone(r.Ops), func(op patch.Op) bool { return !strings.HasSuffix(op.Op, "_dropped") })
+}
+
+// nothing is the hash of no content.
+const nothing = "e3b0c44298fc1c14"
+
+// dropped returns the hashes of the dropped real results.
+func dropped(r patch.Report) (hashes []string) {
+	for _, op := range drops(r) {
+		if op.Why != "superseded" && op.Op != "reasoning_dropped" && op.Op != "call_dropped" {
+			hashes = append(hashes, op.Hash)
+		}
+	}
+	return hashes
+}
+
+// keyCases returns inputs of the cases beside the repository, if there are any.
+func keyCases(t *testing.T) (inputs [][]byte) {
+	for i, c := range shapeCases(t) {
+		if messages := messagesIn(c.Input); i%stride == 0 && messages != nil {
+			inputs = append(inputs, messages)
+		}
+	}
+	return inputs
 }

@@ -25,8 +25,10 @@ func (h *history) checkLinks() error {
 	ids, read := map[string]bool{}, map[int]map[string]bool{} // read has, by message, the ids that were found in it
 	for _, res := range spare {
 		ids[res.id] = res.id != ""
-		if t := res.after; t >= 0 && h.isBare(&h.turns[t]) {
-			h.refuse(h.turns[t].last, "it has neither content nor calls, and message %d has the result of a call %q", res.message, res.id)
+	}
+	for t := range h.turns {
+		if turn := &h.turns[t]; h.isBare(turn) {
+			h.refuse(turn.first, "it has neither content nor calls, and message %d has a result of a call %q, which may be its own", spare[0].message, spare[0].id)
 		}
 	}
 	if h.opaque > 0 {

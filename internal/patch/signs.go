@@ -43,7 +43,7 @@ func unread() map[string]string {
 		"OpenCode":                       "info{}.role",
 		"pi":                             "role:toolResult content:toolCall",
 		"LangChain messages with a role": "tool_calls.args content:tool_call content:invalid_tool_call content:function_call content:custom_tool_call",
-		"an unknown shape":               "tool_calls:unknown toolCalls:unknown",
+		"":                               "tool_calls:unknown toolCalls:unknown",
 	}
 }
 
@@ -196,7 +196,7 @@ func recognise(d *document, l lexicon) (historyFormat, error) {
 		for _, s := range signs {
 			switch {
 			case s.knows == 0:
-				return nil, foreignError(m, s, s.unread)
+				return nil, foreignError(m, s)
 			case s.claims == 0 || s.knows&bit > 0:
 			case found != nil && by.knows&s.claims == 0: // otherwise the new one shares the sign of the old one
 				return nil, fmt.Errorf("patch: the messages are of two formats: message %d has %s of %s, and message %d has %s of %s",
@@ -222,18 +222,23 @@ func checkSigns(d *document, l lexicon, f historyFormat) error {
 		for _, s := range signs {
 			switch {
 			case s.knows == 0:
-				return foreignError(m, s, s.unread)
+				return foreignError(m, s)
 			case s.knows&bit == 0:
-				return foreignError(m, s, fmt.Sprintf("%s in a history of %s", shapes[bits.TrailingZeros32(s.knows)].shape(), f.shape()))
+				return fmt.Errorf("patch: message %d has %s of %s, which %s does not have (formats: %s)",
+					m, s, shapes[bits.TrailingZeros32(s.knows)].shape(), f.shape(), wordList(Repairable()[1:]))
 			}
 		}
 	}
 	return nil
 }
 
-// foreignError refuses a message of another shape.
-func foreignError(m int, s entry, of string) error {
-	return fmt.Errorf("patch: message %d has %s of %s, which cannot be repaired (formats: %s)", m, s, of, wordList(Repairable()[1:]))
+// foreignError refuses a message of a shape that is not read.
+func foreignError(m int, s entry) error {
+	of := s.unread
+	if of != "" {
+		of = " of " + of
+	}
+	return fmt.Errorf("patch: message %d has %s%s, which cannot be repaired (formats: %s)", m, s, of, wordList(Repairable()[1:]))
 }
 
 // String describes the word in an error.
