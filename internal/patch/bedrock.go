@@ -70,6 +70,9 @@ func readToolUse(h *history, m, n int, use string) {
 			server = text(v) != ""
 		}
 	}
+	if server && c.idText == "" {
+		h.opaque = m + 1
+	}
 	if server {
 		h.hosted[c.id] = true
 		return

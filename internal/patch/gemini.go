@@ -109,9 +109,9 @@ func (geminiFormat) readResult(n int, part string) (result, bool) {
 		for name, v := range members(v) {
 			switch name {
 			case "id":
-				r.id, r.unlinked = text(v), false
+				r.id = text(v)
 			case "name":
-				r.name, r.unlinked = text(v), false
+				r.name, r.unlinked = text(v), v == "null"
 			case "response":
 				r.content = v
 			}

@@ -33,7 +33,10 @@ func TestMissingKeys(t *testing.T) {
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed+uint64(i), 2))
 		shape := tested[r.IntN(len(tested))]
-		s := slices.DeleteFunc(someScenario(r, shape), withoutID)
+		s := slices.DeleteFunc(someScenario(r, shape), func(e event) bool {
+			// without an id, only its name links a result of Gemini
+			return withoutID(e) || shape == patch.Gemini && e.kind == "result" && e.name == ""
+		})
 		check(shape, render(shape, s[:min(len(s), 12)]), patch.Options{})
 		if t.Failed() {
 			t.Fatalf("STREAMER_SEED=%d", seed+uint64(i))
@@ -76,6 +79,10 @@ func keyFixtures(t *testing.T) (inputs [][]byte) {
 // checkMissingKeys returns the number of changed histories and of refused ones.
 func checkMissingKeys(t testing.TB, shape patch.Shape, input []byte, o patch.Options) (changed, refused int) {
 	t.Helper()
+	var messages []any
+	if json.Unmarshal(input, &messages) == nil {
+		input = []byte(asJSON(messages)) // the hashes of results depend on the order of keys
+	}
 	whole, err := patch.Repair(shape, input, o)
 	if err != nil {
 		return 0, 0
@@ -150,7 +157,7 @@ func withoutKeys(input []byte) (all []keyless) {
 			}
 		case object:
 			for _, key := range slices.Sorted(maps.Keys(v)) {
-				if key == "input" && depth > 0 || key == "args" || key == "output" && depth > 1 {
+				if key == "input" && depth > 0 || key == "args" || key == "output" && depth > 1 || key == "content" && depth > 1 { // the text of a part of a result
 					continue
 				}
 				old := v[key]

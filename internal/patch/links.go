@@ -104,7 +104,9 @@ func (h *history) isBare(t *turn) bool {
 	for name, v := range members(langchainBody(h.at(t.first)).fields) {
 		switch name {
 		case "tool_calls", "toolCalls":
-			return false
+			if v != "null" {
+				return false
+			}
 		case "content", "parts":
 			if v[0] == '[' || text(v) != "" {
 				return false
