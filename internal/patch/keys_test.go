@@ -157,7 +157,7 @@ func withoutKeys(input []byte) (all []keyless) {
 			}
 		case object:
 			for _, key := range slices.Sorted(maps.Keys(v)) {
-				if key == "input" && depth > 0 || key == "args" || key == "output" && depth > 1 || key == "content" && depth > 1 { // the text of a part of a result
+				if key == "input" && depth > 0 || key == "args" || key == "output" && depth > 1 {
 					continue
 				}
 				old := v[key]
@@ -171,7 +171,9 @@ func withoutKeys(input []byte) (all []keyless) {
 					}
 					v[key] = old
 				}
-				walk(old, path+"."+key, depth+1)
+				if key != "content" || depth == 0 { // the content of a result has no structure
+					walk(old, path+"."+key, depth+1)
+				}
 			}
 		}
 	}
