@@ -263,6 +263,9 @@ func (f langchainExFormat) note(h *history, r *result) string {
 		return join(head+"\n", r.content)
 	}
 	parts := []string{langchainExText(quote(head))}
+	if r.content == "" {
+		parts = append(parts, langchainExText(quote(r.raw)))
+	}
 	for _, part := range elements(r.content) {
 		if !oneOf(text(member(part, "type")), "text image image_url file file_url") {
 			part = langchainExText(quote(text(part)))

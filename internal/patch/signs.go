@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// vocabulary has the words by which the messages of one shape are told from those
+// vocabulary has the words that distinguish the messages of one shape from those
 // of others. A word is a structural key, role or type, with the place where it
 // counts:
 //

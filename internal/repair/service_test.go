@@ -193,7 +193,7 @@ func TestRefusals(t *testing.T) {
 		{`{"messages":[],"option":{}}`, 400, `unknown field "option" (known: format, messages, options, session)`},
 		{`{"Messages":[]}`, 400, `unknown field "Messages"`},
 		{`{"messages":[],"format":1}`, 400, `"format" is not a string`},
-		{`{"messages":[],"format":"opanai"}`, 400, `unknown format "opanai" (known: auto, anthropic, `},
+		{`{"messages":[],"format":"opanai"}`, 400, `unknown format "opanai" (known: auto, ag-ui, `},
 		{`{"messages":[],"options":{"lat":"note"}}`, 400, `unknown option "lat" (known: provider, profile, dangling`},
 		{`{"messages":[],"options":{"late":"never"}}`, 400, `option late: unknown value "never" (known: auto, replace, note, drop)`},
 		{`{"messages":[],"options":{"late":"` + long + `"}}`, 400, `…`},
