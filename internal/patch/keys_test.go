@@ -89,6 +89,9 @@ func checkMissingKeys(t testing.TB, shape patch.Shape, input []byte, o patch.Opt
 	}
 	kept, known := resultTexts(whole.History), dropped(whole.Report)
 	for _, c := range withoutKeys(input) {
+		if whole.Report.Format == patch.Gemini && strings.Contains(c.what, ".id") {
+			continue // ids are optional, and a result without one is matched by its name
+		}
 		for _, named := range []patch.Shape{patch.Auto, whole.Report.Format} {
 			changed++
 			r, err := patch.Repair(named, c.text, o)
