@@ -168,6 +168,9 @@ func (bedrockFormat) text(quoted string) string { return `{"text":` + quoted + `
 
 func (f bedrockFormat) note(h *history, r *result) []string {
 	blocks := []string{f.text(quote(h.noteHead(r)))}
+	if r.content == "" {
+		blocks = append(blocks, f.text(quote(r.raw)))
+	}
 	for _, b := range elements(r.content) {
 		if !onlyMember(b, "text image document video searchResult") {
 			b = f.text(quote(b))

@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // geminiFormat is a history of Gemini's contents, with names in camelCase or in
 // snake_case. A null member is an absent one.
@@ -111,7 +114,7 @@ func (geminiFormat) readResult(n int, part string) (result, bool) {
 			case "id":
 				r.id = text(v)
 			case "name":
-				r.name, r.unlinked = text(v), false
+				r.name, r.unlinked = text(v), v == "null"
 			case "response":
 				r.content = v
 			}
@@ -202,7 +205,7 @@ func (f geminiFormat) note(h *history, r *result) []string {
 	head := h.noteHead(r) + "\n"
 	text := singleText(r.content)
 	if !strings.HasPrefix(text, `"`) {
-		head, text = head+r.content, `""`
+		head, text = head+cmp.Or(r.content, r.raw), `""`
 	}
 	_, field := geminiNames(r.kind)
 	parts := []string{f.text(join(head, text))}

@@ -71,16 +71,19 @@ func hasSignature(object string) bool {
 // langchainExCall reads call n of a message. Its args may be absent, and a text
 // with an object is parsed by the program that loads the history.
 func langchainExCall(n int, element string) call {
-	c := call{at: n}
+	c, named := call{at: n}, false
 	for name, v := range members(element) {
 		switch name {
 		case "call_id":
 			c.id, c.idText = text(v), v
 		case "name":
-			c.name = text(v)
+			c.name, named = text(v), true
 		case "arguments":
 			c.args = v
 		}
+	}
+	if c.id == "" && !named { // nothing links it to its result
+		c.idText = ""
 	}
 	if c.args == "" || strings.HasPrefix(c.args, `"{`) && isJSON(c.args) {
 		return c
@@ -260,6 +263,9 @@ func (f langchainExFormat) note(h *history, r *result) string {
 		return join(head+"\n", r.content)
 	}
 	parts := []string{langchainExText(quote(head))}
+	if r.content == "" {
+		parts = append(parts, langchainExText(quote(r.raw)))
+	}
 	for _, part := range elements(r.content) {
 		if !oneOf(text(member(part, "type")), "text image image_url file file_url") {
 			part = langchainExText(quote(text(part)))

@@ -31,36 +31,42 @@ func (c *call) ref() string {
 	return c.id
 }
 
-// enqueueName adds a call to the queue of its name.
+// enqueueName adds a call to the queue of its name, and to that of the calls with
+// this name that have no id.
 func (h *history) enqueueName(c int) {
-	call := &h.calls[c]
-	q := h.byName[call.name]
+	h.queue(h.calls[c].name, c)
+	if key := h.calls[c].key; key != "" {
+		h.queue(key, c)
+	}
+}
+
+func (h *history) queue(name string, c int) {
+	q := h.byName[name]
 	if q == nil {
 		q = &nameQueue{turn: -1}
-		h.byName[call.name] = q
+		h.byName[name] = q
 	}
-	if q.turn != call.turn {
-		q.turn, q.calls, q.next = call.turn, q.calls[:0], 0
+	if t := h.calls[c].turn; q.turn != t {
+		q.turn, q.calls, q.next = t, q.calls[:0], 0
 	}
 	q.calls = append(q.calls, c)
 }
 
-// resultKey returns the text by which a result is matched with a call.
+// resultKey returns the text by which a result is matched with a call. A result with
+// an id that no call has answers a call without one.
 func (h *history) resultKey(r *result) string {
-	if h.byName == nil {
-		return r.id
-	}
-	if h.hasCall(r.id) {
-		return r.id
-	}
-	c := h.nextNamed(r.name)
 	switch {
-	case c == nil && r.id == "":
-		return nameKey(r.name)
-	case c == nil || r.id != "" && c.id != "":
+	case h.byName == nil || h.hasCall(r.id):
 		return r.id
+	case r.id == "":
+		if c := h.nextNamed(r.name); c != nil {
+			return c.matchKey()
+		}
+		return nameKey(r.name)
+	case h.nextNamed(nameKey(r.name)) != nil:
+		return nameKey(r.name)
 	}
-	return c.matchKey()
+	return r.id
 }
 
 // hasCall reports whether a call so far has an id.
