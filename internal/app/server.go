@@ -107,7 +107,7 @@ func (s *Server) openBroker(ctx context.Context) (err error) {
 	o.OnNotice = func(msg string, err error) { s.log.Warn().Err(err).Msg(msg) }
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
-	if s.Broker, err = OpenBroker(ctx, o); err != nil {
+	if s.Broker, err = OpenBroker(ctx, o.Embedding()); err != nil {
 		return err
 	}
 	if s.Embedded() {
