@@ -100,7 +100,7 @@ func stubs(t *testing.T) string {
 	if err := os.Symlink(program(t, "streamer"), filepath.Join(dir, "streamer")); err != nil {
 		t.Fatal(err)
 	}
-	for name, file := range map[string]string{"claude": "claude-code/partial", "codex": "codex-exec/turns", "gemini": "gemini-cli/run"} {
+	for name, file := range map[string]string{"claude": "claude-code/partial", "codex": "codex-exec/turns", "gemini": "gemini-cli/run", "cursor-agent": "cursor-agent/run"} {
 		path, err := filepath.Abs("../internal/decode/testdata/" + file + ".jsonl")
 		if err != nil {
 			t.Fatal(err)

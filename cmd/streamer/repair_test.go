@@ -59,7 +59,7 @@ func TestRepair(t *testing.T) {
 		{"late results moved", "--late replace", "[" + lateNote + "]", 0, `[{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"x","content":"b"},{"role":"assistant","content":"a"}]`, nil},
 		{"of mistral", "--provider mistral --check " + file, "", exitWouldChange, "", nil},
 
-		{"no history", "", `{"a":1}`, exitNoRepair, "", []string{"streamer repair: not a history: ", `neither "messages" nor "input"`}},
+		{"no history", "", `{"a":1}`, exitNoRepair, "", []string{"streamer repair: not a history: ", `no "messages", "contents" or "input"`}},
 		{"no message", "", "[{\"role\":\"user\",\"content\":\"\"},\n 7]", exitNoRepair, "", []string{"message 1 (byte 32) is a number, not an object"}},
 		{"no JSON", "", `[{"role":"user"},]`, exitNoRepair, "", []string{"not a history: ", "at byte 17"}},
 		{"cut off", "", dangling, exitNoRepair, "", []string{"ends before it is complete, at byte "}},

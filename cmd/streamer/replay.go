@@ -14,7 +14,7 @@ type replayCommand struct {
 	Session session `required:"" placeholder:"SESSION" help:"session to publish to"`
 	formatFlag
 	Follow bool          `help:"wait for more when the end of FILE is reached, until the command is interrupted; a file that is truncated or replaced is read from its beginning"`
-	Wait   time.Duration `placeholder:"DURATION" default:"5s" help:"maximum time without events to wait for the fold of the inputs; if 0, they are only published"`
+	Wait   time.Duration `placeholder:"DURATION" default:"10s" help:"maximum time without events to wait for the fold of the inputs; if 0, they are only published"`
 	Speed  string        `placeholder:"SPEED" enum:",1,10,max" default:"" help:"1 (as recorded, or as models stream), 10 (times as fast) or max (without pauses); default 1 for a file, max for standard input and with --follow"`
 }
 
@@ -24,7 +24,7 @@ func (*replayCommand) Help() string {
 
   some-agent | streamer replay --session s -
 
-Each line of JSON and each event of SSE text is published as soon as it is read, and a line {"at":MS,"kind":KIND,"data":BODY} as the input that it states, MS milliseconds after the beginning: KIND is delta, result, progress, interrupt or end. Inputs that are rejected are printed, each reason once; exit status 3 if there are any. A stream that ends inside an event is rejected 10 s later, because more could follow; this is not waited for. If no streamer folds the inputs within --wait, this is printed, and the exit status is 0.`
+Each line of JSON and each event of SSE text is published as soon as it is read, and a line {"at":MS,"kind":KIND,"data":BODY} as the input that it states, MS milliseconds after the beginning: KIND is delta, result, progress, interrupt or end. Inputs that are rejected are printed, each reason once; exit status 3 if there are any. An event that is cut at the end of FILE, and lines at its beginning that are no events of any format, are rejected when the end is reached. With --follow, and where the command is interrupted, this happens after 10 s, and is not waited for. If no streamer folds the inputs within --wait, this is printed, and the exit status is 0.`
 }
 
 // Run publishes the file.

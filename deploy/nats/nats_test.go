@@ -15,10 +15,12 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inspect"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 )
 
 // within is the time limit of each step.
@@ -300,6 +302,37 @@ func TestServer(t *testing.T) {
 		t.Error("a client without credentials was accepted")
 	}
 	tryRoles(t, []*server.Server{s}, 1)
+}
+
+// TestServeAsClient: a process with the credentials of a client fails with one message,
+// which says what doctor says, and nothing is logged beside it.
+func TestServeAsClient(t *testing.T) {
+	passwords(t)
+	s := run(t, load(t, "server.conf"))
+	if !s.ReadyForConnections(within) {
+		t.Fatal("the server did not start")
+	}
+	for user, want := range map[string]string{
+		"agent":    "no permission to publish on $JS.API.STREAM.INFO.KV_STREAMER_SNAPSHOT; connect as streamer's own user, in the account of the streams",
+		"frontend": "no permission to publish on $JS.API.STREAM.INFO.KV_STREAMER_SNAPSHOT; connect as streamer's own user, in the account of the streams",
+		"unknown":  "Authorization Violation; check the user and password",
+	} {
+		var log strings.Builder
+		c := app.NewConfig()
+		c.Broker.URL, c.HTTPListen = address(s, user), ""
+		server, err := app.Open(t.Context(), c, zerolog.New(&log))
+		if err == nil {
+			server.Close()
+			t.Fatalf("%s: the process started", user)
+		}
+		if log.Len() > 0 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q in it, and the log\n%s", user, err, want, &log)
+		}
+		found := inspect.Diagnose(t.Context(), c.Broker)[0]
+		if got := found.Text + "; " + found.Fix; got != err.Error() {
+			t.Errorf("%s: doctor says\n%s\nserve says\n%s", user, got, err)
+		}
+	}
 }
 
 // TestCluster tests the configuration of three servers.

@@ -172,6 +172,10 @@ const rules = {
   unmatched(s, e) {
     notice(s, e, { what: "unmatched", of: e.kind ?? "", target: e.target ?? {}, input: e.input });
   },
+  interrupted(s, e) {
+    // The other events of an interrupt say what it closed, or did not find open.
+    if (e.event_id?.endsWith(".0")) rules.unmatched(s, { kind: "interrupt", ...e });
+  },
 };
 
 function unknown(s) {

@@ -175,7 +175,7 @@ function noticeOf(n) {
       [n.reason?.code, which, n.offset === undefined || n.times > 1 ? "" : "byte " + n.offset].filter(Boolean).join(", "),
     ];
   }
-  if (n.what === "unmatched") return [(n.of === "progress" ? "A progress report" : "A stop") + " named nothing that is open", targetOf(n.target)];
+  if (n.what === "unmatched") return [(n.of === "progress" ? "A progress report" : "A stop") + " found nothing open", targetOf(n.target)];
   return ["A result came for a call that was never seen" + (n.tool ? ": " + n.tool : ""), n.id];
 }
 

@@ -18,6 +18,7 @@ const BECAUSE = {
   run_cancelled: "the run was cancelled",
   superseded: "it was abandoned",
   args_timeout: "its arguments never ended",
+  args_incomplete: "the model was cut off in its arguments",
   result_timeout: "no result came",
   expired: "too old to keep open",
   lost: "its inputs were lost",

@@ -33,6 +33,7 @@ type Config struct {
 	KeyFile    string // PEM file of its key
 
 	OTLPEndpoint string // URL to which traces are sent by OTLP; if "", that of OTEL_EXPORTER_OTLP_ENDPOINT, or none
+	OTLPContent  bool   // spans have the args and results of calls
 	MetricTools  int    // maximum number of tools with a label of their own in metrics; if zero, 50
 
 	RepairBytes int  // maximum size of one history to repair, and of all at once; if zero, 64 MiB

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ func Dial(ctx context.Context, o BrokerOptions) (*Broker, error) {
 	o.Existing = true
 	b, err := OpenBroker(ctx, o.Options)
 	if err != nil {
-		return nil, fmt.Errorf("%w (--data-dir or --nats-url name a running streamer)", err)
+		return nil, &ConnectionError{err, cmp.Or(credentialsFix(err), "start streamer serve, or name the server with --nats-url and --nats-creds, or the data directory with --data-dir")}
 	}
 	return b, nil
 }

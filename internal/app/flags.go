@@ -142,10 +142,11 @@ func (f *WorkerFlags) set(c *Config) {
 type TelemetryFlags struct {
 	MetricTools  int    `group:"log" placeholder:"NUMBER" help:"maximum number of tools that have a label of their own in metrics; if 0, 50"`
 	OTLPEndpoint string `name:"otlp-endpoint" group:"log" placeholder:"URL" help:"URL to which spans of calls are sent by OTLP over HTTP, such as http://localhost:4318/v1/traces; if empty, the endpoint of OTEL_EXPORTER_OTLP_ENDPOINT, or none"`
+	OTLPContent  bool   `name:"otlp-content" group:"log" help:"spans have the first 4 KiB of the args and of the result of their call as attributes"`
 }
 
 func (f *TelemetryFlags) set(c *Config) {
-	c.MetricTools, c.OTLPEndpoint = f.MetricTools, f.OTLPEndpoint
+	c.MetricTools, c.OTLPEndpoint, c.OTLPContent = f.MetricTools, f.OTLPEndpoint, f.OTLPContent
 }
 
 // LogFlags are the flags of the log.

@@ -56,8 +56,8 @@ func (i *Interrupt) Publish(ctx context.Context, b *Broker, token string) (seq u
 	return a.Seq, a.Err
 }
 
-// Run publishes the interrupt and waits until all its events are stored, for at
-// most the time limit.
+// Run publishes the interrupt and waits until an event answers it, for at most the
+// time limit.
 func (i *Interrupt) Run(ctx context.Context, b *Broker, token string, limit time.Duration) (*Outcome, error) {
 	_, from, err := b.EventBounds(ctx)
 	if err != nil {

@@ -108,6 +108,21 @@ func (r *Replayer) input(ctx context.Context, kind inputs.Kind, data []byte, lin
 	return nil
 }
 
+// end publishes that nothing continues an event that the last inputs cut, so that it
+// is rejected before later inputs come.
+func (r *Replayer) end(ctx context.Context) error {
+	if r.count == 0 {
+		return nil
+	}
+	id := fmt.Sprintf("%s:%s:replay-%s", r.Token, inputs.Clock, r.nonce)
+	a := r.Broker.PublishWait(ctx, r.Broker.ClockPub(r.Token, id, []byte(`{"kind":"flush","cut":true}`)))
+	if a.Err != nil {
+		return fmt.Errorf("end of the stream: %w", a.Err)
+	}
+	r.watch.ended(a.Seq)
+	return nil
+}
+
 // sleepUntil waits until a time, or until ctx ends.
 func sleepUntil(ctx context.Context, t time.Time) error {
 	wait := time.NewTimer(time.Until(t))

@@ -104,10 +104,18 @@ func (s *Server) open(ctx context.Context) (err error) {
 func (s *Server) openBroker(ctx context.Context) (err error) {
 	o := s.config.Broker
 	o.OwnPassword, o.AgentPassword = password(o.DataDir, urlFile), password(o.DataDir, agentURLFile)
-	o.OnNotice = func(msg string, err error) { s.log.Warn().Err(err).Msg(msg) }
+	notices := &openNotices{log: s.log}
+	o.OnNotice = notices.notice
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
-	if s.Broker, err = OpenBroker(ctx, o.Embedding()); err != nil {
+	s.Broker, err = OpenBroker(ctx, o.Embedding())
+	if err != nil {
+		if fix := credentialsFix(err); fix != "" {
+			return &ConnectionError{err, fix}
+		}
+	}
+	notices.opened()
+	if err != nil {
 		return err
 	}
 	if s.Embedded() {

@@ -18,7 +18,7 @@ func (s *Server) observer(ctx context.Context, calls *telemetry.Calls) (worker.O
 		return calls, nil
 	}
 	var err error
-	if s.spans, err = telemetry.NewSpans(ctx, s.config.OTLPEndpoint); err != nil {
+	if s.spans, err = telemetry.NewSpans(ctx, s.config.OTLPEndpoint, s.config.OTLPContent); err != nil {
 		return nil, err
 	}
 	return telemetry.Observers{calls, s.spans}, nil

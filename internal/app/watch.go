@@ -64,7 +64,9 @@ func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs
 		publishing, cancel = outlive(ctx, storeTime)
 		defer cancel()
 	}
-	err = r.Stream(publishing, in)
+	if err = r.Stream(publishing, in); err == nil {
+		err = r.end(publishing)
+	}
 	if in.Live && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // the usual end of a live stream
 	}
@@ -107,10 +109,8 @@ type watch struct {
 	rewinds broker.Rewinds // of the input log
 
 	mu         sync.Mutex     // guards the fields below
-	unread     []sent         // inputs whose events may follow, oldest first
+	recent     []sent         // inputs that later events may name, oldest first
 	early      []events.Event // rejected events of inputs that may be ours
-	first      uint64         // sequence of the first input
-	rejectedAt uint64         // sequence of the last input that was rejected
 	rejections events.Rejections
 	replayStatus
 
@@ -121,9 +121,15 @@ type watch struct {
 type replayStatus struct {
 	inputs, calls, rejected int
 	line                    int       // of the last input
-	lastInput               uint64    // sequence of the last input
+	stored                  uint64    // sequence of the last input
+	lastInput               uint64    // the same, as events are numbered
 	lastEvent               events.ID // that was read
 }
+
+// maxRecent is the number of inputs before the last event that later events may name.
+// An input can be rejected after others, when it is known that they do not continue its
+// text.
+const maxRecent = 1000
 
 // maxEarly bounds the number of rejected events that precede the acknowledgement of
 // the input that may have caused them.
@@ -131,8 +137,9 @@ const maxEarly = 10_000
 
 // sent is an input that was published.
 type sent struct {
-	seq  uint64
-	line int
+	seq      uint64
+	line     int
+	rejected bool
 }
 
 // newWatch returns a watch of the events after the end of the log.
@@ -155,20 +162,25 @@ func (w *watch) sent(seq uint64, line int) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.stored = seq
 	// Events are numbered by another sequence if the input log was rewound.
 	seq = w.rewinds.Effective(seq)
 	w.inputs++
 	w.line = line
-	if w.first == 0 {
-		w.first = seq
-	}
 	w.lastInput = seq
-	w.unread = append(w.unread, sent{seq, line})
+	w.recent = append(w.recent, sent{seq: seq, line: line})
 	early := w.early
 	w.early = nil
 	for i := range early {
 		w.add(&early[i])
 	}
+}
+
+// ended records the input that ends the stream, which has no line.
+func (w *watch) ended(seq uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stored, w.lastInput = seq, w.rewinds.Effective(seq)
 }
 
 // take records an event of the session.
@@ -179,9 +191,9 @@ func (w *watch) take(s events.Record, _ bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lastEvent = s.ID
-	// The events of earlier inputs are read.
-	n, _ := slices.BinarySearchFunc(w.unread, s.ID.Seq, func(a sent, seq uint64) int { return cmp.Compare(a.seq, seq) })
-	w.unread = w.unread[n:]
+	if n, _ := w.find(s.ID.Seq); n > 2*maxRecent {
+		w.recent = slices.Delete(w.recent, 0, n-maxRecent)
+	}
 	switch s.Type {
 	case events.ToolCallStart:
 		w.calls++
@@ -204,27 +216,36 @@ func (w *watch) add(e *events.Event) {
 		}
 		return
 	}
-	n, ours := slices.BinarySearchFunc(w.unread, e.Input, func(a sent, seq uint64) int { return cmp.Compare(a.seq, seq) })
+	n, ours := w.find(e.Input)
 	if !ours {
 		return // another client published the input
 	}
-	if w.rejectedAt != e.Input {
-		w.rejectedAt = e.Input
+	in := &w.recent[n]
+	if !in.rejected {
+		in.rejected = true
 		w.rejected++
 	}
-	w.rejections.Add(e.Reason, e.Offset.Bytes(), w.unread[n].line)
+	w.rejections.Add(e.Reason, e.Offset.Bytes(), in.line)
 }
 
-// await waits until a snapshot of the session covers the last input and all of its
-// events are read. It returns false if no event comes for the time limit.
+// find returns the place of an input among the recent ones, and whether it is one.
+func (w *watch) find(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(w.recent, seq, func(a sent, seq uint64) int { return cmp.Compare(a.seq, seq) })
+}
+
+// betweenLooks is the time between two reads of a partition's checkpoint.
+const betweenLooks = 200 * time.Millisecond
+
+// await waits until the partition is folded past the last input and all events of the
+// session are read. It returns false if no event comes for the time limit.
 func (w *watch) await(ctx context.Context, b *Broker, token string, limit time.Duration) bool {
-	tick := time.NewTicker(betweenSnapshots)
+	tick := time.NewTicker(betweenLooks)
 	defer tick.Stop()
 	before := w.status()
-	if before.lastInput == 0 {
+	if before.stored == 0 {
 		return true
 	}
-	for idle := time.Duration(0); idle < limit; idle += betweenSnapshots {
+	for idle := time.Duration(0); idle < limit; idle += betweenLooks {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -234,14 +255,29 @@ func (w *watch) await(ctx context.Context, b *Broker, token string, limit time.D
 		if now.lastEvent != before.lastEvent {
 			before, idle = now, 0
 		}
-		loading, stop := context.WithTimeout(ctx, limit)
-		last, ok := b.folded(loading, token, now.lastInput)
+		if now.lastEvent.Seq > now.lastInput {
+			return true // of another input, which was folded later
+		}
+		looking, stop := context.WithTimeout(ctx, limit)
+		complete := b.folded(looking, token, now, w.from)
 		stop()
-		if ok && (last.Seq < w.first || !last.After(now.lastEvent)) {
+		if complete {
 			return true
 		}
 	}
 	return false
+}
+
+// folded reports whether the partition of a session is folded past the last input of a
+// replay, which has read all events of the session after sequence from. A checkpoint
+// covers only inputs whose events are stored. After an error a later look shows it.
+func (b *Broker) folded(ctx context.Context, token string, s replayStatus, from uint64) bool {
+	c, _, err := b.LoadCheckpoint(ctx, b.Partition(token))
+	if err != nil || c.Seq <= s.stored {
+		return false
+	}
+	_, head, err := b.Head(ctx, token)
+	return err == nil && (head.Seq <= from || !head.ID.After(s.lastEvent))
 }
 
 // status returns how far the replay has come.

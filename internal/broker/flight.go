@@ -117,7 +117,7 @@ func (p *publisher) due(now time.Time) (due []*flight, next time.Duration) {
 // again begins another try of a flight.
 func (p *publisher) again(f *flight, now time.Time) {
 	if !f.due.IsZero() { // else the connection was lost
-		p.outages.failed(f.pub.Subject, len(f.pub.Data), cmp.Or(f.why, errSilentAck), now)
+		p.outages.failed(f, cmp.Or(f.why, errSilentAck), now)
 	}
 	p.last++
 	f.place, f.tried, f.due, f.failed = p.last, now, now.Add(ackWait), false

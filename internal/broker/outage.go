@@ -63,9 +63,9 @@ func streamOf(subject string) int {
 	return -1
 }
 
-// failed notes that a publish of so many bytes is not stored.
-func (o *outages) failed(subject string, size int, why error, now time.Time) {
-	i := streamOf(subject)
+// failed notes that a publish is not stored.
+func (o *outages) failed(f *flight, why error, now time.Time) {
+	i := streamOf(f.pub.Subject)
 	if i < 0 {
 		return
 	}
@@ -76,19 +76,23 @@ func (o *outages) failed(subject string, size int, why error, now time.Time) {
 		s.since = now
 	}
 	if i == outageInputs {
-		o.down.begin(now)
+		o.down.begin(f.sent)
 	}
-	s.seen, s.size, s.why = now, size, why
+	s.seen, s.size, s.why = now, len(f.pub.Data), why
 	s.lasts.Store(true)
 }
 
 // stored notes that a publish is stored.
-func (o *outages) stored(subject string) {
-	if i := streamOf(subject); i >= 0 && o.of[i].lasts.Load() {
+func (o *outages) stored(f *flight, now time.Time) {
+	i := streamOf(f.pub.Subject)
+	if i >= 0 && o.of[i].lasts.Load() {
 		o.of[i].lasts.Store(false)
 		if i == outageInputs {
-			o.down.end(time.Now())
+			o.down.end(now)
 		}
+	}
+	if i == outageInputs {
+		o.down.answered(f.sent, now)
 	}
 }
 

@@ -36,9 +36,9 @@ func TestOutage(t *testing.T) {
 	} {
 		o := outages{down: new(downtime)}
 		for _, d := range c.failed {
-			o.failed(subject, 1, c.why, began.Add(d))
+			o.failed(&flight{pub: &Pub{Subject: subject, Data: []byte("1")}, sent: began.Add(d)}, c.why, began.Add(d))
 		}
-		o.stored(c.stored)
+		o.stored(&flight{pub: &Pub{Subject: c.stored}, sent: began.Add(c.at)}, began.Add(c.at))
 		err := o.problem(began.Add(c.at))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)

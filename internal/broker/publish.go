@@ -84,6 +84,7 @@ type publisher struct {
 	nc      *nats.Conn
 	trouble func(kind, msg string, err error)
 	inbox   string // ends with a dot; the number of the flight follows
+	pulses  string // the subject of the answers to pulses
 	sub     *nats.Subscription
 	resent  *atomic.Uint64
 	outages outages
@@ -102,7 +103,7 @@ type publisher struct {
 
 func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), resent *atomic.Uint64, down *downtime) (*publisher, error) {
 	p := &publisher{
-		nc: nc, trouble: trouble, resent: resent, inbox: nc.NewInbox() + ".",
+		nc: nc, trouble: trouble, resent: resent, inbox: nc.NewInbox() + ".", pulses: nc.NewInbox(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), flights: map[uint64]*flight{}, epoch: 1,
 		outages: outages{down: down},
 	}
@@ -111,6 +112,9 @@ func newPublisher(nc *nats.Conn, trouble func(kind, msg string, err error), rese
 		return nil, fmt.Errorf("broker: subscribing to acknowledgements: %w", err)
 	}
 	_ = p.sub.SetPendingLimits(-1, -1) // bounded by what is in flight
+	if _, err = nc.Subscribe(p.pulses, down.pulsed); err != nil {
+		return nil, fmt.Errorf("broker: subscribing to answers to pulses: %w", err)
+	}
 	p.ended.Go(p.resendLoop)
 	return p, nil
 }
@@ -259,7 +263,7 @@ func (p *publisher) answer(no, place uint64, a Ack) {
 		p.poke()
 	}
 	if a.Err == nil {
-		p.outages.stored(f.pub.Subject)
+		p.outages.stored(f, time.Now())
 	}
 	answerTo(f, a)
 }
@@ -302,7 +306,7 @@ func (p *publisher) later(no uint64, why error) {
 		f.try++
 		f.why, f.failed = why, true
 		subject = f.pub.Subject
-		p.outages.failed(subject, len(f.pub.Data), why, time.Now())
+		p.outages.failed(f, why, time.Now())
 	}
 	noticed := f != nil && f.try == noticedTry
 	p.mu.Unlock()
@@ -327,7 +331,7 @@ func (p *publisher) giveUp(no uint64) error {
 	if f == nil || f.why == nil && now.Sub(f.sent) < giveUpSign {
 		return nil
 	}
-	p.outages.failed(f.pub.Subject, len(f.pub.Data), cmp.Or(f.why, errSilentAck), now)
+	p.outages.failed(f, cmp.Or(f.why, errSilentAck), now)
 	p.probe(f.pub.Subject)
 	return f.why
 }

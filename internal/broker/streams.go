@@ -362,7 +362,7 @@ func (b *Broker) stream(ctx context.Context, name string) (*streamInfo, error) {
 	case errors.As(err, &refused) && refused.ErrCode == codeStreamNotFound:
 		return nil, nil
 	case errors.As(err, &refused) && refused.ErrCode == codeNoJetStream:
-		return nil, errors.New("broker: the account of this NATS user has no JetStream, so it is not the account of the streams: connect as streamer's own user; the URL for an embedded server is in the file nats-url in its data directory")
+		return nil, errors.New("broker: the account of this NATS user has no JetStream, so it is not the account of the streams")
 	case err != nil:
 		return nil, fmt.Errorf("broker: stream %s: %w", name, err)
 	}

@@ -11,6 +11,10 @@ const (
 	HeaderPrev   = "Nats-Expected-Last-Subject-Sequence"
 	HeaderPrevOf = "Nats-Expected-Last-Subject-Sequence-Subject"
 	headerTTL    = "Nats-TTL"
+	// headerLast is the condition of a pulse: the last sequence of the stream. No stream
+	// has the impossible one.
+	headerLast = "Nats-Expected-Last-Sequence"
+	impossible = "9223372036854775807"
 )
 
 // SubjectProbe is the subject of probes. It is in no partition, and so in the log

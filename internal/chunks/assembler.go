@@ -104,10 +104,10 @@ func (a *Assembler[S]) Confirm(pos int, f *Chunk, lim Limits) error {
 }
 
 func (a *Assembler[S]) addTo(pos int, f *Chunk, id, name string, lim Limits) error {
+	a.Latest = pos
 	if err := a.Calls[pos].add(f, id, name, lim); err != nil {
 		return err
 	}
-	a.Latest = pos
 	a.Refused = a.Refused && id == "" && name == ""
 	if name != "" && len(a.RefusedAt) > 0 {
 		a.reuse(place(f.Index, id))
@@ -173,12 +173,24 @@ func (a *Assembler[S]) checkOpen(f *Chunk, id, name string, lim Limits) error {
 	switch {
 	case a.Refused && id == "" && name == "":
 		return ErrRest
+	case id == "" && name == "" && f.Index != "" && !f.Opens && a.building():
+		return ErrStray // of one of several calls, on an index that none of them has
 	case len(a.Calls) >= lim.Calls:
 		return ErrCalls
 	case len(f.Args) > lim.ArgsBytes:
 		return ErrArgs
 	}
 	return nil
+}
+
+// building reports whether args of a call are to come.
+func (a *Assembler[S]) building() bool {
+	for i := range a.Calls {
+		if a.Calls[i].growing() {
+			return true
+		}
+	}
+	return false
 }
 
 // Drop removes the call that Add has just opened, and refuses its continuation.
@@ -259,12 +271,22 @@ func (a *Assembler[S]) find(f *Chunk, id, name string) int {
 	if i := a.ByIndex(f.Index); i >= 0 {
 		return a.unlessOther(i, f, id, name)
 	}
-	// Some servers let the index drift: a bare continuation on an unseen index
-	// belongs to the latest call while that one's JSON is incomplete.
-	if latest := &a.Calls[a.Latest]; id == "" && name == "" && !f.Exact && latest.growing() {
+	if id == "" && name == "" && !f.Exact && a.drifts() {
 		return a.Latest
 	}
 	return -1
+}
+
+// drifts reports whether a bare fragment on an unseen index belongs to the latest call:
+// some servers let the index drift. That call is the only one whose args are to come,
+// and none was closed on another index, whose late fragment it could be.
+func (a *Assembler[S]) drifts() bool {
+	for i := range a.Calls {
+		if c := &a.Calls[i]; i != a.Latest && (c.growing() || c.Closed != NotClosed) {
+			return false
+		}
+	}
+	return a.Calls[a.Latest].growing()
 }
 
 // unlessOther returns i, or -1 where the fragment cannot belong to that call.
@@ -272,6 +294,11 @@ func (a *Assembler[S]) unlessOther(i int, f *Chunk, id, name string) int {
 	c := &a.Calls[i]
 	full := c.Full()
 	switch {
+	case c.Closed != NotClosed:
+		// Only another id and a name are certainly not those of the closed call.
+		if id != "" && c.ID != "" && id != c.ID && name != "" {
+			return -1
+		}
 	case f.Exact && c.ID == "" && c.Name == "":
 		return i
 	// Some servers change the id in the middle of a call. A fragment that has
@@ -280,17 +307,8 @@ func (a *Assembler[S]) unlessOther(i int, f *Chunk, id, name string) int {
 		return -1
 	case name != "" && full && (name != c.Name || id == "" && beginsValue(f.Args)):
 		return -1
-	// The length of the text is not known of a call that was closed in the middle
-	// of its args. Only a brace begins the args of another call.
-	case name != "" && id == "" && c.Closed == ClosedShort && beginsObject(f.Args):
-		return -1
 	}
 	return i
-}
-
-// beginsObject reports whether args begin with an object.
-func beginsObject(args string) bool {
-	return strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{")
 }
 
 // beginsValue reports whether args begin with a JSON object, array or string.

@@ -296,6 +296,13 @@ func (a *Assembly) Placeholder() bool { return len(a.Text) == 2 && string(a.Text
 // Whole reports whether the text is one complete JSON value.
 func (a *Assembly) Whole() bool { return (a.scan.Complete() || a.Object) && !a.Cut }
 
+// Certain reports whether the text is one complete JSON value that no fragment is to
+// replace or continue, even if the provider never closes the call.
+func (a *Assembly) Certain() bool {
+	number := a.scan.First() == '-' || a.scan.First() >= '0' && a.scan.First() <= '9'
+	return a.Whole() && !number && !a.Placeholder() && !(a.Object && a.Hold)
+}
+
 // Usable reports whether the args would be valid if no fragment followed.
 func (a *Assembly) Usable() bool { return a.Whole() || a.Blank() || a.Kind() == "custom" && !a.Cut }
 

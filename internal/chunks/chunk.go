@@ -79,7 +79,8 @@ const (
 	Attempt
 	// Failure: the provider ended the message with an error before it was
 	// complete. Text. Without Message it means every open message of the
-	// Namespace. Where the error ends the run, RunEnd is used instead.
+	// Namespace. Where the error ends the run, RunEnd is used instead. Status is
+	// cancelled where it was stopped without an error; Spares.
 	Failure
 	// Rename: the message ID is named Message from now on (a framework used an
 	// id of its own before it knew the provider's).
@@ -172,6 +173,8 @@ type Chunk struct {
 	// Abandons: the calls of the run that are open get no result, even if the run is
 	// completed.
 	Abandons bool
+	// Spares: the calls of the message whose args are complete stay open.
+	Spares bool
 	// Aside: the human message interrupts nothing.
 	Aside bool
 }

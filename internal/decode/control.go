@@ -135,13 +135,20 @@ func End(data []byte) (string, *wire.Problem) {
 type Tick struct {
 	Kind string // deadline, flush or run_idle
 	Call string // the call of the deadline
-	At   int64  // the deadline, in milliseconds since the Unix epoch; 0 if the input does not have it
+	At   int64  // when it is due, in milliseconds since the Unix epoch; 0 if the input does not have it
+	// Elapsed: the time of the session has reached At by a clock that is never set.
+	Elapsed bool
+	// Until is the stored time after which the input does not count; 0: it always does.
+	Until int64
 	// Ended: the stream has ended, so a flush waits for nothing.
 	Ended bool
+	// Cut: nothing continues an event that was cut, and nothing else is flushed.
+	Cut bool
 }
 
-// Clock reads {"kind":"deadline","call","at"?}, {"kind":"flush","ended"?} or
-// {"kind":"run_idle"}. The time is RFC 3339, or milliseconds since the epoch.
+// Clock reads {"kind":"deadline","call","at"?}, {"kind":"flush","ended"?,"cut"?} or
+// {"kind":"run_idle"}, each with "elapsed"? and "until"?. A time is RFC 3339, or
+// milliseconds since the epoch.
 func Clock(data []byte) (Tick, *wire.Problem) {
 	b := newBody()
 	var t Tick
@@ -153,8 +160,14 @@ func Clock(data []byte) (Tick, *wire.Problem) {
 			t.Call = b.Text(m.Key, m.Value)
 		case "at":
 			t.At = b.moment(m.Key, m.Value)
+		case "until":
+			t.Until = b.moment(m.Key, m.Value)
+		case "elapsed":
+			t.Elapsed = m.Value.Kind == jsonscan.True
 		case "ended":
 			t.Ended = m.Value.Kind == jsonscan.True
+		case "cut":
+			t.Cut = m.Value.Kind == jsonscan.True
 		}
 	}
 	b.OneOf("kind", t.Kind, "deadline", "flush", "run_idle")

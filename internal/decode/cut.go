@@ -141,6 +141,7 @@ func (r *Reader) keep(text string, v valueScan) {
 		}
 	}
 	r.cut.JSON = m
+	r.keepFrom(in.at)
 	in.at = len(in.data)
 }
 
@@ -157,7 +158,7 @@ func (r *Reader) openCut() {
 		return
 	}
 	size := len(m.Text)
-	alone, begins := standsAlone(in.data), nested(in.data)
+	alone := standsAlone(in.data)
 	m.Text = append(m.Text, in.data...)
 	switch status := m.scan.status(wire.Alias(m.Text)); {
 	case status != jsonscan.More || m.scan.list():
@@ -169,14 +170,12 @@ func (r *Reader) openCut() {
 		if m.Alone == 0 && alone {
 			m.Alone = size
 		}
+		r.goesOn(size)
 		return
 	}
 	r.cut.JSON = nil
 	*in = input{data: wire.Alias(m.Text), framing: jsonText}
-	in.text.before, in.text.starts[0] = size, m.Alone
-	if alone || begins {
-		in.text.starts[1] = size
-	}
+	in.text.before, in.text.starts = size, [2]int{m.Alone, size}
 }
 
 // unclear reports whether the text could also be the end of an OpenAI stream.
@@ -222,9 +221,12 @@ func standsAlone(data string) bool { return beginsField(data) != "" || beginsJSO
 
 // Pending reports whether the last input ended inside an event, or plain text waits for
 // the format.
-func (s *State) Pending() bool {
+func (s *State) Pending() bool { return s.cutText() || s.Cut != nil && len(s.Cut.Early) > 0 }
+
+// cutText reports whether the last input ended inside an event.
+func (s *State) cutText() bool {
 	c := s.Cut
-	return s.SSE != nil && s.SSE.Has || c != nil && (c.JSON != nil && len(c.JSON.Text) > 0 || c.Code != nil || c.Frame != nil || len(c.Early) > 0)
+	return s.SSE != nil && s.SSE.Has || c != nil && (c.JSON != nil && len(c.JSON.Text) > 0 || c.Code != nil || c.Frame != nil)
 }
 
 // takeCut takes what the last input cut from the State.
@@ -245,4 +247,5 @@ func (r *Reader) keepCut() {
 		*r.state.Cut = r.uncut
 		r.cut = r.state.Cut
 	}
+	r.keepSince()
 }

@@ -139,7 +139,7 @@ func TestCutJSON(t *testing.T) {
 		"an event behind DONE":            {[]string{"[D", event}, "problem 'D' where a JSON value or ] is expected\n" + text},
 		"DONE as SSE behind JSON":         {[]string{event + "\ndata: [DO", "NE]\n\n"}, text + done},
 		"a character":                     {[]string{`{"id":"c","choices":[{"delta":{"content":"` + "\xe6\x97", "\xa5" + `"}}]}`}, strings.Replace(text, `"x"`, `"日"`, 1)},
-		"a bad character":                 {[]string{`{"id":"c","choices":[{"delta":{"content":"` + "\xe6", "x" + `"}}]}`}, "problem byte 0xe6 is not UTF-8\n"},
+		"a bad character":                 {[]string{`{"id":"c","choices":[{"delta":{"content":"` + "\xe6", "x" + `"}}]}`}, "problem byte 0xe6 is not UTF-8\nproblem 'x' where a JSON value is expected\n"},
 		"events on one line":              {[]string{event + event[:7], event[7:] + " " + event}, text + text + text},
 		"JSON between SSE":                {[]string{"data: " + event + "\n\n" + event + "\ndata: " + event + "\n\n"}, text + text + text},
 		"SSE without blank lines":         {[]string{"data: " + event + "\ndata: " + event + "\n\n"}, text + text},

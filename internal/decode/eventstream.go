@@ -86,6 +86,7 @@ func (r *Reader) openFrames() {
 		if m.Alone == 0 && alone {
 			m.Alone = size
 		}
+		r.goesOn(size)
 		in.framing = nothing
 		return
 	}
@@ -148,6 +149,7 @@ func (r *Reader) keepFrame(rest string) (piece, bool) {
 		return r.badFrame(len(rest), fmt.Sprintf("a frame was cut off after %d bytes", len(rest)))
 	}
 	r.cut.Frame = &FrameBytes{Data: []byte(rest)}
+	r.keepFrom(in.at)
 	for _, at := range in.text.starts {
 		if at > in.at && r.cut.Frame.Alone == 0 {
 			r.cut.Frame.Alone = at - in.at

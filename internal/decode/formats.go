@@ -9,6 +9,7 @@ import (
 	"streamer/internal/decode/claudecode"
 	"streamer/internal/decode/codex"
 	"streamer/internal/decode/cohere"
+	"streamer/internal/decode/cursoragent"
 	"streamer/internal/decode/gemini"
 	"streamer/internal/decode/geminicli"
 	"streamer/internal/decode/langchain"
@@ -40,6 +41,7 @@ var formats = [...]wire.Format{
 	agui.Format{},
 	claudecode.Format{},
 	codex.Format{},
+	cursoragent.Format{},
 }
 
 // formatNames are those of formats.

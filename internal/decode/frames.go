@@ -37,6 +37,7 @@ const (
 
 // piece is the text of one stream event.
 type piece struct {
+	input uint64 // sequence of the input in which the text begins
 	name  string
 	text  string
 	base  int  // offset of the text in the input

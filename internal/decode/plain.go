@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // console reports whether plain text may stand between the events of the current
@@ -27,9 +28,7 @@ func (r *Reader) hold(p piece, problem *wire.Problem) bool {
 	if r.state.Format != "" || len(r.cut.Early) == maxEarly || !prose(p.text) {
 		return false
 	}
-	held := *problem
-	held.Offset, held.Line = 0, 0 // another input may report it
-	r.cut.Early = append(r.cut.Early, held)
+	r.cut.Early = append(r.cut.Early, *problem)
 	return true
 }
 
@@ -51,8 +50,12 @@ func (r *Reader) release() {
 }
 
 // plainText reports whether a text that is no event is plain text: it does not begin
-// like an object. A text that does is an event that was damaged.
+// like an object. A text that does is an event that was damaged. Nor is a list plain text
+// that shows a call.
 func plainText(text string) bool {
+	if strings.HasPrefix(text, "[") && strings.Contains(text, "{") && wire.Valid(text) {
+		return !wire.ShowsCall(jsonscan.ValueOf(text))
+	}
 	inside, object := strings.CutPrefix(text, "{")
 	if !object {
 		return true

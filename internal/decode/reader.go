@@ -34,11 +34,15 @@ func (l Limits) event() int {
 // Reader reads inputs, one after another. The zero value needs a Reset. A Reader
 // holds scratch space and should be reused. It is not safe for concurrent use.
 type Reader struct {
+	// Input is the sequence of the current input, which a Problem with it names.
+	Input uint64
+
 	state     *State
 	limits    Limits
 	in        input
-	cut       *Cut           // by the input before, or by this one
-	uncut     Cut            // for cut, if the State has none
+	cut       *Cut // by the input before, or by this one
+	uncut     Cut  // for cut, if the State has none
+	since     since
 	wrong     *wire.Problem  // with the whole input
 	early     []wire.Problem // that were held and are reported now
 	w         wire.Writer
@@ -63,7 +67,7 @@ func (r *Reader) Reset(s *State, data []byte, format string, limits Limits) {
 	r.named = format != ""
 	if r.named {
 		if find(format) == nil {
-			r.wrong = &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("there is no format %q; the formats are %s", wire.Clip(format), strings.Join(Names(), ", "))}
+			r.wrong = &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("there is no format %q; the formats are %s", wire.Clip(format), strings.Join(Names(), ", ")), Input: r.Input}
 			return
 		}
 		s.Format = format
@@ -98,6 +102,7 @@ func (r *Reader) begin(s *State, limits Limits) {
 	r.state, r.limits, r.named = s, limits, false
 	r.in = input{}
 	r.takeCut()
+	r.since = since{begins: s.Since}
 	r.w.Reset()
 	r.problem, r.wrong, r.early = nil, nil, nil
 	r.templates.Forget()
@@ -110,6 +115,9 @@ func (r *Reader) Next() bool {
 	r.problem, r.fits, r.filled = nil, false, false
 	if r.wrong != nil {
 		r.problem, r.wrong = r.wrong, nil
+		if r.problem.Input == 0 {
+			r.problem.Input = r.inputAt(0)
+		}
 		return true
 	}
 	if len(r.early) > 0 {
@@ -127,6 +135,7 @@ func (r *Reader) Next() bool {
 		r.keepCut()
 		return false
 	}
+	p.input = r.inputAt(p.base)
 	r.read(p)
 	if len(r.cut.Early) > 0 && (r.state.Format != "" || r.problem != nil) {
 		r.release()
@@ -168,6 +177,7 @@ func (r *Reader) read(p piece) {
 		}
 		return
 	}
+	problem.Input = p.input
 	plain := p.problem == nil && (p.rest || plainText(p.text))
 	if plain && r.state.console() {
 		return
@@ -195,7 +205,10 @@ func (r *Reader) decode(p piece, f wire.Frame) *wire.Problem {
 		return nil // a template of the format that is known now
 	}
 	if format != nil {
-		return r.state.decoder(format).Decode(&r.w, f)
+		if problem := r.state.decoder(format).Decode(&r.w, f); problem != nil {
+			return problem
+		}
+		return r.w.Problem()
 	}
 	if f.Done {
 		// Any stream may end in this way, whether its format has it or not.

@@ -17,6 +17,8 @@ type State struct {
 	SSE *SSE `json:"s,omitempty"`
 	// Cut is nil unless other text was cut.
 	Cut *Cut `json:"c,omitempty"`
+	// Since are the inputs of the text that was cut, the first ones if there are many.
+	Since []Begin `json:"b,omitempty"`
 	// Decoders are those of the formats that the session has used, in the order
 	// of their first use.
 	Decoders []FormatDecoder `json:"d,omitempty"`
@@ -44,6 +46,7 @@ func (s *State) Fields(f *stored.Fields) {
 	f.Text("f", &s.Format)
 	stored.Pointer(f, "s", &s.SSE, (*SSE).fields)
 	stored.Pointer(f, "c", &s.Cut, (*Cut).fields)
+	stored.List(f, "b", &s.Since, (*Begin).fields)
 	stored.List(f, "d", &s.Decoders, (*FormatDecoder).fields)
 	for i := range s.Decoders {
 		s.Decoders[i].load(f)
@@ -89,6 +92,7 @@ func (s State) Clone() State {
 	if s.Cut != nil {
 		s.Cut = s.Cut.clone()
 	}
+	s.Since = slices.Clone(s.Since)
 	s.Decoders = slices.Clone(s.Decoders)
 	for i := range s.Decoders {
 		s.Decoders[i].Decoder = s.Decoders[i].Decoder.Clone()

@@ -49,6 +49,9 @@ func Run(ctx context.Context, out io.Writer, s *app.Server, o Options) error {
 	if err != nil {
 		return err
 	}
+	if err := alone(ctx, s); err != nil {
+		return err
+	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
@@ -78,6 +81,19 @@ func Run(ctx context.Context, out io.Writer, s *app.Server, o Options) error {
 		return nil // stopped by the user, which is no failure
 	}
 	return played
+}
+
+// alone returns an error if workers of other processes carry the partitions of the
+// cluster: their settings would be in force, and not the short deadlines of the demo.
+func alone(ctx context.Context, s *app.Server) error {
+	if s.Embedded() {
+		return nil
+	}
+	ids, err := s.Broker.Members(ctx)
+	if err == nil && len(ids) > 0 {
+		err = errors.New("another streamer process holds the partitions of these streams, and the demo needs its own settings: stop that process, or run the demo without --nats-url, on an embedded server; streamer replay publishes a recorded session to the running process")
+	}
+	return err
 }
 
 // longest returns the longest time that a call stays open without an input.

@@ -77,7 +77,7 @@ var promised = map[string]func(e *events.Event) bool{
 	"a tool that fails":   ended(events.Error, ""),
 	"a denied call":       ended(events.Denied, ""),
 	"no result":           ended(events.TimedOut, events.ByResultTimeout),
-	"args cut off":        ended(events.TimedOut, events.ByArgsTimeout),
+	"args cut off":        ended(events.Cancelled, events.ByCut),
 	"a new human message": ended(events.Cancelled, events.ByNewMessage),
 	"a stop":              ended(events.Cancelled, events.ByInterrupt),
 	"a late result":       func(e *events.Event) bool { return e.Type == events.ToolCallLateResult },
@@ -128,7 +128,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	s.Close()
-	want := "demo: 6 sessions, 37 calls: 27 completed, 3 timeout, 3 cancelled, 3 error, 1 denied\n"
+	want := "demo: 6 sessions, 37 calls: 27 completed, 2 timeout, 4 cancelled, 3 error, 1 denied\n"
 	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got\n%s\nwant at its end\n%s", &out, want)
 	}
@@ -137,6 +137,37 @@ func TestRun(t *testing.T) {
 	}
 	for what := range unseen(t, dir) {
 		t.Errorf("not in the log: %s", what)
+	}
+}
+
+// TestNotAlone: the demo refuses streams whose partitions another process carries, at
+// once, and runs when that process has ended.
+func TestNotAlone(t *testing.T) {
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	b, err := app.OpenBroker(ctx, broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})})
+	if err == nil {
+		defer b.Close()
+		err = b.Admit()
+	}
+	if err == nil {
+		err = b.Beat(ctx, "serve", 3*time.Second) // as a process that serves
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := app.NewConfig()
+	c.Broker.URL, c.HTTPListen = b.OwnURL(), "127.0.0.1:0"
+	s, err := app.Open(ctx, c, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := Run(ctx, io.Discard, s, Options{Once: true}); err == nil || !strings.HasPrefix(err.Error(), "another streamer process holds the partitions") {
+		t.Errorf("beside another process: got %v", err)
+	}
+	if err := errors.Join(b.Leave(ctx, "serve"), alone(ctx, s)); err != nil {
+		t.Errorf("after the end of the other process: got %v", err)
 	}
 }
 
@@ -211,7 +242,7 @@ func TestViewer(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, stopOn{"demo: 6 sessions, 74 calls: 54 completed, 6 timeout,", stop}, s, Options{Loop: true})
+		ended <- Run(ctx, stopOn{"demo: 6 sessions, 74 calls: 54 completed, 4 timeout,", stop}, s, Options{Loop: true})
 	}()
 	<-s.Opened()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Page()+"v1/sessions/any/events", nil)

@@ -57,7 +57,7 @@ func dispatch(h handler, e *events.Event) {
 // isShown reports whether dispatch has a method for events of a type.
 func isShown(t events.Type) bool {
 	switch t {
-	case events.Synthetic, events.ToolCallLateResult, events.OrphanResult, events.Rejected, events.Unmatched:
+	case events.Synthetic, events.ToolCallLateResult, events.OrphanResult, events.Rejected, events.Unmatched, events.Interruption:
 		return false
 	}
 	return true

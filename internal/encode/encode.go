@@ -103,7 +103,7 @@ const (
 //
 // Every event is passed to Event. A protocol ignores the types that it has no form
 // for: usually synthetic messages, which repeat their tool_call_result, and
-// tool_call_late_result, orphan_result, rejected and unmatched. It has exactly one
+// tool_call_late_result, orphan_result, rejected, unmatched and interrupted. It has exactly one
 // end for each call. What it cannot take after the end of a run, it omits.
 type Encoder interface {
 	Open(dst []byte, o Opening) []byte

@@ -109,14 +109,18 @@ func (w *writer) outcome(e *Event) {
 	w.ref("tool_result_ref", e.ToolResultRef)
 	w.Flag("conflict", e.Conflict)
 	w.answer("args_complete", e.ArgsAnnounced)
-	w.millis("duration_ms", e.DurationMS)
-	w.millis("args_ms", e.ArgsMS)
-	w.millis("run_ms", e.RunMS)
+	w.count("duration_ms", e.DurationMS)
+	w.count("args_ms", e.ArgsMS)
+	w.count("run_ms", e.RunMS)
 	w.Text("finish_reason", e.FinishReason)
 	w.raw("usage", e.Usage)
 	w.Flag("superseded", e.Superseded)
 	if len(e.Pending) > 0 {
 		w.List("pending", e.Pending)
+	}
+	w.count("closed", e.Closed)
+	if len(e.Calls) > 0 {
+		w.List("calls", e.Calls)
 	}
 	w.target("target", e.Target)
 	if e.Input != 0 {
@@ -136,7 +140,7 @@ func (w *writer) id(name string, id ID) {
 	w.B = append(w.B, '"')
 }
 
-func (w *writer) millis(name string, n *int64) {
+func (w *writer) count(name string, n *int64) {
 	if n != nil {
 		w.Number(name, *n)
 	}

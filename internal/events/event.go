@@ -37,6 +37,7 @@ const (
 	OrphanResult         Type = "orphan_result"
 	Rejected             Type = "rejected"
 	Unmatched            Type = "unmatched"
+	Interruption         Type = "interrupted"
 
 	// Synthetic is not in the schema. It is the synthetic tool result message
 	// that follows its tool_call_result on the subject
@@ -49,7 +50,7 @@ func Types() []Type {
 	return []Type{
 		RunStarted, RunFinished, MessageStarted, MessageFinished, AgentResponseChunk, PartFinished, HumanMessage,
 		ToolCallStart, ToolCallArgsDelta, ToolCallArgsComplete, ToolCallAwaiting, ToolCallProgress, ToolCallResult,
-		ToolCallLateResult, ToolCallParent, OrphanResult, Rejected, Unmatched, Synthetic,
+		ToolCallLateResult, ToolCallParent, OrphanResult, Rejected, Unmatched, Interruption, Synthetic,
 	}
 }
 
@@ -171,8 +172,10 @@ type Event struct {
 	Superseded   bool            `json:"superseded,omitempty"`
 	Pending      []string        `json:"pending,omitempty"` // of run_finished: calls that stay open
 
-	Target *Target `json:"target,omitempty"` // of unmatched
-	Input  uint64  `json:"input,omitempty"`  // of rejected and unmatched: sequence of the input
+	Closed *int64   `json:"closed,omitempty"` // of interrupted: number of calls that the interrupt closed
+	Calls  []string `json:"calls,omitempty"`  // of interrupted: the first of these calls
+	Target *Target  `json:"target,omitempty"` // of unmatched: what was not open; of interrupted: what was named
+	Input  uint64   `json:"input,omitempty"`  // of rejected, unmatched and interrupted: sequence of the input
 
 	// Message is the synthetic tool result, ready to append to a history of
 	// Shape. Text is the kind of text in it. Only Type Synthetic has them.
@@ -224,8 +227,7 @@ type Reason struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Target lists the items that an input named and that were not open, in the fields
-// of an interrupt.
+// Target lists items that an input named, in the fields of an interrupt.
 type Target struct {
 	ToolCallIDs []string `json:"tool_call_ids,omitempty"`
 	Calls       []string `json:"calls,omitempty"`

@@ -15,6 +15,7 @@ const (
 	BySuperseded    Code = "superseded"
 	ByArgsTimeout   Code = "args_timeout"
 	ByResultTimeout Code = "result_timeout"
+	ByCut           Code = "args_incomplete" // the model was cut off in the args
 	ByExpired       Code = "expired"
 	ByLost          Code = "lost"
 )
@@ -56,7 +57,7 @@ func TextFor(code Code, argsUsable bool) Text {
 	switch {
 	case code == ByNewMessage:
 		return TextNewMessage
-	case !argsUsable:
+	case !argsUsable, code == ByCut:
 		return TextArgs
 	}
 	switch code {

@@ -1,5 +1,10 @@
 package events
 
+import (
+	"cmp"
+	"slices"
+)
+
 // maxReasons is how many different reasons of rejections are listed.
 const maxReasons = 20
 
@@ -28,7 +33,11 @@ func (r *Rejections) Add(reason *Reason, offset, line int) {
 	for i := range r.Reasons {
 		if found := &r.Reasons[i]; found.Code == reason.Code && found.Text == reason.Text {
 			found.Count++
-			found.LastLine = line
+			found.LastLine = max(found.LastLine, line)
+			if line < found.Line {
+				found.Line, found.Offset = line, offset
+				r.sort()
+			}
 			return
 		}
 	}
@@ -37,4 +46,11 @@ func (r *Rejections) Add(reason *Reason, offset, line int) {
 		return
 	}
 	r.Reasons = append(r.Reasons, Rejection{reason.Code, reason.Text, line, line, offset, 1})
+	r.sort()
+}
+
+// sort puts the reasons in the order of their lines. A line may be rejected after
+// later ones, when it is known that nothing continues it.
+func (r *Rejections) sort() {
+	slices.SortStableFunc(r.Reasons, func(a, b Rejection) int { return cmp.Compare(a.Line, b.Line) })
 }

@@ -78,7 +78,11 @@ func Diagnose(ctx context.Context, o app.BrokerOptions) Findings {
 	var fs Findings
 	b, err := app.Dial(ctx, o)
 	if err != nil {
-		fs.fail("connection", connectionFix(err), "%v", err)
+		why, fix := err, ""
+		if e, ok := errors.AsType[*app.ConnectionError](err); ok {
+			why, fix = e.Err, e.Fix
+		}
+		fs.fail("connection", fix, "%v", why)
 		return fs
 	}
 	defer b.Close()
@@ -106,18 +110,6 @@ func examine(ctx context.Context, b *app.Broker) (fs Findings) {
 // checkTime bounds each group of checks: a request to streams without a leader is
 // repeated until then.
 const checkTime = 10 * time.Second
-
-// connectionFix returns what to do where the streams cannot be reached.
-func connectionFix(err error) string {
-	text := err.Error()
-	switch {
-	case strings.Contains(text, "Authorization Violation"):
-		return "check the user and password in --nats-url, or --nats-creds"
-	case errors.Is(err, broker.ErrRefused), strings.Contains(text, "no JetStream"), strings.Contains(text, "Permissions Violation"):
-		return "connect as streamer's own user, in the account of the streams (STREAMER in deploy/nats/accounts.conf), which may publish everything but toolcalls.>; --role checks the user of a client"
-	}
-	return "start streamer serve, or name the server with --nats-url and --nats-creds, or the data directory with --data-dir"
-}
 
 // diagnosis is one Diagnose.
 type diagnosis struct {

@@ -188,6 +188,8 @@ func eventLine(paint cli.Paint, r *events.Record, e *events.Event) string {
 // input that was rejected or named what is not open.
 func subjectOf(e *events.Event) string {
 	switch {
+	case e.Type == events.Interruption:
+		return closedBy(e)
 	case e.Target != nil:
 		t := e.Target
 		names := slices.Concat(t.ToolCallIDs, t.Calls, []string{t.MessageID, t.Run})
@@ -199,6 +201,19 @@ func subjectOf(e *events.Event) string {
 		return clean(e.ID)
 	}
 	return e.Call
+}
+
+// closedBy returns the text of an interrupted event.
+func closedBy(e *events.Event) string {
+	var closed int64
+	if e.Closed != nil {
+		closed = *e.Closed
+	}
+	text := fmt.Sprintf("input %d closed %d calls", e.Input, closed)
+	if len(e.Calls) > 0 {
+		text += ": " + strings.Join(e.Calls, ", ")
+	}
+	return text
 }
 
 // reasonOf returns the reason of an event. It is not shortened, because it states what

@@ -216,6 +216,8 @@ func TestEventLine(t *testing.T) {
 		{`{"type":"orphan_result","id":"call_9","status":"completed"}`, "call_9  completed"},
 		{`{"type":"rejected","input":20,"reason":{"code":"bad_json","text":"` + long + `"}}`, "input 20  bad_json: " + long},
 		{`{"type":"unmatched","kind":"interrupt","input":23,"target":{"tool_call_ids":["call_9"],"calls":["18.0"],"run":"17.0"}}`, "input 23: interrupt of call_9, 18.0, 17.0"},
+		{`{"type":"interrupted","input":24,"closed":2,"calls":["18.0","19.0"],"target":{"tool_call_ids":["call_9"]}}`, "input 24 closed 2 calls: 18.0, 19.0"},
+		{`{"type":"interrupted","input":25,"closed":0}`, "input 25 closed 0 calls"},
 	} {
 		var e events.Event
 		if err := json.Unmarshal([]byte(c.body), &e); err != nil {

@@ -58,7 +58,7 @@ func (st *Step) endCall(m *Message, c *Call, status events.Status, real string) 
 	st.State.Memory.close(Closed{
 		Call: s.Call, ID: s.ID, Name: c.Name, UID: s.UID(), Synth: s.Synth, Real: real, Others: others, Run: m.Run, Args: s.Args,
 		Message: m.ID, Namespace: m.Namespace, Choice: m.Choice, Index: c.Index,
-		Child: c.ParentCall() != "",
+		Child: c.ParentCall() != "", Reported: s.Reported,
 	}, st.Rules.MaxClosed)
 	e := st.emitCall(events.ToolCallResult, m, c)
 	e.Status, e.ArgsAnnounced = status, &announced
@@ -120,18 +120,48 @@ func (st *Step) attempt() {
 	st.supersede(ofRun)
 }
 
-// failure closes the messages that the provider ended with an error.
+// failure closes the messages that the provider ended before they were complete. A run
+// with nothing else open ends as cancelled with a message that was stopped.
 func (st *Step) failure(c *chunks.Chunk) {
-	affected := func(m *Message) bool {
-		return m.Phase != Finished && m.Namespace == c.Namespace && (c.Message == "" || m.has(c.Message))
+	named := func(m *Message) bool { return m.Namespace == c.Namespace && (c.Message == "" || m.has(c.Message)) }
+	affected := func(m *Message) bool { return m.Phase != Finished && named(m) }
+	if c.IDVaries && c.Message != "" && st.Rules.failsLate() && !slices.ContainsFunc(st.State.Messages, affected) {
+		affected = named // it was finished, by a finish reason and silence
 	}
-	st.closeCalls(affected, events.BySuperseded, st.brief(c.Text))
+	code, detail, stopped := events.BySuperseded, st.brief(c.Text), c.Status == "cancelled"
+	if stopped {
+		code = events.ByRunCancelled
+	}
+	if c.Spares {
+		st.closeBuilding(affected, code, detail)
+	} else {
+		st.closeCalls(affected, code, detail)
+	}
 	for _, m := range slices.Clone(st.State.Messages) {
-		if affected(m) {
+		if !affected(m) {
+			continue
+		}
+		if !stopped {
 			st.noteFailed(m, c.Text)
-			m.failed()
+		}
+		if m.Phase != Finished {
+			m.failed(stopped)
 			st.finishMessage(m, true)
 		}
 	}
 	st.dropFinished()
+	if s := st.State; stopped && s.Run != nil && len(s.Messages) == 0 {
+		st.endRun(events.Cancelled, &events.Reason{Code: code, Text: runText(code), Detail: detail})
+	}
+}
+
+// closeBuilding closes those calls of the messages that match whose args are incomplete.
+func (st *Step) closeBuilding(match func(*Message) bool, code events.Code, detail string) {
+	for _, m := range st.State.Messages {
+		for i := range m.Calls {
+			if c := &m.Calls[i]; match(m) && c.State.Status == events.BuildingArgs {
+				st.close(m, c, events.Cancelled, code, detail)
+			}
+		}
+	}
 }

@@ -15,6 +15,8 @@ type Parts struct {
 	Held   []byte        `json:"held,omitempty"` // bytes not emitted yet; events share those before them
 	SentAt events.Time   `json:"sent_at,omitempty"`
 	Joiner chunks.Joiner `json:"joiner,omitzero"`
+	// Ended: the end of the open part was emitted, with that of its message.
+	Ended bool `json:"ended,omitempty"`
 }
 
 // text applies a piece of content.
@@ -37,6 +39,7 @@ func (st *Step) text(c *chunks.Chunk) {
 		*p = Parts{N: p.N + 1, Kind: kind, Wire: c.Part}
 		st.startOthers(m, -1)
 	}
+	p.Ended = false
 	p.hold(p.Joiner.Join(c.Text))
 	st.emitText(m, false)
 }
@@ -89,7 +92,8 @@ func (st *Step) partEnd(c *chunks.Chunk) {
 // endPart emits the end of the open part, if there is one.
 func (st *Step) endPart(m *Message) {
 	p := &m.Parts
-	if p.Kind == "" {
+	if p.Kind == "" || p.Ended {
+		p.Kind = ""
 		return
 	}
 	p.hold(p.Joiner.End())

@@ -9,6 +9,7 @@ import (
 func (s *State) Fields(f *stored.Fields) {
 	f.Time("time", &s.Time)
 	f.Time("last", &s.Last)
+	f.Time("stored", &s.Stored)
 	stored.Pointer(f, "run", &s.Run, (*Run).fields)
 	f.Text("last_run", &s.LastRun)
 	stored.Number(f, "turn", &s.Turn)
@@ -63,6 +64,7 @@ func (m *Message) fields(f *stored.Fields) {
 	f.Flag("next", &m.Next)
 	stored.Number(f, "wait", &m.Wait)
 	f.Flag("superseded", &m.Superseded)
+	f.Flag("resumed", &m.Resumed)
 	f.Flag("nested", &m.Nested)
 }
 
@@ -81,6 +83,7 @@ func (p *Parts) fields(f *stored.Fields) {
 	f.Bytes("held", &p.Held)
 	f.Time("sent_at", &p.SentAt)
 	stored.Object(f, "joiner", &p.Joiner, joinerFields)
+	f.Flag("ended", &p.Ended)
 }
 
 func joinerFields(j *chunks.Joiner, f *stored.Fields) { stored.Number(f, "High", &j.High) }
@@ -149,6 +152,17 @@ func (m *Memory) fields(f *stored.Fields) {
 	f.Texts("messages", &m.Messages)
 	stored.List(f, "orphans", &m.Orphans, (*Result).fields)
 	stored.List(f, "muted", &m.Muted, (*Muted).fields)
+	stored.List(f, "left", &m.Left, (*Left).fields)
+	f.Flag("ended", &m.Ended)
+	f.Flag("roles", &m.Roles)
+	f.Flag("forgot", &m.Forgot)
+}
+
+func (l *Left) fields(f *stored.Fields) {
+	f.Text("ns", &l.Namespace)
+	f.Text("id", &l.Message)
+	stored.Number(f, "choice", &l.Choice)
+	stored.Object(f, "parts", &l.Parts, (*Parts).fields)
 }
 
 func (c *Closed) fields(f *stored.Fields) {
@@ -167,6 +181,7 @@ func (c *Closed) fields(f *stored.Fields) {
 	f.Text("others", (*string)(&c.Others))
 	f.Text("task", &c.Task)
 	f.Flag("child", &c.Child)
+	f.Flag("reported", &c.Reported)
 }
 
 func (m *Muted) fields(f *stored.Fields) {

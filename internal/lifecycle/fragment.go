@@ -21,6 +21,8 @@ func (st *Step) fragment(c *chunks.Chunk) {
 	m := st.current(c).unlessBeside(c)
 	if m != nil && m.Wait != 0 {
 		m = st.message(c)
+	} else if m != nil && m.Phase == Finishing && goesOn(m, c) {
+		m.resumed()
 	} else if m != nil && m.Phase == Finishing && (opens(m, c) || m.Next && namesNext(m, c)) {
 		// The finish reason ended the index space: this is the next message of a
 		// gateway that never changes its id.
@@ -38,6 +40,9 @@ func (st *Step) fragment(c *chunks.Chunk) {
 		if m = st.message(c); m == nil {
 			return
 		}
+	}
+	if (m.Resumed || c.Name == "" && c.ID != "") && st.leftover(m, c) {
+		return
 	}
 	st.addFragment(m, c)
 }
@@ -57,10 +62,11 @@ func rejectedText(err error, message, index string) string {
 
 // continuedBy returns the message that a bare fragment under an unknown id
 // continues, or nil: the only one in the namespace that is building a call. Some
-// servers give each chunk an id of its own, or send the id in the first only.
+// servers give each chunk an id of its own, or send the id in the first only. For Chat
+// Completions, continued does this.
 func (st *Step) continuedBy(c *chunks.Chunk) (found *Message) {
 	s := st.State
-	if c.ID != "" || c.Name != "" || c.Whole || c.Opens || s.Memory.hasMessage(c.Message) || s.Memory.muted(c.Namespace, c.Message, s.Time) {
+	if c.ID != "" || c.Name != "" || c.Whole || c.Opens || c.IDVaries || s.Memory.hasMessage(c.Message) || s.Memory.muted(c.Namespace, c.Message, s.Time) {
 		return nil
 	}
 	for _, m := range s.Messages {
@@ -71,6 +77,9 @@ func (st *Step) continuedBy(c *chunks.Chunk) (found *Message) {
 			return nil
 		}
 		found = m
+	}
+	if found != nil {
+		found.Resumed = found.Resumed || s.Memory.Ended // other messages whose ids vary ended before
 	}
 	return found
 }
@@ -85,6 +94,17 @@ func (m *Message) building() bool {
 		}
 	}
 	return false
+}
+
+// cut reports whether the end of the stream is in the middle of a call: the wire did not
+// state that its args are complete.
+func (m *Message) cut() bool {
+	for i := range m.Calls {
+		if m.Calls[i].State.Status == events.BuildingArgs {
+			return true
+		}
+	}
+	return m.building()
 }
 
 // opens reports whether a fragment certainly begins a call that the message does
@@ -162,7 +182,8 @@ func (st *Step) rejectFragment(m *Message, pos int, c *chunks.Chunk, err error) 
 	case errors.Is(err, chunks.ErrEnd), errors.Is(err, chunks.ErrStray):
 		code = events.BadShape
 	case errors.Is(err, chunks.ErrClosed):
-		code, text = events.CallClosed, closedText(&m.Calls[pos])
+		k := &m.Calls[pos]
+		code, text = events.CallClosed, closedText(k.State.Call, k.State.ID, k.Name)
 	}
 	if pos >= 0 {
 		call := &m.Calls[pos].State
@@ -172,12 +193,6 @@ func (st *Step) rejectFragment(m *Message, pos int, c *chunks.Chunk, err error) 
 		call.Reported = true
 	}
 	st.Reject(code, 0, text)
-}
-
-// closedText returns the text of the rejected event for args that came after
-// their call was closed.
-func closedText(c *Call) string {
-	return fmt.Sprintf("args came for call %s (id %q, tool %q) after it was closed; they are not used", c.State.Call, c.State.ID, c.Name)
 }
 
 // startOthers emits the start of the calls besides that at pos: the model

@@ -24,14 +24,25 @@ func (in *Interrupt) covers(m *Message) bool {
 
 // Interrupt closes the calls that an interrupt covers. Where it names no call it
 // also mutes the open messages, and where it names no message either it ends the
-// run. What it names and does not find open is reported.
+// run. What it names and does not find open is reported. The last event is its answer.
 func (st *Step) Interrupt(in Interrupt) {
 	in.Reason = st.brief(in.Reason)
+	from, run := len(st.Out), ""
+	if st.State.Run != nil {
+		run = st.State.Run.ID
+	}
 	if len(in.IDs)+len(in.Calls) > 0 {
 		st.interruptCalls(&in)
-		st.dropFinished()
-		return
+	} else {
+		st.interruptAll(&in)
 	}
+	st.dropFinished()
+	st.EndEvent()
+	st.answerInterrupt(&in, run, from)
+}
+
+// interruptAll closes the calls, messages and run that an interrupt covers.
+func (st *Step) interruptAll(in *Interrupt) {
 	from := len(st.Out)
 	st.closeCalls(in.covers, events.ByInterrupt, in.Reason)
 	st.mute(in.covers)
@@ -41,7 +52,32 @@ func (st *Step) Interrupt(in Interrupt) {
 	if len(st.Out) == from && (in.HasMsg || in.Run != "") {
 		st.unmatched(interruptKind, in.target(nil, nil))
 	}
-	st.dropFinished()
+}
+
+// maxClosedNames bounds the calls that the answer to an interrupt names.
+const maxClosedNames = 100
+
+// answerInterrupt emits the answer to an interrupt, whose other events are those from
+// position from on.
+func (st *Step) answerInterrupt(in *Interrupt, run string, from int) {
+	if !st.Rules.answered() {
+		return
+	}
+	closed, calls := int64(0), []string(nil)
+	for i := range st.Out[from:] {
+		e := &st.Out[from+i]
+		if e.Type != events.ToolCallResult {
+			continue
+		}
+		if closed++; closed <= maxClosedNames {
+			calls = append(calls, e.Call)
+		}
+	}
+	e := st.append(events.Interruption, run)
+	e.Closed, e.Calls, e.Input = &closed, calls, st.Seq
+	if in.HasMsg || in.Run != "" || len(in.IDs)+len(in.Calls) > 0 {
+		e.Target = in.target(in.IDs, in.Calls)
+	}
 }
 
 // interruptCalls closes the calls that an interrupt names.

@@ -16,6 +16,14 @@ type Memory struct {
 	Messages []string `json:"messages,omitempty"` // ids of messages, human ones included
 	Orphans  []Result `json:"orphans,omitempty"`
 	Muted    []Muted  `json:"muted,omitempty"`
+	Left     []Left   `json:"left,omitempty"`
+	// Ended: a message ended.
+	Ended bool `json:"ended,omitempty"`
+	// Roles: the wire repeated the role in the middle of a message.
+	Roles bool `json:"roles,omitempty"`
+	// Forgot: ids of messages were forgotten, so an unknown one may be that of a message
+	// that began before.
+	Forgot bool `json:"forgot,omitempty"`
 
 	closed   map[string]int      // id or uid → number of entries in Closed with it; nil up to searched
 	messages map[string]struct{} // the set of Messages; nil up to searched
@@ -47,6 +55,8 @@ type Closed struct {
 	Task string `json:"task,omitempty"`
 	// Child: the call that made it is known.
 	Child bool `json:"child,omitempty"`
+	// Reported: args that came after the call was closed were reported.
+	Reported bool `json:"reported,omitempty"`
 }
 
 // Digests are the digests of results, joined. They are those that contradict the
@@ -123,6 +133,9 @@ func (m *Memory) indexMessages() {
 		m.messages[id] = struct{}{}
 	}
 }
+
+// Forget returns the memory of a session that was forgotten.
+func (m *Memory) Forget() Memory { return Memory{Ended: true, Roles: m.Roles, Forgot: true} }
 
 // close remembers a closed call.
 func (m *Memory) close(c Closed, limit int) {
@@ -283,6 +296,7 @@ func (m *Memory) addMessage(id string, limit int) {
 		m.messages[id] = struct{}{}
 	}
 	for len(m.Messages) > limit {
+		m.Forgot = true
 		delete(m.messages, m.Messages[0])
 		m.Messages = m.Messages[1:]
 	}

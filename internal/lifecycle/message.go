@@ -35,6 +35,10 @@ func (st *Step) message(c *chunks.Chunk) *Message {
 // refused.
 func (st *Step) openMessage(c *chunks.Chunk) *Message {
 	s := st.State
+	resumed := st.resumes(c)
+	if resumed && c.Kind == chunks.Fragment && st.leftover(nil, c) {
+		return nil
+	}
 	if len(s.Messages) >= st.Rules.MaxOpen && !st.makeRoom() {
 		st.Reject(events.OverLimit, 0, fmt.Sprintf("more than %d messages are open", st.Rules.MaxOpen))
 		return nil
@@ -51,7 +55,10 @@ func (st *Step) openMessage(c *chunks.Chunk) *Message {
 		Namespace: clone(c.Namespace), ID: clone(c.Message), Choice: c.Choice,
 		Role: clone(c.Role), Run: s.Run.ID, Shape: st.Shape,
 		Nested: c.Repeated && c.Namespace != "", // the namespace of a repetition has no node
-		Varies: c.IDVaries,
+		Varies: c.IDVaries, Resumed: resumed,
+	}
+	if parts := s.Memory.rejoin(c); resumed {
+		m.Parts = parts
 	}
 	if m.Role == "" {
 		m.Role = "assistant"
@@ -177,7 +184,7 @@ func (st *Step) finish(c *chunks.Chunk) {
 		m.finishing(clone(c.Reason), c.Truncated, c.Wait)
 	}
 	for i := range m.Calls {
-		if call := &m.Calls[i]; call.Whole() || !m.Truncated && call.Usable() && !call.Blank() {
+		if call := &m.Calls[i]; st.certain(call) || !m.Truncated && call.Usable() && !call.Blank() {
 			st.completeArgs(m, call, "message")
 		}
 	}
@@ -267,11 +274,7 @@ func (st *Step) supersede(match func(*Message) bool) {
 		if m.Phase == Finished || !match(m) {
 			continue
 		}
-		for i := range m.Calls {
-			if c := &m.Calls[i]; c.State.Status == events.BuildingArgs {
-				st.close(m, c, events.Cancelled, events.BySuperseded, "")
-			}
-		}
+		st.closeBuilding(func(other *Message) bool { return other == m }, events.BySuperseded, "")
 		st.finishMessage(m, true)
 	}
 	st.dropFinished()
@@ -285,12 +288,29 @@ func (st *Step) finishMessage(m *Message, superseded bool) {
 			continue
 		}
 		st.emitStart(m, c, true)
-		if m.Truncated && !c.Whole() && c.State.Result == nil {
-			continue // the model was cut off, so these args never become complete
-		}
-		st.completeArgs(m, c, "message")
+		switch {
+		case !m.Truncated || st.certain(c):
+			st.completeArgs(m, c, "message")
+		case c.State.Result != nil:
+			st.answerCut(m, c, "message")
+		case m.Reason != "" && st.Rules.cuts():
+			st.close(m, c, events.Cancelled, events.ByCut, "")
+		} // else the args never become complete, and the deadline closes the call
 	}
 	st.endMessage(m, superseded)
+}
+
+// certain reports whether args are whole although nothing states their end.
+func (st *Step) certain(c *Call) bool { return c.Certain() || c.Whole() && !st.Rules.cuts() }
+
+// answerCut ends a call that has a result and whose args may be cut off. Args that the
+// model perhaps did not mean, such as none, are not emitted as complete.
+func (st *Step) answerCut(m *Message, c *Call, by string) {
+	if c.Usable() && !st.certain(c) && st.Rules.cuts() {
+		st.complete(m, c, *c.State.Result)
+		return
+	}
+	st.completeArgs(m, c, by)
 }
 
 // endMessage is the transition of a message to Finished, the only one. Nothing of its
@@ -304,6 +324,7 @@ func (st *Step) endMessage(m *Message, superseded bool) {
 	}
 	st.endPart(m)
 	m.finished(superseded)
+	st.State.Memory.Ended = true
 	if m.Alias != "" {
 		st.State.Memory.addMessage(m.Alias, st.Rules.MaxClosed)
 	}

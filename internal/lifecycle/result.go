@@ -133,9 +133,12 @@ func (st *Step) receive(m *Message, c *Call, r Result) {
 	}
 	held := r // a copy, so that the other results need no memory
 	c.State.hold(&held)
-	if m.Phase == Finished || c.Whole() {
-		st.completeArgs(m, c, "result")
+	switch {
+	case m.Phase == Finished:
+		st.answerCut(m, c, "result")
 		st.dropFinished()
+	case c.Whole():
+		st.completeArgs(m, c, "result")
 	}
 }
 

@@ -24,7 +24,8 @@ import (
 // parents of calls that are known late, are emitted since then. Version 4 has the
 // setting DeltaEveryMax. Without it, under rules of older versions, no interval grows.
 // Since version 5 every interrupt is answered by an event, and args that were cut off
-// with their message are reported as incomplete.
+// with their message are reported as incomplete. Time goes on in a session with open
+// items while stored times are before its own, and clock inputs state time.
 const FoldVersion = 5
 
 // firstVersion is the version of the rules before the first rules input.
@@ -117,8 +118,25 @@ func (r *Rules) window(sent int) events.Time {
 // open call are reported.
 func (r *Rules) Strict() bool { return r.Version >= 2 }
 
+// failsLate reports whether a failure closes the calls of a message that was finished.
+func (r *Rules) failsLate() bool { return r.Version >= 5 }
+
 // named reports whether human messages and late parents are emitted.
 func (r *Rules) named() bool { return r.Version >= 3 }
+
+// answered reports whether every interrupt is answered by an event.
+func (r *Rules) answered() bool { return r.Version >= 5 }
+
+// EndsCut reports whether a clock input can end an event that was cut between deltas.
+func (r *Rules) EndsCut() bool { return r.Version >= 5 }
+
+// timed reports whether the time of a session goes on while stored times are before it,
+// and clock inputs state time.
+func (r *Rules) timed() bool { return r.Version >= 5 }
+
+// cuts reports whether args that may be cut off are never taken for whole ones, and are
+// reported as incomplete when their message ends.
+func (r *Rules) cuts() bool { return r.Version >= 5 }
 
 // DefaultRules are the rules before the first rules input.
 func DefaultRules() Rules {

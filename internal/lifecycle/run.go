@@ -54,7 +54,7 @@ func (st *Step) endStream() {
 		return
 	}
 	run.unstated()
-	st.finishMessages(func(m *Message) bool { return m.Run == run.ID && !m.building() })
+	st.finishMessages(func(m *Message) bool { return m.Run == run.ID && !m.cut() })
 	if run.Rests {
 		st.endRun(events.Completed, nil)
 		return
@@ -102,8 +102,12 @@ func (st *Step) endRun(status events.Status, reason *events.Reason) {
 	run := s.Run.ID
 	for _, m := range s.Messages {
 		if m.Run == run && m.Phase != Finished {
+			building, parts := m.Phase == Building, m.Parts
 			m.runEnded()
 			st.finishMessage(m, status == events.Error || status == events.Cancelled)
+			if building {
+				s.Memory.leave(m, parts)
+			}
 		}
 	}
 	e := st.emit(events.RunFinished)

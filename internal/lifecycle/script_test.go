@@ -127,7 +127,7 @@ func (p *player) play(line string) []string {
 	if verb == "recover" {
 		return p.finish(line, p.recover(args))
 	}
-	clock := verb == "deadline" || verb == "flush" || verb == "idle"
+	clock := clockVerbs[verb]
 	st := New(nil, p.state, &p.rules, "s", p.seq, p.now, clock)
 	st.Shape = "openai"
 	if verb == "event" || verb == "snapshot" || verb == "update" {
@@ -151,12 +151,37 @@ func (p *player) recover(args map[string]string) []events.Event {
 func (p *player) finish(line string, out []events.Event) []string {
 	p.check(line, out)
 	p.checkOpen(line, out)
+	p.checkAnswer(line, out)
 	p.reload()
 	lines := make([]string, len(out))
 	for i := range out {
 		lines[i] = describe(&out[i])
 	}
 	return lines
+}
+
+// checkAnswer checks that the last event of an interrupt, and no other event, answers
+// it with the calls that it closed.
+func (p *player) checkAnswer(line string, out []events.Event) {
+	var closed []string
+	answers := 0
+	for i := range out {
+		switch out[i].Type {
+		case events.ToolCallResult:
+			closed = append(closed, out[i].Call)
+		case events.Interruption:
+			answers++
+		}
+	}
+	if !strings.HasPrefix(line, "interrupt") || p.rules.Version < 5 {
+		if answers > 0 {
+			p.t.Errorf("%s: %d answers to no interrupt", line, answers)
+		}
+		return
+	}
+	if answers != 1 || out[len(out)-1].Type != events.Interruption || !slices.Equal(out[len(out)-1].Calls, closed) || *out[len(out)-1].Closed != int64(len(closed)) {
+		p.t.Errorf("%s: %d answers, the last event is %+v, want the one answer, with the calls %v", line, answers, out[len(out)-1], closed)
+	}
 }
 
 // checkOpen checks that the event log shows the open items that the state has.
@@ -215,6 +240,9 @@ func openOfState(s *State) []string {
 
 // apply applies the input of a verb.
 func (p *player) apply(st *Step, verb string, a map[string]string) {
+	if _, elapsed := a["elapsed"]; clockVerbs[verb] && !st.Tick(p.time(a["due"]), p.time(a["until"]), elapsed) {
+		return
+	}
 	switch verb {
 	case "interrupt":
 		in := Interrupt{Reason: a["reason"], Run: a["run"], MessageID: a["msg"]}
@@ -240,6 +268,22 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 	default:
 		st.Chunks([]chunks.Chunk{p.chunk(verb, a)})
 	}
+}
+
+// clockVerbs are those of clock inputs. "due" and "until" are times as of "at", and
+// "elapsed" states that the session's time has reached "due".
+var clockVerbs = map[string]bool{"deadline": true, "flush": true, "idle": true}
+
+// time parses a time, 0 where there is none.
+func (p *player) time(text string) events.Time {
+	if text == "" {
+		return 0
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return events.Time(ms)
 }
 
 // frame returns the chunks of a line that is an "event" or a repeated history,
@@ -287,12 +331,13 @@ func (p *player) chunk(verb string, a map[string]string) chunks.Chunk {
 	_, explicit := a["explicit"]
 	_, abandons := a["abandons"]
 	_, aside := a["aside"]
+	_, spares := a["spares"]
 	return chunks.Chunk{
 		Kind: kind, Namespace: a["ns"], Message: a["msg"], Choice: choice, Role: a["role"], Fresh: fresh, IDVaries: varies,
 		Index: a["index"], ID: a["id"], Call: a["call"], Name: a["name"], Args: a["args"], CallKind: a["kind"], ParentCall: a["parent"], Provider: provider,
 		Object: object, Weak: weak, Whole: whole, Final: final, Opens: opens, Exact: exact, Part: part, Text: a["text"], Status: a["status"],
 		Truncated: truncated, Wait: uint8(wait), Reason: a["reason"], Usage: a["usage"], Why: a["why"],
-		InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons, Aside: aside,
+		InterruptID: a["interrupt"], Run: a["run"], Repeated: repeated, Explicit: explicit, Abandons: abandons, Aside: aside, Spares: spares,
 	}
 }
 
@@ -396,6 +441,10 @@ func describe(e *events.Event) string {
 		put("valid", strconv.FormatBool(*e.ArgsValid))
 	}
 	put("error", e.ArgsError)
+	if e.Closed != nil {
+		put("closed", strconv.FormatInt(*e.Closed, 10))
+		put("calls", strings.Join(e.Calls, ","))
+	}
 	put("by", e.By)
 	if !e.Synthetic {
 		put("result", string(e.ToolResult))

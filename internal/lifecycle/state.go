@@ -25,7 +25,9 @@ import (
 type State struct {
 	Time events.Time `json:"time,omitempty"` // fold time: never goes back
 	Last events.Time `json:"last,omitempty"` // of the last input that was not a clock input
-	Run  *Run        `json:"run,omitempty"`  // the open run, nil where there is none
+	// Stored is the stored time of the last input if that is before Time, else 0.
+	Stored events.Time `json:"stored,omitempty"`
+	Run    *Run        `json:"run,omitempty"` // the open run, nil where there is none
 	// LastRun is the id of the newest run, open or not.
 	LastRun string `json:"last_run,omitempty"`
 	// Turn states whether the next snapshot has only history.
@@ -120,6 +122,9 @@ type Message struct {
 	Wait uint8 `json:"wait,omitempty"`
 	// Superseded: the message was abandoned, so its end does not end the run.
 	Superseded bool `json:"superseded,omitempty"`
+	// Resumed: the message may have begun before, so a fragment without a name belongs to
+	// a call that began here, or to none.
+	Resumed bool `json:"resumed,omitempty"`
 	// Nested: the message is of a subgraph, although its namespace has one segment.
 	Nested bool `json:"nested,omitempty"`
 }
@@ -143,8 +148,12 @@ func (m *Message) finishing(reason string, truncated bool, wait uint8) {
 // reason back to Building.
 func (m *Message) resumed() { m.Phase, m.Reason, m.Truncated, m.Wait = Building, "", false, 0 }
 
-// failed records that the provider ended the message with an error.
-func (m *Message) failed() { m.Reason = "error" }
+// failed records that the provider ended the message with an error, or stopped it.
+func (m *Message) failed(stopped bool) {
+	if m.Reason = "error"; stopped {
+		m.Reason = "cancelled"
+	}
+}
 
 // runEnded records that the run ended. Without a finish reason that does not
 // prove that the model finished the message.

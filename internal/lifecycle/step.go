@@ -37,14 +37,22 @@ type Step struct {
 // New returns the Step of an input that was stored at a time. Fold time never goes
 // back. clock states that it is a clock input, which does not end a silence.
 func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at events.Time, clock bool) *Step {
-	s.Time = max(s.Time, at)
+	s.begin(r, seq, at, clock)
+	return &Step{State: s, Rules: r, Session: session, Seq: seq, Out: out}
+}
+
+// begin notes that an input comes. With it, New would be too large to be inlined, and
+// every Step would be allocated.
+//
+//go:noinline
+func (s *State) begin(r *Rules, seq uint64, at events.Time, clock bool) {
+	s.advance(r, at)
 	if !clock {
 		s.Last = s.Time
 	}
 	if s.First == 0 {
 		s.First = seq
 	}
-	return &Step{State: s, Rules: r, Session: session, Seq: seq, Out: out}
 }
 
 // Chunks folds the chunks of one stream event.

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"cmp"
+
 	"streamer/internal/chunks"
 	"streamer/internal/events"
 )
@@ -57,6 +59,41 @@ func (s *State) Timer(r *Rules) (Timer, bool) {
 	return t, t.At != 0
 }
 
+// advance sets the time of the session to that of an input that was stored at a time.
+// If a clock was set back, stored times are before the time of the session. As long as
+// something is open, that then goes on with the differences between stored times.
+// Otherwise it stands still until the stored times have caught up.
+func (s *State) advance(r *Rules, at events.Time) {
+	switch {
+	case at >= s.Time:
+		s.Time, s.Stored = at, 0
+	case r.timed():
+		if s.Stored != 0 && !s.Idle() {
+			s.Time += max(0, at-s.Stored)
+		}
+		s.Stored = at
+	}
+}
+
+// Tick applies the time that a clock input states, and reports whether the input counts.
+// One that was stored after until does not, if until is not 0: the log stored nothing
+// meanwhile, and what comes next may be older. elapsed states that the time of the
+// session has reached at. It advances no further than to the session's next timer.
+func (st *Step) Tick(at, until events.Time, elapsed bool) bool {
+	s := st.State
+	if !st.Rules.timed() {
+		return true
+	}
+	stored := cmp.Or(s.Stored, s.Time)
+	if until != 0 && stored > until {
+		return false
+	}
+	if next, ok := s.Timer(st.Rules); ok && elapsed && min(at, next.At) > s.Time {
+		s.Time, s.Stored = min(at, next.At), stored
+	}
+	return true
+}
+
 // Deadline applies the deadline of a call. The state decides whether it still
 // holds: a result that came before it in the log wins.
 func (st *Step) Deadline(call string) {
@@ -72,10 +109,10 @@ func (st *Step) Deadline(call string) {
 	switch {
 	case now >= c.State.Expires:
 		st.close(m, c, events.Cancelled, events.ByExpired, "")
-	case building && c.Whole():
+	case building && st.certain(c):
 		st.completeArgs(m, c, "idle")
 	case building && c.State.Result != nil:
-		st.completeArgs(m, c, "result")
+		st.answerCut(m, c, "result")
 	case building:
 		st.close(m, c, events.TimedOut, events.ByArgsTimeout, "")
 	default:

@@ -48,8 +48,8 @@ func (st *Step) unmatched(kind string, target *events.Target) {
 	e.Kind, e.Target, e.Input = kind, target, st.Seq
 }
 
-// target returns what an interrupt named: its message, its run, and the calls
-// that were not found.
+// target returns what an interrupt named: its message, its run, and some of its
+// calls.
 func (in *Interrupt) target(ids, calls []string) *events.Target {
 	t := &events.Target{MessageID: shorten(in.MessageID, maxMissingName), Run: shorten(in.Run, maxMissingName)}
 	t.ToolCallIDs, t.Calls, t.More = missing(ids, calls)

@@ -80,11 +80,24 @@ func namesNext(m *Message, c *chunks.Chunk) bool {
 	return i >= 0 && m.Calls[i].Full()
 }
 
+// goesOn reports whether a fragment after the finish reason begins another call of the
+// message. Some gateways send the reason after each call. A role begins the next message,
+// and so do answers to all calls, unless the index goes on.
+func goesOn(m *Message, c *chunks.Chunk) bool {
+	if !c.IDVaries || m.Next || !m.asked() || !opens(m, c) {
+		return false
+	}
+	return m.open() > 0 || c.Index != "" && m.ByIndex(c.Index) < 0
+}
+
 // repeatsRole applies a role. It reports true where the role begins no message: the
 // message is open or has ended under this id, or the chunk closes it.
 func (st *Step) repeatsRole(c *chunks.Chunk) bool {
 	if m := st.current(c); m != nil {
-		m.repeatRole()
+		if m.Phase != Finishing || m.open() == 0 || !st.isWhole(c) {
+			m.repeatRole()
+		}
+		st.State.Memory.Roles = st.State.Memory.Roles || m.Roles
 		return true
 	}
 	if c.Message != "" && st.State.Memory.hasMessage(c.Message) {
@@ -113,6 +126,20 @@ func (m *Message) repeatRole() {
 	case !m.Roles:
 		m.Next = true
 	}
+}
+
+// isWhole reports whether the stream event of a role has a call and a finish reason too.
+// Some gateways send each call so. A model is not asked again before its calls are
+// answered, so such an event goes on with a message that has open calls.
+func (st *Step) isWhole(c *chunks.Chunk) bool {
+	call, ends := false, false
+	for i := range st.rest {
+		if o := &st.rest[i]; o.Choice == c.Choice {
+			call = call || o.Kind == chunks.Fragment
+			ends = ends || o.Kind == chunks.Finish
+		}
+	}
+	return call && ends
 }
 
 // empty reports whether the message has no content and no call.

@@ -9,13 +9,9 @@ type anthropicFormat struct{ commonFormat }
 
 func (anthropicFormat) shape() Shape { return Anthropic }
 
-func (anthropicFormat) claims(t traits) bool {
-	return t.anthropic && oneOf(t.role, "user assistant")
-}
-
-// anthropicBlock reports whether only Anthropic has blocks of this type.
-func anthropicBlock(kind string) bool {
-	return oneOf(kind, "tool_use tool_result thinking redacted_thinking") || serverCall(kind) || serverResult(kind)
+func (anthropicFormat) vocabulary() vocabulary {
+	return vocabulary{claims: "content:tool_use content:tool_result content:thinking content:redacted_thinking " +
+		"content:server_tool_use content:mcp_tool_use content:*_tool_result"}
 }
 
 func (f anthropicFormat) onlyResults(h *history, m int) bool {
@@ -45,6 +41,9 @@ func (f anthropicFormat) read(h *history, m int) {
 			content = v
 		}
 	}
+	if content == "" && oneOf(role, "user assistant") {
+		h.refuse(m, `it has no "content"`)
+	}
 	switch {
 	case role == "assistant" && h.opts.Profile == "" && allResults(content):
 		h.role[m] = tool
@@ -55,10 +54,19 @@ func (f anthropicFormat) read(h *history, m int) {
 		h.role[m] = user
 		leading := true
 		for n, b := range elements(content) {
+			if text(member(b, "type")) == "tool_use" {
+				h.refuse(m, "a call in a message of role %q", role)
+			}
 			r, ok := anthropicResult(n, b)
 			if leading = leading && ok; ok {
 				r.leading = leading
 				h.addResult(m, r)
+			}
+		}
+	default:
+		for _, b := range elements(content) {
+			if oneOf(text(member(b, "type")), "tool_use tool_result") {
+				h.refuse(m, "a call or a result in a message of role %q", role)
 			}
 		}
 	}
@@ -111,14 +119,14 @@ func (anthropicFormat) readTurn(h *history, m int, content string) {
 // anthropicResult reads block n of a user's message and reports whether it is a
 // tool result.
 func anthropicResult(n int, block string) (result, bool) {
-	r := result{block: n, raw: block}
+	r := result{block: n, raw: block, unlinked: true}
 	kind := ""
 	for name, v := range members(block) {
 		switch name {
 		case "type":
 			kind = text(v)
 		case "tool_use_id":
-			r.id = text(v)
+			r.id, r.unlinked = text(v), false
 		case "content":
 			r.content = v
 		}

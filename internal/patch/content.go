@@ -36,7 +36,8 @@ func (h *history) logged(c *call, rank int) (Outcome, bool) {
 // the history is a placeholder, and whether the options allow replacing it.
 func (h *history) replaceable(c *call, rank int) bool {
 	o, ok := h.logged(c, rank)
-	if !ok || !o.real() || !h.results[c.answer].placeholder || h.opts.Dangling == "leave" || h.keptUnanswerable(c) {
+	placeholder := c.placeholder || c.answer >= 0 && h.results[c.answer].placeholder
+	if !ok || !o.real() || !placeholder || h.opts.Dangling == "leave" || h.keptUnanswerable(c) {
 		return false
 	}
 	switch h.opts.Late {
@@ -61,18 +62,20 @@ func (h *history) fillContent(c *call, rank int) {
 	logged, inLog := h.logged(c, rank)
 	switch content, ok := h.opts.Results[c.id]; {
 	case ok:
-		c.content, c.reason = contentOf(string(content)), reasonGiven
+		c.content, c.reason = h.format.content(string(content)), reasonGiven
 		return
 	case inLog && logged.real():
 		if logged.Content == nil {
 			h.wanted = append(h.wanted, logged.At)
 			logged.Content = []byte(`""`)
 		}
-		c.content, c.reason, c.isError = contentOf(string(logged.Content)), reasonLog, logged.IsError
+		c.content, c.reason, c.isError = h.format.content(string(logged.Content)), reasonLog, logged.IsError
 		return
 	}
 	reason := events.TextInterrupted
 	switch word, ok := h.opts.Reasons[c.id]; {
+	case c.denied:
+		reason = events.TextDenied
 	case ok:
 		reason = events.Text(word)
 	case inLog && logged.Reason != "":

@@ -19,7 +19,7 @@ func (h *history) decide() {
 	h.dropUnchosen()
 	h.decideOrphans()
 	for i := range h.calls {
-		if c := &h.calls[i]; c.dropped == "" && !(c.leftOpen && h.keptInFlight(c)) {
+		if c := &h.calls[i]; c.dropped == "" && !(c.leftOpen && (h.keptInFlight(c) || c.streams)) {
 			h.repairCall(c)
 		} else {
 			c.changedArgs = ""
@@ -49,7 +49,10 @@ func (h *history) dropDuplicateCalls() {
 	seen := map[key]bool{}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if call.id == "" || h.idOf(call.id).calls < 2 {
+		if call.repetition {
+			h.drop(call, "duplicate_call")
+		}
+		if call.id == "" || call.dropped != "" || h.idOf(call.id).calls < 2 {
 			continue
 		}
 		k := key{call.turn, call.id, call.name, call.args}
@@ -134,14 +137,14 @@ func (h *history) immovable(c *call, r int) bool {
 // markLeftOpen marks the calls that stay open as requested. A result from the
 // options closes a call in any case.
 func (h *history) markLeftOpen() {
-	pending := h.pendingCalls()
+	pending, rank := h.pendingCalls(), h.ranks()
 	for i := range h.calls {
 		c := &h.calls[i]
-		if c.dropped != "" || c.answeredInside || c.answer >= 0 {
+		if c.dropped != "" || c.answeredInside || c.settled || c.answer >= 0 {
 			continue
 		}
 		_, known := h.opts.Results[c.id]
-		c.pending = !known && (pending[i] || h.keptInFlight(c))
+		c.pending = !known && (pending[i] || h.keptInFlight(c) || h.keptWaiting(c, rank[i]))
 		c.leftOpen = c.pending || !known && h.opts.Dangling == "leave" || h.keptUnanswerable(c)
 	}
 }
@@ -151,13 +154,16 @@ func (h *history) addResults() {
 	rank := h.ranks()
 	for i := range h.calls {
 		c := &h.calls[i]
-		if c.dropped != "" || c.answeredInside || c.leftOpen || c.answer >= 0 && !h.replaceable(c, rank[i]) {
+		has := c.answer >= 0 || c.placeholder
+		if c.dropped != "" || c.answeredInside || c.settled && !c.placeholder || c.leftOpen || has && !h.replaceable(c, rank[i]) {
 			continue
 		}
 		h.fillContent(c, rank[i])
 		op := h.callOp("result_added", c)
-		if op.Reason = c.reason; c.answer >= 0 {
+		if op.Reason = c.reason; has {
 			op.Op = "result_replaced"
+		}
+		if c.answer >= 0 {
 			h.results[c.answer].disposition = dropped
 			c.answer = -1
 		}
@@ -175,6 +181,16 @@ func (h *history) keptInFlight(c *call) bool {
 	return h.inFlight && c.turn == len(h.turns)-1
 }
 
+// keptWaiting reports whether a call stays open because it waits for a person, and
+// the log has no result of it.
+func (h *history) keptWaiting(c *call, rank int) bool {
+	if !c.asked || !h.format.waits(h, c) || h.endsWithText() {
+		return false
+	}
+	o, ok := h.logged(c, rank)
+	return !ok || !o.real()
+}
+
 // pendingCalls returns the last open call of each id in Options.Pending.
 func (h *history) pendingCalls() map[int]bool {
 	pending := map[int]bool{}
@@ -187,7 +203,7 @@ func (h *history) pendingCalls() map[int]bool {
 	}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if _, ok := last[call.id]; ok && call.answer < 0 && call.dropped == "" {
+		if _, ok := last[call.id]; ok && !call.settled && call.answer < 0 && call.dropped == "" {
 			last[call.id] = c
 		}
 	}

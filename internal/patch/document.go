@@ -16,7 +16,7 @@ type document struct {
 	text     string
 	messages []span
 	list     bool   // a JSON list, otherwise one message per line
-	field    string // "messages" or "input" if the list is in an object
+	field    string // "messages", "contents" or "input" if the list is in an object
 	from, to int    // the inside of the list, or all lines
 
 	continues   bool // it continues another history, which may have the calls of its results
@@ -107,7 +107,7 @@ func (d *document) readItems(from, to int) error {
 // readObject reads a request that contains the history, or a history of one line.
 func (d *document) readObject(start int) error {
 	object := d.text[start:]
-	for _, field := range []string{"messages", "input"} {
+	for _, field := range []string{"messages", "contents", "input"} {
 		list := member(object, field)
 		if list == "" {
 			continue
@@ -122,8 +122,11 @@ func (d *document) readObject(start int) error {
 		d.from, d.to = from+1, from+len(list)-1
 		return d.readItems(from, from+len(list))
 	}
-	if member(object, "role") == "" && member(object, "type") == "" {
-		return fmt.Errorf(`patch: not a history: the object has neither "messages" nor "input", and is not a message`)
+	switch {
+	case member(member(object, "state"), "messages") != "":
+		return fmt.Errorf(`patch: not a history: the object has its messages in "state", as stored by sagents; pass that object`)
+	case member(object, "role") == "" && member(object, "type") == "":
+		return fmt.Errorf(`patch: not a history: the object has no "messages", "contents" or "input", and is not a message`)
 	}
 	return d.readLines()
 }

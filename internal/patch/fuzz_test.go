@@ -26,8 +26,7 @@ func FuzzRepair(f *testing.F) {
 	shapes := append([]patch.Shape{""}, patch.Shapes()...)
 	for i := range uint64(60) {
 		r := rand.New(rand.NewPCG(i, 0))
-		n := r.IntN(4)
-		shape := []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses}[n]
+		shape := tested[r.IntN(len(tested))]
 		f.Add(byte(slices.Index(shapes, shape)), byte(i), render(shape, someScenario(r, shape)))
 	}
 	for _, text := range []string{
@@ -88,7 +87,7 @@ func TestStrange(t *testing.T) {
 	n, seed := sampleSize(t, 1500/stride)
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed+uint64(i), 1))
-		shape := []patch.Shape{patch.OpenAI, patch.LangChain, patch.Anthropic, patch.Responses}[r.IntN(4)]
+		shape := tested[r.IntN(len(tested))]
 		o, err := patch.ParseOptions([]byte(fuzzOptions[r.IntN(len(fuzzOptions))]))
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,13 @@ type history struct {
 	results []result
 	signed  []int // signed[i] is the number of signed turns among the first i
 
-	inFlight bool // the open calls of the last turn stay open
+	hosted     map[string]bool // ids of the last calls that the provider runs itself
+	approvals  map[string]int  // calls by the id of the question whether they may run
+	lastUser   int             // the last message of the user that was read, -1 for none
+	signedNext bool            // the reasoning before the next turn is signed
+
+	refusal  error // the first thing that makes the history unreadable
+	inFlight bool  // the open calls of the last turn stay open
 
 	idIndex map[string]int // index in ids
 	ids     []idState
@@ -42,7 +48,9 @@ type history struct {
 type role byte
 
 const (
-	other role = iota
+	other   role = iota
+	aside        // nothing that is sent to a model: it may be between a call and its result
+	written      // an aside that was written with its turn
 	user
 	assistant
 	tool // a result and nothing else
@@ -66,6 +74,14 @@ type call struct {
 	repeated          string // raw value of a member that the result must repeat, "" for none
 	broken            bool   // the args are not JSON
 	answeredInside    bool   // its result is part of a user's message, and stays there
+	settled           bool   // its result is part of the call itself
+	placeholder       bool   // that result stands for a missing one
+	repetition        bool   // another call of its message is the same one
+	streams           bool   // its args may still arrive, so they change only when it gets a result
+	asked             bool   // a person was asked to approve it
+	approved          bool   // a person approved it
+	denied            bool   // a person refused it
+	why               string // raw reason of that person, "" for none
 	pending           bool   // it runs, or waits for a person, and keeps its id
 	needsScreenshot   bool   // only a screenshot answers it
 
@@ -88,6 +104,7 @@ type result struct {
 	id, name, kind string
 	content        string // raw JSON
 	raw            string // the raw block, if it is not a message
+	unlinked       bool   // it has no key with the id of its call
 	leading        bool   // only results precede the block in its message
 	external       bool   // its call may be in another history
 	placeholder    bool   // its text stands for a missing result
@@ -131,7 +148,7 @@ func newHistory(d document, f historyFormat, o Options) *history {
 	return &history{
 		document: d, opts: o, provider: p, format: f,
 		placeholders: compilePatterns(append(placeholders(), o.Placeholders...)),
-		role:         make([]role, n), idIndex: make(map[string]int, n/4),
+		role:         make([]role, n), idIndex: make(map[string]int, n/4), hosted: map[string]bool{}, approvals: map[string]int{}, lastUser: -1,
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
 		ids: make([]idState, 0, n/4),
 	}
@@ -146,7 +163,7 @@ func (h *history) read() error {
 		}
 	}
 	h.indexTurns()
-	return nil
+	return h.refusal
 }
 
 // indexTurns computes what the decisions look up often.
@@ -158,7 +175,7 @@ func (h *history) indexTurns() {
 			h.signed[i+1]++
 		}
 		end := t.last + 1
-		for end < len(h.role) && h.role[end] == tool {
+		for end < len(h.role) && (h.role[end] == tool || h.role[end] == aside) {
 			end++
 		}
 		h.turns[i].resultsEnd = end
@@ -169,7 +186,7 @@ func (h *history) indexTurns() {
 // onlyResultsFrom reports whether the messages from m on are results only.
 func (h *history) onlyResultsFrom(m int) bool {
 	for ; m < len(h.role); m++ {
-		if h.role[m] != tool && !h.format.onlyResults(h, m) {
+		if h.role[m] != tool && h.role[m] != aside && !h.format.onlyResults(h, m) {
 			return false
 		}
 	}

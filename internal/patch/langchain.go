@@ -16,9 +16,9 @@ const invalid = "invalid"
 
 func (langchainFormat) shape() Shape { return LangChain }
 
-func (langchainFormat) claims(t traits) bool {
-	return t.lc || t.role == "" && langchainRole(t.kind) != other ||
-		t.role == "" && oneOf(t.kind, "system developer function remove chat SystemMessage FunctionMessage RemoveMessage ChatMessage")
+func (langchainFormat) vocabulary() vocabulary {
+	return vocabulary{claims: "lc type:ai type:AIMessage type:assistant type:human type:HumanMessage type:user type:tool type:ToolMessage " +
+		"type:system type:developer type:function type:remove type:chat type:SystemMessage type:FunctionMessage type:RemoveMessage type:ChatMessage"}
 }
 
 // langchainRole returns the role of a message type or class.
@@ -98,11 +98,11 @@ func (h *history) answerInside(content string) {
 
 // langchainResult reads a tool message.
 func langchainResult(fields string) result {
-	var r result
+	r := result{unlinked: true}
 	for name, v := range members(fields) {
 		switch name {
 		case "tool_call_id":
-			r.id = text(v)
+			r.id, r.unlinked = text(v), false
 		case "name":
 			r.name = text(v)
 		case "content":

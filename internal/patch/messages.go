@@ -39,6 +39,7 @@ func (h *history) renderMessages(f messageFormat) {
 			t++
 		case h.role[m] == tool && r < len(h.results) && h.results[r].message == m:
 			h.putInPlace(f, &h.results[r])
+		case h.role[m] == written:
 		default:
 			h.copy(m)
 		}

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"strings"
 
 	"streamer/internal/events"
@@ -10,6 +11,9 @@ import (
 // that the user did not write it.
 func (h *history) note(r *result) string {
 	head := h.noteHead(r)
+	if raw := cmp.Or(r.raw, h.at(r.message)); r.content == "" && hasOtherText(raw) {
+		return quote(head + "\n" + raw)
+	}
 	switch {
 	case strings.HasPrefix(r.content, `"`):
 		return join(head+"\n", r.content)
@@ -23,6 +27,17 @@ func (h *history) note(r *result) string {
 		return list([]string{textBlock(quote(head)), setMember(r.content, "type", `"input_image"`)})
 	}
 	return quote(head + "\n" + text(r.content))
+}
+
+// hasOtherText reports whether a result without content has a member of another name
+// that may be its content.
+func hasOtherText(raw string) bool {
+	for name, v := range members(raw) {
+		if !absent(v) && !oneOf(name, "id role type name status tool_call_id toolCallId toolName tool_use_id call_id is_error cache_control caller") {
+			return true
+		}
+	}
+	return false
 }
 
 // screenshot is the type of the output that answers a computer_call.

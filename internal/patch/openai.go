@@ -7,8 +7,11 @@ type openAIFormat struct{ commonFormat }
 
 func (openAIFormat) shape() Shape { return OpenAI }
 
-func (openAIFormat) claims(t traits) bool {
-	return t.kind == "" && (oneOf(t.role, "tool developer function") || t.toolCalls)
+func (openAIFormat) vocabulary() vocabulary {
+	return vocabulary{
+		claims: "tool_calls.function tool_calls.custom tool_call_id",
+		knows:  "role:tool role:developer role:function tool_calls content:thinking content:redacted_thinking",
+	}
 }
 
 func (f openAIFormat) read(h *history, m int) {
@@ -30,6 +33,12 @@ func (f openAIFormat) read(h *history, m int) {
 			signed = signed || signedBlocks(v)
 		}
 	}
+	switch {
+	case role != "assistant" && !isEmpty(calls):
+		h.refuse(m, `"tool_calls" in a message of role %q`, role)
+	case role != "tool" && text(id) != "":
+		h.refuse(m, `"tool_call_id" in a message of role %q`, role)
+	}
 	switch role {
 	case "assistant":
 		h.addTurn(m).signed = signed
@@ -38,7 +47,7 @@ func (f openAIFormat) read(h *history, m int) {
 		}
 	case "tool":
 		h.role[m] = tool
-		h.addResult(m, result{id: text(id), name: text(name), content: content})
+		h.addResult(m, result{id: text(id), unlinked: id == "", name: text(name), content: content})
 	case "user":
 		h.role[m] = user
 	}
@@ -66,7 +75,12 @@ func openAICall(n int, raw string) call {
 
 // openAITurn returns message m with its changed calls.
 func openAITurn(h *history, m int, calls []call) string {
-	return editMember(h.at(m), "tool_calls", func(list string) string {
+	return openAITurnIn(h, m, "tool_calls", calls)
+}
+
+// openAITurnIn returns message m with its changed calls, which are in a member of it.
+func openAITurnIn(h *history, m int, field string, calls []call) string {
+	return editMember(h.at(m), field, func(list string) string {
 		return editElements(list, func(n int, element string) (string, bool) {
 			return openAIPatched(&calls[n], element), calls[n].dropped == ""
 		})

@@ -29,6 +29,22 @@ func render(shape patch.Shape, s []event) []byte {
 		for _, m := range asAnthropic(s) {
 			add(m)
 		}
+	case patch.AGUI:
+		for i, e := range s {
+			for _, m := range asAGUI(i, e) {
+				add(m)
+			}
+		}
+	case patch.AIModel:
+		for _, m := range asAIModel(s) {
+			add(m)
+		}
+	case patch.AIUI:
+		for i := range s {
+			if m := asAIUI(s, i); m != nil {
+				add(m)
+			}
+		}
 	}
 	return []byte("[" + strings.Join(messages, ", ") + "]")
 }

@@ -36,8 +36,8 @@ type Replacement struct {
 // Repair returns the history with exactly one result for each call, in the place
 // that the shape requires.
 //
-// The input is a JSON list of messages, an object with such a list as "messages" or
-// "input", or one message per line. It is never modified. If shape is "" or Auto,
+// The input is a JSON list of messages, an object with such a list as "messages",
+// "contents" or "input", or one message per line. It is never modified. If shape is "" or Auto,
 // the shape is detected.
 //
 // Repair returns an error that names the place if the input is not a history, if it
@@ -76,6 +76,9 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 		return r, err
 	}
 	h.match()
+	if err := h.checkLinks(); err != nil {
+		return Repaired{}, err
+	}
 	h.decide()
 	h.out = make([]piece, 0, len(h.messages)+len(h.messages)/8)
 	f.render(h)

@@ -9,6 +9,9 @@ type responsesFormat struct{ commonFormat }
 
 func (responsesFormat) shape() Shape { return Responses }
 
+// callItems are the types of the items that are calls.
+const callItems = "function_call custom_tool_call shell_call apply_patch_call computer_call tool_search_call local_shell_call"
+
 // answersTo returns the type of the item that answers a call of a type, "" if the
 // type is not a call.
 func answersTo(kind string) string {
@@ -30,12 +33,12 @@ const modelItems = "program program_output web_search_call file_search_call code
 const resultItems = "function_call_output custom_tool_call_output local_shell_call_output shell_call_output " +
 	"apply_patch_call_output computer_call_output tool_search_output tool_search_call_output"
 
-func (responsesFormat) claims(t traits) bool {
-	if t.kind == "message" {
-		return !t.anthropic
+func (responsesFormat) vocabulary() vocabulary {
+	v := vocabulary{claims: "call_id", knows: "role:developer"}
+	for item := range strings.FieldsSeq(callItems + " " + resultItems + " " + modelItems + " message reasoning item_reference mcp_approval_response") {
+		v.claims += " type:" + item
 	}
-	return answersTo(t.kind) != "" || oneOf(t.kind, modelItems) || oneOf(t.kind, resultItems) ||
-		oneOf(t.kind, "reasoning item_reference mcp_approval_response") || t.callID
+	return v
 }
 
 // canAnswer reports whether a result has the kind that the call requires, or a kind
@@ -67,7 +70,7 @@ func (f responsesFormat) read(h *history, m int) {
 		f.extendTurn(h, m)
 	case oneOf(item.kind, resultItems):
 		h.role[m] = tool
-		h.addResult(m, result{id: item.id(), kind: item.kind, content: item.output})
+		h.addResult(m, result{id: item.id(), unlinked: item.callID == "" && item.itemID == "", kind: item.kind, content: item.output})
 	case answersTo(item.kind) != "":
 		f.extendTurn(h, m)
 		h.addCall(m, item.call())

@@ -16,19 +16,24 @@ const (
 	Anthropic Shape = "anthropic"
 	Responses Shape = "responses"
 	Bedrock   Shape = "bedrock"
+	AIUI      Shape = "ai-ui"
+	AIModel   Shape = "ai-model"
+	AGUI      Shape = "ag-ui"
 )
 
 // Auto makes Repair detect the shape from the messages.
 const Auto Shape = "auto"
 
-// shapes lists the formats; each is one file. Where two of them claim a
-// message, the first one gets it.
+// shapes lists the formats; each is one file.
 var shapes = [...]format{
 	responsesFormat{},
 	langchainFormat{},
 	anthropicFormat{},
 	openAIFormat{},
 	bedrockFormat{},
+	aguiFormat{},
+	aiModelFormat{},
+	aiUIFormat{},
 }
 
 // format writes synthetic results of one shape.
@@ -41,14 +46,18 @@ type format interface {
 // historyFormat is a format whose histories can be repaired.
 type historyFormat interface {
 	format
-	// claims reports whether only this shape has messages with these traits.
-	claims(t traits) bool
+	// vocabulary has the words by which the shape is recognised.
+	vocabulary() vocabulary
 	// read adds the turn, the calls and the results of message m.
 	read(h *history, m int)
 	// canAnswer reports whether a result is of a kind that answers the call.
 	canAnswer(c *call, r *result) bool
 	// hasName reports whether calls of the call's kind have a name.
 	hasName(c *call) bool
+	// content returns the content of a new result, from the JSON of a real one.
+	content(value string) string
+	// waits reports whether an open call waits for a person, and so stays open.
+	waits(h *history, c *call) bool
 	// onlyResults reports whether a message consists of results only.
 	onlyResults(h *history, m int) bool
 	// render writes all messages to the output.
@@ -62,6 +71,10 @@ type commonFormat struct{}
 func (commonFormat) canAnswer(*call, *result) bool { return true }
 
 func (commonFormat) hasName(*call) bool { return true }
+
+func (commonFormat) content(value string) string { return contentOf(value) }
+
+func (commonFormat) waits(*history, *call) bool { return false }
 
 func (commonFormat) onlyResults(h *history, m int) bool { return h.role[m] == tool }
 
@@ -90,89 +103,35 @@ func Repairable() []Shape {
 	return append([]Shape{Auto}, names...)
 }
 
-// formatOf returns the format of that name, or the one that the messages show.
+// formatOf returns the format of that name, or the one that the messages show. A
+// message with a structural key of another shape is an error.
 func formatOf(shape Shape, d *document) (historyFormat, error) {
+	l := newLexicon()
 	if shape == "" || shape == Auto {
-		return detectFormat(d)
+		f, err := recognise(d, l)
+		if f == nil && err == nil {
+			f, err = plainFormat(d)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return f, checkSigns(d, l, f)
 	}
 	for _, f := range shapes {
 		if known, ok := f.(historyFormat); ok && f.shape() == shape {
-			return known, nil
+			return known, checkSigns(d, l, known)
 		}
 	}
 	return nil, fmt.Errorf("patch: unknown history format %q (known: %s)", shape, wordList(Repairable()))
 }
 
-// detectFormat returns the format that the messages show: that of the first
-// message which only one shape has. A message of another shape is an error.
-func detectFormat(d *document) (historyFormat, error) {
-	var found historyFormat
-	where := 0
-	for m := range d.messages {
-		f := claimant(traitsOf(d.at(m)))
-		switch {
-		case f == nil:
-		case found == nil:
-			found, where = f, m
-		case found.shape() != f.shape():
-			return nil, fmt.Errorf("patch: the format is ambiguous: message %d is of %s and message %d of %s: name one", where, found.shape(), m, f.shape())
-		}
-	}
-	switch {
-	case found != nil:
-		return found, nil
-	case d.field == "input":
+// plainFormat returns the format of a history without any sign of a shape. A
+// history that only has roles and texts is the same in several shapes, and needs no
+// repair.
+func plainFormat(d *document) (historyFormat, error) {
+	if d.field == "input" {
 		return responsesFormat{}, nil
 	}
-	return plainFormat(d)
-}
-
-// claimant returns the first format that claims a message with these traits,
-// nil if none does.
-func claimant(t traits) historyFormat {
-	for _, f := range shapes {
-		if known, ok := f.(historyFormat); ok && known.claims(t) {
-			return known
-		}
-	}
-	return nil
-}
-
-// traits are the features of a message by which its shape is detected.
-type traits struct {
-	kind, role            string // "type" and "role"
-	lc, callID, toolCalls bool   // it has a field of that name
-	anthropic             bool   // its content has a block of a type that only Anthropic has
-}
-
-// traitsOf returns the traits of a message.
-func traitsOf(message string) traits {
-	var t traits
-	for name, v := range members(message) {
-		switch name {
-		case "type":
-			t.kind = text(v)
-		case "role":
-			t.role = text(v)
-		case "lc":
-			t.lc = true
-		case "call_id":
-			t.callID = true
-		case "tool_calls":
-			t.toolCalls = true
-		case "content":
-			for _, block := range elements(v) {
-				t.anthropic = t.anthropic || anthropicBlock(text(member(block, "type")))
-			}
-		}
-	}
-	return t
-}
-
-// plainFormat returns the format of a history without any feature of a single
-// shape. A history that only has roles is the same in OpenAI's chat and Anthropic's
-// messages, and needs no repair.
-func plainFormat(d *document) (historyFormat, error) {
 	for m := range d.messages {
 		if r := text(member(d.at(m), "role")); r == "" {
 			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, wordList(Repairable()[1:]))

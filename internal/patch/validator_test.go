@@ -32,8 +32,12 @@ type object = map[string]any
 func validate(shape patch.Shape, provider string, messages []object) []violation {
 	v := validator{provider: provider}
 	switch shape {
-	case patch.OpenAI, patch.LangChain:
+	case patch.OpenAI, patch.LangChain, patch.AGUI:
 		v.chat(shape, messages)
+	case patch.AIModel:
+		v.aiModel(messages)
+	case patch.AIUI:
+		v.aiUI(messages)
 	case patch.Anthropic:
 		v.anthropic(messages)
 	case patch.Responses:
@@ -107,8 +111,11 @@ func (v *validator) chat(shape patch.Shape, messages []object) {
 	}
 	for i, m := range messages {
 		kind, m := chatKind(shape, m)
+		if shape == patch.AGUI && (kind == "activity" || kind == "reasoning") {
+			continue
+		}
 		if kind == "tool" {
-			id := str(m["tool_call_id"])
+			id := str(m["tool_call_id"]) + str(m["toolCallId"])
 			switch {
 			case open[id] > 0:
 				open[id]--
@@ -135,7 +142,7 @@ func (v *validator) chat(shape patch.Shape, messages []object) {
 // chatKind returns the role of a chat message and its fields, for all of
 // LangChain's forms.
 func chatKind(shape patch.Shape, m object) (string, object) {
-	if shape == patch.OpenAI {
+	if shape == patch.OpenAI || shape == patch.AGUI {
 		return str(m["role"]), m
 	}
 	kind := str(m["type"])
@@ -159,8 +166,8 @@ func chatKind(shape patch.Shape, m object) (string, object) {
 // content blocks or in the provider's raw form count if no other view has their id.
 func chatCalls(shape patch.Shape, m object) []seenCall {
 	var calls []seenCall
-	if shape == patch.OpenAI {
-		for _, c := range objects(m["tool_calls"]) {
+	if shape == patch.OpenAI || shape == patch.AGUI {
+		for _, c := range append(objects(m["tool_calls"]), objects(m["toolCalls"])...) {
 			calls = append(calls, openAICall(c))
 		}
 		return calls
@@ -423,7 +430,7 @@ func validateFor(shape patch.Shape, o patch.Options, messages []object) []violat
 				v.breaks(i, "id_not_unique")
 			}
 			seen[c.id] = true
-			if text, ok := c.input.(string); ok && (shape == patch.OpenAI || shape == patch.Responses) && provider != "openai" && provider != "openai-chat40" && (text == "null" || !json.Valid([]byte(text))) {
+			if text, ok := c.input.(string); ok && (shape == patch.OpenAI || shape == patch.Responses || shape == patch.AGUI) && provider != "openai" && provider != "openai-chat40" && (text == "null" || !json.Valid([]byte(text))) {
 				v.breaks(i, "args_not_json")
 			}
 		}
@@ -444,7 +451,11 @@ var idLimits = map[string]int{"openai": 64, "openai-chat40": 40}
 // callsOf returns the calls of a message of any shape.
 func callsOf(shape patch.Shape, m object) []seenCall {
 	switch shape {
-	case patch.OpenAI, patch.LangChain:
+	case patch.AIModel:
+		return aiModelCalls(m)
+	case patch.AIUI:
+		return aiUICalls(m)
+	case patch.OpenAI, patch.LangChain, patch.AGUI:
 		kind, m := chatKind(shape, m)
 		if kind == "assistant" {
 			return chatCalls(shape, m)
@@ -470,12 +481,24 @@ func resultsBehind(shape patch.Shape, rest []object) []string {
 	var ids []string
 	for _, m := range rest {
 		switch shape {
-		case patch.OpenAI, patch.LangChain:
+		case patch.OpenAI, patch.LangChain, patch.AGUI:
 			kind, m := chatKind(shape, m)
+			if shape == patch.AGUI && (kind == "activity" || kind == "reasoning") {
+				continue
+			}
 			if kind != "tool" {
 				return ids
 			}
-			ids = append(ids, str(m["tool_call_id"]))
+			ids = append(ids, str(m["tool_call_id"])+str(m["toolCallId"]))
+		case patch.AIModel:
+			if m["role"] != "tool" {
+				return ids
+			}
+			for _, p := range objects(m["content"]) {
+				if p["type"] == "tool-result" {
+					ids = append(ids, str(p["toolCallId"]))
+				}
+			}
 		case patch.Anthropic:
 			for _, b := range objects(m["content"]) {
 				if b["type"] == "tool_result" {
@@ -491,6 +514,7 @@ func resultsBehind(shape patch.Shape, rest []object) []string {
 }
 
 func inOrder(calls []seenCall, results []string) bool {
+	calls = slices.DeleteFunc(slices.Clone(calls), func(c seenCall) bool { return !slices.Contains(results, c.id) })
 	for i, c := range calls {
 		if i < len(results) && results[i] != c.id {
 			return false

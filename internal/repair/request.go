@@ -13,7 +13,7 @@ import (
 // Request asks for the repair of a history. Its JSON is an object:
 //
 //	format    the shape of the history (patch.Shape); if absent, it is recognised
-//	messages  the history: a list, or an object with the list as "messages" or "input"
+//	messages  the history: a list, or an object with the list as "messages", "contents" or "input"
 //	options   patch.Options; if absent, the defaults
 //	session   the session whose event log is searched first; if absent, none
 type Request struct {

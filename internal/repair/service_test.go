@@ -193,7 +193,7 @@ func TestRefusals(t *testing.T) {
 		{`{"messages":[],"option":{}}`, 400, `unknown field "option" (known: format, messages, options, session)`},
 		{`{"Messages":[]}`, 400, `unknown field "Messages"`},
 		{`{"messages":[],"format":1}`, 400, `"format" is not a string`},
-		{`{"messages":[],"format":"opanai"}`, 400, `unknown format "opanai" (known: auto, anthropic, `},
+		{`{"messages":[],"format":"opanai"}`, 400, `unknown format "opanai" (known: auto, ag-ui, `},
 		{`{"messages":[],"options":{"lat":"note"}}`, 400, `unknown option "lat" (known: provider, profile, dangling`},
 		{`{"messages":[],"options":{"late":"never"}}`, 400, `option late: unknown value "never" (known: auto, replace, note, drop)`},
 		{`{"messages":[],"options":{"late":"` + long + `"}}`, 400, `…`},
@@ -201,7 +201,7 @@ func TestRefusals(t *testing.T) {
 		{`{"messages":[],"session":"s"}`, 400, `session: there is no event log here`},
 		{`{"messages":7}`, 422, "not a history"},
 		{`{"messages":null}`, 422, "not a history"},
-		{`{"messages":{}}`, 422, `neither "messages" nor "input"`},
+		{`{"messages":{}}`, 422, `no "messages", "contents" or "input"`},
 		{`{"messages":[{"role":"user","content":"a"}, 7]}`, 422, "message 1 (byte 32) is a number, not an object"},
 		{`{"messages":[{"role":"user","content":` + deep + `}]}`, 413, "nested deeper than 64 at byte "},
 	} {

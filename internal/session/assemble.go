@@ -126,6 +126,9 @@ func (c *AssembledCall) take(e *events.Event) {
 		}
 	case events.ToolCallResult:
 		c.Status = e.Status
+		if e.Reason != nil && e.Reason.Code == events.ByCut && c.ArgsText == "" {
+			c.Args, c.ArgsValid = json.RawMessage("{}"), true // none are valid args
+		}
 	}
 }
 

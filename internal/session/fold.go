@@ -75,7 +75,7 @@ func orDefault(rules *Rules) *Rules {
 // the rules allow.
 func (s *State) forget(at events.Time, rules *Rules) {
 	if at = max(at, s.Life.Time); s.Life.Idle() && s.Life.Last != 0 && at > s.Life.Last+events.Time(rules.Forget) {
-		*s = State{Life: lifecycle.State{Time: s.Life.Time}}
+		*s = State{Life: lifecycle.State{Time: s.Life.Time, Memory: s.Life.Memory.Forget()}}
 	}
 }
 
@@ -107,6 +107,7 @@ func (in *Input) reader() *decode.Reader {
 // feedDelta decodes and applies a delta.
 func feedDelta(step *lifecycle.Step, s *State, in *Input) {
 	r := in.reader()
+	r.Input = in.Seq
 	r.Reset(&s.Read, in.Data, in.Format(), decode.Limits{})
 	apply(step, r)
 }
@@ -128,7 +129,7 @@ const cutAfter = events.Time(10 * time.Second / time.Millisecond)
 // endDeltas rejects an event that was cut and that nothing continues.
 func endDeltas(step *lifecycle.Step, s *State) {
 	if s.Read.Pending() {
-		var r decode.Reader
+		r := decode.Reader{Input: step.Seq}
 		r.End(&s.Read, decode.Limits{})
 		apply(step, &r)
 	}
@@ -137,13 +138,17 @@ func endDeltas(step *lifecycle.Step, s *State) {
 // feedClock applies a clock input.
 func feedClock(step *lifecycle.Step, s *State, in *Input) {
 	tick, problem := decode.Clock(in.Data)
-	if reject(step, problem) {
+	if reject(step, problem) || !step.Tick(events.Time(tick.At), events.Time(tick.Until), tick.Elapsed) {
 		return
 	}
 	switch lifecycle.TimerKind(tick.Kind) {
 	case lifecycle.Deadline:
 		step.Deadline(tick.Call)
 	case lifecycle.Flush:
+		if tick.Cut && step.Rules.EndsCut() {
+			endDeltas(step, s)
+			return
+		}
 		if tick.Ended || s.Life.Time >= s.Life.Last+cutAfter {
 			endDeltas(step, s)
 		}
@@ -160,6 +165,9 @@ func reject(step *lifecycle.Step, p *decode.Problem) bool {
 		return false
 	}
 	step.Reject(events.Code(p.Code), p.Offset, p.Text)
+	if p.Input != 0 {
+		step.Out[len(step.Out)-1].Input = p.Input // the text may begin in an earlier input
+	}
 	return true
 }
 

@@ -32,5 +32,5 @@ func newProvider(ctx context.Context, url string) (*sdktrace.TracerProvider, err
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res)), nil
+	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res), sdktrace.WithIDGenerator(runIDs{})), nil
 }

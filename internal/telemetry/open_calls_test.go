@@ -14,7 +14,7 @@ import (
 // are forgotten, and make place for others.
 func TestPartitionLeft(t *testing.T) {
 	url, _ := receive(t)
-	spans, err := NewSpans(t.Context(), url)
+	spans, err := NewSpans(t.Context(), url, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"streamer/internal/events"
@@ -20,14 +21,15 @@ import (
 // Spans makes a span of each call: from its start to its result, with events where its
 // args were complete and where it began to wait for a person, in the trace of the input
 // that started the call. Names and attributes are those of the span execute_tool of the
-// OpenTelemetry semantic conventions for generative AI. Spans hold no args and no
-// results. It implements worker.Observer.
+// OpenTelemetry semantic conventions for generative AI. It implements worker.Observer.
 //
 // A call whose start was stored by another process has the trace of the input that
-// ended it. A call without any trace context gives no span.
+// ended it. Calls without any trace context are root spans in a trace of their run,
+// whose id depends on the session and the run only, so that all processes agree on it.
 type Spans struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
+	content  bool // spans have args and results
 	open     openCalls[openCall]
 }
 
@@ -35,17 +37,22 @@ type Spans struct {
 type openCall struct {
 	trace   map[string]string // trace context of its start
 	waiting time.Time         // since when it waits for a person; zero if it does not
+	args    string            // at most maxContent bytes of them
 }
+
+// maxContent bounds the args and the result in a span, in bytes.
+const maxContent = 4 << 10
 
 // NewSpans returns a Spans that sends its spans by OTLP over HTTP to a URL, or if it
 // is "", to the endpoint that the environment names. The other OTEL_ variables of the
-// exporter and of the resource apply. The caller closes it.
-func NewSpans(ctx context.Context, url string) (*Spans, error) {
+// exporter and of the resource apply. If content is set, spans have the first bytes of
+// args and results as attributes. The caller closes it.
+func NewSpans(ctx context.Context, url string, content bool) (*Spans, error) {
 	p, err := newProvider(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	return &Spans{provider: p, tracer: p.Tracer("streamer")}, nil
+	return &Spans{provider: p, tracer: p.Tracer("streamer"), content: content}, nil
 }
 
 // Close sends the spans that are not sent yet.
@@ -64,6 +71,8 @@ func (s *Spans) EventStored(e worker.Stored) {
 	switch e.Type {
 	case events.ToolCallStart:
 		s.begin(&e)
+	case events.ToolCallArgsComplete:
+		s.complete(&e)
 	case events.ToolCallAwaiting:
 		s.wait(&e)
 	case events.ToolCallResult:
@@ -77,6 +86,27 @@ func (s *Spans) PartitionLeft(partition int) { s.open.forget(partition) }
 // begin keeps the trace context of a call that starts.
 func (s *Spans) begin(e *worker.Stored) {
 	s.open.update(e, func(openCall, bool) (openCall, bool) { return openCall{trace: e.Trace}, len(e.Trace) > 0 })
+}
+
+// complete keeps the args of a call if spans have them.
+func (s *Spans) complete(e *worker.Stored) {
+	if s.content {
+		s.open.update(e, func(c openCall, _ bool) (openCall, bool) {
+			c.args = contentOf(e.Body, "args_text", "args_ref.preview")
+			return c, true
+		})
+	}
+}
+
+// contentOf returns the beginning of the text or JSON in a field of an event, or in
+// the preview of a large value.
+func contentOf(body []byte, field, preview string) string {
+	v := gjson.GetBytes(body, field)
+	if !v.Exists() {
+		v = gjson.GetBytes(body, preview)
+	}
+	text := v.String() // of a value that is no string, its JSON
+	return strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxContent)]), "")
 }
 
 // wait keeps the time since which a call waits for a person.
@@ -97,12 +127,11 @@ func (s *Spans) end(e *worker.Stored) {
 	if parent == nil {
 		parent = e.Trace
 	}
-	span := remoteSpan(parent[inputs.HeaderTraceParent], parent[inputs.HeaderTraceState])
-	if !span.IsValid() {
-		return
+	f := gjson.GetManyBytes(e.Body, "timestamp", "duration_ms", "args_ms", "tool_name", "id", "session", "run", "reason.code", "reason.text", "synthetic")
+	ctx := withRun(context.Background(), f[5].String(), f[6].String())
+	if span := remoteSpan(parent[inputs.HeaderTraceParent], parent[inputs.HeaderTraceState]); span.IsValid() {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, span)
 	}
-	ctx := trace.ContextWithRemoteSpanContext(context.Background(), span)
-	f := gjson.GetManyBytes(e.Body, "timestamp", "duration_ms", "args_ms", "tool_name", "id", "session", "kind", "reason.code", "reason.text", "synthetic")
 	end := f[0].Time()
 	start := end.Add(-time.Duration(f[1].Int()) * time.Millisecond)
 	_, made := s.tracer.Start(ctx, "execute_tool "+f[3].String(), trace.WithTimestamp(start), trace.WithAttributes(
@@ -120,6 +149,12 @@ func (s *Spans) end(e *worker.Stored) {
 	}
 	if !call.waiting.IsZero() {
 		made.AddEvent("awaiting_input", trace.WithTimestamp(call.waiting))
+	}
+	if s.content {
+		made.SetAttributes(
+			attribute.String("gen_ai.tool.call.arguments", call.args),
+			attribute.String("gen_ai.tool.call.result", contentOf(e.Body, "tool_result", "tool_result_ref.preview")),
+		)
 	}
 	if e.Status != events.Completed {
 		setError(made, e.Status, f[7].String(), f[8].String())

@@ -1,10 +1,12 @@
 package telemetry
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,7 +43,7 @@ func receive(t *testing.T) (url string, requests <-chan *coltrace.ExportTraceSer
 // TestSpans checks the spans that an OTLP receiver gets.
 func TestSpans(t *testing.T) {
 	url, requests := receive(t)
-	s, err := NewSpans(t.Context(), url)
+	s, err := NewSpans(t.Context(), url, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +51,6 @@ func TestSpans(t *testing.T) {
 	s.EventStored(stored(events.ToolCallAwaiting, "", `{"timestamp":"2026-11-21T03:40:53.530Z"}`, ""))
 	s.EventStored(stored(events.ToolCallResult, events.Completed, `{"session":"s","id":"call_1","tool_name":"search","timestamp":"2026-11-21T03:40:53.540Z","duration_ms":40,"args_ms":15,"run_ms":25}`, parentOfResult))
 	s.EventStored(stored(events.ToolCallResult, events.TimedOut, `{"tool_name":"late","synthetic":true,"timestamp":"2026-11-21T03:40:53.540Z","duration_ms":40,"reason":{"code":"result_timeout","text":"No result."}}`, parentOfResult))
-	s.EventStored(stored(events.ToolCallResult, events.Completed, `{"tool_name":"untraced"}`, ""))
-	s.EventStored(stored(events.ToolCallResult, events.Completed, `{"tool_name":"malformed"}`, "00-xyz"))
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +78,68 @@ func TestSpans(t *testing.T) {
 	}
 	if parent(second) != parentOfResult || second.Status.GetCode() != v1.Status_STATUS_CODE_ERROR || attributeOf(second, "error.type") != "result_timeout" {
 		t.Errorf("got span %v", second)
+	}
+}
+
+// TestSpansOfRuns: spans of calls without a trace context are root spans in a trace of
+// their run, which every process knows.
+func TestSpansOfRuns(t *testing.T) {
+	traces := map[string]string{}
+	for process := range 2 {
+		url, requests := receive(t)
+		s, err := NewSpans(t.Context(), url, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range []string{`"session":"s","run":"1.0"`, `"session":"s","run":"2.0"`, `"session":"t","run":"1.0"`} {
+			s.EventStored(stored(events.ToolCallStart, "", `{}`, ""))
+			s.EventStored(stored(events.ToolCallResult, events.Completed, `{"tool_name":"f",`+of+`}`, ""))
+			s.EventStored(stored(events.ToolCallResult, events.Completed, `{"tool_name":"g",`+of+`}`, "00-xyz"))
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		spans := (<-requests).ResourceSpans[0].ScopeSpans[0].Spans
+		if len(spans) != 6 {
+			t.Fatalf("got %d spans, want 6: %v", len(spans), spans)
+		}
+		for i, span := range spans {
+			run := fmt.Sprint(i / 2)
+			if id := string(span.TraceId); traces[run] == "" {
+				traces[run] = id
+			} else if traces[run] != id || len(span.ParentSpanId) != 0 {
+				t.Errorf("process %d, span %d: got the trace %x below %x, want %x below none", process, i, id, span.ParentSpanId, traces[run])
+			}
+			if attributeOf(span, "gen_ai.tool.call.result") != "" {
+				t.Errorf("span %d has a result", i)
+			}
+		}
+	}
+	if len(traces) != 3 || traces["0"] == traces["1"] || traces["0"] == traces["2"] {
+		t.Errorf("got the traces %x, want one for each run", traces)
+	}
+}
+
+// TestSpansWithContent: spans have the first bytes of args and results if requested.
+func TestSpansWithContent(t *testing.T) {
+	url, requests := receive(t)
+	s, err := NewSpans(t.Context(), url, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.EventStored(stored(events.ToolCallStart, "", `{}`, ""))
+	s.EventStored(stored(events.ToolCallArgsComplete, "", `{"args_text":"{\"q\":1}"}`, ""))
+	s.EventStored(stored(events.ToolCallResult, events.Completed, `{"session":"s","run":"1.0","tool_result":{"n":2}}`, ""))
+	s.EventStored(stored(events.ToolCallArgsComplete, "", `{"args_ref":{"preview":"[1,2"}}`, ""))
+	s.EventStored(stored(events.ToolCallResult, events.Completed, `{"session":"s","run":"1.0","tool_result":"`+strings.Repeat("é", maxContent)+`"}`, ""))
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	spans := (<-requests).ResourceSpans[0].ScopeSpans[0].Spans
+	for i, want := range [][2]string{{`{"q":1}`, `{"n":2}`}, {"[1,2", strings.Repeat("é", maxContent/2)}} {
+		if got := [2]string{attributeOf(spans[i], "gen_ai.tool.call.arguments"), attributeOf(spans[i], "gen_ai.tool.call.result")}; got != want {
+			t.Errorf("span %d: got %.50q, want %.50q", i, got, want)
+		}
 	}
 }
 

@@ -18,6 +18,9 @@ import (
 // clock may be behind this process's.
 const askAgain = 250 * time.Millisecond
 
+// askStored is the maximum time until the first clock input for a timer is stored.
+const askStored = broker.SilentAfter
+
 // askLook is the time between two checks whether a clock input that is not read yet
 // was lost. Reading it sets the session's timer again.
 const askLook = 2 * time.Second
@@ -29,6 +32,9 @@ const askBehind = time.Second
 
 // clock appends clock inputs for the timers of a partition that are due. The fold
 // decides what they change, so a needless one does no harm.
+//
+// Wall clocks are set, of servers and of this process, so a session's time is measured:
+// it is that of its state and what has elapsed since.
 type clock struct {
 	timers
 	reports
@@ -37,73 +43,127 @@ type clock struct {
 	grace    time.Duration // Options.Grace
 	rules    *rulesLog
 	reading  *inputPosition
+	began    time.Time   // where local begins, in whole milliseconds
+	server   events.Time // how far the server's clock is ahead of local, by the last input that was read at the log's end
+}
+
+// wholeMillis returns a time without the part below a millisecond. It keeps the reading
+// of the monotonic clock, which Truncate does not.
+func wholeMillis(t time.Time) time.Time {
+	return t.Add(-time.Duration(t.Nanosecond()) % time.Millisecond)
+}
+
+// local returns a time on a clock that is never set, which showed the wall clock's time
+// when the partition was taken over.
+func (c *clock) local(t time.Time) events.Time {
+	return events.At(c.began) + events.Time(t.Sub(c.began).Milliseconds())
+}
+
+// passed returns when local a time passed that a server's clock showed.
+func (c *clock) passed(at events.Time, now time.Time) events.Time {
+	return c.local(now) - max(0, events.At(now)-at)
 }
 
 // schedule sets the timer of a session after its state changed.
 func (c *clock) schedule(s *resident) {
-	if at, ok := c.due(s); ok {
-		c.sooner(s.token, at)
+	if d, ok := c.due(s); ok {
+		c.sooner(s.token, d.next)
 	}
 }
 
 // rearm sets a session's timer to exactly when it is due.
 func (c *clock) rearm(s *resident) {
-	if at, ok := c.due(s); ok {
-		c.set(s.token, at)
+	if d, ok := c.due(s); ok {
+		c.set(s.token, d.next)
 	}
+}
+
+// leave keeps the timer of a session that leaves memory.
+func (c *clock) leave(s *resident) {
+	if d, ok := c.due(s); ok {
+		c.set(s.token, d.next)
+		c.left[s.token] = left{s.state.N, s.known}
+	}
+}
+
+// enter sets the timer of a session that is in memory from now on.
+func (c *clock) enter(s *resident) {
+	if l, ok := c.left[s.token]; ok && l.n == s.state.N {
+		s.known = l.known
+	}
+	delete(c.left, s.token)
+	c.schedule(s)
+}
+
+// due is when a session needs a clock input.
+type due struct {
+	timer session.Timer
+	at    events.Time // when it is due by the wall clock as it was when the session's time was known
+	sure  events.Time // when its time has elapsed
+	next  events.Time // when it is asked for, perhaps again
 }
 
 // due returns when a session is due for a clock input. If it is not, its timer is
 // removed.
-func (c *clock) due(s *resident) (at events.Time, ok bool) {
-	a, ok := s.state.Timer(c.rules.inForce())
+func (c *clock) due(s *resident) (d due, ok bool) {
+	d.timer, ok = s.state.Timer(c.rules.inForce())
 	if !ok {
 		c.clear(s.token)
-		return 0, false
+		return d, false
 	}
-	return max(a.At, c.again(s.token, a)), true
+	life, known := s.state.Life.Time, c.local(s.known)
+	d.sure = known + d.timer.At - life
+	d.at = known + d.timer.At - max(life, events.At(s.known))
+	d.next = max(d.at, c.again(s.token, d.timer))
+	return d, true
 }
 
 // rulesChanged moves the timers of all sessions where the rules in force since a
 // time allow less silence than those before. No session had an input since. Each is
 // loaded when it can be due at the latest, and its timer is set exactly then.
-func (c *clock) rulesChanged(was *session.Rules, since events.Time) {
-	now := c.rules.inForce()
+func (c *clock) rulesChanged(was *session.Rules, since events.Time, now time.Time) {
+	rules := c.rules.inForce()
 	for _, silence := range [...][2]events.Time{
-		{events.Time(was.RunIdle), events.Time(now.RunIdle)},
-		{events.Time(was.FlushAfter), events.Time(now.FlushAfter)},
+		{events.Time(was.RunIdle), events.Time(rules.RunIdle)},
+		{events.Time(was.FlushAfter), events.Time(rules.FlushAfter)},
 	} {
 		if silence[1] >= silence[0] {
 			continue
 		}
 		for token := range c.at {
-			c.sooner(token, since+silence[1])
+			c.sooner(token, c.passed(since, now)+silence[1])
 		}
 	}
 }
 
 // listed sets the timer of a session with a snapshot that is not in memory. A
-// snapshot can be from before the rules in force, which may allow less silence.
-func (c *clock) listed(l *listed) {
+// snapshot can be from before the rules in force, which may allow less silence. What
+// has elapsed since it was written is known by the wall clock only, and by that not if
+// it was set back.
+func (c *clock) listed(l *listed, now time.Time) {
 	at := l.timer
 	if l.open == 0 && at != 0 && !l.at.IsZero() {
-		at = min(at, events.At(l.at)+events.Time(c.rules.inForce().RunIdle))
+		at = min(at, l.time+events.Time(c.rules.inForce().RunIdle))
 	}
-	c.sooner(l.token, at) // a listing can be stale
+	if c.left[l.token].n != l.n {
+		c.left[l.token] = left{l.n, now}
+	}
+	c.sooner(l.token, c.local(now)+at-max(l.time, events.At(now))) // a listing can be stale
 }
 
 // graceEnd returns when a timer may be asked for that became due while inputs
-// could not be stored, 0 if now. A result could not have arrived meanwhile.
-func (c *clock) graceEnd(due session.Timer, now time.Time) events.Time {
+// could not be stored, 0 if now. A result could not have arrived meanwhile. The outage
+// can have begun before the first publish that was not answered.
+func (c *clock) graceEnd(d due, now time.Time) events.Time {
 	from, until := c.out.out.Outage()
-	if from.IsZero() || due.Kind == session.Flush || due.At < events.At(from) {
+	if from.IsZero() || d.timer.Kind == session.Flush || d.at < c.local(from.Add(-askBehind)) {
 		return 0
 	}
 	end := until.Add(min(until.Sub(from), max(0, c.grace)))
 	if !now.Before(end) {
 		return 0
 	}
-	return events.At(end) + 1
+	return c.local(end) + 1
 }
 
 // latest returns the latest timer that may be asked for now. While inputs cannot
@@ -113,9 +173,9 @@ func (c *clock) latest(now time.Time) events.Time {
 		return 0
 	}
 	if c.reading.caughtUp {
-		return events.At(now)
+		return c.local(now)
 	}
-	return min(events.At(now), c.reading.at-events.Time(askBehind.Milliseconds()))
+	return c.passed(c.reading.at, now) - events.Time(askBehind.Milliseconds())
 }
 
 // wait returns the time until the next timer is due.
@@ -124,7 +184,7 @@ func (c *clock) wait(now time.Time) time.Duration {
 	if !ok {
 		return time.Hour
 	}
-	d := max(0, next.at.Std().Sub(now))
+	d := max(0, time.Duration(next.at-c.local(now))*time.Millisecond)
 	if d == 0 && next.at > c.latest(now) {
 		return askAgain // wait until the log is read that far
 	}
@@ -140,19 +200,28 @@ type clockAsk struct {
 
 // clockInput is the body of a clock input.
 type clockInput struct {
-	Kind session.TimerKind `json:"kind"`
-	Call string            `json:"call,omitempty"`
-	At   events.Time       `json:"at"`
+	Kind    session.TimerKind `json:"kind"`
+	Call    string            `json:"call,omitempty"`
+	At      events.Time       `json:"at"`
+	Elapsed bool              `json:"elapsed,omitempty"`
+	Until   events.Time       `json:"until,omitempty"`
 }
 
 // ask appends a clock input for a session.
-func (c *clock) ask(token string, due session.Timer, now time.Time) error {
-	data, err := json.Marshal(clockInput{due.Kind, due.Call, due.At})
+func (c *clock) ask(token string, d due, now time.Time) error {
+	due, at := d.timer, c.local(now)
+	c.again(token, due) // forgets what was asked for another timer
+	asked := c.asked[token]
+	in := clockInput{due.Kind, due.Call, due.At, at >= d.sure, 0}
+	if due.Kind != session.Flush {
+		// The first inputs that are stored after an outage may be older than it. A log
+		// that is slow without an outage gets more time with each try.
+		in.Until = (c.server + at).Add(askStored << min(2*asked.tries, 16))
+	}
+	data, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("worker: clock input: %w", err)
 	}
-	c.again(token, due) // forgets what was asked for another timer
-	asked := c.asked[token]
 	id := fmt.Sprintf("%s:clock:%s:%s:%d:%d", token, due.Kind, due.Call, int64(due.At), asked.tries)
 	if asked.tries > 0 {
 		// The first try of two owners is one input. Another one has an id that
@@ -164,7 +233,10 @@ func (c *clock) ask(token string, due session.Timer, now time.Time) error {
 	asked.tries++
 	// The wait doubles up to a minute, so that a clock that is far off does
 	// not fill the log.
-	asked.again = events.At(now.Add(min(time.Minute, askAgain<<min(asked.tries-1, 8))))
+	asked.again = c.local(now.Add(min(time.Minute, askAgain<<min(asked.tries-1, 8))))
+	if d.sure > at {
+		asked.again = min(asked.again, d.sure)
+	}
 	c.asked[token] = asked
 	c.set(token, asked.again)
 	c.status.asked.Add(1)
@@ -195,7 +267,7 @@ func (c *clock) unread(token string) bool {
 
 // lookAgain sets a session's timer to when it is checked whether its clock input was
 // lost.
-func (c *clock) lookAgain(token string, now time.Time) { c.set(token, events.At(now.Add(askLook))) }
+func (c *clock) lookAgain(token string, now time.Time) { c.set(token, c.local(now.Add(askLook))) }
 
 // ring appends clock inputs for the sessions that are due. Those that are not in
 // memory are loaded, and looked at again then.
@@ -227,22 +299,21 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 
 // ring appends a clock input for a session if it is due.
 func (c *clock) ring(s *resident, latest events.Time, now time.Time) error {
-	due, ok := s.state.Timer(c.rules.inForce())
+	d, ok := c.due(s)
 	if !ok {
-		c.clear(s.token)
 		return nil
 	}
-	if max(due.At, c.again(s.token, due)) > latest {
-		c.rearm(s)
+	if d.next > latest {
+		c.set(s.token, d.next)
 		return nil
 	}
 	if c.unread(s.token) {
 		c.lookAgain(s.token, now)
 		return nil
 	}
-	if until := c.graceEnd(due, now); until > 0 {
+	if until := c.graceEnd(d, now); until > 0 {
 		c.set(s.token, until)
 		return nil
 	}
-	return c.ask(s.token, due, now)
+	return c.ask(s.token, d, now)
 }

@@ -128,7 +128,7 @@ func (c *compressedSessions) take(token string, epoch func() uint64) *resident {
 		return nil
 	}
 	now := time.Now()
-	s := &resident{token: token, state: state, touched: now, at: e.at}
+	s := &resident{token: token, state: state, touched: now, known: now, at: e.at}
 	s.snapshot.rev = e.rev
 	s.log = eventLog{seq: e.seq, id: e.id, epoch: e.epoch, base: rec.Base}
 	for i := range rec.Events {

@@ -3,8 +3,6 @@ package worker
 import (
 	"slices"
 	"time"
-
-	"streamer/internal/events"
 )
 
 // evictor drops quiet sessions from memory.
@@ -38,9 +36,9 @@ func (e *evictor) evict(now time.Time) {
 		return
 	}
 	slices.SortFunc(quiet, func(a, b *resident) int { return a.touched.Compare(b.touched) })
-	soon := events.At(now.Add(timerSoon))
+	soon := e.clock.local(now.Add(timerSoon))
 	for _, s := range quiet {
-		if at, ok := e.clock.due(s); ok && at < soon {
+		if d, ok := e.clock.due(s); ok && d.next < soon {
 			continue // it would be loaded again for that
 		}
 		if e.unload(s); surplus == 1 {
@@ -76,7 +74,7 @@ func (w *Worker) resident() (n int) {
 
 // unload drops a session and keeps what is needed to load it in time.
 func (e *evictor) unload(s *resident) {
-	e.clock.rearm(s)
+	e.clock.leave(s)
 	e.drop(s)
 	e.open.set(s.token, s.state.Life.Open())
 	e.places.add(s)

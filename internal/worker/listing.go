@@ -21,6 +21,7 @@ type listed struct {
 	last    events.ID   // the last event
 	kind    events.Type // of that event, "" where it was not recorded
 	timer   events.Time // when the session's timer is due; 0 for no timer
+	time    events.Time // of the session
 	open    int         // calls
 	held    string      // why the session is held, "" if it is not
 	// lacking: the event log lacks events that the snapshot has, unsent ones or
@@ -67,6 +68,8 @@ func (r lister) snapshots(ctx context.Context) (l listing, err error) {
 		s.last, _ = events.ParseID(header[headerHead])            // likewise
 		timer, _ := strconv.ParseInt(header[headerTimer], 10, 64) // likewise
 		s.timer = events.Time(timer)
+		now, _ := strconv.ParseInt(header[headerTime], 10, 64) // likewise
+		s.time = max(events.Time(now), events.At(s.at))
 		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
 		// The snapshot may have been replaced meanwhile.
 		if i, ok := index[token]; ok {
@@ -224,7 +227,7 @@ func (q *partition) listedOne(ctx context.Context, l *listed) {
 			q.appender.readHead(ctx, s, nil)
 		}
 	default:
-		q.clock.listed(l)
+		q.clock.listed(l, time.Now())
 		if l.open > 0 && loading == nil {
 			q.sessions.open.set(l.token, l.open)
 		}

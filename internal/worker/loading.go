@@ -142,7 +142,8 @@ func (q *partition) load(ctx context.Context, token string) (*resident, *loading
 		return s, nil
 	}
 	if !q.sessions.known.has(token) {
-		s := &resident{token: token, state: new(session.State), touched: time.Now(), fresh: true}
+		now := time.Now()
+		s := &resident{token: token, state: new(session.State), touched: now, known: now, fresh: true}
 		s.log.epoch = q.log.Epoch()
 		q.sessions.attach(s)
 		return s, nil

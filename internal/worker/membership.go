@@ -21,6 +21,7 @@ type Members interface {
 	Leave(ctx context.Context, id string) error
 	Members(ctx context.Context) ([]string, error)
 	LastBeat(ctx context.Context, id string) (uint64, error)
+	Pulse()
 }
 
 const (
@@ -28,6 +29,7 @@ const (
 	beatEvery  = time.Second
 	pollEvery  = 250 * time.Millisecond
 	beatBudget = 2 * time.Second // for one heartbeat or poll
+	pulseEvery = broker.SilentAfter
 )
 
 // RunShared carries this worker's share of the partitions until ctx ends. The
@@ -40,7 +42,7 @@ func (w *Worker) RunShared(ctx context.Context, members Members, partitions int)
 	if err := w.check(); err != nil {
 		return err
 	}
-	o := owner{w: w, members: members, partitions: partitions, id: w.Options.Nonce, carried: map[int]*carried{}, pulses: map[string]pulse{}}
+	o := owner{w: w, members: members, partitions: partitions, id: w.Options.Nonce, carried: map[int]*carried{}, others: map[string]lastBeat{}}
 	once, cancel := context.WithTimeout(ctx, beatBudget)
 	err := members.Beat(once, o.id, memberTTL)
 	cancel()
@@ -52,6 +54,7 @@ func (w *Worker) RunShared(ctx context.Context, members Members, partitions int)
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var beats sync.WaitGroup
 	beats.Go(func() { o.beat(beating) })
+	beats.Go(func() { pulse(beating, members) })
 	defer func() { end(o.carried); stop(); beats.Wait() }()
 	every := time.NewTicker(pollEvery)
 	defer every.Stop()
@@ -74,11 +77,11 @@ type owner struct {
 	id         string
 	carried    map[int]*carried
 	seen       []string // the members at the last poll
-	pulses     map[string]pulse
+	others     map[string]lastBeat
 }
 
-// pulse is what was seen of another member's heartbeats.
-type pulse struct {
+// lastBeat is what was seen of another member's heartbeats.
+type lastBeat struct {
 	last    uint64 // heartbeat
 	at      time.Time
 	stopped bool
@@ -103,6 +106,20 @@ func (o *owner) beat(ctx context.Context) {
 			logged = time.Now()
 			o.w.Logger.Warn().Err(err).Msg("heartbeat failed")
 		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// pulse shows when the input log stores nothing, until ctx ends.
+func pulse(ctx context.Context, members Members) {
+	every := time.NewTicker(pulseEvery)
+	defer every.Stop()
+	for {
+		members.Pulse()
 		select {
 		case <-ctx.Done():
 			return
@@ -150,10 +167,10 @@ func (o *owner) poll(ctx context.Context) {
 // last heartbeats expire. But one that has caught up with the others' log may never
 // do so, and the partitions of those members would have no owner.
 func (o *owner) beating(ctx context.Context, ids []string, now time.Time) []string {
-	maps.DeleteFunc(o.pulses, func(id string, _ pulse) bool { return !slices.Contains(ids, id) })
+	maps.DeleteFunc(o.others, func(id string, _ lastBeat) bool { return !slices.Contains(ids, id) })
 	silent := false // a read failed
 	return slices.DeleteFunc(ids, func(id string) bool {
-		p, known := o.pulses[id]
+		p, known := o.others[id]
 		if id == o.id || silent || known && now.Sub(p.at) < memberTTL {
 			return p.stopped
 		}
@@ -166,7 +183,7 @@ func (o *owner) beating(ctx context.Context, ids []string, now time.Time) []stri
 		if stopped && !p.stopped {
 			o.w.Logger.Warn().Str("worker", id).Msg("a worker without heartbeats is still listed; it is not counted")
 		}
-		o.pulses[id] = pulse{last, now, stopped}
+		o.others[id] = lastBeat{last, now, stopped}
 		return stopped
 	})
 }

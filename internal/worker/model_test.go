@@ -59,6 +59,7 @@ func TestModel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { // outdated answers are asked for again for seconds
 			m := newModel(first+uint64(i), true)
 			m.replicated = true
+			m.stepping = (first+uint64(i))%2 == 1
 			err := m.run()
 			steps += m.steps
 			if err != nil {
@@ -72,10 +73,12 @@ func TestModel(t *testing.T) {
 // TestModelControl checks that the model finds a failing schedule if appends have no
 // conditions. Otherwise TestModel would prove nothing.
 func TestModelControl(t *testing.T) {
-	for i := range uint64(500) {
-		if newModel(i, false).run() != nil {
-			return
-		}
+	failed := false
+	for i := uint64(0); i < 500 && !failed; i++ {
+		synctest.Test(t, func(*testing.T) { failed = newModel(i, false).run() != nil })
+	}
+	if failed {
+		return
 	}
 	t.Error("none of 500 schedules without conditions failed")
 }
@@ -85,6 +88,10 @@ type model struct {
 	condition bool
 	steps     int
 	now       time.Time
+	// stepping: the clock of the server that stores inputs is set at times, and skew is
+	// how far it is ahead.
+	stepping bool
+	skew     time.Duration
 
 	inputs     []inputs.Input
 	ids        map[string]uint64 // message ids of inputs
@@ -147,7 +154,7 @@ type modelOwner struct {
 
 func newModel(seed uint64, condition bool) *model {
 	m := &model{
-		rnd: rand.New(rand.NewPCG(seed, 7)), condition: condition, now: time.UnixMilli(1_000_000),
+		rnd: rand.New(rand.NewPCG(seed, 7)), condition: condition, now: time.Now().Truncate(time.Millisecond),
 		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1,
 	}
 	rules, err := json.Marshal(modelRules())
@@ -192,7 +199,7 @@ func (m *model) run() error {
 	}
 	for range 60 + m.rnd.IntN(120) {
 		m.steps++
-		m.now = m.now.Add(time.Duration(m.rnd.IntN(60)) * time.Millisecond)
+		m.pass(time.Duration(m.rnd.IntN(60)) * time.Millisecond)
 		if err := m.step(); err != nil {
 			return err
 		}
@@ -262,15 +269,25 @@ func (m *model) act(o *modelOwner) error {
 	case 1:
 		return m.powerLoss()
 	case 4:
+		if m.stepping { // a rewind is found by stored times, which must grow
+			m.skew = []time.Duration{0, time.Hour, -time.Hour, 2 * time.Second}[m.rnd.IntN(4)]
+			return nil
+		}
 		return m.rewind()
 	case 5:
 		return m.loseSnapshot()
 	case 3:
 		m.log = append(m.log, stored{token: []string{"a", "b"}[m.rnd.IntN(2)], forged: true})
 	case 2: // time passes: deadlines, silence
-		m.now = m.now.Add(time.Duration(m.rnd.IntN(2000)) * time.Millisecond)
+		m.pass(time.Duration(m.rnd.IntN(2000)) * time.Millisecond)
 	}
 	return nil
+}
+
+// pass lets time pass, the time of the bubble.
+func (m *model) pass(d time.Duration) {
+	time.Sleep(d)
+	m.now = time.Now()
 }
 
 // settle lets one owner process everything, and compares the logs.
@@ -370,7 +387,7 @@ func (m *model) client() {
 
 func (m *model) append(token string, kind inputs.Kind, data []byte) uint64 {
 	seq := uint64(len(m.inputs) + 1)
-	m.inputs = append(m.inputs, inputs.Input{Seq: seq, At: m.now, Token: token, Kind: kind, Data: data})
+	m.inputs = append(m.inputs, inputs.Input{Seq: seq, At: m.now.Add(m.skew), Token: token, Kind: kind, Data: data})
 	return seq
 }
 
@@ -566,7 +583,7 @@ func (m *model) recover() error {
 
 // work runs the owner until it has nothing left to do.
 func (o *modelOwner) work() error {
-	o.m.now = o.m.now.Add(50 * time.Millisecond)
+	o.m.pass(50 * time.Millisecond)
 	if err := o.fold(len(o.m.inputs)); err != nil {
 		return err
 	}

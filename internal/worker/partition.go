@@ -79,7 +79,7 @@ func newPartition(w *Worker, p int) *partition {
 	}
 	out := &q.appender.publisher
 	q.snapshots = snapshotWriter{reports: r, out: out, messages: w.Log, stored: w.Log, every: opts.SnapshotEvery, rules: &q.rules, history: &q.history, keepAcked: opts.KeepAcked}
-	q.clock = clock{timers: newTimers(), reports: r, out: out, messages: w.Log, grace: opts.Grace, rules: &q.rules, reading: &q.reading}
+	q.clock = clock{timers: newTimers(), reports: r, out: out, messages: w.Log, grace: opts.Grace, rules: &q.rules, reading: &q.reading, began: wholeMillis(time.Now())}
 	q.sessions = newSessions(&q.appender, &q.snapshots, &q.clock)
 	q.sessions.compressed.all, q.sessions.compressed.most = &w.compressed, int64(opts.MaxCompressed)
 	q.evictor = evictor{sessions: &q.sessions, worker: w, status: r.status, after: opts.EvictAfter, keepAcked: opts.KeepAcked, most: opts.MaxResident}
@@ -232,6 +232,9 @@ func (q *partition) take(ctx context.Context, b batch) error {
 	}
 	r.pos = max(r.pos, b.next)
 	r.caughtUp = b.caughtUp
+	if n := len(b.inputs); n > 0 && b.caughtUp {
+		q.clock.server = events.At(b.inputs[n-1].At) - q.clock.local(q.now)
+	}
 	q.reportPosition()
 	if b.caughtUp {
 		q.repeatRules()
@@ -262,7 +265,7 @@ func (q *partition) input(ctx context.Context, in *inputs.Input) error {
 			q.logger.Warn().Err(err).Uint64("seq", in.Seq).Msg("rules input ignored")
 			return nil
 		}
-		q.clock.rulesChanged(was, events.At(in.At))
+		q.clock.rulesChanged(was, events.At(in.At), q.now)
 		return err
 	}
 	n := q.history.rewinds.Effective(in.Seq)
@@ -286,7 +289,9 @@ func (q *partition) fold(s *resident, in *inputs.Input, n uint64, rules *session
 	if n <= s.state.N {
 		return nil
 	}
+	was := s.state.Life.Time
 	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, n, rules, &q.decoder))
+	s.timed(in, was, q.now)
 	if s.folded(in, q.now) {
 		q.snapshots.changed.add(s)
 		if s.fresh {

@@ -16,6 +16,9 @@ type resident struct {
 	state   *session.State
 	touched time.Time // when the last input was folded, or the session was loaded
 	at      time.Time // when the last input that was folded was stored
+	// known is when the time of the session was that of its state: when the last input was
+	// folded, or the session was loaded. Clock inputs move it as they move that time.
+	known time.Time
 	// fresh sessions are assumed to be new: nothing of them was read, and no event
 	// of them is stored yet.
 	fresh bool
@@ -47,6 +50,15 @@ type point struct {
 func (s *resident) folded(in *inputs.Input, now time.Time) (first bool) {
 	s.touched, s.at = now, in.At
 	return s.snapshot.changed(in.Seq, now)
+}
+
+// timed notes how an input moved the time of the session. now is when it was taken.
+func (s *resident) timed(in *inputs.Input, was events.Time, now time.Time) {
+	moved := s.known.Add(time.Duration(s.state.Life.Time-was) * time.Millisecond)
+	if in.Kind != inputs.Clock || moved.After(now) {
+		moved = now
+	}
+	s.known = moved
 }
 
 // changed notes that the state differs from the snapshot since the input stored
@@ -100,6 +112,9 @@ func (s *resident) header(timer session.Timer, set bool) map[string]string {
 	}
 	if set {
 		h[headerTimer] = strconv.FormatInt(int64(timer.At), 10)
+		if life := &s.state.Life; life.Stored != 0 {
+			h[headerTime] = strconv.FormatInt(int64(life.Time), 10)
+		}
 	}
 	if len(s.log.queue) > 0 {
 		h[headerUnsent] = strconv.Itoa(len(s.log.queue))

@@ -49,7 +49,8 @@ func (e *rewoundError) Error() string {
 
 // run returns the session.
 func (r *restorer) run(ctx context.Context, token string) (*resident, error) {
-	s := &resident{token: token, state: new(session.State), touched: time.Now()}
+	now := time.Now()
+	s := &resident{token: token, state: new(session.State), touched: now, known: now}
 	return s, r.restore(ctx, s)
 }
 

@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"streamer/internal/inputs"
@@ -81,7 +82,9 @@ func TestRewindShownByLoad(t *testing.T) {
 // TestRewindShownByReload checks a rewind that only the event log of one session shows,
 // of which no snapshot was written. Its next input is folded as that of a new session.
 // Its events are refused when the log was read past the number of the last lost input.
-func TestRewindShownByReload(t *testing.T) {
+func TestRewindShownByReload(t *testing.T) { synctest.Test(t, rewindShownByReload) }
+
+func rewindShownByReload(t *testing.T) {
 	m := newModel(1, true)
 	m.todo = nil
 	for i, data := range []string{fmt.Sprintf(text, 1), fmt.Sprintf(text, 2)} {

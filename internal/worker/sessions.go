@@ -44,7 +44,7 @@ func (m *sessions) attach(s *resident) {
 	if s.unsaved() {
 		m.snapshots.changed.add(s)
 	}
-	m.clock.schedule(s)
+	m.clock.enter(s)
 	m.appender.send(s)
 }
 

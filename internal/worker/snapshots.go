@@ -16,6 +16,7 @@ const (
 	headerInput  = broker.SnapshotHeader + "Input"  // number of the last input folded
 	headerAt     = broker.SnapshotHeader + "At"     // when that was stored, Unix nanoseconds
 	headerTimer  = broker.SnapshotHeader + "Timer"  // when the session's timer is due, Unix milliseconds
+	headerTime   = broker.SnapshotHeader + "Time"   // time of the session, Unix milliseconds; absent if its last input was stored then
 	headerUnsent = broker.SnapshotHeader + "Unsent" // how many events are not stored yet
 	headerHead   = broker.SnapshotHeader + "Head"   // id of the last event in the session's event log
 	headerLast   = broker.SnapshotHeader + "Last"   // type of that event; absent where the worker did not know it

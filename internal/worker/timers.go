@@ -2,6 +2,7 @@ package worker
 
 import (
 	"container/heap"
+	"time"
 
 	"streamer/internal/events"
 	"streamer/internal/session"
@@ -9,13 +10,14 @@ import (
 
 // timers are when sessions are due for a clock input, resident or not.
 type timers struct {
-	at    map[string]events.Time // by token: the one that holds
+	at    map[string]events.Time // by token: the one that holds, as clock.local
 	queue timerQueue             // may have some that hold no more
 	asked map[string]asked       // by token
+	left  map[string]left        // by token
 }
 
 func newTimers() timers {
-	return timers{at: map[string]events.Time{}, asked: map[string]asked{}}
+	return timers{at: map[string]events.Time{}, asked: map[string]asked{}, left: map[string]left{}}
 }
 
 type timer struct {
@@ -65,6 +67,7 @@ func (t *timers) compact() {
 func (t *timers) clear(token string) {
 	delete(t.at, token)
 	delete(t.asked, token)
+	delete(t.left, token)
 }
 
 // suspend removes the timer of a session until it is loaded.
@@ -113,9 +116,16 @@ func (q *timerQueue) Pop() any {
 type asked struct {
 	timer session.Timer
 	tries int
-	again events.Time // when it may be asked for again
+	again events.Time // when it may be asked for again, as clock.local
 	epoch uint64      // of the connection on which the last clock input was published, 0 if that was not stored
 	seq   uint64      // of that clock input, 0 until it is acknowledged
+}
+
+// left is resident.known of a session that was evicted after input n, for as long as it
+// has a timer.
+type left struct {
+	n     uint64
+	known time.Time
 }
 
 // unread reports whether the last clock input for a session is still to be read: it

@@ -15,19 +15,19 @@ func TestTimersFollowRules(t *testing.T) {
 	old, short := session.DefaultRules(), session.DefaultRules()
 	short.RunIdle = 2_000
 	rules := rulesLog{changes: []rulesChange{{rules: &short}}}
-	c := clock{timers: newTimers(), rules: &rules}
 	const now, silence = events.Time(1_000_000), events.Time(2_000)
+	c := clock{timers: newTimers(), rules: &rules, began: now.Std()}
 	c.set("later", now+events.Time(old.RunIdle))
 	c.set("soon", now+1)
-	c.rulesChanged(&old, now)
-	c.listed(&listed{token: "listed", timer: now + events.Time(old.RunIdle), at: now.Std()})
-	c.listed(&listed{token: "call", timer: now + events.Time(time.Hour.Milliseconds()), at: now.Std(), open: 1})
+	c.rulesChanged(&old, now, now.Std())
+	c.listed(&listed{token: "listed", timer: now + events.Time(old.RunIdle), at: now.Std(), time: now}, now.Std())
+	c.listed(&listed{token: "call", timer: now + events.Time(time.Hour.Milliseconds()), at: now.Std(), time: now, open: 1}, now.Std())
 	for token, want := range map[string]events.Time{"later": now + silence, "soon": now + 1, "listed": now + silence, "call": now + events.Time(time.Hour.Milliseconds())} {
 		if got := c.at[token]; got != want {
 			t.Errorf("%s: got a timer at %d, want %d", token, got, want)
 		}
 	}
-	c.rulesChanged(&short, now) // nothing changed
+	c.rulesChanged(&short, now, now.Std()) // nothing changed
 	if got := c.at["later"]; got != now+silence {
 		t.Errorf("the same rules: got a timer at %d, want %d", got, now+silence)
 	}

@@ -76,11 +76,14 @@ func (h *fixture) validate() {
 }
 
 // work runs a worker until the returned function is called.
-func (h *fixture) work(opts Options) (stop func()) {
+func (h *fixture) work(opts Options) (stop func()) { return h.workOn(h.broker, opts) }
+
+// workOn runs a worker on a log that may differ from the broker.
+func (h *fixture) workOn(log Log, opts Options) (stop func()) {
 	if opts.Nonce == "" {
 		opts.Nonce = fmt.Sprint(time.Now().UnixNano())
 	}
-	w := &Worker{Log: h.broker, Options: opts, Logger: zerolog.New(zerolog.NewTestWriter(h.t)).Level(zerolog.InfoLevel)}
+	w := &Worker{Log: log, Options: opts, Logger: zerolog.New(zerolog.NewTestWriter(h.t)).Level(zerolog.InfoLevel)}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
@@ -161,7 +164,13 @@ func (h *fixture) ruled() {
 // wait reads the events of a session until one matches, and returns it.
 func (h *fixture) wait(token string, match func(events.Record) bool) events.Record {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), brokertest.Within)
+	return h.await(token, brokertest.Within, match)
+}
+
+// await is wait with another limit.
+func (h *fixture) await(token string, limit time.Duration, match func(events.Record) bool) events.Record {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), limit)
 	defer cancel()
 	var found events.Record
 	err := h.broker.Tail(ctx, token, 0, func(s events.Record, _ bool) error {

@@ -44,6 +44,24 @@ func TestReplayCommand(t *testing.T) {
 				`streamer replay: line 4, offset \d+: bad_json: .*\n` +
 				`streamer replay: line 6, offset \d+: \w+: .*\n`, 3,
 		},
+		{
+			"lines of prose", "not json\nthis is garbage\nmore garbage\n", `3 inputs published to session s\n`,
+			`streamer replay: 3 of 3 inputs rejected\n` +
+				`streamer replay: line 1, offset 1: bad_json: 'o' .*\n` +
+				`streamer replay: line 2, offset 1: bad_json: 'h' .*\n` +
+				`streamer replay: line 3, offset 0: bad_json: 'm' .*\n`, 3,
+		},
+		{
+			"a line that nothing continues", "not json\n{\"broken\":\nmore garbage\n", `3 inputs published to session s\n`,
+			`streamer replay: 3 of 3 inputs rejected\n` +
+				`streamer replay: line 1, offset 1: bad_json: 'o' .*\n` +
+				`streamer replay: line 2, offset 10: bad_json: the JSON text ends before it is complete\n` +
+				`streamer replay: line 3, offset 0: bad_json: 'm' .*\n`, 3,
+		},
+		{
+			"a cut end", callsOf("p", "d") + "\n{\n  \"a\":\n", `3 inputs published to session s\n`,
+			`streamer replay: 1 of 3 inputs rejected\nstreamer replay: line 2, offset \d+: bad_json: the JSON text ends before it is complete\n`, 3,
+		},
 	} {
 		out, errs, status := execute(t, c.in, "replay", "--data-dir", d.dir, "--session", "s", "-")
 		if !regexp.MustCompile("^"+c.out+"$").MatchString(out) || !regexp.MustCompile("^"+c.errs+"$").MatchString(errs) || status != c.status {

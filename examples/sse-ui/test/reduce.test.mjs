@@ -136,6 +136,12 @@ test("what an input named and is not open is a notice", () => {
   assert.deepEqual([n.kind, n.what, n.of, n.target.calls, s.counts.unknown], ["notice", "unmatched", "interrupt", ["9.9"], 0]);
 });
 
+test("an interrupt that found nothing open is a notice, others are not", () => {
+  const s = fold({ type: "interrupted", event_id: "3.0", closed: 0, input: 3 }, { type: "interrupted", event_id: "4.2", closed: 1, calls: ["1.0"], input: 4 });
+  assert.deepEqual(items(s).map((n) => [n.kind, n.what, n.of, n.input]), [["notice", "unmatched", "interrupt", 3]]);
+  assert.equal(s.counts.unknown, 0);
+});
+
 test("rejected inputs and orphans are notices, and bounded", () => {
   const s = fold(...Array.from({ length: 600 }, (_, i) => ({ type: "rejected", reason: { code: "bad_json", text: "t" + i }, input: 3 })), { type: "orphan_result", id: "x" });
   assert.deepEqual([s.timeline.size, s.counts.notices], [500, 601]);

@@ -13,7 +13,12 @@ import (
 // servers of a process share one ticker, which exists while one of them has a
 // stream on disk. Main opens a broker first, so that the ticker is not created
 // inside a bubble.
+//
+// In a process that NewProcesses started, it runs a server instead.
 func Main(m *testing.M) {
+	if file := os.Getenv(serverEnv); file != "" {
+		panic(serve(file))
+	}
 	dir, err := os.MkdirTemp("", "broker")
 	if err != nil {
 		panic(err)

@@ -124,6 +124,8 @@ func (r reader) fragment(c *Call, id string, u *update) chunks.Chunk {
 	if u.input.Present() {
 		f.Args, f.Object = r.Compact(u.input.Raw), true
 		c.Args = c.Args || f.Args != "{}"
+	} else {
+		r.UnknownMembers("the update", u.whole, "sessionUpdate", "toolCallId", "content", "rawOutput", "_meta")
 	}
 	return f
 }

@@ -199,8 +199,28 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		}
 	case "initialize":
 		r.restart()
+	default:
+		if !manages(m.method.Str) {
+			r.Unknown("message", m.method.Str, f.JSON)
+		}
 	}
 	return nil
+}
+
+// manages reports whether a request is no part of a conversation: those of files, of
+// terminals, of extensions and of other protocols inside this one, and those that open or
+// set up a session.
+func manages(method string) bool {
+	switch method {
+	case "authenticate", "logout", "session/new", "session/resume", "session/fork", "session/list", "session/close", "session/delete":
+		return true
+	}
+	for _, family := range [...]string{"_", "$/", "fs/", "terminal/", "mcp/", "elicitation/", "session/set_"} {
+		if strings.HasPrefix(method, family) {
+			return true
+		}
+	}
+	return false
 }
 
 // reader reads one message.

@@ -11,10 +11,12 @@ type update struct {
 	kind, message, content, state, stop          jsonscan.Value
 	call, title, toolKind, status, input, output jsonscan.Value
 	name, parent                                 jsonscan.Value // that Claude Code adds
+	whole                                        jsonscan.Value
 }
 
 // read reads the members of an update.
 func (u *update) read(v jsonscan.Value) {
+	u.whole = v
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "sessionUpdate":
@@ -77,6 +79,9 @@ func (r reader) update(v jsonscan.Value) *wire.Problem {
 		r.callContent(&u)
 	case "state_update":
 		r.state(&u)
+	case "plan", "available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update":
+	default:
+		r.Unknown("session/update", u.kind.Str, v)
 	}
 	return nil
 }

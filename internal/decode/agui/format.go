@@ -39,17 +39,30 @@ func (Format) Keys() []string {
 func (Format) Claims(f wire.Frame) wire.Claim {
 	kind := f.Type()
 	switch kind {
-	case "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED", "STATE_SNAPSHOT", "STATE_DELTA", "MESSAGES_SNAPSHOT":
+	case "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT":
 		return wire.Surely
 	case "RAW", "CUSTOM", "META_EVENT":
 		return wire.Perhaps
 	}
-	for _, family := range [...]string{"TOOL_CALL_", "TEXT_MESSAGE_", "REASONING_", "THINKING_", "ACTIVITY_", "SUBAGENT_"} {
+	if silent(kind) {
+		return wire.Surely
+	}
+	for _, family := range [...]string{"TOOL_CALL_", "TEXT_MESSAGE_"} {
 		if strings.HasPrefix(kind, family) {
 			return wire.Surely
 		}
 	}
 	return claimsUnknown(kind, f)
+}
+
+// silent reports whether a type is of a family whose events have no calls.
+func silent(kind string) bool {
+	for _, family := range [...]string{"STEP_", "STATE_", "REASONING_", "THINKING_", "ACTIVITY_", "SUBAGENT_"} {
+		if strings.HasPrefix(kind, family) {
+			return true
+		}
+	}
+	return false
 }
 
 // claimsUnknown claims an event of a type that the protocol does not have, or does not
@@ -76,7 +89,7 @@ func claimsUnknown(kind string, f wire.Frame) wire.Claim {
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
-	return reader{w, d, w.Text(e.subagent)}.event(&e)
+	return reader{w, d, w.Text(e.subagent)}.event(&e, f)
 }
 
 // reader reads one frame.
@@ -86,8 +99,8 @@ type reader struct {
 	ns string // namespace of the event
 }
 
-// event emits the chunks of an event.
-func (r reader) event(e *event) *wire.Problem {
+// event emits the chunks of an event, which is that of a frame.
+func (r reader) event(e *event, f wire.Frame) *wire.Problem {
 	r.closeChunks(e)
 	switch {
 	case isCall(e.kind):
@@ -114,6 +127,15 @@ func (r reader) event(e *event) *wire.Problem {
 		if e.name.Str == "on_interrupt" { // from the adapters of LangGraph
 			r.d.Asked = true
 			r.Emit(chunks.Chunk{Kind: chunks.Await, Namespace: r.ns, Why: "interrupt"})
+		}
+	case "RAW", "META_EVENT": // have events of others
+	default:
+		switch {
+		case silent(e.kind):
+		case e.delta.IsString() && r.d.findCall(r.ns, "") != nil: // a chunk may have no id
+			r.UnknownCall("event", e.kind, "delta")
+		default:
+			r.Unknown("event", e.kind, f.JSON)
 		}
 	}
 	return nil

@@ -132,6 +132,8 @@ func (r reader) wholeCalls(m *message) *wire.Problem {
 			continue // it cannot be identified, or it is being streamed
 		}
 		function := e.Value.Member("function")
+		r.UnknownMembers("the entry of toolCalls", e.Value, "type", "function")
+		r.UnknownMembers("function", function, "arguments")
 		c.Name = r.Text(function.Member("name"))
 		if args := function.Member("arguments"); args.IsObject() {
 			c.Args, c.Object = r.Compact(args.Raw), true

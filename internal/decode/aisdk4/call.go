@@ -42,6 +42,8 @@ func (r reader) call(code string, v jsonscan.Value) *wire.Problem {
 		c.Whole = true
 		if args.Present() {
 			c.Args, c.Object = r.Compact(args.Raw), args.IsObject()
+		} else {
+			r.UnknownMembers("the line", v, "toolCallId", "toolName")
 		}
 	}
 	r.Emit(c)

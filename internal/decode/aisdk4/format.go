@@ -113,6 +113,9 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		r.finish(f.JSON)
 	case "9", "a", "b", "c":
 		return r.call(f.Name, f.JSON)
+	case "2", "8", "h", "i", "k", "aui-state":
+	default:
+		r.Unknown("line", f.Name, f.JSON)
 	}
 	return nil
 }

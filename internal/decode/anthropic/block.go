@@ -66,12 +66,16 @@ func (r reader) block(of chunks.Chunk, block jsonscan.Value) (wire.BlockKind, *w
 		return wire.PartBlock, nil
 	case strings.HasSuffix(b.kind.Str, "tool_use"):
 		r.toolUse(of, &b)
+		if !b.input.Present() {
+			r.UnknownMembers("the content block", block, "caller")
+		}
 		return wire.CallBlock, nil
 	case b.use.IsString():
 		// The result of a tool that the provider ran. The call may be in an
 		// earlier message.
 		return wire.OtherBlock, r.ToolResult(wire.ReadResult(block))
 	}
+	r.Unknown("content block", b.kind.Str, block)
 	return wire.OtherBlock, nil
 }
 
@@ -117,6 +121,8 @@ func (r reader) delta(e *event) *wire.Problem {
 			c.Kind, content = chunks.Text, m.Value
 		case "thinking":
 			c.Kind, content = chunks.Reasoning, m.Value
+		default:
+			r.UnknownMember("the delta", m.Key, m.Value)
 		}
 	}
 	s := r.Text(content)

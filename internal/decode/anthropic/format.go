@@ -179,6 +179,9 @@ func (r reader) event(e *event, v jsonscan.Value) *wire.Problem {
 		return r.wholeMessage(v)
 	case "":
 		return r.userMessage(e.content)
+	case "ping":
+	default:
+		r.Unknown("event", e.kind.Str, v)
 	}
 	return nil
 }

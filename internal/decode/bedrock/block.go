@@ -16,6 +16,7 @@ func (r reader) startBlock(e jsonscan.Value) *wire.Problem {
 	*r.d = Decoder{Block: wire.Keep(index.Raw), Kind: wire.OtherBlock}
 	for m := start.Members(); m.Next(); {
 		if m.Key != "toolUse" && m.Key != "toolResult" {
+			r.UnknownMember("contentBlockStart.start", m.Key, m.Value)
 			continue
 		}
 		if !m.Value.IsObject() {
@@ -47,6 +48,8 @@ func (r reader) call(of chunks.Chunk, v jsonscan.Value) {
 			}
 		case "input":
 			r.input(&of, m.Value)
+		default:
+			r.UnknownMember("toolUse", m.Key, m.Value)
 		}
 	}
 	r.Emit(of)
@@ -87,11 +90,20 @@ func (r reader) delta(e jsonscan.Value) *wire.Problem {
 			if !m.Value.IsObject() {
 				return wire.WrongType("contentBlockDelta.delta.toolUse", m.Value, "an object")
 			}
-			if r.input(&c, m.Value.Member("input")); c.Args != "" {
+			input := m.Value.Member("input")
+			if r.input(&c, input); c.Args != "" {
 				r.Emit(c)
+			}
+			if !input.Present() {
+				r.UnknownMembers("contentBlockDelta.delta.toolUse", m.Value)
 			}
 		case "toolResult":
 			return r.addResult(index, m.Value)
+		default:
+			if r.d.Block == index.Raw && (r.d.Kind == wire.CallBlock || r.d.Result.ID != "") {
+				r.UnknownCall("delta", m.Key, m.Key)
+			}
+			r.UnknownMember("contentBlockDelta.delta", m.Key, m.Value)
 		}
 	}
 	return nil

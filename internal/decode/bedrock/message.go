@@ -45,7 +45,7 @@ func (r reader) block(of chunks.Chunk, block jsonscan.Value, answer bool) *wire.
 		switch {
 		case m.Key == "toolResult":
 			return r.ToolResult(wire.ReadResult(m.Value))
-		case !answer:
+		case !answer && (m.Key == "text" || m.Key == "toolUse"): // of a user message
 		case m.Key == "toolUse":
 			of.Part = 0
 			r.call(of, m.Value)
@@ -57,6 +57,8 @@ func (r reader) block(of chunks.Chunk, block jsonscan.Value, answer bool) *wire.
 			if c.Text != "" {
 				r.Emit(c)
 			}
+		default:
+			r.UnknownMember("the content block", m.Key, m.Value)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@
 package claudecode
 
 import (
+	"streamer/internal/decode/cursoragent"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -37,7 +38,7 @@ func (Format) Keys() []string {
 }
 
 // Claims reports whether a frame can be of this format. A line of an unknown type
-// can be if it has a member that most lines have.
+// can be if it has a member that most lines have, and no other format surely has it.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var l line
 	l.read(f)
@@ -46,10 +47,10 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	case "":
 		return wire.No
 	case "system":
-		mine = l.subtype.IsString()
+		mine = l.subtype.IsString() && !cursoragent.IsInit(f)
 	case "assistant", "user":
-		mine = l.message.IsObject()
-		if mine && l.session.Raw == "" && l.parent.Raw == "" {
+		mine = l.message.IsObject() && (l.kind.Str == "user" || !cursoragent.IsAnswer(l.message, l.session, l.uuid))
+		if mine && l.parent.Raw == "" && (l.session.Raw == "" || l.kind.Str == "user" && l.uuid.Raw == "") {
 			return wire.Perhaps
 		}
 	case "stream_event":
@@ -61,7 +62,7 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	case "control_cancel_request":
 		mine = l.requestID.IsString()
 	case "result":
-		mine = l.subtype.IsString()
+		mine = l.subtype.IsString() && (l.uuid.Present() || !l.requestID.Present())
 	case "rate_limit_event", "tool_progress", "tool_use_summary":
 		mine = l.session.IsString() && l.uuid.IsString()
 	}
@@ -69,7 +70,7 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 	case mine:
 		return wire.Surely
 	case perhaps:
-		return wire.IfKnown
+		return wire.IfNoOther
 	}
 	return wire.No
 }

@@ -28,6 +28,9 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		r.control(&l)
 	case "result":
 		r.result(&l)
+	case "tool_use_summary", "streamlined_tool_use_summary", "transcript_mirror": // tell of calls of other lines
+	default:
+		r.Unknown("line", l.kind.Str, f.JSON)
 	}
 	return nil
 }

@@ -177,6 +177,8 @@ func (r reader) user(l *line) (problem *wire.Problem) {
 			if p := r.toolResult(e.Value, parent); problem == nil {
 				problem = p
 			}
+		default:
+			r.Unknown("content block", wire.TypeOf(e.Value), e.Value)
 		}
 	}
 	if prompt && parent == "" && l.synthetic.Kind != jsonscan.True {

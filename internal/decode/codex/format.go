@@ -140,6 +140,9 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 			return wire.WrongType("item", e.item, "an object")
 		}
 		return r.item(e.kind.Str, e.item)
+	default:
+		r.unknownItem("event", e.kind.Str, e.item)
+		r.Unknown("event", e.kind.Str, f.JSON)
 	}
 	return nil
 }

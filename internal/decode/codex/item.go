@@ -15,9 +15,11 @@ type item struct {
 	changes, query                   jsonscan.Value
 	tool, arguments, result, failure jsonscan.Value // of an MCP tool
 	receivers, prompt, agentStates   jsonscan.Value // of a tool for other agents
+	whole                            jsonscan.Value
 }
 
 func (r reader) read(v jsonscan.Value) (i item) {
+	i.whole = v
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "type", "item_type": // the latter until September 2025
@@ -76,8 +78,23 @@ func (r reader) item(event string, v jsonscan.Value) *wire.Problem {
 			return wire.WrongShape("the item of type %s has no id", i.kind)
 		}
 		r.call(&i, completed)
+	case "todo_list", "error":
+	default:
+		r.unknownItem("item", i.kind, v)
 	}
 	return nil
+}
+
+// unknownItem reads an item of an unknown type, or in an event of an unknown type. Items of
+// calls have more than a text.
+func (r reader) unknownItem(what, kind string, v jsonscan.Value) {
+	for m := v.Members(); m.Next(); {
+		switch m.Key {
+		case "id", "type", "item_type", "text", "message", "items":
+		default:
+			r.UnknownCall(what, kind, m.Key)
+		}
+	}
 }
 
 // text emits an agent_message.
@@ -190,6 +207,7 @@ func (r reader) args(i *item) string {
 		return r.object(member{`"prompt"`, i.prompt}, member{`"receiver_thread_ids"`, i.receivers})
 	}
 	if !i.arguments.Present() {
+		r.UnknownMembers("the item", i.whole, "tool", "result", "error")
 		return "{}"
 	}
 	if i.arguments.IsNested() {

@@ -21,6 +21,7 @@ func (r reader) wholeAnswer(id string, message, end jsonscan.Value) {
 	for e := message.Member("tool_calls").Elements(); e.Next(); {
 		r.OpenAICall(wire.Choice{Message: r.d.Message, Whole: true}, e.Value)
 	}
+	r.UnknownMembers("the message", message, "content", "tool_plan", "tool_calls", "citations")
 	r.endMessage(end)
 }
 
@@ -46,6 +47,8 @@ func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem 
 			id = m.Value
 		case "function":
 			function = m.Value
+		default:
+			r.UnknownMember("delta.message.tool_calls", m.Key, m.Value)
 		}
 	}
 	c := chunks.Chunk{
@@ -58,6 +61,8 @@ func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem 
 			c.Name = r.Text(m.Value)
 		case "arguments":
 			c.Args = r.Text(m.Value)
+		default:
+			r.UnknownMember("delta.message.tool_calls.function", m.Key, m.Value)
 		}
 	}
 	if c.ID != "" || c.Name != "" || c.Args != "" {

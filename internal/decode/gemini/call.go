@@ -12,7 +12,7 @@ type callFields struct {
 	continues              bool // more pieces of the args follow
 }
 
-func (f *callFields) read(call jsonscan.Value) {
+func (f *callFields) read(w *wire.Writer, call jsonscan.Value) {
 	for m := call.Members(); m.Next(); {
 		switch m.Key {
 		case "id":
@@ -25,6 +25,8 @@ func (f *callFields) read(call jsonscan.Value) {
 			f.pieces = m.Value
 		case "willContinue", "will_continue":
 			f.continues = m.Value.Kind == jsonscan.True
+		default:
+			w.UnknownMember("functionCall", m.Key, m.Value)
 		}
 	}
 }
@@ -33,7 +35,7 @@ func (f *callFields) read(call jsonscan.Value) {
 // runs the call, and its name is the type of the tool.
 func (r reader) call(of wire.Choice, call jsonscan.Value, server bool) *wire.Problem {
 	var f callFields
-	f.read(call)
+	f.read(r.Writer, call)
 	c := chunks.Chunk{
 		Kind: chunks.Fragment, Message: of.Message, Choice: of.Index,
 		ID: r.Text(f.id), Name: r.Text(f.name), Final: true, Opens: true, Provider: server,

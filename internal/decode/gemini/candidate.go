@@ -40,7 +40,7 @@ func (r reader) begin(of wire.Choice) {
 
 // candidate emits the parts of a candidate and its end.
 func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem) {
-	var content, parts, finish jsonscan.Value
+	var content, parts, finish, message jsonscan.Value
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "index":
@@ -49,6 +49,10 @@ func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem
 			content = m.Value
 		case "finishReason", "finish_reason":
 			finish = m.Value
+		case "finishMessage", "finish_message":
+			message = m.Value
+		default:
+			r.UnknownMember("the candidate", m.Key, m.Value)
 		}
 	}
 	if content.Present() && !content.IsObject() {
@@ -67,6 +71,12 @@ func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem
 	if reason := r.Text(finish); reason != "" && reason != "FINISH_REASON_UNSPECIFIED" {
 		r.begin(of)
 		r.finish(of, reason)
+		if wire.Discards(reason) {
+			r.d.discarded = r.Join("the model's call was thrown away: ", reason)
+			if s := r.Text(message); s != "" {
+				r.d.discarded = r.Join(r.d.discarded, ": ", s)
+			}
+		}
 	} else if r.Len() > n {
 		r.d.End.Spared = true
 	}
@@ -113,6 +123,8 @@ func (r reader) part(of wire.Choice, part jsonscan.Value) *wire.Problem {
 			r.tool(of, running)
 		case "codeExecutionResult", "code_execution_result":
 			r.tool(of, ran)
+		default:
+			r.UnknownGeminiPart(m.Key, m.Value)
 		}
 	}
 	if s := r.Text(text); s != "" {

@@ -126,6 +126,8 @@ type Decoder struct {
 	Choice  int    `json:"c,omitzero"` // of that call
 	Args    Args   `json:"a,omitzero"` // of that call
 	End     End    `json:"e,omitzero"` // of the message
+
+	discarded string // why the provider threw away a call in the frame that is being read
 }
 
 // Fields visits the members of the stored form.
@@ -173,6 +175,9 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 			failure = m.Value
 		case "parts":
 			parts = m.Value
+		case "modelVersion", "model_version", "automaticFunctionCallingHistory", "automatic_function_calling_history": // repeats the calls
+		default:
+			r.UnknownMember("the response", m.Key, m.Value)
 		}
 	}
 	if failure.Present() {
@@ -210,8 +215,13 @@ func (r reader) response(id string, candidates, usage, feedback jsonscan.Value) 
 	if tokens.counted {
 		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
 	}
-	if reason != "" {
+	switch {
+	case reason != "":
 		r.FailRun(of.Message, "the prompt was blocked: "+reason)
+		*r.d = Decoder{}
+	case r.d.discarded != "":
+		r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: of.Message})
+		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: r.d.discarded})
 		*r.d = Decoder{}
 	}
 	return first

@@ -79,7 +79,7 @@ func (d *InteractionsDecoder) Fields(f *stored.Fields) {
 func (d *InteractionsDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e interactionEvent
 	e.read(f)
-	return interactionReader{w, d}.event(&e)
+	return interactionReader{w, d}.event(&e, f.JSON)
 }
 
 // Clone returns an independent copy.
@@ -123,8 +123,8 @@ type interactionReader struct {
 	d *InteractionsDecoder
 }
 
-// event emits the chunks of an event.
-func (r interactionReader) event(e *interactionEvent) *wire.Problem {
+// event emits the chunks of an event. v is its JSON.
+func (r interactionReader) event(e *interactionEvent, v jsonscan.Value) *wire.Problem {
 	switch e.kind.Str {
 	case "step.delta", "content.delta":
 		return r.delta(e)
@@ -143,6 +143,13 @@ func (r interactionReader) event(e *interactionEvent) *wire.Problem {
 	case "error":
 		r.FailRun(r.d.Message, r.FailureText(e.failure))
 		r.d.endStep()
+	default:
+		for _, part := range [...]jsonscan.Value{e.step, e.delta} {
+			if kind := wire.TypeOf(part); stepKind(kind) == wire.CallBlock || strings.HasSuffix(kind, "_result") {
+				r.UnknownCall("event", e.kind.Str, kind)
+			}
+		}
+		r.Unknown("event", e.kind.Str, v)
 	}
 	return nil
 }

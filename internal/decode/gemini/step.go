@@ -46,7 +46,7 @@ func (r interactionReader) part(index, part jsonscan.Value) *wire.Problem {
 	f.read(part)
 	switch kind := f.kind.Str; {
 	case kind == "arguments_delta", strings.HasSuffix(kind, "_call"):
-		return r.call(index, &f)
+		return r.call(index, &f, part)
 	case strings.HasSuffix(kind, "_result"):
 		return r.emitResult(&f)
 	case kind == "text", kind == "model_output":
@@ -56,6 +56,10 @@ func (r interactionReader) part(index, part jsonscan.Value) *wire.Problem {
 		r.emitText(chunks.Reasoning, index, f.text)
 		r.emitText(chunks.Reasoning, index, f.content)
 		r.emitText(chunks.Reasoning, index, f.summary)
+	case f.result.Present():
+		r.UnknownCall("step", kind, "result")
+	default:
+		r.Unknown("step", kind, part)
 	}
 	return nil
 }
@@ -77,7 +81,7 @@ func (r interactionReader) emitText(kind chunks.Kind, index, v jsonscan.Value) {
 
 // call emits the beginning of a call or args of it. Args are text, or an object that
 // is whole. An empty object at the beginning means that the args follow.
-func (r interactionReader) call(index jsonscan.Value, f *stepFields) *wire.Problem {
+func (r interactionReader) call(index jsonscan.Value, f *stepFields, part jsonscan.Value) *wire.Problem {
 	c, args := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.Message, Index: index.Raw}, f.args
 	kind := f.kind.Str
 	if c.Exact = kind == "arguments_delta"; !c.Exact {
@@ -88,6 +92,9 @@ func (r interactionReader) call(index jsonscan.Value, f *stepFields) *wire.Probl
 			c.Name = strings.TrimSuffix(kind, "_call")
 		}
 		c.Final = c.ID != "" || c.Name != ""
+	}
+	if !args.Present() {
+		r.UnknownMembers("the step", part, "call_id", "tool_call_id")
 	}
 	switch {
 	case args.IsObject():

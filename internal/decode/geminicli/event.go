@@ -5,6 +5,7 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
 )
 
 // Decode emits the chunks of a frame. An event of type error is a warning, or an error
@@ -19,11 +20,14 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	case "message":
 		return r.message(&e)
 	case "tool_use":
-		return r.call(&e)
+		return r.call(&e, f.JSON)
 	case "tool_result":
 		return r.result(&e)
 	case "result":
 		r.end(&e)
+	case "error":
+	default:
+		r.Unknown("event", e.kind.Str, f.JSON)
 	}
 	return nil
 }
@@ -69,8 +73,8 @@ func (r reader) begin() {
 	r.Emit(chunks.Chunk{Kind: chunks.Start, Role: "assistant", Fresh: true})
 }
 
-// call emits a call, which is complete.
-func (r reader) call(e *event) *wire.Problem {
+// call emits a call, which is complete. v is the JSON of its event.
+func (r reader) call(e *event, v jsonscan.Value) *wire.Problem {
 	id := r.Text(e.tool)
 	if !e.tool.IsString() || id == "" {
 		return wire.WrongType("tool_id", e.tool, "a string that is not empty")
@@ -83,6 +87,8 @@ func (r reader) call(e *event) *wire.Problem {
 	c := chunks.Chunk{Kind: chunks.Fragment, ID: id, Name: r.Text(e.name), Final: true, Opens: true}
 	if e.parameters.Present() {
 		c.Args, c.Object = r.Compact(e.parameters.Raw), true
+	} else {
+		r.UnknownMembers("the event", v, "type", "tool_id", "tool_name")
 	}
 	r.Emit(c)
 	r.Emit(chunks.Chunk{Kind: chunks.Seal, ID: id})

@@ -13,6 +13,7 @@ type wanted struct {
 	text  bool // text and reasoning, which a repeated message has emitted already
 	calls bool // calls for the client to run; tool_call_chunks has precedence
 	whole bool // the blocks are whole, not pieces
+	alone bool // the message has its calls nowhere else
 }
 
 // emitContent emits content: a string, or a list of strings and of blocks. Blocks are
@@ -46,9 +47,11 @@ func (r reader) emitText(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, wa
 // blockFields is the members of a block of any type.
 type blockFields struct {
 	kind, id, name, index, text, thought, args, input, partial, use jsonscan.Value
+	whole                                                           jsonscan.Value
 }
 
 func readBlock(block jsonscan.Value) (b blockFields) {
+	b.whole = block
 	for m := block.Members(); m.Next(); {
 		switch m.Key {
 		case "type":
@@ -101,6 +104,8 @@ func (r reader) block(of chunks.Chunk, block jsonscan.Value, want wanted) {
 	default:
 		if strings.HasSuffix(kind, "tool_result") && b.use.IsString() {
 			r.blockResult(of, block)
+		} else if want.alone {
+			r.Unknown("content block", kind, block)
 		}
 	}
 }
@@ -126,6 +131,14 @@ func (r reader) blockCall(of chunks.Chunk, b blockFields, want wanted) {
 	}
 	if of.ID != "" || of.Name != "" || of.Args != "" {
 		r.Emit(of)
+	}
+	r.noArgs(&b)
+}
+
+// noArgs reads the unknown members of the block of a call without args.
+func (r reader) noArgs(b *blockFields) {
+	if !b.input.Present() && !b.args.Present() && !b.partial.Present() {
+		r.UnknownMembers("the content block", b.whole)
 	}
 }
 

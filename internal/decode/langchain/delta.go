@@ -2,6 +2,7 @@ package langchain
 
 import (
 	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
 
@@ -20,7 +21,7 @@ func (r reader) delta(ns string, m *fields) {
 	}
 	pieces := m.pieces.Elements()
 	some := pieces.Next()
-	r.emitContent(of, m.content, wanted{text: true, calls: !some})
+	r.emitContent(of, m.content, wanted{text: true, calls: !some, alone: !m.hasCalls()})
 	if thoughts := r.Text(end.thoughts); thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts
@@ -54,6 +55,10 @@ func (r reader) onlyUsage(of chunks.Chunk, m *fields, end messageEnd) bool {
 
 // finish emits the end of a message and then its usage.
 func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
+	discarded := wire.Discards(end.reason) && !of.Repeated
+	if discarded { // mostly there is no other content
+		r.Emit(chunks.Chunk{Kind: chunks.Start, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice, Role: "assistant"})
+	}
 	if end.over {
 		r.Emit(chunks.Chunk{
 			Kind: chunks.Finish, Namespace: of.Namespace, Message: of.Message, Choice: of.Choice,
@@ -66,6 +71,20 @@ func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
 			Usage: usage.Raw, Repeated: of.Repeated,
 		})
 	}
+	if discarded {
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Namespace: of.Namespace, Message: of.Message, Text: r.Join("the finish reason is ", end.reason)})
+	}
+}
+
+// hasCalls reports whether a message has calls outside of its content, which may repeat
+// them in blocks of the provider.
+func (m *fields) hasCalls() bool {
+	for _, list := range [...]jsonscan.Value{m.calls, m.pieces, m.invalid} {
+		if calls := list.Elements(); calls.Next() {
+			return true
+		}
+	}
+	return false
 }
 
 // callPiece emits {"index","id","name","args"}, an entry of tool_call_chunks. An empty
@@ -88,6 +107,9 @@ func (r reader) callPiece(of chunks.Chunk, piece jsonscan.Value) {
 			} else {
 				of.Args = r.Text(m.Value)
 			}
+		case "type", "error": // the latter of invalid_tool_calls
+		default:
+			r.UnknownMember("tool_calls", m.Key, m.Value)
 		}
 	}
 	if of.ID != "" || of.Name != "" || of.Args != "" {

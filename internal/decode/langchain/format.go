@@ -89,7 +89,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	if f.JSON.IsArray() {
 		return r.tuple(f.JSON)
 	}
-	if isPart(f) {
+	if isPart(f) || f.Type() != "" && isUnknownPart(f.JSON) {
 		return r.part(f.JSON)
 	}
 	if isTrace(f) {

@@ -89,6 +89,11 @@ func readFields(v jsonscan.Value) (m fields, inner jsonscan.Value) {
 	return m, inner
 }
 
+// unknownMembers reads the members of a message of the model that LangChain does not have.
+func (r reader) unknownMembers(m *fields) {
+	r.UnknownMembers("the message", m.body, "content", "content_blocks", "tool_call_chunks", "tool_calls", "invalid_tool_calls", "additional_kwargs", "response_metadata", "usage_metadata", "kwargs", "data", "lc_kwargs")
+}
+
 // kindOf returns the kind of a message with a type or class name.
 func kindOf(name string) messageKind {
 	switch name {
@@ -226,10 +231,10 @@ func truncates(reason string) bool {
 		return true
 	}
 	switch reason {
-	case "incomplete", "failed", "cancelled", "MAX_TOKENS", "SAFETY", "RECITATION", "MALFORMED_FUNCTION_CALL":
+	case "incomplete", "failed", "cancelled", "MAX_TOKENS", "SAFETY", "RECITATION":
 		return true
 	}
-	return false
+	return wire.Discards(reason)
 }
 
 // resultMessage emits a ToolMessage.

@@ -91,11 +91,14 @@ func (r reader) event(mode, ns string, payload jsonscan.Value) *wire.Problem {
 		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "error", Text: r.errorText(payload)})
 	case "end":
 		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Namespace: ns, Status: "completed"})
+	case "custom", "debug", "tasks", "checkpoints", "tools": // have no calls, or repeat them
+	default:
+		if isTraceName(mode) {
+			return r.traceData(mode, ns, payload)
+		}
+		r.Unknown("event", mode, payload)
 	}
-	if isTraceName(mode) {
-		return r.traceData(mode, ns, payload)
-	}
-	return nil // custom, debug, tasks and checkpoints have no calls
+	return nil
 }
 
 // runMetadata reads {"run_id","attempt"}. A higher attempt than before replaces the
@@ -168,6 +171,9 @@ type place struct {
 // message emits the chunks of a message of any kind.
 func (r reader) message(at place, v jsonscan.Value) *wire.Problem {
 	m := readMessage(v)
+	if m.kind == kindAI || m.kind == kindAIChunk {
+		r.unknownMembers(&m)
+	}
 	switch m.kind {
 	case kindAIChunk:
 		if !at.repeated {

@@ -34,6 +34,7 @@ func (r reader) partials(ns string, list jsonscan.Value, complete bool) (first *
 			}
 			continue
 		}
+		r.unknownMembers(&m)
 		r.partial(ns, &m, complete)
 	}
 	return first
@@ -80,6 +81,7 @@ func (r reader) growth(of chunks.Chunk, m *fields, p *partialText, final bool) {
 	i := 0
 	for ; some; some = pieces.Next() {
 		b := readBlock(pieces.Value)
+		r.noArgs(&b)
 		index := b.index
 		if i < len(indexes) {
 			index = indexes[i]
@@ -111,6 +113,7 @@ func (r reader) grownBlocks(of chunks.Chunk, content jsonscan.Value, p *partialT
 		case "thinking", "reasoning":
 			r.grownText(of, chunks.Reasoning, b.thought, p, final)
 		case "tool_use", "tool_call_chunk":
+			r.noArgs(&b)
 			indexes = append(indexes, b.index)
 			if calls {
 				r.grownCall(of, b.id, b.name, b.index, firstString(b.partial, b.args), p, final)

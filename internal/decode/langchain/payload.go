@@ -1,6 +1,8 @@
 package langchain
 
 import (
+	"strings"
+
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -32,7 +34,29 @@ func (r reader) payload(ns string, f wire.Frame) *wire.Problem {
 	case updatePayload:
 		return r.updates(ns, f.JSON)
 	}
+	if !retells(f) {
+		r.Unknown("payload", f.Type(), f.JSON)
+	}
 	return nil
+}
+
+// retells reports whether a payload is of the mode debug, tasks, checkpoints or tools,
+// whose calls are in messages too.
+func retells(f wire.Frame) bool {
+	for m := f.Members(); m.Next(); {
+		switch m.Key {
+		case "type":
+			switch m.Value.Str {
+			case "checkpoint", "task", "task_result":
+				return true
+			}
+		case "triggers", "interrupts", "parent_config", "parentConfig":
+			return true
+		case "event":
+			return strings.HasPrefix(m.Value.Str, "on_tool_")
+		}
+	}
+	return false
 }
 
 // listPayload reads [message, metadata], or a state that is a list of messages.

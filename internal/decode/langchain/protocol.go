@@ -159,8 +159,11 @@ func (r reader) decodeProtocol(f wire.Frame) *wire.Problem {
 		problem := r.protocolEvent(method.Str, r.namespace(namespace), data)
 		r.setParents(n)
 		return problem
+	case "custom", "debug", "tasks", "checkpoints": // have no calls, or repeat them
+	default:
+		r.Unknown("event", method.Str, params)
 	}
-	return nil // checkpoints, tasks and custom have no calls
+	return nil
 }
 
 // protocolEvent reads an event by its method.

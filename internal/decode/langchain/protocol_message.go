@@ -78,8 +78,11 @@ func (r reader) protocolMessage(ns string, data jsonscan.Value) *wire.Problem {
 		r.d.Streams.drop(at)
 		of.Kind, of.Text = chunks.Failure, r.Text(d.message)
 		r.Emit(of)
+	case "provider", "raw": // the events of the provider, which the others repeat
+	default:
+		r.Unknown("messages event", d.event.Str, data)
 	}
-	return nil // raw events of the provider, and unknown events
+	return nil
 }
 
 // protocolStart begins a message. The message of a tool contains a result, which the
@@ -156,6 +159,9 @@ func (r reader) protocolContent(of chunks.Chunk, index, block jsonscan.Value) bo
 	case "tool_call_chunk", "tool_call", "tool_use", "server_tool_call_chunk", "server_tool_call", "server_tool_use", "mcp_tool_use":
 		r.protocolCall(of, index, b)
 		return true
+	case "server_tool_result": // its end has the result
+	default:
+		r.Unknown("content block", b.kind.Str, block)
 	}
 	if of.Part = index.Int(); of.Text != "" {
 		r.Emit(of)
@@ -166,6 +172,7 @@ func (r reader) protocolContent(of chunks.Chunk, index, block jsonscan.Value) bo
 // protocolCall emits the beginning of a call or a piece of it. Args have precedence over
 // an input that is an object.
 func (r reader) protocolCall(of chunks.Chunk, index jsonscan.Value, b blockFields) {
+	r.noArgs(&b)
 	of.Kind, of.Index = chunks.Fragment, wire.RawIndex(index)
 	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
 	of.Final = of.ID != "" && of.Name != ""
@@ -221,9 +228,16 @@ func (r reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *wire.Pro
 		}
 	case "block-delta":
 		of.Part = 0
-		if f := readBlock(fields); strings.Contains(f.kind.Str, "tool_call") {
+		f := readBlock(fields)
+		switch kind := f.kind.Str; {
+		case strings.Contains(kind, "tool_call"):
 			r.protocolCall(of, d.index, f)
+		case kind != "input_json_delta":
+			r.Unknown("block-delta", kind, fields)
 		}
+	case "input_json_delta":
+	default:
+		r.Unknown("delta", kind.Str, d.delta)
 	}
 	if r.Len() > 0 {
 		r.d.Streams.streamed(at)
@@ -266,12 +280,13 @@ func (r reader) protocolBlockEnd(of chunks.Chunk, at int, d protocolData) *wire.
 		}
 	case "server_tool_result":
 		r.protocolServerResult(of, d.content)
+	case "tool_call", "tool_call_chunk", "tool_use", "server_tool_call", "server_tool_call_chunk", "server_tool_use", "mcp_tool_use", "input_json_delta":
+		r.protocolCallEnd(of, open.Block, d.index, b)
 	default:
-		switch {
-		case strings.HasSuffix(kind, "tool_result"):
+		if strings.HasSuffix(kind, "tool_result") {
 			r.blockResult(of, d.content)
-		case strings.Contains(kind, "tool_") || kind == "input_json_delta":
-			r.protocolCallEnd(of, open.Block, d.index, b)
+		} else {
+			r.Unknown("content block", kind, d.content)
 		}
 	}
 	return nil
@@ -281,6 +296,7 @@ func (r reader) protocolBlockEnd(of chunks.Chunk, at int, d protocolData) *wire.
 // fragment, and args is the whole text. If begun is true, the beginning of the call
 // was emitted.
 func (r reader) protocolCallEnd(of chunks.Chunk, begun bool, index jsonscan.Value, b blockFields) {
+	r.noArgs(&b)
 	of.Kind, of.Index, of.Whole = chunks.Fragment, wire.RawIndex(index), true
 	of.ID, of.Name = r.Text(b.id), r.Text(b.name)
 	if strings.HasPrefix(b.kind.Str, "server_") || b.kind.Str == "mcp_tool_use" {

@@ -59,6 +59,7 @@ func (r reader) protocolTool(ns string, data jsonscan.Value) *wire.Problem {
 		r.d.Streams.fail(c.ID)
 		c.Kind, c.Name, c.Status, c.Text = chunks.Result, r.Text(e.name), "error", r.Text(e.message)
 	default:
+		r.Unknown("tools event", e.event.Str, data)
 		return nil
 	}
 	r.Emit(c)

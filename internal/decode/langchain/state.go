@@ -88,9 +88,11 @@ func (r reader) stateKey(ns string, value jsonscan.Value) (first *wire.Problem) 
 		r.answer(ns, value)
 		return first
 	}
+	r.unknownMessage(value)
 	var last jsonscan.Value
 	for e := value.Elements(); e.Next(); {
 		if !e.Value.IsObject() || !looksLikeMessage(e.Value) {
+			r.unknownMessage(e.Value)
 			continue
 		}
 		last = e.Value
@@ -100,6 +102,13 @@ func (r reader) stateKey(ns string, value jsonscan.Value) (first *wire.Problem) 
 	}
 	r.answer(ns, last)
 	return first
+}
+
+// unknownMessage reads an object in a state that may be a message of an unknown type.
+func (r reader) unknownMessage(v jsonscan.Value) {
+	if kind := v.Member("type"); kind.IsString() && v.Member("content").Present() {
+		r.Unknown("message", kind.Str, v)
+	}
 }
 
 // answer emits that the root graph has a message as its last one, if the message made
@@ -112,10 +121,8 @@ func (r reader) answer(ns string, last jsonscan.Value) {
 	if m.kind != kindAI && m.kind != kindAIChunk {
 		return
 	}
-	for _, list := range [...]jsonscan.Value{m.calls, m.pieces, m.invalid} {
-		if calls := list.Elements(); calls.Next() {
-			return
-		}
+	if m.hasCalls() {
+		return
 	}
 	if id := r.Text(m.id); id != "" {
 		r.Emit(chunks.Chunk{Kind: chunks.Answer, Message: id})

@@ -66,6 +66,25 @@ func (r reader) traceData(name, ns string, data jsonscan.Value) *wire.Problem {
 		if m := readMessage(output); m.kind == kindTool {
 			return r.resultMessage(place{ns: ns}, &m)
 		}
+	case name == "on_tool_end":
+		r.UnknownMember("data", "output", output)
+	case !repeats(name):
+		r.Unknown("event", name, data)
 	}
 	return nil
+}
+
+// repeats reports whether the data of an event is in other events too, or is no part of
+// the conversation.
+func repeats(name string) bool {
+	switch name {
+	case "on_chat_model_start", "on_chat_model_stream", "on_chat_model_end", "on_tool_start", "on_tool_stream", "on_tool_end", "on_tool_error":
+		return true
+	}
+	for _, family := range [...]string{"on_chain_", "on_llm_", "on_retriever_", "on_prompt_", "on_parser_", "on_custom_"} {
+		if strings.HasPrefix(name, family) {
+			return true
+		}
+	}
+	return false
 }

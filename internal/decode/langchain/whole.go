@@ -24,7 +24,7 @@ func (r reader) wholeMessage(at place, m *fields, text bool) {
 	}
 	text = text && !streamed && (!at.repeated || !r.d.Messages.Live && of.Message != "")
 	n := r.Len()
-	r.emitContent(of, m.content, wanted{text: text, whole: true})
+	r.emitContent(of, m.content, wanted{text: text, whole: true, alone: !m.hasCalls()})
 	if thoughts := r.Text(end.thoughts); text && thoughts != "" {
 		c := of
 		c.Kind, c.Text = chunks.Reasoning, thoughts

@@ -112,6 +112,9 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 			failure = m.Value
 		case "role":
 			role = m.Value
+		case "model", "created_at", "tool_name", "tool_call_id", "content":
+		default:
+			r.UnknownMember("the line", m.Key, m.Value)
 		}
 	}
 	switch {

@@ -21,6 +21,8 @@ func (r reader) message(message jsonscan.Value) *wire.Problem {
 			thinking = m.Value
 		case "tool_calls":
 			calls = m.Value
+		default:
+			r.UnknownMember("the message", m.Key, m.Value)
 		}
 	}
 	text, reasoning := r.Text(content), r.Text(thinking)
@@ -58,6 +60,8 @@ func (r reader) toolCall(call jsonscan.Value) *wire.Problem {
 			id = m.Value
 		case "function":
 			function = m.Value
+		default:
+			r.UnknownMember("message.tool_calls[]", m.Key, m.Value)
 		}
 	}
 	if !function.IsObject() {
@@ -74,6 +78,8 @@ func (r reader) toolCall(call jsonscan.Value) *wire.Problem {
 			name = m.Value
 		case "arguments":
 			args = m.Value
+		default:
+			r.UnknownMember("message.tool_calls[].function", m.Key, m.Value)
 		}
 	}
 	if c.Name = r.Text(name); c.Name == "" {

@@ -22,6 +22,8 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 			message = m.Value
 		case "finish_reason":
 			finish = m.Value
+		default:
+			r.UnknownMember("the choice", m.Key, m.Value)
 		}
 	}
 	switch {
@@ -34,10 +36,10 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 	switch reason := r.Text(finish); {
 	case failed:
 	case failure.Present():
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, Text: r.FailureText(failure)})
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Varies, Text: r.FailureText(failure)})
 		r.d.Running = nil
-	case reason == "error", reason == "network_error":
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, Text: "the finish reason is " + reason})
+	case reason == "error", reason == "network_error", wire.Discards(reason):
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Varies, Text: "the finish reason is " + reason})
 		r.d.Running = nil
 	case reason != "":
 		r.Emit(chunks.Chunk{
@@ -70,6 +72,8 @@ func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
 			legacy = m.Value
 		case "executed_tools":
 			executed = m.Value
+		default:
+			r.UnknownMember("the delta", m.Key, m.Value)
 		}
 	}
 	if s := r.Text(role); s != "" {

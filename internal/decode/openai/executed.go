@@ -13,7 +13,7 @@ type executedFields struct {
 	index, kind, name, args, output jsonscan.Value
 }
 
-func (f *executedFields) read(entry jsonscan.Value) {
+func (f *executedFields) read(w *wire.Writer, entry jsonscan.Value) {
 	for m := entry.Members(); m.Next(); {
 		switch m.Key {
 		case "index":
@@ -26,6 +26,9 @@ func (f *executedFields) read(entry jsonscan.Value) {
 			f.args = m.Value
 		case "output":
 			f.output = m.Value
+		case "search_results", "code_results", "browser_results":
+		default:
+			w.UnknownMember("executed_tools", m.Key, m.Value)
 		}
 	}
 }
@@ -40,7 +43,7 @@ func (f *executedFields) read(entry jsonscan.Value) {
 func (r reader) executedTools(of wire.Choice, entries jsonscan.Value) {
 	for e := entries.Elements(); e.Next(); {
 		var f executedFields
-		f.read(e.Value)
+		f.read(r.Writer, e.Value)
 		c := chunks.Chunk{
 			Kind: chunks.Fragment, Message: of.Message, Choice: of.Index, IDVaries: of.Varies, Index: wire.RawIndex(f.index),
 			Name: r.Text(f.name), CallKind: "server", Provider: true, Final: true, Opens: true,

@@ -35,7 +35,8 @@ func (r reader) call(of chunks.Chunk, i itemFields, at stage) {
 	// The first fragment opens the call in this message. A whole call alone could
 	// be matched with a call of an earlier response that has the same id.
 	r.Emit(of)
-	if i.status.Str == "incomplete" || at == itemCutOff && !object && of.CallKind != "custom" && !wire.Valid(args) {
+	// In the Realtime API the status of a call that is whole says nothing.
+	if i.status.Str == "incomplete" && !(r.realtime && wire.Valid(args)) || at == itemCutOff && !object && of.CallKind != "custom" && !wire.Valid(args) {
 		return // the deltas have all args there are
 	}
 	of.Args, of.Object, of.Whole, of.Opens, of.Exact = args, object, true, false, false

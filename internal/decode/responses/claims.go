@@ -11,6 +11,7 @@ import (
 type claimFields struct {
 	kind, id, object, output, failure, message jsonscan.Value
 	numbered                                   bool // it has a sequence_number
+	event                                      bool // it has an event_id
 }
 
 func (c *claimFields) read(f wire.Frame) {
@@ -22,6 +23,8 @@ func (c *claimFields) read(f wire.Frame) {
 			}
 		case "sequence_number":
 			c.numbered = true
+		case "event_id":
+			c.event = true
 		case "id":
 			c.id = m.Value
 		case "object":
@@ -46,6 +49,9 @@ func claims(f wire.Frame) wire.Claim {
 	c.read(f)
 	if c.responseEvent() {
 		return wire.Surely
+	}
+	if ofSession(c.kind.Str) {
+		return c.claimsSession()
 	}
 	switch c.kind.Str {
 	case "":

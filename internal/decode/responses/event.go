@@ -11,6 +11,8 @@ import (
 // event is the members of an event of any type.
 type event struct {
 	kind, index, itemID, part, delta, arguments, item, response, failure, message, code jsonscan.Value
+	// of a WebSocket
+	stream, previous, eventID, responseID, transcript, numbered jsonscan.Value
 }
 
 func (e *event) read(f wire.Frame) {
@@ -38,6 +40,18 @@ func (e *event) read(f wire.Frame) {
 			e.message = m.Value
 		case "code":
 			e.code = m.Value
+		case "stream_id":
+			e.stream = m.Value
+		case "previous_response_id":
+			e.previous = m.Value
+		case "event_id":
+			e.eventID = m.Value
+		case "response_id":
+			e.responseID = m.Value
+		case "transcript":
+			e.transcript = m.Value
+		case "sequence_number":
+			e.numbered = m.Value
 		}
 	}
 }
@@ -97,7 +111,8 @@ func (r reader) argsDone(name string, e *event) *wire.Problem {
 	}
 	// Only the end of the item shows whether free text is complete, and has the name
 	// of a call whose beginning was lost.
-	if !free && r.d.begun(c.Index) {
+	// A response of the Realtime API that is cancelled before the first byte ends them too.
+	if !free && r.d.begun(c.Index) && (args != "" || !r.realtime) {
 		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: c.Message, Index: c.Index})
 	}
 	return nil

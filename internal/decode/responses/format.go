@@ -45,30 +45,34 @@ func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
 type Decoder struct {
-	Message string `json:"m,omitzero"` // id of the response that began last
-	Open    bool   `json:"o,omitzero"` // it has not ended
-	Failed  bool   `json:"f,omitzero"` // it has ended with a failure
-	// Calls are those of the response, the latest at the end.
-	Calls []Call `json:"c,omitempty"`
+	Lane          // of the last event
+	Others []Lane `json:"l,omitempty"`
+	// Echoes are the user messages that the client of the Realtime API sent, and the
+	// server did not repeat yet.
+	Echoes int    `json:"e,omitzero"`
+	Echo   string `json:"u,omitzero"` // id of the last one that the server repeated
 }
 
 // Fields visits the members of the stored form.
 func (d *Decoder) Fields(f *stored.Fields) {
-	f.Text("m", &d.Message)
-	f.Flag("o", &d.Open)
-	f.Flag("f", &d.Failed)
-	stored.List(f, "c", &d.Calls, (*Call).fields)
+	d.Lane.fields(f)
+	stored.List(f, "l", &d.Others, (*Lane).fields)
+	stored.Number(f, "e", &d.Echoes)
+	f.Text("u", &d.Echo)
 }
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, d}.decode(f)
+	return reader{Writer: w, d: d}.decode(f)
 }
 
 // Clone returns an independent copy.
 func (d *Decoder) Clone() wire.Decoder {
 	c := *d
-	c.Calls = slices.Clone(c.Calls)
+	c.Calls, c.Others = slices.Clone(c.Calls), slices.Clone(c.Others)
+	for i := range c.Others {
+		c.Others[i].Calls = slices.Clone(c.Others[i].Calls)
+	}
 	return &c
 }
 
@@ -81,10 +85,10 @@ func (d *Decoder) openMessage() string {
 }
 
 // contentOf returns the id of the message that content belongs to: the open response
-// or, where its beginning was lost, one without an id.
+// or, where its beginning was lost, one with the name of its lane.
 func (d *Decoder) contentOf() string {
 	if !d.Open {
-		*d = Decoder{Open: true}
+		d.reset(d.Name, true)
 	}
 	return d.Message
 }
@@ -92,7 +96,8 @@ func (d *Decoder) contentOf() string {
 // reader reads one frame.
 type reader struct {
 	*wire.Writer
-	d *Decoder
+	d        *Decoder
+	realtime bool // the frame is of the Realtime API
 }
 
 // decode emits the chunks of a frame.
@@ -104,18 +109,25 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
 	if (e.kind.Raw == "" || e.kind.Str == "message") && claimsInput(f) != wire.No {
-		r.human(f.JSON)
+		r.human(f.JSON, false)
 		return nil
 	}
 	if e.kind.Raw == "" {
 		return r.untyped(&e, f.JSON)
 	}
+	r.realtime = e.ofRealtime()
 	if name, ok := strings.CutPrefix(e.kind.Str, "response."); ok {
-		return r.event(name, &e)
+		if problem, is := r.clientFrame(name, &e); is {
+			return problem
+		}
+		r.d.enter(wire.Keep(r.lane(&e)))
+		return r.event(name, &e, f.JSON)
 	}
 	switch {
 	case e.kind.Str == "error":
-		r.failure(e.failure, e.message, e.code)
+		r.errorEvent(&e)
+	case ofSession(e.kind.Str):
+		return r.sessionEvent(&e)
 	case e.kind.Str != "keepalive":
 		return r.Result(f.JSON)
 	}
@@ -131,8 +143,8 @@ func (r reader) untyped(e *event, v jsonscan.Value) *wire.Problem {
 	return r.whole(v)
 }
 
-// event emits the chunks of an event with a name after the prefix.
-func (r reader) event(name string, e *event) *wire.Problem {
+// event emits the chunks of an event v with a name after the prefix.
+func (r reader) event(name string, e *event, v jsonscan.Value) *wire.Problem {
 	switch name {
 	case "created", "queued", "in_progress":
 		return r.start(name, e.response)
@@ -150,12 +162,16 @@ func (r reader) event(name string, e *event) *wire.Problem {
 		return r.delta(name, chunks.Chunk{Kind: chunks.Fragment, Index: wire.RawIndex(e.place())}, e.delta)
 	case "function_call_arguments.done", "mcp_call_arguments.done", "custom_tool_call_input.done":
 		return r.argsDone(name, e)
-	case "output_text.delta", "refusal.delta":
+	case "output_text.delta", "refusal.delta", "output_audio_transcript.delta",
+		"text.delta", "audio_transcript.delta": // former names
 		return r.delta(name, chunks.Chunk{Kind: chunks.Text, Part: e.number()}, e.delta)
 	case "reasoning_text.delta", "reasoning_summary_text.delta":
 		return r.delta(name, chunks.Chunk{Kind: chunks.Reasoning, Part: e.number()}, e.delta)
-	case "output_text.done", "refusal.done", "reasoning_text.done", "reasoning_summary_text.done":
+	case "output_text.done", "refusal.done", "output_audio_transcript.done", "text.done", "audio_transcript.done",
+		"reasoning_text.done", "reasoning_summary_text.done":
 		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.openMessage(), Part: e.number()})
+	default: // parts, annotations, and events of tools that the provider runs
+		r.Unknown("event", e.kind.Str, v)
 	}
-	return nil // parts, annotations, and events of tools that the provider runs
+	return nil
 }

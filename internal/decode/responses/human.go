@@ -38,9 +38,9 @@ func claimsInput(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// human emits a user message of the input.
-func (r reader) human(v jsonscan.Value) {
-	c := chunks.Chunk{Kind: chunks.Human}
+// human emits a user message of the input. aside states that it interrupts nothing.
+func (r reader) human(v jsonscan.Value, aside bool) {
+	c := chunks.Chunk{Kind: chunks.Human, Aside: aside}
 	for m := v.Members(); m.Next(); {
 		switch m.Key {
 		case "id":

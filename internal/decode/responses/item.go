@@ -90,6 +90,9 @@ func (r reader) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *
 	if !r.describe(&of, &i, at) {
 		return r.outputItem(item, i, at)
 	}
+	if !i.args.Present() {
+		r.UnknownMembers("the item", item, "call_id", "action", "actions", "operation", "caller", "output", "error")
+	}
 	of.Final = of.Name != "" // a name that is missing here is in the end of the item
 	if of.ID == "" {
 		return &wire.Problem{Code: wire.BadShape, Text: "the item " + wire.Clip(i.kind.Str) + " has no id to answer: call_id and id are missing or empty"}
@@ -108,13 +111,28 @@ func (r reader) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *
 // outputItem emits the result in an item, if it has one. At its beginning an item
 // has no result, even if its output is an empty list.
 func (r reader) outputItem(item jsonscan.Value, i itemFields, at stage) *wire.Problem {
-	if at == itemAdded || !strings.HasSuffix(i.kind.Str, "_call_output") || !i.call.IsString() {
+	switch output := strings.HasSuffix(i.kind.Str, "_call_output"); {
+	case !output && !runsAlone(i.kind.Str):
+		r.Unknown("item", i.kind.Str, item)
+		return nil
+	case at == itemAdded, !output, !i.call.IsString():
 		return nil
 	}
 	if at != itemWhole && !r.d.answers(r.Text(i.call), at) {
 		return nil
 	}
 	return r.ToolResult(wire.ReadResult(item))
+}
+
+// runsAlone reports whether an item is of a tool that the provider runs without args, of
+// a program whose calls are items of their own, or of a list of tools.
+func runsAlone(kind string) bool {
+	switch kind {
+	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
+		"tool_search_call", "tool_search_output", "mcp_list_tools", "mcp_approval_response", "program", "program_output":
+		return true
+	}
+	return false
 }
 
 // describe sets the id, the name, the kind and the parent of a call. It reports

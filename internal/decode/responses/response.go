@@ -16,14 +16,18 @@ func (r reader) start(name string, response jsonscan.Value) *wire.Problem {
 	if name != "created" && (r.d.Open || r.d.Message == id) {
 		return nil
 	}
-	*r.d = Decoder{Message: wire.Keep(id), Open: true}
-	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: true})
+	beside := r.d.beside()
+	if beside && r.d.Open { // its end was lost
+		r.stop(chunks.Chunk{Text: "another response of the stream began", Spares: true})
+	}
+	r.d.reset(wire.Keep(id), true)
+	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: !beside})
 	return nil
 }
 
 // response is the members of a whole response.
 type response struct {
-	id, status, output, usage, failure, details jsonscan.Value
+	id, status, output, usage, failure, details, statusDetails jsonscan.Value
 }
 
 func readResponse(response jsonscan.Value) (b response) {
@@ -41,6 +45,8 @@ func readResponse(response jsonscan.Value) (b response) {
 			b.failure = m.Value
 		case "incomplete_details":
 			b.details = m.Value
+		case "status_details":
+			b.statusDetails = m.Value
 		}
 	}
 	return b
@@ -71,7 +77,8 @@ func (r reader) end(name string, response jsonscan.Value) *wire.Problem {
 // whole emits a response that was not streamed.
 func (r reader) whole(response jsonscan.Value) *wire.Problem {
 	b := readResponse(response)
-	*r.d = Decoder{Message: wire.Keep(r.Text(b.id)), Open: true}
+	r.d.enter("")
+	r.d.reset(wire.Keep(r.Text(b.id)), true)
 	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: true})
 	return r.output(b.status.Str, b, true)
 }
@@ -80,8 +87,14 @@ func (r reader) whole(response jsonscan.Value) *wire.Problem {
 // true, because they were streamed otherwise.
 func (r reader) output(status string, b response, texts bool) (first *wire.Problem) {
 	switch {
+	case r.realtime && (status == "cancelled" || b.failed(status)):
+		r.cutOff(status, &b)
+		return nil
 	case b.failed(status):
 		r.failure(b.failure, b.status, jsonscan.Value{})
+		return nil
+	case status == "cancelled" && r.d.parallel():
+		r.stop(chunks.Chunk{Status: status, Text: "the response was cancelled"})
 		return nil
 	case status == "cancelled":
 		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "cancelled", Text: "the response was cancelled"})
@@ -102,8 +115,10 @@ func (r reader) output(status string, b response, texts bool) (first *wire.Probl
 		}
 	}
 	reason := status
-	if s := r.Text(b.details.Member("reason")); s != "" {
-		reason = s
+	for _, details := range [...]jsonscan.Value{b.details, b.statusDetails} {
+		if s := r.Text(details.Member("reason")); s != "" {
+			reason = s
+		}
 	}
 	r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: r.d.Message, Reason: reason, Truncated: status == "incomplete"})
 	if b.usage.IsObject() {
@@ -112,19 +127,4 @@ func (r reader) output(status string, b response, texts bool) (first *wire.Probl
 	r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: r.d.Message})
 	r.d.Open, r.d.Calls = false, nil
 	return first
-}
-
-// failure emits the failure of a response, which ends the run.
-func (r reader) failure(failure, message, code jsonscan.Value) {
-	text := ""
-	for _, v := range [...]jsonscan.Value{message, code} {
-		if text == "" {
-			text = r.Text(v)
-		}
-	}
-	if failure.Present() {
-		text = r.FailureText(failure)
-	}
-	r.FailRun(r.d.openMessage(), text)
-	*r.d = Decoder{Message: r.d.Message, Failed: true}
 }

@@ -17,6 +17,9 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note u
 	default:
 		return 0, false
 	}
+	if f.JSON.Member("stream_id").Present() || f.JSON.Member("response_id").Present() {
+		return 0, false // it may be of another lane
+	}
 	item := wire.Unread
 	if !f.JSON.Member("output_index").Present() {
 		item = wire.NoSlot
@@ -40,5 +43,5 @@ func (Format) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note u
 // Fill completes the chunk of a delta, which belongs to the open response.
 func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	c.Message = d.Message
-	return d.Open
+	return d.Open && d.Name == ""
 }

@@ -134,7 +134,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	e.read(f)
 	switch kind := e.kind.Str; {
 	case strings.HasPrefix(kind, "tool-"):
-		return r.tool(&e)
+		return r.tool(&e, f.JSON)
 	case strings.HasPrefix(kind, "text-"):
 		return r.contentEvent(&e, chunks.Text, kind[len("text-"):])
 	case strings.HasPrefix(kind, "reasoning-"):

@@ -9,8 +9,8 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// tool emits the chunks of an event of a call.
-func (r reader) tool(e *event) *wire.Problem {
+// tool emits the chunks of an event of a call. v is its JSON.
+func (r reader) tool(e *event, v jsonscan.Value) *wire.Problem {
 	kind := e.kind.Str
 	if kind == "tool-approval-response" { // has the id of the approval, not of the call
 		r.d.Waits = false
@@ -24,7 +24,7 @@ func (r reader) tool(e *event) *wire.Problem {
 	}
 	id := r.Text(e.call)
 	if strings.HasPrefix(kind, "tool-input-") || kind == "tool-call" {
-		return r.toolInput(e, id)
+		return r.toolInput(e, id, v)
 	}
 	switch kind {
 	case "tool-approval-request":
@@ -39,12 +39,14 @@ func (r reader) tool(e *event) *wire.Problem {
 	case "tool-output-denied":
 		r.d.Waits = false
 		r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "denied", Text: "The tool call was denied."})
+	default:
+		r.Unknown("event", kind, v)
 	}
 	return nil
 }
 
 // toolInput emits a call or a piece of its args.
-func (r reader) toolInput(e *event, id string) *wire.Problem {
+func (r reader) toolInput(e *event, id string, v jsonscan.Value) *wire.Problem {
 	switch e.kind.Str {
 	case "tool-input-start":
 		if e.encoding.Str == "text" {
@@ -63,12 +65,14 @@ func (r reader) toolInput(e *event, id string) *wire.Problem {
 	case "tool-input-end":
 		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: r.d.Message, ID: id})
 	case "tool-input-available", "tool-call":
-		r.call(e, id)
+		r.call(e, id, v)
 	case "tool-input-error":
-		r.call(e, id)
+		r.call(e, id, v)
 		if e.executed.Kind != jsonscan.True { // the provider runs its own call in spite of the error
 			r.Emit(chunks.Chunk{Kind: chunks.Result, ID: id, Status: "error", Text: r.FailureText(e.failure)})
 		}
+	default:
+		r.Unknown("event", e.kind.Str, v)
 	}
 	return nil
 }
@@ -92,11 +96,12 @@ func (d *Decoder) isPlain(id string) bool {
 
 // call emits a whole call. Where the args came as text before, that text has
 // precedence, because the input is the parsed text.
-func (r reader) call(e *event, id string) {
+func (r reader) call(e *event, id string, v jsonscan.Value) {
 	c := r.fragment(e, id)
 	c.Whole = true
 	switch {
 	case !e.input.Present():
+		r.UnknownMembers("the event", v, "type", "toolCallId", "toolName", "toolMetadata", "providerMetadata", "callProviderMetadata")
 	case !e.input.IsString():
 		c.Args, c.Object = r.Compact(e.input.Raw), e.input.IsObject()
 	case c.CallKind == "custom", e.kind.Str != "tool-input-available":

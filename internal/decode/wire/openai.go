@@ -59,6 +59,8 @@ func (w *Writer) OpenAICall(of Choice, call jsonscan.Value) {
 			function = m.Value
 		case "custom":
 			custom = m.Value
+		default:
+			w.UnknownMember("tool_calls", m.Key, m.Value)
 		}
 	}
 	if custom.IsObject() {
@@ -78,6 +80,8 @@ func (w *Writer) OpenAIFunction(of Choice, function jsonscan.Value, index, id, k
 			name = m.Value
 		case "arguments", "input":
 			args = m.Value
+		default:
+			w.UnknownMember("function", m.Key, m.Value)
 		}
 	}
 	c := chunks.Chunk{

@@ -17,6 +17,7 @@ type Problem struct {
 	Offset int    `json:",omitzero"` // in bytes, of the error from the start of the input
 	Line   int    `json:",omitzero"` // 1-based line of an input of several lines, else 0
 	Text   string `json:",omitzero"`
+	Input  uint64 `json:",omitzero"` // sequence of the input in which the unused text begins; 0 if not known
 }
 
 // Fields visits the members of the stored form.
@@ -25,6 +26,7 @@ func (p *Problem) Fields(f *stored.Fields) {
 	stored.Number(f, "Offset", &p.Offset)
 	stored.Number(f, "Line", &p.Line)
 	f.Text("Text", &p.Text)
+	stored.Number(f, "Input", &p.Input)
 }
 
 // Code is the kind of a Problem.

@@ -56,6 +56,16 @@ func ReadResult(v jsonscan.Value) (b ResultFields) {
 	return b
 }
 
+// Given returns the result of a client, whose status says nothing. The call of a local
+// shell has no other id than that of the item.
+func (b ResultFields) Given() ResultFields {
+	b.status = jsonscan.Value{}
+	if b.field == "" && b.kind.Str == "local_shell_call_output" {
+		b.id, b.field = b.path, "id"
+	}
+	return b
+}
+
 // Result emits the results in v, of any shape.
 func (w *Writer) Result(v jsonscan.Value) *Problem {
 	if !v.IsObject() {
@@ -105,6 +115,7 @@ func (w *Writer) ToolResults(content jsonscan.Value) (first *Problem) {
 		if b.bedrock.IsObject() {
 			b = ReadResult(b.bedrock)
 		} else if b.kind.Str != "tool_result" {
+			w.Unknown("content block", b.kind.Str, e.Value)
 			continue
 		}
 		found = true

@@ -11,6 +11,9 @@ func (w *Writer) GeminiResults(parts jsonscan.Value) (first *Problem) {
 	for e := parts.Elements(); e.Next(); {
 		v := FunctionResponse(e.Value)
 		if !v.IsObject() {
+			for m := e.Value.Members(); m.Next(); {
+				w.UnknownGeminiPart(m.Key, m.Value)
+			}
 			continue
 		}
 		found = true
@@ -22,6 +25,15 @@ func (w *Writer) GeminiResults(parts jsonscan.Value) (first *Problem) {
 		return WrongShape("the content has no part with a functionResponse")
 	}
 	return first
+}
+
+// UnknownGeminiPart reads the content of a part whose key Gemini does not have. A call
+// and a result may have no more than their name.
+func (w *Writer) UnknownGeminiPart(key string, v jsonscan.Value) {
+	if v.Member("name").IsString() {
+		w.UnknownCall("part", key, "name")
+	}
+	w.UnknownMember("the part", key, v)
 }
 
 // GeminiResult emits a result. A result without an id belongs to the oldest open call

@@ -17,6 +17,7 @@ type Writer struct {
 	chunks  []chunks.Chunk
 	scratch []byte
 	halves  bool // a text of the frame may hold half of a surrogate pair
+	unread  *Problem
 }
 
 // maxScratch is the number of bytes of scratch memory that are kept for the
@@ -34,7 +35,7 @@ func (w *Writer) Reset() {
 
 // Begin begins a frame. The chunks of the last one become invalid, and the
 // texts stay valid.
-func (w *Writer) Begin() { w.chunks, w.halves = w.chunks[:0], false }
+func (w *Writer) Begin() { w.chunks, w.halves, w.unread = w.chunks[:0], false, nil }
 
 // Emit appends a chunk.
 func (w *Writer) Emit(c chunks.Chunk) { w.chunks = append(w.chunks, c) }

@@ -1,0 +1,176 @@
+// Package cursoragent reads the output of Cursor's CLI with --output-format stream-json:
+// https://cursor.com/docs/cli/reference/output-format
+//
+//	system{subtype:"init",apiKeySource} → user{message} → thinking{subtype:"delta",text} → assistant{message:{content},model_call_id?}
+//	→ tool_call{subtype:"started",call_id,tool_call:{XToolCall:{args}}} → tool_call{subtype:"completed",call_id,tool_call:{XToolCall:{args,result}}}
+//	→ result{subtype,is_error}
+//
+// A process is a run, from init to result. Messages have no ids. Text, thoughts and calls
+// with the model_call_id of the open message belong to it. Where one of them has none, the
+// first text or call after a result begins the next message. Calls come whole.
+//
+// Most lines are like those of Claude Code, which always has the id of a message, and
+// uuids and tools in its init line.
+package cursoragent
+
+import (
+	"slices"
+
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
+)
+
+// Format is the format cursor-agent.
+type Format struct{}
+
+// Name returns the name of the format.
+func (Format) Name() string { return "cursor-agent" }
+
+// Shape returns the name of the history shape.
+func (Format) Shape() string { return "openai" }
+
+// Console has no effect. It states that plain text may stand between the lines.
+func (Format) Console() {}
+
+// New returns a Decoder without state.
+func (Format) New() wire.Decoder { return new(Decoder) }
+
+// Keys returns the names of which a frame of this format has one.
+func (Format) Keys() []string {
+	return []string{"subtype", "session_id"}
+}
+
+// Claims reports whether a frame can be of this format.
+func (Format) Claims(f wire.Frame) wire.Claim {
+	var l line
+	l.read(f)
+	sure := false
+	switch l.kind.Str {
+	case "system":
+		sure = IsInit(f)
+	case "tool_call":
+		sure = l.subtype.IsString() && l.call.IsObject()
+	case "thinking":
+		sure = l.subtype.IsString() && l.session.IsString()
+	case "assistant":
+		sure = IsAnswer(l.message, l.session, l.uuid)
+	case "result":
+		sure = l.subtype.IsString() && l.request.IsString() && !l.uuid.Present()
+	}
+	switch {
+	case sure:
+		return wire.Surely
+	case l.kind.IsString() && l.session.IsString():
+		return wire.IfKnown
+	}
+	return wire.No
+}
+
+// IsInit reports whether a frame is the first line of this format. The one of Claude Code
+// has an apiKeySource too.
+func IsInit(f wire.Frame) bool {
+	init, source := false, false
+	for m := f.Members(); m.Next(); {
+		switch m.Key {
+		case "subtype":
+			init = m.Value.Str == "init"
+		case "apiKeySource":
+			source = m.Value.IsString()
+		case "tools", "uuid", "claude_code_version":
+			return false
+		}
+	}
+	return init && source
+}
+
+// IsAnswer reports whether an assistant line with these members is of this format. The
+// messages of Claude Code have ids.
+func IsAnswer(message, session, uuid jsonscan.Value) bool {
+	return session.IsString() && !uuid.Present() && message.IsObject() && !message.Member("id").Present()
+}
+
+// line is the members of a line of any type.
+type line struct {
+	kind, subtype, session, message, text, model, time jsonscan.Value
+	id, call                                           jsonscan.Value // of a tool_call
+	failed, result, request, uuid                      jsonscan.Value // of a result
+}
+
+// read reads the members of a line.
+func (l *line) read(f wire.Frame) {
+	for m := f.Members(); m.Next(); {
+		switch m.Key {
+		case "type":
+			l.kind = m.Value
+		case "subtype":
+			l.subtype = m.Value
+		case "session_id":
+			l.session = m.Value
+		case "message":
+			l.message = m.Value
+		case "text":
+			l.text = m.Value
+		case "model_call_id":
+			l.model = m.Value
+		case "timestamp_ms":
+			l.time = m.Value
+		case "call_id":
+			l.id = m.Value
+		case "tool_call":
+			l.call = m.Value
+		case "is_error":
+			l.failed = m.Value
+		case "result":
+			l.result = m.Value
+		case "request_id":
+			l.request = m.Value
+		case "uuid":
+			l.uuid = m.Value
+		}
+	}
+}
+
+// Decoder decodes the lines of a session. Its fields are the state between lines.
+type Decoder struct {
+	Run      bool     `json:"r,omitzero"`  // a process has begun and not ended
+	Open     bool     `json:"o,omitzero"`  // a message has begun
+	Model    string   `json:"m,omitzero"`  // its model_call_id
+	Answered bool     `json:"a,omitzero"`  // a call of the message has its result
+	Part     int      `json:"p,omitzero"`  // number of the text of the message
+	Written  Written  `json:"w,omitzero"`  // what that text is
+	Pieces   bool     `json:"s,omitzero"`  // it came in pieces, which a whole line repeats
+	Calls    []string `json:"c,omitempty"` // ids of the calls without a result, oldest first
+}
+
+// Written is the kind of the latest text of a message.
+type Written uint8
+
+// The kinds of texts.
+const (
+	Nothing Written = iota
+	Thought
+	Answer
+)
+
+// Fields visits the members of the stored form.
+func (d *Decoder) Fields(f *stored.Fields) {
+	f.Flag("r", &d.Run)
+	f.Flag("o", &d.Open)
+	f.Text("m", &d.Model)
+	f.Flag("a", &d.Answered)
+	stored.Number(f, "p", &d.Part)
+	stored.Number(f, "w", &d.Written)
+	f.Flag("s", &d.Pieces)
+	f.Texts("c", &d.Calls)
+}
+
+// maxCalls is the maximum length of Calls.
+const maxCalls = 256
+
+// Clone returns an independent copy.
+func (d *Decoder) Clone() wire.Decoder {
+	c := *d
+	c.Calls = slices.Clone(d.Calls)
+	return &c
+}

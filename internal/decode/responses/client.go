@@ -1,0 +1,83 @@
+package responses
+
+import (
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// clientFrame emits what a client sends over a WebSocket, if the frame with this name is
+// one of its frames:
+//
+//	response.create{stream_id?,previous_response_id?,input:[items]}
+//	response.steer{previous_response_id,input:"…" or [items]}, response.inject{response_id,input:[items]}
+//
+// The Realtime API has the input of a response.create in its member response.
+func (r reader) clientFrame(name string, e *event) (problem *wire.Problem, is bool) {
+	switch name {
+	case "create", "steer", "inject", "append":
+	case "cancel", "interrupt", // the server answers with the end of the response
+		"steer.accepted", "steer.pending", "steer.failed", "inject.created", "inject.failed": // have no new items
+		return nil, true
+	default:
+		return nil, false
+	}
+	switch input := e.arguments; {
+	case name == "create" && e.response.IsObject(): // a prompt, which is no part of the conversation
+		return r.results(e.response.Member("input")), true
+	case input.IsString():
+		r.Emit(chunks.Chunk{Kind: chunks.Human, Text: r.Text(input), Aside: true})
+	case input.IsArray():
+		problem = r.results(input)
+		r.people(input, name == "create" && !e.previous.Present())
+	case input.Present():
+		problem = wire.WrongType("input of response."+name, input, "a string or a list of items")
+	}
+	return problem, true
+}
+
+// results emits the results of a list of items. One that was emitted before has no effect.
+func (r reader) results(input jsonscan.Value) (first *wire.Problem) {
+	for e := input.Elements(); e.Next(); {
+		if p := r.clientItem(e.Value); p != nil && first == nil {
+			first = p
+		}
+	}
+	return first
+}
+
+// clientItem emits the result in an item of a client, if it has one.
+func (r reader) clientItem(item jsonscan.Value) *wire.Problem {
+	switch wire.TypeOf(item) {
+	case "mcp_approval_response":
+		return r.Result(item)
+	case "function_call_output", "custom_tool_call_output", "computer_call_output", "local_shell_call_output",
+		"shell_call_output", "apply_patch_call_output", "tool_search_output":
+		return r.ToolResult(wire.ReadResult(item).Given())
+	}
+	return nil
+}
+
+// people emits the human messages of a list of items. They close no call, because a call
+// may be answered in another lane. A history without a previous response repeats the
+// messages that the model has answered: only those after the last item of the model count.
+func (r reader) people(input jsonscan.Value, history bool) {
+	from := r.Len()
+	for e := input.Elements(); e.Next(); {
+		kind, role := jsonscan.Value{}, jsonscan.Value{}
+		for m := e.Value.Members(); m.Next(); {
+			switch m.Key {
+			case "type":
+				kind = m.Value
+			case "role":
+				role = m.Value
+			}
+		}
+		switch {
+		case role.Str == "user":
+			r.human(e.Value, true)
+		case history && (role.Str == "assistant" || kind.Str == "function_call" || kind.Str == "custom_tool_call" || kind.Str == "reasoning"):
+			r.Truncate(from)
+		}
+	}
+}

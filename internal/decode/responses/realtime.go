@@ -1,0 +1,131 @@
+package responses
+
+import (
+	"strings"
+
+	"streamer/internal/chunks"
+	"streamer/internal/decode/wire"
+	"streamer/internal/jsonscan"
+)
+
+// The Realtime API has the events of a response, each with its response_id, and besides
+// them those of the session:
+//
+//	session.created → conversation.item.create{item} from the client, .added{item} and .done{item} from the server
+//	→ response.created{response:{id}} → response.output_item.added{response_id,item} …
+//	→ response.done{response:{status,status_details}}, also if the response was cancelled
+//
+// https://platform.openai.com/docs/api-reference/realtime
+
+// ofRealtime reports whether the event is of the Realtime API.
+func (e *event) ofRealtime() bool {
+	return !e.numbered.Present() && (e.eventID.Present() || e.responseID.Present())
+}
+
+// lane returns the name of the lane of a response event.
+func (r reader) lane(e *event) string {
+	switch {
+	case e.responseID.Present():
+		return r.Text(e.responseID)
+	case r.realtime:
+		return r.Text(e.response.Member("id"))
+	}
+	return r.Text(e.stream)
+}
+
+// ofSession reports whether an event of the Realtime API, or one that a server sends over
+// a WebSocket, is of the session and not of a response.
+func ofSession(kind string) bool {
+	for _, family := range [...]string{"session.", "conversation.", "input_audio_buffer.", "output_audio_buffer.", "transcription_session.", "mcp_list_tools."} {
+		if strings.HasPrefix(kind, family) {
+			return true
+		}
+	}
+	return kind == "rate_limits.updated" || kind == "codex.rate_limits"
+}
+
+// claimsSession claims an event of a session. Other protocols have sessions too.
+func (c *claimFields) claimsSession() wire.Claim {
+	kind := c.kind.Str
+	switch {
+	case strings.HasPrefix(kind, "conversation.item."), strings.Contains(kind, "_audio_buffer."), kind == "rate_limits.updated":
+		return wire.Surely
+	case c.event && (kind == "session.created" || kind == "session.updated" || kind == "conversation.created"):
+		return wire.Surely
+	case c.event, kind == "codex.rate_limits", kind == "session.update":
+		return wire.Perhaps
+	}
+	return wire.IfKnown
+}
+
+// sessionEvent emits the items of a conversation. The other events of a session have
+// nothing of a call.
+func (r reader) sessionEvent(e *event) *wire.Problem {
+	switch name, _ := strings.CutPrefix(e.kind.Str, "conversation.item."); name {
+	case "create", "created", "added", "done":
+		if !e.item.IsObject() {
+			return wire.WrongType("item of "+e.kind.Str, e.item, "an object")
+		}
+		return r.conversationItem(name, e.item)
+	case "input_audio_transcription.completed":
+		if s := r.Text(e.transcript); s != "" {
+			r.Emit(chunks.Chunk{Kind: chunks.Human, ID: r.Text(e.itemID), Text: s, Aside: true})
+		}
+	}
+	return nil
+}
+
+// conversationItem emits an item that the client adds to the conversation, or that the
+// server repeats. The calls of the model come in the events of its response.
+func (r reader) conversationItem(name string, item jsonscan.Value) *wire.Problem {
+	i := readItem(item)
+	switch kind := i.kind.Str; {
+	case kind == "message":
+		if item.Member("role").Str == "user" && r.saysSomething(i.content) && !r.echoes(name, r.Text(i.id)) {
+			r.human(item, true)
+		}
+		return nil
+	case kind == "function_call", strings.HasPrefix(kind, "mcp_") && kind != "mcp_approval_response":
+		return nil
+	case kind == "mcp_approval_response", strings.HasSuffix(kind, "_output"):
+		return r.clientItem(item)
+	}
+	r.Unknown("item", i.kind.Str, item)
+	return nil
+}
+
+// saysSomething reports whether a content has text. That of audio has none: its
+// transcript comes later.
+func (r reader) saysSomething(content jsonscan.Value) bool { return r.PlainText(content) != "" }
+
+// echoes reports whether a user message is one that the client sent without an id, and
+// the server repeats with one.
+func (r reader) echoes(name, id string) bool {
+	switch {
+	case id == "":
+		if name == "create" {
+			r.d.Echoes++
+		}
+		return false
+	case name == "done":
+		return id == r.d.Echo
+	case name == "create" || r.d.Echoes == 0:
+		return false
+	}
+	r.d.Echoes--
+	r.d.Echo = wire.Keep(id)
+	return true
+}
+
+// cutOff emits the end of a response of the Realtime API that was cancelled or has
+// failed. The client may still answer the calls that were complete.
+func (r reader) cutOff(status string, b *response) {
+	reason := r.Text(b.statusDetails.Member("reason"))
+	if failure := b.statusDetails.Member("error"); reason == "" && failure.Present() {
+		reason = r.FailureText(failure)
+	}
+	if reason == "" {
+		reason = "the response has the status " + status
+	}
+	r.stop(chunks.Chunk{Status: status, Text: reason, Spares: true})
+}

@@ -1,0 +1,134 @@
+package patch
+
+import "strings"
+
+// aguiFormat is a list of AG-UI's messages, as in a RunAgentInput.
+// https://docs.ag-ui.com/concepts/messages
+type aguiFormat struct{ openAIFormat }
+
+func (aguiFormat) shape() Shape { return AGUI }
+
+func (aguiFormat) vocabulary() vocabulary {
+	return vocabulary{
+		claims: "toolCalls toolCallId role:activity role:reasoning",
+		knows:  "toolCalls.function role:tool role:developer",
+	}
+}
+
+func (aguiFormat) read(h *history, m int) {
+	var role, id, calls, content, callID string
+	signed := false
+	for field, v := range members(h.at(m)) {
+		switch field {
+		case "role":
+			role = text(v)
+		case "id":
+			id = v
+		case "toolCalls":
+			calls = v
+		case "content":
+			content = v
+		case "toolCallId":
+			callID = v
+		case "encryptedValue":
+			signed = text(v) != ""
+		}
+	}
+	switch {
+	case !strings.HasPrefix(id, `"`):
+		h.refuse(m, `it has no "id", which every message of ag-ui has; histories of the SDKs of Mistral and OpenRouter, which write "toolCalls" too, cannot be repaired`)
+	case role != "assistant" && !isEmpty(calls):
+		h.refuse(m, `"toolCalls" in a message of role %q`, role)
+	case role != "tool" && text(callID) != "":
+		h.refuse(m, `"toolCallId" in a message of role %q`, role)
+	}
+	switch role {
+	case "assistant":
+		signed, h.signedNext = signed || h.signedNext, false
+		for _, c := range elements(calls) {
+			signed = signed || text(member(c, "encryptedValue")) != ""
+		}
+		h.addTurn(m).signed = signed
+		for n, c := range elements(calls) {
+			h.addCall(m, openAICall(n, c))
+		}
+	case "tool":
+		h.role[m] = tool
+		h.addResult(m, result{id: text(callID), unlinked: callID == "", content: content})
+	case "user":
+		h.role[m] = user
+	case "activity":
+		h.role[m] = aside
+	case "reasoning":
+		h.role[m] = aside
+		h.signedNext = h.signedNext || signed
+	}
+}
+
+func (f aguiFormat) render(h *history) { h.renderMessages(f) }
+
+// putTurn writes a turn and its results. What stood between the call and its
+// results stays there.
+func (f aguiFormat) putTurn(h *history, t int) {
+	turn := &h.turns[t]
+	raw := h.at(turn.first)
+	if h.changed(turn) {
+		raw = openAITurnIn(h, turn.first, "toolCalls", h.calls[turn.from:turn.to])
+	}
+	h.put(turn.first, raw)
+	next := turn.last + 1
+	inPlace := func(r *result) bool { return r.message > turn.first && r.message < turn.resultsEnd }
+	for _, a := range h.answers(turn.from, turn.to, inPlace) {
+		if a.result < 0 {
+			h.add(f.synthetic(h, &h.calls[a.call]))
+			continue
+		}
+		r := &h.results[a.result]
+		for ; inPlace(r) && next < r.message; next++ {
+			if h.role[next] == aside {
+				h.role[next] = written
+				h.copy(next)
+			}
+		}
+		h.put(r.message, f.result(h, r))
+	}
+}
+
+func (aguiFormat) result(h *history, r *result) string {
+	raw := h.at(r.message)
+	if id := h.calls[r.call].finalID(); id != r.id {
+		raw = setMember(raw, "toolCallId", quote(id))
+	}
+	return raw
+}
+
+func (f aguiFormat) synthetic(h *history, c *call) string {
+	return aguiResult(c, text(member(h.at(c.message), "id"))+"-"+c.finalID()+"-result")
+}
+
+func (aguiFormat) message(c *call) string { return aguiResult(c, c.finalID()+"-result") }
+
+// aguiResult returns the new result of a call as a message with an id.
+func aguiResult(c *call, id string) string {
+	m := `{"id":` + quote(id) + `,"role":"tool","toolCallId":` + c.finalIDText() + `,"content":` + c.content
+	if c.isError && strings.HasPrefix(c.content, `"`) {
+		m += `,"error":` + c.content
+	}
+	return m + "}"
+}
+
+// userText has the id of the message that it replaces.
+func (aguiFormat) userText(h *history, m int, content string) string {
+	return `{"id":` + member(h.at(m), "id") + `,"role":"user","content":` + content + `}`
+}
+
+func (aguiFormat) adopt(h *history, r *result) (turn, result string) {
+	raw, id := h.at(r.message), quote(r.changedID)
+	turn = `{"id":` + quote(text(member(raw, "id"))+"-call") + `,"role":"assistant","toolCalls":[{"id":` + id +
+		`,"type":"function","function":{"name":` + quote(adoptedName(r)) + `,"arguments":"{}"}}]}`
+	return turn, setMember(raw, "toolCallId", id)
+}
+
+func (aguiFormat) isReasoning(message string) bool {
+	return text(member(message, "role")) == "reasoning"
+}

@@ -1,0 +1,213 @@
+package patch
+
+import "strings"
+
+// aiUIFormat is a list of the AI SDK's UIMessages, which frontends show and send. A
+// call and its result are one part of an assistant's message, so no result can be in
+// the wrong place.
+// https://ai-sdk.dev/docs/reference/ai-sdk-core/ui-message
+type aiUIFormat struct{ commonFormat }
+
+func (aiUIFormat) shape() Shape { return AIUI }
+
+func (aiUIFormat) vocabulary() vocabulary { return vocabulary{claims: "parts:typed"} }
+
+// content returns the JSON itself: the output of a tool can be any value.
+func (aiUIFormat) content(value string) string { return strings.TrimSpace(value) }
+
+// waits reports whether no message of the user follows the call.
+func (aiUIFormat) waits(h *history, c *call) bool { return c.message > h.lastUser }
+
+func (f aiUIFormat) read(h *history, m int) {
+	var role, parts, content string
+	for name, v := range members(h.at(m)) {
+		switch name {
+		case "role":
+			role = text(v)
+		case "parts":
+			parts = v
+		case "content":
+			content = v
+		}
+	}
+	if !strings.HasPrefix(parts, "[") {
+		h.refuse(m, `it has no list of "parts"`)
+	}
+	if strings.HasPrefix(content, "[") {
+		h.refuse(m, `it has a list as "content" in addition to its "parts"`)
+	}
+	switch role {
+	case "assistant":
+		h.addTurn(m).signed = signedParts(parts)
+	case "user":
+		h.role[m], h.lastUser = user, m
+	}
+	first := len(h.calls)
+	for n, part := range elements(parts) {
+		c, ok := aiUICall(h, m, n, part)
+		switch {
+		case !ok:
+		case role != "assistant":
+			h.refuse(m, "a call in a message of role %q", role)
+		default:
+			h.addCall(m, c)
+		}
+	}
+	markRepetitions(h.calls[first:])
+}
+
+// aiUICall reads a part and reports whether it is a call of the client.
+func aiUICall(h *history, m, n int, part string) (c call, ok bool) {
+	var kind, state, output, failure, approval string
+	c = call{at: n}
+	for name, v := range members(part) {
+		switch name {
+		case "type":
+			kind = text(v)
+		case "toolCallId":
+			c.id, c.idText = text(v), v
+		case "toolName":
+			c.name = text(v)
+		case "state":
+			state = text(v)
+		case "input":
+			c.args = v
+		case "output":
+			output = v
+		case "errorText":
+			failure = v
+		case "approval":
+			approval = v
+		case "providerExecuted":
+			c.kind = map[string]string{"true": hosted}[v]
+		}
+	}
+	name, static := strings.CutPrefix(kind, "tool-")
+	if static {
+		c.name = name
+	}
+	if !static && kind != "dynamic-tool" {
+		return c, false
+	}
+	c.settled = strings.HasPrefix(state, "output-")
+	switch {
+	case c.idText == "":
+		h.refuse(m, "the part %q has no \"toolCallId\"", kind)
+	case oneOf(state, "call partial-call result"):
+		h.refuse(m, "the part %q has the state %q of AI SDK 4", kind, state)
+	case !c.settled && (text(output) != "" || text(failure) != ""):
+		h.refuse(m, "the part %q has a result, but the state %q, not one of a result", kind, state)
+	}
+	c.asked = oneOf(state, "approval-requested approval-responded")
+	c.approved, c.denied = member(approval, "approved") == "true", member(approval, "approved") == "false"
+	c.placeholder = state == "output-error" && (h.isPlaceholder(failure) || h.opts.Template != "" && h.matchesTemplate(&c, failure))
+	if !c.settled && (state == "input-streaming" || isNull(c.args)) {
+		c.streams, c.changedArgs = true, "{}"
+		c.broken = state == "input-streaming"
+	}
+	return c, c.kind != hosted
+}
+
+// isNull reports whether a value is absent or null.
+func isNull(value string) bool { return value == "" || value == "null" }
+
+// hosted is the kind of a call that the provider runs itself.
+const hosted = "hosted"
+
+// signedParts reports whether the reasoning among parts is signed.
+func signedParts(parts string) bool {
+	for _, p := range elements(parts) {
+		if text(member(p, "type")) == "reasoning" && signedOptions(member(p, "providerMetadata")) {
+			return true
+		}
+	}
+	return false
+}
+
+// markRepetitions marks the open calls of a message that are there twice: with a
+// result, or with more complete args.
+func markRepetitions(calls []call) {
+	type key struct{ id, name string }
+	best := map[key]*call{}
+	for i := range calls {
+		c := &calls[i]
+		k := key{c.id, c.name}
+		switch b := best[k]; {
+		case c.id == "":
+		case b == nil:
+			best[k] = c
+		case !c.settled && (b.settled || !b.streams || c.streams):
+			c.repetition = true
+		case !b.settled:
+			b.repetition = true
+			best[k] = c
+		}
+	}
+}
+
+func (f aiUIFormat) render(h *history) {
+	t := 0
+	for m := range h.messages {
+		if h.role[m] != assistant {
+			h.copy(m)
+			continue
+		}
+		turn := &h.turns[t]
+		t++
+		h.put(m, aiUITurn(h.at(m), h.calls[turn.from:turn.to]))
+	}
+}
+
+// aiUITurn returns a message with its changed calls.
+func aiUITurn(raw string, calls []call) string {
+	k := 0
+	return editMember(raw, "parts", func(parts string) string {
+		return editElements(parts, func(n int, part string) (string, bool) {
+			for k < len(calls) && calls[k].at < n {
+				k++
+			}
+			if k == len(calls) || calls[k].at != n {
+				return part, true
+			}
+			return aiUIPatched(&calls[k], part), calls[k].dropped == ""
+		})
+	})
+}
+
+// aiUIPatched returns the part of a call with its changes.
+func aiUIPatched(c *call, part string) string {
+	if c.changedName != "" && text(member(part, "type")) != "dynamic-tool" {
+		part = setMember(part, "type", quote("tool-"+c.changedName))
+		part = c.rewritten(part, "toolCallId", "", "input")
+	} else {
+		part = c.rewritten(part, "toolCallId", "toolName", "input")
+	}
+	if c.content == "" {
+		return part
+	}
+	if c.denied && !c.real() {
+		return setMember(part, "state", `"output-denied"`)
+	}
+	state, key, gone := `"output-available"`, "output", "errorText"
+	content := c.content
+	if c.isError {
+		state, key, gone = `"output-error"`, "errorText", "output"
+		if content[0] != '"' {
+			content = quote(content)
+		}
+	}
+	part = setMember(part, "state", state)
+	if !c.approved {
+		part = removeMember(part, "approval")
+	}
+	if !c.settled && isNull(member(part, "input")) {
+		part = setMember(part, "input", "{}")
+	}
+	return setMember(removeMember(part, gone), key, content)
+}
+
+// message returns the part of a call, because a result is no message of its own.
+func (aiUIFormat) message(c *call) string {
+	return `{"type":"dynamic-tool","toolName":` + quote(c.finalName()) + `,"toolCallId":` + c.finalIDText() +
+		`,"state":"output-error","input":{},"errorText":` + c.content + `}`
+}

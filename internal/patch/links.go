@@ -1,0 +1,134 @@
+package patch
+
+import "fmt"
+
+// refuse makes the repair fail: a structural key of message m is missing or out of
+// place, so that calls and results cannot be matched. A profile reproduces a system
+// that does not look.
+func (h *history) refuse(m int, format string, args ...any) {
+	if h.refusal == nil && h.opts.Profile == "" {
+		h.refusal = fmt.Errorf("patch: message %d: %s", m, fmt.Sprintf(format, args...))
+	}
+}
+
+// checkLinks refuses the history if a result without a call, or a second result of a
+// call, may belong to another call, which was not found because a key is missing or
+// has another name.
+func (h *history) checkLinks() error {
+	spare := h.spareResults()
+	if len(spare) == 0 {
+		return h.refusal
+	}
+	ids, read := map[string]bool{}, map[int]map[string]bool{} // read has, by message, the ids that were found in it
+	for _, res := range spare {
+		ids[res.id] = res.id != ""
+	}
+	for t := range h.turns {
+		if turn := &h.turns[t]; h.isBare(turn) {
+			h.refuse(turn.first, "it has neither content nor calls, and message %d has a result of a call %q, which may be its own", spare[0].message, spare[0].id)
+		}
+	}
+	note := func(m int, id string) {
+		if ids[id] && read[m] == nil {
+			read[m] = map[string]bool{}
+		}
+		if ids[id] {
+			read[m][id] = true
+		}
+	}
+	for c := range h.calls {
+		call := &h.calls[c]
+		if call.idText == "" {
+			h.refuse(call.message, "the call of %q has no key with its id, and message %d has a result of a call %q, which may be its own", call.name, spare[0].message, spare[0].id)
+		}
+		note(call.message, call.id)
+	}
+	for r := range h.results {
+		res := &h.results[r]
+		if res.unlinked {
+			h.refuse(res.message, "a result has no key with the id of its call")
+		}
+		note(res.message, res.id)
+	}
+	for m := range h.messages {
+		if h.role[m] != assistant && h.role[m] != other {
+			continue
+		}
+		if raw := h.at(m); h.role[m] == other && member(raw, "role") == "" && member(raw, "type") == "" {
+			h.refuse(m, "it has neither a role nor a type, and a result of a call %q has no place", spare[0].id)
+		}
+		if id, at := findText(h.at(m), "", func(s string) bool { return ids[s] && !read[m][s] }); at != "" {
+			h.refuse(m, "it has the id %q in %s, where the format has no call, and a result of that call is elsewhere", id, quote(at[1:]))
+		}
+	}
+	return h.refusal
+}
+
+// spareResults returns the real results without a call, and those behind the first
+// one of a call.
+func (h *history) spareResults() (spare []*result) {
+	for r := range h.results {
+		if res := &h.results[r]; res.call < 0 && !res.external && h.opts.Orphans != "keep" {
+			spare = append(spare, res)
+		}
+	}
+	for c := range h.calls {
+		var first *result
+		for r := h.calls[c].firstResult; r >= 0; r = h.results[r].next {
+			switch res := &h.results[r]; {
+			case res.placeholder:
+			case first == nil:
+				first = res
+			case first.content == "":
+				h.refuse(first.message, "a result without content, and message %d has another result of its call %q", res.message, res.id)
+			default:
+				spare = append(spare, res)
+			}
+		}
+	}
+	return spare
+}
+
+// isBare reports whether a turn is a message without content and without a list of
+// calls.
+func (h *history) isBare(t *turn) bool {
+	if t.first != t.last || t.from != t.to || h.format.shape() == Responses {
+		return false
+	}
+	for name, v := range members(langchainBody(h.at(t.first)).fields) {
+		switch name {
+		case "tool_calls", "toolCalls":
+			return false
+		case "content", "parts":
+			if v[0] == '[' || text(v) != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// findText returns the first text in a JSON value that is wanted, and the keys that
+// lead to it. The id of the value itself, args and the text of a message are no places
+// for it.
+func findText(value, path string, wanted func(string) bool) (found, at string) {
+	for name, v := range members(value) {
+		switch {
+		case path == "" && name == "id", oneOf(name, "input args arguments action operation"), v[0] == '"' && oneOf(name, "content text name output"):
+		case v[0] == '"':
+			if s := text(v); s != "" && wanted(s) {
+				return s, path + "." + name
+			}
+		default:
+			if found, at = findText(v, path+"."+name, wanted); at != "" {
+				return found, at
+			}
+		}
+	}
+	for _, e := range elements(value) {
+		if found, at = findText(e, path, wanted); at != "" {
+			return found, at
+		}
+	}
+	return "", ""
+}
