@@ -2,13 +2,16 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"streamer/internal/decode"
 	"streamer/internal/session"
@@ -21,6 +24,8 @@ type recording struct {
 	format string // to name
 	lines  bool   // JSON Lines
 	want   expected
+
+	unindexed bool // the indexes of calls are not listed
 }
 
 // expected is the content of an expected.json beside a recorded stream.
@@ -30,6 +35,8 @@ type expected struct {
 	Messages *int           `json:"messages"`
 	// Humans are the texts of the human messages; nil where they are not listed.
 	Humans []string `json:"humans"`
+	// HumanMessages are likewise the texts, or their number.
+	HumanMessages json.RawMessage `json:"human_messages"`
 	// Ambiguity states that other calls are right, too.
 	Ambiguity string `json:"ambiguity"`
 	// Rejects: the recording holds garbage that may be rejected.
@@ -56,9 +63,27 @@ type expectedCall struct {
 // expectedResult is the text of a result: its length in characters and the
 // beginning of its SHA-256.
 type expectedResult struct {
-	Error  bool   `json:"error"`
-	Chars  int    `json:"chars"`
-	SHA256 string `json:"sha256_8"`
+	Error  bool    `json:"error"`
+	Text   *string `json:"text"` // instead of its length and sum
+	Chars  int     `json:"chars"`
+	SHA256 string  `json:"sha256_8"`
+}
+
+// complete converts the texts of the streams of agents.
+func (e *expected) complete() {
+	var texts []string
+	if json.Unmarshal(e.HumanMessages, &texts) == nil {
+		e.Humans = texts
+	}
+	for i := range e.Calls {
+		if c := &e.Calls[i]; c.ArgsValid && c.Args == nil && json.Unmarshal([]byte(c.ArgsJSON), &c.Args) != nil {
+			c.Args = c.ArgsJSON
+		}
+		if r := e.Calls[i].Result; r != nil && r.Text != nil {
+			sum := sha256.Sum256([]byte(*r.Text))
+			r.Chars, r.SHA256 = utf8.RuneCountInString(*r.Text), hex.EncodeToString(sum[:4])
+		}
+	}
 }
 
 // formatOf returns the format of a folder of recorded streams, "" if there is none:
@@ -70,6 +95,8 @@ func formatOf(folder string) string {
 		return "langchain"
 	case "openai-chat-bytes":
 		return "openai-chat"
+	case "responses-ws", "openai-realtime":
+		return "openai-responses"
 	}
 	if slices.Contains(decode.Names(), folder) {
 		return folder
@@ -92,6 +119,15 @@ func corpora(t *testing.T) (dirs []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	agents, err := filepath.Glob(filepath.Join(root, "formats", agents, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range agents {
+		if name := filepath.Base(dir); formatOf(name) != "" || name == minimal {
+			dirs = append(dirs, dir)
+		}
+	}
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return strings.HasSuffix(dir, ".md") })
 	if len(dirs) == 0 {
 		t.Skipf("no recorded streams in %s; STREAMER_SHARED names their place", root)
@@ -107,10 +143,18 @@ func recordings(t *testing.T, dir string) (list []recording) {
 		t.Fatalf("no streams in %s: %v", dir, err)
 	}
 	for _, file := range files {
-		list = append(list, readRecording(t, strings.TrimSuffix(file, ".expected.json")))
+		r := readRecording(t, strings.TrimSuffix(file, ".expected.json"))
+		if r.format == "" && filepath.Base(dir) == minimal {
+			continue // of a format that is not read
+		}
+		list = append(list, r)
 	}
 	return list
 }
+
+// agents is the folder of the recorded streams of agents and SDKs. Their lists do not have
+// the indexes of calls. The folder minimal in it has streams of many formats.
+const agents, minimal = "agents-2", "minimal"
 
 // readRecording reads the recorded stream NAME.jsonl, NAME.sse or NAME.txt.
 func readRecording(t *testing.T, name string) recording {
@@ -123,9 +167,11 @@ func readRecording(t *testing.T, name string) recording {
 	if err := json.Unmarshal(text, &r.want); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	if r.format = formatOf(r.want.Format); r.format == "" {
+	r.unindexed = strings.Contains(filepath.ToSlash(name), "/"+agents+"/")
+	if r.format = formatOf(r.want.Format); r.format == "" && !r.unindexed {
 		t.Fatalf("%s: format %s is not one of %v", name, r.want.Format, decode.Names())
 	}
+	r.want.complete()
 	for _, end := range []string{".jsonl", ".sse", ".txt"} {
 		if r.data, err = os.ReadFile(name + end); err == nil {
 			r.file, r.lines = name+end, jsonLines(r.data)

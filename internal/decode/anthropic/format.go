@@ -50,7 +50,7 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 			content = m.Value
 		case "error":
 			failure = m.Value
-		case "sequence_number":
+		case "sequence_number", "event_id", "stream_id", "status": // of OpenAI's Responses and Realtime APIs
 			sequence = m.Value
 		}
 	}
@@ -64,7 +64,6 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 			return wire.Surely
 		}
 	case "error":
-		// The events of OpenAI's Responses API have a sequence_number.
 		if failure.IsObject() && sequence.Raw == "" {
 			return wire.Surely
 		}

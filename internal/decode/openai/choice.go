@@ -36,10 +36,10 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 	switch reason := r.Text(finish); {
 	case failed:
 	case failure.Present():
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Varies, Text: r.FailureText(failure)})
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: r.FailureText(failure)})
 		r.d.Running = nil
 	case reason == "error", reason == "network_error", wire.Discards(reason):
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Varies, Text: "the finish reason is " + reason})
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: "the finish reason is " + reason})
 		r.d.Running = nil
 	case reason != "":
 		r.Emit(chunks.Chunk{

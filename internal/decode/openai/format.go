@@ -148,7 +148,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 		r.choice(of, e.Value, failure.Present())
 	}
 	if failure.Present() {
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Varies, Text: r.FailureText(failure)})
+		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: of.Message, IDVaries: of.Message != "", Text: r.FailureText(failure)})
 		r.d.Running = nil
 	}
 	if usage.IsObject() {
