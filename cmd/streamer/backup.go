@@ -47,5 +47,5 @@ Example:
 func (c *restoreCommand) Run(ctx context.Context, std stdio) error {
 	o := c.Options()
 	o.Replicas = c.Replicas
-	return broker.Restore(ctx, o, c.Directory, app.NewProgressLine(std.err).Backup(std.out))
+	return broker.Restore(ctx, o.Embedding(), c.Directory, app.NewProgressLine(std.err).Backup(std.out))
 }

@@ -6,6 +6,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/broker/inputlog"
+	"streamer/internal/natsserver"
 )
 
 type (
@@ -18,6 +19,21 @@ type Broker struct {
 	*broker.Broker
 	*inputLog
 	*eventLog
+}
+
+// BrokerOptions name a NATS server and configure its streams. If no URL is set, it is the
+// embedded server with this configuration.
+type BrokerOptions struct {
+	broker.Options
+	natsserver.Config
+}
+
+// Embedding returns the options of a broker that runs the embedded server where it is
+// the one of o.
+func (o *BrokerOptions) Embedding() broker.Options {
+	options, c := o.Options, o.Config
+	options.Embed = func(notice func(string, error)) (broker.Embedded, error) { return natsserver.Start(c, notice) }
+	return options
 }
 
 // OpenBroker opens a broker and its logs, as broker.Open does.

@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/gateway"
 	"streamer/internal/lifecycle"
+	"streamer/internal/natsserver"
 	"streamer/internal/worker"
 )
 
@@ -16,7 +16,7 @@ import (
 type Config struct {
 	// Broker is the NATS server and its streams. Open sets the passwords of an
 	// embedded server and OnNotice.
-	Broker broker.Options
+	Broker BrokerOptions
 	// Gateway is the HTTP API. Open sets Exposed, Token, Verify, Certificate, Check, Trial,
 	// Warnings, Metrics and Repairs.
 	Gateway gateway.Options
@@ -49,7 +49,7 @@ const (
 // NewConfig returns the defaults of a server.
 func NewConfig() Config {
 	return Config{
-		Broker:     broker.Options{DataDir: DefaultDataDir(), Listen: defaultNATS},
+		Broker:     BrokerOptions{Config: natsserver.Config{DataDir: DefaultDataDir(), Listen: defaultNATS}},
 		Worker:     worker.Options{SnapshotEvery: time.Second, EvictAfter: time.Minute, Grace: 10 * time.Second},
 		Rules:      Rules{Base: lifecycle.NewRules()},
 		Roles:      Roles{Worker: true, Gateway: true},

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"streamer/internal/broker"
 )
 
 // dialTime bounds how long Dial waits for NATS.
@@ -19,14 +17,14 @@ const dialTime = 10 * time.Second
 
 // Dial connects to the streams of a running server: the one at o.URL or, if that is
 // "", the embedded server of the data directory. It creates no stream.
-func Dial(ctx context.Context, o broker.Options) (*Broker, error) {
+func Dial(ctx context.Context, o BrokerOptions) (*Broker, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	if err := locate(&o); err != nil {
 		return nil, err
 	}
 	o.Existing = true
-	b, err := OpenBroker(ctx, o)
+	b, err := OpenBroker(ctx, o.Options)
 	if err != nil {
 		return nil, &ConnectionError{err, cmp.Or(credentialsFix(err), "start streamer serve, or name the server with --nats-url and --nats-creds, or the data directory with --data-dir")}
 	}
@@ -34,7 +32,7 @@ func Dial(ctx context.Context, o broker.Options) (*Broker, error) {
 }
 
 // WithBroker calls fn with the connection that Dial returns, and closes it afterwards.
-func WithBroker(ctx context.Context, o broker.Options, fn func(b *Broker) error) error {
+func WithBroker(ctx context.Context, o BrokerOptions, fn func(b *Broker) error) error {
 	b, err := Dial(ctx, o)
 	if err != nil {
 		return err
@@ -44,7 +42,7 @@ func WithBroker(ctx context.Context, o broker.Options, fn func(b *Broker) error)
 }
 
 // locate sets the URL of the embedded server if none is set.
-func locate(o *broker.Options) error {
+func locate(o *BrokerOptions) error {
 	if o.URL != "" {
 		return nil
 	}
@@ -61,7 +59,7 @@ func locate(o *broker.Options) error {
 
 // LocateClient sets the URL for clients of the embedded server, which have no
 // password, if none is set.
-func LocateClient(o *broker.Options) error {
+func LocateClient(o *BrokerOptions) error {
 	if o.URL != "" {
 		return nil
 	}

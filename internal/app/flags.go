@@ -10,6 +10,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/lifecycle"
+	"streamer/internal/natsserver"
 )
 
 // RemoteFlags are the flags that name a NATS cluster.
@@ -33,10 +34,8 @@ type NATSFlags struct {
 }
 
 // Options returns the options of a broker.
-func (f *NATSFlags) Options() broker.Options {
-	o := f.RemoteFlags.Options()
-	o.DataDir = f.DataDir
-	return o
+func (f *NATSFlags) Options() BrokerOptions {
+	return BrokerOptions{Options: f.RemoteFlags.Options(), Config: natsserver.Config{DataDir: f.DataDir}}
 }
 
 // StreamFlags are the flags of the streams and of the embedded server.
@@ -51,7 +50,7 @@ type StreamFlags struct {
 	MaxBytes   int64         `group:"streams" placeholder:"BYTES" help:"maximum size of all inputs; a full stream rejects new inputs; a larger value than the stream has raises its limit; if 0, the limit of the stream, or none"`
 }
 
-func (f *StreamFlags) set(o *broker.Options) {
+func (f *StreamFlags) set(o *BrokerOptions) {
 	o.Listen, o.Partitions, o.Replicas, o.SyncAlways = f.NATSListen, f.Partitions, f.Replicas, f.SyncAlways
 	o.InputAge, o.EventAge, o.Storage, o.MaxBytes = f.InputAge, f.EventAge, f.Storage, f.MaxBytes
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/cli"
 	"streamer/internal/events"
 	"streamer/internal/patch"
@@ -19,7 +18,7 @@ import (
 // Repair repairs one history outside of a server.
 type Repair struct {
 	Request  repair.Request // Messages and Options are set by Run
-	Broker   broker.Options // names the event log of Request.Session
+	Broker   BrokerOptions  // names the event log of Request.Session
 	Options  string         // options as JSON, or @ and the name of a file with them
 	Override patch.Options  // replaces fields of Options: see repair.ParseOptions
 	MaxBytes int            // maximum size of the history; if zero, 64 MiB

@@ -108,7 +108,7 @@ func (s *Server) openBroker(ctx context.Context) (err error) {
 	o.OnNotice = notices.notice
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
-	s.Broker, err = OpenBroker(ctx, o)
+	s.Broker, err = OpenBroker(ctx, o.Embedding())
 	if err != nil {
 		if fix := credentialsFix(err); fix != "" {
 			return &ConnectionError{err, fix}

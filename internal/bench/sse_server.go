@@ -16,6 +16,7 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/inputs"
+	"streamer/internal/natsserver"
 )
 
 // sseServer is a process of `streamer serve` that serves streams, and a connection
@@ -50,7 +51,7 @@ func startSSE(ctx context.Context, o *SSEOptions) (s *sseServer, err error) {
 	if s.addr, err = pageAddress(out); err != nil {
 		return s, fmt.Errorf("starting %s: %w: %s", o.Program, err, s.log.String())
 	}
-	s.broker, err = app.Dial(ctx, broker.Options{DataDir: s.dir})
+	s.broker, err = app.Dial(ctx, app.BrokerOptions{Config: natsserver.Config{DataDir: s.dir}})
 	return s, err
 }
 

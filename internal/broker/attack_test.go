@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +16,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -229,7 +230,7 @@ func (a attack) launch(t *testing.T, nc *nats.Conn) (answer string) {
 // A client without credentials can store inputs and read events, and nothing else.
 // Another client continues to work.
 func TestAttacks(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	seed(t, b)
 	nc, delivered := client(t, b)
 	before := contents(t, b)
@@ -266,7 +267,7 @@ func TestAttacks(t *testing.T) {
 // A message that a client has delivered on toolcalls.> reaches only subscribers in its
 // own account, and lacks the header that identifies republished events.
 func TestForgedLiveEvents(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	seed(t, b)
 	nc, _ := client(t, b)
 	const forged = "toolcalls.target.event.forged"
@@ -349,7 +350,7 @@ func difference(before, after []string) string {
 // The gate refuses, with the reason, a configuration that a client's consumer must not
 // have, and forwards any other.
 func TestConsumersOfClients(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	must(t, b, event("s", 1, 0))
 	nc := connect(t, b.URL())
 	js, err := jetstream.New(nc)
@@ -390,7 +391,7 @@ func TestConsumersOfClients(t *testing.T) {
 
 // Before Admit the server does not listen, and the address is known.
 func TestAdmit(t *testing.T) {
-	b, err := Open(deadline(t), Options{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
+	b, err := Open(deadline(t), Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,19 +419,21 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// A port that another program uses before Admit is in the error.
-func TestAdmitOnATakenPort(t *testing.T) {
-	b, err := Open(deadline(t), Options{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
+// A request to create a consumer may have every field that the server knows.
+func TestFieldsOfConsumers(t *testing.T) {
+	known := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[consumerConfig]()) {
+		known[jsonName(f)] = true
 	}
-	defer b.Close()
-	l, err := net.Listen("tcp", b.embedded.address)
-	if err != nil {
-		t.Fatal(err)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[server.ConsumerConfig]()) {
+		if !known[jsonName(f)] {
+			t.Errorf("field %s of the server is not known", jsonName(f))
+		}
 	}
-	defer l.Close()
-	if err := b.Admit(); err == nil || !strings.Contains(err.Error(), b.embedded.address) {
-		t.Errorf("got %v, want an error that names %s", err, b.embedded.address)
-	}
+}
+
+// jsonName returns the name of a field in JSON.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }

@@ -186,8 +186,7 @@ func next(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
 	return sub.NextMsgWithContext(ctx)
 }
 
-// Restore creates the streams from a backup, on the server of opts or, if it has no
-// URL, in a data directory that no process uses. There must be none of them yet. Of
+// Restore creates the streams from a backup, on the server of opts. There must be none of them yet. Of
 // the options of the streams only Replicas applies. If an error is returned, the streams
 // that it created are deleted.
 func Restore(ctx context.Context, opts Options, dir string, report BackupReport) (err error) {
@@ -232,9 +231,9 @@ func (b *Broker) remove(ctx context.Context, list []BackedUp) {
 
 // openBare starts the embedded server or connects to a server, and leaves the streams
 // as they are.
-func (b *Broker) openBare(ctx context.Context) (err error) {
+func (b *Broker) openBare(ctx context.Context) error {
 	if b.opts.URL == "" {
-		if b.embedded, err = startEmbedded(b.opts, b.notice, &b.counts.restarted); err != nil {
+		if err := b.embed(); err != nil {
 			return err
 		}
 	}

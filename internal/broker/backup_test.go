@@ -10,7 +10,7 @@ import (
 // TestIdentity: a stream of a version that did not record the identity gets it at the
 // next start, and is accepted.
 func TestIdentity(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	var before, after streamInfo
 	if err := b.ask(deadline(t), apiStreamInfo+StreamInputs, nil, &before); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestIdentity(t *testing.T) {
 // TestRestoreRefused: what is not a complete backup is refused, and so is a damaged
 // one.
 func TestRestoreRefused(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	dir := filepath.Join(t.TempDir(), "backup")
 	if err := b.Backup(deadline(t), dir, BackupReport{}); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestRestoreRefused(t *testing.T) {
 	}
 	to := t.TempDir()
 	restore := func(dir string) error {
-		return Restore(deadline(t), Options{DataDir: to}, dir, BackupReport{})
+		return Restore(deadline(t), Options{Embed: embed(to, "")}, dir, BackupReport{})
 	}
 	var all backupOf
 	if err := readJSON(filepath.Join(dir, backupFile), &all); err != nil || len(all.Streams) != len(backupStreams) || all.Partitions != b.Partitions() {

@@ -1,5 +1,5 @@
-// Package broker connects to NATS or runs the embedded server. It creates and
-// checks the streams, publishes messages, reads streams, and keeps snapshots,
+// Package broker is the client of NATS. It connects to a server, creates and checks the
+// streams, publishes messages, reads streams, and keeps snapshots,
 // checkpoints, membership and blobs. Packages inputlog and eventlog build on it.
 //
 // It promises:
@@ -26,6 +26,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,26 +59,19 @@ var (
 	ErrBackwards = errors.New("broker: checkpoint would move back")
 )
 
-// Options select the server and configure the streams. The zero value of each but
-// DataDir is usable. Where an option is zero, the value that an existing stream has
+// Options select the server and configure the streams. One of URL and Embed is needed; the
+// zero value of each other option is usable. Where an option is zero, the value that an existing stream has
 // recorded is adopted. Another value is refused with an explanation.
 type Options struct {
-	URL     string // comma-separated server URLs; "" runs the embedded server
+	URL     string // comma-separated server URLs; "" runs the server of Embed
 	Creds   string // credentials file
 	TLSCA   string // PEM file
 	TLSCert string // PEM file
 	TLSKey  string // PEM file
 
-	DataDir string // of the embedded server; one process at a time
-	// Listen is the embedded server's loopback address, on which it listens after
-	// Admit. If the port is in use at the start, another free one is chosen, which
-	// Broker.URL returns. If "", only this process can connect.
-	Listen string
-	// OwnPassword and AgentPassword are the passwords of the embedded server's users
-	// for streamer itself and for trusted agents; if "", new ones are generated.
-	OwnPassword   string
-	AgentPassword string
-	SyncAlways    bool // the embedded server syncs every message to disk; else once per second
+	// Embed starts a server in this process, if URL is "". The server calls notice from
+	// any goroutine. The broker closes the server.
+	Embed func(notice func(msg string, err error)) (Embedded, error)
 
 	Partitions  int           // if zero, the recorded number, or 16
 	Replicas    int           // if zero, that of the streams, or 1
@@ -112,7 +106,7 @@ type Broker struct {
 	eventAge    time.Duration
 	snapshotAge time.Duration
 
-	embedded *embedded // nil where a URL was given
+	embedded Embedded // nil where a URL was given
 	nc       *nats.Conn
 	reads    *nats.Conn // for readers: acks must not wait behind their messages
 	pubs     *publisher
@@ -146,7 +140,7 @@ func Open(ctx context.Context, opts Options) (*Broker, error) {
 
 func (b *Broker) open(ctx context.Context) (err error) {
 	if b.opts.URL == "" {
-		if b.embedded, err = startEmbedded(b.opts, b.notice, &b.counts.restarted); err != nil {
+		if err := b.embed(); err != nil {
 			return err
 		}
 	}
@@ -193,7 +187,7 @@ func (b *Broker) close() error {
 		b.consumers.close()
 	}
 	if b.embedded != nil { // last: everything else is connected to it
-		return b.embedded.close()
+		return b.embedded.Close()
 	}
 	return nil
 }
@@ -205,9 +199,12 @@ func (b *Broker) Admit() error {
 	if b.embedded == nil {
 		return nil
 	}
-	err := b.embedded.admit()
-	if err == nil {
+	err := b.embedded.Admit()
+	switch {
+	case err == nil:
 		b.down.end(time.Now())
+	case errors.Is(err, net.ErrClosed):
+		return ErrClosed
 	}
 	return err
 }
@@ -218,7 +215,7 @@ func (b *Broker) URL() string {
 	if b.embedded == nil {
 		return redacted(b.opts.URL)
 	}
-	return b.embedded.url("", "")
+	return b.embedded.URL()
 }
 
 // OwnURL returns the URL with the rights of streamer itself. It is a secret.
@@ -226,7 +223,7 @@ func (b *Broker) OwnURL() string {
 	if b.embedded == nil {
 		return b.opts.URL
 	}
-	return b.embedded.url(ownUser, b.embedded.own)
+	return b.embedded.OwnURL()
 }
 
 // AgentURL returns the URL with the rights of a trusted agent, which publishes
@@ -237,7 +234,7 @@ func (b *Broker) AgentURL() string {
 	if b.embedded == nil {
 		return ""
 	}
-	return b.embedded.url(agentUser, b.embedded.agent)
+	return b.embedded.AgentURL()
 }
 
 // Partitions returns the number of partitions of the input stream.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"streamer/internal/inputs"
+	"streamer/internal/natsserver"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -22,11 +21,18 @@ import (
 // within is how long a test waits for an expected result, as brokertest.Within.
 const within = 2 * time.Minute
 
+// embed returns the option of an embedded server on a directory, as brokertest.Embed.
+func embed(dir, listen string) func(func(string, error)) (Embedded, error) {
+	return func(notice func(string, error)) (Embedded, error) {
+		return natsserver.Start(natsserver.Config{DataDir: dir, Listen: listen}, notice)
+	}
+}
+
 // start opens a broker with an embedded server of its own.
 func start(t testing.TB, opts Options) *Broker {
 	t.Helper()
-	if opts.URL == "" && opts.DataDir == "" {
-		opts.DataDir = t.TempDir()
+	if opts.URL == "" && opts.Embed == nil {
+		opts.Embed = embed(t.TempDir(), "")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -53,12 +59,15 @@ type testServer struct {
 }
 
 func newTestServer(t testing.TB) *testServer {
-	host, port, reserved, err := listenOn("127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	reserved.release()
-	s := &testServer{t: t, opts: serverOptions(Options{DataDir: t.TempDir()}, host, port)}
+	l.Close()
+	s := &testServer{t: t, opts: &server.Options{
+		ServerName: "test", Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, NoSigs: true, NoLog: true, MaxPayload: 1 << 20,
+		JetStream: true, StoreDir: t.TempDir(), SyncInterval: time.Second, JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 4 << 30,
+	}}
 	s.start()
 	t.Cleanup(s.stop)
 	return s
@@ -160,24 +169,9 @@ func TestPartitionIsTheServers(t *testing.T) {
 	}
 }
 
-func TestOneProcessPerDirectory(t *testing.T) {
-	b := start(t, Options{})
-	dir := b.opts.DataDir
-	_, err := Open(deadline(t), Options{DataDir: dir})
-	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
-		t.Fatalf("got %v, want an error that names %s and process %d", err, dir, os.Getpid())
-	}
-	b.Close()
-	again, err := Open(deadline(t), Options{DataDir: dir})
-	if err != nil {
-		t.Fatalf("after Close: %v", err)
-	}
-	again.Close()
-}
-
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
-	b := start(t, Options{DataDir: dir, Partitions: 4, InputAge: time.Hour, EventAge: 3 * time.Hour})
+	b := start(t, Options{Embed: embed(dir, ""), Partitions: 4, InputAge: time.Hour, EventAge: 3 * time.Hour})
 	b.Close()
 	for _, c := range []struct {
 		name string
@@ -189,9 +183,8 @@ func TestRefusals(t *testing.T) {
 		{"storage", Options{Storage: "memory"}, "its storage is File, not Memory"},
 		{"unknown storage", Options{Storage: "tape"}, `storage "tape" is neither file nor memory`},
 		{"snapshots outlive their blobs", Options{SnapshotAge: 1000 * time.Hour}, "STREAMER_BLOBS keeps"},
-		{"listen", Options{Listen: "0.0.0.0:4222"}, "not on loopback"},
 	} {
-		c.opts.DataDir = dir
+		c.opts.Embed = embed(dir, "")
 		got, err := Open(deadline(t), c.opts)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
@@ -200,7 +193,7 @@ func TestRefusals(t *testing.T) {
 			got.Close()
 		}
 	}
-	adopted, err := Open(deadline(t), Options{DataDir: dir})
+	adopted, err := Open(deadline(t), Options{Embed: embed(dir, "")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +201,7 @@ func TestRefusals(t *testing.T) {
 	if adopted.Partitions() != 4 || adopted.snapshotAge != 5*time.Hour {
 		t.Errorf("adopted %d partitions, snapshot age %v, want 4, 5h", adopted.Partitions(), adopted.snapshotAge)
 	}
-	if _, err := Open(deadline(t), Options{DataDir: t.TempDir(), InputAge: 12 * time.Hour, EventAge: 12 * time.Hour}); err == nil || !strings.Contains(err.Error(), "must be kept at least 1h0m0s longer") {
+	if _, err := Open(deadline(t), Options{Embed: embed(t.TempDir(), ""), InputAge: 12 * time.Hour, EventAge: 12 * time.Hour}); err == nil || !strings.Contains(err.Error(), "must be kept at least 1h0m0s longer") {
 		t.Errorf("equal retentions: got %v", err)
 	}
 }
@@ -218,7 +211,7 @@ func TestRefusals(t *testing.T) {
 func TestAnotherInputStreamIsRefused(t *testing.T) {
 	missing, another := t.TempDir(), t.TempDir()
 	for _, dir := range []string{missing, another} {
-		b := start(t, Options{DataDir: dir})
+		b := start(t, Options{Embed: embed(dir, "")})
 		if _, err := b.nc.Request("$JS.API.STREAM.DELETE."+StreamInputs, nil, within); err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +227,7 @@ func TestAnotherInputStreamIsRefused(t *testing.T) {
 		{missing, "stream LLM is missing in data directory " + missing}, // none was created
 		{another, "event ids would mean other inputs"},
 	} {
-		_, err := Open(deadline(t), Options{DataDir: c.dir})
+		_, err := Open(deadline(t), Options{Embed: embed(c.dir, "")})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "restore stream LLM") {
 			t.Errorf("got %v, want %q and what to do", err, c.want)
 		}
@@ -258,31 +251,11 @@ func TestManyStartAtOnce(t *testing.T) {
 	started.Wait()
 }
 
-func TestPortInUse(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	b := start(t, Options{Listen: l.Addr().String()})
-	if b.URL() == "" || b.URL() == "nats://"+l.Addr().String() {
-		t.Fatalf("URL is %q, want another port than %s", b.URL(), l.Addr())
-	}
-	nc, err := nats.Connect(b.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	if err := b.Ready(deadline(t)); err != nil {
-		t.Error(err)
-	}
-}
-
 // Only the server may publish on toolcalls.>. A client without credentials reaches only
 // the imported subjects of the streams' account, and a trusted agent publishes only
 // inputs.
 func TestForbiddenSubject(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	own, err := Open(deadline(t), Options{URL: b.OwnURL(), Existing: true})
 	if err != nil {
 		t.Fatal(err)
@@ -360,7 +333,7 @@ func TestMissingPermission(t *testing.T) {
 	}
 	s := newTestServer(t)
 	s.stop()
-	s.opts.NoAuthUser, s.opts.Users = localUser, []*server.User{{Username: localUser, Permissions: &server.Permissions{
+	s.opts.NoAuthUser, s.opts.Users = "local", []*server.User{{Username: "local", Permissions: &server.Permissions{
 		Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.CREATE.>"}},
 	}}}
 	s.start()
@@ -508,11 +481,4 @@ func TestCloseAnswersWhatIsInFlight(t *testing.T) {
 		t.Error("a subscription after Close: got no error")
 	}
 	s.start()
-}
-
-func TestStoreStaysInItsDirectory(t *testing.T) {
-	b := start(t, Options{})
-	if _, err := os.Stat(filepath.Join(b.opts.DataDir, "jetstream")); err != nil {
-		t.Error(err)
-	}
 }

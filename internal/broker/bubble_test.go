@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	b, err := Open(context.Background(), Options{DataDir: dir})
+	b, err := Open(context.Background(), Options{Embed: embed(dir, "")})
 	if err != nil {
 		panic(err)
 	}
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 // inBubble runs a test in fake time against a real embedded server.
 func inBubble(t *testing.T, opts Options, test func(t *testing.T, b *Broker)) {
-	opts.DataDir = t.TempDir()
+	opts.Embed = embed(t.TempDir(), "")
 	opts.Storage = "memory" // on disk, hours of fake time would be thousands of syncs
 	synctest.Test(t, func(t *testing.T) {
 		b, err := Open(context.Background(), opts)

@@ -40,7 +40,7 @@ func (b *Broker) dial(ctx context.Context, more ...nats.Option) (*nats.Conn, err
 	options := append(b.natsOptions(), more...)
 	if b.embedded != nil {
 		target = ""
-		options = append(options, nats.InProcessServer(b.embedded), nats.UserInfo(ownUser, b.embedded.own))
+		options = append(options, nats.InProcessServer(b.embedded), nats.UserInfo(b.embedded.Own()))
 	}
 	for try := 0; ; try++ {
 		nc, err := nats.Connect(target, options...)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // clientAPI is the root of the subjects on which clients of another account create
@@ -34,6 +34,22 @@ const (
 	codeTooManyConsumers = 10026
 	codeUnavailable      = 10008
 )
+
+// createConsumer is a request to create a consumer. An unknown action is left to the
+// server, which refuses it.
+type createConsumer struct {
+	Stream   string         `json:"stream_name"`
+	Config   consumerConfig `json:"config"`
+	Action   string         `json:"action"`
+	Pedantic bool           `json:"pedantic"`
+}
+
+// consumerConfig has all fields that the server knows. The library has no use for some.
+type consumerConfig struct {
+	jetstream.ConsumerConfig
+	Direct   bool `json:"direct"`
+	Sourcing bool `json:"sourcing"`
+}
 
 // consumerGate answers requests to create consumers of the event stream. Clients of
 // another account cannot use the API itself, which would let them have events
@@ -89,7 +105,7 @@ func (g *consumerGate) answer(m *nats.Msg) {
 			refused = &apiError{Code: 503, ErrCode: codeUnavailable, Description: "streamer: no answer from JetStream: try again"}
 		}
 		reply, _ = json.Marshal(map[string]any{ // cannot fail
-			"type":  server.JSApiConsumerCreateResponseType,
+			"type":  "io.nats.jetstream.api.v1.consumer_create_response",
 			"error": refused,
 		})
 	}
@@ -100,7 +116,7 @@ func (g *consumerGate) answer(m *nats.Msg) {
 
 // create returns the API's answer to a request.
 func (g *consumerGate) create(ctx context.Context, m *nats.Msg) ([]byte, error) {
-	var request server.CreateConsumerRequest
+	var request createConsumer
 	d := json.NewDecoder(bytes.NewReader(m.Data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&request); err != nil {
@@ -121,7 +137,7 @@ func (g *consumerGate) create(ctx context.Context, m *nats.Msg) ([]byte, error) 
 
 // checkConsumer refuses a consumer that would publish in this account or use more
 // memory than a client needs.
-func checkConsumer(c *server.ConsumerConfig) error {
+func checkConsumer(c *consumerConfig) error {
 	switch {
 	case c.DeliverSubject != "" || c.DeliverGroup != "":
 		return refuseConsumer("push consumers (deliver_subject %q) are not available in this account: create a pull consumer", c.DeliverSubject)
@@ -136,7 +152,7 @@ func checkConsumer(c *server.ConsumerConfig) error {
 }
 
 // room refuses a consumer above the limit. An existing consumer may be created again.
-func (g *consumerGate) room(ctx context.Context, request *server.CreateConsumerRequest) error {
+func (g *consumerGate) room(ctx context.Context, request *createConsumer) error {
 	var info struct {
 		failure
 		State struct {

@@ -21,17 +21,20 @@ type Counts struct {
 
 // counts are Counts that grow, from any goroutine.
 type counts struct {
-	disconnected, reconnected, resent, retried, remade, slow, foreign, denied, restarted atomic.Uint64
+	disconnected, reconnected, resent, retried, remade, slow, foreign, denied atomic.Uint64
 }
 
 // Counts returns the current counts.
 func (b *Broker) Counts() Counts {
 	c := &b.counts
-	return Counts{
+	n := Counts{
 		Disconnected: c.disconnected.Load(), Reconnected: c.reconnected.Load(), Resent: c.resent.Load(),
 		Retried: c.retried.Load(), Remade: c.remade.Load(), Slow: c.slow.Load(), Foreign: c.foreign.Load(), Denied: c.denied.Load(),
-		Restarted: c.restarted.Load(),
 	}
+	if b.embedded != nil {
+		n.Restarted = b.embedded.Restarts()
+	}
+	return n
 }
 
 // Connected reports whether both connections are up.

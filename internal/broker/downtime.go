@@ -102,7 +102,7 @@ func (d *downtime) pulsed(m *nats.Msg) {
 // wasDown begins an outage at the time when the embedded server stored its last
 // message: no client could publish since then, and none can before Admit.
 func (b *Broker) wasDown(ctx context.Context) error {
-	if b.opts.Listen == "" {
+	if b.embedded.URL() == "" {
 		return nil
 	}
 	var last time.Time

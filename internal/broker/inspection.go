@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ServerReport describes the server of the connection, and its user there.
@@ -29,12 +29,9 @@ func (b *Broker) Server(ctx context.Context) (ServerReport, error) {
 	if r.RTT, err = b.nc.RTT(); err != nil {
 		return r, fmt.Errorf("broker: round trip: %w", err)
 	}
-	var info struct {
-		failure
-		Data server.UserInfo `json:"data"`
-	}
+	var info userInfo
 	if b.askOnce(ctx, sysUserInfo, nil, &info) == nil {
-		r.Account, r.User = cmp.Or(info.Data.AccountName, info.Data.Account), info.Data.UserID
+		r.Account, r.User = cmp.Or(info.Data.AccountName, info.Data.Account), info.Data.User
 	}
 	return r, nil
 }
@@ -65,8 +62,8 @@ func (b *Broker) StreamReports(ctx context.Context) (list []StreamReport, err er
 	for _, name := range streamNames {
 		var info struct {
 			streamInfo
-			Clock   time.Time           `json:"ts"`
-			Cluster *server.ClusterInfo `json:"cluster"`
+			Clock   time.Time              `json:"ts"`
+			Cluster *jetstream.ClusterInfo `json:"cluster"`
 			State   struct {
 				Bounds
 				Consumers int `json:"consumer_count"`
@@ -140,10 +137,6 @@ func (b *Broker) PartitionReports(ctx context.Context) (list []PartitionReport, 
 	}
 	return list, nil
 }
-
-// FreeBytes returns how many bytes may still be written to the disk of a directory; 0
-// if that is not known.
-func FreeBytes(dir string) int64 { return freeBytes(dir) }
 
 // Connect connects a client, with the rights of its user, to the server that o names.
 // Errors that arrive later, such as missing permissions, are passed to onError.

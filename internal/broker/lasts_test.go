@@ -46,7 +46,7 @@ func makeStream(t *testing.T, nc *nats.Conn, config jetstream.StreamConfig) jets
 
 // TestLastMessages checks that the last message of each subject is read whole.
 func TestLastMessages(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	first := must(t, b, event("s", 1, 0))
 	last := must(t, b, event("s", 2, first))
 	want, err := b.MessageAt(deadline(t), StreamEvents, last)
@@ -73,7 +73,7 @@ func TestLastMessages(t *testing.T) {
 // TestLastMessagesRefused checks that nothing is read of a stream without direct
 // reads, and no stream is asked for some time then.
 func TestLastMessagesRefused(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	must(t, b, event("s", 1, 0))
 	subject := "toolcalls.s.event.tool_call_args_delta"
 	if got := lastsOf(t, b, StreamEvents, subject); !slices.Equal(got, []string{subject}) {
@@ -96,7 +96,7 @@ func TestLastMessagesRefused(t *testing.T) {
 // TestLastMessagesOfMirror checks that a mirror does not answer for the stream: it
 // still has what the stream lost.
 func TestLastMessagesOfMirror(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	seq := must(t, b, event("s", 1, 0))
 	must(t, b, event("other", 1, 0))
 	subject := "toolcalls.s.event.tool_call_args_delta"
@@ -134,7 +134,7 @@ func TestLastMessagesOfMirror(t *testing.T) {
 
 // TestLastsAnswers checks what is made of the answers of a server.
 func TestLastsAnswers(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	nc := ownConnection(t, b)
 	const stream = "FAKE"
 	message := func(subject, of string) *nats.Msg {

@@ -3,10 +3,6 @@ package broker
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-
-	"github.com/nats-io/nats-server/v2/server"
 )
 
 // Streams of earlier layouts. They have other names, or are in another account,
@@ -19,24 +15,6 @@ const (
 // earlierLayout is the reason why streams of an earlier layout are refused, and
 // what to do.
 const earlierLayout = "an earlier version of streamer wrote it, which this version cannot read: run that version, or remove all streams of streamer to begin anew, which deletes their events"
-
-// refuseEarlierDirectory returns an error if the store of an embedded server has
-// streams of an earlier layout. It reads the directory before a server starts on
-// it, and changes nothing.
-func refuseEarlierDirectory(store string) error {
-	accounts := filepath.Join(store, server.JetStreamStoreDir)
-	for _, stream := range [...]string{
-		filepath.Join(server.DEFAULT_GLOBAL_ACCOUNT, "streams", StreamInputs), // before there were accounts
-		filepath.Join(accountOwn, "streams", earlierSnapshots),
-		filepath.Join(accountOwn, "streams", earlierCheckpoints),
-	} {
-		dir := filepath.Join(accounts, stream)
-		if _, err := os.Stat(dir); err == nil {
-			return fmt.Errorf("broker: data directory: %s has an earlier layout: %s (remove %s)", dir, earlierLayout, store)
-		}
-	}
-	return nil
-}
 
 // refuseEarlierStreams returns an error if the server has streams of an earlier
 // layout. Where the streams of this layout exist, there are none.

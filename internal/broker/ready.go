@@ -12,7 +12,7 @@ import (
 // stores what is published. The error explains what does not work.
 func (b *Broker) Ready(ctx context.Context) error {
 	if b.embedded != nil {
-		if err := b.embedded.problem(); err != nil {
+		if err := b.embedded.Problem(); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,7 @@ func ask(t *testing.T, nc *nats.Conn, subject, body string) *nats.Msg {
 
 // Requests of other clients are answered, and a refusal has the reason.
 func TestServe(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	serving(t, b, echo())
 	nc := stranger(t, b)
 	if got := ask(t, nc, "echo.say", "hello"); string(got.Data) != "hello" || len(got.Header) > 0 {
@@ -93,7 +93,7 @@ func TestServe(t *testing.T) {
 
 // Tools find the service as they find those of the library.
 func TestServeIsFound(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	serving(t, b, echo())
 	nc := stranger(t, b)
 	ask(t, nc, "echo.say", "hello")
@@ -121,7 +121,7 @@ func TestServeIsFound(t *testing.T) {
 
 // Two instances share the requests. Each request is answered once.
 func TestServeShared(t *testing.T) {
-	one := start(t, Options{Listen: "127.0.0.1:0"})
+	one := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	two := start(t, Options{URL: one.OwnURL()})
 	var counts [2]atomic.Int32
 	for i, b := range []*Broker{one, two} {
@@ -146,7 +146,7 @@ func TestServeShared(t *testing.T) {
 // A requester cannot make the service publish on a subject on which the requester may
 // not publish.
 func TestServeReplies(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	stop := serving(t, b, echo())
 	nc := stranger(t, b)
 	forbidden := []string{"_toolcalls.s.event.run_started", "toolcalls.s.event.run_started", "_llm.0.s.delta", "llm.s.delta", "_blobs.x", "$KV.STREAMER_SNAPSHOT.s", "$JS.API.STREAM.DELETE.LLM", ""}
@@ -176,7 +176,7 @@ func TestServeReplies(t *testing.T) {
 
 // A request before the end is answered. A request above the limit is refused at once.
 func TestServeEnds(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	s := echo()
 	s.AtOnce = 2
 	begun, let := make(chan struct{}), make(chan struct{})
@@ -217,7 +217,7 @@ func TestServeEnds(t *testing.T) {
 
 // A request that is not answered in the grace period is cancelled, and Serve returns.
 func TestServeGrace(t *testing.T) {
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	s := echo()
 	s.Grace = 1 // a nanosecond
 	begun := make(chan struct{})

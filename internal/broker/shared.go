@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 )
 
 // Subjects on which a server returns information about a client and its account.
@@ -24,24 +22,34 @@ const (
 	sharedNames = 5                      // maximum number of users in a warning
 )
 
+// globalAccount is the account of clients where a server has no others.
+const globalAccount = "$G"
+
+// userInfo is the answer on sysUserInfo.
+type userInfo struct {
+	failure
+	Data struct {
+		User        string `json:"user"`
+		Account     string `json:"account"`
+		AccountName string `json:"account_name"`
+	} `json:"data"`
+}
+
 // sharedAccount returns a warning where clients have users in the account of the
 // streams, or "". It returns "" too where the server does not answer.
 func (b *Broker) sharedAccount(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	var info struct {
-		failure
-		Data server.UserInfo `json:"data"`
-	}
+	var info userInfo
 	if b.askOnce(ctx, sysUserInfo, nil, &info) != nil {
 		return ""
 	}
 	const harm = "a server writes acknowledgements to any reply subject, so that a client which may publish anything can overwrite snapshots and events; " +
 		"give streamer an account of its own, as deploy/nats/accounts.conf does"
-	if info.Data.Account == server.DEFAULT_GLOBAL_ACCOUNT {
+	if info.Data.Account == globalAccount {
 		return fmt.Sprintf("the streams are in the default account %s, which clients share: %s", info.Data.Account, harm)
 	}
-	others := b.otherUsers(ctx, info.Data.UserID)
+	others := b.otherUsers(ctx, info.Data.User)
 	if len(others) == 0 {
 		return ""
 	}
@@ -68,14 +76,18 @@ func (b *Broker) otherUsers(ctx context.Context, own string) []string {
 			return slices.Sorted(maps.Keys(found))
 		}
 		var answer struct {
-			Data server.Connz `json:"data"`
+			Data struct {
+				Conns []struct {
+					User string `json:"authorized_user"`
+				} `json:"connections"`
+			} `json:"data"`
 		}
 		if json.Unmarshal(m.Data, &answer) != nil {
 			continue
 		}
 		for _, c := range answer.Data.Conns {
-			if c.AuthorizedUser != own {
-				found[c.AuthorizedUser] = true
+			if c.User != own {
+				found[c.User] = true
 			}
 		}
 	}

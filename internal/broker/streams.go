@@ -226,7 +226,7 @@ func (b *Broker) refuseOrphans(ctx context.Context) error {
 	}
 	where := b.URL()
 	if b.embedded != nil {
-		where = "data directory " + b.opts.DataDir
+		where = "data directory " + b.embedded.Dir()
 	}
 	return fmt.Errorf("broker: stream %s is missing in %s, but stream %s exists, whose event ids refer to its inputs: %s", StreamInputs, where, StreamEvents, restoreInputs)
 }

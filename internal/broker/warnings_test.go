@@ -38,7 +38,7 @@ func TestWarningOfSharedAccount(t *testing.T) {
 	if want := "default account $G"; len(got) != 1 || !strings.Contains(got[0], want) || !strings.Contains(got[0], "deploy/nats") {
 		t.Errorf("a server without accounts: got %q, want %q and the remedy", got, want)
 	}
-	b := start(t, Options{Listen: "127.0.0.1:0"})
+	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	if got := b.Warnings(); len(got) != 0 {
 		t.Errorf("the embedded server: got %q, want none", got)
 	}
@@ -74,7 +74,7 @@ func TestVersions(t *testing.T) {
 // stays until another is configured.
 func TestMaxBytes(t *testing.T) {
 	dir := t.TempDir()
-	b := start(t, Options{DataDir: dir, MaxBytes: 4 << 10})
+	b := start(t, Options{Embed: embed(dir, ""), MaxBytes: 4 << 10})
 	must(t, b, input("s", inputs.Delta, "1", make([]byte, 3<<10)))
 	acks := make(chan Ack, 1)
 	b.Publish(input("s", inputs.Delta, "2", make([]byte, 3<<10)), acks)
@@ -86,13 +86,13 @@ func TestMaxBytes(t *testing.T) {
 	if a := <-acks; !errors.Is(a.Err, ErrClosed) {
 		t.Errorf("got %v, want that it waits for space", a.Err)
 	}
-	b = start(t, Options{DataDir: dir})
+	b = start(t, Options{Embed: embed(dir, "")})
 	b.Close()
-	_, err := Open(deadline(t), Options{DataDir: dir, MaxBytes: 2 << 10})
+	_, err := Open(deadline(t), Options{Embed: embed(dir, ""), MaxBytes: 2 << 10})
 	if err == nil || !strings.Contains(err.Error(), "its limit of bytes is 4096, not 2048") {
 		t.Errorf("a lower limit: got %v", err)
 	}
-	b = start(t, Options{DataDir: dir, MaxBytes: 8 << 10})
+	b = start(t, Options{Embed: embed(dir, ""), MaxBytes: 8 << 10})
 	if seq := must(t, b, input("s", inputs.Delta, "2", make([]byte, 3<<10))); seq != 2 {
 		t.Errorf("with a higher limit: got sequence %d, want 2", seq)
 	}

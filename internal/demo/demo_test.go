@@ -16,8 +16,10 @@ import (
 
 	"streamer/internal/app"
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
+	"streamer/internal/natsserver"
 
 	"github.com/rs/zerolog"
 )
@@ -143,7 +145,7 @@ func TestRun(t *testing.T) {
 func TestNotAlone(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	b, err := app.OpenBroker(ctx, broker.Options{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
+	b, err := app.OpenBroker(ctx, broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})})
 	if err == nil {
 		defer b.Close()
 		err = b.Admit()
@@ -285,7 +287,7 @@ func (s stopOn) Write(p []byte) (int, error) {
 
 // unseen returns the promised features that the event log in dir does not have.
 func unseen(t *testing.T, dir string) map[string]func(*events.Event) bool {
-	b, err := app.OpenBroker(t.Context(), broker.Options{DataDir: dir, Listen: "127.0.0.1:0"})
+	b, err := app.OpenBroker(t.Context(), broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: dir, Listen: "127.0.0.1:0"})})
 	if err != nil {
 		t.Fatal(err)
 	}

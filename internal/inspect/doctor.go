@@ -14,6 +14,7 @@ import (
 	"streamer/internal/app"
 	"streamer/internal/broker"
 	"streamer/internal/cli"
+	"streamer/internal/natsserver"
 )
 
 // State is the outcome of a check.
@@ -73,7 +74,7 @@ func (fs *Findings) fail(check, fix, format string, args ...any) {
 
 // Diagnose checks the server, the streams, the workers and the disk. It changes
 // nothing.
-func Diagnose(ctx context.Context, o broker.Options) Findings {
+func Diagnose(ctx context.Context, o app.BrokerOptions) Findings {
 	var fs Findings
 	b, err := app.Dial(ctx, o)
 	if err != nil {
@@ -283,7 +284,7 @@ func (d diagnosis) partitions(ctx context.Context) {
 const leastFree = 1 << 30
 
 func (fs *Findings) disk(dir string) {
-	switch free := broker.FreeBytes(dir); {
+	switch free := natsserver.FreeBytes(dir); {
 	case free == 0: // not known
 	case free < leastFree:
 		fs.warn("disk", "free some space, or choose another --data-dir; at the limit nothing is stored", "%s free for %s", bytes(free), dir)

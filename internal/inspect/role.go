@@ -16,14 +16,14 @@ import (
 )
 
 // Check is Diagnose for the role streamer, and Probe for the role of a client.
-func Check(ctx context.Context, o broker.Options, role string) (Findings, error) {
+func Check(ctx context.Context, o app.BrokerOptions, role string) (Findings, error) {
 	if role == "streamer" {
 		return Diagnose(ctx, o), nil
 	}
 	if err := app.LocateClient(&o); err != nil {
 		return nil, err
 	}
-	return Probe(ctx, o, role), nil
+	return Probe(ctx, o.Options, role), nil
 }
 
 // probeSession is the session whose events Probe causes.

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/internal/natsserver"
 
 	"github.com/rs/zerolog"
 )
@@ -56,7 +58,7 @@ func BenchmarkPath(b *testing.B) {
 func filled(b *testing.B, sessions int) (*testBroker, int) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	br, err := openBroker(ctx, broker.Options{DataDir: b.TempDir()})
+	br, err := openBroker(ctx, broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: b.TempDir()})})
 	if err != nil {
 		b.Fatal(err)
 	}

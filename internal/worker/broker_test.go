@@ -2,10 +2,13 @@ package worker
 
 import (
 	"context"
+	"testing"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/broker/inputlog"
+	"streamer/internal/natsserver"
 )
 
 type (
@@ -18,6 +21,11 @@ type testBroker struct {
 	*broker.Broker
 	*inputsOf
 	*eventsOf
+}
+
+// listening returns the option of an embedded server that other connections can reach.
+func listening(t *testing.T) func(func(string, error)) (broker.Embedded, error) {
+	return brokertest.Embed(natsserver.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
 }
 
 // openBroker opens a broker and its logs.

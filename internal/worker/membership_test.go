@@ -138,7 +138,7 @@ func TestStaleHeartbeats(t *testing.T) {
 // TestForbiddenWorker checks that a client without credentials, or a trusted agent,
 // is refused as a worker with the reason.
 func TestForbiddenWorker(t *testing.T) {
-	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
+	h := open(t, broker.Options{Embed: listening(t)})
 	for url, words := range map[string]string{h.broker.URL(): "has no JetStream", h.broker.AgentURL(): "no permission"} {
 		b, err := openBroker(t.Context(), broker.Options{URL: url})
 		if err == nil {

@@ -18,7 +18,7 @@ import (
 // snapshot where the server lost them after it had acknowledged them, though the
 // checkpoint covers their inputs.
 func TestPowerLoss(t *testing.T) {
-	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
+	h := open(t, broker.Options{Embed: listening(t)})
 	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond, KeepAcked: time.Minute})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
@@ -57,7 +57,7 @@ func (c *countedHeads) Head(ctx context.Context, token string) (uint64, events.R
 // TestLastEventRecorded checks that a snapshot records the type of its session's last
 // event, so that a listing reads the head of the event log only where the event is lost.
 func TestLastEventRecorded(t *testing.T) {
-	h := open(t, broker.Options{Listen: "127.0.0.1:0", Partitions: 1})
+	h := open(t, broker.Options{Embed: listening(t), Partitions: 1})
 	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond, KeepAcked: time.Minute})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	last := h.wait("a", ofType(events.ToolCallArgsComplete))

@@ -23,7 +23,7 @@ import (
 // stops and reports that. Recover closes its open items as lost and mutes its
 // unfinished messages, and the partition continues.
 func TestRecover(t *testing.T) {
-	h := open(t, broker.Options{Partitions: 1, Listen: "127.0.0.1:0"})
+	h := open(t, broker.Options{Partitions: 1, Embed: listening(t)})
 	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.publish("a", "delta", `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_2","function":{"name":"f","arguments":"{\"x"}}]}}]}`)
@@ -113,7 +113,7 @@ func purge(t *testing.T, h *fixture, seq uint64) {
 // TestRecoverNothingOpen checks that the snapshot of a recovered session without
 // events can be read.
 func TestRecoverNothingOpen(t *testing.T) {
-	h := open(t, broker.Options{Partitions: 1, Listen: "127.0.0.1:0"})
+	h := open(t, broker.Options{Partitions: 1, Embed: listening(t)})
 	r := recovery{log: h.broker, loss: Loss{First: 9}}
 	if err := r.session(t.Context(), &LostSession{Token: "b"}); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func (g *growing) Input(ctx context.Context, seq uint64) (inputs.Input, bool, er
 // TestRewoundWhileInputsCome checks that a lost input does not count as deleted if
 // another is stored under its sequence while it is being read.
 func TestRewoundWhileInputsCome(t *testing.T) {
-	h := open(t, broker.Options{Partitions: 1, Listen: "127.0.0.1:0"})
+	h := open(t, broker.Options{Partitions: 1, Embed: listening(t)})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	log := &growing{Log: h.broker, grow: func() {
 		h.publish("a", "delta", fmt.Sprintf(callDelta, 2, 2))

@@ -13,6 +13,7 @@ import (
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
+	"streamer/internal/natsserver"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -27,7 +28,7 @@ type directory struct {
 // run runs a worker with the given rules until do returns.
 func (d directory) run(rules *lifecycle.Rules, do func(h *fixture)) {
 	d.t.Helper()
-	b, err := openBroker(d.t.Context(), broker.Options{DataDir: d.dir, Partitions: 1})
+	b, err := openBroker(d.t.Context(), broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: d.dir}), Partitions: 1})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestEventStoredAfterRewind(t *testing.T) {
 		})
 	})
 
-	b, err := openBroker(t.Context(), broker.Options{DataDir: d.dir, Partitions: 1})
+	b, err := openBroker(t.Context(), broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: d.dir}), Partitions: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]in
 // TestVerifyWhileInputsExpire checks that a verification compares the remaining
 // sessions where inputs expire before they are read.
 func TestVerifyWhileInputsExpire(t *testing.T) {
-	h := open(t, broker.Options{Partitions: 4, Listen: "127.0.0.1:0"})
+	h := open(t, broker.Options{Partitions: 4, Embed: listening(t)})
 	h.work(Options{})
 	for i := range 20 {
 		h.publish(fmt.Sprint("s", i), "delta", fmt.Sprintf(callDelta, 1, 1))
@@ -145,7 +145,7 @@ func (h *fixture) covered() {
 // TestVerifySnapshots checks that sessions whose snapshots are gone or damaged
 // are named, and no others.
 func TestVerifySnapshots(t *testing.T) {
-	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
+	h := open(t, broker.Options{Embed: listening(t)})
 	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	tokens := []string{"damaged", "json", "missing", "older", "whole"}
 	for _, token := range tokens {
@@ -206,7 +206,7 @@ func TestVerifySnapshots(t *testing.T) {
 // TestVerifyExpiredSnapshot checks that a snapshot that expired is no fault where
 // snapshots are kept for less than events.
 func TestVerifyExpiredSnapshot(t *testing.T) {
-	h := open(t, broker.Options{SnapshotAge: time.Second, Listen: "127.0.0.1:0"})
+	h := open(t, broker.Options{SnapshotAge: time.Second, Embed: listening(t)})
 	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))

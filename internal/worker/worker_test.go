@@ -19,6 +19,7 @@ import (
 	"streamer/internal/events/eventstest"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
+	"streamer/internal/natsserver"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,8 +37,8 @@ type fixture struct {
 
 func open(t *testing.T, opts broker.Options) *fixture {
 	t.Helper()
-	if opts.URL == "" {
-		opts.DataDir = t.TempDir()
+	if opts.URL == "" && opts.Embed == nil {
+		opts.Embed = brokertest.Embed(natsserver.Config{DataDir: t.TempDir()})
 	}
 	if opts.Partitions == 0 {
 		opts.Partitions = 4
@@ -353,7 +354,7 @@ func TestBusyPartition(t *testing.T) {
 // TestBadTokens checks that an input with a non-canonical session token is rejected
 // with the canonical spelling, in the event log of the token as received.
 func TestBadTokens(t *testing.T) {
-	h := open(t, broker.Options{Listen: "127.0.0.1:0"})
+	h := open(t, broker.Options{Embed: listening(t)})
 	h.work(Options{})
 	for token, words := range map[string]string{"=2e": "=2E", "é": "=C3=A9", "=4": "two hex digits", "=41": "must be spelled", "=FF": "UTF-8"} {
 		h.publish(token, "delta", fmt.Sprintf(callDelta, 1, 1))

@@ -26,6 +26,7 @@ import (
 	"streamer/internal/events/eventstest"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
+	"streamer/internal/natsserver"
 	"streamer/internal/worker"
 )
 
@@ -190,8 +191,9 @@ func TestCrashControl(t *testing.T) {
 
 // server runs an embedded server without a worker.
 func server(t *testing.T, opts broker.Options) (*app.Broker, string) {
-	opts.DataDir, opts.Listen, opts.Partitions = t.TempDir(), freePort(t), crashPartitions
-	b, err := app.OpenBroker(t.Context(), opts)
+	opts.Partitions = crashPartitions
+	o := app.BrokerOptions{Options: opts, Config: natsserver.Config{DataDir: t.TempDir(), Listen: freePort(t)}}
+	b, err := app.OpenBroker(t.Context(), o.Embedding())
 	if err == nil {
 		err = b.Admit()
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"streamer/internal/app"
-	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/natsserver"
 	"streamer/test/local"
 
 	"github.com/nats-io/nats.go"
@@ -47,7 +47,7 @@ func openServer(t *testing.T) served {
 	s, _ := local.Serve(t, local.Config(d.dir))
 	d.page = s.Page()
 	var err error
-	if d.b, err = app.Dial(t.Context(), broker.Options{DataDir: d.dir}); err != nil {
+	if d.b, err = app.Dial(t.Context(), app.BrokerOptions{Config: natsserver.Config{DataDir: d.dir}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.b.Close() })

@@ -32,7 +32,7 @@ func serve(t *testing.T, c app.Config) (stop func()) {
 }
 
 // dial connects to the logs of a running process.
-func dial(t *testing.T, o broker.Options) *app.Broker {
+func dial(t *testing.T, o app.BrokerOptions) *app.Broker {
 	t.Helper()
 	b, err := app.Dial(t.Context(), o)
 	if err != nil {

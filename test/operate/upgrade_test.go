@@ -16,7 +16,7 @@ import (
 func TestRollingRestart(t *testing.T) {
 	url := brokertest.NewServer(t).URL()
 	stops := []func(){serve(t, config(url, 0)), serve(t, config(url, 0))}
-	b := dial(t, broker.Options{URL: url})
+	b := dial(t, app.BrokerOptions{Options: broker.Options{URL: url}})
 	l := start(t, b)
 	for range 2 {
 		for i, stop := range stops {
@@ -36,7 +36,7 @@ func TestRollingRestart(t *testing.T) {
 func TestPartitions(t *testing.T) {
 	server := brokertest.NewServer(t)
 	stop := serve(t, config(server.URL(), 0))
-	b := dial(t, broker.Options{URL: server.URL()})
+	b := dial(t, app.BrokerOptions{Options: broker.Options{URL: server.URL()}})
 	l := start(t, b)
 	l.await(t, 2)
 	l.end()
@@ -54,7 +54,7 @@ func TestPartitions(t *testing.T) {
 		brokertest.Request(t, nc, "$JS.API.STREAM.DELETE."+stream, "")
 	}
 	serve(t, c)
-	again := dial(t, broker.Options{URL: server.URL()})
+	again := dial(t, app.BrokerOptions{Options: broker.Options{URL: server.URL()}})
 	if got := again.Partitions(); got != 4 {
 		t.Errorf("got %d partitions, want 4", got)
 	}

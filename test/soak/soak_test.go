@@ -125,7 +125,7 @@ func watch(ctx context.Context, t *testing.T, p *process, d time.Duration) (all 
 // checkLogs waits until all calls are closed, and compares both logs.
 func checkLogs(t *testing.T, url string, acked int64) {
 	t.Helper()
-	b, err := app.Dial(t.Context(), broker.Options{URL: url})
+	b, err := app.Dial(t.Context(), app.BrokerOptions{Options: broker.Options{URL: url}})
 	if err != nil {
 		t.Fatal(err)
 	}

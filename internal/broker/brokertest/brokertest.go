@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/natsserver"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -21,15 +22,12 @@ import (
 // for so long, and a machine that is busy with other work is no reason to fail.
 const Within = 2 * time.Minute
 
-// Start opens a broker, with an embedded server of its own unless opts has a URL,
+// Start opens a broker, with an embedded server of its own unless opts names one,
 // and closes it at the end of the test.
 func Start(t testing.TB, opts broker.Options) *broker.Broker {
 	t.Helper()
-	if opts.URL == "" && opts.DataDir == "" {
-		opts.DataDir = t.TempDir()
-	}
-	if opts.URL == "" && opts.Listen == "" {
-		opts.Listen = "127.0.0.1:0"
+	if opts.URL == "" && opts.Embed == nil {
+		opts.Embed = Embed(natsserver.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
 	}
 	b, err := broker.Open(Deadline(t), opts)
 	if err == nil {
@@ -44,6 +42,11 @@ func Start(t testing.TB, opts broker.Options) *broker.Broker {
 		}
 	})
 	return b
+}
+
+// Embed returns the option of a broker that starts an embedded server.
+func Embed(c natsserver.Config) func(func(string, error)) (broker.Embedded, error) {
+	return func(notice func(string, error)) (broker.Embedded, error) { return natsserver.Start(c, notice) }
 }
 
 // Deadline returns a context that ends after Within.

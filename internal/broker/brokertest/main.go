@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"streamer/internal/broker"
+	"streamer/internal/natsserver"
 )
 
 // Main runs the tests of a package that uses servers inside synctest bubbles. All
@@ -22,7 +23,7 @@ func Main(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	b, err := broker.Open(context.Background(), broker.Options{DataDir: dir})
+	b, err := broker.Open(context.Background(), broker.Options{Embed: Embed(natsserver.Config{DataDir: dir})})
 	if err != nil {
 		panic(err)
 	}

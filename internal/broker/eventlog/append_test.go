@@ -81,7 +81,7 @@ func TestForged(t *testing.T) {
 // A stale writer stores nothing, and subscribers receive each stored event once, with its
 // sequence.
 func TestStaleWriter(t *testing.T) {
-	b := start(t, broker.Options{Listen: "127.0.0.1:0"})
+	b := start(t, broker.Options{})
 	live, sub := listen(t, b)
 	defer live.Close()
 	last := grow(t, b, "s", 1, 3, 0)

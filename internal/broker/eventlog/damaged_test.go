@@ -12,6 +12,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
+	"streamer/internal/natsserver"
 )
 
 // A message that is damaged on the disk is left out, and a read to the end of its stream
@@ -21,7 +22,7 @@ func TestReadToEndDamaged(t *testing.T) {
 		t.Run(strconv.Itoa(damaged), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			b := start(t, broker.Options{DataDir: dir})
+			b := start(t, broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: dir})})
 			var prev uint64
 			for n := 1; n <= 3; n++ {
 				p := event(b, "s", n, prev)
@@ -33,7 +34,7 @@ func TestReadToEndDamaged(t *testing.T) {
 			}
 			flip(t, dir, broker.StreamEvents, []byte{'b', 'o', 'd', 'y', byte('0' + damaged)})
 
-			b = start(t, broker.Options{DataDir: dir})
+			b = start(t, broker.Options{Embed: brokertest.Embed(natsserver.Config{DataDir: dir})})
 			var got []uint64
 			err := b.Events(brokertest.Deadline(t), "", 0, func(e events.Record) error {
 				got = append(got, e.ID.Seq)

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 	"streamer/internal/inputs"
+	"streamer/internal/natsserver"
 )
 
 // A reader of an idle partition receives the position that the others moved.
@@ -57,7 +59,7 @@ func TestLongSilence(t *testing.T) {
 
 // inBubble runs a test in fake time against a real embedded server.
 func inBubble(t *testing.T, opts broker.Options, test func(t *testing.T, b testLog)) {
-	opts.DataDir = t.TempDir()
+	opts.Embed = brokertest.Embed(natsserver.Config{DataDir: t.TempDir()})
 	opts.Storage = "memory" // on disk, hours of fake time would be thousands of syncs
 	synctest.Test(t, func(t *testing.T) {
 		b, err := broker.Open(context.Background(), opts)

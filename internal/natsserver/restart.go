@@ -1,4 +1,4 @@
-package broker
+package natsserver
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,7 @@ type restarter struct {
 	notice   func(msg string, err error)
 	running  atomic.Pointer[server.Server] // nil while none runs
 	limit    atomic.Int64                  // JetStreamMaxStore of the last server
-	restarts *atomic.Uint64
+	restarts atomic.Uint64
 
 	mu      sync.Mutex
 	broken  error // why the server stores nothing, or why none runs; nil if neither
@@ -37,9 +38,9 @@ type restarter struct {
 	watching sync.WaitGroup
 }
 
-func newRestarter(dir, address string, notice func(string, error), restarts *atomic.Uint64) *restarter {
+func newRestarter(dir, address string, notice func(string, error)) *restarter {
 	return &restarter{
-		dir: dir, address: address, notice: notice, restarts: restarts,
+		dir: dir, address: address, notice: notice,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -57,7 +58,7 @@ const (
 // server writes some of them.
 const roomNeeded = 4 << 20
 
-var errNoServer = errors.New("broker: the embedded server is being started again")
+var errNoServer = errors.New("natsserver: the embedded server is being started again")
 
 // InProcessConn connects to the server that runs now. Connections of this
 // process ask for it again at every reconnection.
@@ -75,8 +76,11 @@ func (r *restarter) onWriteError() func(error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	server := r.ended
-	return func(err error) { r.fail(server, err) }
+	return func(err error) { r.fail(server, err, strings.Contains(err.Error(), textDamaged)) }
 }
+
+// Restarts returns how often the server was replaced.
+func (r *restarter) Restarts() uint64 { return r.restarts.Load() }
 
 // limitReached notes that the server refuses messages at its limit of storage.
 func (r *restarter) limitReached() { r.poke() }
@@ -88,17 +92,17 @@ func (r *restarter) poke() {
 	}
 }
 
-// problem returns why the server stores nothing, or nil.
-func (r *restarter) problem() error {
+// Problem returns why the server stores nothing, or nil.
+func (r *restarter) Problem() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.broken == nil:
 		return nil
 	case r.damaged:
-		return fmt.Errorf("broker: %w; the embedded NATS server is started again without the message", r.broken)
+		return fmt.Errorf("natsserver: %w; the embedded NATS server is started again without the message", r.broken)
 	}
-	return fmt.Errorf("broker: the embedded NATS server stores nothing: %w; it is started again when there is space in %s", r.broken, r.dir)
+	return fmt.Errorf("natsserver: the embedded NATS server stores nothing: %w; it is started again when there is space in %s", r.broken, r.dir)
 }
 
 // watch restarts the server where it has failed, until endRestarts.
@@ -126,7 +130,7 @@ func (r *restarter) watch() {
 // due reports whether the server should be replaced: it has failed, or another one would
 // have a limit that is higher by an eighth.
 func (r *restarter) due() bool {
-	if r.problem() != nil {
+	if r.Problem() != nil {
 		return true
 	}
 	limit := r.limit.Load()
@@ -195,7 +199,7 @@ func (r *restarter) free() error {
 	}
 	l, err := net.Listen("tcp", r.address)
 	if err != nil {
-		return fmt.Errorf("broker: embedded server: %w", err)
+		return fmt.Errorf("natsserver: embedded server: %w", err)
 	}
 	return l.Close()
 }

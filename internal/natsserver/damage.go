@@ -1,4 +1,4 @@
-package broker
+package natsserver
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -23,7 +22,7 @@ func forgetIndexes(store string, streams []string) error {
 	for _, name := range streams {
 		err := os.Remove(filepath.Join(store, server.JetStreamStoreDir, accountOwn, "streams", name, "msgs", "index.db"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("broker: data directory: %w", err)
+			return fmt.Errorf("natsserver: data directory: %w", err)
 		}
 	}
 	return nil
@@ -33,46 +32,34 @@ func forgetIndexes(store string, streams []string) error {
 // which are small and in which every write replaces a message, and after damage all
 // others but the inputs, which cannot be written again.
 func (r *restarter) suspects() []string {
-	list := []string{streamSnapshots, streamCheckpoints, streamMembers}
+	list := buckets()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.damaged {
-		list = append(list, streamBlobs, StreamEvents)
+		list = append(list, derived()...)
 	}
 	return list
 }
 
-// errDamagedEnd reports that the last event of a session cannot be read.
-var errDamagedEnd = errors.New("broker: damaged on the disk")
-
-// DamagedEnd returns the error for a session whose last event in a stream cannot
-// be read. The embedded server is started again without the damaged message.
-func (b *Broker) DamagedEnd(stream, token string) error {
-	err := fmt.Errorf("%w: the last event of session %s in stream %s cannot be read", errDamagedEnd, token, stream)
-	if b.embedded != nil {
-		b.embedded.drop(err)
-		return err
-	}
-	return fmt.Errorf("%w; stop the NATS server, remove index.db of that stream and start it: it then drops what is damaged, and streamer appends it again", err)
-}
-
-// drop restarts the server because a message is damaged on the disk.
-func (r *restarter) drop(err error) {
+// Drop restarts the server without the message that err names, which is damaged on
+// the disk.
+func (r *restarter) Drop(err error) {
 	r.mu.Lock()
 	current := r.ended
 	r.mu.Unlock()
-	r.fail(current, err)
+	r.fail(current, err, true)
 }
 
-// fail records, once per server, why it stores nothing or must be started again.
-func (r *restarter) fail(ended int, err error) {
+// fail records, once per server, why it stores nothing or must be started again, and
+// whether a damaged message is the reason.
+func (r *restarter) fail(ended int, err error, damaged bool) {
 	r.mu.Lock()
 	first := r.broken == nil && r.ended == ended
 	if first {
 		r.broken = err
-		r.damaged = r.damaged || errors.Is(err, errDamagedEnd) || strings.Contains(err.Error(), textDamaged)
+		r.damaged = r.damaged || damaged
 	}
-	damaged := r.damaged
+	damaged = r.damaged
 	r.mu.Unlock()
 	switch {
 	case !first:

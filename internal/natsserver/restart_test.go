@@ -1,12 +1,9 @@
-package broker
+package natsserver
 
 import (
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
-
-	"streamer/internal/inputs"
 
 	"github.com/nats-io/nats.go"
 )
@@ -16,31 +13,31 @@ import (
 // and the directory stays locked.
 func TestServerIsReplaced(t *testing.T) {
 	dir := t.TempDir()
-	b := start(t, Options{DataDir: dir, Listen: "127.0.0.1:0", Partitions: 1})
-	url, server := b.OwnURL(), b.embedded.running.Load()
+	b, s := start(t, Config{DataDir: dir, Listen: "127.0.0.1:0"})
+	url, server := b.OwnURL(), s.running.Load()
 	nc, err := nats.Connect(url, nats.ReconnectWait(10), nats.MaxReconnects(-1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	must(t, b, input("s", inputs.End, "1", nil))
+	must(t, b, "1")
 	epoch := b.Epoch()
 
-	b.embedded.onWriteError()(errors.New("no space left on device"))
+	s.onWriteError()(errors.New("no space left on device"))
 	if err := b.Ready(deadline(t)); err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v, want the write error and the directory", err)
 	}
 	eventually(t, b, "another server", func() bool { return b.Counts().Reconnected > 0 && b.Ready(deadline(t)) == nil })
-	if _, err := Open(deadline(t), Options{DataDir: dir}); err == nil || !strings.Contains(err.Error(), "in use") {
+	if _, err := Start(Config{DataDir: dir}, ignore); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("another process: got %v, want that the directory is in use", err)
 	}
-	if now := b.embedded.running.Load(); now == server || server.Running() {
+	if now := s.running.Load(); now == server || server.Running() {
 		t.Errorf("got the same server: %v, the first runs: %v", now == server, server.Running())
 	}
 	if b.OwnURL() != url || b.Epoch() == epoch || b.Counts().Restarted != 1 {
 		t.Errorf("got %d restarts, same address %v, same epoch %v", b.Counts().Restarted, b.OwnURL() == url, b.Epoch() == epoch)
 	}
-	if seq := must(t, b, input("s", inputs.End, "2", nil)); seq != 2 {
+	if seq := must(t, b, "2"); seq != 2 {
 		t.Errorf("the next input: got sequence %d, want 2", seq)
 	}
 	eventually(t, b, "the client is back", nc.IsConnected)
@@ -48,32 +45,32 @@ func TestServerIsReplaced(t *testing.T) {
 
 // Errors of a server that has ended are not those of its successor.
 func TestWriteErrorOfAnEndedServer(t *testing.T) {
-	r := newRestarter(t.TempDir(), "", func(string, error) {}, new(atomic.Uint64))
+	r := newRestarter(t.TempDir(), "", ignore)
 	late := r.onWriteError()
 	r.stop()
 	late(errors.New("late"))
-	if err := r.problem(); err != nil {
+	if err := r.Problem(); err != nil {
 		t.Errorf("got %v, want none", err)
 	}
 	r.onWriteError()(errors.New("no space"))
-	if r.problem() == nil {
+	if r.Problem() == nil {
 		t.Error("got no problem, want the write error")
 	}
 }
 
 // A server that does not start again is tried again, and nothing runs meanwhile.
 func TestServerDoesNotStartAgain(t *testing.T) {
-	b := start(t, Options{Partitions: 1})
-	launch, tries := b.embedded.launch, 0
-	b.embedded.mu.Lock() // the watcher locks it before it reads launch
-	b.embedded.launch = func() error {
+	b, s := start(t, Config{})
+	launch, tries := s.launch, 0
+	s.mu.Lock() // the watcher locks it before it reads launch
+	s.launch = func() error {
 		if tries++; tries < 2 {
 			return errors.New("not yet")
 		}
 		return launch()
 	}
-	b.embedded.mu.Unlock()
-	b.embedded.onWriteError()(errors.New("no space left on device"))
+	s.mu.Unlock()
+	s.onWriteError()(errors.New("no space left on device"))
 	eventually(t, b, "the reason", func() bool {
 		err := b.Ready(deadline(t))
 		return err != nil && strings.Contains(err.Error(), "not yet")

@@ -1,4 +1,4 @@
-package broker
+package natsserver
 
 import (
 	"fmt"
@@ -36,10 +36,10 @@ const accounts = `accounts {
 }`
 
 // isolate configures the accounts of a server.
-func (e *embedded) isolate(o *server.Options) error {
-	own, clients := denying(ownUser, e.own, "toolcalls.>")+"\n"+agent(e.agent), denying(localUser, "", "toolcalls.>")
+func (s *Server) isolate(o *server.Options) error {
+	own, clients := denying(ownUser, s.own, "toolcalls.>")+"\n"+agent(s.agent), denying(localUser, "", "toolcalls.>")
 	if err := o.ProcessConfigString(fmt.Sprintf(accounts, own, deploy.Exports, clients, deploy.Imports)); err != nil {
-		return fmt.Errorf("broker: accounts of the embedded server: %w", err)
+		return fmt.Errorf("natsserver: accounts of the embedded server: %w", err)
 	}
 	o.NoAuthUser = localUser
 	return nil

@@ -1,4 +1,4 @@
-package broker
+package natsserver
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ func lockDir(dir string) (*flock.Flock, error) {
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
 		id, _ := os.ReadFile(name)
-		return nil, fmt.Errorf("broker: data directory %s is in use by process %s: two servers on one directory would corrupt it; stop that one, or take another directory (--data-dir)",
+		return nil, fmt.Errorf("natsserver: data directory %s is in use by process %s: two servers on one directory would corrupt it; stop that one, or take another directory (--data-dir)",
 			dir, cmp.Or(strings.TrimSpace(string(id)), "(unknown)"))
 	}
 	if err == nil {
@@ -30,7 +30,7 @@ func lockDir(dir string) (*flock.Flock, error) {
 	}
 	if err != nil {
 		_ = lock.Close() // the error that is returned is the cause
-		return nil, fmt.Errorf("broker: data directory: %w", err)
+		return nil, fmt.Errorf("natsserver: data directory: %w", err)
 	}
 	return lock, nil
 }

@@ -1,12 +1,12 @@
 //go:build linux || darwin || freebsd
 
-package broker
+package natsserver
 
 import "syscall"
 
-// freeBytes returns the number of bytes that an ordinary user may still write to
-// the disk of dir.
-func freeBytes(dir string) int64 {
+// FreeBytes returns the number of bytes that an ordinary user may still write to
+// the disk of dir; 0 if that is not known.
+func FreeBytes(dir string) int64 {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0

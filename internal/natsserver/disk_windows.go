@@ -1,10 +1,10 @@
-package broker
+package natsserver
 
 import "golang.org/x/sys/windows"
 
-// freeBytes returns the number of bytes that this user may still write to the disk of
-// dir.
-func freeBytes(dir string) int64 {
+// FreeBytes returns the number of bytes that this user may still write to the disk of
+// dir; 0 if that is not known.
+func FreeBytes(dir string) int64 {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
 		return 0

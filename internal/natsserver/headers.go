@@ -1,4 +1,4 @@
-package broker
+package natsserver
 
 import (
 	"bytes"
@@ -37,11 +37,11 @@ func restoreHeaderLengths(store string, streams []string) error {
 	for _, name := range streams {
 		blocks, err := filepath.Glob(filepath.Join(store, server.JetStreamStoreDir, accountOwn, "streams", name, "msgs", "*.blk"))
 		if err != nil {
-			return fmt.Errorf("broker: data directory: %w", err)
+			return fmt.Errorf("natsserver: data directory: %w", err)
 		}
 		for _, block := range blocks {
 			if err := restoreInBlock(block); err != nil {
-				return fmt.Errorf("broker: data directory: %w", err)
+				return fmt.Errorf("natsserver: data directory: %w", err)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package broker
+package natsserver
 
 import (
 	"net"

@@ -1,4 +1,4 @@
-package broker
+package natsserver
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"streamer/internal/broker"
 )
 
 // A damaged length of headers in any record of the checkpoints is restored when the
@@ -34,12 +36,12 @@ func TestHeaderLengthIsRestored(t *testing.T) {
 		t.Fatalf("%d records: %v", fields, err)
 	}
 
-	b := start(t, Options{DataDir: dir, Partitions: 1})
+	b, _ := start(t, Config{DataDir: dir})
 	c, rev, err := b.LoadCheckpoint(deadline(t), 0)
 	if err != nil || c.Seq != 3 {
 		t.Fatalf("got the checkpoint %+v, %v, want the last one", c, err)
 	}
-	if _, err := b.WriteCheckpoint(deadline(t), 0, Checkpoint{Seq: 4, Rules: json.RawMessage("{}")}, rev); err != nil {
+	if _, err := b.WriteCheckpoint(deadline(t), 0, broker.Checkpoint{Seq: 4, Rules: json.RawMessage("{}")}, rev); err != nil {
 		t.Error(err)
 	}
 }
@@ -48,18 +50,18 @@ func TestHeaderLengthIsRestored(t *testing.T) {
 // that has them.
 func checkpointBlock(t *testing.T, dir string) string {
 	t.Helper()
-	b := start(t, Options{DataDir: dir, Partitions: 1})
+	b, _ := start(t, Config{DataDir: dir})
 	var rev uint64
 	for seq := range uint64(3) {
 		var err error
-		if rev, err = b.WriteCheckpoint(deadline(t), 0, Checkpoint{Seq: seq + 1}, rev); err != nil {
+		if rev, err = b.WriteCheckpoint(deadline(t), 0, broker.Checkpoint{Seq: seq + 1}, rev); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	blocks, err := filepath.Glob(filepath.Join(dir, "jetstream", "jetstream", accountOwn, "streams", streamCheckpoints, "msgs", "*.blk"))
+	blocks, err := filepath.Glob(filepath.Join(dir, "jetstream", "jetstream", accountOwn, "streams", "KV_STREAMER_CHECKPOINT", "msgs", "*.blk"))
 	if err != nil || len(blocks) != 1 {
 		t.Fatal(blocks, err)
 	}

@@ -1,0 +1,283 @@
+// Package natsserver runs the embedded NATS server: its data directory, its accounts,
+// which are those of deploy/nats, and its restarts after a failed write. Package broker
+// is its client.
+//
+// It promises:
+//   - One process has the data directory at a time.
+//   - Crashes: the server syncs to the disk once a second, or each message with
+//     SyncAlways. A power loss takes at most the messages of that interval.
+//   - A server that cannot write, or has found a damaged message, is replaced by another
+//     one on the same directory and address. Clients see a restart of the server.
+//   - It changes no order and makes no duplicates: stored messages stay as they are,
+//     except for damaged ones.
+package natsserver
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// startTimeout is how long the embedded server may take to recover its streams.
+const startTimeout = 2 * time.Minute
+
+// Config is the configuration of a Server. The zero value of each field but DataDir is
+// usable.
+type Config struct {
+	DataDir string // one process at a time
+	// Listen is the loopback address on which the server listens after Admit. If the port is in use at the start, another free one is chosen, which
+	// Server.URL returns. If "", only this process can connect.
+	Listen string
+	// OwnPassword and AgentPassword are the passwords of the users for streamer itself and
+	// for trusted agents; if "", new ones are generated.
+	OwnPassword   string
+	AgentPassword string
+	SyncAlways    bool // the server syncs every message to disk; else once per second
+}
+
+// Server is a NATS server in this process, and the lock on its directory. Its methods
+// may be called from any goroutine.
+type Server struct {
+	*restarter
+	lock  *flock.Flock
+	own   string // password of ownUser
+	agent string // password of agentUser
+
+	admission sync.Mutex // guards the fields below, and the start and end of servers
+	reserved  reservation
+	admitted  bool
+	closed    bool
+}
+
+// Start locks the data directory and starts a server on it. The server does not
+// listen for clients before Admit. It calls notice from any goroutine, on restarts and
+// on warnings; notice must not block.
+func Start(c Config, notice func(msg string, err error)) (*Server, error) {
+	if c.DataDir == "" {
+		return nil, errors.New("natsserver: the embedded server needs a data directory")
+	}
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("natsserver: data directory: %w", err)
+	}
+	// Two servers on one directory both start, and corrupt it silently.
+	lock, err := lockDir(c.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	host, port, reserved, err := listenOn(c.Listen)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	address := ""
+	if host != "" {
+		address = net.JoinHostPort(host, strconv.Itoa(port))
+	}
+	s := &Server{
+		restarter: newRestarter(c.DataDir, address, notice), lock: lock,
+		own: cmp.Or(c.OwnPassword, rand.Text()), agent: cmp.Or(c.AgentPassword, rand.Text()),
+		reserved: reserved,
+	}
+	s.launch = func() error { return s.prepare(c, host, port, notice) }
+	if err := s.launch(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.watching.Go(s.watch)
+	return s, nil
+}
+
+// prepare starts a server with its accounts. The previous one must have ended. Clients
+// are admitted if they were before.
+func (s *Server) prepare(c Config, host string, port int, notice func(string, error)) error {
+	s.admission.Lock()
+	defer s.admission.Unlock()
+	o := serverOptions(c, host, port)
+	o.DontListen = true
+	if err := s.isolate(o); err != nil {
+		return err
+	}
+	if err := refuseEarlierDirectory(o.StoreDir); err != nil {
+		return err
+	}
+	if err := forgetIndexes(o.StoreDir, s.suspects()); err != nil {
+		return err
+	}
+	if err := restoreHeaderLengths(o.StoreDir, s.suspects()); err != nil {
+		return err
+	}
+	if err := s.start(o, notice); err != nil || !s.admitted {
+		return err
+	}
+	return s.listen()
+}
+
+func (s *Server) start(o *server.Options, notice func(string, error)) error {
+	next, err := server.NewServer(o)
+	if err != nil {
+		return fmt.Errorf("natsserver: embedded server: %w", err)
+	}
+	log := &serverLog{notice: notice, broken: s.onWriteError(), limited: s.limitReached}
+	next.SetLoggerV2(log, false, false, false)
+	next.Start()
+	// ReadyForConnections does not report whether JetStream has started.
+	if !next.ReadyForConnections(startTimeout) || !next.JetStreamEnabled() {
+		next.Shutdown()
+		next.WaitForShutdown()
+		return fmt.Errorf("natsserver: embedded server on %s did not start: %s", o.StoreDir, cmp.Or(log.last(), "no reason given"))
+	}
+	s.limit.Store(o.JetStreamMaxStore)
+	s.running.Store(next)
+	return nil
+}
+
+// Dir returns the data directory.
+func (s *Server) Dir() string { return s.dir }
+
+// Own returns the user and the password of streamer itself.
+func (s *Server) Own() (user, password string) { return ownUser, s.own }
+
+// URL returns the address that clients connect to, without a password. It is "" where
+// only this process can connect.
+func (s *Server) URL() string { return s.url("", "") }
+
+// OwnURL returns the URL with the rights of streamer itself. It is a secret.
+func (s *Server) OwnURL() string { return s.url(ownUser, s.own) }
+
+// AgentURL returns the URL with the rights of a trusted agent, which publishes inputs
+// in the account of the streams. That is cheaper than from the account of clients. The
+// acknowledgements can reach every subject there, so the URL is a secret.
+func (s *Server) AgentURL() string { return s.url(agentUser, s.agent) }
+
+// url returns the address with a user's credentials, if any, or "" where only
+// this process can connect.
+func (s *Server) url(user, password string) string {
+	if s.address == "" {
+		return ""
+	}
+	u := url.URL{Scheme: "nats", Host: s.address}
+	if user != "" {
+		u.User = url.UserPassword(user, password)
+	}
+	return u.String()
+}
+
+// Admit starts to listen for clients. A second call does nothing. After Close it
+// returns net.ErrClosed.
+func (s *Server) Admit() error {
+	s.admission.Lock()
+	defer s.admission.Unlock()
+	switch {
+	case s.closed:
+		return fmt.Errorf("natsserver: %w", net.ErrClosed)
+	case s.address == "" || s.admitted:
+		return nil
+	}
+	s.admitted = true
+	if s.running.Load() == nil { // the next one listens
+		return nil
+	}
+	return s.listen()
+}
+
+// listen starts to listen for clients with the running server.
+func (s *Server) listen() error {
+	running := s.running.Load()
+	s.reserved.release()
+	running.AcceptLoop(make(chan struct{})) // returns when it listens
+	if running.Addr() == nil {
+		return fmt.Errorf("natsserver: the embedded server cannot listen on %s: another program has taken the port since the start", s.address)
+	}
+	return nil
+}
+
+func serverOptions(c Config, host string, port int) *server.Options {
+	return &server.Options{
+		ServerName: "streamer",
+		Host:       host,
+		Port:       port,
+		NoSigs:     true, // the program handles signals
+		NoLog:      true, // serverLog is set instead
+		JetStream:  true,
+		StoreDir:   filepath.Join(c.DataDir, "jetstream"),
+		// A power failure can lose the acknowledged messages of this interval. The
+		// default is two minutes; one second has no measurable cost.
+		SyncInterval: time.Second,
+		SyncAlways:   c.SyncAlways,
+		// Zero would be three quarters of the machine.
+		JetStreamMaxMemory: 1 << 30,
+		JetStreamMaxStore:  storeLimit(c.DataDir),
+		MaxPayload:         1 << 20,
+	}
+}
+
+// listenOn checks that an address is on loopback, and reserves its port, or another
+// one where that is in use. For an empty address it returns an empty host.
+func listenOn(addr string) (host string, port int, reserved reservation, err error) {
+	if addr == "" {
+		return "", 0, nil, nil
+	}
+	host, _, err = net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, nil, fmt.Errorf("natsserver: listen address %q: %w", addr, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return "", 0, nil, fmt.Errorf("natsserver: listen address %q is not on loopback: for other machines run a NATS server of your own and give its URL", addr)
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		l, err = net.Listen("tcp", net.JoinHostPort(host, "0"))
+	}
+	if err != nil {
+		return "", 0, nil, fmt.Errorf("natsserver: listen address %q: %w", addr, err)
+	}
+	port = l.Addr().(*net.TCPAddr).Port
+	if reserved, err = reserve(l); err != nil {
+		return "", 0, nil, fmt.Errorf("natsserver: listen address %q: %w", addr, err)
+	}
+	return host, port, reserved, nil
+}
+
+// storeLimit returns the maximum size of the streams in dir. It is evaluated at a start
+// of the server, and again when the server has reached it.
+func storeLimit(dir string) int64 {
+	var used int64
+	_ = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				used += info.Size()
+			}
+		}
+		return nil
+	})
+	return shareOf(used, FreeBytes(dir))
+}
+
+// shareOf returns three quarters of the space that is free or already used by
+// the streams, and at least what they use and half of the free space: other
+// programs may use the rest of the disk. The server refuses inputs and events at this
+// limit and accepts them again below it, which is cheaper than a full disk. The limit is
+// never 0, which means no limit to the server.
+func shareOf(used, free int64) int64 {
+	return max((used+free)/4*3, used+free/2, 1)
+}
+
+// Close stops the server and releases the lock on its directory. It is called once.
+func (s *Server) Close() error {
+	s.endRestarts()
+	s.admission.Lock()
+	defer s.admission.Unlock()
+	s.closed = true
+	s.reserved.release()
+	s.stop()
+	return s.lock.Close()
+}
