@@ -33,10 +33,7 @@ func TestMissingKeys(t *testing.T) {
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed+uint64(i), 2))
 		shape := tested[r.IntN(len(tested))]
-		s := slices.DeleteFunc(someScenario(r, shape), func(e event) bool {
-			// without an id, only its name links a result of Gemini
-			return withoutID(e) || shape == patch.Gemini && e.kind == "result" && e.name == ""
-		})
+		s := slices.DeleteFunc(someScenario(r, shape), withoutID)
 		check(shape, render(shape, s[:min(len(s), 12)]), patch.Options{})
 		if t.Failed() {
 			t.Fatalf("STREAMER_SEED=%d", seed+uint64(i))
@@ -90,9 +87,6 @@ func checkMissingKeys(t testing.TB, shape patch.Shape, input []byte, o patch.Opt
 	}
 	kept, known := resultTexts(whole.History), dropped(whole.Report)
 	for _, c := range withoutKeys(input) {
-		if whole.Report.Format == patch.Gemini && strings.Contains(c.what, ".id") {
-			continue // ids are optional, and a result without one is matched by its name
-		}
 		for _, named := range []patch.Shape{patch.Auto, whole.Report.Format} {
 			changed++
 			r, err := patch.Repair(named, c.text, o)
@@ -165,7 +159,7 @@ func withoutKeys(input []byte) (all []keyless) {
 					continue
 				}
 				old := v[key]
-				if slices.Contains(structural, key) && !optional(key, path, v) {
+				if slices.Contains(structural, key) && !optional(key, v) {
 					delete(v, key)
 					all = append(all, keyless{"without " + path + "." + key, []byte(asJSON(messages)), bareWithout(key, v, old, depth)})
 					for _, now := range []string{"x_" + key, strings.ToUpper(key)} {
@@ -185,11 +179,9 @@ func withoutKeys(input []byte) (all []keyless) {
 	return all
 }
 
-// optional reports whether a key links nothing: in Gemini's calls and results, which
-// need no id because the name links them, and in a content.
-func optional(key, path string, m object) bool {
-	return key == "id" && (strings.HasSuffix(path, "functionCall") || strings.HasSuffix(path, "functionResponse") || strings.Contains(path, "function_")) ||
-		(key == "content" || key == "type") && (m["type"] == "text" || m["type"] == "thinking")
+// optional reports whether a key of a content links nothing.
+func optional(key string, m object) bool {
+	return (key == "content" || key == "type") && (m["type"] == "text" || m["type"] == "thinking")
 }
 
 // bareWithout reports whether nothing shows that the deleted value had calls.

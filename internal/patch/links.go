@@ -25,6 +25,9 @@ func (h *history) checkLinks() error {
 	ids, read := map[string]bool{}, map[int]map[string]bool{} // read has, by message, the ids that were found in it
 	for _, res := range spare {
 		ids[res.id] = res.id != ""
+		if h.byName != nil && h.mixesIDs(res.name) {
+			h.refuse(res.message, "a result of %q (id %q) has no place, and only some of the calls or results that it may belong to have an id", res.name, res.id)
+		}
 	}
 	for t := range h.turns {
 		if turn := &h.turns[t]; h.isBare(turn) {
@@ -93,6 +96,24 @@ func (h *history) spareResults() (spare []*result) {
 		}
 	}
 	return spare
+}
+
+// mixesIDs reports whether some calls of a name have an id and others have none, or some
+// of their results. Without a name it is about all of them.
+func (h *history) mixesIDs(name string) bool {
+	var calls, results [2]bool // without an id, with one
+	has := func(id string) int { return min(len(id), 1) }
+	for c := range h.calls {
+		if call := &h.calls[c]; name == "" || call.name == name {
+			calls[has(call.id)] = true
+		}
+	}
+	for r := range h.results {
+		if res := &h.results[r]; name == "" || res.name == name {
+			results[has(res.id)] = true
+		}
+	}
+	return calls[0] && calls[1] || results[0] && results[1]
 }
 
 // isBare reports whether a turn is a message without content and without a list of
