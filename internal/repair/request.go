@@ -16,6 +16,8 @@ import (
 //	messages  the history: a list, or an object with the list as "messages", "contents" or "input"
 //	options   patch.Options; if absent, the defaults
 //	session   the session whose event log is searched first; if absent, none
+//
+// The body of a request that a frontend sends to its agent is a history, too.
 type Request struct {
 	Format   patch.Shape
 	Messages json.RawMessage
@@ -35,6 +37,9 @@ func parse(body []byte) (r Request, err error) {
 	}
 	if in == nil {
 		return r, refuse(statusBad, "the request is null, not an object")
+	}
+	if isFrontends(in) {
+		return Request{Messages: body}, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		if !slices.Contains(fields(), name) {
@@ -59,6 +64,13 @@ func parse(body []byte) (r Request, err error) {
 		}
 	}
 	return r, nil
+}
+
+// isFrontends reports whether an object is what a frontend sends to its agent: the
+// RunAgentInput of AG-UI, the body of useChat, or the contents of Gemini.
+func isFrontends(in map[string]json.RawMessage) bool {
+	has := func(name string) bool { return in[name] != nil }
+	return has("threadId") && has("runId") || has("id") && has("trigger") || has("contents") && !has("messages")
 }
 
 // known returns the names of the formats as a list.

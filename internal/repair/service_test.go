@@ -177,6 +177,30 @@ func TestScript(t *testing.T) {
 }
 
 // TestRefusals: a refusal has the right status and names what is wrong and where.
+// TestBodiesOfFrontends checks that the body of a frontend's request is a history, whose
+// other fields stay.
+func TestBodiesOfFrontends(t *testing.T) {
+	for _, c := range []struct{ body, format, result string }{
+		{`{"threadId":"t","runId":"r","state":{},"tools":[],"context":[],"forwardedProps":{},"messages":[{"id":"a","role":"assistant","toolCalls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}}]},{"id":"u","role":"user","content":"And?"}]}`, "ag-ui", `"toolCallId":"x"`},
+		{`{"id":"chat","trigger":"submit-message","messages":[{"id":"a","role":"assistant","parts":[{"type":"tool-f","toolCallId":"x","state":"input-available","input":{}}]},{"id":"u","role":"user","parts":[{"type":"text","text":"And?"}]}]}`, "ai-ui", `"state":"output-error"`},
+		{`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"text":"And?"}]}],"generationConfig":{}}`, "gemini", `"functionResponse"`},
+	} {
+		a, err := new(Service).Answer(t.Context(), []byte(c.body), nil)
+		if err != nil {
+			t.Errorf("%s: %v", c.format, err)
+			continue
+		}
+		history := messages(t, a.Bytes())
+		var was, is map[string]json.RawMessage
+		if err := errors.Join(json.Unmarshal([]byte(c.body), &was), json.Unmarshal([]byte(history), &is)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(history, c.result) || len(is) != len(was) || !bytes.Contains(a.Bytes(), []byte(`"format":"`+c.format+`"`)) {
+			t.Errorf("%s:\n got %s", c.format, a.Bytes())
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
 	long := strings.Repeat("é", 10_000)
