@@ -71,13 +71,6 @@ func (c *clock) schedule(s *resident) {
 	}
 }
 
-// rearm sets a session's timer to exactly when it is due.
-func (c *clock) rearm(s *resident) {
-	if d, ok := c.due(s); ok {
-		c.set(s.token, d.next)
-	}
-}
-
 // leave keeps the timer of a session that leaves memory.
 func (c *clock) leave(s *resident) {
 	if d, ok := c.due(s); ok {

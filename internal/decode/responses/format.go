@@ -55,7 +55,7 @@ type Decoder struct {
 
 // Fields visits the members of the stored form.
 func (d *Decoder) Fields(f *stored.Fields) {
-	d.Lane.fields(f)
+	d.fields(f)
 	stored.List(f, "l", &d.Others, (*Lane).fields)
 	stored.Number(f, "e", &d.Echoes)
 	f.Text("u", &d.Echo)
