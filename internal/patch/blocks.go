@@ -257,7 +257,9 @@ func (w *blockWriter) turn(m int) {
 func (w *blockWriter) keepResults(m int) {
 	h, t := w.h, w.t-1
 	turn := &h.turns[t]
-	inPlace := func(r *result) bool { return r.message == m+1 && (r.leading || w.f.apart()) }
+	inPlace := func(r *result) bool {
+		return r.message == m+1 && h.role[m+1] == user && (r.leading || w.f.apart())
+	}
 	for n, a := range h.answers(turn.from, turn.to, inPlace) {
 		c := &h.calls[a.call]
 		if a.result < 0 {
