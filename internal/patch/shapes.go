@@ -144,7 +144,10 @@ func plainFormat(d *document) (historyFormat, error) {
 		return geminiFormat{}, nil
 	}
 	for m := range d.messages {
-		if r := text(member(d.at(m), "role")); r == "" {
+		switch raw := d.at(m); {
+		case text(member(raw, "type")) == "message":
+			return responsesFormat{}, nil
+		case text(member(raw, "role")) == "":
 			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, wordList(Repairable()[1:]))
 		}
 	}
