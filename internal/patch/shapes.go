@@ -149,9 +149,22 @@ func plainFormat(d *document) (historyFormat, error) {
 			return responsesFormat{}, nil
 		case text(member(raw, "role")) == "":
 			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, wordList(Repairable()[1:]))
+		case !hasContent(raw):
+			return nil, fmt.Errorf("patch: message %d: it has no content of a known form; name the format (known: %s)", m, wordList(Repairable()[1:]))
 		}
 	}
 	return openAIFormat{}, nil
+}
+
+// hasContent reports whether a message has a content that is a text, a list or null, or
+// what some formats have in its place.
+func hasContent(message string) bool {
+	for name, v := range members(message) {
+		if name == "content" && strings.ContainsAny(v[:1], `"[n`) || oneOf(name, "parts tool_calls toolCalls function_call refusal audio") {
+			return true
+		}
+	}
+	return false
 }
 
 // oneOf reports whether a word is in a list of words separated by spaces.

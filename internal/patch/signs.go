@@ -40,6 +40,9 @@ func unread() map[string]string {
 		"Pydantic AI":                    "parts.part_kind",
 		"Haystack":                       "content.tool_call content.tool_call_result",
 		"LlamaIndex":                     "blocks",
+		"Semantic Kernel":                "items.$type",
+		"Microsoft.Extensions.AI":        "contents.$type",
+		"assistant-ui":                   "content.argsText",
 		"OpenCode":                       "info{}.role",
 		"pi":                             "role:toolResult content:toolCall",
 		"LangChain messages with a role": "tool_calls.args content:tool_call content:invalid_tool_call content:function_call content:custom_tool_call",
@@ -131,7 +134,7 @@ func (l lexicon) add(found []entry, word string) []entry {
 func (l lexicon) memberSigns(name, value string, found []entry) []entry {
 	found = l.add(found, name)
 	switch name {
-	case "content", "parts", "tool_calls", "toolCalls":
+	case "content", "parts", "items", "contents", "tool_calls", "toolCalls":
 		for _, e := range elements(value) {
 			found = l.elementSigns(name, e, found)
 		}
