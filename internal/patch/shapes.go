@@ -147,6 +147,8 @@ func plainFormat(d *document) (historyFormat, error) {
 		switch raw := d.at(m); {
 		case text(member(raw, "type")) == "message":
 			return responsesFormat{}, nil
+		case text(member(raw, "role")) == "tool" && strings.HasPrefix(member(raw, "content"), "[") && isEmpty(member(raw, "content")):
+			return aiModelFormat{}, nil // the only one whose results are parts of such a message
 		case text(member(raw, "role")) == "":
 			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, wordList(Repairable()[1:]))
 		case !hasContent(raw):
