@@ -54,7 +54,7 @@ func (aguiFormat) read(h *history, m int) {
 		}
 	case "tool":
 		h.role[m] = tool
-		h.addResult(m, result{id: text(callID), unlinked: callID == "", content: content})
+		h.addResult(m, result{id: text(callID), idText: callID, content: content})
 	case "user":
 		h.role[m] = user
 	case "activity":

@@ -107,7 +107,7 @@ func (aiModelFormat) readResult(h *history, m, n int, part string) {
 	case output == "":
 		h.refuse(m, `a result without "output"`)
 	}
-	r := result{block: n, raw: part, id: text(id), unlinked: id == "", name: text(member(part, "toolName")), content: output}
+	r := result{block: n, raw: part, id: text(id), idText: id, name: text(member(part, "toolName")), content: output}
 	if value := member(output, "value"); value != "" {
 		r.content = value
 	}

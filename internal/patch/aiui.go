@@ -91,7 +91,7 @@ func aiUICall(h *history, m, n int, part string) (c call, ok bool) {
 	}
 	c.settled = strings.HasPrefix(state, "output-")
 	switch {
-	case c.idText == "":
+	case isNull(c.idText):
 		h.refuse(m, "the part %q has no \"toolCallId\"", kind)
 	case oneOf(state, "call partial-call result"):
 		h.refuse(m, "the part %q has the state %q of AI SDK 4", kind, state)

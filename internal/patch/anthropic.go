@@ -58,14 +58,14 @@ func (anthropicFormat) readResult(n int, block string) (result, bool) {
 // anthropicResult reads block n of a user's message and reports whether it is a
 // tool result.
 func anthropicResult(n int, block string) (result, bool) {
-	r := result{block: n, raw: block, unlinked: true}
+	r := result{block: n, raw: block}
 	kind := ""
 	for name, v := range members(block) {
 		switch name {
 		case "type":
 			kind = text(v)
 		case "tool_use_id":
-			r.id, r.unlinked = text(v), false
+			r.id, r.idText = text(v), v
 		case "content":
 			r.content = v
 		}

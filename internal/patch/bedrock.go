@@ -90,13 +90,13 @@ func (bedrockFormat) isCall(block string) bool {
 }
 
 func (bedrockFormat) readResult(n int, block string) (result, bool) {
-	r := result{block: n, raw: block, unlinked: true}
+	r := result{block: n, raw: block}
 	v := member(block, "toolResult")
 	server := false
 	for name, v := range members(v) {
 		switch name {
 		case "toolUseId":
-			r.id, r.unlinked = text(v), false
+			r.id, r.idText = text(v), v
 		case "content":
 			r.content = v
 		case "type":

@@ -105,7 +105,7 @@ func (geminiFormat) isCall(part string) bool {
 }
 
 func (geminiFormat) readResult(n int, part string) (result, bool) {
-	r := result{block: n, raw: part, unlinked: true}
+	r := result{block: n, raw: part}
 	found := false
 	for name, v := range members(part) {
 		if !oneOf(name, "functionResponse function_response") || !strings.HasPrefix(v, "{") {
@@ -120,7 +120,7 @@ func (geminiFormat) readResult(n int, part string) (result, bool) {
 			case "id":
 				r.id = text(v)
 			case "name":
-				r.name, r.unlinked = text(v), v == "null"
+				r.name, r.idText = text(v), v
 			case "response":
 				r.content = v
 			}

@@ -110,7 +110,7 @@ type result struct {
 	id, name, kind string
 	content        string // raw JSON
 	raw            string // the raw block, if it is not a message
-	unlinked       bool   // it has no key with the id of its call
+	idText         string // the key that has the id of its call, raw
 	leading        bool   // only results precede the block in its message
 	external       bool   // its call may be in another history
 	placeholder    bool   // its text stands for a missing result

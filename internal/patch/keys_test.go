@@ -139,8 +139,8 @@ type keyless struct {
 
 func (k keyless) hides([]byte) bool { return k.bare }
 
-// withoutKeys returns the history without each of its structural keys, and with
-// other names for them.
+// withoutKeys returns the history without each of its structural keys, with null, and
+// with other names for them.
 func withoutKeys(input []byte) (all []keyless) {
 	var messages []any
 	if json.Unmarshal(input, &messages) != nil {
@@ -162,6 +162,12 @@ func withoutKeys(input []byte) (all []keyless) {
 				if slices.Contains(structural, key) && !optional(key, v) {
 					delete(v, key)
 					all = append(all, keyless{"without " + path + "." + key, []byte(asJSON(messages)), bareWithout(key, v, old, depth)})
+					if key != "content" && key != "output" { // null is a content
+						v[key] = nil
+						bare := bareWithout(key, v, old, depth) || key == "tool_call_id" && shared(input, old)
+						all = append(all, keyless{path + "." + key + " as null", []byte(asJSON(messages)), bare})
+						delete(v, key)
+					}
 					for _, now := range []string{"x_" + key, strings.ToUpper(key)} {
 						v[now] = old
 						all = append(all, keyless{path + "." + key + " as " + now, []byte(asJSON(messages)), bareWithout(key, v, old, depth) && !strings.HasSuffix(key, "s")})
@@ -198,6 +204,10 @@ func bareWithout(key string, rest object, value any, depth int) bool {
 	}
 	return false
 }
+
+// shared reports whether more than a call and a result have the id. With null, the
+// result in LangChain is then one that no call needs.
+func shared(input []byte, id any) bool { return bytes.Count(input, []byte(asJSON(id))) > 2 }
 
 // drops returns the ops that drop results.
 func drops(r patch.Report) []patch.Op {

@@ -57,7 +57,7 @@ func langchainBody(raw string) langchainMessage {
 			}
 		}
 	}
-	if m.inner == "kwargs" {
+	if m.inner == "kwargs" || m.kind == "constructor" {
 		m.kind = class
 	}
 	return m
@@ -98,11 +98,11 @@ func (h *history) answerInside(content string) {
 
 // langchainResult reads a tool message.
 func langchainResult(fields string) result {
-	r := result{unlinked: true}
+	var r result
 	for name, v := range members(fields) {
 		switch name {
 		case "tool_call_id":
-			r.id, r.unlinked = text(v), false
+			r.id, r.idText = text(v), v
 		case "name":
 			r.name = text(v)
 		case "content":

@@ -77,7 +77,7 @@ func langchainExCall(n int, element string) call {
 		case "call_id":
 			c.id, c.idText = text(v), v
 		case "name":
-			c.name, named = text(v), true
+			c.name, named = text(v), !isNull(v)
 		case "arguments":
 			c.args = v
 		}
@@ -97,11 +97,11 @@ func langchainExCall(n int, element string) call {
 // langchainExResult reads result n of a message. The result of an interrupt stands
 // for a result that the program writes when it continues.
 func langchainExResult(n int, element string) result {
-	r := result{block: n, raw: element, unlinked: true}
+	r := result{block: n, raw: element}
 	for name, v := range members(element) {
 		switch name {
 		case "tool_call_id":
-			r.id, r.unlinked = text(v), false
+			r.id, r.idText = text(v), v
 		case "name":
 			r.name = text(v)
 		case "content":

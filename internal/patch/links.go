@@ -18,12 +18,14 @@ func (h *history) refuse(m int, format string, args ...any) {
 // call, may belong to another call, which was not found because a key is missing or
 // has another name.
 func (h *history) checkLinks() error {
-	spare := h.spareResults()
+	spare, linked := h.spareResults()
 	if len(spare) == 0 {
 		return h.refusal
 	}
 	ids, read := map[string]bool{}, map[int]map[string]bool{} // read has, by message, the ids that were found in it
+	named := false
 	for _, res := range spare {
+		named = named || res.id != "" || h.byName != nil && res.name != ""
 		ids[res.id] = res.id != ""
 		if h.byName != nil && h.mixesIDs(res.name) {
 			h.refuse(res.message, "a result of %q (id %q) has no place, and only some of the calls or results that it may belong to have an id", res.name, res.id)
@@ -47,14 +49,14 @@ func (h *history) checkLinks() error {
 	}
 	for c := range h.calls {
 		call := &h.calls[c]
-		if call.idText == "" {
+		if unlinked(call.idText, named) {
 			h.refuse(call.message, "the call of %q has no key with its id, and message %d has a result of a call %q, which may be its own", call.name, spare[0].message, spare[0].id)
 		}
 		note(call.message, call.id)
 	}
 	for r := range h.results {
 		res := &h.results[r]
-		if res.unlinked {
+		if unlinked(res.idText, linked) {
 			h.refuse(res.message, "a result has no key with the id of its call")
 		}
 		note(res.message, res.id)
@@ -63,7 +65,7 @@ func (h *history) checkLinks() error {
 		if h.role[m] != assistant && h.role[m] != other {
 			continue
 		}
-		if raw := h.at(m); h.role[m] == other && member(raw, "role") == "" && member(raw, "type") == "" {
+		if raw := h.at(m); h.role[m] == other && isNull(member(raw, "role")) && isNull(member(raw, "type")) {
 			h.refuse(m, "it has neither a role nor a type, and a result of a call %q has no place", spare[0].id)
 		}
 		if id, at := findText(h.at(m), "", func(s string) bool { return ids[s] && !read[m][s] }); at != "" {
@@ -73,9 +75,14 @@ func (h *history) checkLinks() error {
 	return h.refusal
 }
 
+// unlinked reports whether the key of an id is missing. With null it is, if the other
+// side has an id: without ids, calls and results are paired by name and position.
+func unlinked(idText string, other bool) bool { return idText == "" || idText == "null" && other }
+
 // spareResults returns the real results without a call, and those behind the first
-// one of a call.
-func (h *history) spareResults() (spare []*result) {
+// one of a call. linked is true if a result without an id may belong to a call with
+// one: in LangChain, which writes null where no id is known, to one without a result.
+func (h *history) spareResults() (spare []*result, linked bool) {
 	for r := range h.results {
 		if res := &h.results[r]; res.call < 0 && !res.external && h.opts.Orphans != "keep" {
 			spare = append(spare, res)
@@ -83,19 +90,23 @@ func (h *history) spareResults() (spare []*result) {
 	}
 	for c := range h.calls {
 		var first *result
-		for r := h.calls[c].firstResult; r >= 0; r = h.results[r].next {
+		call := &h.calls[c]
+		for r := call.firstResult; r >= 0; r = h.results[r].next {
 			switch res := &h.results[r]; {
 			case res.placeholder:
 			case first == nil:
 				first = res
-			case first.content == "":
+			case isNull(first.content):
 				h.refuse(first.message, "a result without content, and message %d has another result of its call %q", res.message, res.id)
 			default:
 				spare = append(spare, res)
 			}
 		}
+		if needs := first == nil || h.format.shape() != LangChain; needs && call.matchKey() != "" && !call.answeredInside {
+			linked = true
+		}
 	}
-	return spare
+	return spare, linked
 }
 
 // mixesIDs reports whether some calls of a name have an id and others have none, or some

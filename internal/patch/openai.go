@@ -47,7 +47,7 @@ func (f openAIFormat) read(h *history, m int) {
 		}
 	case "tool":
 		h.role[m] = tool
-		h.addResult(m, result{id: text(id), unlinked: id == "", name: text(name), content: content})
+		h.addResult(m, result{id: text(id), idText: id, name: text(name), content: content})
 	case "user":
 		h.role[m] = user
 	}

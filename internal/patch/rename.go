@@ -57,7 +57,7 @@ func (n *renamer) rename(call *call) {
 		now = n.uniqueID(id)
 	}
 	n.record(id, now)
-	if now == call.id && call.idText != "" {
+	if now == call.id && !isNull(call.idText) {
 		return
 	}
 	call.changedID = now

@@ -70,7 +70,7 @@ func (f responsesFormat) read(h *history, m int) {
 		f.extendTurn(h, m)
 	case oneOf(item.kind, resultItems):
 		h.role[m] = tool
-		h.addResult(m, result{id: item.id(), unlinked: item.callID == "" && item.itemID == "", kind: item.kind, content: item.output})
+		h.addResult(m, result{id: item.id(), idText: item.resultID(), kind: item.kind, content: item.output})
 	case answersTo(item.kind) != "":
 		f.extendTurn(h, m)
 		h.addCall(m, item.call())
@@ -134,10 +134,18 @@ func responsesItem(raw string) responsesFields {
 // id returns the id that an item and its answer share. A local_shell_call_output
 // has it in its own id, and some clients write calls in this way.
 func (f responsesFields) id() string {
-	if f.callID == "" {
+	if isNull(f.callID) {
 		return text(f.itemID)
 	}
 	return text(f.callID)
+}
+
+// resultID returns the key by which an output is linked to its call.
+func (f responsesFields) resultID() string {
+	if isNull(f.callID) && f.kind == "local_shell_call_output" {
+		return f.itemID
+	}
+	return f.callID
 }
 
 // call returns the call of an item.
@@ -277,7 +285,7 @@ func (responsesFormat) result(h *history, r *result) string {
 	c := &h.calls[r.call]
 	if c.finalID() != r.id {
 		field := "call_id"
-		if member(raw, field) == "" && member(raw, "id") != "" {
+		if isNull(member(raw, field)) && !isNull(member(raw, "id")) {
 			field = "id"
 		}
 		raw = setMember(raw, field, quote(c.finalID()))

@@ -144,11 +144,29 @@ func plainFormat(d *document) (historyFormat, error) {
 		return geminiFormat{}, nil
 	}
 	for m := range d.messages {
-		if r := text(member(d.at(m), "role")); r == "" {
+		switch raw := d.at(m); {
+		case text(member(raw, "type")) == "message":
+			return responsesFormat{}, nil
+		case text(member(raw, "role")) == "tool" && strings.HasPrefix(member(raw, "content"), "[") && isEmpty(member(raw, "content")):
+			return aiModelFormat{}, nil // the only one whose results are parts of such a message
+		case text(member(raw, "role")) == "":
 			return nil, fmt.Errorf("patch: message %d: neither its role nor its type is known; name the format (known: %s)", m, wordList(Repairable()[1:]))
+		case !hasContent(raw):
+			return nil, fmt.Errorf("patch: message %d: it has no content of a known form; name the format (known: %s)", m, wordList(Repairable()[1:]))
 		}
 	}
 	return openAIFormat{}, nil
+}
+
+// hasContent reports whether a message has a content that is a text, a list or null, or
+// what some formats have in its place.
+func hasContent(message string) bool {
+	for name, v := range members(message) {
+		if name == "content" && strings.ContainsAny(v[:1], `"[n`) || oneOf(name, "parts tool_calls toolCalls function_call refusal audio") {
+			return true
+		}
+	}
+	return false
 }
 
 // oneOf reports whether a word is in a list of words separated by spaces.

@@ -35,11 +35,14 @@ func unread() map[string]string {
 		"AI SDK 4":                       "toolInvocations parts:tool-invocation",
 		"Mastra":                         "content{}.format",
 		"gemini-cli":                     "content{}.parts",
-		"Strands":                        "message_id message{}.content",
+		"Strands":                        "message{}.content",
 		"A2A":                            "parts.kind",
 		"Pydantic AI":                    "parts.part_kind",
 		"Haystack":                       "content.tool_call content.tool_call_result",
 		"LlamaIndex":                     "blocks",
+		"Semantic Kernel":                "items.$type",
+		"Microsoft.Extensions.AI":        "contents.$type",
+		"assistant-ui":                   "content.argsText",
 		"OpenCode":                       "info{}.role",
 		"pi":                             "role:toolResult content:toolCall",
 		"LangChain messages with a role": "tool_calls.args content:tool_call content:invalid_tool_call content:function_call content:custom_tool_call",
@@ -84,16 +87,20 @@ func newLexicon() lexicon {
 
 // signs adds the words of a message that a vocabulary has to found.
 func (l lexicon) signs(message string, found []entry) []entry {
-	var kind, role string
+	var kind, role, content string
 	for name, v := range members(message) {
 		switch name {
 		case "type":
 			kind = text(v)
 		case "role":
 			role = text(v)
+		case "content":
+			content = v
 		}
 	}
-	found = l.add(found, "role:"+role)
+	if !oneOf(strings.TrimSuffix(kind, "Chunk"), "chat ChatMessage") { // whose role is any text
+		found = l.add(found, "role:"+role)
+	}
 	if role == "" {
 		found = l.add(found, "type:"+strings.TrimSuffix(kind, "Chunk"))
 	}
@@ -105,13 +112,12 @@ func (l lexicon) signs(message string, found []entry) []entry {
 			if name == "lc" || name == "call_id" {
 				found = l.add(found, name)
 			}
+		case name == "blocks" && content != "": // a further key
+		case role == "activity": // its content is any JSON
+			found = l.add(found, name)
 		default:
 			found = l.memberSigns(name, v, found)
 		}
-	}
-	blocks := func(s entry) bool { return strings.HasPrefix(s.word, "content:") }
-	if role != "" && kind == "message" && !slices.ContainsFunc(found, blocks) {
-		found = l.add(found, "type:message")
 	}
 	return found
 }
@@ -128,7 +134,7 @@ func (l lexicon) add(found []entry, word string) []entry {
 func (l lexicon) memberSigns(name, value string, found []entry) []entry {
 	found = l.add(found, name)
 	switch name {
-	case "content", "parts", "tool_calls", "toolCalls":
+	case "content", "parts", "items", "contents", "tool_calls", "toolCalls":
 		for _, e := range elements(value) {
 			found = l.elementSigns(name, e, found)
 		}
@@ -151,11 +157,10 @@ func (l lexicon) elementSigns(list, element string, found []entry) []entry {
 		}
 		return found
 	}
-	kind, before := "", len(found)
+	kind, before := text(member(element, "type")), len(found)
 	for name, v := range members(element) {
 		switch {
-		case name == "type" && v[0] == '"':
-			kind = text(v)
+		case kind != "" && oneOf(name, "type kind"):
 		case name == "function" || !absent(v):
 			found = l.add(found, list+"."+name)
 		}
