@@ -188,7 +188,8 @@ func (h *history) checkUnread() error {
 		return h.refusal
 	}
 	for m := range h.messages {
-		if h.role[m] != user && h.role[m] != other {
+		parts := h.role[m] == tool && h.format.shape() == AIModel // not the message is the result
+		if h.role[m] != user && h.role[m] != other && !parts {
 			continue
 		}
 		unread := func(id string) bool {
