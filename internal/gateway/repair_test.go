@@ -120,7 +120,7 @@ func TestRepairUnsized(t *testing.T) {
 // TestRepairBusy checks that concurrent histories are limited, and that a request
 // which waits too long is refused.
 func TestRepairBusy(t *testing.T) {
-	service := &repair.Service{MaxBytes: 1 << 20, MaxAtOnce: 1 << 20, Wait: time.Millisecond}
+	service := &repair.Service{MaxBytes: 1 << 20, MaxAtOnce: 1 << 20, Wait: 100 * time.Millisecond}
 	url := serve(t, Options{Repairs: service}, newMemory()) + "/v1/repair"
 	leave, err := service.Enter(t.Context(), 1<<20)
 	if err != nil {

@@ -58,7 +58,7 @@ func (st *Step) endCall(m *Message, c *Call, status events.Status, real string) 
 	st.State.Memory.close(Closed{
 		Call: s.Call, ID: s.ID, Name: c.Name, UID: s.UID(), Synth: s.Synth, Real: real, Others: others, Run: m.Run, Args: s.Args,
 		Message: m.ID, Namespace: m.Namespace, Choice: m.Choice, Index: c.Index,
-		Child: c.ParentCall() != "", Reported: s.Reported,
+		Child: c.ParentCall() != "", Began: len(c.Text) > 0, Reported: s.Reported,
 	}, st.Rules.MaxClosed)
 	e := st.emitCall(events.ToolCallResult, m, c)
 	e.Status, e.ArgsAnnounced = status, &announced

@@ -181,6 +181,7 @@ func (c *Closed) fields(f *stored.Fields) {
 	f.Text("others", (*string)(&c.Others))
 	f.Text("task", &c.Task)
 	f.Flag("child", &c.Child)
+	f.Flag("began", &c.Began)
 	f.Flag("reported", &c.Reported)
 }
 

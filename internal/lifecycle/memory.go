@@ -55,6 +55,8 @@ type Closed struct {
 	Task string `json:"task,omitempty"`
 	// Child: the call that made it is known.
 	Child bool `json:"child,omitempty"`
+	// Began: some of its args came.
+	Began bool `json:"began,omitempty"`
 	// Reported: args that came after the call was closed were reported.
 	Reported bool `json:"reported,omitempty"`
 }

@@ -40,10 +40,10 @@ func (st *Step) otherChoice(c *chunks.Chunk) bool {
 }
 
 // hasCall reports whether the stream event of a role has a piece of a call: some servers
-// repeat the role in each event.
+// repeat the role in each event. An id and a name without args are the beginning of one.
 func (st *Step) hasCall(c *chunks.Chunk) bool {
 	return slices.ContainsFunc(st.rest, func(o chunks.Chunk) bool {
-		return o.Kind == chunks.Fragment && o.Choice == c.Choice && !o.Whole && !o.Opens
+		return o.Kind == chunks.Fragment && o.Choice == c.Choice && !o.Whole && !o.Opens && (o.ID == "" || o.Name == "" || o.Args != "")
 	})
 }
 
@@ -91,15 +91,17 @@ type formerCall struct {
 	Call, ID, Name, Index string
 
 	args     uint64 // their fingerprint, 0 if they were never complete
+	began    bool   // args came, so the name is whole
 	reported *bool  // more args were reported
 }
 
 // precedes reports whether a fragment with a name, on the index or with the id of the
-// call, begins another one: the call had all its args, and these are not the same ones.
+// call, begins another one: it has another name, or the call had all its args, and these
+// are not the same ones.
 func (old *formerCall) precedes(c *chunks.Chunk) bool {
 	switch {
 	case old.args == 0:
-		return false
+		return old.began && c.ID != "" && c.Name != old.Name
 	case c.Args == "" && c.Final:
 		return c.Index == "" || c.Index != old.Index
 	case c.ID == "" && c.Name != old.Name:
@@ -120,14 +122,14 @@ func (st *Step) former(c *chunks.Chunk, match func(id, index string) bool) *form
 		for i := range slices.Backward(m.Calls) {
 			k := &m.Calls[i]
 			if !k.State.Status.Terminal() && match(k.State.ID, k.Index) {
-				return &formerCall{k.State.Call, k.State.ID, k.Name, k.Index, k.State.Args, &k.State.Reported}
+				return &formerCall{k.State.Call, k.State.ID, k.Name, k.Index, k.State.Args, len(k.Text) > 0, &k.State.Reported}
 			}
 		}
 	}
 	for i := range slices.Backward(s.Memory.Closed) {
 		k := &s.Memory.Closed[i]
 		if k.Namespace == c.Namespace && k.Choice == c.Choice && (unknown || k.Message == c.Message) && match(k.ID, k.Index) {
-			return &formerCall{k.Call, k.ID, k.Name, k.Index, k.Args, &k.Reported}
+			return &formerCall{k.Call, k.ID, k.Name, k.Index, k.Args, k.Began, &k.Reported}
 		}
 	}
 	return nil

@@ -30,6 +30,9 @@ func (f bedrockFormat) render(h *history) {
 	}
 }
 
+// runs reports whether consecutive messages of the model become one.
+func (bedrockFormat) runs(o Options) bool { return *o.MergeRoles }
+
 func (bedrockFormat) blocks() string {
 	return "text image document video audio toolUse toolResult reasoningContent cachePoint guardContent citationsContent searchResult"
 }

@@ -235,26 +235,24 @@ func geminiMembers(m object, names ...string) (found []object) {
 	return found
 }
 
-// gemini checks that the content behind a turn has one response for each call, with
-// its id if both have one, otherwise with its name.
+// gemini checks that the content behind a turn, which is a run of the model's
+// contents, has one response for each call, with its id if both have one, otherwise
+// with its name.
 func (v *validator) gemini(messages []object, inOrder bool) {
 	var open []object
+	var calls []seenCall
 	for i, m := range append(messages, nil) {
 		responses := geminiMembers(m, "functionResponse", "function_response")
-		if m["role"] == "model" {
-			if len(responses) > 0 {
-				v.breaks(i, "result_in_turn")
-			}
-			responses = nil
-		}
-		v.geminiResponses(i, open, responses, inOrder)
-		open = nil
 		if m["role"] != "model" {
+			v.calls(i, calls)
+			v.geminiResponses(i, open, responses, inOrder)
+			open, calls = nil, nil
 			continue
 		}
-		open = geminiMembers(m, "functionCall", "function_call")
-		var calls []seenCall
-		for _, c := range open {
+		if len(responses) > 0 {
+			v.breaks(i, "result_in_turn")
+		}
+		for _, c := range geminiMembers(m, "functionCall", "function_call") {
 			if _, ok := c["args"].(object); !ok && c["args"] != nil {
 				v.breaks(i, "input_not_object")
 			}
@@ -263,8 +261,8 @@ func (v *validator) gemini(messages []object, inOrder bool) {
 			} else if c["name"] == "" {
 				v.breaks(i, "empty_name")
 			}
+			open = append(open, c)
 		}
-		v.calls(i, calls)
 	}
 }
 

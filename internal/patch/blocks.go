@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // blockFormat is a format in which calls and results are blocks of messages. The
 // results of a turn are in the user's message that directly follows it.
@@ -15,6 +18,8 @@ type blockFormat interface {
 	// one has some of them. Otherwise they are the first blocks of the user's
 	// message.
 	apart() bool
+	// runs reports whether an unbroken run of the model's messages is one turn.
+	runs(o Options) bool
 	// roleOf returns the role of a message from its "role".
 	roleOf(word string) role
 	// readBlock reads block n of message m, which is of the model, and reports
@@ -53,6 +58,8 @@ func (plainBlocks) list() string { return "content" }
 func (plainBlocks) blocks() string { return "" }
 
 func (plainBlocks) apart() bool { return false }
+
+func (plainBlocks) runs(Options) bool { return false }
 
 func (plainBlocks) roleOf(word string) role {
 	switch word {
@@ -113,6 +120,8 @@ func readBlocks(f blockFormat, h *history, m int) {
 		}
 	}
 	switch role := f.roleOf(word); {
+	case strings.HasPrefix(content, "{"):
+		h.refuse(m, "its %q is an object, not a list", f.list())
 	case content != "" || role == other:
 	case keys > 1 || !f.apart():
 		h.refuse(m, "it has no %q", f.list())
@@ -143,7 +152,7 @@ func readTurnBlocks(f blockFormat, h *history, m int, content string) {
 		h.role[m] = tool
 		return
 	}
-	h.addTurn(m)
+	h.addToRun(m, f.runs(h.opts))
 	leading := true
 	for n, b := range elements(content) {
 		if r, ok := h.misplaced(f, n, b); ok {
@@ -160,6 +169,17 @@ func readTurnBlocks(f blockFormat, h *history, m int, content string) {
 			h.turns[len(h.turns)-1].signed = true
 		}
 	}
+}
+
+// addToRun adds message m to the turn before it, or begins a turn if runs are no
+// turns or if another message or a result is in between.
+func (h *history) addToRun(m int, runs bool) {
+	t, r := len(h.turns)-1, len(h.results)-1
+	if !runs || m == 0 || h.role[m-1] != assistant || r >= 0 && h.results[r].after == t {
+		h.addTurn(m)
+		return
+	}
+	h.role[m], h.turns[t].last = assistant, m
 }
 
 // hasMember reports whether an object has a member of one of these names.
@@ -207,19 +227,39 @@ type blockWriter struct {
 	errors  map[int][]serverError // by turn: errors of earlier server tools
 }
 
-// turn writes a message of the model and keeps its results for the next message.
+// turn writes a message of the model. The last one of a turn keeps the turn's results
+// for the next message.
 func (w *blockWriter) turn(m int) {
-	h, t := w.h, w.t
-	w.t++
-	turn := &h.turns[t]
+	h := w.h
+	if w.t == 0 || m > h.turns[w.t-1].last {
+		w.t++
+	}
 	in := w.insideResults(m)
 	w.put(in.before)
 	w.flush()
-	raw := h.at(m)
-	if h.changed(turn) || len(in.leaves) > 0 {
-		raw = w.rewritten(raw, h.calls[turn.from:turn.to], in.leaves, in.behind.calls)
+	raw, calls := h.at(m), h.callsOf(&h.turns[w.t-1], m)
+	if len(in.leaves) > 0 || slices.ContainsFunc(calls, func(c call) bool { return c.changed() }) {
+		raw = w.rewritten(raw, calls, in.leaves, in.behind.calls)
 	}
-	inPlace := func(r *result) bool { return r.message == m+1 && (r.leading || w.f.apart()) }
+	if m == h.turns[w.t-1].last {
+		w.keepResults(m)
+	}
+	w.results = append(w.results, in.behind.results...)
+	w.texts = append(w.texts, in.behind.texts...)
+	raw = w.addServerResults(m, w.t-1, raw)
+	if blocks := member(raw, w.f.list()); raw != h.at(m) && isEmpty(blocks) {
+		return // all of its blocks were dropped
+	}
+	h.put(m, raw)
+}
+
+// keepResults keeps the results of the turn that ends with message m.
+func (w *blockWriter) keepResults(m int) {
+	h, t := w.h, w.t-1
+	turn := &h.turns[t]
+	inPlace := func(r *result) bool {
+		return r.message == m+1 && h.role[m+1] == user && (r.leading || w.f.apart())
+	}
 	for n, a := range h.answers(turn.from, turn.to, inPlace) {
 		c := &h.calls[a.call]
 		if a.result < 0 {
@@ -232,13 +272,6 @@ func (w *blockWriter) turn(m int) {
 		}
 		w.results = append(w.results, w.f.answer(h, c, r))
 	}
-	w.results = append(w.results, in.behind.results...)
-	w.texts = append(w.texts, in.behind.texts...)
-	raw = w.addServerResults(m, t, raw)
-	if blocks := member(raw, w.f.list()); raw != h.at(m) && isEmpty(blocks) {
-		return // all of its blocks were dropped
-	}
-	h.put(m, raw)
 }
 
 // onlyAnswers reports whether a message consists of results that answer calls of

@@ -208,25 +208,24 @@ func startsWithResult(m object) bool {
 	return len(blocks) > 0 && (blocks[0]["type"] == "tool_result" || blocks[0]["toolResult"] != nil || blocks[0]["functionResponse"] != nil || blocks[0]["function_response"] != nil)
 }
 
-// turnsOf returns the indices at which the assistant's turns begin. In Responses a
-// turn is several items.
+// turnsOf returns the indices at which the assistant's turns begin. In Responses,
+// Bedrock and Gemini a turn is a run of the model's items or messages.
 func turnsOf(t testing.TB, shape patch.Shape, input []byte) []int {
 	var turns []int
 	inside := false
 	for i, m := range messagesOf(t, input) {
 		assistant := m["role"] == "assistant"
 		switch shape {
-		case patch.Anthropic, patch.Bedrock:
-			assistant = assistant && !startsWithResult(m)
 		case patch.Gemini:
-			assistant = m["role"] == "model" && !startsWithResult(m)
+			assistant = m["role"] == "model"
 		case patch.Responses:
 			assistant = ofModel(m)
 		case patch.LangChain:
 			kind, _ := chatKind(shape, m)
 			assistant = kind == "assistant"
 		}
-		if assistant && !(inside && shape == patch.Responses) {
+		runs := slices.Contains([]patch.Shape{patch.Responses, patch.Bedrock, patch.Gemini}, shape)
+		if assistant && !(runs && inside) && !startsWithResult(m) {
 			turns = append(turns, i)
 		}
 		inside = assistant

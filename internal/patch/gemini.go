@@ -27,7 +27,10 @@ func (f geminiFormat) read(h *history, m int) { readBlocks(f, h, m) }
 // precedes, which Gemini refuses.
 func (f geminiFormat) render(h *history) {
 	renderBlocks(f, h)
-	if len(h.out) > 0 && len(h.turns) > 0 && h.out[0].message == h.turns[0].first && h.turns[0].from < h.turns[0].to {
+	if len(h.out) == 0 || len(h.turns) == 0 || h.turns[0].from == h.turns[0].to {
+		return
+	}
+	if m := h.out[0].message; m >= h.turns[0].first && m <= h.turns[0].last {
 		h.refused = append(h.refused, Violation{h.out[0].message, "call_first", strings.Clone(h.calls[0].finalID())})
 	}
 }
@@ -40,6 +43,9 @@ func (geminiFormat) blocks() string {
 }
 
 func (geminiFormat) apart() bool { return true }
+
+// runs reports true: a stream may be recorded with one content for each chunk.
+func (geminiFormat) runs(Options) bool { return true }
 
 // roleOf returns the role of a content. Gemini takes one without a role for the
 // user's.

@@ -164,10 +164,11 @@ func TestRepairWithoutIDs(t *testing.T) {
 	answer := func(parts ...string) string { return `{"role":"user","parts":[` + strings.Join(parts, ",") + `]}` }
 	const interrupted = `{"error":"Tool call f was interrupted: no result was recorded. It may or may not have run."}`
 	head := `{"role":"user","parts":[{"text":"Go."}]},` + turn(call("f")) + ","
+	next := answer(`{"text":"And?"}`) + ","
 	middle, tail := turn(call("f"), call("g"))+",", turn(call("f"))
-	got, err := patch.Repair(patch.Auto, []byte("["+head+middle+tail+"]"), patch.Options{Log: log})
-	want := "[" + head + answer(result("f", interrupted)) + "," +
-		middle + answer(result("f", `{"output":"first"}`), result("g", strings.Replace(interrupted, " f ", " g ", 1))) + "," +
+	got, err := patch.Repair(patch.Auto, []byte("["+head+next+middle+next+tail+"]"), patch.Options{Log: log})
+	want := "[" + head + answer(result("f", interrupted)) + "," + next +
+		middle + answer(result("f", `{"output":"first"}`), result("g", strings.Replace(interrupted, " f ", " g ", 1))) + "," + next +
 		tail + "," + answer(result("f", `{"n":3}`)) + "]"
 	if err != nil || string(got.History) != want {
 		t.Errorf("error %v\n got %s\nwant %s", err, got.History, want)
