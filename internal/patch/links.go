@@ -3,6 +3,8 @@ package patch
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // refuse makes the repair fail: a structural key of message m is missing or out of
@@ -167,6 +169,62 @@ func findText(value, path string, wanted func(string) bool) (found, at string) {
 	}
 	for _, e := range elements(value) {
 		if found, at = findText(e, path, wanted); at != "" {
+			return found, at
+		}
+	}
+	return "", ""
+}
+
+// checkUnread refuses the history if a call would get a text as its result, and a later
+// message has its id in a place that is not read: it may be the real result.
+func (h *history) checkUnread() error {
+	open := map[string]int{} // the first such call's message, by id
+	for c := len(h.calls) - 1; c >= 0; c-- {
+		if call := &h.calls[c]; call.id != "" && call.content != "" && !call.real() {
+			open[call.id] = call.message
+		}
+	}
+	if len(open) == 0 || h.format.shape() == AIUI { // whose results are parts of the call
+		return h.refusal
+	}
+	for m := range h.messages {
+		parts := h.role[m] == tool && h.format.shape() == AIModel // not the message is the result
+		if h.role[m] != user && h.role[m] != other && !parts {
+			continue
+		}
+		unread := func(id string) bool {
+			of, ok := open[id]
+			return ok && of < m && !slices.ContainsFunc(h.resultsIn(m), func(r result) bool { return r.id == id })
+		}
+		if id, at := findID(h.at(m), 0, unread); at != "" {
+			h.refuse(m, "it has the id of the call %q as %q, where the format has no result", id, at)
+		}
+	}
+	return h.refusal
+}
+
+// findID returns the first id in a message, or in a block of it, that is wanted, and
+// its key. The message's own id, and what a block quotes, are no places for it.
+func findID(value string, depth int, wanted func(string) bool) (found, at string) {
+	for name, v := range members(value) {
+		switch {
+		case v[0] == '"':
+			own := depth == 0 && name == "id"
+			if s := text(v); !own && strings.HasSuffix(strings.ToLower(name), "id") && wanted(s) {
+				return s, name
+			}
+		case v[0] == '{' && depth == 0 && oneOf(name, "data kwargs"):
+			found, at = findID(v, 0, wanted)
+		case v[0] == '{' && depth == 1 && !oneOf(name, "input args arguments output response metadata"):
+			found, at = findID(v, 2, wanted)
+		case v[0] == '[' && depth == 0 && oneOf(name, "content parts"):
+			for _, block := range elements(v) {
+				if found, at = findID(block, 1, wanted); at != "" {
+					break
+				}
+			}
+		}
+		if at != "" {
 			return found, at
 		}
 	}

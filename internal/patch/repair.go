@@ -85,6 +85,9 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 		return Repaired{}, err
 	}
 	h.decide()
+	if err := h.checkUnread(); err != nil {
+		return Repaired{}, err
+	}
 	h.out = make([]piece, 0, len(h.messages)+len(h.messages)/8)
 	f.render(h)
 	return h.finish(history), nil
