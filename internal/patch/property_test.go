@@ -92,9 +92,7 @@ func failed(shape patch.Shape, s []event, o patch.Options, met map[string]int) (
 		if err := recover(); err != nil && err != any(p) {
 			p.Errorf("panic: %v", err)
 		}
-		if failure = p.failure; strings.Contains(failure, "only some of the calls or results that it may belong to have an id") {
-			failure = "" // Gemini: refused, as it must be
-		}
+		failure = p.failure
 	}()
 	input := render(shape, s)
 	r := repair(p, shape, input, o)
