@@ -122,6 +122,8 @@ func readBlocks(f blockFormat, h *history, m int) {
 	switch role := f.roleOf(word); {
 	case strings.HasPrefix(content, "{"):
 		h.refuse(m, "its %q is an object, not a list", f.list())
+	case content == "null" && role == assistant:
+		h.opaque = m + 1
 	case content != "" || role == other:
 	case keys > 1 || !f.apart():
 		h.refuse(m, "it has no %q", f.list())
