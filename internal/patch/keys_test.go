@@ -186,7 +186,7 @@ func withoutKeys(input []byte) (all []keyless) {
 					}
 					v[key] = old
 				}
-				if key != "content" || depth == 0 { // the content of a result has no structure
+				if key != "output" && (key != "content" || depth == 0) { // the content of a result has no structure
 					walk(old, path+"."+key, depth+1)
 				}
 			}

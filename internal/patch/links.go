@@ -85,6 +85,7 @@ func unlinked(idText string, other bool) bool { return idText == "" || idText ==
 // one of a call. linked is true if a result without an id may belong to a call with
 // one: in LangChain, which writes null where no id is known, to one without a result.
 func (h *history) spareResults() (spare []*result, linked bool) {
+	linked = len(h.hosted) > 0
 	for r := range h.results {
 		if res := &h.results[r]; res.call < 0 && !res.external && h.opts.Orphans != "keep" {
 			spare = append(spare, res)
@@ -112,7 +113,7 @@ func (h *history) spareResults() (spare []*result, linked bool) {
 }
 
 // mixesIDs reports whether some calls of a name have an id and others have none, or some
-// of their results. Without a name it is about all of them.
+// of their results. A result without a name may belong to any call without an id.
 func (h *history) mixesIDs(name string) bool {
 	var calls, results [2]bool // without an id, with one
 	has := func(id string) int { return min(len(id), 1) }
@@ -126,7 +127,7 @@ func (h *history) mixesIDs(name string) bool {
 			results[has(res.id)] = true
 		}
 	}
-	return calls[0] && calls[1] || results[0] && results[1]
+	return calls[0] && (calls[1] || name == "") || results[0] && results[1]
 }
 
 // isBare reports whether a turn is a message without content and without a list of
