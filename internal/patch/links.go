@@ -29,7 +29,7 @@ func (h *history) checkLinks() error {
 	for _, res := range spare {
 		named = named || res.id != "" || h.byName != nil && res.name != ""
 		ids[res.id] = res.id != ""
-		if h.byName != nil && h.mixesIDs(res.name) {
+		if h.byName != nil && h.mixesIDs(res) {
 			h.refuse(res.message, "a result of %q (id %q) has no place, and only some of the calls or results that it may belong to have an id", res.name, res.id)
 		}
 	}
@@ -112,9 +112,11 @@ func (h *history) spareResults() (spare []*result, linked bool) {
 	return spare, linked
 }
 
-// mixesIDs reports whether some calls of a name have an id and others have none, or some
-// of their results. A result without a name may belong to any call without an id.
-func (h *history) mixesIDs(name string) bool {
+// mixesIDs reports whether some calls of the name of a result have an id and others have
+// none, or some of their results. A result with an id and no name may belong to any call
+// without an id.
+func (h *history) mixesIDs(of *result) bool {
+	name := of.name
 	var calls, results [2]bool // without an id, with one
 	has := func(id string) int { return min(len(id), 1) }
 	for c := range h.calls {
@@ -127,7 +129,7 @@ func (h *history) mixesIDs(name string) bool {
 			results[has(res.id)] = true
 		}
 	}
-	return calls[0] && (calls[1] || name == "") || results[0] && results[1]
+	return calls[0] && (calls[1] || name == "" && of.id != "") || results[0] && results[1]
 }
 
 // isBare reports whether a turn is a message without content and without a list of
