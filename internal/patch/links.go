@@ -26,10 +26,11 @@ func (h *history) checkLinks() error {
 	}
 	ids, read := map[string]bool{}, map[int]map[string]bool{} // read has, by message, the ids that were found in it
 	named := false
+	names := h.namedIDs()
 	for _, res := range spare {
 		named = named || res.id != "" || h.byName != nil && res.name != ""
 		ids[res.id] = res.id != ""
-		if h.byName != nil && h.mixesIDs(res) {
+		if h.byName != nil && names.mixed(res) {
 			h.refuse(res.message, "a result of %q (id %q) has no place, and only some of the calls or results that it may belong to have an id", res.name, res.id)
 		}
 	}
@@ -112,24 +113,38 @@ func (h *history) spareResults() (spare []*result, linked bool) {
 	return spare, linked
 }
 
-// mixesIDs reports whether some calls of the name of a result have an id and others have
-// none, or some of their results. A result with an id and no name may belong to any call
-// without an id.
-func (h *history) mixesIDs(of *result) bool {
-	name := of.name
-	var calls, results [2]bool // without an id, with one
-	has := func(id string) int { return min(len(id), 1) }
+// namedIDs has, by name, whether there is a call without an id and one with an id, and
+// the same of results.
+type namedIDs map[string]*struct{ calls, results [2]bool }
+
+func (n namedIDs) of(name string) *struct{ calls, results [2]bool } {
+	if n[name] == nil {
+		n[name] = new(struct{ calls, results [2]bool })
+	}
+	return n[name]
+}
+
+// namedIDs returns the table of the names in a history; "" has those of all calls.
+func (h *history) namedIDs() namedIDs {
+	n, has := namedIDs{}, func(id string) int { return min(len(id), 1) }
 	for c := range h.calls {
-		if call := &h.calls[c]; name == "" || call.name == name {
-			calls[has(call.id)] = true
-		}
+		call := &h.calls[c]
+		n.of(call.name).calls[has(call.id)] = true
+		n.of("").calls[has(call.id)] = true
 	}
 	for r := range h.results {
-		if res := &h.results[r]; name == "" || res.name == name {
-			results[has(res.id)] = true
-		}
+		res := &h.results[r]
+		n.of(res.name).results[has(res.id)] = true
 	}
-	return calls[0] && (calls[1] || name == "" && of.id != "") || results[0] && results[1]
+	return n
+}
+
+// mixed reports whether some calls of the name of a result have an id and others have
+// none, or some of their results. A result with an id and no name may belong to any call
+// without an id.
+func (n namedIDs) mixed(res *result) bool {
+	of := n.of(res.name)
+	return of.calls[0] && (of.calls[1] || res.name == "" && res.id != "") || of.results[0] && of.results[1]
 }
 
 // isBare reports whether a turn is a message without content and without a list of
