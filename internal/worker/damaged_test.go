@@ -65,7 +65,7 @@ func TestOpenedSinceLastReading(t *testing.T) {
 	}
 	rules := short()
 	rules.ResultTimeout = 1500
-	options := Options{Rules: rules, SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxCompressed: -1, Nonce: "first"}
+	options := Options{Rules: rules, SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1, Nonce: "first"}
 	first := &Worker{Log: h.broker, Options: options, Logger: zerolog.Nop()}
 	options.Nonce = "second"
 	second := &Worker{Log: h.broker, Options: options, Logger: zerolog.Nop()}

@@ -126,7 +126,7 @@ func (r *recovery) loadState(ctx context.Context, token string) (*session.State,
 	if err != nil || !ok {
 		return new(session.State), saved.Rev, err
 	}
-	_, state, err := readSnapshot(&saved)
+	state, err := decodeState(saved.Data)
 	if err != nil {
 		return new(session.State), saved.Rev, nil //nolint:nilerr // because a snapshot of the recovered state replaces it
 	}
@@ -135,12 +135,14 @@ func (r *recovery) loadState(ctx context.Context, token string) (*session.State,
 
 // writeSnapshot writes a snapshot in place of that with revision rev.
 func (r *recovery) writeSnapshot(ctx context.Context, token string, rev uint64, state *session.State, head point) error {
-	s := resident{token: token, state: state, log: eventLog{seq: head.Seq, id: head.ID, base: head}}
-	data, err := s.encode(new(snapshotEncoder))
+	data, err := new(snapshotEncoder).encode(state)
 	if err != nil {
 		return err
 	}
-	pub, blobs := r.log.SnapshotPub(r.loss.Partition, token, rev, s.header(session.Timer{}, false), data)
+	s := resident{token: token, state: state}
+	header := s.header(session.Timer{}, false)
+	setHead(header, head)
+	pub, blobs := r.log.SnapshotPub(r.loss.Partition, token, rev, header, data)
 	for _, b := range append(blobs, pub) {
 		if a := r.log.PublishWait(ctx, b); a.Err != nil {
 			return a.Err
@@ -160,7 +162,7 @@ func (r *recovery) outdatedSessions(ctx context.Context) error {
 	_, err := r.log.ListSnapshots(ctx, r.loss.Partition, func(token string, _ uint64, header map[string]string, _ time.Time) error {
 		n, err := strconv.ParseUint(header[headerInput], 10, 64)
 		outdated := err != nil || n < r.loss.First
-		if outdated && !recovered[token] && (header[headerTimer] != "" || header[headerUnsent] != "") {
+		if outdated && !recovered[token] && header[headerTimer] != "" {
 			tokens = append(tokens, token)
 		}
 		return nil

@@ -131,6 +131,11 @@ func openSessions(ctx context.Context, log RecoverLog, progress func(Progress)) 
 // add applies an event of the session's event log.
 func (s *LostSession) add(stored events.Record) error {
 	s.lastSeq = stored.Seq
+	return addOpen(&s.Open, &stored)
+}
+
+// addOpen applies a stored event to the open items of its session.
+func addOpen(open *session.OpenItems, stored *events.Record) error {
 	if stored.Type == events.Synthetic {
 		return nil
 	}
@@ -138,6 +143,6 @@ func (s *LostSession) add(stored events.Record) error {
 	if err := json.Unmarshal(stored.Data, &e); err != nil {
 		return fmt.Errorf("worker: event %d: %w", stored.Seq, err)
 	}
-	s.Open.Add(&e)
+	open.Add(&e)
 	return nil
 }

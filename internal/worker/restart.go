@@ -78,5 +78,5 @@ const maxProblems = 3
 // stops reports whether a partition with this error stops: only an operator can
 // solve it.
 func stops(err error) bool {
-	return errors.Is(err, ErrLost) || errors.Is(err, ErrVersion) || errors.Is(err, broker.ErrReplaced)
+	return errors.Is(err, ErrLost) || errors.Is(err, ErrRewound) || errors.Is(err, ErrVersion) || errors.Is(err, broker.ErrReplaced)
 }

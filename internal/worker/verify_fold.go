@@ -110,7 +110,7 @@ func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 		f.part.sessions[in.Token] = &compared{folded: true}
 	}
 	s := f.part.sessions[in.Token]
-	f.out = session.Fold(f.out[:0], state, sessionInput(in, f.c.rewinds[in.Partition].Effective(in.Seq), f.rules.inForce(), &f.reader))
+	f.out = session.Fold(f.out[:0], state, sessionInput(in, f.rules.inForce(), &f.reader))
 	for i := range f.out {
 		l, err := f.c.wanted(ctx, in.Token, &f.out[i])
 		if err != nil {

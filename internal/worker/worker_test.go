@@ -83,6 +83,9 @@ func (h *fixture) workOn(log Log, opts Options) (stop func()) {
 	if opts.Nonce == "" {
 		opts.Nonce = fmt.Sprint(time.Now().UnixNano())
 	}
+	if opts.DurableAfter == 0 {
+		opts.DurableAfter = 10 * time.Millisecond
+	}
 	w := &Worker{Log: log, Options: opts, Logger: zerolog.New(zerolog.NewTestWriter(h.t)).Level(zerolog.InfoLevel)}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
