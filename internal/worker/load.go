@@ -216,7 +216,7 @@ func (q *partition) resume(s *resident, l *loading) error {
 	q.now = time.Now()
 	for i := range l.inputs {
 		in := &l.inputs[i]
-		if err := q.fold(s, &in.Input, in.rules); err != nil {
+		if err := q.deliver(&in.Input, in.rules); err != nil {
 			return fmt.Errorf("worker: input %d: %w", in.Seq, err)
 		}
 		*in = waitingInput{}
@@ -233,6 +233,9 @@ func (q *partition) attach(s *resident) {
 	q.appender.queued += s.log.bytes()
 	if s.unsaved() {
 		q.snapshots.changed.add(s)
+	}
+	if s.log.id.Seq > s.state.N {
+		q.ahead = append(q.ahead, s)
 	}
 	q.clock.enter(s)
 	q.appender.send(s)

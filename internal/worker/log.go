@@ -36,7 +36,6 @@ type Inputs interface {
 // InputHistory reads inputs that are stored already.
 type InputHistory interface {
 	Input(ctx context.Context, seq uint64) (in inputs.Input, ok bool, err error)
-	InputAfter(ctx context.Context, t time.Time) (seq uint64, err error)
 	SessionInputs(ctx context.Context, token string, from uint64, fn func(*inputs.Input) error) error
 	RulesInputs(ctx context.Context, p int, fn func(*inputs.Input) error) error
 	LastRules(ctx context.Context, p int) (in inputs.Input, ok bool, err error)
@@ -45,7 +44,6 @@ type InputHistory interface {
 // Events reads the event log of a session.
 type Events interface {
 	Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error
-	FirstEvent(ctx context.Context, token string) (events.Record, error)
 	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"streamer/internal/broker"
@@ -35,7 +36,8 @@ type partition struct {
 	clock      clock
 	lister     lister
 	loads      loader
-	chores     operations // one of each kind at a time
+	ahead      []*resident // their event logs have events of inputs that were to be read yet
+	chores     operations  // one of each kind at a time
 
 	ticks   int
 	now     time.Time // when the inputs that are being folded were taken
@@ -181,6 +183,23 @@ func (q *partition) tick(now time.Time) {
 	}
 }
 
+// checkAhead loads sessions again whose event logs have events of inputs that should have
+// been read by now, and were not.
+func (q *partition) checkAhead() {
+	q.ahead = slices.DeleteFunc(q.ahead, func(s *resident) bool {
+		if s.lostInputs(q.reading.pos) && s.entry.live == s {
+			q.loadAgain(s, q.reading.pos)
+		}
+		return s.gone || s.log.id.Seq <= s.state.N
+	})
+}
+
+// loadAgain loads a live session whose state does not fit what is stored.
+func (q *partition) loadAgain(s *resident, pos uint64) *loading {
+	q.drop(s)
+	return q.beginLoad(&loading{token: s.token, pos: pos})
+}
+
 // retryRefused sends again what was refused: permissions and limits change.
 func (q *partition) retryRefused() {
 	for s := range q.table.lives {
@@ -218,6 +237,7 @@ func (q *partition) take(b batch) error {
 	}
 	r.pos = max(r.pos, b.next)
 	r.caughtUp = b.caughtUp
+	q.checkAhead()
 	if n := len(b.inputs); n > 0 && b.caughtUp {
 		q.clock.server = events.At(b.inputs[n-1].At) - q.clock.local(q.now)
 	}
@@ -246,6 +266,12 @@ func (q *partition) input(in *inputs.Input) error {
 		q.clock.rulesChanged(was, events.At(in.At), q.now)
 		return err
 	}
+	return q.deliver(in, q.rules.inForce())
+}
+
+// deliver folds an input of a session, or keeps it until the session is loaded. rules were
+// in force when it was read.
+func (q *partition) deliver(in *inputs.Input, rules *session.Rules) error {
 	s := q.table.live(in.Token)
 	if s == nil {
 		if q.held.has(in.Token) {
@@ -254,11 +280,15 @@ func (q *partition) input(in *inputs.Input) error {
 		}
 		var l *loading
 		if s, l = q.load(in.Token); s == nil {
-			q.loads.queue(l, in, q.rules.inForce())
+			q.loads.queue(l, in, rules)
 			return nil
 		}
 	}
-	return q.fold(s, in, q.rules.inForce())
+	if s.lostInputs(in.Seq) {
+		q.loads.queue(q.loadAgain(s, in.Seq), in, rules)
+		return nil
+	}
+	return q.fold(s, in, rules)
 }
 
 // fold folds an input.

@@ -43,6 +43,12 @@ func (s *resident) folded(in *inputs.Input, now time.Time) (first bool) {
 	return s.snapshot.changed(in.Seq, now)
 }
 
+// lostInputs reports whether the inputs of the last events in its event log are missing
+// from the log: those up to pos were read, and none gave them.
+func (s *resident) lostInputs(pos uint64) bool {
+	return s.log.id.Seq > s.state.N && s.log.id.Seq < pos
+}
+
 // timed notes how an input moved the time of the session. now is when it was taken.
 func (s *resident) timed(in *inputs.Input, was events.Time, now time.Time) {
 	moved := s.known.Add(time.Duration(s.state.Life.Time-was) * time.Millisecond)

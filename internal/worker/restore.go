@@ -240,11 +240,17 @@ func (r *restorer) behind(ctx context.Context, l *eventLog, h *head) (ids []even
 		if begins && len(ids) == 0 && e.Prev != 0 && e.Prev < first {
 			return &unlikeError{event: e.ID, why: "its first events have expired"}
 		}
+		if e.Seq > h.last.Seq { // stored since
+			return errEnough
+		}
 		if e.ID.After(l.id) {
 			ids = append(ids, e.ID)
 		}
 		return nil
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return ids, err
 }
 
@@ -266,6 +272,9 @@ func (m *matching) unlike(id events.ID) error {
 // take takes the next event that follows from the state. One that is missing between
 // stored ones cannot be appended any more.
 func (m *matching) take(o *outgoing) error {
+	if len(m.stored) > 0 && o.ID.After(m.stored[0]) {
+		return m.unlike(m.stored[0])
+	}
 	m.log.compare(o, m.token, &m.reports)
 	switch {
 	case len(m.stored) == 0:
@@ -275,8 +284,6 @@ func (m *matching) take(o *outgoing) error {
 		if m.session == m.memory {
 			m.status.adopted.Add(1)
 		}
-	case o.ID.After(m.stored[0]):
-		return m.unlike(m.stored[0])
 	}
 	return nil
 }

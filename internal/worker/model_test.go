@@ -1,0 +1,995 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
+	"streamer/internal/decode"
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+	"streamer/internal/lifecycle"
+	"streamer/internal/rewind"
+	"streamer/internal/session"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+	"github.com/tidwall/gjson"
+)
+
+// The model is a second driver of partitions: two owners of one partition, over two logs
+// in memory. It decides what happens next: which owner gets inputs; which publish
+// arrives, arrives twice, or has its answer lost or late; which operation reads the logs
+// and when its owner gets the result; when an owner saves, looks at its timers, evicts
+// sessions or dies; when a server that was cut off from the others answers reads of
+// snapshots; when snapshots are damaged; when a power failure takes what is younger than
+// durableAfter, of each stream on its own; when inputs expire that a checkpoint covers;
+// and when a message is forged. Whatever the order, the events in the log must be the
+// fold of the inputs in the end. Where inputs were lost, each call must end once all the
+// same, and every input that was stored since must count.
+
+// durableAfter is what the model keeps in a power failure.
+const durableAfter = 2 * time.Second
+
+// TestModel runs random schedules. STREAMER_MODEL is their number.
+func TestModel(t *testing.T) {
+	n := 500
+	if s := os.Getenv("STREAMER_MODEL"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			t.Fatal("STREAMER_MODEL: ", err)
+		}
+	}
+	first := uint64(time.Now().UnixNano())
+	if s := os.Getenv("STREAMER_SEED"); s != "" {
+		n = 1
+		var err error
+		if first, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal("STREAMER_SEED: ", err)
+		}
+	}
+	steps := 0
+	for i := range n {
+		synctest.Test(t, func(t *testing.T) { // outdated answers are asked for again for seconds
+			m := newModel(first + uint64(i))
+			err := m.run()
+			steps += m.steps
+			if err != nil {
+				t.Fatalf("STREAMER_SEED=%d: %v", first+uint64(i), err)
+			}
+		})
+	}
+	t.Logf("%d schedules, %d steps", n, steps)
+}
+
+// TestModelControl checks that the model finds a failing schedule where a protection is
+// taken out. Otherwise TestModel would prove nothing.
+func TestModelControl(t *testing.T) {
+	for name, without := range map[string]func(*model){
+		"conditions":             func(m *model) { m.unconditional = true },
+		"durable before covered": func(m *model) { m.durableAfter = 1 },
+		"pads":                   func(m *model) { m.blind = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			failed := false
+			for i := uint64(0); i < 20000 && !failed; i++ {
+				synctest.Test(t, func(*testing.T) {
+					m := newModel(i)
+					without(m)
+					failed = m.run() != nil
+				})
+			}
+			if !failed {
+				t.Error("none of 20,000 schedules failed")
+			}
+		})
+	}
+}
+
+type model struct {
+	rnd   *rand.Rand
+	steps int
+	now   time.Time
+
+	// Protections that are taken out.
+	unconditional bool          // appends have no conditions
+	durableAfter  time.Duration // of the owners
+	blind         bool          // nothing shows that the input log is too short
+
+	// stepping: the clock of the server that stores inputs is set at times, and skew is
+	// how far it is ahead.
+	stepping bool
+	skew     time.Duration
+
+	inputs  []inputs.Input
+	stored  []time.Time       // when each input was stored, by the time of the bubble
+	first   uint64            // the first input that has not expired
+	ids     map[string]uint64 // message ids of inputs
+	log     []stored          // the event log; a lost place has no token
+	expires bool              // inputs that a checkpoint covers expire
+
+	snapshots   map[string]kept
+	past        []pastSnapshots // for outdated answers, and for power failures
+	rev         uint64
+	checkpoints []keptCheckpoint // the last is stored
+	// lost is when input logs lost their ends.
+	lost []time.Time
+
+	owners [2]*modelOwner
+	epoch  uint64
+	// replicated makes reads of snapshots outdated sometimes.
+	replicated bool
+	todo       []string // inputs that clients still publish
+}
+
+type stored struct {
+	token string
+	id    events.ID
+	kind  events.Type
+	call  string
+	body  string
+
+	forged bool // no event: another client published it
+	at     time.Time
+}
+
+type kept struct {
+	rev    uint64
+	header map[string]string
+	data   []byte
+}
+
+// pastSnapshots are the snapshots as they were until another was written.
+type pastSnapshots struct {
+	until time.Time
+	of    map[string]kept
+}
+
+type keptCheckpoint struct {
+	broker.Checkpoint
+	rev uint64
+	at  time.Time
+}
+
+// modelOwner is an owner of the partition and what it has under way.
+type modelOwner struct {
+	m      *model
+	q      *partition
+	flying []*broker.Pub
+	acks   []broker.Ack
+	// operations did not run yet. The results of finished were not delivered to the owner
+	// yet.
+	operations []read
+	finished   []finished
+}
+
+func newModel(seed uint64) *model {
+	m := &model{
+		rnd: rand.New(rand.NewPCG(seed, 7)), durableAfter: durableAfter, now: time.Now().Truncate(time.Millisecond),
+		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1, first: 1,
+	}
+	m.stepping, m.replicated, m.expires = seed%2 == 1, seed%3 == 1, seed%4 < 2
+	rules, err := json.Marshal(modelRules())
+	if err != nil {
+		panic(err)
+	}
+	m.append("", inputs.Rules, rules)
+	m.checkpoints = []keptCheckpoint{{broker.Checkpoint{Seq: 2, Rules: rules}, 0, m.now}}
+	for i := range 4 + m.rnd.IntN(8) {
+		n := m.rnd.IntN(3)
+		switch m.rnd.IntN(6) {
+		case 0:
+			m.todo = append(m.todo, "result "+fmt.Sprintf(result, n))
+		case 1:
+			m.todo = append(m.todo, "interrupt {}")
+		case 2:
+			m.todo = append(m.todo, `delta {"id":"t`+fmt.Sprint(i)+`","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"hello"}}]}`)
+		case 3:
+			m.todo = append(m.todo, m.fragments(i)...)
+		default:
+			m.todo = append(m.todo, "delta "+fmt.Sprintf(callDelta, i, n))
+		}
+	}
+	return m
+}
+
+// step gives an event to the owner, and takes what it asks for.
+func (o *modelOwner) step(event any) error {
+	err := o.q.step(event)
+	for _, p := range o.q.effects.publishes {
+		o.publish(p)
+	}
+	o.operations = append(o.operations, o.q.effects.reads...)
+	o.q.effects = effects{}
+	return err
+}
+
+// fragments returns the inputs of a session that have the args of a call. Those between
+// the first and the last may give no event.
+func (m *model) fragments(i int) (list []string) {
+	token := []string{"a", "b"}[m.rnd.IntN(2)]
+	for _, f := range []string{`"id":"f%[1]d","function":{"name":"f","arguments":"["}`, `"function":{"arguments":"1,"}`, `"function":{"arguments":"2,"}`, `"function":{"arguments":"3]"}`} {
+		list = append(list, token+fmt.Sprintf(`/delta {"id":"f%[1]d","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,`+f+`}]}}]}`, i))
+	}
+	return list
+}
+
+func (m *model) run() error {
+	for i := range m.owners {
+		if err := m.birth(i); err != nil {
+			return err
+		}
+	}
+	for range 60 + m.rnd.IntN(120) {
+		m.steps++
+		m.pass(time.Duration(m.rnd.IntN(60)) * time.Millisecond)
+		if err := m.step(); err != nil {
+			return err
+		}
+		for _, o := range m.owners {
+			if n := o.q.status.diverged.Load(); n > 0 {
+				return fmt.Errorf("%d stored events are not what their inputs give", n)
+			}
+		}
+	}
+	return m.settle()
+}
+
+// step runs one random step. An owner that finds that another recorded a rewind
+// starts again.
+func (m *model) step() error {
+	i := m.rnd.IntN(2)
+	err := m.act(m.owners[i])
+	if startsAgain(err) {
+		return m.birth(i)
+	}
+	return err
+}
+
+// startsAgain reports whether an owner starts again after an error, as keep starts a
+// partition again.
+func startsAgain(err error) bool {
+	return errors.Is(err, rewind.ErrOther) || errors.Is(err, broker.ErrConflict)
+}
+
+func (m *model) act(o *modelOwner) error {
+	switch m.rnd.IntN(22) {
+	case 0, 1:
+		m.client()
+		return nil
+	case 2, 3, 4:
+		return o.fold(1 + m.rnd.IntN(3))
+	case 5, 6, 7:
+		o.arrive()
+		return nil
+	case 8, 9, 10:
+		return o.receive()
+	case 11, 12:
+		return o.step(save(m.now))
+	case 13:
+		return o.step(tick(m.now))
+	case 14:
+		return o.step(ring(m.now))
+	case 15, 16, 17:
+		o.operate()
+		return nil
+	case 18, 19, 20:
+		return o.finish()
+	}
+	switch m.rnd.IntN(6) {
+	case 0:
+		return m.birth(m.rnd.IntN(2))
+	case 1:
+		return m.powerLoss()
+	case 4:
+		if m.stepping {
+			m.skew = []time.Duration{0, time.Hour, -time.Hour, 2 * time.Second}[m.rnd.IntN(4)]
+		} else {
+			m.expire()
+		}
+	case 5:
+		return m.loseSnapshot()
+	case 3:
+		m.log = append(m.log, stored{token: []string{"a", "b"}[m.rnd.IntN(2)], forged: true})
+	case 2: // time passes: deadlines, silence
+		m.pass(time.Duration(m.rnd.IntN(2000)) * time.Millisecond)
+	}
+	return nil
+}
+
+// pass lets time pass, the time of the bubble.
+func (m *model) pass(d time.Duration) {
+	time.Sleep(d)
+	m.now = time.Now()
+}
+
+// settle lets one owner process everything, and compares the logs.
+func (m *model) settle() error {
+	for len(m.todo) > 0 {
+		m.client()
+	}
+	if err := m.birth(0); err != nil {
+		return err
+	}
+	m.replicated = false // answers are up to date from here on
+	for range 3000 {
+		o := m.owners[0]
+		err := o.work()
+		if startsAgain(err) {
+			err = m.birth(0)
+		}
+		if err != nil {
+			return err
+		}
+		if len(o.q.held.of) > 0 {
+			return fmt.Errorf("sessions are held: %s", o.reasons())
+		}
+		if _, ok := o.q.clock.next(); !ok && o.q.reading.pos > uint64(len(m.inputs)) && len(o.q.loads.of) == 0 {
+			if len(m.lost) > 0 {
+				return m.consistent()
+			}
+			return m.compare()
+		}
+	}
+	o := m.owners[0]
+	return fmt.Errorf("it does not come to rest: position %d, %d inputs, %d sessions being loaded, timers %v", o.q.reading.pos, len(m.inputs), len(o.q.loads.of), o.q.clock.at)
+}
+
+// compare folds all inputs and compares the events with the event log.
+func (m *model) compare() error {
+	want, got := map[string][]string{}, map[string][]string{}
+	states := map[string]*session.State{}
+	for i := range m.inputs {
+		in := &m.inputs[i]
+		if !in.Kind.OfSession() {
+			continue
+		}
+		if states[in.Token] == nil {
+			states[in.Token] = new(session.State)
+		}
+		for _, e := range session.Fold(nil, states[in.Token], sessionInput(in, modelRules(), new(decode.Reader))) {
+			body, err := e.Body()
+			if err != nil {
+				return err
+			}
+			want[in.Token] = append(want[in.Token], e.EventID.String()+" "+string(body))
+		}
+	}
+	for _, s := range m.log {
+		if s.token != "" && !s.forged {
+			got[s.token] = append(got[s.token], s.id.String()+" "+s.body)
+		}
+	}
+	for _, token := range []string{"a", "b"} {
+		if !slices.Equal(want[token], got[token]) {
+			return fmt.Errorf("session %s:\nwant %q\ngot  %q", token, want[token], got[token])
+		}
+	}
+	return nil
+}
+
+// modelRules returns rules with short deadlines, in force before the first input.
+func modelRules() *session.Rules {
+	r := lifecycle.NewRules()
+	r.ArgsTimeout, r.ResultTimeout, r.RunIdle = 700, 700, 1500
+	return &r
+}
+
+// client publishes the next input.
+func (m *model) client() {
+	if len(m.todo) == 0 {
+		return
+	}
+	token := []string{"a", "b"}[m.rnd.IntN(2)]
+	in := m.todo[0]
+	m.todo = m.todo[1:]
+	if of, rest, ok := strings.Cut(in, "/delta "); ok {
+		token, in = of, "delta "+rest
+	}
+	kind, data, _ := strings.Cut(in, " ")
+	m.append(token, inputs.Kind(kind), []byte(data))
+}
+
+func (m *model) append(token string, kind inputs.Kind, data []byte) uint64 {
+	seq := uint64(len(m.inputs) + 1)
+	m.inputs = append(m.inputs, inputs.Input{Seq: seq, At: m.now.Add(m.skew), Token: token, Kind: kind, Data: data, Foreign: kind == inputs.Probe})
+	m.stored = append(m.stored, m.now)
+	return seq
+}
+
+// birth adds an owner, or kills and replaces it. Messages that it published may
+// still arrive, and their outcomes are lost.
+func (m *model) birth(i int) error {
+	if old := m.owners[i]; old != nil {
+		for _, p := range old.flying {
+			if m.rnd.IntN(2) == 0 {
+				_, _ = m.apply(p) // its outcome is lost
+			}
+		}
+		for _, r := range old.operations {
+			if m.rnd.IntN(2) == 0 {
+				r.run(context.Background()) // its result is lost
+			}
+		}
+	}
+	o := &modelOwner{m: m}
+	m.owners[i] = o
+	w := &Worker{Log: o, Options: Options{
+		Nonce: fmt.Sprint("n", i, m.steps), Rules: modelRules(), PadInputs: true,
+		SnapshotEvery: 20 * time.Millisecond, DurableAfter: m.durableAfter, EvictAfter: 50 * time.Millisecond,
+		MaxMemory: []int{1, 64 << 20}[m.rnd.IntN(2)],
+	}, Logger: zerolog.Nop()}
+	o.q = newPartition(w, 0)
+	t, err := w.takeOver(context.Background(), o.q)
+	if startsAgain(err) {
+		return m.birth(i)
+	}
+	if err != nil {
+		return err
+	}
+	return o.step(t)
+}
+
+// operate runs a random operation.
+func (o *modelOwner) operate() {
+	if len(o.operations) == 0 {
+		return
+	}
+	i := o.m.rnd.IntN(len(o.operations))
+	r := o.operations[i]
+	o.operations = slices.Delete(o.operations, i, i+1)
+	o.finished = append(o.finished, finished{r.group, r.run(context.Background())})
+}
+
+// finish delivers the result of a random operation to the owner.
+func (o *modelOwner) finish() error {
+	if len(o.finished) == 0 {
+		return nil
+	}
+	i := o.m.rnd.IntN(len(o.finished))
+	f := o.finished[i]
+	o.finished = slices.Delete(o.finished, i, i+1)
+	return o.step(f)
+}
+
+// powerLoss removes what was stored a short time ago from some of the streams, each on its
+// own. The owners die with the server. Where the inputs are complete, they may also run in
+// other processes and reconnect: then their publishes under way end with a conflict.
+func (m *model) powerLoss() error {
+	since := m.now.Add(-durableAfter)
+	if m.rnd.IntN(2) == 0 {
+		n := len(m.log)
+		for n > 0 && m.log[n-1].at.After(since) && m.rnd.IntN(4) > 0 {
+			n--
+		}
+		m.log = m.log[:n]
+	}
+	inputs := len(m.inputs)
+	if m.rnd.IntN(2) == 0 && !m.stepping {
+		for inputs > 1 && m.stored[inputs-1].After(since) && m.rnd.IntN(4) > 0 {
+			inputs--
+		}
+	}
+	if m.rnd.IntN(2) == 0 {
+		for n := len(m.past); n > 0 && m.past[n-1].until.After(since) && m.rnd.IntN(4) > 0; n-- {
+			m.snapshots, m.past = m.past[n-1].of, m.past[:n-1]
+		}
+	}
+	if m.rnd.IntN(2) == 0 {
+		for n := len(m.checkpoints); n > 1 && m.checkpoints[n-1].at.After(since) && m.rnd.IntN(4) > 0; n-- {
+			m.checkpoints = m.checkpoints[:n-1]
+		}
+	}
+	m.epoch++
+	survive := m.rnd.IntN(2) == 0
+	if inputs < len(m.inputs) {
+		survive = false
+		m.inputs, m.stored = m.inputs[:inputs], m.stored[:inputs]
+		maps.DeleteFunc(m.ids, func(_ string, seq uint64) bool { return seq > uint64(inputs) })
+		m.lost = append(m.lost, m.now)
+	}
+	for i, o := range m.owners {
+		if survive {
+			o.reconnect()
+		} else {
+			m.owners[i] = nil
+		}
+	}
+	for i, o := range m.owners {
+		if o == nil {
+			if err := m.birth(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// expire removes inputs that the stored checkpoint covers, and that are so old that no power
+// failure takes what they relied on.
+func (m *model) expire() {
+	if !m.expires {
+		return
+	}
+	until := m.checkpoints[0].Seq // the oldest that a power failure can bring back
+	for _, c := range m.checkpoints {
+		if !c.at.After(m.now.Add(-durableAfter)) {
+			until = c.Seq
+		}
+	}
+	m.first = max(m.first, until)
+}
+
+// loseSnapshot damages a snapshot, deletes it or replaces it by an older one, while
+// no owner runs.
+func (m *model) loseSnapshot() error {
+	if m.first > 1 {
+		return nil // then inputs are missing that replace a snapshot
+	}
+	for _, token := range []string{"a", "b"} {
+		old := kept{}
+		for _, p := range m.past {
+			if k, ok := p.of[token]; ok && m.rnd.IntN(3) == 0 {
+				old = k
+			}
+		}
+		k, ok := m.snapshots[token]
+		switch m.rnd.IntN(4) {
+		case 0:
+			delete(m.snapshots, token)
+		case 1:
+			if ok {
+				k.data = k.data[:len(k.data)/2]
+				m.snapshots[token] = k
+			}
+		case 2:
+			if old.rev != 0 {
+				m.snapshots[token] = old
+			}
+		}
+	}
+	m.past = nil
+	m.expires = false // or the session might be held
+	for i := range m.owners {
+		m.owners[i] = nil
+	}
+	for i := range m.owners {
+		if err := m.birth(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// work runs the owner until it has nothing left to do.
+func (o *modelOwner) work() error {
+	o.m.pass(50 * time.Millisecond)
+	if err := o.fold(len(o.m.inputs)); err != nil {
+		return err
+	}
+	for _, event := range []any{ring(o.m.now), save(o.m.now), tick(o.m.now)} {
+		if err := o.step(event); err != nil {
+			return err
+		}
+	}
+	return o.drain()
+}
+
+// drain delivers all publishes of the owner and finishes all its operations.
+func (o *modelOwner) drain() error {
+	for len(o.flying)+len(o.acks)+len(o.operations)+len(o.finished) > 0 {
+		for len(o.flying) > 0 {
+			o.arrive()
+		}
+		for len(o.operations) > 0 {
+			o.operate()
+		}
+		if err := o.finish(); err != nil {
+			return err
+		}
+		if err := o.receive(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reasons returns why sessions are held.
+func (o *modelOwner) reasons() (s string) {
+	for token, h := range o.q.held.of {
+		s += token + ": " + h.reason + "; "
+	}
+	return s
+}
+
+// consistent checks the event log where inputs were lost after they were folded:
+// ids grow, each call that starts ends once, every delta that was stored since
+// counts, and no text counts twice.
+func (m *model) consistent() error {
+	last, open := map[string]events.ID{}, map[string]int{}
+	seen := map[string]map[uint64]bool{"a": {}, "b": {}}
+	texts := map[string]events.ID{} // by the message, which has one input
+	for _, s := range m.log {
+		if s.token == "" || s.forged {
+			continue
+		}
+		if !s.id.After(last[s.token]) {
+			return fmt.Errorf("session %s: event %s stands behind %s", s.token, s.id, last[s.token])
+		}
+		last[s.token] = s.id
+		seen[s.token][s.id.Seq] = true
+		switch call := s.token + " " + s.call; s.kind {
+		case events.AgentResponseChunk:
+			message := gjson.Get(s.body, "message_id").Str
+			if id, ok := texts[message]; ok {
+				return fmt.Errorf("session %s: message %s has its text in the events %s and %s", s.token, message, id, s.id)
+			}
+			texts[message] = s.id
+		case events.ToolCallStart:
+			open[call] += 100
+		case events.ToolCallResult:
+			open[call]++
+		}
+	}
+	for call, n := range open {
+		if n != 101 {
+			return fmt.Errorf("call %s: %d starts and %d results, want one of each", call, n/100, n%100)
+		}
+	}
+	for i := range m.inputs {
+		in := &m.inputs[i]
+		counts := seen[in.Token][in.Seq]
+		if in.Kind == inputs.Delta && !strings.Contains(string(in.Data), `"id":"f`) && m.stored[i].After(m.lost[0]) && !counts {
+			return fmt.Errorf("session %s: input %d, stored after the log lost its end, gave no event", in.Token, in.Seq)
+		}
+	}
+	return nil
+}
+
+// apply stores what was published and returns the answer.
+func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
+	token := p.Header.Get("token")
+	switch p.Subject {
+	case "event":
+		if prev, _, _ := m.last(token); !m.unconditional && p.Header.Get("prev") != fmt.Sprint(prev) {
+			return 0, broker.ErrConflict
+		}
+		id, err := events.ParseID(p.Header.Get("id"))
+		if err != nil {
+			return 0, err
+		}
+		m.log = append(m.log, stored{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), string(p.Data), false, m.now})
+		return uint64(len(m.log)), nil
+	case "state":
+		if !m.unconditional && p.Header.Get("rev") != fmt.Sprint(m.snapshots[token].rev) {
+			return 0, broker.ErrConflict
+		}
+		m.past = append(m.past, pastSnapshots{m.now, maps.Clone(m.snapshots)})
+		m.rev++
+		k := kept{rev: m.rev, data: p.Data}
+		if err := json.Unmarshal([]byte(p.Header.Get("header")), &k.header); err != nil {
+			return 0, err
+		}
+		m.snapshots[token] = k
+		return m.rev, nil
+	}
+	if seq := m.ids[p.Header.Get("id")]; seq != 0 {
+		return seq, nil
+	}
+	seq = m.append(token, inputs.Kind(p.Subject), p.Data)
+	if id := p.Header.Get("id"); id != "" {
+		m.ids[id] = seq
+	}
+	return seq, nil
+}
+
+func (m *model) last(token string) (seq uint64, last events.Record, err error) {
+	for i, s := range m.log {
+		if s.token != token {
+			continue
+		}
+		seq = uint64(i + 1)
+		if !s.forged {
+			last = m.event(i)
+		}
+	}
+	return seq, last, nil
+}
+
+// fold delivers the next n inputs to the owner.
+func (o *modelOwner) fold(n int) error {
+	from := int(o.q.reading.pos) - 1
+	to := min(from+n, len(o.m.inputs))
+	b := batch{next: uint64(to + 1), caughtUp: to == len(o.m.inputs), done: make(chan struct{}, 1)}
+	if from < to {
+		b.inputs = slices.Clone(o.m.inputs[from:to])
+	}
+	return o.step(b)
+}
+
+// arrive stores one publish once, or twice if its answer is lost.
+func (o *modelOwner) arrive() {
+	if len(o.flying) == 0 {
+		return
+	}
+	// The seed determines the schedule, so map order must not.
+	slices.SortStableFunc(o.flying, func(a, b *broker.Pub) int {
+		return strings.Compare(a.Subject+a.Header.Get("token")+a.Header.Get("id"), b.Subject+b.Header.Get("token")+b.Header.Get("id"))
+	})
+	i := o.m.rnd.IntN(len(o.flying))
+	p := o.flying[i]
+	seq, err := o.m.apply(p)
+	if o.m.rnd.IntN(5) == 0 {
+		return // the answer is lost: the same message is sent again
+	}
+	o.flying = slices.Delete(o.flying, i, i+1)
+	o.acks = append(o.acks, broker.Ack{Pub: p, Seq: seq, Err: err})
+}
+
+// reconnect returns the appends that were under way as conflicts; the rest is sent
+// again.
+func (o *modelOwner) reconnect() {
+	o.flying = slices.DeleteFunc(o.flying, func(p *broker.Pub) bool {
+		if p.Epoch == 0 {
+			return false
+		}
+		o.acks = append(o.acks, broker.Ack{Pub: p, Err: broker.ErrConflict})
+		return true
+	})
+}
+
+// receive delivers a random outcome to the owner.
+func (o *modelOwner) receive() error {
+	if len(o.acks) == 0 {
+		return nil
+	}
+	i := o.m.rnd.IntN(len(o.acks))
+	a := o.acks[i]
+	o.acks = slices.Delete(o.acks, i, i+1)
+	return o.step(a)
+}
+
+// The methods below are the owner's Log.
+
+func (o *modelOwner) Inputs(context.Context, int, uint64, func([]inputs.Input, uint64, bool) error) error {
+	return nil
+}
+
+func (o *modelOwner) Partition(string) int { return 0 }
+
+func (o *modelOwner) Partitions() int { return 1 }
+
+func (o *modelOwner) Outage() (from, until time.Time) { return from, until }
+
+func (o *modelOwner) Replicated() bool { return o.m.replicated }
+
+func (o *modelOwner) Input(_ context.Context, seq uint64) (in inputs.Input, ok bool, err error) {
+	if seq < o.m.first || seq > uint64(len(o.m.inputs)) {
+		return in, false, nil
+	}
+	return o.m.inputs[seq-1], true, nil
+}
+
+func (o *modelOwner) SessionInputs(_ context.Context, token string, from uint64, fn func(*inputs.Input) error) error {
+	for i := range o.m.inputs {
+		if in := &o.m.inputs[i]; in.Token == token && in.Kind.OfSession() && in.Seq >= max(from, o.m.first) {
+			if err := fn(in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *modelOwner) RulesInputs(_ context.Context, _ int, fn func(*inputs.Input) error) error {
+	for i := range o.m.inputs {
+		if in := &o.m.inputs[i]; in.Kind == inputs.Rules {
+			if err := fn(in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *modelOwner) LastRules(ctx context.Context, p int) (last inputs.Input, ok bool, err error) {
+	err = o.RulesInputs(ctx, p, func(in *inputs.Input) error { last, ok = *in, true; return nil })
+	return last, ok, err
+}
+
+func (m *model) event(i int) events.Record {
+	s := m.log[i]
+	return events.Record{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: []byte(s.body)}
+}
+
+func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn func(events.Record) error) error {
+	for i := range o.m.log {
+		if e := o.m.event(i); e.Seq > after && e.Token != "" && !o.m.log[i].forged && (token == "" || e.Token == token) {
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *modelOwner) RecentEvents(_ context.Context, d time.Duration) (map[int]events.Record, error) {
+	var top events.Record
+	for i := range o.m.log {
+		if e := o.m.event(i); o.m.now.Sub(e.At) <= d && e.Token != "" && !o.m.log[i].forged && e.ID.After(top.ID) {
+			top = e
+		}
+	}
+	return map[int]events.Record{0: top}, nil
+}
+
+func (o *modelOwner) OpenEvents(context.Context) (map[string]eventlog.Opened, error) {
+	open := map[string]eventlog.Opened{}
+	for _, s := range o.m.log {
+		n := open[s.token]
+		switch s.kind {
+		case events.ToolCallStart:
+			n.Calls++
+		case events.ToolCallResult:
+			n.Calls--
+		case events.RunStarted:
+			n.Runs++
+		case events.RunFinished:
+			n.Runs--
+		}
+		open[s.token] = n
+	}
+	maps.DeleteFunc(open, func(_ string, n eventlog.Opened) bool { return n.Calls <= 0 && n.Runs <= 0 })
+	return open, nil
+}
+
+func (o *modelOwner) InputPosition(_ context.Context, _ int, next uint64) (uint64, error) {
+	return next, nil
+}
+
+func (o *modelOwner) InputBounds(context.Context) (first, last uint64, err error) {
+	if o.m.blind {
+		return o.m.first, 1 << 20, nil
+	}
+	return o.m.first, uint64(len(o.m.inputs)), nil
+}
+
+func (o *modelOwner) EventBounds(context.Context) (first, last uint64, err error) {
+	return 1, uint64(len(o.m.log)), nil
+}
+
+func (o *modelOwner) Head(_ context.Context, token string) (uint64, events.Record, error) {
+	seq, last, err := o.m.last(token)
+	o.meanwhile()
+	return seq, last, err
+}
+
+// meanwhile stores something of the other owner, so that what was read is outdated
+// when it is used.
+func (o *modelOwner) meanwhile() {
+	for _, other := range o.m.owners {
+		if other != nil && other != o && o.m.rnd.IntN(4) == 0 {
+			other.arrive()
+		}
+	}
+}
+
+func (o *modelOwner) Epoch() uint64 { return o.m.epoch }
+
+// Publish is used while an owner waits.
+func (o *modelOwner) Publish(p *broker.Pub, acks chan<- broker.Ack) {
+	seq, err := o.m.apply(p)
+	acks <- broker.Ack{Pub: p, Seq: seq, Err: err}
+}
+
+// publish takes a publish that the owner asks for.
+func (o *modelOwner) publish(p *broker.Pub) {
+	if p.Epoch != 0 && p.Epoch != o.m.epoch {
+		o.acks = append(o.acks, broker.Ack{Pub: p, Err: broker.ErrConflict})
+		return
+	}
+	o.flying = append(o.flying, p)
+}
+
+func (o *modelOwner) PublishWait(_ context.Context, p *broker.Pub) broker.Ack {
+	seq, err := o.m.apply(p)
+	return broker.Ack{Pub: p, Seq: seq, Err: err}
+}
+
+func (o *modelOwner) EventPub(token string, e *events.Event, body []byte, _ map[string]string, prev uint64) *broker.Pub {
+	return &broker.Pub{Subject: "event", Data: body, Header: header("token", token, "prev", fmt.Sprint(prev), "id", e.EventID.String(), "type", string(e.Type), "call", e.Call)}
+}
+
+func (o *modelOwner) ClockPub(token, msgID string, data []byte) *broker.Pub {
+	return &broker.Pub{Subject: string(inputs.Clock), Data: data, Header: header("token", token, "id", msgID)}
+}
+
+func (o *modelOwner) ProbePub() *broker.Pub { return &broker.Pub{Subject: string(inputs.Probe)} }
+
+func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
+	return &broker.Pub{Subject: string(inputs.Rules), Data: data, Header: header("id", msgID)}
+}
+
+func (o *modelOwner) BlobPubs(events.Blob) []*broker.Pub { return nil }
+
+func (o *modelOwner) LoadSnapshot(_ context.Context, _ int, token string) (broker.Snapshot, bool, error) {
+	k, ok := o.m.answering()[token]
+	o.meanwhile()
+	return broker.Snapshot{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
+}
+
+// answering returns the snapshots of the server that answers, which may be outdated.
+func (m *model) answering() map[string]kept {
+	if n := len(m.past); n > 0 && m.replicated && m.rnd.IntN(4) == 0 {
+		return m.past[m.rnd.IntN(n)].of
+	}
+	return m.snapshots
+}
+
+func (o *modelOwner) SnapshotPub(_ int, token string, rev uint64, h map[string]string, data []byte) (*broker.Pub, []*broker.Pub) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		panic(err)
+	}
+	return &broker.Pub{Subject: "state", Data: data, Header: header("token", token, "rev", fmt.Sprint(rev), "header", string(text))}, nil
+}
+
+// ListSnapshots may return an older listing.
+func (o *modelOwner) ListSnapshots(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) (complete bool, err error) {
+	rev := uint64(0)
+	states := o.m.answering()
+	for _, token := range []string{"a", "b"} {
+		if k, ok := states[token]; ok {
+			rev = max(rev, k.rev)
+			if err := fn(token, k.rev, k.header, time.Time{}); err != nil {
+				return false, err
+			}
+		}
+	}
+	return rev >= lastRev(o.m.snapshots), nil
+}
+
+// lastRev returns the revision of the snapshot that was written last.
+func lastRev(snapshots map[string]kept) (rev uint64) {
+	for _, k := range snapshots {
+		rev = max(rev, k.rev)
+	}
+	return rev
+}
+
+func (o *modelOwner) LoadCheckpoint(context.Context, int) (broker.Checkpoint, uint64, error) {
+	c := o.m.checkpoints[len(o.m.checkpoints)-1]
+	return c.Checkpoint, c.rev, nil
+}
+
+func (o *modelOwner) WriteCheckpoint(_ context.Context, _ int, c broker.Checkpoint, rev uint64) (uint64, error) {
+	last := o.m.checkpoints[len(o.m.checkpoints)-1]
+	switch {
+	case rev != last.rev:
+		return 0, broker.ErrConflict
+	case c.Seq < last.Seq:
+		return 0, broker.ErrBackwards
+	}
+	o.m.checkpoints = append(o.m.checkpoints, keptCheckpoint{c, rev + 1, o.m.now})
+	return rev + 1, nil
+}
+
+func header(pairs ...string) nats.Header {
+	h := nats.Header{}
+	for i := 0; i < len(pairs); i += 2 {
+		h.Set(pairs[i], pairs[i+1])
+	}
+	return h
+}
