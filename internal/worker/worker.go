@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/members"
 	"streamer/internal/session"
 
 	"github.com/rs/zerolog"
@@ -135,16 +136,30 @@ func (w *Worker) Run(ctx context.Context, partitions []int) error {
 	if err := w.check(); err != nil {
 		return err
 	}
+	w.begin(partitions)
 	var wg sync.WaitGroup
-	for _, p := range partitions {
-		w.statuses.of(p).begin(time.Now())
-	}
-	w.begun.Store(true)
 	for _, p := range partitions {
 		wg.Go(func() { w.keep(ctx, p) })
 	}
 	wg.Wait()
 	return ctx.Err()
+}
+
+// RunShared carries this worker's share of the partitions, of which there are so
+// many, until ctx ends.
+func (w *Worker) RunShared(ctx context.Context, list members.List, partitions int) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	return members.Member{List: list, ID: w.Options.Nonce, Partitions: partitions, Begin: w.begin, Carry: w.keep, Logger: w.Logger}.Run(ctx)
+}
+
+// begin notes partitions that the worker is about to carry.
+func (w *Worker) begin(partitions []int) {
+	for _, p := range partitions {
+		w.statuses.of(p).begin(time.Now())
+	}
+	w.begun.Store(true)
 }
 
 func (w *Worker) check() error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -16,47 +15,6 @@ import (
 
 	"github.com/rs/zerolog"
 )
-
-// TestShare checks that every partition has one owner, that shares are even, and
-// that few partitions move when a worker leaves.
-func TestShare(t *testing.T) {
-	for workers := 1; workers <= 7; workers++ {
-		var ids []string
-		for i := range workers {
-			ids = append(ids, fmt.Sprintf("worker%d", i))
-		}
-		owners := map[int]string{}
-		for _, id := range ids {
-			mine := share(ids, id, 16)
-			if low := 16 - (workers-1)*int(math.Ceil(16/float64(workers))); len(mine) > int(math.Ceil(16/float64(workers))) || len(mine) < low {
-				t.Errorf("%d workers: %s has %v", workers, id, mine)
-			}
-			for _, p := range mine {
-				if owners[p] != "" {
-					t.Errorf("%d workers: partition %d has two owners", workers, p)
-				}
-				owners[p] = id
-			}
-		}
-		if len(owners) != 16 {
-			t.Errorf("%d workers: %d partitions have an owner", workers, len(owners))
-		}
-		if workers < 3 {
-			continue
-		}
-		moved := 0
-		for _, id := range ids[1:] {
-			for _, p := range share(ids[1:], id, 16) {
-				if owners[p] != id && owners[p] != ids[0] {
-					moved++
-				}
-			}
-		}
-		if moved > 8 {
-			t.Errorf("%d workers: %d partitions move that need not", workers, moved)
-		}
-	}
-}
 
 // TestSharedHandover checks that workers that join and leave while inputs are
 // stored write one log.
