@@ -101,7 +101,7 @@ func (w *checkpointWrite) apply(ctx context.Context, q *partition) error {
 		c.stored.Seq, c.rev = w.checkpoint.Seq, w.rev
 	default:
 		c.stored, c.rev = w.checkpoint, w.rev
-		q.rules.forget(w.checkpoint.Seq)
+		q.rules.Forget(w.checkpoint.Seq)
 	}
 	return q.rewindIfFound(ctx)
 }
@@ -116,7 +116,7 @@ func (q *partition) advance(ctx context.Context) {
 	if seq <= q.checkpoint.stored.Seq {
 		return
 	}
-	m := broker.Checkpoint{Seq: seq, Rules: q.rules.rawBefore(seq), Read: q.reading.last, Rewinds: q.history.rewinds, Snapshots: q.snapshots.newest}
+	m := broker.Checkpoint{Seq: seq, Rules: q.rules.Before(seq).Raw, Read: q.reading.last, Rewinds: q.history.rewinds, Snapshots: q.snapshots.newest}
 	q.chores.start(ctx, q.checkpoint.begin(m))
 }
 

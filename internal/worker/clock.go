@@ -41,7 +41,7 @@ type clock struct {
 	out      *publisher
 	messages Messages
 	grace    time.Duration // Options.Grace
-	rules    *rulesLog
+	rules    *session.RulesLog
 	reading  *inputPosition
 	began    time.Time   // where local begins, in whole milliseconds
 	server   events.Time // how far the server's clock is ahead of local, by the last input that was read at the log's end
@@ -99,7 +99,7 @@ type due struct {
 // due returns when a session is due for a clock input. If it is not, its timer is
 // removed.
 func (c *clock) due(s *resident) (d due, ok bool) {
-	d.timer, ok = s.state.Timer(c.rules.inForce())
+	d.timer, ok = s.state.Timer(c.rules.InForce())
 	if !ok {
 		c.clear(s.token)
 		return d, false
@@ -115,7 +115,7 @@ func (c *clock) due(s *resident) (d due, ok bool) {
 // time allow less silence than those before. No session had an input since. Each is
 // loaded when it can be due at the latest, and its timer is set exactly then.
 func (c *clock) rulesChanged(was *session.Rules, since events.Time, now time.Time) {
-	rules := c.rules.inForce()
+	rules := c.rules.InForce()
 	for _, silence := range [...][2]events.Time{
 		{events.Time(was.RunIdle), events.Time(rules.RunIdle)},
 		{events.Time(was.FlushAfter), events.Time(rules.FlushAfter)},
@@ -136,7 +136,7 @@ func (c *clock) rulesChanged(was *session.Rules, since events.Time, now time.Tim
 func (c *clock) listed(l *listed, now time.Time) {
 	at := l.timer
 	if l.open == 0 && at != 0 && !l.at.IsZero() {
-		at = min(at, l.time+events.Time(c.rules.inForce().RunIdle))
+		at = min(at, l.time+events.Time(c.rules.InForce().RunIdle))
 	}
 	if c.left[l.token].n != l.n {
 		c.left[l.token] = left{l.n, now}

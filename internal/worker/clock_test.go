@@ -28,7 +28,7 @@ func TestAskedOnce(t *testing.T) {
 		}
 	}
 	read(1)
-	due, ok := q.sessions.resident["a"].state.Timer(q.rules.inForce())
+	due, ok := q.sessions.resident["a"].state.Timer(q.rules.InForce())
 	if !ok {
 		t.Fatal("an open call has no timer")
 	}

@@ -169,7 +169,7 @@ func (q *partition) startLoad(ctx context.Context, l *loading) {
 	r := restorer{
 		reports: q.reports, all: q.log, partition: q.p, past: &q.history.past,
 		inputCheck: q.inputCheck(), pos: l.pos, checkpoint: q.checkpoint.stored.Seq, behind: l.behind(),
-		epoch: q.log.Epoch(), rulesSeq: q.rules.last().seq, least: q.sessions.known.rev(l.token),
+		epoch: q.log.Epoch(), rulesSeq: q.rules.Last().Seq, least: q.sessions.known.rev(l.token),
 	}
 	if place, ok := q.sessions.places.of(l.token); ok {
 		r.place = &place

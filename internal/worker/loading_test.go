@@ -104,7 +104,7 @@ func TestLoadsTogether(t *testing.T) {
 		log := newCrowd(h.broker, sessions)
 		q := partitionOn(log)
 		q.history.epoch = log.Epoch()
-		err := q.rules.begin(broker.Checkpoint{})
+		err := q.rules.Begin(nil)
 		if err == nil {
 			err = step.do(q, open)
 		}

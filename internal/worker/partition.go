@@ -26,7 +26,7 @@ type partition struct {
 	p    int
 
 	reading    inputPosition
-	rules      rulesLog
+	rules      session.RulesLog
 	history    history
 	sessions   sessions
 	held       heldSessions
@@ -259,9 +259,9 @@ func (q *partition) input(ctx context.Context, in *inputs.Input) error {
 		q.skip(in)
 		return nil
 	case in.Kind == inputs.Rules:
-		was := q.rules.inForce()
-		err := q.rules.set(in)
-		if err != nil && !errors.Is(err, ErrVersion) {
+		was := q.rules.InForce()
+		err := q.rules.Set(in)
+		if err != nil && !errors.Is(err, session.ErrVersion) {
 			q.logger.Warn().Err(err).Uint64("seq", in.Seq).Msg("rules input ignored")
 			return nil
 		}
@@ -277,11 +277,11 @@ func (q *partition) input(ctx context.Context, in *inputs.Input) error {
 		}
 		var l *loading
 		if s, l = q.load(ctx, in.Token); s == nil {
-			q.loads.queue(l, in, n, q.rules.inForce())
+			q.loads.queue(l, in, n, q.rules.InForce())
 			return nil
 		}
 	}
-	return q.fold(s, in, n, q.rules.inForce())
+	return q.fold(s, in, n, q.rules.InForce())
 }
 
 // fold folds an input that has number n.

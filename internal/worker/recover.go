@@ -44,18 +44,18 @@ func Recover(ctx context.Context, log RecoverLog, loss Loss) error {
 	return nil
 }
 
-// rulesAt returns the rules in force at a checkpoint, the defaults where they
-// cannot be read.
+// rulesAt returns the rules in force at a checkpoint, the defaults where there
+// are none that can be read.
 func rulesAt(m broker.Checkpoint) (*session.Rules, error) {
-	var log rulesLog
-	err := log.begin(m)
-	if errors.Is(err, broker.ErrDamaged) {
-		err = log.begin(broker.Checkpoint{})
-	}
-	if err != nil {
+	rules, err := session.ParseRules(m.Rules)
+	if errors.Is(err, session.ErrVersion) {
 		return nil, err
 	}
-	return log.inForce(), nil
+	if err != nil {
+		d := session.DefaultRules()
+		return &d, nil
+	}
+	return rules, nil
 }
 
 // recovery recovers the sessions of a loss.

@@ -142,7 +142,7 @@ func TestRecoverRules(t *testing.T) {
 		}
 	}
 	newer := fmt.Sprintf(`{"version":%d}`, session.FoldVersion+1)
-	if _, err := rulesAt(broker.Checkpoint{Seq: 1, Rules: json.RawMessage(newer)}); !errors.Is(err, ErrVersion) {
-		t.Errorf("rules of a newer version: got %v, want ErrVersion", err)
+	if _, err := rulesAt(broker.Checkpoint{Seq: 1, Rules: json.RawMessage(newer)}); !errors.Is(err, session.ErrVersion) {
+		t.Errorf("rules of a newer version: got %v, want session.ErrVersion", err)
 	}
 }

@@ -47,7 +47,7 @@ type replaying struct {
 	r       *restorer
 	s       *resident
 	end     uint64 // inputs from it on are read again
-	rules   *rulesLog
+	rules   *session.RulesLog
 	reader  session.Reader
 	reached bool // the last stored event is among what the inputs give
 	began   bool
@@ -113,7 +113,7 @@ func (p *replaying) input(in *inputs.Input) error {
 	if n > p.upTo {
 		p.compareState()
 	}
-	out := session.Fold(nil, s.state, sessionInput(in, n, p.rules.before(in.Seq), &p.reader))
+	out := session.Fold(nil, s.state, sessionInput(in, n, p.rules.Before(in.Seq).Rules, &p.reader))
 	s.at = in.At
 	for i := range out {
 		if err := p.event(&out[i], in.Trace()); err != nil {
@@ -161,11 +161,11 @@ func (p *replaying) compareState() {
 }
 
 // pastRules returns all changes of settings that are in the log.
-func (r *restorer) pastRules(ctx context.Context) (*rulesLog, error) {
-	usable := func(past *reading[*rulesLog]) bool {
-		return past.epoch == r.epoch && past.value.last().seq >= r.rulesSeq
+func (r *restorer) pastRules(ctx context.Context) (*session.RulesLog, error) {
+	usable := func(past *reading[*session.RulesLog]) bool {
+		return past.epoch == r.epoch && past.value.Last().Seq >= r.rulesSeq
 	}
-	return r.past.get(ctx, r.epoch, usable, func(ctx context.Context) (*rulesLog, error) {
+	return r.past.get(ctx, r.epoch, usable, func(ctx context.Context) (*session.RulesLog, error) {
 		return readRules(ctx, r.all, r.partition)
 	})
 }

@@ -21,7 +21,7 @@ type restorer struct {
 	inputCheck
 	all        Log
 	partition  int
-	past       *shared[*rulesLog]
+	past       *shared[*session.RulesLog]
 	pos        uint64 // inputs from it on are folded after the load
 	checkpoint uint64
 	epoch      uint64 // of the connection when the load began

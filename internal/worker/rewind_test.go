@@ -14,6 +14,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/lifecycle"
 	"streamer/internal/natsserver"
+	"streamer/internal/session"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -126,7 +127,7 @@ func TestRulesLostInRewind(t *testing.T) {
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		if rules, err := parseRules(in.Data); err != nil || rules.ResultTimeout != lost.ResultTimeout {
+		if rules, err := session.ParseRules(in.Data); err != nil || rules.ResultTimeout != lost.ResultTimeout {
 			t.Errorf("the last change of settings in the log is %s, %v, want that of the worker", in.Data, err)
 		}
 		r := h.quiet()

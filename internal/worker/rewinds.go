@@ -10,6 +10,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/session"
 )
 
 // rewindMargin is how far behind all that was found folded the inputs of a
@@ -21,7 +22,7 @@ type history struct {
 	rewinds broker.Rewinds
 	genuine uint64 // inputs folded under numbers up to it are still in the log
 	epoch   uint64 // of the connection in which the log was found to be the same
-	past    shared[*rulesLog]
+	past    shared[*session.RulesLog]
 
 	checking bool // a logCheck is under way
 	// found shows a rewind that is not recorded yet. Nothing is folded meanwhile.
@@ -51,7 +52,7 @@ type rewindRecord struct {
 	partition  int
 	checkpoint broker.Checkpoint
 	rev        uint64
-	rules      func(context.Context) (*rulesLog, error) // those in the log, read now
+	rules      func(context.Context) (*session.RulesLog, error) // those in the log, read now
 	// from is where the rewind begins at the earliest, and waiting where it begins for
 	// the session that showed it: at the first input that can wait for it, or earlier
 	// where inputs before that are folded again too. 0 if there is none.
@@ -111,7 +112,7 @@ func (r *rewindRecord) rulesBefore(ctx context.Context, seq uint64) (json.RawMes
 		return nil, err
 	}
 	first, _, err := r.log.InputBounds(ctx)
-	if raw := past.rawBefore(seq); raw != nil || first <= 1 {
+	if raw := past.Before(seq).Raw; raw != nil || first <= 1 {
 		return raw, err
 	}
 	return r.checkpoint.Rules, err
@@ -182,7 +183,7 @@ func (q *partition) rewindRecord(from uint64) rewindRecord {
 		inputCheck: q.inputCheck(), all: q.log, partition: q.p,
 		checkpoint: q.checkpoint.stored, rev: q.checkpoint.rev, from: from,
 	}
-	r.rules = func(ctx context.Context) (*rulesLog, error) { return readRules(ctx, q.log, q.p) }
+	r.rules = func(ctx context.Context) (*session.RulesLog, error) { return readRules(ctx, q.log, q.p) }
 	return r
 }
 
@@ -194,7 +195,7 @@ func (q *partition) rewound(r *rewindRecord) error {
 	q.sessions.compressed.clear()
 	q.sessions.places.clear()
 	if r.lower {
-		if err := q.rules.begin(r.checkpoint); err != nil {
+		if err := q.rules.Begin(r.checkpoint.Rules); err != nil {
 			return err
 		}
 	}

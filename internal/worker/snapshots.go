@@ -7,6 +7,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/session"
 )
 
 // Keys of the headers of a snapshot.
@@ -73,7 +74,7 @@ type snapshotWriter struct {
 	stored    Snapshots
 	reads     *operations
 	every     time.Duration // SnapshotEvery
-	rules     *rulesLog
+	rules     *session.RulesLog
 	history   *history
 	keepAcked time.Duration
 	encoder   snapshotEncoder
@@ -113,7 +114,7 @@ func (w *snapshotWriter) begin(s *resident, now time.Time) {
 		w.logger.Error().Err(err).Str("session", s.token).Msg("snapshot cannot be written")
 		return
 	}
-	header := s.header(s.state.Timer(w.rules.inForce()))
+	header := s.header(s.state.Timer(w.rules.InForce()))
 	if rewinds := w.history.rewinds; len(rewinds) > 0 {
 		text, _ := json.Marshal(rewinds) // numbers and times: cannot fail
 		header[headerRewinds] = string(text)

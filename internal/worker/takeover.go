@@ -12,6 +12,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/inputs"
+	"streamer/internal/session"
 )
 
 // takeover takes a partition over. It runs before the loop and waits for the
@@ -82,10 +83,11 @@ const allTokens = "*"
 func (q takeover) loadCheckpoint(ctx context.Context) (err error) {
 	c := &q.checkpoint
 	c.stored, c.rev, err = q.log.LoadCheckpoint(ctx, q.p)
-	if err == nil {
-		err = q.rules.begin(c.stored)
-	}
 	lost := errors.Is(err, broker.ErrDamaged)
+	if err == nil {
+		err = q.rules.Begin(c.stored.Rules)
+		lost = err != nil && !errors.Is(err, session.ErrVersion)
+	}
 	if err != nil && !lost {
 		return err
 	}
@@ -112,7 +114,7 @@ func (q takeover) beginCheckpoint(ctx context.Context, first uint64) (err error)
 	m := broker.Checkpoint{Seq: first}
 	if first > 1 {
 		err = q.log.RulesInputs(ctx, q.p, func(in *inputs.Input) error {
-			if _, err := parseRules(in.Data); err != nil {
+			if _, err := session.ParseRules(in.Data); err != nil {
 				return nil //nolint:nilerr // refused, as when it is read
 			}
 			m.Rules = bytes.Clone(in.Data)
@@ -127,7 +129,7 @@ func (q takeover) beginCheckpoint(ctx context.Context, first uint64) (err error)
 	if c.rev, err = q.log.WriteCheckpoint(ctx, q.p, m, c.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
 		return err
 	}
-	return q.rules.begin(m)
+	return q.rules.Begin(m.Rules)
 }
 
 var errEnough = errors.New("enough")
@@ -210,10 +212,10 @@ func (q takeover) askRules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	theirs := q.rules.inForce()
+	theirs := q.rules.InForce()
 	if ok && in.Seq >= q.reading.pos {
-		switch last, err := parseRules(in.Data); {
-		case errors.Is(err, ErrVersion):
+		switch last, err := session.ParseRules(in.Data); {
+		case errors.Is(err, session.ErrVersion):
 			return err
 		case err == nil: // one that is refused changes nothing
 			theirs = last

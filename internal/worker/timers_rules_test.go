@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -14,7 +15,14 @@ import (
 func TestTimersFollowRules(t *testing.T) {
 	old, short := session.DefaultRules(), session.DefaultRules()
 	short.RunIdle = 2_000
-	rules := rulesLog{changes: []rulesChange{{rules: &short}}}
+	data, err := json.Marshal(&short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules session.RulesLog
+	if err := rules.Begin(data); err != nil {
+		t.Fatal(err)
+	}
 	const now, silence = events.Time(1_000_000), events.Time(2_000)
 	c := clock{timers: newTimers(), rules: &rules, began: now.Std()}
 	c.set("later", now+events.Time(old.RunIdle))

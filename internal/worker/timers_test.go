@@ -54,7 +54,7 @@ func TestTimerPutOffWhileBehind(t *testing.T) {
 	if err := q.take(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	due, ok := q.sessions.resident["a"].state.Timer(q.rules.inForce())
+	due, ok := q.sessions.resident["a"].state.Timer(q.rules.InForce())
 	if !ok {
 		t.Fatal("an open call has no timer")
 	}

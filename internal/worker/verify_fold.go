@@ -50,7 +50,7 @@ func (c *comparison) reset() {
 // foldOnce reads the input log once, and folds partitions in parallel.
 func (c *comparison) foldOnce(ctx context.Context) error {
 	for _, p := range c.parts {
-		if err := p.fold.rules.begin(broker.Checkpoint{}); err != nil {
+		if err := p.fold.rules.Begin(nil); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (c *comparison) foldOnce(ctx context.Context) error {
 type folding struct {
 	c      *comparison
 	part   *part
-	rules  rulesLog
+	rules  session.RulesLog
 	ruled  bool // a rules input was read
 	inputs int
 	states map[string]*session.State
@@ -110,7 +110,7 @@ func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 		f.part.sessions[in.Token] = &compared{folded: true}
 	}
 	s := f.part.sessions[in.Token]
-	f.out = session.Fold(f.out[:0], state, sessionInput(in, f.c.rewinds[in.Partition].Effective(in.Seq), f.rules.inForce(), &f.reader))
+	f.out = session.Fold(f.out[:0], state, sessionInput(in, f.c.rewinds[in.Partition].Effective(in.Seq), f.rules.InForce(), &f.reader))
 	for i := range f.out {
 		l, err := f.c.wanted(ctx, in.Token, &f.out[i])
 		if err != nil {
@@ -127,7 +127,7 @@ func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 // rules before the first rules input are unknown: the sessions before it are not
 // compared.
 func (f *folding) rule(in *inputs.Input) error {
-	if err := f.rules.set(in); errors.Is(err, ErrVersion) {
+	if err := f.rules.Set(in); errors.Is(err, session.ErrVersion) {
 		return err
 	}
 	if !f.ruled && f.c.first > 1 {

@@ -108,9 +108,6 @@ func (o Options) withDefaults() Options {
 // them are closed only by an operator.
 var ErrLost = errors.New("worker: inputs were lost before they were folded")
 
-// ErrVersion is returned where a newer fold is in force than this program knows.
-var ErrVersion = errors.New("worker: a newer fold version is in force than this program knows")
-
 // Worker carries partitions. Log and Options.Nonce are required.
 type Worker struct {
 	Log     Log
@@ -130,7 +127,7 @@ type Worker struct {
 
 // Run carries the given partitions until ctx ends, and returns when every
 // goroutine that it started has ended. A partition that fails is started again
-// from its checkpoint. One that cannot go on (ErrLost, ErrVersion,
+// from its checkpoint. One that cannot go on (ErrLost, session.ErrVersion,
 // broker.ErrReplaced) stops alone, and Problem reports it.
 func (w *Worker) Run(ctx context.Context, partitions []int) error {
 	if err := w.check(); err != nil {

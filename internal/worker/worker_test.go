@@ -20,6 +20,7 @@ import (
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/natsserver"
+	"streamer/internal/session"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -409,7 +410,7 @@ func TestNewerFold(t *testing.T) {
 	h.publish(other, "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait(other, ofType(events.ToolCallArgsComplete))
 	h.settled(w)
-	if err := w.Problem(); !errors.Is(err, ErrVersion) {
+	if err := w.Problem(); !errors.Is(err, session.ErrVersion) {
 		t.Errorf("problem is %v", err)
 	}
 	cancel()
