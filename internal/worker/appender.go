@@ -8,20 +8,12 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/snapshot"
 )
 
 // outgoing is an event on its way to the log.
 type outgoing struct {
-	ID   events.ID
-	Type events.Type
-	Call string
-	// Status is a result's.
-	Status events.Status
-	Trace  map[string]string
-	Body   []byte
-	Blobs  []events.Blob
-	Seq    uint64 // in the event log, once it is stored
-
+	snapshot.Event
 	session *resident
 	blobs   int       // chunks that are not stored yet
 	at      time.Time // when it was published, then when it was acknowledged
@@ -34,6 +26,9 @@ func (o *outgoing) size() int {
 	}
 	return n
 }
+
+// keptScratch bounds the buffer in bytes that is kept between events.
+const keptScratch = 256 << 10
 
 // bodies encodes events in memory that it reuses. The zero value is ready to use.
 type bodies struct{ scratch []byte }
@@ -56,7 +51,7 @@ func newOutgoing(s *resident, e *events.Event, trace map[string]string, b *bodie
 	if err != nil {
 		return nil, err
 	}
-	return &outgoing{ID: e.EventID, Type: e.Type, Call: e.Call, Status: e.Status, Trace: trace, Body: body, Blobs: e.Blobs, session: s}, nil
+	return &outgoing{Event: snapshot.Event{ID: e.EventID, Type: e.Type, Call: e.Call, Status: e.Status, Trace: trace, Body: body, Blobs: e.Blobs}, session: s}, nil
 }
 
 // chunk is the Key of a publish that stores a piece of a blob of an event.

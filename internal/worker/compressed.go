@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // compressed is a session that left memory, in the form of its snapshot. It is used
@@ -28,7 +28,7 @@ type compressedSessions struct {
 	of      map[string]*compressed // by token
 	order   []compressedEntry      // may have some that hold no more
 	last    uint64                 // number of the session that was added last
-	encoder snapshotEncoder
+	encoder snapshot.Encoder
 	bytes   int           // of this partition
 	all     *atomic.Int64 // bytes of all partitions
 	most    int64         // Options.MaxCompressed
@@ -119,11 +119,7 @@ func (c *compressedSessions) take(token string, epoch func() uint64) *resident {
 	if e.epoch != epoch() {
 		return nil
 	}
-	rec, err := decodeSnapshot(e.data)
-	if err != nil {
-		return nil
-	}
-	state, err := session.Load(rec.State)
+	rec, state, err := snapshot.Load(e.data)
 	if err != nil {
 		return nil
 	}
@@ -131,10 +127,8 @@ func (c *compressedSessions) take(token string, epoch func() uint64) *resident {
 	s := &resident{token: token, state: state, touched: now, known: now, at: e.at}
 	s.snapshot.rev = e.rev
 	s.log = eventLog{seq: e.seq, id: e.id, epoch: e.epoch, base: rec.Base}
-	for i := range rec.Events {
-		o := &rec.Events[i]
-		o.session, o.at = s, now
-		s.log.acked = append(s.log.acked, o)
+	for _, e := range rec.Events {
+		s.log.acked = append(s.log.acked, &outgoing{Event: *e, session: s, at: now})
 	}
 	return s
 }

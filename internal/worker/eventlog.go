@@ -9,6 +9,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/snapshot"
 
 	"github.com/rs/zerolog"
 )
@@ -22,9 +23,9 @@ type eventLog struct {
 	id    events.ID
 	epoch uint64 // of the connection in which the head was learned
 
-	queue []*outgoing // events that are not stored yet, in order
-	acked []*outgoing // the last stored events, as long as a power loss can take them
-	base  point       // of the event before acked and queue
+	queue []*outgoing    // events that are not stored yet, in order
+	acked []*outgoing    // the last stored events, as long as a power loss can take them
+	base  snapshot.Point // of the event before acked and queue
 	// baseType is the type of the event at base where trim set that.
 	baseType events.Type
 	found    found
@@ -107,7 +108,7 @@ func (l *eventLog) shift(seq uint64, now time.Time) *outgoing {
 func (l *eventLog) trim(now time.Time, keep time.Duration) {
 	n := 0
 	for n < len(l.acked) && now.Sub(l.acked[n].at) > keep {
-		l.base, l.baseType = point{l.acked[n].Seq, l.acked[n].ID}, l.acked[n].Type
+		l.base, l.baseType = snapshot.Point{Seq: l.acked[n].Seq, ID: l.acked[n].ID}, l.acked[n].Type
 		n++
 	}
 	clear(l.acked[:n]) // or the array would hold their bodies

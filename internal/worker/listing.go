@@ -2,13 +2,12 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
-	"strconv"
 	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
+	"streamer/internal/snapshot"
 )
 
 // listed is what a listing has of a session with a snapshot.
@@ -63,14 +62,11 @@ func (r lister) snapshots(ctx context.Context) (l listing, err error) {
 	index := map[string]int{} // of each token in the listing
 	l.complete, err = r.log.ListSnapshots(ctx, r.partition, func(token string, rev uint64, header map[string]string, at time.Time) error {
 		l.newest = max(l.newest, rev)
-		s := listed{token: token, rev: rev, written: at, at: storedAt(header), held: header[headerHeld], kind: events.Type(header[headerLast]), lacking: header[headerUnsent] != ""}
-		s.n, _ = strconv.ParseUint(header[headerInput], 10, 64)   // zero where absent
-		s.last, _ = events.ParseID(header[headerHead])            // likewise
-		timer, _ := strconv.ParseInt(header[headerTimer], 10, 64) // likewise
-		s.timer = events.Time(timer)
-		now, _ := strconv.ParseInt(header[headerTime], 10, 64) // likewise
-		s.time = max(events.Time(now), events.At(s.at))
-		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
+		h := snapshot.ParseHeader(header)
+		s := listed{
+			token: token, rev: rev, written: at, n: h.Input, at: h.At, last: h.Head, kind: h.Last, timer: h.Timer,
+			time: max(h.Time, events.At(h.At)), open: h.Open, held: h.Held, lacking: h.Unsent > 0,
+		}
 		// The snapshot may have been replaced meanwhile.
 		if i, ok := index[token]; ok {
 			l.stored[i] = s
@@ -78,9 +74,8 @@ func (r lister) snapshots(ctx context.Context) (l listing, err error) {
 			index[token] = len(l.stored)
 			l.stored = append(l.stored, s)
 		}
-		var rewinds broker.Rewinds
-		if text := header[headerRewinds]; text != "" && json.Unmarshal([]byte(text), &rewinds) == nil && rewinds.Newer(l.rewinds) {
-			l.rewinds = rewinds
+		if h.Rewinds.Newer(l.rewinds) {
+			l.rewinds = h.Rewinds
 		}
 		return nil
 	})

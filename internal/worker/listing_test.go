@@ -9,6 +9,7 @@ import (
 
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
+	"streamer/internal/snapshot"
 )
 
 // listLog is what a lister reads.
@@ -21,8 +22,9 @@ type listLog interface {
 type twice struct{ listLog }
 
 func (twice) ListSnapshots(_ context.Context, _ int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) (complete bool, err error) {
-	for i, s := range []struct{ token, open string }{{"a", "1"}, {"b", "0"}, {"a", "2"}} {
-		if err := fn(s.token, uint64(i+1), map[string]string{HeaderOpen: s.open}, time.Unix(int64(i), 0)); err != nil {
+	for i, token := range []string{"a", "b", "a"} {
+		h := snapshot.Header{Open: i}
+		if err := fn(token, uint64(i+1), h.Map(), time.Unix(int64(i), 0)); err != nil {
 			return false, err
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/snapshot"
 )
 
 // outcomesAtOnce bounds the outcomes that are taken before the owner looks for
@@ -185,21 +185,21 @@ func (r *storedSnapshot) apply(ctx context.Context, q *partition) error {
 		s.snapshot.rev = r.state.Rev // deleted or damaged: the next one takes its place
 		return nil
 	}
-	if _, held := r.state.Header[headerHeld]; held || s.fresh {
+	h := snapshot.ParseHeader(r.state.Header)
+	if h.Held != "" || s.fresh {
 		q.reload(ctx, s)
 		return nil
 	}
-	n, err := strconv.ParseUint(r.state.Header[headerInput], 10, 64)
-	if err != nil { // damaged: the next one replaces it
-		q.snapshots.overwritten(s.token, fmt.Errorf("header %s: %w", headerInput, err))
+	if h.Input == 0 { // damaged: the next one replaces it
+		q.snapshots.overwritten(s.token, errors.New("its headers name no input"))
 	}
 	switch {
-	case n > s.state.N:
+	case h.Input > s.state.N:
 		s.snapshot.rev = r.state.Rev
 		q.reload(ctx, s)
-	case n >= w.n:
+	case h.Input >= w.n:
 		q.snapshots.newest = max(q.snapshots.newest, r.state.Rev)
-		s.snapshot.covered(r.state.Rev, r.state.Header[headerUnsent] != "")
+		s.snapshot.covered(r.state.Rev, h.Unsent > 0)
 	default:
 		s.snapshot.rev = r.state.Rev // memory is newer: the next snapshot replaces it
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // Recover closes the open items of a loss: each call as lost, each run as failed.
@@ -88,7 +88,7 @@ func (r *recovery) session(ctx context.Context, s *LostSession) error {
 			return err
 		}
 	}
-	head := point{prev, last.ID}
+	head := snapshot.Point{Seq: prev, ID: last.ID}
 	if n := len(out); n > 0 {
 		head.ID = out[n-1].EventID
 	}
@@ -126,7 +126,7 @@ func (r *recovery) loadState(ctx context.Context, token string) (*session.State,
 	if err != nil || !ok {
 		return new(session.State), saved.Rev, err
 	}
-	_, state, err := readSnapshot(&saved)
+	_, state, err := snapshot.Load(saved.Data)
 	if err != nil {
 		return new(session.State), saved.Rev, nil //nolint:nilerr // because a snapshot of the recovered state replaces it
 	}
@@ -134,13 +134,13 @@ func (r *recovery) loadState(ctx context.Context, token string) (*session.State,
 }
 
 // writeSnapshot writes a snapshot in place of that with revision rev.
-func (r *recovery) writeSnapshot(ctx context.Context, token string, rev uint64, state *session.State, head point) error {
-	s := resident{token: token, state: state, log: eventLog{seq: head.Seq, id: head.ID, base: head}}
-	data, err := s.encode(new(snapshotEncoder))
+func (r *recovery) writeSnapshot(ctx context.Context, token string, rev uint64, state *session.State, head snapshot.Point) error {
+	data, err := new(snapshot.Encoder).Encode(state, snapshot.Record{Head: head, Base: head})
 	if err != nil {
-		return err
+		return fmt.Errorf("its snapshot: %w", err)
 	}
-	pub, blobs := r.log.SnapshotPub(r.loss.Partition, token, rev, s.header(session.Timer{}, false), data)
+	h := snapshot.Header{Input: state.N, Head: head.ID, Open: state.Life.Open()}
+	pub, blobs := r.log.SnapshotPub(r.loss.Partition, token, rev, h.Map(), data)
 	for _, b := range append(blobs, pub) {
 		if a := r.log.PublishWait(ctx, b); a.Err != nil {
 			return a.Err
@@ -158,9 +158,8 @@ func (r *recovery) outdatedSessions(ctx context.Context) error {
 	}
 	var tokens []string
 	_, err := r.log.ListSnapshots(ctx, r.loss.Partition, func(token string, _ uint64, header map[string]string, _ time.Time) error {
-		n, err := strconv.ParseUint(header[headerInput], 10, 64)
-		outdated := err != nil || n < r.loss.First
-		if outdated && !recovered[token] && (header[headerTimer] != "" || header[headerUnsent] != "") {
+		h := snapshot.ParseHeader(header)
+		if h.Input < r.loss.First && !recovered[token] && (h.Timer != 0 || h.Unsent > 0) {
 			tokens = append(tokens, token)
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"streamer/internal/events"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // RecoverLog is the part of the broker that Losses and Recover need.
@@ -78,7 +79,7 @@ func lostPartitions(ctx context.Context, log RecoverLog) (losses []Loss, held ma
 		}
 		n := len(held)
 		_, err = log.ListSnapshots(ctx, p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
-			if _, is := header[headerHeld]; is {
+			if snapshot.ParseHeader(header).Held != "" {
 				held[token] = true
 			}
 			return nil

@@ -14,6 +14,7 @@ import (
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -122,7 +123,7 @@ func TestRecoverNothingOpen(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatalf("snapshot: %v, %v", ok, err)
 	}
-	record, state, err := readSnapshot(&stored)
+	record, state, err := snapshot.Load(stored.Data)
 	if err != nil || state.N != 8 || record.Head.ID != (events.ID{}) {
 		t.Errorf("got %+v, %+v, %v, want the state after input 8 and no event", record, state, err)
 	}

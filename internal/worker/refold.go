@@ -11,13 +11,14 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // refold makes the state of a session from all its inputs in the log. Where
 // they do not reach back to its beginning it is held, or begun afresh if
 // nothing of it is open.
 func (r *restorer) refold(ctx context.Context, s *resident) error {
-	s.log.base = point{}
+	s.log.base = snapshot.Point{}
 	s.state, s.at = new(session.State), time.Time{}
 	first, err := r.all.FirstEvent(ctx, s.token)
 	if err != nil {
@@ -140,7 +141,7 @@ func (p *replaying) event(e *events.Event, trace map[string]string) error {
 	}
 	l.keep(o, s.touched)
 	if len(l.acked) > maxReplayed {
-		l.base = point{l.acked[0].Seq, l.acked[0].ID}
+		l.base = snapshot.Point{Seq: l.acked[0].Seq, ID: l.acked[0].ID}
 		l.acked = l.acked[1:]
 	}
 	return nil
@@ -184,14 +185,15 @@ func (r *restorer) giveUp(ctx context.Context, s *resident, old *session.State, 
 	l := &s.log
 	session.Recover(nil, old, session.Recovery{Next: events.ID{Seq: max(l.id.Seq, old.N)}, Open: lost.Open})
 	s.state, s.at = old, time.Time{} // when the input was stored whose number it has is not known
-	l.base, l.found = point{l.seq, l.id}, found{}
+	l.base, l.found = snapshot.Point{Seq: l.seq, ID: l.id}, found{}
 	return r.replay(ctx, s, replaying{})
 }
 
 // hold notes in place of its snapshot that a session is held, so that every owner
 // and `streamer recover` see it.
 func (r *restorer) hold(ctx context.Context, s *resident, why string) error {
-	pub, _ := r.all.SnapshotPub(r.partition, s.token, s.snapshot.rev, map[string]string{headerHeld: why}, nil)
+	h := snapshot.Header{Held: why}
+	pub, _ := r.all.SnapshotPub(r.partition, s.token, s.snapshot.rev, h.Map(), nil)
 	if a := r.all.PublishWait(ctx, pub); a.Err != nil {
 		return fmt.Errorf("worker: session %q: holding it: %w", s.token, a.Err)
 	}

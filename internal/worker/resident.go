@@ -2,12 +2,12 @@ package worker
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // resident is a session whose state is in memory.
@@ -37,12 +37,6 @@ type coverage struct {
 	second uint64         // first input that the write under way does not cover, 0 if none
 	since  time.Time      // when the last write began, or the session changed first without one
 	unsent bool           // the stored snapshot has events that were not stored yet
-}
-
-// point is a place in a session's event log.
-type point struct {
-	Seq uint64
-	ID  events.ID
 }
 
 // folded notes that an input changed the state. now is when it was taken. It reports
@@ -99,47 +93,30 @@ func (s *resident) idle() bool {
 
 // header returns the headers of the session's snapshot, which a listing reads
 // without the snapshot.
-func (s *resident) header(timer session.Timer, set bool) map[string]string {
-	h := map[string]string{headerInput: strconv.FormatUint(s.state.N, 10), headerHead: s.log.id.String()}
-	if kind := s.log.lastType(); kind != "" {
-		h[headerLast] = string(kind)
-	}
-	if !s.at.IsZero() {
-		h[headerAt] = strconv.FormatInt(s.at.UnixNano(), 10)
-	}
-	if n := s.state.Life.Open(); n > 0 {
-		h[HeaderOpen] = strconv.Itoa(n)
+func (s *resident) header(timer session.Timer, set bool) snapshot.Header {
+	h := snapshot.Header{
+		Input: s.state.N, At: s.at, Head: s.log.id, Last: s.log.lastType(),
+		Open: s.state.Life.Open(), Unsent: len(s.log.queue),
 	}
 	if set {
-		h[headerTimer] = strconv.FormatInt(int64(timer.At), 10)
+		h.Timer = timer.At
 		if life := &s.state.Life; life.Stored != 0 {
-			h[headerTime] = strconv.FormatInt(int64(life.Time), 10)
+			h.Time = life.Time
 		}
-	}
-	if len(s.log.queue) > 0 {
-		h[headerUnsent] = strconv.Itoa(len(s.log.queue))
 	}
 	return h
 }
 
 // encode returns the stored form of the session as it is now.
-func (s *resident) encode(e *snapshotEncoder) ([]byte, error) {
-	state, err := s.state.Append(e.state[:0])
-	if err != nil {
-		return nil, err
-	}
-	e.state = state
+func (s *resident) encode(e *snapshot.Encoder) ([]byte, error) {
 	l := &s.log
-	r := record{State: state, Head: point{l.seq, l.id}, Base: l.base}
-	r.Events = e.events[:0]
+	r := snapshot.Record{Head: snapshot.Point{Seq: l.seq, ID: l.id}, Base: l.base, Events: make([]*snapshot.Event, 0, len(l.acked)+len(l.queue))}
 	for _, of := range [...][]*outgoing{l.acked, l.queue} {
 		for _, o := range of {
-			r.Events = append(r.Events, *o)
+			r.Events = append(r.Events, &o.Event)
 		}
 	}
-	e.events = r.Events
-	data, err := e.encode(&r)
-	clear(r.Events) // or the array would hold their bodies
+	data, err := e.Encode(s.state, r)
 	if err != nil {
 		return nil, fmt.Errorf("worker: session %q: %w", s.token, err)
 	}

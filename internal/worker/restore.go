@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // restorer loads one session, as an operation: from its snapshot and the head of
@@ -64,8 +64,9 @@ func (r *restorer) restore(ctx context.Context, s *resident) error {
 	if err != nil {
 		return named(s.token, err)
 	}
-	if reason, is := stored.Header[headerHeld]; ok && is {
-		return &heldError{reason}
+	header := snapshot.ParseHeader(stored.Header)
+	if ok && header.Held != "" {
+		return &heldError{header.Held}
 	}
 	if err := r.findHead(ctx, s, &stored); err != nil {
 		return err
@@ -73,9 +74,9 @@ func (r *restorer) restore(ctx context.Context, s *resident) error {
 	if !ok && damaged == nil {
 		return r.withoutSnapshot(ctx, s)
 	}
-	rec, state, err := record{}, (*session.State)(nil), damaged
+	rec, state, err := snapshot.Record{}, (*session.State)(nil), damaged
 	if err == nil {
-		rec, state, err = readSnapshot(&stored)
+		rec, state, err = snapshot.Load(stored.Data)
 	}
 	if errors.Is(err, session.ErrVersion) {
 		return named(s.token, err)
@@ -84,7 +85,7 @@ func (r *restorer) restore(ctx context.Context, s *resident) error {
 		r.damaged(s.token, err)
 		return r.refold(ctx, s)
 	}
-	s.state, s.at = state, storedAt(stored.Header)
+	s.state, s.at = state, header.At
 	return r.continueFrom(ctx, s, &stored, rec)
 }
 
@@ -161,7 +162,7 @@ func (r *restorer) verify(ctx context.Context, e evidence) error {
 
 // continueFrom brings a session whose snapshot was read to where the partition
 // stands.
-func (r *restorer) continueFrom(ctx context.Context, s *resident, stored *broker.Snapshot, rec record) error {
+func (r *restorer) continueFrom(ctx context.Context, s *resident, stored *broker.Snapshot, rec snapshot.Record) error {
 	if !s.at.IsZero() {
 		if err := r.verify(ctx, evidence{n: s.state.N, token: s.token, at: s.at}); err != nil {
 			return err
@@ -192,7 +193,7 @@ func (r *restorer) continueFrom(ctx context.Context, s *resident, stored *broker
 	if !errors.Is(err, errUnlike) {
 		return err
 	}
-	_, state, err := readSnapshot(stored) // as it was before the replay
+	_, state, err := snapshot.Load(stored.Data) // as it was before the replay
 	if err != nil {
 		return err
 	}
@@ -202,7 +203,7 @@ func (r *restorer) continueFrom(ctx context.Context, s *resident, stored *broker
 // emitAgain folds a session again whose events the event log lost, if its inputs
 // give the state of the snapshot; the events that are missing are then appended
 // again. Otherwise they stay lost, and the session goes on.
-func (r *restorer) emitAgain(ctx context.Context, s *resident, rec record) error {
+func (r *restorer) emitAgain(ctx context.Context, s *resident, rec snapshot.Record) error {
 	r.status.damaged.Add(1)
 	r.sampled.Error().Str("session", s.token).Stringer("event", s.log.id).Stringer("want", rec.Base.ID).Msg("the event log lost events of a session")
 	want, err := s.state.Marshal()
@@ -210,7 +211,7 @@ func (r *restorer) emitAgain(ctx context.Context, s *resident, rec record) error
 		return err
 	}
 	state, at := s.state, s.at
-	s.log.base = point{}
+	s.log.base = snapshot.Point{}
 	s.state, s.at = new(session.State), time.Time{}
 	err = r.replay(ctx, s, replaying{upTo: state.N, want: want})
 	if errors.Is(err, errUnlike) {
@@ -222,24 +223,6 @@ func (r *restorer) emitAgain(ctx context.Context, s *resident, rec record) error
 	return err
 }
 
-// readSnapshot reads a snapshot and the state in it.
-func readSnapshot(stored *broker.Snapshot) (r record, s *session.State, err error) {
-	if r, err = decodeSnapshot(stored.Data); err != nil {
-		return r, nil, err
-	}
-	s, err = session.Load(r.State)
-	return r, s, err
-}
-
-// storedAt returns when the last input of a snapshot was stored.
-func storedAt(header map[string]string) time.Time {
-	ns, err := strconv.ParseInt(header[headerAt], 10, 64)
-	if err != nil {
-		return time.Time{}
-	}
-	return time.Unix(0, ns).UTC()
-}
-
 // damaged reports a snapshot that cannot be read.
 func (r *restorer) damaged(token string, err error) {
 	r.status.damaged.Add(1)
@@ -248,7 +231,7 @@ func (r *restorer) damaged(token string, err error) {
 
 // logShort reports whether the event log ends before what the snapshot can append
 // again, and has not merely expired.
-func (r *restorer) logShort(ctx context.Context, s *resident, base point) (short bool, err error) {
+func (r *restorer) logShort(ctx context.Context, s *resident, base snapshot.Point) (short bool, err error) {
 	l := &s.log
 	if !base.ID.After(l.id) {
 		return false, nil
@@ -271,15 +254,14 @@ func (r *restorer) logShort(ctx context.Context, s *resident, base point) (short
 }
 
 // requeue queues the events of a snapshot that the event log lacks.
-func (r *restorer) requeue(s *resident, rec record) {
+func (r *restorer) requeue(s *resident, rec snapshot.Record) {
 	l := &s.log
 	l.base = rec.Base
 	if !l.found.id.After(l.base.ID) {
 		l.found = found{} // from before what can be folded again
 	}
 	for i := range rec.Events {
-		e := &rec.Events[i]
-		e.session = s
+		e := &outgoing{Event: *rec.Events[i], session: s}
 		l.compare(e, s.token, &r.reports)
 		if e.ID.After(l.id) {
 			l.queue = append(l.queue, e)

@@ -1,35 +1,13 @@
 package worker
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/events"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
-
-// Keys of the headers of a snapshot.
-const (
-	// HeaderOpen is how many calls of the session are open; absent if none.
-	HeaderOpen   = broker.SnapshotHeader + "Open"
-	headerInput  = broker.SnapshotHeader + "Input"  // number of the last input folded
-	headerAt     = broker.SnapshotHeader + "At"     // when that was stored, Unix nanoseconds
-	headerTimer  = broker.SnapshotHeader + "Timer"  // when the session's timer is due, Unix milliseconds
-	headerTime   = broker.SnapshotHeader + "Time"   // time of the session, Unix milliseconds; absent if its last input was stored then
-	headerUnsent = broker.SnapshotHeader + "Unsent" // how many events are not stored yet
-	headerHead   = broker.SnapshotHeader + "Head"   // id of the last event in the session's event log
-	headerLast   = broker.SnapshotHeader + "Last"   // type of that event; absent where the worker did not know it
-	// headerRewinds is the partition's broker.Rewinds; absent if none. They are
-	// in the checkpoint too, which can be lost.
-	headerRewinds = broker.SnapshotHeader + "Rewinds"
-)
-
-// HasEvents reports whether a session has events, by the headers of its snapshot.
-func HasEvents(header map[string]string) bool {
-	return header[headerUnsent] != "" || header[headerHead] != events.ID{}.String()
-}
 
 // snapshotWrite is the writing of a snapshot that is under way. Its blobs are
 // written first.
@@ -77,7 +55,7 @@ type snapshotWriter struct {
 	rules     *session.RulesLog
 	history   *history
 	keepAcked time.Duration
-	encoder   snapshotEncoder
+	encoder   snapshot.Encoder
 	newest    uint64 // highest revision of a snapshot that is known to be stored
 	changed   changedSessions
 
@@ -115,12 +93,9 @@ func (w *snapshotWriter) begin(s *resident, now time.Time) {
 		return
 	}
 	header := s.header(s.state.Timer(w.rules.InForce()))
-	if rewinds := w.history.rewinds; len(rewinds) > 0 {
-		text, _ := json.Marshal(rewinds) // numbers and times: cannot fail
-		header[headerRewinds] = string(text)
-	}
+	header.Rewinds = w.history.rewinds
 	var blobs []*broker.Pub
-	write.pub, blobs = w.messages.SnapshotPub(w.partition, s.token, s.snapshot.rev, header, data)
+	write.pub, blobs = w.messages.SnapshotPub(w.partition, s.token, s.snapshot.rev, header.Map(), data)
 	write.pub.Key, write.pub.Epoch = write, w.out.out.Epoch()
 	write.blobs, write.bytes = len(blobs), len(data)+writeCost
 	s.snapshot.write, s.snapshot.second = write, 0

@@ -9,7 +9,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
-	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // maxConfirmed is the maximum number of sessions without a usable snapshot that are
@@ -106,11 +106,7 @@ func (c *comparison) usable(k keptSnapshot) string {
 	if k.wrong != nil {
 		return k.wrong.Error()
 	}
-	r, err := decodeSnapshot(k.stored.Data)
-	if err != nil {
-		return err.Error()
-	}
-	state, err := session.Load(r.State)
+	_, state, err := snapshot.Load(k.stored.Data)
 	if err != nil {
 		return err.Error()
 	}

@@ -1,4 +1,6 @@
-package worker
+// Package snapshot has the stored form of a session: its content, and the headers
+// that a listing reads without it.
+package snapshot
 
 import (
 	"encoding/binary"
@@ -9,39 +11,40 @@ import (
 	"slices"
 
 	"streamer/internal/events"
+	"streamer/internal/session"
 
 	"github.com/klauspost/compress/s2"
 )
 
 // A snapshot is stored as
 //
-//	1 byte   snapshotMagic, which begins no text
-//	1 byte   snapshotVersion
+//	1 byte   magic, which begins no text
+//	1 byte   version
 //	4 bytes  CRC-32C of all that follows, little-endian
 //	         one s2 block, which begins with the length of its content
 //
 // The content of the block is a list of fields: unsigned integers as varints,
 // strings and bytes with their length as a varint before them.
 const (
-	snapshotMagic   = 0xF5
-	snapshotVersion = 1
-	snapshotHead    = 6 // bytes before the block
+	magic   = 0xF5
+	version = 1
+	head    = 6 // bytes before the block
 
-	// maxSnapshot bounds the content in bytes, whatever its stored form says.
-	maxSnapshot = 1 << 30
+	// most bounds the content in bytes, whatever its stored form says.
+	most = 1 << 30
 	// keptScratch bounds the buffers in bytes that are kept between snapshots.
 	keptScratch = 256 << 10
 )
 
-// SnapshotError reports that stored bytes are no snapshot.
-type SnapshotError struct {
+// Error reports that stored bytes are no snapshot.
+type Error struct {
 	Offset  int  // of the first wrong byte
 	Content bool // Offset counts in the decompressed content, not in the stored bytes
 	Msg     string
 }
 
 // Error returns where the snapshot is wrong, and how.
-func (e *SnapshotError) Error() string {
+func (e *Error) Error() string {
 	in := ""
 	if e.Content {
 		in = " of its content"
@@ -49,58 +52,81 @@ func (e *SnapshotError) Error() string {
 	return fmt.Sprintf("snapshot: byte %d%s: %s", e.Offset, in, e.Msg)
 }
 
-// record is the content of a snapshot: the state after input N, the head of the
+// Record is the content of a snapshot: the state after an input, the head of the
 // session's event log at that moment, and the events that the log may lack.
-type record struct {
+type Record struct {
 	State  json.RawMessage
-	Head   point
-	Base   point
-	Events []outgoing
+	Head   Point
+	Base   Point // the event before Events
+	Events []*Event
 }
 
-// snapshotEncoder encodes snapshots and reuses its buffers. The zero value is
-// ready to use.
-type snapshotEncoder struct {
-	state, content, stored []byte
-	events                 []outgoing
+// Point is a place in a session's event log.
+type Point struct {
+	Seq uint64
+	ID  events.ID
 }
 
-// encode returns the stored form of r in memory of its own. It fails where the
-// content is larger than maxSnapshot.
-func (e *snapshotEncoder) encode(r *record) ([]byte, error) {
-	c := appendRecord(e.content[:0], r)
-	if len(c) > maxSnapshot {
-		return nil, fmt.Errorf("snapshot: its content is %d bytes: at most %d can be read again", len(c), maxSnapshot)
+// Event is an event as a snapshot has it.
+type Event struct {
+	ID   events.ID
+	Type events.Type
+	Call string
+	// Status is a result's.
+	Status events.Status
+	Trace  map[string]string
+	Body   []byte
+	Blobs  []events.Blob
+	Seq    uint64 // in the event log, once it is stored
+}
+
+// Encoder encodes snapshots and reuses its buffers. The zero value is ready to use.
+type Encoder struct{ state, content, stored []byte }
+
+// Encode returns the stored form of r with the state s, in memory of its own. It
+// fails where the content is too large to be read again.
+func (e *Encoder) Encode(s *session.State, r Record) (data []byte, err error) {
+	if e.state, err = s.Append(e.state[:0]); err != nil {
+		return nil, err
 	}
-	need := snapshotHead + s2.MaxEncodedLen(len(c))
+	r.State = e.state
+	return e.encode(&r)
+}
+
+func (e *Encoder) encode(r *Record) ([]byte, error) {
+	c := appendRecord(e.content[:0], r)
+	if len(c) > most {
+		return nil, fmt.Errorf("snapshot: its content is %d bytes: at most %d can be read again", len(c), most)
+	}
+	need := head + s2.MaxEncodedLen(len(c))
 	e.stored = slices.Grow(e.stored[:0], need)[:need]
-	block := s2.Encode(e.stored[snapshotHead:], c)
-	data := make([]byte, snapshotHead+len(block))
-	data[0], data[1] = snapshotMagic, snapshotVersion
-	copy(data[snapshotHead:], block)
-	binary.LittleEndian.PutUint32(data[2:], checksum(data[snapshotHead:]))
+	block := s2.Encode(e.stored[head:], c)
+	data := make([]byte, head+len(block))
+	data[0], data[1] = magic, version
+	copy(data[head:], block)
+	binary.LittleEndian.PutUint32(data[2:], checksum(data[head:]))
 	e.content = c
 	if cap(c) > keptScratch {
-		*e = snapshotEncoder{}
+		*e = Encoder{}
 	}
 	return data, nil
 }
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-func appendRecord(b []byte, r *record) []byte {
+func appendRecord(b []byte, r *Record) []byte {
 	b = appendBytes(b, r.State)
 	b = appendPoint(b, r.Head)
 	b = appendPoint(b, r.Base)
 	b = binary.AppendUvarint(b, uint64(len(r.Events)))
 	for i := range r.Events {
-		b = appendOutgoing(b, &r.Events[i])
+		b = appendEvent(b, r.Events[i])
 	}
 	return b
 }
 
-func appendOutgoing(b []byte, o *outgoing) []byte {
-	b = appendPoint(b, point{o.Seq, o.ID})
+func appendEvent(b []byte, o *Event) []byte {
+	b = appendPoint(b, Point{o.Seq, o.ID})
 	b = appendBytes(b, o.Type)
 	b = appendBytes(b, o.Call)
 	b = appendBytes(b, o.Status)
@@ -118,7 +144,7 @@ func appendOutgoing(b []byte, o *outgoing) []byte {
 	return b
 }
 
-func appendPoint(b []byte, p point) []byte {
+func appendPoint(b []byte, p Point) []byte {
 	b = binary.AppendUvarint(b, p.Seq)
 	b = binary.AppendUvarint(b, p.ID.Seq)
 	return binary.AppendUvarint(b, uint64(p.ID.N))
@@ -128,56 +154,64 @@ func appendBytes[T ~string | ~[]byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decodeSnapshot returns the content of a stored snapshot. An error is a
-// *SnapshotError. The bytes in the record share one piece of memory, which is
-// not data's.
-func decodeSnapshot(data []byte) (record, error) {
-	content, err := openSnapshot(data)
+// Load returns the content of a stored snapshot and the state in it.
+func Load(data []byte) (r Record, s *session.State, err error) {
+	if r, err = Decode(data); err != nil {
+		return r, nil, err
+	}
+	s, err = session.Load(r.State)
+	return r, s, err
+}
+
+// Decode returns the content of a stored snapshot. An error is an *Error. The bytes in the
+// record share one piece of memory, which is not data's.
+func Decode(data []byte) (Record, error) {
+	content, err := open(data)
 	if err != nil {
-		return record{}, err
+		return Record{}, err
 	}
 	f := fields{content: content}
-	r := record{State: f.bytes("state"), Head: f.point("head"), Base: f.point("base")}
+	r := Record{State: f.bytes("state"), Head: f.point("head"), Base: f.point("base")}
 	for n := f.count("events"); n > 0 && f.err == nil; n-- {
-		r.Events = append(r.Events, f.outgoing())
+		r.Events = append(r.Events, f.event())
 	}
 	if f.err == nil && f.at < len(content) {
 		f.fail(f.at, "%d bytes follow the last event: nothing should", len(content)-f.at)
 	}
 	if f.err != nil {
-		return record{}, f.err
+		return Record{}, f.err
 	}
 	return r, nil
 }
 
-// openSnapshot checks and decompresses the stored form.
-func openSnapshot(data []byte) ([]byte, error) {
+// open checks and decompresses the stored form.
+func open(data []byte) ([]byte, error) {
 	wrong := func(at int, format string, args ...any) ([]byte, error) {
-		return nil, &SnapshotError{Offset: at, Msg: fmt.Sprintf(format, args...)}
+		return nil, &Error{Offset: at, Msg: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case len(data) > 0 && data[0] == '{':
-		return wrong(0, "it is JSON, as versions before the first release wrote it; this version reads 0x%02x and what follows it", snapshotMagic)
-	case len(data) < snapshotHead:
-		return wrong(len(data), "it ends here: the first %d bytes should say what it is", snapshotHead)
-	case data[0] != snapshotMagic:
-		return wrong(0, "0x%02x, want 0x%02x: it is no snapshot", data[0], snapshotMagic)
-	case data[1] != snapshotVersion:
-		return wrong(1, "version %d: this program reads version %d", data[1], snapshotVersion)
+		return wrong(0, "it is JSON, as versions before the first release wrote it; this version reads 0x%02x and what follows it", magic)
+	case len(data) < head:
+		return wrong(len(data), "it ends here: the first %d bytes should say what it is", head)
+	case data[0] != magic:
+		return wrong(0, "0x%02x, want 0x%02x: it is no snapshot", data[0], magic)
+	case data[1] != version:
+		return wrong(1, "version %d: this program reads version %d", data[1], version)
 	}
-	block := data[snapshotHead:]
+	block := data[head:]
 	if want, got := binary.LittleEndian.Uint32(data[2:]), checksum(block); want != got {
 		return wrong(2, "checksum %08x, but that of the %d bytes behind it is %08x: it is damaged", want, len(block), got)
 	}
 	switch n, err := s2.DecodedLen(block); {
 	case err != nil:
-		return wrong(snapshotHead, "the length of its content: %v", err)
-	case n > maxSnapshot:
-		return wrong(snapshotHead, "its content is %d bytes, want at most %d", n, maxSnapshot)
+		return wrong(head, "the length of its content: %v", err)
+	case n > most:
+		return wrong(head, "its content is %d bytes, want at most %d", n, most)
 	}
 	content, err := s2.Decode(nil, block)
 	if err != nil {
-		return wrong(snapshotHead, "it cannot be decompressed: %v", err)
+		return wrong(head, "it cannot be decompressed: %v", err)
 	}
 	return content, nil
 }
@@ -192,7 +226,7 @@ type fields struct {
 
 func (f *fields) fail(at int, format string, args ...any) {
 	if f.err == nil {
-		f.err = &SnapshotError{Offset: at, Content: true, Msg: fmt.Sprintf(format, args...)}
+		f.err = &Error{Offset: at, Content: true, Msg: fmt.Sprintf(format, args...)}
 	}
 }
 
@@ -229,22 +263,22 @@ func (f *fields) bytes(what string) []byte {
 
 func (f *fields) text(what string) string { return string(f.bytes(what)) }
 
-func (f *fields) point(what string) point {
-	p := point{Seq: f.number(what)}
+func (f *fields) point(what string) Point {
+	p := Point{Seq: f.number(what)}
 	p.ID.Seq = f.number(what)
 	at := f.at
 	n := f.number(what)
 	if n > 1<<31-1 {
 		f.fail(at, "%s: %d is no place of an event", what, n)
-		return point{}
+		return Point{}
 	}
 	p.ID.N = int(n)
 	return p
 }
 
-func (f *fields) outgoing() outgoing {
+func (f *fields) event() *Event {
 	p := f.point("event id")
-	o := outgoing{
+	o := &Event{
 		ID: p.ID, Seq: p.Seq,
 		Type: events.Type(f.text("event type")), Call: f.text("call"), Status: events.Status(f.text("status")),
 	}
