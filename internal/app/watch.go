@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/events"
-	"streamer/internal/worker"
 )
 
 // Replayed is what became of a recorded stream.
@@ -57,7 +57,7 @@ func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs
 	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(func() { w.failed = r.Broker.Tail(watching, r.Token, w.from, w.take) })
-	wg.Go(func() { NewProgressLine(errs).Follow(watching, func() worker.Progress { return w.progress(in.Lines) }) })
+	wg.Go(func() { NewProgressLine(errs).Follow(watching, func() audit.Progress { return w.progress(in.Lines) }) })
 	publishing := ctx
 	if in.Live { // an interrupt ends the reading, and the input under way is still stored
 		var cancel context.CancelFunc
@@ -289,9 +289,9 @@ func (w *watch) status() replayStatus {
 
 // progress returns how far the replay of a file with that many lines has come; 0 if
 // their number is not known.
-func (w *watch) progress(lines uint64) worker.Progress {
+func (w *watch) progress(lines uint64) audit.Progress {
 	s := w.status()
-	p := worker.Progress{What: "lines", Done: uint64(s.line), Total: lines, Note: fmt.Sprintf("calls: %d", s.calls)}
+	p := audit.Progress{What: "lines", Done: uint64(s.line), Total: lines, Note: fmt.Sprintf("calls: %d", s.calls)}
 	if lines == 0 {
 		p.What, p.Done = "inputs", uint64(s.inputs)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
@@ -44,7 +45,7 @@ func TestDamagedUnderOwner(t *testing.T) {
 					return snapshot.ParseHeader(s.Header).Input >= seq && m.Seq > seq
 				})
 			}
-			r, err := Verification{Log: h.broker}.Run(t.Context())
+			r, err := audit.Verification{Log: h.broker}.Run(t.Context())
 			if err != nil || len(r.Differences) > 0 || w.Problem() != nil {
 				t.Errorf("verify: got %v, %v, problem %v, want none", r.Differences, err, w.Problem())
 			}

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/decode"
@@ -562,7 +563,7 @@ func (m *model) loseSnapshot() error {
 func (m *model) recover() error {
 	ctx := context.Background()
 	m.past = nil // listings are up to date
-	losses, err := Losses(ctx, m.owners[0], nil)
+	losses, err := audit.Losses(ctx, m.owners[0], nil)
 	if err != nil {
 		return err
 	}
@@ -570,7 +571,7 @@ func (m *model) recover() error {
 		return fmt.Errorf("sessions are held though their inputs are all there: %s", m.owners[0].reasons())
 	}
 	for _, l := range losses {
-		if err := Recover(ctx, m.owners[0], l); err != nil {
+		if err := audit.Recover(ctx, m.owners[0], l); err != nil {
 			return err
 		}
 	}

@@ -174,16 +174,16 @@ func (r *restorer) pastRules(ctx context.Context) (*session.RulesLog, error) {
 // giveUp begins a session afresh that cannot be folded again, if nothing of it
 // is open, and holds it otherwise. What old remembers is kept.
 func (r *restorer) giveUp(ctx context.Context, s *resident, old *session.State, why string) error {
-	lost := LostSession{Token: s.token}
-	if err := r.all.Events(ctx, s.token, 0, lost.add); err != nil {
+	var open session.OpenItems
+	if err := r.all.Events(ctx, s.token, 0, open.AddStored); err != nil {
 		return named(s.token, err)
 	}
-	if !lost.Open.Empty() {
+	if !open.Empty() {
 		return r.hold(ctx, s, why)
 	}
 	r.sampled.Warn().Str("session", s.token).Str("why", why).Msg("session begun afresh: nothing of it was open")
 	l := &s.log
-	session.Recover(nil, old, session.Recovery{Next: events.ID{Seq: max(l.id.Seq, old.N)}, Open: lost.Open})
+	session.Recover(nil, old, session.Recovery{Next: events.ID{Seq: max(l.id.Seq, old.N)}, Open: open})
 	s.state, s.at = old, time.Time{} // when the input was stored whose number it has is not known
 	l.base, l.found = snapshot.Point{Seq: l.seq, ID: l.id}, found{}
 	return r.replay(ctx, s, replaying{})

@@ -1,4 +1,6 @@
-package worker
+// Package audit checks the logs against the fold, and closes what lost inputs left
+// open.
+package audit
 
 import (
 	"context"
@@ -13,8 +15,8 @@ import (
 	"streamer/internal/inputs"
 )
 
-// Logs is the part of the broker that a Verification reads.
-type Logs interface {
+// Log is the part of the broker that a Verification reads.
+type Log interface {
 	Partitions() int
 	Partition(token string) int
 	InputBounds(ctx context.Context) (first, last uint64, err error)
@@ -90,7 +92,7 @@ type Progress struct {
 // result with the event log: subjects, ids, bodies, links and blobs. It also
 // reads every snapshot that a checkpoint relies on. Log is required.
 type Verification struct {
-	Log Logs
+	Log Log
 	// Progress, if not nil, is called repeatedly in each step, from one goroutine
 	// at a time.
 	Progress func(Progress)

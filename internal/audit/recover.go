@@ -1,4 +1,4 @@
-package worker
+package audit
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func Recover(ctx context.Context, log RecoverLog, loss Loss) error {
 	r := recovery{log: log, loss: loss, rules: rules}
 	for i := range loss.Sessions {
 		if err := r.session(ctx, &loss.Sessions[i]); err != nil {
-			return fmt.Errorf("worker: recovering session %s: %w", loss.Sessions[i].Token, err)
+			return fmt.Errorf("audit: recovering session %s: %w", loss.Sessions[i].Token, err)
 		}
 	}
 	if loss.First == 0 {
@@ -39,7 +39,7 @@ func Recover(ctx context.Context, log RecoverLog, loss Loss) error {
 	}
 	m.Seq = loss.First
 	if _, err := log.WriteCheckpoint(ctx, loss.Partition, m, rev); err != nil {
-		return fmt.Errorf("worker: moving the checkpoint of partition %d: %w", loss.Partition, err)
+		return fmt.Errorf("audit: moving the checkpoint of partition %d: %w", loss.Partition, err)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (r *recovery) outdatedSessions(ctx context.Context) error {
 	}
 	for _, token := range tokens {
 		if err := r.session(ctx, &LostSession{Token: token}); err != nil {
-			return fmt.Errorf("worker: recovering session %s: %w", token, err)
+			return fmt.Errorf("audit: recovering session %s: %w", token, err)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package worker
+package audit
 
 import (
 	"cmp"
@@ -53,7 +53,7 @@ func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
 		err = failed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("worker: reading the snapshots: %w", err)
+		return nil, fmt.Errorf("audit: reading the snapshots: %w", err)
 	}
 	list := c.lacking(verdicts)
 	if len(list) > maxConfirmed {

@@ -1,4 +1,4 @@
-package worker
+package audit
 
 import (
 	"context"
@@ -77,7 +77,7 @@ func (c *comparison) foldOnce(ctx context.Context) error {
 		p.fold.states = nil // they take most of the memory
 	}
 	if err != nil && !errors.Is(err, errRead) {
-		return fmt.Errorf("worker: folding the input log again: %w", err)
+		return fmt.Errorf("audit: folding the input log again: %w", err)
 	}
 	return nil
 }
@@ -110,7 +110,9 @@ func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 		f.part.sessions[in.Token] = &compared{folded: true}
 	}
 	s := f.part.sessions[in.Token]
-	f.out = session.Fold(f.out[:0], state, sessionInput(in, f.c.rewinds[in.Partition].Effective(in.Seq), f.rules.InForce(), &f.reader))
+	next := session.Input{Input: *in, Rules: f.rules.InForce(), Reader: &f.reader}
+	next.Seq = f.c.rewinds[in.Partition].Effective(in.Seq)
+	f.out = session.Fold(f.out[:0], state, next)
 	for i := range f.out {
 		l, err := f.c.wanted(ctx, in.Token, &f.out[i])
 		if err != nil {

@@ -1,4 +1,4 @@
-package worker
+package audit
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const progressEvery = 1000
 func (c *comparison) readEvents(ctx context.Context) error {
 	first, last, err := c.Log.EventBounds(ctx)
 	if err != nil {
-		return fmt.Errorf("worker: reading the event log: %w", err)
+		return fmt.Errorf("audit: reading the event log: %w", err)
 	}
 	n, from := 0, max(c.read+1, first)
 	err = c.Log.Entries(ctx, "", c.read, func(e eventlog.Entry) error {
@@ -34,7 +34,7 @@ func (c *comparison) readEvents(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("worker: reading the event log: %w", err)
+		return fmt.Errorf("audit: reading the event log: %w", err)
 	}
 	c.progress("events", last+1-from, last+1-from)
 	return nil
