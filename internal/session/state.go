@@ -31,7 +31,8 @@ func (s *State) Append(dst []byte) ([]byte, error) {
 	return stored.Append(dst, &versioned{lifecycle.FoldVersion, s}, (*versioned).fields), nil
 }
 
-// ErrVersion is returned for a state that a newer fold version wrote.
+// ErrVersion is returned for a state that a newer fold version wrote, and for rules
+// of one.
 var ErrVersion = errors.New("session: a newer fold version")
 
 // Load returns the state whose stored form is data.

@@ -32,6 +32,9 @@ func (o *outgoing) size() int {
 	return n
 }
 
+// keptScratch bounds the buffer in bytes that is kept between events.
+const keptScratch = 256 << 10
+
 // bodies encodes events in memory that it reuses. The zero value is ready to use.
 type bodies struct{ scratch []byte }
 

@@ -45,7 +45,7 @@ func (q *partition) advance(now time.Time) {
 	default:
 		seq := q.uncovered()
 		if seq > c.stored.Seq {
-			c.next = broker.Checkpoint{Seq: seq, Rules: q.rules.rawBefore(seq), Read: q.reading.last}
+			c.next = broker.Checkpoint{Seq: seq, Rules: q.rules.Before(seq).Raw, Read: q.reading.last}
 			c.since, c.epoch = now, epoch
 		}
 	}
@@ -134,7 +134,7 @@ func (q *partition) checkpointWritten(w *checkpointWritten) error {
 		c.rev = w.rev // the next checkpoint replaces it
 	default: // perhaps that of another worker, which is a lower bound as well
 		c.stored, c.rev = w.checkpoint, w.rev
-		q.rules.forget(min(w.checkpoint.Seq, q.reading.pos))
+		q.rules.Forget(min(w.checkpoint.Seq, q.reading.pos))
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ type clock struct {
 	out     *publisher
 	log     clockLog
 	grace   time.Duration // Options.Grace
-	rules   *rulesLog
+	rules   *session.RulesLog
 	reading *inputPosition
 	began   time.Time   // where local begins, in whole milliseconds
 	server  events.Time // how far the server's clock is ahead of local, by the last input that was read at the log's end
@@ -105,7 +105,7 @@ type due struct {
 // due returns when a session is due for a clock input. If it is not, its timer is
 // removed.
 func (c *clock) due(s *resident) (d due, ok bool) {
-	d.timer, ok = s.state.Timer(c.rules.inForce())
+	d.timer, ok = s.state.Timer(c.rules.InForce())
 	if !ok {
 		c.clear(s.token)
 		return d, false
@@ -121,7 +121,7 @@ func (c *clock) due(s *resident) (d due, ok bool) {
 // time allow less silence than those before. No session had an input since. Each is
 // loaded when it can be due at the latest, and its timer is set exactly then.
 func (c *clock) rulesChanged(was *session.Rules, since events.Time, now time.Time) {
-	rules := c.rules.inForce()
+	rules := c.rules.InForce()
 	for _, silence := range [...][2]events.Time{
 		{events.Time(was.RunIdle), events.Time(rules.RunIdle)},
 		{events.Time(was.FlushAfter), events.Time(rules.FlushAfter)},
@@ -140,14 +140,14 @@ func (c *clock) rulesChanged(was *session.Rules, since events.Time, now time.Tim
 // has elapsed since it was written is known by the wall clock only, and by that not if
 // it was set back.
 func (c *clock) listed(l *listed, now time.Time) {
-	at := l.timer
-	if l.open == 0 && at != 0 && !l.at.IsZero() {
-		at = min(at, l.time+events.Time(c.rules.inForce().RunIdle))
+	at := l.Timer
+	if l.Open == 0 && at != 0 && !l.At.IsZero() {
+		at = min(at, l.Time+events.Time(c.rules.InForce().RunIdle))
 	}
-	if c.left[l.token].n != l.n {
-		c.left[l.token] = left{l.n, now}
+	if c.left[l.token].n != l.Input {
+		c.left[l.token] = left{l.Input, now}
 	}
-	c.sooner(l.token, c.local(now)+at-max(l.time, events.At(now))) // a listing can be stale
+	c.sooner(l.token, c.local(now)+at-max(l.Time, events.At(now))) // a listing can be stale
 }
 
 // graceEnd returns when a timer may be asked for that became due while inputs

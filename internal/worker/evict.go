@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // evict packs live sessions that were not used for EvictAfter. Where the worker has more
@@ -69,7 +70,7 @@ func (q *partition) pack(e *entry, now time.Time) {
 		q.lower(e) // something about it is uncertain
 		return
 	}
-	data, err := q.snapshots.encoder.encode(s.state)
+	data, err := q.snapshots.encoder.Encode(s.state)
 	if err != nil {
 		q.lower(e)
 		return
@@ -94,7 +95,7 @@ func (q *partition) unpack(e *entry, now time.Time) *resident {
 	if e.level != packed {
 		return nil
 	}
-	state, err := decodeState(e.data)
+	state, err := snapshot.Load(e.data)
 	if err != nil {
 		return nil
 	}

@@ -4,13 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"streamer/internal/broker"
 	"streamer/internal/inputs"
+	"streamer/internal/snapshot"
 )
-
-// headerHeld is set in place of a snapshot where a session is held. Its value is
-// the reason.
-const headerHeld = broker.SnapshotHeader + "Held"
 
 // held is a session whose snapshot was lost, whose inputs do not reach back to
 // its beginning, and that has open calls: an operator has to close it.
@@ -87,7 +83,7 @@ func released(ctx context.Context, log Snapshots, p int, tokens []string) string
 		if err != nil {
 			return "" // a damaged snapshot is not a fresh one
 		}
-		if _, still := stored.Header[headerHeld]; ok && !still {
+		if ok && snapshot.ParseHeader(stored.Header).Held == "" {
 			return token
 		}
 	}

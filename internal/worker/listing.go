@@ -2,21 +2,16 @@ package worker
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/snapshot"
 )
 
-// listed is what a listing has of a session with a snapshot.
+// listed is what a listing has of a session with a snapshot, with the time of the session.
 type listed struct {
 	token string
-	n     uint64      // of the last input folded
-	at    time.Time   // when that was stored
-	timer events.Time // when the session's timer is due; 0 for no timer
-	time  events.Time // of the session
-	open  int         // calls
-	held  string      // why the session is held, "" if it is not
+	snapshot.Header
 }
 
 // listing is all sessions of a partition that have a snapshot. It can be stale, because a
@@ -37,12 +32,8 @@ type lister struct {
 func (r lister) list(ctx context.Context) (l listing, err error) {
 	index := map[string]int{} // of each token in the listing
 	l.complete, err = r.log.ListSnapshots(ctx, r.partition, func(token string, _ uint64, header map[string]string, _ time.Time) error {
-		s := listed{token: token, n: inputOf(header), at: storedAt(header), held: header[headerHeld]}
-		timer, _ := strconv.ParseInt(header[headerTimer], 10, 64) // zero where absent
-		s.timer = events.Time(timer)
-		now, _ := strconv.ParseInt(header[headerTime], 10, 64) // likewise
-		s.time = max(events.Time(now), events.At(s.at))
-		s.open, _ = strconv.Atoi(header[HeaderOpen]) // likewise
+		s := listed{token, snapshot.ParseHeader(header)}
+		s.Time = max(s.Time, events.At(s.At))
 		// The snapshot may have been replaced meanwhile.
 		if i, ok := index[token]; ok {
 			l.stored[i] = s
@@ -96,14 +87,14 @@ func (q *partition) listed(all *listing) {
 		e := q.table.add(l.token)
 		switch {
 		case q.held.has(l.token) || e.live != nil || q.loads.of[l.token] != nil:
-		case l.held != "":
-			q.held.add(l.token, &held{reason: l.held})
-		case l.timer != 0:
+		case l.Held != "":
+			q.held.add(l.token, &held{reason: l.Held})
+		case l.Timer != 0:
 			q.clock.listed(l, now)
 			fallthrough
 		default:
 			if e.level == known {
-				q.table.setOpen(e, l.open)
+				q.table.setOpen(e, l.Open)
 				q.lower(e)
 			}
 		}

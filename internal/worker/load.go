@@ -136,7 +136,7 @@ func (q *partition) startLoad(l *loading) {
 		return
 	}
 	r := restorer{
-		reports: q.reports, log: q.log, past: &q.past, epoch: epoch, rulesSeq: q.rules.last().seq,
+		reports: q.reports, log: q.log, past: &q.past, epoch: epoch, rulesSeq: q.rules.Last().Seq,
 		token: l.token, pos: l.pos, checkpoint: q.checkpoint.stored.Seq, memory: l.memory,
 	}
 	if e := q.table.of[l.token]; e != nil && e.place.epoch == epoch {

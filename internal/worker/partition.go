@@ -25,8 +25,8 @@ type partition struct {
 	p    int
 
 	reading    inputPosition
-	rules      rulesLog
-	past       shared[*rulesLog]
+	rules      session.RulesLog
+	past       shared[*session.RulesLog]
 	checked    logChecks
 	table      table
 	held       heldSessions
@@ -257,16 +257,16 @@ func (q *partition) input(in *inputs.Input) error {
 		q.skip(in)
 		return nil
 	case in.Kind == inputs.Rules:
-		was := q.rules.inForce()
-		err := q.rules.set(in)
-		if err != nil && !errors.Is(err, ErrVersion) {
+		was := q.rules.InForce()
+		err := q.rules.Set(in)
+		if err != nil && !errors.Is(err, session.ErrVersion) {
 			q.logger.Warn().Err(err).Uint64("seq", in.Seq).Msg("rules input ignored")
 			return nil
 		}
 		q.clock.rulesChanged(was, events.At(in.At), q.now)
 		return err
 	}
-	return q.deliver(in, q.rules.inForce())
+	return q.deliver(in, q.rules.InForce())
 }
 
 // deliver folds an input of a session, or keeps it until the session is loaded. rules were

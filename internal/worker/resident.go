@@ -1,12 +1,12 @@
 package worker
 
 import (
-	"strconv"
 	"time"
 
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // resident is a live session: its state is in memory.
@@ -88,20 +88,13 @@ func (s *resident) unsaved() bool {
 // idle reports whether the stored snapshot and events have all of the session.
 func (s *resident) idle() bool { return !s.unsaved() && !s.loading }
 
-// header returns the headers of the session's snapshot, which a listing reads
-// without the snapshot.
-func (s *resident) header(timer session.Timer, set bool) map[string]string {
-	h := map[string]string{headerInput: strconv.FormatUint(s.state.N, 10)}
-	if !s.at.IsZero() {
-		h[headerAt] = strconv.FormatInt(s.at.UnixNano(), 10)
-	}
-	if n := s.state.Life.Open(); n > 0 {
-		h[HeaderOpen] = strconv.Itoa(n)
-	}
+// header returns the headers of the session's snapshot, without its head.
+func (s *resident) header(timer session.Timer, set bool) snapshot.Header {
+	life := &s.state.Life
+	h := snapshot.Header{Input: s.state.N, At: s.at, Open: life.Open()}
 	if set {
-		h[headerTimer] = strconv.FormatInt(int64(timer.At), 10)
-		if life := &s.state.Life; life.Stored != 0 {
-			h[headerTime] = strconv.FormatInt(int64(life.Time), 10)
+		if h.Timer = timer.At; life.Stored != 0 {
+			h.Time = life.Time
 		}
 	}
 	return h

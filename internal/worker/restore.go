@@ -11,6 +11,7 @@ import (
 	"streamer/internal/inputs"
 	"streamer/internal/rewind"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // restorer loads one session as of the input before pos, as an operation. It takes the
@@ -21,7 +22,7 @@ import (
 type restorer struct {
 	reports
 	log        Log
-	past       *shared[*rulesLog]
+	past       *shared[*session.RulesLog]
 	epoch      uint64 // of the connection when the load began
 	rulesSeq   uint64 // of the last rules input that was read
 	token      string
@@ -91,8 +92,8 @@ func (r *restorer) load(ctx context.Context) (*resident, error) {
 	if err != nil {
 		return nil, err
 	}
-	if reason, is := stored.Header[headerHeld]; ok && is {
-		return nil, &heldError{reason: reason}
+	if h := snapshot.ParseHeader(stored.Header); ok && h.Held != "" {
+		return nil, &heldError{reason: h.Held}
 	}
 	if r.place.rev != 0 && r.place.rev == stored.Rev && damaged == nil {
 		s, err := r.from(&stored)
@@ -160,13 +161,14 @@ func (r *restorer) head(ctx context.Context) (h head, err error) {
 
 // from returns the session as its snapshot has it.
 func (r *restorer) from(stored *broker.Snapshot) (*resident, error) {
-	state, err := decodeState(stored.Data)
+	state, err := snapshot.Load(stored.Data)
 	if err != nil {
 		return nil, err
 	}
 	s := r.empty(stored)
-	s.state, s.at, s.snapshot.n = state, storedAt(stored.Header), state.N
-	s.log.seq, s.log.id = headOf(stored.Header)
+	h := snapshot.ParseHeader(stored.Header)
+	s.state, s.at, s.snapshot.n = state, h.At, state.N
+	s.log.seq, s.log.id = h.HeadSeq, h.Head
 	return s, nil
 }
 
@@ -261,7 +263,7 @@ type matching struct {
 	session *resident
 	log     *eventLog
 	stored  []events.ID // that do not follow yet
-	rules   *rulesLog
+	rules   *session.RulesLog
 	reader  session.Reader
 }
 
@@ -314,7 +316,7 @@ func (m *matching) fold(ctx context.Context, in *inputs.Input) (err error) {
 		}
 		m.status.refolded.Add(1)
 	}
-	out := session.Fold(nil, s.state, sessionInput(in, m.rules.before(in.Seq), &m.reader))
+	out := session.Fold(nil, s.state, sessionInput(in, m.rules.Before(in.Seq).Rules, &m.reader))
 	s.at = in.At
 	s.snapshot.changed(in.Seq, s.touched)
 	for i := range out {
@@ -330,11 +332,11 @@ func (m *matching) fold(ctx context.Context, in *inputs.Input) (err error) {
 }
 
 // pastRules returns all changes of settings that are in the log.
-func (r *restorer) pastRules(ctx context.Context) (*rulesLog, error) {
-	usable := func(past *reading[*rulesLog]) bool {
-		return past.epoch == r.epoch && past.value.last().seq >= r.rulesSeq
+func (r *restorer) pastRules(ctx context.Context) (*session.RulesLog, error) {
+	usable := func(past *reading[*session.RulesLog]) bool {
+		return past.epoch == r.epoch && past.value.Last().Seq >= r.rulesSeq
 	}
-	return r.past.get(ctx, r.epoch, usable, func(ctx context.Context) (*rulesLog, error) {
+	return r.past.get(ctx, r.epoch, usable, func(ctx context.Context) (*session.RulesLog, error) {
 		return readRules(ctx, r.log, r.partition)
 	})
 }
@@ -344,7 +346,7 @@ func (r *restorer) pastRules(ctx context.Context) (*rulesLog, error) {
 // What its snapshot remembers is kept.
 func (r *restorer) giveUp(ctx context.Context, stored *broker.Snapshot, h *head, why *unlikeError) (*resident, error) {
 	var open session.OpenItems
-	err := r.log.Events(ctx, r.token, 0, func(e events.Record) error { return addOpen(&open, &e) })
+	err := r.log.Events(ctx, r.token, 0, open.AddStored)
 	if err != nil {
 		return nil, err
 	}
@@ -372,7 +374,7 @@ func (r *restorer) giveUp(ctx context.Context, stored *broker.Snapshot, h *head,
 	if s.state.N > next.Seq {
 		next = events.ID{Seq: s.state.N}
 	}
-	out := session.Recover(nil, s.state, session.Recovery{Session: name, Next: next, Open: open, Rules: rules.before(next.Seq + 1)})
+	out := session.Recover(nil, s.state, session.Recovery{Session: name, Next: next, Open: open, Rules: rules.Before(next.Seq + 1).Rules})
 	s.at = time.Time{} // when the input was stored whose number it has is not known
 	s.snapshot.changed(min(r.checkpoint, r.pos-1), s.touched)
 	for i := range out {
@@ -403,7 +405,8 @@ func (r *restorer) lost(ctx context.Context, id events.ID) (bool, error) {
 // hold notes in place of its snapshot that a session is held, so that every owner
 // and `streamer recover` see it.
 func (r *restorer) hold(ctx context.Context, held *heldError) error {
-	pub, _ := r.log.SnapshotPub(r.partition, r.token, held.rev, map[string]string{headerHeld: held.reason}, nil)
+	h := snapshot.Header{Held: held.reason}
+	pub, _ := r.log.SnapshotPub(r.partition, r.token, held.rev, h.Map(), nil)
 	if a := r.log.PublishWait(ctx, pub); a.Err != nil {
 		return fmt.Errorf("worker: session %q: holding it: %w", r.token, a.Err)
 	}

@@ -4,63 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/events"
+	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
-
-// Keys of the headers of a snapshot.
-const (
-	// HeaderOpen is how many calls of the session are open; absent if none.
-	HeaderOpen    = broker.SnapshotHeader + "Open"
-	headerInput   = broker.SnapshotHeader + "Input"   // number of the last input folded
-	headerAt      = broker.SnapshotHeader + "At"      // when that was stored, Unix nanoseconds
-	headerTimer   = broker.SnapshotHeader + "Timer"   // when the session's timer is due, Unix milliseconds
-	headerTime    = broker.SnapshotHeader + "Time"    // time of the session, Unix milliseconds; absent if its last input was stored then
-	headerHead    = broker.SnapshotHeader + "Head"    // id of the last event that the snapshot covers
-	headerHeadSeq = broker.SnapshotHeader + "HeadSeq" // its sequence in the event log
-)
-
-// inputOf returns the last input that a snapshot covers, by its headers.
-func inputOf(header map[string]string) uint64 {
-	n, _ := strconv.ParseUint(header[headerInput], 10, 64) // zero where it cannot be read
-	return n
-}
-
-// headOf returns the last event that a snapshot covers, by its headers.
-func headOf(header map[string]string) (seq uint64, id events.ID) {
-	seq, _ = strconv.ParseUint(header[headerHeadSeq], 10, 64) // zero where absent
-	id, _ = events.ParseID(header[headerHead])                // likewise
-	return seq, id
-}
-
-// setHead notes the last event that a snapshot covers.
-func setHead(header map[string]string, head point) {
-	header[headerHead], header[headerHeadSeq] = head.ID.String(), strconv.FormatUint(head.Seq, 10)
-}
-
-// storedAt returns when the last input of a snapshot was stored.
-func storedAt(header map[string]string) time.Time {
-	ns, err := strconv.ParseInt(header[headerAt], 10, 64)
-	if err != nil {
-		return time.Time{}
-	}
-	return time.Unix(0, ns).UTC()
-}
-
-// HasEvents reports whether a session has events, by the headers of its snapshot.
-func HasEvents(header map[string]string) bool {
-	return header[headerHead] != events.ID{}.String()
-}
 
 // snapshotWrite is a snapshot that was taken. It is stored when what it covers must be on
 // the disk of the server, its blobs first.
 type snapshotWrite struct {
 	began   time.Time // when it was taken
 	session *resident
-	header  map[string]string
+	header  snapshot.Header
 	data    []byte
 	n       uint64    // the last input that it covers
 	head    point     // the last event; its sequence is not known before it is stored
@@ -100,9 +56,9 @@ type snapshotWriter struct {
 	reads    *operations
 	every    time.Duration // SnapshotEvery
 	keep     time.Duration // DurableAfter
-	rules    *rulesLog
+	rules    *session.RulesLog
 	epoch    func() uint64
-	encoder  snapshotEncoder
+	encoder  snapshot.Encoder
 	changed  changedSessions
 	taken    []*snapshotWrite // that are not sent yet, or have ended; oldest first
 	bytes    int              // of those that have not ended
@@ -166,13 +122,13 @@ func (w *snapshotWriter) take(s *resident, now time.Time) {
 	l := &s.log
 	s.snapshot.since = now
 	w.changed.add(s)
-	data, err := w.encoder.encode(s.state)
+	data, err := w.encoder.Encode(s.state)
 	if err != nil {
 		w.logger.Error().Err(err).Str("session", s.token).Msg("snapshot cannot be written")
 		return
 	}
 	write := &snapshotWrite{session: s, began: now, n: s.state.N, head: point{l.seq, l.id}, data: data}
-	write.header = s.header(s.state.Timer(w.rules.inForce()))
+	write.header = s.header(s.state.Timer(w.rules.InForce()))
 	if n := len(l.queue); n > 0 {
 		write.head = point{ID: l.queue[n-1].ID}
 	} else {
@@ -193,9 +149,9 @@ func (w *snapshotWriter) reached(s *resident, head point, now time.Time) {
 // send publishes a snapshot, its blobs first.
 func (w *snapshotWriter) send(write *snapshotWrite) {
 	s := write.session
-	setHead(write.header, write.head)
+	write.header.Head, write.header.HeadSeq = write.head.ID, write.head.Seq
 	var blobs []*broker.Pub
-	write.pub, blobs = w.messages.SnapshotPub(w.partition, s.token, s.snapshot.rev, write.header, write.data)
+	write.pub, blobs = w.messages.SnapshotPub(w.partition, s.token, s.snapshot.rev, write.header.Map(), write.data)
 	write.pub.Key, write.pub.Epoch = write, w.epoch()
 	write.sent, write.blobs = true, len(blobs)
 	for _, b := range blobs {
@@ -266,16 +222,17 @@ func (w *snapshotWriter) storedSnapshot(r *storedSnapshot) (held string, err err
 	}
 	w.end(write)
 	s.snapshot.rev = r.Rev
+	h := snapshot.ParseHeader(r.Header)
 	switch {
 	case errors.Is(r.err, broker.ErrDamaged):
 		w.status.damaged.Add(1)
 		w.sampled.Error().Err(r.err).Str("session", s.token).Msg("snapshot damaged; writing it again from memory")
 	case r.err != nil:
 		return "", fmt.Errorf("worker: session %q: %w", s.token, r.err)
-	case r.ok && r.Header[headerHeld] != "":
-		return r.Header[headerHeld], nil
-	case r.ok && inputOf(r.Header) >= write.n:
-		s.snapshot.covered(r.Rev, inputOf(r.Header))
+	case r.ok && h.Held != "":
+		return h.Held, nil
+	case r.ok && h.Input >= write.n:
+		s.snapshot.covered(r.Rev, h.Input)
 	}
 	return "", nil
 }

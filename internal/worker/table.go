@@ -23,7 +23,7 @@ const (
 // is a typical value.
 const (
 	entryCost = 256
-	liveCost  = 8 << 10
+	liveCost  = 3 << 10
 )
 
 // entry is a session in the table.

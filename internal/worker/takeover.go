@@ -14,6 +14,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/rewind"
+	"streamer/internal/session"
 )
 
 // takeover reads what a partition begins with. No input of it is read yet, so it waits
@@ -25,7 +26,7 @@ type takeover struct {
 
 	checkpoint broker.Checkpoint
 	rev        uint64
-	rules      rulesLog
+	rules      session.RulesLog
 	snapshots  listing
 	open       map[string]eventlog.Opened
 	epoch      uint64
@@ -67,7 +68,7 @@ func (q *partition) loadOpen(t *takeover) {
 		s := &t.snapshots.stored[i]
 		open := t.open[s.token]
 		delete(t.open, s.token)
-		if s.held == "" && (s.open != open.Calls || s.timer == 0 && open.Runs > 0) {
+		if s.Held == "" && (s.Open != open.Calls || s.Timer == 0 && open.Runs > 0) {
 			q.load(s.token)
 		}
 	}
@@ -82,10 +83,11 @@ func (q *partition) loadOpen(t *takeover) {
 // snapshots show which inputs were folded already.
 func (t *takeover) readCheckpoint(ctx context.Context) (err error) {
 	t.checkpoint, t.rev, err = t.Log.LoadCheckpoint(ctx, t.partition)
-	if err == nil {
-		err = t.rules.begin(t.checkpoint)
-	}
 	lost := errors.Is(err, broker.ErrDamaged)
+	if err == nil {
+		err = t.rules.Begin(t.checkpoint.Rules)
+		lost = err != nil && !errors.Is(err, session.ErrVersion)
+	}
 	if err != nil && !lost {
 		return err
 	}
@@ -112,7 +114,7 @@ func (t *takeover) beginCheckpoint(ctx context.Context, first uint64) (err error
 	m := broker.Checkpoint{Seq: first}
 	if first > 1 {
 		err = t.Log.RulesInputs(ctx, t.partition, func(in *inputs.Input) error {
-			if _, err := parseRules(in.Data); err != nil {
+			if _, err := session.ParseRules(in.Data); err != nil {
 				return nil //nolint:nilerr // refused, as when it is read
 			}
 			m.Rules = bytes.Clone(in.Data)
@@ -126,7 +128,7 @@ func (t *takeover) beginCheckpoint(ctx context.Context, first uint64) (err error
 	if t.rev, err = t.Log.WriteCheckpoint(ctx, t.partition, m, t.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
 		return err
 	}
-	return t.rules.begin(m)
+	return t.rules.Begin(m.Rules)
 }
 
 var errEnough = errors.New("enough")
@@ -163,8 +165,8 @@ func (t *takeover) evidence() []rewind.Evidence {
 		known = append(known, rewind.Evidence{N: c.Read.Seq, At: c.Read.At})
 	}
 	for i := range t.snapshots.stored {
-		if s := &t.snapshots.stored[i]; s.n > 0 {
-			known = append(known, rewind.Evidence{N: s.n, Token: s.token, At: s.at})
+		if s := &t.snapshots.stored[i]; s.Input > 0 {
+			known = append(known, rewind.Evidence{N: s.Input, Token: s.token, At: s.At})
 		}
 	}
 	return known
@@ -179,10 +181,10 @@ func (q *partition) askRules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	theirs := q.rules.inForce()
+	theirs := q.rules.InForce()
 	if ok && in.Seq >= q.reading.pos {
-		switch last, err := parseRules(in.Data); {
-		case errors.Is(err, ErrVersion):
+		switch last, err := session.ParseRules(in.Data); {
+		case errors.Is(err, session.ErrVersion):
 			return err
 		case err == nil: // one that is refused changes nothing
 			theirs = last

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/members"
 	"streamer/internal/session"
 
 	"github.com/rs/zerolog"
@@ -110,9 +111,6 @@ var ErrLost = errors.New("worker: inputs were lost before they were folded")
 // and inputs may have been stored at sequences that were assigned before.
 var ErrRewound = errors.New("worker: the input log came back shorter than what was folded of it")
 
-// ErrVersion is returned where a newer fold is in force than this program knows.
-var ErrVersion = errors.New("worker: a newer fold version is in force than this program knows")
-
 // Worker carries partitions. Log and Options.Nonce are required.
 type Worker struct {
 	Log     Log
@@ -133,21 +131,35 @@ type Worker struct {
 // Run carries the given partitions until ctx ends, and returns when every
 // goroutine that it started has ended. A partition that fails is started again
 // from its checkpoint. One that cannot go on (ErrLost, ErrRewound,
-// ErrVersion, broker.ErrReplaced) stops alone, and Problem reports it.
+// session.ErrVersion, broker.ErrReplaced) stops alone, and Problem reports it.
 func (w *Worker) Run(ctx context.Context, partitions []int) error {
 	if err := w.check(); err != nil {
 		return err
 	}
+	w.begin(partitions)
 	var wg sync.WaitGroup
-	for _, p := range partitions {
-		w.statuses.of(p).begin(time.Now())
-	}
-	w.begun.Store(true)
 	for _, p := range partitions {
 		wg.Go(func() { w.keep(ctx, p) })
 	}
 	wg.Wait()
 	return ctx.Err()
+}
+
+// RunShared carries this worker's share of the partitions, of which there are so
+// many, until ctx ends.
+func (w *Worker) RunShared(ctx context.Context, list members.List, partitions int) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	return members.Member{List: list, ID: w.Options.Nonce, Partitions: partitions, Begin: w.begin, Carry: w.keep, Logger: w.Logger}.Run(ctx)
+}
+
+// begin notes partitions that the worker is about to carry.
+func (w *Worker) begin(partitions []int) {
+	for _, p := range partitions {
+		w.statuses.of(p).begin(time.Now())
+	}
+	w.begun.Store(true)
 }
 
 func (w *Worker) check() error {

@@ -1,4 +1,4 @@
-package worker
+package audit
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/snapshot"
 )
 
 // maxConfirmed is the maximum number of sessions without a usable snapshot that are
@@ -52,7 +53,7 @@ func (c *comparison) unreadable(ctx context.Context) ([]Unreadable, error) {
 		err = failed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("worker: reading the snapshots: %w", err)
+		return nil, fmt.Errorf("audit: reading the snapshots: %w", err)
 	}
 	list := c.lacking(verdicts)
 	if len(list) > maxConfirmed {
@@ -105,7 +106,7 @@ func (c *comparison) usable(k keptSnapshot) string {
 	if k.wrong != nil {
 		return k.wrong.Error()
 	}
-	state, err := decodeState(k.stored.Data)
+	state, err := snapshot.Load(k.stored.Data)
 	if err != nil {
 		return err.Error()
 	}

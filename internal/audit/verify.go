@@ -1,4 +1,6 @@
-package worker
+// Package audit checks the logs against the fold, and closes what lost inputs left
+// open.
+package audit
 
 import (
 	"context"
@@ -13,8 +15,8 @@ import (
 	"streamer/internal/inputs"
 )
 
-// Logs is the part of the broker that a Verification reads.
-type Logs interface {
+// Log is the part of the broker that a Verification reads.
+type Log interface {
 	Partitions() int
 	Partition(token string) int
 	InputBounds(ctx context.Context) (first, last uint64, err error)
@@ -90,7 +92,7 @@ type Progress struct {
 // result with the event log: subjects, ids, bodies, links and blobs. It also
 // reads every snapshot that a checkpoint relies on. Log is required.
 type Verification struct {
-	Log Logs
+	Log Log
 	// Progress, if not nil, is called repeatedly in each step, from one goroutine
 	// at a time.
 	Progress func(Progress)
@@ -105,9 +107,6 @@ func (v Verification) Run(ctx context.Context, tokens ...string) (Report, error)
 		return Report{}, err
 	}
 	c := newComparison(v, first, last, tokens)
-	if err := c.loadCheckpoints(ctx); err != nil { // the fold needs the rewinds
-		return Report{}, err
-	}
 	if err := c.fold(ctx); err != nil {
 		return Report{}, err
 	}
@@ -136,8 +135,8 @@ type comparison struct {
 	last        uint64          // sequence of the last input that is folded
 	checkpoints []uint64        // by partition: snapshots cover every input below it
 	parts       []*part
-	// rewinds are those of the input log that each partition recorded.
-	rewinds []broker.Rewinds
+	seen        uint64          // the last input that was read
+	lost        map[uint64]bool // sequences whose inputs the log lost: probes took their place
 
 	begin   uint64 // sequence of the first event in the log; earlier ones have expired
 	read    uint64 // sequence of the last event that was read
@@ -157,7 +156,7 @@ type compared struct {
 	want, got digest
 	folded    bool      // it has inputs
 	older     bool      // it began before the first input of the log
-	lost      bool      // it has events of inputs that a rewind lost
+	lost      bool      // it has events of inputs that the log lost
 	prev      uint64    // sequence of its last message in the event log
 	covered   events.ID // id of its last event that a snapshot must cover, by the checkpoint
 	at        time.Time // when that event was stored

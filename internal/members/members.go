@@ -1,4 +1,5 @@
-package worker
+// Package members divides the partitions among the processes that carry them.
+package members
 
 import (
 	"context"
@@ -13,10 +14,12 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+
+	"github.com/rs/zerolog"
 )
 
-// Members is the membership of the workers.
-type Members interface {
+// List is the list of the members, with their heartbeats.
+type List interface {
 	Beat(ctx context.Context, id string, ttl time.Duration) error
 	Leave(ctx context.Context, id string) error
 	Members(ctx context.Context) ([]string, error)
@@ -25,36 +28,48 @@ type Members interface {
 }
 
 const (
-	memberTTL  = 3 * time.Second // after which a worker without heartbeats is gone
-	beatEvery  = time.Second
-	pollEvery  = 250 * time.Millisecond
-	beatBudget = 2 * time.Second // for one heartbeat or poll
-	pulseEvery = broker.SilentAfter
+	ttl         = 3 * time.Second // after which a member without heartbeats is gone
+	beatEvery   = time.Second
+	pollEvery   = 250 * time.Millisecond
+	beatBudget  = 2 * time.Second // for one heartbeat or poll
+	pulseEvery  = broker.SilentAfter
+	logInterval = 30 * time.Second
 )
 
-// RunShared carries this worker's share of the partitions until ctx ends. The
-// members divide the partitions evenly, and again when one joins, leaves or dies. A
-// wrong view of the membership costs time, never correctness: two owners of a
-// partition write one log. At the end it leaves after its partitions have settled,
-// so that their next owners start where it ended. A worker without the permissions
-// of a worker is refused at the start.
-func (w *Worker) RunShared(ctx context.Context, members Members, partitions int) error {
-	if err := w.check(); err != nil {
-		return err
-	}
-	o := owner{w: w, members: members, partitions: partitions, id: w.Options.Nonce, carried: map[int]*carried{}, others: map[string]lastBeat{}}
+// Member is a process that carries a share of the partitions. All fields are
+// required.
+type Member struct {
+	List       List
+	ID         string
+	Partitions int // that there are
+	// Begin is called whenever the partitions were divided, with those to be
+	// carried from now on, if any.
+	Begin func(partitions []int)
+	// Carry carries a partition until ctx ends.
+	Carry  func(ctx context.Context, p int)
+	Logger zerolog.Logger
+}
+
+// Run carries this member's share of the partitions until ctx ends. The members
+// divide the partitions evenly, and again when one joins, leaves or dies. A wrong
+// view of the membership costs time, never correctness: two owners of a partition
+// write one log. At the end it leaves after its partitions have settled, so that
+// their next owners start where it ended. A process without the permissions of a
+// worker is refused at the start.
+func (m Member) Run(ctx context.Context) error {
+	o := owner{Member: m, carried: map[int]*carried{}, others: map[string]lastBeat{}}
 	once, cancel := context.WithTimeout(ctx, beatBudget)
-	err := members.Beat(once, o.id, memberTTL)
+	err := o.List.Beat(once, o.ID, ttl)
 	cancel()
 	if errors.Is(err, broker.ErrRefused) { // and so would be all that a worker publishes
-		return fmt.Errorf("worker: joining the workers: %w", err)
+		return fmt.Errorf("members: joining the workers: %w", err)
 	}
 	defer o.leave()
 	// Heartbeats go on until all is settled, or others would take over meanwhile.
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var beats sync.WaitGroup
 	beats.Go(func() { o.beat(beating) })
-	beats.Go(func() { pulse(beating, members) })
+	beats.Go(func() { pulse(beating, o.List) })
 	defer func() { end(o.carried); stop(); beats.Wait() }()
 	every := time.NewTicker(pollEvery)
 	defer every.Stop()
@@ -68,16 +83,12 @@ func (w *Worker) RunShared(ctx context.Context, members Members, partitions int)
 	}
 }
 
-// owner is the partitions that a worker carries as a member. The goroutine of
-// RunShared owns it.
+// owner is the partitions that a member carries. The goroutine of Run owns it.
 type owner struct {
-	w          *Worker
-	members    Members
-	partitions int
-	id         string
-	carried    map[int]*carried
-	seen       []string // the members at the last poll
-	others     map[string]lastBeat
+	Member
+	carried map[int]*carried
+	seen    []string // the members at the last poll
+	others  map[string]lastBeat
 }
 
 // lastBeat is what was seen of another member's heartbeats.
@@ -93,18 +104,18 @@ type carried struct {
 	done chan struct{}
 }
 
-// beat writes the worker's heartbeats until ctx ends.
+// beat writes the member's heartbeats until ctx ends.
 func (o *owner) beat(ctx context.Context) {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	var logged time.Time
 	for {
 		once, cancel := context.WithTimeout(ctx, beatBudget)
-		err := o.members.Beat(once, o.id, memberTTL)
+		err := o.List.Beat(once, o.ID, ttl)
 		cancel()
 		if err != nil && ctx.Err() == nil && time.Since(logged) >= logInterval {
 			logged = time.Now()
-			o.w.Logger.Warn().Err(err).Msg("heartbeat failed")
+			o.Logger.Warn().Err(err).Msg("heartbeat failed")
 		}
 		select {
 		case <-ctx.Done():
@@ -115,11 +126,11 @@ func (o *owner) beat(ctx context.Context) {
 }
 
 // pulse shows when the input log stores nothing, until ctx ends.
-func pulse(ctx context.Context, members Members) {
+func pulse(ctx context.Context, list List) {
 	every := time.NewTicker(pulseEvery)
 	defer every.Stop()
 	for {
-		members.Pulse()
+		list.Pulse()
 		select {
 		case <-ctx.Done():
 			return
@@ -128,31 +139,32 @@ func pulse(ctx context.Context, members Members) {
 	}
 }
 
-// poll reads the membership, takes over the partitions that are this worker's now
+// poll reads the membership, takes over the partitions that are this member's now
 // and hands over those that are not. Where the read fails, nothing changes.
 func (o *owner) poll(ctx context.Context) {
 	once, cancel := context.WithTimeout(ctx, beatBudget)
-	ids, err := o.members.Members(once)
+	ids, err := o.List.Members(once)
 	cancel()
 	if err != nil {
 		return
 	}
 	ids = o.beating(ctx, ids, time.Now())
-	if !slices.Contains(ids, o.id) { // its first heartbeat is under way, or has expired
-		ids = append(ids, o.id)
+	if !slices.Contains(ids, o.ID) { // its first heartbeat is under way, or has expired
+		ids = append(ids, o.ID)
 	}
 	slices.Sort(ids)
 	if !slices.Equal(ids, o.seen) {
 		o.seen = ids
-		o.w.Logger.Info().Int("workers", len(ids)).Ints("partitions", share(ids, o.id, o.partitions)).Msg("carrying partitions")
+		o.Logger.Info().Int("workers", len(ids)).Ints("partitions", share(ids, o.ID, o.Partitions)).Msg("carrying partitions")
 	}
-	mine := share(ids, o.id, o.partitions)
-	for _, p := range mine {
-		if o.carried[p] == nil && ctx.Err() == nil {
+	mine := share(ids, o.ID, o.Partitions)
+	if ctx.Err() == nil {
+		added := slices.DeleteFunc(slices.Clone(mine), func(p int) bool { return o.carried[p] != nil })
+		o.Begin(added)
+		for _, p := range added {
 			o.carry(ctx, p)
 		}
 	}
-	o.w.begun.Store(true)
 	theirs := map[int]*carried{}
 	for p, c := range o.carried {
 		if !slices.Contains(mine, p) {
@@ -171,7 +183,7 @@ func (o *owner) beating(ctx context.Context, ids []string, now time.Time) []stri
 	silent := false // a read failed
 	return slices.DeleteFunc(ids, func(id string) bool {
 		p, known := o.others[id]
-		if id == o.id || silent || known && now.Sub(p.at) < memberTTL {
+		if id == o.ID || silent || known && now.Sub(p.at) < ttl {
 			return p.stopped
 		}
 		last, err := o.lastBeat(ctx, id)
@@ -181,7 +193,7 @@ func (o *owner) beating(ctx context.Context, ids []string, now time.Time) []stri
 		}
 		stopped := known && last == p.last
 		if stopped && !p.stopped {
-			o.w.Logger.Warn().Str("worker", id).Msg("a worker without heartbeats is still listed; it is not counted")
+			o.Logger.Warn().Str("worker", id).Msg("a worker without heartbeats is still listed; it is not counted")
 		}
 		o.others[id] = lastBeat{last, now, stopped}
 		return stopped
@@ -191,7 +203,7 @@ func (o *owner) beating(ctx context.Context, ids []string, now time.Time) []stri
 func (o *owner) lastBeat(ctx context.Context, id string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, beatBudget)
 	defer cancel()
-	return o.members.LastBeat(ctx, id)
+	return o.List.LastBeat(ctx, id)
 }
 
 // end stops partitions, all at the same time, and returns when they have settled.
@@ -208,19 +220,18 @@ func (o *owner) carry(ctx context.Context, p int) {
 	ctx, stop := context.WithCancel(ctx)
 	c := &carried{stop: stop, done: make(chan struct{})}
 	o.carried[p] = c
-	o.w.statuses.of(p).begin(time.Now())
 	go func() {
 		defer close(c.done)
-		o.w.keep(ctx, p)
+		o.Carry(ctx, p)
 	}()
 }
 
-// leave removes the worker from the members.
+// leave removes the member from the members.
 func (o *owner) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), beatBudget)
 	defer cancel()
-	if err := o.members.Leave(ctx, o.id); err != nil {
-		o.w.Logger.Warn().Err(err).Msg("leaving failed; the others take over in a moment")
+	if err := o.List.Leave(ctx, o.ID); err != nil {
+		o.Logger.Warn().Err(err).Msg("leaving failed; the others take over in a moment")
 	}
 }
 

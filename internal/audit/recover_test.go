@@ -1,8 +1,7 @@
-package worker
+package audit
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,17 +13,18 @@ import (
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
+	"streamer/internal/worker"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/rs/zerolog"
 )
 
 // TestRecover checks a partition whose inputs expired before they were folded. It
 // stops and reports that. Recover closes its open items as lost and mutes its
 // unfinished messages, and the partition continues.
 func TestRecover(t *testing.T) {
-	h := open(t, broker.Options{Partitions: 1, Embed: listening(t)})
-	stop := h.work(Options{SnapshotEvery: 10 * time.Millisecond})
+	h := open(t, broker.Options{Partitions: 1})
+	stop := h.work(worker.Options{SnapshotEvery: 10 * time.Millisecond})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.publish("a", "delta", `{"id":"m2","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_2","function":{"name":"f","arguments":"{\"x"}}]}}]}`)
 	h.wait("a", func(s events.Record) bool {
@@ -37,13 +37,8 @@ func TestRecover(t *testing.T) {
 	}
 	purge(t, h, last)
 
-	w := &Worker{Log: h.broker, Options: Options{Nonce: "n", RecoveredEvery: 20 * time.Millisecond}, Logger: zerolog.Nop()}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = w.Run(ctx, all(h.broker)) }()
-	defer func() { cancel(); <-done }()
-	h.settled(w)
-	if err := w.Problem(); !errors.Is(err, ErrLost) {
+	w, _ := h.worker(worker.Options{RecoveredEvery: 20 * time.Millisecond})
+	if err := w.Problem(); !errors.Is(err, worker.ErrLost) {
 		t.Fatalf("problem is %v", err)
 	}
 	losses, err := Losses(t.Context(), h.broker, nil)
@@ -113,7 +108,7 @@ func purge(t *testing.T, h *fixture, seq uint64) {
 // TestRecoverNothingOpen checks that the snapshot of a recovered session without
 // events can be read.
 func TestRecoverNothingOpen(t *testing.T) {
-	h := open(t, broker.Options{Partitions: 1, Embed: listening(t)})
+	h := open(t, broker.Options{Partitions: 1})
 	r := recovery{log: h.broker, loss: Loss{First: 9}}
 	if err := r.session(t.Context(), &LostSession{Token: "b"}); err != nil {
 		t.Fatal(err)
@@ -122,9 +117,10 @@ func TestRecoverNothingOpen(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatalf("snapshot: %v, %v", ok, err)
 	}
-	state, err := decodeState(stored.Data)
-	if err != nil || state.N != 8 || stored.Header[headerHead] != (events.ID{}).String() {
-		t.Errorf("got %+v, %v, %v, want the state after input 8 and no event", state, stored.Header, err)
+	state, err := snapshot.Load(stored.Data)
+	header := snapshot.ParseHeader(stored.Header)
+	if err != nil || state.N != 8 || header.Head != (events.ID{}) {
+		t.Errorf("got %+v, %+v, %v, want the state after input 8 and no event", header, state, err)
 	}
 }
 
@@ -142,7 +138,7 @@ func TestRecoverRules(t *testing.T) {
 		}
 	}
 	newer := fmt.Sprintf(`{"version":%d}`, session.FoldVersion+1)
-	if _, err := rulesAt(broker.Checkpoint{Seq: 1, Rules: json.RawMessage(newer)}); !errors.Is(err, ErrVersion) {
-		t.Errorf("rules of a newer version: got %v, want ErrVersion", err)
+	if _, err := rulesAt(broker.Checkpoint{Seq: 1, Rules: json.RawMessage(newer)}); !errors.Is(err, session.ErrVersion) {
+		t.Errorf("rules of a newer version: got %v, want session.ErrVersion", err)
 	}
 }

@@ -1,22 +1,34 @@
-package worker
+package audit
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // RecoverLog is the part of the broker that Losses and Recover need.
 type RecoverLog interface {
-	Log
 	Partitions() int
+	Partition(token string) int
+	InputBounds(ctx context.Context) (first, last uint64, err error)
+	EventBounds(ctx context.Context) (first, last uint64, err error)
+	Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error
+	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
+	LoadCheckpoint(ctx context.Context, p int) (m broker.Checkpoint, rev uint64, err error)
+	WriteCheckpoint(ctx context.Context, p int, m broker.Checkpoint, rev uint64) (newRev uint64, err error)
+	LoadSnapshot(ctx context.Context, p int, token string) (s broker.Snapshot, ok bool, err error)
+	ListSnapshots(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) (complete bool, err error)
+	EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *broker.Pub
+	SnapshotPub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *broker.Pub, blobs []*broker.Pub)
+	PublishWait(ctx context.Context, p *broker.Pub) broker.Ack
 }
 
 // Loss is a partition that lost inputs before they were folded, or that holds
@@ -78,7 +90,7 @@ func lostPartitions(ctx context.Context, log RecoverLog) (losses []Loss, held ma
 		}
 		n := len(held)
 		_, err = log.ListSnapshots(ctx, p, func(token string, _ uint64, header map[string]string, _ time.Time) error {
-			if _, is := header[headerHeld]; is {
+			if snapshot.ParseHeader(header).Held != "" {
 				held[token] = true
 			}
 			return nil
@@ -113,10 +125,11 @@ func openSessions(ctx context.Context, log RecoverLog, progress func(Progress)) 
 			s = &LostSession{Token: stored.Token}
 			byToken[stored.Token] = s
 		}
-		return s.add(stored)
+		s.lastSeq = stored.Seq
+		return s.Open.AddStored(stored)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("worker: reading the event log: %w", err)
+		return nil, fmt.Errorf("audit: reading the event log: %w", err)
 	}
 	var list []LostSession
 	for _, s := range byToken {
@@ -126,23 +139,4 @@ func openSessions(ctx context.Context, log RecoverLog, progress func(Progress)) 
 	}
 	slices.SortFunc(list, func(a, b LostSession) int { return cmp.Compare(a.lastSeq, b.lastSeq) })
 	return list, nil
-}
-
-// add applies an event of the session's event log.
-func (s *LostSession) add(stored events.Record) error {
-	s.lastSeq = stored.Seq
-	return addOpen(&s.Open, &stored)
-}
-
-// addOpen applies a stored event to the open items of its session.
-func addOpen(open *session.OpenItems, stored *events.Record) error {
-	if stored.Type == events.Synthetic {
-		return nil
-	}
-	var e events.Event
-	if err := json.Unmarshal(stored.Data, &e); err != nil {
-		return fmt.Errorf("worker: event %d: %w", stored.Seq, err)
-	}
-	open.Add(&e)
-	return nil
 }

@@ -1,15 +1,15 @@
-package worker
+package audit
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
 // Recover closes the open items of a loss: each call as lost, each run as failed.
@@ -28,7 +28,7 @@ func Recover(ctx context.Context, log RecoverLog, loss Loss) error {
 	r := recovery{log: log, loss: loss, rules: rules}
 	for i := range loss.Sessions {
 		if err := r.session(ctx, &loss.Sessions[i]); err != nil {
-			return fmt.Errorf("worker: recovering session %s: %w", loss.Sessions[i].Token, err)
+			return fmt.Errorf("audit: recovering session %s: %w", loss.Sessions[i].Token, err)
 		}
 	}
 	if loss.First == 0 {
@@ -39,23 +39,23 @@ func Recover(ctx context.Context, log RecoverLog, loss Loss) error {
 	}
 	m.Seq = loss.First
 	if _, err := log.WriteCheckpoint(ctx, loss.Partition, m, rev); err != nil {
-		return fmt.Errorf("worker: moving the checkpoint of partition %d: %w", loss.Partition, err)
+		return fmt.Errorf("audit: moving the checkpoint of partition %d: %w", loss.Partition, err)
 	}
 	return nil
 }
 
-// rulesAt returns the rules in force at a checkpoint, the defaults where they
-// cannot be read.
+// rulesAt returns the rules in force at a checkpoint, the defaults where there
+// are none that can be read.
 func rulesAt(m broker.Checkpoint) (*session.Rules, error) {
-	var log rulesLog
-	err := log.begin(m)
-	if errors.Is(err, broker.ErrDamaged) {
-		err = log.begin(broker.Checkpoint{})
-	}
-	if err != nil {
+	rules, err := session.ParseRules(m.Rules)
+	if errors.Is(err, session.ErrVersion) {
 		return nil, err
 	}
-	return log.inForce(), nil
+	if err != nil {
+		d := session.DefaultRules()
+		return &d, nil
+	}
+	return rules, nil
 }
 
 // recovery recovers the sessions of a loss.
@@ -88,11 +88,12 @@ func (r *recovery) session(ctx context.Context, s *LostSession) error {
 			return err
 		}
 	}
-	head := point{prev, last.ID}
+	head := last.ID
 	if n := len(out); n > 0 {
-		head.ID = out[n-1].EventID
+		head = out[n-1].EventID
 	}
-	return r.writeSnapshot(ctx, s.Token, rev, state, head)
+	h := snapshot.Header{Input: state.N, Head: head, HeadSeq: prev, Open: state.Life.Open()}
+	return r.writeSnapshot(ctx, s.Token, rev, state, &h)
 }
 
 // publish appends an event after that with sequence prev and returns its sequence.
@@ -126,7 +127,7 @@ func (r *recovery) loadState(ctx context.Context, token string) (*session.State,
 	if err != nil || !ok {
 		return new(session.State), saved.Rev, err
 	}
-	state, err := decodeState(saved.Data)
+	state, err := snapshot.Load(saved.Data)
 	if err != nil {
 		return new(session.State), saved.Rev, nil //nolint:nilerr // because a snapshot of the recovered state replaces it
 	}
@@ -134,15 +135,12 @@ func (r *recovery) loadState(ctx context.Context, token string) (*session.State,
 }
 
 // writeSnapshot writes a snapshot in place of that with revision rev.
-func (r *recovery) writeSnapshot(ctx context.Context, token string, rev uint64, state *session.State, head point) error {
-	data, err := new(snapshotEncoder).encode(state)
+func (r *recovery) writeSnapshot(ctx context.Context, token string, rev uint64, state *session.State, h *snapshot.Header) error {
+	data, err := new(snapshot.Encoder).Encode(state)
 	if err != nil {
-		return err
+		return fmt.Errorf("its snapshot: %w", err)
 	}
-	s := resident{token: token, state: state}
-	header := s.header(session.Timer{}, false)
-	setHead(header, head)
-	pub, blobs := r.log.SnapshotPub(r.loss.Partition, token, rev, header, data)
+	pub, blobs := r.log.SnapshotPub(r.loss.Partition, token, rev, h.Map(), data)
 	for _, b := range append(blobs, pub) {
 		if a := r.log.PublishWait(ctx, b); a.Err != nil {
 			return a.Err
@@ -160,9 +158,8 @@ func (r *recovery) outdatedSessions(ctx context.Context) error {
 	}
 	var tokens []string
 	_, err := r.log.ListSnapshots(ctx, r.loss.Partition, func(token string, _ uint64, header map[string]string, _ time.Time) error {
-		n, err := strconv.ParseUint(header[headerInput], 10, 64)
-		outdated := err != nil || n < r.loss.First
-		if outdated && !recovered[token] && header[headerTimer] != "" {
+		h := snapshot.ParseHeader(header)
+		if h.Input < r.loss.First && !recovered[token] && h.Timer != 0 {
 			tokens = append(tokens, token)
 		}
 		return nil
@@ -172,7 +169,7 @@ func (r *recovery) outdatedSessions(ctx context.Context) error {
 	}
 	for _, token := range tokens {
 		if err := r.session(ctx, &LostSession{Token: token}); err != nil {
-			return fmt.Errorf("worker: recovering session %s: %w", token, err)
+			return fmt.Errorf("audit: recovering session %s: %w", token, err)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package worker
+package audit
 
 import (
 	"context"
@@ -49,8 +49,9 @@ func (c *comparison) reset() {
 
 // foldOnce reads the input log once, and folds partitions in parallel.
 func (c *comparison) foldOnce(ctx context.Context) error {
+	c.lost, c.seen = map[uint64]bool{}, c.first-1
 	for _, p := range c.parts {
-		if err := p.fold.rules.begin(broker.Checkpoint{}); err != nil {
+		if err := p.fold.rules.Begin(nil); err != nil {
 			return err
 		}
 	}
@@ -59,6 +60,7 @@ func (c *comparison) foldOnce(ctx context.Context) error {
 	})
 	err := c.Log.AllInputs(ctx, c.first, func(batch []inputs.Input, next uint64) error {
 		for _, in := range batch {
+			c.findLost(&in)
 			if in.Seq <= c.last && !in.Foreign {
 				l.add(in.Partition, in)
 			}
@@ -77,16 +79,27 @@ func (c *comparison) foldOnce(ctx context.Context) error {
 		p.fold.states = nil // they take most of the memory
 	}
 	if err != nil && !errors.Is(err, errRead) {
-		return fmt.Errorf("worker: folding the input log again: %w", err)
+		return fmt.Errorf("audit: folding the input log again: %w", err)
 	}
 	return nil
+}
+
+// findLost notes the inputs that the log lost: in their places, which were assigned to them
+// before, are probes, behind inputs that were appended again and deleted.
+func (c *comparison) findLost(in *inputs.Input) {
+	if in.Kind == inputs.Probe {
+		for seq := c.seen + 1; seq <= in.Seq; seq++ {
+			c.lost[seq] = true
+		}
+	}
+	c.seen = in.Seq
 }
 
 // folding folds the inputs of a partition.
 type folding struct {
 	c      *comparison
 	part   *part
-	rules  rulesLog
+	rules  session.RulesLog
 	ruled  bool // a rules input was read
 	inputs int
 	states map[string]*session.State
@@ -110,7 +123,7 @@ func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 		f.part.sessions[in.Token] = &compared{folded: true}
 	}
 	s := f.part.sessions[in.Token]
-	f.out = session.Fold(f.out[:0], state, sessionInput(in, f.rules.inForce(), &f.reader))
+	f.out = session.Fold(f.out[:0], state, session.Input{Input: *in, Rules: f.rules.InForce(), Reader: &f.reader})
 	for i := range f.out {
 		l, err := f.c.wanted(ctx, in.Token, &f.out[i])
 		if err != nil {
@@ -127,7 +140,7 @@ func (f *folding) input(ctx context.Context, in *inputs.Input) error {
 // rules before the first rules input are unknown: the sessions before it are not
 // compared.
 func (f *folding) rule(in *inputs.Input) error {
-	if err := f.rules.set(in); errors.Is(err, ErrVersion) {
+	if err := f.rules.Set(in); errors.Is(err, session.ErrVersion) {
 		return err
 	}
 	if !f.ruled && f.c.first > 1 {

@@ -1,4 +1,4 @@
-package worker
+package audit
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const progressEvery = 1000
 func (c *comparison) readEvents(ctx context.Context) error {
 	first, last, err := c.Log.EventBounds(ctx)
 	if err != nil {
-		return fmt.Errorf("worker: reading the event log: %w", err)
+		return fmt.Errorf("audit: reading the event log: %w", err)
 	}
 	n, from := 0, max(c.read+1, first)
 	err = c.Log.Entries(ctx, "", c.read, func(e eventlog.Entry) error {
@@ -34,7 +34,7 @@ func (c *comparison) readEvents(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("worker: reading the event log: %w", err)
+		return fmt.Errorf("audit: reading the event log: %w", err)
 	}
 	c.progress("events", last+1-from, last+1-from)
 	return nil
@@ -44,7 +44,7 @@ func (c *comparison) readEvents(ctx context.Context) error {
 func (c *comparison) event(e *eventlog.Entry) {
 	l := line{subject: e.Subject, id: e.ID, call: e.Call, body: e.Data}
 	p := c.Log.Partition(e.Token)
-	input, there := e.ID.Seq, true
+	input, there := e.ID.Seq, !c.lost[e.ID.Seq]
 	if e.Forged != "" {
 		l = line{subject: e.Subject, defect: fmt.Sprintf(" (message %d is forged, %s)", e.Seq, e.Forged)}
 	} else if there && input > c.last {
@@ -67,18 +67,17 @@ func (c *comparison) event(e *eventlog.Entry) {
 	c.spell(e.Token, l, gotSide)
 }
 
-// loadCheckpoints loads the checkpoint of each partition, and the rewinds in it. It
+// loadCheckpoints loads the checkpoint of each partition. It
 // runs before the events and the snapshots are read, which are therefore at least
 // as new.
 func (c *comparison) loadCheckpoints(ctx context.Context) error {
 	c.checkpoints = make([]uint64, c.Log.Partitions())
-	c.rewinds = make([]broker.Rewinds, c.Log.Partitions())
 	for p := range c.checkpoints {
 		m, _, err := c.Log.LoadCheckpoint(ctx, p)
 		if err != nil && !errors.Is(err, broker.ErrDamaged) {
 			return err
 		}
-		c.checkpoints[p], c.rewinds[p] = m.Seq, m.Rewinds
+		c.checkpoints[p] = m.Seq
 	}
 	return nil
 }
@@ -132,7 +131,7 @@ func (c *comparison) differences(ctx context.Context, wrong []string) ([]Differe
 		return nil, nil
 	}
 	again := newComparison(Verification{Log: c.Log, Progress: c.Progress}, c.first, c.last, wrong[:min(maxSpelled, len(wrong))])
-	again.checkpoints, again.rewinds = c.checkpoints, c.rewinds
+	again.checkpoints = c.checkpoints
 	again.spelled = map[string]*spelling{}
 	for token := range again.only {
 		again.spelled[token] = &spelling{Difference: Difference{Token: token}}
