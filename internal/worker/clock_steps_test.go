@@ -146,7 +146,7 @@ func (s *steps) restart() {
 	if s.stop != nil {
 		s.stop()
 	}
-	rules := lifecycle.NewRules()
+	rules := lifecycle.DefaultRules()
 	s.stop = s.workOn(s.log, Options{Nonce: fmt.Sprint(s.n), Rules: &rules, EvictAfter: time.Minute, MaxCompressed: -1})
 }
 
