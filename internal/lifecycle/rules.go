@@ -95,10 +95,10 @@ func (r *Rules) window(sent int) events.Time {
 }
 
 // DefaultRules are the default settings, and the rules before the first rules input.
-// They never change: a default that a later version changes is a setting of that version.
+// They never change: the defaults of a later version get a function of their own.
 func DefaultRules() Rules {
 	return Rules{
-		Version:       FoldVersion,
+		Version:       1,
 		ArgsTimeout:   Of(2 * time.Minute),
 		ResultTimeout: Of(10 * time.Minute),
 		RunIdle:       Of(30 * time.Minute),

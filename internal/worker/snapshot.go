@@ -156,8 +156,6 @@ func openSnapshot(data []byte) ([]byte, error) {
 		return nil, &SnapshotError{Offset: at, Msg: fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case len(data) > 0 && data[0] == '{':
-		return wrong(0, "it is JSON, as versions before the first release wrote it; this version reads 0x%02x and what follows it", snapshotMagic)
 	case len(data) < snapshotHead:
 		return wrong(len(data), "it ends here: the first %d bytes should say what it is", snapshotHead)
 	case data[0] != snapshotMagic:

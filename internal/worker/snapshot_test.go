@@ -101,7 +101,6 @@ func TestSnapshotErrors(t *testing.T) {
 		want SnapshotError
 	}{
 		{"empty", nil, SnapshotError{Offset: 0, Msg: "ends here"}},
-		{"JSON", []byte(`{"state":{"v":1}}`), SnapshotError{Offset: 0, Msg: "JSON, as versions before"}},
 		{"another magic", changed(0, 'x'), SnapshotError{Offset: 0, Msg: "0x78, want 0xf5"}},
 		{"a later version", changed(1, 2), SnapshotError{Offset: 1, Msg: "version 2: this program reads version 1"}},
 		{"damaged", changed(len(good)-1, good[len(good)-1]^1), SnapshotError{Offset: 2, Msg: "it is damaged"}},

@@ -12,6 +12,7 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/inputs"
+	"streamer/internal/session"
 )
 
 // takeover takes a partition over. It runs before the loop and waits for the
@@ -201,8 +202,8 @@ func (q takeover) checkOpen(stop, working context.Context, stored []listed, sinc
 	return q.awaitLoads(stop, working)
 }
 
-// askRules asks, once, for this instance's settings where others are in force at
-// the end of the log, and returns when they are stored there. It never answers
+// askRules asks, once, for this instance's settings where others, or none, are in force
+// at the end of the log, and returns when they are stored there. It never answers
 // another worker's change: two instances with different settings would then
 // answer each other for ever.
 func (q takeover) askRules(ctx context.Context) error {
@@ -210,7 +211,10 @@ func (q takeover) askRules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	theirs := q.rules.inForce()
+	var theirs *session.Rules // nil where none were asked for yet
+	if last := q.rules.last(); last.raw != nil {
+		theirs = last.rules
+	}
 	if ok && in.Seq >= q.reading.pos {
 		switch last, err := parseRules(in.Data); {
 		case errors.Is(err, ErrVersion):

@@ -189,7 +189,7 @@ func TestVerifySnapshots(t *testing.T) {
 	if err != nil || len(r.Differences) > 0 || r.Faultless() || len(r.Unreadable) != 4 {
 		t.Fatalf("got %+v, %v, want no difference and four unreadable snapshots", r, err)
 	}
-	for i, why := range []string{"checksum", "it is JSON", "there is none", "it ends at input"} {
+	for i, why := range []string{"checksum", "it is no snapshot", "there is none", "it ends at input"} {
 		if u := r.Unreadable[i]; u.Token != tokens[i] || !strings.Contains(u.Why, why) {
 			t.Errorf("got %v, want session %s: %s", u, tokens[i], why)
 		}
