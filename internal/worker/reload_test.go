@@ -94,7 +94,7 @@ func (s *slow) LoadSnapshot(ctx context.Context, p int, token string) (broker.Sn
 // events of later inputs meanwhile and no snapshot. The human message in the first
 // input decides what the second means.
 func TestReloadWithoutEvents(t *testing.T) {
-	const human = `["values",{"messages":[{"type":"human","content":"q","id":"h"}]}]`
+	const human = `["values",{"messages":[{"type":"human","content":"q","id":"h"},{"content":"","type":"ai","id":"m0"}]}]`
 	const answer = `["values",{"messages":[{"type":"human","content":"q","id":"h"},` +
 		`{"content":"","type":"ai","id":"m1","tool_calls":[{"name":"f","args":{"x":1},"id":"new","type":"tool_call"}]},` +
 		`{"content":"ok","type":"tool","name":"f","id":"tm","tool_call_id":"new","status":"success"},` +
