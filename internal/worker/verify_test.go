@@ -25,7 +25,7 @@ type expiring struct {
 }
 
 func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]inputs.Input, uint64) error) error {
-	if e.first++; e.first < 8 {
+	if e.first++; e.first < 12 {
 		if err := e.inputs.Purge(ctx, jetstream.WithPurgeSequence(e.first)); err != nil {
 			return err
 		}
@@ -38,13 +38,14 @@ func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]in
 func TestVerifyWhileInputsExpire(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 4, Embed: listening(t)})
 	h.work(Options{})
+	h.ruled() // in the inputs 1 to 4
 	for i := range 20 {
 		h.publish(fmt.Sprint("s", i), "delta", fmt.Sprintf(callDelta, 1, 1))
 	}
 	for i := range 20 {
 		h.wait(fmt.Sprint("s", i), ofType(events.ToolCallArgsComplete))
 	}
-	e := &expiring{h.broker, h.stream("LLM"), 1}
+	e := &expiring{h.broker, h.stream("LLM"), 5}
 	r, err := Verification{Log: e}.Run(t.Context())
 	if err != nil || len(r.Differences) > 0 || r.Older == 0 || r.Sessions+r.Older != 20 || r.Inputs < r.Sessions { // there may be clock inputs too
 		t.Errorf("got %+v, %v, want no difference, some older sessions, and the others compared", r, err)
