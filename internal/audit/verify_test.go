@@ -26,7 +26,7 @@ type expiring struct {
 }
 
 func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]inputs.Input, uint64) error) error {
-	if e.first++; e.first < 8 {
+	if e.first++; e.first < 12 {
 		if err := e.inputs.Purge(ctx, jetstream.WithPurgeSequence(e.first)); err != nil {
 			return err
 		}
@@ -39,13 +39,14 @@ func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]in
 func TestVerifyWhileInputsExpire(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 4})
 	h.work(worker.Options{})
+	h.ruled() // in the inputs 1 to 4
 	for i := range 20 {
 		h.publish(fmt.Sprint("s", i), "delta", fmt.Sprintf(callDelta, 1, 1))
 	}
 	for i := range 20 {
 		h.wait(fmt.Sprint("s", i), ofType(events.ToolCallArgsComplete))
 	}
-	e := &expiring{h.broker, h.stream("LLM"), 1}
+	e := &expiring{h.broker, h.stream("LLM"), 5}
 	r, err := Verification{Log: e}.Run(t.Context())
 	if err != nil || len(r.Differences) > 0 || r.Older == 0 || r.Sessions+r.Older != 20 || r.Inputs < r.Sessions { // there may be clock inputs too
 		t.Errorf("got %+v, %v, want no difference, some older sessions, and the others compared", r, err)
@@ -164,7 +165,7 @@ func TestVerifySnapshots(t *testing.T) {
 	if err != nil || len(r.Differences) > 0 || r.Faultless() || len(r.Unreadable) != 4 {
 		t.Fatalf("got %+v, %v, want no difference and four unreadable snapshots", r, err)
 	}
-	for i, why := range []string{"checksum", "it is JSON", "there is none", "it ends at input"} {
+	for i, why := range []string{"checksum", "it is no snapshot", "there is none", "it ends at input"} {
 		if u := r.Unreadable[i]; u.Token != tokens[i] || !strings.Contains(u.Why, why) {
 			t.Errorf("got %v, want session %s: %s", u, tokens[i], why)
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestIdentity: a stream of a version that did not record the identity gets it at the
-// next start, and is accepted.
+// TestIdentity: a stream without a recorded identity, as where a start ended before it
+// recorded it, gets it at the next start.
 func TestIdentity(t *testing.T) {
 	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
 	var before, after streamInfo

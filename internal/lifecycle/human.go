@@ -30,7 +30,7 @@ func (st *Step) human(c *chunks.Chunk) {
 	if !c.Aside {
 		st.interruptedBy(c)
 	}
-	if st.Rules.named() && st.isNews(c) {
+	if st.isNews(c) {
 		s.Human = &Human{Namespace: clone(c.Namespace), ID: clone(c.ID)}
 		st.emitHuman(c.Text)
 	}

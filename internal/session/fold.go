@@ -145,7 +145,7 @@ func feedClock(step *lifecycle.Step, s *State, in *Input) {
 	case lifecycle.Deadline:
 		step.Deadline(tick.Call)
 	case lifecycle.Flush:
-		if tick.Cut && step.Rules.EndsCut() {
+		if tick.Cut {
 			endDeltas(step, s)
 			return
 		}

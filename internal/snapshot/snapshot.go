@@ -86,8 +86,6 @@ func open(data []byte) ([]byte, error) {
 		return nil, &Error{Offset: at, Msg: fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case len(data) > 0 && data[0] == '{':
-		return wrong(0, "it is JSON, as versions before the first release wrote it; this version reads 0x%02x and what follows it", magic)
 	case len(data) < head:
 		return wrong(len(data), "it ends here: the first %d bytes should say what it is", head)
 	case data[0] != magic:

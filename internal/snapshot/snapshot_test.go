@@ -60,7 +60,7 @@ func TestErrors(t *testing.T) {
 		want Error
 	}{
 		{"empty", nil, Error{Offset: 0, Msg: "ends here"}},
-		{"JSON", []byte(`{"state":{"v":1}}`), Error{Offset: 0, Msg: "JSON, as versions before"}},
+		{"JSON", []byte(`{"state":{"v":1}}`), Error{Offset: 0, Msg: "it is no snapshot"}},
 		{"another magic", changed(0, 'x'), Error{Offset: 0, Msg: "0x78, want 0xf5"}},
 		{"a later version", changed(1, 2), Error{Offset: 1, Msg: "version 2: this program reads version 1"}},
 		{"damaged", changed(len(good)-1, good[len(good)-1]^1), Error{Offset: 2, Msg: "it is damaged"}},

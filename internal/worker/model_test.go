@@ -382,7 +382,7 @@ func (m *model) compare() error {
 
 // modelRules returns rules with short deadlines, in force before the first input.
 func modelRules() *session.Rules {
-	r := lifecycle.NewRules()
+	r := lifecycle.DefaultRules()
 	r.ArgsTimeout, r.ResultTimeout, r.RunIdle = 700, 700, 1500
 	return &r
 }

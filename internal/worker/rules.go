@@ -45,6 +45,9 @@ const repeatEvery = time.Hour
 // repeatRules repeats the rules in force once in repeatEvery.
 func (q *partition) repeatRules() {
 	last, read := q.rules.Last(), q.reading.at
+	if last.At == 0 {
+		last.At = read // they are those of the checkpoint
+	}
 	if last.Raw != nil && read > last.At+events.Time(repeatEvery.Milliseconds()) && last.At != 0 {
 		q.appender.publish(q.rulesPub(last.Raw, fmt.Sprint(int64(read)/repeatEvery.Milliseconds())))
 	}

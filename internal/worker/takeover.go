@@ -172,8 +172,8 @@ func (t *takeover) evidence() []rewind.Evidence {
 	return known
 }
 
-// askRules asks, once, for this instance's settings where others are in force at
-// the end of the log, and returns when they are stored there. It never answers
+// askRules asks, once, for this instance's settings where others, or none, are in force
+// at the end of the log, and returns when they are stored there. It never answers
 // another worker's change: two instances with different settings would then
 // answer each other for ever.
 func (q *partition) askRules(ctx context.Context) error {

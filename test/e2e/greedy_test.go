@@ -46,7 +46,7 @@ func runGreedy(ctx context.Context, text string) error {
 		return err
 	}
 	defer b.Close()
-	c := app.Rules{Base: lifecycle.NewRules()}
+	c := app.Rules{Base: lifecycle.DefaultRules()}
 	c.Base.ArgsTimeout, c.Base.ResultTimeout, c.Base.RunIdle = lifecycle.Of(crashArgs), lifecycle.Of(s.Result), lifecycle.Of(crashIdle)
 	c.Base.Deltas = s.Deltas
 	rules, err := c.Fold(b.Retention())

@@ -9,7 +9,6 @@ import (
 
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
-	"streamer/internal/events"
 )
 
 // Two writers append to the same sessions while the leader of three replicas is stopped
