@@ -2,7 +2,6 @@ package worker
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"maps"
@@ -52,7 +51,7 @@ func (e *SnapshotError) Error() string {
 // record is the content of a snapshot: the state after input N, the head of the
 // session's event log at that moment, and the events that the log may lack.
 type record struct {
-	State  json.RawMessage
+	State  []byte
 	Head   point
 	Base   point
 	Events []outgoing
