@@ -84,7 +84,8 @@ func TestLoadOlder(t *testing.T) {
 	}
 }
 
-// TestLoadNewer checks that a state of a newer program is told from a damaged one.
+// TestLoadNewer checks that a state of a newer program causes ErrVersion, and a damaged
+// one does not.
 func TestLoadNewer(t *testing.T) {
 	newer := stored.Append(nil, &versioned{lifecycle.FoldVersion + 1, new(State)}, (*versioned).fields)
 	for _, data := range [][]byte{newer, {stored.Version + 1, 0}} {
