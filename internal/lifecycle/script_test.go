@@ -13,6 +13,7 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/events"
+	"streamer/internal/stored"
 )
 
 var update = flag.Bool("update", false, "write the events that the scripts cause into them")
@@ -389,12 +390,9 @@ func (p *player) checkArgs(line string, e *events.Event) {
 
 // reload stores the state and loads it again.
 func (p *player) reload() {
-	data, err := json.Marshal(p.state)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	data := stored.Append(nil, p.state, (*State).Fields)
 	p.state = new(State)
-	if err := json.Unmarshal(data, p.state); err != nil {
+	if err := stored.Load(data, p.state, (*State).Fields); err != nil {
 		p.t.Fatal(err)
 	}
 	p.state.Resume()

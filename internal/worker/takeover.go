@@ -181,7 +181,10 @@ func (q *partition) askRules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	theirs := q.rules.InForce()
+	var theirs *session.Rules // nil where none were asked for yet
+	if last := q.rules.Last(); last.Raw != nil {
+		theirs = last.Rules
+	}
 	if ok && in.Seq >= q.reading.pos {
 		switch last, err := session.ParseRules(in.Data); {
 		case errors.Is(err, session.ErrVersion):
