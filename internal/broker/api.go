@@ -235,11 +235,9 @@ func (b *Broker) message(ctx context.Context, stream string, which map[string]an
 		return nil, fmt.Errorf("broker: reading stream %s: %w", stream, err)
 	}
 	m := got.Message
-	header := nats.Header{}
-	if len(m.Header) > 0 {
-		if header, err = nats.DecodeHeadersMsg(m.Header); err != nil {
-			return nil, fmt.Errorf("broker: message %d of stream %s: %w", m.Seq, stream, err)
-		}
+	header, err := nats.DecodeHeadersMsg(m.Header)
+	if err != nil { // as in Read, headers that cannot be read count as none
+		header = nats.Header{}
 	}
 	return &Message{Seq: m.Seq, At: m.Time, Subject: m.Subject, Header: header, Data: m.Data}, nil
 }
