@@ -80,9 +80,6 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 }
 
 func (b *Broker) tryStreams(ctx context.Context) error {
-	if err := b.refuseEarlierStreams(ctx); err != nil {
-		return err
-	}
 	if err := b.refuseOrphans(ctx); err != nil {
 		return err
 	}

@@ -106,9 +106,6 @@ func (s *Server) prepare(c Config, host string, port int, notice func(string, er
 	if err := s.isolate(o); err != nil {
 		return err
 	}
-	if err := refuseEarlierDirectory(o.StoreDir); err != nil {
-		return err
-	}
 	if err := forgetIndexes(o.StoreDir, s.suspects()); err != nil {
 		return err
 	}
