@@ -11,9 +11,9 @@ import (
 	"time"
 
 	sseui "streamer/examples/sse-ui"
-	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/gateway"
+	"streamer/internal/natsservice"
 	"streamer/internal/repair"
 	"streamer/internal/session"
 	"streamer/internal/telemetry"
@@ -31,7 +31,7 @@ type Server struct {
 	Worker *worker.Worker
 	// Services are more NATS services, which Run serves if the process has the role
 	// gateway.
-	Services []broker.Service
+	Services []natsservice.Service
 
 	config   Config
 	log      zerolog.Logger
@@ -152,7 +152,7 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, service := range s.services() {
 		wg.Go(func() {
 			defer stop()
-			errs <- s.Broker.Serve(ctx, service)
+			errs <- natsservice.Serve(ctx, s.Broker, service)
 		})
 	}
 	wg.Wait()
@@ -166,7 +166,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // services returns the NATS services of this process.
-func (s *Server) services() (list []broker.Service) {
+func (s *Server) services() (list []natsservice.Service) {
 	if !s.config.Roles.Gateway {
 		return nil
 	}

@@ -237,13 +237,17 @@ func (b *Broker) AgentURL() string {
 	return b.embedded.AgentURL()
 }
 
+// Conn returns the connection, with the rights of streamer itself.
+func (b *Broker) Conn() *nats.Conn { return b.nc }
+
 // Partitions returns the number of partitions of the input stream.
 func (b *Broker) Partitions() int { return b.partitions }
 
 // MaxPayload returns the maximum size of a message in bytes, headers included.
 func (b *Broker) MaxPayload() int { return int(b.nc.MaxPayload()) }
 
-func (b *Broker) notice(msg string, err error) {
+// Notice passes a notice to OnNotice.
+func (b *Broker) Notice(msg string, err error) {
 	if b.opts.OnNotice != nil {
 		b.opts.OnNotice(msg, err)
 	}

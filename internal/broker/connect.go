@@ -25,7 +25,7 @@ func (b *Broker) connect(ctx context.Context) (err error) {
 		nats.DisconnectErrHandler(b.disconnected),
 		nats.ReconnectHandler(func(*nats.Conn) { b.reconnected() }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.unreachable(err) }),
-		nats.LameDuckModeHandler(func(*nats.Conn) { b.notice("the NATS server is shutting down", nil) }))
+		nats.LameDuckModeHandler(func(*nats.Conn) { b.Notice("the NATS server is shutting down", nil) }))
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (b *Broker) disconnected(_ *nats.Conn, err error) {
 		b.counts.disconnected.Add(1)
 		b.down.begin(time.Now())
 		b.notices.connectionLost(time.Now())
-		b.notice("disconnected from NATS", err)
+		b.Notice("disconnected from NATS", err)
 	}
 }
 
@@ -176,7 +176,7 @@ func (b *Broker) reconnected() {
 	b.counts.reconnected.Add(1)
 	b.down.end(time.Now())
 	b.notices.connected()
-	b.notice("reconnected to NATS", nil)
+	b.Notice("reconnected to NATS", nil)
 	if b.pubs != nil {
 		b.pubs.resendAll()
 	}
