@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"streamer/internal/broker"
+	"streamer/internal/backup"
 	"streamer/internal/cli"
 	"streamer/internal/worker"
 )
@@ -96,12 +96,12 @@ func (l *ProgressLine) Clear() {
 
 // Backup prints each stream that a backup or a restore has copied on out, and shows the
 // progress of the others.
-func (l *ProgressLine) Backup(out io.Writer) broker.BackupReport {
-	return broker.BackupReport{
+func (l *ProgressLine) Backup(out io.Writer) backup.Report {
+	return backup.Report{
 		Copied: func(stream string, n, total int64) {
 			l.Show(worker.Progress{What: "bytes of " + stream, Done: uint64(n), Total: uint64(total)}, time.Now())
 		},
-		Done: func(s broker.BackedUp) {
+		Done: func(s backup.Stream) {
 			l.Clear()
 			fmt.Fprintln(out, s)
 		},

@@ -138,13 +138,32 @@ func Open(ctx context.Context, opts Options) (*Broker, error) {
 	return b, nil
 }
 
-func (b *Broker) open(ctx context.Context) (err error) {
+// OpenBare starts the embedded server or connects to a server, and leaves the streams as
+// they are. With the result, only Conn, URL, StreamEnd and Close can be used.
+func OpenBare(ctx context.Context, opts Options) (*Broker, error) {
+	b := &Broker{opts: opts, again: newSignal()}
+	err := b.reach(ctx)
+	if err == nil {
+		err = b.checkServer(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// reach starts the embedded server, if it is used, and connects.
+func (b *Broker) reach(ctx context.Context) error {
 	if b.opts.URL == "" {
 		if err := b.embed(); err != nil {
 			return err
 		}
 	}
-	if err := b.connect(ctx); err != nil {
+	return b.connect(ctx)
+}
+
+func (b *Broker) open(ctx context.Context) (err error) {
+	if err := b.reach(ctx); err != nil {
 		return err
 	}
 	if b.pubs, err = newPublisher(b.nc, b.report, &b.counts.resent, &b.down); err != nil {

@@ -366,6 +366,15 @@ func (b *Broker) stream(ctx context.Context, name string) (*streamInfo, error) {
 	return &info, nil
 }
 
+// StreamEnd returns the last sequence of a stream; ok is false if there is none.
+func (b *Broker) StreamEnd(ctx context.Context, name string) (last uint64, ok bool, err error) {
+	info, err := b.stream(ctx, name)
+	if err != nil || info == nil {
+		return 0, false, err
+	}
+	return info.State.Last, true, nil
+}
+
 // createOrCheck creates a stream, or checks the existing one. age and duplicates are
 // required values; zero adopts the existing one.
 func (b *Broker) createOrCheck(ctx context.Context, info *streamInfo, want jetstream.StreamConfig, age, duplicates time.Duration) (*streamInfo, error) {
