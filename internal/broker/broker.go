@@ -80,14 +80,12 @@ type Options struct {
 	InputAge    time.Duration // retention of inputs; if zero, that of the stream, or 12 h
 	EventAge    time.Duration // retention of events; if zero, that of the stream, or 24 h
 	SnapshotAge time.Duration // life of a snapshot; if zero, InputAge + EventAge + 1 h
-	Duplicates  time.Duration // window of Nats-Msg-Id; if zero, that of the stream, or 2 min, or the retention if shorter
 
 	// Existing is for tools beside a running streamer: the server and the streams
 	// must exist. Open does not wait for a server and creates no stream, which would
 	// have the tool's settings instead of the operator's.
 	Existing bool
 
-	Name string // of the connection; if "", "streamer"
 	// OnNotice is called from any goroutine on connection changes, retries and
 	// warnings of the embedded server; err may be nil. It must not block. If nil,
 	// notices are dropped.
@@ -179,7 +177,7 @@ func (b *Broker) open(ctx context.Context) (err error) {
 		if err := errors.Join(b.wasDown(ctx), b.forgetMembers(ctx)); err != nil {
 			return err
 		}
-	} else if w := b.sharedAccount(ctx); w != "" {
+	} else if w := b.Shared(ctx); w != "" {
 		b.warnings = append(b.warnings, w)
 	}
 	return b.serveConsumers()

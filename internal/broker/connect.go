@@ -107,12 +107,8 @@ const inboxPrefix = "_INBOX_STREAMER"
 
 func (b *Broker) natsOptions() []nats.Option {
 	o := b.opts
-	name := o.Name
-	if name == "" {
-		name = "streamer"
-	}
 	options := []nats.Option{
-		nats.Name(name),
+		nats.Name("streamer"),
 		nats.CustomInboxPrefix(inboxPrefix),
 		nats.MaxReconnects(-1), // the default of 60 closes the connection for good
 		// By default, credentials that are refused twice close the connection too. But
