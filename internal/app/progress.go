@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"streamer/internal/audit"
-	"streamer/internal/broker"
+	"streamer/internal/backup"
 	"streamer/internal/cli"
 )
 
@@ -96,12 +96,12 @@ func (l *ProgressLine) Clear() {
 
 // Backup prints each stream that a backup or a restore has copied on out, and shows the
 // progress of the others.
-func (l *ProgressLine) Backup(out io.Writer) broker.BackupReport {
-	return broker.BackupReport{
+func (l *ProgressLine) Backup(out io.Writer) backup.Report {
+	return backup.Report{
 		Copied: func(stream string, n, total int64) {
 			l.Show(audit.Progress{What: "bytes of " + stream, Done: uint64(n), Total: uint64(total)}, time.Now())
 		},
-		Done: func(s broker.BackedUp) {
+		Done: func(s backup.Stream) {
 			l.Clear()
 			fmt.Fprintln(out, s)
 		},

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"streamer/internal/audit"
-	"streamer/internal/broker"
+	"streamer/internal/backup"
 )
 
 // TestProgressText checks the text of progress, rate and remaining time.
@@ -59,7 +59,7 @@ func TestProgressOfBackup(t *testing.T) {
 	var out, line bytes.Buffer
 	r := (&ProgressLine{w: &line}).Backup(&out)
 	r.Copied("LLM", 10, 100)
-	done := broker.BackedUp{Stream: "LLM", Messages: 3, Bytes: 100}
+	done := backup.Stream{Name: "LLM", Messages: 3, Bytes: 100}
 	r.Done(done)
 	if out.String() != done.String()+"\n" || !strings.HasSuffix(line.String(), "\r\x1b[K") {
 		t.Errorf("got %q and the progress %q, want the stream, and the progress to be removed", out.String(), line.String())

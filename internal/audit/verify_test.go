@@ -39,7 +39,6 @@ func (e *expiring) AllInputs(ctx context.Context, from uint64, deliver func([]in
 func TestVerifyWhileInputsExpire(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 4})
 	h.work(worker.Options{})
-	h.ruled() // in the inputs 1 to 4
 	for i := range 20 {
 		h.publish(fmt.Sprint("s", i), "delta", fmt.Sprintf(callDelta, 1, 1))
 	}

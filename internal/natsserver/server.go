@@ -109,7 +109,7 @@ func (s *Server) prepare(c Config, host string, port int, notice func(string, er
 	if err := forgetIndexes(o.StoreDir, s.suspects()); err != nil {
 		return err
 	}
-	if err := restoreHeaderLengths(o.StoreDir, s.suspects()); err != nil {
+	if err := s.removeUnreadable(o.StoreDir); err != nil {
 		return err
 	}
 	if err := s.start(o, notice); err != nil || !s.admitted {

@@ -89,7 +89,7 @@ func TestStreams(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	want := slices.Concat(buckets(), derived(), []string{streamInputs})
+	want := slices.Concat(buckets(), derived(), []string{"LLM"})
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("the directory has the streams %q, want %q", got, want)

@@ -1,4 +1,4 @@
-package broker
+package natsservice
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"streamer/internal/broker"
+	"streamer/internal/broker/brokertest"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -32,11 +35,11 @@ func echo() Service {
 }
 
 // serving runs a service until stop, and waits until it accepts requests.
-func serving(t *testing.T, b *Broker, s Service) (stop func()) {
+func serving(t *testing.T, b *broker.Broker, s Service) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- b.Serve(ctx, s) }()
+	go func() { ended <- Serve(ctx, b, s) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -45,8 +48,8 @@ func serving(t *testing.T, b *Broker, s Service) (stop func()) {
 	})
 	t.Cleanup(stop)
 	known := "$SRV.PING." + s.Name
-	for ctx := deadline(t); ; {
-		_, err := b.nc.RequestWithContext(ctx, known, nil)
+	for ctx := brokertest.Deadline(t); ; {
+		_, err := b.Conn().RequestWithContext(ctx, known, nil)
 		if err == nil {
 			return stop
 		}
@@ -58,7 +61,7 @@ func serving(t *testing.T, b *Broker, s Service) (stop func()) {
 
 // stranger connects to the account of the services, where a requester's reply
 // subject is not rewritten.
-func stranger(t *testing.T, b *Broker) *nats.Conn {
+func stranger(t *testing.T, b *broker.Broker) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(b.OwnURL())
 	if err != nil {
@@ -70,7 +73,7 @@ func stranger(t *testing.T, b *Broker) *nats.Conn {
 
 func ask(t *testing.T, nc *nats.Conn, subject, body string) *nats.Msg {
 	t.Helper()
-	m, err := nc.RequestWithContext(deadline(t), subject, []byte(body))
+	m, err := nc.RequestWithContext(brokertest.Deadline(t), subject, []byte(body))
 	if err != nil {
 		t.Fatalf("%s: %v", subject, err)
 	}
@@ -79,7 +82,7 @@ func ask(t *testing.T, nc *nats.Conn, subject, body string) *nats.Msg {
 
 // Requests of other clients are answered, and a refusal has the reason.
 func TestServe(t *testing.T) {
-	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
+	b := brokertest.Start(t, broker.Options{})
 	serving(t, b, echo())
 	nc := stranger(t, b)
 	if got := ask(t, nc, "echo.say", "hello"); string(got.Data) != "hello" || len(got.Header) > 0 {
@@ -93,7 +96,7 @@ func TestServe(t *testing.T) {
 
 // Tools find the service as they find those of the library.
 func TestServeIsFound(t *testing.T) {
-	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
+	b := brokertest.Start(t, broker.Options{})
 	serving(t, b, echo())
 	nc := stranger(t, b)
 	ask(t, nc, "echo.say", "hello")
@@ -121,10 +124,10 @@ func TestServeIsFound(t *testing.T) {
 
 // Two instances share the requests. Each request is answered once.
 func TestServeShared(t *testing.T) {
-	one := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
-	two := start(t, Options{URL: one.OwnURL()})
+	one := brokertest.Start(t, broker.Options{})
+	two := brokertest.Start(t, broker.Options{URL: one.OwnURL()})
 	var counts [2]atomic.Int32
-	for i, b := range []*Broker{one, two} {
+	for i, b := range []*broker.Broker{one, two} {
 		s := echo()
 		s.Endpoints[0].Answer = func(_ context.Context, request []byte, _ int) ([]byte, error) {
 			counts[i].Add(1)
@@ -146,12 +149,12 @@ func TestServeShared(t *testing.T) {
 // A requester cannot make the service publish on a subject on which the requester may
 // not publish.
 func TestServeReplies(t *testing.T) {
-	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
+	b := brokertest.Start(t, broker.Options{})
 	stop := serving(t, b, echo())
 	nc := stranger(t, b)
 	forbidden := []string{"_toolcalls.s.event.run_started", "toolcalls.s.event.run_started", "_llm.0.s.delta", "llm.s.delta", "_blobs.x", "$KV.STREAMER_SNAPSHOT.s", "$JS.API.STREAM.DELETE.LLM", ""}
 	for _, reply := range forbidden {
-		if repliesTo(reply) {
+		if broker.RepliesTo(reply) {
 			t.Errorf("an answer may be sent to %q", reply)
 		}
 		for _, subject := range []string{"echo.say", "$SRV.PING", "$SRV.INFO.echo"} {
@@ -162,13 +165,13 @@ func TestServeReplies(t *testing.T) {
 	}
 	ask(t, nc, "echo.say", "all before this is taken")
 	stop()
-	for _, stream := range []string{StreamInputs, StreamEvents, streamBlobs} {
-		if s, err := b.Bounds(deadline(t), stream); err != nil || s.Last >= s.First {
+	for _, stream := range []string{broker.StreamInputs, broker.StreamEvents, "STREAMER_BLOBS"} {
+		if s, err := b.Bounds(brokertest.Deadline(t), stream); err != nil || s.Last >= s.First {
 			t.Errorf("stream %s: %+v, %v, want nothing in it", stream, s, err)
 		}
 	}
 	for _, reply := range []string{"_INBOX.a.b", "_R_.x", "my.inbox.1"} {
-		if !repliesTo(reply) {
+		if !broker.RepliesTo(reply) {
 			t.Errorf("no answer may be sent to %q", reply)
 		}
 	}
@@ -176,7 +179,7 @@ func TestServeReplies(t *testing.T) {
 
 // A request before the end is answered. A request above the limit is refused at once.
 func TestServeEnds(t *testing.T) {
-	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
+	b := brokertest.Start(t, broker.Options{})
 	s := echo()
 	s.AtOnce = 2
 	begun, let := make(chan struct{}), make(chan struct{})
@@ -204,20 +207,20 @@ func TestServeEnds(t *testing.T) {
 	go func() { stop(); close(stopped) }()
 	close(let)
 	for range s.AtOnce {
-		m, err := answers.NextMsgWithContext(deadline(t))
+		m, err := answers.NextMsgWithContext(brokertest.Deadline(t))
 		if err != nil || string(m.Data) != "asked" {
 			t.Fatalf("an answer at the end: %+v, %v", m, err)
 		}
 	}
 	<-stopped
-	if _, err := nc.RequestWithContext(deadline(t), "echo.say", nil); !errors.Is(err, nats.ErrNoResponders) {
+	if _, err := nc.RequestWithContext(brokertest.Deadline(t), "echo.say", nil); !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("after the end: %v, want no responders", err)
 	}
 }
 
 // A request that is not answered in the grace period is cancelled, and Serve returns.
 func TestServeGrace(t *testing.T) {
-	b := start(t, Options{Embed: embed(t.TempDir(), "127.0.0.1:0")})
+	b := brokertest.Start(t, broker.Options{})
 	s := echo()
 	s.Grace = 1 // a nanosecond
 	begun := make(chan struct{})

@@ -1,7 +1,17 @@
-package broker
+// Package natsservice answers requests on NATS, as the services of the library's package
+// micro do (NATS ADR-32). Those send an answer to any subject that the requester names,
+// with the rights of this connection, so every client that may send a request could write
+// into the logs. This package restricts those subjects.
+//
+// It promises:
+//   - Each request is answered once, by one of all instances, or refused.
+//   - When a service ends, the requests that it has taken are answered first.
+//   - It keeps no order between requests, and after a crash their answers are missing.
+package natsservice
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,13 +20,13 @@ import (
 	"sync"
 	"time"
 
+	"streamer/internal/broker"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 )
 
-// Service answers requests on the subjects of its endpoints. Each request goes to one
-// of all instances of the service. NATS tools find it as they find those of the
-// library's package micro (NATS ADR-32).
+// Service answers requests on the subjects of its endpoints.
 type Service struct {
 	Name        string // letters, digits, _ and -
 	Version     string // a semantic version
@@ -45,13 +55,15 @@ const (
 	statusBusy  = 503     // the requester can try again
 )
 
+// Broker is a connection to NATS.
+type Broker interface {
+	Conn() *nats.Conn
+	Notice(msg string, err error)
+}
+
 // Serve answers requests until ctx ends. Then it accepts no more requests, completes
 // those in progress, and returns nil.
-//
-// The services of the library send an answer to any subject that the requester names,
-// with the rights of this connection. So every client that may send a request could
-// write into the logs. Serve restricts those subjects.
-func (b *Broker) Serve(ctx context.Context, s Service) error {
+func Serve(ctx context.Context, b Broker, s Service) error {
 	if s.AtOnce == 0 {
 		s.AtOnce = 64
 	}
@@ -61,18 +73,18 @@ func (b *Broker) Serve(ctx context.Context, s Service) error {
 	// Requests continue after ctx ends, for the grace period.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	l := newListening(b, s)
+	l := newListening(b.Conn(), b.Notice, s)
 	defer l.unsubscribe()
 	if err := l.subscribe(work); err != nil {
-		return fmt.Errorf("broker: service %s: %w", s.Name, err)
+		return fmt.Errorf("service %s: %w", s.Name, err)
 	}
 	<-ctx.Done()
 	last, done := context.WithTimeout(work, s.Grace)
 	defer done()
 	l.unsubscribe()
-	if b.Connected() {
+	if l.nc.IsConnected() {
 		if err := l.drain(last); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
-			b.notice("requests may have been left without an answer", err)
+			l.notice("requests may have been left without an answer", err)
 		}
 	}
 	l.close()
@@ -84,21 +96,24 @@ func (b *Broker) Serve(ctx context.Context, s Service) error {
 // listening is a service that is running.
 type listening struct {
 	Service
-	b     *Broker
-	card  card
-	slots chan struct{}
+	nc     *nats.Conn
+	notice func(msg string, err error)
+	slots  chan struct{}
 
 	mu      sync.Mutex
 	subs    []*nats.Subscription
 	closed  bool
-	stats   []micro.EndpointStats // of each endpoint
+	stats   micro.Stats
 	running sync.WaitGroup
 }
 
-func newListening(b *Broker, s Service) *listening {
-	l := &listening{Service: s, b: b, card: newCard(s), slots: make(chan struct{}, s.AtOnce)}
+func newListening(nc *nats.Conn, notice func(string, error), s Service) *listening {
+	l := &listening{Service: s, nc: nc, notice: notice, slots: make(chan struct{}, s.AtOnce)}
+	l.stats = micro.Stats{Type: micro.StatsResponseType, Started: time.Now().UTC(), ServiceIdentity: micro.ServiceIdentity{
+		Name: s.Name, ID: strings.ToLower(rand.Text()), Version: s.Version, Metadata: map[string]string{},
+	}}
 	for _, e := range s.Endpoints {
-		l.stats = append(l.stats, micro.EndpointStats{Name: e.Name, Subject: e.Subject, QueueGroup: s.Name})
+		l.stats.Endpoints = append(l.stats.Endpoints, &micro.EndpointStats{Name: e.Name, Subject: e.Subject, QueueGroup: s.Name})
 	}
 	return l
 }
@@ -106,20 +121,49 @@ func newListening(b *Broker, s Service) *listening {
 // subscribe starts to receive requests.
 func (l *listening) subscribe(work context.Context) error {
 	for i, e := range l.Endpoints {
-		sub, err := l.b.nc.QueueSubscribe(e.Subject, l.Name, func(m *nats.Msg) { l.take(work, i, m) })
+		sub, err := l.nc.QueueSubscribe(e.Subject, l.Name, func(m *nats.Msg) { l.take(work, i, m) })
 		if err != nil {
 			return err
 		}
 		l.subs = append(l.subs, sub)
 	}
-	for subject, answer := range l.verbs() {
-		sub, err := l.b.nc.Subscribe(subject, func(m *nats.Msg) { l.describe(m, answer()) })
-		if err != nil {
-			return err
+	// Requests for information are to all services, to all of this name, or to this
+	// instance.
+	for verb, answer := range map[string]func() any{"PING": l.ping, "INFO": l.info, "STATS": func() any { return l.stats }} {
+		for _, to := range []string{"", "." + l.Name, "." + l.Name + "." + l.stats.ID} {
+			sub, err := l.nc.Subscribe(micro.APIPrefix+"."+verb+to, func(m *nats.Msg) { l.describe(m, answer) })
+			if err != nil {
+				return err
+			}
+			l.subs = append(l.subs, sub)
 		}
-		l.subs = append(l.subs, sub)
 	}
 	return nil
+}
+
+func (l *listening) ping() any {
+	return micro.Ping{ServiceIdentity: l.stats.ServiceIdentity, Type: micro.PingResponseType}
+}
+
+func (l *listening) info() any {
+	info := micro.Info{ServiceIdentity: l.stats.ServiceIdentity, Type: micro.InfoResponseType, Description: l.Description}
+	for _, e := range l.Endpoints {
+		info.Endpoints = append(info.Endpoints, micro.EndpointInfo{Name: e.Name, Subject: e.Subject, QueueGroup: l.Name, Metadata: map[string]string{}})
+	}
+	return info
+}
+
+// describe answers a request for information.
+func (l *listening) describe(m *nats.Msg, what func() any) {
+	if !broker.RepliesTo(m.Reply) {
+		return
+	}
+	l.mu.Lock()
+	body, err := json.Marshal(what())
+	l.mu.Unlock()
+	if err == nil { // these structs always marshal
+		l.send(&nats.Msg{Subject: m.Reply, Data: body})
+	}
 }
 
 // unsubscribe makes the server send no more requests. Those that it has sent are still
@@ -133,11 +177,11 @@ func (l *listening) unsubscribe() {
 
 // drain waits until all requests that the server had sent are in progress.
 func (l *listening) drain(ctx context.Context) error {
-	if err := l.b.nc.FlushWithContext(ctx); err != nil {
+	if err := l.nc.FlushWithContext(ctx); err != nil {
 		return err
 	}
 	taken := make(chan struct{})
-	if err := l.b.nc.Barrier(func() { close(taken) }); err != nil {
+	if err := l.nc.Barrier(func() { close(taken) }); err != nil {
 		return err
 	}
 	select {
@@ -158,7 +202,7 @@ func (l *listening) close() {
 // take starts to answer a request of an endpoint. One goroutine per endpoint calls it.
 // It must not block: the library drops messages silently when too many wait.
 func (l *listening) take(work context.Context, endpoint int, m *nats.Msg) {
-	if !repliesTo(m.Reply) {
+	if !broker.RepliesTo(m.Reply) {
 		return
 	}
 	l.mu.Lock()
@@ -181,7 +225,7 @@ func (l *listening) take(work context.Context, endpoint int, m *nats.Msg) {
 // serve answers a request.
 func (l *listening) serve(work context.Context, endpoint int, m *nats.Msg) {
 	start := time.Now()
-	answer, err := l.Endpoints[endpoint].Answer(work, m.Data, l.b.MaxPayload()-replyMargin)
+	answer, err := l.Endpoints[endpoint].Answer(work, m.Data, int(l.nc.MaxPayload())-replyMargin)
 	if err != nil {
 		code, text := l.Status(err)
 		l.refuse(m.Reply, code, text)
@@ -195,7 +239,7 @@ func (l *listening) serve(work context.Context, endpoint int, m *nats.Msg) {
 func (l *listening) count(endpoint int, took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	stats := &l.stats[endpoint]
+	stats := l.stats.Endpoints[endpoint]
 	stats.NumRequests++
 	stats.ProcessingTime += took
 	stats.AverageProcessingTime = stats.ProcessingTime / time.Duration(stats.NumRequests)
@@ -217,23 +261,7 @@ func (l *listening) refuse(reply string, code int, text string) {
 
 // send sends a message and reports a failure.
 func (l *listening) send(m *nats.Msg) {
-	if err := l.b.nc.PublishMsg(m); err != nil {
-		l.b.notice("an answer of service "+l.Name+" was not sent", err)
+	if err := l.nc.PublishMsg(m); err != nil {
+		l.notice("an answer of service "+l.Name+" was not sent", err)
 	}
-}
-
-// repliesTo reports whether an answer may be sent to a subject. It excludes the empty
-// subject and those on which only streamer, the server or publishers of inputs may
-// publish. The requester names the subject, and may have fewer rights than this
-// connection.
-func repliesTo(subject string) bool {
-	if subject == "" || subject[0] == '$' {
-		return false
-	}
-	root, _, _ := strings.Cut(subject, ".")
-	switch root + "." {
-	case "llm.", "_llm.", "toolcalls.", "_toolcalls.", rootBlobs:
-		return false
-	}
-	return true
 }
