@@ -95,8 +95,15 @@ func (c *cell) play(t *testing.T, f *fixture) {
 	if !u.start() {
 		return
 	}
+	intact := !slices.Contains(c.streams, inputStream)
+	defer func() {
+		if u.in.runs() { // a condition was not met
+			log, inputs := u.stored(u.in.connect())
+			t.Log("so far:", miscounted(log, f.all, inputs, intact))
+		}
+	}()
 	log, inputs := u.finish()
-	for _, wrong := range miscounted(log, f.all, inputs, !slices.Contains(c.streams, inputStream)) {
+	for _, wrong := range miscounted(log, f.all, inputs, intact) {
 		t.Error(wrong)
 	}
 }

@@ -1,6 +1,7 @@
 package damage
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -111,14 +112,22 @@ func (u *run) finish() (log []event, inputs []message) {
 	if open := u.in.openListed(); open != 0 {
 		u.t.Errorf("the list of sessions has %d calls open, want none", open)
 	}
-	log = u.in.waitEvents(js, "the event log", u.until, openCallsIn)
-	inputs, err := read(u.t.Context(), js, inputStream, false)
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	u.in.waitEvents(js, "the event log", u.until, openCallsIn)
+	log, inputs = u.stored(js)
 	u.verify()
 	u.end()
 	u.check(log)
+	return log, inputs
+}
+
+// stored returns the event log and the input log.
+func (u *run) stored(js jetstream.JetStream) (log []event, inputs []message) {
+	u.t.Helper()
+	log, err1 := u.in.events(js)
+	inputs, err2 := read(u.t.Context(), js, inputStream, false)
+	if err := errors.Join(err1, err2); err != nil {
+		u.t.Fatal(err)
+	}
 	return log, inputs
 }
 
