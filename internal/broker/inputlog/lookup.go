@@ -46,6 +46,37 @@ func (l *Log) InputAfter(ctx context.Context, t time.Time) (seq uint64, err erro
 	return seq, err
 }
 
+// FirstAfter reads the first input of a partition that was stored after t, by the log's
+// leader; ok is false if there is none.
+func (l *Log) FirstAfter(ctx context.Context, p int, t time.Time) (in inputs.Input, ok bool, err error) {
+	filter := partitionRoot(p) + ">"
+	m, err := l.b.MessageAfter(ctx, broker.StreamInputs, filter, t)
+	for ; err == nil && m != nil; m, err = l.b.NextMessage(ctx, broker.StreamInputs, filter, in.Seq+1) {
+		if in = l.input(m, p); !in.Foreign {
+			return in, true, nil
+		}
+	}
+	return inputs.Input{}, false, err
+}
+
+// InputsFrom reads the inputs of a partition from a sequence on, up to the log's present
+// end, in batches that are not empty.
+func (l *Log) InputsFrom(ctx context.Context, p int, from uint64, headersOnly bool, deliver func([]inputs.Input) error) error {
+	r := broker.Reading{Stream: broker.StreamInputs, Filter: partitionRoot(p) + ">", HeadersOnly: headersOnly}
+	return l.b.ReadToEnd(ctx, r, max(from, 1), func(batch []broker.Message) error {
+		ins := make([]inputs.Input, len(batch))
+		for i := range batch {
+			ins[i] = l.input(&batch[i], p)
+		}
+		return deliver(ins)
+	})
+}
+
+// DeleteInput deletes an input. It is no error if there is none.
+func (l *Log) DeleteInput(ctx context.Context, seq uint64) error {
+	return l.b.DeleteMessage(ctx, broker.StreamInputs, seq)
+}
+
 // RulesInputs reads the changes of settings of a partition that are in the log.
 func (l *Log) RulesInputs(ctx context.Context, p int, fn func(*inputs.Input) error) error {
 	return l.matching(ctx, p, partitionRoot(p)+string(inputs.Rules), fn)
