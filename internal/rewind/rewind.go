@@ -1,5 +1,5 @@
 // Package rewind answers whether the input log is the one that a partition folded,
-// and mends a log that lost its end, as a power loss or an older copy of its files can
+// and repairs a log that lost its end, as a power loss or an older copy of its files can
 // do. The server then assigns sequences again, and a sequence is the number of an
 // input in event ids, snapshots and checkpoints.
 //
@@ -7,8 +7,8 @@
 //   - Same means that each input of the partition that is in the log and was not
 //     folded yet has a sequence that no input of the partition had before. Inputs
 //     that were lost are holes, probes, or inputs of other partitions.
-//   - Any other verdict holds until the log is mended, also where that was begun and
-//     interrupted. Mending it again completes it, without repeating an input.
+//   - Any other verdict holds until the log is repaired, also where that was begun and
+//     interrupted. Repairing it again completes it, without repeating an input.
 //   - Nothing that was folded is moved, and the inputs of a session keep their order.
 package rewind
 
@@ -16,6 +16,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -32,10 +34,10 @@ type Evidence struct {
 	Until time.Time // where At is zero: it was stored then or earlier; zero if not known
 }
 
-// OfEvent returns what an event shows of its input: it was stored at the event's time
+// EventEvidence returns what an event shows of its input: it was stored at the event's time
 // or earlier, as that time never goes back. Where only the headers were read, the time
 // at which the event was stored is used.
-func OfEvent(s *events.Record) Evidence {
+func EventEvidence(s *events.Record) Evidence {
 	var body struct {
 		At time.Time `json:"timestamp"`
 	}
@@ -63,7 +65,7 @@ func (e *Evidence) conclusive() bool {
 // Is reports whether an input of the log can be the one that was folded.
 func (e *Evidence) Is(in *inputs.Input) bool {
 	switch {
-	case in.Seq != e.N, in.Kind == inputs.Probe, e.Token != "" && in.Token != e.Token:
+	case in.Seq != e.N, e.Token != "" && in.Token != e.Token:
 		return false
 	case !e.At.IsZero():
 		return in.At.Equal(e.At)
@@ -94,13 +96,30 @@ type Verdict struct {
 	First, Through uint64
 }
 
+// Same reports whether the log is the one that was folded.
+func (v *Verdict) Same() bool { return v.State == Same }
+
+// String returns what was found.
+func (v *Verdict) String() string {
+	switch v.State {
+	case Shorter:
+		return fmt.Sprintf("input %d was folded, and the log ends at %d", v.Need, v.Last)
+	case Replaced:
+		return fmt.Sprintf("inputs that were folded are no longer there, and others were stored at their sequences, from %d to %d", v.First, v.Through)
+	}
+	return "it is the one that was folded"
+}
+
 // Log is what Check reads of the input log.
 type Log interface {
 	Replicated() bool
 	InputBounds(ctx context.Context) (first, last uint64, err error)
 	Input(ctx context.Context, seq uint64) (in inputs.Input, ok bool, err error)
-	// FirstAfter returns the first input of a partition that was stored after t.
-	FirstAfter(ctx context.Context, p int, t time.Time) (in inputs.Input, ok bool, err error)
+	// InputAfter returns the sequence of the first input that was stored after t, or the
+	// one after the log's last.
+	InputAfter(ctx context.Context, t time.Time) (seq uint64, err error)
+	// NextInput returns the first input of a partition at a sequence or after it.
+	NextInput(ctx context.Context, p int, seq uint64) (in inputs.Input, ok bool, err error)
 }
 
 // Check returns the state of the log for a partition of which the inputs in known, in
@@ -111,7 +130,7 @@ func Check(ctx context.Context, log Log, p int, known []Evidence) (v Verdict, er
 	})
 	err = Confirm(ctx, log.Replicated(), func() (good bool, err error) {
 		v, err = check(ctx, log, p, known)
-		return v.State == Same, err
+		return v.Same(), err
 	})
 	return v, err
 }
@@ -123,21 +142,28 @@ func check(ctx context.Context, log Log, p int, known []Evidence) (v Verdict, er
 		return v, err
 	}
 	v.Need, v.Last = known[len(known)-1].N, last
+	var same, lowest uint64
 	for _, e := range slices.Backward(known) {
-		if e.N < first || v.First > 0 {
+		if e.N < first || same > 0 {
 			break
 		}
 		if !e.conclusive() {
 			continue
 		}
 		in, ok, err := log.Input(ctx, e.N)
-		if err != nil {
+		switch {
+		case err != nil:
 			return v, err
+		case ok && e.Is(&in):
+			same = e.N
+			continue
+		case v.Lost.N == 0:
+			v.Lost = e
 		}
-		if ok && e.Is(&in) {
-			break
-		}
-		if err := v.missing(ctx, log, p, e, in); err != nil {
+		lowest = e.N
+	}
+	if v.Lost.N > 0 {
+		if err := v.find(ctx, log, p, same, lowest); err != nil {
 			return v, err
 		}
 	}
@@ -150,28 +176,49 @@ func check(ctx context.Context, log Log, p int, known []Evidence) (v Verdict, er
 	return v, nil
 }
 
-// missing notes that the log has in, or nothing, in place of the input e.
+// find finds the sequences that were assigned twice. Those assigned since the loss begin
+// with the first input that is younger than the newest lost one, behind the last input
+// that is known to be the same, and not behind the first one that is known to be missing:
+// these bounds hold also where the server's clock went back. They end with the newest lost
+// one. What other partitions have there does no harm.
 //
-// Sequences and times grow together. So an input of the partition that is younger than e,
-// and does not have a greater sequence, was stored after a loss. That needs no input at
-// e's sequence, where another partition's may be: what was stored since is found until all
-// of it is moved. The input at e's sequence itself shows it even where the server's clock
-// went back.
-func (v *Verdict) missing(ctx context.Context, log Log, p int, e Evidence, in inputs.Input) error {
-	if v.Lost.N == 0 {
-		v.Lost = e
-		young, ok, err := log.FirstAfter(ctx, p, e.when())
-		if err != nil {
-			return err
-		}
-		if ok && young.Seq <= e.N {
-			v.First, v.Through = young.Seq, e.N
-		}
+// This is a fact of the log alone, and is so until the last of these inputs is moved. The
+// inputs at the sequences of lost ones need not be there for it.
+func (v *Verdict) find(ctx context.Context, log Log, p int, same, lowest uint64) error {
+	young, err := log.InputAfter(ctx, v.Lost.when())
+	if err != nil {
+		return err
 	}
-	if v.First == 0 && in.Seq > 0 && in.Partition == p && !in.Foreign {
-		v.First, v.Through = in.Seq, e.N
+	in, ok, err := log.NextInput(ctx, p, max(same+1, min(young, lowest)))
+	if err == nil && ok && in.Seq <= v.Lost.N {
+		v.First, v.Through = in.Seq, v.Lost.N
 	}
-	return nil
+	return err
+}
+
+// ErrOther is returned where the log does not have the input that was read of it.
+var ErrOther = errors.New("rewind: the input log is not the one that was read")
+
+// Verify returns an error that wraps ErrOther if the log has another input, or none yet, in
+// place of one that was read. One that expired or was deleted proves nothing.
+func Verify(ctx context.Context, log Log, read Evidence) error {
+	if read.N == 0 {
+		return nil
+	}
+	same := false
+	err := Confirm(ctx, log.Replicated(), func() (bool, error) {
+		_, last, err := log.InputBounds(ctx)
+		if err != nil || read.N > last {
+			return false, err
+		}
+		in, ok, err := log.Input(ctx, read.N)
+		same = !ok || read.Is(&in)
+		return same, err
+	})
+	if err == nil && !same {
+		err = fmt.Errorf("%w: input %d", ErrOther, read.N)
+	}
+	return err
 }
 
 // How long an answer that reports a loss is asked for again. A server that was

@@ -117,9 +117,8 @@ func lost(t *testing.T, partitions int, before, lost []string) (l testLog, kept,
 func TestEvidence(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 6_700_000, time.UTC)
 	in := inputs.Input{Seq: 5, Token: "a", Kind: inputs.Delta, At: at}
-	probe := in
-	probe.Token, probe.Kind = "", inputs.Probe
-	event := OfEvent(&events.Record{ID: events.ID{Seq: 5}, Token: "a", At: at.Add(time.Hour), Data: []byte(`{"timestamp":"2030-01-02T03:04:05.006Z"}`)})
+	probe := inputs.Input{Seq: 5, Kind: inputs.Probe, At: at}
+	event := EventEvidence(&events.Record{ID: events.ID{Seq: 5}, Token: "a", At: at.Add(time.Hour), Data: []byte(`{"timestamp":"2030-01-02T03:04:05.006Z"}`)})
 	for _, c := range []struct {
 		e                Evidence
 		in               inputs.Input
@@ -127,10 +126,10 @@ func TestEvidence(t *testing.T) {
 	}{
 		{Evidence{N: 5}, in, false, true},
 		{Evidence{N: 6}, in, false, false},
-		{Evidence{N: 5}, probe, false, false},
 		{Evidence{N: 5, At: at}, in, true, true},
 		{Evidence{N: 5, At: at.Add(1)}, in, true, false},
-		{Evidence{N: 5, At: at}, probe, true, false},
+		{Evidence{N: 5, At: at}, probe, true, true}, // it was the last that was read
+		{Evidence{N: 5, Token: "a", Until: at}, probe, true, false},
 		{Evidence{N: 5, Token: "a"}, in, false, true},
 		{Evidence{N: 5, Token: "b", Until: at}, in, true, false},
 		{Evidence{N: 5, Token: "a", Until: at}, in, true, true},
@@ -161,6 +160,30 @@ func TestSame(t *testing.T) {
 	l.check(0, evidence(ins...), Same)
 }
 
+// Verify reports whether what a reader has read is still there.
+func TestVerify(t *testing.T) {
+	l, kept, gone := lost(t, 1, []string{"a", "b"}, []string{"a2"})
+	for _, c := range []struct {
+		read Evidence
+		same bool
+	}{
+		{Evidence{}, true},
+		{Evidence{N: 2, At: kept[1].At}, true},
+		{Evidence{N: 2, At: gone[0].At}, false},
+		{Evidence{N: 3, At: gone[0].At}, false},
+	} {
+		if err := Verify(t.Context(), l, c.read); (err == nil) != c.same || err != nil && !errors.Is(err, ErrOther) {
+			t.Errorf("%+v: got %v, want the same: %v", c.read, err, c.same)
+		}
+	}
+	if err := l.DeleteInput(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify(t.Context(), l, evidence(kept[0])[0]); err != nil {
+		t.Errorf("deleted: got %v, want no error", err)
+	}
+}
+
 // The log is filled until it is as long as before, and then is the same to those that
 // know of the lost inputs.
 func TestPad(t *testing.T) {
@@ -179,7 +202,7 @@ func TestPad(t *testing.T) {
 		t.Errorf("the next input is at %d, want 6", in[0].Seq)
 	}
 	l.check(0, known, Same)
-	l.check(0, []Evidence{OfEvent(&events.Record{ID: events.ID{Seq: 5}, Token: "c", At: gone[2].At})}, Same)
+	l.check(0, []Evidence{EventEvidence(&events.Record{ID: events.ID{Seq: 5}, Token: "c", At: gone[2].At})}, Same)
 	if err := Pad(t.Context(), l, 1<<40); err == nil || !strings.Contains(err.Error(), "ends at 6") {
 		t.Errorf("a distance of %d: got %v, want a refusal", 1<<40, err)
 	}
@@ -195,7 +218,7 @@ func BenchmarkPad(b *testing.B) {
 	}
 }
 
-// Another partition's inputs are at the sequences of lost ones. That harms nobody, as
+// Another partition's inputs are at the sequences of lost ones. That does no harm, as
 // numbers belong to a partition.
 func TestOtherPartition(t *testing.T) {
 	l, kept, gone := lost(t, 2, []string{"a"}, []string{"a2", "a3", "b"})
@@ -209,7 +232,7 @@ func TestOtherPartition(t *testing.T) {
 	if v.First != 2 || v.Through != 4 {
 		t.Errorf("got %+v, want first 2, through 4", v)
 	}
-	r, err := Mend(t.Context(), l, other, evidence(gone[2]), false)
+	r, err := Repair(t.Context(), l, other, evidence(gone[2]), false)
 	if err != nil || r.Inputs != 3 || r.Moved != 3 {
 		t.Fatalf("got %+v, %v, want 3 inputs moved", r, err)
 	}
@@ -250,7 +273,7 @@ func (d *dying) DeleteInput(ctx context.Context, seq uint64) error {
 
 // Whenever the command dies, the partition remains stopped until another run has
 // completed it, each input is there once, and those of a session are in order.
-func TestMendInterrupted(t *testing.T) {
+func TestRepairInterrupted(t *testing.T) {
 	for _, since := range [][]string{
 		{"x", "a3"},                               // it is still shorter
 		{"x", "a3", "a4", "y", "x2", "a5"},        // it is longer, and not all are at such sequences
@@ -258,22 +281,22 @@ func TestMendInterrupted(t *testing.T) {
 	} {
 		for n, complete := 0, false; !complete; n++ {
 			t.Run(fmt.Sprintf("%d inputs, dies after %d changes", len(since), n), func(t *testing.T) {
-				complete = mendInterrupted(t, since, n)
+				complete = repairInterrupted(t, since, n)
 			})
 		}
 	}
 }
 
-// mendInterrupted reports whether Mend was complete after n changes.
-func mendInterrupted(t *testing.T, since []string, n int) bool {
+// repairInterrupted reports whether Repair was complete after n changes.
+func repairInterrupted(t *testing.T, since []string, n int) bool {
 	l, kept, gone := lost(t, 1, []string{"a", "b"}, []string{"c", "a2", "c2", "d"})
 	l.publish(since...)
 	known := evidence(append(kept, gone...)...)
-	dry, err := Mend(t.Context(), l, 0, known, true)
+	dry, err := Repair(t.Context(), l, 0, known, true)
 	if err != nil || dry.First != 3 || dry.Through != 6 || dry.Inputs != min(len(since), 4) || dry.Pads != uint64(max(4-len(since), 0)) {
 		t.Fatalf("got %+v, %v, want what would be done", dry, err)
 	}
-	_, err = Mend(t.Context(), &dying{l, n}, 0, known, false)
+	_, err = Repair(t.Context(), &dying{l, n}, 0, known, false)
 	if err != nil && !errors.Is(err, errDead) {
 		t.Fatal(err)
 	}
@@ -285,7 +308,7 @@ func mendInterrupted(t *testing.T, since []string, n int) bool {
 		}
 		l.publish("x8", "n")
 		want = append(want, "x8", "n")
-		if _, err := Mend(t.Context(), l, 0, known, false); err != nil {
+		if _, err := Repair(t.Context(), l, 0, known, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -328,11 +351,11 @@ func (l testLog) last() uint64 {
 }
 
 // Clients go on publishing while inputs are moved: those of moved sessions stay in order.
-func TestMendWhilePublishing(t *testing.T) {
+func TestRepairWhilePublishing(t *testing.T) {
 	l, kept, gone := lost(t, 1, []string{"a"}, make20("a", 2))
 	l.publish("a100", "b100")
 	busy := &busy{testLog: l}
-	if _, err := Mend(t.Context(), busy, 0, evidence(append(kept, gone...)...), false); err != nil {
+	if _, err := Repair(t.Context(), busy, 0, evidence(append(kept, gone...)...), false); err != nil {
 		t.Fatal(err)
 	}
 	l.check(0, evidence(gone...), Same)
@@ -370,26 +393,28 @@ func (b *busy) Publish(p *broker.Pub, acks chan<- broker.Ack) {
 	b.testLog.Publish(p, acks)
 }
 
-// The clock of the server went back with the loss: the input at the sequence of a lost one
-// shows it.
-func TestClockWentBack(t *testing.T) {
-	l, _, gone := lost(t, 1, []string{"a"}, []string{"a2", "a3"})
-	l.publish("b", "b2")
-	known := evidence(gone...)
-	for i := range known {
-		known[i].At = known[i].At.Add(time.Hour)
+// The clock of the server was wrong, so that times show nothing: the lost inputs that are
+// known bound where it began.
+func TestWrongClock(t *testing.T) {
+	for name, shift := range map[string]time.Duration{"set back": time.Hour, "set ahead": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			l, kept, gone := lost(t, 1, []string{"a", "c"}, []string{"a2", "a3"})
+			l.publish("b", "b2", "b3")
+			known := evidence(gone...)
+			for i := range known {
+				known[i].At = known[i].At.Add(shift)
+			}
+			known = append(known, evidence(kept...)...)
+			if v := l.check(0, known, Replaced); v.First != 3 || v.Through != 4 {
+				t.Errorf("got %+v, want first 3, through 4", v)
+			}
+			if _, err := Repair(t.Context(), l, 0, known, false); err != nil {
+				t.Fatal(err)
+			}
+			l.check(0, known, Same)
+			if got, want := l.names(0), []string{"1 a", "2 c", "6 b", "7 b2", "8 b3"}; !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
 	}
-	if v := l.check(0, known, Replaced); v.First != 3 {
-		t.Errorf("got %+v, want first 3", v)
-	}
-	if _, err := Mend(t.Context(), l, 0, known, false); err != nil {
-		t.Fatal(err)
-	}
-	if v, err := Check(t.Context(), l, 0, known); err != nil || v.State != Replaced || v.First != 2 {
-		t.Errorf("got %+v, %v, want the one before", v, err)
-	}
-	if _, err := Mend(t.Context(), l, 0, known, false); err != nil {
-		t.Fatal(err)
-	}
-	l.check(0, known, Same)
 }

@@ -59,8 +59,8 @@ func outcome(ctx context.Context, acks <-chan broker.Ack) (broker.Ack, error) {
 	}
 }
 
-// MendLog is what Mend needs of the input log.
-type MendLog interface {
+// RepairLog is what Repair needs of the input log.
+type RepairLog interface {
 	Log
 	Padder
 	// InputsFrom reads the inputs of a partition from a sequence on, up to the log's
@@ -70,7 +70,7 @@ type MendLog interface {
 	DeleteInput(ctx context.Context, seq uint64) error
 }
 
-// Report is what Mend did, or would do.
+// Report is what Repair did, or would do.
 type Report struct {
 	Verdict            // before
 	Pads        uint64 // probes that were needed
@@ -79,7 +79,7 @@ type Report struct {
 	Interrupted int    // inputs that an earlier run had appended again
 }
 
-// Mend mends the log for a partition that stopped: it makes the log so long that no
+// Repair repairs the log for a partition that stopped: it makes the log so long that no
 // sequence is assigned twice, appends the inputs that have such a sequence again at the
 // end, and deletes them where they were. Inputs that were lost stay lost. With dry it
 // changes nothing.
@@ -88,10 +88,10 @@ type Report struct {
 // too. All inputs are appended before the first is deleted, those whose sequences were
 // assigned twice are deleted last, and until then Check reports them. So another run
 // completes one that was interrupted.
-func Mend(ctx context.Context, log MendLog, p int, known []Evidence, dry bool) (Report, error) {
+func Repair(ctx context.Context, log RepairLog, p int, known []Evidence, dry bool) (Report, error) {
 	var r Report
 	v, err := Check(ctx, log, p, known)
-	if r.Verdict = v; err != nil || v.State == Same {
+	if r.Verdict = v; err != nil || v.Same() {
 		return r, err
 	}
 	r.Pads = v.Need - min(v.Need, v.Last)
@@ -119,7 +119,7 @@ func Mend(ctx context.Context, log MendLog, p int, known []Evidence, dry bool) (
 
 // move appends inputs of one partition again.
 type move struct {
-	log            MendLog
+	log            RepairLog
 	p              int
 	first, through uint64
 	found          int               // inputs from first to through
