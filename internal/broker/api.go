@@ -22,6 +22,7 @@ const (
 	apiStreamUpdate   = "$JS.API.STREAM.UPDATE."
 	apiPurge          = "$JS.API.STREAM.PURGE."
 	apiMsgGet         = "$JS.API.STREAM.MSG.GET."
+	apiMsgDelete      = "$JS.API.STREAM.MSG.DELETE."
 	apiConsumerCreate = "$JS.API.CONSUMER.CREATE."
 	apiConsumerInfo   = "$JS.API.CONSUMER.INFO."
 	apiConsumerDelete = "$JS.API.CONSUMER.DELETE."
@@ -214,6 +215,29 @@ func (b *Broker) MessageAt(ctx context.Context, stream string, seq uint64) (*Mes
 // is none.
 func (b *Broker) NextMessage(ctx context.Context, stream, filter string, seq uint64) (*Message, error) {
 	return b.message(ctx, stream, map[string]any{"seq": seq, "next_by_subj": everything(filter)})
+}
+
+// MessageAfter reads the first message stored after a time whose subject matches filter
+// from the stream's leader. It returns nil if there is none.
+func (b *Broker) MessageAfter(ctx context.Context, stream, filter string, t time.Time) (*Message, error) {
+	return b.message(ctx, stream, map[string]any{"start_time": t.Add(1), "next_by_subj": everything(filter)})
+}
+
+// DeleteMessage deletes the message at a sequence. It is no error if there is none.
+func (b *Broker) DeleteMessage(ctx context.Context, stream string, seq uint64) error {
+	for try := 0; ; try++ {
+		err := b.askOnce(ctx, apiMsgDelete+stream, map[string]any{"seq": seq, "no_erase": true}, &failure{})
+		if err == nil {
+			return nil
+		}
+		// An earlier try may have deleted it.
+		if m, failed := b.MessageAt(ctx, stream, seq); failed == nil && m == nil {
+			return nil
+		}
+		if refused := (*apiError)(nil); errors.As(err, &refused) || !b.worthRetry(ctx, err) || b.Backoff(ctx, try) != nil {
+			return fmt.Errorf("broker: deleting message %d of stream %s: %w", seq, stream, err)
+		}
+	}
 }
 
 // everything returns the filter, or the one that matches all subjects.

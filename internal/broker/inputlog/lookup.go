@@ -33,17 +33,48 @@ func (l *Log) InputBounds(ctx context.Context) (first, last uint64, err error) {
 // InputAfter returns the sequence of the first input stored after t, or the one
 // after the log's last.
 func (l *Log) InputAfter(ctx context.Context, t time.Time) (seq uint64, err error) {
-	_, last, err := l.InputBounds(ctx)
+	_, last, err := l.InputBounds(ctx) // before: one that is stored meanwhile is after it
 	if err != nil {
 		return 0, err
 	}
-	seq = last + 1
-	r := broker.Reading{Stream: broker.StreamInputs, HeadersOnly: true, Credit: 1, Since: t.Add(1)}
-	err = l.b.ReadToEnd(ctx, r, 0, func(batch []broker.Message) error {
-		seq = min(seq, batch[0].Seq)
-		return broker.ErrStop
+	m, err := l.b.MessageAfter(ctx, broker.StreamInputs, "", t)
+	if err != nil || m == nil {
+		return last + 1, err
+	}
+	return m.Seq, nil
+}
+
+// NextInput reads the first input of a partition at a sequence or after it, from its
+// stream's leader; ok is false if there is none.
+func (l *Log) NextInput(ctx context.Context, p int, seq uint64) (in inputs.Input, ok bool, err error) {
+	for {
+		m, err := l.b.NextMessage(ctx, broker.StreamInputs, partitionRoot(p)+">", max(seq, 1))
+		if err != nil || m == nil {
+			return inputs.Input{}, false, err
+		}
+		if in := l.input(m, p); !in.Foreign {
+			return in, true, nil
+		}
+		seq = m.Seq + 1
+	}
+}
+
+// InputsFrom reads the inputs of a partition from a sequence on, up to the log's present
+// end, in batches that are not empty.
+func (l *Log) InputsFrom(ctx context.Context, p int, from uint64, headersOnly bool, deliver func([]inputs.Input) error) error {
+	r := broker.Reading{Stream: broker.StreamInputs, Filter: partitionRoot(p) + ">", HeadersOnly: headersOnly}
+	return l.b.ReadToEnd(ctx, r, max(from, 1), func(batch []broker.Message) error {
+		ins := make([]inputs.Input, len(batch))
+		for i := range batch {
+			ins[i] = l.input(&batch[i], p)
+		}
+		return deliver(ins)
 	})
-	return seq, err
+}
+
+// DeleteInput deletes an input. It is no error if there is none.
+func (l *Log) DeleteInput(ctx context.Context, seq uint64) error {
+	return l.b.DeleteMessage(ctx, broker.StreamInputs, seq)
 }
 
 // RulesInputs reads the changes of settings of a partition that are in the log.
