@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"streamer/internal/inputs"
 	"streamer/internal/snapshot"
@@ -114,4 +115,7 @@ func (q *partition) hold(l *loading, reason string) {
 	}
 	q.held.add(l.token, h)
 	q.clock.clear(l.token)
+	if e := q.table.of[l.token]; e != nil {
+		q.table.move(e, known, time.Now()) // it may have been live, or have had a timer
+	}
 }

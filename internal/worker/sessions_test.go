@@ -6,6 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"streamer/internal/events"
+	"streamer/internal/inputs"
 )
 
 // tallied returns an error where what a partition keeps up to date of its sessions is not
@@ -104,4 +107,32 @@ func TestTallies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHeldIsNotLive checks that a session that was in memory, and is held because its event
+// log has what its inputs do not give, does not count as live any more.
+func TestHeldIsNotLive(t *testing.T) {
+	inModel(t, func(t *testing.T, m *model, o *modelOwner) {
+		seq := m.append("a", inputs.Delta, fmt.Appendf(nil, callDelta, 1, 1))
+		o.take(t)
+		o.rest(t)
+		m.first = uint64(len(m.inputs) + 1)
+		delete(m.snapshots, "a")
+		m.log = append(m.log, stored{token: "a", id: events.ID{Seq: seq, N: 99}, kind: events.ToolCallStart, call: "none", body: "{}", at: m.now})
+		m.append("a", inputs.Result, fmt.Appendf(nil, result, 1))
+		o.take(t)
+		o.settle(t)
+		if !o.q.held.has("a") {
+			t.Fatalf("the session is not held: %+v", o.q.table.live("a"))
+		}
+		if err := tallied(o.q); err != nil {
+			t.Error(err)
+		}
+		o.q.opts.EvictAfter, o.q.opts.MaxMemory = 1, 1
+		m.pass(time.Minute)
+		o.tick(t)
+		if got := o.levels(); len(got) != 0 || o.q.table.bytes != 0 {
+			t.Errorf("%d bytes are left, the sessions have the levels %v, want none", o.q.table.bytes, got)
+		}
+	})
 }
