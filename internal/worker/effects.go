@@ -100,28 +100,31 @@ func (p *publisher) landed() {
 // driver gives events to a partition and performs its effects.
 type driver struct {
 	*partition
-	working context.Context // of the effects
-	acks    chan broker.Ack
-	done    chan finished // has room for the results of all operations
-	tasks   sync.WaitGroup
+	acks  chan broker.Ack
+	done  chan finished // has room for the results of all operations
+	spawn func(read)    // runs an operation in a goroutine of tasks
+	tasks sync.WaitGroup
 }
 
+// newDriver returns the driver of a partition. working is the context of the operations.
 func newDriver(working context.Context, q *partition) *driver {
-	return &driver{partition: q, working: working, acks: make(chan broker.Ack, maxFlights), done: make(chan finished, loadsAtOnce+choresAtOnce)}
+	d := &driver{partition: q, acks: make(chan broker.Ack, maxFlights), done: make(chan finished, loadsAtOnce+choresAtOnce)}
+	d.spawn = func(r read) { d.tasks.Go(func() { d.done <- finished{r.group, r.run(working)} }) }
+	return d
 }
 
 // step gives an event to the partition.
 func (d *driver) step(event any) error {
 	err := d.partition.step(event)
-	for _, p := range d.effects.publishes {
+	for _, p := range d.publishes {
 		d.log.Publish(p, d.acks)
 	}
-	for _, r := range d.effects.reads {
-		d.tasks.Go(func() { d.done <- finished{r.group, r.run(d.working)} })
+	for _, r := range d.reads {
+		d.spawn(r)
 	}
-	clear(d.effects.publishes)
-	clear(d.effects.reads)
-	d.effects.publishes, d.effects.reads = d.effects.publishes[:0], d.effects.reads[:0]
+	clear(d.publishes)
+	clear(d.reads)
+	d.publishes, d.reads = d.publishes[:0], d.reads[:0]
 	return err
 }
 

@@ -209,10 +209,10 @@ func newModel(seed uint64) *model {
 // step gives an event to the owner, and takes what it asks for.
 func (o *modelOwner) step(event any) error {
 	err := o.q.step(event)
-	for _, p := range o.q.effects.publishes {
+	for _, p := range o.q.publishes {
 		o.publish(p)
 	}
-	o.operations = append(o.operations, o.q.effects.reads...)
+	o.operations = append(o.operations, o.q.reads...)
 	o.q.effects = effects{}
 	return err
 }

@@ -40,7 +40,7 @@ func (w *Worker) runPartition(ctx context.Context, p int) error {
 	err = d.loop(ctx.Done(), reader.batches, read)
 	end()
 	if ctx.Err() != nil {
-		d.settle()
+		d.settle(working)
 		return ctx.Err()
 	}
 	return err
