@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"streamer/internal/app"
-	"streamer/internal/broker"
+	"streamer/internal/backup"
 )
 
 type backupCommand struct {
@@ -24,7 +24,7 @@ Example:
 // Run copies the streams.
 func (c *backupCommand) Run(ctx context.Context, std stdio) error {
 	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
-		return b.Backup(ctx, c.Directory, app.NewProgressLine(std.err).Backup(std.out))
+		return backup.Create(ctx, b.Broker, c.Directory, app.NewProgressLine(std.err).Backup(std.out))
 	})
 }
 
@@ -47,5 +47,5 @@ Example:
 func (c *restoreCommand) Run(ctx context.Context, std stdio) error {
 	o := c.Options()
 	o.Replicas = c.Replicas
-	return broker.Restore(ctx, o.Embedding(), c.Directory, app.NewProgressLine(std.err).Backup(std.out))
+	return backup.Restore(ctx, o.Embedding(), c.Directory, app.NewProgressLine(std.err).Backup(std.out))
 }

@@ -62,7 +62,7 @@ func TestRuleFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := lifecycle.NewRules()
+	want := lifecycle.DefaultRules()
 	want.ArgsTimeout, want.ResultTimeout, want.RunIdle = 5000, 5000, 300_000
 	want.Deltas, want.Texts = lifecycle.Every, lifecycle.Off
 	want.Tools = []lifecycle.ToolRule{{Pattern: "fast", ResultTimeout: 1000}, {Pattern: "slow_*", ResultTimeout: 2000}}
@@ -78,7 +78,7 @@ func TestRuleFlagsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := lifecycle.NewRules()
+	want := lifecycle.DefaultRules()
 	want.ArgsTimeout, want.ResultTimeout, want.WaitTimeout, want.RunIdle = 1000, 2000, 3000, 4000
 	want.Lang, want.Deltas, want.Texts = "zh", lifecycle.Off, lifecycle.Every
 	want.Tools = []lifecycle.ToolRule{{Pattern: "x", ResultTimeout: 5000}}

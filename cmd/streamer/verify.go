@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"streamer/internal/app"
-	"streamer/internal/worker"
+	"streamer/internal/audit"
 )
 
 type verifyCommand struct {
@@ -21,7 +21,7 @@ func (c *verifyCommand) Run(ctx context.Context, std stdio) error {
 	}
 	return app.WithBroker(ctx, c.Options(), func(b *app.Broker) error {
 		line := app.NewProgressLine(std.err)
-		v := worker.Verification{Log: b, Progress: func(p worker.Progress) { line.Show(p, time.Now()) }}
+		v := audit.Verification{Log: b, Progress: func(p audit.Progress) { line.Show(p, time.Now()) }}
 		r, err := v.Run(ctx, tokens...)
 		line.Clear()
 		if err != nil {

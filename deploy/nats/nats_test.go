@@ -313,8 +313,8 @@ func TestServeAsClient(t *testing.T) {
 		t.Fatal("the server did not start")
 	}
 	for user, want := range map[string]string{
-		"agent":    "no permission to publish on $JS.API.STREAM.INFO.KV_STREAMER_SNAPSHOT; connect as streamer's own user, in the account of the streams",
-		"frontend": "no permission to publish on $JS.API.STREAM.INFO.KV_STREAMER_SNAPSHOT; connect as streamer's own user, in the account of the streams",
+		"agent":    "no permission to publish on $JS.API.STREAM.INFO.LLM; connect as streamer's own user, in the account of the streams",
+		"frontend": "no permission to publish on $JS.API.STREAM.INFO.LLM; connect as streamer's own user, in the account of the streams",
 		"unknown":  "Authorization Violation; check the user and password",
 	} {
 		var log strings.Builder

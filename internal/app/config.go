@@ -51,7 +51,7 @@ func NewConfig() Config {
 	return Config{
 		Broker:     BrokerOptions{Config: natsserver.Config{DataDir: DefaultDataDir(), Listen: defaultNATS}},
 		Worker:     worker.Options{SnapshotEvery: time.Second, EvictAfter: time.Minute, Grace: 10 * time.Second},
-		Rules:      Rules{Base: lifecycle.NewRules()},
+		Rules:      Rules{Base: lifecycle.DefaultRules()},
 		Roles:      Roles{Worker: true, Gateway: true},
 		HTTPListen: defaultHTTP,
 		RepairNATS: true,

@@ -127,14 +127,12 @@ type WorkerFlags struct {
 	SaveEvery     time.Duration `group:"worker" placeholder:"DURATION" default:"${save_every}" help:"time from the last input of a session to its snapshot; four times as long while inputs arrive"`
 	OutageGrace   time.Duration `group:"worker" placeholder:"DURATION" default:"${outage_grace}" help:"maximum time by which deadlines that passed while inputs could not be stored are postponed; shorter if the outage was shorter"`
 	EvictAfter    time.Duration `group:"worker" placeholder:"DURATION" default:"${evict_after}" help:"time without input after which a session with a current snapshot is compressed in memory"`
-	MaxResident   int           `group:"worker" placeholder:"NUMBER" help:"number of sessions in memory above which sessions with a current snapshot are compressed after 2 s without input, the longest idle first; if 0, 20,000"`
-	MaxCompressed int           `group:"worker" placeholder:"MIB" help:"memory of compressed sessions in MiB above which those that were compressed first are forgotten and read again when they return; if 0, 128; if negative, none is kept"`
+	SessionMemory int           `group:"worker" placeholder:"MIB" help:"memory of sessions in MiB above which those that were not used for longest leave memory in steps, and are read again when they return; if 0, 256"`
 }
 
 func (f *WorkerFlags) set(c *Config) {
 	o := &c.Worker
-	o.SnapshotEvery, o.EvictAfter, o.MaxResident = f.SaveEvery, f.EvictAfter, f.MaxResident
-	o.MaxCompressed = f.MaxCompressed << 20
+	o.SnapshotEvery, o.EvictAfter, o.MaxMemory = f.SaveEvery, f.EvictAfter, f.SessionMemory<<20
 	o.Grace = cmp.Or(f.OutageGrace, -1) // the worker's 0 is its default
 }
 

@@ -67,10 +67,6 @@ func (i *Interrupt) Run(ctx context.Context, b *Broker, token string, limit time
 	if err != nil {
 		return nil, err
 	}
-	// Events are numbered by another sequence if the input log was rewound.
-	if m, _, err := b.LoadCheckpoint(ctx, b.Partition(token)); err == nil {
-		seq = m.Rewinds.Effective(seq)
-	}
 	o := &Outcome{seq: seq, calls: i.Calls}
 	if err := o.await(ctx, b, token, from, limit); err != nil {
 		return nil, err

@@ -60,14 +60,13 @@ func (o *Outcome) await(ctx context.Context, b *Broker, token string, from uint6
 	case errors.Is(err, errComplete):
 		return nil
 	case ctx.Err() == nil && waiting.Err() != nil:
-		return fmt.Errorf("the interrupt is stored as input %d, but its outcome was not known after %s: is a streamer running on these logs? The interrupt takes effect as soon as one is. Under the settings of an older streamer no event answers an interrupt that finds nothing open", o.seq, limit)
+		return fmt.Errorf("the interrupt is stored as input %d, but its outcome was not known after %s: is a streamer running on these logs? The interrupt takes effect as soon as one is", o.seq, limit)
 	}
 	return err
 }
 
 // take records an event of the session. It returns errComplete if no result of the
-// interrupt can follow. Under the settings of older streamers, which answer not every
-// interrupt, an event of a type that comes last shows this too.
+// interrupt can follow.
 func (o *Outcome) take(s *events.Record) error {
 	if s.Seq == 0 || s.ID.Seq < o.seq || s.Type == events.Synthetic { // Seq is 0 at the end of the history
 		return nil
@@ -82,14 +81,13 @@ func (o *Outcome) take(s *events.Record) error {
 	switch e.Type {
 	case events.ToolCallResult:
 		o.closed = append(o.closed, e)
-		return nil
 	case events.RunFinished:
 		o.run = e.Run
 	case events.Rejected:
 		o.rejected = e.Reason.Text
-	case events.Interruption, events.Unmatched:
-	default:
-		return nil
+		return errComplete
+	case events.Interruption:
+		return errComplete
 	}
-	return errComplete
+	return nil
 }

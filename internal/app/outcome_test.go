@@ -10,9 +10,8 @@ import (
 	"streamer/internal/events"
 )
 
-// TestOutcome: the wait ends with the event that answers the interrupt. Under settings
-// that answer not every interrupt, an event that comes last among those of the
-// interrupt ends it too, and so does one of a later input.
+// TestOutcome: the wait ends with the event that answers the interrupt, or with one of a
+// later input.
 func TestOutcome(t *testing.T) {
 	const result, answer = `{"type":"tool_call_result","call":"2.0","id":"a"}`, `{"type":"interrupted","closed":1,"input":7}`
 	for _, c := range []struct {
@@ -26,9 +25,10 @@ func TestOutcome(t *testing.T) {
 		{"a call and the answer", []string{result, answer}, 0, true, 1, []string{"b"}},
 		{"the answer alone", []string{answer}, 0, true, 0, []string{"a", "b"}},
 		{"a result is not the last", []string{result}, 0, false, 1, []string{"b"}},
-		{"older settings: a call is not open", []string{result, `{"type":"unmatched","input":7}`}, 0, true, 1, []string{"b"}},
-		{"older settings: the run ends", []string{result, `{"type":"run_finished","run":"1.0"}`}, 0, true, 1, []string{"b"}},
-		{"older settings: a later input", []string{result}, 9, true, 1, []string{"b"}},
+		{"a call is not open", []string{result, `{"type":"unmatched","input":7}`}, 0, false, 1, []string{"b"}},
+		{"the run ends", []string{result, `{"type":"run_finished","run":"1.0"}`}, 0, false, 1, []string{"b"}},
+		{"a rejected interrupt", []string{`{"type":"rejected","reason":{"code":"bad_shape","text":"x"},"input":7}`}, 0, true, 0, []string{"a", "b"}},
+		{"a later input", []string{result}, 9, true, 1, []string{"b"}},
 		{"an earlier input", nil, 6, false, 0, []string{"a", "b"}},
 	} {
 		o := Outcome{seq: 7, calls: []string{"a", "b"}}

@@ -6,9 +6,9 @@ import (
 	"io"
 	"time"
 
-	"streamer/internal/broker"
+	"streamer/internal/audit"
+	"streamer/internal/backup"
 	"streamer/internal/cli"
-	"streamer/internal/worker"
 )
 
 // progressEvery is the time between two updates of a ProgressLine.
@@ -33,7 +33,7 @@ func NewProgressLine(w io.Writer) *ProgressLine {
 }
 
 // Show shows the progress of a step, its rate and its remaining time.
-func (l *ProgressLine) Show(p worker.Progress, now time.Time) {
+func (l *ProgressLine) Show(p audit.Progress, now time.Time) {
 	if l == nil {
 		return
 	}
@@ -48,7 +48,7 @@ func (l *ProgressLine) Show(p worker.Progress, now time.Time) {
 }
 
 // Follow shows what current returns until ctx ends, and removes the line.
-func (l *ProgressLine) Follow(ctx context.Context, current func() worker.Progress) {
+func (l *ProgressLine) Follow(ctx context.Context, current func() audit.Progress) {
 	if l == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (l *ProgressLine) Follow(ctx context.Context, current func() worker.Progres
 }
 
 // progressText returns the text for a step that began took ago.
-func progressText(p worker.Progress, took time.Duration) string {
+func progressText(p audit.Progress, took time.Duration) string {
 	rate := float64(p.Done) / took.Seconds()
 	text := fmt.Sprintf("%s: %d", p.What, p.Done)
 	if p.Total > 0 {
@@ -96,12 +96,12 @@ func (l *ProgressLine) Clear() {
 
 // Backup prints each stream that a backup or a restore has copied on out, and shows the
 // progress of the others.
-func (l *ProgressLine) Backup(out io.Writer) broker.BackupReport {
-	return broker.BackupReport{
+func (l *ProgressLine) Backup(out io.Writer) backup.Report {
+	return backup.Report{
 		Copied: func(stream string, n, total int64) {
-			l.Show(worker.Progress{What: "bytes of " + stream, Done: uint64(n), Total: uint64(total)}, time.Now())
+			l.Show(audit.Progress{What: "bytes of " + stream, Done: uint64(n), Total: uint64(total)}, time.Now())
 		},
-		Done: func(s broker.BackedUp) {
+		Done: func(s backup.Stream) {
 			l.Clear()
 			fmt.Fprintln(out, s)
 		},

@@ -6,14 +6,14 @@ import (
 	"io"
 	"time"
 
-	"streamer/internal/worker"
+	"streamer/internal/audit"
 )
 
 // Recover closes the calls and runs that lost inputs left open, if change is
 // set. It prints to w what it changes, or would change, and reports whether
 // inputs were lost. line shows the progress.
 func Recover(ctx context.Context, w io.Writer, b *Broker, change bool, line *ProgressLine) (lost bool, err error) {
-	losses, err := worker.Losses(ctx, b, func(p worker.Progress) { line.Show(p, time.Now()) })
+	losses, err := audit.Losses(ctx, b, func(p audit.Progress) { line.Show(p, time.Now()) })
 	line.Clear()
 	if err != nil {
 		return false, err
@@ -23,7 +23,7 @@ func Recover(ctx context.Context, w io.Writer, b *Broker, change bool, line *Pro
 		if !change {
 			continue
 		}
-		if err := worker.Recover(ctx, b, loss); err != nil {
+		if err := audit.Recover(ctx, b, loss); err != nil {
 			return true, err
 		}
 		fmt.Fprintf(w, "partition %d is recovered; its worker goes on within 10 s\n", loss.Partition)
@@ -31,7 +31,7 @@ func Recover(ctx context.Context, w io.Writer, b *Broker, change bool, line *Pro
 	return len(losses) > 0, nil
 }
 
-func printLoss(w io.Writer, loss worker.Loss) {
+func printLoss(w io.Writer, loss audit.Loss) {
 	if loss.First == 0 {
 		fmt.Fprintf(w, "partition %d has %d sessions whose snapshots were lost and that cannot be folded again\n", loss.Partition, len(loss.Sessions))
 	} else {

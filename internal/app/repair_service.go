@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 
-	"streamer/internal/broker"
+	"streamer/internal/natsservice"
 	"streamer/internal/repair"
 )
 
 // repairService returns the NATS service that answers as POST /v1/repair does.
-func repairService(service *repair.Service) broker.Service {
-	return broker.Service{
+func repairService(service *repair.Service) natsservice.Service {
+	return natsservice.Service{
 		Name: "streamer-repair", Version: Semantic(Version()),
 		Description: "Repairs histories with unanswered tool calls",
-		Endpoints: []broker.Endpoint{{Name: "repair", Subject: "streamer.repair", Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
+		Endpoints: []natsservice.Endpoint{{Name: "repair", Subject: "streamer.repair", Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
 			leave, err := service.Enter(ctx, len(request))
 			if err != nil {
 				return nil, err

@@ -44,7 +44,7 @@ func TestDefaultRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := lifecycle.NewRules()
+	want := lifecycle.DefaultRules()
 	if g, w := marshalled(t, got), marshalled(t, &want); g != w {
 		t.Errorf("got %s, want %s", g, w)
 	}
@@ -63,7 +63,7 @@ func TestRulesFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := lifecycle.NewRules()
+	want := lifecycle.DefaultRules()
 	want.ArgsTimeout, want.RunIdle, want.MaxArgs, want.Expire = 5000, 300_000, 1000, 3_600_000
 	want.Templates = map[events.Text]string{events.TextCancelled: "{name} is off"}
 	want.Tools = []lifecycle.ToolRule{{Pattern: "slow_*", ArgsTimeout: 1000, ResultTimeout: 2000, Template: "{name} slept"}}

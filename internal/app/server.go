@@ -11,9 +11,9 @@ import (
 	"time"
 
 	sseui "streamer/examples/sse-ui"
-	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/gateway"
+	"streamer/internal/natsservice"
 	"streamer/internal/repair"
 	"streamer/internal/session"
 	"streamer/internal/telemetry"
@@ -31,7 +31,7 @@ type Server struct {
 	Worker *worker.Worker
 	// Services are more NATS services, which Run serves if the process has the role
 	// gateway.
-	Services []broker.Service
+	Services []natsservice.Service
 
 	config   Config
 	log      zerolog.Logger
@@ -99,8 +99,8 @@ func (s *Server) open(ctx context.Context) (err error) {
 	return err
 }
 
-// openBroker opens the broker. The URLs of an embedded server are written to
-// its data directory.
+// openBroker opens the broker. An embedded server keeps the passwords that are in its
+// data directory.
 func (s *Server) openBroker(ctx context.Context) (err error) {
 	o := s.config.Broker
 	o.OwnPassword, o.AgentPassword = password(o.DataDir, urlFile), password(o.DataDir, agentURLFile)
@@ -117,11 +117,6 @@ func (s *Server) openBroker(ctx context.Context) (err error) {
 	notices.opened()
 	if err != nil {
 		return err
-	}
-	if s.Embedded() {
-		if err := writeURLs(o.DataDir, s.Broker); err != nil {
-			return err
-		}
 	}
 	for _, w := range s.Broker.Warnings() {
 		s.log.Warn().Str("why", w).Msg("weaker than it could be")
@@ -157,7 +152,7 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, service := range s.services() {
 		wg.Go(func() {
 			defer stop()
-			errs <- s.Broker.Serve(ctx, service)
+			errs <- natsservice.Serve(ctx, s.Broker, service)
 		})
 	}
 	wg.Wait()
@@ -171,7 +166,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // services returns the NATS services of this process.
-func (s *Server) services() (list []broker.Service) {
+func (s *Server) services() (list []natsservice.Service) {
 	if !s.config.Roles.Gateway {
 		return nil
 	}
@@ -186,19 +181,23 @@ func (s *Server) Ready(ctx context.Context) error {
 	return store{s.Broker, s.problem, s.opened}.Ready(ctx)
 }
 
-// admitAfter bounds how long inputs wait for partitions that make no progress.
+// admitAfter bounds how long inputs over HTTP wait for partitions that make no progress,
+// where the server is not embedded.
 const admitAfter = time.Minute
 
 // admit accepts inputs when the settings of this process are in force: over
 // HTTP and, where the server is embedded, over NATS. The embedded server accepts
-// clients only after all partitions are taken over.
+// clients only after all partitions are taken over, however long that takes: until
+// then the input log may be shorter than what was folded of it. The files with its
+// URLs are written when it listens.
 func (s *Server) admit(ctx context.Context) error {
-	all := 0
-	if s.Embedded() {
-		all = s.Broker.Partitions()
+	settling, all := ctx, s.Broker.Partitions()
+	if !s.Embedded() {
+		all = 0
+		var cancel context.CancelFunc
+		settling, cancel = context.WithTimeout(ctx, admitAfter)
+		defer cancel()
 	}
-	settling, cancel := context.WithTimeout(ctx, admitAfter)
-	defer cancel()
 	if err := s.Worker.WaitSettled(settling, all); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -207,6 +206,11 @@ func (s *Server) admit(ctx context.Context) error {
 	}
 	if err := s.Broker.Admit(); err != nil {
 		return err
+	}
+	if s.Embedded() {
+		if err := writeURLs(s.config.Broker.DataDir, s.Broker); err != nil {
+			return err
+		}
 	}
 	close(s.opened)
 	return nil

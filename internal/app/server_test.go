@@ -1,8 +1,17 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
+	"streamer/internal/broker/brokertest"
+
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 )
 
@@ -22,6 +31,43 @@ func openConfig(t *testing.T, c Config) *Server {
 	}
 	t.Cleanup(s.Close)
 	return s
+}
+
+// TestAdmission: a client that tries to connect from the start on gets in only after all
+// partitions are taken over, and the file with the URL is written only then.
+func TestAdmission(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if nc, err := nats.Connect(s.Broker.URL()); err == nil {
+		nc.Close()
+		t.Fatal("a client is connected before the partitions are taken over")
+	}
+	if _, err := os.Stat(filepath.Join(dir, urlFile)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file with the URL: got %v, want that it does not exist yet", err)
+	}
+	connected := make(chan error, 1)
+	nc, err := nats.Connect(s.Broker.URL(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond),
+		nats.ConnectHandler(func(*nats.Conn) {
+			at, cancel := context.WithCancel(context.Background())
+			cancel()
+			connected <- s.Worker.WaitSettled(at, s.Broker.Partitions())
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	run(t, s)
+	select {
+	case err := <-connected:
+		if err != nil {
+			t.Errorf("a client is connected before all partitions are taken over: %v", err)
+		}
+	case <-time.After(brokertest.Within):
+		t.Error("the client is not connected")
+	}
+	if password(dir, urlFile) == "" {
+		t.Error("the file with the URL is not written")
+	}
 }
 
 // TestExposed: an address beyond loopback needs authentication.

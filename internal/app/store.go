@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/gateway"
 	"streamer/internal/inputs"
-	"streamer/internal/worker"
+	"streamer/internal/snapshot"
 )
 
 // store implements gateway.Store.
@@ -48,14 +47,11 @@ func (b *Broker) Sessions(ctx context.Context, limit int) ([]gateway.SessionInfo
 	var list []gateway.SessionInfo
 	_, err := b.ListSnapshots(ctx, -1, func(token string, _ uint64, header map[string]string, at time.Time) error {
 		name, err := events.ParseToken(token)
-		if err != nil || !worker.HasEvents(header) {
+		h := snapshot.ParseHeader(header)
+		if err != nil || !h.HasEvents() {
 			return nil // a rejected token has an event log, but is not a session
 		}
-		open, err := strconv.Atoi(header[worker.HeaderOpen])
-		if err != nil {
-			open = 0
-		}
-		list = append(list, gateway.SessionInfo{Session: name, Last: at, Open: open})
+		list = append(list, gateway.SessionInfo{Session: name, Last: at, Open: h.Open})
 		return nil
 	})
 	return latest(list, limit), err

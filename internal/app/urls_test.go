@@ -15,23 +15,21 @@ import (
 func TestURLFiles(t *testing.T) {
 	dir := t.TempDir()
 	var before map[string]string
-	for range 2 {
-		s := open(t, dir)
-		now := map[string]string{}
-		for _, name := range []string{urlFile, agentURLFile} {
-			if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("%s: got %v, %v, want mode 0600", name, info, err)
+	for _, start := range []string{"first", "second"} {
+		t.Run(start, func(t *testing.T) {
+			run(t, open(t, dir))
+			now := map[string]string{}
+			for _, name := range []string{urlFile, agentURLFile} {
+				if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("%s: got %v, %v, want mode 0600", name, info, err)
+				}
+				if now[name] = password(dir, name); now[name] == "" || before != nil && before[name] != now[name] {
+					t.Errorf("%s: got password %q, want %q", name, now[name], before[name])
+				}
 			}
-			if now[name] = password(dir, name); now[name] == "" || before != nil && before[name] != now[name] {
-				t.Errorf("%s: got password %q, want %q", name, now[name], before[name])
-			}
-		}
-		before = now
-		if err := s.Broker.Admit(); err != nil {
-			t.Fatal(err)
-		}
-		publishAsAgent(t, dir)
-		s.Close()
+			before = now
+			publishAsAgent(t, dir)
+		})
 	}
 	if password(t.TempDir(), urlFile) != "" {
 		t.Error("a directory without the file has a password")

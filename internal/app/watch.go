@@ -11,9 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"streamer/internal/broker"
+	"streamer/internal/audit"
 	"streamer/internal/events"
-	"streamer/internal/worker"
 )
 
 // Replayed is what became of a recorded stream.
@@ -57,7 +56,7 @@ func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs
 	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(func() { w.failed = r.Broker.Tail(watching, r.Token, w.from, w.take) })
-	wg.Go(func() { NewProgressLine(errs).Follow(watching, func() worker.Progress { return w.progress(in.Lines) }) })
+	wg.Go(func() { NewProgressLine(errs).Follow(watching, func() audit.Progress { return w.progress(in.Lines) }) })
 	publishing := ctx
 	if in.Live { // an interrupt ends the reading, and the input under way is still stored
 		var cancel context.CancelFunc
@@ -105,8 +104,7 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 
 // watch reads the events of a session while inputs are published to it.
 type watch struct {
-	from    uint64         // sequence in the event log before the first input
-	rewinds broker.Rewinds // of the input log
+	from uint64 // sequence in the event log before the first input
 
 	mu         sync.Mutex     // guards the fields below
 	recent     []sent         // inputs that later events may name, oldest first
@@ -121,8 +119,7 @@ type watch struct {
 type replayStatus struct {
 	inputs, calls, rejected int
 	line                    int       // of the last input
-	stored                  uint64    // sequence of the last input
-	lastInput               uint64    // the same, as events are numbered
+	lastInput               uint64    // sequence of the last input
 	lastEvent               events.ID // that was read
 }
 
@@ -148,11 +145,7 @@ func newWatch(ctx context.Context, b *Broker, token string) (*watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	mark, _, err := b.LoadCheckpoint(ctx, b.Partition(token))
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
-	}
-	return &watch{from: from, rewinds: mark.Rewinds}, nil
+	return &watch{from: from}, nil
 }
 
 // sent records a published input.
@@ -162,9 +155,6 @@ func (w *watch) sent(seq uint64, line int) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stored = seq
-	// Events are numbered by another sequence if the input log was rewound.
-	seq = w.rewinds.Effective(seq)
 	w.inputs++
 	w.line = line
 	w.lastInput = seq
@@ -180,7 +170,7 @@ func (w *watch) sent(seq uint64, line int) {
 func (w *watch) ended(seq uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stored, w.lastInput = seq, w.rewinds.Effective(seq)
+	w.lastInput = seq
 }
 
 // take records an event of the session.
@@ -242,7 +232,7 @@ func (w *watch) await(ctx context.Context, b *Broker, token string, limit time.D
 	tick := time.NewTicker(betweenLooks)
 	defer tick.Stop()
 	before := w.status()
-	if before.stored == 0 {
+	if before.lastInput == 0 {
 		return true
 	}
 	for idle := time.Duration(0); idle < limit; idle += betweenLooks {
@@ -273,7 +263,7 @@ func (w *watch) await(ctx context.Context, b *Broker, token string, limit time.D
 // covers only inputs whose events are stored. After an error a later look shows it.
 func (b *Broker) folded(ctx context.Context, token string, s replayStatus, from uint64) bool {
 	c, _, err := b.LoadCheckpoint(ctx, b.Partition(token))
-	if err != nil || c.Seq <= s.stored {
+	if err != nil || c.Seq <= s.lastInput {
 		return false
 	}
 	_, head, err := b.Head(ctx, token)
@@ -289,9 +279,9 @@ func (w *watch) status() replayStatus {
 
 // progress returns how far the replay of a file with that many lines has come; 0 if
 // their number is not known.
-func (w *watch) progress(lines uint64) worker.Progress {
+func (w *watch) progress(lines uint64) audit.Progress {
 	s := w.status()
-	p := worker.Progress{What: "lines", Done: uint64(s.line), Total: lines, Note: fmt.Sprintf("calls: %d", s.calls)}
+	p := audit.Progress{What: "lines", Done: uint64(s.line), Total: lines, Note: fmt.Sprintf("calls: %d", s.calls)}
 	if lines == 0 {
 		p.What, p.Done = "inputs", uint64(s.inputs)
 	}

@@ -31,7 +31,7 @@ type Throughput struct {
 // Throughput is measured without events about streaming args: how many deltas
 // share an event by default depends on how fast they were stored.
 func (r *rig) setRules(ctx context.Context, deltas lifecycle.Deltas) error {
-	rules := lifecycle.NewRules()
+	rules := lifecycle.DefaultRules()
 	rules.Deltas = deltas
 	data, err := json.Marshal(rules)
 	if err != nil {

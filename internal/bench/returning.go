@@ -28,7 +28,7 @@ const (
 // over the first half of the log and those of the limit over the second half: the
 // server has loaded the blocks of neither.
 func (r *rig) returning(ctx context.Context, p plan, o worker.Options, row *Row) error {
-	o.EvictAfter, o.MaxResident = evictAfter, 1
+	o.EvictAfter = evictAfter
 	w := r.work(ctx, o)
 	defer func() { w.stop() }()
 	m := run{prefix: r.prefix(), calls: p.sessions}

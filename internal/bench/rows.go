@@ -112,7 +112,7 @@ func (r *rig) row(ctx context.Context, u usage) (row Row, err error) {
 	case returningUsage:
 		err = r.returning(ctx, p, worker.Options{}, &row)
 	case forgottenUsage:
-		err = r.returning(ctx, p, worker.Options{MaxCompressed: -1}, &row)
+		err = r.returning(ctx, p, worker.Options{MaxMemory: 1}, &row)
 	default:
 		err = r.once(ctx, p, &row)
 	}

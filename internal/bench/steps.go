@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"streamer/internal/app"
-	"streamer/internal/worker"
+	"streamer/internal/audit"
 )
 
 // steps shows on a terminal which measurement of a run is done, and the time that is
@@ -16,13 +16,13 @@ type steps struct {
 	showed sync.WaitGroup
 
 	mu       sync.Mutex // guards progress
-	progress worker.Progress
+	progress audit.Progress
 }
 
 // showSteps shows the steps of a run until end is called, if w is a terminal. The
 // caller calls next at the beginning of each.
 func showSteps(ctx context.Context, w io.Writer, total int) *steps {
-	s := &steps{progress: worker.Progress{What: "measurements", Total: uint64(total)}}
+	s := &steps{progress: audit.Progress{What: "measurements", Total: uint64(total)}}
 	ctx, s.stop = context.WithCancel(ctx)
 	s.showed.Go(func() { app.NewProgressLine(w).Follow(ctx, s.current) })
 	return s
@@ -38,7 +38,7 @@ func (s *steps) next(what string) {
 	s.progress.Note = what
 }
 
-func (s *steps) current() worker.Progress {
+func (s *steps) current() audit.Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.progress

@@ -154,22 +154,18 @@ func (b *Broker) worthRetry(ctx context.Context, err error) bool {
 var errUnreadable = errors.New("unreadable answer")
 
 func (b *Broker) askOnce(ctx context.Context, subject string, request any, a answer) error {
-	return b.askWithin(ctx, AskTimeout, subject, request, a)
-}
-
-func (b *Broker) askWithin(ctx context.Context, within time.Duration, subject string, request any, a answer) error {
 	var body []byte
 	if request != nil {
 		body, _ = json.Marshal(request) // maps and structs of ours: cannot fail
 	}
-	limited, cancel := context.WithTimeout(ctx, within)
+	limited, cancel := context.WithTimeout(ctx, AskTimeout)
 	defer cancel()
 	reply, err := b.nc.RequestWithContext(limited, subject, body)
 	if errors.Is(err, nats.ErrConnectionClosed) {
 		return ErrClosed
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return fmt.Errorf("no answer on %s within %v: %w", subject, within, err)
+		return fmt.Errorf("no answer on %s within %v: %w", subject, AskTimeout, err)
 	}
 	if err != nil {
 		return err
@@ -259,11 +255,9 @@ func (b *Broker) message(ctx context.Context, stream string, which map[string]an
 		return nil, fmt.Errorf("broker: reading stream %s: %w", stream, err)
 	}
 	m := got.Message
-	header := nats.Header{}
-	if len(m.Header) > 0 {
-		if header, err = nats.DecodeHeadersMsg(m.Header); err != nil {
-			return nil, fmt.Errorf("broker: message %d of stream %s: %w", m.Seq, stream, err)
-		}
+	header, err := nats.DecodeHeadersMsg(m.Header)
+	if err != nil { // as in Read, headers that cannot be read count as none
+		header = nats.Header{}
 	}
 	return &Message{Seq: m.Seq, At: m.Time, Subject: m.Subject, Header: header, Data: m.Data}, nil
 }

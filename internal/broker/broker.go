@@ -80,14 +80,12 @@ type Options struct {
 	InputAge    time.Duration // retention of inputs; if zero, that of the stream, or 12 h
 	EventAge    time.Duration // retention of events; if zero, that of the stream, or 24 h
 	SnapshotAge time.Duration // life of a snapshot; if zero, InputAge + EventAge + 1 h
-	Duplicates  time.Duration // window of Nats-Msg-Id; if zero, that of the stream, or 2 min, or the retention if shorter
 
 	// Existing is for tools beside a running streamer: the server and the streams
 	// must exist. Open does not wait for a server and creates no stream, which would
 	// have the tool's settings instead of the operator's.
 	Existing bool
 
-	Name string // of the connection; if "", "streamer"
 	// OnNotice is called from any goroutine on connection changes, retries and
 	// warnings of the embedded server; err may be nil. It must not block. If nil,
 	// notices are dropped.
@@ -138,13 +136,32 @@ func Open(ctx context.Context, opts Options) (*Broker, error) {
 	return b, nil
 }
 
-func (b *Broker) open(ctx context.Context) (err error) {
+// OpenBare starts the embedded server or connects to a server, and leaves the streams as
+// they are. With the result, only Conn, URL, StreamEnd and Close can be used.
+func OpenBare(ctx context.Context, opts Options) (*Broker, error) {
+	b := &Broker{opts: opts, again: newSignal()}
+	err := b.reach(ctx)
+	if err == nil {
+		err = b.checkServer(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// reach starts the embedded server, if it is used, and connects.
+func (b *Broker) reach(ctx context.Context) error {
 	if b.opts.URL == "" {
 		if err := b.embed(); err != nil {
 			return err
 		}
 	}
-	if err := b.connect(ctx); err != nil {
+	return b.connect(ctx)
+}
+
+func (b *Broker) open(ctx context.Context) (err error) {
+	if err := b.reach(ctx); err != nil {
 		return err
 	}
 	if b.pubs, err = newPublisher(b.nc, b.report, &b.counts.resent, &b.down); err != nil {
@@ -160,7 +177,7 @@ func (b *Broker) open(ctx context.Context) (err error) {
 		if err := errors.Join(b.wasDown(ctx), b.forgetMembers(ctx)); err != nil {
 			return err
 		}
-	} else if w := b.sharedAccount(ctx); w != "" {
+	} else if w := b.Shared(ctx); w != "" {
 		b.warnings = append(b.warnings, w)
 	}
 	return b.serveConsumers()
@@ -237,13 +254,17 @@ func (b *Broker) AgentURL() string {
 	return b.embedded.AgentURL()
 }
 
+// Conn returns the connection, with the rights of streamer itself.
+func (b *Broker) Conn() *nats.Conn { return b.nc }
+
 // Partitions returns the number of partitions of the input stream.
 func (b *Broker) Partitions() int { return b.partitions }
 
 // MaxPayload returns the maximum size of a message in bytes, headers included.
 func (b *Broker) MaxPayload() int { return int(b.nc.MaxPayload()) }
 
-func (b *Broker) notice(msg string, err error) {
+// Notice passes a notice to OnNotice.
+func (b *Broker) Notice(msg string, err error) {
 	if b.opts.OnNotice != nil {
 		b.opts.OnNotice(msg, err)
 	}

@@ -7,20 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
+// Witness identifies an input. Its sequence alone does not: after a power loss,
+// or where the files of the stream were restored, the server assigns sequences
+// again. The times at which it stored the two inputs differ.
+type Witness struct {
+	Seq uint64    `json:"seq"`
+	At  time.Time `json:"at"`
+}
+
 // Checkpoint is the position from which a partition is folded again.
 type Checkpoint struct {
-	Seq     uint64          `json:"seq"`               // first input that the snapshots do not cover
-	Rules   json.RawMessage `json:"rules,omitempty"`   // the rules in force there
-	Read    Witness         `json:"read,omitzero"`     // the last input that was folded when the checkpoint was written
-	Rewinds Rewinds         `json:"rewinds,omitempty"` // of the input log
-	// Snapshots is the highest revision of the partition's snapshots that was known to be
-	// stored when the checkpoint was written. A server that has none from there on is
-	// outdated.
-	Snapshots uint64 `json:"snapshots,omitzero"`
+	Seq   uint64          `json:"seq"`             // first input that the snapshots do not cover
+	Rules json.RawMessage `json:"rules,omitempty"` // the rules in force there
+	Read  Witness         `json:"read,omitzero"`   // the last input that was folded when the checkpoint was found
 }
 
 // LoadCheckpoint reads the checkpoint of a partition from its stream's leader;
@@ -59,7 +63,7 @@ func parseCheckpoint(m *Message) (c Checkpoint, err error) {
 
 // WriteCheckpoint replaces the checkpoint whose revision is rev (0: there is
 // none). It returns ErrConflict where another one is stored, and ErrBackwards
-// where c is before it without recording a rewind that the stored one lacks. It
+// where c is before it. It
 // replaces a damaged one too, where rev is the revision that LoadCheckpoint
 // returned with ErrDamaged.
 func (b *Broker) WriteCheckpoint(ctx context.Context, p int, c Checkpoint, rev uint64) (newRev uint64, err error) {
@@ -73,7 +77,7 @@ func (b *Broker) WriteCheckpoint(ctx context.Context, p int, c Checkpoint, rev u
 		return 0, err
 	case at != rev:
 		return 0, fmt.Errorf("%w: the checkpoint of partition %d has revision %d, not %d", ErrConflict, p, at, rev)
-	case c.Seq < old.Seq && c.Rewinds.Equal(old.Rewinds):
+	case c.Seq < old.Seq:
 		return 0, fmt.Errorf("%w: of partition %d from %d to %d", ErrBackwards, p, old.Seq, c.Seq)
 	}
 	pub := &Pub{Subject: rootCheckpoints + strconv.Itoa(p), Header: nats.Header{HeaderPrev: {strconv.FormatUint(rev, 10)}}, Data: data}

@@ -25,7 +25,7 @@ func (b *Broker) connect(ctx context.Context) (err error) {
 		nats.DisconnectErrHandler(b.disconnected),
 		nats.ReconnectHandler(func(*nats.Conn) { b.reconnected() }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.unreachable(err) }),
-		nats.LameDuckModeHandler(func(*nats.Conn) { b.notice("the NATS server is shutting down", nil) }))
+		nats.LameDuckModeHandler(func(*nats.Conn) { b.Notice("the NATS server is shutting down", nil) }))
 	if err != nil {
 		return err
 	}
@@ -107,12 +107,8 @@ const inboxPrefix = "_INBOX_STREAMER"
 
 func (b *Broker) natsOptions() []nats.Option {
 	o := b.opts
-	name := o.Name
-	if name == "" {
-		name = "streamer"
-	}
 	options := []nats.Option{
-		nats.Name(name),
+		nats.Name("streamer"),
 		nats.CustomInboxPrefix(inboxPrefix),
 		nats.MaxReconnects(-1), // the default of 60 closes the connection for good
 		// By default, credentials that are refused twice close the connection too. But
@@ -165,7 +161,7 @@ func (b *Broker) disconnected(_ *nats.Conn, err error) {
 		b.counts.disconnected.Add(1)
 		b.down.begin(time.Now())
 		b.notices.connectionLost(time.Now())
-		b.notice("disconnected from NATS", err)
+		b.Notice("disconnected from NATS", err)
 	}
 }
 
@@ -176,7 +172,7 @@ func (b *Broker) reconnected() {
 	b.counts.reconnected.Add(1)
 	b.down.end(time.Now())
 	b.notices.connected()
-	b.notice("reconnected to NATS", nil)
+	b.Notice("reconnected to NATS", nil)
 	if b.pubs != nil {
 		b.pubs.resendAll()
 	}

@@ -78,7 +78,7 @@ func (b *Broker) serveConsumers() error {
 
 // take starts to answer a request. It blocks while too many are in progress.
 func (g *consumerGate) take(m *nats.Msg) {
-	if !repliesTo(m.Reply) {
+	if !RepliesTo(m.Reply) {
 		return
 	}
 	g.slots <- struct{}{}
@@ -110,7 +110,7 @@ func (g *consumerGate) answer(m *nats.Msg) {
 		})
 	}
 	if err := g.b.nc.Publish(m.Reply, reply); err != nil && !g.b.nc.IsClosed() {
-		g.b.notice("an answer to a client that creates a consumer was not sent", err)
+		g.b.Notice("an answer to a client that creates a consumer was not sent", err)
 	}
 }
 

@@ -36,10 +36,6 @@ func (b *Broker) Server(ctx context.Context) (ServerReport, error) {
 	return r, nil
 }
 
-// Shared returns a warning where clients have users in the account of the streams,
-// or "".
-func (b *Broker) Shared(ctx context.Context) string { return b.sharedAccount(ctx) }
-
 // StreamReport describes a stream.
 type StreamReport struct {
 	Name     string

@@ -67,6 +67,6 @@ func (l *noticeLimit) allow(kind string, now time.Time) bool {
 // each kind.
 func (b *Broker) report(kind, msg string, err error) {
 	if b.notices.allow(kind, time.Now()) {
-		b.notice(msg, err)
+		b.Notice(msg, err)
 	}
 }

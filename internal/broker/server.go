@@ -26,7 +26,7 @@ func (b *Broker) embed() error {
 	if b.opts.Embed == nil {
 		return errors.New("broker: there is neither the URL of a server nor an embedded one")
 	}
-	s, err := b.opts.Embed(b.notice)
+	s, err := b.opts.Embed(b.Notice)
 	if err != nil {
 		return err
 	}

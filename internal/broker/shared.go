@@ -35,9 +35,9 @@ type userInfo struct {
 	} `json:"data"`
 }
 
-// sharedAccount returns a warning where clients have users in the account of the
+// Shared returns a warning where clients have users in the account of the
 // streams, or "". It returns "" too where the server does not answer.
-func (b *Broker) sharedAccount(ctx context.Context) string {
+func (b *Broker) Shared(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	var info userInfo

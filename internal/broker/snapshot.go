@@ -45,24 +45,6 @@ func (b *Broker) LoadSnapshot(ctx context.Context, p int, token string) (s Snaps
 	return s, err == nil, err
 }
 
-// SnapshotExpired reports whether a session has no snapshot because the one with
-// revision rev, and any later one, expired or was deleted. token may be a wildcard. One
-// answer has the subjects and the last sequence of the stream, so an outdated server,
-// which does not know rev yet, gives no proof.
-func (b *Broker) SnapshotExpired(ctx context.Context, p int, token string, rev uint64) (bool, error) {
-	var info struct {
-		failure
-		State struct {
-			Last     uint64         `json:"last_seq"`
-			Subjects map[string]int `json:"subjects"`
-		} `json:"state"`
-	}
-	if err := b.ask(ctx, apiStreamInfo+streamSnapshots, map[string]any{"subjects_filter": snapshotSubject(p, token)}, &info); err != nil {
-		return false, fmt.Errorf("broker: snapshots: %w", err)
-	}
-	return info.State.Last >= rev && len(info.State.Subjects) == 0, nil
-}
-
 // snapshot reads a stored snapshot, and the blobs it refers to. With ErrDamaged,
 // Rev and At are those of the message stored in its place.
 func (b *Broker) snapshot(ctx context.Context, m *Message) (Snapshot, error) {

@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"streamer/internal/events"
-
-	"github.com/nats-io/nats.go"
 )
 
 func TestSnapshot(t *testing.T) {
@@ -178,68 +175,5 @@ func TestBlob(t *testing.T) {
 	must(t, b, &Pub{Subject: pubs[0].Subject, Data: []byte("forged")})
 	if _, err := b.Blob(deadline(t), blob.Ref); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "chunk "+blob.Ref.Chunks[0]+": message") {
 		t.Errorf("a forged chunk: got %v", err)
-	}
-}
-
-// A key that was deleted, as `nats kv del` does, can be written again: the deletion has
-// a revision.
-func TestDeletedKeys(t *testing.T) {
-	b := start(t, Options{})
-	state := func(rev uint64) *Pub {
-		pub, _ := b.SnapshotPub(3, "s", rev, nil, []byte("state"))
-		return pub
-	}
-	must(t, b, state(0))
-	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 1}, 0); err != nil {
-		t.Fatal(err)
-	}
-	for _, subject := range []string{snapshotSubject(3, "s"), rootCheckpoints + "3"} {
-		must(t, b, &Pub{Subject: subject, Header: nats.Header{"KV-Operation": {"DEL"}}})
-	}
-	s, ok, err := b.LoadSnapshot(deadline(t), 3, "s")
-	if ok || err != nil {
-		t.Fatalf("LoadSnapshot: got %+v, %v, %v, want none", s, ok, err)
-	}
-	must(t, b, state(s.Rev))
-	m, rev, err := b.LoadCheckpoint(deadline(t), 3)
-	if m.Seq != 0 || err != nil {
-		t.Fatalf("LoadCheckpoint: got %+v, %v, want none", m, err)
-	}
-	if _, err := b.WriteCheckpoint(deadline(t), 3, Checkpoint{Seq: 2}, rev); err != nil {
-		t.Errorf("WriteCheckpoint after a deletion: %v", err)
-	}
-}
-
-// TestRecallSnapshot checks that a snapshot is read by its revision, and only while
-// it is that of the session and the last one.
-func TestRecallSnapshot(t *testing.T) {
-	b := start(t, Options{})
-	large := make([]byte, events.BlobChunk+1000)
-	rand.NewChaCha8([32]byte{1}).Read(large)
-	rev := uint64(0)
-	for _, data := range [][]byte{[]byte("one"), large, []byte("three")} {
-		pub, blobs := b.SnapshotPub(3, "s", rev, map[string]string{SnapshotHeader + "Open": "2"}, data)
-		for _, p := range blobs {
-			must(t, b, p)
-		}
-		before := rev
-		rev = must(t, b, pub)
-		want, _, err := b.LoadSnapshot(deadline(t), 3, "s")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, ok := b.RecallSnapshot(deadline(t), 3, "s", rev)
-		if !ok || !reflect.DeepEqual(got, want) {
-			t.Errorf("got %+v, %v, want %+v", got, ok, want)
-		}
-		for _, c := range []struct {
-			p     int
-			token string
-			rev   uint64
-		}{{3, "s", before}, {3, "s", rev + 1}, {3, "other", rev}, {4, "s", rev}} {
-			if got, ok := b.RecallSnapshot(deadline(t), c.p, c.token, c.rev); ok {
-				t.Errorf("%+v: got %+v, want nothing", c, got)
-			}
-		}
 	}
 }

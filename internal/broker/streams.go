@@ -49,7 +49,7 @@ const (
 	maxPartitions     = 1024
 	defaultInputAge   = 12 * time.Hour
 	defaultEventAge   = 24 * time.Hour
-	defaultDuplicates = 2 * time.Minute
+	duplicates        = 2 * time.Minute // the window of Nats-Msg-Id
 	ageMargin         = time.Hour
 )
 
@@ -80,9 +80,6 @@ func (b *Broker) makeStreams(ctx context.Context) error {
 }
 
 func (b *Broker) tryStreams(ctx context.Context) error {
-	if err := b.refuseEarlierStreams(ctx); err != nil {
-		return err
-	}
 	if err := b.refuseOrphans(ctx); err != nil {
 		return err
 	}
@@ -180,13 +177,13 @@ func (b *Broker) makeInputs(ctx context.Context) (*streamInfo, error) {
 		Source:      "llm.*.*",
 		Destination: fmt.Sprintf("_llm.{{partition(%d,1)}}.{{wildcard(1)}}.{{wildcard(2)}}", b.partitions),
 	}
-	config.Duplicates = b.duplicates(config.MaxAge)
+	config.Duplicates = min(duplicates, config.MaxAge) // the server allows no longer window
 	config.Metadata = map[string]string{metaPartitions: strconv.Itoa(b.partitions)}
 	b.limitBytes(&config, info)
 	if info, err = b.raiseBytes(ctx, info); err != nil {
 		return nil, err
 	}
-	return b.createOrCheck(ctx, info, config, b.opts.InputAge, b.opts.Duplicates)
+	return b.createOrCheck(ctx, info, config, b.opts.InputAge)
 }
 
 // recordIdentity returns the identity of the input stream, and records it in the
@@ -249,9 +246,9 @@ func (b *Broker) makeEvents(ctx context.Context, created string) (*streamInfo, e
 	config.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "_toolcalls.>", Destination: "toolcalls.>"}
 	config.RePublish = &jetstream.RePublish{Source: "toolcalls.>", Destination: "toolcalls.>"}
 	config.AllowDirect = true
-	config.Duplicates = b.duplicates(config.MaxAge)
+	config.Duplicates = min(duplicates, config.MaxAge) // the server allows no longer window
 	config.Metadata = map[string]string{metaInputs: created}
-	return b.createOrCheck(ctx, info, config, b.opts.EventAge, b.opts.Duplicates)
+	return b.createOrCheck(ctx, info, config, b.opts.EventAge)
 }
 
 // makeOwn creates the streams of blobs, snapshots, checkpoints and members. All but
@@ -268,7 +265,7 @@ func (b *Broker) makeOwn(ctx context.Context, eventAge time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if info, err = b.createOrCheck(ctx, info, config, 0, 0); err != nil {
+		if info, err = b.createOrCheck(ctx, info, config, 0); err != nil {
 			return err
 		}
 		if age := info.Config.MaxAge; age != 0 && age < config.MaxAge {
@@ -276,12 +273,6 @@ func (b *Broker) makeOwn(ctx context.Context, eventAge time.Duration) error {
 		}
 	}
 	return nil
-}
-
-// duplicates returns the window of duplicates of a stream with a retention of age.
-// The server allows no window longer than that.
-func (b *Broker) duplicates(age time.Duration) time.Duration {
-	return cmp.Or(b.opts.Duplicates, min(defaultDuplicates, age))
 }
 
 // limitBytes sets the maximum size of the input stream. A full stream refuses new
@@ -369,9 +360,18 @@ func (b *Broker) stream(ctx context.Context, name string) (*streamInfo, error) {
 	return &info, nil
 }
 
-// createOrCheck creates a stream, or checks the existing one. age and duplicates are
-// required values; zero adopts the existing one.
-func (b *Broker) createOrCheck(ctx context.Context, info *streamInfo, want jetstream.StreamConfig, age, duplicates time.Duration) (*streamInfo, error) {
+// StreamEnd returns the last sequence of a stream; ok is false if there is none.
+func (b *Broker) StreamEnd(ctx context.Context, name string) (last uint64, ok bool, err error) {
+	info, err := b.stream(ctx, name)
+	if err != nil || info == nil {
+		return 0, false, err
+	}
+	return info.State.Last, true, nil
+}
+
+// createOrCheck creates a stream, or checks the existing one. age is required; zero
+// adopts the existing one.
+func (b *Broker) createOrCheck(ctx context.Context, info *streamInfo, want jetstream.StreamConfig, age time.Duration) (*streamInfo, error) {
 	if info == nil && b.opts.Existing {
 		return nil, fmt.Errorf("broker: there is no stream %s on %s: no streamer has run there", want.Name, b.URL())
 	}
@@ -383,7 +383,7 @@ func (b *Broker) createOrCheck(ctx context.Context, info *streamInfo, want jetst
 			return nil, fmt.Errorf("broker: creating stream %s: %w", want.Name, err)
 		}
 	}
-	if wrong := b.differences(info.Config, want, age, duplicates); len(wrong) > 0 {
+	if wrong := b.differences(info.Config, want, age); len(wrong) > 0 {
 		return nil, fmt.Errorf("broker: stream %s has another configuration: %s", want.Name, strings.Join(wrong, "; "))
 	}
 	return info, nil
@@ -391,7 +391,7 @@ func (b *Broker) createOrCheck(ctx context.Context, info *streamInfo, want jetst
 
 // differences returns a text for each setting in which a stream differs from its
 // required configuration.
-func (b *Broker) differences(got, want jetstream.StreamConfig, age, duplicates time.Duration) (wrong []string) {
+func (b *Broker) differences(got, want jetstream.StreamConfig, age time.Duration) (wrong []string) {
 	check := func(what string, got, want any) {
 		if got != want {
 			wrong = append(wrong, fmt.Sprintf("%s is %v, not %v", what, got, want))
@@ -415,9 +415,6 @@ func (b *Broker) differences(got, want jetstream.StreamConfig, age, duplicates t
 	}
 	if age != 0 {
 		check("its retention", got.MaxAge, age)
-	}
-	if duplicates != 0 {
-		check("its window of duplicates", got.Duplicates, duplicates)
 	}
 	for k, v := range want.Metadata {
 		check("its recorded "+k, got.Metadata[k], v)

@@ -1,6 +1,9 @@
 package broker
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Headers of NATS, from its ADR-4, ADR-22 and ADR-43. A message keeps the header
 // of its condition, from which readers know the message before it.
@@ -52,4 +55,20 @@ func publishable(subject string) bool {
 		last = c
 	}
 	return last != '.'
+}
+
+// RepliesTo reports whether an answer may be sent to a subject. It excludes the empty
+// subject and those on which only streamer, the server or publishers of inputs may
+// publish. The requester names the subject, and may have fewer rights than this
+// connection.
+func RepliesTo(subject string) bool {
+	if subject == "" || subject[0] == '$' {
+		return false
+	}
+	root, _, _ := strings.Cut(subject, ".")
+	switch root + "." {
+	case "llm.", "_llm.", "toolcalls.", "_toolcalls.", rootBlobs:
+		return false
+	}
+	return true
 }

@@ -37,16 +37,16 @@ var (
 //
 // S is what the caller keeps with each call, struct{} where that is nothing.
 type Assembler[S any] struct {
-	Calls []Call[S] `json:"calls,omitempty"` // in order of their first fragments
+	Calls []Call[S] // in order of their first fragments
 	// Latest is the position in Calls of the call that the last fragment was for.
-	Latest int `json:"latest,omitempty"`
+	Latest int
 	// Refused: a call was refused last. A fragment that names no other call
 	// continues it.
-	Refused bool `json:"refused,omitempty"`
+	Refused bool
 	// RefusedAt are the indexes of the calls that were refused last, or their ids
 	// where they have no index. A fragment without a name continues the call that
 	// was refused there.
-	RefusedAt []string `json:"refused_at,omitempty"`
+	RefusedAt []string
 }
 
 // Call is a call of an Assembler with the state that the caller keeps for it.
@@ -54,7 +54,7 @@ type Call[S any] struct {
 	Assembly
 	// State belongs to the caller. Add sets it to zero in a call that it opens,
 	// and this package never reads it.
-	State S `json:"state,omitzero"`
+	State S
 }
 
 // Bounds of RefusedAt.

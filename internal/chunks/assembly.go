@@ -12,31 +12,31 @@ import (
 
 // Assembly is one call as far as the model has written it.
 type Assembly struct {
-	Index string `json:"index,omitempty"` // raw JSON token, "" where the wire has none
-	ID    string `json:"id,omitempty"`    // the provider's
-	Name  string `json:"name,omitempty"`
+	Index string // raw JSON token, "" where the wire has none
+	ID    string // the provider's
+	Name  string
 	// Text is the args so far, raw and in valid UTF-8. Its bytes are never
 	// changed, because events share them: another text is another slice.
-	Text  []byte `json:"text,omitempty"`
-	*Rare        // nil for most calls
+	Text  []byte
+	*Rare // nil for most calls
 
 	scan   jsonscan.Scanner
 	kept   int
-	Joiner Joiner `json:"joiner,omitzero"`
+	Joiner Joiner
 
-	Provider bool `json:"provider,omitempty"` // executed by the provider
-	Final    bool `json:"final,omitempty"`    // neither name nor id will change
+	Provider bool // executed by the provider
+	Final    bool // neither name nor id will change
 	// Object: Text is an object that the wire sent as an object, not as text.
-	Object bool `json:"object,omitempty"`
+	Object bool
 	// Hold: Text is not emitted as it grows, because an object will replace it.
-	Hold bool `json:"hold,omitempty"`
+	Hold bool
 	// Sealed: the args are complete. Later fragments add nothing.
-	Sealed bool `json:"sealed,omitempty"`
+	Sealed bool
 	// Closed: the call was closed before its args were complete.
-	Closed Closing `json:"closed,omitempty"`
+	Closed Closing
 	// Cut: a fragment exceeded the limit, so the text has a gap or no end.
 	// Later fragments add nothing, and the args are never valid.
-	Cut bool `json:"cut,omitempty"`
+	Cut bool
 }
 
 // Closing states how far the args were when Close closed a call.
@@ -55,10 +55,10 @@ const (
 // Rare holds the fields that few calls have. A session can have many calls, so
 // each call pays for one pointer only.
 type Rare struct {
-	Kind       string `json:"kind,omitempty"` // custom, mcp, server…; "" for function
-	ParentCall string `json:"parent,omitempty"`
+	Kind       string // custom, mcp, server…; "" for function
+	ParentCall string
 	// Weak is an object that counts only where no text comes.
-	Weak string `json:"weak,omitempty"`
+	Weak string
 }
 
 // Kind returns the kind of the call, "" for function.

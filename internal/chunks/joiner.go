@@ -12,7 +12,7 @@ import (
 // ready to use.
 type Joiner struct {
 	// High is a high surrogate that waits for its low one, 0 if there is none.
-	High rune `json:",omitempty"`
+	High rune
 }
 
 // Join returns the text that is certain after piece. It allocates only where

@@ -105,7 +105,7 @@ func TestInterrupt(t *testing.T) {
 		"{}":                {},
 		`{"reason":"stop"}`: {Reason: "stop"},
 		`{"reason":""}`:     {},
-		`{"reason":"stop","tool_call_ids":["a","b"],"calls":["3.0"],"message_id":"m","run":"r"}`: {Reason: "stop", ToolCallIDs: []string{"a", "b"}, Calls: []string{"3.0"}, MessageID: "m", HasMessageID: true, Run: "r"},
+		`{"reason":"stop","tool_call_ids":["a","b"],"calls":["3.0"],"message_id":"m","run":"r"}`: {Reason: "stop", ToolCallIDs: []string{"a", "b"}, Calls: []string{"3.0"}, MessageID: "m", Run: "r"},
 		`{"call":"3.0"}`:       {Calls: []string{"3.0"}},
 		`{"tool_call_id":"a"}`: {ToolCallIDs: []string{"a"}},
 		`{"call":"3.0","calls":["4.0"],"tool_call_ids":["a"],"tool_call_id":"b"}`: {Calls: []string{"3.0", "4.0"}, ToolCallIDs: []string{"a", "b"}},
@@ -202,11 +202,11 @@ func FuzzInterrupt(f *testing.F) {
 			}
 		}
 		delete(fields, "reason")
-		everything := len(in.ToolCallIDs)+len(in.Calls) == 0 && !in.HasMessageID && in.Run == ""
+		everything := len(in.ToolCallIDs)+len(in.Calls) == 0 && in.MessageID == "" && in.Run == ""
 		if everything != (len(fields) == 0) {
 			t.Errorf("%q: everything is %v, with the fields %v beside the reason", data, everything, fields)
 		}
-		if slices.Contains(in.ToolCallIDs, "") || slices.Contains(in.Calls, "") || in.HasMessageID != (in.MessageID != "") {
+		if slices.Contains(in.ToolCallIDs, "") || slices.Contains(in.Calls, "") {
 			t.Errorf("%q: names nothing in %+v", data, in)
 		}
 	})

@@ -25,8 +25,8 @@ import (
 
 // Code is a line of the form CODE:JSON that was cut between two inputs.
 type Code struct {
-	Text []byte `json:"t,omitempty"` // the line so far
-	Skip bool   `json:"k,omitzero"`  // the line was too long; its rest is skipped
+	Text []byte // the line so far
+	Skip bool   // the line was too long; its rest is skipped
 
 	scan jsonscan.Scanner // has read a prefix of the JSON; empty after loading
 }

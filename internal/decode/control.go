@@ -19,7 +19,7 @@ func Progress(data []byte) (chunks.Chunk, *wire.Problem) {
 	c := b.progress(v)
 	if c.ID == "" && c.Call == "" {
 		fields := []string{"tool_call_id", "call", "message", "percent"}
-		text := noTarget
+		text := "the progress names no call: tool_call_id is missing or empty"
 		if unknown, ok := stray(v, fields); ok {
 			text += "; " + noField("progress", unknown, fields)
 		}
@@ -30,8 +30,6 @@ func Progress(data []byte) (chunks.Chunk, *wire.Problem) {
 	}
 	return c, b.Problem
 }
-
-const noTarget = "the progress names no call: tool_call_id is missing or empty"
 
 // progress reads the members of a progress.
 func (b *body) progress(v jsonscan.Value) chunks.Chunk {
@@ -71,12 +69,11 @@ func (b *body) number(field string, v jsonscan.Value) (float64, bool) {
 // InterruptBody is the content of an interrupt. It closes the calls, the message or
 // the run that it names, and everything if it names nothing.
 type InterruptBody struct {
-	Reason       string
-	ToolCallIDs  []string
-	Calls        []string
-	MessageID    string
-	HasMessageID bool // InterruptV1 reads "" as the message of a wire without ids
-	Run          string
+	Reason      string
+	ToolCallIDs []string
+	Calls       []string
+	MessageID   string
+	Run         string
 }
 
 // Interrupt reads an interrupt:
@@ -104,7 +101,7 @@ func Interrupt(data []byte) (InterruptBody, *wire.Problem) {
 		case "call":
 			in.Calls = append(in.Calls, b.target(m.Key, m.Value))
 		case "message_id":
-			in.MessageID, in.HasMessageID = b.target(m.Key, m.Value), true
+			in.MessageID = b.target(m.Key, m.Value)
 		case "run":
 			in.Run = b.target(m.Key, m.Value)
 		}

@@ -22,12 +22,12 @@ import (
 
 // Cut is what the last input cut, except SSE text, and what waits for the next one.
 type Cut struct {
-	JSON  *CutText    `json:"j,omitempty"`
-	Code  *Code       `json:"c,omitempty"` // a line of a code
-	Frame *FrameBytes `json:"b,omitempty"`
-	List  bool        `json:"l,omitzero"` // an array of events is open
+	JSON  *CutText
+	Code  *Code // a line of a code
+	Frame *FrameBytes
+	List  bool // an array of events is open
 	// Early are problems with plain text that came before the format was known.
-	Early []wire.Problem `json:"e,omitempty"`
+	Early []wire.Problem
 }
 
 func (c *Cut) fields(f *stored.Fields) {
@@ -65,12 +65,12 @@ func (c *Cut) clone() *Cut {
 
 // CutText is JSON text that was cut between two inputs.
 type CutText struct {
-	Text []byte `json:"t,omitempty"` // the beginning of a value
+	Text []byte // the beginning of a value
 	// Alone is the offset of the first input in Text that may be read alone; 0 if there
 	// is none.
-	Alone int  `json:"a,omitzero"`
-	Plain bool `json:"p,omitzero"` // a line that is no event was cut; its rest is no event
-	Skip  bool `json:"k,omitzero"` // a value was too long; the rest of its line is skipped
+	Alone int
+	Plain bool // a line that is no event was cut; its rest is no event
+	Skip  bool // a value was too long; the rest of its line is skipped
 
 	scan valueScan // has read a prefix of Text; empty after loading
 }

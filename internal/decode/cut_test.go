@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"streamer/internal/decode/wire"
-	"streamer/internal/stored/storedtest"
 )
 
 // jsonStreams returns the lines of all streams in testdata that are JSON Lines.
@@ -66,7 +65,7 @@ func readFrom(t *testing.T, s State, inputs ...string) string {
 	var b strings.Builder
 	for i, input := range inputs {
 		if i > 0 {
-			s = *storedtest.Check(t, &s, (*State).Fields)
+			s = *reloaded(t, &s)
 		}
 		b.WriteString(transcript(new(Reader), &s, []byte(input), ""))
 	}

@@ -26,11 +26,11 @@ import (
 
 // FrameBytes is a frame of an AWS event stream that was cut between two inputs.
 type FrameBytes struct {
-	Data []byte `json:"d,omitempty"`
+	Data []byte
 	// Alone is the offset of the first input in Data that may be read alone; 0 if there
 	// is none.
-	Alone int `json:"a,omitzero"`
-	Skip  int `json:"k,omitzero"` // bytes to come of a frame that is too long
+	Alone int
+	Skip  int // bytes to come of a frame that is too long
 }
 
 func (m *FrameBytes) fields(f *stored.Fields) {

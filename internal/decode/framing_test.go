@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"streamer/internal/decode/wire"
-	"streamer/internal/stored/storedtest"
 )
 
 // streams returns the events of the golden streams of a format: one JSON text,
@@ -80,8 +79,8 @@ func readAll(t testing.TB, inputs ...string) string {
 	return readStored(t, 1, inputs...)
 }
 
-// readStored reads inputs one after another with one State, which is stored as JSON and
-// loaded after every nth of them.
+// readStored reads inputs one after another with one State, which is stored and loaded
+// after every nth of them.
 func readStored(t testing.TB, nth int, inputs ...string) string {
 	t.Helper()
 	var m State
@@ -92,7 +91,7 @@ func readStored(t testing.TB, nth int, inputs ...string) string {
 		if i%nth > 0 || i == len(inputs)-1 {
 			continue
 		}
-		m = *storedtest.Check(t, &m, (*State).Fields)
+		m = *reloaded(t, &m)
 	}
 	return b.String()
 }

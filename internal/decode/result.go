@@ -29,12 +29,6 @@ import (
 // data. A result of the native shape that
 // is probably a mistake is a Problem; see checkNative.
 func (r *Reader) Result(data []byte) ([]chunks.Chunk, *wire.Problem) {
-	return r.results(data, checkNative)
-}
-
-// results reads one result or an array of results. It skips a result for which check
-// returns a Problem.
-func (r *Reader) results(data []byte, check func(jsonscan.Value) *wire.Problem) ([]chunks.Chunk, *wire.Problem) {
 	text := wire.Trim(wire.Alias(data))
 	if text == "" {
 		return nil, &wire.Problem{Code: wire.BadShape, Text: "the result is empty"}
@@ -46,7 +40,7 @@ func (r *Reader) results(data []byte, check func(jsonscan.Value) *wire.Problem) 
 	w := &r.w
 	w.Reset()
 	one := func(v jsonscan.Value) *wire.Problem {
-		if p := check(v); p != nil {
+		if p := checkNative(v); p != nil {
 			return p
 		}
 		return w.Result(v)

@@ -4,15 +4,15 @@ import "streamer/internal/stored"
 
 // Since has the inputs of the text that was cut, the first ones if there are many.
 type Since struct {
-	Begins []Begin `json:"b"`
+	Begins []Begin
 }
 
 func (s *Since) fields(f *stored.Fields) { stored.List(f, "b", &s.Begins, (*Begin).fields) }
 
 // Begin is the beginning of an input in text that was cut.
 type Begin struct {
-	At    int    `json:"a,omitzero"` // offset in the text
-	Input uint64 `json:"i,omitzero"` // sequence
+	At    int    // offset in the text
+	Input uint64 // sequence
 }
 
 func (b *Begin) fields(f *stored.Fields) {

@@ -28,14 +28,14 @@ import (
 
 // SSE is an SSE event that was cut between two inputs.
 type SSE struct {
-	Line []byte `json:"l,omitempty"` // a line that was cut before its data
-	Data []byte `json:"d,omitempty"` // data lines so far, joined by newlines
-	Has  bool   `json:"h,omitzero"`  // the event has a data line
-	Open bool   `json:"o,omitzero"`  // the last data line was cut
-	Name string `json:"n,omitzero"`  // the event's name so far
-	CR   bool   `json:"r,omitzero"`  // the last byte was a carriage return; a newline that follows belongs to it
-	Skip bool   `json:"k,omitzero"`  // the event was too long; its rest is skipped
-	Err  bool   `json:"e,omitzero"`  // the data is the value of the field error
+	Line []byte // a line that was cut before its data
+	Data []byte // data lines so far, joined by newlines
+	Has  bool   // the event has a data line
+	Open bool   // the last data line was cut
+	Name string // the event's name so far
+	CR   bool   // the last byte was a carriage return; a newline that follows belongs to it
+	Skip bool   // the event was too long; its rest is skipped
+	Err  bool   // the data is the value of the field error
 
 	scan jsonscan.Scanner // has read a prefix of Data; empty after loading
 }

@@ -12,16 +12,16 @@ import (
 // ready to use. It is stored with the session. Before a copy of a State
 // and the State itself are used independently, one of them must be cloned.
 type State struct {
-	Format string `json:"f,omitzero"` // the name of the recognised or named format
+	Format string // the name of the recognised or named format
 	// SSE is nil unless an event was cut: there may be many sessions.
-	SSE *SSE `json:"s,omitempty"`
+	SSE *SSE
 	// Cut is nil unless other text was cut.
-	Cut *Cut `json:"c,omitempty"`
+	Cut *Cut
 	// Since is nil unless text was cut.
-	Since *Since `json:"b,omitempty"`
+	Since *Since
 	// Decoders are those of the formats that the session has used, in the order
 	// of their first use.
-	Decoders []FormatDecoder `json:"d,omitempty"`
+	Decoders []FormatDecoder
 }
 
 // Shape returns the name of the history shape that synthetic results have in a
@@ -35,10 +35,8 @@ func (s *State) Shape() string {
 
 // FormatDecoder is the Decoder of a format.
 type FormatDecoder struct {
-	Format  string       `json:"f"`
-	Decoder wire.Decoder `json:"s"`
-
-	raw string // the stored state, while it is loaded
+	Format  string
+	Decoder wire.Decoder
 }
 
 // Fields visits the members of the stored form.
@@ -48,38 +46,26 @@ func (s *State) Fields(f *stored.Fields) {
 	stored.Pointer(f, "c", &s.Cut, (*Cut).fields)
 	stored.Pointer(f, "b", &s.Since, (*Since).fields)
 	stored.List(f, "d", &s.Decoders, (*FormatDecoder).fields)
-	for i := range s.Decoders {
-		s.Decoders[i].load(f)
-	}
 }
 
+// fields visits the format first: it tells what the Decoder is.
 func (d *FormatDecoder) fields(f *stored.Fields) {
-	f.Text("f", &d.Format)
-	if f.Reading() {
-		f.Raw("s", &d.raw) // the format may follow
-		return
+	if d.Decoder == nil {
+		d.load(f)
+	} else if !f.Reading() {
+		f.Text("f", &d.Format)
 	}
-	decoder := &d.Decoder
-	stored.Pointer(f, "s", &decoder, decoderFields) // also without members
+	stored.Object(f, "s", &d.Decoder, func(d *wire.Decoder, f *stored.Fields) { (*d).Fields(f) })
 }
 
-func decoderFields(d *wire.Decoder, f *stored.Fields) { (*d).Fields(f) }
-
-// load reads the state of a Decoder of the format that is named.
+// load reads the format and makes its Decoder.
 func (d *FormatDecoder) load(f *stored.Fields) {
-	if !f.Reading() || d.Decoder != nil {
-		return
-	}
-	format := find(d.Format)
-	if format == nil {
+	f.Text("f", &d.Format)
+	if format := find(d.Format); format != nil {
+		d.Decoder = format.New()
+	} else {
 		f.Fail(fmt.Errorf("decode: the state is of an unknown format %q", d.Format))
-		return
 	}
-	d.Decoder = format.New()
-	if err := stored.Nested(f, d.raw, &d.Decoder, decoderFields); err != nil {
-		f.Fail(fmt.Errorf("decode: state of the format %s: %w", d.Format, err))
-	}
-	d.raw = ""
 }
 
 // Clone returns a copy that shares nothing that either may change.

@@ -2,7 +2,6 @@ package decode
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -50,10 +49,8 @@ func (b *readers) read(input, format string) (differ string, filled bool) {
 	if got != want {
 		return fmt.Sprintf("input %q\n got %s\nwant %s", input, got, want), false
 	}
-	state, _ := json.Marshal(b.state)
-	general, _ := json.Marshal(b.plain)
-	if !bytes.Equal(state, general) {
-		return fmt.Sprintf("input %q\n state %s\n  want %s", input, state, general), false
+	if state, general := form(&b.state), form(&b.plain); state != general {
+		return fmt.Sprintf("input %q\n state %q\n  want %q", input, state, general), false
 	}
 	return "", b.fits(input)
 }

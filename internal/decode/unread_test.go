@@ -19,6 +19,7 @@ import (
 	"streamer/internal/decode/template"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
+	"streamer/internal/stored"
 )
 
 // TestUnreadSlots checks for every delta of the streams in testdata, and of
@@ -80,8 +81,8 @@ func decoded(format wire.Format, d wire.Decoder, event string) string {
 	var w wire.Writer
 	after := d.Clone()
 	problem = after.Decode(&w, frame)
-	state, _ := json.Marshal(after)
-	return fmt.Sprintf("claim %d, chunks %+v, problem %+v, state %s", format.Claims(frame), w.Chunks(), problem, state)
+	state := stored.Append(nil, &after, func(d *wire.Decoder, f *stored.Fields) { (*d).Fields(f) })
+	return fmt.Sprintf("claim %d, chunks %+v, problem %+v, state %q", format.Claims(frame), w.Chunks(), problem, state)
 }
 
 // readUnread returns a text for each slot of an event which the format declares
@@ -229,6 +230,3 @@ func (d *peekingDecoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 }
 
 func (d *peekingDecoder) Clone() wire.Decoder { return &peekingDecoder{d.Decoder.Clone(), d.read} }
-
-// MarshalJSON returns the state, which a function is no part of.
-func (d *peekingDecoder) MarshalJSON() ([]byte, error) { return json.Marshal(d.Decoder) }

@@ -29,9 +29,7 @@ func (l *inputLog) add(at int64, kind inputs.Kind, data []byte) []events.Record 
 	l.t.Helper()
 	l.seq++
 	from := len(l.log)
-	rules := session.DefaultRules()
-	rules.Version = session.FoldVersion
-	for _, e := range session.Fold(nil, &l.state, session.Input{Rules: &rules, Input: inputs.Input{
+	for _, e := range session.Fold(nil, &l.state, session.Input{Input: inputs.Input{
 		Seq: l.seq, At: time.UnixMilli(at), Token: "s", Kind: kind, Data: data,
 	}}) {
 		inlineBlobs(&e)

@@ -30,7 +30,7 @@ func (e *Event) AppendBody(dst []byte) ([]byte, error) {
 	if e.Type == Synthetic {
 		return append(dst, e.Message...), nil
 	}
-	w := writer{Members{B: append(dst, '{')}}
+	w := writer{members{B: append(dst, '{')}}
 	w.subject(e)
 	w.content(e)
 	w.waiting(e)
@@ -131,7 +131,7 @@ func (w *writer) outcome(e *Event) {
 
 // writer appends the members of an event. Its methods are named after the kinds of
 // values. All except id leave out empty values.
-type writer struct{ Members }
+type writer struct{ members }
 
 func (w *writer) id(name string, id ID) {
 	w.Key(name)

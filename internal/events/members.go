@@ -2,22 +2,22 @@ package events
 
 import "strconv"
 
-// Members appends the members of a JSON object, as encoding/json writes them without
+// members appends the members of a JSON object, as encoding/json writes them without
 // escapes for HTML. Text and Flag leave out empty values.
-type Members struct {
+type members struct {
 	B   []byte // ends with the beginning of the object, or with a member
 	Err error  // the first that was passed to Fail
 }
 
 // Fail keeps the first error.
-func (m *Members) Fail(err error) {
+func (m *members) Fail(err error) {
 	if m.Err == nil {
 		m.Err = err
 	}
 }
 
 // Key appends the name of a member, whose value follows.
-func (m *Members) Key(name string) {
+func (m *members) Key(name string) {
 	if m.B[len(m.B)-1] != '{' {
 		m.B = append(m.B, ',')
 	}
@@ -27,20 +27,20 @@ func (m *Members) Key(name string) {
 }
 
 // Always appends a string.
-func (m *Members) Always(name, s string) {
+func (m *members) Always(name, s string) {
 	m.Key(name)
 	m.B = AppendQuoted(m.B, s)
 }
 
 // Text appends a string that is not empty.
-func (m *Members) Text(name, s string) {
+func (m *members) Text(name, s string) {
 	if s != "" {
 		m.Always(name, s)
 	}
 }
 
 // Flag appends true, or nothing.
-func (m *Members) Flag(name string, set bool) {
+func (m *members) Flag(name string, set bool) {
 	if set {
 		m.Key(name)
 		m.B = append(m.B, "true"...)
@@ -48,13 +48,13 @@ func (m *Members) Flag(name string, set bool) {
 }
 
 // Number appends an integer.
-func (m *Members) Number(name string, n int64) {
+func (m *members) Number(name string, n int64) {
 	m.Key(name)
 	m.B = strconv.AppendInt(m.B, n, 10)
 }
 
 // Time appends a time.
-func (m *Members) Time(name string, t Time) {
+func (m *members) Time(name string, t Time) {
 	m.Key(name)
 	m.B = append(m.B, '"')
 	m.B = t.append(m.B)
@@ -62,7 +62,7 @@ func (m *Members) Time(name string, t Time) {
 }
 
 // List appends a list of strings.
-func (m *Members) List(name string, list []string) {
+func (m *members) List(name string, list []string) {
 	m.Key(name)
 	m.B = append(m.B, '[')
 	for i, s := range list {

@@ -29,9 +29,7 @@ type folded struct {
 func (f *folded) add(kind inputs.Kind, data string) uint64 {
 	f.t.Helper()
 	f.seq++
-	rules := session.DefaultRules()
-	rules.Version = session.FoldVersion
-	for _, e := range session.Fold(nil, &f.state, session.Input{Rules: &rules, Input: inputs.Input{
+	for _, e := range session.Fold(nil, &f.state, session.Input{Input: inputs.Input{
 		Seq: f.seq, At: at, Token: "s", Kind: kind, Data: []byte(data),
 	}}) {
 		body, err := e.Body()

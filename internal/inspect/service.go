@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"streamer/internal/app"
-	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/natsservice"
 )
 
 // The number of entries in an answer of the service.
@@ -27,10 +27,10 @@ const maxQueries = 16
 
 // Service returns the NATS service that answers what the commands sessions, calls,
 // events and doctor print.
-func Service(s *app.Server) broker.Service {
+func Service(s *app.Server) natsservice.Service {
 	q := queries{b: s.Broker, ready: s.Ready, warnings: s.Worker.Warnings}
-	endpoint := func(name string, answer func(context.Context, query, int) (any, error)) broker.Endpoint {
-		return broker.Endpoint{Name: name, Subject: "streamer." + name, Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
+	endpoint := func(name string, answer func(context.Context, query, int) (any, error)) natsservice.Endpoint {
+		return natsservice.Endpoint{Name: name, Subject: "streamer." + name, Answer: func(ctx context.Context, request []byte, limit int) ([]byte, error) {
 			asked, err := parseQuery(request)
 			if err != nil {
 				return nil, err
@@ -46,11 +46,11 @@ func Service(s *app.Server) broker.Service {
 			return text, err
 		}}
 	}
-	return broker.Service{
+	return natsservice.Service{
 		Name: "streamer", Version: app.Semantic(app.Version()),
 		Description: "Sessions, calls, events and the state of streamer",
 		AtOnce:      maxQueries,
-		Endpoints: []broker.Endpoint{
+		Endpoints: []natsservice.Endpoint{
 			endpoint("sessions", q.sessions), endpoint("calls", q.calls), endpoint("events", q.events), endpoint("status", q.status),
 		},
 		Status: status,

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"streamer/internal/app"
+	"streamer/internal/audit"
 	"streamer/internal/cli"
 	"streamer/internal/events"
-	"streamer/internal/worker"
 )
 
 // Output is where results are written, and how.
@@ -254,7 +254,7 @@ func Export(ctx context.Context, b *app.Broker, w io.Writer, session string, val
 			first = r.Seq
 		}
 		// How many events the session has is not known, where the log ends is.
-		line.Show(worker.Progress{What: "log", Done: r.Seq - first, Total: max(end, r.Seq) - first, Note: fmt.Sprintf("events: %d", n)}, time.Now())
+		line.Show(audit.Progress{What: "log", Done: r.Seq - first, Total: max(end, r.Seq) - first, Note: fmt.Sprintf("events: %d", n)}, time.Now())
 		body := r.Data
 		if values && (e.ArgsRef != nil || e.ToolResultRef != nil) {
 			if err := inline(ctx, b, e); err != nil {

@@ -12,31 +12,31 @@ type Call = chunks.Call[CallState]
 // small fields stand together to save memory. Only the methods in this file
 // change Status.
 type CallState struct {
-	Call     string        `json:"call,omitempty"` // its name in events, unique in the session
-	Status   events.Status `json:"status,omitempty"`
-	ID       string        `json:"id,omitempty"`       // since the start: the provider's or synthesised
-	Begun    events.Time   `json:"begun,omitempty"`    // of the first fragment
-	Expires  events.Time   `json:"expires,omitempty"`  // by the rules in force when it began
-	Complete events.Time   `json:"complete,omitempty"` // when its args were
-	Deadline events.Time   `json:"deadline,omitempty"` // 0 where there is none
-	Sent     int           `json:"sent,omitempty"`     // bytes of args that were emitted
-	SentAt   events.Time   `json:"sent_at,omitempty"`
-	Result   *Result       `json:"result,omitempty"` // waits for the args
-	Args     uint64        `json:"args,omitempty"`   // the fingerprint of the complete args
-	*Rare                  // nil for most calls
-	Synth    bool          `json:"synth,omitempty"`  // ID is synthesised
-	Usable   bool          `json:"usable,omitempty"` // the complete args are valid
-	Started  bool          `json:"started,omitempty"`
-	Reported bool          `json:"reported,omitempty"` // a refused fragment of it was reported
+	Call     string // its name in events, unique in the session
+	Status   events.Status
+	ID       string      // since the start: the provider's or synthesised
+	Begun    events.Time // of the first fragment
+	Expires  events.Time // by the rules in force when it began
+	Complete events.Time // when its args were
+	Deadline events.Time // 0 where there is none
+	Sent     int         // bytes of args that were emitted
+	SentAt   events.Time
+	Result   *Result // waits for the args
+	Args     uint64  // the fingerprint of the complete args
+	*Rare            // nil for most calls
+	Synth    bool    // ID is synthesised
+	Usable   bool    // the complete args are valid
+	Started  bool
+	Reported bool // a refused fragment of it was reported
 	// Old: the call was open before its run began, and nothing came of it since.
 	// When its tool began, if it did, is unknown.
-	Old bool `json:"old,omitempty"`
+	Old bool
 }
 
 // Rare holds the fields that few calls have.
 type Rare struct {
-	UID         string `json:"uid,omitempty"`  // "" where it is the ID
-	InterruptID string `json:"wait,omitempty"` // of the wait of an awaiting call
+	UID         string // "" where it is the ID
+	InterruptID string // of the wait of an awaiting call
 }
 
 // newCall returns the state of a call that a fragment opens.

@@ -33,7 +33,7 @@ func (st *Step) close(m *Message, c *Call, status events.Status, code events.Cod
 	if code != events.ByLost { // lost inputs leave unknown how long the call took
 		st.setDurations(e, &c.State)
 	}
-	if building && st.Rules.Strict() {
+	if building {
 		c.Close()
 	}
 	c.Text = nil
@@ -125,7 +125,7 @@ func (st *Step) attempt() {
 func (st *Step) failure(c *chunks.Chunk) {
 	named := func(m *Message) bool { return m.Namespace == c.Namespace && (c.Message == "" || m.has(c.Message)) }
 	affected := func(m *Message) bool { return m.Phase != Finished && named(m) }
-	if c.IDVaries && c.Message != "" && st.Rules.failsLate() && !slices.ContainsFunc(st.State.Messages, affected) {
+	if c.IDVaries && c.Message != "" && !slices.ContainsFunc(st.State.Messages, affected) {
 		affected = named // it was finished, by a finish reason and silence
 	}
 	code, detail, stopped := events.BySuperseded, st.brief(c.Text), c.Status == "cancelled"

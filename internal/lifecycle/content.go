@@ -8,15 +8,15 @@ import (
 // Parts is the content of a message. One part at a time is open, text or
 // reasoning.
 type Parts struct {
-	N      int           `json:"n,omitempty"`    // parts that began
-	Kind   string        `json:"kind,omitempty"` // of the open part, "" if there is none
-	Wire   int           `json:"wire,omitempty"` // its number on the wire
-	Sent   int           `json:"sent,omitempty"` // bytes that were emitted
-	Held   []byte        `json:"held,omitempty"` // bytes not emitted yet; events share those before them
-	SentAt events.Time   `json:"sent_at,omitempty"`
-	Joiner chunks.Joiner `json:"joiner,omitzero"`
+	N      int    // parts that began
+	Kind   string // of the open part, "" if there is none
+	Wire   int    // its number on the wire
+	Sent   int    // bytes that were emitted
+	Held   []byte // bytes not emitted yet; events share those before them
+	SentAt events.Time
+	Joiner chunks.Joiner
 	// Ended: the end of the open part was emitted, with that of its message.
-	Ended bool `json:"ended,omitempty"`
+	Ended bool
 }
 
 // text applies a piece of content.

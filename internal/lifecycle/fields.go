@@ -7,9 +7,9 @@ import (
 
 // Fields visits the members of the stored form.
 func (s *State) Fields(f *stored.Fields) {
-	f.Time("time", &s.Time)
-	f.Time("last", &s.Last)
-	f.Time("stored", &s.Stored)
+	stored.Number(f, "time", &s.Time)
+	stored.Number(f, "last", &s.Last)
+	stored.Number(f, "stored", &s.Stored)
 	stored.Pointer(f, "run", &s.Run, (*Run).fields)
 	f.Text("last_run", &s.LastRun)
 	stored.Number(f, "turn", &s.Turn)
@@ -81,7 +81,7 @@ func (p *Parts) fields(f *stored.Fields) {
 	stored.Number(f, "wire", &p.Wire)
 	stored.Number(f, "sent", &p.Sent)
 	f.Bytes("held", &p.Held)
-	f.Time("sent_at", &p.SentAt)
+	stored.Number(f, "sent_at", &p.SentAt)
 	stored.Object(f, "joiner", &p.Joiner, joinerFields)
 	f.Flag("ended", &p.Ended)
 }
@@ -116,12 +116,12 @@ func (c *CallState) fields(f *stored.Fields) {
 	f.Text("call", &c.Call)
 	f.Text("status", (*string)(&c.Status))
 	f.Text("id", &c.ID)
-	f.Time("begun", &c.Begun)
-	f.Time("expires", &c.Expires)
-	f.Time("complete", &c.Complete)
-	f.Time("deadline", &c.Deadline)
+	stored.Number(f, "begun", &c.Begun)
+	stored.Number(f, "expires", &c.Expires)
+	stored.Number(f, "complete", &c.Complete)
+	stored.Number(f, "deadline", &c.Deadline)
 	stored.Number(f, "sent", &c.Sent)
-	f.Time("sent_at", &c.SentAt)
+	stored.Number(f, "sent_at", &c.SentAt)
 	stored.Pointer(f, "result", &c.Result, (*Result).fields)
 	stored.Number(f, "args", &c.Args)
 	if c.Rare == nil && f.Reads("uid", "wait") {
@@ -188,7 +188,7 @@ func (c *Closed) fields(f *stored.Fields) {
 func (m *Muted) fields(f *stored.Fields) {
 	f.Text("ns", &m.Namespace)
 	f.Text("id", &m.Message)
-	f.Time("last", &m.Last)
+	stored.Number(f, "last", &m.Last)
 }
 
 func (h *Human) fields(f *stored.Fields) {

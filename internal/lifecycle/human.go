@@ -7,10 +7,10 @@ import (
 
 // Human is a human message.
 type Human struct {
-	Namespace string        `json:"ns,omitempty"`
-	ID        string        `json:"id,omitempty"`
-	Sent      int           `json:"sent,omitempty"` // bytes of its text that were emitted
-	Joiner    chunks.Joiner `json:"joiner,omitzero"`
+	Namespace string
+	ID        string
+	Sent      int // bytes of its text that were emitted
+	Joiner    chunks.Joiner
 }
 
 // human applies a human message: the calls before it are no longer expected to
@@ -30,7 +30,7 @@ func (st *Step) human(c *chunks.Chunk) {
 	if !c.Aside {
 		st.interruptedBy(c)
 	}
-	if st.Rules.named() && st.isNews(c) {
+	if st.isNews(c) {
 		s.Human = &Human{Namespace: clone(c.Namespace), ID: clone(c.ID)}
 		st.emitHuman(c.Text)
 	}

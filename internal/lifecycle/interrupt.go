@@ -13,13 +13,12 @@ type Interrupt struct {
 	IDs       []string // provider ids
 	Calls     []string // names of calls in events
 	MessageID string
-	HasMsg    bool // MessageID is set, perhaps to ""
 	Run       string
 }
 
 // covers reports whether an interrupt covers the calls of a message.
 func (in *Interrupt) covers(m *Message) bool {
-	return (in.Run == "" || m.Run == in.Run) && (!in.HasMsg || m.ID == in.MessageID)
+	return (in.Run == "" || m.Run == in.Run) && (in.MessageID == "" || m.ID == in.MessageID)
 }
 
 // Interrupt closes the calls that an interrupt covers. Where it names no call it
@@ -46,10 +45,10 @@ func (st *Step) interruptAll(in *Interrupt) {
 	from := len(st.Out)
 	st.closeCalls(in.covers, events.ByInterrupt, in.Reason)
 	st.mute(in.covers)
-	if run := st.State.Run; run != nil && !in.HasMsg && (in.Run == "" || run.ID == in.Run) {
+	if run := st.State.Run; run != nil && in.MessageID == "" && (in.Run == "" || run.ID == in.Run) {
 		st.endRun(events.Cancelled, &events.Reason{Code: events.ByInterrupt, Text: runText(events.ByInterrupt), Detail: in.Reason})
 	}
-	if len(st.Out) == from && (in.HasMsg || in.Run != "") {
+	if len(st.Out) == from && (in.MessageID != "" || in.Run != "") {
 		st.unmatched(interruptKind, in.target(nil, nil))
 	}
 }
@@ -60,9 +59,6 @@ const maxClosedNames = 100
 // answerInterrupt emits the answer to an interrupt, whose other events are those from
 // position from on.
 func (st *Step) answerInterrupt(in *Interrupt, run string, from int) {
-	if !st.Rules.answered() {
-		return
-	}
 	closed, calls := int64(0), []string(nil)
 	for i := range st.Out[from:] {
 		e := &st.Out[from+i]
@@ -75,7 +71,7 @@ func (st *Step) answerInterrupt(in *Interrupt, run string, from int) {
 	}
 	e := st.append(events.Interruption, run)
 	e.Closed, e.Calls, e.Input = &closed, calls, st.Seq
-	if in.HasMsg || in.Run != "" || len(in.IDs)+len(in.Calls) > 0 {
+	if in.MessageID != "" || in.Run != "" || len(in.IDs)+len(in.Calls) > 0 {
 		e.Target = in.target(in.IDs, in.Calls)
 	}
 }

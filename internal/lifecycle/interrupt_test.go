@@ -12,7 +12,7 @@ import (
 // names at most maxClosedNames of them.
 func TestManyInterrupted(t *testing.T) {
 	var s State
-	rules := NewRules()
+	rules := DefaultRules()
 	st := New(nil, &s, &rules, "s", 1, 0, false)
 	for i := range maxClosedNames + 1 {
 		index := fmt.Sprint(i)

@@ -11,8 +11,8 @@ import (
 // TestDeltaInterval checks the time between two events about a text that grows by 4
 // bytes in 10 ms, by the amount of text that was emitted before.
 func TestDeltaInterval(t *testing.T) {
-	grows, older := NewRules(), DefaultRules()
-	long := NewRules()
+	grows, fixed, long := DefaultRules(), DefaultRules(), DefaultRules()
+	fixed.DeltaEveryMax = 0
 	long.DeltaEvery = 400
 	for _, c := range []struct {
 		name  string
@@ -20,7 +20,7 @@ func TestDeltaInterval(t *testing.T) {
 		want  map[int]events.Time // the interval by steps of 2 KiB
 	}{
 		{"by default", &grows, map[int]events.Time{0: 50, 1: 100, 2: 150, 3: 200, 4: 250, 5: 250, 9: 250}},
-		{"under older rules", &older, map[int]events.Time{0: 50, 1: 50, 4: 50, 9: 50}},
+		{"without a maximum", &fixed, map[int]events.Time{0: 50, 1: 50, 4: 50, 9: 50}},
 		{"above the maximum", &long, map[int]events.Time{0: 400, 1: 400, 4: 400, 9: 400}},
 	} {
 		for kind, list := range map[string][]emitted{
@@ -39,11 +39,13 @@ func TestDeltaInterval(t *testing.T) {
 	}
 }
 
-// TestDeltaBytes checks that a text that arrives at once is emitted in pieces of 4 KiB,
-// and of 512 bytes under older rules.
+// TestDeltaBytes checks that a text that arrives at once is emitted in pieces of 4 KiB
+// by default.
 func TestDeltaBytes(t *testing.T) {
-	grows, older := NewRules(), DefaultRules()
-	for want, rules := range map[int]*Rules{4 << 10: &grows, 512: &older} {
+	small := DefaultRules()
+	small.DeltaBytes = 512
+	byDefault := DefaultRules()
+	for want, rules := range map[int]*Rules{4 << 10: &byDefault, 512: &small} {
 		for kind, list := range map[string][]emitted{
 			"args": emittedBy(rules, fragmentOf, 0, 5000), "text": emittedBy(rules, textOf, 0, 5000),
 		} {

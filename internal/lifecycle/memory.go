@@ -12,18 +12,18 @@ import (
 // serves to recognise a late result, a repeated history, and an id that was used
 // before. It is bounded: the oldest entries are forgotten first.
 type Memory struct {
-	Closed   []Closed `json:"closed,omitempty"`
-	Messages []string `json:"messages,omitempty"` // ids of messages, human ones included
-	Orphans  []Result `json:"orphans,omitempty"`
-	Muted    []Muted  `json:"muted,omitempty"`
-	Left     []Left   `json:"left,omitempty"`
+	Closed   []Closed
+	Messages []string // ids of messages, human ones included
+	Orphans  []Result
+	Muted    []Muted
+	Left     []Left
 	// Ended: a message ended.
-	Ended bool `json:"ended,omitempty"`
+	Ended bool
 	// Roles: the wire repeated the role in the middle of a message.
-	Roles bool `json:"roles,omitempty"`
+	Roles bool
 	// Forgot: ids of messages were forgotten, so an unknown one may be that of a message
 	// that began before.
-	Forgot bool `json:"forgot,omitempty"`
+	Forgot bool
 
 	closed   map[string]int      // id or uid → number of entries in Closed with it; nil up to searched
 	messages map[string]struct{} // the set of Messages; nil up to searched
@@ -35,30 +35,30 @@ const searched = 16
 
 // Closed is a closed call.
 type Closed struct {
-	Call      string `json:"call,omitempty"` // "" of a call that only a repeated history had
-	ID        string `json:"id,omitempty"`
-	Name      string `json:"name,omitempty"`
-	UID       string `json:"uid,omitempty"`
-	Synth     bool   `json:"synth,omitempty"`
-	Message   string `json:"message,omitempty"`
-	Namespace string `json:"ns,omitempty"`
-	Choice    int    `json:"choice,omitempty"`
-	Index     string `json:"index,omitempty"`
-	Run       string `json:"run,omitempty"`
+	Call      string // "" of a call that only a repeated history had
+	ID        string
+	Name      string
+	UID       string
+	Synth     bool
+	Message   string
+	Namespace string
+	Choice    int
+	Index     string
+	Run       string
 	// Args is the fingerprint of the args, 0 where they were never complete.
-	Args uint64 `json:"args,omitempty"`
+	Args uint64
 	// Real is the digest of the real result, "" where none came yet.
-	Real string `json:"real,omitempty"`
+	Real string
 	// Others are the digests of the last other results that were emitted.
-	Others Digests `json:"others,omitempty"`
+	Others Digests
 	// Task is the namespace in which its real result came, "" where that is its own.
-	Task string `json:"task,omitempty"`
+	Task string
 	// Child: the call that made it is known.
-	Child bool `json:"child,omitempty"`
+	Child bool
 	// Began: some of its args came.
-	Began bool `json:"began,omitempty"`
+	Began bool
 	// Reported: args that came after the call was closed were reported.
-	Reported bool `json:"reported,omitempty"`
+	Reported bool
 }
 
 // Digests are the digests of results, joined. They are those that contradict the
@@ -93,10 +93,10 @@ func (d *Digests) add(digest string) bool {
 
 // Muted identifies a muted message.
 type Muted struct {
-	Namespace string `json:"ns,omitempty"`
-	Message   string `json:"id,omitempty"`
+	Namespace string
+	Message   string
 	// Last is the time of its last input, of a message without an id.
-	Last events.Time `json:"last,omitempty"`
+	Last events.Time
 }
 
 const (

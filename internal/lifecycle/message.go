@@ -184,7 +184,7 @@ func (st *Step) finish(c *chunks.Chunk) {
 		m.finishing(clone(c.Reason), c.Truncated, c.Wait)
 	}
 	for i := range m.Calls {
-		if call := &m.Calls[i]; st.certain(call) || !m.Truncated && call.Usable() && !call.Blank() {
+		if call := &m.Calls[i]; call.Certain() || !m.Truncated && call.Usable() && !call.Blank() {
 			st.completeArgs(m, call, "message")
 		}
 	}
@@ -289,24 +289,21 @@ func (st *Step) finishMessage(m *Message, superseded bool) {
 		}
 		st.emitStart(m, c, true)
 		switch {
-		case !m.Truncated || st.certain(c):
+		case !m.Truncated || c.Certain():
 			st.completeArgs(m, c, "message")
 		case c.State.Result != nil:
 			st.answerCut(m, c, "message")
-		case m.Reason != "" && st.Rules.cuts():
+		case m.Reason != "":
 			st.close(m, c, events.Cancelled, events.ByCut, "")
 		} // else the args never become complete, and the deadline closes the call
 	}
 	st.endMessage(m, superseded)
 }
 
-// certain reports whether args are whole although nothing states their end.
-func (st *Step) certain(c *Call) bool { return c.Certain() || c.Whole() && !st.Rules.cuts() }
-
 // answerCut ends a call that has a result and whose args may be cut off. Args that the
 // model perhaps did not mean, such as none, are not emitted as complete.
 func (st *Step) answerCut(m *Message, c *Call, by string) {
-	if c.Usable() && !st.certain(c) && st.Rules.cuts() {
+	if c.Usable() && !c.Certain() {
 		st.complete(m, c, *c.State.Result)
 		return
 	}

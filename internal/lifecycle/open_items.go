@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"streamer/internal/chunks"
@@ -47,6 +49,19 @@ func (o *OpenItems) Calls() []OpenCall {
 // Building returns the messages that are not finished.
 func (o *OpenItems) Building() []OpenMessage {
 	return slices.DeleteFunc(slices.Clone(o.Messages), func(m OpenMessage) bool { return !m.Building })
+}
+
+// AddStored applies the next event of the log as it is stored.
+func (o *OpenItems) AddStored(stored events.Record) error {
+	if stored.Type == events.Synthetic {
+		return nil
+	}
+	var e events.Event
+	if err := json.Unmarshal(stored.Data, &e); err != nil {
+		return fmt.Errorf("lifecycle: event %d: %w", stored.Seq, err)
+	}
+	o.Add(&e)
+	return nil
 }
 
 // Add applies the next event of the log.

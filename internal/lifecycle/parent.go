@@ -14,7 +14,7 @@ import (
 // a call of m. When all calls of m are closed, the calls below their tasks get their
 // parents. A task that ran several calls of m is the parent of none.
 func (st *Step) ranIn(m *Message, task string) {
-	if task == "" || task == m.Namespace || !st.Rules.named() {
+	if task == "" || task == m.Namespace {
 		return
 	}
 	mem := &st.State.Memory

@@ -144,10 +144,10 @@ func closedText(call, id, tool string) string {
 // Left is the content of a message that ended in the middle, so that its text goes on
 // where it was if the message comes back.
 type Left struct {
-	Namespace string `json:"ns,omitempty"`
-	Message   string `json:"id,omitempty"`
-	Choice    int    `json:"choice,omitempty"`
-	Parts     Parts  `json:"parts,omitzero"`
+	Namespace string
+	Message   string
+	Choice    int
+	Parts     Parts
 }
 
 // maxLeft is the number of messages whose content is remembered. A text beyond it

@@ -14,28 +14,16 @@ import (
 	"streamer/internal/events"
 )
 
-// FoldVersion is the newest version of the fold that this program knows. It is
-// raised when the same inputs would cause other events. Since version 2 the bodies
-// of control inputs are read strictly. An input that finds no open call is reported
-// since then, and so are args that come after their call was closed. Inputs under
-// rules of version 1 keep their events in this respect. Version 3 reads deltas in
-// other ways: the identity of messages and calls, ends of runs, old histories. It
-// reads all deltas so, also those under rules of older versions. Human messages, and the
-// parents of calls that are known late, are emitted since then. Version 4 has the
-// setting DeltaEveryMax. Without it, under rules of older versions, no interval grows.
-// Since version 5 every interrupt is answered by an event, and args that were cut off
-// with their message are reported as incomplete. Time goes on in a session with open
-// items while stored times are before its own, and clock inputs state time.
-const FoldVersion = 5
-
-// firstVersion is the version of the rules before the first rules input.
-const firstVersion = 1
+// FoldVersion is the newest version of the fold that this program knows. When inputs
+// that are stored already would cause other events than before, it is raised by 1. A
+// predicate of Rules names the difference, as r.Version >= 2, and inputs under rules of
+// an older version keep their events. A program stops where the rules of a newer version
+// are in force. The version of rules without one is 1.
+const FoldVersion = 1
 
 // Rules are the settings of the fold. They are inputs themselves, so that a log
 // that is folded under the rules in force at each input has the same events
-// everywhere. Durations are in milliseconds in JSON. DefaultRules are in force
-// before the first rules input and never change. NewRules are the default
-// settings of this program.
+// everywhere. Durations are in milliseconds in JSON.
 type Rules struct {
 	Version int `json:"version"`
 
@@ -97,14 +85,6 @@ func (m Millis) Std() time.Duration { return time.Duration(m) * time.Millisecond
 // Of returns a duration in whole milliseconds.
 func Of(d time.Duration) Millis { return Millis(d.Milliseconds()) }
 
-// NewRules returns the default settings under the newest fold version.
-func NewRules() Rules {
-	r := DefaultRules()
-	r.Version = FoldVersion
-	r.DeltaEveryMax, r.DeltaBytes = 250, 4<<10
-	return r
-}
-
 // window returns the least fold time between two events about a text, after sent
 // bytes of it were emitted. Every event makes clients render, and some of them parse,
 // the whole text again, and the reader of a long text does not follow each word.
@@ -114,34 +94,11 @@ func (r *Rules) window(sent int) events.Time {
 	return events.Time(max(r.DeltaEvery, min(grown, r.DeltaEveryMax)))
 }
 
-// Strict reports whether control inputs are read strictly and inputs that find no
-// open call are reported.
-func (r *Rules) Strict() bool { return r.Version >= 2 }
-
-// failsLate reports whether a failure closes the calls of a message that was finished.
-func (r *Rules) failsLate() bool { return r.Version >= 5 }
-
-// named reports whether human messages and late parents are emitted.
-func (r *Rules) named() bool { return r.Version >= 3 }
-
-// answered reports whether every interrupt is answered by an event.
-func (r *Rules) answered() bool { return r.Version >= 5 }
-
-// EndsCut reports whether a clock input can end an event that was cut between deltas.
-func (r *Rules) EndsCut() bool { return r.Version >= 5 }
-
-// timed reports whether the time of a session goes on while stored times are before it,
-// and clock inputs state time.
-func (r *Rules) timed() bool { return r.Version >= 5 }
-
-// cuts reports whether args that may be cut off are never taken for whole ones, and are
-// reported as incomplete when their message ends.
-func (r *Rules) cuts() bool { return r.Version >= 5 }
-
-// DefaultRules are the rules before the first rules input.
+// DefaultRules are the default settings, and the rules before the first rules input.
+// They never change: the defaults of a later version get a function of their own.
 func DefaultRules() Rules {
 	return Rules{
-		Version:       firstVersion,
+		Version:       1,
 		ArgsTimeout:   Of(2 * time.Minute),
 		ResultTimeout: Of(10 * time.Minute),
 		RunIdle:       Of(30 * time.Minute),
@@ -150,7 +107,8 @@ func DefaultRules() Rules {
 		Deltas:        Coalesced,
 		Texts:         Coalesced,
 		DeltaEvery:    50,
-		DeltaBytes:    512,
+		DeltaEveryMax: 250,
+		DeltaBytes:    4 << 10,
 		FlushAfter:    250,
 		Lang:          events.Langs[0],
 		MaxArgs:       4 << 20,

@@ -13,6 +13,7 @@ import (
 
 	"streamer/internal/chunks"
 	"streamer/internal/events"
+	"streamer/internal/stored"
 )
 
 var update = flag.Bool("update", false, "write the events that the scripts cause into them")
@@ -83,7 +84,7 @@ type player struct {
 }
 
 func runScript(t *testing.T, script string) string {
-	p := player{t: t, state: new(State), rules: NewRules(), ends: map[string]int{}, began: map[string]bool{}, args: map[string]string{}}
+	p := player{t: t, state: new(State), rules: DefaultRules(), ends: map[string]int{}, began: map[string]bool{}, args: map[string]string{}}
 	var out strings.Builder
 	for line := range strings.Lines(script) {
 		if strings.HasPrefix(line, "  ") {
@@ -173,7 +174,7 @@ func (p *player) checkAnswer(line string, out []events.Event) {
 			answers++
 		}
 	}
-	if !strings.HasPrefix(line, "interrupt") || p.rules.Version < 5 {
+	if !strings.HasPrefix(line, "interrupt") {
 		if answers > 0 {
 			p.t.Errorf("%s: %d answers to no interrupt", line, answers)
 		}
@@ -246,7 +247,6 @@ func (p *player) apply(st *Step, verb string, a map[string]string) {
 	switch verb {
 	case "interrupt":
 		in := Interrupt{Reason: a["reason"], Run: a["run"], MessageID: a["msg"]}
-		_, in.HasMsg = a["msg"]
 		if a["id"] != "" {
 			in.IDs = strings.Split(a["id"], ",")
 		}
@@ -390,12 +390,9 @@ func (p *player) checkArgs(line string, e *events.Event) {
 
 // reload stores the state and loads it again.
 func (p *player) reload() {
-	data, err := json.Marshal(p.state)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	data := stored.Append(nil, p.state, (*State).Fields)
 	p.state = new(State)
-	if err := json.Unmarshal(data, p.state); err != nil {
+	if err := stored.Load(data, p.state, (*State).Fields); err != nil {
 		p.t.Fatal(err)
 	}
 	p.state.Resume()

@@ -23,25 +23,25 @@ import (
 // State is the state of one session. Fields describes its stored form. Resume must be
 // called after loading. The zero value is the state of a new session.
 type State struct {
-	Time events.Time `json:"time,omitempty"` // fold time: never goes back
-	Last events.Time `json:"last,omitempty"` // of the last input that was not a clock input
+	Time events.Time // fold time: never goes back
+	Last events.Time // of the last input that was not a clock input
 	// Stored is the stored time of the last input if that is before Time, else 0.
-	Stored events.Time `json:"stored,omitempty"`
-	Run    *Run        `json:"run,omitempty"` // the open run, nil where there is none
+	Stored events.Time
+	Run    *Run // the open run, nil where there is none
 	// LastRun is the id of the newest run, open or not.
-	LastRun string `json:"last_run,omitempty"`
+	LastRun string
 	// Turn states whether the next snapshot has only history.
-	Turn Turn `json:"turn,omitempty"`
+	Turn Turn
 	// IDs is the number of synthesised ids, and First the sequence of the first
 	// input; see synthesizedID.
-	IDs   uint32 `json:"ids,omitempty"`
-	First uint64 `json:"first,omitempty"`
+	IDs   uint32
+	First uint64
 	// Messages are those that are open or have an open call, oldest first.
-	Messages []*Message `json:"messages,omitempty"`
-	Memory   Memory     `json:"memory,omitzero"`
+	Messages []*Message
+	Memory   Memory
 	// Human is the last human message that was emitted, whose text may go on; nil
 	// where there is none.
-	Human *Human `json:"human,omitempty"`
+	Human *Human
 }
 
 // Turn is the position in a run.
@@ -57,76 +57,76 @@ const (
 
 // Run is an open run.
 type Run struct {
-	ID string `json:"id,omitempty"`
+	ID string
 	// Asked is the last finished choice that asked for calls. The run stays open
 	// for it, even if the other choices of its message finish without a call.
-	Asked *Answer `json:"asked,omitempty"`
+	Asked *Answer
 	// Failed states that the provider ended the newest message with an error, and
 	// Detail is its text. Where no message follows, the run ends as failed.
-	Detail string `json:"detail,omitempty"`
-	Failed bool   `json:"failed,omitempty"`
+	Detail string
+	Failed bool
 	// Explicit: the wire states the end of the run, so no finished message ends it.
-	Explicit bool `json:"explicit,omitempty"`
+	Explicit bool
 	// Rests: the run would have ended with its last message if it were not Explicit.
-	Rests bool `json:"rests,omitempty"`
+	Rests bool
 }
 
 // Answer identifies a choice of a message.
 type Answer struct {
-	Namespace string `json:"ns,omitempty"`
-	Message   string `json:"id,omitempty"`
-	Choice    int    `json:"choice,omitempty"`
+	Namespace string
+	Message   string
+	Choice    int
 }
 
 // Message is one AI message and choice. The fields that each delta reads stand
 // first and together: with many sessions in memory, cache misses dominate the
 // time of a fold.
 type Message struct {
-	Namespace string `json:"ns,omitempty"`
-	ID        string `json:"id,omitempty"`
-	Choice    int    `json:"choice,omitempty"`
-	Phase     Phase  `json:"phase,omitempty"`
+	Namespace string
+	ID        string
+	Choice    int
+	Phase     Phase
 	// Assembler has the calls of the message.
-	chunks.Assembler[CallState] `json:"calls,omitzero"`
+	chunks.Assembler[CallState]
 
-	Run   string        `json:"run,omitempty"`
+	Run   string
 	place *events.Place // shared by the events of the message, and never changed; nil before the first
 
-	Parts  Parts  `json:"parts,omitzero"`
-	Role   string `json:"role,omitempty"`
-	Shape  string `json:"shape,omitempty"`  // of the history its tool results belong to
-	Reason string `json:"reason,omitempty"` // the finish reason
-	Usage  []byte `json:"usage,omitempty"`  // JSON, stored as Result.Content is
+	Parts  Parts
+	Role   string
+	Shape  string // of the history its tool results belong to
+	Reason string // the finish reason
+	Usage  []byte // JSON, stored as Result.Content is
 	// Alias is the other id under which the wire continues the message, "" if none.
-	Alias string `json:"alias,omitempty"`
+	Alias string
 	// Varies: the id of the message may change within it (chunks.Chunk.IDVaries).
-	Varies bool `json:"varies,omitempty"`
+	Varies bool
 	// Renamed: Alias is the id of a role that came before all content. Content under it
 	// is that of another message.
-	Renamed bool `json:"renamed,omitempty"`
+	Renamed bool
 	// Truncated: the provider reported that the model was cut off.
-	Truncated bool `json:"truncated,omitempty"`
+	Truncated bool
 	// Quiet: message_started was not emitted yet, because the id may still change.
-	Quiet bool `json:"quiet,omitempty"`
+	Quiet bool
 	// Overtaken: another message of its choice began, and no content of this one came
 	// since.
-	Overtaken bool `json:"overtaken,omitempty"`
+	Overtaken bool
 	// Roles: the wire repeats the role in the middle of the message, so a role does
 	// not begin another one.
-	Roles bool `json:"roles,omitempty"`
+	Roles bool
 	// Next: a role came after the finish reason, so a call, and text where the wire
 	// has no id, begins the next message.
-	Next bool `json:"next,omitempty"`
+	Next bool
 	// Wait is the silence that ends the message while it is Finishing and content
 	// may follow, in multiples of Rules.FlushAfter; else 0.
-	Wait uint8 `json:"wait,omitempty"`
+	Wait uint8
 	// Superseded: the message was abandoned, so its end does not end the run.
-	Superseded bool `json:"superseded,omitempty"`
+	Superseded bool
 	// Resumed: the message may have begun before, so a fragment without a name belongs to
 	// a call that began here, or to none.
-	Resumed bool `json:"resumed,omitempty"`
+	Resumed bool
 	// Nested: the message is of a subgraph, although its namespace has one segment.
-	Nested bool `json:"nested,omitempty"`
+	Nested bool
 }
 
 // Phase is the state of a message.
@@ -171,14 +171,14 @@ func (m *Message) finished(superseded bool) {
 
 // Result is a tool result.
 type Result struct {
-	ID        string        `json:"id,omitempty"`
-	Name      string        `json:"name,omitempty"`
-	Namespace string        `json:"ns,omitempty"`
-	Status    events.Status `json:"status,omitempty"`
+	ID        string
+	Name      string
+	Namespace string
+	Status    events.Status
 	// Content is JSON. It is stored as bytes, so that it comes back as it was.
-	Content []byte `json:"content,omitempty"`
+	Content []byte
 	// Others are results that were emitted while this one waited for the args.
-	Others Digests `json:"others,omitempty"`
+	Others Digests
 
 	repeated bool   // it is part of a repeated history
 	index    string // raw, of its call, where the wire has no ids

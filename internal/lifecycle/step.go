@@ -46,7 +46,7 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 //
 //go:noinline
 func (s *State) begin(r *Rules, seq uint64, at events.Time, clock bool) {
-	s.advance(r, at)
+	s.advance(at)
 	if !clock {
 		s.Last = s.Time
 	}

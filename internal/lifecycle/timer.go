@@ -63,16 +63,15 @@ func (s *State) Timer(r *Rules) (Timer, bool) {
 // If a clock was set back, stored times are before the time of the session. As long as
 // something is open, that then goes on with the differences between stored times.
 // Otherwise it stands still until the stored times have caught up.
-func (s *State) advance(r *Rules, at events.Time) {
-	switch {
-	case at >= s.Time:
+func (s *State) advance(at events.Time) {
+	if at >= s.Time {
 		s.Time, s.Stored = at, 0
-	case r.timed():
-		if s.Stored != 0 && !s.Idle() {
-			s.Time += max(0, at-s.Stored)
-		}
-		s.Stored = at
+		return
 	}
+	if s.Stored != 0 && !s.Idle() {
+		s.Time += max(0, at-s.Stored)
+	}
+	s.Stored = at
 }
 
 // Tick applies the time that a clock input states, and reports whether the input counts.
@@ -81,9 +80,6 @@ func (s *State) advance(r *Rules, at events.Time) {
 // session has reached at. It advances no further than to the session's next timer.
 func (st *Step) Tick(at, until events.Time, elapsed bool) bool {
 	s := st.State
-	if !st.Rules.timed() {
-		return true
-	}
 	stored := cmp.Or(s.Stored, s.Time)
 	if until != 0 && stored > until {
 		return false
@@ -109,7 +105,7 @@ func (st *Step) Deadline(call string) {
 	switch {
 	case now >= c.State.Expires:
 		st.close(m, c, events.Cancelled, events.ByExpired, "")
-	case building && st.certain(c):
+	case building && c.Certain():
 		st.completeArgs(m, c, "idle")
 	case building && c.State.Result != nil:
 		st.answerCut(m, c, "result")

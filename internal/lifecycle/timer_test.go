@@ -10,7 +10,7 @@ import (
 // TestTimerOfAFinish checks that a message is flushed after the silence that its
 // finish reason asks for, and that nothing is asked for after that.
 func TestTimerOfAFinish(t *testing.T) {
-	rules := NewRules()
+	rules := DefaultRules()
 	for _, test := range []struct {
 		wait uint8
 		want events.Time

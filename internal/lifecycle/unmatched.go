@@ -41,9 +41,6 @@ func present(name string) []string {
 
 // unmatched reports that an input named a call or message that is not open.
 func (st *Step) unmatched(kind string, target *events.Target) {
-	if !st.Rules.Strict() {
-		return
-	}
 	e := st.emit(events.Unmatched)
 	e.Kind, e.Target, e.Input = kind, target, st.Seq
 }

@@ -15,6 +15,15 @@ import (
 // newer one of the subject, and then stores nothing more in that stream.
 const textDamaged = "malformed or corrupt message"
 
+// buckets returns the streams of which every write replaces a message.
+func buckets() []string {
+	return []string{"KV_STREAMER_SNAPSHOT", "KV_STREAMER_CHECKPOINT", "KV_STREAMER_MEMBER"}
+}
+
+// derived returns the streams, without the buckets, that can be written again from the
+// inputs.
+func derived() []string { return []string{"STREAMER_BLOBS", "TOOLCALLS"} }
+
 // forgetIndexes removes the indexes of streams. The server then reads their blocks
 // when it starts and drops a damaged message, with those after it in its block. It is
 // for streams whose content can be written again.

@@ -106,13 +106,10 @@ func (s *Server) prepare(c Config, host string, port int, notice func(string, er
 	if err := s.isolate(o); err != nil {
 		return err
 	}
-	if err := refuseEarlierDirectory(o.StoreDir); err != nil {
-		return err
-	}
 	if err := forgetIndexes(o.StoreDir, s.suspects()); err != nil {
 		return err
 	}
-	if err := restoreHeaderLengths(o.StoreDir, s.suspects()); err != nil {
+	if err := s.removeUnreadable(o.StoreDir); err != nil {
 		return err
 	}
 	if err := s.start(o, notice); err != nil || !s.admitted {

@@ -2,7 +2,6 @@ package natsserver
 
 import (
 	"context"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -90,7 +89,7 @@ func TestStreams(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	want := slices.Concat(buckets(), derived(), []string{streamInputs})
+	want := slices.Concat(buckets(), derived(), []string{"LLM"})
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("the directory has the streams %q, want %q", got, want)
@@ -157,47 +156,4 @@ func TestAdmitOnATakenPort(t *testing.T) {
 	if err := s.Admit(); err == nil || !strings.Contains(err.Error(), s.address) {
 		t.Errorf("got %v, want an error that names %s", err, s.address)
 	}
-}
-
-// A data directory of an earlier layout is refused and not changed.
-func TestEarlierDirectory(t *testing.T) {
-	for _, c := range []struct{ name, account, stream string }{
-		{"snapshots", accountOwn, "KV_STREAMER_STATE"},
-		{"checkpoints", accountOwn, "KV_STREAMER_MARK"},
-		{"before there were accounts", server.DEFAULT_GLOBAL_ACCOUNT, streamInputs},
-	} {
-		dir := t.TempDir()
-		stream := filepath.Join(dir, "jetstream", server.JetStreamStoreDir, c.account, "streams", c.stream)
-		if err := os.MkdirAll(stream, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		before := list(t, filepath.Join(dir, "jetstream"))
-		s, err := Start(Config{DataDir: dir}, ignore)
-		if err == nil {
-			s.Close()
-			t.Fatalf("%s: opened, want a refusal", c.name)
-		}
-		for _, want := range []string{stream, "earlier version of streamer", "run that version", "begin anew"} {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: got %v, want %q in it", c.name, err, want)
-			}
-		}
-		if after := list(t, filepath.Join(dir, "jetstream")); after != before {
-			t.Errorf("%s: the directory has %s, want %s", c.name, after, before)
-		}
-	}
-}
-
-// list returns the paths below a directory.
-func list(t *testing.T, dir string) string {
-	t.Helper()
-	var paths []string
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		paths = append(paths, path)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(paths, " ")
 }

@@ -63,7 +63,7 @@ func (a *Assembly) End() {
 }
 
 func (a *Assembly) fold(seq uint64, kind inputs.Kind, data []byte) {
-	rules := lifecycle.NewRules()
+	rules := lifecycle.DefaultRules()
 	a.Events = Fold(a.Events, &a.state, Input{Rules: &rules, Reader: &a.reader, Input: inputs.Input{
 		Seq: seq, At: time.Unix(0, 0).Add(a.at), Token: "assemble", Kind: kind,
 		Header: inputs.Header{inputs.HeaderFormat: {a.Format}}, Data: data,

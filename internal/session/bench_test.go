@@ -91,7 +91,7 @@ type folder struct {
 	body, kept []byte // of the last event
 }
 
-func newFolder() *folder { return &folder{rules: lifecycle.NewRules()} }
+func newFolder() *folder { return &folder{rules: lifecycle.DefaultRules()} }
 
 func (f *folder) fold(s *State, at time.Time, data []byte) {
 	f.seq++

@@ -50,7 +50,7 @@ func benchCalls(b *testing.B, format string, n int) {
 }
 
 // call folds the inputs of a call and its result, and returns the number of events.
-func (f *folder) call(b *testing.B, s *State, at time.Duration, list [][]byte) (count int) {
+func (f *folder) call(b testing.TB, s *State, at time.Duration, list [][]byte) (count int) {
 	for i, data := range list {
 		f.fold(s, time.UnixMilli(0).Add(at+time.Duration(i)*every), data)
 		count += f.bodies(b)
@@ -64,7 +64,7 @@ func (f *folder) call(b *testing.B, s *State, at time.Duration, list [][]byte) (
 }
 
 // bodies makes the bodies of the events of the last input, and returns their number.
-func (f *folder) bodies(b *testing.B) int {
+func (f *folder) bodies(b testing.TB) int {
 	for i := range f.out {
 		body, err := f.out[i].AppendBody(f.body[:0])
 		if err != nil {
@@ -75,18 +75,25 @@ func (f *folder) bodies(b *testing.B) int {
 	return len(f.out)
 }
 
+// callStates returns the states of a session with an open call, and after the call.
+func callStates(tb testing.TB, format string) (open, closed *State) {
+	tb.Helper()
+	list := callInputs(format, 1, 80)
+	f := newFolder()
+	open, closed = new(State), new(State)
+	open.Read.Format, closed.Read.Format = format, format
+	for i, data := range list[:10] {
+		f.fold(open, time.UnixMilli(0).Add(time.Duration(i)*every), data)
+	}
+	f.call(tb, closed, 0, list)
+	return open, closed
+}
+
 // BenchmarkState measures writing and loading the state of a session with an open
 // call, and after the call.
 func BenchmarkState(b *testing.B) {
 	for _, format := range wireFormats {
-		list := callInputs(format, 1, 80)
-		f := newFolder()
-		open, closed := new(State), new(State)
-		open.Read.Format, closed.Read.Format = format, format
-		for i, data := range list[:10] {
-			f.fold(open, time.UnixMilli(0).Add(time.Duration(i)*every), data)
-		}
-		f.call(b, closed, 0, list)
+		open, closed := callStates(b, format)
 		for name, s := range map[string]*State{"open": open, "closed": closed} {
 			data, err := s.Marshal()
 			if err != nil {

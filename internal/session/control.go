@@ -4,54 +4,36 @@ import (
 	"errors"
 	"fmt"
 
-	"streamer/internal/chunks"
 	"streamer/internal/decode"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 )
 
-// readers decode the bodies of control inputs.
-type readers struct {
-	result    func(*decode.Reader, []byte) ([]chunks.Chunk, *decode.Problem)
-	progress  func([]byte) (chunks.Chunk, *decode.Problem)
-	interrupt func([]byte) (decode.InterruptBody, *decode.Problem)
-	end       func([]byte) (string, *decode.Problem)
-}
-
-// readersFor returns the readers of a fold version.
-func readersFor(strict bool) readers {
-	if strict {
-		return readers{(*decode.Reader).Result, decode.Progress, decode.Interrupt, decode.End}
-	}
-	return readers{(*decode.Reader).ResultV1, decode.ProgressV1, decode.InterruptV1, decode.EndV1}
-}
-
 // feedControl applies a control input.
 func feedControl(step *lifecycle.Step, in *Input) {
-	read := readersFor(step.Rules.Strict())
 	switch in.Kind {
 	case inputs.Result:
-		results, problem := read.result(in.reader(), in.Data)
+		results, problem := in.reader().Result(in.Data)
 		step.Chunks(results)
 		reject(step, problem)
 	case inputs.Progress:
-		progress, problem := read.progress(in.Data)
+		progress, problem := decode.Progress(in.Data)
 		if reject(step, problem) {
 			return
 		}
 		step.ProgressInput(&progress)
 	case inputs.Interrupt:
-		body, problem := read.interrupt(in.Data)
+		body, problem := decode.Interrupt(in.Data)
 		if reject(step, problem) {
 			return
 		}
 		step.Interrupt(lifecycle.Interrupt{
 			Reason: body.Reason, IDs: body.ToolCallIDs, Calls: body.Calls,
-			MessageID: body.MessageID, HasMsg: body.HasMessageID, Run: body.Run,
+			MessageID: body.MessageID, Run: body.Run,
 		})
 	case inputs.End:
-		reason, problem := read.end(in.Data)
+		reason, problem := decode.End(in.Data)
 		if reject(step, problem) {
 			return
 		}
@@ -64,15 +46,15 @@ func feedControl(step *lifecycle.Step, in *Input) {
 // and, where the body is no JSON, the place.
 func Check(kind inputs.Kind, data []byte) error {
 	var p *decode.Problem
-	switch read := readersFor(true); kind {
+	switch kind {
 	case inputs.Result:
-		_, p = read.result(new(decode.Reader), data)
+		_, p = new(decode.Reader).Result(data)
 	case inputs.Progress:
-		_, p = read.progress(data)
+		_, p = decode.Progress(data)
 	case inputs.Interrupt:
-		_, p = read.interrupt(data)
+		_, p = decode.Interrupt(data)
 	case inputs.End:
-		_, p = read.end(data)
+		_, p = decode.End(data)
 	}
 	switch {
 	case p == nil:

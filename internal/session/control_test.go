@@ -8,7 +8,6 @@ import (
 
 	"streamer/internal/events"
 	"streamer/internal/inputs"
-	"streamer/internal/lifecycle"
 )
 
 const twoCalls = `{"id":"m","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[` +
@@ -16,10 +15,10 @@ const twoCalls = `{"id":"m","object":"chat.completion.chunk","choices":[{"index"
 
 // after returns the types of the events that an input causes in a session with
 // two open calls, and the first rejected or unmatched event among them.
-func after(kind inputs.Kind, data string, rules *Rules) (types []events.Type, report *events.Event) {
+func after(kind inputs.Kind, data string) (types []events.Type, report *events.Event) {
 	var s State
-	out := Fold(nil, &s, Input{Input: inputs.Input{Seq: 1, At: time.UnixMilli(1), Token: "s", Kind: inputs.Delta, Data: []byte(twoCalls)}, Rules: rules})
-	out = Fold(out[:0], &s, Input{Input: inputs.Input{Seq: 2, At: time.UnixMilli(2), Token: "s", Kind: kind, Data: []byte(data)}, Rules: rules})
+	out := Fold(nil, &s, Input{Input: inputs.Input{Seq: 1, At: time.UnixMilli(1), Token: "s", Kind: inputs.Delta, Data: []byte(twoCalls)}})
+	out = Fold(out[:0], &s, Input{Input: inputs.Input{Seq: 2, At: time.UnixMilli(2), Token: "s", Kind: kind, Data: []byte(data)}})
 	for i := range out {
 		types = append(types, out[i].Type)
 		if report == nil && (out[i].Type == events.Rejected || out[i].Type == events.Unmatched) {
@@ -32,12 +31,11 @@ func after(kind inputs.Kind, data string, rules *Rules) (types []events.Type, re
 // TestInterruptBodies checks that an invalid body closes nothing, and that Check
 // refuses it with the text of the rejected event.
 func TestInterruptBodies(t *testing.T) {
-	rules := lifecycle.NewRules()
 	for _, data := range []string{
 		`{"calls":[]}`, `{"calls":null}`, `{"tool_call_ids":[]}`, `{"run":null}`, `{"run_id":"x"}`, `{"Calls":["x"]}`, `{"message_id":""}`,
 		`{"call":""}`, `{"calls":"1.0"}`, `{"reason":"a","reason":"b"}`, `{"reason":7}`, `null`, `[]`, `{"calls":["1.0"],"Calls":["1.1"]}`, `{"x":1}`,
 	} {
-		types, report := after(inputs.Interrupt, data, &rules)
+		types, report := after(inputs.Interrupt, data)
 		if !slices.Equal(types, []events.Type{events.Rejected}) || report.Reason.Code != events.BadShape {
 			t.Errorf("%s: events %v, want one rejected with bad_shape", data, types)
 			continue
@@ -50,7 +48,7 @@ func TestInterruptBodies(t *testing.T) {
 		``: 2, `{}`: 2, `{"reason":"user"}`: 2, `{"call":"1.0"}`: 1, `{"tool_call_id":"call_2"}`: 1, `{"calls":["1.0","1.1"]}`: 2,
 		`{"calls":["1.0"],"tool_call_ids":["call_1"]}`: 1, `{"message_id":"m"}`: 2, `{"run":"1.0"}`: 2, `{"run":"0.0"}`: 0, `{"call":"call_1"}`: 0,
 	} {
-		types, report := after(inputs.Interrupt, data, &rules)
+		types, report := after(inputs.Interrupt, data)
 		got := 0
 		for _, typ := range types {
 			if typ == events.ToolCallResult {
@@ -68,7 +66,6 @@ func TestInterruptBodies(t *testing.T) {
 
 // TestControlBodies checks the bodies of the other control inputs.
 func TestControlBodies(t *testing.T) {
-	rules := lifecycle.NewRules()
 	for _, c := range []struct {
 		kind inputs.Kind
 		data string
@@ -87,7 +84,7 @@ func TestControlBodies(t *testing.T) {
 		{inputs.Result, `{"tool_call_id":"call_1","Content":"x"}`, events.Rejected, `the result has no field "Content"`},
 		{inputs.Result, `{"tool_call_id":"call_1","content":"x"}`, events.ToolCallArgsComplete, ""},
 	} {
-		types, report := after(c.kind, c.data, &rules)
+		types, report := after(c.kind, c.data)
 		var first events.Type
 		if len(types) > 0 {
 			first = types[0]
@@ -102,40 +99,6 @@ func TestControlBodies(t *testing.T) {
 		}
 		if c.want == events.Rejected && (!strings.Contains(report.Reason.Text, c.text) || !strings.Contains(err.Error(), report.Reason.Text)) {
 			t.Errorf("%s %s: rejected with %q, refused with %q, want %q", c.kind, c.data, report.Reason.Text, err, c.text)
-		}
-	}
-}
-
-// TestOldVersion checks that a log under fold version 1, which is in force before
-// the first rules input too, keeps its events.
-func TestOldVersion(t *testing.T) {
-	old := lifecycle.DefaultRules()
-	if old.Version != 1 {
-		t.Fatalf("the rules before the first rules input have version %d", old.Version)
-	}
-	for _, rules := range []*Rules{&old, nil} {
-		for _, data := range []string{`{"call":"1.0"}`, `{"calls":[]}`, `{"calls":null}`, `{"run":null}`, `{"run_id":"x"}`, `{"Calls":["x"]}`} {
-			types, report := after(inputs.Interrupt, data, rules)
-			if report != nil || len(types) == 0 || types[len(types)-1] != events.RunFinished {
-				t.Errorf("interrupt %s: events %v, want all calls closed", data, types)
-			}
-		}
-		for _, c := range []struct {
-			kind inputs.Kind
-			data string
-			want events.Type
-		}{
-			{inputs.Interrupt, `{"message_id":""}`, ""},
-			{inputs.Interrupt, `{"calls":["9.9"]}`, ""},
-			{inputs.Interrupt, `{"run":"9.9"}`, ""},
-			{inputs.Progress, `{"tool_call_id":"call_9"}`, ""},
-			{inputs.Progress, `{"tool_call_id":"call_1","percent":250}`, events.ToolCallProgress},
-			{inputs.End, `{"status":"error"}`, events.ToolCallArgsComplete},
-		} {
-			types, report := after(c.kind, c.data, rules)
-			if report != nil || (len(types) > 0) != (c.want != "") || len(types) > 0 && types[0] != c.want {
-				t.Errorf("%s %s: events %v, want first %q", c.kind, c.data, types, c.want)
-			}
 		}
 	}
 }

@@ -32,6 +32,23 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
+// TestLoadAllocations checks that loading the state of a session with a call, open or
+// closed, allocates at most 15 times.
+func TestLoadAllocations(t *testing.T) {
+	for _, format := range wireFormats {
+		open, closed := callStates(t, format)
+		for what, s := range map[string]*State{"open": open, "closed": closed} {
+			data, err := s.Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := testing.AllocsPerRun(100, func() { s, err = Load(data) }); got > 15 || err != nil {
+				t.Errorf("%s, %s: %.0f allocations, %v, want at most 15", format, what, got, err)
+			}
+		}
+	}
+}
+
 // TestHeap checks that an open call takes at most 350 B of heap without its args,
 // and a session at most 1 KiB without its calls.
 func TestHeap(t *testing.T) {

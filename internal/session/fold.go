@@ -35,9 +35,9 @@ type Input struct {
 // State is the state of a session after an input, the content of a snapshot. The
 // zero value is the state of a new session.
 type State struct {
-	N    uint64          `json:"n,omitempty"` // the last folded input
-	Read decode.State    `json:"read,omitzero"`
-	Life lifecycle.State `json:"life,omitzero"`
+	N    uint64 // the last folded input
+	Read decode.State
+	Life lifecycle.State
 }
 
 // Fold folds one input into s and appends the events that follow to dst.
@@ -145,7 +145,7 @@ func feedClock(step *lifecycle.Step, s *State, in *Input) {
 	case lifecycle.Deadline:
 		step.Deadline(tick.Call)
 	case lifecycle.Flush:
-		if tick.Cut && step.Rules.EndsCut() {
+		if tick.Cut {
 			endDeltas(step, s)
 			return
 		}

@@ -20,7 +20,7 @@ import (
 type log []Input
 
 func (l *log) add(kind inputs.Kind, at int, data string) {
-	rules := lifecycle.NewRules()
+	rules := lifecycle.DefaultRules()
 	*l = append(*l, Input{Rules: &rules, Input: inputs.Input{
 		Seq: uint64(len(*l) + 1), At: time.UnixMilli(int64(at)), Token: "s", Kind: kind, Data: []byte(data),
 	}})

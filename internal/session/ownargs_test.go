@@ -32,7 +32,7 @@ type witness struct {
 }
 
 func newWitness() *witness {
-	w := &witness{calls: map[string]sighting{}, seen: map[sighting]bool{}, valid: map[sighting]bool{}, rules: lifecycle.NewRules(), at: 1}
+	w := &witness{calls: map[string]sighting{}, seen: map[sighting]bool{}, valid: map[sighting]bool{}, rules: lifecycle.DefaultRules(), at: 1}
 	w.rules.Deltas = lifecycle.Every
 	return w
 }

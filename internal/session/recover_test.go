@@ -47,7 +47,7 @@ func TestRecover(t *testing.T) {
 	item := func(item string) []string {
 		return []string{response, `{"type":"response.output_item.done","output_index":0,"item":` + item + `}`}
 	}
-	zh, own := lifecycle.NewRules(), lifecycle.NewRules()
+	zh, own := lifecycle.DefaultRules(), lifecycle.DefaultRules()
 	zh.Lang = "zh"
 	own.Tools = []lifecycle.ToolRule{{Pattern: "f*", Template: "{name} is gone ({id})"}}
 	const interrupted = `Tool call f with id a was interrupted: no result was recorded. It may or may not have run.`

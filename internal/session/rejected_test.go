@@ -7,7 +7,6 @@ import (
 
 	"streamer/internal/events"
 	"streamer/internal/inputs"
-	"streamer/internal/lifecycle"
 )
 
 // TestRejectedInputs: a rejected event names the input in which the unused text begins,
@@ -15,30 +14,26 @@ import (
 // the one of the command replay.
 func TestRejectedInputs(t *testing.T) {
 	const event = `{"id":"c","object":"chat.completion.chunk","choices":[{"delta":{"content":"x"}}]}`
-	newest, old := lifecycle.NewRules(), lifecycle.NewRules()
-	old.Version = 4
 	for _, c := range []struct {
 		name  string
 		lines []string
-		rules *Rules
 		want  []uint64
 	}{
-		{"prose", []string{"not json\n", "this is garbage\n", "more garbage\n"}, &newest, []uint64{1, 2, 3}},
-		{"prose before a format", []string{"not json\n", event}, &newest, []uint64{1}},
-		{"more prose than is held", []string{"a b\n", "b c\n", "c d\n", "d e\n", "e f\n"}, &newest, []uint64{5, 1, 2, 3, 4}},
-		{"cut JSON, then prose", []string{event, "{\"a\":\n", "more\n", event}, &newest, []uint64{2, 3}},
-		{"cut JSON, then an event", []string{event, "{\"a\":\n", event}, &newest, []uint64{2}},
-		{"two cut values, then prose", []string{event, "{\"a\":\n", "{\"b\":\n", "more\n", event}, &newest, []uint64{2, 3, 4}},
-		{"two cut values", []string{event, "{\"a\":\n", "{\"b\":\n"}, &newest, []uint64{2, 3}},
-		{"a cut value, then an event where a value may be", []string{"{\"a\":\n", event, "{\"b\":\n"}, &newest, []uint64{1, 3}},
-		{"a cut array, then SSE", []string{event, "[1,\n", "{\"b\":", "data: " + event + "\n\n"}, &newest, []uint64{2, 3}},
-		{"JSON in three lines without an end", []string{"{\n", "\"a\":1,\n", "\"b\":2\n"}, &newest, []uint64{1}},
-		{"a whole value in three lines", []string{"{\n", "\"a\":1\n", "}\n"}, &newest, []uint64{1}},
-		{"cut SSE, then another event", []string{event, "data: {\"a\":", "data: " + event + "\n\n", "nonsense\n"}, &newest, []uint64{2, 4}},
-		{"two events of SSE, the second cut", []string{"data: " + event[:20], event[20:] + "\n\ndata: {\"a\":"}, &newest, []uint64{2}},
-		{"older settings", []string{event, "{\"a\":\n"}, &old, nil},
+		{"prose", []string{"not json\n", "this is garbage\n", "more garbage\n"}, []uint64{1, 2, 3}},
+		{"prose before a format", []string{"not json\n", event}, []uint64{1}},
+		{"more prose than is held", []string{"a b\n", "b c\n", "c d\n", "d e\n", "e f\n"}, []uint64{5, 1, 2, 3, 4}},
+		{"cut JSON, then prose", []string{event, "{\"a\":\n", "more\n", event}, []uint64{2, 3}},
+		{"cut JSON, then an event", []string{event, "{\"a\":\n", event}, []uint64{2}},
+		{"two cut values, then prose", []string{event, "{\"a\":\n", "{\"b\":\n", "more\n", event}, []uint64{2, 3, 4}},
+		{"two cut values", []string{event, "{\"a\":\n", "{\"b\":\n"}, []uint64{2, 3}},
+		{"a cut value, then an event where a value may be", []string{"{\"a\":\n", event, "{\"b\":\n"}, []uint64{1, 3}},
+		{"a cut array, then SSE", []string{event, "[1,\n", "{\"b\":", "data: " + event + "\n\n"}, []uint64{2, 3}},
+		{"JSON in three lines without an end", []string{"{\n", "\"a\":1,\n", "\"b\":2\n"}, []uint64{1}},
+		{"a whole value in three lines", []string{"{\n", "\"a\":1\n", "}\n"}, []uint64{1}},
+		{"cut SSE, then another event", []string{event, "data: {\"a\":", "data: " + event + "\n\n", "nonsense\n"}, []uint64{2, 4}},
+		{"two events of SSE, the second cut", []string{"data: " + event[:20], event[20:] + "\n\ndata: {\"a\":"}, []uint64{2}},
 	} {
-		got := rejectedInputs(t, c.rules, c.lines)
+		got := rejectedInputs(t, c.lines)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q: rejected are the inputs %v, want %v", c.name, c.lines, got, c.want)
 		}
@@ -48,12 +43,12 @@ func TestRejectedInputs(t *testing.T) {
 // rejectedInputs folds lines, each as an input, and then the end of a replay. It
 // returns the inputs that rejected events name. The state is stored and loaded between
 // inputs.
-func rejectedInputs(t *testing.T, rules *Rules, lines []string) (named []uint64) {
+func rejectedInputs(t *testing.T, lines []string) (named []uint64) {
 	t.Helper()
 	s := new(State)
 	fold := func(seq int, kind inputs.Kind, data string) {
 		in := inputs.Input{Seq: uint64(seq), At: time.UnixMilli(int64(seq)), Token: "s", Kind: kind, Data: []byte(data)}
-		for _, e := range Fold(nil, s, Input{Input: in, Rules: rules}) {
+		for _, e := range Fold(nil, s, Input{Input: in}) {
 			if e.Type == events.Rejected {
 				named = append(named, e.Input)
 			}
@@ -80,12 +75,11 @@ func TestUnusableLines(t *testing.T) {
 	const event = `{"id":"c","object":"chat.completion.chunk","choices":[{"delta":{"content":"x"}}]}` + "\n"
 	prose := []string{"not json\n", "this is garbage\n", "moo\n", "<html>\n", "12:30 warning\n", "{]\n"}
 	all := append([]string{event, "{\"a\":\n", "[1,\n", "data: {\"a\":\n\n", "\"x\n"}, prose...)
-	rules := lifecycle.NewRules()
 	for _, a := range all {
 		for _, b := range all {
 			for _, c := range all {
 				lines := []string{a, b, c}
-				named := rejectedInputs(t, &rules, lines)
+				named := rejectedInputs(t, lines)
 				for i, line := range lines {
 					n := 0
 					for _, seq := range named {

@@ -11,7 +11,7 @@ const FoldVersion = lifecycle.FoldVersion
 // Rules are the settings of the fold.
 type Rules = lifecycle.Rules
 
-// DefaultRules returns the rules before the first rules input. They never change.
+// DefaultRules returns the default settings, which are in force before the first rules input.
 func DefaultRules() Rules { return lifecycle.DefaultRules() }
 
 // Timer is the next clock input that a session needs.

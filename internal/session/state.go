@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"streamer/internal/chunks"
 	"streamer/internal/decode"
 	"streamer/internal/lifecycle"
 	"streamer/internal/stored"
@@ -12,7 +11,7 @@ import (
 
 // versioned is a State with the fold version that wrote it.
 type versioned struct {
-	Version int `json:"v"`
+	Version int
 	*State
 }
 
@@ -31,13 +30,16 @@ func (s *State) Append(dst []byte) ([]byte, error) {
 	return stored.Append(dst, &versioned{lifecycle.FoldVersion, s}, (*versioned).fields), nil
 }
 
-// ErrVersion is returned for a state that a newer fold version wrote.
+// ErrVersion is returned for a state that a newer fold version or program wrote, and for
+// rules of one.
 var ErrVersion = errors.New("session: a newer fold version")
 
 // Load returns the state whose stored form is data.
 func Load(data []byte) (*State, error) {
 	v := versioned{State: new(State)}
-	if err := stored.Load(chunks.Shared(data), &v, (*versioned).fields); err != nil {
+	if err := stored.Load(data, &v, (*versioned).fields); errors.Is(err, stored.ErrVersion) {
+		return nil, fmt.Errorf("%w: load state: %w", ErrVersion, err)
+	} else if err != nil {
 		return nil, fmt.Errorf("session: load state: %w", err)
 	}
 	if v.Version > lifecycle.FoldVersion {

@@ -2,16 +2,18 @@ package session
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
-	"strings"
+	"os"
+	"reflect"
+	"strconv"
 	"testing"
 
 	"streamer/internal/decode"
-	"streamer/internal/decode/anthropic"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
-	"streamer/internal/stored/storedtest"
+	"streamer/internal/stored"
 )
 
 // TestStoredForm checks the stored form of the states of each recorded stream.
@@ -34,86 +36,190 @@ func TestStoredForm(t *testing.T) {
 	}
 }
 
-// TestStoredFields checks that the stored form has every field of a state: each one
-// alone, and all together.
+// TestStoredFields checks that the stored form has every field of a state with the
+// Decoders of all formats: each field alone, and all together.
 func TestStoredFields(t *testing.T) {
-	count := storedtest.Each(func(s *State) {
-		s.Read.Decoders[0] = decode.FormatDecoder{Format: "anthropic", Decoder: new(anthropic.Decoder)}
-		checkStoredForm(t, s)
-	})
-	if count < 100 {
-		t.Fatalf("%d fields", count)
+	empty, _ := stateWith(t, noField)
+	all, count := stateWith(t, allFields)
+	if checkStoredForm(t, all); count < 250 {
+		t.Errorf("%d fields", count)
+	}
+	for only := range count {
+		s, _ := stateWith(t, only)
+		if checkStoredForm(t, s); bytes.Equal(unversioned(s), unversioned(empty)) {
+			t.Errorf("field %d is not stored, among these: %q", only, unversioned(all))
+		}
 	}
 }
 
-// TestLoadOlder checks that a state is loaded that encoding/json has written: with escapes
-// for HTML, empty lists, and members that are zero.
+// fullState is the stored form of a state with all fields, as a Go string. All later
+// versions must read it.
+const fullState = "testdata/state.txt"
+
+var update = flag.Bool("update", false, "write "+fullState)
+
+// TestLoadOlder checks that nothing of a state is lost that an older program stored. Only
+// a field that is removed needs an update of the file.
 func TestLoadOlder(t *testing.T) {
-	const older = `{"v":4,"n":8,"read":{"f":"ag-ui","c":{"j":{"t":"eyJ0eXBlIjoi"}},"d":[{"f":"langchain","s":{"l":{"v":true,"s":[{"i":"","n":"a"}],"p":[]}}},` +
-		`{"f":"ag-ui","s":{"l":[{"k":0,"i":"c\u00261","m":"m\u003c1\u003e"}],"p":[{"m":"m\u003c1\u003e","b":true}],"w":[]}}]},` +
-		`"life":{"time":"1970-01-01T00:00:00.007Z","last":"1970-01-01T00:00:00.007Z","run":{"id":"r","explicit":true},"last_run":"r","turn":3,"first":1,` +
-		`"messages":[{"id":"m<1>","calls":{"calls":[{"id":"c&1","name":"f","text":"eyJhIjo=","final":true,"state":{"call":"3.0","status":"building_args","id":"c&1",` +
-		`"begun":"1970-01-01T00:00:00.000Z","sent":5,"result":{"id":"c\u00261","status":"completed","content":null},"started":true}}]},` +
-		`"run":"","parts":{"n":1,"kind":"text","sent":1},"role":"assistant","shape":"openai"}],"memory":{"messages":["m<1>"],` +
-		`"orphans":[{"id":"o","status":"","content":"Ijxvaz4i"}]}}}`
+	if *update {
+		s, _ := stateWith(t, allFields)
+		if err := os.WriteFile(fullState, strconv.AppendQuote(nil, string(unversioned(s))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(fullState)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, err := strconv.Unquote(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := Load([]byte(older))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.NewReplacer(`{"v":4,`, fmt.Sprintf(`{"v":%d,`, lifecycle.FoldVersion), `\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `,"p":[]`, "", `,"w":[]`, "", `"i":"",`, "", `"k":0,`, "",
-		`,"begun":"1970-01-01T00:00:00.000Z"`, "", `,"content":null`, "", `"run":"",`, "", `"status":"",`, "").Replace(older)
-	if string(got) != want {
-		t.Errorf("loaded as %s\n      want %s", got, want)
+	if got := unversioned(s); string(got) != older {
+		t.Errorf("%s\nis loaded as\n%q", text, got)
 	}
 }
 
-// FuzzLoad checks that no text that is loaded as a state makes Load or Append fail.
+// TestLoadNewer checks that a state of a newer program causes ErrVersion, and a damaged
+// one does not.
+func TestLoadNewer(t *testing.T) {
+	newer := stored.Append(nil, &versioned{lifecycle.FoldVersion + 1, new(State)}, (*versioned).fields)
+	for _, data := range [][]byte{newer, {stored.Version + 1, 0}} {
+		if _, err := Load(data); !errors.Is(err, ErrVersion) {
+			t.Errorf("%q: got %v, want %v", data, err, ErrVersion)
+		}
+	}
+	if _, err := Load(newer[:3]); err == nil || errors.Is(err, ErrVersion) {
+		t.Errorf("a damaged state: got %v", err)
+	}
+}
+
+// TestLoadDamaged checks that a byte that is wrong causes nothing worse than an error, and
+// that no beginning of a state is loaded.
+func TestLoadDamaged(t *testing.T) {
+	s, _ := stateWith(t, allFields)
+	data := unversioned(s)
+	for i := range data {
+		for bit := range 8 {
+			wrong := bytes.Clone(data)
+			wrong[i] ^= 1 << bit
+			checkLoad(t, wrong)
+		}
+		if _, err := Load(data[:i]); err == nil {
+			t.Errorf("%d bytes of %d are loaded", i, len(data))
+		}
+	}
+}
+
+// FuzzLoad checks that no bytes that are loaded as a state make Load or Append fail.
 func FuzzLoad(f *testing.F) {
-	storedtest.Each(func(s *State) {
-		s.Read.Decoders[0] = decode.FormatDecoder{Format: "anthropic", Decoder: new(anthropic.Decoder)}
-		data, _ := s.Marshal()
-		f.Add(data)
-	})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		text := bytes.Clone(data)
-		s, err := Load(text)
-		if err != nil {
-			return
-		}
-		once, _ := s.Marshal()
-		clear(text) // the state must not share it
-		if again, _ := s.Marshal(); !bytes.Equal(once, again) {
-			t.Fatalf("%s: the state changes with the text\nfrom %s\nto   %s", data, once, again)
-		}
-	})
+	s, _ := stateWith(f, allFields)
+	f.Add(unversioned(s))
+	f.Fuzz(checkLoad)
 }
 
-// checkStoredForm compares the stored form with that of encoding/json, and checks that
-// it does not change when it is loaded and stored again.
+// checkLoad loads a state, if that is possible, and checks its stored form.
+func checkLoad(t *testing.T, data []byte) {
+	t.Helper()
+	if s, err := Load(data); err == nil {
+		checkStoredForm(t, s)
+	}
+}
+
+// checkStoredForm checks that a state does not change when it is stored and loaded.
 func checkStoredForm(t *testing.T, s *State) {
 	t.Helper()
 	got, err := s.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := json.Marshal(versioned{lifecycle.FoldVersion, s})
+	data := bytes.Clone(got)
+	loaded, err := Load(data)
 	if err != nil {
+		t.Fatalf("%q: %v", got, err)
+	}
+	clear(data) // the state must not share it
+	if again, err := loaded.Marshal(); err != nil || !bytes.Equal(again, got) {
+		t.Errorf("stored as %q\n     then %q (%v)", got, again, err)
+	}
+}
+
+// unversioned returns the stored form of a state without the fold version.
+func unversioned(s *State) []byte {
+	return stored.Append(nil, &versioned{State: s}, (*versioned).fields)
+}
+
+const (
+	allFields = -1
+	noField   = -2
+)
+
+// stateWith returns a state with the Decoders of all formats, in which every pointer is
+// set and every list has an element, and the number of its fields. All of the other fields
+// are set, or only the one with a number.
+func stateWith(t testing.TB, only int) (s *State, count int) {
+	t.Helper()
+	s = new(State)
+	setFields(reflect.ValueOf(s), &count, only)
+	formats := decode.Names()
+	data := stored.Append(nil, &formats, func(formats *[]string, f *stored.Fields) {
+		stored.List(f, "d", formats, func(format *string, f *stored.Fields) { f.Text("f", format) })
+	})
+	if err := stored.Load(data, &s.Read, (*decode.State).Fields); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := storedtest.Normal(got), storedtest.Normal(want); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	for i := range s.Read.Decoders {
+		setFields(reflect.ValueOf(s.Read.Decoders[i].Decoder), &count, only)
 	}
-	text := bytes.Clone(got)
-	loaded, err := Load(text)
-	if err != nil {
-		t.Fatalf("%s: %v", got, err)
+	return s, count
+}
+
+// setFields sets the exported field with a number, or all, in v and what it has. n counts
+// the fields.
+func setFields(v reflect.Value, n *int, only int) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		setFields(v.Elem(), n, only)
+		return
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[decode.FormatDecoder]() {
+			return
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				setFields(v.Field(i), n, only)
+			}
+		}
+		return
+	case reflect.Slice:
+		if kind := v.Type().Elem().Kind(); kind != reflect.Uint8 {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			setFields(v.Index(0), n, only)
+			return
+		}
 	}
-	clear(text) // the state must not share it
-	if again, err := loaded.Marshal(); err != nil || !bytes.Equal(again, got) {
-		t.Errorf("stored as %s\n     then %s (%v)", got, again, err)
+	if *n++; only != allFields && *n-1 != only {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprint("text ", *n))
+	case reflect.Slice:
+		v.SetBytes(fmt.Append(nil, "bytes ", *n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Uint8:
+		v.SetUint(3)
+	default:
+		v.SetUint(uint64(*n))
 	}
 }

@@ -22,7 +22,7 @@ type Trial struct {
 // format is the content of the header that names the format, or "". A delta that is
 // rejected changes the state of the trial as it would change that of a session.
 func (t *Trial) Delta(format string, data []byte) *events.Event {
-	rules := lifecycle.NewRules()
+	rules := lifecycle.DefaultRules()
 	t.seq++
 	in := inputs.Input{Seq: t.seq, At: time.UnixMilli(int64(t.seq)), Token: "trial", Kind: inputs.Delta, Data: data} //nolint:gosec // a count
 	if format != "" {

@@ -1,152 +1,274 @@
-// Package stored writes the states of sessions as JSON and reads them, without
+// Package stored writes the states of sessions in a binary form and reads them, without
 // reflection: every snapshot is written, and every session that returns is read.
 //
-// A struct describes its members once, in a function that visits them in order:
+// A struct describes its fields once, in a function that visits them in order:
 //
 //	func (d *Decoder) Fields(f *stored.Fields) {
 //		f.Text("m", &d.Message)
 //		stored.List(f, "c", &d.Calls, (*Call).fields)
 //	}
 //
-// Append writes them, and Load reads them. The result is as encoding/json writes it with
-// the option omitempty and without escapes for HTML: members that are zero or empty are
-// left out. The order of the members does not matter to Load, which skips unknown ones.
-// A member that repeats replaces the former one, except that members of objects are
-// merged. A text that is damaged causes an error that names the member and the offset.
+// Append writes them, and Load reads them. The form is
+//
+//	1 byte   Version
+//	         an object: its fields, and a byte of zero
+//
+// A field is a byte with its kind and the length of its name, its name, and its value:
+//
+//	number     a varint
+//	negative   a varint, which is the number without its sign
+//	text       the number of its bytes as a varint, and its bytes
+//	object     its fields, and a byte of zero
+//	list       the number of its elements as a varint, and its elements: fields without a name
+//	flag       nothing; it is true
+//
+// Fields that are zero or empty are left out. Load skips fields that it does not know, so
+// a state type can gain and lose fields while Version stays. A name that was in use must
+// not come back with another meaning. The order of the fields does not matter to Load. A
+// field that repeats replaces the former one, except that objects are merged.
 package stored
 
 import (
-	"encoding/base64"
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"unsafe"
-
-	"streamer/internal/events"
-	"streamer/internal/jsonscan"
 )
 
-// Fields writes or reads the members of an object. Each of its methods with a name, and
-// each function that has a Fields and a name, is for one member. Reading, it does nothing
-// unless that member is the next one, so a visit reads all members that are in order.
+// Version is the version of the form that Append writes. Load reads it and the older ones.
+const Version = 1
+
+// ErrVersion is returned for a form that this program does not know.
+var ErrVersion = errors.New("an unknown version of the stored form")
+
+// kind is the kind of a value.
+type kind byte
+
+const (
+	end kind = iota // of an object
+	number
+	negative
+	text
+	object
+	list
+	flag
+)
+
+var kinds = [...]string{"the end of an object", "a number", "a negative number", "a text", "an object", "a list", "a flag"}
+
+const (
+	maxName  = 1<<5 - 1 // bytes of a name
+	maxDepth = 64       // of a value that is skipped
+	// keptRoom is the number of elements for which there is room before they are read.
+	keptRoom = 64
+)
+
+// Fields writes or reads the fields of an object. Each of its methods with a name, and
+// each function that has a Fields and a name, is for one field. Reading, it does nothing
+// unless that field is the next one, so a visit reads all fields that are in order.
 type Fields struct {
-	w       events.Members
+	b       []byte // what is written, or read
 	reading bool
-	r       jsonscan.Reader
-	key     string // of the member that is read next, "" after the last one
-	taken   bool   // a visit has read a member
-	path    string // of the member with the error
+	at      int    // offset in b of the byte that is read next
+	kind    kind   // of the value that is read next, end after the last one
+	name    []byte // of that field
+	taken   bool   // a visit has read a field
+	err     error
+	path    string // of the field with the error
 	pool    []byte // memory of the next short strings
 }
 
-// Append appends the object that v is stored as. The function visits its members.
+// Append appends the form of v. The function visits its fields.
 func Append[T any](dst []byte, v *T, visit func(*T, *Fields)) []byte {
-	f := Fields{w: events.Members{B: append(dst, '{')}}
+	f := Fields{b: append(dst, Version)}
 	visit(v, &f)
-	return append(f.w.B, '}')
+	return append(f.b, 0)
 }
 
-// Load reads v from the object that it is stored as. Strings and bytes of v do not share
-// the memory of text.
-func Load[T any](text string, v *T, visit func(*T, *Fields)) error {
-	f := Fields{reading: true, r: jsonscan.NewReader(text)}
-	read(&f, v, visit)
-	f.r.End()
-	return f.err()
-}
-
-// Nested reads v from the text of a value that Raw has read.
-func Nested[T any](f *Fields, text string, v *T, visit func(*T, *Fields)) error {
-	r, key, path := f.r, f.key, f.path
-	f.r, f.path = jsonscan.NewReader(text), ""
-	read(f, v, visit)
-	f.r.End()
-	err := f.err()
-	f.r, f.key, f.path = r, key, path
-	return err
-}
-
-func (f *Fields) err() error {
-	if err := f.r.Err(); err != nil && f.path != "" {
-		return fmt.Errorf("%s: %w", f.path, err)
+// Load reads v from its form. It shares no memory with data. An error names the field and
+// the offset.
+func Load[T any](data []byte, v *T, visit func(*T, *Fields)) error {
+	if len(data) == 0 {
+		return errors.New("nothing where the stored form is expected at offset 0")
 	}
-	return f.r.Err()
+	if data[0] != Version {
+		return fmt.Errorf("%w: %d at offset 0, the newest that this program reads is %d", ErrVersion, data[0], Version)
+	}
+	f := Fields{b: data, reading: true, at: 1}
+	read(&f, v, visit)
+	if f.at < len(data) {
+		f.fail(f.at, "%d bytes where nothing more is expected", len(data)-f.at)
+	}
+	if f.path != "" {
+		return fmt.Errorf("%s: %w", f.path, f.err)
+	}
+	return f.err
 }
 
-// Reading reports whether members are read.
+// Reading reports whether fields are read.
 func (f *Fields) Reading() bool { return f.reading }
 
-// Reads reports whether the member that is read next has one of the names.
-func (f *Fields) Reads(names ...string) bool { return f.key != "" && slices.Contains(names, f.key) }
+// Reads reports whether the field that is read next has one of the names.
+func (f *Fields) Reads(names ...string) bool {
+	return slices.ContainsFunc(names, f.next)
+}
+
+// next reports whether the field that is read next has the name.
+func (f *Fields) next(name string) bool { return f.reading && string(f.name) == name }
 
 // Fail ends the reading with an error, unless there is one.
-func (f *Fields) Fail(err error) {
-	f.r.Fail(err)
-	f.key = ""
+func (f *Fields) Fail(err error) { f.fail(f.at, "%w", err) }
+
+func (f *Fields) fail(at int, format string, args ...any) {
+	if f.err == nil {
+		f.err = fmt.Errorf(format+" at offset %d", append(args, at)...)
+	}
+	f.at, f.kind, f.name = len(f.b), end, nil
 }
 
-// read reads v from the next value.
+// read reads the fields of an object.
 func read[T any](f *Fields, v *T, visit func(*T, *Fields)) {
-	f.key = ""
-	if f.r.Object() {
-		f.advance()
-	}
-	for first := true; first || f.key != ""; first = false {
+	f.head(true)
+	for first := true; first || f.kind != end; first = false {
 		f.taken = false
 		visit(v, f)
-		if f.key != "" && !f.taken {
-			f.r.Raw()
-			f.advance()
+		if f.kind != end && !f.taken {
+			name := string(f.name)
+			f.skip(0)
+			f.done(name)
 		}
 	}
 }
 
-// advance reads the key of the next member. A member without a name is skipped.
-func (f *Fields) advance() {
-	for more := true; more; {
-		if f.key, more = f.r.Key(); f.key != "" {
-			return
-		}
-		if more {
-			f.r.Raw()
-		}
-	}
-}
-
-// next follows the value of a member that was read.
-func (f *Fields) next(name string) {
-	f.taken = true
-	if f.r.Err() != nil {
-		if f.path != "" {
-			name += "." + f.path
-		}
-		f.path, f.key = name, ""
+// head reads what precedes the value of a field or an element, or the end of an object.
+func (f *Fields) head(named bool) {
+	f.kind, f.name = end, nil
+	if f.err != nil {
 		return
 	}
-	f.advance()
+	if f.at == len(f.b) {
+		f.fail(f.at, "the end where a field or an element is expected")
+		return
+	}
+	c := f.b[f.at]
+	k, size := kind(c>>5), int(c&maxName)
+	switch rest := f.b[f.at+1:]; {
+	case c == 0 && named:
+		f.at++
+	case k == end || k > flag || named != (size > 0):
+		f.fail(f.at, "byte 0x%02x where a field or an element is expected", c)
+	case size > len(rest):
+		f.fail(f.at, "a name of %d bytes where %d are left", size, len(rest))
+	default:
+		f.kind, f.name = k, rest[:size]
+		f.at += 1 + size
+	}
 }
 
-// Raw reads the text of any value, which shares the memory of the whole text. It writes
-// nothing.
-func (f *Fields) Raw(name string, v *string) {
-	if f.reading && f.key == name {
-		*v = f.r.Raw()
-		f.next(name)
+// done follows the value of a field that was read.
+func (f *Fields) done(name string) {
+	f.taken = true
+	if f.err == nil {
+		f.head(true)
+		return
 	}
+	if f.path != "" {
+		name += "." + f.path
+	}
+	f.path = name
+}
+
+// is reports whether the value that is read next is of a kind, and fails where it is not.
+func (f *Fields) is(k kind) bool {
+	if f.kind != k && f.err == nil {
+		f.fail(f.at, "%s where %s is expected", kinds[f.kind], kinds[k])
+	}
+	return f.err == nil
+}
+
+// skip reads a value that is not known.
+func (f *Fields) skip(depth int) {
+	if depth > maxDepth {
+		f.fail(f.at, "a value more than %d deep", maxDepth)
+	}
+	switch f.kind {
+	case number, negative:
+		f.uvarint()
+	case text:
+		f.bytes()
+	case object:
+		for f.head(true); f.kind != end; f.head(true) {
+			f.skip(depth + 1)
+		}
+	case list:
+		for n := f.size(); n > 0 && f.err == nil; n-- {
+			f.head(false)
+			f.skip(depth + 1)
+		}
+	}
+}
+
+func (f *Fields) uvarint() uint64 {
+	v, n := binary.Uvarint(f.b[f.at:])
+	if n <= 0 {
+		f.fail(f.at, "no number of at most 64 bits")
+		return 0
+	}
+	f.at += n
+	return v
+}
+
+// size reads the number of things of which each takes a byte at least.
+func (f *Fields) size() int {
+	at := f.at
+	n := f.uvarint()
+	if left := len(f.b) - f.at; n > uint64(left) {
+		f.fail(at, "a length of %d where %d bytes are left", n, left)
+		return 0
+	}
+	return int(n)
+}
+
+// bytes reads a text, which shares the memory of the form.
+func (f *Fields) bytes() []byte {
+	if !f.is(text) {
+		return nil
+	}
+	n := f.size()
+	f.at += n
+	return f.b[f.at-n : f.at]
+}
+
+// begin writes what precedes the value of a field or an element.
+func (f *Fields) begin(k kind, name string) {
+	f.b = append(append(f.b, byte(k)<<5|byte(len(name))), name...)
 }
 
 // Text writes or reads a string.
 func (f *Fields) Text(name string, v *string) {
 	if !f.reading {
-		f.w.Text(name, *v)
-	} else if f.key == name {
-		if s, ok := f.r.Text(); ok {
-			*v = f.keep(s)
+		if *v != "" {
+			textValue(f, name, v)
 		}
-		f.next(name)
+	} else if f.next(name) {
+		textValue(f, name, v)
+		f.done(name)
 	}
+}
+
+func textValue(f *Fields, name string, v *string) {
+	if f.reading {
+		*v = f.keep(f.bytes())
+		return
+	}
+	writeText(f, name, *v)
+}
+
+func writeText[T ~string | ~[]byte](f *Fields, name string, v T) {
+	f.begin(text, name)
+	f.b = append(binary.AppendUvarint(f.b, uint64(len(v))), v...)
 }
 
 // poolSize is the number of bytes in which short strings are kept together. Few strings
@@ -154,9 +276,9 @@ func (f *Fields) Text(name string, v *string) {
 const poolSize = 256
 
 // keep returns a copy of a string.
-func (f *Fields) keep(s string) string {
+func (f *Fields) keep(s []byte) string {
 	if len(s) > poolSize/4 {
-		return strings.Clone(s)
+		return string(s)
 	}
 	if len(f.pool)+len(s) > cap(f.pool) {
 		f.pool = make([]byte, 0, poolSize)
@@ -166,209 +288,166 @@ func (f *Fields) keep(s string) string {
 	return unsafe.String(unsafe.SliceData(f.pool[from:]), len(s))
 }
 
-// Bytes writes or reads bytes, as base64.
+// Bytes writes or reads bytes.
 func (f *Fields) Bytes(name string, v *[]byte) {
 	if !f.reading {
 		if len(*v) > 0 {
-			f.w.Key(name)
-			f.w.B = append(base64.StdEncoding.AppendEncode(append(f.w.B, '"'), *v), '"')
+			writeText(f, name, *v)
 		}
-	} else if f.key == name {
-		s, ok := f.r.Text()
-		b, err := base64.StdEncoding.DecodeString(s)
-		if err != nil {
-			f.failed(err)
-		}
-		if *v = b; !ok {
-			*v = nil
-		}
-		f.next(name)
+	} else if f.next(name) {
+		*v = bytes.Clone(f.bytes())
+		f.done(name)
 	}
-}
-
-// failed ends the reading because the value that was read last has an error.
-func (f *Fields) failed(err error) {
-	f.r.Fail(fmt.Errorf("%w before offset %d", err, f.r.Offset()))
 }
 
 // Flag writes or reads a boolean.
 func (f *Fields) Flag(name string, v *bool) {
 	if !f.reading {
-		f.w.Flag(name, *v)
-	} else if f.key == name {
-		if set, ok := f.r.Bool(); ok {
-			*v = set
+		if *v {
+			f.begin(flag, name)
 		}
-		f.next(name)
-	}
-}
-
-// Time writes or reads a time.
-func (f *Fields) Time(name string, v *events.Time) {
-	if !f.reading {
-		if *v != 0 {
-			f.w.Time(name, *v)
-		}
-	} else if f.key == name {
-		if s, ok := f.r.Text(); ok {
-			if err := v.UnmarshalText([]byte(s)); err != nil {
-				f.failed(err)
-			}
-		}
-		f.next(name)
+	} else if f.next(name) {
+		*v = f.is(flag)
+		f.done(name)
 	}
 }
 
 // integer is the types of numbers that are stored.
 type integer interface {
-	~int | ~int32 | ~uint8 | ~uint32 | ~uint64
+	~int | ~int32 | ~int64 | ~uint8 | ~uint32 | ~uint64
 }
 
 // Number writes or reads an integer.
 func Number[T integer](f *Fields, name string, v *T) {
 	if !f.reading {
 		if *v != 0 {
-			f.w.Key(name)
-			f.w.B = appendNumber(f.w.B, *v)
+			numberValue(f, name, v)
 		}
-	} else if f.key == name {
-		readNumber(f, v)
-		f.next(name)
+	} else if f.next(name) {
+		numberValue(f, name, v)
+		f.done(name)
 	}
 }
 
-func appendNumber[T integer](dst []byte, v T) []byte {
-	if v < 0 {
-		return strconv.AppendInt(dst, int64(v), 10)
+func numberValue[T integer](f *Fields, name string, v *T) {
+	switch {
+	case f.reading:
+		readNumber(f, v)
+	case *v < 0:
+		f.begin(negative, name)
+		f.b = binary.AppendUvarint(f.b, -uint64(*v))
+	default:
+		f.begin(number, name)
+		f.b = binary.AppendUvarint(f.b, uint64(*v))
 	}
-	return strconv.AppendUint(dst, uint64(v), 10)
 }
 
 func readNumber[T integer](f *Fields, v *T) {
-	size, negative, ok := f.r.Integer()
-	if !ok {
+	minus := f.kind == negative
+	if !minus && !f.is(number) {
 		return
 	}
+	at := f.at
+	size := f.uvarint()
 	n := T(size)
 	fits := n >= 0 && uint64(n) == size
-	if negative {
+	if minus {
 		n = -n
 		signed := ^T(0) < 0
 		fits = signed && n <= 0 && -uint64(n) == size
 	}
 	if !fits {
-		f.failed(errors.New("a number that is too large"))
+		f.fail(at, "a number that is too large")
 		return
 	}
 	*v = n
 }
 
-// value writes or reads an object.
-func value[T any](f *Fields, v *T, visit func(*T, *Fields)) {
+// Object writes or reads an object, which is left out where all its fields are.
+func Object[T any](f *Fields, name string, v *T, visit func(*T, *Fields)) {
 	if f.reading {
-		read(f, v, visit)
+		if f.next(name) {
+			objectValue(f, name, v, visit)
+			f.done(name)
+		}
 		return
 	}
-	f.w.B = append(f.w.B, '{')
-	visit(v, f)
-	f.w.B = append(f.w.B, '}')
-}
-
-// Object writes or reads an object, which is left out where all its members are.
-func Object[T any](f *Fields, name string, v *T, visit func(*T, *Fields)) {
-	if !f.reading {
-		before := len(f.w.B)
-		f.w.Key(name)
-		from := len(f.w.B)
-		if value(f, v, visit); len(f.w.B) == from+len("{}") {
-			f.w.B = f.w.B[:before]
-		}
-	} else if f.key == name {
-		read(f, v, visit)
-		f.next(name)
+	before := len(f.b)
+	f.begin(object, name)
+	from := len(f.b)
+	if visit(v, f); len(f.b) == from {
+		f.b = f.b[:before]
+		return
 	}
+	f.b = append(f.b, 0)
 }
 
 // Pointer writes or reads an object, which is left out where the pointer is nil.
 func Pointer[T any](f *Fields, name string, v **T, visit func(*T, *Fields)) {
 	if !f.reading {
 		if *v != nil {
-			f.w.Key(name)
-			value(f, *v, visit)
+			objectValue(f, name, *v, visit)
 		}
-	} else if f.key == name {
-		switch {
-		case f.r.Null():
-			*v = nil
-		case *v == nil:
+	} else if f.next(name) {
+		if *v == nil {
 			*v = new(T)
-			fallthrough
-		default:
-			read(f, *v, visit)
 		}
-		f.next(name)
+		objectValue(f, name, *v, visit)
+		f.done(name)
 	}
 }
 
-// List writes or reads a list of objects. An element that is null is the zero value.
+func objectValue[T any](f *Fields, name string, v *T, visit func(*T, *Fields)) {
+	if f.reading {
+		if f.is(object) {
+			read(f, v, visit)
+		}
+		return
+	}
+	f.begin(object, name)
+	visit(v, f)
+	f.b = append(f.b, 0)
+}
+
+// List writes or reads a list of objects.
 func List[T any](f *Fields, name string, v *[]T, visit func(*T, *Fields)) {
-	list(f, name, v, func(f *Fields, e *T) { value(f, e, visit) })
+	elements(f, name, v, func(f *Fields, name string, e *T) { objectValue(f, name, e, visit) })
 }
 
 // Numbers writes or reads a list of integers.
-func Numbers[T integer](f *Fields, name string, v *[]T) {
-	list(f, name, v, func(f *Fields, e *T) {
-		if f.reading {
-			readNumber(f, e)
-			return
-		}
-		f.w.B = appendNumber(f.w.B, *e)
-	})
-}
+func Numbers[T integer](f *Fields, name string, v *[]T) { elements(f, name, v, numberValue[T]) }
 
 // Texts writes or reads a list of strings.
-func (f *Fields) Texts(name string, v *[]string) { list(f, name, v, textElement) }
+func (f *Fields) Texts(name string, v *[]string) { elements(f, name, v, textValue) }
 
-func textElement(f *Fields, e *string) {
+// elements writes or reads a list, whose elements each writes or reads.
+func elements[T any](f *Fields, name string, v *[]T, each func(*Fields, string, *T)) {
 	if !f.reading {
-		f.w.B = events.AppendQuoted(f.w.B, *e)
-	} else if s, ok := f.r.Text(); ok {
-		*e = f.keep(s)
+		if len(*v) == 0 {
+			return
+		}
+		f.begin(list, name)
+		f.b = binary.AppendUvarint(f.b, uint64(len(*v)))
+		for i := range *v {
+			each(f, "", &(*v)[i])
+		}
+	} else if f.next(name) {
+		*v = readList(f, each)
+		f.done(name)
 	}
 }
 
-// list writes or reads a list, whose elements each writes or reads.
-func list[T any](f *Fields, name string, v *[]T, each func(*Fields, *T)) {
-	if f.reading {
-		if f.key == name {
-			*v = readList(f, each)
-			f.next(name)
-		}
-		return
-	}
-	if len(*v) == 0 {
-		return
-	}
-	f.w.Key(name)
-	f.w.B = append(f.w.B, '[')
-	for i := range *v {
-		if i > 0 {
-			f.w.B = append(f.w.B, ',')
-		}
-		each(f, &(*v)[i])
-	}
-	f.w.B = append(f.w.B, ']')
-}
-
-func readList[T any](f *Fields, each func(*Fields, *T)) []T {
-	if !f.r.Array() {
+func readList[T any](f *Fields, each func(*Fields, string, *T)) []T {
+	if !f.is(list) {
 		return nil
 	}
-	all := []T{}
-	for f.r.Element() {
+	n := f.size()
+	all := make([]T, 0, min(n, keptRoom))
+	for ; n > 0 && f.err == nil; n-- {
+		f.head(false)
 		var zero T
 		all = append(all, zero)
-		each(f, &all[len(all)-1])
+		each(f, "", &all[len(all)-1])
 	}
 	return all
 }

@@ -2,11 +2,9 @@ package worker
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"time"
 
-	"streamer/internal/broker"
 	"streamer/internal/events"
 )
 
@@ -20,11 +18,10 @@ type outgoing struct {
 	Trace  map[string]string
 	Body   []byte
 	Blobs  []events.Blob
-	Seq    uint64 // in the event log, once it is stored
 
 	session *resident
 	blobs   int       // chunks that are not stored yet
-	at      time.Time // when it was published, then when it was acknowledged
+	at      time.Time // when it was published
 }
 
 func (o *outgoing) size() int {
@@ -34,6 +31,9 @@ func (o *outgoing) size() int {
 	}
 	return n
 }
+
+// keptScratch bounds the buffer in bytes that is kept between events.
+const keptScratch = 256 << 10
 
 // bodies encodes events in memory that it reuses. The zero value is ready to use.
 type bodies struct{ scratch []byte }
@@ -68,13 +68,11 @@ type appender struct {
 	publisher
 	reports
 	messages  Messages
-	heads     headReader
-	reads     *operations
-	keepAcked time.Duration
 	queued    int // bytes of events that are not stored yet
 	bodies    bodies
 	event     events.Event // of append, which fills what a message needs: an Event is large
 	paused    paused
+	snapshots *snapshotWriter
 }
 
 // enqueue takes the events of an input and appends those that the log does not
@@ -88,9 +86,7 @@ func (a *appender) enqueue(s *resident, out []events.Event, trace map[string]str
 		}
 		l.compare(o, s.token, &a.reports)
 		if !o.ID.After(l.id) {
-			// An owner stored it that may not have written a snapshot.
-			l.keep(o, time.Now())
-			continue
+			continue // an owner stored it that may not have written a snapshot
 		}
 		l.queue = append(l.queue, o)
 		a.queued += o.size()
@@ -104,7 +100,7 @@ func (a *appender) enqueue(s *resident, out []events.Event, trace map[string]str
 // send publishes the first event of a session's queue, its blobs before it. It
 // does nothing while the head of the session's log is being read.
 func (a *appender) send(s *resident) {
-	if len(s.log.queue) == 0 || s.log.reading {
+	if len(s.log.queue) == 0 || s.loading {
 		return
 	}
 	o := s.log.queue[0]
@@ -143,64 +139,18 @@ func (a *appender) chunkStored(o *outgoing, err error) error {
 
 // stored notes that the first event of a session's queue is stored at seq.
 func (a *appender) stored(s *resident, o *outgoing, seq uint64) {
-	l := &s.log
-	l.seq, l.id, l.refusals, s.fresh = seq, o.ID, 0, false
-	a.status.stored(o)
 	now := time.Now()
+	l := &s.log
+	l.seq, l.id, l.acked, l.refusals = seq, o.ID, now, 0
+	a.status.stored(o)
 	a.observer.EventStored(Stored{a.partition, s.token, o.Type, o.Call, o.Status, o.Body, o.Trace, now.Sub(o.at)})
-	a.shift(s, seq, now)
+	a.queued -= l.shift().size()
+	a.snapshots.reached(s, point{seq, o.ID}, now)
 	a.send(s)
 }
 
-func (a *appender) shift(s *resident, seq uint64, now time.Time) {
-	a.queued -= s.log.shift(seq, now).size()
-	s.log.trim(now, a.keepAcked)
-}
-
-// headReader reads where a session's event log ends.
-type headReader interface {
-	Epoch() uint64
-	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
-}
-
-// headRead is the head of a session's event log as an operation read it.
-type headRead struct {
-	epoch uint64 // of the connection before it was read
-	seq   uint64
-	last  events.Record
-}
-
-// adopt continues behind the head that was read. Another worker may have appended
-// events, or an append of this worker whose acknowledgement was lost. Where the
-// server lost events that it had acknowledged, they are appended again.
-func (a *appender) adopt(s *resident, h *headRead, rewinds broker.Rewinds) error {
-	l := &s.log
-	known := l.id
-	l.epoch = h.epoch
-	l.head(s.token, h.seq, &h.last, rewinds, &a.reports)
-	if known.After(l.id) {
-		id := l.id
-		l.id, l.found = known, found{}
-		size, err := l.requeue(s.token, id)
-		a.queued += size
-		return err
-	}
-	if l.id == known {
-		l.found = found{}
-	}
-	for len(l.queue) > 0 && !l.queue[0].ID.After(l.id) {
-		a.status.adopted.Add(1)
-		l.compare(l.queue[0], s.token, &a.reports)
-		a.shift(s, l.seq, time.Now())
-	}
-	if len(l.queue) > 0 {
-		l.compare(l.queue[0], s.token, &a.reports)
-	}
-	return nil
-}
-
 // refused notes that the server refuses an event for good. The session stops and
-// its snapshot keeps the event; other sessions go on.
+// other sessions go on.
 func (a *appender) refused(s *resident, o *outgoing, why error) {
 	a.status.refused.Add(1)
 	a.logger.Error().Err(why).Str("session", s.token).Stringer("event", o.ID).Msg("event refused")

@@ -4,19 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/inputs"
 )
 
-// checkpointer writes the checkpoint of a partition: the first input that no
-// stored snapshot covers, with the rules in force there. It is written after the
-// snapshots that it relies on, and is only a lower bound.
+// checkpointer writes the checkpoint of a partition: the first input that no stored
+// snapshot covers, with the rules in force there. It is written when the snapshots that
+// it relies on must be on the disk of the server, and is only a lower bound.
 type checkpointer struct {
 	log       checkpointLog
 	partition int
+	keep      time.Duration // DurableAfter
 	stored    broker.Checkpoint
 	rev       uint64
+	next      broker.Checkpoint // found at since, zero if there is none
+	since     time.Time
+	epoch     uint64 // of the connection at that time
 	writing   bool
 }
 
@@ -27,37 +32,70 @@ type checkpointLog interface {
 	Epoch() uint64
 }
 
+// advance finds the next checkpoint, or begins to write the one that was found.
+func (q *partition) advance(now time.Time) {
+	c := &q.checkpoint
+	epoch := q.log.Epoch()
+	switch {
+	case c.writing || q.checked.epoch != epoch:
+	case c.next.Seq > 0 && c.epoch == epoch:
+		if now.Sub(c.since) >= c.keep {
+			q.chores.start(c.begin())
+		}
+	default:
+		seq := q.uncovered()
+		if seq > c.stored.Seq {
+			c.next = broker.Checkpoint{Seq: seq, Rules: q.rules.Before(seq).Raw, Read: q.reading.last}
+			c.since, c.epoch = now, epoch
+		}
+	}
+}
+
+// uncovered returns the first input that has to be folded again if the worker
+// dies now. Events that the server refuses for good do not hold the checkpoint back: they
+// follow again when their session is loaded.
+func (q *partition) uncovered() uint64 {
+	seq := q.held.uncovered(q.reading.pos)
+	for s := range q.snapshots.changed.all {
+		if s.snapshot.first != 0 && !s.log.stuck {
+			seq = min(seq, s.snapshot.first)
+		}
+	}
+	if in := q.loads.oldest(); in != nil {
+		seq = min(seq, in.Seq)
+	}
+	return seq
+}
+
+// begin returns the operation that writes the checkpoint that was found.
+func (c *checkpointer) begin() operation {
+	w := checkpointWritten{log: c.log, partition: c.partition, rev: c.rev, epoch: c.epoch, checkpoint: c.next}
+	c.writing, c.next = true, broker.Checkpoint{}
+	return func(ctx context.Context) any { return w.run(ctx) }
+}
+
 // errNewEpoch is returned for a checkpoint that is not written because the
 // connection was lost meanwhile.
 var errNewEpoch = errors.New("worker: the connection was lost before the checkpoint was written")
 
-// begin returns the operation that writes a checkpoint.
-func (c *checkpointer) begin(m broker.Checkpoint) operation {
-	c.writing = true
-	w := checkpointWrite{log: c.log, partition: c.partition, rev: c.rev, epoch: c.log.Epoch(), checkpoint: m}
-	return func(ctx context.Context) completion { return w.run(ctx) }
-}
-
-// checkpointWrite is the operation that writes a checkpoint, and its outcome.
-type checkpointWrite struct {
+// checkpointWritten is the operation that writes a checkpoint, and its result.
+type checkpointWritten struct {
 	log        checkpointLog
 	partition  int
 	epoch      uint64
 	checkpoint broker.Checkpoint
 	rev        uint64 // revision of the stored checkpoint, before the operation and after it
-	replaced   bool   // another worker wrote a checkpoint, which was read into checkpoint
 	damaged    bool   // the stored checkpoint cannot be read
 	err        error
 }
 
-func (w checkpointWrite) run(ctx context.Context) *checkpointWrite {
+func (w checkpointWritten) run(ctx context.Context) *checkpointWritten {
 	rev, err := w.write(ctx)
 	if !errors.Is(err, broker.ErrConflict) && !errors.Is(err, broker.ErrBackwards) {
 		w.rev, w.err = rev, err
 		return &w
 	}
 	w.checkpoint, w.rev, w.err = w.log.LoadCheckpoint(ctx, w.partition)
-	w.replaced = w.err == nil
 	if errors.Is(w.err, broker.ErrDamaged) {
 		w.damaged, w.err = true, nil
 	}
@@ -67,8 +105,8 @@ func (w checkpointWrite) run(ctx context.Context) *checkpointWrite {
 // write writes the checkpoint. If other partitions have the inputs directly before
 // it, the checkpoint also identifies the last of these. That input must be read in
 // the same connection epoch: later it could be another one, stored under the same
-// sequence after a rewind.
-func (w *checkpointWrite) write(ctx context.Context) (rev uint64, err error) {
+// sequence after the log lost its end.
+func (w *checkpointWritten) write(ctx context.Context) (rev uint64, err error) {
 	if below := w.checkpoint.Seq - 1; below > w.checkpoint.Read.Seq {
 		in, ok, err := w.log.Input(ctx, below)
 		if err != nil {
@@ -84,7 +122,8 @@ func (w *checkpointWrite) write(ctx context.Context) (rev uint64, err error) {
 	return w.log.WriteCheckpoint(ctx, w.partition, w.checkpoint, w.rev)
 }
 
-func (w *checkpointWrite) apply(ctx context.Context, q *partition) error {
+// checkpointWritten takes the result of writing a checkpoint.
+func (q *partition) checkpointWritten(w *checkpointWritten) error {
 	c := &q.checkpoint
 	c.writing = false
 	switch {
@@ -93,39 +132,9 @@ func (w *checkpointWrite) apply(ctx context.Context, q *partition) error {
 		return fmt.Errorf("worker: moving the checkpoint of partition %d: %w", q.p, w.err)
 	case w.damaged:
 		c.rev = w.rev // the next checkpoint replaces it
-	case w.replaced && !w.checkpoint.Rewinds.Equal(q.history.rewinds):
-		return errRewinds
-	case w.replaced:
-		// Another worker moved it. The checkpoint of this worker is also a lower
-		// bound, so this worker continues with the other's revision.
-		c.stored.Seq, c.rev = w.checkpoint.Seq, w.rev
-	default:
+	default: // perhaps that of another worker, which is a lower bound as well
 		c.stored, c.rev = w.checkpoint, w.rev
-		q.rules.forget(w.checkpoint.Seq)
+		q.rules.Forget(min(w.checkpoint.Seq, q.reading.pos))
 	}
-	return q.rewindIfFound(ctx)
-}
-
-// advance moves the checkpoint to the first input that no stored snapshot covers
-// or whose events are not all stored.
-func (q *partition) advance(ctx context.Context) {
-	if q.checkpoint.writing || q.history.found != nil || q.history.epoch != q.log.Epoch() {
-		return // in another epoch the log may have been rewound
-	}
-	seq := q.uncovered()
-	if seq <= q.checkpoint.stored.Seq {
-		return
-	}
-	m := broker.Checkpoint{Seq: seq, Rules: q.rules.rawBefore(seq), Read: q.reading.last, Rewinds: q.history.rewinds, Snapshots: q.snapshots.newest}
-	q.chores.start(ctx, q.checkpoint.begin(m))
-}
-
-// uncovered returns the first input that has to be folded again if the worker
-// dies now.
-func (q *partition) uncovered() uint64 {
-	seq := q.held.uncovered(q.sessions.uncovered(q.reading.pos, q.history.rewinds))
-	if first, ok := q.loads.first(); ok {
-		seq = min(seq, first)
-	}
-	return seq
+	return nil
 }

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -38,13 +37,20 @@ const askBehind = time.Second
 type clock struct {
 	timers
 	reports
-	out      *publisher
-	messages Messages
-	grace    time.Duration // Options.Grace
-	rules    *rulesLog
-	reading  *inputPosition
-	began    time.Time   // where local begins, in whole milliseconds
-	server   events.Time // how far the server's clock is ahead of local, by the last input that was read at the log's end
+	out     *publisher
+	log     clockLog
+	grace   time.Duration // Options.Grace
+	rules   *session.RulesLog
+	reading *inputPosition
+	began   time.Time   // where local begins, in whole milliseconds
+	server  events.Time // how far the server's clock is ahead of local, by the last input that was read at the log's end
+}
+
+// clockLog is what a clock needs of the log.
+type clockLog interface {
+	Epoch() uint64
+	Outage() (from, until time.Time)
+	ClockPub(token, msgID string, data []byte) *broker.Pub
 }
 
 // wholeMillis returns a time without the part below a millisecond. It keeps the reading
@@ -99,7 +105,7 @@ type due struct {
 // due returns when a session is due for a clock input. If it is not, its timer is
 // removed.
 func (c *clock) due(s *resident) (d due, ok bool) {
-	d.timer, ok = s.state.Timer(c.rules.inForce())
+	d.timer, ok = s.state.Timer(c.rules.InForce())
 	if !ok {
 		c.clear(s.token)
 		return d, false
@@ -115,7 +121,7 @@ func (c *clock) due(s *resident) (d due, ok bool) {
 // time allow less silence than those before. No session had an input since. Each is
 // loaded when it can be due at the latest, and its timer is set exactly then.
 func (c *clock) rulesChanged(was *session.Rules, since events.Time, now time.Time) {
-	rules := c.rules.inForce()
+	rules := c.rules.InForce()
 	for _, silence := range [...][2]events.Time{
 		{events.Time(was.RunIdle), events.Time(rules.RunIdle)},
 		{events.Time(was.FlushAfter), events.Time(rules.FlushAfter)},
@@ -134,21 +140,21 @@ func (c *clock) rulesChanged(was *session.Rules, since events.Time, now time.Tim
 // has elapsed since it was written is known by the wall clock only, and by that not if
 // it was set back.
 func (c *clock) listed(l *listed, now time.Time) {
-	at := l.timer
-	if l.open == 0 && at != 0 && !l.at.IsZero() {
-		at = min(at, l.time+events.Time(c.rules.inForce().RunIdle))
+	at := l.Timer
+	if l.Open == 0 && at != 0 && !l.At.IsZero() {
+		at = min(at, l.Time+events.Time(c.rules.InForce().RunIdle))
 	}
-	if c.left[l.token].n != l.n {
-		c.left[l.token] = left{l.n, now}
+	if c.left[l.token].n != l.Input {
+		c.left[l.token] = left{l.Input, now}
 	}
-	c.sooner(l.token, c.local(now)+at-max(l.time, events.At(now))) // a listing can be stale
+	c.sooner(l.token, c.local(now)+at-max(l.Time, events.At(now))) // a listing can be stale
 }
 
 // graceEnd returns when a timer may be asked for that became due while inputs
 // could not be stored, 0 if now. A result could not have arrived meanwhile. The outage
 // can have begun before the first publish that was not answered.
 func (c *clock) graceEnd(d due, now time.Time) events.Time {
-	from, until := c.out.out.Outage()
+	from, until := c.log.Outage()
 	if from.IsZero() || d.timer.Kind == session.Flush || d.at < c.local(from.Add(-askBehind)) {
 		return 0
 	}
@@ -162,7 +168,7 @@ func (c *clock) graceEnd(d due, now time.Time) events.Time {
 // latest returns the latest timer that may be asked for now. While inputs cannot
 // be stored there is none.
 func (c *clock) latest(now time.Time) events.Time {
-	if from, until := c.out.out.Outage(); !from.IsZero() && until.IsZero() {
+	if from, until := c.log.Outage(); !from.IsZero() && until.IsZero() {
 		return 0
 	}
 	if c.reading.caughtUp {
@@ -222,7 +228,7 @@ func (c *clock) ask(token string, d due, now time.Time) error {
 		// another publisher may have used the first.
 		id += ":" + rand.Text()
 	}
-	asked.timer, asked.epoch, asked.seq = due, c.out.out.Epoch(), 0
+	asked.timer, asked.epoch, asked.seq = due, c.log.Epoch(), 0
 	asked.tries++
 	// The wait doubles up to a minute, so that a clock that is far off does
 	// not fill the log.
@@ -233,7 +239,7 @@ func (c *clock) ask(token string, d due, now time.Time) error {
 	c.asked[token] = asked
 	c.set(token, asked.again)
 	c.status.asked.Add(1)
-	p := c.messages.ClockPub(token, id, data)
+	p := c.log.ClockPub(token, id, data)
 	// What is under way when the connection is lost would be the first input
 	// after an outage, before the results that were kept from being stored.
 	p.Key, p.Epoch = clockAsk{token, due, asked.tries}, asked.epoch
@@ -255,7 +261,7 @@ func (c *clock) stored(key clockAsk, a broker.Ack) error {
 
 // unread reports whether the last clock input for a session is still to be read.
 func (c *clock) unread(token string) bool {
-	return c.timers.unread(token, c.out.out.Epoch(), c.reading.pos)
+	return c.timers.unread(token, c.log.Epoch(), c.reading.pos)
 }
 
 // lookAgain sets a session's timer to when it is checked whether its clock input was
@@ -264,7 +270,7 @@ func (c *clock) lookAgain(token string, now time.Time) { c.set(token, c.local(no
 
 // ring appends clock inputs for the sessions that are due. Those that are not in
 // memory are loaded, and looked at again then.
-func (q *partition) ring(ctx context.Context, now time.Time) error {
+func (q *partition) ring(now time.Time) error {
 	latest := q.clock.latest(now)
 	for {
 		next, ok := q.clock.next()
@@ -275,11 +281,11 @@ func (q *partition) ring(ctx context.Context, now time.Time) error {
 			q.clock.clear(next.token)
 			continue
 		}
-		if q.sessions.resident[next.token] == nil && q.clock.unread(next.token) {
+		if q.table.live(next.token) == nil && q.clock.unread(next.token) {
 			q.clock.lookAgain(next.token, now)
 			continue
 		}
-		s, _ := q.load(ctx, next.token)
+		s, _ := q.load(next.token)
 		if s == nil {
 			q.clock.suspend(next.token)
 			continue

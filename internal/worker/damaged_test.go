@@ -3,14 +3,15 @@ package worker
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/internal/snapshot"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -20,9 +21,9 @@ import (
 // of a resident session, or the checkpoint, after it was deleted, overwritten or
 // purged, and continues.
 func TestDamagedUnderOwner(t *testing.T) {
-	const snapshot, checkpoint = "$KV.STREAMER_SNAPSHOT.0.a", "$KV.STREAMER_CHECKPOINT.0"
+	const states, checkpoint = "$KV.STREAMER_SNAPSHOT.0.a", "$KV.STREAMER_CHECKPOINT.0"
 	deletion := nats.Header{"KV-Operation": {"DEL"}}
-	for name, subjects := range map[string][]string{"snapshot": {snapshot}, "checkpoint": {checkpoint}, "both": {snapshot, checkpoint}} {
+	for name, subjects := range map[string][]string{"snapshot": {states}, "checkpoint": {checkpoint}, "both": {states, checkpoint}} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, broker.Options{Partitions: 1})
 			w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Hour})
@@ -41,11 +42,10 @@ func TestDamagedUnderOwner(t *testing.T) {
 					if err != nil || failed != nil || !ok {
 						return false
 					}
-					n, err := strconv.ParseUint(s.Header[headerInput], 10, 64)
-					return err == nil && n >= seq && m.Seq > seq
+					return snapshot.ParseHeader(s.Header).Input >= seq && m.Seq > seq
 				})
 			}
-			r, err := Verification{Log: h.broker}.Run(t.Context())
+			r, err := audit.Verification{Log: h.broker}.Run(t.Context())
 			if err != nil || len(r.Differences) > 0 || w.Problem() != nil {
 				t.Errorf("verify: got %v, %v, problem %v, want none", r.Differences, err, w.Problem())
 			}
@@ -65,7 +65,7 @@ func TestOpenedSinceLastReading(t *testing.T) {
 	}
 	rules := short()
 	rules.ResultTimeout = 1500
-	options := Options{Rules: rules, SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxCompressed: -1, Nonce: "first"}
+	options := Options{Rules: rules, SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1, Nonce: "first"}
 	first := &Worker{Log: h.broker, Options: options, Logger: zerolog.Nop()}
 	options.Nonce = "second"
 	second := &Worker{Log: h.broker, Options: options, Logger: zerolog.Nop()}

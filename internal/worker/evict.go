@@ -1,82 +1,111 @@
 package worker
 
 import (
-	"slices"
 	"time"
+
+	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
-// evictor drops quiet sessions from memory.
-type evictor struct {
-	*sessions
-	worker    *Worker
-	status    *status
-	after     time.Duration // Options.EvictAfter
-	keepAcked time.Duration
-	most      int // Options.MaxResident
-}
-
-// evict drops the sessions that were quiet for EvictAfter; they stay compressed.
-// Where the worker has more than MaxResident, it also drops its share of the
-// surplus, the quietest first. Only a session with a snapshot of its present state
-// is dropped; its timer stays set.
-func (e *evictor) evict(now time.Time) {
-	var quiet []*resident
-	for _, s := range e.resident {
-		s.log.trim(now, e.keepAcked)
-		switch age := now.Sub(s.touched); {
-		case !s.idle():
-		case age >= e.after:
-			e.unload(s)
-		case age >= e.keepAcked: // or busy sessions would leave and return
-			quiet = append(quiet, s)
+// evict packs live sessions that were not used for EvictAfter. Where the worker has more
+// than MaxMemory, the partition frees its share of that.
+func (q *partition) evict(now time.Time) {
+	q.each(live, func(e *entry) bool {
+		if now.Sub(e.used) < q.opts.EvictAfter {
+			return false
 		}
-	}
-	surplus := e.surplus()
-	if surplus == 0 {
+		q.pack(e, now)
+		return true
+	})
+	t := &q.table
+	all := t.all.Load()
+	over := all - int64(q.opts.MaxMemory)
+	if over <= 0 {
 		return
 	}
-	slices.SortFunc(quiet, func(a, b *resident) int { return a.touched.Compare(b.touched) })
-	soon := e.clock.local(now.Add(timerSoon))
-	for _, s := range quiet {
-		if d, ok := e.clock.due(s); ok && d.next < soon {
-			continue // it would be loaded again for that
+	least := t.bytes - over*t.bytes/all
+	tooMany := func() bool { return t.bytes > least }
+	q.each(packed, func(e *entry) bool { q.lower(e); return tooMany() })
+	q.each(known, func(e *entry) bool { t.forget(e); return tooMany() })
+	soon := q.clock.local(now.Add(timerSoon))
+	q.each(live, func(e *entry) bool {
+		if now.Sub(e.used) < q.opts.DurableAfter { // or busy sessions would leave and return
+			return false
 		}
-		if e.unload(s); surplus == 1 {
-			return
+		if e.live == nil {
+			return true
 		}
-		surplus--
-	}
+		if d, ok := q.clock.due(e.live); !ok || d.next >= soon { // else it would be loaded again for that
+			q.pack(e, now)
+		}
+		return tooMany()
+	})
 }
 
-// timerSoon is how long before its timer is due a session stays in memory.
+// timerSoon is how long before its timer is due a session stays live.
 const timerSoon = 10 * time.Second
 
-// surplus returns how many sessions the partition should drop so that the worker
-// has MaxResident: each partition drops in proportion to what it has.
-func (e *evictor) surplus() int {
-	own := len(e.resident)
-	e.status.sessions.Store(int64(own))
-	all := e.worker.resident()
-	if all <= e.most {
-		return 0
+// each calls do with the sessions at a level, the least recently used first, until it
+// returns false. do may move or forget the session.
+func (q *partition) each(level int, do func(*entry) bool) {
+	for at := q.table.order[level].Front(); at != nil; {
+		e := at.Value.(*entry)
+		at = at.Next()
+		if !do(e) {
+			return
+		}
 	}
-	return (own*(all-e.most) + all - 1) / all
 }
 
-// resident returns how many sessions all partitions have in memory, as of when
-// each of them last counted.
-func (w *Worker) resident() (n int) {
-	for _, st := range w.statuses.all() {
-		n += int(st.sessions.Load())
+// pack packs a live session if its snapshot and its event log have all of it.
+func (q *partition) pack(e *entry, now time.Time) {
+	s := e.live
+	if s == nil || !s.idle() {
+		return
 	}
-	return n
+	q.clock.leave(s)
+	s.gone, e.live = true, nil
+	q.table.move(e, packed, now)
+	if l := &s.log; s.snapshot.rev == 0 || l.stuck || l.found != (found{}) || l.id.Seq > s.state.N {
+		q.lower(e) // something about it is uncertain
+		return
+	}
+	data, err := q.snapshots.encoder.Encode(s.state)
+	if err != nil {
+		q.lower(e)
+		return
+	}
+	q.table.count(e, -1)
+	e.data, e.at = data, s.at
+	e.place = place{s.snapshot.rev, s.log.epoch, point{s.log.seq, s.log.id}}
+	q.table.count(e, 1)
 }
 
-// unload drops a session and keeps what is needed to load it in time.
-func (e *evictor) unload(s *resident) {
-	e.clock.leave(s)
-	e.drop(s)
-	e.open.set(s.token, s.state.Life.Open())
-	e.places.add(s)
-	e.compressed.add(s)
+// lower makes a packed session one that is only known.
+func (q *partition) lower(e *entry) {
+	q.table.move(e, known, e.used)
+	if q.clock.has(e.token) {
+		q.table.leave(e) // it is needed when its timer is due
+	}
+}
+
+// unpack returns a packed session, nil if that cannot be read. Where the connection was
+// lost since, its event log has to be compared with what is stored.
+func (q *partition) unpack(e *entry, now time.Time) *resident {
+	if e.level != packed {
+		return nil
+	}
+	state, err := snapshot.Load(e.data)
+	if err != nil {
+		return nil
+	}
+	s := newResident(e.token, state, now)
+	s.at, s.snapshot.rev = e.at, e.place.rev
+	s.log.seq, s.log.id, s.log.epoch = e.place.head.Seq, e.place.head.ID, e.place.epoch
+	return s
+}
+
+// newResident returns a live session with a state.
+func newResident(token string, state *session.State, now time.Time) *resident {
+	return &resident{token: token, state: state, touched: now, known: now}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/events"
 
@@ -61,7 +62,7 @@ func TestForgedEvent(t *testing.T) {
 			if got := w.Warnings(); len(got) != 1 || !strings.Contains(got[0], "forged") {
 				t.Errorf("warnings: got %q, want one of forged messages", got)
 			}
-			r, err := Verification{Log: h.broker}.Run(t.Context())
+			r, err := audit.Verification{Log: h.broker}.Run(t.Context())
 			if err != nil || len(r.Differences) != 3 {
 				t.Fatalf("verify: got %v, %v, want that three sessions differ", r.Differences, err)
 			}

@@ -69,7 +69,7 @@ func newFreezer(t *testing.T, lengths []time.Duration) *freezer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.agent.Close() })
-	rules := lifecycle.NewRules()
+	rules := lifecycle.DefaultRules()
 	for round, length := range lengths { // the deadlines of a round are spread over it
 		rules.Tools = append(rules.Tools, lifecycle.ToolRule{Pattern: fmt.Sprint("f", round), ResultTimeout: lifecycle.Of(length)})
 	}

@@ -4,13 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"streamer/internal/broker"
 	"streamer/internal/inputs"
+	"streamer/internal/snapshot"
 )
-
-// headerHeld is set in place of a snapshot where a session is held. Its value is
-// the reason.
-const headerHeld = broker.SnapshotHeader + "Held"
 
 // held is a session whose snapshot was lost, whose inputs do not reach back to
 // its beginning, and that has open calls: an operator has to close it.
@@ -64,7 +60,7 @@ func (h *heldSessions) report() {
 }
 
 // check begins to look whether an operator has closed sessions that are held.
-func (h *heldSessions) check(ctx context.Context, group *operations) {
+func (h *heldSessions) check(group *operations) {
 	if len(h.of) == 0 || h.checking {
 		return
 	}
@@ -74,7 +70,7 @@ func (h *heldSessions) check(ctx context.Context, group *operations) {
 		tokens = append(tokens, token)
 	}
 	log, p := h.log, h.partition
-	group.start(ctx, func(ctx context.Context) completion {
+	group.start(func(ctx context.Context) any {
 		return &heldCheck{released(ctx, log, p, tokens)}
 	})
 }
@@ -87,22 +83,35 @@ func released(ctx context.Context, log Snapshots, p int, tokens []string) string
 		if err != nil {
 			return "" // a damaged snapshot is not a fresh one
 		}
-		if _, still := stored.Header[headerHeld]; ok && !still {
+		if ok && snapshot.ParseHeader(stored.Header).Held == "" {
 			return token
 		}
 	}
 	return ""
 }
 
-// heldCheck is the outcome of heldSessions.check.
+// heldCheck is the result of heldSessions.check.
 type heldCheck struct{ released string }
 
-// apply ends the run of the partition where a session was released. The next run
+// heldChecked ends the run of the partition where a session was released. The next run
 // reads its inputs again from the checkpoint.
-func (c *heldCheck) apply(_ context.Context, q *partition) error {
+func (q *partition) heldChecked(c *heldCheck) error {
 	q.held.checking = false
 	if c.released != "" && q.held.has(c.released) {
 		return fmt.Errorf("worker: session %q is no longer held", c.released)
 	}
 	return nil
+}
+
+// hold notes that a session that was to be loaded is held.
+func (q *partition) hold(l *loading, reason string) {
+	h := &held{reason: reason}
+	if len(l.inputs) > 0 {
+		h.first = l.inputs[0].Seq
+	}
+	if s := l.memory; s != nil && s.snapshot.first != 0 { // what was folded in memory is lost with that
+		h.first = s.snapshot.first
+	}
+	q.held.add(l.token, h)
+	q.clock.clear(l.token)
 }

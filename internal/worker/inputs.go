@@ -17,20 +17,6 @@ type inputPosition struct {
 	last     broker.Witness // the last input that was read
 	at       events.Time    // the latest timestamp of those
 	caughtUp bool           // the log is read to its end
-	held     batch          // waits until inputs may be folded
-}
-
-// waits reports whether a batch waits until inputs may be folded.
-func (r *inputPosition) waits() bool { return r.held.done != nil }
-
-// lastRead returns the last input that was read. It and those before it may wait
-// for their sessions, or for the log to be checked.
-func (r *inputPosition) lastRead() broker.Witness {
-	if b := r.held.inputs; len(b) > 0 {
-		in := &b[len(b)-1]
-		return broker.Witness{Seq: in.Seq, At: in.At}
-	}
-	return r.last
 }
 
 // batch is some inputs on their way to the owner. The owner sends to done when it

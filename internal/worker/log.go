@@ -36,8 +36,7 @@ type Inputs interface {
 // InputHistory reads inputs that are stored already.
 type InputHistory interface {
 	Input(ctx context.Context, seq uint64) (in inputs.Input, ok bool, err error)
-	InputAfter(ctx context.Context, t time.Time) (seq uint64, err error)
-	SessionInputs(ctx context.Context, token string, fn func(*inputs.Input) error) error
+	SessionInputs(ctx context.Context, token string, from uint64, fn func(*inputs.Input) error) error
 	RulesInputs(ctx context.Context, p int, fn func(*inputs.Input) error) error
 	LastRules(ctx context.Context, p int) (in inputs.Input, ok bool, err error)
 }
@@ -45,15 +44,12 @@ type InputHistory interface {
 // Events reads the event log of a session.
 type Events interface {
 	Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error
-	FirstEvent(ctx context.Context, token string) (events.Record, error)
 	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
-	Confirm(ctx context.Context, expected []eventlog.Expected) []bool
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 }
 
 // EventSurvey reads the event log of all sessions.
 type EventSurvey interface {
-	TopEvent(ctx context.Context, p int, since time.Time) (events.ID, error)
 	RecentEvents(ctx context.Context, d time.Duration) (map[int]events.Record, error)
 	OpenEvents(ctx context.Context) (map[string]eventlog.Opened, error)
 }
@@ -71,6 +67,7 @@ type Publisher interface {
 type Messages interface {
 	EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *broker.Pub
 	ClockPub(token, msgID string, data []byte) *broker.Pub
+	ProbePub() *broker.Pub
 	RulesPub(p int, msgID string, data []byte) *broker.Pub
 	BlobPubs(blob events.Blob) []*broker.Pub
 	SnapshotPub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *broker.Pub, blobs []*broker.Pub)
@@ -79,8 +76,6 @@ type Messages interface {
 // Snapshots reads the snapshots of sessions.
 type Snapshots interface {
 	LoadSnapshot(ctx context.Context, p int, token string) (s broker.Snapshot, ok bool, err error)
-	SnapshotExpired(ctx context.Context, p int, token string, rev uint64) (bool, error)
-	RecallSnapshot(ctx context.Context, p int, token string, rev uint64) (s broker.Snapshot, ok bool)
 	ListSnapshots(ctx context.Context, p int, fn func(token string, rev uint64, header map[string]string, at time.Time) error) (complete bool, err error)
 }
 

@@ -32,9 +32,9 @@ func (q *partition) measure(now time.Time) {
 		}
 	}
 	st := q.status
-	st.sessions.Store(int64(len(q.sessions.resident)))
+	st.sessions.Store(int64(q.table.order[live].Len()))
 	st.stuck.Store(int64(len(stuck)))
-	st.open.Store(int64(q.sessions.open.n))
+	st.open.Store(int64(q.table.open))
 	st.queued.Store(int64(q.appender.queued))
 	st.checkpoint.Store(q.checkpoint.stored.Seq)
 	st.next.Store(q.foldedTo())

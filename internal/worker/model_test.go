@@ -21,6 +21,7 @@ import (
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
+	"streamer/internal/rewind"
 	"streamer/internal/session"
 
 	"github.com/nats-io/nats.go"
@@ -28,14 +29,19 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The model runs the worker's own code, two owners of one partition, over two
-// logs in memory. It decides what happens next: which owner folds; which publish
-// arrives, arrives twice, or has its answer lost or late; which operation reads
-// the logs and when its owner takes the result; which owner writes snapshots,
-// moves the checkpoint, evicts sessions, looks at its timers or dies; when a server that
-// was cut off from the others answers reads of snapshots; when a power
-// failure takes the end of a log, and when a message is forged. Whatever the
-// order, the events in the log must be the fold of the inputs in the end.
+// The model is a second driver of partitions: two owners of one partition, over two logs
+// in memory. It decides what happens next: which owner gets inputs; which publish
+// arrives, arrives twice, or has its answer lost or late; which operation reads the logs
+// and when its owner gets the result; when an owner saves, looks at its timers, evicts
+// sessions or dies; when a server that was cut off from the others answers reads of
+// snapshots; when snapshots are damaged; when a power failure takes what is younger than
+// durableAfter, of each stream on its own; when inputs expire that a checkpoint covers;
+// and when a message is forged. Whatever the order, the events in the log must be the
+// fold of the inputs in the end. Where inputs were lost, each call must end once all the
+// same, and every input that was stored since must count.
+
+// durableAfter is what the model keeps in a power failure.
+const durableAfter = 2 * time.Second
 
 // TestModel runs random schedules. STREAMER_MODEL is their number.
 func TestModel(t *testing.T) {
@@ -57,9 +63,7 @@ func TestModel(t *testing.T) {
 	steps := 0
 	for i := range n {
 		synctest.Test(t, func(t *testing.T) { // outdated answers are asked for again for seconds
-			m := newModel(first+uint64(i), true)
-			m.replicated = true
-			m.stepping = (first+uint64(i))%2 == 1
+			m := newModel(first + uint64(i))
 			err := m.run()
 			steps += m.steps
 			if err != nil {
@@ -70,50 +74,64 @@ func TestModel(t *testing.T) {
 	t.Logf("%d schedules, %d steps", n, steps)
 }
 
-// TestModelControl checks that the model finds a failing schedule if appends have no
-// conditions. Otherwise TestModel would prove nothing.
+// TestModelControl checks that the model finds a failing schedule where a protection is
+// taken out. Otherwise TestModel would prove nothing.
 func TestModelControl(t *testing.T) {
-	failed := false
-	for i := uint64(0); i < 500 && !failed; i++ {
-		synctest.Test(t, func(*testing.T) { failed = newModel(i, false).run() != nil })
+	for name, without := range map[string]func(*model){
+		"conditions":             func(m *model) { m.unconditional = true },
+		"durable before covered": func(m *model) { m.durableAfter = 1 },
+		"pads":                   func(m *model) { m.blind = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			failed := false
+			for i := uint64(0); i < 20000 && !failed; i++ {
+				synctest.Test(t, func(*testing.T) {
+					m := newModel(i)
+					without(m)
+					failed = m.run() != nil
+				})
+			}
+			if !failed {
+				t.Error("none of 20,000 schedules failed")
+			}
+		})
 	}
-	if failed {
-		return
-	}
-	t.Error("none of 500 schedules without conditions failed")
 }
 
 type model struct {
-	rnd       *rand.Rand
-	condition bool
-	steps     int
-	now       time.Time
+	rnd   *rand.Rand
+	steps int
+	now   time.Time
+
+	// Protections that are taken out.
+	unconditional bool          // appends have no conditions
+	durableAfter  time.Duration // of the owners
+	blind         bool          // nothing shows that the input log is too short
+
 	// stepping: the clock of the server that stores inputs is set at times, and skew is
 	// how far it is ahead.
 	stepping bool
 	skew     time.Duration
 
-	inputs     []inputs.Input
-	ids        map[string]uint64 // message ids of inputs
-	log        []stored          // the event log; a lost place has no token
-	snapshots  map[string]kept
-	past       []pastSnapshots // for outdated answers
-	checkpoint broker.Checkpoint
-	rev        uint64
-	// checkpointRev is the revision of checkpoint.
-	checkpointRev uint64
-	// rewound has the times at which the input log lost its end.
-	rewound []time.Time
-	// powered is set when the event log has lost its end.
-	powered bool
+	inputs  []inputs.Input
+	stored  []time.Time       // when each input was stored, by the time of the bubble
+	first   uint64            // the first input that has not expired
+	ids     map[string]uint64 // message ids of inputs
+	log     []stored          // the event log; a lost place has no token
+	expires bool              // inputs that a checkpoint covers expire
+
+	snapshots   map[string]kept
+	past        []pastSnapshots // for outdated answers, and for power failures
+	rev         uint64
+	checkpoints []keptCheckpoint // the last is stored
+	// lost is when input logs lost their ends.
+	lost []time.Time
 
 	owners [2]*modelOwner
 	epoch  uint64
 	// replicated makes reads of snapshots outdated sometimes.
 	replicated bool
-	// outdated is how many answers about snapshots are the oldest in past.
-	outdated int
-	todo     []string // inputs that clients still publish
+	todo       []string // inputs that clients still publish
 }
 
 type stored struct {
@@ -133,10 +151,16 @@ type kept struct {
 	data   []byte
 }
 
-// pastSnapshots are the snapshots as they were when rev was the last revision.
+// pastSnapshots are the snapshots as they were until another was written.
 type pastSnapshots struct {
+	until time.Time
+	of    map[string]kept
+}
+
+type keptCheckpoint struct {
+	broker.Checkpoint
 	rev uint64
-	of  map[string]kept
+	at  time.Time
 }
 
 // modelOwner is an owner of the partition and what it has under way.
@@ -145,24 +169,24 @@ type modelOwner struct {
 	q      *partition
 	flying []*broker.Pub
 	acks   []broker.Ack
-	// operations were started and did not run yet. The results of finished were not
-	// delivered to the owner yet.
-	operations []func()
+	// operations did not run yet. The results of finished were not delivered to the owner
+	// yet.
+	operations []read
 	finished   []finished
-	atOnce     bool // operations run as soon as they are started
 }
 
-func newModel(seed uint64, condition bool) *model {
+func newModel(seed uint64) *model {
 	m := &model{
-		rnd: rand.New(rand.NewPCG(seed, 7)), condition: condition, now: time.Now().Truncate(time.Millisecond),
-		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1,
+		rnd: rand.New(rand.NewPCG(seed, 7)), durableAfter: durableAfter, now: time.Now().Truncate(time.Millisecond),
+		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1, first: 1,
 	}
+	m.stepping, m.replicated, m.expires = seed%2 == 1, seed%3 == 1, seed%4 < 2
 	rules, err := json.Marshal(modelRules())
 	if err != nil {
 		panic(err)
 	}
 	m.append("", inputs.Rules, rules)
-	m.checkpoint = broker.Checkpoint{Seq: 2, Rules: rules}
+	m.checkpoints = []keptCheckpoint{{broker.Checkpoint{Seq: 2, Rules: rules}, 0, m.now}}
 	for i := range 4 + m.rnd.IntN(8) {
 		n := m.rnd.IntN(3)
 		switch m.rnd.IntN(6) {
@@ -179,6 +203,17 @@ func newModel(seed uint64, condition bool) *model {
 		}
 	}
 	return m
+}
+
+// step gives an event to the owner, and takes what it asks for.
+func (o *modelOwner) step(event any) error {
+	err := o.q.step(event)
+	for _, p := range o.q.effects.publishes {
+		o.publish(p)
+	}
+	o.operations = append(o.operations, o.q.effects.reads...)
+	o.q.effects = effects{}
+	return err
 }
 
 // fragments returns the inputs of a session that have the args of a call. Those between
@@ -207,9 +242,6 @@ func (m *model) run() error {
 			if n := o.q.status.diverged.Load(); n > 0 {
 				return fmt.Errorf("%d stored events are not what their inputs give", n)
 			}
-			if err := tallied(o.q); err != nil {
-				return err
-			}
 		}
 	}
 	return m.settle()
@@ -229,7 +261,7 @@ func (m *model) step() error {
 // startsAgain reports whether an owner starts again after an error, as keep starts a
 // partition again.
 func startsAgain(err error) bool {
-	return errors.Is(err, errRewinds) || errors.Is(err, errShort) || errors.Is(err, broker.ErrConflict)
+	return errors.Is(err, rewind.ErrOther) || errors.Is(err, broker.ErrConflict)
 }
 
 func (m *model) act(o *modelOwner) error {
@@ -244,19 +276,12 @@ func (m *model) act(o *modelOwner) error {
 		return nil
 	case 8, 9, 10:
 		return o.receive()
-	case 11:
-		return o.writeSnapshots()
-	case 12:
-		o.q.advance(context.Background())
-		return nil
+	case 11, 12:
+		return o.step(save(m.now))
 	case 13:
-		o.q.evictor.evict(time.Now().Add(time.Hour))
-		if m.rnd.IntN(2) == 0 {
-			o.q.sessions.compressed.clear()
-		}
-		return nil
+		return o.step(tick(m.now))
 	case 14:
-		return o.q.ring(context.Background(), m.now)
+		return o.step(ring(m.now))
 	case 15, 16, 17:
 		o.operate()
 		return nil
@@ -269,11 +294,11 @@ func (m *model) act(o *modelOwner) error {
 	case 1:
 		return m.powerLoss()
 	case 4:
-		if m.stepping { // a rewind is found by stored times, which must grow
+		if m.stepping {
 			m.skew = []time.Duration{0, time.Hour, -time.Hour, 2 * time.Second}[m.rnd.IntN(4)]
-			return nil
+		} else {
+			m.expire()
 		}
-		return m.rewind()
 	case 5:
 		return m.loseSnapshot()
 	case 3:
@@ -298,35 +323,27 @@ func (m *model) settle() error {
 	if err := m.birth(0); err != nil {
 		return err
 	}
-	o := m.owners[0]
-	m.past = nil // listings are up to date from here on
-	if err := o.list(); err != nil && !startsAgain(err) {
-		return err
-	}
-	for range 2000 {
-		o = m.owners[0]
+	m.replicated = false // answers are up to date from here on
+	for range 3000 {
+		o := m.owners[0]
 		err := o.work()
 		if startsAgain(err) {
 			err = m.birth(0)
-			m.past = nil
 		}
 		if err != nil {
 			return err
 		}
 		if len(o.q.held.of) > 0 {
-			// The other owner may still be writing.
-			if err := m.recover(); err != nil && !startsAgain(err) {
-				return err
-			}
-			continue
+			return fmt.Errorf("sessions are held: %s", o.reasons())
 		}
 		if _, ok := o.q.clock.next(); !ok && o.q.reading.pos > uint64(len(m.inputs)) && len(o.q.loads.of) == 0 {
-			if len(m.rewound) > 0 {
+			if len(m.lost) > 0 {
 				return m.consistent()
 			}
 			return m.compare()
 		}
 	}
+	o := m.owners[0]
 	return fmt.Errorf("it does not come to rest: position %d, %d inputs, %d sessions being loaded, timers %v", o.q.reading.pos, len(m.inputs), len(o.q.loads.of), o.q.clock.at)
 }
 
@@ -336,13 +353,13 @@ func (m *model) compare() error {
 	states := map[string]*session.State{}
 	for i := range m.inputs {
 		in := &m.inputs[i]
-		if in.Kind == inputs.Rules {
+		if !in.Kind.OfSession() {
 			continue
 		}
 		if states[in.Token] == nil {
 			states[in.Token] = new(session.State)
 		}
-		for _, e := range session.Fold(nil, states[in.Token], sessionInput(in, in.Seq, modelRules(), new(decode.Reader))) {
+		for _, e := range session.Fold(nil, states[in.Token], sessionInput(in, modelRules(), new(decode.Reader))) {
 			body, err := e.Body()
 			if err != nil {
 				return err
@@ -365,7 +382,7 @@ func (m *model) compare() error {
 
 // modelRules returns rules with short deadlines, in force before the first input.
 func modelRules() *session.Rules {
-	r := lifecycle.NewRules()
+	r := lifecycle.DefaultRules()
 	r.ArgsTimeout, r.ResultTimeout, r.RunIdle = 700, 700, 1500
 	return &r
 }
@@ -387,7 +404,8 @@ func (m *model) client() {
 
 func (m *model) append(token string, kind inputs.Kind, data []byte) uint64 {
 	seq := uint64(len(m.inputs) + 1)
-	m.inputs = append(m.inputs, inputs.Input{Seq: seq, At: m.now.Add(m.skew), Token: token, Kind: kind, Data: data})
+	m.inputs = append(m.inputs, inputs.Input{Seq: seq, At: m.now.Add(m.skew), Token: token, Kind: kind, Data: data, Foreign: kind == inputs.Probe})
+	m.stored = append(m.stored, m.now)
 	return seq
 }
 
@@ -400,52 +418,39 @@ func (m *model) birth(i int) error {
 				_, _ = m.apply(p) // its outcome is lost
 			}
 		}
-		for _, run := range old.operations {
+		for _, r := range old.operations {
 			if m.rnd.IntN(2) == 0 {
-				run() // its result is lost
+				r.run(context.Background()) // its result is lost
 			}
 		}
 	}
 	o := &modelOwner{m: m}
 	m.owners[i] = o
-	w := &Worker{Log: o, Options: Options{Nonce: fmt.Sprint("n", i, m.steps), KeepAcked: 24 * time.Hour, Rules: modelRules()}, Logger: zerolog.Nop()}
+	w := &Worker{Log: o, Options: Options{
+		Nonce: fmt.Sprint("n", i, m.steps), Rules: modelRules(), PadInputs: true,
+		SnapshotEvery: 20 * time.Millisecond, DurableAfter: m.durableAfter, EvictAfter: 50 * time.Millisecond,
+		MaxMemory: []int{1, 64 << 20}[m.rnd.IntN(2)],
+	}, Logger: zerolog.Nop()}
 	o.q = newPartition(w, 0)
-	o.schedule()
-	o.atOnce = true
-	err := o.q.takeOver(context.Background(), context.Background())
-	o.atOnce = false
+	t, err := w.takeOver(context.Background(), o.q)
 	if startsAgain(err) {
 		return m.birth(i)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return o.step(t)
 }
 
-// schedule makes the operations of the owner wait until the model runs them. The
-// seed determines the schedule, so together runs one call at a time as well.
-func (o *modelOwner) schedule() {
-	spawn := func(run func()) {
-		if o.atOnce {
-			run()
-			return
-		}
-		o.operations = append(o.operations, run)
-	}
-	o.q.lister.atOnce = 1
-	for _, group := range []*operations{&o.q.loads.operations, &o.q.heads, &o.q.chores} {
-		group.spawn = spawn
-	}
-}
-
-// operate runs a random operation that was started.
+// operate runs a random operation.
 func (o *modelOwner) operate() {
 	if len(o.operations) == 0 {
 		return
 	}
 	i := o.m.rnd.IntN(len(o.operations))
-	run := o.operations[i]
+	r := o.operations[i]
 	o.operations = slices.Delete(o.operations, i, i+1)
-	run()
-	o.finished = append(o.finished, <-o.q.done)
+	o.finished = append(o.finished, finished{r.group, r.run(context.Background())})
 }
 
 // finish delivers the result of a random operation to the owner.
@@ -456,73 +461,83 @@ func (o *modelOwner) finish() error {
 	i := o.m.rnd.IntN(len(o.finished))
 	f := o.finished[i]
 	o.finished = slices.Delete(o.finished, i, i+1)
-	return o.q.complete(context.Background(), f)
+	return o.step(f)
 }
 
-// powerLoss removes the end of the event log. The owners die with the server, or run
-// in other processes and reconnect: then their publishes under way end with a
-// conflict.
+// powerLoss removes what was stored a short time ago from some of the streams, each on its
+// own. The owners die with the server. Where the inputs are complete, they may also run in
+// other processes and reconnect: then their publishes under way end with a conflict.
 func (m *model) powerLoss() error {
-	m.powered = true
-	for i := len(m.log) - m.rnd.IntN(4); i >= 0 && i < len(m.log); {
-		m.log = m.log[:i]
+	since := m.now.Add(-durableAfter)
+	if m.rnd.IntN(2) == 0 {
+		n := len(m.log)
+		for n > 0 && m.log[n-1].at.After(since) && m.rnd.IntN(4) > 0 {
+			n--
+		}
+		m.log = m.log[:n]
+	}
+	inputs := len(m.inputs)
+	if m.rnd.IntN(2) == 0 && !m.stepping {
+		for inputs > 1 && m.stored[inputs-1].After(since) && m.rnd.IntN(4) > 0 {
+			inputs--
+		}
+	}
+	if m.rnd.IntN(2) == 0 {
+		for n := len(m.past); n > 0 && m.past[n-1].until.After(since) && m.rnd.IntN(4) > 0; n-- {
+			m.snapshots, m.past = m.past[n-1].of, m.past[:n-1]
+		}
+	}
+	if m.rnd.IntN(2) == 0 {
+		for n := len(m.checkpoints); n > 1 && m.checkpoints[n-1].at.After(since) && m.rnd.IntN(4) > 0; n-- {
+			m.checkpoints = m.checkpoints[:n-1]
+		}
 	}
 	m.epoch++
 	survive := m.rnd.IntN(2) == 0
+	if inputs < len(m.inputs) {
+		survive = false
+		m.inputs, m.stored = m.inputs[:inputs], m.stored[:inputs]
+		maps.DeleteFunc(m.ids, func(_ string, seq uint64) bool { return seq > uint64(inputs) })
+		m.lost = append(m.lost, m.now)
+	}
 	for i, o := range m.owners {
 		if survive {
 			o.reconnect()
-			continue
-		}
-		m.owners[i] = nil
-		if err := m.birth(i); err != nil {
-			return err
+		} else {
+			m.owners[i] = nil
 		}
 	}
-	return nil
-}
-
-// rewind removes the end of the input log, as a power loss or restored files do.
-// Some clients publish before an owner reads the log again.
-func (m *model) rewind() error {
-	cut := max(1, len(m.inputs)-m.rnd.IntN(4))
-	m.inputs = m.inputs[:cut]
-	maps.DeleteFunc(m.ids, func(_ string, seq uint64) bool { return seq > uint64(cut) })
-	m.rewound = append(m.rewound, m.now)
-	m.now = m.now.Add(time.Second)
-	for range m.rnd.IntN(4) {
-		m.now = m.now.Add(time.Millisecond)
-		m.client()
-	}
-	m.epoch++
-	for _, o := range m.owners {
-		o.reconnect()
-	}
-	survive := m.rnd.IntN(2) == 0
 	for i, o := range m.owners {
-		if survive && !o.rewound() {
-			continue
-		}
-		m.owners[i] = nil
-		if err := m.birth(i); err != nil {
-			return err
+		if o == nil {
+			if err := m.birth(i); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// rewound reports whether the reader of an owner sees that the log was rewound.
-func (o *modelOwner) rewound() bool {
-	last := o.q.reading.last
-	if o.q.reading.pos > uint64(len(o.m.inputs))+1 {
-		return true
+// expire removes inputs that the stored checkpoint covers, and that are so old that no power
+// failure takes what they relied on.
+func (m *model) expire() {
+	if !m.expires {
+		return
 	}
-	return last.Seq > 0 && !o.m.inputs[last.Seq-1].At.Equal(last.At)
+	until := m.checkpoints[0].Seq // the oldest that a power failure can bring back
+	for _, c := range m.checkpoints {
+		if !c.at.After(m.now.Add(-durableAfter)) {
+			until = c.Seq
+		}
+	}
+	m.first = max(m.first, until)
 }
 
 // loseSnapshot damages a snapshot, deletes it or replaces it by an older one, while
 // no owner runs.
 func (m *model) loseSnapshot() error {
+	if m.first > 1 {
+		return nil // then inputs are missing that replace a snapshot
+	}
 	for _, token := range []string{"a", "b"} {
 		old := kept{}
 		for _, p := range m.past {
@@ -546,6 +561,7 @@ func (m *model) loseSnapshot() error {
 		}
 	}
 	m.past = nil
+	m.expires = false // or the session might be held
 	for i := range m.owners {
 		m.owners[i] = nil
 	}
@@ -557,38 +573,16 @@ func (m *model) loseSnapshot() error {
 	return nil
 }
 
-// recover closes the sessions that are held, as an operator does, and lets an
-// owner start again.
-func (m *model) recover() error {
-	ctx := context.Background()
-	m.past = nil // listings are up to date
-	losses, err := Losses(ctx, m.owners[0], nil)
-	if err != nil {
-		return err
-	}
-	if len(m.rewound) == 0 {
-		return fmt.Errorf("sessions are held though their inputs are all there: %s", m.owners[0].reasons())
-	}
-	for _, l := range losses {
-		if err := Recover(ctx, m.owners[0], l); err != nil {
-			return err
-		}
-	}
-	if len(losses) == 0 {
-		return fmt.Errorf("sessions are held, and nothing is to be recovered: %s", m.owners[0].reasons())
-	}
-	m.past = nil
-	return m.birth(0)
-}
-
 // work runs the owner until it has nothing left to do.
 func (o *modelOwner) work() error {
 	o.m.pass(50 * time.Millisecond)
 	if err := o.fold(len(o.m.inputs)); err != nil {
 		return err
 	}
-	if err := o.q.ring(context.Background(), o.m.now); err != nil {
-		return err
+	for _, event := range []any{ring(o.m.now), save(o.m.now), tick(o.m.now)} {
+		if err := o.step(event); err != nil {
+			return err
+		}
 	}
 	return o.drain()
 }
@@ -650,18 +644,15 @@ func (m *model) consistent() error {
 		}
 	}
 	for call, n := range open {
-		if n != 101 && !m.powered {
+		if n != 101 {
 			return fmt.Errorf("call %s: %d starts and %d results, want one of each", call, n/100, n%100)
 		}
 	}
 	for i := range m.inputs {
 		in := &m.inputs[i]
-		counts := seen[in.Token][m.checkpoint.Rewinds.Effective(in.Seq)]
-		for _, r := range m.checkpoint.Rewinds { // one can begin earlier for a session
-			counts = counts || seen[in.Token][in.Seq+r.By]
-		}
-		if in.Kind == inputs.Delta && !strings.Contains(string(in.Data), `"id":"f`) && in.At.After(m.rewound[0]) && !counts {
-			return fmt.Errorf("session %s: input %d, stored after the log was rewound, gave no event", in.Token, in.Seq)
+		counts := seen[in.Token][in.Seq]
+		if in.Kind == inputs.Delta && !strings.Contains(string(in.Data), `"id":"f`) && m.stored[i].After(m.lost[0]) && !counts {
+			return fmt.Errorf("session %s: input %d, stored after the log lost its end, gave no event", in.Token, in.Seq)
 		}
 	}
 	return nil
@@ -672,7 +663,7 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 	token := p.Header.Get("token")
 	switch p.Subject {
 	case "event":
-		if prev, _, _ := m.last(token); m.condition && p.Header.Get("prev") != fmt.Sprint(prev) {
+		if prev, _, _ := m.last(token); !m.unconditional && p.Header.Get("prev") != fmt.Sprint(prev) {
 			return 0, broker.ErrConflict
 		}
 		id, err := events.ParseID(p.Header.Get("id"))
@@ -682,10 +673,10 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 		m.log = append(m.log, stored{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), string(p.Data), false, m.now})
 		return uint64(len(m.log)), nil
 	case "state":
-		if m.condition && p.Header.Get("rev") != fmt.Sprint(m.snapshots[token].rev) {
+		if !m.unconditional && p.Header.Get("rev") != fmt.Sprint(m.snapshots[token].rev) {
 			return 0, broker.ErrConflict
 		}
-		m.past = append(m.past, pastSnapshots{m.rev, maps.Clone(m.snapshots)})
+		m.past = append(m.past, pastSnapshots{m.now, maps.Clone(m.snapshots)})
 		m.rev++
 		k := kept{rev: m.rev, data: p.Data}
 		if err := json.Unmarshal([]byte(p.Header.Get("header")), &k.header); err != nil {
@@ -698,7 +689,9 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 		return seq, nil
 	}
 	seq = m.append(token, inputs.Kind(p.Subject), p.Data)
-	m.ids[p.Header.Get("id")] = seq
+	if id := p.Header.Get("id"); id != "" {
+		m.ids[id] = seq
+	}
 	return seq, nil
 }
 
@@ -717,16 +710,13 @@ func (m *model) last(token string) (seq uint64, last events.Record, err error) {
 
 // fold delivers the next n inputs to the owner.
 func (o *modelOwner) fold(n int) error {
-	if o.q.reading.waits() {
-		return nil // the reader waits until the owner has accepted the last batch
-	}
 	from := int(o.q.reading.pos) - 1
 	to := min(from+n, len(o.m.inputs))
 	b := batch{next: uint64(to + 1), caughtUp: to == len(o.m.inputs), done: make(chan struct{}, 1)}
 	if from < to {
 		b.inputs = slices.Clone(o.m.inputs[from:to])
 	}
-	return o.q.take(context.Background(), b)
+	return o.step(b)
 }
 
 // arrive stores one publish once, or twice if its answer is lost.
@@ -768,22 +758,7 @@ func (o *modelOwner) receive() error {
 	i := o.m.rnd.IntN(len(o.acks))
 	a := o.acks[i]
 	o.acks = slices.Delete(o.acks, i, i+1)
-	return o.q.acked(context.Background(), a)
-}
-
-// writeSnapshots begins to write snapshots of some of the sessions that changed.
-func (o *modelOwner) writeSnapshots() error {
-	if o.m.rnd.IntN(3) == 0 {
-		o.q.checkFresh(context.Background(), time.Now())
-		return nil
-	}
-	for _, token := range []string{"a", "b"} {
-		s := o.q.sessions.resident[token]
-		if s != nil && s.snapshot.first != 0 && s.snapshot.write == nil && !s.fresh && o.m.rnd.IntN(3) > 0 {
-			o.q.snapshots.begin(s, o.m.now)
-		}
-	}
-	return nil
+	return o.step(a)
 }
 
 // The methods below are the owner's Log.
@@ -801,24 +776,15 @@ func (o *modelOwner) Outage() (from, until time.Time) { return from, until }
 func (o *modelOwner) Replicated() bool { return o.m.replicated }
 
 func (o *modelOwner) Input(_ context.Context, seq uint64) (in inputs.Input, ok bool, err error) {
-	if seq == 0 || seq > uint64(len(o.m.inputs)) {
+	if seq < o.m.first || seq > uint64(len(o.m.inputs)) {
 		return in, false, nil
 	}
 	return o.m.inputs[seq-1], true, nil
 }
 
-func (o *modelOwner) InputAfter(_ context.Context, t time.Time) (uint64, error) {
+func (o *modelOwner) SessionInputs(_ context.Context, token string, from uint64, fn func(*inputs.Input) error) error {
 	for i := range o.m.inputs {
-		if o.m.inputs[i].At.After(t) {
-			return uint64(i + 1), nil
-		}
-	}
-	return uint64(len(o.m.inputs) + 1), nil
-}
-
-func (o *modelOwner) SessionInputs(_ context.Context, token string, fn func(*inputs.Input) error) error {
-	for i := range o.m.inputs {
-		if in := &o.m.inputs[i]; in.Token == token && in.Kind != inputs.Rules {
+		if in := &o.m.inputs[i]; in.Token == token && in.Kind.OfSession() && in.Seq >= max(from, o.m.first) {
 			if err := fn(in); err != nil {
 				return err
 			}
@@ -859,24 +825,6 @@ func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn fu
 	return nil
 }
 
-func (o *modelOwner) FirstEvent(_ context.Context, token string) (events.Record, error) {
-	for i := range o.m.log {
-		if e := o.m.event(i); e.Token == token && !o.m.log[i].forged {
-			return e, nil
-		}
-	}
-	return events.Record{}, nil
-}
-
-func (o *modelOwner) TopEvent(context.Context, int, time.Time) (top events.ID, err error) {
-	for i := range o.m.log {
-		if e := o.m.event(i); e.Token != "" && !o.m.log[i].forged && e.ID.After(top) {
-			top = e.ID
-		}
-	}
-	return top, nil
-}
-
 func (o *modelOwner) RecentEvents(_ context.Context, d time.Duration) (map[int]events.Record, error) {
 	var top events.Record
 	for i := range o.m.log {
@@ -907,22 +855,15 @@ func (o *modelOwner) OpenEvents(context.Context) (map[string]eventlog.Opened, er
 	return open, nil
 }
 
-// list reads a listing and delivers it to the owner.
-func (o *modelOwner) list() error {
-	l, err := o.q.lister.list(context.Background())
-	if err != nil {
-		return err
-	}
-	o.q.listed(context.Background(), l)
-	return nil
-}
-
 func (o *modelOwner) InputPosition(_ context.Context, _ int, next uint64) (uint64, error) {
 	return next, nil
 }
 
 func (o *modelOwner) InputBounds(context.Context) (first, last uint64, err error) {
-	return 1, uint64(len(o.m.inputs)), nil
+	if o.m.blind {
+		return o.m.first, 1 << 20, nil
+	}
+	return o.m.first, uint64(len(o.m.inputs)), nil
 }
 
 func (o *modelOwner) EventBounds(context.Context) (first, last uint64, err error) {
@@ -933,21 +874,6 @@ func (o *modelOwner) Head(_ context.Context, token string) (uint64, events.Recor
 	seq, last, err := o.m.last(token)
 	o.meanwhile()
 	return seq, last, err
-}
-
-// Confirm confirms nothing sometimes, as where no server answers it.
-func (o *modelOwner) Confirm(_ context.Context, expected []eventlog.Expected) []bool {
-	confirmed := make([]bool, len(expected))
-	if len(expected) == 0 || o.m.rnd.IntN(4) == 0 {
-		return confirmed
-	}
-	for i, e := range expected {
-		for _, s := range o.m.log {
-			confirmed[i] = confirmed[i] || s.token == e.Token && !s.forged && s.kind == e.Type && !e.ID.After(s.id)
-		}
-	}
-	o.meanwhile()
-	return confirmed
 }
 
 // meanwhile stores something of the other owner, so that what was read is outdated
@@ -962,7 +888,14 @@ func (o *modelOwner) meanwhile() {
 
 func (o *modelOwner) Epoch() uint64 { return o.m.epoch }
 
-func (o *modelOwner) Publish(p *broker.Pub, _ chan<- broker.Ack) {
+// Publish is used while an owner waits.
+func (o *modelOwner) Publish(p *broker.Pub, acks chan<- broker.Ack) {
+	seq, err := o.m.apply(p)
+	acks <- broker.Ack{Pub: p, Seq: seq, Err: err}
+}
+
+// publish takes a publish that the owner asks for.
+func (o *modelOwner) publish(p *broker.Pub) {
 	if p.Epoch != 0 && p.Epoch != o.m.epoch {
 		o.acks = append(o.acks, broker.Ack{Pub: p, Err: broker.ErrConflict})
 		return
@@ -983,6 +916,8 @@ func (o *modelOwner) ClockPub(token, msgID string, data []byte) *broker.Pub {
 	return &broker.Pub{Subject: string(inputs.Clock), Data: data, Header: header("token", token, "id", msgID)}
 }
 
+func (o *modelOwner) ProbePub() *broker.Pub { return &broker.Pub{Subject: string(inputs.Probe)} }
+
 func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
 	return &broker.Pub{Subject: string(inputs.Rules), Data: data, Header: header("id", msgID)}
 }
@@ -990,33 +925,17 @@ func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
 func (o *modelOwner) BlobPubs(events.Blob) []*broker.Pub { return nil }
 
 func (o *modelOwner) LoadSnapshot(_ context.Context, _ int, token string) (broker.Snapshot, bool, error) {
-	k, ok := o.m.answering().of[token]
+	k, ok := o.m.answering()[token]
 	o.meanwhile()
 	return broker.Snapshot{Rev: k.rev, Header: k.header, Data: k.data}, ok, nil
 }
 
 // answering returns the snapshots of the server that answers, which may be outdated.
-func (m *model) answering() pastSnapshots {
-	if m.outdated > 0 {
-		m.outdated--
-		return m.past[0]
-	}
+func (m *model) answering() map[string]kept {
 	if n := len(m.past); n > 0 && m.replicated && m.rnd.IntN(4) == 0 {
-		return m.past[m.rnd.IntN(n)]
+		return m.past[m.rnd.IntN(n)].of
 	}
-	return pastSnapshots{m.rev, m.snapshots}
-}
-
-func (o *modelOwner) SnapshotExpired(_ context.Context, _ int, token string, rev uint64) (bool, error) {
-	server := o.m.answering()
-	_, exists := server.of[token]
-	return server.rev >= rev && !exists && (token != allTokens || len(server.of) == 0), nil
-}
-
-func (o *modelOwner) RecallSnapshot(_ context.Context, _ int, token string, rev uint64) (broker.Snapshot, bool) {
-	k, ok := o.m.answering().of[token]
-	o.meanwhile()
-	return broker.Snapshot{Rev: k.rev, Header: k.header, Data: k.data}, ok && k.rev == rev
+	return m.snapshots
 }
 
 func (o *modelOwner) SnapshotPub(_ int, token string, rev uint64, h map[string]string, data []byte) (*broker.Pub, []*broker.Pub) {
@@ -1027,6 +946,21 @@ func (o *modelOwner) SnapshotPub(_ int, token string, rev uint64, h map[string]s
 	return &broker.Pub{Subject: "state", Data: data, Header: header("token", token, "rev", fmt.Sprint(rev), "header", string(text))}, nil
 }
 
+// ListSnapshots may return an older listing.
+func (o *modelOwner) ListSnapshots(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) (complete bool, err error) {
+	rev := uint64(0)
+	states := o.m.answering()
+	for _, token := range []string{"a", "b"} {
+		if k, ok := states[token]; ok {
+			rev = max(rev, k.rev)
+			if err := fn(token, k.rev, k.header, time.Time{}); err != nil {
+				return false, err
+			}
+		}
+	}
+	return rev >= lastRev(o.m.snapshots), nil
+}
+
 // lastRev returns the revision of the snapshot that was written last.
 func lastRev(snapshots map[string]kept) (rev uint64) {
 	for _, k := range snapshots {
@@ -1035,37 +969,21 @@ func lastRev(snapshots map[string]kept) (rev uint64) {
 	return rev
 }
 
-// ListSnapshots may return an older listing.
-func (o *modelOwner) ListSnapshots(_ context.Context, _ int, fn func(string, uint64, map[string]string, time.Time) error) (complete bool, err error) {
-	server := o.m.answering().of
-	states := server
-	if n := len(o.m.past); n > 0 && o.m.rnd.IntN(4) == 0 {
-		states = o.m.past[n-1].of
-	}
-	for _, token := range []string{"a", "b"} {
-		if k, ok := states[token]; ok {
-			if err := fn(token, k.rev, k.header, time.Time{}); err != nil {
-				return false, err
-			}
-		}
-	}
-	return lastRev(states) >= lastRev(server), nil
-}
-
 func (o *modelOwner) LoadCheckpoint(context.Context, int) (broker.Checkpoint, uint64, error) {
-	return o.m.checkpoint, o.m.checkpointRev, nil
+	c := o.m.checkpoints[len(o.m.checkpoints)-1]
+	return c.Checkpoint, c.rev, nil
 }
 
 func (o *modelOwner) WriteCheckpoint(_ context.Context, _ int, c broker.Checkpoint, rev uint64) (uint64, error) {
+	last := o.m.checkpoints[len(o.m.checkpoints)-1]
 	switch {
-	case rev != o.m.checkpointRev:
+	case rev != last.rev:
 		return 0, broker.ErrConflict
-	case c.Seq < o.m.checkpoint.Seq && c.Rewinds.Equal(o.m.checkpoint.Rewinds):
+	case c.Seq < last.Seq:
 		return 0, broker.ErrBackwards
 	}
-	o.m.checkpoint = c
-	o.m.checkpointRev++
-	return o.m.checkpointRev, nil
+	o.m.checkpoints = append(o.m.checkpoints, keptCheckpoint{c, rev + 1, o.m.now})
+	return rev + 1, nil
 }
 
 func header(pairs ...string) nats.Header {

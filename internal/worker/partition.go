@@ -1,10 +1,9 @@
 package worker
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"streamer/internal/broker"
@@ -15,34 +14,30 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// partition is the state of one partition. The goroutine of run owns all of
-// it; others only send to its channels. The owner starts I/O as operations and
-// never waits for one of them.
+// partition is the state of one partition. It takes events, one at a time, and never
+// waits: what it asks for meanwhile is in effects, and the outcomes come back as events.
 type partition struct {
 	reports
+	effects
 	w    *Worker
 	log  Log
 	opts Options
 	p    int
 
 	reading    inputPosition
-	rules      rulesLog
-	history    history
-	sessions   sessions
+	rules      session.RulesLog
+	past       shared[*session.RulesLog]
+	checked    logChecks
+	table      table
 	held       heldSessions
 	appender   appender
 	snapshots  snapshotWriter
 	checkpoint checkpointer
 	clock      clock
-	evictor    evictor
 	lister     lister
-
-	reader inputReader
-	done   chan finished // of the operations
-	tasks  sync.WaitGroup
-	loads  loader
-	heads  operations // that read what another worker stored of a session
-	chores operations // one of each kind at a time
+	loads      loader
+	ahead      []*resident // their event logs have events of inputs that were to be read yet
+	chores     operations  // one of each kind at a time
 
 	ticks   int
 	now     time.Time // when the inputs that are being folded were taken
@@ -55,11 +50,8 @@ type partition struct {
 // logs in an interval; metrics count all.
 const sampledBurst = 10
 
-// The number of operations of each group that run at once.
-const (
-	headsAtOnce  = 64
-	choresAtOnce = 8 // more than there are kinds of them
-)
+// choresAtOnce is the number of other operations than loads that run at once.
+const choresAtOnce = 64
 
 func newPartition(w *Worker, p int) *partition {
 	logger := w.Logger.With().Int("partition", p).Logger()
@@ -69,130 +61,121 @@ func newPartition(w *Worker, p int) *partition {
 		sampled: logger.Sample(&zerolog.BurstSampler{Burst: sampledBurst, Period: logInterval}),
 	}
 	q := &partition{
-		reports: r, w: w, log: w.Log, opts: opts, p: p,
+		reports: r, w: w, log: w.Log, opts: opts, p: p, table: newTable(&w.memory),
 		held:       heldSessions{of: map[string]*held{}, partition: p, status: r.status, log: w.Log},
-		appender:   appender{publisher: newPublisher(w.Log), reports: r, messages: w.Log, heads: w.Log, keepAcked: opts.KeepAcked},
-		checkpoint: checkpointer{log: w.Log, partition: p},
-		lister:     lister{log: w.Log, partition: p, atOnce: loadsAtOnce},
-		reader:     inputReader{log: w.Log, partition: p, batches: make(chan batch)},
-		done:       make(chan finished, loadsAtOnce+headsAtOnce+choresAtOnce),
+		checkpoint: checkpointer{log: w.Log, partition: p, keep: opts.DurableAfter},
+		lister:     lister{log: w.Log, partition: p},
 	}
+	q.loads = loader{operations: operations{effects: &q.effects, limit: loadsAtOnce}, of: map[string]*loading{}}
+	q.chores = operations{effects: &q.effects, limit: choresAtOnce}
+	q.appender = appender{publisher: publisher{effects: &q.effects}, reports: r, messages: w.Log, snapshots: &q.snapshots}
 	out := &q.appender.publisher
-	q.snapshots = snapshotWriter{reports: r, out: out, messages: w.Log, stored: w.Log, every: opts.SnapshotEvery, rules: &q.rules, history: &q.history, keepAcked: opts.KeepAcked}
-	q.clock = clock{timers: newTimers(), reports: r, out: out, messages: w.Log, grace: opts.Grace, rules: &q.rules, reading: &q.reading, began: wholeMillis(time.Now())}
-	q.sessions = newSessions(&q.appender, &q.snapshots, &q.clock)
-	q.sessions.compressed.all, q.sessions.compressed.most = &w.compressed, int64(opts.MaxCompressed)
-	q.evictor = evictor{sessions: &q.sessions, worker: w, status: r.status, after: opts.EvictAfter, keepAcked: opts.KeepAcked, most: opts.MaxResident}
-	q.loads = loader{operations: q.operations(loadsAtOnce), of: map[string]*loading{}}
-	q.heads, q.chores = q.operations(headsAtOnce), q.operations(choresAtOnce)
-	q.appender.reads, q.snapshots.reads = &q.heads, &q.heads
+	q.snapshots = snapshotWriter{
+		reports: r, out: out, messages: w.Log, stored: w.Log, reads: &q.chores, epoch: w.Log.Epoch,
+		every: opts.SnapshotEvery, keep: opts.DurableAfter, rules: &q.rules,
+	}
+	q.clock = clock{timers: newTimers(), reports: r, out: out, log: w.Log, grace: opts.Grace, rules: &q.rules, reading: &q.reading, began: wholeMillis(time.Now())}
 	return q
 }
 
-// operations returns a group of operations of which so many run at once.
-func (q *partition) operations(limit int) operations {
-	return operations{limit: limit, done: q.done, spawn: q.tasks.Go}
-}
-
-// run takes the partition over and carries it until ctx ends. Operations go on a
-// little longer than ctx, so that the next owner finds what was under way.
-func (q *partition) run(ctx context.Context) error {
-	q.status.begin(time.Now())
-	working, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer func() { stop(); q.tasks.Wait(); q.sessions.compressed.clear() }()
-	if err := q.takeOver(ctx, working); err != nil {
-		return err
-	}
-	q.status.settled.Store(true)
-	reading, end := context.WithCancel(ctx)
-	read := make(chan error, 1)
-	from := q.reading.pos
-	reader := q.reader
-	q.tasks.Go(func() { read <- reader.run(reading, from) })
-	err := q.loop(ctx, working, read)
-	end()
-	if ctx.Err() != nil {
-		q.settle(working)
-	}
-	return err
-}
-
-const (
-	ticksEvery = 8 // looks for snapshots that are due, in SnapshotEvery
-	listEvery  = time.Minute
+// The events of a partition, besides the batches of its reader, the outcomes of its
+// publishes (broker.Ack) and the results of its operations (finished).
+type (
+	tick   time.Time // the time to save what is due
+	save   time.Time // the time to save, outside the usual times
+	ring   time.Time // a timer may be due, or a pause ends
+	look   struct{}  // an operator may have released sessions that are held
+	relist struct{}  // the snapshots may be listed again
+	// findPosition asks for the position behind the inputs of other partitions.
+	findPosition struct{}
 )
 
-// loop carries the partition until stop ends or an error. working is the context
-// of the operations.
-func (q *partition) loop(stop, working context.Context, read <-chan error) error {
-	tick := time.NewTicker(max(1, q.opts.SnapshotEvery/ticksEvery))
-	defer tick.Stop()
-	list := time.NewTicker(listEvery)
-	defer list.Stop()
-	look := time.NewTicker(q.opts.RecoveredEvery)
-	defer look.Stop()
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		inputs := q.reader.batches
-		if q.appender.queued > q.opts.MaxQueued || q.loads.full() {
-			inputs = nil // first let events be stored, or sessions be loaded
-		}
-		timer.Reset(q.untilTimer())
-		var err error
-		select {
-		case <-stop.Done():
-			return stop.Err()
-		case err = <-read:
-			return err
-		case b := <-inputs:
-			err = q.take(working, b)
-		case a := <-q.appender.acks:
-			err = q.landed(working, a)
-		case f := <-q.done:
-			err = q.complete(working, f)
-		case now := <-timer.C:
-			q.appender.resume(now)
-			err = q.ring(working, now)
-		case now := <-tick.C:
-			q.tick(working, now)
-		case <-look.C:
-			q.held.check(working, &q.chores)
-		case <-list.C:
-			q.sessions.retryRefused()
-			q.lister.begin(working, &q.chores)
-		}
-		if err != nil {
-			return err
+// step takes an event. An error ends the run of the partition.
+func (q *partition) step(event any) error {
+	switch e := event.(type) {
+	case *takeover:
+		q.takenOver(e)
+	case batch:
+		return q.take(e)
+	case broker.Ack:
+		return q.acked(e)
+	case finished:
+		e.group.finish()
+		return q.result(e.result)
+	case ring:
+		q.appender.resume(time.Time(e))
+		return q.ring(time.Time(e))
+	case tick:
+		q.tick(time.Time(e))
+	case save:
+		q.snapshots.tick(false, time.Time(e))
+		q.advance(time.Time(e))
+	case findPosition:
+		q.findPosition()
+	case look:
+		q.held.check(&q.chores)
+	case relist:
+		q.retryRefused()
+		q.lister.begin(&q.chores)
+	}
+	return nil
+}
+
+// acked takes the outcome of a publish.
+func (q *partition) acked(a broker.Ack) error {
+	q.appender.landed()
+	switch key := a.Pub.Key.(type) {
+	case *outgoing:
+		return q.appended(key, a)
+	case chunk:
+		return q.appender.chunkStored(key.of, a.Err)
+	case *snapshotWrite:
+		return q.snapshots.acked(key, a)
+	case clockAsk:
+		return q.clock.stored(key, a)
+	case nil:
+		if a.Err != nil {
+			return fmt.Errorf("worker: publishing %s: %w", a.Pub.Subject, a.Err)
 		}
 	}
+	return nil
 }
 
-// untilTimer returns the time until the next timer is due or a pause ends.
-func (q *partition) untilTimer() time.Duration {
-	now := time.Now()
-	d := q.clock.wait(now)
-	if first := q.appender.paused.first; !first.IsZero() {
-		d = min(d, max(0, first.Sub(now)))
+// result takes the result of an operation.
+func (q *partition) result(result any) error {
+	switch r := result.(type) {
+	case *loaded:
+		return q.loaded(r)
+	case *storedSnapshot:
+		held, err := q.snapshots.storedSnapshot(r)
+		if s := r.write.session; held != "" && s.entry.live == s {
+			q.drop(s)
+			q.hold(&loading{token: s.token, memory: s}, held)
+		}
+		return err
+	case *checkpointWritten:
+		return q.checkpointWritten(r)
+	case *logChecked:
+		return q.logChecked(r)
+	case *listingRead:
+		q.listingRead(r)
+	case *positionFound:
+		q.reading.pos = max(q.reading.pos, r.pos)
+	case *heldCheck:
+		return q.heldChecked(r)
 	}
-	return d
+	return nil
 }
 
-// complete takes the result of an operation.
-func (q *partition) complete(ctx context.Context, f finished) error {
-	f.group.finish(ctx)
-	return f.result.apply(ctx, q)
-}
-
-// tick writes snapshots that are due and, once in SnapshotEvery, does the rest. The
-// snapshots of sessions and partitions are spread over time: events would wait
-// behind a burst of them.
-func (q *partition) tick(ctx context.Context, now time.Time) {
-	q.checkFresh(ctx, now.Add(-q.opts.SnapshotEvery))
-	q.writeDue(now)
+// tick saves what is due and, once in SnapshotEvery, does the rest. The snapshots of
+// sessions and partitions are spread over time: events would wait behind a burst of them.
+func (q *partition) tick(now time.Time) {
+	q.checkLog()
+	late := !q.reading.caughtUp && now.Sub(q.reading.at.Std()) > snapshotLate
+	q.snapshots.tick(late || q.appender.queued >= snapshotQueued, now)
 	if q.ticks++; (q.ticks+q.p)%ticksEvery == 0 {
-		q.advance(ctx)
-		q.evictor.evict(now)
+		q.advance(now)
+		q.evict(now)
 		q.measure(now)
 		if (q.reading.caughtUp || q.reading.at > 0) && q.status.stop(nil) { // it runs, whatever had stopped it before
 			q.logger.Info().Msg("partition goes on")
@@ -200,31 +183,53 @@ func (q *partition) tick(ctx context.Context, now time.Time) {
 	}
 }
 
-// writeDue writes snapshots of the sessions that changed SnapshotEvery ago and had no
-// input since, or that changed snapshotBusy times as long ago.
-func (q *partition) writeDue(now time.Time) {
-	age := q.opts.SnapshotEvery
-	if late := !q.reading.caughtUp && now.Sub(q.reading.at.Std()) > snapshotLate; late || q.appender.queued >= snapshotQueued {
-		age *= snapshotBusy
-	}
-	q.sessions.writeOlder(now.Add(-age), now)
+// checkAhead loads sessions again whose event logs have events of inputs that should have
+// been read by now, and were not.
+func (q *partition) checkAhead() {
+	q.ahead = slices.DeleteFunc(q.ahead, func(s *resident) bool {
+		if s.lostInputs(q.reading.pos) && s.entry.live == s {
+			q.loadAgain(s, q.reading.pos)
+		}
+		return s.gone || s.log.id.Seq <= s.state.N
+	})
 }
 
-// take folds a batch, or keeps it until inputs may be folded.
-func (q *partition) take(ctx context.Context, b batch) error {
-	r := &q.reading
-	r.held = b // mayFold checks it
-	if ok, err := q.mayFold(ctx); !ok {
-		return err
+// loadAgain loads a live session whose state does not fit what is stored.
+func (q *partition) loadAgain(s *resident, pos uint64) *loading {
+	q.drop(s)
+	return q.beginLoad(&loading{token: s.token, pos: pos})
+}
+
+// retryRefused sends again what was refused: permissions and limits change.
+func (q *partition) retryRefused() {
+	for s := range q.table.lives {
+		if s.log.stuck {
+			s.log.stuck = false
+			q.appender.send(s)
+		}
 	}
-	r.held = batch{}
+}
+
+// drop forgets a live session; it is loaded again on demand.
+func (q *partition) drop(s *resident) {
+	s.gone, s.entry.live = true, nil
+	q.appender.queued -= s.log.bytes()
+	if s.snapshot.write != nil {
+		q.snapshots.end(s.snapshot.write)
+	}
+	q.table.move(s.entry, known, time.Now())
+}
+
+// take folds a batch.
+func (q *partition) take(b batch) error {
+	r := &q.reading
 	q.now = time.Now()
 	for i := range b.inputs {
 		in := &b.inputs[i]
 		if in.Seq < r.pos {
 			continue
 		}
-		if err := q.input(ctx, in); err != nil {
+		if err := q.input(in); err != nil {
 			return fmt.Errorf("worker: input %d: %w", in.Seq, err)
 		}
 		r.pos, r.last = in.Seq+1, broker.Witness{Seq: in.Seq, At: in.At}
@@ -232,6 +237,7 @@ func (q *partition) take(ctx context.Context, b batch) error {
 	}
 	r.pos = max(r.pos, b.next)
 	r.caughtUp = b.caughtUp
+	q.checkAhead()
 	if n := len(b.inputs); n > 0 && b.caughtUp {
 		q.clock.server = events.At(b.inputs[n-1].At) - q.clock.local(q.now)
 	}
@@ -243,15 +249,7 @@ func (q *partition) take(ctx context.Context, b batch) error {
 	return nil
 }
 
-// takeHeld folds the batch that waits until inputs may be folded.
-func (q *partition) takeHeld(ctx context.Context) error {
-	if !q.reading.waits() {
-		return nil
-	}
-	return q.take(ctx, q.reading.held)
-}
-
-func (q *partition) input(ctx context.Context, in *inputs.Input) error {
+func (q *partition) input(in *inputs.Input) error {
 	switch {
 	case in.Kind == inputs.Probe:
 		return nil
@@ -259,46 +257,53 @@ func (q *partition) input(ctx context.Context, in *inputs.Input) error {
 		q.skip(in)
 		return nil
 	case in.Kind == inputs.Rules:
-		was := q.rules.inForce()
-		err := q.rules.set(in)
-		if err != nil && !errors.Is(err, ErrVersion) {
+		was := q.rules.InForce()
+		err := q.rules.Set(in)
+		if err != nil && !errors.Is(err, session.ErrVersion) {
 			q.logger.Warn().Err(err).Uint64("seq", in.Seq).Msg("rules input ignored")
 			return nil
 		}
 		q.clock.rulesChanged(was, events.At(in.At), q.now)
 		return err
 	}
-	n := q.history.rewinds.Effective(in.Seq)
-	s := q.sessions.resident[in.Token]
+	return q.deliver(in, q.rules.InForce())
+}
+
+// deliver folds an input of a session, or keeps it until the session is loaded. rules were
+// in force when it was read.
+func (q *partition) deliver(in *inputs.Input, rules *session.Rules) error {
+	s := q.table.live(in.Token)
 	if s == nil {
 		if q.held.has(in.Token) {
 			q.held.skip(in)
 			return nil
 		}
 		var l *loading
-		if s, l = q.load(ctx, in.Token); s == nil {
-			q.loads.queue(l, in, n, q.rules.inForce())
+		if s, l = q.load(in.Token); s == nil {
+			q.loads.queue(l, in, rules)
 			return nil
 		}
 	}
-	return q.fold(s, in, n, q.rules.inForce())
+	if s.lostInputs(in.Seq) {
+		q.loads.queue(q.loadAgain(s, in.Seq), in, rules)
+		return nil
+	}
+	return q.fold(s, in, rules)
 }
 
-// fold folds an input that has number n.
-func (q *partition) fold(s *resident, in *inputs.Input, n uint64, rules *session.Rules) error {
-	if n <= s.state.N {
+// fold folds an input.
+func (q *partition) fold(s *resident, in *inputs.Input, rules *session.Rules) error {
+	if in.Seq <= s.state.N {
 		return nil
 	}
 	was := s.state.Life.Time
-	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, n, rules, &q.decoder))
+	q.scratch = session.Fold(q.scratch[:0], s.state, sessionInput(in, rules, &q.decoder))
 	s.timed(in, was, q.now)
 	if s.folded(in, q.now) {
 		q.snapshots.changed.add(s)
-		if s.fresh {
-			q.sessions.fresh.add(s)
-		}
 	}
-	q.sessions.open.count(s)
+	q.table.touch(s.entry, q.now)
+	q.table.setOpen(s.entry, s.state.Life.Open())
 	q.status.folded.Add(1)
 	err := q.appender.enqueue(s, q.scratch, in.Trace())
 	clear(q.scratch) // which may hold a large value
@@ -319,9 +324,7 @@ func (q *partition) skip(in *inputs.Input) {
 	}
 }
 
-// sessionInput returns what the fold reads of a stored input that has number n.
-func sessionInput(in *inputs.Input, n uint64, rules *session.Rules, reader *session.Reader) session.Input {
-	s := session.Input{Input: *in, Rules: rules, Reader: reader}
-	s.Seq = n
-	return s
+// sessionInput returns what the fold reads of a stored input.
+func sessionInput(in *inputs.Input, rules *session.Rules, reader *session.Reader) session.Input {
+	return session.Input{Input: *in, Rules: rules, Reader: reader}
 }

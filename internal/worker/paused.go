@@ -1,10 +1,6 @@
 package worker
 
-import (
-	"time"
-
-	"streamer/internal/events"
-)
+import "time"
 
 // An append that is refused although the head is where it was expected, in the
 // same connection epoch, shows nothing new: as long as the reads are wrong, the
@@ -52,13 +48,13 @@ func (p *paused) due(now time.Time) (due []*resident) {
 
 // pause delays the next append of a session after a refusal that showed nothing
 // new.
-func (a *appender) pause(s *resident, id events.ID, why error) {
+func (a *appender) pause(s *resident, why *refusal) {
 	l := &s.log
 	l.refusals++
 	until := time.Now().Add(min(refusalPause<<min(l.refusals-1, 11), refusalMost))
 	a.paused.add(s, until)
 	if l.refusals == refusalsLogged {
-		a.logger.Error().Err(why).Str("session", s.token).Stringer("event", id).Uint64("event_seq", l.seq).
+		a.logger.Error().Err(why.err).Str("session", s.token).Stringer("event", why.event.ID).Uint64("event_seq", l.seq).
 			Msg("append refused again and again although the event log ends where it was expected to")
 	}
 }
@@ -66,7 +62,7 @@ func (a *appender) pause(s *resident, id events.ID, why error) {
 // resume sends the appends whose pause is over.
 func (a *appender) resume(now time.Time) {
 	for _, s := range a.paused.due(now) {
-		if !s.gone {
+		if s.loading = false; !s.gone {
 			a.send(s)
 		}
 	}

@@ -1,16 +1,15 @@
 package worker
 
 import (
-	"fmt"
-	"strconv"
 	"time"
 
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
-// resident is a session whose state is in memory.
+// resident is a live session: its state is in memory.
 type resident struct {
 	token   string
 	state   *session.State
@@ -18,31 +17,23 @@ type resident struct {
 	at      time.Time // when the last input that was folded was stored
 	// known is when the time of the session was that of its state: when the last input was
 	// folded, or the session was loaded. Clock inputs move it as they move that time.
-	known time.Time
-	// fresh sessions are assumed to be new: nothing of them was read, and no event
-	// of them is stored yet.
-	fresh bool
-	gone  bool // dropped: outcomes that still arrive are ignored
-	open  int  // calls, as openCalls has them
+	known   time.Time
+	loading bool // its event log is compared; nothing is folded or appended meanwhile
+	gone    bool // dropped: outcomes that still arrive are ignored
 
+	entry    *entry
 	log      eventLog
 	snapshot coverage
 }
 
-// coverage is how far the snapshot of a session covers it.
+// coverage is how far the stored snapshot of a session covers it.
 type coverage struct {
 	rev    uint64
-	write  *snapshotWrite // under way
+	n      uint64         // the last input that it covers
+	write  *snapshotWrite // that was taken, and is stored when it may be
 	first  uint64         // first input that no acknowledged snapshot covers, 0 if none
-	second uint64         // first input that the write under way does not cover, 0 if none
-	since  time.Time      // when the last write began, or the session changed first without one
-	unsent bool           // the stored snapshot has events that were not stored yet
-}
-
-// point is a place in a session's event log.
-type point struct {
-	Seq uint64
-	ID  events.ID
+	second uint64         // first input that write does not cover, 0 if none
+	since  time.Time      // when the last write was taken, or the session changed first without one
 }
 
 // folded notes that an input changed the state. now is when it was taken. It reports
@@ -50,6 +41,12 @@ type point struct {
 func (s *resident) folded(in *inputs.Input, now time.Time) (first bool) {
 	s.touched, s.at = now, in.At
 	return s.snapshot.changed(in.Seq, now)
+}
+
+// lostInputs reports whether the inputs of the last events in its event log are missing
+// from the log: those up to pos were read, and none gave them.
+func (s *resident) lostInputs(pos uint64) bool {
+	return s.log.id.Seq > s.state.N && s.log.id.Seq < pos
 }
 
 // timed notes how an input moved the time of the session. now is when it was taken.
@@ -73,75 +70,32 @@ func (c *coverage) changed(seq uint64, now time.Time) (first bool) {
 	return first
 }
 
-// covered notes that the snapshot whose write began last is stored.
-func (c *coverage) covered(rev uint64, unsent bool) {
-	c.rev, c.unsent = rev, unsent
+// covered notes that the snapshot that was taken last is stored.
+func (c *coverage) covered(rev, n uint64) {
+	c.rev, c.n = rev, n
 	c.first, c.second = c.second, 0
 }
 
-// dirty reports whether the session needs another snapshot: for its state, or
-// because its snapshot has unsent events that are stored now. The next owner of
-// the partition would load the session for these.
-func (s *resident) dirty() bool {
-	return s.snapshot.first != 0 || s.snapshot.unsent && len(s.log.queue) == 0
-}
+// dirty reports whether the session needs another snapshot.
+func (s *resident) dirty() bool { return s.snapshot.first != 0 }
 
 // unsaved reports whether the session needs another snapshot now or when what is under
 // way is stored, or has events that are not stored.
 func (s *resident) unsaved() bool {
-	return s.snapshot.first != 0 || s.snapshot.unsent || s.snapshot.write != nil || len(s.log.queue) > 0
+	return s.dirty() || s.snapshot.write != nil || len(s.log.queue) > 0
 }
 
 // idle reports whether the stored snapshot and events have all of the session.
-func (s *resident) idle() bool {
-	return !s.dirty() && s.snapshot.write == nil && len(s.log.queue) == 0 && !s.log.reading
-}
+func (s *resident) idle() bool { return !s.unsaved() && !s.loading }
 
-// header returns the headers of the session's snapshot, which a listing reads
-// without the snapshot.
-func (s *resident) header(timer session.Timer, set bool) map[string]string {
-	h := map[string]string{headerInput: strconv.FormatUint(s.state.N, 10), headerHead: s.log.id.String()}
-	if kind := s.log.lastType(); kind != "" {
-		h[headerLast] = string(kind)
-	}
-	if !s.at.IsZero() {
-		h[headerAt] = strconv.FormatInt(s.at.UnixNano(), 10)
-	}
-	if n := s.state.Life.Open(); n > 0 {
-		h[HeaderOpen] = strconv.Itoa(n)
-	}
+// header returns the headers of the session's snapshot, without its head.
+func (s *resident) header(timer session.Timer, set bool) snapshot.Header {
+	life := &s.state.Life
+	h := snapshot.Header{Input: s.state.N, At: s.at, Open: life.Open()}
 	if set {
-		h[headerTimer] = strconv.FormatInt(int64(timer.At), 10)
-		if life := &s.state.Life; life.Stored != 0 {
-			h[headerTime] = strconv.FormatInt(int64(life.Time), 10)
+		if h.Timer = timer.At; life.Stored != 0 {
+			h.Time = life.Time
 		}
-	}
-	if len(s.log.queue) > 0 {
-		h[headerUnsent] = strconv.Itoa(len(s.log.queue))
 	}
 	return h
-}
-
-// encode returns the stored form of the session as it is now.
-func (s *resident) encode(e *snapshotEncoder) ([]byte, error) {
-	state, err := s.state.Append(e.state[:0])
-	if err != nil {
-		return nil, err
-	}
-	e.state = state
-	l := &s.log
-	r := record{State: state, Head: point{l.seq, l.id}, Base: l.base}
-	r.Events = e.events[:0]
-	for _, of := range [...][]*outgoing{l.acked, l.queue} {
-		for _, o := range of {
-			r.Events = append(r.Events, *o)
-		}
-	}
-	e.events = r.Events
-	data, err := e.encode(&r)
-	clear(r.Events) // or the array would hold their bodies
-	if err != nil {
-		return nil, fmt.Errorf("worker: session %q: %w", s.token, err)
-	}
-	return data, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/session"
 )
 
 // Pauses before a partition that failed is started again: restartFirst, then
@@ -78,5 +79,5 @@ const maxProblems = 3
 // stops reports whether a partition with this error stops: only an operator can
 // solve it.
 func stops(err error) bool {
-	return errors.Is(err, ErrLost) || errors.Is(err, ErrVersion) || errors.Is(err, broker.ErrReplaced)
+	return errors.Is(err, ErrLost) || errors.Is(err, ErrRewound) || errors.Is(err, session.ErrVersion) || errors.Is(err, broker.ErrReplaced)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/inputs"
 
 	"github.com/rs/zerolog"
 )
@@ -112,14 +113,19 @@ func TestFailuresInARow(t *testing.T) {
 func TestFailureNamesTheInput(t *testing.T) {
 	h := open(t, broker.Options{Partitions: 1})
 	seq := h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
-	q := newPartition(&Worker{Log: &unloadable{h.broker}, Options: Options{Nonce: "n"}, Logger: zerolog.Nop()}, 0)
-	if err := q.takeOver(t.Context(), t.Context()); err != nil {
+	w := &Worker{Log: &unloadable{h.broker}, Options: Options{Nonce: "n"}, Logger: zerolog.Nop()}
+	d := newDriver(t.Context(), newPartition(w, 0))
+	first, err := w.takeOver(t.Context(), d.partition)
+	if err == nil {
+		err = d.step(first)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	q.sessions.known.complete = false // or the session would be taken to be new, and not be read
-	err := q.take(t.Context(), batch{inputs: h.inputs(t.Context(), int(seq)), next: seq + 1, done: make(chan struct{}, 1)})
+	d.table.complete = false // or the session would be taken to be new, and not be read
+	err = d.step(batch{inputs: h.inputs(t.Context(), int(seq)), next: seq + 1, done: make(chan struct{}, 1)})
 	if err == nil {
-		err = q.awaitLoads(t.Context(), t.Context())
+		_, err = d.until(t.Context().Done(), func() bool { return len(d.loads.of) == 0 })
 	}
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("input %d", seq)) || !strings.Contains(err.Error(), `"a"`) {
 		t.Errorf("got %v, want the input and the session", err)
@@ -131,4 +137,19 @@ type unloadable struct{ *testBroker }
 
 func (unloadable) LoadSnapshot(context.Context, int, string) (broker.Snapshot, bool, error) {
 	return broker.Snapshot{}, false, errUnreadable
+}
+
+// inputs reads the first n inputs of partition 0.
+func (h *fixture) inputs(ctx context.Context, n int) (list []inputs.Input) {
+	h.t.Helper()
+	err := h.broker.Inputs(ctx, 0, 1, func(in []inputs.Input, _ uint64, _ bool) error {
+		if list = append(list, in...); len(list) >= n {
+			return errEnough
+		}
+		return nil
+	})
+	if !errors.Is(err, errEnough) {
+		h.t.Fatal(err)
+	}
+	return list[:n]
 }

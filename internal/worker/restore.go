@@ -4,326 +4,412 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/events"
+	"streamer/internal/inputs"
+	"streamer/internal/rewind"
 	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
-// restorer loads one session, as an operation: from its snapshot and the head of
-// its event log. Where the snapshot is missing, unreadable or older than the
-// checkpoint relies on, where the event log lost more than the snapshot has, or
-// where inputs are behind, it folds the session's inputs again.
+// restorer loads one session as of the input before pos, as an operation. It takes the
+// newest state that fits the session's event log: the one in memory, that of the
+// snapshot, or the state before the first input. A state fits if the events behind those
+// that it covers follow from it and from the session's inputs up to pos. So it does not
+// matter why a state is old, or whether another worker was there meanwhile.
 type restorer struct {
 	reports
-	inputCheck
-	all        Log
-	partition  int
-	past       *shared[*rulesLog]
-	pos        uint64 // inputs from it on are folded after the load
-	checkpoint uint64
+	log        Log
+	past       *shared[*session.RulesLog]
 	epoch      uint64 // of the connection when the load began
 	rulesSeq   uint64 // of the last rules input that was read
-	least      uint64 // revision that the snapshot has at least
-	repeated   bool   // the snapshot was older than the events, and was read again
-	behind     bool   // inputs below pos may be missing from the snapshot
-	place      *place // where the session stood when it left memory; nil if not known
+	token      string
+	pos        uint64 // inputs from it on are folded after the load
+	checkpoint uint64
+	memory     *resident // nil if there is none
+	place      place     // zero if not known
 }
 
 // heldError is returned for a session that only an operator can close.
-type heldError struct{ reason string }
+type heldError struct {
+	reason string
+	first  bool   // it is not noted yet
+	rev    uint64 // of what is stored in place of its snapshot
+}
 
 // Error returns why the session is held.
 func (e *heldError) Error() string { return "worker: session held: " + e.reason }
 
-// rewoundError is returned where the input log has not the input any more that
-// the evidence is of.
-type rewoundError struct{ evidence evidence }
-
-// Error returns which input it is.
-func (e *rewoundError) Error() string {
-	return fmt.Sprintf("worker: the input log was rewound below input %d", e.evidence.n)
+// unlikeError is returned for a state that does not fit the event log.
+type unlikeError struct {
+	event events.ID // the first event that does not follow from the state, zero where one that it covers is missing
+	why   string
 }
 
-// run returns the session.
-func (r *restorer) run(ctx context.Context, token string) (*resident, error) {
-	now := time.Now()
-	s := &resident{token: token, state: new(session.State), touched: now, known: now}
-	return s, r.restore(ctx, s)
+// Error returns in what the state does not fit.
+func (e *unlikeError) Error() string { return "worker: the state does not fit: " + e.why }
+
+// head is where a session's event log ends.
+type head struct {
+	seq  uint64        // of the last message
+	last events.Record // the last event, zero if there is none
 }
 
-// named adds the session to an error of reading its logs.
-func named(token string, err error) error {
-	return fmt.Errorf("worker: session %q: %w", token, err)
-}
-
-func (r *restorer) restore(ctx context.Context, s *resident) error {
-	stored, ok, damaged, err := r.loadSnapshot(ctx, s.token)
-	if err != nil {
-		return named(s.token, err)
-	}
-	if reason, is := stored.Header[headerHeld]; ok && is {
-		return &heldError{reason}
-	}
-	if err := r.findHead(ctx, s, &stored); err != nil {
-		return err
-	}
-	if !ok && damaged == nil {
-		return r.withoutSnapshot(ctx, s)
-	}
-	rec, state, err := record{}, (*session.State)(nil), damaged
-	if err == nil {
-		rec, state, err = readSnapshot(&stored)
-	}
-	if errors.Is(err, session.ErrVersion) {
-		return named(s.token, err)
-	}
-	if err != nil {
-		r.damaged(s.token, err)
-		return r.refold(ctx, s)
-	}
-	s.state, s.at = state, storedAt(stored.Header)
-	return r.continueFrom(ctx, s, &stored, rec)
-}
-
-// loadSnapshot reads the snapshot of a session. damaged is the reason why it cannot be
-// decoded. Where the answer is older than what is known to be stored, it is that of a
-// server that was cut off from the others, or the stream lost its end: loadSnapshot
-// reads again until that is decided. Events of inputs that such a snapshot lacks would
-// differ from the fold, and only those of inputs that gave events would show it.
-//
-// While the connection lasts, the snapshot that the session left memory with is as good
-// as the present one: where another worker wrote something meanwhile, the condition of
-// the next write does not hold.
-func (r *restorer) loadSnapshot(ctx context.Context, token string) (stored broker.Snapshot, ok bool, damaged, err error) {
-	if p := r.place; p != nil && p.epoch == r.all.Epoch() && p.rev >= r.least {
-		if stored, ok = r.all.RecallSnapshot(ctx, r.partition, token, p.rev); ok {
-			return stored, true, nil, nil
-		}
-	}
-	replicated := r.log.Replicated()
-	err = confirm(ctx, replicated, func() (good bool, err error) {
-		stored, ok, err = r.all.LoadSnapshot(ctx, r.partition, token)
-		if damaged = nil; errors.Is(err, broker.ErrDamaged) {
-			damaged, err = err, nil
-		}
-		if err == nil && stored.Rev == 0 && r.least > 0 && replicated {
-			return r.all.SnapshotExpired(ctx, r.partition, token, r.least)
-		}
-		return stored.Rev >= r.least, err
+// run returns the session. An answer that would hold it may be that of a server which
+// was cut off from the others, and is asked for again.
+func (r *restorer) run(ctx context.Context) (s *resident, err error) {
+	held := (*heldError)(nil)
+	failed := rewind.Confirm(ctx, r.log.Replicated(), func() (bool, error) {
+		s, err = r.load(ctx)
+		return !errors.As(err, &held), nil
 	})
+	if failed != nil {
+		return nil, failed
+	}
+	if errors.As(err, &held) && held.first {
+		return nil, r.hold(ctx, held)
+	}
+	if err != nil && held == nil {
+		err = fmt.Errorf("worker: session %q: %w", r.token, err)
+	}
+	return s, err
+}
+
+func (r *restorer) load(ctx context.Context) (*resident, error) {
+	var h head
+	var err error
+	if r.memory != nil {
+		if h, err = r.head(ctx); err != nil {
+			return nil, err
+		}
+		if err = r.fit(ctx, r.memory, &h); !isUnlike(err) {
+			return r.memory, err
+		}
+	}
+	stored, ok, damaged, err := r.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if h := snapshot.ParseHeader(stored.Header); ok && h.Held != "" {
+		return nil, &heldError{reason: h.Held}
+	}
+	if r.place.rev != 0 && r.place.rev == stored.Rev && damaged == nil {
+		s, err := r.from(&stored)
+		if err == nil {
+			s.log.seq, s.log.id = r.place.head.Seq, r.place.head.ID
+			return s, nil
+		}
+	}
+	if h, err = r.head(ctx); err != nil {
+		return nil, err
+	}
+	return r.fromStored(ctx, &stored, ok, damaged, &h)
+}
+
+// fromStored returns the session from what is stored.
+func (r *restorer) fromStored(ctx context.Context, stored *broker.Snapshot, ok bool, damaged error, h *head) (*resident, error) {
+	if ok {
+		s, err := r.from(stored)
+		if errors.Is(err, session.ErrVersion) {
+			return nil, err
+		}
+		if damaged = err; err == nil {
+			if err = r.fit(ctx, s, h); !isUnlike(err) {
+				return s, err
+			}
+			damaged = err
+		}
+	}
+	s := r.empty(stored)
+	if h.last.ID != (events.ID{}) && damaged == nil && r.foldedAll(h) {
+		damaged = errors.New("there is none, though there are events")
+	}
+	if damaged != nil {
+		r.status.damaged.Add(1)
+		r.sampled.Error().Err(damaged).Str("session", r.token).Msg("snapshot damaged; folding the session again from its inputs")
+	}
+	err := r.fit(ctx, s, h)
+	if unlike := (*unlikeError)(nil); errors.As(err, &unlike) {
+		return r.giveUp(ctx, stored, h, unlike)
+	}
+	return s, err
+}
+
+// foldedAll reports whether the checkpoint shows that a snapshot covered the last event.
+func (r *restorer) foldedAll(h *head) bool { return h.last.ID.Seq < r.checkpoint }
+
+func isUnlike(err error) bool {
+	unlike := (*unlikeError)(nil)
+	return errors.As(err, &unlike)
+}
+
+// snapshot reads the session's snapshot. damaged is why it cannot be read.
+func (r *restorer) snapshot(ctx context.Context) (stored broker.Snapshot, ok bool, damaged, err error) {
+	stored, ok, err = r.log.LoadSnapshot(ctx, r.partition, r.token)
+	if errors.Is(err, broker.ErrDamaged) {
+		damaged, err = err, nil
+	}
 	return stored, ok, damaged, err
 }
 
-// findHead notes where a session's log ends, and checks that the input log still
-// has the input of its last event. The head is not read where it is known from
-// when the session left memory.
-func (r *restorer) findHead(ctx context.Context, s *resident, stored *broker.Snapshot) error {
-	l := &s.log
-	s.snapshot.rev = stored.Rev
-	if p := r.place; p != nil && p.rev == stored.Rev && p.epoch == r.all.Epoch() {
-		l.epoch, l.seq, l.id = p.epoch, p.seq, p.id
-		return nil
-	}
-	last, err := r.readHead(ctx, s)
-	if err != nil || last.ID == (events.ID{}) {
-		return err
-	}
-	return r.verify(ctx, eventEvidence(&last))
+func (r *restorer) head(ctx context.Context) (h head, err error) {
+	h.seq, h.last, err = r.log.Head(ctx, r.token)
+	return h, err
 }
 
-// readHead reads where a session's log ends.
-func (r *restorer) readHead(ctx context.Context, s *resident) (events.Record, error) {
-	s.log.epoch = r.all.Epoch()
-	seq, last, err := r.all.Head(ctx, s.token)
+// from returns the session as its snapshot has it.
+func (r *restorer) from(stored *broker.Snapshot) (*resident, error) {
+	state, err := snapshot.Load(stored.Data)
 	if err != nil {
-		return last, named(s.token, err)
+		return nil, err
 	}
-	s.log.head(s.token, seq, &last, r.rewinds, &r.reports)
-	return last, nil
+	s := r.empty(stored)
+	h := snapshot.ParseHeader(stored.Header)
+	s.state, s.at, s.snapshot.n = state, h.At, state.N
+	s.log.seq, s.log.id = h.HeadSeq, h.Head
+	return s, nil
 }
 
-// verify checks, where what was made of an input of a session is not behind the
-// inputs that are folded, that the log still has that input. If not, the log was
-// rewound, and what is folded counts from here on behind it.
-func (r *restorer) verify(ctx context.Context, e evidence) error {
-	if e.n < r.rewinds.Effective(r.pos) && !r.behind {
-		return nil
-	}
-	good, err := r.intact(ctx, e)
-	if err != nil || good {
+// empty returns the session before its first input.
+func (r *restorer) empty(stored *broker.Snapshot) *resident {
+	s := newResident(r.token, new(session.State), time.Now())
+	s.snapshot.rev, s.log.epoch, s.log.acked = stored.Rev, r.epoch, s.touched
+	return s
+}
+
+// fit checks that a state fits the event log, which ends at h, and brings the session
+// forward to pos. It returns an *unlikeError, and leaves the event log of s as it was,
+// where the state does not fit.
+func (r *restorer) fit(ctx context.Context, s *resident, h *head) error {
+	behind, err := r.behind(ctx, &s.log, h)
+	if err != nil {
 		return err
 	}
-	return &rewoundError{e}
-}
-
-// continueFrom brings a session whose snapshot was read to where the partition
-// stands.
-func (r *restorer) continueFrom(ctx context.Context, s *resident, stored *broker.Snapshot, rec record) error {
-	if !s.at.IsZero() {
-		if err := r.verify(ctx, evidence{n: s.state.N, token: s.token, at: s.at}); err != nil {
+	l := s.log
+	m := matching{restorer: r, session: s, log: &l, stored: behind}
+	queue := l.queue
+	l.queue = nil
+	covered := l.id
+	l.head(r.token, h.seq, &h.last, &r.reports)
+	if covered.After(l.id) {
+		l.id = covered // its events have expired
+	}
+	if !l.found.id.After(covered) {
+		l.found = found{}
+	}
+	if l.epoch != r.epoch || l.seq != s.log.seq || len(behind) > 0 {
+		l.acked = time.Now()
+	}
+	l.epoch = r.epoch
+	for _, o := range queue {
+		if err := m.take(o); err != nil {
 			return err
 		}
 	}
-	short, err := r.logShort(ctx, s, rec.Base)
-	if err != nil {
-		return err
+	if s != r.memory { // which has all inputs that were read
+		if err := m.forward(ctx); err != nil {
+			return err
+		}
 	}
-	if short {
-		return r.emitAgain(ctx, s, rec)
+	if len(m.stored) > 0 && (m.stored[0].Seq < r.pos || m.stored[0].Seq <= s.state.N) {
+		return m.unlike(m.stored[0])
 	}
-	r.requeue(s, rec)
-	switch {
-	case r.behind:
-		// The events of another worker may be of inputs that its snapshot does not cover.
-	case r.outdated(s) && r.log.Replicated() && !r.repeated:
-		r.repeated, r.least = true, stored.Rev+1
-		s.log, s.state, s.at = eventLog{}, new(session.State), time.Time{}
-		return r.restore(ctx, s)
-	case r.outdated(s):
-		r.status.damaged.Add(1)
-		r.sampled.Error().Str("session", s.token).Uint64("seq", s.state.N).Stringer("event", s.log.id).Msg("the snapshot is older than what was folded; folding the inputs since again")
-	default:
-		return nil
-	}
-	err = r.replay(ctx, s, replaying{})
-	if !errors.Is(err, errUnlike) {
-		return err
-	}
-	_, state, err := readSnapshot(stored) // as it was before the replay
-	if err != nil {
-		return err
-	}
-	return r.giveUp(ctx, s, state, "its inputs since the snapshot do not give the events that are stored")
+	s.log = l
+	return nil
 }
 
-// emitAgain folds a session again whose events the event log lost, if its inputs
-// give the state of the snapshot; the events that are missing are then appended
-// again. Otherwise they stay lost, and the session goes on.
-func (r *restorer) emitAgain(ctx context.Context, s *resident, rec record) error {
-	r.status.damaged.Add(1)
-	r.sampled.Error().Str("session", s.token).Stringer("event", s.log.id).Stringer("want", rec.Base.ID).Msg("the event log lost events of a session")
-	want, err := s.state.Marshal()
-	if err != nil {
-		return err
+// behind returns the ids of the events behind those that a state covers.
+func (r *restorer) behind(ctx context.Context, l *eventLog, h *head) (ids []events.ID, err error) {
+	if h.last.ID == l.id {
+		return nil, nil
 	}
-	state, at := s.state, s.at
-	s.log.base = point{}
-	s.state, s.at = new(session.State), time.Time{}
-	err = r.replay(ctx, s, replaying{upTo: state.N, want: want})
-	if errors.Is(err, errUnlike) {
-		r.sampled.Error().Str("session", s.token).Msg("its inputs in the log do not give the state of the snapshot; the lost events stay lost")
-		s.state, s.at, s.log.queue, s.log.id = state, at, nil, rec.Base.ID
-		r.requeue(s, rec)
+	first, _, err := r.log.EventBounds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if l.id.After(h.last.ID) {
+		if l.seq < first {
+			return nil, nil // they have expired
+		}
+		r.status.damaged.Add(1)
+		r.sampled.Error().Str("session", r.token).Stringer("event", h.last.ID).Stringer("want", l.id).Msg("the event log lost events of a session")
+		return nil, &unlikeError{why: fmt.Sprintf("event %s is missing", l.id)}
+	}
+	begins := l.id == (events.ID{})
+	err = r.log.Events(ctx, r.token, l.seq, func(e events.Record) error {
+		if begins && len(ids) == 0 && e.Prev != 0 && e.Prev < first {
+			return &unlikeError{event: e.ID, why: "its first events have expired"}
+		}
+		if e.Seq > h.last.Seq { // stored since
+			return errEnough
+		}
+		if e.ID.After(l.id) {
+			ids = append(ids, e.ID)
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return ids, err
+}
+
+// matching compares the events that follow from a state with those that are stored, and
+// queues the others.
+type matching struct {
+	*restorer
+	session *resident
+	log     *eventLog
+	stored  []events.ID // that do not follow yet
+	rules   *session.RulesLog
+	reader  session.Reader
+}
+
+func (m *matching) unlike(id events.ID) error {
+	return &unlikeError{event: id, why: fmt.Sprintf("its inputs in the log do not give event %s", id)}
+}
+
+// take takes the next event that follows from the state. One that is missing between
+// stored ones cannot be appended any more.
+func (m *matching) take(o *outgoing) error {
+	if len(m.stored) > 0 && o.ID.After(m.stored[0]) {
+		return m.unlike(m.stored[0])
+	}
+	m.log.compare(o, m.token, &m.reports)
+	switch {
+	case len(m.stored) == 0:
+		m.log.queue = append(m.log.queue, o)
+	case m.stored[0] == o.ID:
+		m.stored = m.stored[1:]
+		if m.session == m.memory {
+			m.status.adopted.Add(1)
+		}
+	}
+	return nil
+}
+
+// forward folds the inputs of the session that its state does not cover, up to pos.
+func (m *matching) forward(ctx context.Context) error {
+	s := m.session
+	err := m.restorer.log.SessionInputs(ctx, m.token, s.state.N+1, func(in *inputs.Input) error {
+		if in.Seq >= m.pos {
+			return errEnough
+		}
+		return m.fold(ctx, in)
+	})
+	if errors.Is(err, errEnough) {
 		err = nil
 	}
 	return err
 }
 
-// readSnapshot reads a snapshot and the state in it.
-func readSnapshot(stored *broker.Snapshot) (r record, s *session.State, err error) {
-	if r, err = decodeSnapshot(stored.Data); err != nil {
-		return r, nil, err
+func (m *matching) fold(ctx context.Context, in *inputs.Input) (err error) {
+	s := m.session
+	if in.Foreign || in.Seq <= s.state.N {
+		return nil
 	}
-	s, err = session.Load(r.State)
-	return r, s, err
+	if m.rules == nil {
+		if m.rules, err = m.pastRules(ctx); err != nil {
+			return err
+		}
+		m.status.refolded.Add(1)
+	}
+	out := session.Fold(nil, s.state, sessionInput(in, m.rules.Before(in.Seq).Rules, &m.reader))
+	s.at = in.At
+	s.snapshot.changed(in.Seq, s.touched)
+	for i := range out {
+		o, err := newOutgoing(s, &out[i], in.Trace(), new(bodies))
+		if err == nil {
+			err = m.take(o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// storedAt returns when the last input of a snapshot was stored.
-func storedAt(header map[string]string) time.Time {
-	ns, err := strconv.ParseInt(header[headerAt], 10, 64)
+// pastRules returns all changes of settings that are in the log.
+func (r *restorer) pastRules(ctx context.Context) (*session.RulesLog, error) {
+	usable := func(past *reading[*session.RulesLog]) bool {
+		return past.epoch == r.epoch && past.value.Last().Seq >= r.rulesSeq
+	}
+	return r.past.get(ctx, r.epoch, usable, func(ctx context.Context) (*session.RulesLog, error) {
+		return readRules(ctx, r.log, r.partition)
+	})
+}
+
+// giveUp returns a session of which no state fits. Where its inputs are known to be lost,
+// its open items are closed; where nothing is open it begins afresh. Otherwise it is held.
+// What its snapshot remembers is kept.
+func (r *restorer) giveUp(ctx context.Context, stored *broker.Snapshot, h *head, why *unlikeError) (*resident, error) {
+	var open session.OpenItems
+	err := r.log.Events(ctx, r.token, 0, open.AddStored)
 	if err != nil {
-		return time.Time{}
+		return nil, err
 	}
-	return time.Unix(0, ns).UTC()
+	lost, err := r.lost(ctx, why.event)
+	if err != nil {
+		return nil, err
+	}
+	if !open.Empty() && !lost {
+		return nil, &heldError{reason: why.why, first: true, rev: stored.Rev}
+	}
+	s, err := r.from(stored)
+	if err != nil {
+		s = r.empty(stored)
+	}
+	rules, err := r.pastRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.sampled.Warn().Str("session", r.token).Str("why", why.why).Bool("inputs_lost", lost).Msg("session begun afresh; its open calls are closed")
+	name, err := events.ParseToken(r.token)
+	if err != nil {
+		name = r.token
+	}
+	next := events.ID{Seq: h.last.ID.Seq, N: h.last.ID.N + 1}
+	if s.state.N > next.Seq {
+		next = events.ID{Seq: s.state.N}
+	}
+	out := session.Recover(nil, s.state, session.Recovery{Session: name, Next: next, Open: open, Rules: rules.Before(next.Seq + 1).Rules})
+	s.at = time.Time{} // when the input was stored whose number it has is not known
+	s.snapshot.changed(min(r.checkpoint, r.pos-1), s.touched)
+	for i := range out {
+		o, err := newOutgoing(s, &out[i], nil, new(bodies))
+		if err != nil {
+			return nil, err
+		}
+		s.log.queue = append(s.log.queue, o)
+	}
+	s.log.seq, s.log.id = h.seq, h.last.ID
+	return s, r.fit(ctx, s, h)
 }
 
-// damaged reports a snapshot that cannot be read.
-func (r *restorer) damaged(token string, err error) {
-	r.status.damaged.Add(1)
-	r.sampled.Error().Err(err).Str("session", token).Msg("snapshot damaged; folding the session again from its inputs")
-}
-
-// logShort reports whether the event log ends before what the snapshot can append
-// again, and has not merely expired.
-func (r *restorer) logShort(ctx context.Context, s *resident, base point) (short bool, err error) {
-	l := &s.log
-	if !base.ID.After(l.id) {
+// lost reports whether the input of an event is known to be lost: the input log has
+// nothing, a probe or an input of another session in its place.
+func (r *restorer) lost(ctx context.Context, id events.ID) (bool, error) {
+	if id == (events.ID{}) {
 		return false, nil
 	}
-	var first uint64
-	err = confirm(ctx, r.log.Replicated(), func() (ok bool, err error) {
-		if _, err = r.readHead(ctx, s); err == nil {
-			first, _, err = r.all.EventBounds(ctx)
-		}
-		return !base.ID.After(l.id) || base.Seq < first, err
-	})
-	if err != nil || !base.ID.After(l.id) {
+	first, last, err := r.log.InputBounds(ctx)
+	if err != nil || id.Seq < first || id.Seq > last {
 		return false, err
 	}
-	if base.Seq >= first {
-		return true, nil
-	}
-	l.id = base.ID // the event log of the session expired
-	return false, nil
+	in, ok, err := r.log.Input(ctx, id.Seq)
+	return err == nil && (!ok || in.Token != r.token), err
 }
 
-// requeue queues the events of a snapshot that the event log lacks.
-func (r *restorer) requeue(s *resident, rec record) {
-	l := &s.log
-	l.base = rec.Base
-	if !l.found.id.After(l.base.ID) {
-		l.found = found{} // from before what can be folded again
+// hold notes in place of its snapshot that a session is held, so that every owner
+// and `streamer recover` see it.
+func (r *restorer) hold(ctx context.Context, held *heldError) error {
+	h := snapshot.Header{Held: held.reason}
+	pub, _ := r.log.SnapshotPub(r.partition, r.token, held.rev, h.Map(), nil)
+	if a := r.log.PublishWait(ctx, pub); a.Err != nil {
+		return fmt.Errorf("worker: session %q: holding it: %w", r.token, a.Err)
 	}
-	for i := range rec.Events {
-		e := &rec.Events[i]
-		e.session = s
-		l.compare(e, s.token, &r.reports)
-		if e.ID.After(l.id) {
-			l.queue = append(l.queue, e)
-		} else {
-			e.at = s.touched
-			l.acked = append(l.acked, e)
-		}
-	}
-}
-
-// outdated reports whether events are stored of inputs that neither the snapshot
-// covers nor will be read again.
-func (r *restorer) outdated(s *resident) bool {
-	if s.log.id.Seq <= s.state.N {
-		return false
-	}
-	seq, ok := r.rewinds.Stored(s.log.id.Seq)
-	return !ok || seq < r.pos
-}
-
-// withoutSnapshot restores a session without a snapshot. It is new where all its
-// events are of inputs that are still to be read; else its snapshot was lost, or
-// the inputs it was made of were.
-func (r *restorer) withoutSnapshot(ctx context.Context, s *resident) error {
-	if s.log.id == (events.ID{}) {
-		if r.behind {
-			return r.replay(ctx, s, replaying{})
-		}
-		return nil
-	}
-	first, err := r.all.FirstEvent(ctx, s.token)
-	if err != nil {
-		return named(s.token, err)
-	}
-	seq, ok := r.rewinds.Stored(first.ID.Seq)
-	_, whole := r.rewinds.Stored(s.log.id.Seq)
-	if ok && whole && seq >= r.pos {
-		if r.behind { // its inputs that were read may have given no events
-			return r.replay(ctx, s, replaying{})
-		}
-		return nil
-	}
-	if !r.behind || !ok || seq < r.checkpoint {
-		r.damaged(s.token, errors.New("there is none, though there are events"))
-	}
-	return r.refold(ctx, s)
+	r.sampled.Error().Str("session", r.token).Str("why", held.reason).Msg("snapshot lost and not to be made again; the session is held until `streamer recover --yes` closes its open calls")
+	return held
 }

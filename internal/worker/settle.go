@@ -5,117 +5,74 @@ import (
 	"time"
 )
 
-// settleTime bounds how long a partition that is stopped waits for what is under
-// way.
-const settleTime = 5 * time.Second
+// Times of a partition that is stopped.
+const (
+	settleTime = 5 * time.Second // for all that is under way
+	loadTime   = 2 * time.Second // after it, sessions that are being loaded are left to the next owner
+)
 
-// loadTime is the part of settleTime after which sessions that are still being
-// loaded are left to the next owner.
-const loadTime = 2 * time.Second
-
-// settling is the end of a partition that is stopped.
-type settling struct {
-	*partition
-	end <-chan time.Time
-}
-
-// settle waits, at the end, for what is under way, writes snapshots of what
-// changed and moves the checkpoint: the next owner then has nothing to fold again.
-func (q *partition) settle(ctx context.Context) {
-	end := time.NewTimer(settleTime)
-	defer end.Stop()
-	settling{q, end.C}.run(ctx)
-}
-
-func (q settling) run(ctx context.Context) {
-	if !q.until(ctx, q.eventsStored) {
+// settle waits, at the end, for what is under way, and saves everything at once: the next
+// owner then has nothing to fold again, and no input that was folded can expire before
+// it comes.
+func (d *driver) settle() {
+	end, cancel := context.WithTimeout(d.working, settleTime)
+	defer cancel()
+	loads, cancelLoads := context.WithTimeout(end, loadTime)
+	defer cancelLoads()
+	stored := func() bool { return d.appender.queued == 0 || d.appender.flights == 0 }
+	if _, err := d.until(loads.Done(), func() bool { return stored() && len(d.loads.of) == 0 }); err != nil {
 		return
 	}
-	q.checkFresh(ctx, time.Now())
-	loads := time.NewTimer(loadTime)
-	defer loads.Stop()
-	for len(q.loads.of) > 0 && q.step(ctx, loads.C) {
-	}
-	if !q.until(ctx, q.eventsStored) || !q.writeRest(ctx) {
+	d.snapshots.every, d.snapshots.keep, d.checkpoint.keep = 0, 0, 0
+	if !d.settled(end, stored) || !d.saveAll(end) || d.step(findPosition{}) != nil {
 		return
 	}
-	q.findPosition(ctx)
-	for range 2 { // the first may meet one that was under way
-		q.advance(ctx)
-		if !q.until(ctx, q.checkpointIdle) {
+	idle := func() bool { return d.chores.running == 0 }
+	for range 3 { // the checkpoint is found, then written; one may have been under way
+		if !d.settled(end, idle) || d.step(save(time.Now())) != nil {
 			return
 		}
 	}
+	d.settled(end, idle)
 }
 
-// step takes one outcome. It reports false when the time is over or on an error.
-func (q settling) step(ctx context.Context, end <-chan time.Time) bool {
-	select {
-	case a := <-q.appender.acks:
-		return q.acked(ctx, a) == nil
-	case f := <-q.done:
-		return q.complete(ctx, f) == nil
-	case <-end:
-		return false
-	}
+// settled takes outcomes until a condition holds.
+func (d *driver) settled(end context.Context, holds func() bool) bool {
+	ok, err := d.until(end.Done(), holds)
+	return ok && err == nil
 }
 
-// until takes outcomes until a condition holds. It reports whether it does.
-func (q settling) until(ctx context.Context, holds func() bool) bool {
-	for !holds() {
-		if !q.step(ctx, q.end) {
+// saveAll stores snapshots of all sessions that changed. Some are left in a few rounds:
+// those whose next event was refused.
+func (d *driver) saveAll(end context.Context) bool {
+	for range settleRounds {
+		if d.step(save(time.Now())) != nil {
+			return false
+		}
+		if d.snapshots.bytes == 0 {
+			break
+		}
+		if !d.settled(end, func() bool { return d.snapshots.bytes < maxTaken/2 }) {
 			return false
 		}
 	}
-	return true
+	return d.settled(end, func() bool { return d.snapshots.bytes == 0 })
 }
 
-// eventsStored reports whether no events are under way or about to be. The others
-// that are not stored are in the snapshots.
-func (q settling) eventsStored() bool {
-	return q.appender.queued == 0 || q.appender.flights == 0 && q.heads.running == 0
-}
+// settleRounds bounds the rounds of saveAll: each saves some megabytes.
+const settleRounds = 100
 
-func (q settling) checkpointIdle() bool { return !q.checkpoint.writing }
+// positionFound is the result of findPosition: the position behind the inputs of other
+// partitions. The checkpoint must not expire before the next owner comes only because the
+// last inputs were theirs.
+type positionFound struct{ pos uint64 }
 
-// writeRest writes snapshots of all that changed.
-func (q settling) writeRest(ctx context.Context) bool {
-	for range 2 { // some changed while they were being written
-		for left := true; left; {
-			left = q.sessions.writeAll(time.Now())
-			room := func() bool { return q.snapshots.writing == 0 || left && q.snapshots.bytes < maxWriting/2 }
-			if !q.until(ctx, room) {
-				return false
-			}
-		}
-	}
-	return q.until(ctx, q.checkpointIdle)
-}
-
-// findPosition moves the position behind the inputs of other partitions. The
-// checkpoint must not expire before the next owner comes only because the last
-// inputs were theirs.
-func (q settling) findPosition(ctx context.Context) {
-	found := &positionFound{}
+func (q *partition) findPosition() {
 	log, p, pos := q.log, q.p, q.reading.pos
-	q.chores.start(ctx, func(ctx context.Context) completion {
-		found.pos, found.err = log.InputPosition(ctx, p, pos)
-		return found
+	q.chores.start(func(ctx context.Context) any {
+		if next, err := log.InputPosition(ctx, p, pos); err == nil {
+			pos = next
+		}
+		return &positionFound{pos}
 	})
-	q.until(ctx, func() bool { return found.applied })
-}
-
-// positionFound is the outcome of findPosition.
-type positionFound struct {
-	pos     uint64
-	err     error
-	applied bool
-}
-
-func (f *positionFound) apply(_ context.Context, q *partition) error {
-	f.applied = true
-	if f.err == nil {
-		q.reading.pos = max(q.reading.pos, f.pos)
-	}
-	return nil
 }

@@ -1,130 +1,159 @@
 package worker
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"streamer/internal/broker"
-	"streamer/internal/events"
+	"streamer/internal/session"
+	"streamer/internal/snapshot"
 )
 
-// Keys of the headers of a snapshot.
-const (
-	// HeaderOpen is how many calls of the session are open; absent if none.
-	HeaderOpen   = broker.SnapshotHeader + "Open"
-	headerInput  = broker.SnapshotHeader + "Input"  // number of the last input folded
-	headerAt     = broker.SnapshotHeader + "At"     // when that was stored, Unix nanoseconds
-	headerTimer  = broker.SnapshotHeader + "Timer"  // when the session's timer is due, Unix milliseconds
-	headerTime   = broker.SnapshotHeader + "Time"   // time of the session, Unix milliseconds; absent if its last input was stored then
-	headerUnsent = broker.SnapshotHeader + "Unsent" // how many events are not stored yet
-	headerHead   = broker.SnapshotHeader + "Head"   // id of the last event in the session's event log
-	headerLast   = broker.SnapshotHeader + "Last"   // type of that event; absent where the worker did not know it
-	// headerRewinds is the partition's broker.Rewinds; absent if none. They are
-	// in the checkpoint too, which can be lost.
-	headerRewinds = broker.SnapshotHeader + "Rewinds"
-)
-
-// HasEvents reports whether a session has events, by the headers of its snapshot.
-func HasEvents(header map[string]string) bool {
-	return header[headerUnsent] != "" || header[headerHead] != events.ID{}.String()
-}
-
-// snapshotWrite is the writing of a snapshot that is under way. Its blobs are
-// written first.
+// snapshotWrite is a snapshot that was taken. It is stored when what it covers must be on
+// the disk of the server, its blobs first.
 type snapshotWrite struct {
-	began   time.Time
+	began   time.Time // when it was taken
 	session *resident
+	header  snapshot.Header
+	data    []byte
+	n       uint64    // the last input that it covers
+	head    point     // the last event; its sequence is not known before it is stored
+	durable time.Time // when what it covers must be on the disk; zero until head is stored
+	sent    bool
 	pub     *broker.Pub
-	blobs   int
-	bytes   int
-	n       uint64 // number of the last input in the snapshot
-	unsent  bool   // the snapshot has events that are not stored yet
+	blobs   int // under way
 }
 
-// The snapshot of a session that still receives inputs is soon outdated: it is
-// written only each snapshotBusy times SnapshotEvery, so that most calls are saved
-// once, when they have ended. The first snapshot of a session is not delayed, because
-// sessions are listed by their snapshots. In a partition that is snapshotLate behind,
-// as after an outage, or that has snapshotQueued bytes of events that are not stored
-// yet, all sessions count as receiving inputs: fold and events need the time.
+// The snapshot of a session that still receives inputs is soon outdated: it is taken only
+// each snapshotBusy times SnapshotEvery, so that most calls are saved once, when they have
+// ended. The first snapshot of a session is not delayed, because sessions are listed by
+// their snapshots. In a partition that is snapshotLate behind, as after an outage, or that
+// has snapshotQueued bytes of events that are not stored yet, all sessions count as
+// receiving inputs: fold and events need the time.
 const (
 	snapshotBusy   = 4
 	snapshotLate   = time.Second
 	snapshotQueued = 16 << 10
-	// snapshotUnsent is how many times SnapshotEvery a snapshot is put off for events
-	// that are not stored yet.
-	snapshotUnsent = 7
 )
 
-// maxWriting bounds the bytes of snapshots of a partition that are being written:
-// after a burst all sessions change at once, and each snapshot is held until it
-// is acknowledged. Each counts writeCost bytes besides its own.
+// maxTaken bounds the bytes of snapshots of a partition that are taken and not stored:
+// after a burst all sessions change at once. Each counts takenCost bytes besides its own.
 const (
-	maxWriting = 1 << 20
-	writeCost  = 1 << 10 // headers and bookkeeping
+	maxTaken  = 2 << 20
+	takenCost = 1 << 10 // headers and bookkeeping
 )
 
-// snapshotWriter writes the snapshots of a partition.
+// snapshotWriter takes and stores the snapshots of a partition. A snapshot that survives
+// a power loss must not cover an event or an input that does not: it is stored only when
+// they have been stored for a while.
 type snapshotWriter struct {
 	reports
-	out       *publisher
-	messages  Messages
-	stored    Snapshots
-	reads     *operations
-	every     time.Duration // SnapshotEvery
-	rules     *rulesLog
-	history   *history
-	keepAcked time.Duration
-	encoder   snapshotEncoder
-	newest    uint64 // highest revision of a snapshot that is known to be stored
-	changed   changedSessions
-
-	writing, bytes int // snapshots under way, and their size
+	out      *publisher
+	messages Messages
+	stored   Snapshots
+	reads    *operations
+	every    time.Duration // SnapshotEvery
+	keep     time.Duration // DurableAfter
+	rules    *session.RulesLog
+	epoch    func() uint64
+	encoder  snapshot.Encoder
+	changed  changedSessions
+	taken    []*snapshotWrite // that are not sent yet, or have ended; oldest first
+	bytes    int              // of those that have not ended
 }
 
-// due reports whether a session that changed before than needs a snapshot.
-func (w *snapshotWriter) due(s *resident, than, now time.Time) bool {
-	c := &s.snapshot
-	if !s.dirty() || c.write != nil || c.since.After(than) || s.fresh {
+// tick takes the snapshots that are due and stores those that may be. late says that fold
+// and events need the time.
+func (w *snapshotWriter) tick(late bool, now time.Time) {
+	age := w.every
+	if late {
+		age *= snapshotBusy
+	}
+	w.changed.take(now.Add(-w.every), func(s *resident) (keep bool) {
+		if w.bytes < maxTaken && w.due(s, age, now) {
+			w.take(s, now) // which adds it again
+			return false
+		}
+		return s.unsaved()
+	})
+	n := 0
+	for _, write := range w.taken {
+		switch {
+		case write.session.snapshot.write != write || write.sent: // it has ended
+		case write.durable.IsZero() || w.keep > 0 && write.durable.After(now):
+			w.taken[n] = write
+			n++
+		default:
+			w.send(write)
+		}
+	}
+	clear(w.taken[n:])
+	w.taken = w.taken[:n]
+}
+
+// due reports whether a snapshot of a session that changed is due.
+func (w *snapshotWriter) due(s *resident, age time.Duration, now time.Time) bool {
+	c, l := &s.snapshot, &s.log
+	if !s.dirty() || c.write != nil || s.loading || l.stuck || l.id.Seq > s.state.N {
 		return false
 	}
-	if !than.Before(now) {
+	if len(l.queue) == 0 && !w.durable(s).After(now) {
 		return true
 	}
-	if c.rev != 0 && s.touched.After(than) && c.since.After(now.Add(-snapshotBusy*w.every)) {
-		return false
+	if c.rev != 0 {
+		age = snapshotBusy * w.every
 	}
-	// When its events are stored, one snapshot is enough.
-	return len(s.log.queue) == 0 || !c.since.After(than.Add(-snapshotUnsent*w.every))
+	return !c.since.After(now.Add(-age))
 }
 
-// full reports whether no more snapshots are written before others are stored.
-func (w *snapshotWriter) full() bool { return w.bytes >= maxWriting }
+// durable returns when all inputs and stored events of a session must be on the disk.
+func (w *snapshotWriter) durable(s *resident) time.Time {
+	last := s.touched
+	if s.log.acked.After(last) {
+		last = s.log.acked
+	}
+	return last.Add(w.keep)
+}
 
-// begin begins to write the snapshot of a session.
-func (w *snapshotWriter) begin(s *resident, now time.Time) {
-	s.log.trim(now, w.keepAcked)
+// take takes a snapshot of a session.
+func (w *snapshotWriter) take(s *resident, now time.Time) {
+	l := &s.log
 	s.snapshot.since = now
 	w.changed.add(s)
-	write := &snapshotWrite{session: s, began: now, n: s.state.N, unsent: len(s.log.queue) > 0}
-	data, err := s.encode(&w.encoder)
+	data, err := w.encoder.Encode(s.state)
 	if err != nil {
 		w.logger.Error().Err(err).Str("session", s.token).Msg("snapshot cannot be written")
 		return
 	}
-	header := s.header(s.state.Timer(w.rules.inForce()))
-	if rewinds := w.history.rewinds; len(rewinds) > 0 {
-		text, _ := json.Marshal(rewinds) // numbers and times: cannot fail
-		header[headerRewinds] = string(text)
+	write := &snapshotWrite{session: s, began: now, n: s.state.N, head: point{l.seq, l.id}, data: data}
+	write.header = s.header(s.state.Timer(w.rules.InForce()))
+	if n := len(l.queue); n > 0 {
+		write.head = point{ID: l.queue[n-1].ID}
+	} else {
+		write.durable = w.durable(s)
 	}
-	var blobs []*broker.Pub
-	write.pub, blobs = w.messages.SnapshotPub(w.partition, s.token, s.snapshot.rev, header, data)
-	write.pub.Key, write.pub.Epoch = write, w.out.out.Epoch()
-	write.blobs, write.bytes = len(blobs), len(data)+writeCost
 	s.snapshot.write, s.snapshot.second = write, 0
-	w.writing++
-	w.bytes += write.bytes
+	w.bytes += len(data) + takenCost
+	w.taken = append(w.taken, write)
+}
+
+// reached notes that an event of a session was stored.
+func (w *snapshotWriter) reached(s *resident, head point, now time.Time) {
+	if write := s.snapshot.write; write != nil && write.head.ID == head.ID {
+		write.head, write.durable = head, now.Add(w.keep)
+	}
+}
+
+// send publishes a snapshot, its blobs first.
+func (w *snapshotWriter) send(write *snapshotWrite) {
+	s := write.session
+	write.header.Head, write.header.HeadSeq = write.head.ID, write.head.Seq
+	var blobs []*broker.Pub
+	write.pub, blobs = w.messages.SnapshotPub(w.partition, s.token, s.snapshot.rev, write.header.Map(), write.data)
+	write.pub.Key, write.pub.Epoch = write, w.epoch()
+	write.sent, write.blobs = true, len(blobs)
 	for _, b := range blobs {
 		b.Key = write
 		w.out.publish(b)
@@ -136,27 +165,74 @@ func (w *snapshotWriter) begin(s *resident, now time.Time) {
 
 // end notes that a write is over, whatever its outcome.
 func (w *snapshotWriter) end(write *snapshotWrite) {
-	w.writing--
-	w.bytes -= write.bytes
+	w.bytes -= len(write.data) + takenCost
 	write.session.snapshot.write = nil
 }
 
-// blobStored takes the outcome of storing a piece of a large snapshot.
-func (w *snapshotWriter) blobStored(write *snapshotWrite, err error) error {
-	if err != nil {
-		return fmt.Errorf("worker: session %q: storing a blob of its snapshot: %w", write.session.token, err)
-	}
-	if write.blobs--; write.blobs == 0 {
-		w.out.publish(write.pub)
+// acked takes the outcome of storing a snapshot or a piece of it.
+func (w *snapshotWriter) acked(write *snapshotWrite, a broker.Ack) error {
+	s := write.session
+	switch {
+	case s.gone || s.snapshot.write != write:
+	case errors.Is(a.Err, broker.ErrConflict) && a.Pub == write.pub:
+		w.status.snapshotConflicts.Add(1)
+		w.readStored(write)
+	case a.Err != nil:
+		return fmt.Errorf("worker: session %q: storing its snapshot: %w", s.token, a.Err)
+	case a.Pub != write.pub:
+		if write.blobs--; write.blobs == 0 {
+			w.out.publish(write.pub)
+		}
+	default:
+		w.end(write)
+		w.status.snapshots.Add(1)
+		w.observer.SnapshotStored(time.Since(write.began))
+		s.snapshot.covered(a.Seq, write.n)
 	}
 	return nil
 }
 
-// acked notes that a snapshot is stored.
-func (w *snapshotWriter) acked(write *snapshotWrite, rev uint64) {
+// readStored begins to read the snapshot that is stored where one of this worker was
+// refused. The write is under way until then.
+func (w *snapshotWriter) readStored(write *snapshotWrite) {
+	log, p, token := w.stored, w.partition, write.session.token
+	w.reads.start(func(ctx context.Context) any {
+		r := &storedSnapshot{write: write}
+		r.Snapshot, r.ok, r.err = log.LoadSnapshot(ctx, p, token)
+		return r
+	})
+}
+
+// storedSnapshot is the result of readStored: the snapshot of another worker, or of a try
+// of this one whose acknowledgement was lost.
+type storedSnapshot struct {
+	broker.Snapshot
+	write *snapshotWrite
+	ok    bool
+	err   error
+}
+
+// storedSnapshot takes what another worker stored, which covers the session if it is not
+// older. Otherwise the next snapshot replaces it. It reports why the session is held, ""
+// if it is not.
+func (w *snapshotWriter) storedSnapshot(r *storedSnapshot) (held string, err error) {
+	write, s := r.write, r.write.session
+	if s.gone || s.snapshot.write != write {
+		return "", nil
+	}
 	w.end(write)
-	w.status.snapshots.Add(1)
-	w.observer.SnapshotStored(time.Since(write.began))
-	w.newest = max(w.newest, rev)
-	write.session.snapshot.covered(rev, write.unsent)
+	s.snapshot.rev = r.Rev
+	h := snapshot.ParseHeader(r.Header)
+	switch {
+	case errors.Is(r.err, broker.ErrDamaged):
+		w.status.damaged.Add(1)
+		w.sampled.Error().Err(r.err).Str("session", s.token).Msg("snapshot damaged; writing it again from memory")
+	case r.err != nil:
+		return "", fmt.Errorf("worker: session %q: %w", s.token, r.err)
+	case r.ok && h.Held != "":
+		return h.Held, nil
+	case r.ok && h.Input >= write.n:
+		s.snapshot.covered(r.Rev, h.Input)
+	}
+	return "", nil
 }

@@ -46,7 +46,7 @@ func (h *fixture) until(w *Worker, what string, right func(Stats) bool) Stats {
 // memory.
 func TestStats(t *testing.T) {
 	h := open(t, broker.Options{})
-	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxCompressed: -1})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1})
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.publish("b", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("b", ofType(events.ToolCallArgsComplete))
@@ -87,7 +87,7 @@ func TestStatsOfEvictedSessions(t *testing.T) {
 	h.publish("a", "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait("a", ofType(events.ToolCallArgsComplete))
 	stop()
-	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxCompressed: -1})
+	w := h.counting(Options{SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1})
 	h.until(w, "one open call, no session in memory", func(s Stats) bool { return s.Open == 1 && s.Sessions == 0 })
 }
 

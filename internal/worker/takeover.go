@@ -6,113 +6,115 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"maps"
 	"time"
 
 	"streamer/internal/broker"
 	"streamer/internal/broker/eventlog"
+	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/internal/rewind"
+	"streamer/internal/session"
 )
 
-// takeover takes a partition over. It runs before the loop and waits for the
-// network itself, as no input of the partition is read yet.
-type takeover struct{ *partition }
+// takeover reads what a partition begins with. No input of it is read yet, so it waits
+// for the network itself. It is the first event of the partition.
+type takeover struct {
+	*Worker
+	partition int
+	reports   reports
 
-// takeOver reads the checkpoint, checks that the logs fit it, and loads the
-// sessions that lack events or whose snapshots were lost. stop interrupts it.
-// working is the context of the operations.
-func (q *partition) takeOver(stop, working context.Context) error {
-	return takeover{q}.run(stop, working)
+	checkpoint broker.Checkpoint
+	rev        uint64
+	rules      session.RulesLog
+	snapshots  listing
+	open       map[string]eventlog.Opened
+	epoch      uint64
 }
 
-func (q takeover) run(stop, working context.Context) error {
-	q.w.takeovers.Add(1)
-	defer q.w.tookOver()
+// takeOver reads the checkpoint and the headers of the snapshots, checks that the input
+// log is the one that they are of, and reads which calls and runs are open.
+func (w *Worker) takeOver(ctx context.Context, q *partition) (*takeover, error) {
+	w.takeovers.Add(1)
+	defer w.tookOver()
 	began := time.Now()
-	q.history.epoch = q.log.Epoch()
-	if err := q.loadCheckpoint(stop); err != nil {
-		return err
+	t := &takeover{Worker: w, partition: q.p, reports: q.reports, epoch: w.Log.Epoch()}
+	err := t.readCheckpoint(ctx)
+	if err == nil {
+		t.snapshots, err = q.lister.list(ctx)
 	}
-	q.history.rewinds = q.checkpoint.stored.Rewinds
-	l, err := q.listSnapshots(stop)
-	if err != nil {
-		return err
+	if err == nil {
+		err = t.checkInputs(ctx)
 	}
-	if err := q.recallRewinds(stop, l.rewinds); err != nil {
-		return err
+	if err == nil {
+		t.open, err = w.openEvents(ctx, q.p, began)
 	}
-	if err := q.checkRewound(stop, l.stored); err != nil {
-		return err
-	}
-	q.reading.pos = q.checkpoint.stored.Seq
-	if l.open, err = q.lister.open(stop, l.stored); err != nil {
-		return err
-	}
-	q.listed(working, l)
-	if err := q.awaitLoads(stop, working); err != nil {
-		return err
-	}
-	if err := q.checkOpen(stop, working, l.stored, began); err != nil {
-		return err
-	}
-	return q.askRules(stop)
+	return t, err
 }
 
-// listSnapshots lists the snapshots. It lists them again while it misses some that
-// were stored before the checkpoint, which relies on them.
-func (q takeover) listSnapshots(ctx context.Context) (l listing, err error) {
-	least, replicated := q.checkpoint.stored.Snapshots, q.log.Replicated()
-	err = confirm(ctx, replicated, func() (good bool, err error) {
-		l, err = q.lister.snapshots(ctx)
-		if err != nil || !replicated || l.newest >= least {
-			return true, err
+// takenOver begins with what was read.
+func (q *partition) takenOver(t *takeover) {
+	q.checkpoint.stored, q.checkpoint.rev, q.rules = t.checkpoint, t.rev, t.rules
+	q.reading.pos, q.reading.last = t.checkpoint.Seq, t.checkpoint.Read
+	q.checked.epoch = t.epoch
+	q.listed(&t.snapshots)
+	q.loadOpen(t)
+}
+
+// loadOpen loads the sessions of which the event log and the snapshot do not have the
+// same open: the snapshot was lost, or is older than the events.
+func (q *partition) loadOpen(t *takeover) {
+	for i := range t.snapshots.stored {
+		s := &t.snapshots.stored[i]
+		open := t.open[s.token]
+		delete(t.open, s.token)
+		if s.Held == "" && (s.Open != open.Calls || s.Timer == 0 && open.Runs > 0) {
+			q.load(s.token)
 		}
-		return q.log.SnapshotExpired(ctx, q.p, allTokens, least)
-	})
-	q.snapshots.newest = l.newest
-	return l, err
+	}
+	for token := range t.open {
+		q.table.add(token)
+		q.load(token)
+	}
 }
 
-// allTokens is the wildcard for the tokens of all sessions.
-const allTokens = "*"
-
-// loadCheckpoint reads the checkpoint and the rules in it, and begins one where
+// readCheckpoint reads the checkpoint and the rules in it, and begins one where
 // there is none. Where it was lost the log is folded from its first input on:
 // snapshots show which inputs were folded already.
-func (q takeover) loadCheckpoint(ctx context.Context) (err error) {
-	c := &q.checkpoint
-	c.stored, c.rev, err = q.log.LoadCheckpoint(ctx, q.p)
-	if err == nil {
-		err = q.rules.begin(c.stored)
-	}
+func (t *takeover) readCheckpoint(ctx context.Context) (err error) {
+	t.checkpoint, t.rev, err = t.Log.LoadCheckpoint(ctx, t.partition)
 	lost := errors.Is(err, broker.ErrDamaged)
+	if err == nil {
+		err = t.rules.Begin(t.checkpoint.Rules)
+		lost = err != nil && !errors.Is(err, session.ErrVersion)
+	}
 	if err != nil && !lost {
 		return err
 	}
-	first, _, err := q.log.InputBounds(ctx)
+	first, _, err := t.Log.InputBounds(ctx)
 	if err != nil {
 		return err
 	}
-	if lost || c.stored.Seq == 0 {
+	if lost || t.checkpoint.Seq == 0 {
 		if lost || first > 1 {
-			q.status.damaged.Add(1)
-			q.logger.Error().Uint64("seq", first).Msg("the checkpoint is missing or damaged; folding from the first input in the log")
+			t.reports.status.damaged.Add(1)
+			t.reports.logger.Error().Uint64("seq", first).Msg("the checkpoint is missing or damaged; folding from the first input in the log")
 		}
-		return q.beginCheckpoint(ctx, first)
+		return t.beginCheckpoint(ctx, first)
 	}
-	if c.stored.Seq < first && first > 1 {
-		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d; `streamer recover` shows what can be done", ErrLost, q.p, c.stored.Seq, first)
+	if t.checkpoint.Seq < first && first > 1 {
+		return fmt.Errorf("%w: partition %d is folded up to %d, the input log begins at %d; `streamer recover` shows what can be done", ErrLost, t.partition, t.checkpoint.Seq, first)
 	}
 	return nil
 }
 
 // beginCheckpoint writes the checkpoint of a partition that has none: at the
 // first input, under the rules of that time, or the first that the log still has.
-func (q takeover) beginCheckpoint(ctx context.Context, first uint64) (err error) {
+func (t *takeover) beginCheckpoint(ctx context.Context, first uint64) (err error) {
 	m := broker.Checkpoint{Seq: first}
 	if first > 1 {
-		err = q.log.RulesInputs(ctx, q.p, func(in *inputs.Input) error {
-			if _, err := parseRules(in.Data); err != nil {
+		err = t.Log.RulesInputs(ctx, t.partition, func(in *inputs.Input) error {
+			if _, err := session.ParseRules(in.Data); err != nil {
 				return nil //nolint:nilerr // refused, as when it is read
 			}
 			m.Rules = bytes.Clone(in.Data)
@@ -122,98 +124,70 @@ func (q takeover) beginCheckpoint(ctx context.Context, first uint64) (err error)
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	c := &q.checkpoint
-	c.stored = m
-	if c.rev, err = q.log.WriteCheckpoint(ctx, q.p, m, c.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
+	t.checkpoint = m
+	if t.rev, err = t.Log.WriteCheckpoint(ctx, t.partition, m, t.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
 		return err
 	}
-	return q.rules.begin(m)
+	return t.rules.Begin(m.Rules)
 }
 
 var errEnough = errors.New("enough")
 
-// recallRewinds takes the rewinds that snapshots record where the checkpoint
-// lacks them, because it was lost. Without them the inputs stored since would
-// be folded again, under other numbers.
-func (q takeover) recallRewinds(ctx context.Context, recorded broker.Rewinds) (err error) {
-	if !recorded.Newer(q.history.rewinds) {
-		return nil
-	}
-	c := &q.checkpoint
-	c.stored.Rewinds, q.history.rewinds = recorded, recorded
-	if c.rev, err = q.log.WriteCheckpoint(ctx, q.p, c.stored, c.rev); err != nil {
-		return fmt.Errorf("worker: recording the rewinds of partition %d again: %w", q.p, err)
-	}
-	return nil
-}
-
-// checkRewound compares the input log with the newest of what was made of it,
-// and records a rewind where the log came back shorter.
-func (q takeover) checkRewound(ctx context.Context, stored []listed) error {
-	check := q.inputCheck()
-	known, err := q.survey().folded(ctx, stored)
+// checkInputs compares the input log with what was made of it. Where it came back
+// shorter, it is padded, so that no sequence is assigned twice, or the partition stops.
+func (t *takeover) checkInputs(ctx context.Context) error {
+	known := t.evidence()
+	recent, err := t.recentEvents(ctx, t.partition)
 	if err != nil {
 		return err
 	}
-	good, err := check.same(ctx, known)
-	q.history.genuine = check.genuine
-	if err != nil || good {
-		return err
+	if recent.Seq > 0 {
+		known = append(known, rewind.EventEvidence(&recent))
 	}
-	r := q.rewindRecord(0)
-	if err := r.write(ctx, known); err != nil {
+	verdict, err := rewind.Check(ctx, t.Log, known)
+	switch {
+	case err != nil || verdict.Same():
 		return err
+	case verdict.Need > 0 && t.Options.PadInputs:
+		t.reports.status.rewinds.Add(1)
+		t.reports.logger.Warn().Uint64("length", verdict.Need).Msg("the input log came back shorter than what was folded of it; it is padded, so that no sequence is assigned twice")
+		return rewind.Pad(ctx, t.Log, verdict.Need)
 	}
-	return q.rewound(&r)
+	return fmt.Errorf("%w: partition %d: %s; `streamer recover` shows what can be done", ErrRewound, t.partition, verdict)
 }
 
-// checkOpen loads the sessions of which the event log and the snapshot do not
-// have the same open: the snapshot was lost, or is older than the events. Most
-// of them are folded again. since is before the checkpoint was read.
-func (q takeover) checkOpen(stop, working context.Context, stored []listed, since time.Time) error {
-	all, err := q.w.openEvents(stop, q.p, since)
-	if err != nil {
-		return err
+// evidence returns the inputs that the checkpoint and the snapshots show to have been
+// folded.
+func (t *takeover) evidence() []rewind.Evidence {
+	c := &t.checkpoint
+	known := []rewind.Evidence{{N: c.Seq - 1}}
+	if c.Read.Seq > 0 {
+		known = append(known, rewind.Evidence{N: c.Read.Seq, At: c.Read.At})
 	}
-	noted := make(map[string]bool, len(stored))
-	for i := range stored {
-		s := &stored[i]
-		noted[s.token] = s.held != "" || s.open == all[s.token].Calls && (s.timer != 0 || all[s.token].Runs == 0)
-	}
-	var differ []string
-	for i := range stored {
-		if !noted[stored[i].token] {
-			differ = append(differ, stored[i].token)
+	for i := range t.snapshots.stored {
+		if s := &t.snapshots.stored[i]; s.Input > 0 {
+			known = append(known, rewind.Evidence{N: s.Input, Token: s.token, At: s.At})
 		}
 	}
-	for token := range all {
-		if _, listed := noted[token]; !listed {
-			differ = append(differ, token)
-		}
-	}
-	slices.Sort(differ)
-	for _, token := range differ {
-		q.sessions.known.add(token, 0)
-		if !q.held.has(token) {
-			q.load(working, token)
-		}
-	}
-	return q.awaitLoads(stop, working)
+	return known
 }
 
-// askRules asks, once, for this instance's settings where others are in force at
-// the end of the log, and returns when they are stored there. It never answers
+// askRules asks, once, for this instance's settings where others, or none, are in force
+// at the end of the log, and returns when they are stored there. It never answers
 // another worker's change: two instances with different settings would then
 // answer each other for ever.
-func (q takeover) askRules(ctx context.Context) error {
+func (q *partition) askRules(ctx context.Context) error {
 	in, ok, err := q.log.LastRules(ctx, q.p)
 	if err != nil {
 		return err
 	}
-	theirs := q.rules.inForce()
+	var theirs *session.Rules // nil where none were asked for yet
+	if last := q.rules.Last(); last.Raw != nil {
+		theirs = last.Rules
+	}
 	if ok && in.Seq >= q.reading.pos {
-		switch last, err := parseRules(in.Data); {
-		case errors.Is(err, ErrVersion):
+		switch last, err := session.ParseRules(in.Data); {
+		case errors.Is(err, session.ErrVersion):
 			return err
 		case err == nil: // one that is refused changes nothing
 			theirs = last
@@ -235,11 +209,11 @@ func (q takeover) askRules(ctx context.Context) error {
 // openEvents returns how many calls and runs of each session of a partition are
 // open, as read since a time. Partitions that are taken over together share a
 // reading. An older one lacks what an earlier owner opened since and its checkpoint
-// covers.
+// covers. The caller may change the map.
 func (w *Worker) openEvents(ctx context.Context, p int, since time.Time) (map[string]eventlog.Opened, error) {
 	usable := func(r *reading[openOf]) bool { return !r.began.Before(since) }
 	all, err := w.opened.get(ctx, 0, usable, w.readOpen)
-	return all[p], err
+	return maps.Clone(all[p]), err
 }
 
 // openOf is how many calls and runs of the sessions of each partition are open.
@@ -269,4 +243,22 @@ func (w *Worker) tookOver() {
 	if w.takeovers.Add(-1) == 0 {
 		w.opened.forget()
 	}
+}
+
+// recentWindow is the age of the newest events that are checked for inputs that the log
+// lost: longer than a server keeps anything unsynced.
+const recentWindow = 5 * time.Second
+
+// recentEvents returns the event of a partition with the highest id among those
+// stored last, zero if there is none. Partitions that are taken over together
+// share one reading.
+func (w *Worker) recentEvents(ctx context.Context, p int) (events.Record, error) {
+	epoch := w.Log.Epoch()
+	usable := func(r *reading[map[int]events.Record]) bool {
+		return r.epoch == epoch && time.Since(r.began) <= recentWindow
+	}
+	tops, err := w.recent.get(ctx, epoch, usable, func(ctx context.Context) (map[int]events.Record, error) {
+		return w.Log.RecentEvents(ctx, recentWindow)
+	})
+	return tops[p], err
 }

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/members"
 	"streamer/internal/session"
 
 	"github.com/rs/zerolog"
@@ -39,18 +40,20 @@ type Options struct {
 	// SnapshotEvery. If zero, 1 s.
 	SnapshotEvery time.Duration
 	// EvictAfter is how long a session with a snapshot stays resident without input.
-	// Then it stays in memory compressed, within MaxCompressed. If zero, 1 min.
+	// Then it stays in memory compressed, within MaxMemory. If zero, 1 min.
 	EvictAfter time.Duration
-	// MaxResident is the number of sessions beyond which those that have a snapshot
-	// and had no input for KeepAcked leave memory at once. If zero, 20,000.
-	MaxResident int
-	// MaxCompressed bounds the bytes of the sessions that left memory and are kept
-	// compressed, so that their snapshots are not read when they return. If zero,
-	// 128 MiB; if negative, none is kept.
-	MaxCompressed int
-	// KeepAcked is how long an acknowledged event stays in its session's snapshots:
-	// at least what a power loss can take from the server. If zero, 2 s.
-	KeepAcked time.Duration
+	// MaxMemory bounds the bytes of the sessions in memory, those of live ones as an
+	// estimate. Those that were not used for longest leave memory in steps: their snapshots
+	// are read when they return. If zero, 256 MiB.
+	MaxMemory int
+	// DurableAfter is the time after which what the server acknowledged must be on its
+	// disk. A snapshot is stored so long after what it covers, and a checkpoint so long
+	// after its snapshots. If zero, 2 s.
+	DurableAfter time.Duration
+	// PadInputs appends probes to an input log that came back shorter than what was folded
+	// of it, so that no sequence is assigned twice. Set it only if no client publishes
+	// before the partitions are taken over. Otherwise such a partition stops.
+	PadInputs bool
 	// MaxQueued bounds the bytes of events of a partition that are not stored
 	// yet; no input is read while there are more. If zero, 1 MiB.
 	MaxQueued int
@@ -82,14 +85,11 @@ func (o Options) withDefaults() Options {
 	if o.EvictAfter <= 0 {
 		o.EvictAfter = time.Minute
 	}
-	if o.MaxResident <= 0 {
-		o.MaxResident = 20_000
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = 256 << 20
 	}
-	if o.MaxCompressed == 0 {
-		o.MaxCompressed = 128 << 20
-	}
-	if o.KeepAcked <= 0 {
-		o.KeepAcked = 2 * time.Second
+	if o.DurableAfter <= 0 {
+		o.DurableAfter = 2 * time.Second
 	}
 	if o.MaxQueued <= 0 {
 		o.MaxQueued = 1 << 20
@@ -107,8 +107,9 @@ func (o Options) withDefaults() Options {
 // them are closed only by an operator.
 var ErrLost = errors.New("worker: inputs were lost before they were folded")
 
-// ErrVersion is returned where a newer fold is in force than this program knows.
-var ErrVersion = errors.New("worker: a newer fold version is in force than this program knows")
+// ErrRewound is returned where the input log came back shorter than what was folded of it,
+// and inputs may have been stored at sequences that were assigned before.
+var ErrRewound = errors.New("worker: the input log came back shorter than what was folded of it")
 
 // Worker carries partitions. Log and Options.Nonce are required.
 type Worker struct {
@@ -124,27 +125,41 @@ type Worker struct {
 	opened    shared[openOf]
 	takeovers atomic.Int32 // under way
 
-	compressed atomic.Int64 // bytes of compressed sessions
+	memory atomic.Int64 // bytes of the sessions of all partitions
 }
 
 // Run carries the given partitions until ctx ends, and returns when every
 // goroutine that it started has ended. A partition that fails is started again
-// from its checkpoint. One that cannot go on (ErrLost, ErrVersion,
-// broker.ErrReplaced) stops alone, and Problem reports it.
+// from its checkpoint. One that cannot go on (ErrLost, ErrRewound,
+// session.ErrVersion, broker.ErrReplaced) stops alone, and Problem reports it.
 func (w *Worker) Run(ctx context.Context, partitions []int) error {
 	if err := w.check(); err != nil {
 		return err
 	}
+	w.begin(partitions)
 	var wg sync.WaitGroup
-	for _, p := range partitions {
-		w.statuses.of(p).begin(time.Now())
-	}
-	w.begun.Store(true)
 	for _, p := range partitions {
 		wg.Go(func() { w.keep(ctx, p) })
 	}
 	wg.Wait()
 	return ctx.Err()
+}
+
+// RunShared carries this worker's share of the partitions, of which there are so
+// many, until ctx ends.
+func (w *Worker) RunShared(ctx context.Context, list members.List, partitions int) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	return members.Member{List: list, ID: w.Options.Nonce, Partitions: partitions, Begin: w.begin, Carry: w.keep, Logger: w.Logger}.Run(ctx)
+}
+
+// begin notes partitions that the worker is about to carry.
+func (w *Worker) begin(partitions []int) {
+	for _, p := range partitions {
+		w.statuses.of(p).begin(time.Now())
+	}
+	w.begun.Store(true)
 }
 
 func (w *Worker) check() error {
@@ -170,7 +185,7 @@ func (w *Worker) keep(ctx context.Context, p int) {
 	var logged time.Time
 	for ctx.Err() == nil {
 		st.runs(time.Now())
-		err := newPartition(w, p).run(ctx)
+		err := w.runPartition(ctx, p)
 		if ctx.Err() != nil {
 			return
 		}

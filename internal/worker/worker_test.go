@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
@@ -20,11 +21,15 @@ import (
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/natsserver"
+	"streamer/internal/session"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 )
+
+// errRead ends the reading of a log where the test has read enough.
+var errRead = errors.New("read")
 
 // fixture is a broker and the workers on it.
 type fixture struct {
@@ -82,6 +87,9 @@ func (h *fixture) work(opts Options) (stop func()) { return h.workOn(h.broker, o
 func (h *fixture) workOn(log Log, opts Options) (stop func()) {
 	if opts.Nonce == "" {
 		opts.Nonce = fmt.Sprint(time.Now().UnixNano())
+	}
+	if opts.DurableAfter == 0 {
+		opts.DurableAfter = 10 * time.Millisecond
 	}
 	w := &Worker{Log: log, Options: opts, Logger: zerolog.New(zerolog.NewTestWriter(h.t)).Level(zerolog.InfoLevel)}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -186,16 +194,41 @@ func (h *fixture) await(token string, limit time.Duration, match func(events.Rec
 	return found
 }
 
+// covered waits until a checkpoint covers all inputs stored so far.
+func (h *fixture) covered() {
+	h.t.Helper()
+	_, last, err := h.broker.InputBounds(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(brokertest.Within); ; {
+		least := last + 1
+		for p := range h.broker.Partitions() {
+			m, _, err := h.broker.LoadCheckpoint(h.t.Context(), p)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			least = min(least, m.Seq)
+		}
+		if least > last {
+			return
+		}
+		if time.Now().After(deadline) {
+			h.t.Fatalf("the lowest checkpoint is at %d after %v, want it above %d", least, brokertest.Within, last)
+		}
+	}
+}
+
 func ofType(t events.Type) func(events.Record) bool {
 	return func(s events.Record) bool { return s.Type == t }
 }
 
 // quiet waits until the events of all sessions are those of a fold of their inputs.
-func (h *fixture) quiet() Report {
+func (h *fixture) quiet() audit.Report {
 	h.t.Helper()
 	deadline := time.Now().Add(brokertest.Within)
 	for {
-		r, err := Verification{Log: h.broker}.Run(h.t.Context())
+		r, err := audit.Verification{Log: h.broker}.Run(h.t.Context())
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -409,7 +442,7 @@ func TestNewerFold(t *testing.T) {
 	h.publish(other, "delta", fmt.Sprintf(callDelta, 1, 1))
 	h.wait(other, ofType(events.ToolCallArgsComplete))
 	h.settled(w)
-	if err := w.Problem(); !errors.Is(err, ErrVersion) {
+	if err := w.Problem(); !errors.Is(err, session.ErrVersion) {
 		t.Errorf("problem is %v", err)
 	}
 	cancel()

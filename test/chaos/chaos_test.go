@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"streamer/internal/app"
+	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/worker"
@@ -133,7 +134,7 @@ func TestControl(t *testing.T) {
 	for range brokers {
 		<-done
 	}
-	r, err := worker.Verification{Log: brokers[0]}.Run(ctx)
+	r, err := audit.Verification{Log: brokers[0]}.Run(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"streamer/internal/app"
+	"streamer/internal/audit"
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
-	"streamer/internal/worker"
 )
 
 // settleTime is the maximum time until all inputs are folded and all calls are
@@ -28,7 +28,7 @@ const settleTime = 2 * time.Minute
 // input is read. Meanwhile op closes the sessions that are held and, if inputs were
 // lost, the calls that wait for them. Then awaitSettled waits until the event log is
 // the fold of the inputs.
-func awaitSettled(t *testing.T, f *faultInjector, b *app.Broker, op *operator) worker.Report {
+func awaitSettled(t *testing.T, f *faultInjector, b *app.Broker, op *operator) audit.Report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
 	defer cancel()
@@ -50,11 +50,11 @@ func awaitSettled(t *testing.T, f *faultInjector, b *app.Broker, op *operator) w
 // awaitEqual waits until the event log is the fold of the inputs, except for the
 // sessions that lost inputs or were closed by op. Snapshots that no fault damaged
 // must be readable.
-func awaitEqual(ctx context.Context, t *testing.T, f *faultInjector, b *app.Broker, op *operator) (r worker.Report) {
+func awaitEqual(ctx context.Context, t *testing.T, f *faultInjector, b *app.Broker, op *operator) (r audit.Report) {
 	t.Helper()
 	logs := &genuine{Broker: b, forged: f.forged}
 	waitFor(t, ctx, b, func() (list []string, err error) {
-		r, err = worker.Verification{Log: logs}.Run(ctx)
+		r, err = audit.Verification{Log: logs}.Run(ctx)
 		for _, d := range r.Differences {
 			if !op.closed[d.Token] {
 				list = append(list, d.String())

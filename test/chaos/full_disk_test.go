@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"streamer/internal/app"
+	"streamer/internal/audit"
 	"streamer/internal/broker"
-	"streamer/internal/worker"
 )
 
 // TestFullDisk fills the disk of a process with the embedded server several times.
@@ -238,10 +238,10 @@ func (s *single) check(t *testing.T, acked []string) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	var r worker.Report
+	var r audit.Report
 	waitFor(t, ctx, b, func() ([]string, error) { return unread(ctx, b) })
 	waitFor(t, ctx, b, func() (list []string, err error) {
-		r, err = worker.Verification{Log: b}.Run(ctx)
+		r, err = audit.Verification{Log: b}.Run(ctx)
 		for _, d := range r.Differences {
 			list = append(list, d.String())
 		}

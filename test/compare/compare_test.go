@@ -110,7 +110,7 @@ func accumulate(b *testing.B, w wire, read reader, size int) {
 
 // streamer returns a reader that uses session.Fold. The deltas are 25 ms apart.
 func streamer(format string) reader {
-	rules := lifecycle.NewRules()
+	rules := lifecycle.DefaultRules()
 	header := inputs.Header{inputs.HeaderFormat: {format}}
 	var scratch decode.Reader
 	var out []events.Event

@@ -54,7 +54,7 @@ func streams(t testing.TB) (list []stream) {
 // session begins after 16 KiB of text.
 func (s *stream) folding(t testing.TB) (next func()) {
 	const perSession = 4096
-	rules, header := lifecycle.NewRules(), inputs.Header{inputs.HeaderFormat: {s.format}}
+	rules, header := lifecycle.DefaultRules(), inputs.Header{inputs.HeaderFormat: {s.format}}
 	var reader decode.Reader
 	var state session.State
 	var out []events.Event

@@ -23,7 +23,7 @@ import (
 const programEnv = "STREAMER_TEST_PROGRAM"
 
 // atOnce is the number of tests that run at once. They wait most of the time.
-const atOnce = "8"
+const atOnce = "12"
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
@@ -54,7 +54,7 @@ const (
 	stopTime  = 30 * time.Second // for a process to end after a signal
 	waitTime  = 90 * time.Second // for the logs to reach the expected state
 	// pollInterval is the time between two checks of a condition.
-	pollInterval = 50 * time.Millisecond
+	pollInterval = 100 * time.Millisecond
 )
 
 // instance is a `streamer serve` on a data directory.

@@ -1,12 +1,16 @@
 package damage
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // run is the test of one damage.
@@ -16,9 +20,13 @@ type run struct {
 	before    *fixture
 	in        *instance
 	dir       string
-	broken    bool // the damage was done while the process ran
-	recovered bool
+	broken    bool      // the damage was done while the process ran
+	recovered time.Time // of the last `streamer recover --yes`
 }
+
+// recoverTime is longer than a partition takes to continue after a recovery. Then
+// sessions that were held later need another one.
+const recoverTime = 12 * time.Second
 
 // stop is the way in which the process was ended before its files are damaged.
 type stop string
@@ -95,10 +103,37 @@ func (u *run) damageRunning() bool {
 	return u.start()
 }
 
-// finish publishes the results of the open calls, closes all other calls, and
-// checks the stored events.
-func (u *run) finish() {
+// finish closes all calls, checks what is stored, and returns the event log and the
+// input log.
+func (u *run) finish() (log []event, inputs []message) {
 	js := u.in.connect()
+	u.close(js)
+	u.until("snapshots", func() []string { return u.in.uncovered(js) })
+	if open := u.in.openListed(); open != 0 {
+		u.t.Errorf("the list of sessions has %d calls open, want none", open)
+	}
+	u.in.waitEvents(js, "the event log", u.until, openCallsIn)
+	log, inputs = u.stored(js)
+	u.verify()
+	u.end()
+	u.check(log)
+	return log, inputs
+}
+
+// stored returns the event log and the input log.
+func (u *run) stored(js jetstream.JetStream) (log []event, inputs []message) {
+	u.t.Helper()
+	log, err1 := u.in.events(js)
+	inputs, err2 := read(u.t.Context(), js, inputStream, false)
+	if err := errors.Join(err1, err2); err != nil {
+		u.t.Fatal(err)
+	}
+	return log, inputs
+}
+
+// close publishes the results of the open calls and closes all other calls.
+func (u *run) close(js jetstream.JetStream) {
+	u.t.Helper()
 	published := make(chan struct{})
 	go func() {
 		u.in.publishAll(u.before.all, func(t *conversation) []input { return t.rest })
@@ -115,23 +150,16 @@ func (u *run) finish() {
 	u.in.waitEvents(js, "results", u.until, func(log []event) []string { return unanswered(log, u.before.all) })
 	u.in.publishAll(u.before.all, func(*conversation) []input { return []input{{"interrupt", "close", "{}"}} })
 	u.in.waitEvents(js, "interrupts", u.until, openCallsIn)
-	u.until("snapshots", func() []string { return u.in.uncovered(js) })
-	if open := u.in.openListed(); open != 0 {
-		u.t.Errorf("the list of sessions has %d calls open, want none", open)
-	}
-	log := u.in.waitEvents(js, "the event log", u.until, openCallsIn)
-	u.verify()
-	u.end()
-	u.check(log)
 }
 
 // until waits until wrong returns nothing and the process is ready. If /readyz
-// names `streamer recover`, until runs that command once.
+// names `streamer recover`, until runs that command, and again if it is
+// still named later.
 func (u *run) until(what string, wrong func() []string) {
 	u.t.Helper()
 	waitFor(u.t, u.in, what, func() []string {
 		p := u.in.ready()
-		if strings.Contains(p, "streamer recover") && !u.recovered {
+		if strings.Contains(p, "streamer recover") && time.Since(u.recovered) > recoverTime {
 			u.recover()
 		}
 		if p != "" {
@@ -144,7 +172,7 @@ func (u *run) until(what string, wrong func() []string) {
 // recover runs `streamer recover`, first without --yes.
 func (u *run) recover() {
 	u.t.Helper()
-	u.recovered = true
+	defer func() { u.recovered = time.Now() }()
 	if !u.row.recover {
 		u.t.Errorf("`streamer recover` is needed: %s\n%s", u.in.ready(), u.in.log.text())
 	}

@@ -13,6 +13,7 @@ type conversation struct {
 	session string
 	early   []input // published before the older copy is made
 	late    []input // published after it
+	behind  []input // published after late is covered by snapshots and checkpoints
 	rest    []input // published after the damage; they close the open calls
 	answers []reply // the results in rest
 	calls   int     // calls that are open before rest

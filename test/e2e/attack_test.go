@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"streamer/internal/app"
+	"streamer/internal/audit"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
-	"streamer/internal/worker"
 	"streamer/test/local"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -137,7 +137,7 @@ func TestAttackedSession(t *testing.T) {
 	if found := a.Broker.Counts().Foreign + s.Skipped + s.Forged + s.Diverged + s.Restarts; found != 0 || a.Worker.Problem() != nil {
 		t.Errorf("found %d foreign messages, %+v, problem %v, want none", a.Broker.Counts().Foreign, s, a.Worker.Problem())
 	}
-	r, err := worker.Verification{Log: a.Broker}.Run(t.Context())
+	r, err := audit.Verification{Log: a.Broker}.Run(t.Context())
 	if err != nil || len(r.Differences) != 0 || r.Sessions != 2 {
 		t.Errorf("verify: %d sessions, %v, %v, want two that agree", r.Sessions, r.Differences, err)
 	}
@@ -154,7 +154,7 @@ func TestAttackedInOneAccount(t *testing.T) {
 		}
 		return missing, nil
 	})
-	r, err := worker.Verification{Log: a.Broker}.Run(t.Context())
+	r, err := audit.Verification{Log: a.Broker}.Run(t.Context())
 	if err != nil || len(r.Differences) == 0 {
 		t.Errorf("verify: %v, %v, want differences", r.Differences, err)
 	}

@@ -21,13 +21,13 @@ import (
 	"time"
 
 	"streamer/internal/app"
+	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/events/eventstest"
 	"streamer/internal/inputs"
 	"streamer/internal/lifecycle"
 	"streamer/internal/natsserver"
-	"streamer/internal/worker"
 )
 
 // process is a process that a test kills.
@@ -180,7 +180,7 @@ func TestCrashControl(t *testing.T) {
 	<-publishAll(t, b, rnd.Uint64())
 	// A call may stay open here: its start can follow its result in the log.
 	waitFor(t, nil, func() ([]string, error) { return unread(t.Context(), b) })
-	r, err := worker.Verification{Log: b}.Run(t.Context())
+	r, err := audit.Verification{Log: b}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,9 +345,9 @@ func repeated() []string {
 func settled(t *testing.T, b *app.Broker, log *bytes.Buffer) {
 	t.Helper()
 	waitFor(t, log, func() ([]string, error) { return openItems(t.Context(), b) })
-	var r worker.Report
+	var r audit.Report
 	waitFor(t, log, func() (open []string, err error) {
-		r, err = worker.Verification{Log: b}.Run(t.Context())
+		r, err = audit.Verification{Log: b}.Run(t.Context())
 		for _, d := range r.Differences {
 			open = append(open, d.String())
 		}

@@ -46,7 +46,7 @@ func runGreedy(ctx context.Context, text string) error {
 		return err
 	}
 	defer b.Close()
-	c := app.Rules{Base: lifecycle.NewRules()}
+	c := app.Rules{Base: lifecycle.DefaultRules()}
 	c.Base.ArgsTimeout, c.Base.ResultTimeout, c.Base.RunIdle = lifecycle.Of(crashArgs), lifecycle.Of(s.Result), lifecycle.Of(crashIdle)
 	c.Base.Deltas = s.Deltas
 	rules, err := c.Fold(b.Retention())
@@ -58,7 +58,7 @@ func runGreedy(ctx context.Context, text string) error {
 		log = unguarded{b, brokertest.Unguard(b.Broker)}
 	}
 	w := &worker.Worker{Log: log, Logger: zerolog.New(os.Stderr).Level(zerolog.WarnLevel), Options: worker.Options{
-		Rules: rules, SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxCompressed: -1, Nonce: nuid.Next(),
+		Rules: rules, SnapshotEvery: 10 * time.Millisecond, EvictAfter: time.Millisecond, MaxMemory: 1, Nonce: nuid.Next(),
 	}}
 	all := make([]int, crashPartitions)
 	for i := range all {

@@ -61,7 +61,7 @@ func TestSnapshots(t *testing.T) {
 // input. Where snapshots is true, the state is stored and loaded after each of them.
 // Where it is large, and with the race detector, this is done after some.
 func foldLines(t *testing.T, data []byte, reader *session.Reader, snapshots bool) (bodies []string) {
-	rules := lifecycle.NewRules()
+	rules := lifecycle.DefaultRules()
 	s, seq, size := new(session.State), uint64(0), uint64(0)
 	fold := func(kind inputs.Kind, data []byte) {
 		seq++

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"streamer/internal/app"
+	"streamer/internal/backup"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 )
@@ -21,10 +22,10 @@ func TestBackup(t *testing.T) {
 	l.await(t, 2)
 	before := l.stored.Load()
 	dir := filepath.Join(t.TempDir(), "backup")
-	if err := b.Backup(brokertest.Deadline(t), dir, broker.BackupReport{}); err != nil {
+	if err := backup.Create(brokertest.Deadline(t), b.Broker, dir, backup.Report{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Backup(brokertest.Deadline(t), dir, broker.BackupReport{}); err == nil {
+	if err := backup.Create(brokertest.Deadline(t), b.Broker, dir, backup.Report{}); err == nil {
 		t.Error("a second backup to the same directory: got no error")
 	}
 	l.await(t, 3)
@@ -32,7 +33,7 @@ func TestBackup(t *testing.T) {
 	right(t, b, l.stored.Load())
 	stop()
 
-	if err := broker.Restore(brokertest.Deadline(t), broker.Options{URL: from.URL()}, dir, broker.BackupReport{}); err == nil || !strings.Contains(err.Error(), "exists") {
+	if err := backup.Restore(brokertest.Deadline(t), broker.Options{URL: from.URL()}, dir, backup.Report{}); err == nil || !strings.Contains(err.Error(), "exists") {
 		t.Errorf("restore over streams: got %v", err)
 	}
 	data := filepath.Join(t.TempDir(), "data")
@@ -52,7 +53,7 @@ func TestBackup(t *testing.T) {
 func restored(t *testing.T, to app.BrokerOptions, serve func(), dir string, before int64) {
 	t.Helper()
 	until(t, "restore", func() error { // the servers of a new cluster need a moment
-		return broker.Restore(brokertest.Deadline(t), to.Embedding(), dir, broker.BackupReport{})
+		return backup.Restore(brokertest.Deadline(t), to.Embedding(), dir, backup.Report{})
 	})
 	serve()
 	b := dial(t, to)

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"streamer/internal/app"
+	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/inputs"
-	"streamer/internal/worker"
 	"streamer/test/local"
 )
 
@@ -152,7 +152,7 @@ func right(t *testing.T, b *app.Broker, n int64) {
 		return err
 	})
 	until(t, "verify", func() error {
-		r, err := worker.Verification{Log: b}.Run(t.Context())
+		r, err := audit.Verification{Log: b}.Run(t.Context())
 		for _, d := range r.Differences {
 			err = errors.Join(err, errors.New(d.String()))
 		}

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"streamer/internal/app"
+	"streamer/internal/audit"
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
-	"streamer/internal/worker"
 	"streamer/test/link"
 )
 
@@ -151,7 +151,7 @@ func checkLogs(t *testing.T, url string, acked int64) {
 	if stored < acked {
 		t.Errorf("%d inputs are stored, %d were acknowledged", stored, acked)
 	}
-	r, err := worker.Verification{Log: b}.Run(t.Context())
+	r, err := audit.Verification{Log: b}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

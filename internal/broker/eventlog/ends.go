@@ -56,17 +56,6 @@ func (l *Log) RecentEvents(ctx context.Context, d time.Duration) (map[int]events
 	return tops, nil
 }
 
-// TopEvent returns the highest event id of a partition's sessions among the
-// events stored since t.
-func (l *Log) TopEvent(ctx context.Context, p int, t time.Time) (top events.ID, err error) {
-	err = l.since(ctx, t, func(e events.Record) {
-		if e.ID.After(top) && l.b.Partition(e.Token) == p {
-			top = e.ID
-		}
-	})
-	return top, err
-}
-
 // since calls fn with the events stored since t, or with all if t is zero, without
 // their bodies.
 func (l *Log) since(ctx context.Context, t time.Time, fn func(events.Record)) error {

@@ -170,12 +170,17 @@ func (l *Log) SessionAt(ctx context.Context, seq uint64) (token string, err erro
 // "", of all, in order up to the log's present end. It skips forged messages. It
 // returns fn's error or ctx's.
 func (l *Log) Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error {
-	return l.Entries(ctx, token, after, func(e Entry) error {
+	return l.Entries(ctx, token, after, genuine(fn))
+}
+
+// genuine returns a function that calls fn with the events among entries.
+func genuine(fn func(events.Record) error) func(Entry) error {
+	return func(e Entry) error {
 		if e.Forged != "" {
 			return nil
 		}
 		return fn(e.Record)
-	})
+	}
 }
 
 // EventsOf reads the events of one type of a session after sequence after, in order
@@ -184,12 +189,7 @@ func (l *Log) Events(ctx context.Context, token string, after uint64, fn func(ev
 func (l *Log) EventsOf(ctx context.Context, token string, typ events.Type, after uint64, fn func(events.Record) error) error {
 	r := readingOf(token)
 	r.Filter = typeFilter(token, typ)
-	return l.read(ctx, r, after, func(e Entry) error {
-		if e.Forged != "" {
-			return nil
-		}
-		return fn(e.Record)
-	})
+	return l.read(ctx, r, after, genuine(fn))
 }
 
 // LastOf reads the last event of one type of a session, zero if there is none. It

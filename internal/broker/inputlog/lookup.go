@@ -79,7 +79,7 @@ func (l *Log) DeleteInput(ctx context.Context, seq uint64) error {
 
 // RulesInputs reads the changes of settings of a partition that are in the log.
 func (l *Log) RulesInputs(ctx context.Context, p int, fn func(*inputs.Input) error) error {
-	return l.matching(ctx, p, partitionRoot(p)+string(inputs.Rules), fn)
+	return l.matching(ctx, p, partitionRoot(p)+string(inputs.Rules), 1, fn)
 }
 
 // LastRules reads the last change of settings of a partition; ok is false if the
@@ -92,16 +92,26 @@ func (l *Log) LastRules(ctx context.Context, p int) (in inputs.Input, ok bool, e
 	return l.input(m, p), true, nil
 }
 
-// SessionInputs reads the inputs of a session that are in the log.
-func (l *Log) SessionInputs(ctx context.Context, token string, fn func(*inputs.Input) error) error {
+// SessionInputs reads the inputs of a session from sequence from on that are in the log.
+// It costs one request where there are none.
+func (l *Log) SessionInputs(ctx context.Context, token string, from uint64, fn func(*inputs.Input) error) error {
 	p := l.b.Partition(token)
-	return l.matching(ctx, p, partitionRoot(p)+token+".*", fn)
+	filter := partitionRoot(p) + token + ".*"
+	m, err := l.b.NextMessage(ctx, broker.StreamInputs, filter, from)
+	if err != nil || m == nil {
+		return err
+	}
+	in := l.input(m, p)
+	if err := fn(&in); err != nil {
+		return err
+	}
+	return l.matching(ctx, p, filter, m.Seq+1, fn)
 }
 
-// matching reads the inputs of a partition on the subjects of a filter.
-func (l *Log) matching(ctx context.Context, p int, filter string, fn func(*inputs.Input) error) error {
+// matching reads the inputs of a partition on the subjects of a filter from a sequence on.
+func (l *Log) matching(ctx context.Context, p int, filter string, from uint64, fn func(*inputs.Input) error) error {
 	r := broker.Reading{Stream: broker.StreamInputs, Filter: filter, Credit: lookupCredit}
-	return l.b.ReadToEnd(ctx, r, 1, broker.Each(func(m broker.Message) error {
+	return l.b.ReadToEnd(ctx, r, from, broker.Each(func(m broker.Message) error {
 		in := l.input(&m, p)
 		return fn(&in)
 	}))

@@ -12,16 +12,16 @@ import (
 
 // Call is a call of a session.
 type Call struct {
-	ID      string `json:"i,omitzero"`
-	Message string `json:"m,omitzero"` // id of its message
-	Past    bool   `json:"p,omitzero"` // that message has ended
-	Named   bool   `json:"n,omitzero"`
-	Args    bool   `json:"a,omitzero"` // it has args, not only an empty object
-	Done    bool   `json:"d,omitzero"` // it has ended
+	ID      string
+	Message string // id of its message
+	Past    bool   // that message has ended
+	Named   bool
+	Args    bool // it has args, not only an empty object
+	Done    bool // it has ended
 	// Output is what the tool has returned so far, as raw JSON. Raw states that it is
 	// rawOutput, which has precedence over content.
-	Output string `json:"o,omitzero"`
-	Raw    bool   `json:"r,omitzero"`
+	Output string
+	Raw    bool
 }
 
 func (c *Call) fields(f *stored.Fields) {

@@ -109,22 +109,22 @@ func (m *message) read(f wire.Frame) {
 // Decoder decodes the messages of a session. Its fields are the state between them. Ids
 // of requests are kept as they are written.
 type Decoder struct {
-	Run       bool     `json:"r,omitzero"`  // a prompt is being answered
-	Cancelled bool     `json:"x,omitzero"`  // the client has cancelled it
-	Prompts   []string `json:"q,omitempty"` // ids of the prompts without a response
-	Loads     []string `json:"h,omitempty"` // ids of the requests to load a session, likewise
-	Asks      []Ask    `json:"k,omitempty"` // requests for a permission, likewise
-	Denied    []string `json:"y,omitempty"` // ids of the calls that a person has rejected
+	Run       bool     // a prompt is being answered
+	Cancelled bool     // the client has cancelled it
+	Prompts   []string // ids of the prompts without a response
+	Loads     []string // ids of the requests to load a session, likewise
+	Asks      []Ask    // requests for a permission, likewise
+	Denied    []string // ids of the calls that a person has rejected
 
-	Message  string `json:"m,omitzero"` // id of the open message
-	Open     bool   `json:"o,omitzero"` // a message has begun
-	Answered bool   `json:"a,omitzero"` // a call of the message has its result
-	Part     int    `json:"p,omitzero"` // number of the content of the message
-	Written  bool   `json:"w,omitzero"` // that content has begun
-	Asking   bool   `json:"u,omitzero"` // the last update was a piece of a human message
-	Asked    string `json:"i,omitzero"` // the id of that message
+	Message  string // id of the open message
+	Open     bool   // a message has begun
+	Answered bool   // a call of the message has its result
+	Part     int    // number of the content of the message
+	Written  bool   // that content has begun
+	Asking   bool   // the last update was a piece of a human message
+	Asked    string // the id of that message
 
-	Calls []Call `json:"c,omitempty"` // the latest calls, oldest first
+	Calls []Call // the latest calls, oldest first
 }
 
 // Fields visits the members of the stored form.
@@ -147,9 +147,9 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Ask is a request for a permission.
 type Ask struct {
-	ID      string   `json:"i,omitzero"`
-	Call    string   `json:"c,omitzero"`  // id of the call
-	Rejects []string `json:"r,omitempty"` // the options that reject the call
+	ID      string
+	Call    string   // id of the call
+	Rejects []string // the options that reject the call
 }
 
 func (a *Ask) fields(f *stored.Fields) {

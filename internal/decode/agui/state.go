@@ -10,11 +10,11 @@ import (
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
 type Decoder struct {
-	Items      []Item      `json:"l,omitempty"` // the open items, oldest first
-	Namespaces []Namespace `json:"p,omitempty"` // those with a message or a subagent
+	Items      []Item      // the open items, oldest first
+	Namespaces []Namespace // those with a message or a subagent
 	// Waiting are the ids of calls for which a run was interrupted.
-	Waiting []string `json:"w,omitempty"`
-	Asked   bool     `json:"a,omitzero"` // the run has emitted an interrupt before its end
+	Waiting []string
+	Asked   bool // the run has emitted an interrupt before its end
 }
 
 // Fields visits the members of the stored form.
@@ -27,11 +27,11 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Item is an open text, reasoning or call.
 type Item struct {
-	Kind      itemKind `json:"k,omitzero"`
-	Namespace string   `json:"n,omitzero"`
-	ID        string   `json:"i,omitzero"` // of the call, or of the message
-	Message   string   `json:"m,omitzero"`
-	Chunk     bool     `json:"c,omitzero"` // it came in chunks and has no end event
+	Kind      itemKind
+	Namespace string
+	ID        string // of the call, or of the message
+	Message   string
+	Chunk     bool // it came in chunks and has no end event
 }
 
 func (i *Item) fields(f *stored.Fields) {
@@ -44,10 +44,10 @@ func (i *Item) fields(f *stored.Fields) {
 
 // Namespace is the state of a namespace.
 type Namespace struct {
-	Name       string `json:"n,omitzero"`
-	Message    string `json:"m,omitzero"` // id of the current message
-	Begun      bool   `json:"b,omitzero"` // there is a current message
-	ParentCall string `json:"o,omitzero"` // the call that started the subagent
+	Name       string
+	Message    string // id of the current message
+	Begun      bool   // there is a current message
+	ParentCall string // the call that started the subagent
 }
 
 func (n *Namespace) fields(f *stored.Fields) {

@@ -70,11 +70,11 @@ func surelyIf(has bool) wire.Claim {
 
 // Decoder decodes the events of a session. Its fields are the state between events.
 type Decoder struct {
-	Message string `json:"m,omitzero"` // id of the message of the step
-	Open    bool   `json:"o,omitzero"` // a step has begun and not ended
-	Run     bool   `json:"r,omitzero"` // a step has begun since the last d
-	Failure string `json:"e,omitzero"` // text of the last error since then
-	Failed  bool   `json:"x,omitzero"` // there was an error since then
+	Message string // id of the message of the step
+	Open    bool   // a step has begun and not ended
+	Run     bool   // a step has begun since the last d
+	Failure string // text of the last error since then
+	Failed  bool   // there was an error since then
 }
 
 // Fields visits the members of the stored form.

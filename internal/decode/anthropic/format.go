@@ -90,10 +90,10 @@ func hasToolResult(content jsonscan.Value) bool {
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
 type Decoder struct {
-	Message string         `json:"m,omitzero"` // id of the message that began last
-	Block   string         `json:"b,omitzero"` // raw index of the open block
-	Kind    wire.BlockKind `json:"k,omitzero"` // of the open block
-	Usage   string         `json:"u,omitzero"` // raw usage of message_start, which message_delta completes
+	Message string         // id of the message that began last
+	Block   string         // raw index of the open block
+	Kind    wire.BlockKind // of the open block
+	Usage   string         // raw usage of message_start, which message_delta completes
 }
 
 // Fields visits the members of the stored form.

@@ -64,10 +64,10 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
 type Decoder struct {
-	Block string         `json:"b,omitzero"` // raw index of the open block
-	Kind  wire.BlockKind `json:"k,omitzero"` // of the open block
+	Block string         // raw index of the open block
+	Kind  wire.BlockKind // of the open block
 	// Result is the tool result in the open block.
-	Result Result `json:"r,omitzero"`
+	Result Result
 }
 
 // Fields visits the members of the stored form.

@@ -12,9 +12,9 @@ import (
 
 // Result is a tool result of which some pieces have arrived.
 type Result struct {
-	ID     string `json:"i,omitzero"`
-	Status string `json:"s,omitzero"`
-	Blocks []byte `json:"c,omitempty"` // the content so far: JSON objects separated by commas
+	ID     string
+	Status string
+	Blocks []byte // the content so far: JSON objects separated by commas
 }
 
 func (r *Result) fields(f *stored.Fields) {

@@ -10,11 +10,11 @@ import (
 
 // Decoder decodes the lines of a session. Its fields are the state between lines.
 type Decoder struct {
-	Running bool    `json:"r,omitzero"` // a turn is open
-	Aborted bool    `json:"a,omitzero"` // the turn was interrupted
-	Root    Agent   `json:"m,omitzero"`
-	Below   []Agent `json:"s,omitempty"` // subagents, oldest first
-	Open    []Call  `json:"o,omitempty"` // calls without a result, oldest first
+	Running bool // a turn is open
+	Aborted bool // the turn was interrupted
+	Root    Agent
+	Below   []Agent // subagents, oldest first
+	Open    []Call  // calls without a result, oldest first
 }
 
 // Fields visits the members of the stored form.
@@ -28,11 +28,11 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Agent is the newest message of an agent.
 type Agent struct {
-	Parent string            `json:"p,omitzero"` // the call that started the agent, "" of the root
-	Phase  Phase             `json:"h,omitzero"`
-	Blocks anthropic.Decoder `json:"b,omitzero"` // of a streamed message; its field Message is the id of any
-	Parts  int               `json:"n,omitzero"` // content parts of a message that is not streamed
-	Reason string            `json:"f,omitzero"` // its stop reason
+	Parent string // the call that started the agent, "" of the root
+	Phase  Phase
+	Blocks anthropic.Decoder // of a streamed message; its field Message is the id of any
+	Parts  int               // content parts of a message that is not streamed
+	Reason string            // its stop reason
 }
 
 func (a *Agent) fields(f *stored.Fields) {
@@ -56,8 +56,8 @@ const (
 
 // Call is a call without a result.
 type Call struct {
-	ID   string `json:"i,omitzero"`
-	Name string `json:"n,omitzero"`
+	ID   string
+	Name string
 }
 
 func (c *Call) fields(f *stored.Fields) {

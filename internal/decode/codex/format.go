@@ -92,12 +92,12 @@ func (e *event) read(f wire.Frame) {
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
 type Decoder struct {
-	Running bool     `json:"r,omitzero"`  // a turn is open
-	Text    bool     `json:"t,omitzero"`  // the message has its agent_message
-	Parts   int      `json:"p,omitzero"`  // content parts of the message so far
-	Open    []string `json:"o,omitempty"` // ids of the calls without a result, oldest first
+	Running bool     // a turn is open
+	Text    bool     // the message has its agent_message
+	Parts   int      // content parts of the message so far
+	Open    []string // ids of the calls without a result, oldest first
 	// Blank are the ids of the open calls whose args come with a later event.
-	Blank []string `json:"b,omitempty"`
+	Blank []string
 }
 
 // Fields visits the members of the stored form.

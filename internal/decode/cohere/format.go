@@ -81,7 +81,7 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 
 // Decoder decodes the events of a session. Its field is the state between events.
 type Decoder struct {
-	Message string `json:"m,omitzero"` // id of the message that began last
+	Message string // id of the message that began last
 }
 
 // Fields visits the members of the stored form.

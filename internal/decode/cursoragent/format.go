@@ -133,14 +133,14 @@ func (l *line) read(f wire.Frame) {
 
 // Decoder decodes the lines of a session. Its fields are the state between lines.
 type Decoder struct {
-	Run      bool     `json:"r,omitzero"`  // a process has begun and not ended
-	Open     bool     `json:"o,omitzero"`  // a message has begun
-	Model    string   `json:"m,omitzero"`  // its model_call_id
-	Answered bool     `json:"a,omitzero"`  // a call of the message has its result
-	Part     int      `json:"p,omitzero"`  // number of the text of the message
-	Written  Written  `json:"w,omitzero"`  // what that text is
-	Pieces   bool     `json:"s,omitzero"`  // it came in pieces, which a whole line repeats
-	Calls    []string `json:"c,omitempty"` // ids of the calls without a result, oldest first
+	Run      bool     // a process has begun and not ended
+	Open     bool     // a message has begun
+	Model    string   // its model_call_id
+	Answered bool     // a call of the message has its result
+	Part     int      // number of the text of the message
+	Written  Written  // what that text is
+	Pieces   bool     // it came in pieces, which a whole line repeats
+	Calls    []string // ids of the calls without a result, oldest first
 }
 
 // Written is the kind of the latest text of a message.

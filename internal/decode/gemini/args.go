@@ -13,9 +13,9 @@ import (
 // JSON path. The pieces come in the order of the text, so that the text grows only
 // at its end. A piece with any other path makes the args invalid.
 type Args struct {
-	Levels  []Level `json:"l,omitempty"` // the open objects and arrays, outermost first; Levels[0] is the object of all args
-	Text    bool    `json:"t,omitzero"`  // the last value is a string that continues
-	Invalid bool    `json:"s,omitzero"`  // later pieces are ignored
+	Levels  []Level // the open objects and arrays, outermost first; Levels[0] is the object of all args
+	Text    bool    // the last value is a string that continues
+	Invalid bool    // later pieces are ignored
 }
 
 func (a *Args) fields(f *stored.Fields) {
@@ -27,8 +27,8 @@ func (a *Args) fields(f *stored.Fields) {
 // Level is an open object or array. Its last member or element is open too, or
 // is the last value.
 type Level struct {
-	Keys []string `json:"k,omitempty"` // of the object, as in the text, without quotes
-	Next int      `json:"n,omitzero"`  // number of elements of the array
+	Keys []string // of the object, as in the text, without quotes
+	Next int      // number of elements of the array
 }
 
 func (l *Level) fields(f *stored.Fields) {

@@ -10,10 +10,10 @@ import (
 // end: it may come before the result of code that Google runs, and older servers
 // send it in each chunk.
 type End struct {
-	Stopped bool `json:"s,omitzero"` // a finish reason came
-	Spared  bool `json:"n,omitzero"` // a chunk with content came without one
-	Tool    Tool `json:"t,omitzero"`
-	Prompt  int  `json:"p,omitzero"` // promptTokenCount of the last chunk, 0 where it has none
+	Stopped bool // a finish reason came
+	Spared  bool // a chunk with content came without one
+	Tool    Tool
+	Prompt  int // promptTokenCount of the last chunk, 0 where it has none
 }
 
 func (e *End) fields(f *stored.Fields) {

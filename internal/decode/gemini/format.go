@@ -120,12 +120,12 @@ func members(f wire.Frame) wire.Members {
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
 type Decoder struct {
-	Message string `json:"m,omitzero"` // the last response id
-	Begun   bool   `json:"b,omitzero"` // the start of the message was emitted
-	Open    bool   `json:"o,omitzero"` // the args of a call come in pieces
-	Choice  int    `json:"c,omitzero"` // of that call
-	Args    Args   `json:"a,omitzero"` // of that call
-	End     End    `json:"e,omitzero"` // of the message
+	Message string // the last response id
+	Begun   bool   // the start of the message was emitted
+	Open    bool   // the args of a call come in pieces
+	Choice  int    // of that call
+	Args    Args   // of that call
+	End     End    // of the message
 
 	discarded string // why the provider threw away a call in the frame that is being read
 }

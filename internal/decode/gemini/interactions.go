@@ -57,12 +57,12 @@ func (Interactions) Claims(f wire.Frame) wire.Claim {
 // InteractionsDecoder decodes the events of a session. Its fields are the state
 // between events.
 type InteractionsDecoder struct {
-	Message string         `json:"m,omitzero"` // id of the interaction that began last
-	Step    string         `json:"s,omitzero"` // raw index of the open step
-	Kind    wire.BlockKind `json:"k,omitzero"` // of the open step
-	Type    string         `json:"t,omitzero"` // of the open step, as on the wire
-	Call    string         `json:"c,omitzero"` // id of the call whose result is in the open step
-	Name    string         `json:"n,omitzero"` // of the tool of that call
+	Message string         // id of the interaction that began last
+	Step    string         // raw index of the open step
+	Kind    wire.BlockKind // of the open step
+	Type    string         // of the open step, as on the wire
+	Call    string         // id of the call whose result is in the open step
+	Name    string         // of the tool of that call
 }
 
 // Fields visits the members of the stored form.

@@ -109,11 +109,11 @@ func (e *event) read(f wire.Frame) {
 
 // Decoder decodes the events of a session. Its fields are the state between events.
 type Decoder struct {
-	Run      bool `json:"r,omitzero"` // a process has begun and not ended
-	Open     bool `json:"o,omitzero"` // a message has begun
-	Answered bool `json:"a,omitzero"` // a call of the message has its result
-	Part     int  `json:"p,omitzero"` // number of the text of the message
-	Written  bool `json:"w,omitzero"` // that text has begun
+	Run      bool // a process has begun and not ended
+	Open     bool // a message has begun
+	Answered bool // a call of the message has its result
+	Part     int  // number of the text of the message
+	Written  bool // that text has begun
 }
 
 // Fields visits the members of the stored form.

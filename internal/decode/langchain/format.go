@@ -47,9 +47,9 @@ func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
 // Decoder decodes the events of a session. Its fields are the state between events
 // of both formats.
 type Decoder struct {
-	Messages messages `json:"l,omitzero"`
+	Messages messages
 	// Streams is nil unless the session has events of langgraph-protocol.
-	Streams *protocol `json:"p,omitempty"`
+	Streams *protocol
 }
 
 // Fields visits the members of the stored form.

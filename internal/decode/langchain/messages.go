@@ -11,15 +11,15 @@ import (
 // messages is the state of the format langchain. Its slices are never written to
 // once they are set, so that copies may share them.
 type messages struct {
-	Run     string `json:"r,omitzero"`
-	Attempt int32  `json:"a,omitzero"` // of Run
+	Run     string
+	Attempt int32 // of Run
 	// Live states that messages are streamed. Otherwise updates and values are the
 	// only source of messages.
-	Live bool `json:"v,omitzero"`
+	Live bool
 	// Streamed are the messages streamed last, the latest at the end.
-	Streamed []streamedMessage `json:"s,omitempty"`
+	Streamed []streamedMessage
 	// Partial are the growing messages, which the server repeats whole.
-	Partial []partialText `json:"p,omitempty"`
+	Partial []partialText
 }
 
 func (m *messages) fields(f *stored.Fields) {
@@ -35,14 +35,14 @@ func (m *messages) streams() { m.Live = true }
 
 // streamedMessage is a message that is or was streamed.
 type streamedMessage struct {
-	ID        string `json:"i,omitzero"`
-	Namespace string `json:"n,omitzero"`
+	ID        string
+	Namespace string
 	// Also is another id under which the message continues.
-	Also  string `json:"o,omitzero"`
-	Used  bool   `json:"d,omitzero"` // it has content or calls
-	Calls bool   `json:"c,omitzero"`
-	Done  bool   `json:"e,omitzero"` // and it has ended since
-	Usage string `json:"u,omitzero"` // raw, so far
+	Also  string
+	Used  bool // it has content or calls
+	Calls bool
+	Done  bool   // and it has ended since
+	Usage string // raw, so far
 }
 
 func (s *streamedMessage) fields(f *stored.Fields) {

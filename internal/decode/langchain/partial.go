@@ -159,9 +159,9 @@ func (r reader) grownCall(of chunks.Chunk, id, name, index, args jsonscan.Value,
 // partialText is the lengths of the texts of a message that were emitted, in bytes
 // and in the order of the message: the parts of the content, then the calls.
 type partialText struct {
-	ID    string `json:"i,omitzero"`
-	Parts []int  `json:"p,omitempty"`
-	Calls []int  `json:"c,omitempty"`
+	ID    string
+	Parts []int
+	Calls []int
 
 	at, call int // the number of parts and of calls that were read
 }

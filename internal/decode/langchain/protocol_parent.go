@@ -12,8 +12,8 @@ import (
 
 // protocolCause is the call that started a subgraph.
 type protocolCause struct {
-	Namespace string `json:"n,omitzero"` // of the subgraph
-	Call      string `json:"c,omitzero"`
+	Namespace string // of the subgraph
+	Call      string
 }
 
 func (c *protocolCause) fields(f *stored.Fields) {

@@ -13,11 +13,11 @@ import (
 // to once they are set, so that copies may share them.
 type protocol struct {
 	// Open are the messages being streamed, the latest at the end.
-	Open []protocolOpen `json:"o,omitempty"`
+	Open []protocolOpen
 	// Failed are the calls whose tools failed last, the latest at the end.
-	Failed []string `json:"f,omitempty"`
+	Failed []string
 	// Causes are the calls that started the latest subgraphs, the latest at the end.
-	Causes []protocolCause `json:"p,omitempty"`
+	Causes []protocolCause
 }
 
 func (m *protocol) fields(f *stored.Fields) {
@@ -28,14 +28,14 @@ func (m *protocol) fields(f *stored.Fields) {
 
 // protocolOpen is a message being streamed.
 type protocolOpen struct {
-	Namespace string `json:"n,omitzero"`
-	Run       string `json:"r,omitzero"` // of the model, not of the graph
-	ID        string `json:"i,omitzero"`
-	Call      string `json:"c,omitzero"` // the call whose result the message of a tool contains
-	Silent    bool   `json:"s,omitzero"` // the message is not the model's
-	Human     bool   `json:"h,omitzero"` // a person wrote the message
-	Block     bool   `json:"b,omitzero"` // its latest block is a call
-	Streamed  bool   `json:"d,omitzero"` // some content of that block was emitted
+	Namespace string
+	Run       string // of the model, not of the graph
+	ID        string
+	Call      string // the call whose result the message of a tool contains
+	Silent    bool   // the message is not the model's
+	Human     bool   // a person wrote the message
+	Block     bool   // its latest block is a call
+	Streamed  bool   // some content of that block was emitted
 }
 
 func (o *protocolOpen) fields(f *stored.Fields) {

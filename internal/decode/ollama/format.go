@@ -72,7 +72,7 @@ func isBoolean(v jsonscan.Value) bool {
 
 // Decoder decodes the events of a session. Its field is the state between events.
 type Decoder struct {
-	Begun bool `json:"b,omitzero"` // a message has begun and not ended
+	Begun bool // a message has begun and not ended
 }
 
 // Fields visits the members of the stored form.

@@ -83,7 +83,7 @@ func claims(f wire.Frame) wire.Claim {
 type Decoder struct {
 	// Running are the raw indexes of executed tools without an output, or the names of
 	// those without an index.
-	Running []string `json:"r,omitempty"`
+	Running []string
 }
 
 // Fields visits the members of the stored form.

@@ -10,10 +10,10 @@ import (
 
 // Call is a call that was emitted.
 type Call struct {
-	Index    string `json:"i,omitzero"` // raw
-	ID       string `json:"d,omitzero"`
-	Done     bool   `json:"e,omitzero"` // its item has ended
-	Answered bool   `json:"r,omitzero"` // its result was emitted
+	Index    string // raw
+	ID       string
+	Done     bool // its item has ended
+	Answered bool // its result was emitted
 
 	repeated bool // the end of the response that is being read contains it
 }

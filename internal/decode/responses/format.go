@@ -45,12 +45,12 @@ func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
 type Decoder struct {
-	Lane          // of the last event
-	Others []Lane `json:"l,omitempty"`
+	Lane   // of the last event
+	Others []Lane
 	// Echoes are the user messages that the client of the Realtime API sent, and the
 	// server did not repeat yet.
-	Echoes int    `json:"e,omitzero"`
-	Echo   string `json:"u,omitzero"` // id of the last one that the server repeated
+	Echoes int
+	Echo   string // id of the last one that the server repeated
 }
 
 // Fields visits the members of the stored form.

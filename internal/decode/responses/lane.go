@@ -12,12 +12,12 @@ import (
 // at the same time. Over a WebSocket the stream_id names the lane, and in the Realtime
 // API each response is one. The lane without a name is that of all other streams.
 type Lane struct {
-	Name    string `json:"s,omitzero"`
-	Message string `json:"m,omitzero"` // id of the response that began last
-	Open    bool   `json:"o,omitzero"` // it has not ended
-	Failed  bool   `json:"f,omitzero"` // it has ended with a failure
+	Name    string
+	Message string // id of the response that began last
+	Open    bool   // it has not ended
+	Failed  bool   // it has ended with a failure
 	// Calls are those of the response, the latest at the end.
-	Calls []Call `json:"c,omitempty"`
+	Calls []Call
 }
 
 func (l *Lane) fields(f *stored.Fields) {

@@ -8,8 +8,8 @@ import (
 
 // Part is an open text or reasoning.
 type Part struct {
-	ID     string `json:"i,omitzero"`
-	Number int    `json:"n,omitzero"`
+	ID     string
+	Number int
 }
 
 func (p *Part) fields(f *stored.Fields) {

@@ -86,13 +86,13 @@ func when(has bool) wire.Claim {
 // Decoder decodes the events of a session. Its fields are the state between
 // events.
 type Decoder struct {
-	Message string `json:"m,omitzero"`  // id of the UI message
-	Open    bool   `json:"o,omitzero"`  // a stream has begun and not ended
-	Stepped bool   `json:"s,omitzero"`  // a step of the stream has begun
-	Waits   bool   `json:"w,omitzero"`  // an approval was requested and not answered
-	Plain   string `json:"x,omitzero"`  // id of the call whose input is free text
-	Parts   []Part `json:"p,omitempty"` // open content parts
-	Part    int    `json:"n,omitzero"`  // number of the latest part
+	Message string // id of the UI message
+	Open    bool   // a stream has begun and not ended
+	Stepped bool   // a step of the stream has begun
+	Waits   bool   // an approval was requested and not answered
+	Plain   string // id of the call whose input is free text
+	Parts   []Part // open content parts
+	Part    int    // number of the latest part
 }
 
 // Fields visits the members of the stored form.

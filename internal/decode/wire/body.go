@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -51,23 +50,6 @@ func (b *Body) Text(field string, v jsonscan.Value) string {
 		return ""
 	}
 	return b.Writer.Text(v)
-}
-
-// Texts returns a member that is a list of strings. Null and a missing member
-// are an empty list.
-func (b *Body) Texts(field string, v jsonscan.Value) (list []string) {
-	if v.Present() && !v.IsArray() {
-		b.Fail(WrongType(field, v, "a list of strings"))
-		return nil
-	}
-	for e := v.Elements(); e.Next(); {
-		if !e.Value.IsString() {
-			b.Fail(WrongType(fmt.Sprintf("%s[%d]", field, len(list)), e.Value, "a string"))
-			return nil
-		}
-		list = append(list, b.Writer.Text(e.Value))
-	}
-	return list
 }
 
 // OneOf returns a string that is one of those allowed, and fails at any other.

@@ -13,11 +13,11 @@ import (
 // Problem describes a part of an input that was not used, and why. The rest of
 // the input was used.
 type Problem struct {
-	Code   Code   `json:",omitzero"`
-	Offset int    `json:",omitzero"` // in bytes, of the error from the start of the input
-	Line   int    `json:",omitzero"` // 1-based line of an input of several lines, else 0
-	Text   string `json:",omitzero"`
-	Input  uint64 `json:",omitzero"` // sequence of the input in which the unused text begins; 0 if not known
+	Code   Code
+	Offset int // in bytes, of the error from the start of the input
+	Line   int // 1-based line of an input of several lines, else 0
+	Text   string
+	Input  uint64 // sequence of the input in which the unused text begins; 0 if not known
 }
 
 // Fields visits the members of the stored form.

@@ -1,0 +1,270 @@
+// Package audit checks the logs against the fold, and closes what lost inputs left
+// open.
+package audit
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
+	"streamer/internal/events"
+	"streamer/internal/inputs"
+)
+
+// Log is the part of the broker that a Verification reads.
+type Log interface {
+	Partitions() int
+	Partition(token string) int
+	InputBounds(ctx context.Context) (first, last uint64, err error)
+	AllInputs(ctx context.Context, from uint64, deliver func(batch []inputs.Input, next uint64) error) error
+	EventBounds(ctx context.Context) (first, last uint64, err error)
+	Entries(ctx context.Context, token string, after uint64, fn func(eventlog.Entry) error) error
+	Blob(ctx context.Context, ref events.Ref) ([]byte, error)
+	LoadCheckpoint(ctx context.Context, p int) (m broker.Checkpoint, rev uint64, err error)
+	LoadSnapshot(ctx context.Context, p int, token string) (s broker.Snapshot, ok bool, err error)
+	AllSnapshots(ctx context.Context, fn func(token string, s broker.Snapshot, wrong error) error) error
+	SnapshotAge() time.Duration
+}
+
+// Report is the result of a Verification.
+type Report struct {
+	Sessions int // that were compared
+	Older    int // sessions not compared: they began before the first input of the log
+	Lost     int // sessions not compared: a rewind of the input log lost inputs of them
+	Inputs   int
+	Events   int
+	Unknown  []string // requested tokens that are in neither log
+	// Differences has the first difference of each session that differs.
+	Differences []Difference
+	// Unreadable are the sessions that have events and no snapshot that can be
+	// read, though the checkpoint of their partition relies on one.
+	Unreadable []Unreadable
+}
+
+// Faultless reports whether no session differs and no snapshot is unreadable.
+func (r *Report) Faultless() bool { return len(r.Differences) == 0 && len(r.Unreadable) == 0 }
+
+// Difference is the first event of a session that differs between the fold of its
+// inputs and the event log.
+type Difference struct {
+	Token string
+	Place int    // of the event in the session, from 0
+	Want  string // the event of the fold; "" where the log has one event too many
+	Got   string // the event of the log; "" where it is missing
+}
+
+// String returns the difference as text of three lines.
+func (d Difference) String() string {
+	or := func(s string) string {
+		if s == "" {
+			return "(nothing)"
+		}
+		return s
+	}
+	return fmt.Sprintf("session %s, event %d:\n  expected    %s\n  the log has %s", d.Token, d.Place, or(d.Want), or(d.Got))
+}
+
+// Unreadable is a session without a usable snapshot.
+type Unreadable struct {
+	Token string
+	Why   string
+}
+
+// String returns the session and the reason in one line.
+func (u Unreadable) String() string { return fmt.Sprintf("session %s: snapshot: %s", u.Token, u.Why) }
+
+// lagTime is how long a Verification waits for events that a running worker may
+// still be appending.
+const lagTime = 5 * time.Second
+
+// Progress is the progress of one step of a long operation.
+type Progress struct {
+	What        string // is counted, such as inputs or events
+	Done, Total uint64 // Total is 0 where it is unknown
+	Note        string // other counts; may be empty
+}
+
+// Verification folds the input log again, without any snapshot, and compares the
+// result with the event log: subjects, ids, bodies, links and blobs. It also
+// reads every snapshot that a checkpoint relies on. Log is required.
+type Verification struct {
+	Log Log
+	// Progress, if not nil, is called repeatedly in each step, from one goroutine
+	// at a time.
+	Progress func(Progress)
+}
+
+// Run verifies the sessions of the given tokens, or all. It compares the inputs
+// that were in the log when it began: workers may be running. It returns the first
+// error of reading the logs; a difference is no error.
+func (v Verification) Run(ctx context.Context, tokens ...string) (Report, error) {
+	first, last, err := v.Log.InputBounds(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	c := newComparison(v, first, last, tokens)
+	if err := c.fold(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := c.loadCheckpoints(ctx); err != nil {
+		return Report{}, err
+	}
+	wrong, err := c.settled(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	r := c.report(tokens)
+	if r.Unreadable, err = c.unreadable(ctx); err != nil {
+		return Report{}, err
+	}
+	r.Differences, err = c.differences(ctx, wrong)
+	return r, err
+}
+
+// comparison is a running Verification: the content of both logs by partition and
+// session.
+type comparison struct {
+	Verification
+	seed        maphash.Seed
+	only        map[string]bool // requested tokens; empty for all
+	first       uint64          // sequence of the first input that is folded
+	last        uint64          // sequence of the last input that is folded
+	checkpoints []uint64        // by partition: snapshots cover every input below it
+	parts       []*part
+	seen        uint64          // the last input that was read
+	lost        map[uint64]bool // sequences whose inputs the log lost: probes took their place
+
+	begin   uint64 // sequence of the first event in the log; earlier ones have expired
+	read    uint64 // sequence of the last event that was read
+	events  int
+	spelled map[string]*spelling // the sessions whose events are kept as text, by token
+}
+
+// part is the part of a comparison that belongs to one partition.
+type part struct {
+	fold     *folding
+	sessions map[string]*compared
+}
+
+// compared is one session. It keeps a digest of the events of each log, because
+// there can be many.
+type compared struct {
+	want, got digest
+	folded    bool      // it has inputs
+	older     bool      // it began before the first input of the log
+	lost      bool      // it has events of inputs that the log lost
+	prev      uint64    // sequence of its last message in the event log
+	covered   events.ID // id of its last event that a snapshot must cover, by the checkpoint
+	at        time.Time // when that event was stored
+}
+
+// digest identifies a list of events.
+type digest struct {
+	n   int
+	sum uint64
+}
+
+// add adds the next event of the list by its hash.
+func (d *digest) add(hash uint64) {
+	d.n++
+	d.sum = d.sum*0x9E3779B97F4A7C15 + hash // the factor makes the sum depend on the order
+}
+
+func newComparison(v Verification, first, last uint64, tokens []string) *comparison {
+	c := &comparison{Verification: v, seed: maphash.MakeSeed(), only: map[string]bool{}, first: first, last: last}
+	for _, t := range tokens {
+		c.only[t] = true
+	}
+	return c
+}
+
+// includes reports whether a session is compared.
+func (c *comparison) includes(token string) bool { return len(c.only) == 0 || c.only[token] }
+
+// session returns the session of a token. It adds the session if it is unknown.
+func (c *comparison) session(token string) *compared {
+	sessions := c.parts[c.Log.Partition(token)].sessions
+	s := sessions[token]
+	if s == nil {
+		s = &compared{}
+		sessions[token] = s
+	}
+	return s
+}
+
+// each calls f with every session, in no order.
+func (c *comparison) each(f func(token string, s *compared)) {
+	for _, p := range c.parts {
+		for token, s := range p.sessions {
+			f(token, s)
+		}
+	}
+}
+
+func (c *comparison) progress(what string, done, total uint64) {
+	if c.Progress != nil {
+		c.Progress(Progress{What: what, Done: done, Total: total})
+	}
+}
+
+// settled reads the event log and returns the sessions that differ, in order. If a
+// session has too few events, it waits up to lagTime for more.
+func (c *comparison) settled(ctx context.Context) (wrong []string, err error) {
+	for deadline := time.Now().Add(lagTime); ; {
+		if err := c.readEvents(ctx); err != nil {
+			return nil, err
+		}
+		wrong, lag := c.compare()
+		if !lag || time.Now().After(deadline) {
+			return wrong, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lagTime / 20):
+		}
+	}
+}
+
+// compare returns the sessions that differ, in order. lag reports whether one of
+// them has too few events.
+func (c *comparison) compare() (wrong []string, lag bool) {
+	c.each(func(token string, s *compared) {
+		if !s.older && !s.lost && s.want != s.got {
+			wrong = append(wrong, token)
+			lag = lag || s.got.n < s.want.n
+		}
+	})
+	slices.Sort(wrong)
+	return wrong, lag
+}
+
+// report returns the counts of the comparison, and which of tokens are unknown.
+func (c *comparison) report(tokens []string) Report {
+	r := Report{Events: c.events}
+	for _, p := range c.parts {
+		r.Inputs += p.fold.inputs
+	}
+	known := map[string]bool{}
+	c.each(func(token string, s *compared) {
+		known[token] = s.folded || s.older || s.got.n > 0
+		switch {
+		case s.lost:
+			r.Lost++
+		case s.older:
+			r.Older++
+		default:
+			r.Sessions++
+		}
+	})
+	for _, t := range tokens {
+		if !known[t] {
+			r.Unknown = append(r.Unknown, t)
+		}
+	}
+	return r
+}

@@ -1,0 +1,144 @@
+package worker
+
+import (
+	"context"
+	"sync"
+
+	"streamer/internal/broker"
+)
+
+// effects are what a partition asks for while it takes an event: publishes and reads.
+// The driver performs them afterwards, and their outcomes come back as events.
+type effects struct {
+	publishes []*broker.Pub
+	reads     []read
+}
+
+// operation is I/O that a partition asks for. It runs in a goroutine of its own, reads
+// and writes no state of the partition, and returns a result that partition.result
+// knows.
+type operation func(ctx context.Context) any
+
+// read is an operation and the group that it belongs to.
+type read struct {
+	group *operations
+	run   operation
+}
+
+// finished is the event that an operation has finished.
+type finished struct {
+	group  *operations
+	result any
+}
+
+// operations is a group of operations, of which so many run at once.
+type operations struct {
+	effects *effects
+	limit   int
+	running int
+	waiting []operation
+}
+
+// start asks for an operation, at once or when another of the group has finished.
+func (o *operations) start(op operation) {
+	if o.running == o.limit {
+		o.waiting = append(o.waiting, op)
+		return
+	}
+	o.running++
+	o.effects.reads = append(o.effects.reads, read{o, op})
+}
+
+// finish notes that an operation has finished and starts the next that waits.
+func (o *operations) finish() {
+	o.running--
+	if len(o.waiting) == 0 {
+		o.waiting = nil
+		return
+	}
+	next := o.waiting[0]
+	o.waiting[0] = nil
+	o.waiting = o.waiting[1:]
+	o.start(next)
+}
+
+// maxFlights bounds the publishes of a partition that are under way. With more of them
+// a server stores no faster, and each waits longer. The channel of their outcomes has
+// room for all of them, so that the broker never waits for the partition.
+const maxFlights = 512
+
+// publisher bounds the publishes of a partition.
+type publisher struct {
+	effects *effects
+	flights int           // publishes without an outcome yet
+	waiting []*broker.Pub // until one of these has its outcome
+}
+
+// publish asks for a publish, at once or when one under way has its outcome.
+func (p *publisher) publish(pub *broker.Pub) {
+	if p.flights == maxFlights {
+		p.waiting = append(p.waiting, pub)
+		return
+	}
+	p.flights++
+	p.effects.publishes = append(p.effects.publishes, pub)
+}
+
+// landed notes that an outcome arrived.
+func (p *publisher) landed() {
+	p.flights--
+	if len(p.waiting) == 0 {
+		p.waiting = nil
+		return
+	}
+	next := p.waiting[0]
+	p.waiting[0] = nil
+	p.waiting = p.waiting[1:]
+	p.publish(next)
+}
+
+// driver gives events to a partition and performs its effects.
+type driver struct {
+	*partition
+	working context.Context // of the effects
+	acks    chan broker.Ack
+	done    chan finished // has room for the results of all operations
+	tasks   sync.WaitGroup
+}
+
+func newDriver(working context.Context, q *partition) *driver {
+	return &driver{partition: q, working: working, acks: make(chan broker.Ack, maxFlights), done: make(chan finished, loadsAtOnce+choresAtOnce)}
+}
+
+// step gives an event to the partition.
+func (d *driver) step(event any) error {
+	err := d.partition.step(event)
+	for _, p := range d.effects.publishes {
+		d.log.Publish(p, d.acks)
+	}
+	for _, r := range d.effects.reads {
+		d.tasks.Go(func() { d.done <- finished{r.group, r.run(d.working)} })
+	}
+	clear(d.effects.publishes)
+	clear(d.effects.reads)
+	d.effects.publishes, d.effects.reads = d.effects.publishes[:0], d.effects.reads[:0]
+	return err
+}
+
+// until gives outcomes to the partition until a condition holds, stop is closed, or an
+// error. It reports whether the condition holds.
+func (d *driver) until(stop <-chan struct{}, holds func() bool) (bool, error) {
+	for !holds() {
+		var event any
+		select {
+		case event = <-d.acks:
+		case event = <-d.done:
+		case <-stop:
+			return false, nil
+		}
+		if err := d.step(event); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

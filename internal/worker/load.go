@@ -1,0 +1,259 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"streamer/internal/broker"
+	"streamer/internal/inputs"
+	"streamer/internal/session"
+)
+
+const (
+	// loadsAtOnce is how many sessions a partition loads at once: what is read is
+	// in memory until it is used.
+	loadsAtOnce = 64
+	// maxWaiting bounds the bytes of the inputs of a partition that wait for their
+	// sessions to be loaded. Each counts waitingCost bytes besides its own.
+	maxWaiting  = 4 << 20
+	waitingCost = 512
+)
+
+// waitingInput is an input that waits for its session.
+type waitingInput struct {
+	inputs.Input
+	rules *session.Rules // in force when it was read
+}
+
+// loading is a session that is being loaded.
+type loading struct {
+	token  string
+	pos    uint64    // all inputs of the session from it on wait here
+	memory *resident // its state in memory, nil if there is none
+	// refused is the append that was refused, nil if that is not the reason of the load.
+	refused *refusal
+	inputs  []waitingInput
+	bytes   int
+}
+
+// refusal is an append that was refused because the log had another head than the one
+// that was known.
+type refusal struct {
+	event      *outgoing
+	seq, epoch uint64 // of its condition
+	err        error
+}
+
+// loader has the sessions of a partition that are being loaded. A session queues
+// its inputs here and holds back no other session.
+type loader struct {
+	operations
+	of      map[string]*loading
+	bytes   int        // of all inputs that wait
+	blocked []*loading // until the input log is found to be the same
+}
+
+// queue takes an input of a session that is being loaded.
+func (o *loader) queue(l *loading, in *inputs.Input, rules *session.Rules) {
+	l.inputs = append(l.inputs, waitingInput{*in, rules})
+	size := len(in.Data) + waitingCost
+	l.bytes += size
+	o.bytes += size
+}
+
+// full reports whether no more inputs are taken before some sessions are loaded.
+func (o *loader) full() bool { return o.bytes >= maxWaiting }
+
+// remove ends the loading of a session.
+func (o *loader) remove(l *loading) {
+	delete(o.of, l.token)
+	o.bytes -= l.bytes
+}
+
+// oldest returns the first input that waits, nil if none does.
+func (o *loader) oldest() (in *inputs.Input) {
+	for _, l := range o.of {
+		if len(l.inputs) > 0 && (in == nil || l.inputs[0].Seq < in.Seq) {
+			in = &l.inputs[0].Input
+		}
+	}
+	return in
+}
+
+// load returns a session if it is live, or can be without a read: it is packed, or
+// nothing of it is stored. Otherwise it begins to load the session, or joins a load that
+// is under way, and returns what takes the session's inputs. The session must not be
+// held.
+func (q *partition) load(token string) (*resident, *loading) {
+	e := q.table.of[token]
+	if e != nil && e.live != nil {
+		return e.live, nil
+	}
+	if l := q.loads.of[token]; l != nil {
+		return nil, l
+	}
+	l := &loading{token: token, pos: q.reading.pos}
+	epoch, now := q.log.Epoch(), time.Now()
+	switch {
+	case e != nil:
+		l.memory = q.unpack(e, now)
+	case q.table.complete:
+		l.memory = newResident(token, new(session.State), now)
+		l.memory.log.epoch = epoch
+	}
+	if s := l.memory; s != nil && s.log.epoch == epoch {
+		q.attach(s)
+		return s, nil
+	}
+	return nil, q.beginLoad(l)
+}
+
+// reload loads a live session again whose append was refused. Its state in memory is
+// used if it fits what is stored.
+func (q *partition) reload(s *resident, why *refusal) {
+	if w := s.snapshot.write; w != nil && !w.sent {
+		q.snapshots.end(w)
+	}
+	s.loading, s.entry.live = true, nil
+	q.appender.queued -= s.log.bytes()
+	q.beginLoad(&loading{token: s.token, pos: q.reading.pos, memory: s, refused: why})
+}
+
+func (q *partition) beginLoad(l *loading) *loading {
+	q.loads.of[l.token] = l
+	q.startLoad(l)
+	return l
+}
+
+// startLoad starts the operation that loads a session, when the input log is known to be
+// the same as before.
+func (q *partition) startLoad(l *loading) {
+	epoch := q.log.Epoch()
+	if epoch != q.checked.epoch {
+		q.loads.blocked = append(q.loads.blocked, l)
+		return
+	}
+	r := restorer{
+		reports: q.reports, log: q.log, past: &q.past, epoch: epoch, rulesSeq: q.rules.Last().Seq,
+		token: l.token, pos: l.pos, checkpoint: q.checkpoint.stored.Seq, memory: l.memory,
+	}
+	if e := q.table.of[l.token]; e != nil && e.place.epoch == epoch {
+		r.place = e.place
+	}
+	q.loads.start(func(ctx context.Context) any {
+		s, err := r.run(ctx)
+		return &loaded{l, epoch, s, err}
+	})
+}
+
+// unblockLoads starts the loads that waited until the input log was found to be the same.
+func (q *partition) unblockLoads() {
+	blocked := q.loads.blocked
+	q.loads.blocked = nil
+	for _, l := range blocked {
+		q.startLoad(l)
+	}
+}
+
+// loaded is the result of a load.
+type loaded struct {
+	loading *loading
+	epoch   uint64
+	session *resident
+	err     error
+}
+
+// loaded takes the result of a load.
+func (q *partition) loaded(d *loaded) error {
+	l, held := d.loading, (*heldError)(nil)
+	switch {
+	case d.epoch != q.log.Epoch():
+		q.startLoad(l)
+	case errors.As(d.err, &held):
+		q.loads.remove(l)
+		q.dropMemory(l)
+		q.hold(l, held.reason)
+	case d.err != nil && len(l.inputs) > 0:
+		return fmt.Errorf("worker: input %d: %w", l.inputs[0].Seq, d.err)
+	case d.err != nil:
+		return d.err
+	default:
+		q.loads.remove(l)
+		if d.session != l.memory {
+			q.dropMemory(l)
+		}
+		return q.resume(d.session, l)
+	}
+	return nil
+}
+
+// dropMemory drops the state in memory of a session that was loaded from what is stored.
+func (q *partition) dropMemory(l *loading) {
+	if s := l.memory; s != nil {
+		s.gone = true
+		if s.snapshot.write != nil {
+			q.snapshots.end(s.snapshot.write)
+		}
+	}
+}
+
+// resume makes a session live that was loaded, and folds the inputs that waited for it.
+func (q *partition) resume(s *resident, l *loading) error {
+	repeated := l.refused != nil && s.log.seq == l.refused.seq && s.log.epoch == l.refused.epoch
+	if l.memory != nil {
+		s.log.refusals = l.memory.log.refusals
+	}
+	if !repeated {
+		s.log.refusals = 0
+	}
+	s.loading = repeated && len(s.log.queue) > 0 // until the pause ends
+	q.attach(s)
+	if s.loading {
+		q.appender.pause(s, l.refused)
+	}
+	q.now = time.Now()
+	for i := range l.inputs {
+		in := &l.inputs[i]
+		if err := q.deliver(&in.Input, in.rules); err != nil {
+			return fmt.Errorf("worker: input %d: %w", in.Seq, err)
+		}
+		*in = waitingInput{}
+	}
+	return nil
+}
+
+// attach makes a session live and continues to append its events.
+func (q *partition) attach(s *resident) {
+	e := q.table.add(s.token)
+	q.table.move(e, live, time.Now())
+	e.live, e.place, s.entry = s, place{}, e
+	q.table.setOpen(e, s.state.Life.Open())
+	q.appender.queued += s.log.bytes()
+	if s.unsaved() {
+		q.snapshots.changed.add(s)
+	}
+	if s.log.id.Seq > s.state.N {
+		q.ahead = append(q.ahead, s)
+	}
+	q.clock.enter(s)
+	q.appender.send(s)
+}
+
+// appended takes the outcome of appending an event.
+func (q *partition) appended(o *outgoing, a broker.Ack) error {
+	s := o.session
+	switch {
+	case s.gone:
+	case a.Err == nil:
+		q.appender.stored(s, o, a.Seq)
+	case errors.Is(a.Err, broker.ErrConflict):
+		q.reload(s, &refusal{o, s.log.seq, a.Pub.Epoch, a.Err})
+	case errors.Is(a.Err, broker.ErrClosed):
+		return a.Err
+	default:
+		q.appender.refused(s, o, a.Err)
+	}
+	return nil
+}
