@@ -8,6 +8,7 @@ import (
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/internal/rewind"
 )
 
 // Log is the part of the broker that a worker uses. Each component takes one or
@@ -21,6 +22,7 @@ type Log interface {
 	Messages
 	Snapshots
 	Checkpoints
+	rewind.RepairLog
 }
 
 // Inputs delivers the inputs of a partition and returns where the log begins,
@@ -67,7 +69,6 @@ type Publisher interface {
 type Messages interface {
 	EventPub(token string, e *events.Event, body []byte, trace map[string]string, prev uint64) *broker.Pub
 	ClockPub(token, msgID string, data []byte) *broker.Pub
-	ProbePub() *broker.Pub
 	RulesPub(p int, msgID string, data []byte) *broker.Pub
 	BlobPubs(blob events.Blob) []*broker.Pub
 	SnapshotPub(p int, token string, rev uint64, header map[string]string, data []byte) (pub *broker.Pub, blobs []*broker.Pub)

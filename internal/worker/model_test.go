@@ -662,6 +662,8 @@ func (m *model) consistent() error {
 func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 	token := p.Header.Get("token")
 	switch p.Subject {
+	case broker.SubjectProbe:
+		return m.append("", inputs.Probe, nil), nil
 	case "event":
 		if prev, _, _ := m.last(token); !m.unconditional && p.Header.Get("prev") != fmt.Sprint(prev) {
 			return 0, broker.ErrConflict
@@ -916,7 +918,40 @@ func (o *modelOwner) ClockPub(token, msgID string, data []byte) *broker.Pub {
 	return &broker.Pub{Subject: string(inputs.Clock), Data: data, Header: header("token", token, "id", msgID)}
 }
 
-func (o *modelOwner) ProbePub() *broker.Pub { return &broker.Pub{Subject: string(inputs.Probe)} }
+func (o *modelOwner) InputAfter(_ context.Context, t time.Time) (uint64, error) {
+	for i := range o.m.inputs {
+		if o.m.inputs[i].At.After(t) {
+			return uint64(i + 1), nil
+		}
+	}
+	return uint64(len(o.m.inputs) + 1), nil
+}
+
+func (o *modelOwner) NextInput(ctx context.Context, p int, seq uint64) (next inputs.Input, ok bool, err error) {
+	err = o.InputsFrom(ctx, p, seq, false, func(batch []inputs.Input) error {
+		if !ok {
+			next, ok = batch[0], true
+		}
+		return nil
+	})
+	return next, ok, err
+}
+
+func (o *modelOwner) InputsFrom(_ context.Context, _ int, from uint64, _ bool, deliver func([]inputs.Input) error) error {
+	for _, in := range slices.Clone(o.m.inputs) {
+		if in.Seq >= max(from, o.m.first) && !in.Foreign {
+			if err := deliver([]inputs.Input{in}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *modelOwner) DeleteInput(_ context.Context, seq uint64) error {
+	o.m.inputs[seq-1] = inputs.Input{Seq: seq, Foreign: true, Kind: inputs.Probe}
+	return nil
+}
 
 func (o *modelOwner) RulesPub(_ int, msgID string, data []byte) *broker.Pub {
 	return &broker.Pub{Subject: string(inputs.Rules), Data: data, Header: header("id", msgID)}

@@ -144,16 +144,17 @@ func (t *takeover) checkInputs(ctx context.Context) error {
 	if recent.Seq > 0 {
 		known = append(known, rewind.EventEvidence(&recent))
 	}
-	verdict, err := rewind.Check(ctx, t.Log, known)
+	verdict, err := rewind.Check(ctx, t.Log, t.partition, known)
 	switch {
 	case err != nil || verdict.Same():
 		return err
-	case verdict.Need > 0 && t.Options.PadInputs:
+	case t.Options.PadInputs:
 		t.reports.status.rewinds.Add(1)
-		t.reports.logger.Warn().Uint64("length", verdict.Need).Msg("the input log came back shorter than what was folded of it; it is padded, so that no sequence is assigned twice")
-		return rewind.Pad(ctx, t.Log, verdict.Need)
+		t.reports.logger.Warn().Stringer("found", &verdict).Msg("the input log came back shorter than what was folded of it; it is padded, so that no sequence is assigned twice")
+		_, err := rewind.Repair(ctx, t.Log, t.partition, known, false)
+		return err
 	}
-	return fmt.Errorf("%w: partition %d: %s; `streamer recover` shows what can be done", ErrRewound, t.partition, verdict)
+	return fmt.Errorf("%w: partition %d: %s; `streamer recover` shows what can be done", ErrRewound, t.partition, &verdict)
 }
 
 // evidence returns the inputs that the checkpoint and the snapshots show to have been

@@ -106,9 +106,6 @@ func (l *Log) RulesPub(p int, msgID string, data []byte) *broker.Pub {
 	return ownPub(partitionRoot(p)+string(inputs.Rules), msgID, data)
 }
 
-// ProbePub returns the publish of a message that is no input: it only takes a sequence.
-func (l *Log) ProbePub() *broker.Pub { return &broker.Pub{Subject: broker.SubjectProbe} }
-
 // ownPub returns the publish of an input that only streamer may publish.
 func ownPub(subject, msgID string, data []byte) *broker.Pub {
 	return &broker.Pub{Subject: subject, Header: nats.Header{broker.HeaderMsgID: {msgID}}, Data: data}
