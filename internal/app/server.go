@@ -86,6 +86,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if workerOptions.Observer, err = s.observer(ctx, calls); err != nil {
 		return err
 	}
+	workerOptions.PadInputs = s.Embedded() // whose clients are admitted later
 	s.Worker = &worker.Worker{Log: s.Broker, Logger: s.log, Options: workerOptions}
 	s.repairs = &repair.Service{Log: s.Broker, MaxBytes: s.config.RepairBytes}
 	if s.listener == nil {

@@ -488,7 +488,7 @@ func (m *model) powerLoss() error {
 		}
 	}
 	if m.rnd.IntN(2) == 0 {
-		for n := len(m.checkpoints); n > 1 && m.checkpoints[n-1].at.After(since) && m.rnd.IntN(4) > 0; n-- {
+		for n := len(m.checkpoints); n > 1 && m.checkpoints[n-1].at.After(since) && m.checkpoints[n-2].Seq >= m.first && m.rnd.IntN(4) > 0; n-- {
 			m.checkpoints = m.checkpoints[:n-1]
 		}
 	}
@@ -517,19 +517,11 @@ func (m *model) powerLoss() error {
 	return nil
 }
 
-// expire removes inputs that the stored checkpoint covers, and that are so old that no power
-// failure takes what they relied on.
+// expire removes inputs that the stored checkpoint covers.
 func (m *model) expire() {
-	if !m.expires {
-		return
+	if m.expires {
+		m.first = max(m.first, m.checkpoints[len(m.checkpoints)-1].Seq)
 	}
-	until := m.checkpoints[0].Seq // the oldest that a power failure can bring back
-	for _, c := range m.checkpoints {
-		if !c.at.After(m.now.Add(-durableAfter)) {
-			until = c.Seq
-		}
-	}
-	m.first = max(m.first, until)
 }
 
 // loseSnapshot damages a snapshot, deletes it or replaces it by an older one, while

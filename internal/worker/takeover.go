@@ -41,7 +41,7 @@ func (w *Worker) takeOver(ctx context.Context, q *partition) (*takeover, error) 
 	t := &takeover{Worker: w, partition: q.p, reports: q.reports, epoch: w.Log.Epoch()}
 	err := t.readCheckpoint(ctx)
 	if err == nil {
-		t.snapshots, err = q.lister.list(ctx)
+		err = t.listSnapshots(ctx, q.lister)
 	}
 	if err == nil {
 		err = t.checkInputs(ctx)
@@ -108,27 +108,49 @@ func (t *takeover) readCheckpoint(ctx context.Context) (err error) {
 	return nil
 }
 
-// beginCheckpoint writes the checkpoint of a partition that has none: at the
-// first input, under the rules of that time, or the first that the log still has.
-func (t *takeover) beginCheckpoint(ctx context.Context, first uint64) (err error) {
-	m := broker.Checkpoint{Seq: first}
+// beginCheckpoint writes the checkpoint of a partition that has none.
+func (t *takeover) beginCheckpoint(ctx context.Context, first uint64) error {
+	if err := t.beginAt(ctx, first); err != nil {
+		return err
+	}
+	rev, err := t.Log.WriteCheckpoint(ctx, t.partition, t.checkpoint, t.rev)
+	if errors.Is(err, broker.ErrConflict) {
+		return nil
+	}
+	t.rev = rev
+	return err
+}
+
+// beginAt begins at the first input, under the rules of that time, or the first that the
+// log still has.
+func (t *takeover) beginAt(ctx context.Context, first uint64) error {
+	t.checkpoint = broker.Checkpoint{Seq: first}
 	if first > 1 {
-		err = t.Log.RulesInputs(ctx, t.partition, func(in *inputs.Input) error {
+		err := t.Log.RulesInputs(ctx, t.partition, func(in *inputs.Input) error {
 			if _, err := session.ParseRules(in.Data); err != nil {
 				return nil //nolint:nilerr // refused, as when it is read
 			}
-			m.Rules = bytes.Clone(in.Data)
+			t.checkpoint.Rules = bytes.Clone(in.Data)
 			return errEnough
 		})
+		if err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
 	}
-	if err != nil && !errors.Is(err, errEnough) {
+	return t.rules.Begin(t.checkpoint.Rules)
+}
+
+// listSnapshots lists the snapshots. Where there is none, the checkpoint relies on nothing:
+// the log is folded from its first input on.
+func (t *takeover) listSnapshots(ctx context.Context, l lister) (err error) {
+	if t.snapshots, err = l.list(ctx); err != nil || len(t.snapshots.stored) > 0 {
 		return err
 	}
-	t.checkpoint = m
-	if t.rev, err = t.Log.WriteCheckpoint(ctx, t.partition, m, t.rev); err != nil && !errors.Is(err, broker.ErrConflict) {
+	first, _, err := t.Log.InputBounds(ctx)
+	if err != nil || t.checkpoint.Seq <= first {
 		return err
 	}
-	return t.rules.Begin(m.Rules)
+	return t.beginAt(ctx, first)
 }
 
 var errEnough = errors.New("enough")
