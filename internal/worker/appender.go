@@ -72,6 +72,7 @@ type appender struct {
 	bodies    bodies
 	event     events.Event // of append, which fills what a message needs: an Event is large
 	paused    paused
+	newest    events.Record // of the events of the partition that are known: Seq, ID, Token
 	snapshots *snapshotWriter
 }
 
@@ -142,6 +143,9 @@ func (a *appender) stored(s *resident, o *outgoing, seq uint64) {
 	now := time.Now()
 	l := &s.log
 	l.seq, l.id, l.acked, l.refusals = seq, o.ID, now, 0
+	if seq > a.newest.Seq {
+		a.newest.Seq, a.newest.ID, a.newest.Token = seq, o.ID, s.token
+	}
 	a.status.stored(o)
 	a.observer.EventStored(Stored{a.partition, s.token, o.Type, o.Call, o.Status, o.Body, o.Trace, now.Sub(o.at)})
 	a.queued -= l.shift().size()

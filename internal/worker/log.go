@@ -46,6 +46,7 @@ type InputHistory interface {
 // Events reads the event log of a session.
 type Events interface {
 	Events(ctx context.Context, token string, after uint64, fn func(events.Record) error) error
+	Event(ctx context.Context, token string, seq uint64) (events.Record, error)
 	Head(ctx context.Context, token string) (seq uint64, last events.Record, err error)
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 }

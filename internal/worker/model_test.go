@@ -261,7 +261,7 @@ func (m *model) step() error {
 // startsAgain reports whether an owner starts again after an error, as keep starts a
 // partition again.
 func startsAgain(err error) bool {
-	return errors.Is(err, rewind.ErrOther) || errors.Is(err, broker.ErrConflict)
+	return errors.Is(err, rewind.ErrOther) || errors.Is(err, errShort) || errors.Is(err, broker.ErrConflict)
 }
 
 func (m *model) act(o *modelOwner) error {
@@ -320,8 +320,10 @@ func (m *model) settle() error {
 	for len(m.todo) > 0 {
 		m.client()
 	}
-	if err := m.birth(0); err != nil {
-		return err
+	if m.rnd.IntN(2) == 0 {
+		if err := m.birth(0); err != nil {
+			return err
+		}
 	}
 	m.replicated = false // answers are up to date from here on
 	for range 3000 {
@@ -862,6 +864,13 @@ func (o *modelOwner) InputBounds(context.Context) (first, last uint64, err error
 
 func (o *modelOwner) EventBounds(context.Context) (first, last uint64, err error) {
 	return 1, uint64(len(o.m.log)), nil
+}
+
+func (o *modelOwner) Event(_ context.Context, token string, seq uint64) (events.Record, error) {
+	if seq == 0 || seq > uint64(len(o.m.log)) || o.m.log[seq-1].token != token {
+		return events.Record{}, events.ErrNotFound
+	}
+	return o.m.event(int(seq - 1)), nil
 }
 
 func (o *modelOwner) Head(_ context.Context, token string) (uint64, events.Record, error) {

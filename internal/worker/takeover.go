@@ -29,6 +29,7 @@ type takeover struct {
 	rules      session.RulesLog
 	snapshots  listing
 	open       map[string]eventlog.Opened
+	newest     events.Record // event
 	epoch      uint64
 }
 
@@ -56,7 +57,7 @@ func (w *Worker) takeOver(ctx context.Context, q *partition) (*takeover, error) 
 func (q *partition) takenOver(t *takeover) {
 	q.checkpoint.stored, q.checkpoint.rev, q.rules = t.checkpoint, t.rev, t.rules
 	q.reading.pos, q.reading.last = t.checkpoint.Seq, t.checkpoint.Read
-	q.checked.epoch = t.epoch
+	q.checked.epoch, q.appender.newest = t.epoch, t.newest
 	q.listed(&t.snapshots)
 	q.loadOpen(t)
 }
@@ -163,7 +164,7 @@ func (t *takeover) checkInputs(ctx context.Context) error {
 		known = append(known, *lost)
 	} else if recent, err := t.recentEvent(ctx, t.partition, t.checkpoint.Read.At); err != nil {
 		return err
-	} else if recent.Seq > 0 {
+	} else if t.newest = recent; recent.Seq > 0 {
 		known = append(known, rewind.EventEvidence(&recent))
 	}
 	verdict, err := rewind.Check(ctx, t.Log, t.partition, known)
