@@ -22,7 +22,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"streamer/internal/events"
 	"streamer/internal/members"
 	"streamer/internal/session"
 
@@ -121,7 +120,7 @@ type Worker struct {
 	begun    atomic.Bool // its partitions are known
 
 	// Partitions that are taken over together share these readings.
-	recent    shared[map[int]events.Record]
+	recent    shared[recentEvents]
 	opened    shared[openOf]
 	takeovers atomic.Int32 // under way
 
