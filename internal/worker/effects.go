@@ -97,7 +97,7 @@ func (p *publisher) landed() {
 	p.publish(next)
 }
 
-// driver gives events to a partition and performs its effects.
+// driver passes events to a partition and performs its effects.
 type driver struct {
 	*partition
 	acks  chan broker.Ack
@@ -113,7 +113,7 @@ func newDriver(working context.Context, q *partition) *driver {
 	return d
 }
 
-// step gives an event to the partition.
+// step passes an event to the partition.
 func (d *driver) step(event any) error {
 	err := d.partition.step(event)
 	for _, p := range d.publishes {
@@ -128,7 +128,7 @@ func (d *driver) step(event any) error {
 	return err
 }
 
-// until gives outcomes to the partition until a condition holds, stop is closed, or an
+// until passes outcomes to the partition until a condition holds, stop is closed, or an
 // error. It reports whether the condition holds.
 func (d *driver) until(stop <-chan struct{}, holds func() bool) (bool, error) {
 	for !holds() {

@@ -206,7 +206,7 @@ func newModel(seed uint64) *model {
 	return m
 }
 
-// step gives an event to the owner, and takes what it asks for.
+// step passes an event to the owner, and takes what it asks for.
 func (o *modelOwner) step(event any) error {
 	err := o.q.step(event)
 	for _, p := range o.q.publishes {

@@ -46,7 +46,7 @@ func (w *Worker) runPartition(ctx context.Context, p int) error {
 	return err
 }
 
-// loop gives events to the partition until stop is closed or an error.
+// loop passes events to the partition until stop is closed or an error.
 func (d *driver) loop(stop <-chan struct{}, batches <-chan batch, read <-chan error) error {
 	ticks := time.NewTicker(max(1, d.opts.SnapshotEvery/ticksEvery))
 	defer ticks.Stop()
