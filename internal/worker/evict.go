@@ -25,11 +25,23 @@ func (q *partition) evict(now time.Time) {
 	}
 	least := t.bytes - over*t.bytes/all
 	tooMany := func() bool { return t.bytes > least }
-	q.each(packed, func(e *entry) bool { q.lower(e); return tooMany() })
-	q.each(known, func(e *entry) bool { t.forget(e); return tooMany() })
+	q.each(packed, func(e *entry) bool {
+		if !tooMany() {
+			return false
+		}
+		q.lower(e)
+		return true
+	})
+	q.each(known, func(e *entry) bool {
+		if !tooMany() {
+			return false
+		}
+		t.forget(e)
+		return true
+	})
 	soon := q.clock.local(now.Add(timerSoon))
 	q.each(live, func(e *entry) bool {
-		if now.Sub(e.used) < q.opts.DurableAfter { // or busy sessions would leave and return
+		if !tooMany() || now.Sub(e.used) < q.opts.DurableAfter { // or busy sessions would leave and return
 			return false
 		}
 		if e.live == nil {
@@ -38,7 +50,7 @@ func (q *partition) evict(now time.Time) {
 		if d, ok := q.clock.due(e.live); !ok || d.next >= soon { // else it would be loaded again for that
 			q.pack(e, now)
 		}
-		return tooMany()
+		return true
 	})
 }
 

@@ -30,6 +30,7 @@ type restorer struct {
 	checkpoint uint64
 	memory     *resident // nil if there is none
 	place      place     // zero if not known
+	gaveUp     bool      // no state fits what was read last
 }
 
 // heldError is returned for a session that only an operator can close.
@@ -57,13 +58,14 @@ type head struct {
 	last events.Record // the last event, zero if there is none
 }
 
-// run returns the session. An answer that would hold it may be that of a server which
-// was cut off from the others, and is asked for again.
+// run returns the session. Where no state fits, the answers may be those of a server which
+// was cut off from the others, and are asked for again.
 func (r *restorer) run(ctx context.Context) (s *resident, err error) {
 	held := (*heldError)(nil)
 	failed := rewind.Confirm(ctx, r.log.Replicated(), func() (bool, error) {
+		r.gaveUp, held = false, nil
 		s, err = r.load(ctx)
-		return !errors.As(err, &held), nil
+		return !errors.As(err, &held) && !r.gaveUp, nil
 	})
 	if failed != nil {
 		return nil, failed
@@ -345,6 +347,7 @@ func (r *restorer) pastRules(ctx context.Context) (*session.RulesLog, error) {
 // its open items are closed; where nothing is open it begins afresh. Otherwise it is held.
 // What its snapshot remembers is kept.
 func (r *restorer) giveUp(ctx context.Context, stored *broker.Snapshot, h *head, why *unlikeError) (*resident, error) {
+	r.gaveUp = true
 	s, err := r.from(stored)
 	if err != nil {
 		s = r.empty(stored)
