@@ -137,20 +137,6 @@ func againID(in *inputs.Input) string {
 	return fmt.Sprintf("%s%d:%d:%s", againRoot, in.Seq, in.At.UnixNano(), in.Header.Get(broker.HeaderMsgID))
 }
 
-// FirstID returns the message id under which a client published an input that may have
-// been appended again.
-func FirstID(in *inputs.Input) string {
-	id := in.Header.Get(broker.HeaderMsgID)
-	for again := strings.HasPrefix(id, againRoot); again; again = strings.HasPrefix(id, againRoot) {
-		parts := strings.SplitN(id, ":", 4)
-		if len(parts) < 4 {
-			return id
-		}
-		id = parts[3]
-	}
-	return id
-}
-
 // survey finds what is to be moved, and what an interrupted run has appended.
 func (m *move) survey(ctx context.Context) error {
 	return m.log.InputsFrom(ctx, m.p, m.first, true, func(batch []inputs.Input) error {
