@@ -63,13 +63,15 @@ func TestChaos(t *testing.T) {
 	}
 	op := &operator{t: t, streamer: programs.streamer, url: c.url(), gateways: f.http[:], closed: map[string]bool{}}
 	var watching sync.WaitGroup
-	watching.Go(func() { op.watch(ctx, rand.New(rand.NewPCG(seed, 2))) })
+	watch, attended := context.WithCancel(t.Context())
+	watching.Go(func() { op.watch(watch, rand.New(rand.NewPCG(seed, 2))) })
 	inj.run(ctx, rand.New(rand.NewPCG(seed, 1)))
-	watching.Wait()
 	c.heal()
 	f.heal()
 	convs.wg.Wait()
 	l.wg.Wait()
+	attended()
+	watching.Wait()
 
 	healed := time.Now()
 	r := awaitSettled(t, inj, b, op)
