@@ -32,7 +32,8 @@ type operator struct {
 }
 
 // watch runs `streamer recover --yes` where /readyz says that a partition stopped because
-// the input log came back shorter, until ctx ends. Half of the runs are killed.
+// the input log came back shorter, until ctx ends. Half of the runs are killed: the first
+// five seconds they only ask again whether the log is that short.
 func (o *operator) watch(ctx context.Context, rnd *rand.Rand) {
 	for ctx.Err() == nil {
 		select {
@@ -44,7 +45,7 @@ func (o *operator) watch(ctx context.Context, rnd *rand.Rand) {
 		}
 		limited, cancel := ctx, context.CancelFunc(func() {})
 		if rnd.IntN(2) == 0 {
-			limited, cancel = context.WithTimeout(ctx, time.Duration(50+rnd.IntN(500))*time.Millisecond)
+			limited, cancel = context.WithTimeout(ctx, 5*time.Second+time.Duration(rnd.IntN(2000))*time.Millisecond)
 		}
 		o.recoverAll(limited)
 		if limited.Err() != nil {
