@@ -173,6 +173,7 @@ type modelOwner struct {
 	// yet.
 	operations []read
 	finished   []finished
+	ready      bool // the sessions that the takeover found are loaded
 }
 
 func newModel(seed uint64) *model {
@@ -205,13 +206,13 @@ func newModel(seed uint64) *model {
 	return m
 }
 
-// step gives an event to the owner, and takes what it asks for.
+// step passes an event to the owner, and takes what it asks for.
 func (o *modelOwner) step(event any) error {
 	err := o.q.step(event)
-	for _, p := range o.q.effects.publishes {
+	for _, p := range o.q.publishes {
 		o.publish(p)
 	}
-	o.operations = append(o.operations, o.q.effects.reads...)
+	o.operations = append(o.operations, o.q.reads...)
 	o.q.effects = effects{}
 	return err
 }
@@ -519,10 +520,11 @@ func (m *model) powerLoss() error {
 	return nil
 }
 
-// expire removes inputs that the stored checkpoint covers.
+// expire removes inputs that the stored checkpoint covers, and that are not from just now.
 func (m *model) expire() {
-	if m.expires {
-		m.first = max(m.first, m.checkpoints[len(m.checkpoints)-1].Seq)
+	covered := m.checkpoints[len(m.checkpoints)-1].Seq
+	for m.expires && m.first < covered && m.stored[m.first-1].Before(m.now.Add(-5*time.Second)) {
+		m.first++
 	}
 }
 
@@ -706,6 +708,9 @@ func (m *model) last(token string) (seq uint64, last events.Record, err error) {
 
 // fold delivers the next n inputs to the owner.
 func (o *modelOwner) fold(n int) error {
+	if o.ready = o.ready || len(o.q.loads.of) == 0; !o.ready {
+		return nil // what the takeover found is loaded first
+	}
 	from := int(o.q.reading.pos) - 1
 	to := min(from+n, len(o.m.inputs))
 	b := batch{next: uint64(to + 1), caughtUp: to == len(o.m.inputs), done: make(chan struct{}, 1)}

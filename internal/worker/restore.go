@@ -345,8 +345,11 @@ func (r *restorer) pastRules(ctx context.Context) (*session.RulesLog, error) {
 // its open items are closed; where nothing is open it begins afresh. Otherwise it is held.
 // What its snapshot remembers is kept.
 func (r *restorer) giveUp(ctx context.Context, stored *broker.Snapshot, h *head, why *unlikeError) (*resident, error) {
-	var open session.OpenItems
-	err := r.log.Events(ctx, r.token, 0, open.AddStored)
+	s, err := r.from(stored)
+	if err != nil {
+		s = r.empty(stored)
+	}
+	end, open, err := r.endOfLoss(ctx, s.state.N, h)
 	if err != nil {
 		return nil, err
 	}
@@ -357,23 +360,16 @@ func (r *restorer) giveUp(ctx context.Context, stored *broker.Snapshot, h *head,
 	if !open.Empty() && !lost {
 		return nil, &heldError{reason: why.why, first: true, rev: stored.Rev}
 	}
-	s, err := r.from(stored)
-	if err != nil {
-		s = r.empty(stored)
-	}
 	rules, err := r.pastRules(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.sampled.Warn().Str("session", r.token).Str("why", why.why).Bool("inputs_lost", lost).Msg("session begun afresh; its open calls are closed")
 	name, err := events.ParseToken(r.token)
 	if err != nil {
 		name = r.token
 	}
-	next := events.ID{Seq: h.last.ID.Seq, N: h.last.ID.N + 1}
-	if s.state.N > next.Seq {
-		next = events.ID{Seq: s.state.N}
-	}
+	r.sampled.Warn().Str("session", r.token).Str("why", why.why).Bool("inputs_lost", lost).Msg("session begun afresh; its open calls are closed")
+	next := events.ID{Seq: max(end.ID.Seq, s.state.N), N: recoveredFrom}
 	out := session.Recover(nil, s.state, session.Recovery{Session: name, Next: next, Open: open, Rules: rules.Before(next.Seq + 1).Rules})
 	s.at = time.Time{} // when the input was stored whose number it has is not known
 	s.snapshot.changed(min(r.checkpoint, r.pos-1), s.touched)
@@ -384,8 +380,38 @@ func (r *restorer) giveUp(ctx context.Context, stored *broker.Snapshot, h *head,
 		}
 		s.log.queue = append(s.log.queue, o)
 	}
-	s.log.seq, s.log.id = h.seq, h.last.ID
+	s.log.seq, s.log.id = end.Seq, end.ID
 	return s, r.fit(ctx, s, h)
+}
+
+// recoveredFrom is the place in the input of the first event that closes an open item of
+// lost inputs. Every owner that loads the session finds the same end of the loss by that.
+const recoveredFrom = 1 << 20
+
+// endOfLoss returns the end of the event log as of h, or where an owner began to close the
+// items that were open, behind input n. open are the items that were.
+func (r *restorer) endOfLoss(ctx context.Context, n uint64, h *head) (end point, open session.OpenItems, err error) {
+	end = point{h.seq, h.last.ID}
+	var before point
+	err = r.log.Events(ctx, r.token, 0, func(e events.Record) error {
+		if e.ID.N == recoveredFrom && e.ID.Seq > n && e.Seq <= h.last.Seq {
+			end = before
+		}
+		before = point{e.Seq, e.ID}
+		return nil
+	})
+	if err == nil {
+		err = r.log.Events(ctx, r.token, 0, func(e events.Record) error {
+			if e.ID.After(end.ID) {
+				return errEnough
+			}
+			return open.AddStored(e)
+		})
+	}
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return end, open, err
 }
 
 // lost reports whether the input of an event is known to be lost: the input log has

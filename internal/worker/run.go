@@ -40,13 +40,13 @@ func (w *Worker) runPartition(ctx context.Context, p int) error {
 	err = d.loop(ctx.Done(), reader.batches, read)
 	end()
 	if ctx.Err() != nil {
-		d.settle()
+		d.settle(working)
 		return ctx.Err()
 	}
 	return err
 }
 
-// loop gives events to the partition until stop is closed or an error.
+// loop passes events to the partition until stop is closed or an error.
 func (d *driver) loop(stop <-chan struct{}, batches <-chan batch, read <-chan error) error {
 	ticks := time.NewTicker(max(1, d.opts.SnapshotEvery/ticksEvery))
 	defer ticks.Stop()

@@ -287,7 +287,7 @@ type recentEvents struct {
 // since its checkpoint, zero if there is none. What was stored before is covered by that.
 // It does not matter how long the partition was not carried, and what others stored then.
 func (w *Worker) recentEvent(ctx context.Context, p int, checkpoint time.Time) (events.Record, error) {
-	epoch, since := w.Log.Epoch(), time.Time{}
+	epoch, since := w.Log.Epoch(), time.Now().Add(-time.Hour) // where it has none
 	if !checkpoint.IsZero() {
 		since = checkpoint.Add(-recentMargin).Truncate(2 * recentMargin)
 	}
