@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"streamer/internal/broker"
@@ -48,19 +49,25 @@ func Rewinds(ctx context.Context, log RewindLog, dry bool, fn func(p int, r *rew
 	if err != nil {
 		return err
 	}
+	reports, errs := make([]rewind.Report, len(known)), make([]error, len(known))
+	var wg sync.WaitGroup
 	for p, of := range known {
 		if top, ok := tops[p]; ok {
 			of = append(of, rewind.EventEvidence(&top))
 		}
-		r, err := rewind.Repair(ctx, log, p, of, dry)
-		if err != nil {
-			return fmt.Errorf("partition %d: %w", p, err)
-		}
-		if !r.Same() {
-			fn(p, &r)
+		wg.Go(func() { // together: each asks for seconds whether the log is that short
+			if reports[p], errs[p] = rewind.Repair(ctx, log, p, of, dry); errs[p] != nil {
+				errs[p] = fmt.Errorf("audit: partition %d: %w", p, errs[p])
+			}
+		})
+	}
+	wg.Wait()
+	for p := range reports {
+		if errs[p] == nil && !reports[p].Same() {
+			fn(p, &reports[p])
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // folded returns the inputs that checkpoint and snapshots show to have been folded.

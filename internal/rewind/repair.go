@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"streamer/internal/broker"
@@ -137,18 +138,13 @@ func againID(in *inputs.Input) string {
 	return fmt.Sprintf("%s%d:%d:%s", againRoot, in.Seq, in.At.UnixNano(), in.Header.Get(broker.HeaderMsgID))
 }
 
-// FirstID returns the message id under which a client published an input that may have
-// been appended again.
-func FirstID(in *inputs.Input) string {
-	id := in.Header.Get(broker.HeaderMsgID)
-	for again := strings.HasPrefix(id, againRoot); again; again = strings.HasPrefix(id, againRoot) {
-		parts := strings.SplitN(id, ":", 4)
-		if len(parts) < 4 {
-			return id
-		}
-		id = parts[3]
-	}
-	return id
+// FirstSequence returns the sequence at which an input was stored that was appended again
+// since; ok is false for one that was not.
+func FirstSequence(in *inputs.Input) (seq uint64, ok bool) {
+	id, ok := strings.CutPrefix(in.Header.Get(broker.HeaderMsgID), againRoot)
+	text, _, _ := strings.Cut(id, ":")
+	seq, err := strconv.ParseUint(text, 10, 64)
+	return seq, ok && err == nil
 }
 
 // survey finds what is to be moved, and what an interrupted run has appended.
