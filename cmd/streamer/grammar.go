@@ -31,7 +31,7 @@ type grammar struct {
 	Export     exportCommand     `cmd:"" group:"look" help:"Write the stored events of a session to a file that the page opens."`
 	Doctor     doctorCommand     `cmd:"" group:"operate" help:"Check the server, the streams, the workers, the clock and the disk, and print how to fix what is wrong."`
 	Verify     verifyCommand     `cmd:"" group:"operate" help:"Fold the input log again and compare the result with the event log."`
-	Recover    recoverCommand    `cmd:"" group:"operate" help:"Close the calls and runs that lost inputs left open."`
+	Recover    recoverCommand    `cmd:"" group:"operate" help:"Repair an input log that lost its end, and close the calls and runs that lost inputs left open."`
 	Backup     backupCommand     `cmd:"" group:"operate" help:"Copy the streams to a directory while they are in use."`
 	Restore    restoreCommand    `cmd:"" group:"operate" help:"Create the streams from a backup."`
 	Bench      benchCommand      `cmd:"" group:"operate" help:"Measure the whole path beside the same work on NATS alone, or event streams."`

@@ -124,9 +124,9 @@ func override(r, flags *lifecycle.Rules, given func(flag string) bool) {
 
 // WorkerFlags are the flags of the worker.
 type WorkerFlags struct {
-	SaveEvery     time.Duration `group:"worker" placeholder:"DURATION" default:"${save_every}" help:"time from the last input of a session to its snapshot; four times as long while inputs arrive"`
+	SaveEvery     time.Duration `group:"worker" placeholder:"DURATION" default:"${save_every}" help:"time from the first input of a session until its first snapshot is taken; four times as long for later ones while inputs arrive"`
 	OutageGrace   time.Duration `group:"worker" placeholder:"DURATION" default:"${outage_grace}" help:"maximum time by which deadlines that passed while inputs could not be stored are postponed; shorter if the outage was shorter"`
-	EvictAfter    time.Duration `group:"worker" placeholder:"DURATION" default:"${evict_after}" help:"time without input after which a session with a current snapshot is compressed in memory"`
+	EvictAfter    time.Duration `group:"worker" placeholder:"DURATION" default:"${evict_after}" help:"time without input after which a session with a current snapshot is packed in memory"`
 	SessionMemory int           `group:"worker" placeholder:"MIB" help:"memory of sessions in MiB above which those that were not used for longest leave memory in steps, and are read again when they return; if 0, 256"`
 }
 

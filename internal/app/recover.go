@@ -7,16 +7,24 @@ import (
 	"time"
 
 	"streamer/internal/audit"
+	"streamer/internal/rewind"
 )
 
-// Recover closes the calls and runs that lost inputs left open, if change is
-// set. It prints to w what it changes, or would change, and reports whether
-// inputs were lost. line shows the progress.
+// Recover repairs an input log that lost its end, and closes the calls and runs that lost
+// inputs left open, if change is set. It prints to w what it changes, or would change, and
+// reports whether inputs were lost. line shows the progress.
 func Recover(ctx context.Context, w io.Writer, b *Broker, change bool, line *ProgressLine) (lost bool, err error) {
+	err = audit.Rewinds(ctx, b, !change, func(p int, r *rewind.Report) {
+		lost = true
+		printRewind(w, p, r, change)
+	})
+	if err != nil {
+		return lost, err
+	}
 	losses, err := audit.Losses(ctx, b, func(p audit.Progress) { line.Show(p, time.Now()) })
 	line.Clear()
 	if err != nil {
-		return false, err
+		return lost, err
 	}
 	for _, loss := range losses {
 		printLoss(w, loss)
@@ -28,7 +36,27 @@ func Recover(ctx context.Context, w io.Writer, b *Broker, change bool, line *Pro
 		}
 		fmt.Fprintf(w, "partition %d is recovered; its worker goes on within 10 s\n", loss.Partition)
 	}
-	return len(losses) > 0, nil
+	return lost || len(losses) > 0, nil
+}
+
+func printRewind(w io.Writer, p int, r *rewind.Report, changed bool) {
+	fmt.Fprintf(w, "partition %d folded inputs up to %d, but the input log lost its end", p, r.Need)
+	if r.Pads > 0 {
+		fmt.Fprintf(w, " and ends at %d", r.Last)
+	}
+	fmt.Fprintln(w)
+	if r.Pads > 0 {
+		fmt.Fprintf(w, "  append %d inputs without meaning, so that no sequence is assigned twice\n", r.Pads)
+	}
+	if r.Inputs > 0 {
+		fmt.Fprintf(w, "  append the %d inputs from %d to %d again, which were stored since, and those of the same sessions that follow\n", r.Inputs, r.First, r.Through)
+	}
+	if r.Interrupted > 0 {
+		fmt.Fprintf(w, "  %d inputs were appended by a command that was interrupted\n", r.Interrupted)
+	}
+	if changed {
+		fmt.Fprintf(w, "partition %d is recovered; its worker goes on within 10 s\n", p)
+	}
 }
 
 func printLoss(w io.Writer, loss audit.Loss) {

@@ -20,7 +20,7 @@ type tracking struct {
 
 // Track follows what becomes of inputs of a session that are stored from now on.
 func (s store) Track(ctx context.Context, token string) (gateway.Tracking, error) {
-	w, err := newWatch(ctx, s.Broker, token)
+	w, err := newWatch(ctx, s.Broker)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (r *Replayed) Print(out, errs io.Writer, session string) {
 // until no event of the session has come for the time limit. It writes the progress
 // to errs if that is a terminal. It returns what is known even if ctx ends.
 func (r *Replayer) Run(ctx context.Context, in Source, limit time.Duration, errs io.Writer) (Replayed, error) {
-	w, err := newWatch(ctx, r.Broker, r.Token)
+	w, err := newWatch(ctx, r.Broker)
 	if err != nil {
 		return Replayed{}, err
 	}
@@ -140,7 +140,7 @@ type sent struct {
 }
 
 // newWatch returns a watch of the events after the end of the log.
-func newWatch(ctx context.Context, b *Broker, token string) (*watch, error) {
+func newWatch(ctx context.Context, b *Broker) (*watch, error) {
 	_, from, err := b.EventBounds(ctx)
 	if err != nil {
 		return nil, err

@@ -47,6 +47,11 @@ func open(t *testing.T, opts broker.Options) *fixture {
 	if opts.Partitions == 0 {
 		opts.Partitions = 4
 	}
+	return openBroker(t, opts)
+}
+
+func openBroker(t *testing.T, opts broker.Options) *fixture {
+	t.Helper()
 	b, err := broker.Open(brokertest.Deadline(t), opts)
 	if err == nil {
 		err = b.Admit()

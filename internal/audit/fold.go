@@ -10,6 +10,7 @@ import (
 	"streamer/internal/broker/inputlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
+	"streamer/internal/rewind"
 	"streamer/internal/session"
 )
 
@@ -85,8 +86,11 @@ func (c *comparison) foldOnce(ctx context.Context) error {
 }
 
 // findLost notes the inputs that the log lost: in their places, which were assigned to them
-// before, are probes, behind inputs that were appended again and deleted.
+// before, are probes, or inputs that were appended again and deleted.
 func (c *comparison) findLost(in *inputs.Input) {
+	if seq, ok := rewind.FirstSequence(in); ok {
+		c.lost[seq] = true
+	}
 	if in.Kind == inputs.Probe {
 		for seq := c.seen + 1; seq <= in.Seq; seq++ {
 			c.lost[seq] = true

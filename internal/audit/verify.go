@@ -20,6 +20,7 @@ type Log interface {
 	Partitions() int
 	Partition(token string) int
 	InputBounds(ctx context.Context) (first, last uint64, err error)
+	Input(ctx context.Context, seq uint64) (in inputs.Input, ok bool, err error)
 	AllInputs(ctx context.Context, from uint64, deliver func(batch []inputs.Input, next uint64) error) error
 	EventBounds(ctx context.Context) (first, last uint64, err error)
 	Entries(ctx context.Context, token string, after uint64, fn func(eventlog.Entry) error) error
@@ -34,7 +35,7 @@ type Log interface {
 type Report struct {
 	Sessions int // that were compared
 	Older    int // sessions not compared: they began before the first input of the log
-	Lost     int // sessions not compared: a rewind of the input log lost inputs of them
+	Lost     int // sessions not compared: the input log lost inputs of them
 	Inputs   int
 	Events   int
 	Unknown  []string // requested tokens that are in neither log
@@ -114,6 +115,9 @@ func (v Verification) Run(ctx context.Context, tokens ...string) (Report, error)
 		return Report{}, err
 	}
 	wrong, err := c.settled(ctx)
+	if err == nil {
+		wrong, err = c.withoutLost(ctx, wrong)
+	}
 	if err != nil {
 		return Report{}, err
 	}
@@ -136,7 +140,7 @@ type comparison struct {
 	checkpoints []uint64        // by partition: snapshots cover every input below it
 	parts       []*part
 	seen        uint64          // the last input that was read
-	lost        map[uint64]bool // sequences whose inputs the log lost: probes took their place
+	lost        map[uint64]bool // sequences whose inputs the log lost: probes took their place, or inputs that were moved
 
 	begin   uint64 // sequence of the first event in the log; earlier ones have expired
 	read    uint64 // sequence of the last event that was read
@@ -241,6 +245,31 @@ func (c *comparison) compare() (wrong []string, lag bool) {
 	})
 	slices.Sort(wrong)
 	return wrong, lag
+}
+
+// withoutLost returns those of the sessions that differ which have no event that is older
+// than the input of another session in the place of its own: that was lost.
+func (c *comparison) withoutLost(ctx context.Context, wrong []string) (kept []string, err error) {
+	for _, token := range wrong {
+		s, last := c.session(token), uint64(0)
+		err := c.Log.Entries(ctx, token, 0, func(e eventlog.Entry) error {
+			seq := e.ID.Seq
+			if s.lost || seq == last || seq < c.first || seq > c.last || e.Forged != "" {
+				return nil
+			}
+			last = seq
+			in, ok, err := c.Log.Input(ctx, seq)
+			s.lost = ok && in.Token != token && in.At.After(e.At)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("audit: reading the event log: %w", err)
+		}
+		if !s.lost {
+			kept = append(kept, token)
+		}
+	}
+	return kept, nil
 }
 
 // report returns the counts of the comparison, and which of tokens are unknown.

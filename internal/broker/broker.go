@@ -117,8 +117,6 @@ type Broker struct {
 	notices         noticeLimit
 	down            downtime
 	denied          atomic.Pointer[string] // the subject the server last forbade
-	noRecall        atomic.Int64           // RecallSnapshot reads nothing before it, Unix nanoseconds
-	noLasts         atomic.Int64           // LastMessages likewise
 
 	closing  sync.Once
 	closeErr error

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"streamer/internal/broker"
@@ -130,11 +131,20 @@ type move struct {
 }
 
 // againRoot begins the message ids of inputs that are appended again. The sequence and
-// the time of the first one follow, which a client cannot know.
+// the time of the first one follow, which a client cannot know, and then its message id.
 const againRoot = "again:"
 
 func againID(in *inputs.Input) string {
-	return fmt.Sprintf("%s%d:%d", againRoot, in.Seq, in.At.UnixNano())
+	return fmt.Sprintf("%s%d:%d:%s", againRoot, in.Seq, in.At.UnixNano(), in.Header.Get(broker.HeaderMsgID))
+}
+
+// FirstSequence returns the sequence at which an input was stored that was appended again
+// since; ok is false for one that was not.
+func FirstSequence(in *inputs.Input) (seq uint64, ok bool) {
+	id, ok := strings.CutPrefix(in.Header.Get(broker.HeaderMsgID), againRoot)
+	text, _, _ := strings.Cut(id, ":")
+	seq, err := strconv.ParseUint(text, 10, 64)
+	return seq, ok && err == nil
 }
 
 // survey finds what is to be moved, and what an interrupted run has appended.

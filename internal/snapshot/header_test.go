@@ -21,9 +21,8 @@ func TestHeader(t *testing.T) {
 	}{
 		{"of a new session", Header{}, map[string]string{"Input": "0", "Head": "0.0", "HeadSeq": "0"}},
 		{
-			"all", Header{
-				Input: 7, At: at, Head: events.ID{Seq: 7, N: 1}, HeadSeq: 9, Open: 2, Timer: 20, Time: 10,
-			},
+			"all",
+			Header{Input: 7, At: at, Head: events.ID{Seq: 7, N: 1}, HeadSeq: 9, Open: 2, Timer: 20, Time: 10},
 			map[string]string{
 				"Input": "7", "At": "1772000000000000005", "Head": "7.1", "HeadSeq": "9", "Open": "2", "Timer": "20", "Time": "10",
 			},

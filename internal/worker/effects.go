@@ -97,35 +97,38 @@ func (p *publisher) landed() {
 	p.publish(next)
 }
 
-// driver gives events to a partition and performs its effects.
+// driver passes events to a partition and performs its effects.
 type driver struct {
 	*partition
-	working context.Context // of the effects
-	acks    chan broker.Ack
-	done    chan finished // has room for the results of all operations
-	tasks   sync.WaitGroup
+	acks  chan broker.Ack
+	done  chan finished // has room for the results of all operations
+	spawn func(read)    // runs an operation in a goroutine of tasks
+	tasks sync.WaitGroup
 }
 
+// newDriver returns the driver of a partition. working is the context of the operations.
 func newDriver(working context.Context, q *partition) *driver {
-	return &driver{partition: q, working: working, acks: make(chan broker.Ack, maxFlights), done: make(chan finished, loadsAtOnce+choresAtOnce)}
+	d := &driver{partition: q, acks: make(chan broker.Ack, maxFlights), done: make(chan finished, loadsAtOnce+choresAtOnce)}
+	d.spawn = func(r read) { d.tasks.Go(func() { d.done <- finished{r.group, r.run(working)} }) }
+	return d
 }
 
-// step gives an event to the partition.
+// step passes an event to the partition.
 func (d *driver) step(event any) error {
 	err := d.partition.step(event)
-	for _, p := range d.effects.publishes {
+	for _, p := range d.publishes {
 		d.log.Publish(p, d.acks)
 	}
-	for _, r := range d.effects.reads {
-		d.tasks.Go(func() { d.done <- finished{r.group, r.run(d.working)} })
+	for _, r := range d.reads {
+		d.spawn(r)
 	}
-	clear(d.effects.publishes)
-	clear(d.effects.reads)
-	d.effects.publishes, d.effects.reads = d.effects.publishes[:0], d.effects.reads[:0]
+	clear(d.publishes)
+	clear(d.reads)
+	d.publishes, d.reads = d.publishes[:0], d.reads[:0]
 	return err
 }
 
-// until gives outcomes to the partition until a condition holds, stop is closed, or an
+// until passes outcomes to the partition until a condition holds, stop is closed, or an
 // error. It reports whether the condition holds.
 func (d *driver) until(stop <-chan struct{}, holds func() bool) (bool, error) {
 	for !holds() {

@@ -20,7 +20,7 @@ type inputPosition struct {
 }
 
 // batch is some inputs on their way to the owner. The owner sends to done when it
-// has taken them.
+// has taken them, unless done is nil.
 type batch struct {
 	inputs   []inputs.Input
 	next     uint64

@@ -53,7 +53,7 @@ type Events interface {
 
 // EventSurvey reads the event log of all sessions.
 type EventSurvey interface {
-	RecentEvents(ctx context.Context, d time.Duration) (map[int]events.Record, error)
+	TopEvents(ctx context.Context, t time.Time) (map[int]events.Record, error)
 	OpenEvents(ctx context.Context) (map[string]eventlog.Opened, error)
 }
 

@@ -206,13 +206,13 @@ func newModel(seed uint64) *model {
 	return m
 }
 
-// step gives an event to the owner, and takes what it asks for.
+// step passes an event to the owner, and takes what it asks for.
 func (o *modelOwner) step(event any) error {
 	err := o.q.step(event)
-	for _, p := range o.q.effects.publishes {
+	for _, p := range o.q.publishes {
 		o.publish(p)
 	}
-	o.operations = append(o.operations, o.q.effects.reads...)
+	o.operations = append(o.operations, o.q.reads...)
 	o.q.effects = effects{}
 	return err
 }
@@ -826,10 +826,10 @@ func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn fu
 	return nil
 }
 
-func (o *modelOwner) RecentEvents(_ context.Context, d time.Duration) (map[int]events.Record, error) {
+func (o *modelOwner) TopEvents(_ context.Context, t time.Time) (map[int]events.Record, error) {
 	var top events.Record
 	for i := range o.m.log {
-		if e := o.m.event(i); o.m.now.Sub(e.At) <= d && e.Token != "" && !o.m.log[i].forged && e.ID.After(top.ID) {
+		if e := o.m.event(i); !e.At.Before(t) && e.Token != "" && !o.m.log[i].forged && e.ID.After(top.ID) {
 			top = e
 		}
 	}

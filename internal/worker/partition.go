@@ -245,7 +245,9 @@ func (q *partition) take(b batch) error {
 	if b.caughtUp {
 		q.repeatRules()
 	}
-	b.done <- struct{}{}
+	if b.done != nil {
+		b.done <- struct{}{}
+	}
 	return nil
 }
 

@@ -40,13 +40,13 @@ func (w *Worker) runPartition(ctx context.Context, p int) error {
 	err = d.loop(ctx.Done(), reader.batches, read)
 	end()
 	if ctx.Err() != nil {
-		d.settle()
+		d.settle(working)
 		return ctx.Err()
 	}
 	return err
 }
 
-// loop gives events to the partition until stop is closed or an error.
+// loop passes events to the partition until stop is closed or an error.
 func (d *driver) loop(stop <-chan struct{}, batches <-chan batch, read <-chan error) error {
 	ticks := time.NewTicker(max(1, d.opts.SnapshotEvery/ticksEvery))
 	defer ticks.Stop()
@@ -63,12 +63,16 @@ func (d *driver) loop(stop <-chan struct{}, batches <-chan batch, read <-chan er
 		}
 		timer.Reset(d.untilTimer())
 		var event any
+		var err error
 		select {
 		case <-stop:
 			return nil
 		case err := <-read:
 			return err
-		case event = <-inputs:
+		case b := <-inputs:
+			if event, err = d.most(b); err != nil {
+				return err
+			}
 		case event = <-d.acks:
 		case event = <-d.done:
 		case now := <-timer.C:
@@ -87,6 +91,22 @@ func (d *driver) loop(stop <-chan struct{}, batches <-chan batch, read <-chan er
 			return err
 		}
 	}
+}
+
+// inputsAtOnce is how many inputs are folded before their events are published: the server
+// stores these while the next are folded.
+const inputsAtOnce = 8
+
+// most passes a batch to the partition, except for the last inputs, which it returns.
+func (d *driver) most(b batch) (rest batch, err error) {
+	for len(b.inputs) > inputsAtOnce && err == nil {
+		part := b
+		part.inputs, part.done = b.inputs[:inputsAtOnce], nil
+		part.next = part.inputs[inputsAtOnce-1].Seq + 1
+		b.inputs = b.inputs[inputsAtOnce:]
+		err = d.step(part)
+	}
+	return b, err
 }
 
 // outcomesAtOnce bounds the outcomes that are taken before the driver looks for

@@ -14,8 +14,8 @@ const (
 // settle waits, at the end, for what is under way, and saves everything at once: the next
 // owner then has nothing to fold again, and no input that was folded can expire before
 // it comes.
-func (d *driver) settle() {
-	end, cancel := context.WithTimeout(d.working, settleTime)
+func (d *driver) settle(working context.Context) {
+	end, cancel := context.WithTimeout(working, settleTime)
 	defer cancel()
 	loads, cancelLoads := context.WithTimeout(end, loadTime)
 	defer cancelLoads()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"streamer/internal/events"
+	"streamer/internal/rewind"
 )
 
 // Stats is what a worker has done since its start, and what it holds now. Events
@@ -78,6 +79,8 @@ type status struct {
 	stopped atomic.Pointer[problem] // why it cannot go on
 	held    atomic.Pointer[problem] // why sessions of it are held
 	failing atomic.Pointer[failing] // its failures in a row
+
+	lost atomic.Pointer[rewind.Evidence] // the input whose loss stopped it
 }
 
 // problem is the reason of a status.

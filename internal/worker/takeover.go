@@ -159,24 +159,28 @@ var errEnough = errors.New("enough")
 // checkInputs compares the input log with what was made of it. Where it came back
 // shorter, it is padded, so that no sequence is assigned twice, or the partition stops.
 func (t *takeover) checkInputs(ctx context.Context) error {
-	known := t.evidence()
-	recent, err := t.recentEvents(ctx, t.partition)
-	if err != nil {
+	known, st := t.evidence(), t.reports.status
+	if lost := st.lost.Load(); lost != nil { // the partition stopped before
+		known = append(known, *lost)
+	} else if recent, err := t.recentEvent(ctx, t.partition, t.checkpoint.Read.At); err != nil {
 		return err
-	}
-	if t.newest = recent; recent.Seq > 0 {
+	} else if t.newest = recent; recent.Seq > 0 {
 		known = append(known, rewind.EventEvidence(&recent))
 	}
 	verdict, err := rewind.Check(ctx, t.Log, t.partition, known)
 	switch {
-	case err != nil || verdict.Same():
+	case err != nil:
 		return err
+	case verdict.Same():
+		st.lost.Store(nil)
+		return nil
 	case t.Options.PadInputs:
 		t.reports.status.rewinds.Add(1)
 		t.reports.logger.Warn().Stringer("found", &verdict).Msg("the input log came back shorter than what was folded of it; it is padded, so that no sequence is assigned twice")
 		_, err := rewind.Repair(ctx, t.Log, t.partition, known, false)
 		return err
 	}
+	st.lost.Store(&verdict.Lost)
 	return fmt.Errorf("%w: partition %d: %s; `streamer recover` shows what can be done", ErrRewound, t.partition, &verdict)
 }
 
@@ -269,20 +273,30 @@ func (w *Worker) tookOver() {
 	}
 }
 
-// recentWindow is the age of the newest events that are checked for inputs that the log
-// lost: longer than a server keeps anything unsynced.
-const recentWindow = 5 * time.Second
+// recentMargin is how much earlier than the checkpoint events are looked for: the clocks
+// of servers differ, and partitions that are taken over together share a reading.
+const recentMargin = 5 * time.Second
 
-// recentEvents returns the event of a partition with the highest id among those
-// stored last, zero if there is none. Partitions that are taken over together
-// share one reading.
-func (w *Worker) recentEvents(ctx context.Context, p int) (events.Record, error) {
-	epoch := w.Log.Epoch()
-	usable := func(r *reading[map[int]events.Record]) bool {
-		return r.epoch == epoch && time.Since(r.began) <= recentWindow
+// recentEvents are the events with the highest id of each partition since a time.
+type recentEvents struct {
+	since time.Time
+	top   map[int]events.Record
+}
+
+// recentEvent returns the event of a partition with the highest id among those stored
+// since its checkpoint, zero if there is none. What was stored before is covered by that.
+// It does not matter how long the partition was not carried, and what others stored then.
+func (w *Worker) recentEvent(ctx context.Context, p int, checkpoint time.Time) (events.Record, error) {
+	epoch, since := w.Log.Epoch(), time.Now().Add(-time.Hour) // where it has none
+	if !checkpoint.IsZero() {
+		since = checkpoint.Add(-recentMargin).Truncate(2 * recentMargin)
 	}
-	tops, err := w.recent.get(ctx, epoch, usable, func(ctx context.Context) (map[int]events.Record, error) {
-		return w.Log.RecentEvents(ctx, recentWindow)
+	usable := func(r *reading[recentEvents]) bool {
+		return r.epoch == epoch && time.Since(r.began) <= recentMargin && !r.value.since.After(since)
+	}
+	recent, err := w.recent.get(ctx, epoch, usable, func(ctx context.Context) (recentEvents, error) {
+		top, err := w.Log.TopEvents(ctx, since)
+		return recentEvents{since, top}, err
 	})
-	return tops[p], err
+	return recent.top[p], err
 }

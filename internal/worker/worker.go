@@ -22,7 +22,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"streamer/internal/events"
 	"streamer/internal/members"
 	"streamer/internal/session"
 
@@ -34,13 +33,12 @@ type Options struct {
 	// Rules this instance wants in force; if nil, those before the first rules
 	// input.
 	Rules *session.Rules
-	// SnapshotEvery is the time from the last input of a session to its snapshot, up
-	// to an eighth more. The first snapshot of a session is written so long after its
-	// first input. A session that still receives inputs is written each four times
-	// SnapshotEvery. If zero, 1 s.
+	// SnapshotEvery is the time from the first input of a session until its first snapshot
+	// is taken. One that still receives inputs is taken each four times SnapshotEvery, and
+	// another one after DurableAfter without input. If zero, 1 s.
 	SnapshotEvery time.Duration
-	// EvictAfter is how long a session with a snapshot stays resident without input.
-	// Then it stays in memory compressed, within MaxMemory. If zero, 1 min.
+	// EvictAfter is how long a session with a snapshot stays live without input. Then it
+	// stays in memory packed, within MaxMemory. If zero, 1 min.
 	EvictAfter time.Duration
 	// MaxMemory bounds the bytes of the sessions in memory, those of live ones as an
 	// estimate. Those that were not used for longest leave memory in steps: their snapshots
@@ -121,7 +119,7 @@ type Worker struct {
 	begun    atomic.Bool // its partitions are known
 
 	// Partitions that are taken over together share these readings.
-	recent    shared[map[int]events.Record]
+	recent    shared[recentEvents]
 	opened    shared[openOf]
 	takeovers atomic.Int32 // under way
 

@@ -194,31 +194,6 @@ func (h *fixture) await(token string, limit time.Duration, match func(events.Rec
 	return found
 }
 
-// covered waits until a checkpoint covers all inputs stored so far.
-func (h *fixture) covered() {
-	h.t.Helper()
-	_, last, err := h.broker.InputBounds(h.t.Context())
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	for deadline := time.Now().Add(brokertest.Within); ; {
-		least := last + 1
-		for p := range h.broker.Partitions() {
-			m, _, err := h.broker.LoadCheckpoint(h.t.Context(), p)
-			if err != nil {
-				h.t.Fatal(err)
-			}
-			least = min(least, m.Seq)
-		}
-		if least > last {
-			return
-		}
-		if time.Now().After(deadline) {
-			h.t.Fatalf("the lowest checkpoint is at %d after %v, want it above %d", least, brokertest.Within, last)
-		}
-	}
-}
-
 func ofType(t events.Type) func(events.Record) bool {
 	return func(s events.Record) bool { return s.Type == t }
 }

@@ -3,7 +3,8 @@
 // Faults of processes, network, disks, snapshots, checkpoints and the input stream
 // are injected at random moments. Afterwards both logs are checked:
 //   - Every acknowledged input has its effect once, unless it was lost when the
-//     input stream was rolled back.
+//     input stream was rolled back. Partitions then stop, and an operator runs
+//     `streamer recover --yes`, which is killed half of the time.
 //   - Each call has one result. Events are stored once, and each refers to the
 //     previous one.
 //   - Live readers, over NATS and over SSE, have every event once.

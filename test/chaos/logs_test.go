@@ -1,6 +1,10 @@
 package chaos
 
-import "fmt"
+import (
+	"fmt"
+
+	"streamer/internal/worker"
+)
 
 // excuses returns the messages of the errors that streamers must log because of the
 // injected faults.
@@ -16,7 +20,7 @@ func (f *faultInjector) excuses() (list []string) {
 		list = append(list, "forged message in the event log skipped")
 	}
 	if len(f.lost) > 0 {
-		list = append(list, "snapshot lost and not to be made again; the session is held until `streamer recover --yes` closes its open calls")
+		list = append(list, "snapshot lost and not to be made again; the session is held until `streamer recover --yes` closes its open calls", worker.ErrRewound.Error())
 	}
 	return list
 }

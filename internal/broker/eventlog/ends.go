@@ -27,16 +27,12 @@ func (l *Log) FirstEvent(ctx context.Context, token string) (events.Record, erro
 	}
 }
 
-// RecentEvents reads the events stored last, up to d before the newest, and
-// returns the one with the highest id of each partition, with its body: an event
-// can be stored long after its input.
-func (l *Log) RecentEvents(ctx context.Context, d time.Duration) (map[int]events.Record, error) {
+// TopEvents reads the events stored since t, all if t is zero, and returns the one with
+// the highest id of each partition, with its body: an event can be stored long after its
+// input.
+func (l *Log) TopEvents(ctx context.Context, t time.Time) (map[int]events.Record, error) {
 	tops := map[int]events.Record{}
-	bounds, err := l.b.Bounds(ctx, broker.StreamEvents)
-	if err != nil || bounds.Last < bounds.First {
-		return tops, err
-	}
-	err = l.since(ctx, bounds.LastAt.Add(-d), func(e events.Record) {
+	err := l.since(ctx, t, func(e events.Record) {
 		if p := l.b.Partition(e.Token); e.ID.After(tops[p].ID) {
 			tops[p] = e
 		}
