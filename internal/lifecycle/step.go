@@ -37,7 +37,7 @@ type Step struct {
 // New returns the Step of an input that was stored at a time. Fold time never goes
 // back. clock states that it is a clock input, which does not end a silence.
 func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at events.Time, clock bool) *Step {
-	s.begin(r, seq, at, clock)
+	s.begin(seq, at, clock)
 	return &Step{State: s, Rules: r, Session: session, Seq: seq, Out: out}
 }
 
@@ -45,7 +45,7 @@ func New(out []events.Event, s *State, r *Rules, session string, seq uint64, at 
 // every Step would be allocated.
 //
 //go:noinline
-func (s *State) begin(r *Rules, seq uint64, at events.Time, clock bool) {
+func (s *State) begin(seq uint64, at events.Time, clock bool) {
 	s.advance(at)
 	if !clock {
 		s.Last = s.Time

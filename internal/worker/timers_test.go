@@ -54,7 +54,7 @@ func (h *fixture) takeOver(log Log, opts Options) *driver {
 	return d
 }
 
-// step gives an event to a partition.
+// step passes an event to a partition.
 func (h *fixture) step(d *driver, event any) {
 	h.t.Helper()
 	if err := d.step(event); err != nil {
@@ -62,7 +62,7 @@ func (h *fixture) step(d *driver, event any) {
 	}
 }
 
-// read gives the first n inputs to a partition.
+// read returns the first n inputs to a partition.
 func (h *fixture) read(d *driver, n uint64) {
 	h.t.Helper()
 	h.step(d, batch{inputs: h.inputs(h.t.Context(), int(n)), next: n + 1, caughtUp: true, done: make(chan struct{}, 1)})
