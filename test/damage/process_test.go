@@ -23,7 +23,7 @@ import (
 const programEnv = "STREAMER_TEST_PROGRAM"
 
 // atOnce is the number of tests that run at once. They wait most of the time.
-const atOnce = "12"
+const atOnce = "8"
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 

@@ -264,7 +264,7 @@ func (p *webPage) console() []string {
 // do performs one action of a user.
 func (p *webPage) do(what string, a chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.ctx, 60*time.Second)
 	defer cancel()
 	if err := chromedp.Do(ctx, a); err != nil {
 		p.t.Fatalf("%s: %v\nconsole: %q", what, err, p.console())
