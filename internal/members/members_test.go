@@ -137,15 +137,15 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list, c := &memory{beats: map[string]uint64{"ghost": 1}}, &carriers{of: map[int][]string{}}
 		join := func(id string) (leave func()) {
-			begun := map[int]bool{}
+			var begun sync.Map
 			m := Member{List: list, ID: id, Partitions: 8, Logger: zerolog.Nop(), Begin: func(partitions []int) {
 				for _, p := range partitions {
-					begun[p] = true
+					begun.Store(p, true)
 				}
 			}}
 			carry := c.carry(id)
 			m.Carry = func(ctx context.Context, p int) {
-				if !begun[p] {
+				if _, ok := begun.Load(p); !ok {
 					t.Errorf("%s carries partition %d, which was not begun", id, p)
 				}
 				carry(ctx, p)

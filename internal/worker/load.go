@@ -137,14 +137,18 @@ func (q *partition) startLoad(l *loading) {
 	}
 	r := restorer{
 		reports: q.reports, log: q.log, past: &q.past, epoch: epoch, rulesSeq: q.rules.Last().Seq,
-		token: l.token, pos: l.pos, checkpoint: q.checkpoint.stored.Seq, memory: l.memory,
+		token: l.token, pos: l.pos, checkpoint: q.checkpoint.stored.Seq,
+	}
+	if l.memory != nil {
+		memory := *l.memory // the partition still reads the other
+		r.memory = &memory
 	}
 	if e := q.table.of[l.token]; e != nil && e.place.epoch == epoch {
 		r.place = e.place
 	}
 	q.loads.start(func(ctx context.Context) any {
 		s, err := r.run(ctx)
-		return &loaded{l, epoch, s, err}
+		return &loaded{l, epoch, s, s != nil && s == r.memory, err}
 	})
 }
 
@@ -162,6 +166,7 @@ type loaded struct {
 	loading *loading
 	epoch   uint64
 	session *resident
+	fits    bool // session is a copy of the one in memory, which fits
 	err     error
 }
 
@@ -181,7 +186,9 @@ func (q *partition) loaded(d *loaded) error {
 		return d.err
 	default:
 		q.loads.remove(l)
-		if d.session != l.memory {
+		if d.fits {
+			l.memory.log, d.session = d.session.log, l.memory
+		} else {
 			q.dropMemory(l)
 		}
 		return q.resume(d.session, l)
