@@ -143,14 +143,19 @@ func (a *appender) stored(s *resident, o *outgoing, seq uint64) {
 	now := time.Now()
 	l := &s.log
 	l.seq, l.id, l.acked, l.refusals = seq, o.ID, now, 0
-	if seq > a.newest.Seq {
-		a.newest.Seq, a.newest.ID, a.newest.Token = seq, o.ID, s.token
-	}
+	a.know(point{seq, o.ID}, s.token)
 	a.status.stored(o)
 	a.observer.EventStored(Stored{a.partition, s.token, o.Type, o.Call, o.Status, o.Body, o.Trace, now.Sub(o.at)})
 	a.queued -= l.shift().size()
 	a.snapshots.reached(s, point{seq, o.ID}, now)
 	a.send(s)
+}
+
+// know notes an event that is stored.
+func (a *appender) know(e point, token string) {
+	if e.Seq > a.newest.Seq {
+		a.newest.Seq, a.newest.ID, a.newest.Token = e.Seq, e.ID, token
+	}
 }
 
 // refused notes that the server refuses an event for good. The session stops and

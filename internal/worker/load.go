@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/events"
 	"streamer/internal/inputs"
 	"streamer/internal/session"
 )
@@ -133,6 +134,7 @@ func (q *partition) startLoad(l *loading) {
 	epoch := q.log.Epoch()
 	if epoch != q.checked.epoch {
 		q.loads.blocked = append(q.loads.blocked, l)
+		q.checkLog()
 		return
 	}
 	r := restorer{
@@ -148,7 +150,7 @@ func (q *partition) startLoad(l *loading) {
 	}
 	q.loads.start(func(ctx context.Context) any {
 		s, err := r.run(ctx)
-		return &loaded{l, epoch, s, s != nil && s == r.memory, err}
+		return &loaded{l, epoch, s, s != nil && s == r.memory, r.last, err}
 	})
 }
 
@@ -166,7 +168,8 @@ type loaded struct {
 	loading *loading
 	epoch   uint64
 	session *resident
-	fits    bool // session is a copy of the one in memory, which fits
+	fits    bool          // session is a copy of the one in memory, which fits
+	last    events.Record // event of the session that was found stored, if it was read
 	err     error
 }
 
@@ -186,6 +189,7 @@ func (q *partition) loaded(d *loaded) error {
 		return d.err
 	default:
 		q.loads.remove(l)
+		q.appender.know(point{d.last.Seq, d.last.ID}, l.token)
 		if d.fits {
 			l.memory.log, d.session = d.session.log, l.memory
 		} else {

@@ -28,9 +28,10 @@ type restorer struct {
 	token      string
 	pos        uint64 // inputs from it on are folded after the load
 	checkpoint uint64
-	memory     *resident // nil if there is none
-	place      place     // zero if not known
-	gaveUp     bool      // no state fits what was read last
+	memory     *resident     // nil if there is none
+	place      place         // zero if not known
+	last       events.Record // event that was found stored, if it was read
+	gaveUp     bool          // no state fits what was read last
 }
 
 // heldError is returned for a session that only an operator can close.
@@ -158,6 +159,7 @@ func (r *restorer) snapshot(ctx context.Context) (stored broker.Snapshot, ok boo
 
 func (r *restorer) head(ctx context.Context) (h head, err error) {
 	h.seq, h.last, err = r.log.Head(ctx, r.token)
+	r.last = h.last
 	return h, err
 }
 
