@@ -21,6 +21,7 @@ import (
 	"slices"
 	"time"
 
+	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
 )
@@ -128,7 +129,7 @@ func Check(ctx context.Context, log Log, p int, known []Evidence) (v Verdict, er
 	known = slices.SortedFunc(slices.Values(known), func(a, b Evidence) int {
 		return cmp.Or(cmp.Compare(a.N, b.N), a.when().Compare(b.when()))
 	})
-	err = Confirm(ctx, log.Replicated(), func() (good bool, err error) {
+	err = broker.Confirm(ctx, log.Replicated(), func() (good bool, err error) {
 		v, err = check(ctx, log, p, known)
 		return v.Same(), err
 	})
@@ -206,7 +207,7 @@ func Verify(ctx context.Context, log Log, read Evidence) error {
 		return nil
 	}
 	same := false
-	err := Confirm(ctx, log.Replicated(), func() (bool, error) {
+	err := broker.Confirm(ctx, log.Replicated(), func() (bool, error) {
 		_, last, err := log.InputBounds(ctx)
 		if err != nil || read.N > last {
 			return false, err
@@ -219,27 +220,4 @@ func Verify(ctx context.Context, log Log, read Evidence) error {
 		err = fmt.Errorf("%w: input %d", ErrOther, read.N)
 	}
 	return err
-}
-
-// How long an answer that reports a loss is asked for again. A server that was
-// cut off from the others answers for some seconds as if it still led them.
-const (
-	staleTime  = 5 * time.Second
-	staleEvery = 250 * time.Millisecond
-)
-
-// Confirm asks until the answer is good, or staleTime is over: then the bad one
-// holds. A stream without replicas has no outdated leader.
-func Confirm(ctx context.Context, replicated bool, ask func() (good bool, err error)) error {
-	for end := time.Now().Add(staleTime); ; {
-		good, err := ask()
-		if err != nil || good || !replicated || time.Now().After(end) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(staleEvery):
-		}
-	}
 }

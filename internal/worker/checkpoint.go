@@ -61,6 +61,11 @@ func (q *partition) uncovered() uint64 {
 			seq = min(seq, s.snapshot.first)
 		}
 	}
+	for _, l := range q.loads.of {
+		if l.first != 0 {
+			seq = min(seq, l.first)
+		}
+	}
 	if in := q.loads.oldest(); in != nil {
 		seq = min(seq, in.Seq)
 	}

@@ -32,6 +32,7 @@ type waitingInput struct {
 type loading struct {
 	token  string
 	pos    uint64    // all inputs of the session from it on wait here
+	first  uint64    // the first input before pos that no snapshot covers, 0 if none
 	memory *resident // its state in memory, nil if there is none
 	// refused is the append that was refused, nil if that is not the reason of the load.
 	refused *refusal

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
+	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/rewind"
 )
@@ -41,7 +44,7 @@ var errShort = errors.New("worker: the event log lost events")
 // has expired.
 func verifyEvent(ctx context.Context, log Log, e *events.Record) error {
 	there := false
-	err := rewind.Confirm(ctx, log.Replicated(), func() (bool, error) {
+	err := broker.Confirm(ctx, log.Replicated(), func() (bool, error) {
 		first, _, err := log.EventBounds(ctx)
 		if there = e.Seq < first; err != nil || there {
 			return there, err
@@ -76,4 +79,86 @@ func (q *partition) logChecked(c *logChecked) error {
 	q.unblockLoads()
 	q.checkLog() // the connection may have been lost meanwhile
 	return nil
+}
+
+// ErrRewound is returned where the input log came back shorter than what was folded of it,
+// and inputs may have been stored at sequences that were assigned before.
+var ErrRewound = errors.New("worker: the input log came back shorter than what was folded of it")
+
+// losses are the losses of the input log that a partition found. They outlive its restarts.
+type losses struct {
+	padded atomic.Uint64
+	newest atomic.Pointer[rewind.Evidence] // the input whose loss stopped it
+}
+
+// checkInputs compares the input log with what was made of it. Where it came back
+// shorter, it is padded, so that no sequence is assigned twice, or the partition stops.
+func (t *takeover) checkInputs(ctx context.Context) error {
+	known, found := t.evidence(), &t.reports.status.losses
+	if lost := found.newest.Load(); lost != nil { // the partition stopped before
+		known = append(known, *lost)
+	} else if recent, err := t.recentEvent(ctx, t.partition, t.checkpoint.Read.At); err != nil {
+		return err
+	} else if t.newest = recent; recent.Seq > 0 {
+		known = append(known, rewind.EventEvidence(&recent))
+	}
+	verdict, err := rewind.Check(ctx, t.Log, t.partition, known)
+	switch {
+	case err != nil:
+		return err
+	case verdict.Same():
+		found.newest.Store(nil)
+		return nil
+	case t.Options.PadInputs:
+		found.padded.Add(1)
+		t.reports.logger.Warn().Stringer("found", &verdict).Msg("the input log came back shorter than what was folded of it; it is padded, so that no sequence is assigned twice")
+		_, err := rewind.Repair(ctx, t.Log, t.partition, known, false)
+		return err
+	}
+	found.newest.Store(&verdict.Lost)
+	return fmt.Errorf("%w: partition %d: %s; `streamer recover` shows what can be done", ErrRewound, t.partition, &verdict)
+}
+
+// evidence returns the inputs that the checkpoint and the snapshots show to have been
+// folded.
+func (t *takeover) evidence() []rewind.Evidence {
+	c := &t.checkpoint
+	known := []rewind.Evidence{{N: c.Seq - 1}}
+	if c.Read.Seq > 0 {
+		known = append(known, rewind.Evidence{N: c.Read.Seq, At: c.Read.At})
+	}
+	for i := range t.snapshots.stored {
+		if s := &t.snapshots.stored[i]; s.Input > 0 {
+			known = append(known, rewind.Evidence{N: s.Input, Token: s.token, At: s.At})
+		}
+	}
+	return known
+}
+
+// recentMargin is how much earlier than the checkpoint events are looked for: the clocks
+// of servers differ, and partitions that are taken over together share a reading.
+const recentMargin = 5 * time.Second
+
+// recentEvents are the events with the highest id of each partition since a time.
+type recentEvents struct {
+	since time.Time
+	top   map[int]events.Record
+}
+
+// recentEvent returns the event of a partition with the highest id among those stored
+// since its checkpoint, zero if there is none. What was stored before is covered by that.
+// It does not matter how long the partition was not carried, and what others stored then.
+func (w *Worker) recentEvent(ctx context.Context, p int, checkpoint time.Time) (events.Record, error) {
+	epoch, since := w.Log.Epoch(), time.Now().Add(-time.Hour) // where it has none
+	if !checkpoint.IsZero() {
+		since = checkpoint.Add(-recentMargin).Truncate(2 * recentMargin)
+	}
+	usable := func(r *reading[recentEvents]) bool {
+		return r.epoch == epoch && time.Since(r.began) <= recentMargin && !r.value.since.After(since)
+	}
+	recent, err := w.recent.get(ctx, epoch, usable, func(ctx context.Context) (recentEvents, error) {
+		top, err := w.Log.TopEvents(ctx, since)
+		return recentEvents{since, top}, err
+	})
+	return recent.top[p], err
 }

@@ -80,12 +80,13 @@ func TestModelControl(t *testing.T) {
 	for name, without := range map[string]func(*model){
 		"conditions": func(m *model) { m.unconditional = true },
 		"pads":       func(m *model) { m.blind = true },
+		"waiting":    func(m *model) { m.keep = 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed := false
 			for i := uint64(0); i < 5000 && !failed; i++ {
 				synctest.Test(t, func(*testing.T) {
-					m := newModel(i)
+					m := newModel(10 * i) // a harsh schedule
 					without(m)
 					failed = m.run() != nil
 				})
@@ -103,8 +104,9 @@ type model struct {
 	now   time.Time
 
 	// Protections that are taken out.
-	unconditional bool // appends have no conditions
-	blind         bool // nothing shows that the input log is too short
+	unconditional bool          // appends have no conditions
+	blind         bool          // nothing shows that the input log is too short
+	keep          time.Duration // of the owners: DurableAfter
 
 	// stepping: the clock of the server that stores inputs is set at times, and skew is
 	// how far it is ahead.
@@ -117,6 +119,7 @@ type model struct {
 	ids     map[string]uint64 // message ids of inputs
 	log     []stored          // the event log; a lost place has no token
 	expires bool              // inputs that a checkpoint covers expire
+	harsh   bool              // more inputs, and faults are frequent
 
 	snapshots   map[string]kept
 	past        []pastSnapshots // for outdated answers, and for power failures
@@ -177,16 +180,20 @@ type modelOwner struct {
 func newModel(seed uint64) *model {
 	m := &model{
 		rnd: rand.New(rand.NewPCG(seed, 7)), now: time.Now().Truncate(time.Millisecond),
-		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1, first: 1,
+		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1, first: 1, keep: durableAfter,
 	}
-	m.stepping, m.replicated, m.expires = seed%2 == 1, seed%3 == 1, seed%4 < 2
+	m.stepping, m.replicated, m.expires, m.harsh = seed%2 == 1, seed%3 == 1, seed%4 < 2, seed%10 == 0
 	rules, err := json.Marshal(modelRules())
 	if err != nil {
 		panic(err)
 	}
 	m.append("", inputs.Rules, rules)
 	m.checkpoints = []keptCheckpoint{{broker.Checkpoint{Seq: 2, Rules: rules}, 0, m.now}}
-	for i := range 4 + m.rnd.IntN(8) {
+	some := 4 + m.rnd.IntN(8)
+	if m.harsh {
+		some *= 3
+	}
+	for i := range some {
 		n := m.rnd.IntN(3)
 		switch m.rnd.IntN(6) {
 		case 0:
@@ -231,9 +238,13 @@ func (m *model) run() error {
 			return err
 		}
 	}
-	for range 60 + m.rnd.IntN(120) {
+	pace, steps := []int{60, 60, 400}[m.rnd.IntN(3)], 60+m.rnd.IntN(120) // milliseconds
+	if m.harsh {
+		steps *= 4
+	}
+	for range steps {
 		m.steps++
-		m.pass(time.Duration(m.rnd.IntN(60)) * time.Millisecond)
+		m.pass(time.Duration(m.rnd.IntN(pace)) * time.Millisecond)
 		if err := m.step(); err != nil {
 			return err
 		}
@@ -264,6 +275,9 @@ func startsAgain(err error) bool {
 }
 
 func (m *model) act(o *modelOwner) error {
+	if m.harsh && m.rnd.IntN(15) == 0 {
+		return m.fault()
+	}
 	switch m.rnd.IntN(22) {
 	case 0, 1:
 		m.client()
@@ -287,17 +301,22 @@ func (m *model) act(o *modelOwner) error {
 	case 18, 19, 20:
 		return o.finish()
 	}
+	return m.fault()
+}
+
+// fault lets something happen that is rare.
+func (m *model) fault() error {
 	switch m.rnd.IntN(6) {
 	case 0:
 		return m.birth(m.rnd.IntN(2))
 	case 1:
 		return m.powerLoss()
 	case 4:
-		if m.stepping {
+		if m.stepping && m.rnd.IntN(2) == 0 {
 			m.skew = []time.Duration{0, time.Hour, -time.Hour, 2 * time.Second}[m.rnd.IntN(4)]
-		} else {
-			m.expire()
+			return nil
 		}
+		return m.expire()
 	case 5:
 		return m.loseSnapshot()
 	case 3:
@@ -432,7 +451,7 @@ func (m *model) birth(i int) error {
 	m.owners[i] = o
 	w := &Worker{Log: o, Options: Options{
 		Nonce: fmt.Sprint("n", i, m.steps), Rules: modelRules(), PadInputs: true,
-		SnapshotEvery: 20 * time.Millisecond, DurableAfter: durableAfter, EvictAfter: 50 * time.Millisecond,
+		SnapshotEvery: 20 * time.Millisecond, DurableAfter: m.keep, EvictAfter: 50 * time.Millisecond,
 		MaxMemory: []int{1, 64 << 20}[m.rnd.IntN(2)],
 	}, Logger: zerolog.Nop()}
 	o.q = newPartition(w, 0)
@@ -521,12 +540,27 @@ func (m *model) powerLoss() error {
 	return nil
 }
 
-// expire removes inputs that the stored checkpoint covers, and that are not from just now.
-func (m *model) expire() {
-	covered := m.checkpoints[len(m.checkpoints)-1].Seq
-	for m.expires && m.first < covered && m.stored[m.first-1].Before(m.now.Add(-5*time.Second)) {
-		m.first++
+// expire removes the inputs that a checkpoint covers which a power failure leaves. They
+// are hours old: nothing is under way that began before.
+func (m *model) expire() error {
+	if !m.expires {
+		return nil
 	}
+	for i, o := range m.owners {
+		err := o.drain()
+		if startsAgain(err) {
+			err = m.birth(i)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, c := range m.checkpoints {
+		if !c.at.After(m.now.Add(-durableAfter)) {
+			m.first = max(m.first, c.Seq)
+		}
+	}
+	return nil
 }
 
 // loseSnapshot damages a snapshot, deletes it or replaces it by an older one, while

@@ -197,7 +197,7 @@ func (q *partition) checkAhead() {
 // loadAgain loads a live session whose state does not fit what is stored.
 func (q *partition) loadAgain(s *resident, pos uint64) *loading {
 	q.drop(s)
-	return q.beginLoad(&loading{token: s.token, pos: pos})
+	return q.beginLoad(&loading{token: s.token, pos: pos, first: s.snapshot.first})
 }
 
 // retryRefused sends again what was refused: permissions and limits change.

@@ -9,7 +9,6 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
-	"streamer/internal/rewind"
 	"streamer/internal/session"
 	"streamer/internal/snapshot"
 )
@@ -63,7 +62,7 @@ type head struct {
 // was cut off from the others, and are asked for again.
 func (r *restorer) run(ctx context.Context) (s *resident, err error) {
 	held := (*heldError)(nil)
-	failed := rewind.Confirm(ctx, r.log.Replicated(), func() (bool, error) {
+	failed := broker.Confirm(ctx, r.log.Replicated(), func() (bool, error) {
 		r.gaveUp, held = false, nil
 		s, err = r.load(ctx)
 		return !errors.As(err, &held) && !r.gaveUp, nil
@@ -217,8 +216,11 @@ func (r *restorer) fit(ctx context.Context, s *resident, h *head) error {
 			return err
 		}
 	}
-	if len(m.stored) > 0 && (m.stored[0].Seq < r.pos || m.stored[0].Seq <= s.state.N) {
-		return m.unlike(m.stored[0])
+	if len(m.stored) > 0 {
+		if m.stored[0].Seq < r.pos || m.stored[0].Seq <= s.state.N {
+			return m.unlike(m.stored[0])
+		}
+		s.snapshot.changed(r.pos, s.touched) // no checkpoint covers their inputs before they are found
 	}
 	s.log = l
 	return nil

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"streamer/internal/events"
-	"streamer/internal/rewind"
 )
 
 // Stats is what a worker has done since its start, and what it holds now. Events
@@ -64,7 +63,7 @@ type status struct {
 	appended, adopted, refused, started    atomic.Uint64
 	forged, diverged                       atomic.Uint64
 	snapshots, snapshotConflicts, restarts atomic.Uint64
-	damaged, refolded, rewinds             atomic.Uint64
+	damaged, refolded                      atomic.Uint64
 	closed                                 [len(Ends)]atomic.Uint64
 
 	carried                       atomic.Bool
@@ -79,8 +78,7 @@ type status struct {
 	stopped atomic.Pointer[problem] // why it cannot go on
 	held    atomic.Pointer[problem] // why sessions of it are held
 	failing atomic.Pointer[failing] // its failures in a row
-
-	lost atomic.Pointer[rewind.Evidence] // the input whose loss stopped it
+	losses  losses
 }
 
 // problem is the reason of a status.
@@ -220,7 +218,7 @@ func (s *Stats) add(p *status) {
 	s.Restarts += p.restarts.Load()
 	s.Damaged += p.damaged.Load()
 	s.Refolded += p.refolded.Load()
-	s.Rewinds += p.rewinds.Load()
+	s.Rewinds += p.losses.padded.Load()
 	for i := range p.closed {
 		s.Closed[i] += p.closed[i].Load()
 	}

@@ -13,7 +13,6 @@ import (
 	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/inputs"
-	"streamer/internal/rewind"
 	"streamer/internal/session"
 )
 
@@ -156,50 +155,6 @@ func (t *takeover) listSnapshots(ctx context.Context, l lister) (err error) {
 
 var errEnough = errors.New("enough")
 
-// checkInputs compares the input log with what was made of it. Where it came back
-// shorter, it is padded, so that no sequence is assigned twice, or the partition stops.
-func (t *takeover) checkInputs(ctx context.Context) error {
-	known, st := t.evidence(), t.reports.status
-	if lost := st.lost.Load(); lost != nil { // the partition stopped before
-		known = append(known, *lost)
-	} else if recent, err := t.recentEvent(ctx, t.partition, t.checkpoint.Read.At); err != nil {
-		return err
-	} else if t.newest = recent; recent.Seq > 0 {
-		known = append(known, rewind.EventEvidence(&recent))
-	}
-	verdict, err := rewind.Check(ctx, t.Log, t.partition, known)
-	switch {
-	case err != nil:
-		return err
-	case verdict.Same():
-		st.lost.Store(nil)
-		return nil
-	case t.Options.PadInputs:
-		t.reports.status.rewinds.Add(1)
-		t.reports.logger.Warn().Stringer("found", &verdict).Msg("the input log came back shorter than what was folded of it; it is padded, so that no sequence is assigned twice")
-		_, err := rewind.Repair(ctx, t.Log, t.partition, known, false)
-		return err
-	}
-	st.lost.Store(&verdict.Lost)
-	return fmt.Errorf("%w: partition %d: %s; `streamer recover` shows what can be done", ErrRewound, t.partition, &verdict)
-}
-
-// evidence returns the inputs that the checkpoint and the snapshots show to have been
-// folded.
-func (t *takeover) evidence() []rewind.Evidence {
-	c := &t.checkpoint
-	known := []rewind.Evidence{{N: c.Seq - 1}}
-	if c.Read.Seq > 0 {
-		known = append(known, rewind.Evidence{N: c.Read.Seq, At: c.Read.At})
-	}
-	for i := range t.snapshots.stored {
-		if s := &t.snapshots.stored[i]; s.Input > 0 {
-			known = append(known, rewind.Evidence{N: s.Input, Token: s.token, At: s.At})
-		}
-	}
-	return known
-}
-
 // askRules asks, once, for this instance's settings where others, or none, are in force
 // at the end of the log, and returns when they are stored there. It never answers
 // another worker's change: two instances with different settings would then
@@ -271,32 +226,4 @@ func (w *Worker) tookOver() {
 	if w.takeovers.Add(-1) == 0 {
 		w.opened.forget()
 	}
-}
-
-// recentMargin is how much earlier than the checkpoint events are looked for: the clocks
-// of servers differ, and partitions that are taken over together share a reading.
-const recentMargin = 5 * time.Second
-
-// recentEvents are the events with the highest id of each partition since a time.
-type recentEvents struct {
-	since time.Time
-	top   map[int]events.Record
-}
-
-// recentEvent returns the event of a partition with the highest id among those stored
-// since its checkpoint, zero if there is none. What was stored before is covered by that.
-// It does not matter how long the partition was not carried, and what others stored then.
-func (w *Worker) recentEvent(ctx context.Context, p int, checkpoint time.Time) (events.Record, error) {
-	epoch, since := w.Log.Epoch(), time.Now().Add(-time.Hour) // where it has none
-	if !checkpoint.IsZero() {
-		since = checkpoint.Add(-recentMargin).Truncate(2 * recentMargin)
-	}
-	usable := func(r *reading[recentEvents]) bool {
-		return r.epoch == epoch && time.Since(r.began) <= recentMargin && !r.value.since.After(since)
-	}
-	recent, err := w.recent.get(ctx, epoch, usable, func(ctx context.Context) (recentEvents, error) {
-		top, err := w.Log.TopEvents(ctx, since)
-		return recentEvents{since, top}, err
-	})
-	return recent.top[p], err
 }

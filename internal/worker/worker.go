@@ -105,10 +105,6 @@ func (o Options) withDefaults() Options {
 // them are closed only by an operator.
 var ErrLost = errors.New("worker: inputs were lost before they were folded")
 
-// ErrRewound is returned where the input log came back shorter than what was folded of it,
-// and inputs may have been stored at sequences that were assigned before.
-var ErrRewound = errors.New("worker: the input log came back shorter than what was folded of it")
-
 // Worker carries partitions. Log and Options.Nonce are required.
 type Worker struct {
 	Log     Log

@@ -2,7 +2,6 @@ package inputlog
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"streamer/internal/broker"
@@ -115,15 +114,6 @@ func (l *Log) matching(ctx context.Context, p int, filter string, from uint64, f
 		in := l.input(&m, p)
 		return fn(&in)
 	}))
-}
-
-// RewoundError reports that the input log was rewound: at Seq it has another
-// input than the one that was read.
-type RewoundError struct{ Seq uint64 }
-
-// Error returns the text with the sequence.
-func (e *RewoundError) Error() string {
-	return fmt.Sprintf("inputlog: the log was rewound: input %d is not the one that was read", e.Seq)
 }
 
 // has reports whether the log still has an input that was read. It reports true

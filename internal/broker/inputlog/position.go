@@ -71,6 +71,15 @@ func (r *reader) position(ctx context.Context, _ uint64) error {
 	}
 }
 
+// RewoundError reports that the input log was rewound: at Seq it has another
+// input than the one that was read.
+type RewoundError struct{ Seq uint64 }
+
+// Error returns the text with the sequence.
+func (e *RewoundError) Error() string {
+	return fmt.Sprintf("inputlog: the log was rewound: input %d is not the one that was read", e.Seq)
+}
+
 // rewound returns a *RewoundError if the log has another input than the one that
 // was read.
 func (r *reader) rewound(ctx context.Context) error {
