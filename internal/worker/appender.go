@@ -86,7 +86,7 @@ func (a *appender) enqueue(s *resident, out []events.Event, trace map[string]str
 			return err
 		}
 		l.compare(o, s.token, &a.reports)
-		if !o.ID.After(l.id) {
+		if l.follow(o.ID) {
 			continue // an owner stored it that may not have written a snapshot
 		}
 		l.queue = append(l.queue, o)

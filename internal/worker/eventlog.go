@@ -19,6 +19,7 @@ type eventLog struct {
 	epoch uint64    // of the connection in which the head was learned
 	acked time.Time // when the head was learned
 
+	ahead []events.ID // stored events whose inputs are not folded yet, in order
 	queue []*outgoing // events that are not stored yet, in order
 	found found
 
@@ -72,6 +73,14 @@ func (l *eventLog) compare(o *outgoing, token string, r *reports) {
 		r.logger.Error().Str("session", token).Stringer("event", l.found.id).Msg("stored event differs from the event that its input gives")
 	}
 	l.found = found{}
+}
+
+// follow notes that an event follows from the state. It reports whether it is stored.
+func (l *eventLog) follow(id events.ID) (stored bool) {
+	if len(l.ahead) > 0 && l.ahead[0] == id {
+		l.ahead = l.ahead[1:]
+	}
+	return !id.After(l.id)
 }
 
 // bytes returns the size of the events that are not stored.

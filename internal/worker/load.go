@@ -246,7 +246,7 @@ func (q *partition) attach(s *resident) {
 	if s.unsaved() {
 		q.snapshots.changed.add(s)
 	}
-	if s.log.id.Seq > s.state.N {
+	if len(s.log.ahead) > 0 {
 		q.ahead = append(q.ahead, s)
 	}
 	q.clock.enter(s)

@@ -36,7 +36,7 @@ type partition struct {
 	clock      clock
 	lister     lister
 	loads      loader
-	ahead      []*resident // their event logs have events of inputs that were to be read yet
+	ahead      []*resident // of whose event logs some events were to follow yet
 	chores     operations  // one of each kind at a time
 
 	ticks   int
@@ -190,7 +190,7 @@ func (q *partition) checkAhead() {
 		if s.lostInputs(q.reading.pos) && s.entry.live == s {
 			q.loadAgain(s, q.reading.pos)
 		}
-		return s.gone || s.log.id.Seq <= s.state.N
+		return s.gone || len(s.log.ahead) == 0
 	})
 }
 

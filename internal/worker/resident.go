@@ -43,10 +43,10 @@ func (s *resident) folded(in *inputs.Input, now time.Time) (first bool) {
 	return s.snapshot.changed(in.Seq, now)
 }
 
-// lostInputs reports whether the inputs of the last events in its event log are missing
-// from the log: those up to pos were read, and none gave them.
+// lostInputs reports whether the input of an event in its event log is missing: those up to
+// pos were read, and none gave it.
 func (s *resident) lostInputs(pos uint64) bool {
-	return s.log.id.Seq > s.state.N && s.log.id.Seq < pos
+	return len(s.log.ahead) > 0 && s.log.ahead[0].Seq < pos
 }
 
 // timed notes how an input moved the time of the session. now is when it was taken.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"streamer/internal/broker"
@@ -44,10 +45,7 @@ type heldError struct {
 func (e *heldError) Error() string { return "worker: session held: " + e.reason }
 
 // unlikeError is returned for a state that does not fit the event log.
-type unlikeError struct {
-	event events.ID // the first event that does not follow from the state, zero where one that it covers is missing
-	why   string
-}
+type unlikeError struct{ why string }
 
 // Error returns in what the state does not fit.
 func (e *unlikeError) Error() string { return "worker: the state does not fit: " + e.why }
@@ -191,7 +189,7 @@ func (r *restorer) fit(ctx context.Context, s *resident, h *head) error {
 		return err
 	}
 	l := s.log
-	m := matching{restorer: r, session: s, log: &l, stored: behind}
+	m := matching{restorer: r, session: s, log: &l, stored: append(slices.Clone(l.ahead), behind...)}
 	queue := l.queue
 	l.queue = nil
 	covered := l.id
@@ -216,12 +214,16 @@ func (r *restorer) fit(ctx context.Context, s *resident, h *head) error {
 			return err
 		}
 	}
+	if err := m.recover(ctx, r.pos); err != nil {
+		return err
+	}
 	if len(m.stored) > 0 {
-		if m.stored[0].Seq < r.pos || m.stored[0].Seq <= s.state.N {
+		if m.stored[0].Seq <= s.state.N {
 			return m.unlike(m.stored[0])
 		}
 		s.snapshot.changed(r.pos, s.touched) // no checkpoint covers their inputs before they are found
 	}
+	l.ahead = m.stored
 	s.log = l
 	return nil
 }
@@ -241,12 +243,12 @@ func (r *restorer) behind(ctx context.Context, l *eventLog, h *head) (ids []even
 		}
 		r.status.damaged.Add(1)
 		r.sampled.Error().Str("session", r.token).Stringer("event", h.last.ID).Stringer("want", l.id).Msg("the event log lost events of a session")
-		return nil, &unlikeError{why: fmt.Sprintf("event %s is missing", l.id)}
+		return nil, &unlikeError{fmt.Sprintf("event %s is missing", l.id)}
 	}
 	begins := l.id == (events.ID{})
 	err = r.log.Events(ctx, r.token, l.seq, func(e events.Record) error {
 		if begins && len(ids) == 0 && e.Prev != 0 && e.Prev < first {
-			return &unlikeError{event: e.ID, why: "its first events have expired"}
+			return &unlikeError{"its first events have expired"}
 		}
 		if e.Seq > h.last.Seq { // stored since
 			return errEnough
@@ -274,7 +276,7 @@ type matching struct {
 }
 
 func (m *matching) unlike(id events.ID) error {
-	return &unlikeError{event: id, why: fmt.Sprintf("its inputs in the log do not give event %s", id)}
+	return &unlikeError{fmt.Sprintf("its inputs in the log do not give event %s", id)}
 }
 
 // take takes the next event that follows from the state. One that is missing between
@@ -316,6 +318,9 @@ func (m *matching) fold(ctx context.Context, in *inputs.Input) (err error) {
 	if in.Foreign || in.Seq <= s.state.N {
 		return nil
 	}
+	if err := m.recover(ctx, in.Seq); err != nil || in.Seq <= s.state.N {
+		return err
+	}
 	if m.rules == nil {
 		if m.rules, err = m.pastRules(ctx); err != nil {
 			return err
@@ -325,8 +330,12 @@ func (m *matching) fold(ctx context.Context, in *inputs.Input) (err error) {
 	out := session.Fold(nil, s.state, sessionInput(in, m.rules.Before(in.Seq).Rules, &m.reader))
 	s.at = in.At
 	s.snapshot.changed(in.Seq, s.touched)
+	return m.takeAll(out, in.Trace())
+}
+
+func (m *matching) takeAll(out []events.Event, trace map[string]string) error {
 	for i := range out {
-		o, err := newOutgoing(s, &out[i], in.Trace(), new(bodies))
+		o, err := newOutgoing(m.session, &out[i], trace, new(bodies))
 		if err == nil {
 			err = m.take(o)
 		}
@@ -335,6 +344,41 @@ func (m *matching) fold(ctx context.Context, in *inputs.Input) (err error) {
 		}
 	}
 	return nil
+}
+
+// recover closes what is open where the input of the next stored event is known to be lost:
+// the session's inputs before seq were folded, and none gave it. What is stored of lost inputs
+// ends with the events, or where another owner began to close.
+func (m *matching) recover(ctx context.Context, seq uint64) error {
+	if len(m.stored) == 0 || m.stored[0].Seq >= seq {
+		return nil
+	}
+	s, id := m.session, m.stored[0]
+	lost, err := m.lost(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !lost || s == m.memory || id.Seq <= s.state.N {
+		return m.unlike(id)
+	}
+	n := slices.IndexFunc(m.stored, func(id events.ID) bool { return id.N == recoveredFrom })
+	if n < 0 {
+		n = len(m.stored)
+	}
+	end := m.stored[n-1]
+	if m.stored = m.stored[n:]; len(m.stored) == 0 {
+		m.log.found = found{} // it is of a lost input
+	}
+	open, err := m.openAt(ctx, end)
+	if err != nil {
+		return err
+	}
+	m.sampled.Warn().Str("session", m.token).Stringer("event", id).Msg("inputs of the session were lost; its open calls are closed")
+	out, err := m.beginAfresh(ctx, s, end.Seq, open)
+	if err != nil {
+		return err
+	}
+	return m.takeAll(out, nil)
 }
 
 // pastRules returns all changes of settings that are in the log.
@@ -347,26 +391,37 @@ func (r *restorer) pastRules(ctx context.Context) (*session.RulesLog, error) {
 	})
 }
 
-// giveUp returns a session of which no state fits. Where its inputs are known to be lost,
-// its open items are closed; where nothing is open it begins afresh. Otherwise it is held.
-// What its snapshot remembers is kept.
+// giveUp returns a session of which no state fits. Where nothing is open it begins afresh,
+// with what its snapshot remembers. Otherwise it is held.
 func (r *restorer) giveUp(ctx context.Context, stored *broker.Snapshot, h *head, why *unlikeError) (*resident, error) {
 	r.gaveUp = true
+	open, err := r.openAt(ctx, h.last.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !open.Empty() {
+		return nil, &heldError{reason: why.why, first: true, rev: stored.Rev}
+	}
 	s, err := r.from(stored)
 	if err != nil {
 		s = r.empty(stored)
 	}
-	end, open, err := r.endOfLoss(ctx, s.state.N, h)
-	if err != nil {
+	r.sampled.Warn().Str("session", r.token).Str("why", why.why).Msg("session begun afresh; nothing is open")
+	if _, err := r.beginAfresh(ctx, s, max(h.last.ID.Seq, s.state.N), open); err != nil {
 		return nil, err
 	}
-	lost, err := r.lost(ctx, why.event)
-	if err != nil {
-		return nil, err
-	}
-	if !open.Empty() && !lost {
-		return nil, &heldError{reason: why.why, first: true, rev: stored.Rev}
-	}
+	s.log.seq, s.log.id = h.seq, h.last.ID
+	return s, r.fit(ctx, s, h)
+}
+
+// recoveredFrom is the place in the input of the first event that closes an open item of
+// lost inputs. Every owner that loads the session finds the same end of the loss by that.
+const recoveredFrom = 1 << 20
+
+// beginAfresh brings a session behind input n, with nothing open, and returns the events that
+// close what was. No checkpoint covers that before the session is saved.
+func (r *restorer) beginAfresh(ctx context.Context, s *resident, n uint64, open session.OpenItems) ([]events.Event, error) {
+	r.gaveUp = true
 	rules, err := r.pastRules(ctx)
 	if err != nil {
 		return nil, err
@@ -375,50 +430,24 @@ func (r *restorer) giveUp(ctx context.Context, stored *broker.Snapshot, h *head,
 	if err != nil {
 		name = r.token
 	}
-	r.sampled.Warn().Str("session", r.token).Str("why", why.why).Bool("inputs_lost", lost).Msg("session begun afresh; its open calls are closed")
-	next := events.ID{Seq: max(end.ID.Seq, s.state.N), N: recoveredFrom}
-	out := session.Recover(nil, s.state, session.Recovery{Session: name, Next: next, Open: open, Rules: rules.Before(next.Seq + 1).Rules})
 	s.at = time.Time{} // when the input was stored whose number it has is not known
 	s.snapshot.changed(min(r.checkpoint, r.pos-1), s.touched)
-	for i := range out {
-		o, err := newOutgoing(s, &out[i], nil, new(bodies))
-		if err != nil {
-			return nil, err
-		}
-		s.log.queue = append(s.log.queue, o)
-	}
-	s.log.seq, s.log.id = end.Seq, end.ID
-	return s, r.fit(ctx, s, h)
+	next := events.ID{Seq: n, N: recoveredFrom}
+	return session.Recover(nil, s.state, session.Recovery{Session: name, Next: next, Open: open, Rules: rules.Before(n + 1).Rules}), nil
 }
 
-// recoveredFrom is the place in the input of the first event that closes an open item of
-// lost inputs. Every owner that loads the session finds the same end of the loss by that.
-const recoveredFrom = 1 << 20
-
-// endOfLoss returns the end of the event log as of h, or where an owner began to close the
-// items that were open, behind input n. open are the items that were.
-func (r *restorer) endOfLoss(ctx context.Context, n uint64, h *head) (end point, open session.OpenItems, err error) {
-	end = point{h.seq, h.last.ID}
-	var before point
+// openAt returns what the session's events up to one leave open.
+func (r *restorer) openAt(ctx context.Context, id events.ID) (open session.OpenItems, err error) {
 	err = r.log.Events(ctx, r.token, 0, func(e events.Record) error {
-		if e.ID.N == recoveredFrom && e.ID.Seq > n && e.Seq <= h.last.Seq {
-			end = before
+		if e.ID.After(id) {
+			return errEnough
 		}
-		before = point{e.Seq, e.ID}
-		return nil
+		return open.AddStored(e)
 	})
-	if err == nil {
-		err = r.log.Events(ctx, r.token, 0, func(e events.Record) error {
-			if e.ID.After(end.ID) {
-				return errEnough
-			}
-			return open.AddStored(e)
-		})
-	}
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return end, open, err
+	return open, err
 }
 
 // lost reports whether the input of an event is known to be lost: the input log has

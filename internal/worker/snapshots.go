@@ -96,7 +96,7 @@ func (w *snapshotWriter) tick(late bool, now time.Time) {
 // due reports whether a snapshot of a session that changed is due.
 func (w *snapshotWriter) due(s *resident, age time.Duration, now time.Time) bool {
 	c, l := &s.snapshot, &s.log
-	if !s.dirty() || c.write != nil || s.loading || l.stuck || l.id.Seq > s.state.N {
+	if !s.dirty() || c.write != nil || s.loading || l.stuck || len(l.ahead) > 0 {
 		return false
 	}
 	if len(l.queue) == 0 && !w.durable(s).After(now) {
