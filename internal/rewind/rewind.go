@@ -36,13 +36,13 @@ type Evidence struct {
 }
 
 // EventEvidence returns what an event shows of its input: it was stored at the event's time
-// or earlier, as that time never goes back. Where only the headers were read, the time
-// at which the event was stored is used.
+// or earlier, as that time never goes back. When the event was stored shows nothing: that is
+// the time of another clock.
 func EventEvidence(s *events.Record) Evidence {
 	var body struct {
 		At time.Time `json:"timestamp"`
 	}
-	e := Evidence{N: s.ID.Seq, Token: s.Token, Until: s.At}
+	e := Evidence{N: s.ID.Seq, Token: s.Token}
 	if err := json.Unmarshal(s.Data, &body); err == nil && !body.At.IsZero() {
 		e.Until = body.At.Add(time.Millisecond - 1) // it is cut to milliseconds
 	}

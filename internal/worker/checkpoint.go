@@ -10,19 +10,25 @@ import (
 	"streamer/internal/inputs"
 )
 
-// checkpointer writes the checkpoint of a partition: the first input that no stored
-// snapshot covers, with the rules in force there. It is written when the snapshots that
-// it relies on must be on the disk of the server, and is only a lower bound.
+// checkpointer writes the checkpoint of a partition: the first input that no snapshot
+// covers, with the rules in force there. It is not behind an input that may not be on the
+// disk of the server yet, and is only a lower bound.
 type checkpointer struct {
 	log       checkpointLog
 	partition int
 	keep      time.Duration // DurableAfter
 	stored    broker.Checkpoint
 	rev       uint64
-	next      broker.Checkpoint // found at since, zero if there is none
-	since     time.Time
-	epoch     uint64 // of the connection at that time
+	mark      mark
 	writing   bool
+}
+
+// mark is how far a partition had read at a time.
+type mark struct {
+	pos   uint64 // 0 if there is none
+	last  broker.Witness
+	at    time.Time
+	epoch uint64 // of the connection
 }
 
 // checkpointLog is what a checkpointer reads and writes.
@@ -32,23 +38,23 @@ type checkpointLog interface {
 	Epoch() uint64
 }
 
-// advance finds the next checkpoint, or begins to write the one that was found.
+// advance begins to write the next checkpoint, if what was read by the last mark must be on
+// the disk.
 func (q *partition) advance(now time.Time) {
 	c := &q.checkpoint
 	epoch := q.log.Epoch()
-	switch {
-	case c.writing || q.checked.epoch != epoch:
-	case c.next.Seq > 0 && c.epoch == epoch:
-		if now.Sub(c.since) >= c.keep {
-			q.chores.start(c.begin())
+	if c.writing || q.checked.epoch != epoch {
+		return
+	}
+	if m := c.mark; m.pos > 0 && m.epoch == epoch {
+		if now.Sub(m.at) < c.keep {
+			return
 		}
-	default:
-		seq := q.uncovered()
-		if seq > c.stored.Seq {
-			c.next = broker.Checkpoint{Seq: seq, Rules: q.rules.Before(seq).Raw, Read: q.reading.last}
-			c.since, c.epoch = now, epoch
+		if seq := min(q.uncovered(), m.pos); seq > c.stored.Seq {
+			q.chores.start(c.begin(broker.Checkpoint{Seq: seq, Rules: q.rules.Before(seq).Raw, Read: m.last}))
 		}
 	}
+	c.mark = mark{q.reading.pos, q.reading.last, now, epoch}
 }
 
 // uncovered returns the first input that has to be folded again if the worker
@@ -72,10 +78,10 @@ func (q *partition) uncovered() uint64 {
 	return seq
 }
 
-// begin returns the operation that writes the checkpoint that was found.
-func (c *checkpointer) begin() operation {
-	w := checkpointWritten{log: c.log, partition: c.partition, rev: c.rev, epoch: c.epoch, checkpoint: c.next}
-	c.writing, c.next = true, broker.Checkpoint{}
+// begin returns the operation that writes a checkpoint.
+func (c *checkpointer) begin(next broker.Checkpoint) operation {
+	w := checkpointWritten{log: c.log, partition: c.partition, rev: c.rev, epoch: c.mark.epoch, checkpoint: next}
+	c.writing = true
 	return func(ctx context.Context) any { return w.run(ctx) }
 }
 

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"crypto/sha256"
+	"slices"
 	"time"
 
 	"streamer/internal/events"
@@ -69,10 +70,14 @@ func (l *eventLog) compare(o *outgoing, token string, r *reports) {
 		return
 	}
 	if l.found.id != o.ID || l.found.sum != sumOf(o.Type, o.Call, o.Body) {
-		r.status.diverged.Add(1)
-		r.logger.Error().Str("session", token).Stringer("event", l.found.id).Msg("stored event differs from the event that its input gives")
+		r.diverged(token, l.found.id)
 	}
 	l.found = found{}
+}
+
+func (r *reports) diverged(token string, id events.ID) {
+	r.status.diverged.Add(1)
+	r.logger.Error().Str("session", token).Stringer("event", id).Msg("stored event differs from the event that its input gives")
 }
 
 // follow notes that an event follows from the state. It reports whether it is stored.
@@ -81,6 +86,19 @@ func (l *eventLog) follow(id events.ID) (stored bool) {
 		l.ahead = l.ahead[1:]
 	}
 	return !id.After(l.id)
+}
+
+// passed notes that the input stored at seq is folded. What is stored of it and did not
+// follow stands.
+func (l *eventLog) passed(seq uint64, token string, r *reports) {
+	if len(l.ahead) == 0 || l.ahead[0].Seq > seq {
+		return
+	}
+	r.diverged(token, l.ahead[0])
+	l.ahead = slices.DeleteFunc(slices.Clone(l.ahead), func(id events.ID) bool { return id.Seq <= seq })
+	if l.found.id.Seq <= seq {
+		l.found = found{}
+	}
 }
 
 // bytes returns the size of the events that are not stored.

@@ -221,6 +221,9 @@ func (q *partition) resume(s *resident, l *loading) error {
 		s.log.refusals = 0
 	}
 	s.loading = repeated && len(s.log.queue) > 0 // until the pause ends
+	if len(s.log.ahead) > 0 {
+		s.snapshot.changed(l.pos, time.Now()) // no checkpoint covers their inputs before they are found
+	}
 	q.attach(s)
 	if s.loading {
 		q.appender.pause(s, l.refused)

@@ -86,7 +86,7 @@ func TestModelControl(t *testing.T) {
 			failed := false
 			for i := uint64(0); i < 5000 && !failed; i++ {
 				synctest.Test(t, func(*testing.T) {
-					m := newModel(10 * i) // a harsh schedule
+					m := newModel(20 * i) // a harsh schedule
 					without(m)
 					failed = m.run() != nil
 				})
@@ -182,7 +182,7 @@ func newModel(seed uint64) *model {
 		rnd: rand.New(rand.NewPCG(seed, 7)), now: time.Now().Truncate(time.Millisecond),
 		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1, first: 1, keep: durableAfter,
 	}
-	m.stepping, m.replicated, m.expires, m.harsh = seed%2 == 1, seed%3 == 1, seed%4 < 2, seed%10 == 0
+	m.stepping, m.replicated, m.expires, m.harsh = seed%2 == 1, seed%3 == 1, seed%4 < 2, seed%20 == 0
 	rules, err := json.Marshal(modelRules())
 	if err != nil {
 		panic(err)

@@ -308,6 +308,7 @@ func (q *partition) fold(s *resident, in *inputs.Input, rules *session.Rules) er
 	q.table.setOpen(s.entry, s.state.Life.Open())
 	q.status.folded.Add(1)
 	err := q.appender.enqueue(s, q.scratch, in.Trace())
+	s.log.passed(in.Seq, s.token, &q.reports)
 	clear(q.scratch) // which may hold a large value
 	if err != nil {
 		return err

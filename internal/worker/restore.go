@@ -217,11 +217,8 @@ func (r *restorer) fit(ctx context.Context, s *resident, h *head) error {
 	if err := m.recover(ctx, r.pos); err != nil {
 		return err
 	}
-	if len(m.stored) > 0 {
-		if m.stored[0].Seq <= s.state.N {
-			return m.unlike(m.stored[0])
-		}
-		s.snapshot.changed(r.pos, s.touched) // no checkpoint covers their inputs before they are found
+	if len(m.stored) > 0 && m.stored[0].Seq <= s.state.N {
+		return m.unlike(m.stored[0])
 	}
 	l.ahead = m.stored
 	s.log = l

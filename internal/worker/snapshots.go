@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"streamer/internal/broker"
@@ -12,7 +13,7 @@ import (
 )
 
 // snapshotWrite is a snapshot that was taken. It is stored when what it covers must be on
-// the disk of the server, its blobs first.
+// the disk of the server, its blobs first. It covers the session when it must be there too.
 type snapshotWrite struct {
 	began   time.Time // when it was taken
 	session *resident
@@ -23,7 +24,9 @@ type snapshotWrite struct {
 	durable time.Time // when what it covers must be on the disk; zero until head is stored
 	sent    bool
 	pub     *broker.Pub
-	blobs   int // under way
+	blobs   int       // under way
+	rev     uint64    // of what is stored
+	acked   time.Time // when that was known to be stored; zero before
 }
 
 // The snapshot of a session that still receives inputs is soon outdated: it is taken only
@@ -60,8 +63,8 @@ type snapshotWriter struct {
 	epoch    func() uint64
 	encoder  snapshot.Encoder
 	changed  changedSessions
-	taken    []*snapshotWrite // that are not sent yet, or have ended; oldest first
-	bytes    int              // of those that have not ended
+	taken    []*snapshotWrite // that have not ended, and some that have; oldest first
+	bytes    int              // of those that are not stored
 }
 
 // tick takes the snapshots that are due and stores those that may be. late says that fold
@@ -78,19 +81,18 @@ func (w *snapshotWriter) tick(late bool, now time.Time) {
 		}
 		return s.unsaved()
 	})
-	n := 0
-	for _, write := range w.taken {
+	w.taken = slices.DeleteFunc(w.taken, func(write *snapshotWrite) bool {
 		switch {
-		case write.session.snapshot.write != write || write.sent: // it has ended
-		case write.durable.IsZero() || w.keep > 0 && write.durable.After(now):
-			w.taken[n] = write
-			n++
-		default:
-			w.send(write)
+		case write.session.snapshot.write != write: // it has ended
+		case write.acked.IsZero():
+			if !write.sent && !write.durable.IsZero() && (w.keep == 0 || !write.durable.After(now)) {
+				w.send(write)
+			}
+		case w.keep == 0 || now.Sub(write.acked) >= w.keep:
+			w.covered(write)
 		}
-	}
-	clear(w.taken[n:])
-	w.taken = w.taken[:n]
+		return write.session.snapshot.write != write
+	})
 }
 
 // due reports whether a snapshot of a session that changed is due.
@@ -165,8 +167,33 @@ func (w *snapshotWriter) send(write *snapshotWrite) {
 
 // end notes that a write is over, whatever its outcome.
 func (w *snapshotWriter) end(write *snapshotWrite) {
-	w.bytes -= len(write.data) + takenCost
+	w.release(write)
 	write.session.snapshot.write = nil
+}
+
+// release releases the bytes of a write.
+func (w *snapshotWriter) release(write *snapshotWrite) {
+	if write.acked.IsZero() {
+		w.bytes -= len(write.data) + takenCost
+	}
+	write.data = nil
+}
+
+// acknowledged notes that a snapshot which covers inputs up to n is stored.
+func (w *snapshotWriter) acknowledged(write *snapshotWrite, rev, n uint64) {
+	w.release(write)
+	write.acked, write.rev, write.n = time.Now(), rev, n
+}
+
+// covered ends a write that must be on the disk. Where the connection was lost meanwhile the
+// server may have lost it, and the session is saved again.
+func (w *snapshotWriter) covered(write *snapshotWrite) {
+	w.end(write)
+	if c := &write.session.snapshot; write.pub.Epoch == w.epoch() {
+		c.covered(write.rev, write.n)
+	} else {
+		c.second = 0
+	}
 }
 
 // acked takes the outcome of storing a snapshot or a piece of it.
@@ -184,10 +211,9 @@ func (w *snapshotWriter) acked(write *snapshotWrite, a broker.Ack) error {
 			w.out.publish(write.pub)
 		}
 	default:
-		w.end(write)
+		w.acknowledged(write, a.Seq, write.n)
 		w.status.snapshots.Add(1)
 		w.observer.SnapshotStored(time.Since(write.began))
-		s.snapshot.covered(a.Seq, write.n)
 	}
 	return nil
 }
@@ -220,9 +246,14 @@ func (w *snapshotWriter) storedSnapshot(r *storedSnapshot) (held string, err err
 	if s.gone || s.snapshot.write != write {
 		return "", nil
 	}
+	h := snapshot.ParseHeader(r.Header)
+	if r.err == nil && r.ok && h.Held == "" && h.Input >= write.n {
+		write.pub.Epoch = w.epoch()
+		w.acknowledged(write, r.Rev, h.Input)
+		return "", nil
+	}
 	w.end(write)
 	s.snapshot.rev = r.Rev
-	h := snapshot.ParseHeader(r.Header)
 	switch {
 	case errors.Is(r.err, broker.ErrDamaged):
 		w.status.damaged.Add(1)
@@ -231,8 +262,6 @@ func (w *snapshotWriter) storedSnapshot(r *storedSnapshot) (held string, err err
 		return "", fmt.Errorf("worker: session %q: %w", s.token, r.err)
 	case r.ok && h.Held != "":
 		return h.Held, nil
-	case r.ok && h.Input >= write.n:
-		s.snapshot.covered(r.Rev, h.Input)
 	}
 	return "", nil
 }

@@ -29,11 +29,11 @@ func (l *Log) FirstEvent(ctx context.Context, token string) (events.Record, erro
 
 // TopEvents reads the events stored since t, all if t is zero, and returns the one with
 // the highest id of each partition, with its body: an event can be stored long after its
-// input.
+// input. It skips synthetic messages, which have no time.
 func (l *Log) TopEvents(ctx context.Context, t time.Time) (map[int]events.Record, error) {
 	tops := map[int]events.Record{}
 	err := l.since(ctx, t, func(e events.Record) {
-		if p := l.b.Partition(e.Token); e.ID.After(tops[p].ID) {
+		if p := l.b.Partition(e.Token); e.Type != events.Synthetic && e.ID.After(tops[p].ID) {
 			tops[p] = e
 		}
 	})
