@@ -256,14 +256,15 @@ func (q *partition) attach(s *resident) {
 	q.appender.send(s)
 }
 
-// appended takes the outcome of appending an event.
+// appended takes the outcome of appending an event. What was stored before the connection was
+// lost counts only if the check of the logs begins after it is known.
 func (q *partition) appended(o *outgoing, a broker.Ack) error {
 	s := o.session
 	switch {
 	case s.gone:
-	case a.Err == nil:
+	case a.Err == nil && a.Pub.Epoch == q.checked.epoch && !q.checked.checking:
 		q.appender.stored(s, o, a.Seq)
-	case errors.Is(a.Err, broker.ErrConflict):
+	case a.Err == nil, errors.Is(a.Err, broker.ErrConflict): // it was refused, or may have been lost since
 		q.reload(s, &refusal{o, s.log.seq, a.Pub.Epoch, a.Err})
 	case errors.Is(a.Err, broker.ErrClosed):
 		return a.Err

@@ -348,7 +348,9 @@ func (m *model) settle() error {
 		o := m.owners[0]
 		err := o.work()
 		if startsAgain(err) {
-			err = m.birth(0)
+			if err = m.birth(0); err == nil {
+				continue
+			}
 		}
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ func newPartition(w *Worker, p int) *partition {
 	q.appender = appender{publisher: publisher{effects: &q.effects}, reports: r, messages: w.Log, snapshots: &q.snapshots}
 	out := &q.appender.publisher
 	q.snapshots = snapshotWriter{
-		reports: r, out: out, messages: w.Log, stored: w.Log, reads: &q.chores, epoch: w.Log.Epoch,
+		reports: r, out: out, messages: w.Log, stored: w.Log, reads: &q.chores, checked: &q.checked,
 		every: opts.SnapshotEvery, keep: opts.DurableAfter, rules: &q.rules,
 	}
 	q.clock = clock{timers: newTimers(), reports: r, out: out, log: w.Log, grace: opts.Grace, rules: &q.rules, reading: &q.reading, began: wholeMillis(time.Now())}
@@ -108,7 +108,7 @@ func (q *partition) step(event any) error {
 	case tick:
 		q.tick(time.Time(e))
 	case save:
-		q.snapshots.tick(false, time.Time(e))
+		q.store(false, time.Time(e))
 		q.advance(time.Time(e))
 	case findPosition:
 		q.findPosition()
@@ -172,7 +172,7 @@ func (q *partition) result(result any) error {
 func (q *partition) tick(now time.Time) {
 	q.checkLog()
 	late := !q.reading.caughtUp && now.Sub(q.reading.at.Std()) > snapshotLate
-	q.snapshots.tick(late || q.appender.queued >= snapshotQueued, now)
+	q.store(late || q.appender.queued >= snapshotQueued, now)
 	if q.ticks++; (q.ticks+q.p)%ticksEvery == 0 {
 		q.advance(now)
 		q.evict(now)

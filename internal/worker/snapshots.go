@@ -60,11 +60,18 @@ type snapshotWriter struct {
 	every    time.Duration // SnapshotEvery
 	keep     time.Duration // DurableAfter
 	rules    *session.RulesLog
-	epoch    func() uint64
+	checked  *logChecks
 	encoder  snapshot.Encoder
 	changed  changedSessions
 	taken    []*snapshotWrite // that have not ended, and some that have; oldest first
 	bytes    int              // of those that are not stored
+}
+
+// store takes and stores snapshots, unless the logs may have lost what these cover.
+func (q *partition) store(late bool, now time.Time) {
+	if q.checked.epoch == q.log.Epoch() {
+		q.snapshots.tick(late, now)
+	}
 }
 
 // tick takes the snapshots that are due and stores those that may be. late says that fold
@@ -154,7 +161,7 @@ func (w *snapshotWriter) send(write *snapshotWrite) {
 	write.header.Head, write.header.HeadSeq = write.head.ID, write.head.Seq
 	var blobs []*broker.Pub
 	write.pub, blobs = w.messages.SnapshotPub(w.partition, s.token, s.snapshot.rev, write.header.Map(), write.data)
-	write.pub.Key, write.pub.Epoch = write, w.epoch()
+	write.pub.Key, write.pub.Epoch = write, w.checked.epoch
 	write.sent, write.blobs = true, len(blobs)
 	for _, b := range blobs {
 		b.Key = write
@@ -189,7 +196,7 @@ func (w *snapshotWriter) acknowledged(write *snapshotWrite, rev, n uint64) {
 // server may have lost it, and the session is saved again.
 func (w *snapshotWriter) covered(write *snapshotWrite) {
 	w.end(write)
-	if c := &write.session.snapshot; write.pub.Epoch == w.epoch() {
+	if c := &write.session.snapshot; write.pub.Epoch == w.checked.epoch {
 		c.covered(write.rev, write.n)
 	} else {
 		c.second = 0
@@ -248,7 +255,7 @@ func (w *snapshotWriter) storedSnapshot(r *storedSnapshot) (held string, err err
 	}
 	h := snapshot.ParseHeader(r.Header)
 	if r.err == nil && r.ok && h.Held == "" && h.Input >= write.n {
-		write.pub.Epoch = w.epoch()
+		write.pub.Epoch = w.checked.epoch
 		w.acknowledged(write, r.Rev, h.Input)
 		return "", nil
 	}
