@@ -8,9 +8,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,26 +54,39 @@ func TestModel(t *testing.T) {
 			t.Fatal("STREAMER_MODEL: ", err)
 		}
 	}
-	first := uint64(time.Now().UnixNano())
+	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("STREAMER_SEED"); s != "" {
 		n = 1
 		var err error
-		if first, err = strconv.ParseUint(s, 10, 64); err != nil {
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
 			t.Fatal("STREAMER_SEED: ", err)
 		}
 	}
-	steps := 0
-	for i := range n {
-		synctest.Test(t, func(t *testing.T) { // outdated answers are asked for again for seconds
-			m := newModel(first + uint64(i))
-			err := m.run()
-			steps += m.steps
-			if err != nil {
-				t.Fatalf("STREAMER_SEED=%d: %v", first+uint64(i), err)
-			}
-		})
-	}
-	t.Logf("%d schedules, %d steps", n, steps)
+	var steps atomic.Int64
+	t.Run("schedules", func(t *testing.T) {
+		procs := runtime.GOMAXPROCS(0)
+		for first := range procs {
+			t.Run(strconv.Itoa(first), func(t *testing.T) {
+				t.Parallel()
+				for i := first; i < n; i += procs {
+					runSchedule(t, seed+uint64(i), &steps)
+				}
+			})
+		}
+	})
+	t.Logf("%d schedules, %d steps", n, steps.Load())
+}
+
+func runSchedule(t *testing.T, seed uint64, steps *atomic.Int64) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { // outdated answers are asked for again for seconds
+		m := newModel(seed)
+		err := m.run()
+		steps.Add(int64(m.steps))
+		if err != nil {
+			t.Fatalf("STREAMER_SEED=%d: %v", seed, err)
+		}
+	})
 }
 
 // TestModelControl checks that the model finds a failing schedule where a protection is
@@ -140,7 +155,7 @@ type stored struct {
 	id    events.ID
 	kind  events.Type
 	call  string
-	body  string
+	body  []byte
 
 	forged bool // no event: another client published it
 	at     time.Time
@@ -391,7 +406,7 @@ func (m *model) compare() error {
 	}
 	for _, s := range m.log {
 		if s.token != "" && !s.forged {
-			got[s.token] = append(got[s.token], s.id.String()+" "+s.body)
+			got[s.token] = append(got[s.token], s.id.String()+" "+string(s.body))
 		}
 	}
 	for _, token := range []string{"a", "b"} {
@@ -665,7 +680,7 @@ func (m *model) consistent() error {
 		seen[s.token][s.id.Seq] = true
 		switch call := s.token + " " + s.call; s.kind {
 		case events.AgentResponseChunk:
-			message := gjson.Get(s.body, "message_id").Str
+			message := gjson.GetBytes(s.body, "message_id").Str
 			if id, ok := texts[message]; ok {
 				return fmt.Errorf("session %s: message %s has its text in the events %s and %s", s.token, message, id, s.id)
 			}
@@ -705,7 +720,7 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		m.log = append(m.log, stored{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), string(p.Data), false, m.now})
+		m.log = append(m.log, stored{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), p.Data, false, m.now})
 		return uint64(len(m.log)), nil
 	case "state":
 		if !m.unconditional && p.Header.Get("rev") != fmt.Sprint(m.snapshots[token].rev) {
@@ -732,13 +747,14 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 }
 
 func (m *model) last(token string) (seq uint64, last events.Record, err error) {
-	for i, s := range m.log {
+	for i := len(m.log); i > 0; i-- {
+		s := &m.log[i-1]
 		if s.token != token {
 			continue
 		}
-		seq = uint64(i + 1)
+		seq = max(seq, uint64(i))
 		if !s.forged {
-			last = m.event(i)
+			return seq, m.event(i - 1), nil
 		}
 	}
 	return seq, last, nil
@@ -849,8 +865,8 @@ func (o *modelOwner) LastRules(ctx context.Context, p int) (last inputs.Input, o
 }
 
 func (m *model) event(i int) events.Record {
-	s := m.log[i]
-	return events.Record{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: []byte(s.body)}
+	s := &m.log[i]
+	return events.Record{Seq: uint64(i + 1), Token: s.token, ID: s.id, Type: s.kind, Call: s.call, At: s.at, Data: s.body}
 }
 
 func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn func(events.Record) error) error {

@@ -71,7 +71,7 @@ func newPartition(w *Worker, p int) *partition {
 	q.appender = appender{publisher: publisher{effects: &q.effects}, reports: r, messages: w.Log, snapshots: &q.snapshots}
 	out := &q.appender.publisher
 	q.snapshots = snapshotWriter{
-		reports: r, out: out, messages: w.Log, stored: w.Log, reads: &q.chores, checked: &q.checked,
+		reports: r, out: out, messages: w.Log, checked: &q.checked,
 		every: opts.SnapshotEvery, keep: opts.DurableAfter, rules: &q.rules,
 	}
 	q.clock = clock{timers: newTimers(), reports: r, out: out, log: w.Log, grace: opts.Grace, rules: &q.rules, reading: &q.reading, began: wholeMillis(time.Now())}
@@ -130,7 +130,11 @@ func (q *partition) acked(a broker.Ack) error {
 	case chunk:
 		return q.appender.chunkStored(key.of, a.Err)
 	case *snapshotWrite:
-		return q.snapshots.acked(key, a)
+		refused, err := q.snapshots.acked(key, a)
+		if s := key.session; refused && s.entry.live == s {
+			q.loadAgain(s, q.reading.pos)
+		}
+		return err
 	case clockAsk:
 		return q.clock.stored(key, a)
 	case nil:
@@ -146,13 +150,6 @@ func (q *partition) result(result any) error {
 	switch r := result.(type) {
 	case *loaded:
 		return q.loaded(r)
-	case *storedSnapshot:
-		held, err := q.snapshots.storedSnapshot(r)
-		if s := r.write.session; held != "" && s.entry.live == s {
-			q.drop(s)
-			q.hold(&loading{token: s.token, memory: s}, held)
-		}
-		return err
 	case *checkpointWritten:
 		return q.checkpointWritten(r)
 	case *logChecked:

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,8 +54,6 @@ type snapshotWriter struct {
 	reports
 	out      *publisher
 	messages Messages
-	stored   Snapshots
-	reads    *operations
 	every    time.Duration // SnapshotEvery
 	keep     time.Duration // DurableAfter
 	rules    *session.RulesLog
@@ -186,12 +183,6 @@ func (w *snapshotWriter) release(write *snapshotWrite) {
 	write.data = nil
 }
 
-// acknowledged notes that a snapshot which covers inputs up to n is stored.
-func (w *snapshotWriter) acknowledged(write *snapshotWrite, rev, n uint64) {
-	w.release(write)
-	write.acked, write.rev, write.n = time.Now(), rev, n
-}
-
 // covered ends a write that must be on the disk. Where the connection was lost meanwhile the
 // server may have lost it, and the session is saved again.
 func (w *snapshotWriter) covered(write *snapshotWrite) {
@@ -203,72 +194,28 @@ func (w *snapshotWriter) covered(write *snapshotWrite) {
 	}
 }
 
-// acked takes the outcome of storing a snapshot or a piece of it.
-func (w *snapshotWriter) acked(write *snapshotWrite, a broker.Ack) error {
+// acked takes the outcome of storing a snapshot or a piece of it. Where it was refused, another
+// worker stored one, or a try of this one whose acknowledgement was lost: the session has to
+// be loaded again.
+func (w *snapshotWriter) acked(write *snapshotWrite, a broker.Ack) (refused bool, err error) {
 	s := write.session
 	switch {
 	case s.gone || s.snapshot.write != write:
 	case errors.Is(a.Err, broker.ErrConflict) && a.Pub == write.pub:
 		w.status.snapshotConflicts.Add(1)
-		w.readStored(write)
+		w.end(write)
+		return true, nil
 	case a.Err != nil:
-		return fmt.Errorf("worker: session %q: storing its snapshot: %w", s.token, a.Err)
+		return false, fmt.Errorf("worker: session %q: storing its snapshot: %w", s.token, a.Err)
 	case a.Pub != write.pub:
 		if write.blobs--; write.blobs == 0 {
 			w.out.publish(write.pub)
 		}
 	default:
-		w.acknowledged(write, a.Seq, write.n)
+		w.release(write)
+		write.acked, write.rev = time.Now(), a.Seq
 		w.status.snapshots.Add(1)
 		w.observer.SnapshotStored(time.Since(write.began))
 	}
-	return nil
-}
-
-// readStored begins to read the snapshot that is stored where one of this worker was
-// refused. The write is under way until then.
-func (w *snapshotWriter) readStored(write *snapshotWrite) {
-	log, p, token := w.stored, w.partition, write.session.token
-	w.reads.start(func(ctx context.Context) any {
-		r := &storedSnapshot{write: write}
-		r.Snapshot, r.ok, r.err = log.LoadSnapshot(ctx, p, token)
-		return r
-	})
-}
-
-// storedSnapshot is the result of readStored: the snapshot of another worker, or of a try
-// of this one whose acknowledgement was lost.
-type storedSnapshot struct {
-	broker.Snapshot
-	write *snapshotWrite
-	ok    bool
-	err   error
-}
-
-// storedSnapshot takes what another worker stored, which covers the session if it is not
-// older. Otherwise the next snapshot replaces it. It reports why the session is held, ""
-// if it is not.
-func (w *snapshotWriter) storedSnapshot(r *storedSnapshot) (held string, err error) {
-	write, s := r.write, r.write.session
-	if s.gone || s.snapshot.write != write {
-		return "", nil
-	}
-	h := snapshot.ParseHeader(r.Header)
-	if r.err == nil && r.ok && h.Held == "" && h.Input >= write.n {
-		write.pub.Epoch = w.checked.epoch
-		w.acknowledged(write, r.Rev, h.Input)
-		return "", nil
-	}
-	w.end(write)
-	s.snapshot.rev = r.Rev
-	switch {
-	case errors.Is(r.err, broker.ErrDamaged):
-		w.status.damaged.Add(1)
-		w.sampled.Error().Err(r.err).Str("session", s.token).Msg("snapshot damaged; writing it again from memory")
-	case r.err != nil:
-		return "", fmt.Errorf("worker: session %q: %w", s.token, r.err)
-	case r.ok && h.Held != "":
-		return h.Held, nil
-	}
-	return "", nil
+	return false, nil
 }
