@@ -558,18 +558,21 @@ func (m *model) powerLoss() error {
 }
 
 // expire removes the inputs that a checkpoint covers which a power failure leaves. They
-// are hours old: nothing is under way that began before.
+// are hours old: all that began meanwhile has ended, and what was folded is saved.
 func (m *model) expire() error {
 	if !m.expires {
 		return nil
 	}
-	for i, o := range m.owners {
-		err := o.drain()
-		if startsAgain(err) {
-			err = m.birth(i)
-		}
-		if err != nil {
-			return err
+	for range 4 {
+		m.pass(durableAfter)
+		for i, o := range m.owners {
+			err := o.quiet()
+			if startsAgain(err) {
+				err = m.birth(i)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	for _, c := range m.checkpoints {
@@ -578,6 +581,16 @@ func (m *model) expire() error {
 		}
 	}
 	return nil
+}
+
+// quiet lets what the owner has under way end, and saves what is due.
+func (o *modelOwner) quiet() error {
+	for _, event := range []any{save(o.m.now), tick(o.m.now)} {
+		if err := o.step(event); err != nil {
+			return err
+		}
+	}
+	return o.drain()
 }
 
 // loseSnapshot damages a snapshot, deletes it or replaces it by an older one, while
@@ -627,12 +640,10 @@ func (o *modelOwner) work() error {
 	if err := o.fold(len(o.m.inputs)); err != nil {
 		return err
 	}
-	for _, event := range []any{ring(o.m.now), save(o.m.now), tick(o.m.now)} {
-		if err := o.step(event); err != nil {
-			return err
-		}
+	if err := o.step(ring(o.m.now)); err != nil {
+		return err
 	}
-	return o.drain()
+	return o.quiet()
 }
 
 // drain delivers all publishes of the owner and finishes all its operations.
