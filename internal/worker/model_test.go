@@ -81,10 +81,16 @@ func runSchedule(t *testing.T, seed uint64, steps *atomic.Int64) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { // outdated answers are asked for again for seconds
 		m := newModel(seed)
+		if os.Getenv("STREAMER_SEED") != "" {
+			began := time.Now()
+			m.trace = func(format string, args ...any) {
+				t.Logf("%8v "+format, append([]any{time.Since(began)}, args...)...)
+			}
+		}
 		err := m.run()
 		steps.Add(int64(m.steps))
 		if err != nil {
-			t.Fatalf("STREAMER_SEED=%d: %v", seed, err)
+			t.Errorf("STREAMER_SEED=%d: %v", seed, err)
 		}
 	})
 }
@@ -117,6 +123,7 @@ type model struct {
 	rnd   *rand.Rand
 	steps int
 	now   time.Time
+	trace func(format string, args ...any) // logs what happens
 
 	// Protections that are taken out.
 	unconditional bool          // appends have no conditions
@@ -196,6 +203,7 @@ func newModel(seed uint64) *model {
 	m := &model{
 		rnd: rand.New(rand.NewPCG(seed, 7)), now: time.Now().Truncate(time.Millisecond),
 		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1, first: 1, keep: durableAfter,
+		trace: func(string, ...any) {},
 	}
 	m.stepping, m.replicated, m.expires, m.harsh = seed%2 == 1, seed%3 == 1, seed%4 < 2, seed%20 == 0
 	rules, err := json.Marshal(modelRules())
@@ -446,6 +454,7 @@ func (m *model) append(token string, kind inputs.Kind, data []byte) uint64 {
 		Subject: string(kind), Header: inputs.Header{"token": {token}},
 	})
 	m.stored = append(m.stored, m.now)
+	m.trace("input %d of %q: %s %s", seq, token, kind, data)
 	return seq
 }
 
@@ -464,6 +473,7 @@ func (m *model) birth(i int) error {
 			}
 		}
 	}
+	m.trace("owner %d begins", i)
 	o := &modelOwner{m: m}
 	m.owners[i] = o
 	w := &Worker{Log: o, Options: Options{
@@ -481,6 +491,8 @@ func (m *model) birth(i int) error {
 	}
 	return o.step(t)
 }
+
+func (o *modelOwner) name() string { return fmt.Sprint("owner ", slices.Index(o.m.owners[:], o)) }
 
 // operate runs a random operation.
 func (o *modelOwner) operate() {
@@ -500,6 +512,9 @@ func (o *modelOwner) finish() error {
 	}
 	i := o.m.rnd.IntN(len(o.finished))
 	f := o.finished[i]
+	if l, ok := f.result.(*loaded); ok {
+		o.m.trace("%s of %q: %v", o.name(), l.loading.token, l.err)
+	}
 	o.finished = slices.Delete(o.finished, i, i+1)
 	return o.step(f)
 }
@@ -533,6 +548,7 @@ func (m *model) powerLoss() error {
 		}
 	}
 	m.epoch++
+	m.trace("power failure: %d events, %d of %d inputs, %d versions of snapshots, %d of checkpoints", len(m.log), inputs, len(m.inputs), len(m.past), len(m.checkpoints))
 	survive := m.rnd.IntN(2) == 0
 	if inputs < len(m.inputs) {
 		survive = false
@@ -580,6 +596,7 @@ func (m *model) expire() error {
 			m.first = max(m.first, c.Seq)
 		}
 	}
+	m.trace("inputs before %d expire", m.first)
 	return nil
 }
 
@@ -621,6 +638,7 @@ func (m *model) loseSnapshot() error {
 			}
 		}
 	}
+	m.trace("snapshots damaged: revisions %d and %d", m.snapshots["a"].rev, m.snapshots["b"].rev)
 	m.past = nil
 	m.expires = false // or the session might be held
 	for i := range m.owners {
@@ -731,6 +749,7 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 		if err != nil {
 			return 0, err
 		}
+		m.trace("event %d of %s: %s %s", len(m.log)+1, token, id, p.Header.Get("type"))
 		m.log = append(m.log, stored{token, id, events.Type(p.Header.Get("type")), p.Header.Get("call"), p.Data, false, m.now})
 		return uint64(len(m.log)), nil
 	case "state":
@@ -744,6 +763,7 @@ func (m *model) apply(p *broker.Pub) (seq uint64, err error) {
 			return 0, err
 		}
 		m.snapshots[token] = k
+		m.trace("snapshot %d of %s: %s", m.rev, token, p.Header.Get("header"))
 		return m.rev, nil
 	}
 	if seq := m.ids[p.Header.Get("id")]; seq != 0 {
@@ -782,6 +802,7 @@ func (o *modelOwner) fold(n int) error {
 	if from < to {
 		b.inputs = slices.Clone(o.m.inputs[from:to])
 	}
+	o.m.trace("%s reads inputs %d to %d", o.name(), from+1, to)
 	return o.step(b)
 }
 
@@ -1088,6 +1109,7 @@ func (o *modelOwner) WriteCheckpoint(_ context.Context, _ int, c broker.Checkpoi
 	case c.Seq < last.Seq:
 		return 0, broker.ErrBackwards
 	}
+	o.m.trace("checkpoint %d", c.Seq)
 	o.m.checkpoints = append(o.m.checkpoints, keptCheckpoint{c, rev + 1, o.m.now})
 	return rev + 1, nil
 }
