@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"streamer/internal/broker"
+	"streamer/internal/broker/eventlog"
 	"streamer/internal/events"
 	"streamer/internal/rewind"
 )
@@ -95,19 +96,22 @@ type losses struct {
 // shorter, it is padded, so that no sequence is assigned twice, or the partition stops.
 func (t *takeover) checkInputs(ctx context.Context) error {
 	known, found := t.evidence(), &t.reports.status.losses
-	if lost := found.newest.Load(); lost != nil { // the partition stopped before
+	lost := found.newest.Load()
+	if lost != nil { // the partition stopped before
 		known = append(known, *lost)
-	} else if recent, err := t.recentEvent(ctx, t.partition, t.checkpoint.Read.At); err != nil {
+	} else if err := t.readRecent(ctx); err != nil {
 		return err
-	} else if t.newest = recent; recent.Seq > 0 {
-		known = append(known, rewind.EventEvidence(&recent))
+	} else if top := &t.recent.Top; top.Seq > 0 {
+		known = append(known, rewind.EventEvidence(top))
 	}
 	verdict, err := rewind.Check(ctx, t.Log, t.partition, known)
 	switch {
 	case err != nil:
 		return err
-	case verdict.Same():
+	case verdict.Same() && lost != nil:
 		found.newest.Store(nil)
+		return t.readRecent(ctx)
+	case verdict.Same():
 		return nil
 	case t.Options.PadInputs:
 		found.padded.Add(1)
@@ -139,26 +143,27 @@ func (t *takeover) evidence() []rewind.Evidence {
 // of servers differ, and partitions that are taken over together share a reading.
 const recentMargin = 5 * time.Second
 
-// recentEvents are the events with the highest id of each partition since a time.
+// recentEvents are the events of all partitions since a time.
 type recentEvents struct {
 	since time.Time
-	top   map[int]events.Record
+	of    map[int]eventlog.Recent
 }
 
-// recentEvent returns the event of a partition with the highest id among those stored
-// since its checkpoint, zero if there is none. What was stored before is covered by that.
-// It does not matter how long the partition was not carried, and what others stored then.
-func (w *Worker) recentEvent(ctx context.Context, p int, checkpoint time.Time) (events.Record, error) {
-	epoch, since := w.Log.Epoch(), time.Now().Add(-time.Hour) // where it has none
-	if !checkpoint.IsZero() {
+// readRecent reads the events stored since the checkpoint. What was stored before is covered
+// by that. It does not matter how long the partition was not carried, and what others stored
+// then.
+func (t *takeover) readRecent(ctx context.Context) error {
+	epoch, since := t.Log.Epoch(), time.Now().Add(-time.Hour) // where it has none
+	if checkpoint := t.checkpoint.Read.At; !checkpoint.IsZero() {
 		since = checkpoint.Add(-recentMargin).Truncate(2 * recentMargin)
 	}
 	usable := func(r *reading[recentEvents]) bool {
 		return r.epoch == epoch && time.Since(r.began) <= recentMargin && !r.value.since.After(since)
 	}
-	recent, err := w.recent.get(ctx, epoch, usable, func(ctx context.Context) (recentEvents, error) {
-		top, err := w.Log.TopEvents(ctx, since)
-		return recentEvents{since, top}, err
+	recent, err := t.Worker.recent.get(ctx, epoch, usable, func(ctx context.Context) (recentEvents, error) {
+		of, err := t.Log.RecentEvents(ctx, since)
+		return recentEvents{since, of}, err
 	})
-	return recent.top[p], err
+	t.recent = recent.of[t.partition]
+	return err
 }

@@ -912,14 +912,21 @@ func (o *modelOwner) Events(_ context.Context, token string, after uint64, fn fu
 	return nil
 }
 
-func (o *modelOwner) TopEvents(_ context.Context, t time.Time) (map[int]events.Record, error) {
-	var top events.Record
+func (o *modelOwner) RecentEvents(_ context.Context, t time.Time) (map[int]eventlog.Recent, error) {
+	recent := eventlog.Recent{Last: map[string]events.ID{}}
 	for i := range o.m.log {
-		if e := o.m.event(i); !e.At.Before(t) && e.Token != "" && !o.m.log[i].forged && e.ID.After(top.ID) {
-			top = e
+		e := o.m.event(i)
+		if e.At.Before(t) || e.Token == "" || o.m.log[i].forged {
+			continue
+		}
+		if e.ID.After(recent.Last[e.Token]) {
+			recent.Last[e.Token] = e.ID
+		}
+		if e.ID.After(recent.Top.ID) {
+			recent.Top = e
 		}
 	}
-	return map[int]events.Record{0: top}, nil
+	return map[int]eventlog.Recent{0: recent}, nil
 }
 
 func (o *modelOwner) OpenEvents(context.Context) (map[string]eventlog.Opened, error) {

@@ -344,23 +344,18 @@ func (m *matching) takeAll(out []events.Event, trace map[string]string) error {
 }
 
 // recover closes what is open where the input of the next stored event is known to be lost:
-// the session's inputs before seq were folded, and none gave it. What is stored of lost inputs
-// ends with the events, or where another owner began to close.
+// the session's inputs before seq were folded, and none gave it.
 func (m *matching) recover(ctx context.Context, seq uint64) error {
 	if len(m.stored) == 0 || m.stored[0].Seq >= seq {
 		return nil
 	}
 	s, id := m.session, m.stored[0]
-	lost, err := m.lost(ctx, id)
+	n, err := m.lostEvents(ctx)
 	if err != nil {
 		return err
 	}
-	if !lost || s == m.memory || id.Seq <= s.state.N {
+	if n == 0 || s == m.memory || id.Seq <= s.state.N {
 		return m.unlike(id)
-	}
-	n := slices.IndexFunc(m.stored, func(id events.ID) bool { return id.N == recoveredFrom })
-	if n < 0 {
-		n = len(m.stored)
 	}
 	end := m.stored[n-1]
 	if m.stored = m.stored[n:]; len(m.stored) == 0 {
@@ -376,6 +371,20 @@ func (m *matching) recover(ctx context.Context, seq uint64) error {
 		return err
 	}
 	return m.takeAll(out, nil)
+}
+
+// lostEvents returns how many of the next stored events are of lost inputs. These end where
+// another owner closed what they left open, or went on with an input that is there.
+func (m *matching) lostEvents(ctx context.Context) (n int, err error) {
+	for ; n < len(m.stored) && m.stored[n].N != recoveredFrom; n++ {
+		if n > 0 && m.stored[n].Seq == m.stored[n-1].Seq {
+			continue
+		}
+		if lost, err := m.lost(ctx, m.stored[n]); err != nil || !lost {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // pastRules returns all changes of settings that are in the log.

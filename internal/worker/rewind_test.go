@@ -174,7 +174,7 @@ func TestStoppedAfterLoss(t *testing.T) {
 		if _, end, err := h.broker.EventBounds(t.Context()); err != nil || end != heads {
 			t.Fatalf("the event log ends at %d, %v, want %d as before", end, err, heads)
 		}
-		known := append(taken.evidence(), rewind.EventEvidence(&taken.newest))
+		known := append(taken.evidence(), rewind.EventEvidence(&taken.recent.Top))
 		if _, err := rewind.Repair(t.Context(), h.broker, 0, known, false); err != nil {
 			t.Fatal(err)
 		}
