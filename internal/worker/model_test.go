@@ -86,6 +86,7 @@ func runSchedule(t *testing.T, seed uint64, steps *atomic.Int64) {
 			m.trace = func(format string, args ...any) {
 				t.Logf("%8v "+format, append([]any{time.Since(began)}, args...)...)
 			}
+			m.logger = zerolog.New(zerolog.NewTestWriter(t))
 		}
 		err := m.run()
 		steps.Add(int64(m.steps))
@@ -120,10 +121,11 @@ func TestModelControl(t *testing.T) {
 }
 
 type model struct {
-	rnd   *rand.Rand
-	steps int
-	now   time.Time
-	trace func(format string, args ...any) // logs what happens
+	rnd    *rand.Rand
+	steps  int
+	now    time.Time
+	trace  func(format string, args ...any) // logs what happens
+	logger zerolog.Logger                   // of the owners
 
 	// Protections that are taken out.
 	unconditional bool          // appends have no conditions
@@ -203,7 +205,7 @@ func newModel(seed uint64) *model {
 	m := &model{
 		rnd: rand.New(rand.NewPCG(seed, 7)), now: time.Now().Truncate(time.Millisecond),
 		ids: map[string]uint64{}, snapshots: map[string]kept{}, epoch: 1, first: 1, keep: durableAfter,
-		trace: func(string, ...any) {},
+		trace: func(string, ...any) {}, logger: zerolog.Nop(),
 	}
 	m.stepping, m.replicated, m.expires, m.harsh = seed%2 == 1, seed%3 == 1, seed%4 < 2, seed%20 == 0
 	rules, err := json.Marshal(modelRules())
@@ -480,7 +482,7 @@ func (m *model) birth(i int) error {
 		Nonce: fmt.Sprint("n", i, m.steps), Rules: modelRules(), PadInputs: true,
 		SnapshotEvery: 20 * time.Millisecond, DurableAfter: m.keep, EvictAfter: 50 * time.Millisecond,
 		MaxMemory: []int{1, 64 << 20}[m.rnd.IntN(2)],
-	}, Logger: zerolog.Nop()}
+	}, Logger: m.logger}
 	o.q = newPartition(w, 0)
 	t, err := w.takeOver(context.Background(), o.q)
 	if startsAgain(err) {
@@ -596,6 +598,7 @@ func (m *model) expire() error {
 			m.first = max(m.first, c.Seq)
 		}
 	}
+	m.past = nil // no server answers as of hours ago
 	m.trace("inputs before %d expire", m.first)
 	return nil
 }
