@@ -33,7 +33,7 @@ func (q *partition) checkLog() {
 	log, read, event := q.log, q.reading.last, q.appender.newest
 	q.chores.start(func(ctx context.Context) any {
 		err := rewind.Verify(ctx, log, rewind.Evidence{N: read.Seq, At: read.At})
-		return &logChecked{epoch, cmp.Or(err, verifyEvent(ctx, log, &event))}
+		return &logCheckResult{epoch, cmp.Or(err, verifyEvent(ctx, log, &event))}
 	})
 }
 
@@ -63,15 +63,15 @@ func verifyEvent(ctx context.Context, log Log, e *events.Record) error {
 	return err
 }
 
-// logChecked is the result of a check of the logs.
-type logChecked struct {
+// logCheckResult is the result of a check of the logs.
+type logCheckResult struct {
 	epoch uint64
 	err   error
 }
 
-// logChecked takes the result of a check. A log that came back shorter is decided about
+// logCheckDone takes the result of a check. A log that came back shorter is decided about
 // when the partition is taken over again.
-func (q *partition) logChecked(c *logChecked) error {
+func (q *partition) logCheckDone(c *logCheckResult) error {
 	q.checked.checking = false
 	if c.err != nil {
 		return c.err
@@ -84,7 +84,7 @@ func (q *partition) logChecked(c *logChecked) error {
 
 // ErrRewound is returned where the input log came back shorter than what was folded of it,
 // and inputs may have been stored at sequences that were assigned before.
-var ErrRewound = errors.New("worker: the input log came back shorter than what was folded of it")
+var ErrRewound = errors.New("worker: input log was truncated below inputs already folded")
 
 // losses are the losses of the input log that a partition found. They outlive its restarts.
 type losses struct {
@@ -115,7 +115,7 @@ func (t *takeover) checkInputs(ctx context.Context) error {
 		return nil
 	case t.Options.PadInputs:
 		found.padded.Add(1)
-		t.reports.logger.Warn().Stringer("found", &verdict).Msg("the input log came back shorter than what was folded of it; it is padded, so that no sequence is assigned twice")
+		t.reports.logger.Warn().Stringer("found", &verdict).Msg("input log was truncated below inputs already folded; padding it, so that no sequence is assigned twice")
 		_, err := rewind.Repair(ctx, t.Log, t.partition, known, false)
 		return err
 	}

@@ -198,7 +198,7 @@ func (r *restorer) fit(ctx context.Context, s *resident, h *head) error {
 		l.id = covered // its events have expired
 	}
 	if !l.found.id.After(covered) {
-		l.found = found{}
+		l.found = foundEvent{}
 	}
 	if l.epoch != r.epoch || l.seq != s.log.seq || len(behind) > 0 {
 		l.acked = time.Now()
@@ -239,7 +239,7 @@ func (r *restorer) behind(ctx context.Context, l *eventLog, h *head) (ids []even
 			return nil, nil // they have expired
 		}
 		r.status.damaged.Add(1)
-		r.sampled.Error().Str("session", r.token).Stringer("event", h.last.ID).Stringer("want", l.id).Msg("the event log lost events of a session")
+		r.sampled.Error().Str("session", r.token).Stringer("event", h.last.ID).Stringer("want", l.id).Msg("event log lost events of a session")
 		return nil, &unlikeError{fmt.Sprintf("event %s is missing", l.id)}
 	}
 	begins := l.id == (events.ID{})
@@ -326,7 +326,7 @@ func (m *matching) fold(ctx context.Context, in *inputs.Input) (err error) {
 	}
 	out := session.Fold(nil, s.state, sessionInput(in, m.rules.Before(in.Seq).Rules, &m.reader))
 	s.at = in.At
-	s.snapshot.changed(in.Seq, s.touched)
+	s.snapshot.change(in.Seq, s.touched)
 	return m.takeAll(out, in.Trace())
 }
 
@@ -359,7 +359,7 @@ func (m *matching) recover(ctx context.Context, seq uint64) error {
 	}
 	end := m.stored[n-1]
 	if m.stored = m.stored[n:]; len(m.stored) == 0 {
-		m.log.found = found{} // it is of a lost input
+		m.log.found = foundEvent{} // it is of a lost input
 	}
 	open, err := m.openAt(ctx, end)
 	if err != nil {
@@ -412,7 +412,7 @@ func (r *restorer) giveUp(ctx context.Context, stored *broker.Snapshot, h *head,
 	if err != nil {
 		s = r.empty(stored)
 	}
-	r.sampled.Warn().Str("session", r.token).Str("why", why.why).Msg("session begun afresh; nothing is open")
+	r.sampled.Warn().Str("session", r.token).Str("why", why.why).Msg("no state of the session fits its event log; session restarted, since nothing is open")
 	if _, err := r.beginAfresh(ctx, s, max(h.last.ID.Seq, s.state.N), open); err != nil {
 		return nil, err
 	}
@@ -437,7 +437,7 @@ func (r *restorer) beginAfresh(ctx context.Context, s *resident, n uint64, open 
 		name = r.token
 	}
 	s.at = time.Time{} // when the input was stored whose number it has is not known
-	s.snapshot.changed(min(r.checkpoint, r.pos-1), s.touched)
+	s.snapshot.change(min(r.checkpoint, r.pos-1), s.touched)
 	next := events.ID{Seq: n, N: recoveredFrom}
 	return session.Recover(nil, s.state, session.Recovery{Session: name, Next: next, Open: open, Rules: rules.Before(n + 1).Rules}), nil
 }
@@ -478,6 +478,6 @@ func (r *restorer) hold(ctx context.Context, held *heldError) error {
 	if a := r.log.PublishWait(ctx, pub); a.Err != nil {
 		return fmt.Errorf("worker: session %q: holding it: %w", r.token, a.Err)
 	}
-	r.sampled.Error().Str("session", r.token).Str("why", held.reason).Msg("snapshot lost and not to be made again; the session is held until `streamer recover --yes` closes its open calls")
+	r.sampled.Error().Str("session", r.token).Str("why", held.reason).Msg("snapshot lost and cannot be rebuilt; session held until `streamer recover --yes` closes its open calls")
 	return held
 }

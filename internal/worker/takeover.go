@@ -52,12 +52,12 @@ func (w *Worker) takeOver(ctx context.Context, q *partition) (*takeover, error) 
 	return t, err
 }
 
-// takenOver begins with what was read.
-func (q *partition) takenOver(t *takeover) {
+// begin begins with what was read.
+func (q *partition) begin(t *takeover) {
 	q.checkpoint.stored, q.checkpoint.rev, q.rules = t.checkpoint, t.rev, t.rules
 	q.reading.pos, q.reading.last = t.checkpoint.Seq, t.checkpoint.Read
 	q.checked.epoch, q.appender.newest = t.epoch, t.recent.Top
-	q.listed(&t.snapshots)
+	q.useListing(&t.snapshots)
 	q.loadOpen(t)
 	q.loadAhead(t)
 }
@@ -111,7 +111,7 @@ func (t *takeover) readCheckpoint(ctx context.Context) (err error) {
 	if lost || t.checkpoint.Seq == 0 {
 		if lost || first > 1 {
 			t.reports.status.damaged.Add(1)
-			t.reports.logger.Error().Uint64("seq", first).Msg("the checkpoint is missing or damaged; folding from the first input in the log")
+			t.reports.logger.Error().Uint64("seq", first).Msg("checkpoint missing or damaged; folding from the first input in the log")
 		}
 		return t.beginCheckpoint(ctx, first)
 	}

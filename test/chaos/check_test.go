@@ -345,7 +345,7 @@ func logged(t *testing.T, p *process, excuses []string) report {
 			r.excused[line.Message]++
 		case line.Level == "error":
 			r.wrong = append(r.wrong, p.name+": "+lines.Text())
-		case line.Message == "partition starts again":
+		case line.Message == "partition failed; starting it again":
 			r.again[line.Error]++
 		case line.Message == "message that streamer did not write ignored":
 			r.ignored++

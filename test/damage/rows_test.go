@@ -74,7 +74,7 @@ func rows() []row {
 }
 
 // shorter is the log message about an input log that was rewound.
-const shorter = "the input log came back shorter"
+const shorter = "input log was truncated below inputs already folded"
 
 func eitherEnd() []stop { return []stop{killed, cleanly} }
 
