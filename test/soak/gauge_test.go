@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"streamer/test/testkit"
 )
 
 // sample is what a process used at a moment.
@@ -90,7 +92,7 @@ func median(list []sample) float64 {
 // descriptors as before the load.
 func checkReturned(t *testing.T, p *process, before sample) {
 	t.Helper()
-	until(t, "goroutines and file descriptors", func() error {
+	testkit.Until(t, "goroutines and file descriptors", func() error {
 		now, err := measure(p, 0)
 		if err != nil {
 			return err

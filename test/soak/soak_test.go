@@ -17,7 +17,8 @@ import (
 	"streamer/internal/broker"
 	"streamer/internal/broker/brokertest"
 	"streamer/internal/events"
-	"streamer/test/link"
+	"streamer/test/local"
+	"streamer/test/testkit"
 )
 
 // TestSoak runs two processes under load. The connection of the first to NATS is cut
@@ -27,10 +28,9 @@ import (
 func TestSoak(t *testing.T) {
 	d := duration(t)
 	server := brokertest.NewServer(t)
-	cable := link.New(t, strings.TrimPrefix(server.URL(), "nats://"))
-	program := build(t)
-	steady := startProcess(t, program, "nats://"+cable.Addr())
-	fragile := startProcess(t, program, server.URL())
+	cable := testkit.NewLink(t, strings.TrimPrefix(server.URL(), "nats://"))
+	steady := startProcess(t, "nats://"+cable.Addr())
+	fragile := startProcess(t, server.URL())
 	shared(t, steady)
 	before, err := measure(steady, 0)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestSoak(t *testing.T) {
 	wg.Go(func() { cuts = repeat(ctx, d, func() error { cable.Drop(); return nil }, t) })
 	wg.Go(func() {
 		kills = repeat(ctx, d, func() error {
-			fragile.kill([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[rand.IntN(2)])
+			fragile.run.Load().End([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[rand.IntN(2)])
 			return fragile.start()
 		}, t)
 	})
@@ -56,7 +56,7 @@ func TestSoak(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("logs of the processes:\n%s\n%s", steady.log.String(), fragile.log.String())
+			t.Logf("logs of the processes:\n%s\n%s", steady.run.Load().Log.String(), fragile.run.Load().Log.String())
 		}
 	})
 	for _, failed := range []*error{l.failed.Load(), c.wrong.Load()} {
@@ -75,7 +75,7 @@ func TestSoak(t *testing.T) {
 // shared waits until the process is ready and carries half of the partitions.
 func shared(t *testing.T, p *process) {
 	t.Helper()
-	until(t, "half of the partitions", func() error {
+	testkit.Until(t, "half of the partitions", func() error {
 		m, err := p.metrics()
 		if carried := m["streamer_partitions_carried"]; err == nil && carried != 8 {
 			err = fmt.Errorf("%.0f partitions are carried", carried)
@@ -134,8 +134,8 @@ func checkLogs(t *testing.T, url string, acked int64) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	until(t, "results of all calls", func() error {
-		if err := unread(t.Context(), b); err != nil {
+	testkit.Until(t, "results of all calls", func() error {
+		if err := testkit.Check(local.Unread(t.Context(), b)); err != nil {
 			return err
 		}
 		open, err := b.OpenEvents(t.Context())
@@ -169,18 +169,6 @@ func checkLogs(t *testing.T, url string, acked int64) {
 	if !r.Faultless() || r.Events == 0 {
 		t.Errorf("verify: %d differences, %d unreadable snapshots", len(r.Differences), len(r.Unreadable))
 	}
-}
-
-// unread returns an error if a checkpoint is not after the last input.
-func unread(ctx context.Context, b *app.Broker) error {
-	_, last, err := b.InputBounds(ctx)
-	for p := range b.Partitions() {
-		m, _, failed := b.LoadCheckpoint(ctx, p)
-		if err = errors.Join(err, failed); err == nil && m.Seq <= last {
-			err = fmt.Errorf("partition %d is at %d of %d inputs", p, m.Seq, last)
-		}
-	}
-	return err
 }
 
 // unanswered returns an error if a call has no result, or more than one.
