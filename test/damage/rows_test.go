@@ -23,7 +23,7 @@ type row struct {
 	lost    scope  // sessions whose events from before the damage may be missing
 	differ  scope  // sessions that `streamer verify` may report
 	blocks  bool   // needs streams with two blocks
-	short   bool   // runs with -short too
+	short   bool   // runs outside of campaigns too
 }
 
 // rows returns the table.
