@@ -88,22 +88,10 @@ type message struct {
 
 // read reads the members of a message.
 func (m *message) read(f wire.Frame) {
-	for c := f.Members(); c.Next(); {
-		switch c.Key {
-		case "jsonrpc":
-			m.version = c.Value
-		case "id":
-			m.id = c.Value
-		case "method":
-			m.method = c.Value
-		case "params":
-			m.params = c.Value
-		case "result":
-			m.result = c.Value
-		case "error":
-			m.failure = c.Value
-		}
-	}
+	f.Read(
+		m.version.From("jsonrpc"), m.id.From("id"), m.method.From("method"), m.params.From("params"),
+		m.result.From("result"), m.failure.From("error"),
+	)
 }
 
 // Decoder decodes the messages of a session. Its fields are the state between them. Ids

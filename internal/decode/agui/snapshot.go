@@ -18,22 +18,10 @@ type message struct {
 }
 
 func readMessage(v jsonscan.Value) (w message) {
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "role":
-			w.role = m.Value
-		case "id":
-			w.id = m.Value
-		case "content":
-			w.content = m.Value
-		case "error":
-			w.failure = m.Value
-		case "toolCallId":
-			w.call = m.Value
-		case "toolCalls":
-			w.calls = m.Value
-		}
-	}
+	v.Read(
+		w.role.From("role"), w.id.From("id"), w.content.From("content"), w.failure.From("error"),
+		w.call.From("toolCallId"), w.calls.From("toolCalls"),
+	)
 	return w
 }
 

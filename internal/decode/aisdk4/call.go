@@ -9,20 +9,10 @@ import (
 // call emits the chunk of a line about a call.
 func (r reader) call(code string, v jsonscan.Value) *wire.Problem {
 	var call, name, delta, args, result jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "toolCallId":
-			call = m.Value
-		case "toolName":
-			name = m.Value
-		case "argsTextDelta":
-			delta = m.Value
-		case "args":
-			args = m.Value
-		case "result":
-			result = m.Value
-		}
-	}
+	v.Read(
+		call.From("toolCallId"), name.From("toolName"), delta.From("argsTextDelta"), args.From("args"),
+		result.From("result"),
+	)
 	id := r.Text(call)
 	if !call.IsString() || id == "" {
 		return wire.WrongType("toolCallId", call, "a string that is not empty")

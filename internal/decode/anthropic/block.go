@@ -29,24 +29,10 @@ type blockFields struct {
 }
 
 func (b *blockFields) read(block jsonscan.Value) {
-	for m := block.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			b.kind = m.Value
-		case "id":
-			b.id = m.Value
-		case "name":
-			b.name = m.Value
-		case "input":
-			b.input = m.Value
-		case "text", "thinking":
-			b.text = m.Value
-		case "caller":
-			b.caller = m.Value
-		case "tool_use_id":
-			b.use = m.Value
-		}
-	}
+	block.Read(
+		b.kind.From("type"), b.id.From("id"), b.name.From("name"), b.input.From("input"),
+		b.text.From("text"), b.text.From("thinking"), b.caller.From("caller"), b.use.From("tool_use_id"),
+	)
 }
 
 // block emits the beginning of a block, or a whole block of a whole message

@@ -127,26 +127,11 @@ type event struct {
 }
 
 func (e *event) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			e.kind = m.Value
-		case "index":
-			e.index = m.Value
-		case "content_block":
-			e.block = m.Value
-		case "delta":
-			e.delta = m.Value
-		case "message":
-			e.message = m.Value
-		case "usage":
-			e.usage = m.Value
-		case "error":
-			e.failure = m.Value
-		case "content":
-			e.content = m.Value
-		}
-	}
+	f.Read(
+		e.kind.From("type"), e.index.From("index"), e.block.From("content_block"), e.delta.From("delta"),
+		e.message.From("message"), e.usage.From("usage"), e.failure.From("error"),
+		e.content.From("content"),
+	)
 }
 
 // reader reads one frame.

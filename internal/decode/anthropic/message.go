@@ -15,18 +15,7 @@ func (r reader) startMessage(message jsonscan.Value) *wire.Problem {
 		return wire.WrongType("message", message, "an object")
 	}
 	var id, role, content, usage jsonscan.Value
-	for m := message.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			id = m.Value
-		case "role":
-			role = m.Value
-		case "content":
-			content = m.Value
-		case "usage":
-			usage = m.Value
-		}
-	}
+	message.Read(id.From("id"), role.From("role"), content.From("content"), usage.From("usage"))
 	*r.d = Decoder{Message: wire.Keep(r.Text(id))}
 	if usage.IsObject() && len(usage.Raw) <= wire.MaxUsage {
 		r.d.Usage = strings.Clone(usage.Raw)

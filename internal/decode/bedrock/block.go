@@ -68,14 +68,7 @@ func (r reader) input(c *chunks.Chunk, input jsonscan.Value) {
 // delta emits the content of a contentBlockDelta.
 func (r reader) delta(e jsonscan.Value) *wire.Problem {
 	var index, delta jsonscan.Value
-	for m := e.Members(); m.Next(); {
-		switch m.Key {
-		case "contentBlockIndex":
-			index = m.Value
-		case "delta":
-			delta = m.Value
-		}
-	}
+	e.Read(index.From("contentBlockIndex"), delta.From("delta"))
 	if !delta.IsObject() {
 		return wire.WrongType("contentBlockDelta.delta", delta, "an object")
 	}

@@ -11,18 +11,7 @@ import (
 // claimsMessage claims the answer of Converse, and a user message with results.
 func claimsMessage(f wire.Frame) wire.Claim {
 	var output, stop, role, content jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "output":
-			output = m.Value
-		case "stopReason":
-			stop = m.Value
-		case "role":
-			role = m.Value
-		case "content":
-			content = m.Value
-		}
-	}
+	f.Read(output.From("output"), stop.From("stopReason"), role.From("role"), content.From("content"))
 	if stop.IsString() && output.Member("message").IsObject() {
 		return wire.Surely
 	}

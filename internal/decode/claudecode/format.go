@@ -87,48 +87,13 @@ type line struct {
 }
 
 func (l *line) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			l.kind = m.Value
-		case "subtype":
-			l.subtype = m.Value
-		case "message":
-			l.message = m.Value
-		case "parent_tool_use_id":
-			l.parent = m.Value
-		case "session_id":
-			l.session = m.Value
-		case "uuid":
-			l.uuid = m.Value
-		case "event":
-			l.event = m.Value
-		case "request_id":
-			l.requestID = m.Value
-		case "request":
-			l.request = m.Value
-		case "response":
-			l.response = m.Value
-		case "is_error":
-			l.isError = m.Value
-		case "result":
-			l.result = m.Value
-		case "errors":
-			l.errors = m.Value
-		case "terminal_reason":
-			l.terminal = m.Value
-		case "deferred_tool_use":
-			l.deferred = m.Value
-		case "aborted":
-			l.aborted = m.Value
-		case "isSynthetic":
-			l.synthetic = m.Value
-		case "supersedes":
-			l.supersedes = m.Value
-		case "tool_use_id":
-			l.toolUse = m.Value
-		case "description":
-			l.description = m.Value
-		}
-	}
+	f.Read(
+		l.kind.From("type"), l.subtype.From("subtype"), l.message.From("message"),
+		l.parent.From("parent_tool_use_id"), l.session.From("session_id"), l.uuid.From("uuid"),
+		l.event.From("event"), l.requestID.From("request_id"), l.request.From("request"),
+		l.response.From("response"), l.isError.From("is_error"), l.result.From("result"),
+		l.errors.From("errors"), l.terminal.From("terminal_reason"), l.deferred.From("deferred_tool_use"),
+		l.aborted.From("aborted"), l.synthetic.From("isSynthetic"), l.supersedes.From("supersedes"),
+		l.toolUse.From("tool_use_id"), l.description.From("description"),
+	)
 }

@@ -73,20 +73,10 @@ type event struct {
 }
 
 func (e *event) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			e.kind = m.Value
-		case "item":
-			e.item = m.Value
-		case "error":
-			e.failure = m.Value
-		case "message":
-			e.message = m.Value
-		case "session_id":
-			e.session = m.Value
-		}
-	}
+	f.Read(
+		e.kind.From("type"), e.item.From("item"), e.failure.From("error"), e.message.From("message"),
+		e.session.From("session_id"),
+	)
 }
 
 // Decoder decodes the events of a session. Its fields are the state between

@@ -41,22 +41,10 @@ func (Format) Keys() []string {
 // Claims reports whether a frame can be of this format.
 func (Format) Claims(f wire.Frame) wire.Claim {
 	var kind, delta, role, call, message, finish jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "message":
-			message = m.Value
-		case "finish_reason":
-			finish = m.Value
-		case "type":
-			kind = m.Value
-		case "delta":
-			delta = m.Value
-		case "role":
-			role = m.Value
-		case "tool_call_id":
-			call = m.Value
-		}
-	}
+	f.Read(
+		message.From("message"), finish.From("finish_reason"), kind.From("type"), delta.From("delta"),
+		role.From("role"), call.From("tool_call_id"),
+	)
 	switch kind.Str {
 	case "message-start", "message-end", "content-start", "content-delta", "tool-plan-delta", "tool-call-start", "tool-call-delta", "citation-start":
 		// Other formats have events of these names, without this delta.
@@ -109,20 +97,10 @@ type event struct {
 }
 
 func (e *event) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "message":
-			e.answer = m.Value
-		case "type":
-			e.kind = m.Value
-		case "id":
-			e.id = m.Value
-		case "index":
-			e.index = m.Value
-		case "delta":
-			e.delta = m.Value
-		}
-	}
+	f.Read(
+		e.answer.From("message"), e.kind.From("type"), e.id.From("id"), e.index.From("index"),
+		e.delta.From("delta"),
+	)
 }
 
 // reader reads one frame.

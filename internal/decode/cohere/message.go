@@ -41,16 +41,7 @@ func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem 
 		return wire.WrongType("delta.message.tool_calls", call, "an object")
 	}
 	var id, function jsonscan.Value
-	for m := call.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			id = m.Value
-		case "function":
-			function = m.Value
-		default:
-			r.UnknownMember("delta.message.tool_calls", m.Key, m.Value)
-		}
-	}
+	r.ReadKnown("delta.message.tool_calls", call, id.From("id"), function.From("function"))
 	c := chunks.Chunk{
 		Kind: chunks.Fragment, Message: r.d.Message, Index: index.Raw,
 		ID: r.Text(id), Final: begins, Opens: begins, Exact: !begins,
@@ -75,16 +66,7 @@ func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem 
 // the like, and TIMEOUT are failures of the provider, which end the run.
 func (r reader) endMessage(delta jsonscan.Value) {
 	var finish, usage, failure jsonscan.Value
-	for m := delta.Members(); m.Next(); {
-		switch m.Key {
-		case "finish_reason":
-			finish = m.Value
-		case "usage":
-			usage = m.Value
-		case "error":
-			failure = m.Value
-		}
-	}
+	delta.Read(finish.From("finish_reason"), usage.From("usage"), failure.From("error"))
 	message := r.d.Message
 	reason := r.Text(finish)
 	if usage.IsObject() {

@@ -99,36 +99,13 @@ type line struct {
 
 // read reads the members of a line.
 func (l *line) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			l.kind = m.Value
-		case "subtype":
-			l.subtype = m.Value
-		case "session_id":
-			l.session = m.Value
-		case "message":
-			l.message = m.Value
-		case "text":
-			l.text = m.Value
-		case "model_call_id":
-			l.model = m.Value
-		case "timestamp_ms":
-			l.time = m.Value
-		case "call_id":
-			l.id = m.Value
-		case "tool_call":
-			l.call = m.Value
-		case "is_error":
-			l.failed = m.Value
-		case "result":
-			l.result = m.Value
-		case "request_id":
-			l.request = m.Value
-		case "uuid":
-			l.uuid = m.Value
-		}
-	}
+	f.Read(
+		l.kind.From("type"), l.subtype.From("subtype"), l.session.From("session_id"),
+		l.message.From("message"), l.text.From("text"), l.model.From("model_call_id"),
+		l.time.From("timestamp_ms"), l.id.From("call_id"), l.call.From("tool_call"),
+		l.failed.From("is_error"), l.result.From("result"), l.request.From("request_id"),
+		l.uuid.From("uuid"),
+	)
 }
 
 // Decoder decodes the lines of a session. Its fields are the state between lines.

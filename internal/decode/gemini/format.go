@@ -87,14 +87,7 @@ func (Format) Claims(f wire.Frame) wire.Claim {
 // claimsGoogleError claims an error: https://cloud.google.com/apis/design/errors
 func claimsGoogleError(v jsonscan.Value) wire.Claim {
 	var code, status jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "code":
-			code = m.Value
-		case "status":
-			status = m.Value
-		}
-	}
+	v.Read(code.From("code"), status.From("status"))
 	if code.Kind == jsonscan.Number && code.Raw != "" && status.Str != "" && status.Str == strings.ToUpper(status.Str) {
 		return wire.Surely
 	}

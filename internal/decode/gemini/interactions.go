@@ -97,24 +97,11 @@ type interactionEvent struct {
 }
 
 func (e *interactionEvent) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "event_type":
-			e.kind = m.Value
-		case "index":
-			e.index = m.Value
-		case "step", "content":
-			e.step = m.Value
-		case "delta":
-			e.delta = m.Value
-		case "interaction":
-			e.interaction = m.Value
-		case "status":
-			e.status = m.Value
-		case "error":
-			e.failure = m.Value
-		}
-	}
+	f.Read(
+		e.kind.From("event_type"), e.index.From("index"), e.step.From("step"), e.step.From("content"),
+		e.delta.From("delta"), e.interaction.From("interaction"), e.status.From("status"),
+		e.failure.From("error"),
+	)
 }
 
 // interactionReader reads one frame.
@@ -231,18 +218,7 @@ func (r interactionReader) end(named string, e *interactionEvent) *wire.Problem 
 		return wire.WrongType("interaction", v, "an object")
 	}
 	id, status, usage, failure := jsonscan.Value{}, e.status, jsonscan.Value{}, e.failure
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			id = m.Value
-		case "status":
-			status = m.Value
-		case "usage":
-			usage = m.Value
-		case "error":
-			failure = m.Value
-		}
-	}
+	v.Read(id.From("id"), status.From("status"), usage.From("usage"), failure.From("error"))
 	if s := r.Text(id); s != "" {
 		r.d.Message = wire.Keep(s)
 	}

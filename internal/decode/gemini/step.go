@@ -14,30 +14,12 @@ type stepFields struct {
 }
 
 func (f *stepFields) read(part jsonscan.Value) {
-	for m := part.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			f.kind = m.Value
-		case "id":
-			f.id = m.Value
-		case "call_id", "tool_call_id": // the first version of the API has both
-			f.call = m.Value
-		case "name":
-			f.name = m.Value
-		case "arguments":
-			f.args = m.Value
-		case "text", "thought":
-			f.text = m.Value
-		case "content":
-			f.content = m.Value
-		case "summary":
-			f.summary = m.Value
-		case "result":
-			f.result = m.Value
-		case "is_error":
-			f.failed = m.Value
-		}
-	}
+	part.Read(
+		f.kind.From("type"), f.id.From("id"), f.call.From("call_id"), f.call.From("tool_call_id"), // the first version of the API has both
+		f.name.From("name"), f.args.From("arguments"), f.text.From("text"), f.text.From("thought"),
+		f.content.From("content"), f.summary.From("summary"), f.result.From("result"),
+		f.failed.From("is_error"),
+	)
 }
 
 // part emits the content of the beginning of a step or of a delta.

@@ -77,34 +77,12 @@ type event struct {
 
 // read reads the members of an event.
 func (e *event) read(f wire.Frame) {
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			e.kind = m.Value
-		case "timestamp":
-			e.timestamp = m.Value
-		case "session_id":
-			e.session = m.Value
-		case "role":
-			e.role = m.Value
-		case "content":
-			e.content = m.Value
-		case "tool_name":
-			e.name = m.Value
-		case "tool_id":
-			e.tool = m.Value
-		case "parameters":
-			e.parameters = m.Value
-		case "status":
-			e.status = m.Value
-		case "output":
-			e.output = m.Value
-		case "error":
-			e.failure = m.Value
-		case "severity":
-			e.severity = m.Value
-		}
-	}
+	f.Read(
+		e.kind.From("type"), e.timestamp.From("timestamp"), e.session.From("session_id"),
+		e.role.From("role"), e.content.From("content"), e.name.From("tool_name"), e.tool.From("tool_id"),
+		e.parameters.From("parameters"), e.status.From("status"), e.output.From("output"),
+		e.failure.From("error"), e.severity.From("severity"),
+	)
 }
 
 // Decoder decodes the events of a session. Its fields are the state between events.

@@ -52,30 +52,12 @@ type blockFields struct {
 
 func readBlock(block jsonscan.Value) (b blockFields) {
 	b.whole = block
-	for m := block.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			b.kind = m.Value
-		case "id":
-			b.id = m.Value
-		case "name":
-			b.name = m.Value
-		case "index":
-			b.index = m.Value
-		case "text":
-			b.text = m.Value
-		case "thinking", "reasoning", "reasoning_content":
-			b.thought = m.Value
-		case "args":
-			b.args = m.Value
-		case "input":
-			b.input = m.Value
-		case "partial_json":
-			b.partial = m.Value
-		case "tool_use_id", "tool_call_id":
-			b.use = m.Value
-		}
-	}
+	block.Read(
+		b.kind.From("type"), b.id.From("id"), b.name.From("name"), b.index.From("index"),
+		b.text.From("text"), b.thought.From("thinking"), b.thought.From("reasoning"),
+		b.thought.From("reasoning_content"), b.args.From("args"), b.input.From("input"),
+		b.partial.From("partial_json"), b.use.From("tool_use_id"), b.use.From("tool_call_id"),
+	)
 	return b
 }
 

@@ -200,14 +200,7 @@ func (r reader) readEnd(m *fields) (end messageEnd) {
 			end.choice = w.Value.Int()
 		}
 	}
-	for w := m.extra.Members(); w.Next(); {
-		switch w.Key {
-		case "stop_reason":
-			stop = w.Value
-		case "reasoning_content":
-			end.thoughts = w.Value
-		}
-	}
+	m.extra.Read(stop.From("stop_reason"), end.thoughts.From("reasoning_content"))
 	for _, v := range [...]jsonscan.Value{reason, stop} {
 		if end.reason == "" && v.IsString() {
 			end.reason = r.Text(v)

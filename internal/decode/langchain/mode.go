@@ -35,18 +35,7 @@ func (r reader) tuple(v jsonscan.Value) *wire.Problem {
 // part reads a part of the SDK.
 func (r reader) part(v jsonscan.Value) *wire.Problem {
 	var mode, ns, data, interrupts jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			mode = m.Value
-		case "ns":
-			ns = m.Value
-		case "data":
-			data = m.Value
-		case "interrupts":
-			interrupts = m.Value
-		}
-	}
+	v.Read(mode.From("type"), ns.From("ns"), data.From("data"), interrupts.From("interrupts"))
 	namespace := r.namespace(ns)
 	problem := r.event(mode.Str, namespace, data)
 	if e := interrupts.Elements(); e.Next() && !data.Member(interruptKey).Present() {

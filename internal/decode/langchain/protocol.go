@@ -125,28 +125,14 @@ func claimsProtocol(f wire.Frame) wire.Claim {
 // decodeProtocol emits the chunks of a frame of the protocol.
 func (r reader) decodeProtocol(f wire.Frame) *wire.Problem {
 	var method, params, namespace, data jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "method":
-			method = m.Value
-		case "params":
-			params = m.Value
-		}
-	}
+	f.Read(method.From("method"), params.From("params"))
 	if !method.Present() {
 		return nil // the answer to a command
 	}
 	if !params.IsObject() {
 		return wire.WrongType("params", params, "an object")
 	}
-	for m := params.Members(); m.Next(); {
-		switch m.Key {
-		case "namespace":
-			namespace = m.Value
-		case "data":
-			data = m.Value
-		}
-	}
+	params.Read(namespace.From("namespace"), data.From("data"))
 	if namespace.Present() && !namespace.IsArray() {
 		return wire.WrongType("params.namespace", namespace, "a list of strings")
 	}
@@ -209,18 +195,10 @@ func (r reader) protocolState(method, ns string, data jsonscan.Value) *wire.Prob
 // subgraph ends its open messages.
 func (r reader) protocolLife(ns string, data jsonscan.Value) {
 	var event, run, failure, cause jsonscan.Value
-	for m := data.Members(); m.Next(); {
-		switch m.Key {
-		case "event":
-			event = m.Value
-		case "run_id", "runId":
-			run = m.Value
-		case "error":
-			failure = m.Value
-		case "cause":
-			cause = m.Value
-		}
-	}
+	data.Read(
+		event.From("event"), run.From("run_id"), run.From("runId"), failure.From("error"),
+		cause.From("cause"),
+	)
 	if ns != "" {
 		r.protocolCause(ns, cause)
 		if event.Str == "failed" {

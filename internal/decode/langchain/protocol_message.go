@@ -14,32 +14,12 @@ type protocolData struct {
 }
 
 func protocolFields(data jsonscan.Value) (d protocolData) {
-	for m := data.Members(); m.Next(); {
-		switch m.Key {
-		case "event":
-			d.event = m.Value
-		case "run_id", "runId":
-			d.run = m.Value
-		case "id":
-			d.id = m.Value
-		case "role":
-			d.role = m.Value
-		case "tool_call_id", "toolCallId":
-			d.call = m.Value
-		case "index":
-			d.index = m.Value
-		case "content":
-			d.content = m.Value
-		case "delta":
-			d.delta = m.Value
-		case "reason":
-			d.reason = m.Value
-		case "usage":
-			d.usage = m.Value
-		case "message":
-			d.message = m.Value
-		}
-	}
+	data.Read(
+		d.event.From("event"), d.run.From("run_id"), d.run.From("runId"), d.id.From("id"),
+		d.role.From("role"), d.call.From("tool_call_id"), d.call.From("toolCallId"),
+		d.index.From("index"), d.content.From("content"), d.delta.From("delta"), d.reason.From("reason"),
+		d.usage.From("usage"), d.message.From("message"),
+	)
 	return d
 }
 
@@ -206,16 +186,7 @@ func (r reader) protocolDelta(of chunks.Chunk, at int, d protocolData) *wire.Pro
 		return nil
 	}
 	var kind, text, fields jsonscan.Value
-	for m := d.delta.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			kind = m.Value
-		case "text", "reasoning":
-			text = m.Value
-		case "fields":
-			fields = m.Value
-		}
-	}
+	d.delta.Read(kind.From("type"), text.From("text"), text.From("reasoning"), fields.From("fields"))
 	of.Part = d.index.Int()
 	switch kind.Str {
 	case "text-delta", "reasoning-delta":

@@ -12,22 +12,11 @@ type toolEvent struct {
 }
 
 func (e *toolEvent) read(data jsonscan.Value) {
-	for m := data.Members(); m.Next(); {
-		switch m.Key {
-		case "event":
-			e.event = m.Value
-		case "tool_call_id", "toolCallId":
-			e.id = m.Value
-		case "tool_name", "toolName":
-			e.name = m.Value
-		case "delta":
-			e.delta = m.Value
-		case "output":
-			e.output = m.Value
-		case "message":
-			e.message = m.Value
-		}
-	}
+	data.Read(
+		e.event.From("event"), e.id.From("tool_call_id"), e.id.From("toolCallId"),
+		e.name.From("tool_name"), e.name.From("toolName"), e.delta.From("delta"), e.output.From("output"),
+		e.message.From("message"),
+	)
 }
 
 // protocolTool emits the progress or the result of a tool.

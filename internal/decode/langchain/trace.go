@@ -38,16 +38,7 @@ func isTraceName(name string) bool { return strings.HasPrefix(name, "on_") }
 // trace reads an event that contains its name.
 func (r reader) trace(v jsonscan.Value) *wire.Problem {
 	var name, data, metadata jsonscan.Value
-	for m := v.Members(); m.Next(); {
-		switch m.Key {
-		case "event":
-			name = m.Value
-		case "data":
-			data = m.Value
-		case "metadata":
-			metadata = m.Value
-		}
-	}
+	v.Read(name.From("event"), data.From("data"), metadata.From("metadata"))
 	return r.traceData(name.Str, r.checkpointNamespace(metadata), data)
 }
 

@@ -11,20 +11,10 @@ import (
 // message emits the content and the calls of a message.
 func (r reader) message(message jsonscan.Value) *wire.Problem {
 	var role, content, thinking, calls jsonscan.Value
-	for m := message.Members(); m.Next(); {
-		switch m.Key {
-		case "role":
-			role = m.Value
-		case "content", "response":
-			content = m.Value
-		case "thinking":
-			thinking = m.Value
-		case "tool_calls":
-			calls = m.Value
-		default:
-			r.UnknownMember("the message", m.Key, m.Value)
-		}
-	}
+	r.ReadKnown("the message", message,
+		role.From("role"), content.From("content"), content.From("response"), thinking.From("thinking"),
+		calls.From("tool_calls"),
+	)
 	text, reasoning := r.Text(content), r.Text(thinking)
 	if text == "" && reasoning == "" && !calls.Present() {
 		return nil // the last line has an empty message
@@ -54,16 +44,7 @@ func (r reader) message(message jsonscan.Value) *wire.Problem {
 // toolCall emits a call, which is whole.
 func (r reader) toolCall(call jsonscan.Value) *wire.Problem {
 	var id, function, name, args jsonscan.Value
-	for m := call.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			id = m.Value
-		case "function":
-			function = m.Value
-		default:
-			r.UnknownMember("message.tool_calls[]", m.Key, m.Value)
-		}
-	}
+	r.ReadKnown("message.tool_calls[]", call, id.From("id"), function.From("function"))
 	if !function.IsObject() {
 		return wire.WrongType("message.tool_calls[].function", function, "an object")
 	}

@@ -14,23 +14,11 @@ type executedFields struct {
 }
 
 func (f *executedFields) read(w *wire.Writer, entry jsonscan.Value) {
-	for m := entry.Members(); m.Next(); {
-		switch m.Key {
-		case "index":
-			f.index = m.Value
-		case "type":
-			f.kind = m.Value
-		case "name":
-			f.name = m.Value
-		case "arguments":
-			f.args = m.Value
-		case "output":
-			f.output = m.Value
-		case "search_results", "code_results", "browser_results":
-		default:
-			w.UnknownMember("executed_tools", m.Key, m.Value)
-		}
-	}
+	w.ReadKnown("executed_tools", entry,
+		f.index.From("index"), f.kind.From("type"), f.name.From("name"), f.args.From("arguments"),
+		f.output.From("output"), jsonscan.Field{Key: "search_results"},
+		jsonscan.Field{Key: "code_results"}, jsonscan.Field{Key: "browser_results"},
+	)
 }
 
 // executedTools emits the calls that Groq makes and runs in the course of an answer:

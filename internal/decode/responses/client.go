@@ -91,14 +91,7 @@ func (r reader) people(input jsonscan.Value, history bool) {
 	from := r.Len()
 	for e := input.Elements(); e.Next(); {
 		kind, role := jsonscan.Value{}, jsonscan.Value{}
-		for m := e.Value.Members(); m.Next(); {
-			switch m.Key {
-			case "type":
-				kind = m.Value
-			case "role":
-				role = m.Value
-			}
-		}
+		e.Value.Read(kind.From("type"), role.From("role"))
 		switch {
 		case role.Str == "user":
 			r.human(e.Value, true)

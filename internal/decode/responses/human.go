@@ -13,16 +13,7 @@ import (
 // Content that is a string can be of other formats too.
 func claimsInput(f wire.Frame) wire.Claim {
 	var kind, role, content jsonscan.Value
-	for m := f.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			kind = m.Value
-		case "role":
-			role = m.Value
-		case "content":
-			content = m.Value
-		}
-	}
+	f.Read(kind.From("type"), role.From("role"), content.From("content"))
 	if role.Str != "user" {
 		return wire.No
 	}

@@ -26,40 +26,14 @@ type itemFields struct {
 }
 
 func readItem(item jsonscan.Value) (i itemFields) {
-	for m := item.Members(); m.Next(); {
-		switch m.Key {
-		case "type":
-			i.kind = m.Value
-		case "id":
-			i.id = m.Value
-		case "call_id":
-			i.call = m.Value
-		case "name":
-			i.name = m.Value
-		case "arguments", "input":
-			i.args = m.Value
-		case "action", "actions", "operation":
-			i.action = m.Value
-		case "status":
-			i.status = m.Value
-		case "caller":
-			i.caller = m.Value
-		case "output":
-			i.output = m.Value
-		case "error":
-			i.failure = m.Value
-		case "content":
-			i.content = m.Value
-		case "summary":
-			i.summary = m.Value
-		case "approval_request_id":
-			i.approval = m.Value
-		case "environment":
-			i.environment = m.Value
-		case "execution":
-			i.execution = m.Value
-		}
-	}
+	item.Read(
+		i.kind.From("type"), i.id.From("id"), i.call.From("call_id"), i.name.From("name"),
+		i.args.From("arguments"), i.args.From("input"), i.action.From("action"), i.action.From("actions"),
+		i.action.From("operation"), i.status.From("status"), i.caller.From("caller"),
+		i.output.From("output"), i.failure.From("error"), i.content.From("content"),
+		i.summary.From("summary"), i.approval.From("approval_request_id"),
+		i.environment.From("environment"), i.execution.From("execution"),
+	)
 	return i
 }
 

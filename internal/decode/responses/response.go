@@ -31,24 +31,11 @@ type response struct {
 }
 
 func readResponse(response jsonscan.Value) (b response) {
-	for m := response.Members(); m.Next(); {
-		switch m.Key {
-		case "id":
-			b.id = m.Value
-		case "status":
-			b.status = m.Value
-		case "output":
-			b.output = m.Value
-		case "usage":
-			b.usage = m.Value
-		case "error":
-			b.failure = m.Value
-		case "incomplete_details":
-			b.details = m.Value
-		case "status_details":
-			b.statusDetails = m.Value
-		}
-	}
+	response.Read(
+		b.id.From("id"), b.status.From("status"), b.output.From("output"), b.usage.From("usage"),
+		b.failure.From("error"), b.details.From("incomplete_details"),
+		b.statusDetails.From("status_details"),
+	)
 	return b
 }
 

@@ -37,6 +37,14 @@ func (f Frame) Members() Members {
 	return Members{scan: f.scan}
 }
 
+// Read assigns the members of the JSON to fields, as jsonscan.Value.Read does.
+func (f Frame) Read(fields ...jsonscan.Field) {
+	at := 0
+	for m := f.Members(); m.Next(); {
+		at, _ = jsonscan.Assign(fields, at, m.Key, &m.Value)
+	}
+}
+
 // Type returns the member "type" of the JSON, or "".
 func (f Frame) Type() string {
 	for m := f.Members(); m.Next(); {

@@ -66,6 +66,17 @@ func (w *Writer) UnknownMembers(what string, v jsonscan.Value, known ...string) 
 	}
 }
 
+// ReadKnown reads the members of an object as jsonscan.Value.Read does, and the others as
+// UnknownMember does.
+func (w *Writer) ReadKnown(what string, v jsonscan.Value, fields ...jsonscan.Field) {
+	at, found := 0, false
+	for m := v.Members(); m.Next(); {
+		if at, found = jsonscan.Assign(fields, at, m.Key, &m.Value); !found {
+			w.UnknownMember(what, m.Key, m.Value)
+		}
+	}
+}
+
 // unknown records the first unknown part of the frame.
 func (w *Writer) unknown(text string) {
 	if w.unread == nil {
