@@ -38,7 +38,7 @@ func TestRecordedEventsAreClaimedByOwner(t *testing.T) {
 		}
 		for _, event := range frames(t, file) {
 			for _, format := range formats {
-				if name := format.Name(); !slices.Contains(names, name) && format.Claims(event.frame) == wire.Surely {
+				if name := format.Name; !slices.Contains(names, name) && format.Claims(event.frame) == wire.Surely {
 					t.Errorf("%s: %.200s\nis of %q, and %s claims it", file, event.text, names, name)
 				}
 			}

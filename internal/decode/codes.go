@@ -124,7 +124,7 @@ func (r *Reader) beginsCodes(data string) bool {
 		return isCode(code)
 	}
 	_, _, ok := cutCode(text)
-	return r.state.Format == aisdk4.Format{}.Name() && (ok || isCode(code) || code != "" && strings.HasPrefix(extensions, code))
+	return r.state.Format == aisdk4.Name && (ok || isCode(code) || code != "" && strings.HasPrefix(extensions, code))
 }
 
 // continuesCode reports whether an input continues a line of a code that the last input

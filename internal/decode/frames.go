@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"streamer/internal/decode/langchain"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -295,7 +294,7 @@ func tuple(v jsonscan.Value) bool {
 // of a message tuple of LangGraph.
 func certainEvent(text string) bool {
 	f, problem := piece{text: text, valid: true}.frame()
-	if problem != nil || (langchain.Format{}).Claims(f) >= wire.Perhaps {
+	if problem != nil || find("langchain").Claims(f) >= wire.Perhaps {
 		return false
 	}
 	return slices.ContainsFunc(formats[:], func(format wire.Format) bool { return format.Claims(f) == wire.Surely })

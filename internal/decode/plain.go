@@ -10,8 +10,8 @@ import (
 // console reports whether plain text may stand between the events of the current
 // format.
 func (s *State) console() bool {
-	_, ok := find(s.Format).(wire.Console)
-	return ok
+	f := find(s.Format)
+	return f != nil && f.Console
 }
 
 // maxEarly is the maximum number of problems that are held.

@@ -223,7 +223,7 @@ func (r *Reader) decode(p piece, f wire.Frame) *wire.Problem {
 
 // fill emits the chunk of an event that fits a template. It reports whether the
 // event needs no decoding. As long as no format is recognised, it only needs no check.
-func (r *Reader) fill(format wire.Format) bool {
+func (r *Reader) fill(format *wire.Format) bool {
 	if r.state.Format == "" {
 		r.templates.Forget()
 		return false

@@ -71,7 +71,7 @@ func TestKnownFormats(t *testing.T) {
 }
 
 func TestAmbiguousEventsNameTheFormats(t *testing.T) {
-	got := unrecognised(wire.Frame{}, nil, []wire.Format{find("openai-chat"), find("anthropic")})
+	got := unrecognised(wire.Frame{}, nil, []*wire.Format{find("openai-chat"), find("anthropic")})
 	want := "the event could be of several formats (openai-chat, anthropic); name one in the header Streamer-Format"
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
@@ -91,7 +91,7 @@ func TestNoFormatClaimsAnothersEvents(t *testing.T) {
 				}
 				for i := range formats {
 					// What is named mistral is openai-chat where it is not named.
-					if name := formats[i].Name(); name != owner && owner != "mistral" && formats[i].Claims(f) == wire.Surely {
+					if name := formats[i].Name; name != owner && owner != "mistral" && formats[i].Claims(f) == wire.Surely {
 						t.Errorf("%s: %s is of %s, and %s claims it", file, event, owner, name)
 					}
 				}

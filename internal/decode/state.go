@@ -28,9 +28,9 @@ type State struct {
 // session of the current format.
 func (s *State) Shape() string {
 	if f := find(s.Format); f != nil {
-		return f.Shape()
+		return f.Shape
 	}
-	return formats[0].Shape()
+	return formats[0].Shape
 }
 
 // FormatDecoder is the Decoder of a format.
@@ -100,17 +100,16 @@ func (s *State) current() wire.Decoder {
 }
 
 // decoder returns the Decoder of a format, and makes it at the first use.
-func (s *State) decoder(f wire.Format) wire.Decoder {
-	name := f.Name()
+func (s *State) decoder(f *wire.Format) wire.Decoder {
 	for i := range s.Decoders {
-		if d := &s.Decoders[i]; d.Format == name {
+		if d := &s.Decoders[i]; d.Format == f.Name {
 			return d.Decoder
 		}
 	}
-	if shared, ok := f.(wire.Sharer); ok {
-		return shared.View(s.decoder(shared.Shared()))
+	if f.View != nil {
+		return f.View(s.decoder(find(f.Shared)))
 	}
 	d := f.New()
-	s.Decoders = append(s.Decoders, FormatDecoder{Format: name, Decoder: d})
+	s.Decoders = append(s.Decoders, FormatDecoder{Format: f.Name, Decoder: d})
 	return d
 }

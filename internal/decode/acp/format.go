@@ -27,30 +27,21 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format acp.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "acp" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// Console has no effect. It states that plain text may stand between the messages.
-func (Format) Console() {}
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"jsonrpc", "method"}
+// Format returns the format acp.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "acp", Shape: "openai",
+		Keys:      []string{"jsonrpc", "method"},
+		Claims:    claims,
+		Console:   true,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format. Other protocols are JSON-RPC,
-// too, so a message without a content of this one is claimed only if the format is known.
+// claims claims messages. Other protocols are JSON-RPC, too, so a message without a content of this one is claimed only if the format is known.
 // Some programs leave out the member jsonrpc.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var m message
 	m.read(f)
 	sure := false

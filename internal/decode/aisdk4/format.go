@@ -21,26 +21,22 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format ai-sdk-v4.
-type Format struct{}
+// Name is the name of the format.
+const Name = "ai-sdk-v4"
 
-// Name returns the name of the format.
-func (Format) Name() string { return "ai-sdk-v4" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"0", "g", "3", "9", "a", "b", "c", "d", "e", "f"}
+// Format returns the format ai-sdk-v4.
+func Format() wire.Format {
+	return wire.Format{
+		Name: Name, Shape: "openai",
+		Keys:      []string{"0", "g", "3", "9", "a", "b", "c", "d", "e", "f"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format. No other format has events with
-// such names.
-func (Format) Claims(f wire.Frame) wire.Claim {
+// claims claims events by their names, which no other format has.
+func claims(f wire.Frame) wire.Claim {
 	v := f.JSON
 	switch f.Name {
 	case "0", "g":

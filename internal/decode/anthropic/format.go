@@ -18,25 +18,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format anthropic.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "anthropic" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "anthropic" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"type", "role"}
+// Format returns the format anthropic.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "anthropic", Shape: "anthropic",
+		Keys:      []string{"type", "role"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: FindSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var kind, role, content, failure, sequence jsonscan.Value
 	for m := f.Members(); m.Next(); {
 		switch m.Key {

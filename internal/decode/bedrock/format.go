@@ -24,25 +24,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format bedrock.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "bedrock" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "bedrock" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return slices.Concat([]string{"event", "stopReason", "role"}, eventNames[:], exceptionNames[:])
+// Format returns the format bedrock.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "bedrock", Shape: "bedrock",
+		Keys:      slices.Concat([]string{"event", "stopReason", "role"}, eventNames[:], exceptionNames[:]),
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	if f.Done {
 		return wire.No
 	}

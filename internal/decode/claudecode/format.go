@@ -17,29 +17,20 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// Format is the format claude-code.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "claude-code" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "anthropic" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Console has no effect.
-func (Format) Console() {}
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"subtype", "message", "event", "request", "response", "request_id", "uuid"}
+// Format returns the format claude-code.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "claude-code", Shape: "anthropic",
+		Keys:      []string{"subtype", "message", "event", "request", "response", "request_id", "uuid"},
+		Claims:    claims,
+		Console:   true,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format. A line of an unknown type
-// can be if it has a member that most lines have, and no other format surely has it.
-func (Format) Claims(f wire.Frame) wire.Claim {
+// claims claims lines. A line of an unknown type can be of this format if it has a member that most lines have, and no other format surely has it.
+func claims(f wire.Frame) wire.Claim {
 	var l line
 	l.read(f)
 	mine, perhaps := false, l.session.IsString() || l.uuid.IsString()

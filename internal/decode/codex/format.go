@@ -20,28 +20,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format codex-exec.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "codex-exec" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "responses" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Console has no effect.
-func (Format) Console() {}
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"type"}
+// Format returns the format codex-exec.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "codex-exec", Shape: "responses",
+		Keys:    []string{"type"},
+		Claims:  claims,
+		Console: true,
+		New:     func() wire.Decoder { return new(Decoder) },
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var e event
 	e.read(f)
 	switch kind := e.kind.Str; kind {

@@ -21,25 +21,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format cohere.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "cohere" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"type", "finish_reason"}
+// Format returns the format cohere.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "cohere", Shape: "openai",
+		Keys:      []string{"type", "finish_reason"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var kind, delta, role, call, message, finish jsonscan.Value
 	f.Read(
 		message.From("message"), finish.From("finish_reason"), kind.From("type"), delta.From("delta"),

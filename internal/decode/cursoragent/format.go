@@ -21,28 +21,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format cursor-agent.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "cursor-agent" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// Console has no effect. It states that plain text may stand between the lines.
-func (Format) Console() {}
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"subtype", "session_id"}
+// Format returns the format cursor-agent.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "cursor-agent", Shape: "openai",
+		Keys:    []string{"subtype", "session_id"},
+		Claims:  claims,
+		Console: true,
+		New:     func() wire.Decoder { return new(Decoder) },
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var l line
 	l.read(f)
 	sure := false

@@ -33,25 +33,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format gemini.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "gemini" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"candidates", "usageMetadata", "promptFeedback", "prompt_feedback", "parts", "error", "response"}
+// Format returns the format gemini.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "gemini", Shape: "openai",
+		Keys:      []string{"candidates", "usageMetadata", "promptFeedback", "prompt_feedback", "parts", "error", "response"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	known, typed := wire.No, false
 	var failure jsonscan.Value
 	for m := members(f); m.Next(); {

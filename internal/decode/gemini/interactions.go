@@ -9,7 +9,7 @@ import (
 	"streamer/internal/stored"
 )
 
-// Interactions is the format gemini-interactions, the stream of Google's
+// Interactions returns the format gemini-interactions, the stream of Google's
 // Interactions API: https://ai.google.dev/gemini-api/docs/interactions/streaming
 //
 //	{"event_type":"interaction.created","interaction":{"id","status"}}
@@ -23,24 +23,17 @@ import (
 // function_result. The first version of the API has content.start, content.delta
 // and content.stop in their place, with whole calls in the deltas, between
 // interaction.start and interaction.complete.
-type Interactions struct{}
-
-// Name returns the name of the format.
-func (Interactions) Name() string { return "gemini-interactions" }
-
-// Shape returns the name of the history shape.
-func (Interactions) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Interactions) New() wire.Decoder { return new(InteractionsDecoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Interactions) Keys() []string {
-	return []string{"event_type"}
+func Interactions() wire.Format {
+	return wire.Format{
+		Name: "gemini-interactions", Shape: "openai",
+		Keys:      []string{"event_type"},
+		Claims:    claimsInteraction,
+		New:       func() wire.Decoder { return new(InteractionsDecoder) },
+		FindSlots: findInteractionSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Interactions) Claims(f wire.Frame) wire.Claim {
+func claimsInteraction(f wire.Frame) wire.Claim {
 	var e interactionEvent
 	e.read(f)
 	switch kind := e.kind.Str; {

@@ -8,9 +8,9 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// FindSlots finds the slots of a text. The code that Google runs and its result
+// findSlots finds the slots of a text. The code that Google runs and its result
 // change the state, so they have no template.
-func (Format) FindSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
+func findSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
 	plain := true
 	s.Walk(at, func(path string) wire.Slot {
 		plain = plain && !ofCode(path)
@@ -86,8 +86,8 @@ func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	return true
 }
 
-// FindSlots finds the slots of a step.delta.
-func (Interactions) FindSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
+// findInteractionSlots finds the slots of a step.delta.
+func findInteractionSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	switch f.JSON.Member("event_type").Str {
 	case "step.delta", "content.delta":
 	default:

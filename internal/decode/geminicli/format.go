@@ -19,30 +19,21 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format gemini-cli.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "gemini-cli" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// Console has no effect. It states that plain text may stand between the events.
-func (Format) Console() {}
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"timestamp", "tool_id"}
+// Format returns the format gemini-cli.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "gemini-cli", Shape: "openai",
+		Keys:      []string{"timestamp", "tool_id"},
+		Claims:    claims,
+		Console:   true,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format. All of its events have a
-// timestamp, which those of similar programs do not have. Some programs that forward
+// claims claims events. All of them have a timestamp, which those of similar programs do not have. Some programs that forward
 // them leave it out.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var e event
 	e.read(f)
 	has := false

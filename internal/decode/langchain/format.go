@@ -29,20 +29,15 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format langchain.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "langchain" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "langchain" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
+// Format returns the format langchain.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "langchain", Shape: "langchain",
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
+}
 
 // Decoder decodes the events of a session. Its fields are the state between events
 // of both formats.

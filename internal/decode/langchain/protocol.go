@@ -9,7 +9,7 @@ import (
 	"streamer/internal/stored"
 )
 
-// Protocol is the format langgraph-protocol, the agent streaming protocol of LangGraph
+// Protocol returns the format langgraph-protocol, the agent streaming protocol of LangGraph
 // (streamEvents version v3):
 // https://github.com/langchain-ai/agent-protocol/blob/main/streaming/protocol.cddl
 //
@@ -27,24 +27,19 @@ import (
 // the next piece of it in Python. The assembler of calls detects which.
 //
 // The format shares its Decoder, and thereby the ids of messages, with Format.
-type Protocol struct{ Format }
-
-// Name returns the name of the format.
-func (Protocol) Name() string { return "langgraph-protocol" }
-
-// Keys returns the names of which a frame of this format has one.
-func (Protocol) Keys() []string {
-	return []string{"method", "result", "message"}
+func Protocol() wire.Format {
+	return wire.Format{
+		Name: "langgraph-protocol", Shape: "langchain",
+		Keys:      []string{"method", "result", "message"},
+		Claims:    claimsProtocol,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findProtocolSlots,
+		Shared:    "langchain", View: view,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Protocol) Claims(f wire.Frame) wire.Claim { return claimsProtocol(f) }
-
-// Shared returns Format, whose Decoder is used.
-func (p Protocol) Shared() wire.Format { return p.Format }
-
-// View returns a Decoder of this format with the state of a Decoder of Format.
-func (Protocol) View(d wire.Decoder) wire.Decoder {
+// view returns a Decoder of the protocol with the state of a Decoder of Format.
+func view(d wire.Decoder) wire.Decoder {
 	shared := d.(*Decoder)
 	if shared.Streams == nil {
 		shared.Streams = new(protocol)

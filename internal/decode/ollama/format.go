@@ -17,25 +17,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format ollama.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "ollama" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"done", "tool_name"}
+// Format returns the format ollama.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "ollama", Shape: "openai",
+		Keys:      []string{"done", "tool_name"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	var message, response, done, failure, role, tool jsonscan.Value
 	for m := f.Members(); m.Next(); {
 		switch m.Key {

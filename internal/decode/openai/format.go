@@ -19,25 +19,16 @@ import (
 	"streamer/internal/stored"
 )
 
-// Chat is the format openai-chat.
-type Chat struct{}
-
-// Name returns the name of the format.
-func (Chat) Name() string { return "openai-chat" }
-
-// Shape returns the name of the history shape.
-func (Chat) Shape() string { return "openai" }
-
-// New returns a Decoder.
-func (Chat) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Chat) Keys() []string {
-	return []string{"choices", "object", "error", "role"}
+// Chat returns the format openai-chat.
+func Chat() wire.Format {
+	return wire.Format{
+		Name: "openai-chat", Shape: "openai",
+		Keys:      []string{"choices", "object", "error", "role"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
-
-// Claims reports whether a frame can be of this format.
-func (Chat) Claims(f wire.Frame) wire.Claim { return claims(f) }
 
 func claims(f wire.Frame) wire.Claim {
 	if f.Done {

@@ -22,25 +22,16 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format openai-responses.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "openai-responses" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "responses" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"type", "output", "role"}
+// Format returns the format openai-responses.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "openai-responses", Shape: "responses",
+		Keys:      []string{"type", "output", "role"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
-
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim { return claims(f) }
 
 // Decoder decodes the events of a session. Its fields are the state between
 // events.

@@ -10,7 +10,7 @@ import (
 
 // Event is a stream event that was decoded.
 type Event struct {
-	Format wire.Format
+	Format *wire.Format
 	Name   string // of the SSE event, or ""
 	Text   string
 	Frame  wire.Frame
@@ -102,15 +102,14 @@ func (t *template) reproduces(w *wire.Writer, event string, d wire.Decoder) bool
 // newTemplate returns a template of an event, or nil if it has not the slots for
 // one. The template shares the text of the event.
 func newTemplate(e Event, finder *wire.SlotFinder, w *wire.Writer, d wire.Decoder) *template {
-	templated, ok := e.Format.(wire.Templated)
-	if !ok {
+	if e.Format.FindSlots == nil {
 		return nil
 	}
 	at, ok := e.Place(finder, e.Frame)
 	if !ok {
 		return nil
 	}
-	note, ok := templated.FindSlots(finder, e.Frame, at)
+	note, ok := e.Format.FindSlots(finder, e.Frame, at)
 	slots, complete := finder.Found()
 	if !ok || !complete {
 		return nil
@@ -118,7 +117,7 @@ func newTemplate(e Event, finder *wire.SlotFinder, w *wire.Writer, d wire.Decode
 	list := w.Since(0)
 	i := Main(list)
 	t := &template{
-		format: e.Format, formatName: e.Format.Name(), name: e.Name,
+		format: e.Format, name: e.Name,
 		before: literals(list[:i]), chunk: literal(&list[i]), after: literals(list[i+1:]), note: note,
 		opens: list[i].Kind == chunks.Fragment && list[i].ID != "" && list[i].Name != "" || finder.Has(wire.RawArgsSlot),
 	}

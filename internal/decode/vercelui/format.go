@@ -23,25 +23,18 @@ import (
 	"streamer/internal/stored"
 )
 
-// Format is the format vercel-ui.
-type Format struct{}
-
-// Name returns the name of the format.
-func (Format) Name() string { return "vercel-ui" }
-
-// Shape returns the name of the history shape.
-func (Format) Shape() string { return "openai" }
-
-// New returns a Decoder without state.
-func (Format) New() wire.Decoder { return new(Decoder) }
-
-// Keys returns the names of which a frame of this format has one.
-func (Format) Keys() []string {
-	return []string{"type"}
+// Format returns the format vercel-ui.
+func Format() wire.Format {
+	return wire.Format{
+		Name: "vercel-ui", Shape: "openai",
+		Keys:      []string{"type"},
+		Claims:    claims,
+		New:       func() wire.Decoder { return new(Decoder) },
+		FindSlots: findSlots,
+	}
 }
 
-// Claims reports whether a frame can be of this format.
-func (Format) Claims(f wire.Frame) wire.Claim {
+func claims(f wire.Frame) wire.Claim {
 	if f.Done {
 		return wire.Perhaps
 	}
