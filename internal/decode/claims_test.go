@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/internal/decode/framing"
 	"streamer/internal/decode/wire"
 )
 
@@ -90,7 +91,7 @@ func frames(t *testing.T, file string) (list []recordedEvent) {
 	}
 	for line := range bytes.Lines(data) {
 		text := strings.TrimSpace(string(line))
-		if f, problem := (piece{text: text}).frame(); problem == nil {
+		if f, problem := frameOf(framing.Event{Text: text}); problem == nil {
 			list = append(list, recordedEvent{text, f})
 		}
 	}

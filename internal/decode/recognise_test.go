@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/internal/decode/framing"
 	"streamer/internal/decode/wire"
 	"streamer/internal/jsonscan"
 )
@@ -84,8 +85,7 @@ func TestNoFormatClaimsAnothersEvents(t *testing.T) {
 	for _, owner := range Names() {
 		for file, events := range streams(t, owner) {
 			for _, event := range events {
-				p := trimmed(event, 0)
-				f, problem := p.frame()
+				f, problem := frameOf(framing.Event{Text: wire.Trim(event)})
 				if problem != nil {
 					continue
 				}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"streamer/internal/decode/framing"
 	"streamer/internal/decode/wire"
 	"streamer/internal/stored"
 )
@@ -13,12 +14,7 @@ import (
 // and the State itself are used independently, one of them must be cloned.
 type State struct {
 	Format string // the name of the recognised or named format
-	// SSE is nil unless an event was cut: there may be many sessions.
-	SSE *SSE
-	// Cut is nil unless other text was cut.
-	Cut *Cut
-	// Since is nil unless text was cut.
-	Since *Since
+	framing.State
 	// Decoders are those of the formats that the session has used, in the order
 	// of their first use.
 	Decoders []FormatDecoder
@@ -42,9 +38,7 @@ type FormatDecoder struct {
 // Fields visits the members of the stored form.
 func (s *State) Fields(f *stored.Fields) {
 	f.Text("f", &s.Format)
-	stored.Pointer(f, "s", &s.SSE, (*SSE).fields)
-	stored.Pointer(f, "c", &s.Cut, (*Cut).fields)
-	stored.Pointer(f, "b", &s.Since, (*Since).fields)
+	s.State.Fields(f)
 	stored.List(f, "d", &s.Decoders, (*FormatDecoder).fields)
 }
 
@@ -70,17 +64,7 @@ func (d *FormatDecoder) load(f *stored.Fields) {
 
 // Clone returns a copy that shares nothing that either may change.
 func (s State) Clone() State {
-	if s.SSE != nil {
-		c := *s.SSE
-		c.Line, c.Data = slices.Clone(c.Line), slices.Clone(c.Data)
-		s.SSE = &c
-	}
-	if s.Cut != nil {
-		s.Cut = s.Cut.clone()
-	}
-	if s.Since != nil {
-		s.Since = &Since{slices.Clone(s.Since.Begins)}
-	}
+	s.State = s.State.Clone()
 	s.Decoders = slices.Clone(s.Decoders)
 	for i := range s.Decoders {
 		s.Decoders[i].Decoder = s.Decoders[i].Decoder.Clone()

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"streamer/internal/decode/framing"
 	"streamer/internal/decode/openai"
 	"streamer/internal/decode/template"
 	"streamer/internal/decode/wire"
@@ -75,7 +76,7 @@ func deltaStreams(t *testing.T, format string) (streams [][]string) {
 
 // decoded describes everything that decoding an event results in.
 func decoded(format *wire.Format, d wire.Decoder, event string) string {
-	frame, problem := piece{text: event}.frame()
+	frame, problem := frameOf(framing.Event{Text: event})
 	if problem != nil {
 		return problem.Text
 	}
@@ -111,7 +112,7 @@ func readUnread(format *wire.Format, d wire.Decoder, event string, values []stri
 
 // slotsOf returns the slots of an event that a template can be made of.
 func slotsOf(format *wire.Format, d wire.Decoder, event string) []wire.FoundSlot {
-	frame, problem := piece{text: event}.frame()
+	frame, problem := frameOf(framing.Event{Text: event})
 	if problem != nil || !frame.JSON.IsNested() {
 		return nil
 	}
@@ -184,7 +185,6 @@ func literals(t *testing.T, file string) (list []string) {
 func TestUnreadSlotsReport(t *testing.T) {
 	const event = `{"id":"c","created":3,"choices":[{"delta":{"content":"x"}}],"obfuscation":"abc"}`
 	obfuscation := func(f wire.Frame) string { return f.JSON.Member("obfuscation").Str }
-	values := sourceValues(t, find("openai-chat"))
 	for name, format := range map[string]wire.Format{
 		"copies":  peeking(obfuscation, nil),
 		"word":    peeking(func(f wire.Frame) string { return strconv.FormatBool(obfuscation(f) == "never") }, nil),
@@ -193,7 +193,7 @@ func TestUnreadSlotsReport(t *testing.T) {
 		"claims":  peeking(nil, func(f wire.Frame) bool { return obfuscation(f) != "other" }),
 		"nothing": peeking(nil, nil),
 	} {
-		problems := readUnread(&format, format.New(), event, values)
+		problems := readUnread(&format, format.New(), event, sourceValues(t, &format))
 		if want := name != "nothing"; (len(problems) > 0) != want {
 			t.Errorf("%s: %d problems, want some: %v", name, len(problems), want)
 		}

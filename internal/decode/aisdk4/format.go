@@ -21,13 +21,10 @@ import (
 	"streamer/internal/stored"
 )
 
-// Name is the name of the format.
-const Name = "ai-sdk-v4"
-
 // Format returns the format ai-sdk-v4.
 func Format() wire.Format {
 	return wire.Format{
-		Name: Name, Shape: "openai",
+		Name: "ai-sdk-v4", Shape: "openai",
 		Keys:      []string{"0", "g", "3", "9", "a", "b", "c", "d", "e", "f"},
 		Claims:    claims,
 		New:       func() wire.Decoder { return new(Decoder) },
