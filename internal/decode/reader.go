@@ -138,7 +138,6 @@ func (r *Reader) Problem() *wire.Problem { return r.problem }
 // session of the current format.
 func (r *Reader) Shape() string { return r.state.Shape() }
 
-// read decodes one event of the input.
 func (r *Reader) read(p framing.Event) {
 	if p.Failure != "" {
 		r.w.FailRun("", p.Failure)
@@ -213,7 +212,6 @@ func (r *Reader) fill(format *wire.Format) bool {
 	return r.filled
 }
 
-// learn lets an event that was decoded become a template.
 func (r *Reader) learn(p framing.Event, f wire.Frame) {
 	if !r.templates.MayLearn(p.Text, &r.w) {
 		return

@@ -59,7 +59,6 @@ func (r *Reader) recognise(f wire.Frame) (*wire.Format, *wire.Problem) {
 	return nil, &wire.Problem{Code: wire.BadFormat, Text: unrecognised(f, known, append(sure, maybe...))}
 }
 
-// foreign returns the Problem of an event that is not of the named format.
 func foreign(f wire.Frame, named *wire.Format, sure []*wire.Format) *wire.Problem {
 	if len(sure) == 0 {
 		return &wire.Problem{Code: wire.BadFormat, Text: fmt.Sprintf("the event is not of the format %s, which is named for it: it is %s", named.Name, describe(f))}
@@ -83,7 +82,6 @@ func keepsAlive(f wire.Frame) bool {
 	return false
 }
 
-// unrecognised returns the reason why an event has no format.
 func unrecognised(f wire.Frame, known *wire.Format, candidates []*wire.Format) string {
 	var b strings.Builder
 	if len(candidates) > 0 {
@@ -109,7 +107,6 @@ func unrecognised(f wire.Frame, known *wire.Format, candidates []*wire.Format) s
 // describedKeys is the maximum number of keys in a description.
 const describedKeys = 8
 
-// describe returns a short description of an event.
 func describe(f wire.Frame) string {
 	var b strings.Builder
 	if f.Name != "" {

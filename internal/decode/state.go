@@ -52,7 +52,6 @@ func (d *FormatDecoder) fields(f *stored.Fields) {
 	stored.Object(f, "s", &d.Decoder, func(d *wire.Decoder, f *stored.Fields) { (*d).Fields(f) })
 }
 
-// load reads the format and makes its Decoder.
 func (d *FormatDecoder) load(f *stored.Fields) {
 	f.Text("f", &d.Format)
 	if format := find(d.Format); format != nil {

@@ -35,7 +35,6 @@ func (c *Call) fields(f *stored.Fields) {
 	f.Flag("r", &c.Raw)
 }
 
-// done records that a call has ended.
 func (c *Call) done() { *c = Call{ID: c.ID, Named: true, Done: true} }
 
 // running reports whether a call of a message that has not ended runs. With blank, only
@@ -89,7 +88,6 @@ func (r reader) call(u *update, begins bool) *wire.Problem {
 	return nil
 }
 
-// open begins a call.
 func (r reader) open(id string, u *update) *Call {
 	r.begin("")
 	if r.d.Written {
@@ -106,7 +104,6 @@ func (r reader) open(id string, u *update) *Call {
 	return c
 }
 
-// change emits the name and the args of a call that has begun, where they are new.
 func (r reader) change(c *Call, id string, u *update) {
 	named := c.Named
 	if f := r.fragment(c, id, u); !c.Past && (f.Args != "" || c.Named != named) {
@@ -230,7 +227,6 @@ func texts(w *wire.Writer, content jsonscan.Value) string {
 // maxProgress is the maximum number of bytes of the text of a progress.
 const maxProgress = 1 << 10
 
-// progress emits what a running tool has returned so far.
 func (r reader) progress(c *Call, id, text string) {
 	if text == "" || c.Done || !c.Named {
 		return

@@ -66,18 +66,15 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// answers reports whether a response has a result of this protocol.
 func (m *message) answers() bool {
 	return m.result.Member("stopReason").IsString() || m.result.Member("outcome").Member("outcome").IsString() ||
 		m.result.Member("protocolVersion").Kind == jsonscan.Number
 }
 
-// message is the members of a JSON-RPC message.
 type message struct {
 	version, id, method, params, result, failure jsonscan.Value
 }
 
-// read reads the members of a message.
 func (m *message) read(f wire.Frame) {
 	f.Read(
 		m.version.From("jsonrpc"), m.id.From("id"), m.method.From("method"), m.params.From("params"),
@@ -202,16 +199,13 @@ func manages(method string) bool {
 	return false
 }
 
-// reader reads one message.
 type reader struct {
 	*wire.Writer
 	d *Decoder
 }
 
-// key returns the id of a request as it is kept.
 func key(id jsonscan.Value) string { return wire.Keep(id.Raw) }
 
-// add returns a list with the id of a request.
 func add(list []string, id jsonscan.Value) []string {
 	if !id.Present() {
 		return list
@@ -228,7 +222,6 @@ func take(list []string, id string) ([]string, bool) {
 	return slices.Delete(list, i, i+1), true
 }
 
-// chunk returns a chunk of the open message.
 func (d *Decoder) chunk(kind chunks.Kind) chunks.Chunk {
 	return chunks.Chunk{Kind: kind, Message: d.Message}
 }

@@ -7,7 +7,6 @@ import "strings"
 // dropped.
 const maxOutput = 1 << 20
 
-// keep keeps the output of an update that does not end its call.
 func (d *Decoder) keep(c *Call, u *update) {
 	switch {
 	case c.Done:
@@ -37,7 +36,6 @@ func (d *Decoder) store(c *Call, raw string) {
 	c.Output = strings.Clone(raw)
 }
 
-// callContent reads content that is added to the output of a call.
 func (r reader) callContent(u *update) {
 	id := r.Text(u.call)
 	c := r.d.call(id)

@@ -5,7 +5,6 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// findSlots finds the slots of a piece of text or of a thought.
 func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	kind := f.JSON.Member("params").Member("update").Member("sessionUpdate").Str
 	if kind != "agent_message_chunk" && kind != "agent_thought_chunk" {

@@ -8,14 +8,12 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// prompt begins a run.
 func (r reader) prompt(m *message) {
 	r.d.Prompts = add(r.d.Prompts, m.id)
 	r.Emit(chunks.Chunk{Kind: chunks.Human, Text: r.PlainText(m.params.Member("prompt"))})
 	r.startRun()
 }
 
-// startRun begins a run, unless one is open.
 func (r reader) startRun() {
 	if !r.d.Run {
 		r.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
@@ -56,7 +54,6 @@ func (r reader) response(m *message) {
 	}
 }
 
-// state reads the state of a session of version 2.
 func (r reader) state(u *update) {
 	switch u.state.Str {
 	case "running":
@@ -105,7 +102,6 @@ func (r reader) end(c chunks.Chunk) {
 	*r.d = Decoder{Prompts: r.d.Prompts, Loads: r.d.Loads, Calls: r.d.Calls}
 }
 
-// denial is the result of a call that a person has rejected.
 const denial = "The tool call was denied."
 
 // ask reads a request for a permission. It has the call as far as it changed. Some

@@ -6,7 +6,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// update is the members of a session/update of any kind.
 type update struct {
 	kind, message, content, state, stop          jsonscan.Value
 	call, title, toolKind, status, input, output jsonscan.Value
@@ -14,7 +13,6 @@ type update struct {
 	whole                                        jsonscan.Value
 }
 
-// read reads the members of an update.
 func (u *update) read(v jsonscan.Value) {
 	u.whole = v
 	for m := v.Members(); m.Next(); {
@@ -109,7 +107,6 @@ func (r reader) human(u *update, text string) {
 	r.Emit(c)
 }
 
-// content emits a piece of content, if it is text.
 func (r reader) content(kind chunks.Kind, u *update) {
 	if s := r.Text(u.content.Member("text")); s != "" {
 		r.begin(r.messageOf(kind, u))
@@ -131,7 +128,6 @@ func (r reader) whole(kind chunks.Kind, u *update) {
 	}
 }
 
-// write emits text of the open message.
 func (r reader) write(kind chunks.Kind, text string) {
 	r.d.Written = true
 	c := r.d.chunk(kind)
@@ -148,7 +144,6 @@ func (r reader) messageOf(kind chunks.Kind, u *update) string {
 	return r.Text(u.message)
 }
 
-// begin begins a message, unless the open one goes on.
 func (r reader) begin(id string) {
 	d := r.d
 	if d.Open && (id == "" && !d.Answered || id != "" && wire.Keep(id) == d.Message) {

@@ -6,7 +6,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// isCall reports whether a type is that of an event of a call.
 func isCall(kind string) bool {
 	switch kind {
 	case "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_CHUNK", "TOOL_CALL_RESULT":
@@ -15,7 +14,6 @@ func isCall(kind string) bool {
 	return false
 }
 
-// call emits the chunks of an event of a call: START, ARGS, END, CHUNK or RESULT.
 func (r reader) call(e *event) *wire.Problem {
 	if what := e.kind; what != "TOOL_CALL_CHUNK" && !e.call.IsString() || e.call.Present() && !e.call.IsString() {
 		return wire.WrongType("toolCallId", e.call, "a string")

@@ -45,7 +45,6 @@ func ofConversation(kind string) bool {
 // without an id means the open item.
 func sameID(open, id string) bool { return id == "" || open == id[:min(len(id), wire.MaxID)] }
 
-// end emits the end of an item.
 func (r reader) end(i Item) {
 	switch i.Kind {
 	case callItem:

@@ -85,14 +85,12 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return reader{w, d, w.Text(e.subagent)}.event(&e, f)
 }
 
-// reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d  *Decoder
 	ns string // namespace of the event
 }
 
-// event emits the chunks of an event, which is that of a frame.
 func (r reader) event(e *event, f wire.Frame) *wire.Problem {
 	r.closeChunks(e)
 	switch {

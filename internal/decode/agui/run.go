@@ -69,7 +69,6 @@ func (r reader) runFinished(e *event) (problem *wire.Problem) {
 	return problem
 }
 
-// await emits an interrupt: {"id","reason","toolCallId"?}.
 func (r reader) await(v jsonscan.Value) {
 	c := chunks.Chunk{Kind: chunks.Await, Namespace: r.ns, Why: "interrupt"}
 	for m := v.Members(); m.Next(); {

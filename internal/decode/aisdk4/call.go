@@ -6,7 +6,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// call emits the chunk of a line about a call.
 func (r reader) call(code string, v jsonscan.Value) *wire.Problem {
 	var call, name, delta, args, result jsonscan.Value
 	v.Read(
@@ -40,7 +39,6 @@ func (r reader) call(code string, v jsonscan.Value) *wire.Problem {
 	return nil
 }
 
-// delta emits a piece of args.
 func (r reader) delta(id string, v jsonscan.Value) *wire.Problem {
 	if !v.IsString() {
 		return wire.WrongType("argsTextDelta", v, "a string")
@@ -52,7 +50,6 @@ func (r reader) delta(id string, v jsonscan.Value) *wire.Problem {
 	return nil
 }
 
-// result emits the result of a call, any JSON value.
 func (r reader) result(id string, v jsonscan.Value) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: id}
 	if v.IsString() {

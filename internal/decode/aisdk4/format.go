@@ -119,13 +119,11 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder
 }
 
-// content emits a piece of text or reasoning.
 func (r reader) content(kind chunks.Kind, v jsonscan.Value) *wire.Problem {
 	if !v.IsString() {
 		return wire.WrongType("the content", v, "a string")

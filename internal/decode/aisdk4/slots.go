@@ -5,7 +5,6 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// findSlots finds the slots of a piece of text, reasoning or args.
 func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	switch f.Name {
 	case "0", "g":

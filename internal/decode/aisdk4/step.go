@@ -32,7 +32,6 @@ func (r reader) begin() {
 	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: true})
 }
 
-// finishStep ends a step, {"finishReason","usage","isContinued"}.
 func (r reader) finishStep(v jsonscan.Value) {
 	if r.d.Open {
 		r.endStep(r.Text(v.Member("finishReason")), v.Member("usage"))

@@ -23,7 +23,6 @@ func (r reader) startBlock(e *event) *wire.Problem {
 	return problem
 }
 
-// blockFields is the members of a content block of any type.
 type blockFields struct {
 	kind, id, name, input, text, caller, use jsonscan.Value
 }
@@ -92,7 +91,6 @@ func callKind(block string) (kind string, provider bool) {
 	return "server", true
 }
 
-// delta emits the content of a content_block_delta.
 func (r reader) delta(e *event) *wire.Problem {
 	if !e.delta.IsObject() {
 		return wire.WrongType("delta", e.delta, "an object")

@@ -114,7 +114,6 @@ func (d *Decoder) Clone() wire.Decoder {
 // index is not a call.
 func (d *Decoder) skips(index string) bool { return d.Kind == wire.OtherBlock && d.Block == index }
 
-// event is the members of an event of any type.
 type event struct {
 	kind, index, block, delta, message, usage, failure, content jsonscan.Value
 }
@@ -127,13 +126,11 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder
 }
 
-// event emits the chunks of an event. v is its JSON.
 func (r reader) event(e *event, v jsonscan.Value) *wire.Problem {
 	switch e.kind.Str {
 	case "content_block_delta":

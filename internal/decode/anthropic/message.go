@@ -55,7 +55,6 @@ func (r reader) merge(under string, over jsonscan.Value) string {
 	})
 }
 
-// wholeMessage emits a message that was not streamed.
 func (r reader) wholeMessage(message jsonscan.Value) *wire.Problem {
 	problem := r.startMessage(message)
 	r.d.Usage = ""

@@ -65,7 +65,6 @@ func (r reader) input(c *chunks.Chunk, input jsonscan.Value) {
 	}
 }
 
-// delta emits the content of a contentBlockDelta.
 func (r reader) delta(e jsonscan.Value) *wire.Problem {
 	var index, delta jsonscan.Value
 	e.Read(index.From("contentBlockIndex"), delta.From("delta"))

@@ -82,13 +82,11 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder
 }
 
-// decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	kind, e := readEvent(f)
 	if kind == "" {

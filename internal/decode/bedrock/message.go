@@ -75,13 +75,11 @@ func (r reader) failureText(kind string, e jsonscan.Value) string {
 	return kind
 }
 
-// finish emits the end of a message.
 func (r reader) finish(stop jsonscan.Value) {
 	reason := r.Text(stop)
 	r.Emit(chunks.Chunk{Kind: chunks.Finish, Reason: reason, Truncated: truncates(reason)})
 }
 
-// truncates reports whether a stop reason means that the answer is incomplete.
 func truncates(reason string) bool {
 	switch reason {
 	case "max_tokens", "model_context_window_exceeded", // by a limit

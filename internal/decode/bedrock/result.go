@@ -43,7 +43,6 @@ func (r reader) startResult(v jsonscan.Value) *wire.Problem {
 	return w.Problem
 }
 
-// addResult stores a piece of the result: a list of content blocks.
 func (r reader) addResult(index, list jsonscan.Value) *wire.Problem {
 	if !list.IsArray() {
 		return wire.WrongType("contentBlockDelta.delta.toolResult", list, "a list of blocks")

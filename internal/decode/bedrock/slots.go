@@ -7,7 +7,6 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// findSlots finds the slots of a contentBlockDelta.
 func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	kind, _ := readEvent(f)
 	s.Walk(at, slot)

@@ -35,7 +35,6 @@ func (r reader) await(request string, v jsonscan.Value) {
 	}
 }
 
-// endWait emits the end of a wait.
 func (r reader) endWait(request, answer string) {
 	if request != "" {
 		r.Emit(chunks.Chunk{Kind: chunks.Resume, InterruptID: request, Text: answer})

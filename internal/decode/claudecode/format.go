@@ -66,7 +66,6 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// line is the members of a line of any type.
 type line struct {
 	kind, subtype, message, parent, session, uuid jsonscan.Value
 	event                                         jsonscan.Value // of a stream_event

@@ -35,7 +35,6 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// reader reads one line.
 type reader struct {
 	*wire.Writer
 	d *Decoder
@@ -63,7 +62,6 @@ func (r reader) start() {
 	}
 }
 
-// system emits the beginning of a turn, and that a subagent works or has ended.
 func (r reader) system(l *line) {
 	switch l.subtype.Str {
 	case "init":
@@ -80,7 +78,6 @@ func (r reader) system(l *line) {
 	}
 }
 
-// progress emits that the tool of an open call works.
 func (r reader) progress(id, text string) {
 	if r.d.isOpen(id) {
 		r.Emit(chunks.Chunk{Kind: chunks.Progress, ID: id, Text: text})
@@ -116,7 +113,6 @@ func (r reader) endTurn() {
 	}
 }
 
-// end emits the end of a run, after that of its messages.
 func (r reader) end(c chunks.Chunk) {
 	r.endMessage(&r.d.Root)
 	for i := range r.d.Below {
@@ -126,7 +122,6 @@ func (r reader) end(c chunks.Chunk) {
 	*r.d = Decoder{}
 }
 
-// resultText returns the text of the error that ended a turn.
 func (r reader) resultText(l *line) string {
 	if s := r.Text(l.result); s != "" {
 		return s

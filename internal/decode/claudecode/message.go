@@ -9,7 +9,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// streamEvent emits the chunks of an event of a message that is streamed.
 func (r reader) streamEvent(l *line) *wire.Problem {
 	parent, kind := r.Text(l.parent), wire.TypeOf(l.event)
 	a := r.d.find(parent)
@@ -35,12 +34,10 @@ func (r reader) streamEvent(l *line) *wire.Problem {
 	return problem
 }
 
-// begin records the beginning of a message.
 func (a *Agent) begin(phase Phase, id string) {
 	*a = Agent{Parent: a.Parent, Phase: phase, Blocks: anthropic.Decoder{Message: wire.Keep(id)}}
 }
 
-// works emits that the call which started an agent is alive.
 func (r reader) works(a *Agent) {
 	if a.Parent != "" {
 		r.progress(a.Parent, "")
@@ -75,7 +72,6 @@ func (r reader) endMessage(a *Agent) {
 	a.Phase = NoMessage
 }
 
-// retract emits that the message of an agent is withdrawn.
 func (r reader) retract(a *Agent) {
 	if a.Phase != Whole && a.Phase != Streaming {
 		return
@@ -109,7 +105,6 @@ func (r reader) assistant(l *line) *wire.Problem {
 	return r.blocks(a, l.message)
 }
 
-// beginWhole emits the beginning of a message in assistant lines.
 func (r reader) beginWhole(a *Agent, l *line, id string) {
 	r.start()
 	if e := l.supersedes.Elements(); e.Next() {
@@ -140,7 +135,6 @@ func (r reader) blocks(a *Agent, message jsonscan.Value) (problem *wire.Problem)
 	return problem
 }
 
-// confirm emits the calls of a line that repeats streamed blocks.
 func (r reader) confirm(a *Agent, message jsonscan.Value) (problem *wire.Problem) {
 	n := r.Len()
 	for e := message.Member("content").Elements(); e.Next(); {
@@ -159,7 +153,6 @@ func (r reader) confirm(a *Agent, message jsonscan.Value) (problem *wire.Problem
 // interrupts a turn.
 const interruption = "[Request interrupted by user"
 
-// user emits the results in a user line, or its prompt.
 func (r reader) user(l *line) (problem *wire.Problem) {
 	if !l.message.IsObject() {
 		return wire.WrongType("message", l.message, "an object")

@@ -6,7 +6,6 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// findSlots finds the slots of a stream_event with a content_block_delta.
 func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	members := s.Members(at)
 	s.Add(members.Get("parent_tool_use_id"), wire.NamespaceSlot)

@@ -57,7 +57,6 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// event is the members of an event of any type.
 type event struct {
 	kind, item, failure, message, session jsonscan.Value
 }
@@ -127,7 +126,6 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder

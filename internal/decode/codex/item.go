@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// item is the members of an item of any type.
 type item struct {
 	kind, id, text, status           string
 	command, output, exit            jsonscan.Value // of a command
@@ -97,7 +96,6 @@ func (r reader) unknownItem(what, kind string, v jsonscan.Value) {
 	}
 }
 
-// text emits an agent_message.
 func (r reader) text(text string) {
 	r.start()
 	if r.d.Text {
@@ -108,7 +106,6 @@ func (r reader) text(text string) {
 	r.content(chunks.Text, text)
 }
 
-// content emits a whole content part.
 func (r reader) content(kind chunks.Kind, text string) {
 	r.start()
 	if text == "" {
@@ -163,13 +160,11 @@ func (r reader) begin(i *item) {
 	r.seal(i)
 }
 
-// seal completes the args of a call.
 func (r reader) seal(i *item) {
 	r.Emit(chunks.Chunk{Kind: chunks.Seal, ID: i.id})
 	r.d.Blank = remove(r.d.Blank, i.id)
 }
 
-// remove returns a list without its first element that is s.
 func remove(list []string, s string) []string {
 	if k := slices.Index(list, s); k >= 0 {
 		return slices.Delete(list, k, k+1)
@@ -177,7 +172,6 @@ func remove(list []string, s string) []string {
 	return list
 }
 
-// blank reports whether the args of a call are still to come.
 func (i *item) blank() bool {
 	args := jsonscan.Value{}
 	switch i.kind {
@@ -194,7 +188,6 @@ func (i *item) blank() bool {
 	return !args.Present() || args.Raw == `""` || args.IsArray() && !elements.Next()
 }
 
-// args returns the args of a call as an object.
 func (r reader) args(i *item) string {
 	switch i.kind {
 	case "command_execution":
@@ -216,13 +209,11 @@ func (r reader) args(i *item) string {
 	return i.arguments.Raw
 }
 
-// member is a member of an object.
 type member struct {
 	rawKey string
 	value  jsonscan.Value
 }
 
-// object returns an object of the members that are present.
 func (r reader) object(members ...member) string {
 	return r.Compact(r.Build(func(dst []byte) []byte {
 		dst = append(dst, '{')
@@ -235,7 +226,6 @@ func (r reader) object(members ...member) string {
 	}))
 }
 
-// result emits the result of a completed item.
 func (r reader) result(i *item) {
 	c := chunks.Chunk{Kind: chunks.Result, ID: i.id, Status: i.resultStatus()}
 	switch {

@@ -84,7 +84,6 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// event is the members of an event of any type, or of an answer.
 type event struct {
 	kind, id, index, delta, answer jsonscan.Value
 }
@@ -96,13 +95,11 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-// reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder
 }
 
-// event emits the chunks of an event. v is its JSON.
 func (r reader) event(e *event, v jsonscan.Value) *wire.Problem {
 	switch message := e.delta.Member("message"); e.kind.Str {
 	case "message-start":

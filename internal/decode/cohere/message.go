@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// wholeAnswer emits an answer that was not streamed.
 func (r reader) wholeAnswer(id string, message, end jsonscan.Value) {
 	r.d.Message = wire.Keep(id)
 	r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: "assistant", Fresh: true})
@@ -25,14 +24,12 @@ func (r reader) wholeAnswer(id string, message, end jsonscan.Value) {
 	r.endMessage(end)
 }
 
-// emitText emits a piece of text or reasoning.
 func (r reader) emitText(kind chunks.Kind, part int, v jsonscan.Value) {
 	if s := r.Text(v); s != "" {
 		r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Part: part, Text: s})
 	}
 }
 
-// toolCall emits the beginning of a call, or a piece of its args.
 func (r reader) toolCall(index, call jsonscan.Value, begins bool) *wire.Problem {
 	if e := call.Elements(); e.Next() { // servers that imitate Cohere send a list of one
 		call = e.Value

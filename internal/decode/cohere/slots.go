@@ -5,7 +5,6 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// findSlots finds the slots of a delta.
 func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	switch f.JSON.Member("type").Str {
 	case "tool-plan-delta", "content-delta", "tool-call-delta":

@@ -80,14 +80,12 @@ func IsAnswer(message, session, uuid jsonscan.Value) bool {
 	return session.IsString() && !uuid.Present() && message.IsObject() && !message.Member("id").Present()
 }
 
-// line is the members of a line of any type.
 type line struct {
 	kind, subtype, session, message, text, model, time jsonscan.Value
 	id, call                                           jsonscan.Value // of a tool_call
 	failed, result, request, uuid                      jsonscan.Value // of a result
 }
 
-// read reads the members of a line.
 func (l *line) read(f wire.Frame) {
 	f.Read(
 		l.kind.From("type"), l.subtype.From("subtype"), l.session.From("session_id"),

@@ -39,7 +39,6 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// reader reads one line.
 type reader struct {
 	*wire.Writer
 	d *Decoder
@@ -54,7 +53,6 @@ func (r reader) start() {
 	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 }
 
-// begin begins a message, unless the line is of the open one.
 func (r reader) begin(l *line) {
 	model := wire.Keep(r.Text(l.model))
 	same := model != "" && model == r.d.Model
@@ -68,7 +66,6 @@ func (r reader) begin(l *line) {
 	}
 }
 
-// write emits a piece of text or of a thought.
 func (r reader) write(l *line, as Written, text string) {
 	if text == "" {
 		return
@@ -85,7 +82,6 @@ func (r reader) write(l *line, as Written, text string) {
 	r.Emit(c)
 }
 
-// endText ends the text or thought that was written last.
 func (r reader) endText() {
 	if r.d.Written != Nothing {
 		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Part: r.d.Part})

@@ -35,7 +35,6 @@ func (c *Code) fields(f *stored.Fields) {
 	f.Flag("k", &c.Skip)
 }
 
-// clone returns a copy that shares nothing that either may change.
 func (c *Code) clone() *Code {
 	d := *c
 	d.Text = slices.Clone(c.Text)
@@ -51,13 +50,11 @@ func (c *Code) status() jsonscan.Status {
 	return c.scan.Write(data[min(c.scan.Offset(), len(data)):])
 }
 
-// continues reports whether an input belongs to the cut line.
 func (c *Code) continues(data string) bool {
 	independent := beginsCode(data) || beginsField(data) != "" || beginsJSON(data)
 	return !independent || !c.Skip && c.accepts(data)
 }
 
-// accepts reports whether the first line of an input can continue the line.
 func (c *Code) accepts(data string) bool {
 	first, _, _ := strings.Cut(data, "\n")
 	if _, _, ok := cutCode(wire.Alias(c.Text)); !ok {

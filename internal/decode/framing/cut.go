@@ -37,12 +37,10 @@ func (c *Cut) fields(f *stored.Fields) {
 	stored.List(f, "e", &c.Early, (*wire.Problem).Fields)
 }
 
-// empty reports whether nothing was cut.
 func (c *Cut) empty() bool {
 	return c.JSON == nil && c.Code == nil && c.Frame == nil && !c.List && c.Early == nil
 }
 
-// clone returns a copy that shares nothing that either may change.
 func (c *Cut) clone() *Cut {
 	d := *c
 	d.Early = slices.Clone(c.Early)
@@ -144,7 +142,6 @@ func (r *Reader) keep(text string, v valueScan) {
 	in.at = len(in.data)
 }
 
-// openCut opens an input after one that was cut.
 func (r *Reader) openCut() {
 	m, in := r.Cut.JSON, &r.in
 	switch {
@@ -196,7 +193,6 @@ func (r *Reader) join(before []byte, data string) {
 	}
 }
 
-// openPlain opens an input after a line that is no event and was cut.
 func (r *Reader) openPlain() {
 	m, in := r.Cut.JSON, &r.in
 	r.Cut.JSON = nil
@@ -215,10 +211,8 @@ func (r *Reader) openPlain() {
 	}
 }
 
-// standsAlone reports whether an input is JSON or SSE text by itself.
 func standsAlone(data string) bool { return beginsField(data) != "" || beginsJSON(data) }
 
-// takeCut takes what the last input cut from the State.
 func (r *Reader) takeCut() {
 	if r.Cut = r.state.Cut; r.Cut == nil {
 		r.uncut = Cut{}
@@ -226,7 +220,6 @@ func (r *Reader) takeCut() {
 	}
 }
 
-// keepCut stores what the input cut in the State.
 func (r *Reader) keepCut() {
 	switch {
 	case r.Cut.empty():

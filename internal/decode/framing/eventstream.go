@@ -61,7 +61,6 @@ func number(data string) uint32 {
 	return uint32(data[0])<<24 | uint32(data[1])<<16 | uint32(data[2])<<8 | uint32(data[3])
 }
 
-// openFrames opens an input of an AWS event stream.
 func (r *Reader) openFrames() {
 	in, m := &r.in, r.Cut.Frame
 	in.framing = eventStream
@@ -173,7 +172,6 @@ func (r *Reader) badFrame(n int, text string) (Event, bool) {
 	return p, true
 }
 
-// longFrame rejects a frame and skips it.
 func (r *Reader) longFrame(rest string, length int) (Event, bool) {
 	p := Event{Base: r.in.at, Problem: r.tooLong()}
 	r.in.at += min(length, len(rest))
@@ -199,7 +197,6 @@ func (r *Reader) frameEvent(headers, payload string, base int) (Event, bool) {
 	return p, p.Text != ""
 }
 
-// failureOf returns the text of an exception.
 func failureOf(payload, exception string) string {
 	if text := wire.Trim(payload); wire.Check(text) == nil {
 		var w wire.Writer
@@ -209,7 +206,6 @@ func failureOf(payload, exception string) string {
 	return firstOf(exception, "exception")
 }
 
-// firstOf returns the first text that is not empty.
 func firstOf(texts ...string) string {
 	for _, s := range texts {
 		if s != "" {
@@ -219,7 +215,6 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// frameHeaders are the headers of a frame that are read.
 type frameHeaders struct {
 	kind      string // :message-type: event, exception or error
 	event     string // :event-type
@@ -260,7 +255,6 @@ func readHeaders(data string) (h frameHeaders, ok bool) {
 	return h, true
 }
 
-// set sets a header that is read.
 func (h *frameHeaders) set(name, value string) {
 	switch name {
 	case ":message-type":

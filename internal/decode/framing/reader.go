@@ -99,12 +99,10 @@ func (r *Reader) Locate(p *Event, problem *wire.Problem) {
 	}
 }
 
-// tooLong returns the problem of an event that exceeds the limit.
 func (r *Reader) tooLong() *wire.Problem {
 	return &wire.Problem{Code: wire.OverLimit, Text: fmt.Sprintf("a stream event is longer than %d bytes", r.limit)}
 }
 
-// input is the rest of the current input.
 type input struct {
 	framing framing
 	data    string
@@ -231,7 +229,6 @@ func (r *Reader) openJSON(text string) {
 	}
 }
 
-// nested reports whether a text begins like an array or an object.
 func nested(text string) bool { return text[0] == '{' || text[0] == '[' }
 
 // openArray reports whether a valid text is an array of events, which are then read next.
@@ -278,7 +275,6 @@ func (r *Reader) pull() (Event, bool) {
 	}
 }
 
-// nextElement returns the next element of an array of events.
 func (r *Reader) nextElement() (Event, bool) {
 	in := &r.in
 	if !in.events.Next() {
@@ -288,7 +284,6 @@ func (r *Reader) nextElement() (Event, bool) {
 	return Event{Text: in.events.Value.Raw, Base: base, Valid: true}, true
 }
 
-// trimmed returns the event of a text without the white space around it.
 func trimmed(s string, base int) Event {
 	text := wire.Trim(s)
 	return Event{Text: text, Base: base + strings.Index(s, text)}

@@ -67,7 +67,6 @@ func (r *Reader) keepFrom(offset int) {
 	r.since.begins, r.since.kept = kept, true
 }
 
-// keepSince stores the inputs of the text that was cut.
 func (r *Reader) keepSince() {
 	s := &r.since
 	switch {

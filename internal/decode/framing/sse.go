@@ -51,7 +51,6 @@ func (m *SSE) fields(f *stored.Fields) {
 	f.Flag("e", &m.Err)
 }
 
-// pending reports whether an event was cut.
 func (m *SSE) pending() bool {
 	return len(m.Line) > 0 || m.Has || m.Name != "" || m.Skip
 }
@@ -61,7 +60,6 @@ func (m *SSE) status() jsonscan.Status {
 	return m.scan.Write(wire.Alias(m.Data[m.scan.Offset():]))
 }
 
-// complete reports whether the data is one whole event.
 func (m *SSE) complete() bool {
 	if !m.Has || m.Skip {
 		return false
@@ -72,7 +70,6 @@ func (m *SSE) complete() bool {
 	return m.status() == jsonscan.Done && (m.scan.First() == '{' || m.scan.First() == '[')
 }
 
-// accepts reports whether text can continue the data.
 func (m *SSE) accepts(text string) bool {
 	m.status()
 	scan := m.scan
@@ -83,7 +80,6 @@ func (m *SSE) accepts(text string) bool {
 	return scan.Write(strings.TrimSuffix(first, "\r")) != jsonscan.Bad
 }
 
-// continues reports whether an input belongs to the cut event.
 func (m *SSE) continues(data string) bool {
 	field, isJSON := beginsField(data), beginsJSON(data)
 	switch {
@@ -199,7 +195,6 @@ type sseEvent struct {
 	newline int    // offset of the next newline plus 1; 0 if unknown
 }
 
-// abandon drops the cut event and reports it.
 func (r *Reader) abandon() {
 	m := r.sse()
 	if m.Has && !m.Skip {
@@ -208,7 +203,6 @@ func (r *Reader) abandon() {
 	r.state.SSE = nil
 }
 
-// resume continues the SSE text of the last input.
 func (r *Reader) resume() {
 	m := r.sse()
 	if len(m.Line) > 0 && !m.beforeData() && beginsField(r.in.data[r.in.at:]) != "" {
@@ -266,7 +260,6 @@ func cutBOM(line string, start int) (string, int) {
 	return line, start
 }
 
-// skipLF skips the newline that belongs to a carriage return.
 func (in *input) skipLF(m *SSE) {
 	if m.CR && in.at < len(in.data) {
 		m.CR = false
@@ -372,7 +365,6 @@ func (r *Reader) ownData() {
 	r.in.sse.data = ""
 }
 
-// dispatch ends the event and returns it.
 func (r *Reader) dispatch() Event {
 	m, ev := r.sse(), &r.in.sse
 	p := Event{Name: m.Name, Text: ev.data, Base: ev.base}

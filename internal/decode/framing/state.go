@@ -41,7 +41,6 @@ func (s State) Clone() State {
 // the format.
 func (s *State) Pending() bool { return s.cutText() || s.Cut != nil && len(s.Cut.Early) > 0 }
 
-// cutText reports whether the last input ended inside an event.
 func (s *State) cutText() bool {
 	c := s.Cut
 	return s.SSE != nil && s.SSE.Has || c != nil && (c.JSON != nil && len(c.JSON.Text) > 0 || c.Code != nil || c.Frame != nil)

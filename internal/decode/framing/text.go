@@ -18,7 +18,6 @@ import (
 // Where a value is not JSON, or a line is neither JSON nor SSE, the text up to the next
 // line that begins an event is rejected.
 
-// textRest is what is known of text of this kind.
 type textRest struct {
 	tried   int      // the end of a line that is not one event
 	starts  [2]int   // offsets at which an input began that may be read alone; 0 if there is none

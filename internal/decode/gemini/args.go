@@ -58,7 +58,6 @@ func (a *Args) invalidate() string {
 	return "{"
 }
 
-// pieceFields is the members of a piece.
 type pieceFields struct {
 	path, value jsonscan.Value
 	nested      bool   // the value is an object or an array
@@ -96,7 +95,6 @@ func (r reader) readPiece(piece jsonscan.Value) (f pieceFields) {
 	return f
 }
 
-// piece returns the text that a piece adds to the args.
 func (r reader) piece(a *Args, piece jsonscan.Value) (string, *wire.Problem) {
 	if a.Invalid {
 		return "", nil // the first invalid piece was reported

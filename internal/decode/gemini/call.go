@@ -6,7 +6,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// callFields is the members of a functionCall or of a toolCall.
 type callFields struct {
 	id, name, args, pieces jsonscan.Value
 	continues              bool // more pieces of the args follow
@@ -102,7 +101,6 @@ func (r reader) pieces(of wire.Choice, pieces jsonscan.Value, continues bool) (f
 	return first
 }
 
-// closeCall ends the open call and closes all that is open in its args.
 func (r reader) closeCall(message string) {
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: message, Choice: r.d.Choice}
 	if !r.d.Args.Invalid {

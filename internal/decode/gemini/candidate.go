@@ -38,7 +38,6 @@ func (r reader) begin(of wire.Choice) {
 	}
 }
 
-// candidate emits the parts of a candidate and its end.
 func (r reader) candidate(of wire.Choice, v jsonscan.Value) (first *wire.Problem) {
 	var content, parts, finish, message jsonscan.Value
 	for m := v.Members(); m.Next(); {
@@ -102,7 +101,6 @@ func (r reader) finish(of wire.Choice, reason string) {
 	r.d.End.Stopped = true
 }
 
-// part emits a part of a content.
 func (r reader) part(of wire.Choice, part jsonscan.Value) *wire.Problem {
 	var text, thought, call, result, serverCall, serverResult jsonscan.Value
 	for m := part.Members(); m.Next(); {

@@ -138,13 +138,11 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder
 }
 
-// decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	var id, candidates, usage, feedback, failure, parts jsonscan.Value
 	for m := members(f); m.Next(); {
@@ -180,7 +178,6 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	return r.response(r.Text(id), candidates, usage, feedback)
 }
 
-// response emits a piece of a response.
 func (r reader) response(id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
 	of := wire.Choice{Message: id}
 	tokens := readTokens(usage)

@@ -81,10 +81,8 @@ func (d *InteractionsDecoder) Clone() wire.Decoder {
 	return &c
 }
 
-// endStep resets the state of the open step.
 func (d *InteractionsDecoder) endStep() { *d = InteractionsDecoder{Message: d.Message} }
 
-// interactionEvent is the members of an event of any type.
 type interactionEvent struct {
 	kind, index, step, delta, interaction, status, failure jsonscan.Value
 }
@@ -97,13 +95,11 @@ func (e *interactionEvent) read(f wire.Frame) {
 	)
 }
 
-// interactionReader reads one frame.
 type interactionReader struct {
 	*wire.Writer
 	d *InteractionsDecoder
 }
 
-// event emits the chunks of an event. v is its JSON.
 func (r interactionReader) event(e *interactionEvent, v jsonscan.Value) *wire.Problem {
 	switch e.kind.Str {
 	case "step.delta", "content.delta":
@@ -134,7 +130,6 @@ func (r interactionReader) event(e *interactionEvent, v jsonscan.Value) *wire.Pr
 	return nil
 }
 
-// begin emits the start of an interaction.
 func (r interactionReader) begin(v jsonscan.Value) *wire.Problem {
 	if !v.IsObject() {
 		return wire.WrongType("interaction", v, "an object")
@@ -163,7 +158,6 @@ func (r interactionReader) startStep(e *interactionEvent) *wire.Problem {
 	return r.part(e.index, e.step)
 }
 
-// stepKind returns the kind of the block in a step of a type.
 func stepKind(name string) wire.BlockKind {
 	switch {
 	case name == "text", name == "thought", name == "model_output":
@@ -174,7 +168,6 @@ func stepKind(name string) wire.BlockKind {
 	return wire.OtherBlock
 }
 
-// delta emits the content of a delta.
 func (r interactionReader) delta(e *interactionEvent) *wire.Problem {
 	if !e.delta.IsObject() {
 		return wire.WrongType("delta", e.delta, "an object")
@@ -188,7 +181,6 @@ func (r interactionReader) delta(e *interactionEvent) *wire.Problem {
 	return r.part(e.index, e.delta)
 }
 
-// stopStep ends a step.
 func (r interactionReader) stopStep(index jsonscan.Value) {
 	kind := wire.CallBlock // if the beginning of the step was lost
 	if r.d.Step == index.Raw {

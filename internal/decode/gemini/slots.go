@@ -33,7 +33,6 @@ func usageOf(members wire.Fields, s *wire.SlotFinder) wire.Place {
 	return members.Get("usage_metadata")
 }
 
-// ofCode reports whether a path is in an executableCode or a codeExecutionResult.
 func ofCode(path string) bool {
 	rest, found := strings.CutPrefix(strings.TrimPrefix(path, "response."), "candidates.*.content.parts.*.")
 	return found && (strings.HasPrefix(rest, "executable") || strings.HasPrefix(rest, "code"))
@@ -86,7 +85,6 @@ func (d *Decoder) Fill(_ *wire.Writer, _ uint8, c *chunks.Chunk) bool {
 	return true
 }
 
-// findInteractionSlots finds the slots of a step.delta.
 func findInteractionSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	switch f.JSON.Member("event_type").Str {
 	case "step.delta", "content.delta":

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// stepFields is the members of the beginning of a step and of a delta.
 type stepFields struct {
 	kind, id, call, name, args, text, content, summary, result, failed jsonscan.Value
 }
@@ -22,7 +21,6 @@ func (f *stepFields) read(part jsonscan.Value) {
 	)
 }
 
-// part emits the content of the beginning of a step or of a delta.
 func (r interactionReader) part(index, part jsonscan.Value) *wire.Problem {
 	var f stepFields
 	f.read(part)

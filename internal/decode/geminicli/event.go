@@ -32,7 +32,6 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder
@@ -47,7 +46,6 @@ func (r reader) start() {
 	r.Emit(chunks.Chunk{Kind: chunks.RunStart, Explicit: true})
 }
 
-// message emits the prompt, or a piece of the answer.
 func (r reader) message(e *event) *wire.Problem {
 	if !e.content.IsString() {
 		return wire.WrongType("content", e.content, "a string")
@@ -64,7 +62,6 @@ func (r reader) message(e *event) *wire.Problem {
 	return nil
 }
 
-// begin begins a message, unless the open one goes on.
 func (r reader) begin() {
 	if r.d.Open && !r.d.Answered {
 		return

@@ -60,13 +60,11 @@ func claims(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// event is the members of an event of any type.
 type event struct {
 	kind, timestamp, session, role, content, name, tool, parameters jsonscan.Value
 	status, output, failure, severity                               jsonscan.Value
 }
 
-// read reads the members of an event.
 func (e *event) read(f wire.Frame) {
 	f.Read(
 		e.kind.From("type"), e.timestamp.From("timestamp"), e.session.From("session_id"),

@@ -5,7 +5,6 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// findSlots finds the slots of a piece of text.
 func findSlots(s *wire.SlotFinder, f wire.Frame, at wire.Place) (note uint8, ok bool) {
 	if f.Type() != "message" {
 		return 0, false

@@ -33,7 +33,6 @@ func (r reader) emitContent(of chunks.Chunk, content jsonscan.Value, want wanted
 	}
 }
 
-// emitText emits text or reasoning.
 func (r reader) emitText(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, want wanted) {
 	if !want.text {
 		return
@@ -44,7 +43,6 @@ func (r reader) emitText(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, wa
 	}
 }
 
-// blockFields is the members of a block of any type.
 type blockFields struct {
 	kind, id, name, index, text, thought, args, input, partial, use jsonscan.Value
 	whole                                                           jsonscan.Value
@@ -61,7 +59,6 @@ func readBlock(block jsonscan.Value) (b blockFields) {
 	return b
 }
 
-// block emits the content of a block.
 func (r reader) block(of chunks.Chunk, block jsonscan.Value, want wanted) {
 	b := readBlock(block)
 	of.Part = partNumber(b.index)
@@ -117,7 +114,6 @@ func (r reader) blockCall(of chunks.Chunk, b blockFields, want wanted) {
 	r.noArgs(&b)
 }
 
-// noArgs reads the unknown members of the block of a call without args.
 func (r reader) noArgs(b *blockFields) {
 	if !b.input.Present() && !b.args.Present() && !b.partial.Present() {
 		r.UnknownMembers("the content block", b.whole)

@@ -53,7 +53,6 @@ func (r reader) onlyUsage(of chunks.Chunk, m *fields, end messageEnd) bool {
 	return i >= 0 && r.d.Messages.Streamed[i].text()
 }
 
-// finish emits the end of a message and then its usage.
 func (r reader) finish(of chunks.Chunk, end messageEnd, usage jsonscan.Value) {
 	discarded := wire.Discards(end.reason) && !of.Repeated
 	if discarded { // mostly there is no other content
@@ -117,7 +116,6 @@ func (r reader) callPiece(of chunks.Chunk, piece jsonscan.Value) {
 	}
 }
 
-// summarize returns the summary of a piece of a message.
 func summarize(m *fields, end messageEnd) summary {
 	s := summary{ends: end.over}
 	for e := m.pieces.Elements(); e.Next(); {

@@ -69,13 +69,11 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-// reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder
 }
 
-// decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	if f.Name != "" {
 		mode, ns, _ := strings.Cut(f.Name, "|")

@@ -15,7 +15,6 @@ import (
 //	{"lc":1,"type":"constructor","id":[…,"AIMessageChunk"],"kwargs":{…}}
 //	{"type":"AIMessageChunk","data":{…}}
 
-// messageKind is the kind of a message.
 type messageKind uint8
 
 const (
@@ -27,7 +26,6 @@ const (
 	kindHuman
 )
 
-// fields is the members of a message that are read.
 type fields struct {
 	kind  messageKind
 	class string // AIMessageChunk, ai…
@@ -94,7 +92,6 @@ func (r reader) unknownMembers(m *fields) {
 	r.UnknownMembers("the message", m.body, "content", "content_blocks", "tool_call_chunks", "tool_calls", "invalid_tool_calls", "additional_kwargs", "response_metadata", "usage_metadata", "kwargs", "data", "lc_kwargs")
 }
 
-// kindOf returns the kind of a message with a type or class name.
 func kindOf(name string) messageKind {
 	switch name {
 	case "ai", "AIMessage":
@@ -114,7 +111,6 @@ func kindOf(name string) messageKind {
 	return kindNone
 }
 
-// looksLikeMessage reports whether v is a message.
 func looksLikeMessage(v jsonscan.Value) bool {
 	some, _ := messageOf(v)
 	return some
@@ -129,7 +125,6 @@ func messageOf(v jsonscan.Value) (some, own bool) {
 	return s.kind && s.content, s.own
 }
 
-// isMessage reports whether a frame is a message.
 func isMessage(f wire.Frame) bool {
 	var s signs
 	for m := f.Members(); m.Next() && !s.decide(m.Key, &m.Value); {
@@ -175,7 +170,6 @@ func (s *signs) set(is bool) (decided bool) {
 	return true
 }
 
-// messageEnd is the end of a message.
 type messageEnd struct {
 	over      bool
 	reason    string
@@ -230,7 +224,6 @@ func truncates(reason string) bool {
 	return wire.Discards(reason)
 }
 
-// resultMessage emits a ToolMessage.
 func (r reader) resultMessage(at place, m *fields) *wire.Problem {
 	n := r.Len()
 	if problem := r.ToolResult(wire.ReadResult(m.body)); problem != nil {

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// tuple reads an event that is an array.
 func (r reader) tuple(v jsonscan.Value) *wire.Problem {
 	e := v.Elements()
 	if !e.Next() {
@@ -32,7 +31,6 @@ func (r reader) tuple(v jsonscan.Value) *wire.Problem {
 	return r.messageMode("", v)
 }
 
-// part reads a part of the SDK.
 func (r reader) part(v jsonscan.Value) *wire.Problem {
 	var mode, ns, data, interrupts jsonscan.Value
 	v.Read(mode.From("type"), ns.From("ns"), data.From("data"), interrupts.From("interrupts"))
@@ -146,7 +144,6 @@ func (r reader) checkpointNamespace(metadata jsonscan.Value) (ns string) {
 	return ns
 }
 
-// place is the place in which a message was found.
 type place struct {
 	ns string
 	// repeated is true in updates and values, which repeat the history. Texts
@@ -157,7 +154,6 @@ type place struct {
 	growing bool
 }
 
-// message emits the chunks of a message of any kind.
 func (r reader) message(at place, v jsonscan.Value) *wire.Problem {
 	m := readMessage(v)
 	if m.kind == kindAI || m.kind == kindAIChunk {

@@ -20,7 +20,6 @@ import (
 // The args in tool_calls are a repaired parse of incomplete text. They are read only
 // in the finished message, where they replace the text (Hold).
 
-// partials reads a list of messages.
 func (r reader) partials(ns string, list jsonscan.Value, complete bool) (first *wire.Problem) {
 	if !list.IsArray() {
 		return wire.WrongType("the payload of messages/partial and messages/complete", list, "a list of messages")
@@ -69,7 +68,6 @@ func (r reader) partial(ns string, m *fields, complete bool) {
 	}
 }
 
-// growth emits the new content of a message.
 func (r reader) growth(of chunks.Chunk, m *fields, p *partialText, final bool) {
 	if m.content.IsString() {
 		r.grownText(of, chunks.Text, m.content, p, final)
@@ -135,7 +133,6 @@ func firstString(list ...jsonscan.Value) jsonscan.Value {
 	return jsonscan.Value{}
 }
 
-// grownText emits the new text of a text.
 func (r reader) grownText(of chunks.Chunk, kind chunks.Kind, v jsonscan.Value, p *partialText, final bool) {
 	if of.Text, _ = p.tail(r.Text(v), false, final); of.Text != "" {
 		of.Kind = kind
@@ -223,7 +220,6 @@ func (m *messages) setPartial(p partialText) {
 	m.Partial = append(m.Partial[max(0, len(m.Partial)-maxPartials+1):], p)
 }
 
-// forget removes a growing message.
 func (m *messages) forget(id string) {
 	kept := make([]partialText, 0, len(m.Partial)+1)
 	for _, p := range m.Partial {

@@ -9,7 +9,6 @@ import (
 
 // A graph that is streamed in one mode yields payloads without the name of the mode.
 
-// payloadKind is the kind of a payload without the name of its mode.
 type payloadKind uint8
 
 const (

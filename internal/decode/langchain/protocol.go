@@ -38,7 +38,6 @@ func Protocol() wire.Format {
 	}
 }
 
-// view returns a Decoder of the protocol with the state of a Decoder of Format.
 func view(d wire.Decoder) wire.Decoder {
 	shared := d.(*Decoder)
 	if shared.Streams == nil {
@@ -47,7 +46,6 @@ func view(d wire.Decoder) wire.Decoder {
 	return (*protocolDecoder)(shared)
 }
 
-// protocolDecoder decodes the protocol with the state of a Decoder.
 type protocolDecoder Decoder
 
 // Fields visits the members of the stored form.
@@ -83,7 +81,6 @@ func isProtocol(f wire.Frame) bool {
 	return false
 }
 
-// claimsProtocol is Claims of Protocol.
 func claimsProtocol(f wire.Frame) wire.Claim {
 	if f.Done {
 		return wire.No
@@ -117,7 +114,6 @@ func claimsProtocol(f wire.Frame) wire.Claim {
 	return wire.No
 }
 
-// decodeProtocol emits the chunks of a frame of the protocol.
 func (r reader) decodeProtocol(f wire.Frame) *wire.Problem {
 	var method, params, namespace, data jsonscan.Value
 	f.Read(method.From("method"), params.From("params"))
@@ -147,7 +143,6 @@ func (r reader) decodeProtocol(f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// protocolEvent reads an event by its method.
 func (r reader) protocolEvent(method, ns string, data jsonscan.Value) *wire.Problem {
 	switch method {
 	case "messages":

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// protocolData is the members of the data of a messages event.
 type protocolData struct {
 	event, run, id, role, call, index, content, delta, reason, usage, message jsonscan.Value
 }
@@ -115,7 +114,6 @@ func (r reader) protocolBlock(of chunks.Chunk, at int, d protocolData) *wire.Pro
 	return nil
 }
 
-// humanText emits a piece of the text of a human message.
 func (r reader) humanText(at int, text jsonscan.Value) {
 	if at < 0 || !r.d.Streams.Open[at].Human {
 		return
@@ -317,7 +315,6 @@ func (r reader) protocolServerResult(of chunks.Chunk, block jsonscan.Value) {
 	}
 }
 
-// protocolFinish emits the end of a message.
 func (r reader) protocolFinish(of chunks.Chunk, d protocolData) {
 	r.d.Messages.done(of.Namespace, of.Message)
 	reason := r.Text(d.reason)

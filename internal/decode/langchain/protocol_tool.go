@@ -6,7 +6,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// toolEvent is the members of a tools event.
 type toolEvent struct {
 	event, id, name, delta, output, message jsonscan.Value
 }
@@ -19,7 +18,6 @@ func (e *toolEvent) read(data jsonscan.Value) {
 	)
 }
 
-// protocolTool emits the progress or the result of a tool.
 func (r reader) protocolTool(ns string, data jsonscan.Value) *wire.Problem {
 	var e toolEvent
 	e.read(data)

@@ -27,7 +27,6 @@ func (r reader) updates(ns string, payload jsonscan.Value) *wire.Problem {
 	})
 }
 
-// update reads one update.
 func (r reader) update(ns string, v jsonscan.Value) *wire.Problem {
 	if v.IsObject() && looksLikeMessage(v) {
 		return r.stateKey(ns, v)
@@ -35,7 +34,6 @@ func (r reader) update(ns string, v jsonscan.Value) *wire.Problem {
 	return r.stateKeys(ns, v)
 }
 
-// values reads the whole state.
 func (r reader) values(ns string, payload jsonscan.Value) *wire.Problem {
 	n := r.Len()
 	problem := r.stateMembers(ns, payload, func(value jsonscan.Value) *wire.Problem { return r.stateKey(ns, value) })
@@ -69,7 +67,6 @@ func (r reader) stateMembers(ns string, payload jsonscan.Value, read func(jsonsc
 	return first
 }
 
-// stateKeys reads the keys of an update.
 func (r reader) stateKeys(ns string, update jsonscan.Value) (first *wire.Problem) {
 	for m := update.Members(); m.Next(); {
 		if p := r.stateKey(ns, m.Value); p != nil && first == nil {

@@ -32,10 +32,8 @@ func isTrace(f wire.Frame) bool {
 	return name && data
 }
 
-// isTraceName reports whether name is the name of such an event.
 func isTraceName(name string) bool { return strings.HasPrefix(name, "on_") }
 
-// trace reads an event that contains its name.
 func (r reader) trace(v jsonscan.Value) *wire.Problem {
 	var name, data, metadata jsonscan.Value
 	v.Read(name.From("event"), data.From("data"), metadata.From("metadata"))

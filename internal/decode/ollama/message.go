@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// message emits the content and the calls of a message.
 func (r reader) message(message jsonscan.Value) *wire.Problem {
 	var role, content, thinking, calls jsonscan.Value
 	r.ReadKnown("the message", message,
@@ -41,7 +40,6 @@ func (r reader) message(message jsonscan.Value) *wire.Problem {
 	return first
 }
 
-// toolCall emits a call, which is whole.
 func (r reader) toolCall(call jsonscan.Value) *wire.Problem {
 	var id, function, name, args jsonscan.Value
 	r.ReadKnown("message.tool_calls[]", call, id.From("id"), function.From("function"))

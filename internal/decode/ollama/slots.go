@@ -5,7 +5,6 @@ import (
 	"streamer/internal/decode/wire"
 )
 
-// findSlots finds the slots of a piece of text.
 func findSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
 	s.Walk(at, slot)
 	return 0, true

@@ -50,7 +50,6 @@ func (r reader) choice(of wire.Choice, v jsonscan.Value, failed bool) {
 	}
 }
 
-// delta emits a delta, or a whole message.
 func (r reader) delta(of wire.Choice, delta jsonscan.Value) {
 	var role, content, reasoning, refusal, calls, legacy, executed jsonscan.Value
 	for m := delta.Members(); m.Next(); {

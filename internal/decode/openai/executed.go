@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// executedFields is the members of an entry of executed_tools.
 type executedFields struct {
 	index, kind, name, args, output jsonscan.Value
 }
@@ -46,7 +45,6 @@ func (r reader) executedTools(of wire.Choice, entries jsonscan.Value) {
 	}
 }
 
-// executed emits a call or its result.
 func (r reader) executed(c chunks.Chunk, f *executedFields) {
 	place := c.Index
 	if place == "" {

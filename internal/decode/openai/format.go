@@ -86,13 +86,11 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem { return re
 // Clone returns an independent copy.
 func (d *Decoder) Clone() wire.Decoder { return &Decoder{Running: slices.Clone(d.Running)} }
 
-// reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d *Decoder
 }
 
-// decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	if f.Done {
 		r.Emit(chunks.Chunk{Kind: chunks.Done})

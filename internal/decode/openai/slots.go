@@ -2,7 +2,6 @@ package openai
 
 import "streamer/internal/decode/wire"
 
-// findSlots finds the slots of a chunk.
 func findSlots(s *wire.SlotFinder, _ wire.Frame, at wire.Place) (note uint8, ok bool) {
 	s.Walk(at, slot)
 	s.Usage(s.Members(at).Get("usage"))

@@ -6,7 +6,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// hasCall reports whether a list of items has a call with an id.
 func (r reader) hasCall(items jsonscan.Value, id string) bool {
 	for e := items.Elements(); e.Next(); {
 		for m := e.Value.Members(); m.Next(); {
@@ -52,7 +51,6 @@ func (r reader) call(of chunks.Chunk, i itemFields, at stage) {
 	}
 }
 
-// mcpResult emits the result of an mcp_call that has ended.
 func (r reader) mcpResult(of chunks.Chunk, i itemFields) {
 	c := chunks.Chunk{Kind: chunks.Result, Message: of.Message, ID: of.ID, Name: of.Name, Status: "success"}
 	switch {

@@ -47,7 +47,6 @@ func (r reader) results(input jsonscan.Value) (first *wire.Problem) {
 	return first
 }
 
-// clientItem emits the result in an item of a client, if it has one.
 func (r reader) clientItem(item jsonscan.Value) *wire.Problem {
 	switch kind := wire.TypeOf(item); kind {
 	case "mcp_approval_response":
@@ -63,7 +62,6 @@ func (r reader) clientItem(item jsonscan.Value) *wire.Problem {
 	return nil
 }
 
-// unknownItem reads an item, or the item of an event, of an unknown type.
 func (r reader) unknownItem(what, kind string, item jsonscan.Value) {
 	r.Unknown(what, kind, item)
 	for _, key := range [...]string{"output", "approval_request_id"} {

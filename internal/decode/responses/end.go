@@ -43,7 +43,6 @@ func (r reader) stop(c chunks.Chunk) {
 	r.d.Failed = c.Status == "error"
 }
 
-// failure emits the failure of a response, which ends the run.
 func (r reader) failure(failure, message, code jsonscan.Value) {
 	text := ""
 	for _, v := range [...]jsonscan.Value{message, code} {

@@ -8,7 +8,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// event is the members of an event of any type.
 type event struct {
 	kind, index, itemID, part, delta, arguments, item, response, failure, message, code jsonscan.Value
 	// of a WebSocket
@@ -39,10 +38,8 @@ func (e *event) place() jsonscan.Value {
 // partsOfItem is a number larger than the number of parts of any item.
 const partsOfItem = 1 << 12
 
-// number returns the number of a content part in the response.
 func (e *event) number() int { return e.index.Int()*partsOfItem + e.part.Int() }
 
-// delta emits a piece of args or of text.
 func (r reader) delta(name string, of chunks.Chunk, delta jsonscan.Value) *wire.Problem {
 	if !delta.IsString() {
 		return wire.WrongType("delta of response."+name, delta, "a string")

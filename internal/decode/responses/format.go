@@ -84,14 +84,12 @@ func (d *Decoder) contentOf() string {
 	return d.Message
 }
 
-// reader reads one frame.
 type reader struct {
 	*wire.Writer
 	d        *Decoder
 	realtime bool // the frame is of the Realtime API
 }
 
-// decode emits the chunks of a frame.
 func (r reader) decode(f wire.Frame) *wire.Problem {
 	if f.Done {
 		r.Emit(chunks.Chunk{Kind: chunks.Done})
@@ -125,7 +123,6 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	return nil
 }
 
-// untyped emits a response that was not streamed, or an error.
 func (r reader) untyped(e *event, v jsonscan.Value) *wire.Problem {
 	if e.failure.Present() && v.Member("object").Raw == "" {
 		r.failure(e.failure, e.message, e.code)
@@ -134,7 +131,6 @@ func (r reader) untyped(e *event, v jsonscan.Value) *wire.Problem {
 	return r.whole(v)
 }
 
-// event emits the chunks of an event v with a name after the prefix.
 func (r reader) event(name string, e *event, v jsonscan.Value) *wire.Problem {
 	switch name {
 	case "created", "queued", "in_progress":

@@ -9,7 +9,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// stage is the point in the stream at which an item is read.
 type stage uint8
 
 const (
@@ -20,7 +19,6 @@ const (
 	itemWhole                 // in a response that was not streamed
 )
 
-// itemFields is the members of an item of any type.
 type itemFields struct {
 	kind, id, call, name, args, action, status, caller, output, failure, content, summary, approval, environment, execution jsonscan.Value
 }
@@ -37,7 +35,6 @@ func readItem(item jsonscan.Value) (i itemFields) {
 	return i
 }
 
-// numberOf returns n as a JSON number.
 func numberOf(n int) jsonscan.Value {
 	return jsonscan.Value{Kind: jsonscan.Number, Raw: strconv.Itoa(n)}
 }
@@ -145,7 +142,6 @@ func (r reader) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 	return true
 }
 
-// texts emits the content of a message or a reasoning item.
 func (r reader) texts(of chunks.Chunk, i itemFields) {
 	kind := chunks.Text
 	if i.kind.Str == "reasoning" {

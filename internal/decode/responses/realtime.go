@@ -17,12 +17,10 @@ import (
 //
 // https://platform.openai.com/docs/api-reference/realtime
 
-// ofRealtime reports whether the event is of the Realtime API.
 func (e *event) ofRealtime() bool {
 	return !e.numbered.Present() && (e.eventID.Present() || e.responseID.Present())
 }
 
-// lane returns the name of the lane of a response event.
 func (r reader) lane(e *event) string {
 	switch {
 	case e.responseID.Present():

@@ -25,7 +25,6 @@ func (r reader) start(name string, response jsonscan.Value) *wire.Problem {
 	return nil
 }
 
-// response is the members of a whole response.
 type response struct {
 	id, status, output, usage, failure, details, statusDetails jsonscan.Value
 }
@@ -39,7 +38,6 @@ func readResponse(response jsonscan.Value) (b response) {
 	return b
 }
 
-// failed reports whether a response that ended with a status has failed.
 func (b *response) failed(status string) bool {
 	return status == "failed" || status == "" && b.failure.Present()
 }
@@ -61,7 +59,6 @@ func (r reader) end(name string, response jsonscan.Value) *wire.Problem {
 	return r.output(name, b, false)
 }
 
-// whole emits a response that was not streamed.
 func (r reader) whole(response jsonscan.Value) *wire.Problem {
 	b := readResponse(response)
 	r.d.enter("")

@@ -144,7 +144,6 @@ func literals(list []chunks.Chunk) (all []chunks.Chunk) {
 	return all
 }
 
-// cut cuts the text of an event at its slots.
 func (t *template) cut(event string, slots []wire.FoundSlot) {
 	at := 0
 	t.parts = make([]part, 0, len(slots))
@@ -155,7 +154,6 @@ func (t *template) cut(event string, slots []wire.FoundSlot) {
 	t.setTail(event[at:])
 }
 
-// keep copies what the template shares with the event.
 func (t *template) keep() {
 	t.name = strings.Clone(t.name)
 	for i := range t.parts {
@@ -170,14 +168,12 @@ func (t *template) keep() {
 	}
 }
 
-// keepStrings copies the strings of a literal.
 func keepStrings(c *chunks.Chunk) {
 	for _, s := range [...]*string{&c.Namespace, &c.Role, &c.Index, &c.Name, &c.CallKind} {
 		*s = strings.Clone(*s)
 	}
 }
 
-// setTail sets the text after the last slot.
 func (t *template) setTail(tail string) {
 	t.tail, t.padded = tail, tail
 	if inside, ok := strings.CutSuffix(tail, "}"); ok {

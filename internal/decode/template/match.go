@@ -12,7 +12,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// template is the text of a delta with slots.
 type template struct {
 	format *wire.Format
 	name   string // of the SSE event
@@ -126,7 +125,6 @@ func (t *template) emitAround(w *wire.Writer, n int) {
 	}
 }
 
-// set assigns the values of the slots to a chunk.
 func (t *template) set(w *wire.Writer, c *chunks.Chunk, v *values) {
 	for i := range t.parts {
 		slot := t.parts[i].slot

@@ -20,7 +20,6 @@ func (p *Part) fields(f *stored.Fields) {
 // maxParts is the maximum number of content parts that are open at a time.
 const maxParts = 64
 
-// contentEvent reads text-start, text-delta and text-end, and the same of reasoning.
 func (r reader) contentEvent(e *event, kind chunks.Kind, what string) *wire.Problem {
 	if !e.id.IsString() {
 		return wire.WrongType("id", e.id, "a string")

@@ -29,7 +29,6 @@ func (r reader) startStep() {
 	r.d.Open, r.d.Stepped, r.d.Parts = true, true, nil
 }
 
-// finishStep emits the finish reason and the usage of a step, where there are any.
 func (r reader) finishStep(e *event) {
 	if e.finish.IsString() {
 		r.Emit(r.finishChunk(r.Text(e.finish)))

@@ -9,7 +9,6 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-// tool emits the chunks of an event of a call. v is its JSON.
 func (r reader) tool(e *event, v jsonscan.Value) *wire.Problem {
 	kind := e.kind.Str
 	if kind == "tool-approval-response" { // has the id of the approval, not of the call
@@ -45,7 +44,6 @@ func (r reader) tool(e *event, v jsonscan.Value) *wire.Problem {
 	return nil
 }
 
-// toolInput emits a call or a piece of its args.
 func (r reader) toolInput(e *event, id string, v jsonscan.Value) *wire.Problem {
 	switch e.kind.Str {
 	case "tool-input-start":
@@ -77,7 +75,6 @@ func (r reader) toolInput(e *event, id string, v jsonscan.Value) *wire.Problem {
 	return nil
 }
 
-// fragment returns a fragment of a call without args.
 func (r reader) fragment(e *event, id string) chunks.Chunk {
 	c := chunks.Chunk{Kind: chunks.Fragment, Message: r.d.Message, ID: id, Name: r.Text(e.name), Final: true}
 	switch {
@@ -89,7 +86,6 @@ func (r reader) fragment(e *event, id string) chunks.Chunk {
 	return c
 }
 
-// isPlain reports whether the input of a call is free text.
 func (d *Decoder) isPlain(id string) bool {
 	return d.Plain != "" && d.Plain == id[:min(len(id), wire.MaxID)]
 }

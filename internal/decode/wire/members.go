@@ -73,7 +73,6 @@ func (m *Members) Next() bool {
 	return m.next()
 }
 
-// next scans the following member.
 func (m *Members) next() bool {
 	if m.at == maxShared {
 		m.scan, m.at = &Scan{rest: m.scan.rest}, 0

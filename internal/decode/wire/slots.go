@@ -173,7 +173,6 @@ func (s *SlotFinder) Walk(v Place, slot func(path string) Slot) {
 	}
 }
 
-// walkTo adds the slots in a member or an element.
 func (s *SlotFinder) walkTo(key string, v Place, slot func(path string) Slot) {
 	n := len(s.path)
 	if n > 0 {

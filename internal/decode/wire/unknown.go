@@ -165,13 +165,11 @@ func ofCall(key string) bool {
 	}
 }
 
-// hasArgs reports whether members with this key are the args of a call.
 func hasArgs(key string) bool {
 	var buf [maxName]byte
 	return isArgs(plainName(&buf, key))
 }
 
-// isArgs reports whether a plain name is that of args.
 func isArgs(s string) bool {
 	switch s {
 	case "input", "rawinput", "inputtextdelta", "partialjson", "parameters":
@@ -181,13 +179,11 @@ func isArgs(s string) bool {
 	return args || strings.Contains(s, "argument")
 }
 
-// namesCall reports whether a type has the name of a call or of a result in it.
 func namesCall(kind string) bool {
 	var buf [maxName]byte
 	return hasCall(plainName(&buf, kind))
 }
 
-// hasCall reports whether a plain name has that of a call or of a result in it.
 func hasCall(s string) bool {
 	if !strings.Contains(s, "tool") && !strings.Contains(s, "function") {
 		return false
