@@ -227,7 +227,7 @@ func cutSomewhere(t *testing.T, what string, events []string, frame func(int, st
 
 // TestReadsOfAConnection reads a response as a socket returned it.
 func TestReadsOfAConnection(t *testing.T) {
-	data, err := os.ReadFile("testdata/quirks/109-sse-crlf-comments-wire.BOM.jsonl")
+	data, err := os.ReadFile("testdata/quirks/109-sse-crlf-comments-bom.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

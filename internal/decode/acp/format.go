@@ -155,16 +155,15 @@ func (d *Decoder) Clone() wire.Decoder {
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var m message
 	m.read(f)
-	r := reader{w, d}
 	switch m.method.Str {
 	case "":
-		r.response(&m)
+		d.response(w, &m)
 	case "session/update":
-		return r.update(m.params.Member("update"))
+		return d.update(w, m.params.Member("update"))
 	case "session/request_permission":
-		return r.ask(&m)
+		return d.ask(w, &m)
 	case "session/prompt":
-		r.prompt(&m)
+		d.prompt(w, &m)
 	case "session/load":
 		d.Loads = add(d.Loads, m.id)
 	case "session/cancel":
@@ -174,10 +173,10 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 			d.Cancelled = true
 		}
 	case "initialize":
-		r.restart()
+		d.restart(w)
 	default:
 		if !manages(m.method.Str) {
-			r.Unknown("message", m.method.Str, f.JSON)
+			w.Unknown("message", m.method.Str, f.JSON)
 		}
 	}
 	return nil
@@ -197,11 +196,6 @@ func manages(method string) bool {
 		}
 	}
 	return false
-}
-
-type reader struct {
-	*wire.Writer
-	d *Decoder
 }
 
 func key(id jsonscan.Value) string { return wire.Keep(id.Raw) }

@@ -1,6 +1,10 @@
 package acp
 
-import "strings"
+import (
+	"strings"
+
+	"streamer/internal/decode/wire"
+)
 
 // maxOutput is the maximum number of bytes of the outputs of all calls of a session. A
 // call that ends without an output has the one that it had before. Longer ones are
@@ -36,9 +40,9 @@ func (d *Decoder) store(c *Call, raw string) {
 	c.Output = strings.Clone(raw)
 }
 
-func (r reader) callContent(u *update) {
-	id := r.Text(u.call)
-	c := r.d.call(id)
+func (d *Decoder) callContent(w *wire.Writer, u *update) {
+	id := w.Text(u.call)
+	c := d.call(id)
 	if c == nil || c.Done || !u.content.IsObject() {
 		return
 	}
@@ -48,7 +52,7 @@ func (r reader) callContent(u *update) {
 		if !ok || list == "[" {
 			list, separator = "[", ""
 		}
-		r.d.store(c, list+separator+u.content.Raw+"]")
+		d.store(c, list+separator+u.content.Raw+"]")
 	}
-	r.progress(c, id, r.Text(u.content.Member("content").Member("text")))
+	d.progress(w, c, id, w.Text(u.content.Member("content").Member("text")))
 }

@@ -82,16 +82,16 @@ func claimsUnknown(kind string, f wire.Frame) wire.Claim {
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
-	return reader{w, d, w.Text(e.subagent)}.event(&e, f)
+	return frame{w, d, w.Text(e.subagent)}.event(&e, f)
 }
 
-type reader struct {
+type frame struct {
 	*wire.Writer
 	d  *Decoder
 	ns string // namespace of the event
 }
 
-func (r reader) event(e *event, f wire.Frame) *wire.Problem {
+func (r frame) event(e *event, f wire.Frame) *wire.Problem {
 	r.closeChunks(e)
 	switch {
 	case isCall(e.kind):

@@ -86,29 +86,28 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 		w.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
 	}
-	r := reader{w, d}
 	switch f.Name {
 	case "0":
-		return r.content(chunks.Text, f.JSON)
+		return d.content(w, chunks.Text, f.JSON)
 	case "g":
-		return r.content(chunks.Reasoning, f.JSON)
+		return d.content(w, chunks.Reasoning, f.JSON)
 	case "j": // the signature of a reasoning ends it
 		if d.Open {
-			r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message})
+			w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message})
 		}
 	case "3":
-		r.failure(f.JSON)
+		d.failure(w, f.JSON)
 	case "f":
-		return r.startStep(f.JSON)
+		return d.startStep(w, f.JSON)
 	case "e":
-		r.finishStep(f.JSON)
+		d.finishStep(w, f.JSON)
 	case "d":
-		r.finish(f.JSON)
+		d.finish(w, f.JSON)
 	case "9", "a", "b", "c":
-		return r.call(f.Name, f.JSON)
+		return d.call(w, f.Name, f.JSON)
 	case "2", "8", "h", "i", "k", "aui-state":
 	default:
-		r.Unknown("line", f.Name, f.JSON)
+		w.Unknown("line", f.Name, f.JSON)
 	}
 	return nil
 }
@@ -119,18 +118,13 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-func (r reader) content(kind chunks.Kind, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) content(w *wire.Writer, kind chunks.Kind, v jsonscan.Value) *wire.Problem {
 	if !v.IsString() {
 		return wire.WrongType("the content", v, "a string")
 	}
-	if s := r.Text(v); s != "" {
-		r.begin()
-		r.Emit(chunks.Chunk{Kind: kind, Message: r.d.Message, Text: s})
+	if s := w.Text(v); s != "" {
+		d.begin(w)
+		w.Emit(chunks.Chunk{Kind: kind, Message: d.Message, Text: s})
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var e event
 	e.read(f)
-	return reader{w, d}.event(&e, f.JSON)
+	return d.event(w, &e, f.JSON)
 }
 
 // Clone returns an independent copy.
@@ -126,49 +126,44 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-func (r reader) event(e *event, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) event(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
 	switch e.kind.Str {
 	case "content_block_delta":
-		return r.delta(e)
+		return d.delta(w, e)
 	case "content_block_start":
-		return r.startBlock(e)
+		return d.startBlock(w, e)
 	case "content_block_stop":
-		r.stopBlock(e.index)
+		d.stopBlock(w, e.index)
 	case "message_start":
-		return r.startMessage(e.message)
+		return d.startMessage(w, e.message)
 	case "message_delta":
-		r.messageDelta(e.delta, e.usage)
+		d.messageDelta(w, e.delta, e.usage)
 	case "message_stop":
-		r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: r.d.Message})
-		r.d.Block, r.d.Kind, r.d.Usage = "", wire.NoBlock, ""
+		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: d.Message})
+		d.Block, d.Kind, d.Usage = "", wire.NoBlock, ""
 	case "error":
-		r.Emit(chunks.Chunk{Kind: chunks.Failure, Message: r.d.Message, Text: r.FailureText(e.failure)})
-		r.d.Block, r.d.Kind = "", wire.NoBlock
+		w.Emit(chunks.Chunk{Kind: chunks.Failure, Message: d.Message, Text: w.FailureText(e.failure)})
+		d.Block, d.Kind = "", wire.NoBlock
 	case "message":
-		return r.wholeMessage(v)
+		return d.wholeMessage(w, v)
 	case "":
-		return r.userMessage(e.content)
+		return d.userMessage(w, e.content)
 	case "ping":
 	default:
-		r.Unknown("event", e.kind.Str, v)
+		w.Unknown("event", e.kind.Str, v)
 	}
 	return nil
 }
 
 // userMessage emits the results of client tools and the text of a user message. Text
 // beside results does not interrupt: the message answers the calls.
-func (r reader) userMessage(content jsonscan.Value) (problem *wire.Problem) {
+func (d *Decoder) userMessage(w *wire.Writer, content jsonscan.Value) (problem *wire.Problem) {
 	results := hasToolResult(content)
 	if results || !wire.IsText(content) {
-		problem = r.ToolResults(content)
+		problem = w.ToolResults(content)
 	}
-	if text := r.PlainText(content); text != "" || !results {
-		r.Emit(chunks.Chunk{Kind: chunks.Human, Text: text, Aside: results})
+	if text := w.PlainText(content); text != "" || !results {
+		w.Emit(chunks.Chunk{Kind: chunks.Human, Text: text, Aside: results})
 	}
 	return problem
 }

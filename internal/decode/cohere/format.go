@@ -75,7 +75,7 @@ func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if e.delta.Present() && !e.delta.IsObject() {
 		return wire.WrongType("delta", e.delta, "an object")
 	}
-	return reader{w, d}.event(&e, f.JSON)
+	return d.event(w, &e, f.JSON)
 }
 
 // Clone returns an independent copy.
@@ -95,36 +95,31 @@ func (e *event) read(f wire.Frame) {
 	)
 }
 
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-func (r reader) event(e *event, v jsonscan.Value) *wire.Problem {
+func (d *Decoder) event(w *wire.Writer, e *event, v jsonscan.Value) *wire.Problem {
 	switch message := e.delta.Member("message"); e.kind.Str {
 	case "message-start":
-		r.d.Message = wire.Keep(r.Text(e.id))
-		r.Emit(chunks.Chunk{Kind: chunks.Start, Message: r.d.Message, Role: r.Text(message.Member("role")), Fresh: true})
+		d.Message = wire.Keep(w.Text(e.id))
+		w.Emit(chunks.Chunk{Kind: chunks.Start, Message: d.Message, Role: w.Text(message.Member("role")), Fresh: true})
 	case "tool-plan-delta":
-		r.emitText(chunks.Reasoning, 0, message.Member("tool_plan"))
+		d.emitText(w, chunks.Reasoning, 0, message.Member("tool_plan"))
 	case "content-start", "content-delta":
 		content := message.Member("content")
-		r.emitText(chunks.Text, e.index.Int(), content.Member("text"))
-		r.emitText(chunks.Reasoning, e.index.Int(), content.Member("thinking"))
+		d.emitText(w, chunks.Text, e.index.Int(), content.Member("text"))
+		d.emitText(w, chunks.Reasoning, e.index.Int(), content.Member("thinking"))
 	case "content-end":
-		r.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: r.d.Message, Part: e.index.Int()})
+		w.Emit(chunks.Chunk{Kind: chunks.PartEnd, Message: d.Message, Part: e.index.Int()})
 	case "tool-call-start", "tool-call-delta":
-		return r.toolCall(e.index, message.Member("tool_calls"), e.kind.Str == "tool-call-start")
+		return d.toolCall(w, e.index, message.Member("tool_calls"), e.kind.Str == "tool-call-start")
 	case "tool-call-end":
-		r.Emit(chunks.Chunk{Kind: chunks.Seal, Message: r.d.Message, Index: e.index.Raw})
+		w.Emit(chunks.Chunk{Kind: chunks.Seal, Message: d.Message, Index: e.index.Raw})
 	case "message-end":
-		r.endMessage(e.delta)
+		d.endMessage(w, e.delta)
 	case "":
 		if e.answer.IsObject() {
-			r.wholeAnswer(r.Text(e.id), e.answer, v)
+			d.wholeAnswer(w, w.Text(e.id), e.answer, v)
 			return nil
 		}
-		return r.ToolResult(wire.ReadResult(v))
+		return w.ToolResult(wire.ReadResult(v))
 	}
 	return nil
 }

@@ -39,9 +39,9 @@ const (
 	waitForTool = 120 // code runs for 30 s at most
 )
 
-func (r reader) tool(of wire.Choice, state Tool) {
-	r.begin(of)
-	r.d.End.Tool = state
+func (d *Decoder) tool(w *wire.Writer, of wire.Choice, state Tool) {
+	d.begin(w, of)
+	d.End.Tool = state
 }
 
 // wait returns the silence that ends the message after a finish reason.

@@ -128,7 +128,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, d}.decode(f)
+	return d.decode(w, f)
 }
 
 // Clone returns an independent copy.
@@ -138,12 +138,7 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-func (r reader) decode(f wire.Frame) *wire.Problem {
+func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	var id, candidates, usage, feedback, failure, parts jsonscan.Value
 	for m := members(f); m.Next(); {
 		switch m.Key {
@@ -161,51 +156,51 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 			parts = m.Value
 		case "modelVersion", "model_version", "automaticFunctionCallingHistory", "automatic_function_calling_history": // repeats the calls
 		default:
-			r.UnknownMember("the response", m.Key, m.Value)
+			w.UnknownMember("the response", m.Key, m.Value)
 		}
 	}
 	if failure.Present() {
-		r.failure(r.Text(id), failure)
+		d.failure(w, w.Text(id), failure)
 		return nil
 	}
 	if candidates.Present() && !candidates.IsArray() {
 		return wire.WrongType("candidates", candidates, "an array")
 	}
 	if parts.IsArray() {
-		r.d.Begun = r.d.Begun && r.d.Message != "" // the client has answered
-		return r.GeminiResults(parts)
+		d.Begun = d.Begun && d.Message != "" // the client has answered
+		return w.GeminiResults(parts)
 	}
-	return r.response(r.Text(id), candidates, usage, feedback)
+	return d.response(w, w.Text(id), candidates, usage, feedback)
 }
 
-func (r reader) response(id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
+func (d *Decoder) response(w *wire.Writer, id string, candidates, usage, feedback jsonscan.Value) (first *wire.Problem) {
 	of := wire.Choice{Message: id}
 	tokens := readTokens(usage)
 	if some := candidates.Elements(); id == "" && some.Next() {
-		of.Message = r.d.unnamed(tokens.prompt)
+		of.Message = d.unnamed(tokens.prompt)
 	}
 	for e := candidates.Elements(); e.Next(); {
-		if p := r.candidate(of, e.Value); p != nil && first == nil {
+		if p := d.candidate(w, of, e.Value); p != nil && first == nil {
 			first = p
 		}
 	}
-	r.d.End.Prompt = tokens.prompt
-	reason := r.blockReason(feedback)
+	d.End.Prompt = tokens.prompt
+	reason := d.blockReason(w, feedback)
 	if reason != "" {
-		r.begin(of)
-		r.Emit(chunks.Chunk{Kind: chunks.Finish, Message: of.Message, Reason: reason, Truncated: true})
+		d.begin(w, of)
+		w.Emit(chunks.Chunk{Kind: chunks.Finish, Message: of.Message, Reason: reason, Truncated: true})
 	}
 	if tokens.counted {
-		r.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
+		w.Emit(chunks.Chunk{Kind: chunks.Usage, Message: of.Message, Usage: usage.Raw})
 	}
 	switch {
 	case reason != "":
-		r.FailRun(of.Message, "the prompt was blocked: "+reason)
-		*r.d = Decoder{}
-	case r.d.discarded != "":
-		r.Emit(chunks.Chunk{Kind: chunks.Ended, Message: of.Message})
-		r.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: r.d.discarded})
-		*r.d = Decoder{}
+		w.FailRun(of.Message, "the prompt was blocked: "+reason)
+		*d = Decoder{}
+	case d.discarded != "":
+		w.Emit(chunks.Chunk{Kind: chunks.Ended, Message: of.Message})
+		w.Emit(chunks.Chunk{Kind: chunks.RunEnd, Status: "error", Text: d.discarded})
+		*d = Decoder{}
 	}
 	return first
 }

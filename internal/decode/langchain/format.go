@@ -55,7 +55,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{w, d}.decode(f)
+	return d.decode(w, f)
 }
 
 // Clone returns an independent copy. The slices of d are never written to once
@@ -69,24 +69,19 @@ func (d *Decoder) Clone() wire.Decoder {
 	return &c
 }
 
-type reader struct {
-	*wire.Writer
-	d *Decoder
-}
-
-func (r reader) decode(f wire.Frame) *wire.Problem {
+func (d *Decoder) decode(w *wire.Writer, f wire.Frame) *wire.Problem {
 	if f.Name != "" {
 		mode, ns, _ := strings.Cut(f.Name, "|")
-		return r.event(mode, ns, f.JSON)
+		return d.event(w, mode, ns, f.JSON)
 	}
 	if f.JSON.IsArray() {
-		return r.tuple(f.JSON)
+		return d.tuple(w, f.JSON)
 	}
 	if isPart(f) || f.Type() != "" && isUnknownPart(f.JSON) {
-		return r.part(f.JSON)
+		return d.part(w, f.JSON)
 	}
 	if isTrace(f) {
-		return r.trace(f.JSON)
+		return d.trace(w, f.JSON)
 	}
-	return r.payload("", f)
+	return d.payload(w, "", f)
 }

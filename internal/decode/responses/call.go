@@ -6,7 +6,7 @@ import (
 	"streamer/internal/jsonscan"
 )
 
-func (r reader) hasCall(items jsonscan.Value, id string) bool {
+func (r frame) hasCall(items jsonscan.Value, id string) bool {
 	for e := items.Elements(); e.Next(); {
 		for m := e.Value.Members(); m.Next(); {
 			if (m.Key == "call_id" || m.Key == "id") && m.Value.IsString() && r.Text(m.Value) == id {
@@ -19,7 +19,7 @@ func (r reader) hasCall(items jsonscan.Value, id string) bool {
 
 // call emits a call. It also emits the result of a call that the provider ran, and
 // the request for an approval.
-func (r reader) call(of chunks.Chunk, i itemFields, at stage) {
+func (r frame) call(of chunks.Chunk, i itemFields, at stage) {
 	args, object := r.Text(i.args), i.args.IsObject() || i.args.IsArray()
 	if object {
 		args = r.Compact(i.args.Raw)
@@ -51,7 +51,7 @@ func (r reader) call(of chunks.Chunk, i itemFields, at stage) {
 	}
 }
 
-func (r reader) mcpResult(of chunks.Chunk, i itemFields) {
+func (r frame) mcpResult(of chunks.Chunk, i itemFields) {
 	c := chunks.Chunk{Kind: chunks.Result, Message: of.Message, ID: of.ID, Name: of.Name, Status: "success"}
 	switch {
 	case i.failure.Present():

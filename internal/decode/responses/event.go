@@ -40,7 +40,7 @@ const partsOfItem = 1 << 12
 
 func (e *event) number() int { return e.index.Int()*partsOfItem + e.part.Int() }
 
-func (r reader) delta(name string, of chunks.Chunk, delta jsonscan.Value) *wire.Problem {
+func (r frame) delta(name string, of chunks.Chunk, delta jsonscan.Value) *wire.Problem {
 	if !delta.IsString() {
 		return wire.WrongType("delta of response."+name, delta, "a string")
 	}
@@ -60,7 +60,7 @@ func (r reader) delta(name string, of chunks.Chunk, delta jsonscan.Value) *wire.
 // argsDone ends the args of a call. The event repeats all args. They are used where
 // there were no deltas (LM Studio). Where deltas were lost and the args are not
 // JSON, the end of the item replaces them.
-func (r reader) argsDone(name string, e *event) *wire.Problem {
+func (r frame) argsDone(name string, e *event) *wire.Problem {
 	free := name == "custom_tool_call_input.done"
 	if free && !e.arguments.Present() {
 		return nil

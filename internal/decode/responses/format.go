@@ -54,7 +54,7 @@ func (d *Decoder) Fields(f *stored.Fields) {
 
 // Decode emits the chunks of a frame.
 func (d *Decoder) Decode(w *wire.Writer, f wire.Frame) *wire.Problem {
-	return reader{Writer: w, d: d}.decode(f)
+	return frame{Writer: w, d: d}.decode(f)
 }
 
 // Clone returns an independent copy.
@@ -84,13 +84,13 @@ func (d *Decoder) contentOf() string {
 	return d.Message
 }
 
-type reader struct {
+type frame struct {
 	*wire.Writer
 	d        *Decoder
 	realtime bool // the frame is of the Realtime API
 }
 
-func (r reader) decode(f wire.Frame) *wire.Problem {
+func (r frame) decode(f wire.Frame) *wire.Problem {
 	if f.Done {
 		r.Emit(chunks.Chunk{Kind: chunks.Done})
 		return nil
@@ -123,7 +123,7 @@ func (r reader) decode(f wire.Frame) *wire.Problem {
 	return nil
 }
 
-func (r reader) untyped(e *event, v jsonscan.Value) *wire.Problem {
+func (r frame) untyped(e *event, v jsonscan.Value) *wire.Problem {
 	if e.failure.Present() && v.Member("object").Raw == "" {
 		r.failure(e.failure, e.message, e.code)
 		return nil
@@ -131,7 +131,7 @@ func (r reader) untyped(e *event, v jsonscan.Value) *wire.Problem {
 	return r.whole(v)
 }
 
-func (r reader) event(name string, e *event, v jsonscan.Value) *wire.Problem {
+func (r frame) event(name string, e *event, v jsonscan.Value) *wire.Problem {
 	switch name {
 	case "created", "queued", "in_progress":
 		return r.start(name, e.response)

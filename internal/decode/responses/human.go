@@ -30,7 +30,7 @@ func claimsInput(f wire.Frame) wire.Claim {
 }
 
 // human emits a user message of the input. aside states that it interrupts nothing.
-func (r reader) human(v jsonscan.Value, aside bool) {
+func (r frame) human(v jsonscan.Value, aside bool) {
 	c := chunks.Chunk{Kind: chunks.Human, Aside: aside}
 	for m := v.Members(); m.Next(); {
 		switch m.Key {

@@ -42,7 +42,7 @@ func numberOf(n int) jsonscan.Value {
 // item emits an item. Items of tools that the provider runs without args
 // (web_search_call, file_search_call and others) are not calls. all is the list of
 // items that the end of the response repeats, if the item is one of them.
-func (r reader) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *wire.Problem {
+func (r frame) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *wire.Problem {
 	if !item.IsObject() {
 		return wire.WrongType("item", item, "an object")
 	}
@@ -81,7 +81,7 @@ func (r reader) item(index, item jsonscan.Value, at stage, all jsonscan.Value) *
 
 // outputItem emits the result in an item, if it has one. At its beginning an item
 // has no result, even if its output is an empty list.
-func (r reader) outputItem(item jsonscan.Value, i itemFields, at stage) *wire.Problem {
+func (r frame) outputItem(item jsonscan.Value, i itemFields, at stage) *wire.Problem {
 	switch output := strings.HasSuffix(i.kind.Str, "_call_output"); {
 	case !output && !runsAlone(i.kind.Str):
 		r.Unknown("item", i.kind.Str, item)
@@ -108,7 +108,7 @@ func runsAlone(kind string) bool {
 
 // describe sets the id, the name, the kind and the parent of a call. It reports
 // whether the item is a call.
-func (r reader) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
+func (r frame) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 	of.ID, of.Name = r.Text(i.call), r.Text(i.name)
 	if of.ID == "" { // some servers omit call_id
 		of.ID = r.Text(i.id)
@@ -142,7 +142,7 @@ func (r reader) describe(of *chunks.Chunk, i *itemFields, at stage) bool {
 	return true
 }
 
-func (r reader) texts(of chunks.Chunk, i itemFields) {
+func (r frame) texts(of chunks.Chunk, i itemFields) {
 	kind := chunks.Text
 	if i.kind.Str == "reasoning" {
 		kind = chunks.Reasoning

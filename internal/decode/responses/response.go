@@ -8,7 +8,7 @@ import (
 
 // start begins a response. Later events of an open response, queued and in_progress,
 // have an effect only where response.created was lost.
-func (r reader) start(name string, response jsonscan.Value) *wire.Problem {
+func (r frame) start(name string, response jsonscan.Value) *wire.Problem {
 	if !response.IsObject() {
 		return wire.WrongType("response of response."+name, response, "an object")
 	}
@@ -44,7 +44,7 @@ func (b *response) failed(status string) bool {
 
 // end ends a response. The event repeats all items, which are used where their
 // events were lost.
-func (r reader) end(name string, response jsonscan.Value) *wire.Problem {
+func (r frame) end(name string, response jsonscan.Value) *wire.Problem {
 	if !response.IsObject() {
 		return wire.WrongType("response of response."+name, response, "an object")
 	}
@@ -59,7 +59,7 @@ func (r reader) end(name string, response jsonscan.Value) *wire.Problem {
 	return r.output(name, b, false)
 }
 
-func (r reader) whole(response jsonscan.Value) *wire.Problem {
+func (r frame) whole(response jsonscan.Value) *wire.Problem {
 	b := readResponse(response)
 	r.d.enter("")
 	r.d.reset(wire.Keep(r.Text(b.id)), true)
@@ -69,7 +69,7 @@ func (r reader) whole(response jsonscan.Value) *wire.Problem {
 
 // output emits the items of a response and its end. It emits texts only if texts is
 // true, because they were streamed otherwise.
-func (r reader) output(status string, b response, texts bool) (first *wire.Problem) {
+func (r frame) output(status string, b response, texts bool) (first *wire.Problem) {
 	switch {
 	case r.realtime && (status == "cancelled" || b.failed(status)):
 		r.cutOff(status, &b)
