@@ -7,7 +7,6 @@ import (
 	"streamer/internal/events"
 )
 
-// complete is the transition of a call to the status of its real result.
 func (st *Step) complete(m *Message, c *Call, r Result) {
 	e := st.endCall(m, c, r.Status, r.digest())
 	e.ToolResult = r.Content
@@ -65,8 +64,6 @@ func (st *Step) endCall(m *Message, c *Call, status events.Status, real string) 
 	return e
 }
 
-// setDurations sets how long a call took as a whole, to build its args, and to
-// run.
 func (st *Step) setDurations(e *events.Event, c *CallState) {
 	took := &struct{ total, args, run int64 }{total: int64(st.State.Time - c.Begun)}
 	e.DurationMS = &took.total
@@ -76,8 +73,6 @@ func (st *Step) setDurations(e *events.Event, c *CallState) {
 	}
 }
 
-// closeCalls closes the open calls that match, in the order of their messages
-// and, within a message, of their first fragments.
 func (st *Step) closeCalls(match func(*Message) bool, code events.Code, detail string) {
 	for _, m := range st.State.Messages {
 		if !match(m) {
@@ -155,7 +150,6 @@ func (st *Step) failure(c *chunks.Chunk) {
 	}
 }
 
-// closeBuilding closes those calls of the messages that match whose args are incomplete.
 func (st *Step) closeBuilding(match func(*Message) bool, code events.Code, detail string) {
 	for _, m := range st.State.Messages {
 		for i := range m.Calls {

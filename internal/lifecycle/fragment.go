@@ -8,7 +8,6 @@ import (
 	"streamer/internal/events"
 )
 
-// fragment applies a piece of a call.
 func (st *Step) fragment(c *chunks.Chunk) {
 	if c.Whole {
 		if st.confirm(c) {
@@ -55,7 +54,6 @@ func (st *Step) stray(c *chunks.Chunk) {
 	}
 }
 
-// rejectedText returns the text of the rejected event for a fragment.
 func rejectedText(err error, message, index string) string {
 	return fmt.Sprintf("%v: message %q, index %s", err, message, index)
 }
@@ -114,7 +112,6 @@ func opens(m *Message, c *chunks.Chunk) bool {
 		c.ID == "" && c.Name != "" && len(m.Calls) > 0 && m.open() == 0
 }
 
-// addFragment applies a fragment to its call in a message and emits what follows.
 func (st *Step) addFragment(m *Message, c *chunks.Chunk) {
 	m.Overtaken = false
 	pos, opened, err := m.Add(c, st.Rules.limits())

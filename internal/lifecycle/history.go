@@ -144,8 +144,6 @@ func (st *Step) pastUntil(frame []chunks.Chunk) int {
 	return turn
 }
 
-// knowsAny reports whether the session remembers a message of a repeated history, which
-// is then not that of another thread.
 func (st *Step) knowsAny(frame []chunks.Chunk) bool {
 	for i := range frame {
 		c := &frame[i]
@@ -183,8 +181,6 @@ func (st *Step) pastResult(frame []chunks.Chunk, old []bool, k, i int) {
 	st.State.Memory.close(past, st.Rules.MaxClosed)
 }
 
-// pastMessages remembers the messages of the past that have no open call, and marks
-// their ends as old.
 func (st *Step) pastMessages(frame []chunks.Chunk, old []bool) {
 	open := map[string]bool{}
 	for i := range frame {
@@ -247,7 +243,6 @@ func (st *Step) repeatedOpen(c *chunks.Chunk) (*Message, int) {
 	return nil, -1
 }
 
-// repeatsClosedCall reports whether a whole call repeats a closed call.
 func (st *Step) repeatsClosedCall(c *chunks.Chunk) bool {
 	args := fingerprint([]byte(c.Args))
 	seen := c.Message != "" && st.State.Memory.hasMessage(c.Message)

@@ -45,8 +45,6 @@ func (st *Step) interruptedBy(c *chunks.Chunk) {
 	st.finishMessages(func(m *Message) bool { return m.Phase == Finishing && before(m) })
 }
 
-// follows reports whether a repeated history has a message after the current
-// chunk.
 func (st *Step) follows(m *Message) bool {
 	for i := range st.rest {
 		if c := &st.rest[i]; c.Message != "" && c.Message == m.ID {
@@ -88,7 +86,6 @@ func (st *Step) humanText(c *chunks.Chunk) {
 	}
 }
 
-// emitHuman emits a piece of the text of the last human message.
 func (st *Step) emitHuman(text string) {
 	h := st.State.Human
 	rest := []byte(h.Joiner.Join(text))

@@ -33,7 +33,6 @@ func (s *State) Recover(dst []events.Event, rules *Rules, r Recovery) []events.E
 	return st.Done()
 }
 
-// replaceOpen replaces the open items of the state by those of an event log.
 func (s *State) replaceOpen(open *OpenItems, shape string) {
 	shapes := map[string]string{} // by call
 	for _, m := range s.Messages {

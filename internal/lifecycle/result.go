@@ -7,7 +7,6 @@ import (
 	"streamer/internal/events"
 )
 
-// resultOf returns the result that a chunk has.
 func resultOf(c *chunks.Chunk) Result {
 	r := Result{ID: clone(c.ID), Name: clone(c.Name), Namespace: clone(c.Namespace), Status: resultStatus(c.Status), repeated: c.Repeated, index: clone(c.Index)}
 	if c.Content != "" {
@@ -69,8 +68,6 @@ func (st *Step) repeatsClosed(r *Result, open *Message) bool {
 	return st.resultsBefore(r.ID, digest) < st.State.Memory.resultsOf(r.ID, open, digest)
 }
 
-// resultsBefore returns how many results of an id with a digest come before the
-// current chunk in the stream event.
 func (st *Step) resultsBefore(id, digest string) (n int) {
 	for i := range st.frame[:len(st.frame)-len(st.rest)-1] {
 		if c := &st.frame[i]; c.Kind == chunks.Result && c.ID == id {
@@ -158,8 +155,6 @@ func (st *Step) find(id, call, namespace string) (*Message, *Call) {
 	return st.oldest(namespace, func(_ *Message, c *Call) bool { return isNamed(c, id, call) })
 }
 
-// isNamed reports whether a call has the name call or, where that is "", the id
-// or uid id.
 func isNamed(c *Call, id, call string) bool {
 	if call != "" {
 		return c.State.Call == call

@@ -154,7 +154,6 @@ type Left struct {
 // begins again.
 const maxLeft = 16
 
-// leave remembers the content of a message that ended in the middle.
 func (m *Memory) leave(of *Message, p Parts) {
 	if p.N == 0 {
 		return

@@ -7,8 +7,6 @@ import (
 	"streamer/internal/events"
 )
 
-// startRun begins a run: that of the wire or, with id "", one that is named after
-// its first event.
 func (st *Step) startRun(id string) {
 	s := st.State
 	if s.Run != nil {
@@ -27,17 +25,13 @@ func (st *Step) startRun(id string) {
 	st.emit(events.RunStarted)
 }
 
-// ends records whether the wire states the end of the run.
 func (r *Run) ends(explicit bool) { r.Explicit = r.Explicit || explicit }
 
-// unstated records that the wire does not state the end of the run.
 func (r *Run) unstated() { r.Explicit = false }
 
 // rests records whether a finished message left nothing open in the run.
 func (r *Run) rests(rests bool) { r.Rests = rests }
 
-// nothingLeft ends the run with a message that left nothing open, unless the wire states
-// the end of the run.
 func (st *Step) nothingLeft() {
 	if run := st.State.Run; run.Explicit {
 		run.rests(true)
@@ -160,7 +154,6 @@ func runText(code events.Code) string {
 	return "Nothing more was heard of the run."
 }
 
-// dropFinished drops the finished messages that have no open call.
 func (st *Step) dropFinished() {
 	s := st.State
 	s.Messages = slices.DeleteFunc(s.Messages, func(m *Message) bool {

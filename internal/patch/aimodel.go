@@ -57,8 +57,6 @@ func (f aiModelFormat) read(h *history, m int) {
 	}
 }
 
-// readTurn reads the calls of an assistant's message, except those that the provider
-// runs itself.
 func (aiModelFormat) readTurn(h *history, m int, content string) {
 	t := h.addTurn(m)
 	asked := map[string]string{} // approvals by call
@@ -114,15 +112,12 @@ func (aiModelFormat) readResult(h *history, m, n int, part string) {
 	h.addResult(m, r)
 }
 
-// readResponse reads the answer of a person to the request of an approval.
 func (aiModelFormat) readResponse(h *history, part string) {
 	if c, ok := h.approvals[text(member(part, "approvalId"))]; ok {
 		h.calls[c].denied, h.calls[c].why = member(part, "approved") == "false", member(part, "reason")
 	}
 }
 
-// signedOptions reports whether the options of a provider have a signature or
-// encrypted reasoning.
 func signedOptions(options string) bool {
 	for _, provider := range members(options) {
 		for name, v := range members(provider) {
@@ -197,7 +192,6 @@ func (w *aiModelWriter) turn(m int) int {
 	return turn.resultsEnd - 1
 }
 
-// alone reports whether a result is the only part of a tool message.
 func (w *aiModelWriter) alone(r int) bool {
 	h, m := w.h, w.h.results[r].message
 	if h.role[m] != tool || r > 0 && h.results[r-1].message == m || r+1 < len(h.results) && h.results[r+1].message == m {
@@ -206,8 +200,6 @@ func (w *aiModelWriter) alone(r int) bool {
 	return len(elementList(member(h.at(m), "content"))) == 1
 }
 
-// staysFirst reports whether the answers that stay at their places come before the
-// others.
 func staysFirst(group []answer, stays func(answer) bool) bool {
 	return slices.IsSortedFunc(group, func(a, b answer) int {
 		switch {
@@ -222,7 +214,6 @@ func staysFirst(group []answer, stays func(answer) bool) bool {
 	})
 }
 
-// part returns a result as a part of a tool message.
 func (w *aiModelWriter) part(a answer) string {
 	c := &w.h.calls[a.call]
 	if a.result < 0 {
@@ -293,7 +284,6 @@ func (w *aiModelWriter) keptPart(m, n int, part string, t int) (string, bool) {
 	return part, false
 }
 
-// putTexts writes the messages that are made of results.
 func (w *aiModelWriter) putTexts() {
 	w.h.out = append(w.h.out, w.texts...)
 	w.texts = nil
@@ -315,12 +305,10 @@ func (aiModelFormat) message(c *call) string {
 	return `{"role":"tool","content":[` + aiModelResult(c) + `]}`
 }
 
-// aiModelResult returns the new result of a call as a part of a tool message.
 func aiModelResult(c *call) string {
 	return `{"type":"tool-result","toolCallId":` + c.finalIDText() + `,"toolName":` + quote(c.finalName()) + `,"output":` + aiModelOutput(c) + `}`
 }
 
-// aiModelOutput returns the output of a new result.
 func aiModelOutput(c *call) string {
 	kind, failed := text(member(c.content, "type")), ""
 	if c.isError {

@@ -56,7 +56,6 @@ func (f aiUIFormat) read(h *history, m int) {
 	markRepetitions(h.calls[first:])
 }
 
-// aiUICall reads a part and reports whether it is a call of the client.
 func aiUICall(h *history, m, n int, part string) (c call, ok bool) {
 	var kind, state, output, failure, approval string
 	c = call{at: n}
@@ -108,13 +107,11 @@ func aiUICall(h *history, m, n int, part string) (c call, ok bool) {
 	return c, c.kind != hosted
 }
 
-// isNull reports whether a value is absent or null.
 func isNull(value string) bool { return value == "" || value == "null" }
 
 // hosted is the kind of a call that the provider runs itself.
 const hosted = "hosted"
 
-// signedParts reports whether the reasoning among parts is signed.
 func signedParts(parts string) bool {
 	for _, p := range elements(parts) {
 		if text(member(p, "type")) == "reasoning" && signedOptions(member(p, "providerMetadata")) {
@@ -158,7 +155,6 @@ func (f aiUIFormat) render(h *history) {
 	}
 }
 
-// aiUITurn returns a message with its changed calls.
 func aiUITurn(raw string, calls []call) string {
 	k := 0
 	return editMember(raw, "parts", func(parts string) string {
@@ -174,7 +170,6 @@ func aiUITurn(raw string, calls []call) string {
 	})
 }
 
-// aiUIPatched returns the part of a call with its changes.
 func aiUIPatched(c *call, part string) string {
 	if c.changedName != "" && text(member(part, "type")) != "dynamic-tool" {
 		part = setMember(part, "type", quote("tool-"+c.changedName))

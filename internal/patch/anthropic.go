@@ -55,8 +55,6 @@ func (anthropicFormat) readResult(n int, block string) (result, bool) {
 	return anthropicResult(n, block)
 }
 
-// anthropicResult reads block n of a user's message and reports whether it is a
-// tool result.
 func anthropicResult(n int, block string) (result, bool) {
 	r := result{block: n, raw: block}
 	kind := ""

@@ -20,8 +20,6 @@ func (c *call) checkArgs() {
 	}
 }
 
-// checkObjectArgs checks args that must be an object. A string with an object
-// becomes the object.
 func (c *call) checkObjectArgs() {
 	if strings.HasPrefix(c.args, "{") {
 		return

@@ -30,7 +30,6 @@ func (f bedrockFormat) render(h *history) {
 	}
 }
 
-// runs reports whether consecutive messages of the model become one.
 func (bedrockFormat) runs(o Options) bool { return *o.MergeRoles }
 
 func (bedrockFormat) blocks() string {
@@ -151,7 +150,6 @@ func (bedrockFormat) content(value string) string {
 	return quote(value)
 }
 
-// onlyMember reports whether a block has one member, of one of these names.
 func onlyMember(block, names string) bool {
 	n := 0
 	for name := range members(block) {

@@ -78,12 +78,10 @@ func (plainBlocks) turn(blocks []string) string {
 	return `{"role":"assistant","content":` + list(blocks) + `}`
 }
 
-// onlyResultBlocks reports whether a message consists of results only.
 func onlyResultBlocks(f blockFormat, h *history, m int) bool {
 	return h.role[m] == tool || h.role[m] == user && allResults(f, member(h.at(m), f.list()))
 }
 
-// allResults reports whether content is a list of tool results only.
 func allResults(f blockFormat, content string) bool {
 	n := 0
 	for _, b := range elements(content) {
@@ -96,7 +94,6 @@ func allResults(f blockFormat, content string) bool {
 	return n > 0
 }
 
-// readBlocks reads message m.
 func readBlocks(f blockFormat, h *history, m int) {
 	var word, content string
 	keys := 0
@@ -143,7 +140,6 @@ func readBlocks(f blockFormat, h *history, m int) {
 	}
 }
 
-// readTurnBlocks reads a message of the model.
 func readTurnBlocks(f blockFormat, h *history, m int, content string) {
 	first := h.leadingMisplaced(f, content)
 	readMisplaced(f, h, m, first)

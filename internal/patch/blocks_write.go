@@ -66,7 +66,6 @@ func (w *blockWriter) turn(m int) {
 	h.put(m, raw)
 }
 
-// keepResults keeps the results of the turn that ends with message m.
 func (w *blockWriter) keepResults(m int) {
 	h, t := w.h, w.t-1
 	turn := &h.turns[t]
@@ -87,8 +86,6 @@ func (w *blockWriter) keepResults(m int) {
 	}
 }
 
-// onlyAnswers reports whether a message consists of results that answer calls of
-// turn t.
 func (h *history) onlyAnswers(m, t int) bool {
 	if !h.format.onlyResults(h, m) {
 		return false
@@ -101,8 +98,6 @@ func (h *history) onlyAnswers(m, t int) bool {
 	return true
 }
 
-// rewritten returns a message with its changed calls, without the blocks that leave
-// it, and with further blocks at its end.
 func (w *blockWriter) rewritten(raw string, calls []call, leaves map[int]bool, more []string) string {
 	k := 0
 	raw = editMember(raw, w.f.list(), func(content string) string {
@@ -126,7 +121,6 @@ func (w *blockWriter) rewritten(raw string, calls []call, leaves map[int]bool, m
 	return editMember(raw, w.f.list(), func(content string) string { return list(append(elementList(content), more...)) })
 }
 
-// user writes a user's message with the results of the last turn.
 func (w *blockWriter) user(m int) {
 	h := w.h
 	content := member(h.at(m), w.f.list())
@@ -164,7 +158,6 @@ func (w *blockWriter) user(m int) {
 	h.put(m, raw)
 }
 
-// hasAnswers reports whether message m has a result of turn t.
 func (h *history) hasAnswers(m, t int) bool {
 	for _, r := range h.resultsIn(m) {
 		if r.disposition == answering && h.calls[r.call].turn == t {
@@ -199,8 +192,6 @@ func (o *ownBlocks) with(results, out []string) []string {
 	return append(out, o.blocks[at:]...)
 }
 
-// readOwn sets w.own to the blocks that stay in a user's message, and returns the
-// calls that are made for its orphans.
 func (w *blockWriter) readOwn(m int, content string) (calls []string) {
 	h, own := w.h, &w.own
 	own.blocks, own.slots, own.notes = own.blocks[:0], own.slots[:0], false
@@ -231,8 +222,6 @@ func (w *blockWriter) readOwn(m int, content string) (calls []string) {
 	return calls
 }
 
-// resultAt returns the result in a block of message m, nil if the block is not a
-// result.
 func (w *blockWriter) resultAt(m, block int) *result {
 	for results := w.h.results; w.r < len(results); w.r++ {
 		r := &results[w.r]
@@ -246,8 +235,6 @@ func (w *blockWriter) resultAt(m, block int) *result {
 	return nil
 }
 
-// unchangedOr returns content if it has these blocks, and a new list of them
-// otherwise.
 func unchangedOr(content string, blocks []string) string {
 	n := 0
 	for i, b := range elements(content) {
@@ -262,7 +249,6 @@ func unchangedOr(content string, blocks []string) string {
 	return content
 }
 
-// flush writes the results of the last turn as a message of their own.
 func (w *blockWriter) flush() {
 	base := w.base
 	blocks := w.takeResults()
@@ -282,7 +268,6 @@ func (w *blockWriter) takeResults() []string {
 	return blocks
 }
 
-// mergeRoles merges consecutive messages of one role.
 func (w *blockWriter) mergeRoles() {
 	h := w.h
 	out := make([]piece, 0, len(h.out))
@@ -307,7 +292,6 @@ func (w *blockWriter) mergeRoles() {
 	h.out = out
 }
 
-// blocksOf returns the content of a message as blocks.
 func (w *blockWriter) blocksOf(content string) []string {
 	if !strings.HasPrefix(content, "[") {
 		if text(content) == "" {

@@ -62,7 +62,6 @@ func (geminiFormat) roleOf(word string) role {
 // snake is the kind of a call whose part has names in snake_case.
 const snake = "snake_case"
 
-// geminiNames returns the names of the members with a call and with a result.
 func geminiNames(kind string) (call, result string) {
 	if kind == snake {
 		return "function_call", "function_response"
@@ -152,7 +151,6 @@ func (f geminiFormat) answer(h *history, c *call, r *result) string {
 	return geminiWith(r, id, name)
 }
 
-// geminiWith returns the part of a result with an id and a name.
 func geminiWith(r *result, id, name string) string {
 	_, field := geminiNames(r.kind)
 	return editMember(r.raw, field, func(response string) string {

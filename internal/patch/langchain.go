@@ -21,7 +21,6 @@ func (langchainFormat) vocabulary() vocabulary {
 		"type:system type:developer type:function type:remove type:chat type:SystemMessage type:FunctionMessage type:RemoveMessage type:ChatMessage"}
 }
 
-// langchainRole returns the role of a message type or class.
 func langchainRole(kind string) role {
 	switch strings.TrimSuffix(kind, "Chunk") {
 	case "ai", "AIMessage", "assistant":
@@ -41,7 +40,6 @@ type langchainMessage struct {
 	fields string
 }
 
-// langchainBody reads the form and the fields of a message.
 func langchainBody(raw string) langchainMessage {
 	m := langchainMessage{fields: raw}
 	class := ""
@@ -96,7 +94,6 @@ func (h *history) answerInside(content string) {
 	}
 }
 
-// langchainResult reads a tool message.
 func langchainResult(fields string) result {
 	var r result
 	for name, v := range members(fields) {
@@ -117,7 +114,6 @@ func langchainResult(fields string) result {
 // marker is the field that identifies a synthetic result.
 const marker = "synthetic_tool_result"
 
-// langchainTurn returns message m with its changed calls.
 func langchainTurn(h *history, m int, calls []call) string {
 	raw := h.at(m)
 	body := langchainBody(raw)
@@ -129,7 +125,6 @@ func langchainTurn(h *history, m int, calls []call) string {
 	})
 }
 
-// langchainPatched returns the fields of a message with its changed calls.
 func langchainPatched(fields string, calls []call, convert bool) string {
 	converted := langchainConverted(calls, convert)
 	fields = editMembers(fields, func(name, v string) string {
@@ -154,8 +149,6 @@ func langchainPatched(fields string, calls []call, convert bool) string {
 	return fields
 }
 
-// langchainConverted returns the invalid calls as valid ones, if they are to be
-// converted.
 func langchainConverted(calls []call, convert bool) []string {
 	var out []string
 	for _, c := range calls {
@@ -174,7 +167,6 @@ func withElements(array string, more []string) string {
 	return list(append(elementList(array), more...))
 }
 
-// langchainList returns the calls of one view with their changes.
 func langchainList(array string, calls []call, view int) string {
 	queues := map[string][]int{}
 	for i := range calls {
@@ -200,8 +192,6 @@ func langchainList(array string, calls []call, view int) string {
 	})
 }
 
-// langchainID returns the id of a call in a view, and whether the element is a
-// call.
 func langchainID(element string, view int) (string, bool) {
 	if view != viewContent {
 		return text(member(element, "id")), true
@@ -210,7 +200,6 @@ func langchainID(element string, view int) (string, bool) {
 	return c.id, ok
 }
 
-// langchainElement returns a call in a view with its changes.
 func langchainElement(c *call, element string, view int) string {
 	if view == viewRaw || view == viewCalls && openAIStyle(element) {
 		return openAIPatched(c, element)
@@ -222,7 +211,6 @@ func langchainElement(c *call, element string, view int) string {
 	return c.rewritten(element, id, "name", argsField(element))
 }
 
-// argsField returns the name of the member of a content block that has the args.
 func argsField(block string) string {
 	switch text(member(block, "type")) {
 	case "tool_use":
@@ -245,7 +233,6 @@ func (langchainFormat) result(h *history, r *result) string {
 	return raw
 }
 
-// langchainWith returns a message of any form with a field set.
 func langchainWith(raw, field, value string) string {
 	if body := langchainBody(raw); body.inner != "" {
 		return editMember(raw, body.inner, func(fields string) string { return setMember(fields, field, value) })
@@ -259,7 +246,6 @@ func (langchainFormat) synthetic(h *history, c *call) string {
 
 func (langchainFormat) message(c *call) string { return "{" + langchainFields(c) + "}" }
 
-// langchainFields returns the fields of the new result of a call.
 func langchainFields(c *call) string {
 	fields := `"type":"tool","content":` + c.content + `,"tool_call_id":` + c.finalIDText()
 	if name := c.finalName(); name != "" {
@@ -285,7 +271,6 @@ func (langchainFormat) adopt(h *history, r *result) (turn, result string) {
 	return turn, langchainWith(raw, "tool_call_id", id)
 }
 
-// langchainNew returns a new message in the form of another one.
 func langchainNew(model, kind, class, fields string) string {
 	return langchainFormOf(model).write(kind, class, fields)
 }
@@ -296,7 +281,6 @@ type langchainForm struct {
 	path  []string // class path of a constructor, as raw JSON
 }
 
-// langchainFormOf returns the form of a message.
 func langchainFormOf(raw string) langchainForm {
 	f := langchainForm{inner: langchainBody(raw).inner}
 	if f.inner == "kwargs" {
@@ -314,7 +298,6 @@ func (h *history) formAt(m int) langchainForm {
 	return h.form
 }
 
-// write returns a message of this form.
 func (f langchainForm) write(kind, class, fields string) string {
 	switch f.inner {
 	case "data":

@@ -84,7 +84,6 @@ type viewID struct {
 // linearCalls is the number of calls up to which find searches the list.
 const linearCalls = 16
 
-// add adds a call from a view, or marks a known call as contained in it.
 func (m *mergedCalls) add(view int, c call) {
 	// Valid and invalid calls are different calls. Only the other two views
 	// repeat them.
@@ -154,7 +153,6 @@ func langchainCall(raw, args string, object bool) call {
 	return c
 }
 
-// langchainBlock reads a content block and reports whether it is a call.
 func langchainBlock(raw string) (call, bool) {
 	switch text(member(raw, "type")) {
 	case "tool_use":

@@ -58,7 +58,6 @@ func (langchainExFormat) read(h *history, m int) {
 	}
 }
 
-// hasSignature reports whether an object has a signature of reasoning.
 func hasSignature(object string) bool {
 	for name, v := range members(object) {
 		if strings.Contains(name, "signature") && text(v) != "" || text(v) == "redacted_thinking" {
@@ -190,7 +189,6 @@ func (h *history) fillPlaces(m, t int, elements []string, all bool) []string {
 	return elements
 }
 
-// putElements writes tool message m with these results.
 func (h *history) putElements(m int, results []string) {
 	content := member(h.at(m), "tool_results")
 	now := unchangedOr(content, results)
@@ -244,7 +242,6 @@ func (langchainExFormat) element(c *call, textual bool) string {
 
 func langchainExText(quoted string) string { return `{"type":"text","content":` + quoted + `}` }
 
-// content keeps a list of content parts.
 func (langchainExFormat) content(value string) string {
 	value = strings.TrimSpace(value)
 	parts := !isEmpty(value)
@@ -300,7 +297,6 @@ func (langchainExFormat) keep(h *history, r *result) {
 	h.putElements(r.message, now)
 }
 
-// inPlace reports whether a result is in a tool message directly behind its turn.
 func (h *history) inPlace(r *result) bool {
 	t := &h.turns[h.calls[r.call].turn]
 	return r.message > t.first && r.message < t.resultsEnd

@@ -147,8 +147,6 @@ func (n namedIDs) mixed(res *result) bool {
 	return of.calls[0] && (of.calls[1] || res.name == "" && res.id != "") || of.results[0] && of.results[1]
 }
 
-// isBare reports whether a turn is a message without content and without a list of
-// calls.
 func (h *history) isBare(t *turn) bool {
 	if t.first != t.last || t.from != t.to || h.format.shape() == Responses {
 		return false

@@ -28,8 +28,6 @@ type messageFormat interface {
 	isReasoning(message string) bool
 }
 
-// renderMessages writes all messages to the output, each turn with its results
-// directly behind it.
 func (h *history) renderMessages(f messageFormat) {
 	t, r := 0, 0
 	for m := 0; m < len(h.messages); m++ {
@@ -52,8 +50,6 @@ func (h *history) renderMessages(f messageFormat) {
 	}
 }
 
-// putMessageTurn writes a turn of one message, and its results. rewrite returns
-// the message with the calls that changed.
 func (h *history) putMessageTurn(f messageFormat, t int, rewrite func(h *history, m int, calls []call) string) {
 	turn := &h.turns[t]
 	if h.changed(turn) {
@@ -110,7 +106,6 @@ func (h *history) answers(from, to int, inPlace func(*result) bool) []answer {
 	return out
 }
 
-// sortByCall sorts answers by their calls.
 func (h *history) sortByCall(group []answer) {
 	byCall := func(a, b answer) int { return a.call - b.call }
 	var real []answer

@@ -53,7 +53,6 @@ func (f openAIFormat) read(h *history, m int) {
 	}
 }
 
-// openAICall reads call n of a message.
 func openAICall(n int, raw string) call {
 	c := call{at: n}
 	for field, v := range members(raw) {
@@ -73,12 +72,10 @@ func openAICall(n int, raw string) call {
 	return c
 }
 
-// openAITurn returns message m with its changed calls.
 func openAITurn(h *history, m int, calls []call) string {
 	return openAITurnIn(h, m, "tool_calls", calls)
 }
 
-// openAITurnIn returns message m with its changed calls, which are in a member of it.
 func openAITurnIn(h *history, m int, field string, calls []call) string {
 	return editMember(h.at(m), field, func(list string) string {
 		return editElements(list, func(n int, element string) (string, bool) {
@@ -87,7 +84,6 @@ func openAITurnIn(h *history, m int, field string, calls []call) string {
 	})
 }
 
-// openAIPatched returns a call with its changes.
 func openAIPatched(c *call, element string) string {
 	element = c.rewritten(element, "id", "", "")
 	if c.changedName == "" && c.changedArgs == "" {

@@ -22,7 +22,6 @@ type profile struct {
 	result func(h *history, c *call) string
 }
 
-// profiles lists the profiles. Each system is one file.
 func profiles() []profile {
 	return []profile{deepagents(), deepagentsJS(), eino(), eino08(), sagents()}
 }
@@ -36,7 +35,6 @@ func Profiles() []string {
 	return names
 }
 
-// profileOf returns the profile of that name.
 func profileOf(name string) (profile, bool) {
 	for _, p := range profiles() {
 		if p.name == name {
@@ -58,7 +56,6 @@ func (p profile) formatFor(f historyFormat, d *document) (historyFormat, error) 
 	return nil, fmt.Errorf("patch: profile %s repairs histories of %v, and this one is of %s", p.name, p.shapes, f.shape())
 }
 
-// repair writes the output as the system does.
 func (p profile) repair(h *history) {
 	p.decide(h)
 	t, r := 0, 0
@@ -82,7 +79,6 @@ func (p profile) repair(h *history) {
 	}
 }
 
-// closeCall sets the content of a call's new result and reports it.
 func (h *history) closeCall(c *call, reason events.Text, content string) {
 	c.reason, c.content = string(reason), quote(content)
 	op := h.callOp("result_added", c)
@@ -90,7 +86,6 @@ func (h *history) closeCall(c *call, reason events.Text, content string) {
 	h.op(op)
 }
 
-// lastResults returns for each id the index of the last message with a result.
 func (h *history) lastResults() map[string]int {
 	last := make(map[string]int, len(h.results))
 	for _, r := range h.results {

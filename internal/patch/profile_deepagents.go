@@ -21,7 +21,6 @@ func deepagents() profile {
 	}
 }
 
-// decideDeepagents answers the calls whose ids have no result.
 func decideDeepagents(h *history) {
 	answered := make(map[string]bool, len(h.results))
 	for _, r := range h.results {
@@ -39,7 +38,6 @@ func decideDeepagents(h *history) {
 	}
 }
 
-// namedUnknown returns the name of a call, "unknown" if it is empty.
 func (c *call) namedUnknown() string {
 	if c.name == "" {
 		return "unknown"

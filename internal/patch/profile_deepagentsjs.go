@@ -24,8 +24,6 @@ func deepagentsJS() profile {
 	}
 }
 
-// decideDeepagentsJS answers the calls without a later result, and drops the
-// results without a call.
 func decideDeepagentsJS(h *history) {
 	last := make(map[string]int, len(h.results))
 	for i := range h.results {
@@ -59,7 +57,6 @@ func idJS(value string) string {
 	return value
 }
 
-// resultIDJS returns the map key of a result's id.
 func (h *history) resultIDJS(r *result) string {
 	if r.id != "" {
 		return `"` + r.id

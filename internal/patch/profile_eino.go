@@ -29,7 +29,6 @@ func eino08() profile {
 	}
 }
 
-// decideEino answers the calls without a result directly behind their turn.
 func decideEino(h *history) {
 	behind := make(map[string]int, len(h.results)) // by id: the last turn directly followed by a result of it
 	for t, turn := range h.turns {
@@ -46,13 +45,11 @@ func decideEino(h *history) {
 	}
 }
 
-// has reports whether the map has the value for the key.
 func has(m map[string]int, key string, value int) bool {
 	v, ok := m[key]
 	return ok && v == value
 }
 
-// decideEino08 answers the calls without a later result.
 func decideEino08(h *history) {
 	last := h.lastResults()
 	for i := range h.calls {
@@ -63,7 +60,6 @@ func decideEino08(h *history) {
 	}
 }
 
-// einoSentence returns the text in the language.
 func einoSentence(lang, english string) string {
 	if lang == "zh" {
 		return einoCancelledZH
@@ -71,7 +67,6 @@ func einoSentence(lang, english string) string {
 	return english
 }
 
-// einoResult returns the new result of a call.
 func einoResult(h *history, c *call) string {
 	if h.format.shape() == Anthropic {
 		return `{"role":"user","content":[{"type":"tool_result","tool_use_id":` + c.finalIDText() + `,"content":` + c.content + `}]}`

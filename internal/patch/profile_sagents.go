@@ -19,7 +19,6 @@ func sagents() profile {
 	}
 }
 
-// decideSagents answers the calls without a later result.
 func decideSagents(h *history) {
 	last := h.lastResults()
 	for i := range h.calls {

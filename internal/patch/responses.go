@@ -101,7 +101,6 @@ type responsesFields struct {
 	args, output, caller, input string
 }
 
-// responsesItem reads an item.
 func responsesItem(raw string) responsesFields {
 	var f responsesFields
 	for name, v := range members(raw) {
@@ -140,7 +139,6 @@ func (f responsesFields) id() string {
 	return text(f.callID)
 }
 
-// resultID returns the key by which an output is linked to its call.
 func (f responsesFields) resultID() string {
 	if isNull(f.callID) && f.kind == "local_shell_call_output" {
 		return f.itemID
@@ -148,7 +146,6 @@ func (f responsesFields) resultID() string {
 	return f.callID
 }
 
-// call returns the call of an item.
 func (f responsesFields) call() call {
 	c := call{id: f.id(), idText: f.callID, name: f.name, kind: f.kind, args: f.input, repeated: f.caller, needsScreenshot: f.kind == "computer_call"}
 	if f.kind == "function_call" {
@@ -204,8 +201,6 @@ func (w *responsesWriter) turn() {
 	w.items(from, turn.last+1)
 }
 
-// allResultsFollow reports whether every call has its result directly behind the
-// turn.
 func (w *responsesWriter) allResultsFollow(behind func(*result) bool) bool {
 	h, turn := w.h, &w.h.turns[w.t]
 	for c := turn.from; c < turn.to; c++ {
@@ -231,7 +226,6 @@ func (w *responsesWriter) sameGroup(from, to int) bool {
 	return true
 }
 
-// items writes the items from one message up to another, exclusive.
 func (w *responsesWriter) items(from, to int) {
 	h := w.h
 	for m := from; m < to; m++ {
@@ -257,7 +251,6 @@ func (w *responsesWriter) isLoneReasoning(m int) bool {
 	return w.loneReasoning[m]
 }
 
-// findLoneReasoning returns the reasoning items of the turn whose call was dropped.
 func (w *responsesWriter) findLoneReasoning() map[int]bool {
 	h, turn := w.h, &w.h.turns[w.t]
 	var lone map[int]bool
@@ -279,7 +272,6 @@ func (w *responsesWriter) findLoneReasoning() map[int]bool {
 	return lone
 }
 
-// result returns a result with the id and the kind of its call.
 func (responsesFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
 	c := &h.calls[r.call]

@@ -158,8 +158,6 @@ func plainFormat(d *document) (historyFormat, error) {
 	return openAIFormat{}, nil
 }
 
-// hasContent reports whether a message has a content that is a text, a list or null, or
-// what some formats have in its place.
 func hasContent(message string) bool {
 	for name, v := range members(message) {
 		if name == "content" && strings.ContainsAny(v[:1], `"[n`) || oneOf(name, "parts tool_calls toolCalls function_call refusal audio") {

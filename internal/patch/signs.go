@@ -61,7 +61,6 @@ type entry struct {
 	unread        string // the name of that shape
 }
 
-// newLexicon returns the words of all formats.
 func newLexicon() lexicon {
 	l := lexicon{}
 	for name, words := range unread() {
@@ -85,7 +84,6 @@ func newLexicon() lexicon {
 	return l
 }
 
-// signs adds the words of a message that a vocabulary has to found.
 func (l lexicon) signs(message string, found []entry) []entry {
 	var kind, role, content string
 	for name, v := range members(message) {
@@ -122,7 +120,6 @@ func (l lexicon) signs(message string, found []entry) []entry {
 	return found
 }
 
-// add adds a word to found if a vocabulary has it.
 func (l lexicon) add(found []entry, word string) []entry {
 	if e, ok := l[word]; ok {
 		return append(found, e)
@@ -130,7 +127,6 @@ func (l lexicon) add(found []entry, word string) []entry {
 	return found
 }
 
-// memberSigns adds the words of a member of a message.
 func (l lexicon) memberSigns(name, value string, found []entry) []entry {
 	found = l.add(found, name)
 	switch name {
@@ -148,7 +144,6 @@ func (l lexicon) memberSigns(name, value string, found []entry) []entry {
 	return found
 }
 
-// elementSigns adds the words of an element of a list in a message.
 func (l lexicon) elementSigns(list, element string, found []entry) []entry {
 	calls := list == "tool_calls" || list == "toolCalls"
 	if element[0] != '{' {
@@ -216,8 +211,6 @@ func recognise(d *document, l lexicon) (historyFormat, error) {
 	return known, nil
 }
 
-// checkSigns returns an error that names the first message with a word that the
-// format does not have.
 func checkSigns(d *document, l lexicon, f historyFormat) error {
 	i := slices.IndexFunc(shapes[:], func(other format) bool { return other.shape() == f.shape() })
 	bit := uint32(1) << i
@@ -246,7 +239,6 @@ func foreignError(m int, s entry) error {
 	return fmt.Errorf("patch: message %d has %s%s, which cannot be repaired (formats: %s)", m, s, of, wordList(Repairable()[1:]))
 }
 
-// String describes the word in an error.
 func (s entry) String() string {
 	place, name, typed := strings.Cut(s.word, ":")
 	switch {

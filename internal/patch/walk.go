@@ -54,7 +54,6 @@ func isEmpty(array string) bool {
 // valueOf returns the JSON value in a text that may begin with white space.
 func valueOf(s string) jsonscan.Value { return jsonscan.ValueOf(s[blank(s):]) }
 
-// blank returns the number of white space bytes that a text begins with.
 func blank(s string) (i int) {
 	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
 		i++
