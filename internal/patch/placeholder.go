@@ -4,13 +4,13 @@ import (
 	"strings"
 
 	"streamer/internal/events"
+	"streamer/internal/patch/profile"
 )
 
 // placeholders returns the texts that identify the synthetic results of this
 // package and of other systems. docs/repair.md names the systems that write them.
 func placeholders() []string {
-	texts := []string{
-		wasCancelled, einoCanceled, einoCancelledZH, couldNotBeExecuted,
+	texts := append(profile.Texts(),
 		"Tool call {name} with id {id} did not complete - no result was recorded. It may have been cancelled or interrupted.",
 		"Tool call '{name}' with id '{id}' was interrupted before completion.",
 		"[Tool call was interrupted and did not return a result.]",
@@ -34,7 +34,7 @@ func placeholders() []string {
 		"User cancelled tool call by sending a new message.",
 		"[Request interrupted by user for tool use]",
 		"aborted",
-	}
+	)
 	for _, reason := range reasons() {
 		for _, lang := range events.Langs {
 			texts = append(texts, events.Sentence(reason, lang), withoutID(events.Sentence(reason, lang)))

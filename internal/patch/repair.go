@@ -65,7 +65,7 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	}
 	p, profiled := profileOf(o.Profile)
 	if profiled {
-		if f, err = p.formatFor(f, &d); err != nil {
+		if f, err = profileFormat(p, f, &d); err != nil {
 			return Repaired{}, err
 		}
 	}
@@ -74,7 +74,7 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 		return Repaired{}, err
 	}
 	if profiled {
-		p.repair(h)
+		h.applyProfile(p)
 		r := h.finish(history)
 		r.Report.ViolationsLeft, err = h.remainingViolations()
 		r.Report.Sendable = len(r.Report.ViolationsLeft) == 0

@@ -1,10 +1,10 @@
 package patch
 
 import (
-	"encoding/json"
 	"iter"
 	"strings"
 
+	"streamer/internal/events"
 	"streamer/internal/jsonscan"
 
 	"github.com/tidwall/gjson"
@@ -63,15 +63,7 @@ func blank(s string) (i int) {
 
 // member returns the value of a member, "" if there is none. Of several members
 // with one name it returns the last, as most JSON readers do.
-func member(object, name string) string {
-	found := ""
-	for n, v := range members(object) {
-		if n == name {
-			found = v
-		}
-	}
-	return found
-}
+func member(object, name string) string { return valueOf(object).Member(name).Raw }
 
 // text returns the text of a JSON string, "" for null or an empty value, and any
 // other value as raw JSON.
@@ -87,16 +79,7 @@ func text(value string) string {
 	return gjson.Parse(value).Str
 }
 
-// quote returns a JSON string without HTML escapes.
-func quote(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil { // cannot happen for a string
-		return `""`
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func quote(s string) string { return string(events.Quote(s)) }
 
 // join returns the JSON string that has head before the text of the JSON string
 // value, whose bytes stay.
