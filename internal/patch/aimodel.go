@@ -8,19 +8,15 @@ import (
 // aiModelFormat is a list of the AI SDK's ModelMessages. The results of a turn are
 // parts of the tool messages that directly follow it.
 // https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message
-type aiModelFormat struct{ commonFormat }
+type aiModelFormat struct{ *facts }
 
-func (aiModelFormat) shape() Shape { return AIModel }
-
-func (aiModelFormat) vocabulary() vocabulary {
-	return vocabulary{
+func aiModel() format {
+	return aiModelFormat{&facts{
+		shape: AIModel, resultID: "toolCallId", anyContent: true,
 		claims: "content:tool-call content:tool-result content:tool-approval-request content:tool-approval-response",
 		knows:  "role:tool",
-	}
+	}}
 }
-
-// content returns the JSON itself: the output of a result can be any value.
-func (aiModelFormat) content(value string) string { return strings.TrimSpace(value) }
 
 // waits reports whether only tool messages follow the call.
 func (aiModelFormat) waits(h *history, c *call) bool {
@@ -72,8 +68,8 @@ func (aiModelFormat) readTurn(h *history, m int, content string) {
 		if text(member(part, "type")) != "tool-call" {
 			continue
 		}
-		c := call{at: n, idText: member(part, "toolCallId"), name: text(member(part, "toolName")), args: member(part, "input")}
-		c.id = text(c.idText)
+		c := callIn(part, "toolCallId", "toolName", "input")
+		c.at = n
 		if c.args == "" && member(part, "args") != "" {
 			h.refuse(m, `a call with "args" of AI SDK 4, where later versions have "input"`)
 		}
@@ -96,16 +92,17 @@ func (aiModelFormat) readTurn(h *history, m int, content string) {
 // readResult reads a part that is a result. Those of calls that the provider runs
 // stay where they are.
 func (aiModelFormat) readResult(h *history, m, n int, part string) {
-	id, output := member(part, "toolCallId"), member(part, "output")
+	r, output := result{block: n, raw: part}, ""
+	scan(part, to{"toolCallId", &r.idText}, to{"toolName", &r.name}, to{"output", &output})
+	r.id, r.name, r.content = text(r.idText), text(r.name), output
 	switch {
-	case h.hosted[text(id)] && id != "":
+	case h.hosted[r.id] && r.idText != "":
 		return
 	case output == "" && member(part, "result") != "":
 		h.refuse(m, `a result with "result" of AI SDK 4, where later versions have "output"`)
 	case output == "":
 		h.refuse(m, `a result without "output"`)
 	}
-	r := result{block: n, raw: part, id: text(id), idText: id, name: text(member(part, "toolName")), content: output}
 	if value := member(output, "value"); value != "" {
 		r.content = value
 	}
@@ -158,9 +155,8 @@ func (w *aiModelWriter) turn(m int) int {
 	w.t++
 	turn := &h.turns[t]
 	w.message(m, h.calls[turn.from:turn.to], -1)
-	behind := func(r *result) bool { return r.message > m && r.message < turn.resultsEnd }
-	group := h.answers(turn.from, turn.to, behind)
-	stays := func(a answer) bool { return a.result >= 0 && behind(&h.results[a.result]) }
+	group := h.answers(turn.from, turn.to, turn.directly)
+	stays := func(a answer) bool { return a.result >= 0 && turn.directly(&h.results[a.result]) }
 	if h.opts.Order == "call" && !staysFirst(group, stays) {
 		stays, t = func(answer) bool { return false }, -1
 	}
@@ -220,10 +216,7 @@ func (w *aiModelWriter) part(a answer) string {
 		return aiModelResult(c)
 	}
 	r := &w.h.results[a.result]
-	if c.finalID() == r.id {
-		return r.raw
-	}
-	return setMember(r.raw, "toolCallId", quote(c.finalID()))
+	return w.h.format.about().linked(r.raw, c, r)
 }
 
 // message writes a message with its changed calls, and without the results that

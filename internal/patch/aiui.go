@@ -6,30 +6,17 @@ import "strings"
 // call and its result are one part of an assistant's message, so no result can be in
 // the wrong place.
 // https://ai-sdk.dev/docs/reference/ai-sdk-core/ui-message
-type aiUIFormat struct{ commonFormat }
+type aiUIFormat struct{ *facts }
 
-func (aiUIFormat) shape() Shape { return AIUI }
-
-func (aiUIFormat) vocabulary() vocabulary { return vocabulary{claims: "parts:typed"} }
-
-// content returns the JSON itself: the output of a tool can be any value.
-func (aiUIFormat) content(value string) string { return strings.TrimSpace(value) }
+func aiUI() format { return aiUIFormat{&facts{shape: AIUI, claims: "parts:typed", anyContent: true}} }
 
 // waits reports whether no message of the user follows the call.
 func (aiUIFormat) waits(h *history, c *call) bool { return c.message > h.lastUser }
 
 func (f aiUIFormat) read(h *history, m int) {
-	var role, parts, content string
-	for name, v := range members(h.at(m)) {
-		switch name {
-		case "role":
-			role = text(v)
-		case "parts":
-			parts = v
-		case "content":
-			content = v
-		}
-	}
+	var word, parts, content string
+	scan(h.at(m), to{"role", &word}, to{"parts", &parts}, to{"content", &content})
+	role := text(word)
 	if !strings.HasPrefix(parts, "[") {
 		h.refuse(m, `it has no list of "parts"`)
 	}
@@ -57,29 +44,12 @@ func (f aiUIFormat) read(h *history, m int) {
 }
 
 func aiUICall(h *history, m, n int, part string) (c call, ok bool) {
-	var kind, state, output, failure, approval string
-	c = call{at: n}
-	for name, v := range members(part) {
-		switch name {
-		case "type":
-			kind = text(v)
-		case "toolCallId":
-			c.id, c.idText = text(v), v
-		case "toolName":
-			c.name = text(v)
-		case "state":
-			state = text(v)
-		case "input":
-			c.args = v
-		case "output":
-			output = v
-		case "errorText":
-			failure = v
-		case "approval":
-			approval = v
-		case "providerExecuted":
-			c.kind = map[string]string{"true": hosted}[v]
-		}
+	var kind, state, output, failure, approval, provider string
+	c = callIn(part, "toolCallId", "toolName", "input")
+	scan(part, to{"type", &kind}, to{"state", &state}, to{"output", &output}, to{"errorText", &failure}, to{"approval", &approval}, to{"providerExecuted", &provider})
+	c.at, kind, state = n, text(kind), text(state)
+	if provider == "true" {
+		c.kind = hosted
 	}
 	name, static := strings.CutPrefix(kind, "tool-")
 	if static {
@@ -151,23 +121,8 @@ func (f aiUIFormat) render(h *history) {
 		}
 		turn := &h.turns[t]
 		t++
-		h.put(m, aiUITurn(h.at(m), h.calls[turn.from:turn.to]))
+		h.put(m, editCalls(h.at(m), "parts", h.calls[turn.from:turn.to], nil, aiUIPatched))
 	}
-}
-
-func aiUITurn(raw string, calls []call) string {
-	k := 0
-	return editMember(raw, "parts", func(parts string) string {
-		return editElements(parts, func(n int, part string) (string, bool) {
-			for k < len(calls) && calls[k].at < n {
-				k++
-			}
-			if k == len(calls) || calls[k].at != n {
-				return part, true
-			}
-			return aiUIPatched(&calls[k], part), calls[k].dropped == ""
-		})
-	})
 }
 
 func aiUIPatched(c *call, part string) string {

@@ -90,7 +90,7 @@ func (w *blockWriter) put(r replacements) {
 func (w *blockWriter) misplaced(m int) {
 	in := w.insideResults(m)
 	w.put(in.behind)
-	if raw := w.rewritten(w.h.at(m), nil, in.leaves, nil); !isEmpty(member(raw, w.f.list())) {
+	if raw := w.rewritten(w.h.at(m), nil, in.leaves, nil); !isEmpty(member(raw, w.list)) {
 		w.flush()
 		w.h.put(m, raw)
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-func renderBlocks(f blockFormat, h *history) {
-	w := blockWriter{h: h, f: f, base: -1}
+func (f blockShape) render(h *history) {
+	w := blockWriter{h: h, f: f.blockFormat, facts: f.about(), base: -1}
 	for m := range h.messages {
 		switch h.role[m] {
 		case assistant:
@@ -24,10 +24,12 @@ func renderBlocks(f blockFormat, h *history) {
 	if *h.opts.MergeRoles {
 		w.mergeRoles()
 	}
+	f.refuseOutput(h)
 }
 
 // blockWriter writes a history of a block format.
 type blockWriter struct {
+	*facts
 	h       *history
 	f       blockFormat
 	t, r    int                   // the next turn, the next result
@@ -60,7 +62,7 @@ func (w *blockWriter) turn(m int) {
 	w.results = append(w.results, in.behind.results...)
 	w.texts = append(w.texts, in.behind.texts...)
 	raw = w.addServerResults(m, w.t-1, raw)
-	if blocks := member(raw, w.f.list()); raw != h.at(m) && isEmpty(blocks) {
+	if blocks := member(raw, w.list); raw != h.at(m) && isEmpty(blocks) {
 		return // all of its blocks were dropped
 	}
 	h.put(m, raw)
@@ -70,7 +72,7 @@ func (w *blockWriter) keepResults(m int) {
 	h, t := w.h, w.t-1
 	turn := &h.turns[t]
 	inPlace := func(r *result) bool {
-		return r.message == m+1 && h.role[m+1] == user && (r.leading || w.f.apart())
+		return r.message == m+1 && h.role[m+1] == user && (r.leading || w.apart)
 	}
 	for n, a := range h.answers(turn.from, turn.to, inPlace) {
 		c := &h.calls[a.call]
@@ -79,7 +81,7 @@ func (w *blockWriter) keepResults(m int) {
 			continue
 		}
 		r := &h.results[a.result]
-		if n == 0 && w.f.apart() && h.role[r.message] == user && h.onlyAnswers(r.message, t) {
+		if n == 0 && w.apart && h.role[r.message] == user && h.onlyAnswers(r.message, t) {
 			w.base = r.message
 		}
 		w.results = append(w.results, w.f.answer(h, c, r))
@@ -98,33 +100,25 @@ func (h *history) onlyAnswers(m, t int) bool {
 	return true
 }
 
+// rewritten returns a message with its changed calls, without the blocks that leave it,
+// and with further blocks at its end.
 func (w *blockWriter) rewritten(raw string, calls []call, leaves map[int]bool, more []string) string {
-	k := 0
-	raw = editMember(raw, w.f.list(), func(content string) string {
-		return editElements(content, func(n int, block string) (string, bool) {
-			for k < len(calls) && calls[k].at < n {
-				k++
-			}
-			if k == len(calls) || calls[k].at != n {
-				return block, !leaves[n]
-			}
-			c := &calls[k]
-			if !c.changed() {
-				return block, true
-			}
-			return w.f.call(c, block), c.dropped == ""
-		})
+	raw = editCalls(raw, w.list, calls, leaves, func(c *call, block string) string {
+		if !c.changed() {
+			return block
+		}
+		return w.f.call(c, block)
 	})
 	if len(more) == 0 {
 		return raw
 	}
-	return editMember(raw, w.f.list(), func(content string) string { return list(append(elementList(content), more...)) })
+	return editMember(raw, w.list, func(content string) string { return list(append(elementList(content), more...)) })
 }
 
 func (w *blockWriter) user(m int) {
 	h := w.h
-	content := member(h.at(m), w.f.list())
-	if w.f.apart() && !h.hasAnswers(m, w.t-1) {
+	content := member(h.at(m), w.list)
+	if w.apart && !h.hasAnswers(m, w.t-1) {
 		w.flush()
 	}
 	if !strings.HasPrefix(content, "[") {
@@ -133,7 +127,7 @@ func (w *blockWriter) user(m int) {
 			h.copy(m)
 			return
 		}
-		h.put(m, setMember(h.at(m), w.f.list(), list(append(blocks, w.blocksOf(content)...))))
+		h.put(m, setMember(h.at(m), w.list, list(append(blocks, w.blocksOf(content)...))))
 		return
 	}
 	calls := w.readOwn(m, content)
@@ -151,7 +145,7 @@ func (w *blockWriter) user(m int) {
 		h.copy(m)
 		return
 	}
-	raw := editMember(h.at(m), w.f.list(), func(string) string { return now })
+	raw := editMember(h.at(m), w.list, func(string) string { return now })
 	if w.own.notes { // they are texts, which a content of functions cannot have
 		raw = editMember(raw, "role", func(string) string { return `"user"` })
 	}
@@ -204,7 +198,7 @@ func (w *blockWriter) readOwn(m int, content string) (calls []string) {
 		}
 		switch r.disposition {
 		case answering:
-			if w.f.apart() && len(w.results) > 0 && h.calls[r.call].turn == w.t-1 {
+			if w.apart && len(w.results) > 0 && h.calls[r.call].turn == w.t-1 {
 				own.slots = append(own.slots, len(own.blocks))
 			}
 		case kept:
@@ -255,7 +249,7 @@ func (w *blockWriter) flush() {
 	switch {
 	case len(blocks) == 0:
 	case base >= 0:
-		w.h.put(base, editMember(w.h.at(base), w.f.list(), func(content string) string { return unchangedOr(content, blocks) }))
+		w.h.put(base, editMember(w.h.at(base), w.list, func(content string) string { return unchangedOr(content, blocks) }))
 	default:
 		w.h.add(w.f.results(w.h, w.t-1, blocks))
 	}
@@ -282,9 +276,9 @@ func (w *blockWriter) mergeRoles() {
 		if n > i+1 {
 			var blocks []string
 			for _, q := range h.out[i:n] {
-				blocks = append(blocks, w.blocksOf(member(h.text(q), w.f.list()))...)
+				blocks = append(blocks, w.blocksOf(member(h.text(q), w.list))...)
 			}
-			p.text = setMember(h.text(p), w.f.list(), list(blocks))
+			p.text = setMember(h.text(p), w.list, list(blocks))
 		}
 		out = append(out, p)
 		i = n

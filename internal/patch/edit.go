@@ -110,3 +110,20 @@ func replaceElements(array string, now []string) string {
 
 // list returns a JSON array of raw values.
 func list(values []string) string { return "[" + strings.Join(values, ",") + "]" }
+
+// editCalls returns a message with its changed calls, which are elements of a list, and
+// without the elements that leave it.
+func editCalls(message, list string, calls []call, leaves map[int]bool, change func(c *call, element string) string) string {
+	return editMember(message, list, func(array string) string {
+		k := 0
+		return editElements(array, func(n int, element string) (string, bool) {
+			for k < len(calls) && calls[k].at < n {
+				k++
+			}
+			if k == len(calls) || calls[k].at != n {
+				return element, !leaves[n]
+			}
+			return change(&calls[k], element), calls[k].dropped == ""
+		})
+	})
+}

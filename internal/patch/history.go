@@ -14,7 +14,7 @@ type history struct {
 	opts         Options
 	provider     provider
 	placeholders []pattern
-	format       historyFormat
+	format       format
 
 	role    []role // of each message
 	turns   []turn
@@ -144,7 +144,7 @@ type idState struct {
 	earlyResults              int // number of such results
 }
 
-func newHistory(d document, f historyFormat, o Options) *history {
+func newHistory(d document, f format, o Options) *history {
 	n := len(d.messages)
 	p := providerOf(o.Provider)
 	if o.IDs == "off" {
@@ -157,7 +157,7 @@ func newHistory(d document, f historyFormat, o Options) *history {
 		turns: make([]turn, 0, n/2), calls: make([]call, 0, n/3), results: make([]result, 0, n/3),
 		ids: make([]idState, 0, n/4),
 	}
-	if f.shape() == Gemini {
+	if f.about().shape == Gemini {
 		h.byName = map[string]*nameQueue{}
 	}
 	return h
@@ -203,6 +203,23 @@ func (h *history) addTurn(m int) *turn {
 	h.role[m] = assistant
 	h.turns = append(h.turns, turn{first: m, last: m, from: len(h.calls), to: len(h.calls)})
 	return &h.turns[len(h.turns)-1]
+}
+
+// extendTurn adds message m to the turn before it, or begins a turn if another message is
+// in between.
+func (h *history) extendTurn(m int) {
+	if m == 0 || h.role[m-1] != assistant {
+		h.addTurn(m)
+		return
+	}
+	h.role[m], h.turns[len(h.turns)-1].last = assistant, m
+}
+
+// callIn returns the call in an object whose members have these names.
+func callIn(object, id, name, args string) (c call) {
+	scan(object, to{id, &c.idText}, to{name, &c.name}, to{args, &c.args})
+	c.id, c.name = text(c.idText), text(c.name)
+	return c
 }
 
 func (h *history) addCall(m int, c call) {
@@ -298,6 +315,9 @@ func (c *call) rewritten(object, id, name, args string) string {
 	}
 	return object
 }
+
+// directly reports whether only results are between the turn and a result.
+func (t *turn) directly(r *result) bool { return r.message > t.last && r.message < t.resultsEnd }
 
 func (h *history) callsOf(t *turn, m int) []call {
 	calls := h.calls[t.from:t.to]

@@ -9,17 +9,18 @@ import (
 // ({"type":"ai","content",…}), from messages_to_dict ({"type","data":{…}}), or from
 // dumps ({"lc":1,"id":[…],"kwargs":{…}}).
 // https://python.langchain.com/api_reference/core/messages.html
-type langchainFormat struct{ commonFormat }
+type langchainFormat struct{ *facts }
+
+func langchain() format {
+	return messageShape{langchainFormat{&facts{
+		shape: LangChain,
+		claims: "lc type:ai type:AIMessage type:assistant type:human type:HumanMessage type:user type:tool type:ToolMessage " +
+			"type:system type:developer type:function type:remove type:chat type:SystemMessage type:FunctionMessage type:RemoveMessage type:ChatMessage",
+	}}}
+}
 
 // invalid is the kind of a call that LangChain could not parse.
 const invalid = "invalid"
-
-func (langchainFormat) shape() Shape { return LangChain }
-
-func (langchainFormat) vocabulary() vocabulary {
-	return vocabulary{claims: "lc type:ai type:AIMessage type:assistant type:human type:HumanMessage type:user type:tool type:ToolMessage " +
-		"type:system type:developer type:function type:remove type:chat type:SystemMessage type:FunctionMessage type:RemoveMessage type:ChatMessage"}
-}
 
 func langchainRole(kind string) role {
 	switch strings.TrimSuffix(kind, "Chunk") {
@@ -95,19 +96,9 @@ func (h *history) answerInside(content string) {
 }
 
 func langchainResult(fields string) result {
-	var r result
-	for name, v := range members(fields) {
-		switch name {
-		case "tool_call_id":
-			r.id, r.idText = text(v), v
-		case "name":
-			r.name = text(v)
-		case "content":
-			r.content = v
-		case "additional_kwargs":
-			r.placeholder = member(v, marker) != ""
-		}
-	}
+	r, extra := result{}, ""
+	scan(fields, to{"tool_call_id", &r.idText}, to{"name", &r.name}, to{"content", &r.content}, to{"additional_kwargs", &extra})
+	r.id, r.name, r.placeholder = text(r.idText), text(r.name), member(extra, marker) != ""
 	return r
 }
 
@@ -116,13 +107,7 @@ const marker = "synthetic_tool_result"
 
 func langchainTurn(h *history, m int, calls []call) string {
 	raw := h.at(m)
-	body := langchainBody(raw)
-	if body.inner == "" {
-		return langchainPatched(raw, calls, h.opts.Invalid == "convert")
-	}
-	return editMember(raw, body.inner, func(fields string) string {
-		return langchainPatched(fields, calls, h.opts.Invalid == "convert")
-	})
+	return langchainEdit(raw, func(fields string) string { return langchainPatched(fields, calls, h.opts.Invalid == "convert") })
 }
 
 func langchainPatched(fields string, calls []call, convert bool) string {
@@ -221,23 +206,26 @@ func argsField(block string) string {
 	return "args"
 }
 
-func (f langchainFormat) render(h *history) { h.renderMessages(f) }
-
 func (f langchainFormat) putTurn(h *history, t int) { h.putMessageTurn(f, t, langchainTurn) }
 
 func (langchainFormat) result(h *history, r *result) string {
 	raw := h.at(r.message)
 	if id := h.calls[r.call].finalID(); id != r.id {
-		return langchainWith(raw, "tool_call_id", quote(id))
+		return langchainWithID(raw, id)
 	}
 	return raw
 }
 
-func langchainWith(raw, field, value string) string {
+// langchainEdit returns a message of any form with its fields changed.
+func langchainEdit(raw string, change func(fields string) string) string {
 	if body := langchainBody(raw); body.inner != "" {
-		return editMember(raw, body.inner, func(fields string) string { return setMember(fields, field, value) })
+		return editMember(raw, body.inner, change)
 	}
-	return setMember(raw, field, value)
+	return change(raw)
+}
+
+func langchainWithID(raw, id string) string {
+	return langchainEdit(raw, func(fields string) string { return setMember(fields, "tool_call_id", quote(id)) })
 }
 
 func (langchainFormat) synthetic(h *history, c *call) string {
@@ -261,18 +249,14 @@ func langchainFields(c *call) string {
 }
 
 func (langchainFormat) userText(h *history, m int, content string) string {
-	return langchainNew(h.at(m), "human", "HumanMessage", `"type":"human","content":`+content)
+	return langchainFormOf(h.at(m)).write("human", "HumanMessage", `"type":"human","content":`+content)
 }
 
 func (langchainFormat) adopt(h *history, r *result) (turn, result string) {
-	id, raw := quote(r.changedID), h.at(r.message)
-	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + id + `,"type":"tool_call"}`
-	turn = langchainNew(raw, "ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`)
-	return turn, langchainWith(raw, "tool_call_id", id)
-}
-
-func langchainNew(model, kind, class, fields string) string {
-	return langchainFormOf(model).write(kind, class, fields)
+	raw := h.at(r.message)
+	call := `{"name":` + quote(adoptedName(r)) + `,"args":{},"id":` + quote(r.changedID) + `,"type":"tool_call"}`
+	turn = langchainFormOf(raw).write("ai", "AIMessage", `"type":"ai","content":"","tool_calls":[`+call+`],"invalid_tool_calls":[]`)
+	return turn, langchainWithID(raw, r.changedID)
 }
 
 // langchainForm is one of the forms of LangChain's messages.

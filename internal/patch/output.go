@@ -90,7 +90,7 @@ func (h *history) finish(input []byte) Repaired {
 	first := h.firstChange()
 	h.cloneOps()
 	r := Report{
-		Format: h.format.shape(), Profile: h.opts.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
+		Format: h.format.about().shape, Profile: h.opts.Profile, Patched: first >= 0, In: len(h.messages), Out: len(h.out),
 		Ops: h.ops, FirstChange: first, ViolationsLeft: h.violations(),
 	}
 	r.Sendable = len(r.ViolationsLeft) == 0

@@ -27,14 +27,14 @@ func profileOf(name string) (profile.Profile, bool) {
 
 // profileFormat returns the format in which a profile reads a history. A history
 // without messages has any format.
-func profileFormat(p profile.Profile, f historyFormat, d *document) (historyFormat, error) {
+func profileFormat(p profile.Profile, f format, d *document) (format, error) {
 	switch {
-	case slices.Contains(p.Shapes, string(f.shape())):
+	case slices.Contains(p.Shapes, string(f.about().shape)):
 		return f, nil
 	case len(d.messages) == 0:
 		return formatOf(Shape(p.Shapes[0]), d)
 	}
-	return nil, fmt.Errorf("patch: profile %s repairs histories of %v, and this one is of %s", p.Name, p.Shapes, f.shape())
+	return nil, fmt.Errorf("patch: profile %s repairs histories of %v, and this one is of %s", p.Name, p.Shapes, f.about().shape)
 }
 
 // applyProfile writes the output as the system does: the new results of a turn go behind
@@ -69,7 +69,7 @@ func (h *history) applyProfile(p profile.Profile) {
 		for c := h.turns[t].from; c < h.turns[t].to; c++ {
 			switch {
 			case h.calls[c].content == "":
-			case h.format.shape() == LangChain:
+			case h.format.about().shape == LangChain:
 				h.add(h.formAt(m).write("tool", "ToolMessage", fields[c]))
 			default:
 				h.add("{" + fields[c] + "}")
@@ -80,7 +80,7 @@ func (h *history) applyProfile(p profile.Profile) {
 }
 
 func (h *history) profileInput() *profile.History {
-	in := &profile.History{Shape: string(h.format.shape()), Lang: h.opts.Lang}
+	in := &profile.History{Shape: string(h.format.about().shape), Lang: h.opts.Lang}
 	for _, t := range h.turns {
 		in.Turns = append(in.Turns, t.first)
 	}

@@ -59,7 +59,7 @@ func Repair(shape Shape, history []byte, o Options) (Repaired, error) {
 	if err != nil {
 		return Repaired{}, err
 	}
-	if merge == nil && f.shape() == Bedrock { // Converse requires alternating roles
+	if merge == nil && f.about().shape == Bedrock { // Converse requires alternating roles
 		yes := true
 		o.MergeRoles = &yes
 	}

@@ -23,10 +23,6 @@ import (
 //
 // Words that no vocabulary has mean nothing: a message may have any further keys. A
 // key with null, an empty list or an empty object counts as absent.
-type vocabulary struct {
-	claims string // each of these is enough to recognise the shape
-	knows  string // these the shape shares with others
-}
 
 // unread has the names of the shapes that are recognised only to be refused, and
 // their words.
@@ -69,16 +65,14 @@ func newLexicon() lexicon {
 		}
 	}
 	for i, f := range shapes {
-		if known, ok := f.(historyFormat); ok {
-			v, bit := known.vocabulary(), uint32(1)<<i
-			for w := range strings.FieldsSeq(v.claims) {
-				e := l[w]
-				l[w] = entry{w, e.claims | bit, e.knows | bit, e.unread}
-			}
-			for w := range strings.FieldsSeq(v.knows) {
-				e := l[w]
-				l[w] = entry{w, e.claims, e.knows | bit, e.unread}
-			}
+		v, bit := f.about(), uint32(1)<<i
+		for w := range strings.FieldsSeq(v.claims) {
+			e := l[w]
+			l[w] = entry{w, e.claims | bit, e.knows | bit, e.unread}
+		}
+		for w := range strings.FieldsSeq(v.knows) {
+			e := l[w]
+			l[w] = entry{w, e.claims, e.knows | bit, e.unread}
 		}
 	}
 	return l
@@ -185,7 +179,7 @@ func absent(v string) bool {
 
 // recognise returns the format that the messages show, nil if they show none.
 // Messages of two formats, or of a shape that is not read, are an error.
-func recognise(d *document, l lexicon) (historyFormat, error) {
+func recognise(d *document, l lexicon) (format, error) {
 	var found format
 	var bit uint32
 	var by entry
@@ -200,19 +194,18 @@ func recognise(d *document, l lexicon) (historyFormat, error) {
 			case s.claims == 0 || s.knows&bit > 0:
 			case found != nil && by.knows&s.claims == 0: // otherwise the new one shares the sign of the old one
 				return nil, fmt.Errorf("patch: the messages are of two formats: message %d has %s of %s, and message %d has %s of %s",
-					at, by, found.shape(), m, s, shapes[bits.TrailingZeros32(s.claims)].shape())
+					at, by, found.about().shape, m, s, shapes[bits.TrailingZeros32(s.claims)].about().shape)
 			default:
 				i := bits.TrailingZeros32(s.claims)
 				found, bit, by, at = shapes[i], 1<<i, s, m
 			}
 		}
 	}
-	known, _ := found.(historyFormat)
-	return known, nil
+	return found, nil
 }
 
-func checkSigns(d *document, l lexicon, f historyFormat) error {
-	i := slices.IndexFunc(shapes[:], func(other format) bool { return other.shape() == f.shape() })
+func checkSigns(d *document, l lexicon, f format) error {
+	i := slices.IndexFunc(shapes[:], func(other format) bool { return other.about().shape == f.about().shape })
 	bit := uint32(1) << i
 	var signs []entry
 	for m := range d.messages {
@@ -223,7 +216,7 @@ func checkSigns(d *document, l lexicon, f historyFormat) error {
 				return foreignError(m, s)
 			case s.knows&bit == 0:
 				return fmt.Errorf("patch: message %d has %s of %s, which %s does not have (formats: %s)",
-					m, s, shapes[bits.TrailingZeros32(s.knows)].shape(), f.shape(), wordList(Repairable()[1:]))
+					m, s, shapes[bits.TrailingZeros32(s.knows)].about().shape, f.about().shape, wordList(Repairable()[1:]))
 			}
 		}
 	}

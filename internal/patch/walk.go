@@ -65,6 +65,23 @@ func blank(s string) (i int) {
 // with one name it returns the last, as most JSON readers do.
 func member(object, name string) string { return valueOf(object).Member(name).Raw }
 
+// to is where scan puts the value of a member.
+type to struct {
+	member string
+	value  *string
+}
+
+// scan sets the values of some members of an object. It leaves those that are absent.
+func scan(object string, values ...to) {
+	for name, v := range members(object) {
+		for i := range values {
+			if values[i].member == name {
+				*values[i].value = v
+			}
+		}
+	}
+}
+
 // text returns the text of a JSON string, "" for null or an empty value, and any
 // other value as raw JSON.
 func text(value string) string {
