@@ -41,7 +41,7 @@ func (st *Step) Interrupt(in Interrupt) {
 
 func (st *Step) interruptAll(in *Interrupt) {
 	from := len(st.Out)
-	st.closeCalls(in.covers, events.ByInterrupt, in.Reason)
+	st.closeCalls(in.covers, false, events.ByInterrupt, in.Reason)
 	st.mute(in.covers)
 	if run := st.State.Run; run != nil && in.MessageID == "" && (in.Run == "" || run.ID == in.Run) {
 		st.endRun(events.Cancelled, &events.Reason{Code: events.ByInterrupt, Text: runText(events.ByInterrupt), Detail: in.Reason})

@@ -179,46 +179,24 @@ func (m *Memory) find(id, namespace string) *Closed {
 	return best
 }
 
-func (m *Memory) repeats(id string, match func(*Closed) bool) bool {
-	if !m.used(id) {
-		return false
-	}
+// newest returns the newest closed call that matches, or nil.
+func (m *Memory) newest(match func(*Closed) bool) *Closed {
 	for i := len(m.Closed) - 1; i >= 0; i-- {
-		if c := &m.Closed[i]; c.ID == id && match(c) {
-			return true
-		}
-	}
-	return false
-}
-
-func (m *Memory) resultsOf(id string, of *Message, digest string) (n int) {
-	if !m.used(id) {
-		return 0
-	}
-	for i := range m.Closed {
-		if c := &m.Closed[i]; c.ID == id && c.Message == of.ID && c.Namespace == of.Namespace && c.Real == digest {
-			n++
-		}
-	}
-	return n
-}
-
-func (m *Memory) findResult(of *Closed, id, digest string) *Closed {
-	for i := len(m.Closed) - 1; i >= 0; i-- {
-		c := &m.Closed[i]
-		if (c.ID == id || c.UID == id) && c.Message == of.Message && c.Namespace == of.Namespace && (c.Real == digest || c.Others.has(digest)) {
+		if c := &m.Closed[i]; match(c) {
 			return c
 		}
 	}
 	return nil
 }
 
-func (m *Memory) closedIn(id, namespace, message string) (n int) {
+// closedIn returns the number of closed calls of a message with an id, and with a result
+// that has a digest if that is not "".
+func (m *Memory) closedIn(id, namespace, message, digest string) (n int) {
 	if !m.used(id) {
 		return 0
 	}
 	for i := range m.Closed {
-		if c := &m.Closed[i]; c.ID == id && c.Message == message && c.Namespace == namespace {
+		if c := &m.Closed[i]; c.ID == id && c.Message == message && c.Namespace == namespace && (digest == "" || c.Real == digest) {
 			n++
 		}
 	}
@@ -241,15 +219,6 @@ func (m *Memory) findByTool(r *Result) (found *Closed) {
 		}
 	}
 	return found
-}
-
-func (m *Memory) call(call string) *Closed {
-	for i := len(m.Closed) - 1; i >= 0; i-- {
-		if m.Closed[i].Call == call {
-			return &m.Closed[i]
-		}
-	}
-	return nil
 }
 
 func (m *Memory) used(id string) bool {

@@ -82,15 +82,7 @@ func (st *Step) emitStarted(m *Message) {
 func (m *Message) answered() bool { return len(m.Calls) > 0 && m.open() == 0 }
 
 func (m *Message) over() bool {
-	if !m.answered() || m.Phase == Finished {
-		return false
-	}
-	for i := range m.Calls {
-		if m.Calls[i].Provider {
-			return m.Phase == Finishing
-		}
-	}
-	return true
+	return m.answered() && (m.Phase == Finishing || m.Phase == Building && !m.any(func(c *Call) bool { return c.Provider }))
 }
 
 // goOn continues a message whose finish reason was not its end. It reports false
@@ -186,22 +178,14 @@ func (st *Step) finish(c *chunks.Chunk) {
 // finishedBy returns the message that a finish under another id means, or nil:
 // the only one that is building in the namespace. Some servers send the last
 // chunk, which has only the reason, under an id of its own.
-func (st *Step) finishedBy(c *chunks.Chunk) (found *Message) {
+func (st *Step) finishedBy(c *chunks.Chunk) *Message {
 	if st.State.Memory.hasMessage(c.Message) {
 		return nil
 	}
 	if c.IDVaries {
 		return st.newest(c, Building)
 	}
-	for _, m := range st.State.Messages {
-		if m.Phase == Building && m.Namespace == c.Namespace && m.Choice == c.Choice {
-			if found != nil {
-				return nil
-			}
-			found = m
-		}
-	}
-	return found
+	return st.onlyBuilding(c, func(*Message) bool { return true })
 }
 
 // usage applies the token counts, which come after the finish reason or before
@@ -260,7 +244,7 @@ func (st *Step) supersede(match func(*Message) bool) {
 		if m.Phase == Finished || !match(m) {
 			continue
 		}
-		st.closeBuilding(func(other *Message) bool { return other == m }, events.BySuperseded, "")
+		st.closeCalls(func(other *Message) bool { return other == m }, true, events.BySuperseded, "")
 		st.finishMessage(m, true)
 	}
 	st.dropFinished()

@@ -65,7 +65,7 @@ func (st *Step) repeatsClosed(r *Result, open *Message) bool {
 	if proximity(old.Namespace, r.Namespace) > proximity(open.Namespace, r.Namespace) && old.Real == digest {
 		return true
 	}
-	return st.resultsBefore(r.ID, digest) < st.State.Memory.resultsOf(r.ID, open, digest)
+	return st.resultsBefore(r.ID, digest) < st.State.Memory.closedIn(r.ID, open.Namespace, open.ID, digest)
 }
 
 func (st *Step) resultsBefore(id, digest string) (n int) {
@@ -185,14 +185,18 @@ func (st *Step) oldest(namespace string, match func(m *Message, c *Call) bool) (
 // closed returns the closed call that a result belongs to, or nil.
 func (st *Step) closed(r Result, call string) *Closed {
 	if call != "" {
-		return st.State.Memory.call(call)
+		return st.State.Memory.newest(func(c *Closed) bool { return c.Call == call })
 	}
 	mem := &st.State.Memory
 	newest := mem.find(r.ID, r.Namespace)
 	if newest == nil || newest.Real == "" && !r.repeated {
 		return newest
 	}
-	if same := mem.findResult(newest, r.ID, r.digest()); same != nil {
+	digest := r.digest()
+	same := mem.newest(func(c *Closed) bool {
+		return (c.ID == r.ID || c.UID == r.ID) && c.Message == newest.Message && c.Namespace == newest.Namespace && (c.Real == digest || c.Others.has(digest))
+	})
+	if same != nil {
 		return same // the id may be that of several calls of the message
 	}
 	return newest

@@ -59,7 +59,7 @@ func (st *Step) endStream() {
 // abandon closes the open calls of a run that ends without their results.
 func (st *Step) abandon(c *chunks.Chunk) {
 	if run := st.State.LastRun; c.Abandons {
-		st.closeCalls(func(m *Message) bool { return m.Run == run }, events.BySuperseded, "the run ended without a result of the call")
+		st.closeCalls(func(m *Message) bool { return m.Run == run }, false, events.BySuperseded, "the run ended without a result of the call")
 	}
 }
 
@@ -77,7 +77,7 @@ func (st *Step) End(status events.Status, detail string) {
 			code = events.ByRunCancelled
 		}
 		reason = &events.Reason{Code: code, Text: runText(code), Detail: st.brief(detail)}
-		st.closeCalls(func(m *Message) bool { return m.Run == run }, code, reason.Detail)
+		st.closeCalls(func(m *Message) bool { return m.Run == run }, false, code, reason.Detail)
 	}
 	if status == "" {
 		status = events.Completed
@@ -194,14 +194,7 @@ func (st *Step) answer(c *chunks.Chunk) {
 }
 
 // asked reports whether the message made a call that the client executes.
-func (m *Message) asked() bool {
-	for i := range m.Calls {
-		if !m.Calls[i].Provider {
-			return true
-		}
-	}
-	return false
-}
+func (m *Message) asked() bool { return m.any(func(c *Call) bool { return !c.Provider }) }
 
 // beside reports whether a is another choice of the message m.
 func (a *Answer) beside(m *Message) bool {

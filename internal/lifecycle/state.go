@@ -213,3 +213,13 @@ func (m *Message) open() int {
 	}
 	return n
 }
+
+// any reports whether a call of the message matches.
+func (m *Message) any(match func(*Call) bool) bool {
+	for i := range m.Calls {
+		if match(&m.Calls[i]) {
+			return true
+		}
+	}
+	return false
+}
