@@ -30,13 +30,13 @@ func TestAgentGo(t *testing.T) {
 	} {
 		t.Run(session, func(t *testing.T) {
 			dir, client := t.TempDir(), make(chan *os.Process, 1)
-			agent := start(t, exec.Command(program(t, "agent-go"), "--nats", killBefore(t, nats, command, client), "--dir", dir, "--ack-wait", "1s"))
+			agent := start(t, exec.Command(program(t, "agent-go"), "--nats-url", killBefore(t, nats, command, client), "--dir", dir, "--ack-wait", "1s"))
 			client <- agent.cmd.Process
 			post(t, server+"/v1/sessions/"+session+"/deltas", booking)
 			<-agent.ended
 			first := bookings(t, dir)
 
-			agent = start(t, exec.Command(program(t, "agent-go"), "--nats", nats, "--dir", dir, "--ack-wait", "1s"))
+			agent = start(t, exec.Command(program(t, "agent-go"), "--nats-url", nats, "--dir", dir, "--ack-wait", "1s"))
 			agent.await(t, "answered call ")
 			post(t, server+"/v1/sessions/"+session+"/end", "")
 			log := read(t, server, session, ended)

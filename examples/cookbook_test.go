@@ -112,13 +112,13 @@ func stubs(t *testing.T) string {
 	return dir
 }
 
-// TestCookbookPython checks that the Python of the cookbook is valid.
-func TestCookbookPython(t *testing.T) {
+// TestPython checks that the Python of the cookbook and of the README is valid.
+func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is not installed")
 	}
-	for _, b := range cookbook(t, "python") {
+	for _, b := range append(cookbook(t, "python"), blocksOf(t, "../README.md", "python")...) {
 		run(t, exec.Command(python, "-c", "import ast, sys; compile(sys.stdin.read(), sys.argv[1], 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)", b.section), b.code)
 	}
 }

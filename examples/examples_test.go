@@ -148,17 +148,17 @@ func repaired() string {
 // prints the same as the command.
 func TestRepairGo(t *testing.T) {
 	_, url := serve(t)
-	out, report := run(t, exec.Command(program(t, "repair-go"), "--nats", url), history)
+	out, report := run(t, exec.Command(program(t, "repair-go"), "--nats-url", url), history)
 	want(t, "repair-go", out, repaired())
 	if !strings.Contains(report, `"op":"result_added"`) {
 		t.Errorf("repair-go: the report is %s", report)
 	}
-	out, _ = run(t, exec.Command(program(t, "repair-go"), "--nats", url), out)
+	out, _ = run(t, exec.Command(program(t, "repair-go"), "--nats-url", url), out)
 	want(t, "repair-go of a repaired history", out, repaired())
 	out, _ = run(t, exec.Command(program(t, "streamer"), "repair"), history)
 	want(t, "streamer repair", out, repaired())
 
-	refused := exec.Command(program(t, "repair-go"), "--nats", url)
+	refused := exec.Command(program(t, "repair-go"), "--nats-url", url)
 	refused.Stdin = strings.NewReader("[1]")
 	if out, err := refused.CombinedOutput(); err == nil || !strings.Contains(string(out), "422: ") {
 		t.Errorf("repair-go of a number: %v: %s", err, out)

@@ -29,7 +29,7 @@ func TestLangGraphAgent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			path := strings.ReplaceAll(c.name, " ", "%20")
-			agent := start(t, example("langgraph-agent", "NATS_URL="+nats, "agent.js", c.name, "What is a fjord?"))
+			agent := start(t, example("langgraph-agent", "STREAMER_NATS_URL="+nats, "agent.js", c.name, "What is a fjord?"))
 			agent.await(t, "crawl runs")
 			read(t, server, path, func(e *events.Event) bool { return e.Type == events.RunStarted })
 			client := startAISDK(t, server+"/v1/ai-sdk/"+path+"/stream", c.name)

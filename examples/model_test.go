@@ -22,7 +22,7 @@ func TestAgents(t *testing.T) {
 	t.Run("node", func(t *testing.T) {
 		t.Parallel()
 		requireNode(t, "agent-node")
-		testAgent(t, server, model.URL, exec.Command("node", "agent-node/agent.js"), "NATS_URL="+nats)
+		testAgent(t, server, model.URL, exec.Command("node", "agent-node/agent.js"), "STREAMER_NATS_URL="+nats)
 	})
 	t.Run("python", func(t *testing.T) {
 		t.Parallel()

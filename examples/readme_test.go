@@ -10,20 +10,20 @@ import (
 	"streamer/internal/events"
 )
 
-// publishNode publishes with the client of Node to the subject in the README, and prints
+// publishNode publishes with the client of Node to the subject in docs/clients.md, and prints
 // the error and its cause.
 const publishNode = `
 import { jetstream } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-const nc = await connect({ servers: process.env.NATS_URL });
+const nc = await connect({ servers: process.env.STREAMER_NATS_URL });
 await jetstream(nc).publish("llm.demo.deltas", "{}").catch((e) => console.log(e + "|" + e.cause.message));
 await nc.close();
 `
 
-// TestNothingComes checks the errors of clients that the README names.
-func TestNothingComes(t *testing.T) {
+// TestNoEventsArrive checks the errors of clients that docs/clients.md names.
+func TestNoEventsArrive(t *testing.T) {
 	_, url := serve(t)
-	text, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile("../docs/clients.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestNothingComes(t *testing.T) {
 				return
 			}
 		}
-		t.Errorf("the README does not name the error %q of %s", problem, client)
+		t.Errorf("docs/clients.md does not name the error %q of %s", problem, client)
 	}
 	js := brokertest.JetStream(t, url)
 	if _, err := js.Publish(t.Context(), "llm.demo.deltas", nil); err == nil {
@@ -54,12 +54,12 @@ func TestNothingComes(t *testing.T) {
 	if _, err := old.PullSubscribe("toolcalls.>", "d"); err == nil {
 		t.Error("nats.go: a subscription finds its stream")
 	} else if problem := strings.TrimPrefix(err.Error(), "nats: "); !strings.Contains(string(text), "`"+problem+"`") {
-		t.Errorf("the README does not name %q", problem)
+		t.Errorf("docs/clients.md does not name %q", problem)
 	}
 	t.Run("node", func(t *testing.T) {
 		requireNode(t, "agent-node")
 		cmd := exec.Command("node", "--input-type=module", "-e", publishNode)
-		cmd.Dir, cmd.Env = "agent-node", append(os.Environ(), "NATS_URL="+url)
+		cmd.Dir, cmd.Env = "agent-node", append(os.Environ(), "STREAMER_NATS_URL="+url)
 		out, _ := run(t, cmd, "")
 		problem, cause, _ := strings.Cut(strings.TrimSpace(out), "|")
 		named("nats.js 3", problem)
@@ -67,15 +67,15 @@ func TestNothingComes(t *testing.T) {
 	})
 }
 
-// TestNode runs the JavaScript with which the README publishes, and that with which it
-// reads events, until its first one.
+// TestNode runs the JavaScript with which docs/clients.md publishes, and that with which
+// it reads events, until its first one.
 func TestNode(t *testing.T) {
 	requireNode(t, "agent-node")
 	server, url := serve(t)
 	node := func(block int) string {
-		code := strings.ReplaceAll(blocksOf(t, "../README.md", "js")[block].code, "nats://127.0.0.1:4222", url)
+		code := blocksOf(t, "../docs/clients.md", "js")[block].code
 		cmd := exec.Command("node", "--input-type=module", "-e", strings.Replace(code, "m.ack();", "m.ack();\n  await nc.drain();", 1))
-		cmd.Dir = "agent-node"
+		cmd.Dir, cmd.Env = "agent-node", append(os.Environ(), "STREAMER_NATS_URL="+url)
 		out, _ := run(t, cmd, "")
 		return out
 	}

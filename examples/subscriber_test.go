@@ -37,7 +37,7 @@ func TestSubscriber(t *testing.T) {
 	}))
 	t.Cleanup(webhook.Close)
 	subscriber := func() *process {
-		p := start(t, exec.Command(program(t, "subscriber"), "--nats", nats, "--webhook", webhook.URL))
+		p := start(t, exec.Command(program(t, "subscriber"), "--nats-url", nats, "--webhook", webhook.URL))
 		p.await(t, "subscriber reads")
 		return p
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// modules returns the short name of each external module that the table of
-// docs/design.md uses, and its import path.
+// modules returns the short name of each external module that internal/imports.txt
+// uses, and its import path.
 func modules() map[string]string {
 	return map[string]string{
 		"minify":      "github.com/tdewolff/minify",
@@ -32,7 +32,7 @@ func modules() map[string]string {
 	}
 }
 
-// row is one row of the tables in docs/design.md, section Packages.
+// row is one row of internal/imports.txt.
 type row struct {
 	packages   []string // directories of the module, or the name of an external module; <…> stands for any one element
 	planned    bool     // the package need not exist
@@ -43,26 +43,24 @@ type row struct {
 // table holds the allowed imports. Packages are listed after what they import.
 type table []row
 
-// readTable parses the section Packages of docs/design.md.
+// readTable parses internal/imports.txt.
 func readTable(t *testing.T) table {
 	t.Helper()
-	doc, err := os.ReadFile("../docs/design.md")
+	text, err := os.ReadFile("imports.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab := parseTable(string(doc))
+	tab := parseTable(string(text))
 	if len(tab) < 20 {
-		t.Fatalf("docs/design.md: %d rows in the tables of the section Packages, want 20 at least", len(tab))
+		t.Fatalf("internal/imports.txt: %d rows, want 20 at least", len(tab))
 	}
 	return tab
 }
 
-// parseTable returns the rows of the section Packages of a Markdown text.
-func parseTable(doc string) table {
+// parseTable returns the rows of a text.
+func parseTable(text string) table {
 	var tab table
-	_, section, _ := strings.Cut(doc, "\n## Packages\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	for line := range strings.Lines(section) {
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "| `") {
 			tab = append(tab, parseRow(line))
 		}
@@ -216,7 +214,7 @@ func (tab table) unordered() []string {
 			above := slices.ContainsFunc(tab[:i], func(r row) bool { return slices.Contains(r.packages, name) }) ||
 				strings.HasSuffix(term, "/…") && i > 0 && strings.HasPrefix(tab[i-1].packages[0], name+"/")
 			if !above && modules()[term] == "" && term != "any" && !strings.HasSuffix(term, "all above") {
-				found = append(found, fmt.Sprintf("docs/design.md: %s may import %s, which no row above it lists", r.packages[0], term))
+				found = append(found, fmt.Sprintf("internal/imports.txt: %s may import %s, which no row above it lists", r.packages[0], term))
 			}
 		}
 	}
@@ -226,8 +224,6 @@ func (tab table) unordered() []string {
 // TestTableMeaning checks how the terms of a table are understood.
 func TestTableMeaning(t *testing.T) {
 	tab := parseTable(`
-## Packages
-
 | package | responsibility | may import |
 |---|---|---|
 | ` + "`internal/events`" + ` | events | – |
@@ -245,10 +241,6 @@ func TestTableMeaning(t *testing.T) {
 |---|---|---|---|
 | ` + "`internal/near`" + ` | names | – | decode, app |
 | ` + "`deploy/nats`" + ` | files | – | broker |
-
-## Next
-
-| ` + "`internal/none`" + ` | not in the section | – |
 `)
 	if len(tab) != 12 || !tab[7].planned || tab[6].planned {
 		t.Fatalf("got %d rows, want 12 and the 8th planned: %v", len(tab), tab)

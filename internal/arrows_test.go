@@ -32,8 +32,8 @@ func clocks() map[string][]string {
 	}
 }
 
-// TestArrows checks the imports of every package against the tables of
-// docs/design.md, section Packages.
+// TestArrows checks the imports of every package against the rows of
+// internal/imports.txt.
 func TestArrows(t *testing.T) {
 	tab, seen := readTable(t), map[int]bool{}
 	reported := map[string]bool{}
@@ -42,7 +42,7 @@ func TestArrows(t *testing.T) {
 		seen[i] = true
 		if i < 0 {
 			if !reported[dir] {
-				t.Errorf("%s: docs/design.md does not list this package: add it to a table of the section Packages", dir)
+				t.Errorf("%s: internal/imports.txt does not list this package: add a row", dir)
 			}
 			reported[dir] = true
 			return
@@ -53,7 +53,7 @@ func TestArrows(t *testing.T) {
 	})
 	for i, r := range tab {
 		if !seen[i] && !r.planned && modules()[r.packages[0]] == "" {
-			t.Errorf("docs/design.md lists %s, which has no Go files: was it renamed?", r.packages[0])
+			t.Errorf("internal/imports.txt lists %s, which has no Go files: was it renamed?", r.packages[0])
 		}
 	}
 }
@@ -84,12 +84,12 @@ func TestArrowsReport(t *testing.T) {
 		{core, `import clock "time"; func f() { <-clock.After(1) }`, `uses time.After: the core`},
 		{core, `import . "time"`, `imports all names of "time"`},
 		{core, `import "fmt"; func f() { fmt.Println() }`, `uses fmt.Println: the core`},
-		{core, `import "streamer/internal/broker"`, `imports "streamer/internal/broker", which docs/design.md does not allow`},
-		{core, `import "github.com/nats-io/nats.go"`, `imports "github.com/nats-io/nats.go", which docs/design.md does not allow`},
-		{core, `import "github.com/rs/zerolog"`, `imports "github.com/rs/zerolog", which docs/design.md does not allow`},
+		{core, `import "streamer/internal/broker"`, `imports "streamer/internal/broker", which internal/imports.txt does not allow`},
+		{core, `import "github.com/nats-io/nats.go"`, `imports "github.com/nats-io/nats.go", which internal/imports.txt does not allow`},
+		{core, `import "github.com/rs/zerolog"`, `imports "github.com/rs/zerolog", which internal/imports.txt does not allow`},
 		{shell, `import "context"; import "time"; var now = time.Now()`, ""},
-		{shell, `import "streamer/internal/session"`, `imports "streamer/internal/session", which docs/design.md does not allow`},
-		{shell, `import "example.org/unknown"`, `imports "example.org/unknown", which docs/design.md does not allow`},
+		{shell, `import "streamer/internal/session"`, `imports "streamer/internal/session", which internal/imports.txt does not allow`},
+		{shell, `import "example.org/unknown"`, `imports "example.org/unknown", which internal/imports.txt does not allow`},
 	} {
 		fset := token.NewFileSet()
 		file, err := parser.ParseFile(fset, "x.go", "package x; "+c.src, parser.SkipObjectResolution)
@@ -149,7 +149,7 @@ func offences(tab table, dir string, fset *token.FileSet, file *ast.File) []stri
 			continue
 		}
 		if target := short(p); target != "" && !tab.allows(dir, target) {
-			report(imp.Pos(), "imports %q, which docs/design.md does not allow to %s", p, dir)
+			report(imp.Pos(), "imports %q, which internal/imports.txt does not allow to %s", p, dir)
 		}
 		if core && isImpure(p) {
 			report(imp.Pos(), "imports %q: the core does no I/O and does not wait", p)

@@ -3,10 +3,11 @@
 // result, and only then acknowledges the event. A process that is killed anywhere
 // in between gets the event again when it is back.
 //
-//	agent-go --nats nats://127.0.0.1:4222 --dir bookings
+//	agent-go --nats-url nats://127.0.0.1:4222 --dir bookings
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -28,7 +29,7 @@ import (
 )
 
 func main() {
-	url := flag.String("nats", nats.DefaultURL, "`URL` of NATS")
+	url := flag.String("nats-url", cmp.Or(os.Getenv("STREAMER_NATS_URL"), nats.DefaultURL), "`URL` of NATS")
 	dir := flag.String("dir", "bookings", "`directory` in which the tool keeps its bookings")
 	wait := flag.Duration("ack-wait", 30*time.Second, "time after which the event of a process that died is delivered again")
 	flag.Parse()

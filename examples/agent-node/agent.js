@@ -3,14 +3,14 @@
 //
 //   OPENAI_API_KEY=… node agent.js SESSION QUESTION
 //
-// OPENAI_BASE_URL can be any server with the API Chat Completions. NATS_URL is
-// nats://127.0.0.1:4222 by default.
+// OPENAI_BASE_URL can be any server with the API Chat Completions. STREAMER_NATS_URL
+// is nats://127.0.0.1:4222 by default.
 
 import { DeliverPolicy, jetstream } from "@nats-io/jetstream";
 import { connect, headers } from "@nats-io/transport-node";
 import { randomUUID } from "node:crypto";
 
-const { OPENAI_BASE_URL = "https://api.openai.com/v1", OPENAI_API_KEY = "", NATS_URL = "nats://127.0.0.1:4222", MODEL = "gpt-5.4-mini" } = process.env;
+const { OPENAI_BASE_URL = "https://api.openai.com/v1", OPENAI_API_KEY = "", STREAMER_NATS_URL = "nats://127.0.0.1:4222", MODEL = "gpt-5.4-mini" } = process.env;
 const [session = "demo", question = "What is the weather in Tromsø and in Atlantis?"] = process.argv.slice(2);
 if (!/^[\w-]+$/.test(session)) throw new Error("a session with other characters is escaped in subjects, see docs/events.md");
 
@@ -24,7 +24,7 @@ const tools = {
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const described = [{ type: "function", function: { name: "get_weather", description: "Returns the weather of a city.", parameters } }];
 
-const { host, username, password } = new URL(NATS_URL); // the client takes no credentials from a URL
+const { host, username, password } = new URL(STREAMER_NATS_URL); // the client takes no credentials from a URL
 const login = username && { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
 const nc = await connect({ servers: host, ...login, maxReconnectAttempts: -1 });
 const js = jetstream(nc);

@@ -3,7 +3,7 @@
 //
 //   node agent.js SESSION QUESTION
 //
-// NATS_URL is nats://127.0.0.1:4222 by default.
+// STREAMER_NATS_URL is nats://127.0.0.1:4222 by default.
 
 import { setTimeout } from "node:timers/promises";
 import { createAgent, tool } from "langchain";
@@ -12,7 +12,7 @@ import { FakeModel } from "./model.js";
 import { openSession } from "./session.js";
 
 const [name = "demo", question = "What is a fjord?"] = process.argv.slice(2);
-const session = await openSession(process.env.NATS_URL ?? "nats://127.0.0.1:4222", name);
+const session = await openSession(process.env.STREAMER_NATS_URL ?? "nats://127.0.0.1:4222", name);
 
 const schema = { type: "object", properties: { q: { type: "string" } }, required: ["q"] };
 const search = tool(

@@ -2,7 +2,7 @@
 // steps of the repair from the repair service on NATS, and applies them to its
 // messages. Messages that need no change keep their bytes.
 //
-//	repair-go --nats nats://127.0.0.1:4222 < history.json > repaired.json
+//	repair-go --nats-url nats://127.0.0.1:4222 < history.json > repaired.json
 //
 // A program that may start processes can run the command instead:
 //
@@ -11,6 +11,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -23,7 +24,7 @@ import (
 )
 
 func main() {
-	url := flag.String("nats", nats.DefaultURL, "`URL` of NATS")
+	url := flag.String("nats-url", cmp.Or(os.Getenv("STREAMER_NATS_URL"), nats.DefaultURL), "`URL` of NATS")
 	flag.Parse()
 	if err := run(*url, os.Stdin, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "repair-go:", err)

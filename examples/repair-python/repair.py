@@ -1,7 +1,7 @@
 """Repairs a history with streamer, over NATS, or over HTTP if the history is too large for NATS.
 
     pip install nats-py
-    python3 repair.py --nats nats://127.0.0.1:4222 < history.json > repaired.json
+    python3 repair.py --nats-url nats://127.0.0.1:4222 < history.json > repaired.json
 
 In a program:
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 import urllib.error
 import urllib.request
@@ -97,11 +98,11 @@ async def main() -> None:
     import nats
 
     flags = argparse.ArgumentParser(description="Repairs a history, from standard input to standard output.")
-    flags.add_argument("--nats", default="nats://127.0.0.1:4222", metavar="URL")
-    flags.add_argument("--http", default="http://127.0.0.1:8080", metavar="URL")
+    flags.add_argument("--nats-url", default=os.environ.get("STREAMER_NATS_URL", "nats://127.0.0.1:4222"), metavar="URL")
+    flags.add_argument("--http", default=os.environ.get("STREAMER_URL", "http://127.0.0.1:8080"), metavar="URL")
     flags.add_argument("--session", default="")
     given = flags.parse_args()
-    nc = await nats.connect(given.nats)
+    nc = await nats.connect(given.nats_url)
     try:
         messages, report = await repair(
             nc, json.load(sys.stdin), {"late": "note"}, session=given.session, http=given.http

@@ -1,11 +1,12 @@
 // Command subscriber calls a webhook for each tool call that failed. It reads the events
 // tool_call_result with a durable consumer, so it misses none while it is stopped.
 //
-//	subscriber --nats nats://127.0.0.1:4222 --webhook http://127.0.0.1:9000/failed
+//	subscriber --nats-url nats://127.0.0.1:4222 --webhook http://127.0.0.1:9000/failed
 package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,7 @@ import (
 )
 
 func main() {
-	url := flag.String("nats", nats.DefaultURL, "`URL` of NATS")
+	url := flag.String("nats-url", cmp.Or(os.Getenv("STREAMER_NATS_URL"), nats.DefaultURL), "`URL` of NATS")
 	webhook := flag.String("webhook", "", "`URL` that gets the events")
 	statuses := flag.String("statuses", "error,timeout", "statuses of calls that are reported")
 	name := flag.String("durable", "subscriber", "name of the consumer: processes with the same name share the events")

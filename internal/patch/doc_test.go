@@ -27,19 +27,16 @@ func readPage(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestReadme checks that the repair shown in README.md is correct.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestFirstExample checks that the repair with which the reference begins is correct.
+func TestFirstExample(t *testing.T) {
+	text := []byte(readPage(t, reference))
 	shown := regexp.MustCompile("(?s)streamer repair <<'EOF'\n(.*?)EOF\n```\n```json\n(.*?)```").FindSubmatch(text)
 	if shown == nil {
-		t.Fatal("README.md does not show a repair")
+		t.Fatalf("%s does not show a repair", reference)
 	}
 	got := repair(t, "", shown[1], patch.Options{}).History
 	if string(got) != string(shown[2]) {
-		t.Errorf("README.md:\n got %s\nwant %s", got, shown[2])
+		t.Errorf("%s:\n got %s\nwant %s", reference, got, shown[2])
 	}
 }
 
