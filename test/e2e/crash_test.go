@@ -20,9 +20,9 @@ import (
 	"testing"
 	"time"
 
-	"streamer/internal/app"
 	"streamer/internal/audit"
 	"streamer/internal/broker"
+	"streamer/internal/client"
 	"streamer/internal/events"
 	"streamer/internal/events/eventstest"
 	"streamer/internal/inputs"
@@ -190,10 +190,10 @@ func TestCrashControl(t *testing.T) {
 }
 
 // server runs an embedded server without a worker.
-func server(t *testing.T, opts broker.Options) (*app.Broker, string) {
+func server(t *testing.T, opts broker.Options) (*client.Broker, string) {
 	opts.Partitions = crashPartitions
-	o := app.BrokerOptions{Options: opts, Config: natsserver.Config{DataDir: t.TempDir(), Listen: freePort(t)}}
-	b, err := app.OpenBroker(t.Context(), o.Embedding())
+	o := client.BrokerOptions{Options: opts, Config: natsserver.Config{DataDir: t.TempDir(), Listen: freePort(t)}}
+	b, err := client.OpenBroker(t.Context(), o.Embedding())
 	if err == nil {
 		err = b.Admit()
 	}
@@ -221,20 +221,20 @@ func ownURL(t *testing.T, dir string) string {
 }
 
 // reach connects to streams with crashPartitions partitions.
-func reach(t *testing.T, url string) *app.Broker {
+func reach(t *testing.T, url string) *client.Broker {
 	return reachWith(t, broker.Options{URL: url, Partitions: crashPartitions})
 }
 
 // reachAny connects to streams with any number of partitions.
-func reachAny(t *testing.T, url string) *app.Broker {
+func reachAny(t *testing.T, url string) *client.Broker {
 	return reachWith(t, broker.Options{URL: url})
 }
 
-func reachWith(t *testing.T, opts broker.Options) *app.Broker {
+func reachWith(t *testing.T, opts broker.Options) *client.Broker {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	b, err := app.OpenBroker(ctx, opts)
+	b, err := client.OpenBroker(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func reachWith(t *testing.T, opts broker.Options) *app.Broker {
 
 // awaitRules waits until the settings of a process are in force in every
 // partition. Calls that begin earlier have other deadlines.
-func awaitRules(t *testing.T, b *app.Broker) {
+func awaitRules(t *testing.T, b *client.Broker) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -267,7 +267,7 @@ func awaitRules(t *testing.T, b *app.Broker) {
 // publishAll publishes the quirk streams, each to a session of its own and some
 // with results, a call of 1 MiB, and messages whose ids repeat. It closes the
 // channel after the last acknowledgement.
-func publishAll(t *testing.T, b *app.Broker, nonce uint64) <-chan struct{} {
+func publishAll(t *testing.T, b *client.Broker, nonce uint64) <-chan struct{} {
 	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "decode", "testdata", "quirks", "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no quirk streams", err)
@@ -342,7 +342,7 @@ func repeated() []string {
 
 // settled waits until every call is closed and the event log is what a fold of the
 // inputs gives.
-func settled(t *testing.T, b *app.Broker, log *bytes.Buffer) {
+func settled(t *testing.T, b *client.Broker, log *bytes.Buffer) {
 	t.Helper()
 	waitFor(t, log, func() ([]string, error) { return openItems(t.Context(), b) })
 	var r audit.Report
@@ -396,7 +396,7 @@ func waitFor(t *testing.T, log *bytes.Buffer, wrong func() ([]string, error)) {
 }
 
 // openItems returns the calls without a result and the runs without an end.
-func openItems(ctx context.Context, b *app.Broker) ([]string, error) {
+func openItems(ctx context.Context, b *client.Broker) ([]string, error) {
 	items := map[string]bool{}
 	err := b.Events(ctx, "", 0, func(s events.Record) error {
 		if s.Type == events.Synthetic {
@@ -426,7 +426,7 @@ func openItems(ctx context.Context, b *app.Broker) ([]string, error) {
 }
 
 // unread returns the partitions whose checkpoint is not after the last input.
-func unread(ctx context.Context, b *app.Broker) (behind []string, err error) {
+func unread(ctx context.Context, b *client.Broker) (behind []string, err error) {
 	_, last, err := b.InputBounds(ctx)
 	for p := range b.Partitions() {
 		m, _, err := b.LoadCheckpoint(ctx, p)
