@@ -1,20 +1,22 @@
-package cli
+package main
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"streamer/internal/cli"
+
 	"github.com/alecthomas/kong"
 )
 
-// WriteReference writes the commands and their flags as Markdown. The flags of a
+// writeReference writes the commands and their flags as Markdown. The flags of a
 // group that several commands have are listed once, with their defaults in the
 // commands that have no defaults of their own.
-func (p *Parser) WriteReference(w io.Writer) error {
+func writeReference(w io.Writer, model *kong.Application) {
 	r := reference{groups: map[string]bool{}, flags: map[string]*kong.Flag{}}
 	var groups strings.Builder
-	commands := p.kong.Model.Leaves(true)
+	commands := model.Leaves(true)
 	for _, n := range commands {
 		if len(n.Tag.Vars) == 0 {
 			r.shared(&groups, n)
@@ -23,8 +25,7 @@ func (p *Parser) WriteReference(w io.Writer) error {
 	for _, n := range commands {
 		r.command(n)
 	}
-	_, err := fmt.Fprintf(w, "## Commands\n%s\n## Shared flags\n%s", r.commands.String(), groups.String())
-	return err
+	fmt.Fprintf(w, "## Commands\n%s\n## Shared flags\n%s", r.commands.String(), groups.String())
 }
 
 type reference struct {
@@ -45,7 +46,7 @@ func (r *reference) command(n *kong.Node) {
 	var own []*kong.Flag
 	var groups []string
 	for _, f := range n.Flags {
-		if !shared(f) {
+		if f.Group == nil {
 			own = append(own, f)
 		} else if link := "[" + strings.TrimSuffix(f.Group.Title, ":") + "](#" + anchor(f.Group) + ")"; len(groups) == 0 || groups[len(groups)-1] != link {
 			groups = append(groups, link)
@@ -62,8 +63,8 @@ func (r *reference) command(n *kong.Node) {
 func (r *reference) otherDefaults(n *kong.Node) string {
 	var list []string
 	for _, f := range n.Flags {
-		if common := r.flags[f.Name]; shared(f) && common != nil && common.Default != f.Default {
-			list = append(list, fmt.Sprintf("`--%s %s`", f.Name, short(f.Default)))
+		if common := r.flags[f.Name]; f.Group != nil && common != nil && common.Default != f.Default {
+			list = append(list, fmt.Sprintf("`--%s %s`", f.Name, cli.Short(f.Default)))
 		}
 	}
 	if len(list) == 0 {
@@ -92,10 +93,10 @@ func anchor(g *kong.Group) string {
 func (r *reference) shared(w io.Writer, n *kong.Node) {
 	for i := 0; i < len(n.Flags); {
 		f, next := n.Flags[i], i+1
-		for next < len(n.Flags) && shared(f) && shared(n.Flags[next]) && n.Flags[next].Group.Key == f.Group.Key {
+		for next < len(n.Flags) && f.Group != nil && n.Flags[next].Group != nil && n.Flags[next].Group.Key == f.Group.Key {
 			next++
 		}
-		if key := groupKey(n, i, next); shared(f) && !r.groups[key] {
+		if key := groupKey(n, i, next); f.Group != nil && !r.groups[key] {
 			r.groups[key] = true
 			for _, f := range n.Flags[i:next] {
 				r.flags[f.Name] = f
@@ -108,7 +109,7 @@ func (r *reference) shared(w io.Writer, n *kong.Node) {
 }
 
 func groupKey(n *kong.Node, from, to int) string {
-	if from >= to || !shared(n.Flags[from]) {
+	if from >= to || n.Flags[from].Group == nil {
 		return ""
 	}
 	return n.Flags[from].Group.Key
@@ -124,6 +125,6 @@ func writeTable(w io.Writer, n *kong.Node, flags []*kong.Flag) {
 		if !f.IsBool() {
 			name += " " + f.FormatPlaceHolder()
 		}
-		fmt.Fprintf(w, "| `%s` | `%s` | %s |\n", name, EnvName(n, f), strings.ReplaceAll(flagHelp(f.Value), "|", `\|`))
+		fmt.Fprintf(w, "| `%s` | `%s` | %s |\n", name, cli.EnvName(n, f), strings.ReplaceAll(cli.FlagHelp(f.Value), "|", `\|`))
 	}
 }
